@@ -93,11 +93,13 @@ static const char *const examples[] = {
     "tare compare my_model --calibration-data samples.tfrecord.gz --data eval.tfrecord.gz --report compare.html",
     "tare compare my_model --calibration my_model.calib --data eval.tfrecord.gz --methods static,weight_only,bfloat16 "
     "--algorithms min_max,percentile:p=99.9,entropy,mse",
+    "tare compare my_model --with my_tpu_model --data eval.tfrecord.gz",
     NULL,
 };
 static const struct tare_option_set set = {
     .program = "tare compare",
-    .summary = "Runs the float model and each quantized model on the same records and prints their accuracy and size.",
+    .summary = "Runs the float model and each quantized model on the same records and prints their accuracy and size. "
+               "--with compares converted or quantized models that already exist.",
     .options = rows,
     .arguments = arguments,
     .examples = examples,

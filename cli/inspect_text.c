@@ -152,6 +152,7 @@ static void print_ops(const struct inspect_ops *ops, bool all) {
         printf("  %6zu %s\n", ops->items[i]->count, ops->items[i]->op);
     if (ops->n_missing)
         printf("ops that the interpreter lacks: %zu\n%s", ops->n_missing, tare_strbuf_text(&ops->missing));
+    if (ops->tpu_calls) printf("already converted for TPU: %zu TPUPartitionedCall\n", ops->tpu_calls);
     if (!ops->not_on_tpu) return;
     printf("ops that a TPU cannot compile: %zu\n ", ops->not_on_tpu);
     for (size_t i = 0; i < ops->count; i++)

@@ -13,7 +13,8 @@
 
 /* One model's figures. */
 struct tare_comparison_row {
-    const char *method;             /* "float", "static" */
+    const char *method;             /* "float", "static"; of a given model, its name */
+    const char *path;               /* directory of a given model; NULL: generated from the float model */
     const char *algorithm;          /* "min_max"; NULL: no ranges are calibrated */
     const char *granularity;        /* "per_channel"; NULL: nothing is quantized */
     bool named_granularity;         /* `method` includes the granularity: weight_only:block=32 */
@@ -58,7 +59,7 @@ struct tare_comparison {
     struct tare_reference_store references; /* outputs of the float model */
     struct tare_manifest_row {              /* provenance of the figures, for the page and JSON */
         const char *name, *value;
-    } manifest[24];
+    } * manifest;
     size_t n_manifest;
     struct tare_explanation_list explanations;  /* of the first quantizing method; empty: none */
     const struct tare_calibration *calibration; /* its tensors are shown in the page; NULL: none */
@@ -109,8 +110,9 @@ void tare_comparison_pass_end(struct tare_comparison_pass *pass);
 /* Bytes of the model's constants and variables. */
 int64_t tare_model_weight_bytes(const struct tare_model *model);
 
-/* Sets the row's TPU estimates and, with `slowest`, the comparison's list of slowest ops. Sets the shapes of the
- * model's inputs to those of the batch and inlines its calls: the model must not run afterwards. */
+/* Sets the row's TPU estimates (NaN for a converted model) and, with `slowest`, the comparison's list of slowest ops.
+ * Sets the shapes of the model's inputs to those of the batch and inlines its calls: the model must not run afterwards.
+ */
 void tare_comparison_estimate(struct tare_comparison_row *row, struct tare_comparison *comparison,
                               struct tare_model *model, const struct tare_signature *signature, bool slowest);
 /* Index of a chip's name in tpu/chips.h, -1: unknown; the name of the comparison's chip. */

@@ -2,6 +2,7 @@
 #include "eval/comparison.h"
 #include "graph/inline.h"
 #include "graph/model.h"
+#include "tpu/detect_converted.h"
 #include "tpu/fused_cost.h"
 #include "tpu/functions.h"
 #include "tpu/memory.h"
@@ -107,6 +108,9 @@ static tare_status estimate(struct tare_comparison_row *row, struct slowest *s, 
     struct tare_graph *function = tare_signature_function(signature);
     struct tare_fused_cost cost;
     struct tare_tpu_memory memory;
+    struct tare_tpu_converted converted;
+    TARE_TRY(tare_tpu_detect_converted(&converted, &s->scratch, model));
+    if (converted.tpu_calls) return TARE_UNSUPPORTED; /* its computation is not inlined */
     TARE_TRY(close_inputs(signature, batch));
     row->hbm_bytes = (double)row->size_bytes;
     if (function) {
@@ -129,7 +133,7 @@ void tare_comparison_estimate(struct tare_comparison_row *row, struct tare_compa
     struct slowest s = { .c = c };
     row->macs = row->integer_macs = row->tpu_seconds = row->hbm_bytes = row->activation_bytes = NAN;
     if (estimate(row, &s, model, signature, slowest) != TARE_OK) {
-        tare_error_clear(); /* the shape contradicts the graph; the figures stay unknown */
+        tare_error_clear(); /* a converted model, or the shape contradicts the graph: the figures stay unknown */
         row->macs = row->integer_macs = row->tpu_seconds = row->hbm_bytes = row->activation_bytes = NAN;
         if (slowest) c->n_slowest = 0;
     }

@@ -154,19 +154,79 @@ static void put_gain(struct tare_strbuf *out, const struct tare_comparison *c, c
         tare_strbuf_printf(out, ", an estimated %.1f times as fast", c->rows[0].tpu_seconds / row->tpu_seconds);
 }
 
-static void put_none(struct tare_strbuf *out, const struct tare_measure *measure, bool tested) {
-    if (tested)
+static bool has_smaller(const struct tare_comparison *c) {
+    for (size_t r = 1; r < c->n_rows; r++)
+        if (c->rows[r].size_bytes < c->rows[0].size_bytes) return true;
+    return false;
+}
+
+static void put_none(struct tare_strbuf *out, const struct tare_comparison *c, const struct tare_measure *measure,
+                     bool tested) {
+    if (!has_smaller(c))
+        tare_strbuf_puts(out, "No model is smaller than float");
+    else if (tested)
         tare_strbuf_printf(out, "No smaller model keeps up with float: the paired test finds each one worse in %s",
                            measure->name);
     else
         tare_strbuf_printf(out, "No smaller model reaches an SQNR of %d dB", TARE_VERDICT_DB);
 }
 
+/* ---- given models ---- */
+
+bool tare_verdict_is_good(const struct tare_comparison *c) {
+    const struct tare_measure *measure = tare_measure_of(c);
+    size_t given = 0;
+    if (tare_verdict_of(c).row) return true;
+    for (size_t r = 1; r < c->n_rows; r++) {
+        if (!c->rows[r].path) continue;
+        if (!keeps_up(measure, c, &c->rows[r])) return false;
+        given++;
+    }
+    return given > 0;
+}
+
+/* "tpu_model: the paired test finds no difference from float in top-1 (75.60 %, float 75.60 %)" */
+static void put_outcome(struct tare_strbuf *out, const struct tare_comparison *c,
+                        const struct tare_comparison_row *row) {
+    const struct tare_measure *measure = tare_measure_of(c);
+    const struct tare_metrics *m = &row->outputs[0], *reference = &c->rows[0].outputs[0];
+    const double p = tare_measure_p(measure, m, reference), db = tare_metrics_sqnr_db(m);
+    tare_comparison_put_name(out, row);
+    if (isinf(db)) {
+        tare_strbuf_puts(out, ": the outputs are those of float");
+        return;
+    }
+    if (isnan(p)) {
+        tare_strbuf_printf(out, ": SQNR %.2f dB against float (no labels to test accuracy)", db);
+        return;
+    }
+    tare_strbuf_printf(out, ": the paired test finds %s difference from float in %s (", p < 0.05 ? "a" : "no",
+                       measure->name);
+    tare_measure_put(out, measure, tare_measure_value(measure, m));
+    tare_strbuf_puts(out, ", float ");
+    tare_measure_put(out, measure, tare_measure_value(measure, reference));
+    tare_strbuf_puts(out, ")");
+}
+
+/* Returns the number of given models. */
+static size_t put_outcomes(struct tare_strbuf *out, const struct tare_comparison *c) {
+    size_t given = 0;
+    for (size_t r = 1; r < c->n_rows; r++) {
+        if (!c->rows[r].path) continue;
+        if (given++) tare_strbuf_puts(out, ". ");
+        put_outcome(out, c, &c->rows[r]);
+    }
+    return given;
+}
+
 void tare_verdict_put(struct tare_strbuf *out, const struct tare_comparison *c) {
     const struct tare_measure *measure = tare_measure_of(c);
     const struct tare_verdict verdict = tare_verdict_of(c);
+    const size_t given = put_outcomes(out, c);
+    if (given && given + 1 == c->n_rows && verdict.candidates < 2) return; /* nothing to choose from */
+    if (given) tare_strbuf_puts(out, ". ");
     if (!verdict.row) {
-        put_none(out, measure, verdict.tested);
+        put_none(out, c, measure, verdict.tested);
         return;
     }
     tare_strbuf_puts(out, "Recommended: ");

@@ -61,7 +61,10 @@ enum { TARE_VERDICT_DB = 20 };
  * that are better (without a test: with an SQNR of at least TARE_VERDICT_DB). The smallest candidate is recommended, or
  * the fastest one within 5 % of its size. The value of the measure is never used. */
 struct tare_verdict tare_verdict_of(const struct tare_comparison *comparison);
-/* The recommendation with its reason as one sentence, without a line break. */
+/* Whether a model is recommended or every given model (row->path) keeps up with float. */
+bool tare_verdict_is_good(const struct tare_comparison *comparison);
+/* The outcome for each given model, then the recommendation with its reason, as sentences without a line break and
+ * without the last full stop. */
 void tare_verdict_put(struct tare_strbuf *out, const struct tare_comparison *comparison);
 
 #endif

@@ -48,8 +48,7 @@ run $tare convert $example/saved_model $out/tpu_model --calibration $out/glyphs.
 step "5. Run the converted model on this CPU, TPU ops included, and compare it with the float model"
 run $tare run $example/saved_model --data $example/eval.tfrecord.gz --limit 3
 run $tare run $out/tpu_model --data $example/eval.tfrecord.gz --limit 3
-run $tare compare $out/tpu_model --data $example/eval.tfrecord.gz --methods float
-run $tare compare $example/saved_model --data $example/eval.tfrecord.gz --methods float
+run $tare compare $example/saved_model --with $out/tpu_model --data $example/eval.tfrecord.gz
 
 step "Done: $out/compare.html, $out/calibration.html, and the TPU model $out/tpu_model"
 cat <<NEXT
@@ -58,4 +57,5 @@ Your own model:
   $tare calibrate MY_MODEL --data SAMPLES.tfrecord -o MY_MODEL.calib
   $tare compare MY_MODEL --calibration MY_MODEL.calib --data EVAL.tfrecord --report compare.html
   $tare convert MY_MODEL MY_TPU_MODEL --calibration MY_MODEL.calib
+  $tare compare MY_MODEL --with MY_TPU_MODEL --data EVAL.tfrecord
 NEXT

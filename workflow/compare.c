@@ -178,21 +178,57 @@ static tare_status check_data(const struct tare_compare_job *c, bool leak) {
     return status;
 }
 
-/* Keeps the first failure of a variant, which tare_workflow_compare_failure returns after the reports, and lists the
- * variant with its error. */
-static tare_status note_failure(struct tare_compare_job *c, const struct tare_variant *variant, tare_status status) {
-    const char *text = tare_arena_strdup(&c->result.arena, tare_error_text());
-    if (!text) return TARE_NO_MEMORY;
+/* Keeps the first failure, which tare_workflow_compare_failure returns after the reports. */
+static tare_status note_failure(const char **text, struct tare_compare_job *c, tare_status status) {
+    *text = tare_arena_strdup(&c->result.arena, tare_error_text());
+    if (!*text) return TARE_NO_MEMORY;
     if (c->failure == TARE_OK) {
         c->failure = status;
-        c->failure_text = text;
+        c->failure_text = *text;
     }
     tare_error_clear();
-    return tare_workflow_compare_skip(c, variant, text);
+    return TARE_OK;
 }
 
-/* The run of the float model counts the records. After an interruption, or without memory, the rest is not tried. */
+/* After an interruption, or without memory, no further model is tried. */
+static bool stops(const struct tare_compare_job *c) {
+    return c->failure == TARE_INTERRUPTED || c->failure == TARE_NO_MEMORY;
+}
+
+/* A model that fails is listed with its error. */
+static tare_status compare_variants(struct tare_compare_job *c) {
+    for (size_t i = 1; i < c->variants.count && !stops(c); i++) {
+        struct tare_variant *variant = &c->variants.variants[i];
+        const tare_status status = variant->refused ? TARE_OK : compare_variant(c, variant);
+        const char *text;
+        if (status == TARE_OK) continue;
+        TARE_TRY(note_failure(&text, c, status));
+        TARE_TRY(tare_workflow_compare_skip(c, variant, text));
+    }
+    return TARE_OK;
+}
+
+/* The text after "PATH: ". */
+static const char *without_prefix(const char *text, const char *path) {
+    const size_t size = strlen(path);
+    return strncmp(text, path, size) == 0 && strncmp(text + size, ": ", 2) == 0 ? text + size + 2 : text;
+}
+
+static tare_status compare_given(struct tare_compare_job *c) {
+    for (size_t i = 0; i < c->options->with.count && !stops(c); i++) {
+        const tare_status status = tare_workflow_compare_run_given(c, i);
+        const char *text;
+        if (status == TARE_OK) continue;
+        TARE_TRY(note_failure(&text, c, status));
+        TARE_TRY(
+            tare_comparison_skip(&c->result, c->given[i], NULL, NULL, without_prefix(text, c->options->with.items[i])));
+    }
+    return TARE_OK;
+}
+
+/* The run of the float model counts the records. */
 static tare_status compare_all(struct tare_compare_job *c) {
+    size_t models;
     tare_status status;
     TARE_TRY(check_data(c, false));
     TARE_TRY(calibrate(c));
@@ -200,17 +236,15 @@ static tare_status compare_all(struct tare_compare_job *c) {
     c->result.progress = new_progress(c, c->options->limit ? c->options->limit : -1);
     status = compare_float(c);
     tare_progress_free(c->result.progress);
+    c->result.progress = NULL;
     if (status == TARE_OK && c->result.records == 0)
         status =
             TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: no records to evaluate with (expected at least 1)", c->task->data[0]);
-    c->result.progress = new_progress(c, c->result.records * (int64_t)(c->variants.count - 1 - c->result.n_skipped));
-    for (size_t i = 1; i < c->variants.count && status == TARE_OK; i++) {
-        if (c->variants.variants[i].refused) continue;
-        const tare_status failed = compare_variant(c, &c->variants.variants[i]);
-        if (failed == TARE_OK) continue;
-        status = note_failure(c, &c->variants.variants[i], failed);
-        if (failed == TARE_INTERRUPTED || failed == TARE_NO_MEMORY) break;
-    }
+    TARE_TRY(status);
+    models = c->variants.count - 1 - c->result.n_skipped + c->options->with.count;
+    c->result.progress = new_progress(c, c->result.records * (int64_t)models);
+    status = compare_given(c);
+    if (status == TARE_OK) status = compare_variants(c);
     tare_progress_free(c->result.progress);
     c->result.progress = NULL;
     return status;
@@ -268,8 +302,12 @@ static tare_status search_target(struct tare_compare_job *c) {
 
 static void add_line(struct tare_compare_job *c, const char *name, const char *value) {
     struct tare_comparison *r = &c->result;
-    if (value && r->n_manifest < sizeof r->manifest / sizeof *r->manifest)
-        r->manifest[r->n_manifest++] = (struct tare_manifest_row){ name, value };
+    struct tare_manifest_row *grown;
+    if (!name || !value) return;
+    grown = tare_arena_extend(&r->arena, r->manifest, r->n_manifest, 1, sizeof *grown);
+    if (!grown) return;
+    r->manifest = grown;
+    grown[r->n_manifest++] = (struct tare_manifest_row){ name, value };
 }
 
 static const char *join(struct tare_arena *arena, const char *const *items, size_t count) {
@@ -288,6 +326,19 @@ static void add_hash(struct tare_compare_job *c, const char *name, const char *c
     if (count && tare_files_key(hash, paths, count) == TARE_OK)
         add_line(c, name, tare_arena_strdup(&c->result.arena, hash));
     tare_error_clear();
+}
+
+static void add_given(struct tare_compare_job *c) {
+    struct tare_arena *arena = &c->result.arena;
+    char hash[TARE_KEY_SIZE];
+    for (size_t i = 0; i < c->options->with.count; i++) {
+        const char *path = c->options->with.items[i];
+        add_line(c, tare_arena_printf(arena, "model %s", c->given[i]), tare_arena_strdup(arena, path));
+        if (tare_folder_key(hash, path) == TARE_OK)
+            add_line(c, tare_arena_printf(arena, "hash of the files of %s", c->given[i]),
+                     tare_arena_strdup(arena, hash));
+        tare_error_clear();
+    }
 }
 
 static void describe(struct tare_compare_job *c, double seconds) {
@@ -313,7 +364,8 @@ static void describe(struct tare_compare_job *c, double seconds) {
     if (task->calibration_file) add_hash(c, "hash of the calibration", &task->calibration_file, 1);
     add_line(c, "calibrations",
              c->calibration ? tare_arena_printf(arena, "%lld", (long long)c->result.calibrations) : NULL);
-    add_line(c, "methods", o->methods);
+    add_given(c);
+    add_line(c, "methods", tare_workflow_compare_methods(o));
     add_line(c, "algorithms", o->algorithms);
     add_line(c, "granularities", o->granularities);
     add_line(c, "recipe", o->layers.recipe);
@@ -339,8 +391,8 @@ tare_status tare_workflow_compare_add_file(struct tare_compare_job *c, const cha
 tare_status tare_workflow_compare_open(struct tare_compare_job *out, const struct tare_compare_request *options,
                                        const struct tare_compare_task *task) {
     *out = (struct tare_compare_job){ .options = options, .task = task };
-    TARE_TRY(tare_variants_parse(&out->variants, &out->result.arena, options->methods, options->algorithms,
-                                 options->granularities, options->bits));
+    TARE_TRY(tare_variants_parse(&out->variants, &out->result.arena, tare_workflow_compare_methods(options),
+                                 options->algorithms, options->granularities, options->bits));
     TARE_TRY(tare_workflow_compare_check(out));
     if (tare_workflow_mixed_precision_requested(&options->target) && !tare_workflow_compare_first_quantizing(out))
         return TARE_FAIL(TARE_USAGE, "a target requires a quantizing method");

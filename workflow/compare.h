@@ -35,6 +35,7 @@ struct tare_compare_job {
     const struct tare_compare_request *options;
     const struct tare_compare_task *task;
     struct tare_variant_list variants;
+    const char **given; /* names of the models of options->with, as printed */
     struct tare_comparison result;
     struct tare_sensitivity sensitivity;   /* if requested, and no target is */
     struct tare_autotune automatic;        /* if requested; its row is the last */

@@ -100,7 +100,7 @@ static tare_status list_refused(struct tare_compare_job *c) {
         if (!first) first = variant;
         TARE_TRY(tare_workflow_compare_skip(c, variant, variant->refused));
     }
-    if (!first || left) return TARE_OK;
+    if (!first || left || c->options->with.count) return TARE_OK;
     if (c->uncalibrated)
         return TARE_FAIL(
             TARE_USAGE,
@@ -113,5 +113,6 @@ tare_status tare_workflow_compare_check(struct tare_compare_job *c) {
     for (size_t i = 0; i < c->variants.count; i++)
         if (c->variants.variants[i].options.setting.method) TARE_TRY(apply_layers(c, &c->variants.variants[i]));
     TARE_TRY(check_calibration(c));
+    TARE_TRY(tare_workflow_compare_check_given(c));
     return list_refused(c);
 }

@@ -10,6 +10,13 @@ tare_status tare_workflow_compare_check(struct tare_compare_job *job) TARE_WARN_
 /* Adds the variant to the rows that are not measured, with the reason. */
 tare_status tare_workflow_compare_skip(struct tare_compare_job *job, const struct tare_variant *variant,
                                        const char *reason) TARE_WARN_UNUSED;
+/* Checks the models given as folders (compare_given.c): that they open, that their signature has the inputs and
+ * outputs of the float model's, and that every op has a kernel. Reads no weights. */
+tare_status tare_workflow_compare_check_given(struct tare_compare_job *job) TARE_WARN_UNUSED;
+/* Runs given model number `index` over the records and adds its row. */
+tare_status tare_workflow_compare_run_given(struct tare_compare_job *job, size_t index) TARE_WARN_UNUSED;
+/* The methods to compare as text: those requested, otherwise the default. */
+const char *tare_workflow_compare_methods(const struct tare_compare_request *request);
 bool tare_workflow_compare_needs_hessians(const struct tare_compare_job *job);
 
 #endif

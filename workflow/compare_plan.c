@@ -101,13 +101,16 @@ static void put_name(struct tare_strbuf *out, const struct tare_variant *v) {
 }
 
 /* The models to run, then those that are not applicable, with the reason. */
-static void put_models(struct tare_strbuf *out, const struct tare_variant_list *list) {
+static void put_models(struct tare_strbuf *out, const struct tare_compare_job *c) {
+    const struct tare_variant_list *list = &c->variants;
     tare_strbuf_puts(out, "models: ");
     for (size_t i = 0; i < list->count; i++) {
         if (list->variants[i].refused) continue;
         if (i) tare_strbuf_puts(out, ", ");
         put_name(out, &list->variants[i]);
     }
+    for (size_t i = 0; i < c->options->with.count; i++)
+        tare_strbuf_printf(out, ", %s", c->given[i]);
     for (size_t i = 0; i < list->count; i++) {
         if (!list->variants[i].refused) continue;
         tare_strbuf_puts(out, "\nnot measured: ");
@@ -116,10 +119,10 @@ static void put_models(struct tare_strbuf *out, const struct tare_variant_list *
     }
 }
 
-static size_t count_models(const struct tare_variant_list *list) {
-    size_t count = 0;
-    for (size_t i = 0; i < list->count; i++)
-        count += !list->variants[i].refused;
+static size_t count_models(const struct tare_compare_job *c) {
+    size_t count = c->options->with.count;
+    for (size_t i = 0; i < c->variants.count; i++)
+        count += !c->variants.variants[i].refused;
     return count;
 }
 
@@ -127,7 +130,7 @@ tare_status tare_workflow_compare_plan(struct tare_strbuf *out, struct tare_comp
     const struct tare_compare_task *task = c->task;
     const bool calibrates = tare_variants_calibrate(&c->variants);
     const bool by_samples = calibrates && !task->calibration && !task->calibration_file;
-    const size_t models = count_models(&c->variants);
+    const size_t models = count_models(c);
     struct trial trial = { 0 };
     int64_t records, samples = 0;
     double seconds;
@@ -137,7 +140,7 @@ tare_status tare_workflow_compare_plan(struct tare_strbuf *out, struct tare_comp
     seconds = trial.seconds * ((double)records * (double)models + (double)samples);
     tare_strbuf_printf(out, "%s, signature %s: would run %zu models over %lld records\n", task->model, trial.signature,
                        models, (long long)records);
-    put_models(out, &c->variants);
+    put_models(out, c);
     if (by_samples)
         tare_strbuf_printf(out, "\ncalibration: once, on %lld samples\n", (long long)samples);
     else

@@ -29,6 +29,7 @@ struct inspect_ops {
     size_t count, capacity;
     size_t quantizable;         /* quantizable nodes */
     size_t not_on_tpu;          /* op types */
+    size_t tpu_calls;           /* TPUPartitionedCall nodes: the model was converted before */
     struct tare_strbuf missing; /* ops without a kernel, one line each */
     size_t n_missing;
 };

@@ -110,6 +110,7 @@ static void add_ops(json_t *root, const struct inspect_ops *ops) {
     set(root, "quantizable", json_integer((json_int_t)ops->quantizable));
     set(root, "missing_ops", missing);
     set(root, "not_on_tpu", not_on_tpu);
+    set(root, "tpu_calls", json_integer((json_int_t)ops->tpu_calls));
 }
 
 /* ---- functions ---- */

@@ -19,19 +19,25 @@ static bool stays_outside(const char *op) {
     return false;
 }
 
+/* Ops that conversion adds around the computation of the TPU; their names begin with TPU. */
+static bool is_of_conversion(const char *op) {
+    return strncmp(op, "TPU", 3) == 0;
+}
+
 static tare_status count_node(struct inspect_ops *ops, const struct tare_node *node) {
     struct inspect_op_count *entry = tare_map_get(&ops->by_name, node->op);
     if (!entry) {
         entry = TARE_NEW(&ops->arena, struct inspect_op_count);
         if (!entry || !TARE_GROW(ops->items, ops->count, ops->capacity)) return TARE_NO_MEMORY;
         entry->op = node->op;
-        entry->on_tpu = tare_tpu_compiles(node->op) || stays_outside(node->op) ||
+        entry->on_tpu = tare_tpu_compiles(node->op) || stays_outside(node->op) || is_of_conversion(node->op) ||
                         tare_model_find_function(node->graph->model, node->op);
         ops->not_on_tpu += !entry->on_tpu;
         ops->items[ops->count++] = entry;
         if (!tare_map_set(&ops->by_name, entry->op, entry)) return TARE_NO_MEMORY;
     }
     entry->count++;
+    ops->tpu_calls += strcmp(node->op, "TPUPartitionedCall") == 0;
     if (node->def && node->def->row && node->def->row->quant == TARE_QUANT_WEIGHTED) ops->quantizable++;
     return TARE_OK;
 }

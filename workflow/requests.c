@@ -109,8 +109,11 @@ const struct tare_option tare_mixed_precision_rows[] = {
 #define ROW(row_name, row_kind, member)                                                                                \
     .name = row_name, .kind = TARE_OPTION_##row_kind, .offset = offsetof(struct tare_compare_request, member)
 const struct tare_option tare_compare_rows[] = {
-    { ROW("methods", STRING, methods), .words = compared_methods, .fallback = "float,static,weight_only",
-      .placeholder = "M,…",
+    { ROW("with", LIST, with), .placeholder = "OTHER",
+      .help = "also compare the SavedModel in the directory OTHER, converted or quantized, with MODEL; only the given "
+              "models are compared unless --methods is given" },
+    { ROW("methods", STRING, methods), .words = compared_methods,
+      .fallback_text = "float,static,weight_only; float with --with", .placeholder = "M,…",
       .help =
           "methods to compare; append :SETTING=VALUE to set bits, block, granularity, activation_bits or op_set, "
           "+bfloat16 to compute the remaining float ops in bfloat16, or +PASS to run an accuracy pass "

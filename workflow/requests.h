@@ -48,10 +48,12 @@ extern const struct tare_option tare_mixed_precision_rows[];
 
 /* What to compare. */
 struct tare_compare_request {
-    const char *methods, *algorithms, *granularities, *signature, *label;
-    const char *target_key; /* record key of the expected values of the first output; NULL: none */
-    int metric;             /* 0: inferred, else 1 + enum tare_measure_kind */
-    int chip;               /* index into tare_tpu_chips */
+    const char *methods; /* NULL: float, and static and weight_only unless models are given */
+    const char *algorithms, *granularities, *signature, *label;
+    struct tare_option_list with; /* folders of further models: converted, quantized */
+    const char *target_key;       /* record key of the expected values of the first output; NULL: none */
+    int metric;                   /* 0: inferred, else 1 + enum tare_measure_kind */
+    int chip;                     /* index into tare_tpu_chips */
     int64_t chip_batch;
     int64_t limit, sensitivity_limit, sensitivity_memory; /* records, records, MB */
     struct tare_layer_request layers;

@@ -255,7 +255,7 @@ static void verdict(struct tare_strbuf *out, const struct tare_comparison *c) {
     struct tare_strbuf text = { 0 };
     if (c->n_rows < 2) return;
     tare_verdict_put(&text, c);
-    tare_page_note(out, tare_verdict_of(c).row ? "good" : "warning", "%s.", tare_strbuf_text(&text));
+    tare_page_note(out, tare_verdict_is_good(c) ? "good" : "warning", "%s.", tare_strbuf_text(&text));
     out->failed |= text.failed;
     tare_strbuf_free(&text);
 }

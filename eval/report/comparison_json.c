@@ -73,6 +73,7 @@ static json_t *slowest_json(const struct tare_comparison *c) {
 static json_t *row_json(const struct tare_comparison *c, const struct tare_comparison_row *row, bool is_reference) {
     json_t *object = json_object(), *outputs = json_object();
     json_object_set_new(object, "method", json_string(row->method));
+    if (row->path) json_object_set_new(object, "path", json_string(row->path));
     if (row->algorithm) json_object_set_new(object, "algorithm", json_string(row->algorithm));
     if (row->granularity) json_object_set_new(object, "granularity", json_string(row->granularity));
     if (row->weight_bits) json_object_set_new(object, "weight_bits", json_integer(row->weight_bits));

@@ -17,7 +17,8 @@ enum { LINE = 80 };
 static void put_wrapped(struct tare_strbuf *out, const char *text, int indent) {
     size_t column = 0;
     while (*text) {
-        const size_t word = strcspn(text, " ");
+        size_t word = strcspn(text, " ");
+        if (strncmp(text + word, " %", 2) == 0) word += 1 + strcspn(text + word + 1, " "); /* keep "94.90 %" together */
         if (column && column + 1 + word > LINE) {
             tare_strbuf_printf(out, "\n%*s", indent, "");
             column = (size_t)indent;

@@ -94,7 +94,7 @@ python3 - "$work/functions.json" "$work/graph.json" <<'PYTHON' || fail "JSON"
 import json, sys
 model, graph = (json.load(open(path)) for path in sys.argv[1:])
 assert list(model) == ["path", "format", "tensorflow_version", "tags", "tf1", "signatures", "aliases", "variables", "checkpoint",
-                       "ops", "quantizable", "missing_ops", "not_on_tpu", "functions", "function_groups"], list(model)
+                       "ops", "quantizable", "missing_ops", "not_on_tpu", "tpu_calls", "functions", "function_groups"], list(model)
 groups = {group["name"]: group for group in model["function_groups"]}
 assert groups["double"]["aliases"] == ["twice"] and groups["double"]["objects"] == [".double"], groups["double"]
 assert [trace["function"] for trace in groups["double"]["concrete"]] == ["__inference_double_%d" % n for n in (10, 20, 30)]

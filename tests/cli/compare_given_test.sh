@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# tare compare --with: converted and quantized models next to the float model on the same records, errors before the first
+# record, and a model that fails in the middle.
+set -uo pipefail
+. "$TARE_SOURCE_DIR/tests/cli/support.sh"
+cd "$work" || exit 1
+model=$glyphs/saved_model
+data=(--data "$glyphs/eval.tfrecord.gz" --limit 200 --quiet)
+"$tare" calibrate "$model" --data "$glyphs/calibration.tfrecord.gz" -o glyphs.calib --quiet || fail "calibrate: $?"
+"$tare" convert "$model" int8_tpu --calibration glyphs.calib --quiet >/dev/null || fail "convert: $?"
+"$tare" quantize "$model" weights --method weight_only --quiet || fail "quantize: $?"
+"$tare" copy "$model" same >/dev/null || fail "copy: $?"
+
+# ---- one command checks a converted model ----
+"$tare" compare "$model" --with int8_tpu/ --with weights --with same "${data[@]}" --json --report page.html >given.json || fail "--with: $?"
+"$tare" compare "$model" --with int8_tpu "${data[@]}" >table || fail "--with: $?"
+"$tare" compare "$model" "${data[@]}" --methods weight_only --json >method.json || fail "--methods: $?"
+"$tare" compare weights "${data[@]}" --methods float --json >alone.json || fail "alone: $?"
+python3 - given.json method.json alone.json page.html table <<'PY' || fail "given models: $(cat table)"
+import json, sys
+given, method, alone = (json.load(open(path)) for path in sys.argv[1:4])
+page, table = open(sys.argv[4]).read(), open(sys.argv[5]).read()
+float_row, tpu, weights, same = given["results"]
+assert [tpu["path"], weights["path"], same["path"]] == ["int8_tpu/", "weights", "same"] and "path" not in float_row
+assert [tpu["method"], weights["method"], same["method"]] == ["int8_tpu", "weights", "same"]
+assert same["sqnr_db"] is None and same["answers_hash"] == float_row["answers_hash"], same
+assert tpu["size_bytes"] < float_row["size_bytes"] / 2 and 20 < tpu["sqnr_db"] < 60, tpu
+assert "tpu_seconds" not in tpu, "the time of a converted model is not known"
+# A written model has the figures of the method that wrote it.
+assert weights["answers_hash"] == method["results"][1]["answers_hash"] == alone["results"][0]["answers_hash"]
+assert weights["top1"] == method["results"][1]["top1"] and "paired_p" in weights
+assert weights["tpu_seconds"] > 0
+assert len(given["measure"]["results"]) == 4 and given["manifest"]["model int8_tpu"] == "int8_tpu/"
+assert "same: the outputs are those of float." in given["verdict"] and "Recommended: " in given["verdict"], given["verdict"]
+for name in "int8_tpu", "weights", "same":
+    assert name in page
+assert " ".join(table.split()).endswith(given["verdict"].split(". ")[0] + "."), table
+assert "Recommended" not in table and "int8_tpu: the paired test finds no difference from float in top-1" in " ".join(table.split())
+PY
+"$tare" compare "$model" --with int8_tpu "${data[@]}" --methods weight_only --dry-run >plan || fail "--dry-run: $?"
+grep -q "would run 3 models over 200 records" plan && grep -q "^models: float, weight_only per_channel, int8_tpu" plan || fail "plan: $(cat plan)"
+
+# inspect recognizes the converted model.
+"$tare" inspect int8_tpu >log || fail "inspect: $?"
+grep -q "^already converted for TPU: 1 TPUPartitionedCall$" log || fail "inspect of a converted model: $(cat log)"
+grep -q "cannot compile" log && fail "TPU ops are listed as incompatible: $(cat log)"
+
+# The last part of the path is the name, or the path if that is ambiguous.
+mkdir other && cp -r weights other/weights
+"$tare" compare "$model" --with weights --with other/weights "${data[@]}" --limit 5 >log || fail "same names: $?"
+grep -q '^weights ' log && grep -q '^other/weights ' log || fail "names: $(cat log)"
+
+# ---- errors before the first record ----
+cat >other/saved_model.pbtxt <<'MODEL'
+meta_graphs {
+  meta_info_def { tags: "serve" }
+  graph_def { node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } attr { key: "shape" value { shape { dim { size: 2 } } } } }
+    node { name: "y" op: "Identity" input: "x" attr { key: "T" value { type: DT_FLOAT } } } }
+  signature_def { key: "serving_default" value {
+    inputs { key: "x" value { name: "x:0" dtype: DT_FLOAT tensor_shape { dim { size: 2 } } } }
+    outputs { key: "y" value { name: "y:0" dtype: DT_FLOAT tensor_shape { dim { size: 2 } } } } method_name: "tensorflow/serving/predict" } }
+}
+MODEL
+mkdir renamed && sed 's/key: "x" value { name/key: "image" value { name/' other/saved_model.pbtxt >renamed/saved_model.pbtxt
+mkdir unsigned && sed 's/serving_default/another/' other/saved_model.pbtxt >unsigned/saved_model.pbtxt
+expect 1 "missing: no such directory" "$tare" compare "$model" --with missing "${data[@]}"
+expect 1 "other: signature serving_default has the input 'x', which the compared model does not have" "$tare" compare "$model" --with other "${data[@]}"
+expect 1 "renamed: signature serving_default has no output 'probabilities', which the compared model has" "$tare" compare "$model" --with renamed "${data[@]}"
+expect 1 "unsigned: there is no signature 'serving_default', which the compared model has" "$tare" compare "$model" --with unsigned "${data[@]}"
+
+# ---- a failure in the middle keeps the finished rows ----
+cp -r same broken
+printf 'damage' | dd of=broken/variables/variables.data-00000-of-00001 bs=1 seek=1000 conv=notrunc status=none
+"$tare" compare "$model" --with int8_tpu --with broken --with weights "${data[@]}" --methods static,weight_only --calibration glyphs.calib \
+    --report rest.json >rest.out 2>log && fail "a damaged model is not an error"
+[ "$(wc -l <log)" = 1 ] && grep -q "^tare: broken: variable .*Checksum" log || fail "damaged model: $(cat log)"
+python3 - rest.json rest.out <<'PY' || fail "rows that were finished: $(cat rest.out)"
+import json, sys
+rest, out = json.load(open(sys.argv[1])), open(sys.argv[2]).read()
+assert [x["method"] for x in rest["results"]] == ["float", "int8_tpu", "weights", "static", "weight_only"], rest["results"]
+assert [x["method"] for x in rest["skipped"]] == ["broken"] and rest["skipped"][0]["reason"].startswith("variable ") and "Checksum" in rest["skipped"][0]["reason"]
+assert "\nnot measured\nbroken: " in out and "\nweight_only " in out
+PY
+finish
