@@ -14,7 +14,7 @@ struct tare_public_calibrating {
     const char *name;
     bool hessians;
     struct tare_calibrate_options options; /* without samples or files */
-    struct tare_model *prepared;
+    struct tare_graph_model *prepared;
 };
 
 /* Parses the option text and loads the model. Release with tare_public_calibrating_free, also after a failure. */

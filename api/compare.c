@@ -21,7 +21,7 @@ static const struct tare_option_set set = { .program = "tare_model_compare", .op
 
 /* Statistics are matched to tensors by name: those of another model could match by chance. */
 static tare_status check_calibration(const tare_model *model, const char *path, const tare_calibration *calibration) {
-    struct tare_model *prepared;
+    struct tare_graph_model *prepared;
     tare_status status;
     if (!calibration) return TARE_OK;
     TARE_TRY(tare_load_prepared_with(&prepared, path, tare_public_ops(model->context)));

@@ -35,7 +35,7 @@ struct tare_public_side {
 
 struct tare_model_handle {
     struct tare_context_handle *context; /* NULL: the defaults */
-    struct tare_model *model;
+    struct tare_graph_model *model;
     char *path;      /* directory that it can be loaded from again; set by tare_public_path */
     char *temporary; /* directory above `path`, removed with the handle; NULL: `path` is the caller's */
     struct tare_arena arena;
@@ -59,7 +59,7 @@ struct tare_log tare_public_log(const struct tare_context_handle *context);
 
 /* Makes a handle that owns the model; frees the model on failure. `path`: the directory it was opened from; NULL if it
  * was made from another model. */
-tare_status tare_public_model(tare_model **out, struct tare_context_handle *context, struct tare_model *model,
+tare_status tare_public_model(tare_model **out, struct tare_context_handle *context, struct tare_graph_model *model,
                               const char *path) TARE_WARN_UNUSED;
 /* A directory that the model can be loaded from again, valid as long as the handle. Passes change a model in place, so
  * every call that needs a changed copy loads one. A model made from another is written to a temporary directory the
@@ -67,7 +67,7 @@ tare_status tare_public_model(tare_model **out, struct tare_context_handle *cont
 tare_status tare_public_path(const char **out, const tare_model *model) TARE_WARN_UNUSED;
 /* TARE_INVALID_ARGUMENT if the calibration belongs to another model than `prepared`. NULL: no calibration. */
 tare_status tare_public_check_calibration(const tare_calibration *calibration,
-                                          const struct tare_model *prepared) TARE_WARN_UNUSED;
+                                          const struct tare_graph_model *prepared) TARE_WARN_UNUSED;
 /* Makes a handle that owns the calibration; frees it on failure. */
 tare_status tare_public_calibration(tare_calibration **out, struct tare_calibration *calibration) TARE_WARN_UNUSED;
 

@@ -53,7 +53,7 @@ static tare_status describe(struct tare_public_side *side, struct tare_arena *ar
 }
 
 static tare_status describe_signatures(tare_model *handle) {
-    const struct tare_model *model = handle->model;
+    const struct tare_graph_model *model = handle->model;
     handle->inputs = TARE_NEW_ARRAY(&handle->arena, struct tare_public_side, model->n_signatures + 1);
     handle->outputs = TARE_NEW_ARRAY(&handle->arena, struct tare_public_side, model->n_signatures + 1);
     if (!handle->inputs || !handle->outputs) return TARE_NO_MEMORY;
@@ -118,7 +118,7 @@ tare_status tare_model_output(tare_array *out, const tare_model *model, const ch
 
 /* ---- opening and closing ---- */
 
-tare_status tare_public_model(tare_model **out, struct tare_context_handle *context, struct tare_model *model,
+tare_status tare_public_model(tare_model **out, struct tare_context_handle *context, struct tare_graph_model *model,
                               const char *path) {
     tare_model *handle = tare_calloc(1, sizeof *handle);
     tare_status status = TARE_NO_MEMORY;
@@ -140,7 +140,7 @@ tare_status tare_public_model(tare_model **out, struct tare_context_handle *cont
 
 static tare_status open_model(tare_model **out, tare_context *context, const char *directory) {
     const struct tare_saved_model_options options = { .ops = tare_public_ops(context) };
-    struct tare_model *model;
+    struct tare_graph_model *model;
     *out = NULL;
     TARE_TRY(tare_saved_model_load(&model, directory, &options));
     return tare_public_model(out, context, model, directory);
@@ -162,7 +162,8 @@ void tare_model_close(tare_model *model) {
     tare_free(model);
 }
 
-tare_status tare_public_check_calibration(const tare_calibration *calibration, const struct tare_model *prepared) {
+tare_status tare_public_check_calibration(const tare_calibration *calibration,
+                                          const struct tare_graph_model *prepared) {
     uint64_t fingerprint[2];
     if (!calibration) return TARE_OK;
     TARE_TRY(tare_model_fingerprint(fingerprint, prepared));

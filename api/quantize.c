@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* Loads a copy of the model for passes to change. */
-static tare_status load(struct tare_model **out, const tare_model *model) {
+static tare_status load(struct tare_graph_model **out, const tare_model *model) {
     const struct tare_saved_model_options options = { .ops = tare_public_ops(model->context) };
     const char *path;
     TARE_TRY(tare_public_path(&path, model));
@@ -30,7 +30,7 @@ static const struct tare_option rows[] = {
 };
 static const struct tare_option_set set = { .program = "tare_model_quantize", .options = rows };
 
-static tare_status quantize(struct tare_model *model, struct tare_arena *arena, const tare_model *from,
+static tare_status quantize(struct tare_graph_model *model, struct tare_arena *arena, const tare_model *from,
                             const struct tare_quantize_request *how, const tare_calibration *calibration) {
     const struct tare_log log = tare_public_log(from->context);
     struct tare_calibration *used = calibration ? calibration->calibration : NULL, *fitted = NULL;
@@ -65,7 +65,7 @@ tare_status tare_model_quantize(tare_model **out, const tare_model *model, const
                                 const tare_calibration *calibration, const char *options) {
     struct quantize_values values = { 0 };
     struct tare_arena arena = { 0 };
-    struct tare_model *made = NULL;
+    struct tare_graph_model *made = NULL;
     tare_status status;
     tare_public_begin();
     *out = NULL;
@@ -105,8 +105,9 @@ static tare_status check_calibration(const struct tare_converter_options *conver
     return TARE_OK;
 }
 
-static tare_status convert(struct tare_model *made, char **report, struct tare_arena *arena, const tare_model *model,
-                           const struct tare_converter_options *converter, const tare_calibration *calibration) {
+static tare_status convert(struct tare_graph_model *made, char **report, struct tare_arena *arena,
+                           const tare_model *model, const struct tare_converter_options *converter,
+                           const tare_calibration *calibration) {
     const struct tare_log log = tare_public_log(model->context);
     struct steps steps = { .context = model->context };
     const struct tare_convert_options options = { .converter = converter,
@@ -127,7 +128,7 @@ tare_status tare_model_convert(tare_model **out, char **report, const tare_model
     const char *text = converter_options ? converter_options : "";
     struct tare_converter_options converter;
     struct tare_arena arena = { 0 };
-    struct tare_model *made = NULL;
+    struct tare_graph_model *made = NULL;
     tare_status status;
     tare_public_begin();
     *out = NULL;

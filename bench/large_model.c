@@ -13,7 +13,7 @@
 enum { MOST_VARIABLES = 64 };
 
 struct builder {
-    struct tare_model *model;
+    struct tare_graph_model *model;
     struct tare_graph *body;
     struct tare_edge handles[MOST_VARIABLES];
     int count;

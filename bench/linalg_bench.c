@@ -101,7 +101,7 @@ static void fill(double *values, int64_t count, int64_t n, bool dominant) {
 }
 
 static struct tare_session *open_op(struct tare_edge *input, struct tare_edge *outputs, const char *op, int n_outputs) {
-    struct tare_model *model = tare_model_new(tare_ops_builtin());
+    struct tare_graph_model *model = tare_model_new(tare_ops_builtin());
     struct tare_node *x = tare_graph_add(model->main, "Placeholder", "x"), *node = tare_graph_add(model->main, op, "y");
     struct tare_session *session;
     check(tare_node_set_type(x, "dtype", TARE_DT_DOUBLE));

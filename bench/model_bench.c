@@ -20,7 +20,7 @@
 enum { MAX_TENSORS = 64, MAX_WORKERS = 64 };
 
 struct bench {
-    const struct tare_model *model;
+    const struct tare_graph_model *model;
     const struct tare_signature *signature;
     struct tare_edge feeds[MAX_TENSORS], fetches[MAX_TENSORS];
     struct tare_tensor values[MAX_TENSORS];
@@ -131,7 +131,7 @@ int main(int argc, char **argv) {
                        .seconds = argc > 4 ? atof(argv[4]) : 2,
                        .profile = argc > 5 && strcmp(argv[5], "profile") == 0 };
     int workers = argc > 3 ? atoi(argv[3]) : 1;
-    struct tare_model *model = NULL;
+    struct tare_graph_model *model = NULL;
     struct rusage usage;
     double rate = 0, busy = 0;
     tare_status status;

@@ -17,7 +17,7 @@
 enum { MOST_VARIABLES = 256, CLASSES = 1000 };
 
 struct network {
-    struct tare_model *model;
+    struct tare_graph_model *model;
     struct tare_graph *body;
     struct tare_edge handles[MOST_VARIABLES];
     uint64_t random;

@@ -331,7 +331,7 @@ static tare_status write_edge(struct writer *w, const struct scope *scope, struc
     return TARE_OK;
 }
 
-static tare_status write_model(struct writer *w, const struct tare_model *model, const char *path) {
+static tare_status write_model(struct writer *w, const struct tare_graph_model *model, const char *path) {
     const struct tare_signature *signature;
     struct scope scope = { .graph = model->main };
     struct tare_feed feed;
@@ -355,7 +355,7 @@ static tare_status write_model(struct writer *w, const struct tare_model *model,
 
 int main(int argc, char **argv) {
     struct writer w = { 0 };
-    struct tare_model *model = NULL;
+    struct tare_graph_model *model = NULL;
     if (argc != 3) {
         fprintf(stderr, "usage: onnx_writer MODEL OUT.onnx\n");
         return 2;

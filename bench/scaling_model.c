@@ -18,7 +18,7 @@
 enum { SIDE = 8 };
 
 struct builder {
-    struct tare_model *model;
+    struct tare_graph_model *model;
     struct tare_graph *body;
     struct tare_edge *handles; /* of variables, in the main graph */
     size_t n_handles, count;

@@ -249,7 +249,7 @@ static tare_status choose_batch(struct engine *e, const struct tare_signature *s
 }
 
 /* If outputs depend on earlier records, all records must run, in their order. */
-static tare_status check_state(struct engine *e, const struct tare_model *model,
+static tare_status check_state(struct engine *e, const struct tare_graph_model *model,
                                const struct tare_signature *signature) {
     struct tare_strbuf ops = { 0 };
     e->stateful = tare_session_state_ops(model, signature, &ops) > 0;
@@ -265,8 +265,8 @@ static tare_status check_state(struct engine *e, const struct tare_model *model,
     return TARE_OK;
 }
 
-static tare_status prepare(struct engine *e, const struct tare_model *model, const struct tare_signature *signature,
-                           const char **reason) {
+static tare_status prepare(struct engine *e, const struct tare_graph_model *model,
+                           const struct tare_signature *signature, const char **reason) {
     e->plan = (struct tare_worker_plan){
         .model = model, .observed = &e->observed, .channels = e->calibration->channels, .hessians = e->options->hessians
     };
@@ -321,7 +321,7 @@ static tare_status run(struct engine *e) {
 }
 
 tare_status tare_calibration_run(struct tare_calibration *calibration, struct tare_calibration_outcome *outcome,
-                                 const struct tare_model *model, const struct tare_signature *signature,
+                                 const struct tare_graph_model *model, const struct tare_signature *signature,
                                  const struct tare_sample_source *source,
                                  const struct tare_calibration_options *options) {
     struct engine e = { .calibration = calibration,
@@ -390,7 +390,7 @@ static int64_t channels_of(const struct tare_model_shapes *shapes, const struct 
     return last < 0 ? TARE_STATISTICS_MAX_CHANNELS : last;
 }
 
-tare_status tare_calibration_bound(size_t *bytes, size_t *tensors, const struct tare_model *model,
+tare_status tare_calibration_bound(size_t *bytes, size_t *tensors, const struct tare_graph_model *model,
                                    const struct tare_signature *signature,
                                    const struct tare_calibration_options *options, bool channels) {
     struct tare_observed observed;

@@ -49,7 +49,7 @@ struct tare_calibration_outcome {
  * TARE_INTERRUPTED: stopped between records; the calibration contains the records done and, with state_path, is saved.
  * After any other failure the calibration is unusable; the saved state remains valid. */
 tare_status tare_calibration_run(struct tare_calibration *calibration, struct tare_calibration_outcome *outcome,
-                                 const struct tare_model *model, const struct tare_signature *signature,
+                                 const struct tare_graph_model *model, const struct tare_signature *signature,
                                  const struct tare_sample_source *source,
                                  const struct tare_calibration_options *options) TARE_WARN_UNUSED;
 
@@ -64,7 +64,7 @@ tare_status tare_calibration_resume(struct tare_calibration **out, const char *s
 
 /* Upper bound in bytes on the statistics of a run, whatever the data and the number of workers. With `channels`, an
  * unknown last dimension counts as the longest that is kept. *tensors: number of observed tensors. */
-tare_status tare_calibration_bound(size_t *bytes, size_t *tensors, const struct tare_model *model,
+tare_status tare_calibration_bound(size_t *bytes, size_t *tensors, const struct tare_graph_model *model,
                                    const struct tare_signature *signature,
                                    const struct tare_calibration_options *options, bool channels) TARE_WARN_UNUSED;
 

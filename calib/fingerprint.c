@@ -141,7 +141,7 @@ static int by_graph_name(const void *a, const void *b) {
     return strcmp((*(const struct tare_graph *const *)a)->name, (*(const struct tare_graph *const *)b)->name);
 }
 
-static tare_status hash_functions(struct tare_hash *hash, const struct tare_model *model) {
+static tare_status hash_functions(struct tare_hash *hash, const struct tare_graph_model *model) {
     const struct tare_graph **graphs = tare_calloc(model->n_functions + 1, sizeof *graphs);
     if (!graphs) return TARE_NO_MEMORY;
     for (size_t i = 0; i < model->n_functions; i++)
@@ -167,11 +167,11 @@ static void hash_bindings(struct tare_hash *hash, const struct tare_binding *bin
     }
 }
 
-tare_status tare_model_fingerprint(uint64_t out[2], const struct tare_model *model) {
+tare_status tare_model_fingerprint(uint64_t out[2], const struct tare_graph_model *model) {
     return tare_model_fingerprint_forgetting(out, model, NULL);
 }
 
-tare_status tare_model_fingerprint_forgetting(uint64_t out[2], const struct tare_model *model,
+tare_status tare_model_fingerprint_forgetting(uint64_t out[2], const struct tare_graph_model *model,
                                               void (*forget)(const struct tare_tensor *value)) {
     struct tare_hash hash;
     tare_hash_begin(&hash);

@@ -12,7 +12,7 @@ struct tare_shape_probe; /* calib/shape_probe.h */
 
 /* What all workers of a run share; constant while they run. */
 struct tare_worker_plan {
-    const struct tare_model *model;
+    const struct tare_graph_model *model;
     const struct tare_observed *observed;
     struct tare_edge *feeds, *fetches;
     size_t n_feeds, n_fetches;

@@ -89,7 +89,7 @@ struct work {
     struct tare_calibrate_options job_options;
     struct tare_log log;
     struct tare_team team;
-    struct tare_model *model;
+    struct tare_graph_model *model;
     uint64_t fingerprint[2];
     struct tare_edge_list quantizable; /* for the calibration of a function */
     char *state_path;

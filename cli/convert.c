@@ -197,7 +197,7 @@ static tare_status write_report(const char *path, const struct tare_converted *c
     return status;
 }
 
-static tare_status convert(struct tare_model *model, struct tare_arena *arena,
+static tare_status convert(struct tare_graph_model *model, struct tare_arena *arena,
                            const struct tare_converter_options *converter, const struct convert_options *options,
                            struct tare_progress *progress) {
     const struct tare_log log = { .most = options->quiet ? TARE_LOG_WARNING : TARE_LOG_NOTE, .write = print_line };
@@ -242,7 +242,7 @@ static tare_status check_usage(const struct convert_options *options, const stru
 /* Without named functions everything would stay on the CPU: finds functions automatically, unless the model has been
  * converted before, or has aliases that the given options could have named. */
 static tare_status choose_functions(struct tare_converter_options *converter, const struct convert_options *options,
-                                    struct tare_arena *arena, struct tare_model *model) {
+                                    struct tare_arena *arena, struct tare_graph_model *model) {
     struct tare_tpu_converted existing;
     const struct tare_log log = tare_log_stderr(options->quiet, false);
     if (options->functions != FUNCTIONS_DEFAULT || converter->n_functions) return TARE_OK;
@@ -255,7 +255,7 @@ static tare_status choose_functions(struct tare_converter_options *converter, co
 }
 
 /* Loads the MetaGraph with the tags of quantization_options if they are given, otherwise the default one. */
-static tare_status load(struct tare_model **out, const struct convert_options *options,
+static tare_status load(struct tare_graph_model **out, const struct convert_options *options,
                         const struct tare_converter_options *converter) {
     const struct tare_quantization *quantization = &converter->quantization;
     const struct tare_saved_model_options loading = { .ops = tare_command_registry(),
@@ -278,7 +278,7 @@ static tare_status run(int argc, char *const *argv) {
     struct convert_options options;
     struct tare_converter_options converter;
     struct tare_arena arena = { 0 };
-    struct tare_model *model = NULL;
+    struct tare_graph_model *model = NULL;
     struct tare_progress *progress = NULL;
     bool done;
     tare_status status;

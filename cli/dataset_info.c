@@ -266,7 +266,7 @@ static tare_status draft_for_model(struct tare_strbuf *text, const struct tare_s
     const struct tare_signature *signature;
     struct tare_spec_draft_input *inputs = NULL;
     struct tare_feed *feeds = NULL;
-    struct tare_model *model;
+    struct tare_graph_model *model;
     tare_status status;
     TARE_TRY(tare_saved_model_load(&model, path, &look));
     TARE_CHECK(tare_pick_signature(&signature, model, key));

@@ -58,7 +58,7 @@ static const struct tare_option_set set = {
 
 static tare_status diff_models(struct tare_strbuf *out, struct tare_strbuf *page, const struct diff_options *options) {
     struct tare_model_diff diff = { 0 };
-    struct tare_model *first = NULL, *second = NULL;
+    struct tare_graph_model *first = NULL, *second = NULL;
     tare_status status;
     TARE_CHECK(tare_command_load(&first, options->first));
     TARE_CHECK(tare_command_load(&second, options->second));

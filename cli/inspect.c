@@ -62,7 +62,7 @@ static const struct tare_option_set set = {
     .examples = examples,
 };
 
-static tare_status check_signature(const struct tare_model *model, const char *key) {
+static tare_status check_signature(const struct tare_graph_model *model, const char *key) {
     if (!key || tare_model_find_signature(model, key)) return TARE_OK;
     return TARE_FAIL(TARE_NOT_FOUND, "%s: there is no signature '%s'", model->path, key);
 }
@@ -71,7 +71,7 @@ static tare_status run(int argc, char *const *argv) {
     struct inspect_options options;
     struct tare_saved_model_options open = { .without_values = true, .to_look_at = true };
     struct tare_command_tags tags = { 0 };
-    struct tare_model *model = NULL;
+    struct tare_graph_model *model = NULL;
     bool done;
     tare_status status;
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));

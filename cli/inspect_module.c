@@ -176,7 +176,7 @@ static tare_status print_graph_modules(const struct tare_graph *graph, bool text
     return TARE_OK;
 }
 
-tare_status tare_inspect_call_modules(const struct tare_model *model, bool text) {
+tare_status tare_inspect_call_modules(const struct tare_graph_model *model, bool text) {
     TARE_TRY(print_graph_modules(model->main, text));
     for (size_t i = 0; i < model->n_functions; i++)
         TARE_TRY(print_graph_modules(model->functions[i], text));

@@ -12,6 +12,6 @@ bool tare_inspect_is_module(const char *path);
 tare_status tare_inspect_module(const struct inspect_options *options) TARE_WARN_UNUSED;
 /* A paragraph for each XlaCallModule node of the model; with `text` also the modules' text. Prints nothing for a model
  * without such nodes. A module that cannot be read is a line with the reason, not a failure. */
-tare_status tare_inspect_call_modules(const struct tare_model *model, bool text) TARE_WARN_UNUSED;
+tare_status tare_inspect_call_modules(const struct tare_graph_model *model, bool text) TARE_WARN_UNUSED;
 
 #endif

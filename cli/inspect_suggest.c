@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 /* The signature that runs exactly this function; NULL: none. */
-static const char *signature_of(const struct tare_model *model, const struct tare_graph *function) {
+static const char *signature_of(const struct tare_graph_model *model, const struct tare_graph *function) {
     for (size_t i = 0; i < model->n_signatures; i++)
         if (tare_signature_function(&model->signatures[i]) == function) return model->signatures[i].key;
     return NULL;
@@ -16,7 +16,7 @@ static const char *signature_of(const struct tare_model *model, const struct tar
 
 /* Prefers the alias, which is stable across exports, then the signature; names of concrete functions change with every
  * export. */
-static void append_choice(struct tare_strbuf *out, const struct tare_model *model,
+static void append_choice(struct tare_strbuf *out, const struct tare_graph_model *model,
                           const struct tare_tpu_suggestion *suggestion) {
     const char *signature = signature_of(model, suggestion->function);
     if (suggestion->alias)
@@ -27,7 +27,7 @@ static void append_choice(struct tare_strbuf *out, const struct tare_model *mode
         tare_strbuf_printf(out, "tpu_functions { concrete_function_name: \"%s\" }", suggestion->function->name);
 }
 
-static void print_choices(const struct tare_tpu_suggestions *s, const struct tare_model *model) {
+static void print_choices(const struct tare_tpu_suggestions *s, const struct tare_graph_model *model) {
     struct tare_strbuf options = { 0 };
     for (size_t i = 0; i < s->count; i++) {
         struct tare_strbuf choice = { 0 };
@@ -41,7 +41,7 @@ static void print_choices(const struct tare_tpu_suggestions *s, const struct tar
     tare_strbuf_free(&options);
 }
 
-static void print_suggestions(const struct tare_tpu_suggestions *s, const struct tare_model *model) {
+static void print_suggestions(const struct tare_tpu_suggestions *s, const struct tare_graph_model *model) {
     printf("\nsuggested for the TPU: %zu function%s with %zu of %zu ops\n", s->count, s->count == 1 ? "" : "s",
            s->covered, s->ops);
     if (s->count) print_choices(s, model);
@@ -52,7 +52,7 @@ static void print_suggestions(const struct tare_tpu_suggestions *s, const struct
                model->path);
 }
 
-tare_status inspect_print_suggestions(const struct tare_model *model) {
+tare_status inspect_print_suggestions(const struct tare_graph_model *model) {
     struct tare_tpu_suggestions suggestions;
     struct tare_arena arena = { 0 };
     tare_status status = tare_tpu_suggest(&suggestions, &arena, model);

@@ -17,7 +17,7 @@ static void print_bindings(const char *title, const struct tare_binding *binding
                bindings[i].kind == TARE_BINDING_SPARSE ? "  (sparse)" : "");
 }
 
-static void print_signatures(const struct tare_model *model, const char *only) {
+static void print_signatures(const struct tare_graph_model *model, const char *only) {
     for (size_t i = 0; i < model->n_signatures; i++) {
         const struct tare_signature *signature = &model->signatures[i];
         if (only && strcmp(signature->key, only) != 0) continue;
@@ -27,7 +27,7 @@ static void print_signatures(const struct tare_model *model, const char *only) {
     }
 }
 
-static void print_aliases(const struct tare_model *model) {
+static void print_aliases(const struct tare_graph_model *model) {
     if (!model->n_aliases) return;
     printf("\nfunction aliases\n");
     for (size_t i = 0; i < model->n_aliases; i++)
@@ -38,7 +38,7 @@ static double megabytes(size_t bytes) {
     return (double)bytes / 1e6;
 }
 
-static void print_heading(const struct tare_model *model) {
+static void print_heading(const struct tare_graph_model *model) {
     struct tare_saved_model_info info;
     tare_saved_model_info(&info, model);
     printf("%s\n", model->path);
@@ -96,7 +96,7 @@ static tare_status print_group(const struct tare_function_list *list, const stru
     return TARE_OK;
 }
 
-static tare_status print_functions(const struct tare_model *model) {
+static tare_status print_functions(const struct tare_graph_model *model) {
     struct tare_function_list list;
     tare_status status;
     TARE_TRY(tare_function_list_make(&list, model));
@@ -108,7 +108,7 @@ static tare_status print_functions(const struct tare_model *model) {
 }
 
 /* Lists names as Python prints a list of strings, arguments first, since they are nodes as well. */
-static tare_status print_graph(const struct tare_model *model, const char *name) {
+static tare_status print_graph(const struct tare_graph_model *model, const char *name) {
     const struct tare_graph *graph;
     TARE_TRY(inspect_find_graph(&graph, model, name));
     for (size_t i = 0; i < graph->n_args; i++)
@@ -132,7 +132,7 @@ static tare_status print_graph(const struct tare_model *model, const char *name)
 
 /* ---- variables, ops ---- */
 
-static void print_variables(const struct tare_model *model) {
+static void print_variables(const struct tare_graph_model *model) {
     char shape[TARE_SHAPE_TEXT_SIZE], bytes[32];
     printf("\nvariables\n");
     for (size_t i = 0; i < model->n_variables; i++) {
@@ -160,7 +160,7 @@ static void print_ops(const struct inspect_ops *ops, bool all) {
     printf("\n");
 }
 
-tare_status inspect_print_text(const struct tare_model *model, const struct inspect_options *options) {
+tare_status inspect_print_text(const struct tare_graph_model *model, const struct inspect_options *options) {
     struct inspect_ops ops = { 0 };
     tare_status status;
     if (options->graph) return print_graph(model, options->graph);

@@ -108,7 +108,7 @@ static tare_status print_shapes(const struct tare_node *node, const struct tare_
     return TARE_OK;
 }
 
-static tare_status infer(struct tare_model *model, struct tare_opspec_memory *memory,
+static tare_status infer(struct tare_graph_model *model, struct tare_opspec_memory *memory,
                          const struct tare_ops_node *given) {
     struct tare_graph *function = tare_model_add_function(model, "infer");
     struct tare_shape *shapes, **inferred;
@@ -158,7 +158,7 @@ static tare_status add_outputs(struct tare_signature *signature, struct tare_nod
     return TARE_OK;
 }
 
-static tare_status build(struct tare_model *model, struct tare_opspec_memory *memory,
+static tare_status build(struct tare_graph_model *model, struct tare_opspec_memory *memory,
                          const struct tare_ops_node *given) {
     struct tare_signature *signature = TARE_NEW(&model->arena, struct tare_signature);
     struct tare_shape *shapes;
@@ -189,7 +189,7 @@ static tare_status build(struct tare_model *model, struct tare_opspec_memory *me
 /* path NULL: prints the shapes. */
 static tare_status on_model(const char *path, const struct tare_op_registry *registry,
                             const struct tare_ops_node *given) {
-    struct tare_model *model = tare_model_new(registry);
+    struct tare_graph_model *model = tare_model_new(registry);
     struct tare_opspec_memory memory = { 0 };
     tare_status status = TARE_NO_MEMORY;
     if (model) model->custom_ops = tare_ops_new(registry);

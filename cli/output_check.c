@@ -32,7 +32,8 @@ tare_status tare_command_check_file_output(const char *path) {
     return status;
 }
 
-void tare_command_warn_of_written(const char *path, const char *input, const struct tare_model *model, bool quantized) {
+void tare_command_warn_of_written(const char *path, const char *input, const struct tare_graph_model *model,
+                                  bool quantized) {
     const int64_t before = tare_folder_bytes(input), after = tare_folder_bytes(path);
     const struct tare_log log = tare_log_stderr(true, false);
     struct tare_saved_model_info info;

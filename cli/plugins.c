@@ -31,12 +31,12 @@ const struct tare_op_registry *tare_command_registry(void) {
     return loaded ? tare_plugins_ops(loaded) : tare_ops_builtin();
 }
 
-tare_status tare_command_load(struct tare_model **out, const char *path) {
+tare_status tare_command_load(struct tare_graph_model **out, const char *path) {
     const struct tare_saved_model_options options = { .ops = tare_command_registry() };
     return tare_saved_model_load(out, path, &options);
 }
 
-tare_status tare_command_check_values(const struct tare_model *model, const char *path, bool allow) {
+tare_status tare_command_check_values(const struct tare_graph_model *model, const char *path, bool allow) {
     const struct tare_log log = tare_log_stderr(true, false);
     struct tare_saved_model_info info;
     tare_saved_model_info(&info, model);
@@ -52,7 +52,7 @@ tare_status tare_command_check_values(const struct tare_model *model, const char
     return TARE_OK;
 }
 
-tare_status tare_command_load_prepared(struct tare_model **out, const char *path) {
+tare_status tare_command_load_prepared(struct tare_graph_model **out, const char *path) {
     return tare_load_prepared_with(out, path, tare_command_registry());
 }
 

@@ -132,7 +132,7 @@ static const struct tare_option_set set = {
 };
 
 /* Calibrates, if a method, rule or pass needs statistics; otherwise *out stays NULL. */
-static tare_status calibrate(struct tare_calibration **out, const struct tare_model *model,
+static tare_status calibrate(struct tare_calibration **out, const struct tare_graph_model *model,
                              const struct quantize_options *options, const struct tare_quant_options *quantizing) {
     const bool hessians = options->automatic || tare_workflow_quantize_needs_hessians(quantizing);
     bool channels;
@@ -285,7 +285,7 @@ struct quantized {
     struct tare_explanation_list layers;
 };
 
-static tare_status quantize(struct quantized *out, struct tare_model *model, struct tare_arena *arena,
+static tare_status quantize(struct quantized *out, struct tare_graph_model *model, struct tare_arena *arena,
                             const struct quantize_options *options, struct tare_quant_options *quantizing) {
     struct tare_calibration *calibration = NULL;
     tare_status status;
@@ -303,7 +303,8 @@ static tare_status quantize(struct quantized *out, struct tare_model *model, str
     return status;
 }
 
-static tare_status print_json(const struct quantized *quantized, int64_t float_bytes, const struct tare_model *model) {
+static tare_status print_json(const struct quantized *quantized, int64_t float_bytes,
+                              const struct tare_graph_model *model) {
     struct tare_strbuf text = { 0 };
     tare_status status = tare_quant_report_json(&text, &quantized->report, &quantized->layers, float_bytes,
                                                 tare_model_weight_bytes(model));
@@ -313,7 +314,8 @@ static tare_status print_json(const struct quantized *quantized, int64_t float_b
 }
 
 /* Sizes of the weights before and after. */
-static void print_plan(const struct quantize_options *options, int64_t float_bytes, const struct tare_model *model) {
+static void print_plan(const struct quantize_options *options, int64_t float_bytes,
+                       const struct tare_graph_model *model) {
     const int64_t bytes = tare_model_weight_bytes(model);
     printf("would write %s: weights %.3f MB, %.1f%% of the float model's %.3f MB\n", options->output,
            (double)bytes / 1e6, float_bytes ? 100 * (double)bytes / (double)float_bytes : 100,
@@ -342,7 +344,7 @@ static tare_status run(int argc, char *const *argv) {
     struct quantized quantized = { 0 };
     struct tare_export_options export = { 0 };
     struct tare_arena arena = { 0 };
-    struct tare_model *model = NULL;
+    struct tare_graph_model *model = NULL;
     int64_t float_bytes;
     bool done;
     tare_status status;

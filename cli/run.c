@@ -140,7 +140,7 @@ static const struct tare_option_set set = {
 struct run_state {
     const struct run_options *options;
     struct tare_log log;
-    struct tare_model *model;
+    struct tare_graph_model *model;
     const struct tare_signature *signature;
     struct tare_session **sessions;
     int threads, batch;

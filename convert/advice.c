@@ -8,7 +8,7 @@
 struct adviser {
     struct tare_conversion *conversion;
     struct tare_arena *arena;
-    const struct tare_model *model;
+    const struct tare_graph_model *model;
 };
 
 static tare_status add(struct adviser *a, const char *text) {
@@ -102,7 +102,7 @@ static tare_status advise_on_calls(struct adviser *a) {
 
 /* ---- memory ---- */
 
-static const struct tare_variable *largest_variable(const struct tare_model *model) {
+static const struct tare_variable *largest_variable(const struct tare_graph_model *model) {
     const struct tare_variable *largest = NULL;
     for (size_t i = 0; i < model->n_variables; i++) {
         const struct tare_variable *variable = &model->variables[i];
@@ -146,7 +146,7 @@ static tare_status advise_on_sharding(struct adviser *a, const struct tare_conve
 }
 
 tare_status tare_conversion_advise(struct tare_conversion *conversion, struct tare_arena *arena,
-                                   const struct tare_model *model, const struct tare_converter_options *options) {
+                                   const struct tare_graph_model *model, const struct tare_converter_options *options) {
     struct adviser a = { conversion, arena, model };
     if (!conversion->n_placed && !conversion->existing.tpu_calls)
         TARE_TRY(add(&a, "nothing is on the TPU: tpu_functions names no function (tare inspect --suggest names some)"));

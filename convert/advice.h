@@ -8,6 +8,6 @@
  * the memory of a chip, cores between which no input is split, a conversion that places nothing on the TPU. Arena
  * memory. */
 tare_status tare_conversion_advise(struct tare_conversion *conversion, struct tare_arena *arena,
-                                   const struct tare_model *model, const struct tare_converter_options *options);
+                                   const struct tare_graph_model *model, const struct tare_converter_options *options);
 
 #endif

@@ -487,7 +487,7 @@ static tare_status add_aliases(struct lister *l) {
     return status;
 }
 
-tare_status tare_function_list_make(struct tare_function_list *out, const struct tare_model *model) {
+tare_status tare_function_list_make(struct tare_function_list *out, const struct tare_graph_model *model) {
     const struct tare_saved_model *source = tare_source_of(model);
     struct lister l = { .list = out };
     tare_status status;

@@ -51,14 +51,15 @@ struct tare_function_group {
 /* Everything is in the arena and borrows from the model. */
 struct tare_function_list {
     struct tare_arena arena;
-    const struct tare_model *model;
+    const struct tare_graph_model *model;
     const struct Tensorflow__MetaGraphDef *meta;        /* NULL: a model built from nothing */
     const struct Tensorflow__SavedObjectGraph *objects; /* NULL: none */
     const char **paths;                                 /* by object id; NULL: not reached from the root */
     struct tare_function_group **groups; /* those of the object graph by object, then all others by name */
     size_t n_groups, groups_capacity;
 };
-tare_status tare_function_list_make(struct tare_function_list *out, const struct tare_model *model) TARE_WARN_UNUSED;
+tare_status tare_function_list_make(struct tare_function_list *out,
+                                    const struct tare_graph_model *model) TARE_WARN_UNUSED;
 void tare_function_list_free(struct tare_function_list *list);
 
 /* Describes trace `i` of a group. One at a time, because the descriptions of all traces may be as large as the model:

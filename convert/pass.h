@@ -8,7 +8,7 @@ struct tare_pass {
     const char *name; /* "fold_batch_norm": as --disable takes it and the report shows it */
     const char *help; /* one line */
     /* Changes the model and adds the number of changes made to *changes. */
-    tare_status (*run)(struct tare_model *model, size_t *changes);
+    tare_status (*run)(struct tare_graph_model *model, size_t *changes);
 };
 
 /* Turns variables that nothing assigns into constants where functions read them, and drops the captures. */

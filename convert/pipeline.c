@@ -13,7 +13,7 @@ const struct tare_pass *const tare_prepare_passes[] = {
     &tare_pass_prune,           NULL,
 };
 
-tare_status tare_pipeline_prepare(struct tare_model *model, struct tare_pass_count *counts) {
+tare_status tare_pipeline_prepare(struct tare_graph_model *model, struct tare_pass_count *counts) {
     for (size_t i = 0; tare_prepare_passes[i]; i++) {
         const struct tare_pass *pass = tare_prepare_passes[i];
         size_t changes = 0;
@@ -27,8 +27,9 @@ void tare_pipeline_forget(const struct tare_tensor *weight) {
     if (tare_bundle_is_view(weight)) tare_file_forget(weight->data, tare_tensor_bytes(weight));
 }
 
-tare_status tare_pipeline_quantize(struct tare_quant_report *report, struct tare_arena *arena, struct tare_model *model,
-                                   const struct tare_quant_options *options, const struct tare_quant_ranges *ranges) {
+tare_status tare_pipeline_quantize(struct tare_quant_report *report, struct tare_arena *arena,
+                                   struct tare_graph_model *model, const struct tare_quant_options *options,
+                                   const struct tare_quant_ranges *ranges) {
     struct tare_quant_options own = *options;
     memset(report, 0, sizeof *report);
     if (!options->setting.method && !options->recipe) return TARE_OK;

@@ -28,11 +28,12 @@ struct tare_pass_count {
 /* Converts a model to the form that is calibrated and quantized: pruned to its signatures, variables frozen, constants
  * and batch normalisation folded. Calibration files belong to this form. counts (NULL: not requested) receives one
  * entry per pass and must have space for all of them. */
-tare_status tare_pipeline_prepare(struct tare_model *model, struct tare_pass_count *counts);
+tare_status tare_pipeline_prepare(struct tare_graph_model *model, struct tare_pass_count *counts);
 
 /* Quantizes a prepared model by the options' method. */
-tare_status tare_pipeline_quantize(struct tare_quant_report *report, struct tare_arena *arena, struct tare_model *model,
-                                   const struct tare_quant_options *options, const struct tare_quant_ranges *ranges);
+tare_status tare_pipeline_quantize(struct tare_quant_report *report, struct tare_arena *arena,
+                                   struct tare_graph_model *model, const struct tare_quant_options *options,
+                                   const struct tare_quant_ranges *ranges);
 
 enum { TARE_PIPELINE_STEPS = 32 };
 
@@ -66,14 +67,14 @@ size_t tare_pipeline_counts(struct tare_pass_count out[static TARE_PIPELINE_STEP
                             const struct tare_conversion *conversion, const struct tare_pass_count *prepared);
 
 /* Memory that the functions of the options need in the current model; to compare before and after quantization. */
-tare_status tare_pipeline_memory(struct tare_tpu_memory *out, struct tare_arena *arena, const struct tare_model *model,
-                                 const struct tare_converter_options *options);
+tare_status tare_pipeline_memory(struct tare_tpu_memory *out, struct tare_arena *arena,
+                                 const struct tare_graph_model *model, const struct tare_converter_options *options);
 
 /* The TPU half of a conversion, on a quantized or float model: bfloat16, placement, shapes,
  * batching, cost. Arena memory. TARE_UNSUPPORTED if the TPU does not support a function and the options do not allow
  * that.
  */
-tare_status tare_pipeline_place(struct tare_conversion *out, struct tare_arena *arena, struct tare_model *model,
+tare_status tare_pipeline_place(struct tare_conversion *out, struct tare_arena *arena, struct tare_graph_model *model,
                                 const struct tare_converter_options *options);
 
 /* Releases the pages of a large weight after a pass over it; they are read from the checkpoint again when needed. */

@@ -39,8 +39,8 @@ static struct tare_graph **graphs_of(struct tare_arena *arena, const struct tare
     return graphs;
 }
 
-tare_status tare_pipeline_memory(struct tare_tpu_memory *out, struct tare_arena *arena, const struct tare_model *model,
-                                 const struct tare_converter_options *options) {
+tare_status tare_pipeline_memory(struct tare_tpu_memory *out, struct tare_arena *arena,
+                                 const struct tare_graph_model *model, const struct tare_converter_options *options) {
     struct tare_tpu_function *functions;
     struct tare_graph **graphs;
     size_t count;
@@ -54,7 +54,7 @@ tare_status tare_pipeline_memory(struct tare_tpu_memory *out, struct tare_arena 
 
 /* A TensorFlow 1 model has no functions to place, and no functions that must be kept. */
 static tare_status check_model(struct tare_place *place, size_t *changes) {
-    const struct tare_model *model = place->model;
+    const struct tare_graph_model *model = place->model;
     struct tare_saved_model_info info;
     (void)changes;
     tare_saved_model_info(&info, model);
@@ -280,7 +280,7 @@ static void note_counts(struct tare_conversion *out, const struct tare_place_pas
         out->counts[out->n_counts++] = (struct tare_pass_count){ pass->counts[i], changes[i] };
 }
 
-tare_status tare_pipeline_place(struct tare_conversion *out, struct tare_arena *arena, struct tare_model *model,
+tare_status tare_pipeline_place(struct tare_conversion *out, struct tare_arena *arena, struct tare_graph_model *model,
                                 const struct tare_converter_options *options) {
     struct tare_place place = { .out = out, .arena = arena, .model = model, .options = options };
     memset(out, 0, sizeof *out);

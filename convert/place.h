@@ -11,7 +11,7 @@ enum { TARE_PLACE_COUNTS = 3 };
 struct tare_place {
     struct tare_conversion *out;
     struct tare_arena *arena;
-    struct tare_model *model;
+    struct tare_graph_model *model;
     const struct tare_converter_options *options;
     struct tare_tpu_function *functions; /* to be placed; set by the pass find_functions */
     struct tare_graph **graphs;          /* theirs, with room for one more */

@@ -9,11 +9,12 @@
 
 #include <string.h>
 
-tare_status tare_load_prepared(struct tare_model **out, const char *path) {
+tare_status tare_load_prepared(struct tare_graph_model **out, const char *path) {
     return tare_load_prepared_with(out, path, NULL);
 }
 
-tare_status tare_load_prepared_with(struct tare_model **out, const char *path, const struct tare_op_registry *ops) {
+tare_status tare_load_prepared_with(struct tare_graph_model **out, const char *path,
+                                    const struct tare_op_registry *ops) {
     const struct tare_saved_model_options options = { .ops = ops };
     tare_status status;
     TARE_TRY(tare_saved_model_load(out, path, &options));
@@ -31,7 +32,7 @@ static bool same_fingerprint(const struct tare_calibration *calibration, const u
 }
 
 /* The MetaGraph that the model was loaded from, prepared like a model without kept variables. */
-static tare_status load_frozen(struct tare_model **out, const struct tare_model *model) {
+static tare_status load_frozen(struct tare_graph_model **out, const struct tare_graph_model *model) {
     struct tare_saved_model_options options = { .ops = model->custom_ops };
     struct tare_saved_model_info info;
     const char *tags[64];
@@ -56,7 +57,8 @@ static tare_status load_frozen(struct tare_model **out, const struct tare_model 
 /* A copy with the tensor names of the model without folding. A function that was copied for its callers has the
  * statistics of only one of them. */
 static tare_status rename_tensors(struct tare_calibration **out, const struct tare_calibration *calibration,
-                                  const struct tare_model *model, const struct tare_model *frozen, const char *what) {
+                                  const struct tare_graph_model *model, const struct tare_graph_model *frozen,
+                                  const char *what) {
     for (size_t i = 0; i < frozen->n_functions; i++)
         if (!tare_model_find_function(model, frozen->functions[i]->name))
             return TARE_FAIL(TARE_UNSUPPORTED,
@@ -68,16 +70,15 @@ static tare_status rename_tensors(struct tare_calibration **out, const struct ta
     TARE_TRY(tare_calibration_merge(*out, calibration));
     for (size_t i = 0; i < frozen->n_stand_ins; i++) {
         const struct tare_node *node = frozen->stand_ins[i].node;
-        TARE_TRY(
-            tare_calibration_rename_tensor(*out, node->graph->name, node->name, 0, frozen->stand_ins[i].stands_for));
+        TARE_TRY(tare_calibration_rename_tensor(*out, node->graph->name, node->name, 0, frozen->stand_ins[i].original));
     }
     return TARE_OK;
 }
 
 tare_status tare_calibration_fit(struct tare_calibration **fitted, const struct tare_calibration *calibration,
-                                 const struct tare_model *model, const char *what) {
+                                 const struct tare_graph_model *model, const char *what) {
     uint64_t fingerprint[2], frozen_fingerprint[2];
-    struct tare_model *frozen;
+    struct tare_graph_model *frozen;
     tare_status status;
     *fitted = NULL;
     TARE_TRY(tare_model_fingerprint_forgetting(fingerprint, model, tare_pipeline_forget));
@@ -97,7 +98,8 @@ done:
     return status;
 }
 
-tare_status tare_calibration_load_for(struct tare_calibration **out, const struct tare_model *model, const char *path) {
+tare_status tare_calibration_load_for(struct tare_calibration **out, const struct tare_graph_model *model,
+                                      const char *path) {
     struct tare_calibration *fitted, *loaded;
     tare_status status;
     *out = NULL;

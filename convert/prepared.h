@@ -9,17 +9,17 @@
 #include "quant/rewrite.h"
 
 /* Loads a SavedModel and runs the passes that precede calibration (convert/pipeline.h). Errors name the path. */
-tare_status tare_load_prepared(struct tare_model **out, const char *path) TARE_WARN_UNUSED;
+tare_status tare_load_prepared(struct tare_graph_model **out, const char *path) TARE_WARN_UNUSED;
 /* The same with the caller's op registry. */
-tare_status tare_load_prepared_with(struct tare_model **out, const char *path,
+tare_status tare_load_prepared_with(struct tare_graph_model **out, const char *path,
                                     const struct tare_op_registry *ops) TARE_WARN_UNUSED;
 /* Checks that a calibration belongs to this prepared model; `what` names it in errors. A model with kept variables also
  * accepts the calibration of the same model without: as nothing is folded into its weights, *fitted (owned by the
  * caller) is a copy with the tensor names of this model. *fitted NULL: the calibration matches unchanged. */
 tare_status tare_calibration_fit(struct tare_calibration **fitted, const struct tare_calibration *calibration,
-                                 const struct tare_model *model, const char *what) TARE_WARN_UNUSED;
+                                 const struct tare_graph_model *model, const char *what) TARE_WARN_UNUSED;
 /* Reads a calibration file of this prepared model, as above. */
-tare_status tare_calibration_load_for(struct tare_calibration **out, const struct tare_model *model,
+tare_status tare_calibration_load_for(struct tare_calibration **out, const struct tare_graph_model *model,
                                       const char *path) TARE_WARN_UNUSED;
 /* TARE_INVALID_ARGUMENT if an accuracy pass of the list (NULL: none) requires per-channel statistics that the
  * calibration does not have, or requires a calibration and there is none. */

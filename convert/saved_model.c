@@ -13,12 +13,12 @@ static void release(void *arg) {
     tare_source_close(arg);
 }
 
-struct tare_saved_model *tare_source_of(const struct tare_model *model) {
+struct tare_saved_model *tare_source_of(const struct tare_graph_model *model) {
     return model->release == release ? model->release_arg : NULL;
 }
 
 /* Constants that functions capture, and functions that a loader calls for tables: both by object id. */
-static tare_status import_objects(struct tare_model *model, const Tensorflow__SavedObjectGraph *objects) {
+static tare_status import_objects(struct tare_graph_model *model, const Tensorflow__SavedObjectGraph *objects) {
     size_t count = objects ? objects->n_nodes : 0;
     model->object_constants = TARE_NEW_ARRAY(&model->arena, struct tare_object_constant, count + 1);
     if (!model->object_constants) return TARE_NO_MEMORY;
@@ -48,7 +48,8 @@ static void keep_saveable(const struct tare_map *concretes, const Tensorflow__Sa
     keep_function(concretes, objects, saveable->restore_function);
 }
 
-static tare_status keep_resource_functions(struct tare_model *model, const Tensorflow__SavedObjectGraph *objects) {
+static tare_status keep_resource_functions(struct tare_graph_model *model,
+                                           const Tensorflow__SavedObjectGraph *objects) {
     struct tare_map concretes = { 0 };
     tare_status status = TARE_OK;
     for (size_t i = 0; i < model->n_concretes && status == TARE_OK; i++)
@@ -76,13 +77,13 @@ static tare_status check_constants(const struct tare_graph *graph) {
     return TARE_OK;
 }
 
-static tare_status check_all_constants(const struct tare_model *model) {
+static tare_status check_all_constants(const struct tare_graph_model *model) {
     for (size_t i = 0; i < model->n_functions; i++)
         TARE_TRY(check_constants(model->functions[i]));
     return check_constants(model->main);
 }
 
-static tare_status import_pooled(struct tare_model *model, const struct tare_saved_model *source) {
+static tare_status import_pooled(struct tare_graph_model *model, const struct tare_saved_model *source) {
     struct tare_attr_pool pool = { .arena = &model->arena, .faults = source->faults };
     tare_status status;
     if (source->wire || source->faults) model->pool = &pool;
@@ -92,7 +93,7 @@ static tare_status import_pooled(struct tare_model *model, const struct tare_sav
     return status;
 }
 
-static tare_status import(struct tare_model *model, struct tare_saved_model *source) {
+static tare_status import(struct tare_graph_model *model, struct tare_saved_model *source) {
     const Tensorflow__MetaGraphDef *meta = source->meta;
     model->path = source->path;
     TARE_TRY(tare_import_custom_ops(model, source));
@@ -104,10 +105,10 @@ static tare_status import(struct tare_model *model, struct tare_saved_model *sou
     return tare_import_variables(model, source);
 }
 
-tare_status tare_saved_model_import(struct tare_model **out, struct tare_saved_model *source,
+tare_status tare_saved_model_import(struct tare_graph_model **out, struct tare_saved_model *source,
                                     const struct tare_saved_model_options *options) {
     const struct tare_op_registry *ops = options && options->ops ? options->ops : tare_ops_builtin();
-    struct tare_model *model = tare_model_new(ops);
+    struct tare_graph_model *model = tare_model_new(ops);
     tare_status status;
     *out = NULL;
     if (!model) return TARE_NO_MEMORY;
@@ -123,7 +124,7 @@ tare_status tare_saved_model_import(struct tare_model **out, struct tare_saved_m
     return TARE_OK;
 }
 
-tare_status tare_saved_model_load(struct tare_model **out, const char *path,
+tare_status tare_saved_model_load(struct tare_graph_model **out, const char *path,
                                   const struct tare_saved_model_options *options) {
     struct tare_saved_model *source;
     tare_status status;
@@ -143,7 +144,7 @@ tare_status tare_saved_model_load(struct tare_model **out, const char *path,
     return status;
 }
 
-void tare_saved_model_info(struct tare_saved_model_info *out, const struct tare_model *model) {
+void tare_saved_model_info(struct tare_saved_model_info *out, const struct tare_graph_model *model) {
     const struct tare_saved_model *source = tare_source_of(model);
     memset(out, 0, sizeof *out);
     if (!source) return;

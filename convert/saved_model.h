@@ -24,7 +24,7 @@ struct tare_saved_model_options {
 
 /* Opens saved_model.pb or .pbtxt, chooses the MetaGraph, maps the checkpoint and imports everything. The model owns
  * what was opened. Errors name the file. NULL options: defaults. */
-tare_status tare_saved_model_load(struct tare_model **out, const char *path,
+tare_status tare_saved_model_load(struct tare_graph_model **out, const char *path,
                                   const struct tare_saved_model_options *options) TARE_WARN_UNUSED;
 /* Copies a SavedModel: the files are opened and checked as by load, then written again byte for byte. */
 tare_status tare_saved_model_copy(const char *path, const char *out_path);
@@ -43,7 +43,7 @@ struct tare_export_options {
 /* Writes the model as a SavedModel: the functions that signatures and aliases need, the variables that are not frozen
  * with a new saver, and the assets. The model may have been loaded or built in memory. The written files are validated
  * before they replace anything; on failure no file remains. */
-tare_status tare_saved_model_export(struct tare_model *model, const char *out_path,
+tare_status tare_saved_model_export(struct tare_graph_model *model, const char *out_path,
                                     const struct tare_export_options *options) TARE_WARN_UNUSED;
 
 /* Facts about the file for reports; NULL or 0 for a model that was not loaded. */
@@ -55,6 +55,6 @@ struct tare_saved_model_info {
     size_t file_size, checkpoint_bytes, checkpoint_tensors;
     bool is_tf1; /* no object graph */
 };
-void tare_saved_model_info(struct tare_saved_model_info *out, const struct tare_model *model);
+void tare_saved_model_info(struct tare_saved_model_info *out, const struct tare_graph_model *model);
 
 #endif

@@ -36,10 +36,10 @@ void tare_source_close(struct tare_saved_model *source);
 /* The IR of what was opened; the model owns `source` from then on. On failure *out is NULL and the caller keeps the
  * source.
  */
-tare_status tare_saved_model_import(struct tare_model **out, struct tare_saved_model *source,
+tare_status tare_saved_model_import(struct tare_graph_model **out, struct tare_saved_model *source,
                                     const struct tare_saved_model_options *options);
 /* The source of a loaded model; NULL for a model built in memory. */
-struct tare_saved_model *tare_source_of(const struct tare_model *model);
+struct tare_saved_model *tare_source_of(const struct tare_graph_model *model);
 /* The checkpoint's object graph, in the source's arena; *out NULL when there is none. */
 tare_status tare_source_trackable(Tensorflow__TrackableObjectGraph **out, struct tare_saved_model *source);
 

@@ -52,7 +52,7 @@ static int64_t constant_bytes(const struct tare_graph *graph) {
     return total;
 }
 
-int64_t tare_model_weight_bytes(const struct tare_model *model) {
+int64_t tare_model_weight_bytes(const struct tare_graph_model *model) {
     struct tare_arena arena = { 0 };
     int64_t total = constant_bytes(model->main);
     bool *live;
@@ -185,7 +185,7 @@ static int output_named(const struct tare_signature *signature, const char *key)
 }
 
 /* The outputs of a model with state depend on the order of the records: one worker. */
-static int threads_for(const struct tare_comparison *c, const struct tare_model *model,
+static int threads_for(const struct tare_comparison *c, const struct tare_graph_model *model,
                        const struct tare_signature *signature) {
     struct tare_strbuf found = { 0 };
     bool state = tare_session_state_ops(model, signature, &found) > 0;
@@ -212,7 +212,7 @@ void tare_comparison_pass_end(struct tare_comparison_pass *pass) {
 }
 
 tare_status tare_comparison_add(struct tare_comparison_row **out, struct tare_comparison *comparison,
-                                const struct tare_model *model, const struct tare_signature *signature,
+                                const struct tare_graph_model *model, const struct tare_signature *signature,
                                 const struct tare_runner_options *options, const char *label) {
     struct tare_comparison_pass pass;
     struct tare_comparison_row *row;

@@ -88,7 +88,7 @@ tare_status tare_comparison_skip(struct tare_comparison *comparison, const char 
  * key of the class index, one number per row (records without it are unlabelled), or the key of an output: the records'
  * tensor of that name is then its expected value. */
 tare_status tare_comparison_add(struct tare_comparison_row **out, struct tare_comparison *comparison,
-                                const struct tare_model *model, const struct tare_signature *signature,
+                                const struct tare_graph_model *model, const struct tare_signature *signature,
                                 const struct tare_runner_options *options, const char *label);
 /* The figures of one model, added record by record in the order of the data, for callers that run the model themselves.
  * The first pass is the reference. `outputs` is in the comparison's memory. */
@@ -108,13 +108,13 @@ tare_status tare_comparison_pass_record(struct tare_comparison_pass *pass, const
 /* Frees the figures (not those of a pass whose outputs a row has taken). */
 void tare_comparison_pass_end(struct tare_comparison_pass *pass);
 /* Bytes of the model's constants and variables. */
-int64_t tare_model_weight_bytes(const struct tare_model *model);
+int64_t tare_model_weight_bytes(const struct tare_graph_model *model);
 
 /* Sets the row's TPU estimates (NaN for a converted model) and, with `slowest`, the comparison's list of slowest ops.
  * Sets the shapes of the model's inputs to those of the batch and inlines its calls: the model must not run afterwards.
  */
 void tare_comparison_estimate(struct tare_comparison_row *row, struct tare_comparison *comparison,
-                              struct tare_model *model, const struct tare_signature *signature, bool slowest);
+                              struct tare_graph_model *model, const struct tare_signature *signature, bool slowest);
 /* Index of a chip's name in tpu/chips.h, -1: unknown; the name of the comparison's chip. */
 int tare_comparison_find_chip(const char *name);
 const char *tare_comparison_chip_name(const struct tare_comparison *comparison);

@@ -102,7 +102,7 @@ static tare_status keep_slowest(struct slowest *s) {
     return TARE_OK;
 }
 
-static tare_status estimate(struct tare_comparison_row *row, struct slowest *s, struct tare_model *model,
+static tare_status estimate(struct tare_comparison_row *row, struct slowest *s, struct tare_graph_model *model,
                             const struct tare_signature *signature, bool slowest) {
     const int64_t batch = s->c->chip_batch > 0 ? s->c->chip_batch : 1;
     struct tare_graph *function = tare_signature_function(signature);
@@ -128,8 +128,8 @@ static tare_status estimate(struct tare_comparison_row *row, struct slowest *s, 
     return slowest ? keep_slowest(s) : TARE_OK;
 }
 
-void tare_comparison_estimate(struct tare_comparison_row *row, struct tare_comparison *c, struct tare_model *model,
-                              const struct tare_signature *signature, bool slowest) {
+void tare_comparison_estimate(struct tare_comparison_row *row, struct tare_comparison *c,
+                              struct tare_graph_model *model, const struct tare_signature *signature, bool slowest) {
     struct slowest s = { .c = c };
     row->macs = row->integer_macs = row->tpu_seconds = row->hbm_bytes = row->activation_bytes = NAN;
     if (estimate(row, &s, model, signature, slowest) != TARE_OK) {

@@ -17,7 +17,7 @@ struct body {
 
 struct keying {
     struct tare_arena *arena;
-    const struct tare_model *model;
+    const struct tare_graph_model *model;
     const struct tare_edge *feeds;
     size_t n_feeds;
     uint64_t serial;
@@ -251,8 +251,9 @@ static tare_status add_body(struct tare_hash *hash, struct keying *k, const char
     return TARE_OK;
 }
 
-tare_status tare_edge_keys_of(struct tare_edge_keys *out, struct tare_arena *arena, const struct tare_model *model,
-                              const struct tare_edge *feeds, size_t n_feeds, uint64_t serial) {
+tare_status tare_edge_keys_of(struct tare_edge_keys *out, struct tare_arena *arena,
+                              const struct tare_graph_model *model, const struct tare_edge *feeds, size_t n_feeds,
+                              uint64_t serial) {
     struct keying k = { .arena = arena, .model = model, .feeds = feeds, .n_feeds = n_feeds, .serial = serial };
     tare_status status = key_nodes(out, &k, model->main);
     tare_map_free(&k.bodies);

@@ -19,8 +19,9 @@ struct tare_edge_keys {
 /* Computes the keys of a main graph. `feeds`: the fed edges, in the same order in each model. `serial`: a different
  * number per model; it enters the keys of values that depend on state, random numbers, TF1 control flow or undefined
  * ops, so that no other model shares them. Arena memory. */
-tare_status tare_edge_keys_of(struct tare_edge_keys *out, struct tare_arena *arena, const struct tare_model *model,
-                              const struct tare_edge *feeds, size_t n_feeds, uint64_t serial) TARE_WARN_UNUSED;
+tare_status tare_edge_keys_of(struct tare_edge_keys *out, struct tare_arena *arena,
+                              const struct tare_graph_model *model, const struct tare_edge *feeds, size_t n_feeds,
+                              uint64_t serial) TARE_WARN_UNUSED;
 /* The key of one output of a node. */
 struct tare_edge_key tare_edge_key_of(const struct tare_edge_keys *keys, struct tare_edge edge);
 

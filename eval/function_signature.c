@@ -25,21 +25,22 @@ static bool has_program_name(const char *function, const char *name) {
     return false;
 }
 
-static bool is_called(const struct tare_model *model, const struct tare_graph *function, const char *name) {
+static bool is_called(const struct tare_graph_model *model, const struct tare_graph *function, const char *name) {
     for (size_t i = 0; i < model->n_aliases; i++)
         if (strcmp(model->aliases[i].function, function->name) == 0 && strcmp(model->aliases[i].alias, name) == 0)
             return true;
     return has_program_name(function->name, name);
 }
 
-static const struct tare_concrete *concrete_of(const struct tare_model *model, const struct tare_graph *function) {
+static const struct tare_concrete *concrete_of(const struct tare_graph_model *model,
+                                               const struct tare_graph *function) {
     for (size_t i = 0; i < model->n_concretes; i++)
         if (model->concretes[i].graph == function) return &model->concretes[i];
     return NULL;
 }
 
 /* Number of arguments passed by a caller; the rest are captures. */
-static size_t open_arguments(const struct tare_model *model, const struct tare_graph *function) {
+static size_t open_arguments(const struct tare_graph_model *model, const struct tare_graph *function) {
     const struct tare_concrete *concrete = concrete_of(model, function);
     const size_t bound = concrete ? concrete->n_bound : 0;
     return bound < function->n_args ? function->n_args - bound : 0;
@@ -51,7 +52,8 @@ static struct tare_shape argument_shape(const struct tare_node *arg) {
     return tare_shape_unknown();
 }
 
-static void describe(struct tare_strbuf *text, const struct tare_model *model, const struct tare_graph *function) {
+static void describe(struct tare_strbuf *text, const struct tare_graph_model *model,
+                     const struct tare_graph *function) {
     char shape_text[TARE_SHAPE_TEXT_SIZE];
     tare_strbuf_printf(text, "%s(", function->name);
     for (size_t i = 0; i < open_arguments(model, function); i++) {
@@ -104,7 +106,7 @@ static tare_status check_argument(const struct tare_graph *function, size_t i, c
     return TARE_OK;
 }
 
-static tare_status check_arguments(const struct tare_model *model, const struct tare_graph *function,
+static tare_status check_arguments(const struct tare_graph_model *model, const struct tare_graph *function,
                                    const struct tare_call_arguments *given) {
     for (size_t i = 0; i < open_arguments(model, function); i++)
         TARE_TRY(check_argument(function, i, find_given(given, function->args[i]->name)));
@@ -112,7 +114,7 @@ static tare_status check_arguments(const struct tare_model *model, const struct 
 }
 
 /* Specificity of a function's argument types: one for each known rank, one for each known dimension. */
-static size_t strictness(const struct tare_model *model, const struct tare_graph *function) {
+static size_t strictness(const struct tare_graph_model *model, const struct tare_graph *function) {
     size_t known = 0;
     for (size_t i = 0; i < open_arguments(model, function); i++) {
         const struct tare_shape shape = argument_shape(function->args[i]);
@@ -128,7 +130,7 @@ struct candidates {
     size_t count;
 };
 
-static tare_status no_such_function(const struct tare_model *model, const char *name) {
+static tare_status no_such_function(const struct tare_graph_model *model, const char *name) {
     enum { NAMED = 20 };
     struct tare_strbuf names = { 0 };
     size_t named = 0;
@@ -143,7 +145,7 @@ static tare_status no_such_function(const struct tare_model *model, const char *
     return status;
 }
 
-static tare_status list_candidates(const char *what, const struct tare_model *model, const char *name,
+static tare_status list_candidates(const char *what, const struct tare_graph_model *model, const char *name,
                                    const struct candidates *candidates, const struct tare_call_arguments *given) {
     struct tare_strbuf text = { 0 }, got = { 0 };
     tare_status status;
@@ -159,7 +161,7 @@ static tare_status list_candidates(const char *what, const struct tare_model *mo
     return status;
 }
 
-static tare_status pick(struct tare_graph **out, const struct tare_model *model, const char *name,
+static tare_status pick(struct tare_graph **out, const struct tare_graph_model *model, const char *name,
                         const struct candidates *all, struct candidates *fitting,
                         const struct tare_call_arguments *given) {
     size_t best = 0;
@@ -180,7 +182,7 @@ static tare_status pick(struct tare_graph **out, const struct tare_model *model,
     return TARE_OK;
 }
 
-tare_status tare_function_pick(struct tare_graph **out, const struct tare_model *model, const char *name,
+tare_status tare_function_pick(struct tare_graph **out, const struct tare_graph_model *model, const char *name,
                                const struct tare_call_arguments *arguments) {
     struct tare_arena scratch = { 0 };
     struct tare_graph *exact = tare_model_find_function(model, name);
@@ -200,7 +202,7 @@ done:
 /* ---- captures ---- */
 
 /* The edge that a call in the main graph passes for an object of the object graph. */
-static bool find_passed(struct tare_edge *out, const struct tare_model *model, int object) {
+static bool find_passed(struct tare_edge *out, const struct tare_graph_model *model, int object) {
     for (size_t i = 0; i < model->main->n_nodes; i++) {
         const struct tare_node *node = model->main->nodes[i];
         struct tare_graph *callee = node->dead ? NULL : tare_node_function(node, "f");
@@ -215,7 +217,7 @@ static bool find_passed(struct tare_edge *out, const struct tare_model *model, i
     return false;
 }
 
-static bool find_capture(struct tare_edge *out, const struct tare_model *model, int object) {
+static bool find_capture(struct tare_edge *out, const struct tare_graph_model *model, int object) {
     for (size_t i = 0; i < model->n_variables; i++)
         if (model->variables[i].object_id == object && model->variables[i].node && !model->variables[i].removed) {
             *out = (struct tare_edge){ model->variables[i].node, 0 };
@@ -246,7 +248,7 @@ static tare_status add_placeholder(struct tare_binding *binding, struct tare_nod
     return tare_node_add_input(call, binding->edge);
 }
 
-static tare_status pass_captures(struct tare_node *call, const struct tare_model *model,
+static tare_status pass_captures(struct tare_node *call, const struct tare_graph_model *model,
                                  const struct tare_graph *function, size_t n_open) {
     const struct tare_concrete *concrete = concrete_of(model, function);
     for (size_t i = n_open; i < function->n_args; i++) {
@@ -260,7 +262,7 @@ static tare_status pass_captures(struct tare_node *call, const struct tare_model
     return TARE_OK;
 }
 
-static tare_status fill(struct tare_signature *signature, struct tare_model *model, struct tare_graph *function) {
+static tare_status fill(struct tare_signature *signature, struct tare_graph_model *model, struct tare_graph *function) {
     struct tare_node *call = tare_graph_add(model->main, function->name, function->name);
     signature->n_inputs = open_arguments(model, function);
     signature->n_outputs = function->n_returns;
@@ -279,7 +281,7 @@ static tare_status fill(struct tare_signature *signature, struct tare_model *mod
     return TARE_OK;
 }
 
-tare_status tare_function_signature(const struct tare_signature **out, struct tare_model *model,
+tare_status tare_function_signature(const struct tare_signature **out, struct tare_graph_model *model,
                                     struct tare_graph *function) {
     struct tare_signature *signature = TARE_NEW(&model->arena, struct tare_signature);
     if (!signature) return TARE_NO_MEMORY;

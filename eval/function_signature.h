@@ -16,14 +16,14 @@ struct tare_call_arguments {
  * program ("f" for "__inference_f_42"). Of several functions with that name, the one whose arguments all match is used;
  * of several matches, the one with the most known dimensions. Errors: TARE_NOT_FOUND lists names; without a match, or
  * with a tie, the candidates are listed; for a single function, the text names the argument that does not match. */
-tare_status tare_function_pick(struct tare_graph **out, const struct tare_model *model, const char *name,
+tare_status tare_function_pick(struct tare_graph **out, const struct tare_graph_model *model, const char *name,
                                const struct tare_call_arguments *arguments);
 
 /* Adds a call of `function` to the main graph, with a placeholder for each argument that is not captured, and makes a
  * signature for it (owned by the model; not in model->signatures). Captures are connected to the edges of the main
  * graph that provide them: variables, constants, assets, and values that other calls pass for the same object.
  * TARE_UNSUPPORTED names a capture that cannot be found. */
-tare_status tare_function_signature(const struct tare_signature **out, struct tare_model *model,
+tare_status tare_function_signature(const struct tare_signature **out, struct tare_graph_model *model,
                                     struct tare_graph *function);
 
 #endif

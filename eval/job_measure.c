@@ -12,7 +12,7 @@ static tare_status measure_model(struct tare_comparison_row **row, struct tare_c
                                  const struct tare_job *job, const struct tare_saved_model_options *open,
                                  const struct tare_runner_options *options) {
     const struct tare_signature *signature;
-    struct tare_model *model;
+    struct tare_graph_model *model;
     tare_status status;
     TARE_TRY(tare_saved_model_load(&model, path, open));
     status = tare_pick_signature(&signature, model, job->signature);
@@ -33,7 +33,7 @@ static void take_figures(struct tare_job_result *result, const struct tare_compa
 }
 
 static tare_status weigh(int64_t *out, const char *path, const struct tare_saved_model_options *open) {
-    struct tare_model *model;
+    struct tare_graph_model *model;
     TARE_TRY(tare_saved_model_load(&model, path, open));
     *out = tare_model_weight_bytes(model);
     tare_model_free(model);

@@ -212,7 +212,7 @@ static tare_status note_bindings(struct differ *d, const struct tare_signature *
     return TARE_OK;
 }
 
-static tare_status note_signatures(struct differ *d, const struct tare_model *model, int side) {
+static tare_status note_signatures(struct differ *d, const struct tare_graph_model *model, int side) {
     for (size_t i = 0; i < model->n_signatures; i++) {
         const struct tare_signature *s = &model->signatures[i];
         TARE_TRY(note_text(d, tare_arena_strdup(&d->out->arena, s->key), "present", side));
@@ -248,7 +248,7 @@ static tare_status note_graph(struct differ *d, const struct tare_graph *graph, 
     return TARE_OK;
 }
 
-static tare_status note_model(struct differ *d, const struct tare_model *model, int side) {
+static tare_status note_model(struct differ *d, const struct tare_graph_model *model, int side) {
     bool *live;
     d->out->weight_bytes[side] = tare_model_weight_bytes(model);
     TARE_TRY(tare_model_reachable_functions(&live, &d->out->arena, model, true));
@@ -282,8 +282,9 @@ static int by_weight(const void *a, const void *b) {
     return strcmp(x->name, y->name);
 }
 
-tare_status tare_model_diff_make(struct tare_model_diff *out, const struct tare_model *first, const char *first_name,
-                                 const struct tare_model *second, const char *second_name) {
+tare_status tare_model_diff_make(struct tare_model_diff *out, const struct tare_graph_model *first,
+                                 const char *first_name, const struct tare_graph_model *second,
+                                 const char *second_name) {
     struct differ d = { .out = out };
     tare_status status;
     memset(out, 0, sizeof *out);

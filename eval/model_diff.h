@@ -56,8 +56,9 @@ struct tare_model_diff {
     size_t text_width; /* characters per line that tables should fit into; 0: unlimited. Set by the caller */
 };
 
-tare_status tare_model_diff_make(struct tare_model_diff *out, const struct tare_model *first, const char *first_name,
-                                 const struct tare_model *second, const char *second_name) TARE_WARN_UNUSED;
+tare_status tare_model_diff_make(struct tare_model_diff *out, const struct tare_graph_model *first,
+                                 const char *first_name, const struct tare_graph_model *second,
+                                 const char *second_name) TARE_WARN_UNUSED;
 void tare_model_diff_free(struct tare_model_diff *diff);
 /* True when no difference was found. */
 bool tare_model_diff_is_empty(const struct tare_model_diff *diff);

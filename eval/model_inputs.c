@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static tare_status no_signature(const struct tare_model *model, const char *key) {
+static tare_status no_signature(const struct tare_graph_model *model, const char *key) {
     struct tare_strbuf names = { 0 };
     tare_status status;
     for (size_t i = 0; i < model->n_signatures; i++)
@@ -22,7 +22,8 @@ static tare_status no_signature(const struct tare_model *model, const char *key)
     return status;
 }
 
-tare_status tare_pick_signature(const struct tare_signature **out, const struct tare_model *model, const char *key) {
+tare_status tare_pick_signature(const struct tare_signature **out, const struct tare_graph_model *model,
+                                const char *key) {
     *out = tare_model_find_signature(model, key ? key : "serving_default");
     if (!*out && !key && model->n_signatures == 1) *out = &model->signatures[0];
     return *out ? TARE_OK : no_signature(model, key);

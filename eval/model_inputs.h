@@ -6,7 +6,8 @@
 #include "graph/model.h"
 
 /* Finds the signature `key`; NULL: serving_default, or the only signature. Errors list the signatures. */
-tare_status tare_pick_signature(const struct tare_signature **out, const struct tare_model *model, const char *key);
+tare_status tare_pick_signature(const struct tare_signature **out, const struct tare_graph_model *model,
+                                const char *key);
 /* Number of tensors fed to a signature: one for a dense input, three for a sparse one (KEY.indices, KEY.values,
  * KEY.dense_shape). */
 size_t tare_signature_feed_count(const struct tare_signature *signature);

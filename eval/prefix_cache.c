@@ -19,7 +19,7 @@ enum { MOST_RECORDS = 65536 }; /* of a part */
 
 /* A model of the task with its calls inlined. */
 struct made {
-    struct tare_model *model;
+    struct tare_graph_model *model;
     const struct tare_signature *signature;
     struct tare_record_edges edges;
 };

@@ -11,7 +11,7 @@ struct tare_prefix_cache_task {
     size_t n_models;
     /* Builds model number `model`; the caller frees it. May be called several times for a model and must return the
      * same one. */
-    tare_status (*make)(void *arg, struct tare_model **out, size_t model);
+    tare_status (*make)(void *arg, struct tare_graph_model **out, size_t model);
     /* Called with the outputs of a record (borrowed), for each model in the order of the records. */
     tare_status (*record)(void *arg, size_t model, const struct tare_sample *sample, const struct tare_tensor *outputs);
     void *arg;

@@ -95,7 +95,7 @@ static tare_status walk_back(struct walk *w) {
     return TARE_OK;
 }
 
-static tare_status begin(struct walk *w, const struct tare_model *model) {
+static tare_status begin(struct walk *w, const struct tare_graph_model *model) {
     w->graph = model->main;
     w->seen = TARE_NEW_ARRAY(w->arena, bool, w->graph->n_nodes + 1);
     w->stack = TARE_NEW_ARRAY(w->arena, struct tare_node *, w->graph->n_nodes + 1);
@@ -119,7 +119,7 @@ static tare_status own(struct walk *w, struct tare_edge edge) {
                                                                                               : TARE_NO_MEMORY;
 }
 
-tare_status tare_prefix_cache_plan_add(struct tare_prefix_cache_plan *plan, const struct tare_model *model,
+tare_status tare_prefix_cache_plan_add(struct tare_prefix_cache_plan *plan, const struct tare_graph_model *model,
                                        const struct tare_record_edges *edges, size_t number) {
     struct tare_arena scratch = { 0 };
     struct walk w = { .plan = plan, .edges = edges, .arena = &scratch, .number = number };
@@ -163,7 +163,7 @@ static int64_t count_nodes(const struct walk *w) {
 }
 
 tare_status tare_prefix_cache_route_of(struct tare_prefix_cache_route *out, struct tare_prefix_cache_plan *plan,
-                                       const struct tare_model *model, const struct tare_record_edges *edges,
+                                       const struct tare_graph_model *model, const struct tare_record_edges *edges,
                                        size_t number) {
     struct walk w = { .plan = plan, .edges = edges, .arena = &out->arena, .number = number, .route = out };
     *out = (struct tare_prefix_cache_route){ 0 };

@@ -40,12 +40,12 @@ struct tare_prefix_cache_route {
 
 /* Adds model `number`: the values that it computes, and those that earlier models can feed. Call in the order of the
  * models. */
-tare_status tare_prefix_cache_plan_add(struct tare_prefix_cache_plan *plan, const struct tare_model *model,
+tare_status tare_prefix_cache_plan_add(struct tare_prefix_cache_plan *plan, const struct tare_graph_model *model,
                                        const struct tare_record_edges *edges, size_t number) TARE_WARN_UNUSED;
 /* Finds the edges to feed with the values that are kept now, and the edges to keep for later models. Release with
  * tare_prefix_cache_route_free, also after a failure. */
 tare_status tare_prefix_cache_route_of(struct tare_prefix_cache_route *out, struct tare_prefix_cache_plan *plan,
-                                       const struct tare_model *model, const struct tare_record_edges *edges,
+                                       const struct tare_graph_model *model, const struct tare_record_edges *edges,
                                        size_t number) TARE_WARN_UNUSED;
 void tare_prefix_cache_route_free(struct tare_prefix_cache_route *route);
 /* Frees the tensors of a value. */

@@ -204,7 +204,7 @@ tare_status tare_run_records(struct tare_session *session, const struct tare_sig
 
 struct session_maker {
     struct tare_session **sessions;
-    const struct tare_model *model;
+    const struct tare_graph_model *model;
     const struct tare_session_options *options;
 };
 
@@ -213,7 +213,7 @@ static tare_status make_session(void *arg, int worker) {
     return tare_session_new(&maker->sessions[worker], maker->model, maker->options);
 }
 
-tare_status tare_sessions_new(struct tare_session ***out, int count, const struct tare_model *model,
+tare_status tare_sessions_new(struct tare_session ***out, int count, const struct tare_graph_model *model,
                               const struct tare_session_options *options) {
     struct session_maker maker = { .model = model, .options = options };
     tare_status status;

@@ -35,7 +35,7 @@ tare_status tare_run_records_on(struct tare_session *const *sessions, int count,
                                 const struct tare_runner_options *options, tare_record_fn fn, void *arg);
 
 /* Makes `count` sessions of one model in parallel; release *out with tare_sessions_free. */
-tare_status tare_sessions_new(struct tare_session ***out, int count, const struct tare_model *model,
+tare_status tare_sessions_new(struct tare_session ***out, int count, const struct tare_graph_model *model,
                               const struct tare_session_options *options);
 void tare_sessions_free(struct tare_session **sessions, int count); /* NULL is fine */
 

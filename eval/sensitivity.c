@@ -49,7 +49,7 @@ struct measuring {
 };
 
 /* Builds the model of a choice; `report` (may be NULL) is arena memory. */
-static tare_status make(struct tare_model **out, struct measuring *m, struct choice *choice,
+static tare_status make(struct tare_graph_model **out, struct measuring *m, struct choice *choice,
                         struct tare_quant_report *report, struct tare_arena *arena) {
     struct tare_variant variant = *m->task->variant;
     struct tare_quant_report ignored;
@@ -78,7 +78,7 @@ static tare_status measure_float(struct measuring *m) {
     const struct tare_sensitivity_task *task = m->task;
     const struct tare_signature *signature;
     struct tare_comparison_row *row;
-    struct tare_model *model;
+    struct tare_graph_model *model;
     tare_status status;
     TARE_TRY(tare_saved_model_load(&model, task->model, &(struct tare_saved_model_options){ .ops = task->ops }));
     TARE_CHECK(tare_pick_signature(&signature, model, task->signature));
@@ -113,7 +113,7 @@ static tare_status find_layers(struct measuring *m) {
     struct choice all = { .how = ALL };
     struct tare_quant_report report;
     struct tare_arena arena = { 0 };
-    struct tare_model *model = NULL;
+    struct tare_graph_model *model = NULL;
     tare_status status = make(&model, m, &all, &report, &arena);
     if (status == TARE_OK) status = note_layers(m, &report);
     tare_model_free(model);
@@ -136,7 +136,7 @@ struct probes {
     size_t count;
 };
 
-static tare_status make_probe(void *arg, struct tare_model **out, size_t number) {
+static tare_status make_probe(void *arg, struct tare_graph_model **out, size_t number) {
     struct probes *probes = arg;
     struct tare_arena arena = { 0 };
     tare_status status = make(out, probes->m, &probes->items[number].choice, NULL, &arena);
@@ -155,7 +155,7 @@ static tare_status measure_whole(struct probes *probes) {
     for (size_t i = 0; i < probes->count; i++) {
         const struct tare_signature *signature;
         struct tare_comparison_row *row;
-        struct tare_model *model;
+        struct tare_graph_model *model;
         tare_status status;
         if (!probes->items[i].figures) continue;
         TARE_TRY(make_probe(probes, &model, i));
@@ -172,7 +172,7 @@ static tare_status measure_whole(struct probes *probes) {
 static tare_status begin_passes(struct probes *probes) {
     const struct tare_sensitivity_task *task = probes->m->task;
     const struct tare_signature *signature;
-    struct tare_model *model;
+    struct tare_graph_model *model;
     tare_status status;
     TARE_TRY(make_probe(probes, &model, 0));
     status = tare_pick_signature(&signature, model, task->signature);

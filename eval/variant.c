@@ -305,8 +305,9 @@ bool tare_variants_need_hessians(const struct tare_variant_list *list) {
 
 /* ---- models ---- */
 
-tare_status tare_variant_apply(struct tare_quant_report *report, struct tare_arena *arena, struct tare_model *model,
-                               const struct tare_variant *variant, struct tare_calibration *calibration) {
+tare_status tare_variant_apply(struct tare_quant_report *report, struct tare_arena *arena,
+                               struct tare_graph_model *model, const struct tare_variant *variant,
+                               struct tare_calibration *calibration) {
     const struct tare_quant_ranges ranges = tare_ranges_of(calibration);
     const struct tare_bfloat16_options bfloat16 = { .skip_safety_checks = true };
     size_t changes = 0;

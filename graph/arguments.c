@@ -136,7 +136,7 @@ static tare_status drop_input(const struct site *site) {
     return TARE_OK;
 }
 
-static void drop_capture(struct tare_model *model, const struct tare_graph *function, size_t index) {
+static void drop_capture(struct tare_graph_model *model, const struct tare_graph *function, size_t index) {
     for (size_t i = 0; i < model->n_concretes; i++) {
         struct tare_concrete *concrete = &model->concretes[i];
         size_t first;
@@ -163,7 +163,7 @@ static tare_status drop_arg(struct tare_graph *function, size_t index) {
 }
 
 tare_status tare_function_remove_arg(struct tare_graph *function, size_t index) {
-    struct tare_model *model = function->model;
+    struct tare_graph_model *model = function->model;
     struct site_list list = { .count = 0 };
     tare_status status;
 

@@ -87,13 +87,13 @@ static tare_status pass_graph(struct tare_bindings *bindings, const struct tare_
     return TARE_OK;
 }
 
-static struct tare_variable *by_object(const struct tare_model *model, int object) {
+static struct tare_variable *by_object(const struct tare_graph_model *model, int object) {
     for (size_t i = 0; i < model->n_variables && object >= 0; i++)
         if (model->variables[i].object_id == object) return &model->variables[i];
     return NULL;
 }
 
-static tare_status bind_captures(struct tare_bindings *bindings, const struct tare_model *model) {
+static tare_status bind_captures(struct tare_bindings *bindings, const struct tare_graph_model *model) {
     for (size_t c = 0; c < model->n_concretes; c++) {
         const struct tare_concrete *concrete = &model->concretes[c];
         size_t first = concrete->graph->n_args - concrete->n_bound;
@@ -108,7 +108,7 @@ static tare_status bind_captures(struct tare_bindings *bindings, const struct ta
     return TARE_OK;
 }
 
-tare_status tare_bindings_new(struct tare_bindings **out, const struct tare_model *model) {
+tare_status tare_bindings_new(struct tare_bindings **out, const struct tare_graph_model *model) {
     struct tare_bindings *bindings = tare_calloc(1, sizeof *bindings);
     tare_status status = bindings ? TARE_OK : TARE_NO_MEMORY;
     bool changed = true;

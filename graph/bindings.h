@@ -8,7 +8,7 @@ struct tare_bindings;
 
 /* Traces every call site of the model and the bindings of the object graph. The result is valid until a graph changes.
  */
-tare_status tare_bindings_new(struct tare_bindings **out, const struct tare_model *model);
+tare_status tare_bindings_new(struct tare_bindings **out, const struct tare_graph_model *model);
 void tare_bindings_free(struct tare_bindings *bindings);
 /* The variable that an edge of dtype resource (or a reference edge of a VariableV2) always refers to, looking through
  * Identity; NULL when there is none, or when call sites pass different ones (*several is then true; may be NULL). */

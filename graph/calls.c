@@ -85,7 +85,7 @@ tare_status tare_call_set_types(struct tare_node *call, const struct tare_graph 
 /* ---- reachability ---- */
 
 struct reach {
-    const struct tare_model *model;
+    const struct tare_graph_model *model;
     struct tare_map live; /* function name -> graph */
     struct tare_graph **stack;
     size_t depth;
@@ -104,7 +104,7 @@ static tare_status reach_named(struct reach *reach, const char *name) {
     return graph ? reach_function(reach, NULL, graph) : TARE_OK;
 }
 
-tare_status tare_model_served_nodes(bool **out, struct tare_arena *arena, const struct tare_model *model) {
+tare_status tare_model_served_nodes(bool **out, struct tare_arena *arena, const struct tare_graph_model *model) {
     const struct tare_graph *main = model->main;
     bool *seen = TARE_NEW_ARRAY(arena, bool, main->n_nodes + 1);
     struct tare_node **stack = TARE_NEW_ARRAY(arena, struct tare_node *, main->n_nodes + 1);
@@ -151,7 +151,7 @@ static tare_status reach_main(struct reach *reach, struct tare_arena *arena) {
     return TARE_OK;
 }
 
-tare_status tare_model_reachable_functions(bool **out, struct tare_arena *arena, const struct tare_model *model,
+tare_status tare_model_reachable_functions(bool **out, struct tare_arena *arena, const struct tare_graph_model *model,
                                            bool with_aliases) {
     struct reach reach = { .model = model };
     bool *live = TARE_NEW_ARRAY(arena, bool, model->n_functions + 1);
@@ -176,7 +176,7 @@ done:
     return status;
 }
 
-void tare_model_remove_functions(struct tare_model *model, const bool *live) {
+void tare_model_remove_functions(struct tare_graph_model *model, const bool *live) {
     size_t kept = 0, concretes = 0, aliases = 0;
     struct tare_map by_name = { 0 };
     for (size_t i = 0; i < model->n_functions; i++) {

@@ -30,14 +30,14 @@ tare_status tare_call_set_types(struct tare_node *call, const struct tare_graph 
 
 /* Marks, by position, the main-graph nodes that signatures and initialisers depend on, but not the nodes of the saver,
  * which refer to every variable. `arena` memory. */
-tare_status tare_model_served_nodes(bool **served, struct tare_arena *arena, const struct tare_model *model);
+tare_status tare_model_served_nodes(bool **served, struct tare_arena *arena, const struct tare_graph_model *model);
 /* Marks the functions that are needed: reached from signatures, the init node and table initialisers, and (when
  * with_aliases) from aliased functions and what the object graph lists under `concretes`. live[i] belongs to
  * model->functions[i]; `arena` memory. */
-tare_status tare_model_reachable_functions(bool **live, struct tare_arena *arena, const struct tare_model *model,
+tare_status tare_model_reachable_functions(bool **live, struct tare_arena *arena, const struct tare_graph_model *model,
                                            bool with_aliases);
 /* Removes the functions that are not live, and their concretes and aliases. */
-void tare_model_remove_functions(struct tare_model *model, const bool *live);
+void tare_model_remove_functions(struct tare_graph_model *model, const bool *live);
 
 /* Removes argument `index` of a function and the input at every call site that passes it. The argument must be
  * unused. TARE_UNSUPPORTED, with nothing changed, where a call site does not allow it: branches and loops share their
@@ -55,6 +55,6 @@ tare_status tare_loop_remove_variable(struct tare_node *loop, struct tare_graph 
  * a variable which was passed through calls, branches and loops becomes unused; adds their number to *removed.
  * Arguments that a user of the model passes (those of aliased and concrete functions, captures excepted) stay, as do
  * those of functions that several branches or loops share. */
-tare_status tare_model_remove_unused_args(size_t *removed, struct tare_model *model) TARE_WARN_UNUSED;
+tare_status tare_model_remove_unused_args(size_t *removed, struct tare_graph_model *model) TARE_WARN_UNUSED;
 
 #endif

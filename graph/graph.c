@@ -48,7 +48,7 @@ static const char *unused_node_name(struct tare_graph *graph, const char *stem) 
     return name;
 }
 
-static const struct tare_op_registry *registry_of(const struct tare_model *model) {
+static const struct tare_op_registry *registry_of(const struct tare_graph_model *model) {
     return model->custom_ops ? model->custom_ops : model->ops;
 }
 

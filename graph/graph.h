@@ -12,7 +12,7 @@
 #include <string.h>
 
 struct tare_node;
-struct tare_model;
+struct tare_graph_model;
 struct tare_op_def; /* graph/op.h */
 
 /* Output `index` of `node` (a flat index over all output arguments of its op). */
@@ -66,7 +66,7 @@ struct tare_control_return {
 };
 
 struct tare_graph {
-    struct tare_model *model;
+    struct tare_graph_model *model;
     const char *name; /* function name; "" for the main graph */
     struct tare_node **nodes;
     size_t n_nodes, nodes_capacity;

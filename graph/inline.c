@@ -154,7 +154,7 @@ static void follow_input(struct tare_node *node, size_t k) {
 }
 
 static tare_status change_uses(struct tare_graph *graph) {
-    const struct tare_model *model = graph->model;
+    const struct tare_graph_model *model = graph->model;
     for (size_t i = 0; i < graph->n_nodes; i++) {
         struct tare_node *node = graph->nodes[i];
         if (node->dead) continue;
@@ -174,7 +174,7 @@ static tare_status change_uses(struct tare_graph *graph) {
 /* ---- calls ---- */
 
 static bool is_initialiser(const struct tare_node *node) {
-    const struct tare_model *model = node->graph->model;
+    const struct tare_graph_model *model = node->graph->model;
     bool found = model->init_node == node;
     for (size_t i = 0; i < model->n_table_inits; i++)
         found |= model->table_inits[i] == node;
@@ -213,7 +213,7 @@ tare_status tare_function_inline_calls(size_t *count, struct tare_graph *functio
     return status;
 }
 
-tare_status tare_model_inline_calls(struct tare_model *model) {
+tare_status tare_model_inline_calls(struct tare_graph_model *model) {
     size_t count;
     TARE_TRY(tare_model_check_recursion(model));
     return tare_function_inline_calls(&count, model->main, NULL, NULL);

@@ -10,7 +10,7 @@
  * While and other ops are not inlined. A fetched value has the same bits as before; a node of a body runs only when a
  * fetch or target depends on it, not for its side effect as in a function. TARE_UNSUPPORTED, with the model of no
  * further use, when the main graph would get more than 200,000 nodes. */
-tare_status tare_model_inline_calls(struct tare_model *model) TARE_WARN_UNUSED;
+tare_status tare_model_inline_calls(struct tare_graph_model *model) TARE_WARN_UNUSED;
 /* The same for the calls in one function whose callee `wants` accepts; the function keeps its side effects. *count: the
  * number of inlined calls. The model must not be recursive. */
 tare_status tare_function_inline_calls(size_t *count, struct tare_graph *function,

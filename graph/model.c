@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-struct tare_model *tare_model_new(const struct tare_op_registry *ops) {
-    struct tare_model *model = tare_calloc(1, sizeof *model);
+struct tare_graph_model *tare_model_new(const struct tare_op_registry *ops) {
+    struct tare_graph_model *model = tare_calloc(1, sizeof *model);
     if (!model) return NULL;
     model->main = TARE_NEW(&model->arena, struct tare_graph);
     if (!model->main) {
@@ -25,7 +25,7 @@ void tare_graph_free_maps(struct tare_graph *graph) {
     tare_map_free(&graph->suffixes);
 }
 
-void tare_model_free(struct tare_model *model) {
+void tare_model_free(struct tare_graph_model *model) {
     if (!model) return;
     for (size_t i = 0; i < model->n_tensors; i++)
         tare_tensor_reset(&model->tensors[i]);
@@ -46,7 +46,7 @@ void tare_model_free(struct tare_model *model) {
     tare_free(model);
 }
 
-struct tare_graph *tare_model_add_function(struct tare_model *model, const char *name) {
+struct tare_graph *tare_model_add_function(struct tare_graph_model *model, const char *name) {
     struct tare_graph *graph;
     if (tare_model_find_function(model, name)) {
         TARE_FAIL(TARE_INVALID_ARGUMENT, "two functions named %s", name);
@@ -69,37 +69,37 @@ struct tare_graph *tare_model_add_function(struct tare_model *model, const char 
     return graph;
 }
 
-struct tare_graph *tare_model_find_function(const struct tare_model *model, const char *name) {
+struct tare_graph *tare_model_find_function(const struct tare_graph_model *model, const char *name) {
     return tare_map_get(&model->functions_by_name, name);
 }
 
-const char *tare_model_unused_name(struct tare_model *model, const char *stem) {
+const char *tare_model_unused_name(struct tare_graph_model *model, const char *stem) {
     const char *name = tare_arena_strdup(&model->arena, stem);
     for (int k = 1; name && tare_model_find_function(model, name); k++)
         name = tare_arena_printf(&model->arena, "%s_%d", stem, k);
     return name;
 }
 
-struct tare_signature *tare_model_find_signature(const struct tare_model *model, const char *key) {
+struct tare_signature *tare_model_find_signature(const struct tare_graph_model *model, const char *key) {
     for (size_t i = 0; i < model->n_signatures; i++)
         if (strcmp(model->signatures[i].key, key) == 0) return &model->signatures[i];
     return NULL;
 }
 
-const char *tare_model_alias_of(const struct tare_model *model, const char *function) {
+const char *tare_model_alias_of(const struct tare_graph_model *model, const char *function) {
     for (size_t i = 0; i < model->n_aliases; i++)
         if (strcmp(model->aliases[i].function, function) == 0) return model->aliases[i].alias;
     return NULL;
 }
 
-struct tare_variable *tare_model_find_variable(const struct tare_model *model, const char *shared_name) {
+struct tare_variable *tare_model_find_variable(const struct tare_graph_model *model, const char *shared_name) {
     for (size_t i = 0; i < model->n_variables; i++)
         if (strcmp(model->variables[i].shared_name, shared_name) == 0) return &model->variables[i];
     return NULL;
 }
 
 /* The array of kept tensors may move; the tensors that attributes point to are arena copies that share the buffer. */
-struct tare_tensor *tare_model_keep_tensor(struct tare_model *model, const struct tare_tensor *tensor) {
+struct tare_tensor *tare_model_keep_tensor(struct tare_graph_model *model, const struct tare_tensor *tensor) {
     struct tare_tensor *view;
     if (model->n_tensors == model->tensors_capacity) {
         size_t extra = model->n_tensors + 64;
@@ -120,7 +120,7 @@ tare_status tare_node_each_function(const struct tare_node *node,
                                     tare_status (*fn)(void *arg, const struct tare_node *node,
                                                       struct tare_graph *callee),
                                     void *arg) {
-    const struct tare_model *model = node->graph->model;
+    const struct tare_graph_model *model = node->graph->model;
     struct tare_graph *callee = node->def ? NULL : tare_model_find_function(model, node->op);
     if (callee) TARE_TRY(fn(arg, node, callee));
     for (size_t i = 0; i < node->n_attrs; i++) {
@@ -167,7 +167,7 @@ static tare_status walk_calls(void *arg, const struct tare_node *node, struct ta
     return tare_map_set(&walk->done, callee->name, callee) ? TARE_OK : TARE_NO_MEMORY;
 }
 
-tare_status tare_model_check_recursion(const struct tare_model *model) {
+tare_status tare_model_check_recursion(const struct tare_graph_model *model) {
     enum { DEEPEST = 1000 }; /* call chains of real models are below 20; bounds the stack on a hostile file */
     struct recursion_walk walk = { .capacity = DEEPEST };
     tare_status status = TARE_OK;
@@ -180,16 +180,17 @@ tare_status tare_model_check_recursion(const struct tare_model *model) {
     return status;
 }
 
-tare_status tare_model_add_stand_in(struct tare_model *model, const struct tare_node *node, const char *stands_for) {
+tare_status tare_model_add_stand_in(struct tare_graph_model *model, const struct tare_node *node,
+                                    const char *original) {
     struct tare_stand_in *grown;
     for (size_t i = 0; i < model->n_stand_ins; i++) {
         if (model->stand_ins[i].node != node) continue;
-        model->stand_ins[i].stands_for = stands_for;
+        model->stand_ins[i].original = original;
         return TARE_OK;
     }
     grown = tare_arena_extend(&model->arena, model->stand_ins, model->n_stand_ins, 1, sizeof *grown);
     if (!grown) return TARE_NO_MEMORY;
-    grown[model->n_stand_ins++] = (struct tare_stand_in){ node, stands_for };
+    grown[model->n_stand_ins++] = (struct tare_stand_in){ node, original };
     model->stand_ins = grown;
     return TARE_OK;
 }

@@ -72,13 +72,11 @@ struct tare_object_constant {
     struct tare_node *node;
 };
 
-/* A node whose output 0 differs from the model of the file: a pass gave it the value of another node, which was
- * removed.
- */
+/* A node whose output 0 no longer has the value it had in the file: a pass replaced it by the value of another node,
+ * which was removed. */
 struct tare_stand_in {
     const struct tare_node *node;
-    const char
-        *stands_for; /* the name of that node; "": of none, its value is one that the file's model does not have */
+    const char *original; /* name of the removed node; "" when the value does not occur in the file's model */
 };
 
 struct tare_attr_pool;
@@ -88,7 +86,8 @@ struct tare_name_list {
     size_t count, capacity;
 };
 
-struct tare_model {
+/* A SavedModel in memory: the root of the graph IR. The public handle tare_model (include/tare/model.h) owns one. */
+struct tare_graph_model {
     struct tare_arena arena; /* everything below, but for tensors' buffers */
     const char *path;        /* directory it was read from; for asset files and messages */
     struct tare_graph *main;
@@ -130,21 +129,21 @@ struct tare_model {
 
 /* An empty model whose nodes resolve to definitions of `ops` (borrowed; must outlive the model). NULL: out of memory.
  */
-struct tare_model *tare_model_new(const struct tare_op_registry *ops);
-void tare_model_free(struct tare_model *model);
+struct tare_graph_model *tare_model_new(const struct tare_op_registry *ops);
+void tare_model_free(struct tare_graph_model *model);
 /* An empty function; NULL when the name is taken or memory is out. */
-struct tare_graph *tare_model_add_function(struct tare_model *model, const char *name);
-struct tare_graph *tare_model_find_function(const struct tare_model *model, const char *name);
+struct tare_graph *tare_model_add_function(struct tare_graph_model *model, const char *name);
+struct tare_graph *tare_model_find_function(const struct tare_graph_model *model, const char *name);
 /* An unused function name: `stem`, or stem_1, stem_2 …, in the model's arena. */
-const char *tare_model_unused_name(struct tare_model *model, const char *stem);
-struct tare_signature *tare_model_find_signature(const struct tare_model *model, const char *key);
-const char *tare_model_alias_of(const struct tare_model *model, const char *function); /* NULL: none */
-struct tare_variable *tare_model_find_variable(const struct tare_model *model, const char *shared_name);
+const char *tare_model_unused_name(struct tare_graph_model *model, const char *stem);
+struct tare_signature *tare_model_find_signature(const struct tare_graph_model *model, const char *key);
+const char *tare_model_alias_of(const struct tare_graph_model *model, const char *function); /* NULL: none */
+struct tare_variable *tare_model_find_variable(const struct tare_graph_model *model, const char *shared_name);
 /* Keeps a reference to `tensor` as long as the model; the result belongs to the model. */
-struct tare_tensor *tare_model_keep_tensor(struct tare_model *model, const struct tare_tensor *tensor);
+struct tare_tensor *tare_model_keep_tensor(struct tare_graph_model *model, const struct tare_tensor *tensor);
 
 /* Records that a node now has the value of another (see struct tare_stand_in). */
-tare_status tare_model_add_stand_in(struct tare_model *model, const struct tare_node *node, const char *stands_for);
+tare_status tare_model_add_stand_in(struct tare_graph_model *model, const struct tare_node *node, const char *original);
 
 /* Calls fn for every function that the attributes of `node` refer to (f, then_branch, body, branches …), and for a call
  * by op name. Stops at the first failure. */
@@ -153,6 +152,6 @@ tare_status tare_node_each_function(const struct tare_node *node,
                                                       struct tare_graph *callee),
                                     void *arg);
 /* TARE_INVALID_ARGUMENT "recursive function F (F calls G calls F)" when the call graph has a cycle. */
-tare_status tare_model_check_recursion(const struct tare_model *model);
+tare_status tare_model_check_recursion(const struct tare_graph_model *model);
 
 #endif

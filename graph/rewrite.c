@@ -59,7 +59,7 @@ static void mark_signature_edge(void *arg, struct tare_edge *edge) {
 }
 
 /* Constants captured by concrete functions are passed to them when the model is loaded. */
-static void mark_captured_constants(struct marks *marks, const struct tare_model *model) {
+static void mark_captured_constants(struct marks *marks, const struct tare_graph_model *model) {
     for (size_t c = 0; c < model->n_concretes; c++)
         for (size_t b = 0; b < model->concretes[c].n_bound; b++)
             for (size_t i = 0; i < model->n_object_constants; i++)
@@ -68,7 +68,7 @@ static void mark_captured_constants(struct marks *marks, const struct tare_model
 }
 
 static void mark_roots(struct marks *marks, const struct tare_graph *graph) {
-    struct tare_model *model = graph->model;
+    struct tare_graph_model *model = graph->model;
     for (size_t i = 0; i < graph->n_returns; i++)
         mark(marks, graph->returns[i].edge.node);
     for (size_t i = 0; i < graph->n_control_returns; i++)

@@ -11,13 +11,13 @@
 #include <string.h>
 
 struct round {
-    struct tare_model *model;
+    struct tare_graph_model *model;
     struct tare_arena arena;   /* of one round */
     struct tare_map n_callers; /* function name -> uintptr_t: nodes and branches that call it */
     size_t removed;
 };
 
-static struct tare_graph *graph_at(const struct tare_model *model, size_t i) {
+static struct tare_graph *graph_at(const struct tare_graph_model *model, size_t i) {
     return i < model->n_functions ? model->functions[i] : model->main;
 }
 
@@ -69,7 +69,7 @@ static tare_status count_uses(size_t **out, struct tare_arena *arena, const stru
 /* ---- what a user of the model passes ---- */
 
 /* The number of leading arguments that are part of the model's interface. */
-static size_t n_public_args(const struct tare_model *model, const struct tare_graph *function) {
+static size_t n_public_args(const struct tare_graph_model *model, const struct tare_graph *function) {
     for (size_t i = 0; i < model->n_concretes; i++)
         if (model->concretes[i].graph == function && model->concretes[i].n_bound <= function->n_args)
             return function->n_args - model->concretes[i].n_bound;
@@ -153,7 +153,7 @@ static tare_status shrink_functions(struct round *round) {
     return TARE_OK;
 }
 
-tare_status tare_model_remove_unused_args(size_t *removed, struct tare_model *model) {
+tare_status tare_model_remove_unused_args(size_t *removed, struct tare_graph_model *model) {
     tare_status status = TARE_OK;
     for (bool changed = true; changed && status == TARE_OK;) {
         struct round round = { .model = model };

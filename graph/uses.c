@@ -143,7 +143,7 @@ void tare_node_drop_uses(struct tare_node *node) {
 
 /* ---- edges that are not inputs ---- */
 
-void tare_model_each_signature_edge(struct tare_model *model, void (*visit)(void *arg, struct tare_edge *edge),
+void tare_model_each_signature_edge(struct tare_graph_model *model, void (*visit)(void *arg, struct tare_edge *edge),
                                     void *arg) {
     for (size_t s = 0; s < model->n_signatures; s++) {
         struct tare_signature *signature = &model->signatures[s];

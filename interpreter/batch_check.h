@@ -12,7 +12,7 @@
 /* *reason: why records of this signature must run one by one, a static text; NULL when the graph allows batches. A
  * model that changes state, a signature with an input whose first dimension is fixed, and data-dependent control flow
  * do not. */
-tare_status tare_batch_check_graph(const char **reason, const struct tare_model *model,
+tare_status tare_batch_check_graph(const char **reason, const struct tare_graph_model *model,
                                    const struct tare_signature *signature) TARE_WARN_UNUSED;
 
 enum tare_batch_verdict {

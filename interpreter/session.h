@@ -25,7 +25,7 @@ struct tare_session_options {
 };
 
 /* Sets the variables from the checkpoint and runs initialisers (main op, tables). NULL options: all default. */
-tare_status tare_session_new(struct tare_session **out, const struct tare_model *model,
+tare_status tare_session_new(struct tare_session **out, const struct tare_graph_model *model,
                              const struct tare_session_options *options);
 void tare_session_free(struct tare_session *session);
 /* Frees the buffers that are reused between runs; useful when the next run has other shapes. */
@@ -57,16 +57,16 @@ tare_status tare_session_call(struct tare_session *session, const struct tare_gr
  * function/node, …" each into `text`, with the reason after the op when there are kernels for other dtypes. Returns the
  * number of lines. */
 struct tare_strbuf;
-size_t tare_session_missing_ops(const struct tare_model *model, const struct tare_signature *signature,
+size_t tare_session_missing_ops(const struct tare_graph_model *model, const struct tare_signature *signature,
                                 struct tare_strbuf *text);
 /* Lists, in the same form, the ops reached by the signature that change state read by later runs. If there are any, the
  * outputs for a record may depend on the records before it. */
-size_t tare_session_state_ops(const struct tare_model *model, const struct tare_signature *signature,
+size_t tare_session_state_ops(const struct tare_graph_model *model, const struct tare_signature *signature,
                               struct tare_strbuf *text);
 
 /* TARE_UNSUPPORTED with the missing ops in one line that begins with the model's path and names --plugin; TARE_OK when
  * no op is missing. */
-tare_status tare_session_check_ops(const struct tare_model *model, const struct tare_signature *signature);
+tare_status tare_session_check_ops(const struct tare_graph_model *model, const struct tare_signature *signature);
 
 /* One line of the profile. */
 struct tare_profile_row {
@@ -95,7 +95,7 @@ int64_t tare_session_function_runs(const struct tare_session *session, const str
 /* How often an If, Case or While took one of its sides: If 0 then, 1 else; While 0 condition, 1 body; Case the branch's
  * number. Unlike the function's runs, these are the node's own where several nodes name one function. */
 int64_t tare_session_side_runs(const struct tare_session *session, const struct tare_node *node, size_t side);
-const struct tare_model *tare_session_model(const struct tare_session *session);
+const struct tare_graph_model *tare_session_model(const struct tare_session *session);
 /* A stream of random 64-bit numbers for op-level seeds; see interpreter/ops/random/random.c. */
 uint64_t tare_session_next_random(struct tare_session *session);
 

@@ -227,7 +227,7 @@ done:
 
 static tare_status find_all(struct tare_quant_work *work, const struct tare_bindings *bindings) {
     struct tare_quant_layer_list list = { 0 };
-    const struct tare_model *model = work->model;
+    const struct tare_graph_model *model = work->model;
     tare_status status = tare_quant_find_layers(&list, work->arena, model->main, work->shapes, bindings);
     for (size_t i = 0; i < model->n_functions && status == TARE_OK; i++)
         status =
@@ -249,7 +249,7 @@ static void sweep(struct tare_quant_work *work) {
     }
 }
 
-tare_status tare_quantize(struct tare_quant_report *report, struct tare_arena *arena, struct tare_model *model,
+tare_status tare_quantize(struct tare_quant_report *report, struct tare_arena *arena, struct tare_graph_model *model,
                           const struct tare_quant_ranges *ranges, const struct tare_quant_options *options) {
     struct tare_model_shapes *shapes = NULL;
     struct tare_bindings *bindings = NULL;
@@ -302,11 +302,11 @@ static tare_status add_edge(struct tare_edge_list *list, struct tare_map *noted,
 }
 
 tare_status tare_quant_observed_edges(struct tare_edge_list *out, struct tare_arena *arena,
-                                      const struct tare_model *model) {
+                                      const struct tare_graph_model *model) {
     struct tare_model_shapes *shapes = NULL;
     struct tare_bindings *bindings = NULL;
     struct tare_map noted = { 0 };
-    struct tare_quant_work work = { .arena = arena, .model = (struct tare_model *)(uintptr_t)model };
+    struct tare_quant_work work = { .arena = arena, .model = (struct tare_graph_model *)(uintptr_t)model };
     tare_status status;
     memset(out, 0, sizeof *out);
     TARE_CHECK(tare_model_shapes_new(&shapes, model));

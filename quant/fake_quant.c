@@ -88,7 +88,7 @@ static bool has_fakes(const struct tare_graph *graph) {
     return false;
 }
 
-bool tare_quant_is_trained(const struct tare_model *model) {
+bool tare_quant_is_trained(const struct tare_graph_model *model) {
     bool found = has_fakes(model->main);
     for (size_t i = 0; i < model->n_functions && !found; i++)
         found = has_fakes(model->functions[i]);

@@ -9,6 +9,6 @@
  * range covers those of all inputs. False: there is none, or its range is not constant. */
 bool tare_quant_fake_range(double *low, double *high, struct tare_edge edge);
 /* True when the model was trained with quantization: some op's name begins with FakeQuant, as TensorFlow decides it. */
-bool tare_quant_is_trained(const struct tare_model *model);
+bool tare_quant_is_trained(const struct tare_graph_model *model);
 
 #endif

@@ -35,7 +35,7 @@ static double reach_of(const struct tare_calibration *calibration, struct tare_e
 }
 
 static tare_status find_layers(struct tare_quant_layer_list *list, struct tare_arena *arena,
-                               const struct tare_model *model, const struct tare_model_shapes *shapes,
+                               const struct tare_graph_model *model, const struct tare_model_shapes *shapes,
                                const struct tare_bindings *bindings) {
     TARE_TRY(tare_quant_find_layers(list, arena, model->main, shapes, bindings));
     for (size_t i = 0; i < model->n_functions; i++)
@@ -59,7 +59,7 @@ static tare_status want_all(struct tare_hessians *set, size_t *left_out, const s
     return TARE_OK;
 }
 
-tare_status tare_quant_want_hessians(struct tare_hessians *set, size_t *left_out, const struct tare_model *model,
+tare_status tare_quant_want_hessians(struct tare_hessians *set, size_t *left_out, const struct tare_graph_model *model,
                                      const struct tare_calibration *calibration, size_t limit) {
     struct tare_quant_layer_list list = { 0 };
     struct tare_model_shapes *shapes = NULL;

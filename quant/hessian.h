@@ -15,7 +15,7 @@ bool tare_quant_hessian_form(struct tare_hessian_form *out, const struct tare_qu
 /* Adds a Hessian for every layer of the prepared model that has one, in the order of the layers, as long as they take
  * at most `limit` bytes in total; *left_out: number that did not fit. The calibration, of the same samples, provides
  * the largest magnitudes of the activations. */
-tare_status tare_quant_want_hessians(struct tare_hessians *set, size_t *left_out, const struct tare_model *model,
+tare_status tare_quant_want_hessians(struct tare_hessians *set, size_t *left_out, const struct tare_graph_model *model,
                                      const struct tare_calibration *calibration, size_t limit);
 
 /* The channel of a scaled activation (layer->input_scale) that a row of a group multiplies. */

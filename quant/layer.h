@@ -69,7 +69,7 @@ struct tare_quant_layer_index;
 
 struct tare_quant_work {
     struct tare_arena *arena;
-    struct tare_model *model;
+    struct tare_graph_model *model;
     const struct tare_quant_ranges *ranges;
     const struct tare_quant_options *options;
     const struct tare_model_shapes *shapes; /* of the model before any rewrite */

@@ -103,7 +103,7 @@ bool tare_quant_needs_ranges(const struct tare_quant_options *options);
 
 /* Quantizes every layer of every graph of the model (function bodies that loops, branches or several callers share
  * included) according to the options. `ranges` may be NULL if no method in use needs them. */
-tare_status tare_quantize(struct tare_quant_report *report, struct tare_arena *arena, struct tare_model *model,
+tare_status tare_quantize(struct tare_quant_report *report, struct tare_arena *arena, struct tare_graph_model *model,
                           const struct tare_quant_ranges *ranges, const struct tare_quant_options *options);
 
 /* The edges that calibration must observe for any method and options: inputs and outputs of all quantizable layers. */
@@ -112,6 +112,6 @@ struct tare_edge_list {
     size_t count;
 };
 tare_status tare_quant_observed_edges(struct tare_edge_list *out, struct tare_arena *arena,
-                                      const struct tare_model *model);
+                                      const struct tare_graph_model *model);
 
 #endif

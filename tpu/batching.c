@@ -7,7 +7,7 @@
 
 struct batcher {
     struct tare_arena *arena;
-    struct tare_model *model;
+    struct tare_graph_model *model;
     const struct tare_model_shapes *shapes; /* of the model before anything was batched */
     struct tare_graph **done;               /* functions that this call has batched */
     size_t n_done;
@@ -287,8 +287,9 @@ static tare_status batch_tpu(struct batcher *b, const struct tare_batch_options 
                            "in the model; name tpu_functions, or a function_alias or signature_name)");
 }
 
-tare_status tare_tpu_batch_check(struct tare_arena *arena, struct tare_model *model, struct tare_graph *const *placed,
-                                 size_t n_placed, const struct tare_batch_options *options, size_t n_options) {
+tare_status tare_tpu_batch_check(struct tare_arena *arena, struct tare_graph_model *model,
+                                 struct tare_graph *const *placed, size_t n_placed,
+                                 const struct tare_batch_options *options, size_t n_options) {
     struct batcher b = { .arena = arena, .model = model };
     for (size_t i = 0; i < n_options; i++) {
         struct tare_tpu_function *functions;
@@ -308,7 +309,7 @@ tare_status tare_tpu_batch_check(struct tare_arena *arena, struct tare_model *mo
     return TARE_OK;
 }
 
-tare_status tare_tpu_batch(struct tare_batching_result *out, struct tare_arena *arena, struct tare_model *model,
+tare_status tare_tpu_batch(struct tare_batching_result *out, struct tare_arena *arena, struct tare_graph_model *model,
                            const struct tare_batch_options *options, size_t n_options) {
     struct batcher b = { .arena = arena, .model = model, .result = out };
     struct tare_model_shapes *shapes = NULL;

@@ -30,12 +30,13 @@ struct tare_batching_result {
  * TARE_SHAPE with the runtime's message, the tensor and the remedy. Dimensions beyond the first that are open are
  * noted. TARE_INVALID_ARGUMENT when a function would be batched twice or inside another batch, or is called on the TPU;
  * TARE_NOT_FOUND when a name is unknown or there is nothing to batch. */
-tare_status tare_tpu_batch(struct tare_batching_result *out, struct tare_arena *arena, struct tare_model *model,
+tare_status tare_tpu_batch(struct tare_batching_result *out, struct tare_arena *arena, struct tare_graph_model *model,
                            const struct tare_batch_options *options, size_t n_options);
 
 /* Before placement: checks that no function that the options batch is called inside one of `placed`, because batching
  * cannot run on the TPU. Unknown names are errors as well. */
-tare_status tare_tpu_batch_check(struct tare_arena *arena, struct tare_model *model, struct tare_graph *const *placed,
-                                 size_t n_placed, const struct tare_batch_options *options, size_t n_options);
+tare_status tare_tpu_batch_check(struct tare_arena *arena, struct tare_graph_model *model,
+                                 struct tare_graph *const *placed, size_t n_placed,
+                                 const struct tare_batch_options *options, size_t n_options);
 
 #endif

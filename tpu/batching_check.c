@@ -10,7 +10,7 @@
     "function_alias or signature_name })"
 
 tare_status tare_batch_captured(bool **captured, struct tare_arena *arena, const struct tare_graph *function) {
-    const struct tare_model *model = function->model;
+    const struct tare_graph_model *model = function->model;
     *captured = TARE_NEW_ARRAY(arena, bool, function->n_args + 1);
     if (!*captured) return TARE_NO_MEMORY;
     for (size_t i = 0; i < function->n_args; i++) {

@@ -16,7 +16,7 @@
 
 struct set {
     struct tare_arena *arena;
-    struct tare_model *model;
+    struct tare_graph_model *model;
     const struct tare_bfloat16_options *options;
     struct tare_tpu_closure closure; /* entries keep their signatures */
 };
@@ -214,7 +214,7 @@ static tare_status convert_set(struct set *set, struct tare_graph *const *graphs
     return status;
 }
 
-tare_status tare_tpu_bfloat16(struct tare_model *model, struct tare_graph *const *graphs, size_t n_graphs,
+tare_status tare_tpu_bfloat16(struct tare_graph_model *model, struct tare_graph *const *graphs, size_t n_graphs,
                               const struct tare_bfloat16_options *options, size_t *changes) {
     struct tare_arena arena = { 0 };
     struct set set = { .arena = &arena, .model = model, .options = options };

@@ -41,7 +41,7 @@ struct tare_bfloat16_options {
  *
  * Adds the number of nodes that changed to *changes. TARE_INVALID_ARGUMENT for bfloat16 in the input (unless
  * skip_safety_checks) and for unknown names in the filterlist. */
-tare_status tare_tpu_bfloat16(struct tare_model *model, struct tare_graph *const *graphs, size_t n_graphs,
+tare_status tare_tpu_bfloat16(struct tare_graph_model *model, struct tare_graph *const *graphs, size_t n_graphs,
                               const struct tare_bfloat16_options *options, size_t *changes);
 
 #endif

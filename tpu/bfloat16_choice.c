@@ -147,7 +147,7 @@ static tare_status choose_node(struct tare_bf16_job *job, struct tare_node *node
 }
 
 tare_status tare_bf16_choose(struct tare_bf16_job *job) {
-    const struct tare_model *model = job->graph->model;
+    const struct tare_graph_model *model = job->graph->model;
     bool *exact, *served = NULL;
     job->n_nodes = job->graph->n_nodes;
     job->choices = TARE_NEW_ARRAY(job->arena, enum tare_bf16_choice, job->n_nodes + 1);

@@ -40,7 +40,7 @@ tare_status tare_bf16_rewrite(struct tare_bf16_job *job);
 tare_status tare_bf16_round(struct tare_tensor *out, const struct tare_tensor *tensor);
 /* tpu/bfloat16_variables.c: after every job was rewritten, variables that are read as bfloat16 only become so. Adds the
  * variables and reads that changed to *count. */
-tare_status tare_bf16_variables(const struct tare_bf16_job *jobs, size_t n_jobs, struct tare_model *model,
+tare_status tare_bf16_variables(const struct tare_bf16_job *jobs, size_t n_jobs, struct tare_graph_model *model,
                                 const struct tare_bfloat16_options *options, size_t *count);
 /* True for a function call whose function the pass converts together with the caller. */
 bool tare_bf16_follows(const struct tare_node *node);

@@ -245,7 +245,7 @@ static tare_status cast_inputs(struct tare_bf16_job *job, struct cast_list *cast
 
 /* A signature's tensors keep their dtypes. */
 static tare_status cast_signatures(struct tare_bf16_job *job, struct cast_list *casts) {
-    struct tare_model *model = job->graph->model;
+    struct tare_graph_model *model = job->graph->model;
     if (job->graph != model->main) return TARE_OK;
     for (size_t s = 0; s < model->n_signatures; s++) {
         for (size_t i = 0; i < model->signatures[s].n_outputs; i++) {

@@ -21,7 +21,7 @@ struct slot {
 
 struct sorter {
     struct tare_arena *arena;
-    struct tare_model *model;
+    struct tare_graph_model *model;
     struct tare_map by_edge;
     struct tare_map by_name; /* shared name -> slot of the first variable called so */
     struct slot *slots;
@@ -136,7 +136,7 @@ static void note_use(enum use *uses, struct tare_edge edge, const struct tare_gr
 }
 
 static enum use *uses_of_reads(const struct sorter *s, const struct tare_graph *graph) {
-    const struct tare_model *model = s->model;
+    const struct tare_graph_model *model = s->model;
     enum use *uses = TARE_NEW_ARRAY(s->arena, enum use, graph->n_nodes + 1);
     if (!uses) return NULL;
     for (size_t i = 0; i < graph->n_nodes; i++)
@@ -204,7 +204,7 @@ static tare_status sort_variables(struct sorter *s) {
 
 /* A loader binds the captures of promised functions by object ids. */
 static tare_status sort_captures(struct sorter *s) {
-    const struct tare_model *model = s->model;
+    const struct tare_graph_model *model = s->model;
     for (size_t c = 0; c < model->n_concretes; c++) {
         const struct tare_concrete *concrete = &model->concretes[c];
         for (size_t b = 0; b < concrete->n_bound && concrete->n_bound <= concrete->graph->n_args; b++)
@@ -226,7 +226,7 @@ static tare_status sort_signatures(struct sorter *s) {
 }
 
 static tare_status sort(struct sorter *s, const struct tare_bf16_job *jobs, size_t n_jobs) {
-    struct tare_model *model = s->model;
+    struct tare_graph_model *model = s->model;
     bool *live, *served;
     TARE_TRY(tare_model_reachable_functions(&live, s->arena, model, true));
     TARE_TRY(tare_model_served_nodes(&served, s->arena, model));
@@ -319,7 +319,7 @@ static tare_status change(struct sorter *s, const struct tare_bf16_job *jobs, si
     return TARE_OK;
 }
 
-tare_status tare_bf16_variables(const struct tare_bf16_job *jobs, size_t n_jobs, struct tare_model *model,
+tare_status tare_bf16_variables(const struct tare_bf16_job *jobs, size_t n_jobs, struct tare_graph_model *model,
                                 const struct tare_bfloat16_options *options, size_t *count) {
     struct tare_arena arena = { 0 };
     struct sorter s = { .arena = &arena, .model = model };

@@ -12,7 +12,7 @@ static const char MUST_COMPILE[] = "_XlaMustCompile";
 enum reach { NOTHING, BATCHER, TPU };
 
 struct adapter {
-    struct tare_model *model;
+    struct tare_graph_model *model;
     struct tare_map reaches; /* function name -> enum reach; NOTHING is not stored */
     size_t *changes;
 };
@@ -121,7 +121,7 @@ static tare_status adapt_function(struct adapter *a, struct tare_graph *graph) {
     return TARE_OK;
 }
 
-tare_status tare_tpu_adapt_callers(struct tare_model *model, size_t *changes) {
+tare_status tare_tpu_adapt_callers(struct tare_graph_model *model, size_t *changes) {
     struct adapter a = { .model = model, .changes = changes };
     tare_status status;
     TARE_CHECK(find_reach(&a));

@@ -10,6 +10,6 @@
  * the way), and is marked `must_not_jit`: XLA has a kernel for neither op, so that each request would fail. Functions
  * that run inside a TPU computation or a batch keep their attributes. Adds the functions and nodes that changed to
  * *changes. */
-tare_status tare_tpu_adapt_callers(struct tare_model *model, size_t *changes);
+tare_status tare_tpu_adapt_callers(struct tare_graph_model *model, size_t *changes);
 
 #endif

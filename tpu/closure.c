@@ -15,7 +15,7 @@ struct tare_tpu_member *tare_tpu_closure_find(const struct tare_tpu_closure *clo
     return NULL;
 }
 
-bool tare_tpu_is_promised(const struct tare_model *model, const struct tare_graph *graph) {
+bool tare_tpu_is_promised(const struct tare_graph_model *model, const struct tare_graph *graph) {
     if (tare_model_alias_of(model, graph->name)) return true;
     for (size_t i = 0; i < model->n_concretes; i++)
         if (model->concretes[i].graph == graph) return true;
@@ -136,7 +136,7 @@ static tare_status note_calls(struct sharing *sharing, const struct tare_graph *
     return TARE_OK;
 }
 
-static tare_status note_outside(struct sharing *sharing, const struct tare_model *model) {
+static tare_status note_outside(struct sharing *sharing, const struct tare_graph_model *model) {
     const struct tare_tpu_closure *closure = sharing->closure;
     TARE_TRY(note_calls(sharing, model->main, tare_tpu_closure_find(closure, model->main), true));
     for (size_t f = 0; f < model->n_functions; f++) {
@@ -146,19 +146,22 @@ static tare_status note_outside(struct sharing *sharing, const struct tare_model
     return TARE_OK;
 }
 
-static bool is_shared(const struct sharing *sharing, const struct tare_model *model, const struct tare_graph *graph) {
+static bool is_shared(const struct sharing *sharing, const struct tare_graph_model *model,
+                      const struct tare_graph *graph) {
     const bool promised = tare_tpu_is_promised(model, graph);
     if (promised && sharing->closure->rules.wraps_promised) return tare_map_get(&sharing->outer_live, graph->name);
     return promised || tare_map_get(&sharing->outer, graph->name);
 }
 
-static bool is_live(const struct sharing *sharing, const struct tare_model *model, const struct tare_graph *graph) {
+static bool is_live(const struct sharing *sharing, const struct tare_graph_model *model,
+                    const struct tare_graph *graph) {
     for (size_t f = 0; f < model->n_functions; f++)
         if (model->functions[f] == graph) return sharing->live[f];
     return true;
 }
 
-static tare_status find_shared(struct sharing *sharing, struct tare_arena *arena, const struct tare_model *model) {
+static tare_status find_shared(struct sharing *sharing, struct tare_arena *arena,
+                               const struct tare_graph_model *model) {
     struct tare_tpu_closure *closure = sharing->closure;
     bool changed = true;
     sharing->shared = TARE_NEW_ARRAY(arena, bool, closure->count + 1);
@@ -245,7 +248,7 @@ tare_status tare_tpu_closure_redirect(const struct tare_tpu_closure *closure, co
 }
 
 static tare_status copy_member(struct tare_tpu_member *member, const char *suffix, struct tare_map *renamed) {
-    struct tare_model *model = member->graph->model;
+    struct tare_graph_model *model = member->graph->model;
     const char *stem = tare_arena_printf(&model->arena, "%s%s", member->graph->name, suffix ? suffix : "_on_tpu");
     const char *name = stem ? tare_model_unused_name(model, stem) : NULL;
     const char *before = member->graph->name;

@@ -50,6 +50,6 @@ tare_status tare_tpu_closure_redirect(const struct tare_tpu_closure *closure, co
                                       const struct tare_graph *to);
 
 /* Whether a loader may call the function by name: an alias or the object graph refers to it. */
-bool tare_tpu_is_promised(const struct tare_model *model, const struct tare_graph *graph);
+bool tare_tpu_is_promised(const struct tare_graph_model *model, const struct tare_graph *graph);
 
 #endif

@@ -14,7 +14,7 @@
 
 struct checker {
     struct tare_arena *arena;
-    const struct tare_model *model;
+    const struct tare_graph_model *model;
     struct tare_tpu_finding *found;
     size_t count;
     int depth;
@@ -409,7 +409,8 @@ const char *tare_tpu_finding_name(enum tare_tpu_finding_kind kind) {
 }
 
 tare_status tare_tpu_check(struct tare_tpu_finding **out, size_t *count, struct tare_arena *arena,
-                           const struct tare_model *model, struct tare_graph *const *functions, size_t n_functions) {
+                           const struct tare_graph_model *model, struct tare_graph *const *functions,
+                           size_t n_functions) {
     struct checker checker = { .arena = arena, .model = model };
     for (size_t f = 0; f < n_functions; f++) {
         const struct tare_graph *function = functions[f];

@@ -36,7 +36,8 @@ const char *tare_tpu_finding_name(enum tare_tpu_finding_kind kind);
 /* Checks functions that are to be placed, and the functions that they call. *count is 0 without findings; arena memory.
  * Findings are not failures: the caller decides. */
 tare_status tare_tpu_check(struct tare_tpu_finding **out, size_t *count, struct tare_arena *arena,
-                           const struct tare_model *model, struct tare_graph *const *functions, size_t n_functions);
+                           const struct tare_graph_model *model, struct tare_graph *const *functions,
+                           size_t n_functions);
 
 /* Checks the nodes of `graph` that `part` marks (by position) as if they were a function of their own, whose arguments
  * are the values of the other nodes and which has copies of constants: sets refused[position] for each that the TPU

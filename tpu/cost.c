@@ -206,7 +206,7 @@ static tare_status count_graph(struct counter *counter, struct tare_cost_share *
 
 /* The main-graph nodes that the signatures' outputs need: savers and initialisers do not run in a request.
  */
-static tare_status mark_served(bool **out, struct tare_arena *arena, const struct tare_model *model) {
+static tare_status mark_served(bool **out, struct tare_arena *arena, const struct tare_graph_model *model) {
     const struct tare_graph *main = model->main;
     bool *served = TARE_NEW_ARRAY(arena, bool, main->n_nodes + 1);
     struct tare_node **stack = TARE_NEW_ARRAY(arena, struct tare_node *, main->n_nodes + 1);
@@ -236,8 +236,9 @@ static tare_status mark_served(bool **out, struct tare_arena *arena, const struc
 /* ---- the report ---- */
 
 /* Functions placed by this conversion, then the computations that were on the TPU before, under their own names. */
-static tare_status add_shares(struct tare_cost_report *out, struct tare_arena *arena, const struct tare_model *model,
-                              const struct tare_tpu_placed *placed, size_t n_placed) {
+static tare_status add_shares(struct tare_cost_report *out, struct tare_arena *arena,
+                              const struct tare_graph_model *model, const struct tare_tpu_placed *placed,
+                              size_t n_placed) {
     out->functions = TARE_NEW_ARRAY(arena, struct tare_cost_share, n_placed + model->n_functions + 1);
     if (!out->functions) return TARE_NO_MEMORY;
     for (size_t i = 0; i < n_placed; i++)
@@ -263,7 +264,7 @@ static int by_cost(const void *a, const void *b) {
 }
 
 /* Lines are found again by the ops of the graphs: maps have no order of their own. */
-static tare_status collect_ops(struct counter *counter, const struct tare_model *model) {
+static tare_status collect_ops(struct counter *counter, const struct tare_graph_model *model) {
     struct tare_cost_report *report = counter->report;
     report->ops = TARE_NEW_ARRAY(counter->arena, struct tare_cost_op, counter->n_ops + 1);
     if (!report->ops) return TARE_NO_MEMORY;
@@ -280,8 +281,9 @@ static tare_status collect_ops(struct counter *counter, const struct tare_model 
     return TARE_OK;
 }
 
-tare_status tare_cost_report(struct tare_cost_report *out, struct tare_arena *arena, const struct tare_model *model,
-                             const struct tare_tpu_placed *placed, size_t n_placed, int64_t batch) {
+tare_status tare_cost_report(struct tare_cost_report *out, struct tare_arena *arena,
+                             const struct tare_graph_model *model, const struct tare_tpu_placed *placed,
+                             size_t n_placed, int64_t batch) {
     struct counter counter = { .arena = arena, .report = out };
     bool *served;
     tare_status status;

@@ -41,8 +41,9 @@ struct tare_cost_report {
 };
 
 /* Cost of the model's signatures after placement; arena memory. batch 0 is 1. */
-tare_status tare_cost_report(struct tare_cost_report *out, struct tare_arena *arena, const struct tare_model *model,
-                             const struct tare_tpu_placed *placed, size_t n_placed, int64_t batch);
+tare_status tare_cost_report(struct tare_cost_report *out, struct tare_arena *arena,
+                             const struct tare_graph_model *model, const struct tare_tpu_placed *placed,
+                             size_t n_placed, int64_t batch);
 /* The report's text in the converter's layout ("-------- Conversion Report --------" …). */
 struct tare_strbuf;
 void tare_cost_report_print(struct tare_strbuf *out, const struct tare_cost_report *report);

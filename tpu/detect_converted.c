@@ -18,7 +18,7 @@ static void count_graph(struct tare_tpu_converted *out, const struct tare_graph 
 }
 
 tare_status tare_tpu_detect_converted(struct tare_tpu_converted *out, struct tare_arena *arena,
-                                      const struct tare_model *model) {
+                                      const struct tare_graph_model *model) {
     bool *live;
     memset(out, 0, sizeof *out);
     TARE_TRY(tare_model_reachable_functions(&live, arena, model, true));

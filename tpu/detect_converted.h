@@ -12,7 +12,7 @@ struct tare_tpu_converted {
 
 /* Counts the ops that signatures and aliases reach; arena memory is for scratch. */
 tare_status tare_tpu_detect_converted(struct tare_tpu_converted *out, struct tare_arena *arena,
-                                      const struct tare_model *model);
+                                      const struct tare_graph_model *model);
 /* TARE_INVALID_ARGUMENT when one of the functions to place, or a function that it calls, is already on the TPU or
  * contains a batcher.
  */

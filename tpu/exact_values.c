@@ -39,7 +39,7 @@ struct view {
 
 struct tare_exact_values {
     struct tare_arena *arena;
-    const struct tare_model *model;
+    const struct tare_graph_model *model;
     const struct tare_exact_options *options;
     struct view *views; /* the main graph first */
     size_t n_views;
@@ -472,7 +472,7 @@ static tare_status seed_returns(struct tare_exact_values *v, const struct tare_g
 }
 
 static tare_status seed_results(struct tare_exact_values *v) {
-    const struct tare_model *model = v->model;
+    const struct tare_graph_model *model = v->model;
     const char *reason;
     if (v->options->rounds_outputs) return TARE_OK;
     for (size_t s = 0; s < model->n_signatures; s++)
@@ -500,7 +500,7 @@ static tare_status analyse(struct tare_exact_values *v) {
 }
 
 tare_status tare_exact_values_find(struct tare_exact_values **out, struct tare_arena *arena,
-                                   const struct tare_model *model, const struct tare_exact_options *options) {
+                                   const struct tare_graph_model *model, const struct tare_exact_options *options) {
     struct tare_exact_values *v = TARE_NEW(arena, struct tare_exact_values);
     tare_status status;
     if (!v) return TARE_NO_MEMORY;

@@ -28,7 +28,7 @@ struct tare_exact_options {
 
 /* Analyses the whole model. The result is arena memory, but for maps, which tare_exact_values_free releases. */
 tare_status tare_exact_values_find(struct tare_exact_values **out, struct tare_arena *arena,
-                                   const struct tare_model *model, const struct tare_exact_options *options);
+                                   const struct tare_graph_model *model, const struct tare_exact_options *options);
 void tare_exact_values_free(struct tare_exact_values *values); /* NULL: nothing */
 
 /* Why the value must stay exact, in words ("becomes an integer (Cast 'x' in f)"); NULL: it may be rounded. */

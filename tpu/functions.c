@@ -48,7 +48,7 @@ static void list_name(struct tare_strbuf *list, const char *name) {
     tare_strbuf_free(&quoted);
 }
 
-static tare_status unknown_alias(const struct tare_model *model, const char *name) {
+static tare_status unknown_alias(const struct tare_graph_model *model, const char *name) {
     struct tare_strbuf known = { 0 };
     tare_status status;
     for (size_t i = 0; i < model->n_aliases; i++)
@@ -60,7 +60,7 @@ static tare_status unknown_alias(const struct tare_model *model, const char *nam
     return status;
 }
 
-static tare_status unknown_signature(const struct tare_model *model, const char *name) {
+static tare_status unknown_signature(const struct tare_graph_model *model, const char *name) {
     struct tare_strbuf known = { 0 };
     tare_status status;
     for (size_t i = 0; i < model->n_signatures; i++)
@@ -70,7 +70,7 @@ static tare_status unknown_signature(const struct tare_model *model, const char 
     return status;
 }
 
-static tare_status unknown_function(const struct tare_model *model, const char *name) {
+static tare_status unknown_function(const struct tare_graph_model *model, const char *name) {
     enum { SHOWN = 12 };
     struct tare_strbuf known = { 0 };
     tare_status status;
@@ -87,7 +87,7 @@ static tare_status unknown_function(const struct tare_model *model, const char *
 
 struct finder {
     struct tare_arena *arena;
-    const struct tare_model *model;
+    const struct tare_graph_model *model;
     struct tare_tpu_function *found;
     size_t count;
 };
@@ -220,7 +220,7 @@ static tare_status check_indirect_calls(const struct finder *finder, const struc
 }
 
 tare_status tare_tpu_find_functions(struct tare_tpu_function **out, size_t *count, struct tare_arena *arena,
-                                    const struct tare_model *model, const struct tare_tpu_choice *choices,
+                                    const struct tare_graph_model *model, const struct tare_tpu_choice *choices,
                                     size_t n_choices) {
     struct finder finder = { .arena = arena, .model = model };
     for (size_t i = 0; i < n_choices; i++)

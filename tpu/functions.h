@@ -25,7 +25,7 @@ struct tare_tpu_function {
 /* Finds the functions; arena memory. TARE_NOT_FOUND lists the known names, TARE_INVALID_ARGUMENT when a function is
  * named twice (and by which names) or when one TPU function calls another through a function that stays on the CPU. */
 tare_status tare_tpu_find_functions(struct tare_tpu_function **out, size_t *count, struct tare_arena *arena,
-                                    const struct tare_model *model, const struct tare_tpu_choice *choices,
+                                    const struct tare_graph_model *model, const struct tare_tpu_choice *choices,
                                     size_t n_choices);
 
 /* The function that a signature's call node in the main graph runs; NULL when its outputs do not come from one call. */

@@ -270,8 +270,8 @@ static tare_status add_graph(struct fusing *f, const struct tare_graph *graph, c
     return TARE_OK;
 }
 
-tare_status tare_tpu_fused_cost(struct tare_fused_cost *out, struct tare_arena *arena, const struct tare_model *model,
-                                const struct tare_signature *signature,
+tare_status tare_tpu_fused_cost(struct tare_fused_cost *out, struct tare_arena *arena,
+                                const struct tare_graph_model *model, const struct tare_signature *signature,
                                 void (*each)(void *arg, const struct tare_node *first,
                                              const struct tare_fused_cost *group),
                                 void *arg) {

@@ -23,8 +23,8 @@ struct tare_fused_cost {
 /* Adds up the groups. `each` (may be NULL) is called with every group and its first op. The model's calls are inlined
  * (graph/inline.h) and its signature's inputs have known shapes; open dimensions elsewhere count as one. Arena memory
  * is for scratch. */
-tare_status tare_tpu_fused_cost(struct tare_fused_cost *out, struct tare_arena *arena, const struct tare_model *model,
-                                const struct tare_signature *signature,
+tare_status tare_tpu_fused_cost(struct tare_fused_cost *out, struct tare_arena *arena,
+                                const struct tare_graph_model *model, const struct tare_signature *signature,
                                 void (*each)(void *arg, const struct tare_node *first,
                                              const struct tare_fused_cost *group),
                                 void *arg) TARE_WARN_UNUSED;

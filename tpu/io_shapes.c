@@ -9,7 +9,7 @@ enum { TILE_ROWS = 8, TILE_COLUMNS = 128 };
 
 /* One placed function. */
 struct crossing {
-    struct tare_model *model;
+    struct tare_graph_model *model;
     const struct tare_tpu_placed *placed;
     const struct tare_model_shapes *shapes; /* as they were after placement */
     struct tare_node *call;                 /* TPUPartitionedCall in the stub */
@@ -242,7 +242,7 @@ static tare_status change_function(struct crossing *c) {
     return TARE_OK;
 }
 
-tare_status tare_tpu_io_shapes(struct tare_io_shapes_result *out, struct tare_model *model,
+tare_status tare_tpu_io_shapes(struct tare_io_shapes_result *out, struct tare_graph_model *model,
                                const struct tare_tpu_placed *placed, size_t n_placed) {
     struct tare_model_shapes *shapes = NULL;
     tare_status status;

@@ -13,7 +13,7 @@ struct tare_io_shapes_result {
  * the TPU crosses as a vector, with X/flatten/Reshape on one side and X/recover/Reshape on the other; a float32 tensor
  * that the TPU uses or computes as bfloat16 crosses as bfloat16. Only tensors of rank 2 or more whose dimensions beyond
  * the first are known are flattened, and sharded ones are not. Values do not change. */
-tare_status tare_tpu_io_shapes(struct tare_io_shapes_result *out, struct tare_model *model,
+tare_status tare_tpu_io_shapes(struct tare_io_shapes_result *out, struct tare_graph_model *model,
                                const struct tare_tpu_placed *placed, size_t n_placed);
 
 #endif

@@ -10,7 +10,7 @@
 
 struct meter {
     struct tare_arena *arena;
-    const struct tare_model *model;
+    const struct tare_graph_model *model;
     struct tare_bindings *bindings;
     int64_t batch;
     int depth;
@@ -29,7 +29,8 @@ static double bytes_of(int dtype, const struct tare_shape *shape, int64_t first)
 /* The constant that the object graph binds an argument to; NULL: none. It is a weight, although it is passed as an
  * argument.
  */
-static const struct tare_tensor *captured(const struct tare_model *model, const struct tare_graph *graph, size_t arg) {
+static const struct tare_tensor *captured(const struct tare_graph_model *model, const struct tare_graph *graph,
+                                          size_t arg) {
     for (size_t c = 0; c < model->n_concretes; c++) {
         const struct tare_concrete *concrete = &model->concretes[c];
         const size_t first = graph->n_args - concrete->n_bound;
@@ -41,7 +42,7 @@ static const struct tare_tensor *captured(const struct tare_model *model, const 
     return NULL;
 }
 
-static double captured_bytes(const struct tare_model *model, const struct tare_graph *graph) {
+static double captured_bytes(const struct tare_graph_model *model, const struct tare_graph *graph) {
     double sum = 0;
     for (size_t i = 0; i < graph->n_args; i++) {
         const struct tare_tensor *value = captured(model, graph, i);
@@ -175,7 +176,7 @@ static tare_status add_activations(double *most, struct meter *meter, const stru
     return TARE_OK;
 }
 
-tare_status tare_tpu_memory(struct tare_tpu_memory *out, struct tare_arena *arena, const struct tare_model *model,
+tare_status tare_tpu_memory(struct tare_tpu_memory *out, struct tare_arena *arena, const struct tare_graph_model *model,
                             struct tare_graph *const *functions, size_t count, int64_t batch) {
     struct meter meter = { .arena = arena, .model = model, .batch = batch < 1 ? 1 : batch };
     struct tare_model_shapes *shapes = NULL;

@@ -12,7 +12,7 @@ struct tare_tpu_memory {
 /* Adds up the functions and those that they call, as they are now; activations are those of the function that needs
  * most, with every open first dimension of its arguments as `batch`, run node after node and each tensor freed after
  * its last use. Tensors that a compiler would fuse away are counted. Arena memory is for scratch. */
-tare_status tare_tpu_memory(struct tare_tpu_memory *out, struct tare_arena *arena, const struct tare_model *model,
+tare_status tare_tpu_memory(struct tare_tpu_memory *out, struct tare_arena *arena, const struct tare_graph_model *model,
                             struct tare_graph *const *functions, size_t count, int64_t batch);
 
 #endif

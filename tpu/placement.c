@@ -8,7 +8,7 @@
 
 /* One function being placed. */
 struct job {
-    struct tare_model *model;
+    struct tare_graph_model *model;
     struct tare_graph *graph; /* the replicated function */
     const char *cluster;
     struct tare_node *pivot, *metadata;
@@ -218,7 +218,7 @@ static tare_status redirect_direct_calls(struct redirect *redirect) {
 
 /* ---- all of it ---- */
 
-static tare_status place_one(struct tare_tpu_placed *out, struct tare_model *model,
+static tare_status place_one(struct tare_tpu_placed *out, struct tare_graph_model *model,
                              const struct tare_tpu_function *function, const struct tare_tpu_sharding *sharding,
                              bool quantized) {
     struct job job = { .model = model };
@@ -237,7 +237,7 @@ static tare_status place_one(struct tare_tpu_placed *out, struct tare_model *mod
     return TARE_OK;
 }
 
-tare_status tare_tpu_place(struct tare_tpu_placed **out, struct tare_arena *arena, struct tare_model *model,
+tare_status tare_tpu_place(struct tare_tpu_placed **out, struct tare_arena *arena, struct tare_graph_model *model,
                            const struct tare_tpu_function *functions, size_t count,
                            const struct tare_tpu_sharding *sharding, bool quantized) {
     struct redirect redirect = { functions, TARE_NEW_ARRAY(arena, struct tare_graph *, count + 1), count };

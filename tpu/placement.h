@@ -23,7 +23,7 @@ struct tare_tpu_placed {
 
 /* Places every function; arena memory. A TPU function that another one calls directly runs inside it, as a copy.
  * `quantized` is encoded in the replicated functions' names, from which the runtime derives the producer. */
-tare_status tare_tpu_place(struct tare_tpu_placed **out, struct tare_arena *arena, struct tare_model *model,
+tare_status tare_tpu_place(struct tare_tpu_placed **out, struct tare_arena *arena, struct tare_graph_model *model,
                            const struct tare_tpu_function *functions, size_t count,
                            const struct tare_tpu_sharding *sharding, bool quantized);
 

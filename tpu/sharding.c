@@ -82,7 +82,7 @@ static tare_status mark_function(size_t *count, const struct tare_tpu_placed *pl
     return TARE_OK;
 }
 
-tare_status tare_tpu_shard_inputs(struct tare_model *model, const struct tare_tpu_placed *placed, size_t n_placed,
+tare_status tare_tpu_shard_inputs(struct tare_graph_model *model, const struct tare_tpu_placed *placed, size_t n_placed,
                                   int cores, bool open_divides, size_t *count) {
     struct tare_model_shapes *shapes = NULL;
     tare_status status;

@@ -19,7 +19,7 @@
 struct splitter {
     struct tare_tpu_split *out;
     struct tare_arena *arena;
-    struct tare_model *model;
+    struct tare_graph_model *model;
     struct tare_map seen;    /* functions visited */
     const char *first_error; /* why something stays off the TPU */
 };
@@ -409,7 +409,7 @@ static tare_status split_signature(struct splitter *s, const struct tare_signatu
     return add_note(s, tare_arena_printf(s->arena, "signature '%s' is placed on the TPU whole", signature->key));
 }
 
-tare_status tare_tpu_split(struct tare_tpu_split *out, struct tare_arena *arena, struct tare_model *model) {
+tare_status tare_tpu_split(struct tare_tpu_split *out, struct tare_arena *arena, struct tare_graph_model *model) {
     struct splitter s = { .out = out, .arena = arena, .model = model };
     tare_status status = tare_model_check_recursion(model);
     memset(out, 0, sizeof *out);

@@ -19,6 +19,6 @@ struct tare_tpu_split {
  * of variables; compile-time constants are computed inside the part; nodes that write variables are not included. Nodes
  * that depend on constants and shapes only (tpu/split_derived.h) are computed on the CPU for the CPU. Results are
  * bit-identical. Arena memory; TARE_UNSUPPORTED when no part of any signature can be placed. */
-tare_status tare_tpu_split(struct tare_tpu_split *out, struct tare_arena *arena, struct tare_model *model);
+tare_status tare_tpu_split(struct tare_tpu_split *out, struct tare_arena *arena, struct tare_graph_model *model);
 
 #endif

@@ -12,7 +12,7 @@
 
 struct search {
     struct tare_arena *arena;
-    const struct tare_model *model;
+    const struct tare_graph_model *model;
     struct tare_tpu_suggestions *out;
     struct tare_map seen;    /* functions looked at */
     struct tare_map covered; /* functions that run inside a suggested one */
@@ -223,7 +223,7 @@ static void drop_covered(struct search *s) {
 }
 
 tare_status tare_tpu_suggest(struct tare_tpu_suggestions *out, struct tare_arena *arena,
-                             const struct tare_model *model) {
+                             const struct tare_graph_model *model) {
     struct search s = { .arena = arena, .model = model, .out = out };
     struct tare_graph **roots = TARE_NEW_ARRAY(arena, struct tare_graph *, model->n_signatures + 1);
     struct tare_tpu_closure closure;

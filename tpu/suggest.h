@@ -27,6 +27,6 @@ struct tare_tpu_suggestions {
 /* Descends from the signatures' functions: suggests those without errors (tpu/compatibility.h); for others, reports why
  * and where they are incompatible, and checks the functions that they call. Arena memory. */
 tare_status tare_tpu_suggest(struct tare_tpu_suggestions *out, struct tare_arena *arena,
-                             const struct tare_model *model);
+                             const struct tare_graph_model *model);
 
 #endif

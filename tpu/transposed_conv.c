@@ -411,7 +411,7 @@ static tare_status lower_graph(size_t *changes, struct tare_arena *arena, struct
     return TARE_OK;
 }
 
-tare_status tare_tpu_lower_transposed(size_t *changes, struct tare_arena *arena, struct tare_model *model,
+tare_status tare_tpu_lower_transposed(size_t *changes, struct tare_arena *arena, struct tare_graph_model *model,
                                       struct tare_graph *const *functions, size_t count) {
     struct tare_model_shapes *shapes = NULL;
     struct tare_tpu_closure closure;

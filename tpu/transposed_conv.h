@@ -10,7 +10,7 @@
  * shapes, which are constants when the program is compiled. Results are bit-identical. Ops that contradict their own
  * sizes, or whose number of groups is unknown, stay unchanged. *changes counts the nodes; arena memory is for scratch.
  */
-tare_status tare_tpu_lower_transposed(size_t *changes, struct tare_arena *arena, struct tare_model *model,
+tare_status tare_tpu_lower_transposed(size_t *changes, struct tare_arena *arena, struct tare_graph_model *model,
                                       struct tare_graph *const *functions, size_t count);
 
 #endif

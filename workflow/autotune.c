@@ -68,7 +68,7 @@ static tare_status make_variant(struct tare_variant *out, struct choosing *c, st
     return status;
 }
 
-static tare_status run_model(double *db, struct choosing *c, const struct tare_model *model) {
+static tare_status run_model(double *db, struct choosing *c, const struct tare_graph_model *model) {
     const struct tare_signature *signature;
     struct tare_comparison_row *row;
     TARE_TRY(tare_pick_signature(&signature, model, c->task->signature));
@@ -102,7 +102,7 @@ static tare_status measure(double *db, struct choosing *c, const struct tare_aut
     struct tare_quant_report report;
     struct tare_variant variant;
     struct tare_arena arena = { 0 };
-    struct tare_model *model = NULL;
+    struct tare_graph_model *model = NULL;
     tare_status status;
     c->only = only;
     c->out->models++;
@@ -120,7 +120,7 @@ done:
 }
 
 static tare_status measure_float(struct choosing *c) {
-    struct tare_model *model;
+    struct tare_graph_model *model;
     double db;
     tare_status status;
     TARE_TRY(tare_saved_model_load(&model, c->task->model, &(struct tare_saved_model_options){ .ops = c->task->ops }));
@@ -362,7 +362,7 @@ static tare_status find_samples(struct choosing *c, struct tare_data_groups *gro
     enum { BATCH = 8 };
     const struct tare_autotune_task *task = c->task;
     const struct tare_signature *signature;
-    struct tare_model *model;
+    struct tare_graph_model *model;
     tare_status status;
     TARE_TRY(tare_load_prepared_with(&model, task->model, task->ops));
     TARE_CHECK(tare_pick_signature(&signature, model, task->signature));

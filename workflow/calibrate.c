@@ -97,7 +97,7 @@ static tare_status describe_task(struct tare_calibrate_job *c) {
     return c->task ? TARE_OK : TARE_NO_MEMORY;
 }
 
-tare_status tare_workflow_calibrate_open(struct tare_calibrate_job *out, const struct tare_model *model,
+tare_status tare_workflow_calibrate_open(struct tare_calibrate_job *out, const struct tare_graph_model *model,
                                          const struct tare_calibrate_options *options) {
     const struct tare_signature *plain = options->callee;
     *out = (struct tare_calibrate_job){ .model = model, .options = options };
@@ -312,7 +312,7 @@ tare_status tare_workflow_calibrate_read_only(struct tare_calibration *calibrati
     return status;
 }
 
-static tare_status count_hessians(struct tare_hessians *hessians, const struct tare_model *model,
+static tare_status count_hessians(struct tare_hessians *hessians, const struct tare_graph_model *model,
                                   const struct tare_calibrate_options *options) {
     struct tare_calibration *scratch = NULL; /* records which records were observed */
     struct tare_calibrate_outcome outcome;
@@ -328,7 +328,7 @@ done:
     return status;
 }
 
-tare_status tare_workflow_calibrate_hessians(struct tare_calibration *calibration, const struct tare_model *model,
+tare_status tare_workflow_calibrate_hessians(struct tare_calibration *calibration, const struct tare_graph_model *model,
                                              const struct tare_calibrate_options *options) {
     static const size_t LIMIT = (size_t)2 << 30;
     struct tare_calibrate_options second = *options;
@@ -345,7 +345,7 @@ tare_status tare_workflow_calibrate_hessians(struct tare_calibration *calibratio
     return tare_error_prefix(count_hessians(calibration->hessians, model, &second), "Hessians");
 }
 
-tare_status tare_workflow_calibrate(struct tare_calibration **out, const struct tare_model *model,
+tare_status tare_workflow_calibrate(struct tare_calibration **out, const struct tare_graph_model *model,
                                     const struct tare_calibrate_options *options) {
     struct tare_calibrate_outcome outcome;
     struct tare_calibrate_job job;
@@ -372,7 +372,7 @@ tare_status tare_workflow_calibrate_log(const struct tare_log *log, const struct
     return status;
 }
 
-tare_status tare_workflow_calibrate_from(struct tare_calibration **out, const struct tare_model *model,
+tare_status tare_workflow_calibrate_from(struct tare_calibration **out, const struct tare_graph_model *model,
                                          const char *file, const struct tare_calibrate_options *options) {
     tare_status status;
     if (!file) return tare_workflow_calibrate(out, model, options);

@@ -47,7 +47,7 @@ struct tare_calibrate_options {
 
 /* A calibration job. */
 struct tare_calibrate_job {
-    const struct tare_model *model;
+    const struct tare_graph_model *model;
     const struct tare_calibrate_options *options;
     struct tare_data_groups groups;
     struct tare_arena arena;
@@ -68,7 +68,7 @@ struct tare_calibrate_outcome {
 };
 
 /* Finds signatures and files. Release with tare_workflow_calibrate_close, also after a failure. */
-tare_status tare_workflow_calibrate_open(struct tare_calibrate_job *out, const struct tare_model *model,
+tare_status tare_workflow_calibrate_open(struct tare_calibrate_job *out, const struct tare_graph_model *model,
                                          const struct tare_calibrate_options *options) TARE_WARN_UNUSED;
 void tare_workflow_calibrate_close(struct tare_calibrate_job *job);
 /* The number of observed tensors, and an upper bound in bytes for the statistics of each and of all, for any data and
@@ -96,7 +96,7 @@ tare_status tare_workflow_calibrate_save_state(struct tare_calibration *calibrat
                                                const struct tare_calibrate_job *job) TARE_WARN_UNUSED;
 
 /* Runs a whole calibration. The caller owns *out. */
-tare_status tare_workflow_calibrate(struct tare_calibration **out, const struct tare_model *model,
+tare_status tare_workflow_calibrate(struct tare_calibration **out, const struct tare_graph_model *model,
                                     const struct tare_calibrate_options *options) TARE_WARN_UNUSED;
 
 /* Logs the warnings about a calibration (calib/warnings.h). Every command that calibrates calls this. */
@@ -104,13 +104,13 @@ tare_status tare_workflow_calibrate_log(const struct tare_log *log,
                                         const struct tare_calibration *calibration) TARE_WARN_UNUSED;
 
 /* The same with the statistics of a calibration file (NULL: none); the samples then only serve Hessians. */
-tare_status tare_workflow_calibrate_from(struct tare_calibration **out, const struct tare_model *model,
+tare_status tare_workflow_calibrate_from(struct tare_calibration **out, const struct tare_graph_model *model,
                                          const char *file,
                                          const struct tare_calibrate_options *options) TARE_WARN_UNUSED;
 
 /* Adds the Hessians of the layers' inputs to a calibration of the same samples. This is a separate pass over the
  * samples, because it needs the activation ranges. Layers are omitted once the Hessians exceed 2 GiB. */
-tare_status tare_workflow_calibrate_hessians(struct tare_calibration *calibration, const struct tare_model *model,
+tare_status tare_workflow_calibrate_hessians(struct tare_calibration *calibration, const struct tare_graph_model *model,
                                              const struct tare_calibrate_options *options) TARE_WARN_UNUSED;
 
 #endif

@@ -15,8 +15,8 @@ static const char *signature_end(const char *text) {
     return memchr(text, '/', (size_t)(equals - text)) ? NULL : equals;
 }
 
-static tare_status split(const struct tare_signature **signature, const char **file, const struct tare_model *model,
-                         const char *text, const struct tare_signature *plain) {
+static tare_status split(const struct tare_signature **signature, const char **file,
+                         const struct tare_graph_model *model, const char *text, const struct tare_signature *plain) {
     const char *equals = signature_end(text);
     *file = equals ? equals + 1 : text;
     *signature = plain;
@@ -69,8 +69,8 @@ static tare_status check(const struct tare_data_groups *groups) {
     return TARE_OK;
 }
 
-tare_status tare_data_groups_make(struct tare_data_groups *out, const struct tare_model *model, const char *const *data,
-                                  size_t n_data, const struct tare_signature *plain) {
+tare_status tare_data_groups_make(struct tare_data_groups *out, const struct tare_graph_model *model,
+                                  const char *const *data, size_t n_data, const struct tare_signature *plain) {
     *out = (struct tare_data_groups){ 0 };
     for (size_t i = 0; i < n_data; i++) {
         const struct tare_signature *signature;
@@ -86,7 +86,7 @@ tare_status tare_data_groups_make(struct tare_data_groups *out, const struct tar
     return check(out);
 }
 
-tare_status tare_data_groups_make_one(struct tare_data_groups *out, const struct tare_model *model,
+tare_status tare_data_groups_make_one(struct tare_data_groups *out, const struct tare_graph_model *model,
                                       const struct tare_signature *plain) {
     *out = (struct tare_data_groups){ 0 };
     if (!plain) TARE_TRY(tare_pick_signature(&plain, model, NULL));

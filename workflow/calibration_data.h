@@ -21,11 +21,11 @@ struct tare_data_groups {
  * a file with the whole name exists; TARE_NOT_FOUND lists the signatures if the name is unknown. TARE_USAGE if a file
  * is given twice for one signature, or standard input twice. Release with tare_data_groups_free, also after a failure.
  */
-tare_status tare_data_groups_make(struct tare_data_groups *out, const struct tare_model *model, const char *const *data,
-                                  size_t n_data, const struct tare_signature *plain);
+tare_status tare_data_groups_make(struct tare_data_groups *out, const struct tare_graph_model *model,
+                                  const char *const *data, size_t n_data, const struct tare_signature *plain);
 /* One signature (NULL: serving_default, or the only one) without files, for samples from the caller. Release likewise.
  */
-tare_status tare_data_groups_make_one(struct tare_data_groups *out, const struct tare_model *model,
+tare_status tare_data_groups_make_one(struct tare_data_groups *out, const struct tare_graph_model *model,
                                       const struct tare_signature *plain) TARE_WARN_UNUSED;
 void tare_data_groups_free(struct tare_data_groups *groups);
 

@@ -27,7 +27,7 @@ static bool needs_calibration(const struct tare_compare_job *c) {
     return c->options->automatic || tare_variants_calibrate(&c->variants);
 }
 
-static tare_status calibrate_prepared(struct tare_compare_job *c, const struct tare_model *model) {
+static tare_status calibrate_prepared(struct tare_compare_job *c, const struct tare_graph_model *model) {
     const struct tare_compare_task *task = c->task;
     const struct tare_calibrate_options options = { .signature = c->options->signature,
                                                     .data = task->calibration_data,
@@ -45,7 +45,7 @@ static tare_status calibrate_prepared(struct tare_compare_job *c, const struct t
 
 /* Calibrates once for all methods and algorithms. */
 static tare_status calibrate(struct tare_compare_job *c) {
-    struct tare_model *model;
+    struct tare_graph_model *model;
     tare_status status;
     if (!needs_calibration(c)) return TARE_OK;
     if (c->task->calibration) {
@@ -69,8 +69,8 @@ const struct tare_variant *tare_workflow_compare_first_quantizing(const struct t
     return NULL;
 }
 
-static tare_status add_row(struct tare_compare_job *c, struct tare_model *model, const struct tare_variant *variant,
-                           const struct tare_quant_report *report) {
+static tare_status add_row(struct tare_compare_job *c, struct tare_graph_model *model,
+                           const struct tare_variant *variant, const struct tare_quant_report *report) {
     const bool first = variant->options.setting.method && variant == tare_workflow_compare_first_quantizing(c);
     const struct tare_signature *signature;
     struct tare_comparison_row *row;
@@ -93,7 +93,7 @@ static tare_status add_row(struct tare_compare_job *c, struct tare_model *model,
 static tare_status compare_float(struct tare_compare_job *c) {
     const struct tare_saved_model_options options = { .ops = c->task->ops };
     const struct tare_quant_report none = { 0 };
-    struct tare_model *model;
+    struct tare_graph_model *model;
     tare_status status;
     TARE_TRY(tare_saved_model_load(&model, c->task->model, &options));
     status = add_row(c, model, &c->variants.variants[0], &none);
@@ -111,7 +111,7 @@ static tare_status explain(struct tare_compare_job *c, const struct tare_variant
 static tare_status compare_variant(struct tare_compare_job *c, struct tare_variant *variant) {
     struct tare_quant_report report;
     struct tare_arena arena = { 0 };
-    struct tare_model *model;
+    struct tare_graph_model *model;
     tare_status status;
     TARE_TRY(tare_load_prepared_with(&model, c->task->model, c->task->ops));
     status = tare_variant_apply(&report, &arena, model, variant, c->calibration);
@@ -164,7 +164,7 @@ static tare_status check_data(const struct tare_compare_job *c, bool leak) {
                                          .n_calibration_data = task->n_calibration_data,
                                          .interrupted = task->interrupted };
     struct tare_leakage leakage = { 0 };
-    struct tare_model *model;
+    struct tare_graph_model *model;
     tare_status status;
     TARE_TRY(tare_saved_model_load(&model, task->model, &look));
     data.model = model;

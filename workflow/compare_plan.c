@@ -29,7 +29,7 @@ static tare_status count_answer(void *arg, const struct tare_sample *sample, con
     return TARE_OK;
 }
 
-static tare_status run_batches(struct trial *trial, struct tare_compare_job *c, const struct tare_model *model,
+static tare_status run_batches(struct trial *trial, struct tare_compare_job *c, const struct tare_graph_model *model,
                                const struct tare_signature *signature) {
     struct tare_runner_options runner = c->runner;
     struct tare_session **sessions;
@@ -56,7 +56,7 @@ static tare_status run_batches(struct trial *trial, struct tare_compare_job *c, 
 static tare_status try_float(struct trial *trial, struct tare_compare_job *c) {
     const struct tare_saved_model_options options = { .ops = c->task->ops };
     const struct tare_signature *signature;
-    struct tare_model *model;
+    struct tare_graph_model *model;
     struct rusage usage;
     tare_status status;
     TARE_TRY(tare_saved_model_load(&model, c->task->model, &options));

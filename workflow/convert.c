@@ -15,7 +15,7 @@
 
 /* Options for the calibration of a data set. */
 struct counting {
-    const struct tare_model *model;
+    const struct tare_graph_model *model;
     bool channels, hessians;
     const volatile sig_atomic_t *interrupted;
 };
@@ -71,7 +71,7 @@ static tare_status calibrate(struct tare_calibration **out, const struct tare_co
 }
 
 /* The text is TensorFlow's. */
-static tare_status check_training(const struct tare_model *model, const struct tare_quant_options *options) {
+static tare_status check_training(const struct tare_graph_model *model, const struct tare_quant_options *options) {
     const struct tare_quant_method *method = options->setting.method;
     if (!method || method->needs_ranges || !tare_quant_is_trained(model)) return TARE_OK;
     return TARE_FAIL(TARE_INVALID_ARGUMENT,
@@ -79,7 +79,7 @@ static tare_status check_training(const struct tare_model *model, const struct t
                      method == &tare_method_dynamic ? "dynamic-range" : "weight-only");
 }
 
-static tare_status quantize(struct tare_converted *out, struct tare_arena *arena, struct tare_model *model,
+static tare_status quantize(struct tare_converted *out, struct tare_arena *arena, struct tare_graph_model *model,
                             const struct tare_convert_options *options) {
     struct tare_calibration *made = NULL;
     const struct tare_calibration *used;
@@ -110,7 +110,7 @@ static void step(const struct tare_convert_options *options) {
 }
 
 /* Where functions were split automatically and there are samples, the model must return the same integers as before. */
-static tare_status place(struct tare_converted *out, struct tare_arena *arena, struct tare_model *model,
+static tare_status place(struct tare_converted *out, struct tare_arena *arena, struct tare_graph_model *model,
                          const struct tare_converter_options *converter) {
     const bool checks = converter->automatic && converter->has_quantization && converter->quantization.n_datasets;
     struct tare_integer_outputs integers = { 0 };
@@ -123,8 +123,8 @@ done:
     return status;
 }
 
-tare_status tare_workflow_convert_run(struct tare_converted *out, struct tare_arena *arena, struct tare_model *model,
-                                      const struct tare_convert_options *options) {
+tare_status tare_workflow_convert_run(struct tare_converted *out, struct tare_arena *arena,
+                                      struct tare_graph_model *model, const struct tare_convert_options *options) {
     const struct tare_converter_options *converter = options->converter;
     struct tare_tpu_memory before;
     tare_status status;

@@ -36,7 +36,8 @@ struct tare_converted {
 
 /* Modifies the model. After a failure the model is unusable, and `out` contains what the TPU compiler would reject
  * (conversion.findings). */
-tare_status tare_workflow_convert_run(struct tare_converted *out, struct tare_arena *arena, struct tare_model *model,
+tare_status tare_workflow_convert_run(struct tare_converted *out, struct tare_arena *arena,
+                                      struct tare_graph_model *model,
                                       const struct tare_convert_options *options) TARE_WARN_UNUSED;
 
 /* Logs warnings, and notes on fused, batched and removed ops, one line each. After a failure, only warnings; findings

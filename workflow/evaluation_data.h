@@ -10,7 +10,7 @@
 
 /* Everything is borrowed. */
 struct tare_evaluation_data {
-    const struct tare_model *model;
+    const struct tare_graph_model *model;
     const char *signature;    /* NULL: serving_default, or the only one */
     const char *const *paths; /* evaluation records */
     size_t n_paths;

@@ -34,27 +34,27 @@ struct inspect_ops {
     size_t n_missing;
 };
 /* `only`: one signature, NULL for all. Release with inspect_ops_free also on failure. */
-tare_status inspect_ops_count(struct inspect_ops *ops, const struct tare_model *model, const char *only);
+tare_status inspect_ops_count(struct inspect_ops *ops, const struct tare_graph_model *model, const char *only);
 void inspect_ops_free(struct inspect_ops *ops);
 
 /* The graph of --graph: a function by name or alias, "" or "graph" for the main graph. */
-tare_status inspect_find_graph(const struct tare_graph **out, const struct tare_model *model, const char *name);
+tare_status inspect_find_graph(const struct tare_graph **out, const struct tare_graph_model *model, const char *name);
 /* Appends the input in GraphDef notation: "node", "node:1". */
 void inspect_input_name(struct tare_strbuf *out, struct tare_edge edge);
 /* Size of a variable's value in bytes from dtype and shape; -1 if unknown. */
 int64_t inspect_variable_bytes(const struct tare_variable *variable);
 
 /* The model, or only the graph options->graph, as JSON (docs/json.md). The caller owns *out, also after a failure. */
-tare_status inspect_json(json_t **out, const struct tare_model *model, const struct inspect_options *options);
+tare_status inspect_json(json_t **out, const struct tare_graph_model *model, const struct inspect_options *options);
 /* Writes the same as indented text, one function and node at a time, since the whole JSON takes many times the memory
  * of the model. */
-tare_status inspect_write_json(FILE *out, const struct tare_model *model, const struct inspect_options *options);
+tare_status inspect_write_json(FILE *out, const struct tare_graph_model *model, const struct inspect_options *options);
 /* The member "suggest" of it. */
-tare_status inspect_add_suggestions(json_t *root, const struct tare_model *model);
+tare_status inspect_add_suggestions(json_t *root, const struct tare_graph_model *model);
 
 /* ---- on standard output: the command's own ---- */
 
-tare_status inspect_print_text(const struct tare_model *model, const struct inspect_options *options);
-tare_status inspect_print_suggestions(const struct tare_model *model);
+tare_status inspect_print_text(const struct tare_graph_model *model, const struct inspect_options *options);
+tare_status inspect_print_suggestions(const struct tare_graph_model *model);
 
 #endif

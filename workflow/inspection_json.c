@@ -55,7 +55,7 @@ static json_t *bindings_json(const struct tare_binding *bindings, size_t count) 
     return object;
 }
 
-static json_t *signatures_json(const struct tare_model *model, const char *only) {
+static json_t *signatures_json(const struct tare_graph_model *model, const char *only) {
     json_t *object = json_object();
     for (size_t i = 0; i < model->n_signatures; i++) {
         const struct tare_signature *signature = &model->signatures[i];
@@ -69,14 +69,14 @@ static json_t *signatures_json(const struct tare_model *model, const char *only)
     return object;
 }
 
-static json_t *aliases_json(const struct tare_model *model) {
+static json_t *aliases_json(const struct tare_graph_model *model) {
     json_t *object = json_object();
     for (size_t i = 0; i < model->n_aliases; i++)
         set(object, model->aliases[i].function, text_json(model->aliases[i].alias));
     return object;
 }
 
-static json_t *variables_json(const struct tare_model *model) {
+static json_t *variables_json(const struct tare_graph_model *model) {
     json_t *array = json_array();
     for (size_t i = 0; i < model->n_variables; i++) {
         const struct tare_variable *variable = &model->variables[i];
@@ -181,7 +181,7 @@ static tare_status add_group(json_t *groups, const struct tare_function_list *li
     return status;
 }
 
-static tare_status add_functions(json_t *root, const struct tare_model *model, bool all) {
+static tare_status add_functions(json_t *root, const struct tare_graph_model *model, bool all) {
     struct tare_function_list list;
     json_t *names = json_array(), *groups;
     tare_status status;
@@ -224,7 +224,7 @@ static json_t *node_json(const struct tare_node *node) {
     return value;
 }
 
-static tare_status add_graph(json_t *root, const struct tare_model *model, const char *name) {
+static tare_status add_graph(json_t *root, const struct tare_graph_model *model, const char *name) {
     const struct tare_graph *graph;
     json_t *nodes;
     TARE_TRY(inspect_find_graph(&graph, model, name));
@@ -238,7 +238,7 @@ static tare_status add_graph(json_t *root, const struct tare_model *model, const
     return TARE_OK;
 }
 
-tare_status inspect_add_suggestions(json_t *root, const struct tare_model *model) {
+tare_status inspect_add_suggestions(json_t *root, const struct tare_graph_model *model) {
     struct tare_tpu_suggestions s;
     struct tare_arena arena = { 0 };
     json_t *functions = json_array(), *remarks = json_array();
@@ -259,7 +259,8 @@ tare_status inspect_add_suggestions(json_t *root, const struct tare_model *model
     return status;
 }
 
-static tare_status add_model(json_t *root, const struct tare_model *model, const struct inspect_options *options) {
+static tare_status add_model(json_t *root, const struct tare_graph_model *model,
+                             const struct inspect_options *options) {
     struct tare_saved_model_info info;
     struct inspect_ops ops = { 0 };
     tare_status status = inspect_ops_count(&ops, model, options->signature);
@@ -281,7 +282,7 @@ static tare_status add_model(json_t *root, const struct tare_model *model, const
     return status == TARE_OK ? add_functions(root, model, options->functions) : status;
 }
 
-tare_status inspect_json(json_t **out, const struct tare_model *model, const struct inspect_options *options) {
+tare_status inspect_json(json_t **out, const struct tare_graph_model *model, const struct inspect_options *options) {
     *out = json_object();
     if (!*out) return TARE_NO_MEMORY;
     return options->graph ? add_graph(*out, model, options->graph) : add_model(*out, model, options);
@@ -344,7 +345,7 @@ static tare_status write_group(FILE *out, const struct tare_function_list *list,
 }
 
 /* Consumes the root. */
-static tare_status write_groups(FILE *out, json_t *root, const struct tare_model *model) {
+static tare_status write_groups(FILE *out, json_t *root, const struct tare_graph_model *model) {
     struct tare_function_list list;
     tare_status status = tare_function_list_make(&list, model);
     if (status != TARE_OK) {
@@ -361,7 +362,7 @@ static tare_status write_groups(FILE *out, json_t *root, const struct tare_model
     return status;
 }
 
-static tare_status write_graph(FILE *out, const struct tare_model *model, const char *name) {
+static tare_status write_graph(FILE *out, const struct tare_graph_model *model, const char *name) {
     const struct tare_graph *graph;
     json_t *root;
     size_t count;
@@ -379,7 +380,7 @@ static tare_status write_graph(FILE *out, const struct tare_model *model, const 
     return TARE_OK;
 }
 
-tare_status inspect_write_json(FILE *out, const struct tare_model *model, const struct inspect_options *options) {
+tare_status inspect_write_json(FILE *out, const struct tare_graph_model *model, const struct inspect_options *options) {
     struct inspect_options without = *options;
     json_t *root;
     tare_status status;

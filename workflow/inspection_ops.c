@@ -69,7 +69,7 @@ static tare_status count_function(void *arg, const struct tare_node *node, struc
     return TARE_OK;
 }
 
-static void push_outputs(struct walk *walk, const struct tare_model *model, const char *only) {
+static void push_outputs(struct walk *walk, const struct tare_graph_model *model, const char *only) {
     for (size_t s = 0; s < model->n_signatures; s++) {
         const struct tare_signature *signature = &model->signatures[s];
         if (only && strcmp(signature->key, only) != 0) continue;
@@ -83,7 +83,7 @@ static void push_outputs(struct walk *walk, const struct tare_model *model, cons
     }
 }
 
-static tare_status count_reached(struct walk *walk, const struct tare_model *model, const char *only) {
+static tare_status count_reached(struct walk *walk, const struct tare_graph_model *model, const char *only) {
     walk->seen = TARE_NEW_ARRAY(&walk->ops->arena, bool, model->main->n_nodes + 1);
     walk->stack = TARE_NEW_ARRAY(&walk->ops->arena, struct tare_node *, model->main->n_nodes + 1);
     if (!walk->seen || !walk->stack) return TARE_NO_MEMORY;
@@ -106,7 +106,7 @@ static int by_count(const void *a, const void *b) {
     return strcmp(x->op, y->op);
 }
 
-tare_status inspect_ops_count(struct inspect_ops *ops, const struct tare_model *model, const char *only) {
+tare_status inspect_ops_count(struct inspect_ops *ops, const struct tare_graph_model *model, const char *only) {
     struct walk walk = { .ops = ops };
     tare_status status = count_reached(&walk, model, only);
     tare_map_free(&walk.functions);
@@ -125,7 +125,7 @@ void inspect_ops_free(struct inspect_ops *ops) {
     memset(ops, 0, sizeof *ops);
 }
 
-tare_status inspect_find_graph(const struct tare_graph **out, const struct tare_model *model, const char *name) {
+tare_status inspect_find_graph(const struct tare_graph **out, const struct tare_graph_model *model, const char *name) {
     *out = tare_model_find_function(model, name);
     for (size_t i = 0; i < model->n_aliases && !*out; i++)
         if (strcmp(model->aliases[i].alias, name) == 0)

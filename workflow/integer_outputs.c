@@ -81,7 +81,7 @@ static tare_status take(void *arg, const struct tare_sample *sample, const struc
     return TARE_OK;
 }
 
-static tare_status run_dataset(struct pass *pass, const struct tare_model *model,
+static tare_status run_dataset(struct pass *pass, const struct tare_graph_model *model,
                                const struct tare_dataset_file *dataset) {
     struct tare_session_options plain = { .seed = 1 };
     struct tare_session *session = NULL;
@@ -102,14 +102,14 @@ done:
     return status;
 }
 
-static tare_status run_all(struct pass *pass, const struct tare_model *model,
+static tare_status run_all(struct pass *pass, const struct tare_graph_model *model,
                            const struct tare_quantization *quantization) {
     for (size_t i = 0; i < quantization->n_datasets; i++)
         TARE_TRY(run_dataset(pass, model, &quantization->datasets[i]));
     return TARE_OK;
 }
 
-tare_status tare_integer_outputs_record(struct tare_integer_outputs *outputs, const struct tare_model *model,
+tare_status tare_integer_outputs_record(struct tare_integer_outputs *outputs, const struct tare_graph_model *model,
                                         const struct tare_quantization *quantization) {
     struct pass pass = { .outputs = outputs };
     tare_status status = run_all(&pass, model, quantization);
@@ -117,7 +117,7 @@ tare_status tare_integer_outputs_record(struct tare_integer_outputs *outputs, co
     return outputs->skipped ? TARE_OK : status;
 }
 
-tare_status tare_integer_outputs_check(struct tare_integer_outputs *outputs, const struct tare_model *model,
+tare_status tare_integer_outputs_check(struct tare_integer_outputs *outputs, const struct tare_graph_model *model,
                                        const struct tare_quantization *quantization,
                                        const struct tare_tpu_split *split) {
     struct tare_integer_value *at = outputs->first;

@@ -33,7 +33,7 @@ static bool is_quantized(void *arg, const struct tare_graph *graph, const struct
 }
 
 /* Evaluates the mix that keeps the layers `kept` in float. */
-static tare_status make_mix(struct tare_model **out, struct targeting *t, const size_t *kept, size_t n_kept) {
+static tare_status make_mix(struct tare_graph_model **out, struct targeting *t, const size_t *kept, size_t n_kept) {
     struct tare_variant variant = *t->task->variant;
     struct tare_quant_report report;
     struct tare_arena arena = { 0 };
@@ -52,14 +52,15 @@ static tare_status make_mix(struct tare_model **out, struct targeting *t, const 
 }
 
 static tare_status size_of(void *arg, int64_t *bytes, const size_t *kept, size_t n_kept) {
-    struct tare_model *model;
+    struct tare_graph_model *model;
     TARE_TRY(make_mix(&model, arg, kept, n_kept));
     *bytes = tare_model_weight_bytes(model);
     tare_model_free(model);
     return TARE_OK;
 }
 
-static tare_status run_model(struct tare_comparison_row **row, struct targeting *t, const struct tare_model *model) {
+static tare_status run_model(struct tare_comparison_row **row, struct targeting *t,
+                             const struct tare_graph_model *model) {
     const struct tare_signature *signature;
     TARE_TRY(tare_pick_signature(&signature, model, t->task->signature));
     return tare_comparison_add(row, &t->comparison, model, signature, t->task->runner, t->task->label);
@@ -75,7 +76,7 @@ static struct tare_sensitivity_figures figures_of(const struct tare_metrics *m) 
 static tare_status measure(void *arg, struct tare_target_point *point) {
     struct targeting *t = arg;
     struct tare_comparison_row *row;
-    struct tare_model *model;
+    struct tare_graph_model *model;
     tare_status status;
     TARE_TRY(make_mix(&model, t, point->kept, point->n_kept));
     status = run_model(&row, t, model);
@@ -88,7 +89,7 @@ static tare_status measure(void *arg, struct tare_target_point *point) {
 
 static tare_status measure_float(struct tare_sensitivity_figures *out, int64_t *bytes, struct targeting *t) {
     struct tare_comparison_row *row;
-    struct tare_model *model;
+    struct tare_graph_model *model;
     tare_status status;
     TARE_TRY(tare_saved_model_load(&model, t->task->model, &(struct tare_saved_model_options){ .ops = t->task->ops }));
     status = run_model(&row, t, model);

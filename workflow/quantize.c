@@ -69,13 +69,13 @@ bool tare_workflow_quantize_needs_samples(const struct tare_quant_options *optio
     return *channels || tare_quant_needs_ranges(options);
 }
 
-tare_status tare_workflow_quantize_prepare(struct tare_model *model, const struct tare_quant_options *options) {
+tare_status tare_workflow_quantize_prepare(struct tare_graph_model *model, const struct tare_quant_options *options) {
     model->keep_variables_from = options->keep_variables ? 1 : 0;
     return tare_pipeline_prepare(model, NULL);
 }
 
 tare_status tare_workflow_quantize_run(struct tare_quant_report *report, struct tare_arena *arena,
-                                       struct tare_model *model, const struct tare_quant_options *options,
+                                       struct tare_graph_model *model, const struct tare_quant_options *options,
                                        const struct tare_calibration *calibration) {
     const struct tare_quant_ranges ranges = tare_ranges_of(calibration);
     struct tare_quant_options warning = *options;

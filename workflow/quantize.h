@@ -19,11 +19,11 @@ bool tare_workflow_quantize_needs_hessians(const struct tare_quant_options *opti
 /* Whether a method, rule or accuracy pass needs a calibration; *channels: one with statistics per channel. */
 bool tare_workflow_quantize_needs_samples(const struct tare_quant_options *options, bool *channels);
 /* Prepares a loaded model for calibration and quantization (convert/pipeline.h). */
-tare_status tare_workflow_quantize_prepare(struct tare_model *model,
+tare_status tare_workflow_quantize_prepare(struct tare_graph_model *model,
                                            const struct tare_quant_options *options) TARE_WARN_UNUSED;
 /* Quantizes a prepared model. `calibration` may be NULL when none is needed. The report is in arena memory. */
 tare_status tare_workflow_quantize_run(struct tare_quant_report *report, struct tare_arena *arena,
-                                       struct tare_model *model, const struct tare_quant_options *options,
+                                       struct tare_graph_model *model, const struct tare_quant_options *options,
                                        const struct tare_calibration *calibration) TARE_WARN_UNUSED;
 
 /* TARE_UNSUPPORTED if no op was quantized, with the reason given for most of the quantizable ops. */

@@ -23,6 +23,6 @@ struct tare_composites {
  * fused function is removed, so that neither this function nor a runtime treats it as a composite again. Results of
  * look-ups and Keras layers are bit-identical; a layer normalisation may differ by rounding, and a plugin's op computes
  * what the plugin implements. */
-tare_status tare_composites_fuse(struct tare_composites *out, struct tare_arena *arena, struct tare_model *model);
+tare_status tare_composites_fuse(struct tare_composites *out, struct tare_arena *arena, struct tare_graph_model *model);
 
 #endif

@@ -107,7 +107,8 @@ static bool is_annotated(const struct tare_graph *graph) {
     return tare_graph_find_attr(graph, "_implements") || tare_graph_find_attr(graph, "api_implements");
 }
 
-tare_status tare_composites_fuse(struct tare_composites *out, struct tare_arena *arena, struct tare_model *model) {
+tare_status tare_composites_fuse(struct tare_composites *out, struct tare_arena *arena,
+                                 struct tare_graph_model *model) {
     struct tare_model_shapes *shapes = NULL;
     const size_t n_functions = model->n_functions; /* fusing adds some: bodies of loops */
     bool *live, any = false;

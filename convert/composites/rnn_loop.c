@@ -42,7 +42,7 @@ static tare_status list_op(struct tare_edge *out, struct tare_composing *c, cons
 
 static tare_status new_function(struct tare_composing *out, const struct tare_composing *c, const struct tare_rnn *rnn,
                                 const char *what) {
-    struct tare_model *model = c->graph->model;
+    struct tare_graph_model *model = c->graph->model;
     const char *stem = tare_arena_printf(&model->arena, "%s_%s", c->graph->name, what);
     const char *name = stem ? tare_model_unused_name(model, stem) : NULL;
     *out = *c;

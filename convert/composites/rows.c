@@ -69,7 +69,7 @@ static tare_status build_layer_norm(struct tare_composing *c) {
 /* ---- ops of the user ---- */
 
 static const struct tare_op_def *find_def(const struct tare_composing *c) {
-    const struct tare_model *model = c->graph->model;
+    const struct tare_graph_model *model = c->graph->model;
     const struct tare_op_def *def = model->custom_ops ? tare_ops_find(model->custom_ops, c->name) : NULL;
     return def ? def : tare_ops_find(tare_ops_builtin(), c->name);
 }

@@ -11,12 +11,12 @@ tare_status tare_export_node(Tensorflow__NodeDef **out, struct tare_arena *arena
 tare_status tare_export_function(Tensorflow__FunctionDef **out, struct tare_arena *arena,
                                  const struct tare_graph *graph);
 /* Main graph and every function; versions and debug info are kept from `origin` (NULL: none). */
-tare_status tare_export_graph_def(Tensorflow__GraphDef **out, struct tare_arena *arena, const struct tare_model *model,
-                                  const Tensorflow__GraphDef *origin);
+tare_status tare_export_graph_def(Tensorflow__GraphDef **out, struct tare_arena *arena,
+                                  const struct tare_graph_model *model, const Tensorflow__GraphDef *origin);
 /* The op list of the model: `origin` (NULL: none) plus the definitions of plugin ops that it does not contain; NULL if
  * there are neither. */
-tare_status tare_export_op_list(Tensorflow__OpList **out, struct tare_arena *arena, const struct tare_model *model,
-                                Tensorflow__OpList *origin);
+tare_status tare_export_op_list(Tensorflow__OpList **out, struct tare_arena *arena,
+                                const struct tare_graph_model *model, Tensorflow__OpList *origin);
 /* The name of an edge in the notation of its kind of graph: "node", "node:1", or "node:output:0" in a function. */
 tare_status tare_export_edge(const char **out, struct tare_arena *arena, const struct tare_graph *graph,
                              struct tare_edge edge);

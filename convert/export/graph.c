@@ -333,7 +333,8 @@ tare_status tare_export_function(Tensorflow__FunctionDef **out, struct tare_aren
 
 /* A gradient entry is kept while both its functions are. */
 static tare_status export_gradients(Tensorflow__FunctionDefLibrary *library, struct tare_arena *arena,
-                                    const struct tare_model *model, const Tensorflow__FunctionDefLibrary *origin) {
+                                    const struct tare_graph_model *model,
+                                    const Tensorflow__FunctionDefLibrary *origin) {
     library->gradient = TARE_NEW_ARRAY(arena, Tensorflow__GradientDef *, origin->n_gradient + 1);
     library->n_gradient = 0;
     if (!library->gradient) return TARE_NO_MEMORY;
@@ -344,8 +345,8 @@ static tare_status export_gradients(Tensorflow__FunctionDefLibrary *library, str
     return TARE_OK;
 }
 
-tare_status tare_export_graph_def(Tensorflow__GraphDef **out, struct tare_arena *arena, const struct tare_model *model,
-                                  const Tensorflow__GraphDef *origin) {
+tare_status tare_export_graph_def(Tensorflow__GraphDef **out, struct tare_arena *arena,
+                                  const struct tare_graph_model *model, const Tensorflow__GraphDef *origin) {
     Tensorflow__GraphDef *def = TARE_NEW(arena, Tensorflow__GraphDef);
     Tensorflow__FunctionDefLibrary *library = TARE_NEW(arena, Tensorflow__FunctionDefLibrary);
     if (!def || !library) return TARE_NO_MEMORY;

@@ -101,7 +101,7 @@ static tare_status add_signature(Tensorflow__MetaGraphDef *meta, struct tare_are
 }
 
 static tare_status export_signatures(Tensorflow__MetaGraphDef *meta, struct tare_arena *arena,
-                                     const struct tare_model *model, const Tensorflow__MetaGraphDef *origin) {
+                                     const struct tare_graph_model *model, const Tensorflow__MetaGraphDef *origin) {
     static const char init[] = "__saved_model_init_op";
     meta->signature_def = TARE_NEW_ARRAY(arena, Tensorflow__MetaGraphDef__SignatureDefEntry *, model->n_signatures + 2);
     meta->n_signature_def = 0;
@@ -126,8 +126,8 @@ static tare_status export_signatures(Tensorflow__MetaGraphDef *meta, struct tare
 
 /* ---- tags and aliases ---- */
 
-static tare_status export_info(Tensorflow__MetaGraphDef *meta, struct tare_arena *arena, const struct tare_model *model,
-                               const Tensorflow__MetaGraphDef *origin) {
+static tare_status export_info(Tensorflow__MetaGraphDef *meta, struct tare_arena *arena,
+                               const struct tare_graph_model *model, const Tensorflow__MetaGraphDef *origin) {
     Tensorflow__MetaGraphDef__MetaInfoDef *info = TARE_NEW(arena, Tensorflow__MetaGraphDef__MetaInfoDef);
     if (!info) return TARE_NO_MEMORY;
     tensorflow__meta_graph_def__meta_info_def__init(info);
@@ -188,8 +188,9 @@ static tare_status export_collections(Tensorflow__MetaGraphDef *meta, struct tar
     return TARE_OK;
 }
 
-tare_status tare_export_meta(Tensorflow__MetaGraphDef **out, struct tare_arena *arena, const struct tare_model *model,
-                             const Tensorflow__MetaGraphDef *origin, const struct tare_saver *saver) {
+tare_status tare_export_meta(Tensorflow__MetaGraphDef **out, struct tare_arena *arena,
+                             const struct tare_graph_model *model, const Tensorflow__MetaGraphDef *origin,
+                             const struct tare_saver *saver) {
     Tensorflow__MetaGraphDef *meta = TARE_NEW(arena, Tensorflow__MetaGraphDef);
     if (!meta) return TARE_NO_MEMORY;
     tensorflow__meta_graph_def__init(meta);

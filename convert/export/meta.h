@@ -8,7 +8,8 @@
 
 /* Signatures, tags, aliases, saver, assets, and the parts of `origin` (NULL: none) that are still valid. The graph_def
  * and the object graph are set by the caller. */
-tare_status tare_export_meta(Tensorflow__MetaGraphDef **out, struct tare_arena *arena, const struct tare_model *model,
-                             const Tensorflow__MetaGraphDef *origin, const struct tare_saver *saver);
+tare_status tare_export_meta(Tensorflow__MetaGraphDef **out, struct tare_arena *arena,
+                             const struct tare_graph_model *model, const Tensorflow__MetaGraphDef *origin,
+                             const struct tare_saver *saver);
 
 #endif

@@ -13,11 +13,11 @@ struct tare_objects {
 
 /* The file's graphs without the functions and variables that were removed. Object ids do not change; removed objects
  * become plain ones. Arena memory that borrows from the origins. */
-tare_status tare_objects_prune(struct tare_objects *out, struct tare_arena *arena, const struct tare_model *model,
+tare_status tare_objects_prune(struct tare_objects *out, struct tare_arena *arena, const struct tare_graph_model *model,
                                const Tensorflow__SavedObjectGraph *saved,
                                const Tensorflow__TrackableObjectGraph *trackable);
 /* Object graphs for a model that was built in memory: variables by the path of their keys, aliased functions, and
  * the signatures. Sets the variables' object ids and the functions' bound objects. */
-tare_status tare_objects_build(struct tare_objects *out, struct tare_arena *arena, struct tare_model *model);
+tare_status tare_objects_build(struct tare_objects *out, struct tare_arena *arena, struct tare_graph_model *model);
 
 #endif

@@ -11,7 +11,7 @@ static const char VARIABLE_SUFFIX[] = "/.ATTRIBUTES/VARIABLE_VALUE";
 
 struct builder {
     struct tare_arena *arena;
-    struct tare_model *model;
+    struct tare_graph_model *model;
     Tensorflow__SavedObjectGraph *saved;
     Tensorflow__TrackableObjectGraph *trackable;
     size_t capacity;
@@ -343,7 +343,7 @@ static tare_status add_alias(struct builder *b, const struct tare_alias *alias) 
 }
 
 /* Every key adds at most as many objects as it has parts. */
-static size_t most_objects(const struct tare_model *model) {
+static size_t most_objects(const struct tare_graph_model *model) {
     size_t count = 2 + model->n_signatures + model->n_aliases;
     for (size_t i = 0; i < model->n_variables; i++) {
         count++;
@@ -353,7 +353,7 @@ static size_t most_objects(const struct tare_model *model) {
     return count;
 }
 
-tare_status tare_objects_build(struct tare_objects *out, struct tare_arena *arena, struct tare_model *model) {
+tare_status tare_objects_build(struct tare_objects *out, struct tare_arena *arena, struct tare_graph_model *model) {
     struct builder b = { .arena = arena, .model = model, .capacity = most_objects(model) };
     size_t root, map;
     model->n_concretes = 0;

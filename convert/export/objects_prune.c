@@ -5,19 +5,19 @@
 
 #include <string.h>
 
-static const struct tare_concrete *find_concrete(const struct tare_model *model, const char *name) {
+static const struct tare_concrete *find_concrete(const struct tare_graph_model *model, const char *name) {
     for (size_t i = 0; i < model->n_concretes; i++)
         if (strcmp(model->concretes[i].graph->name, name) == 0) return &model->concretes[i];
     return NULL;
 }
 
-static bool variable_is_gone(const struct tare_model *model, size_t object) {
+static bool variable_is_gone(const struct tare_graph_model *model, size_t object) {
     for (size_t i = 0; i < model->n_variables; i++)
         if (model->variables[i].object_id == (int)object) return model->variables[i].removed;
     return true; /* a variable that the graph does not have either */
 }
 
-static bool constant_is_gone(const struct tare_model *model, const char *operation) {
+static bool constant_is_gone(const struct tare_graph_model *model, const char *operation) {
     return !tare_graph_find(model->main, operation);
 }
 
@@ -62,7 +62,7 @@ static tare_status prune_bare_function(Tensorflow__SavedObject *object, struct t
 }
 
 static tare_status prune_function(Tensorflow__SavedObject *object, struct tare_arena *arena,
-                                  const struct tare_model *model) {
+                                  const struct tare_graph_model *model) {
     Tensorflow__SavedFunction *function = TARE_NEW(arena, Tensorflow__SavedFunction);
     size_t kept = 0;
     if (!function) return TARE_NO_MEMORY;
@@ -80,7 +80,7 @@ static tare_status prune_function(Tensorflow__SavedObject *object, struct tare_a
 }
 
 static bool save_functions_are_gone(const Tensorflow__SavedObject *object, const Tensorflow__SavedObjectGraph *graph,
-                                    const struct tare_model *model) {
+                                    const struct tare_graph_model *model) {
     for (size_t i = 0; i < object->n_saveable_objects; i++) {
         const Tensorflow__SaveableObject *saveable = object->saveable_objects[i]->value;
         const int ids[] = { saveable ? saveable->save_function : -1, saveable ? saveable->restore_function : -1 };
@@ -98,7 +98,7 @@ static bool save_functions_are_gone(const Tensorflow__SavedObject *object, const
 
 /* A variable may have been given another dtype and shape. */
 static tare_status describe_variable(Tensorflow__SavedObject *object, struct tare_arena *arena,
-                                     const struct tare_model *model, size_t id) {
+                                     const struct tare_graph_model *model, size_t id) {
     for (size_t i = 0; i < model->n_variables; i++) {
         const struct tare_variable *variable = &model->variables[i];
         if (variable->object_id != (int)id || variable->removed || (int)object->variable->dtype == variable->dtype)
@@ -114,8 +114,9 @@ static tare_status describe_variable(Tensorflow__SavedObject *object, struct tar
     return TARE_OK;
 }
 
-static tare_status prune_object(Tensorflow__SavedObject **out, struct tare_arena *arena, const struct tare_model *model,
-                                const Tensorflow__SavedObjectGraph *graph, size_t id) {
+static tare_status prune_object(Tensorflow__SavedObject **out, struct tare_arena *arena,
+                                const struct tare_graph_model *model, const Tensorflow__SavedObjectGraph *graph,
+                                size_t id) {
     Tensorflow__SavedObject *object = TARE_NEW(arena, Tensorflow__SavedObject);
     bool gone = false;
     if (!object) return TARE_NO_MEMORY;
@@ -149,7 +150,7 @@ static tare_status prune_object(Tensorflow__SavedObject **out, struct tare_arena
 }
 
 static tare_status prune_concretes(Tensorflow__SavedObjectGraph *graph, struct tare_arena *arena,
-                                   const struct tare_model *model, const Tensorflow__SavedObjectGraph *origin) {
+                                   const struct tare_graph_model *model, const Tensorflow__SavedObjectGraph *origin) {
     graph->concrete_functions =
         TARE_NEW_ARRAY(arena, Tensorflow__SavedObjectGraph__ConcreteFunctionsEntry *, origin->n_concrete_functions + 1);
     graph->n_concrete_functions = 0;
@@ -172,7 +173,7 @@ static tare_status prune_concretes(Tensorflow__SavedObjectGraph *graph, struct t
 }
 
 static tare_status prune_saved(Tensorflow__SavedObjectGraph **out, struct tare_arena *arena,
-                               const struct tare_model *model, const Tensorflow__SavedObjectGraph *origin) {
+                               const struct tare_graph_model *model, const Tensorflow__SavedObjectGraph *origin) {
     Tensorflow__SavedObjectGraph *graph = TARE_NEW(arena, Tensorflow__SavedObjectGraph);
     if (!graph) return TARE_NO_MEMORY;
     *graph = *origin;
@@ -184,7 +185,7 @@ static tare_status prune_saved(Tensorflow__SavedObjectGraph **out, struct tare_a
     return prune_concretes(graph, arena, model, origin);
 }
 
-static bool key_is_kept(const struct tare_model *model, const char *key) {
+static bool key_is_kept(const struct tare_graph_model *model, const char *key) {
     for (size_t i = 0; i < model->n_variables; i++)
         if (model->variables[i].key && !model->variables[i].removed && strcmp(model->variables[i].key, key) == 0)
             return true;
@@ -196,7 +197,8 @@ static bool key_is_kept(const struct tare_model *model, const char *key) {
 }
 
 static tare_status prune_trackable(Tensorflow__TrackableObjectGraph **out, struct tare_arena *arena,
-                                   const struct tare_model *model, const Tensorflow__TrackableObjectGraph *origin) {
+                                   const struct tare_graph_model *model,
+                                   const Tensorflow__TrackableObjectGraph *origin) {
     Tensorflow__TrackableObjectGraph *graph = TARE_NEW(arena, Tensorflow__TrackableObjectGraph);
     if (!graph) return TARE_NO_MEMORY;
     *graph = *origin;
@@ -224,7 +226,7 @@ static tare_status prune_trackable(Tensorflow__TrackableObjectGraph **out, struc
     return TARE_OK;
 }
 
-tare_status tare_objects_prune(struct tare_objects *out, struct tare_arena *arena, const struct tare_model *model,
+tare_status tare_objects_prune(struct tare_objects *out, struct tare_arena *arena, const struct tare_graph_model *model,
                                const Tensorflow__SavedObjectGraph *saved,
                                const Tensorflow__TrackableObjectGraph *trackable) {
     memset(out, 0, sizeof *out);

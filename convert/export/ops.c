@@ -103,7 +103,7 @@ static tare_status look_through(struct found *found, const struct tare_graph *gr
     return TARE_OK;
 }
 
-static tare_status look(struct found *found, const struct tare_model *model) {
+static tare_status look(struct found *found, const struct tare_graph_model *model) {
     for (size_t i = 0; found->origin && i < found->origin->n_op; i++)
         if (!tare_map_set(&found->known, found->origin->op[i]->name, found->origin->op[i])) return TARE_NO_MEMORY;
     TARE_TRY(look_through(found, model->main));
@@ -112,8 +112,8 @@ static tare_status look(struct found *found, const struct tare_model *model) {
     return TARE_OK;
 }
 
-tare_status tare_export_op_list(Tensorflow__OpList **out, struct tare_arena *arena, const struct tare_model *model,
-                                Tensorflow__OpList *origin) {
+tare_status tare_export_op_list(Tensorflow__OpList **out, struct tare_arena *arena,
+                                const struct tare_graph_model *model, Tensorflow__OpList *origin) {
     struct found found = { .arena = arena, .origin = origin };
     tare_status status = look(&found, model);
     *out = found.list ? found.list : origin;

@@ -13,7 +13,7 @@
 /* State of one export. */
 struct exporter {
     struct tare_arena arena;
-    struct tare_model *model;
+    struct tare_graph_model *model;
     struct tare_saved_model *source; /* NULL: a model built in memory */
     struct tare_objects objects;
     uint8_t *object_bytes; /* the packed trackable graph */
@@ -149,7 +149,7 @@ static tare_status write_directory(struct exporter *e, const struct tare_export_
 
 /* A variable that was a slice of a stored tensor is stored as a tensor of its own, under an unused key: other slices
  * may have been removed or changed. */
-static tare_status give_own_keys(struct tare_model *model) {
+static tare_status give_own_keys(struct tare_graph_model *model) {
     struct tare_map keys = { 0 };
     tare_status status = TARE_OK;
     for (size_t i = 0; i < model->n_variables && status == TARE_OK; i++) {
@@ -199,7 +199,7 @@ static tare_status check_written(const struct exporter *e, const char *directory
     return tare_saved_model_check_written(directory, e->source ? e->source->path : NULL, &open);
 }
 
-tare_status tare_saved_model_export(struct tare_model *model, const char *out_path,
+tare_status tare_saved_model_export(struct tare_graph_model *model, const char *out_path,
                                     const struct tare_export_options *options) {
     struct exporter e = { .model = model, .source = tare_source_of(model) };
     struct tare_output_dir output = { 0 };
@@ -226,7 +226,7 @@ static tare_status open_each(const char *path) {
     size_t count = 1;
     for (size_t i = 0; i < count; i++) {
         struct tare_saved_model *source;
-        struct tare_model *model;
+        struct tare_graph_model *model;
         tare_status status;
         TARE_TRY(tare_source_open_nth(&source, path, &open, i));
         count = source->message->n_meta_graphs;

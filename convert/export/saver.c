@@ -9,7 +9,7 @@ static const char OBJECT_GRAPH_KEY[] = "_CHECKPOINTABLE_OBJECT_GRAPH";
 
 /* Order of the saved tensors: variables, keys and values of tables, the object graph. */
 struct plan {
-    struct tare_model *model;
+    struct tare_graph_model *model;
     struct tare_variable **variables;
     size_t count;
     struct tare_table_content **tables;
@@ -20,7 +20,7 @@ struct plan {
 };
 
 static tare_status collect_tables(struct plan *plan) {
-    struct tare_model *model = plan->model;
+    struct tare_graph_model *model = plan->model;
     plan->tables = TARE_NEW_ARRAY(&model->arena, struct tare_table_content *, model->n_tables + 1);
     if (!plan->tables) return TARE_NO_MEMORY;
     for (size_t i = 0; i < model->n_tables; i++) {
@@ -32,7 +32,7 @@ static tare_status collect_tables(struct plan *plan) {
     return TARE_OK;
 }
 
-static tare_status collect(struct plan *plan, struct tare_model *model) {
+static tare_status collect(struct plan *plan, struct tare_graph_model *model) {
     plan->model = model;
     TARE_TRY(collect_tables(plan));
     plan->variables = TARE_NEW_ARRAY(&model->arena, struct tare_variable *, model->n_variables + 1);
@@ -282,7 +282,7 @@ static tare_status add_call(struct tare_node **out, const struct plan *plan, con
     return tare_node_resolve(call);
 }
 
-static tare_status add_filename(struct tare_node **out, struct tare_model *model) {
+static tare_status add_filename(struct tare_node **out, struct tare_graph_model *model) {
     struct tare_shape scalar = tare_shape_scalar();
     struct tare_node *node = tare_graph_add(model->main, "Placeholder", "saver_filename");
     if (!node) return TARE_NO_MEMORY;
@@ -370,7 +370,8 @@ static tare_status build_with_nodes(struct tare_saver *out, const struct plan *p
     return out->filename_tensor && out->save_tensor ? TARE_OK : TARE_NO_MEMORY;
 }
 
-tare_status tare_saver_build(struct tare_saver *out, struct tare_model *model, const void *object_graph, size_t size) {
+tare_status tare_saver_build(struct tare_saver *out, struct tare_graph_model *model, const void *object_graph,
+                             size_t size) {
     struct plan plan = { .object_graph = object_graph, .object_graph_size = size };
     memset(out, 0, sizeof *out);
     TARE_TRY(collect(&plan, model));

@@ -15,6 +15,7 @@ struct tare_saver {
 /* Builds saving and restoring of every variable that is not frozen and has a checkpoint key, and of the contents of
  * tables. `object_graph`: the serialized TrackableObjectGraph to save with them (size 0: a model without objects). The
  * saver's nodes become part of the main graph; nothing else in the model needs them. */
-tare_status tare_saver_build(struct tare_saver *out, struct tare_model *model, const void *object_graph, size_t size);
+tare_status tare_saver_build(struct tare_saver *out, struct tare_graph_model *model, const void *object_graph,
+                             size_t size);
 
 #endif

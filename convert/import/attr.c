@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static tare_status copy_string(struct tare_str *out, struct tare_model *model, ProtobufCBinaryData data) {
+static tare_status copy_string(struct tare_str *out, struct tare_graph_model *model, ProtobufCBinaryData data) {
     const char *copy = tare_arena_strndup(&model->arena, (const char *)data.data, data.len);
     if (!copy) return TARE_NO_MEMORY;
     *out = (struct tare_str){ copy, data.len };
@@ -13,7 +13,7 @@ static tare_status copy_string(struct tare_str *out, struct tare_model *model, P
 }
 
 /* Strings of a message that is freed are copied to the pool. */
-static tare_status keep_text(const char **out, struct tare_model *model, const char *text) {
+static tare_status keep_text(const char **out, struct tare_graph_model *model, const char *text) {
     *out = model->pool ? tare_attr_pool_text(model->pool, text) : text;
     return *out ? TARE_OK : TARE_NO_MEMORY;
 }
@@ -23,7 +23,8 @@ enum {
 }; /* larger constants of a model loaded for inspection are stored as a splat of their first element */
 
 /* A tensor without a buffer of its own, its elements in the model's arena. */
-static tare_status place_tensor(struct tare_tensor **out, struct tare_model *model, const struct tare_tensor *tensor) {
+static tare_status place_tensor(struct tare_tensor **out, struct tare_graph_model *model,
+                                const struct tare_tensor *tensor) {
     size_t bytes = tensor->splat ? tare_dtype_size(tensor->dtype) : tare_tensor_bytes(tensor);
     struct tare_tensor *view = tare_arena_extend(&model->arena, tensor, 1, 0, sizeof *tensor);
     if (!view) return TARE_NO_MEMORY;
@@ -42,7 +43,7 @@ static bool is_plain(int dtype) {
     return dtype != TARE_DT_STRING && dtype != TARE_DT_RESOURCE && dtype != TARE_DT_VARIANT && tare_dtype_size(dtype);
 }
 
-static tare_status import_tensor(struct tare_tensor **out, struct tare_model *model,
+static tare_status import_tensor(struct tare_tensor **out, struct tare_graph_model *model,
                                  const Tensorflow__TensorProto *message) {
     struct tare_tensor tensor, copy = { 0 };
     tare_status status = tare_tensor_from_message(&tensor, message, TARE_TENSOR_BORROW);
@@ -62,7 +63,7 @@ static tare_status import_tensor(struct tare_tensor **out, struct tare_model *mo
     return status;
 }
 
-static tare_status import_shape(const struct tare_shape **out, struct tare_model *model,
+static tare_status import_shape(const struct tare_shape **out, struct tare_graph_model *model,
                                 const Tensorflow__TensorShapeProto *message) {
     struct tare_shape shape;
     TARE_TRY(tare_shape_from_message(&shape, message));
@@ -71,7 +72,8 @@ static tare_status import_shape(const struct tare_shape **out, struct tare_model
     return *out ? TARE_OK : TARE_NO_MEMORY;
 }
 
-static tare_status import_func(struct tare_func *out, struct tare_model *model, const Tensorflow__NameAttrList *func) {
+static tare_status import_func(struct tare_func *out, struct tare_graph_model *model,
+                               const Tensorflow__NameAttrList *func) {
     size_t capacity;
     TARE_TRY(keep_text(&out->name, model, func->name));
     return tare_import_attrs(&out->attrs, &out->n_attrs, &capacity, model, func->attr, func->n_attr);
@@ -96,7 +98,7 @@ static enum tare_attr_kind list_kind(const Tensorflow__AttrValue__ListValue *lis
     return TARE_ATTR_NONE;
 }
 
-static tare_status import_list(struct tare_attr *out, struct tare_model *model,
+static tare_status import_list(struct tare_attr *out, struct tare_graph_model *model,
                                const Tensorflow__AttrValue__ListValue *list) {
     out->is_list = true;
     out->kind = list_kind(list, &out->count);
@@ -137,7 +139,7 @@ static tare_status import_list(struct tare_attr *out, struct tare_model *model,
 }
 
 /* `item` is storage for one value. */
-static tare_status import_into(struct tare_attr *out, union tare_attr_item *item, struct tare_model *model,
+static tare_status import_into(struct tare_attr *out, union tare_attr_item *item, struct tare_graph_model *model,
                                const char *name, const Tensorflow__AttrValue *value) {
     *out = (struct tare_attr){ .origin = model->pool ? NULL : value, .count = 1, .items = item };
     TARE_TRY(keep_text(&out->name, model, name));
@@ -183,13 +185,13 @@ static tare_status import_into(struct tare_attr *out, union tare_attr_item *item
     }
 }
 
-tare_status tare_import_attr(struct tare_attr *out, struct tare_model *model, const char *name,
+tare_status tare_import_attr(struct tare_attr *out, struct tare_graph_model *model, const char *name,
                              const Tensorflow__AttrValue *value) {
     union tare_attr_item *item = TARE_NEW(&model->arena, union tare_attr_item);
     return item ? import_into(out, item, model, name, value) : TARE_NO_MEMORY;
 }
 
-tare_status tare_import_attrs(struct tare_attr **out, size_t *count, size_t *capacity, struct tare_model *model,
+tare_status tare_import_attrs(struct tare_attr **out, size_t *count, size_t *capacity, struct tare_graph_model *model,
                               Tensorflow__AttrEntry *const *entries, size_t n_entries) {
     struct one {
         struct tare_attr attr;

@@ -21,7 +21,7 @@ static bool has_outputs(const struct tare_node *node) {
     return node->origin != &without_outputs;
 }
 
-const char *const *tare_unknown_outputs(const struct tare_model *model, const char *op, size_t *count) {
+const char *const *tare_unknown_outputs(const struct tare_graph_model *model, const char *op, size_t *count) {
     const struct tare_name_list *list = tare_map_get(&model->unknown_outputs, op);
     *count = list ? list->count : 0;
     return list ? (const char *const *)list->names : NULL;
@@ -109,6 +109,6 @@ tare_status tare_import_function_edge(struct tare_edge *out, const struct tare_g
     return set_edge(out, node, first + index, text);
 }
 
-tare_status tare_import_tensor_name(struct tare_edge *out, const struct tare_model *model, const char *name) {
+tare_status tare_import_tensor_name(struct tare_edge *out, const struct tare_graph_model *model, const char *name) {
     return tare_import_main_edge(out, model->main, name);
 }

@@ -236,7 +236,7 @@ static struct tare_node *add_arg(struct tare_graph *graph, const char *name, int
 
 /* Declares arguments and returns of all functions before any body is imported: a body may call any other function by op
  * name. */
-static tare_status declare_function(struct tare_model *model, const Tensorflow__FunctionDef *def) {
+static tare_status declare_function(struct tare_graph_model *model, const Tensorflow__FunctionDef *def) {
     const Tensorflow__OpDef *signature = def->signature;
     struct tare_graph *graph;
     if (!signature || !*signature->name) return TARE_FAIL(TARE_CORRUPT, "a function without a name");
@@ -320,7 +320,7 @@ static tare_status define_function(struct tare_graph *graph, const Tensorflow__F
 
 /* ---- all functions and the main graph ---- */
 
-static tare_status import_functions(struct tare_model *model, const struct tare_saved_model *source,
+static tare_status import_functions(struct tare_graph_model *model, const struct tare_saved_model *source,
                                     struct tare_arena *scratch) {
     size_t n_functions = tare_import_function_count(source);
     Tensorflow__FunctionDef *def;
@@ -344,7 +344,7 @@ static tare_status import_functions(struct tare_model *model, const struct tare_
     return TARE_OK;
 }
 
-tare_status tare_import_graphs(struct tare_model *model, const struct tare_saved_model *source) {
+tare_status tare_import_graphs(struct tare_graph_model *model, const struct tare_saved_model *source) {
     const struct tare_node_defs nodes = tare_node_defs_of_graph(source->meta->graph_def, source->wire);
     struct tare_arena scratch = { 0 };
     tare_status status = import_functions(model, source, &scratch);

@@ -23,16 +23,16 @@ tare_status tare_import_fault(struct tare_import_faults *faults, tare_status sta
     TARE_PRINTF(3, 4) TARE_WARN_UNUSED;
 
 /* Attribute value -> IR; `out->name` and `out->origin` are set; memory is owned by the model. */
-tare_status tare_import_attr(struct tare_attr *out, struct tare_model *model, const char *name,
+tare_status tare_import_attr(struct tare_attr *out, struct tare_graph_model *model, const char *name,
                              const Tensorflow__AttrValue *value);
 /* Every attribute of a node or function; *out is arena memory. */
-tare_status tare_import_attrs(struct tare_attr **out, size_t *count, size_t *capacity, struct tare_model *model,
+tare_status tare_import_attrs(struct tare_attr **out, size_t *count, size_t *capacity, struct tare_graph_model *model,
                               Tensorflow__AttrEntry *const *entries, size_t n_entries);
 /* Reads the file's definitions of unknown ops into model->custom_ops and, for ops that the file does not define either,
  * collects the names of the outputs that its functions use. */
-tare_status tare_import_custom_ops(struct tare_model *model, const struct tare_saved_model *source);
+tare_status tare_import_custom_ops(struct tare_graph_model *model, const struct tare_saved_model *source);
 /* Main graph and functions. */
-tare_status tare_import_graphs(struct tare_model *model, const struct tare_saved_model *source);
+tare_status tare_import_graphs(struct tare_graph_model *model, const struct tare_saved_model *source);
 /* The functions of a library, one at a time. */
 size_t tare_import_function_count(const struct tare_saved_model *source);
 /* `scratch` is reset and holds the message if it must be decoded from the mapped file; *nodes iterates over its nodes.
@@ -41,18 +41,18 @@ tare_status tare_import_function(Tensorflow__FunctionDef **out, struct tare_node
                                  struct tare_arena *scratch, const struct tare_saved_model *source,
                                  size_t i) TARE_WARN_UNUSED;
 /* Signatures, aliases, assets, initialisers, concrete functions. */
-tare_status tare_import_meta(struct tare_model *model, const struct tare_saved_model *source);
+tare_status tare_import_meta(struct tare_graph_model *model, const struct tare_saved_model *source);
 /* Variables with the checkpoint key of each (variables.c describes the mapping), and tables with their stored contents.
  */
-tare_status tare_import_variables(struct tare_model *model, struct tare_saved_model *saved);
+tare_status tare_import_variables(struct tare_graph_model *model, struct tare_saved_model *saved);
 
 /* Tables that the restore operation fills from the checkpoint. */
-tare_status tare_import_tables(struct tare_model *model, struct tare_saved_model *source,
+tare_status tare_import_tables(struct tare_graph_model *model, struct tare_saved_model *source,
                                const struct tare_restores *restores);
 
 /* Names of the outputs of an op without a definition, in the order in which the functions use them (NULL where only an
  * index is known); collected by tare_import_custom_ops. */
-const char *const *tare_unknown_outputs(const struct tare_model *model, const char *op, size_t *count);
+const char *const *tare_unknown_outputs(const struct tare_graph_model *model, const char *op, size_t *count);
 
 /* "node:3", "node" -> edge of the main graph. */
 tare_status tare_import_main_edge(struct tare_edge *out, const struct tare_graph *graph, const char *text);
@@ -61,6 +61,6 @@ tare_status tare_import_function_edge(struct tare_edge *out, const struct tare_g
 /* Edges from this node are accepted with any output index: its error was reported. */
 void tare_import_mark_without_outputs(struct tare_node *node);
 /* As tare_import_main_edge for the model's main graph. */
-tare_status tare_import_tensor_name(struct tare_edge *out, const struct tare_model *model, const char *name);
+tare_status tare_import_tensor_name(struct tare_edge *out, const struct tare_graph_model *model, const char *name);
 
 #endif

@@ -9,7 +9,7 @@
 
 /* ---- signatures ---- */
 
-static tare_status import_sparse(struct tare_binding *out, const struct tare_model *model,
+static tare_status import_sparse(struct tare_binding *out, const struct tare_graph_model *model,
                                  const Tensorflow__TensorInfo__CooSparse *sparse) {
     out->kind = TARE_BINDING_SPARSE;
     TARE_TRY(tare_import_tensor_name(&out->indices, model, sparse->indices_tensor_name));
@@ -17,7 +17,7 @@ static tare_status import_sparse(struct tare_binding *out, const struct tare_mod
     return tare_import_tensor_name(&out->dense_shape, model, sparse->dense_shape_tensor_name);
 }
 
-static tare_status import_binding(struct tare_binding *out, const struct tare_model *model, const char *key,
+static tare_status import_binding(struct tare_binding *out, const struct tare_graph_model *model, const char *key,
                                   const Tensorflow__TensorInfo *info) {
     *out = (struct tare_binding){ .key = key, .shape = tare_shape_unknown() };
     if (!info) return TARE_FAIL(TARE_CORRUPT, "no tensor");
@@ -41,7 +41,7 @@ static int compare_bindings(const void *a, const void *b) {
     return strcmp(((const struct tare_binding *)a)->key, ((const struct tare_binding *)b)->key);
 }
 
-static tare_status import_bindings(struct tare_binding **out, size_t *count, struct tare_model *model,
+static tare_status import_bindings(struct tare_binding **out, size_t *count, struct tare_graph_model *model,
                                    Tensorflow__TensorInfoEntry *const *entries, size_t n_entries) {
     struct tare_binding *bindings = TARE_NEW_ARRAY(&model->arena, struct tare_binding, n_entries + 1);
     if (!bindings) return TARE_NO_MEMORY;
@@ -54,7 +54,7 @@ static tare_status import_bindings(struct tare_binding **out, size_t *count, str
     return TARE_OK;
 }
 
-static tare_status import_signature(struct tare_signature *out, struct tare_model *model, const char *key,
+static tare_status import_signature(struct tare_signature *out, struct tare_graph_model *model, const char *key,
                                     const Tensorflow__SignatureDef *def) {
     out->key = key;
     out->method_name = def->method_name;
@@ -70,7 +70,7 @@ static int compare_signatures(const void *a, const void *b) {
 static const char INIT_OP[] = "__saved_model_init_op", TRAIN_OP[] = "__saved_model_train_op";
 
 /* The init op is stored as a signature with one output, which names a node. */
-static tare_status import_init_signature(struct tare_model *model, const Tensorflow__SignatureDef *def) {
+static tare_status import_init_signature(struct tare_graph_model *model, const Tensorflow__SignatureDef *def) {
     const Tensorflow__TensorInfo *info = def->n_outputs == 1 ? def->outputs[0]->value : NULL;
     struct tare_edge edge;
     const char *name = info && info->encoding_case == TENSORFLOW__TENSOR_INFO__ENCODING_NAME ? info->name : "";
@@ -87,7 +87,7 @@ static tare_status at_signature(const struct tare_saved_model *source, const cha
     return TARE_OK;
 }
 
-static tare_status import_signatures(struct tare_model *model, const struct tare_saved_model *source) {
+static tare_status import_signatures(struct tare_graph_model *model, const struct tare_saved_model *source) {
     const Tensorflow__MetaGraphDef *meta = source->meta;
     size_t count;
     model->signatures = TARE_NEW_ARRAY(&model->arena, struct tare_signature, meta->n_signature_def + 1);
@@ -117,7 +117,7 @@ static const Tensorflow__CollectionDef *find_collection(const Tensorflow__MetaGr
     return NULL;
 }
 
-static tare_status import_main_op(struct tare_model *model, const Tensorflow__MetaGraphDef *meta) {
+static tare_status import_main_op(struct tare_graph_model *model, const Tensorflow__MetaGraphDef *meta) {
     static const char *const keys[] = { "saved_model_main_op", "legacy_init_op" };
     for (size_t i = 0; i < 2 && !model->init_node; i++) {
         const Tensorflow__CollectionDef *collection = find_collection(meta, keys[i]);
@@ -135,7 +135,7 @@ static tare_status import_main_op(struct tare_model *model, const Tensorflow__Me
     return TARE_OK;
 }
 
-static tare_status import_table_initializers(struct tare_model *model, const Tensorflow__MetaGraphDef *meta) {
+static tare_status import_table_initializers(struct tare_graph_model *model, const Tensorflow__MetaGraphDef *meta) {
     const Tensorflow__CollectionDef *collection = find_collection(meta, "table_initializer");
     const Tensorflow__CollectionDef__NodeList *list =
         collection && collection->kind_case == TENSORFLOW__COLLECTION_DEF__KIND_NODE_LIST ? collection->node_list
@@ -154,7 +154,7 @@ static tare_status import_table_initializers(struct tare_model *model, const Ten
 
 /* ---- assets, aliases, concrete functions ---- */
 
-static tare_status import_asset(struct tare_model *model, const Tensorflow__AssetFileDef *def) {
+static tare_status import_asset(struct tare_graph_model *model, const Tensorflow__AssetFileDef *def) {
     struct tare_asset *asset = &model->assets[model->n_assets++];
     asset->filename = def->filename;
     if (strstr(def->filename, "..") || *def->filename == '/')
@@ -167,7 +167,7 @@ static tare_status import_asset(struct tare_model *model, const Tensorflow__Asse
 }
 
 /* TF1 stores assets in a collection of packed messages; loaders read it when the field is empty. */
-static tare_status import_asset_collection(struct tare_model *model, const Tensorflow__MetaGraphDef *meta) {
+static tare_status import_asset_collection(struct tare_graph_model *model, const Tensorflow__MetaGraphDef *meta) {
     const Tensorflow__CollectionDef *collection = find_collection(meta, "saved_model_assets");
     const Tensorflow__CollectionDef__AnyList *list =
         collection && collection->kind_case == TENSORFLOW__COLLECTION_DEF__KIND_ANY_LIST ? collection->any_list : NULL;
@@ -184,7 +184,7 @@ static tare_status import_asset_collection(struct tare_model *model, const Tenso
     return TARE_OK;
 }
 
-static tare_status import_assets(struct tare_model *model, const Tensorflow__MetaGraphDef *meta) {
+static tare_status import_assets(struct tare_graph_model *model, const Tensorflow__MetaGraphDef *meta) {
     if (!meta->n_asset_file_def) return import_asset_collection(model, meta);
     model->assets = TARE_NEW_ARRAY(&model->arena, struct tare_asset, meta->n_asset_file_def + 1);
     if (!model->assets) return TARE_NO_MEMORY;
@@ -193,7 +193,7 @@ static tare_status import_assets(struct tare_model *model, const Tensorflow__Met
     return TARE_OK;
 }
 
-static tare_status import_aliases(struct tare_model *model, const struct tare_saved_model *source) {
+static tare_status import_aliases(struct tare_graph_model *model, const struct tare_saved_model *source) {
     const Tensorflow__MetaGraphDef__MetaInfoDef *info = source->meta->meta_info_def;
     size_t count = info ? info->n_function_aliases : 0;
     model->aliases = TARE_NEW_ARRAY(&model->arena, struct tare_alias, count + 1);
@@ -221,7 +221,7 @@ static bool is_bound(const struct tare_saved_model *source, const Tensorflow__Sa
     return sound;
 }
 
-static tare_status import_concretes(struct tare_model *model, const struct tare_saved_model *source) {
+static tare_status import_concretes(struct tare_graph_model *model, const struct tare_saved_model *source) {
     const Tensorflow__SavedObjectGraph *objects = source->meta->object_graph_def;
     size_t count = objects ? objects->n_concrete_functions : 0;
     model->concretes = TARE_NEW_ARRAY(&model->arena, struct tare_concrete, count + 1);
@@ -250,7 +250,7 @@ static tare_status import_concretes(struct tare_model *model, const struct tare_
     return TARE_OK;
 }
 
-tare_status tare_import_meta(struct tare_model *model, const struct tare_saved_model *source) {
+tare_status tare_import_meta(struct tare_graph_model *model, const struct tare_saved_model *source) {
     const Tensorflow__MetaGraphDef *meta = source->meta;
     TARE_TRY(import_signatures(model, source));
     TARE_TRY(import_main_op(model, meta));

@@ -15,7 +15,7 @@ static tare_status import_arg(struct tare_op_arg *out, const Tensorflow__OpDef__
     return TARE_OK;
 }
 
-static tare_status import_args(struct tare_op_arg **out, size_t *count, struct tare_model *model,
+static tare_status import_args(struct tare_op_arg **out, size_t *count, struct tare_graph_model *model,
                                Tensorflow__OpDef__ArgDef *const *args, size_t n_args) {
     *out = TARE_NEW_ARRAY(&model->arena, struct tare_op_arg, n_args + 1);
     if (!*out) return TARE_NO_MEMORY;
@@ -47,7 +47,7 @@ static bool parse_attr_type(struct tare_op_attr *attr, const char *type) {
     return false;
 }
 
-static tare_status import_attr_def(struct tare_op_attr *out, struct tare_model *model,
+static tare_status import_attr_def(struct tare_op_attr *out, struct tare_graph_model *model,
                                    const Tensorflow__OpDef__AttrDef *attr) {
     *out = (struct tare_op_attr){ .name = attr->name, .has_minimum = attr->has_minimum, .minimum = attr->minimum };
     if (!parse_attr_type(out, attr->type))
@@ -68,7 +68,8 @@ static tare_status import_attr_def(struct tare_op_attr *out, struct tare_model *
     return TARE_OK;
 }
 
-static tare_status read_definition(struct tare_op_def **out, struct tare_model *model, const Tensorflow__OpDef *op) {
+static tare_status read_definition(struct tare_op_def **out, struct tare_graph_model *model,
+                                   const Tensorflow__OpDef *op) {
     struct tare_op_def *def = TARE_NEW(&model->arena, struct tare_op_def);
     if (!def) return TARE_NO_MEMORY;
     def->name = op->name;
@@ -97,7 +98,7 @@ static tare_status check_definition(const struct tare_op_def *saved, const struc
     return status;
 }
 
-static tare_status import_definition(struct tare_model *model, const Tensorflow__OpDef *op) {
+static tare_status import_definition(struct tare_graph_model *model, const Tensorflow__OpDef *op) {
     const struct tare_op_def *known = tare_ops_find(model->custom_ops, op->name);
     struct tare_op_def *def;
     if (known && !tare_plugin_path_of(known)) return TARE_OK;
@@ -107,7 +108,7 @@ static tare_status import_definition(struct tare_model *model, const Tensorflow_
 
 /* ---- ops without any definition ---- */
 
-static tare_status note_output(struct tare_model *model, const char *op, const char *name, size_t number) {
+static tare_status note_output(struct tare_graph_model *model, const char *op, const char *name, size_t number) {
     struct tare_name_list *list = tare_map_get(&model->unknown_outputs, op);
     const char **grown;
     size_t expected = number < SIZE_MAX ? number + 1 : number;
@@ -132,7 +133,7 @@ static tare_status note_output(struct tare_model *model, const char *op, const c
 }
 
 /* A reference to an output: "node:name:0" in a function, "node:2" in the main graph. */
-static tare_status note_use(struct tare_model *model, const struct tare_map *unknown_nodes, const char *text) {
+static tare_status note_use(struct tare_graph_model *model, const struct tare_map *unknown_nodes, const char *text) {
     const char *colon = strchr(text, ':'), *end, *op, *name;
     op = tare_map_get_n(unknown_nodes, text, colon ? (size_t)(colon - text) : strlen(text));
     if (!op) return TARE_OK;
@@ -144,7 +145,7 @@ static tare_status note_use(struct tare_model *model, const struct tare_map *unk
 }
 
 /* An output may be used by a signature only. */
-static tare_status note_signature_uses(struct tare_model *model, const struct tare_map *unknown_nodes,
+static tare_status note_signature_uses(struct tare_graph_model *model, const struct tare_map *unknown_nodes,
                                        const Tensorflow__MetaGraphDef *meta) {
     for (size_t s = 0; s < meta->n_signature_def; s++) {
         const Tensorflow__SignatureDef *signature = meta->signature_def[s]->value;
@@ -158,7 +159,7 @@ static tare_status note_signature_uses(struct tare_model *model, const struct ta
 }
 
 /* Nodes whose op is not an op row, not defined in the file and not a function: node name -> op. */
-static tare_status find_unknown_nodes(struct tare_map *unknown, struct tare_model *model,
+static tare_status find_unknown_nodes(struct tare_map *unknown, struct tare_graph_model *model,
                                       const struct tare_map *library, const struct tare_node_defs *nodes) {
     struct tare_node_walk walk = { .all = nodes, .without_attrs = true };
     tare_status status;
@@ -175,7 +176,7 @@ static tare_status find_unknown_nodes(struct tare_map *unknown, struct tare_mode
     return status;
 }
 
-static tare_status note_inputs(struct tare_model *model, const struct tare_map *unknown,
+static tare_status note_inputs(struct tare_graph_model *model, const struct tare_map *unknown,
                                const struct tare_node_defs *nodes) {
     struct tare_node_walk walk = { .all = nodes, .without_attrs = true };
     tare_status status;
@@ -188,7 +189,7 @@ done:
 }
 
 /* Uses in a function, or in the main graph with its signatures (`meta`). */
-static tare_status note_uses(struct tare_model *model, const struct tare_map *library,
+static tare_status note_uses(struct tare_graph_model *model, const struct tare_map *library,
                              const struct tare_node_defs *nodes, const Tensorflow__FunctionDef *function,
                              const Tensorflow__MetaGraphDef *meta) {
     struct tare_map unknown = { 0 };
@@ -218,7 +219,7 @@ static tare_status list_library(struct tare_map *library, struct tare_arena *nam
     return status;
 }
 
-static tare_status note_all_uses(struct tare_model *model, const struct tare_map *library,
+static tare_status note_all_uses(struct tare_graph_model *model, const struct tare_map *library,
                                  const struct tare_saved_model *source) {
     struct tare_node_defs nodes = tare_node_defs_of_graph(source->meta->graph_def, source->wire);
     struct tare_arena scratch = { 0 };
@@ -232,7 +233,7 @@ static tare_status note_all_uses(struct tare_model *model, const struct tare_map
     return status;
 }
 
-tare_status tare_import_custom_ops(struct tare_model *model, const struct tare_saved_model *source) {
+tare_status tare_import_custom_ops(struct tare_graph_model *model, const struct tare_saved_model *source) {
     const Tensorflow__MetaGraphDef *meta = source->meta;
     const Tensorflow__OpList *list = meta->meta_info_def ? meta->meta_info_def->stripped_op_list : NULL;
     struct tare_arena names = { 0 };

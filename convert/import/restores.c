@@ -20,7 +20,7 @@ struct text_place {
 };
 
 struct walk {
-    struct tare_model *model;
+    struct tare_graph_model *model;
     struct tare_arena *arena;
     struct tare_arena frames; /* for one node */
     struct tare_map texts;    /* struct text_place -> the string, stored once */
@@ -215,7 +215,7 @@ static tare_status visit_closure(struct walk *walk, struct tare_node *restore) {
 }
 
 static tare_status find(struct walk *walk, const Tensorflow__SaverDef *saver) {
-    struct tare_model *model = walk->model;
+    struct tare_graph_model *model = walk->model;
     const char *name = saver ? saver->restore_op_name : "";
     struct tare_node *restore = *name ? tare_graph_find(model->main, name) : NULL;
     struct tare_edge edge;
@@ -231,7 +231,7 @@ static tare_status find(struct walk *walk, const Tensorflow__SaverDef *saver) {
     return TARE_OK;
 }
 
-tare_status tare_restores_find(struct tare_restores *out, struct tare_arena *arena, struct tare_model *model,
+tare_status tare_restores_find(struct tare_restores *out, struct tare_arena *arena, struct tare_graph_model *model,
                                const Tensorflow__SaverDef *saver) {
     struct walk walk = {
         .model = model, .arena = arena, .out = out, .nodes_left = MOST_NODES, .depth_left = DEEPEST_CALL

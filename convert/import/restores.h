@@ -24,7 +24,7 @@ struct tare_restores {
 
 /* Lists what the operation that `saver` (may be NULL) names restores, then what any other node of the main graph
  * restores. Strings belong to the model. */
-tare_status tare_restores_find(struct tare_restores *out, struct tare_arena *arena, struct tare_model *model,
+tare_status tare_restores_find(struct tare_restores *out, struct tare_arena *arena, struct tare_graph_model *model,
                                const Tensorflow__SaverDef *saver);
 
 #endif

@@ -14,7 +14,7 @@ static tare_status read_part(struct tare_tensor *out, struct tare_saved_model *s
     return source->without_values ? TARE_OK : tare_bundle_read_slice(out, source->bundle, part->key, part->slice);
 }
 
-static bool is_known(const struct tare_model *model, const struct tare_node *node) {
+static bool is_known(const struct tare_graph_model *model, const struct tare_node *node) {
     for (size_t i = 0; i < model->n_tables; i++)
         if (model->tables[i].node == node) return true;
     return false;
@@ -36,7 +36,7 @@ static bool makes_table(const struct tare_node *node) {
     return false;
 }
 
-static tare_status import_table(struct tare_model *model, struct tare_saved_model *source,
+static tare_status import_table(struct tare_graph_model *model, struct tare_saved_model *source,
                                 const struct tare_restore *restore) {
     struct tare_table_content *table = &model->tables[model->n_tables++];
     int keys = tare_node_type(restore->target, "key_dtype", TARE_DT_INVALID);
@@ -48,7 +48,7 @@ static tare_status import_table(struct tare_model *model, struct tare_saved_mode
     return read_part(&table->values, source, &restore->value, values);
 }
 
-tare_status tare_import_tables(struct tare_model *model, struct tare_saved_model *source,
+tare_status tare_import_tables(struct tare_graph_model *model, struct tare_saved_model *source,
                                const struct tare_restores *restores) {
     size_t count = 0;
     for (size_t i = 0; i < restores->count; i++)

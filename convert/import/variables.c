@@ -21,7 +21,7 @@
 enum { LONGEST_WAY = 256 }; /* Identity nodes in a row; a damaged graph may have cycles */
 
 struct mapper {
-    struct tare_model *model;
+    struct tare_graph_model *model;
     struct tare_saved_model *source;
     struct tare_map by_node;       /* bytes of the variable node's pointer -> struct tare_variable */
     struct tare_map concretes;     /* function name -> struct tare_concrete */
@@ -36,7 +36,7 @@ static bool is_variable(const struct tare_node *node) {
 }
 
 static tare_status add_variable(struct mapper *m, struct tare_node *node) {
-    struct tare_model *model = m->model;
+    struct tare_graph_model *model = m->model;
     struct tare_variable *variable = &model->variables[model->n_variables++];
     const char *shared = tare_node_string(node, "shared_name", "");
     variable->node = node;
@@ -270,7 +270,7 @@ static tare_status read_value(struct mapper *m, struct tare_variable *variable) 
     return tare_bundle_read_slice(&variable->value, m->source->bundle, variable->key, variable->slice);
 }
 
-tare_status tare_import_variables(struct tare_model *model, struct tare_saved_model *source) {
+tare_status tare_import_variables(struct tare_graph_model *model, struct tare_saved_model *source) {
     struct mapper m = { .model = model, .source = source };
     struct tare_restores restores = { 0 };
     struct tare_arena arena = { 0 };

@@ -250,7 +250,7 @@ static tare_status fold_graph(struct tare_graph *graph, size_t *changes) {
     return TARE_OK;
 }
 
-static tare_status run(struct tare_model *model, size_t *changes) {
+static tare_status run(struct tare_graph_model *model, size_t *changes) {
     TARE_TRY(fold_graph(model->main, changes));
     for (size_t i = 0; i < model->n_functions; i++)
         TARE_TRY(fold_graph(model->functions[i], changes));

@@ -56,7 +56,7 @@ static tare_status may_write(bool *out, const struct tare_node *node, size_t i) 
 }
 
 static tare_status note_writes(const struct tare_bindings *bindings, const struct tare_graph *graph, bool *written,
-                               const struct tare_model *model) {
+                               const struct tare_graph_model *model) {
     for (size_t n = 0; n < graph->n_nodes; n++) {
         const struct tare_node *node = graph->nodes[n];
         if (node->dead) continue;
@@ -76,7 +76,7 @@ static tare_status note_writes(const struct tare_bindings *bindings, const struc
 /* Several variables may have one name: all but the first are distinguished by their position. */
 static tare_status constant_for(struct tare_node **out, struct tare_graph *graph,
                                 const struct tare_variable *variable) {
-    struct tare_model *model = graph->model;
+    struct tare_graph_model *model = graph->model;
     bool first = tare_model_find_variable(model, variable->shared_name) == variable;
     const char *name = first ? tare_arena_printf(&model->arena, "%s/frozen", variable->shared_name)
                              : tare_arena_printf(&model->arena, "%s/frozen_%zu", variable->shared_name,
@@ -132,12 +132,14 @@ static tare_status freeze_read(struct tare_node *node, const struct tare_variabl
     return TARE_OK;
 }
 
-static bool is_constant(const struct tare_model *model, const bool *written, const struct tare_variable *variable) {
+static bool is_constant(const struct tare_graph_model *model, const bool *written,
+                        const struct tare_variable *variable) {
     return variable && variable->value.dtype != TARE_DT_INVALID && variable->value.dtype != TARE_DT_STRING &&
            !written[variable - model->variables];
 }
 
-static bool can_freeze(const struct tare_model *model, const bool *written, const struct tare_variable *variable) {
+static bool can_freeze(const struct tare_graph_model *model, const bool *written,
+                       const struct tare_variable *variable) {
     return is_constant(model, written, variable) && !variable->constant;
 }
 
@@ -145,7 +147,7 @@ static bool can_freeze(const struct tare_model *model, const bool *written, cons
 static const int64_t MOST_FROZEN = 1LL << 30, LARGE = 64 * 1024;
 
 /* Marks the variables that are kept. Reference variables are values themselves and cannot be kept. */
-static void mark_large(struct tare_model *model, const bool *written) {
+static void mark_large(struct tare_graph_model *model, const bool *written) {
     int64_t from = model->keep_variables_from, all = 0;
     for (size_t v = 0; v < model->n_variables; v++)
         if (is_constant(model, written, &model->variables[v]))
@@ -191,7 +193,7 @@ static tare_status freeze_graph(const struct tare_bindings *bindings, struct tar
 }
 
 /* TF1: the reference itself is used wherever its value is needed. */
-static tare_status freeze_references(struct tare_model *model, const bool *written, size_t *changes) {
+static tare_status freeze_references(struct tare_graph_model *model, const bool *written, size_t *changes) {
     for (size_t v = 0; v < model->n_variables; v++) {
         struct tare_variable *variable = &model->variables[v];
         struct tare_node *constant;
@@ -206,7 +208,7 @@ static tare_status freeze_references(struct tare_model *model, const bool *writt
 }
 
 /* A variable whose handle is unused is removed from the checkpoint. */
-static void mark_frozen(struct tare_model *model, const bool *written) {
+static void mark_frozen(struct tare_graph_model *model, const bool *written) {
     for (size_t v = 0; v < model->n_variables; v++) {
         struct tare_variable *variable = &model->variables[v];
         if (!variable->node || !can_freeze(model, written, variable)) continue;
@@ -214,7 +216,7 @@ static void mark_frozen(struct tare_model *model, const bool *written) {
     }
 }
 
-static tare_status run(struct tare_model *model, size_t *changes) {
+static tare_status run(struct tare_graph_model *model, size_t *changes) {
     struct tare_bindings *bindings = NULL;
     size_t removed = 0;
     bool *written = tare_calloc(model->n_variables + 1, sizeof *written);

@@ -2,7 +2,7 @@
 #include "convert/composites/composites.h"
 #include "convert/pass.h"
 
-static tare_status run(struct tare_model *model, size_t *changes) {
+static tare_status run(struct tare_graph_model *model, size_t *changes) {
     struct tare_arena arena = { 0 };
     struct tare_composites composites;
     tare_status status = tare_composites_fuse(&composites, &arena, model);

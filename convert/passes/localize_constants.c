@@ -22,7 +22,7 @@ struct value {
 };
 
 struct localize {
-    struct tare_model *model;
+    struct tare_graph_model *model;
     struct tare_arena arena;
     size_t *changes;
 };
@@ -31,7 +31,7 @@ static struct value *value_of(const struct tare_node *arg) {
     return (struct value *)(uintptr_t)arg->edit;
 }
 
-static struct tare_graph *graph_at(const struct tare_model *model, size_t i) {
+static struct tare_graph *graph_at(const struct tare_graph_model *model, size_t i) {
     return i ? model->functions[i - 1] : model->main;
 }
 
@@ -75,7 +75,7 @@ static void meet_all(const struct tare_graph *function, size_t count) {
 
 /* Arguments that a caller of the SavedModel passes: all except those bound by the object graph. */
 static tare_status open_values(struct localize *l) {
-    const struct tare_model *model = l->model;
+    const struct tare_graph_model *model = l->model;
     for (size_t f = 0; f < model->n_functions; f++) {
         struct tare_graph *function = model->functions[f];
         for (size_t i = 0; i < function->n_args; i++)
@@ -213,7 +213,7 @@ static tare_status copy_for_callers(struct localize *l, size_t *copies) {
     return TARE_OK;
 }
 
-static tare_status run(struct tare_model *model, size_t *changes) {
+static tare_status run(struct tare_graph_model *model, size_t *changes) {
     struct localize l = { .model = model, .changes = changes };
     size_t copies = 0, removed = 0;
     tare_status status;

@@ -3,7 +3,7 @@
 #include "base/alloc.h"
 #include "graph/calls.h"
 
-static bool is_captured(const struct tare_model *model, int object) {
+static bool is_captured(const struct tare_graph_model *model, int object) {
     for (size_t c = 0; c < model->n_concretes && object >= 0; c++)
         for (size_t b = 0; b < model->concretes[c].n_bound; b++)
             if (model->concretes[c].bound[b] == object) return true;
@@ -12,7 +12,7 @@ static bool is_captured(const struct tare_model *model, int object) {
 
 /* A variable that no signature, initialiser or kept function uses (for example an optimizer's) is removed with its
  * node. Only nodes that the signatures reach count: the saver holds every variable. */
-static tare_status remove_unused_variables(struct tare_model *model, size_t *changes) {
+static tare_status remove_unused_variables(struct tare_graph_model *model, size_t *changes) {
     bool *removed = tare_calloc(model->n_variables + 1, sizeof *removed);
     if (!removed) return TARE_NO_MEMORY;
     for (size_t i = 0; i < model->n_variables; i++) {
@@ -28,7 +28,7 @@ static tare_status remove_unused_variables(struct tare_model *model, size_t *cha
     return TARE_OK;
 }
 
-static tare_status run(struct tare_model *model, size_t *changes) {
+static tare_status run(struct tare_graph_model *model, size_t *changes) {
     struct tare_arena arena = { 0 };
     bool *live;
     size_t before = model->n_functions;

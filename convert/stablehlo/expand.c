@@ -110,7 +110,7 @@ static tare_status expand_node(struct tare_node *node) {
 
 /* Keeps the first reason; the node stays, so that the model can be copied, converted and inspected. */
 static tare_status note_error(const struct tare_node *node) {
-    struct tare_model *model = node->graph->model;
+    struct tare_graph_model *model = node->graph->model;
     if (!model->module_error) {
         model->module_error = tare_arena_printf(&model->arena, "the StableHLO module of %s cannot be expanded: %s",
                                                 node->name, tare_error_text());
@@ -135,7 +135,7 @@ static tare_status expand_graph(struct tare_graph *graph) {
     return TARE_OK;
 }
 
-tare_status tare_shlo_expand(struct tare_model *model) {
+tare_status tare_shlo_expand(struct tare_graph_model *model) {
     const size_t n_functions = model->n_functions; /* the imported ones contain no such nodes */
     TARE_TRY(expand_graph(model->main));
     for (size_t i = 0; i < n_functions; i++)

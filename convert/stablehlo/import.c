@@ -22,7 +22,7 @@ struct function {
 };
 
 struct tare_shlo_importer {
-    struct tare_model *model;
+    struct tare_graph_model *model;
     const struct tare_shlo_module *module;
     const char *stem;
     struct tare_arena arena;
@@ -329,8 +329,8 @@ static tare_status import(struct tare_graph **out, struct tare_shlo_importer *im
     return TARE_OK;
 }
 
-tare_status tare_shlo_import(struct tare_graph **out, struct tare_model *model, const struct tare_shlo_module *module,
-                             const struct tare_shlo_import_options *options) {
+tare_status tare_shlo_import(struct tare_graph **out, struct tare_graph_model *model,
+                             const struct tare_shlo_module *module, const struct tare_shlo_import_options *options) {
     struct tare_shlo_importer im = { .model = model, .module = module, .stem = options->stem };
     const tare_status status = import(out, &im);
     tare_map_free(&im.functions);

@@ -13,7 +13,8 @@ struct tare_shlo_import_options {
 /* Adds the functions that `main` of the module reaches to the model; *out is main's. TARE_UNSUPPORTED with all ops and
  * types that have no counterpart, in one text; TARE_CORRUPT for a module with inconsistent ops. After a failure
  * the model may contain unused functions. */
-tare_status tare_shlo_import(struct tare_graph **out, struct tare_model *model, const struct tare_shlo_module *module,
+tare_status tare_shlo_import(struct tare_graph **out, struct tare_graph_model *model,
+                             const struct tare_shlo_module *module,
                              const struct tare_shlo_import_options *options) TARE_WARN_UNUSED;
 
 /* The TensorFlow dtype of an element type (of a tensor: of its elements); TARE_DT_INVALID where there is none. */

@@ -17,7 +17,7 @@ static void add_fault(void *arg, const char *where, const char *what) {
 
 /* The model owns what it was imported from; a part that failed is freed with it, except the source. If the nodes do not
  * form a valid graph, the violations are listed during the import. */
-static tare_status import(struct tare_model **out, struct tare_file_validator *v,
+static tare_status import(struct tare_graph_model **out, struct tare_file_validator *v,
                           const struct tare_saved_model_options *options) {
     struct tare_import_faults faults = { .add = add_fault, .arg = v };
     tare_status status;
@@ -140,7 +140,7 @@ static tare_status check_meta(struct tare_file_validator *v, const struct tare_s
                                                                        : tare_ops_builtin(),
                                                  .values_optional = v->written,
                                                  .values_in_file = true };
-    struct tare_model *model = NULL;
+    struct tare_graph_model *model = NULL;
     tare_status status = import(&model, v, options);
     v->model = model;
     if (model) {

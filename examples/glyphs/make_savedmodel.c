@@ -23,7 +23,7 @@ struct layer {
 };
 
 struct builder {
-    struct tare_model *model;
+    struct tare_graph_model *model;
     struct tare_graph *body; /* tpu_func */
     const char *folder;
     struct layer layers[MAX_LAYERS];

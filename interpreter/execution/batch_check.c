@@ -3,7 +3,7 @@
 #include "base/alloc.h"
 #include "graph/data_dependence.h"
 
-tare_status tare_batch_check_graph(const char **reason, const struct tare_model *model,
+tare_status tare_batch_check_graph(const char **reason, const struct tare_graph_model *model,
                                    const struct tare_signature *signature) {
     bool dependent = false;
     *reason = NULL;

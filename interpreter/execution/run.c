@@ -122,7 +122,7 @@ static tare_status check_request(const struct tare_session *session, const struc
 /* Adds the asset paths that the caller did not feed. */
 static void add_assets(const struct tare_session *session, struct tare_edge *feeds, struct tare_tensor *values,
                        size_t *n_feeds) {
-    const struct tare_model *model = session->model;
+    const struct tare_graph_model *model = session->model;
     for (size_t i = 0; i < model->n_assets; i++) {
         struct tare_edge edge = model->assets[i].edge;
         bool fed = !edge.node || edge.node->dead || tare_edge_dtype(edge) != TARE_DT_STRING;

@@ -47,7 +47,7 @@ static tare_status add_variable(struct tare_session *session, const struct tare_
 /* ---- making a session ---- */
 
 static tare_status make_asset_paths(struct tare_session *session) {
-    const struct tare_model *model = session->model;
+    const struct tare_graph_model *model = session->model;
     session->assets = TARE_NEW_ARRAY(&session->arena, struct tare_tensor, model->n_assets + 1);
     if (!session->assets) return TARE_NO_MEMORY;
     for (size_t i = 0; i < model->n_assets; i++) {
@@ -102,7 +102,7 @@ static tare_status fill_tables(struct tare_session *session) {
 }
 
 static tare_status run_initialisers(struct tare_session *session) {
-    const struct tare_model *model = session->model;
+    const struct tare_graph_model *model = session->model;
     struct tare_plan_request request = { .graph = model->main, .targets = &model->init_node, .n_targets = 1 };
     struct tare_node **order = NULL;
     struct tare_arena scratch = { 0 };
@@ -124,7 +124,7 @@ done:
 }
 
 static tare_status start(struct tare_session *session) {
-    const struct tare_model *model = session->model;
+    const struct tare_graph_model *model = session->model;
     session->pool = tare_buffer_pool_new();
     if (!session->pool) return TARE_NO_MEMORY;
     tare_buffer_pool_limit(session->pool, (size_t)session->options.memory_limit);
@@ -135,7 +135,7 @@ static tare_status start(struct tare_session *session) {
     return run_initialisers(session);
 }
 
-tare_status tare_session_new(struct tare_session **out, const struct tare_model *model,
+tare_status tare_session_new(struct tare_session **out, const struct tare_graph_model *model,
                              const struct tare_session_options *options) {
     struct tare_session *session = tare_calloc(1, sizeof *session);
     tare_status status;
@@ -203,7 +203,7 @@ void tare_session_observe(struct tare_session *session, tare_observe_fn fn,
     session->observe_epoch++;
 }
 
-const struct tare_model *tare_session_model(const struct tare_session *session) {
+const struct tare_graph_model *tare_session_model(const struct tare_session *session) {
     return session->model;
 }
 

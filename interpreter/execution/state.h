@@ -50,7 +50,7 @@ struct tare_resource_kind {
 };
 
 struct tare_session {
-    const struct tare_model *model;
+    const struct tare_graph_model *model;
     struct tare_session_options options;
     struct tare_arena arena; /* plans, node states, names */
     struct tare_buffer_pool *pool;

@@ -16,9 +16,9 @@ struct found_op {
 };
 
 struct search {
-    const struct tare_model *model;
+    const struct tare_graph_model *model;
     /* True for the nodes searched for; *why may be set to a reason that is printed with the op. */
-    bool (*looked_for)(const struct tare_model *model, const struct tare_node *node, const char **why);
+    bool (*looked_for)(const struct tare_graph_model *model, const struct tare_node *node, const char **why);
     struct tare_arena arena;
     struct tare_map seen;  /* functions by name */
     struct tare_map noted; /* nodes */
@@ -99,7 +99,7 @@ static tare_status search_signature(struct search *search, const struct tare_sig
 }
 
 static tare_status search_initialisers(struct search *search) {
-    const struct tare_model *model = search->model;
+    const struct tare_graph_model *model = search->model;
     struct tare_plan_request request = { .graph = model->main, .targets = &model->init_node, .n_targets = 1 };
     if (model->init_node) TARE_TRY(search_nodes(search, &request));
     request.targets = model->table_inits;
@@ -137,7 +137,7 @@ static size_t report(struct tare_strbuf *text, struct search *search, tare_statu
     return count;
 }
 
-static bool has_no_kernel(const struct tare_model *model, const struct tare_node *node, const char **why) {
+static bool has_no_kernel(const struct tare_graph_model *model, const struct tare_node *node, const char **why) {
     const struct tare_op *row = node->def ? node->def->row : NULL;
     if (!node->def && tare_model_find_function(model, node->op)) return false;
     if (!row || !row->run) return true;
@@ -146,7 +146,7 @@ static bool has_no_kernel(const struct tare_model *model, const struct tare_node
     return true;
 }
 
-size_t tare_session_missing_ops(const struct tare_model *model, const struct tare_signature *signature,
+size_t tare_session_missing_ops(const struct tare_graph_model *model, const struct tare_signature *signature,
                                 struct tare_strbuf *text) {
     struct search search = { .model = model, .looked_for = has_no_kernel };
     tare_status status = TARE_OK;
@@ -157,13 +157,13 @@ size_t tare_session_missing_ops(const struct tare_model *model, const struct tar
     return report(text, &search, status);
 }
 
-static bool writes_state(const struct tare_model *model, const struct tare_node *node, const char **why) {
+static bool writes_state(const struct tare_graph_model *model, const struct tare_node *node, const char **why) {
     (void)model;
     (void)why;
     return node->def && node->def->row && (node->def->row->flags & TARE_OP_WRITES);
 }
 
-size_t tare_session_state_ops(const struct tare_model *model, const struct tare_signature *signature,
+size_t tare_session_state_ops(const struct tare_graph_model *model, const struct tare_signature *signature,
                               struct tare_strbuf *text) {
     struct search search = { .model = model, .looked_for = writes_state };
     return report(text, &search, search_signature(&search, signature));
@@ -180,7 +180,7 @@ static void join_lines(struct tare_strbuf *joined, const struct tare_strbuf *lin
     joined->failed |= lines->failed;
 }
 
-tare_status tare_session_check_ops(const struct tare_model *model, const struct tare_signature *signature) {
+tare_status tare_session_check_ops(const struct tare_graph_model *model, const struct tare_signature *signature) {
     struct tare_strbuf lines = { 0 }, missing = { 0 };
     size_t count = tare_session_missing_ops(model, signature, &lines);
     tare_status status = TARE_OK;

@@ -109,7 +109,7 @@ static tare_status add_graph(struct tare_model_shapes *shapes, const struct tare
     return TARE_OK;
 }
 
-static tare_status build(struct tare_model_shapes *shapes, const struct tare_model *model) {
+static tare_status build(struct tare_model_shapes *shapes, const struct tare_graph_model *model) {
     bool progress = true;
     shapes->graphs = TARE_NEW_ARRAY(&shapes->arena, struct graph_shapes, model->n_functions + 1);
     if (!shapes->graphs) return TARE_NO_MEMORY;
@@ -131,7 +131,7 @@ static tare_status build(struct tare_model_shapes *shapes, const struct tare_mod
     return TARE_OK;
 }
 
-tare_status tare_model_shapes_new(struct tare_model_shapes **out, const struct tare_model *model) {
+tare_status tare_model_shapes_new(struct tare_model_shapes **out, const struct tare_graph_model *model) {
     struct tare_model_shapes *shapes = tare_calloc(1, sizeof *shapes);
     tare_status status = shapes ? tare_bindings_new(&shapes->bindings, model) : TARE_NO_MEMORY;
     if (status == TARE_OK) {

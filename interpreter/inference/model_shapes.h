@@ -8,7 +8,7 @@ struct tare_model_shapes;
 
 /* Infers shapes from the main graph's placeholders down the call graph. What several call sites pass differently is
  * unknown where they differ. Valid until a graph changes. */
-tare_status tare_model_shapes_new(struct tare_model_shapes **out, const struct tare_model *model);
+tare_status tare_model_shapes_new(struct tare_model_shapes **out, const struct tare_graph_model *model);
 void tare_model_shapes_free(struct tare_model_shapes *shapes);
 /* Shape of an edge; unknown rank when nothing is known (also for functions that are not called). */
 struct tare_shape tare_model_shape(const struct tare_model_shapes *shapes, struct tare_edge edge);

@@ -260,7 +260,7 @@ static void check_variable(struct tare_validator *validator, const struct tare_v
 }
 
 static void check_aliases(struct tare_validator *validator) {
-    const struct tare_model *model = validator->model;
+    const struct tare_graph_model *model = validator->model;
     for (size_t i = 0; i < model->n_aliases; i++)
         if (!tare_model_find_function(model, model->aliases[i].function))
             tare_fault(validator, "function_aliases", "%s -> %s: no such function", model->aliases[i].alias,
@@ -271,7 +271,7 @@ static void check_aliases(struct tare_validator *validator) {
                        model->concretes[i].graph->name);
 }
 
-tare_status tare_model_validate(struct tare_faults *faults, const struct tare_model *model,
+tare_status tare_model_validate(struct tare_faults *faults, const struct tare_graph_model *model,
                                 const struct tare_validate_options *options) {
     const struct tare_validate_options defaults = { 0 };
     struct tare_validator validator = { .faults = faults, .model = model, .options = options ? options : &defaults };

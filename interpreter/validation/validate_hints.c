@@ -49,7 +49,7 @@ static void check_accesses(struct tare_validator *validator, const struct tare_b
 }
 
 void tare_validate_accesses(struct tare_validator *validator) {
-    const struct tare_model *model = validator->model;
+    const struct tare_graph_model *model = validator->model;
     struct tare_bindings *bindings;
     if (!model->n_variables) return;
     if (tare_bindings_new(&bindings, model) != TARE_OK) { /* a graph that cannot be followed is reported elsewhere */
@@ -63,7 +63,7 @@ void tare_validate_accesses(struct tare_validator *validator) {
 }
 
 /* Whether anything that a user of the model runs can read the variable. */
-static bool is_captured(const struct tare_model *model, const struct tare_variable *variable) {
+static bool is_captured(const struct tare_graph_model *model, const struct tare_variable *variable) {
     for (size_t c = 0; c < model->n_concretes && variable->object_id >= 0; c++)
         for (size_t b = 0; b < model->concretes[c].n_bound; b++)
             if (model->concretes[c].bound[b] == variable->object_id) return true;

@@ -7,7 +7,7 @@
 struct tare_validator {
     struct tare_faults *faults;
     struct tare_arena scratch;
-    const struct tare_model *model;
+    const struct tare_graph_model *model;
     const struct tare_validate_options *options;
     struct tare_map tpu_functions; /* computations that were checked: several calls may share one */
     struct tare_arena lasting;     /* until the end of the validation */

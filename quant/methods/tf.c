@@ -26,7 +26,7 @@ struct call {
 };
 
 /* A function of the model with an unused name: `name`_0, `name`_1 … */
-static struct tare_graph *add_function(struct tare_model *model, const char *name) {
+static struct tare_graph *add_function(struct tare_graph_model *model, const char *name) {
     for (int i = 0;; i++) {
         const char *full = tare_arena_printf(&model->arena, "%s_%d", name, i);
         if (!full) return NULL;
@@ -100,7 +100,7 @@ static struct tare_edge emit_codes(struct tare_emit *emit, struct tare_edge x, s
 
 /* The model's quantize_i8, made once. */
 static tare_status quantize_function(struct tare_graph **out, struct tare_quant_work *work) {
-    struct tare_model *model = work->model;
+    struct tare_graph_model *model = work->model;
     struct tare_graph *f;
     *out = work->quantize_function;
     if (*out) return TARE_OK;

@@ -156,7 +156,7 @@ static bool run_commands(struct fuzz *fuzz, int number) {
         command("copy", fuzz->model, fuzz->copy, NULL, NULL);
         must(tare_file_remove_tree(fuzz->copy) == TARE_OK, "remove copy");
     } else {
-        struct tare_model *model = NULL;
+        struct tare_graph_model *model = NULL;
         if (tare_saved_model_load(&model, fuzz->model, NULL) == TARE_OK) tare_model_free(model);
         tare_error_clear();
     }

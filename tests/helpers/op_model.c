@@ -46,7 +46,7 @@ static tare_status add_chain(struct tare_graph *graph, struct tare_edge *edge, c
     return TARE_OK;
 }
 
-static tare_status add_call(struct tare_model *model, struct tare_edge *edge, char *const *ops, size_t count) {
+static tare_status add_call(struct tare_graph_model *model, struct tare_edge *edge, char *const *ops, size_t count) {
     const int dtype = TARE_DT_FLOAT;
     struct tare_graph *inner = tare_model_add_function(model, "inner");
     struct tare_node *arg = inner ? tare_graph_add_arg(inner, "x", dtype) : NULL;
@@ -64,7 +64,7 @@ static tare_status add_call(struct tare_model *model, struct tare_edge *edge, ch
     return TARE_OK;
 }
 
-static tare_status add_chains(struct tare_model *model, char *const *ops, size_t count) {
+static tare_status add_chains(struct tare_graph_model *model, char *const *ops, size_t count) {
     struct tare_signature *signature = TARE_NEW(&model->arena, struct tare_signature);
     struct tare_binding *bindings = TARE_NEW_ARRAY(&model->arena, struct tare_binding, 2);
     struct tare_node *x = tare_graph_add(model->main, "Placeholder", "x");
@@ -91,7 +91,7 @@ static tare_status add_chains(struct tare_model *model, char *const *ops, size_t
 
 static tare_status write_model(int argc, char *const *argv) {
     struct tare_plugins *plugins = tare_plugins_new(tare_ops_builtin());
-    struct tare_model *model = tare_model_new(tare_ops_builtin());
+    struct tare_graph_model *model = tare_model_new(tare_ops_builtin());
     tare_status status = plugins && model ? TARE_OK : TARE_NO_MEMORY;
     if (status == TARE_OK) status = tare_plugins_load(plugins, argv[3]);
     if (status == TARE_OK) model->custom_ops = tare_ops_new(tare_plugins_ops(plugins));

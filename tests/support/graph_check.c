@@ -66,7 +66,7 @@ static void check_graph(struct tare_arena *arena, const struct tare_graph *graph
                     graph->returns[i].dtype);
 }
 
-void graph_check_dtypes(const struct tare_model *model) {
+void graph_check_dtypes(const struct tare_graph_model *model) {
     struct tare_arena arena = { 0 };
     check_graph(&arena, model->main);
     for (size_t i = 0; i < model->n_functions; i++)

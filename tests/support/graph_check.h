@@ -6,7 +6,7 @@
 
 /* Asserts that each input has the dtype that its op or function expects, and that returns, signatures and calls have
  * their declared dtypes. */
-void graph_check_dtypes(const struct tare_model *model);
+void graph_check_dtypes(const struct tare_graph_model *model);
 /* Number of nodes of that op in the graph. */
 size_t graph_count(const struct tare_graph *graph, const char *op);
 /* Returns the only node of that op; fails the test if there is not exactly one. */

@@ -76,8 +76,8 @@ void mini_fails(tare_status status, const char *part) {
     if (!strstr(tare_error_text(), part)) fail_msg("error '%s' (expected one with '%s')", tare_error_text(), part);
 }
 
-struct tare_model *mini_model_new(void) {
-    struct tare_model *model = tare_model_new(tare_ops_builtin());
+struct tare_graph_model *mini_model_new(void) {
+    struct tare_graph_model *model = tare_model_new(tare_ops_builtin());
     assert_non_null(model);
     memset(&mini_log, 0, sizeof mini_log);
     model->custom_ops = tare_ops_new(tare_ops_builtin());
@@ -252,7 +252,7 @@ struct tare_edge mini_call(struct tare_graph *graph, const char *op, const char 
     return mini_done(node);
 }
 
-void mini_add_variable(struct tare_model *model, struct tare_node *node, struct tare_tensor value) {
+void mini_add_variable(struct tare_graph_model *model, struct tare_node *node, struct tare_tensor value) {
     struct tare_variable *grown =
         tare_arena_extend(&model->arena, model->variables, model->n_variables, 1, sizeof *grown);
     assert_non_null(grown);
@@ -265,7 +265,7 @@ void mini_add_variable(struct tare_model *model, struct tare_node *node, struct 
     model->variables = grown;
 }
 
-struct tare_edge mini_variable(struct tare_model *model, const char *name, float value) {
+struct tare_edge mini_variable(struct tare_graph_model *model, const char *name, float value) {
     struct tare_node *node = mini_open(model->main, "VarHandleOp", name, 0);
     struct tare_shape scalar = tare_shape_scalar();
     mini_ok(tare_node_set_type(node, "dtype", TARE_DT_FLOAT));
@@ -274,7 +274,7 @@ struct tare_edge mini_variable(struct tare_model *model, const char *name, float
     return mini_done(node);
 }
 
-struct tare_session *mini_session(const struct tare_model *model) {
+struct tare_session *mini_session(const struct tare_graph_model *model) {
     struct tare_session *session;
     mini_ok(tare_session_new(&session, model, NULL));
     return session;

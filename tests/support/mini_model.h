@@ -22,7 +22,7 @@ extern struct mini_log mini_log;
 /* Creates a model whose registry adds to the built-in ops: TestAdd(a: T, b: T) -> T (float, int32; writes in place),
  * TestLess(a: T, b: T) -> bool, TestEffect(x: T) -> T (stateful, forwards), TestNothing (a definition without
  * kernel), TestFail(x: T) -> T (fails). */
-struct tare_model *mini_model_new(void);
+struct tare_graph_model *mini_model_new(void);
 
 /* Adds a node with n inputs (struct tare_edge …) and the attributes T and N derived from them. Returns its output 0. */
 struct tare_edge mini_node(struct tare_graph *graph, const char *op, const char *name, int n, ...);
@@ -44,11 +44,11 @@ void mini_return(struct tare_graph *function, const char *name, struct tare_edge
 struct tare_edge mini_call(struct tare_graph *graph, const char *op, const char *name, const struct tare_graph *callee,
                            int n, ...);
 /* Adds a float variable to the model and returns its VarHandleOp. */
-struct tare_edge mini_variable(struct tare_model *model, const char *name, float value);
+struct tare_edge mini_variable(struct tare_graph_model *model, const char *name, float value);
 /* Adds the variable of a node that returns a handle or a reference; takes ownership of the value. */
-void mini_add_variable(struct tare_model *model, struct tare_node *node, struct tare_tensor value);
+void mini_add_variable(struct tare_graph_model *model, struct tare_node *node, struct tare_tensor value);
 
-struct tare_session *mini_session(const struct tare_model *model);
+struct tare_session *mini_session(const struct tare_graph_model *model);
 /* Asserts that the status is OK; prints the error text otherwise. */
 void mini_ok(tare_status status);
 /* Asserts failure with an error text that contains `part`. */

@@ -16,7 +16,7 @@
 /* One case in execution. */
 struct run {
     const struct op_case *test;
-    struct tare_model *model;
+    struct tare_graph_model *model;
     struct tare_opspec_memory memory; /* memory of the attributes */
     struct tare_node *node;
     const struct tare_op *row;

@@ -29,8 +29,8 @@ int plugin_tear_down(void **state) {
     return 0;
 }
 
-struct tare_model *plugin_model(void) {
-    struct tare_model *model = tare_model_new(tare_ops_builtin());
+struct tare_graph_model *plugin_model(void) {
+    struct tare_graph_model *model = tare_model_new(tare_ops_builtin());
     mini_ok(tare_plugins_load(plugins, plugin_path("everything")));
     assert_non_null(model);
     model->custom_ops = tare_ops_new(tare_plugins_ops(plugins));
@@ -48,7 +48,7 @@ struct tare_edge plugin_constant(struct tare_graph *graph, int dtype, struct tar
     return (struct tare_edge){ node, 0 };
 }
 
-void plugin_run_fails(struct tare_model *model, struct tare_edge fetch, const char *text) {
+void plugin_run_fails(struct tare_graph_model *model, struct tare_edge fetch, const char *text) {
     struct tare_session *session = mini_session(model);
     struct tare_tensor result;
     if (tare_session_run(session, NULL, NULL, 0, &fetch, &result, 1, NULL, 0) == TARE_OK)

@@ -8,7 +8,7 @@
 #include "support/mini_model.h"
 
 struct quantized_model {
-    struct tare_model *model;
+    struct tare_graph_model *model;
     struct tare_graph *graph; /* a function called by main */
     struct tare_edge in;      /* its argument */
     struct tare_edge x, y;    /* input and output of main */

@@ -206,7 +206,7 @@ struct play {
     const struct line *line; /* the current line, for messages */
     struct tare_arena arena;
     struct tare_opspec_memory memory;
-    struct tare_model *model;
+    struct tare_graph_model *model;
     struct tare_graph *graph; /* main, or the function being defined */
     struct tare_session *session;
     int files;

@@ -21,14 +21,14 @@ struct tare_edge seed_input(struct tare_graph *graph, const char *name, int dtyp
     return mini_done(node);
 }
 
-void seed_alias(struct tare_model *model, const char *function, const char *alias) {
+void seed_alias(struct tare_graph_model *model, const char *function, const char *alias) {
     struct tare_alias *grown = tare_arena_extend(&model->arena, model->aliases, model->n_aliases, 1, sizeof *grown);
     grown[model->n_aliases++] = (struct tare_alias){ function, alias };
     model->aliases = grown;
 }
 
 /* A signature with one call of `function` on inputs of these shapes. */
-void seed_serve(struct tare_model *model, const struct tare_graph *function, const struct tare_shape *shapes) {
+void seed_serve(struct tare_graph_model *model, const struct tare_graph *function, const struct tare_shape *shapes) {
     struct tare_signature *s = model->signatures = TARE_NEW(&model->arena, struct tare_signature);
     struct tare_edge in[MOST_INPUTS] = { { 0 } }, call;
     model->n_signatures = 1;
@@ -52,7 +52,7 @@ void seed_serve(struct tare_model *model, const struct tare_graph *function, con
                                                             .edge = mini_output(call, (int)i) };
 }
 
-const char *seed_write(struct tare_model *model, const char *name) {
+const char *seed_write(struct tare_graph_model *model, const char *name) {
     static char paths[16][512];
     static size_t next;
     char *path = paths[next++ % 16];
@@ -89,9 +89,9 @@ struct process seed_convert(const char *model, const char *options) {
     return process;
 }
 
-struct tare_model *seed_load(void) {
+struct tare_graph_model *seed_load(void) {
     struct tare_faults faults = { 0 };
-    struct tare_model *model;
+    struct tare_graph_model *model;
     mini_ok(tare_saved_model_load(&model, seed_out, NULL));
     mini_ok(tare_model_validate(&faults, model, NULL));
     if (faults.count) fail_msg("a fault in the converted model: %s", faults.items[0]);
@@ -115,7 +115,7 @@ void seed_refuses(const char *model, const char *options, const char *words) {
     process_free(&process);
 }
 
-size_t seed_count(const struct tare_model *model, const char *op) {
+size_t seed_count(const struct tare_graph_model *model, const char *op) {
     size_t count = graph_count(model->main, op);
     for (size_t f = 0; f < model->n_functions; f++)
         count += graph_count(model->functions[f], op);
@@ -123,7 +123,7 @@ size_t seed_count(const struct tare_model *model, const char *op) {
 }
 
 /* y of the only signature for x = 1, 2, 3 … in the given shape. */
-struct tare_tensor seed_answer(const struct tare_model *model, struct tare_shape shape) {
+struct tare_tensor seed_answer(const struct tare_graph_model *model, struct tare_shape shape) {
     struct tare_session *session = mini_session(model);
     struct tare_tensor x, y;
     mini_ok(tare_tensor_new(&x, TARE_DT_FLOAT, &shape));
@@ -136,7 +136,7 @@ struct tare_tensor seed_answer(const struct tare_model *model, struct tare_shape
 }
 
 void seed_answers_as(const char *path, struct tare_shape shape) {
-    struct tare_model *converted = seed_load(), *original;
+    struct tare_graph_model *converted = seed_load(), *original;
     struct tare_tensor got = seed_answer(converted, shape), want;
     mini_ok(tare_saved_model_load(&original, path, NULL));
     want = seed_answer(original, shape);

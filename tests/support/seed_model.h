@@ -20,28 +20,28 @@
 
 /* A Placeholder of the given shape. */
 struct tare_edge seed_input(struct tare_graph *graph, const char *name, int dtype, struct tare_shape shape);
-void seed_alias(struct tare_model *model, const char *function, const char *alias);
+void seed_alias(struct tare_graph_model *model, const char *function, const char *alias);
 /* The signature "serving_default" with one call of `function` (at most three inputs) on inputs of these shapes. */
-void seed_serve(struct tare_model *model, const struct tare_graph *function, const struct tare_shape *shapes);
+void seed_serve(struct tare_graph_model *model, const struct tare_graph *function, const struct tare_shape *shapes);
 /* A constant with normally distributed values. */
 struct tare_edge seed_weight(struct tare_graph *graph, const char *name, int rows, int columns);
 /* Writes and frees the model; returns the path of its directory. */
-const char *seed_write(struct tare_model *model, const char *name);
+const char *seed_write(struct tare_graph_model *model, const char *name);
 
 /* ---- running the program ---- */
 
 extern char seed_out[512]; /* path of the last conversion's output */
 struct process seed_convert(const char *model, const char *options);
 /* Loads the last conversion; asserts that validation reports no errors. */
-struct tare_model *seed_load(void);
+struct tare_graph_model *seed_load(void);
 void seed_converts(const char *model, const char *options);
 /* Asserts exit status 1, the given words on standard error, and no remaining output. */
 void seed_refuses(const char *model, const char *options, const char *words);
 /* Asserts exit status 0 and the given words on standard error. */
 void seed_says(const char *model, const char *options, const char *words);
-size_t seed_count(const struct tare_model *model, const char *op);
+size_t seed_count(const struct tare_graph_model *model, const char *op);
 /* y of the only signature for x = 0.37, 0.74 … in the given shape. */
-struct tare_tensor seed_answer(const struct tare_model *model, struct tare_shape shape);
+struct tare_tensor seed_answer(const struct tare_graph_model *model, struct tare_shape shape);
 /* Asserts that the last conversion's outputs equal the model's bit by bit. */
 void seed_answers_as(const char *path, struct tare_shape shape);
 

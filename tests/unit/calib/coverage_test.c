@@ -5,14 +5,14 @@
 
 #include <string.h>
 
-static void add_function(struct tare_model *model, const char *name, bool is_condition) {
+static void add_function(struct tare_graph_model *model, const char *name, bool is_condition) {
     struct tare_graph *f = tare_model_add_function(model, name);
     struct tare_edge x = mini_arg(f, "x", TARE_DT_FLOAT);
     mini_return(f, "y", is_condition ? mini_node(f, "TestLess", "less", 2, x, mini_float(f, "limit", 4)) : x);
 }
 
-static struct tare_model *make_model(void) {
-    struct tare_model *model = mini_model_new();
+static struct tare_graph_model *make_model(void) {
+    struct tare_graph_model *model = mini_model_new();
     const char *const names[] = { "a", "b", "c" };
     for (int i = 0; i < 3; i++)
         add_function(model, names[i], false);
@@ -41,7 +41,7 @@ static struct tare_node *open_choice(struct tare_graph *graph, const char *op, c
 
 static void nodes__have_their_sides_in_order(void **state) {
     (void)state;
-    struct tare_model *model = make_model();
+    struct tare_graph_model *model = make_model();
     struct tare_graph *g = model->main, *f = tare_model_find_function(model, "a");
     struct tare_edge x = mini_float(g, "x", 5), p = mini_bool(g, "p", true);
     struct tare_coverage coverage = { 0 };
@@ -79,7 +79,7 @@ static void nodes__have_their_sides_in_order(void **state) {
 
 static void case__has_a_side_a_branch(void **state) {
     (void)state;
-    struct tare_model *model = make_model();
+    struct tare_graph_model *model = make_model();
     struct tare_graph *g = model->main;
     struct tare_coverage coverage = { 0 };
     struct tare_node *node = open_choice(g, "Case", "case", mini_int(g, "index", 1), mini_float(g, "x", 5));

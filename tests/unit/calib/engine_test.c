@@ -80,7 +80,7 @@ static struct tare_edge constant(struct tare_graph *graph, const char *name, int
     return (struct tare_edge){ node, 0 };
 }
 
-static void sign(struct tare_model *model, struct tare_edge x, struct tare_edge y) {
+static void sign(struct tare_graph_model *model, struct tare_edge x, struct tare_edge y) {
     model->signatures = TARE_NEW(&model->arena, struct tare_signature);
     model->n_signatures = 1;
     struct tare_signature *s = model->signatures;
@@ -96,7 +96,7 @@ static void sign(struct tare_model *model, struct tare_edge x, struct tare_edge 
 
 enum kind { PLAIN, MIXING, BRANCHING, COUNTING };
 
-static struct tare_graph *branch(struct tare_model *model, const char *name, float by) {
+static struct tare_graph *branch(struct tare_graph_model *model, const char *name, float by) {
     struct tare_graph *function = tare_model_add_function(model, name);
     assert_non_null(function);
     struct tare_edge v = mini_arg(function, "v", TARE_DT_FLOAT);
@@ -106,8 +106,8 @@ static struct tare_graph *branch(struct tare_model *model, const char *name, flo
 
 /* x * w + b, rectified; then, by kind, the mean over all rows (which mixes the records of a batch), a branch that hangs
  * on the greatest value, or a factor that grows from run to run. */
-static struct tare_model *make_model(enum kind kind) {
-    struct tare_model *model = mini_model_new();
+static struct tare_graph_model *make_model(enum kind kind) {
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT);
     struct tare_edge h = mini_node(g, "MatMul", "dense", 2, x, constant(g, "w", WIDTH, HIDDEN, 1));
@@ -150,7 +150,7 @@ static struct tare_model *make_model(enum kind kind) {
 
 /* ---- runs ---- */
 
-static struct tare_calibration *new_calibration(const struct tare_model *model) {
+static struct tare_calibration *new_calibration(const struct tare_graph_model *model) {
     uint64_t fingerprint[2];
     mini_ok(tare_model_fingerprint(fingerprint, model));
     struct tare_calibration *c = tare_calibration_new(fingerprint, "observe=all", true);
@@ -164,8 +164,8 @@ static struct tare_strbuf encode(const struct tare_calibration *c) {
     return bytes;
 }
 
-static struct tare_calibration *run(const struct tare_model *model, struct memory_source memory, int threads, int batch,
-                                    struct tare_calibration_outcome *outcome) {
+static struct tare_calibration *run(const struct tare_graph_model *model, struct memory_source memory, int threads,
+                                    int batch, struct tare_calibration_outcome *outcome) {
     struct tare_sample_source source = source_of(&memory);
     const struct tare_calibration_options options = { .threads = threads, .batch = batch };
     struct tare_calibration *c = new_calibration(model);
@@ -182,7 +182,7 @@ static void assert_bytes(struct tare_strbuf *got, const struct tare_strbuf *expe
 static void calibrate__workers_and_batches_leave_no_trace(void **state) {
     (void)state;
     for (int kind = PLAIN; kind <= BRANCHING; kind++) {
-        struct tare_model *model = make_model((enum kind)kind);
+        struct tare_graph_model *model = make_model((enum kind)kind);
         struct tare_calibration_outcome outcome;
         struct tare_calibration *c = run(model, all_records(), 1, 1, &outcome);
         assert_int_equal(outcome.records, RECORDS);
@@ -211,7 +211,7 @@ static void calibrate__equal_records_do_not_prove_that_they_can_run_together(voi
     static const char reason[] = "the first two records have an equal input or different shapes, which does not show "
                                  "whether a batch changes results";
     for (int kind = PLAIN; kind <= MIXING; kind++) {
-        struct tare_model *model = make_model((enum kind)kind);
+        struct tare_graph_model *model = make_model((enum kind)kind);
         struct tare_calibration_outcome outcome;
         struct memory_source memory = all_records();
         memory.twins = true;
@@ -224,7 +224,7 @@ static void calibrate__equal_records_do_not_prove_that_they_can_run_together(voi
 
 static void calibrate__unasked_as_many_records_run_together_as_pay(void **state) {
     (void)state;
-    struct tare_model *model = make_model(PLAIN), *mixing = make_model(MIXING);
+    struct tare_graph_model *model = make_model(PLAIN), *mixing = make_model(MIXING);
     struct tare_calibration_outcome outcome;
     tare_calibration_free(run(model, all_records(), 2, 0, &outcome));
     assert_int_equal(outcome.batch, 32); /* 96 values a record: far below what pays */
@@ -236,7 +236,7 @@ static void calibrate__unasked_as_many_records_run_together_as_pay(void **state)
 
 static void calibrate__counts_what_the_model_computes(void **state) {
     (void)state;
-    struct tare_model *model = make_model(PLAIN);
+    struct tare_graph_model *model = make_model(PLAIN);
     struct tare_calibration *c = run(model, all_records(), 2, 7, NULL);
     const struct tare_calibration_tensor *x = tare_calibration_find(c, "", "x", 0),
                                          *relu = tare_calibration_find(c, "", "relu", 0);
@@ -276,7 +276,7 @@ static void calibrate__counts_what_the_model_computes(void **state) {
 
 static void calibrate__shards_in_any_order_give_the_bytes_of_one_run(void **state) {
     (void)state;
-    struct tare_model *model = make_model(PLAIN);
+    struct tare_graph_model *model = make_model(PLAIN);
     struct tare_calibration *c = run(model, all_records(), 2, 7, NULL);
     struct tare_strbuf expected = encode(c);
     tare_calibration_free(c);
@@ -306,7 +306,7 @@ static void calibrate__shards_in_any_order_give_the_bytes_of_one_run(void **stat
 
 static void calibrate__branches_tell_which_were_reached(void **state) {
     (void)state;
-    struct tare_model *model = make_model(BRANCHING);
+    struct tare_graph_model *model = make_model(BRANCHING);
     struct tare_calibration *c = run(model, all_records(), 2, 1, NULL);
     int64_t large = -1, small = -1, never = -1;
     for (size_t i = 0; i < c->n_functions; i++) {
@@ -342,7 +342,7 @@ static void calibrate__branches_tell_which_were_reached(void **state) {
 
 static void calibrate__state_keeps_records_in_order_on_one_worker(void **state) {
     (void)state;
-    struct tare_model *model = make_model(COUNTING);
+    struct tare_graph_model *model = make_model(COUNTING);
     struct tare_calibration_outcome outcome;
     struct tare_calibration *c = run(model, all_records(), 3, 7, &outcome);
     assert_true(outcome.stateful);
@@ -367,7 +367,7 @@ static void calibrate__state_keeps_records_in_order_on_one_worker(void **state) 
 
 static void calibrate__a_nan_is_named_by_its_record(void **state) {
     (void)state;
-    struct tare_model *model = make_model(PLAIN);
+    struct tare_graph_model *model = make_model(PLAIN);
     struct memory_source memory = all_records();
     memory.nan_at = PER_FILE + 17;
     struct tare_calibration *c = run(model, memory, 2, 7, NULL);
@@ -382,7 +382,7 @@ static void calibrate__a_nan_is_named_by_its_record(void **state) {
 
 static void calibrate__errors_name_the_record(void **state) {
     (void)state;
-    struct tare_model *model = make_model(PLAIN);
+    struct tare_graph_model *model = make_model(PLAIN);
     for (int batch = 1; batch <= 7; batch += 6) {
         struct memory_source memory = all_records();
         memory.bad_shape_at = 21;
@@ -405,7 +405,7 @@ static void calibrate__errors_name_the_record(void **state) {
 
 static void calibrate__the_limit_counts_from_the_front(void **state) {
     (void)state;
-    struct tare_model *model = make_model(PLAIN);
+    struct tare_graph_model *model = make_model(PLAIN);
     for (int batch = 1; batch <= 8; batch += 7) {
         struct memory_source memory = all_records();
         struct tare_sample_source source = source_of(&memory);
@@ -434,7 +434,7 @@ static void interrupt_at(void *arg, int64_t records) {
 
 static void calibrate__interrupted_and_resumed_gives_the_same_bytes(void **state) {
     (void)state;
-    struct tare_model *model = make_model(PLAIN);
+    struct tare_graph_model *model = make_model(PLAIN);
     struct tare_calibration *c = run(model, all_records(), 1, 1, NULL);
     struct tare_strbuf expected = encode(c);
     uint64_t fingerprint[2] = { c->fingerprint[0], c->fingerprint[1] };
@@ -480,7 +480,7 @@ static void die_at(void *arg, int64_t records) {
 
 static void calibrate__killed_and_resumed_gives_the_same_bytes(void **state) {
     (void)state;
-    struct tare_model *model = make_model(PLAIN);
+    struct tare_graph_model *model = make_model(PLAIN);
     struct tare_calibration *c = run(model, all_records(), 1, 1, NULL), *resumed;
     struct tare_strbuf expected = encode(c);
     const char *path = temp_path("killed");
@@ -516,7 +516,7 @@ static void calibrate__killed_and_resumed_gives_the_same_bytes(void **state) {
 static void fingerprint__tells_models_apart_and_knows_one_again(void **state) {
     (void)state;
     uint64_t first[2], again[2], changed[2];
-    struct tare_model *a = make_model(PLAIN), *b = make_model(PLAIN), *other = make_model(MIXING);
+    struct tare_graph_model *a = make_model(PLAIN), *b = make_model(PLAIN), *other = make_model(MIXING);
     mini_ok(tare_model_fingerprint(first, a));
     mini_ok(tare_model_fingerprint(again, b));
     assert_memory_equal(first, again, sizeof first);
@@ -538,7 +538,7 @@ static void fingerprint__tells_models_apart_and_knows_one_again(void **state) {
 
 static void bound__is_known_before_the_run(void **state) {
     (void)state;
-    struct tare_model *model = make_model(BRANCHING);
+    struct tare_graph_model *model = make_model(BRANCHING);
     const struct tare_calibration_options options = { .threads = 2 };
     size_t bytes, with_channels, tensors;
     mini_ok(tare_calibration_bound(&bytes, &tensors, model, &model->signatures[0], &options, false));

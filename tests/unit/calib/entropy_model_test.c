@@ -71,7 +71,7 @@ static void entropy__is_not_worse_than_min_max_on_any_tensor(void **state) {
     (void)state;
     for (int i = 0; i < 3; i++) {
         struct tare_calibration *calibration;
-        struct tare_model *model;
+        struct tare_graph_model *model;
         const struct tare_signature *signature;
         mini_ok(tare_load_prepared(&model, models_path("mobilenet_vww")));
         mini_ok(tare_pick_signature(&signature, model, NULL));

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-static struct tare_model *model;
+static struct tare_graph_model *model;
 static struct tare_edge x;
 
 static int begin(void **state) {

@@ -14,7 +14,7 @@
 
 /* tpu_func(x) = what `build` makes of x [None, 4]; served through a function on the CPU. */
 static const char *model_of(struct tare_edge (*build)(struct tare_graph *f, struct tare_edge x), bool jit) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = tare_model_add_function(model, "__inference_tpu_func_10");
     struct tare_graph *top = tare_model_add_function(model, "__inference_serve_24");
     struct tare_shape shape = tare_shape_make(2, -1, 4);
@@ -61,7 +61,7 @@ static struct tare_edge up_sampled(struct tare_graph *f, struct tare_edge x) {
 
 static void a_transposed_convolution__becomes_one_that_tpus_have(void **state) {
     const char *path = model_of(up_sampled, false);
-    struct tare_model *model;
+    struct tare_graph_model *model;
     (void)state;
     seed_converts(path, PLACE "disable_default_optimizations: true");
     model = seed_load();
@@ -76,7 +76,7 @@ static void a_transposed_convolution__becomes_one_that_tpus_have(void **state) {
 
 static void jit_compiled_functions__go_to_the_tpu_once(void **state) {
     const char *path = model_of(dense, true);
-    struct tare_model *model;
+    struct tare_graph_model *model;
     (void)state;
     seed_converts(path, "tpu_functions { jit_compile_functions: true }");
     model = seed_load();
@@ -96,7 +96,7 @@ static void jit_compiled_functions__go_to_the_tpu_once(void **state) {
 
 /* An alias may stand for several concrete functions; all are placed. */
 static void one_alias__names_several_functions(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f[2], *top = tare_model_add_function(model, "__inference_serve_40");
     struct tare_shape shape = tare_shape_make(2, -1, 4);
     struct tare_edge x = mini_arg(top, "x", TARE_DT_FLOAT);
@@ -142,7 +142,7 @@ static void unknown_names__come_with_the_known_ones(void **state) {
 
 /* ---- bfloat16 ---- */
 
-static int dtype_in(const struct tare_model *model, const char *function, const char *node) {
+static int dtype_in(const struct tare_graph_model *model, const char *function, const char *node) {
     const struct tare_graph *graph = tare_model_find_function(model, function);
     assert_non_null(graph);
     return tare_edge_dtype((struct tare_edge){ graph_node(graph, node), 0 });
@@ -166,7 +166,7 @@ static void the_scope__is_the_tpu_or_all(void **state) {
     const char *path = model_of(dense, false);
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct tare_model *model;
+        struct tare_graph_model *model;
         seed_converts(path, cases[i].options);
         model = seed_load();
         assert_int_equal(dtype_in(model, "__inference_serve_24", "on_the_cpu"), cases[i].cpu);
@@ -301,7 +301,7 @@ static void float64__is_a_warning(void **state) {
 
 /* tpu_func(x) = x + v, with v counting calls. */
 static void a_written_variable__is_a_warning(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = tare_model_add_function(model, "__inference_tpu_func_10");
     struct tare_shape shape = tare_shape_make(2, -1, 4);
     struct tare_edge x = mini_arg(f, "x", TARE_DT_FLOAT), handle = mini_arg(f, "counter", TARE_DT_RESOURCE), v, y;
@@ -338,7 +338,7 @@ static void a_written_variable__is_a_warning(void **state) {
 
 /* A signature with a sparse input: on the TPU, and batched. */
 static void a_sparse_input__is_refused(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = tare_model_add_function(model, "__inference_tpu_func_10");
     struct tare_shape shapes[] = { tare_shape_make(2, -1, 2), tare_shape_make(1, -1), tare_shape_make(1, 2) };
     struct tare_binding *in;

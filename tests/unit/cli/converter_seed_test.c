@@ -17,8 +17,8 @@
 /* ---- models ---- */
 
 /* class ToyModel: tpu_func(x) = x * 1.0 with x [None, 10]; __inference_serve_24 calls it on the CPU. */
-static struct tare_model *toy(const char *alias) {
-    struct tare_model *model = mini_model_new();
+static struct tare_graph_model *toy(const char *alias) {
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = tare_model_add_function(model, "__inference_tpu_func_10");
     struct tare_graph *top = tare_model_add_function(model, "__inference_serve_24");
     struct tare_shape shape = tare_shape_make(2, -1, 10);
@@ -32,10 +32,10 @@ static struct tare_model *toy(const char *alias) {
 }
 
 /* Two functions of 1,017,000 multiply-accumulates each, and 70,000 operations on the CPU. */
-static struct tare_model *two_functions(void) {
+static struct tare_graph_model *two_functions(void) {
     static const char *const names[] = { "__inference_tpu_func_1_30", "__inference_tpu_func_2_31" };
     static const char *const aliases[] = { "tpu_func_1", "tpu_func_2" };
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f[2], *top = tare_model_add_function(model, "__inference_serve_40");
     struct tare_shape shape = tare_shape_make(2, -1, 1000);
     struct tare_edge x = mini_arg(top, "x", TARE_DT_FLOAT), y[2];
@@ -54,8 +54,8 @@ static struct tare_model *two_functions(void) {
 }
 
 /* The batching tutorial: my_func(A, B) = tf.matmul(A, B); shapes as asked for. */
-static struct tare_model *binary(const char *op, struct tare_shape a, struct tare_shape b) {
-    struct tare_model *model = mini_model_new();
+static struct tare_graph_model *binary(const char *op, struct tare_shape a, struct tare_shape b) {
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = tare_model_add_function(model, "__inference_my_func_7");
     struct tare_edge A = mini_arg(f, "A", TARE_DT_FLOAT), B = mini_arg(f, "B", TARE_DT_FLOAT);
     mini_return(f, "C", mini_node(f, op, "matmul", 2, A, B));
@@ -64,13 +64,13 @@ static struct tare_model *binary(const char *op, struct tare_shape a, struct tar
     return model;
 }
 
-static struct tare_model *my_func(struct tare_shape a, struct tare_shape b) {
+static struct tare_graph_model *my_func(struct tare_shape a, struct tare_shape b) {
     return binary("BatchMatMulV2", a, b);
 }
 
 /* class LanguageModel: model_func(input_string) = tpu_func(preprocess(input_string)). */
-static struct tare_model *language_model(void) {
-    struct tare_model *model = mini_model_new();
+static struct tare_graph_model *language_model(void) {
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = tare_model_add_function(model, "__inference_tpu_func_3");
     struct tare_graph *top = tare_model_add_function(model, "__inference_model_func_5");
     struct tare_shape shape = tare_shape_make(2, -1, 4);
@@ -85,8 +85,8 @@ static struct tare_model *language_model(void) {
 }
 
 /* A TPU function that reaches another one through a function on the CPU. */
-static struct tare_model *indirect(void) {
-    struct tare_model *model = mini_model_new();
+static struct tare_graph_model *indirect(void) {
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *inner = tare_model_add_function(model, "__inference_tpu_func_4_68");
     struct tare_graph *between = tare_model_add_function(model, "__inference_between_57");
     struct tare_graph *outer = tare_model_add_function(model, "__inference_tpu_func_2_46");
@@ -105,8 +105,8 @@ static struct tare_model *indirect(void) {
 }
 
 /* The same before it was refactored: all of it in one function. */
-static struct tare_model *language_model_in_one(void) {
-    struct tare_model *model = mini_model_new();
+static struct tare_graph_model *language_model_in_one(void) {
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *top = tare_model_add_function(model, "__inference_model_func_5");
     struct tare_shape shape = tare_shape_make(2, -1, 4);
     struct tare_edge x = mini_arg(top, "input_string", TARE_DT_FLOAT);
@@ -121,7 +121,7 @@ static struct tare_model *language_model_in_one(void) {
 
 static void the_first_example__places_and_batches(void **state) {
     const char *path = seed_write(toy("tpu_func"), "toy");
-    struct tare_model *model;
+    struct tare_graph_model *model;
     (void)state;
     seed_converts(path, "\n    tpu_functions {\n      function_alias: \"tpu_func\"\n    }\n    batch_options {\n"
                         "      num_batch_threads: 2\n      max_batch_size: 8\n      batch_timeout_micros: 5000\n"
@@ -176,7 +176,7 @@ static void several_functions__give_the_report_of_the_example(void **state) {
 
 /* An embedding table of 2^20 rows of 8192, one number that stands for all. */
 static void a_table_larger_than_a_chip__is_said(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = tare_model_add_function(model, "__inference_tpu_func_10");
     struct tare_shape ids = tare_shape_make(1, -1), scalar = tare_shape_scalar(),
                       shape = tare_shape_make(2, 1 << 20, 8192);
@@ -222,7 +222,7 @@ static void quantization__takes_the_example_with_its_backslashes(void **state) {
                                   "      } \\\n"
                                   "    } ";
     const char *glyphs = TARE_SOURCE_DIR "/examples/glyphs/saved_model";
-    struct tare_model *model;
+    struct tare_graph_model *model;
     (void)state;
     unsetenv("TF_RECORD_FILE");
     seed_refuses(glyphs, options, "tfrecord_file_path: environment variable not set: TF_RECORD_FILE");
@@ -236,7 +236,7 @@ static void quantization__takes_the_example_with_its_backslashes(void **state) {
 
 static void optimizations__are_disabled_as_the_example_says(void **state) {
     const char *path = seed_write(two_functions(), "two");
-    struct tare_model *model;
+    struct tare_graph_model *model;
     (void)state;
     seed_converts(path, "tpu_functions { function_alias: \"tpu_func_1\" }\n# Disable both optimizations\n"
                         "disable_default_optimizations: true\n");
@@ -259,7 +259,7 @@ static void optimizations__are_disabled_as_the_example_says(void **state) {
 
 static void a_concrete_function__does_without_alias(void **state) {
     const char *path = seed_write(toy(NULL), "toy");
-    struct tare_model *model;
+    struct tare_graph_model *model;
     (void)state;
     seed_converts(path, "\n    tpu_functions {\n      concrete_function_name: \"__inference_serve_24\"\n    }");
     model = seed_load();
@@ -272,7 +272,7 @@ static void a_concrete_function__does_without_alias(void **state) {
 
 static void signature_batching__batches_the_whole_model(void **state) {
     const char *path = seed_write(toy("tpu_func"), "toy");
-    struct tare_model *model;
+    struct tare_graph_model *model;
     (void)state;
     seed_converts(path, TPU_FUNC BATCH "  experimental {\n    signature_name: \"serving_default\"\n  }\n}\n");
     model = seed_load();
@@ -283,7 +283,7 @@ static void signature_batching__batches_the_whole_model(void **state) {
 
 static void function_batching__batches_the_function(void **state) {
     const char *path = seed_write(my_func(tare_shape_make(3, -1, 3, 2), tare_shape_make(3, -1, 2, 4)), "my_func");
-    struct tare_model *model;
+    struct tare_graph_model *model;
     (void)state;
     seed_converts(path, BATCH "  experimental {\n    function_alias: \"batch_func\"\n  }\n}\n");
     model = seed_load();
@@ -294,7 +294,7 @@ static void function_batching__batches_the_function(void **state) {
 /* The tutorial's two requests: A and B of one row, then of two. */
 static void the_tutorials_requests__are_answered(void **state) {
     const char *path = seed_write(my_func(tare_shape_make(3, -1, 3, 2), tare_shape_make(3, -1, 2, 4)), "my_func");
-    struct tare_model *model;
+    struct tare_graph_model *model;
     struct tare_session *session;
     (void)state;
     seed_converts(path, BATCH "  experimental {\n    function_alias: \"batch_func\"\n  }\n}\n");
@@ -327,7 +327,7 @@ static void existing_batching__is_added_and_updated(void **state) {
     const char *path = seed_write(toy("tpu_func"), "toy");
     struct tare_export_options export = { .overwrite = true };
     struct process process;
-    struct tare_model *model;
+    struct tare_graph_model *model;
     char again[512];
     (void)state;
     seed_converts(path, TPU_FUNC);
@@ -372,7 +372,7 @@ static void existing_batching__is_added_and_updated(void **state) {
 
 /* tpu_func(x) = x W with x [8, 10]: eight rows split between two or eight cores. */
 static const char *eight_rows(void) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = tare_model_add_function(model, "__inference_tpu_func_10");
     struct tare_shape shape = tare_shape_make(2, 8, 10);
     struct tare_edge x = mini_arg(f, "x", TARE_DT_FLOAT);
@@ -395,7 +395,7 @@ static void the_documents_topologies__are_taken_and_run(void **state) {
     const char *path = eight_rows();
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct tare_model *model;
+        struct tare_graph_model *model;
         struct tare_node *metadata;
         seed_converts(path, cases[i].options);
         model = seed_load();
@@ -431,7 +431,7 @@ static void an_open_batch__is_split_behind_a_batcher_whose_sizes_divide(void **s
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char options[1024];
-        struct tare_model *model;
+        struct tare_graph_model *model;
         snprintf(options, sizeof options, "%s batch_options { num_batch_threads: 2 max_batch_size: 8 %s }",
                  SHARDED("2", DF_1X1, ""), cases[i].sizes);
         seed_converts(path, options);
@@ -449,7 +449,7 @@ static void a_model_with_strings__is_split_when_asked(void **state) {
     const char *path = seed_write(language_model_in_one(), "language_model");
     (void)state;
     for (size_t i = 0; i < 2; i++) {
-        struct tare_model *model;
+        struct tare_graph_model *model;
         struct process process;
         snprintf(seed_out, sizeof seed_out, "%s", temp_path("converted"));
         mini_ok(tare_file_remove_tree(seed_out));
@@ -531,7 +531,7 @@ static void an_indirect_call__is_refused_in_the_documents_words(void **state) {
 static void a_string_model__is_refused_whole_and_split(void **state) {
     const char *path = seed_write(language_model(), "language");
     struct process process;
-    struct tare_model *model;
+    struct tare_graph_model *model;
     (void)state;
     seed_refuses(path, "tpu_functions { signature_name: \"serving_default\" }",
                  "'tf.StringToNumber' op isn't compilable for TPU device.");
@@ -598,7 +598,7 @@ static void shapes_that_cannot_be_batched__are_refused(void **state) {
 
 static void an_output_without_the_batch__is_refused(void **state) {
     static const int32_t axes[] = { 0, 1 };
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = tare_model_add_function(model, "__inference_total_7");
     struct tare_shape shape = tare_shape_make(2, -1, 10);
     struct tare_edge x = mini_arg(f, "x", TARE_DT_FLOAT), sum;
@@ -615,7 +615,7 @@ static void an_output_without_the_batch__is_refused(void **state) {
 }
 
 static void a_tensorflow_1_model__is_refused_with_the_way_out(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_signature *s = model->signatures = TARE_NEW(&model->arena, struct tare_signature);
     struct tare_edge x = seed_input(model->main, "x", TARE_DT_FLOAT, tare_shape_make(2, -1, 3));
     (void)state;

@@ -35,7 +35,7 @@ static struct tare_edge weight(struct tare_graph *graph, const char *name, int r
     return (struct tare_edge){ node, 0 };
 }
 
-static void add_branch(struct tare_model *model, const char *name, uint64_t seed) {
+static void add_branch(struct tare_graph_model *model, const char *name, uint64_t seed) {
     struct tare_graph *function = tare_model_add_function(model, name);
     struct tare_edge v = mini_arg(function, "v", TARE_DT_FLOAT);
     mini_return(function, "r", mini_node(function, "MatMul", "dense", 2, v, weight(function, "w", HIDDEN, seed)));
@@ -44,7 +44,7 @@ static void add_branch(struct tare_model *model, const char *name, uint64_t seed
 /* dense, then one of two further products, by whether the greatest value is above a million. */
 static void export_model(void) {
     static const int32_t axes[] = { 0, 1 };
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     int type = TARE_DT_FLOAT;
     add_branch(model, "when_huge", 2);

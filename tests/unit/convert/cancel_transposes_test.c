@@ -65,7 +65,7 @@ static int count_transposes(const struct tare_node *node, bool seen[MOST_NODES])
     return found;
 }
 
-static struct tare_tensor answer(struct tare_model *model, struct tare_edge x, struct tare_edge y) {
+static struct tare_tensor answer(struct tare_graph_model *model, struct tare_edge x, struct tare_edge y) {
     struct tare_session *session = mini_session(model);
     struct tare_tensor fed = random_tensor(tare_shape_make(4, (int64_t)2, (int64_t)4, (int64_t)5, (int64_t)6), 8),
                        result;
@@ -77,7 +77,7 @@ static struct tare_tensor answer(struct tare_model *model, struct tare_edge x, s
 
 /* Runs the pass on a model whose result `y` is behind an Identity, and checks the answer and how many Transposes the
  * result needs afterwards. */
-static void check(struct tare_model *model, struct tare_edge x, struct tare_edge y, int expected) {
+static void check(struct tare_graph_model *model, struct tare_edge x, struct tare_edge y, int expected) {
     struct tare_edge result = mini_node(model->main, "TestEffect", "result", 1, y);
     struct tare_tensor before = answer(model, x, result), after;
     size_t changes = 0;
@@ -100,21 +100,21 @@ static void check(struct tare_model *model, struct tare_edge x, struct tare_edge
 
 static void inverse_pair__goes(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT);
     check(model, x, conv(model->main, "b", conv(model->main, "a", x)), 2);
 }
 
 static void two_transposes__become_one(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT);
     check(model, x, turned(model->main, "b", turned(model->main, "a", x, to_last), to_last), 1);
 }
 
 static void region__elementwise_pad_and_operands(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT), y = conv(g, "a", x);
     y = mini_node(g, "AddV2", "bias", 2, y, constant(g, "b", tare_shape_make(3, (int64_t)4, (int64_t)1, (int64_t)1)));
@@ -126,7 +126,7 @@ static void region__elementwise_pad_and_operands(void **state) {
 
 static void region__residual_block_and_concatenation(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT), a = conv(g, "a", x);
     struct tare_edge sum = mini_node(g, "AddV2", "sum", 2, conv(g, "b", mini_node(g, "Relu", "relu", 1, a)), a);
@@ -138,7 +138,7 @@ static void region__residual_block_and_concatenation(void **state) {
 /* The result is also used as it was: as many transposes would come as go. */
 static void region__that_would_not_pay_stays(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT);
     check(model, x, mini_node(g, "Relu", "relu", 1, conv(g, "a", x)), 2);
@@ -146,7 +146,7 @@ static void region__that_would_not_pay_stays(void **state) {
 
 static void region__with_another_use_keeps_one_transpose(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT);
     struct tare_edge y = mini_node(g, "Relu", "relu", 1, conv(g, "a", x));
@@ -156,7 +156,7 @@ static void region__with_another_use_keeps_one_transpose(void **state) {
 
 static void transpose_with_a_control__stays(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT), a = turned(g, "a", x, to_last);
     struct tare_edge b = turned(g, "b", a, to_first);

@@ -16,7 +16,7 @@ enum { BATCH = 3, STEPS = 5, FEATURES = 8, UNITS = 6, ROWS = 40, MOST_ARGS = 6 }
 static const double TOLERANCE = 0.06;
 
 struct fixture {
-    struct tare_model *model;
+    struct tare_graph_model *model;
     struct tare_graph *f;  /* the composite function */
     struct tare_edge in;   /* main graph: what is fed */
     struct tare_shape fed; /* its shape when run */

@@ -9,7 +9,7 @@
 enum { MOST_ARGS = 6 };
 
 struct fixture {
-    struct tare_model *model;
+    struct tare_graph_model *model;
     struct tare_arena arena;
     struct tare_graph *function;
     struct tare_alias alias;

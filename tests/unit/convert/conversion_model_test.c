@@ -81,7 +81,7 @@ static void free_answers(struct answers *answers) {
 }
 
 /* capacity is the number of the signature's outputs. */
-static tare_status run(struct answers *out, const struct tare_model *model, const char *key, const char *inputs) {
+static tare_status run(struct answers *out, const struct tare_graph_model *model, const char *key, const char *inputs) {
     struct tare_runner_options options = { .paths = &inputs, .n_paths = 1, .limit = 3 };
     const struct tare_signature *signature;
     struct tare_session *session = NULL;
@@ -138,8 +138,8 @@ static void check_answers(const char *variant, const char *key, const struct ans
 
 /* ---- one conversion ---- */
 
-static tare_status quantize(struct tare_model *model, struct tare_arena *arena, const struct tare_quantization *options,
-                            const char *inputs) {
+static tare_status quantize(struct tare_graph_model *model, struct tare_arena *arena,
+                            const struct tare_quantization *options, const char *inputs) {
     struct tare_calibration *calibration;
     struct tare_quant_ranges ranges;
     struct tare_quant_report report;
@@ -155,13 +155,13 @@ static tare_status quantize(struct tare_model *model, struct tare_arena *arena, 
     return status;
 }
 
-static tare_status convert(struct tare_model **out, struct tare_arena *arena, const char *path, const char *text,
+static tare_status convert(struct tare_graph_model **out, struct tare_arena *arena, const char *path, const char *text,
                            const char *inputs) {
     struct tare_export_options export = { .overwrite = true };
     const char *written = temp_path("converted");
     struct tare_converter_options options;
     struct tare_conversion conversion;
-    struct tare_model *model = NULL;
+    struct tare_graph_model *model = NULL;
     tare_status status;
     TARE_TRY(tare_converter_options_parse(&options, arena, text, strlen(text)));
     options.automatic = options.n_functions == 0;
@@ -175,7 +175,7 @@ done:
     return status;
 }
 
-static size_t check_faults(const char *variant, const char *key, const struct tare_model *model, size_t allowed) {
+static size_t check_faults(const char *variant, const char *key, const struct tare_graph_model *model, size_t allowed) {
     struct tare_faults faults = { 0 };
     size_t count;
     assert_int_equal(tare_model_validate(&faults, model, NULL), TARE_OK);
@@ -209,7 +209,7 @@ struct original {
 
 static bool try_variant(const struct original *original, const char *variant, const char *options, double tolerance) {
     struct tare_arena arena = { 0 };
-    struct tare_model *model = NULL;
+    struct tare_graph_model *model = NULL;
     struct answers got = { 0 };
     char text[1024];
     bool done = false;
@@ -235,7 +235,7 @@ static bool try_variant(const struct original *original, const char *variant, co
 
 /* ---- one signature ---- */
 
-static bool is_compilable(const struct tare_model *model, const char *key) {
+static bool is_compilable(const struct tare_graph_model *model, const char *key) {
     struct tare_graph *function = tare_signature_function(tare_model_find_signature(model, key));
     struct tare_arena arena = { 0 };
     struct tare_tpu_finding *findings;
@@ -248,7 +248,7 @@ static bool is_compilable(const struct tare_model *model, const char *key) {
     return errors == 0;
 }
 
-static void try_signature(struct tare_model *model, const char *path, const char *key, bool compiles) {
+static void try_signature(struct tare_graph_model *model, const char *path, const char *key, bool compiles) {
     const double bfloat16 = strcmp(model_name, "basic-pitch") == 0 ? TOLERANCE_BFLOAT16_LOG_SPECTROGRAM
                             : strcmp(key, "train") == 0            ? TOLERANCE_BFLOAT16_TRAINING
                                                                    : TOLERANCE_BFLOAT16;
@@ -281,7 +281,7 @@ static void real_models__convert_and_run(void **state) {
     (void)state;
     for (size_t m = 0; m < names.count; m++) {
         const char *path = models_path(names.names[m]);
-        struct tare_model *model;
+        struct tare_graph_model *model;
         char copy[1024];
         snprintf(copy, sizeof copy, "%s", path);
         model_name = names.names[m];

@@ -19,7 +19,7 @@ static const struct tare_op row = {
 
 /* A model with one node of the op, exported to `path`. */
 static void export(const char *path) {
-    struct tare_model *model = tare_model_new(tare_ops_builtin());
+    struct tare_graph_model *model = tare_model_new(tare_ops_builtin());
     struct tare_node *node, *variable;
     struct tare_edge x, parts[3];
     struct tare_shape scalar = tare_shape_scalar();
@@ -66,7 +66,7 @@ static void definition__goes_with_the_model(void **state) {
     struct tare_op_registry *registry = tare_ops_new(NULL);
     const char *first = temp_path("first"), *second = temp_path("second");
     const struct tare_op_def *written, *read;
-    struct tare_model *model;
+    struct tare_graph_model *model;
     (void)state;
     mini_ok(tare_ops_add(registry, &row));
     written = tare_ops_find(registry, row.name);

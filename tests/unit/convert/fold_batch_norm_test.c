@@ -8,7 +8,7 @@
 enum { IN = 3, OUT = 4 };
 
 struct network {
-    struct tare_model *model;
+    struct tare_graph_model *model;
     struct tare_edge x, y;
 };
 
@@ -59,9 +59,9 @@ static struct tare_tensor answer(const struct network *n) {
     return y;
 }
 
-static const char *stands_for(const struct tare_model *model, const char *name) {
+static const char *original(const struct tare_graph_model *model, const char *name) {
     for (size_t i = 0; i < model->n_stand_ins; i++)
-        if (strcmp(model->stand_ins[i].node->name, name) == 0) return model->stand_ins[i].stands_for;
+        if (strcmp(model->stand_ins[i].node->name, name) == 0) return model->stand_ins[i].original;
     return NULL;
 }
 
@@ -98,11 +98,11 @@ static void stand_ins__name_the_node_whose_value_they_have(void **state) {
         struct network n = build(expected[i].bias, expected[i].addend);
         size_t changes = 0;
         mini_ok(tare_pass_fold_batch_norm.run(n.model, &changes));
-        const char *product = stands_for(n.model, "product");
+        const char *product = original(n.model, "product");
         if (!product || strcmp(product, expected[i].product) != 0)
             fail_msg("case %zu: the product stands for '%s' (expected '%s')", i, product ? product : "itself",
                      expected[i].product);
-        if (expected[i].behind) assert_string_equal(stands_for(n.model, expected[i].behind), expected[i].of_behind);
+        if (expected[i].behind) assert_string_equal(original(n.model, expected[i].behind), expected[i].of_behind);
         tare_model_free(n.model);
     }
 }

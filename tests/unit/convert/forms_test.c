@@ -40,8 +40,8 @@ static void put(const char *name, const void *data, size_t size) {
     assert_int_equal(fclose(file), 0);
 }
 
-static struct tare_model *open_model(const char *path) {
-    struct tare_model *model;
+static struct tare_graph_model *open_model(const char *path) {
+    struct tare_graph_model *model;
     if (tare_saved_model_load(&model, path, NULL) != TARE_OK) fail_msg("%s", tare_error_text());
     return model;
 }
@@ -111,7 +111,7 @@ static void check_value(const struct tare_tensor *value, int dtype) {
 }
 
 static void checkpoints__hold_every_dtype_in_several_files(void **state) {
-    struct tare_model *model;
+    struct tare_graph_model *model;
     (void)state;
     start_model();
     write_dtypes();
@@ -124,7 +124,7 @@ static void checkpoints__hold_every_dtype_in_several_files(void **state) {
 
 static void values__stay_in_the_file_when_they_are_not_asked_for(void **state) {
     struct tare_saved_model_options options = { .without_values = true };
-    struct tare_model *model;
+    struct tare_graph_model *model;
     (void)state;
     start_model();
     write_dtypes();
@@ -195,7 +195,7 @@ static void copy__takes_every_meta_graph(void **state) {
     static const char broken[] =
         "saved_model_schema_version: 1 meta_graphs { meta_info_def { tags: 'a' } graph_def { } }"
         " meta_graphs { meta_info_def { tags: 'b' } graph_def { node { name: 'n' op: 'NoOp' input: '^m' } } }";
-    struct tare_model *model;
+    struct tare_graph_model *model;
     (void)state;
     start_model();
     put("saved_model.pbtxt", sound, strlen(sound));
@@ -210,7 +210,7 @@ static void copy__takes_every_meta_graph(void **state) {
 /* ---- checkpoints that are none ---- */
 
 static void fails_to_open(const char *part) {
-    struct tare_model *model = NULL;
+    struct tare_graph_model *model = NULL;
     assert_int_not_equal(tare_saved_model_load(&model, temp_path("model"), NULL), TARE_OK);
     if (!strstr(tare_error_text(), part)) fail_msg("got '%s', expected '%s'", tare_error_text(), part);
 }
@@ -302,7 +302,7 @@ static void write_with_unknown_fields(void) {
 static void export__keeps_unknown_fields(void **state) {
     struct tare_arena arena = { 0 };
     struct tare_mapping file;
-    struct tare_model *model;
+    struct tare_graph_model *model;
     ProtobufCMessage *message, *part;
     (void)state;
     start_model();

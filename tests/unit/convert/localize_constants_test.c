@@ -19,14 +19,14 @@ static struct tare_edge weight(struct tare_graph *graph, const char *name, float
     return edge;
 }
 
-static size_t run_pass(struct tare_model *model) {
+static size_t run_pass(struct tare_graph_model *model) {
     size_t changes = 0;
     mini_ok(tare_pass_localize_constants.run(model, &changes));
     return changes;
 }
 
 /* First element of what comes out for a matrix of ones. */
-static float answer(struct tare_model *model, struct tare_edge x, struct tare_edge y) {
+static float answer(struct tare_graph_model *model, struct tare_edge x, struct tare_edge y) {
     const struct tare_shape shape = tare_shape_make(2, 1, SIDE);
     struct tare_session *session = mini_session(model);
     struct tare_tensor fed, result;
@@ -43,7 +43,7 @@ static float answer(struct tare_model *model, struct tare_edge x, struct tare_ed
 }
 
 /* f(x, w) = x * w */
-static struct tare_graph *product(struct tare_model *model, const char *name) {
+static struct tare_graph *product(struct tare_graph_model *model, const char *name) {
     struct tare_graph *f = tare_model_add_function(model, name);
     struct tare_edge x = mini_arg(f, "x", TARE_DT_FLOAT), w = mini_arg(f, "w", TARE_DT_FLOAT);
     mini_return(f, "y", mini_node(f, "MatMul", "product", 2, x, w));
@@ -51,7 +51,7 @@ static struct tare_graph *product(struct tare_model *model, const char *name) {
 }
 
 static void same_constant__goes_into_the_function(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = product(model, "f");
     (void)state;
     struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT), w = weight(model->main, "w", 3);
@@ -66,7 +66,7 @@ static void same_constant__goes_into_the_function(void **state) {
 }
 
 static void other_weights__get_a_copy_of_the_function_each(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = product(model, "f");
     (void)state;
     struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT);
@@ -83,7 +83,7 @@ static void other_weights__get_a_copy_of_the_function_each(void **state) {
 }
 
 static void text__stays_where_a_loader_replaces_it(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = tare_model_add_function(model, "f");
     (void)state;
     mini_return(f, "y", mini_node(f, "Identity", "y", 1, mini_arg(f, "path", TARE_DT_STRING)));
@@ -95,7 +95,7 @@ static void text__stays_where_a_loader_replaces_it(void **state) {
 }
 
 static void argument_that_varies__stays(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = product(model, "f");
     (void)state;
     struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT),
@@ -107,7 +107,7 @@ static void argument_that_varies__stays(void **state) {
 }
 
 /* for (i = 0; i < 3; i++) x = x * w, with w (and the limit) carried through every step; returns i too. */
-static struct tare_node *loop_model(struct tare_model *model, struct tare_edge x, bool changes_weight) {
+static struct tare_node *loop_model(struct tare_graph_model *model, struct tare_edge x, bool changes_weight) {
     struct tare_graph *cond = tare_model_add_function(model, "cond"), *body = tare_model_add_function(model, "body");
     struct tare_edge i = mini_arg(cond, "i", TARE_DT_INT32), limit;
     mini_arg(cond, "w", TARE_DT_FLOAT);
@@ -130,7 +130,7 @@ static struct tare_node *loop_model(struct tare_model *model, struct tare_edge x
 }
 
 static void loop__carries_no_constant(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     (void)state;
     struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT);
     struct tare_node *loop = loop_model(model, x, false);
@@ -146,7 +146,7 @@ static void loop__carries_no_constant(void **state) {
 }
 
 static void loop__weight_that_changes_stays(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     (void)state;
     struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT);
     struct tare_node *loop = loop_model(model, x, true);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 struct fixture {
-    struct tare_model *model;
+    struct tare_graph_model *model;
     struct tare_graph *f;
     struct tare_edge x;
     struct tare_signature signature;

@@ -23,7 +23,7 @@ static void range_for(const char *algorithm, bool symmetric, double *low, double
     struct tare_calibration *calibration = calibration_of_four_values();
     const struct tare_quant_ranges ranges = tare_ranges_of(calibration);
     struct tare_quant_setting setting = { .symmetric = symmetric };
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     const struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT);
     mini_ok(tare_algorithm_parse(&setting.algorithm, algorithm));
     assert_true(ranges.find(ranges.arg, x, &setting, low, high));

@@ -102,7 +102,7 @@ static void components__int8_int32_and_int4_weights(void **state) {
 /* Method of a node after the rules of `q`; by default static. */
 static const struct tare_quant_method *method_of(const struct tare_quantization *q, const char *op, const char *name) {
     struct tare_quant_setting setting = q->options.setting;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_node *node = tare_graph_add(tare_model_add_function(model, "body"), op, name);
     bool by_rule;
     mini_ok(tare_quant_recipe_apply(&setting, &by_rule, NULL, q->options.recipe, node));

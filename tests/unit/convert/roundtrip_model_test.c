@@ -32,7 +32,7 @@ static bool round_trip(const char *path, int *opened) {
     struct tare_arena arena = { 0 };
     const Tensorflow__GraphDef *origin;
     Tensorflow__GraphDef *def;
-    struct tare_model *model;
+    struct tare_graph_model *model;
     bool same = false;
     if (tare_saved_model_load(&model, path, NULL) != TARE_OK) return true;
     ++*opened;

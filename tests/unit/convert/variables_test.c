@@ -67,8 +67,8 @@ static void write_checkpoint(const char *objects) {
     assert_int_equal(tare_bundle_writer_close(writer), TARE_OK);
 }
 
-static struct tare_model *open_model(const char *graph, const char *rest, const char *objects) {
-    struct tare_model *model;
+static struct tare_graph_model *open_model(const char *graph, const char *rest, const char *objects) {
+    struct tare_graph_model *model;
     FILE *file;
     assert_int_equal(tare_file_remove_tree(temp_path("model")), TARE_OK);
     mkdir(temp_path("model"), 0700);
@@ -83,14 +83,14 @@ static struct tare_model *open_model(const char *graph, const char *rest, const 
     return model;
 }
 
-static const struct tare_variable *variable_of(const struct tare_model *model, const char *node) {
+static const struct tare_variable *variable_of(const struct tare_graph_model *model, const char *node) {
     for (size_t i = 0; i < model->n_variables; i++)
         if (strcmp(model->variables[i].node->name, node) == 0) return &model->variables[i];
     fail_msg("no variable for node %s", node);
     return NULL;
 }
 
-static void check(const struct tare_model *model, const char *node, const char *key, int object) {
+static void check(const struct tare_graph_model *model, const char *node, const char *key, int object) {
     const struct tare_variable *variable = variable_of(model, node);
     if (!key) {
         assert_null(variable->key);
@@ -106,73 +106,34 @@ static void check(const struct tare_model *model, const char *node, const char *
 
 /* TF2: the call passes handles in one order, the function assigns them in the other. */
 static void restore_function__decides_against_names(void **state) {
-    struct tare_model *model = open_model(
+    /* clang-format off */
+    struct tare_graph_model *model = open_model(
         VARIABLE("total", "total") VARIABLE("total_1", "total_1") FILE_NODE
         "node { name: 'restore' op: 'StatefulPartitionedCall' input: 'file' input: 'total' input: 'total_1'"
         " attr { key: 'Tin' value { list { type: [DT_STRING, DT_RESOURCE, DT_RESOURCE] } } }"
-        " attr { key: 'Tout' value { list { type: DT_STRING } } } attr { key: 'f' value { func { name: "
-        "'traced_restore' } } } }\n"
+        " attr { key: 'Tout' value { list { type: DT_STRING } } } attr { key: 'f' value { func { name:"
+        " 'traced_restore' } } } }\n"
         "library { function { signature { name: 'traced_restore' input_arg { name: 'prefix' type: DT_STRING }"
         "  input_arg { name: 'a' type: DT_RESOURCE } input_arg { name: 'b' type: DT_RESOURCE }"
         "  output_arg { name: 'out' type: DT_STRING } is_stateful: true }\n"
-        "  node_def { " TEXTS(
-            "names", "2",
-            "string_val: 'metrics/0/total' string_val: 'metrics/1/total'") " }\n"
-                                                                           "  node_def { " TEXTS(
-                                                                               "slices", "2",
-                                                                               "string_val: ''") " }\n"
-                                                                                                 "  node_def { name: "
-                                                                                                 "'read' op: "
-                                                                                                 "'RestoreV2' input: "
-                                                                                                 "'prefix' input: "
-                                                                                                 "'names:output:0' "
-                                                                                                 "input: "
-                                                                                                 "'slices:output:0'"
-                                                                                                 "    attr { key: "
-                                                                                                 "'dtypes' value { "
-                                                                                                 "list { type: "
-                                                                                                 "[DT_FLOAT, DT_FLOAT] "
-                                                                                                 "} } } }\n"
-                                                                                                 "  node_def { name: "
-                                                                                                 "'first' op: "
-                                                                                                 "'Identity' input: "
-                                                                                                 "'read:tensors:0' "
-                                                                                                 "attr { key: 'T' "
-                                                                                                 "value { type: "
-                                                                                                 "DT_FLOAT } } }\n"
-                                                                                                 "  node_def { name: "
-                                                                                                 "'to_b' op: "
-                                                                                                 "'AssignVariableOp' "
-                                                                                                 "input: 'b' input: "
-                                                                                                 "'first:output:0' "
-                                                                                                 "attr { key: 'dtype' "
-                                                                                                 "value { type: "
-                                                                                                 "DT_FLOAT } } }\n"
-                                                                                                 "  node_def { name: "
-                                                                                                 "'to_a' op: "
-                                                                                                 "'AssignVariableOp' "
-                                                                                                 "input: 'a' input: "
-                                                                                                 "'read:tensors:1' "
-                                                                                                 "attr { key: 'dtype' "
-                                                                                                 "value { type: "
-                                                                                                 "DT_FLOAT } } }\n"
-                                                                                                 "  node_def { name: "
-                                                                                                 "'out' op: 'Identity' "
-                                                                                                 "input: 'prefix' "
-                                                                                                 "input: '^to_a' "
-                                                                                                 "input: '^to_b' attr "
-                                                                                                 "{ key: 'T' value { "
-                                                                                                 "type: DT_STRING } } "
-                                                                                                 "}\n"
-                                                                                                 "  ret { key: 'out' "
-                                                                                                 "value: "
-                                                                                                 "'out:output:0' } } "
-                                                                                                 "}\n",
+        "  node_def { " TEXTS("names", "2", "string_val: 'metrics/0/total' string_val: 'metrics/1/total'") " }\n"
+        "  node_def { " TEXTS("slices", "2", "string_val: ''") " }\n"
+        "  node_def { name: 'read' op: 'RestoreV2' input: 'prefix' input: 'names:output:0' input: 'slices:output:0'"
+        "    attr { key: 'dtypes' value { list { type: [DT_FLOAT, DT_FLOAT] } } } }\n"
+        "  node_def { name: 'first' op: 'Identity' input: 'read:tensors:0' attr { key: 'T' value { type: DT_FLOAT }"
+        " } }\n"
+        "  node_def { name: 'to_b' op: 'AssignVariableOp' input: 'b' input: 'first:output:0' attr { key: 'dtype'"
+        " value { type: DT_FLOAT } } }\n"
+        "  node_def { name: 'to_a' op: 'AssignVariableOp' input: 'a' input: 'read:tensors:1' attr { key: 'dtype'"
+        " value { type: DT_FLOAT } } }\n"
+        "  node_def { name: 'out' op: 'Identity' input: 'prefix' input: '^to_a' input: '^to_b' attr { key: 'T'"
+        " value { type: DT_STRING } } }\n"
+        "  ret { key: 'out' value: 'out:output:0' } } }\n",
         "saver_def { filename_tensor_name: 'file:0' restore_op_name: 'restore' version: V2 }\n"
-        "object_graph_def { nodes { children { node_id: 1 local_name: 'first' } children { node_id: 2 local_name: "
-        "'second' } user_object { } }\n"
-        "  nodes { variable { dtype: DT_FLOAT shape { } name: 'total' } } nodes { variable { dtype: DT_FLOAT shape { } "
-        "name: 'total' } } }\n",
+        "object_graph_def { nodes { children { node_id: 1 local_name: 'first' } children { node_id: 2 local_name:"
+        " 'second' } user_object { } }\n"
+        "  nodes { variable { dtype: DT_FLOAT shape { } name: 'total' } } nodes { variable { dtype: DT_FLOAT shape"
+        " { } name: 'total' } } }\n",
         "nodes { children { node_id: 2 local_name: 'first' } children { node_id: 1 local_name: 'second' } }\n"
         "nodes { attributes { name: 'VARIABLE_VALUE' full_name: 'total' checkpoint_key: 'metrics/1/total' } }\n"
         "nodes { attributes { name: 'VARIABLE_VALUE' full_name: 'total' checkpoint_key: 'metrics/0/total' } }\n");
@@ -184,23 +145,22 @@ static void restore_function__decides_against_names(void **state) {
 
 /* No restore function: the signature's call passes the objects that its function captured. */
 static void captures__tie_variables_to_objects(void **state) {
-    struct tare_model *model = open_model(
-        VARIABLE("total", "total") VARIABLE(
-            "total_1", "total_1") "node { name: 'call' op: 'StatefulPartitionedCall' input: 'total_1' input: 'total'"
-                                  " attr { key: 'Tin' value { list { type: [DT_RESOURCE, DT_RESOURCE] } } }"
-                                  " attr { key: 'Tout' value { list { type: DT_FLOAT } } } attr { key: 'f' value { "
-                                  "func { name: 'wrapper' } } } }\n"
-                                  "library { function { signature { name: 'wrapper' input_arg { name: 'unknown' type: "
-                                  "DT_RESOURCE }"
-                                  "  input_arg { name: 'unknown_0' type: DT_RESOURCE } output_arg { name: 'y' type: "
-                                  "DT_FLOAT } is_stateful: true }\n"
-                                  "  node_def { name: 'read' op: 'ReadVariableOp' input: 'unknown' attr { key: 'dtype' "
-                                  "value { type: DT_FLOAT } } }\n"
-                                  "  ret { key: 'y' value: 'read:value:0' } } }\n",
-        "object_graph_def { nodes { children { node_id: 1 local_name: 'first' } children { node_id: 2 local_name: "
-        "'second' } user_object { } }\n"
-        "  nodes { variable { dtype: DT_FLOAT shape { } name: 'total' } } nodes { variable { dtype: DT_FLOAT shape { } "
-        "name: 'total' } }\n"
+    struct tare_graph_model *model = open_model(
+        VARIABLE("total", "total") VARIABLE("total_1", "total_1")
+        "node { name: 'call' op: 'StatefulPartitionedCall' input: 'total_1' input: 'total'"
+        " attr { key: 'Tin' value { list { type: [DT_RESOURCE, DT_RESOURCE] } } }"
+        " attr { key: 'Tout' value { list { type: DT_FLOAT } } } attr { key: 'f' value { func { name: 'wrapper' } }"
+        " } }\n"
+        "library { function { signature { name: 'wrapper' input_arg { name: 'unknown' type: DT_RESOURCE }"
+        "  input_arg { name: 'unknown_0' type: DT_RESOURCE } output_arg { name: 'y' type: DT_FLOAT } is_stateful:"
+        " true }\n"
+        "  node_def { name: 'read' op: 'ReadVariableOp' input: 'unknown' attr { key: 'dtype' value { type: DT_FLOAT"
+        " } } }\n"
+        "  ret { key: 'y' value: 'read:value:0' } } }\n",
+        "object_graph_def { nodes { children { node_id: 1 local_name: 'first' } children { node_id: 2 local_name:"
+        " 'second' } user_object { } }\n"
+        "  nodes { variable { dtype: DT_FLOAT shape { } name: 'total' } } nodes { variable { dtype: DT_FLOAT shape"
+        " { } name: 'total' } }\n"
         "  concrete_functions { key: 'wrapper' value { bound_inputs: [1, 2] } } }\n",
         "nodes { children { node_id: 1 local_name: 'first' } children { node_id: 2 local_name: 'second' } }\n"
         "nodes { attributes { name: 'VARIABLE_VALUE' full_name: 'total' checkpoint_key: 'metrics/0/total' } }\n"
@@ -213,31 +173,21 @@ static void captures__tie_variables_to_objects(void **state) {
 
 /* TF1: Assign nodes behind RestoreV2, a reference variable beside a resource one. */
 static void saver_nodes__decide_against_names(void **state) {
-    struct tare_model *model = open_model(
-        "node { name: 'total' op: 'VariableV2' attr { key: 'dtype' value { type: DT_FLOAT } } attr { key: 'shape' "
-        "value { shape { } } } }\n" VARIABLE("handle", "total_1") FILE_NODE "node { " TEXTS(
-            "names", "2",
-            "string_val: 'total_1' string_val: 'total'") " }\n"
-                                                         "node { " TEXTS(
-                                                             "slices", "2",
-                                                             "string_val: ''") " }\n"
-                                                                               "node { name: 'save/RestoreV2' op: "
-                                                                               "'RestoreV2' input: 'file' input: "
-                                                                               "'names' input: 'slices'"
-                                                                               " attr { key: 'dtypes' value { list { "
-                                                                               "type: [DT_FLOAT, DT_FLOAT] } } } }\n"
-                                                                               "node { name: 'save/Assign' op: "
-                                                                               "'Assign' input: 'total' input: "
-                                                                               "'save/RestoreV2' attr { key: 'T' value "
-                                                                               "{ type: DT_FLOAT } } }\n"
-                                                                               "node { name: 'save/Assign_1' op: "
-                                                                               "'AssignVariableOp' input: 'handle' "
-                                                                               "input: 'save/RestoreV2:1' attr { key: "
-                                                                               "'dtype' value { type: DT_FLOAT } } }\n"
-                                                                               "node { name: 'save/restore_all' op: "
-                                                                               "'NoOp' input: '^save/Assign' input: "
-                                                                               "'^save/Assign_1' }\n",
+    struct tare_graph_model *model = open_model(
+        "node { name: 'total' op: 'VariableV2' attr { key: 'dtype' value { type: DT_FLOAT } } attr { key: 'shape'"
+        " value { shape { } } } }\n"
+        VARIABLE("handle", "total_1") FILE_NODE
+        "node { " TEXTS("names", "2", "string_val: 'total_1' string_val: 'total'") " }\n"
+        "node { " TEXTS("slices", "2", "string_val: ''") " }\n"
+        "node { name: 'save/RestoreV2' op: 'RestoreV2' input: 'file' input: 'names' input: 'slices'"
+        " attr { key: 'dtypes' value { list { type: [DT_FLOAT, DT_FLOAT] } } } }\n"
+        "node { name: 'save/Assign' op: 'Assign' input: 'total' input: 'save/RestoreV2' attr { key: 'T' value {"
+        " type: DT_FLOAT } } }\n"
+        "node { name: 'save/Assign_1' op: 'AssignVariableOp' input: 'handle' input: 'save/RestoreV2:1' attr { key:"
+        " 'dtype' value { type: DT_FLOAT } } }\n"
+        "node { name: 'save/restore_all' op: 'NoOp' input: '^save/Assign' input: '^save/Assign_1' }\n",
         "saver_def { filename_tensor_name: 'file:0' restore_op_name: 'save/restore_all' version: V2 }\n", NULL);
+    /* clang-format on */
     (void)state;
     check(model, "total", "total_1", -1);
     check(model, "handle", "total", -1);
@@ -248,7 +198,7 @@ static void saver_nodes__decide_against_names(void **state) {
     "node { name: '" name "' op: 'ReadVariableOp' input: '" variable                                                   \
     "' attr { key: 'dtype' value { type: DT_FLOAT } } }\n"
 
-static float frozen_input(const struct tare_model *model, size_t i) {
+static float frozen_input(const struct tare_graph_model *model, size_t i) {
     const struct tare_tensor *value = tare_edge_constant(tare_graph_find(model->main, "sub")->inputs[i]);
     assert_non_null(value);
     return *TARE_CONST_DATA(float, value);
@@ -256,61 +206,26 @@ static float frozen_input(const struct tare_model *model, size_t i) {
 
 /* Two variables of one name in one graph become two constants. */
 static void freezing__keeps_variables_of_one_name_apart(void **state) {
-    struct tare_model *model = open_model(
-        VARIABLE("first", "total") VARIABLE("second", "total") FILE_NODE READ("read", "first")
-            READ("read_1",
-                 "second") "node { name: 'sub' op: 'Sub' input: 'read' input: 'read_1' attr { key: 'T' "
-                           "value { type: DT_FLOAT } } }\n"
-                           "node { " TEXTS("names", "2",
-                                           "string_val: 'metrics/0/total' string_val: "
-                                           "'metrics/1/total'") " }\n"
-                                                                "node { " TEXTS("slices", "2",
-                                                                                "string_val: ''") " }\n"
-                                                                                                  "node { name: "
-                                                                                                  "'save/"
-                                                                                                  "RestoreV2' op: "
-                                                                                                  "'RestoreV2' "
-                                                                                                  "input: 'file' "
-                                                                                                  "input: 'names' "
-                                                                                                  "input: 'slices'"
-                                                                                                  " attr { key: "
-                                                                                                  "'dtypes' value "
-                                                                                                  "{ list { type: "
-                                                                                                  "[DT_FLOAT, "
-                                                                                                  "DT_FLOAT] } } } "
-                                                                                                  "}\n"
-                                                                                                  "node { name: "
-                                                                                                  "'assign' op: "
-                                                                                                  "'AssignVariableO"
-                                                                                                  "p' input: "
-                                                                                                  "'first' input: "
-                                                                                                  "'save/"
-                                                                                                  "RestoreV2' attr "
-                                                                                                  "{ key: 'dtype' "
-                                                                                                  "value { type: "
-                                                                                                  "DT_FLOAT } } }\n"
-                                                                                                  "node { name: "
-                                                                                                  "'assign_1' op: "
-                                                                                                  "'AssignVariableO"
-                                                                                                  "p' input: "
-                                                                                                  "'second' input: "
-                                                                                                  "'save/"
-                                                                                                  "RestoreV2:1' "
-                                                                                                  "attr { key: "
-                                                                                                  "'dtype' value { "
-                                                                                                  "type: DT_FLOAT "
-                                                                                                  "} } }\n"
-                                                                                                  "node { name: "
-                                                                                                  "'restore_all' "
-                                                                                                  "op: 'NoOp' "
-                                                                                                  "input: "
-                                                                                                  "'^assign' "
-                                                                                                  "input: "
-                                                                                                  "'^assign_1' }\n",
+    struct tare_graph_model *model =
+        open_model(
+            /* clang-format off */
+            VARIABLE("first", "total") VARIABLE("second", "total") FILE_NODE READ("read", "first") READ("read_1",
+            "second")
+        "node { name: 'sub' op: 'Sub' input: 'read' input: 'read_1' attr { key: 'T' value { type: DT_FLOAT } } }\n"
+        "node { " TEXTS("names", "2", "string_val: 'metrics/0/total' string_val: 'metrics/1/total'") " }\n"
+        "node { " TEXTS("slices", "2", "string_val: ''") " }\n"
+        "node { name: 'save/RestoreV2' op: 'RestoreV2' input: 'file' input: 'names' input: 'slices'"
+        " attr { key: 'dtypes' value { list { type: [DT_FLOAT, DT_FLOAT] } } } }\n"
+        "node { name: 'assign' op: 'AssignVariableOp' input: 'first' input: 'save/RestoreV2' attr { key: 'dtype'"
+        " value { type: DT_FLOAT } } }\n"
+        "node { name: 'assign_1' op: 'AssignVariableOp' input: 'second' input: 'save/RestoreV2:1' attr { key:"
+        " 'dtype' value { type: DT_FLOAT } } }\n"
+        "node { name: 'restore_all' op: 'NoOp' input: '^assign' input: '^assign_1' }\n",
         "saver_def { filename_tensor_name: 'file:0' restore_op_name: 'restore_all' version: V2 }\n"
-        "signature_def { key: 'serving_default' value { outputs { key: 'y' value { name: 'sub:0' dtype: "
-        "DT_FLOAT } } } }\n",
-        NULL);
+        "signature_def { key: 'serving_default' value { outputs { key: 'y' value { name: 'sub:0' dtype: DT_FLOAT }"
+        " } } }\n",
+            /* clang-format on */
+            NULL);
     size_t changes = 0;
     (void)state;
     assert_int_equal(tare_pass_prune.run(model, &changes), TARE_OK);
@@ -328,87 +243,21 @@ static void freezing__keeps_variables_of_one_name_apart(void **state) {
 #define ASSIGN(name, variable, value)                                                                                  \
     "node { name: '" name "' op: 'Assign' input: '" variable "' input: '" value                                        \
     "' attr { key: 'T' value { type: DT_FLOAT } } }\n"
-static const char parts_graph[] = PART("table/part_0", "2") PART("table/part_1", "1") FILE_NODE "node { " TEXTS(
-    "names", "2",
-    "string_val: 'table' string_val: 'table'") " }\n"
-                                               "node { " TEXTS("slices", "2",
-                                                               "string_val: '3 2 0,2:-' string_val: '3 2 "
-                                                               "2,1:0,2'") " }\n"
-                                                                           "node { name: 'save/RestoreV2' op: "
-                                                                           "'RestoreV2' input: 'file' input: "
-                                                                           "'names' input: 'slices'"
-                                                                           " attr { key: 'dtypes' value { list { "
-                                                                           "type: [DT_FLOAT, DT_FLOAT] } } } "
-                                                                           "}\n" ASSIGN("save/Assign", "table/part_0",
-                                                                                        "save/RestoreV2")
-                                                                               ASSIGN("save/Assign_1", "table/part_1",
-                                                                                      "save/RestoreV2:1") "node { "
-                                                                                                          "name: "
-                                                                                                          "'save/"
-                                                                                                          "restore_"
-                                                                                                          "all' op: "
-                                                                                                          "'NoOp' "
-                                                                                                          "input: "
-                                                                                                          "'^save/"
-                                                                                                          "Assign' "
-                                                                                                          "input: "
-                                                                                                          "'^save/"
-                                                                                                          "Assign_1'"
-                                                                                                          " }\n"
-                                                                                                          "node { "
-                                                                                                          "name: "
-                                                                                                          "'axis' "
-                                                                                                          "op: "
-                                                                                                          "'Const' "
-                                                                                                          "attr { "
-                                                                                                          "key: "
-                                                                                                          "'dtype' "
-                                                                                                          "value { "
-                                                                                                          "type: "
-                                                                                                          "DT_INT32 "
-                                                                                                          "} }"
-                                                                                                          " attr { "
-                                                                                                          "key: "
-                                                                                                          "'value' "
-                                                                                                          "value { "
-                                                                                                          "tensor { "
-                                                                                                          "dtype: "
-                                                                                                          "DT_INT32 "
-                                                                                                          "tensor_"
-                                                                                                          "shape { "
-                                                                                                          "} "
-                                                                                                          "int_val: "
-                                                                                                          "0 } } } "
-                                                                                                          "}\n"
-                                                                                                          "node { "
-                                                                                                          "name: "
-                                                                                                          "'table' "
-                                                                                                          "op: "
-                                                                                                          "'ConcatV2"
-                                                                                                          "' input: "
-                                                                                                          "'table/"
-                                                                                                          "part_0' "
-                                                                                                          "input: "
-                                                                                                          "'table/"
-                                                                                                          "part_1' "
-                                                                                                          "input: "
-                                                                                                          "'axis'"
-                                                                                                          " attr { "
-                                                                                                          "key: 'N' "
-                                                                                                          "value { "
-                                                                                                          "i: 2 } } "
-                                                                                                          "attr { "
-                                                                                                          "key: 'T' "
-                                                                                                          "value { "
-                                                                                                          "type: "
-                                                                                                          "DT_FLOAT "
-                                                                                                          "} } attr "
-                                                                                                          "{ key: "
-                                                                                                          "'Tidx' "
-                                                                                                          "value { "
-                                                                                                          "type: "
-                                                                                                          "DT_INT32 "
-                                                                                                          "} } }\n";
+/* clang-format off */
+static const char parts_graph[] =
+    PART("table/part_0", "2") PART("table/part_1", "1") FILE_NODE
+    "node { " TEXTS("names", "2", "string_val: 'table' string_val: 'table'") " }\n"
+    "node { " TEXTS("slices", "2", "string_val: '3 2 0,2:-' string_val: '3 2 2,1:0,2'") " }\n"
+    "node { name: 'save/RestoreV2' op: 'RestoreV2' input: 'file' input: 'names' input: 'slices'"
+    " attr { key: 'dtypes' value { list { type: [DT_FLOAT, DT_FLOAT] } } } }\n"
+    ASSIGN("save/Assign", "table/part_0", "save/RestoreV2") ASSIGN("save/Assign_1", "table/part_1", "save/RestoreV2:1")
+    "node { name: 'save/restore_all' op: 'NoOp' input: '^save/Assign' input: '^save/Assign_1' }\n"
+    "node { name: 'axis' op: 'Const' attr { key: 'dtype' value { type: DT_INT32 } }"
+    " attr { key: 'value' value { tensor { dtype: DT_INT32 tensor_shape { } int_val: 0 } } } }\n"
+    "node { name: 'table' op: 'ConcatV2' input: 'table/part_0' input: 'table/part_1' input: 'axis'"
+    " attr { key: 'N' value { i: 2 } } attr { key: 'T' value { type: DT_FLOAT } } attr { key: 'Tidx' value { type:"
+    " DT_INT32 } } }\n";
+/* clang-format on */
 static const char parts_rest[] =
     "saver_def { filename_tensor_name: 'file:0' restore_op_name: 'save/restore_all' version: V2 }\n"
     "signature_def { key: 'serving_default' value { outputs { key: 'table' value { name: 'table:0' dtype: DT_FLOAT } } "
@@ -426,7 +275,7 @@ static void write_table(void) {
     tare_tensor_reset(&tensor);
 }
 
-static void check_parts(const struct tare_model *model, const char *const *keys, const char *const *slices) {
+static void check_parts(const struct tare_graph_model *model, const char *const *keys, const char *const *slices) {
     const float first[] = { 1, 2, 3, 4 }, second[] = { 5, 6 };
     const struct tare_variable *a = variable_of(model, "table/part_0"), *b = variable_of(model, "table/part_1");
     assert_string_equal(a->key, keys[0]);
@@ -440,7 +289,7 @@ static void check_parts(const struct tare_model *model, const char *const *keys,
 }
 
 static void partitioned__variables_get_their_parts(void **state) {
-    struct tare_model *model;
+    struct tare_graph_model *model;
     (void)state;
     tare_model_free(open_model(parts_graph, parts_rest, NULL));
     write_table();
@@ -458,7 +307,7 @@ static void partitioned__variables_get_their_parts(void **state) {
 
 /* Nothing but names: the resource name is the key. A name that is not stored leaves a variable without value. */
 static void names__are_asked_last(void **state) {
-    struct tare_model *model = open_model(VARIABLE("node", "total_1") VARIABLE("other", "count"), "", NULL);
+    struct tare_graph_model *model = open_model(VARIABLE("node", "total_1") VARIABLE("other", "count"), "", NULL);
     (void)state;
     check(model, "node", "total_1", -1);
     check(model, "other", NULL, -1);
@@ -467,11 +316,12 @@ static void names__are_asked_last(void **state) {
 
 /* Keras 3 does not list its optimizer's step counter in the saved object graph; the checkpoint names it. */
 static void full_name__finds_what_the_object_graph_does_not_reach(void **state) {
-    struct tare_model *model = open_model(VARIABLE("counter", "adam/iteration") VARIABLE("other", "adam/learning_rate"),
-                                          "object_graph_def { nodes { user_object { } } }\n",
-                                          "nodes { children { node_id: 1 local_name: 'optimizer' } }\n"
-                                          "nodes { attributes { name: 'VARIABLE_VALUE' full_name: 'adam/iteration' "
-                                          "checkpoint_key: 'metrics/1/total' } }\n");
+    struct tare_graph_model *model =
+        open_model(VARIABLE("counter", "adam/iteration") VARIABLE("other", "adam/learning_rate"),
+                   "object_graph_def { nodes { user_object { } } }\n",
+                   "nodes { children { node_id: 1 local_name: 'optimizer' } }\n"
+                   "nodes { attributes { name: 'VARIABLE_VALUE' full_name: 'adam/iteration' "
+                   "checkpoint_key: 'metrics/1/total' } }\n");
     (void)state;
     check(model, "counter", "metrics/1/total", -1);
     check(model, "other", NULL, -1);
@@ -480,22 +330,17 @@ static void full_name__finds_what_the_object_graph_does_not_reach(void **state) 
 
 /* The name alone would give another key: an allocation that fails must not let it decide. */
 static void failing_allocation__never_changes_the_mapping(void **state) {
-    struct tare_model *model = open_model(
-        VARIABLE("total", "total") FILE_NODE "node { " TEXTS(
-            "names", "1",
-            "string_val: 'metrics/0/total'") " }\n"
-                                             "node { " TEXTS(
-                                                 "slices", "1",
-                                                 "string_val: ''") " }\n"
-                                                                   "node { name: 'read' op: 'RestoreV2' input: 'file' "
-                                                                   "input: 'names' input: 'slices'"
-                                                                   " attr { key: 'dtypes' value { list { type: "
-                                                                   "DT_FLOAT } } } }\n"
-                                                                   "node { name: 'assign' op: 'AssignVariableOp' "
-                                                                   "input: 'total' input: 'read'"
-                                                                   " attr { key: 'dtype' value { type: DT_FLOAT } } "
-                                                                   "}\n",
+    /* clang-format off */
+    struct tare_graph_model *model = open_model(
+        VARIABLE("total", "total") FILE_NODE
+        "node { " TEXTS("names", "1", "string_val: 'metrics/0/total'") " }\n"
+        "node { " TEXTS("slices", "1", "string_val: ''") " }\n"
+        "node { name: 'read' op: 'RestoreV2' input: 'file' input: 'names' input: 'slices'"
+        " attr { key: 'dtypes' value { list { type: DT_FLOAT } } } }\n"
+        "node { name: 'assign' op: 'AssignVariableOp' input: 'total' input: 'read'"
+        " attr { key: 'dtype' value { type: DT_FLOAT } } }\n",
         "saver_def { filename_tensor_name: 'file:0' restore_op_name: 'assign' }\n", NULL);
+    /* clang-format on */
     size_t failures = 0;
     (void)state;
     check(model, "total", "metrics/0/total", -1);

@@ -10,7 +10,7 @@ struct keyed {
     struct tare_edge_keys keys;
 };
 
-static struct tare_edge_key key_of(struct keyed *k, const struct tare_model *model, struct tare_edge x,
+static struct tare_edge_key key_of(struct keyed *k, const struct tare_graph_model *model, struct tare_edge x,
                                    struct tare_edge of, uint64_t serial) {
     memset(k, 0, sizeof *k);
     mini_ok(tare_edge_keys_of(&k->keys, &k->arena, model, &x, 1, serial));
@@ -19,7 +19,7 @@ static struct tare_edge_key key_of(struct keyed *k, const struct tare_model *mod
 
 /* y = x + constant, by names of the caller's */
 static struct tare_edge_key key_of_sum(const char *prefix, float constant, bool *fed, bool *shared) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     char names[3][32];
     struct keyed k;
     for (int i = 0; i < 3; i++)
@@ -51,7 +51,7 @@ static void keys__follow_what_is_computed_and_not_names(void **state) {
 
 static void outputs_of_one_node__have_keys_of_their_own(void **state) {
     struct tare_edge a = { NULL, 0 };
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct keyed k;
     struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT);
     struct tare_node *node = mini_open(model->main, "Unique", "u", 1, x);
@@ -66,7 +66,7 @@ static void outputs_of_one_node__have_keys_of_their_own(void **state) {
 
 /* A graph behind a drawn number. */
 static void drawn_numbers__are_shared_with_no_other_model(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct keyed k;
     struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT);
     struct tare_node *node =
@@ -85,7 +85,7 @@ static void drawn_numbers__are_shared_with_no_other_model(void **state) {
 
 /* y = If(p, then: a + constant, else: a) */
 static struct tare_edge_key key_of_branch(float constant) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *then = tare_model_add_function(model, "then"),
                       *otherwise = tare_model_add_function(model, "else");
     struct tare_edge a = mini_arg(then, "a", TARE_DT_FLOAT), x = mini_placeholder(model->main, "x", TARE_DT_FLOAT);

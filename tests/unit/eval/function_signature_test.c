@@ -10,7 +10,7 @@ static void declare_shape(struct tare_node *arg, const struct tare_shape *shape)
 }
 
 /* NAME(x: dtype shape) { return x } under the alias. */
-static struct tare_graph *add_function(struct tare_model *model, const char *name, const char *alias, int dtype,
+static struct tare_graph *add_function(struct tare_graph_model *model, const char *name, const char *alias, int dtype,
                                        struct tare_shape shape) {
     struct tare_graph *f = tare_model_add_function(model, name);
     struct tare_edge x = mini_arg(f, "x", dtype);
@@ -24,7 +24,7 @@ static struct tare_graph *add_function(struct tare_model *model, const char *nam
     return f;
 }
 
-static tare_status pick(struct tare_graph **out, const struct tare_model *model, const char *name, int dtype,
+static tare_status pick(struct tare_graph **out, const struct tare_graph_model *model, const char *name, int dtype,
                         struct tare_shape shape) {
     const char *const keys[] = { "x" };
     struct tare_tensor x;
@@ -40,7 +40,7 @@ static tare_status pick(struct tare_graph **out, const struct tare_model *model,
 static void polymorphic__is_picked_by_dtype_and_shape(void **state) {
     struct tare_graph *got;
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *floats = add_function(model, "__inference_f_1", "f", TARE_DT_FLOAT, tare_shape_make(1, -1LL));
     struct tare_graph *ints = add_function(model, "__inference_f_2", "f", TARE_DT_INT32, tare_shape_make(1, -1LL));
     struct tare_graph *pair = add_function(model, "__inference_f_3", "f", TARE_DT_FLOAT, tare_shape_make(1, 2LL));
@@ -62,7 +62,7 @@ static void polymorphic__is_picked_by_dtype_and_shape(void **state) {
 static void polymorphic__without_a_match_lists_the_candidates(void **state) {
     struct tare_graph *got;
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     add_function(model, "__inference_f_1", "f", TARE_DT_FLOAT, tare_shape_make(1, -1LL));
     add_function(model, "__inference_f_2", "f", TARE_DT_INT32, tare_shape_make(2, -1LL, 4LL));
     mini_fails(pick(&got, model, "f", TARE_DT_STRING, tare_shape_make(1, 2LL)),
@@ -75,7 +75,7 @@ static void polymorphic__without_a_match_lists_the_candidates(void **state) {
 static void polymorphic__with_equal_matches_is_ambiguous(void **state) {
     struct tare_graph *got;
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     add_function(model, "__inference_f_1", "f", TARE_DT_FLOAT, tare_shape_make(2, -1LL, 4LL));
     add_function(model, "__inference_f_2", "f", TARE_DT_FLOAT, tare_shape_make(2, 3LL, -1LL));
     add_function(model, "__inference_f_3", "f", TARE_DT_FLOAT, tare_shape_unknown());
@@ -88,7 +88,7 @@ static void polymorphic__with_equal_matches_is_ambiguous(void **state) {
 static void argument__of_a_wrong_dtype_is_told_as_for_a_concrete_function(void **state) {
     struct tare_graph *got;
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     add_function(model, "__inference_print_element_20", "print_element", TARE_DT_STRING, tare_shape_scalar());
     mini_fails(pick(&got, model, "print_element", TARE_DT_INT32, tare_shape_scalar()),
                "cannot compute __inference_print_element_20 as input #0(zero-based) was expected to be a string tensor "
@@ -103,7 +103,7 @@ static void argument__of_a_wrong_dtype_is_told_as_for_a_concrete_function(void *
 static void name__may_be_that_of_the_program(void **state) {
     struct tare_graph *got;
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f =
         add_function(model, "__inference_embed_text_7", "other", TARE_DT_FLOAT, tare_shape_unknown());
     mini_ok(pick(&got, model, "embed_text", TARE_DT_FLOAT, tare_shape_scalar()));
@@ -115,7 +115,7 @@ static void name__may_be_that_of_the_program(void **state) {
 }
 
 /* add(x, v) { v.assign_add(x); return v } with v captured. */
-static struct tare_graph *add_counter(struct tare_model *model, const int *object) {
+static struct tare_graph *add_counter(struct tare_graph_model *model, const int *object) {
     struct tare_graph *f = tare_model_add_function(model, "__inference_add_9");
     struct tare_edge x = mini_arg(f, "x", TARE_DT_FLOAT), v = mini_arg(f, "v", TARE_DT_RESOURCE);
     struct tare_shape scalar = tare_shape_scalar();
@@ -136,7 +136,7 @@ static void signature__binds_captured_variables_that_keep_their_state(void **sta
     static const int object = 5;
     const struct tare_signature *signature;
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     mini_variable(model, "v", 10);
     model->variables[0].object_id = object;
     struct tare_graph *f = add_counter(model, &object);
@@ -156,7 +156,7 @@ static void signature__takes_other_captures_from_calls_of_the_same_object(void *
     static const int object = 5;
     const struct tare_signature *signature;
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_edge v = mini_variable(model, "v", 10);
     model->variables[0].object_id = 99; /* not found by its number, but by the call */
     struct tare_graph *f = add_counter(model, &object);

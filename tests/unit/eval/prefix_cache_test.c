@@ -42,7 +42,7 @@ struct answers {
     int made;
 };
 
-static void add_signature(struct tare_model *model, struct tare_edge x, struct tare_edge y) {
+static void add_signature(struct tare_graph_model *model, struct tare_edge x, struct tare_edge y) {
     struct tare_binding *bindings = TARE_NEW_ARRAY(&model->arena, struct tare_binding, 2);
     struct tare_signature *signature = TARE_NEW(&model->arena, struct tare_signature);
     bindings[0] = (struct tare_binding){
@@ -54,9 +54,9 @@ static void add_signature(struct tare_model *model, struct tare_edge x, struct t
     model->n_signatures = 1;
 }
 
-static tare_status make(void *arg, struct tare_model **out, size_t number) {
+static tare_status make(void *arg, struct tare_graph_model **out, size_t number) {
     struct answers *answers = arg;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT), y = x;
     for (size_t s = 0; s < STEPS; s++) {
         char names[2][16];

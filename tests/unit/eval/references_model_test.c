@@ -87,7 +87,7 @@ static tare_status run_signature(struct expectation *e, const char *model_path, 
     struct tare_runner_options options = { .paths = &inputs, .n_paths = 1 };
     const struct tare_signature *signature;
     struct tare_session *session = NULL;
-    struct tare_model *model = NULL;
+    struct tare_graph_model *model = NULL;
     tare_status status;
     TARE_CHECK(tare_saved_model_load(&model, model_path, NULL));
     TARE_CHECK(tare_pick_signature(&signature, model, signature_key));

@@ -41,7 +41,7 @@ static const char *write_records(const char *name, int negative) {
 
 /* A signature x -> y over one edge. */
 struct fixture {
-    struct tare_model *model;
+    struct tare_graph_model *model;
     struct tare_edge x;
     struct tare_binding input, output;
     struct tare_signature signature;

@@ -19,7 +19,7 @@ static struct tare_calibration *calibrate(const char *path) {
     const char *data = records;
     const struct tare_calibrate_options options = { .data = &data, .n_data = 1 };
     struct tare_calibration *calibration;
-    struct tare_model *model;
+    struct tare_graph_model *model;
     mini_ok(tare_load_prepared(&model, path));
     mini_ok(tare_workflow_calibrate(&calibration, model, &options));
     tare_model_free(model);

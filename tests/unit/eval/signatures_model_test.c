@@ -121,7 +121,7 @@ static void put_dense(struct tare_strbuf *features, const struct tare_node *node
     }
 }
 
-static void make_example(struct tare_strbuf *out, const struct tare_model *model) {
+static void make_example(struct tare_strbuf *out, const struct tare_graph_model *model) {
     struct tare_strbuf features = { 0 };
     for (size_t g = 0; g <= model->n_functions; g++) {
         const struct tare_graph *graph = g ? model->functions[g - 1] : model->main;
@@ -230,7 +230,7 @@ static bool has_unknown_rank(const struct tare_signature *signature) {
 
 /* The second try is in a session of its own, which the first one's effects do not reach; the first one's fault is told.
  */
-static tare_status run_again(const struct tare_model *model, const struct tare_signature *signature,
+static tare_status run_again(const struct tare_graph_model *model, const struct tare_signature *signature,
                              tare_status first) {
     char text[4096];
     struct tare_session *session;
@@ -260,7 +260,7 @@ struct tally {
 
 static void run_model(struct tally *tally, const char *root, const char *name) {
     char path[1024];
-    struct tare_model *model;
+    struct tare_graph_model *model;
     struct tare_session *session;
     snprintf(path, sizeof path, "%s/%s", root, name);
     tare_status status = tare_saved_model_load(&model, path, NULL);

@@ -36,7 +36,7 @@ static int64_t listed_size(const struct tare_graph *function, size_t i) {
     return attr->items[i].shape->dims[0];
 }
 
-static struct tare_edge handle(struct tare_model *model, const char *name) {
+static struct tare_edge handle(struct tare_graph_model *model, const char *name) {
     struct tare_node *node = mini_open(model->main, "VarHandleOp", name, 0);
     const struct tare_shape scalar = tare_shape_scalar();
     mini_ok(tare_node_set_type(node, "dtype", TARE_DT_FLOAT));
@@ -44,14 +44,14 @@ static struct tare_edge handle(struct tare_model *model, const char *name) {
     return mini_done(node);
 }
 
-static size_t remove_unused(struct tare_model *model) {
+static size_t remove_unused(struct tare_graph_model *model) {
     size_t removed = 0;
     mini_ok(tare_model_remove_unused_args(&removed, model));
     return removed;
 }
 
 static void removed_argument__takes_its_shape_along(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = tare_model_add_function(model, "f"), *copy;
     (void)state;
     mini_arg(f, "unused", TARE_DT_FLOAT);
@@ -69,7 +69,7 @@ static void removed_argument__takes_its_shape_along(void **state) {
 }
 
 static void dropped_shapes__stay_with_other_functions(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = tare_model_add_function(model, "f"), *copy;
     (void)state;
     mini_return(f, "y", mini_node(f, "Identity", "y", 1, mini_arg(f, "x", TARE_DT_FLOAT)));
@@ -86,7 +86,7 @@ static void dropped_shapes__stay_with_other_functions(void **state) {
 /* while (i < 3) i++, carrying `value` of the given dtype that neither function reads. */
 static struct tare_node *counting_loop(struct tare_graph *graph, const char *name, struct tare_edge start,
                                        struct tare_edge value) {
-    struct tare_model *model = graph->model;
+    struct tare_graph_model *model = graph->model;
     char text[64];
     struct tare_graph *cond, *body;
     snprintf(text, sizeof text, "%s_cond", name);
@@ -107,7 +107,7 @@ static struct tare_node *counting_loop(struct tare_graph *graph, const char *nam
 }
 
 static void loop_in_a_branch_in_a_call__lets_the_variable_go(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = tare_model_add_function(model, "f"), *yes = tare_model_add_function(model, "yes"),
                       *no = tare_model_add_function(model, "no");
     (void)state;
@@ -145,7 +145,7 @@ static void loop_in_a_branch_in_a_call__lets_the_variable_go(void **state) {
 }
 
 static void output_of_a_carried_value__becomes_the_input(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     (void)state;
     struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT);
     struct tare_node *loop = counting_loop(model->main, "loop", mini_int(model->main, "zero", 0), x);
@@ -156,7 +156,7 @@ static void output_of_a_carried_value__becomes_the_input(void **state) {
 }
 
 static void functions_that_two_loops_share__keep_their_arguments(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     (void)state;
     struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT), zero = mini_int(model->main, "zero", 0);
     struct tare_node *loop = counting_loop(model->main, "loop", zero, x);
@@ -170,7 +170,7 @@ static void functions_that_two_loops_share__keep_their_arguments(void **state) {
 }
 
 static void argument_of_an_aliased_function__stays(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = tare_model_add_function(model, "f");
     struct tare_alias alias = { "f", "serve" };
     (void)state;

@@ -4,7 +4,7 @@
 #include "support/mini_model.h"
 
 struct fixture {
-    struct tare_model *model;
+    struct tare_graph_model *model;
     struct tare_edge x; /* the signature's input */
 };
 
@@ -23,7 +23,7 @@ static void expect(const struct fixture *f, bool expected) {
     tare_model_free(f->model);
 }
 
-static void add_unary(struct tare_model *model, const char *name) {
+static void add_unary(struct tare_graph_model *model, const char *name) {
     struct tare_graph *function = tare_model_add_function(model, name);
     mini_return(function, "y", mini_arg(function, "x", TARE_DT_FLOAT));
 }

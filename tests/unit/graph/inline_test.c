@@ -5,15 +5,15 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct tare_graph *function(struct tare_model *model, const char *name) {
+static struct tare_graph *function(struct tare_graph_model *model, const char *name) {
     struct tare_graph *graph = tare_model_add_function(model, name);
     assert_non_null(graph);
     return graph;
 }
 
 /* twice(x) = x + x; outer(x) = twice(x) + 1 */
-static struct tare_model *nested_model(struct tare_edge *x, struct tare_edge *y) {
-    struct tare_model *model = mini_model_new();
+static struct tare_graph_model *nested_model(struct tare_edge *x, struct tare_edge *y) {
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *twice = function(model, "twice"), *outer = function(model, "outer");
     struct tare_edge a = mini_arg(twice, "a", TARE_DT_FLOAT), b = mini_arg(outer, "b", TARE_DT_FLOAT);
     mini_return(twice, "r", mini_node(twice, "TestAdd", "sum", 2, a, a));
@@ -26,7 +26,7 @@ static struct tare_model *nested_model(struct tare_edge *x, struct tare_edge *y)
     return model;
 }
 
-static double value_of(struct tare_model *model, struct tare_edge x, double fed, struct tare_edge y) {
+static double value_of(struct tare_graph_model *model, struct tare_edge x, double fed, struct tare_edge y) {
     struct tare_session *session = mini_session(model);
     double value = mini_number(session, x, fed, y);
     tare_session_free(session);
@@ -35,7 +35,7 @@ static double value_of(struct tare_model *model, struct tare_edge x, double fed,
 
 static void nested_calls__become_nodes_named_by_their_way(void **state) {
     struct tare_edge x, y;
-    struct tare_model *model = nested_model(&x, &y);
+    struct tare_graph_model *model = nested_model(&x, &y);
     (void)state;
     mini_ok(tare_model_inline_calls(model));
     assert_null(tare_graph_find(model->main, "call"));
@@ -47,7 +47,7 @@ static void nested_calls__become_nodes_named_by_their_way(void **state) {
 
 static void an_edge_of_a_body__can_be_fed_and_fetched(void **state) {
     struct tare_edge x, y, sum;
-    struct tare_model *model = nested_model(&x, &y);
+    struct tare_graph_model *model = nested_model(&x, &y);
     (void)state;
     mini_ok(tare_model_inline_calls(model));
     sum = (struct tare_edge){ tare_graph_find(model->main, "call/inner/sum"), 0 };
@@ -57,7 +57,7 @@ static void an_edge_of_a_body__can_be_fed_and_fetched(void **state) {
 }
 
 static void argument_that_is_returned__is_passed_through(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *same = function(model, "same");
     struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT), y;
     (void)state;
@@ -71,7 +71,7 @@ static void argument_that_is_returned__is_passed_through(void **state) {
 
 static void what_waits_for_a_call__waits_for_its_body(void **state) {
     struct tare_edge x, y, late;
-    struct tare_model *model = nested_model(&x, &y);
+    struct tare_graph_model *model = nested_model(&x, &y);
     (void)state;
     late = mini_node(model->main, "Identity", "late", 1, x);
     mini_ok(tare_node_add_control(late.node, tare_graph_find(model->main, "call")));
@@ -82,7 +82,7 @@ static void what_waits_for_a_call__waits_for_its_body(void **state) {
 }
 
 static void calls_that_double_at_every_level__are_refused(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *inner = function(model, "f0");
     struct tare_edge x;
     char name[16];
@@ -110,7 +110,7 @@ static bool is_named(void *arg, const struct tare_graph *callee) {
 
 /* outer(x) waits for inner's effect and returns what inner returns; the clean function stays a call. */
 static void a_functions_calls__give_way_with_their_effects(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *inner = function(model, "inner"), *clean = function(model, "clean"),
                       *outer = function(model, "outer");
     struct tare_edge a = mini_arg(inner, "a", TARE_DT_FLOAT), x, y;

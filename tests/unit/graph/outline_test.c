@@ -6,7 +6,7 @@
 #include <string.h>
 
 struct fixture {
-    struct tare_model *model;
+    struct tare_graph_model *model;
     struct tare_graph *outer, *inner;
     struct tare_edge x, y;
 };

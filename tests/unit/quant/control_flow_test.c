@@ -44,7 +44,7 @@ static bool find(void *arg, struct tare_edge edge, const struct tare_quant_setti
 
 /* ---- models: y of x [1, WIDTH] ---- */
 
-static struct tare_edge loop(struct tare_model *model, struct tare_edge x) {
+static struct tare_edge loop(struct tare_graph_model *model, struct tare_edge x) {
     struct tare_graph *cond = tare_model_add_function(model, "cond"), *body = tare_model_add_function(model, "body");
     const struct tare_edge i = mini_arg(cond, "i", TARE_DT_INT32);
     mini_arg(cond, "v", TARE_DT_FLOAT);
@@ -59,13 +59,13 @@ static struct tare_edge loop(struct tare_model *model, struct tare_edge x) {
     return mini_output(mini_done(node), 1);
 }
 
-static struct tare_graph *branch(struct tare_model *model, const char *name, int first) {
+static struct tare_graph *branch(struct tare_graph_model *model, const char *name, int first) {
     struct tare_graph *f = tare_model_add_function(model, name);
     mini_return(f, "y", dense(f, "layer", mini_arg(f, "x", TARE_DT_FLOAT), first));
     return f;
 }
 
-static struct tare_edge choice(struct tare_model *model, struct tare_edge x) {
+static struct tare_edge choice(struct tare_graph_model *model, struct tare_edge x) {
     branch(model, "yes", 5);
     branch(model, "no", 11);
     const struct tare_edge sum =
@@ -82,14 +82,14 @@ static struct tare_edge choice(struct tare_model *model, struct tare_edge x) {
 }
 
 /* Two calls of one function, one behind the other. */
-static struct tare_edge shared(struct tare_model *model, struct tare_edge x) {
+static struct tare_edge shared(struct tare_graph_model *model, struct tare_edge x) {
     const struct tare_graph *f = branch(model, "shared", 7);
     x = mini_call(model->main, "PartitionedCall", "first", f, 1, x);
     return mini_call(model->main, "PartitionedCall", "second", f, 1, x);
 }
 
 /* A loop in a function that a branch calls: nothing of it is in the main graph. */
-static struct tare_edge nested(struct tare_model *model, struct tare_edge x) {
+static struct tare_edge nested(struct tare_graph_model *model, struct tare_edge x) {
     struct tare_graph *f = branch(model, "inner", 13), *g = tare_model_add_function(model, "outer");
     mini_return(g, "y", mini_call(g, "PartitionedCall", "call", f, 1, mini_arg(g, "x", TARE_DT_FLOAT)));
     branch(model, "other", 17);
@@ -106,7 +106,7 @@ static struct tare_edge nested(struct tare_model *model, struct tare_edge x) {
 /* ---- checks ---- */
 
 struct form {
-    struct tare_edge (*make)(struct tare_model *model, struct tare_edge x);
+    struct tare_edge (*make)(struct tare_graph_model *model, struct tare_edge x);
     size_t layers;
 };
 
@@ -115,7 +115,7 @@ static struct tare_tensor answer(const struct form *form, const struct tare_quan
     const struct tare_shape shape = tare_shape_make(2, 1, WIDTH);
     const struct tare_quant_ranges ranges = { .find = find };
     const struct tare_quant_options options = { .setting.method = method, .op_set = op_set, .min_elements = 1 };
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT), y;
     struct tare_quant_report report;
     struct tare_arena arena = { 0 };

@@ -14,7 +14,7 @@ static const float weights[K * N] = { 127, -127, 5,  127, 0, -64, 127, 1,    33,
                                       -7,  90,   -1, 2,   3, -4,  100, -101, 64, -65 };
 
 struct quantized {
-    struct tare_model *model;
+    struct tare_graph_model *model;
     struct tare_edge x, y;
     struct tare_arena arena;
     struct tare_quant_report report;

@@ -51,7 +51,7 @@ static bool find(void *arg, struct tare_edge edge, const struct tare_quant_setti
 static struct tare_tensor answer(int bits, const struct tare_quant_ranges *ranges, size_t *quantized, size_t *fakes) {
     const struct tare_shape shape = tare_shape_make(2, 2, WIDTH);
     const struct tare_quant_options options = { .setting.method = &tare_method_static };
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = tare_model_add_function(model, "f");
     struct tare_quant_report report;
     struct tare_arena arena = { 0 };
@@ -110,7 +110,7 @@ static void other_bit_widths__do_not_set_int8_ranges(void **state) {
 static size_t quantized_through(const char *const *ops, int n_ops, bool after, const char **refused) {
     const int32_t flat[] = { 4, WIDTH }, order[] = { 0, 1 }, none[] = { 0, 0, 0, 0 };
     const struct tare_quant_options options = { .setting.method = &tare_method_static };
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = tare_model_add_function(model, "f");
     struct tare_quant_report report;
     struct tare_arena arena = { 0 };

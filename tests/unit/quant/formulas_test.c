@@ -14,7 +14,7 @@ enum { X, WEIGHT, BIAS, NUMBERS, SECOND };                                     /
 enum { METHOD, ACTIVATION, BITS, PER_TENSOR, TWO_INPUTS, HAS_SECOND, RANGES }; /* its numbers */
 
 struct layer_model {
-    struct tare_model *model;
+    struct tare_graph_model *model;
     struct tare_edge feeds[2];     /* of the main graph */
     struct tare_edge x[2], middle; /* of the function: what is calibrated */
     struct tare_edge y;
@@ -122,7 +122,7 @@ static bool quantize(struct layer_model *m, const struct op_case *test, struct t
     return true;
 }
 
-static size_t count_op(const struct tare_model *model, const char *op) {
+static size_t count_op(const struct tare_graph_model *model, const char *op) {
     const struct tare_graph *graph = model->functions[0];
     size_t count = 0;
     for (size_t i = 0; i < graph->n_nodes; i++)

@@ -18,7 +18,7 @@ static float noise(int64_t i) {
 }
 
 struct quantized {
-    struct tare_model *model;
+    struct tare_graph_model *model;
     struct tare_edge x, y;
     struct tare_arena arena;
     struct tare_quant_report report;
@@ -291,7 +291,7 @@ static void table__every_granularity_and_width(void **state) {
 static void same_weight_twice__is_one_constant(void **state) {
     const struct tare_quant_options options = { .setting.method = &tare_method_weight_only, .min_elements = 1 };
     const struct tare_shape shape = tare_shape_make(2, 4, 4);
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = tare_model_add_function(model, "f");
     struct tare_tensor a = filled(&shape), b = filled(&shape); /* the same values in other memory */
     struct tare_arena arena = { 0 };
@@ -348,7 +348,7 @@ static float answer_of(const struct tare_quant_pass *pass) {
                                                 .min_elements = 1,
                                                 .passes = passes };
     const struct tare_shape shape = tare_shape_make(2, 2, 1), x_shape = tare_shape_make(2, 1, 2);
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_arena arena = { 0 };
     struct tare_quant_report report;
     struct tare_tensor w, x, y;

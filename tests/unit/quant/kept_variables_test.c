@@ -15,13 +15,13 @@ static float weight_at(int i) {
 }
 
 struct network {
-    struct tare_model *model;
+    struct tare_graph_model *model;
     struct tare_edge x, y;
     struct tare_arena arena;
     struct tare_quant_report report;
 };
 
-static struct tare_edge read_variable(struct tare_model *model) {
+static struct tare_edge read_variable(struct tare_graph_model *model) {
     const struct tare_shape shape = tare_shape_make(3, TAPS, IN, OUT);
     struct tare_node *handle = mini_open(model->main, "VarHandleOp", "kernel", 0), *read;
     struct tare_tensor value;

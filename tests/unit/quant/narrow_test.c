@@ -11,7 +11,7 @@
 enum { ROWS = 64, COLUMNS = 32 };
 
 struct mixed {
-    struct tare_model *model;
+    struct tare_graph_model *model;
     struct tare_graph *f;
     struct tare_edge x, y, cast;
     struct tare_arena arena;
@@ -30,7 +30,7 @@ static float weight_at(int i) {
 }
 
 /* A variable that no graph assigns, as freezing leaves large ones, and its handle in the main graph. */
-static struct tare_edge add_variable(struct tare_model *model) {
+static struct tare_edge add_variable(struct tare_graph_model *model) {
     const struct tare_shape shape = tare_shape_make(2, ROWS, COLUMNS);
     struct tare_node *handle = mini_open(model->main, "VarHandleOp", "kernel", 0);
     struct tare_tensor value;

@@ -12,7 +12,7 @@
 enum { SAMPLES = 256, IN = 8, MIDDLE = 16, OUT = 4, MOST_EDGES = 8 };
 
 struct network {
-    struct tare_model *model;
+    struct tare_graph_model *model;
     struct tare_edge x, y;
     struct tare_tensor samples;
     struct tare_edge edges[MOST_EDGES]; /* observed, with what was seen */

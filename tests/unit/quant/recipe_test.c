@@ -31,7 +31,7 @@ static void refuses(const char *text, const char *part) {
 /* The setting of an op `name` after the recipe, beginning with static int8 per channel. */
 static struct tare_quant_setting apply(const char *text, const char *op, const char *name, bool *by_rule, bool *used) {
     struct tare_quant_setting setting = { .method = &tare_method_static, .bits = 8 };
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *function = tare_model_add_function(model, "head");
     struct tare_node *node = tare_graph_add(function, op, name);
     bool ignored;
@@ -110,7 +110,7 @@ static void faults__name_line_and_word(void **state) {
 
 static void endless_pattern__is_stopped(void **state) {
     struct tare_quant_setting setting = { 0 };
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_node *node =
         tare_graph_add(model->main, "MatMul", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab");
     bool by_rule;

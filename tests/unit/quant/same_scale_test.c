@@ -164,7 +164,7 @@ static struct outcome run(int which, bool with_chain, bool with_layer, const str
     };
     const struct tare_quant_ranges ranges = { .find = find };
     const struct tare_quant_options options = { .setting = { .method = &tare_method_static, .activation_bits = bits } };
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = tare_model_add_function(model, "f");
     struct outcome out = { .float_ops = 0 };
     struct tare_arena arena = { 0 };
@@ -251,7 +251,7 @@ static void average__is_of_codes_that_a_layer_made(void **state) {
     const double scale = (HIGH - LOW) / 255, zero = round(-128 - LOW / scale);
     (void)state;
     for (int with_first = 0; with_first < 2; with_first++) {
-        struct tare_model *model = mini_model_new();
+        struct tare_graph_model *model = mini_model_new();
         struct tare_graph *f = tare_model_add_function(model, "f");
         struct tare_arena arena = { 0 };
         struct tare_quant_report report;
@@ -329,7 +329,7 @@ static void integer_adds__each_addend_has_its_scale(void **state) {
     const struct tare_quant_options options = { .setting.method = &tare_method_static, .integer_adds = true };
     const struct tare_shape shape = tare_shape_make(2, 1, WIDTH);
     const float values[WIDTH] = { -3.5f, -1, 0, 0.7f, 2.2f, 3.9f };
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = tare_model_add_function(model, "f");
     struct tare_arena arena = { 0 };
     struct tare_quant_report report;

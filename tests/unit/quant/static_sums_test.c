@@ -18,7 +18,7 @@ static bool find_range(void *arg, struct tare_edge edge, const struct tare_quant
 
 /* The reason why x [?, rows] times a weight [rows, 1] stays float; NULL: it was quantized. */
 static const char *refused(struct tare_arena *arena, int64_t rows) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     const struct tare_quant_ranges ranges = { .find = find_range };
     struct tare_quant_options options = { .min_elements = 1 };

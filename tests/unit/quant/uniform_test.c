@@ -92,7 +92,7 @@ static struct tare_tensor answer(const struct layer_case *c, const struct tare_q
         .depthwise = true,
         .min_elements = 1,
     };
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = tare_model_add_function(model, "f");
     struct tare_tensor fed = filled(&c->x, STEP, -128 - c->zero_point, 256, c->dtype), result;
     struct tare_arena arena = { 0 };
@@ -226,7 +226,7 @@ static void tables__are_quantized_by_a_rule_alone(void **state) {
     const struct tare_shape shape = tare_shape_make(2, 40, 32), count = tare_shape_make(1, 3);
     (void)state;
     for (int by_rule = 0; by_rule < 2; by_rule++) {
-        struct tare_model *model = mini_model_new();
+        struct tare_graph_model *model = mini_model_new();
         struct tare_graph *g = tare_model_add_function(model, "f");
         struct tare_arena arena = { 0 };
         struct tare_quant_report report;
@@ -343,7 +343,7 @@ static void dynamic_range__is_near_xla(void **state) {
 static void weight_only__has_no_such_form(void **state) {
     const struct tare_quant_options options = { .setting.method = &tare_method_weight_only,
                                                 .op_set = TARE_OP_SET_UNIFORM_QUANTIZED };
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_arena arena = { 0 };
     struct tare_quant_report report;
     const struct tare_shape shape = tare_shape_make(2, 2, 2);

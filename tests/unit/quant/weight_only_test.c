@@ -11,7 +11,7 @@ enum { K = 3, N = 2 };
 static const float weights[K * N] = { 127, -127, 5, 0, -64, 33 };
 
 struct product {
-    struct tare_model *model;
+    struct tare_graph_model *model;
     struct tare_graph *function;
     struct tare_edge x, y;
     struct tare_arena arena;

@@ -18,7 +18,7 @@ static const struct tare_batch_options plain = {
 
 /* main: y = f(x, handle) with x of the given shape; f(handle, x) = x * variable, after a call of inner(x). */
 struct fixture {
-    struct tare_model *model;
+    struct tare_graph_model *model;
     struct tare_arena arena;
     struct tare_graph *function;
     struct tare_edge x, y;

@@ -9,13 +9,14 @@
 
 static const struct tare_bfloat16_options defaults;
 
-static struct tare_graph *function(struct tare_model *model, const char *name) {
+static struct tare_graph *function(struct tare_graph_model *model, const char *name) {
     struct tare_graph *graph = tare_model_add_function(model, name);
     assert_non_null(graph);
     return graph;
 }
 
-static size_t convert(struct tare_model *model, struct tare_graph *graph, const struct tare_bfloat16_options *options) {
+static size_t convert(struct tare_graph_model *model, struct tare_graph *graph,
+                      const struct tare_bfloat16_options *options) {
     size_t changes = 0;
     mini_ok(tare_tpu_bfloat16(model, &graph, 1, options, &changes));
     graph_check_dtypes(model);
@@ -40,7 +41,7 @@ static struct tare_edge cast(struct tare_graph *graph, const char *name, struct 
 }
 
 /* relu(x * 3 + 1) */
-static struct tare_graph *affine(struct tare_model *model, const char *name) {
+static struct tare_graph *affine(struct tare_graph_model *model, const char *name) {
     struct tare_graph *graph = function(model, name);
     struct tare_edge x = mini_arg(graph, "x", TARE_DT_FLOAT);
     struct tare_edge y = mini_node(graph, "Mul", "mul", 2, x, mini_float(graph, "three", 3));
@@ -50,7 +51,7 @@ static struct tare_graph *affine(struct tare_model *model, const char *name) {
 }
 
 static void arithmetic__is_bfloat16_with_casts_at_the_boundary_only(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *graph = affine(model, "f");
     (void)state;
     assert_true(convert(model, graph, &defaults) > 0);
@@ -66,7 +67,7 @@ static void arithmetic__is_bfloat16_with_casts_at_the_boundary_only(void **state
 }
 
 static void constants__round_to_nearest_even_and_stay_finite(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *graph = function(model, "f");
     struct tare_edge x = mini_arg(graph, "x", TARE_DT_FLOAT);
     const struct tare_tensor *value;
@@ -86,7 +87,7 @@ static void constants__round_to_nearest_even_and_stay_finite(void **state) {
 }
 
 static void variables__are_cast_after_their_read(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *graph = function(model, "f");
     struct tare_edge x = mini_arg(graph, "x", TARE_DT_FLOAT), handle = mini_arg(graph, "handle", TARE_DT_RESOURCE);
     struct tare_node *read = mini_open(graph, "ReadVariableOp", "read", 1, handle);
@@ -102,7 +103,7 @@ static void variables__are_cast_after_their_read(void **state) {
 }
 
 static void an_argument_that_is_only_moved__stays_exact(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *graph = function(model, "f");
     struct tare_edge x = mini_arg(graph, "x", TARE_DT_FLOAT);
     (void)state;
@@ -115,7 +116,7 @@ static void an_argument_that_is_only_moved__stays_exact(void **state) {
 }
 
 static void moves_between_products__are_bfloat16(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *graph = function(model, "f");
     struct tare_edge x = mini_arg(graph, "x", TARE_DT_FLOAT), y;
     (void)state;
@@ -135,7 +136,7 @@ static void moves_between_products__are_bfloat16(void **state) {
 }
 
 static void an_op_without_bfloat16__is_cast_around(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *graph = function(model, "f");
     struct tare_edge x = mini_arg(graph, "x", TARE_DT_FLOAT);
     (void)state;
@@ -155,7 +156,7 @@ static void an_op_without_bfloat16__is_cast_around(void **state) {
 static void the_filterlist__keeps_ops_in_float32(void **state) {
     static const char *const names[] = { "tf.AddV2" }, *const wrong[] = { "AddV7" };
     struct tare_bfloat16_options options = { .float_ops = names, .n_float_ops = 1 };
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *graph = affine(model, "f");
     size_t changes = 0;
     (void)state;
@@ -171,7 +172,7 @@ static void the_filterlist__keeps_ops_in_float32(void **state) {
 }
 
 static void resize_bilinear__returns_float32(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *graph = function(model, "f");
     struct tare_edge x = mini_arg(graph, "x", TARE_DT_FLOAT);
     (void)state;
@@ -186,7 +187,7 @@ static void resize_bilinear__returns_float32(void **state) {
 }
 
 static void batch_norm__keeps_its_statistics(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *graph = function(model, "f");
     struct tare_edge x = mini_arg(graph, "x", TARE_DT_FLOAT), s = mini_float(graph, "s", 2);
     struct tare_node *norm = mini_open(graph, "FusedBatchNormV3", "norm", 5, x, s, s, s, s);
@@ -202,7 +203,7 @@ static void batch_norm__keeps_its_statistics(void **state) {
 
 /* Quantize, integer product, dequantize: float32 between the integers and the float tensors, bfloat16 outside. */
 static void quantization_arithmetic__stays_float32(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *graph = function(model, "f");
     struct tare_edge x = mini_arg(graph, "x", TARE_DT_FLOAT), y;
     (void)state;
@@ -229,7 +230,7 @@ static void quantization_arithmetic__stays_float32(void **state) {
 }
 
 static void integers_in_and_out__of_plain_code(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *graph = function(model, "f");
     struct tare_edge bytes = mini_arg(graph, "bytes", TARE_DT_UINT8), x = mini_arg(graph, "x", TARE_DT_FLOAT);
     (void)state;
@@ -245,7 +246,7 @@ static void integers_in_and_out__of_plain_code(void **state) {
 }
 
 static void an_inner_function__changes_its_signature(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *inner = affine(model, "inner"), *graph = function(model, "f");
     struct tare_edge x = mini_arg(graph, "x", TARE_DT_FLOAT);
     (void)state;
@@ -261,7 +262,7 @@ static void an_inner_function__changes_its_signature(void **state) {
 }
 
 static void an_inner_function_that_others_call__is_copied(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *inner = affine(model, "inner"), *graph = function(model, "f"), *other = function(model, "other");
     (void)state;
     mini_return(graph, "y", mini_call(graph, "PartitionedCall", "call", inner, 1, mini_arg(graph, "x", TARE_DT_FLOAT)));
@@ -277,7 +278,7 @@ static void an_inner_function_that_others_call__is_copied(void **state) {
 /* A loader that calls it by its alias gets float32; who calls it on the TPU gets its body in bfloat16, without casts.
  */
 static void an_inner_function_with_an_alias__becomes_a_shell(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *inner = affine(model, "inner"), *graph = function(model, "f"), *body;
     struct tare_alias alias = { "inner", "kept" };
     struct tare_edge x = mini_arg(graph, "x", TARE_DT_FLOAT);
@@ -302,7 +303,7 @@ static void an_inner_function_with_an_alias__becomes_a_shell(void **state) {
 }
 
 static void a_loop__carries_bfloat16(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *condition = function(model, "cond"), *body = function(model, "body"),
                       *graph = function(model, "f");
     struct tare_edge i, x;
@@ -331,7 +332,7 @@ static void a_loop__carries_bfloat16(void **state) {
 
 static void bfloat16_in_the_input__is_refused_unless_asked_for(void **state) {
     struct tare_bfloat16_options options = { .skip_safety_checks = true };
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *graph = function(model, "f");
     struct tare_edge x = mini_arg(graph, "x", TARE_DT_FLOAT);
     size_t changes = 0;
@@ -348,7 +349,7 @@ static void bfloat16_in_the_input__is_refused_unless_asked_for(void **state) {
 }
 
 static void the_main_graph__keeps_signature_dtypes(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_binding in = { .key = "x", .dtype = TARE_DT_FLOAT }, out = { .key = "y", .dtype = TARE_DT_FLOAT };
     struct tare_signature signature = {
         .key = "serving_default", .inputs = &in, .n_inputs = 1, .outputs = &out, .n_outputs = 1
@@ -372,7 +373,7 @@ static void the_main_graph__keeps_signature_dtypes(void **state) {
 
 /* Both inner functions run on the CPU as well, and one calls the other: the CPU's stay float32, in either order. */
 static void shared_functions_that_call_each_other__both_get_copies(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *top = tare_model_add_function(model, "top"), *inner = tare_model_add_function(model, "inner");
     struct tare_graph *middle = tare_model_add_function(model, "middle");
     struct tare_edge x = mini_arg(inner, "x", TARE_DT_FLOAT), y;

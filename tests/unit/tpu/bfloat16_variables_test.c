@@ -10,7 +10,8 @@ static const struct tare_bfloat16_options defaults;
 static const float third = 1.0f / 3; /* 0x3eaaaaab: rounds up to 0x3eab */
 
 /* x in the main graph, given to a call of `function` with the handles; y is what the signature returns. */
-static void serve(struct tare_model *model, const struct tare_graph *function, int n, const struct tare_edge *handles) {
+static void serve(struct tare_graph_model *model, const struct tare_graph *function, int n,
+                  const struct tare_edge *handles) {
     struct tare_signature *grown = tare_arena_extend(&model->arena, model->signatures, model->n_signatures, 1,
                                                      sizeof *grown),
                           *s;
@@ -36,20 +37,21 @@ static struct tare_edge read(struct tare_graph *graph, const char *name, struct 
 }
 
 /* y = op(x, read of the second argument) */
-static struct tare_graph *binary(struct tare_model *model, const char *name, const char *op) {
+static struct tare_graph *binary(struct tare_graph_model *model, const char *name, const char *op) {
     struct tare_graph *graph = tare_model_add_function(model, name);
     struct tare_edge x = mini_arg(graph, "x", TARE_DT_FLOAT), handle = mini_arg(graph, "handle", TARE_DT_RESOURCE);
     mini_return(graph, "y", mini_node(graph, op, "op", 2, x, read(graph, "read", handle)));
     return graph;
 }
 
-static void convert(struct tare_model *model, struct tare_graph *graph, const struct tare_bfloat16_options *options) {
+static void convert(struct tare_graph_model *model, struct tare_graph *graph,
+                    const struct tare_bfloat16_options *options) {
     size_t changes = 0;
     mini_ok(tare_tpu_bfloat16(model, &graph, 1, options, &changes));
     graph_check_dtypes(model);
 }
 
-static double answer(const struct tare_model *model, size_t signature, double x) {
+static double answer(const struct tare_graph_model *model, size_t signature, double x) {
     struct tare_session *session = mini_session(model);
     const struct tare_signature *s = &model->signatures[signature];
     double y = mini_number(session, s->inputs[0].edge, x, s->outputs[0].edge);
@@ -57,7 +59,7 @@ static double answer(const struct tare_model *model, size_t signature, double x)
     return y;
 }
 
-static void assert_variable(const struct tare_model *model, size_t i, int dtype) {
+static void assert_variable(const struct tare_graph_model *model, size_t i, int dtype) {
     const struct tare_variable *v = &model->variables[i];
     int handle = tare_node_type(v->node, "dtype", 0);
     if (v->dtype != dtype || v->value.dtype != dtype || handle != dtype)
@@ -67,7 +69,7 @@ static void assert_variable(const struct tare_model *model, size_t i, int dtype)
 }
 
 static void read_as_bfloat16_only__holds_bfloat16(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_edge handle = mini_variable(model, "v", third);
     struct tare_graph *graph = binary(model, "f", "Mul");
     (void)state;
@@ -83,7 +85,7 @@ static void read_as_bfloat16_only__holds_bfloat16(void **state) {
 }
 
 static void read_as_float32_elsewhere__stays_float32(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_edge handle = mini_variable(model, "v", third);
     struct tare_graph *tpu = binary(model, "on_tpu", "Mul"), *cpu = binary(model, "on_cpu", "AddV2");
     (void)state;
@@ -98,7 +100,7 @@ static void read_as_float32_elsewhere__stays_float32(void **state) {
 }
 
 static void the_savers_read__does_not_count(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_edge handle = mini_variable(model, "v", third);
     struct tare_graph *graph = binary(model, "f", "Mul");
     (void)state;
@@ -113,7 +115,7 @@ static void the_savers_read__does_not_count(void **state) {
 
 /* With scope ALL the main graph and the functions that its signatures call are converted, but not the saver. */
 static void the_savers_function__is_not_converted_with_the_main_graph(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_edge handle = mini_variable(model, "v", third);
     struct tare_graph *graph = binary(model, "f", "Mul"),
                       *save = tare_model_add_function(model, "__inference__traced_save");
@@ -133,7 +135,7 @@ static void the_savers_function__is_not_converted_with_the_main_graph(void **sta
 /* Keras exports: the saver reads variables in the main graph and passes the values to a function, Keras 3 also assigns
  * from such a read. With scope ALL the main graph is converted as well; only what signatures need is. */
 static void with_scope_all__the_savers_reads_stay_float32(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_edge handle = mini_variable(model, "v", third), saved;
     struct tare_graph *graph = binary(model, "f", "Mul"), *save = tare_model_add_function(model, "traced_save");
     struct tare_node *assign;
@@ -159,7 +161,7 @@ static void with_scope_all__the_savers_reads_stay_float32(void **state) {
 static void an_op_of_the_filterlist__keeps_its_variable(void **state) {
     static const char *const ops[] = { "Mul" };
     const struct tare_bfloat16_options options = { .float_ops = ops, .n_float_ops = 1 };
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_edge handle = mini_variable(model, "v", third);
     struct tare_graph *graph = binary(model, "f", "Mul");
     (void)state;
@@ -170,7 +172,7 @@ static void an_op_of_the_filterlist__keeps_its_variable(void **state) {
 }
 
 static void a_written_variable__stays_float32(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_edge handle = mini_variable(model, "v", third);
     struct tare_graph *graph = binary(model, "f", "Mul");
     struct tare_node *assign = mini_open(graph, "AssignAddVariableOp", "assign", 2,
@@ -185,7 +187,7 @@ static void a_written_variable__stays_float32(void **state) {
 }
 
 static void a_read_that_is_returned__stays_float32(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_edge handle = mini_variable(model, "v", third);
     struct tare_graph *graph = binary(model, "f", "Mul");
     (void)state;
@@ -199,7 +201,7 @@ static void a_read_that_is_returned__stays_float32(void **state) {
 /* One function reads, now this variable, now that one: both change, or none. */
 static void variables_of_one_reader__change_together(void **state) {
     for (int other = 0; other < 2; other++) {
-        struct tare_model *model = mini_model_new();
+        struct tare_graph_model *model = mini_model_new();
         struct tare_edge handles[] = { mini_variable(model, "v", third), mini_variable(model, "w", 2 * third) };
         struct tare_graph *inner = binary(model, "inner", "Mul"), *outer = tare_model_add_function(model, "outer"),
                           *plain;
@@ -221,7 +223,7 @@ static void variables_of_one_reader__change_together(void **state) {
 }
 
 static void a_handle_in_a_loop__is_followed(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_edge handle = mini_variable(model, "v", third);
     struct tare_graph *graph = tare_model_add_function(model, "f");
     struct tare_graph *cond = tare_model_add_function(model, "cond"), *body = tare_model_add_function(model, "body");
@@ -253,7 +255,7 @@ static void a_handle_in_a_loop__is_followed(void **state) {
 }
 
 static void an_embedding_table__is_gathered_as_bfloat16(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_shape shape = tare_shape_make(2, 3, 1);
     struct tare_node *variable = mini_open(model->main, "VarHandleOp", "table", 0), *gather;
     struct tare_graph *graph = tare_model_add_function(model, "f");

@@ -13,7 +13,7 @@ static struct tare_attr must_compile(void) {
 
 /* main calls outer(x) = inner(x), which calls f(x, v) = x * v; f is placed. All are to be compiled by XLA. */
 struct fixture {
-    struct tare_model *model;
+    struct tare_graph_model *model;
     struct tare_arena arena;
     struct tare_graph *f, *inner, *outer, *other;
     struct tare_edge y;
@@ -110,7 +110,7 @@ static void a_loop_around_a_tpu_call__becomes_stateful(void **state) {
     struct tare_graph *f, *condition, *body;
     struct tare_edge start, loop;
     struct tare_node *node;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     size_t changes = 0;
     (void)state;
     f = tare_model_add_function(model, "f");

@@ -7,7 +7,7 @@
 #include <string.h>
 
 struct fixture {
-    struct tare_model *model;
+    struct tare_graph_model *model;
     struct tare_arena arena;
     struct tare_graph *graph;
     struct tare_tpu_finding *found;

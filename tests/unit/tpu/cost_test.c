@@ -12,7 +12,7 @@
 /* ---- rows ---- */
 
 struct row {
-    struct tare_model *model;
+    struct tare_graph_model *model;
     struct tare_node *node;
     struct tare_shape inputs[7], outputs[2];
     int dtypes[7];
@@ -126,7 +126,7 @@ static void a_gather__moves_its_rows_not_the_table(void **state) {
 enum { ROWS = 10, COLUMNS = 20 };
 
 struct fixture {
-    struct tare_model *model;
+    struct tare_graph_model *model;
     struct tare_arena arena;
     struct tare_graph *function;
     struct tare_binding in, out;

@@ -9,7 +9,7 @@
 
 static struct tare_bf16_kept_list kept;
 
-static void convert_with(struct tare_model *model, struct tare_graph *graph, bool rounds_outputs) {
+static void convert_with(struct tare_graph_model *model, struct tare_graph *graph, bool rounds_outputs) {
     size_t changes = 0;
     kept = (struct tare_bf16_kept_list){ .arena = &model->arena };
     const struct tare_bfloat16_options options = { .rounds_outputs = rounds_outputs, .kept = &kept };
@@ -17,7 +17,7 @@ static void convert_with(struct tare_model *model, struct tare_graph *graph, boo
     graph_check_dtypes(model);
 }
 
-static void convert(struct tare_model *model, struct tare_graph *graph) {
+static void convert(struct tare_graph_model *model, struct tare_graph *graph) {
     convert_with(model, graph, false);
 }
 
@@ -41,7 +41,7 @@ static struct tare_edge cast(struct tare_graph *graph, const char *name, struct 
 }
 
 /* table[cast(inner(ids))], with inner(x) = max(x, 0) + 1 as a function of its own: a text model with float ids. */
-static struct tare_graph *text_model(struct tare_model *model) {
+static struct tare_graph *text_model(struct tare_graph_model *model) {
     struct tare_graph *inner = tare_model_add_function(model, "inner"), *f = tare_model_add_function(model, "f");
     struct tare_edge x = mini_arg(inner, "x", TARE_DT_FLOAT), ids, y;
     struct tare_shape shape = tare_shape_make(1, 4096);
@@ -68,7 +68,7 @@ static struct tare_graph *text_model(struct tare_model *model) {
 }
 
 static void identifiers_that_arrive_as_floats__read_the_right_row(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = text_model(model), *inner;
     struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT);
     struct tare_edge y = mini_call(model->main, "PartitionedCall", "serve", f, 1, x);
@@ -90,7 +90,7 @@ static void identifiers_that_arrive_as_floats__read_the_right_row(void **state) 
 /* for i in 3: x += step, with x as index afterwards: argument, return and output of the loop stay float32; the other
  * loop variable does not. */
 static void a_loop_variable_that_becomes_an_index__stays_float32(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = tare_model_add_function(model, "f"),
                       *condition = tare_model_add_function(model, "condition"),
                       *body = tare_model_add_function(model, "body");
@@ -129,7 +129,7 @@ static void a_loop_variable_that_becomes_an_index__stays_float32(void **state) {
 }
 
 static void both_branches__keep_what_one_turns_into_an_index(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = tare_model_add_function(model, "f"), *yes = tare_model_add_function(model, "yes"),
                       *no = tare_model_add_function(model, "no");
     struct tare_node *node;
@@ -156,7 +156,7 @@ static void both_branches__keep_what_one_turns_into_an_index(void **state) {
 }
 
 static void comparisons_with_integers__take_inputs_exactly(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = tare_model_add_function(model, "f");
     struct tare_edge x = mini_arg(f, "x", TARE_DT_FLOAT), y = mini_arg(f, "y", TARE_DT_FLOAT), product;
     (void)state;
@@ -177,7 +177,7 @@ static void comparisons_with_integers__take_inputs_exactly(void **state) {
 
 /* The function on the CPU makes bins of what the converted one returns. */
 static void results_that_the_cpu_makes_integers_of__stay_float32(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = tare_model_add_function(model, "f"), *cpu = tare_model_add_function(model, "cpu");
     struct tare_edge x = mini_arg(f, "x", TARE_DT_FLOAT), call;
     struct tare_node *bins;
@@ -211,7 +211,7 @@ static void final_probabilities_and_their_logits__stay_float32(void **state) {
     (void)state;
     for (int rounds = 0; rounds < 2; rounds++) {
         const int last = rounds ? TARE_DT_BFLOAT16 : TARE_DT_FLOAT;
-        struct tare_model *model = mini_model_new();
+        struct tare_graph_model *model = mini_model_new();
         struct tare_graph *inner = tare_model_add_function(model, "inner"), *f = tare_model_add_function(model, "f");
         struct tare_edge w = mini_arg(inner, "w", TARE_DT_FLOAT), y = mini_arg(inner, "x", TARE_DT_FLOAT);
         y = mini_node(inner, "Tanh", "hidden", 1, mini_node(inner, "MatMul", "first", 2, y, w));
@@ -235,7 +235,7 @@ static void final_probabilities_and_their_logits__stay_float32(void **state) {
 }
 
 static void a_softmax_inside__is_rounded(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = tare_model_add_function(model, "f");
     struct tare_edge x = mini_arg(f, "x", TARE_DT_FLOAT);
     (void)state;
@@ -246,7 +246,7 @@ static void a_softmax_inside__is_rounded(void **state) {
 }
 
 static void logits_that_are_ordered__stay_float32(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = tare_model_add_function(model, "f");
     struct tare_edge x = mini_arg(f, "x", TARE_DT_FLOAT);
     struct tare_node *arg;

@@ -9,7 +9,7 @@ enum { ROWS = 4, INNER = 8, COLUMNS = 16 };
 static const double IN = ROWS * INNER * 4, WEIGHT = INNER * COLUMNS * 4, OUT = ROWS * COLUMNS * 4;
 
 struct fixture {
-    struct tare_model *model;
+    struct tare_graph_model *model;
     struct tare_binding output;
     struct tare_signature signature;
     struct tare_edge x, product; /* product = x * weight */
@@ -17,7 +17,7 @@ struct fixture {
     size_t groups;
 };
 
-static struct tare_edge tensor(struct tare_model *model, const char *name, int64_t rows, int64_t columns) {
+static struct tare_edge tensor(struct tare_graph_model *model, const char *name, int64_t rows, int64_t columns) {
     struct tare_shape shape = tare_shape_make(2, rows, columns);
     struct tare_tensor value;
     mini_ok(tare_tensor_new(&value, TARE_DT_FLOAT, &shape));

@@ -9,7 +9,7 @@
 
 /* main: y = f(x) with f(x) = 2 x, placed; x of the given shape. */
 struct fixture {
-    struct tare_model *model;
+    struct tare_graph_model *model;
     struct tare_arena arena;
     struct tare_graph *function;
     struct tare_edge x, y;

@@ -9,7 +9,7 @@
 
 /* half_plus_two(x, a, b) = x a + b, called with the variables a and b */
 struct fixture {
-    struct tare_model *model;
+    struct tare_graph_model *model;
     struct tare_arena arena;
     struct tare_graph *function;
     struct tare_edge x, y;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 struct fixture {
-    struct tare_model *model;
+    struct tare_graph_model *model;
     struct tare_arena arena;
     struct tare_graph *top;
     struct tare_edge x, y;

@@ -9,7 +9,7 @@
 static const char *const words[] = { "wrong" };
 
 struct fixture {
-    struct tare_model *model;
+    struct tare_graph_model *model;
     struct tare_arena arena;
     struct tare_graph *inner, *chosen;
     struct tare_tpu_stripped dropped;

@@ -25,7 +25,7 @@ enum { CHANNELS = 4, OUTPUTS = 6, BATCH = 2 };
 
 struct fixture {
     struct setting setting;
-    struct tare_model *model;
+    struct tare_graph_model *model;
     struct tare_arena arena;
     struct tare_graph *function;
     struct tare_edge feeds[3], y; /* gradient, filter, a tensor of the input's shape */

@@ -17,7 +17,7 @@ enum { WIDTH = 4, RECORDS = 12 };
 
 /* ---- a model with two signatures, and files for them ---- */
 
-static void fill_signature(struct tare_model *model, struct tare_signature *s, const char *key) {
+static void fill_signature(struct tare_graph_model *model, struct tare_signature *s, const char *key) {
     char name[32];
     struct tare_graph *g = model->main;
     struct tare_shape shape = tare_shape_make(2, WIDTH, WIDTH);
@@ -41,8 +41,8 @@ static void fill_signature(struct tare_model *model, struct tare_signature *s, c
     *s->outputs = (struct tare_binding){ .key = "y", .dtype = TARE_DT_FLOAT, .shape = tare_shape_unknown(), .edge = y };
 }
 
-static struct tare_model *make_model(void) {
-    struct tare_model *model = mini_model_new();
+static struct tare_graph_model *make_model(void) {
+    struct tare_graph_model *model = mini_model_new();
     model->signatures = TARE_NEW_ARRAY(&model->arena, struct tare_signature, 2);
     model->n_signatures = 2;
     fill_signature(model, &model->signatures[0], "encode");
@@ -76,7 +76,7 @@ static const char *write_samples(const char *name, int wide, int other) {
 /* ---- files by signature ---- */
 
 static void data__belongs_to_the_signature_in_front(void **state) {
-    struct tare_model *model = make_model();
+    struct tare_graph_model *model = make_model();
     struct tare_data_groups groups;
     char encode[512], decode[512], odd[512];
     (void)state;
@@ -102,7 +102,7 @@ static void data__belongs_to_the_signature_in_front(void **state) {
 }
 
 static void data__refuses_what_is_ambiguous(void **state) {
-    struct tare_model *model = make_model();
+    struct tare_graph_model *model = make_model();
     struct tare_data_groups groups;
     char twice[512];
     (void)state;
@@ -129,7 +129,7 @@ static void data__refuses_what_is_ambiguous(void **state) {
 
 /* ---- samples that do not fit ---- */
 
-static struct tare_calibration *calibrate(const struct tare_model *model, struct tare_calibrate_options options,
+static struct tare_calibration *calibrate(const struct tare_graph_model *model, struct tare_calibrate_options options,
                                           const char *const *data, size_t n_data) {
     struct tare_calibration *c = NULL;
     options.data = data;
@@ -139,7 +139,7 @@ static struct tare_calibration *calibrate(const struct tare_model *model, struct
 }
 
 static void samples__that_do_not_fit_are_named_or_passed_over(void **state) {
-    struct tare_model *model = make_model();
+    struct tare_graph_model *model = make_model();
     const char *data[1];
     char named[600];
     (void)state;
@@ -171,7 +171,7 @@ static void samples__that_do_not_fit_are_named_or_passed_over(void **state) {
 /* ---- the whole ---- */
 
 static void calibration__of_several_signatures_is_that_of_its_shares(void **state) {
-    struct tare_model *model = make_model();
+    struct tare_graph_model *model = make_model();
     char encode[600], decode[600];
     (void)state;
     snprintf(encode, sizeof encode, "encode=%s", write_samples("enc", 3, -1));
@@ -212,7 +212,7 @@ static void calibration__of_several_signatures_is_that_of_its_shares(void **stat
 }
 
 static void calibration__bound_holds_and_tensors_are_those_of_quantization(void **state) {
-    struct tare_model *model = make_model();
+    struct tare_graph_model *model = make_model();
     const char *data[1];
     (void)state;
     data[0] = write_samples("enc", -1, -1);

@@ -13,8 +13,8 @@
 enum { WIDTH = 4, RECORDS = 12 };
 
 /* bin = int32(x * factor), probability = x */
-static struct tare_model *make_model(float factor) {
-    struct tare_model *model = mini_model_new();
+static struct tare_graph_model *make_model(float factor) {
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT);
     struct tare_node *cast =
@@ -68,7 +68,7 @@ static tare_status check(float before, float after, const char *path) {
     const struct tare_tpu_split split = { .choices = &cut, .count = 1 };
     const struct tare_dataset_file dataset = { "serving_default", path };
     const struct tare_quantization quantization = { .datasets = &dataset, .n_datasets = 1 };
-    struct tare_model *original = make_model(before), *converted = make_model(after);
+    struct tare_graph_model *original = make_model(before), *converted = make_model(after);
     struct tare_integer_outputs outputs = { 0 };
     tare_status status;
     mini_ok(tare_integer_outputs_record(&outputs, original, &quantization));

@@ -58,7 +58,7 @@ static bool is_large(const char *file) {
 enum verdict { PASSED, UNEQUAL, NOT_IMPORTED, NOT_RUN, NO_CHECK };
 
 /* Runs main without arguments; its result is a scalar bool. */
-static enum verdict run_main(struct tare_model *model, struct tare_graph *function) {
+static enum verdict run_main(struct tare_graph_model *model, struct tare_graph *function) {
     struct tare_session *session;
     struct tare_tensor result;
     tare_status status;
@@ -76,7 +76,7 @@ static enum verdict check_module(const char *path) {
     const struct tare_shlo_import_options options = { .stem = "stablehlo" };
     struct tare_mapping file;
     struct tare_shlo_module *module;
-    struct tare_model *model = tare_model_new(tare_ops_builtin());
+    struct tare_graph_model *model = tare_model_new(tare_ops_builtin());
     struct tare_graph *function;
     enum verdict verdict = NOT_IMPORTED;
     mini_ok(tare_file_map(&file, path));

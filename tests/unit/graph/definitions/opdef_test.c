@@ -26,7 +26,7 @@ static const struct tare_op rows[] = {
 };
 
 struct fixture {
-    struct tare_model *model;
+    struct tare_graph_model *model;
     struct tare_arena arena;
 };
 

@@ -81,7 +81,7 @@ static void failure__of_the_records_is_an_error_and_of_the_contrast_is_not(void 
 }
 
 static void graph__names_the_reason_for_one_by_one_runs(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT);
     struct tare_edge y = mini_node(model->main, "Softmax", "y", 1, x);
     struct tare_binding input = { .key = "x", .dtype = TARE_DT_FLOAT, .shape = tare_shape_make(2, -1, 3), .edge = x };

@@ -5,7 +5,7 @@
 
 static const struct tare_edge none = { NULL, 0 };
 
-static struct tare_graph *unary(struct tare_model *model, const char *name, const char *op, float value) {
+static struct tare_graph *unary(struct tare_graph_model *model, const char *name, const char *op, float value) {
     struct tare_graph *f = tare_model_add_function(model, name);
     struct tare_edge x = mini_arg(f, "x", TARE_DT_FLOAT);
     mini_return(f, "y", mini_node(f, op, name, 2, x, mini_float(f, "c", value)));
@@ -20,7 +20,7 @@ static void set_out(struct tare_node *node, size_t n) {
 static void if__runs_one_branch(void **state) {
     (void)state;
     for (int stateless = 0; stateless < 2; stateless++) {
-        struct tare_model *model = mini_model_new();
+        struct tare_graph_model *model = mini_model_new();
         struct tare_graph *plus1 = unary(model, "plus1", "TestAdd", 1), *plus10 = unary(model, "plus10", "TestAdd", 10);
         struct tare_edge p = mini_placeholder(model->main, "p", TARE_DT_BOOL), x = mini_float(model->main, "x", 5);
         struct tare_node *node = mini_open(model->main, stateless ? "StatelessIf" : "If", "if", 2, p, x);
@@ -44,7 +44,7 @@ static void if__runs_one_branch(void **state) {
 
 static void case__takes_the_last_branch_for_an_index_outside(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     unary(model, "b0", "TestAdd", 1);
     unary(model, "b1", "TestAdd", 2);
     unary(model, "b2", "TestAdd", 3);
@@ -76,7 +76,7 @@ static void case__takes_the_last_branch_for_an_index_outside(void **state) {
 }
 
 /* while (x < limit) x += 1, limit going round with it */
-static void add_loop_functions(struct tare_model *model) {
+static void add_loop_functions(struct tare_graph_model *model) {
     struct tare_graph *cond = tare_model_add_function(model, "cond"), *body = tare_model_add_function(model, "body");
     struct tare_edge x = mini_arg(cond, "x", TARE_DT_FLOAT), limit = mini_arg(cond, "limit", TARE_DT_FLOAT);
     mini_return(cond, "again", mini_node(cond, "TestLess", "less", 2, x, limit));
@@ -89,7 +89,7 @@ static void add_loop_functions(struct tare_model *model) {
 static void while__runs_until_the_condition_fails(void **state) {
     (void)state;
     for (int stateless = 0; stateless < 2; stateless++) {
-        struct tare_model *model = mini_model_new();
+        struct tare_graph_model *model = mini_model_new();
         add_loop_functions(model);
         struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT),
                          limit = mini_float(model->main, "limit", 10);
@@ -112,7 +112,7 @@ static void while__runs_until_the_condition_fails(void **state) {
 
 static void while__passes_a_fault_on_and_leaks_nothing(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *cond = tare_model_add_function(model, "cond"), *body = tare_model_add_function(model, "body");
     struct tare_edge x = mini_arg(cond, "x", TARE_DT_FLOAT);
     mini_return(cond, "again", mini_node(cond, "TestLess", "less", 2, x, mini_float(cond, "c", 100)));
@@ -136,7 +136,7 @@ static void while__passes_a_fault_on_and_leaks_nothing(void **state) {
 /* cond(p, x + 1, x + 10) with a constant on the true side that only a control input ties to its branch */
 static void switch__leaves_one_side_out(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     struct tare_edge p = mini_placeholder(g, "p", TARE_DT_BOOL), x = mini_float(g, "x", 5);
     struct tare_edge s = mini_node(g, "Switch", "switch", 2, x, p);
@@ -192,7 +192,7 @@ static void close_loop(struct tare_graph *g, const char *name, const struct loop
 
 static void frames__count_in_a_loop(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT), ten = mini_float(g, "ten", 10);
     struct loop loop = open_loop(g, "w", enter(g, "e", x, "f", false), enter(g, "l", ten, "f", true));
@@ -211,7 +211,7 @@ static void frames__count_in_a_loop(void **state) {
 /* i = 0; while (i < n) { j = 0; while (j < i) j += 1; i += 1; total += j } */
 static void frames__nest(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     struct tare_edge n = mini_placeholder(g, "n", TARE_DT_FLOAT), zero = mini_float(g, "zero", 0);
     struct tare_edge outer_one = enter(g, "one_in", mini_float(g, "one", 1), "outer", true);
@@ -239,7 +239,7 @@ static void frames__nest(void **state) {
 /* A loop on the branch not taken: its Exit is dead, the Merge behind takes the other side. */
 static void frames__on_a_branch_not_taken(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     struct tare_edge p = mini_placeholder(g, "p", TARE_DT_BOOL), x = mini_float(g, "x", 3),
                      ten = mini_float(g, "ten", 10);
@@ -261,7 +261,7 @@ static void frames__on_a_branch_not_taken(void **state) {
 
 static void frames__faults_inside_leak_nothing(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT), ten = mini_float(g, "ten", 10);
     struct loop loop = open_loop(g, "w", enter(g, "e", x, "f", false), enter(g, "l", ten, "f", true));
@@ -278,7 +278,7 @@ static void frames__faults_inside_leak_nothing(void **state) {
 
 static void merge__with_a_back_edge_but_no_frame_still_ends(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     struct tare_edge x = mini_float(g, "x", 1);
     struct tare_edge merge = mini_node(g, "Merge", "m", 2, x, x);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* x += v.read() while x < 4, each x put on a list; then the list as a tensor, through a call. A TF1 loop beside it. */
-static struct tare_edge build(struct tare_model *model) {
+static struct tare_edge build(struct tare_graph_model *model) {
     struct tare_graph *cond = tare_model_add_function(model, "cond"), *body = tare_model_add_function(model, "body");
     struct tare_graph *f = tare_model_add_function(model, "f"), *g = model->main;
     struct tare_edge x = mini_arg(cond, "x", TARE_DT_FLOAT);
@@ -49,7 +49,7 @@ static struct tare_edge build(struct tare_model *model) {
     return mini_node(g, "Exit", "exit", 1, mini_output(s, 0));
 }
 
-static tare_status live(const struct tare_model *model, struct tare_edge fetch) {
+static tare_status live(const struct tare_graph_model *model, struct tare_edge fetch) {
     struct tare_edge feed = { tare_graph_find(model->main, "p"), 0 };
     struct tare_session *session;
     struct tare_tensor fed = { 0 }, result;
@@ -71,7 +71,7 @@ static tare_status live(const struct tare_model *model, struct tare_edge fetch) 
 static void session__survives_every_allocation_failing(void **state) {
     (void)state;
     enum { MORE_THAN_IT_TAKES = 5000 };
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_edge fetch = build(model);
     int failures = 0;
     mini_ok(live(model, fetch));

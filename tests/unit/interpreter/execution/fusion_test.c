@@ -90,7 +90,7 @@ static void assert_same(const struct tare_tensor *got, const struct tare_tensor 
 }
 
 /* Two sessions, one of which runs every step by itself, in batches of 1 and 3. */
-static void compare(struct tare_model *model, struct tare_edge x, struct tare_edge fetch) {
+static void compare(struct tare_graph_model *model, struct tare_edge x, struct tare_edge fetch) {
     const struct tare_session_options alone = { .check_numerics = true };
     struct tare_session *session = mini_session(model), *plain;
     mini_ok(tare_session_new(&plain, model, &alone));
@@ -111,7 +111,7 @@ static void fusion__convolutions_with_bias_and_relu(void **state) {
     (void)state;
     static const char *const ops[] = { "Conv2D", "DepthwiseConv2dNative" }, *const relus[] = { "Relu", "Relu6" };
     for (int i = 0; i < 4; i++) {
-        struct tare_model *model = mini_model_new();
+        struct tare_graph_model *model = mini_model_new();
         struct tare_graph *g = model->main;
         struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT);
         struct tare_edge y = conv(g, ops[i & 1], "conv", x, 3);
@@ -123,7 +123,7 @@ static void fusion__convolutions_with_bias_and_relu(void **state) {
 static void fusion__residual_block(void **state) {
     (void)state;
     for (int order = 0; order < 2; order++) {
-        struct tare_model *model = mini_model_new();
+        struct tare_graph_model *model = mini_model_new();
         struct tare_graph *g = model->main;
         struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT);
         struct tare_edge y = mini_node(g, "Relu", "relu1", 1, conv(g, "Conv2D", "conv1", x, 3));
@@ -137,7 +137,7 @@ static void fusion__residual_block(void **state) {
 static void fusion__two_residual_additions(void **state) {
     (void)state;
     for (int swap = 0; swap < 2; swap++) {
-        struct tare_model *model = mini_model_new();
+        struct tare_graph_model *model = mini_model_new();
         struct tare_graph *g = model->main;
         struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT);
         struct tare_edge first = mini_node(g, "Relu", "first", 1, x), second = mini_node(g, "Relu6", "second", 1, x);
@@ -152,7 +152,7 @@ static void fusion__what_does_not_fit_runs_alone(void **state) {
     const struct tare_shape one = tare_shape_make(1, (int64_t)1);
     const struct tare_shape line = tare_shape_make(4, (int64_t)1, (int64_t)1, (int64_t)7, (int64_t)C);
     for (int i = 0; i < 4; i++) {
-        struct tare_model *model = mini_model_new();
+        struct tare_graph_model *model = mini_model_new();
         struct tare_graph *g = model->main;
         struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT), y = conv(g, "Conv2D", "conv", x, 3), other = y;
         if (i == 0) other = constant(g, "one", one, 4);
@@ -164,7 +164,7 @@ static void fusion__what_does_not_fit_runs_alone(void **state) {
 
 static void fusion__product_with_bias(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT);
     static const int32_t two[2] = { -1, C };
@@ -177,7 +177,7 @@ static void fusion__product_with_bias(void **state) {
 
 static void fusion__bias_of_a_wrong_shape_is_the_ops_own_error(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT);
     struct tare_edge bias = constant(g, "b", tare_shape_make(2, (int64_t)1, (int64_t)C), 4);
@@ -193,7 +193,7 @@ static void fusion__bias_of_a_wrong_shape_is_the_ops_own_error(void **state) {
 /* One session: nobody looks, one looks at the end, one between, nobody again. */
 static void fusion__observers_see_every_value(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT);
     struct tare_edge y = conv(g, "Conv2D", "conv", x, 3);
@@ -228,7 +228,7 @@ static void fusion__observers_see_every_value(void **state) {
 static void fusion__profile_counts_the_whole_at_the_first_node(void **state) {
     (void)state;
     const struct tare_session_options profiled = { .profile = true };
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT), y = conv(g, "Conv2D", "conv", x, 3);
     y = mini_node(g, "BiasAdd", "bias", 2, y, constant(g, "b", channels(), 4));

@@ -29,7 +29,7 @@ static struct tare_node *fill_from_file(struct tare_graph *g, struct tare_edge t
     return node;
 }
 
-static struct tare_edge string_asset(struct tare_model *model, const char *name) {
+static struct tare_edge string_asset(struct tare_graph_model *model, const char *name) {
     struct tare_edge edge = mini_placeholder(model->main, "asset_path", TARE_DT_STRING);
     struct tare_asset *asset = TARE_NEW(&model->arena, struct tare_asset);
     *asset = (struct tare_asset){ name, edge };
@@ -40,7 +40,7 @@ static struct tare_edge string_asset(struct tare_model *model, const char *name)
 
 static void table__is_filled_from_an_asset(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     const char *words[3] = { "b", "", "nothing" };
     mini_ok(tare_file_make_folders(temp_path("assets"), NULL));
@@ -74,7 +74,7 @@ static void table__is_filled_from_an_asset(void **state) {
 
 static void table__columns_of_a_file(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     mini_ok(tare_file_make_folders(temp_path("assets"), NULL));
     temp_file("assets/map.txt", "x\t7\t1.5\ny\t8\t2.5\n", 16);
@@ -103,7 +103,7 @@ static void table__columns_of_a_file(void **state) {
 
 static void table__mutable_one_takes_new_values_and_gives_them_out(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     const int32_t keys[3] = { 5, 6, 5 }, values[3] = { 50, 60, 51 };
     struct tare_edge t = table(g, "MutableHashTableV2", "m", TARE_DT_INT32, TARE_DT_INT32);
@@ -137,7 +137,7 @@ static void table__mutable_one_takes_new_values_and_gives_them_out(void **state)
 
 static void table__static_one_refuses_a_second_value(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     const int32_t keys[2] = { 5, 5 }, values[2] = { 1, 2 };
     struct tare_edge t = table(g, "HashTable", "old", TARE_DT_INT32, TARE_DT_INT32);
@@ -163,7 +163,7 @@ static void set_element(struct tare_node *node) {
 
 static void list__is_a_value_that_old_holders_keep(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     struct tare_edge shape = mini_ints(g, "shape", 0, NULL);
     struct tare_edge list = reserve(g, shape, 3), x = mini_placeholder(g, "x", TARE_DT_FLOAT);
@@ -191,7 +191,7 @@ static void list__is_a_value_that_old_holders_keep(void **state) {
 
 static void list__pushes_pops_gathers_and_resizes(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     struct tare_edge shape = mini_ints(g, "shape", 0, NULL), x = mini_placeholder(g, "x", TARE_DT_FLOAT);
     struct tare_node *empty = mini_open(g, "EmptyTensorList", "empty", 2, shape, mini_int(g, "most", -1));
@@ -220,7 +220,7 @@ static void list__pushes_pops_gathers_and_resizes(void **state) {
 
 static void list__from_a_tensor_and_back_by_concatenation(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     struct tare_shape matrix = tare_shape_make(2, 3, 2);
     const float values[6] = { 1, 2, 3, 4, 5, 6 };
@@ -253,7 +253,7 @@ static void list__from_a_tensor_and_back_by_concatenation(void **state) {
 
 static void list__faults_say_what_was_asked(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     struct tare_edge shape = mini_int(g, "shape", -1), list = reserve(g, shape, 2);
     struct tare_node *get = mini_open(g, "TensorListGetItem", "get", 3, list, mini_int(g, "i", 2), shape);
@@ -281,7 +281,7 @@ static void list__faults_say_what_was_asked(void **state) {
 
 static void array__writes_once_and_stacks(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT);
     struct tare_node *node = mini_open(g, "TensorArrayV3", "array", 1, mini_int(g, "size", 2));
@@ -311,7 +311,7 @@ static void array__writes_once_and_stacks(void **state) {
 
 static void stack__gives_the_last_first(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     struct tare_node *node = mini_open(g, "StackV2", "stack", 1, mini_int(g, "most", -1));
     mini_ok(tare_node_set_type(node, "elem_type", TARE_DT_FLOAT));
@@ -393,7 +393,7 @@ static void random__has_its_distribution_and_repeats_in_each_run(void **state) {
     const double tolerance = 0.02; /* about five standard errors of the mean of 100,000 */
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct tare_model *model = mini_model_new();
+        struct tare_graph_model *model = mini_model_new();
         struct tare_edge y = drawn(model->main, cases[i].op, 100000);
         struct tare_session *session = mini_session(model);
         double mean, variance, least, most;
@@ -411,7 +411,7 @@ static void random__has_its_distribution_and_repeats_in_each_run(void **state) {
 }
 
 static void random__stateless_ops_agree_on_seeds_and_keys(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     const int32_t shape[2] = { 2, 3 }, seeds[2] = { 12, 34 };
     (void)state;
@@ -431,7 +431,7 @@ static void random__stateless_ops_agree_on_seeds_and_keys(void **state) {
 }
 
 static void random__classes_come_as_often_as_their_share(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     struct tare_shape one_row = tare_shape_make(2, 1, 3);
     const float logits[3] = { 0, 0.6931472f, -1000 }; /* 1/3, 2/3, never */
@@ -457,7 +457,7 @@ static void random__classes_come_as_often_as_their_share(void **state) {
 /* ---- checkpoints ---- */
 
 static void restore__reads_named_tensors(void **state) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     struct tare_bundle_writer *writer;
     struct tare_tensor value = mini_scalar(TARE_DT_FLOAT, 2.5);

@@ -10,7 +10,7 @@ static const struct tare_edge none = { NULL, 0 };
 
 static void plan__runs_only_what_the_fetch_needs(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT);
     struct tare_edge a = mini_node(g, "TestAdd", "a", 2, x, x);
@@ -25,7 +25,7 @@ static void plan__runs_only_what_the_fetch_needs(void **state) {
 
 static void plan__feed_of_an_inner_tensor_cuts_off_what_lies_above(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT);
     struct tare_edge a = mini_node(g, "TestFail", "a", 1, x);
@@ -38,7 +38,7 @@ static void plan__feed_of_an_inner_tensor_cuts_off_what_lies_above(void **state)
 
 static void plan__edge_that_is_fed_twice_must_be_fed_one_value(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT),
                      y = mini_node(model->main, "TestAdd", "y", 2, x, x);
     struct tare_edge feeds[3] = { x, y, x };
@@ -58,7 +58,7 @@ static void plan__edge_that_is_fed_twice_must_be_fed_one_value(void **state) {
 
 static void plan__controls_come_first(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT);
     struct tare_edge a = mini_node(g, "TestEffect", "a", 1, x);
@@ -73,7 +73,7 @@ static void plan__controls_come_first(void **state) {
 
 static void plan__memory_is_reused_in_place_but_not_the_callers(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT);
     struct tare_edge c = mini_float(g, "c", 1);
@@ -96,7 +96,7 @@ static void plan__memory_is_reused_in_place_but_not_the_callers(void **state) {
 
 static void plan__fetched_values_are_not_written_over(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT);
     struct tare_edge a = mini_node(g, "TestAdd", "a", 2, x, x);
@@ -117,7 +117,7 @@ static void plan__fetched_values_are_not_written_over(void **state) {
 
 static void constants__are_computed_once_a_session(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT);
     struct tare_edge c = mini_float(g, "c", 2);
@@ -136,7 +136,7 @@ static void constants__are_computed_once_a_session(void **state) {
 
 static void constants__that_were_compressed_are_spread_out(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     struct tare_shape shape = tare_shape_make(1, 3);
     struct tare_tensor splat = mini_scalar(TARE_DT_FLOAT, 4);
@@ -158,7 +158,7 @@ static void constants__that_were_compressed_are_spread_out(void **state) {
 }
 
 /* twice(x) = x + x, with an effect that no result needs */
-static struct tare_graph *add_twice(struct tare_model *model) {
+static struct tare_graph *add_twice(struct tare_graph_model *model) {
     struct tare_graph *f = tare_model_add_function(model, "twice");
     struct tare_edge x = mini_arg(f, "x", TARE_DT_FLOAT);
     mini_node(f, "TestEffect", "effect", 1, x);
@@ -169,7 +169,7 @@ static struct tare_graph *add_twice(struct tare_model *model) {
 
 static void call__runs_effects_and_results_of_a_function(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = add_twice(model);
     struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT);
     struct tare_edge y = mini_call(model->main, "PartitionedCall", "y", f, 1, x);
@@ -185,7 +185,7 @@ static void call__runs_effects_and_results_of_a_function(void **state) {
 
 static void call__refuses_wrong_dtypes_and_shapes(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = tare_model_add_function(model, "__inference_double_162");
     struct tare_shape shape = tare_shape_make(2, 2, -1);
     struct tare_edge x = mini_arg(f, "x", TARE_DT_STRING);
@@ -209,7 +209,7 @@ static void call__refuses_wrong_dtypes_and_shapes(void **state) {
 
 static void call__says_which_functions_recurse(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = tare_model_add_function(model, "F"), *h = tare_model_add_function(model, "G");
     struct tare_edge x = mini_arg(f, "x", TARE_DT_FLOAT), y = mini_arg(h, "y", TARE_DT_FLOAT);
     mini_ok(tare_graph_add_return(h, "r", TARE_DT_FLOAT, y));
@@ -227,7 +227,7 @@ static void call__says_which_functions_recurse(void **state) {
 
 static void fault__names_function_node_and_op(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = tare_model_add_function(model, "inner");
     struct tare_edge x = mini_arg(f, "x", TARE_DT_FLOAT);
     mini_return(f, "y", mini_node(f, "TestFail", "bad", 1, x));
@@ -248,7 +248,7 @@ static void fault__names_function_node_and_op(void **state) {
 
 static void fault__wrong_dtypes_are_found_before_the_run(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT), n = mini_placeholder(g, "n", TARE_DT_INT32);
     struct tare_edge a = mini_node(g, "TestAdd", "a", 2, x, n);
@@ -267,7 +267,7 @@ static void fault__wrong_dtypes_are_found_before_the_run(void **state) {
 
 static void fault__ops_without_kernel_are_listed_and_named(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = tare_model_add_function(model, "inner");
     struct tare_edge x = mini_arg(f, "x", TARE_DT_FLOAT);
     mini_return(f, "y", mini_node(f, "TestNothing", "gap", 1, x));
@@ -300,7 +300,7 @@ static void fault__ops_without_kernel_are_listed_and_named(void **state) {
 
 static void fault__cycles_are_named(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT);
     struct tare_edge a = mini_node(g, "TestAdd", "a", 2, x, x);
@@ -338,7 +338,7 @@ static tare_status see(void *arg, const struct tare_node *node, size_t output, c
 
 static void observation__shows_wanted_nodes_constants_and_feeds_too(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = add_twice(model);
     struct tare_edge x = mini_placeholder(model->main, "p", TARE_DT_FLOAT);
     struct tare_edge c = mini_float(model->main, "c", 1);
@@ -362,7 +362,7 @@ static void observation__shows_wanted_nodes_constants_and_feeds_too(void **state
 
 static void limit__memory_is_refused_before_it_is_taken(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     struct tare_session_options options = { .memory_limit = 100000 };
     struct tare_shape shape = tare_shape_make(1, 20000);
@@ -387,7 +387,7 @@ static void limit__memory_is_refused_before_it_is_taken(void **state) {
 
 static void options__numerics_and_profile(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     struct tare_session_options options = { .check_numerics = true, .profile = true };
     struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT);
@@ -413,7 +413,7 @@ static void options__numerics_and_profile(void **state) {
 
 static void batch_function__runs_each_call_as_a_batch(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     add_twice(model);
     struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT);
     int float_type = TARE_DT_FLOAT;

@@ -186,7 +186,7 @@ static void run_records(struct tare_session *session, const struct tare_signatur
 
 static void check_signature(struct reference *references, size_t count) {
     char path[512];
-    struct tare_model *model;
+    struct tare_graph_model *model;
     struct tare_session *session;
     const struct tare_signature *signature;
     snprintf(path, sizeof path, "%s/models/%s", data, references->model);

@@ -8,7 +8,7 @@
 static const struct tare_edge none = { NULL, 0 };
 
 /* next() { v.assign_add(1); return v } */
-static struct tare_graph *add_counter(struct tare_model *model) {
+static struct tare_graph *add_counter(struct tare_graph_model *model) {
     struct tare_graph *f = tare_model_add_function(model, "next");
     struct tare_edge v = mini_arg(f, "v", TARE_DT_RESOURCE);
     struct tare_node *add = mini_open(f, "AssignAddVariableOp", "add", 2, v, mini_float(f, "one", 1));
@@ -22,7 +22,7 @@ static struct tare_graph *add_counter(struct tare_model *model) {
 
 static void variable__counts_from_call_to_call(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = add_counter(model);
     struct tare_edge v = mini_variable(model, "v", 0);
     struct tare_edge y = mini_call(model->main, "StatefulPartitionedCall", "y", f, 1, v);
@@ -37,7 +37,7 @@ static void variable__counts_from_call_to_call(void **state) {
 }
 
 struct side_by_side {
-    const struct tare_model *model;
+    const struct tare_graph_model *model;
     struct tare_edge fetch;
     double last[4];
 };
@@ -59,7 +59,7 @@ static tare_status count_to_fifty(void *arg, int worker) {
 
 static void sessions__run_side_by_side_on_one_model(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = add_counter(model);
     struct tare_edge v = mini_variable(model, "v", 0);
     struct side_by_side work = { model, mini_call(model->main, "StatefulPartitionedCall", "y", f, 1, v), { 0 } };
@@ -78,7 +78,7 @@ static struct tare_edge read_variable(struct tare_graph *g, const char *name, st
 
 static void variable__value_read_before_an_assignment_stays(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     struct tare_edge v = mini_variable(model, "v", 1);
     struct tare_edge before = read_variable(g, "before", v);
@@ -102,7 +102,7 @@ static void variable__value_read_before_an_assignment_stays(void **state) {
 
 static void variable__of_one_name_are_told_apart_by_node(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     struct tare_edge a = mini_variable(model, "total", 1), b = mini_variable(model, "other", 2);
     mini_ok(tare_node_set_string(b.node, "shared_name", "total", 5));
@@ -118,7 +118,7 @@ static void variable__of_one_name_are_told_apart_by_node(void **state) {
 
 static void variable__without_value_cannot_be_read(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     struct tare_edge v = mini_variable(model, "v", 1);
     tare_tensor_reset(&model->variables[0].value);
@@ -143,7 +143,7 @@ static void variable__without_value_cannot_be_read(void **state) {
 
 static void variable__rows_are_gathered_and_scattered(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     struct tare_edge v = mini_variable(model, "v", 0);
     struct tare_shape shape = tare_shape_make(2, 3, 2);
@@ -172,7 +172,7 @@ static void variable__rows_are_gathered_and_scattered(void **state) {
 
 /* ---- references ---- */
 
-static struct tare_edge reference_variable(struct tare_model *model, const char *name, float value) {
+static struct tare_edge reference_variable(struct tare_graph_model *model, const char *name, float value) {
     struct tare_node *node = mini_open(model->main, "VariableV2", name, 0);
     struct tare_shape scalar = tare_shape_scalar();
     mini_ok(tare_node_set_type(node, "dtype", TARE_DT_FLOAT));
@@ -189,7 +189,7 @@ static struct tare_edge reference_variable(struct tare_model *model, const char 
 
 static void reference__is_read_where_a_value_is_taken(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     struct tare_edge v = reference_variable(model, "v", 1), one = mini_float(g, "one", 1);
     struct tare_edge before = mini_node(g, "TestAdd", "before", 2, v, one);
@@ -214,7 +214,7 @@ static void reference__is_read_where_a_value_is_taken(void **state) {
 
 static void reference__is_wanted_by_an_assignment(void **state) {
     (void)state;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     struct tare_edge v = reference_variable(model, "v", 1);
     struct tare_edge copy = mini_node(g, "Identity", "copy", 1, v);

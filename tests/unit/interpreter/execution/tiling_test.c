@@ -120,7 +120,7 @@ static void tiling__a_block_runs_as_one_and_gives_what_its_ops_give(void **unuse
     const struct tare_session_options profiled = { .profile = true },
                                       alone = { .check_numerics = true, .profile = true };
     for (int64_t stride = 1; stride <= 2; stride++) {
-        struct tare_model *model = mini_model_new();
+        struct tare_graph_model *model = mini_model_new();
         struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT), y = block(model->main, x, stride);
         struct tare_session *session, *plain;
         mini_ok(tare_session_new(&session, model, &profiled));
@@ -139,7 +139,7 @@ static void tiling__a_block_runs_as_one_and_gives_what_its_ops_give(void **unuse
 /* A sample has the same bits whatever lies beside it. */
 static void tiling__a_sample_is_the_same_in_any_batch(void **unused) {
     (void)unused;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT), y = block(model->main, x, 1);
     struct tare_session *session = mini_session(model);
     struct tare_tensor all = run(session, x, y, 5), one = run(session, x, y, 1);
@@ -155,7 +155,7 @@ static void tiling__observers_see_every_value(void **unused) {
     (void)unused;
     static const char *const looked_at[] = { "expand", "expand_relu", "pad", "depthwise_bias", "project_relu", "sum" };
     enum { N = sizeof looked_at / sizeof *looked_at };
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT), y = block(model->main, x, 1);
     struct tare_session *session = mini_session(model);
     struct tare_tensor first = run(session, x, y, 2), observed;
@@ -185,7 +185,7 @@ static void tiling__observers_see_every_value(void **unused) {
 static void tiling__what_others_need_is_made(void **unused) {
     (void)unused;
     const struct tare_session_options alone = { .check_numerics = true };
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT);
     struct tare_edge y = conv(g, "first", x, 3, C, INNER, 1, "SAME"), z = conv(g, "second", y, 3, INNER, 0, 1, "SAME");
@@ -202,7 +202,7 @@ static void tiling__what_others_need_is_made(void **unused) {
 /* The fault names the node that has it, as when the ops run one by one. */
 static void tiling__a_fault_names_its_node(void **unused) {
     (void)unused;
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT);
     struct tare_edge y = conv(g, "first", x, 3, C, INNER, 1, "SAME");

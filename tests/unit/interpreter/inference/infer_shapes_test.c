@@ -15,7 +15,7 @@
     } while (0)
 
 struct fixture {
-    struct tare_model *model;
+    struct tare_graph_model *model;
     struct tare_arena arena;
 };
 

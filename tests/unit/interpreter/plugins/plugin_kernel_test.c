@@ -8,14 +8,14 @@
 
 static const struct tare_edge no_feed;
 
-static struct tare_node *squares(struct tare_model *model, int64_t chunk, int64_t fail_at);
+static struct tare_node *squares(struct tare_graph_model *model, int64_t chunk, int64_t fail_at);
 
 /* ---- kernels ---- */
 
 static void kernel__is_chosen_by_dtype(void **state) {
     static const float floats[] = { 1.5f, 2.5f, 3.5f, 4.5f };
     static const int32_t ints[] = { 5, 4, 3, 2 };
-    struct tare_model *model = plugin_model();
+    struct tare_graph_model *model = plugin_model();
     struct tare_edge f = mini_node(model->main, "ZeroOut", "f", 1,
                                    plugin_constant(model->main, TARE_DT_FLOAT, tare_shape_make(2, 2, 2), floats));
     struct tare_node *i = mini_open(model->main, "ZeroOut", "i", 1,
@@ -38,7 +38,7 @@ static void kernel__is_chosen_by_dtype(void **state) {
 
 static void kernel__checks_its_attributes_and_inputs(void **state) {
     static const int32_t ints[] = { 5, 4, 3, 2 };
-    struct tare_model *model = plugin_model();
+    struct tare_graph_model *model = plugin_model();
     struct tare_edge x = plugin_constant(model->main, TARE_DT_INT32, tare_shape_make(1, 4), ints);
     struct tare_node *early = mini_open(model->main, "ZeroOut", "early", 1, x);
     struct tare_node *late = mini_open(model->main, "ZeroOut", "late", 1, x);
@@ -60,7 +60,7 @@ static void kernel__checks_its_attributes_and_inputs(void **state) {
 
 /* A dtype that the definition allows and no kernel serves. */
 static void kernel__lack_of_one_is_known_before_the_run(void **state) {
-    struct tare_model *model = plugin_model();
+    struct tare_graph_model *model = plugin_model();
     struct tare_edge p = mini_placeholder(model->main, "p", TARE_DT_DOUBLE);
     struct tare_edge y = mini_node(model->main, "ZeroOut", "y", 1, p);
     struct tare_binding input = { .key = "p", .dtype = TARE_DT_DOUBLE, .edge = p, .shape = { .rank = -1 } };
@@ -82,7 +82,7 @@ static void kernel__lack_of_one_is_known_before_the_run(void **state) {
 
 /* What a session runs before the first signature counts, too. */
 static void lacking__initialisers_are_looked_at(void **state) {
-    struct tare_model *model = plugin_model();
+    struct tare_graph_model *model = plugin_model();
     struct tare_edge p = mini_placeholder(model->main, "p", TARE_DT_FLOAT);
     struct tare_binding input = { .key = "p", .dtype = TARE_DT_FLOAT, .edge = p, .shape = { .rank = -1 } };
     struct tare_binding output = { .key = "y", .dtype = TARE_DT_FLOAT, .edge = p, .shape = { .rank = -1 } };
@@ -99,7 +99,7 @@ static void lacking__initialisers_are_looked_at(void **state) {
 }
 
 static void attributes__of_every_kind(void **state) {
-    struct tare_model *model = plugin_model();
+    struct tare_graph_model *model = plugin_model();
     struct tare_node *plain = tare_graph_add(model->main, "Describe", "plain");
     struct tare_node *set =
         mini_open(model->main, "Describe", "set", 2, mini_float(model->main, "x", 1), mini_float(model->main, "y", 1));
@@ -127,7 +127,7 @@ static void attributes__of_every_kind(void **state) {
 }
 
 static void attributes__a_compressed_tensor_is_written_out(void **state) {
-    struct tare_model *model = plugin_model();
+    struct tare_graph_model *model = plugin_model();
     struct tare_node *node = tare_graph_add(model->main, "Describe", "node");
     const struct tare_shape shape = tare_shape_make(1, 1000);
     struct tare_tensor splat;
@@ -162,7 +162,7 @@ static void faults__of_a_kernel(void **state) {
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct tare_model *model = plugin_model();
+        struct tare_graph_model *model = plugin_model();
         struct tare_node *node = mini_open(model->main, "Ask", "ask", 1, mini_float(model->main, "x", 1));
         mini_ok(tare_node_set_string(node, "how", cases[i].how, strlen(cases[i].how)));
         plugin_run_fails(model, mini_done(node), cases[i].text);
@@ -173,7 +173,7 @@ static void faults__of_a_kernel(void **state) {
 }
 
 static void faults__an_output_that_was_not_made(void **state) {
-    struct tare_model *model = plugin_model();
+    struct tare_graph_model *model = plugin_model();
     struct tare_node *node = mini_open(model->main, "Ask", "ask", 1, mini_float(model->main, "x", 1));
     char expected[8192];
     (void)state;
@@ -184,7 +184,7 @@ static void faults__an_output_that_was_not_made(void **state) {
 }
 
 static void lists__of_one_type_and_of_several(void **state) {
-    struct tare_model *model = plugin_model();
+    struct tare_graph_model *model = plugin_model();
     static const float rows[] = { 1, 2 };
     struct tare_edge row = plugin_constant(model->main, TARE_DT_FLOAT, tare_shape_make(2, 1, 2), rows);
     struct tare_edge sum = mini_node(model->main, "SumAll", "sum", 3, row, row, row);
@@ -208,7 +208,7 @@ static void lists__of_one_type_and_of_several(void **state) {
 }
 
 static void lists__too_short_and_of_a_wrong_type(void **state) {
-    struct tare_model *model = plugin_model();
+    struct tare_graph_model *model = plugin_model();
     struct tare_edge x = mini_float(model->main, "x", 1);
     struct tare_edge sum = mini_node(model->main, "SumAll", "sum", 1, x);
     struct tare_edge mixed = mini_node(model->main, "OnlyFloats", "mixed", 2, x, mini_int(model->main, "i", 1));
@@ -222,7 +222,7 @@ static void lists__too_short_and_of_a_wrong_type(void **state) {
 }
 
 static void ref__is_read_assigned_and_forwarded(void **state) {
-    struct tare_model *model = plugin_model();
+    struct tare_graph_model *model = plugin_model();
     struct tare_node *variable = tare_graph_add(model->main, "VariableV2", "v");
     struct tare_shape scalar = tare_shape_scalar();
     struct tare_edge bumped, read;
@@ -248,7 +248,7 @@ static void ref__is_read_assigned_and_forwarded(void **state) {
 }
 
 static void ref__without_a_value_says_so(void **state) {
-    struct tare_model *model = plugin_model();
+    struct tare_graph_model *model = plugin_model();
     struct tare_node *variable = tare_graph_add(model->main, "VariableV2", "v");
     struct tare_shape scalar = tare_shape_scalar();
     (void)state;
@@ -266,7 +266,7 @@ static void ref__without_a_value_says_so(void **state) {
 }
 
 /* f(a, x) = a + x, applied `times` times from a = x. */
-static struct tare_node *apply(struct tare_model *model, int64_t times) {
+static struct tare_node *apply(struct tare_graph_model *model, int64_t times) {
     struct tare_graph *f = tare_model_add_function(model, "f");
     struct tare_edge a = mini_arg(f, "a", TARE_DT_FLOAT), x = mini_arg(f, "x", TARE_DT_FLOAT);
     struct tare_node *node;
@@ -279,7 +279,7 @@ static struct tare_node *apply(struct tare_model *model, int64_t times) {
 }
 
 static void function__is_called_with_tensors(void **state) {
-    struct tare_model *model = plugin_model();
+    struct tare_graph_model *model = plugin_model();
     struct tare_node *node = apply(model, 3);
     struct tare_session *session = mini_session(model);
     (void)state;
@@ -291,7 +291,7 @@ static void function__is_called_with_tensors(void **state) {
 }
 
 static void function__must_be_there_and_fit(void **state) {
-    struct tare_model *model = plugin_model();
+    struct tare_graph_model *model = plugin_model();
     struct tare_node *node = apply(model, 1);
     struct tare_graph *one = tare_model_add_function(model, "one");
     (void)state;
@@ -307,7 +307,7 @@ static void function__must_be_there_and_fit(void **state) {
 
 /* Constants are folded by kernels of libraries, too, outside of any session. */
 static void kernel__folds_constants(void **state) {
-    struct tare_model *model = plugin_model();
+    struct tare_graph_model *model = plugin_model();
     struct tare_node *node = squares(model, 1000, -1);
     const struct tare_tensor *input = tare_edge_constant(node->inputs[0]);
     struct tare_tensor result = { 0 };
@@ -322,7 +322,7 @@ static void kernel__folds_constants(void **state) {
 static void numbers_and_strings(void **state) {
     static const uint16_t halves[] = { 0x3c00, 0x4248 }, brain[] = { 0x3f80 };
     static const char *const words[] = { "a", "" };
-    struct tare_model *model = plugin_model();
+    struct tare_graph_model *model = plugin_model();
     struct tare_graph *g = model->main;
     struct tare_edge h = mini_node(g, "Twice", "h", 1, plugin_constant(g, TARE_DT_HALF, tare_shape_make(1, 2), halves));
     struct tare_edge b =
@@ -354,14 +354,14 @@ static void numbers_and_strings(void **state) {
 
 enum { MANY = 10007 };
 
-static struct tare_session *session_of_threads(const struct tare_model *model, int threads) {
+static struct tare_session *session_of_threads(const struct tare_graph_model *model, int threads) {
     const struct tare_session_options options = { .op_threads = threads };
     struct tare_session *session;
     mini_ok(tare_session_new(&session, model, &options));
     return session;
 }
 
-static struct tare_node *squares(struct tare_model *model, int64_t chunk, int64_t fail_at) {
+static struct tare_node *squares(struct tare_graph_model *model, int64_t chunk, int64_t fail_at) {
     static float values[MANY];
     struct tare_node *node;
     for (int i = 0; i < MANY; i++)
@@ -379,7 +379,7 @@ static void parallel_for__covers_every_item_once(void **state) {
     (void)state;
     for (size_t k = 0; k < sizeof chunks / sizeof *chunks; k++)
         for (int threads = 1; threads <= 3; threads++) {
-            struct tare_model *model = plugin_model();
+            struct tare_graph_model *model = plugin_model();
             struct tare_node *node = squares(model, chunks[k], -1);
             struct tare_session *session = session_of_threads(model, threads);
             struct tare_tensor result = mini_run(session, no_feed, 0, (struct tare_edge){ node, 0 });
@@ -396,7 +396,7 @@ static void parallel_for__covers_every_item_once(void **state) {
 static void parallel_for__the_first_range_that_fails_counts(void **state) {
     (void)state;
     for (int threads = 1; threads <= 3; threads++) {
-        struct tare_model *model = plugin_model();
+        struct tare_graph_model *model = plugin_model();
         struct tare_node *node = squares(model, 100, 9000); /* ranges up to the one of item 9000 fail */
         struct tare_session *session = session_of_threads(model, threads);
         struct tare_edge fetch = { node, 0 };
@@ -411,7 +411,7 @@ static void parallel_for__the_first_range_that_fails_counts(void **state) {
 }
 
 static void parallel_for__runs_ranges_at_the_same_time(void **state) {
-    struct tare_model *model = plugin_model();
+    struct tare_graph_model *model = plugin_model();
     struct tare_edge meet = mini_node(model->main, "Meet", "meet", 1, mini_float(model->main, "x", 5));
     struct tare_session *session = session_of_threads(model, 2);
     (void)state;
@@ -421,7 +421,7 @@ static void parallel_for__runs_ranges_at_the_same_time(void **state) {
 }
 
 static void parallel_for__needs_a_range(void **state) {
-    struct tare_model *model = plugin_model();
+    struct tare_graph_model *model = plugin_model();
     (void)state;
     plugin_run_fails(model, (struct tare_edge){ squares(model, 0, -1), 0 },
                      "squares (SquareInRanges): 10007 items in ranges of 0");

@@ -14,7 +14,7 @@ static void print_shape(struct tare_strbuf *text, const struct tare_shape *shape
 
 /* What the shape function `how` makes of two shapes (rank -1: unknown; b may be the vector [value]). */
 static void expect_shape(const char *how, struct tare_shape a, struct tare_shape b, const char *expected) {
-    struct tare_model *model = tare_model_new(tare_ops_builtin());
+    struct tare_graph_model *model = tare_model_new(tare_ops_builtin());
     struct tare_node *node;
     struct tare_strbuf got = { 0 };
     struct tare_shape args[2] = { a, b }, **shapes;
@@ -105,7 +105,7 @@ static void shapes__dims(void **state) {
 
 /* A shape that depends on an input's value. */
 static void shapes__from_values(void **state) {
-    struct tare_model *model = plugin_model();
+    struct tare_graph_model *model = plugin_model();
     static const int32_t dims[] = { 5, 6 };
     struct tare_edge x = mini_float(model->main, "x", 1);
     static const char *const hows[] = { "from_input", "value" }, *const expected[] = { "[5,6]", "[5]" };

@@ -32,7 +32,7 @@ static const char *known_words(const char *name) {
     return NULL;
 }
 
-static size_t report_faults(const char *name, const struct tare_model *model) {
+static size_t report_faults(const char *name, const struct tare_graph_model *model) {
     struct tare_faults faults = { 0 };
     const char *words = known_words(name);
     size_t unexpected = 0;
@@ -50,7 +50,7 @@ static size_t report_faults(const char *name, const struct tare_model *model) {
     return unexpected;
 }
 
-static size_t report_shapes(const char *name, const struct tare_model *model) {
+static size_t report_shapes(const char *name, const struct tare_graph_model *model) {
     struct tare_arena arena = { 0 };
     size_t unexpected = 0;
     for (size_t i = 0; i <= model->n_functions; i++) {
@@ -72,7 +72,7 @@ static void real_models__are_sound_and_their_shapes_are_inferred(void **state) {
     assert_non_null(folder);
     while ((entry = readdir(folder))) {
         char path[1024];
-        struct tare_model *model;
+        struct tare_graph_model *model;
         if (*entry->d_name == '.') continue;
         snprintf(path, sizeof path, "%s/%s", root, entry->d_name);
         if (tare_saved_model_load(&model, path, NULL) != TARE_OK) continue; /* the importer's tests speak of these */

@@ -16,7 +16,7 @@
 
 /* y = call(x) of a function that runs Relu on its argument. */
 struct fixture {
-    struct tare_model *model;
+    struct tare_graph_model *model;
     struct tare_graph *main, *function;
     struct tare_node *x, *call, *relu;
     struct tare_validate_options options;

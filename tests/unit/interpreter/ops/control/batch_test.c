@@ -16,7 +16,7 @@ enum { MOST_INPUTS = 8, LARGEST = 32 };
 
 /* One node whose first input has a batch dimension; the other inputs are constant. */
 struct fixture {
-    struct tare_model *model;
+    struct tare_graph_model *model;
     struct tare_node *node;
     void *state;
     struct tare_tensor inputs[MOST_INPUTS]; /* input 0 is the largest batch */

@@ -143,7 +143,7 @@ struct request {
 };
 
 static tare_status run(const struct request *r, struct tare_tensor *results) {
-    struct tare_model *model = mini_model_new();
+    struct tare_graph_model *model = mini_model_new();
     struct tare_edge inputs[2], fetches[3];
     struct tare_node *node;
     for (int i = 0; i < r->n_inputs; i++) {
