@@ -4,9 +4,12 @@
 
 #include "base/file.h"
 #include "convert/import/node_defs.h"
-#include "convert/saved_model.h"
+#include "convert/load_options.h"
 #include "proto/bundle.h"
 #include "proto/tensorflow/saved_model.pb-c.h"
+
+struct tare_graph_model;
+struct tare_import_faults;
 
 struct tare_saved_model {
     struct tare_arena arena; /* the messages */

@@ -12,21 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool tare_quant_only_feeds_integers(const struct tare_quant_work *work, const struct tare_quant_layer *layer) {
-    const size_t uses = tare_graph_count_uses(layer->op->graph, layer->output, NULL);
-    size_t as_integers = 0;
-    for (const struct tare_use *use = tare_node_first_use(layer->output.node); use; use = use->next) {
-        const struct tare_quant_layer *user = tare_quant_layer_of(work, use->user);
-        if (use->user->dead || use->user->inputs[use->input].index != layer->output.index || !user || user->refused ||
-            user->setting.method != layer->setting.method || user->kind == TARE_KIND_GATHER)
-            continue;
-        as_integers += use->input == user->left && tare_quant_same_params(&user->left_params, &layer->output_params);
-        as_integers += !user->weight && use->input == user->right &&
-                       tare_quant_same_params(&user->right_params, &layer->output_params);
-    }
-    return uses > 0 && uses == as_integers;
-}
-
 /* ---- settings ---- */
 
 tare_status tare_quant_check_setting(const struct tare_quant_setting *setting) {

@@ -30,4 +30,16 @@ const struct tare_quant_layer *tare_quant_same_weight(const struct tare_quant_wo
 /* Adds what a rewrite set: `replaced` and `integers`. */
 tare_status tare_quant_index_rewritten(struct tare_quant_work *work, struct tare_quant_layer *layer);
 
+/* Integers of an activation that a method made before, with the same parameters (NULL: any); NULL when there are none.
+ */
+const struct tare_quant_shared *tare_quant_find_shared(const struct tare_quant_work *work,
+                                                       const struct tare_quant_method *method, struct tare_edge real,
+                                                       const struct tare_qparams *params);
+/* *out is valid until the next is added. */
+tare_status tare_quant_add_shared(const struct tare_quant_shared **out, struct tare_quant_work *work,
+                                  const struct tare_quant_shared *made);
+
+/* Every use of the layer's output is the activation of a layer with the same method and, there, the same parameters. */
+bool tare_quant_only_feeds_integers(const struct tare_quant_work *work, const struct tare_quant_layer *layer);
+
 #endif

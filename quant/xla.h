@@ -49,15 +49,4 @@ struct tare_edge tare_emit_dynamic_codes(struct tare_emit *emit, struct tare_edg
 struct tare_edge tare_emit_dynamic_centred(struct tare_emit *emit, struct tare_edge x, struct tare_edge scale,
                                            struct tare_edge zero_point);
 
-/* Integers of an activation that a method made before, with the same parameters (NULL: any); NULL when there are none.
- */
-const struct tare_quant_shared *tare_quant_find_shared(const struct tare_quant_work *work,
-                                                       const struct tare_quant_method *method, struct tare_edge real,
-                                                       const struct tare_qparams *params);
-/* Every use of the layer's output is the activation of a layer with the same method and, there, the same parameters. */
-bool tare_quant_only_feeds_integers(const struct tare_quant_work *work, const struct tare_quant_layer *layer);
-/* *out is valid until the next is added. */
-tare_status tare_quant_add_shared(const struct tare_quant_shared **out, struct tare_quant_work *work,
-                                  const struct tare_quant_shared *made);
-
 #endif

@@ -79,14 +79,15 @@ static tare_status match_outputs(struct tare_signature *out, struct tare_arena *
     return TARE_OK;
 }
 
-static tare_status find_signature(const struct tare_signature **out, const struct tare_model *model, const char *key) {
+static tare_status find_signature(const struct tare_signature **out, const struct tare_graph_model *model,
+                                  const char *key) {
     *out = tare_model_find_signature(model, key);
     return *out ? TARE_OK : TARE_FAIL(TARE_NOT_FOUND, "there is no signature '%s', which the compared model has", key);
 }
 
 /* ---- before the run ---- */
 
-static tare_status check_one(const struct tare_model *model, const struct tare_signature *reference) {
+static tare_status check_one(const struct tare_graph_model *model, const struct tare_signature *reference) {
     const char **keys;
     struct tare_arena arena = { 0 };
     const struct tare_signature *signature;
@@ -107,7 +108,7 @@ tare_status tare_workflow_compare_check_given(struct tare_compare_job *c) {
     const struct tare_saved_model_options look = { .ops = c->task->ops, .without_values = true, .to_look_at = true };
     const struct tare_option_list *with = &c->options->with;
     const struct tare_signature *reference;
-    struct tare_model *model, *other;
+    struct tare_graph_model *model, *other;
     tare_status status;
     if (!with->count) return TARE_OK;
     TARE_TRY(name_given(c));
@@ -125,7 +126,7 @@ done:
 
 /* ---- the run ---- */
 
-static tare_status run_on(struct tare_compare_job *c, struct tare_model *model, size_t index) {
+static tare_status run_on(struct tare_compare_job *c, struct tare_graph_model *model, size_t index) {
     struct tare_comparison *result = &c->result;
     const struct tare_signature *found;
     struct tare_signature signature;
@@ -141,7 +142,7 @@ static tare_status run_on(struct tare_compare_job *c, struct tare_model *model, 
 
 tare_status tare_workflow_compare_run_given(struct tare_compare_job *c, size_t index) {
     const struct tare_saved_model_options options = { .ops = c->task->ops };
-    struct tare_model *model;
+    struct tare_graph_model *model;
     tare_status status;
     TARE_TRY(tare_saved_model_load(&model, c->options->with.items[index], &options)); /* errors name the path */
     status = run_on(c, model, index);

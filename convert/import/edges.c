@@ -3,6 +3,7 @@
  * The main graph names a tensor "node" or "node:2". A function names it "argument", or "node:output:0" by the name of
  * the op's output and the index within it, so resolving one needs the op's definition, the called function's returns,
  * or, for an op without a definition, the output names that the file uses (tare_unknown_outputs). */
+#include "convert/import/edges.h"
 #include "convert/import/import.h"
 #include "graph/definitions/opdef.h"
 

@@ -1,6 +1,7 @@
 /* GraphDef and FunctionDef -> IR. Names become edges; every name and index is checked. */
 #include "base/file.h"
 #include "convert/import/attr_pool.h"
+#include "convert/import/edges.h"
 #include "convert/import/import.h"
 #include "convert/source.h"
 #include "graph/definitions/opdef.h"

@@ -3,11 +3,12 @@
 #define TARE_CONVERT_IMPORT_H
 
 #include "convert/import/node_defs.h"
-#include "convert/import/restores.h"
-#include "convert/saved_model.h"
 #include "graph/model.h"
 #include "graph/op.h"
 #include "proto/tensorflow/saved_model.pb-c.h"
+
+struct tare_restores;
+struct tare_saved_model;
 
 /* Where the importer reports errors and continues, to find all of them (`tare validate`). Without it the first error
  * ends an import. */
@@ -53,14 +54,5 @@ tare_status tare_import_tables(struct tare_graph_model *model, struct tare_saved
 /* Names of the outputs of an op without a definition, in the order in which the functions use them (NULL where only an
  * index is known); collected by tare_import_custom_ops. */
 const char *const *tare_unknown_outputs(const struct tare_graph_model *model, const char *op, size_t *count);
-
-/* "node:3", "node" -> edge of the main graph. */
-tare_status tare_import_main_edge(struct tare_edge *out, const struct tare_graph *graph, const char *text);
-/* "argument", "argument:0", "node:output:2" -> edge of a function. */
-tare_status tare_import_function_edge(struct tare_edge *out, const struct tare_graph *graph, const char *text);
-/* Edges from this node are accepted with any output index: its error was reported. */
-void tare_import_mark_without_outputs(struct tare_node *node);
-/* As tare_import_main_edge for the model's main graph. */
-tare_status tare_import_tensor_name(struct tare_edge *out, const struct tare_graph_model *model, const char *name);
 
 #endif

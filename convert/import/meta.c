@@ -1,4 +1,5 @@
 /* Signatures, aliases, assets, initialisers and concrete functions of a MetaGraphDef. */
+#include "convert/import/edges.h"
 #include "convert/import/import.h"
 #include "convert/source.h"
 #include "proto/message.h"

@@ -6,7 +6,7 @@
  * frames records the calls entered. The work is bounded (the limits below), because functions of a damaged or hostile
  * model may call each other exponentially often. */
 #include "convert/import/restores.h"
-#include "convert/import/import.h"
+#include "convert/import/edges.h"
 
 enum {
     LONGEST_WAY = 256,   /* steps from an assignment to its value; a damaged graph may have cycles */

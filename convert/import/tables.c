@@ -1,5 +1,6 @@
 /* Lookup tables whose contents the restore operation imports from the checkpoint. */
 #include "convert/import/import.h"
+#include "convert/import/restores.h"
 #include "convert/source.h"
 
 #include <string.h>

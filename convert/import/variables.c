@@ -13,6 +13,7 @@
  *
  * A variable that none of these finds has no value: the graph initialises it, or nothing does. */
 #include "convert/import/import.h"
+#include "convert/import/restores.h"
 #include "convert/source.h"
 #include "graph/calls.h"
 

@@ -2,6 +2,7 @@
 #include "convert/validation/validate.h"
 #include "interpreter/ops/builtin.h"
 #include "base/alloc.h"
+#include "convert/import/edges.h"
 #include "convert/import/import.h"
 #include "convert/validation/internal.h"
 #include "tpu/compatibility.h"

@@ -8,6 +8,7 @@
  *
  * Bias and activation function are unchanged. TensorFlow's graph multiplies int32(x_q) - zp, which yields the same
  * integers. */
+#include "quant/layer_index.h"
 #include "quant/xla.h"
 
 static const double SMALLEST_RANGE = 1e-30; /* dynamic-degenerate: avoids division by 0 for all zeros */

@@ -5,6 +5,7 @@
  * x_q = UniformQuantize(x); acc = UniformQuantizedConvolution(x_q, w_q) + bias_q in qint32, scale s_x * s_w[c];
  * ClipByValue for Relu and Relu6; UniformDequantize, or UniformRequantize where only such layers use it. */
 #include "graph/model.h"
+#include "quant/layer_index.h"
 #include "quant/variables.h"
 #include "quant/xla.h"
 #include "base/tensor/number.h"
