@@ -7,6 +7,7 @@
 struct tare_batch_sample {
     struct tare_tensor *feeds; /* n_feeds, NULL: no sample */
     struct tare_record record;
+    uint64_t digest; /* of the feeds (calib/sample_digest.h), set by the engine */
 };
 
 struct tare_batch {

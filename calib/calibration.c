@@ -38,6 +38,7 @@ static void free_input(struct tare_calibration_input *input) {
     tare_free(input->signature);
     tare_free(input->file);
     tare_record_set_free(&input->records);
+    tare_digest_set_free(&input->digests);
 }
 
 void tare_calibration_free(struct tare_calibration *calibration) {
@@ -291,6 +292,8 @@ int64_t tare_calibration_bad_records(const struct tare_calibration *c) {
 
 size_t tare_calibration_bytes(const struct tare_calibration *c) {
     size_t bytes = sizeof *c;
+    for (size_t i = 0; i < c->n_inputs; i++)
+        bytes += c->inputs[i].digests.capacity * sizeof *c->inputs[i].digests.items;
     for (size_t i = 0; i < c->n_tensors; i++)
         bytes += tare_statistics_bytes(&c->tensors[i]->statistics);
     return bytes;
@@ -327,6 +330,7 @@ tare_status tare_calibration_merge(struct tare_calibration *c, const struct tare
         int32_t at;
         TARE_TRY(tare_calibration_add_input(c, input->signature, input->file, &at));
         TARE_TRY(tare_record_set_merge(&c->inputs[at].records, &input->records));
+        TARE_TRY(tare_digest_set_merge(&c->inputs[at].digests, &input->digests));
         for (size_t k = 0; k < input->n_bad; k++)
             TARE_TRY(tare_calibration_add_bad(c, at, &input->bad[k]));
     }

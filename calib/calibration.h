@@ -9,6 +9,7 @@
 #include "calib/coverage.h"
 #include "calib/hessian.h"
 #include "calib/record_set.h"
+#include "calib/sample_digest.h"
 #include "calib/statistics.h"
 #include "graph/graph.h"
 
@@ -23,6 +24,7 @@ struct tare_calibration_bad {
 struct tare_calibration_input {
     char *signature, *file;
     struct tare_record_set records;   /* that were counted */
+    struct tare_digest_set digests;   /* of their samples; empty in calibrations of older versions */
     struct tare_calibration_bad *bad; /* by record */
     size_t n_bad, bad_capacity;
 };

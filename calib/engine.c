@@ -61,6 +61,8 @@ static void collect_sides(struct engine *e, struct tare_worker *worker) {
 }
 
 static tare_status collect(struct engine *e) {
+    for (size_t i = 0; i < e->source->n_files; i++)
+        tare_digest_set_finish(&e->calibration->inputs[e->inputs[i]].digests);
     for (int w = 0; w < e->threads; w++) {
         struct tare_worker *worker = &e->workers[w];
         if (!worker->plan) continue;
@@ -146,6 +148,8 @@ static tare_status note_records(struct engine *e, const struct tare_batch *batch
         const struct tare_record *record = &batch->samples[i].record;
         struct tare_record_set *set = &e->calibration->inputs[e->inputs[record->file]].records;
         TARE_TRY(tare_feeder_name(&e->feeder, tare_record_set_add(set, record->number, record->number + 1), record));
+        TARE_TRY(
+            tare_digest_set_add(&e->calibration->inputs[e->inputs[record->file]].digests, batch->samples[i].digest));
     }
     e->records += (int64_t)batch->count;
     if (e->options->progress) e->options->progress(e->options->progress_arg, e->records);
@@ -160,6 +164,8 @@ static void work_with(struct engine *e, struct tare_worker *worker, struct tare_
         pthread_mutex_unlock(&e->lock);
         if (batch->count == 0) return;
         size_t at;
+        for (size_t i = 0; i < batch->count; i++)
+            batch->samples[i].digest = tare_sample_digest(batch->samples[i].feeds, e->plan.n_feeds);
         double start = tare_clock_seconds();
         tare_status status = run_batch(e, worker, batch, &at);
         double seconds = tare_clock_seconds() - start;

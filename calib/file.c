@@ -36,6 +36,12 @@ static void write_bad(struct tare_wire_writer *out, const struct tare_calibratio
     }
 }
 
+static void write_digests(struct tare_wire_writer *out, const struct tare_digest_set *set) {
+    tare_wire_put_varint(out, set->count);
+    for (size_t i = 0; i < set->count; i++)
+        tare_wire_put_u64(out, set->items[i]);
+}
+
 static uint64_t checksum_of(const void *data, size_t size) {
     struct tare_hash hash;
     uint64_t result[2];
@@ -59,6 +65,7 @@ static void write_calibration(struct tare_wire_writer *out, const struct tare_ca
         tare_wire_put_text(out, c->inputs[i].file);
         write_records(out, &c->inputs[i].records);
         write_bad(out, &c->inputs[i]);
+        write_digests(out, &c->inputs[i].digests);
     }
     tare_wire_put_varint(out, c->n_functions);
     for (size_t i = 0; i < c->n_functions; i++) {
@@ -157,7 +164,22 @@ static void expect_last(struct tare_wire_reader *in, size_t before, size_t after
     if (in->status == TARE_OK && (after != before + 1 || !is_last)) tare_wire_fail(in, "names out of order");
 }
 
-static void read_inputs(struct tare_wire_reader *in, struct tare_calibration *c) {
+/* Digests are ascending, at most one per record. */
+static void read_digests(struct tare_wire_reader *in, struct tare_calibration_input *input) {
+    const size_t count = tare_wire_count(in, sizeof(uint64_t));
+    if (count > TARE_DIGESTS_MOST || (int64_t)count > tare_record_set_size(&input->records))
+        tare_wire_fail(in, "bad number of digests");
+    for (size_t i = 0; i < count && in->status == TARE_OK; i++) {
+        const uint64_t digest = tare_wire_u64(in);
+        if (i > 0 && in->status == TARE_OK && digest <= input->digests.items[i - 1])
+            tare_wire_fail(in, "digests out of order");
+        if (in->status == TARE_OK) take_status(in, tare_digest_set_add(&input->digests, digest));
+    }
+    tare_digest_set_finish(&input->digests);
+}
+
+/* Version 1 has no digests. */
+static void read_inputs(struct tare_wire_reader *in, struct tare_calibration *c, int version) {
     size_t count = tare_wire_count(in, 4);
     for (size_t i = 0; i < count && in->status == TARE_OK; i++) {
         int32_t at = 0;
@@ -166,6 +188,7 @@ static void read_inputs(struct tare_wire_reader *in, struct tare_calibration *c)
         expect_last(in, i, c->n_inputs, (size_t)at == i);
         if (in->status == TARE_OK) read_records(in, &c->inputs[i].records);
         if (in->status == TARE_OK) read_bad(in, c, at);
+        if (in->status == TARE_OK && version > 1) read_digests(in, &c->inputs[i]);
         tare_free(signature);
         tare_free(file);
     }
@@ -223,8 +246,8 @@ static tare_status check_frame(const uint8_t *data, size_t size) {
         return TARE_FAIL(TARE_CORRUPT, "this is no calibration file (it does not begin with TARECAL)");
     if (size < sizeof magic + 1 + CHECKSUM_BYTES)
         return TARE_FAIL(TARE_CORRUPT, "calibration file ends at byte %zu", size);
-    if (data[sizeof magic] != TARE_CALIBRATION_VERSION)
-        return TARE_FAIL(TARE_UNSUPPORTED, "calibration file of version %u (expected %d)", data[sizeof magic],
+    if (data[sizeof magic] < 1 || data[sizeof magic] > TARE_CALIBRATION_VERSION)
+        return TARE_FAIL(TARE_UNSUPPORTED, "calibration file of version %u (expected 1 to %d)", data[sizeof magic],
                          TARE_CALIBRATION_VERSION);
     struct tare_wire_reader end = { .data = data, .size = size, .offset = size - CHECKSUM_BYTES };
     uint64_t stored = tare_wire_u64(&end), expected = checksum_of(data, size - CHECKSUM_BYTES);
@@ -254,7 +277,7 @@ tare_status tare_calibration_decode(struct tare_calibration **out, const void *d
         return in.status;
     }
     c->unfinished = unfinished;
-    read_inputs(&in, c);
+    read_inputs(&in, c, ((const uint8_t *)data)[sizeof magic]);
     read_functions(&in, c);
     read_coverage(&in, c);
     read_tensors(&in, c);

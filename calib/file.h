@@ -8,7 +8,7 @@
 #include "base/strbuf.h"
 #include "calib/calibration.h"
 
-enum { TARE_CALIBRATION_VERSION = 1 };
+enum { TARE_CALIBRATION_VERSION = 2 };
 
 /* Appends the bytes to `out` (for a file, or to send to another process). */
 tare_status tare_calibration_encode(struct tare_strbuf *out,

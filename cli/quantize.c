@@ -13,6 +13,7 @@
 #include "workflow/autotune.h"
 #include "workflow/calibrate.h"
 #include "workflow/data_options.h"
+#include "workflow/evaluation_data.h"
 #include "workflow/quantize.h"
 #include "quant/fake_quant.h"
 #include "workflow/mixed_precision_search.h"
@@ -279,6 +280,23 @@ static tare_status find_rules(struct tare_quant_options *quantizing, struct tare
     return status;
 }
 
+/* Warns of evaluation records that the calibration has seen. */
+static tare_status check_leakage(const struct quantize_options *options, const struct tare_model *model,
+                                 const struct tare_calibration *calibration) {
+    const struct tare_log log = tare_log_stderr(true, false);
+    const struct tare_evaluation_data data = { .model = model,
+                                               .signature = options->signature,
+                                               .paths = options->eval.items,
+                                               .n_paths = options->eval.count,
+                                               .spec = options->records.spec,
+                                               .calibration = calibration,
+                                               .interrupted = &tare_interrupted };
+    struct tare_leakage leakage;
+    TARE_TRY(tare_workflow_find_leakage(&leakage, &data));
+    tare_workflow_warn_of_leakage(&log, &leakage);
+    return TARE_OK;
+}
+
 /* The result of the quantization, for reports. */
 struct quantized {
     struct tare_quant_report report;
@@ -291,7 +309,8 @@ static tare_status quantize(struct quantized *out, struct tare_graph_model *mode
     tare_status status;
     TARE_TRY(check_measuring(options));
     TARE_TRY(calibrate(&calibration, model, options, quantizing));
-    status = find_rules(quantizing, arena, options, calibration);
+    status = options->eval.count ? check_leakage(options, model, calibration) : TARE_OK;
+    if (status == TARE_OK) status = find_rules(quantizing, arena, options, calibration);
     if (status == TARE_OK) status = tare_workflow_quantize_run(&out->report, arena, model, quantizing, calibration);
     if (status == TARE_OK) status = tare_explain(&out->layers, arena, &out->report, calibration, false);
     for (size_t i = 0; status == TARE_OK && i < out->report.n_unused_rules; i++)

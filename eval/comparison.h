@@ -56,6 +56,8 @@ struct tare_comparison {
     } * skipped;
     size_t n_skipped;
     int64_t records, calibrations;
+    int64_t leakage_shared;   /* evaluation records whose inputs are also those of a calibration sample … */
+    int64_t leakage_compared; /* … of so many that were compared; 0: not compared */
     struct tare_reference_store references; /* outputs of the float model */
     struct tare_manifest_row {              /* provenance of the figures, for the page and JSON */
         const char *name, *value;

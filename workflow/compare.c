@@ -13,7 +13,6 @@
 #include "include/tare/version.h"
 #include "workflow/calibrate.h"
 
-#include <inttypes.h>
 #include <string.h>
 #include <time.h>
 
@@ -150,8 +149,8 @@ static struct tare_progress *new_progress(const struct tare_compare_job *c, int6
     return tare_progress_new(&options);
 }
 
-/* Checks the label key before anything runs (`leak` false), or looks for leakage. */
-static tare_status check_data(const struct tare_compare_job *c, bool leak) {
+/* Checks the label key, before anything runs, or looks for records that the calibration has seen. */
+static tare_status check_data(struct tare_compare_job *c, const struct tare_calibration *calibration) {
     const struct tare_compare_task *task = c->task;
     const struct tare_saved_model_options look = { .ops = task->ops, .without_values = true, .to_look_at = true };
     struct tare_evaluation_data data = { .signature = c->options->signature,
@@ -160,21 +159,18 @@ static tare_status check_data(const struct tare_compare_job *c, bool leak) {
                                          .limit = c->options->limit,
                                          .spec = task->spec,
                                          .label = c->options->label,
-                                         .calibration_data = task->calibration_data,
-                                         .n_calibration_data = task->n_calibration_data,
+                                         .calibration = calibration,
                                          .interrupted = task->interrupted };
     struct tare_leakage leakage = { 0 };
     struct tare_graph_model *model;
     tare_status status;
     TARE_TRY(tare_saved_model_load(&model, task->model, &look));
     data.model = model;
-    status = leak ? tare_workflow_find_leakage(&leakage, &data) : tare_workflow_check_label(&data);
+    status = calibration ? tare_workflow_find_leakage(&leakage, &data) : tare_workflow_check_label(&data);
     tare_model_free(model);
-    if (leakage.shared)
-        tare_warn(task->log,
-                  "%" PRId64 " of %" PRId64 " evaluation records have the same inputs as calibration samples, so that "
-                  "their accuracy is optimistic (evaluate with other records)",
-                  leakage.shared, leakage.records);
+    tare_workflow_warn_of_leakage(task->log, &leakage);
+    c->result.leakage_compared = leakage.records;
+    c->result.leakage_shared = leakage.shared;
     return status;
 }
 
@@ -230,9 +226,9 @@ static tare_status compare_given(struct tare_compare_job *c) {
 static tare_status compare_all(struct tare_compare_job *c) {
     size_t models;
     tare_status status;
-    TARE_TRY(check_data(c, false));
+    TARE_TRY(check_data(c, NULL));
     TARE_TRY(calibrate(c));
-    if (c->task->n_calibration_data) TARE_TRY(check_data(c, true));
+    if (c->calibration) TARE_TRY(check_data(c, c->calibration));
     c->result.progress = new_progress(c, c->options->limit ? c->options->limit : -1);
     status = compare_float(c);
     tare_progress_free(c->result.progress);

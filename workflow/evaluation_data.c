@@ -1,15 +1,13 @@
-/* Checks evaluation records before anything runs. Leakage compares the tensors that reach the model, not the bytes of
- * the files: an evaluation record has a label in addition, and may come from a file of another format. */
+/* Checks evaluation records before anything runs. Leakage compares the tensors that reach the model with the digests in
+ * the calibration (calib/sample_digest.h). */
 #include "workflow/evaluation_data.h"
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/strbuf.h"
-#include "calib/hash.h"
 #include "eval/model_inputs.h"
-#include "workflow/calibration_data.h"
 #include "workflow/sample_feed.h"
 
-#include <stdlib.h>
+#include <inttypes.h>
 #include <string.h>
 
 static bool can_read_again(const char *const *paths, size_t count) {
@@ -77,35 +75,18 @@ done:
 
 /* ---- leakage ---- */
 
-struct hashes {
-    struct hash {
-        uint64_t words[2];
-    } * items;
-    size_t count, capacity;
-};
-
-static void add_tensor(struct tare_hash *hash, const struct tare_tensor *tensor) {
-    tare_hash_add_u64(hash, (uint64_t)tensor->dtype);
-    tare_hash_add_u64(hash, (uint64_t)tensor->shape.rank);
-    for (int i = 0; i < tensor->shape.rank; i++)
-        tare_hash_add_u64(hash, (uint64_t)tensor->shape.dims[i]);
-    if (tensor->dtype != TARE_DT_STRING) {
-        tare_hash_add_bytes(hash, tensor->data, tare_tensor_bytes(tensor));
-        return;
+/* Adds one evaluation record. */
+static void compare_record(struct tare_leakage *out, const struct tare_calibration *calibration, const char *signature,
+                           uint64_t digest) {
+    bool found = false, decided = true;
+    for (size_t i = 0; i < calibration->n_inputs && !found; i++) {
+        const struct tare_calibration_input *input = &calibration->inputs[i];
+        if (strcmp(input->signature, signature) != 0) continue;
+        found = tare_digest_set_has(&input->digests, digest);
+        decided = decided && tare_digest_set_decides(&input->digests, digest);
     }
-    const struct tare_str *strings = tensor->data;
-    for (int64_t i = 0; i < tensor->elements; i++)
-        tare_hash_add_bytes(hash, strings[i].data, strings[i].size);
-}
-
-static tare_status add_record(struct hashes *out, const struct tare_tensor *inputs, size_t n_inputs) {
-    struct tare_hash hash;
-    if (!TARE_GROW(out->items, out->count, out->capacity)) return TARE_NO_MEMORY;
-    tare_hash_begin(&hash);
-    for (size_t i = 0; i < n_inputs; i++)
-        add_tensor(&hash, &inputs[i]);
-    tare_hash_end(&hash, out->items[out->count++].words);
-    return TARE_OK;
+    out->shared += found;
+    out->records += found || decided;
 }
 
 static bool every(void *arg, const struct tare_record *record) {
@@ -114,79 +95,53 @@ static bool every(void *arg, const struct tare_record *record) {
     return true;
 }
 
-static tare_status hash_feed(struct hashes *out, struct tare_tensor *inputs, size_t n_inputs,
-                             const struct tare_sample_feed *feed, const struct tare_evaluation_data *data) {
+static tare_status compare_feed(struct tare_leakage *out, struct tare_tensor *inputs,
+                                const struct tare_signature *signature, const struct tare_sample_feed *feed,
+                                const struct tare_evaluation_data *data) {
+    const size_t n_inputs = tare_signature_feed_count(signature);
     while (!is_interrupted(data)) {
         struct tare_record record = { .number = -1 };
         bool end = false;
-        tare_status status;
         TARE_TRY(feed->source.next(feed->source.arg, inputs, &record, &end, every, NULL));
         if (end) return TARE_OK;
-        status = add_record(out, inputs, n_inputs);
+        compare_record(out, data->calibration, signature->key, tare_sample_digest(inputs, n_inputs));
         for (size_t i = 0; i < n_inputs; i++)
             tare_tensor_reset(&inputs[i]);
-        TARE_TRY(status);
     }
     return TARE_OK;
 }
 
-/* Appends the hash of each record. Invalid records are skipped: the run itself reports them. */
-static tare_status hash_files(struct hashes *out, const struct tare_signature *signature, const char *const *paths,
-                              size_t n_paths, int64_t limit, const struct tare_evaluation_data *data) {
-    const struct tare_source_options options = { .stop = limit, .max_bad = INT64_MAX, .spec = data->spec };
-    const size_t n_inputs = tare_signature_feed_count(signature);
-    struct tare_tensor *inputs = tare_calloc(n_inputs + 1, sizeof *inputs);
+/* A calibration of an older version has no digests. */
+static bool has_digests(const struct tare_calibration *calibration, const char *signature) {
+    for (size_t i = 0; calibration && i < calibration->n_inputs; i++)
+        if (strcmp(calibration->inputs[i].signature, signature) == 0 && calibration->inputs[i].digests.count)
+            return true;
+    return false;
+}
+
+/* Invalid records are skipped: the run itself reports them. */
+tare_status tare_workflow_find_leakage(struct tare_leakage *out, const struct tare_evaluation_data *data) {
+    const struct tare_source_options options = { .stop = data->limit, .max_bad = INT64_MAX, .spec = data->spec };
+    const struct tare_signature *signature;
     struct tare_sample_feed feed;
-    tare_status status = TARE_NO_MEMORY;
-    if (!inputs) return status;
-    status = tare_sample_feed_open(&feed, signature, paths, n_paths, &options);
-    if (status == TARE_OK) status = hash_feed(out, inputs, n_inputs, &feed, data);
+    struct tare_tensor *inputs;
+    tare_status status;
+    *out = (struct tare_leakage){ 0 };
+    TARE_TRY(tare_pick_signature(&signature, data->model, data->signature));
+    if (!has_digests(data->calibration, signature->key) || !can_read_again(data->paths, data->n_paths)) return TARE_OK;
+    inputs = tare_calloc(tare_signature_feed_count(signature) + 1, sizeof *inputs);
+    if (!inputs) return TARE_NO_MEMORY;
+    status = tare_sample_feed_open(&feed, signature, data->paths, data->n_paths, &options);
+    if (status == TARE_OK) status = compare_feed(out, inputs, signature, &feed, data);
     tare_sample_feed_close(&feed);
     tare_free(inputs);
     return status;
 }
 
-static int by_words(const void *a, const void *b) {
-    return memcmp(a, b, sizeof(struct hash));
-}
-
-/* Hashes the calibration samples of the signature, sorted. *complete is false if some cannot be read twice. */
-static tare_status hash_calibration(struct hashes *out, bool *complete, const struct tare_signature *signature,
-                                    const struct tare_evaluation_data *data) {
-    struct tare_data_groups groups = { 0 };
-    tare_status status;
-    TARE_CHECK(
-        tare_data_groups_make(&groups, data->model, data->calibration_data, data->n_calibration_data, signature));
-    for (size_t i = 0; i < groups.count && *complete; i++) {
-        const struct tare_data_group *group = &groups.items[i];
-        const char *const *paths = (const char *const *)group->files.names;
-        if (group->signature != signature) continue;
-        *complete = can_read_again(paths, group->files.count);
-        if (*complete) TARE_CHECK(hash_files(out, signature, paths, group->files.count, 0, data));
-    }
-    if (out->count) qsort(out->items, out->count, sizeof *out->items, by_words);
-done:
-    tare_data_groups_free(&groups);
-    return status;
-}
-
-tare_status tare_workflow_find_leakage(struct tare_leakage *out, const struct tare_evaluation_data *data) {
-    const struct tare_signature *signature;
-    struct hashes calibration = { 0 }, evaluation = { 0 };
-    bool complete = can_read_again(data->paths, data->n_paths);
-    tare_status status;
-    *out = (struct tare_leakage){ 0 };
-    if (!complete || !data->n_calibration_data) return TARE_OK;
-    TARE_TRY(tare_pick_signature(&signature, data->model, data->signature));
-    TARE_CHECK(hash_calibration(&calibration, &complete, signature, data));
-    if (!complete || !calibration.count) goto done;
-    TARE_CHECK(hash_files(&evaluation, signature, data->paths, data->n_paths, data->limit, data));
-    out->records = (int64_t)evaluation.count;
-    for (size_t i = 0; i < evaluation.count; i++)
-        out->shared += bsearch(&evaluation.items[i], calibration.items, calibration.count, sizeof *calibration.items,
-                               by_words) != NULL;
-done:
-    tare_free(calibration.items);
-    tare_free(evaluation.items);
-    return status;
+void tare_workflow_warn_of_leakage(const struct tare_log *log, const struct tare_leakage *leakage) {
+    if (leakage->shared)
+        tare_warn(log,
+                  "%" PRId64 " of %" PRId64 " evaluation records have the same inputs as calibration samples, so that "
+                  "their accuracy is optimistic (evaluate with other records)",
+                  leakage->shared, leakage->records);
 }

@@ -3,6 +3,8 @@
 #ifndef TARE_WORKFLOW_EVALUATION_DATA_H
 #define TARE_WORKFLOW_EVALUATION_DATA_H
 
+#include "base/log.h"
+#include "calib/calibration.h"
 #include "datasets/spec.h"
 #include "graph/model.h"
 
@@ -16,14 +18,13 @@ struct tare_evaluation_data {
     size_t n_paths;
     int64_t limit; /* 0: all */
     const struct tare_dataset_spec *spec;
-    const char *label;                   /* key of the labels */
-    const char *const *calibration_data; /* "FILE" or "SIGNATURE=FILE" */
-    size_t n_calibration_data;
-    const volatile sig_atomic_t *interrupted; /* NULL: never */
+    const char *label;                          /* key of the labels */
+    const struct tare_calibration *calibration; /* NULL: none, leakage is not looked for */
+    const volatile sig_atomic_t *interrupted;   /* NULL: never */
 };
 
 struct tare_leakage {
-    int64_t records; /* evaluation records */
+    int64_t records; /* evaluation records that could be compared */
     int64_t shared;  /* of these, records whose inputs equal those of a calibration sample in every byte */
 };
 
@@ -31,9 +32,11 @@ struct tare_leakage {
  * the text lists the integer keys of the records. Reads up to the first record with the key. Standard input and pipes
  * are not checked, because they can be read only once. */
 tare_status tare_workflow_check_label(const struct tare_evaluation_data *data) TARE_WARN_UNUSED;
-/* Compares all evaluation records with all calibration samples of the signature by a 128-bit hash of their inputs. Both
- * counts are 0 if something cannot be read twice. 16 bytes of memory per record. */
+/* Compares the evaluation records with all samples of the signature that the calibration has seen, by digests of their
+ * inputs. Both counts are 0 if the calibration has no digests or the records cannot be read twice. */
 tare_status tare_workflow_find_leakage(struct tare_leakage *out,
                                        const struct tare_evaluation_data *data) TARE_WARN_UNUSED;
+/* Logs a warning if records are shared. */
+void tare_workflow_warn_of_leakage(const struct tare_log *log, const struct tare_leakage *leakage);
 
 #endif

@@ -55,6 +55,7 @@ static json_t *input_json(const struct tare_calibration_input *input) {
         json_array_append_new(passed_over, bad);
     }
     set(object, "passed_over", passed_over);
+    set(object, "digests", integer((int64_t)input->digests.count));
     return object;
 }
 

@@ -195,6 +195,10 @@ tare_status tare_comparison_json(struct tare_strbuf *out, const struct tare_comp
                   "records", (json_int_t)c->records, "calibrations", (json_int_t)c->calibrations, "results", results);
     if (root) json_object_set_new(root, "chip", json_string(tare_comparison_chip_name(c)));
     if (root) json_object_set_new(root, "chip_batch", json_integer(c->chip_batch > 0 ? c->chip_batch : 1));
+    if (root && c->leakage_compared)
+        json_object_set_new(root, "leakage",
+                            json_pack("{s:I, s:I}", "records", (json_int_t)c->leakage_compared, "shared",
+                                      (json_int_t)c->leakage_shared));
     if (root && c->n_skipped) json_object_set_new(root, "skipped", skipped_json(c));
     if (root) json_object_set_new(root, "measure", measure_json(c));
     if (root && c->n_rows > 1) json_object_set_new(root, "verdict", verdict_json(c));

@@ -72,6 +72,25 @@ part=$(ls part-* | head -1)
 "$tare" compare "$model" --calibration-data "$samples" --calibration-data "$part" --data "$eval" --methods float,static --limit 50 --quiet >/dev/null 2>log || fail "compare: $(cat log)"
 grep -q "warning: 5 of 50 evaluation records" log || fail "5 shared records: $(cat log)"
 
+# A calibration file knows its samples as well: compare (also in JSON and on the page), shards that were merged, quantize --eval.
+"$tare" calibrate "$model" --data "$samples" --shard 0/2 -o first.calib --quiet 2>/dev/null || fail "shard: $?"
+"$tare" calibrate "$model" --data "$samples" --shard 1/2 -o second.calib --quiet 2>/dev/null || fail "shard: $?"
+"$tare" merge first.calib second.calib -o merged.calib 2>/dev/null || fail "merge: $?"
+cmp -s merged.calib glyphs.calib || fail "the digests depend on the shards"
+for calibration in glyphs.calib merged.calib; do
+    "$tare" compare "$model" --calibration "$calibration" --data "$samples" --methods static --limit 20 --quiet --json --report leak.html >leak.json 2>log ||
+        fail "compare: $(cat log)"
+    grep -q "warning: 20 of 20 evaluation records have the same inputs" log || fail "$calibration: no leakage found: $(cat log)"
+    python3 -c 'import json; l = json.load(open("leak.json"))["leakage"]; assert l == {"records": 20, "shared": 20}, l' || fail "JSON: no leakage"
+    grep -q "20 of 20 evaluation records have the same inputs" leak.html || fail "page: no leakage"
+done
+"$tare" compare "$model" --calibration glyphs.calib --data "$eval" --methods static --limit 20 --quiet --json >leak.json 2>log || fail "compare: $(cat log)"
+grep -q "same inputs" log && fail "leakage where there is none: $(cat log)"
+python3 -c 'import json; l = json.load(open("leak.json"))["leakage"]; assert l == {"records": 20, "shared": 0}, l' || fail "JSON: leakage"
+"$tare" quantize "$model" out --calibration glyphs.calib --eval "$samples" --min-sqnr 1 --quiet >/dev/null 2>log || fail "quantize --eval: $(cat log)"
+grep -q "warning: 300 of 300 evaluation records" log || fail "quantize --eval: no leakage found: $(cat log)"
+rm -rf out
+
 # ---- convert with the fewest options ----
 "$tare" convert "$model" converted 2>log >report || fail "convert MODEL OUT: $(cat log)"
 grep -q "no tpu_functions are named: finding them automatically" log && grep -q "note: wrote converted; next: tare validate converted" log || fail "convert says: $(cat log)"

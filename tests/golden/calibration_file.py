@@ -61,7 +61,11 @@ class Reader:
         return found
 
     def input(self):
-        return {"signature": self.text(), "file": self.text(), "runs": self.runs(), "passed_over": self.passed_over()}
+        found = {"signature": self.text(), "file": self.text(), "runs": self.runs(), "passed_over": self.passed_over()}
+        digests = self.list(lambda: self.take("Q"))
+        if any(a >= b for a, b in zip(digests, digests[1:])):
+            sys.exit("digests are not ascending")
+        return found | {"digests": len(digests)}
 
     def side(self):
         function, node, op, _, target = self.text(), self.text(), self.text(), self.varint(), self.text()
@@ -154,7 +158,7 @@ def main(tare, path):
     expected["functions"] = reader.list(lambda: {"name": reader.text(), "records": reader.varint()})
     expected["branches"] = reader.list(reader.side)
     expected["tensors"] = reader.list(reader.tensor)
-    if version != 1 or reader.at != len(data) - 8:
+    if version != 2 or reader.at != len(data) - 8:
         sys.exit(f"version {version}, {len(data) - 8 - reader.at} bytes left")
     shown = json.loads(subprocess.run([tare, "show", path, "--json"], check=True, capture_output=True).stdout)
     compare("", shown, expected)

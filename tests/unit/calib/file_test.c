@@ -25,6 +25,7 @@ static void add_record(struct tare_calibration *c, struct tare_tally *tally, int
     int32_t input;
     assert_int_equal(tare_calibration_add_input(c, "serving_default", files[file], &input), TARE_OK);
     assert_int_equal(tare_record_set_add(&c->inputs[input].records, record, record + 1), TARE_OK);
+    assert_int_equal(tare_digest_set_add(&c->inputs[input].digests, (uint64_t)(1000 - record) << 32), TARE_OK);
     if (record % 5 == 3) { /* the one behind it could not be read */
         const struct tare_calibration_bad bad = { 100 + record, 5000 + 100 * record, (char[]){ "corrupt" },
                                                   (char[]){ "record 103: corrupted record" } };
@@ -65,6 +66,8 @@ static struct tare_calibration *make(int shard, int shards, bool backward) {
         int at = backward ? 2 * RECORDS - 1 - i : i;
         if (at % shards == shard) add_record(c, tally, at / RECORDS, at % RECORDS);
     }
+    for (size_t i = 0; i < c->n_inputs; i++)
+        tare_digest_set_finish(&c->inputs[i].digests);
     tare_tally_free(tally);
     return c;
 }
@@ -91,6 +94,9 @@ static void file__comes_back_as_it_was(void **state) {
     assert_string_equal(back->inputs[0].file, "a.tfrecord");
     assert_int_equal(tare_calibration_bad_records(back), 6);
     assert_int_equal(back->inputs[0].n_bad, 3);
+    assert_int_equal(back->inputs[0].digests.count, RECORDS);
+    assert_true(tare_digest_set_has(&back->inputs[1].digests, (uint64_t)1000 << 32));
+    assert_false(tare_digest_set_has(&back->inputs[1].digests, (uint64_t)999 << 31));
     assert_int_equal(back->inputs[0].bad[1].record, 108);
     assert_int_equal(back->inputs[0].bad[1].offset, 5800);
     assert_string_equal(back->inputs[0].bad[1].reason, "corrupt");
@@ -290,6 +296,45 @@ static void file__counts_beyond_the_file_are_refused_at_once(void **state) {
     tare_calibration_free(c);
 }
 
+/* Version 1 has no digests; digests out of order, or more than records, are refused. */
+static void file__version_1_is_read(void **state) {
+    (void)state;
+    struct tare_calibration *c = tare_calibration_new(model, "", false), *back;
+    struct tare_strbuf bytes, old = { 0 };
+    int32_t input;
+    assert_int_equal(tare_calibration_add_input(c, "s", "f", &input), TARE_OK);
+    assert_int_equal(tare_record_set_add(&c->inputs[0].records, 0, 2), TARE_OK);
+    bytes = bytes_of(c);
+    const size_t digests = bytes.size - 8 - 4; /* their count, before functions, sides, tensors and the checksum */
+    tare_strbuf_append(&old, bytes.data, digests);
+    tare_strbuf_append(&old, bytes.data + digests + 1, bytes.size - digests - 1);
+    old.data[8] = 1;
+    seal(&old);
+    assert_int_equal(tare_calibration_decode(&back, old.data, old.size), TARE_OK);
+    assert_int_equal(tare_calibration_records(back), 2);
+    assert_int_equal(back->inputs[0].digests.count, 0);
+    tare_calibration_free(back);
+    tare_strbuf_free(&old);
+    tare_strbuf_free(&bytes);
+
+    assert_int_equal(tare_digest_set_add(&c->inputs[0].digests, 7), TARE_OK);
+    assert_int_equal(tare_digest_set_add(&c->inputs[0].digests, 9), TARE_OK);
+    tare_digest_set_finish(&c->inputs[0].digests);
+    bytes = bytes_of(c);
+    bytes.data[digests + 1] = 9; /* the first of the two */
+    seal(&bytes);
+    assert_int_equal(tare_calibration_decode(&back, bytes.data, bytes.size), TARE_CORRUPT);
+    assert_non_null(strstr(tare_error_text(), "digests out of order"));
+    tare_strbuf_free(&bytes);
+    assert_int_equal(tare_digest_set_add(&c->inputs[0].digests, 8), TARE_OK);
+    tare_digest_set_finish(&c->inputs[0].digests);
+    bytes = bytes_of(c);
+    assert_int_equal(tare_calibration_decode(&back, bytes.data, bytes.size), TARE_CORRUPT);
+    assert_non_null(strstr(tare_error_text(), "bad number of digests"));
+    tare_strbuf_free(&bytes);
+    tare_calibration_free(c);
+}
+
 static void merge__counts_that_overflow_are_refused(void **state) {
     (void)state;
     struct tare_calibration *a = make(0, 5, false), *b = make(1, 5, false);
@@ -315,9 +360,9 @@ static void file__says_what_it_is_not(void **state) {
     const char *path = temp_file("text", "hello, this is text", 19);
     assert_int_equal(tare_calibration_load(&back, path), TARE_CORRUPT);
     assert_non_null(strstr(tare_error_text(), "text: this is no calibration file (it does not begin with TARECAL)"));
-    path = temp_file("new", "TARECAL\n\x02xxxxxxxxxxxx", 21);
+    path = temp_file("new", "TARECAL\n\x03xxxxxxxxxxxx", 21);
     assert_int_equal(tare_calibration_load(&back, path), TARE_UNSUPPORTED);
-    assert_non_null(strstr(tare_error_text(), "calibration file of version 2 (expected 1)"));
+    assert_non_null(strstr(tare_error_text(), "calibration file of version 3 (expected 1 to 2)"));
     assert_int_equal(tare_calibration_load(&back, temp_path("none")), TARE_NOT_FOUND);
 }
 
@@ -381,6 +426,7 @@ int main(void) {
         cmocka_unit_test(file__counts_beyond_the_file_are_refused_at_once),
         cmocka_unit_test(merge__counts_that_overflow_are_refused),
         cmocka_unit_test(file__says_what_it_is_not),
+        cmocka_unit_test(file__version_1_is_read),
         cmocka_unit_test(file__another_model_is_told),
         cmocka_unit_test(file__failed_writes_leave_the_old_one),
         cmocka_unit_test(file__memory_that_runs_out_is_a_failure),
