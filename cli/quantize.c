@@ -281,7 +281,7 @@ static tare_status find_rules(struct tare_quant_options *quantizing, struct tare
 }
 
 /* Warns of evaluation records that the calibration has seen. */
-static tare_status check_leakage(const struct quantize_options *options, const struct tare_model *model,
+static tare_status check_leakage(const struct quantize_options *options, const struct tare_graph_model *model,
                                  const struct tare_calibration *calibration) {
     const struct tare_log log = tare_log_stderr(true, false);
     const struct tare_evaluation_data data = { .model = model,
