@@ -43,7 +43,16 @@ static tare_status copy_elements(struct tare_tensor *out, const tare_array *arra
     return TARE_OK;
 }
 
-static tare_status to_tensor(struct tare_tensor *out, const tare_array *array) {
+/* Marks tensors over the caller's memory; there is nothing to release. */
+static void borrowed(void *arg) {
+    (void)arg;
+}
+
+bool tare_public_is_borrowed(const struct tare_tensor *tensor) {
+    return tare_tensor_is_view_of(tensor, borrowed);
+}
+
+static tare_status to_tensor(struct tare_tensor *out, const tare_array *array, bool borrow) {
     const struct tare_dtype_info *info = tare_dtype_get(array->dtype);
     struct tare_shape shape;
     tare_status status;
@@ -58,13 +67,15 @@ static tare_status to_tensor(struct tare_tensor *out, const tare_array *array) {
     TARE_TRY(tare_shape_elements(&elements, &shape));
     if (elements && !array->data)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "data is NULL (expected %lld elements)", (long long)elements);
+    if (borrow && elements && array->dtype != TARE_DTYPE_STRING)
+        return tare_tensor_wrap(out, array->dtype, &shape, array->data, borrowed, NULL);
     TARE_TRY(tare_tensor_new(out, array->dtype, &shape));
     status = copy_elements(out, array);
     if (status != TARE_OK) tare_tensor_reset(out);
     return status;
 }
 
-tare_status tare_public_sample(struct tare_sample *out, const tare_array *arrays, size_t count) {
+static tare_status make_sample(struct tare_sample *out, const tare_array *arrays, size_t count, bool borrow) {
     *out = (struct tare_sample){ 0 };
     out->keys = TARE_NEW_ARRAY(&out->arena, const char *, count + 1);
     out->values = TARE_NEW_ARRAY(&out->arena, struct tare_tensor, count + 1);
@@ -75,8 +86,21 @@ tare_status tare_public_sample(struct tare_sample *out, const tare_array *arrays
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "duplicate array %s", arrays[i].name);
         out->keys[i] = tare_arena_strdup(&out->arena, arrays[i].name);
         if (!out->keys[i]) return TARE_NO_MEMORY;
-        TARE_TRY(tare_error_prefix(to_tensor(&out->values[i], &arrays[i]), "array %s", arrays[i].name));
+        TARE_TRY(tare_error_prefix(to_tensor(&out->values[i], &arrays[i], borrow), "array %s", arrays[i].name));
         out->count = i + 1;
     }
     return TARE_OK;
+}
+
+tare_status tare_public_sample(struct tare_sample *out, const tare_array *arrays, size_t count) {
+    return make_sample(out, arrays, count, false);
+}
+
+tare_status tare_public_borrow(struct tare_sample *out, const tare_array *arrays, size_t count) {
+    return make_sample(out, arrays, count, true);
+}
+
+void tare_public_arrays(tare_array *arrays, const struct tare_sample *sample) {
+    for (size_t i = 0; i < sample->count; i++)
+        tare_public_array(&arrays[i], sample->keys[i], &sample->values[i]);
 }

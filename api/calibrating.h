@@ -15,11 +15,18 @@ struct tare_public_calibrating {
     bool hessians;
     struct tare_calibrate_options options; /* without samples or files */
     struct tare_graph_model *prepared;
+    const struct tare_context_handle *context; /* of the model; NULL: the defaults */
 };
 
 /* Parses the option text and loads the model. Release with tare_public_calibrating_free, also after a failure. */
 tare_status tare_public_calibrating_read(struct tare_public_calibrating *out, const tare_model *model,
                                          const char *text) TARE_WARN_UNUSED;
 void tare_public_calibrating_free(struct tare_public_calibrating *calibrating);
+/* Makes the caller's handle and logs the warnings about the calibration, which it owns. */
+tare_status tare_public_calibrated(tare_calibration **out, struct tare_calibration *calibration,
+                                   const struct tare_context_handle *context) TARE_WARN_UNUSED;
+/* tare_calibrator_push; `record`: as a record of a file, keys that the signature does not have are ignored. */
+tare_status tare_public_calibrator_push(tare_calibrator *calibrator, const tare_array *inputs, size_t n_inputs,
+                                        bool record) TARE_WARN_UNUSED;
 
 #endif

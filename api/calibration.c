@@ -7,6 +7,7 @@
 #include "api/calibrating.h"
 #include "api/handles.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 tare_status tare_public_calibration(tare_calibration **out, struct tare_calibration *calibration) {
@@ -16,6 +17,15 @@ tare_status tare_public_calibration(tare_calibration **out, struct tare_calibrat
     else
         tare_calibration_free(calibration);
     return *out ? TARE_OK : TARE_NO_MEMORY;
+}
+
+tare_status tare_public_calibrated(tare_calibration **out, struct tare_calibration *calibration,
+                                   const struct tare_context_handle *context) {
+    const struct tare_log log = tare_public_log(context);
+    tare_status status = log.write ? tare_workflow_calibrate_log(&log, calibration) : TARE_OK;
+    if (status == TARE_OK) return tare_public_calibration(out, calibration);
+    tare_calibration_free(calibration);
+    return status;
 }
 
 /* ---- options ---- */
@@ -41,7 +51,7 @@ tare_status tare_public_calibrating_read(struct tare_public_calibrating *out, co
                                          const char *text) {
     const struct tare_context_handle *context = model->context;
     const char *path;
-    *out = (struct tare_public_calibrating){ 0 };
+    *out = (struct tare_public_calibrating){ .context = context };
     TARE_TRY(tare_option_text_read(out, &out->arena, &set, text));
     TARE_TRY(tare_data_options_open(&out->records));
     out->options = (struct tare_calibrate_options){
@@ -84,7 +94,7 @@ static tare_status calibrate(tare_calibration **out, const tare_model *model, co
     calibrating.options.data = paths;
     calibrating.options.n_data = n_paths;
     TARE_CHECK(tare_workflow_calibrate(&made, calibrating.prepared, &calibrating.options));
-    status = tare_public_calibration(out, made);
+    status = tare_public_calibrated(out, made, model->context);
 done:
     tare_public_calibrating_free(&calibrating);
     return status;
@@ -94,6 +104,56 @@ tare_status tare_model_calibrate(tare_calibration **out, const tare_model *model
                                  size_t n_paths, const char *options) {
     tare_public_begin();
     return tare_public_end(calibrate(out, model, paths, n_paths, options));
+}
+
+/* ---- from records of the caller ---- */
+
+static tare_status push_all(tare_calibrator *calibrator, const tare_records *records) {
+    for (int64_t i = 0;; i++) {
+        const tare_array *arrays;
+        size_t count;
+        TARE_TRY(tare_public_next_record(records, &arrays, &count, i));
+        if (!arrays) return TARE_OK;
+        TARE_TRY(tare_error_prefix(tare_public_calibrator_push(calibrator, arrays, count, true), "record %lld",
+                                   (long long)i));
+    }
+}
+
+static tare_status stream(tare_calibration **out, const tare_model *model, const tare_records *records,
+                          const char *options) {
+    tare_calibrator *calibrator;
+    tare_status status;
+    TARE_TRY(tare_calibrator_open(&calibrator, model, options));
+    status = push_all(calibrator, records);
+    if (status == TARE_OK) status = tare_calibrator_finish(out, calibrator);
+    tare_calibrator_close(calibrator);
+    return status;
+}
+
+/* Hessians need a second pass over the records. */
+static tare_status calibrate_records(tare_calibration **out, const tare_model *model, const tare_records *records,
+                                     const char *options) {
+    struct tare_public_calibrating calibrating;
+    struct tare_public_spool spool = { 0 };
+    tare_status status;
+    bool twice;
+    *out = NULL;
+    TARE_TRY(tare_public_check_struct("tare_records", records->struct_size, sizeof *records, records->reserved));
+    status = tare_public_calibrating_read(&calibrating, model, options);
+    twice = calibrating.hessians;
+    tare_public_calibrating_free(&calibrating);
+    TARE_TRY(status);
+    if (!twice) return stream(out, model, records, options);
+    status = tare_public_spool_write(&spool, records, model->context);
+    if (status == TARE_OK) status = calibrate(out, model, (const char *const *)&spool.path, 1, options);
+    tare_public_spool_remove(&spool);
+    return status;
+}
+
+tare_status tare_model_calibrate_records(tare_calibration **out, const tare_model *model, const tare_records *records,
+                                         const char *options) {
+    tare_public_begin();
+    return tare_public_end(calibrate_records(out, model, records, options));
 }
 
 /* ---- reading, writing, describing ---- */
@@ -130,22 +190,94 @@ int64_t tare_calibration_record_count(const tare_calibration *calibration) {
     return tare_calibration_records(calibration->calibration);
 }
 
-static tare_status describe(char **json, const tare_calibration *calibration) {
-    const struct tare_calibration_report_options options = { 0 };
+struct report_values {
+    const char *algorithms, *tensors;
+    bool html;
+};
+
+static const struct tare_option report_rows[] = {
+    { .name = "algorithms",
+      .kind = TARE_OPTION_STRING,
+      .offset = offsetof(struct report_values, algorithms),
+      .placeholder = "A,…",
+      .help = "calibration algorithms to report (default: all)" },
+    { .name = "tensor",
+      .kind = TARE_OPTION_STRING,
+      .offset = offsetof(struct report_values, tensors),
+      .placeholder = "REGEX",
+      .help = "report only tensors whose name, FUNCTION/NODE:OUTPUT, matches REGEX" },
+    { .name = "html", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct report_values, html), .help = "HTML page" },
+    { 0 },
+};
+static const struct tare_option_set report_set = { .program = "tare_calibration_report", .options = report_rows };
+
+static tare_status write_report(char **out, const tare_calibration *calibration, const struct report_values *values) {
+    const struct tare_calibration_report_options options = { .algorithms = values->algorithms,
+                                                             .tensors = values->tensors };
     struct tare_calibration_report report = { 0 };
     struct tare_strbuf text = { 0 };
     tare_status status;
-    *json = NULL;
     TARE_CHECK(tare_calibration_report_make(&report, calibration->calibration, "calibration", &options));
-    TARE_CHECK(tare_calibration_report_json(&text, &report));
-    status = tare_public_text(json, &text);
+    if (values->html)
+        tare_calibration_report_html(&text, &report);
+    else
+        TARE_CHECK(tare_calibration_report_json(&text, &report));
+    status = tare_public_text(out, &text);
 done:
     tare_calibration_report_free(&report);
     tare_strbuf_free(&text);
     return status;
 }
 
-tare_status tare_calibration_describe(char **json, const tare_calibration *calibration) {
+static tare_status read_and_report(char **out, const tare_calibration *calibration, const char *options) {
+    struct report_values values = { 0 };
+    struct tare_arena arena = { 0 };
+    tare_status status = tare_option_text_read(&values, &arena, &report_set, options);
+    *out = NULL;
+    if (status == TARE_OK) status = write_report(out, calibration, &values);
+    tare_options_free(&values, &report_set);
+    tare_arena_free(&arena);
+    return status;
+}
+
+tare_status tare_calibration_report(char **text, const tare_calibration *calibration, const char *options) {
     tare_public_begin();
-    return tare_public_end(describe(json, calibration));
+    return tare_public_end(read_and_report(text, calibration, options));
+}
+
+tare_status tare_calibration_describe(char **json, const tare_calibration *calibration) {
+    return tare_calibration_report(json, calibration, NULL);
+}
+
+/* ---- histograms ---- */
+
+static tare_status histogram(tare_calibration_bin **bins, size_t *count, const tare_calibration *calibration,
+                             const char *function, const char *node, int output) {
+    const struct tare_calibration_tensor *tensor =
+        tare_calibration_find(calibration->calibration, function ? function : "", node, output);
+    struct tare_histogram_bin *list;
+    size_t n = 0;
+    *bins = NULL;
+    *count = 0;
+    if (!tensor)
+        return TARE_FAIL(TARE_NOT_FOUND, "tensor %s%s%s:%d was not observed", function ? function : "",
+                         function && *function ? "/" : "", node, output);
+    TARE_TRY(tare_histogram_list(&list, &n, &tensor->statistics.histogram));
+    if (n) *bins = calloc(n, sizeof **bins);
+    for (size_t i = 0; *bins && i < n; i++)
+        (*bins)[i] = (tare_calibration_bin){ list[i].low, list[i].high, list[i].count };
+    tare_free(list);
+    if (n && !*bins) return TARE_NO_MEMORY;
+    *count = n;
+    return TARE_OK;
+}
+
+tare_status tare_calibration_histogram(tare_calibration_bin **bins, size_t *count, const tare_calibration *calibration,
+                                       const char *function, const char *node, int output) {
+    tare_public_begin();
+    return tare_public_end(histogram(bins, count, calibration, function, node, output));
+}
+
+void tare_calibration_bins_free(tare_calibration_bin *bins) {
+    free(bins);
 }

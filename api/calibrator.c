@@ -123,13 +123,14 @@ static void free_sample(tare_calibrator *c, struct tare_tensor *sample) {
     tare_free(sample);
 }
 
-static tare_status bind(struct tare_tensor **out, const tare_calibrator *c, const tare_array *inputs, size_t n_inputs) {
+static tare_status bind(struct tare_tensor **out, const tare_calibrator *c, const tare_array *inputs, size_t n_inputs,
+                        bool record) {
     struct tare_tensor *values = tare_calloc(c->n_feeds + 1, sizeof *values);
     struct tare_sample sample;
     tare_status status;
     if (!values) return TARE_NO_MEMORY;
     status = tare_public_sample(&sample, inputs, n_inputs);
-    if (status == TARE_OK) status = tare_bind_sample(values, c->signature, &sample, NULL);
+    if (status == TARE_OK) status = (record ? tare_bind_record : tare_bind_sample)(values, c->signature, &sample, NULL);
     tare_sample_reset(&sample);
     if (status == TARE_OK)
         *out = values;
@@ -159,15 +160,17 @@ static tare_status enqueue(tare_calibrator *c, struct tare_tensor *sample) {
     return status;
 }
 
-tare_status tare_calibrator_push(tare_calibrator *c, const tare_array *inputs, size_t n_inputs) {
+tare_status tare_public_calibrator_push(tare_calibrator *c, const tare_array *inputs, size_t n_inputs, bool record) {
     const volatile sig_atomic_t *interrupted = c->work.options.interrupted;
     struct tare_tensor *sample;
-    tare_status status;
+    if (interrupted && *interrupted) return TARE_FAIL(TARE_INTERRUPTED, "interrupted");
+    TARE_TRY(bind(&sample, c, inputs, n_inputs, record));
+    return enqueue(c, sample);
+}
+
+tare_status tare_calibrator_push(tare_calibrator *c, const tare_array *inputs, size_t n_inputs) {
     tare_public_begin();
-    if (interrupted && *interrupted) return tare_public_end(TARE_FAIL(TARE_INTERRUPTED, "interrupted"));
-    status = bind(&sample, c, inputs, n_inputs);
-    if (status == TARE_OK) status = enqueue(c, sample);
-    return tare_public_end(status);
+    return tare_public_end(tare_public_calibrator_push(c, inputs, n_inputs, false));
 }
 
 static void end_work(tare_calibrator *c) {
@@ -187,7 +190,7 @@ static tare_status finish(tare_calibration **out, tare_calibrator *c) {
     if (c->status != TARE_OK) return failure(c);
     if (!made) return TARE_FAIL(TARE_INVALID_ARGUMENT, "the calibrator is already finished");
     c->calibration = NULL;
-    return tare_public_calibration(out, made);
+    return tare_public_calibrated(out, made, c->work.context);
 }
 
 tare_status tare_calibrator_finish(tare_calibration **out, tare_calibrator *calibrator) {

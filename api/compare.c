@@ -1,4 +1,5 @@
-/* tare_model_compare. */
+/* Comparisons: tare_comparison_open and its reports, and tare_model_compare. */
+#include "base/alloc.h"
 #include "base/strbuf.h"
 #include "calib/fingerprint.h"
 #include "convert/prepared.h"
@@ -6,6 +7,8 @@
 #include "workflow/data_options.h"
 #include "workflow/option_text.h"
 #include "api/handles.h"
+
+#include <math.h>
 
 struct compare_values {
     struct tare_compare_request how;
@@ -30,51 +33,212 @@ static tare_status check_calibration(const tare_model *model, const char *path, 
     return status;
 }
 
-static tare_status run(struct tare_strbuf *text, const struct tare_compare_request *how,
-                       const struct tare_compare_task *task) {
-    struct tare_compare_job comparing;
+/* ---- metrics of the caller ---- */
+
+/* Passes records and outputs to the caller's metric as arrays. */
+struct metric {
+    const tare_metric *of;
+    struct tare_custom_metric custom;
+    tare_array *arrays; /* outputs, then the record */
+    size_t capacity;
+};
+
+static tare_status metric_failure(const struct metric *metric, tare_status status) {
+    return status == TARE_OK
+               ? TARE_OK
+               : TARE_FAIL(status, "metric %s: the callback failed (%s)", metric->of->name, tare_status_name(status));
+}
+
+static tare_status begin_metric(void *arg) {
+    const struct metric *metric = arg;
+    return metric->of->begin ? metric_failure(metric, metric->of->begin(metric->of->arg)) : TARE_OK;
+}
+
+static tare_status add_to_metric(void *arg, const struct tare_comparison *comparison, const struct tare_sample *sample,
+                                 const struct tare_tensor *outputs) {
+    struct metric *metric = arg;
+    const size_t n_outputs = comparison->n_outputs, count = n_outputs + sample->count;
+    if (count > metric->capacity) {
+        tare_array *grown = tare_realloc(metric->arrays, count, sizeof *grown);
+        if (!grown) return TARE_NO_MEMORY;
+        metric->arrays = grown;
+        metric->capacity = count;
+    }
+    for (size_t i = 0; i < n_outputs; i++)
+        tare_public_array(&metric->arrays[i], comparison->output_keys[i], &outputs[i]);
+    tare_public_arrays(metric->arrays + n_outputs, sample);
+    return metric_failure(metric, metric->of->record(metric->of->arg, metric->arrays, n_outputs,
+                                                     metric->arrays + n_outputs, sample->count));
+}
+
+static tare_status end_metric(void *arg, double *value) {
+    const struct metric *metric = arg;
+    *value = NAN;
+    return metric_failure(metric, metric->of->end(metric->of->arg, value));
+}
+
+static tare_status use_metric(struct metric *out, const tare_metric *metric) {
+    TARE_TRY(tare_public_check_struct("tare_metric", metric->struct_size, sizeof *metric, metric->reserved));
+    if (!metric->name || !metric->record || !metric->end)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "tare_metric: name, record and end must be set");
+    out->of = metric;
+    out->custom = (struct tare_custom_metric){ .name = metric->name,
+                                               .lower_is_better = metric->lower_is_better != 0,
+                                               .begin = begin_metric,
+                                               .record = add_to_metric,
+                                               .end = end_metric,
+                                               .arg = out };
+    return TARE_OK;
+}
+
+/* ---- comparisons ---- */
+
+struct tare_comparison_handle {
+    struct tare_arena arena; /* strings of options and task */
+    struct compare_values values;
+    struct tare_log log;
+    struct tare_compare_task task;
+    struct tare_compare_job job;
+    struct metric metric;
+    struct tare_public_spool spool;
+};
+
+/* Sets the records of the task: the caller's paths, or a file with the caller's records. */
+static tare_status use_data(tare_comparison *c, const struct tare_context_handle *context,
+                            const tare_comparison_task *task) {
+    const tare_records *records = task->records;
+    const char **paths = TARE_NEW_ARRAY(&c->arena, const char *, task->n_paths + 1);
+    if (!paths) return TARE_NO_MEMORY;
+    c->task.data = paths;
+    if (records) {
+        if (task->n_paths) return TARE_FAIL(TARE_INVALID_ARGUMENT, "paths and records exclude each other");
+        TARE_TRY(tare_public_check_struct("tare_records", records->struct_size, sizeof *records, records->reserved));
+        TARE_TRY(tare_public_spool_write(&c->spool, records, context));
+        paths[c->task.n_data++] = c->spool.path;
+        c->task.data_name = tare_arena_strdup(&c->arena, records->name ? records->name : "memory");
+        return c->task.data_name ? TARE_OK : TARE_NO_MEMORY;
+    }
+    if (!task->n_paths) return TARE_FAIL(TARE_INVALID_ARGUMENT, "no data files");
+    for (; c->task.n_data < task->n_paths; c->task.n_data++) {
+        paths[c->task.n_data] = tare_arena_strdup(&c->arena, task->paths[c->task.n_data]);
+        if (!paths[c->task.n_data]) return TARE_NO_MEMORY;
+    }
+    return TARE_OK;
+}
+
+static tare_status use_settings(tare_comparison *c, const tare_model *model, const tare_comparison_task *task) {
+    const struct tare_context_handle *context = model->context;
+    const char *path;
+    TARE_TRY(tare_public_check_struct("tare_comparison_task", task->struct_size, sizeof *task, task->reserved));
+    TARE_TRY(tare_option_text_read(&c->values, &c->arena, &set, task->options));
+    TARE_TRY(tare_data_options_open(&c->values.records));
+    TARE_TRY(tare_public_path(&path, model));
+    TARE_TRY(check_calibration(model, path, task->calibration));
+    if (task->metric) TARE_TRY(use_metric(&c->metric, task->metric));
+    if (!c->values.how.threads && context) c->values.how.threads = context->threads;
+    c->log = tare_public_log(context);
+    c->task = (struct tare_compare_task){ .model = tare_arena_strdup(&c->arena, path),
+                                          .ops = tare_public_ops(context),
+                                          .metric = task->metric ? &c->metric.custom : NULL,
+                                          .calibration = task->calibration ? task->calibration->calibration : NULL,
+                                          .spec = c->values.records.spec,
+                                          .quiet = true,
+                                          .on_progress = context ? context->progress : NULL,
+                                          .progress_arg = context ? context->progress_arg : NULL,
+                                          .log = &c->log,
+                                          .interrupted = tare_public_interrupted(context) };
+    return c->task.model ? use_data(c, context, task) : TARE_NO_MEMORY;
+}
+
+static tare_status run(tare_comparison *c, const tare_model *model, const tare_comparison_task *task) {
+    TARE_TRY(use_settings(c, model, task));
+    TARE_TRY(tare_workflow_compare_open(&c->job, &c->values.how, &c->task));
+    TARE_TRY(tare_workflow_compare_run(&c->job));
+    return tare_workflow_compare_failure(&c->job);
+}
+
+static tare_status open_comparison(tare_comparison **out, const tare_model *model, const tare_comparison_task *task) {
+    tare_comparison *c = tare_calloc(1, sizeof *c);
     tare_status status;
-    TARE_CHECK(tare_workflow_compare_open(&comparing, how, task));
-    TARE_CHECK(tare_workflow_compare_run(&comparing));
-    TARE_CHECK(tare_workflow_compare_failure(&comparing));
-    status = tare_comparison_json(text, &comparing.result);
-done:
-    tare_workflow_compare_close(&comparing);
+    *out = NULL;
+    if (!c) return TARE_NO_MEMORY;
+    status = run(c, model, task);
+    tare_public_spool_remove(&c->spool);
+    if (status == TARE_OK)
+        *out = c;
+    else
+        tare_comparison_close(c);
+    return status;
+}
+
+tare_status tare_comparison_open(tare_comparison **out, const tare_model *model, const tare_comparison_task *task) {
+    tare_public_begin();
+    return tare_public_end(open_comparison(out, model, task));
+}
+
+void tare_comparison_close(tare_comparison *c) {
+    if (!c) return;
+    tare_workflow_compare_close(&c->job);
+    tare_data_options_close(&c->values.records);
+    tare_options_free(&c->values, &set);
+    tare_free(c->metric.arrays);
+    tare_arena_free(&c->arena);
+    tare_free(c);
+}
+
+/* ---- reports ---- */
+
+static void put_text(struct tare_strbuf *out, const struct tare_compare_job *job) {
+    tare_comparison_table(out, &job->result);
+    if (job->result.sensitivity) tare_sensitivity_table(out, job->result.sensitivity, 0);
+    tare_comparison_verdict(out, &job->result);
+}
+
+static tare_status report(char **out, const tare_comparison *c, int format) {
+    struct tare_strbuf text = { 0 };
+    tare_status status = TARE_OK;
+    *out = NULL;
+    switch (format) {
+    case TARE_COMPARISON_JSON:
+        status = tare_comparison_json(&text, &c->job.result);
+        break;
+    case TARE_COMPARISON_HTML:
+        tare_comparison_html(&text, &c->job.result);
+        break;
+    case TARE_COMPARISON_CSV:
+        tare_comparison_csv(&text, &c->job.result);
+        break;
+    case TARE_COMPARISON_TEXT:
+        put_text(&text, &c->job);
+        break;
+    default:
+        status = TARE_FAIL(TARE_INVALID_ARGUMENT, "unknown format %d", format);
+    }
+    if (status == TARE_OK) status = tare_public_text(out, &text);
+    tare_strbuf_free(&text);
+    return status;
+}
+
+tare_status tare_comparison_report(char **text, const tare_comparison *comparison, int format) {
+    tare_public_begin();
+    return tare_public_end(report(text, comparison, format));
+}
+
+static tare_status compare(char **json, const tare_model *model, const tare_comparison_task *task) {
+    tare_comparison *comparison;
+    tare_status status;
+    *json = NULL;
+    TARE_TRY(open_comparison(&comparison, model, task));
+    status = report(json, comparison, TARE_COMPARISON_JSON);
+    tare_comparison_close(comparison);
     return status;
 }
 
 tare_status tare_model_compare(char **json, const tare_model *model, const char *const *paths, size_t n_paths,
                                const tare_calibration *calibration, const char *options) {
-    const struct tare_context_handle *context = model->context;
-    struct compare_values values = { 0 };
-    struct tare_arena arena = { 0 };
-    struct tare_strbuf text = { 0 };
-    const char *path;
-    tare_status status;
+    const tare_comparison_task task = {
+        .struct_size = sizeof task, .paths = paths, .n_paths = n_paths, .calibration = calibration, .options = options
+    };
     tare_public_begin();
-    *json = NULL;
-    TARE_CHECK(tare_option_text_read(&values, &arena, &set, options));
-    TARE_CHECK(tare_data_options_open(&values.records));
-    if (!n_paths) TARE_CHECK(TARE_FAIL(TARE_INVALID_ARGUMENT, "no data files"));
-    TARE_CHECK(tare_public_path(&path, model));
-    TARE_CHECK(check_calibration(model, path, calibration));
-    if (!values.how.threads && context) values.how.threads = context->threads;
-    const struct tare_compare_task task = { .model = path,
-                                            .ops = tare_public_ops(context),
-                                            .data = paths,
-                                            .n_data = n_paths,
-                                            .calibration = calibration ? calibration->calibration : NULL,
-                                            .spec = values.records.spec,
-                                            .quiet = true,
-                                            .on_progress = context ? context->progress : NULL,
-                                            .progress_arg = context ? context->progress_arg : NULL,
-                                            .interrupted = tare_public_interrupted(context) };
-    TARE_CHECK(run(&text, &values.how, &task));
-    status = tare_public_text(json, &text);
-done:
-    tare_strbuf_free(&text);
-    tare_data_options_close(&values.records);
-    tare_options_free(&values, &set);
-    tare_arena_free(&arena);
-    return tare_public_end(status);
+    return tare_public_end(compare(json, model, &task));
 }

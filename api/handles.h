@@ -37,7 +37,7 @@ struct tare_model_handle {
     struct tare_context_handle *context; /* NULL: the defaults */
     struct tare_graph_model *model;
     char *path;      /* directory that it can be loaded from again; set by tare_public_path */
-    char *temporary; /* directory above `path`, removed with the handle; NULL: `path` is the caller's */
+    char *temporary; /* directory above `path`, removed with the handle; NULL: `path` is the caller's, or not set */
     struct tare_arena arena;
     struct tare_public_side *inputs, *outputs; /* one a signature */
     pthread_mutex_t writing;                   /* held while the model is exported: that allocates in its arena */
@@ -71,8 +71,37 @@ tare_status tare_public_check_calibration(const tare_calibration *calibration,
 /* Makes a handle that owns the calibration; frees it on failure. */
 tare_status tare_public_calibration(tare_calibration **out, struct tare_calibration *calibration) TARE_WARN_UNUSED;
 
+/* Makes a new directory in $TMPDIR, else /tmp; the caller removes it and releases *out with tare_free. */
+tare_status tare_public_temporary(char **out) TARE_WARN_UNUSED;
+/* Describes the inputs or outputs of a signature. Memory is from the arena. */
+tare_status tare_public_describe(struct tare_public_side *out, struct tare_arena *arena,
+                                 const struct tare_binding *bindings, size_t count) TARE_WARN_UNUSED;
+
+/* TARE_INVALID_ARGUMENT unless a struct of the caller has the size that this version knows, and its reserved members
+ * are zero. `what`: its name. */
+tare_status tare_public_check_struct(const char *what, size_t size, size_t expected,
+                                     const uint64_t reserved[4]) TARE_WARN_UNUSED;
+/* The next record of the caller, with the status of its callback; *arrays NULL after the last one. */
+tare_status tare_public_next_record(const tare_records *records, const tare_array **arrays, size_t *count,
+                                    int64_t number) TARE_WARN_UNUSED;
+/* Records of the caller in a temporary file, for work that reads them several times. */
+struct tare_public_spool {
+    char *directory, *path; /* path: NULL if nothing was written */
+};
+/* Writes all records; TARE_INTERRUPTED when `context` is cancelled. Remove with tare_public_spool_remove, also after a
+ * failure. */
+tare_status tare_public_spool_write(struct tare_public_spool *out, const tare_records *records,
+                                    const struct tare_context_handle *context) TARE_WARN_UNUSED;
+void tare_public_spool_remove(struct tare_public_spool *spool);
+
+/* Describes the tensors of a record: one array for each key, in `arrays`, which has room for sample->count. */
+void tare_public_arrays(tare_array *arrays, const struct tare_sample *sample);
 /* Checks arrays and copies them into a sample; reset *out also after a failure. */
 tare_status tare_public_sample(struct tare_sample *out, const tare_array *arrays, size_t count) TARE_WARN_UNUSED;
+/* The same without copying numeric elements: they must outlive every use of the sample's tensors. */
+tare_status tare_public_borrow(struct tare_sample *out, const tare_array *arrays, size_t count) TARE_WARN_UNUSED;
+/* Whether the elements of a tensor are the caller's, borrowed by tare_public_borrow. */
+bool tare_public_is_borrowed(const struct tare_tensor *tensor);
 /* Describes a tensor; the data remains the tensor's. */
 void tare_public_array(tare_array *out, const char *name, const struct tare_tensor *tensor);
 

@@ -10,8 +10,6 @@
 #include "workflow/inspection.h"
 #include "api/handles.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- signatures ---- */
@@ -39,8 +37,8 @@ static tare_status add_sparse(struct tare_public_side *side, struct tare_arena *
     return TARE_OK;
 }
 
-static tare_status describe(struct tare_public_side *side, struct tare_arena *arena,
-                            const struct tare_binding *bindings, size_t count) {
+tare_status tare_public_describe(struct tare_public_side *side, struct tare_arena *arena,
+                                 const struct tare_binding *bindings, size_t count) {
     side->items = TARE_NEW_ARRAY(arena, tare_array, 3 * count + 1);
     if (!side->items) return TARE_NO_MEMORY;
     for (size_t i = 0; i < count; i++) {
@@ -59,8 +57,8 @@ static tare_status describe_signatures(tare_model *handle) {
     if (!handle->inputs || !handle->outputs) return TARE_NO_MEMORY;
     for (size_t i = 0; i < model->n_signatures; i++) {
         const struct tare_signature *s = &model->signatures[i];
-        TARE_TRY(describe(&handle->inputs[i], &handle->arena, s->inputs, s->n_inputs));
-        TARE_TRY(describe(&handle->outputs[i], &handle->arena, s->outputs, s->n_outputs));
+        TARE_TRY(tare_public_describe(&handle->inputs[i], &handle->arena, s->inputs, s->n_inputs));
+        TARE_TRY(tare_public_describe(&handle->outputs[i], &handle->arena, s->outputs, s->n_outputs));
     }
     return TARE_OK;
 }
@@ -151,6 +149,35 @@ tare_status tare_model_open(tare_model **out, tare_context *context, const char 
     return tare_public_end(open_model(out, context, directory));
 }
 
+/* Splits "serve,tpu" at its commas. Memory is from the arena. */
+static tare_status split_tags(struct tare_saved_model_options *options, struct tare_arena *arena, const char *text) {
+    char *at = tare_arena_strdup(arena, text);
+    const char **tags = TARE_NEW_ARRAY(arena, const char *, strlen(text) + 1);
+    if (!at || !tags) return TARE_NO_MEMORY;
+    options->tags = tags;
+    while (at && *text) {
+        tags[options->n_tags++] = strsep(&at, ",");
+    }
+    return TARE_OK;
+}
+
+/* The handle has no path: later loads would choose another MetaGraph than the one with these tags. */
+static tare_status open_tagged(tare_model **out, tare_context *context, const char *directory, const char *tags) {
+    struct tare_saved_model_options options = { .ops = tare_public_ops(context) };
+    struct tare_arena arena = { 0 };
+    struct tare_graph_model *model;
+    tare_status status = split_tags(&options, &arena, tags);
+    *out = NULL;
+    if (status == TARE_OK) status = tare_saved_model_load(&model, directory, &options);
+    tare_arena_free(&arena);
+    return status == TARE_OK ? tare_public_model(out, context, model, NULL) : status;
+}
+
+tare_status tare_model_open_tagged(tare_model **out, tare_context *context, const char *directory, const char *tags) {
+    tare_public_begin();
+    return tare_public_end(tags ? open_tagged(out, context, directory, tags) : open_model(out, context, directory));
+}
+
 void tare_model_close(tare_model *model) {
     if (!model) return;
     tare_model_free(model->model);
@@ -209,19 +236,8 @@ static tare_status write_model(const tare_model *model, const char *directory, u
 /* Writes the model to a new folder in $TMPDIR, else /tmp. With the lock. */
 static tare_status write_temporary(tare_model *model) {
     const struct tare_export_options options = { 0 };
-    const char *folder = getenv("TMPDIR");
     char *path;
-    if (!model->temporary) {
-        char *temporary = tare_path_join(folder && *folder ? folder : "/tmp", "tare-XXXXXX");
-        if (!temporary) return TARE_NO_MEMORY;
-        if (!mkdtemp(temporary)) {
-            const tare_status status =
-                TARE_FAIL(TARE_IO, "cannot create temporary directory '%s': %s", temporary, strerror(errno));
-            tare_free(temporary);
-            return status;
-        }
-        model->temporary = temporary;
-    }
+    if (!model->temporary) TARE_TRY(tare_public_temporary(&model->temporary));
     path = tare_path_join(model->temporary, "model");
     if (!path) return TARE_NO_MEMORY;
     const tare_status status = tare_saved_model_export(model->model, path, &options);

@@ -1,6 +1,9 @@
 /* tare_model_quantize and tare_model_convert. */
 #include "base/alloc.h"
+#include "base/strbuf.h"
 #include "convert/saved_model.h"
+#include "eval/comparison.h"
+#include "eval/report/quant_report.h"
 #include "workflow/convert_report.h"
 #include "workflow/convert.h"
 #include "workflow/option_text.h"
@@ -30,12 +33,12 @@ static const struct tare_option rows[] = {
 };
 static const struct tare_option_set set = { .program = "tare_model_quantize", .options = rows };
 
-static tare_status quantize(struct tare_graph_model *model, struct tare_arena *arena, const tare_model *from,
-                            const struct tare_quantize_request *how, const tare_calibration *calibration) {
+static tare_status quantize(struct tare_quant_report *report, struct tare_graph_model *model, struct tare_arena *arena,
+                            const tare_model *from, const struct tare_quantize_request *how,
+                            const tare_calibration *calibration) {
     const struct tare_log log = tare_public_log(from->context);
     struct tare_calibration *used = calibration ? calibration->calibration : NULL, *fitted = NULL;
     struct tare_quant_options options;
-    struct tare_quant_report report;
     tare_status status;
     bool channels;
     TARE_TRY(tare_workflow_quantize_read(&options, arena, how));
@@ -44,13 +47,13 @@ static tare_status quantize(struct tare_graph_model *model, struct tare_arena *a
         (channels || !tare_quant_is_trained(model)))
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "method %s needs a calibration", how->method);
     if (used) TARE_TRY(tare_calibration_fit(&fitted, used, model, "the calibration"));
-    status = tare_workflow_quantize_run(&report, arena, model, &options, fitted ? fitted : used);
+    status = tare_workflow_quantize_run(report, arena, model, &options, fitted ? fitted : used);
     tare_calibration_free(fitted);
     TARE_TRY(status);
-    for (size_t i = 0; i < report.n_unused_rules; i++)
-        tare_warn(&log, "%s: rule matches no layer", report.unused_rules[i]);
-    for (size_t i = 0; i < report.n_warnings; i++)
-        tare_warn(&log, "%s", report.warnings[i]);
+    for (size_t i = 0; i < report->n_unused_rules; i++)
+        tare_warn(&log, "%s: rule matches no layer", report->unused_rules[i]);
+    for (size_t i = 0; i < report->n_warnings; i++)
+        tare_warn(&log, "%s", report->warnings[i]);
     return TARE_OK;
 }
 
@@ -61,24 +64,58 @@ static tare_status read_options(struct quantize_values *out, struct tare_arena *
     return text ? tare_option_text_read(out, arena, &set, text) : TARE_NO_MEMORY;
 }
 
-tare_status tare_model_quantize(tare_model **out, const tare_model *model, const char *method,
-                                const tare_calibration *calibration, const char *options) {
+/* The result for each layer, as `tare quantize --json`. */
+static tare_status describe(char **json, const struct tare_quant_report *report, struct tare_arena *arena,
+                            const tare_calibration *calibration, int64_t float_bytes, int64_t bytes) {
+    struct tare_explanation_list layers = { 0 };
+    struct tare_strbuf text = { 0 };
+    tare_status status;
+    TARE_TRY(tare_explain(&layers, arena, report, calibration ? calibration->calibration : NULL, false));
+    status = tare_quant_report_json(&text, report, &layers, float_bytes, bytes);
+    if (status == TARE_OK) status = tare_public_text(json, &text);
+    tare_strbuf_free(&text);
+    return status;
+}
+
+static tare_status quantize_model(tare_model **out, char **json, const tare_model *model, const char *method,
+                                  const tare_calibration *calibration, const char *options) {
     struct quantize_values values = { 0 };
     struct tare_arena arena = { 0 };
+    struct tare_quant_report report;
     struct tare_graph_model *made = NULL;
     tare_status status;
-    tare_public_begin();
-    *out = NULL;
+    if (out) *out = NULL;
+    if (json) *json = NULL;
     TARE_CHECK(read_options(&values, &arena, method, options));
     TARE_CHECK(load(&made, model));
-    TARE_CHECK(quantize(made, &arena, model, &values.how, calibration));
+    TARE_CHECK(quantize(&report, made, &arena, model, &values.how, calibration));
+    if (json)
+        TARE_CHECK(describe(json, &report, &arena, calibration, tare_model_weight_bytes(model->model),
+                            tare_model_weight_bytes(made)));
+    if (!out) goto done;
     status = tare_public_model(out, model->context, made, NULL);
     made = NULL;
 done:
+    if (status != TARE_OK && json) {
+        tare_text_free(*json);
+        *json = NULL;
+    }
     tare_model_free(made);
     tare_options_free(&values, &set);
     tare_arena_free(&arena);
-    return tare_public_end(status);
+    return status;
+}
+
+tare_status tare_model_quantize(tare_model **out, const tare_model *model, const char *method,
+                                const tare_calibration *calibration, const char *options) {
+    tare_public_begin();
+    return tare_public_end(quantize_model(out, NULL, model, method, calibration, options));
+}
+
+tare_status tare_model_quantize_report(tare_model **out, char **report, const tare_model *model, const char *method,
+                                       const tare_calibration *calibration, const char *options) {
+    tare_public_begin();
+    return tare_public_end(quantize_model(out, report, model, method, calibration, options));
 }
 
 /* ---- converting ---- */

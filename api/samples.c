@@ -57,8 +57,7 @@ static tare_status read_next(tare_reader *reader, bool *end) {
     if (*end) return TARE_OK;
     reader->arrays = TARE_NEW_ARRAY(&reader->sample.arena, tare_array, reader->sample.count + 1);
     if (!reader->arrays) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < reader->sample.count; i++)
-        tare_public_array(&reader->arrays[i], reader->sample.keys[i], &reader->sample.values[i]);
+    tare_public_arrays(reader->arrays, &reader->sample);
     return TARE_OK;
 }
 

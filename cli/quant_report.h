@@ -7,9 +7,4 @@
 /* Prints the result for each quantizable op to standard error. */
 void tare_print_quant_report(const struct tare_quant_report *report, const struct tare_explanation_list *layers);
 
-/* The same as JSON, with the size of all weights in bytes before and after. */
-tare_status tare_quant_report_json(struct tare_strbuf *out, const struct tare_quant_report *report,
-                                   const struct tare_explanation_list *layers, int64_t float_bytes,
-                                   int64_t bytes) TARE_WARN_UNUSED;
-
 #endif

@@ -7,6 +7,7 @@
 #include "cli/output_check.h"
 #include "cli/plugins.h"
 #include "cli/quant_report.h"
+#include "eval/report/quant_report.h"
 #include "cli/report_file.h"
 #include "convert/saved_model.h"
 #include "eval/comparison.h"

@@ -6,6 +6,7 @@
 #include "base/progress.h"
 #include "base/strbuf.h"
 #include "datasets/label.h"
+#include "eval/measure.h"
 #include "eval/model_inputs.h"
 #include "graph/calls.h"
 #include "graph/data_dependence.h"
@@ -35,6 +36,19 @@ tare_status tare_comparison_skip(struct tare_comparison *c, const char *method, 
     };
     if (!grown[c->n_skipped].method || !grown[c->n_skipped].reason) return TARE_NO_MEMORY;
     c->n_skipped++;
+    return TARE_OK;
+}
+
+tare_status tare_comparison_set_metric(struct tare_comparison *c, const struct tare_custom_metric *metric) {
+    struct tare_measure *measure = TARE_NEW(&c->arena, struct tare_measure);
+    if (!measure) return TARE_NO_MEMORY;
+    *measure = (struct tare_measure){ .name = metric->name,
+                                      .title = metric->name,
+                                      .unit = "",
+                                      .lower_is_better = metric->lower_is_better,
+                                      .kind = TARE_MEASURE_CUSTOM };
+    c->custom = metric;
+    c->custom_measure = measure;
     return TARE_OK;
 }
 
@@ -163,7 +177,9 @@ tare_status tare_comparison_pass_record(struct tare_comparison_pass *pass, const
 
 static tare_status on_record(void *arg, const struct tare_sample *sample, const struct tare_provenance *where,
                              const struct tare_tensor *outputs) {
+    const struct tare_comparison *c = ((const struct tare_comparison_pass *)arg)->comparison;
     (void)where;
+    if (c->custom) TARE_TRY(c->custom->record(c->custom->arg, c, sample, outputs));
     return tare_comparison_pass_record(arg, sample, outputs);
 }
 
@@ -211,6 +227,17 @@ void tare_comparison_pass_end(struct tare_comparison_pass *pass) {
         tare_metrics_reset(&pass->outputs[i]);
 }
 
+/* Runs all records, and computes the caller's metric of the first output. */
+static tare_status run_pass(struct tare_comparison_pass *pass, struct tare_session **sessions, int threads,
+                            const struct tare_signature *signature, const struct tare_runner_options *options) {
+    const struct tare_custom_metric *custom = pass->comparison->custom;
+    if (custom) TARE_TRY(custom->begin(custom->arg));
+    TARE_TRY(tare_run_records_on(sessions, threads, signature, options, on_record, pass));
+    if (!custom || !pass->comparison->n_outputs) return TARE_OK;
+    pass->outputs[0].has_custom = true;
+    return custom->end(custom->arg, &pass->outputs[0].custom);
+}
+
 tare_status tare_comparison_add(struct tare_comparison_row **out, struct tare_comparison *comparison,
                                 const struct tare_graph_model *model, const struct tare_signature *signature,
                                 const struct tare_runner_options *options, const char *label) {
@@ -227,7 +254,7 @@ tare_status tare_comparison_add(struct tare_comparison_row **out, struct tare_co
     *row = (struct tare_comparison_row){ .outputs = pass.outputs };
     TARE_TRY(tare_sessions_new(&sessions, threads, model, NULL));
     start = tare_clock_seconds();
-    status = tare_run_records_on(sessions, threads, signature, options, on_record, &pass);
+    status = run_pass(&pass, sessions, threads, signature, options);
     row->seconds = tare_clock_seconds() - start;
     tare_sessions_free(sessions, threads);
     if (status != TARE_OK) tare_comparison_pass_end(&pass);

@@ -40,6 +40,8 @@ struct tare_comparison_op {
 };
 enum { TARE_SLOWEST_OPS = 12 };
 
+struct tare_custom_metric; /* below */
+struct tare_measure;       /* eval/measure.h */
 struct tare_sensitivity;   /* eval/sensitivity.h */
 struct tare_target_result; /* eval/target.h */
 
@@ -79,9 +81,27 @@ struct tare_comparison {
     bool wide;                      /* text: all figures of all outputs */
     size_t text_width;              /* characters per line that tables should fit into; 0: unlimited */
     struct tare_progress *progress; /* advanced per record and model; NULL: none */
+
+    const struct tare_custom_metric *custom;   /* ranks the models instead of `metric`; NULL: none */
+    const struct tare_measure *custom_measure; /* its measure; set by tare_comparison_set_metric */
+};
+
+/* A metric of the caller. Its functions are called by one thread at a time: `begin` before the records of each model,
+ * `record` for each record in the order of the data, `end` after the last one. */
+struct tare_custom_metric {
+    const char *name;
+    bool lower_is_better;
+    tare_status (*begin)(void *arg);
+    tare_status (*record)(void *arg, const struct tare_comparison *comparison, const struct tare_sample *sample,
+                          const struct tare_tensor *outputs);
+    tare_status (*end)(void *arg, double *value); /* NaN: no value */
+    void *arg;
 };
 
 void tare_comparison_free(struct tare_comparison *comparison);
+/* Ranks the models by a metric of the caller, which is borrowed. Before the first model is added. */
+tare_status tare_comparison_set_metric(struct tare_comparison *comparison,
+                                       const struct tare_custom_metric *metric) TARE_WARN_UNUSED;
 /* Adds a combination that is not measured, with the reason. Strings are copied; algorithm and granularity may be NULL.
  */
 tare_status tare_comparison_skip(struct tare_comparison *comparison, const char *method, const char *algorithm,

@@ -17,6 +17,14 @@ static const struct tare_measure measures[] = {
 };
 static const struct tare_measure accuracy = { "accuracy", "accuracy", " %", false, TARE_MEASURE_TOP1 };
 
+const char *tare_measure_key(const struct tare_measure *measure) {
+    return measure->kind == TARE_MEASURE_CUSTOM ? measure->name : tare_measure_names[measure->kind];
+}
+
+bool tare_measure_is_tested(const struct tare_measure *measure) {
+    return measure->kind != TARE_MEASURE_SQNR && measure->kind != TARE_MEASURE_CUSTOM;
+}
+
 bool tare_measure_has(enum tare_measure_kind kind, const struct tare_metrics *m) {
     switch (kind) {
     case TARE_MEASURE_TOP1:
@@ -27,6 +35,8 @@ bool tare_measure_has(enum tare_measure_kind kind, const struct tare_metrics *m)
     case TARE_MEASURE_RMSE:
     case TARE_MEASURE_R2:
         return m->expected_elements > 0;
+    case TARE_MEASURE_CUSTOM:
+        return m->has_custom;
     default:
         return true;
     }
@@ -44,6 +54,7 @@ static enum tare_measure_kind kind_of(const struct tare_comparison *c) {
 }
 
 const struct tare_measure *tare_measure_of(const struct tare_comparison *c) {
+    if (c->custom_measure) return c->custom_measure;
     const enum tare_measure_kind kind = kind_of(c);
     return kind == TARE_MEASURE_TOP1 && c->rows[0].outputs[0].binary ? &accuracy : &measures[kind];
 }
@@ -61,6 +72,8 @@ double tare_measure_value(const struct tare_measure *measure, const struct tare_
         return sqrt(m->expected_squared_error / (double)m->expected_elements);
     case TARE_MEASURE_R2:
         return tare_metrics_r2(m);
+    case TARE_MEASURE_CUSTOM:
+        return m->custom;
     default:
         return tare_metrics_sqnr_db(m);
     }
@@ -129,7 +142,7 @@ static bool keeps_up(const struct tare_measure *measure, const struct tare_compa
 
 struct tare_verdict tare_verdict_of(const struct tare_comparison *c) {
     const struct tare_measure *measure = tare_measure_of(c);
-    struct tare_verdict verdict = { .tested = measure->kind != TARE_MEASURE_SQNR };
+    struct tare_verdict verdict = { .tested = tare_measure_is_tested(measure) };
     int64_t smallest = c->rows[0].size_bytes;
     for (size_t r = 1; r < c->n_rows; r++) {
         if (c->rows[r].size_bytes >= c->rows[0].size_bytes || !keeps_up(measure, c, &c->rows[r])) continue;
@@ -239,7 +252,8 @@ void tare_verdict_put(struct tare_strbuf *out, const struct tare_comparison *c) 
     if (verdict.tested)
         tare_strbuf_printf(out, "that the paired test cannot tell from float in %s (", measure->name);
     else
-        tare_strbuf_printf(out, "with an SQNR of at least %d dB (no labels to test accuracy; ", TARE_VERDICT_DB);
+        tare_strbuf_printf(out, "with an SQNR of at least %d dB (%s; ", TARE_VERDICT_DB,
+                           measure->kind == TARE_MEASURE_CUSTOM ? measure->name : "no labels to test accuracy");
     tare_measure_put(out, measure, tare_measure_value(measure, &verdict.row->outputs[0]));
     if (verdict.tested) {
         tare_strbuf_puts(out, ", float ");

@@ -16,6 +16,7 @@ enum tare_measure_kind {
     TARE_MEASURE_RMSE,
     TARE_MEASURE_R2,
     TARE_MEASURE_SQNR,
+    TARE_MEASURE_CUSTOM, /* the caller's metric; not a name for --metric */
     TARE_MEASURES
 };
 
@@ -29,6 +30,10 @@ struct tare_measure {
 
 /* Names for --metric, by kind; ends with NULL. */
 extern const char *const tare_measure_names[];
+/* The name in JSON: that of --metric, or of the caller's metric. */
+const char *tare_measure_key(const struct tare_measure *measure);
+/* Whether there is a paired test of two models by this measure. */
+bool tare_measure_is_tested(const struct tare_measure *measure);
 
 /* The measure of the first output: comparison->metric if set, otherwise inferred. A requested measure without data is
  * replaced by the inferred one. */

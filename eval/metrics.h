@@ -35,6 +35,8 @@ struct tare_metrics {
     } at_half, at_zero;                            /* thresholds of probabilities and of logits */
     bool outside_unit;                             /* a score is below 0 or above 1: the scores are logits */
     double expected_error, expected_squared_error; /* sums of |value - expected| and its square */
+    bool has_custom;                               /* `custom` is set */
+    double custom;                                 /* value of the caller's metric (eval/comparison.h) */
 };
 
 /* One record's output and what it is compared with. */

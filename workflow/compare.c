@@ -352,7 +352,7 @@ static void describe(struct tare_compare_job *c, double seconds) {
     add_line(c, "model", task->model);
     if (tare_folder_key(hash, task->model) == TARE_OK) add_line(c, "hash of its files", tare_arena_strdup(arena, hash));
     tare_error_clear();
-    add_line(c, "records", join(arena, task->data, task->n_data));
+    add_line(c, "records", task->data_name ? task->data_name : join(arena, task->data, task->n_data));
     add_hash(c, "hash of the records", task->data, task->n_data);
     add_line(c, "calibration samples", join(arena, task->calibration_data, task->n_calibration_data));
     add_hash(c, "hash of the samples", task->calibration_data, task->n_calibration_data);
@@ -408,8 +408,8 @@ tare_status tare_workflow_compare_open(struct tare_compare_job *out, const struc
     out->result.target_key = options->target_key;
     out->result.chip_batch = options->chip_batch;
     out->result.model = task->model;
-    out->result.data = task->data[0];
-    return TARE_OK;
+    out->result.data = task->data_name ? task->data_name : task->data[0];
+    return task->metric ? tare_comparison_set_metric(&out->result, task->metric) : TARE_OK;
 }
 
 /* What is measured after the variants, if requested. */

@@ -17,7 +17,9 @@ struct tare_compare_task {
     const struct tare_op_registry *ops; /* NULL: the built-in ones */
     const char *const *data;            /* evaluation records */
     size_t n_data;
-    const char *const *calibration_data; /* representative samples … */
+    const char *data_name;                   /* shown in reports instead of the paths; NULL: the paths */
+    const struct tare_custom_metric *metric; /* ranks the models (eval/comparison.h); NULL: the request's */
+    const char *const *calibration_data;     /* representative samples … */
     size_t n_calibration_data;
     const char *calibration_file;         /* … or a calibration file … */
     struct tare_calibration *calibration; /* … or a calibration of the prepared model */

@@ -120,7 +120,7 @@ static json_t *measure_json(const struct tare_comparison *c) {
         json_object_set_new(row, "recommended", json_boolean(&c->rows[r] == verdict.row));
         json_array_append_new(rows, row);
     }
-    json_object_set_new(object, "name", json_string(tare_measure_names[measure->kind]));
+    json_object_set_new(object, "name", json_string(tare_measure_key(measure)));
     json_object_set_new(object, "results", rows);
     return object;
 }

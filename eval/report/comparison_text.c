@@ -53,7 +53,7 @@ static void put_summary(struct tare_strbuf *out, const struct tare_comparison *c
     if (c->n_outputs > 1)
         tare_strbuf_printf(out, "\noutput %s; all %zu outputs with --wide\n", c->output_keys[0], c->n_outputs);
     tare_comparison_summary(out, TARE_IN_TEXT, c);
-    if (measure->kind != TARE_MEASURE_SQNR && measure->kind != TARE_MEASURE_R2 && c->n_rows > 1)
+    if (tare_measure_is_tested(measure) && measure->kind != TARE_MEASURE_R2 && c->n_rows > 1)
         tare_strbuf_puts(out, "* differs from float: paired test on the same records, p < 0.05\n");
     if (c->rows[0].tpu_seconds > 0)
         tare_strbuf_printf(out, "est. µs: per example on a Cloud TPU %s, batch %lld\n", tare_comparison_chip_name(c),

@@ -7,6 +7,7 @@
 #define TARE_CALIBRATION_H
 
 #include "model.h"
+#include "records.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -20,6 +21,12 @@ typedef struct tare_calibrator_handle tare_calibrator;
  * tare_calibration_close. */
 TARE_API TARE_CHECKED tare_status tare_model_calibrate(tare_calibration **out, const tare_model *model,
                                                        const char *const *paths, size_t n_paths, const char *options);
+
+/* The same for records that a callback supplies, matched to the inputs like records of files. Memory does not depend on
+ * the number of records. The option hessians reads them a second time: from a temporary file in $TMPDIR, else /tmp.
+ * Additional option: name, as for tare_calibrator_open. */
+TARE_API TARE_CHECKED tare_status tare_model_calibrate_records(tare_calibration **out, const tare_model *model,
+                                                               const tare_records *records, const char *options);
 
 /* Starts a calibration with samples from the caller's memory. Worker threads run while the caller supplies samples; one
  * thread at a time may push. Additional option: name=N, the name of the samples in the calibration (default "memory");
@@ -52,6 +59,25 @@ TARE_API int64_t tare_calibration_record_count(const tare_calibration *calibrati
 /* Returns the output of `tare show --json` (docs/json.md): ranges by algorithm, coverage, warnings. Release *json with
  * tare_text_free. */
 TARE_API TARE_CHECKED tare_status tare_calibration_describe(char **json, const tare_calibration *calibration);
+/* The same with `options`: "algorithms=mse,percentile:p=99.9" (default: all, with their own parameters), "tensor=REGEX"
+ * (POSIX extended, on FUNCTION/NODE:OUTPUT), "html": a page without external references instead of JSON. */
+TARE_API TARE_CHECKED tare_status tare_calibration_report(char **text, const tare_calibration *calibration,
+                                                          const char *options);
+
+/* One bin of a histogram: `count` finite values in [low, high], both included; no value of another bin is inside. */
+typedef struct tare_calibration_bin {
+    double low, high; /* bounds */
+    int64_t count;    /* number of values */
+} tare_calibration_bin;
+/* The histogram of an observed tensor: bins with at least one value, in ascending order, 512 bins per octave; zero is
+ * the bin [0, 0]. NaN and infinities are not included. `function`: "" or NULL is the main graph; `output`: of the node.
+ * *bins is NULL if no finite value was observed (release: tare_calibration_bins_free). TARE_ERROR_NOT_FOUND if the
+ * tensor was not observed. */
+TARE_API TARE_CHECKED tare_status tare_calibration_histogram(tare_calibration_bin **bins, size_t *count,
+                                                             const tare_calibration *calibration, const char *function,
+                                                             const char *node, int output);
+/* No-op if NULL. */
+TARE_API void tare_calibration_bins_free(tare_calibration_bin *bins);
 
 #ifdef __cplusplus
 }

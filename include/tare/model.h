@@ -20,6 +20,10 @@ enum tare_write_flags {
 /* Opens a SavedModel directory: its only MetaGraph, or the one whose only tag is "serve". The checkpoint is mapped into
  * memory, not read. Release it with tare_model_close. */
 TARE_API TARE_CHECKED tare_status tare_model_open(tare_model **out, tare_context *context, const char *directory);
+/* The same for the MetaGraph that has exactly these tags, separated by commas: "serve,tpu"; "" for the one without
+ * tags; NULL as tare_model_open. TARE_ERROR_NOT_FOUND lists the tags of the MetaGraphs. */
+TARE_API TARE_CHECKED tare_status tare_model_open_tagged(tare_model **out, tare_context *context, const char *directory,
+                                                         const char *tags);
 /* Frees the model. Close its runners and calibrators first. No-op if NULL. */
 TARE_API void tare_model_close(tare_model *model);
 

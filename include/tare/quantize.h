@@ -14,6 +14,11 @@ extern "C" {
  * itself be a result of quantization or conversion. Release *out with tare_model_close. */
 TARE_API TARE_CHECKED tare_status tare_model_quantize(tare_model **out, const tare_model *model, const char *method,
                                                       const tare_calibration *calibration, const char *options);
+/* The same with a report: *report is the output of `tare quantize --json` (docs/json.md; release: tare_text_free), with
+ * the result for each quantizable layer. `out` may be NULL for the report alone. */
+TARE_API TARE_CHECKED tare_status tare_model_quantize_report(tare_model **out, char **report, const tare_model *model,
+                                                             const char *method, const tare_calibration *calibration,
+                                                             const char *options);
 
 #ifdef __cplusplus
 }

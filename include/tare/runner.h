@@ -12,10 +12,17 @@ extern "C" {
 #endif
 
 typedef struct tare_runner_handle tare_runner;
+typedef struct tare_outputs_handle tare_outputs;
 
 /* Creates a runner, initializes variables and runs the model's initializers. TARE_ERROR_UNSUPPORTED lists the ops that
  * have no kernel. Release it with tare_runner_close. */
 TARE_API TARE_CHECKED tare_status tare_runner_open(tare_runner **out, const tare_model *model, const char *signature);
+/* The same for a function instead of a signature. `name`: an alias, the name of a function, or its name in the program
+ * ("f" for "__inference_f_42"). Of several concrete functions, the dtypes and shapes of `arguments` select one, as in
+ * tare_runner_run, whose inputs are then the function's arguments. TARE_ERROR_NOT_FOUND lists the functions. */
+TARE_API TARE_CHECKED tare_status tare_runner_open_function(tare_runner **out, const tare_model *model,
+                                                            const char *name, const tare_array *arguments,
+                                                            size_t n_arguments);
 /* Frees the runner and its outputs. No-op if NULL. */
 TARE_API void tare_runner_close(tare_runner *runner);
 /* Runs the signature once. `inputs`: one array for each input of the signature, matched by name, in any order; they are
@@ -24,6 +31,14 @@ TARE_API void tare_runner_close(tare_runner *runner);
  * inputs, TARE_ERROR_TYPE and TARE_ERROR_SHAPE for inputs that do not match. A run cannot be cancelled. */
 TARE_API TARE_CHECKED tare_status tare_runner_run(tare_runner *runner, const tare_array *inputs, size_t n_inputs,
                                                   const tare_array **outputs, size_t *n_outputs);
+/* Takes the outputs of the last run out of the runner: *arrays is as *outputs of tare_runner_run, but remains valid
+ * until tare_outputs_close, independent of runner and model, and its elements may be written. Elements are copied only
+ * where they are also a variable, a constant or an input. TARE_ERROR_INVALID_ARGUMENT if there are no outputs: before
+ * the first run, or if they were taken. */
+TARE_API TARE_CHECKED tare_status tare_runner_take(tare_outputs **out, tare_runner *runner, const tare_array **arrays,
+                                                   size_t *count);
+/* Frees the arrays. No-op if NULL. */
+TARE_API void tare_outputs_close(tare_outputs *outputs);
 
 #ifdef __cplusplus
 }

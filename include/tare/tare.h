@@ -22,6 +22,7 @@
 #include "log.h"
 #include "model.h"
 #include "quantize.h"
+#include "records.h"
 #include "runner.h"
 #include "samples.h"
 #include "status.h"

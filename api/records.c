@@ -1,0 +1,93 @@
+/* Records that the caller supplies by a callback: taking them one at a time, and keeping them in a temporary TFRecord
+ * file for work that reads them more than once. */
+#include "base/alloc.h"
+#include "base/file.h"
+#include "datasets/tfrecord.h"
+#include "api/handles.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+tare_status tare_public_check_struct(const char *what, size_t size, size_t expected, const uint64_t reserved[4]) {
+    if (size != expected)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: struct_size is %zu (expected %zu, sizeof(%s))", what, size,
+                         expected, what);
+    for (int i = 0; i < 4; i++)
+        if (reserved[i]) return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: reserved member %d is not zero", what, i);
+    return TARE_OK;
+}
+
+tare_status tare_public_next_record(const tare_records *records, const tare_array **arrays, size_t *count,
+                                    int64_t number) {
+    *arrays = NULL;
+    *count = 0;
+    const tare_status status = records->next(records->arg, arrays, count);
+    return status == TARE_OK ? TARE_OK
+                             : TARE_FAIL(status, "record %lld: the callback failed (%s)", (long long)number,
+                                         tare_status_name(status));
+}
+
+tare_status tare_public_temporary(char **out) {
+    const char *folder = getenv("TMPDIR");
+    char *path = tare_path_join(folder && *folder ? folder : "/tmp", "tare-XXXXXX");
+    if (!path) return TARE_NO_MEMORY;
+    if (!mkdtemp(path)) {
+        const tare_status status =
+            TARE_FAIL(TARE_IO, "cannot create temporary directory '%s': %s", path, strerror(errno));
+        tare_free(path);
+        return status;
+    }
+    *out = path;
+    return TARE_OK;
+}
+
+static tare_status write_record(struct tare_tfrecord_writer *writer, const tare_array *arrays, size_t count) {
+    struct tare_sample sample;
+    void *data = NULL;
+    size_t size;
+    tare_status status = tare_public_borrow(&sample, arrays, count);
+    if (status == TARE_OK) status = tare_sample_encode(&data, &size, sample.keys, sample.values, sample.count);
+    if (status == TARE_OK) status = tare_tfrecord_write(writer, data, size);
+    tare_free(data);
+    tare_sample_reset(&sample);
+    return status;
+}
+
+static tare_status write_all(struct tare_tfrecord_writer *writer, const tare_records *records,
+                             const struct tare_context_handle *context) {
+    const volatile sig_atomic_t *interrupted = tare_public_interrupted(context);
+    for (int64_t i = 0;; i++) {
+        const tare_array *arrays;
+        size_t count;
+        if (interrupted && *interrupted) return TARE_FAIL(TARE_INTERRUPTED, "interrupted");
+        TARE_TRY(tare_public_next_record(records, &arrays, &count, i));
+        if (!arrays) return TARE_OK;
+        TARE_TRY(tare_error_prefix(write_record(writer, arrays, count), "record %lld", (long long)i));
+    }
+}
+
+tare_status tare_public_spool_write(struct tare_public_spool *out, const tare_records *records,
+                                    const struct tare_context_handle *context) {
+    struct tare_tfrecord_writer *writer;
+    tare_status status;
+    *out = (struct tare_public_spool){ 0 };
+    TARE_TRY(tare_public_temporary(&out->directory));
+    out->path = tare_path_join(out->directory, "records.tfrecord");
+    if (!out->path) return TARE_NO_MEMORY;
+    TARE_TRY(tare_tfrecord_create(&writer, out->path));
+    status = write_all(writer, records, context);
+    if (status == TARE_OK) return tare_tfrecord_commit(writer);
+    tare_tfrecord_abort(writer);
+    return status;
+}
+
+void tare_public_spool_remove(struct tare_public_spool *spool) {
+    char *text = spool->directory ? tare_strdup(tare_error_text()) : NULL;
+    if (spool->directory && tare_file_remove_tree(spool->directory) != TARE_OK) tare_error_clear();
+    if (text) tare_error_set(text);
+    tare_free(text);
+    tare_free(spool->directory);
+    tare_free(spool->path);
+    *spool = (struct tare_public_spool){ 0 };
+}

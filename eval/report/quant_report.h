@@ -1,0 +1,13 @@
+/* The report of a quantization as JSON, for `tare quantize --json` and the public functions. */
+#ifndef TARE_EVAL_REPORT_QUANT_REPORT_H
+#define TARE_EVAL_REPORT_QUANT_REPORT_H
+
+#include "eval/explain.h"
+
+/* Numbers of ops, the size of all weights in bytes before and after, warnings, and the result for each layer
+ * (docs/json.md). */
+tare_status tare_quant_report_json(struct tare_strbuf *out, const struct tare_quant_report *report,
+                                   const struct tare_explanation_list *layers, int64_t float_bytes,
+                                   int64_t bytes) TARE_WARN_UNUSED;
+
+#endif
