@@ -85,7 +85,7 @@ static const struct tare_option rows[] = {
 static const struct tare_argument arguments[] = {
     { .name = "MODEL",
       .offset = offsetof(struct compare_options, model),
-      .help = "SavedModel directory",
+      .help = "SavedModel directory, or a file of a StableHLO module",
       .flags = TARE_OPTION_REQUIRED },
     { 0 },
 };

@@ -103,7 +103,9 @@ static const struct tare_option rows[] = {
     { 0 },
 };
 static const struct tare_argument arguments[] = {
-    { .name = "MODEL", .offset = offsetof(struct convert_options, model), .help = "SavedModel directory" },
+    { .name = "MODEL",
+      .offset = offsetof(struct convert_options, model),
+      .help = "SavedModel directory, or a file of a StableHLO module" },
     { .name = "OUT", .offset = offsetof(struct convert_options, out), .help = "output directory" },
     { 0 },
 };

@@ -47,7 +47,7 @@ static const struct tare_option rows[] = {
 static const struct tare_argument arguments[] = {
     { .name = "MODEL",
       .offset = offsetof(struct inspect_options, model),
-      .help = "SavedModel directory, or a StableHLO portable artifact (.mlirbc)",
+      .help = "SavedModel directory, or a file of a StableHLO module (.mlirbc, or of jax.export)",
       .flags = TARE_OPTION_REQUIRED },
     { 0 },
 };
@@ -76,7 +76,7 @@ static tare_status run(int argc, char *const *argv) {
     tare_status status;
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
     if (done) goto done;
-    if (tare_inspect_is_module(options.model)) {
+    if (tare_inspect_is_module(&options)) {
         status = tare_inspect_module(&options);
         goto done;
     }

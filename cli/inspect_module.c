@@ -1,6 +1,6 @@
 /* Inspecting StableHLO modules. */
 #include "cli/inspect_module.h"
-#include "base/file.h"
+#include "convert/stablehlo/artifact.h"
 #include "convert/stablehlo/print.h"
 #include "convert/stablehlo/summary.h"
 
@@ -8,17 +8,10 @@
 
 enum { MOST_LISTED = 8 }; /* inputs of main that are listed */
 
-bool tare_inspect_is_module(const char *path) {
-    struct tare_mapping file;
-    bool is_module;
-    if (tare_file_kind_of(path) != TARE_FILE_REGULAR) return false;
-    if (tare_file_map(&file, path) != TARE_OK) {
-        tare_error_clear();
-        return false;
-    }
-    is_module = tare_shlo_is_bytecode(file.data, file.size);
-    tare_file_unmap(&file);
-    return is_module;
+bool tare_inspect_is_module(const struct inspect_options *options) {
+    const bool as_model =
+        options->graph || options->signature || options->variables || options->suggest || options->tags;
+    return !as_model && tare_shlo_is_artifact(options->model);
 }
 
 static tare_status write_stdout(void *arg, const char *text, size_t size) {
@@ -76,6 +69,15 @@ static tare_status print_summary(const struct tare_shlo_module *module, bool all
     return status;
 }
 
+/* Where the file names platforms, it is one of jax.export. */
+static void print_exported(const struct tare_shlo_exported *exported) {
+    if (!exported->n_platforms) return;
+    printf("  %-11s", "platforms");
+    for (size_t i = 0; i < exported->n_platforms; i++)
+        printf("%s%.*s", i ? ", " : " ", (int)exported->platforms[i].size, exported->platforms[i].data);
+    printf(" (jax.export)\n");
+}
+
 static tare_status print_json(const struct tare_shlo_module *module, const char *path) {
     struct tare_arena arena = { 0 };
     struct tare_shlo_summary s;
@@ -102,25 +104,12 @@ static tare_status print_json(const struct tare_shlo_module *module, const char 
     return status;
 }
 
-static tare_status check_options(const struct inspect_options *options) {
-    const char *option = options->graph       ? "graph"
-                         : options->signature ? "signature"
-                         : options->variables ? "variables"
-                         : options->suggest   ? "suggest"
-                         : options->tags      ? "tags"
-                                              : NULL;
-    return option ? TARE_FAIL(TARE_USAGE, "option '--%s' needs a SavedModel ('%s' is a StableHLO module)", option,
-                              options->model)
-                  : TARE_OK;
-}
-
 tare_status tare_inspect_module(const struct inspect_options *options) {
-    struct tare_mapping file;
+    struct tare_shlo_artifact artifact;
     struct tare_shlo_module *module;
     tare_status status;
-    TARE_TRY(check_options(options));
-    TARE_TRY(tare_file_map(&file, options->model));
-    status = tare_shlo_read(&module, file.data, file.size);
+    TARE_TRY(tare_shlo_artifact_open(&artifact, options->model));
+    status = tare_shlo_read(&module, artifact.exported.module, artifact.exported.size);
     if (status != TARE_OK) {
         tare_error_prefix(status, "%s", options->model);
     } else {
@@ -128,12 +117,13 @@ tare_status tare_inspect_module(const struct inspect_options *options) {
             status = print_json(module, options->model);
         } else {
             printf("%s\n", options->model);
+            print_exported(&artifact.exported);
             status = print_summary(module, options->ops);
             if (status == TARE_OK && options->functions) status = print_text(module);
         }
         tare_shlo_free(module);
     }
-    tare_file_unmap(&file);
+    tare_shlo_artifact_close(&artifact);
     return status;
 }
 

@@ -5,10 +5,11 @@
 #include "graph/model.h"
 #include "workflow/inspection.h"
 
-/* Is the path a file of MLIR bytecode? */
-bool tare_inspect_is_module(const char *path);
+/* True for a file of a StableHLO module that is inspected as a module: --graph, --signature, --variables, --suggest and
+ * --tags inspect it as a model. */
+bool tare_inspect_is_module(const struct inspect_options *options);
 /* Prints what the file contains: version, functions, ops, layers; with options->functions its text, with options->json
- * as JSON. Options that need a SavedModel are TARE_USAGE. */
+ * as JSON. */
 tare_status tare_inspect_module(const struct inspect_options *options) TARE_WARN_UNUSED;
 /* A paragraph for each XlaCallModule node of the model; with `text` also the modules' text. Prints nothing for a model
  * without such nodes. A module that cannot be read is a line with the reason, not a failure. */

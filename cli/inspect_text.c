@@ -42,8 +42,8 @@ static void print_heading(const struct tare_graph_model *model) {
     struct tare_saved_model_info info;
     tare_saved_model_info(&info, model);
     printf("%s\n", model->path);
-    printf("  format      saved_model.%s, %.2f MB%s\n", info.format, megabytes(info.file_size),
-           info.is_tf1 ? ", TensorFlow 1 style (no object graph)" : "");
+    printf("  format      %s%s, %.2f MB%s\n", strcmp(info.format, "mlirbc") == 0 ? "" : "saved_model.", info.format,
+           megabytes(info.file_size), info.is_tf1 ? ", TensorFlow 1 style (no object graph)" : "");
     printf("  TensorFlow  %s\n",
            info.tensorflow_version && *info.tensorflow_version ? info.tensorflow_version : "unknown");
     printf("  tags        %s%s%s%s\n", info.tags && *info.tags ? info.tags : "(none)",

@@ -105,6 +105,8 @@ static const char *kind_of_file(const struct sample *s) {
     if (begins(s, 0, "\x1f\x8b", 2)) return "this is a gzip file (unpack it, then give the folder of the SavedModel)";
     if (begins(s, 0, "\x80", 1) && s->n_head > 1 && s->head[1] >= 2 && s->head[1] <= 5)
         return "this is a Python pickle, probably a PyTorch model (export it to a SavedModel; docs/exporting.md)";
+    if (begins(s, 0, "ML\xefR", 4))
+        return "this is a StableHLO module (tare convert and tare unwrap write it as a SavedModel)";
     if (is_onnx(s))
         return "this is an ONNX model (convert it to a SavedModel, for example with onnx2tf; docs/exporting.md)";
     if (is_saved_model(s)) return "this is the file of a SavedModel (name it saved_model.pb and give its folder)";

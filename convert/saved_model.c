@@ -1,5 +1,6 @@
 /* Loading a SavedModel into the IR. */
 #include "convert/saved_model.h"
+#include "convert/stablehlo/artifact.h"
 #include "convert/stablehlo/expand.h"
 #include "interpreter/ops/builtin.h"
 #include "base/alloc.h"
@@ -124,17 +125,28 @@ tare_status tare_saved_model_import(struct tare_graph_model **out, struct tare_s
     return TARE_OK;
 }
 
-tare_status tare_saved_model_load(struct tare_graph_model **out, const char *path,
-                                  const struct tare_saved_model_options *options) {
+static tare_status load_folder(struct tare_graph_model **out, const char *path,
+                               const struct tare_saved_model_options *options) {
     struct tare_saved_model *source;
     tare_status status;
-    *out = NULL;
     TARE_TRY(tare_source_open(&source, path, options));
     status = tare_error_prefix(tare_saved_model_import(out, source, options), "%s", path);
-    if (status != TARE_OK) {
-        tare_source_close(source);
-        return status;
-    }
+    if (status != TARE_OK) tare_source_close(source);
+    return status;
+}
+
+static tare_status load_artifact(struct tare_graph_model **out, const char *path,
+                                 const struct tare_saved_model_options *options) {
+    if (options && options->tags)
+        return TARE_FAIL(TARE_NOT_FOUND, "%s: a StableHLO module has no tags (omit them)", path);
+    return tare_shlo_artifact_load(out, path, options && options->ops ? options->ops : tare_ops_builtin());
+}
+
+tare_status tare_saved_model_load(struct tare_graph_model **out, const char *path,
+                                  const struct tare_saved_model_options *options) {
+    tare_status status;
+    *out = NULL;
+    TARE_TRY(tare_shlo_is_artifact(path) ? load_artifact(out, path, options) : load_folder(out, path, options));
     if (options && options->to_look_at) return TARE_OK;
     status = tare_shlo_expand(*out);
     if (status != TARE_OK) {
@@ -146,7 +158,12 @@ tare_status tare_saved_model_load(struct tare_graph_model **out, const char *pat
 
 void tare_saved_model_info(struct tare_saved_model_info *out, const struct tare_graph_model *model) {
     const struct tare_saved_model *source = tare_source_of(model);
+    const struct tare_shlo_artifact *artifact = tare_shlo_artifact_of(model);
     memset(out, 0, sizeof *out);
+    if (artifact) {
+        out->format = "mlirbc";
+        out->file_size = artifact->file.size;
+    }
     if (!source) return;
     out->tensorflow_version = source->meta->meta_info_def ? source->meta->meta_info_def->tensorflow_version : "";
     out->tags = source->tags;

@@ -1,4 +1,5 @@
-/* A SavedModel directory: opening, importing into the IR, exporting, copying. */
+/* A SavedModel directory, or a file of a StableHLO module in its place: opening, importing into the IR, exporting,
+ * copying. */
 #ifndef TARE_CONVERT_SAVED_MODEL_H
 #define TARE_CONVERT_SAVED_MODEL_H
 
@@ -7,8 +8,9 @@
 
 struct tare_saved_model;
 
-/* Opens saved_model.pb or .pbtxt, chooses the MetaGraph, maps the checkpoint and imports everything. The model owns
- * what was opened. Errors name the file. NULL options: defaults. */
+/* Opens saved_model.pb or .pbtxt, chooses the MetaGraph, maps the checkpoint and imports everything; a file of a
+ * StableHLO module becomes a model with one signature (stablehlo/artifact.h). XlaCallModule nodes are expanded unless
+ * the model is only looked at. The model owns what was opened. Errors name the file. NULL options: defaults. */
 tare_status tare_saved_model_load(struct tare_graph_model **out, const char *path,
                                   const struct tare_saved_model_options *options) TARE_WARN_UNUSED;
 /* Copies a SavedModel: the files are opened and checked as by load, then written again byte for byte. */
@@ -36,7 +38,7 @@ struct tare_saved_model_info {
     const char *tensorflow_version;
     const char *tags;     /* "serve" or "serve,tpu" */
     const char *all_tags; /* "{serve}, {serve,tpu}"; NULL where there is one MetaGraph only */
-    const char *format;   /* "pb", "pbtxt", "cpb" */
+    const char *format;   /* "pb", "pbtxt", "cpb"; "mlirbc": a file of a StableHLO module */
     size_t file_size, checkpoint_bytes, checkpoint_tensors;
     bool is_tf1; /* no object graph */
 };

@@ -156,6 +156,15 @@ tare_status tare_graph_add_return(struct tare_graph *graph, const char *name, in
     return TARE_OK;
 }
 
+tare_status tare_graph_add_control_return(struct tare_graph *graph, const char *name, struct tare_node *node) {
+    struct tare_control_return *all = tare_arena_extend(arena_of(graph), graph->control_returns,
+                                                        graph->n_control_returns, 1, sizeof *graph->control_returns);
+    if (!all) return TARE_NO_MEMORY;
+    all[graph->n_control_returns++] = (struct tare_control_return){ name, node };
+    graph->control_returns = all;
+    return TARE_OK;
+}
+
 tare_status tare_node_add_control(struct tare_node *node, struct tare_node *before) {
     for (size_t i = 0; i < node->n_controls; i++)
         if (node->controls[i] == before) return TARE_OK;

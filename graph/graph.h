@@ -130,6 +130,8 @@ struct tare_node *tare_graph_add_arg_like(struct tare_graph *graph, const char *
 tare_status tare_graph_reserve(struct tare_graph *graph, size_t n_nodes);
 struct tare_node *tare_graph_find(const struct tare_graph *graph, const char *name);
 tare_status tare_graph_add_return(struct tare_graph *graph, const char *name, int dtype, struct tare_edge edge);
+/* A node of the function that every call runs. The name is borrowed. */
+tare_status tare_graph_add_control_return(struct tare_graph *graph, const char *name, struct tare_node *node);
 
 tare_status tare_node_add_input(struct tare_node *node, struct tare_edge edge);
 /* Replaces input k (k < n_inputs). */

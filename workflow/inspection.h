@@ -27,7 +27,8 @@ struct inspect_ops {
     struct tare_map by_name;
     struct inspect_op_count **items;
     size_t count, capacity;
-    size_t quantizable;         /* quantizable nodes */
+    size_t quantizable;         /* quantizable nodes, and products and convolutions of StableHLO modules */
+    bool has_refused_module;    /* a StableHLO module cannot be read or contains an unsupported op */
     size_t not_on_tpu;          /* op types */
     size_t tpu_calls;           /* TPUPartitionedCall nodes: the model was converted before */
     struct tare_strbuf missing; /* ops without a kernel, one line each */

@@ -67,7 +67,8 @@ static void replace_controls(struct tare_node *from, struct tare_node *to) {
 static tare_status replace(struct tare_node *node, const struct tare_graph *function, bool has_index, size_t index) {
     struct tare_graph *graph = node->graph;
     struct tare_emit emit = { .graph = graph, .prefix = node->name };
-    struct tare_node *call = tare_graph_add(graph, "PartitionedCall", node->name);
+    struct tare_node *call =
+        tare_graph_add(graph, function->is_stateful ? "StatefulPartitionedCall" : "PartitionedCall", node->name);
     if (!call) return TARE_NO_MEMORY;
     if (has_index) {
         const int dtype = tare_node_type(function->args[0], "T", TARE_DT_INT32);

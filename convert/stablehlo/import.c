@@ -52,8 +52,7 @@ static tare_status constant_tensor(struct tare_tensor *out, const struct tare_sh
     return TARE_OK;
 }
 
-static struct tare_edge emit_constant(struct tare_lowering *l, const struct tare_shlo_op *op) {
-    const struct tare_shlo_attr *value = tare_shlo_op_attr(op, "value");
+struct tare_edge tare_lower_constant(struct tare_lowering *l, const struct tare_shlo_attr *value) {
     struct tare_tensor tensor;
     struct tare_edge edge = { 0 };
     if (value->kind != TARE_SHLO_ATTR_TENSOR) {
@@ -71,7 +70,7 @@ static struct tare_edge value_of(struct tare_lowering *l, const struct tare_shlo
     struct tare_edge *edge = &l->importer->edges[value->number];
     if (l->status == TARE_OK && value->op && tare_shlo_op_is(value->op, "constant") &&
         (!edge->node || edge->node->graph != l->graph))
-        *edge = emit_constant(l, value->op);
+        *edge = tare_lower_constant(l, tare_shlo_op_attr(value->op, "value"));
     if (l->status == TARE_OK && (!edge->node || edge->node->graph != l->graph))
         tare_lower_fail(l, TARE_UNSUPPORTED, "a value of an enclosing function is used where it cannot be passed");
     return *edge;
@@ -289,7 +288,7 @@ static void list_unsupported(struct tare_strbuf *out, const struct tare_shlo_blo
     }
 }
 
-static tare_status check_ops(const struct tare_shlo_module *module) {
+tare_status tare_shlo_check_ops(const struct tare_shlo_module *module) {
     struct tare_strbuf missing = { 0 };
     tare_status status = TARE_OK;
     list_unsupported(&missing, &module->root->regions[0]);
@@ -320,7 +319,7 @@ static tare_status import(struct tare_graph **out, struct tare_shlo_importer *im
     im->edges = TARE_NEW_ARRAY(&im->arena, struct tare_edge, im->module->n_values + 1);
     im->defined = TARE_NEW_ARRAY(&im->arena, uint8_t, im->module->n_values + 1);
     if (!im->edges || !im->defined) return TARE_NO_MEMORY;
-    TARE_TRY(check_ops(im->module));
+    TARE_TRY(tare_shlo_check_ops(im->module));
     TARE_TRY(index_functions(im));
     main_function = tare_map_get(&im->functions, "main");
     if (!main_function) return TARE_FAIL(TARE_UNSUPPORTED, "the module has no function 'main'");

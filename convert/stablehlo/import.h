@@ -17,6 +17,9 @@ tare_status tare_shlo_import(struct tare_graph **out, struct tare_graph_model *m
                              const struct tare_shlo_module *module,
                              const struct tare_shlo_import_options *options) TARE_WARN_UNUSED;
 
+/* TARE_UNSUPPORTED, with their names, if the module has ops without a rule. Types and custom calls are not checked. */
+tare_status tare_shlo_check_ops(const struct tare_shlo_module *module) TARE_WARN_UNUSED;
+
 /* The TensorFlow dtype of an element type (of a tensor: of its elements); TARE_DT_INVALID where there is none. */
 int tare_shlo_dtype(const struct tare_shlo_type *type);
 

@@ -305,6 +305,14 @@ struct tare_edge tare_lower_reshape(struct tare_lowering *l, struct tare_edge x,
     return tare_lower_binary(l, "Reshape", x, shape);
 }
 
+/* ---- side effects ---- */
+
+void tare_lower_effect(struct tare_lowering *l, struct tare_node *node) {
+    if (l->status != TARE_OK) return;
+    l->graph->is_stateful = true;
+    l->status = tare_graph_add_control_return(l->graph, node->name, node);
+}
+
 /* ---- functions ---- */
 
 struct tare_edge tare_lower_value(struct tare_lowering *l, const struct tare_shlo_value *value) {
@@ -327,7 +335,8 @@ struct tare_graph *tare_lower_function(struct tare_lowering *l, const char *name
 
 struct tare_node *tare_lower_call(struct tare_lowering *l, struct tare_graph *function, const struct tare_edge *inputs,
                                   size_t count) {
-    struct tare_node *node = tare_lower_begin(l, "PartitionedCall", inputs, count);
+    struct tare_node *node =
+        tare_lower_begin(l, function->is_stateful ? "StatefulPartitionedCall" : "PartitionedCall", inputs, count);
     int *dtypes;
     if (!node) return NULL;
     dtypes = TARE_NEW_ARRAY(&l->graph->model->arena, int, function->n_returns + 1);
@@ -340,5 +349,6 @@ struct tare_node *tare_lower_call(struct tare_lowering *l, struct tare_graph *fu
     l->status = tare_node_set_type_list(node, "Tout", dtypes, function->n_returns);
     tare_lower_attr_func(l, node, "f", function);
     tare_lower_end(l, node);
+    if (function->is_stateful) tare_lower_effect(l, node);
     return l->status == TARE_OK ? node : NULL;
 }

@@ -88,12 +88,22 @@ struct tare_edge tare_lower_bitcast(struct tare_lowering *l, struct tare_edge x,
 /* A scalar of any numeric dtype or bool. */
 struct tare_edge tare_lower_scalar(struct tare_lowering *l, int dtype, double value);
 struct tare_edge tare_lower_tensor(struct tare_lowering *l, const struct tare_tensor *value);
+/* The constant of a tensor attribute; fails for other kinds of attributes. */
+struct tare_edge tare_lower_constant(struct tare_lowering *l, const struct tare_shlo_attr *value);
 /* An int64 vector. */
 struct tare_edge tare_lower_longs(struct tare_lowering *l, const int64_t *values, size_t count);
 struct tare_edge tare_lower_longs_of(struct tare_lowering *l, const int64_t *values, const int64_t *dims, size_t rank);
 /* The static dims of a type as an int64 vector; fails for a dynamic one. */
 struct tare_edge tare_lower_dims(struct tare_lowering *l, const struct tare_shlo_type *type);
 struct tare_edge tare_lower_reshape(struct tare_lowering *l, struct tare_edge x, struct tare_edge shape);
+
+/* ---- side effects ---- */
+
+/* Marks the node as a side effect: its function is stateful and runs it in every call. */
+void tare_lower_effect(struct tare_lowering *l, struct tare_node *node);
+/* True for the custom calls that compare a tensor with the expected one (lower_checks.c). */
+bool tare_lower_is_check(const char *target);
+void tare_lower_check(struct tare_lowering *l, const char *target);
 
 /* ---- functions ---- */
 

@@ -39,6 +39,24 @@ static void lower_call(struct tare_lowering *l, const void *arg) {
     set_all(l, tare_lower_call(l, function, inputs, count));
 }
 
+/* StatelessWhile, StatelessIf or StatelessCase, or the stateful op if a region has side effects. */
+static const char *control_op(const char *stateless, struct tare_graph *const *regions, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (regions[i] && regions[i]->is_stateful) return stateless + strlen("Stateless");
+    return stateless;
+}
+
+static void end_control(struct tare_lowering *l, struct tare_node *node, struct tare_graph *const *regions,
+                        size_t count) {
+    tare_lower_end(l, node);
+    for (size_t i = 0; i < count && l->status == TARE_OK; i++)
+        if (regions[i]->is_stateful) {
+            tare_lower_effect(l, node);
+            break;
+        }
+    set_all(l, node);
+}
+
 static void lower_while(struct tare_lowering *l, const void *arg) {
     struct tare_shlo_captures captures = { 0 };
     struct tare_edge inputs[MOST_OPERANDS];
@@ -46,11 +64,12 @@ static void lower_while(struct tare_lowering *l, const void *arg) {
     tare_lower_captures(&captures, l, &l->op->regions[0]);
     tare_lower_captures(&captures, l, &l->op->regions[1]);
     const size_t count = gather(l, inputs, 0, &captures);
-    struct tare_node *node = tare_lower_begin(l, "StatelessWhile", inputs, count);
-    tare_lower_attr_func(l, node, "cond", tare_lower_region(l, &l->op->regions[0], &captures, false));
-    tare_lower_attr_func(l, node, "body", tare_lower_region(l, &l->op->regions[1], &captures, true));
-    tare_lower_end(l, node);
-    set_all(l, node);
+    struct tare_graph *const regions[] = { tare_lower_region(l, &l->op->regions[0], &captures, false),
+                                           tare_lower_region(l, &l->op->regions[1], &captures, true) };
+    struct tare_node *node = tare_lower_begin(l, control_op("StatelessWhile", regions, 2), inputs, count);
+    tare_lower_attr_func(l, node, "cond", regions[0]);
+    tare_lower_attr_func(l, node, "body", regions[1]);
+    end_control(l, node, regions, 2);
 }
 
 static void set_outputs(struct tare_lowering *l, struct tare_node *node) {
@@ -81,11 +100,12 @@ static void lower_if(struct tare_lowering *l, const void *arg) {
     (void)arg;
     tare_lower_captures(&captures, l, &l->op->regions[0]);
     tare_lower_captures(&captures, l, &l->op->regions[1]);
-    struct tare_node *node = begin_branches(l, "StatelessIf", tare_lower_in(l, 0), &captures);
-    tare_lower_attr_func(l, node, "then_branch", tare_lower_region(l, &l->op->regions[0], &captures, false));
-    tare_lower_attr_func(l, node, "else_branch", tare_lower_region(l, &l->op->regions[1], &captures, false));
-    tare_lower_end(l, node);
-    set_all(l, node);
+    struct tare_graph *const regions[] = { tare_lower_region(l, &l->op->regions[0], &captures, false),
+                                           tare_lower_region(l, &l->op->regions[1], &captures, false) };
+    struct tare_node *node = begin_branches(l, control_op("StatelessIf", regions, 2), tare_lower_in(l, 0), &captures);
+    tare_lower_attr_func(l, node, "then_branch", regions[0]);
+    tare_lower_attr_func(l, node, "else_branch", regions[1]);
+    end_control(l, node, regions, 2);
 }
 
 /* An index out of range selects the last branch, in TensorFlow as in XLA. */
@@ -100,12 +120,12 @@ static void lower_case(struct tare_lowering *l, const void *arg) {
     }
     for (size_t i = 0; i < count; i++)
         tare_lower_captures(&captures, l, &l->op->regions[i]);
-    struct tare_node *node = begin_branches(l, "StatelessCase", tare_lower_in(l, 0), &captures);
     for (size_t i = 0; i < count; i++)
         branches[i] = tare_lower_region(l, &l->op->regions[i], &captures, false);
+    struct tare_node *node =
+        begin_branches(l, control_op("StatelessCase", branches, count), tare_lower_in(l, 0), &captures);
     if (node && l->status == TARE_OK) l->status = tare_node_set_func_list(node, "branches", branches, count);
-    tare_lower_end(l, node);
-    set_all(l, node);
+    end_control(l, node, branches, count);
 }
 
 static void lower_identity(struct tare_lowering *l, const void *arg) {
@@ -123,51 +143,6 @@ static void lower_device(struct tare_lowering *l, const void *arg) {
 
 /* ---- custom calls ---- */
 
-static struct tare_edge all(struct tare_lowering *l, struct tare_edge x, size_t rank) {
-    int64_t axes[TARE_MAX_RANK];
-    for (size_t i = 0; i < rank && i < TARE_MAX_RANK; i++)
-        axes[i] = (int64_t)i;
-    return tare_lower_binary(l, "All", x, tare_lower_longs(l, axes, rank));
-}
-
-/* |x - y| <= 1e-4 in double, or both infinite and equal, or both NaN. */
-static struct tare_edge nearly_equal(struct tare_lowering *l, struct tare_edge x, struct tare_edge y) {
-    x = tare_lower_cast(l, x, TARE_DT_DOUBLE);
-    y = tare_lower_cast(l, y, TARE_DT_DOUBLE);
-    const struct tare_edge difference = tare_lower_unary(l, "Abs", tare_lower_binary(l, "Sub", x, y));
-    const struct tare_edge near =
-        tare_lower_binary(l, "LessEqual", difference, tare_lower_scalar(l, TARE_DT_DOUBLE, 1e-4));
-    const struct tare_edge same = tare_lower_binary(l, "Equal", x, y);
-    const struct tare_edge nan =
-        tare_lower_binary(l, "LogicalAnd", tare_lower_unary(l, "IsNan", x), tare_lower_unary(l, "IsNan", y));
-    return tare_lower_binary(l, "LogicalOr", tare_lower_binary(l, "LogicalOr", near, same), nan);
-}
-
-static struct tare_edge part(struct tare_lowering *l, const char *op, struct tare_edge x, int dtype) {
-    struct tare_node *node = tare_lower_begin(l, op, &x, 1);
-    tare_lower_attr_type(l, node, "Tout", dtype);
-    return tare_lower_end(l, node);
-}
-
-/* check.eq(actual, expected) -> bool: integers exactly, floating numbers (parts of complex ones apart) to 1e-4. */
-static void lower_check(struct tare_lowering *l) {
-    const int dtype = tare_lower_in_dtype(l, 0);
-    const size_t rank = tare_lower_in_type(l, 0)->rank;
-    const struct tare_edge x = tare_lower_in(l, 0), y = tare_lower_in(l, 1);
-    struct tare_edge equal;
-    if (dtype == TARE_DT_COMPLEX64 || dtype == TARE_DT_COMPLEX128) {
-        const int real = dtype == TARE_DT_COMPLEX64 ? TARE_DT_FLOAT : TARE_DT_DOUBLE;
-        equal = tare_lower_binary(l, "LogicalAnd", nearly_equal(l, part(l, "Real", x, real), part(l, "Real", y, real)),
-                                  nearly_equal(l, part(l, "Imag", x, real), part(l, "Imag", y, real)));
-    } else if (dtype == TARE_DT_FLOAT || dtype == TARE_DT_DOUBLE || dtype == TARE_DT_HALF ||
-               dtype == TARE_DT_BFLOAT16) {
-        equal = nearly_equal(l, x, y);
-    } else {
-        equal = tare_lower_binary(l, "Equal", x, y);
-    }
-    tare_lower_set(l, all(l, equal, rank));
-}
-
 /* Annotations of sharding and placement, which have no effect on one device. */
 static bool is_annotation(const char *target) {
     static const char *const targets[] = { "Sharding",
@@ -184,8 +159,8 @@ static bool is_annotation(const char *target) {
 static void lower_custom_call(struct tare_lowering *l, const void *arg) {
     const char *target = tare_lower_text(l, "call_target_name");
     if (strcmp(target, "shape_assertion") == 0 && !l->op->n_results) return; /* not evaluated (docs/unsupported.md) */
-    if (strcmp(target, "check.eq") == 0 && l->op->n_operands == 2 && l->op->n_results == 1)
-        lower_check(l);
+    if (tare_lower_is_check(target))
+        tare_lower_check(l, target);
     else if (is_annotation(target))
         lower_identity(l, arg);
     else

@@ -91,6 +91,96 @@ def network():
     save('network', m)
 
 
+def custom_call(block, target, operands, results, effect=True, extra=None):
+    return block.op('custom_call', operands, results, {
+        'api_version': E('api', 'ORIGINAL'), 'backend_config': S(''), 'call_target_name': S(target),
+        'called_computations': A(), 'has_side_effect': B(effect), 'operand_layouts': A(), 'output_operand_aliases': A(),
+        'result_layouts': A()}, extra=extra)
+
+
+def checks():
+    """Every kind of check on arguments: in main, in a called function, in a branch; main returns nothing."""
+    from vhlo_write import Blk
+    m = Module('checks', '1.8.0')
+    reals, halves, integers, flag = ten((2, 3), 'f32'), ten((2,), 'f16'), ten((0, 2), 'si32'), ten((), 'bool')
+    helper = m.func('helper', [halves])
+    custom_call(helper, 'check.expect_eq', [helper.args[0], constant(helper, np.array([1, np.nan], np.float16))], [])
+    m.ret(helper, [])
+    f = m.func('main', [reals, halves, integers, flag], visibility='public')
+    x, h, i, p = f.args
+    expected = constant(f, np.array([[1, 2, 3], [4, 5, np.inf]], np.float32))
+    custom_call(f, 'check.expect_almost_eq', [x, expected], [], extra={'tolerance': F(0.5, 'f64')})
+    f.op('call', [h], [], {'callee': S('helper')})
+    custom_call(f, 'check.expect_eq', [i, i], [])
+    yes, no = Blk([], f), Blk([], f)
+    custom_call(yes, 'check.expect_close', [x, expected], [], extra={'max_ulp_difference': I(2)})
+    yes.op('return', [])
+    no.op('return', [])
+    f.op('if', [p], [], {}, [yes, no])
+    m.ret(f, [])
+    save('checks', m)
+
+
+def mlp():
+    """Two layers with constant weights, a bias and a relu, for a batch of one."""
+    m = Module('mlp', '1.8.0')
+    random = np.random.default_rng(3)
+    t = lambda n: ten((1, n), 'f32')
+    f = m.func('main', [t(8)], visibility='public')
+    x = f.args[0]
+    for n, columns in (8, 16), (16, 4):
+        w = constant(f, random.normal(0, 0.5, (n, columns)).astype(np.float32))
+        b = constant(f, random.normal(0, 0.5, columns).astype(np.float32))
+        x = f.op('dot_general', [x, w], [t(columns)], {
+            'lhs_batching_dimensions': ivec([]), 'rhs_batching_dimensions': ivec([]),
+            'lhs_contracting_dimensions': ivec([1]), 'rhs_contracting_dimensions': ivec([0]),
+            'precision_config': A(E('prec', 'DEFAULT'), E('prec', 'DEFAULT')), **{name: T('none') for name in (
+                'lhs_precision_type', 'rhs_precision_type', 'accumulation_type', 'lhs_component_count',
+                'rhs_component_count', 'num_primitive_operations', 'allow_imprecise_accumulation')}})
+        x = f.op('add', [x, f.op('broadcast_in_dim', [b], [t(columns)], {'broadcast_dimensions': ivec([1])})], [t(columns)])
+        if columns == 16:
+            zero = f.op('broadcast_in_dim', [constant(f, np.float32(0))], [t(columns)], {'broadcast_dimensions': ivec([])})
+            x = f.op('maximum', [x, zero], [t(columns)])
+    m.ret(f, [x])
+    save('mlp', m)
+
+
+def exported():
+    """What jax.export's serialize() wraps around a module for two platforms: a FlatBuffers table, laid out by hand."""
+    m = Module('exported', '1.8.0')
+    index, t = ten((), 'si32'), ten((-(1 << 63), 2), 'f32')
+    f = m.func('main', [index, t], [{'jax.global_constant': S('_platform_index')}, None], 'public')
+    factor = f.op('convert', [f.args[0]], [ten((), 'f32')])
+    wide = f.op('dynamic_broadcast_in_dim', [factor, f.op('concatenate', [
+        f.op('reshape', [f.op('get_dimension_size', [f.args[1]], [index], {'dimension': I(0)})], [ten((1,), 'si32')]),
+        constant(f, np.array([2], np.int32))], [ten((2,), 'si32')], {'dimension': I(0)})], [t],
+        {'broadcast_dimensions': ivec([]), 'known_expanding_dimensions': ivec([]),
+         'known_nonexpanding_dimensions': ivec([])})
+    m.ret(f, [f.op('add', [f.args[1], wide], [t])])
+    module = m.dump()
+    u16, u32 = (lambda n: n.to_bytes(2, 'little')), (lambda n: n.to_bytes(4, 'little'))
+    fields = [0] * 14
+    fields[9], fields[13] = 4, 8
+    vtable = u16(4 + 2 * len(fields)) + u16(12) + b''.join(u16(n) for n in fields)
+    head = u32(4 + len(vtable)) + vtable
+    table = len(head)
+    platforms = [b'tpu', b'cpu']
+    vector = table + 12
+    texts = vector + 4 + 4 * len(platforms)
+    places = [texts, texts + 8]
+    end = texts + 16
+    data = head + u32(table - 4) + u32(vector - table - 4) + u32(end - table - 8) + u32(len(platforms))
+    for i, at in enumerate(places):
+        data += u32(at - (vector + 4 + 4 * i))
+    for name in platforms:
+        data += u32(len(name)) + name + b'\0'
+    with open(os.path.join(FOLDER, 'exported.jaxexport'), 'wb') as out:
+        out.write(data + u32(len(module)) + module)
+
+
 constants()
 regions()
 network()
+checks()
+mlp()
+exported()
