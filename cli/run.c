@@ -131,7 +131,7 @@ static const struct tare_option_set set = {
     .program = "tare run",
     .summary = "Runs a signature or function of a SavedModel on the CPU. Outputs of different records are concatenated "
                "on axis 0 if the signature leaves the first dimension of its outputs open, and stacked on a new axis "
-               "otherwise. Results do not depend on --threads or --batch.",
+               "otherwise; outputs of --input keep their shapes. Results do not depend on --threads or --batch.",
     .options = rows,
     .arguments = arguments,
     .examples = examples,
@@ -204,6 +204,24 @@ static void free_arrays(struct arrays *arrays) {
     tare_free(arrays->keys);
     tare_free(arrays->values);
     *arrays = (struct arrays){ 0 };
+}
+
+/* Drops the arrays that repeat values bound in the function: tare_function_pick has compared them. */
+static tare_status drop_bound(struct arrays *arrays, const struct tare_graph *function) {
+    for (size_t i = 0; i < arrays->count;) {
+        bool bound;
+        TARE_TRY(tare_function_binds(&bound, function, arrays->keys[i]));
+        if (!bound) {
+            i++;
+            continue;
+        }
+        tare_free((void *)(uintptr_t)arrays->keys[i]);
+        tare_tensor_reset(&arrays->values[i]);
+        arrays->count--;
+        arrays->keys[i] = arrays->keys[arrays->count];
+        arrays->values[i] = arrays->values[arrays->count];
+    }
+    return TARE_OK;
 }
 
 static tare_status read_arrays(struct arrays *out, const struct tare_option_list *inputs) {
@@ -310,7 +328,7 @@ static tare_status run_arrays(struct run_state *state, const struct arrays *arra
 /* ---- what to run ---- */
 
 /* Selects the concrete function that matches the arrays or the first record. */
-static tare_status pick_function(struct run_state *state, const struct arrays *arrays) {
+static tare_status pick_function(struct run_state *state, struct arrays *arrays) {
     const struct run_options *options = state->options;
     struct tare_call_arguments given = { arrays->keys, arrays->values, arrays->count };
     struct tare_sample sample = { 0 };
@@ -326,6 +344,7 @@ static tare_status pick_function(struct run_state *state, const struct arrays *a
         given = (struct tare_call_arguments){ sample.keys, sample.values, sample.count };
     }
     TARE_CHECK(tare_function_pick(&function, state->model, options->function, &given));
+    TARE_CHECK(drop_bound(arrays, function));
     status = tare_function_signature(&state->signature, state->model, function);
 done:
     tare_sample_reset(&sample);
@@ -404,8 +423,11 @@ static tare_status prepare(struct run_state *state, struct arrays *arrays) {
     TARE_TRY(tare_session_check_ops(state->model, state->signature));
     choose_workers(state);
     session.op_threads = tare_cpu_count() / state->threads; /* the workers divide the processors */
-    TARE_TRY(tare_run_outputs_new(&state->outputs, state->signature, options->output_dir, options->json,
-                                  options->per_record));
+    TARE_TRY(tare_run_outputs_new(&state->outputs, state->signature, options->output_dir,
+                                  options->per_record   ? TARE_RUN_OUTPUTS_PER_RECORD
+                                  : options->data.count ? TARE_RUN_OUTPUTS_JOINED
+                                                        : TARE_RUN_OUTPUTS_ONCE,
+                                  options->json));
     return tare_sessions_new(&state->sessions, state->threads, state->model, &session);
 }
 

@@ -19,11 +19,13 @@ struct sink {
     int dtype; /* TARE_DT_INVALID before the first value */
     bool is_text, open, stacked;
     struct tare_shape row;
+    struct tare_tensor once; /* the value of a single run, written at the commit */
 };
 
 struct tare_run_outputs {
     const char *directory;
-    bool silent, per_record;
+    bool silent;
+    enum tare_run_outputs_form form;
     int64_t records; /* so far */
     struct sink *sinks;
     size_t count;
@@ -52,9 +54,9 @@ static bool is_stacked(const struct tare_shape *declared, const struct tare_tens
     return value->shape.rank == 0 || !open;
 }
 
-static void note_form(struct sink *sink, const struct tare_tensor *value) {
+static void note_form(struct sink *sink, enum tare_run_outputs_form form, const struct tare_tensor *value) {
     sink->dtype = value->dtype;
-    sink->stacked = is_stacked(&sink->binding->shape, value);
+    sink->stacked = form == TARE_RUN_OUTPUTS_ONCE || is_stacked(&sink->binding->shape, value);
     sink->is_text = value->dtype == TARE_DT_STRING;
     sink->row = value->shape;
     if (!sink->stacked) {
@@ -153,6 +155,14 @@ static tare_status write_record(struct sink *sink, const char *directory, int64_
     return status;
 }
 
+static tare_status keep_once(struct sink *sink, const char *directory, const struct tare_tensor *value) {
+    if (sink->is_text) return write_output(sink, directory, value);
+    sink->path = output_path(directory, sink->binding->key, ".npy");
+    if (!sink->path) return TARE_NO_MEMORY;
+    tare_tensor_share(&sink->once, value);
+    return TARE_OK;
+}
+
 /* Prints the first values. */
 static void print_value(const struct tare_binding *binding, const struct tare_tensor *value) {
     enum { SHOWN = 12 };
@@ -177,28 +187,39 @@ static void print_value(const struct tare_binding *binding, const struct tare_te
 /* ---- all outputs ---- */
 
 tare_status tare_run_outputs_new(struct tare_run_outputs **out, const struct tare_signature *signature,
-                                 const char *directory, bool silent, bool per_record) {
+                                 const char *directory, enum tare_run_outputs_form form, bool silent) {
     struct tare_run_outputs *outputs = tare_calloc(1, sizeof *outputs);
     *out = outputs;
     if (!outputs) return TARE_NO_MEMORY;
     outputs->sinks = tare_calloc(signature->n_outputs + 1, sizeof *outputs->sinks);
     if (!outputs->sinks) return TARE_NO_MEMORY;
-    *outputs = (struct tare_run_outputs){ directory, silent, per_record, 0, outputs->sinks, signature->n_outputs, 0 };
+    *outputs = (struct tare_run_outputs){ directory, silent, form, 0, outputs->sinks, signature->n_outputs, 0 };
     for (size_t i = 0; i < outputs->count; i++)
         outputs->sinks[i].binding = &signature->outputs[i];
     return directory ? tare_file_make_folders(directory, &outputs->existed) : TARE_OK;
 }
 
+static tare_status take_value(const struct tare_run_outputs *outputs, struct sink *sink,
+                              const struct tare_tensor *value) {
+    if (!outputs->directory) {
+        if (!outputs->silent) print_value(sink->binding, value);
+        return TARE_OK;
+    }
+    switch (outputs->form) {
+    case TARE_RUN_OUTPUTS_PER_RECORD:
+        return write_record(sink, outputs->directory, outputs->records, value);
+    case TARE_RUN_OUTPUTS_ONCE:
+        return keep_once(sink, outputs->directory, value);
+    default:
+        return write_output(sink, outputs->directory, value);
+    }
+}
+
 tare_status tare_run_outputs_take(struct tare_run_outputs *outputs, const struct tare_tensor *values) {
     for (size_t i = 0; i < outputs->count; i++) {
         struct sink *sink = &outputs->sinks[i];
-        if (!sink->dtype) note_form(sink, &values[i]);
-        if (outputs->directory && outputs->per_record)
-            TARE_TRY(write_record(sink, outputs->directory, outputs->records, &values[i]));
-        else if (outputs->directory)
-            TARE_TRY(write_output(sink, outputs->directory, &values[i]));
-        else if (!outputs->silent)
-            print_value(sink->binding, &values[i]);
+        if (!sink->dtype) note_form(sink, outputs->form, &values[i]);
+        TARE_TRY(take_value(outputs, sink, &values[i]));
     }
     outputs->records++;
     return TARE_OK;
@@ -207,6 +228,7 @@ tare_status tare_run_outputs_take(struct tare_run_outputs *outputs, const struct
 tare_status tare_run_outputs_commit(struct tare_run_outputs *outputs) {
     for (size_t i = 0; i < outputs->count; i++) {
         struct sink *sink = &outputs->sinks[i];
+        if (sink->once.dtype) TARE_TRY(tare_npy_write(sink->path, &sink->once));
         if (!sink->open) continue;
         sink->open = false;
         TARE_TRY(sink->is_text ? tare_output_file_commit(&sink->text) : tare_npy_commit(sink->npy));
@@ -231,6 +253,7 @@ void tare_run_outputs_free(struct tare_run_outputs *outputs) {
         struct sink *sink = &outputs->sinks[i];
         if (sink->open && sink->is_text) tare_output_file_abort(&sink->text);
         if (sink->open && !sink->is_text) tare_npy_abort(sink->npy);
+        tare_tensor_reset(&sink->once);
         tare_free(sink->path);
     }
     remove_empty_folders(outputs);

@@ -6,13 +6,20 @@
 
 struct tare_run_outputs;
 
-/* `directory` NULL: prints values, or discards them if `silent`. Files are created with the first values.
- * `per_record`: writes separate files <output>.recN.npy for each record, with the record's own shape. */
+/* The files of a folder. */
+enum tare_run_outputs_form {
+    TARE_RUN_OUTPUTS_JOINED,     /* <output>.npy with the rows of all records */
+    TARE_RUN_OUTPUTS_PER_RECORD, /* <output>.recN.npy for each record, with the record's own shape */
+    TARE_RUN_OUTPUTS_ONCE,       /* <output>.npy with the outputs of a single run, in their own shapes */
+};
+
+/* `directory` NULL: prints values, or discards them if `silent`. Files are created with the first values, or at the
+ * commit for TARE_RUN_OUTPUTS_ONCE. */
 tare_status tare_run_outputs_new(struct tare_run_outputs **out, const struct tare_signature *signature,
-                                 const char *directory, bool silent, bool per_record);
+                                 const char *directory, enum tare_run_outputs_form form, bool silent);
 /* Adds the outputs of one record, in signature order. */
 tare_status tare_run_outputs_take(struct tare_run_outputs *outputs, const struct tare_tensor *values);
-/* Renames all files to their final names. */
+/* Renames all files to their final names, or writes them (TARE_RUN_OUTPUTS_ONCE). */
 tare_status tare_run_outputs_commit(struct tare_run_outputs *outputs);
 /* Removes uncommitted files. NULL is allowed. */
 void tare_run_outputs_free(struct tare_run_outputs *outputs);

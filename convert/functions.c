@@ -169,17 +169,7 @@ static tare_status add_captures(struct describer *d, struct tare_trace *trace, c
 
 /* ---- signatures that the object graph knows ---- */
 
-static size_t tuple_size(const value_message *value) {
-    return value && value->kind_case == TENSORFLOW__STRUCTURED_VALUE__KIND_TUPLE_VALUE ? value->tuple_value->n_values
-                                                                                       : 0;
-}
-
-static const value_message *tuple_item(const value_message *value, size_t i) {
-    return i < tuple_size(value) ? value->tuple_value->values[i] : NULL;
-}
-
-/* The i-th name of a function's positional arguments, without self; NULL where it has none. */
-static const char *argument_name(const Tensorflow__FunctionSpec *spec, size_t i) {
+const char *tare_function_argument_name(const Tensorflow__FunctionSpec *spec, size_t i) {
     const value_message *full = spec ? spec->fullargspec : NULL, *names = NULL;
     if (!full || full->kind_case != TENSORFLOW__STRUCTURED_VALUE__KIND_NAMED_TUPLE_VALUE) return NULL;
     for (size_t k = 0; k < full->named_tuple_value->n_values; k++)
@@ -216,10 +206,10 @@ static bool add_argument(struct describer *d, struct title *title, const char *n
 
 static bool add_positional(struct describer *d, struct title *title, const value_message *args,
                            const Tensorflow__FunctionSpec *spec) {
-    for (size_t i = 0; i < tuple_size(args); i++) {
-        const char *name = argument_name(spec, i);
+    for (size_t i = 0; i < tare_structured_tuple_size(args); i++) {
+        const char *name = tare_function_argument_name(spec, i);
         if (!name) name = tare_arena_printf(d->arena, "args_%zu", i);
-        if (!name || !add_argument(d, title, name, tuple_item(args, i))) return false;
+        if (!name || !add_argument(d, title, name, tare_structured_tuple_item(args, i))) return false;
     }
     return true;
 }
@@ -255,14 +245,14 @@ static tare_status finish(struct describer *d, struct tare_trace *trace, struct 
 static tare_status describe_structured(struct describer *d, struct tare_trace *trace, const char *name,
                                        const Tensorflow__SavedConcreteFunction *concrete,
                                        const Tensorflow__FunctionSpec *spec) {
-    const value_message *args = tuple_item(concrete->canonicalized_input_signature, 0),
-                        *keywords = tuple_item(concrete->canonicalized_input_signature, 1);
+    const value_message *args = tare_structured_tuple_item(concrete->canonicalized_input_signature, 0),
+                        *keywords = tare_structured_tuple_item(concrete->canonicalized_input_signature, 1);
     const Tensorflow__DictValue *dict =
         keywords && keywords->kind_case == TENSORFLOW__STRUCTURED_VALUE__KIND_DICT_VALUE ? keywords->dict_value : NULL;
     struct title title = { 0 };
     struct tare_strbuf returns = { 0 };
-    title.arguments =
-        TARE_NEW_ARRAY(d->arena, struct tare_function_argument, tuple_size(args) + (dict ? dict->n_fields : 0) + 1);
+    title.arguments = TARE_NEW_ARRAY(d->arena, struct tare_function_argument,
+                                     tare_structured_tuple_size(args) + (dict ? dict->n_fields : 0) + 1);
     tare_strbuf_printf(&title.text, "%s(", name);
     if (!title.arguments || !add_positional(d, &title, args, spec) || (dict && !add_keywords(d, &title, dict))) {
         tare_strbuf_free(&title.text);
@@ -284,7 +274,7 @@ static const Tensorflow__AttrValue__ListValue *output_shapes(Tensorflow__AttrEnt
     return NULL;
 }
 
-static struct tare_shape argument_shape(const struct tare_graph *graph, size_t i) {
+struct tare_shape tare_function_argument_shape(const struct tare_graph *graph, size_t i) {
     const Tensorflow__FunctionDef *def = graph->origin;
     const struct tare_attr *all = tare_graph_find_attr(graph, "_input_shapes"),
                            *of_node = tare_node_find_attr(graph->args[i], "_output_shapes");
@@ -334,7 +324,7 @@ static tare_status describe_flat(struct describer *d, struct tare_trace *trace, 
     if (!title.arguments) return TARE_NO_MEMORY;
     tare_strbuf_printf(&title.text, "%s(", name);
     for (size_t i = 0; i < count; i++) {
-        struct tare_shape shape = argument_shape(graph, i);
+        struct tare_shape shape = tare_function_argument_shape(graph, i);
         struct tare_strbuf text = { 0 };
         put_tensor(&text, graph->args[i]->output_dtypes[0], &shape);
         tare_strbuf_printf(&title.text, "%s%s", i ? ", " : "", graph->args[i]->name);

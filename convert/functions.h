@@ -66,6 +66,12 @@ void tare_function_list_free(struct tare_function_list *list);
  * everything is in `arena` and borrows from the list. */
 tare_status tare_trace_describe(struct tare_trace *out, struct tare_arena *arena, const struct tare_function_list *list,
                                 const struct tare_function_group *group, size_t i) TARE_WARN_UNUSED;
+
+/* Name i of a function's positional arguments, without self; NULL where the specification has none. */
+const char *tare_function_argument_name(const struct Tensorflow__FunctionSpec *spec, size_t i);
+/* The declared shape of argument i: that of its arg_attr, else of _input_shapes; unknown without either. */
+struct tare_shape tare_function_argument_shape(const struct tare_graph *graph, size_t i);
+
 /* Appends "signature\n  Args:\n …  Returns:\n …\n". */
 void tare_trace_print(struct tare_strbuf *out, const struct tare_trace *trace);
 

@@ -296,6 +296,53 @@ void tare_structured_str(struct tare_strbuf *out, const value_message *value) {
     }
 }
 
+const char *tare_structured_type(const value_message *value) {
+    switch (value ? value->kind_case : TENSORFLOW__STRUCTURED_VALUE__KIND__NOT_SET) {
+    case TENSORFLOW__STRUCTURED_VALUE__KIND_FLOAT64_VALUE:
+        return "float";
+    case TENSORFLOW__STRUCTURED_VALUE__KIND_INT64_VALUE:
+        return "int";
+    case TENSORFLOW__STRUCTURED_VALUE__KIND_STRING_VALUE:
+        return "str";
+    case TENSORFLOW__STRUCTURED_VALUE__KIND_BOOL_VALUE:
+        return "bool";
+    case TENSORFLOW__STRUCTURED_VALUE__KIND_LIST_VALUE:
+        return "list";
+    case TENSORFLOW__STRUCTURED_VALUE__KIND_TUPLE_VALUE:
+    case TENSORFLOW__STRUCTURED_VALUE__KIND_NAMED_TUPLE_VALUE:
+        return "tuple";
+    case TENSORFLOW__STRUCTURED_VALUE__KIND_DICT_VALUE:
+        return "dict";
+    case TENSORFLOW__STRUCTURED_VALUE__KIND_TENSOR_SHAPE_VALUE:
+        return "TensorShape";
+    case TENSORFLOW__STRUCTURED_VALUE__KIND_TENSOR_DTYPE_VALUE:
+        return "DType";
+    default:
+        return "NoneType";
+    }
+}
+
+size_t tare_structured_tuple_size(const value_message *value) {
+    return value && value->kind_case == TENSORFLOW__STRUCTURED_VALUE__KIND_TUPLE_VALUE ? value->tuple_value->n_values
+                                                                                       : 0;
+}
+
+const value_message *tare_structured_tuple_item(const value_message *value, size_t i) {
+    return i < tare_structured_tuple_size(value) ? value->tuple_value->values[i] : NULL;
+}
+
+bool tare_structured_each_leaf(const value_message *value, tare_structured_leaf_fn leaf, void *arg) {
+    struct tare_strbuf ignored = { 0 };
+    struct children children;
+    bool go_on = true;
+    if (!is_nest(value)) return leaf(arg, value);
+    if (!open_nest(&children, &ignored, value)) return false;
+    for (size_t i = 0; i < children.count && go_on; i++)
+        go_on = tare_structured_each_leaf(children.items[i].value, leaf, arg);
+    tare_free(children.items);
+    return go_on;
+}
+
 bool tare_structured_has_spec(const value_message *value) {
     struct tare_strbuf ignored = { 0 };
     struct children children;

@@ -20,6 +20,18 @@ bool tare_structured_has_spec(const Tensorflow__StructuredValue *value);
  * a line for each, indented by six spaces. No newline at the end. */
 void tare_structured_spec(struct tare_strbuf *out, const Tensorflow__StructuredValue *value);
 
+/* Name of the value's Python type: "int", "float", "str", "bool", "NoneType", "list" ...; a static text. */
+const char *tare_structured_type(const Tensorflow__StructuredValue *value);
+
+/* Number of items of a tuple; 0 for everything else. */
+size_t tare_structured_tuple_size(const Tensorflow__StructuredValue *value);
+const Tensorflow__StructuredValue *tare_structured_tuple_item(const Tensorflow__StructuredValue *value, size_t i);
+
+/* Calls `leaf` with each leaf in the order in which TensorFlow flattens the nest (dictionaries by key), until it
+ * returns false. Returns false then, and when out of memory. */
+typedef bool (*tare_structured_leaf_fn)(void *arg, const Tensorflow__StructuredValue *leaf);
+bool tare_structured_each_leaf(const Tensorflow__StructuredValue *value, tare_structured_leaf_fn leaf, void *arg);
+
 /* "(None, 3)", "(3,)", "()", "<unknown>". */
 void tare_shape_python(struct tare_strbuf *out, const struct tare_shape *shape);
 

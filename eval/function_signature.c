@@ -2,6 +2,8 @@
  * signature that calls it. */
 #include "eval/function_signature.h"
 #include "base/strbuf.h"
+#include "convert/call_signature.h"
+#include "convert/functions.h"
 #include "graph/calls.h"
 
 #include <ctype.h>
@@ -46,18 +48,33 @@ static size_t open_arguments(const struct tare_graph_model *model, const struct 
     return bound < function->n_args ? function->n_args - bound : 0;
 }
 
-static struct tare_shape argument_shape(const struct tare_node *arg) {
-    const struct tare_attr *list = tare_node_find_attr(arg, "_output_shapes");
-    if (list && list->is_list && list->kind == TARE_ATTR_SHAPE && list->count == 1) return *list->items[0].shape;
-    return tare_shape_unknown();
+/* A function that a call could mean, with what the object graph records of its arguments. */
+struct candidate {
+    struct tare_graph *function;
+    size_t n_open; /* arguments that a caller passes */
+    struct tare_call_signature call;
+};
+
+static tare_status candidate_of(struct candidate *out, struct tare_arena *arena, const struct tare_graph_model *model,
+                                struct tare_graph *function) {
+    out->function = function;
+    out->n_open = open_arguments(model, function);
+    return tare_call_signature_make(&out->call, arena, function);
 }
 
-static void describe(struct tare_strbuf *text, const struct tare_graph_model *model,
-                     const struct tare_graph *function) {
+/* The shape declared in the function; where it declares none, that of its input_signature in the object graph. */
+static struct tare_shape argument_shape(const struct candidate *candidate, size_t i) {
+    const struct tare_shape declared = tare_function_argument_shape(candidate->function, i);
+    if (declared.rank < 0 && i < candidate->call.n_shapes) return candidate->call.shapes[i];
+    return declared;
+}
+
+static void describe(struct tare_strbuf *text, const struct candidate *candidate) {
+    const struct tare_graph *function = candidate->function;
     char shape_text[TARE_SHAPE_TEXT_SIZE];
     tare_strbuf_printf(text, "%s(", function->name);
-    for (size_t i = 0; i < open_arguments(model, function); i++) {
-        const struct tare_shape shape = argument_shape(function->args[i]);
+    for (size_t i = 0; i < candidate->n_open; i++) {
+        const struct tare_shape shape = argument_shape(candidate, i);
         tare_strbuf_printf(text, "%s%s: %s%s", i ? ", " : "", function->args[i]->name,
                            tare_dtype_name(tare_dtype_base(function->args[i]->output_dtypes[0])),
                            tare_shape_text(shape_text, &shape));
@@ -87,10 +104,11 @@ static const char *spec_name(int dtype) {
     return info ? info->spec_name : "?";
 }
 
-static tare_status check_argument(const struct tare_graph *function, size_t i, const struct tare_tensor *value) {
+static tare_status check_argument(const struct candidate *candidate, size_t i, const struct tare_tensor *value) {
+    const struct tare_graph *function = candidate->function;
     const struct tare_node *arg = function->args[i];
     const int expected = tare_dtype_base(arg->output_dtypes[0]);
-    const struct tare_shape shape = argument_shape(arg);
+    const struct tare_shape shape = argument_shape(candidate, i);
     char wanted_text[TARE_SHAPE_TEXT_SIZE], got_text[TARE_SHAPE_TEXT_SIZE];
     if (!value)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "cannot compute %s as input #%zu(zero-based), '%s', is missing",
@@ -106,18 +124,21 @@ static tare_status check_argument(const struct tare_graph *function, size_t i, c
     return TARE_OK;
 }
 
-static tare_status check_arguments(const struct tare_graph_model *model, const struct tare_graph *function,
-                                   const struct tare_call_arguments *given) {
-    for (size_t i = 0; i < open_arguments(model, function); i++)
-        TARE_TRY(check_argument(function, i, find_given(given, function->args[i]->name)));
+static tare_status check_arguments(const struct candidate *candidate, const struct tare_call_arguments *given) {
+    for (size_t i = 0; i < candidate->n_open; i++)
+        TARE_TRY(check_argument(candidate, i, find_given(given, candidate->function->args[i]->name)));
+    for (size_t i = 0; i < given->count; i++) {
+        const struct tare_bound_argument *bound = tare_call_signature_find_bound(&candidate->call, given->keys[i]);
+        if (bound) TARE_TRY(tare_call_signature_check_bound(&candidate->call, bound, &given->values[i]));
+    }
     return TARE_OK;
 }
 
 /* Specificity of a function's argument types: one for each known rank, one for each known dimension. */
-static size_t strictness(const struct tare_graph_model *model, const struct tare_graph *function) {
+static size_t strictness(const struct candidate *candidate) {
     size_t known = 0;
-    for (size_t i = 0; i < open_arguments(model, function); i++) {
-        const struct tare_shape shape = argument_shape(function->args[i]);
+    for (size_t i = 0; i < candidate->n_open; i++) {
+        const struct tare_shape shape = argument_shape(candidate, i);
         known += shape.rank >= 0;
         for (int k = 0; k < shape.rank; k++)
             known += shape.dims[k] >= 0;
@@ -126,7 +147,7 @@ static size_t strictness(const struct tare_graph_model *model, const struct tare
 }
 
 struct candidates {
-    struct tare_graph **functions;
+    struct candidate *items;
     size_t count;
 };
 
@@ -145,14 +166,14 @@ static tare_status no_such_function(const struct tare_graph_model *model, const 
     return status;
 }
 
-static tare_status list_candidates(const char *what, const struct tare_graph_model *model, const char *name,
-                                   const struct candidates *candidates, const struct tare_call_arguments *given) {
+static tare_status list_candidates(const char *what, const char *name, const struct candidates *candidates,
+                                   const struct tare_call_arguments *given) {
     struct tare_strbuf text = { 0 }, got = { 0 };
     tare_status status;
     describe_given(&got, given);
     for (size_t i = 0; i < candidates->count; i++) {
         tare_strbuf_puts(&text, i ? "; " : "");
-        describe(&text, model, candidates->functions[i]);
+        describe(&text, &candidates->items[i]);
     }
     status = TARE_FAIL(TARE_INVALID_ARGUMENT, "%s '%s' (got %s, the candidates are %s)", what, name,
                        tare_strbuf_text(&got), tare_strbuf_text(&text));
@@ -161,24 +182,23 @@ static tare_status list_candidates(const char *what, const struct tare_graph_mod
     return status;
 }
 
-static tare_status pick(struct tare_graph **out, const struct tare_graph_model *model, const char *name,
-                        const struct candidates *all, struct candidates *fitting,
-                        const struct tare_call_arguments *given) {
+static tare_status pick(struct tare_graph **out, const char *name, const struct candidates *all,
+                        struct candidates *fitting, const struct tare_call_arguments *given) {
     size_t best = 0;
     for (size_t i = 0; i < all->count; i++) {
-        struct tare_graph *function = all->functions[i];
-        const tare_status status = check_arguments(model, function, given);
+        const struct candidate *candidate = &all->items[i];
+        const tare_status status = check_arguments(candidate, given);
         if (status != TARE_OK && all->count == 1) return status;
         if (status != TARE_OK) continue;
-        const size_t strict = strictness(model, function);
+        const size_t strict = strictness(candidate);
         if (!fitting->count || strict > best) fitting->count = 0;
-        if (!fitting->count || strict == best) fitting->functions[fitting->count++] = function;
+        if (!fitting->count || strict == best) fitting->items[fitting->count++] = *candidate;
         if (strict > best) best = strict;
     }
-    if (!fitting->count) return list_candidates("no matching concrete function of", model, name, all, given);
-    if (fitting->count > 1) return list_candidates("ambiguous call of", model, name, fitting, given);
+    if (!fitting->count) return list_candidates("no matching concrete function of", name, all, given);
+    if (fitting->count > 1) return list_candidates("ambiguous call of", name, fitting, given);
     tare_error_clear();
-    *out = fitting->functions[0];
+    *out = fitting->items[0].function;
     return TARE_OK;
 }
 
@@ -186,15 +206,24 @@ tare_status tare_function_pick(struct tare_graph **out, const struct tare_graph_
                                const struct tare_call_arguments *arguments) {
     struct tare_arena scratch = { 0 };
     struct tare_graph *exact = tare_model_find_function(model, name);
-    struct candidates all = { TARE_NEW_ARRAY(&scratch, struct tare_graph *, model->n_functions + 1), 0 };
-    struct candidates fitting = { TARE_NEW_ARRAY(&scratch, struct tare_graph *, model->n_functions + 1), 0 };
-    tare_status status = TARE_NO_MEMORY;
-    if (!all.functions || !fitting.functions) goto done;
-    for (size_t i = 0; i < model->n_functions && !exact; i++)
-        if (is_called(model, model->functions[i], name)) all.functions[all.count++] = model->functions[i];
-    if (exact) all.functions[all.count++] = exact;
-    status = all.count ? pick(out, model, name, &all, &fitting, arguments) : no_such_function(model, name);
-done:
+    struct candidates all = { TARE_NEW_ARRAY(&scratch, struct candidate, model->n_functions + 1), 0 };
+    struct candidates fitting = { TARE_NEW_ARRAY(&scratch, struct candidate, model->n_functions + 1), 0 };
+    tare_status status = all.items && fitting.items ? TARE_OK : TARE_NO_MEMORY;
+    for (size_t i = 0; i < model->n_functions && !exact && status == TARE_OK; i++)
+        if (is_called(model, model->functions[i], name))
+            status = candidate_of(&all.items[all.count++], &scratch, model, model->functions[i]);
+    if (exact && status == TARE_OK) status = candidate_of(&all.items[all.count++], &scratch, model, exact);
+    if (status == TARE_OK)
+        status = all.count ? pick(out, name, &all, &fitting, arguments) : no_such_function(model, name);
+    tare_arena_free(&scratch);
+    return status;
+}
+
+tare_status tare_function_binds(bool *out, const struct tare_graph *function, const char *name) {
+    struct tare_arena scratch = { 0 };
+    struct tare_call_signature call;
+    const tare_status status = tare_call_signature_make(&call, &scratch, function);
+    *out = status == TARE_OK && tare_call_signature_find_bound(&call, name);
     tare_arena_free(&scratch);
     return status;
 }
@@ -233,10 +262,12 @@ static bool find_capture(struct tare_edge *out, const struct tare_graph_model *m
 
 /* ---- the signature ---- */
 
-static tare_status add_placeholder(struct tare_binding *binding, struct tare_node *call, const struct tare_node *arg) {
+static tare_status add_placeholder(struct tare_binding *binding, struct tare_node *call,
+                                   const struct candidate *candidate, size_t i) {
+    const struct tare_node *arg = candidate->function->args[i];
     struct tare_node *node = tare_graph_add(call->graph, "Placeholder", arg->name);
     const int dtype = tare_dtype_base(arg->output_dtypes[0]);
-    const struct tare_shape shape = argument_shape(arg);
+    const struct tare_shape shape = argument_shape(candidate, i);
     if (!node) return TARE_NO_MEMORY;
     if (dtype == TARE_DT_RESOURCE || dtype == TARE_DT_VARIANT)
         return TARE_FAIL(TARE_UNSUPPORTED, "argument '%s' is a %s: it cannot be given from outside", arg->name,
@@ -262,15 +293,17 @@ static tare_status pass_captures(struct tare_node *call, const struct tare_graph
     return TARE_OK;
 }
 
-static tare_status fill(struct tare_signature *signature, struct tare_graph_model *model, struct tare_graph *function) {
+static tare_status fill(struct tare_signature *signature, struct tare_graph_model *model,
+                        const struct candidate *candidate) {
+    struct tare_graph *function = candidate->function;
     struct tare_node *call = tare_graph_add(model->main, function->name, function->name);
-    signature->n_inputs = open_arguments(model, function);
+    signature->n_inputs = candidate->n_open;
     signature->n_outputs = function->n_returns;
     signature->inputs = TARE_NEW_ARRAY(&model->arena, struct tare_binding, signature->n_inputs + 1);
     signature->outputs = TARE_NEW_ARRAY(&model->arena, struct tare_binding, signature->n_outputs + 1);
     if (!call || !signature->inputs || !signature->outputs) return TARE_NO_MEMORY;
     for (size_t i = 0; i < signature->n_inputs; i++)
-        TARE_TRY(add_placeholder(&signature->inputs[i], call, function->args[i]));
+        TARE_TRY(add_placeholder(&signature->inputs[i], call, candidate, i));
     TARE_TRY(pass_captures(call, model, function, signature->n_inputs));
     TARE_TRY(tare_node_resolve(call));
     for (size_t i = 0; i < signature->n_outputs; i++)
@@ -284,10 +317,12 @@ static tare_status fill(struct tare_signature *signature, struct tare_graph_mode
 tare_status tare_function_signature(const struct tare_signature **out, struct tare_graph_model *model,
                                     struct tare_graph *function) {
     struct tare_signature *signature = TARE_NEW(&model->arena, struct tare_signature);
+    struct candidate candidate;
     if (!signature) return TARE_NO_MEMORY;
+    TARE_TRY(candidate_of(&candidate, &model->arena, model, function));
     signature->key = function->name;
     signature->method_name = "";
-    TARE_TRY(tare_error_prefix(fill(signature, model, function), "function %s", function->name));
+    TARE_TRY(tare_error_prefix(fill(signature, model, &candidate), "function %s", function->name));
     *out = signature;
     return TARE_OK;
 }

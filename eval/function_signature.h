@@ -15,9 +15,14 @@ struct tare_call_arguments {
 /* Finds the concrete function to call. `name` is an alias, the name of a function of the model, or its name in the
  * program ("f" for "__inference_f_42"). Of several functions with that name, the one whose arguments all match is used;
  * of several matches, the one with the most known dimensions. Errors: TARE_NOT_FOUND lists names; without a match, or
- * with a tie, the candidates are listed; for a single function, the text names the argument that does not match. */
+ * with a tie, the candidates are listed; for a single function, the text names the argument
+ * that does not match, or the bound value from which the given one differs. */
 tare_status tare_function_pick(struct tare_graph **out, const struct tare_graph_model *model, const char *name,
                                const struct tare_call_arguments *arguments);
+
+/* *out: `name` is a Python argument that was bound when the function was traced (tare_call_signature), not a tensor. A
+ * call may repeat its value, which tare_function_pick compares. */
+tare_status tare_function_binds(bool *out, const struct tare_graph *function, const char *name) TARE_WARN_UNUSED;
 
 /* Adds a call of `function` to the main graph, with a placeholder for each argument that is not captured, and makes a
  * signature for it (owned by the model; not in model->signatures). Captures are connected to the edges of the main

@@ -2,6 +2,7 @@
 #include "tpu/batching_internal.h"
 
 #include "graph/bindings.h"
+#include "graph/calls.h"
 #include "interpreter/inference/infer.h"
 
 #define WAY_OUT                                                                                                        \
@@ -95,59 +96,6 @@ tare_status tare_batch_check_shapes(const struct tare_graph *function, const boo
     return check_outputs(function, shapes);
 }
 
-/* ---- two batch sizes ---- */
-
-static tare_status check_following(const struct tare_graph *function, struct tare_shape *const *nodes,
-                                   const struct tare_shape *args, int64_t size) {
-    char text[TARE_SHAPE_TEXT_SIZE];
-    for (size_t i = 0; i < function->n_returns; i++) {
-        const struct tare_return *ret = &function->returns[i];
-        const struct tare_node *node = ret->edge.node;
-        const struct tare_shape *shape =
-            tare_node_is_arg(node) ? &args[node->position] : &nodes[node->position][ret->edge.index];
-        if (shape->rank < 1 || shape->dims[0] == TARE_UNKNOWN_DIM || shape->dims[0] == size) continue;
-        return TARE_FAIL(
-            TARE_SHAPE,
-            "Batched output tensor's 0th dimension does not equal the sum of the 0th dimension sizes of the input "
-            "tensors: output '%s' (node '%s') has shape %s for a batch of %lld (return a row a sample, or batch "
-            "another "
-            "function or signature)",
-            ret->name, node->name, tare_shape_text(text, shape), (long long)size);
-    }
-    return TARE_OK;
-}
-
-static tare_status try_size(struct tare_arena *arena, const struct tare_graph *function, const bool *captured,
-                            const struct tare_model_shapes *shapes, const struct tare_shape *const *handles,
-                            int64_t size) {
-    struct tare_shape *args = TARE_NEW_ARRAY(arena, struct tare_shape, function->n_args + 1), **nodes;
-    if (!args) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < function->n_args; i++) {
-        args[i] = tare_model_shape(shapes, (struct tare_edge){ function->args[i], 0 });
-        if (!captured[i] && args[i].rank > 0) args[i].dims[0] = size;
-    }
-    if (tare_graph_infer_shapes_of(&nodes, arena, function, args, handles) != TARE_OK) {
-        tare_error_clear(); /* the body requires a particular size: no violation of batching */
-        return TARE_OK;
-    }
-    return check_following(function, nodes, args, size);
-}
-
-tare_status tare_batch_try_sizes(struct tare_arena *arena, const struct tare_graph *function, const bool *captured,
-                                 const struct tare_model_shapes *shapes) {
-    struct tare_bindings *bindings;
-    const struct tare_shape **handles;
-    tare_status status;
-    TARE_TRY(tare_bindings_new(&bindings, function->model));
-    handles = tare_bindings_handles(bindings, arena, function);
-    status = handles ? try_size(arena, function, captured, shapes, handles, 5) : TARE_NO_MEMORY;
-    if (status == TARE_OK) status = try_size(arena, function, captured, shapes, handles, 7);
-    tare_bindings_free(bindings);
-    return status;
-}
-
-/* ---- shapes that only requests determine ---- */
-
 static tare_status add_note(struct tare_batching_result *out, struct tare_arena *arena, const char *text) {
     const char **grown = tare_arena_extend(arena, out->notes, out->n_notes, 1, sizeof *grown);
     if (!grown || !text) return TARE_NO_MEMORY;
@@ -155,6 +103,208 @@ static tare_status add_note(struct tare_batching_result *out, struct tare_arena 
     out->notes = grown;
     return TARE_OK;
 }
+
+/* ---- outputs without a batched input ---- */
+
+/* Follows batched arguments into the functions that a body calls. Past the limits everything counts as dependent. */
+struct dependence {
+    struct tare_arena *arena;
+    size_t calls; /* so far */
+    int depth;
+};
+enum { MAX_CALLS = 10000, MAX_CALL_DEPTH = 50 };
+
+static tare_status dependent_returns(bool **out, struct dependence *d, const struct tare_graph *function,
+                                     const bool *args);
+
+static bool is_within(const struct dependence *d, const struct tare_call_site *site, const struct tare_node *node) {
+    return (site->kind == TARE_CALL_PLAIN || site->kind == TARE_CALL_TPU) && d->calls < MAX_CALLS &&
+           d->depth < MAX_CALL_DEPTH && site->callees[0]->n_returns == node->n_outputs;
+}
+
+/* outputs[i]: output i of the node depends on a batched argument. The input of a back edge counts as dependent. */
+static tare_status dependent_outputs(bool **outputs, struct dependence *d, const struct tare_node *node,
+                                     bool *const *nodes, const bool *args) {
+    struct tare_call_site site;
+    bool *inputs = TARE_NEW_ARRAY(d->arena, bool, node->n_inputs + 1), any = false;
+    if (!inputs) return TARE_NO_MEMORY;
+    for (size_t k = 0; k < node->n_inputs; k++) {
+        const struct tare_edge from = node->inputs[k];
+        const bool *known = tare_node_is_arg(from.node) ? &args[from.node->position] : nodes[from.node->position];
+        inputs[k] = !known || known[from.index];
+        any = any || inputs[k];
+    }
+    TARE_TRY(tare_call_site(&site, d->arena, node));
+    if (any && is_within(d, &site, node)) return dependent_returns(outputs, d, site.callees[0], inputs + site.first);
+    *outputs = TARE_NEW_ARRAY(d->arena, bool, node->n_outputs + 1);
+    if (!*outputs) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < node->n_outputs; i++)
+        (*outputs)[i] = any;
+    return TARE_OK;
+}
+
+static tare_status dependent_returns(bool **out, struct dependence *d, const struct tare_graph *function,
+                                     const bool *args) {
+    struct tare_node **order;
+    bool **nodes = TARE_NEW_ARRAY(d->arena, bool *, function->n_nodes + 1);
+    *out = TARE_NEW_ARRAY(d->arena, bool, function->n_returns + 1);
+    if (!nodes || !*out) return TARE_NO_MEMORY;
+    d->calls++;
+    d->depth++;
+    TARE_TRY(tare_graph_order(&order, d->arena, function));
+    for (size_t i = 0; i < function->n_nodes && order[i]; i++)
+        if (!order[i]->dead) TARE_TRY(dependent_outputs(&nodes[order[i]->position], d, order[i], nodes, args));
+    for (size_t i = 0; i < function->n_returns; i++) {
+        const struct tare_edge edge = function->returns[i].edge;
+        (*out)[i] = tare_node_is_arg(edge.node) ? args[edge.node->position] : nodes[edge.node->position][edge.index];
+    }
+    d->depth--;
+    return TARE_OK;
+}
+
+tare_status tare_batch_check_dependence(struct tare_arena *arena, const struct tare_graph *function,
+                                        const bool *captured) {
+    struct dependence d = { .arena = arena };
+    bool *args = TARE_NEW_ARRAY(arena, bool, function->n_args + 1), *dependent;
+    if (!args) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < function->n_args; i++)
+        args[i] = !captured[i];
+    TARE_TRY(dependent_returns(&dependent, &d, function, args));
+    for (size_t i = 0; i < function->n_returns; i++) {
+        const struct tare_return *ret = &function->returns[i];
+        if (dependent[i]) continue;
+        return TARE_FAIL(
+            TARE_SHAPE,
+            "Batched output tensor's 0th dimension does not equal the sum of the 0th dimension sizes of the input "
+            "tensors: output '%s' (node '%s') depends on no batched input, so it has the same number of rows for "
+            "every batch (return a row a sample, or batch another function or signature)",
+            ret->name, ret->edge.node->name);
+    }
+    return TARE_OK;
+}
+
+/* ---- two batch sizes ---- */
+
+/* What trials with particular batch sizes and ranks showed of one output. */
+struct trials {
+    size_t fixed;            /* trials in which the number of rows is known, and is not that of the batch */
+    size_t others;           /* trials in which it follows, or is not known */
+    size_t unknown;          /* of these: not known */
+    struct tare_shape shape; /* of the first trial with another number of rows */
+    int64_t size;            /* its batch size */
+};
+
+struct trial {
+    struct tare_arena *arena;
+    const struct tare_graph *function;
+    const bool *captured;
+    const struct tare_model_shapes *shapes;
+    const struct tare_shape *const *handles;
+    struct trials *outputs; /* by return */
+};
+
+static void note_outputs(const struct trial *t, struct tare_shape *const *nodes, const struct tare_shape *args,
+                         int64_t size) {
+    for (size_t i = 0; i < t->function->n_returns; i++) {
+        const struct tare_edge edge = t->function->returns[i].edge;
+        const struct tare_shape *shape =
+            tare_node_is_arg(edge.node) ? &args[edge.node->position] : &nodes[edge.node->position][edge.index];
+        struct trials *seen = &t->outputs[i];
+        const bool unknown = shape->rank < 0 || (shape->rank > 0 && shape->dims[0] == TARE_UNKNOWN_DIM);
+        if (unknown || (shape->rank > 0 && shape->dims[0] == size)) {
+            seen->others++;
+            seen->unknown += unknown;
+        } else {
+            if (seen->fixed++) continue;
+            seen->shape = *shape;
+            seen->size = size;
+        }
+    }
+}
+
+/* Infers the outputs for a batch of `size`; batched arguments of unknown rank get `rank`. A body that requires another
+ * size or rank is no evidence. */
+static tare_status try_size(const struct trial *t, int64_t size, int rank) {
+    const struct tare_graph *function = t->function;
+    struct tare_shape *args = TARE_NEW_ARRAY(t->arena, struct tare_shape, function->n_args + 1), **nodes;
+    if (!args) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < function->n_args; i++) {
+        args[i] = tare_model_shape(t->shapes, (struct tare_edge){ function->args[i], 0 });
+        if (t->captured[i]) continue;
+        if (args[i].rank == TARE_UNKNOWN_RANK) {
+            args[i].rank = rank;
+            for (int d = 0; d < rank; d++)
+                args[i].dims[d] = TARE_UNKNOWN_DIM;
+        }
+        if (args[i].rank > 0) args[i].dims[0] = size;
+    }
+    if (tare_graph_infer_shapes_of(&nodes, t->arena, function, args, t->handles) != TARE_OK) {
+        tare_error_clear();
+        return TARE_OK;
+    }
+    note_outputs(t, nodes, args, size);
+    return TARE_OK;
+}
+
+static bool has_unknown_rank(const struct trial *t) {
+    for (size_t i = 0; i < t->function->n_args; i++) {
+        const struct tare_shape shape = tare_model_shape(t->shapes, (struct tare_edge){ t->function->args[i], 0 });
+        if (!t->captured[i] && shape.rank == TARE_UNKNOWN_RANK) return true;
+    }
+    return false;
+}
+
+/* An output whose number of rows never is that of the batch cannot be split; one of which that is not known is noted.
+ */
+static tare_status judge(struct tare_batching_result *out, const struct trial *t) {
+    char text[TARE_SHAPE_TEXT_SIZE];
+    for (size_t i = 0; i < t->function->n_returns; i++) {
+        const struct tare_return *ret = &t->function->returns[i];
+        const struct trials *seen = &t->outputs[i];
+        if (seen->fixed && !seen->others)
+            return TARE_FAIL(
+                TARE_SHAPE,
+                "Batched output tensor's 0th dimension does not equal the sum of the 0th dimension sizes of the input "
+                "tensors: output '%s' (node '%s') has shape %s for a batch of %lld (return a row a sample, or batch "
+                "another function or signature)",
+                ret->name, ret->edge.node->name, tare_shape_text(text, &seen->shape), (long long)seen->size);
+        if (seen->unknown < seen->others) continue;
+        TARE_TRY(add_note(
+            out, t->arena,
+            tare_arena_printf(t->arena,
+                              "batching of function %s: the number of rows of output '%s' (node '%s') is not known "
+                              "before it runs (if it is not that of the batch, every request is refused when serving)",
+                              t->function->name, ret->name, ret->edge.node->name)));
+    }
+    return TARE_OK;
+}
+
+static tare_status try_all(struct tare_batching_result *out, const struct trial *t) {
+    static const int64_t sizes[] = { 5, 7 };
+    enum { MAX_RANK = 8 }; /* of TensorFlow's kernels that have a limit */
+    const int ranks = has_unknown_rank(t) ? MAX_RANK : 1;
+    for (int rank = 1; rank <= ranks; rank++)
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+            TARE_TRY(try_size(t, sizes[i], rank));
+    return judge(out, t);
+}
+
+tare_status tare_batch_try_sizes(struct tare_batching_result *out, struct tare_arena *arena,
+                                 const struct tare_graph *function, const bool *captured,
+                                 const struct tare_model_shapes *shapes) {
+    struct trial trial = { .arena = arena, .function = function, .captured = captured, .shapes = shapes };
+    struct tare_bindings *bindings;
+    tare_status status;
+    trial.outputs = TARE_NEW_ARRAY(arena, struct trials, function->n_returns + 1);
+    if (!trial.outputs) return TARE_NO_MEMORY;
+    TARE_TRY(tare_bindings_new(&bindings, function->model));
+    trial.handles = tare_bindings_handles(bindings, arena, function);
+    status = trial.handles ? try_all(out, &trial) : TARE_NO_MEMORY;
+    tare_bindings_free(bindings);
+    return status;
+}
+
+/* ---- shapes that only requests determine ---- */
 
 tare_status tare_batch_note_shapes(struct tare_batching_result *out, struct tare_arena *arena,
                                    const struct tare_graph *function, const bool *captured,

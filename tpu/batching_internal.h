@@ -10,8 +10,13 @@ tare_status tare_batch_captured(bool **captured, struct tare_arena *arena, const
 /* The demands on the shapes of a function's arguments and returns. */
 tare_status tare_batch_check_shapes(const struct tare_graph *function, const bool *captured,
                                     const struct tare_model_shapes *shapes);
-/* Infers the returns for two batch sizes: their first dimension has to follow. */
-tare_status tare_batch_try_sizes(struct tare_arena *arena, const struct tare_graph *function, const bool *captured,
+/* Each return has to depend on a batched argument: the number of rows of another one cannot follow the batch. */
+tare_status tare_batch_check_dependence(struct tare_arena *arena, const struct tare_graph *function,
+                                        const bool *captured);
+/* Infers the returns for two batch sizes, and for the ranks 1 to 8 of arguments whose rank is unknown: an error when
+ * the first dimension of a return never follows the batch, a note when nothing shows that it does. */
+tare_status tare_batch_try_sizes(struct tare_batching_result *out, struct tare_arena *arena,
+                                 const struct tare_graph *function, const bool *captured,
                                  const struct tare_model_shapes *shapes);
 /* Adds a note for each batched argument whose rank or further dimensions only requests will show; arena memory. */
 tare_status tare_batch_note_shapes(struct tare_batching_result *out, struct tare_arena *arena,

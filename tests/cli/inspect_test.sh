@@ -63,6 +63,7 @@ same "groups, with aliases and where the objects are" "$(cat <<'TEXT'
 function double: 3 concrete, alias twice, object .double
 function pow: 1 concrete, object .pow
 function scaled: 1 concrete, object .layer.scaled
+function next_collatz: 1 concrete, object .next_collatz
 TEXT
 )" "$("$tare" inspect "$guide" --functions | grep '^function .*:')"
 

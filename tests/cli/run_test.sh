@@ -23,6 +23,35 @@ expect 2 "--output nothing: unknown output (serving_default has probabilities)" 
 expect 2 "--per-record requires --output-dir" "$tare" run "$model" --per-record --data "$data"
 expect 2 "--signature and --function are mutually exclusive" "$tare" run "$model" --function f --signature s --data "$data"
 
+# a function of the guide to tf.function: shapes of its input_signature, values that were bound when it was traced, and
+# outputs of --input in their own shapes
+guide=$source_dir/tests/models/function_guide
+array() { "$TARE_TEST_HELPERS/op_model" array "$work/$1.npy" "$2" || fail "array $1"; }
+array ten "float[] 10"
+array two "int32[] 2"
+array three "int32[] 3"
+array pair "float[2] 1 2"
+array ints "int32[2] 1 2"
+array matrix "int32[2,2] 1 2 3 4"
+[ "$("$tare" run "$guide" --function pow --input "a=$work/ten.npy")" = "identity float32[] 100" ] || fail "pow"
+[ "$("$tare" run "$guide" --function pow --input "b=$work/two.npy" --input "a=$work/ten.npy")" = "identity float32[] 100" ] ||
+    fail "pow with the value of b that it was traced with"
+expect 1 "ConcreteFunction pow(a, b) was constructed with int value 2 in b, but was called with int value 3" \
+    "$tare" run "$guide" --function pow --input "a=$work/ten.npy" --input "b=$work/three.npy"
+expect 1 "constructed with int value 2 in b, but was called with ndarray value of 2 elements" \
+    "$tare" run "$guide" --function pow --input "a=$work/ten.npy" --input "b=$work/pair.npy"
+expect 1 "cannot compute __inference_next_collatz_60 as input #0(zero-based) was expected to have shape [?] but has shape [2,2]" \
+    "$tare" run "$guide" --function next_collatz --input "x=$work/matrix.npy"
+expect 1 "was expected to be a int32 tensor but is a float tensor" \
+    "$tare" run "$guide" --function next_collatz --input "x=$work/pair.npy"
+"$tare" run "$guide" --function next_collatz --input "x=$work/ints.npy" --output-dir "$work/collatz" --quiet || fail "next_collatz"
+[ "$(shape_of "$work/collatz/identity.npy")" = "'shape': (2,)" ] || fail "a vector: $(shape_of "$work/collatz/identity.npy")"
+"$tare" run "$guide" --function pow --input "a=$work/ten.npy" --output-dir "$work/scalar" --quiet || fail "pow to a folder"
+[ "$(shape_of "$work/scalar/identity.npy")" = "'shape': ()" ] || fail "a scalar: $(shape_of "$work/scalar/identity.npy")"
+"$tare" run "$guide" --function pow --input "a=$work/pair.npy" --output-dir "$work/unknown" --json >"$work/summary" || fail "pow of a vector"
+[ "$(shape_of "$work/unknown/identity.npy")" = "'shape': (2,)" ] || fail "an output of unknown shape: $(shape_of "$work/unknown/identity.npy")"
+[ "$(tr -d ' \n' <"$work/summary" | grep -o '"shape":\[2\]')" ] || fail "--json has another shape: $(cat "$work/summary")"
+
 # summary and profile
 "$tare" run "$model" --data "$data" --limit 9 --threads 2 --batch 2 --profile --json >"$work/summary" || fail "run --json"
 for text in '"records": 9' '"threads": 2' '"batch": 2' '"stateful": false' '"name": "probabilities"' '"dtype": "float32"' \

@@ -5,19 +5,25 @@
 #include "interpreter/ops/string/text.h"
 #include "base/tensor/number.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- StringFormat ---- */
 
-/* The shortest %g format that reads back as the same number. */
+/* TensorFlow's strings::StrCat: digits10 significant digits if they read back as the same number, max_digits10
+ * otherwise. Floats of less than 32 bits are printed as float32. */
 static void append_real(struct tare_strbuf *out, double value, bool is_double) {
-    char text[64] = "";
-    for (int digits = 6; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, value);
-        if (value != value || (is_double ? strtod(text, NULL) == value : strtof(text, NULL) == (float)value)) break;
+    char text[64];
+    if (isnan(value)) {
+        tare_strbuf_puts(out, signbit(value) ? "-nan" : "nan");
+        return;
     }
+    snprintf(text, sizeof text, "%.*g", is_double ? DBL_DIG : FLT_DIG, value);
+    if (is_double ? strtod(text, NULL) != value : strtof(text, NULL) != (float)value)
+        snprintf(text, sizeof text, "%.*g", is_double ? DBL_DECIMAL_DIG : FLT_DECIMAL_DIG, value);
     tare_strbuf_puts(out, text);
 }
 

@@ -267,6 +267,60 @@ static void an_output_of_twice_the_batch__is_refused(void **state) {
     tear_down(&f);
 }
 
+/* y[0:3]: three rows whatever the batch, though the rank of the input is unknown. */
+static void an_output_of_fixed_rows__is_refused_behind_an_unknown_rank(void **state) {
+    struct fixture f;
+    struct tare_node *slice;
+    struct tare_edge begin, end, strides;
+    (void)state;
+    set_up(&f, tare_shape_unknown());
+    begin = mini_ints(f.function, "begin", 1, (int32_t[]){ 0 });
+    end = mini_ints(f.function, "end", 1, (int32_t[]){ 3 });
+    strides = mini_ints(f.function, "strides", 1, (int32_t[]){ 1 });
+    slice = mini_open(f.function, "StridedSlice", "three", 4, f.function->returns[0].edge, begin, end, strides);
+    mini_ok(tare_node_set_type(slice, "Index", TARE_DT_INT32));
+    f.function->returns[0].edge = mini_done(slice);
+    place(&f);
+    mini_fails(batch(&f, &plain, 1), "output 'y' (node");
+    mini_fails(batch(&f, &plain, 1), "has shape [3] for a batch of 5");
+    tear_down(&f);
+}
+
+/* Elements of a variable: the same rows for every batch, though shape inference does not know how many. */
+static void an_output_without_batched_input__is_refused_through_calls(void **state) {
+    struct fixture f;
+    struct tare_edge read, positive;
+    struct tare_node *cast;
+    (void)state;
+    set_up(&f, tare_shape_unknown());
+    read = (struct tare_edge){ tare_graph_find(f.function, "read"), 0 };
+    positive = mini_node(f.function, "Greater", "positive", 2, read, mini_float(f.function, "zero", 0));
+    cast = mini_open(f.function, "Cast", "cast", 1, mini_node(f.function, "Where", "where", 1, positive));
+    mini_ok(tare_node_set_type(cast, "DstT", TARE_DT_FLOAT));
+    f.function->returns[0].edge = mini_done(cast);
+    place(&f); /* the variable is read in the TPU function */
+    mini_fails(batch(&f, &plain, 1), "depends on no batched input, so it has the same number of rows for every batch");
+    tear_down(&f);
+}
+
+static void an_output_whose_rows_are_not_known__is_noted(void **state) {
+    struct tare_batch_options options = of(TARE_BATCH_CONCRETE, "keep");
+    struct fixture f;
+    struct tare_graph *graph;
+    (void)state;
+    set_up(&f, tare_shape_make(1, -1));
+    graph = tare_model_add_function(f.model, "keep");
+    const struct tare_edge arg = mini_arg(graph, "x", TARE_DT_FLOAT), zero = mini_float(graph, "zero", 0);
+    mini_return(graph, "y",
+                mini_node(graph, "Where", "where", 1, mini_node(graph, "Greater", "positive", 2, arg, zero)));
+    mini_call(f.model->main, "PartitionedCall", "keep", graph, 1, f.x);
+    mini_ok(batch(&f, &options, 1));
+    assert_int_equal(f.result.n_notes, 1);
+    assert_non_null(strstr(f.result.notes[0], "the number of rows of output 'y' (node 'where') is not known before it "
+                                              "runs"));
+    tear_down(&f);
+}
+
 static void open_dimensions__are_noted(void **state) {
     struct fixture f;
     (void)state;
@@ -291,6 +345,9 @@ int main(void) {
         cmocka_unit_test(an_output_without_batch_dimension__is_refused),
         cmocka_unit_test(a_sparse_signature_input__is_refused),
         cmocka_unit_test(an_output_of_twice_the_batch__is_refused),
+        cmocka_unit_test(an_output_of_fixed_rows__is_refused_behind_an_unknown_rank),
+        cmocka_unit_test(an_output_without_batched_input__is_refused_through_calls),
+        cmocka_unit_test(an_output_whose_rows_are_not_known__is_noted),
         cmocka_unit_test(open_dimensions__are_noted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
