@@ -1,107 +1,103 @@
 #!/usr/bin/env bash
-# The tables of docs/accuracy.md about ResNet-8 and MobileNet, in one go, and whether what the project promises of them holds.
-# bench/accuracy.sh [--check]: --check measures only what the promises are about. Ends with 1 when one does not hold.
-# TARE: the program (default: build/tare); TARE_TEST_DATA: the folder of models and data sets.
+# Accuracy of the quantization methods on a folder of tasks.
+#
+#     bench/accuracy.sh FOLDER [OUT]
+#
+# A task is a folder FOLDER/NAME with calibration records, evaluation records and a model (docs/accuracy.md, "Tasks of your own").
+# For each task, compares the float model with every method, algorithm and bit width below, and writes
+#
+#     OUT/NAME/SET.json    one comparison per set of methods
+#     OUT/accuracy.md      the tables of docs/accuracy.md
+#     OUT/accuracy.html    the same with intervals, sizes and every algorithm
+#
+# OUT is build/accuracy by default. A set that is complete is not run again unless the program, the records, the model or the
+# options changed, so an interrupted run continues where it stopped. TASKS: names of tasks, separated by spaces (default: all).
+# SETS: sets to run (default: int8 auto int4). TARE: the program (default: build/tare).
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-data=${TARE_TEST_DATA:-$root/../shared/data}
 tare=${TARE:-$root/build/tare}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-resnet=(--data "$data/datasets/cifar10/eval-1000.tfrecord.gz" --calibration-data "$data/datasets/cifar10/calibration-512.tfrecord.gz" --label label)
-vww=$data/references/mobilenet_vww/serving_default/inputs.tfrecord.gz
+[ $# -ge 1 ] && [ -d "$1" ] || { echo "usage: bench/accuracy.sh FOLDER [OUT]" >&2; exit 2; }
+folder=$(cd "$1" && pwd)
+out=${2:-$root/build/accuracy}
+mkdir -p "$out"
 
-# compare MODEL OPTION…: rows "method|algorithm|granularity|top1|agreement|sqnr_db|size_bytes" in $work/rows
-compare() {
-    local model=$1
-    shift
-    "$tare" compare "$data/models/$model" "$@" --quiet --report "$work/report.csv" >"$work/out"
-    tr -d '\r' <"$work/report.csv" | awk -F, -v OFS='|' '
-        # fields with commas stand in quotes
-        function cut(line,   n, i, c, quoted, field) {
-            n = 1; field = ""; quoted = 0
-            for (i = 1; i <= length(line); i++) {
-                c = substr(line, i, 1)
-                if (c == "\"") quoted = !quoted
-                else if (c == "," && !quoted) { f[n++] = field; field = "" }
-                else field = field c
-            }
-            f[n] = field
-            return n
-        }
-        { n = cut($0) }
-        NR == 1 { for (i = 1; i <= n; i++) at[f[i]] = i; next }
-        { print f[at["method"]], f[at["algorithm"]], f[at["granularity"]], f[at["top1"]], f[at["agreement"]], f[at["sqnr_db"]], f[at["size_bytes"]] }' >"$work/rows"
+declare -A methods
+methods[int8]=static,dynamic,weight_only,bfloat16
+methods[auto]=static
+methods[int4]=weight_only:bits=4,weight_only:bits=4:block=32,weight_only:bits=4+gptq,weight_only:bits=4:block=32+gptq,static:bits=4,static:bits=4+gptq
+declare -A options
+options[int8]='--algorithms min_max,average_min_max,percentile,percentile:p=99.99,entropy,mse'
+options[auto]='--auto'
+options[int4]=''
+
+# model_of TASK: its saved_model, or the path of the line "- model: `PATH`" in its README.md.
+model_of() {
+    local path place
+    [ -d "$1/saved_model" ] && { echo "$1/saved_model"; return; }
+    path=$(sed -n 's/^- model: `\(.*\)`.*$/\1/p' "$1/README.md" 2>/dev/null)
+    for place in "$1" "$folder" "$folder/.."; do
+        [ -n "$path" ] && [ -d "$place/$path" ] && { echo "$place/$path"; return; }
+    done
+    return 1
 }
 
-# A table of the rows; without top-1 where there are no labels.
-print_rows() {
-    echo
-    echo "$1"
-    echo
-    awk -F'|' 'function share(x) { return x == "" ? "" : sprintf("%.1f %%", 100 * x) }
-        BEGIN { print "| method | ranges | weights | top-1 | agrees with float | SQNR of the outputs | weights kB |"; print "|---|---|---|---|---|---|---|" }
-        { printf "| %s | %s | %s | %s | %s | %s | %.0f |\n", $1, $2, $3, share($4), share($5), $6 == "" ? "" : sprintf("%.1f dB", $6), $7 / 1000 }' "$work/rows"
+# records_of TASK KIND: the file of records.
+records_of() {
+    local file
+    for file in "$1/$2".tfrecord "$1/$2".tfrecord.gz; do [ -f "$file" ] && { echo "$file"; return; }; done
+    return 1
 }
 
-# The greatest top-1, in percent, of rows of a method, an algorithm and a granularity (regular expressions).
-best() {
-    awk -F'|' -v m="^($1)$" -v a="^($2)$" -v g="^($3)$" '$1 ~ m && $2 ~ a && $3 ~ g && $4 > best { best = $4 } END { printf "%.2f", 100 * best }' "$work/rows"
+# The options of a task: the lines "- options: `…`" and "- metric: NAME …" of its README.md, and the key of its labels or
+# expected values.
+options_of() {
+    local head metric
+    metric=$(sed -n 's/^- metric: *\([A-Za-z0-9_]*\).*$/\1/p' "$1/README.md" 2>/dev/null | tr '[:upper:]' '[:lower:]')
+    case $metric in auc | mae | rmse | r2 | sqnr | iou | pixel_accuracy | psnr | ssim | sequence) echo "--metric $metric" ;; esac
+    sed -n 's/^- options: `\(.*\)`.*$/\1/p' "$1/README.md" 2>/dev/null || true
+    head=$("$tare" dataset head -n 1 "$(records_of "$1" eval)")
+    if grep -qE '^ +target (float|double|half|bfloat)' <<<"$head"; then
+        echo "--target target"
+    elif grep -qE '^ +target ' <<<"$head" && ! grep -qE '^ +label ' <<<"$head"; then
+        echo "--label target"
+    fi
+}
+
+# run TASK MODEL SET: one comparison, unless its result is there.
+run() {
+    local name set=$3 into key args status=0
+    name=$(basename "$1")
+    into=$out/$name
+    mkdir -p "$into"
+    args="--methods ${methods[$set]} ${options[$set]} $(options_of "$1" | tr '\n' ' ')"
+    key=$({ echo "$args"; cksum <"$tare"; cksum <"$(records_of "$1" eval)"; cksum <"$(records_of "$1" calibration)"
+            find "$2" -type f -exec cksum {} + | sort; } | cksum)
+    [ -f "$into/$set.json" ] && [ "$(cat "$into/$set.key" 2>/dev/null)" = "$key" ] && return
+    rm -f "$into/$set.key"
+    local TIMEFORMAT='%R %U'
+    # shellcheck disable=SC2086 # options are words
+    { time "$tare" compare "$2" --calibration-data "$(records_of "$1" calibration)" --data "$(records_of "$1" eval)" $args --quiet \
+        --report "$into/new.json" >"$into/$set.txt" 2>"$into/$set.log" || status=$?; } 2>"$into/$set.seconds"
+    if [ ! -f "$into/new.json" ]; then
+        echo "$name, $set: $(tail -n 1 "$into/$set.log")" >&2
+        return 1
+    fi
+    mv "$into/new.json" "$into/$set.json"
+    [ $status -ne 0 ] || echo "$key" >"$into/$set.key"
+    printf '%-28s %-5s %6s s\n' "$name" "$set" "$(cut -d' ' -f1 "$into/$set.seconds")"
+    return $status
 }
 
 failed=0
-# promise WHAT VALUE LEAST
-promise() {
-    local verdict=holds
-    awk -v x="$2" -v y="$3" 'BEGIN { exit !(x >= y - 1e-6) }' || { verdict="DOES NOT HOLD"; failed=1; }
-    printf '%-62s %6s %% (expected %.2f %%): %s\n' "$1" "$2" "$3" "$verdict" >>"$work/promises"
-}
-less() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.2f", a - b }'; }
-
-all_algorithms=min_max,average_min_max,percentile,percentile:p=99.99,entropy,mse
-blocks=per_channel,per_block:32,per_block:64,per_block:128
-check=false
-[ "${1:-}" = --check ] && check=true
-if $check; then
-    compare resnet8_cifar10 "${resnet[@]}" --methods static,dynamic,weight_only --algorithms $all_algorithms --auto
-else
-    compare resnet8_cifar10 "${resnet[@]}" --methods static,dynamic,weight_only --algorithms $all_algorithms \
-        --granularities per_channel,per_tensor --auto
-    print_rows "ResNet-8 on CIFAR-10, 1000 images"
-fi
-float=$(best float '' '')
-static=$(best static '.*' per_channel)
-promise "static int8, the best range algorithm" "$static" "$(less "$float" 0.3)"
-promise "static int8, --auto, against the best algorithm less 2.7 points" "$(best auto '.*' '.*')" "$(less "$static" 2.7)"
-promise "dynamic" "$(best dynamic '' per_channel)" "$(less "$float" 0.2)"
-promise "weight_only int8" "$(best weight_only '' per_channel)" "$(less "$float" 0.2)"
-
-if $check; then
-    compare resnet8_cifar10 "${resnet[@]}" --bits 4 --granularities per_block:32,per_block:64 --methods weight_only+bias_correction,weight_only+gptq+bias_correction
-else
-    compare resnet8_cifar10 "${resnet[@]}" --bits 4 --granularities $blocks --auto --methods \
-        weight_only,weight_only+bias_correction,weight_only+gptq,weight_only+gptq+bias_correction,weight_only+weight_clipping+gptq+bias_correction,weight_only+gptq:act_order=false+bias_correction
-    print_rows "ResNet-8, weights of 4 bits"
-fi
-promise "weight_only int4 in blocks, gptq and bias_correction" "$(best 'weight_only[+]gptq[+]bias_correction' '' 'per_block.*')" "$(less "$float" 1.5)"
-promise "weight_only int4 in blocks of 32, bias_correction alone" "$(best 'weight_only[+]bias_correction' '' per_block:32)" "$(less "$float" 1.5)"
-
-if ! $check; then
-    compare resnet8_cifar10 "${resnet[@]}" --algorithms mse --granularities per_channel,per_tensor --methods \
-        static,static+bias_correction,static+equalization,static+equalization+bias_correction,static+weight_clipping,static+smooth_quant,static+smooth_quant+bias_correction,static+gptq,static+gptq+bias_correction,static+smooth_quant+gptq+bias_correction,dynamic,dynamic+smooth_quant,dynamic+gptq+bias_correction,weight_only,weight_only+gptq+bias_correction
-    print_rows "ResNet-8, accuracy passes on int8"
-    compare mobilenet_vww --data "$vww" --calibration-data "$vww" --depthwise --methods static,dynamic,weight_only,static+bias_correction,static+equalization \
-        --granularities per_channel,per_tensor
-    print_rows "MobileNet v1, person detection, depthwise convolutions quantized"
-    compare mobilenet_vww --data "$vww" --calibration-data "$vww" --depthwise --bits 4 --min-elements 1 --granularities per_channel,per_tensor,per_block:64 \
-        --methods weight_only
-    print_rows "MobileNet v1, weights of 4 bits"
-    for granularity in per_tensor per_channel; do
-        compare mobilenet_vww --data "$vww" --calibration-data "$vww" --depthwise --bits 4 --min-elements 1 --granularities $granularity \
-            --methods weight_only --auto
-        print_rows "MobileNet v1, weights of 4 bits, $granularity and --auto"
-    done
-fi
-echo
-cat "$work/promises"
+tasks=()
+for task in "$folder"/*/; do
+    task=${task%/}
+    [ -z "${TASKS:-}" ] || [[ " $TASKS " = *" $(basename "$task") "* ]] || continue
+    records_of "$task" eval >/dev/null && records_of "$task" calibration >/dev/null || continue
+    model=$(model_of "$task") || { echo "$(basename "$task"): no model (expected saved_model/, or a line '- model: \`PATH\`' in README.md)" >&2; failed=1; continue; }
+    tasks+=("$(basename "$task")")
+    for set in ${SETS:-int8 auto int4}; do run "$task" "$model" "$set" || failed=1; done
+done
+[ ${#tasks[@]} -gt 0 ] || { echo "$folder: no task (expected folders with calibration.tfrecord.gz and eval.tfrecord.gz)" >&2; exit 1; }
+python3 "$root/bench/accuracy_tables.py" "$out" "${tasks[@]}"
 exit $failed
