@@ -108,7 +108,7 @@ static void make_bad(struct item *item, tare_status status, enum tare_bad_reason
 
 static bool is_mine(const struct tare_source *source, int64_t index) {
     const struct tare_source_options *options = &source->options;
-    return options->shards <= 0 || index % options->shards == options->shard;
+    return options->shards <= 0 || (index % options->shards == options->shard) != options->other_shards;
 }
 
 static tare_status open_next_file(struct tare_source *source) {

@@ -13,6 +13,7 @@ typedef tare_status (*tare_sample_decoder)(void *arg, struct tare_sample *out, c
 struct tare_source_options {
     int64_t limit; /* maximum number of samples, including records that `expected` refuses but not bad ones; 0: all */
     int64_t shard, shards; /* returns record i of the data set if i mod shards == shard; shards 0: all */
+    bool other_shards;     /* returns the records that are not in the shard instead */
     int64_t stop;          /* reads only records with a lower index; 0: all */
     int64_t max_bad;       /* bad records to skip (and note) before failing; a truncated file counts once. A bad record
                               counts only in its own shard */

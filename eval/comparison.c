@@ -122,12 +122,26 @@ static tare_status read_labels(int64_t **out, const struct tare_comparison_pass 
     return TARE_OK;
 }
 
-/* The expected value of an output: by --target for the first, or by a label that is the output's key. */
+/* The output that --target belongs to: the first floating-point one with as many elements as the expected values, then
+ * the first floating-point one. */
+static size_t target_output(const struct tare_comparison_pass *pass, const struct tare_sample *sample,
+                            const struct tare_tensor *outputs) {
+    const struct tare_tensor *expected = tare_sample_find(sample, pass->comparison->target_key);
+    size_t first = pass->comparison->n_outputs;
+    for (size_t i = pass->comparison->n_outputs; i-- > 0;)
+        if (tare_dtype_is_floating(outputs[i].dtype)) first = i;
+    for (size_t i = first; i < pass->comparison->n_outputs; i++)
+        if (expected && tare_dtype_is_floating(outputs[i].dtype) && outputs[i].elements == expected->elements) return i;
+    return first < pass->comparison->n_outputs ? first : 0;
+}
+
+/* The expected value of an output: by --target, or by a label that is the output's key. */
 static tare_status find_expected(const struct tare_tensor **out, const struct tare_comparison_pass *pass,
-                                 const struct tare_sample *sample, const struct tare_tensor *value, size_t output) {
-    const char *target = output == 0 ? pass->comparison->target_key : NULL;
+                                 const struct tare_sample *sample, const struct tare_tensor *outputs, size_t output) {
+    const char *target = pass->comparison->target_key;
+    const struct tare_tensor *value = &outputs[output];
     *out = (int)output == pass->expected_output ? tare_sample_find(sample, pass->label) : NULL;
-    if (!target) return TARE_OK;
+    if (!target || target_output(pass, sample, outputs) != output) return TARE_OK;
     *out = tare_sample_find(sample, target);
     if (!*out) return TARE_FAIL(TARE_NOT_FOUND, "the record has no '%s' (--target)", target);
     if ((*out)->dtype == TARE_DT_STRING)
@@ -146,7 +160,7 @@ static tare_status measure(struct tare_comparison_pass *pass, const struct tare_
     if (!references) return TARE_FAIL(TARE_INTERNAL, "more records than the first model saw");
     for (size_t i = 0; i < c->n_outputs; i++) {
         const struct tare_tensor *expected;
-        TARE_TRY(find_expected(&expected, pass, sample, &outputs[i], i));
+        TARE_TRY(find_expected(&expected, pass, sample, outputs, i));
         const struct tare_measured measured = {
             .value = &outputs[i],
             .reference = pass->is_reference ? NULL : &references[i],
@@ -234,8 +248,13 @@ static tare_status run_pass(struct tare_comparison_pass *pass, struct tare_sessi
     if (custom) TARE_TRY(custom->begin(custom->arg));
     TARE_TRY(tare_run_records_on(sessions, threads, signature, options, on_record, pass));
     if (!custom || !pass->comparison->n_outputs) return TARE_OK;
-    pass->outputs[0].has_custom = true;
-    return custom->end(custom->arg, &pass->outputs[0].custom);
+    /* A value of the whole model: every output has it, so that the measured one does. */
+    TARE_TRY(custom->end(custom->arg, &pass->outputs[0].custom));
+    for (size_t i = 0; i < pass->comparison->n_outputs; i++) {
+        pass->outputs[i].has_custom = true;
+        pass->outputs[i].custom = pass->outputs[0].custom;
+    }
+    return TARE_OK;
 }
 
 tare_status tare_comparison_add(struct tare_comparison_row **out, struct tare_comparison *comparison,

@@ -1,7 +1,7 @@
 /* Measures the output of a batch job: sizes, and accuracy against the float model on the job's evaluation records. */
 #include "eval/job_measure.h"
 #include "convert/saved_model.h"
-#include "eval/comparison.h"
+#include "eval/measure.h"
 #include "eval/model_inputs.h"
 
 #include <math.h>
@@ -22,7 +22,7 @@ static tare_status measure_model(struct tare_comparison_row **row, struct tare_c
 }
 
 static void take_figures(struct tare_job_result *result, const struct tare_comparison *c) {
-    const struct tare_metrics *base = &c->rows[0].outputs[0], *made = &c->rows[1].outputs[0];
+    const struct tare_metrics *base = tare_measured_of(c, &c->rows[0]), *made = tare_measured_of(c, &c->rows[1]);
     result->records = c->records;
     if (base->labelled) result->float_top1 = (double)base->top1 / (double)base->labelled;
     if (made->labelled) result->top1 = (double)made->top1 / (double)made->labelled;

@@ -42,9 +42,37 @@ bool tare_measure_has(enum tare_measure_kind kind, const struct tare_metrics *m)
     }
 }
 
+static bool has_requested(const struct tare_comparison *c, const struct tare_metrics *m) {
+    return c->metric > 0 && c->metric - 1 != TARE_MEASURE_SQNR &&
+           tare_measure_has((enum tare_measure_kind)(c->metric - 1), m);
+}
+
+static bool has_truth(const struct tare_comparison *c, const struct tare_metrics *m) {
+    (void)c;
+    return tare_measure_has(TARE_MEASURE_MAE, m) || tare_measure_has(TARE_MEASURE_TOP1, m);
+}
+
+static bool is_numeric(const struct tare_comparison *c, const struct tare_metrics *m) {
+    (void)c;
+    return m->elements > 0;
+}
+
+size_t tare_measured_output(const struct tare_comparison *c) {
+    bool (*const wanted[])(const struct tare_comparison *, const struct tare_metrics *) = { has_requested, has_truth,
+                                                                                            is_numeric };
+    for (size_t w = 0; c->n_rows && w < sizeof wanted / sizeof *wanted; w++)
+        for (size_t i = 0; i < c->n_outputs; i++)
+            if (wanted[w](c, &c->rows[0].outputs[i])) return i;
+    return 0;
+}
+
+const struct tare_metrics *tare_measured_of(const struct tare_comparison *c, const struct tare_comparison_row *row) {
+    return &row->outputs[tare_measured_output(c)];
+}
+
 static enum tare_measure_kind kind_of(const struct tare_comparison *c) {
     static const enum tare_measure_kind inferred[] = { TARE_MEASURE_MAE, TARE_MEASURE_TOP1, TARE_MEASURE_SQNR };
-    const struct tare_metrics *m = &c->rows[0].outputs[0];
+    const struct tare_metrics *m = tare_measured_of(c, &c->rows[0]);
     size_t i = 0;
     if (c->metric > 0 && tare_measure_has((enum tare_measure_kind)(c->metric - 1), m))
         return (enum tare_measure_kind)(c->metric - 1);
@@ -56,7 +84,7 @@ static enum tare_measure_kind kind_of(const struct tare_comparison *c) {
 const struct tare_measure *tare_measure_of(const struct tare_comparison *c) {
     if (c->custom_measure) return c->custom_measure;
     const enum tare_measure_kind kind = kind_of(c);
-    return kind == TARE_MEASURE_TOP1 && c->rows[0].outputs[0].binary ? &accuracy : &measures[kind];
+    return kind == TARE_MEASURE_TOP1 && tare_measured_of(c, &c->rows[0])->binary ? &accuracy : &measures[kind];
 }
 
 double tare_measure_value(const struct tare_measure *measure, const struct tare_metrics *m) {
@@ -133,7 +161,7 @@ void tare_measure_put(struct tare_strbuf *out, const struct tare_measure *measur
 
 static bool keeps_up(const struct tare_measure *measure, const struct tare_comparison *c,
                      const struct tare_comparison_row *row) {
-    const struct tare_metrics *m = &row->outputs[0], *reference = &c->rows[0].outputs[0];
+    const struct tare_metrics *m = tare_measured_of(c, row), *reference = tare_measured_of(c, &c->rows[0]);
     const double value = tare_measure_value(measure, m), base = tare_measure_value(measure, reference);
     const double p = tare_measure_p(measure, m, reference);
     if (isnan(p)) return tare_metrics_sqnr_db(m) >= TARE_VERDICT_DB;
@@ -202,7 +230,7 @@ bool tare_verdict_is_good(const struct tare_comparison *c) {
 static void put_outcome(struct tare_strbuf *out, const struct tare_comparison *c,
                         const struct tare_comparison_row *row) {
     const struct tare_measure *measure = tare_measure_of(c);
-    const struct tare_metrics *m = &row->outputs[0], *reference = &c->rows[0].outputs[0];
+    const struct tare_metrics *m = tare_measured_of(c, row), *reference = tare_measured_of(c, &c->rows[0]);
     const double p = tare_measure_p(measure, m, reference), db = tare_metrics_sqnr_db(m);
     tare_comparison_put_name(out, row);
     if (isinf(db)) {
@@ -254,10 +282,10 @@ void tare_verdict_put(struct tare_strbuf *out, const struct tare_comparison *c) 
     else
         tare_strbuf_printf(out, "with an SQNR of at least %d dB (%s; ", TARE_VERDICT_DB,
                            measure->kind == TARE_MEASURE_CUSTOM ? measure->name : "no labels to test accuracy");
-    tare_measure_put(out, measure, tare_measure_value(measure, &verdict.row->outputs[0]));
+    tare_measure_put(out, measure, tare_measure_value(measure, tare_measured_of(c, verdict.row)));
     if (verdict.tested) {
         tare_strbuf_puts(out, ", float ");
-        tare_measure_put(out, measure, tare_measure_value(measure, &c->rows[0].outputs[0]));
+        tare_measure_put(out, measure, tare_measure_value(measure, tare_measured_of(c, &c->rows[0])));
     }
     tare_strbuf_puts(out, ")");
     put_gain(out, c, verdict.row);

@@ -1,7 +1,7 @@
 /* The measure of a comparison: the one figure by which models are ranked, plotted and recommended, with its confidence
  * interval and the paired test against the float model.
  *
- * The measure follows from the data: mean absolute error when the records have expected values of the first output,
+ * The measure follows from the data: mean absolute error when the records have expected values of an output,
  * top-1 when they have labels (accuracy at the threshold for a single score), otherwise the SQNR against the float
  * model, which needs no labels and has no test. Agreement of predicted classes is reported, but is not a measure. */
 #ifndef TARE_EVAL_MEASURE_H
@@ -35,7 +35,13 @@ const char *tare_measure_key(const struct tare_measure *measure);
 /* Whether there is a paired test of two models by this measure. */
 bool tare_measure_is_tested(const struct tare_measure *measure);
 
-/* The measure of the first output: comparison->metric if set, otherwise inferred. A requested measure without data is
+/* Index of the output by which models are measured: the first one with data for comparison->metric, for expected values
+ * or for labels; without any of these the first numeric one (an output of strings has no SQNR); otherwise 0. */
+size_t tare_measured_output(const struct tare_comparison *comparison);
+/* The figures of a row at that output. */
+const struct tare_metrics *tare_measured_of(const struct tare_comparison *comparison,
+                                            const struct tare_comparison_row *row);
+/* The measure of that output: comparison->metric if set, otherwise inferred. A requested measure without data is
  * replaced by the inferred one. */
 const struct tare_measure *tare_measure_of(const struct tare_comparison *comparison);
 /* False when the metrics have no data for a measure. */

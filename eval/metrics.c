@@ -106,9 +106,10 @@ static void add_agreement(struct tare_metrics *m, const struct row *value, const
     m->agree += a == b;
 }
 
-static void add_difference(struct tare_metrics *m, const struct tare_tensor *value, const struct tare_tensor *reference,
-                           int64_t record) {
-    for (int64_t i = 0; i < value->elements; i++) {
+/* Elements first … first+count-1, one row. */
+static void add_row_difference(struct tare_metrics *m, const struct tare_tensor *value,
+                               const struct tare_tensor *reference, int64_t first, int64_t count, int64_t record) {
+    for (int64_t i = first; i < first + count; i++) {
         double x = tare_tensor_get_f64(value, i), r = tare_tensor_get_f64(reference, i), d = x - r;
         if (!isfinite(x) || !isfinite(r)) {
             m->not_finite += !isfinite(x) && isfinite(r);
@@ -126,6 +127,20 @@ static void add_difference(struct tare_metrics *m, const struct tare_tensor *val
             m->max_abs_record = record;
         }
     }
+}
+
+static tare_status add_difference(struct tare_metrics *m, const struct tare_measured *in,
+                                  const struct tare_tensor *reference) {
+    const int64_t rows = in->rows > 0 && in->value->elements % in->rows == 0 ? in->rows : 1;
+    const int64_t width = in->value->elements / rows;
+    struct tare_example_noise *noise = &m->row_noise;
+    for (int64_t r = 0; r < rows; r++) {
+        const double before = m->noise;
+        if (!TARE_GROW(noise->values, noise->count, noise->capacity)) return TARE_NO_MEMORY;
+        add_row_difference(m, in->value, reference, r * width, width, in->record);
+        noise->values[noise->count++] = m->noise - before;
+    }
+    return TARE_OK;
 }
 
 /* Elements first … first+count-1 of one row; *absolute, *squared: means over the finite ones, NaN without any. */
@@ -218,12 +233,13 @@ tare_status tare_metrics_add(struct tare_metrics *m, const struct tare_measured 
     }
     if (!is_real(in->value)) return TARE_OK;
     TARE_TRY(add_rows(m, in));
-    add_difference(m, in->value, against, in->record);
+    TARE_TRY(add_difference(m, in, against));
     return add_expected(m, in);
 }
 
 void tare_metrics_reset(struct tare_metrics *m) {
     tare_auc_reset(&m->auc);
+    tare_free(m->row_noise.values);
     tare_free(m->errors.absolute);
     tare_free(m->errors.squared);
     memset(m, 0, sizeof *m);

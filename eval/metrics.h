@@ -20,7 +20,11 @@ struct tare_metrics {
     double absolute_error, absolute_reference; /* sums of |difference| and |reference| */
     int64_t elements;                          /* elements that are finite in both: the sums are over these */
     double max_abs_error;
-    int64_t max_abs_record;                /* number of its record */
+    int64_t max_abs_record;     /* number of its record */
+    struct tare_example_noise { /* per row: sum of squares of the difference, finite elements */
+        double *values;
+        size_t count, capacity;
+    } row_noise;
     int64_t not_finite;                    /* elements that are NaN or infinite here but not in the reference */
     struct tare_auc auc;                   /* rows labelled 0 or 1 of an output with one or two elements per row */
     int64_t expected_elements;             /* elements with an expected value */

@@ -175,7 +175,9 @@ static tare_status run_crew(struct crew *crew) {
 
 tare_status tare_run_records_on(struct tare_session *const *sessions, int count, const struct tare_signature *signature,
                                 const struct tare_runner_options *options, tare_record_fn fn, void *arg) {
-    struct tare_source_options source_options = { .limit = options->limit, .spec = options->spec };
+    struct tare_source_options source_options = {
+        .limit = options->limit, .shard = options->shard, .shards = options->shards, .spec = options->spec
+    };
     struct plan plan = { .options = options, .batch = 1 };
     struct crew crew = { .plan = &plan, .sessions = sessions, .count = count, .fn = fn, .arg = arg };
     size_t n_files;

@@ -16,6 +16,7 @@ struct tare_runner_options {
     const char *const *paths;
     size_t n_paths;
     int64_t limit;                        /* 0: all */
+    int64_t shard, shards;                /* runs record i of the data if i mod shards == shard; shards 0: all */
     const struct tare_dataset_spec *spec; /* converts records to samples; NULL: records are samples */
     int batch; /* records joined on axis 0, if that changes no bit of the outputs (interpreter/batch_check.h); 0: 1 */
     const volatile sig_atomic_t *interrupted; /* NULL: never */

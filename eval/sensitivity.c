@@ -7,6 +7,7 @@
 #include "base/progress.h"
 #include "convert/saved_model.h"
 #include "eval/model_inputs.h"
+#include "eval/measure.h"
 #include "eval/prefix_cache.h"
 
 #include <math.h>
@@ -83,7 +84,7 @@ static tare_status measure_float(struct measuring *m) {
     TARE_TRY(tare_saved_model_load(&model, task->model, &(struct tare_saved_model_options){ .ops = task->ops }));
     TARE_CHECK(tare_pick_signature(&signature, model, task->signature));
     TARE_CHECK(tare_comparison_add(&row, &m->comparison, model, signature, task->runner, task->label));
-    m->out->float_model = figures_of(&row->outputs[0]);
+    m->out->float_model = figures_of(tare_measured_of(&m->comparison, row));
     m->out->records = m->comparison.records;
     m->out->whole |= tare_session_state_ops(model, signature, NULL) > 0;
 done:
@@ -162,7 +163,7 @@ static tare_status measure_whole(struct probes *probes) {
         status = tare_pick_signature(&signature, model, task->signature);
         if (status == TARE_OK)
             status = tare_comparison_add(&row, &probes->m->comparison, model, signature, task->runner, task->label);
-        if (status == TARE_OK) *probes->items[i].figures = figures_of(&row->outputs[0]);
+        if (status == TARE_OK) *probes->items[i].figures = figures_of(tare_measured_of(&probes->m->comparison, row));
         tare_model_free(model);
         TARE_TRY(status);
     }
@@ -201,8 +202,9 @@ static tare_status measure_parts(struct probes *probes, bool *suited) {
     for (size_t i = 0; i < probes->count; i++) {
         struct probe *probe = &probes->items[i];
         if (status == TARE_OK && *suited && probe->figures) {
-            tare_metrics_finish(&probe->pass.outputs[0], &m->comparison.rows[0].outputs[0]);
-            *probe->figures = figures_of(&probe->pass.outputs[0]);
+            const size_t output = tare_measured_output(&m->comparison);
+            tare_metrics_finish(&probe->pass.outputs[output], &m->comparison.rows[0].outputs[output]);
+            *probe->figures = figures_of(&probe->pass.outputs[output]);
         }
         if (probe->pass.comparison) tare_comparison_pass_end(&probe->pass);
     }

@@ -1,16 +1,26 @@
 /* Automatic choice of quantization settings by measurement.
  *
+ * Every fourth sample is held out: ranges and Hessians of the candidates come from the other three quarters, and the
+ * candidates are measured on the samples held out, so that a choice that fits only the samples it was calibrated with
+ * is not preferred. A candidate replaces another one only if the paired test on these samples finds less noise. At the
+ * end, choices that do not improve on the plain method are all reverted. The chosen model itself is then calibrated
+ * with all samples.
+ *
  * First, the settings of the whole model: each candidate algorithm and accuracy pass is measured on the whole model and
  * kept if the SQNR of the first output improves enough. Then, individual layers: a layer with a poor SQNR when
  * quantized alone, or with a large share of the total noise, gets an override of algorithm, method, granularity or bit
  * width, cheapest first. Overrides that do not improve the whole model are reverted. */
 #include "workflow/autotune.h"
+#include "workflow/calibrate.h"
 #include "base/progress.h"
 #include "base/strbuf.h"
 #include "calib/algorithm.h"
 #include "calib/quantization_error.h"
 #include "convert/saved_model.h"
+#include "eval/logits.h"
+#include "eval/measure.h"
 #include "eval/model_inputs.h"
+#include "eval/significance.h"
 #include "workflow/calibration_data.h"
 #include "quant/recipe.h"
 
@@ -20,23 +30,30 @@
 static const char *const algorithms[] = { "min_max", "percentile", "percentile:p=99.99", "mse", "entropy" };
 static const char *const pass_lists[] = { "", "bias_correction", "gptq,bias_correction",
                                           "weight_clipping,gptq,bias_correction", "smooth_quant,gptq,bias_correction" };
+enum { HELD_OUT = 4 }; /* one sample in so many */
 enum { N_ALGORITHMS = sizeof algorithms / sizeof *algorithms, N_PASSES = sizeof pass_lists / sizeof *pass_lists };
 
 static const double WORTH_ALGORITHM = 0.1; /* dB by which an algorithm must improve on the previous one of the list */
 static const double WORTH_PASS = 0.5;      /* the same for passes, which may add operations */
-static const double WORTH_INPUT = 0.5;     /* for a per-layer algorithm, measured on the values of the layer's input */
-static const double WORTH_EXCEPTION = 3;   /* half a bit, for the layer alone: for overrides that cost speed or size */
-static const double POOR_DB = 15;          /* a layer with a lower SQNR alone is examined */
-static const double LARGE_SHARE = 0.4;     /* so is a layer with at least this share of the total noise … */
-static const double MOST_OF_NOISE = 0.95;  /* if all layers together have less than POOR_DB: the largest contributors */
-static const double FINE_DB = 30;          /* … unless its SQNR alone is at least this */
-static const double HOPELESS_DB = 10;      /* a layer below this that no override improves stays float */
+/* SmoothQuant brings every channel close to the ends of the range, so that data beyond the samples' extremes are
+ * clipped sooner. */
+static const double WORTH_SMOOTHING = 3;
+static const double WORTH_INPUT = 0.5;    /* for a per-layer algorithm, measured on the values of the layer's input */
+static const double WORTH_EXCEPTION = 3;  /* half a bit, for the layer alone: for overrides that cost speed or size */
+static const double POOR_DB = 15;         /* a layer with a lower SQNR alone is examined */
+static const double LARGE_SHARE = 0.4;    /* so is a layer with at least this share of the total noise … */
+static const double MOST_OF_NOISE = 0.95; /* if all layers together have less than POOR_DB: the largest contributors */
+static const double FINE_DB = 40;         /* … unless its SQNR alone is at least this */
+static const double HOPELESS_DB = 10;     /* a layer below this that no override improves stays float */
+static const double MOST_P = 0.1;         /* of the paired test between two candidates */
 
 struct choosing {
     struct tare_autotune *out;
     const struct tare_autotune_task *task;
     struct tare_runner_options runner;
     struct tare_comparison comparison;      /* the first row is the float model */
+    struct tare_calibration *fit;           /* of the samples that are not held out; NULL: none are */
+    size_t plain, best, last;               /* rows: without any choice, of the best candidate, of the last one */
     const struct tare_autotune_layer *only; /* the only layer to quantize; NULL: all */
 };
 
@@ -68,12 +85,14 @@ static tare_status make_variant(struct tare_variant *out, struct choosing *c, st
     return status;
 }
 
-static tare_status run_model(double *db, struct choosing *c, const struct tare_graph_model *model) {
+static tare_status run_model(double *db, struct choosing *c, struct tare_graph_model *model) {
     const struct tare_signature *signature;
     struct tare_comparison_row *row;
     TARE_TRY(tare_pick_signature(&signature, model, c->task->signature));
+    TARE_TRY(tare_model_return_logits(model, signature->key));
     TARE_TRY(tare_comparison_add(&row, &c->comparison, model, signature, &c->runner, ""));
-    *db = tare_metrics_sqnr_db(&row->outputs[0]);
+    c->last = c->comparison.n_rows - 1;
+    *db = tare_metrics_sqnr_db(tare_measured_of(&c->comparison, row));
     return TARE_OK;
 }
 
@@ -110,7 +129,7 @@ static tare_status measure(double *db, struct choosing *c, const struct tare_aut
     variant.options.wants = is_wanted;
     variant.options.wants_arg = c;
     TARE_CHECK(tare_load_prepared_with(&model, c->task->model, c->task->ops));
-    TARE_CHECK(tare_variant_apply(&report, &arena, model, &variant, c->task->calibration));
+    TARE_CHECK(tare_variant_apply(&report, &arena, model, &variant, c->fit ? c->fit : c->task->calibration));
     if (!c->out->layers) TARE_CHECK(note_layers(c->out, &report));
     status = run_model(db, c, model);
 done:
@@ -130,6 +149,24 @@ static tare_status measure_float(struct choosing *c) {
     return status;
 }
 
+/* Whether the last candidate, of `db`, has less noise than another row by `margin` decibels, and the paired test finds
+ * the difference. One sample allows no test. */
+static bool improves(const struct choosing *c, double db, size_t other, double margin) {
+    const struct tare_metrics *a = tare_measured_of(&c->comparison, &c->comparison.rows[c->last]);
+    const struct tare_metrics *b = tare_measured_of(&c->comparison, &c->comparison.rows[other]);
+    double p;
+    if (!(db > tare_metrics_sqnr_db(b) + margin)) return false;
+    if (a->row_noise.count != b->row_noise.count) return false;
+    p = tare_paired_mean_p(a->row_noise.values, b->row_noise.values, a->row_noise.count);
+    return isnan(p) || p < MOST_P;
+}
+
+/* Makes the last candidate the best one. */
+static void keep(struct choosing *c, double db) {
+    c->out->db = db;
+    c->best = c->last;
+}
+
 /* ---- what holds for all layers ---- */
 
 static tare_status choose_algorithm(struct choosing *c) {
@@ -140,8 +177,8 @@ static tare_status choose_algorithm(struct choosing *c) {
         if (strcmp(algorithms[i], best) == 0) continue;
         out->algorithm = algorithms[i];
         TARE_TRY(measure(&db, c, NULL));
-        if (!(db > out->db + WORTH_ALGORITHM)) continue;
-        out->db = db;
+        if (!improves(c, db, c->best, WORTH_ALGORITHM)) continue;
+        keep(c, db);
         best = algorithms[i];
     }
     out->algorithm = best;
@@ -155,8 +192,8 @@ static tare_status choose_passes(struct choosing *c) {
         double db;
         out->passes = pass_lists[i];
         TARE_TRY(measure(&db, c, NULL));
-        if (!(db > out->db + WORTH_PASS)) continue;
-        out->db = db;
+        if (!improves(c, db, c->best, strstr(pass_lists[i], "smooth_quant") ? WORTH_SMOOTHING : WORTH_PASS)) continue;
+        keep(c, db);
         best = pass_lists[i];
     }
     out->passes = best;
@@ -170,9 +207,9 @@ static bool input_db(double *db, const struct choosing *c, const struct tare_aut
                      const char *algorithm) {
     struct tare_qscheme scheme = tare_qscheme_activation;
     const struct tare_calibration_tensor *tensor =
-        layer->input_node
-            ? tare_calibration_find(c->task->calibration, layer->function, layer->input_node, layer->input_output)
-            : NULL;
+        layer->input_node ? tare_calibration_find(c->fit ? c->fit : c->task->calibration, layer->function,
+                                                  layer->input_node, layer->input_output)
+                          : NULL;
     struct tare_algorithm_choice choice;
     struct tare_range range;
     struct tare_bins bins;
@@ -222,8 +259,8 @@ static tare_status choose_own_algorithms(struct choosing *c) {
     }
     if (!any) return TARE_OK;
     TARE_TRY(measure(&db, c, NULL));
-    if (db > out->db + WORTH_ALGORITHM) {
-        out->db = db;
+    if (improves(c, db, c->best, WORTH_ALGORITHM)) {
+        keep(c, db);
         return TARE_OK;
     }
     for (size_t i = 0; i < out->count; i++) {
@@ -253,6 +290,12 @@ static tare_status try_exception(bool *taken, struct choosing *c, struct tare_au
     return layer->why ? TARE_OK : TARE_NO_MEMORY;
 }
 
+static bool can_widen(const struct choosing *c) {
+    const struct tare_quant_options *options = &c->task->variant->options;
+    return options->setting.method->takes_wide && options->op_set == TARE_OP_SET_XLA &&
+           options->setting.activation_bits != 16;
+}
+
 /* From no cost at inference to the highest cost. */
 static tare_status find_exception(struct choosing *c, struct tare_autotune_layer *layer) {
     const struct tare_quant_setting *setting = &c->task->variant->options.setting;
@@ -272,6 +315,9 @@ static tare_status find_exception(struct choosing *c, struct tare_autotune_layer
         other.granularity = "per_block:32";
         TARE_TRY(try_exception(&taken, c, layer, &other, "blocks of 32 rows"));
     }
+    other = *layer;
+    other.activation_bits = 16;
+    if (!taken && can_widen(c)) TARE_TRY(try_exception(&taken, c, layer, &other, "activations of 16 bits"));
     other = *layer;
     other.bits = 8;
     if (!taken && setting->bits == 4) TARE_TRY(try_exception(&taken, c, layer, &other, "8 bits"));
@@ -321,24 +367,45 @@ static tare_status choose_exceptions(struct choosing *c) {
     return TARE_OK;
 }
 
+static bool has_exception(const struct tare_autotune_layer *layer) {
+    return layer->method || layer->bits || layer->activation_bits || layer->granularity;
+}
+
 /* Reverts overrides that do not improve the whole model. */
 static tare_status confirm(struct choosing *c) {
     struct tare_autotune *out = c->out;
     bool any = false;
     double db;
     for (size_t i = 0; i < out->count; i++)
-        any |= out->layers[i].method || out->layers[i].bits || out->layers[i].granularity;
+        any |= has_exception(&out->layers[i]);
     TARE_TRY(measure(&db, c, NULL));
-    if (db >= out->db || !any) {
-        out->db = db;
+    if (!any || improves(c, db, c->best, 0)) {
+        if (any) keep(c, db);
         return TARE_OK;
     }
     for (size_t i = 0; i < out->count; i++) {
         struct tare_autotune_layer *layer = &out->layers[i];
-        if (!layer->method && !layer->bits && !layer->granularity) continue;
+        if (!has_exception(layer)) continue;
         layer->method = layer->granularity = NULL;
-        layer->bits = 0;
+        layer->bits = layer->activation_bits = 0;
         layer->why = tare_arena_printf(&out->arena, "as all: alone an exception gains, but not in the whole");
+        if (!layer->why) return TARE_NO_MEMORY;
+    }
+    return TARE_OK;
+}
+
+/* Reverts everything if the choices together do not improve on the plain method. */
+static tare_status revert_to_plain(struct choosing *c, const char *algorithm) {
+    struct tare_autotune *out = c->out;
+    out->algorithm = algorithm;
+    out->passes = "";
+    out->db = out->plain_db;
+    for (size_t i = 0; i < out->count; i++) {
+        struct tare_autotune_layer *layer = &out->layers[i];
+        layer->algorithm = layer->method = layer->granularity = NULL;
+        layer->bits = layer->activation_bits = 0;
+        layer->why = tare_arena_printf(&out->arena, "as all: %.1f dB alone; no choice improves on the plain method",
+                                       layer->alone_db);
         if (!layer->why) return TARE_NO_MEMORY;
     }
     return TARE_OK;
@@ -346,15 +413,51 @@ static tare_status confirm(struct choosing *c) {
 
 static tare_status choose(struct choosing *c) {
     const bool ranges = c->task->variant->options.setting.method->needs_ranges;
+    const char *algorithm = c->out->algorithm;
     TARE_TRY(measure_float(c));
     TARE_TRY(measure(&c->out->plain_db, c, NULL)); /* without any choice */
-    c->out->db = c->out->plain_db;
+    c->plain = c->last;
+    keep(c, c->out->plain_db);
     TARE_TRY(choose_passes(c));
     if (ranges) TARE_TRY(choose_algorithm(c));
     if (ranges) TARE_TRY(choose_own_algorithms(c));
     TARE_TRY(choose_exceptions(c));
     TARE_TRY(confirm(c));
+    c->last = c->best;
+    if (c->best != c->plain && !improves(c, c->out->db, c->plain, 0)) TARE_TRY(revert_to_plain(c, algorithm));
     return make_variant(&c->out->variant, c, &c->out->arena);
+}
+
+/* Calibrates with the samples that are not held out. Samples of a model with state belong together, and fewer than
+ * HELD_OUT cannot be divided: then the candidates are measured on the samples that calibrated them. */
+static tare_status hold_out(struct choosing *c, const struct tare_graph_model *model,
+                            const struct tare_signature *signature) {
+    const struct tare_autotune_task *task = c->task;
+    const struct tare_calibrate_options options = { .signature = task->signature,
+                                                    .data = task->data,
+                                                    .n_data = task->n_data,
+                                                    .spec = task->spec,
+                                                    .threads = task->threads,
+                                                    .shard = HELD_OUT - 1,
+                                                    .shards = HELD_OUT,
+                                                    .other_shards = true,
+                                                    .channels = true,
+                                                    .hessians = true,
+                                                    .interrupted = task->interrupted };
+    struct tare_strbuf state = { 0 };
+    const bool stateful = tare_session_state_ops(model, signature, &state) > 0;
+    tare_strbuf_free(&state);
+    if (stateful || tare_calibration_signature_records(task->calibration, signature->key) < HELD_OUT) return TARE_OK;
+    TARE_TRY(tare_workflow_calibrate(&c->fit, model, &options));
+    if (tare_calibration_signature_records(c->fit, signature->key) < HELD_OUT - 1) { /* fewer than in the file */
+        tare_calibration_free(c->fit);
+        c->fit = NULL;
+        return TARE_OK;
+    }
+    c->runner.shard = options.shard;
+    c->runner.shards = options.shards;
+    c->out->held_out = true;
+    return TARE_OK;
 }
 
 /* The files of the signature; the runner owns the memory of the groups. */
@@ -376,6 +479,7 @@ static tare_status find_samples(struct choosing *c, struct tare_data_groups *gro
                                                       .batch = BATCH,
                                                       .interrupted = task->interrupted };
     if (!c->runner.n_paths) status = TARE_FAIL(TARE_USAGE, "no samples of signature '%s'", signature->key);
+    if (status == TARE_OK) status = hold_out(c, model, signature);
 done:
     tare_model_free(model);
     return status;
@@ -398,6 +502,7 @@ tare_status tare_workflow_autotune_choose(struct tare_autotune *out, const struc
     if (status == TARE_OK) status = choose(&c);
     tare_progress_free(c.comparison.progress);
     tare_comparison_free(&c.comparison);
+    tare_calibration_free(c.fit);
     tare_data_groups_free(&groups);
     out->variant.name = "auto";
     return tare_error_prefix(status, "auto");

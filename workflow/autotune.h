@@ -1,5 +1,6 @@
 /* Automatic choice of calibration algorithm, accuracy passes and per-layer overrides, from calibration statistics and
- * the SQNR of the first output on representative samples. Labels are not used. */
+ * the SQNR of the measured output (eval/measure.h) on samples that were held out of the calibration. Labels are not
+ * used. */
 #ifndef TARE_WORKFLOW_AUTOTUNE_H
 #define TARE_WORKFLOW_AUTOTUNE_H
 
@@ -13,7 +14,8 @@ struct tare_autotune_task {
     const struct tare_variant *variant;   /* default method, bits and granularity of the layers; no recipe */
     struct tare_calibration *calibration; /* with statistics per channel and Hessians */
     const char *signature;
-    const char *const *data; /* representative samples, as for calibration; the first TARE_AUTOTUNE_RECORDS are run */
+    const char *const *data; /* representative samples, as for calibration; every fourth is held out, and at most
+                              TARE_AUTOTUNE_RECORDS of these are run */
     size_t n_data;
     const struct tare_dataset_spec *spec;     /* maps records to inputs; NULL: records are samples */
     const volatile sig_atomic_t *interrupted; /* NULL: never */
@@ -30,7 +32,7 @@ struct tare_autotune_layer {
     double alone_db; /* SQNR of the output if only this layer is quantized, with the default settings */
     /* Overrides; NULL and 0: the default. */
     const char *algorithm, *method, *granularity; /* method may be "float" */
-    int bits;
+    int bits, activation_bits;
     const char *why; /* never NULL */
 };
 
@@ -41,8 +43,9 @@ struct tare_autotune {
     const char *passes;    /* "gptq,bias_correction"; "": none */
     struct tare_autotune_layer *layers;
     size_t count;
-    double plain_db, db; /* SQNR of the first output: without and with all choices */
+    double plain_db, db; /* SQNR of the measured output: without and with all choices */
     int64_t records;
+    bool held_out;               /* the records were not used for calibration */
     int models;                  /* number of models that were measured */
     struct tare_variant variant; /* the choices as a variant named "auto" */
 };

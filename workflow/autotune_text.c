@@ -23,6 +23,7 @@ static void put_settings(struct tare_strbuf *out, const struct tare_autotune *a,
     const char *algorithm = layer->algorithm ? layer->algorithm : a->algorithm;
     if (layer->method) put_word(out, "", layer->method);
     if (layer->bits) put_word(out, "bits=", layer->bits == 4 ? "4" : "8");
+    if (layer->activation_bits) put_word(out, "activation_bits=", layer->activation_bits == 16 ? "16" : "8");
     if (layer->granularity) put_word(out, "granularity=", layer->granularity);
     if (algorithm && !layer->method) put_word(out, "algorithm=", algorithm);
 }
@@ -31,8 +32,9 @@ void tare_workflow_autotune_table(struct tare_strbuf *out, const struct tare_aut
     struct tare_text_table *table = tare_text_table_new(columns);
     tare_strbuf_printf(out, "\nauto: %s", a->method);
     if (a->algorithm) tare_strbuf_printf(out, ", %s", a->algorithm);
-    tare_strbuf_printf(out, ", passes: %s; %.2f dB instead of %.2f on %lld samples, %d models measured\n",
-                       *a->passes ? a->passes : "none", a->db, a->plain_db, (long long)a->records, a->models);
+    tare_strbuf_printf(out, ", passes: %s; %.2f dB instead of %.2f on %lld %ssamples, %d models measured\n",
+                       *a->passes ? a->passes : "none", a->db, a->plain_db, (long long)a->records,
+                       a->held_out ? "held-out " : "", a->models);
     for (size_t i = 0; i < a->count; i++) {
         struct tare_strbuf settings = { 0 };
         put_settings(&settings, a, &a->layers[i]);
@@ -48,8 +50,8 @@ void tare_workflow_autotune_table(struct tare_strbuf *out, const struct tare_aut
 }
 
 void tare_workflow_autotune_recipe(struct tare_strbuf *out, const struct tare_autotune *a) {
-    tare_strbuf_printf(out, "# for tare quantize --method %s: %.2f dB instead of %.2f on %lld samples\n", a->method,
-                       a->db, a->plain_db, (long long)a->records);
+    tare_strbuf_printf(out, "# for tare quantize --method %s: %.2f dB instead of %.2f on %lld %ssamples\n", a->method,
+                       a->db, a->plain_db, (long long)a->records, a->held_out ? "held-out " : "");
     if (*a->passes) tare_strbuf_printf(out, "passes=%s\n", a->passes);
     for (size_t i = 0; i < a->count; i++) {
         struct tare_strbuf settings = { 0 };

@@ -222,6 +222,7 @@ static tare_status open_feed(struct tare_sample_feed *feed, struct tare_source_o
     const struct tare_calibrate_options *options = c->options;
     *source = (struct tare_source_options){ .shard = options->shard,
                                             .shards = options->shards,
+                                            .other_shards = options->other_shards,
                                             .stop = options->limit,
                                             .max_bad = options->max_bad,
                                             .spec = options->spec,

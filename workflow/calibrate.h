@@ -29,6 +29,7 @@ struct tare_calibrate_options {
     int threads, batch;                   /* 0: one per processor; 0: automatic */
     int64_t limit;                        /* use the first records of each signature, invalid ones included; 0: all */
     int64_t shard, shards;                /* use record i of a signature if i mod shards == shard; shards 0: all */
+    bool other_shards;                    /* use the records that are not in the shard instead */
     int64_t max_bad;                      /* invalid records of each signature to skip */
     bool observe_all;                     /* every floating-point tensor, not only those that quantization needs */
     bool channels;                        /* also collect statistics per channel */

@@ -3,6 +3,7 @@
 #include "workflow/mixed_precision_search.h"
 #include "base/progress.h"
 #include "convert/saved_model.h"
+#include "eval/measure.h"
 #include "eval/model_inputs.h"
 
 #include <math.h>
@@ -83,7 +84,7 @@ static tare_status measure(void *arg, struct tare_target_point *point) {
     tare_model_free(model);
     TARE_TRY(status);
     point->size_bytes = row->size_bytes;
-    point->figures = figures_of(&row->outputs[0]);
+    point->figures = figures_of(tare_measured_of(&t->comparison, row));
     return TARE_OK;
 }
 
@@ -95,7 +96,7 @@ static tare_status measure_float(struct tare_sensitivity_figures *out, int64_t *
     status = run_model(&row, t, model);
     tare_model_free(model);
     TARE_TRY(status);
-    *out = figures_of(&row->outputs[0]);
+    *out = figures_of(tare_measured_of(&t->comparison, row));
     *bytes = row->size_bytes;
     return TARE_OK;
 }

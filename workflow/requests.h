@@ -51,7 +51,7 @@ struct tare_compare_request {
     const char *methods; /* NULL: float, and static and weight_only unless models are given */
     const char *algorithms, *granularities, *signature, *label;
     struct tare_option_list with; /* folders of further models: converted, quantized */
-    const char *target_key;       /* record key of the expected values of the first output; NULL: none */
+    const char *target_key;       /* record key of expected values; NULL: none */
     int metric;                   /* 0: inferred, else 1 + enum tare_measure_kind */
     int chip;                     /* index into tare_tpu_chips */
     int64_t chip_batch;

@@ -77,7 +77,7 @@ static json_t *row_json(const struct tare_comparison *c, const struct tare_compa
     if (row->algorithm) json_object_set_new(object, "algorithm", json_string(row->algorithm));
     if (row->granularity) json_object_set_new(object, "granularity", json_string(row->granularity));
     if (row->weight_bits) json_object_set_new(object, "weight_bits", json_integer(row->weight_bits));
-    put_metrics(object, &row->outputs[0], is_reference); /* the model's figures are those of the first output */
+    put_metrics(object, tare_measured_of(c, row), is_reference); /* the model's figures are those of this output */
     json_object_set_new(object, "size_bytes", json_integer((json_int_t)row->size_bytes));
     json_object_set_new(object, "quantized_ops", json_integer((json_int_t)row->quantized));
     json_object_set_new(object, "quantizable_ops", json_integer((json_int_t)row->quantizable));
@@ -109,18 +109,21 @@ static json_t *measure_json(const struct tare_comparison *c) {
     const struct tare_verdict verdict = tare_verdict_of(c);
     json_t *rows = json_array(), *object = json_object();
     for (size_t r = 0; r < c->n_rows; r++) {
-        const struct tare_metrics *m = &c->rows[r].outputs[0];
+        const struct tare_metrics *m = tare_measured_of(c, &c->rows[r]);
         json_t *row = json_object();
         double low, high;
         tare_measure_interval(&low, &high, measure, m);
         json_object_set_new(row, "value", tare_json_number(tare_measure_value(measure, m)));
         json_object_set_new(row, "low", tare_json_number(low));
         json_object_set_new(row, "high", tare_json_number(high));
-        if (r) json_object_set_new(row, "p", tare_json_number(tare_measure_p(measure, m, &c->rows[0].outputs[0])));
+        if (r)
+            json_object_set_new(row, "p",
+                                tare_json_number(tare_measure_p(measure, m, tare_measured_of(c, &c->rows[0]))));
         json_object_set_new(row, "recommended", json_boolean(&c->rows[r] == verdict.row));
         json_array_append_new(rows, row);
     }
     json_object_set_new(object, "name", json_string(tare_measure_key(measure)));
+    json_object_set_new(object, "output", json_string(c->output_keys[tare_measured_output(c)]));
     json_object_set_new(object, "results", rows);
     return object;
 }

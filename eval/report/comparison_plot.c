@@ -14,8 +14,8 @@ static double plotted(const struct tare_measure *measure, double value) {
     return measure->kind == TARE_MEASURE_SQNR ? fmax(-20, fmin(100, value)) : value;
 }
 
-static double value_of(const struct tare_measure *measure, const struct tare_comparison_row *row) {
-    return plotted(measure, tare_measure_value(measure, &row->outputs[0]));
+static double value_of(const struct tare_measure *measure, const struct tare_comparison *c, size_t row) {
+    return plotted(measure, tare_measure_value(measure, tare_measured_of(c, &c->rows[row])));
 }
 
 static bool is_better(const struct tare_measure *measure, double a, double b) {
@@ -41,9 +41,9 @@ static double cost_of(const struct tare_comparison_row *row, enum tare_compariso
 
 bool tare_comparison_on_front(const struct tare_comparison *c, enum tare_comparison_axis axis, size_t row) {
     const struct tare_measure *measure = tare_measure_of(c);
-    const double value = value_of(measure, &c->rows[row]), cost = cost_of(&c->rows[row], axis);
+    const double value = value_of(measure, c, row), cost = cost_of(&c->rows[row], axis);
     for (size_t i = 0; i < c->n_rows; i++) {
-        const double other = value_of(measure, &c->rows[i]), paid = cost_of(&c->rows[i], axis);
+        const double other = value_of(measure, c, i), paid = cost_of(&c->rows[i], axis);
         if (i == row || is_better(measure, value, other) || paid > cost) continue;
         if (is_better(measure, other, value) || paid < cost || i < row) return false;
     }
@@ -79,8 +79,8 @@ static void frame(struct drawing *d) {
     for (size_t r = 0; r < d->c->n_rows; r++) {
         const struct tare_comparison_row *row = &d->c->rows[r];
         double low, high;
-        tare_measure_interval(&low, &high, d->measure, &row->outputs[0]);
-        include(plot, value_of(d->measure, row));
+        tare_measure_interval(&low, &high, d->measure, tare_measured_of(d->c, row));
+        include(plot, value_of(d->measure, d->c, r));
         include(plot, low);
         include(plot, high);
         plot->x_high = fmax(plot->x_high, 1.08 * cost_of(row, d->axis));
@@ -107,7 +107,7 @@ static size_t next_on_front(const struct drawing *d, double above) {
 static void draw_front(struct tare_strbuf *out, const struct drawing *d) {
     double cost = -1, value = d->measure->lower_is_better ? d->plot.y_high : d->plot.y_low;
     for (size_t r; (r = next_on_front(d, cost)) < d->c->n_rows;) {
-        const double to = cost_of(&d->c->rows[r], d->axis), next = value_of(d->measure, &d->c->rows[r]);
+        const double to = cost_of(&d->c->rows[r], d->axis), next = value_of(d->measure, d->c, r);
         if (cost >= 0) tare_plot_line(out, &d->plot, cost, value, to, value, "front");
         tare_plot_line(out, &d->plot, to, value, to, next, "front");
         cost = to;
@@ -122,7 +122,7 @@ static void draw_intervals(struct tare_strbuf *out, const struct drawing *d) {
         const double x = cost_of(&d->c->rows[r], d->axis);
         double low, high;
         char style[24];
-        tare_measure_interval(&low, &high, d->measure, &d->c->rows[r].outputs[0]);
+        tare_measure_interval(&low, &high, d->measure, tare_measured_of(d->c, &d->c->rows[r]));
         if (isnan(low)) continue;
         snprintf(style, sizeof style, "interval c%d", tare_comparison_series(d->c, r));
         if (r == 0) tare_plot_bar(out, &d->plot, d->plot.x_low, d->plot.x_high, low, high, "band");
@@ -133,10 +133,10 @@ static void draw_intervals(struct tare_strbuf *out, const struct drawing *d) {
 static void put_tooltip(struct tare_strbuf *out, const struct drawing *d, size_t r) {
     const struct tare_comparison_row *row = &d->c->rows[r];
     double low, high;
-    tare_measure_interval(&low, &high, d->measure, &row->outputs[0]);
+    tare_measure_interval(&low, &high, d->measure, tare_measured_of(d->c, row));
     tare_comparison_put_name(out, row);
     tare_strbuf_printf(out, "\n%s ", d->measure->title);
-    tare_measure_put(out, d->measure, tare_measure_value(d->measure, &row->outputs[0]));
+    tare_measure_put(out, d->measure, tare_measure_value(d->measure, tare_measured_of(d->c, row)));
     if (!isnan(low)) {
         tare_strbuf_puts(out, " (95 %: ");
         tare_measure_put(out, d->measure, low);
@@ -152,7 +152,7 @@ static void draw_markers(struct tare_strbuf *out, const struct drawing *d) {
     for (size_t r = 0; r < d->c->n_rows; r++) {
         struct tare_strbuf tooltip = { 0 };
         put_tooltip(&tooltip, d, r);
-        tare_plot_marker(out, &d->plot, cost_of(&d->c->rows[r], d->axis), value_of(d->measure, &d->c->rows[r]),
+        tare_plot_marker(out, &d->plot, cost_of(&d->c->rows[r], d->axis), value_of(d->measure, d->c, r),
                          tare_comparison_series(d->c, r), tare_comparison_on_front(d->c, d->axis, r),
                          tare_strbuf_text(&tooltip));
         tare_strbuf_free(&tooltip);
@@ -184,7 +184,7 @@ static void draw(struct tare_strbuf *out, const struct tare_comparison *c, enum 
 void tare_comparison_draw(struct tare_strbuf *out, const struct tare_comparison *c) {
     const struct tare_measure *measure = tare_measure_of(c);
     double low, high;
-    tare_measure_interval(&low, &high, measure, &c->rows[0].outputs[0]);
+    tare_measure_interval(&low, &high, measure, tare_measured_of(c, &c->rows[0]));
     tare_page_heading(out, "Accuracy and cost");
     tare_page_legend_begin(out);
     for (size_t r = 0; r < c->n_rows; r++) {

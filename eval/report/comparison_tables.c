@@ -34,7 +34,7 @@ static void measure_cell(struct tare_report_table *table, const struct tare_meas
 /* Difference of the measure from float, marked when the paired test finds one. */
 static void difference_cell(struct tare_report_table *table, const struct tare_comparison *c, size_t r,
                             const struct tare_measure *measure) {
-    const struct tare_metrics *m = &c->rows[r].outputs[0], *reference = &c->rows[0].outputs[0];
+    const struct tare_metrics *m = tare_measured_of(c, &c->rows[r]), *reference = tare_measured_of(c, &c->rows[0]);
     const double p = tare_measure_p(measure, m, reference);
     const double difference = tare_measure_value(measure, m) - tare_measure_value(measure, reference);
     if (r == 0 || measure->kind == TARE_MEASURE_SQNR || isnan(difference))
@@ -57,9 +57,9 @@ void tare_comparison_summary(struct tare_strbuf *out, enum tare_report_form form
     for (size_t r = 0; r < c->n_rows; r++) {
         const struct tare_comparison_row *row = &c->rows[r];
         name_cell(table, c, r);
-        measure_cell(table, measure,
-                     r == 0 && measure->kind == TARE_MEASURE_SQNR ? NAN
-                                                                  : tare_measure_value(measure, &row->outputs[0]));
+        measure_cell(
+            table, measure,
+            r == 0 && measure->kind == TARE_MEASURE_SQNR ? NAN : tare_measure_value(measure, tare_measured_of(c, row)));
         difference_cell(table, c, r, measure);
         tare_report_table_cell(table, "%.3f", (double)row->size_bytes / 1e6);
         tare_report_table_number(table, "%.3g", 1e6 * row->tpu_seconds);

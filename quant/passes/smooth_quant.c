@@ -14,6 +14,7 @@
 #include "quant/pass.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { ALPHA };                           /* parameters */
@@ -69,14 +70,36 @@ static void widen_reach(struct group *group, const struct tare_quant_layer *laye
             }
 }
 
-/* 1 for channels that are always zero or unused. */
-static void choose_factors(struct group *group, const struct tare_quant_layer *leader, double alpha) {
+static double seen_magnitude(const struct group *group, const struct tare_quant_layer *leader, int64_t c) {
     const struct tare_statistics *s = group->statistics;
+    if (!(s->channel_low[c] <= s->channel_high[c])) return 0;
+    return fmax(fabs((double)s->channel_low[c]), fabs((double)s->channel_high[c])) /
+           (leader->input_scale ? leader->input_scale[c] : 1);
+}
+
+static int by_value(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Median magnitude of the channels that are not always zero; 0 without any. `scratch`: one per channel. */
+static double median_magnitude(double *scratch, const struct group *group, const struct tare_quant_layer *leader) {
+    size_t count = 0;
     for (int64_t c = 0; c < group->channels; c++) {
-        const double seen = s->channel_low[c] <= s->channel_high[c]
-                                ? fmax(fabs((double)s->channel_low[c]), fabs((double)s->channel_high[c]))
-                                : 0;
-        const double most = leader->input_scale ? seen / leader->input_scale[c] : seen;
+        const double seen = seen_magnitude(group, leader, c);
+        if (seen > 0) scratch[count++] = seen;
+    }
+    qsort(scratch, count, sizeof *scratch, by_value);
+    return count ? scratch[count / 2] : 0;
+}
+
+/* A channel that is zero in all samples (a rare category, a pixel at the border) counts as large as the median channel:
+ * in other data it takes ordinary values, which a factor of another size would clip. 1 for channels that no weight
+ * reads, and where all are zero. */
+static void choose_factors(struct group *group, const struct tare_quant_layer *leader, double alpha) {
+    const double median = median_magnitude(group->scale, group, leader);
+    for (int64_t c = 0; c < group->channels; c++) {
+        const double seen = seen_magnitude(group, leader, c), most = seen > 0 ? seen : median;
         const double factor = pow(most, alpha) / pow(group->reach[c], 1 - alpha);
         group->scale[c] = most > 0 && group->reach[c] > 0 && isfinite(factor) ? fmin(fmax(factor, 1 / MOST), MOST) : 1;
     }

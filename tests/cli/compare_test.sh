@@ -101,7 +101,7 @@ done
 # The automatic choice is not worse than the methods it chose from; its recipe reproduces the model.
 "$tare" compare "$model" --calibration-data "$samples" "${data[@]}" --methods static --algorithms min_max,mse --granularities per_tensor \
     --auto --write-recipe "$work/auto.txt" --report "$work/auto.csv" >"$work/auto.out" || fail "compare --auto: $?"
-grep -q '^auto: static, .* instead of .* models measured$' "$work/auto.out" || fail "nothing is said of --auto: $(cat "$work/auto.out")"
+grep -q '^auto: static, .* instead of .* held-out samples, .* models measured$' "$work/auto.out" || fail "nothing is said of --auto: $(cat "$work/auto.out")"
 grep -q ' of the noise' "$work/auto.out" || fail "no layer says why: $(cat "$work/auto.out")"
 tr -d '\r' <"$work/auto.csv" | awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
     $2 == "auto" { auto = $at["sqnr_db"] } $2 == "static" && $at["sqnr_db"] > best { best = $at["sqnr_db"] }

@@ -227,6 +227,10 @@ static void source__limits_shards_and_filters(void **state) {
         assert_string_equal(labels_of(&out, paths, 1, &limit, odd), "1 3 5 7 9 11 ");
         assert_string_equal(labels_of(&out, paths, 1, &shard, NULL), "3 10 17 24 ");
         assert_string_equal(labels_of(&out, paths, 1, &both, NULL), "1 5 9 ");
+        struct tare_source_options others = {
+            .shard = 1, .shards = 4, .other_shards = true, .stop = 9, .prefetch = prefetch
+        };
+        assert_string_equal(labels_of(&out, paths, 1, &others, NULL), "0 2 3 4 6 7 8 ");
         struct tare_source_options front = { .stop = 12, .prefetch = prefetch };
         struct tare_source_options share = { .shard = 1, .shards = 4, .stop = 9, .prefetch = prefetch };
         assert_string_equal(labels_of(&out, paths, 1, &front, odd), "1 3 5 7 9 11 ");

@@ -59,6 +59,43 @@ static void measure__follows_from_labels_and_expected_values(void **state) {
     assert_int_equal(tare_measure_of(&f.c)->kind, TARE_MEASURE_MAE);
 }
 
+static void measured_output__is_the_first_with_data_then_the_first_numeric(void **state) {
+    struct tare_metrics outputs[3] = { { 0 } }; /* strings, logits, scores */
+    struct tare_comparison_row row = { .outputs = outputs };
+    const struct tare_comparison none = { 0 };
+    struct tare_comparison c = { .rows = &row, .n_rows = 1, .n_outputs = 3 };
+    (void)state;
+    assert_int_equal(tare_measured_output(&none), 0);
+    assert_int_equal(tare_measured_output(&c), 0);
+    outputs[1].elements = outputs[2].elements = 10;
+    assert_int_equal(tare_measured_output(&c), 1);
+    outputs[2].labelled = 10;
+    assert_int_equal(tare_measured_output(&c), 2);
+    assert_ptr_equal(tare_measured_of(&c, &row), &outputs[2]);
+    assert_int_equal(tare_measure_of(&c)->kind, TARE_MEASURE_TOP1);
+    outputs[1].expected_elements = 10;
+    assert_int_equal(tare_measured_output(&c), 1);
+    c.metric = 1 + TARE_MEASURE_TOP1; /* the requested measure decides between them */
+    assert_int_equal(tare_measured_output(&c), 2);
+}
+
+static void noise__is_known_by_row(void **state) {
+    const float values[] = { 1, 2, 3, 5 }, references[] = { 1, 1, 3, 3 };
+    const struct tare_shape shape = tare_shape_make(2, 2, 2);
+    struct tare_metrics m = { 0 };
+    struct tare_tensor value, reference;
+    (void)state;
+    mini_ok(tare_tensor_from(&value, TARE_DT_FLOAT, &shape, values));
+    mini_ok(tare_tensor_from(&reference, TARE_DT_FLOAT, &shape, references));
+    mini_ok(tare_metrics_add(&m, &(struct tare_measured){ .value = &value, .reference = &reference, .rows = 2 }));
+    assert_int_equal(m.row_noise.count, 2);
+    assert_float_equal(m.row_noise.values[0], 1, 1e-12);
+    assert_float_equal(m.row_noise.values[1], 4, 1e-12);
+    tare_tensor_reset(&value);
+    tare_tensor_reset(&reference);
+    tare_metrics_reset(&m);
+}
+
 static void verdict__is_the_smallest_that_the_test_cannot_tell_from_float(void **state) {
     struct fixture f;
     (void)state;
@@ -190,6 +227,8 @@ static void agreement__is_for_class_outputs(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(measure__follows_from_labels_and_expected_values),
+        cmocka_unit_test(measured_output__is_the_first_with_data_then_the_first_numeric),
+        cmocka_unit_test(noise__is_known_by_row),
         cmocka_unit_test(verdict__is_the_smallest_that_the_test_cannot_tell_from_float),
         cmocka_unit_test(verdict__without_labels_goes_by_decibels),
         cmocka_unit_test(verdict__says_when_every_model_is_worse),

@@ -128,6 +128,25 @@ static void factors__are_those_of_the_formula(void **state) {
     }
 }
 
+/* A channel that no sample shows counts as the median channel, so that ordinary values of it are not clipped. */
+static void a_channel_that_is_always_zero__counts_as_the_median(void **state) {
+    struct quantized_model m;
+    const struct tare_node *mul;
+    double reach[IN], s[IN];
+    (void)state;
+    build(&m, BARE);
+    for (int r = 0; r < ROWS; r++)
+        TARE_DATA(float, &m.samples)[r * IN] = 0;
+    factors_by_hand(reach, &m, 1); /* greatest magnitudes of the channels: 0, then ascending */
+    factors_by_hand(s, &m, 0);     /* 1 / greatest magnitudes of the weights */
+    quantized_model_quantize(&m, &plain_static, "smooth_quant");
+    mul = tare_graph_find(m.graph, "left/smooth");
+    assert_non_null(mul);
+    assert_float_equal(tare_tensor_get_f64(tare_edge_constant(mul->inputs[1]), 0),
+                       1 / sqrt(reach[1 + (IN - 1) / 2] * s[0]), 1e-4);
+    quantized_model_end(&m);
+}
+
 static void alpha__is_checked(void **state) {
     struct tare_arena arena = { 0 };
     const struct tare_quant_pass *const *passes;
@@ -214,6 +233,7 @@ int main(void) {
         cmocka_unit_test(products_of_every_kind__are_smoothed),
         cmocka_unit_test(weight_only__is_left_alone),
         cmocka_unit_test(factors__are_those_of_the_formula),
+        cmocka_unit_test(a_channel_that_is_always_zero__counts_as_the_median),
         cmocka_unit_test(alpha__is_checked),
         cmocka_unit_test(bias_correction__knows_of_the_division),
     };
