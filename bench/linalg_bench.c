@@ -25,6 +25,9 @@ void dpotrf_(const char *, const int *, double *, const int *, int *, size_t);
 void dgeev_(const char *, const char *, const int *, double *, const int *, double *, double *, double *, const int *,
             double *, const int *, double *, const int *, int *, size_t, size_t);
 
+void dgemm_(const char *, const char *, const int *, const int *, const int *, const double *, const double *,
+            const int *, const double *, const int *, const double *, double *, const int *, size_t, size_t);
+
 /* Buffers of the direct calls, large enough for every routine at size n. */
 struct direct {
     int n, size, *ints;
@@ -66,6 +69,12 @@ static void eig(struct direct *d) {
     dgeev_("N", "V", &d->n, d->a, &d->n, d->values, d->more, NULL, &one, d->b, &d->n, d->work, &d->size, &info, 1, 1);
 }
 
+/* The square of the matrix; the op's second operand is the transpose. */
+static void product(struct direct *d) {
+    const double one = 1, zero = 0;
+    dgemm_("N", "T", &d->n, &d->n, &d->n, &one, d->a, &d->n, d->a, &d->n, &zero, d->b, &d->n, 1, 1);
+}
+
 static const struct {
     const char *op;
     int n_outputs;
@@ -78,6 +87,7 @@ static const struct {
     { "MatrixDeterminant", 1, determinant },
     { "Cholesky", 1, cholesky },
     { "Eig", 2, eig },
+    { "BatchMatMulV2", 1, product },
 };
 
 /* CPU time, which other processes do not disturb. */
@@ -108,6 +118,10 @@ static struct tare_session *open_op(struct tare_edge *input, struct tare_edge *o
     check(tare_node_resolve(x));
     check(tare_node_add_input(node, (struct tare_edge){ x, 0 }));
     check(tare_node_set_type(node, "T", TARE_DT_DOUBLE));
+    if (strcmp(op, "BatchMatMulV2") == 0) {
+        check(tare_node_add_input(node, (struct tare_edge){ x, 0 }));
+        check(tare_node_set_bool(node, "adj_y", true));
+    }
     if (strcmp(op, "Eig") == 0) check(tare_node_set_type(node, "Tout", TARE_DT_COMPLEX128));
     check(tare_node_resolve(node));
     check(tare_session_new(&session, model, NULL));

@@ -1,10 +1,11 @@
-/* Batches of strided matrix products. Float products run on the packed kernels of interpreter/kernels/gemm.h; rows of A
- * are gathered by a callback, so transposed operands are not copied. Every path computes the bits of the reference
- * product. */
+/* Batches of strided matrix products. Float products run on the packed kernels of interpreter/kernels/gemm.h (rows of A
+ * are gathered by a callback, so transposed operands are not copied), double products on those of gemm_double.h, and
+ * complex products on both. Every path computes the bits of the reference product. */
 #include "interpreter/ops/linalg/product.h"
 
 #include "base/alloc.h"
 #include "interpreter/kernels/gemm.h"
+#include "interpreter/kernels/gemm_double.h"
 #include "interpreter/ops/support/floats.h"
 
 #include <math.h>
@@ -168,13 +169,112 @@ static tare_status run_float(const struct tare_product *p, struct tare_weights *
     return TARE_OK;
 }
 
+static tare_status run_double(const struct tare_product *p, struct tare_arena *scratch) {
+    const bool tall = is_one_tall_matrix(p);
+    const int64_t batches = tall ? 1 : p->batch, m = tall ? p->m * p->batch : p->m;
+    const size_t count = tare_gemm_double_scratch(p->k, p->n);
+    double *work = !count ? NULL : tare_arena_alloc(scratch, count * sizeof *work);
+    if (!work) return TARE_NO_MEMORY;
+    for (int64_t i = 0; i < batches; i++) {
+        const struct tare_gemm_double_matrix a = { (const double *)p->a + p->a_first[i], p->a_row, p->a_column };
+        const struct tare_gemm_double_matrix b = { (const double *)p->b + p->b_first[i], p->b_row, p->b_column };
+        tare_gemm_double((double *)p->c + i * p->m * p->n, a, b, m, p->n, p->k, work);
+    }
+    return TARE_OK;
+}
+
+/* ---- complex products as real ones ----
+ *
+ * The real and imaginary part of each element are columns of one real product of A [m, 2k], which is A as it is stored,
+ * and B [2k, 2n], in which every element (r, i) becomes the block (r, i; -i, r). The chains are those of
+ * tare_product_plain. */
+
+#define EXPAND(type, name)                                                                                             \
+    /* Matrix `at` of A with contiguous rows, conjugated if the product requires it. */                                \
+    static void rows_##name(type *to, const struct tare_product *p, int64_t at) {                                      \
+        const type *a = (const type *)p->a + 2 * p->a_first[at];                                                       \
+        for (int64_t i = 0; i < p->m; i++)                                                                             \
+            for (int64_t k = 0; k < p->k; k++, to += 2) {                                                              \
+                const type *from = a + 2 * (i * p->a_row + k * p->a_column);                                           \
+                to[0] = from[0];                                                                                       \
+                to[1] = p->conjugate_a ? -from[1] : from[1];                                                           \
+            }                                                                                                          \
+    }                                                                                                                  \
+    static void blocks_##name(type *to, const struct tare_product *p, int64_t at) {                                    \
+        const type *b = (const type *)p->b + 2 * p->b_first[at];                                                       \
+        for (int64_t k = 0; k < p->k; k++, to += 2 * p->n)                                                             \
+            for (int64_t j = 0; j < p->n; j++, to += 2) {                                                              \
+                const type *from = b + 2 * (k * p->b_row + j * p->b_column);                                           \
+                to[0] = to[2 * p->n + 1] = from[0];                                                                    \
+                to[1] = p->conjugate_b ? -from[1] : from[1];                                                           \
+                to[2 * p->n] = -to[1];                                                                                 \
+            }                                                                                                          \
+    }
+EXPAND(float, float)
+EXPAND(double, double)
+#undef EXPAND
+
+/* Matrix `at` of the batch. `a` and `b` have room for the operands of the real product. */
+static tare_status run_one_complex(const struct tare_product *p, int64_t at, void *a, void *b,
+                                   struct tare_arena *work) {
+    static const int64_t first = 0;
+    const bool is_double = p->dtype == TARE_DT_COMPLEX128;
+    const size_t size = is_double ? sizeof(double) : sizeof(float);
+    const struct tare_product real = { .dtype = is_double ? TARE_DT_DOUBLE : TARE_DT_FLOAT,
+                                       .batch = 1,
+                                       .m = p->m,
+                                       .n = 2 * p->n,
+                                       .k = 2 * p->k,
+                                       .a = a,
+                                       .b = b,
+                                       .c = (char *)p->c + (size_t)(at * p->m * p->n) * 2 * size,
+                                       .a_first = &first,
+                                       .b_first = &first,
+                                       .a_row = 2 * p->k,
+                                       .a_column = 1,
+                                       .b_row = 2 * p->n,
+                                       .b_column = 1 };
+    if (is_double) {
+        rows_double(a, p, at);
+        blocks_double(b, p, at);
+        return run_double(&real, work);
+    }
+    rows_float(a, p, at);
+    blocks_float(b, p, at);
+    return run_float(&real, NULL, NULL, work);
+}
+
+static tare_status run_complex(const struct tare_product *p, struct tare_arena *scratch) {
+    const size_t size = tare_dtype_size(p->dtype);
+    struct tare_arena work = { 0 };
+    size_t a_size, b_size;
+    if (!tare_mul_size(&a_size, (size_t)p->m * size, (size_t)p->k) ||
+        !tare_mul_size(&b_size, (size_t)p->n * 2 * size, (size_t)p->k))
+        return TARE_FAIL(TARE_NO_MEMORY, "product too large");
+    void *a = tare_arena_alloc(scratch, a_size), *b = tare_arena_alloc(scratch, b_size);
+    tare_status status = a && b ? TARE_OK : TARE_NO_MEMORY;
+    for (int64_t i = 0; status == TARE_OK && i < p->batch; i++) {
+        status = run_one_complex(p, i, a, b, &work);
+        tare_arena_reset(&work);
+    }
+    tare_arena_free(&work);
+    return status;
+}
+
 tare_status tare_product_run(const struct tare_product *product, struct tare_weights *weights,
                              const struct tare_tensor *source, struct tare_arena *scratch) {
-    if (product->dtype != TARE_DT_FLOAT || product->k == 0) {
+    switch (product->k == 0 ? TARE_DT_INVALID : product->dtype) {
+    case TARE_DT_FLOAT:
+        return run_float(product, weights, source, scratch);
+    case TARE_DT_DOUBLE:
+        return run_double(product, scratch);
+    case TARE_DT_COMPLEX64:
+    case TARE_DT_COMPLEX128:
+        return run_complex(product, scratch);
+    default:
         tare_product_plain(product);
         return TARE_OK;
     }
-    return run_float(product, weights, source, scratch);
 }
 
 /* ---- element types ---- */
