@@ -2,7 +2,7 @@
 #include "calib/hessian.h"
 
 #include "base/alloc.h"
-#include "interpreter/kernels/cpu.h"
+#include "interpreter/kernels/lapack.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -29,10 +29,11 @@ struct tare_hessians {
 struct tare_hessians *tare_hessians_new(void) {
     struct tare_hessians *set = tare_calloc(1, sizeof *set);
     if (!set) return NULL;
-    set->update = tare_hessian_update_plain;
-#if TARE_KERNELS_X86
-    if (tare_cpu_level() >= TARE_CPU_AVX2) set->update = tare_hessian_update_avx2;
-#endif
+    set->update = tare_hessian_update_blas;
+    if (tare_lapack_open() != TARE_OK) { /* only slower */
+        tare_error_clear();
+        set->update = tare_hessian_update_plain;
+    }
     return set;
 }
 

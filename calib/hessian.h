@@ -70,6 +70,6 @@ tare_status tare_hessians_observe(struct tare_hessians *set, const struct tare_n
 /* sums[i * size + j] += Σ_r x[r * stride + i] x[r * stride + j] for j >= i; may change others. `stride` is a multiple
  * of 8 not below size, columns from `size` on are zero; `sums` has rows of `stride`. */
 typedef void tare_hessian_update(double *sums, int64_t size, int64_t stride, const double *x, int64_t rows);
-tare_hessian_update tare_hessian_update_plain, tare_hessian_update_avx2;
+tare_hessian_update tare_hessian_update_plain, tare_hessian_update_blas; /* blas: requires tare_lapack_open */
 
 #endif

@@ -10,12 +10,13 @@
 
 typedef void routine(void);
 
-enum { POTRF, GETRF, GETRS, TRSM, GEMM, GEQRF, ORGQR, GESDD, SYEVD, GEEV, ROUTINES };
+enum { POTRF, GETRF, GETRS, GTSV, TRSM, GEMM, SYRK, AXPY, SCAL, GEQRF, ORGQR, GELSY, GESDD, SYEVD, GEEV, ROUTINES };
 
 /* Names without the letter of the precision; the second is that of the complex types. */
 static const char *const names[ROUTINES][2] = {
-    { "potrf", "potrf" }, { "getrf", "getrf" }, { "getrs", "getrs" }, { "trsm", "trsm" },   { "gemm", "gemm" },
-    { "geqrf", "geqrf" }, { "orgqr", "ungqr" }, { "gesdd", "gesdd" }, { "syevd", "heevd" }, { "geev", "geev" },
+    { "potrf", "potrf" }, { "getrf", "getrf" }, { "getrs", "getrs" }, { "gtsv", "gtsv" },   { "trsm", "trsm" },
+    { "gemm", "gemm" },   { "syrk", "syrk" },   { "axpy", "axpy" },   { "scal", "scal" },   { "geqrf", "geqrf" },
+    { "orgqr", "ungqr" }, { "gelsy", "gelsy" }, { "gesdd", "gesdd" }, { "syevd", "heevd" }, { "geev", "geev" },
 };
 
 static struct {
@@ -82,21 +83,59 @@ int tare_lapack_getrs(enum tare_lapack_type type, char op, int n, int columns, c
     return info;
 }
 
-static const double one[2] = { 1, 0 }, zero[2] = { 0, 0 };
-static const float one_float[2] = { 1, 0 }, zero_float[2] = { 0, 0 };
-
-void tare_lapack_trsm_right(enum tare_lapack_type type, bool upper, char op, int rows, int n, const void *a, void *b) {
-    const void *alpha = tare_lapack_real_size(type) == 4 ? (const void *)one_float : one;
-    CALL(TRSM, type, (in, in, in, in, in, in, in, in, in, out, in, size_t, size_t, size_t, size_t), "R",
-         upper ? "U" : "L", &op, "N", &rows, &n, alpha, a, &n, b, &rows, 1, 1, 1, 1);
+int tare_lapack_gtsv(enum tare_lapack_type type, int n, int columns, void *below, void *diagonal, void *above,
+                     void *b) {
+    const int ld = n ? n : 1;
+    int info = 0;
+    CALL(GTSV, type, (in, in, out, out, out, out, in, int *), &n, &columns, below, diagonal, above, b, &ld, &info);
+    return info;
 }
 
-void tare_lapack_gemm(enum tare_lapack_type type, int m, int n, int k, const void *a, const void *b, void *c) {
-    const bool is_float = tare_lapack_real_size(type) == 4;
-    const void *alpha = is_float ? (const void *)one_float : one, *beta = is_float ? (const void *)zero_float : zero;
-    const int a_rows = m ? m : 1, b_rows = k ? k : 1;
-    CALL(GEMM, type, (in, in, in, in, in, in, in, in, in, in, in, out, in, size_t, size_t), "N", "N", &m, &n, &k, alpha,
-         a, &a_rows, b, &b_rows, beta, c, &a_rows, 1, 1);
+/* ---- BLAS ---- */
+
+/* A real factor as the routines of a type read it. */
+struct factor {
+    double wide[2];
+    float narrow[2];
+};
+static struct factor factor_of(double value) {
+    return (struct factor){ { value }, { (float)value } };
+}
+static const void *factor_at(const struct factor *factor, enum tare_lapack_type type) {
+    return tare_lapack_real_size(type) == 4 ? (const void *)factor->narrow : factor->wide;
+}
+
+void tare_lapack_trsm(enum tare_lapack_type type, const char *form, int rows, int columns, const void *a, int lda,
+                      void *b, int ldb) {
+    const struct factor one = factor_of(1);
+    CALL(TRSM, type, (in, in, in, in, in, in, in, in, in, out, in, size_t, size_t, size_t, size_t), form, form + 1,
+         form + 2, form + 3, &rows, &columns, factor_at(&one, type), a, &lda, b, &ldb, 1, 1, 1, 1);
+}
+
+void tare_lapack_gemm(enum tare_lapack_type type, const char *ops, int m, int n, int k, const void *a, int lda,
+                      const void *b, int ldb, double sign, void *c, int ldc) {
+    const struct factor alpha = factor_of(sign), beta = factor_of(sign < 0);
+    CALL(GEMM, type, (in, in, in, in, in, in, in, in, in, in, in, out, in, size_t, size_t), ops, ops + 1, &m, &n, &k,
+         factor_at(&alpha, type), a, &lda, b, &ldb, factor_at(&beta, type), c, &ldc, 1, 1);
+}
+
+void tare_lapack_syrk(enum tare_lapack_type type, const char *form, int n, int k, const void *a, int lda, void *c,
+                      int ldc) {
+    const struct factor one = factor_of(1);
+    CALL(SYRK, type, (in, in, in, in, in, in, in, in, out, in, size_t, size_t), form, form + 1, &n, &k,
+         factor_at(&one, type), a, &lda, factor_at(&one, type), c, &ldc, 1, 1);
+}
+
+void tare_lapack_axpy(enum tare_lapack_type type, int count, double factor, const void *x, void *y) {
+    const struct factor alpha = factor_of(factor);
+    const int step = 1;
+    CALL(AXPY, type, (in, in, in, in, out, in), &count, factor_at(&alpha, type), x, &step, y, &step);
+}
+
+void tare_lapack_scal(enum tare_lapack_type type, int count, double factor, void *x) {
+    const struct factor alpha = factor_of(factor);
+    const int step = 1;
+    CALL(SCAL, type, (in, in, out, in), &count, factor_at(&alpha, type), x, &step);
 }
 
 /* ---- workspace ---- */
@@ -150,6 +189,38 @@ int tare_lapack_geqrf(const struct tare_lapack_work *work, void *a, void *tau) {
 
 int tare_lapack_orgqr(const struct tare_lapack_work *work, void *q, const void *tau) {
     return run_orgqr(work, q, tau, work->work, work->size);
+}
+
+/* ---- least squares ---- */
+
+static int run_gelsy(const struct tare_lapack_work *w, void *a, void *b, double smallest, void *work, int size) {
+    const struct factor limit = factor_of(smallest);
+    const int rows = w->m > w->n ? w->m : w->n;
+    int info = 0, rank = 0;
+    if (tare_lapack_is_complex(w->type))
+        CALL(GELSY, w->type, (in, in, in, out, in, out, in, out, in, out, out, in, out, int *), &w->m, &w->n, &w->k, a,
+             &w->m, b, &rows, w->int_work, factor_at(&limit, w->type), &rank, work, &size, w->real_work, &info);
+    else
+        CALL(GELSY, w->type, (in, in, in, out, in, out, in, out, in, out, out, in, int *), &w->m, &w->n, &w->k, a,
+             &w->m, b, &rows, w->int_work, factor_at(&limit, w->type), &rank, work, &size, &info);
+    return info;
+}
+
+tare_status tare_lapack_gelsy_open(struct tare_lapack_work *work, enum tare_lapack_type type, int m, int n, int columns,
+                                   struct tare_arena *memory) {
+    double first[2] = { 0 };
+    *work = (struct tare_lapack_work){ .type = type, .m = m, .n = n, .k = columns, .int_size = n };
+    if (n > INT32_MAX / 2) return TARE_NO_MEMORY;
+    work->real_size = tare_lapack_is_complex(type) ? 2 * n : 0;
+    run_gelsy(work, first, first, 0, first, -1);
+    work->size = queried(type, first);
+    return allocate(work, memory);
+}
+
+int tare_lapack_gelsy(const struct tare_lapack_work *work, void *a, void *b, double smallest) {
+    for (int i = 0; i < work->n; i++)
+        work->int_work[i] = 0; /* columns may be exchanged */
+    return run_gelsy(work, a, b, smallest, work->work, work->size);
 }
 
 /* ---- singular values ---- */

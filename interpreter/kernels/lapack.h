@@ -53,10 +53,23 @@ int tare_lapack_getrf(enum tare_lapack_type type, int n, void *a, int *pivots);
 /* Solves op(a) x = b for b [n, columns] with the factors of getrf; op: 'N' none, 'T' transpose, 'C' adjoint. */
 int tare_lapack_getrs(enum tare_lapack_type type, char op, int n, int columns, const void *lu, const int *pivots,
                       void *b);
-/* Solves x op(a) = b for b [rows, n] with the triangular a [n, n]; b becomes x. */
-void tare_lapack_trsm_right(enum tare_lapack_type type, bool upper, char op, int rows, int n, const void *a, void *b);
-/* c [m, n] = a [m, k] · b [k, n]. */
-void tare_lapack_gemm(enum tare_lapack_type type, int m, int n, int k, const void *a, const void *b, void *c);
+/* Solves A x = b for b [n, columns] with the tridiagonal A: `below` and `above` have n - 1 elements. All four are
+ * overwritten; b becomes x. */
+int tare_lapack_gtsv(enum tare_lapack_type type, int n, int columns, void *below, void *diagonal, void *above, void *b);
+
+/* Solves op(a) x = b or x op(a) = b for b [rows, columns] with a triangular a; b becomes x. `form` has the four
+ * characters of BLAS: side of a ('L', 'R'), triangle ('U', 'L'), op ('N', 'T', 'C'), diagonal ('N', or 'U': ones). */
+void tare_lapack_trsm(enum tare_lapack_type type, const char *form, int rows, int columns, const void *a, int lda,
+                      void *b, int ldb);
+/* c [m, n] = op(a) · op(b) for sign 1, c -= op(a) · op(b) for sign -1, with k terms; `ops` are the two ops. */
+void tare_lapack_gemm(enum tare_lapack_type type, const char *ops, int m, int n, int k, const void *a, int lda,
+                      const void *b, int ldb, double sign, void *c, int ldc);
+/* c [n, n] += op(a) · op(a)ᵀ with k terms, one triangle of c; `form`: triangle ('U', 'L'), op ('N', 'T'). */
+void tare_lapack_syrk(enum tare_lapack_type type, const char *form, int n, int k, const void *a, int lda, void *c,
+                      int ldc);
+/* y += factor · x, and x *= factor. */
+void tare_lapack_axpy(enum tare_lapack_type type, int count, double factor, const void *x, void *y);
+void tare_lapack_scal(enum tare_lapack_type type, int count, double factor, void *x);
 
 /* a [m, n] = Q·R: the upper triangle of a becomes R, what is below it describes Q; tare_lapack_orgqr then replaces a
  * with the first `columns` columns of Q, [m, columns] (columns <= m). */
@@ -64,6 +77,12 @@ tare_status tare_lapack_qr_open(struct tare_lapack_work *work, enum tare_lapack_
                                 struct tare_arena *memory);
 int tare_lapack_geqrf(const struct tare_lapack_work *work, void *a, void *tau);
 int tare_lapack_orgqr(const struct tare_lapack_work *work, void *a, const void *tau);
+
+/* The x [n, columns] of least norm that minimizes |a x - b|, for a [m, n] of any rank: singular values below `smallest`
+ * times the largest count as zero. b has max(m, n) rows and becomes x; a is overwritten. */
+tare_status tare_lapack_gelsy_open(struct tare_lapack_work *work, enum tare_lapack_type type, int m, int n, int columns,
+                                   struct tare_arena *memory);
+int tare_lapack_gelsy(const struct tare_lapack_work *work, void *a, void *b, double smallest);
 
 /* a [m, n] = U·diag(s)·Vᴴ, s descending and real; a is overwritten. job 'N': s only; 'S': u [m, min], vh [min, n];
  * 'A': u [m, m], vh [n, n]. Requires finite elements. */

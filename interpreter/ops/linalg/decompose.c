@@ -48,12 +48,50 @@ static tare_status open_qr(struct qr *s, struct tare_kernel *kernel) {
     return s->rows && s->a && s->tau ? TARE_OK : TARE_NO_MEMORY;
 }
 
-/* rows [m, n] = R followed by zeros; what is below the diagonal of `a` are the reflectors of Q. */
-static void take_r(struct qr *s) {
-    const size_t size = tare_lapack_size(s->type);
-    tare_matrix_transpose(s->rows, s->a, s->type, s->n, s->m, false);
-    for (int64_t i = 1; i < s->m; i++)
-        memset((char *)s->rows + (size_t)(i * s->n) * size, 0, (size_t)least(i, s->n) * size);
+/* Matrix `i` of the input to `a`, column-major. */
+static void read_qr(struct qr *s, const struct tare_tensor *from, int64_t i) {
+    const int64_t size = s->m * s->n;
+    const void *rows = tare_matrix_in_place(from, s->type, i * size);
+    if (!rows) tare_matrix_read(s->rows, s->type, from, i * size, size);
+    tare_matrix_transpose(s->a, rows ? rows : s->rows, s->type, s->m, s->n, false);
+}
+
+/* Q as matrix `i` of the output. */
+static void put_q(struct qr *s, struct tare_tensor *to, int64_t i) {
+    const int64_t size = s->m * s->columns;
+    void *rows = tare_matrix_in_place(to, s->type, i * size);
+    tare_matrix_transpose(rows ? rows : s->rows, s->a, s->type, s->columns, s->m, false);
+    if (!rows) tare_matrix_write(to, i * size, s->type, s->rows, size);
+}
+
+#define TRANSPOSE_UPPER(type)                                                                                          \
+    for (int64_t i = 0; i < rows; i++)                                                                                 \
+        for (int64_t j = i; j < s->n; j++)                                                                             \
+            ((type *)to)[i * s->n + j] = ((const type *)s->a)[j * s->m + i];
+
+/* to [columns, n] = R; what is below the diagonal of `a` are the reflectors of Q. */
+static void take_r(const struct qr *s, void *to) {
+    const int64_t rows = least(s->columns, s->n);
+    memset(to, 0, (size_t)(s->columns * s->n) * tare_lapack_size(s->type));
+    switch (tare_lapack_size(s->type)) {
+    case 4:
+        TRANSPOSE_UPPER(float)
+        break;
+    case 8:
+        TRANSPOSE_UPPER(double)
+        break;
+    default:
+        TRANSPOSE_UPPER(tare_complex)
+        break;
+    }
+}
+#undef TRANSPOSE_UPPER
+
+static void put_r(struct qr *s, struct tare_tensor *to, int64_t i) {
+    const int64_t size = s->columns * s->n;
+    void *rows = tare_matrix_in_place(to, s->type, i * size);
+    take_r(s, rows ? rows : s->rows);
+    if (!rows) tare_matrix_write(to, i * size, s->type, s->rows, size);
 }
 
 static tare_status run_qr(struct tare_kernel *kernel) {
@@ -68,16 +106,12 @@ static tare_status run_qr(struct tare_kernel *kernel) {
     s.columns = shapes[0].dims[shapes[0].rank - 1];
     if (s.n == 0) return set_identity(&kernel->outputs[0], s.m);
     TARE_TRY(open_qr(&s, kernel));
-    const int64_t size = s.m * s.n, q_size = s.m * s.columns, r_size = s.columns * s.n;
     for (int64_t i = 0; i < input.count; i++) {
-        tare_matrix_read(s.rows, s.type, &kernel->inputs[0], i * size, size);
-        tare_matrix_transpose(s.a, s.rows, s.type, s.m, s.n, false);
+        read_qr(&s, &kernel->inputs[0], i);
         tare_lapack_geqrf(&s.work, s.a, s.tau);
-        take_r(&s);
-        tare_matrix_write(&kernel->outputs[1], i * r_size, s.type, s.rows, r_size);
+        put_r(&s, &kernel->outputs[1], i);
         tare_lapack_orgqr(&s.work, s.a, s.tau);
-        tare_matrix_transpose(s.rows, s.a, s.type, s.columns, s.m, false);
-        tare_matrix_write(&kernel->outputs[0], i * q_size, s.type, s.rows, q_size);
+        put_q(&s, &kernel->outputs[0], i);
     }
     return TARE_OK;
 }

@@ -1,5 +1,5 @@
-/* MatrixInverse and Cholesky by LAPACK in the tensor's own precision; MatrixExponential, MatrixLogarithm and
- * MatrixSquareRoot in complex double with LAPACK's factorizations and products, rounded once; Cross. */
+/* MatrixInverse, Cholesky, MatrixExponential, MatrixLogarithm and MatrixSquareRoot by LAPACK in the tensor's own
+ * precision (half in float); Cross. */
 #include "base/arena.h"
 #include "interpreter/kernel.h"
 #include "interpreter/ops/families.h"
@@ -22,14 +22,32 @@ static tare_status open_square(struct tare_kernel *kernel, int64_t *n) {
     return tare_kernel_output(kernel, 0, kernel->inputs[0].dtype, shape);
 }
 
-/* ---- functions of matrices, in complex double ---- */
+/* ---- functions of matrices. A function of Aᵀ, which LAPACK sees, is the transpose of the function of A, and functions
+ * of one matrix commute; so nothing is transposed ---- */
 
 /* One matrix [n, n] and its result. */
 struct work {
-    int64_t n;
-    tare_complex *a, *result;
+    int n, size; /* n * n elements */
+    enum tare_lapack_type type;
+    void *a, *result;
     struct tare_arena *scratch; /* reset after each matrix */
 };
+
+static void *new_matrix(const struct work *work) {
+    return tare_matrix_new(work->scratch, work->type, work->size);
+}
+static void copy(const struct work *work, void *to, const void *from) {
+    memcpy(to, from, (size_t)work->size * tare_lapack_size(work->type));
+}
+/* to = a · b */
+static void multiply(const struct work *work, void *to, const void *a, const void *b) {
+    const int n = work->n;
+    tare_lapack_gemm(work->type, "NN", n, n, n, a, n, b, n, 1, to, n);
+}
+/* y += factor · x */
+static void add(const struct work *work, void *y, double factor, const void *x) {
+    tare_lapack_axpy(work->type, work->size, factor, x, y);
+}
 
 /* Calls `run` for each matrix of the batch; the result starts as the identity. */
 static tare_status each_matrix(struct tare_kernel *kernel, tare_status (*run)(struct work *work)) {
@@ -37,47 +55,44 @@ static tare_status each_matrix(struct tare_kernel *kernel, tare_status (*run)(st
     int64_t n;
     TARE_TRY(open_square(kernel, &n));
     if (input->elements == 0) return TARE_OK;
+    if (n * n > INT32_MAX) return TARE_FAIL(TARE_UNSUPPORTED, "a matrix of %lld rows is too large", (long long)n);
     struct tare_arena scratch = { 0 };
-    struct work work = { .n = n, .scratch = &scratch };
+    struct work work = { (int)n, (int)(n * n), tare_matrix_type(input->dtype), NULL, NULL, &scratch };
     tare_status status = TARE_OK;
-    work.a = TARE_NEW_ARRAY(kernel->scratch, tare_complex, (size_t)(n * n) + TARE_LAPACK_SLACK);
-    work.result = TARE_NEW_ARRAY(kernel->scratch, tare_complex, (size_t)(n * n) + TARE_LAPACK_SLACK);
+    work.a = tare_matrix_new(kernel->scratch, work.type, work.size);
+    work.result = tare_matrix_new(kernel->scratch, work.type, work.size);
     if (!work.a || !work.result) return TARE_NO_MEMORY;
     for (int64_t first = 0; status == TARE_OK && first < input->elements; first += n * n) {
-        tare_matrix_load(work.a, input, first, n * n);
-        for (int64_t i = 0; i < n * n; i++)
-            work.result[i] = i / n == i % n;
+        tare_matrix_read(work.a, work.type, input, first, n * n);
+        tare_matrix_set_identity(work.result, work.type, n);
         status = run(&work);
-        tare_matrix_store(&kernel->outputs[0], first, work.result, n * n);
+        tare_matrix_write(&kernel->outputs[0], first, work.type, work.result, n * n);
         tare_arena_reset(&scratch);
     }
     tare_arena_free(&scratch);
     return status;
 }
 
-static tare_complex *new_matrix(const struct work *work) {
-    return TARE_NEW_ARRAY(work->scratch, tare_complex, (size_t)(work->n * work->n) + TARE_LAPACK_SLACK);
-}
-
-/* x = a⁻¹ b, where x may be b; `a` is overwritten. */
-static tare_status divide(struct work *work, tare_complex *x, tare_complex *a, const tare_complex *b) {
-    const int64_t n = work->n;
-    tare_complex *spare = new_matrix(work);
-    int *pivots = TARE_NEW_ARRAY(work->scratch, int, (size_t)n);
-    if (!spare || !pivots) return TARE_NO_MEMORY;
-    if (x != b) memcpy(x, b, (size_t)(n * n) * sizeof *x);
-    return tare_matrix_solve(x, a, n, n, spare, pivots) ? TARE_OK
-                                                        : TARE_FAIL(TARE_INVALID_ARGUMENT, "Input is not invertible.");
+/* x = a⁻¹ x for an x that commutes with a; `a` is overwritten. */
+static tare_status divide(struct work *work, void *x, void *a) {
+    int *pivots = TARE_NEW_ARRAY(work->scratch, int, (size_t)work->n);
+    if (!pivots) return TARE_NO_MEMORY;
+    tare_lapack_getrf(work->type, work->n, a, pivots);
+    if (tare_matrix_is_singular(a, work->type, work->n))
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input is not invertible.");
+    tare_lapack_getrs(work->type, 'N', work->n, work->n, a, pivots, x);
+    return TARE_OK;
 }
 
 /* Exponential: scaling and squaring with the diagonal Padé approximant of order 13 (Higham, 2005) of a / 2^s. */
 
-static double one_norm(const tare_complex *a, int64_t n) {
+/* The largest sum of magnitudes of a row, or NaN. */
+static double norm_of(const struct work *work, const void *a) {
     double norm = 0;
-    for (int64_t c = 0; c < n; c++) {
+    for (int64_t row = 0; row < work->n; row++) {
         double sum = 0;
-        for (int64_t i = 0; i < n; i++)
-            sum += cabs(a[i * n + c]);
+        for (int64_t i = 0; i < work->n; i++)
+            sum += cabs(tare_matrix_at(a, work->type, row * work->n + i));
         if (!(sum <= norm)) norm = sum; /* also NaN */
     }
     return norm;
@@ -86,32 +101,28 @@ static double one_norm(const tare_complex *a, int64_t n) {
 /* The sums of even and odd powers of the scaled matrix: exp = (even - odd)⁻¹ (even + odd). */
 static tare_status exponential_of(struct work *work) {
     enum { ORDER = 13, MOST_SQUARINGS = 1100 };
-    const int64_t n = work->n, size = n * n;
-    tare_complex *power = new_matrix(work), *next = new_matrix(work), *low = new_matrix(work), *up = new_matrix(work);
-    if (!power || !next || !low || !up) return TARE_NO_MEMORY;
-    const double norm = one_norm(work->a, n);
+    void *power = new_matrix(work), *next = new_matrix(work), *low = new_matrix(work), *up = work->result;
+    if (!power || !next || !low) return TARE_NO_MEMORY;
+    const double norm = norm_of(work, work->a);
     int squarings = 0;
     if (!isfinite(norm)) return TARE_FAIL(TARE_INVALID_ARGUMENT, "the matrix contains values that are not finite");
     while (squarings < MOST_SQUARINGS && ldexp(norm, -squarings) > 1)
         squarings++;
     double factor = 1;
-    for (int64_t i = 0; i < size; i++) {
-        work->a[i] *= ldexp(1, -squarings);
-        power[i] = low[i] = up[i] = work->result[i];
-    }
+    tare_lapack_scal(work->type, work->size, ldexp(1, -squarings), work->a);
+    copy(work, power, up);
+    copy(work, low, up);
     for (int k = 1; k <= ORDER; k++) {
         factor *= (double)(ORDER - k + 1) / ((double)k * (2 * ORDER - k + 1));
-        tare_matrix_product(next, power, work->a, n, n, n);
-        memcpy(power, next, (size_t)size * sizeof *power);
-        for (int64_t i = 0; i < size; i++) {
-            up[i] += factor * power[i];
-            low[i] += (k % 2 ? -factor : factor) * power[i];
-        }
+        multiply(work, next, power, work->a);
+        copy(work, power, next);
+        add(work, up, factor, power);
+        add(work, low, k % 2 ? -factor : factor, power);
     }
-    TARE_TRY(divide(work, work->result, low, up));
+    TARE_TRY(divide(work, work->result, low));
     for (; squarings > 0; squarings--) {
-        tare_matrix_product(next, work->result, work->result, n, n, n);
-        memcpy(work->result, next, (size_t)size * sizeof *next);
+        multiply(work, next, work->result, work->result);
+        copy(work, work->result, next);
     }
     return TARE_OK;
 }
@@ -122,36 +133,36 @@ static tare_status run_exponential(struct tare_kernel *kernel) {
 
 /* ---- principal square root and logarithm ---- */
 
+/* x = a⁻¹; `spare` is overwritten. */
+static tare_status invert_into(struct work *work, void *x, const void *a, void *spare) {
+    copy(work, spare, a);
+    tare_matrix_set_identity(x, work->type, work->n);
+    return divide(work, x, spare);
+}
+
 /* Replaces a with its principal square root by the Denman-Beavers iteration: y = (y + z⁻¹) / 2, z = (z + y⁻¹) / 2,
- * starting at y = a, z = 1. */
-static tare_status take_root(struct work *work, tare_complex *a) {
+ * starting at y = a, z = 1, until y changes by rounding errors only. */
+static tare_status take_root(struct work *work, void *a) {
     enum { MOST_STEPS = 100 };
-    const int64_t n = work->n, size = n * n;
-    tare_complex *z = new_matrix(work), *unit = new_matrix(work), *old_y = new_matrix(work), *old_z = new_matrix(work);
-    tare_complex *inverse_y = new_matrix(work), *inverse_z = new_matrix(work);
-    if (!z || !unit || !old_y || !old_z || !inverse_y || !inverse_z) return TARE_NO_MEMORY;
-    for (int64_t i = 0; i < size; i++)
-        z[i] = unit[i] = i / n == i % n;
+    void *z = new_matrix(work), *spare = new_matrix(work), *change = new_matrix(work);
+    void *inverse_y = new_matrix(work), *inverse_z = new_matrix(work);
+    if (!z || !spare || !change || !inverse_y || !inverse_z) return TARE_NO_MEMORY;
+    tare_matrix_set_identity(z, work->type, work->n);
     for (int step = 0; step < MOST_STEPS; step++) {
-        double change = 0, whole = 0;
-        memcpy(old_y, a, (size_t)size * sizeof *a);
-        memcpy(old_z, z, (size_t)size * sizeof *a);
-        TARE_TRY(divide(work, inverse_y, old_y, unit));
-        TARE_TRY(divide(work, inverse_z, old_z, unit));
-        for (int64_t i = 0; i < size; i++) {
-            const tare_complex y = (a[i] + inverse_z[i]) / 2;
-            change += cabs(y - a[i]);
-            whole += cabs(y);
-            z[i] = (z[i] + inverse_y[i]) / 2;
-            a[i] = y;
-        }
-        if (!(change > whole * 1e-15)) break;
+        TARE_TRY(invert_into(work, inverse_y, a, spare));
+        TARE_TRY(invert_into(work, inverse_z, z, spare));
+        copy(work, change, inverse_z);
+        add(work, change, -1, a); /* twice the change of y */
+        add(work, a, 0.5, change);
+        tare_lapack_scal(work->type, work->size, 0.5, z);
+        add(work, z, 0.5, inverse_y);
+        if (!(norm_of(work, change) > norm_of(work, a) * 8 * tare_matrix_epsilon(work->type))) break;
     }
     return TARE_OK;
 }
 
 static tare_status root_of(struct work *work) {
-    memcpy(work->result, work->a, (size_t)(work->n * work->n) * sizeof *work->a);
+    copy(work, work->result, work->a);
     return take_root(work, work->result);
 }
 
@@ -163,30 +174,26 @@ static tare_status run_root(struct tare_kernel *kernel) {
  * log = 2 artanh((a - 1)(a + 1)⁻¹) and doubles the result once per root. */
 static tare_status logarithm_of(struct work *work) {
     enum { MOST_ROOTS = 60, TERMS = 12 };
-    const int64_t n = work->n, size = n * n;
-    tare_complex *x = new_matrix(work), *square = new_matrix(work), *power = new_matrix(work), *next = new_matrix(work);
+    void *x = new_matrix(work), *square = new_matrix(work), *power = new_matrix(work), *next = new_matrix(work);
     if (!x || !square || !power || !next) return TARE_NO_MEMORY;
     int roots = 0;
     for (; roots < MOST_ROOTS; roots++) {
-        for (int64_t i = 0; i < size; i++)
-            x[i] = work->a[i] - (i / n == i % n);
-        if (one_norm(x, n) < 0.25) break;
+        copy(work, x, work->a);
+        add(work, x, -1, work->result); /* the identity */
+        if (norm_of(work, x) < 0.25) break;
         TARE_TRY(take_root(work, work->a));
     }
-    for (int64_t i = 0; i < size; i++)
-        next[i] = work->a[i] + (i / n == i % n);
-    TARE_TRY(divide(work, x, next, x)); /* (a - 1) and (a + 1)⁻¹ commute */
-    tare_matrix_product(square, x, x, n, n, n);
-    memcpy(power, x, (size_t)size * sizeof *x);
-    memcpy(work->result, x, (size_t)size * sizeof *x);
+    add(work, work->a, 1, work->result);
+    TARE_TRY(divide(work, x, work->a));
+    multiply(work, square, x, x);
+    copy(work, power, x);
+    copy(work, work->result, x);
     for (int k = 1; k < TERMS; k++) {
-        tare_matrix_product(next, power, square, n, n, n);
-        memcpy(power, next, (size_t)size * sizeof *power);
-        for (int64_t i = 0; i < size; i++)
-            work->result[i] += power[i] / (2 * k + 1);
+        multiply(work, next, power, square);
+        copy(work, power, next);
+        add(work, work->result, 1.0 / (2 * k + 1), power);
     }
-    for (int64_t i = 0; i < size; i++)
-        work->result[i] *= ldexp(2, roots);
+    tare_lapack_scal(work->type, work->size, ldexp(2, roots), work->result);
     return TARE_OK;
 }
 
@@ -194,16 +201,14 @@ static tare_status run_logarithm(struct tare_kernel *kernel) {
     return each_matrix(kernel, logarithm_of);
 }
 
-/* ---- inverse and Cholesky factor, in the tensor's own precision ---- */
+/* ---- inverse and Cholesky factor ---- */
 
 /* x = A⁻¹, or A⁻ᴴ, as the solution for the identity, which is what TensorFlow computes. Memory contains Aᵀ for LAPACK:
  * (Aᵀ)⁻¹ in memory is A⁻¹, and conj(A)⁻¹ in memory is A⁻ᴴ. */
 static tare_status invert(void *x, void *a, int *pivots, enum tare_lapack_type type, int64_t n, bool adjoint) {
     tare_lapack_getrf(type, (int)n, a, pivots);
     if (tare_matrix_is_singular(a, type, n)) return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input is not invertible.");
-    memset(x, 0, (size_t)(n * n) * tare_lapack_size(type));
-    for (int64_t i = 0; i < n; i++)
-        tare_matrix_set_one(x, type, i * n + i);
+    tare_matrix_set_identity(x, type, n);
     tare_lapack_getrs(type, adjoint ? 'T' : 'N', (int)n, (int)n, a, pivots, x);
     if (adjoint) tare_matrix_conjugate(x, type, n * n);
     return TARE_OK;

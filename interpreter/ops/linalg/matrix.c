@@ -2,6 +2,7 @@
 #include "interpreter/ops/linalg/matrix.h"
 
 #include <complex.h>
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -16,38 +17,6 @@ tare_status tare_matrices_of(struct tare_matrices *out, const struct tare_tensor
             return TARE_FAIL(TARE_SHAPE, "%s has too many matrices", what);
     return TARE_OK;
 }
-
-void tare_matrix_load(tare_complex *to, const struct tare_tensor *from, int64_t first, int64_t count) {
-    for (int64_t i = 0; i < count; i++)
-        to[i] = tare_tensor_get_c128(from, first + i);
-}
-
-void tare_matrix_store(struct tare_tensor *to, int64_t first, const tare_complex *from, int64_t count) {
-    for (int64_t i = 0; i < count; i++)
-        tare_tensor_set_c128(to, first + i, from[i]);
-}
-
-void tare_matrix_adjoint(tare_complex *to, const tare_complex *from, int64_t rows, int64_t columns) {
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < columns; j++)
-            to[j * rows + i] = conj(from[i * columns + j]);
-}
-
-void tare_matrix_product(tare_complex *to, const tare_complex *a, const tare_complex *b, int64_t m, int64_t k,
-                         int64_t n) {
-    tare_lapack_gemm(TARE_LAPACK_Z, (int)n, (int)m, (int)k, b, a, to); /* toᵀ = bᵀ·aᵀ */
-}
-
-bool tare_matrix_solve(tare_complex *x, tare_complex *a, int64_t n, int64_t columns, tare_complex *spare, int *pivots) {
-    tare_lapack_getrf(TARE_LAPACK_Z, (int)n, a, pivots); /* of the transpose, as memory is column-major for LAPACK */
-    if (tare_matrix_is_singular(a, TARE_LAPACK_Z, n)) return false;
-    tare_matrix_transpose(spare, x, TARE_LAPACK_Z, n, columns, false);
-    tare_lapack_getrs(TARE_LAPACK_Z, 'T', (int)n, (int)columns, a, pivots, spare);
-    tare_matrix_transpose(x, spare, TARE_LAPACK_Z, columns, n, false);
-    return true;
-}
-
-/* ---- in the tensor's own precision ---- */
 
 static const int dtypes[] = { [TARE_LAPACK_S] = TARE_DT_FLOAT,
                               [TARE_LAPACK_D] = TARE_DT_DOUBLE,
@@ -69,6 +38,10 @@ tare_status tare_matrix_open(int64_t rows, int64_t columns) {
 
 void *tare_matrix_new(struct tare_arena *memory, enum tare_lapack_type type, int64_t count) {
     return tare_arena_calloc(memory, (size_t)count + TARE_LAPACK_SLACK, tare_lapack_size(type));
+}
+
+void *tare_matrix_in_place(const struct tare_tensor *tensor, enum tare_lapack_type type, int64_t first) {
+    return tensor->dtype == dtypes[type] ? (char *)tensor->data + (size_t)first * tare_lapack_size(type) : NULL;
 }
 
 void tare_matrix_read(void *to, enum tare_lapack_type type, const struct tare_tensor *from, int64_t first,
@@ -136,12 +109,18 @@ void tare_matrix_conjugate(void *x, enum tare_lapack_type type, int64_t count) {
     }
 }
 
-void tare_matrix_set_one(void *x, enum tare_lapack_type type, int64_t i) {
-    const size_t size = tare_lapack_size(type);
+void tare_matrix_add_real(void *x, enum tare_lapack_type type, int64_t i, double value) {
+    const int64_t at = tare_lapack_is_complex(type) ? 2 * i : i;
     if (tare_lapack_real_size(type) == 4)
-        memcpy((char *)x + (size_t)i * size, &(float){ 1 }, sizeof(float));
+        ((float *)x)[at] = (float)(((float *)x)[at] + value);
     else
-        memcpy((char *)x + (size_t)i * size, &(double){ 1 }, sizeof(double));
+        ((double *)x)[at] += value;
+}
+
+void tare_matrix_set_identity(void *x, enum tare_lapack_type type, int64_t n) {
+    memset(x, 0, (size_t)(n * n) * tare_lapack_size(type));
+    for (int64_t i = 0; i < n; i++)
+        tare_matrix_add_real(x, type, i * n + i, 1);
 }
 
 tare_complex tare_matrix_at(const void *x, enum tare_lapack_type type, int64_t i) {
@@ -167,6 +146,10 @@ bool tare_matrix_is_finite(const void *x, enum tare_lapack_type type, int64_t co
             finite &= isfinite(((const double *)x)[i]) != 0;
     }
     return finite;
+}
+
+double tare_matrix_epsilon(enum tare_lapack_type type) {
+    return tare_lapack_real_size(type) == 4 ? (double)FLT_EPSILON : DBL_EPSILON;
 }
 
 bool tare_matrix_is_singular(const void *a, enum tare_lapack_type type, int64_t n) {

@@ -1,5 +1,5 @@
-/* Batches of matrices for the linear algebra ops: conversion between tensors and LAPACK's element types, transposition,
- * and solving and multiplying in complex double. */
+/* Batches of matrices for the linear algebra ops, in the tensor's own precision (half and bfloat16 in float):
+ * conversion between tensors and LAPACK's element types, and transposition. */
 #ifndef TARE_INTERPRETER_OPS_LINALG_MATRIX_H
 #define TARE_INTERPRETER_OPS_LINALG_MATRIX_H
 
@@ -15,8 +15,6 @@ struct tare_matrices {
 /* TARE_SHAPE below rank 2. */
 tare_status tare_matrices_of(struct tare_matrices *out, const struct tare_tensor *tensor, const char *what);
 
-/* ---- in the tensor's own precision (half and bfloat16 in float) ---- */
-
 /* The type in which matrices of a dtype are computed. */
 enum tare_lapack_type tare_matrix_type(int dtype);
 /* Loads LAPACK; TARE_UNSUPPORTED if it is missing or a dimension does not fit its 32-bit integers. */
@@ -28,32 +26,24 @@ void tare_matrix_read(void *to, enum tare_lapack_type type, const struct tare_te
                       int64_t count);
 void tare_matrix_write(struct tare_tensor *to, int64_t first, enum tare_lapack_type type, const void *from,
                        int64_t count);
+/* Elements `first` … of a tensor of the dtype of `type`, in place; NULL for another dtype. */
+void *tare_matrix_in_place(const struct tare_tensor *tensor, enum tare_lapack_type type, int64_t first);
 /* to [columns, rows] = transpose of from [rows, columns]; with `conjugate` the adjoint. */
 void tare_matrix_transpose(void *to, const void *from, enum tare_lapack_type type, int64_t rows, int64_t columns,
                            bool conjugate);
 /* Conjugates the elements in place; nothing to do for real types. */
 void tare_matrix_conjugate(void *x, enum tare_lapack_type type, int64_t count);
-/* Sets element i to one. */
-void tare_matrix_set_one(void *x, enum tare_lapack_type type, int64_t i);
+/* Adds a real value to element i. */
+void tare_matrix_add_real(void *x, enum tare_lapack_type type, int64_t i, double value);
+/* Sets x [n, n] to the identity. */
+void tare_matrix_set_identity(void *x, enum tare_lapack_type type, int64_t n);
 /* Element i, and whether all elements are finite. */
 tare_complex tare_matrix_at(const void *x, enum tare_lapack_type type, int64_t i);
 bool tare_matrix_is_finite(const void *x, enum tare_lapack_type type, int64_t count);
+/* The rounding error of 1 in a type. */
+double tare_matrix_epsilon(enum tare_lapack_type type);
 /* Whether an element of the diagonal of a [n, n] is zero. */
 bool tare_matrix_is_singular(const void *a, enum tare_lapack_type type, int64_t n);
-
-/* ---- in complex double, row-major ---- */
-
-/* Elements first … first + count - 1 of a tensor of any numeric dtype. */
-void tare_matrix_load(tare_complex *to, const struct tare_tensor *from, int64_t first, int64_t count);
-void tare_matrix_store(struct tare_tensor *to, int64_t first, const tare_complex *from, int64_t count);
-/* to [columns, rows] = the adjoint of from [rows, columns]. */
-void tare_matrix_adjoint(tare_complex *to, const tare_complex *from, int64_t rows, int64_t columns);
-/* to [m, n] = a [m, k] · b [k, n]. */
-void tare_matrix_product(tare_complex *to, const tare_complex *a, const tare_complex *b, int64_t m, int64_t k,
-                         int64_t n);
-/* x [n, columns] = a⁻¹ x by LU with partial pivoting; `a` [n, n] is overwritten, `spare` has the size of x, `pivots` n
- * elements. False: `a` is singular. */
-bool tare_matrix_solve(tare_complex *x, tare_complex *a, int64_t n, int64_t columns, tare_complex *spare, int *pivots);
 
 /* ---- shape inference ---- */
 

@@ -1,5 +1,5 @@
-/* Determinants, LU and linear systems by LAPACK in the tensor's own precision (half and bfloat16 in float); least
- * squares through the normal equations and tridiagonal systems in complex double, rounded once. */
+/* Determinants, LU, linear systems and least squares by LAPACK in the tensor's own precision (half and bfloat16 in
+ * float; normal equations in double). */
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/linalg/matrix.h"
 #include "interpreter/ops/support/operand.h"
@@ -67,34 +67,72 @@ static tare_status infer_lu(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* A = P·L·U of a complex matrix in place, row-major; pivots as LAPACK's. LAPACK chooses complex pivots by |re| + |im|,
- * TensorFlow by the modulus, which yields another P. Stops at a zero pivot and returns false. */
-static bool factor_complex(tare_complex *a, int *pivots, int64_t n) {
-    for (int64_t c = 0; c < n; c++) {
-        int64_t pivot = c;
-        for (int64_t i = c + 1; i < n; i++)
-            if (cabs(a[i * n + c]) > cabs(a[pivot * n + c])) pivot = i;
-        pivots[c] = (int)pivot + 1;
-        for (int64_t k = 0; pivot != c && k < n; k++) {
-            const tare_complex moved = a[c * n + k];
-            a[c * n + k] = a[pivot * n + k];
-            a[pivot * n + k] = moved;
+/* LU of a complex matrix a [n, n], column-major. LAPACK chooses complex pivots by |re| + |im|, TensorFlow by the
+ * modulus, which yields another P; so the recursion of getrf is repeated here with the other pivots. */
+struct complex_lu {
+    enum tare_lapack_type type;
+    int n;
+    char *a;
+    int *pivots; /* as LAPACK's */
+};
+
+static char *lu_at(const struct complex_lu *s, int row, int column) {
+    return s->a + ((size_t)column * (size_t)s->n + (size_t)row) * tare_lapack_size(s->type);
+}
+
+/* Exchanges rows as pivots first … last - 1 require, in columns begin … end - 1. */
+static void exchange_rows(const struct complex_lu *s, int first, int last, int begin, int end) {
+    const size_t size = tare_lapack_size(s->type);
+    char moved[16];
+    for (int column = begin; column < end; column++)
+        for (int row = first; row < last; row++) {
+            char *x = lu_at(s, row, column), *y = lu_at(s, s->pivots[row] - 1, column);
+            memcpy(moved, x, size);
+            memmove(x, y, size);
+            memcpy(y, moved, size);
         }
-        if (a[c * n + c] == 0) return false;
-        for (int64_t i = c + 1; i < n; i++) {
-            const tare_complex factor = a[i * n + c] /= a[c * n + c];
-            for (int64_t k = c + 1; factor != 0 && k < n; k++)
-                a[i * n + k] -= factor * a[c * n + k];
-        }
+}
+
+/* Finds the pivot of a column and divides what is below it. False: all are zero. */
+static bool factor_column(const struct complex_lu *s, int column) {
+    const char *x = lu_at(s, 0, column);
+    int pivot = column;
+    for (int row = column + 1; row < s->n; row++)
+        if (cabs(tare_matrix_at(x, s->type, row)) > cabs(tare_matrix_at(x, s->type, pivot))) pivot = row;
+    s->pivots[column] = pivot + 1;
+    exchange_rows(s, column, column + 1, column, column + 1);
+    const tare_complex divisor = tare_matrix_at(x, s->type, column);
+    for (int row = column + 1; row < s->n && divisor != 0; row++) {
+        const tare_complex quotient = tare_matrix_at(x, s->type, row) / divisor;
+        if (s->type == TARE_LAPACK_C)
+            *(_Complex float *)lu_at(s, row, column) = (_Complex float)quotient;
+        else
+            *(tare_complex *)lu_at(s, row, column) = quotient;
     }
+    return divisor != 0;
+}
+
+/* Factors `count` columns from `first` on, from the row of that number on: the left half, its effect on the right half,
+ * the right half. */
+static bool factor_complex(const struct complex_lu *s, int first, int count) {
+    if (count == 1) return factor_column(s, first);
+    const int middle = first + count / 2, end = first + count, left = middle - first, right = end - middle;
+    if (!factor_complex(s, first, left)) return false;
+    exchange_rows(s, first, middle, middle, end);
+    tare_lapack_trsm(s->type, "LLNU", left, right, lu_at(s, first, first), s->n, lu_at(s, first, middle), s->n);
+    tare_lapack_gemm(s->type, "NN", s->n - middle, right, left, lu_at(s, middle, first), s->n, lu_at(s, first, middle),
+                     s->n, -1, lu_at(s, middle, middle), s->n);
+    if (!factor_complex(s, middle, right)) return false;
+    exchange_rows(s, middle, end, first, middle);
     return true;
 }
 
 /* One matrix: read from the input, factored, and left in `rows`, row-major. */
 static bool lu_of(void *rows, void *a, int *pivots, enum tare_lapack_type type, int64_t n) {
-    if (tare_lapack_is_complex(type)) return factor_complex(rows, pivots, n);
+    const struct complex_lu s = { type, (int)n, a, pivots };
     tare_matrix_transpose(a, rows, type, n, n, false);
-    if (tare_lapack_getrf(type, (int)n, a, pivots)) return false;
+    if (tare_lapack_is_complex(type) ? !factor_complex(&s, 0, s.n) : tare_lapack_getrf(type, (int)n, a, pivots) != 0)
+        return false;
     tare_matrix_transpose(rows, a, type, n, n, false);
     return true;
 }
@@ -113,8 +151,7 @@ static void put_order(struct tare_tensor *to, int64_t first, const int *pivots, 
 }
 
 static tare_status run_lu(struct tare_kernel *kernel) {
-    const enum tare_lapack_type own = tare_matrix_type(kernel->inputs[0].dtype);
-    const enum tare_lapack_type type = tare_lapack_is_complex(own) ? TARE_LAPACK_Z : own;
+    const enum tare_lapack_type type = tare_matrix_type(kernel->inputs[0].dtype);
     struct tare_matrices m;
     struct tare_shape *shapes;
     TARE_TRY(tare_operand_shapes(kernel, &shapes));
@@ -214,7 +251,9 @@ struct system {
 
 /* Memory contains Aᵀ and xᵀ for LAPACK: A x = b is xᵀ·Aᵀ = bᵀ, and Aᴴ x = b is xᵀ·(Aᵀ)ᴴ = bᵀ. */
 static void solve_triangular(struct system *s) {
-    tare_lapack_trsm_right(s->type, s->lower, s->adjoint ? 'C' : 'N', (int)s->right.columns, (int)s->n, s->a, s->x);
+    const char form[] = { 'R', s->lower ? 'U' : 'L', s->adjoint ? 'C' : 'N', 'N' };
+    const int columns = (int)s->right.columns;
+    tare_lapack_trsm(s->type, form, columns, (int)s->n, s->a, (int)s->n, s->x, columns);
 }
 
 /* The factors are those of Aᵀ, so its transpose is solved for; Aᴴ x = b as conj(Aᵀ) x = b with everything conjugated.
@@ -278,8 +317,9 @@ static tare_status run_solve(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-/* ---- least squares by the normal equations, as TensorFlow's `fast` does: (AᴴA + l·1)⁻¹ Aᴴ b, or Aᴴ (AAᴴ + l·1)⁻¹ b
- * for more columns than rows ---- */
+/* ---- least squares: with `fast` by the normal equations and their Cholesky factor, as in TensorFlow, (AᴴA + l·1)⁻¹ Aᴴ
+ * b or Aᴴ (AAᴴ + l·1)⁻¹ b for more columns than rows, in double because they square the condition number; otherwise by
+ * a complete orthogonal factorization in the tensor's own precision ---- */
 
 static tare_status infer_least_squares(struct tare_infer *infer) {
     int64_t rows, columns, right_rows, right_columns;
@@ -296,55 +336,95 @@ static tare_status infer_least_squares(struct tare_infer *infer) {
     return TARE_OK;
 }
 
+/* Memory contains Aᵀ [n, m], bᵀ [k, m] and xᵀ [k, n] for LAPACK. */
 struct least_squares {
-    int64_t m, n, k, small; /* A is [m, n], b [m, k]; small = min(m, n) */
+    int m, n, k, small; /* A is [m, n], b [m, k]; small = min(m, n) */
+    bool fast;
     double l2;
-    tare_complex *a, *adjoint, *gram, *b, *x, *spare;
-    int *pivots;
+    enum tare_lapack_type type;
+    void *a, *gram, *b, *x, *columns, *x_columns;
+    struct tare_lapack_work work;
 };
 
-static tare_status least_squares_one(struct least_squares *s) {
-    const int64_t m = s->m, n = s->n, k = s->k;
-    tare_matrix_adjoint(s->adjoint, s->a, m, n);
+/* xᵀ from bᵀ. The factor of the Hermitian matrix, in memory U of Gᵀ = UᴴU, solves y Gᵀ = c. */
+static tare_status solve_normal_equations(struct least_squares *s) {
+    const int m = s->m, n = s->n, k = s->k, small = s->small;
+    const enum tare_lapack_type type = s->type;
+    void *y = m >= n ? s->x : s->b;
     if (m >= n)
-        tare_matrix_product(s->gram, s->adjoint, s->a, n, m, n);
+        tare_lapack_gemm(type, "NC", n, n, m, s->a, n, s->a, n, 1, s->gram, n);
     else
-        tare_matrix_product(s->gram, s->a, s->adjoint, m, n, m);
-    for (int64_t i = 0; i < s->small; i++)
-        s->gram[i * s->small + i] += s->l2;
-    if (m >= n) tare_matrix_product(s->x, s->adjoint, s->b, n, m, k);
-    if (!tare_matrix_solve(m >= n ? s->x : s->b, s->gram, s->small, k, s->spare, s->pivots))
+        tare_lapack_gemm(type, "CN", m, m, n, s->a, n, s->a, n, 1, s->gram, m);
+    for (int64_t i = 0; i < small; i++)
+        tare_matrix_add_real(s->gram, type, i * small + i, s->l2);
+    if (m >= n) tare_lapack_gemm(type, "NC", k, n, m, s->b, k, s->a, n, 1, s->x, k);
+    if (tare_lapack_potrf(type, true, small, s->gram) || tare_matrix_is_singular(s->gram, type, small))
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input matrix was rank deficient or ill-conditioned.");
-    if (m < n) tare_matrix_product(s->x, s->adjoint, s->b, n, m, k);
+    tare_lapack_trsm(type, "RUNN", k, small, s->gram, small, y, k);
+    tare_lapack_trsm(type, "RUCN", k, small, s->gram, small, y, k);
+    if (m < n) tare_lapack_gemm(type, "NC", k, n, m, s->b, k, s->a, n, 1, s->x, k);
     return TARE_OK;
 }
 
-static tare_status run_least_squares(struct tare_kernel *kernel) {
+/* xᵀ as the solution of least norm, which exists for every rank. */
+static tare_status solve_by_qr(struct least_squares *s) {
+    const int64_t m = s->m, n = s->n, k = s->k, most = m > n ? m : n;
+    const size_t size = tare_lapack_size(s->type);
+    tare_matrix_transpose(s->gram, s->a, s->type, m, n, false);
+    tare_matrix_transpose(s->x_columns, s->b, s->type, m, k, false);
+    for (int64_t c = 0; c < k; c++) /* columns of max(m, n) rows */
+        memcpy((char *)s->columns + (size_t)(c * most) * size, (char *)s->x_columns + (size_t)(c * m) * size,
+               (size_t)m * size);
+    if (tare_lapack_gelsy(&s->work, s->gram, s->columns, tare_matrix_epsilon(s->type) * s->small))
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "the least squares solution failed");
+    for (int64_t c = 0; c < k; c++)
+        memcpy((char *)s->x_columns + (size_t)(c * n) * size, (char *)s->columns + (size_t)(c * most) * size,
+               (size_t)n * size);
+    tare_matrix_transpose(s->x, s->x_columns, s->type, k, n, false);
+    return TARE_OK;
+}
+
+static tare_status open_least_squares(struct least_squares *s, struct tare_kernel *kernel) {
     struct tare_matrices left, right;
-    struct least_squares s;
-    if (kernel->inputs[2].elements != 1) return TARE_FAIL(TARE_SHAPE, "l2_regularizer must be a scalar");
-    s.l2 = tare_node_bool(kernel->node, "fast", true) ? tare_tensor_get_f64(&kernel->inputs[2], 0) : 0;
-    if (s.l2 < 0) return TARE_FAIL(TARE_INVALID_ARGUMENT, "l2_regularizer is %g (expected >= 0)", s.l2);
-    TARE_TRY(tare_operand_output(kernel, 0));
+    struct tare_arena *memory = kernel->scratch;
     TARE_TRY(tare_matrices_of(&left, &kernel->inputs[0], "matrix"));
     TARE_TRY(tare_matrices_of(&right, &kernel->inputs[1], "rhs"));
-    if (kernel->outputs[0].elements == 0) return TARE_OK;
     TARE_TRY(tare_matrix_open(left.rows, left.columns));
-    s.m = left.rows, s.n = left.columns, s.k = right.columns, s.small = s.m < s.n ? s.m : s.n;
-    const size_t size = (size_t)(s.m * s.n), wide = (size_t)((s.m + s.n) * s.k);
-    s.a = TARE_NEW_ARRAY(kernel->scratch, tare_complex, size + 1);
-    s.adjoint = TARE_NEW_ARRAY(kernel->scratch, tare_complex, size + 1);
-    s.gram = TARE_NEW_ARRAY(kernel->scratch, tare_complex, (size_t)(s.small * s.small) + TARE_LAPACK_SLACK);
-    s.b = TARE_NEW_ARRAY(kernel->scratch, tare_complex, wide + 1);
-    s.x = TARE_NEW_ARRAY(kernel->scratch, tare_complex, wide + 1);
-    s.spare = TARE_NEW_ARRAY(kernel->scratch, tare_complex, wide + 1);
-    s.pivots = TARE_NEW_ARRAY(kernel->scratch, int, (size_t)s.small + 1);
-    if (!s.a || !s.adjoint || !s.gram || !s.b || !s.x || !s.spare || !s.pivots) return TARE_NO_MEMORY;
-    for (int64_t i = 0; i < left.count; i++) {
-        tare_matrix_load(s.a, &kernel->inputs[0], i * s.m * s.n, s.m * s.n);
-        tare_matrix_load(s.b, &kernel->inputs[1], i * s.m * s.k, s.m * s.k);
-        TARE_TRY(least_squares_one(&s));
-        tare_matrix_store(&kernel->outputs[0], i * s.n * s.k, s.x, s.n * s.k);
+    const int64_t most = left.rows > left.columns ? left.rows : left.columns;
+    TARE_TRY(tare_matrix_open(most, right.columns));
+    s->m = (int)left.rows, s->n = (int)left.columns, s->k = (int)right.columns;
+    s->small = s->m < s->n ? s->m : s->n;
+    s->type = tare_matrix_type(kernel->inputs[0].dtype);
+    if (s->fast) s->type = tare_lapack_is_complex(s->type) ? TARE_LAPACK_Z : TARE_LAPACK_D;
+    s->a = tare_matrix_new(memory, s->type, left.rows * left.columns);
+    s->gram = tare_matrix_new(memory, s->type, s->fast ? (int64_t)s->small * s->small : left.rows * left.columns);
+    s->b = tare_matrix_new(memory, s->type, left.rows * right.columns);
+    s->x = tare_matrix_new(memory, s->type, left.columns * right.columns);
+    s->columns = tare_matrix_new(memory, s->type, most * right.columns);
+    s->x_columns = tare_matrix_new(memory, s->type, most * right.columns);
+    if (!s->a || !s->gram || !s->b || !s->x || !s->columns || !s->x_columns) return TARE_NO_MEMORY;
+    return s->fast ? TARE_OK : tare_lapack_gelsy_open(&s->work, s->type, s->m, s->n, s->k, memory);
+}
+
+static tare_status run_least_squares(struct tare_kernel *kernel) {
+    struct least_squares s = { .fast = tare_node_bool(kernel->node, "fast", true) };
+    if (kernel->inputs[2].elements != 1) return TARE_FAIL(TARE_SHAPE, "l2_regularizer must be a scalar");
+    s.l2 = s.fast ? tare_tensor_get_f64(&kernel->inputs[2], 0) : 0;
+    if (s.l2 < 0) return TARE_FAIL(TARE_INVALID_ARGUMENT, "l2_regularizer is %g (expected >= 0)", s.l2);
+    TARE_TRY(tare_operand_output(kernel, 0));
+    struct tare_tensor *out = &kernel->outputs[0];
+    if (out->elements == 0) return TARE_OK;
+    if (kernel->inputs[0].elements == 0) {
+        memset(out->data, 0, (size_t)out->elements * tare_dtype_size(out->dtype));
+        return TARE_OK;
+    }
+    TARE_TRY(open_least_squares(&s, kernel));
+    const int64_t a_size = (int64_t)s.m * s.n, b_size = (int64_t)s.m * s.k, x_size = (int64_t)s.n * s.k;
+    for (int64_t i = 0; i < out->elements / x_size; i++) {
+        tare_matrix_read(s.a, s.type, &kernel->inputs[0], i * a_size, a_size);
+        tare_matrix_read(s.b, s.type, &kernel->inputs[1], i * b_size, b_size);
+        TARE_TRY(s.fast ? solve_normal_equations(&s) : solve_by_qr(&s));
+        tare_matrix_write(out, i * x_size, s.type, s.x, x_size);
     }
     return TARE_OK;
 }
@@ -365,73 +445,29 @@ static tare_status infer_tridiagonal_solve(struct tare_infer *infer) {
     return tare_shape_merge(out, out, &left);
 }
 
-/* Gaussian elimination; exchanging adjacent rows fills in a second superdiagonal. */
-struct tridiagonal {
-    int64_t n, columns;
-    tare_complex *d, *main, *above, *second; /* the diagonals of the input, and the rows of U */
-    tare_complex *x;
-};
-
-static tare_status eliminate(struct tridiagonal *t, bool pivoting) {
-    const int64_t n = t->n, k = t->columns;
-    for (int64_t i = 0; i < n; i++) {
-        t->above[i] = i + 1 < n ? t->d[i] : 0;
-        t->main[i] = t->d[n + i];
-        t->second[i] = 0;
-    }
-    for (int64_t i = 0; i + 1 < n; i++) {
-        tare_complex below = t->d[2 * n + i + 1];
-        if (pivoting && cabs(below) > cabs(t->main[i])) {
-            const tare_complex main = t->main[i], above = t->above[i];
-            t->main[i] = below, t->above[i] = t->main[i + 1], t->second[i] = t->above[i + 1];
-            below = main, t->main[i + 1] = above, t->above[i + 1] = 0;
-            for (int64_t c = 0; c < k; c++) {
-                const tare_complex moved = t->x[i * k + c];
-                t->x[i * k + c] = t->x[(i + 1) * k + c];
-                t->x[(i + 1) * k + c] = moved;
-            }
-        }
-        if (t->main[i] == 0) return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input is not invertible.");
-        const tare_complex factor = below / t->main[i];
-        t->main[i + 1] -= factor * t->above[i];
-        t->above[i + 1] -= factor * t->second[i];
-        for (int64_t c = 0; c < k; c++)
-            t->x[(i + 1) * k + c] -= factor * t->x[i * k + c];
-    }
-    if (t->main[n - 1] == 0) return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input is not invertible.");
-    return TARE_OK;
-}
-
-static void substitute(struct tridiagonal *t) {
-    const int64_t n = t->n, k = t->columns;
-    for (int64_t i = n - 1; i >= 0; i--)
-        for (int64_t c = 0; c < k; c++) {
-            tare_complex sum = t->x[i * k + c];
-            if (i + 1 < n) sum -= t->above[i] * t->x[(i + 1) * k + c];
-            if (i + 2 < n) sum -= t->second[i] * t->x[(i + 2) * k + c];
-            t->x[i * k + c] = sum / t->main[i];
-        }
-}
-
+/* Rows are always exchanged where that is more accurate: without `partial_pivoting` TensorFlow only omits that. */
 static tare_status run_tridiagonal_solve(struct tare_kernel *kernel) {
+    const enum tare_lapack_type type = tare_matrix_type(kernel->inputs[0].dtype);
     struct tare_matrices left, right;
-    struct tridiagonal t;
     TARE_TRY(tare_operand_output(kernel, 0));
     if (kernel->outputs[0].elements == 0) return TARE_OK;
     TARE_TRY(tare_matrices_of(&left, &kernel->inputs[0], "diagonals"));
     TARE_TRY(tare_matrices_of(&right, &kernel->inputs[1], "rhs"));
-    t.n = left.columns, t.columns = right.columns;
-    const int64_t size = t.n * t.columns;
-    t.d = TARE_NEW_ARRAY(kernel->scratch, tare_complex, (size_t)t.n * 6);
-    t.x = TARE_NEW_ARRAY(kernel->scratch, tare_complex, (size_t)size);
-    if (!t.d || !t.x) return TARE_NO_MEMORY;
-    t.main = t.d + 3 * t.n, t.above = t.main + t.n, t.second = t.above + t.n;
+    const int64_t n = left.columns, size = n * right.columns;
+    TARE_TRY(tare_matrix_open(n, right.columns));
+    char *above = tare_matrix_new(kernel->scratch, type, 3 * n);
+    void *x = tare_matrix_new(kernel->scratch, type, size), *columns = tare_matrix_new(kernel->scratch, type, size);
+    if (!above || !x || !columns) return TARE_NO_MEMORY;
+    char *diagonal = above + (size_t)n * tare_lapack_size(type);
+    char *below = diagonal + (size_t)(n + 1) * tare_lapack_size(type);
     for (int64_t i = 0; i < left.count; i++) {
-        tare_matrix_load(t.d, &kernel->inputs[0], i * 3 * t.n, 3 * t.n);
-        tare_matrix_load(t.x, &kernel->inputs[1], i * size, size);
-        TARE_TRY(eliminate(&t, tare_node_bool(kernel->node, "partial_pivoting", true)));
-        substitute(&t);
-        tare_matrix_store(&kernel->outputs[0], i * size, t.x, size);
+        tare_matrix_read(above, type, &kernel->inputs[0], i * 3 * n, 3 * n);
+        tare_matrix_read(x, type, &kernel->inputs[1], i * size, size);
+        tare_matrix_transpose(columns, x, type, n, right.columns, false);
+        if (tare_lapack_gtsv(type, (int)n, (int)right.columns, below, diagonal, above, columns))
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input is not invertible.");
+        tare_matrix_transpose(x, columns, type, right.columns, n, false);
+        tare_matrix_write(&kernel->outputs[0], i * size, type, x, size);
     }
     return TARE_OK;
 }

@@ -339,6 +339,112 @@ static void check_solve(struct request *r, enum kind kind) {
     free(r->inputs[1].at);
 }
 
+/* P A = L U, where the output p lists the rows of A in the order of L U. */
+static void check_lu(struct request *r, enum kind kind) {
+    struct matrix out[2];
+    if (kind == RANK_ONE || kind == ZERO || kind == GRADED) return; /* not invertible, or nearly */
+    decompose(r, out);
+    const int64_t n = r->inputs[0].rows;
+    struct matrix lower = identity(n), upper = matrix_new(n, n), ordered = matrix_new(n, n);
+    for (int64_t i = 0; i < n * n; i++) {
+        (i % n < i / n ? lower : upper).at[i] = out[0].at[i];
+        ordered.at[i] = r->inputs[0].at[(int64_t)creal(out[1].at[i / n]) * n + i % n];
+        if (i % n < i / n) assert_true(cabs(out[0].at[i]) <= 1 + 4 * epsilon_of(r->dtype));
+    }
+    assert_small(distance(product(lower, false, upper, false), ordered), norm(r->inputs[0]), r, kind, "|P A - L U|");
+    free(lower.at), free(upper.at), free(out[0].at), free(out[1].at);
+}
+
+/* For a definite A: the square root squared is A; the logarithm of a complex A has A as its exponential. */
+static void check_root(struct request *r, enum kind kind) {
+    struct matrix root, logarithm, restored;
+    make_definite(&r->inputs[0]);
+    decompose(r, &root);
+    assert_small(distance(product(root, false, root, false), copy(r->inputs[0])), norm(r->inputs[0]), r, kind,
+                 "|B B - A|");
+    free(root.at);
+    if (!is_complex(r->dtype)) return;
+    struct request log = *r, exponential = *r;
+    log.op = "MatrixLogarithm";
+    exponential.op = "MatrixExponential";
+    decompose(&log, &logarithm);
+    exponential.inputs[0] = logarithm;
+    decompose(&exponential, &restored);
+    assert_small(distance(restored, copy(r->inputs[0])), 10 * norm(r->inputs[0]), r, kind, "|exp(log A) - A|");
+    free(logarithm.at);
+}
+
+/* The solution without `fast`. */
+static struct matrix least_squares(const struct request *r) {
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_tensor tensors[3], result;
+    struct tare_edge inputs[3], fetch;
+    for (int i = 0; i < 2; i++)
+        tensors[i] = to_tensor(r->inputs[i], r->dtype);
+    mini_ok(tare_tensor_new(&tensors[2], TARE_DT_DOUBLE, &(struct tare_shape){ .rank = 0 }));
+    tare_tensor_set_f64(&tensors[2], 0, 0);
+    for (int i = 0; i < 3; i++) {
+        inputs[i] = (struct tare_edge){ tare_graph_add_const(model->main, "input", &tensors[i]), 0 };
+        tare_tensor_reset(&tensors[i]);
+    }
+    struct tare_node *node = mini_open(model->main, r->op, "node", 3, inputs[0], inputs[1], inputs[2]);
+    mini_infer_attrs(node);
+    mini_ok(tare_node_set_bool(node, "fast", false));
+    mini_done(node);
+    fetch = (struct tare_edge){ node, 0 };
+    struct tare_session *session = mini_session(model);
+    mini_ok(tare_session_run(session, NULL, NULL, 0, &fetch, &result, 1, NULL, 0));
+    struct matrix x = from_tensor(&result);
+    tare_tensor_reset(&result);
+    tare_session_free(session);
+    tare_model_free(model);
+    return x;
+}
+
+/* The residual of a least squares solution is orthogonal to the columns of A, also where A has no full rank, and the
+ * solution is then the one of least norm: a combination of the rows of A. */
+static void check_least_squares(struct request *r, enum kind kind) {
+    if (kind == GRADED) return; /* the rank is not defined */
+    const struct matrix a = r->inputs[0];
+    r->inputs[1] = make(RANDOM, r->dtype, a.rows, 3);
+    struct matrix x = least_squares(r), residual = product(a, false, x, false);
+    const double size = norm(a) * (norm(a) * norm(x) + norm(r->inputs[1]));
+    for (int64_t i = 0; i < a.rows * 3; i++)
+        residual.at[i] -= r->inputs[1].at[i];
+    struct matrix normal = product(a, true, residual, false);
+    assert_small(norm(normal), size, r, kind, "|Aᴴ (A x - b)|");
+    if (kind == ZERO) assert_true(norm(x) == 0);
+    for (int64_t i = 0; kind == RANK_ONE && i < a.columns * 3; i++) /* a multiple of the first row, conjugated */
+        assert_small(cabs(x.at[i] * conj(a.at[0]) - x.at[i % 3] * conj(a.at[i / 3])), norm(x) * norm(a), r, kind,
+                     "the part of x outside the rows of A");
+    free(x.at), free(residual.at), free(normal.at), free(r->inputs[1].at);
+}
+
+/* Diagonals whose elimination needs exchanges of rows: a zero main diagonal. */
+static void tridiagonal_solve__exchanges_rows(void **state) {
+    (void)state;
+    for (size_t d = 0; d < COUNT(dtypes); d++) {
+        enum { N = 6 };
+        struct request r = { .op = "TridiagonalSolve", .dtype = dtypes[d], .n_outputs = 1, .n_inputs = 2 };
+        struct matrix x, full = matrix_new(N, N);
+        uint64_t seed = 11 + d;
+        r.inputs[0] = matrix_new(3, N);
+        r.inputs[1] = make(RANDOM, r.dtype, N, 2);
+        for (int64_t i = 0; i < N; i++) {
+            r.inputs[0].at[i] = 2 + draw(r.dtype, &seed) / 8;
+            r.inputs[0].at[2 * N + i] = 3 + draw(r.dtype, &seed) / 8;
+        }
+        decompose(&r, &x);
+        for (int64_t i = 0; i + 1 < N; i++) {
+            full.at[i * N + i + 1] = r.inputs[0].at[i];
+            full.at[(i + 1) * N + i] = r.inputs[0].at[2 * N + i + 1];
+        }
+        assert_small(distance(product(full, false, x, false), copy(r.inputs[1])), norm(full) * norm(x), &r, RANDOM,
+                     "|A x - b|");
+        free(x.at), free(full.at), free(r.inputs[0].at), free(r.inputs[1].at);
+    }
+}
+
 static void qr__is_orthogonal_times_triangular(void **state) {
     (void)state;
     each_shape(check_qr, "Qr", 2);
@@ -370,6 +476,19 @@ static void solve__residual_is_small(void **state) {
 }
 
 /* ---- inputs without a result ---- */
+
+static void lu__restores_the_matrix(void **state) {
+    (void)state;
+    each_square(check_lu, "Lu", 2);
+}
+static void root_and_logarithm__are_inverse_functions(void **state) {
+    (void)state;
+    each_square(check_root, "MatrixSquareRoot", 1);
+}
+static void least_squares__residual_is_orthogonal(void **state) {
+    (void)state;
+    each_shape(check_least_squares, "MatrixSolveLs", 1);
+}
 
 static void singular_matrices__are_rejected(void **state) {
     static const struct {
@@ -466,6 +585,10 @@ int main(void) {
         cmocka_unit_test(cholesky__factor_restores_the_matrix),
         cmocka_unit_test(inverse__times_the_matrix_is_the_identity),
         cmocka_unit_test(solve__residual_is_small),
+        cmocka_unit_test(lu__restores_the_matrix),
+        cmocka_unit_test(root_and_logarithm__are_inverse_functions),
+        cmocka_unit_test(least_squares__residual_is_orthogonal),
+        cmocka_unit_test(tridiagonal_solve__exchanges_rows),
         cmocka_unit_test(singular_matrices__are_rejected),
         cmocka_unit_test(nan__is_an_error_or_the_result),
         cmocka_unit_test(empty__results_have_the_right_shape),
