@@ -256,3 +256,14 @@ tare_status tare_file_make_folders(const char *path, size_t *existed) {
     tare_free(part);
     return status;
 }
+
+const char *tare_path_last(size_t *size, const char *path) {
+    size_t end = strlen(path), start;
+    while (end > 1 && path[end - 1] == '/')
+        end--;
+    for (start = end; start > 0 && path[start - 1] != '/';)
+        start--;
+    if (start == end) start = 0; /* "/" */
+    *size = end - start;
+    return path + start;
+}

@@ -93,4 +93,7 @@ bool tare_file_must_fail(void);
 /* "what 'path': reason" from errno; TARE_NOT_FOUND for ENOENT and ENOTDIR, else TARE_IO. */
 tare_status tare_file_error(const char *what, const char *path);
 
+/* The last part of a path without trailing slashes; its length in *size. "a/b/" has "b", "/" has "/". */
+const char *tare_path_last(size_t *size, const char *path);
+
 #endif

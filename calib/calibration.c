@@ -38,13 +38,16 @@ static void free_input(struct tare_calibration_input *input) {
     tare_free(input->signature);
     tare_free(input->file);
     tare_record_set_free(&input->records);
-    tare_digest_set_free(&input->digests);
 }
 
 void tare_calibration_free(struct tare_calibration *calibration) {
     if (!calibration) return;
     for (size_t i = 0; i < calibration->n_inputs; i++)
         free_input(&calibration->inputs[i]);
+    for (size_t i = 0; i < calibration->n_digests; i++) {
+        tare_free(calibration->digests[i].signature);
+        tare_digest_set_free(&calibration->digests[i].set);
+    }
     for (size_t i = 0; i < calibration->n_tensors; i++)
         free_tensor(calibration->tensors[i]);
     for (size_t i = 0; i < calibration->n_functions; i++)
@@ -52,6 +55,7 @@ void tare_calibration_free(struct tare_calibration *calibration) {
     tare_coverage_free(&calibration->coverage);
     tare_hessians_free(calibration->hessians);
     tare_free(calibration->inputs);
+    tare_free(calibration->digests);
     tare_free(calibration->tensors);
     tare_free(calibration->functions);
     tare_free(calibration->settings);
@@ -150,6 +154,33 @@ tare_status tare_calibration_add_input(struct tare_calibration *c, const char *s
     }
     if (index) *index = (int32_t)at;
     return TARE_OK;
+}
+
+/* There are few signatures: a linear search. */
+tare_status tare_calibration_add_digests(struct tare_calibration *c, const char *signature,
+                                         struct tare_digest_set **out) {
+    size_t at = 0;
+    while (at < c->n_digests && strcmp(c->digests[at].signature, signature) < 0)
+        at++;
+    if (at == c->n_digests || strcmp(c->digests[at].signature, signature) != 0) {
+        struct tare_calibration_digests digests = { .signature = tare_strdup(signature) };
+        if (!digests.signature) return TARE_NO_MEMORY;
+        if (!TARE_GROW(c->digests, c->n_digests, c->digests_capacity)) {
+            tare_free(digests.signature);
+            return TARE_NO_MEMORY;
+        }
+        memmove(c->digests + at + 1, c->digests + at, (c->n_digests - at) * sizeof *c->digests);
+        c->digests[at] = digests;
+        c->n_digests++;
+    }
+    *out = &c->digests[at].set;
+    return TARE_OK;
+}
+
+const struct tare_digest_set *tare_calibration_find_digests(const struct tare_calibration *c, const char *signature) {
+    for (size_t i = 0; i < c->n_digests; i++)
+        if (strcmp(c->digests[i].signature, signature) == 0) return &c->digests[i].set;
+    return NULL;
 }
 
 tare_status tare_calibration_add_bad(struct tare_calibration *c, int32_t input,
@@ -292,8 +323,8 @@ int64_t tare_calibration_bad_records(const struct tare_calibration *c) {
 
 size_t tare_calibration_bytes(const struct tare_calibration *c) {
     size_t bytes = sizeof *c;
-    for (size_t i = 0; i < c->n_inputs; i++)
-        bytes += c->inputs[i].digests.capacity * sizeof *c->inputs[i].digests.items;
+    for (size_t i = 0; i < c->n_digests; i++)
+        bytes += c->digests[i].set.capacity * sizeof *c->digests[i].set.items;
     for (size_t i = 0; i < c->n_tensors; i++)
         bytes += tare_statistics_bytes(&c->tensors[i]->statistics);
     return bytes;
@@ -330,9 +361,13 @@ tare_status tare_calibration_merge(struct tare_calibration *c, const struct tare
         int32_t at;
         TARE_TRY(tare_calibration_add_input(c, input->signature, input->file, &at));
         TARE_TRY(tare_record_set_merge(&c->inputs[at].records, &input->records));
-        TARE_TRY(tare_digest_set_merge(&c->inputs[at].digests, &input->digests));
         for (size_t k = 0; k < input->n_bad; k++)
             TARE_TRY(tare_calibration_add_bad(c, at, &input->bad[k]));
+    }
+    for (size_t i = 0; i < other->n_digests; i++) {
+        struct tare_digest_set *set;
+        TARE_TRY(tare_calibration_add_digests(c, other->digests[i].signature, &set));
+        TARE_TRY(tare_digest_set_merge(set, &other->digests[i].set));
     }
     int32_t *map = tare_calloc(other->n_inputs + 1, sizeof *map);
     if (!map) return TARE_NO_MEMORY;

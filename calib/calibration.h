@@ -24,9 +24,14 @@ struct tare_calibration_bad {
 struct tare_calibration_input {
     char *signature, *file;
     struct tare_record_set records;   /* that were counted */
-    struct tare_digest_set digests;   /* of their samples; empty in calibrations of older versions */
     struct tare_calibration_bad *bad; /* by record */
     size_t n_bad, bad_capacity;
+};
+
+/* Of the samples of one signature, from all files. */
+struct tare_calibration_digests {
+    char *signature;
+    struct tare_digest_set set;
 };
 
 struct tare_calibration_tensor {
@@ -47,6 +52,8 @@ struct tare_calibration {
     char *unfinished;        /* of an interrupted run: its task; NULL for a finished one */
     struct tare_calibration_input *inputs; /* by signature, then file */
     size_t n_inputs, inputs_capacity;
+    struct tare_calibration_digests *digests; /* by signature; none in calibrations of older versions */
+    size_t n_digests, digests_capacity;
     struct tare_calibration_tensor *
         *tensors; /* sorted by function, node, output; includes tensors that were never reached */
     size_t n_tensors, tensors_capacity;
@@ -64,6 +71,12 @@ void tare_calibration_free(struct tare_calibration *calibration);
 /* Adds an item unless it exists. The index of an input may change with every input added; `index` may be NULL. */
 tare_status tare_calibration_add_input(struct tare_calibration *calibration, const char *signature, const char *file,
                                        int32_t *index) TARE_WARN_UNUSED;
+/* *out changes with every signature added. */
+tare_status tare_calibration_add_digests(struct tare_calibration *calibration, const char *signature,
+                                         struct tare_digest_set **out) TARE_WARN_UNUSED;
+/* NULL if there are none. */
+const struct tare_digest_set *tare_calibration_find_digests(const struct tare_calibration *calibration,
+                                                            const char *signature);
 /* Adds a skipped record, copying the strings; does nothing if the record is already listed. */
 tare_status tare_calibration_add_bad(struct tare_calibration *calibration, int32_t input,
                                      const struct tare_calibration_bad *bad) TARE_WARN_UNUSED;

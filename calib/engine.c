@@ -23,7 +23,8 @@ struct engine {
     const struct tare_calibration_options *options;
     struct tare_observed observed;
     struct tare_worker_plan plan;
-    int32_t *inputs; /* source file -> input */
+    int32_t *inputs;                 /* source file -> input */
+    struct tare_digest_set *digests; /* of the samples, in the calibration */
     struct tare_feeder feeder;
     struct tare_worker *workers;
     int threads;
@@ -61,8 +62,7 @@ static void collect_sides(struct engine *e, struct tare_worker *worker) {
 }
 
 static tare_status collect(struct engine *e) {
-    for (size_t i = 0; i < e->source->n_files; i++)
-        tare_digest_set_finish(&e->calibration->inputs[e->inputs[i]].digests);
+    tare_digest_set_finish(e->digests);
     for (int w = 0; w < e->threads; w++) {
         struct tare_worker *worker = &e->workers[w];
         if (!worker->plan) continue;
@@ -148,8 +148,7 @@ static tare_status note_records(struct engine *e, const struct tare_batch *batch
         const struct tare_record *record = &batch->samples[i].record;
         struct tare_record_set *set = &e->calibration->inputs[e->inputs[record->file]].records;
         TARE_TRY(tare_feeder_name(&e->feeder, tare_record_set_add(set, record->number, record->number + 1), record));
-        TARE_TRY(
-            tare_digest_set_add(&e->calibration->inputs[e->inputs[record->file]].digests, batch->samples[i].digest));
+        TARE_TRY(tare_digest_set_add(e->digests, batch->samples[i].digest));
     }
     e->records += (int64_t)batch->count;
     if (e->options->progress) e->options->progress(e->options->progress_arg, e->records);
@@ -206,7 +205,7 @@ static tare_status add_inputs(struct engine *e, const char *signature) {
     for (size_t i = 0; i < source->n_files; i++)
         e->inputs[i] = tare_calibration_find_input(e->calibration, signature, source->files[i]);
     e->plan.inputs = e->inputs;
-    return TARE_OK;
+    return tare_calibration_add_digests(e->calibration, signature, &e->digests);
 }
 
 static tare_status add_tensors(struct engine *e) {

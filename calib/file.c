@@ -65,7 +65,11 @@ static void write_calibration(struct tare_wire_writer *out, const struct tare_ca
         tare_wire_put_text(out, c->inputs[i].file);
         write_records(out, &c->inputs[i].records);
         write_bad(out, &c->inputs[i]);
-        write_digests(out, &c->inputs[i].digests);
+    }
+    tare_wire_put_varint(out, c->n_digests);
+    for (size_t i = 0; i < c->n_digests; i++) {
+        tare_wire_put_text(out, c->digests[i].signature);
+        write_digests(out, &c->digests[i].set);
     }
     tare_wire_put_varint(out, c->n_functions);
     for (size_t i = 0; i < c->n_functions; i++) {
@@ -164,22 +168,7 @@ static void expect_last(struct tare_wire_reader *in, size_t before, size_t after
     if (in->status == TARE_OK && (after != before + 1 || !is_last)) tare_wire_fail(in, "names out of order");
 }
 
-/* Digests are ascending, at most one per record. */
-static void read_digests(struct tare_wire_reader *in, struct tare_calibration_input *input) {
-    const size_t count = tare_wire_count(in, sizeof(uint64_t));
-    if (count > TARE_DIGESTS_MOST || (int64_t)count > tare_record_set_size(&input->records))
-        tare_wire_fail(in, "bad number of digests");
-    for (size_t i = 0; i < count && in->status == TARE_OK; i++) {
-        const uint64_t digest = tare_wire_u64(in);
-        if (i > 0 && in->status == TARE_OK && digest <= input->digests.items[i - 1])
-            tare_wire_fail(in, "digests out of order");
-        if (in->status == TARE_OK) take_status(in, tare_digest_set_add(&input->digests, digest));
-    }
-    tare_digest_set_finish(&input->digests);
-}
-
-/* Version 1 has no digests. */
-static void read_inputs(struct tare_wire_reader *in, struct tare_calibration *c, int version) {
+static void read_inputs(struct tare_wire_reader *in, struct tare_calibration *c) {
     size_t count = tare_wire_count(in, 4);
     for (size_t i = 0; i < count && in->status == TARE_OK; i++) {
         int32_t at = 0;
@@ -188,9 +177,32 @@ static void read_inputs(struct tare_wire_reader *in, struct tare_calibration *c,
         expect_last(in, i, c->n_inputs, (size_t)at == i);
         if (in->status == TARE_OK) read_records(in, &c->inputs[i].records);
         if (in->status == TARE_OK) read_bad(in, c, at);
-        if (in->status == TARE_OK && version > 1) read_digests(in, &c->inputs[i]);
         tare_free(signature);
         tare_free(file);
+    }
+}
+
+/* Digests are ascending, at most one per record. */
+static void read_digest_set(struct tare_wire_reader *in, struct tare_digest_set *set, int64_t records) {
+    const size_t count = tare_wire_count(in, sizeof(uint64_t));
+    if (count > TARE_DIGESTS_MOST || (int64_t)count > records) tare_wire_fail(in, "bad number of digests");
+    for (size_t i = 0; i < count && in->status == TARE_OK; i++) {
+        const uint64_t digest = tare_wire_u64(in);
+        if (i > 0 && in->status == TARE_OK && digest <= set->items[i - 1]) tare_wire_fail(in, "digests out of order");
+        if (in->status == TARE_OK) take_status(in, tare_digest_set_add(set, digest));
+    }
+    tare_digest_set_finish(set);
+}
+
+static void read_digests(struct tare_wire_reader *in, struct tare_calibration *c) {
+    size_t count = tare_wire_count(in, 2);
+    for (size_t i = 0; i < count && in->status == TARE_OK; i++) {
+        struct tare_digest_set *set = NULL;
+        char *signature = tare_wire_text(in);
+        if (in->status == TARE_OK) take_status(in, tare_calibration_add_digests(c, signature, &set));
+        expect_last(in, i, c->n_digests, in->status == TARE_OK && set == &c->digests[i].set);
+        if (in->status == TARE_OK) read_digest_set(in, set, tare_calibration_signature_records(c, signature));
+        tare_free(signature);
     }
 }
 
@@ -277,7 +289,8 @@ tare_status tare_calibration_decode(struct tare_calibration **out, const void *d
         return in.status;
     }
     c->unfinished = unfinished;
-    read_inputs(&in, c, ((const uint8_t *)data)[sizeof magic]);
+    read_inputs(&in, c);
+    if (((const uint8_t *)data)[sizeof magic] > 1) read_digests(&in, c); /* version 1 has none */
     read_functions(&in, c);
     read_coverage(&in, c);
     read_tensors(&in, c);

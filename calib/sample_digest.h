@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { TARE_DIGESTS_MOST = 65536 };
+enum { TARE_DIGESTS_MOST = 16384 };
 
 /* Zero it to start. Members other than `items` and `count` are private. After tare_digest_set_finish, items are
  * ascending and unique. */

@@ -7,6 +7,7 @@
 #include "calib/fingerprint.h"
 #include "cli/calibrate_report.h"
 #include "cli/command.h"
+#include "cli/hint.h"
 #include "cli/output_check.h"
 #include "cli/plugins.h"
 #include "cli/team.h"
@@ -282,17 +283,26 @@ static tare_status print_json(const struct work *w) {
     return w->options->json ? tare_calibrate_print_json(&summary) : TARE_OK;
 }
 
+/* To convert with the default method, or to compare methods first. */
+static void print_next(const struct work *w) {
+    const char *model = w->options->model, *calibration = w->options->output;
+    char *output;
+    tare_hint_name(&output, model, "_tpu");
+    if (output) tare_hint(&w->log, "tare", "convert", model, output, "--calibration", calibration, NULL);
+    tare_free(output);
+    tare_note(&w->log, "to choose a method first:");
+    tare_hint(&w->log, "tare", "compare", model, "--calibration", calibration, "--data", "EVAL.tfrecord", NULL);
+}
+
 static tare_status finish(struct work *w) {
     const struct calibrate_options *options = w->options;
     TARE_TRY(tare_calibration_save(w->calibration, options->output));
     tare_note(&w->log, "%" PRId64 " records, %zu tensors, %.1f s: %s", tare_calibration_records(w->calibration),
               w->calibration->n_tensors, w->outcome.seconds, options->output);
-    if (!options->shard && strcmp(options->output, "-") != 0)
-        tare_note(&w->log, "next: tare compare %s --calibration %s --data EVAL.tfrecord", options->model,
-                  options->output);
     /* Warnings about a single shard would mostly concern records of the other shards. */
     if (!options->shard) TARE_TRY(tare_workflow_calibrate_log(&w->log, w->calibration));
     tare_calibrate_print_bad(&w->log, w->calibration, options->shard ? 0 : 1);
+    if (!options->shard && strcmp(options->output, "-") != 0) print_next(w);
     return print_json(w);
 }
 

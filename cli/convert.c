@@ -6,6 +6,7 @@
 #include "base/progress.h"
 #include "base/strbuf.h"
 #include "cli/command.h"
+#include "cli/hint.h"
 #include "workflow/convert_report.h"
 #include "cli/dry_run.h"
 #include "cli/output_check.h"
@@ -199,6 +200,11 @@ static tare_status write_report(const char *path, const struct tare_converted *c
     return status;
 }
 
+static void print_written(const struct tare_log *log, const struct convert_options *options) {
+    tare_note(log, "wrote %s", options->output);
+    tare_hint(log, "tare", "compare", options->input, "--with", options->output, "--data", "EVAL.tfrecord", NULL);
+}
+
 static tare_status convert(struct tare_graph_model *model, struct tare_arena *arena,
                            const struct tare_converter_options *converter, const struct convert_options *options,
                            struct tare_progress *progress) {
@@ -227,7 +233,7 @@ static tare_status convert(struct tare_graph_model *model, struct tare_arena *ar
         print_report(&converted.conversion);
     if (options->report) TARE_TRY(write_report(options->report, &converted, converter));
     if (options->dry_run && !options->quiet) tare_dry_run_took();
-    if (!options->dry_run) tare_note(&log, "wrote %s; next: tare validate %s", options->output, options->output);
+    if (!options->dry_run) print_written(&log, options);
     return TARE_OK;
 }
 

@@ -176,17 +176,19 @@ static tare_status show_record(json_t *list, struct tare_data_file *file, const 
 
 static tare_status show_file(json_t *list, const char *path, const struct head_options *options) {
     struct tare_data_file *file;
+    int64_t count = 0;
     tare_status status;
     TARE_TRY(tare_data_file_open(&file, path, options->labels));
     if (!options->json) printf("%s (%s)\n", path, tare_data_file_format(file));
-    for (int64_t i = 0; i < options->limit; i++) {
+    for (status = TARE_OK; count < options->limit && status == TARE_OK; count++) {
         struct tare_data_record record;
         bool end;
         status = tare_data_file_next(&record, &end, file);
         if (status != TARE_OK || end) break;
         status = show_record(list, file, path, &record, options);
-        if (status != TARE_OK) break;
     }
+    if (status == TARE_OK && !count && options->limit > 0)
+        status = TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: no records (expected at least 1)", path);
     tare_data_file_close(file);
     return status;
 }

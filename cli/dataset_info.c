@@ -5,6 +5,7 @@
 #include "base/strbuf.h"
 #include "base/text_table.h"
 #include "cli/dataset.h"
+#include "cli/hint.h"
 #include "convert/saved_model.h"
 #include "datasets/spec_draft.h"
 #include "datasets/survey.h"
@@ -305,6 +306,19 @@ static tare_status write_draft(const struct tare_survey *survey, const struct in
     return status;
 }
 
+/* The draft serves calibration and evaluation, which need different records. */
+static void print_next(const struct info_options *options) {
+    const struct tare_log log = tare_log_stderr(options->quiet, false);
+    const char *data = options->files.items[0];
+    char *prefix = NULL;
+    tare_note(&log, "wrote %s (check its comments, above all the scale of the inputs)", options->draft);
+    tare_hint_name(&prefix, options->model ? options->model : data, "");
+    if (prefix)
+        tare_hint(&log, "tare", "dataset", "split", data, "--spec", options->draft, "--fraction", "0.7", "--names",
+                  "calibration,evaluation", "--seed", "1", "-o", prefix, NULL);
+    tare_free(prefix);
+}
+
 static tare_status run(int argc, char *const *argv) {
     struct info_options options = { 0 };
     struct tare_survey_options survey_options = { .interrupted = &tare_interrupted, .progress = tare_dataset_advance };
@@ -335,6 +349,7 @@ static tare_status run(int argc, char *const *argv) {
     if (status == TARE_OK) status = print_survey(&survey, options.json);
     if (status == TARE_OK && !survey.records && !survey.bad)
         status = TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: no records (expected at least 1)", options.files.items[0]);
+    if (status == TARE_OK && options.draft) print_next(&options);
     if (status == TARE_OK && survey.bad)
         status = survey.bad == 1 ? TARE_FAIL(TARE_CORRUPT, "%s", survey.bad_texts[0])
                                  : TARE_FAIL(TARE_CORRUPT, "%" PRId64 " invalid records; the first: %s", survey.bad,

@@ -2,6 +2,7 @@
 #include "base/alloc.h"
 #include "base/progress.h"
 #include "cli/dataset.h"
+#include "cli/hint.h"
 #include "datasets/data_file.h"
 #include "datasets/make.h"
 #include "workflow/data_options.h"
@@ -147,6 +148,11 @@ static void print_classes(const struct make_options *options) {
     }
 }
 
+static void print_next(const struct make_options *options) {
+    const struct tare_log log = tare_log_stderr(false, false);
+    tare_hint(&log, "tare", "calibrate", "MODEL", "--data", options->output, "-o", "MODEL.calib", NULL);
+}
+
 static tare_status run(int argc, char *const *argv) {
     struct make_options options = { 0 };
     struct tare_make_outcome outcome;
@@ -165,6 +171,7 @@ static tare_status run(int argc, char *const *argv) {
     fprintf(stderr, "%s: %" PRId64 " records", options.output, outcome.records);
     if (outcome.bad) fprintf(stderr, ", %" PRId64 " bad ones left out", outcome.bad);
     fputc('\n', stderr);
+    print_next(&options);
 done:
     tare_data_options_close(&options.records);
     tare_options_free(&options, &set);

@@ -1,15 +1,24 @@
-/* tare dataset split: splits TFRecord files. */
+/* tare dataset split: splits TFRecord files, and samples created from other data. */
+#include "base/alloc.h"
+#include "base/file.h"
 #include "base/progress.h"
 #include "cli/dataset.h"
+#include "cli/hint.h"
+#include "datasets/data_file.h"
 #include "datasets/make.h"
+#include "workflow/data_options.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 struct split_options {
     struct tare_option_list files;
-    const char *prefix, *counts, *fractions, *names, *seed;
+    struct tare_data_options records;
+    const char *prefix, *counts, *fractions, *names, *seed, *labels;
     int parts;
     int64_t limit, max_bad;
     bool gzip, quiet;
@@ -49,6 +58,12 @@ static const struct tare_option rows[] = {
       .offset = offsetof(struct split_options, names),
       .placeholder = "A,…",
       .help = "names of the parts, as train,test" },
+    TARE_OPTION_NESTED(struct split_options, records, tare_data_rows),
+    { .name = "labels",
+      .kind = TARE_OPTION_STRING,
+      .offset = offsetof(struct split_options, labels),
+      .placeholder = "FILE",
+      .help = "labels of images, one \"PATH LABEL\" per line (default: names of the folders)" },
     { .name = "gzip",
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct split_options, gzip),
@@ -74,19 +89,23 @@ static const struct tare_option rows[] = {
 static const struct tare_argument arguments[] = {
     { .name = "FILE",
       .offset = offsetof(struct split_options, files),
-      .help = "TFRecord files with any records, or quoted patterns",
+      .help = "TFRecord files with any records, or quoted patterns; also arrays, CSV files and image folders, most of "
+              "them with --spec",
       .flags = TARE_OPTION_REQUIRED | TARE_OPTION_REPEATABLE },
     { 0 },
 };
 static const char *const examples[] = {
     "tare dataset split all.tfrecord --fraction 0.8 --names calibration,evaluation --seed 1 -o data/set",
     "tare dataset split 'train-*.tfrecord.gz' --parts 16 -o shards/train",
+    "tare dataset split photos/ --spec photos.spec --fraction 0.7 --names calibration,evaluation --seed 1 -o photos",
     NULL,
 };
 static const struct tare_option_set set = {
     .program = "tare dataset split",
-    .summary = "Splits TFRecord files into parts. Records are copied unchanged and keep their order. Prints the number "
-               "of records in each part.",
+    .summary =
+        "Splits data into parts. Records of TFRecord files are copied unchanged and keep their order. With --spec, "
+        "and from other files, samples are created first, as by 'tare dataset make'. Prints the number of "
+        "records in each part.",
     .options = rows,
     .arguments = arguments,
     .examples = examples,
@@ -97,6 +116,88 @@ static tare_status parse_seed(uint64_t *out, const char *text) {
     *out = strtoull(text, &end, 10);
     if (*text < '0' || *text > '9' || *end) return TARE_FAIL(TARE_USAGE, "--seed %s: expected an integer", text);
     return TARE_OK;
+}
+
+/* ---- data that becomes samples first ---- */
+
+/* Whether samples must be created: records of other files cannot be copied. */
+static tare_status needs_samples(bool *out, const struct split_options *options) {
+    struct tare_file_list files = { 0 };
+    tare_status status = TARE_OK;
+    *out = options->records.spec || options->labels;
+    for (size_t i = 0; i < options->files.count && !*out; i++)
+        if (strcmp(options->files.items[i], "-") != 0) TARE_CHECK(tare_file_glob(&files, options->files.items[i]));
+    for (size_t i = 0; i < files.count && !*out; i++) {
+        struct tare_data_file *file;
+        TARE_CHECK(tare_data_file_open(&file, files.names[i], NULL));
+        *out = strncmp(tare_data_file_format(file), "TFRecord", 8) != 0;
+        tare_data_file_close(file);
+    }
+done:
+    tare_file_list_free(&files);
+    return status;
+}
+
+/* Writes the samples to a temporary file next to the parts and splits it. */
+static tare_status split_samples(struct tare_split_outcome *outcome, const struct split_options *options,
+                                 struct tare_split_options *split) {
+    const struct tare_make_options making = split->common;
+    struct tare_make_outcome made;
+    char *path = tare_malloc(strlen(options->prefix) + sizeof ".samples-XXXXXX");
+    tare_status status;
+    int file;
+    if (!path) return TARE_NO_MEMORY;
+    sprintf(path, "%s.samples-XXXXXX", options->prefix);
+    file = mkstemp(path);
+    if (file < 0) {
+        status = TARE_FAIL(TARE_IO, "cannot create '%s-…': %s", options->prefix, strerror(errno));
+        tare_free(path);
+        return status;
+    }
+    close(file);
+    status = tare_dataset_make(&made, path, options->files.items, options->files.count, options->records.spec,
+                               options->labels, &making);
+    split->common.limit = split->common.max_bad = 0;
+    split->common.progress = NULL;
+    if (status == TARE_OK)
+        status = tare_dataset_split(outcome, options->prefix, (const char *const[]){ path }, 1, split);
+    unlink(path);
+    tare_free(path);
+    return status;
+}
+
+/* ---- the command ---- */
+
+static tare_status split_files(struct tare_split_outcome *outcome, const struct split_options *options,
+                               struct tare_split_options *split) {
+    bool samples;
+    TARE_TRY(needs_samples(&samples, options));
+    if (samples) return split_samples(outcome, options, split);
+    return tare_dataset_split(outcome, options->prefix, options->files.items, options->files.count, split);
+}
+
+static tare_status read_options(struct tare_split_options *split, struct split_options *options) {
+    if ((options->parts != 0) + (options->counts != NULL) + (options->fractions != NULL) != 1)
+        return TARE_FAIL(TARE_USAGE, "expected exactly one of --parts, --count and --fraction");
+    if (options->seed) TARE_TRY(parse_seed(&split->seed, options->seed));
+    split->shuffle = options->seed;
+    split->parts = options->parts;
+    split->counts = options->counts;
+    split->fractions = options->fractions;
+    split->names = options->names;
+    split->compress = options->gzip;
+    split->common.limit = options->limit;
+    split->common.max_bad = options->max_bad;
+    return tare_data_options_open(&options->records);
+}
+
+/* The first part is taken for calibration. */
+static void print_parts(const struct tare_split_outcome *outcome, bool quiet) {
+    const struct tare_log log = tare_log_stderr(quiet, false);
+    for (size_t i = 0; i < outcome->count; i++)
+        printf("%s %" PRId64 "\n", outcome->parts[i].path, outcome->parts[i].records);
+    if (outcome->count == 2)
+        tare_hint(&log, "tare", "calibrate", "MODEL", "--data", outcome->parts[0].path, "-o", "MODEL.calib", NULL);
 }
 
 static tare_status run(int argc, char *const *argv) {
@@ -110,28 +211,16 @@ static tare_status run(int argc, char *const *argv) {
     tare_status status;
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
     if (done) goto done;
-    if ((options.parts != 0) + (options.counts != NULL) + (options.fractions != NULL) != 1) {
-        status = TARE_FAIL(TARE_USAGE, "expected exactly one of --parts, --count and --fraction");
-        goto done;
-    }
-    if (options.seed) TARE_CHECK(parse_seed(&split.seed, options.seed));
-    split.shuffle = options.seed;
-    split.parts = options.parts;
-    split.counts = options.counts;
-    split.fractions = options.fractions;
-    split.names = options.names;
-    split.compress = options.gzip;
-    split.common.limit = options.limit;
-    split.common.max_bad = options.max_bad;
+    TARE_CHECK(read_options(&split, &options));
     progress = tare_progress_new(&(struct tare_progress_options){
         .label = "counting and copying", .unit = "records", .total = -1, .quiet = options.quiet });
     split.common.progress_arg = progress;
-    status = tare_dataset_split(&outcome, options.prefix, options.files.items, options.files.count, &split);
+    status = split_files(&outcome, &options, &split);
     tare_progress_free(progress);
-    for (size_t i = 0; i < outcome.count && status == TARE_OK; i++)
-        printf("%s %" PRId64 "\n", outcome.parts[i].path, outcome.parts[i].records);
+    if (status == TARE_OK) print_parts(&outcome, options.quiet);
 done:
     tare_split_outcome_free(&outcome);
+    tare_data_options_close(&options.records);
     tare_options_free(&options, &set);
     return status;
 }

@@ -1,4 +1,6 @@
 /* tare inspect as text. */
+#include "base/alloc.h"
+#include "cli/hint.h"
 #include "convert/functions.h"
 #include "convert/saved_model.h"
 #include "workflow/inspection.h"
@@ -160,6 +162,23 @@ static void print_ops(const struct inspect_ops *ops, bool all) {
     printf("\n");
 }
 
+/* Quantization begins with data for the inputs; a model without quantizable ops can be converted at once. */
+static void print_next(const struct tare_graph_model *model, const struct inspect_ops *ops) {
+    const struct tare_log log = tare_log_stderr(false, false);
+    char *output;
+    if (!model->n_signatures || ops->n_missing) return;
+    if (ops->tpu_calls) {
+        tare_hint(&log, "tare", "compare", "FLOAT_MODEL", "--with", model->path, "--data", "EVAL.tfrecord", NULL);
+        return;
+    }
+    tare_hint_name(&output, model->path, ops->quantizable ? ".spec" : "_tpu");
+    if (output && ops->quantizable)
+        tare_hint(&log, "tare", "dataset", "info", "DATA", "--draft-spec", output, "--model", model->path, NULL);
+    else if (output)
+        tare_hint(&log, "tare", "convert", model->path, output, NULL);
+    tare_free(output);
+}
+
 tare_status inspect_print_text(const struct tare_graph_model *model, const struct inspect_options *options) {
     struct inspect_ops ops = { 0 };
     tare_status status;
@@ -173,6 +192,8 @@ tare_status inspect_print_text(const struct tare_graph_model *model, const struc
         if (options->variables) print_variables(model);
         if (options->suggest) status = inspect_print_suggestions(model);
     }
+    if (status == TARE_OK && options->functions) status = print_functions(model);
+    if (status == TARE_OK && !options->suggest) print_next(model, &ops);
     inspect_ops_free(&ops);
-    return status == TARE_OK && options->functions ? print_functions(model) : status;
+    return status;
 }

@@ -1,9 +1,11 @@
 /* tare quantize: quantizes a model without the TPU rewrite. */
+#include "base/alloc.h"
 #include "base/log.h"
 #include "base/strbuf.h"
 #include "base/thread.h"
 #include "cli/command.h"
 #include "cli/dry_run.h"
+#include "cli/hint.h"
 #include "cli/output_check.h"
 #include "cli/plugins.h"
 #include "cli/quant_report.h"
@@ -355,7 +357,12 @@ static tare_status check_outputs(const struct quantize_options *options) {
 }
 
 static void print_written(const struct quantize_options *options) {
-    fprintf(stderr, "wrote %s; next: tare convert %s %s_tpu\n", options->output, options->output, options->output);
+    const struct tare_log log = tare_log_stderr(options->quiet, false);
+    char *output;
+    tare_note(&log, "wrote %s", options->output);
+    tare_hint_name(&output, options->output, "_tpu");
+    if (output) tare_hint(&log, "tare", "convert", options->output, output, NULL);
+    tare_free(output);
 }
 
 static tare_status run(int argc, char *const *argv) {

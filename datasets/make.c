@@ -45,9 +45,11 @@ static tare_status write_source(struct tare_make_outcome *outcome, struct tare_t
     }
 }
 
+/* `path`: of the first file that was read. */
 static tare_status finish(struct tare_tfrecord_writer *writer, const struct tare_make_outcome *outcome,
-                          tare_status status) {
-    if (status == TARE_OK && !outcome->records) status = TARE_FAIL(TARE_INVALID_ARGUMENT, "no samples to write");
+                          const char *path, tare_status status) {
+    if (status == TARE_OK && !outcome->records)
+        status = TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: no records (expected at least 1)", path);
     if (status == TARE_OK) return tare_tfrecord_commit(writer);
     tare_tfrecord_abort(writer);
     return status;
@@ -71,7 +73,7 @@ tare_status tare_dataset_make(struct tare_make_outcome *outcome, const char *out
     TARE_CHECK(tare_tfrecord_create(&writer, out));
     status = write_source(outcome, writer, source, options);
     outcome->bad = tare_source_bad(source);
-    status = finish(writer, outcome, status);
+    status = finish(writer, outcome, paths[0], status);
 done:
     tare_source_free(source);
     return status;
@@ -107,7 +109,7 @@ tare_status tare_dataset_make_arrays(struct tare_make_outcome *outcome, const ch
     *outcome = (struct tare_make_outcome){ 0, 0 };
     TARE_CHECK(tare_data_file_join(&file, names, paths, n_paths));
     TARE_CHECK(tare_tfrecord_create(&writer, out));
-    status = finish(writer, outcome, write_rows(outcome, writer, file, spec, options));
+    status = finish(writer, outcome, paths[0], write_rows(outcome, writer, file, spec, options));
 done:
     tare_data_file_close(file);
     return status;

@@ -151,7 +151,7 @@ static tare_status commit_parts(struct splitter *s) {
 static tare_status split(struct splitter *s, const char *prefix) {
     TARE_TRY(read_all(s));
     s->total = s->records;
-    if (!s->total) return TARE_FAIL(TARE_INVALID_ARGUMENT, "no records to split");
+    if (!s->total) return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: no records (expected at least 1)", s->files.names[0]);
     TARE_TRY(make_partition(s));
     TARE_TRY(open_parts(s, prefix));
     s->copies = true;

@@ -97,7 +97,9 @@ static tare_status compare_float(struct tare_compare_job *c) {
     TARE_TRY(tare_saved_model_load(&model, c->task->model, &options));
     status = add_row(c, model, &c->variants.variants[0], &none);
     tare_model_free(model);
-    return status;
+    TARE_TRY(status);
+    tare_workflow_warn_of_chance(c->task->log, &c->result.rows[0].outputs[0]);
+    return TARE_OK;
 }
 
 /* The reports explain the layers of the first quantizing variant. */

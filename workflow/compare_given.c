@@ -1,5 +1,6 @@
 /* Models that are given as folders (compare --with): converted or quantized versions of the float model. They run on
  * the same records as the float model; inputs and outputs are matched by their keys in the signature. */
+#include "base/file.h"
 #include "convert/saved_model.h"
 #include "eval/model_inputs.h"
 #include "interpreter/session.h"
@@ -9,14 +10,10 @@
 
 /* ---- names ---- */
 
-/* The last part of a path without its trailing slashes. */
 static const char *last_part(struct tare_arena *arena, const char *path) {
-    char *copy = tare_arena_strdup(arena, path), *slash;
-    if (!copy) return NULL;
-    for (size_t size = strlen(copy); size > 1 && copy[size - 1] == '/'; size--)
-        copy[size - 1] = '\0';
-    slash = strrchr(copy, '/');
-    return slash && slash[1] ? slash + 1 : copy;
+    size_t size;
+    const char *last = tare_path_last(&size, path);
+    return tare_arena_strndup(arena, last, size);
 }
 
 /* The last part of the path, or the whole path if a variant or another given model has that name. */

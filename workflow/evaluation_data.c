@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/strbuf.h"
+#include "eval/metrics.h"
 #include "eval/model_inputs.h"
 #include "workflow/sample_feed.h"
 
@@ -75,64 +76,47 @@ done:
 
 /* ---- leakage ---- */
 
-/* Adds one evaluation record. */
-static void compare_record(struct tare_leakage *out, const struct tare_calibration *calibration, const char *signature,
-                           uint64_t digest) {
-    bool found = false, decided = true;
-    for (size_t i = 0; i < calibration->n_inputs && !found; i++) {
-        const struct tare_calibration_input *input = &calibration->inputs[i];
-        if (strcmp(input->signature, signature) != 0) continue;
-        found = tare_digest_set_has(&input->digests, digest);
-        decided = decided && tare_digest_set_decides(&input->digests, digest);
-    }
-    out->shared += found;
-    out->records += found || decided;
-}
-
 static bool every(void *arg, const struct tare_record *record) {
     (void)arg;
     (void)record;
     return true;
 }
 
-static tare_status compare_feed(struct tare_leakage *out, struct tare_tensor *inputs,
-                                const struct tare_signature *signature, const struct tare_sample_feed *feed,
+static tare_status compare_feed(struct tare_leakage *out, struct tare_tensor *inputs, size_t n_inputs,
+                                const struct tare_sample_feed *feed, const struct tare_digest_set *digests,
                                 const struct tare_evaluation_data *data) {
-    const size_t n_inputs = tare_signature_feed_count(signature);
     while (!is_interrupted(data)) {
         struct tare_record record = { .number = -1 };
         bool end = false;
         TARE_TRY(feed->source.next(feed->source.arg, inputs, &record, &end, every, NULL));
         if (end) return TARE_OK;
-        compare_record(out, data->calibration, signature->key, tare_sample_digest(inputs, n_inputs));
+        const uint64_t digest = tare_sample_digest(inputs, n_inputs);
+        const bool found = tare_digest_set_has(digests, digest);
+        out->shared += found;
+        out->records += found || tare_digest_set_decides(digests, digest);
         for (size_t i = 0; i < n_inputs; i++)
             tare_tensor_reset(&inputs[i]);
     }
     return TARE_OK;
 }
 
-/* A calibration of an older version has no digests. */
-static bool has_digests(const struct tare_calibration *calibration, const char *signature) {
-    for (size_t i = 0; calibration && i < calibration->n_inputs; i++)
-        if (strcmp(calibration->inputs[i].signature, signature) == 0 && calibration->inputs[i].digests.count)
-            return true;
-    return false;
-}
-
 /* Invalid records are skipped: the run itself reports them. */
 tare_status tare_workflow_find_leakage(struct tare_leakage *out, const struct tare_evaluation_data *data) {
     const struct tare_source_options options = { .stop = data->limit, .max_bad = INT64_MAX, .spec = data->spec };
+    const struct tare_digest_set *digests;
     const struct tare_signature *signature;
     struct tare_sample_feed feed;
     struct tare_tensor *inputs;
     tare_status status;
     *out = (struct tare_leakage){ 0 };
     TARE_TRY(tare_pick_signature(&signature, data->model, data->signature));
-    if (!has_digests(data->calibration, signature->key) || !can_read_again(data->paths, data->n_paths)) return TARE_OK;
-    inputs = tare_calloc(tare_signature_feed_count(signature) + 1, sizeof *inputs);
+    const size_t n_inputs = tare_signature_feed_count(signature);
+    digests = data->calibration ? tare_calibration_find_digests(data->calibration, signature->key) : NULL;
+    if (!digests || !digests->count || !can_read_again(data->paths, data->n_paths)) return TARE_OK;
+    inputs = tare_calloc(n_inputs + 1, sizeof *inputs);
     if (!inputs) return TARE_NO_MEMORY;
     status = tare_sample_feed_open(&feed, signature, data->paths, data->n_paths, &options);
-    if (status == TARE_OK) status = compare_feed(out, inputs, signature, &feed, data);
+    if (status == TARE_OK) status = compare_feed(out, inputs, n_inputs, &feed, digests, data);
     tare_sample_feed_close(&feed);
     tare_free(inputs);
     return status;
@@ -144,4 +128,18 @@ void tare_workflow_warn_of_leakage(const struct tare_log *log, const struct tare
                   "%" PRId64 " of %" PRId64 " evaluation records have the same inputs as calibration samples, so that "
                   "their accuracy is optimistic (evaluate with other records)",
                   leakage->shared, leakage->records);
+}
+
+/* ---- after the run of the float model ---- */
+
+void tare_workflow_warn_of_chance(const struct tare_log *log, const struct tare_metrics *metrics) {
+    enum { ENOUGH = 50 };
+    const double top1 = tare_metrics_share(metrics->top1, metrics->labelled);
+    const int64_t classes = metrics->rows ? metrics->elements / metrics->rows : 0;
+    if (metrics->binary || metrics->labelled < ENOUGH || classes < 2 || top1 * (double)classes > 1.5) return;
+    tare_warn(log,
+              "the float model reaches a top-1 of %.1f %%, no more than guessing among %" PRId64
+              " classes (check the scale "
+              "of the inputs and the labels with 'tare dataset head')",
+              100 * top1, classes);
 }

@@ -33,6 +33,17 @@ static void set(json_t *object, const char *key, json_t *value) {
     json_object_set_new(object, key, value);
 }
 
+static json_t *digests_json(const struct tare_calibration *c) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < c->n_digests; i++) {
+        json_t *object = json_object();
+        set(object, "signature", text_json(c->digests[i].signature));
+        set(object, "count", integer((int64_t)c->digests[i].set.count));
+        json_array_append_new(list, object);
+    }
+    return list;
+}
+
 static json_t *input_json(const struct tare_calibration_input *input) {
     json_t *object = json_object(), *runs = json_array();
     for (size_t i = 0; i < input->records.count; i++) {
@@ -55,7 +66,6 @@ static json_t *input_json(const struct tare_calibration_input *input) {
         json_array_append_new(passed_over, bad);
     }
     set(object, "passed_over", passed_over);
-    set(object, "digests", integer((int64_t)input->digests.count));
     return object;
 }
 
@@ -207,6 +217,7 @@ static void put_lists(json_t *root, const struct tare_calibration_report *report
     for (size_t i = 0; i < report->warnings.count; i++)
         json_array_append_new(warnings, warning_json(&report->warnings.items[i]));
     set(root, "inputs", inputs);
+    set(root, "digests", digests_json(c));
     set(root, "algorithms", algorithms);
     set(root, "tensors", tensors);
     set(root, "functions", functions);

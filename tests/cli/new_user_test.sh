@@ -93,7 +93,7 @@ rm -rf out
 
 # ---- convert with the fewest options ----
 "$tare" convert "$model" converted 2>log >report || fail "convert MODEL OUT: $(cat log)"
-grep -q "no tpu_functions are named: finding them automatically" log && grep -q "note: wrote converted; next: tare validate converted" log || fail "convert says: $(cat log)"
+grep -q "no tpu_functions are named: finding them automatically" log && grep -q "note: wrote converted$" log && grep -q "note: next: tare compare $model --with converted --data EVAL.tfrecord$" log || fail "convert says: $(cat log)"
 awk '$NF == "serving_default" && $1 > 50 { found = 1 } END { exit !found }' report || fail "nothing is on the TPU: $(cat report)"
 "$tare" validate converted >log || fail "validate: $(cat log)"
 [ "$(cat log)" = "converted: valid" ] || fail "validate prints $(cat log)"

@@ -61,11 +61,14 @@ class Reader:
         return found
 
     def input(self):
-        found = {"signature": self.text(), "file": self.text(), "runs": self.runs(), "passed_over": self.passed_over()}
+        return {"signature": self.text(), "file": self.text(), "runs": self.runs(), "passed_over": self.passed_over()}
+
+    def digests(self):
+        found = {"signature": self.text()}
         digests = self.list(lambda: self.take("Q"))
         if any(a >= b for a, b in zip(digests, digests[1:])):
             sys.exit("digests are not ascending")
-        return found | {"digests": len(digests)}
+        return found | {"count": len(digests)}
 
     def side(self):
         function, node, op, _, target = self.text(), self.text(), self.text(), self.varint(), self.text()
@@ -155,6 +158,7 @@ def main(tare, path):
     if flags & 2:
         reader.text()
     expected["inputs"] = reader.list(reader.input)
+    expected["digests"] = reader.list(reader.digests)
     expected["functions"] = reader.list(lambda: {"name": reader.text(), "records": reader.varint()})
     expected["branches"] = reader.list(reader.side)
     expected["tensors"] = reader.list(reader.tensor)

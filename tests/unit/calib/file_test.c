@@ -25,7 +25,9 @@ static void add_record(struct tare_calibration *c, struct tare_tally *tally, int
     int32_t input;
     assert_int_equal(tare_calibration_add_input(c, "serving_default", files[file], &input), TARE_OK);
     assert_int_equal(tare_record_set_add(&c->inputs[input].records, record, record + 1), TARE_OK);
-    assert_int_equal(tare_digest_set_add(&c->inputs[input].digests, (uint64_t)(1000 - record) << 32), TARE_OK);
+    struct tare_digest_set *digests;
+    assert_int_equal(tare_calibration_add_digests(c, "serving_default", &digests), TARE_OK);
+    assert_int_equal(tare_digest_set_add(digests, (uint64_t)(1000 - record - 100 * file) << 32), TARE_OK);
     if (record % 5 == 3) { /* the one behind it could not be read */
         const struct tare_calibration_bad bad = { 100 + record, 5000 + 100 * record, (char[]){ "corrupt" },
                                                   (char[]){ "record 103: corrupted record" } };
@@ -66,8 +68,7 @@ static struct tare_calibration *make(int shard, int shards, bool backward) {
         int at = backward ? 2 * RECORDS - 1 - i : i;
         if (at % shards == shard) add_record(c, tally, at / RECORDS, at % RECORDS);
     }
-    for (size_t i = 0; i < c->n_inputs; i++)
-        tare_digest_set_finish(&c->inputs[i].digests);
+    if (c->n_digests) tare_digest_set_finish(&c->digests[0].set);
     tare_tally_free(tally);
     return c;
 }
@@ -94,9 +95,12 @@ static void file__comes_back_as_it_was(void **state) {
     assert_string_equal(back->inputs[0].file, "a.tfrecord");
     assert_int_equal(tare_calibration_bad_records(back), 6);
     assert_int_equal(back->inputs[0].n_bad, 3);
-    assert_int_equal(back->inputs[0].digests.count, RECORDS);
-    assert_true(tare_digest_set_has(&back->inputs[1].digests, (uint64_t)1000 << 32));
-    assert_false(tare_digest_set_has(&back->inputs[1].digests, (uint64_t)999 << 31));
+    const struct tare_digest_set *digests = tare_calibration_find_digests(back, "serving_default");
+    assert_non_null(digests);
+    assert_null(tare_calibration_find_digests(back, "serving"));
+    assert_int_equal(digests->count, 2 * RECORDS);
+    assert_true(tare_digest_set_has(digests, (uint64_t)1000 << 32));
+    assert_false(tare_digest_set_has(digests, (uint64_t)999 << 31));
     assert_int_equal(back->inputs[0].bad[1].record, 108);
     assert_int_equal(back->inputs[0].bad[1].offset, 5800);
     assert_string_equal(back->inputs[0].bad[1].reason, "corrupt");
@@ -275,10 +279,11 @@ static void file__counts_beyond_the_file_are_refused_at_once(void **state) {
     struct tare_strbuf bytes = { 0 };
     struct tare_calibration *c = tare_calibration_new(model, "", false), *back;
     assert_int_equal(tare_calibration_encode(&bytes, c), TARE_OK);
-    /* magic, version, fingerprint, flags, settings; then the counts of inputs, functions, sides and tensors, all 0 */
+    /* magic, version, fingerprint, flags, settings; then the counts of inputs, digests, functions, sides and tensors,
+     * all 0 */
     const size_t first = 8 + 1 + 16 + 1 + 1;
-    assert_int_equal(bytes.size, first + 4 + 8);
-    for (size_t i = 0; i < 4; i++) {
+    assert_int_equal(bytes.size, first + 5 + 8);
+    for (size_t i = 0; i < 5; i++) {
         struct tare_strbuf changed = { 0 };
         tare_strbuf_append(&changed, bytes.data, first + i);
         for (int k = 0; k < 9; k++)
@@ -300,34 +305,36 @@ static void file__counts_beyond_the_file_are_refused_at_once(void **state) {
 static void file__version_1_is_read(void **state) {
     (void)state;
     struct tare_calibration *c = tare_calibration_new(model, "", false), *back;
+    struct tare_digest_set *set;
     struct tare_strbuf bytes, old = { 0 };
     int32_t input;
     assert_int_equal(tare_calibration_add_input(c, "s", "f", &input), TARE_OK);
     assert_int_equal(tare_record_set_add(&c->inputs[0].records, 0, 2), TARE_OK);
     bytes = bytes_of(c);
-    const size_t digests = bytes.size - 8 - 4; /* their count, before functions, sides, tensors and the checksum */
-    tare_strbuf_append(&old, bytes.data, digests);
-    tare_strbuf_append(&old, bytes.data + digests + 1, bytes.size - digests - 1);
+    const size_t lists = bytes.size - 8 - 4; /* counts of digests, functions, sides and tensors; the checksum */
+    tare_strbuf_append(&old, bytes.data, lists);
+    tare_strbuf_append(&old, bytes.data + lists + 1, bytes.size - lists - 1);
     old.data[8] = 1;
     seal(&old);
     assert_int_equal(tare_calibration_decode(&back, old.data, old.size), TARE_OK);
     assert_int_equal(tare_calibration_records(back), 2);
-    assert_int_equal(back->inputs[0].digests.count, 0);
+    assert_int_equal(back->n_digests, 0);
     tare_calibration_free(back);
     tare_strbuf_free(&old);
     tare_strbuf_free(&bytes);
 
-    assert_int_equal(tare_digest_set_add(&c->inputs[0].digests, 7), TARE_OK);
-    assert_int_equal(tare_digest_set_add(&c->inputs[0].digests, 9), TARE_OK);
-    tare_digest_set_finish(&c->inputs[0].digests);
+    assert_int_equal(tare_calibration_add_digests(c, "s", &set), TARE_OK);
+    assert_int_equal(tare_digest_set_add(set, 7), TARE_OK);
+    assert_int_equal(tare_digest_set_add(set, 9), TARE_OK);
+    tare_digest_set_finish(set);
     bytes = bytes_of(c);
-    bytes.data[digests + 1] = 9; /* the first of the two */
+    bytes.data[lists + 1 + 2 + 1] = 9; /* the first of the two, after the count, the signature and their number */
     seal(&bytes);
     assert_int_equal(tare_calibration_decode(&back, bytes.data, bytes.size), TARE_CORRUPT);
     assert_non_null(strstr(tare_error_text(), "digests out of order"));
     tare_strbuf_free(&bytes);
-    assert_int_equal(tare_digest_set_add(&c->inputs[0].digests, 8), TARE_OK);
-    tare_digest_set_finish(&c->inputs[0].digests);
+    assert_int_equal(tare_digest_set_add(set, 8), TARE_OK);
+    tare_digest_set_finish(set);
     bytes = bytes_of(c);
     assert_int_equal(tare_calibration_decode(&back, bytes.data, bytes.size), TARE_CORRUPT);
     assert_non_null(strstr(tare_error_text(), "bad number of digests"));

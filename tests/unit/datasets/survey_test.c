@@ -225,7 +225,7 @@ static void make__leaves_nothing_behind_when_it_fails(void **state) {
     assert_non_null(strstr(tare_error_text(), "images.tfrecord: record 0 at 0: it is a tf.Example"));
     assert_int_equal(tare_dataset_make(&outcome, temp_path("f.tfrecord"), &bad, 1, NULL, NULL, &some),
                      TARE_INVALID_ARGUMENT);
-    assert_string_equal(tare_error_text(), "no samples to write");
+    assert_non_null(strstr(tare_error_text(), "images.tfrecord: no records (expected at least 1)"));
     assert_int_equal(tare_file_list(&after, temp_folder()), TARE_OK);
     assert_int_equal(after.count, before.count);
     tare_file_list_free(&before);

@@ -447,7 +447,7 @@ static void report__shows_any_calibration_that_can_be_read(void **state) {
             size_t start = text.size;
             assert_int_equal(tare_calibration_report_json(&text, &report), TARE_OK);
             json_t *root = json_loads(tare_strbuf_text(&text) + start, 0, NULL);
-            assert_true(json_object_size(root) == 11 && json_is_string(json_object_get(root, "settings")));
+            assert_true(json_object_size(root) == 12 && json_is_string(json_object_get(root, "settings")));
             json_decref(root);
             tare_calibration_report_html(&text, &report);
             assert_false(text.failed);

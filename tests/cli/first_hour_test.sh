@@ -1,0 +1,118 @@
+#!/usr/bin/env bash
+# From a SavedModel without aliases and 300 PNG files in class folders to a converted and checked int8 model in six
+# commands. After the first, every command is the one that the command before it suggests; only placeholders in capitals
+# are replaced. docs/getting-started.md describes the same commands.
+set -uo pipefail
+command -v python3 >/dev/null || { echo "skipped: python3 is not there"; exit 77; }
+. "$TARE_SOURCE_DIR/tests/cli/support.sh"
+cd "$work" || exit 1
+PATH=$(dirname "$tare"):$PATH
+
+"$tare" dataset head "$glyphs/eval.tfrecord.gz" --limit 300 --values 784 --json >records.json || fail "head: $?"
+cp -r "$glyphs/saved_model" classifier
+python3 - <<'PY' || fail "the model and the images were not generated"
+import json, os, struct, zlib
+
+def fields(data):
+    at = 0
+    def varint():
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value
+    while at < len(data):
+        begin, tag = at, varint()
+        size = varint() if tag & 7 == 2 else {0: 0, 1: 8, 5: 4}[tag & 7]
+        if tag & 7 == 0:
+            varint()
+        yield tag >> 3, data[begin:at], data[at:at + size]
+        at += size
+
+def varint(n):
+    return bytes([n & 127 | 128]) + varint(n >> 7) if n > 127 else bytes([n])
+
+def edit(data, path):
+    """Drops the field at the end of the path of field numbers."""
+    out = b""
+    for number, head, body in fields(data):
+        if number == path[0] and len(path) == 1:
+            continue
+        if number == path[0]:
+            body = edit(body, path[1:])
+            head = varint(number << 3 | 2) + varint(len(body))
+        out += head + body
+    return out
+
+model = open("classifier/saved_model.pb", "rb").read()
+without = edit(model, [2, 1, 8])  # SavedModel.meta_graphs.meta_info_def.function_aliases
+assert len(without) < len(model) and b"tpu_func" in model
+open("classifier/saved_model.pb", "wb").write(without)
+
+def chunk(kind, body):
+    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+for i, record in enumerate(json.load(open("records.json"))):
+    pixels = [round(255 * min(1, max(0, x))) for x in record["inputs"]["image"]["values"]]
+    folder = "images/digit_%d" % record["inputs"]["label"]["values"][0]
+    os.makedirs(folder, exist_ok=True)
+    raw = b"".join(b"\0" + bytes(pixels[28 * row:28 * row + 28]) for row in range(28))
+    with open("%s/%03d.png" % (folder, i), "wb") as file:
+        file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 28, 28, 8, 0, 0, 0, 0)) +
+                   chunk(b"IDAT", zlib.compress(raw)) + chunk(b"IEND", b""))
+PY
+[ "$(find images -name '*.png' | wc -l)" = 300 ] && [ "$(ls images | wc -l)" = 10 ] || fail "no 300 images in 10 folders"
+"$tare" inspect classifier >log 2>/dev/null && ! grep -q "function aliases" log || fail "the model has an alias: $(cat log)"
+
+# next COMMAND: runs it and sets $next to the first command that it suggests.
+next() {
+    commands=$((${commands:-0} + 1))
+    echo "\$ $1"
+    bash -c "$1" >out 2>log || fail "$1: $(cat log)"
+    next=$(sed -n 's/^.*next: \(tare .*\)$/\1/p' log | head -1)
+    [ -n "$next" ] || [ "${2:-}" = last ] || fail "$1 suggests nothing: $(cat log)"
+    next=${next//DATA/images}
+    next=${next//MODEL/classifier}
+    next=${next//EVAL.tfrecord/classifier-evaluation.tfrecord}
+}
+next "tare inspect classifier"
+next "$next"
+# The one line to edit: the model was trained on 0 … 1.
+sed -i 's/^  # \(scale: 0.0039[0-9]*\).*/  \1/' classifier.spec
+grep -q '^  scale: 0.0039' classifier.spec || fail "no scale in the draft: $(cat classifier.spec)"
+next "$next"
+next "$next"
+next "$next"
+grep -q '^7 of 12 quantizable ops quantized' log || fail "conversion: $(cat log)"
+next "$next" last
+[ "$commands" = 6 ] || fail "$commands commands"
+grep -q '^classifier_tpu: the paired test finds no difference from float in top-1' out || fail "comparison: $(cat out)"
+awk '$1 == "float" { f = $2 } $1 == "classifier_tpu" { q = $2; mb = $5 } END { exit !(f > 90 && q > 90 && mb < 0.06) }' out || fail "accuracy and size: $(cat out)"
+[ -s log ] && grep -q warning log && fail "warnings: $(cat log)"
+
+# With the wrong scale, the comparison says that the float model only guesses.
+"$tare" dataset make images --spec <(sed 's/^  scale/  # scale/' classifier.spec) -o wrong.tfrecord --quiet || fail "make: $?"
+"$tare" compare classifier --data wrong.tfrecord --methods float --quiet >/dev/null 2>log || fail "compare: $(cat log)"
+grep -q "warning: the float model reaches a top-1 of .* %, no more than guessing among 10 classes" log || fail "no warning of the scale: $(cat log)"
+
+# Splitting data that is not a TFRecord: nothing but the parts is left, also after a failure.
+ls -A >before
+"$tare" dataset split images --spec classifier.spec --parts 3 -o part --quiet >out || fail "split: $?"
+[ "$(cat out)" = "$(printf 'part-0000%d-of-00003.tfrecord 100\n' 0 1 2)" ] || fail "split: $(cat out)"
+rm -f part-*
+expect 1 "images: record 0 at 0: " "$tare" dataset split images --parts 3 -o part --quiet
+expect 1 "cannot create 'nowhere/part" "$tare" dataset split images --spec classifier.spec --parts 3 -o nowhere/part --quiet
+ls -A | grep -vxFf before | grep -vxE 'stderr|stdout|before' >after
+[ ! -s after ] || fail "left behind: $(cat after)"
+
+# Without records, every part of dataset is an error that names the file.
+: >none.tfrecord
+for part in "head none.tfrecord" "head none.tfrecord --json" "make none.tfrecord -o none.out" "split none.tfrecord --parts 2 -o none" "info none.tfrecord --quiet"; do
+    # shellcheck disable=SC2086
+    expect 1 "none.tfrecord: no records (expected at least 1)" "$tare" dataset $part
+done
+finish
