@@ -1,7 +1,7 @@
 /* tare dataset head: prints the first records in readable form. */
 #include "base/file.h"
 #include "base/strbuf.h"
-#include "cli/dataset.h"
+#include "cli/dataset/dataset.h"
 #include "datasets/data_file.h"
 #include "workflow/data_options.h"
 

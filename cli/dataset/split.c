@@ -2,7 +2,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/progress.h"
-#include "cli/dataset.h"
+#include "cli/dataset/dataset.h"
 #include "cli/hint.h"
 #include "datasets/data_file.h"
 #include "datasets/make.h"

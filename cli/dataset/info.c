@@ -4,7 +4,7 @@
 #include "base/progress.h"
 #include "base/strbuf.h"
 #include "base/text_table.h"
-#include "cli/dataset.h"
+#include "cli/dataset/dataset.h"
 #include "cli/hint.h"
 #include "convert/saved_model.h"
 #include "datasets/spec_draft.h"

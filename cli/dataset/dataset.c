@@ -1,5 +1,5 @@
 /* tare dataset: inspects, creates and splits data sets. */
-#include "cli/dataset.h"
+#include "cli/dataset/dataset.h"
 #include "base/progress.h"
 
 #include <stdio.h>

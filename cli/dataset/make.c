@@ -1,7 +1,7 @@
 /* tare dataset make: creates RepresentativeDataSample records from arrays, images and tf.Example records. */
 #include "base/alloc.h"
 #include "base/progress.h"
-#include "cli/dataset.h"
+#include "cli/dataset/dataset.h"
 #include "cli/hint.h"
 #include "datasets/data_file.h"
 #include "datasets/make.h"
