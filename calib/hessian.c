@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "interpreter/kernels/lapack.h"
+#include "interpreter/kernels/permute.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -77,6 +78,7 @@ size_t tare_hessian_bytes(const struct tare_hessian_form *form) {
 
 static bool is_form(const struct tare_hessian_form *a, const struct tare_hessian_form *b) {
     if (a->spatial != b->spatial || a->channels != b->channels || groups_of(a) != groups_of(b)) return false;
+    if (a->rank != b->rank || memcmp(a->order, b->order, sizeof a->order) != 0) return false;
     for (int i = 0; i < a->spatial; i++)
         if (memcmp(&a->window[i], &b->window[i], sizeof a->window[i]) != 0) return false;
     return true;
@@ -233,6 +235,10 @@ struct field {
     int64_t images, positions; /* of one image */
 };
 
+static int64_t base_of(const struct tare_hessian_window *window) {
+    return window->base > 1 ? window->base : 1;
+}
+
 static tare_status measure_field(struct field *field, const struct tare_hessian_form *form,
                                  const struct tare_shape *shape) {
     *field = (struct field){ .form = form, .images = shape->rank > 0 ? shape->dims[0] : 0, .positions = 1 };
@@ -242,7 +248,8 @@ static tare_status measure_field(struct field *field, const struct tare_hessian_
         field->in[i] = field->out[i] = 1;
     for (int i = 0; i < form->spatial; i++) {
         const struct tare_hessian_window *w = &form->window[i];
-        const int64_t space = shape->dims[i + 1] + w->low + w->high - ((w->size - 1) * w->dilation + 1);
+        const int64_t size = shape->dims[i + 1] > 0 ? (shape->dims[i + 1] - 1) * base_of(w) + 1 : 0;
+        const int64_t space = size + w->low + w->high - ((w->size - 1) * w->dilation + 1);
         field->in[i] = shape->dims[i + 1];
         field->out[i] = space < 0 ? 0 : space / w->stride + 1;
         field->positions *= field->out[i];
@@ -263,10 +270,11 @@ static void gather_window(double *row, const struct field *field, const double *
         int64_t rest = tap, pixel = 0, step = 1;
         bool inside = true;
         for (int i = form->spatial - 1; i >= 0; i--) {
+            const int64_t base = base_of(&form->window[i]);
             const int64_t x = at[i] + rest % form->window[i].size * form->window[i].dilation;
             rest /= form->window[i].size;
-            inside = inside && x >= 0 && x < field->in[i];
-            pixel += x * step;
+            inside = inside && x >= 0 && x % base == 0 && x / base < field->in[i];
+            pixel += x / base * step;
             step *= field->in[i];
         }
         if (inside)
@@ -301,15 +309,37 @@ static tare_status gather_rows(struct gathering *g, const double *steps, int64_t
     return TARE_OK;
 }
 
+/* Brings the numbers of an activation into the order of axes of the form; *shape becomes theirs. */
+static tare_status reorder(double **steps, struct tare_shape *shape, const struct tare_hessian_form *form) {
+    const struct tare_shape from = *shape;
+    int64_t count = 1;
+    double *moved;
+    if (!form->rank || !*steps) return TARE_OK;
+    if (from.rank != form->rank)
+        return TARE_FAIL(TARE_SHAPE, "an activation of rank %d (expected %d)", from.rank, form->rank);
+    for (int i = 0; i < from.rank; i++) {
+        shape->dims[i] = from.dims[form->order[i]];
+        count *= from.dims[i];
+    }
+    moved = tare_calloc((size_t)count + 1, sizeof *moved);
+    if (!moved) return TARE_NO_MEMORY;
+    tare_permute(moved, *steps, sizeof *moved, from.rank, from.dims, form->order);
+    tare_free(*steps);
+    *steps = moved;
+    return TARE_OK;
+}
+
 static tare_status count(struct tare_hessians *set, struct entry *entry, const struct tare_tensor *value) {
     const struct tare_hessian *h = &entry->hessian;
     struct gathering g = { .entry = entry, .update = set->update };
+    struct tare_shape shape = value->shape;
     double *steps = steps_of(value, h->step);
-    tare_status status = TARE_NO_MEMORY;
+    tare_status status = reorder(&steps, &shape, &h->form);
     g.chunk = tare_calloc((size_t)h->groups * CHUNK * (size_t)h->stride, sizeof *g.chunk);
     g.whole = tare_calloc((size_t)(h->groups * h->size), sizeof *g.whole);
-    if (steps && g.chunk && g.whole)
-        status = h->form.spatial ? gather_windows(&g, steps, &value->shape) : gather_rows(&g, steps, value->elements);
+    if (status == TARE_OK && !(steps && g.chunk && g.whole)) status = TARE_NO_MEMORY;
+    if (status == TARE_OK)
+        status = h->form.spatial ? gather_windows(&g, steps, &shape) : gather_rows(&g, steps, value->elements);
     if (status == TARE_OK) flush(&g);
     tare_free(steps);
     tare_free(g.chunk);

@@ -25,9 +25,11 @@ struct tare_hessian_form {
                     axes are the rows */
     int64_t channels; /* of a convolution's input; otherwise K */
     struct tare_hessian_window {
-        int64_t size, stride, dilation, low, high;
+        int64_t size, stride, dilation, low, high, base; /* zeros between the elements: base - 1; base 0 is 1 */
     } window[TARE_HESSIAN_WINDOW];
     int64_t groups; /* of a convolution's channels; 0: one */
+    int rank;       /* of an activation with another order of axes: axis i above is its axis order[i]; 0: none */
+    int order[TARE_MAX_RANK];
 };
 
 struct tare_hessian {

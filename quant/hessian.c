@@ -1,28 +1,50 @@
 /* Layers and the Hessians of their inputs. */
 #include "quant/hessian.h"
 #include "calib/calibration.h"
+#include "interpreter/kernels/permute.h"
 
 #include <math.h>
 #include <string.h>
 
-bool tare_quant_hessian_form(struct tare_hessian_form *out, const struct tare_quant_layer *layer) {
-    const struct tare_quant_product *p = &layer->product;
+static void conv_form(struct tare_hessian_form *out, const struct tare_quant_product *p) {
+    out->spatial = p->spatial;
+    out->channels = p->arranged.dims[p->spatial] * p->groups;
+    out->groups = p->groups > 1 ? p->groups : 0;
+    for (int i = 0; i < p->spatial; i++)
+        out->window[i] = (struct tare_hessian_window){ p->arranged.dims[i], p->window[i].stride, p->window[i].dilation,
+                                                       p->window[i].low,    p->window[i].high,   p->window[i].base };
+    out->rank = p->spatial + 2;
+    out->order[0] = p->dims.input_batch;
+    for (int i = 0; i < p->spatial; i++)
+        out->order[i + 1] = p->dims.input_spatial[i];
+    out->order[p->spatial + 1] = p->dims.input_feature;
+}
+
+/* The contracted axes come last, in the order of the weight's rows; the order of the others does not matter. */
+static void dot_form(struct tare_hessian_form *out, const struct tare_quant_product *p) {
     const int rank = p->n_batch + p->n_free_left + p->n_contracted;
-    memset(out, 0, sizeof *out);
-    if (layer->refused || !layer->weight || p->batches != 1 || layer->kind == TARE_KIND_GATHER) return false;
-    if (p->spatial) {
-        out->spatial = p->spatial;
-        out->channels = p->arranged.dims[p->spatial] * p->groups;
-        out->groups = p->groups > 1 ? p->groups : 0;
-        for (int i = 0; i < p->spatial; i++)
-            out->window[i] = (struct tare_hessian_window){ p->arranged.dims[i], p->window[i].stride,
-                                                           p->window[i].dilation, p->window[i].low, p->window[i].high };
-        return true;
+    out->channels = p->rows;
+    for (int axis = 0; axis < rank; axis++) {
+        bool contracted = false;
+        for (int i = 0; i < p->n_contracted; i++)
+            contracted = contracted || p->left_contracted[i] == axis;
+        if (!contracted) out->order[out->rank++] = axis;
     }
     for (int i = 0; i < p->n_contracted; i++)
-        if (p->left_contracted[i] != rank - p->n_contracted + i) return false;
-    out->channels = p->rows;
-    return p->n_contracted > 0 && p->rows > 0;
+        out->order[out->rank++] = p->left_contracted[i];
+}
+
+bool tare_quant_hessian_form(struct tare_hessian_form *out, const struct tare_quant_layer *layer) {
+    const struct tare_quant_product *p = &layer->product;
+    memset(out, 0, sizeof *out);
+    if (layer->refused || !layer->weight || p->batches != 1 || layer->kind == TARE_KIND_GATHER) return false;
+    if (p->spatial)
+        conv_form(out, p);
+    else
+        dot_form(out, p);
+    if (tare_permute_is_identity(out->rank, out->order)) out->rank = 0;
+    if (out->rank && p->squeezed_left) return false; /* the order is that of the axes that are left */
+    return p->spatial || (p->n_contracted > 0 && p->rows > 0);
 }
 
 /* ---- what to count ---- */

@@ -23,6 +23,10 @@ static const struct {
     { "Einsum", TARE_KIND_EINSUM, 0, 1 },
     { "GatherV2", TARE_KIND_GATHER, 1, 0 },
     { "Gather", TARE_KIND_GATHER, 1, 0 },
+    { "XlaDot", TARE_KIND_XLA_DOT, 0, 1 },
+    { "XlaDotV2", TARE_KIND_XLA_DOT, 0, 1 },
+    { "XlaConv", TARE_KIND_XLA_CONV, 0, 1 },
+    { "XlaConvV2", TARE_KIND_XLA_CONV, 0, 1 },
 };
 
 /* ---- what the graph has ---- */
@@ -40,8 +44,9 @@ static bool is_conv(const struct tare_quant_layer *layer) {
 
 /* A bias is added along the last axis, which must be that of the columns. */
 static void find_bias(struct tare_quant_layer *layer) {
-    const bool fits =
-        is_conv(layer) || (!layer->product.moves && layer->product.n_free_right == 1 && layer->product.batches == 1);
+    const bool fits = is_conv(layer)
+                          ? layer->product.channel_shape.rank == 1
+                          : (!layer->product.moves && layer->product.n_free_right == 1 && layer->product.batches == 1);
     struct tare_node *bias = fits ? sole_user(layer->output, "BiasAdd") : NULL;
     const struct tare_tensor *value = bias ? tare_edge_constant(bias->inputs[1]) : NULL;
     if (!value || !tare_quant_takes_dtype(value->dtype) || value->elements != layer->product.columns) return;
@@ -79,7 +84,7 @@ static const char *refuse_form(const struct tare_quant_layer *layer) {
         strcmp(tare_node_string(op, "data_format", layer->kind == TARE_KIND_CONV3D ? "NDHWC" : "NHWC"),
                layer->kind == TARE_KIND_CONV3D ? "NDHWC" : "NHWC") != 0)
         return layer->kind == TARE_KIND_CONV3D ? "data_format must be NDHWC" : "data_format must be NHWC";
-    if (!layer->weight && layer->kind <= TARE_KIND_CONV3D)
+    if (!layer->weight && (layer->kind <= TARE_KIND_CONV3D || layer->kind == TARE_KIND_XLA_CONV))
         return "Non-constant weights are not supported at the moment, except matmul and einsum.";
     return NULL;
 }
@@ -160,11 +165,11 @@ static tare_status take_weight(struct tare_quant_layer *layer, struct tare_arena
     return tare_tensor_share_as(layer->held, &layer->variable->value, &shape);
 }
 
-/* An Einsum's weight may be its first operand. */
+/* The weight of an Einsum or XlaDotV2 may be its first operand. */
 static tare_status find_weight(struct tare_quant_layer *layer, struct tare_arena *arena,
                                const struct tare_bindings *bindings) {
     TARE_TRY(take_weight(layer, arena, layer->right, bindings));
-    if (layer->weight || layer->kind != TARE_KIND_EINSUM) return TARE_OK;
+    if (layer->weight || (layer->kind != TARE_KIND_EINSUM && layer->kind != TARE_KIND_XLA_DOT)) return TARE_OK;
     TARE_TRY(take_weight(layer, arena, 0, bindings));
     if (!layer->weight) return TARE_OK;
     layer->left = 1;
@@ -206,6 +211,13 @@ static tare_status open_layer(struct tare_quant_layer *layer, struct tare_arena 
     return TARE_OK;
 }
 
+/* XLA's products of integers are part of a model that is quantized already. */
+static bool is_integer_product(const struct tare_node *node, size_t kind) {
+    if (ops[kind].kind != TARE_KIND_XLA_DOT && ops[kind].kind != TARE_KIND_XLA_CONV) return false;
+    return !tare_quant_takes_dtype(tare_edge_dtype(node->inputs[0])) ||
+           !tare_quant_takes_dtype(tare_edge_dtype(node->inputs[1]));
+}
+
 static tare_status add_layer(struct tare_quant_layer_list *list, struct tare_arena *arena, struct tare_node *node,
                              const struct tare_model_shapes *shapes, const struct tare_bindings *bindings,
                              size_t kind) {
@@ -218,6 +230,7 @@ static tare_status add_layer(struct tare_quant_layer_list *list, struct tare_are
         return TARE_OK;
     if (ops[kind].kind == TARE_KIND_GATHER && !tare_quant_takes_dtype(tare_edge_dtype(node->inputs[0]))) return TARE_OK;
     if (ops[kind].kind == TARE_KIND_EINSUM && node->n_inputs != 2) return TARE_OK;
+    if (is_integer_product(node, kind)) return TARE_OK;
     if (list->count == list->capacity) {
         const size_t extra = list->capacity ? list->capacity : 16;
         layer = tare_arena_extend(arena, list->layers, list->count, extra, sizeof *layer);

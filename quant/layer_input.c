@@ -5,11 +5,19 @@
 
 #include <math.h>
 
+/* Zeros between the elements of a convolution's input, which the statistics of the channels do not contain. */
+static bool has_gaps(const struct tare_quant_product *p) {
+    for (int i = 0; i < p->spatial; i++)
+        if (p->window[i].base > 1) return true;
+    return false;
+}
+
 bool tare_quant_has_input_channels(const struct tare_quant_layer *layer, int64_t channels) {
     const struct tare_quant_product *p = &layer->product;
     if (!layer->weight || channels <= 0 || layer->kind == TARE_KIND_GATHER) return false;
     if (layer->kind == TARE_KIND_DEPTHWISE) return p->columns % channels == 0;
-    if (p->spatial) return p->groups == 1 && p->rows % channels == 0;
+    if (p->spatial)
+        return p->groups == 1 && p->dims.input_feature == p->spatial + 1 && !has_gaps(p) && p->rows % channels == 0;
     return p->n_contracted > 0 && p->rows % channels == 0 &&
            p->left_contracted[p->n_contracted - 1] == p->n_batch + p->n_free_left + p->n_contracted - 1;
 }

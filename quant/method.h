@@ -21,6 +21,8 @@ enum tare_quant_kind {
     TARE_KIND_BATCH_MATMUL,
     TARE_KIND_EINSUM,
     TARE_KIND_GATHER,
+    TARE_KIND_XLA_DOT,  /* any dimension numbers */
+    TARE_KIND_XLA_CONV, /* any order of dimensions, one to three spatial ones */
     TARE_KINDS,
 };
 

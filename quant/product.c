@@ -1,6 +1,7 @@
 /* Describes what a layer computes. MatMul, BatchMatMulV2 and Einsum are all represented by labels: one letter per
  * axis. */
 #include "quant/product.h"
+#include "quant/product_conv.h"
 #include "interpreter/kernels/permute.h"
 #include "graph/model.h"
 
@@ -246,77 +247,46 @@ static tare_status describe_einsum(struct tare_quant_product *p, const struct ta
     return from_labels(p, &operands[left_input], &operands[1 - left_input], &out, right_shape);
 }
 
-/* ---- convolutions ---- */
+/* ---- DotDimensionNumbers ---- */
 
-static int64_t list_item(const struct tare_node *node, const char *name, size_t i, int64_t fallback) {
-    const struct tare_attr *attr = tare_node_list(node, name);
-    return attr && attr->kind == TARE_ATTR_INT && i < attr->count ? attr->items[i].i : fallback;
-}
+enum { LHS_CONTRACTING, RHS_CONTRACTING, LHS_BATCH, RHS_BATCH, DOT_FIELDS };
 
-/* same-padding: total = max((ceil(in / stride) - 1) * stride + (k - 1) * dilation + 1 - in, 0); an odd element is added
- * at the high end.
- */
-static void same_padding(struct tare_quant_product *p, struct tare_spatial *out, int64_t size) {
-    int64_t outputs, total;
-    if (size < 0 && out->stride > 1) {
-        p->pads_late = true;
-        return;
-    }
-    outputs = (size + out->stride - 1) / out->stride;
-    total = size < 0 ? out->reach - 1 /* whatever the size */ : (outputs - 1) * out->stride + out->reach - size;
-    if (total < 0) total = 0;
-    out->low = total / 2;
-    out->high = total - out->low;
-}
-
-static tare_status read_window(struct tare_quant_product *p, const struct tare_node *conv,
-                               const struct tare_shape *input, const struct tare_shape *filter) {
-    const char *padding = tare_node_string(conv, "padding", "VALID");
-    for (int i = 0; i < p->spatial; i++) {
-        const size_t axis = (size_t)i + 1;
-        struct tare_spatial *s = &p->window[i];
-        *s = (struct tare_spatial){ .stride = list_item(conv, "strides", axis, 1),
-                                    .dilation = list_item(conv, "dilations", axis, 1) };
-        if (s->stride < 1 || s->dilation < 1 || s->stride > INT32_MAX || s->dilation > INT32_MAX)
-            return TARE_FAIL(TARE_UNSUPPORTED, "strides and dilations must be positive");
-        s->reach = (filter->dims[i] - 1) * s->dilation + 1;
-        if (strcmp(padding, "SAME") == 0) {
-            same_padding(p, s, input->dims[axis]);
-        } else if (strcmp(padding, "EXPLICIT") == 0) {
-            s->low = list_item(conv, "explicit_paddings", 2 * axis, 0);
-            s->high = list_item(conv, "explicit_paddings", 2 * axis + 1, 0);
-        }
+/* Gives the axes of both operands that `lists` pairs the same labels. */
+static tare_status label_pairs(struct labels operands[2], char *next, const struct tare_dims_field *lhs,
+                               const struct tare_dims_field *rhs) {
+    if (lhs->count != rhs->count) return TARE_FAIL(TARE_UNSUPPORTED, "the dimension numbers do not fit the operands");
+    for (size_t i = 0; i < lhs->count; i++) {
+        const int64_t l = lhs->values[i], r = rhs->values[i];
+        if (l < 0 || l >= operands[0].count || r < 0 || r >= operands[1].count || operands[0].at[l] ||
+            operands[1].at[r])
+            return TARE_FAIL(TARE_UNSUPPORTED, "the dimension numbers do not fit the operands");
+        operands[0].at[l] = operands[1].at[r] = (*next)++;
     }
     return TARE_OK;
 }
 
-static tare_status describe_conv(struct tare_quant_product *p, const struct tare_node *conv,
-                                 const struct tare_shape *input, const struct tare_shape *filter) {
-    int64_t channels;
-    p->spatial = p->kind == TARE_KIND_CONV3D ? 3 : 2;
-    if (filter->rank != p->spatial + 2) return TARE_FAIL(TARE_UNSUPPORTED, "the filter's rank is %d", filter->rank);
-    channels = input->rank == filter->rank ? input->dims[input->rank - 1] : -1;
-    if (channels < 1 || filter->dims[p->spatial] < 1)
-        return TARE_FAIL(TARE_UNSUPPORTED, "the input's channel dimension is not static");
-    p->arranged = *filter;
-    p->n_order = filter->rank;
-    for (int i = 0; i < filter->rank; i++)
-        p->order[i] = i;
-    p->groups = channels / filter->dims[p->spatial];
-    if (p->kind == TARE_KIND_DEPTHWISE) {
-        p->groups = filter->dims[2];
-        p->arranged.dims[3] = filter->dims[2] * filter->dims[3];
-        p->arranged.dims[2] = 1;
-    } else if (p->groups * filter->dims[p->spatial] != channels || filter->dims[p->spatial + 1] % p->groups) {
-        return TARE_FAIL(TARE_UNSUPPORTED, "%lld input channels do not fit a filter for %lld", (long long)channels,
-                         (long long)filter->dims[p->spatial]);
-    }
-    p->batches = 1;
-    p->columns = p->arranged.dims[p->spatial + 1];
-    p->rows = product_of(&p->arranged, 0, p->spatial + 1);
-    p->channel_shape = tare_shape_make(1, 0);
-    p->channel_shape.dims[0] = p->columns;
-    return read_window(p, conv, input, filter);
+/* The result has the batch axes, then the free ones of the first operand, then those of the second. */
+static tare_status describe_xla_dot(struct tare_quant_product *p, const struct tare_node *op, size_t left_input,
+                                    const struct tare_shape *left_shape, const struct tare_shape *right_shape) {
+    struct tare_dims_field fields[DOT_FIELDS] = { { .number = 1 }, { .number = 2 }, { .number = 3 }, { .number = 4 } };
+    const struct tare_shape *shapes[2] = { left_shape, right_shape };
+    struct labels operands[2] = { { .count = shapes[left_input]->rank }, { .count = shapes[1 - left_input]->rank } };
+    struct labels out = { .count = 0 };
+    char next = 'a';
+    if (left_shape->rank < 0 || right_shape->rank < 0)
+        return TARE_FAIL(TARE_UNSUPPORTED, "the rank of an operand is not known");
+    TARE_TRY(tare_dims_read(fields, DOT_FIELDS, op, "dimension_numbers"));
+    TARE_TRY(label_pairs(operands, &next, &fields[LHS_BATCH], &fields[RHS_BATCH]));
+    for (char label = 'a'; label < next; label++)
+        out.at[out.count++] = label;
+    TARE_TRY(label_pairs(operands, &next, &fields[LHS_CONTRACTING], &fields[RHS_CONTRACTING]));
+    for (int side = 0; side < 2; side++)
+        for (int i = 0; i < operands[side].count; i++) {
+            if (operands[side].at[i]) continue;
+            if (out.count == TARE_MAX_RANK) return TARE_FAIL(TARE_UNSUPPORTED, "the result has too many axes");
+            operands[side].at[i] = out.at[out.count++] = next++;
+        }
+    return from_labels(p, &operands[left_input], &operands[1 - left_input], &out, right_shape);
 }
 
 /* ---- tables ---- */
@@ -353,7 +323,11 @@ tare_status tare_quant_describe(struct tare_quant_product *out, const struct tar
     case TARE_KIND_CONV2D:
     case TARE_KIND_DEPTHWISE:
     case TARE_KIND_CONV3D:
-        return describe_conv(out, op, left_shape, right_shape);
+        return tare_quant_describe_conv(out, op, left_shape, right_shape);
+    case TARE_KIND_XLA_CONV:
+        return tare_quant_describe_xla_conv(out, op, right_shape);
+    case TARE_KIND_XLA_DOT:
+        return describe_xla_dot(out, op, left, left_shape, right_shape);
     case TARE_KIND_MATMUL:
         return describe_matmul(out, op, right_shape);
     case TARE_KIND_BATCH_MATMUL:
@@ -416,7 +390,7 @@ tare_status tare_quant_restore(struct tare_tensor *out, const struct tare_quant_
 
 bool tare_quant_pads(const struct tare_quant_product *product) {
     for (int i = 0; i < product->spatial; i++)
-        if (product->window[i].low || product->window[i].high) return true;
+        if (product->window[i].low || product->window[i].high || product->window[i].base > 1) return true;
     return product->pads_late;
 }
 

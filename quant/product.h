@@ -4,11 +4,13 @@
 #define TARE_QUANT_PRODUCT_H
 
 #include "graph/graph.h"
+#include "interpreter/ops/support/dims_wire.h"
 #include "quant/method.h"
 
-/* Explicit padding of one spatial dimension, and the number of its elements that a filter spans. */
+/* Explicit padding of one spatial dimension (negative: elements are cut off), and the number of its elements that a
+ * filter spans. Between two elements of the input are base - 1 zeros. */
 struct tare_spatial {
-    int64_t stride, dilation, low, high, reach;
+    int64_t stride, dilation, low, high, reach, base;
 };
 
 enum { TARE_MOST_WINDOW = 3 };
@@ -17,7 +19,8 @@ struct tare_quant_product {
     enum tare_quant_kind kind;
 
     /* Convolutions. */
-    int spatial; /* dimensions of the window: 2 or 3; 0: no convolution */
+    int spatial;                /* dimensions of the window: 1 to 3; 0: no convolution */
+    struct tare_conv_dims dims; /* of the activation and the raw result; the kernel's are those of `arranged` */
     struct tare_spatial window[TARE_MOST_WINDOW];
     bool pads_late; /* SAME padding with a stride, of a size known only at run time: low and high are not set */
     int64_t groups; /* of input channels, each with filters of its own */
@@ -60,7 +63,7 @@ tare_status tare_quant_arrange(struct tare_tensor *out, const struct tare_quant_
 tare_status tare_quant_restore(struct tare_tensor *out, const struct tare_quant_product *product,
                                const struct tare_tensor *arranged, const struct tare_shape *shape);
 
-/* True when a convolution pads. */
+/* True when a convolution pads, or has zeros between the elements of its input. */
 bool tare_quant_pads(const struct tare_quant_product *product);
 int64_t tare_quant_channels(const struct tare_quant_product *product); /* batches * columns */
 

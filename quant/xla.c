@@ -9,20 +9,6 @@
 
 /* ---- dimension numbers ---- */
 
-/* Input and output [b,0,1,f], kernel [0,1,i,o]; with a third spatial dimension likewise. */
-static void conv_dimension_numbers(struct tare_dims_wire *wire, int spatial) {
-    struct tare_conv_dims dims = { .spatial = spatial,
-                                   .input_feature = spatial + 1,
-                                   .kernel_input = spatial,
-                                   .kernel_output = spatial + 1,
-                                   .output_feature = spatial + 1 };
-    for (int i = 0; i < spatial; i++) {
-        dims.kernel_spatial[i] = i;
-        dims.input_spatial[i] = dims.output_spatial[i] = i + 1;
-    }
-    tare_conv_dims_write(wire, &dims);
-}
-
 /* DotDimensionNumbers; a weight was arranged as batch, contracted, free. */
 static void dot_dimension_numbers(struct tare_dims_wire *wire, const struct tare_quant_product *p, bool is_arranged) {
     enum { LHS_CONTRACTING = 1, RHS_CONTRACTING = 2, LHS_BATCH = 3, RHS_BATCH = 4 };
@@ -64,12 +50,13 @@ static struct tare_edge emit_xla(struct tare_emit *emit, const char *op, const s
 static struct tare_edge emit_conv(struct tare_emit *emit, const struct tare_quant_product *p, struct tare_edge lhs,
                                   struct tare_edge rhs, int accumulator) {
     const struct tare_shape square = { .rank = 2, .dims = { p->spatial, 2 } };
-    int32_t strides[TARE_MOST_WINDOW], dilations[TARE_MOST_WINDOW], padding[2 * TARE_MOST_WINDOW];
-    const int32_t ones[TARE_MOST_WINDOW] = { 1, 1, 1 };
+    int32_t strides[TARE_MOST_WINDOW], dilations[TARE_MOST_WINDOW], bases[TARE_MOST_WINDOW],
+        padding[2 * TARE_MOST_WINDOW];
     struct tare_dims_wire numbers = { .size = 0 };
     for (int i = 0; i < p->spatial; i++) {
         strides[i] = (int32_t)p->window[i].stride;
         dilations[i] = (int32_t)p->window[i].dilation;
+        bases[i] = (int32_t)p->window[i].base;
         padding[2 * i] = (int32_t)p->window[i].low;
         padding[2 * i + 1] = (int32_t)p->window[i].high;
     }
@@ -78,11 +65,11 @@ static struct tare_edge emit_conv(struct tare_emit *emit, const struct tare_quan
         rhs,
         tare_emit_vector(emit, "window_strides", p->spatial, strides),
         tare_emit_ints(emit, "padding", &square, padding),
-        tare_emit_vector(emit, "lhs_dilation", p->spatial, ones),
+        tare_emit_vector(emit, "lhs_dilation", p->spatial, bases),
         tare_emit_vector(emit, "rhs_dilation", p->spatial, dilations),
         tare_emit_i32(emit, "feature_group_count", (int32_t)p->groups),
     };
-    conv_dimension_numbers(&numbers, p->spatial);
+    tare_conv_dims_write(&numbers, &p->dims);
     return emit_xla(emit, "XlaConvV2", inputs, 7, &numbers, accumulator);
 }
 
@@ -225,10 +212,38 @@ static struct tare_edge emit_paddings(struct tare_emit *emit, const struct tare_
     const struct tare_shape shape = { .rank = 2, .dims = { product->spatial + 2, 2 } };
     int32_t paddings[2 * (TARE_MOST_WINDOW + 2)] = { 0 };
     for (int i = 0; i < product->spatial; i++) {
-        paddings[2 * (i + 1)] = (int32_t)product->window[i].low;
-        paddings[2 * (i + 1) + 1] = (int32_t)product->window[i].high;
+        const int axis = product->dims.input_spatial[i];
+        paddings[2 * axis] = (int32_t)product->window[i].low;
+        paddings[2 * axis + 1] = (int32_t)product->window[i].high;
     }
     return tare_emit_ints(emit, "pad/paddings", &shape, paddings);
+}
+
+/* XlaPad also cuts off elements and inserts the value between them. */
+static bool needs_xla_pad(const struct tare_quant_product *product) {
+    for (int i = 0; i < product->spatial; i++)
+        if (product->window[i].low < 0 || product->window[i].high < 0 || product->window[i].base > 1) return true;
+    return false;
+}
+
+static struct tare_edge emit_xla_pad(struct tare_emit *emit, struct tare_edge x,
+                                     const struct tare_quant_product *product, struct tare_edge value) {
+    const struct tare_emit_attr attrs[] = { { "T", TARE_EMIT_TYPE, emit->status == TARE_OK ? tare_edge_dtype(x) : 0 },
+                                            { "Tindices", TARE_EMIT_TYPE, TARE_DT_INT32 },
+                                            { 0 } };
+    const int rank = product->spatial + 2;
+    int32_t lows[TARE_MOST_WINDOW + 2] = { 0 }, highs[TARE_MOST_WINDOW + 2] = { 0 },
+                                    between[TARE_MOST_WINDOW + 2] = { 0 };
+    for (int i = 0; i < product->spatial; i++) {
+        const int axis = product->dims.input_spatial[i];
+        lows[axis] = (int32_t)product->window[i].low;
+        highs[axis] = (int32_t)product->window[i].high;
+        between[axis] = (int32_t)product->window[i].base - 1;
+    }
+    const struct tare_edge inputs[] = { x, value, tare_emit_vector(emit, "pad/low", rank, lows),
+                                        tare_emit_vector(emit, "pad/high", rank, highs),
+                                        tare_emit_vector(emit, "pad/between", rank, between) };
+    return tare_emit_node(emit, "XlaPad", "pad", inputs, 5, attrs);
 }
 
 struct tare_edge tare_emit_pad(struct tare_emit *emit, struct tare_edge x, struct tare_quant_product *product,
@@ -236,13 +251,21 @@ struct tare_edge tare_emit_pad(struct tare_emit *emit, struct tare_edge x, struc
     const struct tare_emit_attr attrs[] = { { "T", TARE_EMIT_TYPE, emit->status == TARE_OK ? tare_edge_dtype(x) : 0 },
                                             { "Tpaddings", TARE_EMIT_TYPE, TARE_DT_INT32 },
                                             { 0 } };
-    const struct tare_edge inputs[] = {
-        x, product->pads_late ? emit_late_paddings(emit, x, product) : emit_paddings(emit, product), value
-    };
-    for (int i = 0; i < product->spatial; i++)
+    struct tare_edge out;
+    if (needs_xla_pad(product)) {
+        out = emit_xla_pad(emit, x, product, value);
+    } else {
+        const struct tare_edge inputs[] = {
+            x, product->pads_late ? emit_late_paddings(emit, x, product) : emit_paddings(emit, product), value
+        };
+        out = tare_emit_node(emit, "PadV2", "pad", inputs, 3, attrs);
+    }
+    for (int i = 0; i < product->spatial; i++) {
         product->window[i].low = product->window[i].high = 0;
+        product->window[i].base = 1;
+    }
     product->pads_late = false;
-    return tare_emit_node(emit, "PadV2", "pad", inputs, 3, attrs);
+    return out;
 }
 
 struct tare_edge tare_emit_channels(struct tare_emit *emit, const char *name, const struct tare_quant_product *product,

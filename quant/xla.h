@@ -14,7 +14,8 @@ struct tare_edge tare_emit_shift(struct tare_emit *emit, const struct tare_quant
 /* The raw result with the axes of the op's output. */
 struct tare_edge tare_emit_result(struct tare_emit *emit, const struct tare_quant_product *product,
                                   struct tare_edge raw);
-/* PadV2 of the spatial dimensions with a constant; the product's padding becomes zero. */
+/* PadV2 or XlaPad of the spatial dimensions with a constant, which is also inserted between the elements where the
+ * window asks for it; the product's padding becomes zero. */
 struct tare_edge tare_emit_pad(struct tare_emit *emit, struct tare_edge x, struct tare_quant_product *product,
                                struct tare_edge value);
 /* One float per channel, or a single one if `count` is 1, shaped to broadcast with the raw result. */

@@ -6,6 +6,7 @@
 #include "graph/calls.h"
 #include "graph/op.h"
 #include "interpreter/session.h"
+#include "quant/layer.h"
 #include "tpu/compatibility.h"
 
 #include <stdlib.h>
@@ -24,6 +25,14 @@ static bool stays_outside(const char *op) {
 /* Ops that conversion adds around the computation of the TPU; their names begin with TPU. */
 static bool is_of_conversion(const char *op) {
     return strncmp(op, "TPU", 3) == 0;
+}
+
+/* XLA's products of integers are quantized already. */
+static bool is_quantizable(const struct tare_node *node) {
+    if (!node->def || !node->def->row || node->def->row->quant != TARE_QUANT_WEIGHTED) return false;
+    if (strncmp(node->op, "Xla", 3) != 0 || node->n_inputs < 2) return true;
+    return tare_quant_takes_dtype(tare_edge_dtype(node->inputs[0])) &&
+           tare_quant_takes_dtype(tare_edge_dtype(node->inputs[1]));
 }
 
 /* The module of an XlaCallModule node counts with its layers; it is expanded when the model is run. */
@@ -61,7 +70,7 @@ static tare_status count_node(struct inspect_ops *ops, const struct tare_node *n
     }
     entry->count++;
     ops->tpu_calls += strcmp(node->op, "TPUPartitionedCall") == 0;
-    if (node->def && node->def->row && node->def->row->quant == TARE_QUANT_WEIGHTED) ops->quantizable++;
+    ops->quantizable += is_quantizable(node);
     return strcmp(node->op, "XlaCallModule") == 0 ? count_module(ops, node) : TARE_OK;
 }
 

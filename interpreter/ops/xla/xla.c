@@ -476,7 +476,8 @@ static tare_status reference_xla_dot(struct tare_kernel *kernel) {
 #define ROW(op, in, out, list, form)                                                                                   \
     {                                                                                                                  \
         .name = op, .inputs = in, .outputs = out, .attrs = list, .infer = infer_xla_##form, .run = run_xla_##form,     \
-        .prepare = prepare_xla, .release = release_xla, .reference = reference_xla_##form, .flags = TARE_OP_PRODUCT    \
+        .prepare = prepare_xla, .release = release_xla, .reference = reference_xla_##form, .flags = TARE_OP_PRODUCT,   \
+        .quant = TARE_QUANT_WEIGHTED                                                                                   \
     }
 
 const struct tare_op tare_ops_xla[] = {

@@ -83,10 +83,10 @@ static void check_window(const struct tare_hessian_form *form, int64_t height, i
 }
 
 static void windows__see_what_a_convolution_multiplies(void **state) {
-    const struct tare_hessian_form plain = { 2, 3, { { 3, 1, 1, 1, 1 }, { 3, 1, 1, 1, 1 } }, 0 };
-    const struct tare_hessian_form strided = { 2, 2, { { 3, 2, 1, 0, 1 }, { 2, 3, 1, 1, 0 } }, 0 };
-    const struct tare_hessian_form dilated = { 2, 1, { { 2, 1, 3, 0, 0 }, { 3, 1, 2, 2, 2 } }, 0 };
-    const struct tare_hessian_form point = { 2, 5, { { 1, 2, 1, 0, 0 }, { 1, 2, 1, 0, 0 } }, 0 };
+    const struct tare_hessian_form plain = { 2, 3, { { 3, 1, 1, 1, 1, 1 }, { 3, 1, 1, 1, 1, 1 } }, 0, 0, { 0 } };
+    const struct tare_hessian_form strided = { 2, 2, { { 3, 2, 1, 0, 1, 1 }, { 2, 3, 1, 1, 0, 1 } }, 0, 0, { 0 } };
+    const struct tare_hessian_form dilated = { 2, 1, { { 2, 1, 3, 0, 0, 1 }, { 3, 1, 2, 2, 2, 1 } }, 0, 0, { 0 } };
+    const struct tare_hessian_form point = { 2, 5, { { 1, 2, 1, 0, 0, 1 }, { 1, 2, 1, 0, 0, 1 } }, 0, 0, { 0 } };
     (void)state;
     check_window(&plain, 6, 5);
     check_window(&strided, 7, 9);
@@ -98,13 +98,13 @@ static void windows__see_what_a_convolution_multiplies(void **state) {
  * image. */
 static void groups__see_their_own_channels(void **state) {
     const struct tare_hessian_form forms[] = {
-        { 2, 6, { { 2, 1, 1, 0, 1 }, { 3, 2, 1, 1, 0 } }, 3 },
-        { 2, 4, { { 3, 1, 1, 1, 1 }, { 2, 1, 2, 1, 1 } }, 4 },
+        { 2, 6, { { 2, 1, 1, 0, 1, 1 }, { 3, 2, 1, 1, 0, 1 } }, 3, 0, { 0 } },
+        { 2, 4, { { 3, 1, 1, 1, 1, 1 }, { 2, 1, 2, 1, 1, 1 } }, 4, 0, { 0 } },
     };
     (void)state;
     for (size_t f = 0; f < 2; f++) {
         const struct tare_hessian_form *form = &forms[f], whole = {
-            form->spatial, form->channels, { form->window[0], form->window[1] }, 0
+            form->spatial, form->channels, { form->window[0], form->window[1] }, 0, 0, { 0 }
         };
         const int64_t dims[] = { 2, 6, 5, form->channels }, each = form->channels / form->groups;
         struct tare_tensor value = numbers(4, dims, 5, 3);
@@ -152,7 +152,7 @@ static void rows_of_a_matrix__are_its_last_axes(void **state) {
 
 /* The same samples in one tensor, and one by one from the last. */
 static void sums__do_not_depend_on_order_and_batches(void **state) {
-    const struct tare_hessian_form form = { 2, 3, { { 3, 1, 1, 1, 1 }, { 3, 1, 1, 1, 1 } }, 0 };
+    const struct tare_hessian_form form = { 2, 3, { { 3, 1, 1, 1, 1, 1 }, { 3, 1, 1, 1, 1, 1 } }, 0, 0, { 0 } };
     const int64_t all[] = { 9, 8, 7, 3 }, single[] = { 1, 8, 7, 3 };
     struct tare_tensor value = numbers(4, all, 12, 7);
     struct tare_hessians *together, *apart;
@@ -221,7 +221,7 @@ static void values_beyond_the_reach_and_nan__do_no_harm(void **state) {
 
 static void a_value_of_another_form__is_named(void **state) {
     const struct tare_hessian_form form = { .channels = 4 },
-                                   window = { 2, 3, { { 1, 1, 1, 0, 0 }, { 1, 1, 1, 0, 0 } }, 0 };
+                                   window = { 2, 3, { { 1, 1, 1, 0, 0, 1 }, { 1, 1, 1, 0, 0, 1 } }, 0, 0, { 0 } };
     const int64_t dims[] = { 3, 2, 1 };
     struct tare_tensor value = numbers(3, dims, 1, 1);
     struct tare_hessians *set = tare_hessians_new();

@@ -1,0 +1,359 @@
+/* Layers that are XlaDotV2, XlaDot, XlaConvV2 and XlaConv: in every order of dimensions they are quantized to the
+ * integers of the same layer as MatMul or Conv2D, by every method, granularity and with GPTQ. */
+#include "support/quantized_model.h"
+
+#include "interpreter/kernels/permute.h"
+#include "interpreter/ops/support/dims_wire.h"
+
+#include <string.h>
+
+enum { ROWS = 128, IN = 24, OUT = 16 };
+
+static const struct tare_quant_setting settings[] = {
+    { .method = &tare_method_static },
+    { .method = &tare_method_static, .granularity = TARE_PER_TENSOR },
+    { .method = &tare_method_static, .bits = 4 },
+    { .method = &tare_method_static, .activation_bits = 16 },
+    { .method = &tare_method_dynamic },
+    { .method = &tare_method_weight_only },
+    { .method = &tare_method_weight_only, .bits = 4, .granularity = TARE_PER_BLOCK, .block = 32 },
+    { .method = &tare_method_weight_only, .granularity = TARE_PER_TENSOR },
+};
+
+/* One way of writing a layer. */
+struct form {
+    const char *name;
+    void (*build)(struct quantized_model *m, const void *arg);
+    const void *arg;
+};
+
+static struct tare_tensor outputs_of(const struct form *form, const struct tare_quant_setting *setting,
+                                     const char *passes) {
+    const struct tare_quant_options options = { .setting = *setting, .min_elements = 1 };
+    struct quantized_model m;
+    struct tare_tensor out;
+    form->build(&m, form->arg);
+    if (passes) {
+        quantized_model_quantize(&m, &options, passes);
+        if (m.report.quantized != 1)
+            fail_msg("%s: %s", form->name, m.report.count ? m.report.outcomes[0].refused : "no layer is found");
+    }
+    out = quantized_model_run(&m);
+    quantized_model_end(&m);
+    return out;
+}
+
+/* All forms have the outputs of the first one, in float and quantized. */
+static void check_forms(const struct form *forms, size_t count) {
+    static const char *const passes[] = { NULL, "", "gptq" };
+    for (size_t s = 0; s < sizeof settings / sizeof *settings; s++)
+        for (size_t p = s ? 1 : 0; p < 3; p++) {
+            struct tare_tensor expected = outputs_of(&forms[0], &settings[s], passes[p]);
+            for (size_t i = 1; i < count; i++) {
+                struct tare_tensor got = outputs_of(&forms[i], &settings[s], passes[p]);
+                const double loss = quantized_model_loss(&got, &expected);
+                if (!(loss < 1e-10))
+                    fail_msg("%s, %s, setting %zu%s%s: loss %g", forms[i].name, settings[s].method->name, s,
+                             passes[p] ? ", quantized, " : "", passes[p] ? passes[p] : "", loss);
+                tare_tensor_reset(&got);
+            }
+            tare_tensor_reset(&expected);
+        }
+}
+
+/* ---- tensors ---- */
+
+/* Normal numbers as if the tensor had the axes order[0], order[1] … of `shape`. */
+static struct tare_edge permuted_weight(struct quantized_model *m, const struct tare_shape *shape, const int *order) {
+    struct tare_shape moved = *shape;
+    struct tare_tensor plain, tensor;
+    uint64_t seed = 77;
+    for (int i = 0; i < shape->rank; i++)
+        moved.dims[i] = shape->dims[order[i]];
+    mini_ok(tare_tensor_new(&plain, TARE_DT_FLOAT, shape));
+    mini_ok(tare_tensor_new(&tensor, TARE_DT_FLOAT, &moved));
+    for (int64_t i = 0; i < plain.elements; i++)
+        TARE_DATA(float, &plain)[i] = quantized_model_normal(&seed);
+    tare_permute(tensor.data, plain.data, sizeof(float), shape->rank, shape->dims, order);
+    const struct tare_edge edge = { tare_graph_add_const(m->graph, "w", &tensor), 0 };
+    tare_tensor_reset(&plain);
+    tare_tensor_reset(&tensor);
+    return edge;
+}
+
+static struct tare_edge permuted(struct quantized_model *m, struct tare_edge x, int rank, const int *order) {
+    int32_t axes[TARE_MAX_RANK];
+    for (int i = 0; i < rank; i++)
+        axes[i] = order[i];
+    return mini_node(m->graph, "Transpose", "moved", 2, x, mini_ints(m->graph, "order", rank, axes));
+}
+
+/* ---- products ---- */
+
+struct dot {
+    const char *op;
+    int rank;       /* of the activation: 2, or 3 with the contracted axes 4 and 6 */
+    int x_order[3]; /* of its axes: batch, then the contracted ones */
+    bool weight_first;
+    int w_order[3]; /* of the weight's axes: contracted, then the output */
+};
+
+static int find(const int *order, int count, int axis) {
+    int at = 0;
+    while (at < count - 1 && order[at] != axis)
+        at++;
+    return at;
+}
+
+static struct tare_node *open_dot(struct quantized_model *m, const char *op, struct tare_edge a, struct tare_edge b) {
+    struct tare_node *node = mini_open(m->graph, op, "dot", 2, a, b);
+    if (strcmp(op, "XlaDotV2") == 0) {
+        mini_ok(tare_node_set_type(node, "LhsT", TARE_DT_FLOAT));
+        mini_ok(tare_node_set_type(node, "RhsT", TARE_DT_FLOAT));
+        mini_ok(tare_node_set_type(node, "preferred_element_type", TARE_DT_FLOAT));
+    }
+    mini_ok(tare_node_set_string(node, "precision_config", "", 0));
+    return node;
+}
+
+static void build_dot(struct quantized_model *m, const void *arg) {
+    const struct dot *d = arg;
+    const int swap[] = { 1, 0 }, n = d->rank - 1;
+    const int32_t split[] = { -1, 4, 6 };
+    const struct tare_shape shape = d->rank == 2 ? tare_shape_make(2, IN, OUT) : tare_shape_make(3, 4, 6, OUT);
+    struct tare_dims_wire wire = { .size = 0 };
+    int of_x[2], of_w[2];
+    quantized_model_begin(m, ROWS, IN, 1, 91);
+    struct tare_edge x = m->in;
+    if (d->rank == 3) x = mini_node(m->graph, "Reshape", "split", 2, x, mini_ints(m->graph, "shape", 3, split));
+    x = permuted(m, x, d->rank, d->x_order);
+    const struct tare_edge w = permuted_weight(m, &shape, d->w_order);
+    for (int i = 0; i < n; i++) {
+        of_x[i] = find(d->x_order, d->rank, i + 1);
+        of_w[i] = find(d->w_order, d->rank, i);
+    }
+    tare_dims_put_list(&wire, 1, d->weight_first ? of_w : of_x, n);
+    tare_dims_put_list(&wire, 2, d->weight_first ? of_x : of_w, n);
+    struct tare_node *node = d->weight_first ? open_dot(m, d->op, w, x) : open_dot(m, d->op, x, w);
+    mini_ok(tare_node_set_string(node, "dimension_numbers", wire.bytes, wire.size));
+    const struct tare_edge y = mini_done(node);
+    quantized_model_return(m, d->weight_first ? permuted(m, y, 2, swap) : y);
+}
+
+static void build_matmul(struct quantized_model *m, const void *arg) {
+    const int plain[] = { 0, 1 };
+    const struct tare_shape shape = tare_shape_make(2, IN, OUT);
+    (void)arg;
+    quantized_model_begin(m, ROWS, IN, 1, 91);
+    quantized_model_return(m, mini_node(m->graph, "MatMul", "dot", 2, m->in, permuted_weight(m, &shape, plain)));
+}
+
+static void products__of_any_dimension_numbers_have_the_integers_of_a_matmul(void **state) {
+    static const struct dot dots[] = {
+        { "XlaDotV2", 2, { 0, 1 }, false, { 0, 1 } },       { "XlaDot", 2, { 1, 0 }, false, { 1, 0 } },
+        { "XlaDotV2", 2, { 0, 1 }, true, { 0, 1 } },        { "XlaDot", 2, { 1, 0 }, true, { 1, 0 } },
+        { "XlaDotV2", 3, { 0, 1, 2 }, false, { 2, 0, 1 } }, { "XlaDotV2", 3, { 1, 0, 2 }, false, { 0, 1, 2 } },
+        { "XlaDot", 3, { 1, 2, 0 }, true, { 0, 2, 1 } },
+    };
+    struct form forms[8] = { { "MatMul", build_matmul, NULL } };
+    (void)state;
+    for (size_t i = 0; i < 7; i++)
+        forms[i + 1] = (struct form){ dots[i].op, build_dot, &dots[i] };
+    check_forms(forms, 8);
+}
+
+/* ---- convolutions ---- */
+
+struct conv {
+    const char *op; /* NULL: Conv2D of the padded input */
+    int spatial;    /* 2, or 1: images of one line */
+    int x_order[4], w_order[4], y_order[4];
+    int64_t window[2][4]; /* of each spatial dimension: stride, low, high, base dilation */
+    int groups;
+};
+
+static struct tare_edge longs(struct quantized_model *m, const char *name, int rank, int64_t rows, int64_t columns,
+                              const int64_t *values) {
+    struct tare_shape shape = { .rank = rank, .dims = { rows, columns } };
+    struct tare_tensor tensor;
+    mini_ok(tare_tensor_from(&tensor, TARE_DT_INT64, &shape, values));
+    const struct tare_edge edge = { tare_graph_add_const(m->graph, name, &tensor), 0 };
+    tare_tensor_reset(&tensor);
+    return edge;
+}
+
+/* The images: [ROWS, 24] as 2 x 3 with 4 channels, or as lines of 6. */
+static struct tare_edge images(struct quantized_model *m, int spatial) {
+    const int32_t plane[] = { -1, 2, 3, 4 }, line[] = { -1, 6, 4 };
+    quantized_model_begin(m, ROWS, IN, 1, 93);
+    const struct tare_edge x = mini_node(m->graph, "Relu", "relu", 1, m->in);
+    return mini_node(m->graph, "Reshape", "image", 2, x,
+                     mini_ints(m->graph, "shape", spatial + 2, spatial == 2 ? plane : line));
+}
+
+static struct tare_shape filter_shape(const struct conv *c) {
+    return c->spatial == 2 ? tare_shape_make(4, 2, 2, 4 / c->groups, OUT) : tare_shape_make(3, 3, 4 / c->groups, OUT);
+}
+
+/* Padding, cutting and inserting zeros first, then a Conv2D without padding. */
+static void build_conv2d(struct quantized_model *m, const void *arg) {
+    const struct conv *c = arg;
+    const int plain[] = { 0, 1, 2, 3 };
+    struct tare_shape shape = filter_shape(c);
+    int64_t parts[3][4] = { { 0 } }, strides[4] = { 1, 1, 1, 1 };
+    struct tare_edge x = images(m, c->spatial), w;
+    for (int i = 0; i < c->spatial; i++) {
+        strides[i + 3 - c->spatial] = c->window[i][0];
+        parts[0][i + 1] = c->window[i][1];
+        parts[1][i + 1] = c->window[i][2];
+        parts[2][i + 1] = c->window[i][3] - 1;
+    }
+    const int n = c->spatial + 2;
+    x = mini_node(m->graph, "XlaPad", "padded", 5, x, mini_float(m->graph, "zero", 0),
+                  longs(m, "low", 1, n, 0, parts[0]), longs(m, "high", 1, n, 0, parts[1]),
+                  longs(m, "between", 1, n, 0, parts[2]));
+    w = permuted_weight(m, &shape, plain);
+    if (c->spatial == 1) {
+        const int32_t whole[] = { 1, 3, (int32_t)shape.dims[1], OUT };
+        x = mini_node(m->graph, "ExpandDims", "lines", 2, x, mini_int(m->graph, "one", 1));
+        w = mini_node(m->graph, "Reshape", "filter", 2, w, mini_ints(m->graph, "whole", 4, whole));
+        struct tare_tensor same;
+        const struct tare_shape four = tare_shape_make(4, 1, 3, (int)shape.dims[1], OUT);
+        mini_ok(tare_tensor_share_as(&same, tare_node_tensor(w.node->inputs[0].node, "value"), &four));
+        w = (struct tare_edge){ tare_graph_add_const(m->graph, "w4", &same), 0 };
+        tare_tensor_reset(&same);
+    }
+    struct tare_node *conv = mini_open(m->graph, "Conv2D", "conv", 2, x, w);
+    mini_ok(tare_node_set_string(conv, "padding", "VALID", 5));
+    mini_ok(tare_node_set_int_list(conv, "strides", strides, 4));
+    quantized_model_return(m, mini_done(conv));
+}
+
+static void set_dims(struct tare_conv_dims *dims, const struct conv *c) {
+    const int n = c->spatial + 2;
+    *dims = (struct tare_conv_dims){ .spatial = c->spatial,
+                                     .input_batch = find(c->x_order, n, 0),
+                                     .input_feature = find(c->x_order, n, n - 1),
+                                     .kernel_input = find(c->w_order, n, c->spatial),
+                                     .kernel_output = find(c->w_order, n, n - 1),
+                                     .output_batch = find(c->y_order, n, 0),
+                                     .output_feature = find(c->y_order, n, n - 1) };
+    for (int i = 0; i < c->spatial; i++) {
+        dims->input_spatial[i] = find(c->x_order, n, i + 1);
+        dims->kernel_spatial[i] = find(c->w_order, n, i);
+        dims->output_spatial[i] = find(c->y_order, n, i + 1);
+    }
+}
+
+static void build_xla_conv(struct quantized_model *m, const void *arg) {
+    const struct conv *c = arg;
+    const struct tare_shape shape = filter_shape(c);
+    const int n = c->spatial + 2;
+    int64_t strides[2], pads[4], bases[2], ones[] = { 1, 1 };
+    const int64_t groups = c->groups;
+    struct tare_dims_wire wire = { .size = 0 };
+    struct tare_conv_dims dims;
+    int back[4];
+    for (int i = 0; i < c->spatial; i++) {
+        strides[i] = c->window[i][0];
+        pads[2 * i] = c->window[i][1];
+        pads[2 * i + 1] = c->window[i][2];
+        bases[i] = c->window[i][3];
+    }
+    struct tare_edge x = permuted(m, images(m, c->spatial), n, c->x_order);
+    struct tare_node *conv =
+        mini_open(m->graph, c->op, "conv", 7, x, permuted_weight(m, &shape, c->w_order),
+                  longs(m, "strides", 1, c->spatial, 0, strides), longs(m, "pads", 2, c->spatial, 2, pads),
+                  longs(m, "bases", 1, c->spatial, 0, bases), longs(m, "dilations", 1, c->spatial, 0, ones),
+                  longs(m, "groups", 0, 0, 0, &groups));
+    set_dims(&dims, c);
+    tare_conv_dims_write(&wire, &dims);
+    mini_ok(tare_node_set_type(conv, "Tindices", TARE_DT_INT64));
+    if (strcmp(c->op, "XlaConvV2") == 0) {
+        mini_ok(tare_node_set_type(conv, "LhsT", TARE_DT_FLOAT));
+        mini_ok(tare_node_set_type(conv, "RhsT", TARE_DT_FLOAT));
+        mini_ok(tare_node_set_type(conv, "preferred_element_type", TARE_DT_FLOAT));
+    }
+    mini_ok(tare_node_set_string(conv, "precision_config", "", 0));
+    mini_ok(tare_node_set_string(conv, "dimension_numbers", wire.bytes, wire.size));
+    const struct tare_edge y = mini_done(conv);
+    for (int i = 0; i < n; i++)
+        back[i] = find(c->y_order, n, i);
+    quantized_model_return(m, permuted(m, y, n, back));
+}
+
+static void check_conv(const struct conv *convs, size_t count) {
+    struct form forms[4] = { { "Conv2D", build_conv2d, &convs[0] } };
+    for (size_t i = 0; i < count; i++)
+        forms[i + 1] = (struct form){ convs[i].op, build_xla_conv, &convs[i] };
+    check_forms(forms, count + 1);
+}
+
+#define CHANNELS_LAST                                                                                                  \
+    { 0, 1, 2, 3 }, { 0, 1, 2, 3 }, {                                                                                  \
+        0, 1, 2, 3                                                                                                     \
+    }
+#define CHANNELS_FIRST                                                                                                 \
+    { 0, 3, 1, 2 }, { 3, 2, 0, 1 }, {                                                                                  \
+        0, 3, 1, 2                                                                                                     \
+    }
+#define MIXED                                                                                                          \
+    { 1, 0, 3, 2 }, { 0, 3, 1, 2 }, {                                                                                  \
+        3, 2, 1, 0                                                                                                     \
+    }
+
+static void convolutions__of_any_order_have_the_integers_of_a_conv2d(void **state) {
+    const struct conv convs[] = {
+        { "XlaConvV2", 2, CHANNELS_LAST, { { 1, 0, 1, 1 }, { 1, 0, 1, 1 } }, 1 },
+        { "XlaConv", 2, CHANNELS_FIRST, { { 1, 0, 1, 1 }, { 1, 0, 1, 1 } }, 1 },
+        { "XlaConvV2", 2, MIXED, { { 1, 0, 1, 1 }, { 1, 0, 1, 1 } }, 1 },
+    };
+    (void)state;
+    check_conv(convs, 3);
+}
+
+/* What a transposed convolution is: zeros between the elements. */
+static void convolutions__with_gaps_pad_by_the_zero_point(void **state) {
+    const struct conv convs[] = {
+        { "XlaConvV2", 2, CHANNELS_LAST, { { 1, 1, 1, 2 }, { 2, 2, 1, 3 } }, 1 },
+        { "XlaConv", 2, CHANNELS_FIRST, { { 1, 1, 1, 2 }, { 2, 2, 1, 3 } }, 1 },
+    };
+    (void)state;
+    check_conv(convs, 2);
+}
+
+/* Negative padding: a Conv2D would have seen other extremes. */
+static void convolutions__that_cut_off_elements_stay_close_to_float(void **state) {
+    const struct conv conv = { "XlaConvV2", 2, MIXED, { { 1, 1, 1, 1 }, { 1, -1, 1, 2 } }, 1 };
+    const struct form plain = { "Conv2D", build_conv2d, &conv }, form = { "XlaConvV2", build_xla_conv, &conv };
+    struct tare_tensor expected = outputs_of(&plain, &settings[0], NULL);
+    (void)state;
+    for (size_t s = 0; s < sizeof settings / sizeof *settings; s++) {
+        struct tare_tensor got = outputs_of(&form, &settings[s], "");
+        const double loss = quantized_model_loss(&got, &expected), most = settings[s].bits == 4 ? 0.03 : 1e-3;
+        if (!(loss < most)) fail_msg("setting %zu: loss %g", s, loss);
+        tare_tensor_reset(&got);
+    }
+    tare_tensor_reset(&expected);
+}
+
+static void convolutions__in_groups_and_of_lines(void **state) {
+    const struct conv groups[] = { { "XlaConvV2", 2, CHANNELS_FIRST, { { 1, 0, 1, 1 }, { 1, 0, 1, 1 } }, 2 },
+                                   { "XlaConvV2", 2, CHANNELS_LAST, { { 1, 0, 1, 1 }, { 1, 0, 1, 1 } }, 2 } };
+    const struct conv lines[] = { { "XlaConvV2", 1, { 0, 1, 2 }, { 0, 1, 2 }, { 0, 1, 2 }, { { 2, 1, 1, 1 } }, 1 },
+                                  { "XlaConv", 1, { 0, 2, 1 }, { 2, 1, 0 }, { 0, 2, 1 }, { { 2, 1, 1, 1 } }, 1 } };
+    (void)state;
+    check_conv(groups, 2);
+    check_conv(lines, 2);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(products__of_any_dimension_numbers_have_the_integers_of_a_matmul),
+        cmocka_unit_test(convolutions__of_any_order_have_the_integers_of_a_conv2d),
+        cmocka_unit_test(convolutions__with_gaps_pad_by_the_zero_point),
+        cmocka_unit_test(convolutions__that_cut_off_elements_stay_close_to_float),
+        cmocka_unit_test(convolutions__in_groups_and_of_lines),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
