@@ -14,6 +14,7 @@
 #include "eval/function_signature.h"
 #include "eval/model_inputs.h"
 #include "eval/runner.h"
+#include "eval/served_batches.h"
 #include "workflow/data_options.h"
 #include "workflow/record_count.h"
 
@@ -27,7 +28,7 @@ struct run_options {
     struct tare_option_list data, inputs, outputs;
     int64_t limit;
     int threads, batch;
-    bool profile, check_numerics, trace, reference, quiet, json, per_record;
+    bool profile, check_numerics, trace, reference, quiet, json, per_record, batching;
     struct tare_option_list plugins;
 };
 
@@ -87,6 +88,12 @@ static const struct tare_option rows[] = {
       .min = 1,
       .max = 65536,
       .help = "maximum number of examples to concatenate on axis 0; used only where it does not change results" },
+    { .name = "batching",
+      .kind = TARE_OPTION_FLAG,
+      .offset = offsetof(struct run_options, batching),
+      .help =
+          "run BatchFunction ops as a server does: records are requests that are joined up to max_batch_size, padded "
+          "to allowed_batch_sizes and split; report batches and padding (default: each record is a batch)" },
     { .name = "profile",
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct run_options, profile),
@@ -125,6 +132,7 @@ static const char *const examples[] = {
     "tare run my_model --data samples.tfrecord.gz --output-dir outputs",
     "tare run my_model --input image=image.npy",
     "tare run my_model --function preprocess --input text=text.npy",
+    "tare run converted --data samples.tfrecord.gz --batching",
     NULL,
 };
 static const struct tare_option_set set = {
@@ -145,6 +153,7 @@ struct run_state {
     struct tare_session **sessions;
     int threads, batch;
     bool stateful;
+    struct tare_served_batches *batches; /* --batching; NULL otherwise */
     struct tare_run_outputs *outputs;
     struct tare_progress *progress;
     int64_t records;
@@ -182,7 +191,9 @@ static tare_status run_samples(struct run_state *state) {
     tare_status status;
     state->progress = tare_progress_new(&shown);
     counter = tare_record_counter_start(given->data.items, given->data.count, &counted, state->progress);
-    status = tare_run_records_on(state->sessions, state->threads, state->signature, &options, on_record, state);
+    status = state->batches
+                 ? tare_served_batches_run(state->batches, state->sessions[0], &options, on_record, state)
+                 : tare_run_records_on(state->sessions, state->threads, state->signature, &options, on_record, state);
     tare_record_counter_end(counter);
     tare_progress_free(state->progress);
     return status;
@@ -404,7 +415,7 @@ static void choose_workers(struct run_state *state) {
         tare_note(&state->log, "%s is stateful (%s): %s", state->signature->key, tare_strbuf_text(&found),
                   state->threads > 1 ? "each worker has its own" : "it runs on one worker");
     }
-    if (!options->data.count || options->trace) state->threads = 1;
+    if (!options->data.count || options->trace || options->batching) state->threads = 1;
     tare_strbuf_free(&found);
 }
 
@@ -422,6 +433,11 @@ static tare_status prepare(struct run_state *state, struct arrays *arrays) {
     if (options->outputs.count) TARE_TRY(choose_outputs(state));
     TARE_TRY(tare_session_check_ops(state->model, state->signature));
     choose_workers(state);
+    if (options->batching) {
+        TARE_TRY(
+            tare_error_prefix(tare_served_batches_new(&state->batches, state->model, state->signature), "--batching"));
+        state->signature = tare_served_batches_signature(state->batches);
+    }
     session.op_threads = tare_cpu_count() / state->threads; /* the workers divide the processors */
     TARE_TRY(tare_run_outputs_new(&state->outputs, state->signature, options->output_dir,
                                   options->per_record   ? TARE_RUN_OUTPUTS_PER_RECORD
@@ -435,15 +451,16 @@ static tare_status prepare(struct run_state *state, struct arrays *arrays) {
 
 static tare_status report(const struct run_state *state, double seconds) {
     const struct run_options *options = state->options;
-    const struct tare_run_summary summary = { options->model, state->signature->key,
-                                              state->records, state->threads,
-                                              state->batch,   state->stateful,
-                                              seconds,        state->signature->n_outputs };
+    const struct tare_run_summary summary = {
+        options->model, state->signature->key,       state->records, state->threads, state->batch, state->stateful,
+        seconds,        state->signature->n_outputs, state->batches
+    };
     struct tare_arena arena = { 0 };
     struct tare_run_profile profile = { 0 };
     tare_status status = TARE_OK;
     if (options->profile) status = tare_run_profile_make(&profile, &arena, state->sessions, state->threads);
     if (status == TARE_OK && options->profile && !options->json) tare_run_profile_print(&profile);
+    if (status == TARE_OK && state->batches && !options->json) tare_run_batching_print(state->batches);
     if (status == TARE_OK && options->json)
         status = tare_run_summary_print(&summary, state->outputs, options->profile ? &profile : NULL);
     tare_arena_free(&arena);
@@ -455,6 +472,8 @@ static tare_status check_usage(const struct run_options *options) {
         return TARE_FAIL(TARE_USAGE, "--data and --input are mutually exclusive");
     if (options->signature && options->function)
         return TARE_FAIL(TARE_USAGE, "--signature and --function are mutually exclusive");
+    if (options->batching && !options->data.count)
+        return TARE_FAIL(TARE_USAGE, "--batching requires --data, whose records are the requests");
     if (options->per_record && !options->output_dir) return TARE_FAIL(TARE_USAGE, "--per-record requires --output-dir");
     return TARE_OK;
 }
@@ -484,6 +503,7 @@ static tare_status run(int argc, char *const *argv) {
 done:
     tare_run_outputs_free(state.outputs);
     tare_sessions_free(state.sessions, state.threads);
+    tare_served_batches_free(state.batches);
     free_arrays(&arrays);
     tare_model_free(state.model);
     tare_data_options_close(&options.records);

@@ -91,6 +91,50 @@ void tare_run_profile_print(const struct tare_run_profile *profile) {
         fprintf(stderr, "and %zu more nodes (--json lists them all)\n", profile->n_nodes - NODES_SHOWN);
 }
 
+/* ---- batching ---- */
+
+static double padding_percent(const struct tare_served_batcher *batcher) {
+    const int64_t computed = batcher->rows + batcher->padding;
+    return computed ? 100.0 * (double)batcher->padding / (double)computed : 0;
+}
+
+void tare_run_batching_print(const struct tare_served_batches *batches) {
+    size_t count;
+    const struct tare_served_batcher *list = tare_served_batches_list(&count, batches);
+    for (size_t i = 0; i < count; i++) {
+        const struct tare_served_batcher *b = &list[i];
+        fprintf(stderr, "batching: %s: %lld requests with %lld rows ran in %lld batches (", b->name,
+                (long long)b->requests, (long long)b->rows, (long long)b->batches);
+        for (size_t k = 0; k < b->n_sizes; k++)
+            fprintf(stderr, "%s%lld of %lld rows", k ? ", " : "", (long long)b->sizes[k].batches,
+                    (long long)b->sizes[k].size);
+        fprintf(stderr, "); padding: %lld of %lld rows (%.1f %%); split requests: %lld\n", (long long)b->padding,
+                (long long)(b->rows + b->padding), padding_percent(b), (long long)b->split);
+    }
+}
+
+static json_t *batching_json(const struct tare_served_batches *batches) {
+    json_t *list = json_array();
+    size_t count;
+    const struct tare_served_batcher *batchers = tare_served_batches_list(&count, batches);
+    for (size_t i = 0; i < count; i++) {
+        const struct tare_served_batcher *b = &batchers[i];
+        json_t *entry = json_object(), *sizes = json_array();
+        json_object_set_new(entry, "node", json_string(b->name));
+        json_object_set_new(entry, "requests", json_integer((json_int_t)b->requests));
+        json_object_set_new(entry, "rows", json_integer((json_int_t)b->rows));
+        json_object_set_new(entry, "padding_rows", json_integer((json_int_t)b->padding));
+        json_object_set_new(entry, "padding_percent", json_real(padding_percent(b)));
+        json_object_set_new(entry, "split_requests", json_integer((json_int_t)b->split));
+        for (size_t k = 0; k < b->n_sizes; k++)
+            json_array_append_new(sizes, json_pack("{s:I,s:I}", "size", (json_int_t)b->sizes[k].size, "batches",
+                                                   (json_int_t)b->sizes[k].batches));
+        json_object_set_new(entry, "batches", sizes);
+        json_array_append_new(list, entry);
+    }
+    return list;
+}
+
 /* ---- summary ---- */
 
 static json_t *shape_json(const struct tare_shape *shape, bool open_first) {
@@ -149,6 +193,7 @@ tare_status tare_run_summary_print(const struct tare_run_summary *summary, const
     json_object_set_new(root, "seconds", json_real(summary->seconds));
     json_object_set_new(root, "records_per_second", json_real(rate));
     json_object_set_new(root, "outputs", outputs_json(outputs, summary->n_outputs));
+    if (summary->batches) json_object_set_new(root, "batching", batching_json(summary->batches));
     if (profile) {
         json_object_set_new(root, "ops", rows_json(profile->ops, profile->n_ops, false));
         json_object_set_new(root, "nodes", rows_json(profile->nodes, profile->n_nodes, true));

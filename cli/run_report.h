@@ -3,6 +3,7 @@
 #define TARE_CLI_RUN_REPORT_H
 
 #include "cli/run_outputs.h"
+#include "eval/served_batches.h"
 #include "interpreter/session.h"
 
 struct tare_run_summary {
@@ -12,6 +13,7 @@ struct tare_run_summary {
     bool stateful;
     double seconds;
     size_t n_outputs;
+    const struct tare_served_batches *batches; /* NULL: without --batching */
 };
 
 /* Time by op type and by node over all sessions, slowest first. */
@@ -25,6 +27,8 @@ tare_status tare_run_profile_make(struct tare_run_profile *out, struct tare_aren
                                   struct tare_session *const *sessions, int count);
 /* Prints two tables to standard error. */
 void tare_run_profile_print(const struct tare_run_profile *profile);
+/* Prints a line for each batcher to standard error: requests, batches by size, padding. */
+void tare_run_batching_print(const struct tare_served_batches *batches);
 /* Prints one JSON object to standard output; `profile` may be NULL. */
 tare_status tare_run_summary_print(const struct tare_run_summary *summary, const struct tare_run_outputs *outputs,
                                    const struct tare_run_profile *profile);

@@ -273,7 +273,8 @@ static tare_status judge(struct tare_batching_result *out, const struct trial *t
             out, t->arena,
             tare_arena_printf(t->arena,
                               "batching of function %s: the number of rows of output '%s' (node '%s') is not known "
-                              "before it runs (if it is not that of the batch, every request is refused when serving)",
+                              "before it runs (if it is not that of the batch, every request is refused when serving; "
+                              "try it with tare run --batching)",
                               t->function->name, ret->name, ret->edge.node->name)));
     }
     return TARE_OK;

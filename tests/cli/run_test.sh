@@ -52,6 +52,21 @@ expect 1 "was expected to be a int32 tensor but is a float tensor" \
 [ "$(shape_of "$work/unknown/identity.npy")" = "'shape': (2,)" ] || fail "an output of unknown shape: $(shape_of "$work/unknown/identity.npy")"
 [ "$(tr -d ' \n' <"$work/summary" | grep -o '"shape":\[2\]')" ] || fail "--json has another shape: $(cat "$work/summary")"
 
+# batches as a server forms them: 21 requests of one row in batches of 8, 8 and 5 (padded to 8), with the bits of single ones
+"$tare" convert --quiet --input_model_dir="$model" --output_model_dir="$work/batched" --converter_options_string='
+    tpu_functions { function_alias: "tpu_func" } batch_options { num_batch_threads: 2 max_batch_size: 8 batch_timeout_micros: 5000
+    allowed_batch_sizes: 2 allowed_batch_sizes: 8 }' >/dev/null 2>"$work/err" || fail "convert: $(cat "$work/err")"
+"$tare" run "$work/batched" --data "$data" --limit 21 --output-dir "$work/single" --quiet || fail "run the batched model"
+"$tare" run "$work/batched" --data "$data" --limit 21 --batching --output-dir "$work/joined" --quiet 2>"$work/err" || fail "--batching"
+cmp -s "$work/single/probabilities.npy" "$work/joined/probabilities.npy" || fail "--batching changes the answers"
+grep -qF "21 requests with 21 rows ran in 3 batches (3 of 8 rows); padding: 3 of 24 rows (12.5 %); split requests: 0" "$work/err" ||
+    fail "--batching reports: $(cat "$work/err")"
+"$tare" run "$work/batched" --data "$data" --limit 3 --batching --json >"$work/summary" 2>"$work/err" || fail "--batching --json"
+grep -qF '"padding_rows": 5' "$work/summary" || fail "--batching --json: $(cat "$work/summary")"
+expect 1 "--batching: serving_default reaches no BatchFunction (convert the model with batch_options)" \
+    "$tare" run "$model" --data "$data" --batching
+expect 2 "--batching requires --data, whose records are the requests" "$tare" run "$model" --batching --input "x=$work/ten.npy"
+
 # summary and profile
 "$tare" run "$model" --data "$data" --limit 9 --threads 2 --batch 2 --profile --json >"$work/summary" || fail "run --json"
 for text in '"records": 9' '"threads": 2' '"batch": 2' '"stateful": false' '"name": "probabilities"' '"dtype": "float32"' \
