@@ -222,7 +222,7 @@ static tare_status copy_elements(struct tare_tensor *out, const struct tare_npy_
             TARE_TRY(set_text(out, i, view, from + (size_t)i * view->item));
     }
     if (!view->swapped || view->dtype == TARE_DT_STRING) return TARE_OK;
-    part = view->dtype == TARE_DT_COMPLEX64 || view->dtype == TARE_DT_COMPLEX128 ? view->item / 2 : view->item;
+    part = tare_dtype_is_complex(view->dtype) ? view->item / 2 : view->item;
     swap_bytes(out->data, tare_tensor_bytes(out) / part, part);
     return TARE_OK;
 }

@@ -89,10 +89,6 @@ static unsigned field_number_of(int dtype) {
     }
 }
 
-static bool is_complex(int dtype) {
-    return dtype == TARE_DT_COMPLEX64 || dtype == TARE_DT_COMPLEX128;
-}
-
 static tare_status find_values(struct values *out, const Tensorflow__TensorProto *message, int dtype) {
     unsigned number = field_number_of(dtype);
     const ProtobufCFieldDescriptor *field = protobuf_c_message_descriptor_get_field(message->base.descriptor, number);
@@ -103,7 +99,7 @@ static tare_status find_values(struct values *out, const Tensorflow__TensorProto
     out->count = tare_field_count(&message->base, field);
     out->stride = tare_field_value_size(field);
     out->data = out->count ? tare_field_value(&message->base, field, 0) : NULL;
-    if (!is_complex(dtype)) return TARE_OK;
+    if (!tare_dtype_is_complex(dtype)) return TARE_OK;
     if (out->count % 2) return TARE_FAIL(TARE_SHAPE, "%s has %zu numbers (expected pairs)", field->name, out->count);
     out->count /= 2;
     out->stride *= 2;
@@ -262,7 +258,7 @@ static tare_status put_value(Tensorflow__TensorProto *message, struct tare_arena
     int32_t integer;
     void *slot;
     if (number == 18) return put_bytes(&message->float8_val, arena, tensor->data, 1, memory);
-    slot = append(&message->base, arena, number, is_complex(tensor->dtype) ? 2 : 1);
+    slot = append(&message->base, arena, number, tare_dtype_is_complex(tensor->dtype) ? 2 : 1);
     if (!slot) return TARE_NO_MEMORY;
     switch (number) {
     case 7:

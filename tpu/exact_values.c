@@ -56,13 +56,14 @@ static bool has_flag(const struct tare_node *node, unsigned flags) {
     return (flags_of(node) & flags) != 0;
 }
 
-static bool is_float(int dtype) {
+/* Floats that the bfloat16 pass would round. */
+static bool is_wide_float(int dtype) {
     return dtype == TARE_DT_FLOAT || dtype == TARE_DT_DOUBLE || dtype == TARE_DT_HALF;
 }
 
 /* Float values, and lists that may contain them. */
 static bool carries_floats(int dtype) {
-    return is_float(dtype) || dtype == TARE_DT_VARIANT;
+    return is_wide_float(dtype) || dtype == TARE_DT_VARIANT;
 }
 
 static bool has_float_output(const struct tare_node *node) {
@@ -352,7 +353,7 @@ static bool is_narrow(int dtype) {
  * of inputs up to 256 are exact in bfloat16. */
 static bool becomes_integer(const struct tare_node *node) {
     int to;
-    if (!tare_node_is(node, "Cast") || !is_float(tare_edge_dtype(node->inputs[0]))) return false;
+    if (!tare_node_is(node, "Cast") || !is_wide_float(tare_edge_dtype(node->inputs[0]))) return false;
     to = tare_dtype_base(node->output_dtypes[0]);
     return tare_dtype_is_integer(to) && !is_narrow(to);
 }
@@ -383,7 +384,7 @@ static bool is_integer_edge(struct tare_edge edge) {
 }
 
 static bool compares_integers(const struct tare_exact_values *v, const struct tare_node *node) {
-    if (node->n_inputs != 2 || !is_float(tare_edge_dtype(node->inputs[0]))) return false;
+    if (node->n_inputs != 2 || !is_wide_float(tare_edge_dtype(node->inputs[0]))) return false;
     for (int i = 0; i < 2; i++)
         if (is_integer_edge(node->inputs[i]) && !is_computed(v, node->inputs[1 - i])) return true;
     return false;

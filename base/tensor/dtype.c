@@ -58,3 +58,8 @@ bool tare_dtype_is_integer(int dtype) {
     const struct tare_dtype_info *info = tare_dtype_get(dtype);
     return info && (info->class == TARE_CLASS_SIGNED || info->class == TARE_CLASS_UNSIGNED);
 }
+
+bool tare_dtype_is_complex(int dtype) {
+    const struct tare_dtype_info *info = tare_dtype_get(dtype);
+    return info && info->class == TARE_CLASS_COMPLEX;
+}

@@ -89,5 +89,7 @@ static inline int tare_dtype_base(int dtype) {
 bool tare_dtype_is_floating(int dtype);
 /* int8 … uint64; not quantized types, not bool. */
 bool tare_dtype_is_integer(int dtype);
+/* complex64, complex128. */
+bool tare_dtype_is_complex(int dtype);
 
 #endif

@@ -12,14 +12,8 @@ struct by_class {
     const char *op, *of_bool, *of_integer;
 };
 
-static bool is_float(int dtype) {
-    return dtype == TARE_DT_FLOAT || dtype == TARE_DT_DOUBLE || dtype == TARE_DT_HALF || dtype == TARE_DT_BFLOAT16;
-}
-static bool is_complex(int dtype) {
-    return dtype == TARE_DT_COMPLEX64 || dtype == TARE_DT_COMPLEX128;
-}
 static bool is_integer(int dtype) {
-    return dtype != TARE_DT_BOOL && !is_float(dtype) && !is_complex(dtype);
+    return dtype != TARE_DT_BOOL && !tare_dtype_is_floating(dtype) && !tare_dtype_is_complex(dtype);
 }
 static bool is_unsigned(int dtype) {
     return dtype == TARE_DT_UINT8 || dtype == TARE_DT_UINT16 || dtype == TARE_DT_UINT32 || dtype == TARE_DT_UINT64;
@@ -59,7 +53,7 @@ static void lower_abs(struct tare_lowering *l, const void *arg) {
     struct tare_node *node;
     const struct tare_edge x = tare_lower_in(l, 0);
     (void)arg;
-    if (!is_complex(dtype)) {
+    if (!tare_dtype_is_complex(dtype)) {
         tare_lower_set(l, is_unsigned(dtype) ? x : tare_lower_unary(l, "Abs", x));
         return;
     }
@@ -80,7 +74,7 @@ static void lower_part(struct tare_lowering *l, const void *arg) {
     const struct tare_edge x = tare_lower_in(l, 0);
     const bool imaginary = strcmp(arg, "Imag") == 0;
     struct tare_node *node;
-    if (!is_complex(tare_lower_in_dtype(l, 0))) {
+    if (!tare_dtype_is_complex(tare_lower_in_dtype(l, 0))) {
         tare_lower_set(l, imaginary ? tare_lower_unary(l, "ZerosLike", x) : x);
         return;
     }
@@ -146,24 +140,24 @@ static void lower_extreme(struct tare_lowering *l, const void *arg) {
     const bool is_max = strcmp(arg, "Maximum") == 0;
     const struct tare_edge x = tare_lower_in(l, 0), y = tare_lower_in(l, 1);
     struct tare_edge extreme;
-    if (dtype == TARE_DT_BOOL || is_complex(dtype)) {
-        if (is_complex(dtype)) tare_lower_fail(l, TARE_UNSUPPORTED, "extremes of complex numbers");
+    if (dtype == TARE_DT_BOOL || tare_dtype_is_complex(dtype)) {
+        if (tare_dtype_is_complex(dtype)) tare_lower_fail(l, TARE_UNSUPPORTED, "extremes of complex numbers");
         tare_lower_set(l, tare_lower_binary(l, is_max ? "LogicalOr" : "LogicalAnd", x, y));
-    } else if (is_max && is_float(dtype) && tare_lower_is_constant(l, 1, 0)) {
+    } else if (is_max && tare_dtype_is_floating(dtype) && tare_lower_is_constant(l, 1, 0)) {
         tare_lower_set(l, tare_lower_unary(l, "Relu", x));
-    } else if (is_max && is_float(dtype) && tare_lower_is_constant(l, 0, 0)) {
+    } else if (is_max && tare_dtype_is_floating(dtype) && tare_lower_is_constant(l, 0, 0)) {
         tare_lower_set(l, tare_lower_unary(l, "Relu", y));
     } else {
         extreme = tare_lower_binary(l, arg, x, y);
-        if (is_float(dtype)) extreme = tare_lower_select(l, tare_lower_unary(l, "IsNan", y), y, extreme);
+        if (tare_dtype_is_floating(dtype)) extreme = tare_lower_select(l, tare_lower_unary(l, "IsNan", y), y, extreme);
         tare_lower_set(l, extreme);
     }
 }
 
 static void lower_clamp(struct tare_lowering *l, const void *arg) {
     const struct tare_edge low = tare_lower_in(l, 0), x = tare_lower_in(l, 1), high = tare_lower_in(l, 2);
-    const bool relu6 =
-        is_float(tare_lower_in_dtype(l, 1)) && tare_lower_is_constant(l, 0, 0) && tare_lower_is_constant(l, 2, 6);
+    const bool relu6 = tare_dtype_is_floating(tare_lower_in_dtype(l, 1)) && tare_lower_is_constant(l, 0, 0) &&
+                       tare_lower_is_constant(l, 2, 6);
     (void)arg;
     tare_lower_set(l, relu6 ? tare_lower_unary(l, "Relu6", x)
                             : tare_lower_binary(l, "Minimum", tare_lower_binary(l, "Maximum", x, low), high));
@@ -242,7 +236,7 @@ static void lower_compare(struct tare_lowering *l, const void *arg) {
     const int dtype = tare_lower_in_dtype(l, 0);
     struct tare_edge x = tare_lower_in(l, 0), y = tare_lower_in(l, 1);
     (void)arg;
-    if (strcmp(type, "TOTALORDER") == 0 && is_float(dtype)) {
+    if (strcmp(type, "TOTALORDER") == 0 && tare_dtype_is_floating(dtype)) {
         x = total_order(l, x, dtype);
         y = total_order(l, y, dtype);
     }
@@ -290,7 +284,7 @@ static void lower_convert(struct tare_lowering *l, const void *arg) {
     const int from = tare_lower_in_dtype(l, 0), to = tare_lower_out_dtype(l, 0);
     struct tare_edge x = tare_lower_in(l, 0);
     (void)arg;
-    if (is_complex(from) && !is_complex(to)) {
+    if (tare_dtype_is_complex(from) && !tare_dtype_is_complex(to)) {
         struct tare_node *node = tare_lower_begin(l, "Real", &x, 1);
         tare_lower_attr_type(l, node, "Tout", from == TARE_DT_COMPLEX64 ? TARE_DT_FLOAT : TARE_DT_DOUBLE);
         x = tare_lower_end(l, node);
@@ -298,7 +292,7 @@ static void lower_convert(struct tare_lowering *l, const void *arg) {
     if (to == TARE_DT_BOOL && from != TARE_DT_BOOL)
         tare_lower_set(l, tare_lower_binary(l, "NotEqual", x,
                                             tare_lower_scalar(l, l->status == TARE_OK ? tare_edge_dtype(x) : 0, 0)));
-    else if ((is_float(from) || is_complex(from)) && is_integer(to))
+    else if ((tare_dtype_is_floating(from) || tare_dtype_is_complex(from)) && is_integer(to))
         tare_lower_set(l, saturate(l, x, to));
     else
         tare_lower_set(l, tare_lower_cast(l, x, to));

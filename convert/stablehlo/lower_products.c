@@ -6,10 +6,6 @@
 
 #include <string.h>
 
-static bool is_float(int dtype) {
-    return dtype == TARE_DT_FLOAT || dtype == TARE_DT_DOUBLE || dtype == TARE_DT_HALF || dtype == TARE_DT_BFLOAT16;
-}
-
 /* ---- products ---- */
 
 struct dims {
@@ -89,7 +85,7 @@ static void lower_dot_general(struct tare_lowering *l, const void *arg) {
     const size_t lhs_rank = tare_lower_in_type(l, 0)->rank, rhs_rank = tare_lower_in_type(l, 1)->rank;
     struct tare_dims_wire wire = { .size = 0 };
     (void)arg;
-    if (left == right && left == out && is_float(left) && is_matmul(&lhs_batch, &lhs, lhs_rank) &&
+    if (left == right && left == out && tare_dtype_is_floating(left) && is_matmul(&lhs_batch, &lhs, lhs_rank) &&
         is_matmul(&rhs_batch, &rhs, rhs_rank)) {
         lower_matmul(l, lhs.values[0] + 2 == (int64_t)lhs_rank, rhs.values[0] + 1 == (int64_t)rhs_rank,
                      lhs_batch.count > 0);
@@ -186,7 +182,7 @@ static void read_convolution(struct convolution *c, struct tare_lowering *l) {
 static bool is_conv2d(const struct convolution *c, struct tare_lowering *l) {
     const struct tare_conv_dims *d = &c->dims;
     const int dtype = tare_lower_in_dtype(l, 0);
-    if (c->spatial != 2 || c->reversed || c->batch_groups != 1 || !is_float(dtype)) return false;
+    if (c->spatial != 2 || c->reversed || c->batch_groups != 1 || !tare_dtype_is_floating(dtype)) return false;
     if (dtype != tare_lower_in_dtype(l, 1) || dtype != tare_lower_out_dtype(l, 0)) return false;
     if (d->input_batch || d->output_batch || d->input_feature != 3 || d->output_feature != 3) return false;
     if (d->kernel_input != 2 || d->kernel_output != 3) return false;
@@ -288,7 +284,7 @@ static void lower_triangular_solve(struct tare_lowering *l, const void *arg) {
     bool lower = tare_lower_flag(l, "lower"), adjoint_a = strcmp(transpose, "NO_TRANSPOSE") != 0;
     struct tare_edge a = tare_lower_in(l, 0), b = tare_lower_in(l, 1);
     const int dtype = tare_lower_in_dtype(l, 0);
-    const bool is_complex = dtype == TARE_DT_COMPLEX64 || dtype == TARE_DT_COMPLEX128;
+    const bool is_complex = tare_dtype_is_complex(dtype);
     (void)arg;
     if (rank < 2) {
         tare_lower_fail(l, TARE_CORRUPT, "a matrix of rank %zu", rank);

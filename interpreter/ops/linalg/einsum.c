@@ -431,7 +431,7 @@ static tare_status run_any(struct tare_kernel *kernel, bool plain) {
     }
     void *room = tare_product_room(kernel, 0);
     if (!room) return TARE_NO_MEMORY;
-    const bool is_complex = dtype == TARE_DT_COMPLEX64 || dtype == TARE_DT_COMPLEX128;
+    const bool is_complex = tare_dtype_is_complex(dtype);
     if (plain && !is_complex)
         TARE_TRY(reference_values(kernel, &einsum, room));
     else if (einsum.equation.n_operands == 2)

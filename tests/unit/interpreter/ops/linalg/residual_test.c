@@ -83,16 +83,13 @@ enum kind { RANDOM, RANK_ONE, ZERO, GRADED, REPEATED, KINDS };
 static const char *const kind_names[] = { "random", "rank 1", "zero", "graded", "repeated" };
 static const int dtypes[] = { TARE_DT_FLOAT, TARE_DT_DOUBLE, TARE_DT_COMPLEX64, TARE_DT_COMPLEX128 };
 
-static bool is_complex(int dtype) {
-    return dtype == TARE_DT_COMPLEX64 || dtype == TARE_DT_COMPLEX128;
-}
 static double epsilon_of(int dtype) {
     return dtype == TARE_DT_FLOAT || dtype == TARE_DT_COMPLEX64 ? FLT_EPSILON : DBL_EPSILON;
 }
 
 static number draw(int dtype, uint64_t *seed) {
     const double real = (double)draw_one(DRAW_NORMAL, seed);
-    return is_complex(dtype) ? real + I * (double)draw_one(DRAW_NORMAL, seed) : real;
+    return tare_dtype_is_complex(dtype) ? real + I * (double)draw_one(DRAW_NORMAL, seed) : real;
 }
 
 static struct matrix make(enum kind kind, int dtype, int64_t rows, int64_t columns) {
