@@ -215,7 +215,7 @@ tare_status tare_calibration_add_tensor(struct tare_calibration *c, const char *
         tensor->function = tare_strdup(function);
         tensor->node = tare_strdup(node);
         tensor->output = output;
-        tensor->statistics.want_channels = c->channels;
+        tensor->statistics.per_channel = c->channels;
         if (!tensor->function || !tensor->node) {
             free_tensor(tensor);
             return TARE_NO_MEMORY;

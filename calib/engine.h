@@ -18,8 +18,8 @@ struct tare_calibration_options {
     int64_t limit; /* records of this signature, including those counted before a resume; 0: all. Set it here and not in
                       the source, which does not count records that it need not decode */
     /* Which tensors; NULL: every floating tensor that is not a constant. */
-    bool (*wants)(void *arg, const struct tare_node *node, size_t output);
-    void *wants_arg;
+    bool (*accepts)(void *arg, const struct tare_node *node, size_t output);
+    void *accepts_arg;
     /* Where the state is saved every few seconds and when interrupted; NULL: nowhere. */
     const char *state_path;
     const char *task;        /* description of the task; must be the same in a resumed run */

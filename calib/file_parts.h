@@ -6,7 +6,7 @@
 #include "calib/wire.h"
 
 void tare_statistics_write(struct tare_wire_writer *out, const struct tare_statistics *statistics);
-/* Fills zeroed statistics (want_channels set). Input indexes are below n_inputs. */
+/* Fills zeroed statistics (per_channel set). Input indexes are below n_inputs. */
 void tare_statistics_read(struct tare_wire_reader *in, struct tare_statistics *statistics, size_t n_inputs);
 
 #endif

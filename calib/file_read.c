@@ -44,7 +44,7 @@ static void read_buckets(struct tare_wire_reader *in, struct tare_statistics *s)
 static void read_channels(struct tare_wire_reader *in, struct tare_statistics *s) {
     uint64_t channels = tare_wire_varint(in, TARE_STATISTICS_MAX_CHANNELS + 1);
     enum { LEAST_BYTES = 10 }; /* of one channel: two floats and an empty sum */
-    if (channels > 1 && (!s->want_channels || channels - 1 > (in->size - in->offset) / LEAST_BYTES))
+    if (channels > 1 && (!s->per_channel || channels - 1 > (in->size - in->offset) / LEAST_BYTES))
         tare_wire_fail(in, "bad number of channels");
     if (in->status != TARE_OK) return;
     in->status = tare_channels_set(s, (int64_t)channels - 1);

@@ -16,9 +16,9 @@ static bool is_choice(const struct tare_node *node) {
     return false;
 }
 
-static bool wants_output(const struct tare_observed *observed, const struct tare_node *node, size_t output) {
+static bool accepts_output(const struct tare_observed *observed, const struct tare_node *node, size_t output) {
     if (!tare_dtype_is_floating(tare_dtype_base(node->output_dtypes[output]))) return false;
-    if (observed->wants) return observed->wants(observed->wants_arg, node, output);
+    if (observed->accepts) return observed->accepts(observed->accepts_arg, node, output);
     return strcmp(node->op, "Const") != 0;
 }
 
@@ -35,7 +35,7 @@ static tare_status visit(struct tare_observed *observed, const void *thing, bool
 static tare_status add_slots(struct tare_observed *observed, const struct tare_node *node) {
     size_t first = observed->n_slots;
     for (size_t i = 0; i < node->n_outputs; i++) {
-        if (!wants_output(observed, node, i)) continue;
+        if (!accepts_output(observed, node, i)) continue;
         if (!TARE_GROW(observed->slots, observed->n_slots, observed->slots_capacity)) return TARE_NO_MEMORY;
         observed->slots[observed->n_slots++] = (struct tare_observed_slot){ node, i };
     }
@@ -121,9 +121,9 @@ static int by_name(const void *a, const void *b) {
 }
 
 tare_status tare_observed_make(struct tare_observed *out, const struct tare_signature *signature,
-                               bool (*wants)(void *arg, const struct tare_node *node, size_t output), void *arg) {
+                               bool (*accepts)(void *arg, const struct tare_node *node, size_t output), void *arg) {
     struct stack stack = { 0 };
-    *out = (struct tare_observed){ .wants = wants, .wants_arg = arg };
+    *out = (struct tare_observed){ .accepts = accepts, .accepts_arg = arg };
     tare_status status = push_bindings(out, &stack, signature->outputs, signature->n_outputs);
     if (status == TARE_OK) status = walk(out, &stack);
     tare_free(stack.nodes);

@@ -22,14 +22,14 @@ struct tare_observed {
     size_t n_choices, choices_capacity;
     size_t n_sides; /* of all of them together (calib/coverage.h) */
     struct tare_map visited;
-    bool (*wants)(void *arg, const struct tare_node *node, size_t output);
-    void *wants_arg;
+    bool (*accepts)(void *arg, const struct tare_node *node, size_t output);
+    void *accepts_arg;
 };
 
-/* Traverses the graph from the signature's outputs. `wants` NULL: every floating-point tensor that is not a constant.
+/* Traverses the graph from the signature's outputs. `accepts` NULL: every floating-point tensor that is not a constant.
  * Free with tare_observed_free, also after a failure. */
 tare_status tare_observed_make(struct tare_observed *out, const struct tare_signature *signature,
-                               bool (*wants)(void *arg, const struct tare_node *node, size_t output),
+                               bool (*accepts)(void *arg, const struct tare_node *node, size_t output),
                                void *arg) TARE_WARN_UNUSED;
 void tare_observed_free(struct tare_observed *observed);
 /* The slot of an output, -1 when it is not observed. */

@@ -210,7 +210,7 @@ tare_status tare_statistics_add_shared(struct tare_statistics *s, pthread_mutex_
         a.value = &whole;
     }
     tare_status status = TARE_OK;
-    if (s->want_channels) {
+    if (s->per_channel) {
         if (mutex) pthread_mutex_lock(mutex);
         status = tare_channels_match(s, &value->shape);
         a.channels = s->channels > 0;

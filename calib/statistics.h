@@ -32,7 +32,7 @@ enum {
     TARE_STATISTICS_MAX_CHANNELS = 65536,
 };
 
-/* Zero-initialize, except want_channels. A sample is one record in one execution of the node: a tensor in the body of
+/* Zero-initialize, except per_channel. A sample is one record in one execution of the node: a tensor in the body of
  * a loop has several samples per record. */
 struct tare_statistics {
     struct tare_histogram histogram; /* also counts zeros, NaN and infinities */
@@ -55,7 +55,7 @@ struct tare_statistics {
     float bucket_low[TARE_STATISTICS_BUCKETS], bucket_high[TARE_STATISTICS_BUCKETS];
     bool bucket_used[TARE_STATISTICS_BUCKETS];
 
-    bool want_channels;
+    bool per_channel;
     int64_t channels; /* length of the last axis; 0: no values yet; -1: the length varies or cannot be kept */
     float *channel_low, *channel_high;  /* +inf and -inf where a channel has no finite value */
     struct tare_exact_sum *channel_sum; /* sums: in value order within a sample, exact over samples */

@@ -41,7 +41,7 @@ void tare_worker_plan_free(struct tare_worker_plan *plan) {
     tare_free(plan->locks);
 }
 
-static bool wants(void *arg, const struct tare_node *node, size_t output) {
+static bool accepts(void *arg, const struct tare_node *node, size_t output) {
     const struct tare_worker *worker = arg;
     return tare_observed_find(worker->plan->observed, node, output) >= 0;
 }
@@ -70,7 +70,7 @@ static tare_status make_statistics(struct tare_worker *worker) {
     worker->own = tare_calloc(n_slots + 1, sizeof *worker->own);
     if (!worker->own) return TARE_NO_MEMORY;
     for (size_t i = 0; i < n_slots; i++)
-        worker->own[i].want_channels = worker->plan->channels;
+        worker->own[i].per_channel = worker->plan->channels;
     return TARE_OK;
 }
 
@@ -91,7 +91,7 @@ tare_status tare_worker_init(struct tare_worker *worker, const struct tare_worke
         !worker->joined || !worker->results || !worker->places)
         return TARE_NO_MEMORY;
     TARE_TRY(tare_session_new(&worker->session, plan->model, NULL));
-    tare_session_observe(worker->session, observe, wants, worker);
+    tare_session_observe(worker->session, observe, accepts, worker);
     return TARE_OK;
 }
 
@@ -173,6 +173,6 @@ tare_status tare_worker_run(struct tare_worker *worker, const struct tare_batch 
 tare_status tare_worker_try(struct tare_worker *worker, const struct tare_batch_sample *sample) {
     tare_session_observe(worker->session, NULL, NULL, NULL);
     tare_status status = run_feeds(worker, sample->feeds);
-    tare_session_observe(worker->session, observe, wants, worker);
+    tare_session_observe(worker->session, observe, accepts, worker);
     return status;
 }

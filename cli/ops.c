@@ -356,16 +356,16 @@ static tare_status list(const struct ops_options *options) {
 }
 
 /* --attr or --save-model without --shape: an op without inputs. */
-static bool wants_node(const struct ops_options *options) {
+static bool describes_node(const struct ops_options *options) {
     return options->shapes.count || options->attrs.count || options->save_model;
 }
 
 static tare_status check_usage(const struct ops_options *options) {
     if (options->markdown + (options->json && !options->check_compat) + (options->check_compat != NULL) +
-            wants_node(options) >
+            describes_node(options) >
         1)
         return TARE_FAIL(TARE_USAGE, "--markdown, --json, --check-compat and --shape are mutually exclusive");
-    if (wants_node(options) && options->names.count != 1)
+    if (describes_node(options) && options->names.count != 1)
         return TARE_FAIL(TARE_USAGE, "--shape, --attr and --save-model expect exactly one OP (got %zu)",
                          options->names.count);
     return TARE_OK;
@@ -394,7 +394,7 @@ static tare_status run(int argc, char *const *argv) {
     if (options.check_compat)
         status = tare_ops_check_published(options.check_compat, tare_command_registry(), options.json);
     else
-        status = wants_node(&options) ? show_node(&options) : list(&options);
+        status = describes_node(&options) ? show_node(&options) : list(&options);
 done:
     tare_options_free(&options, &set);
     return status;

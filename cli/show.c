@@ -71,7 +71,7 @@ static tare_status load(struct tare_calibration **out, const struct tare_option_
     return TARE_OK;
 }
 
-static bool wants_colour(void) {
+static bool uses_colour(void) {
     const char *no_colour = getenv("NO_COLOR"), *terminal = getenv("TERM");
     if (no_colour && *no_colour != '\0') return false;
     return isatty(STDOUT_FILENO) && terminal && strcmp(terminal, "dumb") != 0;
@@ -87,7 +87,7 @@ static tare_status print(const struct tare_calibration_report *report, const str
         tare_strbuf_free(&text);
     }
     if (status == TARE_OK && options->json) status = tare_calibration_report_json(&text, report);
-    if (status == TARE_OK && !options->json) tare_calibration_report_text(&text, report, wants_colour());
+    if (status == TARE_OK && !options->json) tare_calibration_report_text(&text, report, uses_colour());
     if (status == TARE_OK && text.failed) status = TARE_FAIL(TARE_NO_MEMORY, "out of memory");
     if (status == TARE_OK) fwrite(tare_strbuf_text(&text), 1, text.size, stdout);
     tare_strbuf_free(&text);

@@ -5,7 +5,7 @@
 #include "datasets/array_file.h"
 #include "datasets/csv_file.h"
 #include "datasets/foreign_file.h"
-#include "datasets/picture_folder.h"
+#include "datasets/image_folder.h"
 #include "datasets/record_kind.h"
 #include "datasets/stream.h"
 #include "datasets/tfrecord.h"

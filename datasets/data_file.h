@@ -20,7 +20,7 @@ struct tare_data_record {
 };
 
 /* "-" is standard input. CSV files, compressed arrays and arrays in pipes are read into memory. `labels` (NULL: none)
- * is for images, see picture_folder.h. */
+ * is for images, see image_folder.h. */
 tare_status tare_data_file_open(struct tare_data_file **out, const char *path, const char *labels) TARE_WARN_UNUSED;
 /* Closes `before` (may be NULL) and opens the next file, reusing its buffers. */
 tare_status tare_data_file_open_next(struct tare_data_file **out, const char *path, const char *labels,

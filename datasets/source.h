@@ -21,7 +21,7 @@ struct tare_source_options {
     void *on_bad_arg;
     size_t prefetch;                      /* samples that a thread decodes in advance; 0: none */
     const struct tare_dataset_spec *spec; /* maps records to samples; borrowed. NULL: records are samples */
-    const char *labels;                   /* of images, see datasets/picture_folder.h; NULL: by their folders */
+    const char *labels;                   /* of images, see datasets/image_folder.h; NULL: by their folders */
     tare_sample_decoder decode;           /* used instead of spec for TFRecords; called on the prefetch thread */
     void *decode_arg;
 };

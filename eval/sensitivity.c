@@ -56,8 +56,8 @@ static tare_status make(struct tare_graph_model **out, struct measuring *m, stru
     struct tare_quant_report ignored;
     tare_status status;
     if (choice->how != ALL) {
-        variant.options.wants = expected;
-        variant.options.wants_arg = choice;
+        variant.options.accepts = expected;
+        variant.options.accepts_arg = choice;
     }
     TARE_TRY(tare_load_prepared_with(out, m->task->model, m->task->ops));
     status = tare_variant_apply(report ? report : &ignored, arena, *out, &variant, m->task->calibration);

@@ -195,7 +195,7 @@ static const struct tare_graph *callee_of(const struct tare_node *node, tare_sta
 }
 
 tare_status tare_function_inline_calls(size_t *count, struct tare_graph *function,
-                                       bool (*wants)(void *arg, const struct tare_graph *callee), void *arg) {
+                                       bool (*accepts)(void *arg, const struct tare_graph *callee), void *arg) {
     tare_status status = TARE_OK;
     *count = 0;
     tare_graph_sweep(function);
@@ -204,7 +204,7 @@ tare_status tare_function_inline_calls(size_t *count, struct tare_graph *functio
     for (size_t i = 0; i < function->n_nodes && status == TARE_OK;
          i++) { /* bodies are put at the end, and looked at in turn */
         const struct tare_graph *callee = callee_of(function->nodes[i], &status);
-        if (status != TARE_OK || !callee || (wants && !wants(arg, callee))) continue;
+        if (status != TARE_OK || !callee || (accepts && !accepts(arg, callee))) continue;
         status = put_body(function->nodes[i], callee);
         ++*count;
     }

@@ -31,10 +31,10 @@ void tare_session_free(struct tare_session *session);
 /* Frees the buffers that are reused between runs; useful when the next run has other shapes. */
 void tare_session_trim(struct tare_session *session);
 
-/* Sets the observer. `wants` (NULL: all) selects the observed outputs; it is called once per output and plan, not in
+/* Sets the observer. `accepts` (NULL: all) selects the observed outputs; it is called once per output and plan, not in
  * each run. fn is called with the value of each observed output. */
 void tare_session_observe(struct tare_session *session, tare_observe_fn fn,
-                          bool (*wants)(void *arg, const struct tare_node *node, size_t output), void *arg);
+                          bool (*accepts)(void *arg, const struct tare_node *node, size_t output), void *arg);
 
 /* Runs the nodes of the main graph that `fetches` depend on; feeds replace the edges' values (an edge may be any
  * tensor; one whose value has no dtype is not fed). The caller resets the outputs. Targets are nodes to run for their

@@ -70,7 +70,7 @@ static const char *refuse(const struct tare_quant_work *work, struct tare_quant_
     const struct tare_quant_method *method = layer->setting.method;
     const char *reason;
     if (!method) return "left in float on request";
-    if (work->options->wants && !work->options->wants(work->options->wants_arg, layer->op->graph, layer->op))
+    if (work->options->accepts && !work->options->accepts(work->options->accepts_arg, layer->op->graph, layer->op))
         return "left in float on request";
     reason = refuse_kind(work, layer, by_rule);
     if (!reason) reason = refuse_operands(work, layer, by_rule);

@@ -59,8 +59,8 @@ struct tare_quant_options {
     /* Called with each weight that has been processed and is no longer needed; NULL: no callback. */
     void (*forget)(const struct tare_tensor *weight);
     /* Only layers for which it is true are quantized; NULL: all. */
-    bool (*wants)(void *arg, const struct tare_graph *graph, const struct tare_node *op);
-    void *wants_arg;
+    bool (*accepts)(void *arg, const struct tare_graph *graph, const struct tare_node *op);
+    void *accepts_arg;
     bool warns; /* add warnings about ranges and weights to the report; takes some milliseconds a layer */
 };
 

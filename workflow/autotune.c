@@ -126,8 +126,8 @@ static tare_status measure(double *db, struct choosing *c, const struct tare_aut
     c->only = only;
     c->out->models++;
     TARE_CHECK(make_variant(&variant, c, &arena));
-    variant.options.wants = is_wanted;
-    variant.options.wants_arg = c;
+    variant.options.accepts = is_wanted;
+    variant.options.accepts_arg = c;
     TARE_CHECK(tare_load_prepared_with(&model, c->task->model, c->task->ops));
     TARE_CHECK(tare_variant_apply(&report, &arena, model, &variant, c->fit ? c->fit : c->task->calibration));
     if (!c->out->layers) TARE_CHECK(note_layers(c->out, &report));

@@ -59,13 +59,13 @@ static bool is_scaffold(const struct tare_signature *callee, const struct tare_n
     return false;
 }
 
-static bool wants_all(void *arg, const struct tare_node *node, size_t output) {
+static bool accepts_all(void *arg, const struct tare_node *node, size_t output) {
     const struct tare_calibrate_job *c = arg;
     (void)output;
     return strcmp(node->op, "Const") != 0 && !is_scaffold(c->options->callee, node);
 }
 
-static bool wants_hessian(void *arg, const struct tare_node *node, size_t output) {
+static bool accepts_hessian(void *arg, const struct tare_node *node, size_t output) {
     const struct tare_calibrate_job *c = arg;
     return tare_hessians_want(c->hessians, node, output);
 }
@@ -126,11 +126,11 @@ static struct tare_calibration_options engine_options(const struct tare_calibrat
     return (struct tare_calibration_options){
         .threads = options->threads,
         .batch = options->batch,
-        .wants = c->hessians            ? wants_hessian
-                 : options->observe_all ? wants_all
+        .accepts = c->hessians            ? accepts_hessian
+                 : options->observe_all ? accepts_all
                                         : wants_quantizable,
         .hessians = c->hessians,
-        .wants_arg = (void *)(uintptr_t)c,
+        .accepts_arg = (void *)(uintptr_t)c,
         .state_path = options->state_path,
         .task = c->task,
         .autosave_seconds = options->autosave_seconds,
@@ -272,7 +272,7 @@ tare_status tare_workflow_calibrate_run(struct tare_calibration *calibration, st
     return TARE_OK;
 }
 
-static bool wants_every(void *arg, const struct tare_record *record) {
+static bool accepts_every(void *arg, const struct tare_record *record) {
     (void)arg;
     (void)record;
     return true;
@@ -286,7 +286,7 @@ static tare_status read_feed(struct tare_calibration *calibration, struct tare_t
     for (;;) {
         struct tare_record record = { .number = -1 };
         bool end = false;
-        TARE_TRY(source->next(source->arg, inputs, &record, &end, wants_every, NULL));
+        TARE_TRY(source->next(source->arg, inputs, &record, &end, accepts_every, NULL));
         if (end) return tare_sample_feed_note_bad(calibration, feed);
         for (size_t i = 0; i < n_inputs; i++)
             tare_tensor_reset(&inputs[i]);

@@ -41,8 +41,8 @@ static tare_status make_mix(struct tare_graph_model **out, struct targeting *t, 
     tare_status status;
     t->kept = kept;
     t->n_kept = n_kept;
-    variant.options.wants = is_quantized;
-    variant.options.wants_arg = t;
+    variant.options.accepts = is_quantized;
+    variant.options.accepts_arg = t;
     TARE_TRY(tare_load_prepared_with(out, t->task->model, t->task->ops));
     status = tare_variant_apply(&report, &arena, *out, &variant, t->task->calibration);
     tare_arena_free(&arena);

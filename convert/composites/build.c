@@ -34,7 +34,7 @@ struct tare_shape tare_composing_shape(const struct tare_composing *c, size_t ar
     return tare_model_shape(c->shapes, tare_composing_arg(c, arg));
 }
 
-tare_status tare_composing_want_arg(struct tare_composing *c, size_t i, int dtype, int rank) {
+tare_status tare_composing_expect_arg(struct tare_composing *c, size_t i, int dtype, int rank) {
     const struct tare_node *arg;
     struct tare_shape shape;
     char text[TARE_SHAPE_TEXT_SIZE];

@@ -65,7 +65,7 @@ tare_status tare_composing_decline(struct tare_composing *c, const char *format,
     __attribute__((format(printf, 2, 3)));
 /* Counts of arguments and returns, and that argument i is of that dtype and rank (-1: any). */
 tare_status tare_composing_want(struct tare_composing *c, size_t n_args, size_t n_returns);
-tare_status tare_composing_want_arg(struct tare_composing *c, size_t i, int dtype, int rank);
+tare_status tare_composing_expect_arg(struct tare_composing *c, size_t i, int dtype, int rank);
 struct tare_shape tare_composing_shape(const struct tare_composing *c, size_t arg);
 
 /* A node of up to four inputs, its type attributes from their dtypes; then tare_node_resolve. */

@@ -60,11 +60,11 @@ static tare_status check(struct tare_composing *c, size_t n_args, size_t n_retur
                                       "form)",
                                       c->graph->n_args, n_args);
     TARE_TRY(tare_composing_want(c, n_args, n_returns));
-    TARE_TRY(tare_composing_want_arg(c, INPUTS, TARE_DT_FLOAT, 3));
-    TARE_TRY(tare_composing_want_arg(c, INIT_H, TARE_DT_FLOAT, 2));
-    TARE_TRY(tare_composing_want_arg(c, kernel, TARE_DT_FLOAT, 2));
-    TARE_TRY(tare_composing_want_arg(c, kernel + 1, TARE_DT_FLOAT, 2));
-    TARE_TRY(tare_composing_want_arg(c, kernel + 2, TARE_DT_FLOAT, bias_rank));
+    TARE_TRY(tare_composing_expect_arg(c, INPUTS, TARE_DT_FLOAT, 3));
+    TARE_TRY(tare_composing_expect_arg(c, INIT_H, TARE_DT_FLOAT, 2));
+    TARE_TRY(tare_composing_expect_arg(c, kernel, TARE_DT_FLOAT, 2));
+    TARE_TRY(tare_composing_expect_arg(c, kernel + 1, TARE_DT_FLOAT, 2));
+    TARE_TRY(tare_composing_expect_arg(c, kernel + 2, TARE_DT_FLOAT, bias_rank));
     TARE_TRY(check_steps(c));
     TARE_TRY(check_weights(c, kernel, kernel + 1, gates));
     return check_runtime(c, n_returns - 1);

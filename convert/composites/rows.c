@@ -11,7 +11,7 @@
 static tare_status check_embedding(struct tare_composing *c) {
     int ids;
     TARE_TRY(tare_composing_want(c, 2, 1));
-    TARE_TRY(tare_composing_want_arg(c, 0, TARE_DT_FLOAT, 2));
+    TARE_TRY(tare_composing_expect_arg(c, 0, TARE_DT_FLOAT, 2));
     if (c->reason) return TARE_OK;
     ids = c->graph->args[1]->output_dtypes[0];
     if (ids != TARE_DT_INT32 && ids != TARE_DT_INT64)
@@ -32,9 +32,9 @@ static tare_status build_embedding(struct tare_composing *c) {
 static tare_status check_layer_norm(struct tare_composing *c) {
     const struct tare_attr *epsilon = tare_composing_attr(c, "epsilon");
     TARE_TRY(tare_composing_want(c, 3, 1));
-    TARE_TRY(tare_composing_want_arg(c, 0, TARE_DT_FLOAT, -1));
-    TARE_TRY(tare_composing_want_arg(c, 1, TARE_DT_FLOAT, 1));
-    TARE_TRY(tare_composing_want_arg(c, 2, TARE_DT_FLOAT, 1));
+    TARE_TRY(tare_composing_expect_arg(c, 0, TARE_DT_FLOAT, -1));
+    TARE_TRY(tare_composing_expect_arg(c, 1, TARE_DT_FLOAT, 1));
+    TARE_TRY(tare_composing_expect_arg(c, 2, TARE_DT_FLOAT, 1));
     if (!c->reason && (!epsilon || epsilon->kind != TARE_ATTR_FLOAT || !epsilon->count))
         return tare_composing_decline(c, "epsilon attribute is not set or not a float");
     return TARE_OK;

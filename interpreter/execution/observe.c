@@ -14,7 +14,7 @@ static tare_status ask(struct tare_session *session, struct tare_step *step, boo
     if (!step->observed) step->observed = TARE_NEW_ARRAY(&session->arena, bool, step->n_outputs + 1);
     if (!step->observed) return TARE_NO_MEMORY;
     for (size_t k = 0; k < step->n_outputs; k++) {
-        step->observed[k] = !session->wants || session->wants(session->observe_arg, step->node, k);
+        step->observed[k] = !session->accepts || session->accepts(session->observe_arg, step->node, k);
         *any |= step->observed[k];
     }
     if (!*any) step->observed = NULL;
@@ -80,7 +80,7 @@ static tare_status ask_for_fed(struct tare_session *session, struct tare_plan *p
     if (!plan->fed_wanted) return TARE_NO_MEMORY;
     for (size_t i = 0; i < count; i++)
         plan->fed_wanted[i] =
-            !session->wants || session->wants(session->observe_arg, edges[i].node, (size_t)edges[i].index);
+            !session->accepts || session->accepts(session->observe_arg, edges[i].node, (size_t)edges[i].index);
     plan->fed_epoch = session->observe_epoch;
     return TARE_OK;
 }

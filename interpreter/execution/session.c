@@ -196,9 +196,9 @@ void tare_session_trim(struct tare_session *session) {
 }
 
 void tare_session_observe(struct tare_session *session, tare_observe_fn fn,
-                          bool (*wants)(void *arg, const struct tare_node *node, size_t output), void *arg) {
+                          bool (*accepts)(void *arg, const struct tare_node *node, size_t output), void *arg) {
     session->observe = fn;
-    session->wants = wants;
+    session->accepts = accepts;
     session->observe_arg = arg;
     session->observe_epoch++;
 }

@@ -73,7 +73,7 @@ struct tare_session {
                             struct tare_tensor *results);
 
     tare_observe_fn observe;
-    bool (*wants)(void *arg, const struct tare_node *node, size_t output);
+    bool (*accepts)(void *arg, const struct tare_node *node, size_t output);
     void *observe_arg;
     int observe_epoch; /* counts changes, so that plans ask again */
 

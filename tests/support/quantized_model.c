@@ -87,7 +87,7 @@ static void calibrate(struct quantized_model *m) {
         struct tare_calibration_tensor *tensor;
         mini_ok(tare_calibration_add_tensor(m->calibration, edges.edges[i].node->graph->name, edges.edges[i].node->name,
                                             edges.edges[i].index, &tensor));
-        tensor->statistics.want_channels = true;
+        tensor->statistics.per_channel = true;
     }
     look(m, observe);
     m->calibration->hessians = tare_hessians_new();

@@ -373,7 +373,7 @@ static void file__says_what_it_is_not(void **state) {
     assert_int_equal(tare_calibration_load(&back, temp_path("none")), TARE_NOT_FOUND);
 }
 
-static void file__another_model_is_told(void **state) {
+static void file__another_model_is_reported(void **state) {
     (void)state;
     struct tare_calibration *c = make(0, 17, false), *back;
     const char *path = temp_path("a.calib");
@@ -434,7 +434,7 @@ int main(void) {
         cmocka_unit_test(merge__counts_that_overflow_are_refused),
         cmocka_unit_test(file__says_what_it_is_not),
         cmocka_unit_test(file__version_1_is_read),
-        cmocka_unit_test(file__another_model_is_told),
+        cmocka_unit_test(file__another_model_is_reported),
         cmocka_unit_test(file__failed_writes_leave_the_old_one),
         cmocka_unit_test(file__memory_that_runs_out_is_a_failure),
     };

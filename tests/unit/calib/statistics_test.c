@@ -36,7 +36,7 @@ static void add(struct tare_statistics *s, int dtype, struct tare_shape shape, c
 
 static void statistics__count_and_locate_what_they_see(void **state) {
     (void)state;
-    struct tare_statistics s = { .want_channels = true };
+    struct tare_statistics s = { .per_channel = true };
     const float first[] = { 1.0f, -2.0f, 0.0f, 4.0f }, second[] = { NAN, 0.5f, INFINITY, 3.0f };
     const struct tare_place places[] = { { 0, 16, 16 }, { 1, 2, 40 } };
     add(&s, TARE_DT_FLOAT, tare_shape_make(2, 2, 2), first, &places[0], 1, TARE_BATCH_SPLIT);
@@ -115,7 +115,7 @@ static void make_data(void) {
 static void statistics__batches_and_merge_order_leave_no_trace(void **state) {
     (void)state;
     make_data();
-    struct tare_statistics one = { .want_channels = true };
+    struct tare_statistics one = { .per_channel = true };
     for (int i = 0; i < RECORDS; i++) {
         add(&one, TARE_DT_FLOAT, tare_shape_make(3, ROWS, WIDTH, CHANNELS), data + i * PER_RECORD, &places_of_all[i], 1,
             TARE_BATCH_SPLIT);
@@ -123,9 +123,9 @@ static void statistics__batches_and_merge_order_leave_no_trace(void **state) {
     assert_true(one.has_nan && one.has_infinity);
     const int batches[] = { 2, 7, 32, RECORDS };
     for (int b = 0; b < 4; b++) {
-        struct tare_statistics parts[3] = { { .want_channels = true },
-                                            { .want_channels = true },
-                                            { .want_channels = true } };
+        struct tare_statistics parts[3] = { { .per_channel = true },
+                                            { .per_channel = true },
+                                            { .per_channel = true } };
         int turn = 0;
         for (int i = 0; i < RECORDS; i += batches[b], turn++) {
             int count = RECORDS - i < batches[b] ? RECORDS - i : batches[b];
@@ -133,7 +133,7 @@ static void statistics__batches_and_merge_order_leave_no_trace(void **state) {
                 data + i * PER_RECORD, &places_of_all[i], count, TARE_BATCH_SPLIT);
         }
         for (int order = 0; order < 3; order++) {
-            struct tare_statistics merged = { .want_channels = true };
+            struct tare_statistics merged = { .per_channel = true };
             for (int i = 0; i < 3; i++)
                 assert_int_equal(tare_statistics_merge(&merged, &parts[(order + i) % 3], NULL), TARE_OK);
             assert_true(tare_statistics_equal(&one, &merged));
@@ -177,7 +177,7 @@ static void statistics__threads_that_share_them_leave_no_trace(void **state) {
     make_data();
     for (int channels = 0; channels < 2; channels++) {
         for (int64_t rows = 2; rows <= ROWS * 100; rows *= 100) { /* few values and many */
-            struct tare_statistics one = { .want_channels = channels }, shared = { .want_channels = channels };
+            struct tare_statistics one = { .per_channel = channels }, shared = { .per_channel = channels };
             struct team team = {
                 .statistics = &one, .lock = PTHREAD_MUTEX_INITIALIZER, .threads = 1, .batch = 1, .rows = rows
             };
@@ -253,8 +253,8 @@ static void statistics__what_cannot_be_counted_is_refused(void **state) {
 static void statistics__channels_of_changing_length_are_given_up(void **state) {
     (void)state;
     const float values[6] = { 1, 2, 3, 4, 5, 6 };
-    struct tare_statistics a = { .want_channels = true }, b = { .want_channels = true },
-                           vector = { .want_channels = true };
+    struct tare_statistics a = { .per_channel = true }, b = { .per_channel = true },
+                           vector = { .per_channel = true };
     add(&a, TARE_DT_FLOAT, tare_shape_make(2, 2, 3), values, places_of_all, 1, TARE_BATCH_SPLIT);
     add(&b, TARE_DT_FLOAT, tare_shape_make(2, 3, 2), values, places_of_all, 1, TARE_BATCH_SPLIT);
     add(&vector, TARE_DT_FLOAT, tare_shape_make(1, 6), values, places_of_all, 1, TARE_BATCH_SPLIT);
@@ -276,7 +276,7 @@ static void statistics__stay_below_the_stated_bound(void **state) {
     assert_non_null(values);
     for (uint32_t i = 0; i < COUNT; i++)
         values[i] = tare_float_from_bits(i << 13);
-    struct tare_statistics s = { .want_channels = true };
+    struct tare_statistics s = { .per_channel = true };
     add(&s, TARE_DT_FLOAT, tare_shape_make(2, COUNT / 64, 64), values, places_of_all, 1, TARE_BATCH_SPLIT);
     if (tare_statistics_bytes(&s) > tare_statistics_bound(64))
         fail_msg("%zu bytes, bound %zu", tare_statistics_bytes(&s), tare_statistics_bound(64));

@@ -276,7 +276,7 @@ static void nodes__are_named_with_their_faults(void **state) {
            "graph/restore (RestoreV2): NodeDef mentions attribute speed which is not in the op definition", NULL);
 }
 
-/* What makes no graph: all of it is told, and nothing of what follows from it. */
+/* Errors that prevent a graph are all reported; errors that follow from them are not. */
 static void names__are_all_checked(void **state) {
     (void)state;
     EXPECT(TEXT("input: 'x' attr { key: 'T' value { type: DT_FLOAT } }",

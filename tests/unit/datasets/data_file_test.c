@@ -190,7 +190,7 @@ static int make_pictures(void **state) {
     return 0;
 }
 
-static struct tare_dataset_spec *picture_spec(void) {
+static struct tare_dataset_spec *image_spec(void) {
     static const char text[] = "input { name: \"x\" feature: \"image/encoded\" source: PNG }\n"
                                "label { feature: \"image/class/label\" }";
     struct tare_dataset_spec *spec;
@@ -200,7 +200,7 @@ static struct tare_dataset_spec *picture_spec(void) {
 
 /* "value:label " of each picture */
 static const char *pictures_of(struct tare_strbuf *out, const char *path, const char *labels) {
-    struct tare_dataset_spec *spec = picture_spec();
+    struct tare_dataset_spec *spec = image_spec();
     struct tare_source_options options = { .spec = spec, .labels = labels };
     struct tare_source *source;
     tare_status status = tare_source_new(&source, &path, 1, &options);
@@ -277,7 +277,7 @@ static void pictures__need_a_spec_and_a_label(void **state) {
 }
 
 static void pictures__that_are_damaged_are_passed_over(void **state) {
-    struct tare_dataset_spec *spec = picture_spec();
+    struct tare_dataset_spec *spec = image_spec();
     struct tare_source_options options = { .spec = spec, .max_bad = 1 };
     const struct tare_bad_record *bad;
     struct tare_provenance where;
@@ -305,9 +305,9 @@ static void pictures__that_are_damaged_are_passed_over(void **state) {
     remove(temp_path("pets/cat/bad.png"));
 }
 
-static void faults__are_told(void **state) {
+static void faults__are_reported(void **state) {
     const char *paths[] = { GOLDEN "compressed.npz", temp_path("pets") };
-    struct tare_dataset_spec *spec = picture_spec();
+    struct tare_dataset_spec *spec = image_spec();
     (void)state;
     for (int p = 0; p < 2; p++)
         for (int files = 0; files < 2; files++) {
@@ -354,7 +354,7 @@ int main(void) {
         cmocka_unit_test(pictures__are_labelled_by_a_list),
         cmocka_unit_test(pictures__need_a_spec_and_a_label),
         cmocka_unit_test(pictures__that_are_damaged_are_passed_over),
-        cmocka_unit_test(faults__are_told),
+        cmocka_unit_test(faults__are_reported),
         cmocka_unit_test(memory__stays_small),
     };
     return cmocka_run_group_tests(tests, make_pictures, NULL);

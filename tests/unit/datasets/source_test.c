@@ -476,7 +476,7 @@ static void source__takes_another_decoder(void **state) {
     assert_int_equal((int64_t)bytes + EACH * 16, tare_file_size(temp_path("s-0.tfrecord")));
 }
 
-static void faults__are_told(void **state) {
+static void faults__are_reported(void **state) {
     const char *paths[] = { pattern() };
     (void)state;
     for (size_t prefetch = 0; prefetch < 2; prefetch++)
@@ -525,7 +525,7 @@ int main(void) {
         cmocka_unit_test(source__names_records_of_another_kind),
         cmocka_unit_test(source__may_be_freed_early),
         cmocka_unit_test(source__takes_another_decoder),
-        cmocka_unit_test(faults__are_told),
+        cmocka_unit_test(faults__are_reported),
     };
     return cmocka_run_group_tests(tests, make_files, NULL);
 }

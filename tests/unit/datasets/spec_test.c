@@ -373,7 +373,7 @@ static void damaged__records_are_decoded_or_refused(void **state) {
     }
 }
 
-static void faults__are_told(void **state) {
+static void faults__are_reported(void **state) {
     static const char *const names[][2] = { { "images", "jpeg_normalized" },
                                             { "images", "lists" },
                                             { "sequences", "frames" } };
@@ -422,7 +422,7 @@ int main(void) {
         cmocka_unit_test(default_value__stands_in_for_an_empty_list),
         cmocka_unit_test(samples__go_through_a_spec_too),
         cmocka_unit_test(damaged__records_are_decoded_or_refused),
-        cmocka_unit_test(faults__are_told),
+        cmocka_unit_test(faults__are_reported),
         cmocka_unit_test(memory__stays_small),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -348,7 +348,7 @@ static void split__says_what_is_wrong(void **state) {
     assert_int_equal(tare_file_kind_of(temp_path("w-00000-of-00002.tfrecord")), TARE_FILE_NONE);
 }
 
-static void faults__are_told_and_leave_no_file(void **state) {
+static void faults__are_reported_and_leave_no_file(void **state) {
     char *kept = tare_strdup(temp_path("data.tfrecord")); /* the buffers of temp_path come round again */
     const char *path = kept;
     struct tare_file_list before = { 0 }, after = { 0 };
@@ -411,7 +411,7 @@ int main(void) {
         cmocka_unit_test(partition__is_drawn_by_the_seed),
         cmocka_unit_test(split__copies_each_record_to_one_part),
         cmocka_unit_test(split__says_what_is_wrong),
-        cmocka_unit_test(faults__are_told_and_leave_no_file),
+        cmocka_unit_test(faults__are_reported_and_leave_no_file),
     };
     return cmocka_run_group_tests(tests, make_file, NULL);
 }

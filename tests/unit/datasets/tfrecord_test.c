@@ -250,7 +250,7 @@ static void every_bit_flip_of_a_small_file__is_noticed(void **state) {
     tare_free(bytes);
 }
 
-static void foreign_file__is_told(void **state) {
+static void foreign_file__is_reported(void **state) {
     int records;
     (void)state;
     assert_int_equal(read_records(temp_file("foreign", "#!/bin/sh\necho hello, world\n", 28), &records), TARE_CORRUPT);
@@ -323,7 +323,7 @@ int main(void) {
         cmocka_unit_test(corruption__of_data_can_be_passed_over),
         cmocka_unit_test(corruption__of_a_length_ends_the_file),
         cmocka_unit_test(every_bit_flip_of_a_small_file__is_noticed),
-        cmocka_unit_test(foreign_file__is_told),
+        cmocka_unit_test(foreign_file__is_reported),
         cmocka_unit_test(false_length__is_told_and_takes_no_memory),
         cmocka_unit_test(faults__leave_no_file),
     };

@@ -1,4 +1,4 @@
-/* Records through one or several sessions: order, bits, state, and which failure is told. */
+/* Records through one or several sessions: order, bits, state, and which failure is reported. */
 #include "eval/runner.h"
 
 #include "base/alloc.h"

@@ -183,10 +183,10 @@ static void check_better(const struct problem *p) {
             q[i * p->columns + n] = (int8_t)fmin(fmax(round((double)p->real[i * p->columns + n] / scale), -most), most);
         }
     const double nearest = error_of(p, q);
-    const struct tare_compensated told = round_problem(q, p, 2);
+    const struct tare_compensated reported = round_problem(q, p, 2);
     const double gptq = error_of(p, q);
-    if (!(fabs(told.before / nearest - 1) < 1e-9) || !(fabs(told.after / gptq - 1) < 1e-9) || !(gptq < 0.7 * nearest))
-        fail_msg("nearest %g (told %g), compensated %g (told %g)", nearest, told.before, gptq, told.after);
+    if (!(fabs(reported.before / nearest - 1) < 1e-9) || !(fabs(reported.after / gptq - 1) < 1e-9) || !(gptq < 0.7 * nearest))
+        fail_msg("nearest %g (reported %g), compensated %g (reported %g)", nearest, reported.before, gptq, reported.after);
 }
 
 static void the_output_error__is_less_than_that_of_rounding_to_nearest(void **state) {

@@ -128,7 +128,7 @@ static void calibrate(struct network *n) {
     n->n_edges = edges.count;
     for (size_t i = 0; i < edges.count; i++) {
         n->edges[i] = edges.edges[i];
-        n->seen[i].want_channels = true;
+        n->seen[i].per_channel = true;
     }
     tare_session_observe(session, observe, NULL, n);
     mini_ok(tare_session_run(session, &n->x, &n->samples, 1, &n->y, &result, 1, NULL, 0));

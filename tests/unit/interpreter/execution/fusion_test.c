@@ -56,7 +56,7 @@ struct seen {
     int count;
 };
 
-static bool wants(void *arg, const struct tare_node *node, size_t output) {
+static bool accepts(void *arg, const struct tare_node *node, size_t output) {
     const struct seen *seen = arg;
     (void)output;
     return !seen->only || strcmp(seen->only, node->name) == 0;
@@ -205,7 +205,7 @@ static void fusion__observers_see_every_value(void **state) {
     struct tare_tensor first = { 0 };
     for (int i = 0; i < 5; i++) {
         struct tare_tensor result;
-        tare_session_observe(session, observers[i] ? see : NULL, wants, observers[i]);
+        tare_session_observe(session, observers[i] ? see : NULL, accepts, observers[i]);
         run(session, x, y, 2, &result);
         if (i == 0)
             tare_tensor_share(&first, &result);

@@ -318,7 +318,7 @@ struct seen {
     char names[256];
 };
 
-static bool wants(void *arg, const struct tare_node *node, size_t output) {
+static bool accepts(void *arg, const struct tare_node *node, size_t output) {
     struct seen *seen = arg;
     (void)output;
     seen->asked++;
@@ -347,7 +347,7 @@ static void observation__shows_wanted_nodes_constants_and_feeds_too(void **state
     struct tare_session *session = mini_session(model);
     struct seen seen = { 0 };
     mini_number(session, x, 1, y);
-    tare_session_observe(session, see, wants, &seen);
+    tare_session_observe(session, see, accepts, &seen);
     mini_number(session, x, 1, y);
     int asked = seen.asked;
     mini_number(session, x, 1, y);

@@ -66,7 +66,7 @@ struct seen {
     int count;
 };
 
-static bool wants(void *arg, const struct tare_node *node, size_t output) {
+static bool accepts(void *arg, const struct tare_node *node, size_t output) {
     const struct seen *seen = arg;
     (void)output;
     return tare_dtype_base(node->output_dtypes[0]) == TARE_DT_FLOAT && node->n_inputs > 0 &&
@@ -160,13 +160,13 @@ static void tiling__observers_see_every_value(void **unused) {
     struct tare_session *session = mini_session(model);
     struct tare_tensor first = run(session, x, y, 2), observed;
     struct seen all = { 0 }, one[N] = { { 0 } };
-    tare_session_observe(session, see, wants, &all);
+    tare_session_observe(session, see, accepts, &all);
     observed = run(session, x, y, 2);
     tare_tensor_reset(&observed);
     for (int i = 0; i <= N; i++) {
         struct tare_tensor share;
         if (i < N) one[i].only = looked_at[i];
-        tare_session_observe(session, i < N ? see : NULL, wants, i < N ? &one[i] : NULL);
+        tare_session_observe(session, i < N ? see : NULL, accepts, i < N ? &one[i] : NULL);
         tare_tensor_share(&share, &first);
         assert_same(run(session, x, y, 2), share);
         if (i == N) break;

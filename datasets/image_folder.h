@@ -2,8 +2,8 @@
  *
  * image/encoded: the bytes of the file; image/filename: its path in the folder; with labels also image/class/label
  * (int64, from 0) and image/class/text. */
-#ifndef TARE_DATASETS_PICTURE_FOLDER_H
-#define TARE_DATASETS_PICTURE_FOLDER_H
+#ifndef TARE_DATASETS_IMAGE_FOLDER_H
+#define TARE_DATASETS_IMAGE_FOLDER_H
 
 #include "datasets/features.h"
 

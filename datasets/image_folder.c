@@ -1,5 +1,5 @@
 /* Folders of images. */
-#include "datasets/picture_folder.h"
+#include "datasets/image_folder.h"
 #include "base/alloc.h"
 #include "base/file.h"
 
