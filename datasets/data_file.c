@@ -9,7 +9,7 @@
 #include "datasets/record_kind.h"
 #include "datasets/stream.h"
 #include "datasets/tfrecord.h"
-#include "base/image/picture.h"
+#include "base/image/image.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -17,13 +17,13 @@
 
 enum { HEAD_SIZE = 16, TEXT_HEAD_SIZE = 4096 };
 
-enum format { TFRECORD, NPY, NPZ, PICTURES, CSV };
+enum format { TFRECORD, NPY, NPZ, IMAGES, CSV };
 
 struct tare_data_file {
     enum format format;
     struct tare_tfrecord_reader *reader;
     struct tare_array_file *arrays;
-    struct tare_picture_folder *pictures;
+    struct tare_image_folder *images;
     struct tare_csv_file *table;
     int64_t count, next; /* records of the other formats */
     char compression[8], name[32];
@@ -34,7 +34,7 @@ static enum format format_of_bytes(const uint8_t *head, size_t size) {
     if (tare_tfrecord_is_header(head, size)) return TFRECORD;
     if (size >= 6 && memcmp(head, "\x93NUMPY", 6) == 0) return NPY;
     if (size >= 4 && (memcmp(head, "PK\3\4", 4) == 0 || memcmp(head, "PK\5\6", 4) == 0)) return NPZ;
-    if (tare_picture_format_of((struct tare_str){ (const char *)head, size }) != TARE_PICTURE_ANY) return PICTURES;
+    if (tare_image_format_of((struct tare_str){ (const char *)head, size }) != TARE_IMAGE_ANY) return IMAGES;
     return TFRECORD;
 }
 
@@ -53,13 +53,13 @@ static tare_status open_arrays(struct tare_data_file *file, const char *path, st
     return tare_array_file_open_bytes(&file->arrays, path, bytes, size);
 }
 
-static tare_status open_pictures(struct tare_data_file *file, const char *path, const char *labels) {
-    file->format = PICTURES;
+static tare_status open_images(struct tare_data_file *file, const char *path, const char *labels) {
+    file->format = IMAGES;
     if (strcmp(path, "-") == 0)
         return TARE_FAIL(TARE_UNSUPPORTED,
                          "an image on standard input is not supported (pass its file, or a folder of images)");
-    TARE_TRY(tare_picture_folder_open(&file->pictures, path, labels));
-    file->count = tare_picture_folder_count(file->pictures);
+    TARE_TRY(tare_image_folder_open(&file->images, path, labels));
+    file->count = tare_image_folder_count(file->images);
     return TARE_OK;
 }
 
@@ -110,9 +110,9 @@ static tare_status open_stream(struct tare_data_file *file, const char *path, co
     }
     tare_error_clear();
     if (file->format == TFRECORD) return tare_tfrecord_open_stream(&file->reader, path, stream);
-    status = file->format == PICTURES ? open_pictures(file, path, labels)
-             : file->format == CSV    ? open_table(file, path, stream)
-                                      : open_arrays(file, path, stream);
+    status = file->format == IMAGES ? open_images(file, path, labels)
+             : file->format == CSV  ? open_table(file, path, stream)
+                                    : open_arrays(file, path, stream);
     tare_stream_close(stream);
     if (status == TARE_OK && file->arrays) file->count = tare_array_file_rows(file->arrays);
     return status;
@@ -161,7 +161,7 @@ static tare_status open_file(struct tare_data_file *file, const char *path, cons
     struct tare_stream *stream;
     if (tare_data_is_arrays(path)) return open_listed(file, path);
     if (strcmp(path, "-") != 0 && tare_file_kind_of(path) == TARE_FILE_DIRECTORY)
-        return open_pictures(file, path, labels);
+        return open_images(file, path, labels);
     TARE_TRY(tare_stream_open_in(&stream, path, tare_tfrecord_is_header, memory));
     return open_stream(file, path, labels, stream);
 }
@@ -193,7 +193,7 @@ static void close_keeping(struct tare_data_file *file, struct tare_stream_memory
     if (!file) return;
     tare_tfrecord_close_keeping(file->reader, memory);
     tare_array_file_close(file->arrays);
-    tare_picture_folder_close(file->pictures);
+    tare_image_folder_close(file->images);
     tare_csv_file_close(file->table);
     tare_free(file);
 }
@@ -243,7 +243,7 @@ const char *tare_data_file_format(const struct tare_data_file *file) {
 
 const char *const *tare_data_file_classes(const struct tare_data_file *file, size_t *count) {
     *count = 0;
-    return file->pictures ? tare_picture_folder_classes(file->pictures, count) : NULL;
+    return file->images ? tare_image_folder_classes(file->images, count) : NULL;
 }
 
 /* ---- records ---- */
@@ -311,17 +311,17 @@ static tare_status decode_row(struct tare_sample *out, const struct tare_array_f
     return apply_spec(out, &features, spec, status);
 }
 
-static tare_status decode_picture(struct tare_sample *out, const struct tare_picture_folder *pictures, int64_t i,
-                                  const struct tare_dataset_spec *spec) {
+static tare_status decode_image(struct tare_sample *out, const struct tare_image_folder *images, int64_t i,
+                                const struct tare_dataset_spec *spec) {
     struct tare_features features = { 0 };
     tare_status status;
     if (!spec)
         return TARE_FAIL(TARE_INVALID_ARGUMENT,
                          "%s: an image (expected also --spec FILE that maps feature image/encoded to an "
                          "input, see docs/dataset-spec.md)",
-                         tare_picture_folder_name(pictures, i));
-    status = tare_picture_folder_read(&features, pictures, i);
-    return tare_error_prefix(apply_spec(out, &features, spec, status), "%s", tare_picture_folder_name(pictures, i));
+                         tare_image_folder_name(images, i));
+    status = tare_image_folder_read(&features, images, i);
+    return tare_error_prefix(apply_spec(out, &features, spec, status), "%s", tare_image_folder_name(images, i));
 }
 
 static tare_status decode_table_row(struct tare_sample *out, const struct tare_csv_file *table, int64_t row,
@@ -340,7 +340,7 @@ tare_status tare_data_file_decode(struct tare_sample *out, const struct tare_dat
                                   const struct tare_data_record *record, const struct tare_dataset_spec *spec) {
     memset(out, 0, sizeof *out);
     if (file->arrays) return decode_row(out, file->arrays, record->number, spec);
-    if (file->pictures) return decode_picture(out, file->pictures, record->number, spec);
+    if (file->images) return decode_image(out, file->images, record->number, spec);
     if (file->table) return decode_table_row(out, file->table, record->number, spec);
     if (spec) return tare_dataset_spec_decode(out, spec, record->data, record->size);
     return decode_sample(out, record->data, record->size);
@@ -359,8 +359,8 @@ tare_status tare_data_file_look(struct tare_sample *out, const char **kind, cons
     memset(out, 0, sizeof *out);
     *kind = file->arrays ? "arrays" : file->table ? "CSV row" : "image";
     if (file->arrays) return tare_array_file_sample(out, file->arrays, record->number);
-    if (file->pictures)
-        return show_features(out, &features, tare_picture_folder_read(&features, file->pictures, record->number));
+    if (file->images)
+        return show_features(out, &features, tare_image_folder_read(&features, file->images, record->number));
     if (file->table) return show_features(out, &features, tare_csv_file_read(&features, file->table, record->number));
     record_kind = tare_record_kind_of(record->data, record->size);
     *kind = tare_record_kind_name(record_kind);

@@ -9,22 +9,22 @@
 
 enum { MAX_DEPTH = 16 };
 
-struct picture {
+struct image {
     const char *name;  /* path in the folder */
     const char *class; /* NULL: none, or a number */
     int64_t label;     /* -1: none */
 };
 
-struct tare_picture_folder {
+struct tare_image_folder {
     struct tare_arena arena;
     char *root; /* NULL: the names are paths already */
-    struct picture *pictures;
+    struct image *images;
     size_t count, capacity;
     const char **classes;
     size_t n_classes;
 };
 
-static bool is_picture_name(const char *name) {
+static bool is_image_name(const char *name) {
     static const char *const endings[] = { ".jpg", ".jpeg", ".png", ".bmp" };
     size_t size = strlen(name);
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
@@ -34,19 +34,19 @@ static bool is_picture_name(const char *name) {
     return false;
 }
 
-static tare_status add(struct tare_picture_folder *folder, const char *name, const char *class, int64_t label) {
-    struct picture *picture;
-    if (!TARE_GROW(folder->pictures, folder->count, folder->capacity)) return TARE_NO_MEMORY;
-    picture = &folder->pictures[folder->count];
-    *picture = (struct picture){ tare_arena_strdup(&folder->arena, name), NULL, label };
-    if (class) picture->class = tare_arena_strdup(&folder->arena, class);
-    if (!picture->name || (class && !picture->class)) return TARE_NO_MEMORY;
+static tare_status add(struct tare_image_folder *folder, const char *name, const char *class, int64_t label) {
+    struct image *image;
+    if (!TARE_GROW(folder->images, folder->count, folder->capacity)) return TARE_NO_MEMORY;
+    image = &folder->images[folder->count];
+    *image = (struct image){ tare_arena_strdup(&folder->arena, name), NULL, label };
+    if (class) image->class = tare_arena_strdup(&folder->arena, class);
+    if (!image->name || (class && !image->class)) return TARE_NO_MEMORY;
     folder->count++;
     return TARE_OK;
 }
 
 /* `below`: path relative to the folder; its first component is the class. */
-static tare_status add_tree(struct tare_picture_folder *folder, const char *below, int depth) {
+static tare_status add_tree(struct tare_image_folder *folder, const char *below, int depth) {
     struct tare_file_list list = { 0 };
     char *path = tare_path_join(folder->root, below), *name = NULL, *whole = NULL;
     tare_status status = path ? TARE_OK : TARE_NO_MEMORY;
@@ -61,7 +61,7 @@ static tare_status add_tree(struct tare_picture_folder *folder, const char *belo
         is_folder = whole && tare_file_kind_of(whole) == TARE_FILE_DIRECTORY;
         if (is_folder)
             status = add_tree(folder, name, depth + 1);
-        else if (status == TARE_OK && is_picture_name(name)) {
+        else if (status == TARE_OK && is_image_name(name)) {
             char *class = *below ? tare_strdup(below) : NULL;
             if (class) class[strcspn(class, "/")] = '\0';
             status = *below && !class ? TARE_NO_MEMORY : add(folder, name, class, -1);
@@ -88,7 +88,7 @@ static char *trim(char *text) {
 }
 
 /* "path label": the label follows the last comma, or else the last white space. */
-static tare_status add_line(struct tare_picture_folder *folder, char *line) {
+static tare_status add_line(struct tare_image_folder *folder, char *line) {
     char *split = strrchr(line, ','), *end;
     char *label;
     long long number;
@@ -106,7 +106,7 @@ static tare_status add_line(struct tare_picture_folder *folder, char *line) {
     return add(folder, line, NULL, number);
 }
 
-static tare_status read_labels(struct tare_picture_folder *folder, const char *path) {
+static tare_status read_labels(struct tare_image_folder *folder, const char *path) {
     char *text;
     size_t size;
     tare_status status = TARE_OK;
@@ -122,9 +122,9 @@ static tare_status read_labels(struct tare_picture_folder *folder, const char *p
     tare_free(text);
     if (status != TARE_OK) return status;
     for (size_t i = 1; i < folder->count; i++)
-        if (!folder->pictures[i].class != !folder->pictures[0].class)
+        if (!folder->images[i].class != !folder->images[0].class)
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: some labels are numbers and some are words ('%s')", path,
-                             folder->pictures[i].class ? folder->pictures[i].class : folder->pictures[0].class);
+                             folder->images[i].class ? folder->images[i].class : folder->images[0].class);
     return TARE_OK;
 }
 
@@ -134,12 +134,12 @@ static int compare_names(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static tare_status number_classes(struct tare_picture_folder *folder) {
+static tare_status number_classes(struct tare_image_folder *folder) {
     size_t unique = 0;
     folder->classes = TARE_NEW_ARRAY(&folder->arena, const char *, folder->count + 1);
     if (!folder->classes) return TARE_NO_MEMORY;
     for (size_t i = 0; i < folder->count; i++)
-        if (folder->pictures[i].class) folder->classes[folder->n_classes++] = folder->pictures[i].class;
+        if (folder->images[i].class) folder->classes[folder->n_classes++] = folder->images[i].class;
     qsort(folder->classes, folder->n_classes, sizeof *folder->classes, compare_names);
     for (size_t i = 0; i < folder->n_classes; i++)
         if (!unique || strcmp(folder->classes[unique - 1], folder->classes[i]) != 0)
@@ -147,14 +147,14 @@ static tare_status number_classes(struct tare_picture_folder *folder) {
     folder->n_classes = unique;
     for (size_t i = 0; i < folder->count; i++) {
         const char **found;
-        if (!folder->pictures[i].class) continue;
-        found = bsearch(&folder->pictures[i].class, folder->classes, unique, sizeof *folder->classes, compare_names);
-        folder->pictures[i].label = found - folder->classes;
+        if (!folder->images[i].class) continue;
+        found = bsearch(&folder->images[i].class, folder->classes, unique, sizeof *folder->classes, compare_names);
+        folder->images[i].label = found - folder->classes;
     }
     return TARE_OK;
 }
 
-static tare_status open_folder(struct tare_picture_folder *folder, const char *path, const char *labels) {
+static tare_status open_folder(struct tare_image_folder *folder, const char *path, const char *labels) {
     bool is_folder = tare_file_kind_of(path) == TARE_FILE_DIRECTORY;
     if (is_folder) {
         folder->root = tare_strdup(path);
@@ -168,8 +168,8 @@ static tare_status open_folder(struct tare_picture_folder *folder, const char *p
     return number_classes(folder);
 }
 
-tare_status tare_picture_folder_open(struct tare_picture_folder **out, const char *path, const char *labels) {
-    struct tare_picture_folder *folder = tare_calloc(1, sizeof *folder);
+tare_status tare_image_folder_open(struct tare_image_folder **out, const char *path, const char *labels) {
+    struct tare_image_folder *folder = tare_calloc(1, sizeof *folder);
     tare_status status;
     *out = NULL;
     if (!folder) return TARE_NO_MEMORY;
@@ -177,53 +177,51 @@ tare_status tare_picture_folder_open(struct tare_picture_folder **out, const cha
     if (status == TARE_OK)
         *out = folder;
     else
-        tare_picture_folder_close(folder);
+        tare_image_folder_close(folder);
     return status;
 }
 
-void tare_picture_folder_close(struct tare_picture_folder *folder) {
+void tare_image_folder_close(struct tare_image_folder *folder) {
     if (!folder) return;
     tare_arena_free(&folder->arena);
-    tare_free(folder->pictures);
+    tare_free(folder->images);
     tare_free(folder->root);
     tare_free(folder);
 }
 
-int64_t tare_picture_folder_count(const struct tare_picture_folder *folder) {
+int64_t tare_image_folder_count(const struct tare_image_folder *folder) {
     return (int64_t)folder->count;
 }
 
-const char *tare_picture_folder_name(const struct tare_picture_folder *folder, int64_t i) {
-    return folder->pictures[i].name;
+const char *tare_image_folder_name(const struct tare_image_folder *folder, int64_t i) {
+    return folder->images[i].name;
 }
 
-const char *const *tare_picture_folder_classes(const struct tare_picture_folder *folder, size_t *count) {
+const char *const *tare_image_folder_classes(const struct tare_image_folder *folder, size_t *count) {
     *count = folder->n_classes;
     return folder->classes;
 }
 
-static tare_status read_picture(struct tare_features *out, const struct picture *picture, const char *path) {
+static tare_status read_image(struct tare_features *out, const struct image *image, const char *path) {
     struct tare_mapping file;
     tare_status status;
     TARE_TRY(tare_file_map(&file, path));
     status = tare_features_add_bytes(out, "image/encoded", file.data, file.size);
     tare_file_unmap(&file);
-    if (status == TARE_OK)
-        status = tare_features_add_bytes(out, "image/filename", picture->name, strlen(picture->name));
-    if (status == TARE_OK && picture->label >= 0)
-        status = tare_features_add_int(out, "image/class/label", picture->label);
-    if (status == TARE_OK && picture->class)
-        status = tare_features_add_bytes(out, "image/class/text", picture->class, strlen(picture->class));
+    if (status == TARE_OK) status = tare_features_add_bytes(out, "image/filename", image->name, strlen(image->name));
+    if (status == TARE_OK && image->label >= 0) status = tare_features_add_int(out, "image/class/label", image->label);
+    if (status == TARE_OK && image->class)
+        status = tare_features_add_bytes(out, "image/class/text", image->class, strlen(image->class));
     return status;
 }
 
-tare_status tare_picture_folder_read(struct tare_features *out, const struct tare_picture_folder *folder, int64_t i) {
-    const struct picture *picture = &folder->pictures[i];
+tare_status tare_image_folder_read(struct tare_features *out, const struct tare_image_folder *folder, int64_t i) {
+    const struct image *image = &folder->images[i];
     char *path;
     tare_status status;
     memset(out, 0, sizeof *out);
-    path = folder->root ? tare_path_join(folder->root, picture->name) : tare_strdup(picture->name);
-    status = path ? read_picture(out, picture, path) : TARE_NO_MEMORY;
+    path = folder->root ? tare_path_join(folder->root, image->name) : tare_strdup(image->name);
+    status = path ? read_image(out, image, path) : TARE_NO_MEMORY;
     tare_free(path);
     return status;
 }

@@ -106,12 +106,12 @@ static tare_status take_values(struct tare_tensor *out, const input_row *input, 
     case TARE__DATASET_INPUT__SOURCE__PNG:
     case TARE__DATASET_INPUT__SOURCE__IMAGE:
         TARE_TRY(one_string(&file, feature));
-        return tare_error_prefix(tare__spec_make_picture(out, input, file), "feature '%s'", feature->key);
+        return tare_error_prefix(tare__spec_make_image(out, input, file), "feature '%s'", feature->key);
     default:
         if (input->raw_type && feature->values.dtype == TARE_DT_STRING) return decode_raw(out, input, feature);
         if (!input->image || feature->values.dtype != TARE_DT_STRING) break;
         TARE_TRY(one_string(&file, feature));
-        return tare_error_prefix(tare__spec_make_picture(out, input, file), "feature '%s'", feature->key);
+        return tare_error_prefix(tare__spec_make_image(out, input, file), "feature '%s'", feature->key);
     }
     tare_tensor_share(out, &feature->values);
     return TARE_OK;
@@ -219,7 +219,7 @@ static tare_status wrong_shape(const struct tare_tensor *value, const struct tar
 }
 
 /* Images must have the shape of the spec; lists are reshaped. */
-static tare_status set_shape(struct tare_tensor *value, const input_row *input, bool is_picture) {
+static tare_status set_shape(struct tare_tensor *value, const input_row *input, bool is_image) {
     struct tare_shape shape, expected;
     int64_t known = 1;
     int open = -1;
@@ -231,7 +231,7 @@ static tare_status set_shape(struct tare_tensor *value, const input_row *input, 
         else
             known *= shape.dims[i];
     }
-    if (is_picture) return tare_shape_compatible(&value->shape, &shape) ? TARE_OK : wrong_shape(value, &expected);
+    if (is_image) return tare_shape_compatible(&value->shape, &shape) ? TARE_OK : wrong_shape(value, &expected);
     if (open >= 0 && known > 0 && value->elements % known == 0) shape.dims[open] = value->elements / known;
     if (open >= 0 && shape.dims[open] < 0) return wrong_shape(value, &expected);
     if (open < 0 && known != value->elements) return wrong_shape(value, &expected);
@@ -302,12 +302,12 @@ static tare_status shape_value(struct tare_tensor *value, const input_row *input
 }
 
 /* Processes a decoded image. */
-static tare_status run_picture_steps(struct tare_tensor *value, const input_row *input) {
+static tare_status run_image_steps(struct tare_tensor *value, const input_row *input) {
     if (value->shape.rank != 3 || (value->dtype != TARE_DT_UINT8 && value->dtype != TARE_DT_FLOAT))
         return TARE_FAIL(TARE_TYPE,
                          "%s of %d dimensions is not an image (expected uint8 or float32 [height, width, channels])",
                          tare_dtype_name(value->dtype), value->shape.rank);
-    return tare__spec_edit_picture(value, input);
+    return tare__spec_edit_image(value, input);
 }
 
 /* The values of numeric features, one after another: int64 if all are, otherwise float32. Absent ones take the default
@@ -350,7 +350,7 @@ static tare_status make_from_feature(struct tare_tensor *out, const input_row *i
     TARE_TRY(take_values(out, input, feature));
     if (input->n_class_name) TARE_TRY(find_classes(out, input));
     TARE_TRY(shape_value(out, input, feature));
-    if (input->image && feature->values.dtype != TARE_DT_STRING) TARE_TRY(run_picture_steps(out, input));
+    if (input->image && feature->values.dtype != TARE_DT_STRING) TARE_TRY(run_image_steps(out, input));
     return TARE_OK;
 }
 

@@ -34,7 +34,7 @@ static int64_t side_of(size_t pixels) {
 
 static void put_bytes(struct tare_strbuf *out, const struct tare_survey_key *key) {
     int64_t colour = key->longest % 3 == 0 ? side_of(key->longest / 3) : 0, gray = side_of(key->longest);
-    if (key->pictures == key->elements && is_single(key)) {
+    if (key->images == key->elements && is_single(key)) {
         tare_strbuf_puts(out, "  image { channels: 3 step { resize { height: 224 width: 224 } } }\n"
                               "  # mean: 127.5 std: 127.5   if the model expects -1 … 1\n");
     } else if (key->shortest == key->longest && key->longest >= LEAST_RAW && is_single(key)) {
@@ -121,7 +121,7 @@ static bool is_free(const struct draft *d, size_t i) {
 }
 
 static bool is_image_key(const struct tare_survey_key *key) {
-    return key->dtype == TARE_DT_STRING && key->elements && key->pictures == key->elements;
+    return key->dtype == TARE_DT_STRING && key->elements && key->images == key->elements;
 }
 
 static bool is_channels(int64_t dim) {

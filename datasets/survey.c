@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "base/map.h"
 #include "datasets/data_file.h"
-#include "base/image/picture.h"
+#include "base/image/image.h"
 
 #include <math.h>
 #include <string.h>
@@ -59,7 +59,7 @@ static void count_strings(struct tare_survey_key *key, const struct tare_tensor 
         const struct tare_str *text = &TARE_CONST_DATA(struct tare_str, value)[i];
         if (text->size < key->shortest) key->shortest = text->size;
         if (text->size > key->longest) key->longest = text->size;
-        key->pictures += tare_picture_format_of(*text) != TARE_PICTURE_ANY;
+        key->images += tare_image_format_of(*text) != TARE_IMAGE_ANY;
     }
 }
 

@@ -28,7 +28,7 @@ struct tare_survey_key {
     struct tare_survey_place first_nan; /* of the first NaN or infinity */
     /* Strings: lengths in bytes, and how many are images by their first bytes. */
     size_t shortest, longest;
-    int64_t pictures;
+    int64_t images;
     bool constant; /* at least two records, with equal values */
     struct tare_content_hash first;
 };

@@ -123,7 +123,7 @@ static void key_notes(char *out, size_t size, const struct tare_survey *survey, 
     if (key->nan || key->infinite)
         NOTE("%" PRId64 " NaN, %" PRId64 " infinite: first in record %" PRId64 " of %s", key->nan, key->infinite,
              key->first_nan.number, survey->files[key->first_nan.file].path);
-    if (key->pictures) NOTE("%" PRId64 " picture files", key->pictures);
+    if (key->images) NOTE("%" PRId64 " image files", key->images);
 #undef NOTE
 }
 
@@ -206,7 +206,7 @@ static json_t *key_json(const struct tare_survey *survey, const struct tare_surv
             json_object_set_new(out, "min_bytes", json_integer((json_int_t)key->shortest));
             json_object_set_new(out, "max_bytes", json_integer((json_int_t)key->longest));
         }
-        json_object_set_new(out, "pictures", json_integer((json_int_t)key->pictures));
+        json_object_set_new(out, "images", json_integer((json_int_t)key->images));
         return out;
     }
     if (has_range(key)) {

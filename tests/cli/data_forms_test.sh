@@ -13,7 +13,7 @@ records = [record['inputs'] for record in json.load(sys.stdin)]
 images = numpy.array([record['image']['values'] for record in records], numpy.float32).reshape(-1, 28, 28, 1)
 labels = numpy.array([record['label']['values'][0] for record in records])
 assert len(images) == 40
-numpy.save('pictures.npy', images)
+numpy.save('images.npy', images)
 numpy.save('labels.npy', labels)
 numpy.save('one_hot.npy', numpy.eye(10, dtype=numpy.float32)[labels])
 numpy.save('uint8.npy', numpy.rint(images * 255).astype(numpy.uint8))
@@ -26,21 +26,21 @@ with open('glyphs.csv', 'w') as file:
 
 # ---- a bare .npy for a model with one input, whatever its name ----
 "$tare" run "$model" --data both.npz --output-dir expected --quiet >/dev/null || fail "run --data both.npz: $?"
-"$tare" run "$model" --data pictures.npy --output-dir bare --quiet >/dev/null || fail "run --data pictures.npy: $?"
+"$tare" run "$model" --data images.npy --output-dir bare --quiet >/dev/null || fail "run --data images.npy: $?"
 cmp expected/probabilities.npy bare/probabilities.npy || fail "a bare .npy gives other outputs"
 
 # ---- --input of calibrate and compare ----
-"$tare" calibrate "$model" --input image=pictures.npy -o input.calib --quiet 2>log || fail "calibrate --input: $(cat log)"
+"$tare" calibrate "$model" --input image=images.npy -o input.calib --quiet 2>log || fail "calibrate --input: $(cat log)"
 grep -q '"records": 40' <<<"$("$tare" show input.calib --json)" || fail "calibrate --input has other records"
 "$tare" compare "$model" --data both.npz --calibration input.calib --methods static --json --quiet >indices.json 2>log || fail "compare: $(cat log)"
-"$tare" compare "$model" --input image=pictures.npy --input label=one_hot.npy --calibration input.calib --methods static --json --quiet >one_hot.json 2>log ||
+"$tare" compare "$model" --input image=images.npy --input label=one_hot.npy --calibration input.calib --methods static --json --quiet >one_hot.json 2>log ||
     fail "compare --input with one-hot labels: $(cat log)"
 accuracy() { grep -oE '"(top_?1|correct|accuracy)[a-z_0-9]*": [0-9.e+-]+' "$1"; }
 [ -n "$(accuracy indices.json)" ] || fail "no accuracy in: $(head -c 600 indices.json)"
 [ "$(accuracy indices.json)" = "$(accuracy one_hot.json)" ] || fail "one-hot labels: $(accuracy one_hot.json), indices: $(accuracy indices.json)"
 expect 2 "missing option '--data'" "$tare" calibrate "$model" -o none.calib
-expect 2 "--data and --input are mutually exclusive" "$tare" compare "$model" --data both.npz --input image=pictures.npy
-expect 2 "--input pictures.npy: expected NAME=FILE.npy" "$tare" calibrate "$model" --input pictures.npy -o none.calib
+expect 2 "--data and --input are mutually exclusive" "$tare" compare "$model" --data both.npz --input image=images.npy
+expect 2 "--input images.npy: expected NAME=FILE.npy" "$tare" calibrate "$model" --input images.npy -o none.calib
 absent none.calib
 
 # ---- another dtype: the error has the line of the spec that converts it, and that line works ----

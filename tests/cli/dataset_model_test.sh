@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# CIFAR-10 as tf.Example records with a spec gives what the RepresentativeDataSample records of the same pictures give:
+# CIFAR-10 as tf.Example records with a spec gives what the RepresentativeDataSample records of the same images give:
 # the same accuracy, and after dataset make the same bytes.
 set -uo pipefail
 . "$TARE_SOURCE_DIR/tests/cli/support.sh"

@@ -68,9 +68,9 @@ for spec in "$work"/doc*.spec; do
 done
 [ "$specs" -ge 5 ] || fail "only $specs specs were found in the documentation"
 
-# A folder of pictures: classes from its folders.
+# A folder of images: classes from its folders.
 mkdir -p "$work/pets/cat" "$work/pets/dog"
-python3 - "$work/pets" <<'PY' || fail "pictures"
+python3 - "$work/pets" <<'PY' || fail "images"
 import struct, sys, zlib
 def png(v):
     c = lambda k, b: struct.pack(">I", len(b)) + k + b + struct.pack(">I", zlib.crc32(k + b))
@@ -83,11 +83,11 @@ cat >"$work/pets.spec" <<'SPEC'
 input { name: "image" feature: "image/encoded" image { channels: 3 step { resize { height: 1 width: 1 method: AREA } } } }
 label { feature: "image/class/label" shape: 1 whole: true }
 SPEC
-"$tare" dataset make "$work/pets" --spec "$work/pets.spec" -o "$work/pets.tfrecord" 2>"$work/log" || fail "pictures: $(cat "$work/log")"
+"$tare" dataset make "$work/pets" --spec "$work/pets.spec" -o "$work/pets.tfrecord" 2>"$work/log" || fail "images: $(cat "$work/log")"
 grep -q '^class 1: dog$' "$work/log" || fail "classes are not told: $(cat "$work/log")"
 "$tare" dataset head "$work/pets.tfrecord" >"$work/head"
-[ "$(grep -c 'image float32\[1,1,1,3\]' "$work/head")" = 3 ] || fail "pictures: $(cat "$work/head")"
-grep -q '30 30 30  label int64\[1\] 1' <<<"$(grep -A2 '^record 2' "$work/head" | tr -d '\n')" || fail "the last picture: $(cat "$work/head")"
+[ "$(grep -c 'image float32\[1,1,1,3\]' "$work/head")" = 3 ] || fail "images: $(cat "$work/head")"
+grep -q '30 30 30  label int64\[1\] 1' <<<"$(grep -A2 '^record 2' "$work/head" | tr -d '\n')" || fail "the last image: $(cat "$work/head")"
 echo damaged >"$work/pets/cat/3.png"
 expect 1 "record 2 at 0: cat/3.png: input 'image': feature 'image/encoded': not an image" \
     "$tare" dataset make "$work/pets" --spec "$work/pets.spec" -o "$work/e.tfrecord" --quiet
@@ -108,7 +108,7 @@ expect 2 "there are only 4 records" "$tare" dataset split "$work/a.tfrecord" --c
 expect 2 "--seed x: expected an integer" "$tare" dataset split "$work/a.tfrecord" --parts 2 --seed x -o "$work/q"
 expect 2 "did you mean 'info'" "$tare" dataset inf
 
-# --spec where models run: pictures as tf.Example records give what their samples give.
+# --spec where models run: images as tf.Example records give what their samples give.
 cat >"$work/png.spec" <<'SPEC'
 input { name: "image" feature: "image/png" image { channels: 1 step { resize { height: 28 width: 28 } } } scale: 0.00392156862745098 }
 label { }

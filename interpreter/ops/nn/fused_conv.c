@@ -133,17 +133,17 @@ done:
     return status;
 }
 
-static tare_status bordered(struct tare_tensor *out, struct tare_kernel *kernel, const struct tare_tensor *picture,
+static tare_status bordered(struct tare_tensor *out, struct tare_kernel *kernel, const struct tare_tensor *image,
                             const struct tare_tensor *paddings) {
-    struct tare_shape shape = picture->shape;
+    struct tare_shape shape = image->shape;
     struct border border;
-    TARE_TRY(border_of(&border, kernel->node, paddings, picture->shape.dims + 1));
+    TARE_TRY(border_of(&border, kernel->node, paddings, image->shape.dims + 1));
     for (int i = 0; i < 2; i++)
         shape.dims[1 + i] += border.before[i] + border.after[i];
-    TARE_TRY(tare_tensor_new_pooled(out, picture->dtype, &shape, kernel->pool));
+    TARE_TRY(tare_tensor_new_pooled(out, image->dtype, &shape, kernel->pool));
     if (out->elements)
-        put_border(out->data, picture->data, shape.dims[0], picture->shape.dims + 1, &border,
-                   (size_t)shape.dims[3] * tare_dtype_size(picture->dtype));
+        put_border(out->data, image->data, shape.dims[0], image->shape.dims + 1, &border,
+                   (size_t)shape.dims[3] * tare_dtype_size(image->dtype));
     return TARE_OK;
 }
 
@@ -151,7 +151,7 @@ static tare_status run_fused(struct tare_kernel *kernel) {
     const struct fused *fused = kernel->op->aux;
     const struct tare_tensor *paddings = &kernel->inputs[kernel->n_inputs - 2];
     struct tare_kernel conv = as_conv(kernel);
-    struct tare_tensor picture = { 0 }, operands[2] = { 0 };
+    struct tare_tensor image = { 0 }, operands[2] = { 0 };
     int64_t size[2];
     tare_status status = TARE_OK;
     if (kernel->inputs[0].shape.rank != 4)
@@ -160,15 +160,15 @@ static tare_status run_fused(struct tare_kernel *kernel) {
         TARE_TRY(target_size(size, &kernel->inputs[1]));
         for (int i = 1; i < 3; i++)
             if (kernel->inputs[0].shape.dims[i] < 1) return TARE_FAIL(TARE_SHAPE, "input has no pixels");
-        TARE_TRY(resized(&picture, kernel, size));
+        TARE_TRY(resized(&image, kernel, size));
     }
-    TARE_CHECK(bordered(&operands[0], kernel, fused->resizes ? &picture : &kernel->inputs[0], paddings));
+    TARE_CHECK(bordered(&operands[0], kernel, fused->resizes ? &image : &kernel->inputs[0], paddings));
     operands[1] = kernel->inputs[kernel->n_inputs - 1];
     conv.inputs = operands;
     conv.n_inputs = 2;
     TARE_CHECK(conv.op->run(&conv));
 done:
-    if (picture.dtype) tare_tensor_reset(&picture);
+    if (image.dtype) tare_tensor_reset(&image);
     if (operands[0].dtype) tare_tensor_reset(&operands[0]);
     return status;
 }

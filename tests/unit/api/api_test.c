@@ -159,9 +159,8 @@ static void runner__reports_inputs_that_do_not_match(void **state) {
     tare_runner *runner;
     (void)state;
     OK(tare_runner_open(&runner, model, NULL));
-    wrong = image, wrong.name = "picture";
-    REFUSED(tare_runner_run(runner, &wrong, 1, &outputs, &count), TARE_ERROR_INVALID_ARGUMENT,
-            "{image}. Got: {picture}");
+    wrong = image, wrong.name = "photo";
+    REFUSED(tare_runner_run(runner, &wrong, 1, &outputs, &count), TARE_ERROR_INVALID_ARGUMENT, "{image}. Got: {photo}");
     assert_null(outputs);
     wrong = image, wrong.dims[1] = 27;
     REFUSED(tare_runner_run(runner, &wrong, 1, &outputs, &count), TARE_ERROR_SHAPE, "expected shape [?,28,28,1]");
@@ -240,7 +239,7 @@ static void calibrator__collects_the_same_statistics_as_from_a_file(void **state
     tare_array wrong = { .name = "x", .dtype = TARE_DTYPE_FLOAT, .data = &wrong };
     char pb[2][600];
     (void)state;
-    OK(tare_calibrator_open(&calibrator, model, "name=pictures threads=2"));
+    OK(tare_calibrator_open(&calibrator, model, "name=images threads=2"));
     REFUSED(tare_calibrator_push(calibrator, &wrong, 1), TARE_ERROR_INVALID_ARGUMENT, "Got: {x}");
     assert_int_equal(push_all(calibrator), 300);
     OK(tare_calibrator_finish(&pushed, calibrator));

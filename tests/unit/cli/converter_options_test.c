@@ -40,16 +40,16 @@ static struct tare_edge dense(struct tare_graph *f, struct tare_edge x) {
     return mini_node(f, "Relu", "relu", 1, mini_node(f, "MatMul", "matmul", 2, x, seed_weight(f, "w", 4, 4)));
 }
 
-/* The second row of a decoder: [None, 4] as pictures of 2 x 2, twice as large. */
+/* The second row of a decoder: [None, 4] as images of 2 x 2, twice as large. */
 static struct tare_edge up_sampled(struct tare_graph *f, struct tare_edge x) {
     static const int64_t strides[] = { 1, 2, 2, 1 };
-    static const int32_t picture[] = { -1, 2, 2, 1 }, rows[] = { -1, 48 }, filter[] = { 3, 3, 3, 1 };
+    static const int32_t image[] = { -1, 2, 2, 1 }, rows[] = { -1, 48 }, filter[] = { 3, 3, 3, 1 };
     struct tare_edge zero = mini_int(f, "zero", 0), batch, sizes;
     struct tare_node *up;
     batch = mini_node(f, "Gather", "batch", 2, mini_node(f, "Shape", "shape", 1, x), zero);
     sizes = mini_node(f, "Pack", "sizes", 4, batch, mini_int(f, "height", 4), mini_int(f, "width", 4),
                       mini_int(f, "channels", 3));
-    x = mini_node(f, "Reshape", "picture", 2, x, mini_ints(f, "picture/shape", 4, picture));
+    x = mini_node(f, "Reshape", "image", 2, x, mini_ints(f, "image/shape", 4, image));
     up = mini_open(
         f, "Conv2DBackpropInput", "up", 3, sizes,
         mini_node(f, "Reshape", "filter", 2, seed_weight(f, "w", 27, 1), mini_ints(f, "filter/shape", 4, filter)), x);

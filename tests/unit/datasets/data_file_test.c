@@ -1,4 +1,4 @@
-/* Arrays and pictures as data sets, by the way that TFRecords go. */
+/* Arrays and images as data sets, by the way that TFRecords go. */
 #include "datasets/data_file.h"
 #include "base/alloc.h"
 #include "base/file.h"
@@ -166,9 +166,9 @@ static void arrays__survive_damage(void **state) {
     }
 }
 
-/* ---- pictures ---- */
+/* ---- images ---- */
 
-static void write_picture(const char *name, unsigned char value) {
+static void write_image(const char *name, unsigned char value) {
     struct tare_strbuf png = { 0 };
     unsigned char pixels[12];
     memset(pixels, value, sizeof pixels);
@@ -177,14 +177,14 @@ static void write_picture(const char *name, unsigned char value) {
     tare_strbuf_free(&png);
 }
 
-static int make_pictures(void **state) {
+static int make_images(void **state) {
     (void)state;
     mkdir(temp_path("pets"), 0777);
     mkdir(temp_path("pets/dog"), 0777);
     mkdir(temp_path("pets/cat"), 0777);
-    write_picture("pets/dog/a.png", 10);
-    write_picture("pets/cat/b.PNG", 20);
-    write_picture("pets/cat/c.png", 30);
+    write_image("pets/dog/a.png", 10);
+    write_image("pets/cat/b.PNG", 20);
+    write_image("pets/cat/c.png", 30);
     temp_file("pets/cat/.hidden.png", "", 0);
     temp_file("pets/notes.txt", "nothing", 7);
     return 0;
@@ -198,8 +198,8 @@ static struct tare_dataset_spec *image_spec(void) {
     return spec;
 }
 
-/* "value:label " of each picture */
-static const char *pictures_of(struct tare_strbuf *out, const char *path, const char *labels) {
+/* "value:label " of each image */
+static const char *images_of(struct tare_strbuf *out, const char *path, const char *labels) {
     struct tare_dataset_spec *spec = image_spec();
     struct tare_source_options options = { .spec = spec, .labels = labels };
     struct tare_source *source;
@@ -222,13 +222,13 @@ static const char *pictures_of(struct tare_strbuf *out, const char *path, const 
     return tare_strbuf_text(out);
 }
 
-static void pictures__have_their_folders_as_classes(void **state) {
+static void images__have_their_folders_as_classes(void **state) {
     struct tare_strbuf out = { 0 };
     struct tare_data_file *file;
     const char *const *classes;
     size_t count;
     (void)state;
-    assert_string_equal(pictures_of(&out, temp_path("pets"), NULL), "20:0 30:0 10:1 ");
+    assert_string_equal(images_of(&out, temp_path("pets"), NULL), "20:0 30:0 10:1 ");
     assert_int_equal(tare_data_file_open(&file, temp_path("pets"), NULL), TARE_OK);
     classes = tare_data_file_classes(file, &count);
     assert_int_equal(count, 2);
@@ -239,23 +239,22 @@ static void pictures__have_their_folders_as_classes(void **state) {
     tare_strbuf_free(&out);
 }
 
-static void pictures__are_labelled_by_a_list(void **state) {
+static void images__are_labelled_by_a_list(void **state) {
     static const char numbers[] = "# path, label\ndog/a.png 7\n\n  cat/c.png, 5\r\n";
     static const char words[] = "dog/a.png\tzebra\ncat/b.PNG\tapple\n";
     static const char mixed[] = "dog/a.png 1\ncat/b.PNG apple\n", none[] = "dog/a.png\n";
     struct tare_strbuf out = { 0 };
     (void)state;
-    assert_string_equal(pictures_of(&out, temp_path("pets"), temp_file("list", numbers, strlen(numbers))),
-                        "10:7 30:5 ");
-    assert_string_equal(pictures_of(&out, temp_path("pets"), temp_file("list", words, strlen(words))), "10:1 20:0 ");
-    assert_non_null(strstr(pictures_of(&out, temp_path("pets"), temp_file("list", mixed, strlen(mixed))),
+    assert_string_equal(images_of(&out, temp_path("pets"), temp_file("list", numbers, strlen(numbers))), "10:7 30:5 ");
+    assert_string_equal(images_of(&out, temp_path("pets"), temp_file("list", words, strlen(words))), "10:1 20:0 ");
+    assert_non_null(strstr(images_of(&out, temp_path("pets"), temp_file("list", mixed, strlen(mixed))),
                            "list: some labels are numbers and some are words ('apple')"));
-    assert_non_null(strstr(pictures_of(&out, temp_path("pets"), temp_file("list", none, strlen(none))),
+    assert_non_null(strstr(images_of(&out, temp_path("pets"), temp_file("list", none, strlen(none))),
                            "list: line 1: 'dog/a.png' (expected: path label)"));
     tare_strbuf_free(&out);
 }
 
-static void pictures__need_a_spec_and_a_label(void **state) {
+static void images__need_a_spec_and_a_label(void **state) {
     const char *path = temp_path("pets/dog/a.png");
     struct tare_strbuf out = { 0 };
     struct tare_provenance where;
@@ -264,7 +263,7 @@ static void pictures__need_a_spec_and_a_label(void **state) {
     bool end;
     (void)state;
     assert_non_null(
-        strstr(pictures_of(&out, path, NULL), "the record has no feature 'image/class/label' (it has image/encoded"));
+        strstr(images_of(&out, path, NULL), "the record has no feature 'image/class/label' (it has image/encoded"));
     assert_int_equal(tare_source_new(&source, &path, 1, NULL), TARE_OK);
     assert_int_equal(tare_source_next(&sample, &where, &end, source, NULL, NULL), TARE_INVALID_ARGUMENT);
     assert_non_null(strstr(tare_error_text(), "expected also --spec FILE"));
@@ -276,7 +275,7 @@ static void pictures__need_a_spec_and_a_label(void **state) {
     tare_strbuf_free(&out);
 }
 
-static void pictures__that_are_damaged_are_passed_over(void **state) {
+static void images__that_are_damaged_are_passed_over(void **state) {
     struct tare_dataset_spec *spec = image_spec();
     struct tare_source_options options = { .spec = spec, .max_bad = 1 };
     const struct tare_bad_record *bad;
@@ -350,12 +349,12 @@ int main(void) {
         cmocka_unit_test(arrays__may_be_compressed),
         cmocka_unit_test(arrays__that_do_not_go_together_are_named),
         cmocka_unit_test(arrays__survive_damage),
-        cmocka_unit_test(pictures__have_their_folders_as_classes),
-        cmocka_unit_test(pictures__are_labelled_by_a_list),
-        cmocka_unit_test(pictures__need_a_spec_and_a_label),
-        cmocka_unit_test(pictures__that_are_damaged_are_passed_over),
+        cmocka_unit_test(images__have_their_folders_as_classes),
+        cmocka_unit_test(images__are_labelled_by_a_list),
+        cmocka_unit_test(images__need_a_spec_and_a_label),
+        cmocka_unit_test(images__that_are_damaged_are_passed_over),
         cmocka_unit_test(faults__are_reported),
         cmocka_unit_test(memory__stays_small),
     };
-    return cmocka_run_group_tests(tests, make_pictures, NULL);
+    return cmocka_run_group_tests(tests, make_images, NULL);
 }

@@ -14,7 +14,7 @@ static struct tare_survey_key image = { .name = "image/encoded",
                                         .dtype = TARE_DT_STRING,
                                         .records = 9,
                                         .elements = 9,
-                                        .pictures = 9,
+                                        .images = 9,
                                         .shortest = 100,
                                         .longest = 900 };
 static struct tare_survey_key label = {

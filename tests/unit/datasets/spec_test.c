@@ -89,7 +89,7 @@ static void check_input(const char *name, const char *records, const char *key, 
     tare_tensor_reset(&all);
 }
 
-static void pictures__are_scaled_by_each_rule(void **state) {
+static void images__are_scaled_by_each_rule(void **state) {
     (void)state;
     check_input("png_nearest", "images", "x", EXACT);
     check_input("png_bilinear", "images", "x", SUMS);
@@ -97,7 +97,7 @@ static void pictures__are_scaled_by_each_rule(void **state) {
     check_input("png_antialias", "images", "x", SUMS);
 }
 
-static void pictures__are_decoded_cut_and_normalized(void **state) {
+static void images__are_decoded_cut_and_normalized(void **state) {
     (void)state;
     check_input("jpeg", "images", "x", JPEG);
     check_input("jpeg_normalized", "images", "x", JPEG / 57);
@@ -301,7 +301,7 @@ static void default_value__stands_in_for_an_empty_list(void **state) {
     tare_dataset_spec_free(spec);
 }
 
-/* Pictures that come as arrays, with the axis of samples. */
+/* Images that come as arrays, with the axis of samples. */
 static void samples__go_through_a_spec_too(void **state) {
     static const char text[] =
         "input { name: \"y\" feature: \"x\" image { order: BGR step { crop { height: 1 width: 1 } } } "
@@ -410,8 +410,8 @@ static void memory__stays_small(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pictures__are_scaled_by_each_rule),
-        cmocka_unit_test(pictures__are_decoded_cut_and_normalized),
+        cmocka_unit_test(images__are_scaled_by_each_rule),
+        cmocka_unit_test(images__are_decoded_cut_and_normalized),
         cmocka_unit_test(lists__become_tensors),
         cmocka_unit_test(feature_lists__become_tensors),
         cmocka_unit_test(features__are_shown_as_they_are),

@@ -107,7 +107,7 @@ static void survey__tells_kinds_and_features_apart(void **state) {
     jpeg = &survey.keys[0];
     assert_string_equal(jpeg->name, "image/jpeg");
     assert_int_equal(jpeg->dtype, TARE_DT_STRING);
-    assert_int_equal(jpeg->pictures, 3);
+    assert_int_equal(jpeg->images, 3);
     assert_int_equal(jpeg->shortest, 1042);
     assert_int_equal(jpeg->longest, 2038);
     assert_string_equal(survey.keys[9].name, "rare");

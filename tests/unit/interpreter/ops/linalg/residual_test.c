@@ -360,7 +360,7 @@ static void check_root(struct request *r, enum kind kind) {
     assert_small(distance(product(root, false, root, false), copy(r->inputs[0])), norm(r->inputs[0]), r, kind,
                  "|B B - A|");
     free(root.at);
-    if (!is_complex(r->dtype)) return;
+    if (!tare_dtype_is_complex(r->dtype)) return;
     struct request log = *r, exponential = *r;
     log.op = "MatrixLogarithm";
     exponential.op = "MatrixExponential";

@@ -1,6 +1,6 @@
-/* Pictures: formats, cutting, scaling of easy cases by eye (numpy's answers are in tests/golden/examples.py), damage.
+/* Images: formats, cutting, scaling of easy cases by eye (numpy's answers are in tests/golden/examples.py), damage.
  */
-#include "base/image/picture.h"
+#include "base/image/image.h"
 #include "base/alloc.h"
 #include "base/image/codec.h"
 #include "support/memory_use.h"
@@ -14,14 +14,14 @@
 
 enum { HEIGHT = 6, WIDTH = 8 };
 
-/* A picture of each format; row y, column x, channel c is 10 * y + x + 80 * c. */
-static void make_file(struct tare_strbuf *out, enum tare_picture_format format) {
+/* An image of each format; row y, column x, channel c is 10 * y + x + 80 * c. */
+static void make_file(struct tare_strbuf *out, enum tare_image_format format) {
     unsigned char pixels[HEIGHT * WIDTH * 3];
     for (int i = 0; i < HEIGHT * WIDTH * 3; i++)
         pixels[i] = (unsigned char)(10 * (i / (WIDTH * 3)) + i / 3 % WIDTH + 80 * (i % 3));
-    if (format == TARE_PICTURE_PNG) {
+    if (format == TARE_IMAGE_PNG) {
         assert_int_equal(tare_png_encode(out, pixels, HEIGHT, WIDTH, 3, false, -1), TARE_OK);
-    } else if (format == TARE_PICTURE_JPEG) {
+    } else if (format == TARE_IMAGE_JPEG) {
         assert_int_equal(tare_jpeg_encode(out, pixels, HEIGHT, WIDTH, 3, 95, true, true, true), TARE_OK);
     } else { /* bottom-up, blue first, rows of a multiple of four bytes as they are */
         static const unsigned char head[54] = { 'B', 'M', 0, 0,     0, 0, 0, 0,      0, 0, 54, 0, 0, 0,  40,
@@ -34,29 +34,28 @@ static void make_file(struct tare_strbuf *out, enum tare_picture_format format) 
     }
 }
 
-static const enum tare_picture_format formats[] = { TARE_PICTURE_JPEG, TARE_PICTURE_PNG, TARE_PICTURE_BMP };
+static const enum tare_image_format formats[] = { TARE_IMAGE_JPEG, TARE_IMAGE_PNG, TARE_IMAGE_BMP };
 
 static void decode__knows_formats_by_their_first_bytes(void **state) {
     (void)state;
     for (int f = 0; f < 3; f++) {
         struct tare_strbuf file = { 0 };
-        struct tare_tensor picture;
+        struct tare_tensor image;
         make_file(&file, formats[f]);
-        if (tare_picture_decode(&picture, (struct tare_str){ file.data, file.size }, TARE_PICTURE_ANY, 0) != TARE_OK)
+        if (tare_image_decode(&image, (struct tare_str){ file.data, file.size }, TARE_IMAGE_ANY, 0) != TARE_OK)
             fail_msg("format %d: %s", formats[f], tare_error_text());
-        assert_int_equal(picture.shape.dims[0], HEIGHT);
-        assert_int_equal(picture.shape.dims[1], WIDTH);
-        assert_int_equal(picture.shape.dims[2], 3);
-        if (formats[f] != TARE_PICTURE_JPEG)
+        assert_int_equal(image.shape.dims[0], HEIGHT);
+        assert_int_equal(image.shape.dims[1], WIDTH);
+        assert_int_equal(image.shape.dims[2], 3);
+        if (formats[f] != TARE_IMAGE_JPEG)
             for (int i = 0; i < HEIGHT * WIDTH * 3; i++)
-                assert_int_equal(TARE_DATA(uint8_t, &picture)[i],
-                                 10 * (i / (WIDTH * 3)) + i / 3 % WIDTH + 80 * (i % 3));
-        tare_tensor_reset(&picture);
+                assert_int_equal(TARE_DATA(uint8_t, &image)[i], 10 * (i / (WIDTH * 3)) + i / 3 % WIDTH + 80 * (i % 3));
+        tare_tensor_reset(&image);
         for (int expected = 0; expected < 3; expected++) {
             tare_status status =
-                tare_picture_decode(&picture, (struct tare_str){ file.data, file.size }, formats[expected], 3);
+                tare_image_decode(&image, (struct tare_str){ file.data, file.size }, formats[expected], 3);
             assert_int_equal(status, expected == f ? TARE_OK : TARE_TYPE);
-            tare_tensor_reset(&picture);
+            tare_tensor_reset(&image);
         }
         tare_strbuf_free(&file);
     }
@@ -65,26 +64,25 @@ static void decode__knows_formats_by_their_first_bytes(void **state) {
 static void decode__refuses_absurd_sizes(void **state) {
     /* a progressive JPEG and a PNG whose headers claim 60000 x 60000 pixels */
     struct tare_strbuf jpeg = { 0 }, png = { 0 };
-    struct tare_tensor picture;
+    struct tare_tensor image;
     (void)state;
-    make_file(&jpeg, TARE_PICTURE_JPEG);
+    make_file(&jpeg, TARE_IMAGE_JPEG);
     for (size_t i = 0; i + 9 < jpeg.size; i++)
         if ((unsigned char)jpeg.data[i] == 0xff && (unsigned char)jpeg.data[i + 1] == 0xc2)
             memcpy(jpeg.data + i + 5, "\xea\x60\xea\x60", 4);
-    assert_int_equal(tare_picture_decode(&picture, (struct tare_str){ jpeg.data, jpeg.size }, TARE_PICTURE_ANY, 0),
+    assert_int_equal(tare_image_decode(&image, (struct tare_str){ jpeg.data, jpeg.size }, TARE_IMAGE_ANY, 0),
                      TARE_SHAPE);
     assert_non_null(strstr(tare_error_text(), "an image of 60000 x 60000 pixels cannot be encoded in"));
-    make_file(&png, TARE_PICTURE_PNG);
+    make_file(&png, TARE_IMAGE_PNG);
     memcpy(png.data + 16, "\0\0\xea\x60\0\0\xea\x60\x08\x02\0\0\0\x0f\xb0\xe2\x15", 17); /* with its checksum */
-    assert_int_equal(tare_picture_decode(&picture, (struct tare_str){ png.data, png.size }, TARE_PICTURE_ANY, 0),
-                     TARE_SHAPE);
+    assert_int_equal(tare_image_decode(&image, (struct tare_str){ png.data, png.size }, TARE_IMAGE_ANY, 0), TARE_SHAPE);
     assert_non_null(strstr(tare_error_text(), "an image of 60000 x 60000 pixels cannot be encoded in"));
     tare_strbuf_free(&jpeg);
     tare_strbuf_free(&png);
 }
 
 /* One channel: row y, column x is 10 * y + x. */
-static void make_picture(struct tare_tensor *out, int64_t height, int64_t width) {
+static void make_image(struct tare_tensor *out, int64_t height, int64_t width) {
     struct tare_shape shape = { .rank = 3, .dims = { height, width, 1 } };
     assert_int_equal(tare_tensor_new(out, TARE_DT_UINT8, &shape), TARE_OK);
     for (int64_t i = 0; i < out->elements; i++)
@@ -92,39 +90,39 @@ static void make_picture(struct tare_tensor *out, int64_t height, int64_t width)
 }
 
 static void crop__keeps_the_middle(void **state) {
-    struct tare_tensor picture;
+    struct tare_tensor image;
     (void)state;
-    make_picture(&picture, 5, 8);
-    assert_int_equal(tare_picture_crop(&picture, 2, 3), TARE_OK);
-    assert_int_equal(picture.shape.dims[0], 2);
-    assert_int_equal(picture.shape.dims[1], 3);
-    assert_int_equal(TARE_DATA(uint8_t, &picture)[0], 12); /* 1 of 3 rows and 2 of 5 columns go off in front */
-    assert_int_equal(TARE_DATA(uint8_t, &picture)[5], 24);
-    assert_int_equal(tare_picture_crop(&picture, 3, 3), TARE_SHAPE);
-    assert_int_equal(tare_picture_crop(&picture, 0, 3), TARE_SHAPE);
-    tare_tensor_reset(&picture);
-    make_picture(&picture, 5, 8);
-    assert_int_equal(tare_picture_crop_fraction(&picture, 0.5), TARE_OK);
-    assert_int_equal(picture.shape.dims[0], 3); /* (5 - 2.5) / 2 = 1.25: one row off at both ends */
-    assert_int_equal(picture.shape.dims[1], 4);
-    assert_int_equal(TARE_DATA(uint8_t, &picture)[0], 12);
-    assert_int_equal(tare_picture_crop_fraction(&picture, 0), TARE_INVALID_ARGUMENT);
-    assert_int_equal(tare_picture_crop_fraction(&picture, 1), TARE_OK);
-    assert_int_equal(picture.shape.dims[0], 3);
-    tare_tensor_reset(&picture);
+    make_image(&image, 5, 8);
+    assert_int_equal(tare_image_crop(&image, 2, 3), TARE_OK);
+    assert_int_equal(image.shape.dims[0], 2);
+    assert_int_equal(image.shape.dims[1], 3);
+    assert_int_equal(TARE_DATA(uint8_t, &image)[0], 12); /* 1 of 3 rows and 2 of 5 columns go off in front */
+    assert_int_equal(TARE_DATA(uint8_t, &image)[5], 24);
+    assert_int_equal(tare_image_crop(&image, 3, 3), TARE_SHAPE);
+    assert_int_equal(tare_image_crop(&image, 0, 3), TARE_SHAPE);
+    tare_tensor_reset(&image);
+    make_image(&image, 5, 8);
+    assert_int_equal(tare_image_crop_fraction(&image, 0.5), TARE_OK);
+    assert_int_equal(image.shape.dims[0], 3); /* (5 - 2.5) / 2 = 1.25: one row off at both ends */
+    assert_int_equal(image.shape.dims[1], 4);
+    assert_int_equal(TARE_DATA(uint8_t, &image)[0], 12);
+    assert_int_equal(tare_image_crop_fraction(&image, 0), TARE_INVALID_ARGUMENT);
+    assert_int_equal(tare_image_crop_fraction(&image, 1), TARE_OK);
+    assert_int_equal(image.shape.dims[0], 3);
+    tare_tensor_reset(&image);
 }
 
 static void check(int64_t height, int64_t width, int64_t new_height, int64_t new_width, enum tare_resize_rule rule,
                   const float *expected) {
-    struct tare_tensor picture;
-    make_picture(&picture, height, width);
-    assert_int_equal(tare_picture_resize(&picture, new_height, new_width, rule), TARE_OK);
-    assert_int_equal(picture.dtype, TARE_DT_FLOAT);
+    struct tare_tensor image;
+    make_image(&image, height, width);
+    assert_int_equal(tare_image_resize(&image, new_height, new_width, rule), TARE_OK);
+    assert_int_equal(image.dtype, TARE_DT_FLOAT);
     for (int64_t i = 0; i < new_height * new_width; i++)
-        if (TARE_DATA(float, &picture)[i] != expected[i])
-            fail_msg("rule %d, element %d: got %.9g, expected %.9g", rule, (int)i, TARE_DATA(float, &picture)[i],
+        if (TARE_DATA(float, &image)[i] != expected[i])
+            fail_msg("rule %d, element %d: got %.9g, expected %.9g", rule, (int)i, TARE_DATA(float, &image)[i],
                      expected[i]);
-    tare_tensor_reset(&picture);
+    tare_tensor_reset(&image);
 }
 
 static void resize__follows_its_rule(void **state) {
@@ -149,21 +147,21 @@ static void resize__follows_its_rule(void **state) {
 }
 
 static void resize__refuses_no_pixels(void **state) {
-    struct tare_tensor picture;
+    struct tare_tensor image;
     (void)state;
-    make_picture(&picture, 2, 2);
-    assert_int_equal(tare_picture_resize(&picture, 0, 2, TARE_RESIZE_AREA), TARE_SHAPE);
-    assert_int_equal(tare_picture_resize(&picture, 2, -1, TARE_RESIZE_AREA), TARE_SHAPE);
-    tare_tensor_reset(&picture);
+    make_image(&image, 2, 2);
+    assert_int_equal(tare_image_resize(&image, 0, 2, TARE_RESIZE_AREA), TARE_SHAPE);
+    assert_int_equal(tare_image_resize(&image, 2, -1, TARE_RESIZE_AREA), TARE_SHAPE);
+    tare_tensor_reset(&image);
 }
 
-/* Every cut and 200 changed bytes of each format: a picture or a refusal. */
+/* Every cut and 200 changed bytes of each format: an image or a refusal. */
 static void damaged__files_are_decoded_or_refused(void **state) {
     unsigned random = 3;
     (void)state;
     for (int f = 0; f < 3; f++) {
         struct tare_strbuf file = { 0 };
-        struct tare_tensor picture;
+        struct tare_tensor image;
         int refused = 0;
         char *copy;
         make_file(&file, formats[f]);
@@ -171,8 +169,8 @@ static void damaged__files_are_decoded_or_refused(void **state) {
         for (size_t cut = 0; cut < file.size; cut++) {
             char *part = tare_malloc(cut); /* of its own, so that a read behind its end is seen */
             memcpy(part, file.data, cut);
-            refused += tare_picture_decode(&picture, (struct tare_str){ part, cut }, TARE_PICTURE_ANY, 0) != TARE_OK;
-            tare_tensor_reset(&picture);
+            refused += tare_image_decode(&image, (struct tare_str){ part, cut }, TARE_IMAGE_ANY, 0) != TARE_OK;
+            tare_tensor_reset(&image);
             tare_free(part);
         }
         /* what stands behind the last pixel is not missed: a JPEG's end mark */
@@ -181,9 +179,9 @@ static void damaged__files_are_decoded_or_refused(void **state) {
             memcpy(copy, file.data, file.size);
             random = random * 1664525u + 1013904223u;
             copy[(random >> 8) % file.size] ^= (char)(1 + (random >> 4) % 255);
-            if (tare_picture_decode(&picture, (struct tare_str){ copy, file.size }, TARE_PICTURE_ANY, 3) != TARE_OK)
+            if (tare_image_decode(&image, (struct tare_str){ copy, file.size }, TARE_IMAGE_ANY, 3) != TARE_OK)
                 assert_true(strlen(tare_error_text()) > 0);
-            tare_tensor_reset(&picture);
+            tare_tensor_reset(&image);
         }
         tare_free(copy);
         tare_strbuf_free(&file);

@@ -1,15 +1,15 @@
 /* Images as tensors [height, width, channels]: decoding, cropping, resizing. docs/dataset-spec.md describes the rules
  * by name. */
-#ifndef TARE_BASE_IMAGE_PICTURE_H
-#define TARE_BASE_IMAGE_PICTURE_H
+#ifndef TARE_BASE_IMAGE_IMAGE_H
+#define TARE_BASE_IMAGE_IMAGE_H
 
 #include "base/tensor/tensor.h"
 
-enum tare_picture_format {
-    TARE_PICTURE_ANY, /* detected from the first bytes */
-    TARE_PICTURE_JPEG,
-    TARE_PICTURE_PNG,
-    TARE_PICTURE_BMP,
+enum tare_image_format {
+    TARE_IMAGE_ANY, /* detected from the first bytes */
+    TARE_IMAGE_JPEG,
+    TARE_IMAGE_PNG,
+    TARE_IMAGE_BMP,
 };
 
 enum tare_resize_rule {
@@ -19,20 +19,20 @@ enum tare_resize_rule {
     TARE_RESIZE_ANTIALIAS, /* triangle filter as wide as a new pixel, or as an old one when upscaling */
 };
 
-/* The format by the first bytes; TARE_PICTURE_ANY if it is none of them. */
-enum tare_picture_format tare_picture_format_of(struct tare_str file);
+/* The format by the first bytes; TARE_IMAGE_ANY if it is none of them. */
+enum tare_image_format tare_image_format_of(struct tare_str file);
 /* Decodes an image to uint8. channels: 0: as in the file; 1, 3, 4 (PNG and BMP only). 16-bit PNG is reduced to the
  * upper bytes; EXIF orientation is ignored, as in TensorFlow. TARE_TYPE if the bytes have another format than `format`,
  * TARE_CORRUPT if they are damaged, TARE_SHAPE if the size is impossible for the number of bytes. */
-tare_status tare_picture_decode(struct tare_tensor *out, struct tare_str file, enum tare_picture_format format,
-                                int channels) TARE_WARN_UNUSED;
+tare_status tare_image_decode(struct tare_tensor *out, struct tare_str file, enum tare_image_format format,
+                              int channels) TARE_WARN_UNUSED;
 /* Replaces an image (uint8 or float32) by its center; an odd margin is larger at the bottom and right. TARE_SHAPE if
  * the image is smaller. */
-tare_status tare_picture_crop(struct tare_tensor *picture, int64_t height, int64_t width) TARE_WARN_UNUSED;
+tare_status tare_image_crop(struct tare_tensor *image, int64_t height, int64_t width) TARE_WARN_UNUSED;
 /* The center, as tf.image.central_crop: with equal margins at both ends. 0 < fraction <= 1. */
-tare_status tare_picture_crop_fraction(struct tare_tensor *picture, double fraction) TARE_WARN_UNUSED;
+tare_status tare_image_crop_fraction(struct tare_tensor *image, double fraction) TARE_WARN_UNUSED;
 /* Replaces an image (uint8 or float32) by a float32 image of the new size. Sums are computed in double. */
-tare_status tare_picture_resize(struct tare_tensor *picture, int64_t height, int64_t width,
-                                enum tare_resize_rule rule) TARE_WARN_UNUSED;
+tare_status tare_image_resize(struct tare_tensor *image, int64_t height, int64_t width,
+                              enum tare_resize_rule rule) TARE_WARN_UNUSED;
 
 #endif

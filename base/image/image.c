@@ -1,5 +1,5 @@
 /* Decoding and cropping images. */
-#include "base/image/picture.h"
+#include "base/image/image.h"
 #include "base/image/codec.h"
 
 #include <string.h>
@@ -10,11 +10,11 @@ enum {
         2048, /* … this many per byte of the file: a JPEG block takes at least a bit, deflate expands by up to 1032 */
 };
 
-enum tare_picture_format tare_picture_format_of(struct tare_str file) {
-    if (file.size >= 3 && memcmp(file.data, "\xff\xd8\xff", 3) == 0) return TARE_PICTURE_JPEG;
-    if (file.size >= 8 && memcmp(file.data, "\x89PNG\r\n\x1a\n", 8) == 0) return TARE_PICTURE_PNG;
-    if (file.size >= 2 && memcmp(file.data, "BM", 2) == 0) return TARE_PICTURE_BMP;
-    return TARE_PICTURE_ANY;
+enum tare_image_format tare_image_format_of(struct tare_str file) {
+    if (file.size >= 3 && memcmp(file.data, "\xff\xd8\xff", 3) == 0) return TARE_IMAGE_JPEG;
+    if (file.size >= 8 && memcmp(file.data, "\x89PNG\r\n\x1a\n", 8) == 0) return TARE_IMAGE_PNG;
+    if (file.size >= 2 && memcmp(file.data, "BM", 2) == 0) return TARE_IMAGE_BMP;
+    return TARE_IMAGE_ANY;
 }
 
 struct making {
@@ -56,27 +56,27 @@ static tare_status decode_jpeg(struct making *making, struct tare_str file, int 
     return tare_jpeg_decode(file, channels, &options, make_pixels, making);
 }
 
-static tare_status decode(struct making *making, struct tare_str file, enum tare_picture_format format, int channels) {
+static tare_status decode(struct making *making, struct tare_str file, enum tare_image_format format, int channels) {
     switch (format) {
-    case TARE_PICTURE_JPEG:
+    case TARE_IMAGE_JPEG:
         return decode_jpeg(making, file, channels);
-    case TARE_PICTURE_PNG:
+    case TARE_IMAGE_PNG:
         return tare_png_decode(file, channels, false, make_pixels, making);
-    case TARE_PICTURE_BMP:
+    case TARE_IMAGE_BMP:
         return tare_bmp_decode(file, channels, make_pixels, making);
     default:
         return TARE_FAIL(TARE_TYPE, "not an image (expected JPEG, PNG or BMP)");
     }
 }
 
-tare_status tare_picture_decode(struct tare_tensor *out, struct tare_str file, enum tare_picture_format format,
-                                int channels) {
-    static const char *const names[] = { "no picture", "a JPEG", "a PNG", "a BMP" };
-    enum tare_picture_format is = tare_picture_format_of(file);
+tare_status tare_image_decode(struct tare_tensor *out, struct tare_str file, enum tare_image_format format,
+                              int channels) {
+    static const char *const names[] = { "no image", "a JPEG", "a PNG", "a BMP" };
+    enum tare_image_format is = tare_image_format_of(file);
     struct making making = { .out = out, .file_size = file.size };
     tare_status status;
     memset(out, 0, sizeof *out);
-    if (format != TARE_PICTURE_ANY && is != format)
+    if (format != TARE_IMAGE_ANY && is != format)
         return TARE_FAIL(TARE_TYPE, "the bytes are %s (expected %s)", names[is], names[format]);
     status = decode(&making, file, is, channels);
     if (status == TARE_OK) return TARE_OK;
@@ -85,26 +85,26 @@ tare_status tare_picture_decode(struct tare_tensor *out, struct tare_str file, e
     return status == TARE_INVALID_ARGUMENT ? TARE_CORRUPT : status;
 }
 
-static tare_status cut(struct tare_tensor *picture, int64_t top, int64_t left, int64_t height, int64_t width) {
-    struct tare_shape shape = { .rank = 3, .dims = { height, width, picture->shape.dims[2] } };
-    size_t pixel = (size_t)shape.dims[2] * tare_dtype_size(picture->dtype);
+static tare_status cut(struct tare_tensor *image, int64_t top, int64_t left, int64_t height, int64_t width) {
+    struct tare_shape shape = { .rank = 3, .dims = { height, width, image->shape.dims[2] } };
+    size_t pixel = (size_t)shape.dims[2] * tare_dtype_size(image->dtype);
     struct tare_tensor out;
-    TARE_TRY(tare_tensor_new(&out, picture->dtype, &shape));
+    TARE_TRY(tare_tensor_new(&out, image->dtype, &shape));
     for (int64_t y = 0; y < height; y++)
         memcpy(TARE_DATA(uint8_t, &out) + (size_t)(y * width) * pixel,
-               TARE_CONST_DATA(uint8_t, picture) + (size_t)((top + y) * picture->shape.dims[1] + left) * pixel,
+               TARE_CONST_DATA(uint8_t, image) + (size_t)((top + y) * image->shape.dims[1] + left) * pixel,
                (size_t)width * pixel);
-    tare_tensor_reset(picture);
-    *picture = out;
+    tare_tensor_reset(image);
+    *image = out;
     return TARE_OK;
 }
 
-tare_status tare_picture_crop(struct tare_tensor *picture, int64_t height, int64_t width) {
-    int64_t rows = picture->shape.dims[0], columns = picture->shape.dims[1];
+tare_status tare_image_crop(struct tare_tensor *image, int64_t height, int64_t width) {
+    int64_t rows = image->shape.dims[0], columns = image->shape.dims[1];
     if (height < 1 || width < 1 || height > rows || width > columns)
         return TARE_FAIL(TARE_SHAPE, "a crop of %lld x %lld is larger than the image of %lld x %lld", (long long)height,
                          (long long)width, (long long)rows, (long long)columns);
-    return cut(picture, (rows - height) / 2, (columns - width) / 2, height, width);
+    return cut(image, (rows - height) / 2, (columns - width) / 2, height, width);
 }
 
 /* Width of the margin at each end. */
@@ -112,8 +112,8 @@ static int64_t border(int64_t size, double fraction) {
     return (int64_t)(((double)size - (double)size * fraction) / 2);
 }
 
-tare_status tare_picture_crop_fraction(struct tare_tensor *picture, double fraction) {
-    int64_t rows = picture->shape.dims[0], columns = picture->shape.dims[1], top, left;
+tare_status tare_image_crop_fraction(struct tare_tensor *image, double fraction) {
+    int64_t rows = image->shape.dims[0], columns = image->shape.dims[1], top, left;
     if (!(fraction > 0 && fraction <= 1))
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "a crop to %g of each side (expected over 0, up to 1)", fraction);
     top = border(rows, fraction);
@@ -121,5 +121,5 @@ tare_status tare_picture_crop_fraction(struct tare_tensor *picture, double fract
     if (rows <= 2 * top || columns <= 2 * left)
         return TARE_FAIL(TARE_SHAPE, "a crop to %g removes all of an image of %lld x %lld", fraction, (long long)rows,
                          (long long)columns);
-    return cut(picture, top, left, rows - 2 * top, columns - 2 * left);
+    return cut(image, top, left, rows - 2 * top, columns - 2 * left);
 }

@@ -1,5 +1,5 @@
 /* Resizing images. Each rule is a list of weights per new row and column; columns are resized first, then rows. */
-#include "base/image/picture.h"
+#include "base/image/image.h"
 #include "base/alloc.h"
 
 #include <math.h>
@@ -80,12 +80,11 @@ static tare_status make_taps(struct taps *taps, int64_t new_size, int64_t size, 
 }
 
 /* Resizes one row to the new width. */
-static void resize_row(float *out, const struct tare_tensor *picture, int64_t y, const struct taps *taps,
-                       int64_t width) {
-    int64_t channels = picture->shape.dims[2], row = y * picture->shape.dims[1] * channels;
-    const uint8_t *bytes = TARE_CONST_DATA(uint8_t, picture);
-    const float *floats = TARE_CONST_DATA(float, picture);
-    bool is_float = picture->dtype == TARE_DT_FLOAT;
+static void resize_row(float *out, const struct tare_tensor *image, int64_t y, const struct taps *taps, int64_t width) {
+    int64_t channels = image->shape.dims[2], row = y * image->shape.dims[1] * channels;
+    const uint8_t *bytes = TARE_CONST_DATA(uint8_t, image);
+    const float *floats = TARE_CONST_DATA(float, image);
+    bool is_float = image->dtype == TARE_DT_FLOAT;
     for (int64_t x = 0; x < width; x++) {
         const double *weights = taps->weights + (size_t)x * taps->most;
         for (int64_t c = 0; c < channels; c++) {
@@ -111,24 +110,23 @@ static void resize_columns(float *out, const float *rows, const struct taps *tap
     }
 }
 
-tare_status tare_picture_resize(struct tare_tensor *picture, int64_t height, int64_t width,
-                                enum tare_resize_rule rule) {
-    const struct tare_shape shape = { .rank = 3, .dims = { height, width, picture->shape.dims[2] } };
-    const struct tare_shape between = { .rank = 3, .dims = { picture->shape.dims[0], width, shape.dims[2] } };
+tare_status tare_image_resize(struct tare_tensor *image, int64_t height, int64_t width, enum tare_resize_rule rule) {
+    const struct tare_shape shape = { .rank = 3, .dims = { height, width, image->shape.dims[2] } };
+    const struct tare_shape between = { .rank = 3, .dims = { image->shape.dims[0], width, shape.dims[2] } };
     struct tare_tensor rows = { 0 }, out = { 0 };
     struct taps across = { 0 }, down = { 0 };
     tare_status status;
-    if (height < 1 || width < 1 || picture->elements == 0)
+    if (height < 1 || width < 1 || image->elements == 0)
         return TARE_FAIL(TARE_SHAPE, "an image cannot be resized to %lld x %lld", (long long)height, (long long)width);
-    TARE_CHECK(make_taps(&across, width, picture->shape.dims[1], rule));
-    TARE_CHECK(make_taps(&down, height, picture->shape.dims[0], rule));
+    TARE_CHECK(make_taps(&across, width, image->shape.dims[1], rule));
+    TARE_CHECK(make_taps(&down, height, image->shape.dims[0], rule));
     TARE_CHECK(tare_tensor_new(&rows, TARE_DT_FLOAT, &between));
     TARE_CHECK(tare_tensor_new(&out, TARE_DT_FLOAT, &shape));
     for (int64_t y = 0; y < between.dims[0]; y++)
-        resize_row(TARE_DATA(float, &rows) + y * width * shape.dims[2], picture, y, &across, width);
+        resize_row(TARE_DATA(float, &rows) + y * width * shape.dims[2], image, y, &across, width);
     resize_columns(out.data, rows.data, &down, height, width * shape.dims[2]);
-    tare_tensor_reset(picture);
-    *picture = out;
+    tare_tensor_reset(image);
+    *image = out;
 done:
     if (status != TARE_OK) tare_tensor_reset(&out);
     tare_tensor_reset(&rows);
