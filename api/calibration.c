@@ -11,12 +11,13 @@
 #include <string.h>
 
 tare_status tare_public_calibration(tare_calibration **out, struct tare_calibration *calibration) {
-    *out = tare_calloc(1, sizeof **out);
+    tare_status status = tare_control_verify();
+    *out = status == TARE_OK ? tare_calloc(1, sizeof **out) : NULL;
     if (*out)
         (*out)->calibration = calibration;
     else
         tare_calibration_free(calibration);
-    return *out ? TARE_OK : TARE_NO_MEMORY;
+    return *out || status != TARE_OK ? status : TARE_NO_MEMORY;
 }
 
 tare_status tare_public_calibrated(tare_calibration **out, struct tare_calibration *calibration,
@@ -102,7 +103,7 @@ done:
 
 tare_status tare_model_calibrate(tare_calibration **out, const tare_model *model, const char *const *paths,
                                  size_t n_paths, const char *options) {
-    tare_public_begin();
+    tare_public_begin(model->context);
     return tare_public_end(calibrate(out, model, paths, n_paths, options));
 }
 
@@ -152,7 +153,7 @@ static tare_status calibrate_records(tare_calibration **out, const tare_model *m
 
 tare_status tare_model_calibrate_records(tare_calibration **out, const tare_model *model, const tare_records *records,
                                          const char *options) {
-    tare_public_begin();
+    tare_public_begin(model->context);
     return tare_public_end(calibrate_records(out, model, records, options));
 }
 
@@ -166,7 +167,7 @@ static tare_status open_file(tare_calibration **out, const char *path) {
 }
 
 tare_status tare_calibration_open(tare_calibration **out, const char *path) {
-    tare_public_begin();
+    tare_public_begin(NULL);
     return tare_public_end(open_file(out, path));
 }
 
@@ -177,12 +178,12 @@ void tare_calibration_close(tare_calibration *calibration) {
 }
 
 tare_status tare_calibration_write(const tare_calibration *calibration, const char *path) {
-    tare_public_begin();
+    tare_public_begin(NULL);
     return tare_public_end(tare_calibration_save(calibration->calibration, path));
 }
 
 tare_status tare_calibration_add(tare_calibration *calibration, const tare_calibration *other) {
-    tare_public_begin();
+    tare_public_begin(NULL);
     return tare_public_end(tare_calibration_merge(calibration->calibration, other->calibration));
 }
 
@@ -241,7 +242,7 @@ static tare_status read_and_report(char **out, const tare_calibration *calibrati
 }
 
 tare_status tare_calibration_report(char **text, const tare_calibration *calibration, const char *options) {
-    tare_public_begin();
+    tare_public_begin(NULL);
     return tare_public_end(read_and_report(text, calibration, options));
 }
 
@@ -274,7 +275,7 @@ static tare_status histogram(tare_calibration_bin **bins, size_t *count, const t
 
 tare_status tare_calibration_histogram(tare_calibration_bin **bins, size_t *count, const tare_calibration *calibration,
                                        const char *function, const char *node, int output) {
-    tare_public_begin();
+    tare_public_begin(NULL);
     return tare_public_end(histogram(bins, count, calibration, function, node, output));
 }
 

@@ -18,6 +18,7 @@ struct queue {
 };
 
 struct tare_calibrator_handle {
+    struct tare_context_handle *context;
     struct tare_public_calibrating work;
     struct tare_calibrate_job calibrating;
     struct tare_calibration *calibration;
@@ -62,7 +63,9 @@ static tare_status next(void *arg, struct tare_tensor *inputs, struct tare_recor
 static void *work(void *arg) {
     tare_calibrator *c = arg;
     struct tare_calibrate_outcome outcome;
-    tare_status status = tare_workflow_calibrate_run(c->calibration, &outcome, &c->calibrating);
+    tare_status status;
+    tare_control_set(c->context ? &c->context->control : NULL);
+    status = tare_workflow_calibrate_run(c->calibration, &outcome, &c->calibrating);
     pthread_mutex_lock(&c->queue.lock);
     c->status = status;
     if (status != TARE_OK) c->text = tare_strdup(tare_error_text());
@@ -104,9 +107,10 @@ static tare_status start(tare_calibrator *c, const tare_model *model, const char
 tare_status tare_calibrator_open(tare_calibrator **out, const tare_model *model, const char *options) {
     tare_calibrator *c = tare_calloc(1, sizeof *c);
     tare_status status;
-    tare_public_begin();
+    tare_public_begin(model->context);
     *out = NULL;
     if (!c) return tare_public_end(TARE_NO_MEMORY);
+    c->context = model->context;
     pthread_mutex_init(&c->queue.lock, NULL);
     pthread_cond_init(&c->queue.changed, NULL);
     status = start(c, model, options);
@@ -169,7 +173,7 @@ tare_status tare_public_calibrator_push(tare_calibrator *c, const tare_array *in
 }
 
 tare_status tare_calibrator_push(tare_calibrator *c, const tare_array *inputs, size_t n_inputs) {
-    tare_public_begin();
+    tare_public_begin(c->context);
     return tare_public_end(tare_public_calibrator_push(c, inputs, n_inputs, false));
 }
 
@@ -194,7 +198,7 @@ static tare_status finish(tare_calibration **out, tare_calibrator *c) {
 }
 
 tare_status tare_calibrator_finish(tare_calibration **out, tare_calibrator *calibrator) {
-    tare_public_begin();
+    tare_public_begin(calibrator->context);
     return tare_public_end(finish(out, calibrator));
 }
 

@@ -16,17 +16,31 @@ int32_t tare_version_number(void) {
     return TARE_VERSION_NUMBER;
 }
 
-void tare_public_begin(void) {
+/* Public functions that are at work on this thread: a callback of one may call another. */
+static _Thread_local struct {
+    struct tare_control *outer[8];
+    int depth;
+} calls;
+
+void tare_public_begin(struct tare_context_handle *context) {
+    const int depth = calls.depth++;
     tare_error_clear();
+    if (depth < (int)(sizeof calls.outer / sizeof *calls.outer)) calls.outer[depth] = tare_control_current();
+    tare_control_set(context ? &context->control : NULL);
 }
 
 tare_status tare_public_end(tare_status status) {
+    const int depth = --calls.depth;
+    tare_control_set(depth < (int)(sizeof calls.outer / sizeof *calls.outer) ? calls.outer[depth] : NULL);
     if (status != TARE_OK && !*tare_error_text()) tare_fail(status, "%s", tare_status_name(status));
     return status;
 }
 
 tare_status tare_public_text(char **out, const struct tare_strbuf *text) {
-    *out = text->failed ? NULL : malloc(text->size + 1);
+    *out = NULL;
+    TARE_TRY(tare_control_verify());
+    TARE_TRY(tare_strbuf_status(text));
+    *out = malloc(text->size + 1);
     if (!*out) return TARE_NO_MEMORY;
     memcpy(*out, tare_strbuf_text(text), text->size + 1);
     return TARE_OK;
@@ -37,8 +51,9 @@ void tare_text_free(char *text) {
 }
 
 tare_status tare_context_open(tare_context **out) {
-    tare_public_begin();
+    tare_public_begin(NULL);
     *out = tare_calloc(1, sizeof **out);
+    if (*out) (*out)->control.cancelled = &(*out)->cancelled;
     return tare_public_end(*out ? TARE_OK : TARE_NO_MEMORY);
 }
 
@@ -54,7 +69,7 @@ static tare_status add_plugin(tare_context *context, const char *path) {
 }
 
 tare_status tare_context_add_plugin(tare_context *context, const char *path) {
-    tare_public_begin();
+    tare_public_begin(context);
     return tare_public_end(add_plugin(context, path));
 }
 
@@ -74,7 +89,8 @@ void tare_context_on_log(tare_context *context, enum tare_log_level most, tare_l
 }
 
 void tare_context_cancel(tare_context *context, int cancel) {
-    context->cancelled = cancel != 0;
+    context->cancelled = cancel ? TARE_STOP_INTERRUPTED : TARE_STOP_NONE;
+    if (!cancel) context->control.stopped = 0;
 }
 
 const struct tare_op_registry *tare_public_ops(const struct tare_context_handle *context) {

@@ -4,6 +4,7 @@
 #define TARE_API_HANDLES_H
 
 #include "base/arena.h"
+#include "base/control.h"
 #include "base/log.h"
 #include "calib/calibration.h"
 #include "datasets/sample.h"
@@ -25,6 +26,7 @@ struct tare_context_handle {
     void *log_arg;
     enum tare_log_level log_level; /* more detailed messages are discarded */
     volatile sig_atomic_t cancelled;
+    struct tare_control control; /* of all calls with this context */
 };
 
 /* Descriptions of the inputs or outputs of a signature. */
@@ -48,8 +50,9 @@ struct tare_calibration_handle {
 };
 
 /* Called at the beginning and end of every public function that returns a status: clears the text of earlier failures,
- * and sets a text for failures that have none. */
-void tare_public_begin(void);
+ * makes the context's cancellation that of the thread during the call, and sets a text for failures that have none.
+ * NULL: a call that is never cancelled. */
+void tare_public_begin(struct tare_context_handle *context);
 tare_status tare_public_end(tare_status status);
 
 /* Settings of a context; NULL: the defaults. */

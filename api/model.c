@@ -105,12 +105,12 @@ size_t tare_model_output_count(const tare_model *model, const char *signature) {
 }
 
 tare_status tare_model_input(tare_array *out, const tare_model *model, const char *signature, size_t i) {
-    tare_public_begin();
+    tare_public_begin(model->context);
     return tare_public_end(tare_error_prefix(side_item(out, model, model->inputs, signature, i), "input"));
 }
 
 tare_status tare_model_output(tare_array *out, const tare_model *model, const char *signature, size_t i) {
-    tare_public_begin();
+    tare_public_begin(model->context);
     return tare_public_end(tare_error_prefix(side_item(out, model, model->outputs, signature, i), "output"));
 }
 
@@ -129,6 +129,7 @@ tare_status tare_public_model(tare_model **out, struct tare_context_handle *cont
     pthread_mutex_init(&handle->writing, NULL);
     if (path) handle->path = tare_strdup(path);
     if (!path || handle->path) status = describe_signatures(handle);
+    if (status == TARE_OK) status = tare_control_verify();
     if (status == TARE_OK)
         *out = handle;
     else
@@ -145,7 +146,7 @@ static tare_status open_model(tare_model **out, tare_context *context, const cha
 }
 
 tare_status tare_model_open(tare_model **out, tare_context *context, const char *directory) {
-    tare_public_begin();
+    tare_public_begin(context);
     return tare_public_end(open_model(out, context, directory));
 }
 
@@ -174,7 +175,7 @@ static tare_status open_tagged(tare_model **out, tare_context *context, const ch
 }
 
 tare_status tare_model_open_tagged(tare_model **out, tare_context *context, const char *directory, const char *tags) {
-    tare_public_begin();
+    tare_public_begin(context);
     return tare_public_end(tags ? open_tagged(out, context, directory, tags) : open_model(out, context, directory));
 }
 
@@ -209,7 +210,7 @@ static tare_status describe_model(char **json, const tare_model *model) {
 }
 
 tare_status tare_model_describe(char **json, const tare_model *model) {
-    tare_public_begin();
+    tare_public_begin(model->context);
     return tare_public_end(describe_model(json, model));
 }
 
@@ -258,6 +259,6 @@ tare_status tare_public_path(const char **out, const tare_model *model) {
 }
 
 tare_status tare_model_write(const tare_model *model, const char *directory, unsigned flags) {
-    tare_public_begin();
+    tare_public_begin(model->context);
     return tare_public_end(write_model(model, directory, flags));
 }

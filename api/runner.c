@@ -9,6 +9,7 @@
 #include "api/handles.h"
 
 struct tare_runner_handle {
+    struct tare_context_handle *context;
     struct tare_graph_model
         *called; /* copy of the model with a call of a function; NULL: a signature of the caller's model */
     const struct tare_signature *signature;
@@ -85,9 +86,10 @@ static tare_status hand_out(tare_runner **out, tare_runner *runner, tare_status 
 
 tare_status tare_runner_open(tare_runner **out, const tare_model *model, const char *signature) {
     tare_runner *runner = tare_calloc(1, sizeof *runner);
-    tare_public_begin();
+    tare_public_begin(model->context);
     *out = NULL;
     if (!runner) return tare_public_end(TARE_NO_MEMORY);
+    runner->context = model->context;
     return hand_out(out, runner, open_runner(runner, model, signature));
 }
 
@@ -96,9 +98,10 @@ tare_status tare_runner_open_function(tare_runner **out, const tare_model *model
     tare_runner *runner = tare_calloc(1, sizeof *runner);
     struct tare_sample given;
     tare_status status;
-    tare_public_begin();
+    tare_public_begin(model->context);
     *out = NULL;
     if (!runner) return tare_public_end(TARE_NO_MEMORY);
+    runner->context = model->context;
     status = tare_public_borrow(&given, arguments, n_arguments);
     if (status == TARE_OK) status = open_function(runner, model, name, &given);
     tare_sample_reset(&given);
@@ -143,18 +146,19 @@ static tare_status run(tare_runner *runner, const tare_array *inputs, size_t n_i
 tare_status tare_runner_run(tare_runner *runner, const tare_array *inputs, size_t n_inputs, const tare_array **outputs,
                             size_t *n_outputs) {
     tare_status status;
-    tare_public_begin();
+    tare_public_begin(runner->context);
     reset(runner->outputs, runner->n_outputs);
     *outputs = NULL;
     *n_outputs = 0;
     status = run(runner, inputs, n_inputs);
+    if (status == TARE_OK) status = tare_control_verify();
     runner->has_outputs = status == TARE_OK;
     if (status != TARE_OK) return tare_public_end(status);
     for (size_t i = 0; i < runner->n_outputs; i++)
         tare_public_array(&runner->arrays[i], runner->described[i].name, &runner->outputs[i]);
     *outputs = runner->arrays;
     *n_outputs = runner->n_outputs;
-    return TARE_OK;
+    return tare_public_end(TARE_OK);
 }
 
 /* ---- outputs that outlive the runner ---- */
@@ -178,7 +182,7 @@ static tare_status take(tare_outputs *outputs, tare_runner *runner) {
 tare_status tare_runner_take(tare_outputs **out, tare_runner *runner, const tare_array **arrays, size_t *count) {
     tare_outputs *outputs = tare_calloc(1, sizeof *outputs);
     tare_status status = TARE_NO_MEMORY;
-    tare_public_begin();
+    tare_public_begin(runner->context);
     *out = NULL;
     *arrays = NULL;
     *count = 0;
@@ -193,7 +197,7 @@ tare_status tare_runner_take(tare_outputs **out, tare_runner *runner, const tare
     *out = outputs;
     *arrays = outputs->arrays;
     *count = outputs->count;
-    return TARE_OK;
+    return tare_public_end(TARE_OK);
 }
 
 void tare_outputs_close(tare_outputs *outputs) {

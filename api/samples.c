@@ -6,7 +6,7 @@
 #include "api/handles.h"
 
 struct tare_reader_handle {
-    const struct tare_context_handle *context; /* may be NULL */
+    struct tare_context_handle *context; /* may be NULL */
     struct tare_dataset_spec *spec;
     struct tare_source *source;
     struct tare_sample sample;
@@ -28,7 +28,7 @@ tare_status tare_reader_open(tare_reader **out, tare_context *context, const cha
                              const char *spec) {
     tare_reader *reader = tare_calloc(1, sizeof *reader);
     tare_status status;
-    tare_public_begin();
+    tare_public_begin(context);
     *out = NULL;
     if (!reader) return tare_public_end(TARE_NO_MEMORY);
     reader->context = context;
@@ -64,7 +64,7 @@ static tare_status read_next(tare_reader *reader, bool *end) {
 tare_status tare_reader_next(tare_reader *reader, const tare_array **arrays, size_t *count) {
     bool end = false;
     tare_status status;
-    tare_public_begin();
+    tare_public_begin(reader->context);
     *arrays = NULL;
     *count = 0;
     status = read_next(reader, &end);
@@ -78,7 +78,7 @@ tare_status tare_reader_next(tare_reader *reader, const tare_array **arrays, siz
 tare_status tare_writer_open(tare_writer **out, const char *path) {
     tare_writer *writer = tare_calloc(1, sizeof *writer);
     tare_status status;
-    tare_public_begin();
+    tare_public_begin(NULL);
     *out = NULL;
     if (!writer) return tare_public_end(TARE_NO_MEMORY);
     status = tare_tfrecord_create(&writer->records, path);
@@ -102,7 +102,7 @@ static tare_status write_sample(tare_writer *writer, const struct tare_sample *s
 tare_status tare_writer_add(tare_writer *writer, const tare_array *arrays, size_t count) {
     struct tare_sample sample;
     tare_status status;
-    tare_public_begin();
+    tare_public_begin(NULL);
     status = tare_public_sample(&sample, arrays, count);
     if (status == TARE_OK) status = write_sample(writer, &sample);
     tare_sample_reset(&sample);
@@ -111,7 +111,7 @@ tare_status tare_writer_add(tare_writer *writer, const tare_array *arrays, size_
 
 tare_status tare_writer_close(tare_writer *writer) {
     tare_status status;
-    tare_public_begin();
+    tare_public_begin(NULL);
     status = tare_tfrecord_commit(writer->records);
     tare_free(writer);
     return tare_public_end(status);

@@ -1,6 +1,6 @@
 /* Heap memory, with injection of allocation failures for tests. */
 #include "base/alloc.h"
-#include "base/status.h"
+#include "base/control.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -37,6 +37,7 @@ static bool must_fail(size_t size) {
 }
 
 static void *out_of_memory(size_t size) {
+    tare_control_note_failed_allocation();
     TARE_FAIL(TARE_NO_MEMORY, "out of memory (expected %zu bytes)", size);
     return NULL;
 }

@@ -1,6 +1,7 @@
 /* Output files: written under a temporary name and renamed when they are complete and synced. */
 #include "base/output.h"
 #include "base/alloc.h"
+#include "base/control.h"
 #include "base/file.h"
 #include "base/output_sibling.h"
 
@@ -12,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BUFFER_SIZE = 1 << 16 };
+enum { BUFFER_SIZE = 1 << 16, LARGEST_WRITE = 1 << 24 };
 
 static tare_status open_direct(struct tare_output_file *out) {
     if (strcmp(out->path, "-") == 0)
@@ -47,8 +48,10 @@ tare_status tare_output_file_begin(struct tare_output_file *out, const char *pat
 
 static tare_status write_at(struct tare_output_file *out, const char *data, size_t size, off_t at) {
     while (size) {
+        const size_t piece = size < LARGEST_WRITE ? size : LARGEST_WRITE;
         ssize_t done = -1;
-        if (!tare_file_must_fail()) done = at < 0 ? write(out->fd, data, size) : pwrite(out->fd, data, size, at);
+        TARE_TRY(tare_control_check());
+        if (!tare_file_must_fail()) done = at < 0 ? write(out->fd, data, piece) : pwrite(out->fd, data, piece, at);
         if (done < 0 && errno == EINTR) continue;
         if (done < 0 && errno == ESPIPE) return TARE_FAIL(TARE_UNSUPPORTED, "'%s' cannot be rewritten", out->path);
         if (done < 0) return tare_file_error("cannot write", out->path);
@@ -91,6 +94,7 @@ tare_status tare_output_file_commit(struct tare_output_file *out) {
     out->fd = -1;
     if (status == TARE_OK && result != 0) status = tare_file_error("cannot write", out->path);
     if (status != TARE_OK || !out->temporary) goto done;
+    TARE_CHECK(tare_control_verify());
     if (tare_file_must_fail() || rename(out->temporary, out->path) != 0) {
         status = tare_file_error("cannot create", out->path);
         goto done;

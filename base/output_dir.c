@@ -9,6 +9,7 @@
  * The temporary folder is locked (flock) while its process lives. What killed processes of the same user left is
  * removed by the next run with the same output. */
 #include "base/alloc.h"
+#include "base/control.h"
 #include "base/file.h"
 #include "base/output.h"
 #include "base/output_sibling.h"
@@ -305,6 +306,7 @@ static tare_status exchange_entries(struct tare_output_dir *out) {
 
 tare_status tare_output_dir_commit(struct tare_output_dir *out) {
     tare_status status;
+    TARE_CHECK(tare_control_verify());
     TARE_CHECK(tare_file_sync_tree(out->temporary));
     if (out->in_place) {
         TARE_CHECK(tare_output_dir_check(out->path, &out->rules));

@@ -28,7 +28,7 @@ tare_status tare_error_prefix(tare_status status, const char *format, ...) {
     va_list args;
     int used;
 
-    if (status == TARE_OK) return status;
+    if (status == TARE_OK || status == TARE_INTERRUPTED) return status;
     va_start(args, format);
     used = vsnprintf(text, sizeof text, format, args);
     va_end(args);

@@ -33,7 +33,8 @@ tare_status tare_fail(tare_status status, const char *format, ...) TARE_PRINTF(2
 tare_status tare_fail_va(tare_status status, const char *format, va_list args) TARE_PRINTF(2, 0);
 #define TARE_FAIL(status, ...) tare_fail((status), __VA_ARGS__)
 
-/* Prepends "context: " to the error text of this thread unless `status` is TARE_OK; returns `status`. */
+/* Prepends "context: " to the error text of this thread unless `status` is TARE_OK, or TARE_INTERRUPTED, whose place
+ * does not matter; returns `status`. */
 tare_status tare_error_prefix(tare_status status, const char *format, ...) TARE_PRINTF(2, 3);
 
 void tare_error_clear(void);

@@ -1,6 +1,7 @@
 /* Threads, pools and queues on top of POSIX threads. */
 #include "base/thread.h"
 #include "base/alloc.h"
+#include "base/control.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -20,12 +21,14 @@ struct tare_thread {
     pthread_t id;
     tare_status (*fn)(void *arg);
     void *arg;
+    struct tare_control *control; /* of the thread that started it */
     tare_status status;
     char *text;
 };
 
 static void *thread_main(void *arg) {
     struct tare_thread *thread = arg;
+    tare_control_set(thread->control);
     thread->status = thread->fn(thread->arg);
     if (thread->status != TARE_OK) thread->text = tare_strdup(tare_error_text());
     return NULL;
@@ -37,6 +40,7 @@ struct tare_thread *tare_thread_start(tare_status (*fn)(void *arg), void *arg) {
     if (!thread) return NULL;
     thread->fn = fn;
     thread->arg = arg;
+    thread->control = tare_control_current();
     error = pthread_create(&thread->id, NULL, thread_main, thread);
     if (error) {
         TARE_FAIL(TARE_INTERNAL, "cannot start a thread: %s", strerror(error));
@@ -76,6 +80,7 @@ struct tare_pool {
     bool ending;
     tare_worker_fn fn;
     void *arg;
+    struct tare_control *control; /* of the thread that called tare_pool_run */
     struct pool_worker workers[];
 };
 
@@ -96,6 +101,7 @@ static tare_status worker_main(void *arg) {
         if (pool->ending) break;
         seen = pool->round;
         pthread_mutex_unlock(&pool->lock);
+        tare_control_set(pool->control);
         work(worker, pool->fn, pool->arg);
         pthread_mutex_lock(&pool->lock);
         if (--pool->running == 0) pthread_cond_signal(&pool->finished);
@@ -151,6 +157,7 @@ tare_status tare_pool_run(struct tare_pool *pool, tare_worker_fn fn, void *arg) 
     pthread_mutex_lock(&pool->lock);
     pool->fn = fn;
     pool->arg = arg;
+    pool->control = tare_control_current();
     pool->running = pool->count - 1;
     pool->round++;
     pthread_cond_broadcast(&pool->start);

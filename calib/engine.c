@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/control.h"
 #include "base/strbuf.h"
 #include "base/thread.h"
 #include "calib/feed.h"
@@ -16,6 +17,8 @@
 #include <string.h>
 
 static const double DEFAULT_AUTOSAVE_SECONDS = 5;
+/* How long a cancelled run may take to complete its records, which a resumed run would have to repeat. */
+static const int64_t PATIENCE_NS = 300000000;
 
 struct engine {
     struct tare_calibration *calibration;
@@ -38,6 +41,7 @@ struct engine {
     int active, arrived; /* workers that still run; of those, how many wait at the barrier */
     int64_t generation;  /* number of saves made; a change releases the waiting workers */
     bool saving, stop, interrupted;
+    int64_t saved_records; /* in the state file; -1: this run has saved none */
     double save_at;
     int64_t records;
     double run_seconds;
@@ -77,10 +81,18 @@ static tare_status collect(struct engine *e) {
     return TARE_OK;
 }
 
+/* The state is also saved when the run is cancelled, but never after an allocation failed. */
 static tare_status save(struct engine *e) {
+    struct tare_control *control;
+    tare_status status;
     TARE_TRY(collect(e));
     if (!e->state_path) return TARE_OK;
-    return tare_calibration_save_state(e->calibration, e->state_path, e->options->task);
+    if (tare_control_verify() == TARE_NO_MEMORY) return TARE_NO_MEMORY;
+    control = tare_control_suspend();
+    status = tare_calibration_save_state(e->calibration, e->state_path, e->options->task);
+    tare_control_resume(control);
+    if (status == TARE_OK) e->saved_records = tare_calibration_records(e->calibration);
+    return status;
 }
 
 static void note_failure(struct engine *e, tare_status status, int64_t index) {
@@ -128,7 +140,7 @@ static void fetch(struct engine *e, struct tare_batch *batch) {
 static tare_status run_batch(struct engine *e, struct tare_worker *worker, struct tare_batch *batch, size_t *at) {
     *at = 0;
     tare_status status = tare_worker_run(worker, batch);
-    if (status == TARE_OK) return TARE_OK;
+    if (status == TARE_OK || status == TARE_INTERRUPTED) return status;
     char *text = tare_strdup(tare_error_text());
     for (size_t i = 0; batch->count > 1 && i < batch->count; i++) {
         tare_status single = tare_worker_try(worker, &batch->samples[i]);
@@ -181,6 +193,7 @@ static tare_status work(void *arg, int number) {
     struct engine *e = arg;
     struct tare_worker *worker = &e->workers[number];
     struct tare_batch batch = { 0 };
+    tare_control_set_patience(PATIENCE_NS);
     tare_status status = tare_batch_init(&batch, e->room, e->plan.n_feeds);
     if (status == TARE_OK) status = tare_worker_init(worker, &e->plan, e->room, false);
     if (status == TARE_OK) work_with(e, worker, &batch);
@@ -191,6 +204,7 @@ static tare_status work(void *arg, int number) {
     pthread_cond_broadcast(&e->released); /* a worker at the barrier may now be the last to arrive */
     pthread_mutex_unlock(&e->lock);
     tare_batch_free(&batch);
+    tare_control_set_patience(0);
     return TARE_OK;
 }
 
@@ -311,8 +325,18 @@ static void clean_up(struct engine *e) {
     pthread_cond_destroy(&e->released);
 }
 
+/* A record was left in its middle: the statistics contain a part of it, and only what was saved before counts. */
+static tare_status report_abandoned(const struct engine *e) {
+    if (e->saved_records < 0)
+        return TARE_FAIL(TARE_INTERRUPTED, "interrupted within a record, before a state was saved");
+    return TARE_FAIL(TARE_INTERRUPTED, "interrupted within a record; %lld records are saved in '%s'",
+                     (long long)e->saved_records, e->state_path);
+}
+
 static tare_status run(struct engine *e) {
+    e->saved_records = -1;
     TARE_TRY(tare_threads_run(e->threads, work, e));
+    if (e->failure == TARE_INTERRUPTED) return report_abandoned(e);
     if (e->failure != TARE_OK) {
         tare_error_set(e->failure_text ? e->failure_text : "out of memory");
         return e->failure;

@@ -2,6 +2,7 @@
 #include "calib/statistics.h"
 
 #include "base/alloc.h"
+#include "base/control.h"
 #include "calib/channels.h"
 #include "base/tensor/number.h"
 
@@ -146,6 +147,7 @@ static tare_status scan_sample(struct summary *out, const struct accumulator *a,
     tare_scan_begin(&scan);
     if (a->channels) tare_channels_begin(a->statistics);
     for (int64_t done = 0; done < count; done += step) {
+        TARE_TRY(tare_control_check());
         TARE_TRY(make_room(a));
         int64_t nans = tare_tally_nans(a->tally), infinities = tare_tally_infinities(a->tally);
         int64_t run = count - done < step ? count - done : step;

@@ -3,6 +3,7 @@
 #include "cli/batch_worker.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/control.h"
 #include "base/file.h"
 #include "base/output.h"
 #include "cli/command.h"
@@ -200,9 +201,11 @@ _Noreturn void tare_batch_child(const struct tare_task *task, const struct tare_
     tare_status status;
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* workers exit when the batch process is killed */
     tare_ranks_leave();               /* under mpirun, `tare calibrate` would split the records among all ranks */
+    tare_command_stop_with_parent();
     redirect(task->log_path);
     tare_error_clear();
     status = task->is_calibration ? calibrate(task) : do_job(&result, task, setup->overwrite);
+    if (status == TARE_OK) status = tare_control_verify();
     if (status == TARE_OK && task->is_calibration) result.outcome = TARE_JOB_DONE;
     if (status != TARE_OK) {
         const char *text = tare_error_text();
@@ -216,6 +219,7 @@ _Noreturn void tare_batch_child(const struct tare_task *task, const struct tare_
     result.seconds = tare_clock_seconds() - start;
     result.peak_bytes = peak_memory();
     fflush(NULL);
+    tare_control_suspend(); /* the result is also saved after a failed allocation */
     if (status != TARE_INTERRUPTED && tare_job_result_save(&result, task->result_path) != TARE_OK) _exit(1);
     _exit(status == TARE_INTERRUPTED ? 130 : status == TARE_OK ? 0 : 1);
 }

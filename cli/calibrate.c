@@ -255,7 +255,7 @@ static tare_status calibrate(struct work *w) {
     TARE_TRY(prepare(w));
     TARE_TRY(start(w));
     tare_status status = tare_workflow_calibrate_run(w->calibration, &w->outcome, &w->job);
-    if (status == TARE_INTERRUPTED && w->state_path && !w->outcome.stateful) {
+    if (status == TARE_INTERRUPTED && w->state_path && tare_file_kind_of(w->state_path) != TARE_FILE_NONE) {
         char *text = tare_strdup(tare_error_text());
         tare_fail(status, "%s; continue with --resume", text ? text : "interrupted");
         tare_free(text);

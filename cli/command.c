@@ -1,5 +1,7 @@
 /* Finds and runs subcommands, and maps their status to the exit status. */
 #include "cli/command.h"
+#include "base/clock.h"
+#include "base/control.h"
 #include "base/log.h"
 #include "base/strbuf.h"
 #include "cli/plugins.h"
@@ -41,16 +43,33 @@ COMMANDS(DECLARE)
 const struct tare_command *const tare_commands[] = { COMMANDS(ROW) NULL };
 #undef ROW
 
+static const int stop_signals[] = { SIGINT, SIGTERM, SIGHUP };
+
+/* The first signal requests an orderly stop; a second one, of any kind, ends the program at once. Within a tenth of a
+ * second it is the same request: timeout(1), for example, signals its child and the group that the child is in. */
 static void on_signal(int number) {
-    (void)number;
-    tare_interrupted = 1;
+    static volatile int64_t first_ns;
+    if (!tare_interrupted) first_ns = tare_clock_ns();
+    if (tare_interrupted && tare_clock_ns() - first_ns > 100000000) {
+        signal(number, SIG_DFL);
+        raise(number);
+    }
+    tare_interrupted = TARE_STOP_INTERRUPTED;
 }
 
-/* The first signal requests an orderly stop; SA_RESETHAND lets a second one terminate the program. */
+/* A signal that the parent ignores (nohup, a background job of a shell without job control) stays ignored. */
 static void catch_signals(void) {
-    struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESETHAND };
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    const struct sigaction action = { .sa_handler = on_signal };
+    for (size_t i = 0; i < sizeof stop_signals / sizeof *stop_signals; i++) {
+        struct sigaction before;
+        if (sigaction(stop_signals[i], NULL, &before) == 0 && before.sa_handler == SIG_IGN) continue;
+        sigaction(stop_signals[i], &action, NULL);
+    }
+}
+
+void tare_command_stop_with_parent(void) {
+    signal(SIGINT, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
 }
 
 tare_status tare_command_parse(void *values, bool *done, const struct tare_option_set *set, int argc,
@@ -160,15 +179,19 @@ static tare_status run_command(int argc, char *const *argv) {
 }
 
 int tare_main(int argc, char *const *argv) {
+    static struct tare_control control;
     tare_status status;
+    control = (struct tare_control){ .cancelled = &tare_interrupted };
     if (argc < 2) {
         print_overview(stderr);
         return 2;
     }
     catch_signals();
     tare_error_clear();
+    tare_control_set(&control);
     status = run_command(argc, argv);
     tare_command_free_plugins();
+    if (status == TARE_OK) status = tare_control_verify();
     if (status != TARE_OK) {
         const char *text = tare_error_text();
         const char *label = tare_log_colors() ? "\033[31mtare:\033[0m" : "tare:";

@@ -1,6 +1,7 @@
 /* Call sites, and the functions that signatures reach. */
 #include "graph/calls.h"
 #include "base/alloc.h"
+#include "base/control.h"
 
 #include <string.h>
 
@@ -53,6 +54,7 @@ static tare_status loop_callees(struct callee_list *list, const struct tare_node
 tare_status tare_call_site(struct tare_call_site *out, struct tare_arena *arena, const struct tare_node *node) {
     struct callee_list list = { arena, out };
     memset(out, 0, sizeof *out);
+    TARE_TRY(tare_control_check()); /* passes that follow calls come by here */
     out->kind = node->def ? kind_of(node) : TARE_CALL_PLAIN;
     if (out->kind == TARE_CALL_LOOP)
         TARE_TRY(loop_callees(&list, node));

@@ -13,6 +13,7 @@
 #include "quant/gptq_rounding.h"
 
 #include "base/alloc.h"
+#include "base/control.h"
 #include "base/thread.h"
 #include "base/tensor/number.h"
 
@@ -67,6 +68,7 @@ static tare_status factorize_share(void *arg, int worker) {
     const int64_t end = w->block + BLOCK < w->rows ? w->block + BLOCK : w->rows;
     for (int64_t b = 0; b < w->block; b++) {
         const double *above = &w->factor[b * w->rows];
+        TARE_TRY(tare_control_check());
         for (int64_t a = w->block + worker; a < end; a += w->threads) {
             double *row = &w->factor[a * w->rows];
             row[b] = (entry(w, a, b) - dot(row, above, b)) / above[b];
@@ -83,6 +85,7 @@ static tare_status factorize(bool *definite, struct work *w) {
         TARE_TRY(tare_threads_run(w->threads, factorize_share, w));
         for (int64_t a = w->block; a < end; a++) {
             double *row = &w->factor[a * w->rows];
+            TARE_TRY(tare_control_check());
             for (int64_t b = w->block; b < a; b++)
                 row[b] = (entry(w, a, b) - dot(row, &w->factor[b * w->rows], b)) / w->factor[b * w->rows + b];
             const double pivot = entry(w, a, a) - dot(row, row, a);
@@ -159,6 +162,7 @@ static void round_rows(struct slice *s) {
         const int64_t row = w->order[a];
         const double *factor = &w->factor[a * w->rows];
         double *error = &s->error[row * SLICE];
+        if (tare_control_is_stopped()) return;
         for (int64_t n = 0; n < s->count; n++) {
             const double real = (double)w->how->real[row * w->columns + s->first + n];
             const double scale = scale_at(w, row, s->first + n);
@@ -180,6 +184,7 @@ static void measure(double errors[SLICE], struct slice *s) {
         errors[n] = 0;
     for (int64_t i = 0; i < w->rows; i++) {
         const double *h = &w->how->hessian[i * w->rows], *e = &s->error[i * SLICE];
+        if (tare_control_is_stopped()) return;
         for (int n = 0; n < SLICE; n++)
             pull[n] = w->damping * e[n];
         for (int64_t j = 0; j < w->rows; j++)
@@ -228,7 +233,7 @@ static tare_status round_share(void *arg, int worker) {
     }
     tare_free(s.rounded);
     tare_free(room);
-    return room && s.rounded ? TARE_OK : TARE_NO_MEMORY;
+    return room && s.rounded ? tare_control_check() : TARE_NO_MEMORY;
 }
 
 static tare_status allocate(struct work *w) {

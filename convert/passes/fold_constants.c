@@ -2,6 +2,7 @@
  * larger than their inputs are not folded: a Fill should not increase the size of the file. */
 #include "convert/pass.h"
 #include "base/alloc.h"
+#include "base/control.h"
 #include "interpreter/inference/evaluate.h"
 
 #include <string.h>
@@ -67,7 +68,10 @@ static tare_status fold_graph(struct tare_graph *graph, size_t *changes) {
     size_t count = graph->n_nodes;
     tare_status status = tare_graph_order(&order, &arena, graph);
     for (size_t i = 0; i < count && status == TARE_OK; i++)
-        if (order[i] && is_candidate(order[i])) status = fold(order[i], changes);
+        if (order[i] && is_candidate(order[i])) {
+            status = tare_control_check();
+            if (status == TARE_OK) status = fold(order[i], changes);
+        }
     tare_graph_sweep(graph);
     tare_arena_free(&arena);
     return status;

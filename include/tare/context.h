@@ -38,8 +38,9 @@ TARE_API void tare_context_on_progress(tare_context *context, tare_progress_func
  * only). NULL removes it. */
 TARE_API void tare_context_on_log(tare_context *context, enum tare_log_level most, tare_log_function function,
                                   void *arg);
-/* 1: calls that process records stop before the next record, fail with TARE_ERROR_INTERRUPTED and leave no
- * partial files; later calls fail immediately. 0: clears the cancellation. */
+/* 1: calls with this context, its models, runners, calibrators and readers stop, as a rule within a second and also
+ * inside a record or a loop of the model, fail with TARE_ERROR_INTERRUPTED and leave no partial files; later calls fail
+ * as well. 0: clears the cancellation; call it when no other call is in progress. */
 TARE_API void tare_context_cancel(tare_context *context, int cancel);
 
 #ifdef __cplusplus

@@ -28,7 +28,8 @@ TARE_API void tare_runner_close(tare_runner *runner);
 /* Runs the signature once. `inputs`: one array for each input of the signature, matched by name, in any order; they are
  * not used after the call returns. *outputs: *n_outputs arrays in the order of the signature, owned by the runner and
  * valid until its next run or its close. Input errors: TARE_ERROR_INVALID_ARGUMENT for missing, unknown or duplicate
- * inputs, TARE_ERROR_TYPE and TARE_ERROR_SHAPE for inputs that do not match. A run cannot be cancelled. */
+ * inputs, TARE_ERROR_TYPE and TARE_ERROR_SHAPE for inputs that do not match, TARE_ERROR_INTERRUPTED after
+ * tare_context_cancel. */
 TARE_API TARE_CHECKED tare_status tare_runner_run(tare_runner *runner, const tare_array *inputs, size_t n_inputs,
                                                   const tare_array **outputs, size_t *n_outputs);
 /* Takes the outputs of the last run out of the runner: *arrays is as *outputs of tare_runner_run, but remains valid

@@ -1,5 +1,6 @@
 /* Runs plans: acyclic graphs, with the dead values of TF1 conditionals. Loops of frames are in frames.c. */
 #include "base/alloc.h"
+#include "base/control.h"
 #include "interpreter/execution/step.h"
 #include "interpreter/execution/variable.h"
 
@@ -109,6 +110,7 @@ static tare_status gather(const struct tare_plan *plan, struct tare_exec_frame *
 
 static tare_status run_step(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
                             const struct tare_step *step) {
+    TARE_TRY(tare_control_check());
     if (step->tiled) {
         bool done;
         TARE_TRY(tare_tiled_steps_run(session, plan, frame, step, &done));
@@ -157,6 +159,7 @@ static tare_status collect(const struct tare_plan *plan, const struct tare_exec_
 }
 
 static tare_status run_in_frame(struct tare_session *session, struct tare_plan *plan, struct tare_exec_frame *frame) {
+    TARE_TRY(tare_control_check()); /* a loop whose body has no step comes by here only */
     if (plan->observe_epoch != session->observe_epoch) TARE_TRY(tare_plan_ask_observer(session, plan));
     if (!plan->constants_ready) TARE_TRY(make_constants(session, plan, frame));
     if (session->observe) TARE_TRY(tare_plan_observe_constants(session, plan));
@@ -178,6 +181,7 @@ tare_status tare_plan_run(struct tare_session *session, struct tare_plan *plan, 
     for (size_t i = 0; i < plan->n_feeds; i++)
         feeds[i] = (struct tare_tensor){ 0 };
     status = run_in_frame(session, plan, frame);
+    if (status == TARE_OK) status = tare_control_check(); /* the last kernel may have stopped early */
     if (status == TARE_OK) status = collect(plan, frame, results);
     if (status != TARE_OK)
         for (size_t i = 0; i < plan->n_fetches; i++)

@@ -2,6 +2,7 @@
  * one iteration at a time: values of NextIteration are queued until the iteration is complete, so that the order of
  * execution, and with it the effects of stateful nodes, is the same in every run. */
 #include "base/alloc.h"
+#include "base/control.h"
 #include "interpreter/execution/flow.h"
 #include "interpreter/execution/step.h"
 #include "interpreter/execution/variable.h"
@@ -304,6 +305,7 @@ static tare_status run_ready(struct flow_run *run, struct ready ready) {
     struct instance *instance = ready.instance;
     bool dead = instance->steps[flow_step->local].dead;
     tare_status status = TARE_OK;
+    TARE_TRY(tare_control_check());
     if (!dead) {
         status = gather(run, instance, ready.step);
         if (status != TARE_OK) return tare_exec_locate(run->session, step->node, status);

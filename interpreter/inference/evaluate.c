@@ -1,5 +1,6 @@
 /* Running one stateless node on given values. */
 #include "interpreter/inference/evaluate.h"
+#include "base/control.h"
 #include "interpreter/kernel.h"
 #include "base/arena.h"
 
@@ -27,6 +28,7 @@ tare_status tare_node_evaluate(const struct tare_node *node, const struct tare_t
                                   .scratch = &scratch };
     tare_status status = row->prepare ? row->prepare(&kernel) : TARE_OK;
     if (status == TARE_OK) status = row->run(&kernel);
+    if (status == TARE_OK) status = tare_control_check(); /* the kernel may have stopped early */
     if (row->release && kernel.state) row->release(kernel.state);
     if (status != TARE_OK)
         for (size_t i = 0; i < node->n_outputs; i++)

@@ -3,6 +3,7 @@
 #include "interpreter/inference/infer_walk.h"
 #include "graph/definitions/opdef.h"
 #include "base/alloc.h"
+#include "base/control.h"
 #include "graph/model.h"
 
 enum { MOST_CALLEE_NODES = 300000 };
@@ -138,6 +139,7 @@ tare_status tare_infer_graph(struct tare_infer_walk *walk) {
         if (!outputs) return TARE_NO_MEMORY;
         for (size_t k = 0; k < node->n_outputs; k++)
             outputs[k] = tare_fact_unknown();
+        TARE_TRY(tare_control_check());
         TARE_TRY(tare_error_prefix(infer_node(walk, node, outputs), "%s '%s'", node->op, node->name));
         walk->facts[node->position] = outputs; /* only now: a Merge sees nothing of its back edge */
     }

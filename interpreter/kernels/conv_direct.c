@@ -4,6 +4,7 @@
  * is where each gathered element would be used a few times only, and where neighbouring patches overlap, if the lines
  * are long enough for the highest tile. */
 #include "interpreter/kernels/conv.h"
+#include "base/control.h"
 
 #include <string.h>
 
@@ -91,6 +92,7 @@ static void run_image(tare_gemm_block_function *run, struct tare_gemm_block *blo
     block->a_line = conv->stride[1] * line_size;
     block->step = conv->dilation[1] * line_size;
     for (int64_t line = 0; line < conv->out[1]; line += most) {
+        if (tare_control_is_stopped()) return;
         const int64_t first = line * conv->stride[1] - conv->pad[1];
         block->lines = conv->out[1] - line < most ? conv->out[1] - line : most;
         if (padded) copy_lines(scratch, conv, image, first, reach_h(conv, block->lines));

@@ -1,6 +1,7 @@
 /* The plain convolution: one loop a dimension, nothing clever. The fast kernels are tested against it for equal bits.
  */
 #include "interpreter/kernels/conv.h"
+#include "base/control.h"
 
 #include <math.h>
 
@@ -52,6 +53,7 @@ static int32_t step_i32(int32_t x, int32_t w, int32_t sum) {
         for (int64_t b = 0; b < conv->batch; b++) {                                                                    \
             for (int64_t d = 0; d < conv->out[0]; d++) {                                                               \
                 for (int64_t h = 0; h < conv->out[1]; h++) {                                                           \
+                    if (tare_control_is_stopped()) return;                                                             \
                     for (int64_t w = 0; w < conv->out[2]; w++) {                                                       \
                         const int64_t at[3] = { d, h, w };                                                             \
                         for (int64_t oc = 0; oc < conv->out_channels; oc++)                                            \

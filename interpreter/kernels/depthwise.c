@@ -1,6 +1,7 @@
 /* Depthwise convolution: rows of output positions, split so that the vector kernels get only positions whose taps are
  * all inside the input; border positions go one at a time with fewer taps. */
 #include "interpreter/kernels/conv.h"
+#include "base/control.h"
 
 #include <math.h>
 #include <string.h>
@@ -134,6 +135,7 @@ void tare_depthwise_image(tare_depthwise_kernel *kernel, tare_depthwise_kernel *
         kernel, line_kernel, conv, image, filter, (int64_t)in_size, (int64_t)out_size, epilogue
     };
     const int64_t line_size = conv->out[2] * conv->out_channels;
+    if (tare_control_is_stopped()) return;
     for (int64_t i = 0; i < conv->out[0] * conv->out[1]; i++)
         line(&walk, (char *)output + i * line_size * (int64_t)out_size, i * line_size, i / conv->out[1],
              i % conv->out[1]);

@@ -1,6 +1,7 @@
 #include "interpreter/kernels/gemm.h"
 
 #include "base/alloc.h"
+#include "base/control.h"
 
 #include <math.h>
 #include <string.h>
@@ -127,6 +128,7 @@ void tare_gemm_at(enum tare_cpu_level level, float *c, int64_t ldc, const struct
         block.c = c + row * ldc;
         if (epilogue && epilogue->addend) rows_epilogue.addend = epilogue->addend + row * ldc;
         for (int64_t k0 = 0; k0 < k; k0 += block_k) {
+            if (tare_control_is_stopped()) return;
             block.length = k - k0 < block_k ? k - k0 : block_k;
             block.panels = packed + k0 * TARE_GEMM_PANEL;
             block.accumulate = k0 > 0;

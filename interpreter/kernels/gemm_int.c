@@ -1,6 +1,7 @@
 #include "interpreter/kernels/gemm_int.h"
 
 #include "base/alloc.h"
+#include "base/control.h"
 
 #include <string.h>
 
@@ -170,6 +171,7 @@ void tare_igemm_at(enum tare_cpu_level level, int32_t *c, int64_t ldc, const str
     const char *panels = (const char *)packed + starts_bytes(n);
     if (m <= 0 || n <= 0) return;
     for (int64_t row = 0; row < m; row += BLOCK_ROWS) {
+        if (tare_control_is_stopped()) return;
         const int64_t rows = m - row < BLOCK_ROWS ? m - row : BLOCK_ROWS;
         for (int64_t k0 = 0; k0 == 0 || k0 < k; k0 += block_k) {
             const int64_t count = k - k0 < block_k ? k - k0 : block_k;

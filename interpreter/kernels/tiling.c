@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/clamp.h"
+#include "base/control.h"
 
 #include <string.h>
 
@@ -243,6 +244,7 @@ void tare_tiling_run_at(enum tare_cpu_level level, const struct tare_tiling *til
         scratch += (tiling->room[s] * tiling->images * walk.levels[s].line + 15) / 16 * 16;
     }
     for (int64_t i = 0; i < tiling->batch; i += tiling->images) {
+        if (tare_control_is_stopped()) return;
         walk.first_image = i;
         walk.images = tiling->batch - i < tiling->images ? tiling->batch - i : tiling->images;
         walk.input = input + i * walk.levels[0].lines * walk.levels[0].line;

@@ -101,7 +101,7 @@ absent "$state"
 "$tare" "${all[@]}" -o "$work/stopped.calib" --threads 1 --autosave 0.02 --quiet 2>"$work/stderr" &
 pid=$!
 while [ ! -e "$work/stopped.calib.state" ] && kill -0 $pid 2>/dev/null; do sleep 0.005; done # it counts
-kill -INT $pid
+kill -TERM $pid # a shell without job control starts its background jobs with SIGINT ignored
 wait $pid
 status=$?
 [ $status = 130 ] || fail "interrupted: exit status $status (expected 130): $(cat "$work/stderr")"

@@ -1,0 +1,59 @@
+/* The control block of a call: cancellation, and whether an allocation failed.
+ *
+ * A program or a public function sets the block of its thread, threads that it starts inherit it, and work that can
+ * take long polls it with tare_control_check. Two failures must not be lost even where an analysis treats any failure
+ * as "unknown" and continues: a cancellation that was reported once, and a failed allocation. The block remembers both,
+ * and tare_control_verify returns them; it is called before an output is moved to its place and at the end of a
+ * command. Code that survives a failed allocation without a change to its results forgives it. */
+#ifndef TARE_BASE_CONTROL_H
+#define TARE_BASE_CONTROL_H
+
+#include "base/status.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Values of *cancelled. */
+enum tare_stop {
+    TARE_STOP_NONE,
+    TARE_STOP_INTERRUPTED, /* a signal, or tare_context_cancel */
+    TARE_STOP_TIME,        /* --max-seconds has passed */
+};
+
+struct tare_control {
+    const volatile sig_atomic_t *cancelled; /* an enum tare_stop; NULL: never */
+    _Atomic int stopped;                    /* tare_control_check has reported the cancellation */
+    _Atomic int64_t failed_allocations;     /* not forgiven */
+};
+
+/* Sets the block of this thread (NULL: none) and returns the previous one. The block must outlive the threads that
+ * inherit it. Failures of allocations before this call do not count. */
+struct tare_control *tare_control_set(struct tare_control *control);
+struct tare_control *tare_control_current(void);
+
+/* TARE_INTERRUPTED once the call is cancelled. Takes about a nanosecond. */
+tare_status tare_control_check(void) TARE_WARN_UNUSED;
+/* For kernels, which return nothing: whether to stop. The caller's next tare_control_check then fails as well, so that
+ * incomplete results are never used. */
+bool tare_control_is_stopped(void);
+/* TARE_INTERRUPTED if tare_control_check reported a cancellation in any thread, TARE_NO_MEMORY if an allocation failed
+ * since tare_control_set and was not forgiven. */
+tare_status tare_control_verify(void) TARE_WARN_UNUSED;
+
+/* Makes tare_control_check of this thread succeed until `ns` nanoseconds after it first saw the cancellation, so that
+ * what is nearly complete is completed; 0: not at all. For a unit of work that cannot be continued later. */
+void tare_control_set_patience(int64_t ns);
+/* Between the two, the thread has no control block: for output that must be written although the call is cancelled.
+ * `block` is what tare_control_suspend returned. */
+struct tare_control *tare_control_suspend(void);
+void tare_control_resume(struct tare_control *block);
+
+/* Called by the allocator when it fails. */
+void tare_control_note_failed_allocation(void);
+/* Failed allocations of this thread. The difference of two calls is what tare_control_forgive takes. */
+int64_t tare_control_failures(void);
+/* The failures of this thread since `mark` = tare_control_failures() had no effect on results. */
+void tare_control_forgive(int64_t mark);
+
+#endif

@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# Cancellation: SIGINT, SIGTERM and SIGHUP stop a command within a second, inside a record, a loop without end and a single
+# large product; a second signal ends it at once; an ignored SIGINT stays ignored; what is saved is complete.
+set -uo pipefail
+. "$TARE_SOURCE_DIR/tests/cli/support.sh"
+hostile() { "$TARE_TEST_HELPERS/hostile_model" "$@" || fail "hostile_model $*"; }
+cd "$work" || exit 1
+hostile loop loop
+hostile calls calls 40
+hostile product product 5000
+"$TARE_TEST_HELPERS/op_model" samples x.tfrecord x 'float[1,4] 1 2 3 4' 3
+before=$(ls -A)
+# It takes some milliseconds on an idle machine; the bound is for machines that run other tests and for the sanitizers.
+limit=10
+
+# stop SIGNAL COMMAND…: runs for 0.5 s, then signals; one line, status 130, nothing left.
+stop() {
+    local signal=$1 status=0 start end
+    shift
+    start=$(date +%s%N)
+    timeout -k 30 -s "$signal" --preserve-status 0.5 "$tare" "$@" >stdout 2>stderr </dev/null || status=$?
+    end=$(date +%s%N)
+    [ $status -eq 130 ] || fail "SIG$signal, $1 $2: status $status (expected 130): $(tail -1 stderr)"
+    [ $(((end - start) / 1000000)) -le $((500 + limit * 1000)) ] || fail "SIG$signal, $1 $2: stopped after $(((end - start) / 1000000 - 500)) ms"
+    [ "$(grep -c '^tare: .*interrupted' stderr)" -eq 1 ] || fail "SIG$signal, $1 $2: no line about the interruption: $(cat stderr)"
+    rm -f stdout stderr
+    [ "$(ls -A)" = "$before" ] || fail "SIG$signal, $1 $2: left behind: $(ls -A)"
+}
+stop INT run loop --data x.tfrecord
+stop TERM run calls --data x.tfrecord
+stop HUP run product --data x.tfrecord
+stop INT calibrate loop --data x.tfrecord -o out.calib
+stop TERM calibrate product --data x.tfrecord -o out.calib --threads 2
+stop HUP calibrate loop --data x.tfrecord -o out.calib
+stop INT compare loop --data x.tfrecord
+stop HUP compare calls --data x.tfrecord
+stop TERM quantize loop out --data x.tfrecord
+stop INT quantize product out --data x.tfrecord
+
+# a record that is nearly complete is completed, and the state is saved: the resumed run has the bytes of one run
+want() { sha256sum <"$1" | cut -d' ' -f1; }
+for n in $(seq 60); do cat "$glyphs/calibration.tfrecord.gz"; done >many.tfrecord.gz
+"$tare" calibrate "$glyphs/saved_model" --data many.tfrecord.gz -o whole.calib --quiet || fail "calibrate"
+for signal in INT TERM HUP; do
+    status=0
+    timeout -s $signal --preserve-status 0.3 "$tare" calibrate "$glyphs/saved_model" --data many.tfrecord.gz -o part.calib --quiet 2>stderr || status=$?
+    if [ $status -eq 130 ]; then
+        grep -q 'records are saved in .part.calib.state.; continue with --resume' stderr || fail "SIG$signal: $(cat stderr)"
+        "$tare" calibrate "$glyphs/saved_model" --data many.tfrecord.gz -o part.calib --quiet --resume || fail "calibrate --resume"
+    elif [ $status -ne 0 ]; then
+        fail "SIG$signal: status $status: $(cat stderr)"
+    fi
+    [ "$(want part.calib)" = "$(want whole.calib)" ] || fail "SIG$signal: the resumed calibration has other bytes"
+    rm -f part.calib part.calib.state
+done
+
+# a second signal ends the process at once; a signal that is ignored when it starts stays ignored
+"$tare" run loop --data x.tfrecord >/dev/null 2>&1 </dev/null &
+pid=$!
+sleep 0.3
+kill -STOP $pid
+kill -TERM $pid
+kill -CONT $pid
+wait $pid
+[ $? -eq 130 ] || fail "SIGTERM while stopped"
+for attempt in 1 2 3 4 5; do # calibrate takes 0.3 s to complete its records: the second signal must come before
+    "$tare" calibrate loop --data x.tfrecord -o out.calib >/dev/null 2>&1 </dev/null &
+    pid=$!
+    sleep 0.3
+    kill -TERM $pid
+    sleep 0.15
+    kill -TERM $pid 2>/dev/null
+    wait $pid
+    status=$?
+    [ $status -eq 143 ] && break
+done
+[ $status -eq 143 ] || fail "a second SIGTERM does not end the process at once: status $status"
+(trap '' INT; exec "$tare" run loop --data x.tfrecord) >/dev/null 2>&1 </dev/null &
+pid=$!
+sleep 0.3
+kill -INT $pid
+sleep 0.5
+kill -0 $pid 2>/dev/null || fail "an ignored SIGINT stopped the command"
+kill -TERM $pid
+wait $pid
+[ $? -eq 130 ] || fail "SIGTERM after an ignored SIGINT"
+finish

@@ -1,0 +1,71 @@
+/* Preloaded into a program (LD_PRELOAD), makes its n-th heap allocation fail: those of the program and those of every
+ * library that it uses, libc included. tests/faults/allocation.py drives it.
+ *
+ * TARE_FAULT_FILE is a file of one struct counters, mapped and shared, so that the processes that the program forks are
+ * counted together. `at` is the number of the allocation that fails (0: none), `sticky` whether all later ones fail as
+ * well. Allocations before main belong to the dynamic loader and are not counted. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+struct counters {
+    _Atomic int64_t allocations;
+    int64_t at, sticky;
+};
+
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *block, size_t size);
+void *__libc_memalign(size_t alignment, size_t size);
+
+static struct counters *counters;
+
+__attribute__((constructor)) static void begin(void) {
+    const char *path = getenv("TARE_FAULT_FILE");
+    int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
+    void *memory = fd >= 0 ? mmap(NULL, sizeof *counters, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
+    if (fd >= 0) close(fd);
+    if (memory == MAP_FAILED) abort();
+    counters = memory;
+}
+
+static bool must_fail(void) {
+    int64_t number;
+    if (!counters) return false;
+    number = atomic_fetch_add(&counters->allocations, 1) + 1;
+    if (!counters->at || (number != counters->at && !(counters->sticky && number > counters->at))) return false;
+    errno = ENOMEM;
+    return true;
+}
+
+void *malloc(size_t size) {
+    return must_fail() ? NULL : __libc_malloc(size);
+}
+
+void *calloc(size_t count, size_t size) {
+    return must_fail() ? NULL : __libc_calloc(count, size);
+}
+
+void *realloc(void *block, size_t size) {
+    return must_fail() ? NULL : __libc_realloc(block, size);
+}
+
+void *aligned_alloc(size_t alignment, size_t size) {
+    return must_fail() ? NULL : __libc_memalign(alignment, size);
+}
+
+void *memalign(size_t alignment, size_t size) {
+    return must_fail() ? NULL : __libc_memalign(alignment, size);
+}
+
+int posix_memalign(void **out, size_t alignment, size_t size) {
+    void *block = must_fail() ? NULL : __libc_memalign(alignment, size);
+    if (!block) return ENOMEM;
+    *out = block;
+    return 0;
+}
