@@ -1,7 +1,8 @@
-/* Heap memory, with injection of allocation failures for tests. */
+/* Heap memory, with a limit, and with injection of allocation failures for tests. */
 #include "base/alloc.h"
 #include "base/control.h"
 
+#include <malloc.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,32 +43,69 @@ static void *out_of_memory(size_t size) {
     return NULL;
 }
 
+/* ---- the limit ---- */
+
+static size_t limit; /* 0: nothing is counted */
+static _Atomic size_t in_use;
+
+void tare_alloc_set_limit(size_t bytes) {
+    limit = bytes;
+}
+
+size_t tare_alloc_limit(void) {
+    return limit;
+}
+
+size_t tare_alloc_in_use(void) {
+    return atomic_load(&in_use);
+}
+
+/* Whether `size` bytes more are allowed, `freed` of those in use being replaced. */
+static bool is_allowed(size_t size, size_t freed) {
+    size_t used = atomic_load_explicit(&in_use, memory_order_relaxed) - freed;
+    if (!limit || (used <= limit && size <= limit - used)) return true;
+    tare_control_note_failed_allocation();
+    TARE_FAIL(TARE_NO_MEMORY, "%zu bytes more than the memory limit allows (expected at most %zu, got %zu in use)",
+              size, limit, used);
+    return false;
+}
+
+static void *counted(void *block, size_t size) {
+    if (!block) return out_of_memory(size);
+    if (limit) atomic_fetch_add_explicit(&in_use, malloc_usable_size(block), memory_order_relaxed);
+    return block;
+}
+
+/* ---- allocation ---- */
+
 void *tare_malloc(size_t size) {
-    void *block = must_fail(size) ? NULL : malloc(size ? size : 1);
-    return block ? block : out_of_memory(size);
+    if (!is_allowed(size, 0)) return NULL;
+    return counted(must_fail(size) ? NULL : malloc(size ? size : 1), size);
 }
 
 void *tare_calloc(size_t count, size_t size) {
     size_t bytes;
-    void *block;
-    if (!tare_mul_size(&bytes, count, size)) bytes = SIZE_MAX;
-    block = must_fail(bytes) || bytes == SIZE_MAX ? NULL : calloc(count ? count : 1, size ? size : 1);
-    return block ? block : out_of_memory(bytes);
+    if (!tare_mul_size(&bytes, count, size)) return out_of_memory(SIZE_MAX);
+    if (!is_allowed(bytes, 0)) return NULL;
+    return counted(must_fail(bytes) ? NULL : calloc(count ? count : 1, size ? size : 1), bytes);
 }
 
 void *tare_realloc(void *block, size_t count, size_t size) {
+    const size_t before = limit && block ? malloc_usable_size(block) : 0;
     size_t bytes;
     void *grown = NULL;
     if (!tare_mul_size(&bytes, count, size)) return out_of_memory(SIZE_MAX);
+    if (!is_allowed(bytes, before)) return NULL;
     if (!must_fail(bytes)) grown = realloc(block, bytes ? bytes : 1);
-    return grown ? grown : out_of_memory(bytes);
+    if (grown && before) atomic_fetch_sub_explicit(&in_use, before, memory_order_relaxed);
+    return counted(grown, bytes);
 }
 
 void *tare_malloc_aligned(size_t size) {
     void *block = NULL;
-    if (must_fail(size) || size > SIZE_MAX - 64 || posix_memalign(&block, 64, size ? size : 1) != 0)
-        return out_of_memory(size);
-    return block;
+    if (!is_allowed(size, 0)) return NULL;
+    if (must_fail(size) || size > SIZE_MAX - 64 || posix_memalign(&block, 64, size ? size : 1) != 0) block = NULL;
+    return counted(block, size);
 }
 
 char *tare_strdup(const char *text) {
@@ -78,6 +116,7 @@ char *tare_strdup(const char *text) {
 }
 
 void tare_free(void *block) {
+    if (limit && block) atomic_fetch_sub_explicit(&in_use, malloc_usable_size(block), memory_order_relaxed);
     free(block);
 }
 

@@ -18,6 +18,13 @@ void *tare_malloc_aligned(size_t size);
 char *tare_strdup(const char *text);
 void tare_free(void *block);
 
+/* Limits the heap memory of the process that is allocated here, from now on; 0: no limit. Set it before the first
+ * allocation. A request beyond it fails like one that the system refuses. Mapped files are not counted. */
+void tare_alloc_set_limit(size_t bytes);
+/* The limit, and the bytes in use; both 0 without a limit. */
+size_t tare_alloc_limit(void);
+size_t tare_alloc_in_use(void);
+
 /* For tests: makes the n-th allocation from now (1: the next) fail, once, in any thread; 0 disables it. */
 void tare_alloc_fail_at(int64_t n);
 /* Allocations since the last tare_alloc_fail_at. */

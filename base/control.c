@@ -22,10 +22,13 @@ struct tare_control *tare_control_current(void) {
     return current;
 }
 
+const char *tare_control_reason(void) {
+    if (current && current->cancelled && *current->cancelled == TARE_STOP_TIME) return "the time limit has passed";
+    return "interrupted";
+}
+
 static tare_status stopped(void) {
-    if (current->cancelled && *current->cancelled == TARE_STOP_TIME)
-        return TARE_FAIL(TARE_INTERRUPTED, "the time limit has passed (--max-seconds)");
-    return TARE_FAIL(TARE_INTERRUPTED, "interrupted");
+    return TARE_FAIL(TARE_INTERRUPTED, "%s", tare_control_reason());
 }
 
 void tare_control_set_patience(int64_t ns) {

@@ -34,6 +34,8 @@ struct tare_control *tare_control_current(void);
 
 /* TARE_INTERRUPTED once the call is cancelled. Takes about a nanosecond. */
 tare_status tare_control_check(void) TARE_WARN_UNUSED;
+/* "interrupted", or what else stopped the call. */
+const char *tare_control_reason(void);
 /* For kernels, which return nothing: whether to stop. The caller's next tare_control_check then fails as well, so that
  * incomplete results are never used. */
 bool tare_control_is_stopped(void);

@@ -328,8 +328,8 @@ static void clean_up(struct engine *e) {
 /* A record was left in its middle: the statistics contain a part of it, and only what was saved before counts. */
 static tare_status report_abandoned(const struct engine *e) {
     if (e->saved_records < 0)
-        return TARE_FAIL(TARE_INTERRUPTED, "interrupted within a record, before a state was saved");
-    return TARE_FAIL(TARE_INTERRUPTED, "interrupted within a record; %lld records are saved in '%s'",
+        return TARE_FAIL(TARE_INTERRUPTED, "%s within a record, before a state was saved", tare_control_reason());
+    return TARE_FAIL(TARE_INTERRUPTED, "%s within a record; %lld records are saved in '%s'", tare_control_reason(),
                      (long long)e->saved_records, e->state_path);
 }
 
@@ -343,9 +343,9 @@ static tare_status run(struct engine *e) {
     }
     if (!e->interrupted) return collect(e);
     TARE_TRY(save(e));
-    return e->state_path ? TARE_FAIL(TARE_INTERRUPTED, "interrupted; %lld records are saved in '%s'",
+    return e->state_path ? TARE_FAIL(TARE_INTERRUPTED, "%s; %lld records are saved in '%s'", tare_control_reason(),
                                      (long long)tare_calibration_records(e->calibration), e->state_path)
-                         : TARE_FAIL(TARE_INTERRUPTED, "interrupted after %lld records",
+                         : TARE_FAIL(TARE_INTERRUPTED, "%s after %lld records", tare_control_reason(),
                                      (long long)tare_calibration_records(e->calibration));
 }
 

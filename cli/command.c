@@ -4,6 +4,7 @@
 #include "base/control.h"
 #include "base/log.h"
 #include "base/strbuf.h"
+#include "cli/limits.h"
 #include "cli/plugins.h"
 #include "include/tare/version.h"
 
@@ -140,6 +141,8 @@ void tare_command_overview(struct tare_strbuf *out) {
     for (size_t i = 0; tare_commands[i]; i++)
         if (!tare_commands[i]->hidden)
             tare_strbuf_printf(out, "  %-11s %s\n", tare_commands[i]->name, tare_commands[i]->summary);
+    tare_strbuf_putc(out, '\n');
+    tare_limits_help(out);
     tare_strbuf_puts(out, "\nRun 'tare help COMMAND' for the options of a command.\n");
 }
 
@@ -178,18 +181,19 @@ static tare_status run_command(int argc, char *const *argv) {
     return command->run(argc - 2, argv + 2);
 }
 
-int tare_main(int argc, char *const *argv) {
+int tare_main(int argc, char **argv) {
     static struct tare_control control;
     tare_status status;
     control = (struct tare_control){ .cancelled = &tare_interrupted };
-    if (argc < 2) {
-        print_overview(stderr);
-        return 2;
-    }
     catch_signals();
     tare_error_clear();
     tare_control_set(&control);
-    status = run_command(argc, argv);
+    status = tare_limits_apply(&argc, argv);
+    if (status == TARE_OK && argc < 2) {
+        print_overview(stderr);
+        return 2;
+    }
+    if (status == TARE_OK) status = run_command(argc, argv);
     tare_command_free_plugins();
     if (status == TARE_OK) status = tare_control_verify();
     if (status != TARE_OK) {

@@ -41,7 +41,7 @@ tare_status tare_command_do(const char *name, int argc, char *const *argv);
 /* Makes the forked process stop on SIGTERM only: its parent forwards what the terminal sends to both. */
 void tare_command_stop_with_parent(void);
 /* Runs the command line; returns the exit status 0, 1, 2 or 130. */
-int tare_main(int argc, char *const *argv);
+int tare_main(int argc, char **argv);
 
 /* An enum tare_stop (base/control.h), set by SIGINT, SIGTERM and SIGHUP: the process's control block refers to it, and
  * long-running work polls that and stops in an orderly way. */

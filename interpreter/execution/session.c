@@ -145,7 +145,8 @@ tare_status tare_session_new(struct tare_session **out, const struct tare_graph_
     session->run_plan = tare_plan_run;
     if (options) session->options = *options;
     if (session->options.max_call_depth <= 0) session->options.max_call_depth = DEFAULT_CALL_DEPTH;
-    if (session->options.memory_limit <= 0) session->options.memory_limit = default_memory_limit;
+    if (session->options.memory_limit <= 0)
+        session->options.memory_limit = tare_alloc_limit() ? (int64_t)tare_alloc_limit() : default_memory_limit;
     status = start(session);
     if (status != TARE_OK) {
         tare_session_free(session);

@@ -146,7 +146,7 @@ static void repair(const struct fuzz *fuzz, int fd, const struct tare_mapping *o
 static int command(const char *name, const char *model, const char *a, const char *b, const char *c) {
     const char *argv[] = { "tare", name, model, a, b, c, NULL };
     int argc = 3 + (a != NULL) + (b != NULL) + (c != NULL);
-    return tare_main(argc, (char *const *)(uintptr_t)argv);
+    return tare_main(argc, (char **)(uintptr_t)argv);
 }
 
 static bool run_commands(struct fuzz *fuzz, int number) {

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# --max-memory and --max-seconds: refused before the allocation, with the node and the size; the time limit stops like Ctrl-C.
+set -uo pipefail
+. "$TARE_SOURCE_DIR/tests/cli/support.sh"
+hostile() { "$TARE_TEST_HELPERS/hostile_model" "$@" || fail "hostile_model $*"; }
+cd "$work" || exit 1
+hostile fill fill 500000000 # 2 GB when it runs
+hostile fill small 1000
+hostile loop loop
+hostile calls calls 40
+"$TARE_TEST_HELPERS/op_model" samples x.tfrecord x 'float[1,4] 1 2 3 4' 3
+before=$(ls -A)
+refuse() { # refuse TEXT COMMAND…
+    expect 1 "$1" "$tare" "${@:2}"
+    rm -f stdout stderr
+    [ "$(ls -A)" = "$before" ] || fail "${*:2}: left behind: $(ls -A)"
+}
+over="fill (Fill): 2147483648 bytes more than the memory limit allows (expected at most 1000000000, got "
+refuse "$over" run fill --data x.tfrecord --max-memory 1GB --quiet
+refuse "$over" --max-memory=1000MB run fill --data x.tfrecord --quiet
+refuse "$over" compare fill --data x.tfrecord --max_memory 1GB --quiet
+refuse "$over" calibrate fill --data x.tfrecord -o out.calib --max-memory 1GB --quiet
+refuse "$over" quantize fill out --data x.tfrecord --max-memory 1GB --quiet
+"$tare" run small --data x.tfrecord --max-memory 100MB >/dev/null || fail "a small model within its limit"
+# an arena and the buffers of reading count as well
+refuse "more than the memory limit allows" inspect "$glyphs/saved_model" --max-memory 20kB
+refuse "more than the memory limit allows" quantize "$glyphs/saved_model" out --method weight_only --max-memory 300kB --quiet
+
+expired() { # expired COMMAND…: status 130, one line, nothing left
+    local status=0
+    "$tare" "$@" >/dev/null 2>stderr </dev/null || status=$?
+    [ $status -eq 130 ] || fail "$*: status $status (expected 130): $(cat stderr)"
+    grep -q '^tare: the time limit has passed' stderr || fail "$*: $(cat stderr)"
+    rm -f stderr
+    [ "$(ls -A)" = "$before" ] || fail "$*: left behind: $(ls -A)"
+}
+expired run loop --data x.tfrecord --max-seconds 0.3
+expired --max-seconds=0.3 run calls --data x.tfrecord
+expired calibrate loop --data x.tfrecord -o out.calib --max-seconds 0.3 --quiet
+expired quantize loop out --data x.tfrecord --max-seconds 0.3 --quiet
+"$tare" run small --data x.tfrecord --max-seconds 600 >/dev/null || fail "a run within its time"
+
+usage() { expect 2 "$1" "$tare" "${@:2}"; }
+usage "--max-memory is '4x' (expected a size" run small --data x.tfrecord --max-memory 4x
+usage "--max-seconds is '-1' (expected a positive number" run small --data x.tfrecord --max-seconds=-1
+usage "option '--max-seconds' needs a value" run small --data x.tfrecord --max-seconds
+"$tare" help | grep -q -- '--max-memory SIZE' || fail "help does not name the limits"
+finish
