@@ -1,0 +1,74 @@
+/* Runners: arrays in, arrays out. */
+#include "native.h"
+
+/* runner_open(model, signature or None) */
+static PyObject *open_runner(PyObject *module, PyObject *args) {
+    PyObject *capsule;
+    const tare_model *model;
+    const char *signature;
+    tare_runner *runner;
+    tare_status status;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "Oz", &capsule, &signature)) return NULL;
+    if (!(model = native_handle(capsule, native_model))) return NULL;
+    Py_BEGIN_ALLOW_THREADS status = tare_runner_open(&runner, model, signature);
+    Py_END_ALLOW_THREADS return status == TARE_OK ? native_capsule(runner, native_runner, capsule)
+                                                  : native_raise(status);
+}
+
+/* runner_open_function(model, name, arguments) */
+static PyObject *open_function(PyObject *module, PyObject *args) {
+    PyObject *capsule, *sequence;
+    const tare_model *model;
+    const char *name;
+    struct arrays arrays;
+    tare_runner *runner;
+    tare_status status = TARE_ERROR_INVALID_ARGUMENT;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OsO", &capsule, &name, &sequence)) return NULL;
+    if (!(model = native_handle(capsule, native_model))) return NULL;
+    if (native_arrays_read(&arrays, sequence)) {
+        Py_BEGIN_ALLOW_THREADS status = tare_runner_open_function(&runner, model, name, arrays.items, arrays.count);
+        Py_END_ALLOW_THREADS
+    }
+    native_arrays_free(&arrays);
+    if (PyErr_Occurred()) return NULL;
+    return status == TARE_OK ? native_capsule(runner, native_runner, capsule) : native_raise(status);
+}
+
+static tare_status run_and_take(tare_outputs **out, const tare_array **items, size_t *count, tare_runner *runner,
+                                const struct arrays *inputs) {
+    const tare_array *outputs;
+    const tare_status status = tare_runner_run(runner, inputs->items, inputs->count, &outputs, count);
+    return status == TARE_OK ? tare_runner_take(out, runner, items, count) : status;
+}
+
+/* runner_run(runner, inputs): (list of outputs, their owner) */
+static PyObject *run(PyObject *module, PyObject *args) {
+    PyObject *capsule, *sequence;
+    const tare_array *items;
+    struct arrays inputs;
+    tare_outputs *outputs = NULL;
+    tare_runner *runner;
+    tare_status status = TARE_OK;
+    size_t count;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OO", &capsule, &sequence)) return NULL;
+    if (!(runner = native_handle(capsule, native_runner))) return NULL;
+    if (native_arrays_read(&inputs, sequence)) {
+        Py_BEGIN_ALLOW_THREADS status = run_and_take(&outputs, &items, &count, runner, &inputs);
+        Py_END_ALLOW_THREADS
+    }
+    native_arrays_free(&inputs);
+    if (PyErr_Occurred()) return NULL;
+    if (status != TARE_OK) return native_raise(status);
+    PyObject *owner = native_capsule(outputs, native_outputs, NULL);
+    return owner ? Py_BuildValue("(NN)", native_arrays_list(items, count), owner) : NULL;
+}
+
+PyMethodDef native_run_functions[] = {
+    { "runner_open", open_runner, METH_VARARGS, NULL },
+    { "runner_open_function", open_function, METH_VARARGS, NULL },
+    { "runner_run", run, METH_VARARGS, NULL },
+    { 0 },
+};

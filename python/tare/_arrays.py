@@ -1,0 +1,243 @@
+"""Arrays between NumPy and libtare, without copies where dtype and strides allow it.
+
+libtare's element types are those of TensorFlow. NumPy has no bfloat16: with the package ``ml_dtypes`` such arrays have its
+dtype, without it they are uint16 views of the upper halves of float32 numbers (`bfloat16_to_float32`).
+"""
+
+import sys
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from . import _native
+from ._errors import DTypeError, InvalidArgumentError, Status
+
+__all__ = ["TensorSpec", "bfloat16_to_float32", "float32_to_bfloat16"]
+
+#: (name, element type, shape, address or list of bytes), as the extension module takes it.
+NativeArray = Tuple[bytes, int, Tuple[int, ...], Union[int, List[bytes]]]
+#: The same as it returns it.
+TakenArray = Tuple[str, int, Tuple[int, ...], Union[int, List[bytes]]]
+
+STRING, BFLOAT16 = 7, 14
+_NUMPY: Dict[int, str] = {
+    1: "float32", 2: "float64", 3: "int32", 4: "uint8", 5: "int16", 6: "int8", 8: "complex64", 9: "int64", 10: "bool",
+    11: "int8", 12: "uint8", 13: "int32", 14: "uint16", 15: "int16", 16: "uint16", 17: "uint16", 18: "complex128",
+    19: "float16", 22: "uint32", 23: "uint64",
+}  # fmt: skip
+_QUANTIZED = {11, 12, 13, 15, 16}
+_DTYPES = {number: np.dtype(name) for number, name in _NUMPY.items()}
+_NUMBERS = {dtype: number for number, dtype in _DTYPES.items() if number not in _QUANTIZED and number != BFLOAT16}
+_NARROW = {"int4": np.int8, "uint4": np.uint8, "int2": np.int8, "uint2": np.uint8}
+
+
+class TensorSpec(NamedTuple):
+    """An input or output of a signature.
+
+    Attributes
+    ----------
+    name : str
+        Its name in the signature.
+    dtype : str
+        NumPy's name of the element type, or TensorFlow's where NumPy has none: ``"float32"``, ``"bfloat16"``, ``"string"``.
+    shape : tuple of (int or None) or None
+        Dims, None for an open one; None as a whole for an unknown rank.
+    number : int
+        The number of the element type in TensorFlow (``tare/dtype.h``).
+
+    Examples
+    --------
+    >>> model.signatures["serving_default"].inputs["image"]
+    TensorSpec(name='image', dtype='float32', shape=(None, 28, 28, 1), number=1)
+    """
+
+    name: str
+    dtype: str
+    shape: Optional[Tuple[Optional[int], ...]]
+    number: int
+
+    @classmethod
+    def _of(cls, item: Tuple[str, int, Optional[Tuple[int, ...]]]) -> "TensorSpec":
+        name, number, dims = item
+        shape = None if dims is None else tuple(None if dim < 0 else dim for dim in dims)
+        return cls(name, _native.element_name(number), shape, number)
+
+    @property
+    def rank(self) -> Optional[int]:
+        """Number of dimensions; None if it is unknown."""
+        return None if self.shape is None else len(self.shape)
+
+
+def bfloat16_to_float32(values: Any) -> "np.ndarray[Any, np.dtype[np.float32]]":
+    """Convert bfloat16 numbers, as uint16 or with the dtype of ``ml_dtypes``, to float32. Exact.
+
+    Parameters
+    ----------
+    values : array_like
+        Array of any shape.
+
+    Returns
+    -------
+    ndarray of float32
+        Array of the same shape.
+
+    Examples
+    --------
+    >>> tare.bfloat16_to_float32(tare.float32_to_bfloat16([1.0, -2.5]))
+    array([ 1. , -2.5], dtype=float32)
+    """
+    bits = np.ascontiguousarray(values)
+    shape = np.shape(values)
+    return (bits.view(np.uint16).astype(np.uint32) << np.uint32(16)).view(np.float32).reshape(shape)
+
+
+def float32_to_bfloat16(values: Any) -> "np.ndarray[Any, Any]":
+    """Round float32 numbers to bfloat16, to nearest, ties to even.
+
+    Parameters
+    ----------
+    values : array_like
+        Array of any shape, convertible to float32.
+
+    Returns
+    -------
+    ndarray of uint16, or of ml_dtypes.bfloat16 where that package is installed
+        Array of the same shape.
+
+    Examples
+    --------
+    >>> tare.bfloat16_to_float32(tare.float32_to_bfloat16(3.14159))
+    array(3.140625, dtype=float32)
+    """
+    numbers = np.ascontiguousarray(values, np.float32)
+    bits = numbers.view(np.uint32)
+    rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
+    rounded = np.where(np.isnan(numbers), (bits >> np.uint32(16)) | np.uint32(0x40), rounded)
+    return _as_bfloat16(rounded.astype(np.uint16).reshape(np.shape(values)))
+
+
+def _as_bfloat16(bits: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
+    if "ml_dtypes" not in sys.modules:
+        try:
+            import ml_dtypes  # type: ignore # noqa: F401
+        except ImportError:
+            return bits
+    return bits.view(sys.modules["ml_dtypes"].bfloat16)
+
+
+# ---- to the library
+
+
+def _texts(values: "np.ndarray[Any, Any]") -> List[bytes]:
+    items: List[Any] = values.ravel().tolist()
+    return [item.encode() if isinstance(item, str) else bytes(item) for item in items]
+
+
+def _number(values: "np.ndarray[Any, Any]", name: str, expected: int) -> int:
+    """Element type of an array; NumPy's dtype decides unless several element types share it."""
+    if expected in _DTYPES and _DTYPES[expected] == values.dtype:
+        return expected
+    number = _NUMBERS.get(values.dtype)
+    if number is None and values.dtype.name == "bfloat16":
+        return BFLOAT16
+    if number is None:
+        raise DTypeError(f"array {name}: {values.dtype} is not a dtype of arrays", Status.TYPE)
+    return number
+
+
+def _known(array: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
+    """Integers below one byte as int8 or uint8; other byte orders as the native one."""
+    if array.dtype.name in _NARROW:
+        return array.astype(_NARROW[array.dtype.name])
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
+def prepare(value: Any, expected: int = 0) -> "np.ndarray[Any, Any]":
+    """The value as a C-contiguous array in native byte order. Python numbers and lists get the expected element type."""
+    if isinstance(value, np.ndarray):
+        array: "np.ndarray[Any, Any]" = value
+    elif expected == STRING:
+        array = np.asarray(value, object)
+    elif hasattr(value, "__array__") or hasattr(value, "__array_interface__"):
+        array = np.asarray(value)
+    else:
+        array = np.asarray(value, _DTYPES.get(expected))
+    if array.dtype not in _NUMBERS:
+        array = _known(array)
+    if array.flags.c_contiguous:
+        return array
+    return np.ascontiguousarray(array).reshape(array.shape)
+
+
+def native(name: bytes, array: "np.ndarray[Any, Any]", expected: int = 0) -> NativeArray:
+    """The tuple of a prepared array, which must outlive the call."""
+    if array.dtype.kind in "OSU":
+        return name, STRING, array.shape, _texts(array)
+    number = _number(array, name.decode(), expected)
+    address: int = array.__array_interface__["data"][0]
+    return name, number, array.shape, address
+
+
+# ---- from the library
+
+
+class _Memory:
+    """Elements that another object owns, for NumPy to make an array over."""
+
+    __slots__ = ("__array_interface__", "owner")
+
+    def __init__(self, address: int, shape: Tuple[int, ...], dtype: "np.dtype[Any]", owner: Any) -> None:
+        self.__array_interface__ = {"data": (address, False), "shape": shape, "typestr": dtype.str, "version": 3}
+        self.owner = owner
+
+
+def _take(item: TakenArray, owner: Any) -> "np.ndarray[Any, Any]":
+    _, number, shape, elements = item
+    array: "np.ndarray[Any, Any]"
+    if isinstance(elements, list):
+        array = np.empty(len(elements), object)
+        array[:] = elements
+        return array.reshape(shape)
+    dtype = _DTYPES[number]
+    if 0 in shape:
+        array = np.empty(shape, dtype)
+    else:
+        array = np.asarray(_Memory(elements, shape, dtype, owner))
+    return _as_bfloat16(array) if number == BFLOAT16 else array
+
+
+def take(items: Iterable[TakenArray], owner: Any) -> "Dict[str, np.ndarray[Any, Any]]":
+    """Arrays over the library's memory, which `owner` keeps alive; writable."""
+    return {item[0]: _take(item, owner) for item in items}
+
+
+def copy(items: Iterable[TakenArray]) -> "Dict[str, np.ndarray[Any, Any]]":
+    """Copies of arrays that are valid only now."""
+    return {item[0]: np.array(_take(item, None)) for item in items}
+
+
+# ---- inputs by name
+
+
+def bind(values: Any, specs: Mapping[str, TensorSpec], names: Optional[Sequence[str]] = None) -> Dict[str, Any]:
+    """Inputs by name: a mapping as it is; a single value for a single input."""
+    if isinstance(values, Mapping):
+        return {str(name): value for name, value in values.items()}
+    known = list(names if names is not None else specs)
+    if len(known) != 1:
+        raise InvalidArgumentError(f"inputs: pass a dict of arrays (expected keys {', '.join(known)})")
+    return {known[0]: values}
+
+
+def native_inputs(
+    values: Mapping[str, Any], specs: Mapping[str, TensorSpec]
+) -> "Tuple[List[NativeArray], List[np.ndarray[Any, Any]]]":
+    """Tuples for the extension module, and the arrays that own their elements."""
+    keep = []
+    tuples = []
+    for name, value in values.items():
+        expected = specs[name].number if name in specs else 0
+        array = prepare(value, expected)
+        keep.append(array)
+        tuples.append(native(name.encode(), array, expected))
+    return tuples, keep

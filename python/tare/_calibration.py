@@ -1,0 +1,372 @@
+"""Calibrations: activation statistics of a model over representative samples."""
+
+import json
+import os
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Union
+
+import numpy as np
+
+from . import _native
+from ._arrays import NativeArray, TensorSpec
+from ._data import Data, is_path, native_records, records_of, spooled
+from ._errors import NotFoundError, Status
+from ._options import option_text, paths
+from ._progress import Progress, Reporter, reporting
+
+if TYPE_CHECKING:
+    from ._model import Model
+
+__all__ = ["Calibration", "Histogram", "Ranges", "calibrate"]
+
+Path = Union[str, "os.PathLike[str]"]
+
+
+class Ranges(NamedTuple):
+    """Clipping ranges of all observed tensors by one calibration algorithm, on the grid of 8-bit activations.
+
+    Attributes
+    ----------
+    names : list of str
+        ``FUNCTION/NODE:OUTPUT``; ``NODE:OUTPUT`` in the main graph.
+    low, high : ndarray of float64, shape (tensors,)
+        The ranges, in the unit of the tensor.
+    scale : ndarray of float64, shape (tensors,)
+        Step of the integers.
+    zero_point : ndarray of int64, shape (tensors,)
+        The integer of the value 0.
+
+    Examples
+    --------
+    >>> ranges = calibration.ranges("min_max")
+    >>> bool((ranges.low <= ranges.high).all())
+    True
+    """
+
+    names: List[str]
+    low: "np.ndarray[Any, np.dtype[np.float64]]"
+    high: "np.ndarray[Any, np.dtype[np.float64]]"
+    scale: "np.ndarray[Any, np.dtype[np.float64]]"
+    zero_point: "np.ndarray[Any, np.dtype[np.int64]]"
+
+
+class Histogram(NamedTuple):
+    """The finite values of a tensor: bins with at least one value, in ascending order, at most 0.2 % wide.
+
+    Attributes
+    ----------
+    counts : ndarray of int64, shape (bins,)
+        Number of values.
+    low, high : ndarray of float64, shape (bins,)
+        Smallest and largest value that a bin can hold; zero has the bin [0, 0].
+
+    Examples
+    --------
+    >>> histogram = calibration.histogram(calibration.tensors[0])
+    >>> bool((histogram.low[1:] > histogram.high[:-1]).all())
+    True
+    """
+
+    counts: "np.ndarray[Any, np.dtype[np.int64]]"
+    low: "np.ndarray[Any, np.dtype[np.float64]]"
+    high: "np.ndarray[Any, np.dtype[np.float64]]"
+
+
+_BIN = np.dtype([("low", np.float64), ("high", np.float64), ("count", np.int64)])
+
+
+class Calibration:
+    """Activation statistics. One calibration serves every quantization method and calibration algorithm.
+
+    Made by `calibrate` and `Calibration.load`.
+
+    Examples
+    --------
+    >>> calibration = tare.calibrate(model, images[:200])
+    >>> calibration
+    <tare.Calibration of 200 records, 15 tensors>
+    """
+
+    def __init__(self, handle: Any) -> None:
+        self._handle = handle
+        self._described: Optional[Dict[str, Any]] = None
+
+    def __repr__(self) -> str:
+        return f"<tare.Calibration of {self.records} records, {len(self.tensors)} tensors>"
+
+    @classmethod
+    def load(cls, path: Path) -> "Calibration":
+        """Read a calibration file, as `save` and ``tare calibrate`` write it.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+
+        Returns
+        -------
+        Calibration
+
+        Raises
+        ------
+        NotFoundError, CorruptDataError
+            There is no such file, or it is damaged.
+
+        Examples
+        --------
+        >>> calibration.save(tmp / "glyphs.calib")
+        >>> tare.Calibration.load(tmp / "glyphs.calib").records
+        200
+        """
+        return cls(_native.calibration_open(os.fspath(path)))
+
+    def save(self, path: Path) -> None:
+        """Write a calibration file. After a crash the path has the old contents or the new.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        """
+        _native.calibration_write(self._handle, os.fspath(path))
+
+    def merge(self, *others: "Calibration") -> "Calibration":
+        """Add the statistics of other calibrations of the same model, over other records.
+
+        Parameters
+        ----------
+        *others : Calibration
+            Unchanged. Those from memory need different names (`calibrate`).
+
+        Returns
+        -------
+        Calibration
+            This one.
+
+        Raises
+        ------
+        InvalidArgumentError
+            Another model, or the same records.
+
+        Examples
+        --------
+        >>> parts = [tare.calibrate(model, images[i : i + 200], name=f"part {i}") for i in (0, 200)]
+        >>> parts[0].merge(parts[1]).records
+        400
+        """
+        for other in others:
+            _native.calibration_add(self._handle, other._handle)
+        self._described = None
+        return self
+
+    @property
+    def records(self) -> int:
+        """Number of records that the statistics were collected over."""
+        return _native.calibration_count(self._handle)
+
+    def describe(self, **options: Any) -> Dict[str, Any]:
+        """Statistics, ranges, coverage and warnings, with the keys of ``tare show --json``.
+
+        Parameters
+        ----------
+        **options
+            ``algorithms="mse,entropy"``, ``tensor="REGEX"``.
+
+        Returns
+        -------
+        dict
+            See docs/json.md.
+        """
+        described: Dict[str, Any] = json.loads(_native.calibration_report(self._handle, option_text(options)))
+        return described
+
+    def _description(self) -> Dict[str, Any]:
+        if self._described is None:
+            self._described = self.describe(algorithms="min_max")
+        return self._described
+
+    @property
+    def tensors(self) -> List[str]:
+        """Names of the observed tensors."""
+        return [_name(tensor) for tensor in self._description()["tensors"]]
+
+    @property
+    def warnings(self) -> List[str]:
+        """What may make the statistics unsuitable, the gravest first."""
+        return [warning["text"] for warning in self._description()["warnings"]]
+
+    def ranges(self, algorithm: str = "min_max") -> Ranges:
+        """Clipping ranges of all tensors that had finite values.
+
+        Parameters
+        ----------
+        algorithm : str
+            With parameters, as for `Model.quantize`.
+
+        Returns
+        -------
+        Ranges
+
+        Raises
+        ------
+        UsageError
+            There is no such algorithm.
+        """
+        rows = [(t, t["ranges"][0]) for t in self.describe(algorithms=algorithm)["tensors"] if "ranges" in t]
+        return Ranges(
+            [_name(tensor) for tensor, _ in rows],
+            np.array([found["low"] for _, found in rows], np.float64),
+            np.array([found["high"] for _, found in rows], np.float64),
+            np.array([found["scale"] for _, found in rows], np.float64),
+            np.array([found["zero_point"] for _, found in rows], np.int64),
+        )
+
+    def histogram(self, tensor: str) -> Histogram:
+        """The histogram of a tensor.
+
+        Parameters
+        ----------
+        tensor : str
+            One of `tensors`.
+
+        Returns
+        -------
+        Histogram
+
+        Raises
+        ------
+        NotFoundError
+            The tensor was not observed.
+        """
+        for found in self._description()["tensors"]:
+            if _name(found) == tensor:
+                data = _native.calibration_histogram(self._handle, found["function"], found["node"], found["output"])
+                bins = np.frombuffer(data, _BIN)
+                return Histogram(bins["count"].copy(), bins["low"].copy(), bins["high"].copy())
+        raise NotFoundError(f"tensor {tensor}: was not observed (calibrate with observe='all' for more tensors)", Status.NOT_FOUND)
+
+    def to_html(self) -> str:
+        """A page with histograms and ranges, without external references."""
+        return _native.calibration_report(self._handle, "html")
+
+    def _repr_html_(self) -> str:
+        from ._comparison import framed
+
+        return framed(self.to_html())
+
+
+def _name(tensor: Dict[str, Any]) -> str:
+    place = f"{tensor['function']}/" if tensor["function"] else ""
+    return f"{place}{tensor['node']}:{tensor['output']}"
+
+
+def calibrate(
+    model: "Model",
+    data: Data,
+    *,
+    signature: Optional[str] = None,
+    spec: Optional[Path] = None,
+    workers: Optional[int] = None,
+    batch: Optional[int] = None,
+    limit: Optional[int] = None,
+    name: Optional[str] = None,
+    hessians: bool = False,
+    progress: Progress = None,
+    **options: Any,
+) -> Calibration:
+    """Collect activation statistics of a model over representative samples.
+
+    Parameters
+    ----------
+    model : Model
+        The float model.
+    data : array, dict of arrays, iterable, DataFrame, or path(s)
+        One of:
+
+        - an array of the single input, or a dict of arrays by input, whose first dimension counts records;
+        - an iterable or generator of records (dicts of arrays, tuples in the order of the inputs, or single arrays),
+          which is read once, in constant memory, on the calling thread;
+        - a pandas DataFrame: columns are inputs, or all of them the features of the single input;
+        - paths: TFRecord, NPY, NPZ or CSV files, patterns, or folders of images.
+
+        A record whose value lacks the leading dimension of 1 that the input has gets it.
+    signature : str, optional
+        Default: ``serving_default``, or the only one.
+    spec : path, optional
+        A DatasetSpec, for paths (docs/dataset-spec.md).
+    workers : int, optional
+        Threads; default: one per processor. The result does not depend on it.
+    batch : int, optional
+        Records to run together where that changes no result. Default: automatic.
+    limit : int, optional
+        Use the first records only.
+    name : str, optional
+        Name of data from memory in the calibration; calibrations to be merged need different names.
+    hessians : bool
+        Also collect what the pass ``gptq`` needs. Reads the data twice: from memory by way of a temporary file.
+    progress : callable or bool, optional
+        Called as ``progress(what, done, total)``, about ten times per second. True: a bar of tqdm. Default: a bar
+        if tqdm is installed and standard error is a terminal or a notebook.
+    **options
+        Further options of ``tare calibrate``: ``observe="all"``, ``channels=True``, ``max_bad=3``.
+
+    Returns
+    -------
+    Calibration
+        Byte-identical for any number of workers and any batch size.
+
+    Raises
+    ------
+    InvalidArgumentError
+        The data has no records, or a record does not match the signature.
+    KeyboardInterrupt
+        After Ctrl-C, within a second.
+
+    Warns
+    -----
+    TareWarning
+        Few records, outliers, values that are not finite …
+
+    Examples
+    --------
+    >>> tare.calibrate(model, ({"image": image} for image in images[:250])).records
+    250
+    >>> tare.calibrate(model, glyphs / "calibration.tfrecord.gz").records
+    300
+    """
+    given = {"signature": signature, "threads": workers, "batch": batch, **options}
+    if is_path(data):
+        text = option_text({**given, "limit": limit, "spec": spec, "hessians": hessians or None})
+        with model._context.lock, reporting(model._context.handle, progress):
+            return Calibration(_native.model_calibrate(model._handle, paths(data), text))
+    inputs = model._signature(signature).inputs
+    records = (_inputs_of(record, inputs) for record in islice(records_of(data, inputs), limit))
+    if hessians:
+        with spooled(records) as path:
+            text = option_text({**given, "hessians": True})
+            with model._context.lock, reporting(model._context.handle, progress):
+                return Calibration(_native.model_calibrate(model._handle, paths(path), text))
+    return _stream(model, native_records(records, inputs), option_text({**given, "name": name}), progress)
+
+
+def _inputs_of(record: Mapping[str, Any], inputs: Mapping[str, TensorSpec]) -> Mapping[str, Any]:
+    """A record without labels and other keys; as it is if it has no input at all, for the library to refuse it."""
+    return {name: value for name, value in record.items() if name in inputs} or record
+
+
+def _stream(model: "Model", records: Iterable[List[NativeArray]], options: str, progress: Progress) -> Calibration:
+    """Pushes records from the calling thread while workers run them."""
+    with model._context.lock, reporting(model._context.handle, progress, native=False) as function:
+        reporter = Reporter(function, "calibrating")
+        calibrator = _native.calibrator_open(model._handle, options)
+        try:
+            done = 0
+            for record in records:
+                _native.calibrator_push(calibrator, record)
+                done += 1
+                reporter.report(done)
+            made = Calibration(_native.calibrator_finish(calibrator))
+        finally:
+            _native.close(calibrator)
+        reporter.finish(done)
+        return made

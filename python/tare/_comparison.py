@@ -1,0 +1,342 @@
+"""Comparisons: accuracy, size and estimated time of quantized models next to the float model."""
+
+import html
+import json
+import os
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Protocol, Sequence, Union
+
+import numpy as np
+
+from . import _native
+from ._arrays import NativeArray, TakenArray, copy
+from ._calibration import Calibration, calibrate
+from ._data import Data, is_path, native_records, records_of
+from ._errors import InvalidArgumentError
+from ._options import option_text, paths
+from ._progress import Progress, reporting
+from ._table import Table
+
+if TYPE_CHECKING:
+    from ._model import Model
+
+__all__ = ["Comparison", "Metric", "compare"]
+
+Path = Union[str, "os.PathLike[str]"]
+Arrays = Dict[str, "np.ndarray[Any, Any]"]
+
+_JSON, _HTML, _CSV, _TEXT = 1, 2, 3, 4
+
+
+class Metric(Protocol):
+    """A metric that takes records one at a time, for outputs that do not fit into memory at once.
+
+    An attribute ``lower_is_better = True`` makes the smallest value the best. The methods are called on the thread that
+    called `compare`.
+
+    Examples
+    --------
+    >>> class Worst:
+    ...     lower_is_better = True
+    ...     def reset(self):
+    ...         self.value = 0.0
+    ...     def update(self, outputs, record):
+    ...         self.value = max(self.value, 1 - float(outputs["probabilities"].max()))
+    ...     def result(self):
+    ...         return self.value
+    >>> tare.compare(model, images[:20], methods=["weight_only"], metric=Worst()).measure
+    'Worst'
+    """
+
+    def reset(self) -> None:
+        """Called before the records of each model."""
+
+    def update(self, outputs: Arrays, record: Arrays) -> None:
+        """Called for each record, in the order of the data, with the outputs of a model and the record, labels included."""
+
+    def result(self) -> float:
+        """Called after the last record of each model; NaN if there is no value."""
+
+
+#: Called once per model with the outputs of all records (an array if the signature has one output, otherwise a dict), and
+#: their labels (None without labels).
+MetricFunction = Callable[[Any, Any], float]
+
+
+def _joined(parts: List["np.ndarray[Any, Any]"]) -> "np.ndarray[Any, Any]":
+    """The rows of all records in one array; a new first dimension if they are scalars or differ in shape."""
+    if parts[0].ndim and all(part.shape[1:] == parts[0].shape[1:] for part in parts):
+        return np.concatenate(parts)
+    if all(part.shape == parts[0].shape for part in parts):
+        return np.stack(parts)
+    array = np.empty(len(parts), object)
+    array[:] = parts
+    return array
+
+
+class _Collector:
+    """Collects outputs and labels for a metric function."""
+
+    def __init__(self, function: MetricFunction, label: str) -> None:
+        self._function, self._label = function, label
+        self.reset()
+
+    def reset(self) -> None:
+        self._outputs: Dict[str, List["np.ndarray[Any, Any]"]] = {}
+        self._labels: List["np.ndarray[Any, Any]"] = []
+
+    def update(self, outputs: Arrays, record: Arrays) -> None:
+        for name, value in outputs.items():
+            self._outputs.setdefault(name, []).append(value)
+        if self._label in record:
+            self._labels.append(record[self._label])
+
+    def result(self) -> float:
+        outputs = {name: _joined(parts) for name, parts in self._outputs.items()}
+        labels = _joined(self._labels) if self._labels else None
+        return float(self._function(next(iter(outputs.values())) if len(outputs) == 1 else outputs, labels))
+
+
+class _NativeMetric:
+    """What the extension module calls."""
+
+    def __init__(self, metric: Union[Metric, _Collector]) -> None:
+        self._metric = metric
+
+    def begin(self) -> None:
+        self._metric.reset()
+
+    def record(self, outputs: List[TakenArray], record: List[TakenArray]) -> None:
+        self._metric.update(copy(outputs), copy(record))
+
+    def end(self) -> float:
+        return float(self._metric.result())
+
+
+def _metric_name(metric: Any) -> str:
+    return str(getattr(metric, "__name__", None) or getattr(metric, "name", None) or type(metric).__name__)
+
+
+def framed(page: str) -> str:
+    """A whole page in a frame of a notebook, so that styles of both do not meet."""
+    return (
+        f'<iframe srcdoc="{html.escape(page)}" style="width: 100%; height: 640px; border: 1px solid #ccc" '
+        'sandbox="allow-scripts" title="tare report"></iframe>'
+    )
+
+
+class Comparison:
+    """The result of `compare`: one row per model, the float model first.
+
+    Notebooks show the page that `save_html` writes.
+
+    Attributes
+    ----------
+    rows : Table
+        One dict per model with the keys of ``results`` in docs/json.md, and ``value`` (of the measure), ``low`` and
+        ``high`` (95 % interval), ``p`` (paired test against float) and ``recommended``.
+    measure : str
+        What models are ranked by: ``"top1"``, ``"mae"``, ``"sqnr"`` … or the name of a metric.
+    verdict : str
+        The recommendation as a sentence.
+    skipped : Table
+        Combinations that were not measured, with the ``reason``.
+
+    Examples
+    --------
+    >>> result = tare.compare(model, (images[:100], labels[:100]), methods=["weight_only", "dynamic"])
+    >>> result.rows.column("method")
+    ['float', 'weight_only', 'dynamic']
+    >>> result.measure
+    'top1'
+    """
+
+    rows: Table
+    measure: str
+    verdict: str
+    skipped: Table
+
+    def __init__(self, handle: Any) -> None:
+        self._handle = handle
+        self._report: Dict[str, Any] = json.loads(_native.comparison_report(handle, _JSON))
+        values = self._report["measure"]["results"]
+        self.rows = Table({**row, **value} for row, value in zip(self._report["results"], values))
+        self.measure = self._report["measure"]["name"]
+        self.verdict = self._report["verdict"]
+        self.skipped = Table(self._report.get("skipped", []))
+
+    def __repr__(self) -> str:
+        return f"<tare.Comparison of {len(self.rows)} models on {self._report['records']} records by {self.measure}>"
+
+    def __str__(self) -> str:
+        return _native.comparison_report(self._handle, _TEXT)
+
+    def describe(self) -> Dict[str, Any]:
+        """Everything, with the keys of ``tare compare --json`` (docs/json.md)."""
+        return self._report
+
+    def to_dataframe(self) -> Any:
+        """The rows as a pandas DataFrame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Model, measure, accuracy, size and estimated time; figures by output are left out.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        rows = ({name: value for name, value in row.items() if name != "outputs"} for row in self.rows)
+        return Table(rows).to_dataframe()
+
+    def best(self) -> Optional[Dict[str, Any]]:
+        """The recommended row; None if no smaller model keeps up with float.
+
+        Returns
+        -------
+        dict or None
+            A row of `rows`; its ``method``, ``algorithm`` and ``granularity`` are arguments of `Model.quantize`.
+
+        Examples
+        --------
+        >>> result.best()["method"]
+        'weight_only'
+        """
+        return next((row for row in self.rows if row["recommended"]), None)
+
+    def sensitivity(self) -> Table:
+        """The layers by their effect on accuracy, the worst first.
+
+        Returns
+        -------
+        Table
+            ``function``, ``layer``, ``op``, ``weight_elements``, and figures ``alone`` (only this layer quantized),
+            ``all_but_it`` and ``kept_so_far``.
+
+        Raises
+        ------
+        InvalidArgumentError
+            It was not measured: pass ``sensitivity=True`` to `compare`.
+        """
+        if "sensitivity" not in self._report:
+            raise InvalidArgumentError("the sensitivity was not measured (pass sensitivity=True to compare)")
+        return Table(self._report["sensitivity"]["layers"])
+
+    def to_html(self) -> str:
+        """A page with plots and tables, without external references."""
+        return _native.comparison_report(self._handle, _HTML)
+
+    def save_html(self, path: Path) -> None:
+        """Write the page of `to_html` to a file.
+
+        Parameters
+        ----------
+        path : path
+            The file, which is replaced.
+
+        Examples
+        --------
+        >>> result.save_html(tmp / "compare.html")
+        """
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self.to_html())
+
+    def to_csv(self) -> str:
+        """One line per model and output, with a header line."""
+        return _native.comparison_report(self._handle, _CSV)
+
+    def _repr_html_(self) -> str:
+        return framed(self.to_html())
+
+
+def compare(
+    model: "Model",
+    data: Data,
+    *,
+    calibration: Union[Calibration, Data, None] = None,
+    methods: Union[str, Sequence[str], None] = None,
+    algorithms: Union[str, Sequence[str], None] = None,
+    label: str = "label",
+    target: Optional[str] = None,
+    metric: Union[str, MetricFunction, Metric, None] = None,
+    signature: Optional[str] = None,
+    spec: Optional[Path] = None,
+    sensitivity: bool = False,
+    workers: Optional[int] = None,
+    limit: Optional[int] = None,
+    progress: Progress = None,
+    **options: Any,
+) -> Comparison:
+    """Run the float model and each quantized one on the same records.
+
+    Parameters
+    ----------
+    model : Model
+        The float model.
+    data : array, tuple, dict of arrays, iterable, DataFrame, or path(s)
+        As for `calibrate`, and with labels: in a dict or DataFrame under `label`, or last in a tuple
+        ``(inputs, labels)``. Data from memory is kept in a temporary file during the call, because each model reads it.
+    calibration : Calibration, or data for one
+        Needed by the method ``"static"``.
+    methods : list of str
+        Of ``"static"``, ``"dynamic"``, ``"weight_only"``, ``"bfloat16"``, with settings: ``"weight_only:bits=4"``.
+        Default: all that apply.
+    algorithms : list of str
+        Calibration algorithms of ``"static"``. Default: ``"min_max"``.
+    label : str
+        Key of the class index, or of an output: the values expected for it.
+    target : str, optional
+        Key of the values expected for the first output (regression).
+    metric : str, callable or Metric, optional
+        What ranks the models: a built-in metric (``"top1"``, ``"auc"``, ``"mae"``, ``"rmse"``, ``"r2"``, ``"sqnr"``),
+        a function ``metric(outputs, labels)`` that returns a number, or a `Metric`. Default: inferred from the data.
+        Functions get the outputs of all records in one array (or a dict of arrays), and the labels likewise.
+    signature, spec, workers, limit, progress
+        As for `calibrate`.
+    sensitivity : bool
+        Also measure each layer alone (`Comparison.sensitivity`).
+    **options
+        Further options of ``tare compare``: ``granularities="per_tensor"``, ``chip="v5e"``, ``bits=4``.
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    UsageError
+        No method is applicable.
+    Exception
+        What a metric or the data raised.
+
+    Examples
+    --------
+    >>> def mean_confidence(outputs, labels):
+    ...     return float(outputs.max(axis=-1).mean())
+    >>> tare.compare(model, images[:50], methods=["weight_only"], metric=mean_confidence).measure
+    'mean_confidence'
+    """
+    if calibration is not None and not isinstance(calibration, Calibration):
+        calibration = calibrate(model, calibration, signature=signature, spec=spec, workers=workers, progress=progress)
+    custom = None if metric is None or isinstance(metric, str) else metric
+    given = {"methods": methods, "algorithms": algorithms, "label": label, "target": target, "signature": signature,
+             "threads": workers, "limit": limit, "metric": metric if custom is None else None,
+             "sensitivity": sensitivity or None, "spec": spec if is_path(data) else None, **options}  # fmt: skip
+    inputs = model._signature(signature).inputs
+    records: Union[List[bytes], Iterator[List[NativeArray]]] = (
+        paths(data) if is_path(data) else native_records(records_of(data, inputs, label), inputs)
+    )
+    streamed: Any = custom if custom is None or hasattr(custom, "update") else _Collector(custom, target or label)
+    with model._context.lock, reporting(model._context.handle, progress):
+        handle = _native.comparison_open(
+            model._handle,
+            records,
+            "memory",
+            None if calibration is None else calibration._handle,
+            None if custom is None else _NativeMetric(streamed),
+            None if custom is None else _metric_name(custom),
+            bool(getattr(custom, "lower_is_better", False)),
+            option_text(given),
+        )
+    return Comparison(handle)

@@ -1,0 +1,199 @@
+"""Data in the forms that users have it in, as records: dicts of arrays, or paths that libtare reads itself."""
+
+import os
+import tempfile
+from contextlib import contextmanager
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from . import _native
+from ._arrays import NativeArray, TensorSpec, copy, native, native_inputs, prepare
+from ._errors import InvalidArgumentError
+from ._options import paths
+
+__all__ = ["read_records", "write_records"]
+
+Record = Dict[str, Any]
+#: Everything that `calibrate` and `compare` take as data.
+Data = Any
+
+
+def is_path(data: Data) -> bool:
+    """Whether the data is a path or a list of paths."""
+    if isinstance(data, (str, bytes, os.PathLike)):
+        return True
+    return isinstance(data, (list, tuple)) and len(data) > 0 and all(isinstance(d, (str, os.PathLike)) for d in data)
+
+
+def _rows(array: Any, spec: Optional[TensorSpec]) -> Tuple[int, Callable[[int], Any]]:
+    """Number of records in an array, and a function that returns the value of one."""
+    if array.ndim == 0:
+        raise InvalidArgumentError("data: an array needs a first dimension of records (expected at least 1, got 0)")
+    rank = spec.rank if spec else None
+    if rank is not None and array.ndim == rank + 1:
+        return len(array), lambda i: array[i]
+    if rank is not None and array.ndim == rank - 1 and spec and spec.shape and spec.shape[0] in (None, 1):
+        # One dimension fewer: each row of the array is the row of a record, and a further dimension of 1 is missing.
+        return len(array), lambda i: array[i : i + 1].reshape(array[i : i + 1].shape + (1,))
+    size = (spec.shape[0] if spec and spec.shape else None) or 1
+    if len(array) % size:
+        name = spec.name if spec else ""
+        raise InvalidArgumentError(f"data {name}: {len(array)} rows (expected a multiple of {size}, the batch of the model)")
+    return len(array) // size, lambda i: array[i * size : (i + 1) * size]
+
+
+def _from_arrays(columns: Mapping[str, Any], specs: Mapping[str, TensorSpec]) -> Iterator[Record]:
+    arrays = {name: prepare(values, specs[name].number if name in specs else 0) for name, values in columns.items()}
+    rows = {name: _rows(array, specs.get(name)) for name, array in arrays.items()}
+    counts = {name: count for name, (count, _) in rows.items()}
+    if len(set(counts.values())) != 1:
+        found = ", ".join(f"{name} {count}" for name, count in counts.items())
+        raise InvalidArgumentError(f"data: arrays have different numbers of records ({found})")
+    for i in range(next(iter(counts.values()))):
+        yield {name: row(i) for name, (_, row) in rows.items()}
+
+
+def _frame_columns(frame: Any, specs: Mapping[str, TensorSpec], label: str) -> Dict[str, Any]:
+    """Columns of a DataFrame by input; for a single input that no column names, all but the label as one matrix."""
+    columns = {str(name): frame[name].to_numpy() for name in frame.columns}
+    if len(specs) != 1 or any(name in columns for name in specs):
+        return columns
+    name, spec = next(iter(specs.items()))
+    features = frame.drop(columns=[label]) if label in columns else frame
+    dtype = None if spec.dtype == "string" else np.dtype(spec.dtype)
+    matrix = {name: features.to_numpy(dtype)}
+    return {**matrix, label: columns[label]} if label in columns else matrix
+
+
+def _fitted(value: Any, spec: Optional[TensorSpec]) -> Any:
+    """A value of a record with the leading dimension of 1 that the input has."""
+    array = prepare(value, spec.number if spec else 0)
+    if spec is None:
+        return array.reshape(1) if array.ndim == 0 else array
+    if spec.rank is not None and array.ndim == spec.rank - 1 and spec.shape and spec.shape[0] in (None, 1):
+        return array[np.newaxis]
+    return array
+
+
+def _as_record(item: Any, specs: Mapping[str, TensorSpec], label: str) -> Record:
+    if isinstance(item, Mapping):
+        return {str(name): value for name, value in item.items()}
+    values = item if isinstance(item, tuple) else (item,)
+    names = [*specs, label] if len(values) == len(specs) + 1 else list(specs)
+    if len(values) != len(names):
+        raise InvalidArgumentError(
+            f"data: a record has {len(values)} values (expected {len(specs)}, or {len(specs) + 1} with a label; or a dict)"
+        )
+    return dict(zip(names, values))
+
+
+def records_of(data: Data, specs: Mapping[str, TensorSpec], label: str = "label") -> Iterator[Record]:
+    """The data as records: a dict for each, with the shapes of the inputs."""
+    if hasattr(data, "columns") and hasattr(data, "to_numpy"):
+        return _from_arrays(_frame_columns(data, specs, label), specs)
+    if isinstance(data, Mapping):
+        return _from_arrays(data, specs)
+    if isinstance(data, np.ndarray):
+        return _from_arrays(_as_record(data, specs, label), specs)
+    if isinstance(data, tuple) and all(hasattr(part, "__array__") or isinstance(part, list) for part in data):
+        return _from_arrays(_as_record(data, specs, label), specs)
+    if not hasattr(data, "__iter__"):
+        raise InvalidArgumentError(
+            f"data: {type(data).__name__} is not supported (expected arrays, a dict of arrays, an iterable of records, "
+            "a DataFrame, or paths)"
+        )
+    return _from_items(data, specs, label)
+
+
+def _from_items(data: Iterable[Any], specs: Mapping[str, TensorSpec], label: str) -> Iterator[Record]:
+    for item in data:
+        record = _as_record(item, specs, label)
+        yield {name: _fitted(value, specs.get(name)) for name, value in record.items()}
+
+
+def native_records(records: Iterable[Mapping[str, Any]], specs: Mapping[str, TensorSpec]) -> Iterator[List[NativeArray]]:
+    """Records for the extension module, which takes the next one only when it is done with the last."""
+    for record in records:
+        tuples, keep = native_inputs(record, specs)
+        yield tuples
+        del keep
+
+
+# ---- files
+
+
+def read_records(data: Union[str, "os.PathLike[str]", Sequence[Any]], spec: Any = None) -> Iterator[Record]:
+    """Read data files one record at a time.
+
+    Parameters
+    ----------
+    data : path or list of paths
+        TFRecord, NPY, NPZ or CSV files, or folders of images; patterns are expanded.
+    spec : path, optional
+        A DatasetSpec that maps features of ``tf.Example`` to inputs.
+
+    Yields
+    ------
+    dict of str to ndarray
+        The tensors of a record, as copies.
+
+    Raises
+    ------
+    CorruptDataError
+        With file, record and byte.
+
+    Examples
+    --------
+    >>> record = next(tare.read_records(glyphs / "eval.tfrecord.gz"))
+    >>> {name: array.shape for name, array in sorted(record.items())}
+    {'image': (1, 28, 28, 1), 'label': (1,)}
+    """
+    reader = _native.reader_open(_native.context(lambda level, text: None), paths(data), spec)
+    while True:
+        arrays = _native.reader_next(reader)
+        if arrays is None:
+            return
+        yield copy(arrays)
+
+
+def write_records(path: Union[str, "os.PathLike[str]"], records: Iterable[Mapping[str, Any]]) -> int:
+    """Write records to a TFRecord file of RepresentativeDataSample, which every command of tare reads.
+
+    Parameters
+    ----------
+    path : path
+        The file; GZIP-compressed if it ends in ``.gz``. It appears when it is complete.
+    records : iterable of dict
+        For each record, arrays by name.
+
+    Returns
+    -------
+    int
+        Number of records.
+
+    Examples
+    --------
+    >>> tare.write_records(tmp / "two.tfrecord", ({"x": np.float32([i])} for i in range(2)))
+    2
+    """
+    writer = _native.writer_open(os.fspath(path))
+    count = 0
+    for record in records:
+        tuples = []
+        keep = [(name, prepare(value)) for name, value in record.items()]
+        for name, array in keep:
+            tuples.append(native(name.encode(), array))
+        _native.writer_add(writer, tuples)
+        count += 1
+    _native.writer_finish(writer)
+    return count
+
+
+@contextmanager
+def spooled(records: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """A temporary file with the records, for work that reads them more than once."""
+    with tempfile.TemporaryDirectory(prefix="tare-") as folder:
+        path = os.path.join(folder, "records.tfrecord")
+        write_records(path, records)
+        yield path

@@ -1,0 +1,492 @@
+"""Models: opened from a SavedModel, or made by quantization and conversion."""
+
+import json
+import os
+import threading
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from . import _native
+from ._arrays import TensorSpec, bind, native_inputs, take
+from ._calibration import Calibration
+from ._errors import InvalidArgumentError, NotFoundError, Status
+from ._options import message_text, option_text
+from ._progress import Progress, on_log, reporting
+from ._table import Table
+from .tpu import Report
+
+__all__ = ["Function", "Model", "Signature", "load"]
+
+Path = Union[str, "os.PathLike[str]"]
+
+_OVERWRITE = 1
+_ALLOW_INCOMPATIBLE, _FIND_FUNCTIONS, _BFLOAT16_OUTPUTS = 1, 2, 4
+
+
+class Signature(NamedTuple):
+    """A signature of a model.
+
+    Attributes
+    ----------
+    name : str
+        ``"serving_default"``, for example.
+    inputs, outputs : dict of str to TensorSpec
+        By name, in the order of the model.
+
+    Examples
+    --------
+    >>> list(model.signatures["serving_default"].outputs)
+    ['probabilities']
+    """
+
+    name: str
+    inputs: Dict[str, TensorSpec]
+    outputs: Dict[str, TensorSpec]
+
+
+class Context:
+    """What the models of one load share: callbacks, threads, custom ops. Long calls take turns."""
+
+    def __init__(self, threads: int, plugins: Sequence[Path]) -> None:
+        self.handle = _native.context(on_log)
+        self.lock = threading.RLock()
+        _native.context_set(self.handle, threads, 0)
+        for plugin in plugins:
+            _native.context_plugin(self.handle, os.fspath(plugin))
+
+
+class Function:
+    """A function of a model, called by its alias or name. Made by `Model.function`.
+
+    Examples
+    --------
+    >>> f = model.function("tpu_func")
+    >>> [array.shape for array in f(image=images[:3]).values()]
+    [(3, 10)]
+    """
+
+    def __init__(self, model: "Model", name: str) -> None:
+        self._model = model
+        self.name = name
+
+    def __call__(self, *args: Any, **arguments: Any) -> "Dict[str, np.ndarray[Any, Any]]":
+        """Run the function once.
+
+        Parameters
+        ----------
+        *args : dict of str to array_like
+            Arguments by name, as an alternative to keywords.
+        **arguments : array_like
+            Arguments by name. Dtypes and shapes select one of several concrete functions.
+
+        Returns
+        -------
+        dict of str to ndarray
+            Outputs by name.
+
+        Raises
+        ------
+        NotFoundError
+            No function has this name, or none takes these arguments.
+        """
+        values: Dict[str, Any] = {}
+        for given in args:
+            if not isinstance(given, Mapping):
+                raise InvalidArgumentError(f"function {self.name}: pass arguments by name (expected a dict or keywords)")
+            values.update(given)
+        values.update(arguments)
+        tuples, keep = native_inputs(values, {})
+        runner = _native.runner_open_function(self._model._handle, self.name, tuples)
+        outputs = take(*_native.runner_run(runner, tuples))
+        del keep
+        return outputs
+
+    def __repr__(self) -> str:
+        return f"<tare.Function {self.name}>"
+
+
+class Model:
+    """A model that can be run, calibrated, quantized, compared, converted and saved. Immutable.
+
+    Models are made by `load`, `Model.quantize` and `Model.convert`. Several threads may use one model: `run` runs in
+    parallel, and the long calls of the models of one `load` take turns, because they share a progress callback.
+
+    Attributes
+    ----------
+    path : str or None
+        The directory it was loaded from; None for a model made from another one.
+    report : dict or None
+        The report of the quantization or conversion that made it.
+
+    Examples
+    --------
+    >>> model = tare.load(glyphs / "saved_model")
+    >>> model
+    <tare.Model saved_model: serving_default>
+    >>> model.weight_bytes
+    153392
+    """
+
+    path: Optional[str]
+    report: Optional[Report]
+
+    def __init__(self, handle: Any, context: Context, path: Optional[str], report: Optional[Report] = None) -> None:
+        self._handle = handle
+        self._context = context
+        self._runners: Dict[str, List[Any]] = {}
+        self._description: Optional[Dict[str, Any]] = None
+        self.path = path
+        self.report = report
+        self._signatures = {
+            name: Signature(
+                name, {i[0]: TensorSpec._of(i) for i in inputs}, {o[0]: TensorSpec._of(o) for o in outputs}
+            )
+            for name, inputs, outputs in _native.model_signatures(handle)
+        }
+
+    def __repr__(self) -> str:
+        name = os.path.basename(os.path.normpath(self.path)) if self.path else "in memory"
+        return f"<tare.Model {name}: {', '.join(self._signatures)}>"
+
+    # ---- description
+
+    @property
+    def signatures(self) -> Dict[str, Signature]:
+        """Signatures by name, in the order of the model."""
+        return dict(self._signatures)
+
+    def describe(self) -> Dict[str, Any]:
+        """Signatures, aliases, functions, variables and ops, with the keys of ``tare inspect --json``.
+
+        Returns
+        -------
+        dict
+            See docs/json.md.
+
+        Examples
+        --------
+        >>> model.describe()["ops"]["MatMul"]
+        1
+        """
+        if self._description is None:
+            self._description = json.loads(_native.model_describe(self._handle))
+        assert self._description is not None
+        return self._description
+
+    @property
+    def aliases(self) -> Dict[str, List[str]]:
+        """Aliases with the concrete functions that have them.
+
+        Examples
+        --------
+        >>> model.aliases
+        {'tpu_func': ['__inference_tpu_func_101']}
+        """
+        aliases: Dict[str, List[str]] = {}
+        for function, alias in self.describe()["aliases"].items():
+            aliases.setdefault(alias, []).append(function)
+        return aliases
+
+    @property
+    def weight_bytes(self) -> int:
+        """Bytes of all constants and variables."""
+        return _native.model_weight_size(self._handle)
+
+    def layers(
+        self, method: str = "weight_only", calibration: Optional[Calibration] = None, **options: Any
+    ) -> Table:
+        """List the quantizable layers, as a method would quantize them.
+
+        Parameters
+        ----------
+        method : {"weight_only", "static", "dynamic"}
+            Method of quantization.
+        calibration : Calibration, optional
+            Needed by ``"static"``.
+        **options
+            As for `quantize`.
+
+        Returns
+        -------
+        Table
+            One row per layer: ``function``, ``layer``, ``op``, ``quantized`` or ``refused`` (the reason), weight and
+            activation parameters; all keys are in docs/json.md.
+
+        Examples
+        --------
+        >>> model.layers().column("op")[:2]
+        ['Conv2D', 'DepthwiseConv2dNative']
+        """
+        return Table(self._quantized(method, calibration, options, False)[1]["layers"])
+
+    # ---- running
+
+    def _signature(self, name: Optional[str]) -> Signature:
+        if name is None:
+            if "serving_default" in self._signatures:
+                return self._signatures["serving_default"]
+            if len(self._signatures) == 1:
+                return next(iter(self._signatures.values()))
+        if name is None or name not in self._signatures:
+            raise NotFoundError(f"signature: {name} does not exist (expected {', '.join(self._signatures)})", Status.NOT_FOUND)
+        return self._signatures[name]
+
+    def run(
+        self, inputs: Any = None, *, signature: Optional[str] = None, **named: Any
+    ) -> "Dict[str, np.ndarray[Any, Any]]":
+        """Run a signature on the CPU.
+
+        Arrays with the dtype of the input, C-contiguous and in native byte order, are not copied, and neither are the
+        outputs. Python numbers and lists get the dtype of the input. The GIL is released. A model with state
+        (variables that it assigns, tables) keeps it per signature and per thread that runs at the same time.
+
+        Parameters
+        ----------
+        inputs : dict of str to array_like, or array_like
+            Arrays by input; one array if the signature has one input.
+        signature : str, optional
+            Default: ``serving_default``, or the only one.
+        **named : array_like
+            Inputs as keywords.
+
+        Returns
+        -------
+        dict of str to ndarray
+            Outputs by name. Strings are object arrays of bytes; bfloat16 has the dtype of ``ml_dtypes``, or is uint16
+            without that package (`bfloat16_to_float32`).
+
+        Raises
+        ------
+        DTypeError, ShapeError, InvalidArgumentError
+            An input does not match the signature.
+        UnsupportedError
+            The signature has an op without a kernel.
+
+        Examples
+        --------
+        >>> model.run({"image": images[:2]})["probabilities"].shape
+        (2, 10)
+        >>> model.run(images[:2])["probabilities"].dtype
+        dtype('float32')
+        """
+        chosen = self._signature(signature)
+        values = bind(inputs, chosen.inputs) if inputs is not None else {}
+        values.update(named)
+        tuples, keep = native_inputs(values, chosen.inputs)
+        free = self._runners.setdefault(chosen.name, [])
+        runner = free.pop() if free else _native.runner_open(self._handle, chosen.name)
+        try:
+            outputs = take(*_native.runner_run(runner, tuples))
+        finally:
+            free.append(runner)
+        del keep
+        return outputs
+
+    def function(self, name: str) -> Function:
+        """A function by alias, by name, or by its name in the program.
+
+        Parameters
+        ----------
+        name : str
+            An alias of `aliases`, for example.
+
+        Returns
+        -------
+        Function
+            To be called with its arguments by name.
+
+        Examples
+        --------
+        >>> model.function("tpu_func")
+        <tare.Function tpu_func>
+        """
+        return Function(self, name)
+
+    # ---- quantizing and converting
+
+    def _quantized(
+        self, method: str, calibration: Optional[Calibration], options: Mapping[str, Any], keep: bool
+    ) -> Tuple[Any, Dict[str, Any]]:
+        handle = None if calibration is None else calibration._handle
+        with self._context.lock:
+            made, report = _native.model_quantize(self._handle, method, handle, option_text(options), keep)
+        return made, json.loads(report)
+
+    def quantize(
+        self,
+        method: str = "static",
+        calibration: Optional[Calibration] = None,
+        *,
+        algorithm: Optional[str] = None,
+        granularity: Optional[str] = None,
+        bits: Optional[int] = None,
+        passes: Union[str, Sequence[str], None] = None,
+        recipe: Optional[Path] = None,
+        **options: Any,
+    ) -> "Model":
+        """Return a quantized copy that still runs on a CPU.
+
+        Parameters
+        ----------
+        method : {"static", "dynamic", "weight_only", "float"}
+            ``"float"`` quantizes only what a recipe selects.
+        calibration : Calibration, optional
+            Of this model; needed by ``"static"``.
+        algorithm : str, optional
+            Calibration algorithm: ``"min_max"``, ``"mse"``, ``"percentile:p=99.9"``, ``"entropy"`` …
+        granularity : str, optional
+            Of weight scales: ``"per_channel"``, ``"per_tensor"``, ``"per_block:64"``.
+        bits : {8, 4}, optional
+            Bit width of weights.
+        passes : str or list of str, optional
+            Accuracy passes: ``"gptq"``, ``"bias_correction"`` …
+        recipe : path, optional
+            File with rules for single layers.
+        **options
+            Further options of ``tare quantize``, with underscores: ``activation_bits=16``, ``depthwise=True``.
+
+        Returns
+        -------
+        Model
+            Its `report` has the result for each layer.
+
+        Raises
+        ------
+        InvalidArgumentError
+            The method needs a calibration, or it belongs to another model.
+
+        Examples
+        --------
+        >>> small = model.quantize("weight_only", bits=4, granularity="per_block:32")
+        >>> round(model.weight_bytes / small.weight_bytes, 1)
+        4.6
+        """
+        given = {"algorithm": algorithm, "granularity": granularity, "bits": bits, "passes": passes, "recipe": recipe}
+        made, report = self._quantized(method, calibration, {**given, **options}, True)
+        return Model(made, self._context, None, Report(report))
+
+    def convert(
+        self,
+        options: Union[str, Mapping[str, Any], None] = None,
+        *,
+        functions: Union[str, Sequence[str], None] = None,
+        calibration: Optional[Calibration] = None,
+        allow_incompatible: bool = False,
+        bfloat16_outputs: bool = False,
+        progress: Progress = None,
+        **fields: Any,
+    ) -> "Model":
+        """Return a copy for Cloud TPU inference.
+
+        Parameters
+        ----------
+        options : str or dict, optional
+            A ConverterOptions message, in text format or as a dict (docs/options.md).
+        functions : str or list of str, optional
+            Aliases of the functions to place on the TPU. Default: those of the options, else chosen automatically.
+        calibration : Calibration, optional
+            Quantize with it before the conversion. Alternatively, convert a result of `quantize`.
+        allow_incompatible : bool
+            Convert functions that a TPU cannot compile, with a warning for each reason.
+        bfloat16_outputs : bool
+            Also round the final probabilities and their logits to bfloat16.
+        progress : callable or bool, optional
+            See `tare.calibrate`.
+        **fields
+            Fields of ConverterOptions: ``bfloat16_optimization="DISABLED"``, ``batch_options={...}``.
+
+        Returns
+        -------
+        Model
+            Its `report` is the Conversion Report.
+
+        Raises
+        ------
+        UnsupportedError
+            A TPU cannot compile a function; each reason is a warning.
+
+        Examples
+        --------
+        >>> converted = model.convert(functions="tpu_func")
+        >>> converted.report["tpu_cost"] > converted.report["cpu_cost"]
+        True
+        """
+        names = [functions] if isinstance(functions, str) else list(functions or [])
+        message: Dict[str, Any] = {"tpu_functions": [{"function_alias": name} for name in names], **fields}
+        if calibration is not None:
+            message["external_feature_configs"] = {"quantization_options": {}}
+        text = options if isinstance(options, str) else message_text(options or {})
+        text = f"{text} {message_text(message)}"
+        flags = _ALLOW_INCOMPATIBLE * allow_incompatible | _BFLOAT16_OUTPUTS * bfloat16_outputs
+        if "tpu_functions" not in text:
+            flags |= _FIND_FUNCTIONS
+        handle = None if calibration is None else calibration._handle
+        with self._context.lock, reporting(self._context.handle, progress):
+            made, report = _native.model_convert(self._handle, text, handle, flags)
+        return Model(made, self._context, None, Report(json.loads(report)))
+
+    def save(self, path: Path, *, overwrite: bool = False) -> None:
+        """Write the model as a SavedModel directory. It appears when it is complete.
+
+        Parameters
+        ----------
+        path : path
+            The directory.
+        overwrite : bool
+            Replace an existing SavedModel.
+
+        Raises
+        ------
+        InvalidArgumentError
+            The directory exists.
+
+        Examples
+        --------
+        >>> model.quantize("weight_only").save(tmp / "small")
+        >>> sorted(entry.name for entry in (tmp / "small").iterdir())[-2:]
+        ['saved_model.pb', 'variables']
+        """
+        with self._context.lock:
+            _native.model_write(self._handle, os.fspath(path), _OVERWRITE if overwrite else 0)
+
+
+def load(
+    path: Path,
+    *,
+    tags: Union[str, Sequence[str], None] = None,
+    plugins: Sequence[Path] = (),
+    threads: int = 0,
+) -> Model:
+    """Open a SavedModel directory. The checkpoint is mapped into memory, not read.
+
+    Parameters
+    ----------
+    path : path
+        The directory.
+    tags : str or list of str, optional
+        Tags of the MetaGraph, exactly. Default: the only MetaGraph, or the one with the single tag ``serve``.
+    plugins : list of path
+        Shared libraries of custom ops (docs/custom-ops.md).
+    threads : int
+        Worker threads of calibration and comparison; 0: one per processor. Results do not depend on it.
+
+    Returns
+    -------
+    Model
+
+    Raises
+    ------
+    NotFoundError
+        There is no such directory, or no MetaGraph with these tags.
+    CorruptDataError
+        The model is damaged.
+
+    Examples
+    --------
+    >>> tare.load(glyphs / "saved_model").signatures["serving_default"].inputs["image"].shape
+    (None, 28, 28, 1)
+    """
+    context = Context(threads, plugins)
+    text = tags if tags is None or isinstance(tags, str) else ",".join(tags)
+    return Model(_native.model_open(context.handle, os.fspath(path), text), context, os.fspath(path))

@@ -1,0 +1,71 @@
+"""Keyword arguments as libtare's option texts, and dicts as protobuf messages in text form."""
+
+import os
+from typing import Any, Iterable, List, Mapping
+
+from ._errors import Status, UsageError
+
+#: Fields of ConverterOptions and its parts whose values are enumerators, which text form writes without quotes.
+_ENUMERATED = frozenset(
+    {
+        "bfloat16_optimization",
+        "calibration_method",
+        "debugger_type",
+        "experimental_method",
+        "io_shape_optimization",
+        "method",
+        "op_set",
+        "preset_method",
+        "quantization_component",
+        "quantization_precision",
+        "scope",
+        "tensor_type",
+        "unit_type",
+    }
+)
+
+
+def _word(name: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return name if value else f"no-{name}"
+    if isinstance(value, (list, tuple)):
+        value = ",".join(str(item) for item in value)
+    text = os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+    if '"' in text:
+        raise UsageError(f"option {name}: a value may not contain a double quote ({text})", Status.USAGE)
+    return f'{name}="{text}"'
+
+
+def option_text(options: Mapping[str, Any]) -> str:
+    """`name=value` words; None is left out, True and False are flags, lists are joined with commas."""
+    return " ".join(_word(name.replace("_", "-"), value) for name, value in options.items() if value is not None)
+
+
+def paths(values: Any) -> List[bytes]:
+    """One path or several as bytes."""
+    several: Iterable[Any] = [values] if isinstance(values, (str, bytes, os.PathLike)) else values
+    return [os.fsencode(value) for value in several]
+
+
+def _scalar(name: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return str(value)
+    text = str(getattr(value, "name", value))
+    if name in _ENUMERATED:
+        return text
+    quoted = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{quoted}"'
+
+
+def message_text(message: Mapping[str, Any]) -> str:
+    """A protobuf message in text form: dicts are messages, lists repeat their field."""
+    parts = []
+    for name, value in message.items():
+        for item in value if isinstance(value, (list, tuple)) else [value]:
+            if isinstance(item, Mapping):
+                parts.append(f"{name} {{ {message_text(item)} }}")
+            elif item is not None:
+                parts.append(f"{name}: {_scalar(name, item)}")
+    return " ".join(parts)

@@ -1,0 +1,199 @@
+"""Calibration: every form of data gives the statistics of the file with the same samples."""
+
+import gc
+import unittest
+import warnings
+
+import numpy as np
+from support import CALIBRATION, GLYPHS, Case, samples
+
+import tare
+
+try:
+    import pandas
+except ImportError:
+    pandas = None
+
+
+def statistics(calibration):
+    return calibration.describe(algorithms="min_max")["tensors"]
+
+
+class Data(Case):
+    def setUp(self):
+        super().setUp()
+        self.expected = statistics(tare.calibrate(self.model, CALIBRATION))
+
+    def same(self, data, **arguments):
+        found = tare.calibrate(self.model, data, **arguments)
+        self.assertEqual(found.records, 300)
+        self.assertEqual(statistics(found), self.expected)
+
+    def test_arrays(self):
+        self.same(samples())
+
+    def test_arrays_with_a_batch_dimension_each(self):
+        self.same(samples()[:, np.newaxis])
+
+    def test_dicts_of_arrays_with_labels(self):
+        self.same({"image": samples(), "label": np.zeros(300, np.int64)})
+
+    def test_pairs_of_inputs_and_labels(self):
+        self.same((samples(), np.zeros(300)))
+
+    def test_generators_of_dicts(self):
+        self.same({"image": image[np.newaxis], "label": 3} for image in samples())
+
+    def test_generators_of_arrays_without_the_batch_dimension(self):
+        self.same(image for image in samples())
+
+    def test_lists_of_paths(self):
+        self.same([CALIBRATION])
+        self.same(str(CALIBRATION), workers=2)
+
+    def test_written_records(self):
+        count = tare.write_records(self.tmp / "a.tfrecord.gz", ({"image": i[np.newaxis]} for i in samples()))
+        self.assertEqual(count, 300)
+        self.same(self.tmp / "a.tfrecord.gz")
+
+    def test_array_files(self):
+        np.save(self.tmp / "image.npy", samples())
+        self.same(self.tmp / "image.npy")
+
+    def test_workers_do_not_matter(self):
+        self.same(samples(), workers=1)
+        self.same(samples(), workers=3)
+
+    def test_limit_takes_the_first_records(self):
+        found = tare.calibrate(self.model, samples(), limit=20)
+        self.assertEqual(found.records, 20)
+        self.assertEqual(statistics(found), statistics(tare.calibrate(self.model, CALIBRATION, limit=20)))
+
+    @unittest.skipUnless(pandas, "pandas (python3-pandas) is not installed")
+    def test_data_frames(self):
+        frame = pandas.DataFrame({"image": list(samples()), "label": 0})
+        self.same({"image": np.stack(frame["image"].to_list())})
+
+
+class Failures(Case):
+    def test_records_that_do_not_match(self):
+        with self.fails(tare.ShapeError, "expected shape"):
+            tare.calibrate(self.model, samples()[:, :20])
+        with self.fails(tare.InvalidArgumentError, "different numbers of records (image 3, other 2)"):
+            tare.calibrate(self.model, {"image": samples()[:3], "other": np.zeros(2)})
+        with self.fails(tare.InvalidArgumentError, "{image}"):
+            tare.calibrate(self.model, ({"picture": image} for image in samples()[:2]))
+        with self.fails(tare.InvalidArgumentError, "a record has 3 values"):
+            tare.calibrate(self.model, iter([(1, 2, 3)]))
+        with self.fails(tare.InvalidArgumentError, "int is not supported"):
+            tare.calibrate(self.model, 7)
+
+    def test_no_records(self):
+        with self.assertRaises(tare.InvalidArgumentError):
+            tare.calibrate(self.model, iter([]))
+
+    def test_exceptions_of_the_generator_are_raised(self):
+        def broken():
+            yield {"image": samples()[0]}
+            raise ZeroDivisionError("in the generator")
+
+        with self.assertRaisesRegex(ZeroDivisionError, "in the generator"):
+            tare.calibrate(self.model, broken())
+        self.assertEqual(tare.calibrate(self.model, samples()[:5]).records, 5)  # the model still works
+
+    def test_missing_files(self):
+        with self.assertRaises(tare.NotFoundError):
+            tare.calibrate(self.model, self.tmp / "none.tfrecord")
+
+
+class Contents(Case):
+    def test_files_round_trip(self):
+        calibration = tare.calibrate(self.model, samples()[:50])
+        calibration.save(self.tmp / "a.calib")
+        again = tare.Calibration.load(self.tmp / "a.calib")
+        self.assertEqual(statistics(again), statistics(calibration))
+        again.save(self.tmp / "b.calib")
+        self.assertEqual((self.tmp / "a.calib").read_bytes(), (self.tmp / "b.calib").read_bytes())
+
+    def test_merge_adds_records(self):
+        parts = [tare.calibrate(self.model, samples()[i::2], name=f"part {i}") for i in range(2)]
+        merged = parts[0].merge(parts[1])
+        self.assertIs(merged, parts[0])
+        self.assertEqual(merged.records, 300)
+        expected = tare.calibrate(self.model, samples()).ranges("mse")
+        np.testing.assert_array_equal(merged.ranges("mse").high, expected.high)
+        with self.fails(tare.InvalidArgumentError, "in both"):
+            merged.merge(parts[1])
+
+    def test_ranges_and_histograms_are_arrays(self):
+        calibration = tare.calibrate(self.model, samples()[:40])
+        ranges = calibration.ranges("min_max")
+        self.assertEqual(ranges.names, calibration.tensors)
+        at = next(i for i, name in enumerate(ranges.names) if name.endswith("/image:0"))
+        self.assertEqual(ranges.high[at], samples()[:40].max())
+        self.assertEqual(ranges.zero_point.dtype, np.int64)
+        histogram = calibration.histogram(ranges.names[at])
+        self.assertEqual(histogram.counts.sum(), 40 * 28 * 28)
+        self.assertEqual(histogram.counts[histogram.low == 0].sum(), (samples()[:40] == 0).sum())
+        with self.fails(tare.NotFoundError, "was not observed"):
+            calibration.histogram("nothing:0")
+        with self.fails(tare.UsageError, "best"):
+            calibration.ranges("best")
+        self.assertIn("<iframe", calibration._repr_html_())
+
+    def test_warnings_are_python_warnings(self):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            calibration = tare.calibrate(self.model, samples()[:10])
+        ours = [w for w in caught if issubclass(w.category, tare.TareWarning)]
+        self.assertIn("only 10 records", " ".join(str(w.message) for w in ours))
+        self.assertEqual(ours[0].filename, __file__)
+        self.assertIn("only 10 records", " ".join(calibration.warnings))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with self.assertRaises(tare.TareWarning):
+                tare.calibrate(self.model, samples()[:10])
+
+    def test_progress_is_reported(self):
+        calls = []
+        tare.calibrate(self.model, CALIBRATION, progress=lambda *call: calls.append(call))
+        self.assertEqual(calls[-1][:2], ("calibrating", 300))
+        calls.clear()
+        tare.calibrate(self.model, iter(samples()), progress=lambda *call: calls.append(call))
+        self.assertEqual(calls[-1], ("calibrating", 300, 300))
+
+    def test_hessians_serve_gptq(self):
+        calibration = tare.calibrate(self.model, samples()[:60], hessians=True)
+        self.assertGreater(self.model.quantize("static", calibration, passes=["gptq"]).report["quantized_ops"], 0)
+
+    def test_callbacks_may_not_call_back(self):
+        def again(*_):
+            tare.calibrate(self.model, CALIBRATION, limit=1)
+
+        with self.fails(RuntimeError, "a callback may not call"):
+            tare.calibrate(self.model, CALIBRATION, progress=again)
+
+    def test_generators_run_on_the_calling_thread(self):
+        import threading
+
+        seen = set()
+
+        def records():
+            for image in samples()[:20]:
+                seen.add(threading.get_ident())
+                yield image
+
+        tare.calibrate(self.model, records())
+        tare.compare(self.model, records(), methods=["weight_only"])
+        self.assertEqual(seen, {threading.get_ident()})
+
+    def test_the_model_may_go_first(self):
+        model = tare.load(GLYPHS / "saved_model")
+        calibration = tare.calibrate(model, samples()[:5])
+        del model
+        gc.collect()
+        self.assertEqual(calibration.records, 5)
+
+
+if __name__ == "__main__":
+    unittest.main()

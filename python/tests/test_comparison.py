@@ -1,0 +1,155 @@
+"""Comparisons: data from memory gives the figures of the file; metrics in Python; reports."""
+
+import unittest
+
+import numpy as np
+from support import EVALUATION, Case, evaluation, samples
+
+import tare
+
+try:
+    import pandas
+except ImportError:
+    pandas = None
+
+FIGURES = ("method", "top1", "sqnr_db", "answers_hash", "size_bytes")
+
+
+def figures(comparison):
+    return [{name: row.get(name) for name in FIGURES} for row in comparison.rows]
+
+
+def accuracy(outputs, labels):
+    return float((outputs.argmax(-1) == labels).mean())
+
+
+class Data(Case):
+    def setUp(self):
+        super().setUp()
+        self.images, self.labels = (part[:60] for part in evaluation())
+        self.expected = figures(tare.compare(self.model, EVALUATION, limit=60, methods=["weight_only", "dynamic"]))
+
+    def same(self, data, **arguments):
+        found = tare.compare(self.model, data, methods=["weight_only", "dynamic"], **arguments)
+        self.assertEqual(figures(found), self.expected)
+
+    def test_pairs_of_arrays(self):
+        self.same((self.images, self.labels))
+
+    def test_dicts_of_arrays(self):
+        self.same({"image": self.images, "class": self.labels}, label="class")
+
+    def test_generators(self):
+        self.same({"image": image, "label": label} for image, label in zip(self.images, self.labels))
+
+    def test_generators_of_pairs(self):
+        self.same(zip(self.images, self.labels), workers=2)
+
+    def test_generator_exceptions(self):
+        def broken():
+            yield {"image": self.images[0]}
+            raise ZeroDivisionError("in the generator")
+
+        with self.assertRaisesRegex(ZeroDivisionError, "in the generator"):
+            tare.compare(self.model, broken(), methods=["weight_only"])
+        self.same((self.images, self.labels))
+
+
+class Metrics(Case):
+    def test_functions_rank_the_models(self):
+        images, labels = evaluation()
+        found = tare.compare(self.model, (images[:80], labels[:80]), methods=["weight_only"], metric=accuracy)
+        self.assertEqual(found.measure, "accuracy")
+        for row in found.rows:
+            self.assertAlmostEqual(row["value"], row["top1"])
+        self.assertIn("accuracy", found.to_html())
+        self.assertIn("accuracy", str(found))
+
+    def test_objects_take_one_record_at_a_time(self):
+        class Count:
+            lower_is_better = True
+
+            def __init__(self):
+                self.models, self.records = 0, 0
+
+            def reset(self):
+                self.models += 1
+                self.records = 0
+
+            def update(self, outputs, record):
+                assert outputs["probabilities"].shape == (1, 10) and "image" in record
+                self.records += 1
+
+            def result(self):
+                return self.records
+
+        count = Count()
+        found = tare.compare(self.model, samples()[:30], methods=["weight_only", "dynamic"], metric=count)
+        self.assertEqual((count.models, count.records), (3, 30))
+        self.assertEqual(found.rows.column("value"), [30.0, 30.0, 30.0])
+
+    def test_exceptions_of_a_metric_are_raised(self):
+        def broken(outputs, labels):
+            raise KeyError("of the metric")
+
+        with self.assertRaisesRegex(KeyError, "of the metric"):
+            tare.compare(self.model, samples()[:5], methods=["weight_only"], metric=broken)
+        self.assertEqual(len(tare.compare(self.model, samples()[:5], methods=["weight_only"]).rows), 2)
+
+    def test_built_in_metrics_by_name(self):
+        found = tare.compare(self.model, evaluation(), limit=20, methods=["weight_only"], metric="sqnr")
+        self.assertEqual(found.measure, "sqnr")
+
+
+class Reports(Case):
+    def setUp(self):
+        super().setUp()
+        calibration = tare.calibrate(self.model, samples()[:100])
+        self.result = tare.compare(
+            self.model, evaluation(), calibration=calibration, limit=50, methods=["static", "weight_only"],
+            algorithms=["min_max", "mse"], sensitivity=True,
+        )  # fmt: skip
+
+    def test_rows_and_best(self):
+        self.assertEqual([row["method"] for row in self.result.rows], ["float", "static", "static", "weight_only"])
+        best = self.result.best()
+        self.assertTrue(best is None or best["recommended"])
+        self.assertTrue(self.result.verdict)
+        self.assertIn("4 models on 50 records", repr(self.result))
+
+    def test_sensitivity_lists_layers(self):
+        layers = self.result.sensitivity()
+        self.assertGreater(len(layers), 3)
+        self.assertIn("alone", layers[0])
+        without = tare.compare(self.model, samples()[:5], methods=["weight_only"])
+        with self.fails(tare.InvalidArgumentError, "sensitivity=True"):
+            without.sensitivity()
+
+    def test_pages_and_tables(self):
+        self.result.save_html(self.tmp / "a.html")
+        page = (self.tmp / "a.html").read_text(encoding="utf-8")
+        self.assertIn("<svg", page)
+        self.assertEqual(page, self.result.to_html())
+        self.assertIn("srcdoc", self.result._repr_html_())
+        self.assertTrue(self.result.to_csv().startswith("output,method,"))
+
+    @unittest.skipUnless(pandas, "pandas (python3-pandas) is not installed")
+    def test_data_frames(self):
+        frame = self.result.to_dataframe()
+        self.assertEqual(list(frame["method"]), self.result.rows.column("method"))
+        self.assertNotIn("outputs", frame.columns)
+        self.assertEqual(len(self.result.sensitivity().to_dataframe()), len(self.result.sensitivity()))
+
+    def test_data_as_calibration(self):
+        found = tare.compare(self.model, evaluation(), calibration=samples()[:50], limit=10, methods=["static"])
+        self.assertEqual(len(found.rows), 2)
+
+    def test_errors(self):
+        with self.fails(tare.UsageError, "method static needs"):
+            tare.compare(self.model, samples()[:5], methods=["static"])
+        with self.fails(tare.InvalidArgumentError, "expected at least 1, got 0"):
+            tare.compare(self.model, np.array(1, np.float32), methods=["dynamic"])
+
+
+if __name__ == "__main__":
+    unittest.main()

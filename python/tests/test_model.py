@@ -1,0 +1,199 @@
+"""Models: loading, describing, running, quantizing, converting, saving."""
+
+import pickle
+import threading
+import unittest
+
+import numpy as np
+from support import GLYPHS, Case, evaluation, samples
+
+import tare
+
+RECIPE = "op=MatMul -> float\n"
+
+
+class Loading(Case):
+    def test_signatures_have_specs(self):
+        signature = self.model.signatures["serving_default"]
+        self.assertEqual(signature.inputs["image"].shape, (None, 28, 28, 1))
+        self.assertEqual(signature.inputs["image"].dtype, "float32")
+        self.assertEqual(signature.outputs["probabilities"].rank, 2)
+        self.assertIn("tpu_func", self.model.aliases)
+        self.assertIn("serving_default", repr(self.model))
+
+    def test_tags_choose_the_metagraph(self):
+        self.assertEqual(list(tare.load(GLYPHS / "saved_model", tags=["serve"]).signatures), ["serving_default"])
+        with self.fails(tare.NotFoundError, "serve"):
+            tare.load(GLYPHS / "saved_model", tags="serve,tpu")
+
+    def test_errors_have_status_and_place(self):
+        with self.assertRaises(tare.NotFoundError) as caught:
+            tare.load("/nowhere/at/all")
+        self.assertEqual(caught.exception.status, tare.Status.NOT_FOUND)
+        self.assertEqual(caught.exception.where, "/nowhere/at/all")
+        self.assertIsInstance(caught.exception, LookupError)
+        again = pickle.loads(pickle.dumps(caught.exception))
+        self.assertEqual((str(again), again.status), (str(caught.exception), tare.Status.NOT_FOUND))
+
+    def test_a_damaged_model_is_corrupt(self):
+        (self.tmp / "saved_model.pb").write_bytes(b"\x0a\xff\xff\xff\x0f")
+        with self.assertRaises(tare.CorruptDataError):
+            tare.load(self.tmp)
+
+    def test_a_missing_plugin_is_reported(self):
+        with self.fails(tare.Error, "no_such.so"):
+            tare.load(GLYPHS / "saved_model", plugins=[self.tmp / "no_such.so"])
+
+
+class Running(Case):
+    def test_classifies_like_the_trained_model(self):
+        images, labels = evaluation()
+        expected = np.load(GLYPHS / "expected_eval.npy")
+        found = self.model.run({"image": images})["probabilities"]
+        self.assertEqual(found.shape, (1000, 10))
+        np.testing.assert_allclose(found, expected, atol=1e-4)
+        self.assertGreater((found.argmax(-1) == labels).mean(), 0.9)
+
+    def test_takes_one_array_keywords_and_lists(self):
+        image = samples()[:1]
+        expected = self.model.run({"image": image})["probabilities"]
+        for found in (self.model.run(image), self.model.run(image=image), self.model.run(image=image.tolist())):
+            np.testing.assert_array_equal(found["probabilities"], expected)
+
+    def test_strides_and_byte_orders_do_not_matter(self):
+        image = samples()[:2]
+        expected = self.model.run(image)["probabilities"]
+        turned = np.asfortranarray(image)
+        swapped = image.astype(">f4")
+        wide = np.zeros((2, 28, 28, 3), np.float32)
+        wide[..., 1:2] = image
+        for other in (turned, swapped, wide[..., 1:2]):
+            np.testing.assert_array_equal(self.model.run(other)["probabilities"], expected)
+
+    def test_inputs_are_not_copied_and_outputs_are_not_shared(self):
+        big = np.zeros((64, 28, 28, 1), np.float32)
+        first = self.model.run(big)["probabilities"]
+        kept = first.copy()
+        self.model.run(big + 1)
+        np.testing.assert_array_equal(first, kept)
+        first[:] = 7  # writable, and nobody else's
+        np.testing.assert_array_equal(self.model.run(big)["probabilities"], kept)
+
+    def test_outputs_outlive_the_model(self):
+        model = tare.load(GLYPHS / "saved_model")
+        found = model.run(samples()[:3])["probabilities"]
+        kept = found.copy()
+        del model
+        np.testing.assert_array_equal(found, kept)
+
+    def test_inputs_that_do_not_match_are_refused(self):
+        with self.fails(tare.DTypeError, "expected float32, got float64"):
+            self.model.run(samples()[:1].astype(np.float64))
+        with self.fails(tare.ShapeError, "expected shape [?,28,28,1]"):
+            self.model.run(samples()[:1, :27])
+        with self.fails(tare.InvalidArgumentError, "{image}. Got: {picture}"):
+            self.model.run({"picture": samples()[:1]})
+        with self.fails(tare.NotFoundError, "nothing"):
+            self.model.run(samples()[:1], signature="nothing")
+        with self.fails(tare.DTypeError, "datetime64"):
+            self.model.run({"image": np.zeros((1,), "datetime64[s]")})
+
+    def test_empty_batches_have_empty_outputs(self):
+        self.assertEqual(self.model.run(samples()[:0])["probabilities"].shape, (0, 10))
+
+    def test_functions_are_called_by_alias(self):
+        function = self.model.function("tpu_func")
+        expected = self.model.run(samples()[:2])["probabilities"]
+        (found,) = function(image=samples()[:2]).values()
+        np.testing.assert_array_equal(found, expected)
+        with self.fails(tare.NotFoundError, "nothing"):
+            self.model.function("nothing")(x=1.0)
+
+    def test_threads_run_at_the_same_time(self):
+        images, _ = evaluation()
+        expected = self.model.run(images[:50])["probabilities"]
+        wrong = []
+
+        def work():
+            for _ in range(5):
+                if not np.array_equal(self.model.run(images[:50])["probabilities"], expected):
+                    wrong.append(1)
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
+
+
+class Quantizing(Case):
+    def test_weight_only_needs_no_calibration(self):
+        small = self.model.quantize("weight_only", bits=4, granularity="per_block:32")
+        self.assertLess(small.weight_bytes, 0.4 * self.model.weight_bytes)
+        self.assertGreater(small.report["quantized_ops"], 5)
+        found = small.run(samples()[:20])["probabilities"].argmax(-1)
+        self.assertGreater((found == self.model.run(samples()[:20])["probabilities"].argmax(-1)).mean(), 0.8)
+
+    def test_options_are_checked(self):
+        with self.fails(tare.UsageError, "did you mean '--granularity'"):
+            self.model.quantize("weight_only", granulariti="x")
+        with self.fails(tare.UsageError, "double quote"):
+            self.model.quantize("weight_only", recipe='a"b')
+        with self.fails(tare.InvalidArgumentError, "needs a calibration"):
+            self.model.quantize("static")
+
+    def test_recipes_select_layers(self):
+        (self.tmp / "my recipe.txt").write_text(RECIPE)
+        fewer = self.model.quantize("weight_only", recipe=self.tmp / "my recipe.txt")
+        every = self.model.quantize("weight_only")
+        self.assertEqual(fewer.report["quantized_ops"], every.report["quantized_ops"] - 1)
+
+    def test_layers_are_listed_with_the_reason_of_those_left_float(self):
+        layers = self.model.layers()
+        self.assertEqual(len(layers), 12)
+        self.assertTrue(all("quantized" in layer or "refused" in layer for layer in layers))
+        self.assertTrue(any(layer.get("refused") for layer in layers))
+        self.assertIn("<table>", layers._repr_html_())
+
+    def test_saved_models_give_the_same_outputs(self):
+        small = self.model.quantize("weight_only")
+        small.save(self.tmp / "small")
+        with self.assertRaises(tare.InvalidArgumentError):
+            small.save(self.tmp / "small")
+        small.save(self.tmp / "small", overwrite=True)
+        again = tare.load(self.tmp / "small")
+        np.testing.assert_array_equal(
+            again.run(samples()[:5])["probabilities"], small.run(samples()[:5])["probabilities"]
+        )
+
+
+class Converting(Case):
+    def test_functions_go_to_the_tpu(self):
+        for converted in (self.model.convert(), self.model.convert(functions="tpu_func"),
+                          self.model.convert('tpu_functions { function_alias: "tpu_func" }')):  # fmt: skip
+            self.assertIn("TPUPartitionedCall", converted.describe()["ops"])
+            self.assertIn("chips", converted.report)
+        self.assertIn("chips", converted.report._repr_html_())
+
+    def test_options_are_fields_of_the_message(self):
+        report = tare.tpu.report(self.model, functions=["tpu_func"], bfloat16_optimization="DISABLED")
+        rounded = tare.tpu.report(self.model, functions=["tpu_func"], bfloat16_optimization="ENABLED")
+        self.assertLess(rounded["hbm"]["after"]["weights"], report["hbm"]["after"]["weights"])
+        with self.fails(tare.Error, "no_such_field"):
+            self.model.convert({"no_such_field": 1})
+        batched = self.model.convert(
+            functions="tpu_func",
+            batch_options={"num_batch_threads": 2, "max_batch_size": 8, "batch_timeout_micros": 100,
+                           "allowed_batch_sizes": [4, 8], "max_enqueued_batches": 10},
+        )  # fmt: skip
+        self.assertEqual(batched.report["full_batch"], 8)
+
+    def test_a_calibration_quantizes(self):
+        calibration = tare.calibrate(self.model, samples()[:100])
+        converted = self.model.convert(functions="tpu_func", calibration=calibration)
+        self.assertGreater(sum(f["int8_macs"] for f in converted.report["functions"]), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,165 @@
+"""What only a process of its own shows: Ctrl-C, memory over many records, and what remains after the interpreter ends."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+import unittest
+
+from support import GLYPHS
+
+import tare
+
+HEAD = f"""
+import gc, itertools, os, resource, signal, sys, tracemalloc, warnings
+import numpy as np
+import tare
+warnings.simplefilter("ignore", tare.TareWarning)
+model = tare.load({str(GLYPHS / "saved_model")!r})
+image = np.random.default_rng(1).random((28, 28, 1), dtype=np.float32)
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+"""
+
+
+def start(code, **arguments):
+    environment = {**os.environ, "PYTHONPATH": str(pathlib.Path(tare.__file__).parents[1])}
+    return subprocess.Popen([sys.executable, "-c", HEAD + textwrap.dedent(code)], stdout=subprocess.PIPE, text=True,
+                            stderr=subprocess.PIPE, env={**environment, **arguments})  # fmt: skip
+
+
+def output_of(code):
+    out, err = start(code).communicate(timeout=500)
+    if err:
+        raise AssertionError(err)
+    return out.split()
+
+
+class Interrupts(unittest.TestCase):
+    def interrupt(self, code):
+        """Sends SIGINT to work without an end; returns the seconds until the process has raised KeyboardInterrupt."""
+        with tempfile.TemporaryDirectory() as folder:
+            process = start(textwrap.dedent(code) + 'print("not interrupted")', TMPDIR=folder)
+            self.addCleanup(process.communicate)
+            self.assertEqual(process.stdout.readline(), "working\n")
+            time.sleep(0.3)
+            began = time.monotonic()
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+            seconds = time.monotonic() - began
+            self.assertEqual(out, "")
+            self.assertIn("KeyboardInterrupt", err)
+            self.assertEqual(os.listdir(folder), [])
+        return seconds
+
+    def test_calibration_of_a_generator(self):
+        self.assertLess(self.interrupt("""
+            def records():
+                yield image
+                print("working", flush=True)
+                while True:
+                    yield image
+            tare.calibrate(model, records())
+        """), 5)  # fmt: skip
+
+    def test_calibration_of_files(self):
+        self.assertLess(self.interrupt("""
+            import tempfile
+            folder = tempfile.mkdtemp(dir="/tmp")
+            tare.write_records(folder + "/a.tfrecord", ({"image": image[None]} for i in range(20000)))
+            print("working", flush=True)
+            try:
+                tare.calibrate(model, folder + "/a.tfrecord", workers=1, batch=1)
+            finally:
+                import shutil
+                shutil.rmtree(folder)
+        """), 5)  # fmt: skip
+
+    def test_comparison(self):
+        self.assertLess(self.interrupt("""
+            def metric(outputs, labels):
+                return 0.0
+            def records():
+                for i in range(20000):
+                    if i == 200:
+                        print("working", flush=True)
+                    yield image
+            tare.compare(model, records(), methods=["weight_only"], metric=metric)
+        """), 5)  # fmt: skip
+
+    def test_handlers_run_during_calls(self):
+        self.assertEqual(output_of("""
+            class Alarm(Exception):
+                pass
+            def on_alarm(*_):
+                raise Alarm
+            signal.signal(signal.SIGALRM, on_alarm)
+            signal.setitimer(signal.ITIMER_REAL, 0.5)
+            try:
+                tare.compare(model, itertools.repeat(image), methods=["weight_only"])
+            except Alarm:
+                print("alarm")
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            print(tare.calibrate(model, itertools.repeat(image, 5)).records)
+        """), ["alarm", "5"])  # fmt: skip
+
+
+class Memory(unittest.TestCase):
+    def test_generators_are_streamed(self):
+        first, second = map(int, output_of("""
+            tare.calibrate(model, itertools.repeat(image, 500))
+            print(peak())
+            tare.calibrate(model, (image.copy() for i in range(12000)))  # 38 MB
+            print(peak())
+        """))  # fmt: skip
+        self.assertLess(second - first, 15)
+
+    def test_nothing_leaks(self):
+        small, blocks, resident = map(float, output_of("""
+            def work():
+                calibration = tare.calibrate(model, itertools.repeat(image, 3))
+                calibration.histogram(calibration.tensors[0]), calibration.ranges()
+                quantized = model.quantize("static", calibration)
+                quantized.run({"image": image[None]})
+                try:
+                    model.run({"image": 3.0})
+                except tare.ShapeError:
+                    pass
+                try:
+                    tare.calibrate(model, iter([image, image[:3]]))
+                except tare.ShapeError:
+                    pass
+                tare.compare(model, [image], methods=["weight_only"], metric=lambda outputs, labels: 1.0).to_html()
+            for i in range(8):
+                work()
+            gc.collect()
+            tracemalloc.start()
+            work(); gc.collect()
+            before, objects, pages = tracemalloc.get_traced_memory()[0], len(gc.get_objects()), peak()
+            for i in range(25):
+                work()
+            gc.collect()
+            print((tracemalloc.get_traced_memory()[0] - before) / 25, len(gc.get_objects()) - objects, peak() - pages)
+        """))  # fmt: skip
+        self.assertLess(small, 400)  # bytes per round, as Python counts them
+        self.assertLess(blocks, 100)
+        self.assertLess(resident, 12)  # MB of the whole process
+
+    def test_the_interpreter_ends_in_any_state(self):
+        self.assertEqual(output_of("""
+            import threading
+            calibrator = tare._model._native.calibrator_open(model._handle, "")
+            records = tare.read_records(%r)
+            next(records)
+            held = model.run({"image": image[None]})
+            threading.Thread(target=lambda: model.run({"image": image[None]})).start()
+            print("end")
+        """ % str(GLYPHS / "eval.tfrecord.gz")), ["end"])  # fmt: skip
+
+
+if __name__ == "__main__":
+    unittest.main()
