@@ -18,12 +18,14 @@ packages=(
     libcmocka-dev                         # tests
     python3 python3-numpy                 # tests: independent readers of the JSON and images that commands write
     python3-protobuf protobuf-compiler    # tests: the independent checker of SavedModels
+    python3-dev python3-pip python3-venv  # the Python package and its installation
 )
 [ "${1:-}" != --dev ] || packages+=(
     zsh fish                 # completions are tried in them
     groff g++                # manual pages, headers in C++
     clang clang-format clang-tidy valgrind
     debootstrap              # scripts/smoke-test.sh
+    mypy python3-pandas python3-tqdm # types, DataFrames and progress bars of the Python package
 )
 
 missing=()
