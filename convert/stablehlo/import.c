@@ -14,6 +14,7 @@
 #include <string.h>
 
 enum { IN_PROGRESS = 1, DONE = 2 };
+enum { MOST_INLINED = 24 }; /* ops of a function that is emitted in place of its calls: relu, clip, _where … */
 
 struct function {
     const struct tare_shlo_op *op;
@@ -81,7 +82,8 @@ static void captures_of(struct tare_shlo_captures *out, struct tare_lowering *l,
 static struct tare_graph *function_of_region(struct tare_lowering *l, const struct tare_shlo_block *region,
                                              const struct tare_shlo_captures *captures, bool pass_captures);
 static struct tare_graph *function_of(struct tare_lowering *l, const char *name);
-static const struct tare_lowering_host host = { value_of, captures_of, function_of_region, function_of };
+static bool inlined(struct tare_lowering *l, const char *name);
+static const struct tare_lowering_host host = { value_of, captures_of, function_of_region, function_of, inlined };
 
 /* ---- rules ---- */
 
@@ -121,7 +123,7 @@ static tare_status lower_op(struct tare_shlo_importer *im, struct tare_graph *gr
     TARE_TRY(check_quantized(op));
     l.outputs = TARE_NEW_ARRAY(&im->arena, struct tare_edge, op->n_results + 1);
     if (!l.outputs) return TARE_NO_MEMORY;
-    row->lower(&l, row->arg);
+    if (!tare_lower_pattern(&l)) row->lower(&l, row->arg);
     if (l.status == TARE_OK)
         for (size_t i = 0; i < op->n_results; i++)
             im->edges[op->results[i].number] = l.outputs[i];
@@ -268,6 +270,46 @@ static struct tare_graph *function_of(struct tare_lowering *l, const char *name)
     else
         l->status = import_function(l->importer, f, name);
     return l->status == TARE_OK ? f->graph : NULL;
+}
+
+/* Ops of a block and the regions in it, counted up to a limit. */
+static size_t count_ops(const struct tare_shlo_block *block, size_t limit) {
+    size_t count = block->n_ops;
+    for (size_t i = 0; i < block->n_ops && count <= limit; i++)
+        for (size_t k = 0; k < block->ops[i].n_regions; k++)
+            count += count_ops(&block->ops[i].regions[k], limit);
+    return count;
+}
+
+/* A function that calls others is not small: the calls could nest. */
+static bool is_small(const struct function *f) {
+    const struct tare_shlo_block *body = &f->op->regions[0];
+    for (size_t i = 0; i < body->n_ops; i++)
+        if (tare_shlo_op_is(&body->ops[i], "call") || tare_shlo_op_is(&body->ops[i], "composite")) return false;
+    return count_ops(body, MOST_INLINED) <= MOST_INLINED;
+}
+
+/* The values of the body have numbers of their own, which refer to the latest call. */
+static tare_status emit_body(struct tare_lowering *l, const struct tare_shlo_block *body) {
+    struct tare_shlo_importer *im = l->importer;
+    const struct tare_shlo_op *end = body->n_ops ? &body->ops[body->n_ops - 1] : NULL;
+    if (!end || !tare_shlo_op_is(end, "return") || body->n_args != l->op->n_operands ||
+        end->n_operands != l->op->n_results)
+        return TARE_FAIL(TARE_CORRUPT, "the called function has other arguments or results");
+    for (size_t i = 0; i < body->n_args; i++)
+        im->edges[body->args[i].number] = value_of(l, l->op->operands[i]);
+    for (size_t i = 0; i + 1 < body->n_ops && l->status == TARE_OK; i++)
+        l->status = lower_op(im, l->graph, &body->ops[i]);
+    for (size_t i = 0; i < end->n_operands && l->status == TARE_OK; i++)
+        l->outputs[i] = value_of(l, end->operands[i]);
+    return l->status;
+}
+
+static bool inlined(struct tare_lowering *l, const char *name) {
+    const struct function *f = tare_map_get(&l->importer->functions, name);
+    if (l->status != TARE_OK || !f || !is_small(f)) return false;
+    l->status = tare_error_prefix(emit_body(l, &f->op->regions[0]), "function '%s'", name);
+    return true;
 }
 
 /* ---- modules ---- */

@@ -78,6 +78,20 @@ int tare_lower_out_dtype(const struct tare_lowering *l, size_t i) {
     return tare_shlo_dtype(tare_lower_out_type(l, i));
 }
 
+/* What a broadcast broadcasts; NULL if the edge is not one. */
+static const struct tare_edge *broadcast_of(struct tare_edge edge) {
+    return tare_node_is(edge.node, "BroadcastTo") ? &edge.node->inputs[0] : NULL;
+}
+
+void tare_lower_pair(struct tare_lowering *l, struct tare_edge *x, struct tare_edge *y) {
+    *x = tare_lower_in(l, 0);
+    *y = tare_lower_in(l, 1);
+    const struct tare_edge *of_x = broadcast_of(*x), *of_y = broadcast_of(*y);
+    if (l->status != TARE_OK || (of_x && of_y)) return; /* one of them must have the shape of the result */
+    if (of_x) *x = *of_x;
+    if (of_y) *y = *of_y;
+}
+
 static const struct tare_shlo_attr *attr_of(struct tare_lowering *l, const char *name, enum tare_shlo_attr_kind kind) {
     const struct tare_shlo_attr *attr = tare_shlo_op_attr(l->op, name);
     if (attr && attr->kind == kind) return attr;
@@ -126,11 +140,22 @@ static const struct tare_shlo_attr *constant_of(const struct tare_shlo_value *va
 }
 
 bool tare_lower_is_constant(const struct tare_lowering *l, size_t i, double value) {
-    const struct tare_shlo_attr *constant = constant_of(l->op->operands[i]);
+    return tare_lower_is_number(l->op->operands[i], value);
+}
+
+bool tare_lower_number_of(double *number, const struct tare_shlo_value *value) {
+    const struct tare_shlo_attr *constant = constant_of(value);
     size_t count;
     if (!constant || constant->kind != TARE_SHLO_ATTR_TENSOR || !tare_shlo_tensor_count(&count, constant)) return false;
-    if (!tare_shlo_type_is_float(constant->type->element->kind)) return false;
-    return (count == 1 || tare_shlo_tensor_is_splat(constant)) && tare_shlo_tensor_real(constant, 0) == value;
+    if (!tare_shlo_type_is_float(constant->type->element->kind) || !count) return false;
+    if (count != 1 && !tare_shlo_tensor_is_splat(constant)) return false;
+    *number = tare_shlo_tensor_real(constant, 0);
+    return true;
+}
+
+bool tare_lower_is_number(const struct tare_shlo_value *value, double number) {
+    double found;
+    return tare_lower_number_of(&found, value) && found == number;
 }
 
 void tare_lower_set(struct tare_lowering *l, struct tare_edge value) {
@@ -331,6 +356,10 @@ struct tare_graph *tare_lower_region(struct tare_lowering *l, const struct tare_
 
 struct tare_graph *tare_lower_function(struct tare_lowering *l, const char *name) {
     return l->host->function(l, name);
+}
+
+bool tare_lower_inlined(struct tare_lowering *l, const char *name) {
+    return l->host->inlined(l, name);
 }
 
 struct tare_node *tare_lower_call(struct tare_lowering *l, struct tare_graph *function, const struct tare_edge *inputs,

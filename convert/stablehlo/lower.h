@@ -18,6 +18,7 @@ struct tare_lowering_host {
     struct tare_graph *(*region)(struct tare_lowering *l, const struct tare_shlo_block *region,
                                  const struct tare_shlo_captures *captures, bool pass_captures);
     struct tare_graph *(*function)(struct tare_lowering *l, const char *name);
+    bool (*inlined)(struct tare_lowering *l, const char *name);
 };
 
 struct tare_lowering {
@@ -44,6 +45,9 @@ extern const struct tare_lowering_row tare_lower_elementwise[], tare_lower_shape
 
 /* Operand i as an edge of the graph. */
 struct tare_edge tare_lower_in(struct tare_lowering *l, size_t i);
+/* Both operands of an element-wise op. One that was broadcast to the shape of the other is taken from before that: the
+ * op broadcasts itself, and a constant stays one. */
+void tare_lower_pair(struct tare_lowering *l, struct tare_edge *x, struct tare_edge *y);
 /* Operand i as real numbers: (stored - zero point) * scale for a quantized type, otherwise unchanged. */
 struct tare_edge tare_lower_in_real(struct tare_lowering *l, size_t i);
 /* The dtype of operand (result) i; of a quantized type the dtype of the real numbers. */
@@ -56,8 +60,13 @@ size_t tare_lower_ints(struct tare_lowering *l, int64_t *out, size_t capacity, c
 int64_t tare_lower_int(struct tare_lowering *l, const char *name);
 bool tare_lower_flag(struct tare_lowering *l, const char *name);
 const char *tare_lower_text(struct tare_lowering *l, const char *name);
-/* True if operand i is a constant all of whose elements equal this real number. */
+/* True if operand i (the value) is a constant all of whose elements equal this real number. */
 bool tare_lower_is_constant(const struct tare_lowering *l, size_t i, double value);
+bool tare_lower_is_number(const struct tare_shlo_value *value, double number);
+/* The real number that all elements of a constant equal; false if the value is no such constant. */
+bool tare_lower_number_of(double *number, const struct tare_shlo_value *value);
+/* Lowers the op if it ends a composition that TensorFlow has one op for (lower_patterns.c). */
+bool tare_lower_pattern(struct tare_lowering *l);
 void tare_lower_fail(struct tare_lowering *l, tare_status status, const char *format, ...) TARE_PRINTF(3, 4);
 void tare_lower_set(struct tare_lowering *l, struct tare_edge value); /* output 0 */
 
@@ -121,6 +130,9 @@ struct tare_graph *tare_lower_region(struct tare_lowering *l, const struct tare_
 struct tare_edge tare_lower_value(struct tare_lowering *l, const struct tare_shlo_value *value);
 /* The function of a StableHLO function by name; fails when there is none. */
 struct tare_graph *tare_lower_function(struct tare_lowering *l, const char *name);
+/* Emits the body of a small function in place of a call, so that the ops before and after it are neighbors of the ops
+ * in it, and sets the outputs; false if the function is not small. */
+bool tare_lower_inlined(struct tare_lowering *l, const char *name);
 /* A call of a function; *node has its outputs. */
 struct tare_node *tare_lower_call(struct tare_lowering *l, struct tare_graph *function, const struct tare_edge *inputs,
                                   size_t count);

@@ -29,6 +29,7 @@ static size_t gather(struct tare_lowering *l, struct tare_edge *inputs, size_t f
 static void lower_call(struct tare_lowering *l, const void *arg) {
     static const struct tare_shlo_captures none;
     struct tare_edge inputs[MOST_OPERANDS];
+    if (tare_lower_inlined(l, tare_lower_text(l, arg))) return;
     struct tare_graph *function = tare_lower_function(l, tare_lower_text(l, arg));
     const size_t count = gather(l, inputs, 0, &none);
     if (l->status != TARE_OK) return;

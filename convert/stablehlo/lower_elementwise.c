@@ -42,7 +42,8 @@ static void lower_unary(struct tare_lowering *l, const void *arg) {
 }
 
 static void lower_binary(struct tare_lowering *l, const void *arg) {
-    const struct tare_edge x = tare_lower_in(l, 0), y = tare_lower_in(l, 1);
+    struct tare_edge x, y;
+    tare_lower_pair(l, &x, &y);
     tare_lower_set(l, tare_lower_binary(l, choose(arg, tare_lower_in_dtype(l, 0)), x, y));
 }
 
@@ -138,15 +139,15 @@ static void lower_leading_zeros(struct tare_lowering *l, const void *arg) {
 static void lower_extreme(struct tare_lowering *l, const void *arg) {
     const int dtype = tare_lower_in_dtype(l, 0);
     const bool is_max = strcmp(arg, "Maximum") == 0;
-    const struct tare_edge x = tare_lower_in(l, 0), y = tare_lower_in(l, 1);
-    struct tare_edge extreme;
+    struct tare_edge x, y, extreme;
+    tare_lower_pair(l, &x, &y);
     if (dtype == TARE_DT_BOOL || tare_dtype_is_complex(dtype)) {
         if (tare_dtype_is_complex(dtype)) tare_lower_fail(l, TARE_UNSUPPORTED, "extremes of complex numbers");
         tare_lower_set(l, tare_lower_binary(l, is_max ? "LogicalOr" : "LogicalAnd", x, y));
     } else if (is_max && tare_dtype_is_floating(dtype) && tare_lower_is_constant(l, 1, 0)) {
-        tare_lower_set(l, tare_lower_unary(l, "Relu", x));
+        tare_lower_set(l, tare_lower_unary(l, "Relu", tare_lower_in(l, 0)));
     } else if (is_max && tare_dtype_is_floating(dtype) && tare_lower_is_constant(l, 0, 0)) {
-        tare_lower_set(l, tare_lower_unary(l, "Relu", y));
+        tare_lower_set(l, tare_lower_unary(l, "Relu", tare_lower_in(l, 1)));
     } else {
         extreme = tare_lower_binary(l, arg, x, y);
         if (tare_dtype_is_floating(dtype)) extreme = tare_lower_select(l, tare_lower_unary(l, "IsNan", y), y, extreme);
@@ -167,8 +168,8 @@ static void lower_clamp(struct tare_lowering *l, const void *arg) {
 static void lower_quotient(struct tare_lowering *l, const void *arg) {
     const bool remainder = strcmp(arg, "remainder") == 0;
     const int dtype = tare_lower_in_dtype(l, 0);
-    const struct tare_edge x = tare_lower_in(l, 0), y = tare_lower_in(l, 1);
-    struct tare_edge zero, one, by_zero, safe, result;
+    struct tare_edge x, y, zero, one, by_zero, safe, result;
+    tare_lower_pair(l, &x, &y);
     if (!is_integer(dtype)) {
         tare_lower_set(l, tare_lower_binary(l, remainder ? "Mod" : "RealDiv", x, y));
         return;
@@ -234,8 +235,9 @@ static void lower_compare(struct tare_lowering *l, const void *arg) {
                                           { "GT", "Greater" }, { "LE", "LessEqual" }, { "LT", "Less" } };
     const char *direction = tare_lower_text(l, "comparison_direction"), *type = tare_lower_text(l, "compare_type");
     const int dtype = tare_lower_in_dtype(l, 0);
-    struct tare_edge x = tare_lower_in(l, 0), y = tare_lower_in(l, 1);
+    struct tare_edge x, y;
     (void)arg;
+    tare_lower_pair(l, &x, &y);
     if (strcmp(type, "TOTALORDER") == 0 && tare_dtype_is_floating(dtype)) {
         x = total_order(l, x, dtype);
         y = total_order(l, y, dtype);

@@ -1,6 +1,7 @@
 /* Ops that move elements: shapes, slices, padding, concatenation, gathers and scatters; and iota. */
 #include "convert/stablehlo/lower.h"
 
+#include "base/alloc.h"
 #include "interpreter/ops/support/dims_wire.h"
 
 #include <string.h>
@@ -17,9 +18,39 @@ static void lower_reshape(struct tare_lowering *l, const void *arg) {
     tare_lower_set(l, tare_lower_reshape(l, tare_lower_in(l, 0), tare_lower_dims(l, tare_lower_out_type(l, 0))));
 }
 
+/* With one dynamic dimension, its size follows from the number of elements. */
+static bool infers_one(const struct tare_shlo_type *type, int64_t *dims) {
+    size_t unknown = 0;
+    for (size_t i = 0; i < type->rank; i++) {
+        unknown += type->dims[i] < 0;
+        dims[i] = type->dims[i] < 0 ? -1 : type->dims[i];
+        if (!type->dims[i]) return false;
+    }
+    return unknown <= 1;
+}
+
 static void lower_dynamic_reshape(struct tare_lowering *l, const void *arg) {
+    const struct tare_shlo_type *type = tare_lower_out_type(l, 0);
+    int64_t dims[TARE_MAX_RANK];
     (void)arg;
+    if (type->rank <= TARE_MAX_RANK && infers_one(type, dims)) {
+        tare_lower_set(l, tare_lower_reshape(l, tare_lower_in(l, 0), tare_lower_longs(l, dims, type->rank)));
+        return;
+    }
     tare_lower_set(l, tare_lower_reshape(l, tare_lower_in(l, 0), as_longs(l, tare_lower_in(l, 1))));
+}
+
+/* True if the operand has all elements of the result: no axis is longer. */
+static bool only_reshapes(const struct tare_shlo_type *in, const struct tare_shlo_type *out) {
+    int64_t elements = 1;
+    for (size_t i = 0; i < in->rank; i++) {
+        if (in->dims[i] < 0 || !tare_mul_i64(&elements, elements, in->dims[i])) return false;
+    }
+    for (size_t i = 0; i < out->rank; i++) {
+        if (out->dims[i] < 1 || elements % out->dims[i]) return false;
+        elements /= out->dims[i];
+    }
+    return elements == 1;
 }
 
 /* Operand axis i becomes axis dims[i] of the result; the others are broadcast. The dims need not increase. */
@@ -41,6 +72,7 @@ static struct tare_edge broadcast(struct tare_lowering *l, struct tare_edge shap
     for (size_t d = 0; d < rank; d++)
         if (used[d]) order[n++] = used[d] - 1;
     if (!sorted) x = tare_lower_binary(l, "Transpose", x, tare_lower_longs(l, order, n));
+    if (only_reshapes(tare_lower_in_type(l, 0), tare_lower_out_type(l, 0))) return tare_lower_reshape(l, x, shape);
     for (size_t d = 0; d < rank; d++)
         if (!used[d]) x = tare_lower_binary(l, "ExpandDims", x, tare_lower_scalar(l, TARE_DT_INT32, (double)d));
     return tare_lower_binary(l, "BroadcastTo", x, shape);

@@ -36,6 +36,20 @@ for out in int8 tpu; do
     "$tare" validate "$work/$out" >/dev/null || fail "$out is not valid"
     "$tare" run "$work/$out" --data "$data" --output-dir "$work/$out.out" --quiet >/dev/null || fail "run $out"
 done
+
+# The layers, their scales and their errors are those of the same network of TensorFlow ops.
+layers() { sed -n 's/ \(Conv2D\|MatMul\) .*static /&/; s/^[^ ]* *\(Conv2D\|MatMul\)/\1/p' "$1"; }
+twin=$test_data/models/resnet8_cifar10 twin_data=$test_data/references/resnet8_cifar10/serving_default/inputs.tfrecord.gz
+if [ -e "$twin" ]; then
+    "$tare" calibrate "$twin" --data "$twin_data" -o "$work/twin.calib" --quiet || fail "calibrate the twin"
+    "$tare" quantize "$twin" "$work/twin" --calibration "$work/twin.calib" >/dev/null 2>"$work/twin.report" || fail "quantize the twin"
+    "$tare" quantize "$model" "$work/int8" --calibration "$work/c.calib" --overwrite >/dev/null 2>"$work/report" || fail "quantize: $(cat "$work/report")"
+    [ "$(layers "$work/report" | wc -l)" -eq 10 ] || fail "not 10 layers: $(cat "$work/report")"
+    cmp -s <(layers "$work/report") <(layers "$work/twin.report") || fail "other layers than the twin: $(diff "$work/report" "$work/twin.report")"
+    "$tare" run "$work/twin" --data "$twin_data" --output-dir "$work/twin.out" --quiet >/dev/null || fail "run the twin"
+    "$tare" run "$work/int8" --data "$data" --output-dir "$work/twin.got" --quiet >/dev/null || fail "run"
+    cmp -s "$work/twin.out/dense.npy" "$work/twin.got/output_0.npy" || fail "the int8 model computes other bits than its twin"
+fi
 "$tare" copy "$model" "$work/copy" --quiet 2>/dev/null || "$tare" copy "$model" "$work/copy" || fail "copy: $?"
 cmp -s "$model/saved_model.pb" "$work/copy/saved_model.pb" || fail "a copy does not keep the module"
 

@@ -145,6 +145,107 @@ def mlp():
     save('mlp', m)
 
 
+def patterns():
+    """Compositions that TensorFlow has one op for, on an argument, with the expected results by numpy: softmax and its
+    logarithm, pools, means, relu6; and for each a composition that is almost the same."""
+    from vhlo_write import Blk
+    m = Module('patterns', '1.8.0')
+    x = np.random.default_rng(5).normal(0, 3, (2, 6, 6, 4)).astype(np.float32)
+    f = m.func('main', [ten(x.shape, 'f32')], visibility='public')
+    arg = f.args[0]
+
+    def number(value):
+        return constant(f, np.float32(value))
+
+    def spread(v, shape, dims):
+        return f.op('broadcast_in_dim', [v], [ten(shape, 'f32')], {'broadcast_dimensions': ivec(dims)})
+
+    def body(name):
+        block = Blk([ten((), 'f32')] * 2, f)
+        block.op('return', [block.op(name, block.args, [ten((), 'f32')])])
+        return block
+
+    def reduce(v, name, initial, axes):
+        shape = [n for i, n in enumerate(v.shape) if i not in axes]
+        return f.op('reduce', [v, number(initial)], [ten(shape, 'f32')], {'dimensions': ivec(axes)}, [body(name)])
+
+    def window(v, name, initial, size, stride, pads=(0, 0)):
+        outs = (2, *((6 + sum(pads) - size) // stride + 1,) * 2, 4)
+        ones, padding = ivec([1, 1, 1, 1]), np.array([[0, 0], pads, pads, [0, 0]], np.int64)
+        return f.op('reduce_window', [v, number(initial)], [ten(outs, 'f32')], {
+            'window_dimensions': ivec([1, size, size, 1]), 'window_strides': ivec([1, stride, stride, 1]),
+            'base_dilations': ones, 'window_dilations': ones, 'padding': arr(padding)}, [body(name)])
+
+    def expect(v, values):
+        custom_call(f, 'check.expect_almost_eq', [v, constant(f, np.asarray(values, np.float32))], [])
+
+    def elementwise(name, a, b):
+        return f.op(name, [a, b], [a.t])
+
+    def softmax(axis, log=False):
+        kept = [i for i in range(4) if i != axis]
+        def whole(v):
+            shape = [1 if i == axis else n for i, n in enumerate(x.shape)]
+            return spread(spread(v, shape, kept), x.shape, range(4))
+        shifted = elementwise('subtract', arg, whole(reduce(arg, 'maximum', -np.inf, [axis])))
+        e = f.op('exponential', [shifted], [arg.t])
+        total = reduce(e, 'add', 0, [axis])
+        if log:
+            return elementwise('subtract', shifted, whole(f.op('log', [total], [total.t])))
+        return elementwise('divide', e, whole(total))
+
+    for axis in 3, 1:
+        e = np.exp(x.astype(np.float64) - x.max(axis, keepdims=True))
+        expect(softmax(axis), e / e.sum(axis, keepdims=True))
+        expect(softmax(axis, True), np.log(e / e.sum(axis, keepdims=True)))
+
+    def windows(size, stride, pads=(0, 0), fill=0.0):
+        padded = np.pad(x.astype(np.float64), [(0, 0), pads, pads, (0, 0)], constant_values=fill)
+        n = (padded.shape[1] - size) // stride + 1
+        return np.array([[padded[:, i * stride:i * stride + size, j * stride:j * stride + size] for j in range(n)]
+                         for i in range(n)]).transpose(2, 0, 1, 3, 4, 5)
+
+    expect(window(arg, 'maximum', -np.inf, 2, 2), windows(2, 2).max((3, 4)))
+    expect(window(arg, 'maximum', -np.inf, 3, 1, (1, 1)), windows(3, 1, (1, 1), -np.inf).max((3, 4)))
+    expect(window(arg, 'maximum', -np.inf, 3, 1, (2, 0)), windows(3, 1, (2, 0), -np.inf).max((3, 4)))
+    expect(window(arg, 'maximum', 0, 2, 2), np.maximum(windows(2, 2).max((3, 4)), 0))
+    for divisor in 9, 8:
+        sums = window(arg, 'add', 0, 3, 3)
+        expect(elementwise('divide', sums, spread(number(divisor), sums.shape, [])), windows(3, 3).sum((3, 4)) / divisor)
+    sums = window(arg, 'add', 0, 3, 1, (1, 1))
+    counts = window(spread(number(1), x.shape, []), 'add', 0, 3, 1, (1, 1))
+    count = np.full((6, 6), 9.0)
+    count[[0, -1], :] = count[:, [0, -1]] = 6
+    count[np.ix_([0, -1], [0, -1])] = 4
+    expect(elementwise('divide', sums, counts), windows(3, 1, (1, 1)).sum((3, 4)) / count[None, :, :, None])
+
+    mean = reduce(arg, 'add', 0, [1, 2])
+    expect(elementwise('divide', mean, spread(number(36), mean.shape, [])), x.astype(np.float64).mean((1, 2)))
+    total = spread(reduce(arg, 'add', 0, [3]), (2, 6, 6, 1), [0, 1, 2])
+    expect(elementwise('divide', total, spread(number(4), total.shape, [])), x.astype(np.float64).mean(3, keepdims=True))
+    expect(elementwise('divide', total, spread(number(3), total.shape, [])), x.astype(np.float64).sum(3, keepdims=True) / 3)
+    relu = elementwise('maximum', arg, spread(number(0), x.shape, []))
+    expect(elementwise('minimum', relu, spread(number(6), x.shape, [])), np.clip(x, 0, 6))
+    expect(elementwise('minimum', relu, spread(number(5), x.shape, [])), np.clip(x, 0, 5))
+
+    def channels(values):
+        return spread(constant(f, np.asarray(values, np.float32)), (1, 1, 1, 4), [3])
+
+    def whole(v):
+        return spread(v, x.shape, range(4))
+
+    mean, variance, scale, offset = np.array([[1, 2, 3, -4], [0.5, 1, 2, 4], [1, -1, 0.5, 2], [0, 1, 2, 3]])
+    centred = elementwise('subtract', arg, whole(channels(mean)))
+    deviation = elementwise('add', channels(variance), spread(number(0.25), (1, 1, 1, 4), []))
+    factor = elementwise('multiply', f.op('rsqrt', [deviation], [deviation.t]), channels(scale))
+    normed = (x - mean) / np.sqrt(variance + 0.25) * scale
+    expect(elementwise('add', elementwise('multiply', centred, whole(factor)), whole(channels(offset))), normed + offset)
+    expect(elementwise('add', elementwise('multiply', centred, whole(factor)), arg), normed + x) # not an offset
+    m.ret(f, [])
+    save('patterns', m)
+    x.tofile(os.path.join(FOLDER, 'patterns.f32'))
+
+
 def exported():
     """What jax.export's serialize() wraps around a module for two platforms: a FlatBuffers table, laid out by hand."""
     m = Module('exported', '1.8.0')
@@ -183,4 +284,5 @@ regions()
 network()
 checks()
 mlp()
+patterns()
 exported()
