@@ -22,6 +22,7 @@ enum tare_op_flag {
     TARE_OP_CONTROL = 1 << 4,     /* calls functions or is control flow: the executor runs it (interpreter/execution) */
     TARE_OP_IN_PLACE = 1 << 5,    /* the kernel may write its output into input 0 */
     TARE_OP_WRITES = 1 << 6,      /* changes state that later runs of the session read: variables, tables */
+    TARE_OP_PASSES_ROWS = 1 << 17, /* the kernel may pass output 0 to tare_kernel.consumer instead of storing it */
     TARE_OP_EPILOGUE = 1 << 7, /* the kernel may apply a bias, an addend and a ReLU clamp to output 0: tare_epilogue */
 
     /* Which values may be rounded to bfloat16 (tpu/exact_values.h). */

@@ -27,3 +27,8 @@ tare_status tare_kernel_output_like0(struct tare_kernel *kernel, size_t i) {
     if (kernel->may_reuse_input0) return tare_kernel_forward(kernel, i, 0);
     return tare_kernel_output(kernel, i, kernel->inputs[0].dtype, &kernel->inputs[0].shape);
 }
+
+tare_status tare_kernel_begin_rows(struct tare_kernel *kernel, const struct tare_shape *shape) {
+    if (!kernel->consumer) return TARE_OK;
+    return kernel->consumer->begin(kernel->consumer, kernel, shape, &kernel->consumer->accepted);
+}

@@ -6,6 +6,7 @@
 #include "interpreter/inference/infer.h"
 
 struct tare_session;
+struct tare_kernel;
 
 /* Epilogue fused into output 0, element by element: + bias of the last dimension, + addend, ReLU clamp (x < 0 ? 0 : x,
  * at most limit). A kernel applies either all of it in its own pass, bit for bit as the separate ops would, and sets
@@ -16,6 +17,19 @@ struct tare_epilogue {
     float limit; /* INFINITY: none */
     bool applied;
 };
+
+/* Takes the elements of output 0 block by block instead of the output tensor. A kernel of a row with
+ * TARE_OP_PASSES_ROWS calls `begin` when it knows the shape. If the consumer accepts, the kernel calls `take` for all
+ * elements in order and does not create the output. Values are int32 for an int32 output, and float before rounding to
+ * the output's dtype for a floating-point one; the consumer may overwrite them. */
+struct tare_consumer {
+    tare_status (*begin)(struct tare_consumer *consumer, struct tare_kernel *kernel, const struct tare_shape *shape,
+                         bool *accepted);
+    void (*take)(struct tare_consumer *consumer, void *values, int64_t first, int64_t count);
+    bool accepted;
+};
+/* Asks the kernel's consumer, if there is one; kernel->consumer->accepted is its answer. */
+tare_status tare_kernel_begin_rows(struct tare_kernel *kernel, const struct tare_shape *shape) TARE_WARN_UNUSED;
 
 /* One execution of one node. Inputs are borrowed; a kernel creates every output (tare_kernel_output …) or fails. Error
  * texts describe the value; the executor prefixes node and op. */
@@ -32,6 +46,7 @@ struct tare_kernel {
     void *state;                    /* set by the row's prepare; NULL if it has none */
     bool may_reuse_input0;          /* this is the last use of input 0 and its buffer is exclusive */
     struct tare_epilogue *epilogue; /* for rows with TARE_OP_EPILOGUE; NULL: none to apply */
+    struct tare_consumer *consumer; /* for rows with TARE_OP_PASSES_ROWS; NULL: none */
 };
 
 /* Creates output i; numeric memory is uninitialised. */

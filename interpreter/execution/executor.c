@@ -48,7 +48,7 @@ static tare_status compute(struct tare_session *session, const struct tare_plan 
         frame->last_use[i] = NULL;
     }
     step->observed = NULL; /* shown at each run instead */
-    status = tare_step_run(session, step, frame, state->values, NULL);
+    status = tare_step_run(session, step, frame, state->values, NULL, NULL);
     step->observed = observed;
     if (status == TARE_OK) status = expand(state->values, step->n_outputs);
     state->computed = status == TARE_OK;
@@ -90,24 +90,6 @@ static bool is_dead(const struct tare_plan *plan, const struct tare_exec_frame *
     return step->kind == TARE_STEP_MERGE ? missing == step->n_inputs : missing > 0;
 }
 
-static tare_status gather(const struct tare_plan *plan, struct tare_exec_frame *frame, const struct tare_step *step) {
-    for (size_t i = 0; i < step->n_inputs; i++) {
-        const struct tare_tensor *value = tare_plan_value(plan, frame, step->inputs[i]);
-        frame->last_use[i] = step->last_use[i] ? &frame->slots[step->inputs[i]] : NULL;
-        if (!step->reads || !step->reads[i] || !value->dtype) {
-            frame->inputs[i] = *value;
-            continue;
-        }
-        frame->last_use[i] = NULL;
-        tare_status status = tare_reference_read(&frame->inputs[i], value);
-        if (status == TARE_OK) continue;
-        while (i-- > 0)
-            if (step->reads[i] && frame->inputs[i].dtype) tare_tensor_reset(&frame->inputs[i]);
-        return status;
-    }
-    return TARE_OK;
-}
-
 static tare_status run_step(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
                             const struct tare_step *step) {
     TARE_TRY(tare_control_check());
@@ -116,7 +98,7 @@ static tare_status run_step(struct tare_session *session, const struct tare_plan
         TARE_TRY(tare_tiled_steps_run(session, plan, frame, step, &done));
         if (done) return TARE_OK;
     }
-    tare_status status = gather(plan, frame, step);
+    tare_status status = tare_step_gather(plan, frame, step);
     if (status != TARE_OK) return tare_exec_locate(session, step->node, status);
     for (int i = 0; step->fusion && i < step->fusion->n_steps; i++)
         frame->computed[step->fusion->steps[i]] = false;
@@ -125,10 +107,27 @@ static tare_status run_step(struct tare_session *session, const struct tare_plan
                                  step->fusion->has_bias ? tare_plan_value(plan, frame, step->fusion->bias) : NULL,
                                  step->fusion->has_addend ? tare_plan_value(plan, frame, step->fusion->addend) : NULL);
     else
-        status = tare_step_run(session, step, frame, frame->slots + step->first_output, NULL);
-    for (size_t i = 0; i < step->n_inputs && step->reads; i++)
-        if (step->reads[i] && frame->inputs[i].dtype) tare_tensor_reset(&frame->inputs[i]);
+        status = tare_step_run(session, step, frame, frame->slots + step->first_output, NULL, NULL);
+    tare_step_ungather(frame, step);
     return status;
+}
+
+static void drop_after(struct tare_exec_frame *frame, const struct tare_step *step) {
+    for (size_t i = 0; i < step->n_drops; i++)
+        if (frame->slots[step->drops[i]].dtype) tare_tensor_reset(&frame->slots[step->drops[i]]);
+}
+
+/* A group runs in the place of its last step. */
+static tare_status run_group(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
+                             struct tare_step_group *group) {
+    bool done;
+    TARE_TRY(tare_group_run(session, plan, frame, group, &done));
+    for (int i = 0; !done && i < group->n_steps; i++) {
+        const struct tare_step *step = &plan->steps[group->steps[i]];
+        TARE_TRY(run_step(session, plan, frame, step));
+        if (group->steps[i] != group->sink) drop_after(frame, step);
+    }
+    return TARE_OK;
 }
 
 static tare_status run_steps(struct tare_session *session, const struct tare_plan *plan,
@@ -136,9 +135,12 @@ static tare_status run_steps(struct tare_session *session, const struct tare_pla
     for (size_t s = 0; s < plan->n_steps; s++) {
         const struct tare_step *step = &plan->steps[s];
         if (plan->may_die) frame->dead[s] = is_dead(plan, frame, step);
-        if (!frame->dead[s] && !frame->computed[s]) TARE_TRY(run_step(session, plan, frame, step));
-        for (size_t i = 0; i < step->n_drops; i++)
-            if (frame->slots[step->drops[i]].dtype) tare_tensor_reset(&frame->slots[step->drops[i]]);
+        if (step->group && step->group->active) {
+            if (step->group->sink == (int)s) TARE_TRY(run_group(session, plan, frame, step->group));
+        } else if (!frame->dead[s] && !frame->computed[s]) {
+            TARE_TRY(run_step(session, plan, frame, step));
+        }
+        drop_after(frame, step);
     }
     return TARE_OK;
 }

@@ -309,7 +309,7 @@ static tare_status run_ready(struct flow_run *run, struct ready ready) {
     if (!dead) {
         status = gather(run, instance, ready.step);
         if (status != TARE_OK) return tare_exec_locate(run->session, step->node, status);
-        TARE_TRY(tare_step_run(run->session, step, run->frame, run->outputs, NULL));
+        TARE_TRY(tare_step_run(run->session, step, run->frame, run->outputs, NULL, NULL));
     }
     for (size_t i = 0; i < step->n_inputs; i++) {
         struct tare_tensor *input = &instance->inputs[flow_step->first_input + (int)i];

@@ -8,7 +8,7 @@ tare_status tare_fusion_run(struct tare_session *session, const struct tare_plan
     struct tare_epilogue epilogue = { .bias = bias, .addend = addend, .relu = fusion->relu, .limit = fusion->limit };
     struct tare_tensor output = { 0 };
     const bool fits = !fusion->bias_is_vector || bias->shape.rank == 1;
-    TARE_TRY(tare_step_run(session, head, frame, &output, fits ? &epilogue : NULL));
+    TARE_TRY(tare_step_run(session, head, frame, &output, fits ? &epilogue : NULL, NULL));
     frame->slots[epilogue.applied ? fusion->output : head->first_output] = output;
     if (!epilogue.applied) return TARE_OK;
     for (int i = 0; i < fusion->n_steps; i++)

@@ -197,15 +197,21 @@ static tare_status connect_fetches(struct builder *b) {
 
 enum { NEVER_USED = -1, TO_THE_END = INT_MAX };
 
+/* A feed without users exists to the end; one with users, like every value, until the last of them. */
+static void extend_to(int *last, int step) {
+    if (*last == TO_THE_END || *last < step) *last = step;
+}
+
 static void find_last_uses(const struct tare_plan *plan, int *last) {
     for (size_t v = 0; v < plan->n_slots; v++)
         last[v] = v < plan->n_feeds ? TO_THE_END : NEVER_USED;
     for (size_t s = 0; s < plan->n_steps; s++) {
         const struct tare_step *step = &plan->steps[s];
+        const int at = tare_plan_runs_at(plan, (int)s);
         for (size_t k = 0; k < step->n_outputs; k++)
-            last[step->first_output + (int)k] = (int)s;
+            last[step->first_output + (int)k] = at;
         for (size_t i = 0; i < step->n_inputs; i++)
-            if (step->inputs[i] >= 0) last[step->inputs[i]] = (int)s;
+            if (step->inputs[i] >= 0) extend_to(&last[step->inputs[i]], at);
     }
     for (size_t i = 0; i < plan->n_fetches; i++)
         if (plan->fetches[i] >= 0) last[plan->fetches[i]] = TO_THE_END;
@@ -260,10 +266,11 @@ static tare_status build(struct builder *b) {
     for (size_t i = 0; i < b->plan->n_steps; i++)
         TARE_TRY(connect(b, &b->plan->steps[i], false));
     TARE_TRY(connect_fetches(b));
-    TARE_TRY(end_values(b));
-    if (b->plan->may_die || b->plan->has_frames) return TARE_OK;
+    if (b->plan->may_die || b->plan->has_frames) return end_values(b);
     TARE_TRY(tare_plan_note_uses(&uses, b->plan, &b->scratch));
     TARE_TRY(tare_plan_find_fusions(b->plan, &uses, b->arena));
+    TARE_TRY(tare_plan_find_groups(b->plan, &uses, b->arena, &b->scratch));
+    TARE_TRY(end_values(b));
     return tare_plan_find_tilings(b->plan, &uses, b->arena);
 }
 

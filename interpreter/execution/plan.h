@@ -7,6 +7,7 @@
 #define TARE_INTERPRETER_EXECUTION_PLAN_H
 
 #include "interpreter/execution/state.h"
+#include "interpreter/kernels/expression.h"
 
 enum tare_step_kind {
     TARE_STEP_PLAIN,
@@ -39,6 +40,22 @@ struct tare_tiled_steps {
     int n_active; /* how many may run together with the present observer; 0: none */
 };
 
+/* A group: steps whose results one expression computes, element by element (grouping.c). */
+enum { TARE_GROUP_MAX_STEPS = 40 };
+struct tare_step_group {
+    struct tare_expression expression;
+    int values[TARE_EXPRESSION_MAX_OPERANDS];   /* by operand: value number; not used where a branch computes it */
+    bool is_bias[TARE_EXPRESSION_MAX_OPERANDS]; /* by operand: must be a vector, as BiasAdd requires */
+    enum tare_lane_type lanes[TARE_EXPRESSION_MAX_OPERANDS]; /* by operand that a branch computes: int32 or float */
+    int product;                     /* the step that passes its values to the expression; -1: none */
+    int steps[TARE_GROUP_MAX_STEPS]; /* the others, in order */
+    int n_steps;
+    int sink;   /* the last of all: the group runs in its place */
+    int output; /* slot of the result */
+    int output_dtype;
+    bool active; /* the present observer requests no intermediate value */
+};
+
 /* One node of a plan. */
 struct tare_step {
     const struct tare_node *node;
@@ -59,6 +76,7 @@ struct tare_step {
     bool *observed;                 /* by output: requested by the observer; NULL: none */
     struct tare_fusion *fusion;     /* of which this step is the head; NULL: none */
     struct tare_tiled_steps *tiled; /* of which this step is the first; NULL: none */
+    struct tare_step_group *group;  /* of which this step is part; NULL: none */
 };
 
 /* Output `output` of a constant node. */
@@ -144,11 +162,19 @@ struct tare_plan_uses {
 tare_status tare_plan_note_uses(struct tare_plan_uses *uses, const struct tare_plan *plan, struct tare_arena *arena);
 /* The value is computed before step `head` runs. */
 bool tare_plan_is_before(const struct tare_plan_uses *uses, int value, int head);
-/* ---- fusion and tiling ---- */
+/* ---- fusion, grouping and tiling ---- */
 
 /* Find the fusions and tilings of a complete plan (arena memory). Not for plans with dead branches or loop frames. */
 tare_status tare_plan_find_fusions(struct tare_plan *plan, const struct tare_plan_uses *uses, struct tare_arena *arena);
 tare_status tare_plan_find_tilings(struct tare_plan *plan, const struct tare_plan_uses *uses, struct tare_arena *arena);
+/* Finds the groups of element-wise steps among those that are in no fusion. */
+tare_status tare_plan_find_groups(struct tare_plan *plan, const struct tare_plan_uses *uses, struct tare_arena *arena,
+                                  struct tare_arena *scratch);
+/* The lane type of a dtype; TARE_LANE_NONE: expressions do not support it. */
+enum tare_lane_type tare_plan_lane_of(int dtype);
+/* The step in whose place a step may run: the last of its group, or itself. */
+int tare_plan_runs_at(const struct tare_plan *plan, int step);
+void tare_plan_select_groups(const struct tare_session *session, const struct tare_plan *plan);
 /* Select the fusions, then the tilings, that the session's options and the current observer allow. */
 void tare_plan_select_fusions(const struct tare_session *session, const struct tare_plan *plan);
 void tare_plan_select_tilings(const struct tare_session *session, const struct tare_plan *plan);

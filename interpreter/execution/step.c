@@ -59,6 +59,32 @@ static void trace(const struct tare_kernel *kernel) {
     fputc('\n', stderr);
 }
 
+/* ---- inputs ---- */
+
+tare_status tare_step_gather(const struct tare_plan *plan, struct tare_exec_frame *frame,
+                             const struct tare_step *step) {
+    for (size_t i = 0; i < step->n_inputs; i++) {
+        const struct tare_tensor *value = tare_plan_value(plan, frame, step->inputs[i]);
+        frame->last_use[i] = step->last_use[i] ? &frame->slots[step->inputs[i]] : NULL;
+        if (!step->reads || !step->reads[i] || !value->dtype) {
+            frame->inputs[i] = *value;
+            continue;
+        }
+        frame->last_use[i] = NULL;
+        tare_status status = tare_reference_read(&frame->inputs[i], value);
+        if (status == TARE_OK) continue;
+        while (i-- > 0)
+            if (step->reads[i] && frame->inputs[i].dtype) tare_tensor_reset(&frame->inputs[i]);
+        return status;
+    }
+    return TARE_OK;
+}
+
+void tare_step_ungather(struct tare_exec_frame *frame, const struct tare_step *step) {
+    for (size_t i = 0; i < step->n_inputs && step->reads; i++)
+        if (step->reads[i] && frame->inputs[i].dtype) tare_tensor_reset(&frame->inputs[i]);
+}
+
 /* ---- running ---- */
 
 static tare_status call_by_name(struct tare_kernel *kernel, const struct tare_graph *callee) {
@@ -116,7 +142,7 @@ static tare_status inspect(const struct tare_kernel *kernel, const struct tare_s
 }
 
 tare_status tare_step_run(struct tare_session *session, const struct tare_step *step, struct tare_exec_frame *frame,
-                          struct tare_tensor *outputs, struct tare_epilogue *epilogue) {
+                          struct tare_tensor *outputs, struct tare_epilogue *epilogue, struct tare_consumer *consumer) {
     const struct tare_op *op = step->op;
     struct tare_kernel kernel = { .node = step->node,
                                   .op = op,
@@ -128,12 +154,17 @@ tare_status tare_step_run(struct tare_session *session, const struct tare_step *
                                   .pool = session->pool,
                                   .session = session,
                                   .state = step->state->kernel,
-                                  .epilogue = epilogue };
+                                  .epilogue = epilogue,
+                                  .consumer = consumer };
     tare_status status;
     if (op && (op->flags & TARE_OP_IN_PLACE) && step->n_inputs)
         kernel.may_reuse_input0 = frame->last_use[0] && tare_tensor_is_exclusive(&frame->inputs[0]);
     session->last_use = frame->last_use;
     status = session->options.profile ? run_timed(&kernel, step) : run_kernel(&kernel, step);
+    if (status == TARE_OK && consumer && consumer->accepted) {
+        tare_arena_reset(&frame->scratch);
+        return TARE_OK;
+    }
     if (status == TARE_OK) status = check_outputs(step, outputs);
     if (status == TARE_OK && (step->observed || session->options.trace || session->options.check_numerics))
         status = inspect(&kernel, step);

@@ -5,9 +5,10 @@
 #include "interpreter/execution/plan.h"
 
 /* Runs one step on gathered inputs; `frame->last_use` holds the slots that may be moved out. `epilogue`: what the
- * kernel may compute in the same pass; NULL: nothing. Outputs are zero on failure; the error names the node. */
+ * kernel may compute in the same pass; NULL: nothing. `consumer`: what takes output 0 instead of a tensor, if it
+ * accepts; NULL: nothing. Outputs are zero on failure; the error names the node. */
 tare_status tare_step_run(struct tare_session *session, const struct tare_step *step, struct tare_exec_frame *frame,
-                          struct tare_tensor *outputs, struct tare_epilogue *epilogue);
+                          struct tare_tensor *outputs, struct tare_epilogue *epilogue, struct tare_consumer *consumer);
 /* Calls the row's `prepare`, once per session. On failure only the error text changes. */
 tare_status tare_step_prepare(struct tare_kernel *kernel, struct tare_node_state *state);
 
@@ -15,6 +16,13 @@ tare_status tare_step_prepare(struct tare_kernel *kernel, struct tare_node_state
 tare_status tare_fusion_run(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
                             const struct tare_step *head, const struct tare_tensor *bias,
                             const struct tare_tensor *addend);
+/* Gathers a step's inputs into frame->inputs. tare_step_ungather releases the values that were read from references. */
+tare_status tare_step_gather(const struct tare_plan *plan, struct tare_exec_frame *frame, const struct tare_step *step);
+void tare_step_ungather(struct tare_exec_frame *frame, const struct tare_step *step);
+/* Runs an active group. *done is false if the operands do not fit an expression: the product has then run, if the
+ * group has one, and the other steps must run one by one. */
+tare_status tare_group_run(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
+                           struct tare_step_group *group, bool *done);
 /* Runs the step together with the following ones if that is faster: *done reports whether, frame->computed which. */
 tare_status tare_tiled_steps_run(struct tare_session *session, const struct tare_plan *plan,
                                  struct tare_exec_frame *frame, const struct tare_step *step, bool *done);

@@ -104,5 +104,8 @@ tare_depthwise_kernel *tare_depthwise_line_avx512(int64_t size, int64_t stride);
 void tare_depthwise_image(tare_depthwise_kernel *kernel, tare_depthwise_kernel *line, const struct tare_conv *conv,
                           void *output, const void *image, const void *filter, size_t in_size, size_t out_size,
                           const struct tare_gemm_epilogue *epilogue);
+/* Line `at` of an image's output, without epilogue; elements of the output have 4 bytes. */
+void tare_depthwise_one_line(tare_depthwise_kernel *kernel, tare_depthwise_kernel *line, const struct tare_conv *conv,
+                             void *output, const void *image, const void *filter, size_t in_size, int64_t at);
 
 #endif

@@ -46,6 +46,34 @@ void tare_conv_int_dense(int32_t *output, const struct tare_conv *conv, const vo
     }
 }
 
+/* Rows whose sums fill a quarter of the second-level cache at most, in whole tiles. */
+enum { BLOCK_SUMS = 1 << 16, BLOCK_ROWS = 144, TILE_ROWS = 12 };
+
+static int64_t block_rows(const struct tare_conv *conv) {
+    const int64_t most = conv->out_channels > 0 ? BLOCK_SUMS / conv->out_channels : BLOCK_ROWS;
+    return most >= BLOCK_ROWS ? BLOCK_ROWS : most > TILE_ROWS ? most / TILE_ROWS * TILE_ROWS : TILE_ROWS;
+}
+
+int64_t tare_conv_int_block_sums(const struct tare_conv *conv) {
+    return block_rows(conv) * conv->out_channels;
+}
+
+void tare_conv_int_dense_to(const struct tare_conv_int_sink *sink, const struct tare_conv *conv, const void *input,
+                            enum tare_igemm_form form, const void *packed, int32_t *sums, void *scratch) {
+    const int64_t n = conv->out_channels / conv->groups, rows = tare_conv_rows(conv);
+    for (int64_t row = 0; row < rows; row += block_rows(conv)) {
+        const int64_t count = rows - row < block_rows(conv) ? rows - row : block_rows(conv);
+        for (int64_t g = 0; g < conv->groups; g++) {
+            const struct tare_conv_patches patches = { conv, input, g, form == TARE_IGEMM_QUADS ? 1 : 2 };
+            const struct tare_igemm_rows a = { .gather = gather, .source = &patches, .first = row };
+            tare_igemm(sums + g * n, conv->out_channels, &a, form,
+                       (const char *)packed + (size_t)g * group_bytes(form, conv), count, n, tare_conv_patch(conv),
+                       scratch);
+        }
+        sink->take(sink->arg, sums, row * conv->out_channels, count * conv->out_channels);
+    }
+}
+
 /* ---- depthwise ---- */
 
 static tare_depthwise_kernel *kernel_of(enum tare_cpu_level level) {
@@ -68,4 +96,15 @@ void tare_conv_int_depthwise_at(enum tare_cpu_level level, int32_t *output, cons
 
 void tare_conv_int_depthwise(int32_t *output, const struct tare_conv *conv, const int8_t *input, const int8_t *filter) {
     tare_conv_int_depthwise_at(tare_cpu_level(), output, conv, input, filter);
+}
+
+void tare_conv_int_depthwise_to(const struct tare_conv_int_sink *sink, const struct tare_conv *conv,
+                                const int8_t *input, const int8_t *filter, int32_t *sums) {
+    const int64_t in = conv->in[0] * conv->in[1] * conv->in[2] * conv->in_channels;
+    const int64_t lines = conv->out[0] * conv->out[1], line = conv->out[2] * conv->out_channels;
+    for (int64_t i = 0; i < conv->batch * lines; i++) {
+        tare_depthwise_one_line(kernel_of(tare_cpu_level()), NULL, conv, sums, input + i / lines * in, filter,
+                                sizeof(int8_t), i % lines);
+        sink->take(sink->arg, sums, i * line, line);
+    }
 }

@@ -14,6 +14,20 @@ void tare_conv_int_pack(void *packed, enum tare_igemm_form form, const struct ta
 bool tare_conv_int_pack_int32(void *packed, const struct tare_conv *conv, const int32_t *filter);
 void tare_conv_int_dense(int32_t *output, const struct tare_conv *conv, const void *input, enum tare_igemm_form form,
                          const void *packed, void *scratch);
+
+/* Takes whole positions of the output in order, all channels of each, instead of an output array: elements
+ * [first, first + count). It may overwrite the sums. */
+struct tare_conv_int_sink {
+    void (*take)(void *arg, int32_t *sums, int64_t first, int64_t count);
+    void *arg;
+};
+/* As tare_conv_int_dense, with `sums` for tare_conv_int_block_sums(conv) sums. */
+int64_t tare_conv_int_block_sums(const struct tare_conv *conv);
+void tare_conv_int_dense_to(const struct tare_conv_int_sink *sink, const struct tare_conv *conv, const void *input,
+                            enum tare_igemm_form form, const void *packed, int32_t *sums, void *scratch);
+/* As tare_conv_int_depthwise, with `sums` for one line of the output. */
+void tare_conv_int_depthwise_to(const struct tare_conv_int_sink *sink, const struct tare_conv *conv,
+                                const int8_t *input, const int8_t *filter, int32_t *sums);
 /* Depthwise with one output per channel (multiplier 1), int8 against int8; the filter is not packed. */
 void tare_conv_int_depthwise(int32_t *output, const struct tare_conv *conv, const int8_t *input, const int8_t *filter);
 void tare_conv_int_depthwise_at(enum tare_cpu_level level, int32_t *output, const struct tare_conv *conv,

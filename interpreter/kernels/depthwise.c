@@ -141,6 +141,13 @@ void tare_depthwise_image(tare_depthwise_kernel *kernel, tare_depthwise_kernel *
              i % conv->out[1]);
 }
 
+void tare_depthwise_one_line(tare_depthwise_kernel *kernel, tare_depthwise_kernel *line_kernel,
+                             const struct tare_conv *conv, void *output, const void *image, const void *filter,
+                             size_t in_size, int64_t at) {
+    const struct walk walk = { kernel, line_kernel, conv, image, filter, (int64_t)in_size, sizeof(int32_t), NULL };
+    line(&walk, output, 0, at / conv->out[1], at % conv->out[1]);
+}
+
 size_t tare_conv_depthwise_scratch(const struct tare_conv *conv) {
     if (conv->out_channels == conv->in_channels) return 0;
     return (size_t)(conv->in[0] * conv->in[1] * conv->in[2] * conv->out_channels);

@@ -154,10 +154,11 @@ static void add_128(char *bytes, int64_t count) {
 static void gather_block(char *block, const struct tare_igemm_rows *a, enum tare_igemm_form form, int64_t row,
                          int64_t rows, int64_t k0, int64_t count) {
     const int64_t size = element_size(form), filled = group_count(form, count) * 4;
-    if (!a->data) a->gather(a->source, block, BLOCK_STRIDE / size, row, rows, k0, count);
+    if (!a->data) a->gather(a->source, block, BLOCK_STRIDE / size, a->first + row, rows, k0, count);
     for (int64_t i = 0; i < rows; i++) {
         char *to = block + i * BLOCK_STRIDE;
-        if (a->data) memcpy(to, (const char *)a->data + ((row + i) * a->stride + k0) * size, (size_t)(count * size));
+        if (a->data)
+            memcpy(to, (const char *)a->data + ((a->first + row + i) * a->stride + k0) * size, (size_t)(count * size));
         memset(to + count * size, 0, (size_t)(filled - count * size));
         if (form == TARE_IGEMM_QUADS) add_128(to, filled);
     }

@@ -21,6 +21,7 @@ struct tare_igemm_rows {
     void (*gather)(const void *source, void *block, int64_t stride, int64_t first_row, int64_t rows, int64_t first_k,
                    int64_t count_k);
     const void *source;
+    int64_t first; /* the first row to gather */
 };
 
 /* The form for int8 rows at a level; int16 rows are always pairs. */

@@ -147,7 +147,59 @@ static tare_status plain_conv(int32_t *output, const struct tare_exact *operands
 
 /* ---- convolution ---- */
 
-tare_status tare_exact_conv(int32_t *output, const struct tare_exact *operands, const struct tare_conv *conv) {
+/* The consumer's view of one of several products. */
+struct passing {
+    struct tare_consumer *consumer;
+    int64_t first; /* the product's first element among those of all */
+};
+
+static void pass(void *arg, int32_t *sums, int64_t first, int64_t count) {
+    const struct passing *passing = arg;
+    passing->consumer->take(passing->consumer, sums, passing->first + first, count);
+}
+
+/* Room for the sums of a block; the output itself without a consumer. */
+static int32_t *room_for_sums(int32_t *output, const struct tare_exact *operands, int64_t count) {
+    return operands->consumer ? scratch_array(operands->scratch, count, sizeof *output) : output;
+}
+
+static tare_status plain_conv_to(int32_t *output, const struct tare_exact *operands, const struct tare_conv *conv,
+                                 const struct tare_conv_int_sink *sink) {
+    const int64_t count = tare_conv_rows(conv) * conv->out_channels;
+    int32_t *sums = room_for_sums(output, operands, count);
+    if (!sums) return TARE_NO_MEMORY;
+    TARE_TRY(plain_conv(sums, operands, conv));
+    if (sink) sink->take(sink->arg, sums, 0, count);
+    return TARE_OK;
+}
+
+static tare_status depthwise(int32_t *output, const struct tare_exact *operands, const struct tare_conv *conv,
+                             const struct tare_conv_int_sink *sink) {
+    int32_t *sums = room_for_sums(output, operands, conv->out[2] * conv->out_channels);
+    if (!sums) return TARE_NO_MEMORY;
+    if (sink)
+        tare_conv_int_depthwise_to(sink, conv, operands->lhs, operands->rhs, sums);
+    else
+        tare_conv_int_depthwise(output, conv, operands->lhs, operands->rhs);
+    return TARE_OK;
+}
+
+static tare_status dense(int32_t *output, const struct tare_exact *operands, const struct tare_conv *conv,
+                         const struct tare_conv_int_sink *sink, const void *lhs, enum tare_igemm_form form,
+                         const void *packed) {
+    void *block = tare_arena_alloc(operands->scratch, tare_igemm_scratch_bytes());
+    int32_t *sums = room_for_sums(output, operands, tare_conv_int_block_sums(conv));
+    if (!block || !sums) return TARE_NO_MEMORY;
+    if (sink)
+        tare_conv_int_dense_to(sink, conv, lhs, form, packed, sums, block);
+    else
+        tare_conv_int_dense(output, conv, lhs, form, packed, block);
+    return TARE_OK;
+}
+
+/* `sink`: NULL without a consumer. */
+static tare_status conv_to(int32_t *output, const struct tare_exact *operands, const struct tare_conv *conv,
+                           const struct tare_conv_int_sink *sink) {
     const int64_t in = conv->batch * conv->in[0] * conv->in[1] * conv->in[2] * conv->in_channels;
     const bool is_depthwise = tare_conv_is_depthwise(conv) && conv->out_channels == conv->in_channels &&
                               is_int8(operands->lhs_dtype) && is_int8(operands->rhs_dtype);
@@ -155,23 +207,21 @@ tare_status tare_exact_conv(int32_t *output, const struct tare_exact *operands, 
     const void *lhs;
     void *packed;
     bool fits;
-    if (operands->plain || tare_conv_patch(conv) == 0) return plain_conv(output, operands, conv);
-    if (is_depthwise && operands->rhs) {
-        tare_conv_int_depthwise(output, conv, operands->lhs, operands->rhs);
-        return TARE_OK;
-    }
+    if (operands->plain || tare_conv_patch(conv) == 0) return plain_conv_to(output, operands, conv, sink);
+    if (is_depthwise && operands->rhs) return depthwise(output, operands, conv, sink);
     TARE_TRY(left_operand(&lhs, &fits, operands, in, form));
     if (fits) {
         TARE_TRY(packed_filter(&packed, operands, conv, form));
-        void *block = tare_arena_alloc(operands->scratch, tare_igemm_scratch_bytes());
-        if (!block) return TARE_NO_MEMORY;
-        if (packed) {
-            tare_conv_int_dense(output, conv, lhs, form, packed, block);
-            return TARE_OK;
-        }
+        if (packed) return dense(output, operands, conv, sink, lhs, form, packed);
     }
     if (!operands->rhs) return TARE_FAIL(TARE_INTERNAL, "the plain filter is gone");
-    return plain_conv(output, operands, conv);
+    return plain_conv_to(output, operands, conv, sink);
+}
+
+tare_status tare_exact_conv(int32_t *output, const struct tare_exact *operands, const struct tare_conv *conv) {
+    struct passing passing = { operands->consumer, 0 };
+    const struct tare_conv_int_sink sink = { pass, &passing };
+    return conv_to(output, operands, conv, operands->consumer ? &sink : NULL);
 }
 
 /* ---- product ---- */
@@ -192,7 +242,7 @@ static struct tare_conv as_pointwise(int64_t m, int64_t n, int64_t k) {
 tare_status tare_exact_product(int32_t *output, const struct tare_exact *operands, int64_t batch, int64_t m, int64_t n,
                                int64_t k) {
     const struct tare_conv conv = as_pointwise(m, n, k); /* a product is a convolution with one tap */
-    if (k == 0) {
+    if (k == 0 && !operands->consumer) {
         memset(output, 0, (size_t)(batch * m * n) * sizeof *output);
         return TARE_OK;
     }
@@ -203,7 +253,9 @@ tare_status tare_exact_product(int32_t *output, const struct tare_exact *operand
         if (operands->rhs)
             one.rhs = (const char *)operands->rhs + (size_t)(b * k * n) * tare_dtype_size(operands->rhs_dtype);
         if (batch > 1) one.weights = NULL;
-        TARE_TRY(tare_exact_conv(output + b * m * n, &one, &conv));
+        struct passing passing = { operands->consumer, b * m * n };
+        const struct tare_conv_int_sink sink = { pass, &passing };
+        TARE_TRY(conv_to(!output ? NULL : output + b * m * n, &one, &conv, operands->consumer ? &sink : NULL));
     }
     return TARE_OK;
 }

@@ -4,6 +4,7 @@
 #define TARE_INTERPRETER_OPS_SUPPORT_EXACT_H
 
 #include "base/arena.h"
+#include "interpreter/kernel.h"
 #include "interpreter/kernels/conv.h"
 #include "interpreter/ops/support/weights.h"
 
@@ -16,10 +17,12 @@ struct tare_exact {
     struct tare_weights *weights;     /* NULL: rhs is packed at each call */
     const struct tare_tensor *source; /* the tensor that rhs came from */
     struct tare_arena *scratch;
-    bool plain; /* the plain loops, for reference kernels */
+    bool plain;                     /* the plain loops, for reference kernels */
+    struct tare_consumer *consumer; /* takes the sums instead of an output array; NULL: none */
 };
 
-/* output [batch][m][n] = lhs [batch][m][k] · rhs [batch][k][n] */
+/* With a consumer, `output` is NULL.
+ * output [batch][m][n] = lhs [batch][m][k] · rhs [batch][k][n] */
 tare_status tare_exact_product(int32_t *output, const struct tare_exact *operands, int64_t batch, int64_t m, int64_t n,
                                int64_t k);
 tare_status tare_exact_conv(int32_t *output, const struct tare_exact *operands, const struct tare_conv *conv);

@@ -105,6 +105,21 @@ static void store(struct tare_tensor *output, enum arithmetic arithmetic, const 
         memcpy((char *)output->data + (size_t)i * size, (const char *)values + (size_t)i * size_in(arithmetic), size);
 }
 
+/* ---- passing the result on ---- */
+
+/* Offers the result to the consumer, if there is one; otherwise, or if it refuses, creates the output. */
+static tare_status begin_output(struct tare_kernel *kernel, enum arithmetic arithmetic, int dtype,
+                                const struct tare_shape *shape, bool may_pass) {
+    const bool lanes = arithmetic == FLOATS || (arithmetic == EXACT && tare_dtype_size(dtype) == sizeof(int32_t));
+    if (may_pass && lanes) TARE_TRY(tare_kernel_begin_rows(kernel, shape));
+    if (kernel->consumer && kernel->consumer->accepted) return TARE_OK;
+    return tare_kernel_output(kernel, 0, dtype, shape);
+}
+
+static struct tare_consumer *taking_consumer(const struct tare_kernel *kernel) {
+    return kernel->consumer && kernel->consumer->accepted ? kernel->consumer : NULL;
+}
+
 /* ---- convolution ---- */
 
 static tare_status vector_of(int64_t values[TARE_MOST_SPATIAL], const struct tare_tensor *tensor, int spatial,
@@ -243,6 +258,7 @@ static tare_status exact_conv(struct tare_kernel *kernel, int32_t *result, const
         .source = rhs,
         .scratch = kernel->scratch,
         .plain = plain,
+        .consumer = taking_consumer(kernel),
     };
     const bool without = is_kept(kernel, tare_exact_key(&general->conv), plain) && is_int8(lhs->dtype);
     if (!without) exact.rhs = operand(kernel, EXACT, rhs, general->rhs_order);
@@ -258,6 +274,42 @@ static tare_status double_conv(struct tare_kernel *kernel, double *result, const
     return TARE_OK;
 }
 
+/* The float result of a product whose values a consumer takes: `count` elements. */
+static tare_status pass_floats(struct tare_kernel *kernel, float **values, int64_t count) {
+    size_t bytes;
+    if (!tare_mul_size(&bytes, (size_t)count, sizeof **values)) return TARE_NO_MEMORY;
+    *values = tare_arena_alloc(kernel->scratch, bytes);
+    return !*values ? TARE_NO_MEMORY : TARE_OK;
+}
+
+static tare_status pass_conv(struct tare_kernel *kernel, enum arithmetic arithmetic,
+                             const struct tare_general_conv *general) {
+    const int64_t count = tare_conv_rows(&general->conv) * general->conv.out_channels;
+    float *values;
+    if (arithmetic == EXACT) return exact_conv(kernel, NULL, general, false);
+    TARE_TRY(pass_floats(kernel, &values, count));
+    TARE_TRY(float_conv(kernel, values, general, false));
+    kernel->consumer->take(kernel->consumer, values, 0, count);
+    return TARE_OK;
+}
+
+static tare_status store_conv(struct tare_kernel *kernel, enum arithmetic arithmetic,
+                              const struct tare_general_conv *general, bool plain) {
+    const bool stored = tare_general_conv_is_stored(general);
+    void *result = result_room(kernel, arithmetic, stored), *ordered = result;
+    if (!result) return TARE_NO_MEMORY;
+    TARE_TRY(arithmetic == EXACT     ? exact_conv(kernel, result, general, plain)
+             : arithmetic == DOUBLES ? double_conv(kernel, result, general)
+                                     : float_conv(kernel, result, general, plain));
+    if (!stored) {
+        ordered = result_room(kernel, arithmetic, true);
+        if (!ordered) return TARE_NO_MEMORY;
+        tare_general_conv_store(general, ordered, result, size_in(arithmetic));
+    }
+    store(&kernel->outputs[0], arithmetic, ordered);
+    return TARE_OK;
+}
+
 static tare_status run_conv_any(struct tare_kernel *kernel, bool plain) {
     const struct tare_tensor *inputs[5];
     struct tare_general_conv general;
@@ -267,25 +319,14 @@ static tare_status run_conv_any(struct tare_kernel *kernel, bool plain) {
     const int dtype = output_dtype(kernel->node, kernel->inputs[0].dtype);
     TARE_TRY(choose(&arithmetic, kernel->inputs[0].dtype, kernel->inputs[1].dtype, dtype));
     TARE_TRY(set_conv(&general, kernel->node, &kernel->inputs[0].shape, &kernel->inputs[1].shape, inputs));
-    TARE_TRY(tare_kernel_output(kernel, 0, dtype, &general.output));
+    const bool is_empty = kernel->inputs[0].elements == 0 || kernel->inputs[1].elements == 0;
+    TARE_TRY(begin_output(kernel, arithmetic, dtype, &general.output,
+                          !plain && !is_empty && tare_general_conv_is_stored(&general)));
+    if (taking_consumer(kernel)) return pass_conv(kernel, arithmetic, &general);
     struct tare_tensor *output = &kernel->outputs[0];
     if (output->elements == 0) return TARE_OK;
-    if (kernel->inputs[0].elements == 0 || kernel->inputs[1].elements == 0) {
-        memset(output->data, 0, tare_tensor_bytes(output));
-        return TARE_OK;
-    }
-    const bool stored = tare_general_conv_is_stored(&general);
-    void *result = result_room(kernel, arithmetic, stored), *ordered = result;
-    if (!result) return TARE_NO_MEMORY;
-    TARE_TRY(arithmetic == EXACT     ? exact_conv(kernel, result, &general, plain)
-             : arithmetic == DOUBLES ? double_conv(kernel, result, &general)
-                                     : float_conv(kernel, result, &general, plain));
-    if (!stored) {
-        ordered = result_room(kernel, arithmetic, true);
-        if (!ordered) return TARE_NO_MEMORY;
-        tare_general_conv_store(&general, ordered, result, size_in(arithmetic));
-    }
-    store(output, arithmetic, ordered);
+    if (!is_empty) return store_conv(kernel, arithmetic, &general, plain);
+    memset(output->data, 0, tare_tensor_bytes(output));
     return TARE_OK;
 }
 
@@ -398,6 +439,7 @@ static tare_status exact_dot(struct tare_kernel *kernel, int32_t *result, const 
         .source = rhs,
         .scratch = kernel->scratch,
         .plain = plain,
+        .consumer = taking_consumer(kernel),
     };
     const bool without = is_kept(kernel, 1, plain) && is_int8(lhs->dtype) && dot->batch == 1;
     if (!without) exact.rhs = operand(kernel, EXACT, rhs, dot->rhs_order);
@@ -438,13 +480,24 @@ static tare_status real_dot(struct tare_kernel *kernel, void *result, const stru
     return TARE_OK;
 }
 
+static tare_status pass_dot(struct tare_kernel *kernel, enum arithmetic arithmetic, const struct dot *dot) {
+    const int64_t count = dot->batch * dot->m * dot->n;
+    float *values;
+    if (arithmetic == EXACT) return exact_dot(kernel, NULL, dot, false);
+    TARE_TRY(pass_floats(kernel, &values, count));
+    TARE_TRY(real_dot(kernel, values, dot, arithmetic, false));
+    kernel->consumer->take(kernel->consumer, values, 0, count);
+    return TARE_OK;
+}
+
 static tare_status run_dot_any(struct tare_kernel *kernel, bool plain) {
     struct dot dot;
     enum arithmetic arithmetic;
     const int dtype = output_dtype(kernel->node, kernel->inputs[0].dtype);
     TARE_TRY(choose(&arithmetic, kernel->inputs[0].dtype, kernel->inputs[1].dtype, dtype));
     TARE_TRY(set_dot(&dot, kernel->node, &kernel->inputs[0].shape, &kernel->inputs[1].shape));
-    TARE_TRY(tare_kernel_output(kernel, 0, dtype, &dot.output));
+    TARE_TRY(begin_output(kernel, arithmetic, dtype, &dot.output, !plain && dot.k > 0));
+    if (taking_consumer(kernel)) return pass_dot(kernel, arithmetic, &dot);
     struct tare_tensor *output = &kernel->outputs[0];
     if (output->elements == 0) return TARE_OK;
     if (dot.k == 0) {
@@ -476,8 +529,8 @@ static tare_status reference_xla_dot(struct tare_kernel *kernel) {
 #define ROW(op, in, out, list, form)                                                                                   \
     {                                                                                                                  \
         .name = op, .inputs = in, .outputs = out, .attrs = list, .infer = infer_xla_##form, .run = run_xla_##form,     \
-        .prepare = prepare_xla, .release = release_xla, .reference = reference_xla_##form, .flags = TARE_OP_PRODUCT,   \
-        .quant = TARE_QUANT_WEIGHTED                                                                                   \
+        .prepare = prepare_xla, .release = release_xla, .reference = reference_xla_##form,                             \
+        .flags = TARE_OP_PRODUCT | TARE_OP_PASSES_ROWS, .quant = TARE_QUANT_WEIGHTED                                   \
     }
 
 const struct tare_op tare_ops_xla[] = {

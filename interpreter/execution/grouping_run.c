@@ -1,0 +1,187 @@
+/* Running a group of element-wise steps (grouping.c): the operands' shapes decide whether they form an expression. */
+#include "interpreter/execution/step.h"
+#include "base/clock.h"
+
+#include <string.h>
+
+/* What takes the values of a group's product, or reads its source. */
+struct group_run {
+    struct tare_consumer consumer; /* first: the product's kernel passes it back */
+    const struct tare_plan *plan;
+    const struct tare_exec_frame *frame;
+    const struct tare_step_group *group;
+    struct tare_tensor output;
+    struct tare_bound_expression bound;
+};
+
+static int64_t last_dim(const struct tare_shape *shape) {
+    return shape->rank > 0 ? shape->dims[shape->rank - 1] : 1;
+}
+
+/* The kind of an operand of a result of `shape`; false if it fits no kind. */
+static bool classify(struct tare_operand *operand, const struct tare_tensor *tensor, bool is_bias,
+                     const struct tare_shape *shape) {
+    const int64_t columns = last_dim(shape);
+    *operand = (struct tare_operand){ .type = tare_plan_lane_of(tensor->dtype), .data = tensor->data };
+    if (!operand->type || tensor->splat || tensor->shape.rank > shape->rank) return false;
+    if (is_bias && (tensor->shape.rank != 1 || shape->rank < 2 || tensor->elements != columns)) return false;
+    if (tare_shape_equal(&tensor->shape, shape))
+        operand->kind = TARE_OPERAND_ARRAY;
+    else if (tensor->elements == 1)
+        operand->kind = TARE_OPERAND_ONE;
+    else if (tensor->elements == columns && last_dim(&tensor->shape) == columns)
+        operand->kind = TARE_OPERAND_VECTOR;
+    else
+        return false;
+    return true;
+}
+
+/* ---- branches that do not depend on arrays: computed once ---- */
+
+static enum tare_operand_kind kind_of_branch(const struct tare_bound_expression *bound, int b) {
+    const struct tare_expression_branch *branch = &bound->expression->branches[b];
+    enum tare_operand_kind kind = bound->operands[branch->source].kind;
+    for (int s = 0; s < branch->n_stages; s++) {
+        const int operand = branch->stages[s].operand;
+        if (operand >= 0 && bound->operands[operand].kind > kind) kind = bound->operands[operand].kind;
+    }
+    return kind;
+}
+
+/* The source of such a branch, as `count` elements. NULL: no memory. */
+static const void *repeated_source(const struct tare_operand *source, int64_t count, struct tare_arena *arena) {
+    const size_t size = tare_lane_size(source->type);
+    if (source->kind == TARE_OPERAND_VECTOR || count == 1) return source->data;
+    char *copy = tare_arena_alloc(arena, (size_t)count * size);
+    for (int64_t i = 0; copy && i < count; i++)
+        memcpy(copy + (size_t)i * size, source->data, size);
+    return copy;
+}
+
+/* Computes a branch of kind ONE or VECTOR into lanes, which become its operand. */
+static tare_status compute_branch(struct tare_bound_expression *bound, int operand, enum tare_operand_kind kind,
+                                  enum tare_lane_type lanes, struct tare_arena *arena) {
+    const struct tare_expression_branch *branch = &bound->expression->branches[bound->expression->branch_of[operand]];
+    const int64_t count = kind == TARE_OPERAND_ONE ? 1 : bound->columns;
+    struct tare_expression *part = tare_arena_alloc(arena, sizeof *part);
+    struct tare_bound_expression *run = tare_arena_alloc(arena, sizeof *run);
+    void *to = tare_arena_alloc(arena, (size_t)count * sizeof(float));
+    if (!part || !run || !to) return TARE_NO_MEMORY;
+    *part = (struct tare_expression){ .to = lanes, .n_branches = 1, .n_operands = bound->expression->n_operands };
+    part->branches[0] = *branch;
+    part->from = bound->operands[branch->source].type;
+    *run = (struct tare_bound_expression){ .expression = part, .level = bound->level, .columns = count, .to = to };
+    memcpy(run->operands, bound->operands, sizeof run->operands);
+    run->operands[branch->source].data = repeated_source(&bound->operands[branch->source], count, arena);
+    if (!run->operands[branch->source].data) return TARE_NO_MEMORY;
+    TARE_TRY(tare_expression_bind(run, arena));
+    tare_expression_run(run, NULL, 0, count);
+    bound->operands[operand] = (struct tare_operand){ .kind = kind, .type = lanes, .data = to };
+    return TARE_OK;
+}
+
+/* Decides for each branch whether it is computed with the result or before it. */
+static tare_status bind_branches(struct group_run *run, struct tare_arena *arena, bool *fits) {
+    struct tare_bound_expression *bound = &run->bound;
+    struct tare_expression *expression = tare_arena_alloc(arena, sizeof *expression);
+    if (!expression) return TARE_NO_MEMORY;
+    *expression = run->group->expression;
+    bound->expression = expression;
+    for (int i = 0; i < expression->n_operands; i++) {
+        const int b = expression->branch_of[i];
+        if (b == 0) continue;
+        const enum tare_operand_kind kind = kind_of_branch(bound, b);
+        if (kind == TARE_OPERAND_ARRAY) {
+            *fits = *fits && bound->operands[expression->branches[b].source].kind == TARE_OPERAND_ARRAY;
+            bound->operands[i] = (struct tare_operand){ .kind = kind, .type = run->group->lanes[i] };
+        } else {
+            TARE_TRY(compute_branch(bound, i, kind, run->group->lanes[i], arena));
+            expression->branch_of[i] = 0;
+            expression->branches[b].n_stages = 0;
+        }
+    }
+    return TARE_OK;
+}
+
+/* ---- the group ---- */
+
+/* Binds the group's operands for a result of `shape` and creates the result, if they fit. */
+static tare_status bind_group(struct group_run *run, const struct tare_shape *shape, struct tare_buffer_pool *pool,
+                              struct tare_arena *arena, bool *fits) {
+    const struct tare_step_group *group = run->group;
+    struct tare_bound_expression *bound = &run->bound;
+    int64_t elements;
+    *fits = false;
+    if (tare_shape_elements(&elements, shape) != TARE_OK || elements == 0) {
+        tare_error_clear();
+        return TARE_OK;
+    }
+    bound->columns = last_dim(shape);
+    bound->level = tare_cpu_level();
+    for (int i = 0; i < group->expression.n_operands; i++) {
+        if (group->expression.branch_of[i]) continue;
+        if (!classify(&bound->operands[i], tare_plan_value(run->plan, run->frame, group->values[i]), group->is_bias[i],
+                      shape))
+            return TARE_OK;
+    }
+    const int source = group->expression.branches[0].source;
+    if (source >= 0 && bound->operands[source].kind != TARE_OPERAND_ARRAY) return TARE_OK;
+    *fits = true;
+    TARE_TRY(bind_branches(run, arena, fits));
+    if (!*fits) return TARE_OK;
+    TARE_TRY(tare_expression_bind(bound, arena));
+    TARE_TRY(tare_tensor_new_pooled(&run->output, group->output_dtype, shape, pool));
+    bound->to = run->output.data;
+    return TARE_OK;
+}
+
+static tare_status begin(struct tare_consumer *consumer, struct tare_kernel *kernel, const struct tare_shape *shape,
+                         bool *accepted) {
+    return bind_group((struct group_run *)consumer, shape, kernel->pool, kernel->scratch, accepted);
+}
+
+static void take(struct tare_consumer *consumer, void *values, int64_t first, int64_t count) {
+    tare_expression_run(&((struct group_run *)consumer)->bound, values, first, count);
+}
+
+static tare_status run_product(struct tare_session *session, struct tare_exec_frame *frame, struct group_run *run) {
+    const struct tare_step *product = &run->plan->steps[run->group->product];
+    tare_status status = tare_step_gather(run->plan, frame, product);
+    if (status != TARE_OK) return tare_exec_locate(session, product->node, status);
+    status = tare_step_run(session, product, frame, frame->slots + product->first_output, NULL, &run->consumer);
+    tare_step_ungather(frame, product);
+    if (status != TARE_OK && run->output.dtype) tare_tensor_reset(&run->output);
+    return status;
+}
+
+/* The time of a group without product is attributed to its last step. */
+static tare_status run_elements(struct tare_session *session, struct tare_exec_frame *frame, struct group_run *run) {
+    struct tare_node_state *state = run->plan->steps[run->group->sink].state;
+    const struct tare_tensor *source =
+        tare_plan_value(run->plan, frame, run->group->values[run->group->expression.branches[0].source]);
+    const int64_t start = session->options.profile ? tare_clock_ns() : 0;
+    tare_status status = bind_group(run, &source->shape, session->pool, &frame->scratch, &run->consumer.accepted);
+    if (status == TARE_OK && run->consumer.accepted) tare_expression_run(&run->bound, NULL, 0, source->elements);
+    tare_arena_reset(&frame->scratch);
+    if (status != TARE_OK) return tare_exec_locate(session, run->plan->steps[run->group->sink].node, status);
+    if (!session->options.profile || !run->consumer.accepted) return TARE_OK;
+    const int64_t elapsed = tare_clock_ns() - start;
+    state->calls++;
+    state->nanoseconds += elapsed;
+    session->nested_ns += elapsed;
+    return TARE_OK;
+}
+
+tare_status tare_group_run(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
+                           struct tare_step_group *group, bool *done) {
+    struct group_run run = {
+        .consumer = { .begin = begin, .take = take }, .plan = plan, .frame = frame, .group = group
+    };
+    const struct tare_step *sink = &plan->steps[group->sink];
+    *done = false;
+    TARE_TRY(group->product >= 0 ? run_product(session, frame, &run) : run_elements(session, frame, &run));
+    if (!run.consumer.accepted) return TARE_OK;
+    *done = true;
+    frame->slots[group->output] = run.output;
+    return sink->observed ? tare_step_show(session, sink, &frame->slots[group->output]) : TARE_OK;
+}

@@ -1,0 +1,187 @@
+/* Running element-wise expressions (expression.h).
+ *
+ * Binding translates each branch into a pipeline. Scalars and vectors become 32-bit lanes; a vector is repeated until a
+ * block may start at any of its elements. Constant additions to int32 values that follow each other (zero-point
+ * correction and bias) become one, which is exact because int32 sums wrap. Blocks that do not fill whole units are
+ * computed in a buffer, so pipelines never access elements outside of their arrays. */
+#include "interpreter/kernels/expression.h"
+
+#include "base/tensor/number.h"
+
+#include <string.h>
+
+enum { LANE = 4, BLOCK = TARE_EXPRESSION_BLOCK, UNIT = TARE_PIPELINE_UNIT };
+
+/* ---- binding ---- */
+
+/* `count` elements as lanes. */
+static void widen(void *to, const void *from, enum tare_lane_type type, int64_t count) {
+    for (int64_t i = 0; i < count; i++) {
+        switch (type) {
+        case TARE_LANE_INT8:
+            ((int32_t *)to)[i] = ((const int8_t *)from)[i];
+            break;
+        case TARE_LANE_UINT8:
+            ((int32_t *)to)[i] = ((const uint8_t *)from)[i];
+            break;
+        case TARE_LANE_INT16:
+            ((int32_t *)to)[i] = ((const int16_t *)from)[i];
+            break;
+        case TARE_LANE_BFLOAT16:
+            ((float *)to)[i] = tare_float_from_bfloat16(((const uint16_t *)from)[i]);
+            break;
+        default:
+            memcpy((char *)to + i * LANE, (const char *)from + i * LANE, LANE);
+            break;
+        }
+    }
+}
+
+/* A vector's lanes, repeated. */
+static char *repeated(const struct tare_operand *operand, int64_t columns, struct tare_arena *arena) {
+    const int64_t lanes = columns + BLOCK + UNIT;
+    char *to = tare_arena_alloc(arena, (size_t)lanes * LANE);
+    if (!to) return NULL;
+    widen(to, operand->data, operand->type, columns);
+    for (int64_t filled = columns; filled < lanes;) { /* whole periods, twice as many each time */
+        const int64_t count = filled < lanes - filled ? filled : lanes - filled;
+        memcpy(to + filled * LANE, to, (size_t)count * LANE);
+        filled += count;
+    }
+    return to;
+}
+
+/* The lanes of an operand: all of them for a scalar or a vector, room for a block for an array. */
+static tare_status bind_operand(struct tare_bound_expression *bound, int at, struct tare_stage *stage,
+                                struct tare_arena *arena) {
+    const struct tare_operand *operand = &bound->operands[at];
+    if (operand->kind == TARE_OPERAND_VECTOR) {
+        bound->vectors[at] = repeated(operand, bound->columns, arena);
+        stage->operand = bound->vectors[at];
+        return stage->operand ? TARE_OK : TARE_NO_MEMORY;
+    }
+    const bool is_one = operand->kind == TARE_OPERAND_ONE;
+    char *lanes = tare_arena_alloc(arena, is_one ? LANE : BLOCK * LANE);
+    if (!lanes) return TARE_NO_MEMORY;
+    stage->operand = lanes;
+    stage->is_one = is_one;
+    if (is_one)
+        widen(lanes, operand->data, operand->type, 1);
+    else
+        bound->buffers[at] = lanes;
+    return TARE_OK;
+}
+
+static bool is_constant_sum(const struct tare_bound_expression *bound, const struct tare_stage *stage) {
+    return (stage->code == TARE_STAGE_INT_ADD || stage->code == TARE_STAGE_INT_SUB) && !bound->buffers[stage->tag];
+}
+
+/* Joins consecutive constant additions, in the lanes of the first one's operand. */
+static void join_sums(struct tare_bound_expression *bound, struct tare_pipeline *pipeline) {
+    int n = 0;
+    for (int s = 0; s < pipeline->n_stages; s++) {
+        const struct tare_stage *stage = &pipeline->stages[s], *last = n > 0 ? &pipeline->stages[n - 1] : NULL;
+        if (!last || !is_constant_sum(bound, last) || !is_constant_sum(bound, stage) ||
+            (last->is_one && !stage->is_one)) {
+            pipeline->stages[n++] = *stage;
+            continue;
+        }
+        const int64_t lanes = last->is_one ? 1 : bound->columns + BLOCK + UNIT;
+        int32_t *sums = (int32_t *)(uintptr_t)last->operand; /* this binding's own copy */
+        const int32_t *more = stage->operand;
+        for (int64_t i = 0; i < lanes; i++) {
+            const uint32_t x = (uint32_t)sums[i], y = (uint32_t)more[stage->is_one ? 0 : i];
+            sums[i] = (int32_t)(stage->code == last->code ? x + y : x - y);
+        }
+    }
+    pipeline->n_stages = n;
+}
+
+static tare_status bind_branch(struct tare_bound_expression *bound, int b, struct tare_arena *arena) {
+    const struct tare_expression *expression = bound->expression;
+    const struct tare_expression_branch *branch = &expression->branches[b];
+    struct tare_pipeline *pipeline = &bound->pipelines[b];
+    pipeline->n_stages = branch->n_stages;
+    pipeline->from = branch->source < 0 ? expression->from : bound->operands[branch->source].type;
+    pipeline->to = b == 0 ? expression->to : TARE_LANE_INT32; /* lanes of either kind */
+    for (int s = 0; s < branch->n_stages; s++) {
+        struct tare_stage *stage = &pipeline->stages[s];
+        *stage = (struct tare_stage){ .code = branch->stages[s].code, .tag = branch->stages[s].operand };
+        if (stage->tag >= 0) TARE_TRY(bind_operand(bound, stage->tag, stage, arena));
+    }
+    join_sums(bound, pipeline);
+    tare_pipeline_simplify(pipeline);
+    return TARE_OK;
+}
+
+tare_status tare_expression_bind(struct tare_bound_expression *bound, struct tare_arena *arena) {
+    memset(bound->buffers, 0, sizeof bound->buffers);
+    memset(bound->vectors, 0, sizeof bound->vectors);
+    for (int b = 0; b < bound->expression->n_branches; b++)
+        TARE_TRY(bind_branch(bound, b, arena));
+    return TARE_OK;
+}
+
+/* ---- running ---- */
+
+/* Runs a pipeline on whole units, or on fewer elements than one unit, which pass it in buffers of a unit. */
+static void run_pipeline(const struct tare_bound_expression *bound, const struct tare_pipeline *pipeline, void *to,
+                         const void *from, int64_t count) {
+    _Alignas(64) char source[UNIT * LANE] = { 0 }, result[UNIT * LANE];
+    if (count >= UNIT) {
+        tare_pipeline_run_at(bound->level, to, from, pipeline, count);
+        return;
+    }
+    memcpy(source, from, (size_t)count * tare_lane_size(pipeline->from));
+    tare_pipeline_run_at(bound->level, result, source, pipeline, UNIT);
+    memcpy(to, result, (size_t)count * tare_lane_size(pipeline->to));
+}
+
+static const char *element(const struct tare_operand *operand, int64_t at) {
+    return (const char *)operand->data + at * (int64_t)tare_lane_size(operand->type);
+}
+
+/* The lanes of a block of an array operand that no branch computes. */
+static const void *array_lanes(const struct tare_bound_expression *bound, int at, int64_t first, int64_t count) {
+    const struct tare_operand *operand = &bound->operands[at];
+    const struct tare_pipeline widening = { .from = operand->type, .to = TARE_LANE_INT32 };
+    if (tare_lane_size(operand->type) == LANE && count >= UNIT) return element(operand, first);
+    run_pipeline(bound, &widening, bound->buffers[at], element(operand, first), count);
+    return bound->buffers[at];
+}
+
+/* Elements [first, first + count) of a branch: whole units of a block, or fewer elements than one unit. */
+static void run_branch(struct tare_bound_expression *bound, int b, void *to, const void *values, int64_t first,
+                       int64_t count) {
+    const struct tare_expression *expression = bound->expression;
+    struct tare_pipeline *pipeline = &bound->pipelines[b];
+    const int source = expression->branches[b].source;
+    for (int s = 0; s < pipeline->n_stages; s++) {
+        struct tare_stage *stage = &pipeline->stages[s];
+        if (stage->tag < 0) continue;
+        if (bound->vectors[stage->tag]) stage->operand = bound->vectors[stage->tag] + first % bound->columns * LANE;
+        if (bound->buffers[stage->tag] && !expression->branch_of[stage->tag])
+            stage->operand = array_lanes(bound, stage->tag, first, count);
+    }
+    run_pipeline(bound, pipeline, to, source < 0 ? values : element(&bound->operands[source], first), count);
+}
+
+/* The branches above 0 first: their results are operands. */
+static void run_block(struct tare_bound_expression *bound, const void *values, int64_t first, int64_t count) {
+    const struct tare_expression *expression = bound->expression;
+    for (int at = 0; at < expression->n_operands; at++) {
+        const int b = expression->branch_of[at];
+        if (b > 0) run_branch(bound, b, bound->buffers[at], NULL, first, count);
+    }
+    run_branch(bound, 0, (char *)bound->to + first * (int64_t)tare_lane_size(expression->to), values, first, count);
+}
+
+void tare_expression_run(struct tare_bound_expression *bound, const void *values, int64_t first, int64_t count) {
+    const int64_t size = (int64_t)tare_lane_size(bound->expression->from), end = first + count;
+    for (int64_t at = first; at < end;) {
+        int64_t piece = end - at < BLOCK ? end - at : BLOCK;
+        if (piece > UNIT) piece -= piece % UNIT;
+        run_block(bound, !values ? NULL : (const char *)values + (at - first) * size, at, piece);
+        at += piece;
+    }
+}

@@ -1,0 +1,66 @@
+/* Element-wise expressions over arrays: a tree of pipelines (pipeline.h) whose operands are scalars, vectors along the
+ * last dimension, or arrays of the result's shape. A block of elements passes all pipelines while it is in the
+ * first-level cache. The source of the main pipeline may be computed block by block by a matrix product or a
+ * convolution, whose sums are then never stored as a whole. */
+#ifndef TARE_INTERPRETER_KERNELS_EXPRESSION_H
+#define TARE_INTERPRETER_KERNELS_EXPRESSION_H
+
+#include "base/arena.h"
+#include "base/status.h"
+#include "interpreter/kernels/pipeline.h"
+
+enum {
+    TARE_EXPRESSION_MAX_BRANCHES = 4,
+    TARE_EXPRESSION_MAX_OPERANDS = 24,
+    TARE_EXPRESSION_BLOCK = 1024, /* elements that pass the pipelines together */
+};
+
+/* A pipeline before its operands are known. */
+struct tare_expression_branch {
+    int source; /* operand; -1: the values of the product */
+    int n_stages;
+    struct {
+        enum tare_stage_code code;
+        int operand; /* -1: none */
+    } stages[TARE_PIPELINE_MAX_STAGES];
+};
+
+struct tare_expression {
+    enum tare_lane_type from, to; /* of the product's values; of the result */
+    int n_branches, n_operands;
+    struct tare_expression_branch branches[TARE_EXPRESSION_MAX_BRANCHES]; /* 0 computes the result */
+    int branch_of[TARE_EXPRESSION_MAX_OPERANDS]; /* by operand: the branch that computes it, above its user; 0: none */
+};
+
+enum tare_operand_kind {
+    TARE_OPERAND_ONE,    /* one element */
+    TARE_OPERAND_VECTOR, /* `columns` elements, repeated */
+    TARE_OPERAND_ARRAY,  /* an element for each of the result */
+};
+
+struct tare_operand {
+    enum tare_operand_kind kind;
+    enum tare_lane_type type;
+    const void *data;
+};
+
+/* An expression with its operands. */
+struct tare_bound_expression {
+    const struct tare_expression *expression;
+    enum tare_cpu_level level;
+    int64_t columns;
+    void *to;
+    struct tare_operand operands[TARE_EXPRESSION_MAX_OPERANDS];
+    struct tare_pipeline pipelines[TARE_EXPRESSION_MAX_BRANCHES];
+    char *vectors[TARE_EXPRESSION_MAX_OPERANDS]; /* lanes of a vector, repeated; NULL: not a vector */
+    char *buffers[TARE_EXPRESSION_MAX_OPERANDS]; /* lanes of a block of an array; NULL: not an array */
+};
+
+/* Prepares a run: `expression`, `level`, `columns` (of the result's last dimension, at least 1), `to` and `operands`
+ * are set; the rest, from `arena`, is made here. TARE_NO_MEMORY. */
+tare_status tare_expression_bind(struct tare_bound_expression *bound, struct tare_arena *arena);
+/* Computes elements [first, first + count) of the result. `values`: those elements of the product, which may be
+ * overwritten; NULL if the main pipeline's source is an operand. */
+void tare_expression_run(struct tare_bound_expression *bound, const void *values, int64_t first, int64_t count);
+
+#endif

@@ -1,0 +1,207 @@
+/* Pipelines: the portable variant, the choice of the variant, and simplification. */
+#include "interpreter/kernels/pipeline.h"
+
+#include "base/tensor/number.h"
+
+#include <math.h>
+#include <string.h>
+
+size_t tare_lane_size(enum tare_lane_type type) {
+    switch (type) {
+    case TARE_LANE_INT8:
+    case TARE_LANE_UINT8:
+        return 1;
+    case TARE_LANE_INT16:
+    case TARE_LANE_BFLOAT16:
+        return 2;
+    default:
+        return 4;
+    }
+}
+
+bool tare_lane_is_float(enum tare_lane_type type) {
+    return type == TARE_LANE_FLOAT || type == TARE_LANE_BFLOAT16;
+}
+
+/* ---- plain ---- */
+
+union lane {
+    int32_t i;
+    float f;
+};
+
+static union lane load(const void *from, enum tare_lane_type type, int64_t at) {
+    switch (type) {
+    case TARE_LANE_INT8:
+        return (union lane){ .i = ((const int8_t *)from)[at] };
+    case TARE_LANE_UINT8:
+        return (union lane){ .i = ((const uint8_t *)from)[at] };
+    case TARE_LANE_INT16:
+        return (union lane){ .i = ((const int16_t *)from)[at] };
+    case TARE_LANE_BFLOAT16:
+        return (union lane){ .f = tare_float_from_bfloat16(((const uint16_t *)from)[at]) };
+    default:
+        return ((const union lane *)from)[at];
+    }
+}
+
+static void store(void *to, enum tare_lane_type type, int64_t at, union lane x) {
+    switch (type) {
+    case TARE_LANE_INT8:
+    case TARE_LANE_UINT8:
+        ((uint8_t *)to)[at] = (uint8_t)x.i;
+        break;
+    case TARE_LANE_INT16:
+        ((uint16_t *)to)[at] = (uint16_t)x.i;
+        break;
+    case TARE_LANE_BFLOAT16:
+        ((uint16_t *)to)[at] = (uint16_t)(tare_float_bits(x.f) >> 16);
+        break;
+    default:
+        ((union lane *)to)[at] = x;
+        break;
+    }
+}
+
+static int32_t int_stage(enum tare_stage_code code, int32_t x, int32_t y) {
+    switch (code) {
+    case TARE_STAGE_INT_ADD:
+        return (int32_t)((uint32_t)x + (uint32_t)y);
+    case TARE_STAGE_INT_SUB:
+        return (int32_t)((uint32_t)x - (uint32_t)y);
+    case TARE_STAGE_INT_MAXIMUM:
+        return x < y ? y : x;
+    case TARE_STAGE_INT_MINIMUM:
+        return y < x ? y : x;
+    case TARE_STAGE_INT8:
+        return (int8_t)x;
+    case TARE_STAGE_UINT8:
+        return (uint8_t)x;
+    default: /* TARE_STAGE_INT16 */
+        return (int16_t)x;
+    }
+}
+
+static float clamp(float x, float low, float high) {
+    x = x < low ? low : x;
+    return high < x ? high : x;
+}
+
+static float float_stage(const struct tare_stage *stage, float x, float y) {
+    switch (stage->code) {
+    case TARE_STAGE_ADD:
+        return x + y;
+    case TARE_STAGE_SUB:
+        return x - y;
+    case TARE_STAGE_SUB_FROM:
+        return y - x;
+    case TARE_STAGE_MUL:
+        return x * y;
+    case TARE_STAGE_DIV:
+        return x / y;
+    case TARE_STAGE_MAXIMUM:
+        return x < y ? y : x;
+    case TARE_STAGE_MAXIMUM_OF:
+        return y < x ? x : y;
+    case TARE_STAGE_MINIMUM:
+        return y < x ? y : x;
+    case TARE_STAGE_MINIMUM_OF:
+        return x < y ? x : y;
+    case TARE_STAGE_RELU:
+        return x < 0 ? 0 : x;
+    case TARE_STAGE_RELU6:
+        return clamp(x, 0, 6);
+    case TARE_STAGE_ROUND:
+        return tare_round_half_even_f(x);
+    case TARE_STAGE_FLOOR:
+        return floorf(x);
+    case TARE_STAGE_BFLOAT16:
+        return tare_float_from_bfloat16(tare_bfloat16_from_float(x));
+    default: /* TARE_STAGE_QUANTIZE */
+        return tare_round_half_even_f(clamp(x + stage->add, stage->low, stage->high));
+    }
+}
+
+static int32_t to_int(float x) {
+    return x >= -0x1p31f && x < 0x1p31f ? (int32_t)x : INT32_MIN;
+}
+
+static union lane run_stage(const struct tare_stage *stage, union lane x, int64_t at) {
+    const union lane *operand = stage->operand;
+    union lane y = { .i = 0 };
+    if (operand) y = operand[stage->is_one ? 0 : at];
+    if (stage->code == TARE_STAGE_TO_FLOAT) return (union lane){ .f = (float)x.i };
+    if (stage->code == TARE_STAGE_TO_INT) return (union lane){ .i = to_int(x.f) };
+    if (stage->code < TARE_STAGE_TO_FLOAT) return (union lane){ .i = int_stage(stage->code, x.i, y.i) };
+    return (union lane){ .f = float_stage(stage, x.f, y.f) };
+}
+
+void tare_pipeline_plain(void *to, const void *from, const struct tare_pipeline *pipeline, int64_t count) {
+    for (int64_t at = 0; at < count; at++) {
+        union lane x = load(from, pipeline->from, at);
+        for (int s = 0; s < pipeline->n_stages; s++)
+            x = run_stage(&pipeline->stages[s], x, at);
+        store(to, pipeline->to, at, x);
+    }
+}
+
+/* ---- variants ---- */
+
+void tare_pipeline_run_at(enum tare_cpu_level level, void *to, const void *from, const struct tare_pipeline *pipeline,
+                          int64_t count) {
+#if TARE_KERNELS_X86
+    if (level >= TARE_CPU_AVX512) {
+        tare_pipeline_avx512(to, from, pipeline, count);
+        return;
+    }
+    if (level >= TARE_CPU_AVX2) {
+        tare_pipeline_avx2(to, from, pipeline, count);
+        return;
+    }
+#endif
+    (void)level;
+    tare_pipeline_plain(to, from, pipeline, count);
+}
+
+void tare_pipeline_run(void *to, const void *from, const struct tare_pipeline *pipeline, int64_t count) {
+    tare_pipeline_run_at(tare_cpu_level(), to, from, pipeline, count);
+}
+
+/* ---- simplification ---- */
+
+static bool is_scalar_stage(const struct tare_stage *stage, enum tare_stage_code code) {
+    return stage->code == code && stage->is_one;
+}
+
+/* ADD, MAXIMUM, MINIMUM and ROUND with scalars, as in requantization. */
+static bool is_quantize(const struct tare_stage *stage, int left) {
+    return left >= 4 && is_scalar_stage(&stage[0], TARE_STAGE_ADD) && is_scalar_stage(&stage[1], TARE_STAGE_MAXIMUM) &&
+           is_scalar_stage(&stage[2], TARE_STAGE_MINIMUM) && stage[3].code == TARE_STAGE_ROUND;
+}
+
+static float scalar(const struct tare_stage *stage) {
+    return *(const float *)stage->operand;
+}
+
+void tare_pipeline_simplify(struct tare_pipeline *pipeline) {
+    const int count = pipeline->n_stages;
+    struct tare_stage *stages = pipeline->stages;
+    int n = 0;
+    for (int s = 0; s < count; s++) {
+        if (!is_quantize(&stages[s], count - s)) {
+            stages[n++] = stages[s];
+            continue;
+        }
+        stages[n++] = (struct tare_stage){ .code = TARE_STAGE_QUANTIZE,
+                                           .tag = -1,
+                                           .add = scalar(&stages[s]),
+                                           .low = scalar(&stages[s + 1]),
+                                           .high = scalar(&stages[s + 2]) };
+        s += 3;
+    }
+    /* a byte is stored without the bits that the last stage would clear */
+    if (n > 0 && tare_lane_size(pipeline->to) == 1 &&
+        (stages[n - 1].code == TARE_STAGE_INT8 || stages[n - 1].code == TARE_STAGE_UINT8))
+        n--;
+    pipeline->n_stages = n;
+}

@@ -1,0 +1,53 @@
+/* The AVX-512 variant of pipelines. */
+#include "interpreter/kernels/pipeline.h"
+
+#if TARE_KERNELS_X86
+#include <immintrin.h>
+
+#define TARGET TARE_TARGET_AVX512
+#define RUN tare_pipeline_avx512
+typedef __m512 vec;
+typedef __m512i ivec;
+enum { LANES = 16 };
+
+#define FUNCTION(type, name, parameters, expression)                                                                   \
+    TARE_ALWAYS_INLINE TARGET type name parameters {                                                                   \
+        return expression;                                                                                             \
+    }
+FUNCTION(vec, as_vec, (ivec x), _mm512_castsi512_ps(x))
+FUNCTION(ivec, as_ivec, (vec x), _mm512_castps_si512(x))
+FUNCTION(vec, set_vec, (float x), _mm512_set1_ps(x))
+FUNCTION(ivec, set_int, (int32_t x), _mm512_set1_epi32(x))
+FUNCTION(vec, load_vec, (const float *from), _mm512_loadu_ps(from))
+FUNCTION(ivec, load_int8, (const int8_t *from), _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)from)))
+FUNCTION(ivec, load_uint8, (const uint8_t *from), _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)from)))
+FUNCTION(ivec, load_int16, (const int16_t *from), _mm512_cvtepi16_epi32(_mm256_loadu_si256((const __m256i *)from)))
+FUNCTION(ivec, load_uint16, (const uint16_t *from), _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)from)))
+FUNCTION(void, store_vec, (float *to, vec x), _mm512_storeu_ps(to, x))
+FUNCTION(void, store_low_bytes, (uint8_t * to, ivec x), _mm_storeu_si128((__m128i *)to, _mm512_cvtepi32_epi8(x)))
+FUNCTION(void, store_low_halves, (uint16_t * to, ivec x), _mm256_storeu_si256((__m256i *)to, _mm512_cvtepi32_epi16(x)))
+FUNCTION(ivec, shift_left_16, (ivec x), _mm512_slli_epi32(x, 16))
+FUNCTION(ivec, shift_right_16, (ivec x), _mm512_srli_epi32(x, 16))
+FUNCTION(ivec, sign_extend, (ivec x, unsigned bits), _mm512_srai_epi32(_mm512_slli_epi32(x, bits), bits))
+FUNCTION(ivec, and_int, (ivec x, ivec y), _mm512_and_si512(x, y))
+FUNCTION(ivec, or_int, (ivec x, ivec y), _mm512_or_si512(x, y))
+FUNCTION(ivec, add_int, (ivec x, ivec y), _mm512_add_epi32(x, y))
+FUNCTION(ivec, sub_int, (ivec x, ivec y), _mm512_sub_epi32(x, y))
+FUNCTION(ivec, max_int, (ivec x, ivec y), _mm512_max_epi32(x, y))
+FUNCTION(ivec, min_int, (ivec x, ivec y), _mm512_min_epi32(x, y))
+FUNCTION(vec, int_to_float, (ivec x), _mm512_cvtepi32_ps(x))
+FUNCTION(ivec, float_to_int, (vec x), _mm512_cvttps_epi32(x))
+FUNCTION(vec, add_vec, (vec x, vec y), _mm512_add_ps(x, y))
+FUNCTION(vec, sub_vec, (vec x, vec y), _mm512_sub_ps(x, y))
+FUNCTION(vec, mul_vec, (vec x, vec y), _mm512_mul_ps(x, y))
+FUNCTION(vec, div_vec, (vec x, vec y), _mm512_div_ps(x, y))
+FUNCTION(vec, max_vec, (vec x, vec y), _mm512_max_ps(x, y))
+FUNCTION(vec, min_vec, (vec x, vec y), _mm512_min_ps(x, y))
+FUNCTION(vec, round_vec, (vec x), _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC))
+FUNCTION(vec, floor_vec, (vec x), _mm512_roundscale_ps(x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC))
+FUNCTION(vec, select_nan, (vec x, vec nan, vec other),
+         _mm512_mask_blend_ps(_mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), other, nan))
+#undef FUNCTION
+
+#include "interpreter/kernels/pipeline_loop.h"
+#endif

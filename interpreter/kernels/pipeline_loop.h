@@ -1,0 +1,133 @@
+/* The vector form of a pipeline, included by its AVX2 and AVX-512 variants, which define the vector types and the
+ * functions on them: `vec` holds LANES floats, `ivec` LANES int32. Four vectors of consecutive elements pass each stage
+ * together, which amortises the dispatch. */
+
+enum { VECTORS = 4 };
+
+TARE_ALWAYS_INLINE TARGET vec load_lanes(const void *from, enum tare_lane_type type, int64_t at) {
+    switch (type) {
+    case TARE_LANE_INT8:
+        return as_vec(load_int8((const int8_t *)from + at));
+    case TARE_LANE_UINT8:
+        return as_vec(load_uint8((const uint8_t *)from + at));
+    case TARE_LANE_INT16:
+        return as_vec(load_int16((const int16_t *)from + at));
+    case TARE_LANE_BFLOAT16:
+        return as_vec(shift_left_16(load_uint16((const uint16_t *)from + at)));
+    default:
+        return load_vec((const float *)from + at);
+    }
+}
+
+TARE_ALWAYS_INLINE TARGET void store_lanes(void *to, enum tare_lane_type type, int64_t at, vec x) {
+    switch (type) {
+    case TARE_LANE_INT8:
+    case TARE_LANE_UINT8:
+        store_low_bytes((uint8_t *)to + at, as_ivec(x));
+        break;
+    case TARE_LANE_INT16:
+        store_low_halves((uint16_t *)to + at, as_ivec(x));
+        break;
+    case TARE_LANE_BFLOAT16:
+        store_low_halves((uint16_t *)to + at, shift_right_16(as_ivec(x)));
+        break;
+    default:
+        store_vec((float *)to + at, x);
+        break;
+    }
+}
+
+/* bfloat16-rtne, as a float whose low half is zero. */
+TARE_ALWAYS_INLINE TARGET vec round_bfloat16(vec x) {
+    const ivec bits = as_ivec(x), odd = and_int(shift_right_16(bits), set_int(1));
+    const ivec rounded = and_int(add_int(bits, add_int(odd, set_int(0x7fff))), set_int((int32_t)0xffff0000));
+    const ivec nan = or_int(and_int(bits, set_int(INT32_MIN)), set_int(0x7fc00000));
+    return select_nan(x, as_vec(nan), as_vec(rounded));
+}
+
+#define EACH(expression)                                                                                               \
+    do {                                                                                                               \
+        TARE_UNROLL                                                                                                    \
+        for (int j = 0; j < VECTORS; j++)                                                                              \
+            x[j] = (expression);                                                                                       \
+    } while (0);                                                                                                       \
+    break
+#define EACH_INT(expression) EACH(as_vec(expression))
+#define Y (stage->is_one ? set_vec(*(const float *)stage->operand) : load_vec(operand + j * LANES))
+#define IY as_ivec(Y)
+#define IX as_ivec(x[j])
+
+TARE_ALWAYS_INLINE TARGET void run_stage(vec x[VECTORS], const struct tare_stage *stage, int64_t at) {
+    const float *operand = !stage->operand ? NULL : (const float *)stage->operand + at;
+    switch (stage->code) {
+    case TARE_STAGE_INT_ADD:
+        EACH_INT(add_int(IX, IY));
+    case TARE_STAGE_INT_SUB:
+        EACH_INT(sub_int(IX, IY));
+    case TARE_STAGE_INT_MAXIMUM:
+        EACH_INT(max_int(IX, IY));
+    case TARE_STAGE_INT_MINIMUM:
+        EACH_INT(min_int(IX, IY));
+    case TARE_STAGE_INT8:
+        EACH_INT(sign_extend(IX, 24));
+    case TARE_STAGE_UINT8:
+        EACH_INT(and_int(IX, set_int(0xff)));
+    case TARE_STAGE_INT16:
+        EACH_INT(sign_extend(IX, 16));
+    case TARE_STAGE_TO_FLOAT:
+        EACH(int_to_float(IX));
+    case TARE_STAGE_ADD:
+        EACH(add_vec(x[j], Y));
+    case TARE_STAGE_SUB:
+        EACH(sub_vec(x[j], Y));
+    case TARE_STAGE_SUB_FROM:
+        EACH(sub_vec(Y, x[j]));
+    case TARE_STAGE_MUL:
+        EACH(mul_vec(x[j], Y));
+    case TARE_STAGE_DIV:
+        EACH(div_vec(x[j], Y));
+    case TARE_STAGE_MAXIMUM: /* max_vec and min_vec return the second operand if the values are equal or one is NaN */
+        EACH(max_vec(Y, x[j]));
+    case TARE_STAGE_MAXIMUM_OF:
+        EACH(max_vec(x[j], Y));
+    case TARE_STAGE_MINIMUM:
+        EACH(min_vec(Y, x[j]));
+    case TARE_STAGE_MINIMUM_OF:
+        EACH(min_vec(x[j], Y));
+    case TARE_STAGE_RELU:
+        EACH(max_vec(set_vec(0), x[j]));
+    case TARE_STAGE_RELU6:
+        EACH(min_vec(set_vec(6), max_vec(set_vec(0), x[j])));
+    case TARE_STAGE_ROUND:
+        EACH(round_vec(x[j]));
+    case TARE_STAGE_FLOOR:
+        EACH(floor_vec(x[j]));
+    case TARE_STAGE_BFLOAT16:
+        EACH(round_bfloat16(x[j]));
+    case TARE_STAGE_TO_INT:
+        EACH_INT(float_to_int(x[j]));
+    case TARE_STAGE_QUANTIZE:
+        EACH(
+            round_vec(min_vec(set_vec(stage->high), max_vec(set_vec(stage->low), add_vec(x[j], set_vec(stage->add))))));
+    }
+}
+#undef EACH
+#undef EACH_INT
+#undef Y
+#undef IY
+#undef IX
+
+TARGET void RUN(void *to, const void *from, const struct tare_pipeline *pipeline, int64_t count) {
+    const struct tare_stage *end = pipeline->stages + pipeline->n_stages;
+    for (int64_t at = 0; at < count; at += (int64_t)VECTORS * LANES) {
+        vec x[VECTORS];
+        TARE_UNROLL
+        for (int j = 0; j < VECTORS; j++)
+            x[j] = load_lanes(from, pipeline->from, at + j * LANES);
+        for (const struct tare_stage *stage = pipeline->stages; stage < end; stage++)
+            run_stage(x, stage, at);
+        TARE_UNROLL
+        for (int j = 0; j < VECTORS; j++)
+            store_lanes(to, pipeline->to, at + j * LANES, x[j]);
+    }
+}

@@ -1,0 +1,355 @@
+/* Groups of element-wise steps: a quantized layer that runs as one pass has the bits of the separate ops, over shapes,
+ * paddings, groups, strides, dilations and extreme values, at every CPU level of the machine; observers still receive
+ * the intermediate values, and operands that fit no expression run op by op. */
+#include "interpreter/kernels/cpu.h"
+#include "interpreter/ops/support/dims_wire.h"
+#include "support/mini_model.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static uint32_t seed = 5;
+static uint32_t next(void) {
+    seed = seed * 1664525u + 1013904223u;
+    return seed >> 8;
+}
+
+static struct tare_tensor random_tensor(int dtype, struct tare_shape shape) {
+    struct tare_tensor tensor;
+    mini_ok(tare_tensor_new(&tensor, dtype, &shape));
+    for (int64_t i = 0; i < tensor.elements; i++) {
+        const int byte = (int)(next() & 0xff) - 128;
+        if (dtype == TARE_DT_INT8) TARE_DATA(int8_t, &tensor)[i] = (int8_t)(next() & 3 ? byte : byte < 0 ? -128 : 127);
+        if (dtype == TARE_DT_INT32) TARE_DATA(int32_t, &tensor)[i] = byte * 1000;
+        if (dtype == TARE_DT_FLOAT) TARE_DATA(float, &tensor)[i] = (float)byte / 40;
+    }
+    return tensor;
+}
+
+static struct tare_edge constant(struct tare_graph *g, const char *name, int dtype, struct tare_shape shape) {
+    struct tare_tensor value = random_tensor(dtype, shape);
+    struct tare_node *node = tare_graph_add_const(g, name, &value);
+    tare_tensor_reset(&value);
+    assert_non_null(node);
+    return (struct tare_edge){ node, 0 };
+}
+
+static struct tare_edge cast(struct tare_graph *g, const char *name, struct tare_edge x, int dtype) {
+    struct tare_node *node = mini_open(g, "Cast", name, 1, x);
+    mini_ok(tare_node_set_type(node, "SrcT", tare_edge_dtype(x)));
+    mini_ok(tare_node_set_type(node, "DstT", dtype));
+    return mini_done(node);
+}
+
+/* ---- quantized layers ---- */
+
+/* Geometry of a convolution and what follows it. */
+struct layer {
+    int64_t batch, size, channels, outputs, kernel, stride, dilation, groups, pad;
+    int zero_point;
+    bool requantizes, clamps, adds; /* int8 output; Relu; residual addition of an int8 tensor */
+};
+
+static struct tare_edge product(struct tare_graph *g, const struct layer *layer, struct tare_edge x) {
+    struct tare_conv_dims dims = { .spatial = 2,
+                                   .input_feature = 3,
+                                   .kernel_input = 2,
+                                   .kernel_output = 3,
+                                   .output_feature = 3,
+                                   .kernel_spatial = { 0, 1 },
+                                   .input_spatial = { 1, 2 },
+                                   .output_spatial = { 1, 2 } };
+    struct tare_dims_wire wire = { .size = 0 };
+    const int32_t strides[2] = { (int32_t)layer->stride, (int32_t)layer->stride }, ones[2] = { 1, 1 };
+    const int32_t dilations[2] = { (int32_t)layer->dilation, (int32_t)layer->dilation };
+    const struct tare_shape square = tare_shape_make(2, (int64_t)2, (int64_t)2);
+    const int32_t none[4] = { 0 };
+    struct tare_tensor padding;
+    mini_ok(tare_tensor_from(&padding, TARE_DT_INT32, &square, none));
+    struct tare_node *pad = tare_graph_add_const(g, "padding", &padding);
+    tare_tensor_reset(&padding);
+    const struct tare_edge filter =
+        constant(g, "weight", TARE_DT_INT8,
+                 tare_shape_make(4, layer->kernel, layer->kernel, layer->channels / layer->groups, layer->outputs));
+    struct tare_node *node = mini_open(
+        g, "XlaConvV2", "product", 7, x, filter, mini_ints(g, "strides", 2, strides), (struct tare_edge){ pad, 0 },
+        mini_ints(g, "lhs", 2, ones), mini_ints(g, "rhs", 2, dilations), mini_int(g, "groups", (int32_t)layer->groups));
+    tare_conv_dims_write(&wire, &dims);
+    mini_ok(tare_node_set_type(node, "LhsT", TARE_DT_INT8));
+    mini_ok(tare_node_set_type(node, "RhsT", TARE_DT_INT8));
+    mini_ok(tare_node_set_type(node, "Tindices", TARE_DT_INT32));
+    mini_ok(tare_node_set_type(node, "preferred_element_type", TARE_DT_INT32));
+    mini_ok(tare_node_set_string(node, "dimension_numbers", (const char *)wire.bytes, wire.size));
+    mini_ok(tare_node_set_string(node, "precision_config", "", 0));
+    return mini_done(node);
+}
+
+/* The zero point around the image, as the quantizer pads. */
+static struct tare_edge padded(struct tare_graph *g, const struct layer *layer, struct tare_edge x) {
+    const struct tare_shape shape = tare_shape_make(2, (int64_t)4, (int64_t)2);
+    const int32_t p = (int32_t)layer->pad, values[8] = { 0, 0, p, p, p, p, 0, 0 };
+    struct tare_tensor paddings, zero = mini_scalar(TARE_DT_INT8, layer->zero_point);
+    if (!p) return x;
+    mini_ok(tare_tensor_from(&paddings, TARE_DT_INT32, &shape, values));
+    struct tare_node *around = tare_graph_add_const(g, "paddings", &paddings);
+    struct tare_node *value = tare_graph_add_const(g, "zero", &zero);
+    tare_tensor_reset(&paddings), tare_tensor_reset(&zero);
+    struct tare_node *node =
+        mini_open(g, "PadV2", "pad", 3, x, (struct tare_edge){ around, 0 }, (struct tare_edge){ value, 0 });
+    mini_ok(tare_node_set_type(node, "T", TARE_DT_INT8));
+    mini_ok(tare_node_set_type(node, "Tpaddings", TARE_DT_INT32));
+    return mini_done(node);
+}
+
+static struct tare_edge requantized(struct tare_graph *g, const struct layer *layer, struct tare_edge y,
+                                    const char *prefix) {
+    char names[6][32];
+    for (int i = 0; i < 6; i++)
+        snprintf(names[i], sizeof names[i], "%s%d", prefix, i);
+    y = mini_node(g, "AddV2", names[0], 2, y, mini_float(g, names[1], (float)layer->zero_point));
+    y = mini_node(g, "Maximum", names[2], 2, y, mini_float(g, names[3], layer->clamps ? -5 : -128));
+    y = mini_node(g, "Minimum", names[4], 2, y, mini_float(g, names[5], 127));
+    return cast(g, strcmp(prefix, "a") == 0 ? "narrow_a" : "narrow_b",
+                mini_node(g, "Round", strcmp(prefix, "a") == 0 ? "round_a" : "round_b", 1, y), TARE_DT_INT8);
+}
+
+/* (bytes - zero point) * scale */
+static struct tare_edge real(struct tare_graph *g, const char *name, struct tare_edge x, int zero_point, float scale) {
+    char names[4][32];
+    for (int i = 0; i < 4; i++)
+        snprintf(names[i], sizeof names[i], "%s%d", name, i);
+    x = cast(g, names[0], x, TARE_DT_INT32);
+    x = mini_node(g, "Sub", names[1], 2, x, mini_int(g, names[2], zero_point));
+    snprintf(names[0], sizeof names[0], "%s_float", name);
+    return mini_node(g, "Mul", names[3], 2, cast(g, names[0], x, TARE_DT_FLOAT), mini_float(g, name, scale));
+}
+
+static struct tare_edge build(struct tare_graph *g, const struct layer *layer, struct tare_edge x) {
+    const struct tare_shape vector = tare_shape_make(1, layer->outputs);
+    struct tare_edge y = product(g, layer, padded(g, layer, x));
+    y = mini_node(g, "Sub", "sub_offset", 2, y, constant(g, "offset", TARE_DT_INT32, vector));
+    y = mini_node(g, "AddV2", "add_bias", 2, y, constant(g, "bias", TARE_DT_INT32, vector));
+    y = mini_node(g, "Mul", "mul", 2, cast(g, "cast", y, TARE_DT_FLOAT), constant(g, "scale", TARE_DT_FLOAT, vector));
+    if (!layer->requantizes)
+        return layer->clamps
+                   ? mini_node(g, "Relu6", "relu6", 1,
+                               mini_node(g, "BiasAdd", "bias2", 2, y, constant(g, "b", TARE_DT_FLOAT, vector)))
+                   : y;
+    y = requantized(g, layer, y, "a");
+    if (!layer->adds) return y;
+    y = mini_node(g, "AddV2", "sum", 2, real(g, "left", y, 3, 0.5f), real(g, "right", x, -2, 0.25f));
+    return mini_node(g, "Maximum", "relu", 2, requantized(g, layer, y, "b"),
+                     constant(g, "least", TARE_DT_INT8, tare_shape_make(0)));
+}
+
+static void assert_same(const struct tare_tensor *got, const struct tare_tensor *expected) {
+    assert_int_equal(got->dtype, expected->dtype);
+    assert_true(tare_shape_equal(&got->shape, &expected->shape));
+    assert_memory_equal(got->data, expected->data, tare_tensor_bytes(expected));
+}
+
+static void run(const struct tare_graph_model *model, const struct tare_session_options *options, struct tare_edge x,
+                const struct tare_tensor *value, struct tare_edge fetch, struct tare_tensor *out) {
+    struct tare_session *session;
+    mini_ok(tare_session_new(&session, model, options));
+    for (int i = 0; i < 2; i++) { /* the second run uses packed weights */
+        if (i) tare_tensor_reset(out);
+        mini_ok(tare_session_run(session, &x, value, 1, &fetch, out, 1, NULL, 0));
+    }
+    tare_session_free(session);
+}
+
+static void check_layer(const struct layer *layer) {
+    const struct tare_session_options plain = { .use_reference_kernels = true }, fast = { 0 };
+    struct tare_graph_model *model = mini_model_new();
+    const struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_INT8);
+    const struct tare_edge y = build(model->main, layer, x);
+    struct tare_tensor value =
+        random_tensor(TARE_DT_INT8, tare_shape_make(4, layer->batch, layer->size, layer->size + 1, layer->channels));
+    struct tare_tensor got, expected;
+    run(model, &fast, x, &value, y, &got);
+    run(model, &plain, x, &value, y, &expected);
+    assert_same(&got, &expected);
+    tare_tensor_reset(&got), tare_tensor_reset(&expected), tare_tensor_reset(&value);
+    tare_model_free(model);
+}
+
+static void check_layers(void) {
+    static const struct layer layers[] = {
+        { 1, 5, 3, 16, 3, 1, 1, 1, 1, -7, true, false, false },  /* a first layer */
+        { 2, 9, 1, 8, 3, 2, 1, 1, 1, 12, true, true, false },    /* one channel */
+        { 1, 7, 16, 16, 3, 1, 1, 1, 1, -128, true, true, true }, /* a residual block */
+        { 3, 6, 20, 20, 3, 1, 1, 1, 1, 127, true, false, true }, /* channels that do not fill a vector */
+        { 2, 6, 64, 70, 1, 1, 1, 1, 0, 5, true, true, false },   /* pointwise */
+        { 1, 6, 8, 300, 1, 2, 1, 1, 0, 5, false, false, false }, /* a float output */
+        { 1, 8, 12, 24, 3, 1, 2, 1, 2, 9, false, true, false },  /* dilated, with a float bias and Relu6 */
+        { 2, 7, 12, 24, 3, 1, 1, 3, 1, -3, true, false, false }, /* groups */
+        { 2, 9, 16, 16, 3, 1, 1, 16, 1, -9, true, true, true },  /* depthwise */
+        { 1, 12, 21, 21, 3, 2, 1, 21, 1, 100, true, true, false },
+        { 1, 11, 40, 40, 5, 1, 1, 40, 2, 1, true, false, false },
+        { 1, 12, 96, 96, 5, 2, 1, 96, 2, -1, true, true, false },
+        { 1, 13, 24, 24, 3, 1, 2, 24, 2, 0, true, false, false },
+        { 1, 9, 4, 8, 3, 1, 1, 4, 1, 8, true, true, false },    /* two outputs per channel */
+        { 1, 7, 300, 40, 3, 1, 1, 1, 1, 4, true, true, false }, /* more than one block of a patch */
+        { 1, 1, 2000, 10, 1, 1, 1, 1, 0, 0, false, false, false },
+        { 1, 28, 16, 130, 3, 1, 1, 1, 1, 4, true, true, false }, /* more than one block of rows */
+    };
+    for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
+        check_layer(&layers[i]);
+}
+
+/* The level of a process is fixed by its first use, so each level has a process. */
+static void grouping__quantized_layers_at_every_level(void **unused) {
+    (void)unused;
+    for (int level = TARE_CPU_PLAIN; level <= (int)tare_cpu_level(); level++) {
+        char program[4096], name[16];
+        const ssize_t size = readlink("/proc/self/exe", program, sizeof program - 1);
+        int status = -1;
+        assert_true(size > 0);
+        program[size] = 0;
+        snprintf(name, sizeof name, "%s", tare_cpu_level_name((enum tare_cpu_level)level));
+        const pid_t child = fork();
+        if (child == 0) {
+            setenv("TARE_CPU", name, 1);
+            execl(program, program, "layers", (char *)NULL);
+            _exit(127);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        if (status != 0) fail_msg("level %s: the layers differ (status %d)", name, status);
+    }
+}
+
+/* ---- other graphs ---- */
+
+/* One session whose steps are grouped, one that checks every value and therefore runs each op by itself. */
+static void compare(struct tare_graph_model *model, struct tare_edge x, struct tare_shape shape,
+                    struct tare_edge fetch) {
+    const struct tare_session_options alone = { .check_numerics = true }, fast = { 0 };
+    struct tare_tensor value = random_tensor(tare_edge_dtype(x), shape), got, expected;
+    run(model, &fast, x, &value, fetch, &got);
+    run(model, &alone, x, &value, fetch, &expected);
+    assert_same(&got, &expected);
+    tare_tensor_reset(&got), tare_tensor_reset(&expected), tare_tensor_reset(&value);
+    tare_model_free(model);
+}
+
+static void grouping__quantization_of_floats(void **unused) {
+    (void)unused;
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *g = model->main;
+    const struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT);
+    struct tare_edge y = mini_node(g, "Div", "div", 2, x, mini_float(g, "scale", 0.03f));
+    y = mini_node(g, "AddV2", "add", 2, y, mini_float(g, "zero_point", -3));
+    y = mini_node(g, "Minimum", "low", 2, mini_float(g, "most", 127), y);
+    y = mini_node(g, "Maximum", "high", 2, mini_float(g, "least", -128), y);
+    y = cast(g, "narrow", mini_node(g, "Floor", "floor", 1, y), TARE_DT_INT8);
+    compare(model, x, tare_shape_make(2, (int64_t)7, (int64_t)33), y);
+}
+
+static void grouping__bfloat16_is_rounded_after_every_op(void **unused) {
+    (void)unused;
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *g = model->main;
+    const struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT);
+    struct tare_edge y = cast(g, "narrow", x, TARE_DT_BFLOAT16);
+    const struct tare_edge b =
+        cast(g, "b16", constant(g, "b", TARE_DT_FLOAT, tare_shape_make(1, (int64_t)33)), TARE_DT_BFLOAT16);
+    y = mini_node(g, "BiasAdd", "bias", 2, y, b);
+    y = mini_node(g, "Mul", "mul", 2, y, b);
+    y = mini_node(g, "Sub", "sub", 2, b, y);
+    y = cast(g, "wide", mini_node(g, "Relu", "relu", 1, y), TARE_DT_FLOAT);
+    compare(model, x, tare_shape_make(2, (int64_t)7, (int64_t)33), y);
+}
+
+/* Broadcasting of another kind, an operand of higher rank, and one that is computed after the first step. */
+static void grouping__other_operands_run_op_by_op(void **unused) {
+    (void)unused;
+    static const int64_t first[] = { 1, 4, 4 }, second[] = { 1, 1, 3 };
+    for (int i = 0; i < 3; i++) {
+        struct tare_graph_model *model = mini_model_new();
+        struct tare_graph *g = model->main;
+        const struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT);
+        struct tare_shape shape = tare_shape_make(2, first[i], second[i]);
+        if (i == 0) shape = tare_shape_make(3, (int64_t)5, (int64_t)4, (int64_t)3);
+        if (i == 1) shape = tare_shape_make(2, (int64_t)4, (int64_t)1);
+        struct tare_edge y = mini_node(g, "Relu", "relu", 1, x);
+        y = mini_node(g, "Mul", "mul", 2, y, constant(g, "other", TARE_DT_FLOAT, shape));
+        y = mini_node(g, "AddV2", "sum", 2, mini_node(g, "Relu6", "relu6", 1, x), y);
+        compare(model, x, tare_shape_make(2, (int64_t)4, (int64_t)3), y);
+    }
+}
+
+struct seen {
+    char names[256];
+};
+static bool wants(void *arg, const struct tare_node *node, size_t output) {
+    (void)arg, (void)output;
+    return strcmp(node->name, "add") == 0;
+}
+static tare_status see(void *arg, const struct tare_node *node, size_t output, const struct tare_tensor *value) {
+    struct seen *seen = arg;
+    (void)output;
+    assert_int_equal(value->elements, 6);
+    strcat(seen->names, node->name);
+    return TARE_OK;
+}
+
+static void grouping__observers_receive_intermediate_values(void **unused) {
+    (void)unused;
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *g = model->main;
+    const struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT);
+    struct tare_edge y = mini_node(g, "AddV2", "add", 2, x, mini_float(g, "one", 1));
+    y = mini_node(g, "Relu", "relu", 1, mini_node(g, "Mul", "mul", 2, y, y));
+    y = mini_node(g, "Relu6", "relu6", 1, mini_node(g, "Sub", "sub", 2, y, mini_float(g, "two", 2)));
+    struct tare_session *session = mini_session(model);
+    struct tare_tensor value = random_tensor(TARE_DT_FLOAT, tare_shape_make(2, (int64_t)2, (int64_t)3)), before, after;
+    struct seen seen = { "" };
+    mini_ok(tare_session_run(session, &x, &value, 1, &y, &before, 1, NULL, 0));
+    tare_session_observe(session, see, wants, &seen);
+    mini_ok(tare_session_run(session, &x, &value, 1, &y, &after, 1, NULL, 0));
+    assert_string_equal(seen.names, "add");
+    assert_same(&after, &before);
+    tare_tensor_reset(&before), tare_tensor_reset(&after), tare_tensor_reset(&value);
+    tare_session_free(session);
+    tare_model_free(model);
+}
+
+static void grouping__bias_of_a_wrong_shape_is_the_ops_own_error(void **unused) {
+    (void)unused;
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *g = model->main;
+    const struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT);
+    const struct tare_edge bias = constant(g, "b", TARE_DT_FLOAT, tare_shape_make(1, (int64_t)1));
+    const struct tare_edge y = mini_node(g, "BiasAdd", "bias", 2, mini_node(g, "Relu", "relu", 1, x), bias);
+    const struct tare_edge fetch = mini_node(g, "Relu6", "relu6", 1, y);
+    struct tare_session *session = mini_session(model);
+    struct tare_tensor value = random_tensor(TARE_DT_FLOAT, tare_shape_make(2, (int64_t)2, (int64_t)3)), out;
+    mini_fails(tare_session_run(session, &x, &value, 1, &fetch, &out, 1, NULL, 0), "bias (BiasAdd): bias has 1");
+    tare_tensor_reset(&value);
+    tare_session_free(session);
+    tare_model_free(model);
+}
+
+static void layers(void **unused) {
+    (void)unused;
+    check_layers();
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest one[] = { cmocka_unit_test(layers) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(grouping__quantized_layers_at_every_level),
+        cmocka_unit_test(grouping__quantization_of_floats),
+        cmocka_unit_test(grouping__bfloat16_is_rounded_after_every_op),
+        cmocka_unit_test(grouping__other_operands_run_op_by_op),
+        cmocka_unit_test(grouping__observers_receive_intermediate_values),
+        cmocka_unit_test(grouping__bias_of_a_wrong_shape_is_the_ops_own_error),
+    };
+    if (argc > 1 && strcmp(argv[1], "layers") == 0) return cmocka_run_group_tests(one, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,222 @@
+/* Every stage of a pipeline has the same bits at every level, for every type of elements, also for NaN, infinities and
+ * integers that wrap; expressions equal one pipeline per element for any number of elements and columns. */
+#include "base/arena.h"
+#include "base/tensor/number.h"
+#include "interpreter/kernels/expression.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { COUNT = 4 * TARE_PIPELINE_UNIT };
+
+static uint32_t seed = 11;
+static uint32_t next(void) {
+    seed = seed * 1664525u + 1013904223u;
+    return seed >> 8 ^ seed << 13;
+}
+
+static float next_float(void) {
+    static const float special[] = { NAN,    INFINITY, -INFINITY, -0.0f,    0.0f,    0.5f,  -0.5f,  1.5f, 2.5f,
+                                     127.5f, -128.5f,  0x1p31f,   -0x1p31f, 0x1p23f, 3e38f, 1e-40f, 6.0f };
+    if (next() % 4 == 0) return special[next() % (sizeof special / sizeof *special)];
+    return (float)(int32_t)next() * 0x1p-23f;
+}
+
+static int32_t next_int(void) {
+    static const int32_t special[] = { INT32_MIN, INT32_MAX, -129, -128, 127, 128, 255, 256, 0, -1, 32767, -32769 };
+    if (next() % 4 == 0) return special[next() % (sizeof special / sizeof *special)];
+    return (int32_t)next();
+}
+
+/* Elements of a type: every byte pattern of the narrow ones. */
+static void fill(void *to, enum tare_lane_type type, int64_t count) {
+    for (int64_t i = 0; i < count; i++) {
+        const float x = next_float();
+        const int32_t n = next_int();
+        const uint16_t half = type == TARE_LANE_BFLOAT16 ? tare_bfloat16_from_float(x) : (uint16_t)n;
+        if (tare_lane_size(type) == 1) memcpy((char *)to + i, &n, 1);
+        if (tare_lane_size(type) == 2) memcpy((char *)to + 2 * i, &half, 2);
+        if (tare_lane_size(type) == 4) memcpy((char *)to + 4 * i, type == TARE_LANE_FLOAT ? (const void *)&x : &n, 4);
+    }
+}
+
+static void assert_same(const void *got, const void *expected, enum tare_lane_type type, int64_t count,
+                        const char *what, int number) {
+    for (int64_t i = 0; i < count; i++) {
+        const size_t size = tare_lane_size(type);
+        const char *a = (const char *)got + (size_t)i * size, *b = (const char *)expected + (size_t)i * size;
+        float x, y;
+        if (memcmp(a, b, size) == 0) continue;
+        if (type == TARE_LANE_FLOAT) { /* any NaN equals any other */
+            memcpy(&x, a, sizeof x), memcpy(&y, b, sizeof y);
+            if (isnan(x) && isnan(y)) continue;
+        }
+        fail_msg("%s %d: element %lld differs", what, number, (long long)i);
+    }
+}
+
+static void check(const struct tare_pipeline *pipeline, const char *what, int number) {
+    _Alignas(64) char from[COUNT * 4], expected[COUNT * 4], got[COUNT * 4 + 64];
+    fill(from, pipeline->from, COUNT);
+    tare_pipeline_plain(expected, from, pipeline, COUNT);
+    for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level++) {
+        const size_t bytes = COUNT * tare_lane_size(pipeline->to);
+        memset(got, 0x5a, sizeof got);
+        tare_pipeline_run_at(level, got, from, pipeline, COUNT);
+        assert_same(got, expected, pipeline->to, COUNT, what, number);
+        for (size_t i = 0; i < 64; i++)
+            assert_int_equal(got[bytes + i], 0x5a);
+    }
+}
+
+static bool is_integer_stage(enum tare_stage_code code) {
+    return code <= TARE_STAGE_TO_FLOAT;
+}
+
+static void pipeline__stages_have_the_same_bits_at_every_level(void **unused) {
+    (void)unused;
+    _Alignas(64) char operand[COUNT * 4];
+    for (int code = TARE_STAGE_INT_ADD; code <= TARE_STAGE_QUANTIZE; code++) {
+        for (int is_one = 0; is_one < 2; is_one++) {
+            const bool is_integer = is_integer_stage((enum tare_stage_code)code);
+            struct tare_pipeline pipeline = { .from = is_integer ? TARE_LANE_INT32 : TARE_LANE_FLOAT,
+                                              .to = is_integer ? TARE_LANE_INT32 : TARE_LANE_FLOAT,
+                                              .n_stages = 1 };
+            if (code == TARE_STAGE_TO_FLOAT) pipeline.to = TARE_LANE_FLOAT;
+            if (code == TARE_STAGE_TO_INT) pipeline.to = TARE_LANE_INT32;
+            fill(operand, pipeline.from, COUNT);
+            pipeline.stages[0] = (struct tare_stage){ .code = (enum tare_stage_code)code,
+                                                      .is_one = is_one,
+                                                      .operand = operand,
+                                                      .add = -3,
+                                                      .low = -128,
+                                                      .high = 127 };
+            check(&pipeline, "stage", code);
+        }
+    }
+}
+
+static void pipeline__loads_and_stores_every_type(void **unused) {
+    (void)unused;
+    for (int type = TARE_LANE_INT8; type <= TARE_LANE_FLOAT; type++) {
+        const bool is_float = tare_lane_is_float((enum tare_lane_type)type);
+        struct tare_pipeline load = { .from = (enum tare_lane_type)type,
+                                      .to = is_float ? TARE_LANE_FLOAT : TARE_LANE_INT32 };
+        struct tare_pipeline store = { .from = load.to, .to = (enum tare_lane_type)type };
+        check(&load, "load", type);
+        check(&store, "store", type);
+    }
+}
+
+/* Requantization as the static method writes it; simplified or not, the bits are the same. */
+static void pipeline__simplification_keeps_the_bits(void **unused) {
+    (void)unused;
+    const float factor = 0.0123f, zero_point = -7, low = -100, high = 127;
+    const struct tare_stage stages[] = {
+        { .code = TARE_STAGE_TO_FLOAT },
+        { .code = TARE_STAGE_MUL, .is_one = true, .operand = &factor },
+        { .code = TARE_STAGE_ADD, .is_one = true, .operand = &zero_point },
+        { .code = TARE_STAGE_MAXIMUM, .is_one = true, .operand = &low },
+        { .code = TARE_STAGE_MINIMUM, .is_one = true, .operand = &high },
+        { .code = TARE_STAGE_ROUND },
+        { .code = TARE_STAGE_TO_INT },
+        { .code = TARE_STAGE_INT8 },
+    };
+    _Alignas(64) char from[COUNT * 4], expected[COUNT], got[COUNT];
+    struct tare_pipeline pipeline = { .from = TARE_LANE_INT32, .to = TARE_LANE_INT8, .n_stages = 8 };
+    memcpy(pipeline.stages, stages, sizeof stages);
+    fill(from, TARE_LANE_INT32, COUNT);
+    tare_pipeline_plain(expected, from, &pipeline, COUNT);
+    tare_pipeline_simplify(&pipeline);
+    assert_int_equal(pipeline.n_stages, 4);
+    for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level++) {
+        tare_pipeline_run_at(level, got, from, &pipeline, COUNT);
+        assert_memory_equal(got, expected, COUNT);
+    }
+}
+
+/* ---- expressions ---- */
+
+/* (x + vector - scalar) * vector + branch(bytes), as int8; the branch is (byte - scalar) * scalar. */
+static const struct tare_expression residual = {
+    .from = TARE_LANE_INT32,
+    .to = TARE_LANE_INT8,
+    .n_branches = 2,
+    .n_operands = 8,
+    .branches = { { .source = -1,
+                    .n_stages = 8,
+                    .stages = { { TARE_STAGE_INT_ADD, 0 },
+                                { TARE_STAGE_INT_SUB, 1 },
+                                { TARE_STAGE_TO_FLOAT, -1 },
+                                { TARE_STAGE_MUL, 2 },
+                                { TARE_STAGE_ADD, 3 },
+                                { TARE_STAGE_ROUND, -1 },
+                                { TARE_STAGE_TO_INT, -1 },
+                                { TARE_STAGE_INT8, -1 } } },
+                  { .source = 4,
+                    .n_stages = 3,
+                    .stages = { { TARE_STAGE_INT_SUB, 5 }, { TARE_STAGE_TO_FLOAT, -1 }, { TARE_STAGE_MUL, 6 } } } },
+    .branch_of = { 0, 0, 0, 1 },
+};
+
+static void check_expression(enum tare_cpu_level level, int64_t rows, int64_t columns, int64_t piece) {
+    const int64_t count = rows * columns;
+    int32_t *x = malloc((size_t)count * 4), *add = malloc((size_t)columns * 4), minus = 1 << 30, zero_point = 5;
+    float *factor = malloc((size_t)columns * 4), scale = 0.37f;
+    int8_t *bytes = malloc((size_t)count), *got = malloc((size_t)count + 64);
+    struct tare_arena arena = { 0 };
+    fill(x, TARE_LANE_INT32, count), fill(add, TARE_LANE_INT32, columns), fill(bytes, TARE_LANE_INT8, count);
+    for (int64_t i = 0; i < columns; i++)
+        factor[i] = ldexpf((float)(next() & 0xffff) + 1, -40);
+    memset(got, 0x5a, (size_t)count + 64);
+    struct tare_bound_expression bound = { .expression = &residual, .level = level, .columns = columns, .to = got };
+    bound.operands[0] = (struct tare_operand){ TARE_OPERAND_VECTOR, TARE_LANE_INT32, add };
+    bound.operands[1] = (struct tare_operand){ TARE_OPERAND_ONE, TARE_LANE_INT32, &minus };
+    bound.operands[2] = (struct tare_operand){ TARE_OPERAND_VECTOR, TARE_LANE_FLOAT, factor };
+    bound.operands[3] = (struct tare_operand){ TARE_OPERAND_ARRAY, TARE_LANE_FLOAT, NULL };
+    bound.operands[4] = (struct tare_operand){ TARE_OPERAND_ARRAY, TARE_LANE_INT8, bytes };
+    bound.operands[5] = (struct tare_operand){ TARE_OPERAND_ONE, TARE_LANE_INT32, &zero_point };
+    bound.operands[6] = (struct tare_operand){ TARE_OPERAND_ONE, TARE_LANE_FLOAT, &scale };
+    assert_int_equal(tare_expression_bind(&bound, &arena), TARE_OK);
+    for (int64_t first = 0; first < count; first += piece)
+        tare_expression_run(&bound, x + first, first, count - first < piece ? count - first : piece);
+    for (int64_t i = 0; i < count; i++) {
+        const int32_t sum = (int32_t)((uint32_t)x[i] + (uint32_t)add[i % columns] - (uint32_t)minus);
+        const float scaled = (float)sum * factor[i % columns], other = (float)(bytes[i] - zero_point) * scale;
+        const int8_t expected = (int8_t)(int32_t)rintf(scaled + other);
+        if (got[i] != expected)
+            fail_msg("level %s, %lld x %lld: element %lld is %d (expected %d)", tare_cpu_level_name(level),
+                     (long long)rows, (long long)columns, (long long)i, got[i], expected);
+    }
+    for (int i = 0; i < 64; i++)
+        assert_int_equal(got[count + i], 0x5a);
+    tare_arena_free(&arena);
+    free(x), free(add), free(factor), free(bytes), free(got);
+}
+
+static void expression__any_number_of_elements_and_columns(void **unused) {
+    (void)unused;
+    static const int64_t columns[] = { 1, 3, 16, 63, 64, 65, 1000, 3000 };
+    for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level++) {
+        for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+            check_expression(level, 1, columns[i], columns[i]);
+            check_expression(level, 37, columns[i], 5 * columns[i]);
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pipeline__stages_have_the_same_bits_at_every_level),
+        cmocka_unit_test(pipeline__loads_and_stores_every_type),
+        cmocka_unit_test(pipeline__simplification_keeps_the_bits),
+        cmocka_unit_test(expression__any_number_of_elements_and_columns),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
