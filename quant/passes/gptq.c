@@ -1,6 +1,8 @@
 /* GPTQ: rounds weights so that the error of the layer's output over the samples is small (mathematics in
  * quant/gptq_rounding.c). The Hessian is computed from the float model's activations. With bias_correction, which
  * removes the mean error in any case, only the error around the mean matters: the Hessian is then the covariance.
+ * Damping is at least what the number of samples requires (shrinkage below) and includes the rounding error of the
+ * input; a column keeps the integers of rounding to nearest where these have the smaller error.
  * Keeps the existing scales: per tensor, channel or block, clipped or not. Each group of a convolution, and each
  * channel of a depthwise convolution, has its own Hessian; a variable that several layers read gets the integers that
  * minimize their total error. */
@@ -11,9 +13,11 @@
 
 #include "base/alloc.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { DAMP, ACT_ORDER }; /* parameters */
+static const double MOST_DAMPING = 1000;
 
 static bool corrects_means(const struct tare_quant_work *work, const struct tare_quant_layer *layer) {
     const struct tare_quant_pass *const *passes = work->options->passes;
@@ -65,6 +69,49 @@ static void add_hessian(double *out, const struct tare_hessian *h, const struct 
         }
 }
 
+/* Mean of the diagonal. */
+static double mean_square(const double *hessian, int64_t size) {
+    double trace = 0;
+    for (int64_t i = 0; i < size; i++)
+        trace += hessian[i * size + i];
+    return trace / (double)size;
+}
+
+/* The share of mean * I in the best estimate (1 - share) H + share * mean * I of the second moments that other samples
+ * have (oracle approximating shrinkage: Chen et al., "Shrinkage Algorithms for MMSE Covariance Estimation", IEEE TSP
+ * 2010). With few samples for the size, rounding would otherwise fit these samples: in directions that they do not
+ * show, the error of the weights may be anything. */
+static double shrinkage(const double *hessian, int64_t size, double samples) {
+    const double n = (double)size, trace = n * mean_square(hessian, size);
+    double squares = 0, spread;
+    for (int64_t i = 0; i < size * size; i++)
+        squares += hessian[i] * hessian[i];
+    spread = (samples + 1 - 2 / n) * (squares - trace * trace / n);
+    if (!(spread > 0)) return 0;
+    return fmin(1, ((1 - 2 / n) * squares + trace * trace) / spread);
+}
+
+/* Mean square of the error that rounding adds to the layer's input; 0 if it stays float. It is independent of the
+ * input, so the error of the output grows by it times the squares of the weights. */
+static double input_noise(const struct tare_quant_layer *layer) {
+    const double step = layer->setting.method->integer_inputs ? layer->left_params.scale : 0;
+    return step * step / 12;
+}
+
+/* Damping relative to the mean of the diagonal. */
+static double damping_of(const double *hessian, const struct readers *readers, double least) {
+    const int64_t size = readers->hessians[0]->size;
+    const double mean = mean_square(hessian, size);
+    double samples = readers->rows, share, noise = 0;
+    for (int i = 0; i < readers->hessians[0]->form.spatial; i++) /* windows overlap */
+        samples /= (double)readers->hessians[0]->form.window[i].size;
+    share = shrinkage(hessian, size, samples);
+    for (size_t i = 0; i < readers->count; i++)
+        noise += input_noise(readers->layers[i]) * (double)readers->hessians[i]->rows / readers->rows;
+    if (!(mean > 0)) return least;
+    return fmax(least, share < 1 ? fmin(share / (1 - share), MOST_DAMPING) : MOST_DAMPING) + noise / mean;
+}
+
 /* Rounds the columns of each group with the group's Hessian. */
 static tare_status round_groups(struct tare_quant_layer *layer, const struct readers *readers,
                                 const struct tare_quant_pass *self, bool centred) {
@@ -72,8 +119,7 @@ static tare_status round_groups(struct tare_quant_layer *layer, const struct rea
     const int64_t size = readers->hessians[0]->size, groups = readers->hessians[0]->groups;
     const size_t bytes = (size_t)size * (size_t)size * sizeof(double);
     double *hessian = tare_malloc(bytes);
-    struct tare_compensation how = { .damp = self->parameters[DAMP].value,
-                                     .act_order = self->parameters[ACT_ORDER].value != 0,
+    struct tare_compensation how = { .act_order = self->parameters[ACT_ORDER].value != 0,
                                      .hessian = hessian,
                                      .real = TARE_CONST_DATA(float, &layer->real),
                                      .count = layer->product.columns / groups };
@@ -85,6 +131,7 @@ static tare_status round_groups(struct tare_quant_layer *layer, const struct rea
             add_hessian(hessian, readers->hessians[i], readers->layers[i], group,
                         (double)readers->hessians[i]->rows / readers->rows, centred);
         how.first = group * how.count;
+        how.damp = damping_of(hessian, readers, self->parameters[DAMP].value);
         status = tare_round_compensated(&result, &layer->quantized, &scheme, &how);
     }
     tare_free(hessian);

@@ -239,6 +239,46 @@ static void eight_bits__gain_as_well(void **state) {
     check_gain(build, &eight, "gptq", 1.3);
 }
 
+enum { FEW = 16, INPUTS = 64 };
+
+static void build_wide(struct quantized_model *m) {
+    quantized_model_begin(m, FEW, INPUTS, 1, 51);
+    quantized_model_return(
+        m, mini_node(m->graph, "MatMul", "a", 2, m->in, quantized_model_weight(m, "w", INPUTS, OUT, 1, 1, 52)));
+}
+
+/* The output for other samples than those that calibrated the model. */
+static struct tare_tensor run_others(struct quantized_model *m) {
+    const struct tare_shape shape = tare_shape_make(2, ROWS, INPUTS);
+    uint64_t seed = 53;
+    tare_tensor_reset(&m->samples);
+    mini_ok(tare_tensor_new(&m->samples, TARE_DT_FLOAT, &shape));
+    for (int64_t i = 0; i < m->samples.elements; i++)
+        TARE_DATA(float, &m->samples)[i] = quantized_model_normal(&seed);
+    return quantized_model_run(m);
+}
+
+/* With fewer samples than inputs, most directions of the error cost nothing on the samples, but they do on others. */
+static void few_samples__are_not_fitted(void **state) {
+    const struct tare_quant_options options = { .setting = four_bits[0], .min_elements = 1 };
+    const char *const passes[] = { NULL, "", "gptq" };
+    struct tare_tensor outputs[3];
+    double nearest, compensated;
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        struct quantized_model m;
+        build_wide(&m);
+        if (passes[i]) quantized_model_quantize(&m, &options, passes[i]);
+        outputs[i] = run_others(&m);
+        quantized_model_end(&m);
+    }
+    nearest = quantized_model_loss(&outputs[1], &outputs[0]);
+    compensated = quantized_model_loss(&outputs[2], &outputs[0]);
+    if (!(compensated < 1.1 * nearest)) fail_msg("loss %g, with gptq %g", nearest, compensated);
+    for (int i = 0; i < 3; i++)
+        tare_tensor_reset(&outputs[i]);
+}
+
 static void other_passes__go_with_it(void **state) {
     (void)state;
     check_gain(build, &four_bits[0], "gptq,bias_correction", 1.3);
@@ -254,6 +294,7 @@ int main(void) {
         cmocka_unit_test(groups__get_the_integers_of_convolutions_of_their_own),
         cmocka_unit_test(layers_of_one_weight__get_the_integers_of_all_their_samples),
         cmocka_unit_test(eight_bits__gain_as_well),
+        cmocka_unit_test(few_samples__are_not_fitted),
         cmocka_unit_test(other_passes__go_with_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
