@@ -29,7 +29,7 @@ struct quantize_options {
     const char *model, *output, *signature, *calibration;
     struct tare_quantize_request how;
     struct tare_mixed_precision_request target;
-    const char *label, *write_recipe;
+    const char *label, *target_key, *write_recipe;
     struct tare_option_list data, eval;
     struct tare_data_options records;
     struct tare_option_list plugins;
@@ -78,6 +78,12 @@ static const struct tare_option rows[] = {
       .fallback = "label",
       .placeholder = "KEY",
       .help = "key of the class index in the records of --eval" },
+    { .name = "target",
+      .kind = TARE_OPTION_STRING,
+      .offset = offsetof(struct quantize_options, target_key),
+      .placeholder = "KEY",
+      .help =
+          "key of the expected values in the records of --eval, for regression: --max-mae, and --max-drop in percent" },
     { .name = "write-recipe",
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct quantize_options, write_recipe),
@@ -230,7 +236,7 @@ static tare_status take_mix(struct tare_quant_options *quantizing, struct tare_s
     return status;
 }
 
-/* Searches for the layers to keep in float and adds a rule for each. */
+/* Searches for the precision of each layer and adds a rule for each that has not the given one. */
 static tare_status search_target(struct tare_quant_options *quantizing, struct tare_strbuf *rules,
                                  struct tare_arena *arena, const struct quantize_options *options,
                                  struct tare_calibration *calibration) {
@@ -248,6 +254,7 @@ static tare_status search_target(struct tare_quant_options *quantizing, struct t
                                                     .calibration = calibration,
                                                     .signature = options->signature,
                                                     .label = options->label,
+                                                    .target_key = options->target_key,
                                                     .runner = &runner,
                                                     .sensitivity_limit = SENSITIVITY_RECORDS,
                                                     .threads = tare_cpu_count(),
@@ -261,12 +268,14 @@ static tare_status search_target(struct tare_quant_options *quantizing, struct t
 
 static tare_status check_measuring(const struct quantize_options *options) {
     if (tare_workflow_mixed_precision_requested(&options->target) && !options->eval.count)
-        return TARE_FAIL(TARE_USAGE,
-                         "a target (--max-drop, --min-sqnr, --max-size) needs evaluation records (give --eval FILE)");
+        return TARE_FAIL(
+            TARE_USAGE,
+            "a target (--max-drop, --min-sqnr, --max-mae, --max-size) needs evaluation records (give --eval FILE)");
     if (options->automatic && !options->data.count)
         return TARE_FAIL(TARE_USAGE, "--auto needs representative samples (give --data FILE)");
     if (options->write_recipe && !options->automatic && !tare_workflow_mixed_precision_requested(&options->target))
-        return TARE_FAIL(TARE_USAGE, "--write-recipe requires --auto or a target (--max-drop, --min-sqnr, --max-size)");
+        return TARE_FAIL(TARE_USAGE,
+                         "--write-recipe requires --auto or a target (--max-drop, --min-sqnr, --max-mae, --max-size)");
     return TARE_OK;
 }
 

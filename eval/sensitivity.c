@@ -7,6 +7,7 @@
 #include "base/progress.h"
 #include "convert/saved_model.h"
 #include "eval/model_inputs.h"
+#include "base/strbuf.h"
 #include "eval/measure.h"
 #include "eval/prefix_cache.h"
 
@@ -67,11 +68,26 @@ static tare_status make(struct tare_graph_model **out, struct measuring *m, stru
     return status;
 }
 
-static struct tare_sensitivity_figures figures_of(const struct tare_metrics *m) {
-    struct tare_sensitivity_figures f = { tare_metrics_sqnr_db(m), NAN, NAN };
+static double score_of(const struct tare_measure *measure, const struct tare_metrics *m,
+                       const struct tare_metrics *reference) {
+    const double value = tare_measure_value(measure, m);
+    if (measure->lower_is_better) return -value / tare_measure_value(measure, reference);
+    return *measure->unit ? value / 100 : value;
+}
+
+struct tare_sensitivity_figures tare_sensitivity_figures_of(const struct tare_measure *measure,
+                                                            const struct tare_metrics *m,
+                                                            const struct tare_metrics *reference) {
+    struct tare_sensitivity_figures f = { tare_metrics_sqnr_db(m), NAN, NAN, NAN, NAN };
     if (m->labelled) f.top1 = (double)m->top1 / (double)m->labelled;
     if (m->ranked) f.agreement = (double)m->agree / (double)m->ranked;
+    if (m->expected_elements) f.mae = m->expected_error / (double)m->expected_elements;
+    if (tare_measure_is_tested(measure)) f.score = score_of(measure, m, reference);
     return f;
+}
+
+static struct tare_sensitivity_figures figures_of(const struct tare_comparison *c, const struct tare_metrics *m) {
+    return tare_sensitivity_figures_of(tare_measure_of(c), m, tare_measured_of(c, &c->rows[0]));
 }
 
 /* The model as loaded, without preparation. */
@@ -84,12 +100,33 @@ static tare_status measure_float(struct measuring *m) {
     TARE_TRY(tare_saved_model_load(&model, task->model, &(struct tare_saved_model_options){ .ops = task->ops }));
     TARE_CHECK(tare_pick_signature(&signature, model, task->signature));
     TARE_CHECK(tare_comparison_add(&row, &m->comparison, model, signature, task->runner, task->label));
-    m->out->float_model = figures_of(tare_measured_of(&m->comparison, row));
+    m->out->float_model = figures_of(&m->comparison, tare_measured_of(&m->comparison, row));
     m->out->records = m->comparison.records;
     m->out->whole |= tare_session_state_ops(model, signature, NULL) > 0;
 done:
     tare_model_free(model);
     return status;
+}
+
+/* The settings of a layer that a recipe changed; NULL when out of memory. */
+static const char *setting_text(struct tare_arena *arena, const struct tare_quant_setting *setting,
+                                const struct tare_quant_setting *common) {
+    struct tare_strbuf text = { 0 };
+    const char *copy;
+    if (!tare_algorithm_equal(&setting->algorithm, &common->algorithm)) {
+        tare_strbuf_puts(&text, " algorithm=");
+        tare_algorithm_print(&text, &setting->algorithm);
+    }
+    if (setting->granularity != common->granularity || setting->block != common->block) {
+        if (setting->granularity == TARE_PER_BLOCK)
+            tare_strbuf_printf(&text, " granularity=per_block:%lld", (long long)setting->block);
+        else
+            tare_strbuf_printf(&text, " granularity=%s",
+                               setting->granularity == TARE_PER_TENSOR ? "per_tensor" : "per_channel");
+    }
+    copy = text.failed ? NULL : tare_arena_strdup(arena, text.size ? tare_strbuf_text(&text) : "");
+    tare_strbuf_free(&text);
+    return copy;
 }
 
 static tare_status note_layers(struct measuring *m, const struct tare_quant_report *report) {
@@ -104,7 +141,8 @@ static tare_status note_layers(struct measuring *m, const struct tare_quant_repo
         layer->node = tare_arena_strdup(&out->arena, o->node);
         layer->op = tare_arena_strdup(&out->arena, o->op);
         layer->weight_elements = o->weight_elements;
-        if (!layer->function || !layer->node || !layer->op) return TARE_NO_MEMORY;
+        layer->setting = setting_text(&out->arena, &o->setting, &m->task->variant->options.setting);
+        if (!layer->function || !layer->node || !layer->op || !layer->setting) return TARE_NO_MEMORY;
         out->count++;
     }
     return TARE_OK;
@@ -163,7 +201,9 @@ static tare_status measure_whole(struct probes *probes) {
         status = tare_pick_signature(&signature, model, task->signature);
         if (status == TARE_OK)
             status = tare_comparison_add(&row, &probes->m->comparison, model, signature, task->runner, task->label);
-        if (status == TARE_OK) *probes->items[i].figures = figures_of(tare_measured_of(&probes->m->comparison, row));
+        if (status == TARE_OK)
+            *probes->items[i].figures =
+                figures_of(&probes->m->comparison, tare_measured_of(&probes->m->comparison, row));
         tare_model_free(model);
         TARE_TRY(status);
     }
@@ -204,7 +244,7 @@ static tare_status measure_parts(struct probes *probes, bool *suited) {
         if (status == TARE_OK && *suited && probe->figures) {
             const size_t output = tare_measured_output(&m->comparison);
             tare_metrics_finish(&probe->pass.outputs[output], &m->comparison.rows[0].outputs[output]);
-            *probe->figures = figures_of(&probe->pass.outputs[output]);
+            *probe->figures = figures_of(&m->comparison, &probe->pass.outputs[output]);
         }
         if (probe->pass.comparison) tare_comparison_pass_end(&probe->pass);
     }
@@ -252,6 +292,10 @@ static tare_status measure_layers(struct measuring *m) {
     add_probe(&probes, &choice, NONE, 0, NULL);
     for (size_t i = 0; i < out->count; i++)
         add_probe(&probes, &choice, ONLY, i, &out->layers[i].alone);
+    if (m->task->alone_only) {
+        status = measure(&probes);
+        goto done;
+    }
     add_probe(&probes, &choice, ALL, 0, &out->all);
     for (size_t i = 0; i < out->count; i++)
         add_probe(&probes, &choice, BUT, i, &out->layers[i].restored);
@@ -268,7 +312,10 @@ done:
 }
 
 tare_status tare_sensitivity_measure(struct tare_sensitivity *out, const struct tare_sensitivity_task *task) {
-    struct measuring m = { .out = out, .task = task, .comparison = { .threads = task->threads } };
+    struct measuring m = { .out = out,
+                           .task = task,
+                           .comparison = {
+                               .threads = task->threads, .target_key = task->target_key, .metric = task->metric } };
     struct tare_progress_options progress = { .label = "sensitivity", .unit = "records", .quiet = task->quiet };
     const double start = tare_clock_seconds();
     tare_status status;
@@ -279,7 +326,7 @@ tare_status tare_sensitivity_measure(struct tare_sensitivity *out, const struct 
     status = measure_float(&m);
     if (status == TARE_OK) status = find_layers(&m);
     if (status == TARE_OK) {
-        progress.total = (3 * (int64_t)out->count + 1) * out->records;
+        progress.total = (task->alone_only ? (int64_t)out->count : 3 * (int64_t)out->count + 1) * out->records;
         m.comparison.progress = tare_progress_new(&progress);
         status = measure_layers(&m);
         tare_progress_free(m.comparison.progress);

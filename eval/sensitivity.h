@@ -11,7 +11,18 @@
 struct tare_sensitivity_figures {
     double sqnr_db;         /* infinite: exact */
     double top1, agreement; /* shares 0 … 1 */
+    double mae;             /* mean absolute error against expected values */
+    /* The measure (eval/measure.h) so that more is better and a difference of 0.01 is one point: a share 0 … 1, AUC or
+     * R² as they are, decibels / 100, minus an error relative to the float model's. */
+    double score;
 };
+
+struct tare_measure; /* eval/measure.h */
+
+/* The figures of one row of a comparison at its measured output; `reference`: of the float model. */
+struct tare_sensitivity_figures tare_sensitivity_figures_of(const struct tare_measure *measure,
+                                                            const struct tare_metrics *metrics,
+                                                            const struct tare_metrics *reference);
 
 struct tare_sensitive_layer {
     const char *function, *node, *op;
@@ -19,6 +30,12 @@ struct tare_sensitive_layer {
     struct tare_sensitivity_figures alone;    /* only this layer quantized */
     struct tare_sensitivity_figures restored; /* all but this layer quantized */
     struct tare_sensitivity_figures kept;     /* this layer and all worse ones kept in float */
+    const char *setting; /* settings of the layer that are not the variant's, as a recipe has them; "": none */
+    /* In the steps of a search among several precisions (workflow/precision_levels.h), what the layer becomes with this
+     * step: `quantized` with these bits, or float. All zero: float is the only step. */
+    size_t level; /* number of the layer's step, from 0 */
+    bool quantized;
+    int bits, activation_bits;
 };
 
 struct tare_sensitivity {
@@ -40,11 +57,14 @@ struct tare_sensitivity_task {
     const struct tare_variant *variant;   /* one that quantizes */
     struct tare_calibration *calibration; /* NULL when the variant needs none */
     const char *signature, *label;
+    const char *target_key; /* of struct tare_comparison */
+    int metric;             /* of struct tare_comparison */
     const struct tare_runner_options *runner;
     int threads;
-    bool quiet;     /* no progress */
-    int64_t memory; /* bytes for activations that are kept and fed to later models (eval/prefix_cache.h); 0: one
-                       gigabyte; negative: every model runs completely. The figures do not depend on it */
+    bool quiet;      /* no progress */
+    bool alone_only; /* only `alone` is measured */
+    int64_t memory;  /* bytes for activations that are kept and fed to later models (eval/prefix_cache.h); 0: one
+                        gigabyte; negative: every model runs completely. The figures do not depend on it */
 };
 
 /* Measures 3 n + 1 models for n layers, each from the first layer that differs from the models before it. The caller

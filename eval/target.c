@@ -1,7 +1,8 @@
-/* Finds the fewest layers that must stay float for an accuracy or size target. Layers are ordered by their measured
- * loss (for a size target: loss per byte). A binary search finds the shortest prefix of that order whose layers in
- * float meet the target; then each layer of the prefix, the least harmful first, is quantized again if the target still
- * holds. Every mix that decides is measured on the records. */
+/* Finds the fewest layers that must stay float, or the fewest steps to higher precision, for an accuracy or size
+ * target. Steps are ordered by the measured loss of the layer before the step, so that the noisiest layer is improved
+ * first and a layer's steps come in their order (for a size target: loss per byte of the step). A binary search finds
+ * the shortest prefix of that order that meets the target; then each step of the prefix, the least useful first, is
+ * taken back if the target still holds. Every mix that decides is measured on the records. */
 #include "eval/target.h"
 
 #include <ctype.h>
@@ -57,14 +58,47 @@ static tare_status sort_layers(struct search *s) {
 
 /* ---- mixes ---- */
 
+static bool limits_accuracy(const struct tare_target *t) {
+    return isfinite(t->max_drop) || isfinite(t->min_sqnr_db) || t->max_mae > 0;
+}
+
+const struct tare_sensitive_layer *tare_target_step(const struct tare_sensitivity *steps, const size_t *kept,
+                                                    size_t n_kept, const char *function, const char *node) {
+    size_t count = 0;
+    for (size_t i = 0; i < n_kept; i++) {
+        const struct tare_sensitive_layer *step = &steps->layers[kept[i]];
+        count += strcmp(step->node, node) == 0 && strcmp(step->function, function) == 0;
+    }
+    for (size_t i = 0; i < steps->count && count; i++) {
+        const struct tare_sensitive_layer *step = &steps->layers[i];
+        if (step->level == count - 1 && strcmp(step->node, node) == 0 && strcmp(step->function, function) == 0)
+            return step;
+    }
+    return NULL;
+}
+
+size_t tare_target_layers(size_t *in_float, const struct tare_sensitivity *steps, const size_t *kept, size_t n_kept) {
+    size_t layers = 0;
+    *in_float = 0;
+    for (size_t i = 0; i < steps->count; i++) {
+        const struct tare_sensitive_layer *layer = &steps->layers[i], *last;
+        if (layer->level > 0) continue;
+        last = tare_target_step(steps, kept, n_kept, layer->function, layer->node);
+        layers++;
+        *in_float += last && !last->quantized;
+    }
+    return layers;
+}
+
 static double drop_of(const struct search *s, const struct tare_target_point *p) {
-    return 100 * (s->task->float_top1 - p->figures.top1);
+    return 100 * (s->task->float_score - p->figures.score);
 }
 
 static bool accurate(const struct search *s, const struct tare_target_point *p) {
     const struct tare_target *t = s->task->target;
     static const double SLACK = 1e-9; /* percentage points of whole records are not exact in binary */
     if (isfinite(t->max_drop) && !(drop_of(s, p) <= t->max_drop + SLACK)) return false;
+    if (t->max_mae > 0 && !(p->figures.mae <= t->max_mae)) return false;
     return !isfinite(t->min_sqnr_db) || p->figures.sqnr_db >= t->min_sqnr_db;
 }
 
@@ -175,7 +209,8 @@ static int by_size(const void *a, const void *b) {
 }
 
 static double merit(const struct search *s, const struct tare_target_point *p) {
-    return isfinite(s->task->target->max_drop) ? p->figures.top1 : p->figures.sqnr_db;
+    if (s->task->target->max_mae > 0) return -p->figures.mae;
+    return isfinite(s->task->target->max_drop) ? p->figures.score : p->figures.sqnr_db;
 }
 
 static void mark_pareto(struct search *s) {
@@ -196,7 +231,7 @@ static void mark_pareto(struct search *s) {
  * most accurate. Ties: the more accurate, then the smaller. */
 static bool preferred(const struct search *s, const struct tare_target_point *p, const struct tare_target_point *q) {
     const struct tare_target *t = s->task->target;
-    if ((isfinite(t->max_drop) || isfinite(t->min_sqnr_db)) && p->n_kept != q->n_kept) return p->n_kept < q->n_kept;
+    if (limits_accuracy(t) && p->n_kept != q->n_kept) return p->n_kept < q->n_kept;
     if (merit(s, p) != merit(s, q)) return merit(s, p) > merit(s, q);
     return p->size_bytes < q->size_bytes;
 }
@@ -218,13 +253,15 @@ static const struct tare_target_point *best_of(const struct search *s) {
 static tare_status say_best(struct search *s) {
     const struct tare_target_point *p = best_of(s);
     struct tare_target_result *r = s->out;
-    if (isnan(p->figures.top1))
-        r->best = tare_arena_printf(&r->arena, "%zu of %zu layers in float: %.2f dB, %lld bytes", p->n_kept, s->count,
+    size_t in_float;
+    const size_t layers = tare_target_layers(&in_float, s->task->sensitivity, p->kept, p->n_kept);
+    if (isnan(p->figures.score))
+        r->best = tare_arena_printf(&r->arena, "%zu of %zu layers in float: %.2f dB, %lld bytes", in_float, layers,
                                     p->figures.sqnr_db, (long long)p->size_bytes);
     else
         r->best =
             tare_arena_printf(&r->arena, "%zu of %zu layers in float: %.2f points below float, %.2f dB, %lld bytes",
-                              p->n_kept, s->count, drop_of(s, p), p->figures.sqnr_db, (long long)p->size_bytes);
+                              in_float, layers, drop_of(s, p), p->figures.sqnr_db, (long long)p->size_bytes);
     return r->best ? TARE_OK : TARE_NO_MEMORY;
 }
 
@@ -239,9 +276,12 @@ static tare_status conclude(struct search *s) {
 
 static tare_status check(const struct tare_target_task *task) {
     const struct tare_target *t = task->target;
-    if (!isfinite(t->max_drop) && !isfinite(t->min_sqnr_db) && !t->max_bytes)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "there is no target");
-    if (isfinite(t->max_drop) && isnan(task->float_top1))
+    if (!limits_accuracy(t) && !t->max_bytes) return TARE_FAIL(TARE_INVALID_ARGUMENT, "there is no target");
+    if (t->max_mae > 0 && isnan(task->float_mae))
+        return TARE_FAIL(
+            TARE_INVALID_ARGUMENT,
+            "the records have no expected values, so there is no error to limit (name their key: --target)");
+    if (isfinite(t->max_drop) && isnan(task->float_score))
         return TARE_FAIL(
             TARE_INVALID_ARGUMENT,
             "the records have no labels, so there is no accuracy drop to limit (set a limit in dB: --min-sqnr)");
@@ -250,13 +290,14 @@ static tare_status check(const struct tare_target_task *task) {
 
 tare_status tare_target_search(struct tare_target_result *out, const struct tare_target_task *task) {
     struct search s = { .out = out, .task = task };
-    const bool accuracy = isfinite(task->target->max_drop) || isfinite(task->target->min_sqnr_db);
+    const bool accuracy = limits_accuracy(task->target);
     struct tare_target_point *p;
     bool any = true;
     size_t n;
     *out = (struct tare_target_result){ .sensitivity = task->sensitivity,
                                         .target = *task->target,
-                                        .float_top1 = task->float_top1 };
+                                        .float_score = task->float_score,
+                                        .measure_title = task->measure_title };
     TARE_TRY(check(task));
     out->points = TARE_NEW_ARRAY(&out->arena, struct tare_target_point, MOST_POINTS + 1);
     if (!out->points) return TARE_NO_MEMORY;

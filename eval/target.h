@@ -1,20 +1,23 @@
-/* Searches for the fewest layers that must stay float to meet a target: a maximum loss of accuracy, a minimum SQNR, a
- * maximum size. Candidates are ordered by sensitivity and only deciding mixes are measured. The search does not know
- * models: the caller measures sets of layers. */
+/* Searches for the fewest layers that must stay float, or steps to higher precision, to meet a target: a maximum loss
+ * of accuracy, a minimum SQNR, a maximum error or size. Candidates are ordered by sensitivity and only deciding mixes
+ * are measured. The search does not know models: the caller measures sets of steps. */
 #ifndef TARE_EVAL_TARGET_H
 #define TARE_EVAL_TARGET_H
 
 #include "eval/sensitivity.h"
 
 struct tare_target {
-    double max_drop;    /* of top-1 against float, in percentage points; infinity: not limited */
+    double
+        max_drop; /* of the measure against float, in points (struct tare_sensitivity_figures); infinity: not limited */
     double min_sqnr_db; /* -infinity: not limited */
     int64_t max_bytes;  /* of constants and variables; 0: not limited */
+    double max_mae;     /* mean absolute error against expected values; 0: not limited */
 };
 
-/* One mix: some layers in float, the others quantized. */
+/* One mix. With one step per layer, the layers of `kept` are in float and the others quantized. With several, a layer
+ * has as many of its steps as `kept` has, in their order. */
 struct tare_target_point {
-    size_t *kept; /* layers in float: indexes into the sensitivity's layers */
+    size_t *kept; /* steps: indexes into the sensitivity's layers */
     size_t n_kept;
     int64_t size_bytes;
     struct tare_sensitivity_figures figures;
@@ -22,11 +25,13 @@ struct tare_target_point {
     bool pareto; /* Pareto-optimal: no other measured mix is at most as large and more accurate */
 };
 
-/* Callbacks of the search. Both receive the layers that stay float. */
+/* Callbacks of the search. Both receive the steps of a mix. */
 struct tare_target_task {
     const struct tare_target *target;
     const struct tare_sensitivity *sensitivity;
-    double float_top1; /* on the records of `measure`; NaN: they have no labels */
+    double float_score;        /* of the float model on the records of `measure`; NaN: they have no labels */
+    double float_mae;          /* likewise; NaN: they have no expected values */
+    const char *measure_title; /* "top-1", "MAE"; borrowed */
     tare_status (*size)(void *arg, int64_t *bytes, const size_t *kept, size_t n_kept); /* without running the model */
     tare_status (*measure)(void *arg, struct tare_target_point *point);                /* sets size_bytes and figures */
     void *arg;
@@ -36,7 +41,8 @@ struct tare_target_result {
     struct tare_arena arena;
     const struct tare_sensitivity *sensitivity;
     struct tare_target target;
-    double float_top1;
+    double float_score;
+    const char *measure_title;
     struct tare_target_point *points; /* all measured mixes, the largest first */
     size_t n_points;
     const struct tare_target_point *chosen; /* NULL: no mix meets the target */
@@ -53,8 +59,15 @@ void tare_target_free(struct tare_target_result *result);
 /* Parses a size: "250000", "80%" (of `whole`), "1.5MB", "300kB". */
 tare_status tare_target_read_size(int64_t *bytes, const char *text, int64_t whole) TARE_WARN_UNUSED;
 
+/* The last step of a layer in a mix; NULL: none, the layer has the variant's own settings. */
+const struct tare_sensitive_layer *tare_target_step(const struct tare_sensitivity *steps, const size_t *kept,
+                                                    size_t n_kept, const char *function, const char *node);
+
+/* Number of layers, and of those that a mix has in float. */
+size_t tare_target_layers(size_t *in_float, const struct tare_sensitivity *steps, const size_t *kept, size_t n_kept);
+
 void tare_target_table(struct tare_strbuf *out, const struct tare_target_result *result);
-/* Writes a recipe (quant/recipe.h) that keeps the chosen layers in float. */
+/* Writes a recipe (quant/recipe.h) with the precisions of the chosen mix. */
 void tare_target_recipe(struct tare_strbuf *out, const struct tare_target_result *result);
 
 #endif

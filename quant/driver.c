@@ -82,6 +82,8 @@ static tare_status plan_layer(struct tare_quant_work *work, struct tare_quant_la
     bool by_rule;
     layer->setting = work->options->setting;
     TARE_TRY(tare_quant_recipe_apply(&layer->setting, &by_rule, used_rules, work->options->recipe, layer->op));
+    if (work->options->adjust)
+        work->options->adjust(work->options->adjust_arg, layer->op->graph, layer->op, &layer->setting);
     if (layer->setting.method && !tare_quant_method_in(layer->setting.method, work->options->op_set))
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "TF/Uniform quantized opset does not support weight-only.");
     layer->setting.method = tare_quant_method_in(layer->setting.method, work->options->op_set);

@@ -61,6 +61,10 @@ struct tare_quant_options {
     /* Only layers for which it is true are quantized; NULL: all. */
     bool (*accepts)(void *arg, const struct tare_graph *graph, const struct tare_node *op);
     void *accepts_arg;
+    /* Changes the settings of a layer after the recipe; NULL: not called. */
+    void (*adjust)(void *arg, const struct tare_graph *graph, const struct tare_node *op,
+                   struct tare_quant_setting *setting);
+    void *adjust_arg;
     bool warns; /* add warnings about ranges and weights to the report; takes some milliseconds a layer */
 };
 

@@ -1,6 +1,7 @@
-/* Runs the mixed-precision search (eval/target.h) on a model: sensitivity first, then whole mixes as the search
- * requests them. */
+/* Runs the mixed-precision search (eval/target.h) on a model: the sensitivity of its layers to each precision first,
+ * then whole mixes as the search requests them. */
 #include "workflow/mixed_precision_search.h"
+#include "workflow/precision_levels.h"
 #include "base/progress.h"
 #include "convert/saved_model.h"
 #include "eval/measure.h"
@@ -11,29 +12,38 @@
 #include <string.h>
 
 bool tare_workflow_mixed_precision_requested(const struct tare_mixed_precision_request *options) {
-    return options->max_drop || options->min_sqnr || options->max_size;
+    return options->max_drop || options->min_sqnr || options->max_mae || options->max_size;
 }
 
 struct targeting {
     const struct tare_mixed_precision_task *task;
-    const struct tare_sensitivity *sensitivity;
+    const struct tare_sensitivity *steps;
     struct tare_comparison comparison; /* the first row is the float model */
-    const size_t *kept;                /* of the current mix */
+    const size_t *kept;                /* steps of the current mix */
     size_t n_kept;
 };
 
 /* ---- models ---- */
 
-static bool is_quantized(void *arg, const struct tare_graph *graph, const struct tare_node *op) {
-    const struct targeting *t = arg;
-    for (size_t i = 0; i < t->n_kept; i++) {
-        const struct tare_sensitive_layer *layer = &t->sensitivity->layers[t->kept[i]];
-        if (strcmp(layer->node, op->name) == 0 && strcmp(layer->function, graph->name) == 0) return false;
-    }
-    return true;
+static const struct tare_sensitive_layer *step_of(const struct targeting *t, const struct tare_graph *graph,
+                                                  const struct tare_node *op) {
+    return tare_target_step(t->steps, t->kept, t->n_kept, graph->name, op->name);
 }
 
-/* Evaluates the mix that keeps the layers `kept` in float. */
+static bool is_quantized(void *arg, const struct tare_graph *graph, const struct tare_node *op) {
+    const struct tare_sensitive_layer *step = step_of(arg, graph, op);
+    return !step || step->quantized;
+}
+
+static void set_bits(void *arg, const struct tare_graph *graph, const struct tare_node *op,
+                     struct tare_quant_setting *setting) {
+    const struct tare_sensitive_layer *step = step_of(arg, graph, op);
+    if (!step || !step->quantized) return;
+    if (step->bits) setting->bits = step->bits;
+    if (step->activation_bits) setting->activation_bits = step->activation_bits;
+}
+
+/* The model of a mix. */
 static tare_status make_mix(struct tare_graph_model **out, struct targeting *t, const size_t *kept, size_t n_kept) {
     struct tare_variant variant = *t->task->variant;
     struct tare_quant_report report;
@@ -43,6 +53,8 @@ static tare_status make_mix(struct tare_graph_model **out, struct targeting *t, 
     t->n_kept = n_kept;
     variant.options.accepts = is_quantized;
     variant.options.accepts_arg = t;
+    variant.options.adjust = set_bits;
+    variant.options.adjust_arg = t;
     TARE_TRY(tare_load_prepared_with(out, t->task->model, t->task->ops));
     status = tare_variant_apply(&report, &arena, *out, &variant, t->task->calibration);
     tare_arena_free(&arena);
@@ -67,11 +79,9 @@ static tare_status run_model(struct tare_comparison_row **row, struct targeting 
     return tare_comparison_add(row, &t->comparison, model, signature, t->task->runner, t->task->label);
 }
 
-static struct tare_sensitivity_figures figures_of(const struct tare_metrics *m) {
-    struct tare_sensitivity_figures f = { tare_metrics_sqnr_db(m), NAN, NAN };
-    if (m->labelled) f.top1 = (double)m->top1 / (double)m->labelled;
-    if (m->ranked) f.agreement = (double)m->agree / (double)m->ranked;
-    return f;
+static struct tare_sensitivity_figures figures_of(const struct targeting *t, const struct tare_comparison_row *row) {
+    const struct tare_comparison *c = &t->comparison;
+    return tare_sensitivity_figures_of(tare_measure_of(c), tare_measured_of(c, row), tare_measured_of(c, &c->rows[0]));
 }
 
 static tare_status measure(void *arg, struct tare_target_point *point) {
@@ -84,7 +94,7 @@ static tare_status measure(void *arg, struct tare_target_point *point) {
     tare_model_free(model);
     TARE_TRY(status);
     point->size_bytes = row->size_bytes;
-    point->figures = figures_of(tare_measured_of(&t->comparison, row));
+    point->figures = figures_of(t, row);
     return TARE_OK;
 }
 
@@ -96,7 +106,7 @@ static tare_status measure_float(struct tare_sensitivity_figures *out, int64_t *
     status = run_model(&row, t, model);
     tare_model_free(model);
     TARE_TRY(status);
-    *out = figures_of(tare_measured_of(&t->comparison, row));
+    *out = figures_of(t, row);
     *bytes = row->size_bytes;
     return TARE_OK;
 }
@@ -115,13 +125,20 @@ static tare_status read_target(struct tare_target *out, const struct tare_mixed_
     *out = (struct tare_target){ .max_drop = INFINITY, .min_sqnr_db = -INFINITY };
     if (options->max_drop) TARE_TRY(read_number(&out->max_drop, "max-drop", options->max_drop));
     if (options->min_sqnr) TARE_TRY(read_number(&out->min_sqnr_db, "min-sqnr", options->min_sqnr));
+    if (options->max_mae) {
+        TARE_TRY(read_number(&out->max_mae, "max-mae", options->max_mae));
+        if (!(out->max_mae > 0))
+            return TARE_FAIL(TARE_USAGE, "--max-mae is '%s' (expected a positive number)", options->max_mae);
+    }
     if (options->max_size)
         TARE_TRY(
             tare_error_prefix(tare_target_read_size(&out->max_bytes, options->max_size, float_bytes), "--max-size"));
     return TARE_OK;
 }
 
-static tare_status measure_sensitivity(struct tare_sensitivity *out, const struct tare_mixed_precision_task *task) {
+/* The sensitivity of the variant, then the steps to higher precisions. */
+static tare_status measure_steps(struct tare_mixed_precision *out, const struct tare_mixed_precision_task *task,
+                                 bool known) {
     struct tare_runner_options runner = *task->runner;
     const struct tare_sensitivity_task sensitivity = {
         .model = task->model,
@@ -130,26 +147,32 @@ static tare_status measure_sensitivity(struct tare_sensitivity *out, const struc
         .calibration = task->calibration,
         .signature = task->signature,
         .label = task->label,
+        .target_key = task->target_key,
+        .metric = task->metric,
         .runner = &runner,
         .threads = task->threads,
         .quiet = task->quiet,
         .memory = task->sensitivity_memory,
     };
     if (!runner.limit || runner.limit > task->sensitivity_limit) runner.limit = task->sensitivity_limit;
-    return tare_sensitivity_measure(out, &sensitivity);
+    if (!known) TARE_TRY(tare_sensitivity_measure(&out->sensitivity, &sensitivity));
+    return tare_workflow_precision_steps(&out->steps, &out->sensitivity, &sensitivity);
 }
 
 tare_status tare_workflow_mixed_precision_run(struct tare_mixed_precision *out,
                                               const struct tare_mixed_precision_task *task,
                                               struct tare_sensitivity *sensitivity) {
-    struct targeting t = { .task = task, .comparison = { .threads = task->threads }, .sensitivity = &out->sensitivity };
+    struct targeting t = { .task = task,
+                           .steps = &out->steps,
+                           .comparison = {
+                               .threads = task->threads, .target_key = task->target_key, .metric = task->metric } };
     const struct tare_progress_options progress = {
         .label = "target", .unit = "records", .total = -1, .quiet = task->quiet
     };
     struct tare_sensitivity_figures figures;
     struct tare_target target;
     struct tare_target_task search = {
-        .target = &target, .sensitivity = &out->sensitivity, .size = size_of, .measure = measure, .arg = &t
+        .target = &target, .sensitivity = &out->steps, .size = size_of, .measure = measure, .arg = &t
     };
     int64_t bytes;
     tare_status status;
@@ -158,13 +181,14 @@ tare_status tare_workflow_mixed_precision_run(struct tare_mixed_precision *out,
     if (sensitivity) {
         out->sensitivity = *sensitivity;
         *sensitivity = (struct tare_sensitivity){ .count = 0 };
-    } else {
-        TARE_TRY(measure_sensitivity(&out->sensitivity, task));
     }
+    TARE_TRY(measure_steps(out, task, sensitivity != NULL));
     t.comparison.progress = tare_progress_new(&progress);
     TARE_CHECK(measure_float(&figures, &bytes, &t));
     TARE_CHECK(read_target(&target, task->options, bytes));
-    search.float_top1 = figures.top1;
+    search.float_score = figures.score;
+    search.float_mae = figures.mae;
+    search.measure_title = tare_measure_of(&t.comparison)->title;
     status = tare_target_search(&out->result, &search);
 done:
     tare_progress_free(t.comparison.progress);
@@ -174,11 +198,12 @@ done:
 
 void tare_workflow_mixed_precision_close(struct tare_mixed_precision *targeting) {
     tare_target_free(&targeting->result);
+    tare_sensitivity_free(&targeting->steps);
     tare_sensitivity_free(&targeting->sensitivity);
 }
 
 tare_status tare_workflow_mixed_precision_check(const struct tare_mixed_precision *targeting) {
     if (targeting->result.chosen) return TARE_OK;
-    return TARE_FAIL(TARE_NOT_FOUND, "no mix of %s and float layers meets the target (best: %s)",
+    return TARE_FAIL(TARE_NOT_FOUND, "no mix of %s and more exact layers meets the target (best: %s)",
                      targeting->sensitivity.method, targeting->result.best);
 }

@@ -1,4 +1,4 @@
-/* Search for a mix of float and quantized layers that meets a target, for `tare compare` and `tare quantize`. */
+/* Search for a mix of precisions that meets a target, for `tare compare` and `tare quantize`. */
 #ifndef TARE_WORKFLOW_MIXED_PRECISION_SEARCH_H
 #define TARE_WORKFLOW_MIXED_PRECISION_SEARCH_H
 
@@ -19,12 +19,15 @@ struct tare_mixed_precision_task {
     const struct tare_runner_options *runner; /* records to evaluate candidate mixes with */
     int64_t sensitivity_limit;                /* number of these records for the sensitivity */
     int64_t sensitivity_memory;               /* of struct tare_sensitivity_task */
+    const char *target_key;                   /* of struct tare_comparison */
+    int metric;                               /* of struct tare_comparison */
     int threads;
     bool quiet;
 };
 
 struct tare_mixed_precision {
     struct tare_sensitivity sensitivity; /* of the variant */
+    struct tare_sensitivity steps;       /* of the search: workflow/precision_levels.h */
     struct tare_target_result result;
 };
 

@@ -96,10 +96,15 @@ const struct tare_option tare_calibrate_rows[] = {
     .name = row_name, .kind = TARE_OPTION_STRING, .offset = offsetof(struct tare_mixed_precision_request, member)
 const struct tare_option tare_mixed_precision_rows[] = {
     { ROW("max-drop", max_drop), .placeholder = "POINTS",
-      .help = "keep as few layers in float as needed to limit the top-1 drop to POINTS percentage points" },
+      .help = "choose the precision of each layer (given bits, 8-bit weights, 16-bit activations, float) so that the "
+              "measure loses at most POINTS: percentage points, hundredths of AUC and R², percent of an error" },
     { ROW("min-sqnr", min_sqnr), .placeholder = "DB",
-      .help = "keep as few layers in float as needed for an SQNR of the first output of at least DB decibels; needs no "
+      .help = "choose the precision of each layer for an SQNR of the measured output of at least DB decibels; needs no "
               "labels" },
+    { ROW("max-mae", max_mae), .placeholder = "VALUE",
+      .help =
+          "choose the precision of each layer for a mean absolute error of at most VALUE against the expected values "
+          "(--target)" },
     { ROW("max-size", max_size), .placeholder = "SIZE",
       .help = "maximum size of the weights: bytes, 300kB, 1.5MB, or a percentage of the float model's, as 60%" },
     { 0 },

@@ -40,8 +40,9 @@ extern const struct tare_option tare_calibrate_rows[];
 
 /* Targets of the mixed-precision search; NULL: not requested. */
 struct tare_mixed_precision_request {
-    const char *max_drop; /* percentage points of top-1 */
+    const char *max_drop; /* points of the measure */
     const char *min_sqnr; /* dB */
+    const char *max_mae;  /* mean absolute error against expected values */
     const char *max_size; /* bytes, with a unit, or a percentage of the float model */
 };
 extern const struct tare_option tare_mixed_precision_rows[];

@@ -148,6 +148,7 @@ static json_t *figures_json(const struct tare_sensitivity_figures *f) {
     json_t *object = json_object();
     json_object_set_new(object, "sqnr_db", tare_json_number(f->sqnr_db));
     if (!isnan(f->top1)) json_object_set_new(object, "top1", json_real(f->top1));
+    if (!isnan(f->mae)) json_object_set_new(object, "mae", json_real(f->mae));
     if (!isnan(f->agreement)) json_object_set_new(object, "agreement", json_real(f->agreement));
     return object;
 }
@@ -169,22 +170,38 @@ static json_t *sensitivity_json(const struct tare_sensitivity *s) {
                      (json_int_t)s->whole_nodes, "kept_bytes", (json_int_t)s->kept_bytes);
 }
 
+/* The layers of a mix in float, and those with more bits. */
+static void put_mix(json_t *in_float, json_t *raised, const struct tare_sensitivity *steps,
+                    const struct tare_target_point *p) {
+    for (size_t i = 0; i < steps->count; i++) {
+        const struct tare_sensitive_layer *layer = &steps->layers[i], *last;
+        if (layer->level > 0) continue;
+        last = tare_target_step(steps, p->kept, p->n_kept, layer->function, layer->node);
+        if (last && last->quantized)
+            json_array_append_new(raised, json_pack("{s:s, s:i, s:i}", "layer", layer->node, "bits", last->bits,
+                                                    "activation_bits", last->activation_bits ? 16 : 8));
+        else if (last)
+            json_array_append_new(in_float, json_string(layer->node));
+    }
+}
+
 static json_t *target_json(const struct tare_target_result *r) {
     json_t *points = json_array(), *root = json_object();
+    size_t unused;
     for (size_t i = 0; i < r->n_points; i++) {
         const struct tare_target_point *p = &r->points[i];
-        json_t *point = figures_json(&p->figures), *kept = json_array();
-        for (size_t k = 0; k < p->n_kept; k++)
-            json_array_append_new(kept, json_string(r->sensitivity->layers[p->kept[k]].node));
+        json_t *point = figures_json(&p->figures), *kept = json_array(), *raised = json_array();
+        put_mix(kept, raised, r->sensitivity, p);
         json_object_set_new(point, "size_bytes", json_integer(p->size_bytes));
         json_object_set_new(point, "in_float", kept);
+        json_object_set_new(point, "raised", raised);
         json_object_set_new(point, "meets", json_boolean(p->meets));
         json_object_set_new(point, "pareto", json_boolean(p->pareto));
         json_object_set_new(point, "chosen", json_boolean(p == r->chosen));
         json_array_append_new(points, point);
     }
     json_object_set_new(root, "method", json_string(r->sensitivity->method));
-    json_object_set_new(root, "layers", json_integer((json_int_t)r->sensitivity->count));
+    json_object_set_new(root, "layers", json_integer((json_int_t)tare_target_layers(&unused, r->sensitivity, NULL, 0)));
     json_object_set_new(root, "points", points);
     return root;
 }

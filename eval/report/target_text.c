@@ -7,8 +7,9 @@
 
 static const struct tare_text_table_column columns[] = {
     { .heading = "in float" },
+    { .heading = "raised" },
     { .heading = "weights MB" },
-    { .heading = "top-1" },
+    { .heading = "measure" },
     { .heading = "drop" },
     { .heading = "SQNR dB" },
     { .heading = "agree" },
@@ -17,10 +18,15 @@ static const struct tare_text_table_column columns[] = {
     { 0 },
 };
 
-static void put_target(struct tare_strbuf *out, const struct tare_target *t) {
+static void put_target(struct tare_strbuf *out, const struct tare_target_result *r) {
+    const struct tare_target *t = &r->target;
     const char *between = "";
     if (isfinite(t->max_drop)) {
-        tare_strbuf_printf(out, "at most %.4g points of top-1 lost", t->max_drop);
+        tare_strbuf_printf(out, "at most %.4g points of %s lost", t->max_drop, r->measure_title);
+        between = ", ";
+    }
+    if (t->max_mae > 0) {
+        tare_strbuf_printf(out, "%sa mean absolute error of at most %.4g", between, t->max_mae);
         between = ", ";
     }
     if (isfinite(t->min_sqnr_db)) {
@@ -30,17 +36,48 @@ static void put_target(struct tare_strbuf *out, const struct tare_target *t) {
     if (t->max_bytes) tare_strbuf_printf(out, "%sat most %lld bytes of weights", between, (long long)t->max_bytes);
 }
 
+static bool has_levels(const struct tare_sensitivity *steps) {
+    for (size_t i = 0; i < steps->count; i++)
+        if (steps->layers[i].quantized) return true;
+    return false;
+}
+
+/* Layers with more bits than the variant's, but not in float. */
+static size_t raised(const struct tare_sensitivity *steps, const struct tare_target_point *p) {
+    size_t count = 0;
+    for (size_t i = 0; i < steps->count; i++) {
+        const struct tare_sensitive_layer *layer = &steps->layers[i], *last;
+        if (layer->level > 0) continue;
+        last = tare_target_step(steps, p->kept, p->n_kept, layer->function, layer->node);
+        count += last && last->quantized;
+    }
+    return count;
+}
+
+static void put_measure(struct tare_text_table *table, const struct tare_target_point *p) {
+    if (!isnan(p->figures.mae))
+        tare_text_table_cell(table, "%.4g", p->figures.mae);
+    else
+        tare_text_table_cell(table, "%.2f%%", 100 * p->figures.score);
+}
+
 static void put_point(struct tare_text_table *table, const struct tare_target_result *r,
                       const struct tare_target_point *p) {
+    size_t in_float;
+    tare_target_layers(&in_float, r->sensitivity, p->kept, p->n_kept);
     tare_text_table_row(table);
-    tare_text_table_cell(table, "%zu", p->n_kept);
+    tare_text_table_cell(table, "%zu", in_float);
+    if (has_levels(r->sensitivity))
+        tare_text_table_cell(table, "%zu", raised(r->sensitivity, p));
+    else
+        tare_text_table_skip(table);
     tare_text_table_cell(table, "%.3f", (double)p->size_bytes / 1e6);
-    if (isnan(p->figures.top1)) {
+    if (isnan(p->figures.score)) {
         tare_text_table_skip(table);
         tare_text_table_skip(table);
     } else {
-        tare_text_table_cell(table, "%.2f%%", 100 * p->figures.top1);
-        tare_text_table_cell(table, "%.2f", 100 * (r->float_top1 - p->figures.top1));
+        put_measure(table, p);
+        tare_text_table_cell(table, "%.2f", 100 * (r->float_score - p->figures.score));
     }
     if (isinf(p->figures.sqnr_db))
         tare_text_table_cell(table, "exact");
@@ -54,29 +91,57 @@ static void put_point(struct tare_text_table *table, const struct tare_target_re
     tare_text_table_cell(table, "%s", p == r->chosen ? "chosen" : p->meets ? "met" : "");
 }
 
+static void put_step(struct tare_strbuf *out, const struct tare_sensitive_layer *step) {
+    if (!step->quantized) tare_strbuf_puts(out, " float");
+    if (step->bits) tare_strbuf_printf(out, " bits=%d", step->bits);
+    if (step->activation_bits) tare_strbuf_printf(out, " activation_bits=%d", step->activation_bits);
+}
+
+/* The layers of the chosen mix that do not have the variant's own settings. */
+static void put_layers(struct tare_strbuf *out, const struct tare_target_result *r) {
+    const struct tare_sensitivity *steps = r->sensitivity;
+    const char *between = "";
+    for (size_t i = 0; r->chosen && i < steps->count; i++) {
+        const struct tare_sensitive_layer *layer = &steps->layers[i], *last;
+        if (layer->level > 0) continue;
+        last = tare_target_step(steps, r->chosen->kept, r->chosen->n_kept, layer->function, layer->node);
+        if (!last) continue;
+        tare_strbuf_printf(out, "%s%s:", between, layer->node);
+        put_step(out, last);
+        between = ", ";
+    }
+    if (*between) tare_strbuf_puts(out, "\n");
+}
+
 void tare_target_table(struct tare_strbuf *out, const struct tare_target_result *r) {
     struct tare_text_table *table = tare_text_table_new(columns);
+    size_t in_float;
     tare_strbuf_printf(out, "\n%s", r->sensitivity->method);
     if (r->sensitivity->algorithm) tare_strbuf_printf(out, ", %s", r->sensitivity->algorithm);
-    tare_strbuf_printf(out, ", %zu layers; expected: ", r->sensitivity->count);
-    put_target(out, &r->target);
+    tare_strbuf_printf(out, ", %zu layers; expected: ", tare_target_layers(&in_float, r->sensitivity, NULL, 0));
+    put_target(out, r);
     tare_strbuf_puts(out, "\n");
     for (size_t i = 0; i < r->n_points; i++)
         put_point(table, r, &r->points[i]);
     tare_text_table_print(out, table);
     tare_text_table_free(table);
-    for (size_t i = 0; r->chosen && i < r->chosen->n_kept; i++)
-        tare_strbuf_printf(out, "%s%s", i ? ", " : "in float: ", r->sensitivity->layers[r->chosen->kept[i]].node);
-    if (r->chosen && r->chosen->n_kept) tare_strbuf_puts(out, "\n");
+    put_layers(out, r);
 }
 
 void tare_target_recipe(struct tare_strbuf *out, const struct tare_target_result *r) {
-    tare_strbuf_printf(out, "# %s: ", r->sensitivity->method);
-    put_target(out, &r->target);
+    const struct tare_sensitivity *steps = r->sensitivity;
+    tare_strbuf_printf(out, "# %s: ", steps->method);
+    put_target(out, r);
     tare_strbuf_puts(out, "\n");
-    for (size_t i = 0; r->chosen && i < r->chosen->n_kept; i++) {
-        const struct tare_sensitive_layer *layer = &r->sensitivity->layers[r->chosen->kept[i]];
+    for (size_t i = 0; r->chosen && i < steps->count; i++) {
+        const struct tare_sensitive_layer *layer = &steps->layers[i], *last;
+        if (layer->level > 0) continue;
+        last = tare_target_step(steps, r->chosen->kept, r->chosen->n_kept, layer->function, layer->node);
+        if (!last) continue;
         tare_quant_recipe_put_layer(out, layer->node, layer->function);
-        tare_strbuf_printf(out, " -> float  # alone %.2f dB\n", layer->alone.sqnr_db);
+        tare_strbuf_puts(out, " ->");
+        put_step(out, last);
+        if (last->quantized && last->setting) tare_strbuf_puts(out, last->setting);
+        tare_strbuf_printf(out, "  # alone %.2f dB\n", layer->alone.sqnr_db);
     }
 }

@@ -119,7 +119,7 @@ expect 2 "--auto and --recipe are mutually exclusive" "$tare" quantize "$model" 
 "$tare" compare "$model" --calibration-data "$samples" "${data[@]}" --methods weight_only --bits 4 --min-sqnr 20 \
     --sensitivity-limit 50 --write-recipe "$work/mix.txt" --quiet >"$work/mix.out" || fail "compare --min-sqnr: $?"
 grep -q ' chosen$' "$work/mix.out" || fail "no mix was chosen: $(cat "$work/mix.out")"
-grep -q '^name=.* -> float' "$work/mix.txt" || fail "the recipe leaves nothing in float: $(cat "$work/mix.txt")"
+grep -qE '^name=.* -> (float|bits=8)' "$work/mix.txt" || fail "the recipe raises nothing: $(cat "$work/mix.txt")"
 "$tare" quantize "$model" "$work/mix1" --method weight_only --bits 4 --recipe "$work/mix.txt" --quiet || fail "the recipe of a target: $?"
 "$tare" quantize "$model" "$work/mix2" --method weight_only --bits 4 --min-sqnr 20 --eval "$glyphs/eval.tfrecord.gz" \
     --write-recipe "$work/mix2.txt" --quiet || fail "quantize --min-sqnr: $?"
@@ -127,6 +127,17 @@ grep -q '^name=.* -> float' "$work/mix.txt" || fail "the recipe leaves nothing i
 "$tare" compare "$model" --data "$glyphs/eval.tfrecord.gz" --quiet --methods weight_only --bits 4 --recipe "$work/mix2.txt" --json >"$work/mix.json" || fail "compare --recipe: $?"
 db=$(grep '"sqnr_db"' "$work/mix.json" | tail -1 | grep -o '[0-9.]*')
 awk -v x="$db" 'BEGIN { exit !(x >= 20) }' || fail "the mix has $db dB (expected 20)"
+# Among several precisions: 4 bits are raised to 8 before a layer goes to float; the recipe reproduces the mix.
+"$tare" compare "$model" --calibration-data "$samples" "${data[@]}" --methods static --bits 4 --min-sqnr 25 --sensitivity-limit 50 \
+    --write-recipe "$work/levels.txt" --report "$work/levels.json" --quiet >"$work/levels.out" || fail "compare of precisions: $?"
+grep -q ' -> bits=8' "$work/levels.txt" || fail "no layer has 8 bits: $(cat "$work/levels.txt")"
+"$tare" compare "$model" --calibration-data "$samples" "${data[@]}" --methods static --bits 4 --recipe "$work/levels.txt" --json --quiet >"$work/mix.json" ||
+    fail "the recipe of precisions: $?"
+db=$(grep '"sqnr_db"' "$work/mix.json" | tail -1 | grep -o '[0-9.]*')
+awk -v x="$db" 'BEGIN { exit !(x >= 25) }' || fail "the mix of precisions has $db dB (expected 25)"
+grep -q '"raised": \[' "$work/levels.json" || fail "the report does not name raised layers"
+expect 1 "no expected values, so there is no error to limit" "$tare" compare "$model" "${data[@]}" --methods weight_only --max-mae 0.1 --quiet
+expect 2 "max-mae is '-1' (expected a positive number)" "$tare" compare "$model" "${data[@]}" --methods weight_only --max-mae=-1 --quiet
 expect 1 "meets the target (best: " "$tare" compare "$model" "${data[@]}" --methods weight_only --max-size 1% --quiet
 expect 2 "give --eval FILE" "$tare" quantize "$model" "$work/x" --method weight_only --max-drop 1
 expect 2 "max-drop is 'x' (expected a number)" "$tare" compare "$model" "${data[@]}" --methods weight_only --max-drop x --quiet

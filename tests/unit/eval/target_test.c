@@ -54,7 +54,7 @@ static tare_status measure(void *arg, struct tare_target_point *point) {
     const double noise = noise_of(w, point->kept, point->n_kept);
     w->measured++;
     point->size_bytes = bytes_of(w, point->kept, point->n_kept);
-    point->figures = (struct tare_sensitivity_figures){ -10 * log10(noise), 0.8 - noise, NAN };
+    point->figures = (struct tare_sensitivity_figures){ -10 * log10(noise), 0.8 - noise, NAN, noise, 0.8 - noise };
     return TARE_OK;
 }
 
@@ -75,10 +75,12 @@ static void make(struct world *w, size_t count, uint64_t seed) {
 }
 
 static tare_status search(struct tare_target_result *out, struct world *w, double drop, double db, int64_t bytes) {
-    const struct tare_target target = { drop, db, bytes };
+    const struct tare_target target = { drop, db, bytes, 0 };
     const struct tare_target_task task = { .target = &target,
                                            .sensitivity = &w->sensitivity,
-                                           .float_top1 = 0.8,
+                                           .float_score = 0.8,
+                                           .float_mae = 0,
+                                           .measure_title = "top-1",
                                            .size = size_of,
                                            .measure = measure,
                                            .arg = w };
@@ -122,7 +124,7 @@ static void a_drop_in_points__is_that_of_top1(void **state) {
     (void)state;
     make(&w, LAYERS, 5);
     mini_ok(search(&r, &w, 0.5, -INFINITY, 0));
-    assert_true(100 * (0.8 - r.chosen->figures.top1) <= 0.5);
+    assert_true(100 * (0.8 - r.chosen->figures.score) <= 0.5);
     assert_int_equal(r.chosen->n_kept, fewest_by_hand(&w, -10 * log10(0.005), 0));
     tare_target_free(&r);
 }
@@ -175,6 +177,68 @@ static void both__must_hold(void **state) {
     tare_target_free(&r);
 }
 
+/* Three precisions: a step to 8 bits removes nine tenths of a layer's noise, the step to float the rest. */
+static const size_t *steps_of(size_t *count, const struct tare_sensitivity *s, const size_t *kept, size_t n_kept,
+                              struct world *w) {
+    static size_t in_float[MOST];
+    *count = 0;
+    for (size_t i = 0; i < w->count; i++) {
+        const struct tare_sensitive_layer *step = tare_target_step(s, kept, n_kept, "", w->layers[2 * i].node);
+        w->noise[i] = step ? 1e-3 : 1e-2;
+        if (step && !step->quantized) in_float[(*count)++] = i;
+    }
+    return in_float;
+}
+
+static tare_status measure_steps(void *arg, struct tare_target_point *point) {
+    struct world *w = arg;
+    size_t count;
+    const size_t *in_float = steps_of(&count, &w->sensitivity, point->kept, point->n_kept, w);
+    const double noise = noise_of(w, in_float, count);
+    point->size_bytes = bytes_of(w, in_float, count);
+    point->figures = (struct tare_sensitivity_figures){ -10 * log10(noise), 0.8 - noise, NAN, noise, 0.8 - noise };
+    return TARE_OK;
+}
+
+static void precisions__are_raised_before_layers_go_to_float(void **state) {
+    const struct tare_target target = { INFINITY, -INFINITY, 0, 0.013 };
+    struct tare_strbuf text = { 0 };
+    struct tare_target_result r;
+    struct world w;
+    size_t in_float;
+    (void)state;
+    make(&w, 3, 3);
+    for (size_t i = 3; i-- > 0;) {
+        w.layers[2 * i] = w.layers[i];
+        w.layers[2 * i].setting = " algorithm=mse";
+        w.layers[2 * i].alone.sqnr_db = 20;
+        w.layers[2 * i].quantized = true;
+        w.layers[2 * i].bits = 8;
+        w.layers[2 * i + 1] = w.layers[2 * i];
+        w.layers[2 * i + 1].alone.sqnr_db = 30;
+        w.layers[2 * i + 1].quantized = false;
+        w.layers[2 * i + 1].level = 1;
+    }
+    w.sensitivity.count = 6;
+    const struct tare_target_task task = { .target = &target,
+                                           .sensitivity = &w.sensitivity,
+                                           .float_score = 0.8,
+                                           .measure_title = "MAE",
+                                           .size = size_of,
+                                           .measure = measure_steps,
+                                           .arg = &w };
+    mini_ok(tare_target_search(&r, &task));
+    assert_non_null(r.chosen); /* 0.01 + 0.001 + 0.001: two layers of 8 bits */
+    assert_int_equal(r.chosen->n_kept, 2);
+    assert_int_equal(tare_target_layers(&in_float, &w.sensitivity, r.chosen->kept, r.chosen->n_kept), 3);
+    assert_int_equal(in_float, 0);
+    tare_target_recipe(&text, &r);
+    assert_non_null(strstr(tare_strbuf_text(&text), " -> bits=8 algorithm=mse  # alone 20.00 dB\n"));
+    assert_null(strstr(tare_strbuf_text(&text), "float"));
+    tare_strbuf_free(&text);
+    tare_target_free(&r);
+}
+
 static void out_of_reach__says_the_best(void **state) {
     struct world w;
     struct tare_target_result r;
@@ -214,13 +278,16 @@ static void a_recipe__names_the_layers(void **state) {
 static void targets__are_checked(void **state) {
     struct world w;
     struct tare_target_result r;
-    const struct tare_target drop = { 1, -INFINITY, 0 };
-    const struct tare_target_task task = { .target = &drop, .sensitivity = &w.sensitivity, .float_top1 = NAN };
+    const struct tare_target drop = { 1, -INFINITY, 0, 0 }, mae = { INFINITY, -INFINITY, 0, 0.5 };
+    const struct tare_target_task task = { .target = &drop, .sensitivity = &w.sensitivity, .float_score = NAN };
     (void)state;
     make(&w, 2, 1);
     mini_fails(search(&r, &w, INFINITY, -INFINITY, 0), "there is no target");
     tare_target_free(&r);
     mini_fails(tare_target_search(&r, &task), "no labels");
+    tare_target_free(&r);
+    const struct tare_target_task errors = { .target = &mae, .sensitivity = &w.sensitivity, .float_mae = NAN };
+    mini_fails(tare_target_search(&r, &errors), "no expected values");
     tare_target_free(&r);
 }
 
@@ -248,6 +315,7 @@ int main(void) {
         cmocka_unit_test(a_layer_that_need_not_stay__goes_back),
         cmocka_unit_test(a_size_alone__keeps_what_fits_of_the_worst_a_byte),
         cmocka_unit_test(both__must_hold),
+        cmocka_unit_test(precisions__are_raised_before_layers_go_to_float),
         cmocka_unit_test(out_of_reach__says_the_best),
         cmocka_unit_test(a_recipe__names_the_layers),
         cmocka_unit_test(targets__are_checked),
