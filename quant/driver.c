@@ -1,6 +1,7 @@
 /* Quantizes a model: finds the layers, chooses the settings of each and calls its method. */
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "quant/float_layers.h"
 #include "quant/layer.h"
 #include "quant/layer_index.h"
 #include "quant/quality_warnings.h"
@@ -36,48 +37,6 @@ tare_status tare_quant_check_setting(const struct tare_quant_setting *setting) {
 
 /* ---- planning ---- */
 
-static const char *refuse_kind(const struct tare_quant_work *work, const struct tare_quant_layer *layer, bool by_rule) {
-    const struct tare_quant_method *method = layer->setting.method;
-    const unsigned bit = 1u << layer->kind;
-    if (method->kinds & bit) return NULL;
-    if (layer->kind == TARE_KIND_DEPTHWISE) {
-        if ((by_rule || work->options->depthwise) && (method->kinds_on_request & bit)) return NULL;
-        return "DepthwiseConv2D doesn't get any benefit of quantization in XLA.";
-    }
-    if (by_rule && (method->kinds_on_request & bit)) return NULL;
-    if (layer->kind == TARE_KIND_GATHER) return "Weight-only op is skipped. (a rule for it can ask for it)";
-    return tare_arena_printf(work->arena, "method %s leaves it alone (a rule for it can ask for it)", method->name);
-}
-
-static const char *refuse_operands(const struct tare_quant_work *work, const struct tare_quant_layer *layer,
-                                   bool by_rule) {
-    enum { SMALLEST_TABLE = 1024 };
-    const struct tare_quant_method *method = layer->setting.method;
-    int64_t least = work->options->min_elements ? work->options->min_elements : method->min_elements;
-    if (!layer->weight) {
-        if (!method->takes_two_inputs)
-            return "Non-constant weights are not supported at the moment, except matmul and einsum.";
-        if (!by_rule && !work->options->two_inputs)
-            return "its second input is not constant (enable with --two-inputs)";
-        return NULL;
-    }
-    if (layer->kind == TARE_KIND_GATHER && work->options->min_table_elements) least = work->options->min_table_elements;
-    if (layer->kind == TARE_KIND_GATHER && !least) least = SMALLEST_TABLE;
-    return layer->weight->elements < least ? "the weight has too few elements" : NULL;
-}
-
-static const char *refuse(const struct tare_quant_work *work, struct tare_quant_layer *layer, bool by_rule) {
-    const struct tare_quant_method *method = layer->setting.method;
-    const char *reason;
-    if (!method) return "left in float on request";
-    if (work->options->accepts && !work->options->accepts(work->options->accepts_arg, layer->op->graph, layer->op))
-        return "left in float on request";
-    reason = refuse_kind(work, layer, by_rule);
-    if (!reason) reason = refuse_operands(work, layer, by_rule);
-    if (!reason && method->plan) reason = method->plan(work, layer);
-    return reason;
-}
-
 static tare_status plan_layer(struct tare_quant_work *work, struct tare_quant_layer *layer, bool *used_rules) {
     bool by_rule;
     layer->setting = work->options->setting;
@@ -88,7 +47,7 @@ static tare_status plan_layer(struct tare_quant_work *work, struct tare_quant_la
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "TF/Uniform quantized opset does not support weight-only.");
     layer->setting.method = tare_quant_method_in(layer->setting.method, work->options->op_set);
     TARE_TRY(tare_error_prefix(tare_quant_check_setting(&layer->setting), "%s (%s)", layer->op->name, layer->op->op));
-    if (!layer->refused) layer->refused = refuse(work, layer, by_rule);
+    if (!layer->refused) layer->refused = tare_quant_float_reason(work, layer, by_rule);
     return TARE_OK;
 }
 

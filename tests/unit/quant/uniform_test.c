@@ -248,7 +248,7 @@ static void tables__are_quantized_by_a_rule_alone(void **state) {
         assert_int_equal(report.quantized, by_rule);
         if (!by_rule)
             assert_string_equal(report.outcomes[0].refused,
-                                "Weight-only op is skipped. (a rule for it can ask for it)");
+                                "Weight-only op is skipped. (quantize it by a recipe rule)");
         struct tare_session *session = mini_session(model);
         mini_ok(tare_session_run(session, &fed, &read, 1, &y, &got, 1, NULL, 0));
         for (int64_t i = 0; i < got.elements; i++) { /* a step is at most 127 * 0.25 / 127 */

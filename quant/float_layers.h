@@ -1,0 +1,12 @@
+/* Layers that stay in float, and why. */
+#ifndef TARE_QUANT_FLOAT_LAYERS_H
+#define TARE_QUANT_FLOAT_LAYERS_H
+
+#include "quant/layer.h"
+
+/* Why a layer with its settings stays in float, as the report prints it (static, or memory of work->arena); NULL: it is
+ * quantized. `by_rule`: a rule of the recipe named this layer, which also selects ops that are not quantized by
+ * default. */
+const char *tare_quant_float_reason(const struct tare_quant_work *work, struct tare_quant_layer *layer, bool by_rule);
+
+#endif
