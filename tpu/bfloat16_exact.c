@@ -2,6 +2,7 @@
  * fewer, scaling, offset and activation after an integer product. Wider integers are handled in
  * tpu/exact_values.c. */
 #include "tpu/bfloat16_internal.h"
+#include "tpu/range_values.h"
 
 #include <string.h>
 
@@ -52,7 +53,8 @@ static tare_status mark_before(struct marker *marker, struct tare_node *cast) {
         struct tare_node *node = marker->stack[--marker->depth];
         bool scales = tare_node_is(node, "Div") || tare_node_is(node, "RealDiv");
         if (ends_scale(node)) continue;
-        for (size_t i = scales ? 1 : 0; i < node->n_inputs; i++) {
+        for (size_t i = 0; i < node->n_inputs; i++) {
+            if (scales && i == 0 && !tare_is_range_value(node->inputs[0])) continue; /* the tensor */
             struct tare_node *before = node->inputs[i].node;
             if (tare_edge_dtype(node->inputs[i]) != TARE_DT_FLOAT || !is_before_integer(before)) continue;
             TARE_TRY(push(marker, before));

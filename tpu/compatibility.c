@@ -408,6 +408,29 @@ const char *tare_tpu_finding_name(enum tare_tpu_finding_kind kind) {
     return names[kind];
 }
 
+/* One warning for all nodes of float64: the first node, and the number of the others. */
+static tare_status merge_slow(struct checker *checker) {
+    struct tare_tpu_finding *first = NULL;
+    size_t kept = 0, others = 0;
+    for (size_t i = 0; i < checker->count; i++) {
+        if (checker->found[i].kind == TARE_TPU_SLOW_TYPE && first) {
+            others++;
+            continue;
+        }
+        checker->found[kept] = checker->found[i];
+        if (checker->found[kept].kind == TARE_TPU_SLOW_TYPE) first = &checker->found[kept];
+        kept++;
+    }
+    checker->count = kept;
+    if (!others) return TARE_OK;
+    first->text =
+        tare_arena_printf(checker->arena,
+                          "float64 is computed in software on a TPU: node '%s' (%s) in function %s and %zu "
+                          "other%s (use float32)",
+                          first->node->name, first->node->op, first->function->name, others, others == 1 ? "" : "s");
+    return first->text ? TARE_OK : TARE_NO_MEMORY;
+}
+
 tare_status tare_tpu_check(struct tare_tpu_finding **out, size_t *count, struct tare_arena *arena,
                            const struct tare_graph_model *model, struct tare_graph *const *functions,
                            size_t n_functions) {
@@ -425,6 +448,7 @@ tare_status tare_tpu_check(struct tare_tpu_finding **out, size_t *count, struct 
         TARE_TRY(check_signatures(&checker, function));
         TARE_TRY(check_graph(&checker, function, constant));
     }
+    TARE_TRY(merge_slow(&checker));
     *out = checker.found;
     *count = checker.count;
     return TARE_OK;

@@ -9,6 +9,7 @@
  * callers although nothing in the function needs it. Every slot enters the worklist once, so the cost is linear in
  * the number of edges and call sites. */
 #include "tpu/exact_values.h"
+#include "tpu/range_values.h"
 #include "graph/calls.h"
 #include "graph/op.h"
 
@@ -349,13 +350,13 @@ static bool is_narrow(int dtype) {
     return false;
 }
 
-/* Quantizing values to 8 bits loses more than bfloat16 does: tpu/bfloat16_exact.c keeps its arithmetic. Whole numbers
- * of inputs up to 256 are exact in bfloat16. */
+/* Quantizing values to 8 bits loses more than bfloat16 does: tpu/bfloat16_exact.c keeps its arithmetic, and that of
+ * zero points. Whole numbers of inputs up to 256 are exact in bfloat16. */
 static bool becomes_integer(const struct tare_node *node) {
     int to;
     if (!tare_node_is(node, "Cast") || !is_wide_float(tare_edge_dtype(node->inputs[0]))) return false;
     to = tare_dtype_base(node->output_dtypes[0]);
-    return tare_dtype_is_integer(to) && !is_narrow(to);
+    return tare_dtype_is_integer(to) && !is_narrow(to) && !tare_is_zero_point(node);
 }
 
 /* A constant of whole numbers that are not all zero: rounding keeps the sign, so 0 is a safe bound. */
@@ -493,6 +494,8 @@ static tare_status seed_results(struct tare_exact_values *v) {
 static tare_status analyse(struct tare_exact_values *v) {
     TARE_TRY(build_views(v));
     TARE_TRY(find_computed(v));
+    for (size_t g = 0; g < v->n_views; g++)
+        TARE_TRY(tare_graph_index_uses(v->views[g].graph)); /* tare_is_zero_point */
     for (size_t g = 0; g < v->n_views; g++)
         for (size_t i = 0; i < v->views[g].graph->n_nodes; i++)
             if (counts(&v->views[g], i)) TARE_TRY(seed_node(v, &v->views[g], v->views[g].graph->nodes[i]));

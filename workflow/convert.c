@@ -161,18 +161,34 @@ static void tell_findings(const struct tare_log *log, const struct tare_conversi
     }
 }
 
-/* One line per reason, with the number of nodes. */
+/* A reason is "what (Op 'node' in function)": only the first part is common to several uses. */
+static size_t reason_stem(const char *reason) {
+    const char *place = strstr(reason, " (");
+    return place ? (size_t)(place - reason) : strlen(reason);
+}
+
+/* One line per kind of reason, with the number of nodes, the first use and the number of other uses. */
 static void tell_float32(const struct tare_log *log, const struct tare_bf16_kept_list *kept) {
     for (size_t i = 0; i < kept->count; i++) {
         const char *reason = kept->items[i].reason;
-        size_t nodes = 0;
+        const size_t stem = reason_stem(reason);
+        size_t nodes = 0, uses = 0;
         bool known = false;
-        for (size_t k = 0; k < kept->count; k++) {
-            const bool same = strcmp(kept->items[k].reason, reason) == 0;
-            known |= same && k < i;
+        for (size_t k = 0; k < kept->count && !known; k++) {
+            const char *other = kept->items[k].reason;
+            const bool same = reason_stem(other) == stem && strncmp(other, reason, stem) == 0;
+            bool repeated = false;
+            for (size_t b = 0; same && b < k && !repeated; b++)
+                repeated = strcmp(kept->items[b].reason, other) == 0;
+            known = same && k < i;
             nodes += same;
+            uses += same && !repeated;
         }
-        if (!known)
+        if (known) continue;
+        if (uses > 1)
+            tare_note(log, "%zu nodes stay float32: the value %s and %zu other%s", nodes, reason, uses - 1,
+                      uses == 2 ? "" : "s");
+        else
             tare_note(log, "%zu node%s stay%s float32: the value %s", nodes, nodes == 1 ? "" : "s",
                       nodes == 1 ? "s" : "", reason);
     }

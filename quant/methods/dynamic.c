@@ -2,16 +2,25 @@
  * minimum and maximum. No calibration.
  *
  *     rmax = max(0, max x), rmin = min(0, min x)
- *     scale = (rmax - rmin) / 255 and zp = 127 - rmax / scale in float64, zp truncated to an integer
+ *     scale = max(rmax / 255 - rmin / 255, 1e-30 / 255)
+ *     zp = 127 - rmax / scale, rounded to a multiple of 2^-10, then truncated to an integer
  *     x_q = clip(floor(x / scale + zp + 0.5), -128, 127)
  *     y = float(XlaDotV2(x_q, w_q) - zp * sum(w_q)) * (scale * s_w[c])
  *
  * Bias and activation function are unchanged. TensorFlow's graph multiplies int32(x_q) - zp, which yields the same
- * integers. */
+ * integers.
+ *
+ * TensorFlow computes scale and zp in float64, which a TPU has no units for; here they are float32. With u = 2^-24, two
+ * quotients and a difference of numbers of unlike signs have a relative error of at most 2 u + u^2, and float64 rounded
+ * to float32 one of u: the scales differ by at most 3.01 u, and not at all if rmin or rmax is 0. The quotient
+ * rmax / scale is at most 255, so its error is below 255 * 4 u < 2^-14, and zp is rounded to 2^-10 before it is
+ * truncated: it is TensorFlow's integer unless 127 - rmax / scale is within 2^-10 of an integer, and otherwise
+ * TensorFlow's or that integer, which is nearer. Dividing first avoids an overflow of rmax - rmin. */
 #include "quant/layer_index.h"
 #include "quant/xla.h"
 
-static const double SMALLEST_RANGE = 1e-30; /* dynamic-degenerate: avoids division by 0 for all zeros */
+static const float SMALLEST_SCALE = 1e-30f / 255; /* dynamic-degenerate: avoids division by 0 for all zeros */
+enum { STEPS = 1024 };                            /* zp is rounded to 1 / STEPS before it is truncated */
 
 static struct tare_edge emit_extreme(struct tare_emit *emit, const char *reduce, const char *limit, const char *name,
                                      struct tare_edge flat, struct tare_edge axis, struct tare_edge zero) {
@@ -21,8 +30,7 @@ static struct tare_edge emit_extreme(struct tare_emit *emit, const char *reduce,
                                             { 0 } };
     const struct tare_edge inputs[] = { flat, axis };
     struct tare_edge y = tare_emit_node(emit, reduce, name, inputs, 2, attrs);
-    y = tare_emit_binary(emit, limit, name, zero, y);
-    return tare_emit_cast(emit, name, y, TARE_DT_DOUBLE);
+    return tare_emit_binary(emit, limit, name, zero, y);
 }
 
 void tare_emit_dynamic_parameters(struct tare_emit *emit, struct tare_edge x, struct tare_edge *scale,
@@ -33,15 +41,18 @@ void tare_emit_dynamic_parameters(struct tare_emit *emit, struct tare_edge x, st
     const struct tare_edge all = tare_emit_reshape(emit, "dynamic/flat", x, &flat);
     const struct tare_edge high = emit_extreme(emit, "Max", "Maximum", "dynamic/high", all, axis, zero);
     const struct tare_edge low = emit_extreme(emit, "Min", "Minimum", "dynamic/low", all, axis, zero);
-    struct tare_edge range = tare_emit_binary(emit, "Sub", "dynamic/range", high, low), wide, z;
-    range = tare_emit_binary(emit, "Maximum", "dynamic/range", range,
-                             tare_emit_f64(emit, "dynamic/smallest", SMALLEST_RANGE));
-    wide = tare_emit_binary(emit, "Div", "dynamic/scale", range, tare_emit_f64(emit, "dynamic/codes", 255));
-    z = tare_emit_binary(emit, "Div", "dynamic/zero_point", high, wide);
-    z = tare_emit_binary(emit, "Sub", "dynamic/zero_point", tare_emit_f64(emit, "dynamic/qmax", 127), z);
-    z = tare_emit_cast(emit, "dynamic/zero_point", z, TARE_DT_FLOAT);
+    const struct tare_edge codes = tare_emit_f32(emit, "dynamic/codes", 255);
+    struct tare_edge z;
+    *scale = tare_emit_binary(emit, "Sub", "dynamic/scale", tare_emit_binary(emit, "Div", "dynamic/above", high, codes),
+                              tare_emit_binary(emit, "Div", "dynamic/below", low, codes));
+    *scale = tare_emit_binary(emit, "Maximum", "dynamic/scale", *scale,
+                              tare_emit_f32(emit, "dynamic/smallest", SMALLEST_SCALE));
+    z = tare_emit_binary(emit, "Div", "dynamic/zero_point", high, *scale);
+    z = tare_emit_binary(emit, "Sub", "dynamic/zero_point", tare_emit_f32(emit, "dynamic/qmax", 127), z);
+    z = tare_emit_binary(emit, "Mul", "dynamic/steps", z, tare_emit_f32(emit, "dynamic/steps", STEPS));
+    z = tare_emit_unary(emit, "Round", "dynamic/round", z);
+    z = tare_emit_binary(emit, "Mul", "dynamic/step", z, tare_emit_f32(emit, "dynamic/step", 1.0f / STEPS));
     *zero_point = tare_emit_cast(emit, "dynamic/zero_point", z, TARE_DT_INT32);
-    *scale = tare_emit_cast(emit, "dynamic/scale", wide, TARE_DT_FLOAT);
 }
 
 struct tare_edge tare_emit_dynamic_codes(struct tare_emit *emit, struct tare_edge x, struct tare_edge scale,

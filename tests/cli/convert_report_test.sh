@@ -29,6 +29,14 @@ percentile='calibration_options { calibration_method: CALIBRATION_METHOD_HISTOGR
 convert "$work/percentile" "$place$(quantize "$percentile")" --calibration "$work/glyphs.calib" || fail "percentile: $?"
 same "$work/file" "$work/percentile" && fail "percentile gives the model of min_max"
 
+# Dynamic range computes no float64 on the TPU, its zero points are scaling as well, and the activations that it quantizes may be
+# bfloat16: one note for all layers, no warning.
+"$tare" convert --overwrite --input_model_dir="$model" --output_model_dir="$work/dynamic" --report "$work/dynamic.json" --converter_options_string="$place$(quantize \
+    'quantization_method { preset_method: METHOD_DYNAMIC_RANGE_INT8 } signature_keys: "serving_default" ')" >/dev/null 2>"$work/err" || fail "dynamic: $(cat "$work/err")"
+[ "$(grep -c 'stays* float32: the value scales or rounds quantized values' "$work/err")" = 1 ] || fail "dynamic: $(cat "$work/err")"
+grep -q 'float64\|becomes an integer' "$work/err" && fail "dynamic: $(cat "$work/err")"
+grep -q '"op": "Relu"' "$work/dynamic.json" && fail "dynamic: activations stay float32"
+
 # The report.
 convert "$work/float" "$place$batch" --report "$work/float.json" || fail "float: $?"
 value() { # FILE PATH...: one number or word, by the keys on the way

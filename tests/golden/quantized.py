@@ -62,10 +62,10 @@ def quantize(x, params):
 
 
 def dynamic_integers(x):
-    low, high = min(0.0, float(x.min())), max(0.0, float(x.max()))
-    scale = max(high - low, 1e-30) / 255
-    zero = np.int64(np.float32(127 - high / scale))
-    s = np.float32(scale)
+    f = np.float32
+    low, high = min(f(0), f(x.min())), max(f(0), f(x.max()))
+    s = max(high / f(255) - low / f(255), f(1e-30) / f(255))
+    zero = np.int64(np.rint((f(127) - high / s) * f(1024)) / f(1024))
     q = np.floor((x / s + np.float32(zero)) + np.float32(0.5))
     return np.clip(q, -128, 127).astype(np.int64) - zero, s
 

@@ -5,6 +5,7 @@
 #include "quant/rewrite.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { ROWS = 3, K = 5, N = 4 };
@@ -63,20 +64,54 @@ static void close_model(struct quantized *q, struct tare_node *node) {
     quantize(q);
 }
 
-/* What the facts say: parameters over the whole activation in float64, floor(x / scale + zero point + 0.5). */
 struct parameters {
     float scale;
     int32_t zero_point;
 };
 
+/* TensorFlow's formula, in float64. */
+static void check_against_float64(const struct parameters *p, float low, float high) {
+    const double u = ldexp(1, -24), scale = fmax((double)high - (double)low, 1e-30) / 255, z = 127 - high / scale;
+    assert_true(fabs((double)p->scale - (double)(float)scale) <= 3.01 * u * scale);
+    if (low == 0 || high == 0) assert_float_equal(p->scale, (float)scale, 0);
+    if (fabs(z - nearbyint(z)) > 1.0 / 1024 + 1.0 / 16384)
+        assert_int_equal(p->zero_point, (int32_t)(float)z);
+    else
+        assert_true(abs(p->zero_point - (int32_t)nearbyint(z)) <= (fabs(z - nearbyint(z)) > 1.0 / 2048 - 1.0 / 16384));
+}
+
+/* The parameters over the whole activation as the head of quant/methods/dynamic.c has them, in float32. */
 static struct parameters parameters_of(const float *x, int count) {
-    double low = 0, high = 0;
+    float low = 0, high = 0;
+    struct parameters p;
     for (int i = 0; i < count; i++) {
-        low = fmin(low, x[i]);
-        high = fmax(high, x[i]);
+        low = fminf(low, x[i]);
+        high = fmaxf(high, x[i]);
     }
-    const double scale = fmax(high - low, 1e-30) / 255;
-    return (struct parameters){ (float)scale, (int32_t)(float)(127 - high / scale) };
+    p.scale = fmaxf(high / 255 - low / 255, 1e-30f / 255);
+    p.zero_point = (int32_t)(rintf((127 - high / p.scale) * 1024) * (1.0f / 1024));
+    check_against_float64(&p, low, high);
+    return p;
+}
+
+/* The bounds hold for ranges of all sizes; both ends of the range have a code, or one beside it. */
+static void parameters__differ_from_float64_by_the_bound(void **state) {
+    uint32_t random = 1;
+    (void)state;
+    for (int k = 0; k < 200000; k++) {
+        float x[2];
+        struct parameters p;
+        for (int i = 0; i < 2; i++) {
+            random = random * 1664525u + 1013904223u;
+            x[i] = ldexpf((float)(random >> 8), (int)(random % 80) - 64) * (k % 3 || i == 0 ? 1 : 1e-4f);
+        }
+        x[1] = -x[1];
+        if (k % 7 == 0) x[k % 2] = 0;
+        p = parameters_of(x, 2);
+        assert_true(p.zero_point >= -128 && p.zero_point <= 127);
+        assert_true(x[0] / p.scale + (float)p.zero_point < 128.01f);
+        assert_true(x[1] / p.scale + (float)p.zero_point > -129.01f);
+    }
 }
 
 static int32_t centred(float x, const struct parameters *p) {
@@ -212,6 +247,7 @@ static void batch_matmul__is_left_alone_as_in_tensorflow(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parameters__differ_from_float64_by_the_bound),
         cmocka_unit_test(matmul__is_the_formula_on_both_signs),
         cmocka_unit_test(matmul__is_the_formula_on_one_sign),
         cmocka_unit_test(dynamic_degenerate__all_zeros_stay_zero),

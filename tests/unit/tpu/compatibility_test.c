@@ -126,6 +126,19 @@ static void written_variables_and_float64__are_found(void **state) {
     tear_down(&f);
 }
 
+static void float64__is_one_warning(void **state) {
+    struct fixture f;
+    struct tare_edge x;
+    (void)state;
+    set_up(&f);
+    x = mini_node(f.graph, "Exp", "exp", 1, mini_arg(f.graph, "x", TARE_DT_DOUBLE));
+    mini_return(f.graph, "y", mini_node(f.graph, "Tanh", "tanh", 1, mini_node(f.graph, "Sqrt", "sqrt", 1, x)));
+    check(&f);
+    assert_int_equal(f.count, 1);
+    expect(&f, TARE_TPU_SLOW_TYPE, "node 'exp' (Exp) in function f and 2 others (use float32)");
+    tear_down(&f);
+}
+
 static void a_type_that_the_kernel_lacks__is_found(void **state) {
     struct fixture f;
     struct tare_edge x;
@@ -221,6 +234,7 @@ int main(void) {
         cmocka_unit_test(an_op_without_kernel__is_named_in_the_runtimes_words),
         cmocka_unit_test(a_dynamic_shape__names_its_node),
         cmocka_unit_test(written_variables_and_float64__are_found),
+        cmocka_unit_test(float64__is_one_warning),
         cmocka_unit_test(a_type_that_the_kernel_lacks__is_found),
         cmocka_unit_test(a_custom_op_and_sparse_ops__get_their_own_advice),
         cmocka_unit_test(a_string_variable__is_found),
