@@ -14,6 +14,12 @@ struct tare_log {
     void *arg;
 };
 
+/* What the user requested of a log. */
+struct tare_log_options {
+    const char *file; /* NULL: none */
+    bool verbose;
+};
+
 /* A log that prints lines to standard error: "tare: warning: …", "tare: …". `quiet` prints only warnings, `verbose`
  * also details. */
 struct tare_log tare_log_stderr(int quiet, int verbose);
@@ -24,5 +30,6 @@ bool tare_log_colors(void);
 void tare_log_write(const struct tare_log *log, enum tare_log_level level, const char *format, ...) TARE_PRINTF(3, 4);
 #define tare_warn(log, ...) tare_log_write((log), TARE_LOG_WARNING, __VA_ARGS__)
 #define tare_note(log, ...) tare_log_write((log), TARE_LOG_NOTE, __VA_ARGS__)
+#define tare_detail(log, ...) tare_log_write((log), TARE_LOG_DETAIL, __VA_ARGS__)
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/thread.h"
 #include "cli/batch_schedule.h"
 #include "cli/command.h"
+#include "cli/log.h"
 #include "cli/plugins.h"
 #include "cli/ranks.h"
 #include "cli/report_file.h"
@@ -29,6 +30,7 @@ struct batch_options {
     int64_t limit, memory, max_size;
     double max_drop, min_sqnr;
     bool resume, overwrite, dry_run, json, quiet, keep_rejected;
+    struct tare_log_options logging;
 };
 
 #define OFFSET(member) .offset = offsetof(struct batch_options, member)
@@ -150,6 +152,7 @@ static const struct tare_option rows[] = {
       OFFSET(keep_rejected),
       .help = "for a folder of models: keep rejected outputs as NAME.rejected" },
     TARE_PLUGIN_OPTION(struct batch_options),
+    TARE_LOG_OPTIONS(struct batch_options),
     { 0 },
 };
 static const struct tare_argument arguments[] = {

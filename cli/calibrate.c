@@ -8,6 +8,7 @@
 #include "cli/calibrate_report.h"
 #include "cli/command.h"
 #include "cli/hint.h"
+#include "cli/log.h"
 #include "cli/output_check.h"
 #include "cli/plugins.h"
 #include "cli/team.h"
@@ -32,6 +33,7 @@ struct calibrate_options {
     double autosave;
     bool resume, dry_run, quiet, json;
     struct tare_option_list plugins;
+    struct tare_log_options logging;
 };
 
 #define ROW(row_name, row_kind, member)                                                                                \
@@ -56,6 +58,7 @@ static const struct tare_option rows[] = {
     { ROW("quiet", TARE_OPTION_FLAG, quiet), .help = "print only warnings on standard error" },
     { ROW("json", TARE_OPTION_FLAG, json), .help = "print a summary as JSON" },
     TARE_PLUGIN_OPTION(struct calibrate_options),
+    TARE_LOG_OPTIONS(struct calibrate_options),
     { 0 },
 };
 #undef ROW
@@ -330,7 +333,7 @@ static tare_status calibrate_together(struct work *w) {
 static void fill_options(struct work *w) {
     const struct calibrate_options *options = w->options;
     const bool speaks = w->team.rank == 0;
-    w->log = tare_log_stderr(options->quiet || !speaks, false);
+    w->log = tare_command_log(options->quiet || !speaks);
     w->job_options = (struct tare_calibrate_options){
         .signature = options->how.signature,
         .data = options->data.items,

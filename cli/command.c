@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/strbuf.h"
 #include "cli/limits.h"
+#include "cli/log.h"
 #include "cli/plugins.h"
 #include "include/tare/version.h"
 
@@ -78,6 +79,7 @@ tare_status tare_command_parse(void *values, bool *done, const struct tare_optio
     struct tare_option_outcome outcome;
     TARE_TRY(tare_options_parse(values, &outcome, set, argc, argv));
     *done = outcome.help;
+    if (!outcome.help) TARE_TRY(tare_command_log_open(values, set, argc, argv));
     if (!outcome.help) TARE_TRY(tare_command_load_plugins(values, set));
     if (outcome.help) {
         struct tare_strbuf text = { 0 };
@@ -181,6 +183,19 @@ static tare_status run_command(int argc, char *const *argv) {
     return command->run(argc - 2, argv + 2);
 }
 
+/* Prints the error, if any. */
+static int finish(tare_status status) {
+    const bool written = fflush(stdout) == 0;
+    const char *text = NULL;
+    if (status == TARE_OK && !written) status = TARE_FAIL(TARE_IO, "standard output: cannot be written");
+    if (status != TARE_OK) {
+        text = *tare_error_text() ? tare_error_text() : tare_status_name(status);
+        fprintf(stderr, "%s %s\n", tare_log_colors() ? "\033[31mtare:\033[0m" : "tare:", text);
+    }
+    tare_command_log_close(exit_status(status), text);
+    return exit_status(status);
+}
+
 int tare_main(int argc, char **argv) {
     static struct tare_control control;
     tare_status status;
@@ -196,14 +211,5 @@ int tare_main(int argc, char **argv) {
     if (status == TARE_OK) status = run_command(argc, argv);
     tare_command_free_plugins();
     if (status == TARE_OK) status = tare_control_verify();
-    if (status != TARE_OK) {
-        const char *text = tare_error_text();
-        const char *label = tare_log_colors() ? "\033[31mtare:\033[0m" : "tare:";
-        fprintf(stderr, "%s %s\n", label, *text ? text : tare_status_name(status));
-    }
-    if (fflush(stdout) != 0 && status == TARE_OK) {
-        fprintf(stderr, "tare: standard output: cannot be written\n");
-        return 1;
-    }
-    return exit_status(status);
+    return finish(status);
 }

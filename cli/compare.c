@@ -2,6 +2,7 @@
 #include "base/log.h"
 #include "base/strbuf.h"
 #include "cli/command.h"
+#include "cli/log.h"
 #include "cli/output_check.h"
 #include "cli/plugins.h"
 #include "cli/report_file.h"
@@ -20,6 +21,7 @@ struct compare_options {
     int worst;
     bool explain, json, quiet, dry_run, wide;
     struct tare_option_list plugins;
+    struct tare_log_options logging;
 };
 
 static const struct tare_option rows[] = {
@@ -80,6 +82,7 @@ static const struct tare_option rows[] = {
       .offset = offsetof(struct compare_options, wide),
       .help = "print all figures of all outputs (default: measure, size and time of the first output, in 80 columns)" },
     TARE_PLUGIN_OPTION(struct compare_options),
+    TARE_LOG_OPTIONS(struct compare_options),
     { 0 },
 };
 static const struct tare_argument arguments[] = {
@@ -188,7 +191,7 @@ static tare_status print_plan(struct tare_compare_job *c, const struct compare_o
 }
 
 static tare_status run(int argc, char *const *argv) {
-    const struct tare_log log = tare_log_stderr(true, false);
+    const struct tare_log log = tare_command_log(true);
     struct compare_options options = { 0 };
     struct tare_compare_job c = { 0 };
     struct tare_compare_task task;

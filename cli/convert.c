@@ -7,6 +7,7 @@
 #include "base/strbuf.h"
 #include "cli/command.h"
 #include "cli/hint.h"
+#include "cli/log.h"
 #include "workflow/convert_report.h"
 #include "cli/dry_run.h"
 #include "cli/output_check.h"
@@ -27,6 +28,7 @@ struct convert_options {
     int functions;
     bool dry_run, allow_incompatible, allow_missing, allow_unquantized, bfloat16_outputs, overwrite, json, quiet;
     struct tare_option_list plugins;
+    struct tare_log_options logging;
 };
 
 enum { FUNCTIONS_DEFAULT, FUNCTIONS_NAMED, FUNCTIONS_AUTO };
@@ -101,6 +103,7 @@ static const struct tare_option rows[] = {
       .offset = offsetof(struct convert_options, json),
       .help = "print the Conversion Report as JSON" },
     TARE_PLUGIN_OPTION(struct convert_options),
+    TARE_LOG_OPTIONS(struct convert_options),
     { 0 },
 };
 static const struct tare_argument arguments[] = {
@@ -181,9 +184,11 @@ static void advance(void *progress) {
 
 /* The text of an error begins with "error: ". */
 static void print_line(void *arg, enum tare_log_level level, const char *text) {
-    (void)arg;
+    const enum tare_log_level *most = arg;
+    tare_command_log_to_file(level, text);
+    if (level > *most) return;
     fprintf(stderr, "%s%s\n",
-            level == TARE_LOG_NOTE             ? "note: "
+            level >= TARE_LOG_NOTE             ? "note: "
             : strncmp(text, "error: ", 7) == 0 ? ""
                                                : "warning: ",
             text);
@@ -208,7 +213,10 @@ static void print_written(const struct tare_log *log, const struct convert_optio
 static tare_status convert(struct tare_graph_model *model, struct tare_arena *arena,
                            const struct tare_converter_options *converter, const struct convert_options *options,
                            struct tare_progress *progress) {
-    const struct tare_log log = { .most = options->quiet ? TARE_LOG_WARNING : TARE_LOG_NOTE, .write = print_line };
+    enum tare_log_level most = options->logging.verbose ? TARE_LOG_DETAIL
+                               : options->quiet         ? TARE_LOG_WARNING
+                                                        : TARE_LOG_NOTE;
+    const struct tare_log log = { .most = TARE_LOG_DETAIL, .write = print_line, .arg = &most };
     const struct tare_convert_options converting = { .converter = converter,
                                                      .calibration_file = options->calibration,
                                                      .allow_unquantized = options->allow_unquantized,
@@ -252,7 +260,7 @@ static tare_status check_usage(const struct convert_options *options, const stru
 static tare_status choose_functions(struct tare_converter_options *converter, const struct convert_options *options,
                                     struct tare_arena *arena, struct tare_graph_model *model) {
     struct tare_tpu_converted existing;
-    const struct tare_log log = tare_log_stderr(options->quiet, false);
+    const struct tare_log log = tare_command_log(options->quiet);
     if (options->functions != FUNCTIONS_DEFAULT || converter->n_functions) return TARE_OK;
     if ((options->text || options->file) && model->n_aliases) return TARE_OK;
     TARE_TRY(tare_tpu_detect_converted(&existing, arena, model));

@@ -1,11 +1,17 @@
 /* tare copy: copies a model byte for byte. */
 #include "cli/command.h"
+#include "cli/log.h"
 #include "convert/saved_model.h"
 
 struct copy_options {
     const char *model, *output;
+    struct tare_log_options logging;
 };
 
+static const struct tare_option rows[] = {
+    TARE_LOG_OPTIONS(struct copy_options),
+    { 0 },
+};
 static const struct tare_argument arguments[] = {
     { .name = "MODEL",
       .offset = offsetof(struct copy_options, model),
@@ -21,6 +27,7 @@ static const char *const examples[] = { "tare copy my_model my_model_copy", NULL
 static const struct tare_option_set set = {
     .program = "tare copy",
     .summary = "Loads a SavedModel and saves it unchanged, including files that tare does not interpret.",
+    .options = rows,
     .arguments = arguments,
     .examples = examples,
 };

@@ -1,6 +1,7 @@
 /* tare diff: compares two models, two folders of .npy files, or two reports. */
 #include "base/file.h"
 #include "cli/command.h"
+#include "cli/log.h"
 #include "cli/plugins.h"
 #include "cli/report_file.h"
 #include "convert/saved_model.h"
@@ -16,6 +17,7 @@ struct diff_options {
     const char *first, *second, *html;
     bool all, json;
     struct tare_option_list plugins;
+    struct tare_log_options logging;
 };
 
 static const struct tare_option rows[] = {
@@ -30,6 +32,7 @@ static const struct tare_option rows[] = {
       .placeholder = "FILE",
       .help = "also write the tables as an HTML page" },
     TARE_PLUGIN_OPTION(struct diff_options),
+    TARE_LOG_OPTIONS(struct diff_options),
     { 0 },
 };
 static const struct tare_argument arguments[] = {

@@ -1,6 +1,7 @@
 /* tare inspect: prints the contents of a SavedModel. */
 #include "cli/command.h"
 #include "cli/inspect_module.h"
+#include "cli/log.h"
 #include "cli/plugins.h"
 #include "cli/tags.h"
 #include "convert/saved_model.h"
@@ -42,6 +43,7 @@ static const struct tare_option rows[] = {
       .help = "print JSON" },
     TARE_TAGS_OPTION(struct inspect_options),
     TARE_PLUGIN_OPTION(struct inspect_options),
+    TARE_LOG_OPTIONS(struct inspect_options),
     { 0 },
 };
 static const struct tare_argument arguments[] = {

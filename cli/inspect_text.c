@@ -1,6 +1,7 @@
 /* tare inspect as text. */
 #include "base/alloc.h"
 #include "cli/hint.h"
+#include "cli/log.h"
 #include "convert/functions.h"
 #include "convert/saved_model.h"
 #include "workflow/inspection.h"
@@ -164,7 +165,7 @@ static void print_ops(const struct inspect_ops *ops, bool all) {
 
 /* Quantization begins with data for the inputs; a model without quantizable ops can be converted at once. */
 static void print_next(const struct tare_graph_model *model, const struct inspect_ops *ops) {
-    const struct tare_log log = tare_log_stderr(false, false);
+    const struct tare_log log = tare_command_log(false);
     char *output;
     if (!model->n_signatures || ops->n_missing) return;
     if (ops->tpu_calls) {

@@ -1,5 +1,6 @@
 /* tare merge: merges calibration files of one model. */
 #include "calib/file.h"
+#include "cli/log.h"
 #include "workflow/calibrate.h"
 #include "cli/command.h"
 
@@ -8,6 +9,7 @@
 struct merge_options {
     const char *output;
     struct tare_option_list files;
+    struct tare_log_options logging;
 };
 
 static const struct tare_option rows[] = {
@@ -18,6 +20,7 @@ static const struct tare_option rows[] = {
       .placeholder = "FILE",
       .help = "calibration file to write",
       .flags = TARE_OPTION_REQUIRED },
+    TARE_LOG_OPTIONS(struct merge_options),
     { 0 },
 };
 static const struct tare_argument arguments[] = {
@@ -53,7 +56,7 @@ static tare_status run(int argc, char *const *argv) {
         next = NULL;
     }
     TARE_CHECK(tare_calibration_save(sum, options.output));
-    const struct tare_log log = tare_log_stderr(true, false);
+    const struct tare_log log = tare_command_log(true);
     status = tare_workflow_calibrate_log(&log, sum);
 done:
     tare_calibration_free(next);

@@ -2,6 +2,7 @@
 #include "base/alloc.h"
 #include "base/strbuf.h"
 #include "cli/command.h"
+#include "cli/log.h"
 #include "cli/ops_node.h"
 #include "cli/ops_published.h"
 #include "cli/plugins.h"
@@ -19,6 +20,7 @@ struct ops_options {
     struct tare_option_list names, plugins, shapes, attrs;
     const char *check_compat, *save_model;
     bool markdown, json, all;
+    struct tare_log_options logging;
 };
 
 static const struct tare_option rows[] = {
@@ -55,6 +57,7 @@ static const struct tare_option rows[] = {
       .placeholder = "DIR",
       .help = "write a SavedModel that contains the one OP with inputs of these shapes, to run it with 'tare run'" },
     TARE_PLUGIN_OPTION(struct ops_options),
+    TARE_LOG_OPTIONS(struct ops_options),
     { 0 },
 };
 static const struct tare_argument arguments[] = {

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/output.h"
+#include "cli/log.h"
 #include "convert/saved_model.h"
 #include "eval/job_key.h"
 
@@ -10,10 +11,29 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Folders that do not exist are created; the nearest one that exists must be a writable folder. */
+static tare_status check_parent(const char *path) {
+    char *parent = tare_path_folder(path);
+    tare_status status = TARE_OK;
+    while (parent && access(parent, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR) && strcmp(parent, ".") != 0) {
+        char *above = tare_path_folder(parent);
+        tare_free(parent);
+        parent = above;
+    }
+    if (!parent) return TARE_NO_MEMORY;
+    if (access(parent, F_OK) == 0 && tare_file_kind_of(parent) != TARE_FILE_DIRECTORY)
+        status = TARE_FAIL(TARE_IO, "cannot create '%s': '%s' is not a folder", path, parent);
+    else if (access(parent, W_OK | X_OK) != 0)
+        status = TARE_FAIL(TARE_IO, "cannot create '%s': %s", path, strerror(errno));
+    tare_free(parent);
+    return status;
+}
+
 tare_status tare_command_check_model_output(const char *path, const char *input, bool overwrite) {
     struct tare_output_rules rules;
     tare_saved_model_output_rules(&rules, input, overwrite);
-    return tare_output_dir_check(path, &rules);
+    TARE_TRY(tare_output_dir_check(path, &rules));
+    return tare_file_kind_of(path) == TARE_FILE_DIRECTORY ? TARE_OK : check_parent(path);
 }
 
 tare_status tare_command_check_file_output(const char *path) {
@@ -35,7 +55,7 @@ tare_status tare_command_check_file_output(const char *path) {
 void tare_command_warn_of_written(const char *path, const char *input, const struct tare_graph_model *model,
                                   bool quantized) {
     const int64_t before = tare_folder_bytes(input), after = tare_folder_bytes(path);
-    const struct tare_log log = tare_log_stderr(true, false);
+    const struct tare_log log = tare_command_log(true);
     struct tare_saved_model_info info;
     tare_saved_model_info(&info, model);
     if (quantized && before > 0 && after > before)

@@ -1,7 +1,9 @@
 /* The libraries given with --plugin: one set per process, like shared libraries in general. */
 #include "cli/plugins.h"
 #include "interpreter/ops/builtin.h"
+#include "base/clock.h"
 #include "base/log.h"
+#include "cli/log.h"
 #include "convert/prepared.h"
 #include "convert/saved_model.h"
 #include "interpreter/plugins/plugin.h"
@@ -31,13 +33,25 @@ const struct tare_op_registry *tare_command_registry(void) {
     return loaded ? tare_plugins_ops(loaded) : tare_ops_builtin();
 }
 
+static void log_loaded(const struct tare_graph_model *model, const char *path, double seconds) {
+    const struct tare_log log = tare_command_log(true);
+    size_t nodes = model->main->n_nodes;
+    for (size_t i = 0; i < model->n_functions; i++)
+        nodes += model->functions[i]->n_nodes;
+    tare_detail(&log, "loaded %s: %zu nodes, %zu functions, %zu variables, in %.3f s", path, nodes, model->n_functions,
+                model->n_variables, seconds);
+}
+
 tare_status tare_command_load(struct tare_graph_model **out, const char *path) {
     const struct tare_saved_model_options options = { .ops = tare_command_registry() };
-    return tare_saved_model_load(out, path, &options);
+    const double start = tare_clock_seconds();
+    TARE_TRY(tare_saved_model_load(out, path, &options));
+    log_loaded(*out, path, tare_clock_seconds() - start);
+    return TARE_OK;
 }
 
 tare_status tare_command_check_values(const struct tare_graph_model *model, const char *path, bool allow) {
-    const struct tare_log log = tare_log_stderr(true, false);
+    const struct tare_log log = tare_command_log(true);
     struct tare_saved_model_info info;
     tare_saved_model_info(&info, model);
     if (model->n_variables == 0 || info.checkpoint_tensors > 0) return TARE_OK;
@@ -53,7 +67,10 @@ tare_status tare_command_check_values(const struct tare_graph_model *model, cons
 }
 
 tare_status tare_command_load_prepared(struct tare_graph_model **out, const char *path) {
-    return tare_load_prepared_with(out, path, tare_command_registry());
+    const double start = tare_clock_seconds();
+    TARE_TRY(tare_load_prepared_with(out, path, tare_command_registry()));
+    log_loaded(*out, path, tare_clock_seconds() - start);
+    return TARE_OK;
 }
 
 void tare_command_free_plugins(void) {

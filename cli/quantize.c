@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/dry_run.h"
 #include "cli/hint.h"
+#include "cli/log.h"
 #include "cli/output_check.h"
 #include "cli/plugins.h"
 #include "cli/quant_report.h"
@@ -35,6 +36,7 @@ struct quantize_options {
     struct tare_option_list plugins;
     int64_t limit;
     bool automatic, overwrite, dry_run, json, quiet, allow_missing, allow_unquantized;
+    struct tare_log_options logging;
 };
 
 static const struct tare_option rows[] = {
@@ -111,6 +113,7 @@ static const struct tare_option rows[] = {
       .help = "write the model even if no op could be quantized" },
     TARE_MISSING_VARIABLES_OPTION(struct quantize_options),
     TARE_PLUGIN_OPTION(struct quantize_options),
+    TARE_LOG_OPTIONS(struct quantize_options),
     { 0 },
 };
 static const struct tare_argument arguments[] = {
@@ -166,7 +169,7 @@ static tare_status calibrate(struct tare_calibration **out, const struct tare_gr
                                                         .hessians = hessians,
                                                         .interrupted = &tare_interrupted };
     TARE_TRY(tare_workflow_calibrate_from(out, model, options->calibration, &job_options));
-    const struct tare_log log = tare_log_stderr(true, false);
+    const struct tare_log log = tare_command_log(true);
     return options->data.count ? tare_workflow_calibrate_log(&log, *out) : TARE_OK;
 }
 
@@ -295,7 +298,7 @@ static tare_status find_rules(struct tare_quant_options *quantizing, struct tare
 /* Warns of evaluation records that the calibration has seen. */
 static tare_status check_leakage(const struct quantize_options *options, const struct tare_graph_model *model,
                                  const struct tare_calibration *calibration) {
-    const struct tare_log log = tare_log_stderr(true, false);
+    const struct tare_log log = tare_command_log(true);
     const struct tare_evaluation_data data = { .model = model,
                                                .signature = options->signature,
                                                .paths = options->eval.items,
@@ -317,6 +320,7 @@ struct quantized {
 
 static tare_status quantize(struct quantized *out, struct tare_graph_model *model, struct tare_arena *arena,
                             const struct quantize_options *options, struct tare_quant_options *quantizing) {
+    const struct tare_log log = tare_command_log(true);
     struct tare_calibration *calibration = NULL;
     tare_status status;
     TARE_TRY(check_measuring(options));
@@ -326,9 +330,9 @@ static tare_status quantize(struct quantized *out, struct tare_graph_model *mode
     if (status == TARE_OK) status = tare_workflow_quantize_run(&out->report, arena, model, quantizing, calibration);
     if (status == TARE_OK) status = tare_explain(&out->layers, arena, &out->report, calibration, false);
     for (size_t i = 0; status == TARE_OK && i < out->report.n_unused_rules; i++)
-        fprintf(stderr, "tare: warning: %s: rule matches no layer\n", out->report.unused_rules[i]);
+        tare_warn(&log, "%s: rule matches no layer", out->report.unused_rules[i]);
     for (size_t i = 0; status == TARE_OK && !options->json && i < out->report.n_warnings; i++)
-        fprintf(stderr, "tare: warning: %s\n", out->report.warnings[i]);
+        tare_warn(&log, "%s", out->report.warnings[i]);
     if (status == TARE_OK && !options->quiet && !options->json) tare_print_quant_report(&out->report, &out->layers);
     tare_calibration_free(calibration);
     return status;
@@ -366,7 +370,7 @@ static tare_status check_outputs(const struct quantize_options *options) {
 }
 
 static void print_written(const struct quantize_options *options) {
-    const struct tare_log log = tare_log_stderr(options->quiet, false);
+    const struct tare_log log = tare_command_log(options->quiet);
     char *output;
     tare_note(&log, "wrote %s", options->output);
     tare_hint_name(&output, options->output, "_tpu");

@@ -6,6 +6,7 @@
 #include "base/strbuf.h"
 #include "base/thread.h"
 #include "cli/command.h"
+#include "cli/log.h"
 #include "cli/plugins.h"
 #include "cli/run_outputs.h"
 #include "cli/run_report.h"
@@ -30,6 +31,7 @@ struct run_options {
     int threads, batch;
     bool profile, check_numerics, trace, reference, quiet, json, per_record, batching;
     struct tare_option_list plugins;
+    struct tare_log_options logging;
 };
 
 static const struct tare_option rows[] = {
@@ -119,6 +121,7 @@ static const struct tare_option rows[] = {
       .offset = offsetof(struct run_options, json),
       .help = "print a summary as JSON instead of the values" },
     TARE_PLUGIN_OPTION(struct run_options),
+    TARE_LOG_OPTIONS(struct run_options),
     { 0 },
 };
 static const struct tare_argument arguments[] = {
@@ -487,7 +490,7 @@ static tare_status run(int argc, char *const *argv) {
     tare_status status;
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
     if (done) goto done;
-    state.log = tare_log_stderr(options.quiet, false);
+    state.log = tare_command_log(options.quiet);
     TARE_CHECK(check_usage(&options));
     TARE_CHECK(tare_data_options_open(&options.records));
     TARE_CHECK(prepare(&state, &arrays));

@@ -3,6 +3,7 @@
 #include "base/strbuf.h"
 #include "calib/file.h"
 #include "cli/command.h"
+#include "cli/log.h"
 #include "eval/report/calibration_report.h"
 
 #include <stdio.h>
@@ -14,6 +15,7 @@ struct show_options {
     struct tare_option_list files;
     const char *algorithms, *tensors, *html;
     bool json;
+    struct tare_log_options logging;
 };
 
 static const struct tare_option rows[] = {
@@ -33,6 +35,7 @@ static const struct tare_option rows[] = {
       .offset = offsetof(struct show_options, html),
       .placeholder = "FILE",
       .help = "also write an HTML page with the histograms and the clipping range of each algorithm" },
+    TARE_LOG_OPTIONS(struct show_options),
     { 0 },
 };
 static const struct tare_argument arguments[] = {

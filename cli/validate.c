@@ -1,4 +1,5 @@
 /* tare validate: checks a model against the rules of TensorFlow's loader. */
+#include "cli/log.h"
 #include "convert/validation/validate.h"
 #include "base/strbuf.h"
 #include "cli/command.h"
@@ -13,6 +14,7 @@ struct validate_options {
     const char *model, *tags;
     bool json;
     struct tare_option_list plugins;
+    struct tare_log_options logging;
 };
 
 static const struct tare_option rows[] = {
@@ -22,6 +24,7 @@ static const struct tare_option rows[] = {
       .help = "print JSON" },
     TARE_TAGS_OPTION(struct validate_options),
     TARE_PLUGIN_OPTION(struct validate_options),
+    TARE_LOG_OPTIONS(struct validate_options),
     { 0 },
 };
 static const struct tare_argument arguments[] = {

@@ -278,7 +278,7 @@ void tare_verdict_put(struct tare_strbuf *out, const struct tare_comparison *c) 
         tare_strbuf_printf(out, ", the %s of %zu models ", verdict.fastest ? "fastest of the smallest" : "smallest",
                            verdict.candidates);
     if (verdict.tested)
-        tare_strbuf_printf(out, "that the paired test cannot tell from float in %s (", measure->name);
+        tare_strbuf_printf(out, "that the paired test does not find worse than float in %s (", measure->name);
     else
         tare_strbuf_printf(out, "with an SQNR of at least %d dB (%s; ", TARE_VERDICT_DB,
                            measure->kind == TARE_MEASURE_CUSTOM ? measure->name : "no labels to test accuracy");

@@ -1,5 +1,6 @@
 /* Checks of a comparison before the first record: which combinations of methods and settings are applicable, with the
  * calibration that was given. Others become rows with a reason; the comparison fails only when none is left. */
+#include "base/file.h"
 #include "calib/file.h"
 #include "workflow/compare_internal.h"
 
@@ -72,6 +73,20 @@ static tare_status check_against_file(struct tare_compare_job *c) {
     return status;
 }
 
+/* Every model reads the records. */
+static tare_status check_data(const struct tare_compare_job *c) {
+    size_t models = c->options->with.count;
+    for (size_t i = 0; i < c->variants.count; i++)
+        models += !c->variants.variants[i].refused;
+    for (size_t i = 0; i < c->task->n_data && models > 1; i++)
+        if (strcmp(c->task->data[i], "-") == 0 || tare_file_kind_of(c->task->data[i]) == TARE_FILE_OTHER)
+            return TARE_FAIL(TARE_USAGE,
+                             "--data %s: a pipe can be read only once, but each of %zu models reads the records (copy "
+                             "them to a file first)",
+                             c->task->data[i], models);
+    return TARE_OK;
+}
+
 static tare_status check_calibration(struct tare_compare_job *c) {
     const struct tare_compare_task *task = c->task;
     if (task->calibration_file && task->n_calibration_data && !tare_workflow_compare_needs_hessians(c))
@@ -114,5 +129,6 @@ tare_status tare_workflow_compare_check(struct tare_compare_job *c) {
         if (c->variants.variants[i].options.setting.method) TARE_TRY(apply_layers(c, &c->variants.variants[i]));
     TARE_TRY(check_calibration(c));
     TARE_TRY(tare_workflow_compare_check_given(c));
+    TARE_TRY(check_data(c));
     return list_refused(c);
 }

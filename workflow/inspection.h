@@ -2,6 +2,7 @@
 #ifndef TARE_WORKFLOW_INSPECTION_H
 #define TARE_WORKFLOW_INSPECTION_H
 
+#include "base/log.h"
 #include "base/option.h"
 #include "base/strbuf.h"
 #include "graph/model.h"
@@ -13,6 +14,7 @@ struct inspect_options {
     const char *model, *signature, *graph, *tags;
     bool suggest, functions, ops, variables, json;
     struct tare_option_list plugins;
+    struct tare_log_options logging;
 };
 
 struct inspect_op_count {

@@ -1,6 +1,7 @@
 /* tare dataset: inspects, creates and splits data sets. */
 #include "cli/dataset/dataset.h"
 #include "base/progress.h"
+#include "cli/log.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -9,8 +10,9 @@ static const struct tare_command *const parts[] = { &tare_dataset_info, &tare_da
                                                     &tare_dataset_split_command, NULL };
 
 void tare_dataset_print_bad(void *arg, const char *text) {
+    const struct tare_log log = tare_command_log(false);
     (void)arg;
-    fprintf(stderr, "tare: left out: %s\n", text);
+    tare_note(&log, "left out: %s", text);
 }
 
 void tare_dataset_advance(void *arg, int64_t records) {

@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/strbuf.h"
 #include "cli/dataset/dataset.h"
+#include "cli/log.h"
 #include "datasets/data_file.h"
 #include "workflow/data_options.h"
 
@@ -20,6 +21,7 @@ struct head_options {
     int64_t limit;
     int values;
     bool json;
+    struct tare_log_options logging;
 };
 
 static const struct tare_option rows[] = {
@@ -45,6 +47,7 @@ static const struct tare_option rows[] = {
       .placeholder = "FILE",
       .help = "labels of images, one \"PATH LABEL\" per line (default: names of the folders)" },
     { .name = "json", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct head_options, json), .help = "print JSON" },
+    TARE_LOG_OPTIONS(struct head_options),
     { 0 },
 };
 static const struct tare_argument arguments[] = {

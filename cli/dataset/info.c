@@ -6,6 +6,7 @@
 #include "base/text_table.h"
 #include "cli/dataset/dataset.h"
 #include "cli/hint.h"
+#include "cli/log.h"
 #include "convert/saved_model.h"
 #include "datasets/spec_draft.h"
 #include "datasets/survey.h"
@@ -23,6 +24,7 @@ struct info_options {
     const char *labels, *draft, *model, *signature;
     int64_t limit;
     bool json, quiet;
+    struct tare_log_options logging;
 };
 
 static const struct tare_option rows[] = {
@@ -58,6 +60,7 @@ static const struct tare_option rows[] = {
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct info_options, quiet),
       .help = "suppress progress on standard error" },
+    TARE_LOG_OPTIONS(struct info_options),
     { 0 },
 };
 static const struct tare_argument arguments[] = {
@@ -264,6 +267,7 @@ static tare_status print_survey(const struct tare_survey *survey, bool json) {
 static tare_status draft_for_model(struct tare_strbuf *text, const struct tare_survey *survey, const char *path,
                                    const char *key) {
     const struct tare_saved_model_options look = { .without_values = true, .to_look_at = true };
+    const struct tare_log log = tare_command_log(true);
     const struct tare_signature *signature;
     struct tare_spec_draft_input *inputs = NULL;
     struct tare_feed *feeds = NULL;
@@ -280,7 +284,7 @@ static tare_status draft_for_model(struct tare_strbuf *text, const struct tare_s
         inputs[i] = (struct tare_spec_draft_input){ feeds[i].name, feeds[i].dtype, feeds[i].shape };
     }
     if (tare_dataset_spec_draft_for(text, survey, inputs, count))
-        fprintf(stderr, "tare: warning: some inputs of %s have no feature in the data: edit the draft\n", path);
+        tare_warn(&log, "some inputs of %s have no feature in the data: edit the draft", path);
 done:
     tare_free(inputs);
     tare_free(feeds);
@@ -308,7 +312,7 @@ static tare_status write_draft(const struct tare_survey *survey, const struct in
 
 /* The draft serves calibration and evaluation, which need different records. */
 static void print_next(const struct info_options *options) {
-    const struct tare_log log = tare_log_stderr(options->quiet, false);
+    const struct tare_log log = tare_command_log(options->quiet);
     const char *data = options->files.items[0];
     char *prefix = NULL;
     tare_note(&log, "wrote %s (check its comments, above all the scale of the inputs)", options->draft);

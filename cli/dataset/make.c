@@ -3,6 +3,7 @@
 #include "base/progress.h"
 #include "cli/dataset/dataset.h"
 #include "cli/hint.h"
+#include "cli/log.h"
 #include "datasets/data_file.h"
 #include "datasets/make.h"
 #include "workflow/data_options.h"
@@ -19,6 +20,7 @@ struct make_options {
     const char *output, *labels;
     int64_t limit, max_bad;
     bool quiet;
+    struct tare_log_options logging;
 };
 
 static const struct tare_option rows[] = {
@@ -56,6 +58,7 @@ static const struct tare_option rows[] = {
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct make_options, quiet),
       .help = "suppress progress and summary on standard error" },
+    TARE_LOG_OPTIONS(struct make_options),
     { 0 },
 };
 static const struct tare_argument arguments[] = {
@@ -149,7 +152,7 @@ static void print_classes(const struct make_options *options) {
 }
 
 static void print_next(const struct make_options *options) {
-    const struct tare_log log = tare_log_stderr(false, false);
+    const struct tare_log log = tare_command_log(false);
     tare_hint(&log, "tare", "calibrate", "MODEL", "--data", options->output, "-o", "MODEL.calib", NULL);
 }
 

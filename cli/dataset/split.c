@@ -4,6 +4,7 @@
 #include "base/progress.h"
 #include "cli/dataset/dataset.h"
 #include "cli/hint.h"
+#include "cli/log.h"
 #include "datasets/data_file.h"
 #include "datasets/make.h"
 #include "workflow/data_options.h"
@@ -22,6 +23,7 @@ struct split_options {
     int parts;
     int64_t limit, max_bad;
     bool gzip, quiet;
+    struct tare_log_options logging;
 };
 
 static const struct tare_option rows[] = {
@@ -84,6 +86,7 @@ static const struct tare_option rows[] = {
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct split_options, quiet),
       .help = "suppress progress on standard error" },
+    TARE_LOG_OPTIONS(struct split_options),
     { 0 },
 };
 static const struct tare_argument arguments[] = {
@@ -193,7 +196,7 @@ static tare_status read_options(struct tare_split_options *split, struct split_o
 
 /* The first part is taken for calibration. */
 static void print_parts(const struct tare_split_outcome *outcome, bool quiet) {
-    const struct tare_log log = tare_log_stderr(quiet, false);
+    const struct tare_log log = tare_command_log(quiet);
     for (size_t i = 0; i < outcome->count; i++)
         printf("%s %" PRId64 "\n", outcome->parts[i].path, outcome->parts[i].records);
     if (outcome->count == 2)

@@ -1,0 +1,123 @@
+/* The log of the process, like its standard error: opened by tare_command_parse, closed by tare_main. */
+#include "cli/log.h"
+#include "base/clock.h"
+#include "base/strbuf.h"
+#include "cli/command.h"
+#include "include/tare/version.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+const struct tare_option tare_log_rows[] = {
+    { .name = "verbose",
+      .letter = 'v',
+      .kind = TARE_OPTION_FLAG,
+      .offset = offsetof(struct tare_log_options, verbose),
+      .help = "also print details: what is loaded, time and memory" },
+    { .name = "log-file",
+      .kind = TARE_OPTION_STRING,
+      .offset = offsetof(struct tare_log_options, file),
+      .placeholder = "FILE",
+      .help = "append all messages to FILE, with time and level, also those that --quiet suppresses" },
+    { 0 },
+};
+
+static struct {
+    int file; /* -1: none */
+    bool verbose;
+    double start;
+} state = { .file = -1 };
+
+/* ---- the file ---- */
+
+static const char *level_name(enum tare_log_level level) {
+    return level == TARE_LOG_WARNING ? "warning" : level == TARE_LOG_NOTE ? "note" : "detail";
+}
+
+/* One write per line, so that lines of several processes with one file are not mixed. */
+static void append(const char *level, const char *text) {
+    struct tare_strbuf line = { 0 };
+    char when[32] = "";
+    struct tm date;
+    const time_t now = time(NULL);
+    if (state.file < 0) return;
+    if (gmtime_r(&now, &date)) strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &date);
+    tare_strbuf_printf(&line, "%s %ld %s: %s\n", when, (long)getpid(), level, text);
+    if (!line.failed && write(state.file, tare_strbuf_text(&line), line.size) < 0) {
+        close(state.file); /* a full disk must not end the work */
+        state.file = -1;
+    }
+    tare_strbuf_free(&line);
+}
+
+void tare_command_log_to_file(enum tare_log_level level, const char *text) {
+    append(level_name(level), text);
+}
+
+/* ---- messages ---- */
+
+/* `arg`: the most detailed level that standard error shows. */
+static void write_both(void *arg, enum tare_log_level level, const char *text) {
+    const struct tare_log terminal = tare_log_stderr(0, 1);
+    append(level_name(level), text);
+    if (level <= (enum tare_log_level)(intptr_t)arg) terminal.write(terminal.arg, level, text);
+}
+
+struct tare_log tare_command_log(bool quiet) {
+    const enum tare_log_level most = state.verbose ? TARE_LOG_DETAIL : quiet ? TARE_LOG_WARNING : TARE_LOG_NOTE;
+    return (struct tare_log){ state.file >= 0 ? TARE_LOG_DETAIL : most, write_both, (void *)(intptr_t)most };
+}
+
+/* ---- opening and closing ---- */
+
+static tare_status open_file(const char *path) {
+    if (!path) return TARE_OK;
+    state.file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (state.file >= 0) return TARE_OK;
+    return TARE_FAIL(TARE_IO, "cannot create '%s': %s", path, strerror(errno));
+}
+
+static void log_command(const char *program, int argc, char *const *argv) {
+    const struct tare_log log = tare_command_log(true);
+    struct tare_strbuf line = { 0 };
+    tare_strbuf_printf(&line, "tare %s: %s", TARE_VERSION, program);
+    for (int i = 0; i < argc; i++)
+        tare_strbuf_printf(&line, " %s", argv[i]);
+    if (!line.failed) tare_detail(&log, "%s", tare_strbuf_text(&line));
+    tare_strbuf_free(&line);
+}
+
+tare_status tare_command_log_open(const void *values, const struct tare_option_set *set, int argc, char *const *argv) {
+    struct tare_option_walk walk = tare_option_walk(set->options);
+    for (const struct tare_option *row; (row = tare_option_next(&walk));) {
+        const char *value = (const char *)values + walk.offset;
+        if (strcmp(row->name, "verbose") == 0) state.verbose = *(const bool *)value;
+        if (strcmp(row->name, "log-file") == 0) TARE_TRY(open_file(*(const char *const *)value));
+    }
+    state.start = tare_clock_seconds();
+    log_command(set->program, argc, argv);
+    return TARE_OK;
+}
+
+static double seconds_of(const struct timeval *t) {
+    return (double)t->tv_sec + 1e-6 * (double)t->tv_usec;
+}
+
+void tare_command_log_close(int exit_status, const char *text) {
+    const struct tare_log log = tare_command_log(true);
+    struct rusage usage;
+    if (text) append("error", text);
+    if (state.start > 0 && getrusage(RUSAGE_SELF, &usage) == 0)
+        tare_detail(&log, "exit status %d after %.2f s, %.2f s of processor time, at most %.1f MB of memory",
+                    exit_status, tare_clock_seconds() - state.start,
+                    seconds_of(&usage.ru_utime) + seconds_of(&usage.ru_stime), (double)usage.ru_maxrss * 1024 / 1e6);
+    if (state.file >= 0) close(state.file);
+    state.file = -1;
+    state.start = 0;
+    state.verbose = false;
+}
