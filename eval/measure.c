@@ -241,7 +241,10 @@ static void put_outcome(struct tare_strbuf *out, const struct tare_comparison *c
         tare_strbuf_printf(out, ": SQNR %.2f dB against float (no labels to test accuracy)", db);
         return;
     }
-    tare_strbuf_printf(out, ": the paired test finds %s difference from float in %s (", p < 0.05 ? "a" : "no",
+    tare_strbuf_printf(out, ": the paired test finds %s float in %s (",
+                       p >= 0.05                   ? "no difference from"
+                       : keeps_up(measure, c, row) ? "it better than"
+                                                   : "it worse than",
                        measure->name);
     tare_measure_put(out, measure, tare_measure_value(measure, m));
     tare_strbuf_puts(out, ", float ");

@@ -292,6 +292,7 @@ tare_status tare_model_diff_make(struct tare_model_diff *out, const struct tare_
     out->names[1] = second_name;
     status = note_model(&d, first, 0);
     if (status == TARE_OK) status = note_model(&d, second, 1);
+    if (status == TARE_OK) status = tare_model_diff_layers(out, first, second);
     tare_map_free(&d.ops);
     tare_map_free(&d.weights);
     tare_map_free(&d.signatures);

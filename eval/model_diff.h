@@ -35,6 +35,15 @@ struct tare_weight_difference {
     double max_abs, sqnr_db; /* of CHANGED real weights: SQNR of the second against the first; NaN otherwise */
 };
 
+/* A layer, an op with a weight, in both models; NULL and 0: the model does not have it. */
+struct tare_layer_difference {
+    const char *name;
+    const char *ops[2];     /* "Conv2D", "XlaConvV2" */
+    const char *weights[2]; /* "float32[3,3,16,32]" */
+    int dtypes[2];          /* of the weights */
+    int64_t bytes[2];       /* of the weights */
+};
+
 /* A scalar real constant: a scale, a zero point, a bound. NaN: the model has no constant of that name. */
 struct tare_number_difference {
     const char *name;
@@ -51,6 +60,8 @@ struct tare_model_diff {
     size_t n_signatures;
     struct tare_weight_difference *weights; /* all: by change, then bytes, then name */
     size_t n_weights;
+    struct tare_layer_difference *layers; /* all, in the order of the first model */
+    size_t n_layers;
     struct tare_number_difference *numbers; /* those that differ: constants of both models first, then by name */
     size_t n_numbers;
     size_t text_width; /* characters per line that tables should fit into; 0: unlimited. Set by the caller */
@@ -59,6 +70,9 @@ struct tare_model_diff {
 tare_status tare_model_diff_make(struct tare_model_diff *out, const struct tare_graph_model *first,
                                  const char *first_name, const struct tare_graph_model *second,
                                  const char *second_name) TARE_WARN_UNUSED;
+/* Sets `layers`; part of tare_model_diff_make. */
+tare_status tare_model_diff_layers(struct tare_model_diff *out, const struct tare_graph_model *first,
+                                   const struct tare_graph_model *second) TARE_WARN_UNUSED;
 void tare_model_diff_free(struct tare_model_diff *diff);
 /* True when no difference was found. */
 bool tare_model_diff_is_empty(const struct tare_model_diff *diff);

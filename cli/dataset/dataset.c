@@ -10,9 +10,9 @@ static const struct tare_command *const parts[] = { &tare_dataset_info, &tare_da
                                                     &tare_dataset_split_command, NULL };
 
 void tare_dataset_print_bad(void *arg, const char *text) {
-    const struct tare_log log = tare_command_log(false);
     (void)arg;
-    tare_note(&log, "left out: %s", text);
+    fprintf(stderr, "tare: left out: %s\n", text);
+    tare_command_log_to_file(TARE_LOG_WARNING, text);
 }
 
 void tare_dataset_advance(void *arg, int64_t records) {

@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 static const char *const change_names[] = { "same", "changed", "other type", "only in the first",
                                             "only in the second" };
@@ -19,6 +20,7 @@ static void integers_row(struct tare_report_table *table, const char *name, cons
     for (int i = 0; i < 2; i++)
         tare_report_table_cell(table, "%" PRId64, values[i]);
     tare_report_table_cell(table, "%+" PRId64, values[1] - values[0]);
+    tare_report_table_number(table, "%.3g", values[0] ? (double)values[1] / (double)values[0] : NAN);
 }
 
 static void sizes(struct tare_strbuf *out, enum tare_report_form form, const struct tare_model_diff *d) {
@@ -27,6 +29,7 @@ static void sizes(struct tare_strbuf *out, enum tare_report_form form, const str
         { .heading = "first" },
         { .heading = "second" },
         { .heading = "change" },
+        { .heading = "ratio", .help = "the second over the first" },
         { 0 },
     };
     struct tare_report_table *table = tare_report_table_new(form, columns);
@@ -37,6 +40,62 @@ static void sizes(struct tare_strbuf *out, enum tare_report_form form, const str
     for (size_t i = 0; i < d->n_ops; i++)
         if (d->ops[i].counts[0] != d->ops[i].counts[1]) integers_row(table, d->ops[i].op, d->ops[i].counts);
     tare_report_table_end(out, table);
+}
+
+/* ---- layers ---- */
+
+static bool layer_differs(const struct tare_layer_difference *layer) {
+    for (int i = 0; i < 2; i++)
+        if (!layer->ops[i] || !layer->weights[i]) return true;
+    return strcmp(layer->ops[0], layer->ops[1]) != 0 || strcmp(layer->weights[0], layer->weights[1]) != 0;
+}
+
+static size_t differing_layers(const struct tare_model_diff *d) {
+    size_t count = 0;
+    for (size_t i = 0; i < d->n_layers; i++)
+        count += layer_differs(&d->layers[i]);
+    return count;
+}
+
+/* Layers whose weights have other dtypes, as after quantization. */
+static size_t retyped_layers(const struct tare_model_diff *d) {
+    size_t count = 0;
+    for (size_t i = 0; i < d->n_layers; i++)
+        count += d->layers[i].ops[0] && d->layers[i].ops[1] && d->layers[i].dtypes[0] != d->layers[i].dtypes[1];
+    return count;
+}
+
+/* Prints at most `most` rows (0: all); returns their number. */
+static size_t layers(struct tare_strbuf *out, enum tare_report_form form, const struct tare_model_diff *d,
+                     size_t most) {
+    static const struct tare_report_column columns[] = {
+        { .heading = "layer", .left = true, .wraps = true },
+        { .heading = "first op", .left = true },
+        { .heading = "first weight", .left = true },
+        { .heading = "second op", .left = true },
+        { .heading = "second weight", .left = true },
+        { .heading = "ratio", .help = "bytes of the second weight over the first" },
+        { 0 },
+    };
+    struct tare_report_table *table = tare_report_table_new(form, columns);
+    size_t shown = 0;
+    tare_report_table_fit(table, d->text_width);
+    for (size_t i = 0; i < d->n_layers && !(most && shown == most); i++) {
+        const struct tare_layer_difference *layer = &d->layers[i];
+        if (!layer_differs(layer)) continue;
+        tare_report_table_row(table);
+        tare_report_table_text(table, layer->name);
+        for (int side = 0; side < 2; side++) {
+            tare_report_table_text(table, layer->ops[side]);
+            tare_report_table_text(table, layer->weights[side]);
+        }
+        tare_report_table_number(table, "%.3g",
+                                 layer->bytes[0] && layer->bytes[1] ? (double)layer->bytes[1] / (double)layer->bytes[0]
+                                                                    : NAN);
+        shown++;
+    }
+    tare_report_table_end(out, table);
+    return shown;
 }
 
 static void signatures(struct tare_strbuf *out, enum tare_report_form form, const struct tare_model_diff *d) {
@@ -139,6 +198,10 @@ void tare_model_diff_text(struct tare_strbuf *out, const struct tare_model_diff 
     sizes(out, TARE_IN_TEXT, d);
     if (d->n_signatures) tare_strbuf_putc(out, '\n');
     signatures(out, TARE_IN_TEXT, d);
+    if (differing_layers(d)) {
+        tare_strbuf_printf(out, "\n%zu of %zu layers differ\n", differing_layers(d), d->n_layers);
+        put_more(out, layers(out, TARE_IN_TEXT, d, most), differing_layers(d));
+    }
     tare_strbuf_printf(out, "\n%zu of %zu weights differ\n", differing, d->n_weights);
     put_more(out, weights(out, TARE_IN_TEXT, d, most), differing);
     if (d->n_numbers) tare_strbuf_printf(out, "\n%zu numbers differ\n", d->n_numbers);
@@ -154,6 +217,22 @@ static void page_more(struct tare_strbuf *out, size_t shown, size_t all) {
         tare_page_element(out, "p", "soft", "… and %zu more; tare diff --all --json has them all.", all - shown);
 }
 
+/* Other dtypes are what quantization does; other values of the same dtype deserve a look. */
+static void put_summary(struct tare_strbuf *out, const struct tare_model_diff *d, size_t differing) {
+    const size_t retyped = retyped_layers(d);
+    if (retyped)
+        tare_page_element(out, "p", NULL, "%zu of %zu layers have weights of another dtype.", retyped, d->n_layers);
+    else
+        tare_page_note(out, "warning", "%zu of %zu weights differ, and %zu scales or other numbers.", differing,
+                       d->n_weights, d->n_numbers);
+    if (d->n_signatures) tare_page_note(out, "warning", "Signatures differ.");
+    if (d->weight_bytes[0] > 0)
+        tare_page_element(out, "p", NULL,
+                          "The weights take %.3f MB in the first model and %.3f MB in the second: %.0f %%.",
+                          (double)d->weight_bytes[0] / 1e6, (double)d->weight_bytes[1] / 1e6,
+                          100 * (double)d->weight_bytes[1] / (double)d->weight_bytes[0]);
+}
+
 void tare_model_diff_html(struct tare_strbuf *out, const struct tare_model_diff *d) {
     const size_t differing = differing_weights(d);
     tare_page_begin(out, "Two models side by side");
@@ -163,10 +242,11 @@ void tare_model_diff_html(struct tare_strbuf *out, const struct tare_model_diff 
         tare_page_end(out);
         return;
     }
-    tare_page_note(out, "warning", "%zu of %zu weights differ, and %zu scales or other numbers%s.", differing,
-                   d->n_weights, d->n_numbers, d->n_signatures ? "; signatures differ, too" : "");
+    put_summary(out, d, differing);
     tare_page_heading(out, "Sizes and ops");
     sizes(out, TARE_IN_PAGE, d);
+    if (differing_layers(d)) tare_page_heading(out, "Layers");
+    page_more(out, layers(out, TARE_IN_PAGE, d, MOST_IN_PAGE), differing_layers(d));
     if (d->n_signatures) tare_page_heading(out, "Signatures");
     signatures(out, TARE_IN_PAGE, d);
     if (differing) tare_page_heading(out, "Weights");
@@ -188,7 +268,8 @@ static json_t *weight_json(const struct tare_weight_difference *w) {
 }
 
 tare_status tare_model_diff_json(struct tare_strbuf *out, const struct tare_model_diff *d) {
-    json_t *ops = json_array(), *texts = json_array(), *values = json_array(), *scalars = json_array(), *root;
+    json_t *ops = json_array(), *texts = json_array(), *values = json_array(), *scalars = json_array();
+    json_t *layer_list = json_array(), *root;
     for (size_t i = 0; i < d->n_ops; i++)
         json_array_append_new(ops,
                               json_pack("{s:s, s:I, s:I}", "op", d->ops[i].op, "first", (json_int_t)d->ops[i].counts[0],
@@ -202,9 +283,15 @@ tare_status tare_model_diff_json(struct tare_strbuf *out, const struct tare_mode
         json_array_append_new(scalars, json_pack("{s:s, s:o, s:o}", "name", d->numbers[i].name, "first",
                                                  tare_json_number(d->numbers[i].values[0]), "second",
                                                  tare_json_number(d->numbers[i].values[1])));
-    root = json_pack("{s:s, s:s, s:b, s:I, s:I, s:o, s:o, s:o, s:o}", "first", d->names[0], "second", d->names[1],
+    for (size_t i = 0; i < d->n_layers; i++) {
+        const struct tare_layer_difference *l = &d->layers[i];
+        json_array_append_new(layer_list, json_pack("{s:s, s:[s?, s?], s:[s?, s?], s:[I, I]}", "name", l->name, "ops",
+                                                    l->ops[0], l->ops[1], "weights", l->weights[0], l->weights[1],
+                                                    "bytes", (json_int_t)l->bytes[0], (json_int_t)l->bytes[1]));
+    }
+    root = json_pack("{s:s, s:s, s:b, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "first", d->names[0], "second", d->names[1],
                      "same", tare_model_diff_is_empty(d), "first_weight_bytes", (json_int_t)d->weight_bytes[0],
-                     "second_weight_bytes", (json_int_t)d->weight_bytes[1], "ops", ops, "signatures", texts, "weights",
-                     values, "numbers", scalars);
+                     "second_weight_bytes", (json_int_t)d->weight_bytes[1], "ops", ops, "signatures", texts, "layers",
+                     layer_list, "weights", values, "numbers", scalars);
     return tare_json_write(out, root);
 }
