@@ -28,6 +28,7 @@ volatile sig_atomic_t tare_interrupted;
     X(compare)                                                                                                         \
     X(batch)                                                                                                           \
     X(diff)                                                                                                            \
+    X(unwrap)                                                                                                          \
     X(copy)                                                                                                            \
     X(validate)                                                                                                        \
     X(dataset)                                                                                                         \

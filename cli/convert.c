@@ -14,6 +14,7 @@
 #include "cli/plugins.h"
 #include "cli/quant_report.h"
 #include "convert/saved_model.h"
+#include "convert/stablehlo/keep.h"
 #include "tpu/detect_converted.h"
 #include "workflow/convert_report.h"
 #include "workflow/convert.h"
@@ -26,7 +27,8 @@ struct convert_options {
     const char *model, *out; /* positional: the same as input and output */
     const char *input, *output, *text, *file, *report, *calibration;
     int functions;
-    bool dry_run, allow_incompatible, allow_missing, allow_unquantized, bfloat16_outputs, overwrite, json, quiet;
+    bool keep_module, dry_run, allow_incompatible, allow_missing, allow_unquantized, bfloat16_outputs, overwrite, json,
+        quiet;
     struct tare_option_list plugins;
     struct tare_log_options logging;
 };
@@ -73,6 +75,11 @@ static const struct tare_option rows[] = {
       .placeholder = "FILE.calib",
       .help = "quantize with the statistics of this calibration file; without quantization_options, with the "
               "default ones" },
+    { .name = "keep-module",
+      .kind = TARE_OPTION_FLAG,
+      .offset = offsetof(struct convert_options, keep_module),
+      .help = "keep StableHLO modules (XlaCallModule ops) unchanged inside the TPU functions instead of replacing them "
+              "by TensorFlow ops; not with quantization or sharding, and without bfloat16" },
     { .name = "dry-run",
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct convert_options, dry_run),
@@ -290,6 +297,18 @@ static tare_status load(struct tare_graph_model **out, const struct convert_opti
     return status;
 }
 
+/* The model with its StableHLO modules, which bfloat16 would not reach. */
+static tare_status load_keeping(struct tare_graph_model **out, const struct convert_options *options,
+                                struct tare_converter_options *converter) {
+    const struct tare_saved_model_options keeping = { .ops = tare_command_registry(), .keep_modules = true };
+    const struct tare_log log = tare_log_stderr(options->quiet, false);
+    TARE_TRY(tare_saved_model_load(out, options->input, &keeping));
+    TARE_TRY(tare_shlo_check_kept(*out, converter));
+    if (converter->bfloat16) tare_note(&log, "the computation stays float32: --keep-module keeps modules as they are");
+    converter->bfloat16 = false;
+    return TARE_OK;
+}
+
 static tare_status run(int argc, char *const *argv) {
     struct convert_options options;
     struct tare_converter_options converter;
@@ -308,7 +327,7 @@ static tare_status run(int argc, char *const *argv) {
     TARE_CHECK(check_usage(&options, &converter));
     progress = tare_progress_new(&(struct tare_progress_options){
         .label = "converting", .unit = "steps", .total = STEPS, .quiet = options.quiet });
-    TARE_CHECK(load(&model, &options, &converter));
+    TARE_CHECK(options.keep_module ? load_keeping(&model, &options, &converter) : load(&model, &options, &converter));
     TARE_CHECK(tare_command_check_values(model, options.input, options.allow_missing));
     TARE_CHECK(choose_functions(&converter, &options, &arena, model));
     tare_progress_advance(progress, 1);

@@ -197,6 +197,7 @@ tare_status tare_converter_options_parse(struct tare_converter_options *out, str
     TARE_TRY(read_batches(out, arena, message));
     out->io_shapes = resolve(message->io_shape_optimization, message->disable_default_optimizations);
     out->bfloat16 = resolve(message->bfloat16_optimization, message->disable_default_optimizations);
+    out->requests_bfloat16 = message->bfloat16_optimization == TARE__CONVERTER_OPTIONS__STATE__ENABLED;
     read_bfloat16(out, message->bfloat16_optimization_options);
     TARE_TRY(read_sharding(out, arena, message->xla_sharding_options));
     return read_features(out, arena, message);

@@ -31,6 +31,7 @@ struct tare_converter_options {
     struct tare_batch_options *batches;
     size_t n_batches;
     bool io_shapes, bfloat16; /* states resolved with disable_default_optimizations */
+    bool requests_bfloat16;   /* bfloat16_optimization is ENABLED, not only on by default */
     bool bfloat16_all;        /* scope ALL */
     bool skip_safety_checks;
     bool rounds_outputs;          /* not in the message: final probabilities and logits are rounded to bfloat16, too */

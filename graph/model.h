@@ -116,6 +116,7 @@ struct tare_graph_model {
     struct tare_node **table_inits; /* collection table_initializer (TF1) */
     size_t n_table_inits;
     const char *module_error;            /* why an XlaCallModule node was not expanded ("NODE: reason"); NULL: none */
+    size_t n_modules;                    /* XlaCallModule nodes that were expanded */
     const struct tare_op_registry *ops;  /* definitions of the ops that nodes may use; borrowed */
     struct tare_op_registry *custom_ops; /* definitions that the model file adds; its parent is `ops`; NULL: none */
     struct tare_attr_pool

@@ -129,6 +129,7 @@ static tare_status expand_graph(struct tare_graph *graph) {
         const tare_status status = expand_node(node);
         if (status == TARE_NO_MEMORY) return status;
         removed = removed || status == TARE_OK;
+        graph->model->n_modules += status == TARE_OK;
         if (status == TARE_OK) continue;
         TARE_TRY(note_error(node));
     }

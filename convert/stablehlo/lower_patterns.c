@@ -98,7 +98,8 @@ static const struct tare_shlo_op *sum_over_last(const struct tare_shlo_value *sp
 /* exp(x - m) / sum of exp(x - m): any m that does not depend on the last axis cancels. */
 static bool match_softmax(struct tare_lowering *l) {
     const struct tare_shlo_op *exponential = defined_by(l->op->operands[0], "exponential"), *shifted;
-    if (!exponential || !tare_dtype_is_floating(tare_lower_in_dtype(l, 0)) || !tare_lower_in_type(l, 0)->rank) return false;
+    if (!exponential || !tare_dtype_is_floating(tare_lower_in_dtype(l, 0)) || !tare_lower_in_type(l, 0)->rank)
+        return false;
     shifted = defined_by(exponential->operands[0], "subtract");
     if (!shifted || !is_spread_along_last(shifted->operands[1])) return false;
     if (!sum_over_last(l->op->operands[1], l->op->operands[0])) return false;
@@ -177,7 +178,8 @@ static void emit_pool(struct tare_lowering *l, const char *op, const struct tare
 
 static bool match_max_pool(struct tare_lowering *l) {
     struct window w;
-    if (!tare_dtype_is_floating(tare_lower_in_dtype(l, 0)) || !reduces(l->op, "maximum", -(double)INFINITY) || !read_pool(&w, l->op))
+    if (!tare_dtype_is_floating(tare_lower_in_dtype(l, 0)) || !reduces(l->op, "maximum", -(double)INFINITY) ||
+        !read_pool(&w, l->op))
         return false;
     emit_pool(l, "MaxPool", l->op->operands[0], &w);
     return true;
@@ -199,7 +201,8 @@ static bool counts_windows(const struct tare_shlo_value *value, const struct win
 static bool match_avg_pool(struct tare_lowering *l) {
     const struct tare_shlo_op *sums = defined_by(l->op->operands[0], "reduce_window");
     struct window w;
-    if (!sums || !tare_dtype_is_floating(tare_lower_in_dtype(l, 0)) || !reduces(sums, "add", 0) || !read_pool(&w, sums)) return false;
+    if (!sums || !tare_dtype_is_floating(tare_lower_in_dtype(l, 0)) || !reduces(sums, "add", 0) || !read_pool(&w, sums))
+        return false;
     const bool all = !w.same && tare_lower_is_number(l->op->operands[1], (double)(w.size[1] * w.size[2]));
     if (!all && !counts_windows(l->op->operands[1], &w)) return false;
     emit_pool(l, "AvgPool", sums->operands[0], &w);
@@ -301,7 +304,8 @@ static bool match_batch_norm(struct tare_lowering *l) {
 /* A value for each channel added to a product or convolution. */
 static bool match_bias(struct tare_lowering *l) {
     const struct tare_shlo_type *type = tare_lower_out_type(l, 0);
-    if (type->rank < 2 || type->dims[type->rank - 1] < 1 || !tare_dtype_is_floating(tare_lower_out_dtype(l, 0))) return false;
+    if (type->rank < 2 || type->dims[type->rank - 1] < 1 || !tare_dtype_is_floating(tare_lower_out_dtype(l, 0)))
+        return false;
     for (size_t i = 0; i < 2; i++) {
         const struct tare_shlo_value *x = l->op->operands[i];
         const struct tare_shlo_value *bias = vector_of(l->op->operands[1 - i], type->dims[type->rank - 1]);
@@ -355,7 +359,8 @@ static bool match_mean(struct tare_lowering *l) {
     bool keeps;
     const struct tare_shlo_op *sum = reduction_of(l->op->operands[0], &keeps);
     int64_t dims[TARE_MAX_RANK], count = 1;
-    if (!sum || !tare_shlo_op_is(sum, "reduce") || !tare_dtype_is_floating(tare_lower_in_dtype(l, 0)) || !reduces(sum, "add", 0))
+    if (!sum || !tare_shlo_op_is(sum, "reduce") || !tare_dtype_is_floating(tare_lower_in_dtype(l, 0)) ||
+        !reduces(sum, "add", 0))
         return false;
     const struct tare_shlo_type *in = sum->operands[0]->type;
     const size_t n = ints(dims, TARE_MAX_RANK, sum, "dimensions");

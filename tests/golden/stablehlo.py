@@ -246,8 +246,30 @@ def patterns():
     x.tofile(os.path.join(FOLDER, 'patterns.f32'))
 
 
+def wrap(name, m, platforms):
+    """The table of jax.export around a module: only the platforms and the module."""
+    module = m.dump()
+    u16, u32 = (lambda n: n.to_bytes(2, 'little')), (lambda n: n.to_bytes(4, 'little'))
+    fields = [0] * 14
+    fields[9], fields[13] = 4, 8
+    vtable = u16(4 + 2 * len(fields)) + u16(12) + b''.join(u16(n) for n in fields)
+    head = u32(4 + len(vtable)) + vtable
+    table = len(head)
+    vector = table + 12
+    texts = vector + 4 + 4 * len(platforms)
+    places = [texts + 8 * i for i in range(len(platforms))]
+    end = texts + 8 * len(platforms)
+    data = head + u32(table - 4) + u32(vector - table - 4) + u32(end - table - 8) + u32(len(platforms))
+    for i, at in enumerate(places):
+        data += u32(at - (vector + 4 + 4 * i))
+    for platform in platforms:
+        data += u32(len(platform)) + platform + b'\0'
+    with open(os.path.join(FOLDER, name + '.jaxexport'), 'wb') as out:
+        out.write(data + u32(len(module)) + module)
+
+
 def exported():
-    """What jax.export's serialize() wraps around a module for two platforms: a FlatBuffers table, laid out by hand."""
+    """Files of jax.export's serialize(): a module for two platforms, which takes the index of the running one, and one for CPU."""
     m = Module('exported', '1.8.0')
     index, t = ten((), 'si32'), ten((-(1 << 63), 2), 'f32')
     f = m.func('main', [index, t], [{'jax.global_constant': S('_platform_index')}, None], 'public')
@@ -258,25 +280,12 @@ def exported():
         {'broadcast_dimensions': ivec([]), 'known_expanding_dimensions': ivec([]),
          'known_nonexpanding_dimensions': ivec([])})
     m.ret(f, [f.op('add', [f.args[1], wide], [t])])
-    module = m.dump()
-    u16, u32 = (lambda n: n.to_bytes(2, 'little')), (lambda n: n.to_bytes(4, 'little'))
-    fields = [0] * 14
-    fields[9], fields[13] = 4, 8
-    vtable = u16(4 + 2 * len(fields)) + u16(12) + b''.join(u16(n) for n in fields)
-    head = u32(4 + len(vtable)) + vtable
-    table = len(head)
-    platforms = [b'tpu', b'cpu']
-    vector = table + 12
-    texts = vector + 4 + 4 * len(platforms)
-    places = [texts, texts + 8]
-    end = texts + 16
-    data = head + u32(table - 4) + u32(vector - table - 4) + u32(end - table - 8) + u32(len(platforms))
-    for i, at in enumerate(places):
-        data += u32(at - (vector + 4 + 4 * i))
-    for name in platforms:
-        data += u32(len(name)) + name + b'\0'
-    with open(os.path.join(FOLDER, 'exported.jaxexport'), 'wb') as out:
-        out.write(data + u32(len(module)) + module)
+    wrap('exported', m, [b'tpu', b'cpu'])
+    m = Module('cpu', '1.8.0')
+    t = ten((2,), 'f32')
+    f = m.func('main', [t], visibility='public')
+    m.ret(f, [f.op('negate', f.args, [t])])
+    wrap('cpu', m, [b'cpu'])
 
 
 constants()

@@ -1,0 +1,87 @@
+/* tare unwrap: writes a model with its StableHLO modules replaced by TensorFlow ops. */
+#include "base/log.h"
+#include "cli/command.h"
+#include "cli/output_check.h"
+#include "cli/plugins.h"
+#include "cli/tags.h"
+#include "convert/saved_model.h"
+
+struct unwrap_options {
+    const char *model, *output, *tags;
+    bool overwrite, quiet, allow_missing;
+    struct tare_option_list plugins;
+};
+
+static const struct tare_option rows[] = {
+    { .name = "overwrite",
+      .kind = TARE_OPTION_FLAG,
+      .offset = offsetof(struct unwrap_options, overwrite),
+      .help = "replace an existing output directory" },
+    { .name = "quiet",
+      .kind = TARE_OPTION_FLAG,
+      .offset = offsetof(struct unwrap_options, quiet),
+      .help = "suppress notes on standard error" },
+    TARE_MISSING_VARIABLES_OPTION(struct unwrap_options),
+    TARE_TAGS_OPTION(struct unwrap_options),
+    TARE_PLUGIN_OPTION(struct unwrap_options),
+    { 0 },
+};
+static const struct tare_argument arguments[] = {
+    { .name = "MODEL",
+      .offset = offsetof(struct unwrap_options, model),
+      .help = "SavedModel directory, or a file of a StableHLO module",
+      .flags = TARE_OPTION_REQUIRED },
+    { .name = "OUT",
+      .offset = offsetof(struct unwrap_options, output),
+      .help = "output directory",
+      .flags = TARE_OPTION_REQUIRED },
+    { 0 },
+};
+static const char *const examples[] = { "tare unwrap my_jax_model my_model", "tare unwrap module.mlirbc my_model",
+                                        NULL };
+static const struct tare_option_set set = {
+    .program = "tare unwrap",
+    .summary = "Writes a model exported from JAX as a plain SavedModel: each XlaCallModule op, which holds a StableHLO "
+               "module, is replaced by functions of TensorFlow and XLA ops. Nothing else changes; variables stay "
+               "variables. tare convert and tare quantize do this as well.",
+    .options = rows,
+    .arguments = arguments,
+    .examples = examples,
+};
+
+/* The model must have contained modules, all of which were replaced. */
+static tare_status check(const struct tare_graph_model *model) {
+    if (model->module_error) return TARE_FAIL(TARE_UNSUPPORTED, "%s: %s", model->path, model->module_error);
+    return model->n_modules ? TARE_OK : TARE_FAIL(TARE_NOT_FOUND, "%s: the model has no XlaCallModule op", model->path);
+}
+
+static tare_status run(int argc, char *const *argv) {
+    struct unwrap_options options;
+    struct tare_saved_model_options open = { 0 };
+    struct tare_command_tags tags = { 0 };
+    struct tare_graph_model *model = NULL;
+    bool done;
+    tare_status status;
+    TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
+    if (done) goto done;
+    const struct tare_log log = tare_log_stderr(options.quiet, false);
+    open.ops = tare_command_registry();
+    TARE_CHECK(tare_command_check_model_output(options.output, options.model, options.overwrite));
+    TARE_CHECK(tare_command_tags_set(&tags, &open, options.tags));
+    TARE_CHECK(tare_saved_model_load(&model, options.model, &open));
+    TARE_CHECK(tare_command_check_values(model, options.model, options.allow_missing));
+    TARE_CHECK(check(model));
+    TARE_CHECK(tare_saved_model_export(model, options.output,
+                                       &(struct tare_export_options){ .overwrite = options.overwrite }));
+    tare_note(&log, "replaced %zu XlaCallModule op%s; wrote %s", model->n_modules, model->n_modules == 1 ? "" : "s",
+              options.output);
+done:
+    tare_model_free(model);
+    tare_command_tags_free(&tags);
+    tare_options_free(&options, &set);
+    return status;
+}
+
+const struct tare_command tare_command_unwrap = {
+    .name = "unwrap", .summary = "replace StableHLO modules by TensorFlow ops", .run = run, .options = &set
+};
