@@ -25,6 +25,7 @@ struct tare_job_result {
     const char *reason;      /* of a rejection or failure, one line; NULL otherwise */
     const char *output;      /* path of the output; NULL: nothing was written */
     const char *output_hash; /* of all its files; NULL: nothing was written */
+    const char *page;        /* of the model, relative to the report's page; NULL: none */
     double seconds;
     int attempts;
     int64_t peak_bytes;              /* peak memory; 0: unknown */

@@ -21,7 +21,7 @@ static double megabytes(int64_t bytes) {
 
 static void result_row(struct tare_report_table *table, const struct tare_job_result *r) {
     tare_report_table_row(table);
-    tare_report_table_text(table, r->name);
+    tare_report_table_link(table, r->page, r->name);
     tare_report_table_series(table, tare_job_outcomes[r->outcome].series, tare_job_outcomes[r->outcome].name);
     tare_report_table_share(table, 2, r->float_top1);
     tare_report_table_share(table, 2, r->top1);

@@ -366,6 +366,30 @@ void tare_page_table_link_cell(struct tare_page_table *table, const char *id, co
     end_cell(table);
 }
 
+/* A relative reference: bytes that have a meaning in one are escaped. */
+static void put_reference(struct tare_strbuf *out, const char *path) {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/";
+    for (; *path; path++) {
+        if (strchr(plain, *path))
+            tare_strbuf_putc(out, *path);
+        else
+            tare_strbuf_printf(out, "%%%02X", (unsigned char)*path);
+    }
+}
+
+void tare_page_table_file_cell(struct tare_page_table *table, const char *path, const char *format, ...) {
+    struct tare_strbuf text = { 0 };
+    begin_cell(table);
+    tare_strbuf_puts(table->out, "<a href=\"");
+    put_reference(table->out, path);
+    tare_strbuf_puts(table->out, "\">");
+    PRINT_ESCAPED(&text, format);
+    put_breakable(table->out, &text);
+    tare_strbuf_free(&text);
+    tare_strbuf_puts(table->out, "</a>");
+    end_cell(table);
+}
+
 void tare_page_table_note_cell(struct tare_page_table *table, const char *format, ...) {
     size_t columns = 1;
     while (table->columns[table->next + columns].heading)

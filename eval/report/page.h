@@ -83,6 +83,9 @@ void tare_page_table_bar_cell(struct tare_page_table *table, double share, const
 /* A cell with a link to an element of the page, by the text of its id. */
 void tare_page_table_link_cell(struct tare_page_table *table, const char *id, const char *format, ...)
     TARE_PRINTF(3, 4);
+/* The same to a file, by its path relative to the page. */
+void tare_page_table_file_cell(struct tare_page_table *table, const char *path, const char *format, ...)
+    TARE_PRINTF(3, 4);
 /* A row of the remaining columns in one cell. */
 void tare_page_table_note_cell(struct tare_page_table *table, const char *format, ...) TARE_PRINTF(2, 3);
 /* An empty cell, printed as a dash. */

@@ -11,9 +11,10 @@
 
 struct cell {
     const char *text; /* NULL: empty */
-    enum { PLAIN, SERIES, BAR } kind;
+    enum { PLAIN, SERIES, BAR, LINK } kind;
     int series;
     double share;
+    const char *path; /* of a link */
 };
 
 struct tare_report_table {
@@ -84,6 +85,15 @@ void tare_report_table_series(struct tare_report_table *table, int series, const
     if (!cell) return;
     *cell = (struct cell){ .kind = SERIES, .series = series, .text = tare_arena_strdup(&table->arena, text) };
     table->failed |= !cell->text;
+}
+
+void tare_report_table_link(struct tare_report_table *table, const char *path, const char *text) {
+    struct cell *cell = next_cell(table);
+    if (!cell) return;
+    *cell = (struct cell){ .kind = path ? LINK : PLAIN,
+                           .text = tare_arena_strdup(&table->arena, text),
+                           .path = path ? tare_arena_strdup(&table->arena, path) : NULL };
+    table->failed |= !cell->text || (path && !cell->path);
 }
 
 void tare_report_table_skip(struct tare_report_table *table, int count) {
@@ -157,6 +167,8 @@ static void page_cell(struct tare_page_table *page, const struct cell *cell) {
         tare_page_table_skip(page);
     else if (cell->kind == SERIES)
         tare_page_table_series_cell(page, cell->series, "%s", cell->text);
+    else if (cell->kind == LINK)
+        tare_page_table_file_cell(page, cell->path, "%s", cell->text);
     else if (cell->kind == BAR)
         tare_page_table_bar_cell(page, cell->share, "%s", cell->text);
     else

@@ -39,6 +39,8 @@ void tare_report_table_text(struct tare_report_table *table, const char *text);
 void tare_report_table_number(struct tare_report_table *table, const char *format, double value);
 void tare_report_table_share(struct tare_report_table *table, int decimals, double share);
 void tare_report_table_db(struct tare_report_table *table, double db);
+/* In a page, the text is a link to a file next to the page; `path` NULL: it is not. */
+void tare_report_table_link(struct tare_report_table *table, const char *path, const char *text);
 /* In a page, the text follows the marker of a series, and the percentage follows a bar of that length. */
 void tare_report_table_series(struct tare_report_table *table, int series, const char *text);
 void tare_report_table_bar(struct tare_report_table *table, int decimals, double share);

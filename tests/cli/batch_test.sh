@@ -47,6 +47,12 @@ for job in broken-weight_only missing-static; do
 done
 grep -q '"jobs_failed": 3' "$work/a/report.json" || fail "not 3 failed: $(grep jobs_ "$work/a/report.json")"
 [ "$(find "$work/a/jobs.textproto.state" -name '*.calib' | wc -l)" = 2 ] || fail "three static jobs of two models are not calibrated twice"
+# Each written model has a page, linked from the table.
+linked=$(grep -o 'href="report-pages/[^"]*"' "$work/a/report.html" | sort -u | wc -l)
+[ "$linked" -gt 0 ] && [ "$linked" = "$(find "$work/a/report-pages" -name '*.html' | wc -l)" ] || fail "$linked linked pages, written: $(ls "$work/a/report-pages")"
+for page in $(grep -o 'href="report-pages/[^"]*"' "$work/a/report.html" | sed 's/href="//; s/"$//'); do
+    grep -q '<h1>Two models side by side</h1>' "$work/a/$page" || fail "$page is not a page of a model"
+done
 grep -q 'models/<wbr/>missing' "$work/a/report.html" || fail "the page does not give the reason of a failure"
 hash=$(grep -o '"output_hash": "[0-9a-f]*"' "$work/a/jobs.textproto.state/glyphs-static.json" | cut -d'"' -f4)
 [ -n "$hash" ] && grep -q "<td class=\"l w\">$hash</td>" "$work/a/report.html" || fail "the page does not name the files of glyphs-static by their hash '$hash'"
