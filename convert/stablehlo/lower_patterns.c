@@ -7,6 +7,11 @@
 #include <math.h>
 #include <string.h>
 
+/* The dtypes that all of these ops take: no eight-bit floats. */
+static bool is_float(int dtype) {
+    return dtype == TARE_DT_FLOAT || dtype == TARE_DT_DOUBLE || dtype == TARE_DT_HALF || dtype == TARE_DT_BFLOAT16;
+}
+
 /* The op that defines a value if it is this one; NULL otherwise. */
 static const struct tare_shlo_op *defined_by(const struct tare_shlo_value *value, const char *name) {
     return value->op && tare_shlo_op_is(value->op, name) ? value->op : NULL;
@@ -98,8 +103,7 @@ static const struct tare_shlo_op *sum_over_last(const struct tare_shlo_value *sp
 /* exp(x - m) / sum of exp(x - m): any m that does not depend on the last axis cancels. */
 static bool match_softmax(struct tare_lowering *l) {
     const struct tare_shlo_op *exponential = defined_by(l->op->operands[0], "exponential"), *shifted;
-    if (!exponential || !tare_dtype_is_floating(tare_lower_in_dtype(l, 0)) || !tare_lower_in_type(l, 0)->rank)
-        return false;
+    if (!exponential || !is_float(tare_lower_in_dtype(l, 0)) || !tare_lower_in_type(l, 0)->rank) return false;
     shifted = defined_by(exponential->operands[0], "subtract");
     if (!shifted || !is_spread_along_last(shifted->operands[1])) return false;
     if (!sum_over_last(l->op->operands[1], l->op->operands[0])) return false;
@@ -112,7 +116,7 @@ static bool match_log_softmax(struct tare_lowering *l) {
     const struct tare_shlo_op *shifted = defined_by(l->op->operands[0], "subtract");
     const struct tare_shlo_value *value = l->op->operands[1];
     const struct tare_shlo_op *exponential;
-    if (!shifted || !tare_dtype_is_floating(tare_lower_in_dtype(l, 0)) || !tare_lower_in_type(l, 0)->rank) return false;
+    if (!shifted || !is_float(tare_lower_in_dtype(l, 0)) || !tare_lower_in_type(l, 0)->rank) return false;
     if (!is_spread_along_last(shifted->operands[1])) return false;
     while (value->op && value->op->n_operands && !tare_shlo_op_is(value->op, "log"))
         value = value->op->operands[0];
@@ -178,8 +182,7 @@ static void emit_pool(struct tare_lowering *l, const char *op, const struct tare
 
 static bool match_max_pool(struct tare_lowering *l) {
     struct window w;
-    if (!tare_dtype_is_floating(tare_lower_in_dtype(l, 0)) || !reduces(l->op, "maximum", -(double)INFINITY) ||
-        !read_pool(&w, l->op))
+    if (!is_float(tare_lower_in_dtype(l, 0)) || !reduces(l->op, "maximum", -(double)INFINITY) || !read_pool(&w, l->op))
         return false;
     emit_pool(l, "MaxPool", l->op->operands[0], &w);
     return true;
@@ -201,8 +204,7 @@ static bool counts_windows(const struct tare_shlo_value *value, const struct win
 static bool match_avg_pool(struct tare_lowering *l) {
     const struct tare_shlo_op *sums = defined_by(l->op->operands[0], "reduce_window");
     struct window w;
-    if (!sums || !tare_dtype_is_floating(tare_lower_in_dtype(l, 0)) || !reduces(sums, "add", 0) || !read_pool(&w, sums))
-        return false;
+    if (!sums || !is_float(tare_lower_in_dtype(l, 0)) || !reduces(sums, "add", 0) || !read_pool(&w, sums)) return false;
     const bool all = !w.same && tare_lower_is_number(l->op->operands[1], (double)(w.size[1] * w.size[2]));
     if (!all && !counts_windows(l->op->operands[1], &w)) return false;
     emit_pool(l, "AvgPool", sums->operands[0], &w);
@@ -304,8 +306,7 @@ static bool match_batch_norm(struct tare_lowering *l) {
 /* A value for each channel added to a product or convolution. */
 static bool match_bias(struct tare_lowering *l) {
     const struct tare_shlo_type *type = tare_lower_out_type(l, 0);
-    if (type->rank < 2 || type->dims[type->rank - 1] < 1 || !tare_dtype_is_floating(tare_lower_out_dtype(l, 0)))
-        return false;
+    if (type->rank < 2 || type->dims[type->rank - 1] < 1 || !is_float(tare_lower_out_dtype(l, 0))) return false;
     for (size_t i = 0; i < 2; i++) {
         const struct tare_shlo_value *x = l->op->operands[i];
         const struct tare_shlo_value *bias = vector_of(l->op->operands[1 - i], type->dims[type->rank - 1]);
@@ -314,6 +315,48 @@ static bool match_bias(struct tare_lowering *l) {
         return true;
     }
     return false;
+}
+
+/* ---- tables ---- */
+
+/* The axis whose entries the gather takes whole, one for each index; -1 if it is another gather. */
+static int64_t table_axis(const struct tare_shlo_op *op) {
+    const struct tare_shlo_type *table = op->operands[0]->type, *at = op->operands[1]->type;
+    int64_t axis, collapsed, sizes[TARE_MAX_RANK], offsets[TARE_MAX_RANK], batch[TARE_MAX_RANK];
+    const struct tare_shlo_attr *vector = tare_shlo_op_attr(op, "index_vector_dim");
+    if (table->rank > TARE_MAX_RANK || !at->rank || at->dims[at->rank - 1] != 1) return -1;
+    if (!vector || vector->kind != TARE_SHLO_ATTR_INTEGER || vector->bits != at->rank - 1) return -1;
+    if (tare_shlo_op_attr(op, "operand_batching_dims") && ints(batch, TARE_MAX_RANK, op, "operand_batching_dims"))
+        return -1;
+    if (ints(&axis, 1, op, "start_index_map") != 1 || ints(&collapsed, 1, op, "collapsed_slice_dims") != 1 ||
+        axis != collapsed || axis < 0 || (size_t)axis >= table->rank)
+        return -1;
+    if (ints(sizes, TARE_MAX_RANK, op, "slice_sizes") != table->rank ||
+        ints(offsets, TARE_MAX_RANK, op, "offset_dims") != table->rank - 1)
+        return -1;
+    for (size_t i = 0, k = 0; i < table->rank; i++) {
+        if (sizes[i] != ((int64_t)i == axis ? 1 : table->dims[i]) || table->dims[i] < 1) return -1;
+        if ((int64_t)i != axis && offsets[k++] != (int64_t)(i < (size_t)axis ? i : i + at->rank - 2)) return -1;
+    }
+    return axis;
+}
+
+/* Entries of a table, such as embeddings. XLA clamps indices that are out of range. */
+static bool match_table(struct tare_lowering *l) {
+    const int64_t axis = l->op->n_operands == 2 ? table_axis(l->op) : -1;
+    const int dtype = tare_lower_in_dtype(l, 1);
+    if (axis < 0 || (dtype != TARE_DT_INT32 && dtype != TARE_DT_INT64)) return false;
+    const int64_t last = (int64_t)tare_lower_in_type(l, 1)->rank - 1;
+    const struct tare_edge index = tare_lower_in(l, 1);
+    struct tare_node *flat = tare_lower_begin(l, "Squeeze", &index, 1);
+    tare_lower_attr_ints(l, flat, "squeeze_dims", &last, 1);
+    struct tare_edge at = tare_lower_end(l, flat);
+    at = tare_lower_binary(l, "Maximum", at, tare_lower_scalar(l, dtype, 0));
+    at = tare_lower_binary(l, "Minimum", at,
+                           tare_lower_scalar(l, dtype, (double)(tare_lower_in_type(l, 0)->dims[axis] - 1)));
+    const struct tare_edge inputs[] = { tare_lower_in(l, 0), at, tare_lower_scalar(l, TARE_DT_INT32, (double)axis) };
+    tare_lower_set(l, tare_lower_end(l, tare_lower_begin(l, "GatherV2", inputs, 3)));
+    return true;
 }
 
 /* ---- others ---- */
@@ -359,8 +402,7 @@ static bool match_mean(struct tare_lowering *l) {
     bool keeps;
     const struct tare_shlo_op *sum = reduction_of(l->op->operands[0], &keeps);
     int64_t dims[TARE_MAX_RANK], count = 1;
-    if (!sum || !tare_shlo_op_is(sum, "reduce") || !tare_dtype_is_floating(tare_lower_in_dtype(l, 0)) ||
-        !reduces(sum, "add", 0))
+    if (!sum || !tare_shlo_op_is(sum, "reduce") || !is_float(tare_lower_in_dtype(l, 0)) || !reduces(sum, "add", 0))
         return false;
     const struct tare_shlo_type *in = sum->operands[0]->type;
     const size_t n = ints(dims, TARE_MAX_RANK, sum, "dimensions");
@@ -384,7 +426,7 @@ static const struct {
 } patterns[] = {
     { "divide", match_softmax },         { "divide", match_avg_pool }, { "divide", match_mean },
     { "add", match_batch_norm },         { "add", match_bias },        { "subtract", match_log_softmax },
-    { "reduce_window", match_max_pool }, { "minimum", match_relu6 },
+    { "reduce_window", match_max_pool }, { "minimum", match_relu6 },   { "gather", match_table },
 };
 
 bool tare_lower_pattern(struct tare_lowering *l) {

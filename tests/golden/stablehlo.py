@@ -228,6 +228,19 @@ def patterns():
     expect(elementwise('minimum', relu, spread(number(6), x.shape, [])), np.clip(x, 0, 6))
     expect(elementwise('minimum', relu, spread(number(5), x.shape, [])), np.clip(x, 0, 5))
 
+    def gather(v, index, axis, slices, offsets, out):
+        return f.op('gather', [v, index], [ten(out, 'f32')], {
+            'offset_dims': ivec(offsets), 'collapsed_slice_dims': ivec([axis]), 'operand_batching_dims': ivec([]),
+            'start_indices_batching_dims': ivec([]), 'start_index_map': ivec([axis]), 'index_vector_dim': I(2),
+            'slice_sizes': ivec(slices), 'indices_are_sorted': B(False)})
+
+    at = np.array([[[0], [9], [-3]], [[5], [2], [1]]], np.int32)
+    index = constant(f, at)
+    inside = np.clip(at[..., 0], 0, 5)
+    expect(gather(arg, index, 1, [2, 1, 6, 4], [0, 3, 4], (2, 2, 3, 6, 4)), x[:, inside])
+    expect(gather(arg, index, 1, [2, 1, 6, 4], [2, 3, 4], (2, 3, 2, 6, 4)), np.moveaxis(x[:, inside], 0, 2))
+    expect(gather(arg, index, 1, [1, 1, 6, 4], [0, 3, 4], (1, 2, 3, 6, 4)), x[:1, inside])
+
     def channels(values):
         return spread(constant(f, np.asarray(values, np.float32)), (1, 1, 1, 4), [3])
 
