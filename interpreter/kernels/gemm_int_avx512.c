@@ -13,10 +13,17 @@ enum step { STEP_QUADS, STEP_PAIRS, STEP_PAIRS_WITHOUT_VNNI };
     TARE_ALWAYS_INLINE target __m512i name(__m512i sum, __m512i x, __m512i weights) {                                  \
         return expression;                                                                                             \
     }
-STEP_FUNCTION(step_quads, TARE_TARGET_VNNI, _mm512_dpbusd_epi32(sum, x, weights))
-STEP_FUNCTION(step_pairs, TARE_TARGET_VNNI, _mm512_dpwssd_epi32(sum, x, weights))
 STEP_FUNCTION(step_madd, TARE_TARGET_AVX512, _mm512_add_epi32(sum, _mm512_madd_epi16(x, weights)))
 #undef STEP_FUNCTION
+/* The VNNI instructions as assembly: with their intrinsics, gcc 12 copies the sums between registers and memory. */
+#define STEP_ASSEMBLY(name, instruction)                                                                               \
+    TARE_ALWAYS_INLINE TARE_TARGET_VNNI __m512i name(__m512i sum, __m512i x, __m512i weights) {                        \
+        __asm__(instruction " %2, %1, %0" : "+v"(sum) : "v"(x), "v"(weights));                                         \
+        return sum;                                                                                                    \
+    }
+STEP_ASSEMBLY(step_quads, "vpdpbusd")
+STEP_ASSEMBLY(step_pairs, "vpdpwssd")
+#undef STEP_ASSEMBLY
 
 typedef void tile_function(int32_t *c, int64_t ldc, const char *a, int64_t a_stride, const char *b,
                            int64_t panel_stride, int64_t groups, const int32_t *start, __mmask16 last);
