@@ -1,8 +1,10 @@
 /* Measures convolutions against OpenBLAS sgemm's peak in the same run (a 1024-cube, one thread), best of several.
- * Prints one line a convolution: GFLOP/s and its ratio to that peak; int8 ones in GOP/s. */
+ * Prints one line a convolution: GFLOP/s and its ratio to that peak; int8 ones in GOP/s, with bias, scaling and
+ * requantization to int8. */
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "interpreter/kernels/conv_int.h"
+#include "interpreter/kernels/expression.h"
 
 #include <cblas.h>
 #include <stdio.h>
@@ -34,15 +36,54 @@ static double blas_peak(void) {
 }
 
 struct buffers {
-    void *in, *filter, *out, *packed, *packed_int, *scratch;
+    void *in, *filter, *out, *packed, *packed_int, *scratch, *sums;
+    struct tare_bound_expression *requantize;
 };
+
+/* (sums + bias) * factor + zero point, clamped, rounded and stored as int8. */
+static const struct tare_expression requantization = {
+    .from = TARE_LANE_INT32,
+    .to = TARE_LANE_INT8,
+    .n_branches = 1,
+    .n_operands = 5,
+    .branches = { { .source = -1,
+                    .n_stages = 8,
+                    .stages = { { TARE_STAGE_INT_ADD, 0 },
+                                { TARE_STAGE_TO_FLOAT, -1 },
+                                { TARE_STAGE_MUL, 1 },
+                                { TARE_STAGE_ADD, 2 },
+                                { TARE_STAGE_MAXIMUM, 3 },
+                                { TARE_STAGE_MINIMUM, 4 },
+                                { TARE_STAGE_ROUND, -1 },
+                                { TARE_STAGE_TO_INT, -1 } } } },
+};
+
+static void requantize(void *bound, int32_t *sums, int64_t first, int64_t count) {
+    tare_expression_run(bound, sums, first, count);
+}
+
+static void bind_requantization(struct tare_bound_expression *bound, const struct buffers *b, int64_t columns,
+                                struct tare_arena *arena) {
+    static const float zero_point = 3, low = -128, high = 127;
+    *bound = (struct tare_bound_expression){
+        .expression = &requantization, .level = tare_cpu_level(), .columns = columns, .to = b->out
+    };
+    bound->operands[0] = (struct tare_operand){ TARE_OPERAND_VECTOR, TARE_LANE_INT32, b->filter };
+    bound->operands[1] = (struct tare_operand){ TARE_OPERAND_VECTOR, TARE_LANE_FLOAT, b->filter };
+    bound->operands[2] = (struct tare_operand){ TARE_OPERAND_ONE, TARE_LANE_FLOAT, &zero_point };
+    bound->operands[3] = (struct tare_operand){ TARE_OPERAND_ONE, TARE_LANE_FLOAT, &low };
+    bound->operands[4] = (struct tare_operand){ TARE_OPERAND_ONE, TARE_LANE_FLOAT, &high };
+    if (tare_expression_bind(bound, arena) != TARE_OK) exit(1);
+}
 
 static void run(const struct tare_conv *conv, const struct buffers *b, int how) {
     if (how == 0) tare_conv_dense(b->out, conv, b->in, b->packed, NULL, b->scratch);
     if (how == 1) tare_conv_depthwise(b->out, conv, b->in, b->filter, NULL, b->scratch);
+    const struct tare_conv_int_sink sink = { requantize, b->requantize };
     if (how == 2)
-        tare_conv_int_dense(b->out, conv, b->in, tare_igemm_form_at(tare_cpu_level()), b->packed_int, b->scratch);
-    if (how == 3) tare_conv_int_depthwise(b->out, conv, b->in, b->filter);
+        tare_conv_int_dense_to(&sink, conv, b->in, tare_igemm_form_at(tare_cpu_level()), b->packed_int, b->sums,
+                               b->scratch);
+    if (how == 3) tare_conv_int_depthwise_to(&sink, conv, b->in, b->packed_int, b->sums, b->scratch);
 }
 
 static void measure(const struct tare_conv *conv, double peak, const char *what) {
@@ -51,14 +92,24 @@ static void measure(const struct tare_conv *conv, double peak, const char *what)
     const bool depthwise = tare_conv_is_depthwise(conv);
     const enum tare_igemm_form form = tare_igemm_form_at(tare_cpu_level());
     const double flops = 2.0 * (double)out * (double)tare_conv_patch(conv);
+    const size_t packed_int = depthwise ? tare_conv_int_depthwise_packed_bytes(tare_cpu_level(), conv)
+                                        : tare_conv_int_packed_bytes(form, conv);
+    struct tare_bound_expression bound;
+    struct tare_arena arena = { 0 };
     const struct buffers b = { array((size_t)in * 4),
                                array((size_t)weights * 4),
                                array((size_t)out * 4),
                                array(tare_conv_packed_floats(conv) * 4),
-                               array(tare_conv_int_packed_bytes(form, conv)),
-                               array((tare_conv_dense_scratch(conv) + (1 << 18)) * 4) };
+                               array(packed_int),
+                               array((tare_conv_dense_scratch(conv) + (1 << 20)) * 4),
+                               array((size_t)(tare_conv_int_block_sums(conv) + conv->out[2] * conv->out_channels) * 4),
+                               &bound };
+    bind_requantization(&bound, &b, conv->out_channels, &arena);
     tare_conv_pack(b.packed, conv, b.filter);
-    tare_conv_int_pack(b.packed_int, form, conv, b.filter);
+    if (depthwise)
+        tare_conv_int_depthwise_pack(tare_cpu_level(), b.packed_int, conv, b.filter);
+    else
+        tare_conv_int_pack(b.packed_int, form, conv, b.filter);
     double best[2] = { 1e9, 1e9 };
     const int repeats = (int)(1e8 / flops) + 1;
     for (int round = 0; round < 16; round++) {
@@ -73,7 +124,8 @@ static void measure(const struct tare_conv *conv, double peak, const char *what)
     printf("%-34s float %7.1f GFLOP/s = %4.2f of OpenBLAS sgemm   int8 %7.1f GOP/s\n", what, flops / best[0] * 1e-9,
            flops / best[0] / peak, flops / best[1] * 1e-9);
     tare_free(b.in), tare_free(b.filter), tare_free(b.out), tare_free(b.packed), tare_free(b.packed_int);
-    tare_free(b.scratch);
+    tare_free(b.scratch), tare_free(b.sums);
+    tare_arena_free(&arena);
 }
 
 int main(void) {

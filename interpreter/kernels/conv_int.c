@@ -1,6 +1,9 @@
 #include "interpreter/kernels/conv_int.h"
 
 #include "base/alloc.h"
+#include "interpreter/kernels/depthwise_vnni.h"
+
+#include <string.h>
 
 /* ---- dense ---- */
 
@@ -85,26 +88,55 @@ static tare_depthwise_kernel *kernel_of(enum tare_cpu_level level) {
     return tare_depthwise_row_int8_plain;
 }
 
-void tare_conv_int_depthwise_at(enum tare_cpu_level level, int32_t *output, const struct tare_conv *conv,
-                                const int8_t *input, const int8_t *filter) {
-    const int64_t in = conv->in[0] * conv->in[1] * conv->in[2] * conv->in_channels;
-    const int64_t out = conv->out[0] * conv->out[1] * conv->out[2] * conv->out_channels;
-    for (int64_t b = 0; b < conv->batch; b++)
-        tare_depthwise_image(kernel_of(level), NULL, conv, output + b * out, input + b * in, filter, sizeof(int8_t),
-                             sizeof(int32_t), NULL);
+static bool uses_vnni(enum tare_cpu_level level, const struct tare_conv *conv) {
+    return TARE_KERNELS_X86 && level >= TARE_CPU_VNNI && tare_depthwise_vnni_supports(conv);
 }
 
-void tare_conv_int_depthwise(int32_t *output, const struct tare_conv *conv, const int8_t *input, const int8_t *filter) {
-    tare_conv_int_depthwise_at(tare_cpu_level(), output, conv, input, filter);
+size_t tare_conv_int_depthwise_packed_bytes(enum tare_cpu_level level, const struct tare_conv *conv) {
+    if (uses_vnni(level, conv)) return tare_depthwise_vnni_packed_bytes(conv);
+    return (size_t)(tare_conv_patch(conv) * conv->out_channels);
+}
+
+void tare_conv_int_depthwise_pack(enum tare_cpu_level level, void *packed, const struct tare_conv *conv,
+                                  const int8_t *filter) {
+    if (uses_vnni(level, conv))
+        tare_depthwise_vnni_pack(packed, conv, filter);
+    else
+        memcpy(packed, filter, (size_t)(tare_conv_patch(conv) * conv->out_channels));
+}
+
+size_t tare_conv_int_depthwise_scratch_bytes(enum tare_cpu_level level, const struct tare_conv *conv) {
+    return uses_vnni(level, conv) ? tare_depthwise_vnni_scratch_bytes(conv) : 0;
+}
+
+/* Line `line` of all images' output lines. */
+static void depthwise_line(enum tare_cpu_level level, int32_t *output, const struct tare_conv *conv,
+                           const int8_t *input, int64_t line, const void *packed, void *scratch) {
+    const int64_t slice = conv->in[1] * conv->in[2] * conv->in_channels, lines = conv->out[0] * conv->out[1];
+#if TARE_KERNELS_X86
+    if (uses_vnni(level, conv)) {
+        tare_depthwise_vnni_line(output, conv, input + line / conv->out[1] * slice, line % conv->out[1], packed,
+                                 scratch);
+        return;
+    }
+#endif
+    (void)scratch;
+    tare_depthwise_one_line(kernel_of(level), NULL, conv, output, input + line / lines * conv->in[0] * slice, packed,
+                            sizeof(int8_t), line % lines);
+}
+
+void tare_conv_int_depthwise_at(enum tare_cpu_level level, int32_t *output, const struct tare_conv *conv,
+                                const int8_t *input, const void *packed, void *scratch) {
+    const int64_t lines = conv->batch * conv->out[0] * conv->out[1], size = conv->out[2] * conv->out_channels;
+    for (int64_t i = 0; i < lines; i++)
+        depthwise_line(level, output + i * size, conv, input, i, packed, scratch);
 }
 
 void tare_conv_int_depthwise_to(const struct tare_conv_int_sink *sink, const struct tare_conv *conv,
-                                const int8_t *input, const int8_t *filter, int32_t *sums) {
-    const int64_t in = conv->in[0] * conv->in[1] * conv->in[2] * conv->in_channels;
-    const int64_t lines = conv->out[0] * conv->out[1], line = conv->out[2] * conv->out_channels;
-    for (int64_t i = 0; i < conv->batch * lines; i++) {
-        tare_depthwise_one_line(kernel_of(tare_cpu_level()), NULL, conv, sums, input + i / lines * in, filter,
-                                sizeof(int8_t), i % lines);
-        sink->take(sink->arg, sums, i * line, line);
+                                const int8_t *input, const void *packed, int32_t *sums, void *scratch) {
+    const int64_t lines = conv->batch * conv->out[0] * conv->out[1], size = conv->out[2] * conv->out_channels;
+    for (int64_t i = 0; i < lines; i++) {
+        depthwise_line(tare_cpu_level(), sums, conv, input, i, packed, scratch);
+        sink->take(sink->arg, sums, i * size, size);
     }
 }

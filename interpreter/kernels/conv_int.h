@@ -25,12 +25,16 @@ struct tare_conv_int_sink {
 int64_t tare_conv_int_block_sums(const struct tare_conv *conv);
 void tare_conv_int_dense_to(const struct tare_conv_int_sink *sink, const struct tare_conv *conv, const void *input,
                             enum tare_igemm_form form, const void *packed, int32_t *sums, void *scratch);
-/* As tare_conv_int_depthwise, with `sums` for one line of the output. */
-void tare_conv_int_depthwise_to(const struct tare_conv_int_sink *sink, const struct tare_conv *conv,
-                                const int8_t *input, const int8_t *filter, int32_t *sums);
-/* Depthwise with one output per channel (multiplier 1), int8 against int8; the filter is not packed. */
-void tare_conv_int_depthwise(int32_t *output, const struct tare_conv *conv, const int8_t *input, const int8_t *filter);
+/* Depthwise with one output per channel (multiplier 1), int8 against int8. The filter is packed in the level's form;
+ * `packed` and `scratch` are aligned to 64 bytes. */
+size_t tare_conv_int_depthwise_packed_bytes(enum tare_cpu_level level, const struct tare_conv *conv);
+void tare_conv_int_depthwise_pack(enum tare_cpu_level level, void *packed, const struct tare_conv *conv,
+                                  const int8_t *filter);
+size_t tare_conv_int_depthwise_scratch_bytes(enum tare_cpu_level level, const struct tare_conv *conv);
 void tare_conv_int_depthwise_at(enum tare_cpu_level level, int32_t *output, const struct tare_conv *conv,
-                                const int8_t *input, const int8_t *filter);
+                                const int8_t *input, const void *packed, void *scratch);
+/* At the machine's level, with `sums` for one line of the output. */
+void tare_conv_int_depthwise_to(const struct tare_conv_int_sink *sink, const struct tare_conv *conv,
+                                const int8_t *input, const void *packed, int32_t *sums, void *scratch);
 
 #endif

@@ -117,7 +117,7 @@ static float float_stage(const struct tare_stage *stage, float x, float y) {
         return floorf(x);
     case TARE_STAGE_BFLOAT16:
         return tare_float_from_bfloat16(tare_bfloat16_from_float(x));
-    default: /* TARE_STAGE_QUANTIZE */
+    default: /* TARE_STAGE_QUANTIZE and TARE_STAGE_QUANTIZE_TO_INT */
         return tare_round_half_even_f(clamp(x + stage->add, stage->low, stage->high));
     }
 }
@@ -132,6 +132,7 @@ static union lane run_stage(const struct tare_stage *stage, union lane x, int64_
     if (operand) y = operand[stage->is_one ? 0 : at];
     if (stage->code == TARE_STAGE_TO_FLOAT) return (union lane){ .f = (float)x.i };
     if (stage->code == TARE_STAGE_TO_INT) return (union lane){ .i = to_int(x.f) };
+    if (stage->code == TARE_STAGE_QUANTIZE_TO_INT) return (union lane){ .i = to_int(float_stage(stage, x.f, y.f)) };
     if (stage->code < TARE_STAGE_TO_FLOAT) return (union lane){ .i = int_stage(stage->code, x.i, y.i) };
     return (union lane){ .f = float_stage(stage, x.f, y.f) };
 }
@@ -198,6 +199,10 @@ void tare_pipeline_simplify(struct tare_pipeline *pipeline) {
                                            .low = scalar(&stages[s + 1]),
                                            .high = scalar(&stages[s + 2]) };
         s += 3;
+        if (s + 1 < count && stages[s + 1].code == TARE_STAGE_TO_INT) {
+            stages[n - 1].code = TARE_STAGE_QUANTIZE_TO_INT;
+            s++;
+        }
     }
     /* a byte is stored without the bits that the last stage would clear */
     if (n > 0 && tare_lane_size(pipeline->to) == 1 &&

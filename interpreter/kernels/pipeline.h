@@ -48,9 +48,10 @@ enum tare_stage_code {
     TARE_STAGE_RELU6,
     TARE_STAGE_ROUND, /* half to even */
     TARE_STAGE_FLOOR,
-    TARE_STAGE_BFLOAT16, /* rounds to bfloat16 */
-    TARE_STAGE_TO_INT,   /* cast-float-to-int */
-    TARE_STAGE_QUANTIZE, /* ADD, MAXIMUM, MINIMUM and ROUND with the operands add, low and high */
+    TARE_STAGE_BFLOAT16,        /* rounds to bfloat16 */
+    TARE_STAGE_TO_INT,          /* cast-float-to-int */
+    TARE_STAGE_QUANTIZE,        /* ADD, MAXIMUM, MINIMUM and ROUND with the operands add, low and high */
+    TARE_STAGE_QUANTIZE_TO_INT, /* the same, and TO_INT */
 };
 
 /* The operand: `count` lanes of the pipeline's current type, or a single one. */

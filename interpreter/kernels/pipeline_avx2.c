@@ -43,6 +43,7 @@ FUNCTION(vec, max_vec, (vec x, vec y), _mm256_max_ps(x, y))
 FUNCTION(vec, min_vec, (vec x, vec y), _mm256_min_ps(x, y))
 FUNCTION(vec, round_vec, (vec x), _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC))
 FUNCTION(vec, floor_vec, (vec x), _mm256_floor_ps(x))
+FUNCTION(ivec, round_to_int, (vec x), float_to_int(round_vec(x)))
 FUNCTION(vec, select_nan, (vec x, vec nan, vec other), _mm256_blendv_ps(other, nan, _mm256_cmp_ps(x, x, _CMP_UNORD_Q)))
 #undef FUNCTION
 

@@ -45,6 +45,11 @@ TARE_ALWAYS_INLINE TARGET vec round_bfloat16(vec x) {
     return select_nan(x, as_vec(nan), as_vec(rounded));
 }
 
+TARE_ALWAYS_INLINE TARGET vec clamped(vec x, const struct tare_stage *stage) {
+    const vec y = add_vec(x, set_vec(stage->add));
+    return min_vec(set_vec(stage->high), max_vec(set_vec(stage->low), y));
+}
+
 #define EACH(expression)                                                                                               \
     do {                                                                                                               \
         TARE_UNROLL                                                                                                    \
@@ -107,8 +112,9 @@ TARE_ALWAYS_INLINE TARGET void run_stage(vec x[VECTORS], const struct tare_stage
     case TARE_STAGE_TO_INT:
         EACH_INT(float_to_int(x[j]));
     case TARE_STAGE_QUANTIZE:
-        EACH(
-            round_vec(min_vec(set_vec(stage->high), max_vec(set_vec(stage->low), add_vec(x[j], set_vec(stage->add))))));
+        EACH(round_vec(clamped(x[j], stage)));
+    case TARE_STAGE_QUANTIZE_TO_INT:
+        EACH_INT(round_to_int(clamped(x[j], stage)));
     }
 }
 #undef EACH

@@ -102,8 +102,14 @@ static void *kept(const struct tare_exact *operands, const struct tare_conv *con
     return tare_weights_find(operands->weights, operands->source, tare_exact_key(conv));
 }
 
+/* Scratch memory aligned to 64 bytes. NULL: no memory. */
+static void *aligned_room(struct tare_arena *scratch, size_t bytes) {
+    char *block = tare_arena_alloc(scratch, bytes + 64);
+    return !block ? NULL : block + (64 - (uintptr_t)block % 64) % 64;
+}
+
 static void *room_for_packed(const struct tare_exact *operands, const struct tare_conv *conv, size_t bytes) {
-    if (!operands->weights) return tare_arena_alloc(operands->scratch, bytes);
+    if (!operands->weights) return aligned_room(operands->scratch, bytes);
     return tare_weights_make(operands->weights, operands->source, tare_exact_key(conv), bytes, operands->scratch);
 }
 
@@ -173,14 +179,25 @@ static tare_status plain_conv_to(int32_t *output, const struct tare_exact *opera
     return TARE_OK;
 }
 
+/* The filter in the depthwise kernel's form. NULL: no memory. */
+static void *packed_depthwise(const struct tare_exact *operands, const struct tare_conv *conv) {
+    void *packed = kept(operands, conv);
+    if (packed) return packed;
+    packed = room_for_packed(operands, conv, tare_conv_int_depthwise_packed_bytes(tare_cpu_level(), conv));
+    if (packed) tare_conv_int_depthwise_pack(tare_cpu_level(), packed, conv, operands->rhs);
+    return packed;
+}
+
 static tare_status depthwise(int32_t *output, const struct tare_exact *operands, const struct tare_conv *conv,
                              const struct tare_conv_int_sink *sink) {
     int32_t *sums = room_for_sums(output, operands, conv->out[2] * conv->out_channels);
-    if (!sums) return TARE_NO_MEMORY;
+    const void *packed = packed_depthwise(operands, conv);
+    void *scratch = aligned_room(operands->scratch, tare_conv_int_depthwise_scratch_bytes(tare_cpu_level(), conv));
+    if (!sums || !packed || !scratch) return TARE_NO_MEMORY;
     if (sink)
-        tare_conv_int_depthwise_to(sink, conv, operands->lhs, operands->rhs, sums);
+        tare_conv_int_depthwise_to(sink, conv, operands->lhs, packed, sums, scratch);
     else
-        tare_conv_int_depthwise(output, conv, operands->lhs, operands->rhs);
+        tare_conv_int_depthwise_at(tare_cpu_level(), output, conv, operands->lhs, packed, scratch);
     return TARE_OK;
 }
 
@@ -208,7 +225,7 @@ static tare_status conv_to(int32_t *output, const struct tare_exact *operands, c
     void *packed;
     bool fits;
     if (operands->plain || tare_conv_patch(conv) == 0) return plain_conv_to(output, operands, conv, sink);
-    if (is_depthwise && operands->rhs) return depthwise(output, operands, conv, sink);
+    if (is_depthwise) return depthwise(output, operands, conv, sink);
     TARE_TRY(left_operand(&lhs, &fits, operands, in, form));
     if (fits) {
         TARE_TRY(packed_filter(&packed, operands, conv, form));

@@ -148,7 +148,14 @@ static void check_conv(const struct tare_conv *conv) {
     }
     for (enum tare_cpu_level level = TARE_CPU_PLAIN; tare_conv_is_depthwise(conv) && level <= tare_cpu_level();
          level++) {
-        tare_conv_int_depthwise_at(level, got, conv, x8, w8);
+        void *packed = block_of(tare_conv_int_depthwise_packed_bytes(level, conv));
+        void *lines = block_of(tare_conv_int_depthwise_scratch_bytes(level, conv));
+        tare_conv_int_depthwise_pack(level, packed, conv, w8);
+        memset(got, 0, (size_t)out * 4);
+        tare_conv_int_depthwise_at(level, got, conv, x8, packed, lines);
+        assert_guard(packed, tare_conv_int_depthwise_packed_bytes(level, conv));
+        assert_guard(lines, tare_conv_int_depthwise_scratch_bytes(level, conv));
+        tare_free(packed), tare_free(lines);
         assert_memory_equal(got, expected, (size_t)out * 4);
     }
     assert_guard(got, (size_t)out * 4);
@@ -182,6 +189,30 @@ static void conv_int__equals_the_plain_loops(void **unused) {
     check_conv(&conv);
 }
 
+static void conv_int__depthwise_kernels_of_every_size(void **unused) {
+    (void)unused;
+    static const int64_t channels[] = { 2, 15, 16, 33, 48, 64, 65, 130 };
+    for (int i = 0; i < 96; i++) {
+        const int64_t kernel = 1 + i % 5, kernel_w = 1 + i / 5 % 5, stride = 1 + i % 3, dilation = 1 + i / 7 % 2;
+        const int64_t pad = i % 4, size = 11, width = 10 + i % 3, c = channels[i % 8];
+        struct tare_conv conv = {
+            .batch = 1 + i % 2,
+            .in = { 1, size, width },
+            .in_channels = c,
+            .kernel = { 1, kernel, kernel_w },
+            .out = { 1, (size + 2 * pad - (kernel - 1) * dilation - 1) / stride + 1,
+                     (width + 2 * pad - (kernel_w - 1) * dilation - 1) / stride + 1 },
+            .out_channels = c,
+            .stride = { 1, stride, stride },
+            .dilation = { 1, dilation, dilation },
+            .base_dilation = { 1, 1, 1 },
+            .pad = { 0, pad, pad },
+            .groups = c,
+        };
+        check_conv(&conv);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(igemm__exact_at_every_level),
@@ -189,6 +220,7 @@ int main(void) {
         cmocka_unit_test(igemm__sums_wrap),
         cmocka_unit_test(igemm__int32_operands_narrow_or_are_refused),
         cmocka_unit_test(conv_int__equals_the_plain_loops),
+        cmocka_unit_test(conv_int__depthwise_kernels_of_every_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
