@@ -3,20 +3,14 @@
 
 #include <string.h>
 
-static bool is_op(const struct tare_node *node, const char *const *ops) {
-    for (; *ops; ops++)
-        if (strcmp(node->op, *ops) == 0) return true;
-    return false;
-}
-
 /* The input of the final probability that the edge is or copies; the edge itself if it is none. */
 static struct tare_edge before_probability(struct tare_edge edge) {
     static const char *const copies[] = { "Identity", "StopGradient", "PreventGradient", NULL };
     static const char *const probabilities[] = { "Softmax", "Sigmoid", NULL };
     const struct tare_edge whole = edge;
-    while (edge.node && is_op(edge.node, copies) && edge.node->n_inputs)
+    while (edge.node && tare_op_is_one_of(edge.node->op, copies) && edge.node->n_inputs)
         edge = edge.node->inputs[0];
-    return edge.node && is_op(edge.node, probabilities) ? edge.node->inputs[0] : whole;
+    return edge.node && tare_op_is_one_of(edge.node->op, probabilities) ? edge.node->inputs[0] : whole;
 }
 
 tare_status tare_model_return_logits(struct tare_graph_model *model, const char *key) {

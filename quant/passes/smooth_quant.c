@@ -145,9 +145,7 @@ static tare_status divide_columns(struct group *group, struct tare_quant_layer *
 }
 
 static bool is_op(const struct tare_edge edge, const char *const *ops) {
-    for (; *ops; ops++)
-        if (strcmp(edge.node->op, *ops) == 0 && edge.index == 0 && edge.node->n_inputs > 0) return true;
-    return false;
+    return edge.index == 0 && edge.node->n_inputs > 0 && tare_op_is_one_of(edge.node->op, ops);
 }
 
 static const char *const products[] = { "Mul", NULL };
