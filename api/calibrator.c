@@ -8,13 +8,20 @@
 
 #include <string.h>
 
+/* Producer and consumers wait only when the queue is full or empty, and are woken when it is no longer: with many small
+ * samples, most pushes then cost no system call. */
+enum { QUEUE_ITEMS = 256, QUEUE_BYTES = 1 << 20 };
+
 struct queue {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct tare_tensor **items; /* ring buffer; each item holds the tensors of one sample, in feed order */
-    size_t capacity, first, count;
-    bool closed; /* no more samples will be added */
-    bool ended;  /* the engine has ended */
+    size_t first, count;
+    size_t bytes;   /* of the samples in it */
+    size_t minimum; /* full from here on if the samples have QUEUE_BYTES, else at QUEUE_ITEMS */
+    bool waiting;   /* the producer waits until the queue is half empty */
+    bool closed;    /* no more samples will be added */
+    bool ended;     /* the engine has ended */
 };
 
 struct tare_calibrator_handle {
@@ -33,6 +40,21 @@ struct tare_calibrator_handle {
     char *text;
 };
 
+static size_t sample_bytes(const tare_calibrator *c, const struct tare_tensor *sample) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < c->n_feeds; i++)
+        bytes += tare_tensor_bytes(&sample[i]);
+    return bytes;
+}
+
+static bool is_full(const struct queue *q) {
+    return q->count == QUEUE_ITEMS || (q->count >= q->minimum && q->bytes >= QUEUE_BYTES);
+}
+
+static bool has_room(const struct queue *q) {
+    return q->count <= q->minimum / 2 || (q->count <= QUEUE_ITEMS / 2 && q->bytes <= QUEUE_BYTES / 2);
+}
+
 /* ---- consumer: the engine's thread ---- */
 
 static tare_status next(void *arg, struct tare_tensor *inputs, struct tare_record *record, bool *end,
@@ -47,12 +69,13 @@ static tare_status next(void *arg, struct tare_tensor *inputs, struct tare_recor
         pthread_cond_wait(&q->changed, &q->lock);
     if (q->count) {
         sample = q->items[q->first];
-        q->first = (q->first + 1) % q->capacity;
+        q->first = (q->first + 1) % QUEUE_ITEMS;
         q->count--;
+        q->bytes -= sample_bytes(c, sample);
         *record = (struct tare_record){ .file = 0, .number = c->taken, .index = c->taken };
         c->taken++;
     }
-    pthread_cond_broadcast(&q->changed);
+    if (q->waiting && has_room(q)) pthread_cond_broadcast(&q->changed);
     pthread_mutex_unlock(&q->lock);
     *end = !sample;
     if (sample) memcpy(inputs, sample, c->n_feeds * sizeof *inputs);
@@ -97,8 +120,9 @@ static tare_status start(tare_calibrator *c, const tare_model *model, const char
     c->work.options.samples = &c->source;
     TARE_TRY(tare_workflow_calibrate_open(&c->calibrating, c->work.prepared, &c->work.options));
     TARE_TRY(tare_workflow_calibrate_start(&c->calibration, &c->calibrating));
-    c->queue.capacity = 4 * (size_t)(c->work.options.threads > 0 ? c->work.options.threads : tare_cpu_count());
-    c->queue.items = tare_calloc(c->queue.capacity, sizeof *c->queue.items);
+    c->queue.minimum = 4 * (size_t)(c->work.options.threads > 0 ? c->work.options.threads : tare_cpu_count());
+    if (c->queue.minimum > QUEUE_ITEMS) c->queue.minimum = QUEUE_ITEMS;
+    c->queue.items = tare_calloc(QUEUE_ITEMS, sizeof *c->queue.items);
     if (!c->queue.items) return TARE_NO_MEMORY;
     c->running = pthread_create(&c->thread, NULL, work, c) == 0;
     return c->running ? TARE_OK : TARE_FAIL(TARE_NO_MEMORY, "cannot start a thread");
@@ -148,15 +172,20 @@ static tare_status enqueue(tare_calibrator *c, struct tare_tensor *sample) {
     struct queue *q = &c->queue;
     tare_status status = TARE_OK;
     pthread_mutex_lock(&q->lock);
-    while (q->count == q->capacity && !q->ended)
-        pthread_cond_wait(&q->changed, &q->lock);
+    if (is_full(q)) {
+        q->waiting = true;
+        while (!has_room(q) && !q->ended)
+            pthread_cond_wait(&q->changed, &q->lock);
+        q->waiting = false;
+    }
     if (q->ended || q->closed) {
         status = c->status != TARE_OK
                      ? failure(c)
                      : TARE_FAIL(TARE_INVALID_ARGUMENT, "the calibrator is finished and accepts no more samples");
     } else {
-        q->items[(q->first + q->count++) % q->capacity] = sample;
-        pthread_cond_broadcast(&q->changed);
+        q->items[(q->first + q->count++) % QUEUE_ITEMS] = sample;
+        q->bytes += sample_bytes(c, sample);
+        if (q->count == 1) pthread_cond_broadcast(&q->changed);
         sample = NULL;
     }
     pthread_mutex_unlock(&q->lock);
@@ -206,7 +235,7 @@ void tare_calibrator_close(tare_calibrator *c) {
     if (!c) return;
     end_work(c);
     for (; c->queue.count; c->queue.count--, c->queue.first++)
-        free_sample(c, c->queue.items[c->queue.first % c->queue.capacity]);
+        free_sample(c, c->queue.items[c->queue.first % QUEUE_ITEMS]);
     tare_free(c->queue.items);
     pthread_cond_destroy(&c->queue.changed);
     pthread_mutex_destroy(&c->queue.lock);

@@ -3,12 +3,12 @@
 import json
 import os
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, NamedTuple, Optional, Union
 
 import numpy as np
 
 from . import _native
-from ._arrays import NativeArray, TensorSpec
+from ._arrays import NativeArray
 from ._data import Data, is_path, native_records, records_of, spooled
 from ._errors import NotFoundError, Status
 from ._options import option_text, paths
@@ -340,18 +340,12 @@ def calibrate(
         with model._context.lock, reporting(model._context.handle, progress):
             return Calibration(_native.model_calibrate(model._handle, paths(data), text))
     inputs = model._signature(signature).inputs
-    records = (_inputs_of(record, inputs) for record in islice(records_of(data, inputs), limit))
+    records = native_records(islice(records_of(data, inputs), limit), inputs, only_inputs=True)
     if hessians:
-        with spooled(records) as path:
+        with spooled(records) as path, model._context.lock, reporting(model._context.handle, progress):
             text = option_text({**given, "hessians": True})
-            with model._context.lock, reporting(model._context.handle, progress):
-                return Calibration(_native.model_calibrate(model._handle, paths(path), text))
-    return _stream(model, native_records(records, inputs), option_text({**given, "name": name}), progress)
-
-
-def _inputs_of(record: Mapping[str, Any], inputs: Mapping[str, TensorSpec]) -> Mapping[str, Any]:
-    """A record without labels and other keys; as it is if it has no input at all, for the library to refuse it."""
-    return {name: value for name, value in record.items() if name in inputs} or record
+            return Calibration(_native.model_calibrate(model._handle, paths(path), text))
+    return _stream(model, records, option_text({**given, "name": name}), progress)
 
 
 def _stream(model: "Model", records: Iterable[List[NativeArray]], options: str, progress: Progress) -> Calibration:

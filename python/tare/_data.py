@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optio
 import numpy as np
 
 from . import _native
-from ._arrays import NativeArray, TensorSpec, copy, native, native_inputs, prepare
+from ._arrays import NativeArray, TensorSpec, copy, native, prepare
 from ._errors import InvalidArgumentError
 from ._options import paths
 
@@ -66,16 +66,6 @@ def _frame_columns(frame: Any, specs: Mapping[str, TensorSpec], label: str) -> D
     return {**matrix, label: columns[label]} if label in columns else matrix
 
 
-def _fitted(value: Any, spec: Optional[TensorSpec]) -> Any:
-    """A value of a record with the leading dimension of 1 that the input has."""
-    array = prepare(value, spec.number if spec else 0)
-    if spec is None:
-        return array.reshape(1) if array.ndim == 0 else array
-    if spec.rank is not None and array.ndim == spec.rank - 1 and spec.shape and spec.shape[0] in (None, 1):
-        return array[np.newaxis]
-    return array
-
-
 def _as_record(item: Any, specs: Mapping[str, TensorSpec], label: str) -> Record:
     if isinstance(item, Mapping):
         return {str(name): value for name, value in item.items()}
@@ -108,14 +98,49 @@ def records_of(data: Data, specs: Mapping[str, TensorSpec], label: str = "label"
 
 def _from_items(data: Iterable[Any], specs: Mapping[str, TensorSpec], label: str) -> Iterator[Record]:
     for item in data:
-        record = _as_record(item, specs, label)
-        yield {name: _fitted(value, specs.get(name)) for name, value in record.items()}
+        yield _as_record(item, specs, label)
 
 
-def native_records(records: Iterable[Mapping[str, Any]], specs: Mapping[str, TensorSpec]) -> Iterator[List[NativeArray]]:
+class _Binder:
+    """Turns records into tuples for the extension module. What depends on the name alone is looked up once per name."""
+
+    def __init__(self, specs: Mapping[str, TensorSpec], only_inputs: bool) -> None:
+        self._specs = specs
+        self._only_inputs = only_inputs
+        self._known: Dict[str, Tuple[bytes, int, Optional[int]]] = {}
+
+    def _look_up(self, name: str) -> Tuple[bytes, int, Optional[int]]:
+        """Name, expected element type, and the rank of a value without the leading dimension of 1 (None: any)."""
+        spec = self._specs.get(name)
+        rank: Optional[int] = 0 if self._specs else None  # of labels: one number per row
+        if spec is not None:
+            rank = len(spec.shape) - 1 if spec.shape and spec.shape[0] in (None, 1) else None
+        self._known[name] = name.encode(), spec.number if spec else 0, rank
+        return self._known[name]
+
+    def bind(self, record: Mapping[str, Any]) -> "Tuple[List[NativeArray], List[np.ndarray[Any, Any]]]":
+        """Tuples, and the arrays that own their elements. Keys that are no inputs are left out if there is an input."""
+        tuples, keep = [], []
+        for name, value in record.items():
+            encoded, expected, rank = self._known.get(name) or self._look_up(name)
+            array = prepare(value, expected)
+            if array.ndim == rank:
+                array = array[np.newaxis]
+            keep.append(array)
+            tuples.append(native(encoded, array, expected))
+        if self._only_inputs and len(tuples) > 1:
+            inputs = [item for item, name in zip(tuples, record) if name in self._specs]
+            return inputs or tuples, keep
+        return tuples, keep
+
+
+def native_records(
+    records: Iterable[Mapping[str, Any]], specs: Mapping[str, TensorSpec], only_inputs: bool = False
+) -> Iterator[List[NativeArray]]:
     """Records for the extension module, which takes the next one only when it is done with the last."""
+    binder = _Binder(specs, only_inputs)
     for record in records:
-        tuples, keep = native_inputs(record, specs)
+        tuples, keep = binder.bind(record)
         yield tuples
         del keep
 
@@ -177,23 +202,23 @@ def write_records(path: Union[str, "os.PathLike[str]"], records: Iterable[Mappin
     >>> tare.write_records(tmp / "two.tfrecord", ({"x": np.float32([i])} for i in range(2)))
     2
     """
+    return _write(path, native_records(records, {}))
+
+
+def _write(path: Union[str, "os.PathLike[str]"], records: Iterable[List[NativeArray]]) -> int:
     writer = _native.writer_open(os.fspath(path))
     count = 0
     for record in records:
-        tuples = []
-        keep = [(name, prepare(value)) for name, value in record.items()]
-        for name, array in keep:
-            tuples.append(native(name.encode(), array))
-        _native.writer_add(writer, tuples)
+        _native.writer_add(writer, record)
         count += 1
     _native.writer_finish(writer)
     return count
 
 
 @contextmanager
-def spooled(records: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+def spooled(records: Iterable[List[NativeArray]]) -> Iterator[str]:
     """A temporary file with the records, for work that reads them more than once."""
     with tempfile.TemporaryDirectory(prefix="tare-") as folder:
         path = os.path.join(folder, "records.tfrecord")
-        write_records(path, records)
+        _write(path, records)
         yield path
