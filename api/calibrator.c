@@ -8,9 +8,9 @@
 
 #include <string.h>
 
-/* Producer and consumers wait only when the queue is full or empty, and are woken when it is no longer: with many small
- * samples, most pushes then cost no system call. */
-enum { QUEUE_ITEMS = 256, QUEUE_BYTES = 1 << 20 };
+/* A producer that finds the queue full waits until it is half empty, and consumers that find it empty wait for some
+ * samples (or one large one, or the end): with many small samples, most pushes then cost no system call. */
+enum { QUEUE_ITEMS = 256, QUEUE_BYTES = 1 << 20, LARGE_BYTES = 1 << 16 };
 
 struct queue {
     pthread_mutex_t lock;
@@ -20,6 +20,7 @@ struct queue {
     size_t bytes;   /* of the samples in it */
     size_t minimum; /* full from here on if the samples have QUEUE_BYTES, else at QUEUE_ITEMS */
     bool waiting;   /* the producer waits until the queue is half empty */
+    int idle;       /* consumers that wait */
     bool closed;    /* no more samples will be added */
     bool ended;     /* the engine has ended */
 };
@@ -65,8 +66,10 @@ static tare_status next(void *arg, struct tare_tensor *inputs, struct tare_recor
     (void)expected; /* the calibration is new: no record is to be skipped */
     (void)wanted_arg;
     pthread_mutex_lock(&q->lock);
+    q->idle++;
     while (!q->count && !q->closed)
         pthread_cond_wait(&q->changed, &q->lock);
+    q->idle--;
     if (q->count) {
         sample = q->items[q->first];
         q->first = (q->first + 1) % QUEUE_ITEMS;
@@ -185,7 +188,7 @@ static tare_status enqueue(tare_calibrator *c, struct tare_tensor *sample) {
     } else {
         q->items[(q->first + q->count++) % QUEUE_ITEMS] = sample;
         q->bytes += sample_bytes(c, sample);
-        if (q->count == 1) pthread_cond_broadcast(&q->changed);
+        if (q->idle && (q->count >= q->minimum / 2 || q->bytes >= LARGE_BYTES)) pthread_cond_broadcast(&q->changed);
         sample = NULL;
     }
     pthread_mutex_unlock(&q->lock);

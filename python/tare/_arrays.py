@@ -26,8 +26,8 @@ _NUMPY: Dict[int, str] = {
     19: "float16", 22: "uint32", 23: "uint64",
 }  # fmt: skip
 _QUANTIZED = {11, 12, 13, 15, 16}
-_DTYPES = {number: np.dtype(name) for number, name in _NUMPY.items()}
-_NUMBERS = {dtype: number for number, dtype in _DTYPES.items() if number not in _QUANTIZED and number != BFLOAT16}
+DTYPES = {number: np.dtype(name) for number, name in _NUMPY.items()}
+_NUMBERS = {dtype: number for number, dtype in DTYPES.items() if number not in _QUANTIZED and number != BFLOAT16}
 _NARROW = {"int4": np.int8, "uint4": np.uint8, "int2": np.int8, "uint2": np.uint8}
 
 
@@ -135,7 +135,7 @@ def _texts(values: "np.ndarray[Any, Any]") -> List[bytes]:
 
 def _number(values: "np.ndarray[Any, Any]", name: str, expected: int) -> int:
     """Element type of an array; NumPy's dtype decides unless several element types share it."""
-    if expected in _DTYPES and _DTYPES[expected] == values.dtype:
+    if expected in DTYPES and DTYPES[expected] == values.dtype:
         return expected
     number = _NUMBERS.get(values.dtype)
     if number is None and values.dtype.name == "bfloat16":
@@ -161,7 +161,7 @@ def prepare(value: Any, expected: int = 0) -> "np.ndarray[Any, Any]":
     elif hasattr(value, "__array__") or hasattr(value, "__array_interface__"):
         array = np.asarray(value)
     else:
-        array = np.asarray(value, _DTYPES.get(expected))
+        array = np.asarray(value, DTYPES.get(expected))
     if array.dtype not in _NUMBERS:
         array = _known(array)
     if array.flags.c_contiguous:
@@ -198,7 +198,7 @@ def _take(item: TakenArray, owner: Any) -> "np.ndarray[Any, Any]":
         array = np.empty(len(elements), object)
         array[:] = elements
         return array.reshape(shape)
-    dtype = _DTYPES[number]
+    dtype = DTYPES[number]
     if 0 in shape:
         array = np.empty(shape, dtype)
     else:

@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optio
 import numpy as np
 
 from . import _native
-from ._arrays import NativeArray, TensorSpec, copy, native, prepare
+from ._arrays import DTYPES, NativeArray, TensorSpec, copy, native, prepare
 from ._errors import InvalidArgumentError
 from ._options import paths
 
@@ -67,8 +67,10 @@ def _frame_columns(frame: Any, specs: Mapping[str, TensorSpec], label: str) -> D
 
 
 def _as_record(item: Any, specs: Mapping[str, TensorSpec], label: str) -> Record:
+    if isinstance(item, dict):
+        return item
     if isinstance(item, Mapping):
-        return {str(name): value for name, value in item.items()}
+        return dict(item)
     values = item if isinstance(item, tuple) else (item,)
     names = [*specs, label] if len(values) == len(specs) + 1 else list(specs)
     if len(values) != len(names):
@@ -107,27 +109,34 @@ class _Binder:
     def __init__(self, specs: Mapping[str, TensorSpec], only_inputs: bool) -> None:
         self._specs = specs
         self._only_inputs = only_inputs
-        self._known: Dict[str, Tuple[bytes, int, Optional[int]]] = {}
+        self._known: Dict[str, Tuple[bytes, int, Optional[int], Any]] = {}
 
-    def _look_up(self, name: str) -> Tuple[bytes, int, Optional[int]]:
-        """Name, expected element type, and the rank of a value without the leading dimension of 1 (None: any)."""
+    def _look_up(self, name: str) -> Tuple[bytes, int, Optional[int], Any]:
+        """Name, expected element type with its dtype, and the rank of a value without the leading dimension of 1."""
         spec = self._specs.get(name)
-        rank: Optional[int] = 0 if self._specs else None  # of labels: one number per row
+        rank: Optional[int] = 0 if self._specs else None  # of labels: one number per row; None: any
+        number = spec.number if spec else 0
         if spec is not None:
             rank = len(spec.shape) - 1 if spec.shape and spec.shape[0] in (None, 1) else None
-        self._known[name] = name.encode(), spec.number if spec else 0, rank
+        self._known[name] = name.encode(), number, rank, DTYPES.get(number)
         return self._known[name]
 
     def bind(self, record: Mapping[str, Any]) -> "Tuple[List[NativeArray], List[np.ndarray[Any, Any]]]":
         """Tuples, and the arrays that own their elements. Keys that are no inputs are left out if there is an input."""
         tuples, keep = [], []
+        known = self._known
         for name, value in record.items():
-            encoded, expected, rank = self._known.get(name) or self._look_up(name)
-            array = prepare(value, expected)
+            encoded, expected, rank, dtype = known.get(name) or self._look_up(name)
+            array = value
+            if type(value) is not np.ndarray or value.dtype is not dtype or not value.flags.c_contiguous:
+                array = prepare(value, expected)
             if array.ndim == rank:
                 array = array[np.newaxis]
             keep.append(array)
-            tuples.append(native(encoded, array, expected))
+            if array.dtype is dtype:
+                tuples.append((encoded, expected, array.shape, array.__array_interface__["data"][0]))
+            else:
+                tuples.append(native(encoded, array, expected))
         if self._only_inputs and len(tuples) > 1:
             inputs = [item for item, name in zip(tuples, record) if name in self._specs]
             return inputs or tuples, keep
