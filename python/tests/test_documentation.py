@@ -2,6 +2,7 @@
 
 import doctest
 import inspect
+import os
 import pathlib
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import unittest
 import warnings
 
 import numpy as np
-from support import GLYPHS, evaluation, samples
+from support import GLYPHS, ROOT, evaluation, samples
 
 import tare
 
@@ -85,6 +86,16 @@ class Examples(unittest.TestCase):
                     runner.run(test)
         self.assertGreater(count, 40)
         self.assertEqual(runner.failures, 0)
+
+
+class Reference(unittest.TestCase):
+    def test_the_page_is_of_these_docstrings(self):
+        found = subprocess.run(
+            [sys.executable, ROOT / "scripts" / "make-python-reference.py"],
+            env={**os.environ, "PYTHONPATH": str(PACKAGE.parent)}, capture_output=True, text=True, check=True,
+        ).stdout  # fmt: skip
+        page = (ROOT / "docs" / "python-reference.md").read_text(encoding="utf-8")
+        self.assertEqual(found, page, "run: PYTHONPATH=build/python scripts/make-python-reference.py > docs/python-reference.md")
 
 
 class Types(unittest.TestCase):
