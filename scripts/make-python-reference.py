@@ -78,7 +78,7 @@ def write(out, name):
     call = inspect.isfunction(value) or name in ("Table",)
     out.append(f"### tare.{name}\n")
     if call and inspect.isfunction(value):
-        out.append(f"```python\ntare.{signature(name, value)}\n```\n")
+        out.append(f"```\ntare.{signature(name, value)}\n```\n")
     out.append(body(text) + "\n")
     if not inspect.isclass(value):
         return

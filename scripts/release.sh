@@ -21,7 +21,16 @@ cmake -S "$root" -B "$tree" -U '*LIBRAR*' -U 'pkgcfg_lib_*' -U '__pkg_config_che
 cmake --build "$tree"
 (cd "$tree" && cpack -G TGZ -B "$out") >"$tree/cpack.log" || { cat "$tree/cpack.log" >&2; exit 1; }
 rm -rf "$out/_CPack_Packages"
+# The wheel: the same static objects, with the libraries of the tarball that have no archive.
+rm -rf "$tree/bundled"
+cmake --install "$tree" --prefix "$tree/bundled" --component tare >/dev/null
+glibc=$(objdump -T "$tree/python/tare/_native.abi3.so" | grep -oE 'GLIBC_[0-9.]+' | sed 's/GLIBC_//' | sort -uV | tail -1)
+(cd "$root/python" && /usr/bin/python3 -B -c 'import sys, tare_build; tare_build.build_wheel(sys.argv[1], {"build-dir": sys.argv[2],
+    "libraries": sys.argv[3], "platform": sys.argv[4]})' "$out" "$tree" "$(dirname "$(find "$tree/bundled" -name 'libisal.so*')")" \
+    "manylinux_${glibc/./_}_$(uname -m)")
 git -C "$root" archive --prefix="tare-$version/" -o "$out/tare-$version-source.tar.gz" HEAD
 "$root/scripts/check-package.sh" "$out"/tare_*.deb
 "$root/scripts/check-tarball.sh" "$out"/tare-*-linux-*.tar.gz
-(cd "$out" && sha256sum ./*.deb ./*.tar.gz >SHA256SUMS && cat SHA256SUMS)
+"$root/scripts/check-python.sh" "$out"/python3-tare_*.deb
+"$root/scripts/check-python.sh" "$out"/tare-*.whl
+(cd "$out" && sha256sum ./*.deb ./*.tar.gz ./*.whl >SHA256SUMS && cat SHA256SUMS)

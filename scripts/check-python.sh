@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# check-python.sh FILE.whl|FILE.deb: unpacks the Python package without installing it, checks what the extension module is linked
+# with, and runs the tutorial and an installation by pip with it. Prints what is wrong and exits with 1.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+package=$(realpath "${1:?usage: scripts/check-python.sh FILE}")
+python=/usr/bin/python3
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+wrong() { echo "$package: $*" >&2; exit 1; }
+
+case $package in
+*.whl) "$python" -m zipfile -e "$package" "$work/site" ;;
+*.deb) dpkg-deb -x "$package" "$work/root" && ln -s "$work/root/usr/lib/python3/dist-packages" "$work/site" ;;
+*) wrong "not a wheel or a Debian package" ;;
+esac
+module=$work/site/tare/_native.abi3.so
+[ -s "$module" ] || wrong "lacks tare/_native.abi3.so"
+for file in __init__.py py.typed _native.pyi; do
+    [ -e "$work/site/tare/$file" ] || wrong "lacks tare/$file"
+done
+
+# Symbols: only the module's function is exported. Names with an underscore are not part of the stable ABI, except for those that
+# macros of the limited API expand to.
+exported=$(nm -D --defined-only "$module" | awk '{ print $3 }')
+[ "$exported" = PyInit__native ] || wrong "exports $exported"
+private=$(nm -D --undefined-only "$module" | awk '{ print $2 }' | grep '^_Py' | grep -vxE '_Py_(Dealloc|NoneStruct|TrueStruct|FalseStruct)|_Py.*_SizeT' || true)
+[ -z "$private" ] || wrong "uses private functions of CPython: $private"
+if [ "${package##*.}" = whl ]; then
+    # Self-contained: everything but the C library is inside, and the C library is not newer than the platform tag allows.
+    needed=$(readelf -d "$module" "$work"/site/tare/lib/* 2>/dev/null | sed -nE 's/.*NEEDED.*\[(.*)\].*/\1/p' | sort -u)
+    for library in $needed; do
+        case $library in libc.so.6 | libm.so.6 | libpthread.so.0 | libdl.so.2 | ld-linux-*) continue ;; esac
+        [ -e "$work/site/tare/lib/$library" ] || wrong "needs $library"
+    done
+    newest=$(objdump -T "$module" | grep -oE 'GLIBC_[0-9.]+' | sed 's/GLIBC_//' | sort -uV | tail -1)
+    allowed=$(sed -nE 's/.*manylinux_([0-9]+)_([0-9]+)_.*/\1.\2/p' <<<"$package")
+    [ "$(printf '%s\n' "$newest" "$allowed" | sort -V | tail -1)" = "$allowed" ] || wrong "needs glibc $newest, its name allows $allowed"
+    "$python" -m venv --system-site-packages "$work/env"
+    "$work/env/bin/pip" install --quiet --no-index "$package"
+    "$work/env/bin/python" -c 'import tare; print(tare.__version__)' >/dev/null || wrong "does not import after an installation"
+    "$work/env/bin/pip" uninstall --quiet --yes tare
+    [ -z "$(find "$work/env" -name 'tare*')" ] || wrong "leaves $(find "$work/env" -name 'tare*') behind"
+fi
+
+mkdir "$work/run"
+ln -s "$root/examples" "$work/run/examples"
+(cd "$work/run" && env -u LD_LIBRARY_PATH PYTHONPATH="$work/site" "$python" -B "$root/python/examples/tutorial.py") >"$work/out" 2>"$work/err" ||
+    wrong "the tutorial fails: $(tail -3 "$work/err")"
+grep -qE '^9[0-9.]+% correct' "$work/out" || wrong "the tutorial prints $(cat "$work/out")"
+[ -d "$work/run/glyphs_tpu" ] || wrong "the tutorial wrote no model"
+echo "$(basename "$package"): works"
