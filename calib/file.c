@@ -306,6 +306,8 @@ tare_status tare_calibration_decode(struct tare_calibration **out, const void *d
 tare_status tare_calibration_load(struct tare_calibration **out, const char *path) {
     struct tare_mapping mapping = { 0 };
     *out = NULL;
+    if (tare_file_kind_of(path) == TARE_FILE_DIRECTORY)
+        return TARE_FAIL(TARE_CORRUPT, "%s: this is a folder (expected a calibration file of tare calibrate)", path);
     TARE_TRY(tare_file_map(&mapping, path));
     tare_status status = tare_calibration_decode(out, mapping.data, mapping.size);
     tare_file_unmap(&mapping);

@@ -12,9 +12,9 @@ static double mebibytes(size_t bytes) {
 
 void tare_calibrate_print_size(const struct tare_log *log, const struct tare_calibrate_size *size,
                                const struct tare_team *team) {
-    tare_note(log, "statistics of %zu tensors take at most %.1f MiB: %.2f MiB a tensor%s, for any number of records",
-              size->tensors, mebibytes(size->bytes), mebibytes(size->bytes_each),
-              tare_team_alone(team) ? "" : " on every rank");
+    tare_detail(log, "statistics of %zu tensors take at most %.1f MiB: %.2f MiB a tensor%s, for any number of records",
+                size->tensors, mebibytes(size->bytes), mebibytes(size->bytes_each),
+                tare_team_alone(team) ? "" : " on every rank");
 }
 
 static const char *time_text(char out[32], double seconds) {

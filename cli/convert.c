@@ -301,7 +301,7 @@ static tare_status load(struct tare_graph_model **out, const struct convert_opti
 static tare_status load_keeping(struct tare_graph_model **out, const struct convert_options *options,
                                 struct tare_converter_options *converter) {
     const struct tare_saved_model_options keeping = { .ops = tare_command_registry(), .keep_modules = true };
-    const struct tare_log log = tare_log_stderr(options->quiet, false);
+    const struct tare_log log = tare_command_log(options->quiet);
     TARE_TRY(tare_saved_model_load(out, options->input, &keeping));
     TARE_TRY(tare_shlo_check_kept(*out, converter));
     if (converter->bfloat16) tare_note(&log, "the computation stays float32: --keep-module keeps modules as they are");

@@ -39,7 +39,8 @@ static const struct tare_option rows[] = {
       .kind = TARE_OPTION_LIST,
       .offset = offsetof(struct run_options, data),
       .placeholder = "FILE",
-      .help = "TFRecord files of RepresentativeDataSample records (plain, GZIP or ZLIB), or a quoted pattern" },
+      .help = "records: TFRecord (plain, GZIP or ZLIB), NPY, NPZ, CSV or images, a quoted pattern, or - for standard "
+              "input" },
     TARE_OPTION_NESTED(struct run_options, records, tare_data_rows),
     { .name = "input",
       .kind = TARE_OPTION_LIST,

@@ -1,6 +1,7 @@
 /* tare unwrap: writes a model with its StableHLO modules replaced by TensorFlow ops. */
 #include "base/log.h"
 #include "cli/command.h"
+#include "cli/log.h"
 #include "cli/output_check.h"
 #include "cli/plugins.h"
 #include "cli/tags.h"
@@ -10,6 +11,7 @@ struct unwrap_options {
     const char *model, *output, *tags;
     bool overwrite, quiet, allow_missing;
     struct tare_option_list plugins;
+    struct tare_log_options logging;
 };
 
 static const struct tare_option rows[] = {
@@ -24,6 +26,7 @@ static const struct tare_option rows[] = {
     TARE_MISSING_VARIABLES_OPTION(struct unwrap_options),
     TARE_TAGS_OPTION(struct unwrap_options),
     TARE_PLUGIN_OPTION(struct unwrap_options),
+    TARE_LOG_OPTIONS(struct unwrap_options),
     { 0 },
 };
 static const struct tare_argument arguments[] = {
@@ -64,7 +67,7 @@ static tare_status run(int argc, char *const *argv) {
     tare_status status;
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
     if (done) goto done;
-    const struct tare_log log = tare_log_stderr(options.quiet, false);
+    const struct tare_log log = tare_command_log(options.quiet);
     open.ops = tare_command_registry();
     TARE_CHECK(tare_command_check_model_output(options.output, options.model, options.overwrite));
     TARE_CHECK(tare_command_tags_set(&tags, &open, options.tags));

@@ -107,6 +107,8 @@ static const char *kind_of_file(const struct sample *s) {
         return "this is a Python pickle, probably a PyTorch model (export it to a SavedModel; docs/exporting.md)";
     if (begins(s, 0, "ML\xefR", 4))
         return "this is a StableHLO module (tare convert and tare unwrap write it as a SavedModel)";
+    if (begins(s, 0, "TARECAL\n", 8))
+        return "this is a calibration file (give the model, and this file after --calibration)";
     if (is_onnx(s))
         return "this is an ONNX model (convert it to a SavedModel, for example with onnx2tf; docs/exporting.md)";
     if (is_saved_model(s)) return "this is the file of a SavedModel (name it saved_model.pb and give its folder)";

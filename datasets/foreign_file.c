@@ -8,6 +8,7 @@ static const struct {
     size_t size, offset; /* of the mark in the file */
     const char *format, *remedy;
 } formats[] = {
+    { "TARECAL\n", 8, 0, "a calibration file", "give it after --calibration, or print it with 'tare show'" },
     { "\x89HDF\r\n\x1a\n", 8, 0, "an HDF5 file",
       "in Python: numpy.savez('data.npz', NAME=h5py.File('FILE')['DATASET'][:])" },
     { "PAR1", 4, 0, "a Parquet file", "in Python: pandas.read_parquet('FILE').to_csv('data.csv', index=False)" },

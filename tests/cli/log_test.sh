@@ -5,11 +5,14 @@ set -uo pipefail
 cd "$work" || exit 1
 model=$glyphs/saved_model
 
-for command in inspect run calibrate merge show quantize convert compare batch diff copy validate ops "dataset info" "dataset head" "dataset make" "dataset split"; do
+"$tare" help | sed -nE 's/^  ([a-z]+) .*/\1/p' | grep -vxE 'dataset|completion|man|help|version' >commands
+printf 'dataset %s\n' info head make split >>commands
+[ "$(wc -l <commands)" -ge 17 ] || fail "commands: $(cat commands)"
+while read -r command; do
     # shellcheck disable=SC2086
     "$tare" help $command >help || fail "help $command: $?"
     grep -qE '^  -v, --(\[no-\])?verbose ' help && grep -qE '^      --log-file FILE ' help || fail "tare $command has no --verbose or --log-file"
-done
+done <commands
 
 # Details only on request; the file has them always, and what --quiet suppresses.
 "$tare" convert "$model" plain --log-file messages 2>log >/dev/null || fail "convert: $(cat log)"

@@ -43,6 +43,12 @@ gs://bucket/model|copy the model first: gcloud storage cp -r gs://bucket/model .
 s3://bucket/model|copy the model first: aws s3 cp --recursive s3://bucket/model model
 CASES
 
+printf 'TARECAL\n.............' >some.calib
+expect 1 "not a SavedModel: this is a calibration file (give the model, and this file after --calibration)" "$tare" inspect some.calib
+expect 1 "some.calib: a calibration file (expected TFRecord, NPY, NPZ, CSV, JPEG, PNG or BMP; give it after --calibration" "$tare" run "$model" --data some.calib --quiet
+expect 1 "this is a SavedModel (expected records)" "$tare" run "$model" --data "$model" --quiet
+expect 1 "this is a folder (expected a calibration file of tare calibrate)" "$tare" show "$model"
+
 # ---- no records, wrong labels, nothing quantized ----
 "$tare" calibrate "$model" --data "$samples" -o glyphs.calib --quiet || fail "calibrate: $?"
 touch none.tfrecord
