@@ -45,7 +45,8 @@ static const struct tare_option rows[] = {
       .kind = TARE_OPTION_LIST,
       .offset = offsetof(struct ops_options, shapes),
       .placeholder = "SHAPE",
-      .help = "shape of one input, as [2,?], [] or ?; prints the output shapes that OP's shape function infers" },
+      .help = "shape of one input, as [2,?], [] or ?, or with its dtype as float[2,?], from which attributes follow; "
+              "prints the output shapes that OP's shape function infers" },
     { .name = "attr",
       .kind = TARE_OPTION_LIST,
       .offset = offsetof(struct ops_options, attrs),

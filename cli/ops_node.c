@@ -13,11 +13,16 @@
 
 /* ---- what was given ---- */
 
-/* "[2,?]", "[]", or "?" for an unknown shape. */
-static tare_status parse_shape(struct tare_shape *out, const char *text) {
-    const char *at = text;
+/* "[2,?]", "[]", or "?" for an unknown shape; a dtype may precede it: "float[2,?]". *dtype: TARE_DT_INVALID without. */
+static tare_status parse_shape(struct tare_shape *out, int *dtype, const char *text) {
+    const size_t type = strcspn(text, "[?");
+    const char *at = text + type;
     *out = tare_shape_unknown();
-    if (strcmp(text, "?") == 0) return TARE_OK;
+    *dtype = type ? tare_dtype_from_name(text, type) : TARE_DT_INVALID;
+    if (type && *dtype == TARE_DT_INVALID)
+        return TARE_FAIL(TARE_USAGE, "option '--shape': '%.*s' is not a dtype (expected, for example, float[2,?])",
+                         (int)type, text);
+    if (strcmp(at, "?") == 0) return TARE_OK;
     out->rank = 0;
     if (*at++ != '[') goto bad;
     while (*at != ']') {
@@ -39,7 +44,7 @@ static tare_status parse_shape(struct tare_shape *out, const char *text) {
     }
     if (!at[1]) return TARE_OK;
 bad:
-    return TARE_FAIL(TARE_USAGE, "option '--shape': '%s' is not a shape (expected [2,?], [] or ?)", text);
+    return TARE_FAIL(TARE_USAGE, "option '--shape': '%s' is not a shape (expected [2,?], [], ? or float[2,?])", text);
 }
 
 static tare_status set_attr(struct tare_node *node, struct tare_opspec_memory *memory, const char *text) {
@@ -62,23 +67,41 @@ static tare_status set_attr(struct tare_node *node, struct tare_opspec_memory *m
     return tare_node_copy_attrs(node, &from);
 }
 
+/* Attributes follow from the dtypes if all inputs state theirs; otherwise defaults and --attr decide. */
+static tare_status infer_attrs(struct tare_node *node, const int *stated, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (!stated[i]) return TARE_OK;
+    return tare_opdef_set_attrs_for(node, stated, count);
+}
+
+static tare_status check_dtypes(const struct tare_ops_node *given, const int *dtypes, const int *stated) {
+    for (size_t i = 0; i < given->shapes->count; i++)
+        if (stated[i] && stated[i] != tare_dtype_base(dtypes[i]))
+            return TARE_FAIL(TARE_USAGE, "option '--shape': input %zu is %s (expected %s)", i,
+                             tare_dtype_name(stated[i]), tare_dtype_name(tare_dtype_base(dtypes[i])));
+    return TARE_OK;
+}
+
 /* Creates the node with its attributes; inputs are connected later. */
 static tare_status open_node(struct tare_node **out, struct tare_graph *graph, struct tare_opspec_memory *memory,
                              const struct tare_ops_node *given, int **dtypes, struct tare_shape **shapes) {
     struct tare_arena *arena = &graph->model->arena;
     struct tare_node *node = tare_graph_add(graph, given->op, given->op);
+    int *stated = TARE_NEW_ARRAY(arena, int, given->shapes->count + 1);
     size_t count;
     *shapes = TARE_NEW_ARRAY(arena, struct tare_shape, given->shapes->count + 1);
-    if (!node || !*shapes) return TARE_NO_MEMORY;
+    if (!node || !*shapes || !stated) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < given->shapes->count; i++)
+        TARE_TRY(parse_shape(&(*shapes)[i], &stated[i], given->shapes->items[i]));
     for (size_t i = 0; i < given->attrs->count; i++)
         TARE_TRY(set_attr(node, memory, given->attrs->items[i]));
+    TARE_TRY(infer_attrs(node, stated, given->shapes->count));
     TARE_TRY(tare_opdef_check_attrs(node));
     TARE_TRY(tare_opdef_input_dtypes(arena, node, dtypes, &count));
     if (count != given->shapes->count)
         return TARE_FAIL(TARE_USAGE, "%zu input shapes (expected %zu, one --shape per input)", given->shapes->count,
                          count);
-    for (size_t i = 0; i < count; i++)
-        TARE_TRY(parse_shape(&(*shapes)[i], given->shapes->items[i]));
+    TARE_TRY(check_dtypes(given, *dtypes, stated));
     *out = node;
     return TARE_OK;
 }

@@ -109,6 +109,7 @@ struct tare_op_def {
     struct tare_op_attr *attrs;
     size_t n_attrs;
     bool is_stateful;
+    bool is_fused; /* only the converter inserts the op: its name is an identifier, not CamelCase */
 };
 
 /* ---- registry ---- */
@@ -122,6 +123,10 @@ void tare_ops_free(struct tare_op_registry *registry);
 tare_status tare_ops_add(struct tare_op_registry *registry, const struct tare_op *row);
 /* Adds a finished definition (from an OpDef message); memory stays the caller's. */
 tare_status tare_ops_add_def(struct tare_op_registry *registry, const struct tare_op_def *def);
+/* Data that the owner of a registry attaches to it (the host of plugins); borrowed. `attached` searches the parents,
+ * too; NULL: none. */
+void tare_ops_attach(struct tare_op_registry *registry, const void *data);
+const void *tare_ops_attached(const struct tare_op_registry *registry);
 const struct tare_op_def *tare_ops_find(const struct tare_op_registry *registry, const char *name);
 /* TARE_INTERNAL with the first error when a built-in row or definition does not parse (such an op is not found);
  * TARE_OK otherwise. */

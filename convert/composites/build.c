@@ -1,6 +1,6 @@
 /* Helpers with which the rows of composite functions check signatures and build bodies. */
 #include "convert/composites/build.h"
-#include "graph/op.h"
+#include "graph/definitions/opdef.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -56,22 +56,13 @@ struct tare_edge tare_composing_arg(const struct tare_composing *c, size_t i) {
 
 /* ---- building ---- */
 
-static tare_status set_input_types(struct tare_node *node) {
-    for (size_t a = 0; node->def && a < node->def->n_inputs; a++) {
-        const struct tare_op_arg *arg = &node->def->inputs[a];
-        if (arg->type_attr && a < node->n_inputs && !tare_node_find_attr(node, arg->type_attr))
-            TARE_TRY(tare_node_set_type(node, arg->type_attr, tare_edge_dtype(node->inputs[a])));
-    }
-    return TARE_OK;
-}
-
 tare_status tare_composing_node(struct tare_node **out, struct tare_composing *c, const char *op, const char *name,
                                 size_t n, const struct tare_edge *inputs) {
     *out = tare_graph_add(c->graph, op, name);
     if (!*out) return TARE_NO_MEMORY;
     for (size_t i = 0; i < n; i++)
         TARE_TRY(tare_node_add_input(*out, inputs[i]));
-    return set_input_types(*out);
+    return tare_opdef_set_input_attrs(*out);
 }
 
 tare_status tare_composing_op(struct tare_edge *out, struct tare_composing *c, const char *op, const char *name,

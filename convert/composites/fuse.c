@@ -3,6 +3,7 @@
 #include "convert/composites/build.h"
 #include "graph/calls.h"
 #include "graph/op.h"
+#include "interpreter/plugins/plugin.h"
 
 #include <string.h>
 
@@ -52,14 +53,11 @@ static void drop_annotation(struct tare_graph *graph) {
     graph->n_attrs = kept;
 }
 
-/* ---- one function ---- */
+/* ---- bodies ---- */
 
-static tare_status replace_body(struct tare_composing *c, const struct tare_composite_row *row) {
+/* Makes c->results the returns; the nodes before `old` are those of the old body. */
+static tare_status finish(struct tare_composing *c, size_t old) {
     struct tare_graph *graph = c->graph;
-    size_t old = graph->n_nodes;
-    c->results = TARE_NEW_ARRAY(c->arena, struct tare_edge, graph->n_returns + 1);
-    if (!c->results) return TARE_NO_MEMORY;
-    TARE_TRY(row->build(c));
     for (size_t i = 0; i < graph->n_returns; i++) {
         if (tare_edge_dtype(c->results[i]) != graph->returns[i].dtype)
             return TARE_FAIL(TARE_INTERNAL, "failed to fuse for op: %s (result %zu)", c->name, i);
@@ -72,6 +70,56 @@ static tare_status replace_body(struct tare_composing *c, const struct tare_comp
     drop_annotation(graph);
     return TARE_OK;
 }
+
+static tare_status replace_body(struct tare_composing *c, const struct tare_composite_row *row) {
+    const size_t old = c->graph->n_nodes;
+    c->results = TARE_NEW_ARRAY(c->arena, struct tare_edge, c->graph->n_returns + 1);
+    if (!c->results) return TARE_NO_MEMORY;
+    TARE_TRY(row->build(c));
+    return finish(c, old);
+}
+
+/* ---- rewrites of libraries ---- */
+
+static tare_status collect_shapes(struct tare_shape **out, const struct tare_composing *c) {
+    *out = TARE_NEW_ARRAY(c->arena, struct tare_shape, c->graph->n_args + 1);
+    for (size_t i = 0; *out && i < c->graph->n_args; i++)
+        (*out)[i] = tare_composing_shape(c, i);
+    return *out ? TARE_OK : TARE_NO_MEMORY;
+}
+
+/* Offers the function to each matching rewrite; *fused when one accepts it. What a declined one added is removed; the
+ * reason of the first is kept. */
+static tare_status try_plugins(bool *fused, struct tare_composing *c) {
+    struct tare_graph *graph = c->graph;
+    const struct tare_plugin_composite *at = NULL;
+    struct tare_plugin_rewrite rewrite = {
+        .graph = graph, .arena = c->arena, .name = c->name, .attrs = c->attrs, .n_attrs = c->n_attrs
+    };
+    struct tare_shape *shapes = NULL;
+    *fused = false;
+    while ((at = tare_plugins_next_composite(graph->model->ops, c->name, at))) {
+        const size_t old = graph->n_nodes;
+        if (!shapes) TARE_TRY(collect_shapes(&shapes, c));
+        rewrite.shapes = shapes;
+        rewrite.results = TARE_NEW_ARRAY(c->arena, struct tare_edge, graph->n_returns + 1);
+        if (!rewrite.results) return TARE_NO_MEMORY;
+        TARE_TRY(tare_plugin_composite_run(at, &rewrite));
+        if (!rewrite.reason) {
+            c->results = rewrite.results;
+            c->reason = NULL;
+            *fused = true;
+            return finish(c, old);
+        }
+        for (size_t i = old; i < graph->n_nodes; i++)
+            tare_node_remove(graph->nodes[i]);
+        tare_graph_sweep(graph);
+        if (!c->reason) c->reason = rewrite.reason;
+    }
+    return TARE_OK;
+}
+
+/* ---- one function ---- */
 
 static tare_status add(struct tare_composites *out, struct tare_composing *c) {
     struct tare_composite *grown = tare_arena_extend(c->arena, out->items, out->count, 1, sizeof *grown);
@@ -91,14 +139,20 @@ static tare_status fuse_function(struct tare_composites *out, struct tare_arena 
                                  const struct tare_model_shapes *shapes) {
     struct tare_composing c = { .graph = graph, .arena = arena, .shapes = shapes };
     const struct tare_composite_row *row;
-    bool keras;
+    const char *declined;
+    bool keras, fused;
     if (is_for_training(graph) || !read_annotation(&c, &keras)) return TARE_OK;
+    TARE_TRY(tare_error_prefix(try_plugins(&fused, &c), "function %s", graph->name));
+    if (fused) return add(out, &c);
+    declined = c.reason;
+    c.reason = NULL;
     row = find_row(&c, keras);
     if (row)
         TARE_TRY(tare_error_prefix(row->check(&c), "function %s", graph->name));
     else
         TARE_TRY(
             tare_composing_decline(&c, "'%s' is not a known composite (and has no tfl_fusable_op attribute)", c.name));
+    if (c.reason && declined) c.reason = declined;
     if (!c.reason) TARE_TRY(tare_error_prefix(replace_body(&c, row), "function %s", graph->name));
     return add(out, &c);
 }

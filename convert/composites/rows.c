@@ -1,6 +1,5 @@
 /* Rows of composite functions: look-ups, layer normalisation, ops of plugins. */
 #include "convert/composites/build.h"
-#include "interpreter/ops/builtin.h"
 #include "graph/op.h"
 
 #include <string.h>
@@ -66,12 +65,44 @@ static tare_status build_layer_norm(struct tare_composing *c) {
     return tare_composing_op(&c->results[0], c, "AddV2", "normalized", 2, (struct tare_edge[]){ y, shift });
 }
 
+/* ---- non-maximum suppression ---- */
+
+/* tf.image.non_max_suppression_padded: f(boxes, scores, max_output_size, iou_threshold, score_threshold, ...) ->
+ * (indices, number of valid ones), without a batch. */
+static tare_status check_nms(struct tare_composing *c) {
+    if (c->graph->n_args < 5 || c->graph->n_returns != 2)
+        return tare_composing_decline(c, "it has %zu arguments and %zu results (expected at least 5, and 2)",
+                                      c->graph->n_args, c->graph->n_returns);
+    TARE_TRY(tare_composing_expect_arg(c, 0, TARE_DT_FLOAT, 2));
+    TARE_TRY(tare_composing_expect_arg(c, 1, TARE_DT_FLOAT, 1));
+    TARE_TRY(tare_composing_expect_arg(c, 2, TARE_DT_INT32, -1));
+    TARE_TRY(tare_composing_expect_arg(c, 3, TARE_DT_FLOAT, -1));
+    TARE_TRY(tare_composing_expect_arg(c, 4, TARE_DT_FLOAT, -1));
+    for (size_t i = 0; i < 2 && !c->reason; i++)
+        if (c->graph->returns[i].dtype != TARE_DT_INT32)
+            return tare_composing_decline(c, "result %zu is %s (expected int32)", i,
+                                          tare_dtype_name(c->graph->returns[i].dtype));
+    return TARE_OK;
+}
+
+static tare_status build_nms(struct tare_composing *c) {
+    struct tare_edge inputs[5];
+    struct tare_node *node;
+    for (size_t i = 0; i < 5; i++)
+        inputs[i] = tare_composing_arg(c, i);
+    TARE_TRY(tare_composing_node(&node, c, "NonMaxSuppressionV4", "non_max_suppression", 5, inputs));
+    TARE_TRY(tare_node_set_bool(node, "pad_to_max_output_size", true));
+    TARE_TRY(tare_node_resolve(node));
+    c->results[0] = (struct tare_edge){ node, 0 };
+    c->results[1] = (struct tare_edge){ node, 1 };
+    return TARE_OK;
+}
+
 /* ---- ops of the user ---- */
 
 static const struct tare_op_def *find_def(const struct tare_composing *c) {
     const struct tare_graph_model *model = c->graph->model;
-    const struct tare_op_def *def = model->custom_ops ? tare_ops_find(model->custom_ops, c->name) : NULL;
-    return def ? def : tare_ops_find(tare_ops_builtin(), c->name);
+    return tare_ops_find(model->custom_ops ? model->custom_ops : model->ops, c->name);
 }
 
 static bool has_attr(const struct tare_op_def *def, const char *name) {
@@ -137,6 +168,7 @@ const struct tare_composite_row tare_composite_rows[] = {
     { "embedding_matmul", false, false, check_embedding, build_embedding },
     { "layer_norm", false, false, check_layer_norm, build_layer_norm },
     { "layer_normalization", false, false, check_layer_norm, build_layer_norm },
+    { "non_max_suppression_padded_v2", false, false, check_nms, build_nms },
     { "lstm_", true, true, tare_composite_check_lstm, tare_composite_build_lstm },
     { "standard_lstm", true, false, tare_composite_check_lstm, tare_composite_build_lstm },
     { "gru_", true, true, tare_composite_check_gru, tare_composite_build_gru },

@@ -205,3 +205,56 @@ tare_status tare_node_input_range(const struct tare_node *node, size_t arg, size
     if (!node->def) return call_range(node, node->n_inputs, arg, first, count);
     return range(node, node->def->inputs, node->def->n_inputs, arg, first, count);
 }
+
+/* ---- attributes from inputs ---- */
+
+static bool is_list(const struct tare_node *node, const struct tare_op_arg *arg) {
+    if (arg->number_attr) return !tare_node_find_attr(node, arg->number_attr);
+    return arg->type_list_attr && !tare_node_find_attr(node, arg->type_list_attr);
+}
+
+/* Number of tensors of an argument that the node's attributes determine, 1 without any. */
+static size_t known_size(const struct tare_node *node, const struct tare_op_arg *arg) {
+    const struct tare_attr *list = arg->type_list_attr ? tare_node_find_attr(node, arg->type_list_attr) : NULL;
+    if (arg->number_attr) return (size_t)tare_node_int(node, arg->number_attr, 1);
+    return list ? list->count : 1;
+}
+
+static tare_status set_types(struct tare_node *node, const struct tare_op_arg *arg, const int *dtypes, size_t count) {
+    if (arg->number_attr && !tare_node_find_attr(node, arg->number_attr))
+        TARE_TRY(tare_node_set_int(node, arg->number_attr, (int64_t)count));
+    if (arg->type_list_attr && !tare_node_find_attr(node, arg->type_list_attr))
+        return tare_node_set_type_list(node, arg->type_list_attr, dtypes, count);
+    if (arg->type_attr && count && !tare_node_find_attr(node, arg->type_attr))
+        return tare_node_set_type(node, arg->type_attr, dtypes[0]);
+    return TARE_OK;
+}
+
+tare_status tare_opdef_set_attrs_for(struct tare_node *node, const int *dtypes, size_t n) {
+    const struct tare_op_def *def = node->def;
+    size_t fixed = 0, lists = 0, at = 0;
+    for (size_t a = 0; def && a < def->n_inputs; a++) {
+        lists += is_list(node, &def->inputs[a]);
+        if (!is_list(node, &def->inputs[a])) fixed += known_size(node, &def->inputs[a]);
+    }
+    if (!def || lists > 1 || fixed > n) return TARE_OK; /* tare_node_resolve reports what is missing */
+    for (size_t a = 0; a < def->n_inputs; a++) {
+        const struct tare_op_arg *arg = &def->inputs[a];
+        const size_t count = is_list(node, arg) ? n - fixed : known_size(node, arg);
+        if (at + count > n) return TARE_OK;
+        TARE_TRY(set_types(node, arg, dtypes + at, count));
+        at += count;
+    }
+    return TARE_OK;
+}
+
+tare_status tare_opdef_set_input_attrs(struct tare_node *node) {
+    struct tare_arena scratch = { 0 };
+    int *dtypes = TARE_NEW_ARRAY(&scratch, int, node->n_inputs + 1);
+    tare_status status = dtypes ? TARE_OK : TARE_NO_MEMORY;
+    for (size_t i = 0; dtypes && i < node->n_inputs; i++)
+        dtypes[i] = tare_dtype_base(tare_edge_dtype(node->inputs[i]));
+    if (status == TARE_OK) status = tare_opdef_set_attrs_for(node, dtypes, node->n_inputs);
+    tare_arena_free(&scratch);
+    return status;
+}

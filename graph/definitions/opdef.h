@@ -12,6 +12,11 @@ tare_status tare_opdef_input_dtypes(struct tare_arena *arena, const struct tare_
                                     size_t *count);
 /* Number and base dtypes of the inputs; each must be an output of a live node of the same graph. */
 tare_status tare_opdef_check_inputs(const struct tare_node *node);
+/* Sets the attributes that inputs of these dtypes determine and that the node does not have: types, lists of types, and
+ * lengths (of one list; several lists of unknown length are left to the caller). */
+tare_status tare_opdef_set_attrs_for(struct tare_node *node, const int *dtypes, size_t count);
+/* The same for the node's own inputs. */
+tare_status tare_opdef_set_input_attrs(struct tare_node *node);
 /* Required attributes, kinds, allowed values, minima. */
 tare_status tare_opdef_check_attrs(const struct tare_node *node);
 

@@ -486,6 +486,7 @@ tare_status tare_opspec_parse_items(struct tare_op_def **out, struct tare_opspec
                                     const struct tare_opspec_source *source) {
     struct tare_op_def *def;
     TARE_TRY(new_def(&def, memory, source->name, NULL, source->is_stateful));
+    def->is_fused = source->is_fused;
     TARE_TRY(read_attr_items(memory, def, &source->attrs));
     TARE_TRY(read_arg_items(memory, def, "Input", &source->inputs, &def->inputs, &def->n_inputs));
     TARE_TRY(read_arg_items(memory, def, "Output", &source->outputs, &def->outputs, &def->n_outputs));

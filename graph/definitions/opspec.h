@@ -36,6 +36,7 @@ struct tare_opspec_source {
     const char *name;
     struct tare_opspec_items attrs, inputs, outputs;
     bool is_stateful;
+    bool is_fused; /* only the converter inserts the op: its name may begin in lower case */
 };
 /* The definition's row is NULL. `source->name` is kept, the other strings are not. */
 tare_status tare_opspec_parse_items(struct tare_op_def **out, struct tare_opspec_memory *memory,

@@ -105,9 +105,17 @@ static tare_status check_duplicates(const struct tare_op_def *def) {
     return TARE_OK;
 }
 
+static bool is_identifier(const char *name) {
+    if (!is_word(*name) || (*name >= '0' && *name <= '9')) return false;
+    while (is_word(*name))
+        name++;
+    return !*name;
+}
+
 static tare_status check(const struct tare_op_def *def) {
-    if (!is_op_name(def->name))
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "Invalid name: %s (Did you use CamelCase?)", def->name);
+    if (def->is_fused ? !is_identifier(def->name) : !is_op_name(def->name))
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "Invalid name: %s (%s)", def->name,
+                         def->is_fused ? "expected letters, digits and _" : "Did you use CamelCase?");
     TARE_TRY(check_duplicates(def));
     for (size_t i = 0; i < def->n_attrs; i++)
         TARE_TRY(check_attr(def, &def->attrs[i]));

@@ -31,6 +31,16 @@ void tare_ops_free(struct tare_op_registry *registry) {
     tare_free(registry);
 }
 
+void tare_ops_attach(struct tare_op_registry *registry, const void *data) {
+    registry->attached = data;
+}
+
+const void *tare_ops_attached(const struct tare_op_registry *registry) {
+    while (registry && !registry->attached)
+        registry = registry->parent;
+    return registry ? registry->attached : NULL;
+}
+
 /* Keeps the rows sorted; a row of the parent's with the same name is hidden. */
 static tare_status list_row(struct tare_op_registry *registry, const struct tare_op_def *def) {
     size_t low = 0, high = registry->n_rows;

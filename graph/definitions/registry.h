@@ -14,6 +14,7 @@ struct tare_op_registry {
     size_t n_rows, rows_capacity;
     const struct tare_op_def **defs; /* own definitions, with and without a row, in insertion order */
     size_t n_defs, defs_capacity;
+    const void *attached;
     char *error; /* first built-in row or entry that does not parse; NULL: none */
 };
 

@@ -33,7 +33,7 @@
 #include <stdint.h>
 
 #define TARE_OP_ABI_MAJOR 1
-#define TARE_OP_ABI_MINOR 0
+#define TARE_OP_ABI_MINOR 1
 #define TARE_OP_ABI ((uint32_t)TARE_OP_ABI_MAJOR << 16 | TARE_OP_ABI_MINOR)
 
 #ifdef __cplusplus
@@ -44,7 +44,15 @@ typedef struct tare_op_library tare_op_library; /* the library being registered 
 typedef struct tare_op_entry tare_op_entry;     /* one op being registered */
 typedef struct tare_op_context tare_op_context; /* a node in its shape function, in create, or in a run */
 typedef struct tare_op_tensor tare_op_tensor;
-typedef struct tare_op_shape tare_op_shape; /* may be partial; NULL: completely unknown */
+typedef struct tare_op_shape tare_op_shape;         /* may be partial; NULL: completely unknown */
+typedef struct tare_op_composite tare_op_composite; /* an annotated function whose body is being rewritten */
+typedef struct tare_op_node tare_op_node;           /* a node of the new body */
+
+/* A tensor in the new body of a composite function: an argument, a constant, or an output of a node. */
+typedef struct tare_op_value {
+    const void *node;
+    int output;
+} tare_op_value;
 
 /* X(name, type) for each real dtype with C arithmetic: its name in specifications and its C type. half and bfloat16 are
  * not included: they are computed in float (tare_op_float_from_half). */
@@ -71,6 +79,7 @@ enum tare_op_property {
 typedef int (*tare_op_function)(tare_op_context *c); /* a shape function or a kernel */
 typedef int (*tare_op_create_function)(tare_op_context *c, void **state);
 typedef void (*tare_op_destroy_function)(void *state);
+typedef int (*tare_op_composite_function)(tare_op_composite *c);
 typedef int (*tare_op_range_function)(void *arg, int64_t first, int64_t last); /* items first … last-1 */
 
 /* The function table that tare passes to a library. Use the functions below instead. */
@@ -145,6 +154,34 @@ struct tare_op_host {
                        const tare_op_shape **out);
     int (*dim_merge)(int64_t a, int64_t b, int64_t *out);
     int (*dim_arithmetic)(int operation, int64_t a, int64_t b, int64_t *out);
+    /* 1.1: fused ops and composite functions */
+    tare_op_entry *(*add_fused)(tare_op_library *library, const char *name);
+    void (*add_composite)(tare_op_library *library, const char *pattern, tare_op_composite_function rewrite);
+    const char *(*composite_name)(const tare_op_composite *c);
+    size_t (*composite_arguments)(const tare_op_composite *c);
+    size_t (*composite_results)(const tare_op_composite *c);
+    int (*composite_argument)(const tare_op_composite *c, size_t i, tare_op_value *out);
+    const tare_op_shape *(*composite_argument_shape)(const tare_op_composite *c, size_t i);
+    int (*composite_result_dtype)(const tare_op_composite *c, size_t i);
+    int (*composite_has_attr)(const tare_op_composite *c, const char *name);
+    int (*composite_attr_int)(const tare_op_composite *c, const char *name, int64_t *out);
+    int (*composite_attr_float)(const tare_op_composite *c, const char *name, float *out);
+    int (*composite_attr_bool)(const tare_op_composite *c, const char *name, int *out);
+    int (*composite_attr_string)(const tare_op_composite *c, const char *name, const char **data, size_t *size);
+    int (*composite_decline)(tare_op_composite *c, const char *format, va_list args);
+    int (*composite_add_node)(tare_op_composite *c, const char *op, const char *name, const tare_op_value *inputs,
+                              size_t n_inputs, tare_op_node **out);
+    int (*composite_add_constant)(tare_op_composite *c, const char *name, int dtype, int rank, const int64_t *dims,
+                                  const void *data, tare_op_value *out);
+    int (*composite_set_result)(tare_op_composite *c, size_t i, tare_op_value value);
+    int (*value_dtype)(tare_op_value value);
+    int (*node_set_int)(tare_op_node *node, const char *name, int64_t value);
+    int (*node_set_float)(tare_op_node *node, const char *name, float value);
+    int (*node_set_bool)(tare_op_node *node, const char *name, int value);
+    int (*node_set_type)(tare_op_node *node, const char *name, int dtype);
+    int (*node_set_string)(tare_op_node *node, const char *name, const char *data, size_t size);
+    int (*node_set_ints)(tare_op_node *node, const char *name, const int64_t *values, size_t count);
+    int (*node_output)(tare_op_node *node, int i, tare_op_value *out);
 };
 
 #define TARE_OP_EXPORT __attribute__((visibility("default")))
@@ -233,6 +270,114 @@ static inline void tare_op_set_properties(tare_op_entry *op, unsigned properties
 /* A description of the op, of one or more lines, for `tare ops`. */
 static inline void tare_op_set_doc(tare_op_entry *op, const char *text) {
     tare_op_lent->set_doc(op, text);
+}
+
+/* As tare_op_add, for an op that only the converter inserts: the name of an annotated function with the attribute
+ * tfl_fusable_op, which TensorFlow's rule for op names (CamelCase) would refuse: "my_custom_fused_op". Letters, digits
+ * and _. */
+static inline tare_op_entry *tare_op_add_fused(tare_op_library *library, const char *name) {
+    return tare_op_lent->add_fused(library, name);
+}
+
+/* ---- composite functions: functions annotated with experimental_implements, or by Keras ---- */
+
+/* Registers a rewrite of the composite functions whose annotation is named `pattern`, or begins with it if it ends with
+ * '*' ("lstm_*"). `rewrite` builds a new body: it reads the interface (arguments, results, attributes of the
+ * annotation), adds nodes, and sets every result; or it calls tare_op_decline, and the function is offered to the next
+ * rewrite: those of libraries in the order of registration, then the built-in ones. Several rewrites may have one
+ * pattern, and one rewrite several. A library may register rewrites only, without ops. */
+static inline void tare_op_add_composite(tare_op_library *library, const char *pattern,
+                                         tare_op_composite_function rewrite) {
+    tare_op_lent->add_composite(library, pattern, rewrite);
+}
+/* The name in the annotation. */
+static inline const char *tare_op_composite_name(const tare_op_composite *c) {
+    return tare_op_lent->composite_name(c);
+}
+static inline size_t tare_op_composite_argument_count(const tare_op_composite *c) {
+    return tare_op_lent->composite_arguments(c);
+}
+static inline size_t tare_op_composite_result_count(const tare_op_composite *c) {
+    return tare_op_lent->composite_results(c);
+}
+/* An error when there is no argument i. */
+static inline int tare_op_composite_argument(const tare_op_composite *c, size_t i, tare_op_value *out) {
+    return tare_op_lent->composite_argument(c, i, out);
+}
+/* What is known of it from the calls of the function; read it with tare_op_shape_rank and tare_op_shape_dim. */
+static inline const tare_op_shape *tare_op_composite_argument_shape(const tare_op_composite *c, size_t i) {
+    return tare_op_lent->composite_argument_shape(c, i);
+}
+/* 0 when there is no result i. */
+static inline int tare_op_composite_result_dtype(const tare_op_composite *c, size_t i) {
+    return tare_op_lent->composite_result_dtype(c, i);
+}
+/* Attributes of the annotation. Reading an absent one, or one of another type, is an error. */
+static inline int tare_op_composite_has_attr(const tare_op_composite *c, const char *name) {
+    return tare_op_lent->composite_has_attr(c, name);
+}
+static inline int tare_op_composite_attr_int(const tare_op_composite *c, const char *name, int64_t *out) {
+    return tare_op_lent->composite_attr_int(c, name, out);
+}
+static inline int tare_op_composite_attr_float(const tare_op_composite *c, const char *name, float *out) {
+    return tare_op_lent->composite_attr_float(c, name, out);
+}
+static inline int tare_op_composite_attr_bool(const tare_op_composite *c, const char *name, int *out) {
+    return tare_op_lent->composite_attr_bool(c, name, out);
+}
+static inline int tare_op_composite_attr_string(const tare_op_composite *c, const char *name, const char **data,
+                                                size_t *size) {
+    return tare_op_lent->composite_attr_string(c, name, data, size);
+}
+/* The rewrite does not fit, with the reason that the report prints. Nodes added so far are removed. Returns the code to
+ * return. */
+__attribute__((format(printf, 2, 3))) static inline int tare_op_decline(tare_op_composite *c, const char *format, ...) {
+    va_list args;
+    int code;
+    va_start(args, format);
+    code = tare_op_lent->composite_decline(c, format, args);
+    va_end(args);
+    return code;
+}
+/* Adds a node of any op that the model may use. Type and length attributes follow from the inputs; set the others
+ * before the first tare_op_node_output. */
+static inline int tare_op_add_node(tare_op_composite *c, const char *op, const char *name, const tare_op_value *inputs,
+                                   size_t n_inputs, tare_op_node **out) {
+    return tare_op_lent->composite_add_node(c, op, name, inputs, n_inputs, out);
+}
+static inline int tare_op_node_set_int(tare_op_node *node, const char *name, int64_t value) {
+    return tare_op_lent->node_set_int(node, name, value);
+}
+static inline int tare_op_node_set_float(tare_op_node *node, const char *name, float value) {
+    return tare_op_lent->node_set_float(node, name, value);
+}
+static inline int tare_op_node_set_bool(tare_op_node *node, const char *name, int value) {
+    return tare_op_lent->node_set_bool(node, name, value);
+}
+static inline int tare_op_node_set_type(tare_op_node *node, const char *name, int dtype) {
+    return tare_op_lent->node_set_type(node, name, dtype);
+}
+static inline int tare_op_node_set_string(tare_op_node *node, const char *name, const char *data, size_t size) {
+    return tare_op_lent->node_set_string(node, name, data, size);
+}
+static inline int tare_op_node_set_ints(tare_op_node *node, const char *name, const int64_t *values, size_t count) {
+    return tare_op_lent->node_set_ints(node, name, values, count);
+}
+/* Checks the node's attributes and inputs, and returns its output i. */
+static inline int tare_op_node_output(tare_op_node *node, int i, tare_op_value *out) {
+    return tare_op_lent->node_output(node, i, out);
+}
+/* A constant of a numeric dtype; the data, row-major, is copied. */
+static inline int tare_op_add_constant(tare_op_composite *c, const char *name, int dtype, int rank, const int64_t *dims,
+                                       const void *data, tare_op_value *out) {
+    return tare_op_lent->composite_add_constant(c, name, dtype, rank, dims, data, out);
+}
+static inline int tare_op_value_dtype(tare_op_value value) {
+    return tare_op_lent->value_dtype(value);
+}
+/* An error when the dtype differs from that of the function's result i. */
+static inline int tare_op_set_result(tare_op_composite *c, size_t i, tare_op_value value) {
+    return tare_op_lent->composite_set_result(c, i, value);
 }
 
 /* ---- the node: in shape functions, create and run ---- */

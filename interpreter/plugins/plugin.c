@@ -32,13 +32,19 @@ static void make_host(void) {
     tare_plugin_host_tensors(&host);
     tare_plugin_host_run(&host);
     tare_plugin_host_shapes(&host);
+    tare_plugin_host_composites(&host);
 }
 
-/* The table of ABI 1.0 ends with dim_arithmetic, its function number 61. New functions are appended, with a higher
+/* The table of ABI 1.0 ends with dim_arithmetic, its function number 61, that of 1.1 with node_output, its function
+ * number 86. New functions are appended, with a higher
  * minor number: if one were inserted, existing libraries would call the wrong functions. */
 _Static_assert(offsetof(struct tare_op_host, fail) == 2 * sizeof(uint32_t), "the table of ABI 1.0");
 _Static_assert(offsetof(struct tare_op_host, dim_arithmetic) == 2 * sizeof(uint32_t) + 60 * sizeof(void *),
                "the table of ABI 1.0");
+
+_Static_assert(offsetof(struct tare_op_host, node_output) == 2 * sizeof(uint32_t) + 85 * sizeof(void *) &&
+                   sizeof(struct tare_op_host) == 2 * sizeof(uint32_t) + 86 * sizeof(void *),
+               "the table of ABI 1.1");
 
 /* The numbers of the public header equal the internal ones. */
 #define SAME(id) _Static_assert((int)TARE_DTYPE_##id == (int)TARE_DT_##id, "dtype " #id)
@@ -73,7 +79,10 @@ struct tare_plugins *tare_plugins_new(const struct tare_op_registry *parent) {
     struct tare_plugins *plugins = tare_calloc(1, sizeof *plugins);
     if (!plugins) return NULL;
     plugins->registry = tare_ops_new(parent);
-    if (plugins->registry) return plugins;
+    if (plugins->registry) {
+        tare_ops_attach(plugins->registry, plugins);
+        return plugins;
+    }
     tare_free(plugins);
     return NULL;
 }
@@ -118,7 +127,7 @@ static tare_status collect(struct tare_op_library *library) {
     tare_error_clear();
     TARE_TRY(tare_plugin_status(registration(&host, library), "registration"));
     if (library->out_of_memory) return TARE_NO_MEMORY;
-    return library->first ? TARE_OK : TARE_FAIL(TARE_INVALID_ARGUMENT, "registers no op");
+    return library->first || library->composites ? TARE_OK : TARE_FAIL(TARE_INVALID_ARGUMENT, "registers no op");
 }
 
 /* A library cannot replace an op with a built-in kernel, but it can provide kernels for an op that has only a
@@ -170,8 +179,41 @@ tare_status tare_plugins_load(struct tare_plugins *plugins, const char *path) {
     pthread_once(&host_once, make_host);
     *library = (struct tare_op_library){ .path = copy, .arena = arena, .next = plugins->libraries };
     library->last = &library->first;
+    library->last_composite = &library->composites;
     plugins->libraries = library;
     return tare_error_prefix(load(plugins, library), "plugin %s", path);
+}
+
+/* ---- rewrites of composite functions ---- */
+
+static bool matches(const struct tare_plugin_composite *composite, const char *name) {
+    return composite->is_prefix ? strncmp(name, composite->pattern, strlen(composite->pattern)) == 0
+                                : strcmp(name, composite->pattern) == 0;
+}
+
+/* Libraries are listed last first: those loaded first are searched first. */
+static const struct tare_op_library *library_before(const struct tare_plugins *plugins,
+                                                    const struct tare_op_library *library) {
+    const struct tare_op_library *found = NULL;
+    for (const struct tare_op_library *at = plugins->libraries; at && at != library; at = at->next)
+        found = at;
+    return found;
+}
+
+const struct tare_plugin_composite *tare_plugins_next_composite(const struct tare_op_registry *ops, const char *name,
+                                                                const struct tare_plugin_composite *previous) {
+    const struct tare_plugins *plugins = tare_ops_attached(ops);
+    const struct tare_op_library *library = previous  ? previous->library
+                                            : plugins ? library_before(plugins, NULL)
+                                                      : NULL;
+    const struct tare_plugin_composite *at = previous ? previous->next : library ? library->composites : NULL;
+    while (library) {
+        for (; at; at = at->next)
+            if (matches(at, name)) return at;
+        library = library_before(plugins, library);
+        at = library ? library->composites : NULL;
+    }
+    return NULL;
 }
 
 const struct tare_op_registry *tare_plugins_ops(const struct tare_plugins *plugins) {

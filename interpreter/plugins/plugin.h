@@ -3,6 +3,7 @@
 #ifndef TARE_INTERPRETER_PLUGINS_PLUGIN_H
 #define TARE_INTERPRETER_PLUGINS_PLUGIN_H
 
+#include "graph/model.h"
 #include "graph/op.h"
 
 struct tare_plugins;
@@ -20,6 +21,30 @@ const char *tare_plugin_path_of(const struct tare_op_def *def);
 const char *tare_plugin_doc_of(const struct tare_op_def *def);
 /* The dtypes that its kernels support, as registered ("T: float; T: int32"); NULL as above, "" for all. */
 const char *tare_plugin_kernels_of(const struct tare_op_def *def);
+
+/* ---- rewrites of composite functions (convert/composites/) ---- */
+
+/* A composite function that a library may rewrite. Nodes are added to `graph`; nothing else changes. */
+struct tare_plugin_rewrite {
+    struct tare_graph *graph;
+    struct tare_arena *arena;
+    const char *name;              /* in the annotation */
+    const struct tare_attr *attrs; /* of the annotation */
+    size_t n_attrs;
+    const struct tare_shape *shapes; /* of the arguments */
+    struct tare_edge *results;       /* one per return; all are set after success */
+    const char *reason;              /* why it was declined; NULL: it was rewritten */
+};
+struct tare_plugin_composite;
+
+/* The next rewrite, in the order of registration, after `previous` (NULL: from the first) that matches the name; NULL:
+ * none. `ops` are those of a model. */
+const struct tare_plugin_composite *tare_plugins_next_composite(const struct tare_op_registry *ops, const char *name,
+                                                                const struct tare_plugin_composite *previous);
+/* Runs it. Errors begin with the library's path. */
+tare_status tare_plugin_composite_run(const struct tare_plugin_composite *composite,
+                                      struct tare_plugin_rewrite *rewrite) TARE_WARN_UNUSED;
+
 /* Unloads the libraries. No model or session may still use their ops. */
 void tare_plugins_free(struct tare_plugins *plugins);
 

@@ -37,10 +37,20 @@ struct tare_op_entry {
     struct tare_op_entry *next;
 };
 
+/* A rewrite of composite functions. */
+struct tare_plugin_composite {
+    const char *pattern; /* without '*' */
+    bool is_prefix;
+    tare_op_composite_function rewrite;
+    struct tare_op_library *library;
+    struct tare_plugin_composite *next;
+};
+
 struct tare_op_library {
     const char *path;
     struct tare_arena *arena;
     struct tare_op_entry *first, **last;
+    struct tare_plugin_composite *composites, **last_composite;
     bool out_of_memory;
     void *handle;
     struct tare_op_library *next;
@@ -95,6 +105,7 @@ void tare_plugin_host_node(struct tare_op_host *host);
 void tare_plugin_host_tensors(struct tare_op_host *host);
 void tare_plugin_host_run(struct tare_op_host *host);
 void tare_plugin_host_shapes(struct tare_op_host *host);
+void tare_plugin_host_composites(struct tare_op_host *host);
 
 /* Handles are the library's opaque view of internal structs. */
 static inline const tare_op_tensor *tare_plugin_tensor(const struct tare_tensor *tensor) {

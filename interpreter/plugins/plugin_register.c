@@ -22,6 +22,12 @@ static tare_op_entry *add(tare_op_library *library, const char *name) {
     return op;
 }
 
+static tare_op_entry *add_fused(tare_op_library *library, const char *name) {
+    struct tare_op_entry *op = add(library, name);
+    if (op) op->source.is_fused = true;
+    return op;
+}
+
 static void add_item(tare_op_entry *op, struct tare_opspec_items *items, const char *spec) {
     const char *copy, **grown;
     if (!op) return;
@@ -82,6 +88,7 @@ static void set_doc(tare_op_entry *op, const char *text) {
 
 void tare_plugin_host_registration(struct tare_op_host *host) {
     host->add = add;
+    host->add_fused = add_fused;
     host->add_attr = add_attr;
     host->add_input = add_input;
     host->add_output = add_output;

@@ -110,7 +110,13 @@ for command in run calibrate quantize compare convert batch inspect validate dif
     [ "$(grep -c -- '--plugin LIB.so' "$work/one")" -eq 1 ] || fail "$command has --plugin $(grep -c -- '--plugin LIB.so' "$work/one") times"
 done
 expect 1 "no_entry.so: is no library of ops" "$tare" ops --plugin "$plugins/no_entry.so"
-expect 1 "other_abi.so: was built for op ABI 2.0 (this tare has 1.0)" "$tare" inspect "$glyphs/saved_model" --plugin "$plugins/other_abi.so"
+# attributes follow from dtypes in --shape
+[ "$("$tare" ops MatMul --shape 'float[?,3]' --shape 'float[3,5]')" = "product float32 [?,5]" ] || fail "T from --shape"
+[ "$("$tare" ops AddN --shape 'int32[2]' --shape 'int32[?]' --shape 'int32[2]')" = "sum int32 [2]" ] || fail "N and T from --shape"
+expect 2 "option '--shape': input 1 is int32 (expected float32)" "$tare" ops MatMul --shape 'float[?,3]' --shape 'int32[3,5]'
+expect 2 "option '--shape': 'flot' is not a dtype (expected, for example, float[2,?])" "$tare" ops MatMul --shape 'flot[2]' --shape '[2]'
+
+expect 1 "other_abi.so: was built for op ABI 2.0 (this tare has 1.1)" "$tare" inspect "$glyphs/saved_model" --plugin "$plugins/other_abi.so"
 expect 1 "is loaded twice" "$tare" validate "$glyphs/saved_model" --plugin "$everything" --plugin "$everything"
 ASKED_OP=MatMul expect 1 "Op MatMul is already registered: it is built in" "$tare" ops --plugin "$plugins/asked.so"
 ASKED_ATTR="T: {float}" ASKED_KERNEL="T: half" expect 1 "Kernel for float16, but attr 'T' does not allow it" "$tare" ops --plugin "$plugins/asked.so"

@@ -429,6 +429,68 @@ static void a_layer_norm__is_fused_and_needs_its_epsilon(void **state) {
     tear_down(&f);
 }
 
+static void non_max_suppression__is_one_op(void **state) {
+    const struct tare_shape scalar = tare_shape_scalar();
+    const struct tare_shape shapes[] = { tare_shape_make(2, 3LL, 4LL), tare_shape_make(1, 3LL), scalar, scalar,
+                                         scalar };
+    const float boxes[] = { 0, 0, 1, 1, 0, 0, 1, 0.9f, 2, 2, 3, 3 }, scores[] = { 0.5f, 0.9f, 0.7f };
+    const float iou = 0.5f, least = 0.1f;
+    const int32_t most = 4;
+    struct fixture f;
+    struct tare_tensor args[5], results[2] = { 0 };
+    (void)state;
+    set_up(&f);
+    mini_arg(f.function, "boxes", TARE_DT_FLOAT);
+    mini_arg(f.function, "scores", TARE_DT_FLOAT);
+    const struct tare_edge size = mini_arg(f.function, "max_output_size", TARE_DT_INT32);
+    mini_arg(f.function, "iou_threshold", TARE_DT_FLOAT);
+    mini_arg(f.function, "score_threshold", TARE_DT_FLOAT);
+    mini_return(f.function, "indices", mini_node(f.function, "Identity", "i", 1, size));
+    mini_return(f.function, "valid", mini_node(f.function, "Identity", "v", 1, size));
+    call_with(&f, shapes);
+    annotate(&f, text_attr(&f, "_implements", "non_max_suppression_padded_v2"));
+    fuse(&f);
+    expect_fused(&f, "non_max_suppression_padded_v2");
+    mini_ok(tare_tensor_from(&args[0], TARE_DT_FLOAT, &shapes[0], boxes));
+    mini_ok(tare_tensor_from(&args[1], TARE_DT_FLOAT, &shapes[1], scores));
+    mini_ok(tare_tensor_from(&args[2], TARE_DT_INT32, &scalar, &most));
+    mini_ok(tare_tensor_from(&args[3], TARE_DT_FLOAT, &scalar, &iou));
+    mini_ok(tare_tensor_from(&args[4], TARE_DT_FLOAT, &scalar, &least));
+    struct tare_session *session = mini_session(f.model);
+    mini_ok(tare_session_call(session, f.function, args, 5, results, 2));
+    assert_int_equal(results[0].elements, 4); /* padded */
+    assert_int_equal(TARE_CONST_DATA(int32_t, &results[0])[0], 1);
+    assert_int_equal(TARE_CONST_DATA(int32_t, &results[0])[1], 2);
+    assert_int_equal(TARE_CONST_DATA(int32_t, &results[1])[0], 2);
+    tare_session_free(session);
+    for (size_t i = 0; i < 5; i++)
+        tare_tensor_reset(&args[i]);
+    for (size_t i = 0; i < 2; i++)
+        tare_tensor_reset(&results[i]);
+    tear_down(&f);
+}
+
+static void non_max_suppression__of_a_batch_stays(void **state) {
+    const struct tare_shape scalar = tare_shape_scalar();
+    const struct tare_shape shapes[] = { tare_shape_make(3, 2LL, 3LL, 4LL), tare_shape_make(2, 2LL, 3LL), scalar,
+                                         scalar, scalar };
+    struct fixture f;
+    (void)state;
+    set_up(&f);
+    mini_arg(f.function, "boxes", TARE_DT_FLOAT);
+    mini_arg(f.function, "scores", TARE_DT_FLOAT);
+    const struct tare_edge size = mini_arg(f.function, "max_output_size", TARE_DT_INT32);
+    mini_arg(f.function, "iou_threshold", TARE_DT_FLOAT);
+    mini_arg(f.function, "score_threshold", TARE_DT_FLOAT);
+    mini_return(f.function, "indices", mini_node(f.function, "Identity", "i", 1, size));
+    mini_return(f.function, "valid", mini_node(f.function, "Identity", "v", 1, size));
+    call_with(&f, shapes);
+    annotate(&f, text_attr(&f, "_implements", "non_max_suppression_padded_v2"));
+    fuse(&f);
+    expect_reason(&f, "argument 'boxes' has shape [2,3,4] (expected 2 dimensions)");
+    tear_down(&f);
+}
+
 /* ---- ops of the user's ---- */
 
 /* TestAdd stands for an op of a plugin: it is in the model's own registry. */
@@ -491,6 +553,8 @@ int main(void) {
         cmocka_unit_test(a_keras_lstm__of_many_steps_becomes_a_loop),
         cmocka_unit_test(a_keras_gru__is_fused_bit_for_bit),
         cmocka_unit_test(a_layer_norm__is_fused_and_needs_its_epsilon),
+        cmocka_unit_test(non_max_suppression__is_one_op),
+        cmocka_unit_test(non_max_suppression__of_a_batch_stays),
         cmocka_unit_test(a_fusable_op__is_mapped_to_the_op_of_that_name),
         cmocka_unit_test(a_fusable_op__that_nobody_defines_stays),
     };

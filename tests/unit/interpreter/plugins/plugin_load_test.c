@@ -60,9 +60,9 @@ static void load_faults__of_the_file(void **state) {
         "is no library of ops: no function tare_op_library_register (TARE_OP_LIBRARY in <tare/op.h> makes "
         "it)");
     expect_load_fault("other_abi", TARE_UNSUPPORTED,
-                      "was built for op ABI 2.0 (this tare has 1.0): build it with this tare's <tare/op.h>");
+                      "was built for op ABI 2.0 (this tare has 1.1): build it with this tare's <tare/op.h>");
     expect_load_fault("newer_abi", TARE_UNSUPPORTED,
-                      "was built for op ABI 1.1 (this tare has 1.0): build it with this tare's <tare/op.h>");
+                      "was built for op ABI 1.2 (this tare has 1.1): build it with this tare's <tare/op.h>");
     setenv("ASKED_NOTHING", "1", 1);
     expect_load_fault("asked", TARE_INVALID_ARGUMENT, "registers no op");
 }
