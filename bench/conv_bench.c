@@ -3,7 +3,7 @@
  * requantization to int8. */
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "interpreter/kernels/conv_int.h"
+#include "interpreter/kernels/conv_int_direct.h"
 #include "interpreter/kernels/expression.h"
 
 #include <cblas.h>
@@ -62,11 +62,11 @@ static void requantize(void *bound, int32_t *sums, int64_t first, int64_t count)
     tare_expression_run(bound, sums, first, count);
 }
 
-static void bind_requantization(struct tare_bound_expression *bound, const struct buffers *b, int64_t columns,
-                                struct tare_arena *arena) {
+static void bind_requantization(struct tare_bound_expression *bound, const struct buffers *b, int64_t elements,
+                                int64_t columns, struct tare_arena *arena) {
     static const float zero_point = 3, low = -128, high = 127;
     *bound = (struct tare_bound_expression){
-        .expression = &requantization, .level = tare_cpu_level(), .columns = columns, .to = b->out
+        .expression = &requantization, .level = tare_cpu_level(), .elements = elements, .columns = columns, .to = b->out
     };
     bound->operands[0] = (struct tare_operand){ TARE_OPERAND_VECTOR, TARE_LANE_INT32, b->filter };
     bound->operands[1] = (struct tare_operand){ TARE_OPERAND_VECTOR, TARE_LANE_FLOAT, b->filter };
@@ -81,8 +81,8 @@ static void run(const struct tare_conv *conv, const struct buffers *b, int how) 
     if (how == 1) tare_conv_depthwise(b->out, conv, b->in, b->filter, NULL, b->scratch);
     const struct tare_conv_int_sink sink = { requantize, b->requantize };
     if (how == 2)
-        tare_conv_int_dense_to(&sink, conv, b->in, tare_igemm_form_at(tare_cpu_level()), b->packed_int, b->sums,
-                               b->scratch);
+        tare_conv_int_direct_at(tare_cpu_level(), &sink, conv, b->in, tare_igemm_form_at(tare_cpu_level()),
+                                b->packed_int, b->sums, b->scratch);
     if (how == 3) tare_conv_int_depthwise_to(&sink, conv, b->in, b->packed_int, b->sums, b->scratch);
 }
 
@@ -93,7 +93,7 @@ static void measure(const struct tare_conv *conv, double peak, const char *what)
     const enum tare_igemm_form form = tare_igemm_form_at(tare_cpu_level());
     const double flops = 2.0 * (double)out * (double)tare_conv_patch(conv);
     const size_t packed_int = depthwise ? tare_conv_int_depthwise_packed_bytes(tare_cpu_level(), conv)
-                                        : tare_conv_int_packed_bytes(form, conv);
+                                        : tare_conv_int_direct_packed_bytes(form, conv);
     struct tare_bound_expression bound;
     struct tare_arena arena = { 0 };
     const struct buffers b = { array((size_t)in * 4),
@@ -102,14 +102,14 @@ static void measure(const struct tare_conv *conv, double peak, const char *what)
                                array(tare_conv_packed_floats(conv) * 4),
                                array(packed_int),
                                array((tare_conv_dense_scratch(conv) + (1 << 20)) * 4),
-                               array((size_t)(tare_conv_int_block_sums(conv) + conv->out[2] * conv->out_channels) * 4),
+                               array((size_t)(tare_conv_int_direct_sums(conv) + conv->out[2] * conv->out_channels) * 4),
                                &bound };
-    bind_requantization(&bound, &b, conv->out_channels, &arena);
+    bind_requantization(&bound, &b, out, conv->out_channels, &arena);
     tare_conv_pack(b.packed, conv, b.filter);
     if (depthwise)
         tare_conv_int_depthwise_pack(tare_cpu_level(), b.packed_int, conv, b.filter);
-    else
-        tare_conv_int_pack(b.packed_int, form, conv, b.filter);
+    else if (tare_conv_int_direct_pack(b.packed_int, form, conv, b.filter) != TARE_OK)
+        exit(1);
     double best[2] = { 1e9, 1e9 };
     const int repeats = (int)(1e8 / flops) + 1;
     for (int round = 0; round < 16; round++) {

@@ -70,7 +70,9 @@ static tare_status compute_branch(struct tare_bound_expression *bound, int opera
     *part = (struct tare_expression){ .to = lanes, .n_branches = 1, .n_operands = bound->expression->n_operands };
     part->branches[0] = *branch;
     part->from = bound->operands[branch->source].type;
-    *run = (struct tare_bound_expression){ .expression = part, .level = bound->level, .columns = count, .to = to };
+    *run = (struct tare_bound_expression){
+        .expression = part, .level = bound->level, .elements = count, .columns = count, .to = to
+    };
     memcpy(run->operands, bound->operands, sizeof run->operands);
     run->operands[branch->source].data = repeated_source(&bound->operands[branch->source], count, arena);
     if (!run->operands[branch->source].data) return TARE_NO_MEMORY;
@@ -116,6 +118,7 @@ static tare_status bind_group(struct group_run *run, const struct tare_shape *sh
         tare_error_clear();
         return TARE_OK;
     }
+    bound->elements = elements;
     bound->columns = last_dim(shape);
     bound->level = tare_cpu_level();
     for (int i = 0; i < group->expression.n_operands; i++) {

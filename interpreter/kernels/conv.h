@@ -19,6 +19,7 @@ struct tare_conv {
     int64_t base_dilation[3]; /* zeros between the input's elements: 1 is none, 2 is one */
     int64_t pad[3];           /* in front, of the dilated input; may be negative */
     int64_t groups;
+    int8_t pad_value; /* what padding contains; other than 0 only for kernels that say so */
 };
 
 /* TARE_SHAPE / TARE_INVALID_ARGUMENT if the geometry is invalid (non-positive stride, channels that are not divisible

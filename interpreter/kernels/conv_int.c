@@ -92,6 +92,10 @@ static bool uses_vnni(enum tare_cpu_level level, const struct tare_conv *conv) {
     return TARE_KERNELS_X86 && level >= TARE_CPU_VNNI && tare_depthwise_vnni_supports(conv);
 }
 
+bool tare_conv_int_depthwise_pads(enum tare_cpu_level level, const struct tare_conv *conv) {
+    return uses_vnni(level, conv);
+}
+
 size_t tare_conv_int_depthwise_packed_bytes(enum tare_cpu_level level, const struct tare_conv *conv) {
     if (uses_vnni(level, conv)) return tare_depthwise_vnni_packed_bytes(conv);
     return (size_t)(tare_conv_patch(conv) * conv->out_channels);

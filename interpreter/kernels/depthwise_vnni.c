@@ -4,7 +4,7 @@
  * of output positions needs is interleaved once: the bytes of rows r … r + 3 of a channel become one 32-bit lane. Every
  * horizontal tap of every output position then reads whole vectors. Rows beyond the kernel have weights of zero. The
  * instruction requires unsigned inputs: 128 is added to them, and the sums start at -128 times the sum of the channel's
- * weights; padding is the byte 128. */
+ * weights. Padding may have any value (tare_conv.pad_value). */
 #include "interpreter/kernels/depthwise_vnni.h"
 
 #include <string.h>
@@ -73,7 +73,8 @@ struct columns {
 TARE_ALWAYS_INLINE TARE_TARGET_VNNI __m512i load_row(const struct columns *columns, int64_t row, int64_t column) {
     const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     const __m512i flip = _mm512_set1_epi8(-128);
-    if (row >= columns->conv->kernel[1] || !columns->rows[row]) return flip;
+    if (row >= columns->conv->kernel[1] || !columns->rows[row])
+        return _mm512_set1_epi8((char)(columns->conv->pad_value ^ -128));
     const int8_t *from = columns->rows[row] + column * columns->conv->in_channels;
     return _mm512_permutexvar_epi32(order, _mm512_xor_si512(_mm512_maskz_loadu_epi8(columns->mask, from), flip));
 }
@@ -102,7 +103,7 @@ static TARE_TARGET_VNNI void interleave_line(uint8_t *scratch, const struct colu
             if (column >= 0 && column < conv->in[2])
                 interleave(to, columns, group * ROWS, column);
             else
-                memset(to, 128, COLUMN);
+                memset(to, (uint8_t)(conv->pad_value ^ -128), COLUMN);
         }
     }
 }

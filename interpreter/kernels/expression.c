@@ -16,6 +16,10 @@ enum { LANE = 4, BLOCK = TARE_EXPRESSION_BLOCK, UNIT = TARE_PIPELINE_UNIT };
 
 /* `count` elements as lanes. */
 static void widen(void *to, const void *from, enum tare_lane_type type, int64_t count) {
+    if (tare_lane_size(type) == LANE) {
+        memcpy(to, from, (size_t)count * LANE);
+        return;
+    }
     for (int64_t i = 0; i < count; i++) {
         switch (type) {
         case TARE_LANE_INT8:
@@ -27,19 +31,22 @@ static void widen(void *to, const void *from, enum tare_lane_type type, int64_t 
         case TARE_LANE_INT16:
             ((int32_t *)to)[i] = ((const int16_t *)from)[i];
             break;
-        case TARE_LANE_BFLOAT16:
+        default: /* TARE_LANE_BFLOAT16 */
             ((float *)to)[i] = tare_float_from_bfloat16(((const uint16_t *)from)[i]);
-            break;
-        default:
-            memcpy((char *)to + i * LANE, (const char *)from + i * LANE, LANE);
             break;
         }
     }
 }
 
-/* A vector's lanes, repeated. */
-static char *repeated(const struct tare_operand *operand, int64_t columns, struct tare_arena *arena) {
-    const int64_t lanes = columns + BLOCK + UNIT;
+/* Lanes of a repeated vector: a block may begin at any column. */
+static int64_t repeated_lanes(const struct tare_bound_expression *bound) {
+    const int64_t block = bound->elements < BLOCK ? bound->elements : BLOCK;
+    return bound->columns + block + UNIT;
+}
+
+static char *repeated(const struct tare_bound_expression *bound, const struct tare_operand *operand,
+                      struct tare_arena *arena) {
+    const int64_t lanes = repeated_lanes(bound), columns = bound->columns;
     char *to = tare_arena_alloc(arena, (size_t)lanes * LANE);
     if (!to) return NULL;
     widen(to, operand->data, operand->type, columns);
@@ -56,7 +63,7 @@ static tare_status bind_operand(struct tare_bound_expression *bound, int at, str
                                 struct tare_arena *arena) {
     const struct tare_operand *operand = &bound->operands[at];
     if (operand->kind == TARE_OPERAND_VECTOR) {
-        bound->vectors[at] = repeated(operand, bound->columns, arena);
+        bound->vectors[at] = repeated(bound, operand, arena);
         stage->operand = bound->vectors[at];
         return stage->operand ? TARE_OK : TARE_NO_MEMORY;
     }
@@ -86,7 +93,7 @@ static void join_sums(struct tare_bound_expression *bound, struct tare_pipeline 
             pipeline->stages[n++] = *stage;
             continue;
         }
-        const int64_t lanes = last->is_one ? 1 : bound->columns + BLOCK + UNIT;
+        const int64_t lanes = last->is_one ? 1 : repeated_lanes(bound);
         int32_t *sums = (int32_t *)(uintptr_t)last->operand; /* this binding's own copy */
         const int32_t *more = stage->operand;
         for (int64_t i = 0; i < lanes; i++) {

@@ -48,7 +48,7 @@ struct tare_operand {
 struct tare_bound_expression {
     const struct tare_expression *expression;
     enum tare_cpu_level level;
-    int64_t columns;
+    int64_t elements, columns;
     void *to;
     struct tare_operand operands[TARE_EXPRESSION_MAX_OPERANDS];
     struct tare_pipeline pipelines[TARE_EXPRESSION_MAX_BRANCHES];

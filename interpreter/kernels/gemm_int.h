@@ -43,12 +43,27 @@ void tare_igemm(int32_t *c, int64_t ldc, const struct tare_igemm_rows *a, enum t
 void tare_igemm_at(enum tare_cpu_level level, int32_t *c, int64_t ldc, const struct tare_igemm_rows *a,
                    enum tare_igemm_form form, const void *packed, int64_t m, int64_t n, int64_t k, void *scratch);
 
+/* The k of a row of A: `count` segments, `step` bytes apart, of `groups` groups of 4 adjacent bytes. */
+struct tare_igemm_segments {
+    int64_t count, groups, step;
+};
+/* Rows of A and C: `count` lines of `rows` rows; bytes from line to line of A, sums from line to line of C. */
+struct tare_igemm_lines {
+    int64_t count, rows, a_step, c_step;
+};
+/* C = A · packed B for rows of A in memory, in the form's type (quads: with 128 added), `a_stride` bytes apart. k of
+ * the packed weights is that of all segments. */
+void tare_igemm_segments_at(enum tare_cpu_level level, int32_t *c, int64_t ldc, const void *a, int64_t a_stride,
+                            enum tare_igemm_form form, const void *packed, const struct tare_igemm_lines *lines,
+                            int64_t n, const struct tare_igemm_segments *segments);
+
 /* ---- for the variants only ---- */
 
 /* C block (+)= A block · panels, in groups of 4 bytes of A and 64 bytes of a panel. `a_stride` and `panel_stride` in
  * bytes. `start`: the initial value of each column's sums; NULL: accumulate into C. */
 typedef void tare_igemm_block(int32_t *c, int64_t ldc, const void *a, int64_t a_stride, const void *panels,
-                              int64_t panel_stride, int64_t rows, int64_t n, int64_t groups, const int32_t *start);
+                              int64_t panel_stride, int64_t rows, int64_t n, const struct tare_igemm_segments *segments,
+                              const int32_t *start);
 tare_igemm_block tare_igemm_pairs_plain, tare_igemm_pairs_avx2, tare_igemm_pairs_avx512, tare_igemm_pairs_vnni,
     tare_igemm_quads_vnni;
 

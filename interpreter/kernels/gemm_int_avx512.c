@@ -26,9 +26,10 @@ STEP_ASSEMBLY(step_pairs, "vpdpwssd")
 #undef STEP_ASSEMBLY
 
 typedef void tile_function(int32_t *c, int64_t ldc, const char *a, int64_t a_stride, const char *b,
-                           int64_t panel_stride, int64_t groups, const int32_t *start, __mmask16 last);
+                           int64_t panel_stride, const struct tare_igemm_segments *segments, const int32_t *start,
+                           __mmask16 last);
 
-#define TILE_BODY(step)                                                                                                \
+#define TILE_BODY(accumulate)                                                                                          \
     __m512i sum[MAX_ROWS][2];                                                                                          \
     TARE_UNROLL                                                                                                        \
     for (int i = 0; i < rows; i++) {                                                                                   \
@@ -38,19 +39,21 @@ typedef void tile_function(int32_t *c, int64_t ldc, const char *a, int64_t a_str
             sum[i][j] = _mm512_maskz_loadu_epi32(mask, (start ? start : c + i * ldc) + j * 16);                        \
         }                                                                                                              \
     }                                                                                                                  \
-    for (int64_t g = 0; g < groups; g++) {                                                                             \
-        __m512i weights[2];                                                                                            \
-        TARE_UNROLL                                                                                                    \
-        for (int j = 0; j < panels; j++)                                                                               \
-            weights[j] = _mm512_loadu_si512(b + j * panel_stride + g * 64);                                            \
-        TARE_UNROLL                                                                                                    \
-        for (int i = 0; i < rows; i++) {                                                                               \
-            int32_t group;                                                                                             \
-            memcpy(&group, a + i * a_stride + g * 4, sizeof group);                                                    \
-            const __m512i x = _mm512_set1_epi32(group);                                                                \
+    for (int64_t s = 0; s < segments->count; s++, a += segments->step) {                                               \
+        for (int64_t g = 0; g < segments->groups; g++, b += 64) {                                                      \
+            __m512i weights[2];                                                                                        \
             TARE_UNROLL                                                                                                \
             for (int j = 0; j < panels; j++)                                                                           \
-                sum[i][j] = step(sum[i][j], x, weights[j]);                                                            \
+                weights[j] = _mm512_loadu_si512(b + j * panel_stride);                                                 \
+            TARE_UNROLL                                                                                                \
+            for (int i = 0; i < rows; i++) {                                                                           \
+                int32_t group;                                                                                         \
+                memcpy(&group, a + i * a_stride + g * 4, sizeof group);                                                \
+                const __m512i x = _mm512_set1_epi32(group);                                                            \
+                TARE_UNROLL                                                                                            \
+                for (int j = 0; j < panels; j++)                                                                       \
+                    sum[i][j] = accumulate(sum[i][j], x, weights[j]);                                                  \
+            }                                                                                                          \
         }                                                                                                              \
     }                                                                                                                  \
     TARE_UNROLL                                                                                                        \
@@ -61,9 +64,9 @@ typedef void tile_function(int32_t *c, int64_t ldc, const char *a, int64_t a_str
     }
 
 #define TILE(kind, target, r, p)                                                                                       \
-    static target void tile_##kind##_##r##_##p(int32_t *c, int64_t ldc, const char *a, int64_t a_stride,               \
-                                               const char *b, int64_t panel_stride, int64_t groups,                    \
-                                               const int32_t *start, __mmask16 last) {                                 \
+    static target void tile_##kind##_##r##_##p(                                                                        \
+        int32_t *c, int64_t ldc, const char *a, int64_t a_stride, const char *b, int64_t panel_stride,                 \
+        const struct tare_igemm_segments *segments, const int32_t *start, __mmask16 last) {                            \
         enum { rows = r, panels = p };                                                                                 \
         TILE_BODY(step_##kind)                                                                                         \
     }
@@ -93,7 +96,7 @@ TILES(madd, TARE_TARGET_AVX512)
 
 static void run_tiles(tile_function *const tiles[MAX_ROWS + 1][2], int32_t *c, int64_t ldc, const void *a,
                       int64_t a_stride, const void *panels, int64_t panel_stride, int64_t rows, int64_t n,
-                      int64_t groups, const int32_t *start) {
+                      const struct tare_igemm_segments *segments, const int32_t *start) {
     const int64_t tile_count = (rows + MAX_ROWS - 1) / MAX_ROWS;
     for (int64_t column = 0; column < n; column += 32) {
         const int64_t width = n - column > 16 ? 32 : 16, columns = n - column < width ? n - column : width;
@@ -102,7 +105,7 @@ static void run_tiles(tile_function *const tiles[MAX_ROWS + 1][2], int32_t *c, i
         for (int64_t t = 0; t < tile_count; t++) {
             const int64_t end = (t + 1) * rows / tile_count;
             tiles[end - row][width / 32](c + row * ldc + column, ldc, (const char *)a + row * a_stride, a_stride,
-                                         (const char *)panels + column / 16 * panel_stride, panel_stride, groups,
+                                         (const char *)panels + column / 16 * panel_stride, panel_stride, segments,
                                          !start ? NULL : start + column, last);
             row = end;
         }
@@ -111,8 +114,8 @@ static void run_tiles(tile_function *const tiles[MAX_ROWS + 1][2], int32_t *c, i
 
 #define BLOCK(name, kind)                                                                                              \
     void name(int32_t *c, int64_t ldc, const void *a, int64_t a_stride, const void *panels, int64_t panel_stride,      \
-              int64_t rows, int64_t n, int64_t groups, const int32_t *start) {                                         \
-        run_tiles(tiles_##kind, c, ldc, a, a_stride, panels, panel_stride, rows, n, groups, start);                    \
+              int64_t rows, int64_t n, const struct tare_igemm_segments *segments, const int32_t *start) {             \
+        run_tiles(tiles_##kind, c, ldc, a, a_stride, panels, panel_stride, rows, n, segments, start);                  \
     }
 BLOCK(tare_igemm_quads_vnni, quads)
 BLOCK(tare_igemm_pairs_vnni, pairs)

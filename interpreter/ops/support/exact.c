@@ -1,7 +1,7 @@
 #include "interpreter/ops/support/exact.h"
 
 #include "base/alloc.h"
-#include "interpreter/kernels/conv_int.h"
+#include "interpreter/kernels/conv_int_direct.h"
 #include "base/tensor/dtype.h"
 
 #include <string.h>
@@ -93,13 +93,26 @@ static enum tare_igemm_form form_of(const struct tare_exact *operands) {
     return quads ? tare_igemm_form_at(tare_cpu_level()) : TARE_IGEMM_PAIRS;
 }
 
-int64_t tare_exact_key(const struct tare_conv *conv) {
-    return tare_conv_is_depthwise(conv) ? -conv->groups : conv->groups;
+static bool is_direct(const struct tare_conv *conv, int lhs_dtype, int rhs_dtype) {
+    return is_int8(lhs_dtype) && is_int8(rhs_dtype) && tare_conv_int_is_direct(conv);
+}
+
+int64_t tare_exact_key(const struct tare_conv *conv, int lhs_dtype, int rhs_dtype) {
+    if (tare_conv_is_depthwise(conv)) return -conv->groups;
+    return is_direct(conv, lhs_dtype, rhs_dtype) ? 0 : conv->groups;
+}
+
+int64_t tare_exact_product_key(int lhs_dtype, int rhs_dtype) {
+    return is_int8(lhs_dtype) && is_int8(rhs_dtype) ? 0 : 1;
+}
+
+static int64_t key_of(const struct tare_exact *operands, const struct tare_conv *conv) {
+    return tare_exact_key(conv, operands->lhs_dtype, operands->rhs_dtype);
 }
 
 static void *kept(const struct tare_exact *operands, const struct tare_conv *conv) {
     if (!operands->weights) return NULL;
-    return tare_weights_find(operands->weights, operands->source, tare_exact_key(conv));
+    return tare_weights_find(operands->weights, operands->source, key_of(operands, conv));
 }
 
 /* Scratch memory aligned to 64 bytes. NULL: no memory. */
@@ -110,7 +123,7 @@ static void *aligned_room(struct tare_arena *scratch, size_t bytes) {
 
 static void *room_for_packed(const struct tare_exact *operands, const struct tare_conv *conv, size_t bytes) {
     if (!operands->weights) return aligned_room(operands->scratch, bytes);
-    return tare_weights_make(operands->weights, operands->source, tare_exact_key(conv), bytes, operands->scratch);
+    return tare_weights_make(operands->weights, operands->source, key_of(operands, conv), bytes, operands->scratch);
 }
 
 /* The convolution's filter packed; NULL in *out when its values are too large. */
@@ -201,6 +214,37 @@ static tare_status depthwise(int32_t *output, const struct tare_exact *operands,
     return TARE_OK;
 }
 
+/* ---- direct ---- */
+
+/* Where sums go that have no consumer. */
+static void store_sums(void *arg, int32_t *sums, int64_t first, int64_t count) {
+    memcpy((int32_t *)arg + first, sums, (size_t)count * sizeof *sums);
+}
+
+/* The filter in the direct kernel's form. */
+static tare_status packed_direct(void **packed, const struct tare_exact *operands, const struct tare_conv *conv,
+                                 enum tare_igemm_form form) {
+    *packed = kept(operands, conv);
+    if (*packed) return TARE_OK;
+    *packed = room_for_packed(operands, conv, tare_conv_int_direct_packed_bytes(form, conv));
+    if (!*packed) return TARE_NO_MEMORY;
+    const tare_status status = tare_conv_int_direct_pack(*packed, form, conv, operands->rhs);
+    if (status != TARE_OK && operands->weights) tare_weights_reset(operands->weights);
+    return status;
+}
+
+static tare_status direct(int32_t *output, const struct tare_exact *operands, const struct tare_conv *conv,
+                          const struct tare_conv_int_sink *sink) {
+    const struct tare_conv_int_sink storing = { store_sums, output };
+    const enum tare_igemm_form form = form_of(operands);
+    int32_t *sums = scratch_array(operands->scratch, tare_conv_int_direct_sums(conv), sizeof *sums);
+    void *block = aligned_room(operands->scratch, tare_conv_int_direct_scratch(form, conv)), *packed;
+    if (!sums || !block) return TARE_NO_MEMORY;
+    TARE_TRY(packed_direct(&packed, operands, conv, form));
+    tare_conv_int_direct_at(tare_cpu_level(), sink ? sink : &storing, conv, operands->lhs, form, packed, sums, block);
+    return TARE_OK;
+}
+
 static tare_status dense(int32_t *output, const struct tare_exact *operands, const struct tare_conv *conv,
                          const struct tare_conv_int_sink *sink, const void *lhs, enum tare_igemm_form form,
                          const void *packed) {
@@ -226,6 +270,7 @@ static tare_status conv_to(int32_t *output, const struct tare_exact *operands, c
     bool fits;
     if (operands->plain || tare_conv_patch(conv) == 0) return plain_conv_to(output, operands, conv, sink);
     if (is_depthwise) return depthwise(output, operands, conv, sink);
+    if (is_direct(conv, operands->lhs_dtype, operands->rhs_dtype)) return direct(output, operands, conv, sink);
     TARE_TRY(left_operand(&lhs, &fits, operands, in, form));
     if (fits) {
         TARE_TRY(packed_filter(&packed, operands, conv, form));

@@ -26,8 +26,10 @@ struct tare_exact {
 tare_status tare_exact_product(int32_t *output, const struct tare_exact *operands, int64_t batch, int64_t m, int64_t n,
                                int64_t k);
 tare_status tare_exact_conv(int32_t *output, const struct tare_exact *operands, const struct tare_conv *conv);
-/* The key under which the packed weights of a convolution are stored; 1 for a product. */
-int64_t tare_exact_key(const struct tare_conv *conv);
+/* The key under which the packed weights of a convolution are stored, which depends on the kernel's form, and that of
+ * a product. */
+int64_t tare_exact_key(const struct tare_conv *conv, int lhs_dtype, int rhs_dtype);
+int64_t tare_exact_product_key(int lhs_dtype, int rhs_dtype);
 /* `count` elements widened to int32 (unsigned 32-bit ones keep their bits), in scratch. NULL: no memory. */
 int32_t *tare_exact_widen(struct tare_arena *scratch, const void *values, int dtype, int64_t count);
 

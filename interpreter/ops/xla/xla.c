@@ -202,7 +202,7 @@ static tare_status float_weights(struct tare_kernel *kernel, float **out, const 
     const struct tare_tensor *rhs = &kernel->inputs[1];
     const struct tare_conv *conv = &general->conv;
     const bool depthwise = tare_conv_is_depthwise(conv);
-    const int64_t key = tare_exact_key(conv);
+    const int64_t key = tare_exact_key(conv, TARE_DT_FLOAT, TARE_DT_FLOAT);
     *out = tare_weights_find(&state->weights, rhs, key);
     if (*out) return TARE_OK;
     const size_t floats = depthwise ? (size_t)rhs->elements : tare_conv_packed_floats(conv);
@@ -260,7 +260,8 @@ static tare_status exact_conv(struct tare_kernel *kernel, int32_t *result, const
         .plain = plain,
         .consumer = taking_consumer(kernel),
     };
-    const bool without = is_kept(kernel, tare_exact_key(&general->conv), plain) && is_int8(lhs->dtype);
+    const bool without =
+        is_kept(kernel, tare_exact_key(&general->conv, lhs->dtype, rhs->dtype), plain) && is_int8(lhs->dtype);
     if (!without) exact.rhs = operand(kernel, EXACT, rhs, general->rhs_order);
     if (!exact.lhs || (!without && !exact.rhs)) return TARE_NO_MEMORY;
     return tare_exact_conv(result, &exact, &general->conv);
@@ -441,7 +442,8 @@ static tare_status exact_dot(struct tare_kernel *kernel, int32_t *result, const 
         .plain = plain,
         .consumer = taking_consumer(kernel),
     };
-    const bool without = is_kept(kernel, 1, plain) && is_int8(lhs->dtype) && dot->batch == 1;
+    const bool without = is_kept(kernel, tare_exact_product_key(lhs->dtype, rhs->dtype), plain) &&
+                         is_int8(lhs->dtype) && dot->batch == 1;
     if (!without) exact.rhs = operand(kernel, EXACT, rhs, dot->rhs_order);
     if (!exact.lhs || (!without && !exact.rhs)) return TARE_NO_MEMORY;
     return tare_exact_product(result, &exact, dot->batch, dot->m, dot->n, dot->k);

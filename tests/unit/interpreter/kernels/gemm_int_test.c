@@ -1,6 +1,6 @@
 /* Products and convolutions of small integers are exact at every level, at the extremes too. */
 #include "base/alloc.h"
-#include "interpreter/kernels/conv_int.h"
+#include "interpreter/kernels/conv_int_direct.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -118,6 +118,32 @@ static void igemm__int32_operands_narrow_or_are_refused(void **unused) {
     tare_free(packed);
 }
 
+static void store(void *to, int32_t *sums, int64_t first, int64_t count) {
+    memcpy((int32_t *)to + first, sums, (size_t)count * 4);
+}
+
+/* The direct form at every level, with padding of any value. */
+static void check_direct(const struct tare_conv *conv, const int8_t *input, const int8_t *filter,
+                         const int32_t *expected) {
+    const int64_t out = tare_conv_rows(conv) * conv->out_channels;
+    int32_t *got = block_of((size_t)out * 4);
+    const struct tare_conv_int_sink sink = { store, got };
+    for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level++) {
+        const enum tare_igemm_form form = tare_igemm_form_at(level);
+        const size_t sums_bytes = (size_t)tare_conv_int_direct_sums(conv) * 4;
+        const size_t scratch_bytes = tare_conv_int_direct_scratch(form, conv);
+        void *packed = block_of(tare_conv_int_direct_packed_bytes(form, conv));
+        void *sums = block_of(sums_bytes), *scratch = block_of(scratch_bytes);
+        assert_int_equal(tare_conv_int_direct_pack(packed, form, conv, filter), TARE_OK);
+        memset(got, 0, (size_t)out * 4);
+        tare_conv_int_direct_at(level, &sink, conv, input, form, packed, sums, scratch);
+        assert_memory_equal(got, expected, (size_t)out * 4);
+        assert_guard(sums, sums_bytes), assert_guard(scratch, scratch_bytes);
+        tare_free(packed), tare_free(sums), tare_free(scratch);
+    }
+    tare_free(got);
+}
+
 static void check_conv(const struct tare_conv *conv) {
     const int64_t in = conv->batch * conv->in[0] * conv->in[1] * conv->in[2] * conv->in_channels;
     const int64_t out = tare_conv_rows(conv) * conv->out_channels;
@@ -146,6 +172,7 @@ static void check_conv(const struct tare_conv *conv) {
         }
         tare_free(packed);
     }
+    if (tare_conv_int_is_direct(conv)) check_direct(conv, x8, w8, expected);
     for (enum tare_cpu_level level = TARE_CPU_PLAIN; tare_conv_is_depthwise(conv) && level <= tare_cpu_level();
          level++) {
         void *packed = block_of(tare_conv_int_depthwise_packed_bytes(level, conv));
@@ -213,6 +240,53 @@ static void conv_int__depthwise_kernels_of_every_size(void **unused) {
     }
 }
 
+/* Padding with a value equals a convolution of the padded input. */
+static void conv_int__pad_value(void **unused) {
+    (void)unused;
+    enum { SIZE = 6, PAD = 2, PADDED = SIZE + 2 * PAD };
+    static const int64_t channels[] = { 3, 16, 70 };
+    for (int i = 0; i < 12; i++) {
+        const int64_t c = channels[i % 3], groups = i / 3 % 2 ? c : 1, stride = 1 + i / 6;
+        struct tare_conv conv = { .batch = 1,
+                                  .in = { 1, PADDED, PADDED },
+                                  .in_channels = c,
+                                  .kernel = { 1, 3, 3 },
+                                  .out = { 1, (PADDED - 3) / stride + 1, (PADDED - 3) / stride + 1 },
+                                  .out_channels = c,
+                                  .stride = { 1, stride, stride },
+                                  .dilation = { 1, 1, 1 },
+                                  .base_dilation = { 1, 1, 1 },
+                                  .groups = groups };
+        const int64_t out = tare_conv_rows(&conv) * c, weights = 9 * c / groups * c;
+        int8_t *padded = block_of((size_t)(PADDED * PADDED * c)), *inner = block_of((size_t)(SIZE * SIZE * c));
+        int8_t *filter = block_of((size_t)weights);
+        int32_t *wide = block_of((size_t)(PADDED * PADDED * c) * 4), *wide_filter = block_of((size_t)weights * 4);
+        int32_t *expected = block_of((size_t)out * 4), *got = block_of((size_t)out * 4);
+        for (int64_t p = 0; p < PADDED * PADDED * c; p++) {
+            const int64_t y = p / c / PADDED - PAD, x = p / c % PADDED - PAD;
+            const bool is_inside = y >= 0 && y < SIZE && x >= 0 && x < SIZE;
+            wide[p] = padded[p] = is_inside ? random_int8() : -77;
+            if (is_inside) inner[(y * SIZE + x) * c + p % c] = padded[p];
+        }
+        for (int64_t p = 0; p < weights; p++)
+            wide_filter[p] = filter[p] = random_int8();
+        tare_conv_plain_i32(expected, &conv, wide, wide_filter);
+        conv.in[1] = conv.in[2] = SIZE, conv.pad[1] = conv.pad[2] = PAD, conv.pad_value = -77;
+        if (tare_conv_int_is_direct(&conv)) check_direct(&conv, inner, filter, expected);
+        for (enum tare_cpu_level level = TARE_CPU_PLAIN; groups > 1 && level <= tare_cpu_level(); level++) {
+            if (!tare_conv_int_depthwise_pads(level, &conv)) continue;
+            void *packed = block_of(tare_conv_int_depthwise_packed_bytes(level, &conv));
+            void *lines = block_of(tare_conv_int_depthwise_scratch_bytes(level, &conv));
+            tare_conv_int_depthwise_pack(level, packed, &conv, filter);
+            tare_conv_int_depthwise_at(level, got, &conv, inner, packed, lines);
+            assert_memory_equal(got, expected, (size_t)out * 4);
+            tare_free(packed), tare_free(lines);
+        }
+        tare_free(padded), tare_free(inner), tare_free(filter), tare_free(wide), tare_free(wide_filter);
+        tare_free(expected), tare_free(got);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(igemm__exact_at_every_level),
@@ -221,6 +295,7 @@ int main(void) {
         cmocka_unit_test(igemm__int32_operands_narrow_or_are_refused),
         cmocka_unit_test(conv_int__equals_the_plain_loops),
         cmocka_unit_test(conv_int__depthwise_kernels_of_every_size),
+        cmocka_unit_test(conv_int__pad_value),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

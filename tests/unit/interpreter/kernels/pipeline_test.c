@@ -175,7 +175,9 @@ static void check_expression(enum tare_cpu_level level, int64_t rows, int64_t co
     for (int64_t i = 0; i < columns; i++)
         factor[i] = ldexpf((float)(next() & 0xffff) + 1, -40);
     memset(got, 0x5a, (size_t)count + 64);
-    struct tare_bound_expression bound = { .expression = &residual, .level = level, .columns = columns, .to = got };
+    struct tare_bound_expression bound = {
+        .expression = &residual, .level = level, .elements = count, .columns = columns, .to = got
+    };
     bound.operands[0] = (struct tare_operand){ TARE_OPERAND_VECTOR, TARE_LANE_INT32, add };
     bound.operands[1] = (struct tare_operand){ TARE_OPERAND_ONE, TARE_LANE_INT32, &minus };
     bound.operands[2] = (struct tare_operand){ TARE_OPERAND_VECTOR, TARE_LANE_FLOAT, factor };
