@@ -5,6 +5,7 @@
 #include "cli/log.h"
 #include "cli/ops_node.h"
 #include "cli/ops_published.h"
+#include "cli/ops_stablehlo.h"
 #include "cli/plugins.h"
 #include "include/tare/version.h"
 #include "graph/attr_text.h"
@@ -19,7 +20,7 @@
 struct ops_options {
     struct tare_option_list names, plugins, shapes, attrs;
     const char *check_compat, *save_model;
-    bool markdown, json, all;
+    bool markdown, stablehlo, json, all;
     struct tare_log_options logging;
 };
 
@@ -28,6 +29,10 @@ static const struct tare_option rows[] = {
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct ops_options, markdown),
       .help = "print the table of docs/op-coverage.md" },
+    { .name = "stablehlo",
+      .kind = TARE_OPTION_FLAG,
+      .offset = offsetof(struct ops_options, stablehlo),
+      .help = "print the table of StableHLO ops, docs/stablehlo-ops.md, instead" },
     { .name = "json",
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct ops_options, json),
@@ -395,7 +400,9 @@ static tare_status run(int argc, char *const *argv) {
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
     if (done) goto done;
     TARE_CHECK(check_usage(&options));
-    if (options.check_compat)
+    if (options.stablehlo)
+        tare_ops_print_stablehlo();
+    else if (options.check_compat)
         status = tare_ops_check_published(options.check_compat, tare_command_registry(), options.json);
     else
         status = describes_node(&options) ? show_node(&options) : list(&options);

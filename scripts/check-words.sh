@@ -59,7 +59,7 @@ def documents(source):
 def selected(files, what):
     if what == 'docs':
         return [f for f in files if f in ('README.md', 'CONTRIBUTING.md') or f.endswith('/README.md') or
-                f.startswith('docs/') and f.endswith('.md') and not f.endswith('op-coverage.md')]
+                f.startswith('docs/') and f.endswith('.md') and not f.endswith(('op-coverage.md', 'stablehlo-ops.md'))]
     return [f for f in files if f.endswith(('.c', '.h')) and not f.startswith(('tests/', 'bench/', 'examples/')) and
             'catalogue' not in f]
 

@@ -319,6 +319,10 @@ static bool has_rule(const struct tare_shlo_op *op) {
            find_rule(op);
 }
 
+bool tare_shlo_imports(const struct tare_vhlo_op *op) {
+    return has_rule(&(struct tare_shlo_op){ .def = op, .name = op->name });
+}
+
 /* Appends each op without a rule once. */
 static void list_unsupported(struct tare_strbuf *out, const struct tare_shlo_block *block) {
     for (size_t i = 0; i < block->n_ops; i++) {
