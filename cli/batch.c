@@ -226,7 +226,7 @@ static tare_status jobs_of_folder(struct batch *b) {
                            .label = o->label,
                            .evaluation_limit = o->limit,
                            .keep_rejected = o->keep_rejected,
-                           .limits = { o->max_drop, o->min_sqnr <= -1000 ? -HUGE_VAL : o->min_sqnr, o->max_size } };
+                           .limits = { o->max_drop, o->min_sqnr <= -1000 ? -HUGE_VAL : o->min_sqnr, o->max_size, -1 } };
     common->output = tare_arena_printf(&b->arena, "%s/{name}", o->output_dir);
     if (!common->output) return TARE_NO_MEMORY;
     return tare_jobs_of_folder(&b->jobs, &b->arena, &from);

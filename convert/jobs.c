@@ -125,7 +125,9 @@ static tare_status check_job(const struct tare_job *job) {
                                                 "in quantization_options");
     if (job->calibration && job->data.count)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "give data or calibration, not both");
-    if ((limits->max_drop >= 0 || limits->min_sqnr_db > -HUGE_VAL) && !job->evaluation.count)
+    if (limits->max_mae >= 0 && !job->target)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "max_mae needs expected values (give their key: target)");
+    if ((limits->max_drop >= 0 || limits->min_sqnr_db > -HUGE_VAL || limits->max_mae >= 0) && !job->evaluation.count)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "a limit on accuracy needs evaluation records");
     if (job->evaluation_limit < 0)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "evaluation_limit is %lld (expected 0 or more)",
@@ -134,10 +136,11 @@ static tare_status check_job(const struct tare_job *job) {
 }
 
 static struct tare_job_limits limits_of(const Tare__BatchLimits *message) {
-    struct tare_job_limits limits = { -1, -HUGE_VAL, -1 };
+    struct tare_job_limits limits = { -1, -HUGE_VAL, -1, -1 };
     if (!message) return limits;
     if (message->has_max_drop) limits.max_drop = message->max_drop;
     if (message->has_min_sqnr_db) limits.min_sqnr_db = message->min_sqnr_db;
+    if (message->has_max_mae) limits.max_mae = message->max_mae;
     if (message->has_max_size_bytes) limits.max_size_bytes = message->max_size_bytes;
     return limits;
 }
@@ -177,6 +180,8 @@ static tare_status read_job(struct tare_job *job, struct tare_arena *arena, cons
     TARE_TRY(text_of(&job->algorithm, &c, m->algorithm));
     TARE_TRY(text_of(&job->signature, &c, m->signature));
     TARE_TRY(text_of(&job->label, &c, m->label));
+    TARE_TRY(text_of(&job->target, &c, m->target));
+    TARE_TRY(text_of(&job->metric, &c, m->metric));
     TARE_TRY(list_of(&job->arguments, &c, m->arguments, m->n_arguments, text_of));
     TARE_TRY(list_of(&job->data, &c, m->data, m->n_data, path_of));
     TARE_TRY(list_of(&job->evaluation, &c, m->evaluation, m->n_evaluation, path_of));

@@ -13,6 +13,7 @@ struct tare_job_limits {
     double max_drop;        /* points; < 0: none */
     double min_sqnr_db;     /* -HUGE_VAL: none */
     int64_t max_size_bytes; /* < 0: none */
+    double max_mae;         /* < 0: none */
 };
 
 struct tare_text_list {
@@ -29,7 +30,7 @@ struct tare_job {
     struct tare_text_list data;
     const char *calibration, *signature;
     struct tare_text_list evaluation;
-    const char *label;
+    const char *label, *target, *metric;
     int64_t evaluation_limit;
     struct tare_job_limits limits;
     bool keep_rejected;

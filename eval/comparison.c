@@ -111,11 +111,23 @@ static int64_t examples_of(const struct tare_comparison_pass *pass, const struct
     return outputs[0].shape.dims[0];
 }
 
+/* The labels of a record if it has one per pixel or token of an output; NULL if not. */
+static const struct tare_tensor *position_labels(const struct tare_comparison_pass *pass,
+                                                 const struct tare_sample *sample, const struct tare_tensor *outputs,
+                                                 int64_t examples) {
+    const struct tare_tensor *labels = pass->expected_output < 0 ? tare_sample_find(sample, pass->label) : NULL;
+    int classes;
+    for (size_t i = 0; labels && i < pass->comparison->n_outputs; i++)
+        if (tare_positions_fit(&classes, &outputs[i], labels, examples)) return labels;
+    return NULL;
+}
+
 /* Class indices by example; *out is NULL when the record has none. */
 static tare_status read_labels(int64_t **out, const struct tare_comparison_pass *pass, const struct tare_sample *sample,
-                               int64_t examples) {
+                               const struct tare_tensor *outputs, int64_t examples) {
     *out = NULL;
     if (pass->expected_output >= 0 || !tare_sample_find(sample, pass->label)) return TARE_OK;
+    if (position_labels(pass, sample, outputs, examples)) return TARE_OK;
     if (!(*out = tare_calloc((size_t)examples + 1, sizeof **out))) return TARE_NO_MEMORY;
     for (int64_t r = 0; r < examples; r++)
         TARE_TRY(tare_label_class(&(*out)[r], sample, pass->label, r, examples));
@@ -157,6 +169,7 @@ static tare_status measure(struct tare_comparison_pass *pass, const struct tare_
                            const struct tare_tensor *outputs, int64_t examples, const int64_t *labels) {
     struct tare_comparison *c = pass->comparison;
     const struct tare_tensor *references = tare_reference_store_get(&c->references, pass->record);
+    const struct tare_tensor *positions = position_labels(pass, sample, outputs, examples);
     if (!references) return TARE_FAIL(TARE_INTERNAL, "more records than the first model saw");
     for (size_t i = 0; i < c->n_outputs; i++) {
         const struct tare_tensor *expected;
@@ -166,6 +179,7 @@ static tare_status measure(struct tare_comparison_pass *pass, const struct tare_
             .reference = pass->is_reference ? NULL : &references[i],
             .rows = examples,
             .labels = labels,
+            .positions = positions,
             .expected = expected,
             .record = pass->record,
         };
@@ -177,7 +191,7 @@ static tare_status measure(struct tare_comparison_pass *pass, const struct tare_
 tare_status tare_comparison_pass_record(struct tare_comparison_pass *pass, const struct tare_sample *sample,
                                         const struct tare_tensor *outputs) {
     int64_t examples = examples_of(pass, outputs), *labels = NULL;
-    tare_status status = read_labels(&labels, pass, sample, examples);
+    tare_status status = read_labels(&labels, pass, sample, outputs, examples);
     if (status == TARE_OK && pass->is_reference)
         status = tare_reference_store_add(&pass->comparison->references, outputs);
     if (status == TARE_OK) status = measure(pass, sample, outputs, examples, labels);

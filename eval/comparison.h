@@ -22,6 +22,8 @@ struct tare_comparison_row {
     struct tare_metrics *outputs;   /* one per output of the signature, in its order */
     int64_t size_bytes;             /* of constants and variables */
     int64_t quantized, quantizable; /* ops */
+    const char *const *warnings;    /* layers with avoidable loss, and the option that helps */
+    size_t n_warnings;
     double seconds;
     char answers[TARE_KEY_SIZE]; /* hash of all outputs in the order of the records; independent of threads and batches
                                   */

@@ -149,6 +149,8 @@ static void add_settings(struct tare_hash *hash, const struct tare_job *job) {
                             job->converter_options,
                             job->calibration,
                             job->label,
+                            job->target,
+                            job->metric,
                             job->converter_options_file };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         add_text(hash, texts[i]);
@@ -157,6 +159,7 @@ static void add_settings(struct tare_hash *hash, const struct tare_job *job) {
     tare_hash_add_u64(hash, (uint64_t)job->evaluation_limit);
     tare_hash_add(hash, &job->limits.max_drop, sizeof job->limits.max_drop);
     tare_hash_add(hash, &job->limits.min_sqnr_db, sizeof job->limits.min_sqnr_db);
+    tare_hash_add(hash, &job->limits.max_mae, sizeof job->limits.max_mae);
     tare_hash_add_u64(hash, (uint64_t)job->limits.max_size_bytes);
     tare_hash_add_u64(hash, job->keep_rejected);
 }

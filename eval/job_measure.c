@@ -2,6 +2,7 @@
 #include "eval/job_measure.h"
 #include "convert/saved_model.h"
 #include "eval/measure.h"
+#include "eval/sensitivity.h"
 #include "eval/model_inputs.h"
 
 #include <math.h>
@@ -23,7 +24,13 @@ static tare_status measure_model(struct tare_comparison_row **row, struct tare_c
 
 static void take_figures(struct tare_job_result *result, const struct tare_comparison *c) {
     const struct tare_metrics *base = tare_measured_of(c, &c->rows[0]), *made = tare_measured_of(c, &c->rows[1]);
+    const struct tare_measure *measure = tare_measure_of(c);
+    const struct tare_sensitivity_figures before = tare_sensitivity_figures_of(measure, base, base),
+                                          after = tare_sensitivity_figures_of(measure, made, base);
     result->records = c->records;
+    result->measure = measure->title;
+    result->loss = 100 * (before.score - after.score);
+    result->mae = after.mae;
     if (base->labelled) result->float_top1 = (double)base->top1 / (double)base->labelled;
     if (made->labelled) result->top1 = (double)made->top1 / (double)made->labelled;
     if (made->ranked) result->agreement = (double)made->agree / (double)made->ranked;
@@ -48,13 +55,14 @@ tare_status tare_job_measure(struct tare_job_result *result, const struct tare_j
                                                  .limit = job->evaluation_limit,
                                                  .batch = 8,
                                                  .interrupted = interrupted };
-    struct tare_comparison comparison = { 0 };
+    struct tare_comparison comparison = { .target_key = job->target };
     struct tare_comparison_row *row;
     tare_status status;
     if (!job->evaluation.count) {
         TARE_TRY(weigh(&result->float_bytes, job->model, &open));
         return weigh(&result->size_bytes, folder, &open);
     }
+    if (job->metric) TARE_TRY(tare_measure_read(&comparison.metric, job->metric));
     status = measure_model(&row, &comparison, job->model, job, &open, &options);
     if (status == TARE_OK) status = measure_model(&row, &comparison, folder, job, &open, &options);
     if (status == TARE_OK) take_figures(result, &comparison);
@@ -64,11 +72,15 @@ tare_status tare_job_measure(struct tare_job_result *result, const struct tare_j
 
 bool tare_job_breaks_limit(char reason[160], const struct tare_job_result *result,
                            const struct tare_job_limits *limits) {
-    bool labelled = !isnan(result->top1);
-    double drop = 100 * (labelled ? result->float_top1 - result->top1 : 1 - result->agreement);
+    const bool measured = !isnan(result->loss);
+    const double drop = measured ? result->loss : 100 * (1 - result->agreement);
     if (limits->max_drop >= 0 && !(drop <= limits->max_drop)) {
         snprintf(reason, 160, "%s falls by %.2f points (at most %.2f allowed)",
-                 labelled ? "top-1" : "agreement with float", drop, limits->max_drop);
+                 measured ? result->measure : "agreement with float", drop, limits->max_drop);
+        return true;
+    }
+    if (limits->max_mae >= 0 && !(result->mae <= limits->max_mae)) {
+        snprintf(reason, 160, "mean absolute error is %.4g (at most %.4g allowed)", result->mae, limits->max_mae);
         return true;
     }
     if (limits->min_sqnr_db > -HUGE_VAL && !(result->sqnr_db >= limits->min_sqnr_db)) {

@@ -16,6 +16,8 @@ struct tare_job_result tare_job_result_new(const char *name) {
                                      .run = "",
                                      .outcome = TARE_JOB_FAILED,
                                      .top1 = NAN,
+                                     .loss = NAN,
+                                     .mae = NAN,
                                      .float_top1 = NAN,
                                      .agreement = NAN,
                                      .sqnr_db = NAN };
@@ -50,6 +52,8 @@ static json_t *result_json(const struct tare_job_result *r) {
     put_number(object, "float_top1", r->float_top1);
     put_number(object, "agreement", r->agreement);
     put_number(object, "sqnr_db", r->sqnr_db);
+    put_number(object, "loss", r->loss);
+    put_number(object, "mae", r->mae);
     put_integer(object, "records", r->records);
     put_integer(object, "size_bytes", r->size_bytes);
     put_integer(object, "float_bytes", r->float_bytes);
@@ -115,6 +119,8 @@ static tare_status read_result(struct tare_job_result *out, struct tare_arena *a
     out->float_top1 = take_number(root, "float_top1");
     out->agreement = take_number(root, "agreement");
     out->sqnr_db = take_number(root, "sqnr_db");
+    out->loss = take_number(root, "loss");
+    out->mae = take_number(root, "mae");
     out->records = take_integer(root, "records");
     out->size_bytes = take_integer(root, "size_bytes");
     out->float_bytes = take_integer(root, "float_bytes");

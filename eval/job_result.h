@@ -32,6 +32,8 @@ struct tare_job_result {
     int64_t size_bytes, float_bytes; /* of constants and variables; 0: unknown */
     /* Measured on the evaluation records; NaN when not measured. Shares are 0 … 1. */
     double top1, float_top1, agreement, sqnr_db;
+    double loss, mae;    /* of the measure against float, in points (eval/sensitivity.h); mean absolute error */
+    const char *measure; /* its title; NULL when it was not measured by this process */
     int64_t records; /* evaluated; 0: none */
 };
 

@@ -1,45 +1,55 @@
 /* Measures, their intervals and tests, and the recommendation; see the header. */
-#include "eval/measure.h"
+#include "eval/measure_row.h"
 #include "base/strbuf.h"
-#include "eval/significance.h"
 
 #include <math.h>
+#include <string.h>
 
-const char *const tare_measure_names[] = { "top1", "auc", "mae", "rmse", "r2", "sqnr", NULL };
-
-static const struct tare_measure measures[] = {
-    { "top-1", "top-1", " %", false, TARE_MEASURE_TOP1 },
-    { "AUC", "AUC", "", false, TARE_MEASURE_AUC },
-    { "mean absolute error", "MAE", "", true, TARE_MEASURE_MAE },
-    { "root mean squared error", "RMSE", "", true, TARE_MEASURE_RMSE },
-    { "R²", "R²", "", false, TARE_MEASURE_R2 },
-    { "SQNR", "SQNR", " dB", false, TARE_MEASURE_SQNR },
+/* By kind. */
+static const struct tare_measure_row *const rows[] = {
+    [TARE_MEASURE_TOP1] = &tare_measure_top1,
+    [TARE_MEASURE_AUC] = &tare_measure_auc,
+    [TARE_MEASURE_MAE] = &tare_measure_mae,
+    [TARE_MEASURE_RMSE] = &tare_measure_rmse,
+    [TARE_MEASURE_R2] = &tare_measure_r2,
+    [TARE_MEASURE_IOU] = &tare_measure_iou,
+    [TARE_MEASURE_PIXEL_ACCURACY] = &tare_measure_pixel_accuracy,
+    [TARE_MEASURE_SEQUENCE] = &tare_measure_sequence,
+    [TARE_MEASURE_PSNR] = &tare_measure_psnr,
+    [TARE_MEASURE_SSIM] = &tare_measure_ssim,
+    [TARE_MEASURE_SQNR] = &tare_measure_sqnr,
 };
 static const struct tare_measure accuracy = { "accuracy", "accuracy", " %", false, TARE_MEASURE_TOP1 };
 
+tare_status tare_measure_read(int *metric, const char *name) {
+    struct tare_strbuf names = { 0 };
+    tare_status status;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        tare_strbuf_printf(&names, "%s%s", i ? ", " : "", rows[i]->key);
+        if (strcmp(rows[i]->key, name) != 0) continue;
+        *metric = 1 + (int)i;
+        tare_strbuf_free(&names);
+        return TARE_OK;
+    }
+    status = TARE_FAIL(TARE_INVALID_ARGUMENT, "metric is '%s' (expected %s)", name, tare_strbuf_text(&names));
+    tare_strbuf_free(&names);
+    return status;
+}
+
+const struct tare_measure *tare_measure_find(enum tare_measure_kind kind) {
+    return &rows[kind]->measure;
+}
+
 const char *tare_measure_key(const struct tare_measure *measure) {
-    return measure->kind == TARE_MEASURE_CUSTOM ? measure->name : tare_measure_names[measure->kind];
+    return measure->kind == TARE_MEASURE_CUSTOM ? measure->name : rows[measure->kind]->key;
 }
 
 bool tare_measure_is_tested(const struct tare_measure *measure) {
-    return measure->kind != TARE_MEASURE_SQNR && measure->kind != TARE_MEASURE_CUSTOM;
+    return measure->kind != TARE_MEASURE_CUSTOM && rows[measure->kind]->p;
 }
 
 bool tare_measure_has(enum tare_measure_kind kind, const struct tare_metrics *m) {
-    switch (kind) {
-    case TARE_MEASURE_TOP1:
-        return m->labelled > 0;
-    case TARE_MEASURE_AUC:
-        return m->auc.count > 0;
-    case TARE_MEASURE_MAE:
-    case TARE_MEASURE_RMSE:
-    case TARE_MEASURE_R2:
-        return m->expected_elements > 0;
-    case TARE_MEASURE_CUSTOM:
-        return m->has_custom;
-    default:
-        return true;
-    }
+    return kind == TARE_MEASURE_CUSTOM ? m->has_custom : rows[kind]->has(m);
 }
 
 static bool has_requested(const struct tare_comparison *c, const struct tare_metrics *m) {
@@ -49,7 +59,7 @@ static bool has_requested(const struct tare_comparison *c, const struct tare_met
 
 static bool has_truth(const struct tare_comparison *c, const struct tare_metrics *m) {
     (void)c;
-    return tare_measure_has(TARE_MEASURE_MAE, m) || tare_measure_has(TARE_MEASURE_TOP1, m);
+    return tare_measure_has(TARE_MEASURE_MAE, m) || tare_measure_has(TARE_MEASURE_TOP1, m) || m->positions.known;
 }
 
 static bool is_numeric(const struct tare_comparison *c, const struct tare_metrics *m) {
@@ -71,7 +81,8 @@ const struct tare_metrics *tare_measured_of(const struct tare_comparison *c, con
 }
 
 static enum tare_measure_kind kind_of(const struct tare_comparison *c) {
-    static const enum tare_measure_kind inferred[] = { TARE_MEASURE_MAE, TARE_MEASURE_TOP1, TARE_MEASURE_SQNR };
+    static const enum tare_measure_kind inferred[] = { TARE_MEASURE_PSNR,     TARE_MEASURE_MAE,  TARE_MEASURE_IOU,
+                                                       TARE_MEASURE_SEQUENCE, TARE_MEASURE_TOP1, TARE_MEASURE_SQNR };
     const struct tare_metrics *m = tare_measured_of(c, &c->rows[0]);
     size_t i = 0;
     if (c->metric > 0 && tare_measure_has((enum tare_measure_kind)(c->metric - 1), m))
@@ -84,66 +95,25 @@ static enum tare_measure_kind kind_of(const struct tare_comparison *c) {
 const struct tare_measure *tare_measure_of(const struct tare_comparison *c) {
     if (c->custom_measure) return c->custom_measure;
     const enum tare_measure_kind kind = kind_of(c);
-    return kind == TARE_MEASURE_TOP1 && tare_measured_of(c, &c->rows[0])->binary ? &accuracy : &measures[kind];
+    return kind == TARE_MEASURE_TOP1 && tare_measured_of(c, &c->rows[0])->binary ? &accuracy : &rows[kind]->measure;
 }
 
 double tare_measure_value(const struct tare_measure *measure, const struct tare_metrics *m) {
     if (!tare_measure_has(measure->kind, m)) return NAN;
-    switch (measure->kind) {
-    case TARE_MEASURE_TOP1:
-        return 100 * tare_metrics_share(m->top1, m->labelled);
-    case TARE_MEASURE_AUC:
-        return tare_auc_value(&m->auc);
-    case TARE_MEASURE_MAE:
-        return m->expected_error / (double)m->expected_elements;
-    case TARE_MEASURE_RMSE:
-        return sqrt(m->expected_squared_error / (double)m->expected_elements);
-    case TARE_MEASURE_R2:
-        return tare_metrics_r2(m);
-    case TARE_MEASURE_CUSTOM:
-        return m->custom;
-    default:
-        return tare_metrics_sqnr_db(m);
-    }
+    return measure->kind == TARE_MEASURE_CUSTOM ? m->custom : rows[measure->kind]->value(m);
 }
 
 void tare_measure_interval(double *low, double *high, const struct tare_measure *measure,
                            const struct tare_metrics *m) {
     *low = *high = NAN;
-    if (!tare_measure_has(measure->kind, m)) return;
-    if (measure->kind == TARE_MEASURE_TOP1) {
-        tare_share_interval(low, high, m->top1, m->labelled);
-        *low *= 100;
-        *high *= 100;
-    } else if (measure->kind == TARE_MEASURE_AUC) {
-        tare_auc_interval(low, high, &m->auc);
-    } else if (measure->kind == TARE_MEASURE_MAE) {
-        tare_mean_interval(low, high, m->errors.absolute, m->errors.count);
-    } else if (measure->kind == TARE_MEASURE_RMSE) {
-        tare_mean_interval(low, high, m->errors.squared, m->errors.count);
-        *low = sqrt(fmax(0, *low));
-        *high = sqrt(*high);
-    }
+    if (measure->kind == TARE_MEASURE_CUSTOM || !tare_measure_has(measure->kind, m)) return;
+    if (rows[measure->kind]->interval) rows[measure->kind]->interval(low, high, m);
 }
 
 double tare_measure_p(const struct tare_measure *measure, const struct tare_metrics *m,
                       const struct tare_metrics *reference) {
-    const size_t n = m->errors.count;
-    if (!tare_measure_has(measure->kind, m)) return NAN;
-    switch (measure->kind) {
-    case TARE_MEASURE_TOP1:
-        return tare_paired_p(m->gained, m->lost);
-    case TARE_MEASURE_AUC:
-        return tare_auc_paired_p(&m->auc, &reference->auc);
-    case TARE_MEASURE_MAE:
-        return n == reference->errors.count ? tare_paired_mean_p(m->errors.absolute, reference->errors.absolute, n)
-                                            : NAN;
-    case TARE_MEASURE_RMSE:
-    case TARE_MEASURE_R2:
-        return n == reference->errors.count ? tare_paired_mean_p(m->errors.squared, reference->errors.squared, n) : NAN;
-    default:
-        return NAN;
-    }
+    if (!tare_measure_is_tested(measure) || !tare_measure_has(measure->kind, m)) return NAN;
+    return rows[measure->kind]->p(m, reference);
 }
 
 void tare_measure_put(struct tare_strbuf *out, const struct tare_measure *measure, double value) {

@@ -1,9 +1,10 @@
 /* The measure of a comparison: the one figure by which models are ranked, plotted and recommended, with its confidence
  * interval and the paired test against the float model.
  *
- * The measure follows from the data: mean absolute error when the records have expected values of an output,
- * top-1 when they have labels (accuracy at the threshold for a single score), otherwise the SQNR against the float
- * model, which needs no labels and has no test. Agreement of predicted classes is reported, but is not a measure. */
+ * The measure follows from the data. Labels: top-1 (accuracy at the threshold for a single score), IoU for one label
+ * per pixel, sequence accuracy for one label per token. Expected values: PSNR if the output is images, otherwise mean
+ * absolute error. Without either, the SQNR against the float model, which has no test. Agreement of predicted classes
+ * is reported, but is not a measure. Each measure is a file of eval/measures/. */
 #ifndef TARE_EVAL_MEASURE_H
 #define TARE_EVAL_MEASURE_H
 
@@ -15,6 +16,11 @@ enum tare_measure_kind {
     TARE_MEASURE_MAE,
     TARE_MEASURE_RMSE,
     TARE_MEASURE_R2,
+    TARE_MEASURE_IOU,
+    TARE_MEASURE_PIXEL_ACCURACY,
+    TARE_MEASURE_SEQUENCE,
+    TARE_MEASURE_PSNR,
+    TARE_MEASURE_SSIM,
     TARE_MEASURE_SQNR,
     TARE_MEASURE_CUSTOM, /* the caller's metric; not a name for --metric */
     TARE_MEASURES
@@ -28,8 +34,10 @@ struct tare_measure {
     enum tare_measure_kind kind;
 };
 
-/* Names for --metric, by kind; ends with NULL. */
-extern const char *const tare_measure_names[];
+/* *metric: the value of comparison->metric for a name of --metric. TARE_INVALID_ARGUMENT lists the names. */
+tare_status tare_measure_read(int *metric, const char *name) TARE_WARN_UNUSED;
+/* The measure of a kind, not TARE_MEASURE_CUSTOM. */
+const struct tare_measure *tare_measure_find(enum tare_measure_kind kind);
 /* The name in JSON: that of --metric, or of the caller's metric. */
 const char *tare_measure_key(const struct tare_measure *measure);
 /* Whether there is a paired test of two models by this measure. */

@@ -91,6 +91,7 @@ static tare_status add_label(struct tare_metrics *m, const struct row *value, co
     if (label <= 1 && value->count == 1 && !is_class_number(value)) add_binary(m, value, reference, label == 1);
     if ((rank = label_rank(value, label)) < 0) return TARE_OK;
     m->labelled++;
+    m->classes = value->count;
     m->top1 += rank == 0;
     m->top5 += rank < 5;
     if (!reference) return TARE_OK;
@@ -190,7 +191,8 @@ static tare_status add_expected(struct tare_metrics *m, const struct tare_measur
         m->errors.absolute[m->errors.count] = absolute;
         m->errors.squared[m->errors.count++] = squared;
     }
-    return TARE_OK;
+    return tare_is_images(in->value, rows) ? tare_image_quality_add(&m->images, in->value, in->expected, rows)
+                                           : TARE_OK;
 }
 
 /* Whether a row has at most one dimension of several elements: the classes. Axis 0 is that of the rows, if it has as
@@ -234,11 +236,14 @@ tare_status tare_metrics_add(struct tare_metrics *m, const struct tare_measured 
     if (!is_real(in->value)) return TARE_OK;
     TARE_TRY(add_rows(m, in));
     TARE_TRY(add_difference(m, in, against));
+    if (in->positions) TARE_TRY(tare_positions_add(&m->positions, in->value, in->reference, in->positions, in->rows));
     return add_expected(m, in);
 }
 
 void tare_metrics_reset(struct tare_metrics *m) {
     tare_auc_reset(&m->auc);
+    tare_positions_reset(&m->positions);
+    tare_image_quality_reset(&m->images);
     tare_free(m->row_noise.values);
     tare_free(m->errors.absolute);
     tare_free(m->errors.squared);

@@ -6,6 +6,8 @@
 #define TARE_EVAL_METRICS_H
 
 #include "eval/auc.h"
+#include "eval/image_quality.h"
+#include "eval/positions.h"
 #include "base/tensor/tensor.h"
 
 /* Initialise with zeros; release with tare_metrics_reset. A row is one example: a record, or, if the signature leaves
@@ -13,6 +15,7 @@
 struct tare_metrics {
     int64_t rows;
     int64_t labelled, top1, top5; /* rows with a label that the output can express; of these, correct ones */
+    int64_t classes;              /* of the rows with a label: elements per row */
     int64_t gained, lost;         /* labelled rows that only this model, or only the reference, has right */
     int64_t ranked, agree;        /* rows that predict a class (below); of these, equal to the reference's */
     double signal, noise;         /* sums of squares of the reference, and of the difference */
@@ -39,6 +42,8 @@ struct tare_metrics {
     } at_half, at_zero;                            /* thresholds of probabilities and of logits */
     bool outside_unit;                             /* a score is below 0 or above 1: the scores are logits */
     double expected_error, expected_squared_error; /* sums of |value - expected| and its square */
+    struct tare_positions positions;               /* with labels per pixel or token */
+    struct tare_image_quality images;              /* with expected images */
     bool has_custom;                               /* `custom` is set */
     double custom;                                 /* value of the caller's metric (eval/comparison.h) */
 };
@@ -49,6 +54,7 @@ struct tare_measured {
     const struct tare_tensor *reference; /* NULL: the value is the reference itself */
     int64_t rows;                        /* examples on axis 0; 1: the whole tensor is one */
     const int64_t *labels;               /* class index by row, NULL: none; < 0: none for that row */
+    const struct tare_tensor *positions; /* labels per position (eval/positions.h); NULL: none */
     const struct tare_tensor *expected;  /* NULL: none; ignored when it has another number of elements */
     int64_t record;                      /* number of the record in the data, for max_abs_record */
 };

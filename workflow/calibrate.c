@@ -127,8 +127,8 @@ static struct tare_calibration_options engine_options(const struct tare_calibrat
         .threads = options->threads,
         .batch = options->batch,
         .accepts = c->hessians            ? accepts_hessian
-                 : options->observe_all ? accepts_all
-                                        : wants_quantizable,
+                   : options->observe_all ? accepts_all
+                                          : wants_quantizable,
         .hessians = c->hessians,
         .accepts_arg = (void *)(uintptr_t)c,
         .state_path = options->state_path,

@@ -9,6 +9,7 @@
 #include "base/thread.h"
 #include "convert/saved_model.h"
 #include "eval/job_key.h"
+#include "eval/measure.h"
 #include "eval/model_inputs.h"
 #include "include/tare/version.h"
 #include "workflow/calibrate.h"
@@ -98,7 +99,7 @@ static tare_status compare_float(struct tare_compare_job *c) {
     status = add_row(c, model, &c->variants.variants[0], &none);
     tare_model_free(model);
     TARE_TRY(status);
-    tare_workflow_warn_of_chance(c->task->log, &c->result.rows[0].outputs[0]);
+    tare_workflow_warn_of_chance(c->task->log, tare_measured_of(&c->result, &c->result.rows[0]));
     return TARE_OK;
 }
 
@@ -109,14 +110,38 @@ static tare_status explain(struct tare_compare_job *c, const struct tare_variant
     return tare_explain(&c->result.explanations, &c->result.arena, report, c->calibration, true);
 }
 
+/* Layers of the last row that lose more than they need to: the first ones in the log, all in the reports. */
+static tare_status note_warnings(struct tare_compare_job *c, const struct tare_quant_report *report) {
+    enum { SHOWN = 3 };
+    struct tare_comparison_row *row = &c->result.rows[c->result.n_rows - 1];
+    struct tare_strbuf name = { 0 };
+    const char **texts = TARE_NEW_ARRAY(&c->result.arena, const char *, report->n_warnings + 1);
+    if (!texts) return TARE_NO_MEMORY;
+    tare_comparison_put_name(&name, row);
+    for (size_t i = 0; i < report->n_warnings; i++) {
+        if (!(texts[i] = tare_arena_strdup(&c->result.arena, report->warnings[i]))) break;
+        row->n_warnings++;
+        if (i < SHOWN) tare_warn(c->task->log, "%s: %s", tare_strbuf_text(&name), texts[i]);
+    }
+    if (report->n_warnings > SHOWN)
+        tare_warn(c->task->log, "%s: %zu more layers like these (--report FILE.json lists them)",
+                  tare_strbuf_text(&name), report->n_warnings - SHOWN);
+    row->warnings = texts;
+    tare_strbuf_free(&name);
+    return row->n_warnings == report->n_warnings ? TARE_OK : TARE_NO_MEMORY;
+}
+
 static tare_status compare_variant(struct tare_compare_job *c, struct tare_variant *variant) {
+    struct tare_variant warning = *variant;
     struct tare_quant_report report;
     struct tare_arena arena = { 0 };
     struct tare_graph_model *model;
     tare_status status;
+    warning.options.warns = true;
     TARE_TRY(tare_load_prepared_with(&model, c->task->model, c->task->ops));
-    status = tare_variant_apply(&report, &arena, model, variant, c->calibration);
+    status = tare_variant_apply(&report, &arena, model, &warning, c->calibration);
     if (status == TARE_OK) status = add_row(c, model, variant, &report);
+    if (status == TARE_OK) status = note_warnings(c, &report);
     if (status == TARE_OK) status = explain(c, variant, &report);
     tare_model_free(model);
     tare_arena_free(&arena);

@@ -5,8 +5,9 @@
 static const char *const observed[] = { "quantizable", "all", NULL };
 /* In the order of tare_tpu_chips. */
 static const char *const chips[] = { "v2", "v3", "v4", "v5e", "v5p", "v6e", NULL };
-/* "auto", then as tare_measure_names (eval/measure.h). */
-static const char *const metrics[] = { "auto", "top1", "auc", "mae", "rmse", "r2", "sqnr", NULL };
+/* "auto", then by enum tare_measure_kind (eval/measure.h). */
+static const char *const metrics[] = { "auto",           "top1",     "auc",  "mae",  "rmse", "r2", "iou",
+                                       "pixel_accuracy", "sequence", "psnr", "ssim", "sqnr", NULL };
 static const char *const weight_bits[] = { "4", "8", NULL };
 static const char *const activation_bits[] = { "8", "16", NULL };
 

@@ -17,12 +17,28 @@ static void put_label_metrics(json_t *object, const struct tare_metrics *m, bool
     json_object_set_new(object, "top1", json_real(tare_metrics_share(m->top1, m->labelled)));
     json_object_set_new(object, "top1_low", json_real(low));
     json_object_set_new(object, "top1_high", json_real(high));
-    json_object_set_new(object, "top5", json_real(tare_metrics_share(m->top5, m->labelled)));
+    if (m->classes > 5) json_object_set_new(object, "top5", json_real(tare_metrics_share(m->top5, m->labelled)));
     if (is_reference) return;
     json_object_set_new(object, "gained", json_integer((json_int_t)m->gained));
     json_object_set_new(object, "lost", json_integer((json_int_t)m->lost));
     json_object_set_new(object, "paired_p", json_real(tare_paired_p(m->gained, m->lost)));
     json_object_set_new(object, "distinguishable", json_boolean(tare_paired_p(m->gained, m->lost) < 0.05));
+}
+
+/* Measures of masks, sequences and images. */
+static void put_measures(json_t *object, const struct tare_metrics *m) {
+    static const struct {
+        const char *key;
+        enum tare_measure_kind kind;
+    } measures[] = { { "iou", TARE_MEASURE_IOU },
+                     { "pixel_accuracy", TARE_MEASURE_PIXEL_ACCURACY },
+                     { "sequence", TARE_MEASURE_SEQUENCE },
+                     { "psnr", TARE_MEASURE_PSNR },
+                     { "ssim", TARE_MEASURE_SSIM } };
+    for (size_t i = 0; i < sizeof measures / sizeof *measures; i++) {
+        const double value = tare_measure_value(tare_measure_find(measures[i].kind), m);
+        if (!isnan(value)) json_object_set_new(object, measures[i].key, json_real(value));
+    }
 }
 
 static void put_metrics(json_t *object, const struct tare_metrics *m, bool is_reference) {
@@ -37,6 +53,7 @@ static void put_metrics(json_t *object, const struct tare_metrics *m, bool is_re
     }
     if (!isnan(tare_metrics_r2(m))) json_object_set_new(object, "expected_r2", json_real(tare_metrics_r2(m)));
     if (!isnan(tare_metrics_f1(m))) json_object_set_new(object, "f1", json_real(tare_metrics_f1(m)));
+    put_measures(object, m);
     if (m->ranked) json_object_set_new(object, "agreement", json_real(tare_metrics_share(m->agree, m->ranked)));
     json_object_set_new(object, "sqnr_db", tare_json_number(tare_metrics_sqnr_db(m)));
     json_object_set_new(object, "cosine", tare_json_number(tare_metrics_cosine(m)));
@@ -82,6 +99,12 @@ static json_t *row_json(const struct tare_comparison *c, const struct tare_compa
     json_object_set_new(object, "quantized_ops", json_integer((json_int_t)row->quantized));
     json_object_set_new(object, "quantizable_ops", json_integer((json_int_t)row->quantizable));
     json_object_set_new(object, "seconds", json_real(row->seconds));
+    if (row->n_warnings) {
+        json_t *warnings = json_array();
+        for (size_t i = 0; i < row->n_warnings; i++)
+            json_array_append_new(warnings, json_string(row->warnings[i]));
+        json_object_set_new(object, "warnings", warnings);
+    }
     if (*row->answers) json_object_set_new(object, "answers_hash", json_string(row->answers));
     put_cost(object, row);
     for (size_t i = 0; i < c->n_outputs; i++) {

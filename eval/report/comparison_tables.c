@@ -83,7 +83,7 @@ static void label_cells(struct tare_report_table *table, const struct tare_metri
     else
         tare_report_table_cell(table, "%+.2f %s", 100 * share(m->gained - m->lost, m->labelled),
                                tare_paired_p(m->gained, m->lost) < 0.05 ? "*" : " ");
-    tare_report_table_share(table, 2, m->binary ? NAN : share(m->top5, m->labelled));
+    tare_report_table_share(table, 2, m->classes > 5 ? share(m->top5, m->labelled) : NAN);
 }
 
 static void expected_cells(struct tare_report_table *table, const struct tare_metrics *m) {

@@ -58,6 +58,22 @@ hash=$(grep -o '"output_hash": "[0-9a-f]*"' "$work/a/jobs.textproto.state/glyphs
 [ -n "$hash" ] && grep -q "<td class=\"l w\">$hash</td>" "$work/a/report.html" || fail "the page does not name the files of glyphs-static by their hash '$hash'"
 [ -z "$(find "$work/a/out" -name '.*')" ] || fail "left behind: $(find "$work/a/out" -name '.*')"
 
+# limits apply to the measure of the records, or to the one that is named
+mkdir -p "$work/m"
+cat >"$work/m/jobs.textproto" <<JOBS
+defaults { evaluation: "$glyphs/eval.tfrecord.gz" evaluation_limit: 100 output: "out/{name}" }
+job { name: "good" model: "$work/models/glyphs" method: "weight_only" metric: "top1" limits { max_drop: 50 } }
+job { name: "strict" model: "$work/models/glyphs" method: "weight_only" limits { max_drop: 0 } arguments: "--bits=4" arguments: "--granularity=per_tensor" }
+job { name: "misspelled" model: "$work/models/glyphs" method: "weight_only" metric: "top2" }
+JOBS
+"$tare" batch "$work/m/jobs.textproto" >/dev/null 2>&1
+[ "$(outcome "$work/m" good)" = done ] || fail "a limit on a measure: $(cat "$work/m/jobs.textproto.state/good.json")"
+[ "$(outcome "$work/m" strict)" = rejected ] || fail "no loss allowed: $(cat "$work/m/jobs.textproto.state/strict.json")"
+grep -q 'top-1 falls by .* points (at most 0.00 allowed)' "$work/m/jobs.textproto.state/strict.json" || fail "the reason: $(cat "$work/m/jobs.textproto.state/strict.json")"
+grep -q "metric is 'top2' (expected top1, auc" "$work/m/jobs.textproto.state/misspelled.json" || fail "a misspelled metric: $(cat "$work/m/jobs.textproto.state/misspelled.json")"
+printf 'job { model: "%s" method: "weight_only" output: "o" evaluation: "%s" limits { max_mae: 1 } }\n' "$work/models/glyphs" "$glyphs/eval.tfrecord.gz" >"$work/m/mae.textproto"
+expect 1 "max_mae needs expected values (give their key: target)" "$tare" batch "$work/m/mae.textproto"
+
 # the model of the batch is that of the command
 "$tare" quantize "$work/models/glyphs" "$work/single" --data "$glyphs/calibration.tfrecord.gz" --quiet || fail "quantize: $?"
 diff -r "$work/single" "$work/a/out/glyphs-static" >/dev/null || fail "batch and quantize write other bytes"

@@ -127,6 +127,12 @@ grep -qE '^name=.* -> (float|bits=8)' "$work/mix.txt" || fail "the recipe raises
 "$tare" compare "$model" --data "$glyphs/eval.tfrecord.gz" --quiet --methods weight_only --bits 4 --recipe "$work/mix2.txt" --json >"$work/mix.json" || fail "compare --recipe: $?"
 db=$(grep '"sqnr_db"' "$work/mix.json" | tail -1 | grep -o '[0-9.]*')
 awk -v x="$db" 'BEGIN { exit !(x >= 20) }' || fail "the mix has $db dB (expected 20)"
+# An algorithm that loses more than it needs to is reported with the layer, also with --quiet, and in the report.
+"$tare" compare "$model" --calibration-data "$samples" "${data[@]}" --methods static --algorithms percentile:p=80 --quiet \
+    --report "$work/clipped.json" >/dev/null 2>"$work/log" || fail "compare with clipping: $?"
+grep -qE "^tare: warning: static percentile:p=80: layer '.*': clipping leaves its input" "$work/log" || fail "clipping is silent: $(cat "$work/log")"
+grep -q '"warnings": \[' "$work/clipped.json" || fail "the report has no warnings"
+
 # Among several precisions: 4 bits are raised to 8 before a layer goes to float; the recipe reproduces the mix.
 "$tare" compare "$model" --calibration-data "$samples" "${data[@]}" --methods static --bits 4 --min-sqnr 25 --sensitivity-limit 50 \
     --write-recipe "$work/levels.txt" --report "$work/levels.json" --quiet >"$work/levels.out" || fail "compare of precisions: $?"

@@ -1,0 +1,155 @@
+#include "eval/image_quality.h"
+#include "base/alloc.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { WINDOW = 11, MOST_CHANNELS = 4 };
+static const double EXACT_DB = 100;
+
+bool tare_is_images(const struct tare_tensor *value, int64_t rows) {
+    const struct tare_shape *shape = &value->shape;
+    if (!tare_dtype_is_floating(value->dtype) || (shape->rank != 3 && shape->rank != 4) || shape->dims[0] != rows)
+        return false;
+    return shape->dims[1] > 1 && shape->dims[2] > 1 && (shape->rank == 3 || shape->dims[3] <= MOST_CHANNELS);
+}
+
+/* One image of two tensors with the same elements. */
+struct pair {
+    const struct tare_tensor *value, *expected;
+    int64_t first, height, width, channels;
+    double peak;
+};
+
+static double peak_of(const struct pair *p) {
+    double low = INFINITY, high = -INFINITY;
+    for (int64_t i = p->first; i < p->first + p->height * p->width * p->channels; i++) {
+        const double x = tare_tensor_get_f64(p->expected, i);
+        low = fmin(low, x);
+        high = fmax(high, x);
+    }
+    if (p->expected->dtype == TARE_DT_UINT8) return 255;
+    if (low >= 0 && high <= 1) return 1;
+    if (low >= -1 && high <= 1) return 2;
+    return low >= 0 && high <= 255 ? 255 : high - low;
+}
+
+static double psnr_of(const struct pair *p) {
+    const int64_t count = p->height * p->width * p->channels;
+    double squares = 0;
+    for (int64_t i = p->first; i < p->first + count; i++) {
+        const double d = tare_tensor_get_f64(p->value, i) - tare_tensor_get_f64(p->expected, i);
+        squares += d * d;
+    }
+    return squares > 0 ? fmin(EXACT_DB, 10 * log10(p->peak * p->peak * (double)count / squares)) : EXACT_DB;
+}
+
+/* ---- SSIM ---- */
+
+enum { MEAN_X, MEAN_Y, XX, YY, XY, MAPS };
+
+/* Weighted sums of WINDOW values that are `step` apart, for `count` starts. */
+static void blur(double *to, const double *from, const double *weights, int64_t count, int64_t step) {
+    for (int64_t i = 0; i < count; i++) {
+        double sum = 0;
+        for (int64_t k = 0; k < WINDOW; k++)
+            sum += weights[k] * from[i + k * step];
+        to[i] = sum;
+    }
+}
+
+/* One of the products of both images at a position. */
+static double product(const struct pair *p, int map, int64_t at) {
+    const double x = tare_tensor_get_f64(p->value, at), y = tare_tensor_get_f64(p->expected, at);
+    const double products[MAPS] = { x, y, x * x, y * y, x * y };
+    return products[map];
+}
+
+/* Local means of one product at every position of the window: lines first, then columns. */
+static void local_means(double *out, double *room, const struct pair *p, int64_t channel, int map,
+                        const double *weights) {
+    const int64_t height = p->height, width = p->width, columns = width - WINDOW + 1;
+    double *plane = room, *rows = room + height * width;
+    for (int64_t i = 0; i < height * width; i++)
+        plane[i] = product(p, map, p->first + i * p->channels + channel);
+    for (int64_t line = 0; line < height; line++)
+        blur(&rows[line * columns], &plane[line * width], weights, columns, 1);
+    blur(out, rows, weights, (height - WINDOW + 1) * columns, columns);
+}
+
+static double similarity(const double *const maps[MAPS], int64_t at, double peak) {
+    const double c1 = 1e-4 * peak * peak, c2 = 9e-4 * peak * peak;
+    const double x = maps[MEAN_X][at], y = maps[MEAN_Y][at];
+    const double xx = maps[XX][at] - x * x, yy = maps[YY][at] - y * y, xy = maps[XY][at] - x * y;
+    return (2 * x * y + c1) * (2 * xy + c2) / ((x * x + y * y + c1) * (xx + yy + c2));
+}
+
+static void make_weights(double *weights) {
+    double sum = 0;
+    for (int k = 0; k < WINDOW; k++)
+        sum += weights[k] = exp(-(k - WINDOW / 2) * (k - WINDOW / 2) / (2 * 1.5 * 1.5));
+    for (int k = 0; k < WINDOW; k++)
+        weights[k] /= sum;
+}
+
+static tare_status ssim_of(double *out, const struct pair *p) {
+    const int64_t lines = p->height - WINDOW + 1, columns = p->width - WINDOW + 1, positions = lines * columns;
+    const size_t plane = (size_t)(p->height * p->width);
+    double weights[WINDOW], sum = 0, *room;
+    const double *maps[MAPS];
+    *out = NAN;
+    if (lines < 1 || columns < 1) return TARE_OK;
+    if (!(room = tare_calloc((MAPS + 2) * plane, sizeof *room))) return TARE_NO_MEMORY;
+    make_weights(weights);
+    for (int64_t c = 0; c < p->channels; c++) {
+        for (int map = 0; map < MAPS; map++) {
+            double *into = room + (size_t)(map + 2) * plane;
+            local_means(into, room, p, c, map, weights);
+            maps[map] = into;
+        }
+        for (int64_t i = 0; i < positions; i++)
+            sum += similarity(maps, i, p->peak);
+    }
+    *out = sum / (double)(positions * p->channels);
+    tare_free(room);
+    return TARE_OK;
+}
+
+/* ---- examples ---- */
+
+static tare_status grow(struct tare_image_quality *q) {
+    const size_t capacity = q->capacity ? 2 * q->capacity : 64;
+    double *psnr, *ssim;
+    if (q->n < q->capacity) return TARE_OK;
+    if (!(psnr = tare_realloc(q->psnr, capacity, sizeof *psnr))) return TARE_NO_MEMORY;
+    q->psnr = psnr;
+    if (!(ssim = tare_realloc(q->ssim, capacity, sizeof *ssim))) return TARE_NO_MEMORY;
+    q->ssim = ssim;
+    q->capacity = capacity;
+    return TARE_OK;
+}
+
+tare_status tare_image_quality_add(struct tare_image_quality *q, const struct tare_tensor *value,
+                                   const struct tare_tensor *expected, int64_t rows) {
+    const struct tare_shape *shape = &value->shape;
+    struct pair p = { .value = value,
+                      .expected = expected,
+                      .height = shape->dims[1],
+                      .width = shape->dims[2],
+                      .channels = shape->rank == 4 ? shape->dims[3] : 1 };
+    for (int64_t r = 0; r < rows; r++) {
+        p.first = r * p.height * p.width * p.channels;
+        p.peak = peak_of(&p);
+        TARE_TRY(grow(q));
+        q->psnr[q->n] = psnr_of(&p);
+        TARE_TRY(ssim_of(&q->ssim[q->n], &p));
+        q->n++;
+    }
+    return TARE_OK;
+}
+
+void tare_image_quality_reset(struct tare_image_quality *q) {
+    tare_free(q->psnr);
+    tare_free(q->ssim);
+    memset(q, 0, sizeof *q);
+}

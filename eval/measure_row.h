@@ -1,0 +1,20 @@
+/* One measure: one file in eval/measures/ and one row of the table in eval/measure.c. */
+#ifndef TARE_EVAL_MEASURE_ROW_H
+#define TARE_EVAL_MEASURE_ROW_H
+
+#include "eval/measure.h"
+
+struct tare_measure_row {
+    const char *key; /* name for --metric and JSON */
+    struct tare_measure measure;
+    bool (*has)(const struct tare_metrics *metrics); /* whether there is data for it */
+    double (*value)(const struct tare_metrics *metrics);
+    void (*interval)(double *low, double *high, const struct tare_metrics *metrics);       /* NULL: none */
+    double (*p)(const struct tare_metrics *metrics, const struct tare_metrics *reference); /* NULL: no paired test */
+};
+
+extern const struct tare_measure_row tare_measure_top1, tare_measure_auc, tare_measure_mae, tare_measure_rmse,
+    tare_measure_r2, tare_measure_iou, tare_measure_pixel_accuracy, tare_measure_sequence, tare_measure_psnr,
+    tare_measure_ssim, tare_measure_sqnr;
+
+#endif

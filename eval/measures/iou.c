@@ -1,0 +1,40 @@
+/* Intersection over union of masks: of the positive class with one score per pixel, otherwise the mean over the classes
+ * that occur, of all pixels together. Interval and test: bootstrap of the IoU by example. */
+#include "eval/measure_row.h"
+#include "eval/significance.h"
+
+#include <math.h>
+
+static bool has(const struct tare_metrics *m) {
+    return m->positions.known && m->positions.mask;
+}
+
+static double value(const struct tare_metrics *m) {
+    return 100 * tare_positions_iou(&m->positions);
+}
+
+/* The interval of the mean over examples, moved to the value over all pixels. */
+static void interval(double *low, double *high, const struct tare_metrics *m) {
+    const struct tare_position_counts *counts = tare_positions_counts(&m->positions);
+    double mean = 0;
+    for (size_t i = 0; i < counts->n; i++)
+        mean += counts->ious[i] / (double)counts->n;
+    tare_mean_interval(low, high, counts->ious, counts->n);
+    *low = fmax(0, value(m) + 100 * (*low - mean));
+    *high = fmin(100, value(m) + 100 * (*high - mean));
+}
+
+static double p(const struct tare_metrics *m, const struct tare_metrics *reference) {
+    const struct tare_position_counts *a = tare_positions_counts(&m->positions);
+    const struct tare_position_counts *b = tare_positions_counts(&reference->positions);
+    return a->n == b->n ? tare_paired_mean_p(a->ious, b->ious, a->n) : NAN;
+}
+
+const struct tare_measure_row tare_measure_iou = {
+    .key = "iou",
+    .measure = { "IoU", "IoU", " %", false, TARE_MEASURE_IOU },
+    .has = has,
+    .value = value,
+    .interval = interval,
+    .p = p,
+};

@@ -1,0 +1,31 @@
+/* Mean absolute error against expected values. Bootstrap of the errors by example. */
+#include "eval/measure_row.h"
+#include "eval/significance.h"
+
+#include <math.h>
+
+static bool has(const struct tare_metrics *m) {
+    return m->expected_elements > 0;
+}
+
+static double value(const struct tare_metrics *m) {
+    return m->expected_error / (double)m->expected_elements;
+}
+
+static void interval(double *low, double *high, const struct tare_metrics *m) {
+    tare_mean_interval(low, high, m->errors.absolute, m->errors.count);
+}
+
+static double p(const struct tare_metrics *m, const struct tare_metrics *reference) {
+    if (m->errors.count != reference->errors.count) return NAN;
+    return tare_paired_mean_p(m->errors.absolute, reference->errors.absolute, m->errors.count);
+}
+
+const struct tare_measure_row tare_measure_mae = {
+    .key = "mae",
+    .measure = { "mean absolute error", "MAE", "", true, TARE_MEASURE_MAE },
+    .has = has,
+    .value = value,
+    .interval = interval,
+    .p = p,
+};

@@ -1,0 +1,34 @@
+/* Mean structural similarity to expected images. Bootstrap. */
+#include "eval/measure_row.h"
+#include "eval/significance.h"
+
+#include <math.h>
+
+static bool has(const struct tare_metrics *m) {
+    return m->images.n > 0 && !isnan(m->images.ssim[0]);
+}
+
+static double value(const struct tare_metrics *m) {
+    double sum = 0;
+    for (size_t i = 0; i < m->images.n; i++)
+        sum += m->images.ssim[i];
+    return sum / (double)m->images.n;
+}
+
+static void interval(double *low, double *high, const struct tare_metrics *m) {
+    tare_mean_interval(low, high, m->images.ssim, m->images.n);
+}
+
+static double p(const struct tare_metrics *m, const struct tare_metrics *reference) {
+    if (m->images.n != reference->images.n) return NAN;
+    return tare_paired_mean_p(m->images.ssim, reference->images.ssim, m->images.n);
+}
+
+const struct tare_measure_row tare_measure_ssim = {
+    .key = "ssim",
+    .measure = { "SSIM", "SSIM", "", false, TARE_MEASURE_SSIM },
+    .has = has,
+    .value = value,
+    .interval = interval,
+    .p = p,
+};

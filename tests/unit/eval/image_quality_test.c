@@ -1,0 +1,100 @@
+/* PSNR and SSIM against values by hand and against the defining sum. */
+#include "eval/image_quality.h"
+#include "support/draw.h"
+#include "support/mini_model.h"
+
+#include <math.h>
+
+enum { HEIGHT = 13, WIDTH = 12 };
+
+static struct tare_tensor image(float add, float times) {
+    const struct tare_shape shape = tare_shape_make(4, 1, HEIGHT, WIDTH, 1);
+    struct tare_tensor t;
+    uint64_t seed = 5;
+    mini_ok(tare_tensor_new(&t, TARE_DT_FLOAT, &shape));
+    for (int64_t i = 0; i < t.elements; i++)
+        TARE_DATA(float, &t)[i] = add + times * (float)draw_unit(&seed);
+    return t;
+}
+
+/* The mean over all windows of the formula, each window summed on its own. */
+static double ssim_by_hand(const struct tare_tensor *a, const struct tare_tensor *b) {
+    double sum = 0, whole = 0;
+    int count = 0;
+    for (int y = 0; y < 11; y++)
+        for (int x = 0; x < 11; x++)
+            whole += exp(-((y - 5) * (y - 5) + (x - 5) * (x - 5)) / 4.5);
+    for (int top = 0; top + 11 <= HEIGHT; top++)
+        for (int left = 0; left + 11 <= WIDTH; left++, count++) {
+            double m[5] = { 0 };
+            for (int y = 0; y < 11; y++)
+                for (int x = 0; x < 11; x++) {
+                    const double w = exp(-((y - 5) * (y - 5) + (x - 5) * (x - 5)) / 4.5) / whole;
+                    const double p = tare_tensor_get_f64(a, (top + y) * WIDTH + left + x),
+                                 q = tare_tensor_get_f64(b, (top + y) * WIDTH + left + x);
+                    m[0] += w * p, m[1] += w * q, m[2] += w * p * p, m[3] += w * q * q, m[4] += w * p * q;
+                }
+            sum += (2 * m[0] * m[1] + 1e-4) * (2 * (m[4] - m[0] * m[1]) + 9e-4) /
+                   ((m[0] * m[0] + m[1] * m[1] + 1e-4) * (m[2] - m[0] * m[0] + m[3] - m[1] * m[1] + 9e-4));
+        }
+    return sum / count;
+}
+
+static void equal_images__are_exact(void **state) {
+    struct tare_tensor a = image(0, 1), b = image(0, 1);
+    struct tare_image_quality q = { 0 };
+    (void)state;
+    assert_true(tare_is_images(&a, 1));
+    mini_ok(tare_image_quality_add(&q, &a, &b, 1));
+    assert_float_equal(q.psnr[0], 100, 1e-9);
+    assert_float_equal(q.ssim[0], 1, 1e-9);
+    tare_image_quality_reset(&q);
+    tare_tensor_reset(&a);
+    tare_tensor_reset(&b);
+}
+
+static void differences__follow_the_formulas(void **state) {
+    struct tare_tensor a = image(0.05f, 0.8f), b = image(0, 1), c = image(0.1f, 1);
+    struct tare_image_quality q = { 0 };
+    (void)state;
+    mini_ok(tare_image_quality_add(&q, &a, &b, 1));
+    mini_ok(tare_image_quality_add(&q, &c, &b, 1));
+    assert_int_equal(q.n, 2);
+    assert_float_equal(q.ssim[0], ssim_by_hand(&a, &b), 1e-6);
+    assert_float_equal(q.psnr[1], 20, 1e-4); /* 0.1 off everywhere, peak 1 */
+    tare_image_quality_reset(&q);
+    tare_tensor_reset(&a);
+    tare_tensor_reset(&b);
+    tare_tensor_reset(&c);
+}
+
+static void the_peak__is_that_of_the_expected_image(void **state) {
+    struct tare_tensor a = image(10, 200), b = image(0, 200), small, row;
+    const float few[] = { 0, 1, 0, 1 }, far[] = { 0, 1, 1, 1 };
+    const struct tare_shape shape = tare_shape_make(3, 1, 2, 2), flat = tare_shape_make(2, 1, 4);
+    struct tare_image_quality q = { 0 };
+    (void)state;
+    mini_ok(tare_image_quality_add(&q, &a, &b, 1));
+    assert_float_equal(q.psnr[0], 20 * log10(25.5), 1e-4);
+    mini_ok(tare_tensor_from(&small, TARE_DT_FLOAT, &shape, few));
+    mini_ok(tare_tensor_from(&row, TARE_DT_FLOAT, &flat, far));
+    assert_true(tare_is_images(&small, 1));
+    assert_false(tare_is_images(&row, 1));
+    mini_ok(tare_image_quality_add(&q, &small, &row, 1));
+    assert_float_equal(q.psnr[1], 10 * log10(4), 1e-9);
+    assert_true(isnan(q.ssim[1])); /* smaller than the window */
+    tare_image_quality_reset(&q);
+    tare_tensor_reset(&a);
+    tare_tensor_reset(&b);
+    tare_tensor_reset(&small);
+    tare_tensor_reset(&row);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equal_images__are_exact),
+        cmocka_unit_test(differences__follow_the_formulas),
+        cmocka_unit_test(the_peak__is_that_of_the_expected_image),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
