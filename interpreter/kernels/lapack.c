@@ -8,8 +8,6 @@
 #include <pthread.h>
 #include <stdio.h>
 
-typedef void routine(void);
-
 enum { POTRF, GETRF, GETRS, GTSV, TRSM, GEMM, SYRK, AXPY, SCAL, GEQRF, ORGQR, GELSY, GESDD, SYEVD, GEEV, ROUTINES };
 
 /* Names without the letter of the precision; the second is that of the complex types. */
@@ -21,18 +19,27 @@ static const char *const names[ROUTINES][2] = {
 
 static struct {
     pthread_once_t once;
-    routine *routines[ROUTINES][4];
+    void *library;
+    tare_lapack_routine *routines[ROUTINES][4];
     char error[256]; /* empty: loaded */
 } lapack = { .once = PTHREAD_ONCE_INIT };
 
-static void find_routines(void *library) {
+tare_lapack_routine *tare_lapack_find(const char *stem, enum tare_lapack_type type) {
+    tare_lapack_routine *routine;
+    char name[32];
+    snprintf(name, sizeof name, "%c%s_", "sdcz"[type], stem);
+    *(void **)&routine = dlsym(lapack.library, name);
+    return routine;
+}
+
+static void find_routines(void) {
     for (int r = 0; r < ROUTINES; r++)
         for (int type = 0; type < 4; type++) {
-            char name[16];
-            snprintf(name, sizeof name, "%c%s_", "sdcz"[type], names[r][type >= TARE_LAPACK_C]);
-            *(void **)&lapack.routines[r][type] = dlsym(library, name);
+            const char *stem = names[r][type >= TARE_LAPACK_C];
+            lapack.routines[r][type] = tare_lapack_find(stem, (enum tare_lapack_type)type);
             if (!lapack.routines[r][type] && !*lapack.error)
-                snprintf(lapack.error, sizeof lapack.error, "libopenblas.so.0 does not contain %s", name);
+                snprintf(lapack.error, sizeof lapack.error, "libopenblas.so.0 does not contain %c%s_", "sdcz"[type],
+                         stem);
         }
 }
 
@@ -46,7 +53,8 @@ static void load(void) {
     }
     *(void **)&set_threads = dlsym(library, "openblas_set_num_threads");
     if (set_threads) set_threads(1);
-    find_routines(library);
+    lapack.library = library;
+    find_routines();
 }
 
 tare_status tare_lapack_open(void) {
@@ -69,9 +77,10 @@ int tare_lapack_potrf(enum tare_lapack_type type, bool upper, int n, void *a) {
     return info;
 }
 
-int tare_lapack_getrf(enum tare_lapack_type type, int n, void *a, int *pivots) {
+int tare_lapack_getrf(enum tare_lapack_type type, int m, int n, void *a, int *pivots) {
+    const int ld = m ? m : 1;
     int info = 0;
-    CALL(GETRF, type, (in, in, out, in, int *, int *), &n, &n, a, &n, pivots, &info);
+    CALL(GETRF, type, (in, in, out, in, int *, int *), &m, &n, a, &ld, pivots, &info);
     return info;
 }
 
@@ -141,7 +150,7 @@ void tare_lapack_scal(enum tare_lapack_type type, int count, double factor, void
 /* ---- workspace ---- */
 
 /* The optimum that a query stored in the first element, which may be rounded down in float. */
-static int queried(enum tare_lapack_type type, const void *first) {
+int tare_lapack_queried(enum tare_lapack_type type, const void *first) {
     const double size =
         tare_lapack_real_size(type) == 4 ? (double)*(const float *)first * (1 + FLT_EPSILON) : *(const double *)first;
     return size < 1 ? 1 : size < INT32_MAX ? (int)size : INT32_MAX;
@@ -176,9 +185,9 @@ tare_status tare_lapack_qr_open(struct tare_lapack_work *work, enum tare_lapack_
     double first[2] = { 0 };
     *work = (struct tare_lapack_work){ .type = type, .m = m, .n = n, .k = columns };
     run_geqrf(work, first, first, first, -1);
-    const int factor = queried(type, first);
+    const int factor = tare_lapack_queried(type, first);
     run_orgqr(work, first, first, first, -1);
-    const int form = queried(type, first);
+    const int form = tare_lapack_queried(type, first);
     work->size = factor > form ? factor : form;
     return allocate(work, memory);
 }
@@ -213,7 +222,7 @@ tare_status tare_lapack_gelsy_open(struct tare_lapack_work *work, enum tare_lapa
     if (n > INT32_MAX / 2) return TARE_NO_MEMORY;
     work->real_size = tare_lapack_is_complex(type) ? 2 * n : 0;
     run_gelsy(work, first, first, 0, first, -1);
-    work->size = queried(type, first);
+    work->size = tare_lapack_queried(type, first);
     return allocate(work, memory);
 }
 
@@ -249,7 +258,7 @@ tare_status tare_lapack_svd_open(struct tare_lapack_work *work, enum tare_lapack
     work->real_size = (int)reals;
     work->real_work = first_real, work->int_work = first_int; /* queries may write to them */
     run_gesdd(work, first, first, first, first, first, -1);
-    work->size = queried(type, first);
+    work->size = tare_lapack_queried(type, first);
     return allocate(work, memory);
 }
 
@@ -278,8 +287,8 @@ tare_status tare_lapack_eigh_open(struct tare_lapack_work *work, enum tare_lapac
     int first_int = 0;
     *work = (struct tare_lapack_work){ .type = type, .n = n, .job = job };
     run_syevd(work, false, first, first, first, -1, first_real, -1, &first_int, -1);
-    work->size = queried(type, first);
-    work->real_size = queried(type, first_real);
+    work->size = tare_lapack_queried(type, first);
+    work->real_size = tare_lapack_queried(type, first_real);
     work->int_size = first_int;
     return allocate(work, memory);
 }
@@ -312,7 +321,7 @@ tare_status tare_lapack_eig_open(struct tare_lapack_work *work, enum tare_lapack
     work->real_size = 2 * n;
     work->real_work = first_real; /* the query writes to it */
     run_geev(work, first, first, first, first, first, -1);
-    work->size = queried(type, first);
+    work->size = tare_lapack_queried(type, first);
     return allocate(work, memory);
 }
 

@@ -36,6 +36,13 @@ static inline size_t tare_lapack_real_size(enum tare_lapack_type type) {
  * successful call. */
 tare_status tare_lapack_open(void);
 
+/* A routine of Fortran's interface without the letter of its precision: "gees". NULL if the library does not contain
+ * it. For routines that are called rarely (lapack_reductions.c). */
+typedef void tare_lapack_routine(void);
+tare_lapack_routine *tare_lapack_find(const char *stem, enum tare_lapack_type type);
+/* The optimal size of `work` that a workspace query stored in its first element. */
+int tare_lapack_queried(enum tare_lapack_type type, const void *first);
+
 /* Workspace of one routine for matrices of one size, allocated from an arena and used for a whole batch. */
 struct tare_lapack_work {
     enum tare_lapack_type type;
@@ -48,8 +55,8 @@ struct tare_lapack_work {
 /* Factors the Hermitian a [n, n], of which one triangle is read: a = UᴴU (upper) or LLᴴ. The other triangle is left as
  * it is. Info > 0: not positive definite. */
 int tare_lapack_potrf(enum tare_lapack_type type, bool upper, int n, void *a);
-/* Factors a [n, n] = P·L·U in place; pivots[i] (from 1) is the row exchanged with row i. */
-int tare_lapack_getrf(enum tare_lapack_type type, int n, void *a, int *pivots);
+/* Factors a [m, n] = P·L·U in place; pivots[i] (from 1, min(m, n) of them) is the row exchanged with row i. */
+int tare_lapack_getrf(enum tare_lapack_type type, int m, int n, void *a, int *pivots);
 /* Solves op(a) x = b for b [n, columns] with the factors of getrf; op: 'N' none, 'T' transpose, 'C' adjoint. */
 int tare_lapack_getrs(enum tare_lapack_type type, char op, int n, int columns, const void *lu, const int *pivots,
                       void *b);

@@ -8645,12 +8645,6 @@ const struct tare_catalogue_entry tare_catalogue[] = {
       "output: dtype",
       "target_name: string; backend_config: string; T: list(type) >= 0; dtype: type; shape: shape",
       false },
-    { "XlaCustomCallV2",
-      "operands: operand_dtypes",
-      "results: result_dtypes",
-      "call_target_name: string; backend_config: string; has_side_effect: bool; operand_dtypes: list(type) >= 0; "
-      "result_dtypes: list(type) >= 0; result_shapes: list(shape) >= 0",
-      false },
     { "XlaDequantize",
       "input: uint32",
       "output: bfloat16",

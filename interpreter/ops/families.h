@@ -29,6 +29,7 @@
     X(ctc) \
     X(ctc_loss) \
     X(cumulative) \
+    X(custom_call) \
     X(data_format) \
     X(decompose) \
     X(diagonal) \

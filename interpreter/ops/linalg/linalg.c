@@ -77,7 +77,7 @@ static tare_status each_matrix(struct tare_kernel *kernel, tare_status (*run)(st
 static tare_status divide(struct work *work, void *x, void *a) {
     int *pivots = TARE_NEW_ARRAY(work->scratch, int, (size_t)work->n);
     if (!pivots) return TARE_NO_MEMORY;
-    tare_lapack_getrf(work->type, work->n, a, pivots);
+    tare_lapack_getrf(work->type, work->n, work->n, a, pivots);
     if (tare_matrix_is_singular(a, work->type, work->n))
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input is not invertible.");
     tare_lapack_getrs(work->type, 'N', work->n, work->n, a, pivots, x);
@@ -206,7 +206,7 @@ static tare_status run_logarithm(struct tare_kernel *kernel) {
 /* x = A⁻¹, or A⁻ᴴ, as the solution for the identity, which is what TensorFlow computes. Memory contains Aᵀ for LAPACK:
  * (Aᵀ)⁻¹ in memory is A⁻¹, and conj(A)⁻¹ in memory is A⁻ᴴ. */
 static tare_status invert(void *x, void *a, int *pivots, enum tare_lapack_type type, int64_t n, bool adjoint) {
-    tare_lapack_getrf(type, (int)n, a, pivots);
+    tare_lapack_getrf(type, (int)n, (int)n, a, pivots);
     if (tare_matrix_is_singular(a, type, n)) return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input is not invertible.");
     tare_matrix_set_identity(x, type, n);
     tare_lapack_getrs(type, adjoint ? 'T' : 'N', (int)n, (int)n, a, pivots, x);

@@ -52,7 +52,7 @@ static tare_status run_determinant(struct tare_kernel *kernel) {
     if (!a || !pivots) return TARE_NO_MEMORY;
     for (int64_t i = 0; i < kernel->outputs[0].elements; i++) {
         tare_matrix_read(a, type, &kernel->inputs[0], i * n * n, n * n);
-        if (n) tare_lapack_getrf(type, (int)n, a, pivots); /* of the transpose: the same determinant */
+        if (n) tare_lapack_getrf(type, (int)n, (int)n, a, pivots); /* of the transpose: the same determinant */
         put_determinant(kernel, i, a, pivots, n);
     }
     return TARE_OK;
@@ -131,7 +131,8 @@ static bool factor_complex(const struct complex_lu *s, int first, int count) {
 static bool lu_of(void *rows, void *a, int *pivots, enum tare_lapack_type type, int64_t n) {
     const struct complex_lu s = { type, (int)n, a, pivots };
     tare_matrix_transpose(a, rows, type, n, n, false);
-    if (tare_lapack_is_complex(type) ? !factor_complex(&s, 0, s.n) : tare_lapack_getrf(type, (int)n, a, pivots) != 0)
+    if (tare_lapack_is_complex(type) ? !factor_complex(&s, 0, s.n)
+                                     : tare_lapack_getrf(type, (int)n, (int)n, a, pivots) != 0)
         return false;
     tare_matrix_transpose(rows, a, type, n, n, false);
     return true;
@@ -271,7 +272,7 @@ static tare_status solve_one(struct system *s, const struct tare_tensor *inputs,
     tare_matrix_read(s->solver->banded ? s->bands : s->a, s->type, &inputs[0], left * size, size);
     tare_matrix_read(s->x, s->type, &inputs[1], right * width, width);
     if (s->solver->banded) expand_bands(s->a, s->bands, s->left.rows, n, s->lower, tare_lapack_size(s->type));
-    if (!is_triangular) tare_lapack_getrf(s->type, (int)n, s->a, s->pivots);
+    if (!is_triangular) tare_lapack_getrf(s->type, (int)n, (int)n, s->a, s->pivots);
     if (tare_matrix_is_singular(s->a, s->type, n))
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input matrix is not invertible.");
     if (is_triangular)
