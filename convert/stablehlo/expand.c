@@ -19,23 +19,42 @@ static size_t platforms_of(const struct tare_node *node, size_t *index) {
     return platforms->count;
 }
 
-static tare_status check_call(const struct tare_node *node, const struct tare_graph *function, bool has_index) {
-    const size_t expected = function->n_args - (has_index ? 1 : 0);
-    if (has_index && !function->n_args) return TARE_FAIL(TARE_CORRUPT, "main lacks the platform index");
-    if (node->n_inputs != expected)
-        return TARE_FAIL(TARE_CORRUPT, "expected %zu inputs, got %zu", expected, node->n_inputs);
-    if (node->n_outputs != function->n_returns)
-        return TARE_FAIL(TARE_CORRUPT, "expected %zu outputs, got %zu", function->n_returns, node->n_outputs);
-    for (size_t i = 0; i < expected; i++) {
-        const int dtype = tare_node_type(function->args[i + (has_index ? 1 : 0)], "T", TARE_DT_INVALID);
-        if (tare_edge_dtype(node->inputs[i]) != dtype)
-            return TARE_FAIL(TARE_TYPE, "input %zu: expected %s, got %s", i, tare_dtype_name(dtype),
-                             tare_dtype_name(tare_edge_dtype(node->inputs[i])));
+static bool is_token(const char *name) {
+    return strncmp(name, TARE_SHLO_TOKEN_NAME, strlen(TARE_SHLO_TOKEN_NAME)) == 0;
+}
+
+/* Main's arguments are the platform index (if there are several platforms), tokens anywhere, and the node's inputs; its
+ * results are tokens and the node's outputs. */
+struct binding {
+    const struct tare_graph *function;
+    bool has_index;
+    size_t index; /* of the platform */
+};
+
+static tare_status check_call(const struct tare_node *node, const struct binding *b) {
+    const struct tare_graph *function = b->function;
+    size_t inputs = 0, outputs = 0;
+    if (b->has_index && !function->n_args) return TARE_FAIL(TARE_CORRUPT, "main lacks the platform index");
+    for (size_t i = b->has_index; i < function->n_args; i++) {
+        const int dtype = tare_node_type(function->args[i], "T", TARE_DT_INVALID);
+        if (is_token(function->args[i]->name)) continue;
+        if (inputs < node->n_inputs && tare_edge_dtype(node->inputs[inputs]) != dtype)
+            return TARE_FAIL(TARE_TYPE, "input %zu: expected %s, got %s", inputs, tare_dtype_name(dtype),
+                             tare_dtype_name(tare_edge_dtype(node->inputs[inputs])));
+        inputs++;
     }
-    for (size_t i = 0; i < function->n_returns; i++)
-        if (node->output_dtypes[i] != function->returns[i].dtype)
-            return TARE_FAIL(TARE_TYPE, "output %zu: expected %s, got %s", i,
-                             tare_dtype_name(function->returns[i].dtype), tare_dtype_name(node->output_dtypes[i]));
+    for (size_t i = 0; i < function->n_returns; i++) {
+        if (is_token(function->returns[i].name)) continue;
+        if (outputs < node->n_outputs && node->output_dtypes[outputs] != function->returns[i].dtype)
+            return TARE_FAIL(TARE_TYPE, "output %zu: expected %s, got %s", outputs,
+                             tare_dtype_name(function->returns[i].dtype),
+                             tare_dtype_name(node->output_dtypes[outputs]));
+        outputs++;
+    }
+    if (node->n_inputs != inputs)
+        return TARE_FAIL(TARE_CORRUPT, "expected %zu inputs, got %zu", inputs, node->n_inputs);
+    if (node->n_outputs != outputs)
+        return TARE_FAIL(TARE_CORRUPT, "expected %zu outputs, got %zu", outputs, node->n_outputs);
     return TARE_OK;
 }
 
@@ -64,24 +83,51 @@ static void replace_controls(struct tare_node *from, struct tare_node *to) {
         if (graph->control_returns[i].node == from) graph->control_returns[i].node = to;
 }
 
-static tare_status replace(struct tare_node *node, const struct tare_graph *function, bool has_index, size_t index) {
-    struct tare_graph *graph = node->graph;
-    struct tare_emit emit = { .graph = graph, .prefix = node->name };
-    struct tare_node *call =
-        tare_graph_add(graph, function->is_stateful ? "StatefulPartitionedCall" : "PartitionedCall", node->name);
-    if (!call) return TARE_NO_MEMORY;
-    if (has_index) {
-        const int dtype = tare_node_type(function->args[0], "T", TARE_DT_INT32);
-        TARE_TRY(tare_node_add_input(call, tare_emit_number(&emit, "platform_index", dtype, (int64_t)index)));
+static struct tare_edge token(struct tare_graph *graph) {
+    const struct tare_shape scalar = tare_shape_scalar();
+    struct tare_tensor value;
+    struct tare_edge edge = { 0 };
+    if (tare_tensor_new(&value, TARE_DT_BOOL, &scalar) != TARE_OK) return edge;
+    TARE_DATA(uint8_t, &value)[0] = 0;
+    edge.node = tare_graph_add_const(graph, "token", &value);
+    tare_tensor_reset(&value);
+    return edge;
+}
+
+static tare_status add_inputs(struct tare_node *call, const struct tare_node *node, const struct binding *b) {
+    struct tare_emit emit = { .graph = node->graph, .prefix = node->name };
+    size_t next = 0;
+    for (size_t i = 0; i < b->function->n_args; i++) {
+        const struct tare_node *arg = b->function->args[i];
+        struct tare_edge input;
+        if (b->has_index && i == 0)
+            input =
+                tare_emit_number(&emit, "platform_index", tare_node_type(arg, "T", TARE_DT_INT32), (int64_t)b->index);
+        else if (is_token(arg->name))
+            input = token(call->graph);
+        else
+            input = node->inputs[next++];
         TARE_TRY(emit.status);
+        if (!input.node) return TARE_NO_MEMORY;
+        TARE_TRY(tare_node_add_input(call, input));
     }
-    for (size_t i = 0; i < node->n_inputs; i++)
-        TARE_TRY(tare_node_add_input(call, node->inputs[i]));
+    return TARE_OK;
+}
+
+static tare_status replace(struct tare_node *node, const struct binding *b) {
+    struct tare_graph *graph = node->graph;
+    struct tare_node *call =
+        tare_graph_add(graph, b->function->is_stateful ? "StatefulPartitionedCall" : "PartitionedCall", node->name);
+    int next = 0;
+    if (!call) return TARE_NO_MEMORY;
+    TARE_TRY(add_inputs(call, node, b));
     for (size_t i = 0; i < node->n_controls; i++)
         TARE_TRY(tare_node_add_control(call, node->controls[i]));
-    TARE_TRY(set_call(call, function));
-    for (size_t i = 0; i < node->n_outputs; i++)
-        tare_graph_replace_uses(graph, (struct tare_edge){ node, (int)i }, (struct tare_edge){ call, (int)i }, NULL);
+    TARE_TRY(set_call(call, b->function));
+    for (size_t i = 0; i < b->function->n_returns; i++)
+        if (!is_token(b->function->returns[i].name))
+            tare_graph_replace_uses(graph, (struct tare_edge){ node, next++ }, (struct tare_edge){ call, (int)i },
+                                    NULL);
     replace_controls(node, call);
     tare_node_remove(node);
     return TARE_OK;
@@ -89,7 +135,7 @@ static tare_status replace(struct tare_node *node, const struct tare_graph *func
 
 static tare_status import_module(struct tare_graph **out, struct tare_node *node) {
     const struct tare_attr *attr = tare_node_find_attr(node, "module");
-    const struct tare_shlo_import_options options = { .stem = "stablehlo" };
+    const struct tare_shlo_import_options options = { .stem = "stablehlo", .caller = node };
     struct tare_shlo_module *module;
     tare_status status;
     if (!attr || attr->is_list || attr->kind != TARE_ATTR_STRING)
@@ -102,11 +148,12 @@ static tare_status import_module(struct tare_graph **out, struct tare_node *node
 
 static tare_status expand_node(struct tare_node *node) {
     struct tare_graph *function;
-    size_t index;
-    const bool has_index = platforms_of(node, &index) > 1;
+    struct binding b = { 0 };
+    b.has_index = platforms_of(node, &b.index) > 1;
     TARE_TRY(import_module(&function, node));
-    TARE_TRY(check_call(node, function, has_index));
-    return replace(node, function, has_index, index);
+    b.function = function;
+    TARE_TRY(check_call(node, &b));
+    return replace(node, &b);
 }
 
 /* Keeps the first reason; the node stays, so that the model can be copied, converted and inspected. */

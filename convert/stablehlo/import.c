@@ -26,6 +26,7 @@ struct tare_shlo_importer {
     struct tare_graph_model *model;
     const struct tare_shlo_module *module;
     const char *stem;
+    const struct tare_node *caller;
     struct tare_arena arena;
     struct tare_edge *edges;   /* by value number */
     struct tare_map functions; /* name -> struct function */
@@ -83,15 +84,19 @@ static struct tare_graph *function_of_region(struct tare_lowering *l, const stru
                                              const struct tare_shlo_captures *captures, bool pass_captures);
 static struct tare_graph *function_of(struct tare_lowering *l, const char *name);
 static bool inlined(struct tare_lowering *l, const char *name);
-static const struct tare_lowering_host host = { value_of, captures_of, function_of_region, function_of, inlined };
+static struct tare_graph *caller_function(struct tare_lowering *l, int64_t index);
+static const struct tare_lowering_host host = { value_of,    captures_of, function_of_region,
+                                                function_of, inlined,     caller_function };
 
 /* ---- rules ---- */
 
 /* NULL when there is no rule. */
 static const struct tare_lowering_row *find_rule(const struct tare_shlo_op *op) {
-    static const struct tare_lowering_row *const tables[] = { tare_lower_elementwise, tare_lower_shapes,
-                                                              tare_lower_reductions, tare_lower_products,
-                                                              tare_lower_control };
+    static const struct tare_lowering_row *const tables[] = { tare_lower_elementwise,  tare_lower_shapes,
+                                                              tare_lower_reductions,   tare_lower_products,
+                                                              tare_lower_control,      tare_lower_normalization,
+                                                              tare_lower_quantization, tare_lower_random,
+                                                              tare_lower_structure };
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
         for (const struct tare_lowering_row *row = tables[t]; row->name; row++)
             if (tare_shlo_op_is(op, row->name)) return row;
@@ -100,37 +105,31 @@ static const struct tare_lowering_row *find_rule(const struct tare_shlo_op *op) 
 
 /* ---- bodies ---- */
 
-static bool is_quantized(const struct tare_shlo_type *type) {
-    return type->kind == TARE_SHLO_TENSOR && type->element->quantized;
-}
-
-/* Quantized values are weights of products and convolutions in float, which dequantize them; nothing else. */
-static tare_status check_quantized(const struct tare_shlo_op *op) {
-    const bool is_layer = tare_shlo_op_is(op, "dot_general") || tare_shlo_op_is(op, "convolution");
-    bool quantized = false;
-    for (size_t i = 0; i < op->n_results; i++)
-        quantized = quantized || is_quantized(op->results[i].type);
-    for (size_t i = 0; i < op->n_operands; i++)
-        quantized = quantized || (is_quantized(op->operands[i]->type) && !(is_layer && i == 1));
-    return quantized ? TARE_FAIL(TARE_UNSUPPORTED, "op %s on quantized types is not supported", op->name) : TARE_OK;
-}
-
 static tare_status lower_op(struct tare_shlo_importer *im, struct tare_graph *graph, const struct tare_shlo_op *op) {
     const struct tare_lowering_row *row = find_rule(op);
     struct tare_lowering l = { .importer = im, .host = &host, .graph = graph, .op = op };
     if (tare_shlo_op_is(op, "constant")) return TARE_OK; /* emitted where it is used */
     if (!row) return TARE_FAIL(TARE_UNSUPPORTED, "op %s is not supported", op->name);
-    TARE_TRY(check_quantized(op));
     l.outputs = TARE_NEW_ARRAY(&im->arena, struct tare_edge, op->n_results + 1);
     if (!l.outputs) return TARE_NO_MEMORY;
-    if (!tare_lower_pattern(&l)) row->lower(&l, row->arg);
+    if (tare_lower_has_quantized(op))
+        tare_lower_quantized(&l, row);
+    else if (!tare_lower_pattern(&l))
+        row->lower(&l, row->arg);
     if (l.status == TARE_OK)
         for (size_t i = 0; i < op->n_results; i++)
             im->edges[op->results[i].number] = l.outputs[i];
     return l.status == TARE_OK ? l.status : tare_error_prefix(l.status, "op %s at byte %zu", op->name, op->offset);
 }
 
-/* All ops but the terminator, and what it returns. */
+static tare_status add_return(struct tare_graph *graph, const struct tare_shlo_type *type, struct tare_edge edge) {
+    char name[32];
+    snprintf(name, sizeof name, "%s%zu", type->kind == TARE_SHLO_TOKEN ? TARE_SHLO_TOKEN_NAME : "output_",
+             graph->n_returns);
+    return tare_graph_add_return(graph, tare_arena_strdup(&graph->model->arena, name), tare_edge_dtype(edge), edge);
+}
+
+/* All ops but the terminator, and what it returns: tuples element by element. */
 static tare_status lower_body(struct tare_shlo_importer *im, struct tare_graph *graph,
                               const struct tare_shlo_block *block) {
     struct tare_lowering l = { .importer = im, .host = &host, .graph = graph };
@@ -140,26 +139,37 @@ static tare_status lower_body(struct tare_shlo_importer *im, struct tare_graph *
     for (size_t i = 0; i + 1 < block->n_ops; i++)
         TARE_TRY(lower_op(im, graph, &block->ops[i]));
     for (size_t i = 0; i < end->n_operands; i++) {
-        struct tare_edge edge = value_of(&l, end->operands[i]);
+        const struct tare_shlo_type *type = end->operands[i]->type;
+        const struct tare_edge edge = value_of(&l, end->operands[i]);
         TARE_TRY(l.status);
-        char name[32];
-        snprintf(name, sizeof name, "output_%zu", i);
-        TARE_TRY(tare_graph_add_return(graph, tare_arena_strdup(&im->model->arena, name), tare_edge_dtype(edge), edge));
+        for (size_t k = 0; k < tare_lower_leaves(type); k++)
+            TARE_TRY(add_return(graph, type->kind == TARE_SHLO_TUPLE ? type->inputs.items[k] : type,
+                                (struct tare_edge){ edge.node, edge.index + (int)k }));
     }
     return TARE_OK;
 }
 
+static tare_status add_tensor(struct tare_edge *out, struct tare_graph *graph, const struct tare_shlo_type *type) {
+    const int dtype = tare_shlo_dtype(type);
+    char name[32];
+    if (dtype == TARE_DT_INVALID) return TARE_FAIL(TARE_UNSUPPORTED, "an argument of a type without TensorFlow dtype");
+    snprintf(name, sizeof name, "%s%zu", type->kind == TARE_SHLO_TOKEN ? TARE_SHLO_TOKEN_NAME : "arg", graph->n_args);
+    *out = (struct tare_edge){ tare_graph_add_arg(graph, name, dtype), 0 };
+    return out->node ? TARE_OK : TARE_NO_MEMORY;
+}
+
+/* The elements of a tuple are arguments of their own; together they are the outputs of one node. */
 static tare_status add_argument(struct tare_shlo_importer *im, struct tare_graph *graph,
                                 const struct tare_shlo_value *value) {
-    const int dtype = tare_shlo_dtype(value->type);
-    char name[32];
-    struct tare_node *arg;
-    if (dtype == TARE_DT_INVALID) return TARE_FAIL(TARE_UNSUPPORTED, "an argument of a type without TensorFlow dtype");
-    snprintf(name, sizeof name, "arg%zu", graph->n_args);
-    arg = tare_graph_add_arg(graph, name, dtype);
-    if (!arg) return TARE_NO_MEMORY;
-    im->edges[value->number] = (struct tare_edge){ arg, 0 };
-    return TARE_OK;
+    struct tare_lowering l = { .importer = im, .host = &host, .graph = graph };
+    if (value->type->kind != TARE_SHLO_TUPLE) return add_tensor(&im->edges[value->number], graph, value->type);
+    const size_t count = value->type->inputs.count;
+    struct tare_edge *elements = TARE_NEW_ARRAY(&im->arena, struct tare_edge, count + 1);
+    if (!elements) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        TARE_TRY(add_tensor(&elements[i], graph, value->type->inputs.items[i]));
+    if (count) im->edges[value->number] = tare_lower_end(&l, tare_lower_begin(&l, "IdentityN", elements, count));
+    return l.status;
 }
 
 static struct tare_graph *new_function(struct tare_shlo_importer *im, const char *name) {
@@ -260,6 +270,20 @@ static tare_status import_function(struct tare_shlo_importer *im, struct functio
     TARE_TRY(tare_error_prefix(lower_body(im, f->graph, body), "function '%s'", name));
     f->state = DONE;
     return TARE_OK;
+}
+
+static struct tare_graph *caller_function(struct tare_lowering *l, int64_t index) {
+    const struct tare_node *caller = l->importer->caller;
+    const struct tare_attr *list = caller ? tare_node_list(caller, "function_list") : NULL;
+    if (l->status != TARE_OK) return NULL;
+    if (!list || list->kind != TARE_ATTR_FUNC || index < 0 || (size_t)index >= list->count) {
+        tare_lower_fail(l, TARE_CORRUPT, "there is no function %lld in the function_list of the call",
+                        (long long)index);
+        return NULL;
+    }
+    struct tare_graph *function = tare_model_find_function(l->importer->model, list->items[index].func.name);
+    if (!function) tare_lower_fail(l, TARE_CORRUPT, "there is no function '%s'", list->items[index].func.name);
+    return function;
 }
 
 static struct tare_graph *function_of(struct tare_lowering *l, const char *name) {
@@ -376,7 +400,9 @@ static tare_status import(struct tare_graph **out, struct tare_shlo_importer *im
 
 tare_status tare_shlo_import(struct tare_graph **out, struct tare_graph_model *model,
                              const struct tare_shlo_module *module, const struct tare_shlo_import_options *options) {
-    struct tare_shlo_importer im = { .model = model, .module = module, .stem = options->stem };
+    struct tare_shlo_importer im = {
+        .model = model, .module = module, .stem = options->stem, .caller = options->caller
+    };
     const tare_status status = import(out, &im);
     tare_map_free(&im.functions);
     tare_arena_free(&im.arena);

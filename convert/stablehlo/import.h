@@ -7,7 +7,8 @@
 #include "graph/model.h"
 
 struct tare_shlo_import_options {
-    const char *stem; /* of the names of functions and nodes */
+    const struct tare_node *caller; /* the XlaCallModule node, whose function_list tf.call_tf_function uses; or NULL */
+    const char *stem;               /* of the names of functions and nodes */
 };
 
 /* Adds the functions that `main` of the module reaches to the model; *out is main's. TARE_UNSUPPORTED with all ops and
@@ -16,6 +17,9 @@ struct tare_shlo_import_options {
 tare_status tare_shlo_import(struct tare_graph **out, struct tare_graph_model *model,
                              const struct tare_shlo_module *module,
                              const struct tare_shlo_import_options *options) TARE_WARN_UNUSED;
+
+/* Names of arguments and results of imported functions that are tokens begin with this; they are scalar bools. */
+#define TARE_SHLO_TOKEN_NAME "token"
 
 /* TARE_UNSUPPORTED, with their names, if the module has ops without a rule. Types and custom calls are not checked. */
 tare_status tare_shlo_check_ops(const struct tare_shlo_module *module) TARE_WARN_UNUSED;

@@ -23,40 +23,15 @@ static void check(struct tare_lowering *l, tare_status status) {
 
 /* ---- the op ---- */
 
+static bool is_quantized(const struct tare_shlo_type *type) {
+    return type->kind == TARE_SHLO_TENSOR && type->element->quantized;
+}
+
 struct tare_edge tare_lower_in(struct tare_lowering *l, size_t i) {
-    return tare_lower_value(l, l->op->operands[i]);
-}
-
-/* One float32 for each channel of the axis, in a shape that broadcasts. */
-static struct tare_edge per_channel(struct tare_lowering *l, const struct tare_shlo_type *type, bool scales) {
-    const struct tare_shlo_quantized *q = type->element->quantized;
-    struct tare_shape shape = { .rank = q->axis < 0 ? 0 : (int)type->rank };
-    struct tare_tensor tensor;
-    struct tare_edge edge = { 0 };
-    for (int d = 0; d < shape.rank; d++)
-        shape.dims[d] = d == q->axis ? (int64_t)q->count : 1;
-    if (l->status == TARE_OK && q->axis >= (int64_t)type->rank)
-        tare_lower_fail(l, TARE_CORRUPT, "the quantized dimension is out of range");
-    if (l->status == TARE_OK) l->status = tare_tensor_new(&tensor, TARE_DT_FLOAT, &shape);
-    if (l->status != TARE_OK) return edge;
-    for (size_t i = 0; i < q->count; i++)
-        TARE_DATA(float, &tensor)[i] = scales ? (float)q->scales[i] : (float)q->zero_points[i];
-    edge = tare_lower_tensor(l, &tensor);
-    tare_tensor_reset(&tensor);
-    return edge;
-}
-
-struct tare_edge tare_lower_in_real(struct tare_lowering *l, size_t i) {
     const struct tare_shlo_type *type = tare_lower_in_type(l, i);
-    struct tare_edge x = tare_lower_in(l, i);
-    if (type->kind != TARE_SHLO_TENSOR || !type->element->quantized) return x;
-    bool centred = true;
-    for (size_t k = 0; k < type->element->quantized->count; k++)
-        centred = centred && !type->element->quantized->zero_points[k];
-    x = tare_lower_cast(l, x, TARE_DT_FLOAT);
-    if (!centred) x = tare_lower_binary(l, "Sub", x, per_channel(l, type, false));
-    x = tare_lower_binary(l, "Mul", x, per_channel(l, type, true));
-    return tare_lower_cast(l, x, tare_lower_in_dtype(l, i));
+    if (l->is_replaced && i < 2) return l->replaced[i];
+    const struct tare_edge x = tare_lower_value(l, l->op->operands[i]);
+    return l->dequantized && is_quantized(type) ? tare_lower_dequantize(l, x, type) : x;
 }
 
 const struct tare_shlo_type *tare_lower_in_type(const struct tare_lowering *l, size_t i) {
@@ -67,15 +42,17 @@ const struct tare_shlo_type *tare_lower_out_type(const struct tare_lowering *l, 
     return l->op->results[i].type;
 }
 
-int tare_lower_in_dtype(const struct tare_lowering *l, size_t i) {
-    const struct tare_shlo_type *type = tare_lower_in_type(l, i);
-    if (type->kind == TARE_SHLO_TENSOR && type->element->quantized)
-        return tare_shlo_dtype(type->element->quantized->expressed);
+static int dtype_of(const struct tare_lowering *l, const struct tare_shlo_type *type) {
+    if (l->dequantized && is_quantized(type)) return tare_shlo_dtype(type->element->quantized->expressed);
     return tare_shlo_dtype(type);
 }
 
+int tare_lower_in_dtype(const struct tare_lowering *l, size_t i) {
+    return dtype_of(l, tare_lower_in_type(l, i));
+}
+
 int tare_lower_out_dtype(const struct tare_lowering *l, size_t i) {
-    return tare_shlo_dtype(tare_lower_out_type(l, i));
+    return dtype_of(l, tare_lower_out_type(l, i));
 }
 
 /* What a broadcast broadcasts; NULL if the edge is not one. */
@@ -246,6 +223,23 @@ struct tare_edge tare_lower_end(struct tare_lowering *l, struct tare_node *node)
     return l->status == TARE_OK ? (struct tare_edge){ node, 0 } : no_edge;
 }
 
+size_t tare_lower_leaves(const struct tare_shlo_type *type) {
+    return type->kind == TARE_SHLO_TUPLE ? type->inputs.count : 1;
+}
+
+void tare_lower_spread(struct tare_lowering *l, struct tare_node *node) {
+    size_t at = 0;
+    for (size_t i = 0; i < l->op->n_results && node && l->status == TARE_OK; i++) {
+        l->outputs[i] = (struct tare_edge){ node, (int)at };
+        at += tare_lower_leaves(tare_lower_out_type(l, i));
+    }
+}
+
+void tare_lower_set_all(struct tare_lowering *l, struct tare_node *node) {
+    tare_lower_end(l, node);
+    tare_lower_spread(l, node);
+}
+
 struct tare_edge tare_lower_unary(struct tare_lowering *l, const char *op, struct tare_edge x) {
     return tare_lower_end(l, tare_lower_begin(l, op, &x, 1));
 }
@@ -283,6 +277,18 @@ struct tare_edge tare_lower_tensor(struct tare_lowering *l, const struct tare_te
     node = tare_graph_add_const(l->graph, "constant", value);
     if (!node) l->status = TARE_NO_MEMORY;
     return (struct tare_edge){ node, 0 };
+}
+
+struct tare_edge tare_lower_string(struct tare_lowering *l, const char *text, size_t size) {
+    const struct tare_shape scalar = tare_shape_scalar();
+    struct tare_tensor tensor;
+    struct tare_edge edge = no_edge;
+    if (l->status == TARE_OK) l->status = tare_tensor_new(&tensor, TARE_DT_STRING, &scalar);
+    if (l->status != TARE_OK) return edge;
+    l->status = tare_tensor_set_string(&tensor, 0, text, size);
+    if (l->status == TARE_OK) edge = tare_lower_tensor(l, &tensor);
+    tare_tensor_reset(&tensor);
+    return edge;
 }
 
 struct tare_edge tare_lower_scalar(struct tare_lowering *l, int dtype, double value) {
@@ -360,6 +366,10 @@ struct tare_graph *tare_lower_function(struct tare_lowering *l, const char *name
 
 bool tare_lower_inlined(struct tare_lowering *l, const char *name) {
     return l->host->inlined(l, name);
+}
+
+struct tare_graph *tare_lower_caller_function(struct tare_lowering *l, int64_t index) {
+    return l->host->caller_function(l, index);
 }
 
 struct tare_node *tare_lower_call(struct tare_lowering *l, struct tare_graph *function, const struct tare_edge *inputs,

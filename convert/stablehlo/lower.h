@@ -19,6 +19,7 @@ struct tare_lowering_host {
                                  const struct tare_shlo_captures *captures, bool pass_captures);
     struct tare_graph *(*function)(struct tare_lowering *l, const char *name);
     bool (*inlined)(struct tare_lowering *l, const char *name);
+    struct tare_graph *(*caller_function)(struct tare_lowering *l, int64_t index);
 };
 
 struct tare_lowering {
@@ -27,6 +28,9 @@ struct tare_lowering {
     struct tare_graph *graph;
     const struct tare_shlo_op *op;
     struct tare_edge *outputs; /* one for each result */
+    bool dequantized;          /* operands of quantized types are read as real numbers, and results are quantized */
+    bool is_replaced;          /* `replaced` are the first two operands */
+    struct tare_edge replaced[2];
     tare_status status;
 };
 
@@ -40,17 +44,18 @@ struct tare_lowering_row {
 };
 /* Tables of rules, each terminated by a row without a name. */
 extern const struct tare_lowering_row tare_lower_elementwise[], tare_lower_shapes[], tare_lower_reductions[],
-    tare_lower_products[], tare_lower_control[];
+    tare_lower_products[], tare_lower_control[], tare_lower_normalization[], tare_lower_quantization[],
+    tare_lower_random[], tare_lower_structure[];
+/* Rules that several tables use; `arg` is not used. */
+tare_lower_fn tare_lower_custom_call, tare_lower_dynamic_reduce_window, tare_lower_threefry;
 /* ---- the op ---- */
 
-/* Operand i as an edge of the graph. */
+/* Operand i as an edge of the graph: of a quantized type the stored integers, or with `dequantized` real numbers. */
 struct tare_edge tare_lower_in(struct tare_lowering *l, size_t i);
 /* Both operands of an element-wise op. One that was broadcast to the shape of the other is taken from before that: the
  * op broadcasts itself, and a constant stays one. */
 void tare_lower_pair(struct tare_lowering *l, struct tare_edge *x, struct tare_edge *y);
-/* Operand i as real numbers: (stored - zero point) * scale for a quantized type, otherwise unchanged. */
-struct tare_edge tare_lower_in_real(struct tare_lowering *l, size_t i);
-/* The dtype of operand (result) i; of a quantized type the dtype of the real numbers. */
+/* The dtype of operand (result) i; with `dequantized` that of the real numbers. */
 int tare_lower_in_dtype(const struct tare_lowering *l, size_t i);
 int tare_lower_out_dtype(const struct tare_lowering *l, size_t i);
 const struct tare_shlo_type *tare_lower_in_type(const struct tare_lowering *l, size_t i);
@@ -86,6 +91,12 @@ void tare_lower_attr_ints(struct tare_lowering *l, struct tare_node *node, const
 void tare_lower_attr_func(struct tare_lowering *l, struct tare_node *node, const char *name, struct tare_graph *graph);
 /* Completes a node and returns its output 0. */
 struct tare_edge tare_lower_end(struct tare_lowering *l, struct tare_node *node);
+/* Completes a node whose outputs are the results of the op. The edge of a tuple is that of its first element; the
+ * others are the following outputs of the same node. */
+void tare_lower_set_all(struct tare_lowering *l, struct tare_node *node);
+void tare_lower_spread(struct tare_lowering *l, struct tare_node *node); /* the same for a completed node */
+/* The number of tensors of a type: the elements of a tuple, or 1. Tuples in tuples are not supported. */
+size_t tare_lower_leaves(const struct tare_shlo_type *type);
 
 struct tare_edge tare_lower_unary(struct tare_lowering *l, const char *op, struct tare_edge x);
 struct tare_edge tare_lower_binary(struct tare_lowering *l, const char *op, struct tare_edge x, struct tare_edge y);
@@ -94,6 +105,10 @@ struct tare_edge tare_lower_select(struct tare_lowering *l, struct tare_edge con
 /* Casts x; returns x itself if it has the dtype. The result of numbers out of range is undefined. */
 struct tare_edge tare_lower_cast(struct tare_lowering *l, struct tare_edge x, int dtype);
 struct tare_edge tare_lower_bitcast(struct tare_lowering *l, struct tare_edge x, int dtype);
+/* Integers of the same order as the numbers of a floating dtype, from -NaN to NaN; integers are unchanged. */
+struct tare_edge tare_lower_total_order(struct tare_lowering *l, struct tare_edge x, int dtype);
+/* A scalar string. */
+struct tare_edge tare_lower_string(struct tare_lowering *l, const char *text, size_t size);
 /* A scalar of any numeric dtype or bool. */
 struct tare_edge tare_lower_scalar(struct tare_lowering *l, int dtype, double value);
 struct tare_edge tare_lower_tensor(struct tare_lowering *l, const struct tare_tensor *value);
@@ -105,6 +120,19 @@ struct tare_edge tare_lower_longs_of(struct tare_lowering *l, const int64_t *val
 /* The static dims of a type as an int64 vector; fails for a dynamic one. */
 struct tare_edge tare_lower_dims(struct tare_lowering *l, const struct tare_shlo_type *type);
 struct tare_edge tare_lower_reshape(struct tare_lowering *l, struct tare_edge x, struct tare_edge shape);
+
+/* Sets the two results of rng_bit_generator, the new state and bits of the shape (an int64 vector): operand 0 is the
+ * state. */
+void tare_lower_random_bits(struct tare_lowering *l, const char *algorithm, struct tare_edge shape);
+
+/* ---- quantized types (lower_quantized.c) ---- */
+
+/* Lowers an op with operands or results of quantized types by its rule: real = (stored - zero point) * scale, and
+ * stored = real / scale + zero point, clamped to the type's range and rounded to the nearest, ties to even. Ops that
+ * only move elements keep the integers. */
+void tare_lower_quantized(struct tare_lowering *l, const struct tare_lowering_row *row);
+bool tare_lower_has_quantized(const struct tare_shlo_op *op);
+struct tare_edge tare_lower_dequantize(struct tare_lowering *l, struct tare_edge x, const struct tare_shlo_type *type);
 
 /* ---- side effects ---- */
 
@@ -133,6 +161,9 @@ struct tare_graph *tare_lower_function(struct tare_lowering *l, const char *name
 /* Emits the body of a small function in place of a call, so that the ops before and after it are neighbors of the ops
  * in it, and sets the outputs; false if the function is not small. */
 bool tare_lower_inlined(struct tare_lowering *l, const char *name);
+/* Function `index` of the function_list of the XlaCallModule node that contains the module; fails when there is none.
+ */
+struct tare_graph *tare_lower_caller_function(struct tare_lowering *l, int64_t index);
 /* A call of a function; *node has its outputs. */
 struct tare_node *tare_lower_call(struct tare_lowering *l, struct tare_graph *function, const struct tare_edge *inputs,
                                   size_t count);

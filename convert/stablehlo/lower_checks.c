@@ -116,15 +116,7 @@ static struct tare_edge elements_equal(struct tare_lowering *l, const struct rul
 /* ---- the text ---- */
 
 static struct tare_edge text(struct tare_lowering *l, const char *words) {
-    const struct tare_shape scalar = tare_shape_scalar();
-    struct tare_tensor tensor;
-    struct tare_edge edge = { 0 };
-    if (l->status == TARE_OK) l->status = tare_tensor_new(&tensor, TARE_DT_STRING, &scalar);
-    if (l->status != TARE_OK) return edge;
-    l->status = tare_tensor_set_string(&tensor, 0, words, strlen(words));
-    if (l->status == TARE_OK) edge = tare_lower_tensor(l, &tensor);
-    tare_tensor_reset(&tensor);
-    return edge;
+    return tare_lower_string(l, words, strlen(words));
 }
 
 /* x and one more row on axis 0. */

@@ -1,29 +1,39 @@
-/* Calls, control flow and custom calls. Values that a region captures become further operands of the loop or branch. */
+/* Calls and control flow. Values that a region captures become further operands of the loop or branch. */
 #include "convert/stablehlo/lower.h"
 
 #include <string.h>
 
 enum { MOST_OPERANDS = 256, MOST_BRANCHES = 256 };
 
-static void set_all(struct tare_lowering *l, struct tare_node *node) {
-    for (size_t i = 0; i < l->op->n_results && node && l->status == TARE_OK; i++)
-        l->outputs[i] = (struct tare_edge){ node, (int)i };
-}
-
-/* Operands from `first` on, then the captures. */
+/* Operands from `first` on, tuples element by element, then the captures. */
 static size_t gather(struct tare_lowering *l, struct tare_edge *inputs, size_t first,
                      const struct tare_shlo_captures *captures) {
-    size_t n = 0;
-    if (l->op->n_operands - first + captures->count > MOST_OPERANDS) {
-        tare_lower_fail(l, TARE_UNSUPPORTED, "%zu operands and %zu captured values", l->op->n_operands,
-                        captures->count);
+    size_t n = captures->count;
+    for (size_t i = first; i < l->op->n_operands; i++)
+        n += tare_lower_leaves(tare_lower_in_type(l, i));
+    if (n > MOST_OPERANDS) {
+        tare_lower_fail(l, TARE_UNSUPPORTED, "%zu operands and captured values", n);
         return 0;
     }
-    for (size_t i = first; i < l->op->n_operands; i++)
-        inputs[n++] = tare_lower_in(l, i);
-    for (size_t i = 0; i < captures->count; i++)
+    n = 0;
+    for (size_t i = first; i < l->op->n_operands; i++) {
+        const struct tare_edge edge = tare_lower_in(l, i);
+        for (size_t k = 0; k < tare_lower_leaves(tare_lower_in_type(l, i)); k++)
+            inputs[n++] = (struct tare_edge){ edge.node, edge.index + (int)k };
+    }
+    for (size_t i = 0; i < captures->count; i++) {
+        if (captures->values[i]->type->kind == TARE_SHLO_TUPLE)
+            tare_lower_fail(l, TARE_UNSUPPORTED, "a region uses a tuple of the function around it");
         inputs[n++] = tare_lower_value(l, captures->values[i]);
+    }
     return n;
+}
+
+static size_t result_leaves(const struct tare_lowering *l) {
+    size_t count = 0;
+    for (size_t i = 0; i < l->op->n_results; i++)
+        count += tare_lower_leaves(tare_lower_out_type(l, i));
+    return count;
 }
 
 static void lower_call(struct tare_lowering *l, const void *arg) {
@@ -33,11 +43,11 @@ static void lower_call(struct tare_lowering *l, const void *arg) {
     struct tare_graph *function = tare_lower_function(l, tare_lower_text(l, arg));
     const size_t count = gather(l, inputs, 0, &none);
     if (l->status != TARE_OK) return;
-    if (function->n_args != count || function->n_returns != l->op->n_results) {
+    if (function->n_args != count || function->n_returns != result_leaves(l)) {
         tare_lower_fail(l, TARE_CORRUPT, "the called function has other arguments or results");
         return;
     }
-    set_all(l, tare_lower_call(l, function, inputs, count));
+    tare_lower_spread(l, tare_lower_call(l, function, inputs, count));
 }
 
 /* StatelessWhile, StatelessIf or StatelessCase, or the stateful op if a region has side effects. */
@@ -55,7 +65,7 @@ static void end_control(struct tare_lowering *l, struct tare_node *node, struct 
             tare_lower_effect(l, node);
             break;
         }
-    set_all(l, node);
+    tare_lower_spread(l, node);
 }
 
 static void lower_while(struct tare_lowering *l, const void *arg) {
@@ -76,13 +86,17 @@ static void lower_while(struct tare_lowering *l, const void *arg) {
 static void set_outputs(struct tare_lowering *l, struct tare_node *node) {
     int dtypes[MOST_OPERANDS];
     if (!node || l->status != TARE_OK) return;
-    if (l->op->n_results > MOST_OPERANDS) {
-        tare_lower_fail(l, TARE_UNSUPPORTED, "%zu results", l->op->n_results);
+    if (result_leaves(l) > MOST_OPERANDS) {
+        tare_lower_fail(l, TARE_UNSUPPORTED, "%zu results", result_leaves(l));
         return;
     }
-    for (size_t i = 0; i < l->op->n_results; i++)
-        dtypes[i] = tare_lower_out_dtype(l, i);
-    l->status = tare_node_set_type_list(node, "Tout", dtypes, l->op->n_results);
+    size_t n = 0;
+    for (size_t i = 0; i < l->op->n_results; i++) {
+        const struct tare_shlo_type *type = tare_lower_out_type(l, i);
+        for (size_t k = 0; k < tare_lower_leaves(type); k++)
+            dtypes[n++] = tare_shlo_dtype(type->kind == TARE_SHLO_TUPLE ? type->inputs.items[k] : type);
+    }
+    l->status = tare_node_set_type_list(node, "Tout", dtypes, n);
 }
 
 static struct tare_node *begin_branches(struct tare_lowering *l, const char *op, struct tare_edge selector,
@@ -142,32 +156,6 @@ static void lower_device(struct tare_lowering *l, const void *arg) {
     tare_lower_set(l, tare_lower_scalar(l, tare_lower_out_dtype(l, 0), 0));
 }
 
-/* ---- custom calls ---- */
-
-/* Annotations of sharding and placement, which have no effect on one device. */
-static bool is_annotation(const char *target) {
-    static const char *const targets[] = { "Sharding",
-                                           "SPMDFullToShardShape",
-                                           "SPMDShardToFullShape",
-                                           "xla.sdy.FuncResultSharding",
-                                           "annotate_device_placement",
-                                           "stablehlo.shape_refinement_operand_wrapper" };
-    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
-        if (strcmp(target, targets[i]) == 0) return true;
-    return false;
-}
-
-static void lower_custom_call(struct tare_lowering *l, const void *arg) {
-    const char *target = tare_lower_text(l, "call_target_name");
-    if (strcmp(target, "shape_assertion") == 0 && !l->op->n_results) return; /* not evaluated (docs/unsupported.md) */
-    if (tare_lower_is_check(target))
-        tare_lower_check(l, target);
-    else if (is_annotation(target))
-        lower_identity(l, arg);
-    else
-        tare_lower_fail(l, TARE_UNSUPPORTED, "custom call '%s' is not supported", target);
-}
-
 const struct tare_lowering_row tare_lower_control[] = {
     { "call", lower_call, "callee" },
     { "composite", lower_call, "decomposition" },
@@ -177,6 +165,6 @@ const struct tare_lowering_row tare_lower_control[] = {
     { "optimization_barrier", lower_identity, NULL },
     { "partition_id", lower_device, NULL },
     { "replica_id", lower_device, NULL },
-    { "custom_call", lower_custom_call, NULL },
+    { "custom_call", tare_lower_custom_call, NULL },
     { 0 },
 };

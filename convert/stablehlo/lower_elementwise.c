@@ -4,6 +4,7 @@
 
 #include "base/tensor/dtype.h"
 
+#include <complex.h>
 #include <math.h>
 #include <string.h>
 
@@ -135,14 +136,60 @@ static void lower_leading_zeros(struct tare_lowering *l, const void *arg) {
 
 /* ---- binary ops with differences ---- */
 
+static struct tare_edge part(struct tare_lowering *l, const char *op, struct tare_edge x) {
+    struct tare_node *node = tare_lower_begin(l, op, &x, 1);
+    const int dtype = l->status == TARE_OK ? tare_edge_dtype(x) : 0;
+    tare_lower_attr_type(l, node, "Tout", dtype == TARE_DT_COMPLEX64 ? TARE_DT_FLOAT : TARE_DT_DOUBLE);
+    return tare_lower_end(l, node);
+}
+
+/* Complex numbers are ordered by their real parts, and equal ones by their imaginary parts. */
+static struct tare_edge complex_extreme(struct tare_lowering *l, bool is_max, struct tare_edge x, struct tare_edge y) {
+    const char *order = is_max ? "Greater" : "Less";
+    const struct tare_edge xr = part(l, "Real", x), yr = part(l, "Real", y);
+    const struct tare_edge first = tare_lower_binary(l, order, xr, yr), same = tare_lower_binary(l, "Equal", xr, yr);
+    const struct tare_edge second = tare_lower_binary(l, order, part(l, "Imag", x), part(l, "Imag", y));
+    const struct tare_edge x_wins =
+        tare_lower_binary(l, "LogicalOr", first, tare_lower_binary(l, "LogicalAnd", same, second));
+    return tare_lower_select(l, x_wins, x, y);
+}
+
+/* atan2(y, x) of complex numbers: -i log((x + i y) / sqrt(x x + y y)). */
+static void lower_atan2(struct tare_lowering *l, const void *arg) {
+    const struct tare_edge y = tare_lower_in(l, 0), x = tare_lower_in(l, 1);
+    const int dtype = tare_lower_in_dtype(l, 0);
+    const struct tare_shape scalar = tare_shape_scalar();
+    struct tare_tensor unit;
+    (void)arg;
+    if (!tare_dtype_is_complex(dtype)) {
+        tare_lower_set(l, tare_lower_binary(l, "Atan2", y, x));
+        return;
+    }
+    if (l->status == TARE_OK) l->status = tare_tensor_new(&unit, TARE_DT_COMPLEX128, &scalar);
+    if (l->status != TARE_OK) return;
+    tare_tensor_set_c128(&unit, 0, I);
+    const struct tare_edge i = tare_lower_tensor(l, &unit);
+    tare_tensor_reset(&unit);
+    const struct tare_edge wide_y = tare_lower_cast(l, y, TARE_DT_COMPLEX128);
+    const struct tare_edge wide_x = tare_lower_cast(l, x, TARE_DT_COMPLEX128);
+    const struct tare_edge squares = tare_lower_binary(l, "AddV2", tare_lower_binary(l, "Mul", wide_x, wide_x),
+                                                       tare_lower_binary(l, "Mul", wide_y, wide_y));
+    const struct tare_edge sum = tare_lower_binary(l, "AddV2", wide_x, tare_lower_binary(l, "Mul", i, wide_y));
+    const struct tare_edge quotient = tare_lower_binary(l, "RealDiv", sum, tare_lower_unary(l, "Sqrt", squares));
+    const struct tare_edge result =
+        tare_lower_binary(l, "Mul", tare_lower_unary(l, "Neg", i), tare_lower_unary(l, "Log", quotient));
+    tare_lower_set(l, tare_lower_cast(l, result, dtype));
+}
+
 /* NaN in either operand is the result. Maximum and Minimum keep one in the first operand. */
 static void lower_extreme(struct tare_lowering *l, const void *arg) {
     const int dtype = tare_lower_in_dtype(l, 0);
     const bool is_max = strcmp(arg, "Maximum") == 0;
     struct tare_edge x, y, extreme;
     tare_lower_pair(l, &x, &y);
-    if (dtype == TARE_DT_BOOL || tare_dtype_is_complex(dtype)) {
-        if (tare_dtype_is_complex(dtype)) tare_lower_fail(l, TARE_UNSUPPORTED, "extremes of complex numbers");
+    if (tare_dtype_is_complex(dtype)) {
+        tare_lower_set(l, complex_extreme(l, is_max, x, y));
+    } else if (dtype == TARE_DT_BOOL) {
         tare_lower_set(l, tare_lower_binary(l, is_max ? "LogicalOr" : "LogicalAnd", x, y));
     } else if (is_max && tare_dtype_is_floating(dtype) && tare_lower_is_constant(l, 1, 0)) {
         tare_lower_set(l, tare_lower_unary(l, "Relu", tare_lower_in(l, 0)));
@@ -220,7 +267,8 @@ static void lower_shift(struct tare_lowering *l, const void *arg) {
 /* ---- comparison ---- */
 
 /* Floats as integers of the same order: negative ones have all bits but the sign inverted. */
-static struct tare_edge total_order(struct tare_lowering *l, struct tare_edge x, int dtype) {
+struct tare_edge tare_lower_total_order(struct tare_lowering *l, struct tare_edge x, int dtype) {
+    if (!tare_dtype_is_floating(dtype)) return x;
     const int bits = bits_of(dtype), integer = bits == 64 ? TARE_DT_INT64 : bits == 32 ? TARE_DT_INT32 : TARE_DT_INT16;
     const struct tare_edge word = tare_lower_bitcast(l, x, integer);
     const struct tare_edge sign = tare_lower_binary(l, "RightShift", word, tare_lower_scalar(l, integer, bits - 1));
@@ -239,8 +287,8 @@ static void lower_compare(struct tare_lowering *l, const void *arg) {
     (void)arg;
     tare_lower_pair(l, &x, &y);
     if (strcmp(type, "TOTALORDER") == 0 && tare_dtype_is_floating(dtype)) {
-        x = total_order(l, x, dtype);
-        y = total_order(l, y, dtype);
+        x = tare_lower_total_order(l, x, dtype);
+        y = tare_lower_total_order(l, y, dtype);
     }
     if (dtype == TARE_DT_BOOL && strcmp(direction, "EQ") != 0 && strcmp(direction, "NE") != 0) {
         x = tare_lower_cast(l, x, TARE_DT_INT8);
@@ -303,8 +351,12 @@ static void lower_convert(struct tare_lowering *l, const void *arg) {
 static void lower_bitcast(struct tare_lowering *l, const void *arg) {
     const int to = tare_lower_out_dtype(l, 0);
     const struct tare_edge x = tare_lower_in(l, 0);
-    struct tare_node *node = tare_lower_begin(l, "Bitcast", &x, 1);
     (void)arg;
+    if (to == tare_lower_in_dtype(l, 0)) { /* also bool, of which there is no Bitcast */
+        tare_lower_set(l, x);
+        return;
+    }
+    struct tare_node *node = tare_lower_begin(l, "Bitcast", &x, 1);
     tare_lower_attr_type(l, node, "type", to);
     tare_lower_set(l, tare_lower_end(l, node));
 }
@@ -372,7 +424,7 @@ const struct tare_lowering_row tare_lower_elementwise[] = {
     { "shift_left", lower_shift, "left" },
     { "shift_right_logical", lower_shift, "logical" },
     { "shift_right_arithmetic", lower_shift, "arithmetic" },
-    BINARY("atan2", .op = "Atan2"),
+    { "atan2", lower_atan2, NULL },
     { "compare", lower_compare, NULL },
     { "select", lower_select_op, NULL },
     { "convert", lower_convert, NULL },

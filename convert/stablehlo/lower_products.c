@@ -38,7 +38,7 @@ static bool is_matmul(const struct dims *batch, const struct dims *contracting, 
 }
 
 static void lower_matmul(struct tare_lowering *l, bool transpose_left, bool transpose_right, bool batched) {
-    const struct tare_edge inputs[] = { tare_lower_in(l, 0), tare_lower_in_real(l, 1) };
+    const struct tare_edge inputs[] = { tare_lower_in(l, 0), tare_lower_in(l, 1) };
     struct tare_node *node = tare_lower_begin(l, batched ? "BatchMatMulV2" : "MatMul", inputs, 2);
     tare_lower_attr_bool(l, node, batched ? "adj_x" : "transpose_a", transpose_left);
     tare_lower_attr_bool(l, node, batched ? "adj_y" : "transpose_b", transpose_right);
@@ -47,7 +47,7 @@ static void lower_matmul(struct tare_lowering *l, bool transpose_left, bool tran
 
 /* One letter a dimension: batch dims and contracted ones are shared. */
 static void lower_einsum(struct tare_lowering *l, const struct dims d[4]) {
-    const struct tare_edge inputs[] = { tare_lower_in(l, 0), tare_lower_in_real(l, 1) };
+    const struct tare_edge inputs[] = { tare_lower_in(l, 0), tare_lower_in(l, 1) };
     const size_t ranks[] = { tare_lower_in_type(l, 0)->rank, tare_lower_in_type(l, 1)->rank };
     char letters[2][TARE_MAX_RANK] = { { 0 } }, equation[4 * TARE_MAX_RANK + 8], *at = equation, next = 'a';
     struct tare_node *node;
@@ -77,21 +77,18 @@ static bool in_range(const struct dims *d, size_t rank) {
     return true;
 }
 
-static void lower_dot_general(struct tare_lowering *l, const void *arg) {
-    const struct dims lhs_batch = dims_of(l, "lhs_batching_dimensions"),
-                      rhs_batch = dims_of(l, "rhs_batching_dimensions");
-    const struct dims lhs = dims_of(l, "lhs_contracting_dimensions"), rhs = dims_of(l, "rhs_contracting_dimensions");
+/* `all`: batch dims of both sides, then contracted dims of both. */
+static void lower_contraction(struct tare_lowering *l, const struct dims all[4]) {
+    const struct dims lhs_batch = all[0], rhs_batch = all[1], lhs = all[2], rhs = all[3];
     const int left = tare_lower_in_dtype(l, 0), right = tare_lower_in_dtype(l, 1), out = tare_lower_out_dtype(l, 0);
     const size_t lhs_rank = tare_lower_in_type(l, 0)->rank, rhs_rank = tare_lower_in_type(l, 1)->rank;
     struct tare_dims_wire wire = { .size = 0 };
-    (void)arg;
     if (left == right && left == out && tare_dtype_is_floating(left) && is_matmul(&lhs_batch, &lhs, lhs_rank) &&
         is_matmul(&rhs_batch, &rhs, rhs_rank)) {
         lower_matmul(l, lhs.values[0] + 2 == (int64_t)lhs_rank, rhs.values[0] + 1 == (int64_t)rhs_rank,
                      lhs_batch.count > 0);
         return;
     }
-    const struct dims all[] = { lhs_batch, rhs_batch, lhs, rhs };
     if (!in_range(&lhs_batch, lhs_rank) || !in_range(&lhs, lhs_rank) || !in_range(&rhs_batch, rhs_rank) ||
         !in_range(&rhs, rhs_rank) || lhs.count != rhs.count || lhs_batch.count != rhs_batch.count)
         tare_lower_fail(l, TARE_CORRUPT, "the dimension numbers do not fit the operands");
@@ -105,7 +102,7 @@ static void lower_dot_general(struct tare_lowering *l, const void *arg) {
     put(l, &wire, 3, &lhs_batch);
     put(l, &wire, 4, &rhs_batch);
     const bool logical = left == TARE_DT_BOOL; /* a sum of ands: is any product 1? */
-    struct tare_edge inputs[] = { tare_lower_in(l, 0), tare_lower_in_real(l, 1) };
+    struct tare_edge inputs[] = { tare_lower_in(l, 0), tare_lower_in(l, 1) };
     for (int i = 0; i < 2 && logical; i++)
         inputs[i] = tare_lower_cast(l, inputs[i], TARE_DT_INT32);
     struct tare_node *node = tare_lower_begin(l, "XlaDotV2", inputs, 2);
@@ -115,6 +112,25 @@ static void lower_dot_general(struct tare_lowering *l, const void *arg) {
     const struct tare_edge product = tare_lower_end(l, node);
     tare_lower_set(l, logical ? tare_lower_binary(l, "NotEqual", product, tare_lower_scalar(l, TARE_DT_INT32, 0))
                               : product);
+}
+
+static void lower_dot_general(struct tare_lowering *l, const void *arg) {
+    const struct dims all[] = { dims_of(l, "lhs_batching_dimensions"), dims_of(l, "rhs_batching_dimensions"),
+                                dims_of(l, "lhs_contracting_dimensions"), dims_of(l, "rhs_contracting_dimensions") };
+    (void)arg;
+    lower_contraction(l, all);
+}
+
+/* dot of vectors and matrices: the last dimension of the left operand and the first of the right one are contracted. */
+static void lower_dot(struct tare_lowering *l, const void *arg) {
+    const size_t lhs_rank = tare_lower_in_type(l, 0)->rank, rhs_rank = tare_lower_in_type(l, 1)->rank;
+    (void)arg;
+    if (!lhs_rank || lhs_rank > 2 || !rhs_rank || rhs_rank > 2) {
+        tare_lower_fail(l, TARE_CORRUPT, "operands of rank %zu and %zu (expected 1 or 2)", lhs_rank, rhs_rank);
+        return;
+    }
+    const struct dims none = { .count = 0 }, lhs = { { (int64_t)lhs_rank - 1 }, 1 }, rhs = { { 0 }, 1 };
+    lower_contraction(l, (const struct dims[]){ none, none, lhs, rhs });
 }
 
 /* ---- convolutions ---- */
@@ -149,6 +165,11 @@ static void read_window(struct tare_lowering *l, int64_t *out, size_t count, con
         tare_lower_fail(l, TARE_CORRUPT, "attribute '%s' has too few values", name);
 }
 
+/* The padding of dynamic_conv is operand 2; an attribute of that name in its first version has no meaning. */
+static bool is_dynamic(const struct tare_lowering *l) {
+    return tare_shlo_op_is(l->op, "dynamic_conv");
+}
+
 static void read_convolution(struct convolution *c, struct tare_lowering *l) {
     const size_t rank = tare_lower_in_type(l, 0)->rank;
     memset(c, 0, sizeof *c);
@@ -171,7 +192,7 @@ static void read_convolution(struct convolution *c, struct tare_lowering *l) {
     read_window(l, c->lhs_dilation, c->spatial, "lhs_dilation");
     read_window(l, c->rhs_dilation, c->spatial, "rhs_dilation");
     read_window(l, c->reversal, c->spatial, "window_reversal");
-    read_window(l, c->padding, 2 * c->spatial, "padding");
+    if (!is_dynamic(l)) read_window(l, c->padding, 2 * c->spatial, "padding");
     c->feature_groups = tare_lower_int(l, "feature_group_count");
     c->batch_groups = tare_lower_int(l, "batch_group_count");
     for (size_t i = 0; i < c->spatial; i++)
@@ -201,7 +222,7 @@ static void lower_conv2d(struct tare_lowering *l, const struct convolution *c) {
     const bool none = !(c->padding[0] | c->padding[1] | c->padding[2] | c->padding[3]);
     const bool depthwise =
         c->feature_groups > 1 && kernel->dims[2] == 1 && tare_lower_in_type(l, 0)->dims[3] == c->feature_groups;
-    struct tare_edge inputs[] = { tare_lower_in(l, 0), tare_lower_in_real(l, 1) };
+    struct tare_edge inputs[] = { tare_lower_in(l, 0), tare_lower_in(l, 1) };
     if (depthwise) { /* the multiplier's channels follow each other: [h, w, 1, c * m] is [h, w, c, m] */
         const int64_t shape[] = { kernel->dims[0], kernel->dims[1], c->feature_groups,
                                   kernel->dims[3] / c->feature_groups };
@@ -220,7 +241,7 @@ static void lower_xla_conv(struct tare_lowering *l, struct convolution *c) {
     struct tare_dims_wire wire = { .size = 0 };
     int64_t axes[TARE_MAX_RANK];
     size_t n = 0;
-    struct tare_edge kernel = tare_lower_in_real(l, 1);
+    struct tare_edge kernel = tare_lower_in(l, 1);
     for (size_t i = 0; i < c->spatial; i++)
         if (c->reversal[i]) axes[n++] = c->dims.kernel_spatial[i];
     if (n) kernel = tare_lower_binary(l, "ReverseV2", kernel, tare_lower_longs(l, axes, n));
@@ -228,7 +249,8 @@ static void lower_xla_conv(struct tare_lowering *l, struct convolution *c) {
     const struct tare_edge inputs[] = { tare_lower_in(l, 0),
                                         kernel,
                                         tare_lower_longs(l, c->stride, c->spatial),
-                                        tare_lower_longs_of(l, c->padding, pairs, 2),
+                                        is_dynamic(l) ? tare_lower_cast(l, tare_lower_in(l, 2), TARE_DT_INT64)
+                                                      : tare_lower_longs_of(l, c->padding, pairs, 2),
                                         tare_lower_longs(l, c->lhs_dilation, c->spatial),
                                         tare_lower_longs(l, c->rhs_dilation, c->spatial),
                                         tare_lower_scalar(l, TARE_DT_INT64, (double)c->feature_groups) };
@@ -248,7 +270,7 @@ static void lower_convolution(struct tare_lowering *l, const void *arg) {
     const bool grouped =
         c.feature_groups > 1 && tare_lower_in_type(l, 0)->rank == 4 &&
         (tare_lower_in_type(l, 1)->dims[2] != 1 || tare_lower_in_type(l, 0)->dims[3] != c.feature_groups);
-    if (is_conv2d(&c, l) && !grouped)
+    if (is_conv2d(&c, l) && !grouped && !is_dynamic(l))
         lower_conv2d(l, &c);
     else
         lower_xla_conv(l, &c);
@@ -333,8 +355,10 @@ static void lower_fft(struct tare_lowering *l, const void *arg) {
 }
 
 const struct tare_lowering_row tare_lower_products[] = {
+    { "dot", lower_dot, NULL },
     { "dot_general", lower_dot_general, NULL },
     { "convolution", lower_convolution, NULL },
+    { "dynamic_conv", lower_convolution, NULL },
     { "cholesky", lower_cholesky, NULL },
     { "triangular_solve", lower_triangular_solve, NULL },
     { "fft", lower_fft, NULL },

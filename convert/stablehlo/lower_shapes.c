@@ -298,11 +298,67 @@ static void lower_gather(struct tare_lowering *l, const void *arg) {
     tare_lower_set(l, tare_lower_end(l, node));
 }
 
+/* ---- scatter of several operands ---- */
+
+static bool uses(const struct tare_shlo_op *op, const struct tare_shlo_value *value) {
+    for (size_t i = 0; i < op->n_operands; i++)
+        if (op->operands[i] == value) return true;
+    return op->n_regions > 0; /* not looked into */
+}
+
+/* The part of the function of `count` operands that computes result i: a block with the two arguments of that operand.
+ * False if the result depends on the arguments of another operand. Memory of the model. */
+static bool part_of(struct tare_shlo_block *out, struct tare_lowering *l, size_t i, size_t count) {
+    const struct tare_shlo_block *body = &l->op->regions[0];
+    struct tare_arena *arena = &l->graph->model->arena;
+    bool *needed = TARE_NEW_ARRAY(arena, bool, body->n_ops + 1);
+    const struct tare_shlo_op *end = &body->ops[body->n_ops - 1];
+    out->args = TARE_NEW_ARRAY(arena, struct tare_shlo_value, 2);
+    out->ops = TARE_NEW_ARRAY(arena, struct tare_shlo_op, body->n_ops);
+    if (!needed || !out->args || !out->ops) {
+        l->status = TARE_NO_MEMORY;
+        return false;
+    }
+    out->args[0] = body->args[i], out->args[1] = body->args[count + i];
+    out->n_args = 2;
+    for (size_t k = body->n_ops - 1; k-- > 0;) { /* backwards from the result */
+        for (size_t r = 0; r < body->ops[k].n_results; r++) {
+            needed[k] = needed[k] || end->operands[i] == &body->ops[k].results[r];
+            for (size_t u = k + 1; u + 1 < body->n_ops; u++)
+                needed[k] = needed[k] || (needed[u] && uses(&body->ops[u], &body->ops[k].results[r]));
+        }
+        for (size_t a = 0; a < body->n_args && needed[k]; a++)
+            if (a % count != i && uses(&body->ops[k], &body->args[a])) return false;
+    }
+    for (size_t a = 0; a < body->n_args; a++)
+        if (a % count != i && end->operands[i] == &body->args[a]) return false;
+    for (size_t k = 0; k + 1 < body->n_ops; k++)
+        if (needed[k]) out->ops[out->n_ops++] = body->ops[k];
+    out->ops[out->n_ops] = *end;
+    out->ops[out->n_ops].operands = end->operands + i;
+    out->ops[out->n_ops++].n_operands = 1;
+    return true;
+}
+
+static struct tare_graph *function_of_part(struct tare_lowering *l, size_t i, size_t count) {
+    struct tare_shlo_block part = { 0 };
+    if (count == 1) return tare_lower_region(l, &l->op->regions[0], NULL, false);
+    if (l->op->regions[0].n_args != 2 * count || !l->op->regions[0].n_ops ||
+        l->op->regions[0].ops[l->op->regions[0].n_ops - 1].n_operands != count) {
+        tare_lower_fail(l, TARE_CORRUPT, "the function of a scatter has other arguments or results");
+        return NULL;
+    }
+    if (!part_of(&part, l, i, count))
+        tare_lower_fail(l, TARE_UNSUPPORTED, "a scatter of several operands whose results depend on each other");
+    return l->status == TARE_OK ? tare_lower_region(l, &part, NULL, false) : NULL;
+}
+
 static void lower_scatter(struct tare_lowering *l, const void *arg) {
+    const size_t count = l->op->n_results;
     struct tare_dims_wire wire = { .size = 0 };
     (void)arg;
-    if (l->op->n_operands != 3) {
-        tare_lower_fail(l, TARE_UNSUPPORTED, "a scatter of several operands");
+    if (!count || l->op->n_operands != 2 * count + 1) {
+        tare_lower_fail(l, TARE_CORRUPT, "%zu operands and %zu results", l->op->n_operands, count);
         return;
     }
     put_list(l, &wire, 1, "update_window_dims");
@@ -311,12 +367,15 @@ static void lower_scatter(struct tare_lowering *l, const void *arg) {
     put_vector_dim(l, &wire, 4);
     put_list(l, &wire, 5, "input_batching_dims");
     put_list(l, &wire, 6, "scatter_indices_batching_dims");
-    const struct tare_edge inputs[] = { tare_lower_in(l, 0), indices(l, 1), tare_lower_in(l, 2) };
-    struct tare_node *node = tare_lower_begin(l, "XlaScatter", inputs, 3);
-    tare_lower_attr_func(l, node, "update_computation", tare_lower_region(l, &l->op->regions[0], NULL, false));
-    tare_lower_attr_bytes(l, node, "dimension_numbers", wire.bytes, wire.size);
-    tare_lower_attr_bool(l, node, "indices_are_sorted", tare_lower_flag(l, "indices_are_sorted"));
-    tare_lower_set(l, tare_lower_end(l, node));
+    const struct tare_edge at = indices(l, count);
+    for (size_t i = 0; i < count && l->status == TARE_OK; i++) {
+        const struct tare_edge inputs[] = { tare_lower_in(l, i), at, tare_lower_in(l, count + 1 + i) };
+        struct tare_node *node = tare_lower_begin(l, "XlaScatter", inputs, 3);
+        tare_lower_attr_func(l, node, "update_computation", function_of_part(l, i, count));
+        tare_lower_attr_bytes(l, node, "dimension_numbers", wire.bytes, wire.size);
+        tare_lower_attr_bool(l, node, "indices_are_sorted", tare_lower_flag(l, "indices_are_sorted"));
+        l->outputs[i] = tare_lower_end(l, node);
+    }
 }
 
 const struct tare_lowering_row tare_lower_shapes[] = {

@@ -120,6 +120,7 @@
     X(xla) \
     X(xla_gather) \
     X(xla_move) \
+    X(xla_random) \
     X(xla_reduce) \
     X(xla_scatter) \
     X(xla_shape)

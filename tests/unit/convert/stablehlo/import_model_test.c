@@ -12,10 +12,15 @@
 
 static const char *folder;
 
-/* Modules whose outputs differ by more than 1e-4, absolutely. Known causes: half and bfloat16 window sums that are
- * rounded once instead of at every step, elementary functions of numbers so large that 1e-4 is less than a unit in the
- * last place, and overflowed complex products. The cause of the complex convolutions and of triangular_solve in half is
- * not established. */
+/* Modules whose outputs differ by more than 1e-4, absolutely, and why:
+ * - half and bfloat16 window sums: summed in double and rounded once instead of at every step;
+ * - elementary functions and powers of numbers so large that 1e-4 is less than a unit in the last place;
+ * - overflowed complex products (integer_pow_*overflow): infinity in another part;
+ * - the convolution in bfloat16: rounded once, the expected sums at every step;
+ * - complex convolutions of three real ones, whose terms sum to 572 and 603 in magnitude: one rounding of such a sum is
+ *   3e-5, and a chain of 60 of them differs from the exact result (-153.15064 + 61.46308 i) by 1.4e-4;
+ * - triangular_solve in half: -53.5625 is the exact solution (-53.5568) rounded once, the expected one was computed in
+ *   half. */
 static const char *const large_numbers[] = {
     "atanh_shape_float16_20_20",
     "conv_general_dilated_dtype_precision_lhs_bfloat16_2_3_9_10__rhs_bfloat16_3_3_4_5__windowstrides__1_1-"
@@ -106,9 +111,10 @@ static void modules__compute_what_they_expect(void **state) {
     tare_file_list_free(&list);
     print_message("%zu passed, %zu unequal, %zu not imported, %zu not run, %zu without a check\n", counts[PASSED],
                   counts[UNEQUAL], counts[NOT_IMPORTED], counts[NOT_RUN], counts[NO_CHECK]);
-    assert_true(counts[PASSED] >= 2193);
-    assert_true(counts[NOT_IMPORTED] <= 18); /* windowed reductions of several operands, tuples, dynamic_conv */
-    assert_true(counts[NOT_RUN] <= 4);       /* atan2 of complex numbers, bool in XlaSelectAndScatter and Bitcast */
+    assert_true(counts[PASSED] >= 2210);
+    assert_true(counts[UNEQUAL] <= sizeof large_numbers / sizeof *large_numbers);
+    assert_int_equal(counts[NOT_IMPORTED], 0);
+    assert_int_equal(counts[NOT_RUN], 0);
 }
 
 int main(void) {
