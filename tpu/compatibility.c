@@ -66,8 +66,14 @@ bool tare_tpu_compiles(const char *op) {
     return tare_tpu_find_op(op) || is_old_control_flow(op);
 }
 
+/* A custom call whose target exists on CPU only. */
+static bool is_cpu_call(const struct tare_node *node) {
+    if (!tare_node_is(node, "XlaCustomCallV2")) return false;
+    return strncmp(tare_node_string(node, "call_target_name", ""), "lapack_", strlen("lapack_")) == 0;
+}
+
 static tare_status check_op(struct checker *checker, const struct tare_node *node) {
-    if (is_lowered(node) || tare_tpu_find_op(node->op)) return TARE_OK;
+    if (is_lowered(node) || (tare_tpu_find_op(node->op) && !is_cpu_call(node))) return TARE_OK;
     return add(checker, TARE_TPU_NOT_COMPILABLE, node->graph, node,
                tare_arena_printf(checker->arena,
                                  "'tf.%s' op isn't compilable for TPU device. (node '%s' in function %s; %s)", node->op,

@@ -29,7 +29,6 @@ static size_t message_parts(struct tare_lowering *l, struct tare_edge *parts, si
     while (*text && count + 2 < capacity) {
         const char *brace = strchr(text, '{');
         char *end = NULL;
-        struct tare_edge value;
         size_t index = 0;
         while (brace) {
             index = strtoul(brace + 1, &end, 10);
@@ -38,8 +37,7 @@ static size_t message_parts(struct tare_lowering *l, struct tare_edge *parts, si
         }
         parts[count++] = tare_lower_string(l, text, brace ? (size_t)(brace - text) : strlen(text));
         if (!brace) break;
-        value = tare_lower_in(l, index + 1);
-        parts[count++] = tare_lower_unary(l, "AsString", value);
+        parts[count++] = tare_lower_in(l, index + 1);
         text = end + 1;
     }
     return count;
@@ -50,17 +48,16 @@ static size_t message_parts(struct tare_lowering *l, struct tare_edge *parts, si
 static void lower_shape_assertion(struct tare_lowering *l, const void *arg) {
     const struct tare_shlo_attr *message = tare_shlo_find(l->op->extra, "error_message");
     const bool has_text = message && message->kind == TARE_SHLO_ATTR_STRING && message->text.size;
-    struct tare_edge parts[MOST_RESULTS];
+    struct tare_edge inputs[MOST_RESULTS];
     (void)arg;
     if (!l->op->n_operands || l->op->n_results || tare_lower_in_dtype(l, 0) != TARE_DT_BOOL) {
         tare_lower_fail(l, TARE_CORRUPT, "a shape assertion without a condition");
         return;
     }
-    const size_t count =
-        message_parts(l, parts, MOST_RESULTS, has_text ? message->text.data : "a shape assertion does not hold");
-    const struct tare_edge inputs[] = { tare_lower_in(l, 0),
-                                        tare_lower_end(l, tare_lower_begin(l, "StringJoin", parts, count)) };
-    struct tare_node *node = tare_lower_begin(l, "Assert", inputs, 2);
+    inputs[0] = tare_lower_in(l, 0);
+    const size_t count = message_parts(l, inputs + 1, MOST_RESULTS - 1,
+                                       has_text ? message->text.data : "a shape assertion does not hold");
+    struct tare_node *node = tare_lower_begin(l, "Assert", inputs, count + 1);
     tare_lower_end(l, node);
     tare_lower_effect(l, node);
 }

@@ -269,7 +269,11 @@ static void lower_shift(struct tare_lowering *l, const void *arg) {
 /* Floats as integers of the same order: negative ones have all bits but the sign inverted. */
 struct tare_edge tare_lower_total_order(struct tare_lowering *l, struct tare_edge x, int dtype) {
     if (!tare_dtype_is_floating(dtype)) return x;
-    const int bits = bits_of(dtype), integer = bits == 64 ? TARE_DT_INT64 : bits == 32 ? TARE_DT_INT32 : TARE_DT_INT16;
+    const int bits = bits_of(dtype);
+    const int integer = bits == 64   ? TARE_DT_INT64
+                        : bits == 32 ? TARE_DT_INT32
+                        : bits == 16 ? TARE_DT_INT16
+                                     : TARE_DT_INT8;
     const struct tare_edge word = tare_lower_bitcast(l, x, integer);
     const struct tare_edge sign = tare_lower_binary(l, "RightShift", word, tare_lower_scalar(l, integer, bits - 1));
     const struct tare_edge plain = tare_lower_bitcast(l, sign, with_sign(integer, false));

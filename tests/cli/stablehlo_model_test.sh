@@ -10,7 +10,7 @@ models=$test_data/stablehlo/models references=$test_data/stablehlo/references
 
 checked=0
 while IFS=$'\t' read -r model signature output file _ _ _ _ tolerance _; do
-    case $model in jax_resnet8_* | jax_mlp_* | jax_encoder_* | shlo_static_int8_unpacked | shlo_weight_only_int8) ;; *) continue ;; esac
+    case $model in jaxdata_cpu_svd_* | jaxdata_cpu_schur_* | jaxdata_tpu_stablehlo_dynamic_reduce_window_*) continue ;; esac # not determined
     "$tare" run "$models/$model" --data "$references/$model/$signature/inputs.tfrecord.gz" --signature "$signature" \
         --output-dir "$work/$model" --quiet >/dev/null 2>"$work/err" || { fail "run $model: $(cat "$work/err")"; continue; }
     "$python" - "$work/$model/$output.npy" "$references/$model/$signature/$file" "$tolerance" <<'PYTHON' || fail "$model: other outputs"
@@ -18,12 +18,12 @@ import sys
 import numpy as np
 got, expected = np.load(sys.argv[1]), np.load(sys.argv[2])
 assert got.size == expected.size, (got.shape, expected.shape)
-difference = np.abs(got.reshape(-1).astype(np.float64) - expected.reshape(-1)).max()
+difference = np.abs(got.reshape(-1).astype(np.complex128) - expected.reshape(-1)).max()
 assert difference <= float(sys.argv[3]), difference
 PYTHON
     checked=$((checked + 1))
 done <"$references/REFERENCES.tsv"
-[ "$checked" -ge 8 ] || fail "only $checked outputs were checked"
+[ "$checked" -ge 29 ] || fail "only $checked outputs were checked"
 
 model=$models/jax_resnet8_poly data=$references/jax_resnet8_poly/serving_default/inputs.tfrecord.gz
 "$tare" calibrate "$model" --data "$data" -o "$work/c.calib" --quiet 2>"$work/err" || fail "calibrate: $(cat "$work/err")"
@@ -53,7 +53,4 @@ fi
 "$tare" copy "$model" "$work/copy" --quiet 2>/dev/null || "$tare" copy "$model" "$work/copy" || fail "copy: $?"
 cmp -s "$model/saved_model.pb" "$work/copy/saved_model.pb" || fail "a copy does not keep the module"
 
-# What is not supported is an error that names it.
-"$tare" run "$models/jaxdata_cpu_svd_lapack_gesdd_2024_08_13_f64" --data "$data" >/dev/null 2>"$work/err" && fail "an unsupported custom call runs"
-grep -q "custom call 'lapack_dgesdd_ffi' is not supported" "$work/err" || fail "the custom call is not named: $(cat "$work/err")"
 finish

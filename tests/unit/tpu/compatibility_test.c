@@ -43,6 +43,32 @@ static void the_table__is_sorted(void **state) {
             fail_msg("%s is listed before %s", tare_xla_ops[i - 1].name, tare_xla_ops[i].name);
 }
 
+/* The op is compiled where the compiler knows the target. */
+static void custom_calls_of_lapack__are_not_compiled(void **state) {
+    static const char *const targets[] = { "LuDecomposition", "lapack_sgetrf_ffi" };
+    const int dtypes[] = { TARE_DT_FLOAT };
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct fixture f;
+        set_up(&f);
+        struct tare_edge x = { tare_graph_add_arg(f.graph, "x", TARE_DT_FLOAT), 0 };
+        struct tare_node *node = mini_open(f.graph, "XlaCustomCallV2", "call", 1, x);
+        mini_ok(tare_node_set_string(node, "call_target_name", targets[i], strlen(targets[i])));
+        mini_ok(tare_node_set_string(node, "backend_config", "", 0));
+        mini_ok(tare_node_set_bool(node, "has_side_effect", false));
+        mini_ok(tare_node_set_type_list(node, "operand_dtypes", dtypes, 1));
+        mini_ok(tare_node_set_type_list(node, "result_dtypes", dtypes, 1));
+        mini_ok(tare_node_set_shape_list(node, "result_shapes", NULL, 0));
+        mini_done(node);
+        check(&f);
+        if (i)
+            expect(&f, TARE_TPU_NOT_COMPILABLE, "XlaCustomCallV2");
+        else
+            assert_int_equal(f.count, 0);
+        tear_down(&f);
+    }
+}
+
 static void plain_arithmetic__passes(void **state) {
     struct fixture f;
     struct tare_edge x, shape;
@@ -229,6 +255,7 @@ static void messages_of_assertions__pass(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_table__is_sorted),
+        cmocka_unit_test(custom_calls_of_lapack__are_not_compiled),
         cmocka_unit_test(plain_arithmetic__passes),
         cmocka_unit_test(gradients_of_convolutions__are_compiled_with_sizes_that_are_known),
         cmocka_unit_test(an_op_without_kernel__is_named_in_the_runtimes_words),

@@ -1,0 +1,399 @@
+"""Modules that check ops of StableHLO, for tests/unit/convert/stablehlo/ops_test.c, by a writer that shares no code with tare.
+
+usage: stablehlo_ops.py FOLDER    FOLDER has vhlo_write.py, a writer of VHLO modules in Python (numpy only)
+
+Writes stablehlo/ops_NAME.mlirbc beside this script. main has no arguments; each check compares a result with what numpy, or
+a loop over the definition in StableHLO's specification, computes here."""
+import os
+import sys
+
+import numpy as np
+
+sys.path.insert(0, sys.argv[1])
+from vhlo_write import A, B, DI, E, F, I, Module, S, arr, ivec, ten, Blk  # noqa: E402
+
+FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'stablehlo')
+random = np.random.default_rng(7)
+# names of types that the writer does not derive from numpy's
+NAMES = {np.dtype(np.float32): 'f32', np.dtype(np.float64): 'f64', np.dtype(np.float16): 'f16', np.dtype(bool): 'bool',
+         np.dtype(np.int8): 'si8', np.dtype(np.int32): 'si32', np.dtype(np.int64): 'si64', np.dtype(np.uint8): 'ui8',
+         np.dtype(np.uint32): 'ui32', np.dtype(np.uint64): 'ui64'}
+
+
+class Case:
+    """A module with one main."""
+
+    def __init__(self, name, version='1.8.0'):
+        self.name, self.module = name, Module(name, version)
+        self.f = self.module.func('main', [], visibility='public')
+
+    def constant(self, value):
+        attr = arr(np.asarray(value))
+        return self.f.op('constant', [], [attr[1]], {'value': attr})
+
+    def quantized(self, value, kind):
+        attr = arr(np.asarray(value))
+        return self.f.op('constant', [], [ten(np.shape(value), kind)], {'value': attr})
+
+    def op(self, name, operands, results, attrs=None, regions=(), extra=None):
+        return self.f.op(name, operands, results, attrs or {}, regions, extra)
+
+    def call(self, target, operands, results, extra=None, called=(), config=''):
+        return self.op('custom_call', operands, results, {
+            'api_version': E('api', 'ORIGINAL'), 'backend_config': S(config), 'call_target_name': S(target),
+            'called_computations': A(*[S(c) for c in called]), 'has_side_effect': B(not results), 'operand_layouts': A(),
+            'output_operand_aliases': A(), 'result_layouts': A()}, extra=extra)
+
+    def equal(self, value, expected, tolerance=None):
+        if tolerance is None:
+            self.call('check.expect_eq', [value, self.constant(expected)], [])
+        else:
+            self.call('check.expect_almost_eq', [value, self.constant(expected)], [],
+                      {'tolerance': F(tolerance, 'f64')})
+
+    def save(self):
+        self.module.ret(self.f, [])
+        with open(os.path.join(FOLDER, f'ops_{self.name}.mlirbc'), 'wb') as out:
+            out.write(self.module.dump())
+
+
+def of(value):
+    value = np.asarray(value)
+    return ten(value.shape, NAMES[value.dtype])
+
+
+def combine(case, dtype, op):
+    """A region of two scalars."""
+    s = ten((), dtype)
+    block = Blk([s, s], case.f)
+    block.op('return', [block.op(op, block.args, [s])])
+    return block
+
+
+# ---- structure ----
+
+def structure():
+    c = Case('structure')
+    x, y = np.arange(6, dtype=np.float32).reshape(2, 3), np.array([5, -7], np.int32)
+    pair = ('tuple', (of(x), of(y)))
+    t = c.op('tuple', [c.constant(x), c.constant(y)], [pair])
+    c.equal(c.op('get_tuple_element', [t], [of(y)], {'index': I(1, 'si32')}), y)
+    swap = c.module.func('swap', [pair])
+    a = swap.op('get_tuple_element', [swap.args[0]], [of(x)], {'index': I(0, 'si32')})
+    b = swap.op('get_tuple_element', [swap.args[0]], [of(y)], {'index': I(1, 'si32')})
+    swapped = ('tuple', (of(y), of(x)))
+    c.module.ret(swap, [swap.op('tuple', [b, a], [swapped])])
+    t = c.op('call', [t], [swapped], {'callee': S('swap')})
+    c.equal(c.op('get_tuple_element', [t], [of(x)], {'index': I(1, 'si32')}), x)
+    token = c.op('create_token', [], ['token'])
+    token = c.op('after_all', [token, token], ['token'])
+    held = c.op('optimization_barrier', [c.constant(x), token], [of(x), 'token'])
+    c.equal(held[0], x)
+    block = Blk([ten((), 'f32')] * 2, c.f)
+    two = block.op('constant', [], [ten((), 'f32')], {'value': arr(np.float32(2))})
+    block.op('return', [block.op('multiply', [block.op('add', block.args, [ten((), 'f32')]), two], [ten((), 'f32')])])
+    c.equal(c.op('map', [c.constant(x), c.constant(x + 1)], [of(x)], {'dimensions': ivec([0, 1])}, [block]), 4 * x + 2)
+    block = Blk([ten((), 'f32')], c.f)
+    block.op('return', [block.op('constant', [], [ten((), 'f32')], {'value': arr(np.float32(3))})])
+    c.equal(c.op('map', [c.constant(x)], [of(x)], {'dimensions': ivec([0, 1])}, [block]), np.full_like(x, 3))
+    c.equal(c.op('set_dimension_size', [c.constant(x), c.constant(np.int32(2))], [ten((2, 2), 'f32')],
+                 {'dimension': I(1)}), x[:, :2])
+    groups = arr(np.zeros((1, 1), np.int64))
+    c.equal(c.op('all_reduce', [c.constant(x)], [of(x)], {
+        'channel_id': I(0), 'replica_groups': groups, 'use_global_device_ids': B(False)}, [combine(c, 'f32', 'add')]), x)
+    c.equal(c.op('torch_index_select', [c.constant(x), c.constant(np.array([[2, 0], [1, 1]], np.int32))],
+                 [ten((2, 2), 'f32')], {'batch_dims': I(1), 'dim': I(1)}), np.array([[2, 0], [4, 4]], np.float32))
+    m = random.normal(size=(3, 4)).astype(np.float32)
+    c.equal(c.op('einsum', [c.constant(x), c.constant(m)], [ten((4, 2), 'f32')], {'einsum_config': S('ij,jk->ki')}),
+            (x @ m).T, 1e-5)
+    c.equal(c.op('unary_einsum', [c.constant(x)], [ten((3,), 'f32')], {'einsum_config': S('ij->j')}), x.sum(0))
+    none = A(E('prec', 'DEFAULT'), E('prec', 'DEFAULT'))
+    c.equal(c.op('dot', [c.constant(x), c.constant(m)], [ten((2, 4), 'f32')], {'precision_config': none}), x @ m, 1e-5)
+    c.equal(c.op('dot', [c.constant(m[0]), c.constant(m[1])], [ten((), 'f32')], {'precision_config': none}),
+            np.float32(m[0] @ m[1]), 1e-5)
+    c.save()
+
+
+# ---- numbers ----
+
+def numbers():
+    c = Case('numbers')
+    x = random.normal(1, 2, (2, 3, 4)).astype(np.float32)
+    scale, offset, grad = (random.normal(1, 1, s).astype(np.float32) for s in ((3,), (3,), (2, 3, 4)))
+    mean, variance = x.mean((0, 2)), x.var((0, 2))
+    wide = lambda v: v[None, :, None]
+    attrs = {'epsilon': F(0.01), 'feature_index': I(1)}
+    v3 = ten((3,), 'f32')
+    ins = [c.constant(v) for v in (x, scale, offset, mean, variance, grad)]
+    normal = (x - wide(mean)) / np.sqrt(wide(variance) + np.float32(0.01))
+    expected = normal * wide(scale) + wide(offset)
+    c.equal(c.op('batch_norm_inference', ins[:5], [of(x)], attrs), expected, 1e-5)
+    out = c.op('batch_norm_training', ins[:3], [of(x), v3, v3], attrs)
+    for got, want in zip(out, (expected, mean, variance)):
+        c.equal(got, want, 1e-5)
+    out = c.op('batch_norm_grad', [ins[0], ins[1], ins[3], ins[4], ins[5]], [of(x), v3, v3], attrs)
+    # by differences of the loss sum(grad * output) in double
+    d = lambda x, s, o: (grad * ((x - x.mean((0, 2), keepdims=True)) / np.sqrt(x.var((0, 2), keepdims=True) + 0.01) *
+                                 wide(s) + wide(o))).sum()
+    args = [x.astype(np.float64), scale.astype(np.float64), offset.astype(np.float64)]
+    for k, got in enumerate(out):
+        slope = np.zeros_like(args[k])
+        for i in np.ndindex(slope.shape):
+            step = np.zeros_like(slope)
+            step[i] = 1e-5
+            up, down = [list(args) for _ in range(2)]
+            up[k], down[k] = args[k] + step, args[k] - step
+            slope[i] = (d(*up) - d(*down)) / 2e-5
+        c.equal(got, slope.astype(np.float32), 1e-4)
+    a = np.array([0.5 + 1j, -2 - 0.25j, 3 + 0j], np.complex64)
+    b = np.array([1.5 - 1j, -2 + 0.5j, -3 + 1j], np.complex64)
+
+    def parts(v):
+        return c.op('complex', [c.constant(v.real.copy()), c.constant(v.imag.copy())],
+                    [ten(v.shape, ('complex', 'f32'))])
+
+    def equal_complex(value, want, tolerance):
+        for name, part in (('real', want.real), ('imag', want.imag)):
+            c.equal(c.op(name, [value], [ten(want.shape, 'f32')]), part.astype(np.float32), tolerance)
+
+    z = ten(a.shape, ('complex', 'f32'))
+    w, v = a.astype(complex), b.astype(complex)
+    equal_complex(c.op('atan2', [parts(a), parts(b)], [z]), -1j * np.log((v + 1j * w) / np.sqrt(v * v + w * w)), 1e-5)
+    order = [(p.real, p.imag) > (q.real, q.imag) for p, q in zip(a, b)]
+    equal_complex(c.op('maximum', [parts(a), parts(b)], [z]), np.where(order, a, b), 0)
+    equal_complex(c.op('minimum', [parts(a), parts(b)], [z]), np.where(order, b, a), 0)
+    bits = np.array([True, False, True])
+    c.equal(c.op('bitcast_convert', [c.constant(bits)], [of(bits)]), bits)
+    c.save()
+
+
+# ---- windows and scatters ----
+
+def windows():
+    c = Case('windows')
+    x, index = random.normal(size=(3, 5)).astype(np.float32), np.arange(15, dtype=np.int32).reshape(3, 5)
+    f, i, p = ten((), 'f32'), ten((), 'si32'), ten((), 'bool')
+
+    def larger():
+        block = Blk([f, i, f, i], c.f)
+        a, k, b, m = block.args
+        flag = block.op('compare', [a, b], [p], {'comparison_direction': E('cmpdir', 'GE'),
+                                                 'compare_type': E('cmptype', 'FLOAT')})
+        block.op('return', [block.op('select', [flag, a, b], [f]), block.op('select', [flag, k, m], [i])])
+        return block
+
+    low = np.float32(-np.inf)
+    pad = np.array([[1, 0], [0, 2]], np.int64)
+    stride, size, dilation, base = (1, 2), (2, 2), (1, 2), (2, 1)
+    full = np.full((3 * 2 - 1 + 1, 5 + 2), low, np.float32)
+    where = np.full(full.shape, -1, np.int32)
+    full[1::2, :5], where[1::2, :5] = x, index
+    shape = (full.shape[0] - 1, (full.shape[1] - 3) // 2 + 1)
+    best, at = np.zeros(shape, np.float32), np.zeros(shape, np.int32)
+    for r in range(shape[0]):
+        for k in range(shape[1]):
+            cells = [(full[r + a, 2 * k + 2 * b], where[r + a, 2 * k + 2 * b]) for a in range(2) for b in range(2)]
+            best[r, k], at[r, k] = max(cells, key=lambda cell: cell[0])
+    windows_of = {'window_dimensions': ivec(size), 'window_strides': ivec(stride), 'base_dilations': ivec(base),
+                  'window_dilations': ivec(dilation), 'padding': arr(pad)}
+    out = c.op('reduce_window', [c.constant(x), c.constant(index), c.constant(low), c.constant(np.int32(-1))],
+               [of(best), of(at)], windows_of, [larger()])
+    c.equal(out[0], best)
+    c.equal(out[1], at)
+    helper = c.module.func('add', [f, f])
+    c.module.ret(helper, [helper.op('add', helper.args, [f])])
+    lists = [c.constant(np.array(v, np.int32)) for v in ((1, 2), (1, 1), (1, 1), (1, 1), ((0, 0), (1, 0)))]
+    padded = np.pad(x, ((0, 0), (1, 0)))
+    c.equal(c.call('stablehlo.dynamic_reduce_window', [c.constant(x), c.constant(np.float32(0))] + lists, [of(x)],
+                   called=['add']), padded[:, 1:] + padded[:, :-1], 1e-6)
+    # two operands, each with its own combination
+    first, second = x.copy(), index.copy()
+    updates, other = random.normal(size=(2, 5)).astype(np.float32), np.arange(10, dtype=np.int32).reshape(2, 5) + 3
+    for row, u, o in zip((2, 0), updates, other):
+        first[row] += u
+        second[row] = np.maximum(second[row], o)
+    block = Blk([f, i, f, i], c.f)
+    a, k, b, m = block.args
+    total, most = block.op('add', [a, b], [f]), block.op('maximum', [k, m], [i])
+    block.op('return', [total, most])
+    out = c.op('scatter', [c.constant(x), c.constant(index), c.constant(np.array([[2], [0]], np.int32)),
+                           c.constant(updates), c.constant(other)], [of(x), of(index)],
+               {'update_window_dims': ivec([1]), 'inserted_window_dims': ivec([0]),
+                'scatter_dims_to_operand_dims': ivec([0]), 'index_vector_dim': I(1), 'indices_are_sorted': B(False),
+                'unique_indices': B(False), 'input_batching_dims': ivec([]), 'scatter_indices_batching_dims': ivec([])},
+               [block])
+    c.equal(out[0], first, 1e-6)
+    c.equal(out[1], second)
+    c.save()
+
+
+# ---- random bits ----
+
+M32 = 0xffffffff
+
+
+def philox(key, low, high):
+    ctr, k = [low & M32, low >> 32, high & M32, high >> 32], [key & M32, key >> 32]
+    for _ in range(10):
+        a, b = 0xD2511F53 * ctr[0], 0xCD9E8D57 * ctr[2]
+        ctr = [b >> 32 ^ ctr[1] ^ k[0], b & M32, a >> 32 ^ ctr[3] ^ k[1], a & M32]
+        k = [k[0] + 0x9E3779B9 & M32, k[1] + 0xBB67AE85 & M32]
+    return ctr
+
+
+def threefry(key, counter):
+    k = [key & M32, key >> 32]
+    k.append(0x1BD11BDA ^ k[0] ^ k[1])
+    x0, x1 = (counter & M32) + k[0] & M32, (counter >> 32) + k[1] & M32
+    for group in range(5):
+        for r in ((13, 15, 26, 6), (17, 29, 16, 24))[group % 2]:
+            x0 = x0 + x1 & M32
+            x1 = (x1 << r | x1 >> 32 - r) & M32 ^ x0
+        x0, x1 = x0 + k[(group + 1) % 3] & M32, x1 + k[(group + 2) % 3] + group + 1 & M32
+    return x0, x1
+
+
+def bits():
+    c = Case('bits')
+    key, counter = 0x123456789abcdef0, 0xfffffffffffffffe
+
+    def check(algorithm, state, shape, dtype, want, after):
+        out = c.op('rng_bit_generator', [c.constant(np.array(state, np.uint64))],
+                   [ten((len(state),), 'ui64'), ten(shape, NAMES[np.dtype(dtype)])],
+                   {'rng_algorithm': E('rngalg', algorithm)})
+        c.equal(out[0], np.array(after, np.uint64))
+        c.equal(out[1], np.array(want).astype(dtype).reshape(shape))
+
+    mask = (1 << 64) - 1
+    words = [w for n in range(3) for w in philox(key, counter + n & mask, key)]
+    check('PHILOX', [key, counter], (5,), np.uint32, words[:5], [key, counter + 2 & mask])
+    check('DEFAULT', [key, counter], (3,), np.uint64, [words[2 * n] | words[2 * n + 1] << 32 for n in range(3)],
+          [key, counter + 2 & mask])
+    check('PHILOX', [key, counter], (2, 3), np.uint8, [w & 0xff for w in words[:6]], [key, counter + 2 & mask])
+    carried = [w for n in range(3) for w in philox(key, counter + n & mask, 7 + (counter + n > mask))]
+    check('PHILOX', [key, counter, 7], (9,), np.uint32, carried[:9], [key, counter + 3 & mask, 8])
+    even, odd = np.zeros((3, 4), np.uint64), np.zeros((3, 5), np.uint64)
+    for out in even, odd:  # dimension 1 is the first even one, or the largest
+        half = (out.shape[1] + 1) // 2
+        for r in range(3):
+            for h in range(half):
+                for n, w in enumerate(threefry(key, counter + r * half + h & mask)):
+                    if 2 * h + n < out.shape[1]:
+                        out[r, 2 * h + n] = w
+        check('THREE_FRY', [key, counter], out.shape, np.uint32, out, [key, counter + 3 * half & mask])
+    pairs = [threefry(key, counter + n & mask) for n in range(3)]
+    check('THREE_FRY', [key, counter], (3,), np.int64, [np.uint64(a | b << 32).astype(np.int64) for a, b in pairs],
+          [key, counter + 3 & mask])
+    k0, k1, x0, x1 = (random.integers(0, 1 << 32, 4, dtype=np.uint64).astype(np.uint32) for _ in range(4))
+    want = [threefry(int(a) | int(b) << 32, int(x) | int(y) << 32) for a, b, x, y in zip(k0, k1, x0, x1)]
+    out = c.call('cu_threefry2x32_ffi', [c.constant(v) for v in (k0, k1, x0, x1)], [of(k0), of(k0)])
+    for n in range(2):
+        c.equal(out[n], np.array([w[n] for w in want], np.uint32))
+    c.save()
+
+
+# ---- the largest elements ----
+
+def top():
+    c = Case('top')
+    x = np.array([[1, np.nan, 3, -2, 3], [-0.0, 0.0, -np.inf, 5, np.inf]], np.float32)
+    f32, i32 = ten((2, 3), 'f32'), ten((2, 3), 'si32')
+    out = c.call('mhlo.topk', [c.constant(x)], [f32, i32], {'mhlo.attributes': DI({'k': I(3), 'largest': B(True)})})
+    c.equal(out[0], np.array([[np.nan, 3, 3], [np.inf, 5, 0]], np.float32))
+    c.equal(out[1], np.array([[1, 2, 4], [4, 3, 1]], np.int32))
+    out = c.call('mhlo.topk', [c.constant(x)], [f32, i32], {'mhlo.attributes': DI({'k': I(3), 'largest': B(False)})})
+    c.equal(out[0], np.array([[-2, 1, 3], [-np.inf, -0.0, 0.0]], np.float32))
+    c.equal(out[1], np.array([[3, 0, 2], [2, 0, 1]], np.int32))
+    y = np.array([4, 9, 9, 1], np.int32)
+    out = c.call('stablehlo.dynamic_top_k', [c.constant(y), c.constant(np.int32(2))], [ten((2,), 'si32')] * 2)
+    c.equal(out[0], np.array([9, 9], np.int32))
+    c.equal(out[1], np.array([1, 2], np.int32))
+    s, k, p = ten((), 'f32'), ten((), 'si32'), ten((), 'bool')
+    greater = c.module.func('greater', [s, s, k, k])
+    c.module.ret(greater, [greater.op('compare', greater.args[:2], [p], {
+        'comparison_direction': E('cmpdir', 'GT'), 'compare_type': E('cmptype', 'FLOAT')})])
+    z = np.array([[3, 1], [0, 7], [5, 2]], np.float32)
+    index = np.array([[0, 0], [1, 1], [2, 2]], np.int32)
+    config = DI({'top_k': I(2), 'reduction_dim': I(0), 'recall_target': F(0.95), 'aggregate_to_topk': B(True)})
+    out = c.call('ApproxTopK', [c.constant(z), c.constant(index), c.constant(np.float32(-np.inf)),
+                                c.constant(np.int32(-1))], [ten((2, 2), 'f32'), ten((2, 2), 'si32')],
+                 {'mhlo.backend_config': config}, ['greater'])
+    c.equal(out[0], np.array([[5, 7], [3, 2]], np.float32))
+    c.equal(out[1], np.array([[2, 1], [0, 2]], np.int32))
+    c.save()
+
+
+# ---- quantized types ----
+
+def quantized():
+    c = Case('quantized')
+    kind = ('uq', 1, 'si8', 'f32', 0.5, 3, -128, 127)
+    other = ('uq', 1, 'si8', 'f32', 0.25, -10, -128, 127)
+    shape, x = (2, 3), np.array([[0.2, -0.25, 0.25], [100, -100, 7.8]], np.float32)
+
+    def quantize(v, scale, zero):
+        return np.rint(np.clip(np.float32(v) / np.float32(scale) + np.float32(zero), -128, 127)).astype(np.int8)
+
+    def value(q, kind=None):
+        return c.op('uniform_dequantize', [q], [ten(shape, 'f32')])
+
+    q = c.op('uniform_quantize', [c.constant(x)], [ten(shape, kind)])
+    stored = quantize(x, 0.5, 3)
+    real = (stored.astype(np.float32) - 3) * np.float32(0.5)
+    c.equal(value(q), real)
+    again = quantize(real, 0.25, -10)
+    c.equal(value(c.op('uniform_quantize', [q], [ten(shape, other)])), (again.astype(np.float32) + 10) * np.float32(0.25))
+    r = c.quantized(np.array([[1, 2, 3], [4, 5, 6]], np.int8), other)
+    real_r = (np.array([[1, 2, 3], [4, 5, 6]], np.float32) + 10) * np.float32(0.25)
+    total = quantize(real + real_r, 0.5, 3)
+    c.equal(value(c.op('add', [q, r], [ten(shape, kind)])), (total.astype(np.float32) - 3) * np.float32(0.5))
+    c.equal(value(c.op('maximum', [q, q], [ten(shape, kind)])), real)
+    t = c.op('uniform_dequantize', [c.op('transpose', [q], [ten((3, 2), kind)], {'permutation': ivec([1, 0])})],
+             [ten((3, 2), 'f32')])
+    c.equal(t, real.T)
+    # weights with a scale per column; the int32 result has the product of the scales
+    scales = (0.1, 0.02)
+    weight = np.array([[127, -3], [-128, 4], [5, 90]], np.int8)
+    per_axis = ('uqa', 1, 'si8', 'f32', 1, scales, (0, 0), -127, 127)
+    sums = ('uqa', 1, 'si32', 'f32', 1, tuple(0.5 * s for s in scales), (0, 0), -(1 << 31), (1 << 31) - 1)
+    w = c.quantized(weight, per_axis)
+    dims = {'lhs_batching_dimensions': ivec([]), 'rhs_batching_dimensions': ivec([]),
+            'lhs_contracting_dimensions': ivec([1]), 'rhs_contracting_dimensions': ivec([0]),
+            'precision_config': A(E('prec', 'DEFAULT'), E('prec', 'DEFAULT')), **{n: ('type', 'none') for n in (
+                'lhs_precision_type', 'rhs_precision_type', 'accumulation_type', 'lhs_component_count',
+                'rhs_component_count', 'num_primitive_operations', 'allow_imprecise_accumulation')}}
+    product = c.op('dot_general', [q, w], [ten((2, 2), sums)], dims)
+    exact = (stored.astype(np.int32) - 3) @ weight.astype(np.int32)
+    bias = np.array([[1000, -7], [12, 0]], np.int32)
+    attr = arr(bias)
+    biased = c.op('add', [product, c.op('constant', [], [ten((2, 2), sums)], {'value': attr})], [ten((2, 2), sums)])
+    factors = np.array(scales) * 0.5
+    c.equal(c.op('uniform_dequantize', [product], [ten((2, 2), 'f32')]), (exact * factors).astype(np.float32), 1e-5)
+    narrow = ('uq', 1, 'si8', 'f32', 2.0, -1, -128, 127)
+    got = c.op('uniform_dequantize', [c.op('uniform_quantize', [biased], [ten((2, 2), narrow)])], [ten((2, 2), 'f32')])
+    want = np.rint(np.clip((exact + bias) * factors / 2.0 - 1, -128, 127))
+    c.equal(got, ((want + 1) * 2).astype(np.float32))
+    # float activations: the weight is dequantized
+    hybrid = c.op('dot_general', [c.constant(x), w], [ten((2, 2), 'f32')], dims)
+    c.equal(hybrid, (x.astype(np.float64) @ (weight * np.array(scales))).astype(np.float32), 1e-4)
+    c.save()
+
+
+# ---- assertions ----
+
+def assertion():
+    c = Case('assertion')
+    c.call('shape_assertion', [c.constant(np.array(True)), c.constant(np.int32(1))], [],
+           {'error_message': S('expected {0}, got {1}')})
+    c.call('shape_assertion', [c.constant(np.array(False)), c.constant(np.int32(4)), c.constant(np.int64(5))], [],
+           {'error_message': S('the batch {0} is not divisible by {1}')})
+    c.save()
+
+
+structure()
+numbers()
+windows()
+bits()
+top()
+quantized()
+assertion()

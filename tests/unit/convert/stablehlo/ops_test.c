@@ -1,0 +1,69 @@
+/* Ops of StableHLO against what tests/golden/stablehlo_ops.py computes from their definitions: the modules check their
+ * results themselves. */
+#include "support/mini_model.h"
+#include "support/models.h"
+
+#include "convert/saved_model.h"
+#include "interpreter/session.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Runs main of a module, which returns true after all checks. */
+static tare_status run_module(const char *name) {
+    char path[1200];
+    struct tare_graph_model *model;
+    struct tare_session *session;
+    struct tare_tensor done;
+    snprintf(path, sizeof path, "%s/tests/golden/stablehlo/ops_%s.mlirbc", TARE_SOURCE_DIR, name);
+    mini_ok(tare_saved_model_load(&model, path, NULL));
+    if (model->module_error) fail_msg("%s: %s", name, model->module_error);
+    mini_ok(tare_session_new(&session, model, NULL));
+    const tare_status status = tare_session_run_signature(session, &model->signatures[0], NULL, &done);
+    if (status == TARE_OK) tare_tensor_reset(&done);
+    tare_session_free(session);
+    tare_model_free(model);
+    return status;
+}
+
+static void structure__tuples_tokens_maps_and_selections(void **state) {
+    (void)state;
+    mini_ok(run_module("structure"));
+}
+static void numbers__batch_normalization_and_complex_numbers(void **state) {
+    (void)state;
+    mini_ok(run_module("numbers"));
+}
+static void windows__of_several_operands_and_scatters(void **state) {
+    (void)state;
+    mini_ok(run_module("windows"));
+}
+static void bits__are_those_of_xla(void **state) {
+    (void)state;
+    mini_ok(run_module("bits"));
+}
+static void top__elements_are_in_total_order(void **state) {
+    (void)state;
+    mini_ok(run_module("top"));
+}
+static void quantized__is_dequantize_op_quantize(void **state) {
+    (void)state;
+    mini_ok(run_module("quantized"));
+}
+static void assertion__that_does_not_hold_is_an_error_with_its_text(void **state) {
+    (void)state;
+    mini_fails(run_module("assertion"), "assertion failed: [the batch ] [4] [ is not divisible by ] [5]");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(structure__tuples_tokens_maps_and_selections),
+        cmocka_unit_test(numbers__batch_normalization_and_complex_numbers),
+        cmocka_unit_test(windows__of_several_operands_and_scatters),
+        cmocka_unit_test(bits__are_those_of_xla),
+        cmocka_unit_test(top__elements_are_in_total_order),
+        cmocka_unit_test(quantized__is_dequantize_op_quantize),
+        cmocka_unit_test(assertion__that_does_not_hold_is_an_error_with_its_text),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
