@@ -85,7 +85,9 @@ void *tare_malloc(size_t size) {
 
 void *tare_calloc(size_t count, size_t size) {
     size_t bytes;
-    if (!tare_mul_size(&bytes, count, size)) return out_of_memory(SIZE_MAX);
+    if (!tare_mul_size(&bytes, count, size)) bytes = SIZE_MAX;
+    note_size(bytes);
+    if (bytes == SIZE_MAX) return out_of_memory(bytes);
     if (!is_allowed(bytes, 0)) return NULL;
     return counted(must_fail(bytes) ? NULL : calloc(count ? count : 1, size ? size : 1), bytes);
 }

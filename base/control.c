@@ -70,6 +70,14 @@ tare_status tare_control_verify(void) {
     return TARE_OK;
 }
 
+void tare_control_note_commit(void) {
+    if (current) atomic_store(&current->committed, 1);
+}
+
+bool tare_control_has_committed(void) {
+    return current && atomic_load(&current->committed);
+}
+
 void tare_control_note_failed_allocation(void) {
     failures++;
     if (current) atomic_fetch_add(&current->failed_allocations, 1);

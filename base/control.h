@@ -24,6 +24,7 @@ enum tare_stop {
 struct tare_control {
     const volatile sig_atomic_t *cancelled; /* an enum tare_stop; NULL: never */
     _Atomic int stopped;                    /* tare_control_check has reported the cancellation */
+    _Atomic int committed;                  /* outputs moved to their places */
     _Atomic int64_t failed_allocations;     /* not forgiven */
 };
 
@@ -50,6 +51,11 @@ void tare_control_set_patience(int64_t ns);
  * `block` is what tare_control_suspend returned. */
 struct tare_control *tare_control_suspend(void);
 void tare_control_resume(struct tare_control *block);
+
+/* Called when an output was moved to its place, and whether that has happened since tare_control_set: what fails then
+ * does so after (a part of) the outputs is complete. */
+void tare_control_note_commit(void);
+bool tare_control_has_committed(void);
 
 /* Called by the allocator when it fails. */
 void tare_control_note_failed_allocation(void);

@@ -1,6 +1,7 @@
 /* Reading files, paths and folders. Tree operations are in file_tree.c. */
 #include "base/file.h"
 #include "base/alloc.h"
+#include "base/control.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -34,6 +35,10 @@ bool tare_file_must_fail(void) {
 
 tare_status tare_file_error(const char *what, const char *path) {
     int reason = errno;
+    if (reason == ENOMEM) {
+        tare_control_note_failed_allocation(); /* one of libc's */
+        return TARE_FAIL(TARE_NO_MEMORY, "%s '%s': out of memory", what, path);
+    }
     return TARE_FAIL(reason == ENOENT || reason == ENOTDIR ? TARE_NOT_FOUND : TARE_IO, "%s '%s': %s", what, path,
                      strerror(reason));
 }
@@ -255,6 +260,17 @@ tare_status tare_file_make_folders(const char *path, size_t *existed) {
     if (existed) *existed = there;
     tare_free(part);
     return status;
+}
+
+void tare_file_remove_made_folders(char *path, size_t existed) {
+    size_t length = strlen(path);
+    while (length > existed && rmdir(path) == 0) {
+        while (length > 0 && path[length - 1] != '/')
+            length--;
+        while (length > 0 && path[length - 1] == '/')
+            length--;
+        path[length] = '\0';
+    }
 }
 
 const char *tare_path_last(size_t *size, const char *path) {

@@ -65,6 +65,9 @@ void tare_file_list_free(struct tare_file_list *list);
 
 /* Creates a folder and its missing parents. *existed (unless NULL) is the length of the part of `path` that existed. */
 tare_status tare_file_make_folders(const char *path, size_t *existed) TARE_WARN_UNUSED;
+/* Removes again the folders at and above `path` that tare_file_make_folders created, as far as they are empty. Shortens
+ * `path` in place: it needs no memory. */
+void tare_file_remove_made_folders(char *path, size_t existed);
 /* Copies a file, or a folder with its content, to a path that does not exist. Only regular files and folders below
  * `root` are read: a link to one of them is copied as what it points to, a link within a folder that was itself reached
  * by a link only if it points to a file. TARE_INVALID_ARGUMENT with the path: any other link, a pipe, a device. */

@@ -4,9 +4,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { COPY_BLOCK = 1 << 18 };
@@ -57,17 +59,17 @@ static bool is_inside(const char *real, const char *root) {
 /* The kind of `path`, links that stay below the root followed. */
 static tare_status check_entry(enum tare_file_kind *kind, bool *is_link, const char *root, const char *path) {
     struct stat info;
-    char *real;
+    char room[PATH_MAX];
+    const char *real;
     bool inside;
     *kind = TARE_FILE_NONE;
     *is_link = false;
     if (lstat(path, &info) != 0) return errno == ENOENT ? TARE_OK : tare_file_error("cannot open", path);
     *is_link = S_ISLNK(info.st_mode);
     if (*is_link) {
-        real = realpath(path, NULL);
+        real = realpath(path, room);
         if (!real) return tare_file_error("cannot follow the link", path);
         inside = is_inside(real, root);
-        free(real);
         if (!inside)
             return TARE_FAIL(TARE_INVALID_ARGUMENT,
                              "'%s' is a link that leaves the folder '%s' (copy the folder with `cp -rL` first)", path,
@@ -79,14 +81,11 @@ static tare_status check_entry(enum tare_file_kind *kind, bool *is_link, const c
 }
 
 tare_status tare_file_check_inside(const char *root, const char *path) {
-    char *real = realpath(root, NULL);
+    char room[PATH_MAX];
+    const char *real = realpath(root, room);
     enum tare_file_kind kind;
     bool is_link;
-    tare_status status;
-    if (!real) return errno == ENOMEM ? TARE_NO_MEMORY : TARE_OK; /* without a folder there is nothing in it */
-    status = check_entry(&kind, &is_link, real, path);
-    free(real);
-    return status;
+    return real ? check_entry(&kind, &is_link, real, path) : TARE_OK; /* without a folder there is nothing in it */
 }
 
 static tare_status copy_entry(const struct copying *copying, const char *from, const char *to);
@@ -120,11 +119,9 @@ static tare_status copy_entry(const struct copying *copying, const char *from, c
 }
 
 tare_status tare_file_copy_tree(const char *root, const char *from, const char *to) {
-    char *real = realpath(root, NULL);
-    const struct copying copying = { .root = real };
-    tare_status status = real ? copy_entry(&copying, from, to) : tare_file_error("cannot open", root);
-    free(real);
-    return status;
+    char room[PATH_MAX];
+    const struct copying copying = { .root = realpath(root, room) };
+    return copying.root ? copy_entry(&copying, from, to) : tare_file_error("cannot open", root);
 }
 
 /* ---- removing, syncing ---- */
@@ -145,14 +142,53 @@ static tare_status each_entry(const char *folder, tare_status (*visit)(const cha
     return status;
 }
 
-tare_status tare_file_remove_tree(const char *path) {
+/* An entry of a folder as the system call returns it. readdir would allocate, and what is left of a command that ran
+ * out of memory must be removed without any. */
+struct entry {
+    uint64_t inode, offset;
+    uint16_t size;
+    uint8_t type;
+    char name[];
+};
+
+static bool remove_at(int folder, const char *name);
+
+/* Entries removed while a folder is read may hide others: reads it again until nothing can be removed. */
+static bool empty_folder(int fd) {
+    _Alignas(struct entry) char buffer[2048];
+    bool removed = true, good = true;
+    while (removed && good) {
+        long size;
+        removed = false;
+        if (lseek(fd, 0, SEEK_SET) != 0) return false;
+        while (good && (size = syscall(SYS_getdents64, fd, buffer, sizeof buffer)) > 0)
+            for (long at = 0; at < size && good; at += ((const struct entry *)(buffer + at))->size) {
+                const char *name = ((const struct entry *)(buffer + at))->name;
+                if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) continue;
+                good = remove_at(fd, name);
+                removed = true;
+            }
+        if (size < 0) return false;
+    }
+    return good;
+}
+
+/* False with errno set. What another process has removed meanwhile is no failure. */
+static bool remove_at(int folder, const char *name) {
     struct stat info;
-    bool folder;
-    if (lstat(path, &info) != 0) return errno == ENOENT ? TARE_OK : tare_file_error("cannot access", path);
-    folder = S_ISDIR(info.st_mode);
-    if (folder) TARE_TRY(each_entry(path, tare_file_remove_tree));
-    if ((folder ? rmdir(path) : unlink(path)) != 0 && errno != ENOENT) return tare_file_error("cannot remove", path);
-    return TARE_OK;
+    bool good;
+    int fd;
+    if (fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) != 0) return errno == ENOENT;
+    if (!S_ISDIR(info.st_mode)) return unlinkat(folder, name, 0) == 0 || errno == ENOENT;
+    fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) return errno == ENOENT;
+    good = empty_folder(fd);
+    close(fd);
+    return good && (unlinkat(folder, name, AT_REMOVEDIR) == 0 || errno == ENOENT);
+}
+
+tare_status tare_file_remove_tree(const char *path) {
+    return remove_at(AT_FDCWD, path) ? TARE_OK : tare_file_error("cannot remove", path);
 }
 
 bool tare_file_sync(int fd) {

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,13 +26,14 @@ static tare_status open_direct(struct tare_output_file *out) {
 
 tare_status tare_output_file_begin(struct tare_output_file *out, const char *path) {
     enum tare_file_kind kind = tare_file_kind_of(path);
-    char *real = kind == TARE_FILE_REGULAR ? realpath(path, NULL) : NULL; /* a link is kept: its target is replaced */
+    char room[PATH_MAX];
+    const char *real =
+        kind == TARE_FILE_REGULAR ? realpath(path, room) : NULL; /* a link stays: its target is replaced */
     tare_status status;
 
     memset(out, 0, sizeof *out);
     out->fd = -1;
     out->path = tare_strdup(real ? real : path);
-    free(real);
     out->buffer = tare_malloc(BUFFER_SIZE);
     if (!out->path || !out->buffer)
         status = TARE_NO_MEMORY;
@@ -99,6 +101,7 @@ tare_status tare_output_file_commit(struct tare_output_file *out) {
         status = tare_file_error("cannot create", out->path);
         goto done;
     }
+    tare_control_note_commit();
     tare_free(out->temporary);
     out->temporary = NULL;
     status = tare_sync_folder_of(out->path);

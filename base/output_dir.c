@@ -52,12 +52,9 @@ static bool is_below(char *path, const struct stat *folder) {
 
 /* The absolute path of something that need not exist, links of the part that exists resolved; NULL: no memory. */
 static char *absolute(const char *path) {
-    char *real = realpath(path, NULL), *folder, *upper, *result;
-    if (real) {
-        result = tare_strdup(real);
-        free(real);
-        return result;
-    }
+    char *folder, *upper, *result, room[PATH_MAX];
+    const char *real = realpath(path, room);
+    if (real) return tare_strdup(real);
     folder = tare_path_folder(path);
     if (!folder || strcmp(folder, path) == 0) return folder;
     upper = absolute(folder);
@@ -158,15 +155,14 @@ static tare_status make_temporary(struct tare_output_dir *out, const char *paren
 
 /* A link to a folder stays one: its target is replaced. */
 static char *place_of(const char *path) {
-    char *plain = trimmed(path), *real, *result;
+    char *plain = trimmed(path), room[PATH_MAX];
+    const char *real;
     struct stat info;
     if (!plain || lstat(plain, &info) != 0 || !S_ISLNK(info.st_mode)) return plain;
-    real = realpath(plain, NULL);
+    real = realpath(plain, room);
     if (!real) return plain;
-    result = tare_strdup(real);
-    free(real);
     tare_free(plain);
-    return result;
+    return tare_strdup(real);
 }
 
 tare_status tare_output_dir_begin(struct tare_output_dir *out, const char *path,
@@ -240,6 +236,7 @@ tare_status tare_output_move(const char *from, const char *path, const struct ta
             return TARE_FAIL(TARE_IO, "'%s' is complete, but what it replaced is not removed: %s", path,
                              tare_error_text());
     }
+    tare_control_note_commit();
     return tare_sync_folder_of(path);
 }
 
@@ -322,17 +319,15 @@ done:
 
 void tare_output_dir_abort(struct tare_output_dir *out) {
     char text[4096];
-    char *parent = out->path ? tare_path_folder(out->path) : NULL;
+    char *slash = out->path ? strrchr(out->path, '/') : NULL;
     snprintf(text, sizeof text, "%s", tare_error_text());
     if (out->temporary && tare_file_remove_tree(out->temporary) != TARE_OK) tare_error_set(text);
     if (out->temporary && out->lock >= 0) close(out->lock);
     /* rmdir leaves a parent alone that holds something else by now. */
-    while (parent && strlen(parent) > out->existed && rmdir(parent) == 0) {
-        char *upper = tare_path_folder(parent);
-        tare_free(parent);
-        parent = upper;
+    if (slash) {
+        *slash = '\0';
+        tare_file_remove_made_folders(out->path, out->existed);
     }
-    tare_free(parent);
     tare_free(out->path);
     tare_free(out->temporary);
     memset(out, 0, sizeof *out);

@@ -132,8 +132,13 @@ tare_status tare_sibling_make_folder(char **out, const char *path) {
 }
 
 tare_status tare_sync_folder_of(const char *path) {
-    char *folder = tare_path_folder(path);
-    tare_status status = folder ? tare_file_sync_folder(folder) : TARE_NO_MEMORY;
-    tare_free(folder);
+    char folder[PATH_MAX]; /* no allocation: the output is in its place already */
+    const char *slash = strrchr(path, '/');
+    const size_t length = slash ? (size_t)(slash - path) : 0;
+    tare_status status;
+    if (length >= sizeof folder) return TARE_FAIL(TARE_IO, "'%s' is complete, but its name is too long to sync", path);
+    snprintf(folder, sizeof folder, "%.*s", (int)length, path);
+    status = tare_file_sync_folder(!slash ? "." : length ? folder : "/");
+    if (status != TARE_OK) status = TARE_FAIL(status, "'%s' is complete, but %s", path, tare_error_text());
     return status;
 }

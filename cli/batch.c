@@ -203,6 +203,7 @@ static tare_status split_methods(const char *const **out, struct tare_arena *are
         methods = grown;
     }
     *out = methods;
+    if (!copy) return TARE_NO_MEMORY;
     return methods ? TARE_OK : TARE_FAIL(TARE_USAGE, "--methods: no method is given");
 }
 
@@ -275,7 +276,9 @@ static tare_status find_calibration(struct tare_task **out, struct batch *b, con
     struct tare_task *task = &b->tasks[b->n_calibrations];
     char key[TARE_KEY_SIZE];
     const char *stem;
-    if (tare_job_calibration_key(key, job, b->version) != TARE_OK) {
+    const tare_status status = tare_job_calibration_key(key, job, b->version);
+    if (status == TARE_NO_MEMORY) return status;
+    if (status != TARE_OK) {
         tare_error_clear(); /* the task reports unreadable files */
         snprintf(key, sizeof key, "%zu", b->n_calibrations);
     }
@@ -301,7 +304,9 @@ static tare_status make_task(struct tare_task *task, struct batch *b, const stru
         TARE_TRY(find_calibration(&task->calibration, b, job));
         task->calibration_path = task->calibration->calibration_path;
     }
-    if (tare_job_key(task->key, job, b->version) != TARE_OK) {
+    const tare_status status = tare_job_key(task->key, job, b->version);
+    if (status == TARE_NO_MEMORY) return status;
+    if (status != TARE_OK) {
         tare_error_clear();
         task->key[0] = '\0';
     }

@@ -9,7 +9,9 @@
 #include "cli/plugins.h"
 #include "include/tare/version.h"
 
+#include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -73,6 +75,13 @@ static void catch_signals(void) {
 void tare_command_stop_with_parent(void) {
     signal(SIGINT, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
+}
+
+/* Reports are built without a check of each step: a failed allocation is remembered, and the command fails. */
+static void *json_allocate(size_t size) {
+    void *block = malloc(size);
+    if (!block) tare_control_note_failed_allocation();
+    return block;
 }
 
 tare_status tare_command_parse(void *values, bool *done, const struct tare_option_set *set, int argc,
@@ -202,6 +211,7 @@ int tare_main(int argc, char **argv) {
     tare_status status;
     control = (struct tare_control){ .cancelled = &tare_interrupted };
     catch_signals();
+    json_set_alloc_funcs(json_allocate, free);
     tare_error_clear();
     tare_control_set(&control);
     status = tare_limits_apply(&argc, argv);
@@ -212,5 +222,7 @@ int tare_main(int argc, char **argv) {
     if (status == TARE_OK) status = run_command(argc, argv);
     tare_command_free_plugins();
     if (status == TARE_OK) status = tare_control_verify();
+    if (status == TARE_NO_MEMORY && tare_control_has_committed())
+        tare_fail(status, "what was written is complete, but then: %s", tare_error_text());
     return finish(status);
 }

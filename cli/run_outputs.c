@@ -24,6 +24,7 @@ struct sink {
 
 struct tare_run_outputs {
     const char *directory;
+    char *path; /* a copy of it, for removing the folders that were made */
     bool silent;
     enum tare_run_outputs_form form;
     int64_t records; /* so far */
@@ -193,10 +194,14 @@ tare_status tare_run_outputs_new(struct tare_run_outputs **out, const struct tar
     if (!outputs) return TARE_NO_MEMORY;
     outputs->sinks = tare_calloc(signature->n_outputs + 1, sizeof *outputs->sinks);
     if (!outputs->sinks) return TARE_NO_MEMORY;
-    *outputs = (struct tare_run_outputs){ directory, silent, form, 0, outputs->sinks, signature->n_outputs, 0 };
+    *outputs = (struct tare_run_outputs){
+        .directory = directory, .silent = silent, .form = form, .sinks = outputs->sinks, .count = signature->n_outputs
+    };
     for (size_t i = 0; i < outputs->count; i++)
         outputs->sinks[i].binding = &signature->outputs[i];
-    return directory ? tare_file_make_folders(directory, &outputs->existed) : TARE_OK;
+    if (!directory) return TARE_OK;
+    outputs->path = tare_strdup(directory);
+    return outputs->path ? tare_file_make_folders(directory, &outputs->existed) : TARE_NO_MEMORY;
 }
 
 static tare_status take_value(const struct tare_run_outputs *outputs, struct sink *sink,
@@ -236,17 +241,6 @@ tare_status tare_run_outputs_commit(struct tare_run_outputs *outputs) {
     return TARE_OK;
 }
 
-/* Removes the folders that a failed run created; rmdir keeps those with files. */
-static void remove_empty_folders(const struct tare_run_outputs *outputs) {
-    char *path = outputs->directory ? tare_strdup(outputs->directory) : NULL;
-    while (path && strlen(path) > outputs->existed && rmdir(path) == 0) {
-        char *above = tare_path_folder(path);
-        tare_free(path);
-        path = above;
-    }
-    tare_free(path);
-}
-
 void tare_run_outputs_free(struct tare_run_outputs *outputs) {
     if (!outputs) return;
     for (size_t i = 0; i < outputs->count; i++) {
@@ -256,7 +250,8 @@ void tare_run_outputs_free(struct tare_run_outputs *outputs) {
         tare_tensor_reset(&sink->once);
         tare_free(sink->path);
     }
-    remove_empty_folders(outputs);
+    if (outputs->path) tare_file_remove_made_folders(outputs->path, outputs->existed); /* those with files stay */
+    tare_free(outputs->path);
     tare_free(outputs->sinks);
     tare_free(outputs);
 }

@@ -44,5 +44,5 @@ usage() { expect 2 "$1" "$tare" "${@:2}"; }
 usage "--max-memory is '4x' (expected a size" run small --data x.tfrecord --max-memory 4x
 usage "--max-seconds is '-1' (expected a positive number" run small --data x.tfrecord --max-seconds=-1
 usage "option '--max-seconds' needs a value" run small --data x.tfrecord --max-seconds
-"$tare" help | grep -q -- '--max-memory SIZE' || fail "help does not name the limits"
+grep -q -- '--max-memory SIZE' <<<"$("$tare" help)" || fail "help does not name the limits"
 finish

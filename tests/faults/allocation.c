@@ -6,6 +6,7 @@
  * well. Allocations before main belong to the dynamic loader and are not counted. */
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,6 +44,8 @@ static bool must_fail(void) {
     return true;
 }
 
+#pragma GCC visibility push(default)
+
 void *malloc(size_t size) {
     return must_fail() ? NULL : __libc_malloc(size);
 }
@@ -69,3 +72,5 @@ int posix_memalign(void **out, size_t alignment, size_t size) {
     *out = block;
     return 0;
 }
+
+#pragma GCC visibility pop

@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# A sample of scripts/allocation-faults.sh: failed allocations lead to the same bytes or to an error, never to other bytes. Which ones
+# are taken changes from day to day, so that all are taken in time.
+set -uo pipefail
+. "$TARE_SOURCE_DIR/tests/cli/support.sh"
+command -v python3 >/dev/null || skip "no python3"
+sanitized && skip "the sanitizers have an allocator of their own"
+python3 "$source_dir/tests/faults/allocation.py" --program "$tare" --shim "$TARE_BUILD_DIR/tests/faults/allocation.so" \
+    --first 40 --every 97 --offset "$(date +%j | sed 's/^0*//')" >"$work/log" 2>&1 || fail "$(head -40 "$work/log")"
+[ "$(grep -c ' runs with a fault, 0 findings' "$work/log")" -eq 9 ] || fail "not nine commands: $(cat "$work/log")"
+runs=$(grep -oE '^[0-9]+ runs' "$work/log" | cut -d' ' -f1)
+[ "${runs:-0}" -ge 900 ] || fail "only ${runs:-0} runs"
+finish
