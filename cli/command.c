@@ -223,6 +223,6 @@ int tare_main(int argc, char **argv) {
     tare_command_free_plugins();
     if (status == TARE_OK) status = tare_control_verify();
     if (status == TARE_NO_MEMORY && tare_control_has_committed())
-        tare_fail(status, "what was written is complete, but then: %s", tare_error_text());
+        status = TARE_FAIL(status, "what was written is complete, but then: %s", tare_error_text());
     return finish(status);
 }
