@@ -5,6 +5,7 @@
 
 #include "base/option.h"
 #include "base/status.h"
+#include "cli/interrupted.h"
 
 #include <stdio.h>
 
@@ -42,10 +43,5 @@ tare_status tare_command_do(const char *name, int argc, char *const *argv);
 void tare_command_stop_with_parent(void);
 /* Runs the command line; returns the exit status 0, 1, 2 or 130. */
 int tare_main(int argc, char **argv);
-
-/* An enum tare_stop (base/control.h), set by SIGINT, SIGTERM and SIGHUP: the process's control block refers to it, and
- * long-running work polls that and stops in an orderly way. */
-#include <signal.h>
-extern volatile sig_atomic_t tare_interrupted;
 
 #endif

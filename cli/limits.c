@@ -4,7 +4,7 @@
 #include "base/alloc.h"
 #include "base/control.h"
 #include "base/strbuf.h"
-#include "cli/command.h"
+#include "cli/interrupted.h"
 
 #include <math.h>
 #include <signal.h>

@@ -2,7 +2,6 @@
 #include "cli/log.h"
 #include "base/clock.h"
 #include "base/strbuf.h"
-#include "cli/command.h"
 #include "include/tare/version.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
 /* TensorFlow dtypes of element types. */
-#include "convert/stablehlo/import.h"
+#include "convert/stablehlo/module.h"
+#include "base/tensor/dtype.h"
 
 int tare_shlo_dtype(const struct tare_shlo_type *type) {
     static const int dtypes[TARE_SHLO_N_TYPES] = {

@@ -27,7 +27,4 @@ tare_status tare_shlo_check_ops(const struct tare_shlo_module *module) TARE_WARN
 /* True if the importer has a rule for the op, or needs none. */
 bool tare_shlo_imports(const struct tare_vhlo_op *op);
 
-/* The TensorFlow dtype of an element type (of a tensor: of its elements); TARE_DT_INVALID where there is none. */
-int tare_shlo_dtype(const struct tare_shlo_type *type);
-
 #endif

@@ -5,7 +5,8 @@
 #ifndef TARE_CONVERT_STABLEHLO_LOWER_H
 #define TARE_CONVERT_STABLEHLO_LOWER_H
 
-#include "convert/stablehlo/import.h"
+#include "convert/stablehlo/module.h"
+#include "graph/model.h"
 
 struct tare_shlo_importer;
 struct tare_lowering;

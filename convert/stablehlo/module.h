@@ -239,4 +239,7 @@ void tare_shlo_free(struct tare_shlo_module *module);
 /* The function of that name; NULL when there is none. */
 const struct tare_shlo_op *tare_shlo_function(const struct tare_shlo_module *module, const char *name);
 
+/* The TensorFlow dtype of an element type (of a tensor: of its elements); TARE_DT_INVALID where there is none. */
+int tare_shlo_dtype(const struct tare_shlo_type *type);
+
 #endif
