@@ -119,6 +119,12 @@ expect 1 "cannot create 'nowhere/r.html': folder 'nowhere' does not exist" "$tar
 expect 1 "cannot create 'empty': it is a folder" "$tare" convert "$model" x --report empty --quiet
 absent x
 
+# ---- a quantized model that is estimated slower than float ----
+"$tare" quantize "$model" slower --method weight_only --bits 4 --granularity per_block:32 --quiet 2>log || fail "quantize: $(cat log)"
+grep -qE "^tare: warning: slower is estimated slower than its input on a Cloud TPU v5e: [0-9.]+ µs per example instead of [0-9.]+ " log || fail "no warning: $(cat log)"
+"$tare" quantize "$model" faster --calibration glyphs.calib --quiet 2>log || fail "quantize: $(cat log)"
+grep -q "slower" log && fail "a faster model gives a warning: $(cat log)"
+
 # ---- missing variables ----
 mkdir bare && cp "$model/saved_model.pb" bare/
 expect 1 "variables/variables.index is missing (copy the folder variables/ as well, or give --allow-missing-variables)" "$tare" quantize bare out --method weight_only --quiet
