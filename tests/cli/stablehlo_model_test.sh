@@ -53,4 +53,37 @@ fi
 "$tare" copy "$model" "$work/copy" --quiet 2>/dev/null || "$tare" copy "$model" "$work/copy" || fail "copy: $?"
 cmp -s "$model/saved_model.pb" "$work/copy/saved_model.pb" || fail "a copy does not keep the module"
 
+# Every method on a network of products and one of attention: NAME, least signal-to-noise ratio in dB (2 to 3 below what was measured),
+# options.
+sqnr() { "$tare" diff "$1" "$2" 2>/dev/null | awk '/[.]npy/ { print $5 == "exact" ? 999 : int($5); exit }'; }
+while read -r name least settings; do
+    source=$models/$name data=$references/$name/serving_default/inputs.tfrecord.gz
+    case $settings in *gptq*) samples=(--data "$data") ;; *static*) samples=(--calibration "$work/$name.calib") ;; *) samples=() ;; esac
+    [ -e "$work/$name.calib" ] || "$tare" calibrate "$source" --data "$data" -o "$work/$name.calib" --quiet 2>"$work/err" || fail "calibrate $name: $(cat "$work/err")"
+    read -ra options <<<"$settings"
+    "$tare" quantize "$source" "$work/method" "${options[@]}" "${samples[@]}" --quiet --overwrite >/dev/null 2>"$work/err" || fail "$name $settings: $(cat "$work/err")"
+    "$tare" validate "$work/method" >/dev/null || fail "$name $settings: not valid"
+    rm -rf "$work/method.out"
+    "$tare" run "$work/method" --data "$data" --output-dir "$work/method.out" --quiet >/dev/null 2>"$work/err" || fail "run $name $settings: $(cat "$work/err")"
+    got=$(sqnr "$work/$name" "$work/method.out")
+    [ "${got:-0}" -ge "$least" ] || fail "$name $settings: $got dB (expected at least $least)"
+done <<'METHODS'
+jax_mlp_poly 34 --method static
+jax_mlp_poly 34 --method dynamic
+jax_mlp_poly 35 --method weight_only
+jax_mlp_poly 10 --method weight_only --bits 4
+jax_mlp_poly 40 --method static --passes gptq
+jax_encoder_poly 43 --method static
+jax_encoder_poly 47 --method dynamic
+jax_encoder_poly 49 --method weight_only
+jax_encoder_poly 25 --method weight_only --bits 4 --granularity per_block:32
+jax_encoder_b2 45 --method static --passes gptq
+METHODS
+for name in jax_encoder_poly jax_mlp_b1; do
+    "$tare" convert "$models/$name" "$work/tpu.$name" --quiet >/dev/null 2>"$work/err" || fail "convert $name: $(cat "$work/err")"
+    "$tare" validate "$work/tpu.$name" >/dev/null || fail "convert $name: not valid"
+    "$tare" unwrap "$models/$name" "$work/plain.$name" --quiet 2>"$work/err" || fail "unwrap $name: $(cat "$work/err")"
+    "$tare" run "$work/plain.$name" --data "$references/$name/serving_default/inputs.tfrecord.gz" --output-dir "$work/plain.out.$name" --quiet >/dev/null &&
+        "$tare" diff "$work/$name" "$work/plain.out.$name" >/dev/null || fail "unwrap $name: other outputs"
+done
 finish
