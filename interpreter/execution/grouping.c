@@ -275,10 +275,16 @@ static void sort_steps(struct tare_step_group *group) {
     }
 }
 
+/* Float results of rows with an epilogue belong to fusions and tilings. */
+static bool passes_rows(const struct tare_step *step) {
+    if (!step->op || !(step->op->flags & TARE_OP_PASSES_ROWS) || step->n_outputs != 1 || step->reads) return false;
+    return !(step->op->flags & TARE_OP_EPILOGUE) || tare_dtype_base(step->node->output_dtypes[0]) != TARE_DT_FLOAT;
+}
+
 /* The group that begins with the product or the element-wise step `first`. */
 static tare_status find_group(const struct finder *f, struct tare_arena *arena, int first) {
     const struct tare_step *step = &f->plan->steps[first];
-    const bool is_product = step->op && (step->op->flags & TARE_OP_PASSES_ROWS) && step->n_outputs == 1;
+    const bool is_product = passes_rows(step);
     struct tare_step_group group = { .product = is_product ? first : -1, .expression = { .n_branches = 1 } };
     int slot = is_product ? step->first_output : -1;
     if (is_product) {
@@ -325,8 +331,7 @@ tare_status tare_plan_find_groups(struct tare_plan *plan, const struct tare_plan
     for (int products = 1; products >= 0; products--) {
         for (size_t s = 0; s < plan->n_steps; s++) {
             const struct tare_step *step = &plan->steps[s];
-            const bool is_product = step->op && (step->op->flags & TARE_OP_PASSES_ROWS);
-            if (!f.taken[s] && is_product == (products == 1)) TARE_TRY(find_group(&f, arena, (int)s));
+            if (!f.taken[s] && passes_rows(step) == (products == 1)) TARE_TRY(find_group(&f, arena, (int)s));
         }
     }
     return TARE_OK;

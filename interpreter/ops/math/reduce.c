@@ -163,6 +163,33 @@ static double fold_reals(const double *x, int64_t n, enum reduction reduction) {
     return lanes[0];
 }
 
+/* The extreme of float elements, in the lanes of fold_reals but without converting them; false if one of them is NaN.
+ */
+static bool fold_floats(double *out, const float *x, int64_t n, bool is_maximum) {
+    float lanes[LANES];
+    int unordered = 0;
+    for (int64_t i = 0; i < n; i++)
+        unordered |= x[i] != x[i];
+    if (unordered) return false;
+    for (int k = 0; k < LANES; k++)
+        lanes[k] = is_maximum ? -INFINITY : INFINITY;
+    int64_t i = 0;
+    for (; is_maximum && i + LANES <= n; i += LANES) {
+        for (int k = 0; k < LANES; k++)
+            lanes[k] = x[i + k] > lanes[k] ? x[i + k] : lanes[k];
+    }
+    for (; i + LANES <= n; i += LANES) {
+        for (int k = 0; k < LANES; k++)
+            lanes[k] = x[i + k] < lanes[k] ? x[i + k] : lanes[k];
+    }
+    for (int k = 0; i < n; i++, k++)
+        if (is_maximum ? x[i] > lanes[k] : x[i] < lanes[k]) lanes[k] = x[i];
+    for (int k = 1; k < LANES; k++)
+        if (is_maximum ? lanes[k] > lanes[0] : lanes[k] < lanes[0]) lanes[0] = lanes[k];
+    *out = (double)lanes[0];
+    return true;
+}
+
 /* ---- one chunk of a row ---- */
 
 struct job {
@@ -176,9 +203,13 @@ struct job {
 static void reduce_chunk(const struct job *job, int64_t first, int64_t n, int64_t at) {
     const enum reduction join = job->reduction == NORM ? SUM : job->reduction;
     if (job->domain == REAL) {
+        const bool is_maximum = job->reduction == MAX;
         double x[CHUNK];
-        read_reals(x, job->input, first, n);
-        if (job->fold) x[0] = fold_reals(x, n, job->reduction);
+        if (!job->fold || job->input->dtype != TARE_DT_FLOAT || !(is_maximum || job->reduction == MIN) ||
+            !fold_floats(x, TARE_CONST_DATA(float, job->input) + first, n, is_maximum)) {
+            read_reals(x, job->input, first, n);
+            if (job->fold) x[0] = fold_reals(x, n, job->reduction);
+        }
         combine_reals(job->to.real + at, x, job->fold ? 1 : n, job->fold ? join : job->reduction);
     } else if (job->domain == COMPLEX) {
         complex128 x[CHUNK];

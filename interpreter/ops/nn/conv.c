@@ -188,14 +188,16 @@ static tare_status run_floats(struct tare_kernel *kernel, const struct tare_conv
 
 /* int32: models quantized with TensorFlow's own ops store int8 values in it. */
 static tare_status run_exact(struct tare_kernel *kernel, const struct tare_conv *conv, struct tare_weights *weights,
-                             const struct tare_tensor *filter, const struct conv_arrays *arrays) {
+                             const struct tare_tensor *filter, const struct conv_arrays *arrays,
+                             struct tare_consumer *consumer) {
     const struct tare_exact exact = { .lhs_dtype = TARE_DT_INT32,
                                       .rhs_dtype = TARE_DT_INT32,
                                       .lhs = arrays->input,
                                       .rhs = arrays->filter,
                                       .weights = weights,
                                       .source = filter,
-                                      .scratch = kernel->scratch };
+                                      .scratch = kernel->scratch,
+                                      .consumer = consumer };
     return tare_exact_conv(arrays->output, &exact, conv);
 }
 
@@ -242,6 +244,27 @@ static tare_status close_arrays(struct tare_kernel *kernel, const struct conv_ar
     return TARE_OK;
 }
 
+/* Passes the result to the consumer that accepted it: int32 sums, or floats before rounding to bfloat16. The filter is
+ * converted only if it is not packed yet. */
+static tare_status pass_forward(struct tare_kernel *kernel, const struct tare_conv *conv) {
+    struct conv_state *state = kernel->state;
+    const struct tare_tensor *input = &kernel->inputs[0], *filter = &kernel->inputs[1];
+    const int64_t count = tare_conv_rows(conv) * conv->out_channels;
+    struct conv_arrays arrays = { .input = input->data, .filter = filter->data };
+    size_t bytes;
+    if (input->dtype == TARE_DT_INT32)
+        return run_exact(kernel, conv, &state->weights, filter, &arrays, kernel->consumer);
+    const bool is_packed = !tare_conv_is_depthwise(conv) && tare_weights_find(&state->weights, filter, conv->groups);
+    arrays.input = tare_floats_in(kernel, input);
+    if (!is_packed) arrays.filter = tare_floats_in(kernel, filter);
+    arrays.output =
+        tare_mul_size(&bytes, (size_t)count, sizeof(float)) ? tare_arena_alloc(kernel->scratch, bytes) : NULL;
+    if (!arrays.input || !arrays.filter || !arrays.output) return TARE_NO_MEMORY;
+    TARE_TRY(run_floats(kernel, conv, &state->weights, filter, &arrays, false));
+    kernel->consumer->take(kernel->consumer, arrays.output, 0, count);
+    return TARE_OK;
+}
+
 static tare_status run_forward(struct tare_kernel *kernel, bool plain) {
     struct conv_state *state = kernel->state;
     const struct tare_tensor *input = &kernel->inputs[0], *filter = &kernel->inputs[1];
@@ -251,13 +274,15 @@ static tare_status run_forward(struct tare_kernel *kernel, bool plain) {
     TARE_TRY(forward_geometry(&conv, &output, &state->window, kernel->op->aux, &input->shape, &filter->shape));
     TARE_TRY(tare_layout_of(&layout, &input->shape, &state->window, "input"));
     const struct tare_shape shape = tare_layout_shape(&output, &state->window);
+    if (!plain && !state->window.channels_first) TARE_TRY(tare_kernel_begin_rows(kernel, &shape));
+    if (kernel->consumer && kernel->consumer->accepted) return pass_forward(kernel, &conv);
     TARE_TRY(tare_kernel_output(kernel, 0, input->dtype, &shape));
     if (kernel->outputs[0].elements == 0) return TARE_OK;
     TARE_TRY(open_arrays(kernel, &arrays, &state->window, input, filter, &layout));
     if (!plain && tare_floats_dtype(input->dtype))
         TARE_TRY(run_floats(kernel, &conv, &state->weights, filter, &arrays, !state->window.channels_first));
     else if (!plain && input->dtype == TARE_DT_INT32)
-        TARE_TRY(run_exact(kernel, &conv, &state->weights, filter, &arrays));
+        TARE_TRY(run_exact(kernel, &conv, &state->weights, filter, &arrays, NULL));
     else
         run_plain(&conv, input->dtype, &arrays);
     return close_arrays(kernel, &arrays, &state->window, &conv);
@@ -488,7 +513,7 @@ const struct tare_op tare_ops_conv[] = {
       .run_tiled = tare_run_tiled,
       .cost = cost_conv,
       .aux = &kind_2d,
-      .flags = TARE_OP_EPILOGUE | TARE_OP_PRODUCT,
+      .flags = TARE_OP_EPILOGUE | TARE_OP_PRODUCT | TARE_OP_PASSES_ROWS,
       .quant = TARE_QUANT_WEIGHTED },
     { .name = "DepthwiseConv2dNative",
       .inputs = "input: T, filter: T",
@@ -502,7 +527,7 @@ const struct tare_op tare_ops_conv[] = {
       .run_tiled = tare_run_tiled,
       .cost = cost_conv,
       .aux = &kind_depthwise,
-      .flags = TARE_OP_EPILOGUE | TARE_OP_PRODUCT,
+      .flags = TARE_OP_EPILOGUE | TARE_OP_PRODUCT | TARE_OP_PASSES_ROWS,
       .quant = TARE_QUANT_WEIGHTED },
     { .name = "Conv3D",
       .inputs = "input: T, filter: T",
@@ -515,7 +540,7 @@ const struct tare_op tare_ops_conv[] = {
       .reference = reference_conv,
       .cost = cost_conv,
       .aux = &kind_3d,
-      .flags = TARE_OP_EPILOGUE | TARE_OP_PRODUCT,
+      .flags = TARE_OP_EPILOGUE | TARE_OP_PRODUCT | TARE_OP_PASSES_ROWS,
       .quant = TARE_QUANT_WEIGHTED },
     { .name = "Conv2DBackpropInput",
       .inputs = "input_sizes: int32, filter: T, out_backprop: T",

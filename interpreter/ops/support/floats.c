@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/tensor/number.h"
+#include "interpreter/kernels/pipeline.h"
 
 #include <string.h>
 
@@ -12,6 +13,29 @@
     }                                                                                                                  \
     break
 
+/* bfloat16 elements in whole units of a pipeline; the others are converted one by one. */
+static int64_t whole_units(int64_t count) {
+    return count - count % TARE_PIPELINE_UNIT;
+}
+
+static void from_bfloat16(float *to, const uint16_t *from, int64_t count) {
+    static const struct tare_pipeline widening = { .from = TARE_LANE_BFLOAT16, .to = TARE_LANE_FLOAT };
+    const int64_t whole = whole_units(count);
+    tare_pipeline_run(to, from, &widening, whole);
+    for (int64_t i = whole; i < count; i++)
+        to[i] = tare_float_from_bfloat16(from[i]);
+}
+
+static void to_bfloat16(uint16_t *to, const float *from, int64_t count) {
+    static const struct tare_pipeline rounding = {
+        .from = TARE_LANE_FLOAT, .to = TARE_LANE_BFLOAT16, .n_stages = 1, .stages = { { .code = TARE_STAGE_BFLOAT16 } }
+    };
+    const int64_t whole = whole_units(count);
+    tare_pipeline_run(to, from, &rounding, whole);
+    for (int64_t i = whole; i < count; i++)
+        to[i] = tare_bfloat16_from_float(from[i]);
+}
+
 void tare_floats_from(float *to, int dtype, const void *from, int64_t count) {
     switch (dtype) {
     case TARE_DT_FLOAT:
@@ -20,7 +44,8 @@ void tare_floats_from(float *to, int dtype, const void *from, int64_t count) {
     case TARE_DT_HALF:
         CONVERT(uint16_t, tare_float_from_half(x));
     case TARE_DT_BFLOAT16:
-        CONVERT(uint16_t, tare_float_from_bfloat16(x));
+        from_bfloat16(to, from, count);
+        break;
     case TARE_DT_DOUBLE:
         CONVERT(double, (float)x);
     case TARE_DT_INT8:
@@ -52,9 +77,13 @@ void tare_floats_to(void *to, int dtype, const float *from, int64_t count) {
         memcpy(to, from, (size_t)count * sizeof *from);
         return;
     }
+    if (dtype == TARE_DT_BFLOAT16) {
+        to_bfloat16(to, from, count);
+        return;
+    }
     uint16_t *narrow = to;
     for (int64_t i = 0; i < count; i++)
-        narrow[i] = dtype == TARE_DT_HALF ? tare_half_from_float(from[i]) : tare_bfloat16_from_float(from[i]);
+        narrow[i] = tare_half_from_float(from[i]);
 }
 
 static float *scratch_floats(struct tare_kernel *kernel, int64_t count) {
