@@ -16,6 +16,7 @@ packages=(
     libpcre2-dev                          # regular expressions of string ops and recipes
     libopenmpi-dev openmpi-bin            # calibration under mpirun, in a library of its own
     libcmocka-dev                         # tests
+    dpkg-dev file git                     # packages: cpack finds the libraries of the program; sources of a release
     python3 python3-numpy                 # tests: independent readers of the JSON and images that commands write
     python3-protobuf protobuf-compiler    # tests: the independent checker of SavedModels
     python3-dev python3-pip python3-venv  # the Python package and its installation
