@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# Property test: random networks (tests/helpers/random_network.c) through every kind of conversion and quantization. Each
+# output must be valid (`tare validate`, and CHECKER if given), run, and have the bits of the source where nothing changes
+# numbers, and a least SQNR otherwise.
+#   tests/sweep/random_networks.sh TARE RANDOM_NETWORK FIRST COUNT [CHECKER]
+# CHECKER is a command ("python3 check.py") that takes a SavedModel directory and prints "N faults" last. Networks FIRST to FIRST + COUNT - 1
+# are tried; each failure is one line with its seed. tests/cli/random_networks_test.sh runs a few of them.
+set -uo pipefail
+tare=$1 generator=$2 first=$3 count=$4 checker=${5:-}
+work=$(mktemp -d "${TMPDIR:-/tmp}/random_networks.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+place='tpu_functions { function_alias: "net" } '
+batch='batch_options { num_batch_threads: 2 max_batch_size: 8 batch_timeout_micros: 5000 allowed_batch_sizes: 4 allowed_batch_sizes: 8 } '
+topology='topology: "\n\004\001\002\001\001\020\001\030\002\"\010\000\000\000\000\000\001\000\000" '
+shards="xla_sharding_options { num_cores_per_replica: 2 $topology} "
+float='bfloat16_optimization: DISABLED '
+ran=0 failed=0
+wrong() { echo "seed $seed, $name: $*"; failed=$((failed + 1)); }
+
+# judge BOUND: the model in $work/out. BOUND "bits": the bits of the source; a number: the least SQNR in dB.
+judge() {
+    ran=$((ran + 1))
+    "$tare" validate "$work/out" >"$work/text" 2>&1 || { wrong "$(grep -v ': valid$' "$work/text" | head -1)"; return; }
+    if [ -n "$checker" ]; then
+        $checker "$work/out" >"$work/text" 2>&1
+        [ "$(tail -1 "$work/text")" = "0 faults" ] || { wrong "$(head -1 "$work/text")"; return; }
+    fi
+    rm -rf "$work/got"
+    "$tare" run "$work/out" --data "$work/x.tfrecord" --output-dir "$work/got" --quiet 2>"$work/text" || { wrong "$(tail -1 "$work/text")"; return; }
+    if [ "$1" = bits ]; then
+        cmp -s "$work/source/y.npy" "$work/got/y.npy" || wrong "other outputs: $("$tare" diff "$work/source" "$work/got" | grep npy)"
+    else
+        "$tare" diff "$work/source" "$work/got" --json >"$work/text" 2>&1
+        awk -v least="$1" '/"sqnr_db"/ { gsub(/,/, ""); seen = 1; low = $2 != "null" && $2 + 0 < least } END { exit !seen || low }' "$work/text" ||
+            wrong "SQNR below $1 dB: $("$tare" diff "$work/source" "$work/got" | grep npy)"
+    fi
+}
+convert() { # NAME BOUND OPTIONS FLAG…
+    name="convert $1"
+    "$tare" convert "$work/model" "$work/out" --overwrite --quiet --allow-unquantized --converter_options_string="$3" "${@:4}" >/dev/null 2>"$work/text" || {
+        grep -q 'quantization-aware training (QAT) is not supported for weight-only' "$work/text" && return # TensorFlow's rule
+        ran=$((ran + 1))
+        wrong "$(tail -1 "$work/text")"
+        return
+    }
+    judge "$2"
+}
+quantize() { # NAME BOUND FLAG…
+    name="quantize $1"
+    "$tare" quantize "$work/model" "$work/out" --overwrite --quiet --allow-unquantized --min-elements 1 "${@:3}" >/dev/null 2>"$work/text" ||
+        { ran=$((ran + 1)); wrong "$(tail -1 "$work/text")"; return; }
+    judge "$2"
+}
+for ((seed = first; seed < first + count; seed++)); do
+    name=generator
+    "$generator" "$seed" "$work/model" "$work/x.tfrecord" >"$work/text" 2>&1 || { wrong "$(tail -1 "$work/text")"; continue; }
+    rm -rf "$work/source"
+    "$tare" run "$work/model" --data "$work/x.tfrecord" --output-dir "$work/source" --quiet 2>"$work/text" || { wrong "$(tail -1 "$work/text")"; continue; }
+    convert float bits "$place$float"
+    convert default 25 "$place"
+    convert plain bits "$place disable_default_optimizations: true"
+    convert 'scope ALL' 25 "$place bfloat16_optimization_options { scope: ALL }"
+    convert batched bits "$place$batch$float"
+    convert sharded bits "$place$shards$float"
+    convert 'sharded and batched' bits "$place$shards$batch$float"
+    convert auto 25 '' --tpu_functions=auto
+    convert 'weight-only' 20 "$place external_feature_configs { quantization_options { quantization_method { preset_method: METHOD_STATIC_RANGE_WEIGHT_ONLY_INT8 } min_num_elements_for_weights: 1 } } "
+    for kept in '' --keep-variables; do
+        for set in xla tf uniform_quantized; do
+            quantize "static $set $kept" 8 --method static --data "$work/x.tfrecord" --op-set $set $kept
+            [ $set = uniform_quantized ] || quantize "dynamic $set $kept" 8 --method dynamic --op-set $set $kept
+        done
+        quantize "weight-only $kept" 20 --method weight_only $kept
+    done
+done
+echo "$count networks, $ran outputs, $failed failed"
+[ "$failed" -eq 0 ] && [ "$ran" -gt 0 ]
