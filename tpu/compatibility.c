@@ -12,8 +12,16 @@
 
 #define MAKE_DENSE "call tf.sparse.to_dense on the CPU and pass the dense tensor to the TPU function"
 
+/* A function that was checked with these constant arguments; its findings are in the list. */
+struct checked {
+    const struct tare_graph *graph;
+    const bool *constant;
+    struct checked *next; /* of the same graph */
+};
+
 struct checker {
     struct tare_arena *arena;
+    struct tare_map checked; /* name of the function -> struct checked */
     const struct tare_graph_model *model;
     struct tare_tpu_finding *found;
     size_t count;
@@ -356,13 +364,29 @@ static tare_status check_node(struct checker *checker, const struct tare_node *n
     return check_callees(checker, node, arg_constant);
 }
 
+static bool was_checked(const struct checker *checker, const struct tare_graph *graph, const bool *arg_constant) {
+    const struct checked *c = tare_map_get(&checker->checked, graph->name);
+    while (c && memcmp(c->constant, arg_constant, graph->n_args * sizeof *arg_constant) != 0)
+        c = c->next;
+    return c != NULL;
+}
+
+static tare_status note_checked(struct checker *checker, const struct tare_graph *graph, const bool *arg_constant) {
+    struct checked *c = TARE_NEW(checker->arena, struct checked);
+    if (!c) return TARE_NO_MEMORY;
+    *c = (struct checked){ graph, arg_constant, tare_map_get(&checker->checked, graph->name) };
+    return tare_map_set(&checker->checked, graph->name, c) ? TARE_OK : TARE_NO_MEMORY;
+}
+
+/* Each function is checked once for the same constant arguments, however many call paths lead to it. */
 static tare_status check_graph(struct checker *checker, const struct tare_graph *graph, const bool *arg_constant) {
+    if (was_checked(checker, graph, arg_constant)) return TARE_OK;
     if (checker->depth > 64) return TARE_FAIL(TARE_INVALID_ARGUMENT, "functions nest too deep");
     checker->depth++;
     for (size_t i = 0; i < graph->n_nodes; i++)
         if (!graph->nodes[i]->dead) TARE_TRY(check_node(checker, graph->nodes[i], arg_constant));
     checker->depth--;
-    return TARE_OK;
+    return note_checked(checker, graph, arg_constant);
 }
 
 /* ---- boundary ---- */
@@ -437,23 +461,28 @@ static tare_status merge_slow(struct checker *checker) {
     return first->text ? TARE_OK : TARE_NO_MEMORY;
 }
 
+static tare_status check_function(struct checker *checker, const struct tare_graph *function) {
+    bool *constant = TARE_NEW_ARRAY(checker->arena, bool, function->n_args + 1);
+    if (!constant) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < function->n_args; i++)
+        TARE_TRY(check_end(checker, function, function->args[i], "parameter", function->args[i]->name,
+                           function->args[i]->output_dtypes[0]));
+    for (size_t i = 0; i < function->n_returns; i++)
+        TARE_TRY(check_end(checker, function, function->returns[i].edge.node, "return", function->returns[i].name,
+                           function->returns[i].dtype));
+    TARE_TRY(check_signatures(checker, function));
+    return check_graph(checker, function, constant);
+}
+
 tare_status tare_tpu_check(struct tare_tpu_finding **out, size_t *count, struct tare_arena *arena,
                            const struct tare_graph_model *model, struct tare_graph *const *functions,
                            size_t n_functions) {
     struct checker checker = { .arena = arena, .model = model };
-    for (size_t f = 0; f < n_functions; f++) {
-        const struct tare_graph *function = functions[f];
-        bool *constant = TARE_NEW_ARRAY(arena, bool, function->n_args + 1);
-        if (!constant) return TARE_NO_MEMORY;
-        for (size_t i = 0; i < function->n_args; i++)
-            TARE_TRY(check_end(&checker, function, function->args[i], "parameter", function->args[i]->name,
-                               function->args[i]->output_dtypes[0]));
-        for (size_t i = 0; i < function->n_returns; i++)
-            TARE_TRY(check_end(&checker, function, function->returns[i].edge.node, "return", function->returns[i].name,
-                               function->returns[i].dtype));
-        TARE_TRY(check_signatures(&checker, function));
-        TARE_TRY(check_graph(&checker, function, constant));
-    }
+    tare_status status = TARE_OK;
+    for (size_t f = 0; f < n_functions && status == TARE_OK; f++)
+        status = check_function(&checker, functions[f]);
+    tare_map_free(&checker.checked);
+    TARE_TRY(status);
     TARE_TRY(merge_slow(&checker));
     *out = checker.found;
     *count = checker.count;
@@ -466,8 +495,11 @@ tare_status tare_tpu_check_part(bool *refused, struct tare_arena *arena, const s
     if (!constant) return TARE_NO_MEMORY;
     for (size_t i = 0; i < graph->n_nodes; i++) {
         struct checker checker = { .arena = arena, .model = graph->model, .part_of = graph, .part = part };
+        tare_status status;
         if (!part[i] || graph->nodes[i]->dead) continue;
-        TARE_TRY(check_node(&checker, graph->nodes[i], constant));
+        status = check_node(&checker, graph->nodes[i], constant);
+        tare_map_free(&checker.checked);
+        TARE_TRY(status);
         for (size_t k = 0; k < checker.count; k++)
             refused[i] |= checker.found[k].kind != TARE_TPU_SLOW_TYPE;
     }

@@ -12,15 +12,34 @@
 
 static const double OPERATIONS_A_UNIT = 1000;
 
+/* What one call of a function with arguments of these shapes adds to the report. */
+struct counted {
+    const struct tare_graph *graph;
+    const struct tare_cost_share *where;
+    const struct tare_shape *args;
+    int64_t cpu;
+    struct tare_cost_share *shares; /* as many as the report has */
+    struct tare_cost_op *lines;     /* the first n_lines of the counter's */
+    size_t n_lines;
+    struct counted *next; /* of the same function */
+};
+
 /* Costs of one walk: functions on the TPU are counted to their own line (`where`; NULL is the CPU). */
 struct counter {
     struct tare_arena *arena;
     struct tare_cost_report *report;
     struct tare_bindings *bindings;
-    struct tare_map ops[2]; /* op -> its line, on the CPU and on the TPU */
+    struct tare_map ops[2];      /* op -> its line, on the CPU and on the TPU */
+    struct tare_cost_op **lines; /* in the order of their creation */
     size_t n_ops;
+    struct tare_map counted; /* name of the function -> struct counted */
     int depth;
 };
+
+/* Costs of a model that calls without end stay at the largest number. */
+static void add_to(int64_t *sum, int64_t more) {
+    if (__builtin_add_overflow(*sum, more, sum)) *sum = INT64_MAX;
+}
 
 static void close_shape(struct tare_shape *shape, int64_t first) {
     if (shape->rank < 0) *shape = tare_shape_scalar();
@@ -75,12 +94,15 @@ static tare_status node_cost(struct tare_cost *cost, bool *int8, const struct co
 }
 
 static struct tare_cost_op *line_of(struct counter *counter, const char *op, bool on_tpu) {
-    struct tare_cost_op *line = tare_map_get(&counter->ops[on_tpu], op);
+    struct tare_cost_op *line = tare_map_get(&counter->ops[on_tpu], op), **lines;
     if (line) return line;
     line = TARE_NEW(counter->arena, struct tare_cost_op);
     if (!line) return NULL;
     *line = (struct tare_cost_op){ .op = op, .on_tpu = on_tpu };
-    counter->n_ops++;
+    lines = tare_arena_extend(counter->arena, counter->lines, counter->n_ops, 1, sizeof *lines);
+    if (!lines) return NULL;
+    lines[counter->n_ops++] = line;
+    counter->lines = lines;
     return tare_map_set(&counter->ops[on_tpu], op, line) ? line : NULL;
 }
 
@@ -94,21 +116,95 @@ static tare_status count_node(struct counter *counter, struct tare_cost_share *w
     TARE_TRY(node_cost(&cost, &int8, counter, node, shapes, arg_shapes));
     units = (int64_t)ceil((cost.macs > 0 ? cost.macs : cost.bytes / 4) / OPERATIONS_A_UNIT);
     if (units < 1) units = 1;
-    line->nodes++;
-    line->cost += units;
+    add_to(&line->nodes, 1);
+    add_to(&line->cost, units);
     line->macs += cost.macs;
     line->bytes += cost.bytes;
     if (!where) {
-        counter->report->cpu += units;
+        add_to(&counter->report->cpu, units);
         return TARE_OK;
     }
-    where->cost += units;
+    add_to(&where->cost, units);
     where->macs += cost.macs;
     where->bytes += cost.bytes;
     if (int8) where->int8_macs += cost.macs;
     for (size_t c = 0; c < TARE_TPU_CHIPS; c++)
         where->seconds[c] += tare_tpu_chip_seconds(&tare_tpu_chips[c], cost.macs, int8, cost.bytes);
     return TARE_OK;
+}
+
+/* ---- functions that were counted before ---- */
+
+static void add_share(struct tare_cost_share *sum, const struct tare_cost_share *more, int sign) {
+    add_to(&sum->cost, sign * more->cost);
+    sum->macs += sign * more->macs;
+    sum->int8_macs += sign * more->int8_macs;
+    sum->bytes += sign * more->bytes;
+    sum->host_in += sign * more->host_in;
+    sum->host_out += sign * more->host_out;
+    for (size_t c = 0; c < TARE_TPU_CHIPS; c++)
+        sum->seconds[c] += sign * more->seconds[c];
+}
+
+static void add_line(struct tare_cost_op *sum, const struct tare_cost_op *more, int sign) {
+    add_to(&sum->nodes, sign * more->nodes);
+    add_to(&sum->cost, sign * more->cost);
+    sum->macs += sign * more->macs;
+    sum->bytes += sign * more->bytes;
+}
+
+static const struct counted *find_counted(const struct counter *counter, const struct tare_cost_share *where,
+                                          const struct tare_graph *graph, const struct tare_shape *args) {
+    for (const struct counted *c = tare_map_get(&counter->counted, graph->name); c; c = c->next) {
+        size_t i = 0;
+        while (i < graph->n_args && tare_shape_equal(&c->args[i], &args[i]))
+            i++;
+        if (i == graph->n_args && c->where == where) return c;
+    }
+    return NULL;
+}
+
+static void add_counted(struct counter *counter, const struct counted *c) {
+    add_to(&counter->report->cpu, c->cpu);
+    for (size_t i = 0; i < counter->report->n_functions; i++)
+        add_share(&counter->report->functions[i], &c->shares[i], 1);
+    for (size_t i = 0; i < c->n_lines; i++)
+        add_line(counter->lines[i], &c->lines[i], 1);
+}
+
+/* The sums before the function is counted; end_counted subtracts them. NULL: no memory. */
+static struct counted *begin_counted(struct counter *counter, const struct tare_cost_share *where,
+                                     const struct tare_graph *graph, const struct tare_shape *args) {
+    const struct tare_cost_report *report = counter->report;
+    struct counted *c = TARE_NEW(counter->arena, struct counted);
+    if (!c) return NULL;
+    *c = (struct counted){ .graph = graph, .where = where, .cpu = report->cpu, .n_lines = counter->n_ops };
+    c->args = tare_arena_extend(counter->arena, args, graph->n_args, 1, sizeof *args);
+    c->shares = tare_arena_extend(counter->arena, report->functions, report->n_functions, 1, sizeof *report->functions);
+    c->lines = TARE_NEW_ARRAY(counter->arena, struct tare_cost_op, counter->n_ops + 1);
+    for (size_t i = 0; c->lines && i < counter->n_ops; i++)
+        c->lines[i] = *counter->lines[i];
+    return c->args && c->shares && c->lines ? c : NULL;
+}
+
+static tare_status end_counted(struct counter *counter, struct counted *c) {
+    const struct tare_cost_report *report = counter->report;
+    struct tare_cost_op *lines = TARE_NEW_ARRAY(counter->arena, struct tare_cost_op, counter->n_ops + 1);
+    if (!lines) return TARE_NO_MEMORY;
+    c->cpu = report->cpu - c->cpu;
+    for (size_t i = 0; i < report->n_functions; i++) {
+        struct tare_cost_share before = c->shares[i];
+        c->shares[i] = report->functions[i];
+        add_share(&c->shares[i], &before, -1);
+    }
+    for (size_t i = 0; i < counter->n_ops; i++) {
+        lines[i] = *counter->lines[i];
+        if (i < c->n_lines) add_line(&lines[i], &c->lines[i], -1);
+    }
+    c->lines = lines;
+    c->n_lines = counter->n_ops;
+    c->next = tare_map_get(&counter->counted, c->graph->name);
+    return tare_map_set(&counter->counted, c->graph->name, c) ? TARE_OK : TARE_NO_MEMORY;
 }
 
 /* ---- graphs ---- */
@@ -144,6 +240,21 @@ static void count_boundary(struct tare_cost_share *where, const struct tare_shap
     }
 }
 
+/* Counts a function once for the same shapes, however many call paths lead to it. */
+static tare_status count_callee(struct counter *counter, struct tare_cost_share *where, const struct tare_graph *callee,
+                                struct tare_shape *args) {
+    const struct counted *known = find_counted(counter, where, callee, args);
+    struct counted *now;
+    if (known) {
+        add_counted(counter, known);
+        return TARE_OK;
+    }
+    now = begin_counted(counter, where, callee, args);
+    if (!now) return TARE_NO_MEMORY;
+    TARE_TRY(count_graph(counter, where, callee, args, NULL));
+    return end_counted(counter, now);
+}
+
 static tare_status count_call(struct counter *counter, struct tare_cost_share *where, const struct tare_node *node,
                               const struct tare_call_site *site, struct tare_shape *const *shapes,
                               const struct tare_shape *arg_shapes) {
@@ -159,7 +270,7 @@ static tare_status count_call(struct counter *counter, struct tare_cost_share *w
             args[i] =
                 tare_node_is_arg(edge.node) ? arg_shapes[edge.node->position] : shapes[edge.node->position][edge.index];
         }
-        TARE_TRY(count_graph(counter, share ? share : where, callee, args, NULL));
+        TARE_TRY(count_callee(counter, share ? share : where, callee, args));
     }
     return TARE_OK;
 }
@@ -294,10 +405,12 @@ tare_status tare_cost_report(struct tare_cost_report *out, struct tare_arena *ar
     TARE_TRY(tare_bindings_new(&counter.bindings, model));
     TARE_CHECK(count_graph(&counter, NULL, model->main, NULL, served));
     for (size_t i = 0; i < out->n_functions; i++)
-        out->tpu += out->functions[i].cost;
-    out->total = out->cpu + out->tpu;
+        add_to(&out->tpu, out->functions[i].cost);
+    out->total = out->cpu;
+    add_to(&out->total, out->tpu);
     status = collect_ops(&counter, model);
 done:
+    tare_map_free(&counter.counted);
     tare_map_free(&counter.ops[0]);
     tare_map_free(&counter.ops[1]);
     tare_bindings_free(counter.bindings);

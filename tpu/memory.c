@@ -8,12 +8,20 @@
 
 #include <string.h>
 
+/* A function that was measured with arguments of these shapes. */
+struct peak {
+    const struct tare_shape *args;
+    double bytes;
+    struct peak *next; /* of the same function */
+};
+
 struct meter {
     struct tare_arena *arena;
     const struct tare_graph_model *model;
     struct tare_bindings *bindings;
     int64_t batch;
     int depth;
+    struct tare_map peaks; /* name of the function -> struct peak */
 };
 
 static double bytes_of(int dtype, const struct tare_shape *shape, int64_t first) {
@@ -115,6 +123,8 @@ static tare_status prepare(struct timeline *t, const struct meter *meter, const 
 }
 
 static tare_status peak_of(double *out, struct meter *meter, const struct tare_graph *graph, struct tare_shape *args);
+static tare_status measure_peak(double *out, struct meter *meter, const struct tare_graph *graph,
+                                struct tare_shape *args);
 
 /* Memory of a call in addition to its arguments and results. */
 static tare_status peak_of_call(double *out, struct meter *meter, const struct tare_node *node, struct timeline *t,
@@ -138,7 +148,37 @@ static tare_status peak_of_call(double *out, struct meter *meter, const struct t
     return TARE_OK;
 }
 
+static const struct peak *find_peak(const struct meter *meter, const struct tare_graph *graph,
+                                    const struct tare_shape *args) {
+    for (const struct peak *p = tare_map_get(&meter->peaks, graph->name); p; p = p->next) {
+        size_t i = 0;
+        while (i < graph->n_args && tare_shape_equal(&p->args[i], &args[i]))
+            i++;
+        if (i == graph->n_args) return p;
+    }
+    return NULL;
+}
+
+/* Each function is measured once for the same shapes, however many call paths lead to it. */
 static tare_status peak_of(double *out, struct meter *meter, const struct tare_graph *graph, struct tare_shape *args) {
+    const struct peak *known = find_peak(meter, graph, args);
+    struct peak *now;
+    if (known) {
+        *out = known->bytes;
+        return TARE_OK;
+    }
+    now = TARE_NEW(meter->arena, struct peak);
+    if (!now) return TARE_NO_MEMORY;
+    now->args = tare_arena_extend(meter->arena, args, graph->n_args, 1, sizeof *args);
+    if (!now->args) return TARE_NO_MEMORY;
+    TARE_TRY(measure_peak(&now->bytes, meter, graph, args));
+    *out = now->bytes;
+    now->next = tare_map_get(&meter->peaks, graph->name);
+    return tare_map_set(&meter->peaks, graph->name, now) ? TARE_OK : TARE_NO_MEMORY;
+}
+
+static tare_status measure_peak(double *out, struct meter *meter, const struct tare_graph *graph,
+                                struct tare_shape *args) {
     struct timeline t = { 0 };
     double live = 0;
     *out = 0;
@@ -191,6 +231,7 @@ tare_status tare_tpu_memory(struct tare_tpu_memory *out, struct tare_arena *aren
         status = add_activations(&out->activations, &meter, functions[i], shapes);
 done:
     tare_model_shapes_free(shapes);
+    tare_map_free(&meter.peaks);
     tare_bindings_free(meter.bindings);
     return status;
 }

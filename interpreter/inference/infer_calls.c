@@ -15,29 +15,76 @@ static struct tare_shape common(const struct tare_shape *a, const struct tare_sh
     return out;
 }
 
+/* ---- calls that were inferred before ---- */
+
+static bool same_partial(const struct tare_shape *a, const struct tare_shape *b) {
+    return a == b || (a && b && tare_shape_equal(a, b));
+}
+
+/* Values are compared by address: a value that was computed twice is inferred twice. */
+static bool same_facts(const struct tare_fact *a, const struct tare_fact *b, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (!tare_shape_equal(&a[i].shape, &b[i].shape) || a[i].value != b[i].value ||
+            !same_partial(a[i].partial, b[i].partial) || !same_partial(a[i].handle, b[i].handle))
+            return false;
+    return true;
+}
+
+static const struct tare_inferred_call *find_call(const struct tare_infer_root *root, const struct tare_graph *callee,
+                                                  const struct tare_fact *args) {
+    const struct tare_inferred_call *call = tare_map_get(&root->calls, callee->name);
+    while (call && !same_facts(call->args, args, callee->n_args))
+        call = call->next;
+    return call;
+}
+
+/* `status` is returned, except without memory. */
+static tare_status note_call(struct tare_infer_root *root, const struct tare_graph *callee,
+                             const struct tare_fact *args, const struct tare_fact *returns, tare_status status) {
+    struct tare_inferred_call *call = TARE_NEW(&root->arena, struct tare_inferred_call);
+    if (!call || status == TARE_NO_MEMORY || status == TARE_INTERRUPTED) return call ? status : TARE_NO_MEMORY;
+    *call = (struct tare_inferred_call){ .callee = callee, .status = status };
+    call->args = tare_arena_extend(&root->arena, args, callee->n_args, 1, sizeof *args);
+    call->returns = tare_arena_extend(&root->arena, returns, callee->n_returns, 1, sizeof *returns);
+    call->text = status == TARE_OK ? "" : tare_arena_strdup(&root->arena, tare_error_text());
+    call->next = tare_map_get(&root->calls, callee->name);
+    if (!call->args || !call->returns || !call->text || !tare_map_set(&root->calls, callee->name, call))
+        return TARE_NO_MEMORY;
+    return status;
+}
+
 /* The facts of the callee's returns. Values die with no call: all memory is the root's. */
 static tare_status infer_callee(struct tare_infer_walk *walk, const struct tare_graph *callee,
                                 const struct tare_fact *args, size_t n_args, struct tare_fact *returns) {
     struct tare_infer_root *root = walk->root;
     struct tare_infer_walk inner = { .root = root, .graph = callee, .args = args };
+    const struct tare_inferred_call *known;
     tare_status status;
     for (size_t i = 0; i < callee->n_returns; i++)
         returns[i] = tare_fact_unknown();
     if (n_args != callee->n_args)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "calls %s with %zu arguments (expected %zu)", callee->name, n_args,
                          callee->n_args);
+    known = find_call(root, callee, args);
+    if (known) {
+        if (known->status != TARE_OK)
+            tare_error_set(known->text);
+        else if (callee->n_returns)
+            memcpy(returns, known->returns, callee->n_returns * sizeof *returns);
+        return known->status;
+    }
     if (root->depth >= DEEPEST || root->nodes_left < (int64_t)callee->n_nodes) return TARE_OK;
     root->nodes_left -= (int64_t)callee->n_nodes;
     root->depth++;
     status = tare_infer_graph(&inner);
     root->depth--;
-    if (status != TARE_OK) return tare_error_prefix(status, "%s", callee->name);
-    for (size_t i = 0; i < callee->n_returns; i++) {
+    status = tare_error_prefix(status, "%s", callee->name);
+    for (size_t i = 0; i < callee->n_returns && status == TARE_OK; i++) {
         const struct tare_edge edge = callee->returns[i].edge;
         if (edge.node && edge.index >= 0 && (size_t)edge.index < edge.node->n_outputs)
             returns[i] = tare_infer_fact_of(&inner, edge);
     }
-    return TARE_OK;
+    return note_call(root, callee, args, returns, status);
 }
 
 static struct tare_fact *new_returns(struct tare_infer_walk *walk, const struct tare_graph *callee) {

@@ -191,6 +191,7 @@ tare_status tare_graph_infer_shapes_of(struct tare_shape ***out, struct tare_are
     if (status == TARE_OK) status = copy_shapes(out, arena, &walk);
     for (struct tare_kept_value *kept = root.values; kept; kept = kept->next)
         tare_tensor_reset(&kept->tensor);
+    tare_map_free(&root.calls);
     tare_arena_free(&root.arena);
     return status;
 }

@@ -19,11 +19,22 @@ struct tare_kept_value {
     struct tare_kept_value *next;
 };
 
+/* A callee that was inferred: the same facts of the arguments lead to the same facts of the returns. */
+struct tare_inferred_call {
+    const struct tare_graph *callee;
+    const struct tare_fact *args;
+    struct tare_fact *returns;
+    tare_status status; /* a failure is the same each time, too */
+    const char *text;
+    struct tare_inferred_call *next; /* of the same callee */
+};
+
 /* One call of tare_graph_infer_shapes. */
 struct tare_infer_root {
     struct tare_arena arena; /* until the end of the inference */
     struct tare_kept_value *values;
-    int64_t nodes_left; /* that callees may still have: a file can nest calls without end */
+    struct tare_map calls; /* name of the callee -> struct tare_inferred_call */
+    int64_t nodes_left;    /* that callees may still have: a file can nest calls without end */
     int depth;
 };
 
