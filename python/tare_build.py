@@ -7,8 +7,9 @@ build-dir
     A build folder of CMake to use, configured or not. Default: a temporary one.
 cmake-args
     Further arguments for the configuration of a new build folder: ``-DTARE_STATIC=ON``.
-platform
-    Platform tag of the wheel. Default: that of this machine, ``linux_x86_64``.
+bundle
+    ``yes``: a self-contained wheel for other systems, with the libraries that the extension needs inside; its platform tag is that
+    of the oldest glibc that has all symbols used.
 """
 
 import base64
@@ -27,6 +28,7 @@ import zipfile
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
 TAG = "cp39-abi3"
+SYSTEM = ("libc.so", "libm.so", "libpthread.so", "libdl.so", "librt.so", "ld-linux", "libstdc++.so", "libgcc_s.so")
 DATE = (1980, 1, 1, 0, 0, 0)  # the same wheel from the same files
 
 
@@ -52,9 +54,33 @@ Description-Content-Type: text/markdown
 {readme}"""
 
 
-def platform(settings):
-    """The platform tag."""
-    return settings.get("platform") or sysconfig.get_platform().replace("-", "_").replace(".", "_")
+def output_of(*command):
+    """Standard output of a command."""
+    return subprocess.run([str(part) for part in command], check=True, capture_output=True, text=True).stdout
+
+
+def newest_glibc(files):
+    """The newest version of glibc whose symbols the files use, as (major, minor)."""
+    found = re.findall(r"GLIBC_([0-9]+)\.([0-9]+)", "".join(output_of("objdump", "-T", file) for file in files))
+    return max((int(major), int(minor)) for major, minor in found)
+
+
+def needed(file):
+    """Libraries that a file is linked with, and those that these need: name and path, without those of every system."""
+    for line in output_of("ldd", file).splitlines():
+        match = re.fullmatch(r"\s*(\S+) => (/\S+) .*", line)
+        if match and not match.group(1).startswith(SYSTEM):
+            yield match.groups()
+
+
+def bundled(module):
+    """Libraries for a self-contained wheel: {name: path}. OpenBLAS is loaded at run time."""
+    libraries = dict(needed(module))
+    for line in output_of("/sbin/ldconfig", "-p").splitlines():
+        match = re.fullmatch(r"\s*(libopenblas\.so\.0) .* => (/\S+)", line)
+        if match:
+            libraries.update([match.groups(), *needed(match.group(2))])
+    return libraries
 
 
 def run(*command):
@@ -97,21 +123,17 @@ class Wheel:
         self.file.close()
 
 
-def add_info(wheel, settings):
-    """Adds the metadata."""
-    tag = f"Wheel-Version: 1.0\nGenerator: tare_build\nRoot-Is-Purelib: false\nTag: {TAG}-{platform(settings)}\n"
-    wheel.add(f"{wheel.info}/METADATA", metadata().encode())
-    wheel.add(f"{wheel.info}/WHEEL", tag.encode())
-    wheel.add(f"{wheel.info}/LICENSE", (ROOT / "LICENSE").read_bytes())
-
-
-def write_wheel(directory, files, settings):
-    """Writes a wheel of (name, data, mode); returns its name."""
-    name = f"tare-{version()}-{TAG}-{platform(settings)}.whl"
+def write_wheel(directory, files, platform=None):
+    """Writes a wheel of (name, data, mode); returns its name. `platform`: default that of this machine."""
+    platform = platform or sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    name = f"tare-{version()}-{TAG}-{platform}.whl"
     wheel = Wheel(pathlib.Path(directory) / name, f"tare-{version()}.dist-info")
     for file, data, mode in files:
         wheel.add(file, data, mode)
-    add_info(wheel, settings)
+    info = f"Wheel-Version: 1.0\nGenerator: tare_build\nRoot-Is-Purelib: false\nTag: {TAG}-{platform}\n"
+    wheel.add(f"{wheel.info}/METADATA", metadata().encode())
+    wheel.add(f"{wheel.info}/WHEEL", info.encode())
+    wheel.add(f"{wheel.info}/LICENSE", (ROOT / "LICENSE").read_bytes())
     wheel.close()
     return name
 
@@ -127,17 +149,33 @@ def get_requires_for_build_wheel(config_settings=None):
 get_requires_for_build_editable = get_requires_for_build_wheel
 
 
+def copyrights(libraries):
+    """The licenses of bundled libraries, from the Debian packages that they are of."""
+    for name, path in sorted(libraries.items()):
+        package = output_of("dpkg", "-S", path.name).split(":")[0]
+        yield f"tare/lib/{name}.copyright", pathlib.Path(f"/usr/share/doc/{package}/copyright").read_bytes(), 0o644
+
+
+def package_files(package):
+    """The files of the built package."""
+    for path in sorted(package.iterdir()):
+        if path.is_file():
+            yield f"tare/{path.name}", path.read_bytes(), 0o755 if path.suffix == ".so" else 0o644
+
+
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     """Builds the extension and writes the wheel."""
     settings = config_settings or {}
     with tempfile.TemporaryDirectory(prefix="tare-build-") as temporary:
         package = build(pathlib.Path(settings.get("build-dir") or temporary).resolve(), settings)
-        files = [(f"tare/{path.name}", path.read_bytes(), 0o755 if path.suffix == ".so" else 0o644)
-                 for path in sorted(package.iterdir()) if path.is_file()]  # fmt: skip
-        extra = pathlib.Path(settings["libraries"]) if settings.get("libraries") else None
-        for path in sorted(extra.iterdir()) if extra else []:
-            files.append((f"tare/lib/{path.name}", path.read_bytes(), 0o644))
-        return write_wheel(wheel_directory, files, settings)
+        files, platform = list(package_files(package)), None
+        if settings.get("bundle") == "yes":
+            module = package / "_native.abi3.so"
+            libraries = {name: pathlib.Path(path).resolve() for name, path in bundled(module).items()}
+            files += [(f"tare/lib/{name}", path.read_bytes(), 0o755) for name, path in sorted(libraries.items())]
+            files += copyrights(libraries)
+            platform = "manylinux_{}_{}_".format(*newest_glibc([module, *libraries.values()])) + os.uname().machine
+        return write_wheel(wheel_directory, files, platform)
 
 
 def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
@@ -145,7 +183,7 @@ def build_editable(wheel_directory, config_settings=None, metadata_directory=Non
     settings = config_settings or {}
     folder = pathlib.Path(settings.get("build-dir") or ROOT / "build").resolve()
     package = build(folder, settings)
-    return write_wheel(wheel_directory, [("tare.pth", f"{package.parent}\n".encode(), 0o644)], settings)
+    return write_wheel(wheel_directory, [("tare.pth", f"{package.parent}\n".encode(), 0o644)])
 
 
 def build_sdist(sdist_directory, config_settings=None):

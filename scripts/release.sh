@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes what a release has, in build/release: the Debian packages, a tarball with a program that brings all it needs but the C
-# library, the sources of the commit that is checked out, and their SHA-256 sums. Package and tarball are tried before it says done;
-# scripts/smoke-test.sh tries the package on a bare Debian.
+# Makes what a release has, in build/release: the Debian packages, a wheel for Python, a tarball with a program that brings all it
+# needs but the C library, the sources of the commit that is checked out, and their SHA-256 sums. Packages, wheel and tarball are
+# tried before it says done; scripts/smoke-test.sh tries the package on a bare Debian.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 out=$root/build/release
@@ -16,18 +16,14 @@ cmake --build "$tree"
 rm -rf "$out"
 mkdir -p "$out"
 (cd "$tree" && cpack -G DEB -B "$out") >"$tree/cpack.log" || { cat "$tree/cpack.log" >&2; exit 1; }
+# The wheel, with the libraries that it needs.
+(cd "$root/python" && /usr/bin/python3 -B -c 'import sys, tare_build
+tare_build.build_wheel(sys.argv[1], {"build-dir": sys.argv[2], "bundle": "yes"})' "$out" "$tree")
 # The same objects, linked with the archives of other libraries.
 cmake -S "$root" -B "$tree" -U '*LIBRAR*' -U 'pkgcfg_lib_*' -U '__pkg_config_checked_*' -DTARE_STATIC=ON -DTARE_MPI=OFF >/dev/null
 cmake --build "$tree"
 (cd "$tree" && cpack -G TGZ -B "$out") >"$tree/cpack.log" || { cat "$tree/cpack.log" >&2; exit 1; }
 rm -rf "$out/_CPack_Packages"
-# The wheel: the same static objects, with the libraries of the tarball that have no archive.
-rm -rf "$tree/bundled"
-cmake --install "$tree" --prefix "$tree/bundled" --component tare >/dev/null
-glibc=$(objdump -T "$tree/python/tare/_native.abi3.so" | grep -oE 'GLIBC_[0-9.]+' | sed 's/GLIBC_//' | sort -uV | tail -1)
-(cd "$root/python" && /usr/bin/python3 -B -c 'import sys, tare_build; tare_build.build_wheel(sys.argv[1], {"build-dir": sys.argv[2],
-    "libraries": sys.argv[3], "platform": sys.argv[4]})' "$out" "$tree" "$(dirname "$(find "$tree/bundled" -name 'libisal.so*')")" \
-    "manylinux_${glibc/./_}_$(uname -m)")
 git -C "$root" archive --prefix="tare-$version/" -o "$out/tare-$version-source.tar.gz" HEAD
 "$root/scripts/check-package.sh" "$out"/tare_*.deb
 "$root/scripts/check-tarball.sh" "$out"/tare-*-linux-*.tar.gz

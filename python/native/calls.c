@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { SIGNALS_NANOSECONDS = 50000000 }; /* time between two looks at signals */
 
@@ -22,7 +23,8 @@ struct call {
     tare_status answer;
     bool answered, ended;
     PyObject *type, *value, *traceback; /* of the first exception; owned by the calling thread */
-    struct context *context;
+    struct context *context;            /* is cancelled by an exception; NULL: none */
+    bool serves;                        /* callbacks of the context come here */
     tare_status (*work)(void *arg);
     void *work_arg;
     tare_status status;
@@ -120,21 +122,20 @@ static void serve_until_end(struct call *call) {
     pthread_mutex_unlock(&call->lock);
 }
 
-static void begin(struct call *call, struct context *context, tare_status (*work)(void *arg), void *arg) {
+static void begin(struct call *call) {
     pthread_condattr_t monotonic;
-    *call = (struct call){ .context = context, .work = work, .work_arg = arg };
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&call->turn, NULL);
     pthread_mutex_init(&call->lock, NULL);
     pthread_cond_init(&call->changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    if (context) context->call = call;
+    if (call->serves) call->context->call = call;
 }
 
 /* Raises the exception of a callback or handler, else that of the status. */
 static bool end(struct call *call) {
-    if (call->context) call->context->call = NULL;
+    if (call->serves) call->context->call = NULL;
     pthread_cond_destroy(&call->changed);
     pthread_mutex_destroy(&call->lock);
     pthread_mutex_destroy(&call->turn);
@@ -147,23 +148,35 @@ static bool end(struct call *call) {
     return !PyErr_Occurred();
 }
 
-bool native_call(struct context *context, tare_status (*work)(void *arg), void *arg) {
-    struct call call;
+static bool run_call(struct call *call) {
     pthread_t thread;
     bool started;
-    if (context && context->call) {
-        PyErr_SetString(PyExc_RuntimeError, "a callback may not call the library with the model that calls it");
-        return false;
-    }
-    begin(&call, context, work, arg);
-    Py_BEGIN_ALLOW_THREADS started = pthread_create(&thread, NULL, run_work, &call) == 0;
+    begin(call);
+    Py_BEGIN_ALLOW_THREADS started = pthread_create(&thread, NULL, run_work, call) == 0;
     if (started) {
-        serve_until_end(&call);
+        serve_until_end(call);
         pthread_join(thread, NULL);
     }
     Py_END_ALLOW_THREADS if (!started) {
-        call.status = TARE_ERROR_NO_MEMORY;
-        call.text = strdup("cannot start a thread");
+        call->status = TARE_ERROR_NO_MEMORY;
+        call->text = strdup("cannot start a thread");
     }
-    return end(&call);
+    return end(call);
+}
+
+bool native_call(struct context *context, tare_status (*work)(void *arg), void *arg) {
+    struct call call = { .context = context, .serves = context, .work = work, .work_arg = arg };
+    if (!context || !context->call) return run_call(&call);
+    PyErr_SetString(PyExc_RuntimeError, "a callback may not call the library with the model that calls it");
+    return false;
+}
+
+/* Only the main thread runs signal handlers. */
+bool native_short_call(struct context *context, tare_status (*work)(void *arg), void *arg) {
+    struct call call = { .context = context, .work = work, .work_arg = arg };
+    tare_status status;
+    if (getpid() == gettid()) return run_call(&call);
+    Py_BEGIN_ALLOW_THREADS status = work(arg);
+    Py_END_ALLOW_THREADS if (status != TARE_OK) native_raise(status);
+    return status == TARE_OK;
 }

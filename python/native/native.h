@@ -56,6 +56,8 @@ PyObject *native_close(PyObject *module, PyObject *capsule);
  * serves callbacks (native_serve). An exception of a handler or a callback cancels the context and is raised once the
  * library has returned. Returns true, or false with an exception. `context` may be NULL. */
 bool native_call(struct context *context, tare_status (*work)(void *arg), void *arg);
+/* The same for work without callbacks, such as a run: any number at the same time. */
+bool native_short_call(struct context *context, tare_status (*work)(void *arg), void *arg);
 /* Runs function(arg) on the thread that waits in native_call, with the GIL, and returns its result: for callbacks,
  * which come on any thread. A Python exception becomes TARE_ERROR_INTERRUPTED. */
 tare_status native_serve(struct context *context, tare_status (*function)(void *arg), void *arg);

@@ -36,34 +36,33 @@ static PyObject *open_function(PyObject *module, PyObject *args) {
     return status == TARE_OK ? native_capsule(runner, native_runner, capsule) : native_raise(status);
 }
 
-static tare_status run_and_take(tare_outputs **out, const tare_array **items, size_t *count, tare_runner *runner,
-                                const struct arrays *inputs) {
+struct running {
+    tare_runner *runner;
+    struct arrays inputs;
+    tare_outputs *outputs;
+    const tare_array *items;
+    size_t count;
+};
+
+static tare_status run_work(void *arg) {
+    struct running *r = arg;
     const tare_array *outputs;
-    const tare_status status = tare_runner_run(runner, inputs->items, inputs->count, &outputs, count);
-    return status == TARE_OK ? tare_runner_take(out, runner, items, count) : status;
+    const tare_status status = tare_runner_run(r->runner, r->inputs.items, r->inputs.count, &outputs, &r->count);
+    return status == TARE_OK ? tare_runner_take(&r->outputs, r->runner, &r->items, &r->count) : status;
 }
 
 /* runner_run(runner, inputs): (list of outputs, their owner) */
 static PyObject *run(PyObject *module, PyObject *args) {
     PyObject *capsule, *sequence;
-    const tare_array *items;
-    struct arrays inputs;
-    tare_outputs *outputs = NULL;
-    tare_runner *runner;
-    tare_status status = TARE_OK;
-    size_t count;
+    struct running running = { 0 };
     (void)module;
     if (!PyArg_ParseTuple(args, "OO", &capsule, &sequence)) return NULL;
-    if (!(runner = native_handle(capsule, native_runner))) return NULL;
-    if (native_arrays_read(&inputs, sequence)) {
-        Py_BEGIN_ALLOW_THREADS status = run_and_take(&outputs, &items, &count, runner, &inputs);
-        Py_END_ALLOW_THREADS
-    }
-    native_arrays_free(&inputs);
-    if (PyErr_Occurred()) return NULL;
-    if (status != TARE_OK) return native_raise(status);
-    PyObject *owner = native_capsule(outputs, native_outputs, NULL);
-    return owner ? Py_BuildValue("(NN)", native_arrays_list(items, count), owner) : NULL;
+    if (!(running.runner = native_handle(capsule, native_runner))) return NULL;
+    const bool done = native_arrays_read(&running.inputs, sequence) &&
+                      native_short_call(native_context_of(capsule), run_work, &running);
+    native_arrays_free(&running.inputs);
+    PyObject *owner = done ? native_capsule(running.outputs, native_outputs, NULL) : NULL;
+    return owner ? Py_BuildValue("(NN)", native_arrays_list(running.items, running.count), owner) : NULL;
 }
 
 PyMethodDef native_run_functions[] = {
