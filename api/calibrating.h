@@ -12,6 +12,7 @@ struct tare_public_calibrating {
     struct tare_calibrate_request how;
     struct tare_data_options records;
     const char *name;
+    const char *state; /* file for the saved state; NULL: none */
     bool hessians;
     struct tare_calibrate_options options; /* without samples or files */
     struct tare_graph_model *prepared;
@@ -21,6 +22,12 @@ struct tare_public_calibrating {
 /* Parses the option text and loads the model. Release with tare_public_calibrating_free, also after a failure. */
 tare_status tare_public_calibrating_read(struct tare_public_calibrating *out, const tare_model *model,
                                          const char *text) TARE_WARN_UNUSED;
+/* Creates the calibration, or loads the saved state where there is one. */
+tare_status tare_public_calibrating_start(struct tare_calibration **out,
+                                          const struct tare_public_calibrating *calibrating,
+                                          const struct tare_calibrate_job *job) TARE_WARN_UNUSED;
+/* Removes the saved state of a finished calibration. */
+void tare_public_calibrating_end(const struct tare_public_calibrating *calibrating);
 void tare_public_calibrating_free(struct tare_public_calibrating *calibrating);
 /* Makes the caller's handle and logs the warnings about the calibration, which it owns. */
 tare_status tare_public_calibrated(tare_calibration **out, struct tare_calibration *calibration,

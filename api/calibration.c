@@ -1,5 +1,6 @@
 /* Calibrations: collecting them from files, reading, writing, adding and describing them. */
 #include "base/alloc.h"
+#include "base/file.h"
 #include "base/strbuf.h"
 #include "calib/file.h"
 #include "eval/report/calibration_report.h"
@@ -9,6 +10,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 tare_status tare_public_calibration(tare_calibration **out, struct tare_calibration *calibration) {
     tare_status status = tare_control_verify();
@@ -40,6 +42,11 @@ static const struct tare_option rows[] = {
       .fallback = "memory",
       .placeholder = "N",
       .help = "name of samples from memory in the calibration" },
+    { .name = "state",
+      .kind = TARE_OPTION_STRING,
+      .offset = offsetof(struct tare_public_calibrating, state),
+      .placeholder = "FILE",
+      .help = "file for the statistics of an interrupted call, from which the next one continues" },
     { .name = "hessians",
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct tare_public_calibrating, hessians),
@@ -55,6 +62,7 @@ tare_status tare_public_calibrating_read(struct tare_public_calibrating *out, co
     *out = (struct tare_public_calibrating){ .context = context };
     TARE_TRY(tare_option_text_read(out, &out->arena, &set, text));
     TARE_TRY(tare_data_options_open(&out->records));
+    if (out->state && out->hessians) return TARE_FAIL(TARE_USAGE, "state and hessians exclude each other");
     out->options = (struct tare_calibrate_options){
         .signature = out->how.signature,
         .spec = out->records.spec,
@@ -67,12 +75,25 @@ tare_status tare_public_calibrating_read(struct tare_public_calibrating *out, co
         .observe_all = out->how.observe == TARE_OBSERVE_ALL,
         .channels = out->how.channels || out->hessians,
         .hessians = out->hessians,
+        .state_path = out->state,
         .on_progress = context ? context->progress : NULL,
         .progress_arg = context ? context->progress_arg : NULL,
         .interrupted = tare_public_interrupted(context),
     };
     TARE_TRY(tare_public_path(&path, model));
     return tare_load_prepared_with(&out->prepared, path, tare_public_ops(context));
+}
+
+tare_status tare_public_calibrating_start(struct tare_calibration **out,
+                                          const struct tare_public_calibrating *calibrating,
+                                          const struct tare_calibrate_job *job) {
+    if (calibrating->state && tare_file_kind_of(calibrating->state) != TARE_FILE_NONE)
+        return tare_workflow_calibrate_resume(out, job);
+    return tare_workflow_calibrate_start(out, job);
+}
+
+void tare_public_calibrating_end(const struct tare_public_calibrating *calibrating) {
+    if (calibrating->state) unlink(calibrating->state);
 }
 
 void tare_public_calibrating_free(struct tare_public_calibrating *calibrating) {
@@ -84,6 +105,27 @@ void tare_public_calibrating_free(struct tare_public_calibrating *calibrating) {
 
 /* ---- from files ---- */
 
+/* With a saved state; hessians, which tare_workflow_calibrate would add, exclude it. */
+static tare_status calibrate_with_state(struct tare_calibration **out,
+                                        const struct tare_public_calibrating *calibrating) {
+    struct tare_calibrate_outcome outcome;
+    struct tare_calibrate_job job;
+    tare_status status;
+    *out = NULL;
+    TARE_CHECK(tare_workflow_calibrate_open(&job, calibrating->prepared, &calibrating->options));
+    TARE_CHECK(tare_public_calibrating_start(out, calibrating, &job));
+    status = tare_workflow_calibrate_run(*out, &outcome, &job);
+done:
+    tare_workflow_calibrate_close(&job);
+    if (status == TARE_OK) {
+        tare_public_calibrating_end(calibrating);
+        return TARE_OK;
+    }
+    tare_calibration_free(*out);
+    *out = NULL;
+    return status;
+}
+
 static tare_status calibrate(tare_calibration **out, const tare_model *model, const char *const *paths, size_t n_paths,
                              const char *options) {
     struct tare_public_calibrating calibrating;
@@ -94,7 +136,8 @@ static tare_status calibrate(tare_calibration **out, const tare_model *model, co
     if (!n_paths) TARE_CHECK(TARE_FAIL(TARE_INVALID_ARGUMENT, "no data files"));
     calibrating.options.data = paths;
     calibrating.options.n_data = n_paths;
-    TARE_CHECK(tare_workflow_calibrate(&made, calibrating.prepared, &calibrating.options));
+    TARE_CHECK(calibrating.state ? calibrate_with_state(&made, &calibrating)
+                                 : tare_workflow_calibrate(&made, calibrating.prepared, &calibrating.options));
     status = tare_public_calibrated(out, made, model->context);
 done:
     tare_public_calibrating_free(&calibrating);

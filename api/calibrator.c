@@ -37,6 +37,8 @@ struct tare_calibrator_handle {
     struct queue queue;
     pthread_t thread;
     bool running;
+    bool stateful; /* the model keeps state, so that its calibration cannot be continued; valid once queue.ended is set
+                    */
     tare_status status; /* of the engine's thread; valid once queue.ended is set */
     char *text;
 };
@@ -58,13 +60,10 @@ static bool has_room(const struct queue *q) {
 
 /* ---- consumer: the engine's thread ---- */
 
-static tare_status next(void *arg, struct tare_tensor *inputs, struct tare_record *record, bool *end,
-                        bool (*expected)(void *wanted_arg, const struct tare_record *record), void *wanted_arg) {
-    tare_calibrator *c = arg;
+/* The next sample of the queue with its record; NULL at the end. */
+static struct tare_tensor *take(tare_calibrator *c, struct tare_record *record) {
     struct queue *q = &c->queue;
     struct tare_tensor *sample = NULL;
-    (void)expected; /* the calibration is new: no record is to be skipped */
-    (void)wanted_arg;
     pthread_mutex_lock(&q->lock);
     q->idle++;
     while (!q->count && !q->closed)
@@ -80,6 +79,22 @@ static tare_status next(void *arg, struct tare_tensor *inputs, struct tare_recor
     }
     if (q->waiting && has_room(q)) pthread_cond_broadcast(&q->changed);
     pthread_mutex_unlock(&q->lock);
+    return sample;
+}
+
+static void free_sample(tare_calibrator *c, struct tare_tensor *sample) {
+    for (size_t i = 0; i < c->n_feeds; i++)
+        tare_tensor_reset(&sample[i]);
+    tare_free(sample);
+}
+
+/* Skips the samples that the saved state contains. */
+static tare_status next(void *arg, struct tare_tensor *inputs, struct tare_record *record, bool *end,
+                        bool (*expected)(void *wanted_arg, const struct tare_record *record), void *wanted_arg) {
+    tare_calibrator *c = arg;
+    struct tare_tensor *sample;
+    while ((sample = take(c, record)) && expected && !expected(wanted_arg, record))
+        free_sample(c, sample);
     *end = !sample;
     if (sample) memcpy(inputs, sample, c->n_feeds * sizeof *inputs);
     tare_free(sample);
@@ -88,12 +103,13 @@ static tare_status next(void *arg, struct tare_tensor *inputs, struct tare_recor
 
 static void *work(void *arg) {
     tare_calibrator *c = arg;
-    struct tare_calibrate_outcome outcome;
+    struct tare_calibrate_outcome outcome = { 0 };
     tare_status status;
     tare_control_set(c->context ? &c->context->control : NULL);
     status = tare_workflow_calibrate_run(c->calibration, &outcome, &c->calibrating);
     pthread_mutex_lock(&c->queue.lock);
     c->status = status;
+    c->stateful = outcome.stateful;
     if (status != TARE_OK) c->text = tare_strdup(tare_error_text());
     c->queue.ended = true;
     pthread_cond_broadcast(&c->queue.changed);
@@ -122,7 +138,7 @@ static tare_status start(tare_calibrator *c, const tare_model *model, const char
     c->source = (struct tare_sample_source){ .arg = c, .files = files, .n_files = 1, .expected = -1, .next = next };
     c->work.options.samples = &c->source;
     TARE_TRY(tare_workflow_calibrate_open(&c->calibrating, c->work.prepared, &c->work.options));
-    TARE_TRY(tare_workflow_calibrate_start(&c->calibration, &c->calibrating));
+    TARE_TRY(tare_public_calibrating_start(&c->calibration, &c->work, &c->calibrating));
     c->queue.minimum = 4 * (size_t)(c->work.options.threads > 0 ? c->work.options.threads : tare_cpu_count());
     if (c->queue.minimum > QUEUE_ITEMS) c->queue.minimum = QUEUE_ITEMS;
     c->queue.items = tare_calloc(QUEUE_ITEMS, sizeof *c->queue.items);
@@ -146,12 +162,6 @@ tare_status tare_calibrator_open(tare_calibrator **out, const tare_model *model,
     else
         tare_calibrator_close(c);
     return tare_public_end(status);
-}
-
-static void free_sample(tare_calibrator *c, struct tare_tensor *sample) {
-    for (size_t i = 0; i < c->n_feeds; i++)
-        tare_tensor_reset(&sample[i]);
-    tare_free(sample);
 }
 
 static tare_status bind(struct tare_tensor **out, const tare_calibrator *c, const tare_array *inputs, size_t n_inputs,
@@ -226,6 +236,7 @@ static tare_status finish(tare_calibration **out, tare_calibrator *c) {
     if (c->status != TARE_OK) return failure(c);
     if (!made) return TARE_FAIL(TARE_INVALID_ARGUMENT, "the calibrator is already finished");
     c->calibration = NULL;
+    tare_public_calibrating_end(&c->work);
     return tare_public_calibrated(out, made, c->work.context);
 }
 
@@ -234,9 +245,18 @@ tare_status tare_calibrator_finish(tare_calibration **out, tare_calibrator *cali
     return tare_public_end(finish(out, calibrator));
 }
 
+/* After a cancellation the engine itself has saved the state. */
+static void save_unfinished(tare_calibrator *c) {
+    if (!c->work.state || !c->calibration || c->status != TARE_OK || c->stateful) return;
+    if (tare_workflow_calibrate_save_state(c->calibration, &c->calibrating) != TARE_OK) tare_error_clear();
+}
+
 void tare_calibrator_close(tare_calibrator *c) {
     if (!c) return;
-    end_work(c);
+    if (c->running) {
+        end_work(c);
+        save_unfinished(c);
+    }
     for (; c->queue.count; c->queue.count--, c->queue.first++)
         free_sample(c, c->queue.items[c->queue.first % QUEUE_ITEMS]);
     tare_free(c->queue.items);

@@ -21,6 +21,9 @@ typedef struct tare_calibrator_handle tare_calibrator;
  * tare_calibration_close. */
 TARE_API TARE_CHECKED tare_status tare_model_calibrate(tare_calibration **out, const tare_model *model,
                                                        const char *const *paths, size_t n_paths, const char *options);
+/* The option state=FILE of the functions here saves the statistics every few seconds, and when the call is cancelled. A
+ * later call with the same option and data skips the records that the file contains; it removes the file when all are
+ * done. Not for models with state, and not with hessians. */
 
 /* The same for records that a callback supplies, matched to the inputs like records of files. Memory does not depend on
  * the number of records. The option hessians reads them a second time: from a temporary file in $TMPDIR, else /tmp.
@@ -41,7 +44,8 @@ TARE_API TARE_CHECKED tare_status tare_calibrator_push(tare_calibrator *calibrat
 /* Waits for the workers and returns the calibration (release: tare_calibration_close). The calibrator accepts no more
  * samples. TARE_ERROR_INVALID_ARGUMENT if no sample was added. */
 TARE_API TARE_CHECKED tare_status tare_calibrator_finish(tare_calibration **out, tare_calibrator *calibrator);
-/* Frees the calibrator, finished or not. No-op if NULL. */
+/* Frees the calibrator, finished or not: an unfinished one with the option state saves the samples so far. No-op if
+ * NULL. */
 TARE_API void tare_calibrator_close(tare_calibrator *calibrator);
 
 /* Reads a calibration file (tare_calibration_write, `tare calibrate`). Whether it belongs to a model is checked when it

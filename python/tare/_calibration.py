@@ -271,6 +271,7 @@ def calibrate(
     limit: Optional[int] = None,
     name: Optional[str] = None,
     hessians: bool = False,
+    state: Optional[Path] = None,
     progress: Progress = None,
     **options: Any,
 ) -> Calibration:
@@ -304,6 +305,9 @@ def calibrate(
         Name of data from memory in the calibration; calibrations to be merged need different names.
     hessians : bool
         Also collect what the pass ``gptq`` needs. Reads the data twice: from memory by way of a temporary file.
+    state : path, optional
+        File that keeps the statistics when the call is interrupted (Ctrl-C, an exception of the data). Calling again with the
+        same file and data skips the records that it contains, and removes it in the end.
     progress : callable or bool, optional
         Called as ``progress(what, done, total)``, about ten times per second. True: a bar of tqdm. Default: a bar
         if tqdm is installed and standard error is a terminal or a notebook.
@@ -334,7 +338,7 @@ def calibrate(
     >>> tare.calibrate(model, glyphs / "calibration.tfrecord.gz").records
     300
     """
-    given = {"signature": signature, "threads": workers, "batch": batch, **options}
+    given = {"signature": signature, "threads": workers, "batch": batch, "state": state, **options}
     if is_path(data):
         text = option_text({**given, "limit": limit, "spec": spec, "hessians": hessians or None})
         with model._context.lock, reporting(model._context.handle, progress):

@@ -108,6 +108,31 @@ class Interrupts(unittest.TestCase):
         """), ["alarm", "5"])  # fmt: skip
 
 
+    def test_state_is_kept(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "a.state")
+            self.interrupt(f"""
+                def records():
+                    for i in range(40):
+                        yield image
+                    print("working", flush=True)
+                    while True:
+                        pass
+                tare.calibrate(model, records(), state={path!r})
+            """)  # fmt: skip
+            self.assertEqual(tare.Calibration.load(path).records, 40)
+            self.assertEqual(output_of(f"""
+                print(tare.calibrate(model, itertools.repeat(image, 50), state={path!r}).records)
+            """), ["50"])  # fmt: skip
+            self.assertEqual(os.listdir(folder), [])
+
+    def test_runs(self):
+        self.assertLess(self.interrupt("""
+            print("working", flush=True)
+            model.run(np.zeros((200000, 28, 28, 1), np.float32))
+        """), 5)  # fmt: skip
+
+
 class Memory(unittest.TestCase):
     def test_generators_are_streamed(self):
         first, second = map(int, output_of("""

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -183,6 +184,36 @@ static void histogram__counts_the_finite_values(void **state) {
     REFUSED(tare_calibration_report(&text, calibration, "algorithms=best"), TARE_ERROR_USAGE, "best");
     REFUSED(tare_calibration_report(&text, calibration, "tensor=("), TARE_ERROR_USAGE, "");
     tare_calibration_close(calibration);
+    tare_model_close(model);
+}
+
+static void state__is_kept_by_a_failing_call_and_continued_by_the_next(void **state) {
+    tare_model *model = open_glyphs();
+    struct source source = open_source(samples, 100);
+    tare_records records = records_of(&source);
+    tare_calibration *calibration, *expected;
+    char options[700];
+    (void)state;
+    snprintf(options, sizeof options, "state=\"%s\" threads=1", temp_path("a.state"));
+    source.fail_at = 60;
+    REFUSED(tare_model_calibrate_records(&calibration, model, &records, options), TARE_ERROR_IO, "record 60");
+    OK(tare_calibration_open(&calibration, temp_path("a.state")));
+    assert_int_equal(tare_calibration_record_count(calibration), 60);
+    tare_calibration_close(calibration);
+    tare_reader_close(source.reader);
+    source = open_source(samples, 100);
+    OK(tare_model_calibrate_records(&calibration, model, &records, options));
+    assert_int_equal(tare_calibration_record_count(calibration), 100);
+    OK(tare_model_calibrate(&expected, model, &samples, 1, "limit=100"));
+    char *a = tensors_of(calibration, "algorithms=mse"), *b = tensors_of(expected, "algorithms=mse");
+    assert_string_equal(a, b);
+    free(a);
+    free(b);
+    assert_int_equal(access(temp_path("a.state"), F_OK), -1);
+    REFUSED(tare_model_calibrate(&expected, model, &samples, 1, "hessians state=x"), TARE_ERROR_USAGE, "exclude");
+    tare_calibration_close(calibration);
+    tare_calibration_close(expected);
+    tare_reader_close(source.reader);
     tare_model_close(model);
 }
 
@@ -421,6 +452,7 @@ int main(void) {
         cmocka_unit_test(calibrate_records__equals_calibration_of_the_file),
         cmocka_unit_test(calibrate_records__with_hessians_leaves_no_temporary_file),
         cmocka_unit_test(calibrate_records__reports_failures_of_the_callback),
+        cmocka_unit_test(state__is_kept_by_a_failing_call_and_continued_by_the_next),
         cmocka_unit_test(histogram__counts_the_finite_values),
         cmocka_unit_test(comparison__of_records_equals_that_of_the_file),
         cmocka_unit_test(comparison__ranks_by_the_metric_of_the_caller),
