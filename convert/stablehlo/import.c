@@ -114,6 +114,8 @@ static tare_status lower_op(struct tare_shlo_importer *im, struct tare_graph *gr
     if (!l.outputs) return TARE_NO_MEMORY;
     if (tare_lower_has_quantized(op))
         tare_lower_quantized(&l, row);
+    else if (tare_lower_has_narrow(op))
+        tare_lower_narrow(&l, row);
     else if (!tare_lower_pattern(&l))
         row->lower(&l, row->arg);
     if (l.status == TARE_OK)

@@ -31,6 +31,7 @@ struct tare_edge tare_lower_in(struct tare_lowering *l, size_t i) {
     const struct tare_shlo_type *type = tare_lower_in_type(l, i);
     if (l->is_replaced && i < 2) return l->replaced[i];
     const struct tare_edge x = tare_lower_value(l, l->op->operands[i]);
+    if (l->widened && l->status == TARE_OK) return tare_lower_cast(l, x, tare_lower_wide_dtype(tare_edge_dtype(x)));
     return l->dequantized && is_quantized(type) ? tare_lower_dequantize(l, x, type) : x;
 }
 
@@ -44,7 +45,7 @@ const struct tare_shlo_type *tare_lower_out_type(const struct tare_lowering *l, 
 
 static int dtype_of(const struct tare_lowering *l, const struct tare_shlo_type *type) {
     if (l->dequantized && is_quantized(type)) return tare_shlo_dtype(type->element->quantized->expressed);
-    return tare_shlo_dtype(type);
+    return l->widened ? tare_lower_wide_dtype(tare_shlo_dtype(type)) : tare_shlo_dtype(type);
 }
 
 int tare_lower_in_dtype(const struct tare_lowering *l, size_t i) {
@@ -366,6 +367,16 @@ struct tare_graph *tare_lower_function(struct tare_lowering *l, const char *name
 
 bool tare_lower_inlined(struct tare_lowering *l, const char *name) {
     return l->host->inlined(l, name);
+}
+
+struct tare_graph *tare_lower_called(struct tare_lowering *l) {
+    const struct tare_shlo_attr *called = tare_shlo_op_attr(l->op, "called_computations");
+    const struct tare_shlo_attr *name =
+        called && called->kind == TARE_SHLO_ATTR_ARRAY && called->n_items == 1 ? called->items[0] : NULL;
+    if (name && (name->kind == TARE_SHLO_ATTR_STRING || name->kind == TARE_SHLO_ATTR_SYMBOL))
+        return tare_lower_function(l, name->text.data);
+    tare_lower_fail(l, TARE_CORRUPT, "a custom call without its function");
+    return NULL;
 }
 
 struct tare_graph *tare_lower_caller_function(struct tare_lowering *l, int64_t index) {

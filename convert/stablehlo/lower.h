@@ -30,6 +30,7 @@ struct tare_lowering {
     const struct tare_shlo_op *op;
     struct tare_edge *outputs; /* one for each result */
     bool dequantized;          /* operands of quantized types are read as real numbers, and results are quantized */
+    bool widened;              /* narrow element types are read and computed as wider ones (lower_narrow.c) */
     bool is_replaced;          /* `replaced` are the first two operands */
     struct tare_edge replaced[2];
     tare_status status;
@@ -135,6 +136,13 @@ void tare_lower_quantized(struct tare_lowering *l, const struct tare_lowering_ro
 bool tare_lower_has_quantized(const struct tare_shlo_op *op);
 struct tare_edge tare_lower_dequantize(struct tare_lowering *l, struct tare_edge x, const struct tare_shlo_type *type);
 
+/* ---- eight-bit floats, integers of few bits (lower_narrow.c) ---- */
+
+/* The dtype in which numbers of a dtype are computed. */
+int tare_lower_wide_dtype(int dtype);
+bool tare_lower_has_narrow(const struct tare_shlo_op *op);
+void tare_lower_narrow(struct tare_lowering *l, const struct tare_lowering_row *row);
+
 /* ---- side effects ---- */
 
 /* Marks the node as a side effect: its function is stateful and runs it in every call. */
@@ -162,6 +170,8 @@ struct tare_graph *tare_lower_function(struct tare_lowering *l, const char *name
 /* Emits the body of a small function in place of a call, so that the ops before and after it are neighbors of the ops
  * in it, and sets the outputs; false if the function is not small. */
 bool tare_lower_inlined(struct tare_lowering *l, const char *name);
+/* The function of a custom call's only called computation; fails when there is another number of them. */
+struct tare_graph *tare_lower_called(struct tare_lowering *l);
 /* Function `index` of the function_list of the XlaCallModule node that contains the module; fails when there is none.
  */
 struct tare_graph *tare_lower_caller_function(struct tare_lowering *l, int64_t index);

@@ -201,11 +201,10 @@ static void lower_dynamic_top_k(struct tare_lowering *l, const void *arg) {
  * those that it may return. With a `dynamic` row k is an operand. */
 static void lower_approx_top_k(struct tare_lowering *l, const void *arg) {
     const bool dynamic = arg != NULL;
-    const struct tare_shlo_attr *config = config_of(l), *called = tare_shlo_op_attr(l->op, "called_computations");
+    const struct tare_shlo_attr *config = config_of(l);
     const size_t count = l->op->n_results;
     struct tare_edge inputs[MOST_RESULTS];
-    if (!count || count + 1 > MOST_RESULTS || l->op->n_operands < 2 * count + dynamic || !called ||
-        called->n_items != 1) {
+    if (!count || count + 1 > MOST_RESULTS || l->op->n_operands < 2 * count + dynamic) {
         tare_lower_fail(l, TARE_CORRUPT, "%zu operands and %zu results", l->op->n_operands, count);
         return;
     }
@@ -219,7 +218,7 @@ static void lower_approx_top_k(struct tare_lowering *l, const void *arg) {
         inputs[i] = tare_lower_in(l, i);
     inputs[count] = tare_lower_scalar(l, TARE_DT_INT32, (double)axis);
     struct tare_node *sorted = tare_lower_begin(l, "XlaVariadicSort", inputs, count + 1);
-    tare_lower_attr_func(l, sorted, "comparator", tare_lower_function(l, called->items[0]->text.data));
+    tare_lower_attr_func(l, sorted, "comparator", tare_lower_called(l));
     tare_lower_attr_bool(l, sorted, "is_stable", true);
     tare_lower_end(l, sorted);
     const struct tare_edge range[] = { tare_lower_scalar(l, TARE_DT_INT32, 0), k,

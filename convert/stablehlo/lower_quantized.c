@@ -30,9 +30,9 @@ static struct tare_edge per_channel(struct tare_lowering *l, const struct tare_s
     struct tare_shape shape = { .rank = q->axis < 0 ? 0 : (int)type->rank };
     struct tare_tensor tensor;
     struct tare_edge edge = { 0 };
-    for (int d = 0; d < shape.rank; d++)
+    for (int d = 0; d < shape.rank && d < TARE_MAX_RANK; d++)
         shape.dims[d] = d == q->axis ? (int64_t)q->count : 1;
-    if (l->status == TARE_OK && q->axis >= (int64_t)type->rank)
+    if (l->status == TARE_OK && (q->axis >= (int64_t)type->rank || type->rank > TARE_MAX_RANK || !q->count))
         tare_lower_fail(l, TARE_CORRUPT, "the quantized dimension is out of range");
     if (l->status == TARE_OK) l->status = tare_tensor_new(&tensor, dtype, &shape);
     if (l->status != TARE_OK) return edge;

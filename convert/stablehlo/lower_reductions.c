@@ -183,18 +183,17 @@ static void lower_reduce_window(struct tare_lowering *l, const void *arg) {
 /* stablehlo.dynamic_reduce_window(inputs…, initial values…, dimensions, strides, base dilations, window dilations,
  * padding) with the function as the called computation. */
 void tare_lower_dynamic_reduce_window(struct tare_lowering *l, const void *arg) {
-    const struct tare_shlo_attr *called = tare_shlo_op_attr(l->op, "called_computations");
     const size_t count = l->op->n_results;
     struct tare_edge lists[5];
     (void)arg;
-    if (!count || l->op->n_operands != 2 * count + 5 || !called || called->n_items != 1) {
+    if (!count || l->op->n_operands != 2 * count + 5) {
         tare_lower_fail(l, TARE_CORRUPT, "%zu operands and %zu results", l->op->n_operands, count);
         return;
     }
     for (size_t i = 0; i < 5; i++)
         lists[i] = tare_lower_cast(l, tare_lower_in(l, 2 * count + i), TARE_DT_INT64);
     const struct windows w = { lists[0], lists[1], lists[2], lists[3], lists[4] };
-    reduce_windows(l, count, tare_lower_function(l, called->items[0]->text.data), &w);
+    reduce_windows(l, count, tare_lower_called(l), &w);
 }
 
 /* A function of int8 numbers around one of bools, of which XlaSelectAndScatter has no form. Its result is of `dtype`.

@@ -54,8 +54,9 @@ static void lower_collective(struct tare_lowering *l, const void *arg) {
     const struct tare_shlo_attr *groups = tare_shlo_op_attr(l->op, arg);
     bool alone = l->op->n_operands == l->op->n_results;
     if (groups && groups->kind == TARE_SHLO_ATTR_TENSOR && groups->type->rank == 2)
-        alone = alone &&
-                (strcmp(arg, "source_target_pairs") == 0 ? groups->type->dims[0] == 1 : groups->type->dims[1] <= 1);
+        alone =
+            alone && (strcmp(arg, "source_target_pairs") == 0 ? groups->type->dims[0] == 1 && groups->type->dims[1] == 2
+                                                              : groups->type->dims[1] <= 1);
     else
         alone = false;
     for (size_t i = 0; i < l->op->n_results && alone; i++)

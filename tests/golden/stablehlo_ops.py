@@ -10,8 +10,10 @@ import sys
 import numpy as np
 
 sys.path.insert(0, sys.argv[1])
+import vhlo_write  # noqa: E402
 from vhlo_write import A, B, DI, E, F, I, Module, S, arr, ivec, ten, Blk  # noqa: E402
 
+vhlo_write.TC.update({'f8E4M3FN': 6, 'f8E5M2': 7})  # codes of VHLO that the writer does not know
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'stablehlo')
 random = np.random.default_rng(7)
 # names of types that the writer does not derive from numpy's
@@ -379,6 +381,46 @@ def quantized():
     c.save()
 
 
+# ---- narrow types ----
+
+def float8(values, exponent_bits, mantissa_bits, bias, most):
+    """The nearest number of the format, ties to even; what is beyond the greatest finite number stays for the caller."""
+    values = np.asarray(values, np.float64)
+    exponent = np.maximum(np.floor(np.log2(np.maximum(np.abs(values), 1e-30))), 1 - bias)
+    step = 2.0 ** (exponent - mantissa_bits)
+    return np.minimum(np.abs(np.rint(values / step) * step), most) * np.sign(values)
+
+
+def narrow():
+    c = Case('narrow')
+    x, y = (random.normal(0, 3, (2, 4)).astype(np.float32) for _ in range(2))
+    for name, form in ('f8E4M3FN', (4, 3, 7, 448)), ('f8E5M2', (5, 2, 15, 57344)):
+        t = ten((2, 4), name)
+        a, b = (c.op('convert', [c.constant(v)], [t]) for v in (x, y))
+        wide = lambda v, shape=(2, 4): c.op('convert', [v], [ten(shape, 'f32')])
+        fa, fb = float8(x, *form), float8(y, *form)
+        c.equal(wide(a), fa.astype(np.float32))
+        c.equal(wide(c.op('add', [a, b], [t])), float8(fa + fb, *form).astype(np.float32))
+        c.equal(wide(c.op('multiply', [a, b], [t])), float8(fa * fb, *form).astype(np.float32))
+        flag = c.op('compare', [a, b], [ten((2, 4), 'bool')], {'comparison_direction': E('cmpdir', 'LT'),
+                                                              'compare_type': E('cmptype', 'FLOAT')})
+        c.equal(flag, fa < fb)
+        c.equal(wide(c.op('transpose', [a], [ten((4, 2), name)], {'permutation': ivec([1, 0])}), (4, 2)),
+                fa.T.astype(np.float32))
+    p, q = np.array([7, -8, 3, -1], np.int8), np.array([1, 1, -8, 7], np.int8)
+    t, w = ten((4,), 'si4'), ten((4,), 'si8')
+    a, b = (c.op('convert', [c.constant(v)], [t]) for v in (p, q))
+    wrap = lambda v: ((v.astype(np.int32) + 8) % 16 - 8).astype(np.int8)
+    c.equal(c.op('convert', [c.op('add', [a, b], [t])], [w]), wrap(p + q.astype(np.int32)))
+    c.equal(c.op('convert', [c.op('multiply', [a, b], [t])], [w]), wrap(p * q.astype(np.int32)))
+    z = np.array([7.9, -100, 100, np.nan], np.float32)
+    c.equal(c.op('convert', [c.op('convert', [c.constant(z)], [t])], [w]), np.array([7, -8, 7, 0], np.int8))
+    u = ten((4,), 'ui4')
+    c.equal(c.op('convert', [c.op('convert', [c.constant(z)], [u])], [ten((4,), 'ui8')]),
+            np.array([7, 0, 15, 0], np.uint8))
+    c.save()
+
+
 # ---- assertions ----
 
 def assertion():
@@ -396,4 +438,5 @@ windows()
 bits()
 top()
 quantized()
+narrow()
 assertion()

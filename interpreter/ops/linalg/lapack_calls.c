@@ -6,6 +6,8 @@
 #include "interpreter/ops/linalg/matrix.h"
 #include "interpreter/ops/xla/custom_call.h"
 
+#include "base/alloc.h"
+
 #include <complex.h>
 #include <math.h>
 #include <string.h>
@@ -16,7 +18,7 @@ struct call;
 
 /* A routine. Operands and results are one letter each:
  * M [m, n] as operand 0; Q [n, n]; B [rows, columns] as operand 1 (gtsv: 3); U, V the singular vectors;
- * N vector [n], T [min(m, n)] or as the operand is, t [n - 1], of the routine's type; R, S, r the same of its real
+ * N vector [n], T [reflectors], t [n - 1], of the routine's type; R, S, r the same of its real
  * type; C [n, n] complex; I, P int32 vectors [min(m, n)] and [m]; i int32 scalar. */
 struct routine {
     const char *operands, *results;
@@ -28,7 +30,7 @@ struct call {
     struct tare_kernel *kernel;
     const struct routine *routine;
     enum tare_lapack_type type;
-    int m, n, least, rows, columns, u_columns, v_rows;
+    int m, n, least, reflectors, rows, columns, u_columns, v_rows;
     int64_t batch;
     void *in[MOST_OPERANDS], *out[MOST_RESULTS]; /* of one matrix; matrices are column-major */
     struct tare_arena work;                      /* reset after each matrix */
@@ -64,7 +66,7 @@ static void dims_of(const struct call *call, char letter, int *rows, int *column
         { 'C', call->n, call->n },
         { 'N', call->n, 1 },
         { 'R', call->n, 1 },
-        { 'T', call->least, 1 },
+        { 'T', call->reflectors, 1 },
         { 'S', call->least, 1 },
         { 't', call->n - 1, 1 },
         { 'r', call->n - 1, 1 },
@@ -136,15 +138,13 @@ static tare_status run_geqrf(struct call *c) {
     return TARE_OK;
 }
 
-/* The first n columns of Q from the reflectors in the operand; there may be fewer reflectors than columns. */
+/* The first n columns of Q, of which the operand contains the reflectors. */
 static tare_status run_orgqr(struct call *c) {
     struct tare_lapack_work work;
-    const struct tare_shape *taus = &c->kernel->inputs[1].shape;
     copy(c, 0, 0);
-    if (c->n > c->m) return TARE_FAIL(TARE_SHAPE, "%d columns of Q for %d rows", c->n, c->m);
-    if (taus->dims[taus->rank - 1] != c->least)
-        return TARE_FAIL(TARE_SHAPE, "expected %d factors of reflectors", c->least);
-    TARE_TRY(tare_lapack_qr_open(&work, c->type, c->m, c->n, c->n, &c->work));
+    if (c->n > c->m || c->reflectors > c->n)
+        return TARE_FAIL(TARE_SHAPE, "%d columns of Q from %d reflectors of %d rows", c->n, c->reflectors, c->m);
+    TARE_TRY(tare_lapack_qr_open(&work, c->type, c->m, c->reflectors, c->n, &c->work));
     tare_lapack_orgqr(&work, c->out[0], c->in[1]);
     return TARE_OK;
 }
@@ -271,28 +271,54 @@ static tare_status run_gtsv(struct call *c) {
 
 /* ---- batches ---- */
 
-static tare_status read_operand_dims(struct call *c) {
-    const struct tare_shape *a = &c->kernel->inputs[0].shape;
-    const bool is_vector = !is_matrix(c->routine->operands[0]);
-    const char *b_letter = strchr(c->routine->operands, 'B');
-    const int rank = is_vector ? 1 : 2;
-    if (c->kernel->n_inputs != strlen(c->routine->operands) || c->kernel->n_outputs != strlen(c->routine->results))
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%zu operands and %zu results (expected %zu and %zu)",
-                         c->kernel->n_inputs, c->kernel->n_outputs, strlen(c->routine->operands),
-                         strlen(c->routine->results));
-    if (a->rank < rank) return TARE_FAIL(TARE_SHAPE, "operand 0 has rank %d (expected at least %d)", a->rank, rank);
-    const int64_t n = a->dims[a->rank - 1], m = is_vector ? n : a->dims[a->rank - 2];
-    TARE_TRY(tare_matrix_open(m, n));
-    c->m = (int)m, c->n = (int)n, c->least = (int)(m < n ? m : n);
-    c->batch = 1;
-    for (int d = 0; d < a->rank - rank; d++)
-        c->batch *= a->dims[d];
+static tare_status check_counts(const struct tare_kernel *kernel, const struct routine *routine) {
+    const size_t operands = strlen(routine->operands), results = strlen(routine->results);
+    if (kernel->n_inputs != operands || kernel->n_outputs != results)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%zu operands and %zu results (expected %zu and %zu)", kernel->n_inputs,
+                         kernel->n_outputs, operands, results);
+    switch (kernel->inputs[0].dtype) {
+    case TARE_DT_FLOAT:
+    case TARE_DT_DOUBLE:
+    case TARE_DT_COMPLEX64:
+    case TARE_DT_COMPLEX128:
+        return TARE_OK;
+    default:
+        return TARE_FAIL(TARE_TYPE, "operand 0 is %s (expected float32, float64, complex64 or complex128)",
+                         tare_dtype_name(kernel->inputs[0].dtype));
+    }
+}
+
+/* The dimensions of the right-hand sides and the number of reflectors, where the routine has them. */
+static tare_status read_further_dims(struct call *c) {
+    const char *b_letter = strchr(c->routine->operands, 'B'), *tau_letter = strchr(c->routine->operands, 'T');
     if (b_letter) {
         const struct tare_shape *b = &c->kernel->inputs[b_letter - c->routine->operands].shape;
         if (b->rank < 2) return TARE_FAIL(TARE_SHAPE, "the right-hand sides have rank %d", b->rank);
         TARE_TRY(tare_matrix_open(b->dims[b->rank - 2], b->dims[b->rank - 1]));
         c->rows = (int)b->dims[b->rank - 2], c->columns = (int)b->dims[b->rank - 1];
     }
+    c->reflectors = c->least;
+    if (tau_letter) {
+        const struct tare_shape *tau = &c->kernel->inputs[tau_letter - c->routine->operands].shape;
+        if (tau->rank < 1) return TARE_FAIL(TARE_SHAPE, "the factors of the reflectors have rank 0");
+        TARE_TRY(tare_matrix_open(tau->dims[tau->rank - 1], 1));
+        c->reflectors = (int)tau->dims[tau->rank - 1];
+    }
+    return TARE_OK;
+}
+
+static tare_status read_operand_dims(struct call *c) {
+    const struct tare_shape *a = &c->kernel->inputs[0].shape;
+    const bool is_vector = !is_matrix(c->routine->operands[0]);
+    const int rank = is_vector ? 1 : 2;
+    if (a->rank < rank) return TARE_FAIL(TARE_SHAPE, "operand 0 has rank %d (expected at least %d)", a->rank, rank);
+    const int64_t n = a->dims[a->rank - 1], m = is_vector ? n : a->dims[a->rank - 2];
+    TARE_TRY(tare_matrix_open(m, is_vector ? 1 : n));
+    c->m = (int)m, c->n = (int)n, c->least = (int)(m < n ? m : n);
+    c->batch = 1;
+    for (int d = 0; d < a->rank - rank; d++)
+        if (!tare_mul_i64(&c->batch, c->batch, a->dims[d])) return TARE_FAIL(TARE_SHAPE, "too many matrices");
+    TARE_TRY(read_further_dims(c));
     const char mode = option(c, "mode", 'A');
     c->u_columns = mode == 'A' ? c->m : c->least;
     c->v_rows = mode == 'A' ? c->n : c->least;
@@ -388,8 +414,10 @@ static void set_nan(struct call *c) {
 }
 
 static tare_status run_lapack(struct tare_kernel *kernel, const void *arg) {
-    struct call c = { .kernel = kernel, .routine = arg, .type = tare_matrix_type(kernel->inputs[0].dtype) };
+    struct call c = { .kernel = kernel, .routine = arg };
     tare_status status = TARE_OK;
+    TARE_TRY(check_counts(kernel, c.routine));
+    c.type = tare_matrix_type(kernel->inputs[0].dtype);
     TARE_TRY(read_operand_dims(&c));
     TARE_TRY(open_operands(&c));
     TARE_TRY(open_results(&c));

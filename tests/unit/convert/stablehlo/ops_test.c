@@ -50,6 +50,10 @@ static void quantized__is_dequantize_op_quantize(void **state) {
     (void)state;
     mini_ok(run_module("quantized"));
 }
+static void narrow__types_are_rounded_or_wrapped_once(void **state) {
+    (void)state;
+    mini_ok(run_module("narrow"));
+}
 static void assertion__that_does_not_hold_is_an_error_with_its_text(void **state) {
     (void)state;
     mini_fails(run_module("assertion"), "assertion failed: [the batch ] [4] [ is not divisible by ] [5]");
@@ -63,6 +67,7 @@ int main(void) {
         cmocka_unit_test(bits__are_those_of_xla),
         cmocka_unit_test(top__elements_are_in_total_order),
         cmocka_unit_test(quantized__is_dequantize_op_quantize),
+        cmocka_unit_test(narrow__types_are_rounded_or_wrapped_once),
         cmocka_unit_test(assertion__that_does_not_hold_is_an_error_with_its_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
