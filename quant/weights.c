@@ -41,6 +41,51 @@ static tare_status set_layout(struct tare_quantized_weight *out, const struct ta
     return TARE_OK;
 }
 
+/* ---- weights that are on a grid already ---- */
+
+/* Elements that share a scale: `count` values, `step` apart. */
+struct group {
+    const float *values;
+    int64_t count, step;
+};
+
+static struct group group_of(const struct tare_quantized_weight *weight, const float *values, int64_t scale) {
+    const struct tare_weight_layout *layout = &weight->layout;
+    const int64_t columns = layout->columns, rows = layout->rows;
+    if (layout->per_tensor) return (struct group){ values, layout->batches * rows * columns, 1 };
+    const int64_t column = scale % columns, block = scale / columns % weight->n_blocks,
+                  batch = scale / columns / weight->n_blocks;
+    const int64_t height = weight->n_blocks > 1 ? layout->block : rows, first = block * height;
+    return (struct group){ values + (batch * rows + first) * columns + column,
+                           first + height > rows ? rows - first : height, columns };
+}
+
+/* All values are multiples of `scale`, but for the rounding of float32, and enough of them are not 0 for this not to be
+ * chance. */
+static bool is_on_grid(const struct group *group, double scale) {
+    enum { LEAST_VALUES = 16 };
+    const double tolerance = 1.0 / 4096;
+    int64_t nonzero = 0;
+    for (int64_t i = 0; i < group->count; i++) {
+        const double code = (double)group->values[i * group->step] / scale;
+        if (fabs(code - nearbyint(code)) > tolerance) return false;
+        nonzero += code != 0;
+    }
+    return nonzero >= LEAST_VALUES;
+}
+
+/* Quantization-aware training leaves weights that FakeQuant has rounded. Where the largest one of a channel is not at
+ * the end of FakeQuant's range, a scale by the extremes would round all of them again: the scale is then that of the
+ * grid. `scale` is the one by the extremes, whose code is qmax. */
+static double keep_grid(const struct group *group, double scale, int qmax) {
+    if (scale <= 0 || is_on_grid(group, scale)) return scale;
+    for (int largest = qmax - 1; largest > 0; largest--) {
+        const double candidate = scale * qmax / largest;
+        if (is_on_grid(group, candidate)) return candidate;
+    }
+    return scale;
+}
+
 tare_status tare_weight_find_scales(struct tare_quantized_weight *out, struct tare_arena *arena,
                                     const struct tare_tensor *weight, const struct tare_weight_layout *layout,
                                     const struct tare_qscheme *scheme) {
@@ -54,7 +99,9 @@ tare_status tare_weight_find_scales(struct tare_quantized_weight *out, struct ta
     for (int64_t i = 0; i < out->n_scales; i++) {
         struct tare_qparams params;
         TARE_TRY(tare_qparams_from_range(&params, extremes[i].low, extremes[i].high, scheme));
-        out->scales[i] = params.scale;
+        const struct group group = group_of(out, TARE_CONST_DATA(float, weight), i);
+        out->scales[i] =
+            scheme->symmetric && scheme->narrow ? keep_grid(&group, params.scale, params.qmax) : params.scale;
     }
     return TARE_OK;
 }

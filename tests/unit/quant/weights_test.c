@@ -55,6 +55,45 @@ static void weight__single_channel_equals_per_tensor(void **state) {
     tare_arena_free(&arena);
 }
 
+/* As FakeQuant leaves them: codes of at most 101 in column 0, and of 127 in column 1. Column 2 is on no grid. */
+static void weight__on_a_grid_keeps_it(void **state) {
+    enum { ROWS = 40, COLUMNS = 3 };
+    const struct tare_shape shape = tare_shape_make(2, (int64_t)ROWS, (int64_t)COLUMNS);
+    const float step = 3.0f / 127;
+    struct tare_arena arena = { 0 };
+    (void)state;
+    for (int per_tensor = 0; per_tensor < 2; per_tensor++) {
+        struct tare_quantized_weight q;
+        struct tare_tensor weight;
+        float *w;
+        assert_int_equal(tare_tensor_new(&weight, TARE_DT_FLOAT, &shape), TARE_OK);
+        w = TARE_DATA(float, &weight);
+        for (int r = 0; r < ROWS; r++) {
+            w[r * COLUMNS] = (float)(r * 37 % 203 - 101) * step;
+            w[r * COLUMNS + 1] = (float)(r ? r * 11 % 97 - 40 : 127) * step;
+            w[r * COLUMNS + 2] = per_tensor ? w[r * COLUMNS] : sinf((float)r);
+        }
+        assert_int_equal(tare_quantize_weight(&q, &arena, &weight,
+                                              &(struct tare_weight_layout){ 1, ROWS, COLUMNS, 0, per_tensor },
+                                              &tare_qscheme_weight),
+                         TARE_OK);
+        assert_true(fabs(q.scales[0] / (double)step - 1) < 1e-6);
+        for (int r = 0; r < ROWS; r++) {
+            assert_int_equal(TARE_CONST_DATA(int8_t, &q.values)[r * COLUMNS], r * 37 % 203 - 101);
+            assert_int_equal(TARE_CONST_DATA(int8_t, &q.values)[r * COLUMNS + 1], r ? r * 11 % 97 - 40 : 127);
+        }
+        if (!per_tensor) {
+            double most = 0;
+            for (int r = 0; r < ROWS; r++)
+                most = fmax(most, fabs((double)sinf((float)r)));
+            assert_true(fabs(q.scales[2] - most / 127) < 1e-12);
+        }
+        tare_tensor_reset(&q.values);
+        tare_tensor_reset(&weight);
+    }
+    tare_arena_free(&arena);
+}
+
 static void weight__nan_is_an_error(void **state) {
     struct tare_shape shape = tare_shape_make(1, 2);
     const float values[] = { 1, NAN };
@@ -74,6 +113,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(weight__each_channel_has_its_own_scale),
         cmocka_unit_test(weight__single_channel_equals_per_tensor),
+        cmocka_unit_test(weight__on_a_grid_keeps_it),
         cmocka_unit_test(weight__nan_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
