@@ -347,14 +347,25 @@ static tare_status mark_served(bool **out, struct tare_arena *arena, const struc
 /* ---- the report ---- */
 
 /* Functions placed by this conversion, then the computations that were on the TPU before, under their own names. */
+/* The label of a placed function; if several have it (the concrete functions of one alias), with the function's name.
+ */
+static const char *label_of(struct tare_arena *arena, const struct tare_tpu_placed *placed, size_t n_placed, size_t i) {
+    for (size_t k = 0; k < n_placed; k++)
+        if (k != i && strcmp(placed[k].label, placed[i].label) == 0)
+            return tare_arena_printf(arena, "%s (%s)", placed[i].label, placed[i].stub->name);
+    return placed[i].label;
+}
+
 static tare_status add_shares(struct tare_cost_report *out, struct tare_arena *arena,
                               const struct tare_graph_model *model, const struct tare_tpu_placed *placed,
                               size_t n_placed) {
     out->functions = TARE_NEW_ARRAY(arena, struct tare_cost_share, n_placed + model->n_functions + 1);
     if (!out->functions) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < n_placed; i++)
-        out->functions[out->n_functions++] =
-            (struct tare_cost_share){ .label = placed[i].label, .graph = placed[i].replicated };
+    for (size_t i = 0; i < n_placed; i++) {
+        const char *label = label_of(arena, placed, n_placed, i);
+        if (!label) return TARE_NO_MEMORY;
+        out->functions[out->n_functions++] = (struct tare_cost_share){ .label = label, .graph = placed[i].replicated };
+    }
     for (size_t f = 0; f <= model->n_functions; f++) {
         const struct tare_graph *graph = f ? model->functions[f - 1] : model->main;
         for (size_t i = 0; i < graph->n_nodes; i++) {

@@ -13,7 +13,7 @@
 
 /* One function on the TPU. */
 struct tare_cost_share {
-    const char *label;
+    const char *label; /* alias, signature or function; "ALIAS (FUNCTION)" where an alias has several functions */
     const struct tare_graph *graph; /* the replicated function */
     int64_t cost;
     double macs, int8_macs;         /* int8_macs of macs are on 8-bit integers */

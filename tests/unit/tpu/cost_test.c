@@ -204,6 +204,27 @@ static void a_placed_function__gets_a_line_with_work_and_traffic(void **state) {
     tear_down(&f);
 }
 
+/* One alias of two concrete functions: a line for each, with its name. */
+static void functions_of_one_alias__get_a_line_each(void **state) {
+    struct tare_cost_report report;
+    struct tare_strbuf text = { 0 };
+    struct tare_graph *second;
+    struct fixture f;
+    (void)state;
+    set_up(&f);
+    second = tare_model_add_function(f.model, "__inference_second_2");
+    mini_return(second, "y", mini_node(second, "Relu", "relu", 1, mini_arg(second, "x", TARE_DT_FLOAT)));
+    const struct tare_tpu_function chosen[] = { { f.function, NULL, "twice" }, { second, NULL, "twice" } };
+    mini_ok(tare_tpu_place(&f.placed, &f.arena, f.model, chosen, 2, NULL, false));
+    mini_ok(tare_cost_report(&report, &f.arena, f.model, f.placed, 2, 1));
+    assert_int_equal(report.n_functions, 2);
+    tare_cost_report_print(&text, &report);
+    assert_non_null(strstr(tare_strbuf_text(&text), " twice (__inference_second_2)\n"));
+    assert_non_null(strstr(tare_strbuf_text(&text), f.function->name));
+    tare_strbuf_free(&text);
+    tear_down(&f);
+}
+
 /* Nothing was placed now: the computation is found by its TPUPartitionedCall. */
 static void a_computation_that_was_there__gets_a_line_too(void **state) {
     struct tare_cost_report report;
@@ -267,6 +288,7 @@ int main(void) {
         cmocka_unit_test(an_einsum__multiplies_the_contracted_sizes),
         cmocka_unit_test(a_gather__moves_its_rows_not_the_table),
         cmocka_unit_test(a_placed_function__gets_a_line_with_work_and_traffic),
+        cmocka_unit_test(functions_of_one_alias__get_a_line_each),
         cmocka_unit_test(a_computation_that_was_there__gets_a_line_too),
         cmocka_unit_test(memory__is_variables_and_the_most_alive),
         cmocka_unit_test(memory__of_a_tensor_ends_with_its_last_user),
