@@ -12,7 +12,8 @@
 #
 # OUT is build/accuracy by default. A set that is complete is not run again unless the program, the records, the model or the
 # options changed, so an interrupted run continues where it stopped. TASKS: names of tasks, separated by spaces (default: all).
-# SETS: sets to run (default: int8 auto int4). TARE: the program (default: build/tare).
+# SETS: sets to run (default: int8 auto int4). INTO: a page whose tables are replaced, as docs/accuracy.md. TARE: the program
+# (default: build/tare).
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 tare=${TARE:-$root/build/tare}
@@ -99,5 +100,5 @@ for task in "$folder"/*/; do
     for set in ${SETS:-int8 auto int4}; do run "$task" "$model" "$set" || failed=1; done
 done
 [ ${#tasks[@]} -gt 0 ] || { echo "$folder: no task (expected folders with calibration.tfrecord.gz and eval.tfrecord.gz)" >&2; exit 1; }
-python3 "$root/bench/accuracy_tables.py" "$out" "${tasks[@]}"
+python3 "$root/bench/accuracy_tables.py" ${INTO:+--into "$INTO"} "$out" "${tasks[@]}"
 exit $failed

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Tables of bench/accuracy.sh: reads OUT/TASK/SET.json and writes OUT/accuracy.md and OUT/accuracy.html.
 
-    accuracy_tables.py OUT TASK...
+    accuracy_tables.py [--into FILE] OUT TASK...
+
+--into replaces the lines of FILE between "<!-- tables of bench/accuracy.sh -->" and "<!-- end of the tables -->" by the tables.
 
 The page has every model that was measured. The Markdown tables have one column per method, and the static method once with
 its default algorithm and once with the algorithm that loses most. It ends with the requirements that docs/accuracy.md states,
@@ -143,7 +145,7 @@ def markdown(tasks):
         sizes.append([task, f"{reference.size / 1000:.0f}"] + cells(rows, columns, lambda row: f"{row.size / 1000:.0f}"))
     lines = ["Difference from float; `*`: the paired test finds one (p < 0.05).", ""]
     lines += markdown_table(["task", "records", "measure", "float"] + headings, accuracy)
-    lines += ["", "SQNR of the first output against float, in dB.", ""]
+    lines += ["", "SQNR of the measured output against float, in dB.", ""]
     lines += markdown_table(["task"] + headings, sqnr)
     lines += ["", "Constants and variables, in kB.", ""]
     lines += markdown_table(["task", "float"] + headings, sizes)
@@ -237,11 +239,23 @@ def page(tasks, failures, checked):
     return "\n".join(out) + "\n</html>\n"
 
 
+def put_into(path, lines):
+    """Replaces the tables of a page."""
+    begin, end = "<!-- tables of bench/accuracy.sh -->", "<!-- end of the tables -->"
+    with open(path, encoding="utf-8") as file:
+        before, rest = file.read().split(begin)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("\n".join([before + begin, ""] + lines + ["", end + rest.split(end)[1]]))
+
+
 def main():
-    if len(sys.argv) < 3:
-        sys.exit("usage: accuracy_tables.py OUT TASK...")
-    out = sys.argv[1]
-    tasks = {task: read_task(out, task) for task in sys.argv[2:]}
+    arguments = sys.argv[1:]
+    into = arguments[1] if arguments[:1] == ["--into"] else None
+    arguments = arguments[2:] if into else arguments
+    if len(arguments) < 2:
+        sys.exit("usage: accuracy_tables.py [--into FILE] OUT TASK...")
+    out = arguments[0]
+    tasks = {task: read_task(out, task) for task in arguments[1:]}
     tasks = {task: found for task, found in tasks.items() if found[0]}
     failures, checked = requirements(tasks)
     lines = markdown(tasks) + ["", f"{checked - len(failures)} of {checked} requirements hold."]
@@ -250,6 +264,8 @@ def main():
         file.write("\n".join(lines) + "\n")
     with open(os.path.join(out, "accuracy.html"), "w", encoding="utf-8") as file:
         file.write(page(tasks, failures, checked))
+    if into:
+        put_into(into, lines)
     print("\n".join(lines[-1 - len(failures):]))
     print(f"written: {os.path.join(out, 'accuracy.md')}, accuracy.html")
 

@@ -21,6 +21,10 @@ grep -q '<h2>named, 100 records</h2>' "$work/out/accuracy.html" || fail "the pag
 
 bench || fail "the second run: $(cat "$work/errors")"
 [ "$(grep -c ' s$' "$work/printed")" = 0 ] || fail "a complete set ran again: $(cat "$work/printed")"
+printf 'before\n<!-- tables of bench/accuracy.sh -->\noutdated\n<!-- end of the tables -->\nafter\n' >"$work/page.md"
+INTO=$work/page.md bench || fail "tables into a page: $(cat "$work/errors")"
+grep -q '^| named | 100 |' "$work/page.md" && ! grep -q outdated "$work/page.md" && [ "$(tail -n 1 "$work/page.md")" = after ] ||
+    fail "the tables are not in the page: $(cat "$work/page.md")"
 cp "$glyphs/eval.tfrecord.gz" "$work/tasks/named/calibration.tfrecord.gz"
 bench || fail "the third run: $(cat "$work/errors")"
 [ "$(grep ' s$' "$work/printed" | cut -d' ' -f1)" = named ] || fail "other records, other runs: $(cat "$work/printed")"
