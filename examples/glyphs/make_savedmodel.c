@@ -236,6 +236,26 @@ static tare_status return_identity(struct tare_graph *function, struct tare_edge
     return tare_graph_add_return(function, "identity", TARE_DT_FLOAT, out0(identity));
 }
 
+/* _input_shapes, as Keras exports it: the image's shape, and scalars for the handles. */
+static tare_status list_input_shapes(struct tare_graph *function, const struct layer *input) {
+    struct tare_arena *arena = &function->model->arena;
+    const struct tare_shape image = tare_shape_make(4, -1, input->height, input->width, input->channels);
+    struct tare_shape *shapes = TARE_NEW_ARRAY(arena, struct tare_shape, function->n_args);
+    union tare_attr_item *items = TARE_NEW_ARRAY(arena, union tare_attr_item, function->n_args);
+    struct tare_attr *attrs = tare_arena_extend(arena, function->attrs, function->n_attrs, 1, sizeof *function->attrs);
+    if (!shapes || !items || !attrs) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < function->n_args; i++) {
+        shapes[i] = i ? tare_shape_scalar() : image;
+        items[i].shape = &shapes[i];
+    }
+    attrs[function->n_attrs++] = (struct tare_attr){
+        .name = "_input_shapes", .kind = TARE_ATTR_SHAPE, .is_list = true, .count = function->n_args, .items = items
+    };
+    function->attrs = attrs;
+    function->attrs_capacity = function->n_attrs;
+    return TARE_OK;
+}
+
 static tare_status build_body(struct builder *b) {
     b->body = tare_model_add_function(b->model, "__inference_tpu_func_101");
     if (!b->body) return TARE_NO_MEMORY;
@@ -244,6 +264,7 @@ static tare_status build_body(struct builder *b) {
     if (!b->outputs[0].node) return TARE_NO_MEMORY;
     for (size_t i = 1; i < b->n_layers; i++)
         TARE_TRY(tare_error_prefix(add_layer(b, i), "layer %s", b->layers[i].name));
+    TARE_TRY(list_input_shapes(b->body, &b->layers[0]));
     return return_identity(b->body, b->outputs[b->n_layers - 1]);
 }
 
@@ -261,6 +282,7 @@ static tare_status build_wrapper(struct tare_graph **out, struct builder *b) {
     }
     TARE_TRY(add_call(&call, wrapper, b->body, inputs, b->body->n_args));
     *out = wrapper;
+    TARE_TRY(list_input_shapes(wrapper, &b->layers[0]));
     return return_identity(wrapper, out0(call));
 }
 
