@@ -289,8 +289,9 @@ static struct tare_graph *caller_function(struct tare_lowering *l, int64_t index
 }
 
 static struct tare_graph *function_of(struct tare_lowering *l, const char *name) {
-    struct function *f = tare_map_get(&l->importer->functions, name);
+    struct function *f = name ? tare_map_get(&l->importer->functions, name) : NULL;
     if (l->status != TARE_OK) return NULL;
+    if (!name) name = "(not a string)";
     if (!f)
         tare_lower_fail(l, TARE_CORRUPT, "there is no function '%s'", name);
     else

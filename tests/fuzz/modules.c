@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 enum { SKIPPED = 77, MAX_SECONDS = 5, LARGEST_FILE = 1 << 20 };
@@ -97,7 +98,7 @@ static void import(struct fuzz *f, const char *scratch) {
     tare_model_free(model);
 }
 
-/* Without tare_file_write, which waits for the disk. */
+/* Without tare_file_write, which renames. */
 static void write_file(const char *path, const void *data, size_t size) {
     FILE *file = fopen(path, "wb");
     if (!file || fwrite(data, 1, size, file) != size || fclose(file) != 0) abort();
@@ -179,10 +180,11 @@ static void run_folder(struct fuzz *f, const char *folder, const char *scratch, 
 
 int main(int argc, char **argv) {
     struct fuzz *f = &running;
-    char scratch[] = "/tmp/fuzz_modules_XXXXXX";
-    const int fd = mkstemp(scratch);
+    char scratch[64];
+    const int fd = memfd_create("module", 0); /* a disk would take most of the time */
     size_t every = 1;
-    if (fd < 0) return 1;
+    if (fd < 0) return SKIPPED;
+    snprintf(scratch, sizeof scratch, "/proc/self/fd/%d", fd);
     catch_signals();
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--rounds") == 0 && i + 1 < argc)
@@ -194,7 +196,7 @@ int main(int argc, char **argv) {
         else
             run_folder(f, argv[i], scratch, every ? every : 1);
     }
-    remove(scratch);
+    close(fd);
     f->path[0] = '\0';
     printf("%zu files, %zu changes: %zu read, %zu imported; longest %.2f s\n", f->files, f->changes, f->read,
            f->imported, f->longest);
