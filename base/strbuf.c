@@ -92,6 +92,10 @@ tare_status tare_strbuf_status(const struct tare_strbuf *buf) {
     return buf->failed ? TARE_FAIL(TARE_NO_MEMORY, "out of memory") : TARE_OK;
 }
 
+void tare_strbuf_print(const struct tare_strbuf *buf, FILE *out) {
+    if (!buf->failed && buf->size) fwrite(buf->data, 1, buf->size, out);
+}
+
 void tare_strbuf_free(struct tare_strbuf *buf) {
     tare_free(buf->data);
     memset(buf, 0, sizeof *buf);

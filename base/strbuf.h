@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 struct tare_strbuf {
     char *data; /* NULL while empty; use tare_strbuf_text */
@@ -33,6 +34,9 @@ size_t tare_text_width(const char *text);
 /* TARE_NO_MEMORY, with the error text set, if an append failed; otherwise TARE_OK. Check it before using the contents.
  */
 tare_status tare_strbuf_status(const struct tare_strbuf *buf) TARE_WARN_UNUSED;
+/* Writes the contents to the stream; nothing if an append failed: a command that prints reports the failed allocation
+ * at its end (base/control.h). */
+void tare_strbuf_print(const struct tare_strbuf *buf, FILE *out);
 /* Frees the contents and empties the buffer. */
 void tare_strbuf_free(struct tare_strbuf *buf);
 

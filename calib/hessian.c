@@ -329,6 +329,14 @@ static tare_status reorder(double **steps, struct tare_shape *shape, const struc
     return TARE_OK;
 }
 
+static bool has_too_many_rows(struct entry *entry) {
+    bool many;
+    pthread_mutex_lock(&entry->lock);
+    many = entry->hessian.rows > MOST_ROWS;
+    pthread_mutex_unlock(&entry->lock);
+    return many;
+}
+
 static tare_status count(struct tare_hessians *set, struct entry *entry, const struct tare_tensor *value) {
     const struct tare_hessian *h = &entry->hessian;
     struct gathering g = { .entry = entry, .update = set->update };
@@ -345,7 +353,7 @@ static tare_status count(struct tare_hessians *set, struct entry *entry, const s
     tare_free(g.chunk);
     tare_free(g.whole);
     TARE_TRY(status);
-    if (h->rows > MOST_ROWS)
+    if (has_too_many_rows(entry))
         return TARE_FAIL(TARE_UNSUPPORTED, "more than 2^27 rows for a Hessian: give fewer samples");
     return TARE_OK;
 }

@@ -492,7 +492,7 @@ static tare_status print_plan(struct batch *b) {
     tare_text_table_print(&text, table);
     tare_text_table_free(table);
     sum_up(&text, b, &sums);
-    fputs(tare_strbuf_text(&text), stdout);
+    tare_strbuf_print(&text, stdout);
     tare_strbuf_free(&text);
     return TARE_OK;
 }
@@ -581,7 +581,7 @@ static tare_status print_report(const struct tare_batch_report *report, bool jso
         status = tare_batch_json(&text, report);
     else
         tare_batch_table(&text, report);
-    if (status == TARE_OK) fputs(tare_strbuf_text(&text), stdout);
+    if (status == TARE_OK) tare_strbuf_print(&text, stdout);
     tare_strbuf_free(&text);
     return status;
 }

@@ -94,7 +94,7 @@ tare_status tare_command_parse(void *values, bool *done, const struct tare_optio
     if (outcome.help) {
         struct tare_strbuf text = { 0 };
         tare_options_help(&text, set);
-        fputs(tare_strbuf_text(&text), stdout);
+        tare_strbuf_print(&text, stdout);
         tare_strbuf_free(&text);
     }
     return TARE_OK;
@@ -161,7 +161,7 @@ void tare_command_overview(struct tare_strbuf *out) {
 static void print_overview(FILE *out) {
     struct tare_strbuf text = { 0 };
     tare_command_overview(&text);
-    fputs(tare_strbuf_text(&text), out);
+    tare_strbuf_print(&text, out);
     tare_strbuf_free(&text);
 }
 

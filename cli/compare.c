@@ -157,7 +157,7 @@ static tare_status print_result(const struct tare_compare_job *c, const struct c
         status = tare_comparison_json(&text, &c->result);
     else
         print_tables(&text, c, options->explain);
-    if (status == TARE_OK) fputs(tare_strbuf_text(&text), stdout);
+    if (status == TARE_OK) tare_strbuf_print(&text, stdout);
     tare_strbuf_free(&text);
     return status;
 }
@@ -184,7 +184,7 @@ static tare_status print_plan(struct tare_compare_job *c, const struct compare_o
             tare_strbuf_printf(&text, "would write %s%s%s\n", options->report ? options->report : "",
                                options->report && options->recipe ? " and " : "",
                                options->recipe ? options->recipe : "");
-        fputs(tare_strbuf_text(&text), stdout);
+        tare_strbuf_print(&text, stdout);
     }
     tare_strbuf_free(&text);
     return status;

@@ -178,7 +178,7 @@ static tare_status take_arguments(struct convert_options *options) {
 static void print_report(const struct tare_conversion *conversion) {
     struct tare_strbuf text = { 0 };
     tare_cost_report_print(&text, &conversion->cost);
-    fputs(tare_strbuf_text(&text), stdout);
+    tare_strbuf_print(&text, stdout);
     tare_strbuf_free(&text);
 }
 

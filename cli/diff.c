@@ -112,7 +112,7 @@ static tare_status run(int argc, char *const *argv) {
     else
         TARE_CHECK(diff_models(&text, &page, &options));
     if (options.html) TARE_CHECK(tare_report_write(options.html, &page));
-    fputs(tare_strbuf_text(&text), stdout);
+    tare_strbuf_print(&text, stdout);
 done:
     tare_strbuf_free(&text);
     tare_strbuf_free(&page);

@@ -32,7 +32,7 @@ static tare_status print_help(const struct tare_option_list *words) {
         return command->run(1, argv);
     }
     tare_command_overview(&text);
-    fputs(tare_strbuf_text(&text), stdout);
+    tare_strbuf_print(&text, stdout);
     tare_strbuf_free(&text);
     return TARE_OK;
 }

@@ -70,7 +70,7 @@ static void put_heading(struct tare_strbuf *out, const struct tare_function_grou
 /* Prints incrementally: the whole text may be as large as the model. */
 static tare_status flush(struct tare_strbuf *text) {
     const bool failed = text->failed;
-    fwrite(tare_strbuf_text(text), 1, text->size, stdout);
+    tare_strbuf_print(text, stdout);
     tare_strbuf_free(text);
     return failed ? TARE_FAIL(TARE_NO_MEMORY, "out of memory while functions were listed") : TARE_OK;
 }

@@ -228,7 +228,7 @@ static tare_status print_page(const struct tare_option_list *words) {
         put_command(&page, command);
     else
         put_overview(&page);
-    fputs(tare_strbuf_text(&page), stdout);
+    tare_strbuf_print(&page, stdout);
     tare_strbuf_free(&page);
     return TARE_OK;
 }

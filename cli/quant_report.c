@@ -9,6 +9,6 @@ void tare_print_quant_report(const struct tare_quant_report *report, const struc
     struct tare_strbuf text = { 0 };
     tare_strbuf_printf(&text, "%zu of %zu quantizable ops quantized\n", report->quantized, report->count);
     tare_layers_table(&text, layers, tare_command_width(stderr));
-    fputs(tare_strbuf_text(&text), stderr);
+    tare_strbuf_print(&text, stderr);
     tare_strbuf_free(&text);
 }

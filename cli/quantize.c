@@ -202,7 +202,7 @@ static tare_status choose(struct tare_quant_options *quantizing, struct tare_str
     tare_status status;
     TARE_CHECK(tare_workflow_autotune_choose(&automatic, &task));
     tare_workflow_autotune_table(&text, &automatic);
-    if (!options->quiet) fputs(tare_strbuf_text(&text), stderr);
+    if (!options->quiet) tare_strbuf_print(&text, stderr);
     tare_workflow_autotune_recipe(rules, &automatic);
     TARE_CHECK(tare_quant_recipe_new(&recipe, arena));
     TARE_CHECK(tare_quant_recipe_read(recipe, tare_strbuf_text(rules), rules->size, "auto"));
@@ -229,7 +229,7 @@ static tare_status take_mix(struct tare_quant_options *quantizing, struct tare_s
     struct tare_strbuf text = { 0 };
     tare_status status;
     tare_target_table(&text, &targeting->result);
-    if (!options->quiet) fputs(tare_strbuf_text(&text), stderr);
+    if (!options->quiet) tare_strbuf_print(&text, stderr);
     tare_strbuf_free(&text);
     TARE_TRY(tare_workflow_mixed_precision_check(targeting));
     tare_target_recipe(&text, &targeting->result);
@@ -343,7 +343,7 @@ static tare_status print_json(const struct quantized *quantized, int64_t float_b
     struct tare_strbuf text = { 0 };
     tare_status status = tare_quant_report_json(&text, &quantized->report, &quantized->layers, float_bytes,
                                                 tare_model_weight_bytes(model));
-    if (status == TARE_OK) fputs(tare_strbuf_text(&text), stdout);
+    if (status == TARE_OK) tare_strbuf_print(&text, stdout);
     tare_strbuf_free(&text);
     return status;
 }

@@ -92,7 +92,7 @@ static tare_status print(const struct tare_calibration_report *report, const str
     if (status == TARE_OK && options->json) status = tare_calibration_report_json(&text, report);
     if (status == TARE_OK && !options->json) tare_calibration_report_text(&text, report, uses_colour());
     if (status == TARE_OK && text.failed) status = TARE_FAIL(TARE_NO_MEMORY, "out of memory");
-    if (status == TARE_OK) fwrite(tare_strbuf_text(&text), 1, text.size, stdout);
+    if (status == TARE_OK) tare_strbuf_print(&text, stdout);
     tare_strbuf_free(&text);
     return status;
 }

@@ -72,7 +72,7 @@ static tare_status print_script(const char *shell) {
         return TARE_FAIL(TARE_USAGE, "completion: unknown shell (expected bash, zsh or fish, got '%s')", shell);
     shells[i].write(&text);
     failed = text.failed;
-    if (!failed) fputs(tare_strbuf_text(&text), stdout);
+    if (!failed) tare_strbuf_print(&text, stdout);
     tare_strbuf_free(&text);
     return failed ? TARE_NO_MEMORY : TARE_OK;
 }

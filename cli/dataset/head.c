@@ -149,7 +149,7 @@ static void print_record(const struct tare_sample *sample, const char *kind, con
     tare_strbuf_putc(&out, '\n');
     for (size_t i = 0; i < sample->count; i++)
         print_value(&out, sample->keys[i], &sample->values[i], options);
-    fputs(tare_strbuf_text(&out), stdout);
+    tare_strbuf_print(&out, stdout);
     tare_strbuf_free(&out);
 }
 

@@ -258,7 +258,7 @@ static tare_status print_survey(const struct tare_survey *survey, bool json) {
     }
     print_text(survey, &out);
     if (out.failed) status = TARE_FAIL(TARE_NO_MEMORY, "out of memory");
-    fputs(tare_strbuf_text(&out), stdout);
+    tare_strbuf_print(&out, stdout);
     tare_strbuf_free(&out);
     return status;
 }
