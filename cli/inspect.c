@@ -1,6 +1,6 @@
 /* tare inspect: prints the contents of a SavedModel. */
 #include "cli/command.h"
-#include "cli/inspect_module.h"
+#include "cli/inspect/module.h"
 #include "cli/log.h"
 #include "cli/plugins.h"
 #include "cli/tags.h"

@@ -1,5 +1,5 @@
 /* Inspecting StableHLO modules. */
-#include "cli/inspect_module.h"
+#include "cli/inspect/module.h"
 #include "convert/stablehlo/artifact.h"
 #include "convert/stablehlo/print.h"
 #include "convert/stablehlo/summary.h"
