@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, Iterable, List, Mapping, Optional
 
 from ._calibration import Calibration, calibrate
-from ._errors import Error, UsageError
+from ._errors import Status, UsageError
 from ._model import load
 from ._progress import Progress, _function
 
@@ -50,7 +50,7 @@ class BatchResult:
 def _run(job: Mapping[str, Any]) -> Any:
     unknown = set(job) - _KEYS
     if unknown:
-        raise UsageError(f"job: unknown keys {', '.join(sorted(unknown))} (expected {', '.join(sorted(_KEYS))})", 10)
+        raise UsageError(f"job: unknown keys {', '.join(sorted(unknown))} (expected {', '.join(sorted(_KEYS))})", Status.USAGE)
     model = load(job["model"])
     calibration = job.get("calibration")
     if calibration is not None and not isinstance(calibration, Calibration):
@@ -106,7 +106,7 @@ def batch(jobs: Iterable[Mapping[str, Any]], *, progress: Progress = None) -> Li
         try:
             made = _run(job)
             outcome.update(output=str(job["output"]), report=made.report, weight_bytes=made.weight_bytes)
-        except (Error, KeyError, TypeError) as error:
+        except Exception as error:  # of any kind: data may be the caller's generator
             outcome["error"] = error
         name = str(job.get("name", job.get("output", number)))
         results.append(BatchResult(name, seconds=time.monotonic() - start, **outcome))

@@ -21,6 +21,7 @@ __all__ = ["Function", "Model", "Signature", "load"]
 Path = Union[str, "os.PathLike[str]"]
 
 _OVERWRITE = 1
+_MOST_RUNNERS = 8  # of a function, by dtypes and shapes of the arguments
 _ALLOW_INCOMPATIBLE, _FIND_FUNCTIONS, _BFLOAT16_OUTPUTS = 1, 2, 4
 
 
@@ -68,10 +69,11 @@ class Function:
 
     def __init__(self, model: "Model", name: str) -> None:
         self._model = model
+        self._runners: Dict[Any, List[Any]] = {}
         self.name = name
 
     def __call__(self, *args: Any, **arguments: Any) -> "Dict[str, np.ndarray[Any, Any]]":
-        """Run the function once.
+        """Run the function once. The first call with other dtypes or shapes opens the model again.
 
         Parameters
         ----------
@@ -97,10 +99,23 @@ class Function:
             values.update(given)
         values.update(arguments)
         tuples, keep = native_inputs(values, {})
-        runner = _native.runner_open_function(self._model._handle, self.name, tuples)
-        outputs = take(*_native.runner_run(runner, tuples))
+        free = self._free_runners(tuple((name, number, shape) for name, number, shape, _ in tuples))
+        try:
+            runner = free.pop()
+        except IndexError:
+            runner = _native.runner_open_function(self._model._handle, self.name, tuples)
+        try:
+            outputs = take(*_native.runner_run(runner, tuples))
+        finally:
+            free.append(runner)
         del keep
         return outputs
+
+    def _free_runners(self, arguments: Any) -> List[Any]:
+        """Runners of the concrete function for these arguments. Those of the oldest arguments are closed."""
+        while len(self._runners) >= _MOST_RUNNERS and arguments not in self._runners:
+            self._runners.pop(next(iter(self._runners), None), None)
+        return self._runners.setdefault(arguments, [])
 
     def __repr__(self) -> str:
         return f"<tare.Function {self.name}>"
@@ -275,7 +290,10 @@ class Model:
         values.update(named)
         tuples, keep = native_inputs(values, chosen.inputs)
         free = self._runners.setdefault(chosen.name, [])
-        runner = free.pop() if free else _native.runner_open(self._handle, chosen.name)
+        try:
+            runner = free.pop()
+        except IndexError:  # all are at work on other threads
+            runner = _native.runner_open(self._handle, chosen.name)
         try:
             outputs = take(*_native.runner_run(runner, tuples))
         finally:

@@ -8,6 +8,7 @@ import numpy as np
 from support import CALIBRATION, GLYPHS, Case, samples
 
 import tare
+from tare._data import records_of
 
 try:
     import pandas
@@ -69,10 +70,25 @@ class Data(Case):
         self.assertEqual(found.records, 20)
         self.assertEqual(statistics(found), statistics(tare.calibrate(self.model, CALIBRATION, limit=20)))
 
-    @unittest.skipUnless(pandas, "pandas (python3-pandas) is not installed")
-    def test_data_frames(self):
-        frame = pandas.DataFrame({"image": list(samples()), "label": 0})
-        self.same({"image": np.stack(frame["image"].to_list())})
+
+@unittest.skipUnless(pandas, "pandas (python3-pandas) is not installed")
+class Frames(unittest.TestCase):
+    def setUp(self):
+        self.frame = pandas.DataFrame({"a": [1.0, 2.0, 3.0], "b": [4, 5, 6], "label": [0, 1, 0]})
+
+    def records(self, *specs):
+        return list(records_of(self.frame, {spec.name: spec for spec in specs}))
+
+    def test_columns_are_inputs(self):
+        found = self.records(tare.TensorSpec("a", "float32", (None, 1), 1), tare.TensorSpec("b", "int64", (None,), 9))
+        self.assertEqual(len(found), 3)
+        self.assertEqual((found[1]["a"].tolist(), found[1]["b"].tolist()), ([[2.0]], [5]))
+        self.assertEqual(found[1]["label"].tolist(), [1])
+
+    def test_columns_are_features_of_one_input(self):
+        found = self.records(tare.TensorSpec("x", "float32", (None, 2), 1))
+        self.assertEqual(found[2]["x"].tolist(), [[3.0, 6.0]])
+        self.assertEqual((found[2]["x"].dtype, found[2]["label"].tolist()), (np.float32, [0]))
 
 
 class Failures(Case):

@@ -104,8 +104,12 @@ class Running(Case):
     def test_functions_are_called_by_alias(self):
         function = self.model.function("tpu_func")
         expected = self.model.run(samples()[:2])["probabilities"]
-        (found,) = function(image=samples()[:2]).values()
-        np.testing.assert_array_equal(found, expected)
+        for _ in range(2):  # opened, then reused
+            (found,) = function(image=samples()[:2]).values()
+            np.testing.assert_array_equal(found, expected)
+        for count in range(1, 11):  # more shapes than runners are kept for
+            (found,) = function({"image": samples()[:count]}).values()
+            self.assertEqual(found.shape, (count, 10))
         with self.fails(tare.NotFoundError, "nothing"):
             self.model.function("nothing")(x=1.0)
 
