@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # smoke-test.sh PACKAGE.deb [FOLDER]: installs the package on a bare Debian 12 (made in FOLDER by debootstrap, or one that is there
-# already), does the main job, builds and runs both examples as its documents say, purges it, and looks for what it left behind.
+# already), does the main job, builds and runs both examples as its documents say, purges it, and looks for what it left behind. A
+# package python3-tare next to it is tried with its tutorial.
 # Needs root and a Debian mirror. Removes the folder at the end unless it was there before.
 set -euo pipefail
 package=${1:?usage: scripts/smoke-test.sh PACKAGE.deb [FOLDER]}
@@ -62,6 +63,18 @@ inside sh -ec "cd /root && cp -r /usr/share/doc/tare/examples . && cd examples/c
 step "docs/custom-ops.md, by copy and paste"
 cp "$(dirname "${BASH_SOURCE[0]}")/run-page.py" "$folder/root/"
 inside sh -ec "rm -rf /root/page && mkdir /root/page && cd /root/page && python3 ../run-page.py /usr/share/doc/tare/docs/custom-ops.md --skip my_model"
+
+for python in "$(dirname "$package")"/python3-tare_*.deb; do
+    [ -e "$python" ] || continue
+    step "the Python package"
+    cp "$python" "$folder/root/python3-tare.deb"
+    inside apt-get install -y -qq --no-install-recommends /root/python3-tare.deb >/dev/null 2>"$folder/root/apt.log" || wrong "$(cat "$folder/root/apt.log")"
+    inside dpkg -L python3-tare >>"$folder/root/files"
+    inside sh -ec "mkdir /root/python && cd /root/python && ln -s /usr/share/doc/tare/examples examples
+        python3 /usr/share/doc/python3-tare/examples/tutorial.py"
+    inside apt-get purge -y -qq python3-tare >/dev/null 2>&1
+    inside python3 -c 'import tare' 2>/dev/null && wrong "the Python package is still there"
+done
 
 step "purge"
 inside apt-get purge -y -qq tare >/dev/null 2>&1
