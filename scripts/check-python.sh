@@ -28,14 +28,16 @@ private=$(nm -D --undefined-only "$module" | awk '{ print $2 }' | grep '^_Py' | 
 [ -z "$private" ] || wrong "uses private functions of CPython: $private"
 if [ "${package##*.}" = whl ]; then
     # Self-contained: everything but the C library is inside, and the C library is not newer than the platform tag allows.
-    needed=$(readelf -d "$module" "$work"/site/tare/lib/*.so* 2>/dev/null | sed -nE 's/.*NEEDED.*\[(.*)\].*/\1/p' | sort -u)
+    mapfile -t libraries < <(find "$work/site/tare/lib" -name '*.so*' ! -name '*.copyright')
+    [ ${#libraries[@]} -ge 5 ] || wrong "has ${#libraries[@]} libraries"
+    needed=$(readelf -d "$module" "${libraries[@]}" | sed -nE 's/.*NEEDED.*\[(.*)\].*/\1/p' | sort -u)
     for library in $needed; do
         case $library in libc.so.6 | libm.so.6 | libpthread.so.0 | libdl.so.2 | librt.so.1 | libstdc++.so.6 | libgcc_s.so.1 | ld-linux-*) continue ;; esac
         [ -e "$work/site/tare/lib/$library" ] || wrong "needs $library"
         used=$(ldd "$module" | awk -v name="$library" '$1 == name { print $3 }')
         [ -z "$used" ] || [ "$(realpath "$used")" = "$work/site/tare/lib/$library" ] || wrong "uses $used instead of its own $library"
     done
-    newest=$(for file in "$module" "$work"/site/tare/lib/*.so.[0-9]*; do [ "${file%.copyright}" != "$file" ] || objdump -T "$file"; done | grep -oE 'GLIBC_[0-9.]+' | sed 's/GLIBC_//' | sort -uV | tail -1)
+    newest=$(for file in "$module" "${libraries[@]}"; do objdump -T "$file"; done | grep -oE 'GLIBC_[0-9.]+' | sed 's/GLIBC_//' | sort -uV | tail -1)
     allowed=$(sed -nE 's/.*manylinux_([0-9]+)_([0-9]+)_.*/\1.\2/p' <<<"$package")
     [ "$(printf '%s\n' "$newest" "$allowed" | sort -V | tail -1)" = "$allowed" ] || wrong "needs glibc $newest, its name allows $allowed"
     "$python" -m venv --system-site-packages "$work/env"
