@@ -1,12 +1,16 @@
 /* Keras' LSTM and GRU: the inputs of all time steps are multiplied with the kernel in one product, and the steps are
  * unrolled, or run in a loop if there are many or their number is unknown (convert/composites/rnn_loop.c).
  * Products are the ops that quantization knows, every op compiles for a TPU, and each number is computed by the same
- * operations in the same order as Keras has it. */
+ * operations in the same order as Keras has it.
+ *
+ * An unrolled LSTM step is 13 nodes, about 1.1 KB of the file, and a quantized one more; a loop is about 5 KB whatever
+ * its steps (measured on an LSTM of 5 steps: 34,370 bytes unrolled, 33,408 as a loop). A few steps are unrolled, so
+ * that each has activation ranges of its own; the others stay a loop. */
 #include "convert/composites/build.h"
 
 #include <string.h>
 
-enum { MOST_STEPS = 128 }; /* a body of so many steps stays readable and quick to compile */
+enum { MOST_STEPS = 16 }; /* that are unrolled */
 
 /* The arguments, in Keras' order: inputs, states, kernel, recurrent kernel, bias. */
 enum { INPUTS, INIT_H };
