@@ -26,7 +26,9 @@ static PyObject *calibrate(PyObject *module, PyObject *args) {
     if (native_strings(&work.paths, &work.n_paths, paths))
         done = native_call(native_context_of(capsule), calibrate_work, &work);
     PyMem_Free(work.paths);
-    return done ? native_capsule(work.made, native_calibration, NULL) : NULL;
+    if (done) return native_capsule(work.made, native_calibration, NULL);
+    tare_calibration_close(work.made);
+    return NULL;
 }
 
 /* ---- one record at a time ---- */
@@ -74,8 +76,11 @@ static tare_status finish_work(void *arg) {
 static PyObject *finish(PyObject *module, PyObject *capsule) {
     struct calibrating work = { .calibrator = native_handle(capsule, native_calibrator) };
     (void)module;
-    if (!work.calibrator || !native_call(native_context_of(capsule), finish_work, &work)) return NULL;
-    return native_capsule(work.made, native_calibration, NULL);
+    if (!work.calibrator) return NULL;
+    if (native_call(native_context_of(capsule), finish_work, &work))
+        return native_capsule(work.made, native_calibration, NULL);
+    tare_calibration_close(work.made);
+    return NULL;
 }
 
 /* ---- files and contents ---- */

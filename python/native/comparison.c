@@ -134,7 +134,9 @@ static PyObject *compare_and_close(struct comparing *c, PyObject *model, PyObjec
     const bool done = native_call(native_context_of(model), compare_work, c);
     native_arrays_free(&c->iterator.arrays);
     Py_XDECREF(c->iterator.record);
-    return done ? native_capsule(c->made, native_comparison, calibration == Py_None ? NULL : calibration) : NULL;
+    if (done) return native_capsule(c->made, native_comparison, calibration == Py_None ? NULL : calibration);
+    tare_comparison_close(c->made);
+    return NULL;
 }
 
 /* comparison_open(model, list of paths or iterator, name, calibration or None, metric or None, metric name,

@@ -124,7 +124,9 @@ static PyObject *open_model(PyObject *module, PyObject *args) {
     opening.context = context->context;
     const bool opened = native_call(context, open_work, &opening);
     Py_XDECREF(holder);
-    return opened ? native_capsule(opening.model, native_model, capsule) : NULL;
+    if (opened) return native_capsule(opening.model, native_model, capsule);
+    tare_model_close(opening.model);
+    return NULL;
 }
 
 static PyObject *describe_side(const tare_model *model, const char *signature, bool inputs) {
@@ -221,6 +223,14 @@ static PyObject *made_model(const struct making *making, PyObject *parent) {
     return Py_BuildValue("(NN)", model, report);
 }
 
+/* Runs the work and returns what it made. */
+static PyObject *make(tare_status (*work)(void *arg), struct making *making, PyObject *capsule) {
+    if (native_call(native_context_of(capsule), work, making)) return made_model(making, PyCapsule_GetContext(capsule));
+    tare_model_close(making->made);
+    tare_text_free(making->report);
+    return NULL;
+}
+
 static tare_status quantize_work(void *arg) {
     struct making *m = arg;
     return tare_model_quantize_report(m->keep ? &m->made : NULL, &m->report, m->model, m->method, m->calibration,
@@ -236,8 +246,7 @@ static PyObject *quantize(PyObject *module, PyObject *args) {
         return NULL;
     if (!(making.model = native_handle(capsule, native_model))) return NULL;
     if (!native_optional_handle(&making.calibration, calibration, native_calibration)) return NULL;
-    if (!native_call(native_context_of(capsule), quantize_work, &making)) return NULL;
-    return made_model(&making, PyCapsule_GetContext(capsule));
+    return make(quantize_work, &making, capsule);
 }
 
 static tare_status convert_work(void *arg) {
@@ -253,8 +262,7 @@ static PyObject *convert(PyObject *module, PyObject *args) {
     if (!PyArg_ParseTuple(args, "OsOI", &capsule, &making.options, &calibration, &making.flags)) return NULL;
     if (!(making.model = native_handle(capsule, native_model))) return NULL;
     if (!native_optional_handle(&making.calibration, calibration, native_calibration)) return NULL;
-    if (!native_call(native_context_of(capsule), convert_work, &making)) return NULL;
-    return made_model(&making, PyCapsule_GetContext(capsule));
+    return make(convert_work, &making, capsule);
 }
 
 PyMethodDef native_model_functions[] = {

@@ -54,7 +54,8 @@ PyObject *native_close(PyObject *module, PyObject *capsule);
 
 /* Calls work(arg) on a thread of its own, without the GIL. The calling thread waits, runs Python's signal handlers, and
  * serves callbacks (native_serve). An exception of a handler or a callback cancels the context and is raised once the
- * library has returned. Returns true, or false with an exception. `context` may be NULL. */
+ * library has returned. Returns true, or false with an exception; the work may then have succeeded nevertheless, and
+ * the caller closes what it made. `context` may be NULL. */
 bool native_call(struct context *context, tare_status (*work)(void *arg), void *arg);
 /* The same for work without callbacks, such as a run: any number at the same time. */
 bool native_short_call(struct context *context, tare_status (*work)(void *arg), void *arg);

@@ -61,6 +61,7 @@ static PyObject *run(PyObject *module, PyObject *args) {
     const bool done = native_arrays_read(&running.inputs, sequence) &&
                       native_short_call(native_context_of(capsule), run_work, &running);
     native_arrays_free(&running.inputs);
+    if (!done) tare_outputs_close(running.outputs);
     PyObject *owner = done ? native_capsule(running.outputs, native_outputs, NULL) : NULL;
     return owner ? Py_BuildValue("(NN)", native_arrays_list(running.items, running.count), owner) : NULL;
 }

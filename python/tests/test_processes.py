@@ -154,6 +154,12 @@ class Memory(unittest.TestCase):
                     model.run({"image": 3.0})
                 except tare.ShapeError:
                     pass
+                with warnings.catch_warnings():
+                    warnings.simplefilter("error")
+                    try:
+                        tare.calibrate(model, itertools.repeat(image, 3))
+                    except tare.TareWarning:
+                        pass
                 try:
                     tare.calibrate(model, iter([image, image[:3]]))
                 except tare.ShapeError:
