@@ -2,6 +2,7 @@
  * the input, which models use as deconvolutions). All variants are converted to channels-last layout and three
  * spatial axes and then run by the kernels of interpreter/kernels/conv.h. */
 #include "interpreter/kernels/conv.h"
+#include "interpreter/ops/support/float_rows.h"
 #include "interpreter/ops/support/exact.h"
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/support/epilogue.h"
@@ -249,20 +250,16 @@ static tare_status close_arrays(struct tare_kernel *kernel, const struct conv_ar
 static tare_status pass_forward(struct tare_kernel *kernel, const struct tare_conv *conv) {
     struct conv_state *state = kernel->state;
     const struct tare_tensor *input = &kernel->inputs[0], *filter = &kernel->inputs[1];
-    const int64_t count = tare_conv_rows(conv) * conv->out_channels;
     struct conv_arrays arrays = { .input = input->data, .filter = filter->data };
-    size_t bytes;
     if (input->dtype == TARE_DT_INT32)
         return run_exact(kernel, conv, &state->weights, filter, &arrays, kernel->consumer);
     const bool is_packed = !tare_conv_is_depthwise(conv) && tare_weights_find(&state->weights, filter, conv->groups);
     arrays.input = tare_floats_in(kernel, input);
     if (!is_packed) arrays.filter = tare_floats_in(kernel, filter);
-    arrays.output =
-        tare_mul_size(&bytes, (size_t)count, sizeof(float)) ? tare_arena_alloc(kernel->scratch, bytes) : NULL;
-    if (!arrays.input || !arrays.filter || !arrays.output) return TARE_NO_MEMORY;
-    TARE_TRY(run_floats(kernel, conv, &state->weights, filter, &arrays, false));
-    kernel->consumer->take(kernel->consumer, arrays.output, 0, count);
-    return TARE_OK;
+    if (!arrays.input || !arrays.filter) return TARE_NO_MEMORY;
+    const float *weights = arrays.filter;
+    if (!tare_conv_is_depthwise(conv)) weights = packed_weights(kernel, conv, &state->weights, filter, arrays.filter);
+    return !weights ? TARE_NO_MEMORY : tare_float_rows_conv(kernel, conv, arrays.input, weights);
 }
 
 static tare_status run_forward(struct tare_kernel *kernel, bool plain) {

@@ -1,6 +1,7 @@
 /* XlaDot, XlaConv and their V2 forms, which quantized models use: int8 operands with exact int32 sums, float or
  * bfloat16 operands, and float operands with int8 weights. */
 #include "interpreter/kernels/permute.h"
+#include "interpreter/ops/support/float_rows.h"
 #include "interpreter/ops/support/exact.h"
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/support/floats.h"
@@ -285,13 +286,12 @@ static tare_status pass_floats(struct tare_kernel *kernel, float **values, int64
 
 static tare_status pass_conv(struct tare_kernel *kernel, enum arithmetic arithmetic,
                              const struct tare_general_conv *general) {
-    const int64_t count = tare_conv_rows(&general->conv) * general->conv.out_channels;
-    float *values;
+    float *weights;
     if (arithmetic == EXACT) return exact_conv(kernel, NULL, general, false);
-    TARE_TRY(pass_floats(kernel, &values, count));
-    TARE_TRY(float_conv(kernel, values, general, false));
-    kernel->consumer->take(kernel->consumer, values, 0, count);
-    return TARE_OK;
+    const float *lhs = operand(kernel, FLOATS, &kernel->inputs[0], general->lhs_order);
+    if (!lhs) return TARE_NO_MEMORY;
+    TARE_TRY(float_weights(kernel, &weights, general));
+    return tare_float_rows_conv(kernel, &general->conv, lhs, weights);
 }
 
 static tare_status store_conv(struct tare_kernel *kernel, enum arithmetic arithmetic,
