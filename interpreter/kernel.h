@@ -27,6 +27,9 @@ struct tare_consumer {
                          bool *accepted);
     void (*take)(struct tare_consumer *consumer, void *values, int64_t first, int64_t count);
     bool accepted;
+    /* Operands of the PadV2 that precedes the product, whose input the kernel gets instead of its output; NULL: none. A
+     * kernel that cannot pad returns TARE_OK without having called `begin` and without output. */
+    const struct tare_tensor *paddings, *pad_value;
 };
 /* Asks the kernel's consumer, if there is one; kernel->consumer->accepted is its answer. */
 tare_status tare_kernel_begin_rows(struct tare_kernel *kernel, const struct tare_shape *shape) TARE_WARN_UNUSED;

@@ -254,8 +254,8 @@ static tare_status add_group(const struct finder *f, const struct tare_step_grou
     struct tare_step_group *group = tare_arena_alloc(arena, sizeof *group);
     if (!group) return TARE_NO_MEMORY;
     *group = *found;
-    for (int i = -1; i < group->n_steps; i++) {
-        const int step = i < 0 ? group->product : group->steps[i];
+    for (int i = -2; i < group->n_steps; i++) {
+        const int step = i == -2 ? group->pad : i == -1 ? group->product : group->steps[i];
         if (step < 0) continue;
         f->taken[step] = true;
         f->plan->steps[step].group = group;
@@ -281,11 +281,24 @@ static bool passes_rows(const struct tare_step *step) {
     return !(step->op->flags & TARE_OP_EPILOGUE) || tare_dtype_base(step->node->output_dtypes[0]) != TARE_DT_FLOAT;
 }
 
+/* The PadV2 of int8 values with constant operands that only `product` uses; -1: none. */
+static int find_pad(const struct finder *f, const struct tare_step *product) {
+    const int value = product->inputs[0], step = value < 0 ? TARE_NO_STEP : f->uses->made_by[value];
+    if (!is_free(f, step) || f->uses->used_by[value] == TARE_MANY_STEPS) return -1;
+    const struct tare_step *pad = &f->plan->steps[step];
+    const bool fits = strcmp(pad->node->op, "PadV2") == 0 && pad->op && pad->n_inputs == 3 && !pad->reads &&
+                      pad->inputs[0] >= 0 && pad->inputs[1] < 0 && pad->inputs[2] < 0 &&
+                      tare_dtype_base(pad->node->output_dtypes[0]) == TARE_DT_INT8;
+    return fits && strcmp(product->node->op, "XlaConvV2") == 0 ? step : -1;
+}
+
 /* The group that begins with the product or the element-wise step `first`. */
 static tare_status find_group(const struct finder *f, struct tare_arena *arena, int first) {
     const struct tare_step *step = &f->plan->steps[first];
     const bool is_product = passes_rows(step);
-    struct tare_step_group group = { .product = is_product ? first : -1, .expression = { .n_branches = 1 } };
+    struct tare_step_group group = { .product = is_product ? first : -1,
+                                     .pad = is_product ? find_pad(f, step) : -1,
+                                     .expression = { .n_branches = 1 } };
     int slot = is_product ? step->first_output : -1;
     if (is_product) {
         const enum tare_lane_type type = tare_plan_lane_of(step->node->output_dtypes[0]);

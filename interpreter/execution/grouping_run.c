@@ -147,14 +147,34 @@ static void take(struct tare_consumer *consumer, void *values, int64_t first, in
     tare_expression_run(&((struct group_run *)consumer)->bound, values, first, count);
 }
 
-static tare_status run_product(struct tare_session *session, struct tare_exec_frame *frame, struct group_run *run) {
+/* Runs the product, whose input 0 is `input` instead of its own; NULL: its own. */
+static tare_status run_product_on(struct tare_session *session, struct tare_exec_frame *frame, struct group_run *run,
+                                  const struct tare_tensor *input) {
     const struct tare_step *product = &run->plan->steps[run->group->product];
     tare_status status = tare_step_gather(run->plan, frame, product);
     if (status != TARE_OK) return tare_exec_locate(session, product->node, status);
+    if (input) frame->inputs[0] = *input;
+    if (input) frame->last_use[0] = NULL;
     status = tare_step_run(session, product, frame, frame->slots + product->first_output, NULL, &run->consumer);
     tare_step_ungather(frame, product);
     if (status != TARE_OK && run->output.dtype) tare_tensor_reset(&run->output);
     return status;
+}
+
+/* The product first tries to include the padding before it. */
+static tare_status run_product(struct tare_session *session, struct tare_exec_frame *frame, struct group_run *run) {
+    const struct tare_plan *plan = run->plan;
+    if (run->group->pad < 0) return run_product_on(session, frame, run, NULL);
+    const struct tare_step *pad = &plan->steps[run->group->pad];
+    run->consumer.paddings = tare_plan_value(plan, frame, pad->inputs[1]);
+    run->consumer.pad_value = tare_plan_value(plan, frame, pad->inputs[2]);
+    TARE_TRY(run_product_on(session, frame, run, tare_plan_value(plan, frame, pad->inputs[0])));
+    if (run->consumer.accepted) return TARE_OK;
+    run->consumer.paddings = run->consumer.pad_value = NULL;
+    const tare_status status = tare_step_gather(plan, frame, pad);
+    if (status != TARE_OK) return tare_exec_locate(session, pad->node, status);
+    TARE_TRY(tare_step_run(session, pad, frame, frame->slots + pad->first_output, NULL, NULL));
+    return run_product_on(session, frame, run, NULL);
 }
 
 /* The time of a group without product is attributed to its last step. */

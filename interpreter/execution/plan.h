@@ -47,7 +47,8 @@ struct tare_step_group {
     int values[TARE_EXPRESSION_MAX_OPERANDS];   /* by operand: value number; not used where a branch computes it */
     bool is_bias[TARE_EXPRESSION_MAX_OPERANDS]; /* by operand: must be a vector, as BiasAdd requires */
     enum tare_lane_type lanes[TARE_EXPRESSION_MAX_OPERANDS]; /* by operand that a branch computes: int32 or float */
-    int product;                     /* the step that passes its values to the expression; -1: none */
+    int product; /* the step that passes its values to the expression; -1: none */
+    int pad;     /* the PadV2 that makes the product's input 0, which the product may include; -1: none */
     int steps[TARE_GROUP_MAX_STEPS]; /* the others, in order */
     int n_steps;
     int sink;   /* the last of all: the group runs in its place */

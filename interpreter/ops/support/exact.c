@@ -106,6 +106,16 @@ int64_t tare_exact_product_key(int lhs_dtype, int rhs_dtype) {
     return is_int8(lhs_dtype) && is_int8(rhs_dtype) ? 0 : 1;
 }
 
+static bool is_int8_depthwise(const struct tare_conv *conv, int lhs_dtype, int rhs_dtype) {
+    return tare_conv_is_depthwise(conv) && conv->out_channels == conv->in_channels && is_int8(lhs_dtype) &&
+           is_int8(rhs_dtype);
+}
+
+bool tare_exact_pads(const struct tare_conv *conv, int lhs_dtype, int rhs_dtype) {
+    if (is_int8_depthwise(conv, lhs_dtype, rhs_dtype)) return tare_conv_int_depthwise_pads(tare_cpu_level(), conv);
+    return is_direct(conv, lhs_dtype, rhs_dtype);
+}
+
 static int64_t key_of(const struct tare_exact *operands, const struct tare_conv *conv) {
     return tare_exact_key(conv, operands->lhs_dtype, operands->rhs_dtype);
 }
@@ -262,8 +272,7 @@ static tare_status dense(int32_t *output, const struct tare_exact *operands, con
 static tare_status conv_to(int32_t *output, const struct tare_exact *operands, const struct tare_conv *conv,
                            const struct tare_conv_int_sink *sink) {
     const int64_t in = conv->batch * conv->in[0] * conv->in[1] * conv->in[2] * conv->in_channels;
-    const bool is_depthwise = tare_conv_is_depthwise(conv) && conv->out_channels == conv->in_channels &&
-                              is_int8(operands->lhs_dtype) && is_int8(operands->rhs_dtype);
+    const bool is_depthwise = is_int8_depthwise(conv, operands->lhs_dtype, operands->rhs_dtype);
     const enum tare_igemm_form form = form_of(operands);
     const void *lhs;
     void *packed;

@@ -25,6 +25,8 @@ struct tare_exact {
  * output [batch][m][n] = lhs [batch][m][k] · rhs [batch][k][n] */
 tare_status tare_exact_product(int32_t *output, const struct tare_exact *operands, int64_t batch, int64_t m, int64_t n,
                                int64_t k);
+/* True if tare_exact_conv supports a pad_value other than 0 for the convolution. */
+bool tare_exact_pads(const struct tare_conv *conv, int lhs_dtype, int rhs_dtype);
 tare_status tare_exact_conv(int32_t *output, const struct tare_exact *operands, const struct tare_conv *conv);
 /* The key under which the packed weights of a convolution are stored, which depends on the kernel's form, and that of
  * a product. */

@@ -311,10 +311,63 @@ static tare_status store_conv(struct tare_kernel *kernel, enum arithmetic arithm
     return TARE_OK;
 }
 
+/* The padding of the preceding PadV2 as the convolution's own: `padding` with the amounts of the spatial dimensions in
+ * `amounts`. False if batch or channels are padded, or the convolution pads as well. */
+static bool join_padding(struct tare_tensor *padding, int64_t amounts[2 * TARE_MOST_SPATIAL],
+                         const struct tare_kernel *kernel) {
+    const struct tare_tensor *outer = kernel->consumer->paddings, *own = &kernel->inputs[3];
+    const int rank = kernel->inputs[0].shape.rank, spatial = rank - 2;
+    struct tare_conv_dims dims;
+    if (rank < 3 || rank > 5 || outer->elements != 2 * rank || own->elements != 2 * spatial) return false;
+    if (tare_conv_dims_read(&dims, kernel->node, "dimension_numbers", rank, TARE_CONV_XLA) != TARE_OK) {
+        tare_error_clear(); /* the convolution reports it */
+        return false;
+    }
+    int64_t others = 0;
+    for (int side = 0; side < 2; side++) {
+        others |= tare_tensor_get_i64(outer, 2 * dims.input_batch + side);
+        others |= tare_tensor_get_i64(outer, 2 * dims.input_feature + side);
+        for (int i = 0; i < spatial; i++) {
+            amounts[2 * i + side] = tare_tensor_get_i64(outer, 2 * dims.input_spatial[i] + side);
+            others |= tare_tensor_get_i64(own, 2 * i + side);
+            if (amounts[2 * i + side] < 0) return false;
+        }
+    }
+    *padding = (struct tare_tensor){ .dtype = TARE_DT_INT64,
+                                     .shape = tare_shape_make(2, (int64_t)spatial, (int64_t)2),
+                                     .elements = 2 * spatial,
+                                     .data = amounts };
+    return others == 0;
+}
+
+/* The convolution with the padding that the consumer passes; does nothing if it cannot include it. */
+static tare_status run_padded_conv(struct tare_kernel *kernel) {
+    int64_t amounts[2 * TARE_MOST_SPATIAL];
+    struct tare_tensor padding;
+    struct tare_general_conv general;
+    const struct tare_tensor *lhs = &kernel->inputs[0], *rhs = &kernel->inputs[1];
+    const int dtype = output_dtype(kernel->node, lhs->dtype);
+    if (!is_int8(lhs->dtype) || !is_int8(rhs->dtype) || dtype != TARE_DT_INT32 || lhs->elements == 0 ||
+        rhs->elements == 0 || !join_padding(&padding, amounts, kernel))
+        return TARE_OK;
+    const struct tare_tensor *const inputs[5] = { &kernel->inputs[2], &padding, &kernel->inputs[4], &kernel->inputs[5],
+                                                  &kernel->inputs[6] };
+    if (set_conv(&general, kernel->node, &lhs->shape, &rhs->shape, inputs) != TARE_OK) {
+        tare_error_clear(); /* reported when the steps run one by one */
+        return TARE_OK;
+    }
+    general.conv.pad_value = (int8_t)tare_tensor_get_i64(kernel->consumer->pad_value, 0);
+    if (!tare_general_conv_is_stored(&general) || !tare_exact_pads(&general.conv, lhs->dtype, rhs->dtype))
+        return TARE_OK;
+    TARE_TRY(tare_kernel_begin_rows(kernel, &general.output));
+    return kernel->consumer->accepted ? pass_conv(kernel, EXACT, &general) : TARE_OK;
+}
+
 static tare_status run_conv_any(struct tare_kernel *kernel, bool plain) {
     const struct tare_tensor *inputs[5];
     struct tare_general_conv general;
     enum arithmetic arithmetic;
+    if (kernel->consumer && kernel->consumer->paddings) return run_padded_conv(kernel);
     for (int i = 0; i < 5; i++)
         inputs[i] = &kernel->inputs[i + 2];
     const int dtype = output_dtype(kernel->node, kernel->inputs[0].dtype);
