@@ -13,7 +13,12 @@
 
 /* Gathered patches fill whole tiles where lines are short, which is faster for long sums. */
 enum { SHORT_LINE = 8, LONG_PATCH = 2048 };
-enum { BLOCK_SUMS = 1 << 16, LINE_ROWS = 144, TILE_ROWS = 12, SLACK = 64 };
+enum {
+    BLOCK_SUMS = 1 << 16,
+    LINE_ROWS = 144,
+    TILE_ROWS = 12,
+    SLACK = 64, /* zeros after the last line, which its last group may read */
+};
 
 bool tare_conv_int_is_direct(const struct tare_conv *conv) {
     if (conv->groups != 1 || conv->in_channels == 0 || conv->out_channels == 0) return false;
@@ -174,6 +179,7 @@ static void run_pointwise(const struct direct *d, const int8_t *input) {
     for (int64_t p = 0; p < positions; p += most) {
         const int64_t rows = positions - p < most ? positions - p : most;
         copy_elements(d->scratch, input + p * conv->in_channels, rows * conv->in_channels, d->form);
+        memset(d->scratch + rows * conv->in_channels * element_size(d->form), 0, SLACK);
         const struct tare_igemm_lines line = { .count = 1, .rows = rows };
         multiply(d, &line, conv->in_channels * element_size(d->form), 0);
         d->sink->take(d->sink->arg, d->sums, p * n, rows * n);
@@ -188,6 +194,7 @@ static void run_image(const struct direct *d, const int8_t *image, int64_t first
     for (int64_t line = 0; line < conv->out[1]; line += most) {
         const int64_t lines = conv->out[1] - line < most ? conv->out[1] - line : most;
         copy_lines(d->scratch, conv, image, line * conv->stride[1] - conv->pad[1], reach_h(conv, lines), d->form);
+        memset(d->scratch + reach_h(conv, lines) * line_size, 0, SLACK);
         const struct tare_igemm_lines block = { lines, conv->out[2], conv->stride[1] * line_size, conv->out[2] * n };
         multiply(d, &block, conv->stride[2] * conv->in_channels * size, conv->dilation[1] * line_size);
         d->sink->take(d->sink->arg, d->sums, first + line * conv->out[2] * n, lines * conv->out[2] * n);

@@ -92,9 +92,12 @@ static struct tare_edge product(struct tare_graph *g, const struct layer *layer,
 static struct tare_edge padded(struct tare_graph *g, const struct layer *layer, struct tare_edge x) {
     const struct tare_shape shape = tare_shape_make(2, (int64_t)4, (int64_t)2);
     const int32_t p = (int32_t)layer->pad, values[8] = { 0, 0, p, p, p, p, 0, 0 };
-    struct tare_tensor paddings, zero = mini_scalar(TARE_DT_INT8, layer->zero_point);
+    const struct tare_shape scalar = tare_shape_make(0);
+    const int8_t zero_point = (int8_t)layer->zero_point;
+    struct tare_tensor paddings, zero;
     if (!p) return x;
     mini_ok(tare_tensor_from(&paddings, TARE_DT_INT32, &shape, values));
+    mini_ok(tare_tensor_from(&zero, TARE_DT_INT8, &scalar, &zero_point));
     struct tare_node *around = tare_graph_add_const(g, "paddings", &paddings);
     struct tare_node *value = tare_graph_add_const(g, "zero", &zero);
     tare_tensor_reset(&paddings), tare_tensor_reset(&zero);
