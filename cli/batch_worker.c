@@ -263,6 +263,7 @@ static int64_t peak_memory(void) {
 
 _Noreturn void tare_batch_child(const struct tare_task *task, const struct tare_batch_setup *setup) {
     struct tare_job_result result = tare_job_result_new(task->name);
+    struct tare_control saving = { 0 };
     double start = tare_clock_seconds();
     tare_status status;
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* workers exit when the batch process is killed */
@@ -285,7 +286,8 @@ _Noreturn void tare_batch_child(const struct tare_task *task, const struct tare_
     result.seconds = tare_clock_seconds() - start;
     result.peak_bytes = peak_memory();
     fflush(NULL);
-    tare_control_suspend(); /* the result is also saved after a failed allocation */
+    tare_control_set(
+        &saving); /* the result is saved after a failed allocation too, but not if one fails in saving it */
     if (status != TARE_INTERRUPTED && tare_job_result_save(&result, task->result_path) != TARE_OK) _exit(1);
     _exit(status == TARE_INTERRUPTED ? 130 : status == TARE_OK ? 0 : 1);
 }
