@@ -10,7 +10,8 @@ struct tare_saved_model;
 
 /* Opens saved_model.pb or .pbtxt, chooses the MetaGraph, maps the checkpoint and imports everything; a file of a
  * StableHLO module becomes a model with one signature (stablehlo/artifact.h). XlaCallModule nodes are expanded unless
- * the model is only looked at or keeps them. The model owns what was opened. Errors name the file. NULL options: defaults. */
+ * the model is only looked at or keeps them. The model owns what was opened. Errors name the file. NULL options:
+ * defaults. */
 tare_status tare_saved_model_load(struct tare_graph_model **out, const char *path,
                                   const struct tare_saved_model_options *options) TARE_WARN_UNUSED;
 /* Copies a SavedModel: the files are opened and checked as by load, then written again byte for byte. */

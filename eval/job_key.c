@@ -142,16 +142,8 @@ tare_status tare_job_calibration_key(char out[TARE_KEY_SIZE], const struct tare_
 }
 
 static void add_settings(struct tare_hash *hash, const struct tare_job *job) {
-    const char *texts[] = { job->name,
-                            job->output,
-                            job->method,
-                            job->algorithm,
-                            job->converter_options,
-                            job->calibration,
-                            job->label,
-                            job->target,
-                            job->metric,
-                            job->converter_options_file };
+    const char *texts[] = { job->name,        job->output, job->method, job->algorithm, job->converter_options,
+                            job->calibration, job->label,  job->target, job->metric,    job->converter_options_file };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         add_text(hash, texts[i]);
     add_list(hash, &job->arguments);

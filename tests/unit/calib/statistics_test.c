@@ -123,9 +123,7 @@ static void statistics__batches_and_merge_order_leave_no_trace(void **state) {
     assert_true(one.has_nan && one.has_infinity);
     const int batches[] = { 2, 7, 32, RECORDS };
     for (int b = 0; b < 4; b++) {
-        struct tare_statistics parts[3] = { { .per_channel = true },
-                                            { .per_channel = true },
-                                            { .per_channel = true } };
+        struct tare_statistics parts[3] = { { .per_channel = true }, { .per_channel = true }, { .per_channel = true } };
         int turn = 0;
         for (int i = 0; i < RECORDS; i += batches[b], turn++) {
             int count = RECORDS - i < batches[b] ? RECORDS - i : batches[b];
@@ -253,8 +251,7 @@ static void statistics__what_cannot_be_counted_is_refused(void **state) {
 static void statistics__channels_of_changing_length_are_given_up(void **state) {
     (void)state;
     const float values[6] = { 1, 2, 3, 4, 5, 6 };
-    struct tare_statistics a = { .per_channel = true }, b = { .per_channel = true },
-                           vector = { .per_channel = true };
+    struct tare_statistics a = { .per_channel = true }, b = { .per_channel = true }, vector = { .per_channel = true };
     add(&a, TARE_DT_FLOAT, tare_shape_make(2, 2, 3), values, places_of_all, 1, TARE_BATCH_SPLIT);
     add(&b, TARE_DT_FLOAT, tare_shape_make(2, 3, 2), values, places_of_all, 1, TARE_BATCH_SPLIT);
     add(&vector, TARE_DT_FLOAT, tare_shape_make(1, 6), values, places_of_all, 1, TARE_BATCH_SPLIT);

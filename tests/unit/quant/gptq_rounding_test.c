@@ -185,8 +185,10 @@ static void check_better(const struct problem *p) {
     const double nearest = error_of(p, q);
     const struct tare_compensated reported = round_problem(q, p, 2);
     const double gptq = error_of(p, q);
-    if (!(fabs(reported.before / nearest - 1) < 1e-9) || !(fabs(reported.after / gptq - 1) < 1e-9) || !(gptq < 0.7 * nearest))
-        fail_msg("nearest %g (reported %g), compensated %g (reported %g)", nearest, reported.before, gptq, reported.after);
+    if (!(fabs(reported.before / nearest - 1) < 1e-9) || !(fabs(reported.after / gptq - 1) < 1e-9) ||
+        !(gptq < 0.7 * nearest))
+        fail_msg("nearest %g (reported %g), compensated %g (reported %g)", nearest, reported.before, gptq,
+                 reported.after);
 }
 
 static void the_output_error__is_less_than_that_of_rounding_to_nearest(void **state) {
