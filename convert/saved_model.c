@@ -114,7 +114,8 @@ tare_status tare_saved_model_import(struct tare_graph_model **out, struct tare_s
     *out = NULL;
     if (!model) return TARE_NO_MEMORY;
     model->custom_ops = tare_ops_new(ops);
-    status = model->custom_ops ? import(model, source) : TARE_NO_MEMORY;
+    status = model->custom_ops ? tare_ops_check(ops) : TARE_NO_MEMORY;
+    if (status == TARE_OK) status = import(model, source);
     if (status != TARE_OK) {
         tare_model_free(model);
         return status;

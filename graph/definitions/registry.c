@@ -114,7 +114,9 @@ tare_status tare_ops_list_all(const struct tare_op_def *const **out, size_t *cou
 }
 
 tare_status tare_ops_check(const struct tare_op_registry *registry) {
-    for (; registry; registry = registry->parent)
-        if (registry->error) return TARE_FAIL(TARE_INTERNAL, "%s", registry->error);
+    for (; registry; registry = registry->parent) {
+        if (registry->status == TARE_NO_MEMORY) return TARE_NO_MEMORY;
+        if (registry->status != TARE_OK) return TARE_FAIL(registry->status, "%s", registry->error);
+    }
     return TARE_OK;
 }

@@ -15,7 +15,8 @@ struct tare_op_registry {
     const struct tare_op_def **defs; /* own definitions, with and without a row, in insertion order */
     size_t n_defs, defs_capacity;
     const void *attached;
-    char *error; /* first built-in row or entry that does not parse; NULL: none */
+    tare_status status; /* of filling it; TARE_NO_MEMORY: ops are missing */
+    char *error;        /* first built-in row or entry that does not parse; NULL: none */
 };
 
 #endif

@@ -10,10 +10,14 @@
 static struct tare_op_registry builtin;
 static pthread_once_t builtin_once = PTHREAD_ONCE_INIT;
 
-/* Keeps the first error: a defect of this program, not of its input. */
-static void note_error(const char *name) {
-    tare_error_prefix(TARE_INTERNAL, "internal error: built-in op '%s'", name);
-    if (!builtin.error) builtin.error = tare_strdup(tare_error_text());
+/* Keeps the first error: out of memory, or a defect of this program, not of its input. */
+static void note_error(const char *name, tare_status status) {
+    if (builtin.status != TARE_OK) return;
+    if (status != TARE_NO_MEMORY) {
+        status = tare_error_prefix(TARE_INTERNAL, "internal error: built-in op '%s'", name);
+        builtin.error = tare_strdup(tare_error_text());
+    }
+    builtin.status = status == TARE_NO_MEMORY || !builtin.error ? TARE_NO_MEMORY : status;
 }
 
 static tare_status add_catalogue_entry(const struct tare_catalogue_entry *entry) {
@@ -35,16 +39,17 @@ static void fill_builtin(void) {
 #undef X
     };
     struct tare_map broken = { 0 }; /* a row that does not parse must not be replaced by its catalogue entry */
+    tare_status status;
     for (size_t f = 0; f < sizeof families / sizeof *families; f++)
         for (const struct tare_op *row = families[f]; row->name; row++)
-            if (tare_ops_add(&builtin, row) != TARE_OK) {
-                note_error(row->name);
-                if (!tare_map_set(&broken, row->name, (void *)row)) note_error(row->name);
+            if ((status = tare_ops_add(&builtin, row)) != TARE_OK) {
+                note_error(row->name, status);
+                if (!tare_map_set(&broken, row->name, (void *)row)) note_error(row->name, TARE_NO_MEMORY);
             }
     for (const struct tare_catalogue_entry *entry = tare_catalogue; entry->name; entry++)
         if (!tare_map_get(&builtin.by_name, entry->name) && !tare_map_get(&broken, entry->name) &&
-            add_catalogue_entry(entry) != TARE_OK)
-            note_error(entry->name);
+            (status = add_catalogue_entry(entry)) != TARE_OK)
+            note_error(entry->name, status);
     tare_map_free(&broken);
     tare_error_clear();
 }
