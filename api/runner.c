@@ -37,14 +37,14 @@ static void reset(struct tare_tensor *tensors, size_t count) {
 
 /* With signature, and numbers of inputs and outputs. */
 static tare_status start(tare_runner *runner, const struct tare_graph_model *model) {
-    struct tare_strbuf state = { 0 };
+    bool stateful;
     runner->inputs = TARE_NEW_ARRAY(&runner->arena, struct tare_tensor, runner->n_inputs + 1);
     runner->outputs = TARE_NEW_ARRAY(&runner->arena, struct tare_tensor, runner->n_outputs + 1);
     runner->arrays = TARE_NEW_ARRAY(&runner->arena, tare_array, runner->n_outputs + 1);
     if (!runner->inputs || !runner->outputs || !runner->arrays) return TARE_NO_MEMORY;
     TARE_TRY(tare_session_check_ops(model, runner->signature));
-    runner->borrows = tare_session_state_ops(model, runner->signature, &state) == 0;
-    tare_strbuf_free(&state);
+    TARE_TRY(tare_session_state_ops(&stateful, model, runner->signature, NULL));
+    runner->borrows = !stateful;
     return tare_session_new(&runner->session, model, NULL);
 }
 

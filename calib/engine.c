@@ -270,9 +270,7 @@ static tare_status choose_batch(struct engine *e, const struct tare_signature *s
 /* If outputs depend on earlier records, all records must run, in their order. */
 static tare_status check_state(struct engine *e, const struct tare_graph_model *model,
                                const struct tare_signature *signature) {
-    struct tare_strbuf ops = { 0 };
-    e->stateful = tare_session_state_ops(model, signature, &ops) > 0;
-    tare_strbuf_free(&ops);
+    TARE_TRY(tare_session_state_ops(&e->stateful, model, signature, NULL));
     e->state_path = e->stateful ? NULL : e->options->state_path;
     for (size_t i = 0; i < e->source->n_files && e->stateful; i++) {
         if (e->calibration->inputs[e->inputs[i]].records.count > 0)

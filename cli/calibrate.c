@@ -190,14 +190,14 @@ static tare_status check_signatures(struct work *w) {
         const struct tare_signature *signature = w->job.groups.items[i].signature;
         TARE_TRY(tare_error_prefix(tare_session_check_ops(w->model, signature), "%s", w->options->model));
         struct tare_strbuf ops = { 0 };
-        const bool stateful = tare_session_state_ops(w->model, signature, &ops) > 0;
+        bool stateful;
+        tare_status status = tare_session_state_ops(&stateful, w->model, signature, &ops);
         char *end = stateful ? strchr(tare_strbuf_text(&ops), '\n') : NULL;
         if (end) *end = '\0';
-        tare_status status = TARE_OK;
-        if (stateful && w->job_options.shards > 1)
+        if (status == TARE_OK && stateful && w->job_options.shards > 1)
             status = TARE_FAIL(TARE_UNSUPPORTED, "%s is stateful (%s): its records cannot be split into shards",
                                signature->key, tare_strbuf_text(&ops));
-        else if (stateful)
+        else if (status == TARE_OK && stateful)
             tare_note(&w->log,
                       "%s is stateful (%s): it runs on one worker, one record at a time, and "
                       "cannot be resumed",

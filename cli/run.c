@@ -407,20 +407,21 @@ static tare_status choose_outputs(struct run_state *state) {
 }
 
 /* Stateful models run on one worker, since records must update the state in order. */
-static void choose_workers(struct run_state *state) {
+static tare_status choose_workers(struct run_state *state) {
     const struct run_options *options = state->options;
     struct tare_strbuf found = { 0 };
     state->threads = options->threads ? options->threads : tare_cpu_count();
     state->batch = options->check_numerics ? 1 : options->batch;
-    state->stateful = tare_session_state_ops(state->model, state->signature, &found) > 0;
+    const tare_status status = tare_session_state_ops(&state->stateful, state->model, state->signature, &found);
     join_lines(&found);
-    if (state->stateful) {
+    if (status == TARE_OK && state->stateful) {
         if (!options->threads) state->threads = 1;
         tare_note(&state->log, "%s is stateful (%s): %s", state->signature->key, tare_strbuf_text(&found),
                   state->threads > 1 ? "each worker has its own" : "it runs on one worker");
     }
     if (!options->data.count || options->trace || options->batching) state->threads = 1;
     tare_strbuf_free(&found);
+    return status;
 }
 
 static tare_status prepare(struct run_state *state, struct arrays *arrays) {
@@ -436,7 +437,7 @@ static tare_status prepare(struct run_state *state, struct arrays *arrays) {
     TARE_TRY(check_any_input(state));
     if (options->outputs.count) TARE_TRY(choose_outputs(state));
     TARE_TRY(tare_session_check_ops(state->model, state->signature));
-    choose_workers(state);
+    TARE_TRY(choose_workers(state));
     if (options->batching) {
         TARE_TRY(
             tare_error_prefix(tare_served_batches_new(&state->batches, state->model, state->signature), "--batching"));

@@ -229,12 +229,12 @@ static int output_named(const struct tare_signature *signature, const char *key)
 }
 
 /* The outputs of a model with state depend on the order of the records: one worker. */
-static int threads_for(const struct tare_comparison *c, const struct tare_graph_model *model,
-                       const struct tare_signature *signature) {
-    struct tare_strbuf found = { 0 };
-    bool state = tare_session_state_ops(model, signature, &found) > 0;
-    tare_strbuf_free(&found);
-    return state || c->threads < 1 ? 1 : c->threads;
+static tare_status choose_threads(int *out, const struct tare_comparison *c, const struct tare_graph_model *model,
+                                  const struct tare_signature *signature) {
+    bool stateful;
+    TARE_TRY(tare_session_state_ops(&stateful, model, signature, NULL));
+    *out = stateful || c->threads < 1 ? 1 : c->threads;
+    return TARE_OK;
 }
 
 tare_status tare_comparison_pass_begin(struct tare_comparison_pass *out, struct tare_comparison *comparison,
@@ -277,10 +277,11 @@ tare_status tare_comparison_add(struct tare_comparison_row **out, struct tare_co
     struct tare_comparison_pass pass;
     struct tare_comparison_row *row;
     struct tare_session **sessions;
-    int threads = threads_for(comparison, model, signature);
+    int threads;
     double start;
     tare_status status;
     TARE_TRY(tare_session_check_ops(model, signature));
+    TARE_TRY(choose_threads(&threads, comparison, model, signature));
     if (!TARE_GROW(comparison->rows, comparison->n_rows, comparison->capacity)) return TARE_NO_MEMORY;
     TARE_TRY(tare_comparison_pass_begin(&pass, comparison, signature, label));
     row = &comparison->rows[comparison->n_rows];

@@ -92,6 +92,7 @@ static struct tare_sensitivity_figures figures_of(const struct tare_comparison *
 
 /* The model as loaded, without preparation. */
 static tare_status measure_float(struct measuring *m) {
+    bool stateful;
     const struct tare_sensitivity_task *task = m->task;
     const struct tare_signature *signature;
     struct tare_comparison_row *row;
@@ -102,7 +103,8 @@ static tare_status measure_float(struct measuring *m) {
     TARE_CHECK(tare_comparison_add(&row, &m->comparison, model, signature, task->runner, task->label));
     m->out->float_model = figures_of(&m->comparison, tare_measured_of(&m->comparison, row));
     m->out->records = m->comparison.records;
-    m->out->whole |= tare_session_state_ops(model, signature, NULL) > 0;
+    TARE_CHECK(tare_session_state_ops(&stateful, model, signature, NULL));
+    m->out->whole |= stateful;
 done:
     tare_model_free(model);
     return status;

@@ -128,8 +128,9 @@ static tare_status find_batchers(struct tare_served_batches *b, const struct tar
 
 static tare_status check_state(const struct tare_graph_model *model, const struct tare_signature *signature) {
     struct tare_strbuf found = { 0 };
-    tare_status status = TARE_OK;
-    if (tare_session_state_ops(model, signature, &found)) {
+    bool stateful;
+    tare_status status = tare_session_state_ops(&stateful, model, signature, &found);
+    if (status == TARE_OK && stateful) {
         const char *text = tare_strbuf_text(&found), *end = strchr(text, '\n');
         status = TARE_FAIL(TARE_UNSUPPORTED, "batches of %s cannot be simulated, because it is stateful (%.*s)",
                            signature->key, end ? (int)(end - text) : (int)strlen(text), text);

@@ -54,15 +54,16 @@ tare_status tare_session_call(struct tare_session *session, const struct tare_gr
                               size_t n_results);
 
 /* Lists every op without a kernel that the signature (NULL: all) or the initialisers reach: one line "Op: used by
- * function/node, …" each into `text`, with the reason after the op when there are kernels for other dtypes. Returns the
- * number of lines. */
+ * function/node, …" each into `text`, with the reason after the op when there are kernels for other dtypes. *count:
+ * number of lines; a graph that cannot be ordered is one more, with its error. Fails only when memory runs out or on
+ * cancellation. */
 struct tare_strbuf;
-size_t tare_session_missing_ops(const struct tare_graph_model *model, const struct tare_signature *signature,
-                                struct tare_strbuf *text);
-/* Lists, in the same form, the ops reached by the signature that change state read by later runs. If there are any, the
- * outputs for a record may depend on the records before it. */
-size_t tare_session_state_ops(const struct tare_graph_model *model, const struct tare_signature *signature,
-                              struct tare_strbuf *text);
+tare_status tare_session_missing_ops(size_t *count, const struct tare_graph_model *model,
+                                     const struct tare_signature *signature, struct tare_strbuf *text) TARE_WARN_UNUSED;
+/* Lists, in the same form, the ops reached by the signature that change state read by later runs; `text` may be NULL.
+ * *stateful: there are any, so the outputs for a record may depend on the records before it. */
+tare_status tare_session_state_ops(bool *stateful, const struct tare_graph_model *model,
+                                   const struct tare_signature *signature, struct tare_strbuf *text) TARE_WARN_UNUSED;
 
 /* TARE_UNSUPPORTED with the missing ops in one line that begins with the model's path and names --plugin; TARE_OK when
  * no op is missing. */

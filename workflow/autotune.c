@@ -444,9 +444,8 @@ static tare_status hold_out(struct choosing *c, const struct tare_graph_model *m
                                                     .channels = true,
                                                     .hessians = true,
                                                     .interrupted = task->interrupted };
-    struct tare_strbuf state = { 0 };
-    const bool stateful = tare_session_state_ops(model, signature, &state) > 0;
-    tare_strbuf_free(&state);
+    bool stateful;
+    TARE_TRY(tare_session_state_ops(&stateful, model, signature, NULL));
     if (stateful || tare_calibration_signature_records(task->calibration, signature->key) < HELD_OUT) return TARE_OK;
     TARE_TRY(tare_workflow_calibrate(&c->fit, model, &options));
     if (tare_calibration_signature_records(c->fit, signature->key) < HELD_OUT - 1) { /* fewer than in the file */

@@ -142,7 +142,8 @@ static int by_count(const void *a, const void *b) {
 static tare_status list_missing(struct inspect_ops *ops, const struct tare_graph_model *model, const char *only) {
     static const char line[] = "XlaCallModule: ";
     struct tare_strbuf all = { 0 };
-    ops->n_missing = tare_session_missing_ops(model, only ? tare_model_find_signature(model, only) : NULL, &all);
+    tare_status status =
+        tare_session_missing_ops(&ops->n_missing, model, only ? tare_model_find_signature(model, only) : NULL, &all);
     const char *found = ops->has_refused_module ? NULL : strstr(tare_strbuf_text(&all), line);
     if (found) {
         const char *end = strchr(found, '\n');
@@ -152,9 +153,9 @@ static tare_status list_missing(struct inspect_ops *ops, const struct tare_graph
     } else {
         tare_strbuf_puts(&ops->missing, tare_strbuf_text(&all));
     }
-    const bool failed = all.failed || ops->missing.failed;
+    if (status == TARE_OK) status = tare_strbuf_status(&all);
     tare_strbuf_free(&all);
-    return failed ? TARE_NO_MEMORY : TARE_OK;
+    return status == TARE_OK ? tare_strbuf_status(&ops->missing) : status;
 }
 
 tare_status inspect_ops_count(struct inspect_ops *ops, const struct tare_graph_model *model, const char *only) {

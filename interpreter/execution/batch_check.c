@@ -5,9 +5,10 @@
 
 tare_status tare_batch_check_graph(const char **reason, const struct tare_graph_model *model,
                                    const struct tare_signature *signature) {
-    bool dependent = false;
+    bool stateful, dependent = false;
     *reason = NULL;
-    if (tare_session_state_ops(model, signature, NULL) > 0) {
+    TARE_TRY(tare_session_state_ops(&stateful, model, signature, NULL));
+    if (stateful) {
         *reason = "the model keeps state from record to record";
     } else if (!tare_signature_batches(signature, true)) {
         *reason = "the signature does not leave the first dimension of every input open";

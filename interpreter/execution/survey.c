@@ -121,20 +121,16 @@ static void describe(struct tare_strbuf *text, const struct found_op *op) {
     tare_strbuf_putc(text, '\n');
 }
 
-/* Puts the lines of all ops found into `text`, frees the search and returns their number. A graph that cannot be
- * ordered counts as one more. */
-static size_t report(struct tare_strbuf *text, struct search *search, tare_status status) {
-    size_t count = search->n_list + (status != TARE_OK);
+/* Puts the lines of all ops found into `text` and frees the search. */
+static void report(struct tare_strbuf *text, struct search *search) {
     if (search->n_list) qsort(search->list, search->n_list, sizeof *search->list, by_name);
     for (size_t i = 0; i < search->n_list; i++)
         if (text) describe(text, search->list[i]);
-    if (status != TARE_OK && text) tare_strbuf_printf(text, "%s\n", tare_error_text());
     tare_map_free(&search->seen);
     tare_map_free(&search->noted);
     tare_map_free(&search->ops);
     tare_free(search->list);
     tare_arena_free(&search->arena);
-    return count;
 }
 
 static bool has_no_kernel(const struct tare_graph_model *model, const struct tare_node *node, const char **why) {
@@ -146,15 +142,23 @@ static bool has_no_kernel(const struct tare_graph_model *model, const struct tar
     return true;
 }
 
-size_t tare_session_missing_ops(const struct tare_graph_model *model, const struct tare_signature *signature,
-                                struct tare_strbuf *text) {
+static tare_status search_model(struct search *search, const struct tare_signature *signature) {
+    const struct tare_graph_model *model = search->model;
+    if (signature) TARE_TRY(search_signature(search, signature));
+    for (size_t i = 0; i < model->n_signatures && !signature; i++)
+        TARE_TRY(search_signature(search, &model->signatures[i]));
+    return search_initialisers(search);
+}
+
+tare_status tare_session_missing_ops(size_t *count, const struct tare_graph_model *model,
+                                     const struct tare_signature *signature, struct tare_strbuf *text) {
     struct search search = { .model = model, .looked_for = has_no_kernel };
-    tare_status status = TARE_OK;
-    if (signature) status = search_signature(&search, signature);
-    for (size_t i = 0; i < model->n_signatures && !signature && status == TARE_OK; i++)
-        status = search_signature(&search, &model->signatures[i]);
-    if (status == TARE_OK) status = search_initialisers(&search);
-    return report(text, &search, status);
+    const tare_status status = search_model(&search, signature);
+    const bool is_line = status != TARE_OK && status != TARE_NO_MEMORY && status != TARE_INTERRUPTED;
+    *count = search.n_list + is_line;
+    report(text, &search);
+    if (is_line) tare_strbuf_printf(text, "%s\n", tare_error_text());
+    return is_line ? TARE_OK : status;
 }
 
 static bool writes_state(const struct tare_graph_model *model, const struct tare_node *node, const char **why) {
@@ -163,10 +167,13 @@ static bool writes_state(const struct tare_graph_model *model, const struct tare
     return node->def && node->def->row && (node->def->row->flags & TARE_OP_WRITES);
 }
 
-size_t tare_session_state_ops(const struct tare_graph_model *model, const struct tare_signature *signature,
-                              struct tare_strbuf *text) {
+tare_status tare_session_state_ops(bool *stateful, const struct tare_graph_model *model,
+                                   const struct tare_signature *signature, struct tare_strbuf *text) {
     struct search search = { .model = model, .looked_for = writes_state };
-    return report(text, &search, search_signature(&search, signature));
+    const tare_status status = search_signature(&search, signature);
+    *stateful = search.n_list > 0;
+    report(text, &search);
+    return status;
 }
 
 /* Converts "a\nb\n" to "a; b". */
@@ -182,14 +189,13 @@ static void join_lines(struct tare_strbuf *joined, const struct tare_strbuf *lin
 
 tare_status tare_session_check_ops(const struct tare_graph_model *model, const struct tare_signature *signature) {
     struct tare_strbuf lines = { 0 }, missing = { 0 };
-    size_t count = tare_session_missing_ops(model, signature, &lines);
-    tare_status status = TARE_OK;
+    size_t count;
+    tare_status status = tare_session_missing_ops(&count, model, signature, &lines);
     join_lines(&missing, &lines);
     if (model->module_error && strstr(tare_strbuf_text(&missing), "XlaCallModule"))
         tare_strbuf_printf(&missing, "; %s", model->module_error);
-    if (missing.failed)
-        status = TARE_NO_MEMORY;
-    else if (count)
+    if (status == TARE_OK) status = tare_strbuf_status(&missing);
+    if (status == TARE_OK && count)
         status = TARE_FAIL(TARE_UNSUPPORTED, "%zu op%s cannot be run; bring %s with --plugin LIB.so: %s", count,
                            count == 1 ? "" : "s", count == 1 ? "it" : "them", tare_strbuf_text(&missing));
     tare_strbuf_free(&lines);

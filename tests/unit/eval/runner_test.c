@@ -147,15 +147,20 @@ static void state__belongs_to_a_worker_and_its_records_do_not_depend_on_timing(v
 
 static void state__that_a_signature_changes_is_known_before_the_run(void **state) {
     struct fixture f;
+    bool stateful;
     struct tare_strbuf text = { 0 };
     (void)state;
     open_fixture(&f);
     struct tare_edge sum = running_sum(&f);
     close_fixture(&f, sum);
-    assert_int_equal(tare_session_state_ops(f.model, &f.signature, &text), 1);
+    assert_int_equal(tare_session_state_ops(&stateful, f.model, &f.signature, &text), TARE_OK);
+    assert_true(stateful);
     assert_string_equal(tare_strbuf_text(&text), "AssignAddVariableOp: used by add\n");
     close_fixture(&f, mini_node(f.model->main, "Softmax", "z", 1, f.x));
-    assert_int_equal(tare_session_state_ops(f.model, &f.signature, &text), 0);
+    tare_strbuf_free(&text);
+    assert_int_equal(tare_session_state_ops(&stateful, f.model, &f.signature, &text), TARE_OK);
+    assert_false(stateful);
+    assert_string_equal(tare_strbuf_text(&text), "");
     tare_strbuf_free(&text);
     tare_model_free(f.model);
 }
