@@ -98,9 +98,11 @@ static tare_status look_at_input(struct tare_explanation *e, struct tare_strbuf 
         e->input_output = o->input_output;
     }
     if (!tensor || o->input.scale <= 0) return TARE_OK;
-    if (tare_bins_make(&bins, &tensor->statistics) != TARE_OK) {
+    status = tare_bins_make(&bins, &tensor->statistics);
+    if (status == TARE_NO_MEMORY) return status;
+    if (status != TARE_OK) { /* no finite value was observed */
         tare_error_clear();
-        return TARE_OK; /* no finite value was observed */
+        return TARE_OK;
     }
     status = explain_activation(e, remedy, &(struct activation){ &tensor->statistics, &bins, &scheme, advise },
                                 &o->setting.algorithm);

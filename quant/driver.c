@@ -1,6 +1,7 @@
 /* Quantizes a model: finds the layers, chooses the settings of each and calls its method. */
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "base/control.h"
 #include "quant/float_layers.h"
 #include "quant/layer.h"
 #include "quant/layer_index.h"
@@ -61,6 +62,8 @@ static tare_status plan_all(struct tare_quant_work *work) {
     if (!used || !report->unused_rules) return TARE_NO_MEMORY;
     for (size_t i = 0; i < work->n_layers; i++)
         TARE_TRY(plan_layer(work, &work->layers[i], used));
+    TARE_TRY(
+        tare_control_verify()); /* a range that could not be computed for want of memory looks like a missing one */
     for (size_t i = 0; i < n_rules; i++)
         if (!used[i]) report->unused_rules[report->n_unused_rules++] = tare_quant_recipe_rule(recipe, i)->where;
     return TARE_OK;
