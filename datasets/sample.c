@@ -35,7 +35,7 @@ static tare_status expand(struct tare_tensor *value) {
     struct tare_tensor whole;
     if (!value->splat) return TARE_OK;
     if (tare_tensor_bytes(value) > LARGEST_EXPANSION)
-        return TARE_FAIL(TARE_SHAPE, "one value stands for %lld elements (expected at most %d bytes of them)",
+        return TARE_FAIL(TARE_SHAPE, "one value is repeated for %lld elements (expected at most %d bytes)",
                          (long long)value->elements, LARGEST_EXPANSION);
     TARE_TRY(tare_tensor_copy(&whole, value));
     tare_tensor_reset(value);

@@ -353,6 +353,14 @@ void tare_page_table_bar_cell(struct tare_page_table *table, double share, const
     end_cell(table);
 }
 
+/* Frees the text. */
+static void end_link(struct tare_page_table *table, struct tare_strbuf *text) {
+    put_breakable(table->out, text);
+    tare_strbuf_free(text);
+    tare_strbuf_puts(table->out, "</a>");
+    end_cell(table);
+}
+
 void tare_page_table_link_cell(struct tare_page_table *table, const char *id, const char *format, ...) {
     struct tare_strbuf text = { 0 };
     begin_cell(table);
@@ -360,10 +368,7 @@ void tare_page_table_link_cell(struct tare_page_table *table, const char *id, co
     tare_page_id(table->out, id);
     tare_strbuf_puts(table->out, "\">");
     PRINT_ESCAPED(&text, format);
-    put_breakable(table->out, &text);
-    tare_strbuf_free(&text);
-    tare_strbuf_puts(table->out, "</a>");
-    end_cell(table);
+    end_link(table, &text);
 }
 
 /* A relative reference: bytes that have a meaning in one are escaped. */
@@ -384,10 +389,7 @@ void tare_page_table_file_cell(struct tare_page_table *table, const char *path, 
     put_reference(table->out, path);
     tare_strbuf_puts(table->out, "\">");
     PRINT_ESCAPED(&text, format);
-    put_breakable(table->out, &text);
-    tare_strbuf_free(&text);
-    tare_strbuf_puts(table->out, "</a>");
-    end_cell(table);
+    end_link(table, &text);
 }
 
 void tare_page_table_note_cell(struct tare_page_table *table, const char *format, ...) {

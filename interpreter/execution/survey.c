@@ -196,7 +196,7 @@ tare_status tare_session_check_ops(const struct tare_graph_model *model, const s
         tare_strbuf_printf(&missing, "; %s", model->module_error);
     if (status == TARE_OK) status = tare_strbuf_status(&missing);
     if (status == TARE_OK && count)
-        status = TARE_FAIL(TARE_UNSUPPORTED, "%zu op%s cannot be run; bring %s with --plugin LIB.so: %s", count,
+        status = TARE_FAIL(TARE_UNSUPPORTED, "%zu op%s cannot be run; load %s with --plugin LIB.so: %s", count,
                            count == 1 ? "" : "s", count == 1 ? "it" : "them", tare_strbuf_text(&missing));
     tare_strbuf_free(&lines);
     tare_strbuf_free(&missing);

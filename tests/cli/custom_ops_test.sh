@@ -82,7 +82,7 @@ for model in model undefined; do
     fi
     expect 1 "$model: 1 violation (expected none)" "$tare" validate $model
     [ "$(cat "$work/stdout")" = "graph/ZeroOut (ZeroOut): unknown op" ] || fail "validate $model: $(cat "$work/stdout")"
-    expect 1 "$model: 1 op cannot be run; bring it with --plugin LIB.so: ZeroOut: used by ZeroOut" \
+    expect 1 "$model: 1 op cannot be run; load it with --plugin LIB.so: ZeroOut: used by ZeroOut" \
         "$tare" run $model --input to_zero=x.npy
     run "tare run $model --plugin ./threads.so --input to_zero=x.npy" 'zeroed int32[2,2] 5 0 0 0'
 done

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Ops that nothing runs: every command that runs a model stops before it does, lists all that is missing and where it is
-# used, and says how to bring it; with the library it runs.
+# used, and names the option that loads it; with the library it runs.
 set -uo pipefail
 . "$TARE_SOURCE_DIR/tests/cli/support.sh"
 everything=$TARE_TEST_PLUGINS/everything.so
@@ -11,7 +11,7 @@ op_model chain whole "$everything" SquareInRanges / SquareInRanges
 op_model array x.npy 'float[2,2] 1 2 3 4'
 op_model samples x.tfrecord x 'float[1,2] 1 2' 3
 
-missing='gaps: 3 ops cannot be run; bring them with --plugin LIB.so: Meet: used by inner/Meet; OnlyDefined: used by OnlyDefined; SquareInRanges: used by SquareInRanges, inner/SquareInRanges, inner/SquareInRanges_1 and 1 more'
+missing='gaps: 3 ops cannot be run; load them with --plugin LIB.so: Meet: used by inner/Meet; OnlyDefined: used by OnlyDefined; SquareInRanges: used by SquareInRanges, inner/SquareInRanges, inner/SquareInRanges_1 and 1 more'
 for command in "run gaps --input x=x.npy --output-dir out" "run gaps --data x.tfrecord --output-dir out" \
     "calibrate gaps --data x.tfrecord -o x.calib" "compare gaps --data x.tfrecord --calibration-data x.tfrecord" "compare gaps --data x.tfrecord --methods float" "quantize gaps out --data x.tfrecord"; do
     # shellcheck disable=SC2086
@@ -24,7 +24,7 @@ grep -q "interpreter lacks: 3" text || fail "inspect: $(cat text)"
 grep -qx "OnlyDefined: used by OnlyDefined" text || fail "inspect: $(cat text)"
 
 # the library brings all but the one that it only defines
-missing='gaps: 1 op cannot be run; bring it with --plugin LIB.so: OnlyDefined: used by OnlyDefined'
+missing='gaps: 1 op cannot be run; load it with --plugin LIB.so: OnlyDefined: used by OnlyDefined'
 expect 1 "$missing" "$tare" run gaps --input x=x.npy --plugin "$everything"
 expect 1 "$missing" "$tare" calibrate gaps --data x.tfrecord -o x.calib --plugin "$everything"
 

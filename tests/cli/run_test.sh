@@ -107,7 +107,7 @@ if [ -d "$segmenter" ]; then # rows of different shapes: one file a record, as t
         --data "$segmenter/inputs.tfrecord.gz" --output logits --output-dir "$work/seg2"
 fi
 if [ -d "$models/models/ydf-adult" ]; then
-    expect 1 "3 ops cannot be run; bring them with --plugin LIB.so: SimpleMLCreateModelResource: used by SimpleMLCreateModelResource" \
+    expect 1 "3 ops cannot be run; load them with --plugin LIB.so: SimpleMLCreateModelResource: used by SimpleMLCreateModelResource" \
         "$tare" run "$models/models/ydf-adult" --data "$data"
 fi
 finish

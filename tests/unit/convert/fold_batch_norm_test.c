@@ -86,7 +86,7 @@ static void factors_and_terms__become_weights_and_bias(void **state) {
 static void stand_ins__name_the_node_whose_value_they_have(void **state) {
     static const struct {
         bool bias, addend;
-        const char *product, *behind, *of_behind; /* what the product and the bias behind it stand for */
+        const char *product, *behind, *of_behind; /* the nodes that the product and the bias after it replace */
     } expected[] = {
         { false, false, "norm/mul", NULL, NULL },
         { true, false, "", "bias", "norm/mul" },
@@ -100,7 +100,7 @@ static void stand_ins__name_the_node_whose_value_they_have(void **state) {
         mini_ok(tare_pass_fold_batch_norm.run(n.model, &changes));
         const char *product = original(n.model, "product");
         if (!product || strcmp(product, expected[i].product) != 0)
-            fail_msg("case %zu: the product stands for '%s' (expected '%s')", i, product ? product : "itself",
+            fail_msg("case %zu: the product replaces '%s' (expected '%s')", i, product ? product : "itself",
                      expected[i].product);
         if (expected[i].behind) assert_string_equal(original(n.model, expected[i].behind), expected[i].of_behind);
         tare_model_free(n.model);

@@ -228,8 +228,7 @@ static bool has_unknown_rank(const struct tare_signature *signature) {
     return false;
 }
 
-/* The second try is in a session of its own, which the first one's effects do not reach; the first one's fault is told.
- */
+/* The second attempt uses a new session, without the effects of the first; the error of the first is reported. */
 static tare_status run_again(const struct tare_graph_model *model, const struct tare_signature *signature,
                              tare_status first) {
     char text[4096];

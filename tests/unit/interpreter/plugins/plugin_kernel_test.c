@@ -72,7 +72,7 @@ static void kernel__lack_of_one_is_known_before_the_run(void **state) {
     model->n_signatures = 1;
     snprintf(
         expected, sizeof expected,
-        "1 op cannot be run; bring it with --plugin LIB.so: ZeroOut: no kernel for T: float64 (%s has: T: float; T: "
+        "1 op cannot be run; load it with --plugin LIB.so: ZeroOut: no kernel for T: float64 (%s has: T: float; T: "
         "int32), used by y",
         plugin_path("everything"));
     assert_int_equal(tare_session_check_ops(model, &signature), TARE_UNSUPPORTED);
@@ -94,7 +94,7 @@ static void lacking__initialisers_are_looked_at(void **state) {
     model->init_node = mini_node(model->main, "OnlyDefined", "init", 1, mini_float(model->main, "x", 1)).node;
     assert_int_equal(tare_session_check_ops(model, &signature), TARE_UNSUPPORTED);
     assert_string_equal(tare_error_text(),
-                        "1 op cannot be run; bring it with --plugin LIB.so: OnlyDefined: used by init");
+                        "1 op cannot be run; load it with --plugin LIB.so: OnlyDefined: used by init");
     tare_model_free(model);
 }
 
