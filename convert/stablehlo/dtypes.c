@@ -1,4 +1,4 @@
-/* TensorFlow dtypes of element types. */
+/* TensorFlow dtypes of element types, and the dtypes in which ops compute. */
 #include "convert/stablehlo/module.h"
 #include "base/tensor/dtype.h"
 
@@ -36,4 +36,23 @@ int tare_shlo_dtype(const struct tare_shlo_type *type) {
                : type->element->kind == TARE_SHLO_F64 ? TARE_DT_COMPLEX128
                                                       : TARE_DT_INVALID;
     return dtypes[type->kind];
+}
+
+int tare_shlo_wide_dtype(int dtype) {
+    switch (dtype) {
+    case TARE_DT_FLOAT8_E5M2:
+    case TARE_DT_FLOAT8_E4M3FN:
+    case TARE_DT_FLOAT8_E4M3FNUZ:
+    case TARE_DT_FLOAT8_E4M3B11FNUZ:
+    case TARE_DT_FLOAT8_E5M2FNUZ:
+        return TARE_DT_FLOAT;
+    case TARE_DT_INT4:
+    case TARE_DT_INT2:
+        return TARE_DT_INT8;
+    case TARE_DT_UINT4:
+    case TARE_DT_UINT2:
+        return TARE_DT_UINT8;
+    default:
+        return dtype;
+    }
 }

@@ -50,7 +50,7 @@ extern const struct tare_lowering_row tare_lower_elementwise[], tare_lower_shape
     tare_lower_random[], tare_lower_structure[];
 /* Rules that several tables use; `arg` is not used. */
 tare_lower_fn tare_lower_custom_call, tare_lower_dynamic_reduce_window, tare_lower_threefry;
-/* ---- the op ---- */
+/* ---- operands and dtypes (lower_operands.c) ---- */
 
 /* Operand i as an edge of the graph: of a quantized type the stored integers, or with `dequantized` real numbers. */
 struct tare_edge tare_lower_in(struct tare_lowering *l, size_t i);
@@ -60,6 +60,9 @@ void tare_lower_pair(struct tare_lowering *l, struct tare_edge *x, struct tare_e
 /* The dtype of operand (result) i; with `dequantized` that of the real numbers. */
 int tare_lower_in_dtype(const struct tare_lowering *l, size_t i);
 int tare_lower_out_dtype(const struct tare_lowering *l, size_t i);
+
+/* ---- the op ---- */
+
 const struct tare_shlo_type *tare_lower_in_type(const struct tare_lowering *l, size_t i);
 const struct tare_shlo_type *tare_lower_out_type(const struct tare_lowering *l, size_t i);
 /* Integers of a list attribute; at most TARE_MAX_RANK (a rank-2 list: 2 * TARE_MAX_RANK). Fails when there are more. */
@@ -134,12 +137,20 @@ void tare_lower_random_bits(struct tare_lowering *l, const char *algorithm, stru
  * only move elements keep the integers. */
 void tare_lower_quantized(struct tare_lowering *l, const struct tare_lowering_row *row);
 bool tare_lower_has_quantized(const struct tare_shlo_op *op);
+
+/* ---- values of quantized types (lower_quantized_values.c) ---- */
+
+/* The scales (or the zero points) of a quantized type as numbers of the dtype, in a shape that broadcasts. */
+struct tare_edge tare_lower_per_channel(struct tare_lowering *l, const struct tare_shlo_type *type, bool scales,
+                                        int dtype);
+/* (x - zero point) * scale in the expressed type. */
 struct tare_edge tare_lower_dequantize(struct tare_lowering *l, struct tare_edge x, const struct tare_shlo_type *type);
+/* clamp(minimum, x / scale + zero point, maximum), rounded to the nearest integer, ties to even, in the storage type.
+ */
+struct tare_edge tare_lower_quantize(struct tare_lowering *l, struct tare_edge x, const struct tare_shlo_type *type);
 
 /* ---- eight-bit floats, integers of few bits (lower_narrow.c) ---- */
 
-/* The dtype in which numbers of a dtype are computed. */
-int tare_lower_wide_dtype(int dtype);
 bool tare_lower_has_narrow(const struct tare_shlo_op *op);
 void tare_lower_narrow(struct tare_lowering *l, const struct tare_lowering_row *row);
 

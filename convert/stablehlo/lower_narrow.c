@@ -7,28 +7,9 @@
 
 #include <math.h>
 
-int tare_lower_wide_dtype(int dtype) {
-    switch (dtype) {
-    case TARE_DT_FLOAT8_E5M2:
-    case TARE_DT_FLOAT8_E4M3FN:
-    case TARE_DT_FLOAT8_E4M3FNUZ:
-    case TARE_DT_FLOAT8_E4M3B11FNUZ:
-    case TARE_DT_FLOAT8_E5M2FNUZ:
-        return TARE_DT_FLOAT;
-    case TARE_DT_INT4:
-    case TARE_DT_INT2:
-        return TARE_DT_INT8;
-    case TARE_DT_UINT4:
-    case TARE_DT_UINT2:
-        return TARE_DT_UINT8;
-    default:
-        return dtype;
-    }
-}
-
 static bool is_narrow(const struct tare_shlo_type *type) {
     const int dtype = type->kind == TARE_SHLO_TENSOR ? tare_shlo_dtype(type) : TARE_DT_INVALID;
-    return tare_lower_wide_dtype(dtype) != dtype;
+    return tare_shlo_wide_dtype(dtype) != dtype;
 }
 
 bool tare_lower_has_narrow(const struct tare_shlo_op *op) {
@@ -50,7 +31,7 @@ static bool keeps_type(const struct tare_shlo_op *op) {
 
 /* Limits a number to the range of an integer type of few bits, before its conversion wraps it. */
 static struct tare_edge clamp(struct tare_lowering *l, struct tare_edge x, const struct tare_shlo_type *type) {
-    const int dtype = tare_lower_wide_dtype(tare_shlo_dtype(type)), bits = tare_shlo_type_bits(type->element);
+    const int dtype = tare_shlo_wide_dtype(tare_shlo_dtype(type)), bits = tare_shlo_type_bits(type->element);
     const bool has_sign = dtype == TARE_DT_INT8;
     const double most = ldexp(1, bits - has_sign) - 1;
     x = tare_lower_binary(l, "Minimum", x, tare_lower_scalar(l, dtype, most));
@@ -68,7 +49,7 @@ void tare_lower_narrow(struct tare_lowering *l, const struct tare_lowering_row *
         row->lower(l, row->arg);
         return;
     }
-    if (is_convert && tare_lower_wide_dtype(to) == TARE_DT_FLOAT && to != TARE_DT_FLOAT &&
+    if (is_convert && tare_shlo_wide_dtype(to) == TARE_DT_FLOAT && to != TARE_DT_FLOAT &&
         !tare_dtype_is_complex(tare_shlo_dtype(tare_lower_in_type(l, 0)))) {
         tare_lower_set(l, tare_lower_cast(l, tare_lower_in(l, 0), to));
         return;
@@ -79,7 +60,7 @@ void tare_lower_narrow(struct tare_lowering *l, const struct tare_lowering_row *
         const struct tare_shlo_type *type = tare_lower_out_type(l, i);
         const int dtype = tare_shlo_dtype(type);
         if (!is_narrow(type)) continue;
-        if (is_convert && is_real_float(tare_lower_in_dtype(l, 0)) && tare_lower_wide_dtype(dtype) != TARE_DT_FLOAT)
+        if (is_convert && is_real_float(tare_lower_in_dtype(l, 0)) && tare_shlo_wide_dtype(dtype) != TARE_DT_FLOAT)
             l->outputs[i] = clamp(l, l->outputs[i], type);
         l->outputs[i] = tare_lower_cast(l, l->outputs[i], dtype);
     }

@@ -4,74 +4,14 @@
  */
 #include "convert/stablehlo/lower.h"
 
-#include "base/tensor/dtype.h"
-
 #include <math.h>
-#include <string.h>
-
-static const struct tare_shlo_quantized *quantized_of(const struct tare_shlo_type *type) {
-    return type->kind == TARE_SHLO_TENSOR ? type->element->quantized : NULL;
-}
 
 bool tare_lower_has_quantized(const struct tare_shlo_op *op) {
     for (size_t i = 0; i < op->n_results; i++)
-        if (quantized_of(op->results[i].type)) return true;
+        if (tare_shlo_quantized_of(op->results[i].type)) return true;
     for (size_t i = 0; i < op->n_operands; i++)
-        if (quantized_of(op->operands[i]->type)) return true;
+        if (tare_shlo_quantized_of(op->operands[i]->type)) return true;
     return false;
-}
-
-/* ---- conversion ---- */
-
-/* One number of the dtype for each channel, in a shape that broadcasts. */
-static struct tare_edge per_channel(struct tare_lowering *l, const struct tare_shlo_type *type, bool scales,
-                                    int dtype) {
-    const struct tare_shlo_quantized *q = quantized_of(type);
-    struct tare_shape shape = { .rank = q->axis < 0 ? 0 : (int)type->rank };
-    struct tare_tensor tensor;
-    struct tare_edge edge = { 0 };
-    for (int d = 0; d < shape.rank && d < TARE_MAX_RANK; d++)
-        shape.dims[d] = d == q->axis ? (int64_t)q->count : 1;
-    if (l->status == TARE_OK && (q->axis >= (int64_t)type->rank || type->rank > TARE_MAX_RANK || !q->count))
-        tare_lower_fail(l, TARE_CORRUPT, "the quantized dimension is out of range");
-    if (l->status == TARE_OK) l->status = tare_tensor_new(&tensor, dtype, &shape);
-    if (l->status != TARE_OK) return edge;
-    for (size_t i = 0; i < q->count; i++)
-        tare_tensor_set_f64(&tensor, (int64_t)i, scales ? q->scales[i] : (double)q->zero_points[i]);
-    edge = tare_lower_tensor(l, &tensor);
-    tare_tensor_reset(&tensor);
-    return edge;
-}
-
-static bool is_centred(const struct tare_shlo_quantized *q) {
-    for (size_t i = 0; i < q->count; i++)
-        if (q->zero_points[i]) return false;
-    return true;
-}
-
-/* int32 has more bits than a float's fraction. */
-static int work_dtype(const struct tare_shlo_quantized *q) {
-    return tare_shlo_type_bits(q->storage) > 16 ? TARE_DT_DOUBLE : TARE_DT_FLOAT;
-}
-
-struct tare_edge tare_lower_dequantize(struct tare_lowering *l, struct tare_edge x, const struct tare_shlo_type *type) {
-    const struct tare_shlo_quantized *q = quantized_of(type);
-    const int work = work_dtype(q);
-    x = tare_lower_cast(l, x, work);
-    if (!is_centred(q)) x = tare_lower_binary(l, "Sub", x, per_channel(l, type, false, work));
-    x = tare_lower_binary(l, "Mul", x, per_channel(l, type, true, work));
-    return tare_lower_cast(l, x, tare_shlo_dtype(q->expressed));
-}
-
-/* clamp(minimum, x / scale + zero point, maximum), rounded to the nearest integer, ties to even. */
-static struct tare_edge quantize(struct tare_lowering *l, struct tare_edge x, const struct tare_shlo_type *type) {
-    const struct tare_shlo_quantized *q = quantized_of(type);
-    const int work = work_dtype(q);
-    x = tare_lower_binary(l, "RealDiv", tare_lower_cast(l, x, work), per_channel(l, type, true, work));
-    if (!is_centred(q)) x = tare_lower_binary(l, "AddV2", x, per_channel(l, type, false, work));
-    x = tare_lower_binary(l, "Maximum", x, tare_lower_scalar(l, work, (double)q->minimum));
-    x = tare_lower_binary(l, "Minimum", x, tare_lower_scalar(l, work, (double)q->maximum));
-    return tare_lower_cast(l, tare_lower_unary(l, "Rint", x), tare_shlo_dtype(q->storage));
 }
 
 /* ---- ops that keep the integers ---- */
@@ -88,7 +28,7 @@ static bool one_scale(const struct tare_shlo_op *op) {
     const struct tare_shlo_quantized *first = NULL;
     for (size_t i = 0; i < op->n_operands + op->n_results; i++) {
         const struct tare_shlo_quantized *q =
-            quantized_of(i < op->n_operands ? op->operands[i]->type : op->results[i - op->n_operands].type);
+            tare_shlo_quantized_of(i < op->n_operands ? op->operands[i]->type : op->results[i - op->n_operands].type);
         if (!first) first = q;
         if (q && !same_parameters(first, q)) return false;
     }
@@ -137,8 +77,8 @@ static bool keeps_integers(const struct tare_shlo_op *op) {
     if (is_one_of(op, carriers) || op->n_regions) return true;
     if (!one_scale(op)) return false;
     if (is_one_of(op, moves)) return true;
-    const struct tare_shlo_quantized *q = op->n_results ? quantized_of(op->results[0].type) : NULL;
-    return q && is_one_of(op, sums) && is_centred(q) && tare_shlo_type_bits(q->storage) == 32;
+    const struct tare_shlo_quantized *q = op->n_results ? tare_shlo_quantized_of(op->results[0].type) : NULL;
+    return q && is_one_of(op, sums) && tare_shlo_is_centred(q) && tare_shlo_type_bits(q->storage) == 32;
 }
 
 /* ---- products ---- */
@@ -146,10 +86,11 @@ static bool keeps_integers(const struct tare_shlo_op *op) {
 /* The result's scales are those of the product of the operands, and it has no zero point. */
 static bool is_exact_product(const struct tare_shlo_op *op) {
     if (!tare_shlo_op_is(op, "dot_general") && !tare_shlo_op_is(op, "convolution")) return false;
-    const struct tare_shlo_quantized *x = quantized_of(op->operands[0]->type), *y = quantized_of(op->operands[1]->type);
-    const struct tare_shlo_quantized *out = quantized_of(op->results[0].type);
+    const struct tare_shlo_quantized *x = tare_shlo_quantized_of(op->operands[0]->type),
+                                     *y = tare_shlo_quantized_of(op->operands[1]->type);
+    const struct tare_shlo_quantized *out = tare_shlo_quantized_of(op->results[0].type);
     if (!x || !y || !out || x->count != 1 || (out->count != y->count && y->count != 1)) return false;
-    if (tare_shlo_type_bits(out->storage) != 32 || !is_centred(out)) return false;
+    if (tare_shlo_type_bits(out->storage) != 32 || !tare_shlo_is_centred(out)) return false;
     for (size_t i = 0; i < out->count; i++) {
         const double expected = x->scales[0] * y->scales[y->count == 1 ? 0 : i];
         if (!(fabs(out->scales[i] - expected) <= 1e-5 * expected)) return false;
@@ -161,7 +102,9 @@ static bool is_exact_product(const struct tare_shlo_op *op) {
 static struct tare_edge centred(struct tare_lowering *l, size_t i, int dtype) {
     const struct tare_shlo_type *type = tare_lower_in_type(l, i);
     const struct tare_edge x = tare_lower_cast(l, tare_lower_value(l, l->op->operands[i]), dtype);
-    return is_centred(quantized_of(type)) ? x : tare_lower_binary(l, "Sub", x, per_channel(l, type, false, dtype));
+    return tare_shlo_is_centred(tare_shlo_quantized_of(type))
+               ? x
+               : tare_lower_binary(l, "Sub", x, tare_lower_per_channel(l, type, false, dtype));
 }
 
 /* Lowers the op as one on int32 (int8, if there are no zero points) by operands of other types. */
@@ -172,8 +115,8 @@ static void lower_exact_product(struct tare_lowering *l, const struct tare_lower
     const struct tare_shlo_op *original = l->op;
     bool narrow = true;
     for (size_t i = 0; i < 2; i++)
-        narrow = narrow && is_centred(quantized_of(tare_lower_in_type(l, i))) &&
-                 quantized_of(tare_lower_in_type(l, i))->storage->kind == TARE_SHLO_SI8;
+        narrow = narrow && tare_shlo_is_centred(tare_shlo_quantized_of(tare_lower_in_type(l, i))) &&
+                 tare_shlo_quantized_of(tare_lower_in_type(l, i))->storage->kind == TARE_SHLO_SI8;
     for (size_t i = 0; i < 2; i++) {
         operands[i] = *original->operands[i];
         types[i] = *original->operands[i]->type;
@@ -207,8 +150,8 @@ void tare_lower_quantized(struct tare_lowering *l, const struct tare_lowering_ro
     l->dequantized = true;
     row->lower(l, row->arg);
     for (size_t i = 0; i < l->op->n_results && l->status == TARE_OK; i++)
-        if (quantized_of(tare_lower_out_type(l, i)))
-            l->outputs[i] = quantize(l, l->outputs[i], tare_lower_out_type(l, i));
+        if (tare_shlo_quantized_of(tare_lower_out_type(l, i)))
+            l->outputs[i] = tare_lower_quantize(l, l->outputs[i], tare_lower_out_type(l, i));
 }
 
 /* Both conversions: the change of representation is that of every op on quantized types. */

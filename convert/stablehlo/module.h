@@ -99,6 +99,10 @@ struct tare_shlo_type {
 /* Bits of a scalar element type (index: 64, tf32: 19, bool: 1); 0 for a type that is not scalar. */
 int tare_shlo_type_bits(const struct tare_shlo_type *type);
 bool tare_shlo_type_is_float(enum tare_shlo_type_kind kind);
+/* The parameters of a tensor's quantized element type; NULL for other types. */
+const struct tare_shlo_quantized *tare_shlo_quantized_of(const struct tare_shlo_type *type);
+/* True if all zero points are 0. */
+bool tare_shlo_is_centred(const struct tare_shlo_quantized *quantized);
 
 /* ---- attributes ---- */
 
@@ -241,5 +245,8 @@ const struct tare_shlo_op *tare_shlo_function(const struct tare_shlo_module *mod
 
 /* The TensorFlow dtype of an element type (of a tensor: of its elements); TARE_DT_INVALID where there is none. */
 int tare_shlo_dtype(const struct tare_shlo_type *type);
+/* The dtype in which ops compute numbers of a dtype: float for eight-bit floats, int8 (uint8) for integers of 2 and 4
+ * bits, otherwise the dtype itself. */
+int tare_shlo_wide_dtype(int dtype);
 
 #endif

@@ -22,3 +22,13 @@ bool tare_shlo_type_is_float(enum tare_shlo_type_kind kind) {
            (kind >= TARE_SHLO_F8E4M3FNUZ && kind <= TARE_SHLO_F8E4M3B11FNUZ) ||
            (kind >= TARE_SHLO_TF32 && kind <= TARE_SHLO_F8E8M0FNU);
 }
+
+const struct tare_shlo_quantized *tare_shlo_quantized_of(const struct tare_shlo_type *type) {
+    return type->kind == TARE_SHLO_TENSOR ? type->element->quantized : NULL;
+}
+
+bool tare_shlo_is_centred(const struct tare_shlo_quantized *q) {
+    for (size_t i = 0; i < q->count; i++)
+        if (q->zero_points[i]) return false;
+    return true;
+}
