@@ -20,6 +20,8 @@ extern const struct tare_pass tare_pass_fold_batch_norm;
 extern const struct tare_pass tare_pass_cancel_transposes;
 /* Computes nodes whose inputs are all constants. */
 extern const struct tare_pass tare_pass_fold_constants;
+/* The same for FakeQuant ops that read the weight from a variable that is kept. */
+extern const struct tare_pass tare_pass_fold_fake_quant;
 /* Moves constants that call sites pass as arguments into the functions, loops and branches that use them. */
 extern const struct tare_pass tare_pass_localize_constants;
 /* Replaces the bodies of annotated composite functions (convert/composites/composites.h). */

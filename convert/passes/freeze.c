@@ -146,7 +146,8 @@ static bool can_freeze(const struct tare_graph_model *model, const bool *written
 /* A protobuf message is limited to 2 GiB, which also includes existing constants and names. */
 static const int64_t MOST_FROZEN = 1LL << 30, LARGE = 64 * 1024;
 
-/* Marks the variables that are kept. Reference variables are values themselves and cannot be kept. */
+/* Marks the variables that are kept. Reference variables are values themselves and cannot be kept; a single number has
+ * no size to save, and quantization needs FakeQuant's ranges as constants. */
 static void mark_large(struct tare_graph_model *model, const bool *written) {
     int64_t from = model->keep_variables_from, all = 0;
     for (size_t v = 0; v < model->n_variables; v++)
@@ -157,7 +158,7 @@ static void mark_large(struct tare_graph_model *model, const bool *written) {
         struct tare_variable *variable = &model->variables[v];
         variable->constant = variable->node && variable->node->n_outputs &&
                              !tare_dtype_is_ref(variable->node->output_dtypes[0]) && variable->key &&
-                             is_constant(model, written, variable) &&
+                             is_constant(model, written, variable) && variable->value.elements != 1 &&
                              (int64_t)tare_tensor_bytes(&variable->value) >= from;
     }
 }

@@ -94,6 +94,28 @@ static void weight__on_a_grid_keeps_it(void **state) {
     tare_arena_free(&arena);
 }
 
+/* A channel of a depthwise filter has 9 values, and some of them are 0. */
+static void weight__few_values_on_a_grid_keep_it(void **state) {
+    enum { ROWS = 9 };
+    static const int codes[ROWS] = { 3, 0, -90, 17, 0, 55, -1, 41, 8 };
+    const struct tare_shape shape = tare_shape_make(2, (int64_t)ROWS, (int64_t)1);
+    struct tare_arena arena = { 0 };
+    struct tare_quantized_weight q;
+    struct tare_tensor weight;
+    (void)state;
+    assert_int_equal(tare_tensor_new(&weight, TARE_DT_FLOAT, &shape), TARE_OK);
+    for (int r = 0; r < ROWS; r++)
+        TARE_DATA(float, &weight)[r] = (float)codes[r] * (3.0f / 254);
+    assert_int_equal(tare_quantize_weight(&q, &arena, &weight, &(struct tare_weight_layout){ 1, ROWS, 1, 0, false },
+                                          &tare_qscheme_weight),
+                     TARE_OK);
+    for (int r = 0; r < ROWS; r++)
+        assert_int_equal(TARE_CONST_DATA(int8_t, &q.values)[r], codes[r]);
+    tare_tensor_reset(&q.values);
+    tare_tensor_reset(&weight);
+    tare_arena_free(&arena);
+}
+
 static void weight__nan_is_an_error(void **state) {
     struct tare_shape shape = tare_shape_make(1, 2);
     const float values[] = { 1, NAN };
@@ -114,6 +136,7 @@ int main(void) {
         cmocka_unit_test(weight__each_channel_has_its_own_scale),
         cmocka_unit_test(weight__single_channel_equals_per_tensor),
         cmocka_unit_test(weight__on_a_grid_keeps_it),
+        cmocka_unit_test(weight__few_values_on_a_grid_keep_it),
         cmocka_unit_test(weight__nan_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
