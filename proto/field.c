@@ -1,6 +1,7 @@
 /* Access to message members by descriptor. */
 #include "proto/field.h"
 #include "base/alloc.h"
+#include "base/map.h"
 
 #include <string.h>
 
@@ -164,5 +165,71 @@ tare_status tare_message_add_unknown(ProtobufCMessage *message, struct tare_aren
     field = &message->unknown_fields[message->n_unknown_fields++];
     *field = (ProtobufCMessageUnknownField){ .tag = number, .wire_type = wire_type, .len = size };
     field->data = (uint8_t *)copy;
+    return TARE_OK;
+}
+
+/* ---- duplicate keys of maps ---- */
+
+struct key {
+    const void *data;
+    size_t size;
+};
+
+static struct key key_of(const ProtobufCMessage *entry) {
+    const ProtobufCFieldDescriptor *field = &entry->descriptor->fields[0];
+    const void *member = member_of(entry, field);
+    const char *text;
+    if (field->type != PROTOBUF_C_TYPE_STRING) return (struct key){ member, tare_field_value_size(field) };
+    text = *(const char *const *)member;
+    return (struct key){ text ? text : "", text ? strlen(text) : 0 };
+}
+
+/* Few entries: pairs are compared. */
+static size_t merge_few(ProtobufCMessage **entries, size_t count) {
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct key key = key_of(entries[i]);
+        size_t same = 0;
+        for (; same < kept; same++) {
+            const struct key other = key_of(entries[same]);
+            if (other.size == key.size && memcmp(other.data, key.data, key.size) == 0) break;
+        }
+        entries[same] = entries[i];
+        kept += same == kept;
+    }
+    return kept;
+}
+
+/* positions: key -> slot of `entries` that holds its entry. */
+static tare_status merge_many(size_t *kept, struct tare_map *positions, ProtobufCMessage **entries, size_t count) {
+    *kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct key key = key_of(entries[i]);
+        ProtobufCMessage **slot = tare_map_get_n(positions, key.data, key.size);
+        if (!slot) slot = &entries[(*kept)++];
+        *slot = entries[i]; /* the map borrows the key of the entry that is in the slot */
+        if (!tare_map_set_n(positions, key.data, key.size, slot)) return TARE_NO_MEMORY;
+    }
+    return TARE_OK;
+}
+
+tare_status tare_message_merge_map_entries(ProtobufCMessage *message) {
+    enum { FEW = 16 };
+    const ProtobufCMessageDescriptor *descriptor = message->descriptor;
+    for (unsigned f = 0; f < descriptor->n_fields; f++) {
+        const ProtobufCFieldDescriptor *field = &descriptor->fields[f];
+        struct tare_map positions = { 0 };
+        tare_status status = TARE_OK;
+        if (field->label != PROTOBUF_C_LABEL_REPEATED || field->type != PROTOBUF_C_TYPE_MESSAGE) continue;
+        size_t *count = count_of(message, field);
+        ProtobufCMessage **entries = *(ProtobufCMessage ***)member_of(message, field);
+        if (*count < 2 || !is_entry(field->descriptor)) continue;
+        if (*count <= FEW)
+            *count = merge_few(entries, *count);
+        else
+            status = merge_many(count, &positions, entries, *count);
+        tare_map_free(&positions);
+        TARE_TRY(status);
+    }
     return TARE_OK;
 }

@@ -33,6 +33,9 @@ void *tare_field_set(ProtobufCMessage *message, const ProtobufCFieldDescriptor *
 /* Appends `count` zeroed values to a repeated field and returns the first; NULL if out of memory. */
 void *tare_field_append(ProtobufCMessage *message, const ProtobufCFieldDescriptor *field, struct tare_arena *arena,
                         size_t count);
+/* Removes the entries of map fields whose key a later entry has, as protobuf's parsers do: the last entry holds the
+ * value, at the position of the first. The readers call it for each message. TARE_NO_MEMORY or TARE_OK. */
+tare_status tare_message_merge_map_entries(ProtobufCMessage *message);
 /* The id of the member that is set in a oneof, 0 for none; `field` is any of its members. */
 uint32_t tare_field_oneof_case(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *field);
 static inline bool tare_field_in_oneof(const ProtobufCFieldDescriptor *field) {

@@ -223,7 +223,7 @@ static tare_status read_message(const struct reader *r, ProtobufCMessage *messag
         TARE_TRY(check_growth(r, &record));
         at = record.end;
     }
-    return TARE_OK;
+    return tare_message_merge_map_entries(message);
 }
 
 static void set_limit(struct reader *r, size_t size) {

@@ -362,9 +362,9 @@ static tare_status read_fields(struct reader *r, ProtobufCMessage *message, cons
         return TARE_FAIL(TARE_INTERNAL, "%s has %u fields (expected at most %d)", message->descriptor->short_name,
                          message->descriptor->n_fields, MAX_FIELDS);
     for (;;) {
-        if (opened && tare_text_take(&r->scan, close)) return TARE_OK;
+        if (opened && tare_text_take(&r->scan, close)) return tare_message_merge_map_entries(message);
         if (r->scan.at == r->scan.end) {
-            if (!opened) return TARE_OK;
+            if (!opened) return tare_message_merge_map_entries(message);
             return tare_text_fail(&r->scan, opened, "the message is not closed (expected '%c')", close);
         }
         TARE_TRY(read_field(r, &target));

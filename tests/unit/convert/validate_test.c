@@ -315,6 +315,14 @@ static void shape_hints__are_as_many_as_what_they_describe(void **state) {
     (void)state;
     EXPECT(TEXT("ret { key: 'y'", "attr { key: '_input_shapes' value { list { shape { } } } } ret { key: 'y'"),
            "f: _input_shapes has 1 shapes, the function 2 arguments", NULL);
+    /* of two values for one key the last one holds, as in protobuf's maps */
+    EXPECT(TEXT("ret { key: 'y'", "attr { key: '_input_shapes' value { list { shape { } shape { } } } }"
+                                  "attr { key: '_input_shapes' value { list { shape { } } } } ret { key: 'y'"),
+           "f: _input_shapes has 1 shapes, the function 2 arguments", NULL);
+    EXPECT(TEXT("ret { key: 'y'",
+                "attr { key: '_input_shapes' value { list { shape { } } } }"
+                "attr { key: '_input_shapes' value { list { shape { } shape { } } } } ret { key: 'y'"),
+           NULL);
     EXPECT(
         TEXT("ret { key: 'y'", "attr { key: '_input_shapes' value { list { shape { } shape { } } } } ret { key: 'y'"),
         NULL);

@@ -139,6 +139,34 @@ static void oneofs__the_last_member_wins(void **state) {
     assert_true(attr->shape->unknown_rank);
 }
 
+/* An entry of NodeDef.attr: key -> an integer. */
+#define ATTR_ENTRY(key, number) 0x2a, 7, 0x0a, 1, key, 0x12, 2, 0x18, number
+
+static void maps__the_last_entry_of_a_key_wins(void **state) {
+    enum { KEYS = 40, ENTRY = 9 };
+    const Tensorflow__NodeDef *node =
+        unpack(*state, &tensorflow__node_def__descriptor,
+               BYTES(ATTR_ENTRY('a', 1), ATTR_ENTRY('b', 2), ATTR_ENTRY('a', 3), ATTR_ENTRY('c', 4)));
+    const uint8_t last[] = { ATTR_ENTRY('a', 3), ATTR_ENTRY('b', 2), ATTR_ENTRY('c', 4) };
+    uint8_t many[2 * KEYS * ENTRY];
+    assert_int_equal(node->n_attr, 3);
+    expect_packs_to(node, last, sizeof last);
+    for (int i = 0; i < 2 * KEYS; i++) /* every key twice */
+        memcpy(&many[i * ENTRY], (const uint8_t[]){ ATTR_ENTRY((uint8_t)('0' + i % KEYS), (uint8_t)i) }, ENTRY);
+    node = unpack(*state, &tensorflow__node_def__descriptor, many, sizeof many);
+    assert_int_equal(node->n_attr, KEYS);
+    expect_packs_to(node, &many[KEYS * ENTRY], KEYS * ENTRY);
+}
+
+static void maps__keys_that_are_numbers_have_one_entry_too(void **state) {
+    const Tensorflow__FunctionDef *function =
+        unpack(*state, &tensorflow__function_def__descriptor,
+               BYTES(0x42, 4, 8, 0, 16, 5, 0x42, 4, 8, 1, 16, 6, 0x42, 4, 8, 0, 16, 7));
+    assert_int_equal(function->n_resource_arg_unique_id, 2);
+    assert_int_equal(function->resource_arg_unique_id[0]->value, 7);
+    assert_int_equal(function->resource_arg_unique_id[1]->value, 6);
+}
+
 static void empty_input__is_the_default_message(void **state) {
     Tensorflow__NodeDef *node = unpack(*state, &tensorflow__node_def__descriptor, NULL, 0);
     assert_string_equal(node->name, "");
@@ -334,6 +362,8 @@ int main(void) {
         TEST(enums__unknown_numbers_survive),
         TEST(messages__a_singular_one_that_comes_twice_is_merged),
         TEST(oneofs__the_last_member_wins),
+        TEST(maps__the_last_entry_of_a_key_wins),
+        TEST(maps__keys_that_are_numbers_have_one_entry_too),
         TEST(empty_input__is_the_default_message),
         TEST(failures__say_the_field_and_the_byte),
         TEST(failures__a_varint_of_eleven_bytes),
