@@ -6,7 +6,8 @@
  * _input_shapes on every function; a weight may be a variable (read in an inner function, and once more in the outer
  * one for a control edge), a constant, or carried through a loop; FakeQuant may be next to a layer or behind Reshape,
  * ExpandDims and Squeeze; an LSTM-like loop may carry variables that it does not use. The same seed writes the same
- * network. The standard output has one line that lists the parts. */
+ * network. The standard output has one line that lists the parts, and the step of the outputs: that of the
+ * FakeQuant that computes them, or 0. */
 #include "convert/saved_model.h"
 #include "datasets/sample.h"
 #include "datasets/tfrecord.h"
@@ -29,6 +30,7 @@ struct network {
     size_t n_variables;
     struct tare_edge x;
     int64_t width; /* of x, which is [batch, width] between layers */
+    double step;   /* of the FakeQuant that computes x; 0: something else computes it */
     int layer;
 };
 
@@ -125,6 +127,7 @@ static void dense(struct network *n) {
     x = mini_node(n->body, "MatMul", named(n, "MatMul"), 2, x, w);
     x = activation(n, draw(n, 2) ? bias(n, x, units) : x);
     n->x = quantized ? fake_quant(n, x, 6) : x;
+    n->step = quantized ? 12.0 / 255 : 0;
     n->width = units;
 }
 
@@ -260,10 +263,14 @@ static struct tare_graph_model *build(uint64_t seed, int64_t *width) {
     for (int count = 2 + draw(&n, 3); n.layer < count; n.layer++) {
         const int which = draw(&n, 5);
         printf(" %s", names[which]);
+        n.step = 0;
         layers[which](&n);
     }
-    if (draw(&n, 2)) n.x = mini_node(n.body, "Softmax", "softmax", 1, n.x);
-    printf("; %zu variables\n", n.n_variables);
+    if (draw(&n, 2)) {
+        n.x = mini_node(n.body, "Softmax", "softmax", 1, n.x);
+        n.step = 0;
+    }
+    printf("; %zu variables; output step %.4f\n", n.n_variables, n.step);
     mini_return(n.body, "y", mini_node(n.body, "Identity", "Identity", 1, n.x));
     set_input_shapes(n.body, &shape);
     serve(&n, &shape);
