@@ -153,11 +153,17 @@ static uint64_t combined_bits(uint64_t a, uint64_t x, enum tare_combining kind, 
     }
 }
 
+/* Narrow dtypes are rounded at each step, as by the function itself. */
 static void fold_reals(struct tare_tensor *to, int64_t at, const struct tare_tensor *from, const int64_t *places,
                        int64_t n, enum tare_combining kind) {
+    const bool rounds = to->dtype != TARE_DT_FLOAT && to->dtype != TARE_DT_DOUBLE;
     double sum = tare_tensor_get_f64(to, at);
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; i < n; i++) {
         sum = combined_reals(sum, tare_tensor_get_f64(from, places[i]), kind);
+        if (!rounds) continue;
+        tare_tensor_set_f64(to, at, sum);
+        sum = tare_tensor_get_f64(to, at);
+    }
     tare_tensor_set_f64(to, at, sum);
 }
 
