@@ -69,7 +69,7 @@ static struct tare_edge emit_conv(struct tare_emit *emit, const struct tare_quan
         tare_emit_vector(emit, "rhs_dilation", p->spatial, dilations),
         tare_emit_i32(emit, "feature_group_count", (int32_t)p->groups),
     };
-    tare_conv_dims_write(&numbers, &p->dims);
+    tare_conv_dims_write(&numbers, &p->dims, TARE_CONV_XLA);
     return emit_xla(emit, "XlaConvV2", inputs, 7, &numbers, accumulator);
 }
 

@@ -334,7 +334,7 @@ static void write_numbers(struct tare_dims_wire *wire, const struct job *job) {
         dims.kernel_spatial[i] = i;
         dims.input_spatial[i] = dims.output_spatial[i] = first + i;
     }
-    tare_conv_dims_write(wire, &dims);
+    tare_conv_dims_write(wire, &dims, TARE_CONV_XLA);
 }
 
 static tare_status add_conv(struct tare_node **out, struct job *job, const struct tare_edge inputs[7]) {

@@ -245,7 +245,7 @@ static void lower_xla_conv(struct tare_lowering *l, struct convolution *c) {
     for (size_t i = 0; i < c->spatial; i++)
         if (c->reversal[i]) axes[n++] = c->dims.kernel_spatial[i];
     if (n) kernel = tare_lower_binary(l, "ReverseV2", kernel, tare_lower_longs(l, axes, n));
-    tare_conv_dims_write(&wire, &c->dims);
+    tare_conv_dims_write(&wire, &c->dims, TARE_CONV_XLA);
     const struct tare_edge inputs[] = { tare_lower_in(l, 0),
                                         kernel,
                                         tare_lower_longs(l, c->stride, c->spatial),

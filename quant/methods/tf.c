@@ -5,10 +5,10 @@
  * with _float_output -> float, clamped to the range of the output's int8 type; activations are quantized by
  *          quantize_i8 (x, scale, zero point).
  * dynamic: quantized_<op>_fn_N (input float, filter i8, scale, zero point) -> float.
- * Integers are those of the op set XLA; depthwise and 3-D convolutions accumulate in float32, as TensorFlow
- * has no integer kernels for them. */
+ * Integers are those of the op set XLA. */
 #include "graph/model.h"
 #include "quant/same_scale.h"
+#include "quant/tf_product.h"
 #include "quant/variables.h"
 
 #include <math.h>
@@ -161,6 +161,7 @@ static struct tare_edge emit_unpacked(struct tare_emit *emit, struct tare_quant_
 /* The layer's integers with the axes that its op expects. */
 static struct tare_edge emit_filter(struct tare_emit *emit, struct tare_quant_layer *layer) {
     struct tare_tensor own;
+    if (layer->kind == TARE_KIND_XLA_CONV) return tare_emit_weight(emit, layer); /* Conv2D takes it as arranged */
     if (layer->quantized.bits == 4) return emit_unpacked(emit, layer);
     if (layer->integers.node || emit->status != TARE_OK) return layer->integers;
     emit->status = tare_quant_restore(&own, &layer->product, &layer->quantized.values, &layer->weight->shape);
@@ -178,45 +179,9 @@ static struct tare_edge emit_filter_scale(struct tare_emit *emit, const struct t
                               layer->quantized.n_scales);
 }
 
-/* ---- the op on integers ---- */
-
-static bool sums_in_float(const struct tare_quant_layer *layer) {
-    return layer->kind == TARE_KIND_DEPTHWISE || layer->kind == TARE_KIND_CONV3D;
-}
-
 static struct tare_edge emit_centred(struct tare_emit *emit, const char *name, struct tare_edge q,
                                      struct tare_edge zero) {
     return tare_emit_binary(emit, "Sub", name, tare_emit_cast(emit, name, q, TARE_DT_INT32), zero);
-}
-
-/* The op with its attributes, of int32 numbers in their place among its inputs. */
-static struct tare_edge emit_op(struct tare_emit *emit, const struct tare_quant_layer *layer, struct tare_edge x,
-                                struct tare_edge w) {
-    const int dtype = sums_in_float(layer) ? TARE_DT_FLOAT : TARE_DT_INT32;
-    const bool mixed = strcmp(layer->op->op, "BatchMatMulV3") == 0; /* its attributes T are others */
-    struct tare_edge inputs[2];
-    struct tare_node *node;
-    if (sums_in_float(layer)) {
-        x = tare_emit_cast(emit, "input/float", x, dtype);
-        w = tare_emit_cast(emit, "filter/float", w, dtype);
-    }
-    if (emit->status != TARE_OK) return x;
-    inputs[layer->left] = x;
-    inputs[layer->right] = w;
-    node = tare_graph_add(emit->graph, mixed ? "BatchMatMulV2" : layer->op->op, "quantized/product");
-    emit->status = node ? TARE_OK : TARE_NO_MEMORY;
-    for (size_t i = 0; i < 2 && emit->status == TARE_OK; i++)
-        emit->status = tare_node_add_input(node, inputs[i]);
-    if (emit->status == TARE_OK) emit->status = tare_node_copy_attrs(node, layer->op);
-    if (emit->status == TARE_OK) emit->status = tare_node_set_type(node, "T", dtype);
-    if (emit->status != TARE_OK) return x;
-    tare_node_remove_attr(node, "_output_shapes");
-    tare_node_remove_attr(node, "Ta");
-    tare_node_remove_attr(node, "Tb");
-    tare_node_remove_attr(node, "Tout");
-    emit->status = tare_node_resolve(node);
-    x = (struct tare_edge){ node, 0 };
-    return sums_in_float(layer) ? tare_emit_cast(emit, "sums", x, TARE_DT_INT32) : x;
 }
 
 /* ---- outputs of static layers, in the body ---- */
@@ -261,8 +226,9 @@ static struct tare_edge emit_dequantized(struct tare_emit *emit, const struct ta
 
 /* ---- static ---- */
 
-static const char *const kind_names[TARE_KINDS] = { "conv2d",       "depthwise_conv2d", "conv3d", "matmul",
-                                                    "batch_matmul", "einsum",           "gather" };
+static const char *const kind_names[TARE_KINDS] = { "conv2d", "depthwise_conv2d", "conv3d",
+                                                    "matmul", "batch_matmul",     "einsum",
+                                                    "gather", "dot_general",      "convolution" };
 
 /* quantized_conv2d_with_bias_and_relu_float_output_fn */
 static void name_function(char *out, size_t size, const struct tare_quant_layer *layer, bool has_bias, bool real) {
@@ -272,14 +238,8 @@ static void name_function(char *out, size_t size, const struct tare_quant_layer 
              clamps ? has_bias ? "_and_" : "_with_" : "", activations[layer->activation], real ? "_float_output" : "");
 }
 
-static const char *plan_form(const struct tare_quant_layer *layer) {
-    if (layer->weight && layer->product.moves && layer->setting.granularity != TARE_PER_TENSOR)
-        return "in the op set TF a transposed result has one scale in all (granularity per_tensor)";
-    return NULL;
-}
-
 static const char *plan_static(const struct tare_quant_work *work, struct tare_quant_layer *layer) {
-    const char *reason = plan_form(layer);
+    const char *reason = tare_tf_refuses(layer);
     if (layer->kind == TARE_KIND_GATHER) return NULL;
     if (!reason) reason = tare_method_static.plan(work, layer);
     if (!reason && !layer->has_output_params && !layer->weight)
@@ -311,7 +271,10 @@ static struct tare_edge pass_bias(struct call *call, struct tare_arena *arena, c
         call->body.status = TARE_NO_MEMORY;
         return (struct tare_edge){ NULL, 0 };
     }
-    return pass(call, "bias", tare_emit_vector(call->caller, "bias", layer->product.columns, values));
+    const struct tare_shape vector = { .rank = 1, .dims = { layer->product.columns } };
+    return pass(
+        call, "bias",
+        tare_emit_ints(call->caller, "bias", layer->product.spatial ? &layer->product.channel_shape : &vector, values));
 }
 
 /* The layer as one call, for an output with parameters `out`. */
@@ -341,13 +304,13 @@ static tare_status emit_static(struct tare_edge *result, struct tare_quant_work 
     const struct tare_edge y_zero = pass(&call, "out_zp", tare_emit_i32(emit, "out/zero_point", out->zero_point));
     x = emit_centred(body, "input", x, x_zero);
     w = emit_centred(body, "filter", tare_emit_unary(body, "Identity", "filter", w), w_zero_point);
-    y = emit_op(body, layer, x, w);
+    y = tare_tf_product(body, layer, x, w);
     if (has_bias) y = tare_emit_binary(body, "AddV2", "bias", y, bias);
     y = tare_emit_cast(body, "sums/float", y, TARE_DT_FLOAT);
     const struct tare_edge factor = tare_emit_binary(body, "Mul", "scale", x_scale, w_scale);
     y = real ? emit_dequantized(body, layer, y, factor, y_scale, y_zero)
              : emit_requantized(body, layer, y, factor, y_scale, y_zero);
-    return close_call(result, &call, y);
+    return close_call(result, &call, tare_tf_result(body, layer, y));
 }
 
 static tare_status rewrite_static(struct tare_quant_work *work, struct tare_quant_layer *layer) {
@@ -375,7 +338,7 @@ static tare_status rewrite_static(struct tare_quant_work *work, struct tare_quan
 
 static const char *plan_dynamic(const struct tare_quant_work *work, struct tare_quant_layer *layer) {
     (void)work;
-    return plan_form(layer);
+    return tare_tf_refuses(layer);
 }
 
 static tare_status rewrite_dynamic(struct tare_quant_work *work, struct tare_quant_layer *layer) {
@@ -396,15 +359,17 @@ static tare_status rewrite_dynamic(struct tare_quant_work *work, struct tare_qua
     TARE_TRY(body->status);
     tare_emit_dynamic_parameters(body, x, &x_scale, &x_zero);
     w = emit_centred(body, "filter", w, w_zero);
-    y = emit_op(body, layer, tare_emit_dynamic_centred(body, x, x_scale, x_zero), w);
+    y = tare_tf_product(body, layer, tare_emit_dynamic_centred(body, x, x_scale, x_zero), w);
     y = tare_emit_cast(body, "sums/float", y, TARE_DT_FLOAT);
     y = tare_emit_binary(body, "Mul", "scaled", y, tare_emit_binary(body, "Mul", "scale", x_scale, w_scale));
     TARE_TRY(close_call(&y, &call, y));
-    return tare_quant_replace(NULL, &emit, (struct tare_edge){ layer->op, 0 }, tare_emit_shift(&emit, layer, y));
+    y = tare_tf_result(&emit, layer, tare_emit_shift(&emit, layer, y));
+    return tare_quant_replace(NULL, &emit, (struct tare_edge){ layer->op, 0 }, y);
 }
 
 enum {
-    DYNAMIC_KINDS = 1 << TARE_KIND_CONV2D | 1 << TARE_KIND_DEPTHWISE | 1 << TARE_KIND_MATMUL | 1 << TARE_KIND_GATHER,
+    DYNAMIC_KINDS = 1 << TARE_KIND_CONV2D | 1 << TARE_KIND_DEPTHWISE | 1 << TARE_KIND_MATMUL | 1 << TARE_KIND_GATHER |
+                    1 << TARE_KIND_XLA_DOT | 1 << TARE_KIND_XLA_CONV,
     OTHER_KINDS = 1 << TARE_KIND_CONV3D | 1 << TARE_KIND_BATCH_MATMUL | 1 << TARE_KIND_EINSUM
 };
 

@@ -6,6 +6,7 @@
  * ClipByValue for Relu and Relu6; UniformDequantize, or UniformRequantize where only such layers use it. */
 #include "graph/model.h"
 #include "quant/layer_index.h"
+#include "interpreter/ops/support/dims_wire.h"
 #include "quant/variables.h"
 #include "quant/xla.h"
 #include "base/tensor/number.h"
@@ -138,30 +139,26 @@ static struct tare_edge emit_quantize(struct tare_emit *emit, struct tare_edge x
 
 /* ---- products ---- */
 
-/* UniformQuantizedConvolutionDimensionNumbersAttr for [b,0,1,f], [0,1,i,o], or with a third spatial dimension. */
 static void set_window(struct tare_emit *emit, struct tare_node *node, const struct tare_quant_product *p) {
-    static const unsigned char flat[] = { 2 << 3,     3, 3 << 3 | 2, 2, 1,      2, 4 << 3,     2, 5 << 3, 3,
-                                          6 << 3 | 2, 2, 0,          1, 8 << 3, 3, 9 << 3 | 2, 2, 1,      2 };
-    static const unsigned char deep[] = { 2 << 3, 4,      3 << 3 | 2, 3,          1, 2, 3, 4 << 3,
-                                          3,      5 << 3, 4,          6 << 3 | 2, 3, 0, 1, 2,
-                                          8 << 3, 4,      9 << 3 | 2, 3,          1, 2, 3 };
-    int64_t strides[TARE_MOST_WINDOW], dilations[TARE_MOST_WINDOW], ones[TARE_MOST_WINDOW] = { 1, 1, 1 };
+    int64_t strides[TARE_MOST_WINDOW], dilations[TARE_MOST_WINDOW], bases[TARE_MOST_WINDOW];
     int64_t pads[2 * TARE_MOST_WINDOW];
+    struct tare_dims_wire numbers;
     for (int i = 0; i < p->spatial; i++) {
         strides[i] = p->window[i].stride;
         dilations[i] = p->window[i].dilation;
+        bases[i] = p->window[i].base;
         pads[2 * i] = p->window[i].low;
         pads[2 * i + 1] = p->window[i].high;
     }
+    tare_conv_dims_write(&numbers, &p->dims, TARE_CONV_UNIFORM);
     set_list(emit, node, "window_strides", strides, p->spatial);
     set_text(emit, node, "padding", "EXPLICIT", 8);
     set_list(emit, node, "explicit_padding", pads, 2 * p->spatial);
-    set_list(emit, node, "lhs_dilation", ones, p->spatial);
+    set_list(emit, node, "lhs_dilation", bases, p->spatial);
     set_list(emit, node, "rhs_dilation", dilations, p->spatial);
     set_int(emit, node, "batch_group_count", 1);
     set_int(emit, node, "feature_group_count", p->groups);
-    set_text(emit, node, "dimension_numbers", p->spatial == 3 ? deep : flat,
-             p->spatial == 3 ? sizeof deep : sizeof flat);
+    set_text(emit, node, "dimension_numbers", numbers.bytes, numbers.size);
 }
 
 static struct tare_edge emit_product(struct tare_emit *emit, const struct tare_quant_layer *layer, struct tare_edge x,
@@ -187,7 +184,8 @@ static struct tare_edge emit_product(struct tare_emit *emit, const struct tare_q
 static struct tare_edge emit_bias(struct tare_emit *emit, struct tare_arena *arena,
                                   const struct tare_quant_layer *layer, struct tare_edge acc,
                                   const struct numbers *sums, const double *scales) {
-    const struct tare_shape shape = { .rank = 1, .dims = { layer->product.columns } };
+    const struct tare_shape vector = { .rank = 1, .dims = { layer->product.columns } };
+    const struct tare_shape shape = layer->product.spatial ? layer->product.channel_shape : vector;
     const int32_t *values = tare_quant_bias_integers(arena, layer, scales);
     struct tare_node *node;
     if (!values) {
@@ -256,29 +254,45 @@ static struct tare_edge emit_narrow(struct tare_emit *emit, struct tare_arena *a
 
 /* ---- layers ---- */
 
-/* UniformQuantizedDot takes matrices: operands with more axes are reshaped, if the contracted axes are last in the
- * activation and there is no batch axis. */
+/* UniformQuantizedDot takes matrices: the activation's contracted axes are moved to its end, operands with other
+ * numbers of axes are reshaped, and the result is moved back. */
 static bool is_matrix_product(const struct tare_quant_product *p) {
-    const int rank = p->n_free_left + p->n_contracted;
-    for (int i = 0; i < p->n_contracted; i++)
-        if (p->left_contracted[i] != p->n_free_left + i) return false;
-    return rank >= 2 && !p->n_batch && !p->moves && p->n_free_left;
+    return !p->n_batch && !p->squeezed_left;
 }
 
 static bool has_more_axes(const struct tare_quant_layer *layer) {
     return !layer->product.spatial &&
-           (layer->product.n_free_left > 1 || layer->product.n_contracted > 1 || layer->product.n_free_right != 1);
+           (layer->product.n_free_left != 1 || layer->product.n_contracted != 1 || layer->product.n_free_right != 1);
 }
 
-/* The output's shape; false if two of the activation's own axes are known only at run time. */
+/* The activation's axes: the free ones, then the contracted ones. Returns true if this is not their order already. */
+static bool order_left(int32_t *order, const struct tare_quant_product *p) {
+    unsigned contracted = 0;
+    int count = 0;
+    bool moved = false;
+    for (int i = 0; i < p->n_contracted; i++)
+        contracted |= 1u << p->left_contracted[i];
+    for (int axis = 0; axis < p->n_free_left + p->n_contracted; axis++)
+        if (!(contracted >> axis & 1)) order[count++] = axis;
+    for (int i = 0; i < p->n_contracted; i++)
+        order[count++] = p->left_contracted[i];
+    for (int i = 0; i < count; i++)
+        moved |= order[i] != i;
+    return moved;
+}
+
+/* The result's shape as a product of matrices has it, reshaped; false if two of the activation's own axes are known
+ * only at run time. */
 static bool output_shape(struct tare_shape *out, const struct tare_quant_work *work,
                          const struct tare_quant_layer *layer) {
     const struct tare_shape left = tare_model_shape(work->shapes, layer->input);
     const struct tare_quant_product *p = &layer->product;
+    int32_t order[TARE_MAX_RANK];
     int unknown = 0;
+    order_left(order, p);
     *out = tare_shape_make(0);
     for (int i = 0; i < p->n_free_left; i++) {
-        out->dims[out->rank++] = p->n_free_left == 1 ? -1 : left.rank > i ? left.dims[i] : -1;
+        out->dims[out->rank++] = p->n_free_left == 1 ? -1 : left.rank > order[i] ? left.dims[order[i]] : -1;
         unknown += out->dims[i] < 0;
     }
     for (int i = 0; i < p->n_free_right; i++)
@@ -286,11 +300,35 @@ static bool output_shape(struct tare_shape *out, const struct tare_quant_work *w
     return unknown <= 1;
 }
 
+static struct tare_edge emit_bitcast(struct tare_emit *emit, const char *name, struct tare_edge x, int from, int to) {
+    const struct tare_emit_attr attrs[] = { { "T", TARE_EMIT_TYPE, from }, { "type", TARE_EMIT_TYPE, to }, { 0 } };
+    return tare_emit_node(emit, "Bitcast", name, &x, 1, attrs);
+}
+
+/* Transpose, which has no kernel for qint8. */
+static struct tare_edge emit_moved(struct tare_emit *emit, const char *name, struct tare_edge x, int rank,
+                                   const int32_t *order) {
+    const int dtype = emit->status == TARE_OK ? tare_edge_dtype(x) : TARE_DT_FLOAT;
+    const bool casts = dtype == TARE_DT_QINT8;
+    const struct tare_emit_attr attrs[] = { { "T", TARE_EMIT_TYPE, casts ? TARE_DT_INT8 : dtype },
+                                            { "Tperm", TARE_EMIT_TYPE, TARE_DT_INT32 },
+                                            { 0 } };
+    if (casts) x = emit_bitcast(emit, "moved/int8", x, TARE_DT_QINT8, TARE_DT_INT8);
+    const struct tare_edge inputs[] = { x, tare_emit_vector(emit, "moved/perm", rank, order) };
+    x = tare_emit_node(emit, "Transpose", name, inputs, 2, attrs);
+    return casts ? emit_bitcast(emit, "moved/qint8", x, TARE_DT_INT8, TARE_DT_QINT8) : x;
+}
+
 static struct tare_edge emit_matrix(struct tare_emit *emit, const struct tare_quant_layer *layer, struct tare_edge x) {
-    const struct tare_shape shape = { .rank = 2, .dims = { -1, layer->product.rows } };
+    const struct tare_quant_product *p = &layer->product;
+    const struct tare_shape shape = { .rank = 2, .dims = { -1, p->rows } };
+    int32_t order[TARE_MAX_RANK];
+    if (p->spatial) return x;
+    if (order_left(order, p)) x = emit_moved(emit, "input/moved", x, p->n_free_left + p->n_contracted, order);
     return has_more_axes(layer) ? tare_emit_reshape(emit, "input/matrix", x, &shape) : x;
 }
 
+/* The raw result: with the axes that the matrix product has not. */
 static struct tare_edge emit_whole(struct tare_emit *emit, const struct tare_quant_work *work,
                                    const struct tare_quant_layer *layer, struct tare_edge y) {
     struct tare_shape shape;
@@ -299,13 +337,23 @@ static struct tare_edge emit_whole(struct tare_emit *emit, const struct tare_qua
                : y;
 }
 
+/* The raw result with the axes of the op's output. */
+static struct tare_edge emit_result(struct tare_emit *emit, const struct tare_quant_layer *layer, struct tare_edge y) {
+    const struct tare_quant_product *p = &layer->product;
+    int32_t order[TARE_MAX_RANK];
+    if (!p->moves) return y;
+    for (int i = 0; i < p->n_free_left + p->n_free_right; i++)
+        order[i] = p->result_order[i];
+    return emit_moved(emit, "output/moved", y, p->n_free_left + p->n_free_right, order);
+}
+
 static const char *plan_form(const struct tare_quant_work *work, const struct tare_quant_layer *layer) {
     const struct tare_quant_product *p = &layer->product;
     struct tare_shape shape;
     if (layer->kind == TARE_KIND_GATHER) return NULL;
     if (p->pads_late) return "SAME padding with a stride needs a known image size in UNIFORM_QUANTIZED";
     if (!p->spatial && !is_matrix_product(p))
-        return "UNIFORM_QUANTIZED has products of matrices alone, none transposed";
+        return "UNIFORM_QUANTIZED has products of two matrices alone, none in batches";
     if (has_more_axes(layer) && !output_shape(&shape, work, layer))
         return "UNIFORM_QUANTIZED has products of matrices alone, and several of its input's axes are not known";
     return NULL;
@@ -340,8 +388,8 @@ static tare_status integer_input(struct tare_edge *out, struct tare_quant_work *
 static tare_status rewrite_product(struct tare_quant_work *work, struct tare_quant_layer *layer) {
     struct tare_emit emit = { .graph = layer->op->graph, .prefix = layer->op->name };
     const struct tare_quantized_weight *q = &layer->quantized;
-    const int axis =
-        layer->product.spatial ? layer->product.spatial + 1 : 1; /* of the channels, in weight and result */
+    const bool conv = layer->product.spatial > 0; /* axes of the channels: */
+    const int axis = conv ? layer->product.spatial + 1 : 1, out_axis = conv ? layer->product.dims.output_feature : 1;
     const struct numbers left =
         emit_numbers(&emit, "input", &layer->left_params.scale, 1, layer->left_params.zero_point, -1, work->arena);
     const struct numbers right = emit_numbers(&emit, "weight", q->scales, q->n_scales, 0, axis, work->arena);
@@ -353,7 +401,7 @@ static tare_status rewrite_product(struct tare_quant_work *work, struct tare_qua
     if (!scales) return TARE_NO_MEMORY;
     for (int64_t i = 0; i < q->n_scales; i++)
         scales[i] = layer->left_params.scale * q->scales[i];
-    sums = emit_numbers(&emit, "sums", scales, q->n_scales, 0, axis, work->arena);
+    sums = emit_numbers(&emit, "sums", scales, q->n_scales, 0, out_axis, work->arena);
     TARE_TRY(emit.status);
     TARE_TRY(integer_input(&y, work, &emit, layer, &left));
     y = emit_product(&emit, layer, emit_matrix(&emit, layer, y), &left, w, &right, &sums);
@@ -365,11 +413,12 @@ static tare_status rewrite_product(struct tare_quant_work *work, struct tare_qua
                                           .real = layer->output,
                                           .params = &layer->output_params };
         made.integer = emit_whole(&emit, work, layer, emit_narrow(&emit, work->arena, layer, y, &sums));
+        made.integer = emit_result(&emit, layer, made.integer);
         TARE_TRY(emit.status);
         return tare_quant_add_shared(&added, work, &made);
     }
     y = emit_whole(&emit, work, layer, emit_real(&emit, y, &sums));
-    return tare_quant_replace(NULL, &emit, layer->output, y);
+    return tare_quant_replace(NULL, &emit, layer->output, emit_result(&emit, layer, y));
 }
 
 /* A table is read by integer ops, as in the other op sets. */
@@ -397,7 +446,8 @@ static tare_status rewrite_hybrid(struct tare_quant_work *work, struct tare_quan
     if (conv) set_window(&emit, node, &layer->product);
     set_limits(&emit, node, "rhs_", right.axis, TARE_DT_QINT8);
     const struct tare_edge y = emit_whole(&emit, work, layer, close_node(&emit, node));
-    return tare_quant_replace(NULL, &emit, (struct tare_edge){ layer->op, 0 }, tare_emit_shift(&emit, layer, y));
+    return tare_quant_replace(NULL, &emit, (struct tare_edge){ layer->op, 0 },
+                              emit_result(&emit, layer, tare_emit_shift(&emit, layer, y)));
 }
 
 static tare_status rewrite_dynamic(struct tare_quant_work *work, struct tare_quant_layer *layer) {
@@ -405,7 +455,8 @@ static tare_status rewrite_dynamic(struct tare_quant_work *work, struct tare_qua
 }
 
 enum {
-    DYNAMIC_KINDS = 1 << TARE_KIND_CONV2D | 1 << TARE_KIND_DEPTHWISE | 1 << TARE_KIND_MATMUL,
+    DYNAMIC_KINDS = 1 << TARE_KIND_CONV2D | 1 << TARE_KIND_DEPTHWISE | 1 << TARE_KIND_MATMUL | 1 << TARE_KIND_XLA_DOT |
+                    1 << TARE_KIND_XLA_CONV,
     OTHER_KINDS = 1 << TARE_KIND_CONV3D | 1 << TARE_KIND_BATCH_MATMUL | 1 << TARE_KIND_EINSUM,
     TABLES = 1 << TARE_KIND_GATHER /* TensorFlow does not quantize them */
 };

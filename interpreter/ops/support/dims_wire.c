@@ -147,16 +147,22 @@ void tare_dims_put_list(struct tare_dims_wire *wire, int field, const int *value
         wire->bytes[wire->size++] = (unsigned char)values[i];
 }
 
-void tare_conv_dims_write(struct tare_dims_wire *wire, const struct tare_conv_dims *dims) {
-    const int *numbers = field_numbers[TARE_CONV_XLA];
+void tare_conv_dims_write(struct tare_dims_wire *wire, const struct tare_conv_dims *dims,
+                          enum tare_conv_message message) {
+    const int *const values[N_FIELDS] = {
+        [IN_BATCH] = &dims->input_batch,      [IN_FEATURE] = &dims->input_feature,
+        [IN_SPATIAL] = dims->input_spatial,   [KERNEL_IN] = &dims->kernel_input,
+        [KERNEL_OUT] = &dims->kernel_output,  [KERNEL_SPATIAL] = dims->kernel_spatial,
+        [OUT_BATCH] = &dims->output_batch,    [OUT_FEATURE] = &dims->output_feature,
+        [OUT_SPATIAL] = dims->output_spatial,
+    };
     wire->size = 0;
-    tare_dims_put(wire, numbers[KERNEL_IN], dims->kernel_input);
-    tare_dims_put(wire, numbers[KERNEL_OUT], dims->kernel_output);
-    tare_dims_put_list(wire, numbers[KERNEL_SPATIAL], dims->kernel_spatial, dims->spatial);
-    tare_dims_put(wire, numbers[IN_BATCH], dims->input_batch);
-    tare_dims_put(wire, numbers[IN_FEATURE], dims->input_feature);
-    tare_dims_put(wire, numbers[OUT_BATCH], dims->output_batch);
-    tare_dims_put(wire, numbers[OUT_FEATURE], dims->output_feature);
-    tare_dims_put_list(wire, numbers[IN_SPATIAL], dims->input_spatial, dims->spatial);
-    tare_dims_put_list(wire, numbers[OUT_SPATIAL], dims->output_spatial, dims->spatial);
+    for (int number = 1; number <= 12; number++) /* a message has its fields in this order */
+        for (int f = 0; f < N_FIELDS; f++) {
+            if (field_numbers[message][f] != number) continue;
+            if (f == IN_SPATIAL || f == KERNEL_SPATIAL || f == OUT_SPATIAL)
+                tare_dims_put_list(wire, number, values[f], dims->spatial);
+            else
+                tare_dims_put(wire, number, *values[f]);
+        }
 }

@@ -46,7 +46,7 @@ struct tare_dims_wire {
 };
 void tare_dims_put(struct tare_dims_wire *wire, int field, int value);
 void tare_dims_put_list(struct tare_dims_wire *wire, int field, const int *values, int count);
-/* xla.ConvolutionDimensionNumbers. */
-void tare_conv_dims_write(struct tare_dims_wire *wire, const struct tare_conv_dims *dims);
+void tare_conv_dims_write(struct tare_dims_wire *wire, const struct tare_conv_dims *dims,
+                          enum tare_conv_message message);
 
 #endif

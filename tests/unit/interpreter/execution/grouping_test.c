@@ -78,7 +78,7 @@ static struct tare_edge product(struct tare_graph *g, const struct layer *layer,
     struct tare_node *node = mini_open(
         g, "XlaConvV2", "product", 7, x, filter, mini_ints(g, "strides", 2, strides), (struct tare_edge){ pad, 0 },
         mini_ints(g, "lhs", 2, ones), mini_ints(g, "rhs", 2, dilations), mini_int(g, "groups", (int32_t)layer->groups));
-    tare_conv_dims_write(&wire, &dims);
+    tare_conv_dims_write(&wire, &dims, TARE_CONV_XLA);
     mini_ok(tare_node_set_type(node, "LhsT", TARE_DT_INT8));
     mini_ok(tare_node_set_type(node, "RhsT", TARE_DT_INT8));
     mini_ok(tare_node_set_type(node, "Tindices", TARE_DT_INT32));
