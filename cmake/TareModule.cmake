@@ -17,7 +17,11 @@ endif()
 if(TARE_ARENA_DEBUG)
   target_compile_definitions(tare_flags INTERFACE TARE_ARENA_DEBUG=1)
 endif()
-if(TARE_SANITIZE)
+if(TARE_FUZZ) # coverage for libFuzzer in all of our code; tests/CMakeLists.txt links the driver
+  add_compile_options(-fsanitize=fuzzer-no-link)
+  set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O1 -gline-tables-only") # -O2 takes minutes for a vectorized kernel
+endif()
+if(TARE_SANITIZE OR TARE_FUZZ)
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)
 endif()

@@ -25,6 +25,7 @@ packages=(
     zsh fish                 # completions are tried in them
     groff g++                # manual pages, headers in C++
     clang clang-format clang-tidy valgrind
+    libclang-rt-14-dev       # libFuzzer and the sanitizers of clang: scripts/fuzz.sh
     debootstrap              # scripts/smoke-test.sh
     mypy python3-pandas python3-tqdm # types, DataFrames and progress bars of the Python package
 )

@@ -7,18 +7,13 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/file.h"
 #include "convert/stablehlo/artifact.h"
-#include "convert/stablehlo/expand.h"
-#include "convert/stablehlo/print.h"
-#include "convert/stablehlo/summary.h"
-#include "interpreter/ops/builtin.h"
+#include "fuzz/target.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 enum { SKIPPED = 77, MAX_SECONDS = 5, LARGEST_FILE = 1 << 20 };
@@ -69,57 +64,17 @@ static size_t damage(struct fuzz *f, uint8_t *data, size_t size) {
     }
 }
 
-static tare_status swallow(void *arg, const char *text, size_t size) {
-    (void)text;
-    *(size_t *)arg += size;
-    return TARE_OK;
-}
-
-/* Whatever can be done with a file that is read. */
-static void use(struct fuzz *f, const struct tare_shlo_module *module) {
-    struct tare_arena arena = { 0 };
-    struct tare_shlo_summary summary;
-    size_t printed = 0;
-    const struct tare_shlo_print_options options = { .write = swallow, .arg = &printed };
-    if (tare_shlo_summarize(&summary, &arena, module) != TARE_OK || tare_shlo_print(module, &options) != TARE_OK)
-        tare_error_clear();
-    tare_arena_free(&arena);
-    f->read++;
-}
-
-static void import(struct fuzz *f, const char *scratch) {
-    struct tare_graph_model *model;
-    if (tare_shlo_artifact_load(&model, scratch, tare_ops_builtin()) != TARE_OK) {
-        tare_error_clear();
-        return;
-    }
-    if (tare_shlo_expand(model) == TARE_OK && !model->module_error) f->imported++;
-    tare_error_clear();
-    tare_model_free(model);
-}
-
-/* Without tare_file_write, which renames. */
-static void write_file(const char *path, const void *data, size_t size) {
-    FILE *file = fopen(path, "wb");
-    if (!file || fwrite(data, 1, size, file) != size || fclose(file) != 0) abort();
-}
-
-static void run_change(struct fuzz *f, const uint8_t *original, size_t size, const char *scratch) {
+static void run_change(struct fuzz *f, const uint8_t *original, size_t size) {
     uint8_t *data = tare_malloc(size + 1);
-    struct tare_shlo_module *module;
+    enum fuzz_depth depth;
     const double began = tare_clock_seconds();
     alarm(2 * MAX_SECONDS);
     if (!data) abort();
     memcpy(data, original, size);
     if (f->change) size = damage(f, data, size);
-    if (tare_shlo_read(&module, data, size) == TARE_OK) {
-        use(f, module);
-        tare_shlo_free(module);
-    } else {
-        tare_error_clear();
-    }
-    write_file(scratch, data, size);
-    import(f, scratch);
+    depth = fuzz_module(data, size);
+    f->read += depth != FUZZ_REFUSED;
+    f->imported += depth == FUZZ_USED;
     tare_free(data);
     f->changes++;
     const double seconds = tare_clock_seconds() - began;
@@ -130,7 +85,7 @@ static void run_change(struct fuzz *f, const uint8_t *original, size_t size, con
     }
 }
 
-static void run_file(struct fuzz *f, const char *name, const char *scratch) {
+static void run_file(struct fuzz *f, const char *name) {
     struct tare_shlo_artifact artifact;
     if (tare_file_kind_of(f->path) != TARE_FILE_REGULAR) return;
     if (tare_shlo_artifact_open(&artifact, f->path) != TARE_OK) {
@@ -141,7 +96,7 @@ static void run_file(struct fuzz *f, const char *name, const char *scratch) {
         f->files++;
         for (int i = 0; i <= f->rounds; i++) { /* change 0: none */
             start_change(f, name, i);
-            run_change(f, artifact.file.data, artifact.file.size, scratch);
+            run_change(f, artifact.file.data, artifact.file.size);
         }
     }
     tare_shlo_artifact_close(&artifact);
@@ -168,24 +123,22 @@ static void catch_signals(void) {
 #endif
 }
 
-static void run_folder(struct fuzz *f, const char *folder, const char *scratch, size_t every) {
+static void run_folder(struct fuzz *f, const char *folder, size_t every) {
     struct tare_file_list list = { 0 };
     if (tare_file_list(&list, folder) != TARE_OK) tare_error_clear();
     for (size_t i = 0; i < list.count; i += every) {
         snprintf(f->path, sizeof f->path, "%s/%s", folder, list.names[i]);
-        run_file(f, list.names[i], scratch);
+        run_file(f, list.names[i]);
     }
     tare_file_list_free(&list);
 }
 
 int main(int argc, char **argv) {
     struct fuzz *f = &running;
-    char scratch[64];
-    const int fd = memfd_create("module", 0); /* a disk would take most of the time */
     size_t every = 1;
-    if (fd < 0) return SKIPPED;
-    snprintf(scratch, sizeof scratch, "/proc/self/fd/%d", fd);
     catch_signals();
+    fuzz_begin();
+    atexit(fuzz_end);
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--rounds") == 0 && i + 1 < argc)
             f->rounds = atoi(argv[++i]);
@@ -194,9 +147,8 @@ int main(int argc, char **argv) {
         else if (strcmp(argv[i], "--every") == 0 && i + 1 < argc)
             every = strtoul(argv[++i], NULL, 10);
         else
-            run_folder(f, argv[i], scratch, every ? every : 1);
+            run_folder(f, argv[i], every ? every : 1);
     }
-    close(fd);
     f->path[0] = '\0';
     printf("%zu files, %zu changes: %zu read, %zu imported; longest %.2f s\n", f->files, f->changes, f->read,
            f->imported, f->longest);
