@@ -6,7 +6,6 @@
 #include "base/progress.h"
 #include "base/strbuf.h"
 #include "datasets/label.h"
-#include "eval/measure.h"
 #include "eval/model_inputs.h"
 #include "graph/calls.h"
 #include "graph/data_dependence.h"
@@ -36,19 +35,6 @@ tare_status tare_comparison_skip(struct tare_comparison *c, const char *method, 
     };
     if (!grown[c->n_skipped].method || !grown[c->n_skipped].reason) return TARE_NO_MEMORY;
     c->n_skipped++;
-    return TARE_OK;
-}
-
-tare_status tare_comparison_set_metric(struct tare_comparison *c, const struct tare_custom_metric *metric) {
-    struct tare_measure *measure = TARE_NEW(&c->arena, struct tare_measure);
-    if (!measure) return TARE_NO_MEMORY;
-    *measure = (struct tare_measure){ .name = metric->name,
-                                      .title = metric->name,
-                                      .unit = "",
-                                      .lower_is_better = metric->lower_is_better,
-                                      .kind = TARE_MEASURE_CUSTOM };
-    c->custom = metric;
-    c->custom_measure = measure;
     return TARE_OK;
 }
 

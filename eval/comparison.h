@@ -85,7 +85,7 @@ struct tare_comparison {
     struct tare_progress *progress; /* advanced per record and model; NULL: none */
 
     const struct tare_custom_metric *custom;   /* ranks the models instead of `metric`; NULL: none */
-    const struct tare_measure *custom_measure; /* its measure; set by tare_comparison_set_metric */
+    const struct tare_measure *custom_measure; /* its measure; set by tare_measure_set_custom */
 };
 
 /* A metric of the caller. Its functions are called by one thread at a time: `begin` before the records of each model,
@@ -101,9 +101,6 @@ struct tare_custom_metric {
 };
 
 void tare_comparison_free(struct tare_comparison *comparison);
-/* Ranks the models by a metric of the caller, which is borrowed. Before the first model is added. */
-tare_status tare_comparison_set_metric(struct tare_comparison *comparison,
-                                       const struct tare_custom_metric *metric) TARE_WARN_UNUSED;
 /* Adds a combination that is not measured, with the reason. Strings are copied; algorithm and granularity may be NULL.
  */
 tare_status tare_comparison_skip(struct tare_comparison *comparison, const char *method, const char *algorithm,

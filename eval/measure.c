@@ -127,6 +127,21 @@ void tare_measure_put(struct tare_strbuf *out, const struct tare_measure *measur
         tare_strbuf_printf(out, "%.4g", value);
 }
 
+/* ---- the caller's metric ---- */
+
+tare_status tare_measure_set_custom(struct tare_comparison *c, const struct tare_custom_metric *metric) {
+    struct tare_measure *measure = TARE_NEW(&c->arena, struct tare_measure);
+    if (!measure) return TARE_NO_MEMORY;
+    *measure = (struct tare_measure){ .name = metric->name,
+                                      .title = metric->name,
+                                      .unit = "",
+                                      .lower_is_better = metric->lower_is_better,
+                                      .kind = TARE_MEASURE_CUSTOM };
+    c->custom = metric;
+    c->custom_measure = measure;
+    return TARE_OK;
+}
+
 /* ---- the recommendation ---- */
 
 static bool keeps_up(const struct tare_measure *measure, const struct tare_comparison *c,

@@ -66,6 +66,10 @@ double tare_measure_p(const struct tare_measure *measure, const struct tare_metr
 /* Appends "75.60 %", "31.2 dB", "exact". */
 void tare_measure_put(struct tare_strbuf *out, const struct tare_measure *measure, double value);
 
+/* Ranks the models by a metric of the caller, which is borrowed. Before the first model is added. */
+tare_status tare_measure_set_custom(struct tare_comparison *comparison,
+                                    const struct tare_custom_metric *metric) TARE_WARN_UNUSED;
+
 /* ---- the recommendation ---- */
 
 struct tare_verdict {

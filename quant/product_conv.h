@@ -2,7 +2,7 @@
 #ifndef TARE_QUANT_PRODUCT_CONV_H
 #define TARE_QUANT_PRODUCT_CONV_H
 
-#include "quant/product.h"
+#include "quant/product_form.h"
 
 /* Fill in a zeroed description with its kind set. TARE_UNSUPPORTED with the reason when the product has no form. */
 tare_status tare_quant_describe_conv(struct tare_quant_product *p, const struct tare_node *conv,

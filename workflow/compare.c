@@ -19,10 +19,6 @@
 
 /* ---- calibration ---- */
 
-bool tare_workflow_compare_needs_hessians(const struct tare_compare_job *c) {
-    return c->options->automatic || tare_variants_need_hessians(&c->variants);
-}
-
 static bool needs_calibration(const struct tare_compare_job *c) {
     return c->options->automatic || tare_variants_calibrate(&c->variants);
 }
@@ -440,7 +436,7 @@ tare_status tare_workflow_compare_open(struct tare_compare_job *out, const struc
     out->result.chip_batch = options->chip_batch;
     out->result.model = task->model;
     out->result.data = task->data_name ? task->data_name : task->data[0];
-    return task->metric ? tare_comparison_set_metric(&out->result, task->metric) : TARE_OK;
+    return task->metric ? tare_measure_set_custom(&out->result, task->metric) : TARE_OK;
 }
 
 /* What is measured after the variants, if requested. */

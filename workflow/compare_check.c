@@ -37,6 +37,10 @@ static tare_status refuse(struct tare_compare_job *c, struct tare_variant *varia
 static const char NEEDS_SAMPLES[] =
     "needs representative samples (give --calibration-data FILE or --calibration FILE.calib)";
 
+bool tare_workflow_compare_needs_hessians(const struct tare_compare_job *c) {
+    return c->options->automatic || tare_variants_need_hessians(&c->variants);
+}
+
 static bool has_calibration(const struct tare_compare_task *task) {
     return task->calibration || task->calibration_file || task->n_calibration_data;
 }

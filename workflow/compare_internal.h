@@ -17,6 +17,7 @@ tare_status tare_workflow_compare_check_given(struct tare_compare_job *job) TARE
 tare_status tare_workflow_compare_run_given(struct tare_compare_job *job, size_t index) TARE_WARN_UNUSED;
 /* The methods to compare as text: those requested, otherwise the default. */
 const char *tare_workflow_compare_methods(const struct tare_compare_request *request);
+/* Whether a variant of the comparison needs second moments (compare_check.c). */
 bool tare_workflow_compare_needs_hessians(const struct tare_compare_job *job);
 
 #endif

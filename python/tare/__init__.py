@@ -13,7 +13,8 @@ docs/python.md has a tutorial and the reference of all names.
 from . import tpu
 from ._arrays import TensorSpec, bfloat16_to_float32, float32_to_bfloat16
 from ._batch import BatchResult, batch
-from ._calibration import Calibration, Histogram, Ranges, calibrate
+from ._calibrate import calibrate
+from ._calibration import Calibration, Histogram, Ranges
 from ._comparison import Comparison, Metric, compare
 from ._data import read_records, write_records
 from ._errors import (

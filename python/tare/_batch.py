@@ -4,7 +4,8 @@ import time
 from dataclasses import dataclass
 from typing import Any, Dict, Iterable, List, Mapping, Optional
 
-from ._calibration import Calibration, calibrate
+from ._calibrate import calibrate
+from ._calibration import Calibration
 from ._errors import Status, UsageError
 from ._model import load
 from ._progress import Progress, _function

@@ -3,21 +3,20 @@
 import html
 import json
 import os
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Protocol, Sequence, Union
+from typing import Any, Callable, Dict, Iterator, List, Optional, Protocol, Sequence, Union
 
 import numpy as np
 
 from . import _native
 from ._arrays import NativeArray, TakenArray, copy
-from ._calibration import Calibration, calibrate
+from ._calibrate import calibrate
+from ._calibration import Calibration
 from ._data import Data, is_path, native_records, records_of
 from ._errors import InvalidArgumentError
+from ._model import Model
 from ._options import option_text, paths
 from ._progress import Progress, reporting
-from ._table import Table
-
-if TYPE_CHECKING:
-    from ._model import Model
+from ._table import Table, framed
 
 __all__ = ["Comparison", "Metric", "compare"]
 
@@ -114,14 +113,6 @@ class _NativeMetric:
 
 def _metric_name(metric: Any) -> str:
     return str(getattr(metric, "__name__", None) or getattr(metric, "name", None) or type(metric).__name__)
-
-
-def framed(page: str) -> str:
-    """A whole page in a frame of a notebook, so that styles of both do not meet."""
-    return (
-        f'<iframe srcdoc="{html.escape(page)}" style="width: 100%; height: 640px; border: 1px solid #ccc" '
-        'sandbox="allow-scripts" title="tare report"></iframe>'
-    )
 
 
 class Comparison:
@@ -251,7 +242,7 @@ class Comparison:
 
 
 def compare(
-    model: "Model",
+    model: Model,
     data: Data,
     *,
     calibration: Union[Calibration, Data, None] = None,

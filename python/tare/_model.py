@@ -13,8 +13,8 @@ from ._calibration import Calibration
 from ._errors import InvalidArgumentError, NotFoundError, Status
 from ._options import message_text, option_text
 from ._progress import Progress, on_log, reporting
+from ._report import Report
 from ._table import Table
-from .tpu import Report
 
 __all__ = ["Function", "Model", "Signature", "load"]
 

@@ -6,6 +6,14 @@ from typing import Any, Dict, Iterable, List, Optional
 __all__ = ["Table"]
 
 
+def framed(page: str) -> str:
+    """A whole page in a frame of a notebook, so that styles of both do not meet."""
+    return (
+        f'<iframe srcdoc="{html.escape(page)}" style="width: 100%; height: 640px; border: 1px solid #ccc" '
+        'sandbox="allow-scripts" title="tare report"></iframe>'
+    )
+
+
 class Table(List[Dict[str, Any]]):
     """A list of rows, each a dict.
 

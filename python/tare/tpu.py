@@ -1,37 +1,14 @@
 """Cloud TPU: what a conversion places on the TPU, and what it costs there."""
 
-import html
-from typing import TYPE_CHECKING, Any, Dict
+from typing import Any
 
-if TYPE_CHECKING:
-    from ._model import Model
+from ._model import Model
+from ._report import Report
 
 __all__ = ["Report", "report"]
 
 
-class Report(Dict[str, Any]):
-    """The report of a conversion or a quantization: a dict with the keys of docs/json.md and docs/converter.md.
-
-    Examples
-    --------
-    >>> sorted(model.quantize("weight_only").report)[:3]
-    ['float_weight_bytes', 'layers', 'quantizable_ops']
-    """
-
-    def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><th>{html.escape(name)}</th><td>{html.escape(_short(value))}</td></tr>" for name, value in self.items()
-        )
-        return f"<table><tbody>{rows}</tbody></table>"
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, (list, dict)):
-        return f"{len(value)} entries"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def report(model: "Model", options: Any = None, **arguments: Any) -> Report:
+def report(model: Model, options: Any = None, **arguments: Any) -> Report:
     """Report what a conversion would do, without keeping the converted model.
 
     Parameters

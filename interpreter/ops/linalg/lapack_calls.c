@@ -4,7 +4,8 @@
  * Logical indices do not depend on layouts, so tensors are row-major here and transposed for LAPACK. */
 #include "interpreter/kernels/lapack_reductions.h"
 #include "interpreter/ops/linalg/matrix.h"
-#include "interpreter/ops/xla/custom_call.h"
+#include "interpreter/ops/support/backend_config.h"
+#include "interpreter/ops/xla/custom_call_row.h"
 
 #include "base/alloc.h"
 
@@ -38,7 +39,7 @@ struct call {
 
 /* A character option: 'L' for "uplo = 76 : ui8". */
 static char option(const struct call *call, const char *key, char fallback) {
-    return (char)tare_custom_call_int(call->kernel, key, fallback);
+    return (char)tare_backend_config_int(call->kernel, key, fallback);
 }
 
 static struct tare_lapack_problem problem(struct call *call) {
@@ -220,8 +221,8 @@ static tare_status run_gehrd(struct call *c) {
     const struct tare_lapack_problem p = problem(c);
     int info = 0;
     copy(c, 0, 0);
-    TARE_TRY(tare_lapack_gehrd(&p, (int)tare_custom_call_int(c->kernel, "low", 1),
-                               (int)tare_custom_call_int(c->kernel, "high", c->n), c->out[0], c->out[1], &info));
+    TARE_TRY(tare_lapack_gehrd(&p, (int)tare_backend_config_int(c->kernel, "low", 1),
+                               (int)tare_backend_config_int(c->kernel, "high", c->n), c->out[0], c->out[1], &info));
     set_info(c, 2, info);
     return TARE_OK;
 }

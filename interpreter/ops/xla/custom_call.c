@@ -1,28 +1,15 @@
 /* XlaCustomCallV2: calls a target by name. The targets are those that modules exported from JAX contain and that XLA's
  * documentation of them guarantees to stay (jax/_src/export: "custom calls with guaranteed stability"). */
 #include "interpreter/ops/xla/custom_call.h"
+#include "interpreter/ops/xla/custom_call_row.h"
 #include "interpreter/ops/families.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 const struct tare_custom_call *tare_custom_call_find(const char *target) {
     for (const struct tare_custom_call *call = tare_lapack_calls; call->target; call++)
         if (strcmp(call->target, target) == 0) return call;
     return NULL;
-}
-
-int64_t tare_custom_call_int(const struct tare_kernel *kernel, const char *key, int64_t fallback) {
-    const char *at = tare_node_string(kernel->node, "backend_config", NULL);
-    const size_t size = strlen(key);
-    for (; at && (at = strstr(at, key)); at += size) {
-        const char *value = at + size;
-        if (at[-1] != '{' && at[-1] != ' ') continue;
-        while (*value == ' ')
-            value++;
-        if (*value == '=') return strtoll(value + 1, NULL, 10);
-    }
-    return fallback;
 }
 
 static tare_status infer_custom_call(struct tare_infer *infer) {

@@ -195,20 +195,6 @@ tare_status tare_node_resolve(struct tare_node *node) {
                      node->name);
 }
 
-int tare_edge_dtype(struct tare_edge edge) {
-    if (!edge.node || edge.index < 0 || (size_t)edge.index >= edge.node->n_outputs) return TARE_DT_INVALID;
-    return tare_dtype_base(edge.node->output_dtypes[edge.index]);
-}
-
-const struct tare_tensor *tare_edge_constant(struct tare_edge edge) {
-    const struct tare_node *node = edge.node;
-    while (node && strcmp(node->op, "Identity") == 0 && node->n_inputs == 1) {
-        edge = node->inputs[0];
-        node = edge.node;
-    }
-    return node && strcmp(node->op, "Const") == 0 ? tare_node_tensor(node, "value") : NULL;
-}
-
 struct tare_node *tare_graph_add_const(struct tare_graph *graph, const char *name, const struct tare_tensor *value) {
     struct tare_node *node = tare_graph_add(graph, "Const", name);
     if (!node || tare_node_set_type(node, "dtype", value->dtype) != TARE_OK ||

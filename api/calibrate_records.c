@@ -1,0 +1,52 @@
+/* Calibration of the caller's records, which a callback returns one after the other. */
+#include "api/calibrating.h"
+#include "api/handles.h"
+
+static tare_status push_all(tare_calibrator *calibrator, const tare_records *records) {
+    for (int64_t i = 0;; i++) {
+        const tare_array *arrays;
+        size_t count;
+        TARE_TRY(tare_public_next_record(records, &arrays, &count, i));
+        if (!arrays) return TARE_OK;
+        TARE_TRY(tare_error_prefix(tare_public_calibrator_push(calibrator, arrays, count, true), "record %lld",
+                                   (long long)i));
+    }
+}
+
+static tare_status stream(tare_calibration **out, const tare_model *model, const tare_records *records,
+                          const char *options) {
+    tare_calibrator *calibrator;
+    tare_status status;
+    TARE_TRY(tare_calibrator_open(&calibrator, model, options));
+    status = push_all(calibrator, records);
+    if (status == TARE_OK) status = tare_calibrator_finish(out, calibrator);
+    tare_calibrator_close(calibrator);
+    return status;
+}
+
+/* Hessians need a second pass over the records. */
+static tare_status calibrate_records(tare_calibration **out, const tare_model *model, const tare_records *records,
+                                     const char *options) {
+    struct tare_public_calibrating calibrating;
+    struct tare_public_spool spool = { 0 };
+    tare_status status;
+    bool twice;
+    *out = NULL;
+    TARE_TRY(tare_public_check_struct("tare_records", records->struct_size, sizeof *records, records->reserved));
+    status = tare_public_calibrating_read(&calibrating, model, options);
+    twice = calibrating.hessians;
+    tare_public_calibrating_free(&calibrating);
+    TARE_TRY(status);
+    if (!twice) return stream(out, model, records, options);
+    status = tare_public_spool_write(&spool, records, model->context);
+    if (status == TARE_OK)
+        status = tare_public_calibrate_files(out, model, (const char *const *)&spool.path, 1, options);
+    tare_public_spool_remove(&spool);
+    return status;
+}
+
+tare_status tare_model_calibrate_records(tare_calibration **out, const tare_model *model, const tare_records *records,
+                                         const char *options) {
+    tare_public_begin(model->context);
+    return tare_public_end(calibrate_records(out, model, records, options));
+}

@@ -1,0 +1,127 @@
+"""Collecting the activation statistics of a calibration."""
+
+import os
+from itertools import islice
+from typing import Any, Iterable, List, Optional, Union
+
+from . import _native
+from ._arrays import NativeArray
+from ._calibration import Calibration
+from ._data import Data, is_path, native_records, records_of, spooled
+from ._model import Model
+from ._options import option_text, paths
+from ._progress import Progress, Reporter, reporting
+
+__all__ = ["calibrate"]
+
+Path = Union[str, "os.PathLike[str]"]
+
+
+def calibrate(
+    model: Model,
+    data: Data,
+    *,
+    signature: Optional[str] = None,
+    spec: Optional[Path] = None,
+    workers: Optional[int] = None,
+    batch: Optional[int] = None,
+    limit: Optional[int] = None,
+    name: Optional[str] = None,
+    hessians: bool = False,
+    state: Optional[Path] = None,
+    progress: Progress = None,
+    **options: Any,
+) -> Calibration:
+    """Collect activation statistics of a model over representative samples.
+
+    Parameters
+    ----------
+    model : Model
+        The float model.
+    data : array, dict of arrays, iterable, DataFrame, or path(s)
+        One of:
+
+        - an array of the single input, or a dict of arrays by input, whose first dimension counts records;
+        - an iterable or generator of records (dicts of arrays, tuples in the order of the inputs, or single arrays),
+          which is read once, in constant memory, on the calling thread;
+        - a pandas DataFrame: columns are inputs, or all of them the features of the single input;
+        - paths: TFRecord, NPY, NPZ or CSV files, patterns, or folders of images.
+
+        A record whose value lacks the leading dimension of 1 that the input has gets it.
+    signature : str, optional
+        Default: ``serving_default``, or the only one.
+    spec : path, optional
+        A DatasetSpec, for paths (docs/dataset-spec.md).
+    workers : int, optional
+        Threads; default: one per processor. The result does not depend on it.
+    batch : int, optional
+        Records to run together where that changes no result. Default: automatic.
+    limit : int, optional
+        Use the first records only.
+    name : str, optional
+        Name of data from memory in the calibration; calibrations to be merged need different names.
+    hessians : bool
+        Also collect what the pass ``gptq`` needs. Reads the data twice: from memory by way of a temporary file.
+    state : path, optional
+        File that keeps the statistics when the call is interrupted (Ctrl-C, an exception of the data). Calling again with the
+        same file and data skips the records that it contains, and removes it in the end.
+    progress : callable or bool, optional
+        Called as ``progress(what, done, total)``, about ten times per second. True: a bar of tqdm. Default: a bar
+        if tqdm is installed and standard error is a terminal or a notebook.
+    **options
+        Further options of ``tare calibrate``: ``observe="all"``, ``channels=True``, ``max_bad=3``.
+
+    Returns
+    -------
+    Calibration
+        Byte-identical for any number of workers and any batch size.
+
+    Raises
+    ------
+    InvalidArgumentError
+        The data has no records, or a record does not match the signature.
+    KeyboardInterrupt
+        After Ctrl-C, within a second.
+
+    Warns
+    -----
+    TareWarning
+        Few records, outliers, values that are not finite …
+
+    Examples
+    --------
+    >>> tare.calibrate(model, ({"image": image} for image in images[:250])).records
+    250
+    >>> tare.calibrate(model, glyphs / "calibration.tfrecord.gz").records
+    300
+    """
+    given = {"signature": signature, "threads": workers, "batch": batch, "state": state, **options}
+    if is_path(data):
+        text = option_text({**given, "limit": limit, "spec": spec, "hessians": hessians or None})
+        with model._context.lock, reporting(model._context.handle, progress):
+            return Calibration(_native.model_calibrate(model._handle, paths(data), text))
+    inputs = model._signature(signature).inputs
+    records = native_records(islice(records_of(data, inputs), limit), inputs, only_inputs=True)
+    if hessians:
+        with spooled(records) as path, model._context.lock, reporting(model._context.handle, progress):
+            text = option_text({**given, "hessians": True})
+            return Calibration(_native.model_calibrate(model._handle, paths(path), text))
+    return _stream(model, records, option_text({**given, "name": name}), progress)
+
+
+def _stream(model: Model, records: Iterable[List[NativeArray]], options: str, progress: Progress) -> Calibration:
+    """Pushes records from the calling thread while workers run them."""
+    with model._context.lock, reporting(model._context.handle, progress, native=False) as function:
+        reporter = Reporter(function, "calibrating")
+        calibrator = _native.calibrator_open(model._handle, options)
+        try:
+            done = 0
+            for record in records:
+                _native.calibrator_push(calibrator, record)
+                done += 1
+                reporter.report(done)
+            made = Calibration(_native.calibrator_finish(calibrator))
+        finally:
+            _native.close(calibrator)
+        reporter.finish(done)
+        return made
