@@ -7,17 +7,26 @@
 #include <string.h>
 #include <unistd.h>
 
-bool tare_log_colors(void) {
+#define ERROR "error: "
+
+bool tare_log_colors_on(FILE *stream) {
     const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
-    return isatty(STDERR_FILENO) && !(no_color && *no_color) && !(term && strcmp(term, "dumb") == 0);
+    return isatty(fileno(stream)) && !(no_color && *no_color) && term && strcmp(term, "dumb") != 0;
+}
+
+/* What precedes a text: "error: " in its place if the text begins with it, "warning: " or nothing. */
+static const char *label_of(enum tare_log_level level, bool error, bool color) {
+    if (error) return color ? "\033[31merror:\033[0m " : "error: ";
+    if (level != TARE_LOG_WARNING) return "";
+    return color ? "\033[33mwarning:\033[0m " : "warning: ";
 }
 
 static void write_stderr(void *arg, enum tare_log_level level, const char *text) {
     /* A progress bar may occupy the line. One call per line keeps the lines of several threads apart. */
-    const bool terminal = isatty(STDERR_FILENO), color = tare_log_colors();
-    const char *label = level != TARE_LOG_WARNING ? "" : color ? "\033[33mwarning:\033[0m " : "warning: ";
+    const bool terminal = isatty(STDERR_FILENO), error = strncmp(text, ERROR, strlen(ERROR)) == 0;
     (void)arg;
-    fprintf(stderr, "%stare: %s%s\n", terminal ? "\r\033[K" : "", label, text);
+    fprintf(stderr, "%stare: %s%s\n", terminal ? "\r\033[K" : "", label_of(level, error, tare_log_colors_on(stderr)),
+            error ? text + strlen(ERROR) : text);
 }
 
 struct tare_log tare_log_stderr(int quiet, int verbose) {

@@ -7,6 +7,7 @@
 #include "include/tare/log.h" /* enum tare_log_level */
 
 #include <stdbool.h>
+#include <stdio.h>
 
 struct tare_log {
     enum tare_log_level most;                                              /* more detailed messages are discarded */
@@ -20,12 +21,12 @@ struct tare_log_options {
     bool verbose;
 };
 
-/* A log that prints lines to standard error: "tare: warning: …", "tare: …". `quiet` prints only warnings, `verbose`
- * also details. */
+/* A log that prints lines to standard error: "tare: warning: …", "tare: …", and "tare: error: …" for a text that begins
+ * with "error: ". `quiet` prints only warnings and errors, `verbose` also details. */
 struct tare_log tare_log_stderr(int quiet, int verbose);
 
-/* Whether standard error is a terminal that shows colors, and NO_COLOR is not set. */
-bool tare_log_colors(void);
+/* Whether the stream is a terminal that shows colors, and NO_COLOR is not set. */
+bool tare_log_colors_on(FILE *stream);
 
 void tare_log_write(const struct tare_log *log, enum tare_log_level level, const char *format, ...) TARE_PRINTF(3, 4);
 #define tare_warn(log, ...) tare_log_write((log), TARE_LOG_WARNING, __VA_ARGS__)

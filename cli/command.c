@@ -200,7 +200,7 @@ static int finish(tare_status status) {
     if (status == TARE_OK && !written) status = TARE_FAIL(TARE_IO, "standard output: cannot be written");
     if (status != TARE_OK) {
         text = *tare_error_text() ? tare_error_text() : tare_status_name(status);
-        fprintf(stderr, "%s %s\n", tare_log_colors() ? "\033[31mtare:\033[0m" : "tare:", text);
+        fprintf(stderr, "%s %s\n", tare_log_colors_on(stderr) ? "\033[31mtare:\033[0m" : "tare:", text);
     }
     tare_command_log_close(exit_status(status), text);
     return exit_status(status);

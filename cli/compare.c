@@ -140,6 +140,14 @@ static tare_status write_report(const struct tare_comparison *result, const char
     return status;
 }
 
+/* The recommendation is bold on a terminal. */
+static void print_verdict(struct tare_strbuf *text, const struct tare_comparison *result) {
+    const bool bold = tare_log_colors_on(stdout);
+    if (bold) tare_strbuf_puts(text, "\033[1m");
+    tare_comparison_verdict(text, result);
+    if (bold) tare_strbuf_puts(text, "\033[0m");
+}
+
 static void print_tables(struct tare_strbuf *text, const struct tare_compare_job *c, bool explain) {
     tare_comparison_table(text, &c->result);
     if (c->options->automatic && c->failure == TARE_OK) tare_workflow_autotune_table(text, &c->automatic);
@@ -147,7 +155,7 @@ static void print_tables(struct tare_strbuf *text, const struct tare_compare_job
         tare_strbuf_printf(text, "\nlayers of %s\n", tare_workflow_compare_first_quantizing(c)->name);
         tare_explanations_table(text, &c->result.explanations, c->result.text_width);
     }
-    tare_comparison_verdict(text, &c->result);
+    print_verdict(text, &c->result);
 }
 
 static tare_status print_result(const struct tare_compare_job *c, const struct compare_options *options) {

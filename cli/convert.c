@@ -189,18 +189,6 @@ static void advance(void *progress) {
     tare_progress_advance(progress, 1);
 }
 
-/* The text of an error begins with "error: ". */
-static void print_line(void *arg, enum tare_log_level level, const char *text) {
-    const enum tare_log_level *most = arg;
-    tare_command_log_to_file(level, text);
-    if (level > *most) return;
-    fprintf(stderr, "%s%s\n",
-            level >= TARE_LOG_NOTE             ? "note: "
-            : strncmp(text, "error: ", 7) == 0 ? ""
-                                               : "warning: ",
-            text);
-}
-
 static tare_status write_report(const char *path, const struct tare_converted *converted,
                                 const struct tare_converter_options *converter) {
     char *text;
@@ -220,10 +208,7 @@ static void print_written(const struct tare_log *log, const struct convert_optio
 static tare_status convert(struct tare_graph_model *model, struct tare_arena *arena,
                            const struct tare_converter_options *converter, const struct convert_options *options,
                            struct tare_progress *progress) {
-    enum tare_log_level most = options->logging.verbose ? TARE_LOG_DETAIL
-                               : options->quiet         ? TARE_LOG_WARNING
-                                                        : TARE_LOG_NOTE;
-    const struct tare_log log = { .most = TARE_LOG_DETAIL, .write = print_line, .arg = &most };
+    const struct tare_log log = tare_command_log(options->quiet);
     const struct tare_convert_options converting = { .converter = converter,
                                                      .calibration_file = options->calibration,
                                                      .allow_unquantized = options->allow_unquantized,

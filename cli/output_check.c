@@ -4,19 +4,14 @@
 #include "base/log.h"
 #include "base/output.h"
 #include "cli/log.h"
-#include "cli/plugins.h"
 #include "convert/saved_model.h"
-#include "eval/comparison.h"
 #include "eval/job_key.h"
-#include "eval/model_inputs.h"
 
 #include <errno.h>
-#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
-#define CHIP "v5e"                           /* of estimates, as in tare compare */
-enum { MOST_ESTIMATED = 200 * 1000 * 1000 }; /* bytes of a model that is estimated: larger ones take long to load */
+enum { GRAPH_GROWTH = 10000 }; /* bytes that TPU placement may add to a graph without a warning */
 
 /* Folders that do not exist are created; the nearest one that exists must be a writable folder. */
 static tare_status check_parent(const char *path) {
@@ -61,43 +56,18 @@ tare_status tare_command_check_file_output(const char *path) {
 
 /* ---- after the work ---- */
 
-/* Estimated seconds per example on the default chip; NaN: unknown. */
-static double estimated_seconds(const char *path) {
-    const struct tare_saved_model_options options = { .ops = tare_command_registry() };
-    const struct tare_signature *signature;
-    struct tare_comparison comparison = { .chip = tare_comparison_find_chip(CHIP) };
-    struct tare_comparison_row row = { .tpu_seconds = NAN };
-    struct tare_graph_model *model = NULL;
-    if (tare_saved_model_load(&model, path, &options) == TARE_OK &&
-        tare_pick_signature(&signature, model, NULL) == TARE_OK)
-        tare_comparison_estimate(&row, &comparison, model, signature, false);
-    tare_error_clear();
-    tare_model_free(model);
-    tare_comparison_free(&comparison);
-    return row.tpu_seconds > 0 ? row.tpu_seconds : NAN;
-}
-
-static void warn_of_slower(const struct tare_log *log, const char *path, const char *input) {
-    const double before = 1e6 * estimated_seconds(input), after = 1e6 * estimated_seconds(path);
-    if (after > 1.02 * before)
-        tare_warn(log,
-                  "%s is estimated slower than its input on a Cloud TPU %s: %.3g µs per example instead of %.3g (tare "
-                  "compare --wide shows the methods; small layers do not become faster)",
-                  path, CHIP, after, before);
-}
-
 void tare_command_warn_of_written(const char *path, const char *input, const struct tare_graph_model *model,
                                   bool quantized) {
     const int64_t before = tare_folder_bytes(input), after = tare_folder_bytes(path);
     const struct tare_log log = tare_command_log(true);
     struct tare_saved_model_info info;
     tare_saved_model_info(&info, model);
-    if (quantized && before > 0 && after > before)
-        tare_warn(&log,
-                  "%s takes %.2f MB, more than its input (%.2f MB): little of it was quantized, or its weights are "
-                  "stored more than once",
-                  path, (double)after / 1e6, (double)before / 1e6);
-    if (quantized && before < MOST_ESTIMATED) warn_of_slower(&log, path, input);
+    const bool larger = quantized ? after > before : 10 * after > 11 * before && after > before + GRAPH_GROWTH;
+    if (before > 0 && larger)
+        tare_warn(&log, "%s takes %.2f MB, more than its input (%.2f MB): %s", path, (double)after / 1e6,
+                  (double)before / 1e6,
+                  quantized ? "little of it was quantized, or its weights are stored more than once"
+                            : "functions that run on both the CPU and the TPU are stored twice");
     if (info.all_tags)
         tare_warn(&log, "%s has the MetaGraphs %s; only {%s} was written", input, info.all_tags, info.tags);
 }

@@ -1,4 +1,5 @@
 /* tare show: prints the statistics in a calibration file. */
+#include "base/log.h"
 #include "base/output.h"
 #include "base/strbuf.h"
 #include "calib/file.h"
@@ -9,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 struct show_options {
     struct tare_option_list files;
@@ -74,12 +74,6 @@ static tare_status load(struct tare_calibration **out, const struct tare_option_
     return TARE_OK;
 }
 
-static bool uses_colour(void) {
-    const char *no_colour = getenv("NO_COLOR"), *terminal = getenv("TERM");
-    if (no_colour && *no_colour != '\0') return false;
-    return isatty(STDOUT_FILENO) && terminal && strcmp(terminal, "dumb") != 0;
-}
-
 static tare_status print(const struct tare_calibration_report *report, const struct show_options *options) {
     struct tare_strbuf text = { 0 };
     tare_status status = TARE_OK;
@@ -90,7 +84,7 @@ static tare_status print(const struct tare_calibration_report *report, const str
         tare_strbuf_free(&text);
     }
     if (status == TARE_OK && options->json) status = tare_calibration_report_json(&text, report);
-    if (status == TARE_OK && !options->json) tare_calibration_report_text(&text, report, uses_colour());
+    if (status == TARE_OK && !options->json) tare_calibration_report_text(&text, report, tare_log_colors_on(stdout));
     if (status == TARE_OK && text.failed) status = TARE_FAIL(TARE_NO_MEMORY, "out of memory");
     if (status == TARE_OK) tare_strbuf_print(&text, stdout);
     tare_strbuf_free(&text);

@@ -15,10 +15,9 @@
 static const double CLIPPING_DB = 6, ROUNDING_DB = 12; /* reported losses relative to the best range */
 static const double POOR_WEIGHT_DB = 15;
 
-__attribute__((format(printf, 2, 3))) static tare_status add_warning(struct tare_quant_work *work, const char *format,
-                                                                     ...) {
-    struct tare_quant_report *report = work->report;
-    const char **grown = tare_arena_extend(work->arena, report->warnings, report->n_warnings, 1, sizeof *grown);
+tare_status tare_quant_add_warning(struct tare_quant_report *report, struct tare_arena *arena, const char *format,
+                                   ...) {
+    const char **grown = tare_arena_extend(arena, report->warnings, report->n_warnings, 1, sizeof *grown);
     char text[1024];
     va_list args;
     if (!grown) return TARE_NO_MEMORY;
@@ -26,7 +25,7 @@ __attribute__((format(printf, 2, 3))) static tare_status add_warning(struct tare
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     report->warnings = grown;
-    grown[report->n_warnings] = tare_arena_strdup(work->arena, text);
+    grown[report->n_warnings] = tare_arena_strdup(arena, text);
     return grown[report->n_warnings++] ? TARE_OK : TARE_NO_MEMORY;
 }
 
@@ -60,14 +59,14 @@ static tare_status judge_range(struct tare_quant_work *work, const struct tare_q
     own_db = sqnr_db(&own, bins);
     best_db = sqnr_db(&best, bins);
     if (own.clipping > own.rounding && best_db - own_db > CLIPPING_DB)
-        return add_warning(
-            work,
+        return tare_quant_add_warning(
+            work->report, work->arena,
             "layer '%s': clipping leaves its input %.1f dB, algorithm mse %.1f dB (%.2g %% of the values are "
             "clipped): use --algorithm mse, or algorithm=mse in a recipe rule for the layer",
             layer->op->name, own_db, best_db, 100 * own.clipped / tare_bins_total(bins));
     if (own.clipping <= own.rounding && best_db - own_db > ROUNDING_DB)
-        return add_warning(
-            work,
+        return tare_quant_add_warning(
+            work->report, work->arena,
             "layer '%s': outliers widen the range of its input, which leaves %.1f dB, algorithm mse %.1f dB: use "
             "--algorithm mse, or algorithm=mse in a recipe rule for the layer",
             layer->op->name, own_db, best_db);
@@ -125,8 +124,8 @@ tare_status tare_quant_warn_of_weights(struct tare_quant_work *work) {
         const struct tare_quant_layer *layer = &work->layers[i];
         const struct tare_quant_outcome *outcome = layer->outcome;
         if (layer->refused || !layer->weight || !(outcome->weight_sqnr_db < POOR_WEIGHT_DB)) continue;
-        TARE_TRY(add_warning(work, "layer '%s': its %d-bit weight has only %.1f dB: %s", outcome->node, outcome->bits,
-                             outcome->weight_sqnr_db, remedy(work, layer)));
+        TARE_TRY(tare_quant_add_warning(work->report, work->arena, "layer '%s': its %d-bit weight has only %.1f dB: %s",
+                                        outcome->node, outcome->bits, outcome->weight_sqnr_db, remedy(work, layer)));
     }
     return TARE_OK;
 }

@@ -95,9 +95,14 @@ struct tare_quant_report {
     size_t quantized;
     const char **unused_rules; /* "recipe.txt:3": rules that matched no layer */
     size_t n_unused_rules;
-    const char **warnings; /* with options.warns: layers with avoidable loss, and the option that helps */
+    const char *
+        *warnings; /* with options.warns: layers with avoidable loss and the option that helps; a slower model */
     size_t n_warnings;
 };
+
+/* Adds a warning of at most 1,023 bytes. */
+tare_status tare_quant_add_warning(struct tare_quant_report *report, struct tare_arena *arena, const char *format, ...)
+    TARE_PRINTF(3, 4);
 
 /* Rejects incompatible settings: TARE_INVALID_ARGUMENT, with TensorFlow's message where it has one. */
 tare_status tare_quant_check_setting(const struct tare_quant_setting *setting);

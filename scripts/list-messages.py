@@ -8,7 +8,7 @@ import re
 import sys
 from pathlib import Path
 
-CALL = re.compile(r'\b(?:TARE_FAIL\s*\([^,"]*,|tare_text_fail\s*\([^"]*,|tare_lower_fail\s*\([^";]*,|INVALID\s*\(|tare_warn\s*\([^"]*,|add_warning\s*\([^"]*,|fprintf\s*\(\s*stderr\s*,)(?:[^",;]*\?)?\s*(?=["P])')
+CALL = re.compile(r'\b(?:TARE_FAIL\s*\([^,"]*,|tare_text_fail\s*\([^"]*,|tare_lower_fail\s*\([^";]*,|INVALID\s*\(|tare_warn\s*\([^"]*,|tare_quant_add_warning\s*\([^"]*,|fprintf\s*\(\s*stderr\s*,)(?:[^",;]*\?)?\s*(?=["P])')
 PIECE = re.compile(r'\s*("(?:[^"\\]|\\.)*"|PRI[a-zA-Z0-9]+|TARE_[A-Z_]+)')
 FIELD = re.compile(r"%[-+ #0]*(?:\*|\d+)?(?:\.(?:\*|\d+)?)?(?:hh|h|ll|l|z|j|t|L)?[a-zA-Z]|%%")
 LEAST = 5  # letters of a text that says anything itself; the rest puts a place before another text

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { MOST_DEPTH = 64 };
+enum { MOST_DEPTH = 64, MOST_NODES = 400000 }; /* nodes of all call paths */
 
 struct fusing {
     struct tare_arena *arena;
@@ -16,6 +16,7 @@ struct fusing {
     void (*each)(void *arg, const struct tare_node *first, const struct tare_fused_cost *group);
     void *arg;
     int depth;
+    size_t visited; /* nodes, once per call path, and constants, once per use */
 };
 
 /* One graph's nodes by position. */
@@ -119,6 +120,7 @@ static void choose_groups(struct fused_graph *g) {
 /* Constants that a value is computed from. */
 static double constant_bytes(const struct fused_graph *g, struct tare_edge edge, int depth) {
     double bytes = 0;
+    if (++g->f->visited > MOST_NODES) return 0;
     if (strcmp(edge.node->op, "Const") == 0 || depth > MOST_DEPTH) return bytes_of(g, edge);
     for (size_t i = 0; i < edge.node->n_inputs; i++)
         bytes += constant_bytes(g, edge.node->inputs[i], depth + 1);
@@ -255,10 +257,17 @@ static tare_status set_up(struct fused_graph *g) {
     return TARE_OK;
 }
 
+static tare_status check_visited(const struct fusing *f) {
+    if (f->visited <= MOST_NODES) return TARE_OK;
+    return TARE_FAIL(TARE_UNSUPPORTED, "with its functions inlined the graph has more than %d nodes", (int)MOST_NODES);
+}
+
 static tare_status add_graph(struct fusing *f, const struct tare_graph *graph, const struct tare_signature *signature,
                              const struct tare_shape *arg_shapes) {
     struct fused_graph g = { .f = f, .graph = graph, .arg_shapes = arg_shapes };
     if (f->depth >= MOST_DEPTH) return TARE_FAIL(TARE_INVALID_ARGUMENT, "functions nest too deep");
+    f->visited += graph->n_nodes;
+    TARE_TRY(check_visited(f));
     f->depth++;
     TARE_TRY(set_up(&g));
     TARE_TRY(want(&g, signature));
@@ -267,7 +276,7 @@ static tare_status add_graph(struct fusing *f, const struct tare_graph *graph, c
     write_results(&g, signature);
     add_groups(&g);
     f->depth--;
-    return TARE_OK;
+    return check_visited(f);
 }
 
 tare_status tare_tpu_fused_cost(struct tare_fused_cost *out, struct tare_arena *arena,

@@ -20,9 +20,9 @@ struct tare_fused_cost {
     double seconds[TARE_TPU_CHIPS];
 };
 
-/* Adds up the groups. `each` (may be NULL) is called with every group and its first op. The model's calls are inlined
- * (graph/inline.h) and its signature's inputs have known shapes; open dimensions elsewhere count as one. Arena memory
- * is for scratch. */
+/* Adds up the groups. `each` (may be NULL) is called with every group and its first op. Inline the model's calls first
+ * (graph/inline.h), otherwise no op is fused with one in another function; open dimensions, of inputs too, count as
+ * one. TARE_UNSUPPORTED if all call paths together have more than 400,000 nodes. Arena memory is for scratch. */
 tare_status tare_tpu_fused_cost(struct tare_fused_cost *out, struct tare_arena *arena,
                                 const struct tare_graph_model *model, const struct tare_signature *signature,
                                 void (*each)(void *arg, const struct tare_node *first,

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "quant/recipe.h"
+#include "workflow/speed_estimate.h"
 
 #include <string.h>
 
@@ -79,9 +80,13 @@ tare_status tare_workflow_quantize_run(struct tare_quant_report *report, struct 
                                        const struct tare_calibration *calibration) {
     const struct tare_quant_ranges ranges = tare_ranges_of(calibration);
     struct tare_quant_options warning = *options;
+    double before, after;
     warning.warns = true;
     TARE_TRY(tare_calibration_check_passes(calibration, options->passes));
-    return tare_pipeline_quantize(report, arena, model, &warning, &ranges);
+    TARE_TRY(tare_workflow_estimate_speed(&before, model));
+    TARE_TRY(tare_pipeline_quantize(report, arena, model, &warning, &ranges));
+    TARE_TRY(tare_workflow_estimate_speed(&after, model));
+    return tare_workflow_warn_of_slower(report, arena, before, after);
 }
 
 /* The most frequent reason. */

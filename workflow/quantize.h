@@ -21,7 +21,8 @@ bool tare_workflow_quantize_needs_samples(const struct tare_quant_options *optio
 /* Prepares a loaded model for calibration and quantization (convert/pipeline.h). */
 tare_status tare_workflow_quantize_prepare(struct tare_graph_model *model,
                                            const struct tare_quant_options *options) TARE_WARN_UNUSED;
-/* Quantizes a prepared model. `calibration` may be NULL when none is needed. The report is in arena memory. */
+/* Quantizes a prepared model. `calibration` may be NULL when none is needed. The report is in arena memory; its
+ * warnings include one if the result is estimated slower (workflow/speed_estimate.h). */
 tare_status tare_workflow_quantize_run(struct tare_quant_report *report, struct tare_arena *arena,
                                        struct tare_graph_model *model, const struct tare_quant_options *options,
                                        const struct tare_calibration *calibration) TARE_WARN_UNUSED;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# --verbose and --log-file: every command has them; details on standard error, all messages in the file.
+# --verbose and --log-file: every command has them; details on standard error, all messages in the file. Colors of messages.
 set -uo pipefail
 . "$TARE_SOURCE_DIR/tests/cli/support.sh"
 cd "$work" || exit 1
@@ -14,6 +14,38 @@ while read -r command; do
     grep -qE '^  -v, --(\[no-\])?verbose ' help && grep -qE '^      --log-file FILE ' help || fail "tare $command has no --verbose or --log-file"
 done <commands
 
+# Colors on a terminal: errors red, warnings yellow, the recommendation bold; none in a file, with NO_COLOR or TERM=dumb.
+colors() { # colors TERM NO_COLOR COMMAND: the output of the command on a terminal, with its escape sequences as [COLOR]
+    script -qec "env TERM=$1 NO_COLOR=$2 $3" /dev/null </dev/null | sed -e 's/\x1b\[\([0-9]*\)m/[\1]/g' -e 's/\x1b\[K//g' | tr -d '\r'
+}
+samples=$glyphs/calibration.tfrecord.gz
+"$tare" dataset split "$samples" --count 20 -o few --quiet >/dev/null || fail "split: $?"
+error="'$tare' quantize '$model' '$work' --method weight_only --quiet"
+warning="'$tare' calibrate '$model' --data few-00000-of-00002.tfrecord -o colors.calib --quiet"
+verdict="'$tare' compare '$model' --data few-00000-of-00002.tfrecord --methods float,weight_only --quiet"
+if have_pty; then
+    colors xterm "" "$error" >log
+    grep -qF "[31]tare:[0] Output directory already exists" log || fail "the error is not red: $(cat log)"
+    colors xterm "" "$warning" >log
+    grep -qF "tare: [33]warning:[0] only 20 records" log || fail "the warning is not yellow: $(cat log)"
+    colors xterm "" "$verdict" >log
+    grep -qE '\[1\] +Recommended: .*\. +\[0\]' <<<"$(tr '\n' ' ' <log)" || fail "the recommendation is not bold: $(cat log)"
+    for plain in "dumb ''" "xterm 1"; do
+        for command in "$error" "$warning" "$verdict"; do
+            # shellcheck disable=SC2086
+            eval colors $plain '"$command"' >log
+            grep -qE '\[(0|1|31|33)\]' log && fail "colors with TERM and NO_COLOR $plain: $(cat log)"
+        done
+    done
+    grep -q "^tare: warning: only 20 records" <<<"$(colors dumb "" "$warning")" || fail "no warning without colors"
+else
+    echo "no pseudo terminal can be opened here: colors on a terminal were not tried"
+fi
+for command in "$error" "$warning" "$verdict"; do
+    TERM=xterm bash -c "$command" >log 2>&1
+    [ -s log ] && ! grep -q $'\x1b' log || fail "colors in a file: $(cat log)"
+done
+
 # Details only on request; the file has them always, and what --quiet suppresses.
 "$tare" convert "$model" plain --log-file messages 2>log >/dev/null || fail "convert: $(cat log)"
 grep -qE "loaded|exit status" log && fail "details without --verbose: $(cat log)"
@@ -27,7 +59,6 @@ lines=$(wc -l <messages)
 expect 1 "Output directory already exists: plain" "$tare" quantize "$model" plain --method weight_only --quiet --log-file messages
 [ "$(wc -l <messages)" -gt "$lines" ] && grep -q " error: Output directory already exists: plain" messages && grep -q "detail: exit status 1 after" messages ||
     fail "the error is not in the file: $(cat messages)"
-"$tare" dataset split "$glyphs/calibration.tfrecord.gz" --count 20 -o few --quiet >/dev/null
 "$tare" calibrate "$model" --data few-00000-of-00002.tfrecord -o few.calib --quiet --log-file warnings 2>log || fail "calibrate: $(cat log)"
 grep -q "^tare: warning: .*20 records" log && grep -q " warning: .*20 records" warnings && grep -q " note: 20 records, " warnings || fail "warnings: $(cat warnings)"
 grep -q "note" log && fail "--quiet prints notes: $(cat log)"

@@ -99,7 +99,7 @@ rm -rf out
 
 # ---- convert with the fewest options ----
 "$tare" convert "$model" converted 2>log >report || fail "convert MODEL OUT: $(cat log)"
-grep -q "no tpu_functions are named: finding them automatically" log && grep -q "note: wrote converted$" log && grep -q "note: next: tare compare $model --with converted --data EVAL.tfrecord$" log || fail "convert says: $(cat log)"
+grep -q "no tpu_functions are named: finding them automatically" log && grep -q "^tare: wrote converted$" log && grep -q "^tare: next: tare compare $model --with converted --data EVAL.tfrecord$" log || fail "convert says: $(cat log)"
 awk '$NF == "serving_default" && $1 > 50 { found = 1 } END { exit !found }' report || fail "nothing is on the TPU: $(cat report)"
 "$tare" validate converted >log || fail "validate: $(cat log)"
 [ "$(cat log)" = "converted: valid" ] || fail "validate prints $(cat log)"
@@ -121,9 +121,17 @@ absent x
 
 # ---- a quantized model that is estimated slower than float ----
 "$tare" quantize "$model" slower --method weight_only --bits 4 --granularity per_block:32 --quiet 2>log || fail "quantize: $(cat log)"
-grep -qE "^tare: warning: slower is estimated slower than its input on a Cloud TPU v5e: [0-9.]+ µs per example instead of [0-9.]+ " log || fail "no warning: $(cat log)"
+slower="^tare: warning: the quantized model is estimated slower than the float model on a Cloud TPU v5e: [0-9.]+ µs per example instead of [0-9.]+ "
+grep -qE "$slower" log || fail "no warning: $(cat log)"
+"$tare" convert "$model" slower_tpu --quiet --converter_options_string='tpu_functions { function_alias: "tpu_func" } external_feature_configs {
+    quantization_options { quantization_method { preset_method: METHOD_STATIC_RANGE_WEIGHT_ONLY_INT8 }
+    extensions { weight_bits: 4 granularity: "per_block:32" } } }' 2>log >/dev/null || fail "convert: $(cat log)"
+grep -qE "$slower" log || fail "convert gives no warning: $(cat log)"
+grep -q "^tare: " log && grep -vq "^tare: " log && fail "convert prints other prefixes than the other commands: $(cat log)"
 "$tare" quantize "$model" faster --calibration glyphs.calib --quiet 2>log || fail "quantize: $(cat log)"
 grep -q "slower" log && fail "a faster model gives a warning: $(cat log)"
+"$tare" convert "$model" faster_tpu --calibration glyphs.calib --quiet >/dev/null 2>log || fail "convert: $(cat log)"
+grep -q "slower" log && fail "a faster converted model gives a warning: $(cat log)"
 
 # ---- missing variables ----
 mkdir bare && cp "$model/saved_model.pb" bare/

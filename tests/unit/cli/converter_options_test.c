@@ -91,7 +91,7 @@ static void jit_compiled_functions__go_to_the_tpu_once(void **state) {
     seed_refuses(path, "tpu_functions { }", "an entry names no function");
     seed_refuses(path, "tpu_functions { function_alias: \"tpu_func\" signature_name: \"serving_default\" }",
                  "fields 'function_alias' and 'signature_name' of TpuFunction are both set (only one of them may be)");
-    seed_says(path, "", "note: nothing is on the TPU: tpu_functions names no function");
+    seed_says(path, "", "tare: nothing is on the TPU: tpu_functions names no function");
 }
 
 /* An alias may stand for several concrete functions; all are placed. */

@@ -168,7 +168,7 @@ static void several_functions__give_the_report_of_the_example(void **state) {
                                  "  function_alias: \"tpu_func_2\"\n}\ndisable_default_optimizations: true");
     assert_int_equal(process.status, 0);
     assert_string_equal(process.out, report);
-    if (!strstr(process.err, "note: signature serving_default calls 2 TPU functions a request"))
+    if (!strstr(process.err, "tare: signature serving_default calls 2 TPU functions a request"))
         fail_msg("no word of the second call in: %s", process.err);
     process_free(&process);
     seed_answers_as(path, tare_shape_make(2, 2, 1000));
@@ -415,7 +415,7 @@ static void the_documents_topologies__are_taken_and_run(void **state) {
 static void an_open_batch__is_not_split_and_that_is_said(void **state) {
     const char *path = seed_write(toy("tpu_func"), "toy");
     (void)state;
-    seed_says(path, SHARDED("2", DF_1X1, ""), "note: no input is split between the 2 cores of a replica");
+    seed_says(path, SHARDED("2", DF_1X1, ""), "tare: no input is split between the 2 cores of a replica");
     seed_answers_as(path, tare_shape_make(2, 8, 10));
 }
 
