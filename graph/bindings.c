@@ -1,12 +1,29 @@
-/* A fixed point over call sites: each argument is unbound, bound to one variable, or bound to several. */
+/* A fixed point over call sites: each argument is unbound, bound to one variable, or bound to several. A function is
+ * visited again only when one of its arguments changed, so that a chain of calls costs its length. */
 #include "graph/bindings.h"
 #include "base/alloc.h"
 #include "graph/calls.h"
 
 #include <string.h>
 
+/* One call of functions. */
+struct call {
+    const struct tare_node *node;
+    struct tare_call_site site;
+    struct call *next; /* in the same graph */
+};
+
+/* A graph whose calls pass variables on. */
+struct caller {
+    struct call *calls, **last;
+    struct caller *next; /* to be visited after this one */
+    bool is_waiting;
+};
+
 struct tare_bindings {
     struct tare_arena arena;
+    struct tare_map callers; /* function name -> struct caller, while the calls are traced */
+    struct caller *first_waiting, **last_waiting;
     struct tare_map state;   /* key: the bytes of an argument's node pointer -> struct binding */
     struct tare_map by_node; /* key: the bytes of a main-graph node pointer -> struct tare_variable */
 };
@@ -58,60 +75,126 @@ static bool meet(struct binding *binding, struct tare_variable *variable, bool s
     return true;
 }
 
-static tare_status pass_arguments(struct tare_bindings *bindings, const struct tare_node *node, bool *changed) {
-    struct tare_arena scratch = { 0 };
-    struct tare_call_site site;
-    tare_status status = tare_call_site(&site, &scratch, node);
-    for (size_t c = 0; c < site.n_callees && status == TARE_OK; c++) {
-        const struct tare_graph *callee = site.callees[c];
-        for (size_t i = 0; i < site.n_args && i < callee->n_args; i++) {
-            bool several;
-            struct binding *binding;
-            struct tare_variable *variable = tare_bindings_variable(bindings, node->inputs[site.first + i], &several);
-            if (!variable && !several) continue;
-            binding = binding_of(bindings, callee->args[i]);
-            if (!binding) {
-                status = TARE_NO_MEMORY;
-                break;
-            }
-            *changed |= meet(binding, variable, several);
-        }
-    }
-    tare_arena_free(&scratch);
-    return status;
-}
+/* ---- calls ---- */
 
-static tare_status pass_graph(struct tare_bindings *bindings, const struct tare_graph *graph, bool *changed) {
-    for (size_t i = 0; i < graph->n_nodes; i++)
-        if (!graph->nodes[i]->dead) TARE_TRY(pass_arguments(bindings, graph->nodes[i], changed));
+static tare_status add_calls(struct caller *caller, struct tare_arena *arena, const struct tare_graph *graph) {
+    caller->last = &caller->calls;
+    for (size_t i = 0; i < graph->n_nodes; i++) {
+        struct tare_call_site site;
+        if (graph->nodes[i]->dead) continue;
+        TARE_TRY(tare_call_site(&site, arena, graph->nodes[i]));
+        if (!site.n_callees || !site.n_args) continue;
+        struct call *call = TARE_NEW(arena, struct call);
+        if (!call) return TARE_NO_MEMORY;
+        *call = (struct call){ graph->nodes[i], site, NULL };
+        *caller->last = call;
+        caller->last = &call->next;
+    }
     return TARE_OK;
 }
 
-static struct tare_variable *by_object(const struct tare_graph_model *model, int object) {
-    for (size_t i = 0; i < model->n_variables && object >= 0; i++)
-        if (model->variables[i].object_id == object) return &model->variables[i];
-    return NULL;
+/* `graph` is the main graph if `name` is NULL. */
+static tare_status add_caller(struct tare_bindings *bindings, const struct tare_graph *graph, const char *name) {
+    struct caller *caller = TARE_NEW(&bindings->arena, struct caller);
+    if (!caller) return TARE_NO_MEMORY;
+    TARE_TRY(add_calls(caller, &bindings->arena, graph));
+    if (name && !tare_map_set(&bindings->callers, name, caller)) return TARE_NO_MEMORY;
+    caller->is_waiting = true;
+    *bindings->last_waiting = caller;
+    bindings->last_waiting = &caller->next;
+    return TARE_OK;
+}
+
+static void wait_again(struct tare_bindings *bindings, const struct tare_graph *callee) {
+    struct caller *caller = tare_map_get(&bindings->callers, callee->name);
+    if (!caller || caller->is_waiting) return;
+    caller->is_waiting = true;
+    caller->next = NULL;
+    *bindings->last_waiting = caller;
+    bindings->last_waiting = &caller->next;
+}
+
+static tare_status pass_arguments(struct tare_bindings *bindings, const struct call *call) {
+    const struct tare_call_site *site = &call->site;
+    for (size_t c = 0; c < site->n_callees; c++) {
+        const struct tare_graph *callee = site->callees[c];
+        bool changed = false;
+        for (size_t i = 0; i < site->n_args && i < callee->n_args; i++) {
+            bool several;
+            struct tare_variable *variable =
+                tare_bindings_variable(bindings, call->node->inputs[site->first + i], &several);
+            if (!variable && !several) continue;
+            struct binding *binding = binding_of(bindings, callee->args[i]);
+            if (!binding) return TARE_NO_MEMORY;
+            changed |= meet(binding, variable, several);
+        }
+        if (changed) wait_again(bindings, callee);
+    }
+    return TARE_OK;
+}
+
+static tare_status trace_calls(struct tare_bindings *bindings, const struct tare_graph_model *model) {
+    bindings->last_waiting = &bindings->first_waiting;
+    TARE_TRY(add_caller(bindings, model->main, NULL));
+    for (size_t i = 0; i < model->n_functions; i++)
+        TARE_TRY(add_caller(bindings, model->functions[i], model->functions[i]->name));
+    for (struct caller *caller; (caller = bindings->first_waiting) != NULL;) {
+        bindings->first_waiting = caller->next;
+        if (!caller->next) bindings->last_waiting = &bindings->first_waiting;
+        caller->is_waiting = false;
+        for (const struct call *call = caller->calls; call; call = call->next)
+            TARE_TRY(pass_arguments(bindings, call));
+    }
+    return TARE_OK;
+}
+
+/* ---- captures ---- */
+
+struct object {
+    int id;
+    struct tare_variable *variable;
+};
+
+/* The first variable of each object id. */
+static tare_status index_objects(struct tare_map *by_object, struct tare_arena *arena,
+                                 const struct tare_graph_model *model) {
+    for (size_t i = 0; i < model->n_variables; i++) {
+        struct object *object = TARE_NEW(arena, struct object);
+        if (!object) return TARE_NO_MEMORY;
+        *object = (struct object){ model->variables[i].object_id, &model->variables[i] };
+        if (object->id < 0 || tare_map_get_n(by_object, (const char *)&object->id, sizeof object->id)) continue;
+        if (!tare_map_set_n(by_object, (const char *)&object->id, sizeof object->id, object)) return TARE_NO_MEMORY;
+    }
+    return TARE_OK;
+}
+
+static tare_status bind_captures_of(struct tare_bindings *bindings, const struct tare_concrete *concrete,
+                                    const struct tare_map *by_object) {
+    if (concrete->n_bound > concrete->graph->n_args) return TARE_OK;
+    const size_t first = concrete->graph->n_args - concrete->n_bound;
+    for (size_t i = 0; i < concrete->n_bound; i++) {
+        const struct object *object =
+            tare_map_get_n(by_object, (const char *)&concrete->bound[i], sizeof concrete->bound[i]);
+        if (!object) continue;
+        struct binding *binding = binding_of(bindings, concrete->graph->args[first + i]);
+        if (!binding) return TARE_NO_MEMORY;
+        meet(binding, object->variable, false);
+    }
+    return TARE_OK;
 }
 
 static tare_status bind_captures(struct tare_bindings *bindings, const struct tare_graph_model *model) {
-    for (size_t c = 0; c < model->n_concretes; c++) {
-        const struct tare_concrete *concrete = &model->concretes[c];
-        size_t first = concrete->graph->n_args - concrete->n_bound;
-        if (concrete->n_bound > concrete->graph->n_args) continue;
-        for (size_t i = 0; i < concrete->n_bound; i++) {
-            struct tare_variable *variable = by_object(model, concrete->bound[i]);
-            struct binding *binding = variable ? binding_of(bindings, concrete->graph->args[first + i]) : NULL;
-            if (variable && !binding) return TARE_NO_MEMORY;
-            if (binding) meet(binding, variable, false);
-        }
-    }
-    return TARE_OK;
+    struct tare_map by_object = { 0 };
+    tare_status status = index_objects(&by_object, &bindings->arena, model);
+    for (size_t c = 0; c < model->n_concretes && status == TARE_OK; c++)
+        status = bind_captures_of(bindings, &model->concretes[c], &by_object);
+    tare_map_free(&by_object);
+    return status;
 }
 
 tare_status tare_bindings_new(struct tare_bindings **out, const struct tare_graph_model *model) {
     struct tare_bindings *bindings = tare_calloc(1, sizeof *bindings);
     tare_status status = bindings ? TARE_OK : TARE_NO_MEMORY;
-    bool changed = true;
     *out = NULL;
     for (size_t i = 0; i < model->n_variables && status == TARE_OK; i++) {
         struct tare_variable *variable = &model->variables[i];
@@ -120,12 +203,8 @@ tare_status tare_bindings_new(struct tare_bindings **out, const struct tare_grap
             status = TARE_NO_MEMORY;
     }
     if (status == TARE_OK) status = bind_captures(bindings, model);
-    while (changed && status == TARE_OK) { /* each round settles one more level of calls */
-        changed = false;
-        status = pass_graph(bindings, model->main, &changed);
-        for (size_t i = 0; i < model->n_functions && status == TARE_OK; i++)
-            status = pass_graph(bindings, model->functions[i], &changed);
-    }
+    if (status == TARE_OK) status = trace_calls(bindings, model);
+    if (bindings) tare_map_free(&bindings->callers);
     if (status == TARE_OK)
         *out = bindings;
     else

@@ -39,18 +39,25 @@ tare_status tare_model_reachable_functions(bool **live, struct tare_arena *arena
 /* Removes the functions that are not live, and their concretes and aliases. */
 void tare_model_remove_functions(struct tare_graph_model *model, const bool *live);
 
-/* Removes argument `index` of a function and the input at every call site that passes it. The argument must be
- * unused. TARE_UNSUPPORTED, with nothing changed, where a call site does not allow it: branches and loops share their
- * arguments with other functions. Captures in model->concretes follow. */
-tare_status tare_function_remove_arg(struct tare_graph *function, size_t index);
-/* Removes argument `index` of all branches of an If or Case, and the input that passes it. No branch uses it, and no
- * other node calls a branch. */
-tare_status tare_branches_remove_arg(struct tare_node *node, struct tare_graph *const *branches, size_t n_branches,
-                                     size_t index) TARE_WARN_UNUSED;
-/* Removes variable `index` of a While, which its body returns unchanged and neither function uses otherwise; users of
- * the loop's output get its input. No other node calls either function. */
-tare_status tare_loop_remove_variable(struct tare_node *loop, struct tare_graph *condition, struct tare_graph *body,
-                                      size_t index) TARE_WARN_UNUSED;
+struct tare_node_list {
+    struct tare_node **nodes;
+    size_t count;
+};
+
+/* Removes the arguments i of a function with removed[i], and the inputs at every call site that pass them. They must be
+ * unused. `callers`: the nodes that call the function (NULL: all nodes of the model are searched). TARE_UNSUPPORTED,
+ * with nothing changed, where a call site does not allow it: branches and loops share their arguments with other
+ * functions. Captures in model->concretes follow. */
+tare_status tare_function_remove_args(struct tare_graph *function, const bool *removed,
+                                      const struct tare_node_list *callers) TARE_WARN_UNUSED;
+/* Removes the arguments i with removed[i] of all branches of an If or Case, and the inputs that pass them. No branch
+ * uses them, all branches have the same number of arguments, and no other node calls a branch. */
+tare_status tare_branches_remove_args(struct tare_node *node, struct tare_graph *const *branches, size_t n_branches,
+                                      const bool *removed) TARE_WARN_UNUSED;
+/* Removes the variables i with removed[i] of a While, which its body returns unchanged and neither function uses
+ * otherwise; users of the loop's outputs get its inputs. No other node calls either function. */
+tare_status tare_loop_remove_variables(struct tare_node *loop, struct tare_graph *condition, struct tare_graph *body,
+                                       const bool *removed) TARE_WARN_UNUSED;
 /* Removes the arguments that no function uses and the loop variables that are only carried, until none is left, so that
  * a variable which was passed through calls, branches and loops becomes unused; adds their number to *removed.
  * Arguments that a user of the model passes (those of aliased and concrete functions, captures excepted) stay, as do

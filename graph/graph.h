@@ -136,8 +136,8 @@ tare_status tare_graph_add_control_return(struct tare_graph *graph, const char *
 tare_status tare_node_add_input(struct tare_node *node, struct tare_edge edge);
 /* Replaces input k (k < n_inputs). */
 void tare_node_set_input(struct tare_node *node, size_t k, struct tare_edge edge);
-/* Removes input k; the following ones move up. */
-void tare_node_remove_input(struct tare_node *node, size_t k);
+/* Removes each input first + i with removed[i], i < count; the following ones move up. */
+void tare_node_remove_inputs(struct tare_node *node, size_t first, const bool *removed, size_t count);
 /* Reserves space for `count` inputs in total. */
 tare_status tare_node_reserve_inputs(struct tare_node *node, size_t count);
 tare_status tare_node_add_control(struct tare_node *node, struct tare_node *before);
@@ -197,6 +197,9 @@ static inline struct tare_use *tare_node_first_use(const struct tare_node *node)
  * `except` (NULL: none). Returns the number of uses changed. */
 size_t tare_graph_replace_uses(struct tare_graph *graph, struct tare_edge from, struct tare_edge to,
                                const struct tare_node *except);
+/* Replaces every use of output i of the node by to[i], an output of the same graph, in one pass over the node's uses.
+ * to[i] may be another output of the node itself. */
+void tare_node_replace_outputs(struct tare_node *node, const struct tare_edge *to);
 /* Number of data uses of an output (returns and signatures included); *user gets the last user (NULL: only returns). */
 size_t tare_graph_count_uses(const struct tare_graph *graph, struct tare_edge edge, struct tare_node **user);
 /* As tare_graph_count_uses, but stops counting at `limit`: whether an output is used at all, or once. */

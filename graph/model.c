@@ -168,10 +168,9 @@ static tare_status walk_calls(void *arg, const struct tare_node *node, struct ta
 }
 
 tare_status tare_model_check_recursion(const struct tare_graph_model *model) {
-    enum { DEEPEST = 1000 }; /* call chains of real models are below 20; bounds the stack on a hostile file */
-    struct recursion_walk walk = { .capacity = DEEPEST };
+    struct recursion_walk walk = { .capacity = TARE_MOST_NESTED_CALLS }; /* bounds the stack on a hostile file */
     tare_status status = TARE_OK;
-    walk.path = tare_calloc(DEEPEST, sizeof *walk.path);
+    walk.path = tare_calloc(TARE_MOST_NESTED_CALLS, sizeof *walk.path);
     if (!walk.path) return TARE_NO_MEMORY;
     for (size_t i = 0; i < model->n_functions && status == TARE_OK; i++)
         status = walk_calls(&walk, NULL, model->functions[i]);

@@ -58,6 +58,10 @@ struct tare_asset {
     struct tare_edge edge; /* node NULL when the graph does not use it */
 };
 
+/* The longest chain of calls: tare_model_check_recursion refuses deeper models, so that analyses and the interpreter
+ * may follow calls by recursion. Call chains of real models are below 20. */
+enum { TARE_MOST_NESTED_CALLS = 1000 };
+
 /* A concrete function of the object graph: the objects that its last arguments are bound to. */
 struct tare_concrete {
     struct tare_graph *graph;

@@ -122,16 +122,18 @@ void tare_node_set_input(struct tare_node *node, size_t k, struct tare_edge edge
     inputs_of(node)[k] = edge;
 }
 
-void tare_node_remove_input(struct tare_node *node, size_t k) {
-    const size_t after = node->n_inputs - k - 1;
-    if (is_tracked(node)) {
-        unlink_use(node->uses->by_input[k], node->inputs[k].node);
-        memmove(&node->uses->by_input[k], &node->uses->by_input[k + 1], after * sizeof *node->uses->by_input);
-        for (size_t i = k; i < k + after; i++)
-            node->uses->by_input[i]->input = i;
+void tare_node_remove_inputs(struct tare_node *node, size_t first, const bool *removed, size_t count) {
+    struct tare_use **uses = is_tracked(node) ? node->uses->by_input : NULL;
+    size_t kept = first;
+    for (size_t k = first; k < node->n_inputs; k++) {
+        const bool goes = k - first < count && removed[k - first];
+        if (goes && uses) unlink_use(uses[k], node->inputs[k].node);
+        if (goes) continue;
+        if (uses) uses[kept] = uses[k];
+        if (uses) uses[kept]->input = kept;
+        inputs_of(node)[kept++] = node->inputs[k];
     }
-    memmove(&inputs_of(node)[k], &inputs_of(node)[k + 1], after * sizeof *node->inputs);
-    node->n_inputs--;
+    if (kept < node->n_inputs) node->n_inputs = kept;
 }
 
 void tare_node_drop_uses(struct tare_node *node) {
@@ -215,6 +217,47 @@ size_t tare_graph_replace_uses(struct tare_graph *graph, struct tare_edge from, 
         replace_signature_edge(&r, &graph->returns[i].edge);
     if (graph == graph->model->main) tare_model_each_signature_edge(graph->model, replace_signature_edge, &r);
     return r.changed;
+}
+
+struct output_change {
+    const struct tare_node *node;
+    const struct tare_edge *to;
+};
+
+static void replace_output(void *arg, struct tare_edge *edge) {
+    const struct output_change *change = arg;
+    if (edge->node == change->node) *edge = change->to[edge->index];
+}
+
+/* Uses that are moved to another output of the same node are appended to its list: the pass ends at the last use that
+ * it had before. */
+static void replace_listed_outputs(struct tare_node *node, const struct tare_edge *to) {
+    const struct tare_use *last = node->uses ? node->uses->last : NULL;
+    for (struct tare_use *use = tare_node_first_use(node), *next; use; use = next) {
+        next = use == last ? NULL : use->next;
+        if (use->user->dead || use->user->graph != node->graph) continue;
+        tare_node_set_input(use->user, use->input, to[use->user->inputs[use->input].index]);
+    }
+}
+
+static void replace_outputs_by_scan(struct tare_node *node, const struct tare_edge *to) {
+    for (size_t i = 0; i < node->graph->n_nodes; i++) {
+        struct tare_node *user = node->graph->nodes[i];
+        for (size_t k = 0; k < user->n_inputs && !user->dead; k++)
+            if (user->inputs[k].node == node) tare_node_set_input(user, k, to[user->inputs[k].index]);
+    }
+}
+
+void tare_node_replace_outputs(struct tare_node *node, const struct tare_edge *to) {
+    struct tare_graph *graph = node->graph;
+    struct output_change change = { node, to };
+    if (tare_graph_index_uses(graph) == TARE_OK)
+        replace_listed_outputs(node, to);
+    else
+        replace_outputs_by_scan(node, to);
+    for (size_t i = 0; i < graph->n_returns; i++)
+        replace_output(&change, &graph->returns[i].edge);
+    if (graph == graph->model->main) tare_model_each_signature_edge(graph->model, replace_output, &change);
 }
 
 struct use_count {

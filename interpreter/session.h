@@ -20,7 +20,7 @@ struct tare_session_options {
     bool profile;               /* collect the time of each node: tare_session_profile */
     uint64_t seed;              /* of random ops without a seed */
     int64_t memory_limit;       /* bytes of tensors in one run; 0: the limit of the process, or 64 GiB */
-    int max_call_depth;         /* 0: 64 */
+    int max_call_depth;         /* 0: TARE_MOST_NESTED_CALLS */
     int op_threads;             /* that one kernel of a plugin may use (tare_op_parallel_for); 0: 1 */
 };
 

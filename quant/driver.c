@@ -2,6 +2,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/control.h"
+#include "quant/fake_quant.h"
 #include "quant/float_layers.h"
 #include "quant/layer.h"
 #include "quant/layer_index.h"
@@ -180,11 +181,13 @@ tare_status tare_quantize(struct tare_quant_report *report, struct tare_arena *a
                           const struct tare_quant_ranges *ranges, const struct tare_quant_options *options) {
     struct tare_model_shapes *shapes = NULL;
     struct tare_bindings *bindings = NULL;
+    struct tare_quant_fakes fakes;
     struct tare_quant_work work = {
-        .arena = arena, .model = model, .ranges = ranges, .options = options, .report = report
+        .arena = arena, .model = model, .ranges = ranges, .options = options, .report = report, .fakes = &fakes
     };
     tare_status status;
     memset(report, 0, sizeof *report);
+    tare_quant_fakes_open(&fakes, arena, model);
     TARE_CHECK(tare_model_shapes_new(&shapes, model));
     work.shapes = shapes;
     TARE_CHECK(tare_bindings_new(&bindings, model));
@@ -203,6 +206,7 @@ tare_status tare_quantize(struct tare_quant_report *report, struct tare_arena *a
     TARE_CHECK(tare_quant_retype_reads(&work));
     if (options->warns) status = tare_quant_warn_of_weights(&work);
 done:
+    tare_quant_fakes_close(&fakes);
     tare_quant_layer_index_free(work.index);
     tare_quant_release_layers(work.layers, work.n_layers);
     tare_bindings_free(bindings);

@@ -61,26 +61,57 @@ static bool range_upstream(double *low, double *high, struct tare_edge edge, int
     return preserves_values(edge.node) && range_upstream(low, high, edge.node->inputs[0], depth + 1);
 }
 
-static bool range_downstream(double *low, double *high, struct tare_edge edge, int depth) {
-    for (const struct tare_use *use = tare_node_first_use(edge.node); use && depth <= MOST_DEPTH; use = use->next) {
+/* ---- downstream ---- */
+
+struct edge_key {
+    const struct tare_node *node;
+    size_t index; /* as wide as the pointer, so that the key has no padding */
+};
+
+static bool is_without(const struct tare_quant_fakes *fakes, struct tare_edge edge) {
+    const struct edge_key key = { edge.node, (size_t)edge.index };
+    return tare_map_get_n(&fakes->without, (const char *)&key, sizeof key);
+}
+
+/* Without memory the edge is searched again the next time. */
+static void note_without(struct tare_quant_fakes *fakes, struct tare_edge edge) {
+    struct edge_key *key = TARE_NEW(fakes->arena, struct edge_key);
+    if (key) *key = (struct edge_key){ edge.node, (size_t)edge.index };
+    if (!key || !tare_map_set_n(&fakes->without, (const char *)key, sizeof *key, key)) tare_error_clear();
+}
+
+/* An edge is noted only if the search below it was not cut off at the greatest depth. */
+static bool range_downstream(double *low, double *high, struct tare_quant_fakes *fakes, struct tare_edge edge,
+                             int depth, bool *complete) {
+    bool all = true;
+    if (is_without(fakes, edge)) return false;
+    if (depth > MOST_DEPTH) return *complete = false;
+    for (const struct tare_use *use = tare_node_first_use(edge.node); use; use = use->next) {
         struct tare_node *node = use->user;
         const bool is_value = is_concat(node) ? use->input + 1 < node->n_inputs : use->input == 0;
+        fakes->visits++;
         if (node->dead || !is_value || node->inputs[use->input].index != edge.index) continue;
         if (is_fake(node) && range_of(low, high, node)) return true;
         if (!preserves_values(node) && !is_concat(node)) continue;
-        if (range_downstream(low, high, (struct tare_edge){ node, 0 }, depth + 1)) return true;
+        if (range_downstream(low, high, fakes, (struct tare_edge){ node, 0 }, depth + 1, &all)) return true;
     }
+    if (all) note_without(fakes, edge);
+    *complete = *complete && all;
     return false;
 }
 
-bool tare_quant_fake_range(double *low, double *high, struct tare_edge edge) {
+bool tare_quant_fake_range(double *low, double *high, struct tare_quant_fakes *fakes, struct tare_edge edge) {
+    bool complete = true;
+    if (!fakes->is_trained) return false;
     if (range_upstream(low, high, edge, 0)) return true;
     if (tare_graph_index_uses(edge.node->graph) != TARE_OK) {
         tare_error_clear(); /* out of memory: the rewrite that follows reports it */
         return false;
     }
-    return range_downstream(low, high, edge, 0);
+    return range_downstream(low, high, fakes, edge, 0, &complete);
 }
+
+/* ---- models ---- */
 
 static bool has_fakes(const struct tare_graph *graph) {
     for (size_t n = 0; n < graph->n_nodes; n++)
@@ -93,4 +124,13 @@ bool tare_quant_is_trained(const struct tare_graph_model *model) {
     for (size_t i = 0; i < model->n_functions && !found; i++)
         found = has_fakes(model->functions[i]);
     return found;
+}
+
+void tare_quant_fakes_open(struct tare_quant_fakes *fakes, struct tare_arena *arena,
+                           const struct tare_graph_model *model) {
+    *fakes = (struct tare_quant_fakes){ .arena = arena, .is_trained = tare_quant_is_trained(model) };
+}
+
+void tare_quant_fakes_close(struct tare_quant_fakes *fakes) {
+    tare_map_free(&fakes->without);
 }

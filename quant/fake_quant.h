@@ -4,10 +4,22 @@
 
 #include "graph/model.h"
 
+/* What is known of the FakeQuant ops of a model while it is quantized. Rewriting adds none, so an edge without one
+ * downstream is searched once, however many layers use it. */
+struct tare_quant_fakes {
+    struct tare_arena *arena;
+    bool is_trained;         /* the model has FakeQuant ops */
+    struct tare_map without; /* edges that have no FakeQuant downstream */
+    size_t visits;           /* uses that were examined */
+};
+
+void tare_quant_fakes_open(struct tare_quant_fakes *fakes, struct tare_arena *arena,
+                           const struct tare_graph_model *model);
+void tare_quant_fakes_close(struct tare_quant_fakes *fakes);
 /* The range of the 8-bit FakeQuant upstream or downstream of the activation, directly or through ops that preserve
  * values (Identity, Reshape, Transpose, Squeeze, ExpandDims, Pad, MaxPool, ConcatV2). Through a ConcatV2 upstream the
  * range covers those of all inputs. False: there is none, or its range is not constant. */
-bool tare_quant_fake_range(double *low, double *high, struct tare_edge edge);
+bool tare_quant_fake_range(double *low, double *high, struct tare_quant_fakes *fakes, struct tare_edge edge);
 /* True when the model was trained with quantization: some op's name begins with FakeQuant, as TensorFlow decides it. */
 bool tare_quant_is_trained(const struct tare_graph_model *model);
 

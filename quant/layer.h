@@ -66,6 +66,7 @@ struct tare_quant_shared {
 };
 
 struct tare_quant_layer_index;
+struct tare_quant_fakes;
 
 struct tare_quant_work {
     struct tare_arena *arena;
@@ -76,6 +77,7 @@ struct tare_quant_work {
     struct tare_quant_report *report;
     struct tare_quant_layer *layers; /* of all graphs, each graph's in its order of execution */
     size_t n_layers;
+    struct tare_quant_fakes *fakes;       /* quant/fake_quant.h */
     struct tare_quant_layer_index *index; /* quant/layer_index.h */
     struct tare_graph *quantize_function; /* of the op set TF, once it is created */
 };

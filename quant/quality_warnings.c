@@ -77,7 +77,7 @@ static tare_status judge_range(struct tare_quant_work *work, const struct tare_q
 static bool is_judged(const struct tare_quant_work *work, const struct tare_quant_layer *layer) {
     double low, high;
     if (layer->refused || !layer->setting.method->needs_ranges || layer->left_params.scale <= 0) return false;
-    if (layer->input_scale || tare_quant_fake_range(&low, &high, layer->observed)) return false;
+    if (layer->input_scale || tare_quant_fake_range(&low, &high, work->fakes, layer->observed)) return false;
     for (const struct tare_quant_layer *other = tare_quant_first_user(work, layer->observed); other && other < layer;
          other = other->next_user)
         if (!other->refused && other->left_params.scale == layer->left_params.scale) return false;

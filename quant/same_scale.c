@@ -98,7 +98,7 @@ static const struct tare_qparams *own_params(const struct tare_quant_work *work,
     const struct tare_quant_layer *replaced = tare_quant_layer_replaced_by(work, edge);
     if (replaced) edge = replaced->output;
     if (!params) return NULL;
-    if (!tare_quant_fake_range(&low, &high, edge) &&
+    if (!tare_quant_fake_range(&low, &high, work->fakes, edge) &&
         (!work->ranges || !work->ranges->find ||
          !work->ranges->find(work->ranges->arg, edge, &work->options->setting, &low, &high)))
         return NULL;

@@ -22,9 +22,11 @@ struct checked {
 struct checker {
     struct tare_arena *arena;
     struct tare_map checked; /* name of the function -> struct checked */
+    struct tare_map texts;   /* node and text of each finding */
+    struct origins *origins; /* of the graph that is being checked */
     const struct tare_graph_model *model;
     struct tare_tpu_finding *found;
-    size_t count;
+    size_t count, capacity;
     int depth;
     const struct tare_graph *part_of; /* only a part of this graph is looked at; NULL: everything */
     const bool *part;                 /* its nodes by position; values of all others are dynamic */
@@ -32,14 +34,19 @@ struct checker {
 
 static tare_status add(struct checker *checker, enum tare_tpu_finding_kind kind, const struct tare_graph *function,
                        const struct tare_node *node, const char *text) {
-    struct tare_tpu_finding *grown;
-    if (!text) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < checker->count; i++) /* a function may be reached by several calls */
-        if (checker->found[i].node == node && strcmp(checker->found[i].text, text) == 0) return TARE_OK;
-    grown = tare_arena_extend(checker->arena, checker->found, checker->count, 1, sizeof *grown);
-    if (!grown) return TARE_NO_MEMORY;
-    grown[checker->count++] = (struct tare_tpu_finding){ kind, function, node, text };
-    checker->found = grown;
+    const char *key = text ? tare_arena_printf(checker->arena, "%p %s", (const void *)node, text) : NULL;
+    if (!key) return TARE_NO_MEMORY;
+    if (tare_map_get(&checker->texts, key)) return TARE_OK; /* a function may be reached by several calls */
+    if (!tare_map_set(&checker->texts, key, (void *)(uintptr_t)key)) return TARE_NO_MEMORY;
+    if (checker->count == checker->capacity) {
+        const size_t extra = checker->capacity + 4;
+        struct tare_tpu_finding *grown =
+            tare_arena_extend(checker->arena, checker->found, checker->count, extra, sizeof *grown);
+        if (!grown) return TARE_NO_MEMORY;
+        checker->found = grown;
+        checker->capacity += extra;
+    }
+    checker->found[checker->count++] = (struct tare_tpu_finding){ kind, function, node, text };
     return TARE_OK;
 }
 
@@ -228,13 +235,16 @@ static tare_status check_assignment(struct checker *checker, const struct tare_n
 
 /* ---- compile-time constants ---- */
 
-/* The node that makes a value dynamic; NULL when it is a compile-time constant. */
-struct origin_walk {
+enum origin_state { NOT_VISITED, BEING_VISITED, CONSTANT, DYNAMIC };
+
+/* Which values of a graph are compile-time constants. Every node is visited once for all questions about the graph. */
+struct origins {
     const struct tare_graph *graph;
     const bool *arg_constant;
-    const bool *part; /* NULL: all nodes */
-    char *state;      /* by position: 0 not visited, 1 being visited, 2 constant, 3 dynamic */
-    const struct tare_node *dynamic;
+    const bool *part;                /* NULL: all nodes */
+    char *state;                     /* by position: enum origin_state */
+    const struct tare_node **origin; /* by position: the node that makes a dynamic value dynamic */
+    bool has_cycle;                  /* a value was assumed to be constant because a loop computes it from itself */
 };
 
 /* Shapes are known when a TPU program is compiled, whatever the values. */
@@ -244,42 +254,50 @@ static bool is_shape_op(const struct tare_node *node) {
     return tare_op_is_one_of(node->op, ops);
 }
 
-static bool is_compile_constant(struct origin_walk *walk, const struct tare_node *node, int depth) {
-    bool constant = true;
-    if (tare_node_is_arg(node)) {
-        constant = walk->arg_constant[node->position];
-        if (!constant && !walk->dynamic) walk->dynamic = node;
-        return constant;
-    }
-    if (walk->part && !walk->part[node->position] && strcmp(node->op, "Const") != 0) {
-        if (!walk->dynamic) walk->dynamic = node;
-        return false;
-    }
-    if (walk->state[node->position]) return walk->state[node->position] != 3;
-    walk->state[node->position] = 1;
-    if (strcmp(node->op, "Const") != 0 && !is_shape_op(node)) {
-        if (!node->n_inputs || !node->def || node->def->is_stateful || depth > 4000 || strstr(node->op, "Random") ||
-            strcmp(node->op, "Where") == 0 || strcmp(node->op, "Unique") == 0 ||
-            strcmp(node->op, "ReadVariableOp") == 0) {
-            constant = false;
-            if (!walk->dynamic) walk->dynamic = node;
-        }
-        for (size_t i = 0; i < node->n_inputs && constant; i++)
-            constant = is_compile_constant(walk, node->inputs[i].node, depth + 1);
-    }
-    walk->state[node->position] = constant ? 2 : 3;
-    return constant;
+/* Ops whose output has a value, or a shape, that only the run determines. */
+static bool is_dynamic_op(const struct tare_node *node) {
+    return !node->n_inputs || !node->def || node->def->is_stateful || strstr(node->op, "Random") ||
+           strcmp(node->op, "Where") == 0 || strcmp(node->op, "Unique") == 0 || strcmp(node->op, "ReadVariableOp") == 0;
 }
 
-static tare_status is_constant(bool *out, const struct tare_node **dynamic, struct checker *checker,
-                               struct tare_edge edge, const bool *arg_constant) {
-    const struct tare_graph *graph = edge.node->graph;
-    struct origin_walk walk = { graph, arg_constant, graph == checker->part_of ? checker->part : NULL,
-                                TARE_NEW_ARRAY(checker->arena, char, graph->n_nodes + 1), NULL };
-    if (!walk.state) return TARE_NO_MEMORY;
-    *out = is_compile_constant(&walk, edge.node, 0);
-    *dynamic = walk.dynamic ? walk.dynamic : edge.node;
-    return TARE_OK;
+/* NULL: a compile-time constant. Otherwise the node that makes the value dynamic. */
+static const struct tare_node *dynamic_origin(struct origins *origins, const struct tare_node *node, int depth) {
+    enum { DEEPEST = 4000 };
+    const struct tare_node *origin = NULL;
+    if (tare_node_is_arg(node)) return origins->arg_constant[node->position] ? NULL : node;
+    if (origins->part && !origins->part[node->position] && strcmp(node->op, "Const") != 0) return node;
+    char *state = &origins->state[node->position];
+    if (*state == BEING_VISITED) origins->has_cycle = true;
+    if (*state) return *state == DYNAMIC ? origins->origin[node->position] : NULL;
+    *state = BEING_VISITED;
+    if (strcmp(node->op, "Const") != 0 && !is_shape_op(node)) {
+        if (depth > DEEPEST || is_dynamic_op(node)) origin = node;
+        for (size_t i = 0; i < node->n_inputs && !origin; i++)
+            origin = dynamic_origin(origins, node->inputs[i].node, depth + 1);
+    }
+    *state = origin ? DYNAMIC : CONSTANT;
+    origins->origin[node->position] = origin;
+    return origin;
+}
+
+static tare_status open_origins(struct origins *origins, const struct checker *checker, const struct tare_graph *graph,
+                                const bool *arg_constant) {
+    *origins =
+        (struct origins){ .graph = graph,
+                          .arg_constant = arg_constant,
+                          .part = graph == checker->part_of ? checker->part : NULL,
+                          .state = TARE_NEW_ARRAY(checker->arena, char, graph->n_nodes + 1),
+                          .origin = TARE_NEW_ARRAY(checker->arena, const struct tare_node *, graph->n_nodes + 1) };
+    return origins->state && origins->origin ? TARE_OK : TARE_NO_MEMORY;
+}
+
+/* *dynamic: the node that makes the edge's value dynamic; NULL if it is a compile-time constant. */
+static void find_dynamic(const struct tare_node **dynamic, const struct checker *checker, struct tare_edge edge) {
+    struct origins *origins = checker->origins;
+    *dynamic = dynamic_origin(origins, edge.node, 0);
+    if (!origins->has_cycle) return;
+    memset(origins->state, NOT_VISITED, origins->graph->n_nodes); /* the assumption holds for this question only */
+    origins->has_cycle = false;
 }
 
 static bool is_listed(const char *names, const char *name) {
@@ -292,13 +310,12 @@ static bool is_listed(const char *names, const char *name) {
     return false;
 }
 
-static tare_status check_constant(struct checker *checker, const struct tare_node *node, size_t input, const char *name,
-                                  const bool *arg_constant) {
+static tare_status check_constant(struct checker *checker, const struct tare_node *node, size_t input,
+                                  const char *name) {
     const struct tare_node *dynamic;
-    bool constant;
     if (tare_edge_dtype(node->inputs[input]) == TARE_DT_RESOURCE) return TARE_OK;
-    TARE_TRY(is_constant(&constant, &dynamic, checker, node->inputs[input], arg_constant));
-    if (constant) return TARE_OK;
+    find_dynamic(&dynamic, checker, node->inputs[input]);
+    if (!dynamic) return TARE_OK;
     return add(
         checker, TARE_TPU_NOT_CONSTANT, node->graph, node,
         tare_arena_printf(checker->arena,
@@ -314,7 +331,7 @@ static bool may_be_dynamic(const struct tare_node *node, const char *input) {
            (strcmp(node->op, "StridedSlice") == 0 && (strcmp(input, "begin") == 0 || strcmp(input, "end") == 0));
 }
 
-static tare_status check_constants(struct checker *checker, const struct tare_node *node, const bool *arg_constant) {
+static tare_status check_constants(struct checker *checker, const struct tare_node *node) {
     const struct tare_xla_op *op = tare_tpu_find_op(node->op);
     if (!op || !op->constants || !node->def) return TARE_OK;
     for (size_t a = 0; a < node->def->n_inputs; a++) {
@@ -323,7 +340,7 @@ static tare_status check_constants(struct checker *checker, const struct tare_no
         if (!is_listed(op->constants, name) || may_be_dynamic(node, name)) continue;
         TARE_TRY(tare_node_input_range(node, a, &first, &count));
         for (size_t i = first; i < first + count && i < node->n_inputs; i++)
-            TARE_TRY(check_constant(checker, node, i, name, arg_constant));
+            TARE_TRY(check_constant(checker, node, i, name));
     }
     return TARE_OK;
 }
@@ -339,7 +356,7 @@ static bool passes_unchanged(const struct tare_graph *body, size_t i) {
     return edge.node == body->args[i];
 }
 
-static tare_status check_callees(struct checker *checker, const struct tare_node *node, const bool *arg_constant) {
+static tare_status check_callees(struct checker *checker, const struct tare_node *node) {
     const struct tare_node *dynamic;
     struct tare_call_site site;
     TARE_TRY(tare_call_site(&site, checker->arena, node));
@@ -349,19 +366,20 @@ static tare_status check_callees(struct checker *checker, const struct tare_node
         if (!constant) return TARE_NO_MEMORY;
         for (size_t i = 0; i < callee->n_args && i < site.n_args; i++) {
             if (site.kind == TARE_CALL_LOOP && !passes_unchanged(site.callees[site.n_callees - 1], i)) continue;
-            TARE_TRY(is_constant(&constant[i], &dynamic, checker, node->inputs[site.first + i], arg_constant));
+            find_dynamic(&dynamic, checker, node->inputs[site.first + i]);
+            constant[i] = !dynamic;
         }
         TARE_TRY(check_graph(checker, callee, constant));
     }
     return TARE_OK;
 }
 
-static tare_status check_node(struct checker *checker, const struct tare_node *node, const bool *arg_constant) {
+static tare_status check_node(struct checker *checker, const struct tare_node *node) {
     TARE_TRY(check_op(checker, node));
     if (is_lowered(node) || tare_tpu_find_op(node->op)) TARE_TRY(check_dtypes(checker, node));
     TARE_TRY(check_assignment(checker, node));
-    TARE_TRY(check_constants(checker, node, arg_constant));
-    return check_callees(checker, node, arg_constant);
+    TARE_TRY(check_constants(checker, node));
+    return check_callees(checker, node);
 }
 
 static bool was_checked(const struct checker *checker, const struct tare_graph *graph, const bool *arg_constant) {
@@ -380,12 +398,16 @@ static tare_status note_checked(struct checker *checker, const struct tare_graph
 
 /* Each function is checked once for the same constant arguments, however many call paths lead to it. */
 static tare_status check_graph(struct checker *checker, const struct tare_graph *graph, const bool *arg_constant) {
+    struct origins origins, *outer = checker->origins;
     if (was_checked(checker, graph, arg_constant)) return TARE_OK;
-    if (checker->depth > 64) return TARE_FAIL(TARE_INVALID_ARGUMENT, "functions nest too deep");
+    if (checker->depth > TARE_MOST_NESTED_CALLS) return TARE_FAIL(TARE_INVALID_ARGUMENT, "functions nest too deep");
+    TARE_TRY(open_origins(&origins, checker, graph, arg_constant));
+    checker->origins = &origins;
     checker->depth++;
     for (size_t i = 0; i < graph->n_nodes; i++)
-        if (!graph->nodes[i]->dead) TARE_TRY(check_node(checker, graph->nodes[i], arg_constant));
+        if (!graph->nodes[i]->dead) TARE_TRY(check_node(checker, graph->nodes[i]));
     checker->depth--;
+    checker->origins = outer;
     return note_checked(checker, graph, arg_constant);
 }
 
@@ -474,6 +496,11 @@ static tare_status check_function(struct checker *checker, const struct tare_gra
     return check_graph(checker, function, constant);
 }
 
+static void close_checker(struct checker *checker) {
+    tare_map_free(&checker->checked);
+    tare_map_free(&checker->texts);
+}
+
 tare_status tare_tpu_check(struct tare_tpu_finding **out, size_t *count, struct tare_arena *arena,
                            const struct tare_graph_model *model, struct tare_graph *const *functions,
                            size_t n_functions) {
@@ -481,7 +508,7 @@ tare_status tare_tpu_check(struct tare_tpu_finding **out, size_t *count, struct 
     tare_status status = TARE_OK;
     for (size_t f = 0; f < n_functions && status == TARE_OK; f++)
         status = check_function(&checker, functions[f]);
-    tare_map_free(&checker.checked);
+    close_checker(&checker);
     TARE_TRY(status);
     TARE_TRY(merge_slow(&checker));
     *out = checker.found;
@@ -492,16 +519,21 @@ tare_status tare_tpu_check(struct tare_tpu_finding **out, size_t *count, struct 
 tare_status tare_tpu_check_part(bool *refused, struct tare_arena *arena, const struct tare_graph *graph,
                                 const bool *part) {
     bool *constant = TARE_NEW_ARRAY(arena, bool, graph->n_args + 1);
+    struct checker checker = { .arena = arena, .model = graph->model, .part_of = graph, .part = part };
+    struct origins origins;
+    tare_status status = TARE_OK;
     if (!constant) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < graph->n_nodes; i++) {
-        struct checker checker = { .arena = arena, .model = graph->model, .part_of = graph, .part = part };
-        tare_status status;
+    TARE_TRY(open_origins(&origins, &checker, graph, constant));
+    checker.origins = &origins;
+    for (size_t i = 0; i < graph->n_nodes && status == TARE_OK; i++) {
         if (!part[i] || graph->nodes[i]->dead) continue;
-        status = check_node(&checker, graph->nodes[i], constant);
-        tare_map_free(&checker.checked);
-        TARE_TRY(status);
+        close_checker(&checker);
+        checker.found = NULL; /* the findings of this node only */
+        checker.count = checker.capacity = 0;
+        status = check_node(&checker, graph->nodes[i]);
         for (size_t k = 0; k < checker.count; k++)
             refused[i] |= checker.found[k].kind != TARE_TPU_SLOW_TYPE;
     }
-    return TARE_OK;
+    close_checker(&checker);
+    return status;
 }

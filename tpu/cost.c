@@ -299,7 +299,7 @@ static tare_status count_graph(struct counter *counter, struct tare_cost_share *
                                struct tare_shape *arg_shapes, const bool *expected) {
     struct tare_shape **shapes;
     struct tare_call_site site;
-    if (++counter->depth > 64) return TARE_FAIL(TARE_INVALID_ARGUMENT, "functions nest too deep");
+    if (++counter->depth > TARE_MOST_NESTED_CALLS) return TARE_FAIL(TARE_INVALID_ARGUMENT, "functions nest too deep");
     TARE_TRY(infer_graph(&shapes, counter, graph, arg_shapes));
     if (is_on_tpu(where, graph)) count_boundary(where, arg_shapes, shapes);
     for (size_t i = 0; i < graph->n_nodes; i++) {

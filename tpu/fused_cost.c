@@ -265,7 +265,7 @@ static tare_status check_visited(const struct fusing *f) {
 static tare_status add_graph(struct fusing *f, const struct tare_graph *graph, const struct tare_signature *signature,
                              const struct tare_shape *arg_shapes) {
     struct fused_graph g = { .f = f, .graph = graph, .arg_shapes = arg_shapes };
-    if (f->depth >= MOST_DEPTH) return TARE_FAIL(TARE_INVALID_ARGUMENT, "functions nest too deep");
+    if (f->depth >= TARE_MOST_NESTED_CALLS) return TARE_FAIL(TARE_INVALID_ARGUMENT, "functions nest too deep");
     f->visited += graph->n_nodes;
     TARE_TRY(check_visited(f));
     f->depth++;

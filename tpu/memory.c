@@ -21,7 +21,8 @@ struct meter {
     struct tare_bindings *bindings;
     int64_t batch;
     int depth;
-    struct tare_map peaks; /* name of the function -> struct peak */
+    struct tare_map peaks;     /* name of the function -> struct peak */
+    struct tare_map constants; /* object id -> struct tare_object_constant */
 };
 
 static double bytes_of(int dtype, const struct tare_shape *shape, int64_t first) {
@@ -34,29 +35,45 @@ static double bytes_of(int dtype, const struct tare_shape *shape, int64_t first)
 
 /* ---- weights ---- */
 
-/* The constant that the object graph binds an argument to; NULL: none. It is a weight, although it is passed as an
- * argument.
- */
-static const struct tare_tensor *captured(const struct tare_graph_model *model, const struct tare_graph *graph,
-                                          size_t arg) {
-    for (size_t c = 0; c < model->n_concretes; c++) {
-        const struct tare_concrete *concrete = &model->concretes[c];
-        const size_t first = graph->n_args - concrete->n_bound;
-        if (concrete->graph != graph || concrete->n_bound > graph->n_args || arg < first) continue;
-        for (size_t k = 0; k < model->n_object_constants; k++)
-            if (model->object_constants[k].object_id == concrete->bound[arg - first])
-                return tare_node_tensor(model->object_constants[k].node, "value");
+/* Finds the constants that the object graph binds arguments to. */
+static tare_status index_constants(struct meter *meter) {
+    const struct tare_graph_model *model = meter->model;
+    for (size_t i = 0; i < model->n_object_constants; i++) {
+        const struct tare_object_constant *constant = &model->object_constants[i];
+        const char *key = (const char *)&constant->object_id;
+        if (tare_map_get_n(&meter->constants, key, sizeof constant->object_id)) continue;
+        if (!tare_map_set_n(&meter->constants, key, sizeof constant->object_id, (void *)(uintptr_t)constant))
+            return TARE_NO_MEMORY;
     }
-    return NULL;
+    return TARE_OK;
 }
 
-static double captured_bytes(const struct tare_graph_model *model, const struct tare_graph *graph) {
-    double sum = 0;
-    for (size_t i = 0; i < graph->n_args; i++) {
-        const struct tare_tensor *value = captured(model, graph, i);
-        if (value) sum += bytes_of(value->dtype, &value->shape, 1);
+static const struct tare_tensor *constant_of_object(const struct meter *meter, const int *object_id) {
+    const struct tare_object_constant *constant =
+        tare_map_get_n(&meter->constants, (const char *)object_id, sizeof *object_id);
+    return constant ? tare_node_tensor(constant->node, "value") : NULL;
+}
+
+/* The constants that the object graph binds the graph's arguments to, by argument; NULL: none. They are weights,
+ * although they are passed as arguments. The first concrete function that has a constant for an argument counts. */
+static const struct tare_tensor **captured(const struct meter *meter, const struct tare_graph *graph) {
+    const struct tare_graph_model *model = meter->model;
+    const struct tare_tensor **values = TARE_NEW_ARRAY(meter->arena, const struct tare_tensor *, graph->n_args + 1);
+    for (size_t c = 0; values && c < model->n_concretes; c++) {
+        const struct tare_concrete *concrete = &model->concretes[c];
+        const size_t first = graph->n_args - concrete->n_bound;
+        if (concrete->graph != graph || concrete->n_bound > graph->n_args) continue;
+        for (size_t i = 0; i < concrete->n_bound; i++)
+            if (!values[first + i]) values[first + i] = constant_of_object(meter, &concrete->bound[i]);
     }
-    return sum;
+    return values;
+}
+
+static tare_status add_captured(double *sum, const struct meter *meter, const struct tare_graph *graph) {
+    const struct tare_tensor **values = captured(meter, graph);
+    for (size_t i = 0; values && i < graph->n_args; i++)
+        if (values[i]) *sum += bytes_of(values[i]->dtype, &values[i]->shape, 1);
+    return values ? TARE_OK : TARE_NO_MEMORY;
 }
 
 static tare_status add_weights(double *sum, const struct meter *meter, const struct tare_tpu_closure *closure) {
@@ -64,7 +81,7 @@ static tare_status add_weights(double *sum, const struct meter *meter, const str
     if (!seen) return TARE_NO_MEMORY;
     for (size_t m = 0; m < closure->count; m++) {
         const struct tare_graph *graph = closure->members[m].graph;
-        if (closure->members[m].is_entry) *sum += captured_bytes(meter->model, graph);
+        if (closure->members[m].is_entry) TARE_TRY(add_captured(sum, meter, graph));
         for (size_t i = 0; i < graph->n_nodes; i++) {
             const struct tare_tensor *value = tare_node_tensor(graph->nodes[i], "value");
             if (!graph->nodes[i]->dead && strcmp(graph->nodes[i]->op, "Const") == 0 && value)
@@ -182,7 +199,7 @@ static tare_status measure_peak(double *out, struct meter *meter, const struct t
     struct timeline t = { 0 };
     double live = 0;
     *out = 0;
-    if (++meter->depth > 64) return TARE_FAIL(TARE_INVALID_ARGUMENT, "functions nest too deep");
+    if (++meter->depth > TARE_MOST_NESTED_CALLS) return TARE_FAIL(TARE_INVALID_ARGUMENT, "functions nest too deep");
     TARE_TRY(prepare(&t, meter, graph, args));
     for (size_t s = 0; s < graph->n_nodes && t.order[s]; s++) {
         const struct tare_node *node = t.order[s];
@@ -204,12 +221,12 @@ static tare_status measure_peak(double *out, struct meter *meter, const struct t
 static tare_status add_activations(double *most, struct meter *meter, const struct tare_graph *graph,
                                    const struct tare_model_shapes *shapes) {
     struct tare_shape *args = TARE_NEW_ARRAY(meter->arena, struct tare_shape, graph->n_args + 1);
+    const struct tare_tensor **constants = captured(meter, graph);
     double peak, taken = 0;
-    if (!args) return TARE_NO_MEMORY;
+    if (!args || !constants) return TARE_NO_MEMORY;
     for (size_t i = 0; i < graph->n_args; i++) {
         args[i] = tare_model_shape(shapes, (struct tare_edge){ graph->args[i], 0 });
-        if (!captured(meter->model, graph, i))
-            taken += bytes_of(graph->args[i]->output_dtypes[0], &args[i], meter->batch);
+        if (!constants[i]) taken += bytes_of(graph->args[i]->output_dtypes[0], &args[i], meter->batch);
     }
     TARE_TRY(peak_of(&peak, meter, graph, args));
     if (peak + taken > *most) *most = peak + taken;
@@ -226,12 +243,14 @@ tare_status tare_tpu_memory(struct tare_tpu_memory *out, struct tare_arena *aren
     TARE_TRY(tare_tpu_closure(&closure, arena, functions, count));
     TARE_TRY(tare_bindings_new(&meter.bindings, model));
     TARE_CHECK(tare_model_shapes_new(&shapes, model));
+    TARE_CHECK(index_constants(&meter));
     TARE_CHECK(add_weights(&out->weights, &meter, &closure));
     for (size_t i = 0; i < count && status == TARE_OK; i++)
         status = add_activations(&out->activations, &meter, functions[i], shapes);
 done:
     tare_model_shapes_free(shapes);
     tare_map_free(&meter.peaks);
+    tare_map_free(&meter.constants);
     tare_bindings_free(meter.bindings);
     return status;
 }

@@ -187,7 +187,7 @@ static tare_status visit(struct search *s, struct tare_graph *graph) {
     tare_status status = TARE_OK;
     if (tare_map_get(&s->seen, graph->name)) return TARE_OK;
     if (!tare_map_set(&s->seen, graph->name, graph)) return TARE_NO_MEMORY;
-    if (s->depth > 64) return TARE_FAIL(TARE_INVALID_ARGUMENT, "functions nest too deep");
+    if (s->depth > TARE_MOST_NESTED_CALLS) return TARE_FAIL(TARE_INVALID_ARGUMENT, "functions nest too deep");
     TARE_TRY(tare_tpu_check(&findings, &count, s->arena, s->model, &graph, 1));
     for (size_t i = 0; i < count; i++)
         errors += tare_tpu_finding_is_error(findings[i].kind);

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEFAULT_CALL_DEPTH = 64 };
 static const int64_t default_memory_limit = (int64_t)64 << 30;
 
 /* Several variables may have the same name: each node of the main graph then has its own variable, and a lookup by name
@@ -144,7 +143,7 @@ tare_status tare_session_new(struct tare_session **out, const struct tare_graph_
     session->model = model;
     session->run_plan = tare_plan_run;
     if (options) session->options = *options;
-    if (session->options.max_call_depth <= 0) session->options.max_call_depth = DEFAULT_CALL_DEPTH;
+    if (session->options.max_call_depth <= 0) session->options.max_call_depth = TARE_MOST_NESTED_CALLS;
     if (session->options.memory_limit <= 0)
         session->options.memory_limit = tare_alloc_limit() ? (int64_t)tare_alloc_limit() : default_memory_limit;
     status = start(session);

@@ -20,7 +20,8 @@ static bool find_params(struct tare_qparams *out, const struct tare_quant_work *
     const struct tare_qscheme scheme = tare_quant_activation_scheme(&layer->setting);
     double low, high;
     bool found;
-    found = tare_quant_fake_range(&low, &high, edge); /* ranges from training take precedence over calibration */
+    found = tare_quant_fake_range(&low, &high, work->fakes,
+                                  edge); /* ranges from training take precedence over calibration */
     if (!found && ranges && ranges->find) found = ranges->find(ranges->arg, edge, &layer->setting, &low, &high);
     if (found && tare_qparams_from_range(out, low, high, &scheme) == TARE_OK) return true;
     tare_error_clear();

@@ -59,7 +59,7 @@ static void removed_argument__takes_its_shape_along(void **state) {
     mini_arg(f, "last", TARE_DT_FLOAT);
     set_input_shapes(f);
     mini_ok(tare_function_clone(&copy, f, "copy"));
-    mini_ok(tare_function_remove_arg(f, 0));
+    mini_ok(tare_function_remove_args(f, (bool[]){ true, false, false }, NULL));
     assert_int_equal(tare_graph_find_attr(f, "_input_shapes")->count, 2);
     assert_int_equal(listed_size(f, 0), 2);
     assert_int_equal(listed_size(f, 1), 3);
@@ -185,6 +185,65 @@ static void argument_of_an_aliased_function__stays(void **state) {
     tare_model_free(model);
 }
 
+/* f(x, w0, w1, …) of which only x is used, called by the main graph. Returns the bytes that removing the others takes.
+ */
+static size_t bytes_to_remove(size_t count) {
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *f = tare_model_add_function(model, "f");
+    struct tare_node *call =
+        mini_open(model->main, "StatefulPartitionedCall", "call", 1, mini_placeholder(model->main, "x", TARE_DT_FLOAT));
+    int *dtypes = TARE_NEW_ARRAY(&model->arena, int, count + 1), out = TARE_DT_FLOAT;
+    assert_non_null(dtypes);
+    dtypes[0] = TARE_DT_FLOAT;
+    mini_return(f, "y", mini_node(f, "Identity", "y", 1, mini_arg(f, "x", TARE_DT_FLOAT)));
+    struct tare_edge variable = handle(model, "v");
+    for (size_t i = 1; i <= count; i++) {
+        mini_arg(f, "w", dtypes[i] = TARE_DT_RESOURCE);
+        mini_ok(tare_node_add_input(call, variable));
+    }
+    mini_ok(tare_node_set_type_list(call, "Tin", dtypes, count + 1));
+    mini_ok(tare_node_set_type_list(call, "Tout", &out, 1));
+    mini_ok(tare_node_set_func(call, "f", "f"));
+    mini_done(call);
+    const size_t before = model->arena.bytes;
+    assert_int_equal(remove_unused(model), count);
+    assert_int_equal(f->n_args, 1);
+    assert_int_equal(call->n_inputs, 1);
+    assert_int_equal(tare_graph_count_uses(model->main, variable, NULL), 0);
+    const size_t bytes = model->arena.bytes - before;
+    tare_model_free(model);
+    return bytes;
+}
+
+static void arguments_removed_together__take_memory_in_their_number(void **state) {
+    const size_t few = bytes_to_remove(100), many = bytes_to_remove(1600);
+    (void)state;
+    assert_in_range(many, 0, 20 * few);
+}
+
+/* Functions f0 … of which each passes the handle to the next one; nothing reads it. */
+static void a_handle_passed_through_nested_calls__is_removed_from_all(void **state) {
+    enum { DEPTH = 600 };
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *next = NULL;
+    (void)state;
+    for (int i = 0; i < DEPTH; i++) {
+        struct tare_graph *f = tare_model_add_function(model, tare_arena_printf(&model->arena, "f%d", i));
+        struct tare_edge w = mini_arg(f, "w", TARE_DT_RESOURCE), x = mini_arg(f, "x", TARE_DT_FLOAT);
+        mini_return(f, "y",
+                    next ? mini_call(f, "PartitionedCall", "call", next, 2, w, x)
+                         : mini_node(f, "Identity", "y", 1, x));
+        next = f;
+    }
+    struct tare_edge variable = handle(model, "v");
+    struct tare_edge y = mini_call(model->main, "PartitionedCall", "call", next, 2, variable,
+                                   mini_placeholder(model->main, "x", TARE_DT_FLOAT));
+    assert_int_equal(remove_unused(model), DEPTH);
+    assert_int_equal(y.node->n_inputs, 1);
+    assert_int_equal(model->functions[0]->n_args, 1);
+    tare_model_free(model);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(removed_argument__takes_its_shape_along),
@@ -193,6 +252,8 @@ int main(void) {
         cmocka_unit_test(output_of_a_carried_value__becomes_the_input),
         cmocka_unit_test(functions_that_two_loops_share__keep_their_arguments),
         cmocka_unit_test(argument_of_an_aliased_function__stays),
+        cmocka_unit_test(arguments_removed_together__take_memory_in_their_number),
+        cmocka_unit_test(a_handle_passed_through_nested_calls__is_removed_from_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

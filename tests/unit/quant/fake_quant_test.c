@@ -163,12 +163,38 @@ static void ranges__do_not_pass_ops_that_change_values(void **state) {
     assert_string_equal(refused, "no FakeQuant range and no samples");
 }
 
+/* One tensor with many users, in a model with a FakeQuant elsewhere. */
+static void an_edge_without_fake_quant__is_searched_once(void **state) {
+    enum { USERS = 500 };
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *f = tare_model_add_function(model, "f");
+    struct tare_edge x = mini_arg(f, "x", TARE_DT_FLOAT);
+    struct tare_arena arena = { 0 };
+    struct tare_quant_fakes fakes;
+    double low, high;
+    (void)state;
+    for (int i = 0; i < USERS; i++)
+        mini_node(f, "Relu", "y", 1, x);
+    struct tare_edge elsewhere = mini_arg(f, "elsewhere", TARE_DT_FLOAT);
+    fake(f, elsewhere, 0, 8);
+    tare_quant_fakes_open(&fakes, &arena, model);
+    for (int i = 0; i < USERS; i++)
+        assert_false(tare_quant_fake_range(&low, &high, &fakes, x));
+    assert_int_equal(fakes.visits, USERS);
+    assert_true(tare_quant_fake_range(&low, &high, &fakes, elsewhere));
+    assert_true(low == LOWS[0] && high == HIGHS[0]);
+    tare_quant_fakes_close(&fakes);
+    tare_arena_free(&arena);
+    tare_model_free(model);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranges__are_found_through_ops_that_preserve_values),
         cmocka_unit_test(ranges__do_not_pass_ops_that_change_values),
         cmocka_unit_test(ranges__come_from_fake_quants),
         cmocka_unit_test(other_bit_widths__do_not_set_int8_ranges),
+        cmocka_unit_test(an_edge_without_fake_quant__is_searched_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

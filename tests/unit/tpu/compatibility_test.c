@@ -252,6 +252,29 @@ static void messages_of_assertions__pass(void **state) {
     tear_down(&f);
 }
 
+/* A chain of calls in one function: each argument is dynamic because the first one is. */
+static size_t bytes_to_check_calls(int count) {
+    struct fixture f;
+    set_up(&f);
+    struct tare_graph *callee = tare_model_add_function(f.model, "callee");
+    struct tare_edge x = mini_arg(f.graph, "chained", TARE_DT_FLOAT);
+    mini_return(callee, "y", mini_node(callee, "Relu", "relu", 1, mini_arg(callee, "x", TARE_DT_FLOAT)));
+    for (int i = 0; i < count; i++)
+        x = mini_call(f.graph, "PartitionedCall", "call", callee, 1, x);
+    mini_return(f.graph, "z", x);
+    check(&f);
+    assert_int_equal(f.count, 0);
+    const size_t bytes = f.arena.bytes;
+    tear_down(&f);
+    return bytes;
+}
+
+static void a_chain_of_calls__is_followed_once(void **state) {
+    const size_t few = bytes_to_check_calls(100), many = bytes_to_check_calls(1600);
+    (void)state;
+    assert_in_range(many, 0, 20 * few);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_table__is_sorted),
@@ -268,6 +291,7 @@ int main(void) {
         cmocka_unit_test(a_sparse_input_of_a_signature__is_found),
         cmocka_unit_test(only_what_cannot_run__is_an_error),
         cmocka_unit_test(messages_of_assertions__pass),
+        cmocka_unit_test(a_chain_of_calls__is_followed_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
