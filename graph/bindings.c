@@ -3,6 +3,7 @@
 #include "graph/bindings.h"
 #include "base/alloc.h"
 #include "graph/calls.h"
+#include "graph/object_index.h"
 
 #include <string.h>
 
@@ -150,31 +151,12 @@ static tare_status trace_calls(struct tare_bindings *bindings, const struct tare
 
 /* ---- captures ---- */
 
-struct object {
-    int id;
-    struct tare_variable *variable;
-};
-
-/* The first variable of each object id. */
-static tare_status index_objects(struct tare_map *by_object, struct tare_arena *arena,
-                                 const struct tare_graph_model *model) {
-    for (size_t i = 0; i < model->n_variables; i++) {
-        struct object *object = TARE_NEW(arena, struct object);
-        if (!object) return TARE_NO_MEMORY;
-        *object = (struct object){ model->variables[i].object_id, &model->variables[i] };
-        if (object->id < 0 || tare_map_get_n(by_object, (const char *)&object->id, sizeof object->id)) continue;
-        if (!tare_map_set_n(by_object, (const char *)&object->id, sizeof object->id, object)) return TARE_NO_MEMORY;
-    }
-    return TARE_OK;
-}
-
 static tare_status bind_captures_of(struct tare_bindings *bindings, const struct tare_concrete *concrete,
                                     const struct tare_map *by_object) {
     if (concrete->n_bound > concrete->graph->n_args) return TARE_OK;
     const size_t first = concrete->graph->n_args - concrete->n_bound;
     for (size_t i = 0; i < concrete->n_bound; i++) {
-        const struct object *object =
-            tare_map_get_n(by_object, (const char *)&concrete->bound[i], sizeof concrete->bound[i]);
+        const struct tare_object_variable *object = tare_object_variables(by_object, concrete->bound[i]);
         if (!object) continue;
         struct binding *binding = binding_of(bindings, concrete->graph->args[first + i]);
         if (!binding) return TARE_NO_MEMORY;
@@ -185,7 +167,7 @@ static tare_status bind_captures_of(struct tare_bindings *bindings, const struct
 
 static tare_status bind_captures(struct tare_bindings *bindings, const struct tare_graph_model *model) {
     struct tare_map by_object = { 0 };
-    tare_status status = index_objects(&by_object, &bindings->arena, model);
+    tare_status status = tare_model_index_objects(&by_object, &bindings->arena, model);
     for (size_t c = 0; c < model->n_concretes && status == TARE_OK; c++)
         status = bind_captures_of(bindings, &model->concretes[c], &by_object);
     tare_map_free(&by_object);

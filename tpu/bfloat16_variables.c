@@ -5,6 +5,7 @@
  * to the same variable form one class (union-find), and a class changes as a whole or not at all. */
 #include "base/map.h"
 #include "graph/calls.h"
+#include "graph/object_index.h"
 #include "base/tensor/spill.h"
 #include "tpu/bfloat16_internal.h"
 
@@ -24,6 +25,7 @@ struct sorter {
     struct tare_graph_model *model;
     struct tare_map by_edge;
     struct tare_map by_name; /* shared name -> slot of the first variable called so */
+    struct tare_map jobs;    /* the graphs that are converted, by the bytes of their address */
     struct slot *slots;
 };
 
@@ -202,18 +204,26 @@ static tare_status sort_variables(struct sorter *s) {
     return TARE_OK;
 }
 
+static tare_status sort_captures_of(struct sorter *s, const struct tare_concrete *concrete,
+                                    const struct tare_map *by_object) {
+    if (concrete->n_bound > concrete->graph->n_args) return TARE_OK;
+    const size_t first = concrete->graph->n_args - concrete->n_bound;
+    for (size_t b = 0; b < concrete->n_bound; b++)
+        for (const struct tare_object_variable *object = tare_object_variables(by_object, concrete->bound[b]); object;
+             object = object->next)
+            if (object->variable->node)
+                TARE_TRY(join(s, (struct tare_edge){ object->variable->node, 0 }, arg_of(concrete->graph, first + b)));
+    return TARE_OK;
+}
+
 /* A loader binds the captures of promised functions by object ids. */
 static tare_status sort_captures(struct sorter *s) {
-    const struct tare_graph_model *model = s->model;
-    for (size_t c = 0; c < model->n_concretes; c++) {
-        const struct tare_concrete *concrete = &model->concretes[c];
-        for (size_t b = 0; b < concrete->n_bound && concrete->n_bound <= concrete->graph->n_args; b++)
-            for (size_t v = 0; v < model->n_variables; v++)
-                if (model->variables[v].object_id == concrete->bound[b] && model->variables[v].node)
-                    TARE_TRY(join(s, (struct tare_edge){ model->variables[v].node, 0 },
-                                  arg_of(concrete->graph, concrete->graph->n_args - concrete->n_bound + b)));
-    }
-    return TARE_OK;
+    struct tare_map by_object = { 0 };
+    tare_status status = tare_model_index_objects(&by_object, s->arena, s->model);
+    for (size_t c = 0; c < s->model->n_concretes && status == TARE_OK; c++)
+        status = sort_captures_of(s, &s->model->concretes[c], &by_object);
+    tare_map_free(&by_object);
+    return status;
 }
 
 /* A handle that a signature returns may have readers outside of the model. */
@@ -228,13 +238,14 @@ static tare_status sort_signatures(struct sorter *s) {
 static tare_status sort(struct sorter *s, const struct tare_bf16_job *jobs, size_t n_jobs) {
     struct tare_graph_model *model = s->model;
     bool *live, *served;
+    for (size_t j = 0; j < n_jobs; j++)
+        if (!tare_map_set_n(&s->jobs, (const char *)&jobs[j].graph, sizeof jobs[j].graph, jobs[j].graph))
+            return TARE_NO_MEMORY;
     TARE_TRY(tare_model_reachable_functions(&live, s->arena, model, true));
     TARE_TRY(tare_model_served_nodes(&served, s->arena, model));
     for (size_t f = 0; f <= model->n_functions; f++) {
         const struct tare_graph *graph = f ? model->functions[f - 1] : model->main;
-        bool converted = false;
-        for (size_t j = 0; j < n_jobs; j++)
-            converted |= jobs[j].graph == graph;
+        const bool converted = tare_map_get_n(&s->jobs, (const char *)&graph, sizeof graph);
         if (f && !live[f - 1] && !converted) continue;
         TARE_TRY(sort_graph(s, graph, f ? NULL : served, converted));
     }
@@ -327,6 +338,7 @@ tare_status tare_bf16_variables(const struct tare_bf16_job *jobs, size_t n_jobs,
     if (status == TARE_OK) status = change(&s, jobs, n_jobs, options, count);
     tare_map_free(&s.by_edge);
     tare_map_free(&s.by_name);
+    tare_map_free(&s.jobs);
     tare_arena_free(&arena);
     return status;
 }

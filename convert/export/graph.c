@@ -113,17 +113,27 @@ static tare_status export_nodes(Tensorflow__NodeDef ***out, size_t *count, struc
 
 /* ---- functions ---- */
 
-static Tensorflow__OpDef__ArgDef *find_arg(Tensorflow__OpDef__ArgDef *const *args, size_t count, const char *name) {
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(args[i]->name, name) == 0) return args[i];
+/* Definitions of a function's arguments or returns in its file. They are looked up in their own order, except those
+ * that were removed, so that each search begins after the last one that was found. */
+struct arg_defs {
+    Tensorflow__OpDef__ArgDef *const *args;
+    size_t count, next;
+};
+
+static Tensorflow__OpDef__ArgDef *find_arg(struct arg_defs *defs, const char *name) {
+    for (size_t i = 0; i < defs->count; i++) {
+        const size_t at = (defs->next + i) % defs->count;
+        if (strcmp(defs->args[at]->name, name) != 0) continue;
+        defs->next = at + 1;
+        return defs->args[at];
+    }
     return NULL;
 }
 
 /* An argument's definition: the file's when it has one of that name and dtype (it may hold handle data). */
-static tare_status export_arg(Tensorflow__OpDef__ArgDef **out, struct tare_arena *arena,
-                              Tensorflow__OpDef__ArgDef *const *origins, size_t n_origins, const char *name, int dtype,
-                              bool retyped) {
-    Tensorflow__OpDef__ArgDef *arg = find_arg(origins, n_origins, name);
+static tare_status export_arg(Tensorflow__OpDef__ArgDef **out, struct tare_arena *arena, struct arg_defs *origins,
+                              const char *name, int dtype, bool retyped) {
+    Tensorflow__OpDef__ArgDef *arg = find_arg(origins, name);
     *out = arg;
     if (arg && arg->n_handle_data && retyped) arg = NULL;
     if (arg && (arg->is_ref ? (int)arg->type + TARE_DT_REF_OFFSET : (int)arg->type) == dtype) return TARE_OK;
@@ -176,12 +186,14 @@ static tare_status export_signature(Tensorflow__OpDef **out, struct tare_arena *
     def->n_input_arg = graph->n_args;
     def->n_output_arg = graph->n_returns;
     def->n_control_output = graph->n_control_returns;
+    struct arg_defs inputs = { old ? old->input_arg : NULL, old ? old->n_input_arg : 0, 0 };
+    struct arg_defs outputs = { old ? old->output_arg : NULL, old ? old->n_output_arg : 0, 0 };
     for (size_t i = 0; i < graph->n_args; i++)
-        TARE_TRY(export_arg(&def->input_arg[i], arena, old ? old->input_arg : NULL, old ? old->n_input_arg : 0,
-                            graph->args[i]->name, graph->args[i]->output_dtypes[0], graph->model->retyped));
+        TARE_TRY(export_arg(&def->input_arg[i], arena, &inputs, graph->args[i]->name, graph->args[i]->output_dtypes[0],
+                            graph->model->retyped));
     for (size_t i = 0; i < graph->n_returns; i++)
-        TARE_TRY(export_arg(&def->output_arg[i], arena, old ? old->output_arg : NULL, old ? old->n_output_arg : 0,
-                            graph->returns[i].name, graph->returns[i].dtype, graph->model->retyped));
+        TARE_TRY(export_arg(&def->output_arg[i], arena, &outputs, graph->returns[i].name, graph->returns[i].dtype,
+                            graph->model->retyped));
     order_control_outputs(def, graph, old);
     *out = def;
     return TARE_OK;

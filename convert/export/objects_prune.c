@@ -1,24 +1,55 @@
 /* Pruning the object graphs of a file. */
 #include "convert/export/objects.h"
 
+#include "graph/object_index.h"
 #include "proto/tensor_message.h"
 
 #include <string.h>
 
-static const struct tare_concrete *find_concrete(const struct tare_graph_model *model, const char *name) {
+/* What a file's objects are compared with. */
+struct remaining {
+    const struct tare_graph_model *model;
+    struct tare_map concretes; /* name of a function -> the first struct tare_concrete of it */
+    struct tare_map objects;   /* graph/object_index.h */
+    struct tare_map keys;      /* checkpoint keys of variables and tables */
+};
+
+static tare_status add_name(struct tare_map *map, const char *name, const void *value) {
+    if (!name || tare_map_get(map, name)) return TARE_OK;
+    return tare_map_set(map, name, (void *)(uintptr_t)value) ? TARE_OK : TARE_NO_MEMORY;
+}
+
+static tare_status index_model(struct remaining *r, struct tare_arena *arena, const struct tare_graph_model *model) {
+    *r = (struct remaining){ .model = model };
     for (size_t i = 0; i < model->n_concretes; i++)
-        if (strcmp(model->concretes[i].graph->name, name) == 0) return &model->concretes[i];
-    return NULL;
-}
-
-static bool variable_is_gone(const struct tare_graph_model *model, size_t object) {
+        TARE_TRY(add_name(&r->concretes, model->concretes[i].graph->name, &model->concretes[i]));
     for (size_t i = 0; i < model->n_variables; i++)
-        if (model->variables[i].object_id == (int)object) return model->variables[i].removed;
-    return true; /* a variable that the graph does not have either */
+        if (!model->variables[i].removed) TARE_TRY(add_name(&r->keys, model->variables[i].key, model));
+    for (size_t i = 0; i < model->n_tables; i++) {
+        if (model->tables[i].node->dead) continue;
+        TARE_TRY(add_name(&r->keys, model->tables[i].keys_key, model));
+        TARE_TRY(add_name(&r->keys, model->tables[i].values_key, model));
+    }
+    return tare_model_index_objects(&r->objects, arena, model);
 }
 
-static bool constant_is_gone(const struct tare_graph_model *model, const char *operation) {
-    return !tare_graph_find(model->main, operation);
+static void free_index(struct remaining *r) {
+    tare_map_free(&r->concretes);
+    tare_map_free(&r->objects);
+    tare_map_free(&r->keys);
+}
+
+static const struct tare_concrete *find_concrete(const struct remaining *r, const char *name) {
+    return tare_map_get(&r->concretes, name);
+}
+
+static bool variable_is_gone(const struct remaining *r, size_t object) {
+    const struct tare_object_variable *first = tare_object_variables(&r->objects, (int)object);
+    return !first || first->variable->removed; /* a variable that the graph does not have either */
+}
+
+static bool constant_is_gone(const struct remaining *r, const char *operation) {
+    return !tare_graph_find(r->model->main, operation);
 }
 
 /* Turns a removed object into a plain one that keeps only its children. */
@@ -62,7 +93,7 @@ static tare_status prune_bare_function(Tensorflow__SavedObject *object, struct t
 }
 
 static tare_status prune_function(Tensorflow__SavedObject *object, struct tare_arena *arena,
-                                  const struct tare_graph_model *model) {
+                                  const struct remaining *r) {
     Tensorflow__SavedFunction *function = TARE_NEW(arena, Tensorflow__SavedFunction);
     size_t kept = 0;
     if (!function) return TARE_NO_MEMORY;
@@ -70,7 +101,7 @@ static tare_status prune_function(Tensorflow__SavedObject *object, struct tare_a
     function->concrete_functions = TARE_NEW_ARRAY(arena, char *, function->n_concrete_functions + 1);
     if (!function->concrete_functions) return TARE_NO_MEMORY;
     for (size_t i = 0; i < object->function->n_concrete_functions; i++) {
-        const struct tare_concrete *concrete = find_concrete(model, object->function->concrete_functions[i]);
+        const struct tare_concrete *concrete = find_concrete(r, object->function->concrete_functions[i]);
         if (concrete) function->concrete_functions[kept++] = object->function->concrete_functions[i];
         TARE_TRY(withdraw_jit(&function->function_spec, arena, concrete));
     }
@@ -80,7 +111,7 @@ static tare_status prune_function(Tensorflow__SavedObject *object, struct tare_a
 }
 
 static bool save_functions_are_gone(const Tensorflow__SavedObject *object, const Tensorflow__SavedObjectGraph *graph,
-                                    const struct tare_graph_model *model) {
+                                    const struct remaining *r) {
     for (size_t i = 0; i < object->n_saveable_objects; i++) {
         const Tensorflow__SaveableObject *saveable = object->saveable_objects[i]->value;
         const int ids[] = { saveable ? saveable->save_function : -1, saveable ? saveable->restore_function : -1 };
@@ -88,8 +119,7 @@ static bool save_functions_are_gone(const Tensorflow__SavedObject *object, const
             const Tensorflow__SavedObject *target =
                 ids[k] >= 0 && (size_t)ids[k] < graph->n_nodes ? graph->nodes[ids[k]] : NULL;
             if (!target || target->kind_case != TENSORFLOW__SAVED_OBJECT__KIND_FUNCTION ||
-                !target->function->n_concrete_functions ||
-                !find_concrete(model, target->function->concrete_functions[0]))
+                !target->function->n_concrete_functions || !find_concrete(r, target->function->concrete_functions[0]))
                 return true;
         }
     }
@@ -98,11 +128,10 @@ static bool save_functions_are_gone(const Tensorflow__SavedObject *object, const
 
 /* A variable may have been given another dtype and shape. */
 static tare_status describe_variable(Tensorflow__SavedObject *object, struct tare_arena *arena,
-                                     const struct tare_graph_model *model, size_t id) {
-    for (size_t i = 0; i < model->n_variables; i++) {
-        const struct tare_variable *variable = &model->variables[i];
-        if (variable->object_id != (int)id || variable->removed || (int)object->variable->dtype == variable->dtype)
-            continue;
+                                     const struct remaining *r, size_t id) {
+    for (const struct tare_object_variable *o = tare_object_variables(&r->objects, (int)id); o; o = o->next) {
+        const struct tare_variable *variable = o->variable;
+        if (variable->removed || (int)object->variable->dtype == variable->dtype) continue;
         Tensorflow__SavedVariable *changed = TARE_NEW(arena, Tensorflow__SavedVariable);
         if (!changed) return TARE_NO_MEMORY;
         *changed = *object->variable;
@@ -114,34 +143,33 @@ static tare_status describe_variable(Tensorflow__SavedObject *object, struct tar
     return TARE_OK;
 }
 
-static tare_status prune_object(Tensorflow__SavedObject **out, struct tare_arena *arena,
-                                const struct tare_graph_model *model, const Tensorflow__SavedObjectGraph *graph,
-                                size_t id) {
+static tare_status prune_object(Tensorflow__SavedObject **out, struct tare_arena *arena, const struct remaining *r,
+                                const Tensorflow__SavedObjectGraph *graph, size_t id) {
     Tensorflow__SavedObject *object = TARE_NEW(arena, Tensorflow__SavedObject);
     bool gone = false;
     if (!object) return TARE_NO_MEMORY;
     *object = *graph->nodes[id];
     object->n_slot_variables = 0; /* of optimizers; not used in serving */
-    if (save_functions_are_gone(object, graph, model)) object->n_saveable_objects = 0;
+    if (save_functions_are_gone(object, graph, r)) object->n_saveable_objects = 0;
     *out = object;
     switch (object->kind_case) {
     case TENSORFLOW__SAVED_OBJECT__KIND_FUNCTION:
-        return prune_function(object, arena, model);
+        return prune_function(object, arena, r);
     case TENSORFLOW__SAVED_OBJECT__KIND_VARIABLE:
-        gone = variable_is_gone(model, id);
-        if (!gone) TARE_TRY(describe_variable(object, arena, model, id));
+        gone = variable_is_gone(r, id);
+        if (!gone) TARE_TRY(describe_variable(object, arena, r, id));
         break;
     case TENSORFLOW__SAVED_OBJECT__KIND_CONSTANT:
-        gone = constant_is_gone(model, object->constant->operation);
+        gone = constant_is_gone(r, object->constant->operation);
         break;
     case TENSORFLOW__SAVED_OBJECT__KIND_BARE_CONCRETE_FUNCTION:
-        gone = !find_concrete(model, object->bare_concrete_function->concrete_function_name);
+        gone = !find_concrete(r, object->bare_concrete_function->concrete_function_name);
         if (!gone)
             TARE_TRY(prune_bare_function(object, arena,
-                                         find_concrete(model, object->bare_concrete_function->concrete_function_name)));
+                                         find_concrete(r, object->bare_concrete_function->concrete_function_name)));
         break;
     case TENSORFLOW__SAVED_OBJECT__KIND_CAPTURED_TENSOR:
-        gone = !find_concrete(model, object->captured_tensor->concrete_function);
+        gone = !find_concrete(r, object->captured_tensor->concrete_function);
         break;
     default:
         break;
@@ -150,13 +178,13 @@ static tare_status prune_object(Tensorflow__SavedObject **out, struct tare_arena
 }
 
 static tare_status prune_concretes(Tensorflow__SavedObjectGraph *graph, struct tare_arena *arena,
-                                   const struct tare_graph_model *model, const Tensorflow__SavedObjectGraph *origin) {
+                                   const struct remaining *r, const Tensorflow__SavedObjectGraph *origin) {
     graph->concrete_functions =
         TARE_NEW_ARRAY(arena, Tensorflow__SavedObjectGraph__ConcreteFunctionsEntry *, origin->n_concrete_functions + 1);
     graph->n_concrete_functions = 0;
     if (!graph->concrete_functions) return TARE_NO_MEMORY;
     for (size_t i = 0; i < origin->n_concrete_functions; i++) {
-        const struct tare_concrete *concrete = find_concrete(model, origin->concrete_functions[i]->key);
+        const struct tare_concrete *concrete = find_concrete(r, origin->concrete_functions[i]->key);
         Tensorflow__SavedObjectGraph__ConcreteFunctionsEntry *entry;
         if (!concrete || !origin->concrete_functions[i]->value) continue;
         entry = TARE_NEW(arena, Tensorflow__SavedObjectGraph__ConcreteFunctionsEntry);
@@ -172,33 +200,21 @@ static tare_status prune_concretes(Tensorflow__SavedObjectGraph *graph, struct t
     return TARE_OK;
 }
 
-static tare_status prune_saved(Tensorflow__SavedObjectGraph **out, struct tare_arena *arena,
-                               const struct tare_graph_model *model, const Tensorflow__SavedObjectGraph *origin) {
+static tare_status prune_saved(Tensorflow__SavedObjectGraph **out, struct tare_arena *arena, const struct remaining *r,
+                               const Tensorflow__SavedObjectGraph *origin) {
     Tensorflow__SavedObjectGraph *graph = TARE_NEW(arena, Tensorflow__SavedObjectGraph);
     if (!graph) return TARE_NO_MEMORY;
     *graph = *origin;
     graph->nodes = TARE_NEW_ARRAY(arena, Tensorflow__SavedObject *, origin->n_nodes + 1);
     if (!graph->nodes) return TARE_NO_MEMORY;
     for (size_t i = 0; i < origin->n_nodes; i++)
-        TARE_TRY(prune_object(&graph->nodes[i], arena, model, origin, i));
+        TARE_TRY(prune_object(&graph->nodes[i], arena, r, origin, i));
     *out = graph;
-    return prune_concretes(graph, arena, model, origin);
-}
-
-static bool key_is_kept(const struct tare_graph_model *model, const char *key) {
-    for (size_t i = 0; i < model->n_variables; i++)
-        if (model->variables[i].key && !model->variables[i].removed && strcmp(model->variables[i].key, key) == 0)
-            return true;
-    for (size_t i = 0; i < model->n_tables; i++)
-        if (!model->tables[i].node->dead &&
-            (strcmp(model->tables[i].keys_key, key) == 0 || strcmp(model->tables[i].values_key, key) == 0))
-            return true;
-    return false;
+    return prune_concretes(graph, arena, r, origin);
 }
 
 static tare_status prune_trackable(Tensorflow__TrackableObjectGraph **out, struct tare_arena *arena,
-                                   const struct tare_graph_model *model,
-                                   const Tensorflow__TrackableObjectGraph *origin) {
+                                   const struct remaining *r, const Tensorflow__TrackableObjectGraph *origin) {
     Tensorflow__TrackableObjectGraph *graph = TARE_NEW(arena, Tensorflow__TrackableObjectGraph);
     if (!graph) return TARE_NO_MEMORY;
     *graph = *origin;
@@ -218,7 +234,7 @@ static tare_status prune_trackable(Tensorflow__TrackableObjectGraph **out, struc
         object->n_attributes = 0;
         if (!object->attributes) return TARE_NO_MEMORY;
         for (size_t a = 0; a < old->n_attributes; a++)
-            if (key_is_kept(model, old->attributes[a]->checkpoint_key))
+            if (tare_map_get(&r->keys, old->attributes[a]->checkpoint_key))
                 object->attributes[object->n_attributes++] = old->attributes[a];
         graph->nodes[i] = object;
     }
@@ -229,8 +245,11 @@ static tare_status prune_trackable(Tensorflow__TrackableObjectGraph **out, struc
 tare_status tare_objects_prune(struct tare_objects *out, struct tare_arena *arena, const struct tare_graph_model *model,
                                const Tensorflow__SavedObjectGraph *saved,
                                const Tensorflow__TrackableObjectGraph *trackable) {
+    struct remaining remaining;
     memset(out, 0, sizeof *out);
-    if (saved && saved->n_nodes) TARE_TRY(prune_saved(&out->saved, arena, model, saved));
-    if (trackable) TARE_TRY(prune_trackable(&out->trackable, arena, model, trackable));
-    return TARE_OK;
+    tare_status status = index_model(&remaining, arena, model);
+    if (status == TARE_OK && saved && saved->n_nodes) status = prune_saved(&out->saved, arena, &remaining, saved);
+    if (status == TARE_OK && trackable) status = prune_trackable(&out->trackable, arena, &remaining, trackable);
+    free_index(&remaining);
+    return status;
 }
