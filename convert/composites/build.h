@@ -34,6 +34,10 @@ tare_status tare_composite_build_lstm(struct tare_composing *c);
 tare_status tare_composite_check_gru(struct tare_composing *c);
 tare_status tare_composite_build_gru(struct tare_composing *c);
 
+/* Lingvo's cell (convert/composites/lstm_cell.c). */
+tare_status tare_composite_check_lstm_cell(struct tare_composing *c);
+tare_status tare_composite_build_lstm_cell(struct tare_composing *c);
+
 /* A recurrent layer's cell. Arguments are inputs, states, kernel, recurrent kernel, bias. */
 enum { TARE_RNN_WEIGHTS = 4, TARE_RNN_STATES = 2 };
 struct tare_rnn {

@@ -3,14 +3,14 @@
  * Products are the ops that quantization knows, every op compiles for a TPU, and each number is computed by the same
  * operations in the same order as Keras has it.
  *
- * An unrolled LSTM step is 13 nodes, about 1.1 KB of the file, and a quantized one more; a loop is about 5 KB whatever
- * its steps (measured on an LSTM of 5 steps: 34,370 bytes unrolled, 33,408 as a loop). A few steps are unrolled, so
- * that each has activation ranges of its own; the others stay a loop. */
+ * The smaller form is chosen. An unrolled LSTM step is 13 nodes, about 750 bytes of the file, a loop about 3,000 bytes
+ * whatever its steps, so up to three steps are unrolled. Time is no reason to unroll more: the estimate for TPUs
+ * (tpu/fused_cost.h) has the same products in both forms and no more bytes for a step of the loop. */
 #include "convert/composites/build.h"
 
 #include <string.h>
 
-enum { MOST_STEPS = 16 }; /* that are unrolled */
+enum { MOST_STEPS = 3 }; /* that are unrolled */
 
 /* The arguments, in Keras' order: inputs, states, kernel, recurrent kernel, bias. */
 enum { INPUTS, INIT_H };

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { BATCH = 3, STEPS = 5, FEATURES = 8, UNITS = 6, ROWS = 40, MOST_ARGS = 6 };
+enum { BATCH = 3, STEPS = 3, FEATURES = 8, UNITS = 6, ROWS = 40, MOST_ARGS = 6 };
 
 /* int8 of ranges of 8 with states that go around a few times; bfloat16 has 2^-9 and the same few times. */
 static const double TOLERANCE = 0.06;

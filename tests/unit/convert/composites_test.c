@@ -1,10 +1,16 @@
 /* Annotated functions: what is fused, what it computes, and why others are kept unchanged. */
 #include "convert/composites/composites.h"
+#include "convert/saved_model.h"
+#include "graph/inline.h"
 #include "support/draw.h"
 #include "support/graph_check.h"
 #include "support/mini_model.h"
+#include "support/temp.h"
+#include "tpu/fused_cost.h"
 
+#include <math.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { MOST_ARGS = 6 };
 
@@ -293,42 +299,215 @@ static void a_keras_lstm__of_open_length_becomes_a_loop(void **state) {
     }
 }
 
-/* Unrolled, steps grow the model: more than 16 are a loop. What the old body computed does not matter here. */
-static void a_keras_lstm__of_many_steps_becomes_a_loop(void **state) {
-    enum { MANY = 17 };
-    struct tare_shape shapes[6], weight = tare_shape_make(3, 1, FEATURES, UNITS);
-    struct tare_tensor value, results[5];
+/* A Keras LSTM of `steps` steps; what its body computes does not matter here. */
+static void lstm_of(struct fixture *f, struct tare_shape *shapes, int64_t steps) {
+    const struct tare_shape weight = tare_shape_make(3, 1, FEATURES, UNITS);
+    struct tare_tensor value;
     struct tare_edge x, h;
-    struct fixture f;
-    (void)state;
-    set_up(&f);
-    memcpy(shapes, lstm_shapes, sizeof shapes);
-    shapes[0].dims[1] = MANY;
-    x = mini_arg(f.function, "inputs", TARE_DT_FLOAT);
-    h = mini_arg(f.function, "init_h", TARE_DT_FLOAT);
+    set_up(f);
+    memcpy(shapes, lstm_shapes, sizeof lstm_shapes);
+    shapes[0].dims[1] = steps;
+    x = mini_arg(f->function, "inputs", TARE_DT_FLOAT);
+    h = mini_arg(f->function, "init_h", TARE_DT_FLOAT);
     for (int i = 2; i < 6; i++)
-        mini_arg(f.function, "more", TARE_DT_FLOAT);
+        mini_arg(f->function, "more", TARE_DT_FLOAT);
     mini_ok(tare_tensor_new(&value, TARE_DT_FLOAT, &weight));
     draw_fill(value.data, (size_t)value.elements, DRAW_NORMAL, 9);
-    mini_return(f.function, "last_output", h);
-    mini_return(f.function, "outputs",
-                mini_node(f.function, "BatchMatMulV2", "all", 2, x,
-                          (struct tare_edge){ tare_graph_add_const(f.function, "w", &value), 0 }));
-    mini_return(f.function, "new_h", h);
-    mini_return(f.function, "new_c", h);
-    mini_return(f.function, "runtime", mini_float(f.function, "runtime_is", 1));
-    annotate(&f, text_attr(&f, "_implements", "standard_lstm"));
-    call_with(&f, shapes);
-    fuse(&f);
-    expect_fused(&f, "standard_lstm");
+    mini_return(f->function, "last_output", h);
+    mini_return(f->function, "outputs",
+                mini_node(f->function, "BatchMatMulV2", "all", 2, x,
+                          (struct tare_edge){ tare_graph_add_const(f->function, "w", &value), 0 }));
+    mini_return(f->function, "new_h", h);
+    mini_return(f->function, "new_c", h);
+    mini_return(f->function, "runtime", mini_float(f->function, "runtime_is", 1));
+    annotate(f, text_attr(f, "_implements", "standard_lstm"));
+    call_with(f, shapes);
+    fuse(f);
+    expect_fused(f, "standard_lstm");
+    tare_tensor_reset(&value);
+}
+
+static void a_keras_lstm__of_many_steps_becomes_a_loop(void **state) {
+    enum { MANY = 17 };
+    struct tare_tensor results[5];
+    struct tare_shape shapes[6];
+    struct fixture f;
+    (void)state;
+    lstm_of(&f, shapes, MANY);
     assert_int_equal(graph_count(f.function, "StatelessWhile"), 1);
     compute(&f, shapes, results);
     assert_int_equal(results[1].shape.dims[1], MANY);
     assert_memory_equal((float *)results[1].data + (MANY - 1) * UNITS, results[0].data, UNITS * sizeof(float));
     for (size_t i = 0; i < 5; i++)
         tare_tensor_reset(&results[i]);
-    tare_tensor_reset(&value);
     tear_down(&f);
+}
+
+/* Bytes of the graph of an LSTM of `steps` steps; *is_loop: its form. */
+static int64_t written_size(int64_t steps, bool *is_loop) {
+    const struct tare_export_options options = { .overwrite = true };
+    struct tare_shape shapes[6];
+    struct stat file;
+    struct fixture f;
+    lstm_of(&f, shapes, steps);
+    *is_loop = graph_count(f.function, "StatelessWhile") == 1;
+    mini_ok(tare_saved_model_export(f.model, temp_path("lstm"), &options));
+    assert_int_equal(stat(temp_path("lstm/saved_model.pb"), &file), 0);
+    tear_down(&f);
+    return file.st_size;
+}
+
+/* The smaller form is chosen: steps are unrolled while that takes fewer bytes than the loop, whose size does not depend
+ * on their number. */
+static void a_keras_lstm__has_the_smaller_form(void **state) {
+    bool is_loop;
+    const int64_t loop = written_size(128, &is_loop);
+    (void)state;
+    assert_true(is_loop);
+    for (int64_t steps = 1; steps <= 6; steps++) {
+        const int64_t size = written_size(steps, &is_loop);
+        if (is_loop != (steps > 3) || size > loop + 8)
+            fail_msg("%lld steps: %lld bytes %s, the loop of 128 steps has %lld", (long long)steps, (long long)size,
+                     is_loop ? "as a loop" : "unrolled", (long long)loop);
+    }
+}
+
+/* ---- the time of a step on a TPU ---- */
+
+struct step_cost {
+    double macs, bytes;
+    const struct tare_graph *main;
+};
+
+static void add_group_of_loop(void *arg, const struct tare_node *first, const struct tare_fused_cost *group) {
+    struct step_cost *cost = arg;
+    if (first->graph == cost->main) return;
+    cost->macs += group->macs;
+    cost->bytes += group->bytes;
+}
+
+/* The outputs of all time steps. */
+static struct tare_edge find_outputs(const struct tare_graph *graph) {
+    for (size_t i = 0; i < graph->n_nodes; i++)
+        if (!graph->nodes[i]->dead && strcmp(graph->nodes[i]->name, "call/outputs") == 0)
+            return (struct tare_edge){ graph->nodes[i], 0 };
+    fail_msg("no node call/outputs");
+    return (struct tare_edge){ NULL, 0 };
+}
+
+/* Estimated cost of the whole layer, in which a loop's body counts once, or of the loop's body. */
+static struct step_cost estimate(int64_t steps, bool of_loop) {
+    struct tare_binding output = { .key = "y", .dtype = TARE_DT_FLOAT };
+    const struct tare_signature signature = { .key = "s", .outputs = &output, .n_outputs = 1 };
+    struct tare_fused_cost all;
+    struct tare_shape shapes[6];
+    struct step_cost cost = { 0 };
+    struct fixture f;
+    lstm_of(&f, shapes, steps);
+    cost.main = f.model->main;
+    mini_ok(tare_model_inline_calls(f.model));
+    output.edge = find_outputs(f.model->main);
+    mini_ok(tare_tpu_fused_cost(&all, &f.arena, f.model, &signature, of_loop ? add_group_of_loop : NULL, &cost));
+    tear_down(&f);
+    return of_loop ? cost : (struct step_cost){ .macs = all.macs, .bytes = all.bytes };
+}
+
+/* A loop does the same products and moves no more bytes: the estimate gives no reason to unroll. */
+static void a_step_of_the_loop__is_estimated_to_take_no_longer(void **state) {
+    const struct step_cost two = estimate(2, false), three = estimate(3, false);
+    const struct step_cost body = estimate(128, true), many = estimate(128, false), more = estimate(129, false);
+    (void)state;
+    assert_true(three.macs > two.macs);
+    assert_true(body.macs + more.macs - many.macs == three.macs - two.macs);
+    assert_true(body.bytes + more.bytes - many.bytes <= three.bytes - two.bytes);
+}
+
+/* ---- Lingvo's cell ---- */
+
+enum { CELLS = 3, OUTPUTS = 2 };
+
+static float sigmoid(float x) {
+    return 1 / (1 + expf(-x));
+}
+
+static void cell_function(struct fixture *f, const char *name, const struct tare_shape *shapes) {
+    static const char *const names[] = { "inputs", "weight", "bias", "projection" };
+    set_up(f);
+    for (int i = 0; i < 4; i++)
+        mini_arg(f->function, names[i], TARE_DT_FLOAT);
+    mini_return(f->function, "output", (struct tare_edge){ f->function->args[0], 0 });
+    annotate(f, text_attr(f, "_implements", name));
+    call_with(f, shapes);
+    fuse(f);
+}
+
+/* The same as compute's drawn arguments: output `column` of row `row`, by the definition. */
+static double expected_output(const struct tare_shape *shapes, int gates, int row, int column) {
+    float x[BATCH * FEATURES], w[(FEATURES + OUTPUTS) * 4 * CELLS], b[4 * CELLS], p[CELLS * OUTPUTS];
+    float *const values[] = { x, w, b, p };
+    double y = 0;
+    for (int i = 0; i < 4; i++) {
+        const int64_t columns = shapes[i].rank == 2 ? shapes[i].dims[1] : 1;
+        draw_fill(values[i], (size_t)(shapes[i].dims[0] * columns), DRAW_NORMAL, 40 + (uint64_t)i);
+    }
+    for (int n = 0; n < CELLS; n++) {
+        float z[4];
+        for (int g = 0; g < gates; g++) {
+            z[g] = b[g * CELLS + n];
+            for (int k = 0; k < FEATURES; k++)
+                z[g] += x[row * FEATURES + k] * w[k * gates * CELLS + g * CELLS + n];
+        }
+        const float input = gates == 4 ? sigmoid(z[1]) : 1 - sigmoid(z[1]);
+        y += (double)(sigmoid(z[gates - 1]) * tanhf(input * tanhf(z[0])) * p[n * OUTPUTS + column]);
+    }
+    return y;
+}
+
+static void an_lstm_cell__is_one_step_from_zeros(void **state) {
+    static const char *const names[] = { "LSTMCellSimple", "LSTMCellSimple,CoupleInputForgetGates" };
+    (void)state;
+    for (int coupled = 0; coupled < 2; coupled++) {
+        const int gates = coupled ? 3 : 4;
+        const struct tare_shape shapes[] = { tare_shape_make(2, BATCH, FEATURES),
+                                             tare_shape_make(2, FEATURES + OUTPUTS, gates * CELLS),
+                                             tare_shape_make(1, gates * CELLS), tare_shape_make(2, CELLS, OUTPUTS) };
+        struct tare_tensor y;
+        struct fixture f;
+        cell_function(&f, names[coupled], shapes);
+        expect_fused(&f, names[coupled]);
+        assert_int_equal(graph_count(f.function, "MatMul"), 2);
+        compute(&f, shapes, &y);
+        assert_int_equal(y.elements, BATCH * OUTPUTS);
+        for (int i = 0; i < BATCH * OUTPUTS; i++)
+            assert_true(fabs((double)TARE_DATA(float, &y)[i] -
+                             expected_output(shapes, gates, i / OUTPUTS, i % OUTPUTS)) < 1e-5);
+        tare_tensor_reset(&y);
+        tear_down(&f);
+    }
+}
+
+static void an_lstm_cell__of_other_sizes_stays(void **state) {
+    const struct tare_shape x = tare_shape_make(2, BATCH, FEATURES), p = tare_shape_make(2, CELLS, OUTPUTS);
+    const struct {
+        struct tare_shape shapes[4];
+        const char *reason;
+    } cases[] = {
+        { { x, tare_shape_make(2, FEATURES + OUTPUTS, 4 * CELLS + 1), tare_shape_make(1, 4 * CELLS + 1), p },
+          "weight and bias are not 4 gates of one size" },
+        { { x, tare_shape_make(2, FEATURES, 4 * CELLS), tare_shape_make(1, 4 * CELLS), p },
+          "the weight has 4 rows for 4 features and 2 outputs" },
+        { { x, tare_shape_make(2, FEATURES + OUTPUTS, 4 * CELLS), tare_shape_make(1, 4 * CELLS),
+            tare_shape_make(2, CELLS + 1, OUTPUTS) },
+          "the projection has 4 rows for 3 cells" },
+        { { tare_shape_make(3, BATCH, 1, FEATURES), p, p, p }, "argument 'inputs' has shape" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct fixture f;
+        cell_function(&f, "LSTMCellSimple", cases[i].shapes);
+        expect_reason(&f, cases[i].reason);
+        tear_down(&f);
+    }
 }
 
 static const struct tare_shape gru_shapes[] = { { .rank = 3, .dims = { BATCH, STEPS, FEATURES } },
@@ -470,6 +649,20 @@ static void non_max_suppression__is_one_op(void **state) {
     tear_down(&f);
 }
 
+static void non_max_suppression__with_too_few_arguments_stays(void **state) {
+    struct fixture f;
+    (void)state;
+    set_up(&f);
+    mini_arg(f.function, "boxes", TARE_DT_FLOAT);
+    const struct tare_edge scores = mini_arg(f.function, "scores", TARE_DT_FLOAT);
+    mini_return(f.function, "indices", scores);
+    mini_return(f.function, "valid", scores);
+    annotate(&f, text_attr(&f, "_implements", "non_max_suppression_padded_v2"));
+    fuse(&f);
+    expect_reason(&f, "it has 2 arguments and 2 results (expected at least 5, and 2)");
+    tear_down(&f);
+}
+
 static void non_max_suppression__of_a_batch_stays(void **state) {
     const struct tare_shape scalar = tare_shape_scalar();
     const struct tare_shape shapes[] = { tare_shape_make(3, 2LL, 3LL, 4LL), tare_shape_make(2, 2LL, 3LL), scalar,
@@ -551,9 +744,14 @@ int main(void) {
         cmocka_unit_test(a_keras_lstm__is_fused_bit_for_bit),
         cmocka_unit_test(a_keras_lstm__of_open_length_becomes_a_loop),
         cmocka_unit_test(a_keras_lstm__of_many_steps_becomes_a_loop),
+        cmocka_unit_test(a_keras_lstm__has_the_smaller_form),
+        cmocka_unit_test(a_step_of_the_loop__is_estimated_to_take_no_longer),
+        cmocka_unit_test(an_lstm_cell__is_one_step_from_zeros),
+        cmocka_unit_test(an_lstm_cell__of_other_sizes_stays),
         cmocka_unit_test(a_keras_gru__is_fused_bit_for_bit),
         cmocka_unit_test(a_layer_norm__is_fused_and_needs_its_epsilon),
         cmocka_unit_test(non_max_suppression__is_one_op),
+        cmocka_unit_test(non_max_suppression__with_too_few_arguments_stays),
         cmocka_unit_test(non_max_suppression__of_a_batch_stays),
         cmocka_unit_test(a_fusable_op__is_mapped_to_the_op_of_that_name),
         cmocka_unit_test(a_fusable_op__that_nobody_defines_stays),
