@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Real models through every quantization method and op set: each has layers to quantize, the written model has no fault, runs,
-# and the outputs of weight-only int8 have more than 20 dB. TARE_SWEEP=full takes every model with recorded inputs and prints
-# a table; TARE_CHECKER names a second checker of SavedModels to run on what is written (python3 FILE MODEL, "0 faults").
+# and the outputs of weight-only int8 have more than 20 dB. TARE_SWEEP=full takes every model with recorded inputs, in every
+# op set and with --keep-variables as well, and prints a table; TARE_CHECKER names a second checker of SavedModels to run on what is written (python3 FILE MODEL, "0 faults").
 set -uo pipefail
 . "$TARE_SOURCE_DIR/tests/cli/support.sh"
 need_data models
@@ -19,21 +19,21 @@ field() {
         hit && $1 == key { sub(/^[^:]*: */, ""); sub(/,$/, ""); print; exit }'
 }
 
-# check MODEL SIGNATURE INPUTS METHOD OP_SET: sets `quantized` to "N of M"
+# check MODEL SIGNATURE INPUTS METHOD OP_SET OPTION…: sets `quantized` to "N of M"
 check() {
     local out=$work/quantized status=0
     local calibration=()
     [ "$4" = static ] && calibration=(--calibration "$work/c.calib")
-    "$tare" quantize "$data/models/$1" "$out" --method "$4" --op-set "$5" --overwrite "${calibration[@]}" 2>"$work/report" ||
-        { fail "$1: quantize --method $4 --op-set $5: $(tail -1 "$work/report")"; return; }
+    "$tare" quantize "$data/models/$1" "$out" --method "$4" --op-set "$5" --overwrite --allow-unquantized "${calibration[@]}" "${@:6}" 2>"$work/report" ||
+        { fail "$1: quantize --method $4 --op-set $5 ${*:6}: $(tail -1 "$work/report")"; return; }
     quantized=$(sed -n 's/^\([0-9]* of [0-9]*\) quantizable ops quantized$/\1/p' "$work/report")
     [ "${quantized%% *}" = 0 ] && return
-    [ "$valid" = no ] || "$tare" validate "$out" >"$work/faults" 2>&1 || fail "$1: $4, $5: $(head -1 "$work/faults")"
+    [ "$valid" = no ] || "$tare" validate "$out" >"$work/faults" 2>&1 || fail "$1: $4, $5 ${*:6}: $(head -1 "$work/faults")"
     "$tare" run "$out" --signature "$2" --data "$3" --output-dir "$work/outputs" --per-record 2>"$work/error" ||
-        fail "$1: $4, $5 does not run: $(tail -1 "$work/error")"
+        fail "$1: $4, $5 ${*:6} does not run: $(tail -1 "$work/error")"
     [ -n "${TARE_CHECKER:-}" ] || return
     python3 "$TARE_CHECKER" "$out" >"$work/faults" 2>&1
-    [ "$(tail -1 "$work/faults" | sed -n 's/ faults$//p')" -le "$original" ] || fail "$1: $4, $5: $(tail -1 "$work/faults"): $(head -1 "$work/faults")"
+    [ "$(tail -1 "$work/faults" | sed -n 's/ faults$//p')" -le "$original" ] || fail "$1: $4, $5 ${*:6}: $(tail -1 "$work/faults"): $(head -1 "$work/faults")"
 }
 
 for model in $models; do
@@ -65,6 +65,13 @@ for model in $models; do
                 for method in static dynamic; do
                     check "$model" "$signature" "$inputs" $method $set
                     line="$line | $set $method ${quantized:-?}"
+                done
+            done
+            for set in xla tf uniform_quantized; do
+                for method in static dynamic weight_only; do
+                    [ $method = weight_only ] && [ $set != xla ] && continue
+                    check "$model" "$signature" "$inputs" $method $set --keep-variables
+                    line="$line | kept $set $method ${quantized:-?}"
                 done
             done
         fi

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Converts every signature of every SavedModel in a folder in eight ways, and every model as --tpu_functions auto finds and
+# Converts every signature of every SavedModel in a folder in nine ways, and every model as --tpu_functions auto finds and
 # splits it, and runs an independent checker on what was written.
 #   tests/sweep/convert.sh TARE MODELS CHECKER [WORK_DIR]
 # CHECKER is a command ("python3 check.py") that takes a SavedModel directory, prints one line a fault and "N faults". A refusal counts as one only
@@ -19,6 +19,7 @@ declare -A variants=(
     [scope_all]='bfloat16_optimization_options { scope: ALL }'
     [sharded]='xla_sharding_options { num_cores_per_replica: 2 topology: "\n\004\001\002\001\001\020\001\030\002\"\010\000\000\000\000\000\001\000\000" }'
     [sharded_batched]='xla_sharding_options { num_cores_per_replica: 2 topology: "\n\004\001\002\001\001\020\001\030\002\"\010\000\000\000\000\000\001\000\000" } batch_options { num_batch_threads: 2 max_batch_size: 8 batch_timeout_micros: 5000 allowed_batch_sizes: 4 allowed_batch_sizes: 8 }'
+    [kept]='external_feature_configs { quantization_options { quantization_method { preset_method: METHOD_STATIC_RANGE_WEIGHT_ONLY_INT8 } freeze_all_variables: false min_num_elements_for_weights: 1 signature_keys: "SIGNATURE" } } bfloat16_optimization_options { scope: ALL }'
     [weight_only]='external_feature_configs { quantization_options { quantization_method { preset_method: METHOD_STATIC_RANGE_WEIGHT_ONLY_INT8 } signature_keys: "SIGNATURE" } }'
 )
 faults() { $checker "$1" 2>/dev/null | tail -1 | cut -d' ' -f1; }
@@ -33,8 +34,8 @@ reason() {
     *"must be a compile-time constant, but '"*) echo not-constant ;;
     *"Dimensions of inputs should match: input '"* | *"Batching input tensors"* | *"Batched output tensor"*) [[ $variant = *batched ]] && echo batching-shape ;;
     *"has no input to batch"* | *"returns nothing that could be batched"*) [[ $variant = *batched ]] && echo nothing-to-batch ;;
-    *"has no value"*) [ "$variant" = weight_only ] && echo variable-without-value ;;
-    *"nothing was quantized: "* | *"none of "*" was quantized; "*) [ "$variant" = weight_only ] && echo nothing-to-quantize ;;
+    *"has no value"*) [[ $variant = weight_only || $variant = kept ]] && echo variable-without-value ;;
+    *"nothing was quantized: "* | *"none of "*" was quantized; "*) [[ $variant = weight_only || $variant = kept ]] && echo nothing-to-quantize ;;
     *" but no checkpoint: variables/variables.index is missing"*) echo no-checkpoint ;;
     *": expects "*" outputs of "*", which has "*) echo broken-call ;;
     *"nothing can be placed on the TPU: "* | *"the model has been converted for TPU before"*) [ "$variant" = auto ] && echo nothing-to-split ;;
@@ -67,7 +68,7 @@ for model in "$models"/*/; do
     [ -n "$tf1" ] || continue # broken on purpose
     before=$(faults "$model")
     while read -r signature; do
-        for variant in default plain float batched scope_all sharded sharded_batched weight_only; do
+        for variant in default plain float batched scope_all sharded sharded_batched weight_only kept; do
             try "$signature" $variant --allow-unquantized \
                 --converter_options_string="tpu_functions { signature_name: \"$signature\" } ${variants[$variant]/SIGNATURE/$signature}"
         done
