@@ -79,7 +79,7 @@ static void bind_requantization(struct tare_bound_expression *bound, const struc
 static void run(const struct tare_conv *conv, const struct buffers *b, int how) {
     if (how == 0) tare_conv_dense(b->out, conv, b->in, b->packed, NULL, b->scratch);
     if (how == 1) tare_conv_depthwise(b->out, conv, b->in, b->filter, NULL, b->scratch);
-    const struct tare_conv_int_sink sink = { requantize, b->requantize };
+    const struct tare_conv_int_sink sink = { .take = requantize, .arg = b->requantize };
     if (how == 2)
         tare_conv_int_direct_at(tare_cpu_level(), &sink, conv, b->in, tare_igemm_form_at(tare_cpu_level()),
                                 b->packed_int, b->sums, b->scratch);

@@ -7,6 +7,7 @@
 
 struct tare_session;
 struct tare_kernel;
+struct tare_requantize;
 
 /* Epilogue fused into output 0, element by element: + bias of the last dimension, + addend, ReLU clamp (x < 0 ? 0 : x,
  * at most limit). A kernel applies either all of it in its own pass, bit for bit as the separate ops would, and sets
@@ -27,6 +28,9 @@ struct tare_consumer {
                          bool *accepted);
     void (*take)(struct tare_consumer *consumer, void *values, int64_t first, int64_t count);
     bool accepted;
+    /* Set by `begin`: what a kernel may do with int32 sums instead of passing them to `take`; NULL: nothing. Element 0
+     * of its result is element 0 of output 0. */
+    const struct tare_requantize *requantize;
     /* Operands of the PadV2 that precedes the product, whose input the kernel gets instead of its output; NULL: none. A
      * kernel that cannot pad returns TARE_OK without having called `begin` and without output. */
     const struct tare_tensor *paddings, *pad_value;

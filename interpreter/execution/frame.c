@@ -9,6 +9,9 @@ void tare_exec_frame_free(struct tare_exec_frame *frame) {
     tare_free(frame->last_use);
     tare_free(frame->dead);
     tare_free(frame->computed);
+    for (size_t i = 0; frame->bindings && i < frame->n_bindings; i++)
+        tare_group_binding_free(frame->bindings[i]);
+    tare_free(frame->bindings);
     tare_arena_free(&frame->scratch);
     tare_free(frame);
 }
@@ -21,7 +24,10 @@ struct tare_exec_frame *tare_exec_frame_new(const struct tare_plan *plan) {
     frame->last_use = tare_calloc(plan->max_inputs + 1, sizeof *frame->last_use);
     frame->dead = tare_calloc(plan->n_steps + 1, sizeof *frame->dead);
     frame->computed = tare_calloc(plan->n_steps + 1, sizeof *frame->computed);
-    if (frame->slots && frame->inputs && frame->last_use && frame->dead && frame->computed) return frame;
+    frame->bindings = tare_calloc(plan->n_steps + 1, sizeof *frame->bindings);
+    frame->n_bindings = plan->n_steps;
+    if (frame->slots && frame->inputs && frame->last_use && frame->dead && frame->computed && frame->bindings)
+        return frame;
     tare_exec_frame_free(frame);
     return NULL;
 }

@@ -1,8 +1,28 @@
-/* Running a group of element-wise steps (grouping.c): the operands' shapes decide whether they form an expression. */
-#include "interpreter/execution/step.h"
+/* Running a group of element-wise steps (grouping.c): the operands' shapes decide whether they form an expression.
+ *
+ * The bound expression is kept in the frame for the next run. It remains valid if the result has the same shape and the
+ * operands that are not constants are arrays, of which only the addresses change. */
+#include "base/alloc.h"
 #include "base/clock.h"
+#include "interpreter/execution/step.h"
+#include "interpreter/kernels/requantize.h"
 
 #include <string.h>
+
+struct tare_group_binding {
+    struct tare_bound_expression bound;
+    bool is_kept; /* may be used by the next run, for a result of `shape` */
+    struct tare_shape shape;
+    bool requantizes; /* `requantize` is what the expression computes */
+    struct tare_requantize requantize;
+    struct tare_arena arena;
+};
+
+void tare_group_binding_free(struct tare_group_binding *binding) {
+    if (!binding) return;
+    tare_arena_free(&binding->arena);
+    tare_free(binding);
+}
 
 /* What takes the values of a group's product, or reads its source. */
 struct group_run {
@@ -11,7 +31,7 @@ struct group_run {
     const struct tare_exec_frame *frame;
     const struct tare_step_group *group;
     struct tare_tensor output;
-    struct tare_bound_expression bound;
+    struct tare_group_binding *binding;
 };
 
 static int64_t last_dim(const struct tare_shape *shape) {
@@ -83,8 +103,9 @@ static tare_status compute_branch(struct tare_bound_expression *bound, int opera
 }
 
 /* Decides for each branch whether it is computed with the result or before it. */
-static tare_status bind_branches(struct group_run *run, struct tare_arena *arena, bool *fits) {
-    struct tare_bound_expression *bound = &run->bound;
+static tare_status bind_branches(struct group_run *run, bool *fits) {
+    struct tare_bound_expression *bound = &run->binding->bound;
+    struct tare_arena *arena = &run->binding->arena;
     struct tare_expression *expression = tare_arena_alloc(arena, sizeof *expression);
     if (!expression) return TARE_NO_MEMORY;
     *expression = run->group->expression;
@@ -107,44 +128,93 @@ static tare_status bind_branches(struct group_run *run, struct tare_arena *arena
 
 /* ---- the group ---- */
 
+/* Sets the operands for a result of `shape`; false if one does not fit. *arrays: those that are not constants are
+ * arrays. */
+static bool set_operands(struct group_run *run, const struct tare_shape *shape, bool *arrays) {
+    const struct tare_step_group *group = run->group;
+    struct tare_operand *operands = run->binding->bound.operands;
+    *arrays = true;
+    for (int i = 0; i < group->expression.n_operands; i++) {
+        if (group->expression.branch_of[i]) continue;
+        if (!classify(&operands[i], tare_plan_value(run->plan, run->frame, group->values[i]), group->is_bias[i], shape))
+            return false;
+        *arrays = *arrays && (group->values[i] < 0 || operands[i].kind == TARE_OPERAND_ARRAY);
+    }
+    const int source = group->expression.branches[0].source;
+    return source < 0 || operands[source].kind == TARE_OPERAND_ARRAY;
+}
+
+/* Updates the operands that are not constants; false if the binding does not remain valid. */
+static bool rebind(struct group_run *run, const struct tare_shape *shape) {
+    const struct tare_step_group *group = run->group;
+    struct tare_group_binding *binding = run->binding;
+    if (!binding->is_kept || !tare_shape_equal(&binding->shape, shape)) return false;
+    for (int i = 0; i < group->expression.n_operands; i++) {
+        if (group->expression.branch_of[i] || group->values[i] < 0) continue;
+        struct tare_operand *operand = &binding->bound.operands[i];
+        if (!classify(operand, tare_plan_value(run->plan, run->frame, group->values[i]), group->is_bias[i], shape) ||
+            operand->kind != TARE_OPERAND_ARRAY)
+            return false;
+    }
+    return true;
+}
+
+/* Binds the operands for a result of `shape` that is not empty, if they fit. */
+static tare_status bind_operands(struct group_run *run, const struct tare_shape *shape, int64_t elements, bool *fits) {
+    struct tare_group_binding *binding = run->binding;
+    bool arrays;
+    binding->is_kept = false;
+    tare_arena_reset(&binding->arena);
+    binding->bound.elements = elements;
+    binding->bound.columns = last_dim(shape);
+    binding->bound.level = tare_cpu_level();
+    *fits = set_operands(run, shape, &arrays);
+    if (!*fits) return TARE_OK;
+    TARE_TRY(bind_branches(run, fits));
+    if (!*fits) return TARE_OK;
+    TARE_TRY(tare_expression_bind(&binding->bound, &binding->arena));
+    binding->requantizes = tare_requantize_find(&binding->requantize, &binding->bound, &binding->arena);
+    binding->shape = *shape;
+    binding->is_kept = arrays;
+    return TARE_OK;
+}
+
+static struct tare_group_binding *binding_of(const struct group_run *run) {
+    struct tare_group_binding **binding = &run->frame->bindings[run->group->sink];
+    if (!*binding) *binding = tare_calloc(1, sizeof **binding);
+    return *binding;
+}
+
 /* Binds the group's operands for a result of `shape` and creates the result, if they fit. */
 static tare_status bind_group(struct group_run *run, const struct tare_shape *shape, struct tare_buffer_pool *pool,
-                              struct tare_arena *arena, bool *fits) {
-    const struct tare_step_group *group = run->group;
-    struct tare_bound_expression *bound = &run->bound;
+                              bool *fits) {
     int64_t elements;
     *fits = false;
     if (tare_shape_elements(&elements, shape) != TARE_OK || elements == 0) {
         tare_error_clear();
         return TARE_OK;
     }
-    bound->elements = elements;
-    bound->columns = last_dim(shape);
-    bound->level = tare_cpu_level();
-    for (int i = 0; i < group->expression.n_operands; i++) {
-        if (group->expression.branch_of[i]) continue;
-        if (!classify(&bound->operands[i], tare_plan_value(run->plan, run->frame, group->values[i]), group->is_bias[i],
-                      shape))
-            return TARE_OK;
-    }
-    const int source = group->expression.branches[0].source;
-    if (source >= 0 && bound->operands[source].kind != TARE_OPERAND_ARRAY) return TARE_OK;
-    *fits = true;
-    TARE_TRY(bind_branches(run, arena, fits));
+    run->binding = binding_of(run);
+    if (!run->binding) return TARE_NO_MEMORY;
+    *fits = rebind(run, shape);
+    if (!*fits) TARE_TRY(bind_operands(run, shape, elements, fits));
     if (!*fits) return TARE_OK;
-    TARE_TRY(tare_expression_bind(bound, arena));
-    TARE_TRY(tare_tensor_new_pooled(&run->output, group->output_dtype, shape, pool));
-    bound->to = run->output.data;
+    TARE_TRY(tare_tensor_new_pooled(&run->output, run->group->output_dtype, shape, pool));
+    run->binding->bound.to = run->output.data;
+    if (run->binding->requantizes) tare_requantize_bind(&run->binding->requantize, &run->binding->bound);
     return TARE_OK;
 }
 
 static tare_status begin(struct tare_consumer *consumer, struct tare_kernel *kernel, const struct tare_shape *shape,
                          bool *accepted) {
-    return bind_group((struct group_run *)consumer, shape, kernel->pool, kernel->scratch, accepted);
+    struct group_run *run = (struct group_run *)consumer;
+    TARE_TRY(bind_group(run, shape, kernel->pool, accepted));
+    consumer->requantize = *accepted && run->binding->requantizes ? &run->binding->requantize : NULL;
+    return TARE_OK;
 }
 
 static void take(struct tare_consumer *consumer, void *values, int64_t first, int64_t count) {
-    tare_expression_run(&((struct group_run *)consumer)->bound, values, first, count);
+    tare_expression_run(&((struct group_run *)consumer)->binding->bound, values, first, count);
 }
 
 /* Runs the product, whose input 0 is `input` instead of its own; NULL: its own. */
@@ -183,9 +253,9 @@ static tare_status run_elements(struct tare_session *session, struct tare_exec_f
     const struct tare_tensor *source =
         tare_plan_value(run->plan, frame, run->group->values[run->group->expression.branches[0].source]);
     const int64_t start = session->options.profile ? tare_clock_ns() : 0;
-    tare_status status = bind_group(run, &source->shape, session->pool, &frame->scratch, &run->consumer.accepted);
-    if (status == TARE_OK && run->consumer.accepted) tare_expression_run(&run->bound, NULL, 0, source->elements);
-    tare_arena_reset(&frame->scratch);
+    tare_status status = bind_group(run, &source->shape, session->pool, &run->consumer.accepted);
+    if (status == TARE_OK && run->consumer.accepted)
+        tare_expression_run(&run->binding->bound, NULL, 0, source->elements);
     if (status != TARE_OK) return tare_exec_locate(session, run->plan->steps[run->group->sink].node, status);
     if (!session->options.profile || !run->consumer.accepted) return TARE_OK;
     const int64_t elapsed = tare_clock_ns() - start;

@@ -86,13 +86,17 @@ struct tare_plan_constant {
     int output;
 };
 
+struct tare_group_binding; /* a group with its operands (grouping_run.c) */
+
 /* Values and scratch of one run of a plan; kept for the next. */
 struct tare_exec_frame {
     struct tare_tensor *slots;
-    struct tare_tensor *inputs;    /* of the running node; borrowed, except for values read from references */
-    struct tare_tensor **last_use; /* by input: the slot that the running node may move out; else NULL */
-    bool *dead;                    /* by step: on a branch of a TF1 conditional that was not taken */
-    bool *computed;                /* by step: already computed by a fusion or a tiled run */
+    struct tare_tensor *inputs;           /* of the running node; borrowed, except for values read from references */
+    struct tare_tensor **last_use;        /* by input: the slot that the running node may move out; else NULL */
+    bool *dead;                           /* by step: on a branch of a TF1 conditional that was not taken */
+    bool *computed;                       /* by step: already computed by a fusion or a tiled run */
+    struct tare_group_binding **bindings; /* by step: of the group that runs in its place; NULL: not bound yet */
+    size_t n_bindings;
     struct tare_arena scratch;
 };
 
@@ -175,6 +179,7 @@ tare_status tare_plan_find_groups(struct tare_plan *plan, const struct tare_plan
 enum tare_lane_type tare_plan_lane_of(int dtype);
 /* The step in whose place a step may run: the last of its group, or itself. */
 int tare_plan_runs_at(const struct tare_plan *plan, int step);
+void tare_group_binding_free(struct tare_group_binding *binding);
 void tare_plan_select_groups(const struct tare_session *session, const struct tare_plan *plan);
 /* Select the fusions, then the tilings, that the session's options and the current observer allow. */
 void tare_plan_select_fusions(const struct tare_session *session, const struct tare_plan *plan);

@@ -113,34 +113,58 @@ size_t tare_conv_int_depthwise_scratch_bytes(enum tare_cpu_level level, const st
     return uses_vnni(level, conv) ? tare_depthwise_vnni_scratch_bytes(conv) : 0;
 }
 
-/* Line `line` of all images' output lines. */
-static void depthwise_line(enum tare_cpu_level level, int32_t *output, const struct tare_conv *conv,
-                           const int8_t *input, int64_t line, const void *packed, void *scratch) {
+/* Consecutive output lines that are computed together; those of an image only. */
+static int64_t lines_together(enum tare_cpu_level level, const struct tare_conv *conv) {
+    return uses_vnni(level, conv) ? tare_depthwise_vnni_lines(conv) : 1;
+}
+
+/* `count` lines from line `line` of all images' output lines on. */
+static void depthwise_lines(enum tare_cpu_level level, const struct tare_igemm_output *output,
+                            const struct tare_conv *conv, const int8_t *input, int64_t line, int64_t count,
+                            const void *packed, void *scratch) {
     const int64_t slice = conv->in[1] * conv->in[2] * conv->in_channels, lines = conv->out[0] * conv->out[1];
 #if TARE_KERNELS_X86
     if (uses_vnni(level, conv)) {
-        tare_depthwise_vnni_line(output, conv, input + line / conv->out[1] * slice, line % conv->out[1], packed,
-                                 scratch);
+        tare_depthwise_vnni_run(output, conv, input + line / conv->out[1] * slice, line % conv->out[1], count, packed,
+                                scratch);
         return;
     }
 #endif
-    (void)scratch;
-    tare_depthwise_one_line(kernel_of(level), NULL, conv, output, input + line / lines * conv->in[0] * slice, packed,
-                            sizeof(int8_t), line % lines);
+    (void)scratch, (void)count;
+    tare_depthwise_one_line(kernel_of(level), NULL, conv, output->sums, input + line / lines * conv->in[0] * slice,
+                            packed, sizeof(int8_t), line % lines);
+}
+
+static int64_t line_count(enum tare_cpu_level level, const struct tare_conv *conv, int64_t line) {
+    const int64_t most = lines_together(level, conv), left = conv->out[1] - line % conv->out[1];
+    return left < most ? left : most;
 }
 
 void tare_conv_int_depthwise_at(enum tare_cpu_level level, int32_t *output, const struct tare_conv *conv,
                                 const int8_t *input, const void *packed, void *scratch) {
     const int64_t lines = conv->batch * conv->out[0] * conv->out[1], size = conv->out[2] * conv->out_channels;
-    for (int64_t i = 0; i < lines; i++)
-        depthwise_line(level, output + i * size, conv, input, i, packed, scratch);
+    for (int64_t i = 0, count; i < lines; i += count) {
+        const struct tare_igemm_output to = { .sums = output + i * size, .stride = conv->out_channels };
+        count = line_count(level, conv, i);
+        depthwise_lines(level, &to, conv, input, i, count, packed, scratch);
+    }
+}
+
+int64_t tare_conv_int_depthwise_sums(enum tare_cpu_level level, const struct tare_conv *conv) {
+    return lines_together(level, conv) * conv->out[2] * conv->out_channels;
 }
 
 void tare_conv_int_depthwise_to(const struct tare_conv_int_sink *sink, const struct tare_conv *conv,
                                 const int8_t *input, const void *packed, int32_t *sums, void *scratch) {
     const int64_t lines = conv->batch * conv->out[0] * conv->out[1], size = conv->out[2] * conv->out_channels;
-    for (int64_t i = 0; i < lines; i++) {
-        depthwise_line(tare_cpu_level(), sums, conv, input, i, packed, scratch);
-        sink->take(sink->arg, sums, i * size, size);
+    const enum tare_cpu_level level = tare_cpu_level();
+    const struct tare_requantize *requantize = uses_vnni(level, conv) ? sink->requantize : NULL;
+    for (int64_t i = 0, count; i < lines; i += count) {
+        const struct tare_igemm_output to = {
+            .sums = sums, .stride = conv->out_channels, .requantize = requantize, .element = sink->element + i * size
+        };
+        count = line_count(level, conv, i);
+        depthwise_lines(level, &to, conv, input, i, count, packed, scratch);
+        if (!requantize) sink->take(sink->arg, sums, i * size, count * size);
     }
 }

@@ -20,6 +20,10 @@ void tare_conv_int_dense(int32_t *output, const struct tare_conv *conv, const vo
 struct tare_conv_int_sink {
     void (*take)(void *arg, int32_t *sums, int64_t first, int64_t count);
     void *arg;
+    /* What a kernel may do instead of passing the sums to `take`; NULL: none. `element`: that of the first position and
+     * channel in the requantized result. */
+    const struct tare_requantize *requantize;
+    int64_t element;
 };
 /* As tare_conv_int_dense, with `sums` for tare_conv_int_block_sums(conv) sums. */
 int64_t tare_conv_int_block_sums(const struct tare_conv *conv);
@@ -35,7 +39,8 @@ void tare_conv_int_depthwise_at(enum tare_cpu_level level, int32_t *output, cons
                                 const int8_t *input, const void *packed, void *scratch);
 /* True if the level's depthwise kernel supports a pad_value other than 0 for the convolution. */
 bool tare_conv_int_depthwise_pads(enum tare_cpu_level level, const struct tare_conv *conv);
-/* At the machine's level, with `sums` for one line of the output. */
+/* At the machine's level, with `sums` for tare_conv_int_depthwise_sums sums. */
+int64_t tare_conv_int_depthwise_sums(enum tare_cpu_level level, const struct tare_conv *conv);
 void tare_conv_int_depthwise_to(const struct tare_conv_int_sink *sink, const struct tare_conv *conv,
                                 const int8_t *input, const void *packed, int32_t *sums, void *scratch);
 

@@ -164,13 +164,22 @@ struct direct {
     char *scratch;
 };
 
-/* Lines of positions, `step` bytes apart, whose segments are `segment_step` bytes apart. */
-static void multiply(const struct direct *d, const struct tare_igemm_lines *lines, int64_t step, int64_t segment_step) {
+/* Lines of positions, `step` bytes apart, whose segments are `segment_step` bytes apart; `first`: the element of the
+ * first position and channel in the result. */
+static void multiply(const struct direct *d, const struct tare_igemm_lines *lines, int64_t step, int64_t segment_step,
+                     int64_t first) {
+    const struct tare_conv_int_sink *sink = d->sink;
+    const bool requantizes = sink->requantize && tare_igemm_requantizes(d->level);
+    const struct tare_igemm_output to = { .sums = d->sums,
+                                          .stride = d->conv->out_channels,
+                                          .requantize = requantizes ? sink->requantize : NULL,
+                                          .element = sink->element + first };
     const struct tare_igemm_segments segments = { .count = d->conv->kernel[1],
                                                   .groups = segment_groups(d->form, d->conv),
                                                   .step = segment_step };
-    tare_igemm_segments_at(d->level, d->sums, d->conv->out_channels, d->scratch, step, d->form, d->packed, lines,
-                           d->conv->out_channels, &segments);
+    tare_igemm_segments_at(d->level, &to, d->scratch, step, d->form, d->packed, lines, d->conv->out_channels,
+                           &segments);
+    if (!requantizes) sink->take(sink->arg, d->sums, first, lines->count * lines->rows * d->conv->out_channels);
 }
 
 static void run_pointwise(const struct direct *d, const int8_t *input) {
@@ -181,8 +190,7 @@ static void run_pointwise(const struct direct *d, const int8_t *input) {
         copy_elements(d->scratch, input + p * conv->in_channels, rows * conv->in_channels, d->form);
         memset(d->scratch + rows * conv->in_channels * element_size(d->form), 0, SLACK);
         const struct tare_igemm_lines line = { .count = 1, .rows = rows };
-        multiply(d, &line, conv->in_channels * element_size(d->form), 0);
-        d->sink->take(d->sink->arg, d->sums, p * n, rows * n);
+        multiply(d, &line, conv->in_channels * element_size(d->form), 0, p * n);
     }
 }
 
@@ -195,9 +203,9 @@ static void run_image(const struct direct *d, const int8_t *image, int64_t first
         const int64_t lines = conv->out[1] - line < most ? conv->out[1] - line : most;
         copy_lines(d->scratch, conv, image, line * conv->stride[1] - conv->pad[1], reach_h(conv, lines), d->form);
         memset(d->scratch + reach_h(conv, lines) * line_size, 0, SLACK);
-        const struct tare_igemm_lines block = { lines, conv->out[2], conv->stride[1] * line_size, conv->out[2] * n };
-        multiply(d, &block, conv->stride[2] * conv->in_channels * size, conv->dilation[1] * line_size);
-        d->sink->take(d->sink->arg, d->sums, first + line * conv->out[2] * n, lines * conv->out[2] * n);
+        const struct tare_igemm_lines block = { lines, conv->out[2], conv->stride[1] * line_size };
+        multiply(d, &block, conv->stride[2] * conv->in_channels * size, conv->dilation[1] * line_size,
+                 first + line * conv->out[2] * n);
     }
 }
 

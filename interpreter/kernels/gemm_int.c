@@ -108,20 +108,33 @@ bool tare_igemm_narrow(int16_t *to, const int32_t *from, int64_t count) {
     return outside == 0;
 }
 
-void tare_igemm_pairs_plain(int32_t *c, int64_t ldc, const void *a, int64_t a_stride, const void *panels,
+struct tare_igemm_output tare_igemm_output_at(const struct tare_igemm_output *output, int64_t rows, int64_t columns) {
+    const int64_t elements = rows * output->stride + columns;
+    return (struct tare_igemm_output){ .sums = output->sums ? output->sums + elements : NULL,
+                                       .stride = output->stride,
+                                       .requantize = output->requantize,
+                                       .element = output->element + elements,
+                                       .column = output->column + columns };
+}
+
+bool tare_igemm_requantizes(enum tare_cpu_level level) {
+    return TARE_KERNELS_X86 && level >= TARE_CPU_AVX512;
+}
+
+void tare_igemm_pairs_plain(const struct tare_igemm_output *c, const void *a, int64_t a_stride, const void *panels,
                             int64_t panel_stride, int64_t rows, int64_t n, const struct tare_igemm_segments *segments,
                             const int32_t *start) {
     for (int64_t i = 0; i < rows; i++) {
         const char *row = (const char *)a + i * a_stride;
         for (int64_t j = 0; j < n; j++) {
             const int16_t *b = (const int16_t *)((const char *)panels + j / PANEL * panel_stride) + j % PANEL * 2;
-            uint32_t sum = (uint32_t)(!start ? c[i * ldc + j] : start[j]);
+            uint32_t sum = (uint32_t)(!start ? c->sums[i * c->stride + j] : start[j]);
             for (int64_t s = 0; s < segments->count; s++) {
                 const int16_t *x = (const int16_t *)(const void *)(row + s * segments->step);
                 for (int64_t g = 0; g < segments->groups; g++, b += GROUP / 2)
                     sum += (uint32_t)(x[2 * g] * b[0]) + (uint32_t)(x[2 * g + 1] * b[1]);
             }
-            c[i * ldc + j] = (int32_t)sum;
+            c->sums[i * c->stride + j] = (int32_t)sum;
         }
     }
 }
@@ -182,8 +195,9 @@ void tare_igemm_at(enum tare_cpu_level level, int32_t *c, int64_t ldc, const str
             const int64_t count = k - k0 < block_k ? k - k0 : block_k;
             gather_block(scratch, a, form, row, rows, k0, count);
             const struct tare_igemm_segments whole = { .count = 1, .groups = group_count(form, count) };
-            block(c + row * ldc, ldc, scratch, BLOCK_STRIDE, panels + k0 * size / 4 * GROUP, panel_stride, rows, n,
-                  &whole, k0 == 0 ? packed : NULL);
+            const struct tare_igemm_output to = { .sums = c + row * ldc, .stride = ldc };
+            block(&to, scratch, BLOCK_STRIDE, panels + k0 * size / 4 * GROUP, panel_stride, rows, n, &whole,
+                  k0 == 0 ? packed : NULL);
         }
     }
 }
@@ -196,16 +210,19 @@ void tare_igemm(int32_t *c, int64_t ldc, const struct tare_igemm_rows *a, enum t
 /* Weights that do not stay in the second-level cache are read once, two panels at a time, for all lines. */
 enum { LARGE_WEIGHTS = 512 * 1024 };
 
-void tare_igemm_segments_at(enum tare_cpu_level level, int32_t *c, int64_t ldc, const void *a, int64_t a_stride,
-                            enum tare_igemm_form form, const void *packed, const struct tare_igemm_lines *lines,
-                            int64_t n, const struct tare_igemm_segments *segments) {
+void tare_igemm_segments_at(enum tare_cpu_level level, const struct tare_igemm_output *c, const void *a,
+                            int64_t a_stride, enum tare_igemm_form form, const void *packed,
+                            const struct tare_igemm_lines *lines, int64_t n,
+                            const struct tare_igemm_segments *segments) {
     const int64_t panel_stride = segments->count * segments->groups * GROUP;
     const int64_t width = panel_stride * panel_count(n) > LARGE_WEIGHTS ? 2 * PANEL : n;
     for (int64_t column = 0; column < n; column += width) {
         const char *panels = (const char *)packed + starts_bytes(n) + column / PANEL * panel_stride;
-        for (int64_t line = 0; line < lines->count; line++)
-            block_of(level, form)(c + line * lines->c_step + column, ldc, (const char *)a + line * lines->a_step,
-                                  a_stride, panels, panel_stride, lines->rows, n - column < width ? n - column : width,
-                                  segments, (const int32_t *)packed + column);
+        for (int64_t line = 0; line < lines->count; line++) {
+            const struct tare_igemm_output to = tare_igemm_output_at(c, line * lines->rows, column);
+            block_of(level, form)(&to, (const char *)a + line * lines->a_step, a_stride, panels, panel_stride,
+                                  lines->rows, n - column < width ? n - column : width, segments,
+                                  (const int32_t *)packed + column);
+        }
     }
 }

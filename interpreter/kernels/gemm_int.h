@@ -2,7 +2,7 @@
 #ifndef TARE_INTERPRETER_KERNELS_GEMM_INT_H
 #define TARE_INTERPRETER_KERNELS_GEMM_INT_H
 
-#include "interpreter/kernels/cpu.h"
+#include "interpreter/kernels/requantize.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,25 +43,38 @@ void tare_igemm(int32_t *c, int64_t ldc, const struct tare_igemm_rows *a, enum t
 void tare_igemm_at(enum tare_cpu_level level, int32_t *c, int64_t ldc, const struct tare_igemm_rows *a,
                    enum tare_igemm_form form, const void *packed, int64_t m, int64_t n, int64_t k, void *scratch);
 
+/* Where the result is stored: int32 sums, or requantized in the pass that computes them. */
+struct tare_igemm_output {
+    int32_t *sums;                            /* of row 0 and column 0; not used with `requantize` */
+    int64_t stride;                           /* elements from row to row */
+    const struct tare_requantize *requantize; /* NULL: none */
+    int64_t element, column;                  /* with `requantize`: those of row 0 and column 0 */
+};
+/* The output from `rows` rows and `columns` columns further on. */
+struct tare_igemm_output tare_igemm_output_at(const struct tare_igemm_output *output, int64_t rows, int64_t columns);
+/* True if the product of a level may requantize. */
+bool tare_igemm_requantizes(enum tare_cpu_level level);
+
 /* The k of a row of A: `count` segments, `step` bytes apart, of `groups` groups of 4 adjacent bytes. */
 struct tare_igemm_segments {
     int64_t count, groups, step;
 };
-/* Rows of A and C: `count` lines of `rows` rows; bytes from line to line of A, sums from line to line of C. */
+/* Rows of A: `count` lines of `rows` rows; bytes from line to line. The rows of C are consecutive. */
 struct tare_igemm_lines {
-    int64_t count, rows, a_step, c_step;
+    int64_t count, rows, a_step;
 };
 /* C = A · packed B for rows of A in memory, in the form's type (quads: with 128 added), `a_stride` bytes apart. k of
  * the packed weights is that of all segments. */
-void tare_igemm_segments_at(enum tare_cpu_level level, int32_t *c, int64_t ldc, const void *a, int64_t a_stride,
-                            enum tare_igemm_form form, const void *packed, const struct tare_igemm_lines *lines,
-                            int64_t n, const struct tare_igemm_segments *segments);
+void tare_igemm_segments_at(enum tare_cpu_level level, const struct tare_igemm_output *c, const void *a,
+                            int64_t a_stride, enum tare_igemm_form form, const void *packed,
+                            const struct tare_igemm_lines *lines, int64_t n,
+                            const struct tare_igemm_segments *segments);
 
 /* ---- for the variants only ---- */
 
 /* C block (+)= A block · panels, in groups of 4 bytes of A and 64 bytes of a panel. `a_stride` and `panel_stride` in
  * bytes. `start`: the initial value of each column's sums; NULL: accumulate into C. */
-typedef void tare_igemm_block(int32_t *c, int64_t ldc, const void *a, int64_t a_stride, const void *panels,
+typedef void tare_igemm_block(const struct tare_igemm_output *c, const void *a, int64_t a_stride, const void *panels,
                               int64_t panel_stride, int64_t rows, int64_t n, const struct tare_igemm_segments *segments,
                               const int32_t *start);
 tare_igemm_block tare_igemm_pairs_plain, tare_igemm_pairs_avx2, tare_igemm_pairs_avx512, tare_igemm_pairs_vnni,

@@ -64,7 +64,7 @@ static TARE_TARGET_AVX2 void some_rows(int32_t *c, int64_t ldc, const char *a, i
     }
 }
 
-TARE_TARGET_AVX2 void tare_igemm_pairs_avx2(int32_t *c, int64_t ldc, const void *a, int64_t a_stride,
+TARE_TARGET_AVX2 void tare_igemm_pairs_avx2(const struct tare_igemm_output *c, const void *a, int64_t a_stride,
                                             const void *panels, int64_t panel_stride, int64_t rows, int64_t n,
                                             const struct tare_igemm_segments *segments, const int32_t *start) {
     const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
@@ -76,7 +76,7 @@ TARE_TARGET_AVX2 void tare_igemm_pairs_avx2(int32_t *c, int64_t ldc, const void 
         int64_t row = 0;
         for (int64_t t = 0; t < tile_count; t++) {
             const int64_t end = (t + 1) * rows / tile_count;
-            some_rows(c + row * ldc + column, ldc, (const char *)a + row * a_stride, a_stride,
+            some_rows(c->sums + row * c->stride + column, c->stride, (const char *)a + row * a_stride, a_stride,
                       (const char *)panels + column / 16 * panel_stride, segments, !start ? NULL : start + column, last,
                       end - row);
             row = end;

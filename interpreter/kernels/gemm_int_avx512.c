@@ -25,9 +25,19 @@ STEP_ASSEMBLY(step_quads, "vpdpbusd")
 STEP_ASSEMBLY(step_pairs, "vpdpwssd")
 #undef STEP_ASSEMBLY
 
-typedef void tile_function(int32_t *c, int64_t ldc, const char *a, int64_t a_stride, const char *b,
+typedef void tile_function(const struct tare_igemm_output *c, const char *a, int64_t a_stride, const char *b,
                            int64_t panel_stride, const struct tare_igemm_segments *segments, const int32_t *start,
                            __mmask16 last);
+
+/* Stores 16 columns of row `row`, of which the mask's are inside, from column `column` of the output on. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_sums(const struct tare_igemm_output *c, int64_t row, int64_t column,
+                                                      __m512i sums, __mmask16 mask) {
+    const int64_t at = row * c->stride + column;
+    if (c->requantize)
+        tare_requantize_avx512(c->requantize, sums, c->element + at, c->column + column, mask);
+    else
+        _mm512_mask_storeu_epi32(c->sums + at, mask, sums);
+}
 
 #define TILE_BODY(accumulate)                                                                                          \
     __m512i sum[MAX_ROWS][2];                                                                                          \
@@ -36,7 +46,7 @@ typedef void tile_function(int32_t *c, int64_t ldc, const char *a, int64_t a_str
         TARE_UNROLL                                                                                                    \
         for (int j = 0; j < panels; j++) {                                                                             \
             const __mmask16 mask = j == panels - 1 ? last : (__mmask16)0xffff;                                         \
-            sum[i][j] = _mm512_maskz_loadu_epi32(mask, (start ? start : c + i * ldc) + j * 16);                        \
+            sum[i][j] = _mm512_maskz_loadu_epi32(mask, (start ? start : c->sums + i * c->stride) + j * 16);            \
         }                                                                                                              \
     }                                                                                                                  \
     for (int64_t s = 0; s < segments->count; s++, a += segments->step) {                                               \
@@ -60,12 +70,12 @@ typedef void tile_function(int32_t *c, int64_t ldc, const char *a, int64_t a_str
     for (int i = 0; i < rows; i++) {                                                                                   \
         TARE_UNROLL                                                                                                    \
         for (int j = 0; j < panels; j++)                                                                               \
-            _mm512_mask_storeu_epi32(c + i * ldc + j * 16, j == panels - 1 ? last : (__mmask16)0xffff, sum[i][j]);     \
+            store_sums(c, i, j * 16, sum[i][j], j == panels - 1 ? last : (__mmask16)0xffff);                           \
     }
 
 #define TILE(kind, target, r, p)                                                                                       \
     static target void tile_##kind##_##r##_##p(                                                                        \
-        int32_t *c, int64_t ldc, const char *a, int64_t a_stride, const char *b, int64_t panel_stride,                 \
+        const struct tare_igemm_output *c, const char *a, int64_t a_stride, const char *b, int64_t panel_stride,       \
         const struct tare_igemm_segments *segments, const int32_t *start, __mmask16 last) {                            \
         enum { rows = r, panels = p };                                                                                 \
         TILE_BODY(step_##kind)                                                                                         \
@@ -94,7 +104,7 @@ TILES(madd, TARE_TARGET_AVX512)
 #undef TILES
 #undef ENTRY
 
-static void run_tiles(tile_function *const tiles[MAX_ROWS + 1][2], int32_t *c, int64_t ldc, const void *a,
+static void run_tiles(tile_function *const tiles[MAX_ROWS + 1][2], const struct tare_igemm_output *c, const void *a,
                       int64_t a_stride, const void *panels, int64_t panel_stride, int64_t rows, int64_t n,
                       const struct tare_igemm_segments *segments, const int32_t *start) {
     const int64_t tile_count = (rows + MAX_ROWS - 1) / MAX_ROWS;
@@ -104,7 +114,8 @@ static void run_tiles(tile_function *const tiles[MAX_ROWS + 1][2], int32_t *c, i
         int64_t row = 0;
         for (int64_t t = 0; t < tile_count; t++) {
             const int64_t end = (t + 1) * rows / tile_count;
-            tiles[end - row][width / 32](c + row * ldc + column, ldc, (const char *)a + row * a_stride, a_stride,
+            const struct tare_igemm_output to = tare_igemm_output_at(c, row, column);
+            tiles[end - row][width / 32](&to, (const char *)a + row * a_stride, a_stride,
                                          (const char *)panels + column / 16 * panel_stride, panel_stride, segments,
                                          !start ? NULL : start + column, last);
             row = end;
@@ -113,9 +124,10 @@ static void run_tiles(tile_function *const tiles[MAX_ROWS + 1][2], int32_t *c, i
 }
 
 #define BLOCK(name, kind)                                                                                              \
-    void name(int32_t *c, int64_t ldc, const void *a, int64_t a_stride, const void *panels, int64_t panel_stride,      \
-              int64_t rows, int64_t n, const struct tare_igemm_segments *segments, const int32_t *start) {             \
-        run_tiles(tiles_##kind, c, ldc, a, a_stride, panels, panel_stride, rows, n, segments, start);                  \
+    void name(const struct tare_igemm_output *c, const void *a, int64_t a_stride, const void *panels,                  \
+              int64_t panel_stride, int64_t rows, int64_t n, const struct tare_igemm_segments *segments,               \
+              const int32_t *start) {                                                                                  \
+        run_tiles(tiles_##kind, c, a, a_stride, panels, panel_stride, rows, n, segments, start);                       \
     }
 BLOCK(tare_igemm_quads_vnni, quads)
 BLOCK(tare_igemm_pairs_vnni, pairs)

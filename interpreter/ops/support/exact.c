@@ -187,6 +187,18 @@ static void pass(void *arg, int32_t *sums, int64_t first, int64_t count) {
     passing->consumer->take(passing->consumer, sums, passing->first + first, count);
 }
 
+/* The sink that passes sums on, or requantizes where the consumer's requantization fits the convolution. */
+static struct tare_conv_int_sink sink_of(struct passing *passing, const struct tare_conv *conv) {
+    const struct tare_consumer *consumer = passing->consumer;
+    const struct tare_requantize *requantize = !consumer ? NULL : consumer->requantize;
+    return (struct tare_conv_int_sink){
+        .take = pass,
+        .arg = passing,
+        .requantize = requantize && requantize->columns == conv->out_channels ? requantize : NULL,
+        .element = passing->first,
+    };
+}
+
 /* Room for the sums of a block; the output itself without a consumer. */
 static int32_t *room_for_sums(int32_t *output, const struct tare_exact *operands, int64_t count) {
     return operands->consumer ? scratch_array(operands->scratch, count, sizeof *output) : output;
@@ -213,7 +225,7 @@ static void *packed_depthwise(const struct tare_exact *operands, const struct ta
 
 static tare_status depthwise(int32_t *output, const struct tare_exact *operands, const struct tare_conv *conv,
                              const struct tare_conv_int_sink *sink) {
-    int32_t *sums = room_for_sums(output, operands, conv->out[2] * conv->out_channels);
+    int32_t *sums = room_for_sums(output, operands, tare_conv_int_depthwise_sums(tare_cpu_level(), conv));
     const void *packed = packed_depthwise(operands, conv);
     void *scratch = aligned_room(operands->scratch, tare_conv_int_depthwise_scratch_bytes(tare_cpu_level(), conv));
     if (!sums || !packed || !scratch) return TARE_NO_MEMORY;
@@ -245,7 +257,7 @@ static tare_status packed_direct(void **packed, const struct tare_exact *operand
 
 static tare_status direct(int32_t *output, const struct tare_exact *operands, const struct tare_conv *conv,
                           const struct tare_conv_int_sink *sink) {
-    const struct tare_conv_int_sink storing = { store_sums, output };
+    const struct tare_conv_int_sink storing = { .take = store_sums, .arg = output };
     const enum tare_igemm_form form = form_of(operands);
     int32_t *sums = scratch_array(operands->scratch, tare_conv_int_direct_sums(conv), sizeof *sums);
     void *block = aligned_room(operands->scratch, tare_conv_int_direct_scratch(form, conv)), *packed;
@@ -291,7 +303,7 @@ static tare_status conv_to(int32_t *output, const struct tare_exact *operands, c
 
 tare_status tare_exact_conv(int32_t *output, const struct tare_exact *operands, const struct tare_conv *conv) {
     struct passing passing = { operands->consumer, 0 };
-    const struct tare_conv_int_sink sink = { pass, &passing };
+    const struct tare_conv_int_sink sink = sink_of(&passing, conv);
     return conv_to(output, operands, conv, operands->consumer ? &sink : NULL);
 }
 
@@ -325,7 +337,7 @@ tare_status tare_exact_product(int32_t *output, const struct tare_exact *operand
             one.rhs = (const char *)operands->rhs + (size_t)(b * k * n) * tare_dtype_size(operands->rhs_dtype);
         if (batch > 1) one.weights = NULL;
         struct passing passing = { operands->consumer, b * m * n };
-        const struct tare_conv_int_sink sink = { pass, &passing };
+        const struct tare_conv_int_sink sink = sink_of(&passing, &conv);
         TARE_TRY(conv_to(!output ? NULL : output + b * m * n, &one, &conv, operands->consumer ? &sink : NULL));
     }
     return TARE_OK;

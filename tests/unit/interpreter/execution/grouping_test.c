@@ -166,6 +166,26 @@ static void run(const struct tare_graph_model *model, const struct tare_session_
     tare_session_free(session);
 }
 
+/* Runs of one session with inputs of different batch sizes, whose results depend on operands bound by earlier runs. */
+static void check_batches(const struct tare_graph_model *model, const struct layer *layer, struct tare_edge x,
+                          struct tare_edge y) {
+    const struct tare_session_options plain = { .use_reference_kernels = true }, fast = { 0 };
+    static const int64_t batches[] = { 1, 2, 2, 1 };
+    struct tare_session *sessions[2];
+    mini_ok(tare_session_new(&sessions[0], model, &fast));
+    mini_ok(tare_session_new(&sessions[1], model, &plain));
+    for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) {
+        struct tare_tensor results[2];
+        struct tare_tensor value =
+            random_tensor(TARE_DT_INT8, tare_shape_make(4, batches[i], layer->size, layer->size + 1, layer->channels));
+        for (int k = 0; k < 2; k++)
+            mini_ok(tare_session_run(sessions[k], &x, &value, 1, &y, &results[k], 1, NULL, 0));
+        assert_same(&results[0], &results[1]);
+        tare_tensor_reset(&results[0]), tare_tensor_reset(&results[1]), tare_tensor_reset(&value);
+    }
+    tare_session_free(sessions[0]), tare_session_free(sessions[1]);
+}
+
 static void check_layer(const struct layer *layer) {
     const struct tare_session_options plain = { .use_reference_kernels = true }, fast = { 0 };
     struct tare_graph_model *model = mini_model_new();
@@ -177,6 +197,7 @@ static void check_layer(const struct layer *layer) {
     run(model, &fast, x, &value, y, &got);
     run(model, &plain, x, &value, y, &expected);
     assert_same(&got, &expected);
+    check_batches(model, layer, x, y);
     tare_tensor_reset(&got), tare_tensor_reset(&expected), tare_tensor_reset(&value);
     tare_model_free(model);
 }
@@ -200,6 +221,12 @@ static void check_layers(void) {
         { 1, 7, 300, 40, 3, 1, 1, 1, 1, 4, true, true, false }, /* more than one block of a patch */
         { 1, 1, 2000, 10, 1, 1, 1, 1, 0, 0, false, false, false },
         { 1, 28, 16, 130, 3, 1, 1, 1, 1, 4, true, true, false }, /* more than one block of rows */
+        { 2, 10, 8, 8, 3, 1, 1, 8, 1, -4, true, true, true },    /* two positions in a vector */
+        { 1, 9, 4, 4, 5, 1, 1, 4, 2, 11, true, false, false },
+        { 1, 9, 2, 2, 3, 2, 1, 2, 1, 11, true, false, false },
+        { 1, 8, 48, 48, 7, 1, 1, 48, 3, 2, true, true, true },
+        { 1, 5, 130, 130, 3, 1, 1, 130, 1, 2, true, false, true },
+        { 1, 6, 33, 33, 1, 1, 1, 1, 0, -1, true, true, true }, /* a pointwise residual block */
     };
     for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
         check_layer(&layers[i]);
@@ -266,6 +293,32 @@ static void grouping__bfloat16_is_rounded_after_every_op(void **unused) {
     y = mini_node(g, "Sub", "sub", 2, b, y);
     y = cast(g, "wide", mini_node(g, "Relu", "relu", 1, y), TARE_DT_FLOAT);
     compare(model, x, tare_shape_make(2, (int64_t)7, (int64_t)33), y);
+}
+
+/* A product whose last dimension is not the number of its columns: the weights have two free dimensions. */
+static void grouping__product_of_higher_rank(void **unused) {
+    (void)unused;
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *g = model->main;
+    struct tare_dims_wire wire = { .size = 0 };
+    const int lhs[] = { 1 }, rhs[] = { 0 };
+    const struct tare_edge x = mini_placeholder(g, "x", TARE_DT_INT8);
+    const struct tare_edge weight =
+        constant(g, "weight", TARE_DT_INT8, tare_shape_make(3, (int64_t)12, (int64_t)5, (int64_t)6));
+    const struct tare_shape vector = tare_shape_make(1, (int64_t)6);
+    struct tare_node *node = mini_open(g, "XlaDotV2", "product", 2, x, weight);
+    tare_dims_put_list(&wire, 1, lhs, 1);
+    tare_dims_put_list(&wire, 2, rhs, 1);
+    mini_ok(tare_node_set_type(node, "LhsT", TARE_DT_INT8));
+    mini_ok(tare_node_set_type(node, "RhsT", TARE_DT_INT8));
+    mini_ok(tare_node_set_type(node, "preferred_element_type", TARE_DT_INT32));
+    mini_ok(tare_node_set_string(node, "dimension_numbers", (const char *)wire.bytes, wire.size));
+    mini_ok(tare_node_set_string(node, "precision_config", "", 0));
+    struct tare_edge y = mini_done(node);
+    const struct layer layer = { .zero_point = -3 };
+    y = mini_node(g, "Sub", "offset", 2, y, constant(g, "offsets", TARE_DT_INT32, vector));
+    y = mini_node(g, "Mul", "mul", 2, cast(g, "cast", y, TARE_DT_FLOAT), constant(g, "scale", TARE_DT_FLOAT, vector));
+    compare(model, x, tare_shape_make(2, (int64_t)7, (int64_t)12), requantized(g, &layer, y, "a"));
 }
 
 /* Broadcasting of another kind, an operand of higher rank, and one that is computed after the first step. */
@@ -349,6 +402,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(grouping__quantized_layers_at_every_level),
         cmocka_unit_test(grouping__quantization_of_floats),
         cmocka_unit_test(grouping__bfloat16_is_rounded_after_every_op),
+        cmocka_unit_test(grouping__product_of_higher_rank),
         cmocka_unit_test(grouping__other_operands_run_op_by_op),
         cmocka_unit_test(grouping__observers_receive_intermediate_values),
         cmocka_unit_test(grouping__bias_of_a_wrong_shape_is_the_ops_own_error),

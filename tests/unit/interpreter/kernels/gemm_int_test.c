@@ -127,7 +127,7 @@ static void check_direct(const struct tare_conv *conv, const int8_t *input, cons
                          const int32_t *expected) {
     const int64_t out = tare_conv_rows(conv) * conv->out_channels;
     int32_t *got = block_of((size_t)out * 4);
-    const struct tare_conv_int_sink sink = { store, got };
+    const struct tare_conv_int_sink sink = { .take = store, .arg = got };
     for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level++) {
         const enum tare_igemm_form form = tare_igemm_form_at(level);
         const size_t sums_bytes = (size_t)tare_conv_int_direct_sums(conv) * 4;

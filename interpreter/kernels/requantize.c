@@ -1,0 +1,129 @@
+/* Recognising requantizations among bound expressions (requantize.h). */
+#include "interpreter/kernels/requantize.h"
+
+#include "interpreter/kernels/expression.h"
+
+enum { LANES = 16 };
+
+/* A pipeline of which the first `at` stages have been recognised. */
+struct reader {
+    const struct tare_bound_expression *bound;
+    const struct tare_pipeline *pipeline;
+    int at;
+};
+
+static const struct tare_stage *peek(const struct reader *reader) {
+    return reader->at < reader->pipeline->n_stages ? &reader->pipeline->stages[reader->at] : NULL;
+}
+
+static const struct tare_stage *take(struct reader *reader, enum tare_stage_code code) {
+    const struct tare_stage *stage = peek(reader);
+    if (!stage || stage->code != code) return NULL;
+    reader->at++;
+    return stage;
+}
+
+static const struct tare_stage *take_scalar(struct reader *reader, enum tare_stage_code code) {
+    const struct tare_stage *stage = peek(reader);
+    return stage && stage->is_one ? take(reader, code) : NULL;
+}
+
+/* The lanes of a stage whose operand is a vector or a scalar. NULL: an array. */
+static const void *column_lanes(const struct reader *reader, const struct tare_stage *stage) {
+    return stage->is_one ? stage->operand : reader->bound->vectors[stage->tag];
+}
+
+/* ---- the parts ---- */
+
+/* Integer additions and subtractions, if there are any, as one vector of addends: their sums wrap. */
+static bool take_offset(int32_t *offset, int64_t lanes, struct reader *reader) {
+    for (;; reader->at++) {
+        const struct tare_stage *stage = peek(reader);
+        const bool is_sum = stage && stage->code == TARE_STAGE_INT_ADD;
+        if (!is_sum && !(stage && stage->code == TARE_STAGE_INT_SUB)) return true;
+        const uint32_t *from = column_lanes(reader, stage);
+        if (!from) return false;
+        for (int64_t i = 0; i < lanes; i++) {
+            const uint32_t x = from[stage->is_one ? 0 : i % reader->bound->columns], sum = (uint32_t)offset[i];
+            offset[i] = (int32_t)(is_sum ? sum + x : sum - x);
+        }
+    }
+}
+
+static bool take_scale(float *scale, int64_t lanes, struct reader *reader) {
+    const struct tare_stage *stage = take(reader, TARE_STAGE_MUL);
+    const float *from = !stage ? NULL : column_lanes(reader, stage);
+    if (!from) return false;
+    for (int64_t i = 0; i < lanes; i++)
+        scale[i] = from[stage->is_one ? 0 : i % reader->bound->columns];
+    return true;
+}
+
+/* Quantization to values of `type`, which therefore need no wrapping. */
+static bool take_quantize(struct tare_quantize_stage *out, struct reader *reader, enum tare_lane_type type) {
+    const struct tare_stage *stage = take(reader, TARE_STAGE_QUANTIZE_TO_INT);
+    const float least = type == TARE_LANE_INT8 ? -128 : 0, most = type == TARE_LANE_INT8 ? 127 : 255;
+    if (!stage || !(stage->low >= least) || !(stage->high <= most) || !(stage->low <= stage->high)) return false;
+    *out = (struct tare_quantize_stage){ stage->add, stage->low, stage->high };
+    take(reader, type == TARE_LANE_INT8 ? TARE_STAGE_INT8 : TARE_STAGE_UINT8);
+    return true;
+}
+
+static bool take_dequantize(struct tare_dequantize_stage *out, struct reader *reader) {
+    const struct tare_stage *zero_point = take_scalar(reader, TARE_STAGE_INT_SUB);
+    if (!take(reader, TARE_STAGE_TO_FLOAT)) return false;
+    const struct tare_stage *scale = take_scalar(reader, TARE_STAGE_MUL);
+    if (!scale) return false;
+    *out = (struct tare_dequantize_stage){ zero_point ? *(const int32_t *)zero_point->operand : 0,
+                                           *(const float *)scale->operand };
+    return true;
+}
+
+/* The branch that dequantizes the addend. */
+static bool take_addend(struct tare_requantize *out, const struct tare_bound_expression *bound, int operand) {
+    const int b = operand < 0 ? 0 : bound->expression->branch_of[operand];
+    struct reader reader = { bound, &bound->pipelines[b], 0 };
+    if (b == 0 || !take_dequantize(&out->of_addend, &reader) || peek(&reader)) return false;
+    const struct tare_operand *source = &bound->operands[bound->expression->branches[b].source];
+    out->addend_is_unsigned = source->type == TARE_LANE_UINT8;
+    return source->kind == TARE_OPERAND_ARRAY && (source->type == TARE_LANE_UINT8 || source->type == TARE_LANE_INT8);
+}
+
+static bool take_sum(struct tare_requantize *out, struct reader *reader, enum tare_lane_type type) {
+    if (!take_dequantize(&out->of_result, reader)) return false;
+    const struct tare_stage *sum = take(reader, TARE_STAGE_ADD);
+    if (!sum || sum->is_one || !take_addend(out, reader->bound, sum->tag)) return false;
+    if (!take_quantize(&out->second, reader, type)) return false;
+    const struct tare_stage *least = take_scalar(reader, TARE_STAGE_INT_MAXIMUM);
+    out->least = least ? *(const int32_t *)least->operand : INT32_MIN;
+    return true;
+}
+
+/* ---- the whole ---- */
+
+bool tare_requantize_find(struct tare_requantize *out, const struct tare_bound_expression *bound,
+                          struct tare_arena *arena) {
+    const struct tare_expression *expression = bound->expression;
+    struct reader reader = { bound, &bound->pipelines[0], 0 };
+    const enum tare_lane_type type = expression->to;
+    if (expression->branches[0].source >= 0 || expression->from != TARE_LANE_INT32) return false;
+    if (type != TARE_LANE_INT8 && type != TARE_LANE_UINT8) return false;
+    const int64_t lanes = bound->columns + LANES;
+    int32_t *offset = TARE_NEW_ARRAY(arena, int32_t, (size_t)lanes);
+    float *scale = TARE_NEW_ARRAY(arena, float, (size_t)lanes);
+    *out = (struct tare_requantize){ .columns = bound->columns, .offset = offset, .scale = scale };
+    if (!offset || !scale || !take_offset(offset, lanes, &reader) || !take(&reader, TARE_STAGE_TO_FLOAT) ||
+        !take_scale(scale, lanes, &reader) || !take_quantize(&out->first, &reader, type))
+        return false;
+    return !peek(&reader) || (take_sum(out, &reader, type) && !peek(&reader));
+}
+
+void tare_requantize_bind(struct tare_requantize *requantize, const struct tare_bound_expression *bound) {
+    const struct tare_expression *expression = bound->expression;
+    requantize->to = bound->to;
+    requantize->addend = NULL;
+    for (int i = 0; i < expression->n_operands; i++) {
+        const int b = expression->branch_of[i];
+        if (b > 0) requantize->addend = bound->operands[expression->branches[b].source].data;
+    }
+}

@@ -1,0 +1,84 @@
+/* Requantization in the pass that computes the int32 sums of a quantized product or convolution: the sums are
+ * converted to the 8-bit result while they are in registers, so they are never stored. Residual additions of another
+ * 8-bit tensor are included. The operations are those of the pipeline that it replaces (pipeline.h), in the same order
+ * and with the same bits. */
+#ifndef TARE_INTERPRETER_KERNELS_REQUANTIZE_H
+#define TARE_INTERPRETER_KERNELS_REQUANTIZE_H
+
+#include "base/arena.h"
+#include "interpreter/kernels/cpu.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct tare_bound_expression;
+
+/* Adds, then clamps to [low, high] and rounds half to even; the bounds are in the range of the 8-bit type. */
+struct tare_quantize_stage {
+    float add, low, high;
+};
+
+/* The element of the addend that corresponds to an element of the result: (element - zero_point) * scale. */
+struct tare_dequantize_stage {
+    int32_t zero_point;
+    float scale;
+};
+
+struct tare_requantize {
+    int64_t columns; /* of the product, which are those of the result's last dimension */
+    /* by column; readable for 16 lanes beyond the last column, where the columns are repeated */
+    const int32_t *offset;
+    const float *scale;
+    struct tare_quantize_stage first; /* of (sum + offset) * scale */
+    /* A residual addition: the result of the first stage and the addend are dequantized, added and quantized again. */
+    const void *addend; /* NULL: none */
+    bool addend_is_unsigned;
+    struct tare_dequantize_stage of_result, of_addend;
+    struct tare_quantize_stage second;
+    int32_t least; /* the smallest value of the result: a Relu after the addition; INT32_MIN: none */
+    uint8_t *to;   /* element 0 of the result, int8 or uint8 */
+};
+
+/* The requantization that an expression consists of; false if it consists of something else. Its arrays come from
+ * `arena` and remain valid as long as the operands of the expression. Does not set `to` and `addend`. */
+bool tare_requantize_find(struct tare_requantize *out, const struct tare_bound_expression *bound,
+                          struct tare_arena *arena);
+/* Sets `to` and `addend` from the current operands of the expression. */
+void tare_requantize_bind(struct tare_requantize *requantize, const struct tare_bound_expression *bound);
+
+#if TARE_KERNELS_X86
+#include <immintrin.h>
+
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512i tare_quantize_avx512(const struct tare_quantize_stage *stage, __m512 x) {
+    x = _mm512_max_ps(_mm512_set1_ps(stage->low), _mm512_add_ps(x, _mm512_set1_ps(stage->add)));
+    x = _mm512_min_ps(_mm512_set1_ps(stage->high), x);
+    return _mm512_cvt_roundps_epi32(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512 tare_dequantize_avx512(const struct tare_dequantize_stage *stage,
+                                                                    __m512i x) {
+    const __m512 real = _mm512_cvtepi32_ps(_mm512_sub_epi32(x, _mm512_set1_epi32(stage->zero_point)));
+    return _mm512_mul_ps(real, _mm512_set1_ps(stage->scale));
+}
+
+/* The residual addition to the quantized values of elements `at` … of the result. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512i tare_requantize_sum_avx512(const struct tare_requantize *r, __m512i x,
+                                                                         int64_t at, __mmask16 mask) {
+    const __m128i bytes = _mm_maskz_loadu_epi8(mask, (const char *)r->addend + at);
+    const __m512i other = r->addend_is_unsigned ? _mm512_cvtepu8_epi32(bytes) : _mm512_cvtepi8_epi32(bytes);
+    const __m512 sum =
+        _mm512_add_ps(tare_dequantize_avx512(&r->of_result, x), tare_dequantize_avx512(&r->of_addend, other));
+    return _mm512_max_epi32(tare_quantize_avx512(&r->second, sum), _mm512_set1_epi32(r->least));
+}
+
+/* Requantizes the sums of the mask's lanes and stores them as elements `at` … of the result. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tare_requantize_avx512(const struct tare_requantize *r, __m512i sums,
+                                                                  int64_t at, int64_t column, __mmask16 mask) {
+    const __m512 real = _mm512_cvtepi32_ps(_mm512_add_epi32(sums, _mm512_loadu_si512(r->offset + column)));
+    __m512i x = tare_quantize_avx512(&r->first, _mm512_mul_ps(real, _mm512_loadu_ps(r->scale + column)));
+    if (r->addend) x = tare_requantize_sum_avx512(r, x, at, mask);
+    _mm_mask_storeu_epi8(r->to + at, mask, _mm512_cvtepi32_epi8(x));
+}
+#endif
+
+#endif
