@@ -12,8 +12,22 @@
 
 #include <string.h>
 
+/* What the geometry of a convolution depends on besides the attributes: the shapes, and the sizes and bytes of the
+ * five window parameters. */
+enum { WINDOW_PARAMETERS = 5, MOST_PARAMETER_BYTES = 128 };
+struct conv_key {
+    struct tare_shape lhs, rhs;
+    size_t size;
+    unsigned char parameters[MOST_PARAMETER_BYTES];
+};
+
 struct xla_state {
     struct tare_weights weights;
+    int output_dtype; /* 0: not read yet */
+    int dims_rank;    /* of the arrays that `dims` was read for; 0: not read yet */
+    struct tare_conv_dims dims;
+    struct conv_key key; /* of `general`; size 0: not set */
+    struct tare_general_conv general;
 };
 
 static tare_status prepare_xla(struct tare_kernel *kernel) {
@@ -28,8 +42,13 @@ static void release_xla(void *pointer) {
     tare_free(state);
 }
 
-static int output_dtype(const struct tare_node *node, int fallback) {
-    return tare_node_type(node, "preferred_element_type", tare_node_type(node, "T", fallback));
+static int output_dtype(const struct tare_kernel *kernel) {
+    struct xla_state *state = kernel->state;
+    const struct tare_node *node = kernel->node;
+    if (state->output_dtype == 0)
+        state->output_dtype =
+            tare_node_type(node, "preferred_element_type", tare_node_type(node, "T", kernel->inputs[0].dtype));
+    return state->output_dtype;
 }
 
 /* ---- element type of the computation ---- */
@@ -151,15 +170,67 @@ static tare_status conv_windows(struct tare_conv_windows *windows, const struct 
     return TARE_OK;
 }
 
+static tare_status read_dims(struct tare_conv_dims *dims, const struct tare_node *node, int rank) {
+    if (rank < 2 || rank > 5) return TARE_FAIL(TARE_SHAPE, "lhs has rank %d (expected 2 to 5)", rank);
+    return tare_conv_dims_read(dims, node, "dimension_numbers", rank, TARE_CONV_XLA);
+}
+
 static tare_status set_conv(struct tare_general_conv *general, const struct tare_node *node,
-                            const struct tare_shape *lhs, const struct tare_shape *rhs,
-                            const struct tare_tensor *const inputs[5]) {
-    struct tare_conv_dims dims;
+                            const struct tare_conv_dims *dims, const struct tare_shape *lhs,
+                            const struct tare_shape *rhs, const struct tare_tensor *const inputs[5]) {
     struct tare_conv_windows windows;
-    if (lhs->rank < 2 || lhs->rank > 5) return TARE_FAIL(TARE_SHAPE, "lhs has rank %d (expected 2 to 5)", lhs->rank);
-    TARE_TRY(tare_conv_dims_read(&dims, node, "dimension_numbers", lhs->rank, TARE_CONV_XLA));
-    TARE_TRY(conv_windows(&windows, node, dims.spatial, inputs));
-    return tare_general_conv_set(general, &dims, &windows, lhs, rhs);
+    TARE_TRY(conv_windows(&windows, node, dims->spatial, inputs));
+    return tare_general_conv_set(general, dims, &windows, lhs, rhs);
+}
+
+/* The dimension numbers of an execution, which are read once. */
+static tare_status kept_dims(const struct tare_conv_dims **out, const struct tare_kernel *kernel) {
+    struct xla_state *state = kernel->state;
+    const int rank = kernel->inputs[0].shape.rank;
+    *out = &state->dims;
+    if (state->dims_rank != 0 && state->dims_rank == rank) return TARE_OK;
+    state->dims_rank = 0;
+    TARE_TRY(read_dims(&state->dims, kernel->node, rank));
+    state->dims_rank = rank;
+    return TARE_OK;
+}
+
+/* The key of an execution; false if its parameters are too large for one. */
+static bool set_key(struct conv_key *key, const struct tare_kernel *kernel, const struct tare_tensor *const inputs[5]) {
+    key->lhs = kernel->inputs[0].shape;
+    key->rhs = kernel->inputs[1].shape;
+    key->size = 0;
+    for (int i = 0; i < WINDOW_PARAMETERS; i++) {
+        const size_t bytes = tare_tensor_bytes(inputs[i]);
+        if (bytes >= MOST_PARAMETER_BYTES - key->size || inputs[i]->splat) return false;
+        key->parameters[key->size++] = (unsigned char)bytes;
+        if (bytes > 0) memcpy(key->parameters + key->size, inputs[i]->data, bytes);
+        key->size += bytes;
+    }
+    return true;
+}
+
+static bool same_key(const struct conv_key *a, const struct conv_key *b) {
+    return a->size == b->size && memcmp(a->parameters, b->parameters, a->size) == 0 &&
+           tare_shape_equal(&a->lhs, &b->lhs) && tare_shape_equal(&a->rhs, &b->rhs);
+}
+
+/* The geometry of an execution, computed again only if the shapes or window parameters have changed. */
+static tare_status conv_of(struct tare_general_conv *general, const struct tare_kernel *kernel,
+                           const struct tare_tensor *const inputs[5]) {
+    struct xla_state *state = kernel->state;
+    const struct tare_conv_dims *dims;
+    struct conv_key key;
+    const bool has_key = set_key(&key, kernel, inputs);
+    if (!has_key || !same_key(&key, &state->key)) {
+        state->key.size = 0;
+        TARE_TRY(kept_dims(&dims, kernel));
+        TARE_TRY(
+            set_conv(&state->general, kernel->node, dims, &kernel->inputs[0].shape, &kernel->inputs[1].shape, inputs));
+        if (has_key) state->key = key;
+    }
+    *general = state->general;
+    return TARE_OK;
 }
 
 /* Infers batch and channels, which do not depend on the windows. */
@@ -179,7 +250,7 @@ static tare_status infer_xla_conv(struct tare_infer *infer) {
     struct tare_general_conv general;
     struct tare_conv_dims dims;
     if (lhs->rank < 2) return TARE_OK;
-    TARE_TRY(tare_conv_dims_read(&dims, infer->node, "dimension_numbers", lhs->rank, TARE_CONV_XLA));
+    TARE_TRY(read_dims(&dims, infer->node, lhs->rank));
     infer_outer(infer, &dims);
     for (int i = 2; i < 7; i++) {
         if (!infer->input_values[i]) return TARE_OK;
@@ -188,7 +259,7 @@ static tare_status infer_xla_conv(struct tare_infer *infer) {
     for (int i = 0; i < lhs->rank;
          i++) /* unknown sizes count as 1; the sizes that depend on them become unknown again */
         if (lhs->dims[i] < 0) known_lhs.dims[i] = 1;
-    TARE_TRY(set_conv(&general, infer->node, &known_lhs, rhs, infer->input_values + 2));
+    TARE_TRY(set_conv(&general, infer->node, &dims, &known_lhs, rhs, infer->input_values + 2));
     infer->outputs[0] = general.output;
     if (lhs->dims[dims.input_batch] < 0) infer->outputs[0].dims[dims.output_batch] = -1;
     for (int i = 0; i < dims.spatial; i++) {
@@ -317,18 +388,18 @@ static bool join_padding(struct tare_tensor *padding, int64_t amounts[2 * TARE_M
                          const struct tare_kernel *kernel) {
     const struct tare_tensor *outer = kernel->consumer->paddings, *own = &kernel->inputs[3];
     const int rank = kernel->inputs[0].shape.rank, spatial = rank - 2;
-    struct tare_conv_dims dims;
+    const struct tare_conv_dims *dims;
     if (rank < 3 || rank > 5 || outer->elements != 2 * rank || own->elements != 2 * spatial) return false;
-    if (tare_conv_dims_read(&dims, kernel->node, "dimension_numbers", rank, TARE_CONV_XLA) != TARE_OK) {
+    if (kept_dims(&dims, kernel) != TARE_OK) {
         tare_error_clear(); /* the convolution reports it */
         return false;
     }
     int64_t others = 0;
     for (int side = 0; side < 2; side++) {
-        others |= tare_tensor_get_i64(outer, 2 * dims.input_batch + side);
-        others |= tare_tensor_get_i64(outer, 2 * dims.input_feature + side);
+        others |= tare_tensor_get_i64(outer, 2 * dims->input_batch + side);
+        others |= tare_tensor_get_i64(outer, 2 * dims->input_feature + side);
         for (int i = 0; i < spatial; i++) {
-            amounts[2 * i + side] = tare_tensor_get_i64(outer, 2 * dims.input_spatial[i] + side);
+            amounts[2 * i + side] = tare_tensor_get_i64(outer, 2 * dims->input_spatial[i] + side);
             others |= tare_tensor_get_i64(own, 2 * i + side);
             if (amounts[2 * i + side] < 0) return false;
         }
@@ -346,13 +417,13 @@ static tare_status run_padded_conv(struct tare_kernel *kernel) {
     struct tare_tensor padding;
     struct tare_general_conv general;
     const struct tare_tensor *lhs = &kernel->inputs[0], *rhs = &kernel->inputs[1];
-    const int dtype = output_dtype(kernel->node, lhs->dtype);
+    const int dtype = output_dtype(kernel);
     if (!is_int8(lhs->dtype) || !is_int8(rhs->dtype) || dtype != TARE_DT_INT32 || lhs->elements == 0 ||
         rhs->elements == 0 || !join_padding(&padding, amounts, kernel))
         return TARE_OK;
     const struct tare_tensor *const inputs[5] = { &kernel->inputs[2], &padding, &kernel->inputs[4], &kernel->inputs[5],
                                                   &kernel->inputs[6] };
-    if (set_conv(&general, kernel->node, &lhs->shape, &rhs->shape, inputs) != TARE_OK) {
+    if (conv_of(&general, kernel, inputs) != TARE_OK) {
         tare_error_clear(); /* reported when the steps run one by one */
         return TARE_OK;
     }
@@ -370,9 +441,9 @@ static tare_status run_conv_any(struct tare_kernel *kernel, bool plain) {
     if (kernel->consumer && kernel->consumer->paddings) return run_padded_conv(kernel);
     for (int i = 0; i < 5; i++)
         inputs[i] = &kernel->inputs[i + 2];
-    const int dtype = output_dtype(kernel->node, kernel->inputs[0].dtype);
+    const int dtype = output_dtype(kernel);
     TARE_TRY(choose(&arithmetic, kernel->inputs[0].dtype, kernel->inputs[1].dtype, dtype));
-    TARE_TRY(set_conv(&general, kernel->node, &kernel->inputs[0].shape, &kernel->inputs[1].shape, inputs));
+    TARE_TRY(conv_of(&general, kernel, inputs));
     const bool is_empty = kernel->inputs[0].elements == 0 || kernel->inputs[1].elements == 0;
     TARE_TRY(begin_output(kernel, arithmetic, dtype, &general.output,
                           !plain && !is_empty && tare_general_conv_is_stored(&general)));
@@ -548,7 +619,7 @@ static tare_status pass_dot(struct tare_kernel *kernel, enum arithmetic arithmet
 static tare_status run_dot_any(struct tare_kernel *kernel, bool plain) {
     struct dot dot;
     enum arithmetic arithmetic;
-    const int dtype = output_dtype(kernel->node, kernel->inputs[0].dtype);
+    const int dtype = output_dtype(kernel);
     TARE_TRY(choose(&arithmetic, kernel->inputs[0].dtype, kernel->inputs[1].dtype, dtype));
     TARE_TRY(set_dot(&dot, kernel->node, &kernel->inputs[0].shape, &kernel->inputs[1].shape));
     TARE_TRY(begin_output(kernel, arithmetic, dtype, &dot.output, !plain && dot.k > 0));
