@@ -20,15 +20,21 @@ static tare_status open_direct(struct tare_output_file *out) {
     if (strcmp(out->path, "-") == 0)
         out->fd = tare_file_must_fail() ? -1 : dup(STDOUT_FILENO);
     else
-        out->fd = tare_file_must_fail() ? -1 : open(out->path, O_WRONLY | O_CLOEXEC);
+        out->fd = tare_file_must_fail() ? -1 : open(out->path, O_WRONLY | O_TRUNC | O_CLOEXEC);
     return out->fd < 0 ? tare_file_error("cannot open", out->path) : TARE_OK;
+}
+
+/* Whether the path leads to an open file that was deleted (/proc/self/fd/N): it has no name to be renamed to. */
+static bool is_deleted(const char *path) {
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode) && info.st_nlink == 0;
 }
 
 tare_status tare_output_file_begin(struct tare_output_file *out, const char *path) {
     enum tare_file_kind kind = tare_file_kind_of(path);
     char room[PATH_MAX];
-    const char *real =
-        kind == TARE_FILE_REGULAR ? realpath(path, room) : NULL; /* a link stays: its target is replaced */
+    const char *real = kind == TARE_FILE_REGULAR && !is_deleted(path) ? realpath(path, room)
+                                                                      : NULL; /* a link stays: its target is replaced */
     tare_status status;
 
     memset(out, 0, sizeof *out);
@@ -39,7 +45,7 @@ tare_status tare_output_file_begin(struct tare_output_file *out, const char *pat
         status = TARE_NO_MEMORY;
     else if (kind == TARE_FILE_DIRECTORY)
         status = TARE_FAIL(TARE_IO, "cannot create '%s': it is a folder", path);
-    else if (kind == TARE_FILE_OTHER || strcmp(path, "-") == 0)
+    else if (kind == TARE_FILE_OTHER || is_deleted(path) || strcmp(path, "-") == 0)
         status = open_direct(out);
     else
         status = tare_sibling_make_file(&out->temporary, &out->fd, out->path);

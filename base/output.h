@@ -9,7 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One file, written sequentially through a buffer. "-" is standard output. Devices and pipes are written directly. */
+/* One file, written sequentially through a buffer. "-" is standard output. Devices, pipes and deleted
+ * files (/proc/self/fd/N) are written directly. */
 struct tare_output_file {
     char *path, *temporary; /* temporary: NULL if written directly */
     int fd;

@@ -141,31 +141,50 @@ done:
     return status;
 }
 
-/* Writes the samples to a temporary file next to the parts and splits it. */
+/* A temporary file next to the parts, for the samples. It is deleted while it is open, so that a killed process leaves
+ * nothing; its path is then below /proc/self/fd. Where /proc is not mounted it keeps its name until it is closed. */
+struct sample_file {
+    char *path;
+    bool named;
+    int fd;
+};
+
+static tare_status open_sample_file(struct sample_file *out, const char *prefix) {
+    char deleted[64];
+    out->path = tare_malloc(strlen(prefix) + sizeof deleted + sizeof ".samples-XXXXXX");
+    if (!out->path) return TARE_NO_MEMORY;
+    sprintf(out->path, "%s.samples-XXXXXX", prefix);
+    out->fd = mkstemp(out->path);
+    out->named = out->fd >= 0;
+    if (out->fd < 0) return TARE_FAIL(TARE_IO, "cannot create '%s-…': %s", prefix, strerror(errno));
+    snprintf(deleted, sizeof deleted, "/proc/self/fd/%d", out->fd);
+    if (access(deleted, R_OK | W_OK) != 0) return TARE_OK;
+    unlink(out->path);
+    strcpy(out->path, deleted);
+    out->named = false;
+    return TARE_OK;
+}
+
+static void close_sample_file(struct sample_file *file) {
+    if (file->named) unlink(file->path);
+    if (file->fd >= 0) close(file->fd);
+    tare_free(file->path);
+}
+
 static tare_status split_samples(struct tare_split_outcome *outcome, const struct split_options *options,
                                  struct tare_split_options *split) {
     const struct tare_make_options making = split->common;
+    struct sample_file file = { .fd = -1 };
     struct tare_make_outcome made;
-    char *path = tare_malloc(strlen(options->prefix) + sizeof ".samples-XXXXXX");
     tare_status status;
-    int file;
-    if (!path) return TARE_NO_MEMORY;
-    sprintf(path, "%s.samples-XXXXXX", options->prefix);
-    file = mkstemp(path);
-    if (file < 0) {
-        status = TARE_FAIL(TARE_IO, "cannot create '%s-…': %s", options->prefix, strerror(errno));
-        tare_free(path);
-        return status;
-    }
-    close(file);
-    status = tare_dataset_make(&made, path, options->files.items, options->files.count, options->records.spec,
-                               options->labels, &making);
+    TARE_CHECK(open_sample_file(&file, options->prefix));
+    TARE_CHECK(tare_dataset_make(&made, file.path, options->files.items, options->files.count, options->records.spec,
+                                 options->labels, &making));
     split->common.limit = split->common.max_bad = 0;
     split->common.progress = NULL;
-    if (status == TARE_OK)
-        status = tare_dataset_split(outcome, options->prefix, (const char *const[]){ path }, 1, split);
-    unlink(path);
-    tare_free(path);
+    status = tare_dataset_split(outcome, options->prefix, (const char *const[]){ file.path }, 1, split);
+done:
+    close_sample_file(&file);
     return status;
 }
 

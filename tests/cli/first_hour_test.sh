@@ -105,6 +105,21 @@ ls -A >before
 [ "$(cat out)" = "$(printf 'part-0000%d-of-00003.tfrecord 100\n' 0 1 2)" ] || fail "split: $(cat out)"
 rm -f part-*
 expect 1 "images: record 0 at 0: " "$tare" dataset split images --parts 3 -o part --quiet
+# Killed while it waits for data, with its temporary file open.
+mkdir killed && mkfifo never
+"$tare" dataset split - --spec classifier.spec --parts 3 -o killed/part --quiet <never >/dev/null 2>&1 &
+pid=$!
+exec {writer}>never
+for _ in $(seq 100); do
+    grep -q "killed/part.samples-.*(deleted)" <<<"$(ls -l /proc/$pid/fd 2>/dev/null)" && opened=yes && break
+    sleep 0.1
+done
+kill -KILL $pid
+wait $pid 2>/dev/null
+exec {writer}>&-
+[ "${opened:-no}" = yes ] || [ ! -e /proc/self/fd ] || fail "split: no deleted temporary file is open"
+[ ! -e /proc/self/fd ] || [ -z "$(ls -A killed)" ] || fail "a killed split leaves $(ls -A killed)"
+rm -rf killed never
 expect 1 "cannot create 'nowhere/part" "$tare" dataset split images --spec classifier.spec --parts 3 -o nowhere/part --quiet
 ls -A | grep -vxFf before | grep -vxE 'stderr|stdout|before|after' >after
 [ ! -s after ] || fail "left behind: $(cat after)"
