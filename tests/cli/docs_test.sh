@@ -110,7 +110,7 @@ while IFS= read -r name; do
 done < <(sed -nE 's|^/\* ([a-z_]+\.c) \*/$|\1|p' docs/adding.md)
 [ "$listings" -ge 3 ] || fail "docs/adding.md: $listings listings"
 if command -v python3 >/dev/null; then
-    python3 - README.md docs/*.md examples/python/*.py >"$work/found" 2>&1 <<'PYTHON' || fail "$(cat "$work/found")"
+    python3 - README.md docs/*.md python/examples/*.py >"$work/found" 2>&1 <<'PYTHON' || fail "$(cat "$work/found")"
 import re, sys
 count = 0
 for path in sys.argv[1:]:

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# libtare as it is installed: exported names, each header on its own, and both examples built against the installed library.
+# libtare as it is installed: exported names, each header on its own, and the example built against the installed library.
 set -uo pipefail
 . "$TARE_SOURCE_DIR/tests/cli/support.sh"
 prefix=$work/prefix
@@ -61,20 +61,4 @@ if ! sanitized; then
     grep -q '^convert: /nowhere' "$work/err" || fail "a missing model: $(cat "$work/err")"
 fi
 
-# ---- the Python example ----
-python=$(for p in python3 /usr/bin/python3; do "$p" -c 'import numpy' 2>/dev/null && echo "$p" && break; done)
-if [ -n "$python" ] && ! sanitized; then
-    # 60 lines, and no file of ours: the samples as a NumPy array
-    [ "$(wc -l <"$source_dir/examples/python/quantize.py")" -le 60 ] || fail "quantize.py has become longer than 60 lines"
-    "$tare" dataset head -n 300 --values 784 --json "$glyphs/calibration.tfrecord.gz" | "$python" -c "
-import json, numpy, sys
-images = [record['inputs']['image']['values'] for record in json.load(sys.stdin)]
-numpy.save('$work/images.npy', numpy.array(images, numpy.float32).reshape(-1, 28, 28, 1))" || fail "no images.npy"
-    LD_LIBRARY_PATH=$TARE_BUILD_DIR "$python" "$source_dir/examples/python/quantize.py" "$glyphs/saved_model" image "$work/images.npy" \
-        "$work/python.out" >"$work/python" 2>&1 || fail "quantize.py: $(cat "$work/python")"
-    grep -qE '^probabilities: \(300, 10\), 9[0-9.]+% of the rows' "$work/python" || fail "quantize.py: unexpected output: $(cat "$work/python")"
-    "$tare" validate "$work/python.out" >/dev/null || fail "quantize.py: the model is not valid"
-else
-    echo "no Python with NumPy, or sanitizers: quantize.py was not run"
-fi
 finish
