@@ -257,10 +257,11 @@ tare_status tare_message_next(uint32_t *field, struct tare_message_part *payload
                               const struct tare_message_reading *reading) {
     const struct reader r = { .start = reading->start, .what = reading->what };
     struct record record = { 0 };
-    const uint8_t *end = rest->data + rest->size;
+    const uint8_t *end;
     *field = 0;
     *payload = (struct tare_message_part){ NULL, 0 };
     if (!rest->size) return TARE_OK;
+    end = rest->data + rest->size;
     TARE_TRY(read_record(&record, &r, rest->data, end));
     *field = record.field;
     if (record.wire == PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED)
