@@ -4,6 +4,7 @@
 #include "interpreter/kernels/gemm_double.h"
 
 #include "base/alloc.h"
+#include "interpreter/kernels/gemm_double_small.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -208,6 +209,11 @@ void tare_gemm_double_at(enum tare_cpu_level level, double *c, struct tare_gemm_
     if (m <= 0 || n <= 0) return;
     if (k <= 0) {
         memset(c, 0, (size_t)(m * n) * sizeof *c);
+        return;
+    }
+    if (b.column == 1 && tare_gemm_double_is_small(level, m, n, k)) {
+        tare_gemm_double_small(level,
+                               &(struct tare_gemm_double_small){ c, a.data, b.data, a.row, a.column, b.row, m, n, k });
         return;
     }
     pack_b(packed_b, b, k, n);
