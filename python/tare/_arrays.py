@@ -4,7 +4,6 @@ libtare's element types are those of TensorFlow. NumPy has no bfloat16: with the
 dtype, without it they are uint16 views of the upper halves of float32 numbers (`bfloat16_to_float32`).
 """
 
-import sys
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -117,12 +116,12 @@ def float32_to_bfloat16(values: Any) -> "np.ndarray[Any, Any]":
 
 
 def _as_bfloat16(bits: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
-    if "ml_dtypes" not in sys.modules:
-        try:
-            import ml_dtypes  # type: ignore # noqa: F401
-        except ImportError:
-            return bits
-    return bits.view(sys.modules["ml_dtypes"].bfloat16)
+    try:
+        import ml_dtypes  # type: ignore
+    except ImportError:
+        return bits
+    view: "np.ndarray[Any, Any]" = bits.view(ml_dtypes.bfloat16)
+    return view
 
 
 # ---- to the library

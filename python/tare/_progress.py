@@ -46,10 +46,12 @@ class _Bar:
         self._what = ""
 
     def __call__(self, what: str, done: int, total: int) -> None:
-        if self._bar is None or what != self._what or (total >= 0 and self._bar.total != total):
+        if self._bar is None or what != self._what:
             self.close()
             self._bar = self._tqdm(desc=what, total=None if total < 0 else total, unit=" records", leave=False)
             self._what = what
+        if total >= 0:
+            self._bar.total = total
         self._bar.update(done - self._bar.n)
 
     def close(self) -> None:
