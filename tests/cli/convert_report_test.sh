@@ -21,6 +21,15 @@ convert "$work/samples" "$place$(quantize "$data")" || fail "from samples: $?"
 convert "$work/file" "$place$(quantize '')" --calibration "$work/glyphs.calib" --report "$work/int8.json" || fail "from a file: $?"
 same "$work/samples" "$work/file" || fail "samples and calibration file give different models"
 
+# Samples are warned of as by tare calibrate.
+"$tare" dataset split "$samples" -o "$work/few" --count 3 >/dev/null 2>&1 || fail "split: $?"
+few="representative_datasets: { key: \"serving_default\" value: { tfrecord_file_path: \"$work/few-00000-of-00002.tfrecord\" } }"
+"$tare" convert --overwrite --input_model_dir="$model" --output_model_dir="$work/few_model" --converter_options_string="$place$(quantize "$few")" >/dev/null 2>"$work/err" ||
+    fail "few samples: $(tail -1 "$work/err")"
+"$tare" calibrate "$model" --data "$work/few-00000-of-00002.tfrecord" -o "$work/few.calib" 2>"$work/calibrate_err" || fail "calibrate few samples: $?"
+grep -q "^tare: warning: only 3 records of signature 'serving_default'" "$work/err" || fail "no warning of few samples: $(cat "$work/err")"
+[ "$(grep '^tare: warning: only' "$work/err")" = "$(grep '^tare: warning: only' "$work/calibrate_err")" ] || fail "convert and calibrate warn differently"
+
 convert "$work/tagged" "$place$(quantize "$data tags: \"serve\"")" || fail "tags: $?"
 same "$work/samples" "$work/tagged" || fail "tags of the only MetaGraph give another model"
 

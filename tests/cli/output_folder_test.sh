@@ -61,6 +61,34 @@ if unshare -m true 2>/dev/null; then
     unshare -m bash "$work/mounted.sh" "$tare" "$work" "$model" || fail "a mount point was refused"
     [ "$(hash_of "$work/behind")" = "$want" ] || fail "the model in the mount point differs"
     [ "$(find "$work/behind" -name '.*' -mindepth 1 | wc -l)" = 0 ] || fail "something hidden is left in the mount point"
+    # as a container has them: the input is mounted read-only, and the output is a mount point
+    cat >"$work/container.sh" <<'EOF'
+set -e
+mkdir -p "$2/container/input" "$2/container/output" "$2/converted"
+mount --bind "$3" "$2/container/input"
+mount -o remount,ro,bind "$2/container/input"
+mount --bind "$2/converted" "$2/container/output"
+"$1" convert \
+    --input_model_dir="$2/container/input" \
+    --output_model_dir="$2/container/output" \
+    --converter_options_string='
+    tpu_functions {
+      function_alias: "tpu_func"
+    }
+    batch_options {
+      num_batch_threads: 2
+      max_batch_size: 8
+      batch_timeout_micros: 5000
+      allowed_batch_sizes: 2
+      allowed_batch_sizes: 4
+      allowed_batch_sizes: 8
+      max_enqueued_batches: 10
+    }
+'
+EOF
+    unshare -m bash "$work/container.sh" "$tare" "$work" "$glyphs/saved_model" >"$work/text" 2>&1 ||
+        fail "a container's mounts: $(tail -1 "$work/text")"
+    "$tare" validate "$work/converted" >"$work/text" 2>&1 || fail "a container's output: $(head -1 "$work/text")"
 else
     echo "note: no mount namespaces here; the mount point was not tried"
 fi
