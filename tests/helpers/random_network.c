@@ -5,9 +5,9 @@
  * It has the shape of a Keras export: a function with the alias "net" and captured variables, called by the signature;
  * _input_shapes on every function; a weight may be a variable (read in an inner function, and once more in the outer
  * one for a control edge), a constant, or carried through a loop; FakeQuant may be next to a layer or behind Reshape,
- * ExpandDims and Squeeze; an LSTM-like loop may carry variables that it does not use. The same seed writes the same
- * network. The standard output has one line that lists the parts, and the step of the outputs: that of the
- * FakeQuant that computes them, or 0. */
+ * ExpandDims and Squeeze; an LSTM-like loop may carry variables that it does not use; a Keras LSTM may be a composite.
+ * The same seed writes the same network. The standard output has one line that lists the parts, and the step of the
+ * outputs: that of the FakeQuant that computes them, or 0. */
 #include "convert/saved_model.h"
 #include "datasets/sample.h"
 #include "datasets/tfrecord.h"
@@ -200,6 +200,95 @@ static void loop(struct network *n) {
     n->width = 8;
 }
 
+/* ---- a composite layer ---- */
+
+enum { UNITS = 4, MOST_STEPS = 4 };
+
+static struct tare_edge two(struct tare_graph *g, const char *op, struct tare_edge a, struct tare_edge b) {
+    return mini_node(g, op, op, 2, a, b);
+}
+
+static struct tare_edge split_gates(struct tare_graph *g, struct tare_edge z) {
+    struct tare_node *node = mini_open(g, "Split", "gates", 2, mini_int(g, "axis", 1), z);
+    mini_ok(tare_node_set_type(node, "T", TARE_DT_FLOAT));
+    mini_ok(tare_node_set_int(node, "num_split", 4));
+    return mini_done(node);
+}
+
+/* One step of an LSTM as Keras computes it; states: h, c. */
+static void lstm_step(struct tare_graph *g, struct tare_edge x, const struct tare_edge *weights,
+                      struct tare_edge *states) {
+    struct tare_edge z = two(g, "AddV2", two(g, "MatMul", x, weights[0]), two(g, "MatMul", states[0], weights[1]));
+    const struct tare_edge gates = split_gates(g, two(g, "BiasAdd", z, weights[2]));
+    const struct tare_edge keep = two(g, "Mul", mini_node(g, "Sigmoid", "f", 1, mini_output(gates, 1)), states[1]);
+    const struct tare_edge take = two(g, "Mul", mini_node(g, "Sigmoid", "i", 1, mini_output(gates, 0)),
+                                      mini_node(g, "Tanh", "g", 1, mini_output(gates, 2)));
+    states[1] = two(g, "AddV2", keep, take);
+    states[0] =
+        two(g, "Mul", mini_node(g, "Sigmoid", "o", 1, mini_output(gates, 3)), mini_node(g, "Tanh", "c", 1, states[1]));
+}
+
+static void annotate_as_lstm(struct tare_graph_model *model, struct tare_graph *g) {
+    static const char name[] = "lstm_8b2f841e-3b85-419c-a63c-5ef342712a13";
+    struct tare_attr *attrs = tare_arena_extend(&model->arena, g->attrs, g->n_attrs, 1, sizeof *attrs);
+    union tare_attr_item *item = TARE_NEW(&model->arena, union tare_attr_item);
+    assert_true(attrs && item);
+    item->s = (struct tare_str){ name, sizeof name - 1 };
+    attrs[g->n_attrs++] =
+        (struct tare_attr){ .name = "api_implements", .kind = TARE_ATTR_STRING, .count = 1, .items = item };
+    g->attrs = attrs;
+}
+
+/* The function (inputs [batch, steps, features], h, c, kernel, recurrent kernel, bias) -> (last output, outputs, h, c,
+ * constant), annotated as Keras does it. */
+static struct tare_graph *lstm_function(struct network *n, int steps) {
+    static const char *const names[] = { "inputs", "init_h", "init_c", "kernel", "recurrent_kernel", "bias" };
+    struct tare_graph *g = tare_model_add_function(n->model, named(n, "__inference_standard_lstm"));
+    struct tare_edge args[6], states[2], outputs[MOST_STEPS];
+    struct tare_node *unpack, *pack;
+    for (int i = 0; i < 6; i++)
+        args[i] = mini_arg(g, names[i], TARE_DT_FLOAT);
+    unpack = mini_open(g, "Unpack", "steps", 1, args[0]);
+    mini_ok(tare_node_set_int(unpack, "num", steps));
+    mini_ok(tare_node_set_int(unpack, "axis", 1));
+    mini_done(unpack);
+    memcpy(states, &args[1], sizeof states);
+    for (int t = 0; t < steps; t++) {
+        lstm_step(g, (struct tare_edge){ unpack, t }, &args[3], states);
+        outputs[t] = states[0];
+    }
+    pack = steps == 2 ? mini_open(g, "Pack", "outputs", 2, outputs[0], outputs[1])
+                      : mini_open(g, "Pack", "outputs", 4, outputs[0], outputs[1], outputs[2], outputs[3]);
+    mini_ok(tare_node_set_int(pack, "axis", 1));
+    mini_return(g, "last_output", states[0]);
+    mini_return(g, "outputs", mini_done(pack));
+    mini_return(g, "new_h", states[0]);
+    mini_return(g, "new_c", states[1]);
+    mini_return(g, "runtime", mini_float(g, "runtime_is", 1));
+    annotate_as_lstm(n->model, g);
+    return g;
+}
+
+/* Two steps are unrolled when the function is fused, four become a loop. */
+static void composite(struct network *n) {
+    const int steps = draw(n, 2) ? 2 : 4;
+    const int64_t features = n->width / steps;
+    const struct tare_shape kernel = tare_shape_make(2, features, 4LL * UNITS);
+    const struct tare_shape recurrent = tare_shape_make(2, (int64_t)UNITS, 4LL * UNITS);
+    const struct tare_shape bias = tare_shape_make(1, 4LL * UNITS);
+    struct tare_graph *g = n->body;
+    const struct tare_edge x = reshape(n, n->x, 3, (int32_t[]){ -1, steps, (int32_t)features });
+    const struct tare_edge rows =
+        mini_node(g, "Slice", named(n, "rows"), 3, n->x, mini_ints(g, named(n, "begin"), 2, (int32_t[]){ 0, 0 }),
+                  mini_ints(g, named(n, "size"), 2, (int32_t[]){ -1, UNITS }));
+    const struct tare_edge zeros = mini_node(g, "Mul", named(n, "zeros"), 2, rows, mini_float(g, named(n, "zero"), 0));
+    const struct tare_edge w = weight(n, &kernel), r = weight(n, &recurrent), b = weight(n, &bias);
+    const struct tare_edge y =
+        mini_call(g, "PartitionedCall", named(n, "lstm"), lstm_function(n, steps), 6, x, zeros, zeros, w, r, b);
+    n->width = (int64_t)steps * UNITS;
+    n->x = reshape(n, mini_output(y, 1), 2, (int32_t[]){ -1, (int32_t)n->width });
+}
+
 /* ---- the model ---- */
 
 /* mini_arg has given every function _input_shapes of unknown shapes; those of the served function are known. */
@@ -250,8 +339,8 @@ static void serve(struct network *n, const struct tare_shape *shape) {
 }
 
 static struct tare_graph_model *build(uint64_t seed, int64_t *width) {
-    static void (*const layers[])(struct network *) = { dense, dense, convolution, nested, loop };
-    static const char *const names[] = { "dense", "dense", "convolution", "nested", "loop" };
+    static void (*const layers[])(struct network *) = { dense, dense, convolution, nested, loop, composite };
+    static const char *const names[] = { "dense", "dense", "convolution", "nested", "loop", "composite" };
     struct network n = { .model = mini_model_new(), .seed = seed * 0x9e3779b97f4a7c15u + 1 };
     struct tare_shape shape;
     *width = n.width = 8 * (1 + draw(&n, 3));
@@ -261,7 +350,7 @@ static struct tare_graph_model *build(uint64_t seed, int64_t *width) {
     n.x = mini_arg(n.body, "x", TARE_DT_FLOAT);
     printf("seed %llu:", (unsigned long long)seed);
     for (int count = 2 + draw(&n, 3); n.layer < count; n.layer++) {
-        const int which = draw(&n, 5);
+        const int which = draw(&n, 6);
         printf(" %s", names[which]);
         n.step = 0;
         layers[which](&n);
