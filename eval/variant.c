@@ -305,6 +305,13 @@ bool tare_variants_need_hessians(const struct tare_variant_list *list) {
 
 /* ---- models ---- */
 
+/* The float32 constants that bfloat16 ones have replaced: they are not part of the model's size. */
+static void remove_float_constants(struct tare_graph_model *model) {
+    tare_graph_remove_unreachable(model->main);
+    for (size_t i = 0; i < model->n_functions; i++)
+        tare_graph_remove_unreachable(model->functions[i]);
+}
+
 tare_status tare_variant_apply(struct tare_quant_report *report, struct tare_arena *arena,
                                struct tare_graph_model *model, const struct tare_variant *variant,
                                struct tare_calibration *calibration) {
@@ -316,5 +323,8 @@ tare_status tare_variant_apply(struct tare_quant_report *report, struct tare_are
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "method %s needs a calibration", variant->name);
     TARE_TRY(tare_calibration_check_passes(calibration, variant->options.passes));
     TARE_TRY(tare_pipeline_quantize(report, arena, model, &variant->options, &ranges));
-    return variant->bfloat16 ? tare_tpu_bfloat16(model, &model->main, 1, &bfloat16, &changes) : TARE_OK;
+    if (!variant->bfloat16) return TARE_OK;
+    TARE_TRY(tare_tpu_bfloat16(model, &model->main, 1, &bfloat16, &changes));
+    remove_float_constants(model);
+    return TARE_OK;
 }

@@ -1,4 +1,5 @@
 /* Parsing lists of methods, algorithms and granularities; '!' marks combinations that do not exist. */
+#include "eval/comparison.h"
 #include "eval/variant.h"
 #include "support/mini_model.h"
 
@@ -135,6 +136,47 @@ static void calibration__is_needed_where_ranges_are(void **state) {
     tare_arena_free(&arena);
 }
 
+/* y = x W + W', with constants of 64 and 16 numbers. */
+static struct tare_graph_model *model_of_constants(void) {
+    const struct tare_shape square = tare_shape_make(2, 8, 8), row = tare_shape_make(2, 2, 8);
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT), y;
+    struct tare_tensor w, b;
+    mini_ok(tare_tensor_new(&w, TARE_DT_FLOAT, &square));
+    mini_ok(tare_tensor_new(&b, TARE_DT_FLOAT, &row));
+    for (int64_t i = 0; i < w.elements; i++)
+        TARE_DATA(float, &w)[i] = TARE_DATA(float, &b)[i % 16] = (float)i / 7;
+    mini_ok(tare_node_set_shape(x.node, "shape", &row));
+    y = mini_node(model->main, "MatMul", "product", 2, x,
+                  (struct tare_edge){ tare_graph_add_const(model->main, "w", &w), 0 });
+    y = mini_node(model->main, "AddV2", "sum", 2, y,
+                  (struct tare_edge){ tare_graph_add_const(model->main, "b", &b), 0 });
+    model->signatures = TARE_NEW_ARRAY(&model->arena, struct tare_signature, 1);
+    model->signatures[0] = (struct tare_signature){ .key = "serving_default" };
+    model->signatures[0].inputs = TARE_NEW_ARRAY(&model->arena, struct tare_binding, 1);
+    model->signatures[0].outputs = TARE_NEW_ARRAY(&model->arena, struct tare_binding, 1);
+    model->signatures[0].inputs[0] = (struct tare_binding){ .key = "x", .edge = x, .dtype = TARE_DT_FLOAT };
+    model->signatures[0].outputs[0] = (struct tare_binding){ .key = "y", .edge = y, .dtype = TARE_DT_FLOAT };
+    model->signatures[0].n_inputs = model->signatures[0].n_outputs = model->n_signatures = 1;
+    tare_tensor_reset(&w);
+    tare_tensor_reset(&b);
+    return model;
+}
+
+static void a_model_in_bfloat16__has_half_the_bytes(void **state) {
+    struct tare_arena arena = { 0 };
+    struct tare_variant_list list;
+    struct tare_quant_report report;
+    struct tare_graph_model *model = model_of_constants();
+    (void)state;
+    mini_ok(tare_variants_parse(&list, &arena, "bfloat16", "min_max", "per_channel", 8));
+    assert_int_equal(tare_model_weight_bytes(model), 4 * 80);
+    mini_ok(tare_variant_apply(&report, &arena, model, &list.variants[1], NULL));
+    assert_int_equal(tare_model_weight_bytes(model), 2 * 80);
+    tare_model_free(model);
+    tare_arena_free(&arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(float__comes_first_asked_for_or_not),
@@ -148,6 +190,7 @@ int main(void) {
         cmocka_unit_test(parameters_of_an_algorithm__may_hold_commas),
         cmocka_unit_test(unknown_names__are_told_with_the_nearest),
         cmocka_unit_test(calibration__is_needed_where_ranges_are),
+        cmocka_unit_test(a_model_in_bfloat16__has_half_the_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
