@@ -1,5 +1,6 @@
 /* Weights as integers. */
 #include "quant/weights.h"
+#include "base/tensor/number.h"
 
 #include <math.h>
 #include <string.h>
@@ -87,6 +88,63 @@ static double keep_grid(const struct group *group, double scale, int qmax) {
     return scale;
 }
 
+/* ---- blocks ---- */
+
+static double squared_error(const struct group *group, double scale, const struct tare_qparams *codes) {
+    double error = 0;
+    for (int64_t i = 0; i < group->count; i++) {
+        const double value = (double)group->values[i * group->step];
+        const double code = fmin(fmax(tare_round_half_away(value / scale), codes->qmin), codes->qmax);
+        error += (value - scale * code) * (value - scale * code);
+    }
+    return error;
+}
+
+/* The scales of a column whose first scale is `first`, with `width` consecutive blocks sharing the largest of their own
+ * scales; returns the squared error of the column. */
+static double join_blocks(double *out, const struct tare_quantized_weight *weight, const float *values, int64_t first,
+                          int64_t width, const struct tare_qparams *codes) {
+    const int64_t columns = weight->layout.columns;
+    double error = 0;
+    for (int64_t b = 0; b < weight->n_blocks; b++) {
+        const int64_t begin = b / width * width, scale = first + b * columns;
+        const struct group group = group_of(weight, values, scale);
+        out[b] = 0;
+        for (int64_t i = begin; i < begin + width && i < weight->n_blocks; i++)
+            out[b] = fmax(out[b], weight->scales[first + i * columns]);
+        error += squared_error(&group, out[b], codes);
+    }
+    return error;
+}
+
+/* Few values share the scale of a block, so that their error depends on where they happen to be on its grid: a column
+ * may lose more with scales of its blocks than with one scale. The blocks of a column therefore share scales with 1, 2,
+ * 4 … neighbours, up to the whole column, whatever has the least squared error. The choices of larger blocks are among
+ * those of smaller ones, hence smaller blocks never have a larger squared error. */
+static tare_status choose_block_scales(struct tare_quantized_weight *weight, struct tare_arena *arena,
+                                       const float *values, const struct tare_qscheme *scheme) {
+    const struct tare_qparams codes = tare_qparams_of_range(0, 1, scheme); /* for qmin and qmax */
+    const int64_t columns = weight->layout.columns, blocks = weight->n_blocks;
+    double *best, *other;
+    if (blocks < 2) return TARE_OK;
+    best = TARE_NEW_ARRAY(arena, double, (size_t)blocks);
+    other = TARE_NEW_ARRAY(arena, double, (size_t)blocks);
+    if (!best || !other) return TARE_NO_MEMORY;
+    for (int64_t c = 0; c < weight->layout.batches * columns; c++) {
+        const int64_t first = c / columns * columns * blocks + c % columns;
+        double least = join_blocks(best, weight, values, first, 1, &codes);
+        for (int64_t width = 2; width < 2 * blocks; width *= 2) {
+            const double error = join_blocks(other, weight, values, first, width, &codes);
+            if (!(error < least)) continue;
+            least = error;
+            memcpy(best, other, (size_t)blocks * sizeof *best);
+        }
+        for (int64_t b = 0; b < blocks; b++)
+            weight->scales[first + b * columns] = best[b];
+    }
+    return TARE_OK;
+}
+
 tare_status tare_weight_find_scales(struct tare_quantized_weight *out, struct tare_arena *arena,
                                     const struct tare_tensor *weight, const struct tare_weight_layout *layout,
                                     const struct tare_qscheme *scheme) {
@@ -104,7 +162,7 @@ tare_status tare_weight_find_scales(struct tare_quantized_weight *out, struct ta
         out->scales[i] =
             scheme->symmetric && scheme->narrow ? keep_grid(&group, params.scale, params.qmax) : params.scale;
     }
-    return TARE_OK;
+    return choose_block_scales(out, arena, TARE_CONST_DATA(float, weight), scheme);
 }
 
 tare_status tare_quantize_weight(struct tare_quantized_weight *out, struct tare_arena *arena,

@@ -68,23 +68,43 @@ static void end(struct quantized *q) {
     tare_arena_free(&q->arena);
 }
 
-/* What a weight [rows, columns] is after quantization, scale by scale. */
+/* Column n of a weight [rows, columns] after quantization with one scale per `block` rows, or for the whole weight;
+ * returns its squared error. */
+static double dequantized_column(double *out, const float *w, int64_t rows, int64_t columns, int64_t n, int64_t block,
+                                 bool per_tensor, int bits, bool full) {
+    const double qmax = (1 << (bits - 1)) - 1;
+    double error = 0;
+    for (int64_t k = 0; k < rows; k++) {
+        double high = 0, low = 0;
+        for (int64_t i = 0; i < rows; i++)
+            for (int64_t j = 0; j < columns; j++) {
+                if (!per_tensor && (j != n || i / block != k / block)) continue;
+                high = fmax(high, w[i * columns + j]);
+                low = fmin(low, w[i * columns + j]);
+            }
+        const double scale = full ? fmax(high / qmax, -low / (qmax + 1)) : fmax(high, -low) / qmax;
+        const double q = round(w[k * columns + n] / scale);
+        out[k * columns + n] = fmin(fmax(q, full ? -qmax - 1 : -qmax), qmax) * scale;
+        error += pow(w[k * columns + n] - out[k * columns + n], 2);
+    }
+    return error;
+}
+
+/* What a weight [rows, columns] is after quantization: in each column the block size of least squared error among
+ * `block`, its double, … and all rows. */
 static void dequantized(double *out, const float *w, int64_t rows, int64_t columns, int64_t block, bool per_tensor,
                         int bits, bool full) {
-    const double qmax = (1 << (bits - 1)) - 1;
-    for (int64_t k = 0; k < rows; k++)
-        for (int64_t n = 0; n < columns; n++) {
-            double high = 0, low = 0;
-            for (int64_t i = 0; i < rows; i++)
-                for (int64_t j = 0; j < columns; j++) {
-                    if (!per_tensor && (j != n || i / block != k / block)) continue;
-                    high = fmax(high, w[i * columns + j]);
-                    low = fmin(low, w[i * columns + j]);
-                }
-            const double scale = full ? fmax(high / qmax, -low / (qmax + 1)) : fmax(high, -low) / qmax;
-            const double q = round(w[k * columns + n] / scale);
-            out[k * columns + n] = fmin(fmax(q, full ? -qmax - 1 : -qmax), qmax) * scale;
+    for (int64_t n = 0; n < columns; n++) {
+        int64_t best = block;
+        double least = dequantized_column(out, w, rows, columns, n, block, per_tensor, bits, full), error;
+        for (int64_t size = 2 * block; size < 2 * rows; size *= 2) {
+            error = dequantized_column(out, w, rows, columns, n, size, per_tensor, bits, full);
+            if (!(error < least)) continue;
+            least = error;
+            best = size;
         }
+        dequantized_column(out, w, rows, columns, n, best, per_tensor, bits, full);
+    }
 }
 
 static void check_matmul(const struct tare_quant_setting *setting) {

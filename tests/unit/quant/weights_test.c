@@ -116,6 +116,51 @@ static void weight__few_values_on_a_grid_keep_it(void **state) {
     tare_arena_free(&arena);
 }
 
+/* Squared error of each column, added to `errors`. */
+static void add_errors(double *errors, const struct tare_tensor *weight, int64_t block, int bits) {
+    const struct tare_qscheme scheme = { .bits = bits, .symmetric = true, .narrow = true };
+    const int64_t rows = weight->shape.dims[0], columns = weight->shape.dims[1];
+    const struct tare_weight_layout layout = { 1, rows, columns, block, false };
+    struct tare_quantized_weight q;
+    struct tare_arena arena = { 0 };
+    assert_int_equal(tare_quantize_weight(&q, &arena, weight, &layout, &scheme), TARE_OK);
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = 0; c < columns; c++) {
+            const double code = TARE_CONST_DATA(int8_t, &q.values)[r * columns + c];
+            const double left = (double)TARE_CONST_DATA(float, weight)[r * columns + c] -
+                                code * q.scales[tare_weight_scale_index(&q, 0, r, c)];
+            errors[c] += left * left;
+        }
+    tare_tensor_reset(&q.values);
+    tare_arena_free(&arena);
+}
+
+/* Few values per scale: with scales by the extremes of each block alone, some columns would lose more. */
+static void smaller_blocks__never_have_a_larger_squared_error(void **state) {
+    enum { ROWS = 90, COLUMNS = 400 };
+    static const int64_t blocks[] = { 0, 64, 32, 16, 8 };
+    const struct tare_shape shape = tare_shape_make(2, (int64_t)ROWS, (int64_t)COLUMNS);
+    struct tare_tensor weight;
+    uint32_t seed = 1;
+    (void)state;
+    assert_int_equal(tare_tensor_new(&weight, TARE_DT_FLOAT, &shape), TARE_OK);
+    for (int64_t i = 0; i < weight.elements; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        TARE_DATA(float, &weight)[i] = (float)(seed >> 8) / (float)(1 << 23) - 1;
+    }
+    for (int bits = 4; bits <= 8; bits += 4) {
+        double errors[5][COLUMNS] = { 0 };
+        for (int b = 0; b < 5; b++)
+            add_errors(errors[b], &weight, blocks[b], bits);
+        for (int b = 1; b < 5; b++)
+            for (int c = 0; c < COLUMNS; c++)
+                if (!(errors[b][c] <= errors[b - 1][c]))
+                    fail_msg("%d bits, column %d: %.9g in blocks of %d, %.9g before", bits, c, errors[b][c],
+                             (int)blocks[b], errors[b - 1][c]);
+    }
+    tare_tensor_reset(&weight);
+}
+
 static void weight__nan_is_an_error(void **state) {
     struct tare_shape shape = tare_shape_make(1, 2);
     const float values[] = { 1, NAN };
@@ -137,6 +182,7 @@ int main(void) {
         cmocka_unit_test(weight__single_channel_equals_per_tensor),
         cmocka_unit_test(weight__on_a_grid_keeps_it),
         cmocka_unit_test(weight__few_values_on_a_grid_keep_it),
+        cmocka_unit_test(smaller_blocks__never_have_a_larger_squared_error),
         cmocka_unit_test(weight__nan_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
