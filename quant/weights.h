@@ -26,7 +26,8 @@ struct tare_quantized_weight {
 int64_t tare_weight_scale_index(const struct tare_quantized_weight *weight, int64_t batch, int64_t row, int64_t column);
 
 /* Parameters for each scale from the extremes of its elements (rules of tare_qparams_from_range), or those of the grid
- * that at least 4 elements are on already (weights after FakeQuant), which loses nothing; integers by
+ * that at least 4 elements are on already (weights after FakeQuant), which loses nothing; blocks of a column share the
+ * largest of their scales with neighbours where that has the smaller squared error; integers by
  * constant-round-half-away. `weight` is float32 with batches * rows * columns elements, no splat. `out->values` is the
  * caller's to reset, also on failure. TARE_INVALID_ARGUMENT when it holds NaN or infinity. */
 tare_status tare_quantize_weight(struct tare_quantized_weight *out, struct tare_arena *arena,
