@@ -9,6 +9,7 @@
 #include "quant/quality_warnings.h"
 #include "quant/recipe.h"
 #include "quant/variables.h"
+#include "quant/wide_inputs.h"
 #include "quant/xla.h"
 
 #include <math.h>
@@ -45,7 +46,7 @@ static tare_status plan_all(struct tare_quant_work *work) {
         tare_control_verify()); /* a range that could not be computed for want of memory looks like a missing one */
     for (size_t i = 0; i < n_rules; i++)
         if (!used[i]) report->unused_rules[report->n_unused_rules++] = tare_quant_recipe_rule(recipe, i)->where;
-    return TARE_OK;
+    return tare_quant_widen_inputs(work);
 }
 
 bool tare_quant_needs_ranges(const struct tare_quant_options *options) {
@@ -200,6 +201,7 @@ tare_status tare_quantize(struct tare_quant_report *report, struct tare_arena *a
         TARE_CHECK(
             tare_error_prefix(options->passes[i]->run(&work, options->passes[i]), "%s", options->passes[i]->name));
     if (options->warns) TARE_CHECK(tare_quant_warn_of_ranges(&work));
+    if (options->warns) TARE_CHECK(tare_quant_warn_of_noisy_inputs(&work));
     for (size_t i = 0; i < work.n_layers; i++)
         if (!work.layers[i].refused) TARE_CHECK(rewrite_layer(&work, &work.layers[i]));
     sweep(&work);

@@ -36,7 +36,8 @@ struct tare_quant_setting {
     int64_t block;       /* rows that share a scale, with TARE_PER_BLOCK: 32, 64, 128 or 256 */
     bool full_range;     /* weights may use -128 (-8) */
     bool symmetric;      /* activations: symmetric ranges */
-    int activation_bits; /* 8 (also 0) or 16, which is symmetric in [-32767, 32767] whatever `symmetric` is */
+    int activation_bits; /* 8 (also 0, but see `widens`) or 16, which is symmetric in [-32767, 32767] whatever
+                            `symmetric` is */
     struct tare_algorithm_choice algorithm; /* chooses activation ranges; row NULL: min_max */
 };
 
@@ -65,6 +66,8 @@ struct tare_quant_options {
     void (*adjust)(void *arg, const struct tare_graph *graph, const struct tare_node *op,
                    struct tare_quant_setting *setting);
     void *adjust_arg;
+    bool
+        widens; /* activation_bits 0 is 16 for static layers of the op set XLA whose output int8 would make too noisy */
     bool warns; /* add warnings about ranges and weights to the report; takes some milliseconds a layer */
 };
 

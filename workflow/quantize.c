@@ -38,6 +38,7 @@ tare_status tare_workflow_quantize_apply_layers(struct tare_quant_options *out, 
     out->setting.full_range = options->full_range;
     out->setting.symmetric = options->symmetric;
     out->setting.activation_bits = options->activation_bits;
+    out->widens = !options->activation_bits;
     out->depthwise = options->depthwise;
     out->two_inputs = options->two_inputs;
     out->integer_adds = options->integer_adds;

@@ -31,8 +31,9 @@ const struct tare_option tare_layer_rows[] = {
     { ROW("op-set", CHOICE, op_set), .fallback = "xla", .choices = tare_quant_op_set_names,
       .help = "ops of the quantized graph: XlaConvV2 and XlaDotV2, UniformQuantized ops, or functions of standard "
               "TensorFlow ops" },
-    { ROW("activation-bits", INT, activation_bits), .fallback = "8", .choices = activation_bits,
-      .help = "bit width of activations for method static; 16 computes two int8 products per layer (op set xla)" },
+    { ROW("activation-bits", INT, activation_bits), .choices = activation_bits,
+      .help = "bit width of activations for method static; 16 computes two int8 products per layer (op set xla; "
+              "default: 8, and 16 for layers whose output 8 bits would make too noisy)" },
     { ROW("symmetric", FLAG, symmetric), .help = "use symmetric activation ranges" },
     { ROW("depthwise", FLAG, depthwise), .help = "also quantize depthwise convolutions (no speedup on a TPU)" },
     { ROW("two-inputs", FLAG, two_inputs),

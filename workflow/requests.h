@@ -10,9 +10,9 @@
 
 /* Options that apply to layers, whatever their method. */
 struct tare_layer_request {
-    const char *recipe; /* file; NULL: none */
-    int op_set;         /* enum tare_quant_op_set */
-    int activation_bits;
+    const char *recipe;  /* file; NULL: none */
+    int op_set;          /* enum tare_quant_op_set */
+    int activation_bits; /* 0: chosen per layer */
     int64_t min_elements;
     bool depthwise, two_inputs, integer_adds, symmetric, full_range;
 };

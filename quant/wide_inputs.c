@@ -1,0 +1,127 @@
+/* Activations of 16 bits where 8 bits are too few.
+ *
+ * Rounding an activation to a grid of step s adds an error of mean square s²/12 to each element that is not 0. The
+ * errors of different elements are nearly independent, so that the output of a layer gets an error of mean square
+ * s²/12 ‖W‖² / columns times the share of elements that are not 0, with ‖W‖² the sum of the squares of all weights. It
+ * is compared with the variance of the output over the samples, not with its mean square: a mean carries no
+ * information. The ratio is low where the channels of an activation have different scales and large weights belong to
+ * the small channels (tables of numbers, sensor data, the concatenated input and state of a recurrent cell). Other
+ * layers have 35 to 45 dB.
+ *
+ * How much noise a model tolerates depends on its output. A class changes only if two scores are close; an error of a
+ * predicted number adds to that of the model itself. The limit is therefore higher if the model predicts a number. */
+#include "quant/wide_inputs.h"
+#include "base/arena.h"
+#include "calib/statistics.h"
+#include "graph/calls.h"
+#include "quant/fake_quant.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double LEAST_DB = 25, LEAST_DB_OF_NUMBERS = 40;
+
+/* ---- what the model predicts ---- */
+
+/* Follows copies and calls from an edge to the op that computes its values. */
+static tare_status source_of(struct tare_edge *edge, struct tare_arena *arena) {
+    static const char *const copies[] = { "Identity", "IdentityN",  "Reshape",      "Squeeze",
+                                          "Cast",     "ExpandDims", "StopGradient", NULL };
+    enum { MOST_STEPS = 1000 };
+    for (int i = 0; edge->node && i < MOST_STEPS; i++) {
+        struct tare_call_site call;
+        TARE_TRY(tare_call_site(&call, arena, edge->node));
+        if (call.kind == TARE_CALL_PLAIN && (size_t)edge->index < call.callees[0]->n_returns)
+            *edge = call.callees[0]->returns[edge->index].edge;
+        else if (tare_op_is_one_of(edge->node->op, copies) && (size_t)edge->index < edge->node->n_inputs)
+            *edge = edge->node->inputs[edge->index];
+        else
+            break;
+    }
+    return TARE_OK;
+}
+
+/* One floating-point number per example that is neither a probability nor bounded otherwise. */
+static tare_status is_number(bool *out, const struct tare_quant_work *work, const struct tare_binding *output) {
+    static const char *const bounded[] = { "Softmax", "LogSoftmax", "Sigmoid", "Tanh", NULL };
+    const struct tare_shape shape = output->edge.node ? tare_model_shape(work->shapes, output->edge) : output->shape;
+    struct tare_edge edge = output->edge;
+    *out = false;
+    if (output->kind != TARE_BINDING_DENSE || !edge.node || !tare_dtype_is_floating(output->dtype)) return TARE_OK;
+    if (shape.rank < 1 || shape.rank > 2 || (shape.rank == 2 && shape.dims[1] != 1)) return TARE_OK;
+    TARE_TRY(source_of(&edge, work->arena));
+    *out = edge.node && !tare_op_is_one_of(edge.node->op, bounded);
+    return TARE_OK;
+}
+
+static tare_status predicts_numbers(bool *out, const struct tare_quant_work *work) {
+    const struct tare_graph_model *model = work->model;
+    *out = false;
+    for (size_t s = 0; s < model->n_signatures && !*out; s++)
+        for (size_t i = 0; i < model->signatures[s].n_outputs && !*out; i++)
+            TARE_TRY(is_number(out, work, &model->signatures[s].outputs[i]));
+    return TARE_OK;
+}
+
+/* ---- the noise of a layer ---- */
+
+static double sum_of_squares(const struct tare_tensor *weight) {
+    double sum = 0;
+    for (int64_t i = 0; i < weight->elements; i++) {
+        const double value = tare_tensor_get_f64(weight, i);
+        sum += value * value;
+    }
+    return sum;
+}
+
+static double variance(const struct tare_statistics *s) {
+    const double count = (double)tare_statistics_elements(s), mean = tare_exact_sum_value(&s->sum) / count;
+    return tare_exact_sum_value(&s->sum_of_squares) / count - mean * mean;
+}
+
+/* The ratio of the variance of the layer's output to the error that rounding its input adds, in dB; infinity where it
+ * is not known. */
+static double output_db(const struct tare_quant_work *work, const struct tare_quant_layer *layer) {
+    const struct tare_quant_ranges *ranges = work->ranges;
+    const struct tare_statistics *input, *output;
+    const double step = layer->left_params.scale;
+    double low, high, noise, signal;
+    if (layer->refused || !layer->weight || !layer->setting.method->needs_ranges || !(step > 0)) return INFINITY;
+    if (layer->kind == TARE_KIND_GATHER || tare_quant_fake_range(&low, &high, layer->observed)) return INFINITY;
+    if (!ranges || !ranges->statistics) return INFINITY;
+    input = ranges->statistics(ranges->arg, layer->observed);
+    output = ranges->statistics(ranges->arg, layer->output);
+    if (!input || !output || !tare_statistics_elements(input) || !tare_statistics_elements(output)) return INFINITY;
+    noise = step * step / 12 * sum_of_squares(layer->weight) / (double)layer->product.columns;
+    noise *= 1 - (double)input->histogram.zeros / (double)tare_statistics_elements(input);
+    signal = variance(output);
+    return signal > 0 && noise > 0 ? 10 * log10(signal / noise) : INFINITY;
+}
+
+tare_status tare_quant_widen_inputs(struct tare_quant_work *work) {
+    bool numbers;
+    if (!work->options->widens || work->options->op_set != TARE_OP_SET_XLA) return TARE_OK;
+    TARE_TRY(predicts_numbers(&numbers, work));
+    for (size_t i = 0; i < work->n_layers; i++) {
+        struct tare_quant_layer *layer = &work->layers[i];
+        if (layer->refused || layer->setting.activation_bits || !layer->setting.method->takes_wide) continue;
+        if (!(output_db(work, layer) < (numbers ? LEAST_DB_OF_NUMBERS : LEAST_DB))) continue;
+        layer->setting.activation_bits = 16;
+        layer->refused = layer->setting.method->plan(work, layer);
+    }
+    return TARE_OK;
+}
+
+tare_status tare_quant_warn_of_noisy_inputs(struct tare_quant_work *work) {
+    for (size_t i = 0; i < work->n_layers; i++) {
+        const struct tare_quant_layer *layer = &work->layers[i];
+        const double db = layer->setting.activation_bits == 16 ? INFINITY : output_db(work, layer);
+        if (!(db < LEAST_DB)) continue;
+        TARE_TRY(tare_quant_add_warning(
+            work->report, work->arena, "layer '%s': rounding its input to 8 bits leaves its output %.1f dB: use %s",
+            layer->op->name, db,
+            layer->setting.method->takes_wide ? "activation_bits=16 in a recipe rule for the layer"
+                                              : "a recipe rule that leaves the layer in float"));
+    }
+    return TARE_OK;
+}

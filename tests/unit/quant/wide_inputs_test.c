@@ -1,0 +1,92 @@
+/* Activations of 16 bits: chosen where int8 would leave the output of a layer too noisy. */
+#include "support/quantized_model.h"
+
+#include <string.h>
+
+enum { ROWS = 200, IN = 8, SCORES = 6 };
+
+struct result {
+    int bits; /* of the activation */
+    double loss;
+    size_t warnings;
+};
+
+/* The signature returns y as `outputs` numbers per example. */
+static void add_signature(struct quantized_model *m) {
+    struct tare_binding *bindings = TARE_NEW_ARRAY(&m->model->arena, struct tare_binding, 2);
+    struct tare_signature *signature = TARE_NEW(&m->model->arena, struct tare_signature);
+    bindings[0] = (struct tare_binding){ .key = "x", .dtype = TARE_DT_FLOAT, .edge = m->x };
+    bindings[1] = (struct tare_binding){ .key = "y", .dtype = TARE_DT_FLOAT, .edge = m->y };
+    bindings[0].shape = bindings[1].shape = tare_shape_unknown();
+    *signature = (struct tare_signature){ "serving_default", "", &bindings[0], 1, &bindings[1], 1, NULL };
+    m->model->signatures = signature;
+    m->model->n_signatures = 1;
+}
+
+/* y = x W with column c of x reaching spread^c times as far as the first and rows of W that undo it; `op` (NULL: none)
+ * follows. */
+static struct result quantize(double spread, int outputs, const char *op, bool widens, int activation_bits) {
+    const struct tare_quant_options options = { .setting = { .method = &tare_method_static,
+                                                             .activation_bits = activation_bits },
+                                                .widens = widens,
+                                                .warns = true };
+    struct quantized_model m;
+    struct tare_tensor expected, got;
+    struct tare_edge y;
+    struct result result;
+    quantized_model_begin(&m, ROWS, IN, spread, 3);
+    y = mini_node(m.graph, "MatMul", "layer", 2, m.in, quantized_model_weight(&m, "w", IN, outputs, 1, spread, 4));
+    if (op) y = mini_node(m.graph, op, "last", 1, y);
+    quantized_model_return(&m, mini_node(m.graph, "Identity", "copy", 1, y));
+    add_signature(&m);
+    expected = quantized_model_run(&m);
+    quantized_model_quantize(&m, &options, "");
+    got = quantized_model_run(&m);
+    assert_int_equal(m.report.quantized, 1);
+    result = (struct result){ m.report.outcomes[0].setting.activation_bits == 16 ? 16 : 8,
+                              quantized_model_loss(&got, &expected), m.report.n_warnings };
+    tare_tensor_reset(&expected);
+    tare_tensor_reset(&got);
+    quantized_model_end(&m);
+    return result;
+}
+
+static void channels_of_different_scales__need_16_bits(void **state) {
+    const struct result narrow = quantize(0.5, SCORES, NULL, false, 0), wide = quantize(0.5, SCORES, NULL, true, 0);
+    (void)state;
+    assert_int_equal(narrow.bits, 8);
+    assert_int_equal(wide.bits, 16);
+    if (!(wide.loss < narrow.loss / 3)) /* the rest is the error of the weights */
+        fail_msg("loss %.3g with 16 bits, %.3g with 8", wide.loss, narrow.loss);
+}
+
+static void a_layer_that_keeps_8_bits_and_is_noisy__has_a_warning(void **state) {
+    (void)state;
+    assert_int_equal(quantize(0.5, SCORES, NULL, false, 0).warnings, 1);
+    assert_int_equal(quantize(0.5, SCORES, NULL, true, 0).warnings, 0);
+    assert_int_equal(quantize(1, SCORES, NULL, false, 0).warnings, 0);
+}
+
+static void bits_on_request__stay(void **state) {
+    (void)state;
+    assert_int_equal(quantize(0.5, SCORES, NULL, true, 8).bits, 8);
+    assert_int_equal(quantize(1, SCORES, NULL, true, 16).bits, 16);
+}
+
+/* About 33 dB: enough for scores and probabilities, too little for a number. */
+static void a_number__tolerates_less_noise_than_scores(void **state) {
+    (void)state;
+    assert_int_equal(quantize(0.8, SCORES, NULL, true, 0).bits, 8);
+    assert_int_equal(quantize(0.8, 1, NULL, true, 0).bits, 16);
+    assert_int_equal(quantize(0.8, 1, "Sigmoid", true, 0).bits, 8);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(channels_of_different_scales__need_16_bits),
+        cmocka_unit_test(a_layer_that_keeps_8_bits_and_is_noisy__has_a_warning),
+        cmocka_unit_test(bits_on_request__stay),
+        cmocka_unit_test(a_number__tolerates_less_noise_than_scores),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
