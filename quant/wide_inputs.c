@@ -87,7 +87,8 @@ static double output_db(const struct tare_quant_work *work, const struct tare_qu
     const double step = layer->left_params.scale;
     double low, high, noise, signal;
     if (layer->refused || !layer->weight || !layer->setting.method->needs_ranges || !(step > 0)) return INFINITY;
-    if (layer->kind == TARE_KIND_GATHER || tare_quant_fake_range(&low, &high, layer->observed)) return INFINITY;
+    if (layer->kind == TARE_KIND_GATHER || tare_quant_fake_range(&low, &high, work->fakes, layer->observed))
+        return INFINITY;
     if (!ranges || !ranges->statistics) return INFINITY;
     input = ranges->statistics(ranges->arg, layer->observed);
     output = ranges->statistics(ranges->arg, layer->output);
