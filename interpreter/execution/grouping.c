@@ -324,8 +324,10 @@ static tare_status find_group(const struct finder *f, struct tare_arena *arena, 
         slot = step->first_output;
     }
     group.output = extend(f, &group, slot);
-    if (group.n_steps < (is_product ? 1 : 2)) return TARE_OK;
     group.output_dtype = tare_dtype_base(f->plan->steps[f->uses->made_by[group.output]].node->output_dtypes[0]);
+    /* The ops' own kernels for bfloat16 convert whole tensors to float and back. */
+    const bool alone = is_product || (group.output_dtype == TARE_DT_BFLOAT16 && group.expression.branches[0].n_stages);
+    if (group.n_steps < (alone ? 1 : 2)) return TARE_OK;
     group.expression.to = tare_plan_lane_of(group.output_dtype);
     sort_steps(&group);
     return add_group(f, &group, arena);

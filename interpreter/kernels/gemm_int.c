@@ -118,7 +118,7 @@ struct tare_igemm_output tare_igemm_output_at(const struct tare_igemm_output *ou
 }
 
 bool tare_igemm_requantizes(enum tare_cpu_level level) {
-    return TARE_KERNELS_X86 && level >= TARE_CPU_AVX512;
+    return TARE_KERNELS_X86 && level >= TARE_CPU_AVX2;
 }
 
 void tare_igemm_pairs_plain(const struct tare_igemm_output *c, const void *a, int64_t a_stride, const void *panels,

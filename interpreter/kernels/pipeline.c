@@ -184,7 +184,22 @@ static float scalar(const struct tare_stage *stage) {
     return *(const float *)stage->operand;
 }
 
+/* Drops roundings to bfloat16 of values that are rounded already: Relu and Relu6 keep them so, NaN included. */
+static void drop_roundings(struct tare_pipeline *pipeline) {
+    bool is_rounded = false;
+    int n = 0;
+    for (int s = 0; s < pipeline->n_stages; s++) {
+        const enum tare_stage_code code = pipeline->stages[s].code;
+        if (code == TARE_STAGE_BFLOAT16 && is_rounded) continue;
+        is_rounded =
+            code == TARE_STAGE_BFLOAT16 || (is_rounded && (code == TARE_STAGE_RELU || code == TARE_STAGE_RELU6));
+        pipeline->stages[n++] = pipeline->stages[s];
+    }
+    pipeline->n_stages = n;
+}
+
 void tare_pipeline_simplify(struct tare_pipeline *pipeline) {
+    drop_roundings(pipeline);
     const int count = pipeline->n_stages;
     struct tare_stage *stages = pipeline->stages;
     int n = 0;

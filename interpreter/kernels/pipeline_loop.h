@@ -41,8 +41,7 @@ TARE_ALWAYS_INLINE TARGET void store_lanes(void *to, enum tare_lane_type type, i
 TARE_ALWAYS_INLINE TARGET vec round_bfloat16(vec x) {
     const ivec bits = as_ivec(x), odd = and_int(shift_right_16(bits), set_int(1));
     const ivec rounded = and_int(add_int(bits, add_int(odd, set_int(0x7fff))), set_int((int32_t)0xffff0000));
-    const ivec nan = or_int(and_int(bits, set_int(INT32_MIN)), set_int(0x7fc00000));
-    return select_nan(x, as_vec(nan), as_vec(rounded));
+    return select_nan(x, as_vec(sign_or(bits, set_int(0x7fc00000))), as_vec(rounded));
 }
 
 TARE_ALWAYS_INLINE TARGET vec clamped(vec x, const struct tare_stage *stage) {

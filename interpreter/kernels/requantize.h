@@ -48,6 +48,43 @@ void tare_requantize_bind(struct tare_requantize *requantize, const struct tare_
 
 #if TARE_KERNELS_X86
 #include <immintrin.h>
+#include <string.h>
+
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256i tare_quantize_avx2(const struct tare_quantize_stage *stage, __m256 x) {
+    x = _mm256_max_ps(_mm256_set1_ps(stage->low), _mm256_add_ps(x, _mm256_set1_ps(stage->add)));
+    x = _mm256_min_ps(_mm256_set1_ps(stage->high), x);
+    return _mm256_cvttps_epi32(_mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256 tare_dequantize_avx2(const struct tare_dequantize_stage *stage, __m256i x) {
+    const __m256 real = _mm256_cvtepi32_ps(_mm256_sub_epi32(x, _mm256_set1_epi32(stage->zero_point)));
+    return _mm256_mul_ps(real, _mm256_set1_ps(stage->scale));
+}
+
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256i tare_requantize_sum_avx2(const struct tare_requantize *r, __m256i x,
+                                                                     int64_t at, int count) {
+    int64_t eight = 0;
+    memcpy(&eight, (const char *)r->addend + at, (size_t)count);
+    const __m128i bytes = _mm_cvtsi64_si128(eight);
+    const __m256i other = r->addend_is_unsigned ? _mm256_cvtepu8_epi32(bytes) : _mm256_cvtepi8_epi32(bytes);
+    const __m256 sum =
+        _mm256_add_ps(tare_dequantize_avx2(&r->of_result, x), tare_dequantize_avx2(&r->of_addend, other));
+    return _mm256_max_epi32(tare_quantize_avx2(&r->second, sum), _mm256_set1_epi32(r->least));
+}
+
+/* Requantizes the sums of the first `count` lanes (1 to 8) and stores them as elements `at` … of the result. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tare_requantize_avx2(const struct tare_requantize *r, __m256i sums, int64_t at,
+                                                              int64_t column, int count) {
+    const __m256i offset = _mm256_loadu_si256((const __m256i *)(r->offset + column));
+    const __m256 real = _mm256_cvtepi32_ps(_mm256_add_epi32(sums, offset));
+    __m256i x = tare_quantize_avx2(&r->first, _mm256_mul_ps(real, _mm256_loadu_ps(r->scale + column)));
+    if (r->addend) x = tare_requantize_sum_avx2(r, x, at, count);
+    /* the values are those of the 8-bit type: packing 32 to 16 bits keeps them, and masking makes the bytes unsigned */
+    const __m128i halves = _mm_packs_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
+    const __m128i bytes = _mm_packus_epi16(_mm_and_si128(halves, _mm_set1_epi16(0xff)), _mm_setzero_si128());
+    const int64_t eight = _mm_cvtsi128_si64(bytes);
+    memcpy(r->to + at, &eight, (size_t)count);
+}
 
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512i tare_quantize_avx512(const struct tare_quantize_stage *stage, __m512 x) {
     x = _mm512_max_ps(_mm512_set1_ps(stage->low), _mm512_add_ps(x, _mm512_set1_ps(stage->add)));
