@@ -44,24 +44,28 @@ size_t tare_igemm_packed_bytes(enum tare_igemm_form form, int64_t k, int64_t n) 
     return (size_t)bytes;
 }
 
+/* One panel; the rows of B are read once, in order. */
+static void pack_quad_panel(int32_t *starts, int8_t *to, const int8_t *b, int64_t k, int64_t columns,
+                            int64_t row_stride, int64_t column_stride) {
+    uint32_t sums[PANEL] = { 0 };
+    memset(to, 0, (size_t)(group_count(TARE_IGEMM_QUADS, k) * GROUP));
+    for (int64_t p = 0; p < k; p++, b += row_stride) {
+        int8_t *lane = to + p / 4 * GROUP + p % 4;
+        for (int64_t j = 0; j < columns; j++, lane += 4) {
+            *lane = b[j * column_stride];
+            sums[j] += (uint32_t)b[j * column_stride];
+        }
+    }
+    for (int64_t j = 0; j < PANEL; j++)
+        starts[j] = (int32_t)(0u - 128u * sums[j]); /* the rows of A have 128 added */
+}
+
 static void pack_quads(void *packed, const int8_t *b, int64_t k, int64_t n, int64_t row_stride, int64_t column_stride) {
     int32_t *starts = packed;
     int8_t *to = (int8_t *)packed + starts_bytes(n);
-    for (int64_t first = 0; first < n; first += PANEL) {
-        const int64_t columns = n - first < PANEL ? n - first : PANEL;
-        for (int64_t j = 0; j < PANEL; j++) {
-            uint32_t sum = 0;
-            for (int64_t p = 0; j < columns && p < k; p++)
-                sum += (uint32_t)b[p * row_stride + (first + j) * column_stride];
-            starts[first + j] = (int32_t)(0u - 128u * sum); /* the rows come in with 128 added */
-        }
-        for (int64_t g = 0; g < group_count(TARE_IGEMM_QUADS, k); g++, to += GROUP) {
-            for (int64_t i = 0; i < GROUP; i++) {
-                const int64_t p = 4 * g + i % 4, j = i / 4;
-                to[i] = p < k && j < columns ? b[p * row_stride + (first + j) * column_stride] : 0;
-            }
-        }
-    }
+    for (int64_t first = 0; first < n; first += PANEL, to += group_count(TARE_IGEMM_QUADS, k) * GROUP)
+        pack_quad_panel(starts + first, to, b + first * column_stride, k, n - first < PANEL ? n - first : PANEL,
+                        row_stride, column_stride);
 }
 
 #define PACK_PAIRS(name, type)                                                                                         \

@@ -3,6 +3,7 @@
  * reduce-in-double (docs/numerics.md): real numbers accumulate in double, complex ones in complex double, integers
  * in 64 bits with wrap-around; the result is rounded to the dtype once. The order of the additions depends only on
  * the shape, so results do not depend on threads or vector width. */
+#include "interpreter/kernels/extreme.h"
 #include "interpreter/ops/support/axes.h"
 #include "interpreter/kernel.h"
 #include "interpreter/ops/families.h"
@@ -163,33 +164,6 @@ static double fold_reals(const double *x, int64_t n, enum reduction reduction) {
     return lanes[0];
 }
 
-/* The extreme of float elements, in the lanes of fold_reals but without converting them; false if one of them is NaN.
- */
-static bool fold_floats(double *out, const float *x, int64_t n, bool is_maximum) {
-    float lanes[LANES];
-    int unordered = 0;
-    for (int64_t i = 0; i < n; i++)
-        unordered |= x[i] != x[i];
-    if (unordered) return false;
-    for (int k = 0; k < LANES; k++)
-        lanes[k] = is_maximum ? -INFINITY : INFINITY;
-    int64_t i = 0;
-    for (; is_maximum && i + LANES <= n; i += LANES) {
-        for (int k = 0; k < LANES; k++)
-            lanes[k] = x[i + k] > lanes[k] ? x[i + k] : lanes[k];
-    }
-    for (; i + LANES <= n; i += LANES) {
-        for (int k = 0; k < LANES; k++)
-            lanes[k] = x[i + k] < lanes[k] ? x[i + k] : lanes[k];
-    }
-    for (int k = 0; i < n; i++, k++)
-        if (is_maximum ? x[i] > lanes[k] : x[i] < lanes[k]) lanes[k] = x[i];
-    for (int k = 1; k < LANES; k++)
-        if (is_maximum ? lanes[k] > lanes[0] : lanes[k] < lanes[0]) lanes[0] = lanes[k];
-    *out = (double)lanes[0];
-    return true;
-}
-
 /* ---- one chunk of a row ---- */
 
 struct job {
@@ -203,13 +177,9 @@ struct job {
 static void reduce_chunk(const struct job *job, int64_t first, int64_t n, int64_t at) {
     const enum reduction join = job->reduction == NORM ? SUM : job->reduction;
     if (job->domain == REAL) {
-        const bool is_maximum = job->reduction == MAX;
         double x[CHUNK];
-        if (!job->fold || job->input->dtype != TARE_DT_FLOAT || !(is_maximum || job->reduction == MIN) ||
-            !fold_floats(x, TARE_CONST_DATA(float, job->input) + first, n, is_maximum)) {
-            read_reals(x, job->input, first, n);
-            if (job->fold) x[0] = fold_reals(x, n, job->reduction);
-        }
+        read_reals(x, job->input, first, n);
+        if (job->fold) x[0] = fold_reals(x, n, job->reduction);
         combine_reals(job->to.real + at, x, job->fold ? 1 : n, job->fold ? join : job->reduction);
     } else if (job->domain == COMPLEX) {
         complex128 x[CHUNK];
@@ -226,11 +196,23 @@ static void reduce_chunk(const struct job *job, int64_t first, int64_t n, int64_
     }
 }
 
+/* The extreme of a row of float elements; false if they must be compared in the order of reduce_chunk. */
+static bool fold_extreme(const struct job *job, int64_t first, int64_t n, int64_t at) {
+    float extreme;
+    if (!job->fold || job->input->dtype != TARE_DT_FLOAT || (job->reduction != MAX && job->reduction != MIN) ||
+        !tare_extreme(&extreme, TARE_CONST_DATA(float, job->input) + first, n, job->reduction == MAX))
+        return false;
+    const double x = (double)extreme;
+    combine_reals(job->to.real + at, &x, 1, job->reduction);
+    return true;
+}
+
 static void reduce_all(struct job *job, const struct tare_axes_plan *plan) {
     struct tare_axes_walk walk = { .output = 0 };
     job->fold = plan->reduced[0];
     for (int64_t row = 0; row < plan->rows; row++) {
-        for (int64_t i = 0; i < plan->inner; i += CHUNK) {
+        const bool done = fold_extreme(job, row * plan->inner, plan->inner, walk.output);
+        for (int64_t i = 0; !done && i < plan->inner; i += CHUNK) {
             const int64_t n = plan->inner - i < CHUNK ? plan->inner - i : CHUNK;
             reduce_chunk(job, row * plan->inner + i, n, walk.output + (job->fold ? 0 : i));
         }
