@@ -43,7 +43,7 @@ tare_status tare_public_calibrating_read(struct tare_public_calibrating *out, co
                                          const char *text) {
     const struct tare_context_handle *context = model->context;
     const char *path;
-    *out = (struct tare_public_calibrating){ .context = context };
+    *out = (struct tare_public_calibrating){ .context = context, .log = tare_public_log(context) };
     TARE_TRY(tare_option_text_read(out, &out->arena, &set, text));
     TARE_TRY(tare_data_options_open(&out->records));
     if (out->state && out->hessians) return TARE_FAIL(TARE_USAGE, "state and hessians exclude each other");
@@ -60,6 +60,7 @@ tare_status tare_public_calibrating_read(struct tare_public_calibrating *out, co
         .channels = out->how.channels || out->hessians,
         .hessians = out->hessians,
         .state_path = out->state,
+        .log = &out->log,
         .on_progress = context ? context->progress : NULL,
         .progress_arg = context ? context->progress_arg : NULL,
         .interrupted = tare_public_interrupted(context),

@@ -17,6 +17,7 @@ struct tare_public_calibrating {
     struct tare_calibrate_options options; /* without samples or files */
     struct tare_graph_model *prepared;
     const struct tare_context_handle *context; /* of the model; NULL: the defaults */
+    struct tare_log log;                       /* of the context */
 };
 
 /* Parses the option text and loads the model. Release with tare_public_calibrating_free, also after a failure. */

@@ -30,7 +30,7 @@ static bool is_deleted(const char *path) {
     return stat(path, &info) == 0 && S_ISREG(info.st_mode) && info.st_nlink == 0;
 }
 
-tare_status tare_output_file_begin(struct tare_output_file *out, const char *path) {
+static tare_status begin(struct tare_output_file *out, const char *path, bool held) {
     enum tare_file_kind kind = tare_file_kind_of(path);
     char room[PATH_MAX];
     const char *real = kind == TARE_FILE_REGULAR && !is_deleted(path) ? realpath(path, room)
@@ -38,7 +38,7 @@ tare_status tare_output_file_begin(struct tare_output_file *out, const char *pat
     tare_status status;
 
     memset(out, 0, sizeof *out);
-    out->fd = -1;
+    out->fd = out->lock.fd = -1;
     out->path = tare_strdup(real ? real : path);
     out->buffer = tare_malloc(BUFFER_SIZE);
     if (!out->path || !out->buffer)
@@ -48,10 +48,19 @@ tare_status tare_output_file_begin(struct tare_output_file *out, const char *pat
     else if (kind == TARE_FILE_OTHER || is_deleted(path) || strcmp(path, "-") == 0)
         status = open_direct(out);
     else
-        status = tare_sibling_make_file(&out->temporary, &out->fd, out->path);
+        status = held ? TARE_OK : tare_output_lock(&out->lock, out->path);
+    if (status == TARE_OK && out->fd < 0) status = tare_sibling_make_file(&out->temporary, &out->fd, out->path);
     out->open = status == TARE_OK;
     if (status != TARE_OK) tare_output_file_abort(out);
     return status;
+}
+
+tare_status tare_output_file_begin(struct tare_output_file *out, const char *path) {
+    return begin(out, path, false);
+}
+
+tare_status tare_output_file_begin_held(struct tare_output_file *out, const char *path) {
+    return begin(out, path, true);
 }
 
 static tare_status write_at(struct tare_output_file *out, const char *data, size_t size, off_t at) {
@@ -119,11 +128,12 @@ done:
 void tare_output_file_abort(struct tare_output_file *out) {
     if (out->open && out->fd >= 0) close(out->fd);
     if (out->temporary) unlink(out->temporary);
+    tare_output_unlock(&out->lock);
     tare_free(out->temporary);
     tare_free(out->path);
     tare_free(out->buffer);
     memset(out, 0, sizeof *out);
-    out->fd = -1;
+    out->fd = out->lock.fd = -1;
 }
 
 tare_status tare_file_write(const char *path, const void *data, size_t size) {

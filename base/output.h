@@ -3,6 +3,7 @@
 #ifndef TARE_BASE_OUTPUT_H
 #define TARE_BASE_OUTPUT_H
 
+#include "base/output_lock.h"
 #include "base/status.h"
 
 #include <stdbool.h>
@@ -13,15 +14,18 @@
  * files (/proc/self/fd/N) are written directly. */
 struct tare_output_file {
     char *path, *temporary; /* temporary: NULL if written directly */
+    struct tare_output_lock lock;
     int fd;
     bool open;
-    bool overwrite;
     char *buffer;
     size_t used;
     uint64_t offset; /* bytes passed to write so far */
 };
-/* The parent folder must exist. An existing file is replaced at commit. */
+/* The parent folder must exist. An existing file is replaced at commit. The file is locked until commit or abort:
+ * TARE_IO if another process writes it. */
 tare_status tare_output_file_begin(struct tare_output_file *out, const char *path) TARE_WARN_UNUSED;
+/* The same without the lock: the caller holds it. */
+tare_status tare_output_file_begin_held(struct tare_output_file *out, const char *path) TARE_WARN_UNUSED;
 tare_status tare_output_file_write(struct tare_output_file *out, const void *data, size_t size) TARE_WARN_UNUSED;
 /* Overwrites bytes already written. TARE_UNSUPPORTED for a pipe. */
 tare_status tare_output_file_patch(struct tare_output_file *out, uint64_t offset, const void *data,
@@ -56,22 +60,26 @@ struct tare_output_dir {
     struct tare_output_rules rules;
     size_t existed; /* length of the part of the parent's path that existed before */
     bool in_place;  /* a mount point, or its parent is read-only: `temporary` is inside `path` */
-    int lock;
+    bool adds;      /* by tare_output_dir_begin_adding */
+    struct tare_output_lock lock;
+    int guard; /* locks `temporary` */
 };
-/* Makes ".NAME.tmp-PID-n" next to `path` (and missing parents), and removes such folders of killed runs. An empty
- * folder is always replaced. NULL rules: nothing else is. The strings of `rules` must live until commit or abort.
- * TARE_INVALID_ARGUMENT: "Output directory already exists: D", an entry that is not part of such an output, or an
- * output that is not apart from the input. */
+/* Locks the output, makes ".NAME.tmp-PID-n" next to `path` (and missing parents), and removes such folders of killed
+ * runs. An empty folder is always replaced. NULL rules: nothing else is. The strings of `rules` must live until commit
+ * or abort. TARE_IO if another process writes the output. TARE_INVALID_ARGUMENT: "Output directory already exists: D",
+ * an entry that is not part of such an output, or an output that is not apart from the input. */
 tare_status tare_output_dir_begin(struct tare_output_dir *out, const char *path,
                                   const struct tare_output_rules *rules) TARE_WARN_UNUSED;
+/* The same for files that are added to a folder, which is created if it does not exist: they are made in `temporary`,
+ * which is inside `path`, and the commit moves them, replacing files of the same names. */
+tare_status tare_output_dir_begin_adding(struct tare_output_dir *out, const char *path) TARE_WARN_UNUSED;
 /* Syncs all files and moves the folder to its path, exchanging it with an old one that is then removed. On failure the
  * temporary folder is removed and the old one is in place; ends the struct either way. */
 tare_status tare_output_dir_commit(struct tare_output_dir *out) TARE_WARN_UNUSED;
 /* Removes the temporary folder and the parents that begin created. Safe on a zeroed struct. Keeps the error text. */
 void tare_output_dir_abort(struct tare_output_dir *out);
-/* Moves a complete and synced folder to `path` on the same file system, as commit does. `from` no longer exists then;
- * on failure it still does. */
+/* Moves a complete and synced folder to `path` on the same file system, as commit does. The caller holds the lock of
+ * `path`. `from` no longer exists then; on failure it still does. */
 tare_status tare_output_move(const char *from, const char *path,
                              const struct tare_output_rules *rules) TARE_WARN_UNUSED;
-
 #endif

@@ -6,8 +6,11 @@
  * exchanged one after another, files of the old one first and files of the new one last, so that a folder which was cut
  * off in between has no file at its top (no saved_model.pb) and both versions are still in its hidden folders.
  *
- * The temporary folder is locked (flock) while its process lives. What killed processes of the same user left is
- * removed by the next run with the same output. */
+ * An old folder that was moved away has a name of its own (".NAME.old-PID-n"): the next run moves it back if the
+ * process was killed before the new one was in its place, and removes it otherwise.
+ *
+ * The output is locked (base/output_lock.h), and so is the temporary folder, while the process lives. What killed
+ * processes of the same user left is removed by the next run with the same output. */
 #include "base/alloc.h"
 #include "base/control.h"
 #include "base/file.h"
@@ -92,7 +95,7 @@ static tare_status check_entries(const char *path, const struct tare_output_rule
     TARE_TRY(tare_file_list(&names, path));
     status = TARE_OK;
     for (size_t i = 0; i < names.count && status == TARE_OK; i++) {
-        if (tare_sibling_is_temporary(names.names[i], NULL)) continue;
+        if (tare_sibling_is_temporary(names.names[i]) || tare_output_is_lock(names.names[i])) continue;
         if (!rules || !rules->overwrite)
             status = TARE_FAIL(TARE_INVALID_ARGUMENT, "Output directory already exists: %s", path);
         else if (rules->is_part && !rules->is_part(names.names[i]))
@@ -136,20 +139,33 @@ static bool may_write(const char *folder) {
     return faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) == 0;
 }
 
+/* Locks the output, then looks again: another process may have completed it meanwhile. */
+static tare_status lock_output(struct tare_output_dir *out, const char *folder, const char *name) {
+    TARE_TRY(tare_output_lock_in(&out->lock, folder, name, out->path));
+    if (!out->in_place) TARE_TRY(tare_sibling_restore(out->path));
+    return tare_output_dir_check(out->path, &out->rules);
+}
+
+static void guard_temporary(struct tare_output_dir *out) {
+    out->guard = open(out->temporary, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (out->guard >= 0) (void)flock(out->guard, LOCK_EX | LOCK_NB); /* a file system without locks has none */
+}
+
 static tare_status make_temporary(struct tare_output_dir *out, const char *parent) {
     const bool there = tare_file_kind_of(out->path) == TARE_FILE_DIRECTORY;
     out->in_place = there && (is_mount_point(out->path) || !may_write(parent));
     if (out->in_place) {
         char *inner = tare_path_join(out->path, "tare");
-        tare_status status = inner ? tare_sibling_make_folder(&out->temporary, inner) : TARE_NO_MEMORY;
+        tare_status status = inner ? lock_output(out, out->path, "tare") : TARE_NO_MEMORY;
+        if (status == TARE_OK) status = tare_sibling_make_folder(&out->temporary, inner);
         tare_free(inner);
         TARE_TRY(status);
     } else {
         TARE_TRY(tare_file_make_folders(parent, &out->existed));
+        TARE_TRY(lock_output(out, parent, tare_path_base(out->path)));
         TARE_TRY(tare_sibling_make_folder(&out->temporary, out->path));
     }
-    out->lock = open(out->temporary, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (out->lock >= 0) (void)flock(out->lock, LOCK_EX | LOCK_NB); /* a file system without locks has none */
+    guard_temporary(out);
     return TARE_OK;
 }
 
@@ -165,16 +181,18 @@ static char *place_of(const char *path) {
     return tare_strdup(real);
 }
 
+static tare_status start(struct tare_output_dir *out, const char *path) {
+    *out = (struct tare_output_dir){ .existed = SIZE_MAX, .guard = -1, .lock.fd = -1 }; /* no parent was made yet */
+    return *path ? TARE_OK : TARE_FAIL(TARE_INVALID_ARGUMENT, "the output directory has an empty name");
+}
+
 tare_status tare_output_dir_begin(struct tare_output_dir *out, const char *path,
                                   const struct tare_output_rules *rules) {
     tare_status status = TARE_NO_MEMORY;
     char *parent = NULL;
 
-    memset(out, 0, sizeof *out);
-    out->lock = -1;
-    if (!*path) return TARE_FAIL(TARE_INVALID_ARGUMENT, "the output directory has an empty name");
+    TARE_TRY(start(out, path));
     if (rules) out->rules = *rules;
-    out->existed = SIZE_MAX; /* no parent was made yet */
     out->path = place_of(path);
     parent = out->path ? tare_path_folder(out->path) : NULL;
     if (!parent) goto done;
@@ -186,12 +204,31 @@ done:
     return status;
 }
 
+tare_status tare_output_dir_begin_adding(struct tare_output_dir *out, const char *path) {
+    tare_status status = TARE_NO_MEMORY;
+    char *inner = NULL;
+    TARE_TRY(start(out, path));
+    out->adds = true;
+    out->path = trimmed(path);
+    inner = out->path ? tare_path_join(out->path, "tare") : NULL;
+    if (!inner) goto done;
+    TARE_CHECK(tare_file_make_folders(out->path, &out->existed));
+    TARE_CHECK(tare_output_lock_in(&out->lock, out->path, "tare", path));
+    tare_sibling_sweep(out->path);
+    TARE_CHECK(tare_sibling_make_folder(&out->temporary, inner));
+    guard_temporary(out);
+done:
+    tare_free(inner);
+    if (status != TARE_OK) tare_output_dir_abort(out);
+    return status;
+}
+
 /* ---- commit by renaming the folder ---- */
 
 /* Without RENAME_EXCHANGE: away, in, and back if that fails. The old folder ends under `from`. */
 static tare_status exchange_in_steps(const char *from, const char *path) {
     char *aside = NULL;
-    tare_status status = tare_sibling_make_folder(&aside, path);
+    tare_status status = tare_sibling_make_aside(&aside, path);
     if (status != TARE_OK) return status;
     if (rename(path, aside) != 0) {
         status = tare_file_error("cannot move", path);
@@ -226,6 +263,7 @@ static tare_status move_new(const char *from, const char *path) {
 
 tare_status tare_output_move(const char *from, const char *path, const struct tare_output_rules *rules) {
     tare_status status;
+    TARE_TRY(tare_sibling_restore(path));
     TARE_TRY(tare_output_dir_check(path, rules));
     if (tare_file_kind_of(path) != TARE_FILE_DIRECTORY) {
         TARE_TRY(move_new(from, path));
@@ -270,7 +308,7 @@ static tare_status move_entries(const char *from, const char *to, enum phase fir
     status = TARE_OK;
     for (int pass = 0; pass < 2 && status == TARE_OK; pass++)
         for (size_t i = 0; i < names.count && status == TARE_OK; i++) {
-            if (tare_sibling_is_temporary(names.names[i], NULL)) continue;
+            if (tare_sibling_is_temporary(names.names[i]) || tare_output_is_lock(names.names[i])) continue;
             if (is_of(from, names.names[i], pass ? (enum phase)(1 - first) : first))
                 status = move_entry(from, to, names.names[i]);
         }
@@ -280,7 +318,7 @@ static tare_status move_entries(const char *from, const char *to, enum phase fir
 
 static tare_status exchange_entries(struct tare_output_dir *out) {
     char *aside = NULL, *inner = tare_path_join(out->path, "tare"), text[4096];
-    tare_status status = inner ? tare_sibling_make_folder(&aside, inner) : TARE_NO_MEMORY;
+    tare_status status = inner ? tare_sibling_make_aside(&aside, inner) : TARE_NO_MEMORY;
     if (status == TARE_OK) {
         status = move_entries(out->path, aside, FILES);
         if (status == TARE_OK) status = move_entries(out->temporary, out->path, FOLDERS);
@@ -296,19 +334,57 @@ static tare_status exchange_entries(struct tare_output_dir *out) {
         if (status != TARE_OK) rmdir(aside);
     }
     if (status == TARE_OK) status = tare_file_remove_tree(out->temporary);
+    if (status == TARE_OK) tare_sibling_remove_old(inner); /* of killed runs; until now they might have been needed */
     tare_free(aside);
     tare_free(inner);
     return status;
+}
+
+/* A folder with the name of a new file would make a rename fail after others. */
+static tare_status check_no_folders(const char *folder, const struct tare_file_list *names) {
+    tare_status status = TARE_OK;
+    for (size_t i = 0; i < names->count && status == TARE_OK; i++) {
+        char *path = tare_path_join(folder, names->names[i]);
+        if (!path)
+            status = TARE_NO_MEMORY;
+        else if (tare_file_kind_of(path) == TARE_FILE_DIRECTORY)
+            status = TARE_FAIL(TARE_IO, "cannot create '%s': it is a folder", path);
+        tare_free(path);
+    }
+    return status;
+}
+
+static tare_status add_entries(const struct tare_output_dir *out) {
+    struct tare_file_list names;
+    size_t done = 0;
+    tare_status status;
+    TARE_TRY(tare_file_list(&names, out->temporary));
+    status = check_no_folders(out->path, &names);
+    while (status == TARE_OK && done < names.count) {
+        status = move_entry(out->temporary, out->path, names.names[done]);
+        if (status == TARE_OK) done++;
+    }
+    if (status != TARE_OK && done)
+        status = TARE_FAIL(status, "%s (%zu of %zu files were written)", tare_error_text(), done, names.count);
+    if (done) tare_control_note_commit();
+    tare_file_list_free(&names);
+    return status == TARE_OK ? tare_file_remove_tree(out->temporary) : status;
 }
 
 tare_status tare_output_dir_commit(struct tare_output_dir *out) {
     tare_status status;
     TARE_CHECK(tare_control_verify());
     TARE_CHECK(tare_file_sync_tree(out->temporary));
-    if (out->in_place) {
+    if (out->adds) {
+        TARE_CHECK(add_entries(out));
+        status = tare_file_sync_folder(out->path);
+        if (status != TARE_OK)
+            status = TARE_FAIL(status, "the files in '%s' are complete, but %s", out->path, tare_error_text());
+    } else if (out->in_place) {
         TARE_CHECK(tare_output_dir_check(out->path, &out->rules));
         TARE_CHECK(exchange_entries(out));
         status = tare_file_sync_folder(out->path);
+        if (status != TARE_OK) status = TARE_FAIL(status, "'%s' is complete, but %s", out->path, tare_error_text());
     } else {
         status = tare_output_move(out->temporary, out->path, &out->rules);
     }
@@ -322,15 +398,18 @@ void tare_output_dir_abort(struct tare_output_dir *out) {
     char *slash = out->path ? strrchr(out->path, '/') : NULL;
     snprintf(text, sizeof text, "%s", tare_error_text());
     if (out->temporary && tare_file_remove_tree(out->temporary) != TARE_OK) tare_error_set(text);
-    if (out->temporary && out->lock >= 0) close(out->lock);
+    if (out->temporary && out->guard >= 0) close(out->guard);
+    tare_output_unlock(&out->lock);
     /* rmdir leaves a parent alone that holds something else by now. */
-    if (slash) {
+    if (out->adds && out->path) {
+        tare_file_remove_made_folders(out->path, out->existed);
+    } else if (slash) {
         *slash = '\0';
         tare_file_remove_made_folders(out->path, out->existed);
     }
     tare_free(out->path);
     tare_free(out->temporary);
     memset(out, 0, sizeof *out);
-    out->lock = -1;
+    out->guard = out->lock.fd = -1;
     tare_error_set(text);
 }

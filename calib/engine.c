@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/control.h"
+#include "base/output_lock.h"
 #include "base/strbuf.h"
 #include "base/thread.h"
 #include "calib/feed.h"
@@ -82,17 +83,33 @@ static tare_status collect(struct engine *e) {
 }
 
 /* The state is also saved when the run is cancelled, but never after an allocation failed. */
-static tare_status save(struct engine *e) {
+static tare_status save_state(struct engine *e) {
     struct tare_control *control;
     tare_status status;
-    TARE_TRY(collect(e));
-    if (!e->state_path) return TARE_OK;
     if (tare_control_verify() == TARE_NO_MEMORY) return TARE_NO_MEMORY;
     control = tare_control_suspend();
     status = tare_calibration_save_state(e->calibration, e->state_path, e->options->task);
     tare_control_resume(control);
     if (status == TARE_OK) e->saved_records = tare_calibration_records(e->calibration);
     return status;
+}
+
+/* At the end of an interrupted run. */
+static tare_status save(struct engine *e) {
+    TARE_TRY(collect(e));
+    return e->state_path ? save_state(e) : TARE_OK;
+}
+
+/* During the run: a full disk must not end it. */
+static tare_status autosave(struct engine *e) {
+    tare_status status;
+    TARE_TRY(collect(e));
+    status = save_state(e);
+    if (status == TARE_OK || status == TARE_NO_MEMORY) return status;
+    tare_warn(e->options->log, "%s (calibration continues; what was saved before is kept, and saving is tried again)",
+              tare_error_text());
+    tare_error_clear();
+    return TARE_OK;
 }
 
 static void note_failure(struct engine *e, tare_status status, int64_t index) {
@@ -110,7 +127,7 @@ static void take_part_in_save(struct engine *e) {
     while (e->saving && e->generation == generation && e->arrived < e->active)
         pthread_cond_wait(&e->released, &e->lock);
     if (e->saving && e->generation == generation) {
-        tare_status status = e->failure == TARE_OK ? save(e) : TARE_OK;
+        tare_status status = e->failure == TARE_OK ? autosave(e) : TARE_OK;
         note_failure(e, status, INT64_MAX);
         e->stop = e->stop || status != TARE_OK;
         e->saving = false;
@@ -356,11 +373,14 @@ tare_status tare_calibration_run(struct tare_calibration *calibration, struct ta
                         .options = options,
                         .lock = PTHREAD_MUTEX_INITIALIZER,
                         .released = PTHREAD_COND_INITIALIZER };
+    struct tare_output_lock state_lock = { .fd = -1 };
     const char *reason = NULL;
     double start = tare_clock_seconds();
     tare_status status = tare_session_check_ops(model, signature);
     if (status == TARE_OK) status = prepare(&e, model, signature, &reason);
+    if (status == TARE_OK) status = tare_output_lock(&state_lock, e.state_path);
     if (status == TARE_OK) status = run(&e);
+    tare_output_unlock(&state_lock);
     if (outcome)
         *outcome = (struct tare_calibration_outcome){ .records = e.records,
                                                       .threads = e.threads,
@@ -376,7 +396,7 @@ tare_status tare_calibration_run(struct tare_calibration *calibration, struct ta
 tare_status tare_calibration_save_state(struct tare_calibration *c, const char *state_path, const char *task) {
     c->unfinished = tare_strdup(task ? task : "");
     if (!c->unfinished) return TARE_NO_MEMORY;
-    tare_status status = tare_calibration_save(c, state_path);
+    tare_status status = tare_calibration_save_held(c, state_path);
     tare_free(c->unfinished);
     c->unfinished = NULL;
     return tare_error_prefix(status, "saving the state");

@@ -5,6 +5,7 @@
 #ifndef TARE_CALIB_ENGINE_H
 #define TARE_CALIB_ENGINE_H
 
+#include "base/log.h"
 #include "calib/calibration.h"
 #include "calib/source.h"
 #include "interpreter/session.h"
@@ -24,6 +25,9 @@ struct tare_calibration_options {
     const char *state_path;
     const char *task;        /* description of the task; must be the same in a resumed run */
     double autosave_seconds; /* 0: 5 */
+    /* Gets a warning if the state cannot be saved during the run: the run continues, the previous state stays, and the
+     * next save tries again. NULL: none. */
+    const struct tare_log *log;
     /* Called from time to time, by one thread at a time, with the number of records counted by this run. */
     void (*progress)(void *arg, int64_t records);
     void *progress_arg;
@@ -47,13 +51,15 @@ struct tare_calibration_outcome {
  * be the model's. May be called for several signatures one after another. Records that the calibration already counts
  * are skipped (TARE_UNSUPPORTED for a stateful model, whose state is lost by then). Errors name file and record.
  * TARE_INTERRUPTED: stopped between records; the calibration contains the records done and, with state_path, is saved.
+ * TARE_IO: another process uses the state file.
  * After any other failure the calibration is unusable; the saved state remains valid. */
 tare_status tare_calibration_run(struct tare_calibration *calibration, struct tare_calibration_outcome *outcome,
                                  const struct tare_graph_model *model, const struct tare_signature *signature,
                                  const struct tare_sample_source *source,
                                  const struct tare_calibration_options *options) TARE_WARN_UNUSED;
 
-/* Saves the calibration as the state of a run of `task`. */
+/* Saves the calibration as the state of a run of `task`. The file is not locked; tare_calibration_run locks it while it
+ * runs. */
 tare_status tare_calibration_save_state(struct tare_calibration *calibration, const char *state_path,
                                         const char *task) TARE_WARN_UNUSED;
 /* Reads a saved state to resume from. TARE_NOT_FOUND if there is none; TARE_INVALID_ARGUMENT if it belongs to another

@@ -112,16 +112,27 @@ static tare_status take_in_file(void *arg, const void *data, size_t size) {
     return tare_output_file_write(arg, data, size);
 }
 
-tare_status tare_calibration_save(const struct tare_calibration *calibration, const char *path) {
+/* Ends the file. */
+static tare_status save(struct tare_output_file *file, const struct tare_calibration *calibration) {
     struct tare_wire_writer writer;
-    struct tare_output_file file;
-    TARE_TRY(tare_output_file_begin(&file, path));
-    tare_wire_begin(&writer, take_in_file, &file);
+    tare_wire_begin(&writer, take_in_file, file);
     write_calibration(&writer, calibration);
     tare_status status = tare_wire_end_with_checksum(&writer);
-    if (status == TARE_OK) return tare_output_file_commit(&file);
-    tare_output_file_abort(&file);
+    if (status == TARE_OK) return tare_output_file_commit(file);
+    tare_output_file_abort(file);
     return status;
+}
+
+tare_status tare_calibration_save(const struct tare_calibration *calibration, const char *path) {
+    struct tare_output_file file;
+    TARE_TRY(tare_output_file_begin(&file, path));
+    return save(&file, calibration);
+}
+
+tare_status tare_calibration_save_held(const struct tare_calibration *calibration, const char *path) {
+    struct tare_output_file file;
+    TARE_TRY(tare_output_file_begin_held(&file, path));
+    return save(&file, calibration);
 }
 
 /* ---- reading ---- */

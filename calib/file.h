@@ -18,6 +18,8 @@ tare_status tare_calibration_decode(struct tare_calibration **out, const void *d
 
 /* Writes under a temporary name and moves it to `path` when it is complete and synced: a crash leaves the old file. */
 tare_status tare_calibration_save(const struct tare_calibration *calibration, const char *path) TARE_WARN_UNUSED;
+/* The same for a caller that holds the lock of the file (base/output_lock.h). */
+tare_status tare_calibration_save_held(const struct tare_calibration *calibration, const char *path) TARE_WARN_UNUSED;
 /* Errors name the file. */
 tare_status tare_calibration_load(struct tare_calibration **out, const char *path) TARE_WARN_UNUSED;
 /* TARE_INVALID_ARGUMENT when the calibration is of another model (or of the same one prepared in another way), or is

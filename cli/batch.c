@@ -185,7 +185,8 @@ struct batch {
     struct tare_jobs jobs;
     struct tare_task *tasks; /* calibrations first, then the jobs in file order */
     size_t n_tasks, n_calibrations;
-    const char *state, *version; /* version: of the program and of its op libraries */
+    const char *state, *version;  /* version: of the program and of its op libraries */
+    struct tare_output_lock lock; /* of the state, on rank 0 */
     struct tare_ranks ranks;
     double started;
 };
@@ -407,6 +408,7 @@ static tare_status run_tasks(struct batch *b) {
     };
     tare_status status;
     TARE_TRY(tare_file_make_folders(b->state, NULL));
+    if (b->ranks.rank == 0) TARE_TRY(tare_output_lock(&b->lock, b->state));
     schedule.progress = tare_progress_new(&progress);
     status = tare_batch_schedule_run(&schedule, &b->arena);
     tare_progress_free(schedule.progress);
@@ -646,6 +648,7 @@ static tare_status run(int argc, char *const *argv) {
     b.ranks = tare_ranks_of_environment();
     status = run_batch(&b);
 done:
+    tare_output_unlock(&b.lock);
     tare_arena_free(&b.arena);
     tare_options_free(&options, &set);
     return status;

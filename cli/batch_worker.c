@@ -12,17 +12,14 @@
 #include "convert/saved_model.h"
 #include "eval/job_measure.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { MAX_WORDS = 1024 };
@@ -170,45 +167,6 @@ static tare_status make(struct tare_job_result *result, const struct tare_task *
 
 /* ---- one process per output ---- */
 
-/* ".NAME.batch.lock" next to the output, locked and with the process id in it. It is removed in the end; one of a
- * killed process is not locked any more. */
-struct output_lock {
-    char *path, *folder;
-    size_t existed; /* length of the part of the folder that existed before */
-    int fd;
-};
-
-static tare_status report_holder(const struct output_lock *lock, const char *output) {
-    char holder[24] = "";
-    const ssize_t size = pread(lock->fd, holder, sizeof holder - 1, 0);
-    holder[size > 0 ? size : 0] = '\0';
-    holder[strspn(holder, "0123456789")] = '\0';
-    return TARE_FAIL(TARE_IO, "output '%s' is being written by process %s (wait for it, or choose another output)",
-                     output, *holder ? holder : "of another batch");
-}
-
-/* A file system without locks has none. */
-static tare_status lock_output(struct output_lock *lock, const char *output) {
-    struct stat held, named;
-    do {
-        if (lock->fd >= 0) close(lock->fd); /* its holder has removed the file meanwhile */
-        lock->fd = open(lock->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-        if (lock->fd < 0) return tare_file_error("cannot open", lock->path);
-        if (flock(lock->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return report_holder(lock, output);
-    } while (fstat(lock->fd, &held) == 0 && (stat(lock->path, &named) != 0 || held.st_ino != named.st_ino));
-    if (ftruncate(lock->fd, 0) != 0 || dprintf(lock->fd, "%ld\n", (long)getpid()) < 0)
-        return tare_file_error("cannot write", lock->path);
-    return TARE_OK;
-}
-
-static void unlock_output(struct output_lock *lock, bool held) {
-    if (held) unlink(lock->path);
-    if (lock->fd >= 0) close(lock->fd);
-    if (lock->folder) tare_file_remove_made_folders(lock->folder, lock->existed);
-    tare_free(lock->folder);
-    tare_free(lock->path);
-}
-
 /* Keeps the error of the task, if it has one, not that of the cleanup. */
 static tare_status remove_workshop(const char *workshop, tare_status status) {
     char text[4096];
@@ -222,18 +180,16 @@ static tare_status remove_workshop(const char *workshop, tare_status status) {
 
 static tare_status make_locked(struct tare_job_result *result, const struct tare_task *task, const char *workshop,
                                bool overwrite) {
-    struct output_lock lock = { .fd = -1, .folder = tare_path_folder(workshop), .existed = SIZE_MAX };
-    bool held = false;
-    tare_status status = lock.folder ? TARE_OK : TARE_NO_MEMORY;
-    lock.path = tare_malloc(strlen(workshop) + sizeof ".lock");
-    if (!lock.path) status = TARE_NO_MEMORY;
-    if (lock.path) sprintf(lock.path, "%s.lock", workshop);
-    if (status == TARE_OK) status = tare_file_make_folders(lock.folder, &lock.existed);
-    if (status == TARE_OK) status = lock_output(&lock, task->job->output);
-    held = status == TARE_OK;
-    if (held) status = make(result, task, workshop, overwrite);
-    if (held) status = remove_workshop(workshop, status);
-    unlock_output(&lock, held);
+    struct tare_output_lock lock = { .fd = -1 };
+    char *folder = tare_path_folder(workshop);
+    size_t existed = SIZE_MAX; /* length of the part of the folder that existed before */
+    tare_status status = folder ? TARE_OK : TARE_NO_MEMORY;
+    if (status == TARE_OK) status = tare_file_make_folders(folder, &existed);
+    if (status == TARE_OK) status = tare_output_lock(&lock, task->job->output);
+    if (status == TARE_OK) status = remove_workshop(workshop, make(result, task, workshop, overwrite));
+    tare_output_unlock(&lock);
+    if (folder) tare_file_remove_made_folders(folder, existed);
+    tare_free(folder);
     return status;
 }
 

@@ -1,6 +1,7 @@
 /* tare calibrate: runs representative samples and writes their statistics to a calibration file. */
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/output_lock.h"
 #include "base/log.h"
 #include "base/strbuf.h"
 #include "calib/file.h"
@@ -103,7 +104,8 @@ struct work {
     struct tare_calibrate_estimate estimate; /* for --dry-run */
     struct tare_calibration *calibration;
     int64_t resumed;
-    double listened; /* time of the last check for failed ranks */
+    double listened;              /* time of the last check for failed ranks */
+    struct tare_output_lock lock; /* of the output and its state, on rank 0 */
 };
 
 /* ---- what to run ---- */
@@ -225,6 +227,7 @@ static tare_status prepare(struct work *w) {
     TARE_TRY(check_usage(w));
     TARE_TRY(name_state(w));
     if (!options->dry_run) TARE_TRY(tare_command_check_file_output(options->output));
+    if (!options->dry_run && w->team.rank == 0) TARE_TRY(tare_output_lock(&w->lock, options->output));
     TARE_TRY(tare_data_options_open(&w->options->records));
     w->job_options.spec = options->records.spec;
     TARE_TRY(tare_command_load_prepared(&w->model, options->model));
@@ -299,7 +302,7 @@ static void print_next(const struct work *w) {
 
 static tare_status finish(struct work *w) {
     const struct calibrate_options *options = w->options;
-    TARE_TRY(tare_calibration_save(w->calibration, options->output));
+    TARE_TRY(tare_calibration_save_held(w->calibration, options->output));
     tare_note(&w->log, "%" PRId64 " records, %zu tensors, %.1f s: %s", tare_calibration_records(w->calibration),
               w->calibration->n_tensors, w->outcome.seconds, options->output);
     /* Warnings about a single shard would mostly concern records of the other shards. */
@@ -345,6 +348,7 @@ static void fill_options(struct work *w) {
         .observe_all = options->how.observe == TARE_OBSERVE_ALL,
         .channels = options->how.channels,
         .autosave_seconds = options->autosave,
+        .log = &w->log,
         .progress = speaks && !options->quiet,
         .tick = tare_team_alone(&w->team) ? NULL : listen,
         .tick_arg = w,
@@ -368,6 +372,7 @@ done:
     tare_calibration_free(w.calibration);
     tare_model_free(w.model);
     tare_free(w.state_path);
+    tare_output_unlock(&w.lock);
     tare_team_end(&w.team);
     tare_data_options_close(&options.records);
     tare_input_files_free(&options.inputs);

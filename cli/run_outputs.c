@@ -24,13 +24,12 @@ struct sink {
 
 struct tare_run_outputs {
     const char *directory;
-    char *path; /* a copy of it, for removing the folders that were made */
+    struct tare_output_dir folder; /* files are made in its temporary folder */
     bool silent;
     enum tare_run_outputs_form form;
     int64_t records; /* so far */
     struct sink *sinks;
     size_t count;
-    size_t existed; /* length of the part of `directory` that existed before */
 };
 
 /* "/" in names becomes "__". */
@@ -66,6 +65,7 @@ static void note_form(struct sink *sink, enum tare_run_outputs_form form, const 
     }
 }
 
+/* sink->path: where the file is made. */
 static tare_status open_sink(struct sink *sink, const char *directory, const struct tare_tensor *value) {
     tare_status status;
     sink->path = output_path(directory, sink->binding->key, sink->is_text ? ".txt" : ".npy");
@@ -200,8 +200,7 @@ tare_status tare_run_outputs_new(struct tare_run_outputs **out, const struct tar
     for (size_t i = 0; i < outputs->count; i++)
         outputs->sinks[i].binding = &signature->outputs[i];
     if (!directory) return TARE_OK;
-    outputs->path = tare_strdup(directory);
-    return outputs->path ? tare_file_make_folders(directory, &outputs->existed) : TARE_NO_MEMORY;
+    return tare_output_dir_begin_adding(&outputs->folder, directory);
 }
 
 static tare_status take_value(const struct tare_run_outputs *outputs, struct sink *sink,
@@ -212,11 +211,11 @@ static tare_status take_value(const struct tare_run_outputs *outputs, struct sin
     }
     switch (outputs->form) {
     case TARE_RUN_OUTPUTS_PER_RECORD:
-        return write_record(sink, outputs->directory, outputs->records, value);
+        return write_record(sink, outputs->folder.temporary, outputs->records, value);
     case TARE_RUN_OUTPUTS_ONCE:
-        return keep_once(sink, outputs->directory, value);
+        return keep_once(sink, outputs->folder.temporary, value);
     default:
-        return write_output(sink, outputs->directory, value);
+        return write_output(sink, outputs->folder.temporary, value);
     }
 }
 
@@ -230,6 +229,18 @@ tare_status tare_run_outputs_take(struct tare_run_outputs *outputs, const struct
     return TARE_OK;
 }
 
+/* The paths of the files after they were moved. */
+static tare_status name_final(struct tare_run_outputs *outputs) {
+    for (size_t i = 0; i < outputs->count; i++) {
+        struct sink *sink = &outputs->sinks[i];
+        char *path = sink->path ? tare_path_join(outputs->directory, tare_path_base(sink->path)) : NULL;
+        if (!path && sink->path) return TARE_NO_MEMORY;
+        tare_free(sink->path);
+        sink->path = path;
+    }
+    return TARE_OK;
+}
+
 tare_status tare_run_outputs_commit(struct tare_run_outputs *outputs) {
     for (size_t i = 0; i < outputs->count; i++) {
         struct sink *sink = &outputs->sinks[i];
@@ -238,7 +249,9 @@ tare_status tare_run_outputs_commit(struct tare_run_outputs *outputs) {
         sink->open = false;
         TARE_TRY(sink->is_text ? tare_output_file_commit(&sink->text) : tare_npy_commit(sink->npy));
     }
-    return TARE_OK;
+    if (!outputs->directory) return TARE_OK;
+    TARE_TRY(tare_output_dir_commit(&outputs->folder));
+    return name_final(outputs);
 }
 
 void tare_run_outputs_free(struct tare_run_outputs *outputs) {
@@ -250,8 +263,7 @@ void tare_run_outputs_free(struct tare_run_outputs *outputs) {
         tare_tensor_reset(&sink->once);
         tare_free(sink->path);
     }
-    if (outputs->path) tare_file_remove_made_folders(outputs->path, outputs->existed); /* those with files stay */
-    tare_free(outputs->path);
+    tare_output_dir_abort(&outputs->folder);
     tare_free(outputs->sinks);
     tare_free(outputs);
 }

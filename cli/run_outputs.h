@@ -13,13 +13,13 @@ enum tare_run_outputs_form {
     TARE_RUN_OUTPUTS_ONCE,       /* <output>.npy with the outputs of a single run, in their own shapes */
 };
 
-/* `directory` NULL: prints values, or discards them if `silent`. Files are created with the first values, or at the
- * commit for TARE_RUN_OUTPUTS_ONCE. */
+/* `directory` NULL: prints values, or discards them if `silent`. Files appear in the folder at the commit; until then
+ * it is locked and they are in a temporary folder in it. */
 tare_status tare_run_outputs_new(struct tare_run_outputs **out, const struct tare_signature *signature,
                                  const char *directory, enum tare_run_outputs_form form, bool silent);
 /* Adds the outputs of one record, in signature order. */
 tare_status tare_run_outputs_take(struct tare_run_outputs *outputs, const struct tare_tensor *values);
-/* Renames all files to their final names, or writes them (TARE_RUN_OUTPUTS_ONCE). */
+/* Completes all files and moves them to the folder. */
 tare_status tare_run_outputs_commit(struct tare_run_outputs *outputs);
 /* Removes uncommitted files. NULL is allowed. */
 void tare_run_outputs_free(struct tare_run_outputs *outputs);

@@ -134,6 +134,7 @@ static struct tare_calibration_options engine_options(const struct tare_calibrat
         .state_path = options->state_path,
         .task = c->task,
         .autosave_seconds = options->autosave_seconds,
+        .log = options->log,
         .interrupted = options->interrupted,
     };
 }

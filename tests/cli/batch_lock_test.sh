@@ -12,7 +12,7 @@ want=$(hash_of out/glyphs-weight_only)
 [ -z "$(find out -name '.*')" ] || fail "left behind: $(find out -name '.*')"
 
 # the output is locked: the job fails with the process in the message, and the output stays
-exec 9>out/.glyphs-weight_only.batch.lock
+exec 9>out/.glyphs-weight_only.lock
 flock 9
 echo 4711 >&9
 batch 1 --overwrite && fail "the batch succeeded though its output was locked"

@@ -513,6 +513,62 @@ static void calibrate__killed_and_resumed_gives_the_same_bytes(void **state) {
     tare_model_free(model);
 }
 
+struct full_disk {
+    int warnings;
+    int64_t failing; /* number of the file operation after each record that fails */
+};
+
+static void fail_later(void *arg, int64_t records) {
+    const struct full_disk *disk = arg;
+    if (records >= 10 && records < 40) tare_file_fail_at(disk->failing);
+    if (records >= 40) tare_file_fail_at(0);
+    usleep(2000);
+}
+
+static void count_warning(void *arg, enum tare_log_level level, const char *text) {
+    struct full_disk *disk = arg;
+    assert_int_equal(level, TARE_LOG_WARNING);
+    assert_non_null(strstr(text, "saving the state"));
+    assert_non_null(strstr(text, "calibration continues"));
+    disk->warnings++;
+}
+
+static void calibrate__a_state_that_cannot_be_saved_does_not_end_the_run(void **state) {
+    (void)state;
+    struct tare_graph_model *model = make_model(PLAIN);
+    struct tare_calibration *c = run(model, all_records(), 1, 1, NULL), *saved;
+    struct tare_strbuf expected = encode(c);
+    const char *path = temp_path("full");
+    for (int64_t failing = 1; failing <= 3; failing++) { /* creating, writing, syncing */
+        struct full_disk disk = { .failing = failing };
+        const struct tare_log log = { TARE_LOG_NOTE, count_warning, &disk };
+        const struct tare_calibration_options options = { .threads = 1,
+                                                          .batch = 1,
+                                                          .task = "all",
+                                                          .state_path = path,
+                                                          .autosave_seconds = 0.002,
+                                                          .log = &log,
+                                                          .progress = fail_later,
+                                                          .progress_arg = &disk };
+        struct memory_source memory = all_records();
+        struct tare_sample_source source = source_of(&memory);
+        struct tare_calibration *full = new_calibration(model);
+        mini_ok(tare_calibration_run(full, NULL, model, &model->signatures[0], &source, &options));
+        tare_file_fail_at(0);
+        assert_true(disk.warnings > 0);
+        struct tare_strbuf got = encode(full);
+        assert_bytes(&got, &expected, "with failing saves");
+        mini_ok(tare_calibration_resume(&saved, path, c->fingerprint, "observe=all", true, "all"));
+        if (tare_calibration_records(saved) <= 40)
+            fail_msg("only %lld records were saved", (long long)tare_calibration_records(saved));
+        tare_calibration_free(saved);
+        tare_calibration_free(full);
+    }
+    tare_calibration_free(c);
+    tare_strbuf_free(&expected);
+    tare_model_free(model);
+}
+
 static void fingerprint__tells_models_apart_and_knows_one_again(void **state) {
     (void)state;
     uint64_t first[2], again[2], changed[2];
@@ -567,6 +623,7 @@ int main(void) {
         cmocka_unit_test(calibrate__the_limit_counts_from_the_front),
         cmocka_unit_test(calibrate__interrupted_and_resumed_gives_the_same_bytes),
         cmocka_unit_test(calibrate__killed_and_resumed_gives_the_same_bytes),
+        cmocka_unit_test(calibrate__a_state_that_cannot_be_saved_does_not_end_the_run),
         cmocka_unit_test(fingerprint__tells_models_apart_and_knows_one_again),
         cmocka_unit_test(bound__is_known_before_the_run),
     };
