@@ -16,22 +16,32 @@ int32_t tare_version_number(void) {
     return TARE_VERSION_NUMBER;
 }
 
+enum { MOST_CALLS = 8 };
+
 /* Public functions that are at work on this thread: a callback of one may call another. */
 static _Thread_local struct {
-    struct tare_control *outer[8];
+    struct {
+        struct tare_control *control;
+        int64_t lost; /* mapped files that became shorter before the call */
+    } outer[MOST_CALLS];
     int depth;
 } calls;
 
 void tare_public_begin(struct tare_context_handle *context) {
     const int depth = calls.depth++;
     tare_error_clear();
-    if (depth < (int)(sizeof calls.outer / sizeof *calls.outer)) calls.outer[depth] = tare_control_current();
+    if (depth < MOST_CALLS) {
+        calls.outer[depth].control = tare_control_current();
+        calls.outer[depth].lost = tare_control_lost_before();
+    }
     tare_control_set(context ? &context->control : NULL);
 }
 
 tare_status tare_public_end(tare_status status) {
     const int depth = --calls.depth;
-    tare_control_set(depth < (int)(sizeof calls.outer / sizeof *calls.outer) ? calls.outer[depth] : NULL);
+    status = tare_control_conclude(status);
+    tare_control_set(depth < MOST_CALLS ? calls.outer[depth].control : NULL);
+    if (depth > 0 && depth < MOST_CALLS) tare_control_set_lost_before(calls.outer[depth].lost);
     if (status != TARE_OK && !*tare_error_text()) tare_fail(status, "%s", tare_status_name(status));
     return status;
 }

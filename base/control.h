@@ -29,11 +29,12 @@ struct tare_control {
 };
 
 /* Sets the block of this thread (NULL: none) and returns the previous one. The block must outlive the threads that
- * inherit it. Failures of allocations before this call do not count. */
+ * inherit it. Failures of allocations, and mapped files that became shorter, before this call do not count. */
 struct tare_control *tare_control_set(struct tare_control *control);
 struct tare_control *tare_control_current(void);
 
-/* TARE_INTERRUPTED once the call is cancelled. Takes about a nanosecond. */
+/* TARE_INTERRUPTED once the call is cancelled, TARE_IO once a mapped file became shorter (tare_file_map). Takes about a
+ * nanosecond. */
 tare_status tare_control_check(void) TARE_WARN_UNUSED;
 /* "interrupted", or what else stopped the call. */
 const char *tare_control_reason(void);
@@ -41,8 +42,15 @@ const char *tare_control_reason(void);
  * incomplete results are never used. */
 bool tare_control_is_stopped(void);
 /* TARE_INTERRUPTED if tare_control_check reported a cancellation in any thread, TARE_NO_MEMORY if an allocation failed
- * since tare_control_set and was not forgiven. */
+ * since tare_control_set and was not forgiven, TARE_IO if a mapped file became shorter since then. The last one needs
+ * no block. */
 tare_status tare_control_verify(void) TARE_WARN_UNUSED;
+/* The status of a call: TARE_IO with the name of the file if a mapped file became shorter during it, because that
+ * explains any other failure, and forbids success; else `status` with its text. */
+tare_status tare_control_conclude(tare_status status) TARE_WARN_UNUSED;
+/* What tare_control_set would change for a call within a call: the files lost before, to be set again at its end. */
+int64_t tare_control_lost_before(void);
+void tare_control_set_lost_before(int64_t count);
 
 /* Makes tare_control_check of this thread succeed until `ns` nanoseconds after it first saw the cancellation, so that
  * what is nearly complete is completed; 0: not at all. For a unit of work that cannot be continued later. */

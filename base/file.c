@@ -1,4 +1,4 @@
-/* Reading files, paths and folders. Tree operations are in file_tree.c. */
+/* Reading files, paths and folders. Mapping is in file_map.c, tree operations are in file_tree.c. */
 #include "base/file.h"
 #include "base/alloc.h"
 #include "base/control.h"
@@ -10,7 +10,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -41,42 +40,6 @@ tare_status tare_file_error(const char *what, const char *path) {
     }
     return TARE_FAIL(reason == ENOENT || reason == ENOTDIR ? TARE_NOT_FOUND : TARE_IO, "%s '%s': %s", what, path,
                      strerror(reason));
-}
-
-static const uint8_t nothing[1];
-
-tare_status tare_file_map(struct tare_mapping *out, const char *path) {
-    struct stat info;
-    tare_status status = TARE_OK;
-    void *data = (void *)nothing;
-    int fd = tare_file_must_fail() ? -1 : open(path, O_RDONLY | O_CLOEXEC);
-
-    *out = (struct tare_mapping){ NULL, 0 };
-    if (fd < 0) return tare_file_error("cannot open", path);
-    if (fstat(fd, &info) != 0) {
-        status = tare_file_error("cannot access", path);
-    } else if (!S_ISREG(info.st_mode)) {
-        status = TARE_FAIL(TARE_IO, "cannot map '%s': %s", path,
-                           S_ISDIR(info.st_mode) ? "it is a folder" : "it is not a regular file");
-    } else if (info.st_size > 0) {
-        data = tare_file_must_fail() ? MAP_FAILED : mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (data == MAP_FAILED) status = tare_file_error("cannot map", path);
-    }
-    close(fd);
-    if (status == TARE_OK) *out = (struct tare_mapping){ data, (size_t)info.st_size };
-    return status;
-}
-
-/* Whole pages within the range: the pages at its ends may be shared with neighbouring data. */
-void tare_file_forget(const void *data, size_t size) {
-    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    uintptr_t first = ((uintptr_t)data + page - 1) / page * page, end = ((uintptr_t)data + size) / page * page;
-    if (first < end) madvise((void *)first, end - first, MADV_DONTNEED); /* a hint: failing costs memory only */
-}
-
-void tare_file_unmap(struct tare_mapping *mapping) {
-    if (mapping->size) munmap((void *)mapping->data, mapping->size);
-    *mapping = (struct tare_mapping){ NULL, 0 };
 }
 
 tare_status tare_file_open(int *fd, const char *path) {

@@ -18,7 +18,9 @@ struct tare_mapping {
     const uint8_t *data;
     size_t size;
 };
-/* Maps a regular file; the file may be removed or replaced by rename while it is mapped. */
+/* Maps a regular file; up to 1 MiB is read instead. The file may be removed or replaced by rename while it is mapped.
+ * If it becomes shorter, the missing bytes are 0, and tare_control_check and tare_control_verify (base/control.h) fail
+ * with TARE_IO from then on, until the call ends. */
 tare_status tare_file_map(struct tare_mapping *out, const char *path) TARE_WARN_UNUSED;
 /* Releases the physical memory of a range of a mapping; its next access reads from the file again. For single passes
  * over large files. Only for memory of tare_file_map. */

@@ -229,6 +229,7 @@ _Noreturn void tare_batch_child(const struct tare_task *task, const struct tare_
     tare_error_clear();
     status = task->is_calibration ? calibrate(task) : do_job(&result, task, setup->overwrite);
     if (status == TARE_OK) status = tare_control_verify();
+    status = tare_control_conclude(status);
     if (status == TARE_OK && task->is_calibration) result.outcome = TARE_JOB_DONE;
     if (status != TARE_OK) {
         const char *text = tare_error_text();

@@ -222,6 +222,7 @@ int tare_main(int argc, char **argv) {
     if (status == TARE_OK) status = run_command(argc, argv);
     tare_command_free_plugins();
     if (status == TARE_OK) status = tare_control_verify();
+    status = tare_control_conclude(status);
     if (status == TARE_NO_MEMORY && tare_control_has_committed())
         status = TARE_FAIL(status, "what was written is complete, but then: %s", tare_error_text());
     return finish(status);
