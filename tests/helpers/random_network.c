@@ -31,6 +31,7 @@ struct network {
     struct tare_edge x;
     int64_t width; /* of x, which is [batch, width] between layers */
     double step;   /* of the FakeQuant that computes x; 0: something else computes it */
+    int n_fakes;   /* FakeQuants */
     int layer;
 };
 
@@ -87,6 +88,7 @@ static struct tare_edge weight(struct network *n, const struct tare_shape *shape
 
 static struct tare_edge fake_quant(struct network *n, struct tare_edge x, float range) {
     struct tare_node *node;
+    n->n_fakes++;
     if (draw(n, 2)) {
         node = mini_open(n->body, "FakeQuantWithMinMaxArgs", named(n, "fake"), 1, x);
         mini_ok(tare_node_set_float(node, "min", -range));
@@ -359,7 +361,7 @@ static struct tare_graph_model *build(uint64_t seed, int64_t *width) {
         n.x = mini_node(n.body, "Softmax", "softmax", 1, n.x);
         n.step = 0;
     }
-    printf("; %zu variables; output step %.4f\n", n.n_variables, n.step);
+    printf("; %zu variables; %d FakeQuants; output step %.4f\n", n.n_variables, n.n_fakes, n.step);
     mini_return(n.body, "y", mini_node(n.body, "Identity", "Identity", 1, n.x));
     set_input_shapes(n.body, &shape);
     serve(&n, &shape);
