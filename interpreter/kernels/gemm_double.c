@@ -202,6 +202,20 @@ static void run_rows(tile_function *run, struct tile tile, int64_t rows, int64_t
         }
 }
 
+/* Without packing; only a B whose rows are not contiguous is copied. */
+static void run_small(enum tare_cpu_level level, double *c, struct tare_gemm_double_matrix a,
+                      struct tare_gemm_double_matrix b, int64_t m, int64_t n, int64_t k, double *scratch) {
+    struct tare_gemm_double_small small = { c, a.data, b.data, a.row, a.column, b.row, m, n, k };
+    if (b.column != 1) {
+        for (int64_t j = 0; j < n; j++)
+            for (int64_t p = 0; p < k; p++)
+                scratch[p * n + j] = b.data[p * b.row + j * b.column];
+        small.b = scratch;
+        small.b_row = n;
+    }
+    tare_gemm_double_small(level, &small);
+}
+
 void tare_gemm_double_at(enum tare_cpu_level level, double *c, struct tare_gemm_double_matrix a,
                          struct tare_gemm_double_matrix b, int64_t m, int64_t n, int64_t k, double *scratch) {
     scratch += (64 - (uintptr_t)scratch % 64) % 64 / sizeof *scratch; /* a panel is one cache line */
@@ -211,9 +225,8 @@ void tare_gemm_double_at(enum tare_cpu_level level, double *c, struct tare_gemm_
         memset(c, 0, (size_t)(m * n) * sizeof *c);
         return;
     }
-    if (b.column == 1 && tare_gemm_double_is_small(level, m, n, k)) {
-        tare_gemm_double_small(level,
-                               &(struct tare_gemm_double_small){ c, a.data, b.data, a.row, a.column, b.row, m, n, k });
+    if (tare_gemm_double_is_small(level, m, n, k)) {
+        run_small(level, c, a, b, m, n, k, scratch);
         return;
     }
     pack_b(packed_b, b, k, n);

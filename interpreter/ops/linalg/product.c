@@ -170,11 +170,6 @@ static tare_status run_float(const struct tare_product *p, struct tare_weights *
 }
 
 static tare_status run_double(const struct tare_product *p, struct tare_arena *scratch) {
-    enum { FEW_TERMS = 128 }; /* packing would take longer than the product */
-    if ((double)p->m * (double)p->n * (double)p->k <= FEW_TERMS) {
-        tare_product_plain(p);
-        return TARE_OK;
-    }
     const bool tall = is_one_tall_matrix(p);
     const int64_t batches = tall ? 1 : p->batch, m = tall ? p->m * p->batch : p->m;
     const size_t count = tare_gemm_double_scratch(p->k, p->n);

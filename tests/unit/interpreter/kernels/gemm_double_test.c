@@ -49,7 +49,7 @@ static void gemm_double__bits_of_the_plain_chain_at_every_level(void **unused) {
         for (int64_t m = 1; m <= 27; m++)
             check(level, m, ns[m % 9], ks[m % 6], m % 2);
         for (int64_t n = 1; n <= 40; n++) /* small products, with B in place */
-            check(level, 1 + n * 7 % 23, n, 1 + n * 5 % 64, false);
+            check(level, 1 + n * 7 % 23, n, 1 + n * 5 % 64, n % 2);
         check(level, 16, 64, 64, false);  /* the largest of them … */
         check(level, 17, 64, 64, false);  /* … and one that is larger */
         check(level, 97, 20, 40, false);  /* a second block of rows */
