@@ -1,7 +1,7 @@
 #include "interpreter/kernels/conv_int.h"
 
 #include "base/alloc.h"
-#include "interpreter/kernels/depthwise_vnni.h"
+#include "interpreter/kernels/depthwise_lines.h"
 
 #include <string.h>
 
@@ -79,6 +79,7 @@ void tare_conv_int_dense_to(const struct tare_conv_int_sink *sink, const struct 
 
 /* ---- depthwise ---- */
 
+/* Of levels that do not have the form for lines. */
 static tare_depthwise_kernel *kernel_of(enum tare_cpu_level level) {
 #if TARE_KERNELS_X86
     if (level >= TARE_CPU_AVX512) return tare_depthwise_row_int8_avx512;
@@ -88,34 +89,33 @@ static tare_depthwise_kernel *kernel_of(enum tare_cpu_level level) {
     return tare_depthwise_row_int8_plain;
 }
 
-static bool uses_vnni(enum tare_cpu_level level, const struct tare_conv *conv) {
-    return TARE_KERNELS_X86 && level >= TARE_CPU_VNNI && tare_depthwise_vnni_supports(conv);
-}
-
 bool tare_conv_int_depthwise_pads(enum tare_cpu_level level, const struct tare_conv *conv) {
-    return uses_vnni(level, conv);
+    return tare_depthwise_form_at(level, conv) != NULL;
 }
 
 size_t tare_conv_int_depthwise_packed_bytes(enum tare_cpu_level level, const struct tare_conv *conv) {
-    if (uses_vnni(level, conv)) return tare_depthwise_vnni_packed_bytes(conv);
-    return (size_t)(tare_conv_patch(conv) * conv->out_channels);
+    const struct tare_depthwise_form *form = tare_depthwise_form_at(level, conv);
+    return form ? tare_depthwise_packed_bytes(form, conv) : (size_t)(tare_conv_patch(conv) * conv->out_channels);
 }
 
 void tare_conv_int_depthwise_pack(enum tare_cpu_level level, void *packed, const struct tare_conv *conv,
                                   const int8_t *filter) {
-    if (uses_vnni(level, conv))
-        tare_depthwise_vnni_pack(packed, conv, filter);
+    const struct tare_depthwise_form *form = tare_depthwise_form_at(level, conv);
+    if (form)
+        tare_depthwise_pack(packed, form, conv, filter);
     else
         memcpy(packed, filter, (size_t)(tare_conv_patch(conv) * conv->out_channels));
 }
 
 size_t tare_conv_int_depthwise_scratch_bytes(enum tare_cpu_level level, const struct tare_conv *conv) {
-    return uses_vnni(level, conv) ? tare_depthwise_vnni_scratch_bytes(conv) : 0;
+    const struct tare_depthwise_form *form = tare_depthwise_form_at(level, conv);
+    return form ? tare_depthwise_scratch_bytes(form, conv) : 0;
 }
 
 /* Consecutive output lines that are computed together; those of an image only. */
 static int64_t lines_together(enum tare_cpu_level level, const struct tare_conv *conv) {
-    return uses_vnni(level, conv) ? tare_depthwise_vnni_lines(conv) : 1;
+    const struct tare_depthwise_form *form = tare_depthwise_form_at(level, conv);
+    return form ? tare_depthwise_lines(form, conv) : 1;
 }
 
 /* `count` lines from line `line` of all images' output lines on. */
@@ -123,14 +123,12 @@ static void depthwise_lines(enum tare_cpu_level level, const struct tare_igemm_o
                             const struct tare_conv *conv, const int8_t *input, int64_t line, int64_t count,
                             const void *packed, void *scratch) {
     const int64_t slice = conv->in[1] * conv->in[2] * conv->in_channels, lines = conv->out[0] * conv->out[1];
-#if TARE_KERNELS_X86
-    if (uses_vnni(level, conv)) {
-        tare_depthwise_vnni_run(output, conv, input + line / conv->out[1] * slice, line % conv->out[1], count, packed,
-                                scratch);
+    const struct tare_depthwise_form *form = tare_depthwise_form_at(level, conv);
+    if (form) {
+        tare_depthwise_run(form, output, conv, input + line / conv->out[1] * slice, line % conv->out[1], count, packed,
+                           scratch);
         return;
     }
-#endif
-    (void)scratch, (void)count;
     tare_depthwise_one_line(kernel_of(level), NULL, conv, output->sums, input + line / lines * conv->in[0] * slice,
                             packed, sizeof(int8_t), line % lines);
 }
@@ -158,7 +156,7 @@ void tare_conv_int_depthwise_to(const struct tare_conv_int_sink *sink, const str
                                 const int8_t *input, const void *packed, int32_t *sums, void *scratch) {
     const int64_t lines = conv->batch * conv->out[0] * conv->out[1], size = conv->out[2] * conv->out_channels;
     const enum tare_cpu_level level = tare_cpu_level();
-    const struct tare_requantize *requantize = uses_vnni(level, conv) ? sink->requantize : NULL;
+    const struct tare_requantize *requantize = tare_depthwise_form_at(level, conv) ? sink->requantize : NULL;
     for (int64_t i = 0, count; i < lines; i += count) {
         const struct tare_igemm_output to = {
             .sums = sums, .stride = conv->out_channels, .requantize = requantize, .element = sink->element + i * size

@@ -9,6 +9,9 @@
 
 #include "base/alloc.h"
 
+#if TARE_KERNELS_X86
+#include <immintrin.h>
+#endif
 #include <string.h>
 
 /* Gathered patches fill whole tiles where lines are short, which is faster for long sums. */
@@ -105,14 +108,35 @@ size_t tare_conv_int_direct_scratch(enum tare_igemm_form form, const struct tare
 
 /* ---- copying ---- */
 
+#if TARE_KERNELS_X86
+/* Widens `count` elements, a multiple of 16. */
+static TARE_TARGET_AVX2 void widen_avx2(int16_t *to, const int8_t *from, int64_t count) {
+    for (int64_t i = 0; i < count; i += 16) {
+        const __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(from + i));
+        _mm256_storeu_si256((__m256i *)(void *)(to + i), _mm256_cvtepi8_epi16(bytes));
+    }
+}
+#endif
+
+static void widen(int16_t *to, const int8_t *from, int64_t count) {
+    int64_t i = 0;
+#if TARE_KERNELS_X86
+    if (tare_cpu_level() >= TARE_CPU_AVX2) {
+        i = count - count % 16;
+        widen_avx2(to, from, i);
+    }
+#endif
+    for (; i < count; i++)
+        to[i] = from[i];
+}
+
 /* Writes `count` elements in the form's type. */
 static void copy_elements(void *to, const int8_t *from, int64_t count, enum tare_igemm_form form) {
     typedef uint8_t bytes __attribute__((vector_size(16)));
     const bytes flip = { 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128 };
     int64_t i = 0;
     if (form != TARE_IGEMM_QUADS) {
-        for (; i < count; i++)
-            ((int16_t *)to)[i] = from[i];
+        widen(to, from, count);
         return;
     }
     for (; i + 16 <= count; i += 16) {
