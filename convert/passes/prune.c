@@ -1,4 +1,4 @@
-/* Drops functions that no signature or alias reaches, and nodes without effect. */
+/* Drops functions that no signature or alias reaches, nodes without effect, and IdentityN in functions. */
 #include "convert/pass.h"
 #include "base/alloc.h"
 #include "graph/calls.h"
@@ -28,6 +28,17 @@ static tare_status remove_unused_variables(struct tare_graph_model *model, size_
     return TARE_OK;
 }
 
+/* Users of an IdentityN use its inputs instead, so that inputs without a user are removed: around a custom gradient,
+ * IdentityN passes the results and all arguments of a computation. */
+static void bypass_identities(struct tare_graph *graph, size_t *changes) {
+    for (size_t i = 0; i < graph->n_nodes; i++) {
+        struct tare_node *node = graph->nodes[i];
+        if (node->dead || node->n_controls || !tare_node_is(node, "IdentityN")) continue;
+        for (size_t k = 0; k < node->n_inputs; k++)
+            *changes += tare_graph_replace_uses(graph, (struct tare_edge){ node, (int)k }, node->inputs[k], NULL) > 0;
+    }
+}
+
 static tare_status run(struct tare_graph_model *model, size_t *changes) {
     struct tare_arena arena = { 0 };
     bool *live;
@@ -37,8 +48,10 @@ static tare_status run(struct tare_graph_model *model, size_t *changes) {
     tare_model_remove_functions(model, live);
     TARE_CHECK(remove_unused_variables(model, changes));
     *changes += before - model->n_functions;
-    for (size_t i = 0; i < model->n_functions; i++)
+    for (size_t i = 0; i < model->n_functions; i++) {
+        bypass_identities(model->functions[i], changes);
         *changes += tare_graph_remove_unreachable(model->functions[i]);
+    }
 done:
     tare_arena_free(&arena);
     return status;

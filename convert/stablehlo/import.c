@@ -20,6 +20,7 @@ struct function {
     const struct tare_shlo_op *op;
     struct tare_graph *graph;
     int state;
+    size_t n_calls; /* ops of the module that call it */
 };
 
 struct tare_shlo_importer {
@@ -308,7 +309,8 @@ static size_t count_ops(const struct tare_shlo_block *block, size_t limit) {
     return count;
 }
 
-/* A function that calls others is not small: the calls could nest. */
+/* A function that calls others is not small: the calls could nest, and inlining it at each of its calls could double
+ * the graph at every level. One with a single call is inlined whatever its size. */
 static bool is_small(const struct function *f) {
     const struct tare_shlo_block *body = &f->op->regions[0];
     for (size_t i = 0; i < body->n_ops; i++)
@@ -334,7 +336,7 @@ static tare_status emit_body(struct tare_lowering *l, const struct tare_shlo_blo
 
 static bool inlined(struct tare_lowering *l, const char *name) {
     const struct function *f = tare_map_get(&l->importer->functions, name);
-    if (l->status != TARE_OK || !f || !is_small(f)) return false;
+    if (l->status != TARE_OK || !f || f->state || (f->n_calls != 1 && !is_small(f))) return false;
     l->status = tare_error_prefix(emit_body(l, &f->op->regions[0]), "function '%s'", name);
     return true;
 }
@@ -373,6 +375,19 @@ tare_status tare_shlo_check_ops(const struct tare_shlo_module *module) {
     return status;
 }
 
+static void count_calls(struct tare_shlo_importer *im, const struct tare_shlo_block *block) {
+    for (size_t i = 0; i < block->n_ops; i++) {
+        const struct tare_shlo_op *op = &block->ops[i];
+        const struct tare_shlo_attr *callee = tare_shlo_op_is(op, "call") ? tare_shlo_op_attr(op, "callee") : NULL;
+        if (!callee && tare_shlo_op_is(op, "composite")) callee = tare_shlo_op_attr(op, "decomposition");
+        const bool is_name = callee && callee->kind == TARE_SHLO_ATTR_STRING;
+        struct function *f = is_name ? tare_map_get(&im->functions, callee->text.data) : NULL;
+        if (f) f->n_calls++;
+        for (size_t k = 0; k < op->n_regions; k++)
+            count_calls(im, &op->regions[k]);
+    }
+}
+
 static tare_status index_functions(struct tare_shlo_importer *im) {
     const struct tare_shlo_block *body = &im->module->root->regions[0];
     for (size_t i = 0; i < body->n_ops; i++) {
@@ -384,6 +399,7 @@ static tare_status index_functions(struct tare_shlo_importer *im) {
         if (name->kind != TARE_SHLO_ATTR_STRING) return TARE_FAIL(TARE_CORRUPT, "a function's name is not a string");
         if (!tare_map_set(&im->functions, name->text.data, f)) return TARE_NO_MEMORY;
     }
+    count_calls(im, body);
     return TARE_OK;
 }
 

@@ -292,6 +292,14 @@ static int find_pad(const struct finder *f, const struct tare_step *product) {
     return fits && strcmp(product->node->op, "XlaConvV2") == 0 ? step : -1;
 }
 
+/* The steps other than Identity, which alone passes its input on instead of copying it. */
+static int computing_steps(const struct finder *f, const struct tare_step_group *group) {
+    int count = 0;
+    for (int i = 0; i < group->n_steps; i++)
+        count += strcmp(f->plan->steps[group->steps[i]].node->op, "Identity") != 0;
+    return count;
+}
+
 /* The group that begins with the product or the element-wise step `first`. */
 static tare_status find_group(const struct finder *f, struct tare_arena *arena, int first) {
     const struct tare_step *step = &f->plan->steps[first];
@@ -327,7 +335,7 @@ static tare_status find_group(const struct finder *f, struct tare_arena *arena, 
     group.output_dtype = tare_dtype_base(f->plan->steps[f->uses->made_by[group.output]].node->output_dtypes[0]);
     /* The ops' own kernels for bfloat16 convert whole tensors to float and back. */
     const bool alone = is_product || (group.output_dtype == TARE_DT_BFLOAT16 && group.expression.branches[0].n_stages);
-    if (group.n_steps < (alone ? 1 : 2)) return TARE_OK;
+    if (computing_steps(f, &group) < (alone ? 1 : 2)) return TARE_OK;
     group.expression.to = tare_plan_lane_of(group.output_dtype);
     sort_steps(&group);
     return add_group(f, &group, arena);

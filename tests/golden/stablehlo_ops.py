@@ -432,6 +432,24 @@ def assertion():
     c.save()
 
 
+def calls():
+    """A function of 30 additions that is called once, and one that is called twice."""
+    c = Case('calls')
+    one = np.ones(2, np.float32)
+    t = of(one)
+    for name in 'once', 'twice':
+        g = c.module.func(name, [t])
+        x = g.args[0]
+        for _ in range(30):
+            x = g.op('add', [x, g.op('constant', [], [t], {'value': arr(one)})], [t])
+        c.module.ret(g, [x])
+    x = c.constant(one)
+    for name in 'once', 'twice', 'twice':
+        x = c.op('call', [x], [t], {'callee': S(name)})
+    c.equal(x, 91 * one)
+    c.save()
+
+
 structure()
 numbers()
 windows()
@@ -440,3 +458,4 @@ top()
 quantized()
 narrow()
 assertion()
+calls()

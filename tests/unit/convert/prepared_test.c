@@ -1,5 +1,8 @@
 /* Ranges of a calibration suit the integer type of the setting. */
+#include "convert/pass.h"
 #include "convert/prepared.h"
+#include "graph/calls.h"
+#include "support/graph_check.h"
 #include "support/mini_model.h"
 
 static struct tare_calibration *calibration_of_four_values(void) {
@@ -53,8 +56,33 @@ static void passes__that_need_channels_refuse_a_calibration_without(void **state
     tare_calibration_free(calibration);
 }
 
+/* y = IdentityN(x, unused)[0] in a function: the unused argument can be removed afterwards. */
+static void prune__uses_of_identities_become_uses_of_their_inputs(void **state) {
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *f = tare_model_add_function(model, "f");
+    size_t changes = 0, removed = 0;
+    (void)state;
+    const struct tare_edge x = mini_arg(f, "x", TARE_DT_FLOAT), unused = mini_arg(f, "unused", TARE_DT_FLOAT);
+    const struct tare_edge both = mini_node(f, "IdentityN", "both", 2, x, unused);
+    mini_return(f, "y", mini_node(f, "Relu", "relu", 1, both));
+    const struct tare_edge a = mini_placeholder(model->main, "a", TARE_DT_FLOAT);
+    const struct tare_edge b = mini_placeholder(model->main, "b", TARE_DT_FLOAT);
+    const struct tare_edge y = mini_call(model->main, "PartitionedCall", "call", f, 2, a, b);
+    struct tare_binding output = { .key = "y", .dtype = TARE_DT_FLOAT, .edge = y };
+    struct tare_signature signature = { .key = "serving_default", .outputs = &output, .n_outputs = 1 };
+    model->signatures = &signature;
+    model->n_signatures = 1;
+    mini_ok(tare_pass_prune.run(model, &changes));
+    assert_int_equal(graph_count(f, "IdentityN"), 0);
+    mini_ok(tare_model_remove_unused_args(&removed, model));
+    assert_int_equal(removed, 1);
+    assert_int_equal(y.node->n_inputs, 1);
+    tare_model_free(model);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(prune__uses_of_identities_become_uses_of_their_inputs),
         cmocka_unit_test(symmetric_ranges__reach_as_far_both_ways),
         cmocka_unit_test(passes__that_need_channels_refuse_a_calibration_without),
     };

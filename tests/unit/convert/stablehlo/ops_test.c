@@ -54,6 +54,21 @@ static void narrow__types_are_rounded_or_wrapped_once(void **state) {
     (void)state;
     mini_ok(run_module("narrow"));
 }
+static bool has_function(const struct tare_graph_model *model, const char *name) {
+    for (size_t i = 0; i < model->n_functions; i++)
+        if (strstr(model->functions[i]->name, name)) return true;
+    return false;
+}
+
+static void calls__of_a_function_with_one_call_are_inlined(void **state) {
+    struct tare_graph_model *model;
+    (void)state;
+    mini_ok(run_module("calls"));
+    mini_ok(tare_saved_model_load(&model, TARE_SOURCE_DIR "/tests/golden/stablehlo/ops_calls.mlirbc", NULL));
+    assert_false(has_function(model, "once"));
+    assert_true(has_function(model, "twice"));
+    tare_model_free(model);
+}
 static void assertion__that_does_not_hold_is_an_error_with_its_text(void **state) {
     (void)state;
     mini_fails(run_module("assertion"), "assertion failed: [the batch ] [4] [ is not divisible by ] [5]");
@@ -68,6 +83,7 @@ int main(void) {
         cmocka_unit_test(top__elements_are_in_total_order),
         cmocka_unit_test(quantized__is_dequantize_op_quantize),
         cmocka_unit_test(narrow__types_are_rounded_or_wrapped_once),
+        cmocka_unit_test(calls__of_a_function_with_one_call_are_inlined),
         cmocka_unit_test(assertion__that_does_not_hold_is_an_error_with_its_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -375,6 +375,24 @@ static void grouping__observers_receive_intermediate_values(void **unused) {
     tare_model_free(model);
 }
 
+static void grouping__identities_alone_pass_their_input_on(void **unused) {
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_tensor x = random_tensor(TARE_DT_FLOAT, tare_shape_make(1, 64)), out[2];
+    const struct tare_edge fed = mini_placeholder(model->main, "x", TARE_DT_FLOAT);
+    struct tare_edge fetches[2] = { mini_node(model->main, "Sqrt", "root", 1, fed) };
+    (void)unused;
+    fetches[1] = mini_node(model->main, "Identity", "i", 1, fetches[0]);
+    fetches[1] = mini_node(model->main, "Identity", "j", 1, fetches[1]);
+    struct tare_session *session = mini_session(model);
+    mini_ok(tare_session_run(session, &fed, &x, 1, fetches, out, 2, NULL, 0));
+    assert_ptr_equal(out[0].data, out[1].data);
+    for (int i = 0; i < 2; i++)
+        tare_tensor_reset(&out[i]);
+    tare_tensor_reset(&x);
+    tare_session_free(session);
+    tare_model_free(model);
+}
+
 static void grouping__bias_of_a_wrong_shape_is_the_ops_own_error(void **unused) {
     (void)unused;
     struct tare_graph_model *model = mini_model_new();
@@ -405,6 +423,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(grouping__product_of_higher_rank),
         cmocka_unit_test(grouping__other_operands_run_op_by_op),
         cmocka_unit_test(grouping__observers_receive_intermediate_values),
+        cmocka_unit_test(grouping__identities_alone_pass_their_input_on),
         cmocka_unit_test(grouping__bias_of_a_wrong_shape_is_the_ops_own_error),
     };
     if (argc > 1 && strcmp(argv[1], "layers") == 0) return cmocka_run_group_tests(one, NULL, NULL);
