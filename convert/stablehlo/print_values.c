@@ -274,6 +274,15 @@ static void print_accuracy(struct tare_strbuf *out, const struct tare_shlo_attr 
                        tolerances[0], tolerances[1], attr->numbers[2], attr->items[0]->text.data);
 }
 
+static const char *const part_names[] = {
+    [TARE_SHLO_ATTR_EXTENSIONS] = "#stablehlo.bounds",
+    [TARE_SHLO_ATTR_SUB_AXIS] = "sub_axis",
+    [TARE_SHLO_ATTR_AXIS_REF] = "axis_ref",
+    [TARE_SHLO_ATTR_MESH_AXES] = "replica_group_mesh_axes",
+    [TARE_SHLO_ATTR_MESH_AXIS] = "mesh_axis",
+    [TARE_SHLO_ATTR_MESH] = "mesh",
+};
+
 /* Named parts, such as mesh_axis<["x", 2]>. */
 static void print_parts(struct tare_strbuf *out, const char *name, const struct tare_shlo_attr *attr,
                         size_t max_elements) {
@@ -330,26 +339,16 @@ void tare_shlo_print_attr(struct tare_strbuf *out, const struct tare_shlo_attr *
     case TARE_SHLO_ATTR_ALIAS:
         print_alias(out, attr);
         break;
-    case TARE_SHLO_ATTR_EXTENSIONS:
-        print_parts(out, "#stablehlo.bounds", attr, max_elements);
-        break;
     case TARE_SHLO_ATTR_ACCURACY:
         print_accuracy(out, attr);
         break;
+    case TARE_SHLO_ATTR_EXTENSIONS:
     case TARE_SHLO_ATTR_SUB_AXIS:
-        print_parts(out, "sub_axis", attr, max_elements);
-        break;
     case TARE_SHLO_ATTR_AXIS_REF:
-        print_parts(out, "axis_ref", attr, max_elements);
-        break;
     case TARE_SHLO_ATTR_MESH_AXES:
-        print_parts(out, "replica_group_mesh_axes", attr, max_elements);
-        break;
     case TARE_SHLO_ATTR_MESH_AXIS:
-        print_parts(out, "mesh_axis", attr, max_elements);
-        break;
     case TARE_SHLO_ATTR_MESH:
-        print_parts(out, "mesh", attr, max_elements);
+        print_parts(out, part_names[attr->kind], attr, max_elements);
         break;
     case TARE_SHLO_ATTR_OPAQUE:
         tare_strbuf_printf(out, "#%s<%zu bytes>", attr->text.data ? attr->text.data : "builtin", attr->size);
