@@ -30,6 +30,7 @@ COLUMNS = (  # heading, method (a tuple: the first one that was measured)
     ("int4+reconstruction", ("weight_only:bits=4:block=32+gptq+reconstruction",)),
     ("W4A8", ("static:bits=4",)),
     ("W4A8+gptq", ("static:bits=4+gptq",)),
+    ("W4A8+reconstruction", ("static:bits=4+gptq+reconstruction",)),
 )
 EIGHT_BITS = ("static", "auto", "dynamic", "weight_only", "bfloat16")
 UNITS = {"top1": " %", "iou": " %", "pixel_accuracy": " %", "sequence": " %", "sqnr": " dB", "psnr": " dB"}

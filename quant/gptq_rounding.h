@@ -11,6 +11,7 @@ struct tare_compensation {
     const double *hessian; /* rows * rows, symmetric: E[x_i x_j] in any unit */
     double damp;           /* share of the mean diagonal that is added to the diagonal */
     bool act_order;        /* rows with large inputs first */
+    bool fits_scales;      /* also choose the scales, unless one scale holds for the whole weight */
     int64_t first, count;  /* columns to round; count 0: all */
     int threads;           /* 0: one per processor; the result does not depend on it */
 };
@@ -22,7 +23,7 @@ struct tare_compensated {
 };
 
 /* Replaces the integers of `weight`, which must exist (with scales), by better ones; a column whose error would
- * increase keeps its integers. `weight` has one batch. Does nothing if the Hessian is zero. */
+ * increase keeps its integers, and scales. `weight` has one batch. Does nothing if the Hessian is zero. */
 tare_status tare_round_compensated(struct tare_compensated *out, struct tare_quantized_weight *weight,
                                    const struct tare_qscheme *scheme, const struct tare_compensation *how);
 

@@ -20,7 +20,7 @@ static const char *const granularities[] = {
     "per_channel", "per_tensor", "per_block:32", "per_block:64", "per_block:128", "per_block:256", NULL
 };
 static const char *const passes[] = {
-    "equalization", "smooth_quant", "weight_clipping", "gptq", "bias_correction", NULL
+    "equalization", "smooth_quant", "weight_clipping", "gptq", "reconstruction", "bias_correction", NULL
 };
 
 #define ROW(row_name, row_kind, member)                                                                                \
@@ -66,6 +66,7 @@ const struct tare_option tare_quantize_rows[] = {
               "entropy, mse, …" },
     { ROW("passes", STRING, passes), .words = passes, .placeholder = "P,…",
       .help = "accuracy passes to run: equalization, smooth_quant[:alpha=0.5], weight_clipping, gptq[:damp=0.01], "
+              "reconstruction, "
               "bias_correction" },
     TARE_OPTION_NESTED(struct tare_quantize_request, layers, tare_layer_rows),
     { ROW("keep-variables", FLAG, keep_variables),
@@ -121,10 +122,10 @@ const struct tare_option tare_compare_rows[] = {
               "models are compared unless --methods is given" },
     { ROW("methods", STRING, methods), .words = compared_methods,
       .fallback_text = "float,static,weight_only; float with --with", .placeholder = "M,…",
-      .help =
-          "methods to compare; append :SETTING=VALUE to set bits, block, granularity, activation_bits or op_set, "
-          "+bfloat16 to compute the remaining float ops in bfloat16, or +PASS to run an accuracy pass "
-          "(equalization, smooth_quant, weight_clipping, gptq, bias_correction): weight_only:bits=4:block=32+gptq" },
+      .help = "methods to compare; append :SETTING=VALUE to set bits, block, granularity, activation_bits or op_set, "
+              "+bfloat16 to compute the remaining float ops in bfloat16, or +PASS to run an accuracy pass "
+              "(equalization, smooth_quant, weight_clipping, gptq, reconstruction, bias_correction): "
+              "weight_only:bits=4:block=32+gptq" },
     { ROW("algorithms", STRING, algorithms), .words = algorithms, .fallback = "min_max", .placeholder = "A,…",
       .help = "calibration algorithms to compare, with optional parameters: percentile:p=99.9" },
     { ROW("granularities", STRING, granularities), .words = granularities, .fallback = "per_channel",
