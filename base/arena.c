@@ -126,3 +126,9 @@ void tare_arena_free(struct tare_arena *arena) {
     tare_free(arena->blocks);
     arena->blocks = NULL;
 }
+
+/* The room of a list is the least power of two that is not below its length. */
+void *tare_arena_append(struct tare_arena *arena, void *items, size_t count, size_t item_size) {
+    if (count & (count - 1)) return items;
+    return tare_arena_extend(arena, items, count, count ? count : 1, item_size);
+}

@@ -34,4 +34,8 @@ void tare_arena_free(struct tare_arena *arena);
 /* Copies an array of `count` items into a new one with `extra` additional zeroed elements; NULL if out of memory. */
 void *tare_arena_extend(struct tare_arena *arena, const void *items, size_t count, size_t extra, size_t item_size);
 
+/* The array with room for one more item after `count`, zeroed; NULL if out of memory. For lists that only this function
+ * grows, from NULL: the room doubles, so that a list takes memory in its length, not in its square. */
+void *tare_arena_append(struct tare_arena *arena, void *items, size_t count, size_t item_size);
+
 #endif

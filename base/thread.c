@@ -1,10 +1,12 @@
 /* Threads, pools and queues on top of POSIX threads. */
 #include "base/thread.h"
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/control.h"
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
 
 enum { MOST_WORKERS = 4096 };
@@ -75,8 +77,9 @@ struct tare_pool {
     pthread_mutex_t lock;
     pthread_cond_t start, finished;
     int count;
-    int running;
-    unsigned round; /* counts the runs: a worker that sees a new number has work */
+    bool may_spin;      /* each worker has a processor */
+    atomic_int running; /* workers that have not finished the run */
+    atomic_uint round;  /* counts the runs: a worker that sees a new number has work; changed under the lock */
     bool ending;
     tare_worker_fn fn;
     void *arg;
@@ -84,9 +87,39 @@ struct tare_pool {
     struct pool_worker workers[];
 };
 
+static inline void pause_processor(void) {
+#if defined __x86_64__ || defined __i386__
+    __builtin_ia32_pause();
+#endif
+}
+
 static void work(struct pool_worker *worker, tare_worker_fn fn, void *arg) {
     worker->status = fn(arg, worker->number);
     worker->text = worker->status != TARE_OK ? tare_strdup(tare_error_text()) : NULL;
+}
+
+/* Runs of a pool often follow each other within microseconds, while waking a thread takes tens of them: a thread that
+ * waits first looks for a while. */
+static void spin(const struct tare_pool *pool, bool (*is_over)(const struct tare_pool *pool, unsigned seen),
+                 unsigned seen) {
+    enum { NANOSECONDS = 50000, LOOKS = 32 };
+    if (!pool->may_spin) return;
+    const int64_t end = tare_clock_ns() + NANOSECONDS;
+    do {
+        for (int i = 0; i < LOOKS; i++) {
+            if (is_over(pool, seen)) return;
+            pause_processor();
+        }
+    } while (tare_clock_ns() < end);
+}
+
+static bool has_new_run(const struct tare_pool *pool, unsigned seen) {
+    return atomic_load_explicit(&pool->round, memory_order_acquire) != seen;
+}
+
+static bool is_finished(const struct tare_pool *pool, unsigned seen) {
+    (void)seen;
+    return atomic_load_explicit(&pool->running, memory_order_acquire) == 0;
 }
 
 static tare_status worker_main(void *arg) {
@@ -94,8 +127,9 @@ static tare_status worker_main(void *arg) {
     struct tare_pool *pool = worker->pool;
     unsigned seen = 0;
 
-    pthread_mutex_lock(&pool->lock);
     for (;;) {
+        spin(pool, has_new_run, seen);
+        pthread_mutex_lock(&pool->lock);
         while (pool->round == seen && !pool->ending)
             pthread_cond_wait(&pool->start, &pool->lock);
         if (pool->ending) break;
@@ -103,8 +137,10 @@ static tare_status worker_main(void *arg) {
         pthread_mutex_unlock(&pool->lock);
         tare_control_set(pool->control);
         work(worker, pool->fn, pool->arg);
-        pthread_mutex_lock(&pool->lock);
-        if (--pool->running == 0) pthread_cond_signal(&pool->finished);
+        if (atomic_fetch_sub_explicit(&pool->running, 1, memory_order_acq_rel) > 1) continue;
+        pthread_mutex_lock(&pool->lock); /* the caller may be about to wait */
+        pthread_cond_signal(&pool->finished);
+        pthread_mutex_unlock(&pool->lock);
     }
     pthread_mutex_unlock(&pool->lock);
     return TARE_OK;
@@ -116,6 +152,7 @@ struct tare_pool *tare_pool_new(int count) {
     if (count > MOST_WORKERS) count = MOST_WORKERS;
     pool = tare_calloc(1, sizeof *pool + (size_t)count * sizeof pool->workers[0]);
     if (!pool) return NULL;
+    pool->may_spin = count <= tare_cpu_count();
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->start, NULL);
     pthread_cond_init(&pool->finished, NULL);
@@ -163,6 +200,7 @@ tare_status tare_pool_run(struct tare_pool *pool, tare_worker_fn fn, void *arg) 
     pthread_cond_broadcast(&pool->start);
     pthread_mutex_unlock(&pool->lock);
     work(&pool->workers[0], fn, arg);
+    spin(pool, is_finished, 0);
     pthread_mutex_lock(&pool->lock);
     while (pool->running)
         pthread_cond_wait(&pool->finished, &pool->lock);

@@ -1,12 +1,15 @@
-/* Measures convolutions against OpenBLAS sgemm's peak in the same run (a 1024-cube, one thread), best of several.
- * Prints one line a convolution: GFLOP/s and its ratio to that peak; int8 ones in GOP/s, with bias, scaling and
- * requantization to int8. */
+/* Measures convolutions, on one thread, against OpenBLAS sgemm's peak (a 1024-cube) and, where the build found it,
+ * against oneDNN, all in one run; the best of alternating rounds. Prints one line a convolution: float in GFLOP/s, with
+ * bias and ReLU, its ratio to the peak and to oneDNN's; int8 in GOP/s, with bias, scaling and requantization to int8
+ * (oneDNN: also ReLU), and its ratio to oneDNN's. */
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "dnnl_conv.h"
 #include "interpreter/kernels/conv_int_direct.h"
 #include "interpreter/kernels/expression.h"
 
 #include <cblas.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +39,7 @@ static double blas_peak(void) {
 }
 
 struct buffers {
-    void *in, *filter, *out, *packed, *packed_int, *scratch, *sums;
+    void *in, *filter, *out, *packed, *packed_int, *scratch, *sums, *bias;
     struct tare_bound_expression *requantize;
 };
 
@@ -77,13 +80,18 @@ static void bind_requantization(struct tare_bound_expression *bound, const struc
 }
 
 static void run(const struct tare_conv *conv, const struct buffers *b, int how) {
-    if (how == 0) tare_conv_dense(b->out, conv, b->in, b->packed, NULL, b->scratch);
-    if (how == 1) tare_conv_depthwise(b->out, conv, b->in, b->filter, NULL, b->scratch);
+    const struct tare_gemm_epilogue epilogue = { .bias = b->bias, .relu = true, .limit = INFINITY };
+    if (how == 0) tare_conv_dense(b->out, conv, b->in, b->packed, &epilogue, b->scratch);
+    if (how == 1) tare_conv_depthwise(b->out, conv, b->in, b->filter, &epilogue, b->scratch);
     const struct tare_conv_int_sink sink = { .take = requantize, .arg = b->requantize };
     if (how == 2)
         tare_conv_int_direct_at(tare_cpu_level(), &sink, conv, b->in, tare_igemm_form_at(tare_cpu_level()),
                                 b->packed_int, b->sums, b->scratch);
     if (how == 3) tare_conv_int_depthwise_to(&sink, conv, b->in, b->packed_int, b->sums, b->scratch);
+}
+
+static void print_ratio(bool has, double flops, double ours, double other) {
+    if (has) printf(", %4.2f of oneDNN's %7.1f", other / ours, flops / other * 1e-9);
 }
 
 static void measure(const struct tare_conv *conv, double peak, const char *what) {
@@ -103,6 +111,7 @@ static void measure(const struct tare_conv *conv, double peak, const char *what)
                                array(packed_int),
                                array((tare_conv_dense_scratch(conv) + (1 << 20)) * 4),
                                array((size_t)(tare_conv_int_direct_sums(conv) + conv->out[2] * conv->out_channels) * 4),
+                               array((size_t)conv->out_channels * 4),
                                &bound };
     bind_requantization(&bound, &b, out, conv->out_channels, &arena);
     tare_conv_pack(b.packed, conv, b.filter);
@@ -110,19 +119,32 @@ static void measure(const struct tare_conv *conv, double peak, const char *what)
         tare_conv_int_depthwise_pack(tare_cpu_level(), b.packed_int, conv, b.filter);
     else if (tare_conv_int_direct_pack(b.packed_int, form, conv, b.filter) != TARE_OK)
         exit(1);
-    double best[2] = { 1e9, 1e9 };
+    /* 0: float; 1: int8; 2 and 3: the same by oneDNN */
+    double best[4] = { 1e9, 1e9, 1e9, 1e9 };
+    struct dnnl_conv others[2];
+    const bool has[4] = { true, true, dnnl_conv_open(&others[0], conv, false), dnnl_conv_open(&others[1], conv, true) };
     const int repeats = (int)(1e8 / flops) + 1;
     for (int round = 0; round < 16; round++) {
-        for (int kind = 0; kind < 2; kind++) {
+        for (int kind = 0; kind < 4; kind++) {
+            if (!has[kind]) continue;
             const double start = tare_clock_seconds();
-            for (int i = 0; i < repeats; i++)
-                run(conv, &b, kind * 2 + depthwise);
+            for (int i = 0; i < repeats; i++) {
+                if (kind < 2)
+                    run(conv, &b, kind * 2 + depthwise);
+                else
+                    dnnl_conv_run(&others[kind - 2]);
+            }
             const double time = (tare_clock_seconds() - start) / repeats;
             if (time < best[kind]) best[kind] = time;
         }
     }
-    printf("%-34s float %7.1f GFLOP/s = %4.2f of OpenBLAS sgemm   int8 %7.1f GOP/s\n", what, flops / best[0] * 1e-9,
-           flops / best[0] / peak, flops / best[1] * 1e-9);
+    printf("%-34s float %7.1f GFLOP/s = %4.2f of OpenBLAS sgemm", what, flops / best[0] * 1e-9, flops / best[0] / peak);
+    print_ratio(has[2], flops, best[0], best[2]);
+    printf("   int8 %7.1f GOP/s", flops / best[1] * 1e-9);
+    print_ratio(has[3], flops, best[1], best[3]);
+    putchar('\n');
+    dnnl_conv_close(&others[0]), dnnl_conv_close(&others[1]);
+    tare_free(b.bias);
     tare_free(b.in), tare_free(b.filter), tare_free(b.out), tare_free(b.packed), tare_free(b.packed_int);
     tare_free(b.scratch), tare_free(b.sums);
     tare_arena_free(&arena);
@@ -138,6 +160,7 @@ int main(void) {
         { 7, 960, 960, 3, 1, 1 },  { 14, 672, 672, 5, 1, 1 },
     };
     openblas_set_num_threads(1);
+    dnnl_conv_begin(tare_cpu_level());
     const double peak = blas_peak();
     printf("level %s, OpenBLAS sgemm 1024: %.1f GFLOP/s\n", tare_cpu_level_name(tare_cpu_level()), peak * 1e-9);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Measures how the time and memory of each command grow with the size of a model.
 #   bench/scaling.sh BUILD_DIR [N [SHAPE…]]
-# Each shape of bench/scaling_model.c (default: all) is written with N, 4 N and 16 N layers (default N: 625; `nested` has N / 20), and
+# Each shape of bench/scaling_model.c (default: all) is written with N, 4 N and 16 N layers (default N: 1000; `nested` has N / 20), and
 # the exponent is fitted between N and 16 N: cost ~ size^exponent, so that 1 is linear. Start-up costs are not subtracted, which makes
 # small exponents of short runs smaller. Time is processor time in seconds, memory the peak resident set in MiB.
 set -euo pipefail
-build=$(cd "$1" && pwd) n=${2:-625}
+build=$(cd "$1" && pwd) n=${2:-1000}
 shift; [ $# -gt 0 ] && shift
-[ $# -gt 0 ] || set -- long wide functions variables nested
+[ $# -gt 0 ] || set -- long wide functions variables nested recurrent
 tare=$build/tare
 work=$(mktemp -d "${TMPDIR:-/tmp}/scaling.XXXXXX")
 trap 'rm -rf "$work"' EXIT
@@ -36,7 +36,7 @@ for shape; do
     for factor in 1 4 16; do
         results=$work/results.$factor size=$((n * factor))
         [ "$shape" = nested ] && size=$((size / 20))
-        rm -rf model calibration quantized converted
+        rm -rf model calibration quantized converted copied
         : >"$results"
         "$build/bench/scaling_model" "$shape" model "$size"
         measure inspect "$tare" inspect model
@@ -45,6 +45,8 @@ for shape; do
         measure quantize "$tare" quantize model quantized --calibration calibration
         measure convert "$tare" convert --quiet --input_model_dir=model --output_model_dir=converted \
             --converter_options_string='tpu_functions { function_alias: "tpu_func" }'
+        measure copy "$tare" copy model copied
+        measure diff "$tare" diff model quantized
         measure compare "$tare" compare model --data=samples.tfrecord --calibration=calibration
     done
     paste -d ' ' results.1 results.4 results.16 | awk -v shape="$shape" '

@@ -6,7 +6,8 @@
  * wide       one tensor that N layers MatMul read; their results are added up
  * functions  N functions of one layer each, called one after another
  * nested     N functions, each of which computes a layer and calls the next one
- * variables  a chain of N layers whose weights are variables */
+ * variables  a chain of N layers whose weights are variables
+ * recurrent  N unrolled steps h = Tanh(x W + h U), all with the same two weights */
 #include "convert/saved_model.h"
 #include "graph/op.h"
 #include "interpreter/ops/builtin.h"
@@ -173,6 +174,22 @@ static tare_status add_variables(struct builder *b, struct tare_edge *x) {
     return TARE_OK;
 }
 
+static tare_status add_recurrent(struct builder *b, struct tare_edge *x) {
+    const struct tare_edge none = { 0 };
+    struct tare_edge input, state, w, u;
+    TARE_TRY(add_constant(&w, b->body, 0));
+    TARE_TRY(add_constant(&u, b->body, 1));
+    TARE_TRY(add_op(&state, b->body, "MatMul", *x, w));
+    for (size_t i = 0; i < b->count; i++) {
+        TARE_TRY(add_op(&input, b->body, "MatMul", *x, w));
+        TARE_TRY(add_op(&state, b->body, "MatMul", state, u));
+        TARE_TRY(add_op(&state, b->body, "AddV2", input, state));
+        TARE_TRY(add_op(&state, b->body, "Tanh", state, none));
+    }
+    *x = state;
+    return TARE_OK;
+}
+
 /* ---- the model ---- */
 
 static tare_status add_main(struct builder *b) {
@@ -232,11 +249,8 @@ int main(int argc, char **argv) {
     static const struct {
         const char *name;
         add_function_type *add;
-    } shapes[] = { { "long", add_long },
-                   { "wide", add_wide },
-                   { "functions", add_functions },
-                   { "nested", add_nested },
-                   { "variables", add_variables } };
+    } shapes[] = { { "long", add_long },     { "wide", add_wide },           { "functions", add_functions },
+                   { "nested", add_nested }, { "variables", add_variables }, { "recurrent", add_recurrent } };
     struct builder b = { .count = argc > 3 ? strtoul(argv[3], NULL, 10) : 0 };
     for (size_t i = 0; argc == 4 && b.count && i < sizeof shapes / sizeof *shapes; i++) {
         if (strcmp(argv[1], shapes[i].name) != 0) continue;
@@ -246,6 +260,6 @@ int main(int argc, char **argv) {
         tare_model_free(b.model);
         return status != TARE_OK;
     }
-    fprintf(stderr, "usage: scaling_model long|wide|functions|nested|variables OUT N\n");
+    fprintf(stderr, "usage: scaling_model long|wide|functions|nested|variables|recurrent OUT N\n");
     return 2;
 }

@@ -83,7 +83,7 @@ static const struct tare_option rows[] = {
       .offset = offsetof(struct run_options, threads),
       .min = 0,
       .max = 1024,
-      .help = "number of worker threads (default: one per processor; one for a stateful model)" },
+      .help = "number of threads (default: one per processor; one worker for a stateful model)" },
     { .name = "batch",
       .kind = TARE_OPTION_INT,
       .offset = offsetof(struct run_options, batch),
@@ -443,7 +443,7 @@ static tare_status prepare(struct run_state *state, struct arrays *arrays) {
             tare_error_prefix(tare_served_batches_new(&state->batches, state->model, state->signature), "--batching"));
         state->signature = tare_served_batches_signature(state->batches);
     }
-    session.op_threads = tare_cpu_count() / state->threads; /* the workers divide the processors */
+    session.op_threads = (options->threads ? options->threads : tare_cpu_count()) / state->threads;
     TARE_TRY(tare_run_outputs_new(&state->outputs, state->signature, options->output_dir,
                                   options->per_record   ? TARE_RUN_OUTPUTS_PER_RECORD
                                   : options->data.count ? TARE_RUN_OUTPUTS_JOINED

@@ -13,7 +13,7 @@ struct adviser {
 
 static tare_status add(struct adviser *a, const char *text) {
     struct tare_conversion *out = a->conversion;
-    const char **grown = tare_arena_extend(a->arena, out->advice, out->n_advice, 1, sizeof *grown);
+    const char **grown = tare_arena_append(a->arena, out->advice, out->n_advice, sizeof *grown);
     if (!text || !grown) return TARE_NO_MEMORY;
     grown[out->n_advice++] = text;
     out->advice = grown;

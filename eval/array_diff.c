@@ -38,7 +38,7 @@ static tare_status add_names(struct tare_array_diff *diff, const struct tare_fil
         while (at < diff->count && strcmp(diff->files[at].name, list->names[i]) < 0)
             at++;
         if (at < diff->count && strcmp(diff->files[at].name, list->names[i]) == 0) continue;
-        grown = tare_arena_extend(&diff->arena, diff->files, diff->count, 1, sizeof *grown);
+        grown = tare_arena_append(&diff->arena, diff->files, diff->count, sizeof *grown);
         if (!grown) return TARE_NO_MEMORY;
         diff->files = grown;
         memmove(&grown[at + 1], &grown[at], (diff->count - at) * sizeof *grown);

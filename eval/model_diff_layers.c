@@ -135,7 +135,7 @@ static void fill(struct tare_layer_difference *out, struct tare_arena *arena, co
 static tare_status add_pair(struct tare_model_diff *out, const struct found_layer *first,
                             const struct found_layer *second) {
     struct tare_arena *arena = &out->arena;
-    struct tare_layer_difference *grown = tare_arena_extend(arena, out->layers, out->n_layers, 1, sizeof *grown);
+    struct tare_layer_difference *grown = tare_arena_append(arena, out->layers, out->n_layers, sizeof *grown);
     const struct found_layer *named = first && second && strlen(second->name) < strlen(first->name) ? second
                                       : first                                                       ? first
                                                                                                     : second;

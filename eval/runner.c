@@ -61,6 +61,12 @@ static tare_status run_batch(struct batch *batch, struct tare_session *session, 
 
 /* ---- workers ---- */
 
+/* A record that was read and not run yet. */
+struct ahead {
+    struct tare_sample sample;
+    struct tare_provenance where;
+};
+
 /* Worker w of n reads and runs batch k when k mod n is w, and delivers its outputs after those of all earlier batches.
  * So the first failure in the order of the records is reported, whichever worker ran it. */
 struct crew {
@@ -70,11 +76,32 @@ struct crew {
     tare_record_fn fn;
     void *arg;
     struct tare_source *source;
-    pthread_mutex_t lock; /* guards the source and all fields below */
+    struct ahead *ahead; /* records that were read before the workers started */
+    size_t n_ahead, next_ahead;
+    tare_status ahead_status; /* of reading the record after them */
+    char *ahead_text;         /* its error text; NULL: none */
+    bool ahead_ended;         /* there is no record after them */
+    pthread_mutex_t lock;     /* guards the source and all fields below */
     pthread_cond_t moved;
     uint64_t next_read, next_out;
     bool at_end, failed;
 };
+
+/* The next record: first those that were read ahead, then the failure that ended reading ahead. */
+static tare_status next_record(struct tare_sample *sample, struct tare_provenance *where, struct crew *crew) {
+    if (crew->next_ahead < crew->n_ahead) {
+        struct ahead *ahead = &crew->ahead[crew->next_ahead++];
+        *sample = ahead->sample;
+        *where = ahead->where;
+        memset(&ahead->sample, 0, sizeof ahead->sample);
+        return TARE_OK;
+    }
+    crew->at_end = crew->ahead_ended;
+    if (crew->ahead_status != TARE_OK)
+        tare_error_set(crew->ahead_text ? crew->ahead_text : tare_status_name(crew->ahead_status));
+    if (crew->at_end || crew->ahead_status != TARE_OK) return crew->ahead_status;
+    return tare_source_next(sample, where, &crew->at_end, crew->source, NULL, NULL);
+}
 
 static tare_status read_batch(struct batch *batch, struct crew *crew) {
     const struct plan *plan = crew->plan;
@@ -83,7 +110,7 @@ static tare_status read_batch(struct batch *batch, struct crew *crew) {
         struct tare_provenance where;
         if (plan->options->interrupted && *plan->options->interrupted)
             return TARE_FAIL(TARE_INTERRUPTED, "interrupted");
-        TARE_TRY(tare_source_next(&sample, &where, &crew->at_end, crew->source, NULL, NULL));
+        TARE_TRY(next_record(&sample, &where, crew));
         if (!crew->at_end)
             TARE_TRY(tare_records_locate(take(batch, plan, &sample, &where), plan->files, &where, &where));
     }
@@ -163,6 +190,38 @@ static tare_status work(void *arg, int worker) {
 
 /* ---- a run ---- */
 
+/* Reads as many records as there are workers, so that one worker more than the records need is not started. */
+static tare_status read_ahead(struct crew *crew) {
+    crew->ahead = tare_calloc((size_t)crew->count, sizeof *crew->ahead);
+    if (!crew->ahead) return TARE_NO_MEMORY;
+    while (crew->n_ahead < (size_t)crew->count && crew->ahead_status == TARE_OK && !crew->ahead_ended) {
+        struct ahead *next = &crew->ahead[crew->n_ahead];
+        crew->ahead_status =
+            tare_source_next(&next->sample, &next->where, &crew->ahead_ended, crew->source, NULL, NULL);
+        if (crew->ahead_status != TARE_OK) crew->ahead_text = tare_strdup(tare_error_text());
+        if (crew->ahead_status == TARE_OK && !crew->ahead_ended) crew->n_ahead++;
+    }
+    tare_error_clear();
+    return TARE_OK;
+}
+
+/* With fewer batches than workers, the threads of the others run inside the ops. */
+static void share_threads(struct crew *crew) {
+    const size_t batches = (crew->n_ahead + crew->plan->batch - 1) / crew->plan->batch;
+    const int threads = crew->count;
+    if (!crew->ahead_ended || batches == 0 || batches >= (size_t)threads) return;
+    crew->count = (int)batches;
+    for (int i = 0; i < crew->count; i++)
+        tare_session_set_op_threads(crew->sessions[i], threads / crew->count);
+}
+
+static void free_ahead(struct crew *crew) {
+    for (size_t i = crew->next_ahead; i < crew->n_ahead; i++)
+        tare_sample_reset(&crew->ahead[i].sample);
+    tare_free(crew->ahead);
+    tare_free(crew->ahead_text);
+}
+
 static tare_status run_crew(struct crew *crew) {
     tare_status status;
     pthread_mutex_init(&crew->lock, NULL);
@@ -190,8 +249,11 @@ tare_status tare_run_records_on(struct tare_session *const *sessions, int count,
     }
     TARE_CHECK(tare_source_new(&crew.source, options->paths, options->n_paths, &source_options));
     plan.files = tare_source_files(crew.source, &n_files);
+    if (count > 1) TARE_CHECK(read_ahead(&crew));
+    if (count > 1) share_threads(&crew);
     status = run_crew(&crew);
 done:
+    free_ahead(&crew);
     tare_source_free(crew.source);
     tare_record_edges_free(&plan.edges);
     return status;

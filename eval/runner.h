@@ -31,7 +31,8 @@ tare_status tare_run_records(struct tare_session *session, const struct tare_sig
                              const struct tare_runner_options *options, tare_record_fn fn, void *arg);
 /* The same on `count` threads with one session each, all of one model. `fn` is called by one thread at a time, in the
  * order of the records. Batch k runs on session k modulo count, so the outputs of a model with state do not depend on
- * timing, and those of other models do not depend on `count`. Returns the first failure in the order of the records. */
+ * timing, and those of other models do not depend on `count`. With fewer batches than threads, each session runs its
+ * ops on several threads. Returns the first failure in the order of the records. */
 tare_status tare_run_records_on(struct tare_session *const *sessions, int count, const struct tare_signature *signature,
                                 const struct tare_runner_options *options, tare_record_fn fn, void *arg);
 

@@ -38,7 +38,7 @@ static tare_status split(struct names *out, struct tare_arena *arena, const char
         at += strspn(at, " ");
         at[strcspn(at, " ")] = '\0';
         if (!*at) return TARE_FAIL(TARE_USAGE, "%s: an empty name in '%s'", option, text);
-        grown = tare_arena_extend(arena, out->items, out->count, 1, sizeof *grown);
+        grown = tare_arena_append(arena, out->items, out->count, sizeof *grown);
         if (!grown) return TARE_NO_MEMORY;
         grown[out->count++] = at;
         out->items = grown;
@@ -196,7 +196,7 @@ static tare_status add(struct tare_variant_list *list, struct tare_arena *arena,
     struct tare_variant *grown;
     for (size_t i = 0; i < list->count; i++) /* a duplicate is measured once */
         if (is_same(&list->variants[i], variant)) return TARE_OK;
-    grown = tare_arena_extend(arena, list->variants, list->count, 1, sizeof *grown);
+    grown = tare_arena_append(arena, list->variants, list->count, sizeof *grown);
     if (!grown) return TARE_NO_MEMORY;
     grown[list->count++] = *variant;
     list->variants = grown;

@@ -187,7 +187,7 @@ tare_status tare_model_add_stand_in(struct tare_graph_model *model, const struct
         model->stand_ins[i].original = original;
         return TARE_OK;
     }
-    grown = tare_arena_extend(&model->arena, model->stand_ins, model->n_stand_ins, 1, sizeof *grown);
+    grown = tare_arena_append(&model->arena, model->stand_ins, model->n_stand_ins, sizeof *grown);
     if (!grown) return TARE_NO_MEMORY;
     grown[model->n_stand_ins++] = (struct tare_stand_in){ node, original };
     model->stand_ins = grown;

@@ -56,7 +56,7 @@ static tare_status inner_edge(struct tare_edge *out, struct outliner *o, struct 
         *out = (struct tare_edge){ f->args[i], 0 };
         if (o->outside[i].node == edge.node && o->outside[i].index == edge.index) return TARE_OK;
     }
-    struct tare_edge *grown = tare_arena_extend(&o->arena, o->outside, f->n_args, 1, sizeof *grown);
+    struct tare_edge *grown = tare_arena_append(&o->arena, o->outside, f->n_args, sizeof *grown);
     const char *name = arg_name(o, edge);
     if (!grown || !name) return TARE_NO_MEMORY;
     o->outside = grown;
@@ -90,7 +90,7 @@ static tare_status add_result(struct outliner *o, struct tare_edge edge) {
     if (!is_chosen(o, edge.node)) return TARE_OK;
     for (size_t i = 0; i < f->n_returns; i++)
         if (o->results[i].node == edge.node && o->results[i].index == edge.index) return TARE_OK;
-    struct tare_edge *grown = tare_arena_extend(&o->arena, o->results, f->n_returns, 1, sizeof *grown);
+    struct tare_edge *grown = tare_arena_append(&o->arena, o->results, f->n_returns, sizeof *grown);
     const char *name = tare_arena_printf(&f->model->arena, "output_%zu", f->n_returns);
     if (!grown || !name) return TARE_NO_MEMORY;
     o->results = grown;

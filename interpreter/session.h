@@ -21,7 +21,7 @@ struct tare_session_options {
     uint64_t seed;              /* of random ops without a seed */
     int64_t memory_limit;       /* bytes of tensors in one run; 0: the limit of the process, or 64 GiB */
     int max_call_depth;         /* 0: TARE_MOST_NESTED_CALLS */
-    int op_threads;             /* that one kernel of a plugin may use (tare_op_parallel_for); 0: 1 */
+    int op_threads; /* that one kernel may use (convolutions, products, tare_op_parallel_for of plugins); 0: 1 */
 };
 
 /* Sets the variables from the checkpoint and runs initialisers (main op, tables). NULL options: all default. */
@@ -100,6 +100,8 @@ const struct tare_graph_model *tare_session_model(const struct tare_session *ses
 /* A stream of random 64-bit numbers for op-level seeds; see interpreter/ops/random/random.c. */
 uint64_t tare_session_next_random(struct tare_session *session);
 
+/* Changes op_threads, between two runs. Outputs do not depend on it. */
+void tare_session_set_op_threads(struct tare_session *session, int threads);
 /* The thread pool of one op, created on first use; NULL (one thread) for op_threads 1, without a session, and when it
  * cannot be created. */
 struct tare_pool;

@@ -27,6 +27,7 @@ packages=(
     clang clang-format clang-tidy valgrind
     libclang-rt-14-dev       # libFuzzer and the sanitizers of clang: scripts/fuzz.sh
     debootstrap              # scripts/smoke-test.sh
+    libdnnl-dev              # bench/conv_bench: convolutions to compare with
     mypy python3-pandas python3-tqdm ipython3 # types, DataFrames, progress bars, notebooks of the Python package
 )
 

@@ -97,7 +97,7 @@ tare_status tare_batch_check_shapes(const struct tare_graph *function, const boo
 }
 
 static tare_status add_note(struct tare_batching_result *out, struct tare_arena *arena, const char *text) {
-    const char **grown = tare_arena_extend(arena, out->notes, out->n_notes, 1, sizeof *grown);
+    const char **grown = tare_arena_append(arena, out->notes, out->n_notes, sizeof *grown);
     if (!grown || !text) return TARE_NO_MEMORY;
     grown[out->n_notes++] = text;
     out->notes = grown;

@@ -119,7 +119,7 @@ static tare_status list_kept(const struct tare_bf16_job *job, const struct tare_
     struct tare_bf16_kept_list *list = job->options->kept;
     struct tare_bf16_kept *grown;
     if (!list) return TARE_OK;
-    grown = tare_arena_extend(list->arena, list->items, list->count, 1, sizeof *grown);
+    grown = tare_arena_append(list->arena, list->items, list->count, sizeof *grown);
     reason = tare_arena_strdup(list->arena, reason);
     if (!grown || !reason) return TARE_NO_MEMORY;
     grown[list->count++] = (struct tare_bf16_kept){ job->graph->name, node->name, node->op, reason };

@@ -102,7 +102,7 @@ static tare_status add(struct finder *finder, struct tare_graph *graph, const st
                          choice_text(first, sizeof first, finder->found[i].choice),
                          choice_text(second, sizeof second, choice));
     }
-    grown = tare_arena_extend(finder->arena, finder->found, finder->count, 1, sizeof *grown);
+    grown = tare_arena_append(finder->arena, finder->found, finder->count, sizeof *grown);
     if (!grown) return TARE_NO_MEMORY;
     grown[finder->count++] = (struct tare_tpu_function){ graph, choice, label };
     finder->found = grown;

@@ -271,7 +271,7 @@ static tare_status find_part(struct part *part, const struct task *task, bool *b
 /* ---- outlining ---- */
 
 static tare_status add_choice(struct splitter *s, enum tare_tpu_choice_kind kind, const char *name) {
-    struct tare_tpu_choice *grown = tare_arena_extend(s->arena, s->out->choices, s->out->count, 1, sizeof *grown);
+    struct tare_tpu_choice *grown = tare_arena_append(s->arena, s->out->choices, s->out->count, sizeof *grown);
     if (!grown) return TARE_NO_MEMORY;
     s->out->choices = grown;
     grown[s->out->count++] = (struct tare_tpu_choice){ kind, name };
@@ -279,7 +279,7 @@ static tare_status add_choice(struct splitter *s, enum tare_tpu_choice_kind kind
 }
 
 static tare_status add_note(struct splitter *s, const char *text) {
-    const char **grown = tare_arena_extend(s->arena, s->out->notes, s->out->n_notes, 1, sizeof *grown);
+    const char **grown = tare_arena_append(s->arena, s->out->notes, s->out->n_notes, sizeof *grown);
     if (!text || !grown) return TARE_NO_MEMORY;
     s->out->notes = grown;
     grown[s->out->n_notes++] = text;

@@ -122,7 +122,7 @@ static tare_status try_plugins(bool *fused, struct tare_composing *c) {
 /* ---- one function ---- */
 
 static tare_status add(struct tare_composites *out, struct tare_composing *c) {
-    struct tare_composite *grown = tare_arena_extend(c->arena, out->items, out->count, 1, sizeof *grown);
+    struct tare_composite *grown = tare_arena_append(c->arena, out->items, out->count, sizeof *grown);
     if (!grown) return TARE_NO_MEMORY;
     grown[out->count++] = (struct tare_composite){ c->graph->name, c->name, c->reason };
     out->items = grown;

@@ -14,7 +14,7 @@ void tare_op_changes_free(struct tare_op_changes *changes) {
 }
 
 static tare_status add(struct tare_op_changes *changes, const struct tare_strbuf *text) {
-    const char **grown = tare_arena_extend(&changes->arena, changes->items, changes->count, 1, sizeof *grown);
+    const char **grown = tare_arena_append(&changes->arena, changes->items, changes->count, sizeof *grown);
     const char *copy = tare_arena_strdup(&changes->arena, tare_strbuf_text(text));
     if (!grown || !copy || text->failed) return TARE_NO_MEMORY;
     grown[changes->count++] = copy;
@@ -138,7 +138,7 @@ struct signature {
 };
 
 static void add_part(struct signature *signature, const struct tare_op_arg *arg, const char *type) {
-    bool *grown = tare_arena_extend(&signature->arena, signature->refs, signature->count, 1, sizeof *grown);
+    bool *grown = tare_arena_append(&signature->arena, signature->refs, signature->count, sizeof *grown);
     if (!grown) {
         signature->failed = true;
         return;

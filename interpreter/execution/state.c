@@ -133,6 +133,13 @@ struct tare_pool *tare_session_op_pool(struct tare_session *session) {
     return session->op_pool;
 }
 
+void tare_session_set_op_threads(struct tare_session *session, int threads) {
+    if (threads == session->options.op_threads) return;
+    tare_pool_free(session->op_pool);
+    session->op_pool = NULL;
+    session->options.op_threads = threads;
+}
+
 /* The stream is reset in each run, so that results do not depend on previous runs. */
 uint64_t tare_session_next_random(struct tare_session *session) {
     uint64_t z = session->options.seed * 0xd1342543de82ef95u + ++session->random * 0x9e3779b97f4a7c15u;

@@ -202,30 +202,67 @@ size_t tare_conv_dense_scratch(const struct tare_conv *conv) {
     return tare_gemm_scratch_floats();
 }
 
+static bool is_direct(const struct tare_conv *conv) {
+    return !is_pointwise(conv) && tare_conv_is_direct(conv);
+}
+
+/* Output channels [first, first + count) of group `g`. */
+static void run_group(enum tare_cpu_level level, float *output, const struct tare_conv *conv, const float *input,
+                      const float *packed, const struct tare_gemm_epilogue *epilogue, float *scratch, int64_t g,
+                      int64_t first, int64_t count) {
+    const int64_t k = tare_conv_patch(conv), n = conv->out_channels / conv->groups, column = g * n + first;
+    const struct tare_conv_patches patches = { conv, input, g, sizeof(float) };
+    struct tare_gemm_rows rows = { .gather = gather_floats, .source = &patches };
+    struct tare_gemm_epilogue columns = !epilogue ? (struct tare_gemm_epilogue){ 0 } : *epilogue;
+    if (columns.bias) columns.bias += column;
+    if (columns.addend) columns.addend += column;
+    if (is_pointwise(conv))
+        rows = (struct tare_gemm_rows){ .data = input + g * (conv->in_channels / conv->groups),
+                                        .stride = conv->in_channels };
+    tare_gemm_at(level, output + column, conv->out_channels, &rows,
+                 packed + (size_t)g * tare_gemm_packed_floats(k, n) + first * k, tare_conv_rows(conv), count, k,
+                 !epilogue ? NULL : &columns, scratch);
+}
+
 void tare_conv_dense_at(enum tare_cpu_level level, float *output, const struct tare_conv *conv, const float *input,
                         const float *packed, const struct tare_gemm_epilogue *epilogue, float *scratch) {
-    const int64_t k = tare_conv_patch(conv), n = conv->out_channels / conv->groups;
-    const int64_t m = tare_conv_rows(conv);
-    if (!is_pointwise(conv) && tare_conv_is_direct(conv)) {
+    if (is_direct(conv)) {
         tare_conv_direct_at(level, output, conv, input, packed, epilogue, scratch);
         return;
     }
-    for (int64_t g = 0; g < conv->groups; g++) {
-        const struct tare_conv_patches patches = { conv, input, g, sizeof(float) };
-        struct tare_gemm_rows rows = { .gather = gather_floats, .source = &patches };
-        struct tare_gemm_epilogue group = !epilogue ? (struct tare_gemm_epilogue){ 0 } : *epilogue;
-        if (group.bias) group.bias += g * n;
-        if (group.addend) group.addend += g * n;
-        if (is_pointwise(conv))
-            rows = (struct tare_gemm_rows){ .data = input + g * (conv->in_channels / conv->groups),
-                                            .stride = conv->in_channels };
-        tare_gemm_at(level, output + g * n, conv->out_channels, &rows, packed, m, n, k, !epilogue ? NULL : &group,
-                     scratch);
-        packed += tare_gemm_packed_floats(k, n);
-    }
+    for (int64_t g = 0; g < conv->groups; g++)
+        run_group(level, output, conv, input, packed, epilogue, scratch, g, 0, conv->out_channels / conv->groups);
 }
 
 void tare_conv_dense(float *output, const struct tare_conv *conv, const float *input, const float *packed,
                      const struct tare_gemm_epilogue *epilogue, float *scratch) {
     tare_conv_dense_at(tare_cpu_level(), output, conv, input, packed, epilogue, scratch);
+}
+
+/* ---- parts ---- */
+
+bool tare_conv_has_columns(const struct tare_conv *conv) {
+    return conv->groups == 1 && !is_direct(conv);
+}
+
+void tare_conv_dense_columns(float *output, const struct tare_conv *conv, const float *input, const float *packed,
+                             const struct tare_gemm_epilogue *epilogue, float *scratch, int64_t first, int64_t count) {
+    run_group(tare_cpu_level(), output, conv, input, packed, epilogue, scratch, 0, first, count);
+}
+
+bool tare_conv_has_lines(const struct tare_conv *conv) {
+    return conv->kernel[0] == 1 && conv->stride[0] == 1 && conv->pad[0] == 0 && conv->in[0] == conv->out[0] &&
+           conv->base_dilation[0] == 1 && conv->base_dilation[1] == 1 && conv->base_dilation[2] == 1;
+}
+
+int64_t tare_conv_take_lines(struct tare_conv *part, const struct tare_conv *conv, int64_t at, int64_t count) {
+    const int64_t line = at % conv->out[1], image = at / conv->out[1];
+    const int64_t first = line * conv->stride[1] - conv->pad[1];
+    const int64_t skipped = first < 0 ? 0 : first > conv->in[1] ? conv->in[1] : first;
+    *part = *conv;
+    part->batch = part->in[0] = part->out[0] = 1;
+    part->in[1] = conv->in[1] - skipped;
+    part->out[1] = count;
+    part->pad[1] = skipped - first;
+    return (image * conv->in[1] + skipped) * conv->in[2] * conv->in_channels;
 }

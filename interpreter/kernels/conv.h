@@ -54,6 +54,19 @@ void tare_conv_dense(float *output, const struct tare_conv *conv, const float *i
 void tare_conv_dense_at(enum tare_cpu_level level, float *output, const struct tare_conv *conv, const float *input,
                         const float *packed, const struct tare_gemm_epilogue *epilogue, float *scratch);
 
+/* Parts of a convolution, for several threads. True where output lines can be computed separately: two spatial
+ * dimensions without input dilation. */
+bool tare_conv_has_lines(const struct tare_conv *conv);
+/* The convolution of output lines [at, at + count), counted over all images and within one image; returns the offset of
+ * its first input element. Lines before the image become padding; if all lines that are read are before or after it,
+ * its height is 0. Its scratch is at most that of the whole. */
+int64_t tare_conv_take_lines(struct tare_conv *part, const struct tare_conv *conv, int64_t at, int64_t count);
+/* True where tare_conv_dense computes output channels separately: one group, not direct. */
+bool tare_conv_has_columns(const struct tare_conv *conv);
+/* As tare_conv_dense for output channels [first, first + count) only; `first` is a multiple of TARE_GEMM_PANEL. */
+void tare_conv_dense_columns(float *output, const struct tare_conv *conv, const float *input, const float *packed,
+                             const struct tare_gemm_epilogue *epilogue, float *scratch, int64_t first, int64_t count);
+
 /* Depthwise with out_channels / in_channels outputs per channel; the filter is [kernel…, out_channels], not packed.
  * The epilogue is that of tare_conv_dense. `scratch` holds tare_conv_depthwise_scratch floats (0 for multiplier 1). */
 size_t tare_conv_depthwise_scratch(const struct tare_conv *conv);

@@ -138,13 +138,32 @@ static void run_tile(struct walk *walk, int64_t to) {
     }
 }
 
-static void run_images(struct walk *walk, int64_t lines) {
+/* Output lines [*first, *end) of a part of each image. */
+static void lines_of_part(const struct tare_tiling *tiling, int part, int64_t *first, int64_t *end) {
+    const int64_t all = tiling->stages[tiling->n_stages - 1].conv.out[1];
+    *first = all * part / tiling->parts;
+    *end = all * (part + 1) / tiling->parts;
+}
+
+/* Empty buffers, before output line `from` is computed. */
+static void start_at(struct walk *walk, int64_t from) {
     const int n = walk->tiling->n_stages;
-    for (int s = 1; s <= n; s++)
-        walk->levels[s].first = walk->levels[s].end = walk->levels[s].keep = 0;
-    const int64_t all = walk->levels[n].lines;
-    walk->whole = lines >= all;
-    for (int64_t to = lines; to < all + lines; to += lines)
+    walk->levels[n].first = walk->levels[n].end = from;
+    for (int s = n - 1; s >= 1; s--) {
+        struct level *in = &walk->levels[s];
+        const int64_t out = walk->levels[s + 1].end;
+        int64_t first, end;
+        needed(&walk->tiling->stages[s].conv, out, out + 1, &first, &end);
+        in->first = in->end = in->keep = first;
+    }
+}
+
+static void run_images(struct walk *walk, int64_t lines, int part) {
+    int64_t from, all;
+    lines_of_part(walk->tiling, part, &from, &all);
+    start_at(walk, from);
+    walk->whole = walk->tiling->parts == 1 && lines >= all;
+    for (int64_t to = from + lines; to < all + lines; to += lines)
         run_tile(walk, to < all ? to : all);
 }
 
@@ -168,7 +187,8 @@ static int64_t measure(struct tare_tiling *tiling, int64_t lines) {
     int64_t floats = 0;
     open_walk(&walk, tiling);
     walk.images = tiling->images;
-    run_images(&walk, lines);
+    for (int part = 0; part < tiling->parts; part++)
+        run_images(&walk, lines, part);
     const struct level *input = &walk.levels[0], *output = &walk.levels[tiling->n_stages];
     floats += lines * output->line + (lines * input->lines + output->lines - 1) / output->lines * input->line;
     tiling->lines = lines;
@@ -203,12 +223,15 @@ static int64_t count_weights(const struct tare_tiling *tiling) {
 }
 
 bool tare_tiling_plan(struct tare_tiling *tiling, int64_t floats) {
-    const int64_t all = tiling->stages[tiling->n_stages - 1].conv.out[1];
+    const int64_t height = tiling->stages[tiling->n_stages - 1].conv.out[1];
+    if (tiling->parts < 1) tiling->parts = 1;
+    if (tiling->parts > height) tiling->parts = (int)height;
+    const int64_t all = (height + tiling->parts - 1) / tiling->parts; /* lines of a part */
     if (tiling->n_stages < 2 || tiling->n_stages > TARE_TILING_MAX_STAGES || tiling->batch < 1) return false;
     const int64_t between = count_between(tiling), weights = count_weights(tiling);
     const int64_t image = between + count_ends(tiling);
-    int64_t tiles = (image + floats - 1) / floats, lines = 0;
-    tiling->images = tare_clamp(floats / image, 1, tiling->batch);
+    int64_t tiles = (image / tiling->parts + floats - 1) / floats, lines = 0;
+    tiling->images = tiling->parts > 1 ? 1 : tare_clamp(floats / image, 1, tiling->batch);
     for (int64_t before = 0;; tiles++, before = lines) {
         lines = (all + tiles - 1) / tiles;
         if (lines == before) continue;
@@ -230,8 +253,8 @@ size_t tare_tiling_scratch(const struct tare_tiling *tiling) {
     return (size_t)floats;
 }
 
-void tare_tiling_run_at(enum tare_cpu_level level, const struct tare_tiling *tiling, float *output, const float *input,
-                        float *scratch) {
+static void run_part(enum tare_cpu_level level, const struct tare_tiling *tiling, float *output, const float *input,
+                     float *scratch, int part) {
     const int n = tiling->n_stages;
     struct walk walk;
     open_walk(&walk, tiling);
@@ -243,14 +266,27 @@ void tare_tiling_run_at(enum tare_cpu_level level, const struct tare_tiling *til
         walk.levels[s].data = scratch;
         scratch += (tiling->room[s] * tiling->images * walk.levels[s].line + 15) / 16 * 16;
     }
+    int64_t from, end;
+    lines_of_part(tiling, part, &from, &end);
     for (int64_t i = 0; i < tiling->batch; i += tiling->images) {
         if (tare_control_is_stopped()) return;
         walk.first_image = i;
         walk.images = tiling->batch - i < tiling->images ? tiling->batch - i : tiling->images;
         walk.input = input + i * walk.levels[0].lines * walk.levels[0].line;
-        walk.levels[n].data = output + i * walk.levels[n].lines * walk.levels[n].line;
-        run_images(&walk, tiling->lines);
+        walk.levels[n].data = output + (i * walk.levels[n].lines + from) * walk.levels[n].line;
+        run_images(&walk, tiling->lines, part);
     }
+}
+
+void tare_tiling_run_part(const struct tare_tiling *tiling, float *output, const float *input, float *scratch,
+                          int part) {
+    run_part(tare_cpu_level(), tiling, output, input, scratch, part);
+}
+
+void tare_tiling_run_at(enum tare_cpu_level level, const struct tare_tiling *tiling, float *output, const float *input,
+                        float *scratch) {
+    for (int part = 0; part < tiling->parts; part++)
+        run_part(level, tiling, output, input, scratch, part);
 }
 
 void tare_tiling_run(const struct tare_tiling *tiling, float *output, const float *input, float *scratch) {

@@ -27,6 +27,9 @@ struct tare_tiling {
     /* capacity, in lines, of the input buffer of stage i; 0 for the first stage */
     int64_t room[TARE_TILING_MAX_STAGES + 1];
     int64_t scratch; /* floats of scratch for the kernels */
+    /* Output lines of each image are divided into so many parts, which different threads can run. At the boundary of
+     * two parts, both compute the intermediate lines that both need. Set before planning; 0: 1. */
+    int parts;
 };
 
 /* True when the stage can be part of a tiling. */
@@ -36,7 +39,10 @@ bool tare_tiling_supports(const struct tare_tiling_stage *stage);
 bool tare_tiling_plan(struct tare_tiling *tiling, int64_t floats);
 /* Floats of scratch that a planned tiling needs; 0 on overflow. */
 size_t tare_tiling_scratch(const struct tare_tiling *tiling);
-/* Runs a planned tiling; `scratch` should be aligned to 64 bytes. */
+/* Runs one part of a planned tiling, with scratch of its own. */
+void tare_tiling_run_part(const struct tare_tiling *tiling, float *output, const float *input, float *scratch,
+                          int part);
+/* Runs all parts of a planned tiling; `scratch` should be aligned to 64 bytes. */
 void tare_tiling_run(const struct tare_tiling *tiling, float *output, const float *input, float *scratch);
 /* As tare_tiling_run at a level, for tests and benchmarks. */
 void tare_tiling_run_at(enum tare_cpu_level level, const struct tare_tiling *tiling, float *output, const float *input,

@@ -6,6 +6,7 @@
 #include "interpreter/ops/linalg/product.h"
 
 #include "base/alloc.h"
+#include "interpreter/session.h"
 
 #include <string.h>
 
@@ -320,6 +321,7 @@ static tare_status two_operands(struct tare_kernel *kernel, struct einsum *einsu
     int64_t *first_a = TARE_NEW_ARRAY(kernel->scratch, int64_t, (size_t)batch.size);
     int64_t *first_b = TARE_NEW_ARRAY(kernel->scratch, int64_t, (size_t)batch.size);
     struct tare_product product = {
+        .pool = tare_session_op_pool(kernel->session),
         .dtype = einsum->dtype,
         .batch = batch.size,
         .m = left.size,

@@ -7,6 +7,7 @@
 #include "interpreter/ops/support/window.h"
 
 #include "base/alloc.h"
+#include "interpreter/session.h"
 
 /* A row's aux. */
 struct matmul_kind {
@@ -184,7 +185,7 @@ static tare_status run_any(struct tare_kernel *kernel, bool plain) {
     struct matmul_state *state = kernel->state;
     const struct flags flags = flags_of(kernel->node, kind);
     struct tare_shape shape;
-    struct tare_product product = { 0 };
+    struct tare_product product = { .pool = plain ? NULL : tare_session_op_pool(kernel->session) };
     struct tare_gemm_epilogue epilogue;
     TARE_TRY(matmul_shape(&shape, kind, flags, &kernel->inputs[0].shape, &kernel->inputs[1].shape));
     if (shape.rank > TARE_MAX_RANK) return TARE_FAIL(TARE_SHAPE, "rank %d", shape.rank);

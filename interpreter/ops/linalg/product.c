@@ -4,6 +4,7 @@
 #include "interpreter/ops/linalg/product.h"
 
 #include "base/alloc.h"
+#include "interpreter/ops/support/split.h"
 #include "interpreter/kernels/gemm.h"
 #include "interpreter/kernels/gemm_double.h"
 #include "interpreter/ops/support/floats.h"
@@ -149,24 +150,74 @@ static tare_status pack_all(float **out, const struct tare_product *p, const int
     return TARE_OK;
 }
 
+/* The matrices of a float product. */
+struct float_run {
+    const struct tare_product *product;
+    const int64_t *index; /* of the packed matrix of B, by batch */
+    const float *packed;
+    int64_t batches, m;
+    struct tare_arena *arenas; /* scratch by worker */
+    int parts;
+};
+
+static tare_status run_matrix(const struct float_run *r, int64_t i, struct tare_pool *pool,
+                              struct tare_arena *scratch) {
+    const struct tare_product *p = r->product;
+    const struct strided_rows strided = { (const float *)p->a + p->a_first[i], p->a_row, p->a_column };
+    struct tare_gemm_rows rows = { .gather = gather_strided, .source = &strided };
+    if (p->a_column == 1) rows = (struct tare_gemm_rows){ .data = strided.a, .stride = p->a_row };
+    const struct tare_split_product product = { .c = (float *)p->c + i * p->m * p->n,
+                                                .ldc = p->n,
+                                                .rows = &rows,
+                                                .packed = r->packed +
+                                                          (size_t)r->index[i] * tare_gemm_packed_floats(p->k, p->n),
+                                                .m = r->m,
+                                                .n = p->n,
+                                                .k = p->k,
+                                                .epilogue = p->epilogue };
+    return tare_split_gemm(pool, scratch, &product);
+}
+
+static tare_status run_matrices(void *arg, int worker) {
+    const struct float_run *r = arg;
+    if (worker >= r->parts) return TARE_OK;
+    for (int64_t i = r->batches * worker / r->parts; i < r->batches * (worker + 1) / r->parts; i++) {
+        tare_arena_reset(&r->arenas[worker]);
+        TARE_TRY(run_matrix(r, i, NULL, &r->arenas[worker]));
+    }
+    return TARE_OK;
+}
+
+/* Several matrices are divided between the threads, a single one is divided itself. */
+static tare_status run_float_matrices(struct float_run *r, struct tare_arena *scratch) {
+    enum { LEAST_WORK = 1 << 18 };
+    const struct tare_product *p = r->product;
+    const double work = (double)r->batches * (double)r->m * (double)p->n * (double)p->k;
+    r->parts = work < 2 * LEAST_WORK ? 1 : tare_pool_size(p->pool);
+    if (r->parts > r->batches) r->parts = (int)r->batches;
+    if (r->batches == 1) return run_matrix(r, 0, p->pool, scratch);
+    r->arenas = TARE_NEW_ARRAY(scratch, struct tare_arena, (size_t)r->parts + 1);
+    if (!r->arenas) return TARE_NO_MEMORY;
+    const tare_status status = r->parts > 1 ? tare_pool_run(p->pool, run_matrices, r) : run_matrices(r, 0);
+    for (int i = 0; i < r->parts; i++)
+        tare_arena_free(&r->arenas[i]);
+    return status;
+}
+
 static tare_status run_float(const struct tare_product *p, struct tare_weights *weights,
                              const struct tare_tensor *source, struct tare_arena *scratch) {
     int64_t *index = tare_arena_calloc(scratch, (size_t)p->batch, sizeof *index);
-    float *block = tare_arena_alloc(scratch, tare_gemm_scratch_floats() * sizeof(float)), *packed;
-    if (!index || !block) return TARE_NO_MEMORY;
+    float *packed;
+    if (!index) return TARE_NO_MEMORY;
     const int64_t count = packed_index(p, index);
     TARE_TRY(pack_all(&packed, p, index, count, weights, source, scratch));
     const bool tall = is_one_tall_matrix(p);
-    const size_t each = tare_gemm_packed_floats(p->k, p->n);
-    const int64_t batches = tall ? 1 : p->batch, m = tall ? p->m * p->batch : p->m;
-    for (int64_t i = 0; i < batches; i++) {
-        const struct strided_rows strided = { (const float *)p->a + p->a_first[i], p->a_row, p->a_column };
-        struct tare_gemm_rows rows = { .gather = gather_strided, .source = &strided };
-        if (p->a_column == 1) rows = (struct tare_gemm_rows){ .data = strided.a, .stride = p->a_row };
-        tare_gemm((float *)p->c + i * p->m * p->n, p->n, &rows, packed + (size_t)index[i] * each, m, p->n, p->k,
-                  p->epilogue, block);
-    }
-    return TARE_OK;
+    struct float_run run = { .product = p,
+                             .index = index,
+                             .packed = packed,
+                             .batches = tall ? 1 : p->batch,
+                             .m = tall ? p->m * p->batch : p->m };
+    return run.batches ? run_float_matrices(&run, scratch) : TARE_OK;
 }
 
 static tare_status run_double(const struct tare_product *p, struct tare_arena *scratch) {

@@ -16,6 +16,7 @@ struct tare_product {
     const int64_t *a_first, *b_first;
     int64_t a_row, a_column, b_row, b_column;
     bool conjugate_a, conjugate_b;
+    struct tare_pool *pool; /* of float products; NULL: one thread */
     const struct tare_gemm_epilogue
         *epilogue; /* applied to every matrix, without addend; NULL: none. Ignored by the reference product */
 };

@@ -8,10 +8,12 @@
 #include "interpreter/ops/support/epilogue.h"
 #include "interpreter/ops/support/floats.h"
 #include "interpreter/ops/support/conv_tiling.h"
+#include "interpreter/ops/support/split.h"
 #include "interpreter/ops/support/weights.h"
 #include "interpreter/ops/support/window.h"
 
 #include "base/alloc.h"
+#include "interpreter/session.h"
 
 #include <math.h>
 #include <string.h>
@@ -174,17 +176,11 @@ static tare_status run_floats(struct tare_kernel *kernel, const struct tare_conv
                               const struct tare_tensor *filter, const struct conv_arrays *arrays, bool may_fuse) {
     struct tare_gemm_epilogue room;
     const struct tare_gemm_epilogue *epilogue = may_fuse ? tare_take_epilogue(&room, kernel) : NULL;
-    if (tare_conv_is_depthwise(conv)) {
-        float *scratch = tare_arena_alloc(kernel->scratch, tare_conv_depthwise_scratch(conv) * sizeof(float));
-        if (!scratch) return TARE_NO_MEMORY;
-        tare_conv_depthwise(arrays->output, conv, arrays->input, arrays->filter, epilogue, scratch);
-        return TARE_OK;
-    }
-    float *scratch = tare_arena_alloc(kernel->scratch, tare_conv_dense_scratch(conv) * sizeof(float));
-    const float *packed = packed_weights(kernel, conv, weights, filter, arrays->filter);
-    if (!scratch || !packed) return TARE_NO_MEMORY;
-    tare_conv_dense(arrays->output, conv, arrays->input, packed, epilogue, scratch);
-    return TARE_OK;
+    const float *values = arrays->filter;
+    if (!tare_conv_is_depthwise(conv)) values = packed_weights(kernel, conv, weights, filter, arrays->filter);
+    if (!values) return TARE_NO_MEMORY;
+    return tare_split_conv(tare_session_op_pool(kernel->session), kernel->scratch, arrays->output, conv, arrays->input,
+                           values, epilogue);
 }
 
 /* int32: models quantized with TensorFlow's own ops store int8 values in it. */

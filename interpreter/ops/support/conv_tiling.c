@@ -1,5 +1,8 @@
 #include "interpreter/ops/support/conv_tiling.h"
 
+#include "interpreter/ops/support/split.h"
+#include "interpreter/session.h"
+
 #include <string.h>
 
 /* A tile must fit in the second-level cache together with the weights. */
@@ -51,19 +54,22 @@ static bool choose_end(struct stages *all) {
 }
 
 size_t tare_run_tiled(struct tare_kernel *kernels, size_t count) {
+    struct tare_pool *pool = tare_session_op_pool(kernels[0].session);
     struct stages all;
     make_stages(&all, kernels, count);
+    all.tiling.parts = tare_pool_size(pool);
     if (!choose_end(&all)) return 0;
     const int n = all.tiling.n_stages;
     struct tare_kernel *last = &kernels[n - 1];
-    const size_t floats = tare_tiling_scratch(&all.tiling);
-    char *scratch = floats ? tare_arena_alloc(last->scratch, (floats + 16) * sizeof(float)) : NULL;
-    if (!scratch) return 0;
-    scratch += (64 - (uintptr_t)scratch % 64) % 64;
     if (tare_kernel_output(last, 0, TARE_DT_FLOAT, &all.shapes[n - 1]) != TARE_OK) {
         tare_error_clear();
         return 0;
     }
-    tare_tiling_run(&all.tiling, last->outputs[0].data, kernels[0].inputs[0].data, (float *)(void *)scratch);
+    if (tare_split_tiling(pool, last->scratch, &all.tiling, last->outputs[0].data, kernels[0].inputs[0].data) !=
+        TARE_OK) {
+        tare_error_clear();
+        tare_tensor_reset(&last->outputs[0]);
+        return 0;
+    }
     return (size_t)n;
 }

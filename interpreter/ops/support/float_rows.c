@@ -4,25 +4,6 @@
 
 enum { BLOCK_FLOATS = 1 << 16 };
 
-/* Two spatial dimensions without input dilation: output lines can be computed separately. */
-static bool has_lines(const struct tare_conv *conv) {
-    return conv->kernel[0] == 1 && conv->stride[0] == 1 && conv->pad[0] == 0 && conv->in[0] == conv->out[0] &&
-           conv->base_dilation[0] == 1 && conv->base_dilation[1] == 1 && conv->base_dilation[2] == 1;
-}
-
-/* The convolution of output lines [line, line + count) of one image; returns the offset of its first input line. Lines
- * before the image become padding; if all lines that are read are before or after it, its height is 0. */
-static int64_t take_lines(struct tare_conv *part, const struct tare_conv *conv, int64_t line, int64_t count) {
-    const int64_t first = line * conv->stride[1] - conv->pad[1];
-    const int64_t skipped = first < 0 ? 0 : first > conv->in[1] ? conv->in[1] : first;
-    *part = *conv;
-    part->batch = part->in[0] = part->out[0] = 1;
-    part->in[1] = conv->in[1] - skipped;
-    part->out[1] = count;
-    part->pad[1] = skipped - first;
-    return skipped * conv->in[2] * conv->in_channels;
-}
-
 static size_t scratch_floats(const struct tare_conv *conv) {
     return tare_conv_is_depthwise(conv) ? tare_conv_depthwise_scratch(conv) : tare_conv_dense_scratch(conv);
 }
@@ -37,7 +18,7 @@ static void run(const struct tare_conv *conv, float *output, const float *input,
 /* Lines of a block; 0: the convolution is computed as a whole. */
 static int64_t block_lines(const struct tare_conv *conv) {
     const int64_t line = conv->out[2] * conv->out_channels;
-    if (!has_lines(conv) || tare_conv_rows(conv) * conv->out_channels <= BLOCK_FLOATS) return 0;
+    if (!tare_conv_has_lines(conv) || tare_conv_rows(conv) * conv->out_channels <= BLOCK_FLOATS) return 0;
     return line >= BLOCK_FLOATS ? 1 : BLOCK_FLOATS / line;
 }
 
@@ -59,15 +40,14 @@ static tare_status run_whole(struct tare_kernel *kernel, const struct tare_conv 
 tare_status tare_float_rows_conv(struct tare_kernel *kernel, const struct tare_conv *conv, const float *input,
                                  const float *weights) {
     const int64_t lines = block_lines(conv), line = conv->out[2] * conv->out_channels;
-    const int64_t image = conv->in[1] * conv->in[2] * conv->in_channels;
     if (lines == 0) return run_whole(kernel, conv, input, weights);
     float *output = room(kernel, lines * line), *scratch = room(kernel, (int64_t)scratch_floats(conv));
     if (!output || !scratch) return TARE_NO_MEMORY;
     for (int64_t i = 0; i < conv->batch * conv->in[0] * conv->out[1];) {
         const int64_t at = i % conv->out[1], count = conv->out[1] - at < lines ? conv->out[1] - at : lines;
         struct tare_conv part;
-        const int64_t offset = take_lines(&part, conv, at, count);
-        run(&part, output, input + i / conv->out[1] * image + offset, weights, scratch);
+        const int64_t offset = tare_conv_take_lines(&part, conv, i, count);
+        run(&part, output, input + offset, weights, scratch);
         kernel->consumer->take(kernel->consumer, output, i * line, count * line);
         i += count;
     }

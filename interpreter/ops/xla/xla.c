@@ -5,10 +5,12 @@
 #include "interpreter/ops/support/exact.h"
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/support/floats.h"
+#include "interpreter/ops/support/split.h"
 #include "interpreter/ops/xla/general_conv.h"
 #include "interpreter/ops/linalg/product.h"
 
 #include "base/alloc.h"
+#include "interpreter/session.h"
 
 #include <string.h>
 
@@ -306,16 +308,7 @@ static tare_status float_conv(struct tare_kernel *kernel, float *result, const s
         return TARE_OK;
     }
     TARE_TRY(float_weights(kernel, &weights, general));
-    const bool depthwise = tare_conv_is_depthwise(conv);
-    float *scratch = tare_arena_alloc(kernel->scratch,
-                                      (depthwise ? tare_conv_depthwise_scratch(conv) : tare_conv_dense_scratch(conv)) *
-                                          sizeof(float));
-    if (!scratch) return TARE_NO_MEMORY;
-    if (depthwise)
-        tare_conv_depthwise(result, conv, lhs, weights, NULL, scratch);
-    else
-        tare_conv_dense(result, conv, lhs, weights, NULL, scratch);
-    return TARE_OK;
+    return tare_split_conv(tare_session_op_pool(kernel->session), kernel->scratch, result, conv, lhs, weights, NULL);
 }
 
 static tare_status exact_conv(struct tare_kernel *kernel, int32_t *result, const struct tare_general_conv *general,
@@ -580,6 +573,7 @@ static tare_status real_dot(struct tare_kernel *kernel, void *result, const stru
     int64_t *first_a = TARE_NEW_ARRAY(kernel->scratch, int64_t, (size_t)dot->batch);
     int64_t *first_b = TARE_NEW_ARRAY(kernel->scratch, int64_t, (size_t)dot->batch);
     struct tare_product product = {
+        .pool = plain ? NULL : tare_session_op_pool(kernel->session),
         .dtype = arithmetic == DOUBLES ? TARE_DT_DOUBLE : TARE_DT_FLOAT,
         .batch = dot->batch,
         .m = dot->m,

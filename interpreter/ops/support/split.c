@@ -1,0 +1,194 @@
+#include "interpreter/ops/support/split.h"
+
+#include "base/alloc.h"
+
+/* Multiply-adds below which another thread costs more than it saves, and the columns of a whole tile. */
+enum { LEAST_WORK = 1 << 18, COLUMNS = 2 * TARE_GEMM_PANEL };
+
+/* Part `i` of `parts` of `count` units: [*first, *end). */
+static void range_of(int64_t *first, int64_t *end, int64_t count, int i, int parts) {
+    *first = count * i / parts;
+    *end = count * (i + 1) / parts;
+}
+
+static int parts_for(const struct tare_pool *pool, double work, int64_t units) {
+    int64_t parts = tare_pool_size(pool);
+    if (parts > units) parts = units;
+    if ((double)parts * LEAST_WORK > work) parts = (int64_t)(work / LEAST_WORK);
+    return parts < 1 ? 1 : (int)parts;
+}
+
+/* `parts` buffers of `floats` floats, on cache lines of their own. */
+static float *buffers_new(struct tare_arena *scratch, int parts, size_t floats, size_t *stride) {
+    size_t bytes;
+    *stride = (floats + 15) / 16 * 16 + 16;
+    if (!tare_mul_size(&bytes, *stride * sizeof(float), (size_t)parts)) return NULL;
+    char *block = tare_arena_alloc(scratch, bytes + 64);
+    return block ? (float *)(void *)(block + (64 - (uintptr_t)block % 64) % 64) : NULL;
+}
+
+/* The longest part over the mean: 1 is perfect. */
+static double imbalance(int64_t units, int parts) {
+    return (double)((units + parts - 1) / parts * parts) / (double)units;
+}
+
+/* ---- convolutions ---- */
+
+struct conv_split {
+    const struct tare_conv *conv;
+    float *output;
+    const float *input, *weights;
+    const struct tare_gemm_epilogue *epilogue;
+    float *scratch;
+    size_t stride; /* floats from one part's scratch to the next */
+    int64_t units; /* lines of all images, or groups of COLUMNS output channels */
+    int parts;
+    bool by_columns;
+};
+
+static void run_whole(const struct conv_split *s, float *scratch) {
+    if (tare_conv_is_depthwise(s->conv))
+        tare_conv_depthwise(s->output, s->conv, s->input, s->weights, s->epilogue, scratch);
+    else
+        tare_conv_dense(s->output, s->conv, s->input, s->weights, s->epilogue, scratch);
+}
+
+/* Lines [first, end) of all images. */
+static void run_lines(const struct conv_split *s, int64_t first, int64_t end, float *scratch) {
+    const int64_t line = s->conv->out[2] * s->conv->out_channels;
+    for (int64_t at = first; at < end;) {
+        const int64_t h = at % s->conv->out[1], count = s->conv->out[1] - h < end - at ? s->conv->out[1] - h : end - at;
+        struct tare_gemm_epilogue epilogue = !s->epilogue ? (struct tare_gemm_epilogue){ 0 } : *s->epilogue;
+        struct tare_conv part;
+        const int64_t offset = tare_conv_take_lines(&part, s->conv, at, count);
+        if (epilogue.addend) epilogue.addend += at * line;
+        const struct conv_split lines = { .conv = &part,
+                                          .output = s->output + at * line,
+                                          .input = s->input + offset,
+                                          .weights = s->weights,
+                                          .epilogue = !s->epilogue ? NULL : &epilogue };
+        run_whole(&lines, scratch);
+        at += count;
+    }
+}
+
+static tare_status run_conv_part(void *arg, int worker) {
+    const struct conv_split *s = arg;
+    int64_t first, end;
+    if (worker >= s->parts) return TARE_OK;
+    float *scratch = s->scratch + (size_t)worker * s->stride;
+    range_of(&first, &end, s->units, worker, s->parts);
+    if (!s->by_columns) {
+        run_lines(s, first, end, scratch);
+        return TARE_OK;
+    }
+    const int64_t last = end * COLUMNS < s->conv->out_channels ? end * COLUMNS : s->conv->out_channels;
+    tare_conv_dense_columns(s->output, s->conv, s->input, s->weights, s->epilogue, scratch, first * COLUMNS,
+                            last - first * COLUMNS);
+    return TARE_OK;
+}
+
+/* Columns read the weights once and the input several times, lines the other way round. */
+static void choose_conv_parts(struct conv_split *s, const struct tare_pool *pool) {
+    const struct tare_conv *conv = s->conv;
+    const double work = (double)tare_conv_rows(conv) * (double)conv->out_channels * (double)tare_conv_patch(conv);
+    const int64_t lines = tare_conv_has_lines(conv) ? conv->batch * conv->in[0] * conv->out[1] : 1;
+    const int64_t columns = tare_conv_has_columns(conv) ? (conv->out_channels + COLUMNS - 1) / COLUMNS : 1;
+    const int by_lines = parts_for(pool, work, lines), by_columns = parts_for(pool, work, columns);
+    const bool heavy = (double)conv->out_channels > (double)tare_conv_rows(conv);
+    s->by_columns = by_columns > by_lines || (by_columns == by_lines && by_columns > 1 &&
+                                              imbalance(columns, by_columns) <= imbalance(lines, by_lines) + 0.02 &&
+                                              (heavy || imbalance(lines, by_lines) > imbalance(columns, by_columns)));
+    s->units = s->by_columns ? columns : lines;
+    s->parts = s->by_columns ? by_columns : by_lines;
+}
+
+/* Scratch of the largest part: that of a part's lines is at most that of the whole. */
+static size_t conv_scratch(const struct tare_conv *conv) {
+    return tare_conv_is_depthwise(conv) ? tare_conv_depthwise_scratch(conv) : tare_conv_dense_scratch(conv);
+}
+
+tare_status tare_split_conv(struct tare_pool *pool, struct tare_arena *scratch, float *output,
+                            const struct tare_conv *conv, const float *input, const float *weights,
+                            const struct tare_gemm_epilogue *epilogue) {
+    struct conv_split s = {
+        .conv = conv, .output = output, .input = input, .weights = weights, .epilogue = epilogue, .parts = 1
+    };
+    if (pool) choose_conv_parts(&s, pool);
+    s.scratch = buffers_new(scratch, s.parts, conv_scratch(conv), &s.stride);
+    if (!s.scratch) return TARE_NO_MEMORY;
+    if (s.parts > 1) return tare_pool_run(pool, run_conv_part, &s);
+    run_whole(&s, s.scratch);
+    return TARE_OK;
+}
+
+/* ---- products ---- */
+
+struct gemm_split {
+    const struct tare_split_product *product;
+    float *scratch;
+    size_t stride;
+    int64_t unit, units; /* rows or columns */
+    int parts;
+    bool by_rows;
+};
+
+static tare_status run_gemm_part(void *arg, int worker) {
+    const struct gemm_split *s = arg;
+    const struct tare_split_product *p = s->product;
+    struct tare_gemm_rows rows = *p->rows;
+    struct tare_gemm_epilogue epilogue = !p->epilogue ? (struct tare_gemm_epilogue){ 0 } : *p->epilogue;
+    const int64_t all = s->by_rows ? p->m : p->n;
+    int64_t first, end;
+    if (worker >= s->parts) return TARE_OK;
+    range_of(&first, &end, s->units, worker, s->parts);
+    first *= s->unit;
+    end = end * s->unit < all ? end * s->unit : all;
+    const int64_t row = s->by_rows ? first : 0, column = s->by_rows ? 0 : first;
+    if (s->by_rows) rows.data += row * rows.stride;
+    if (epilogue.bias) epilogue.bias += column;
+    if (epilogue.addend) epilogue.addend += row * p->ldc + column;
+    tare_gemm(p->c + row * p->ldc + column, p->ldc, &rows, p->packed + column * p->k, s->by_rows ? end - row : p->m,
+              s->by_rows ? p->n : end - column, p->k, !p->epilogue ? NULL : &epilogue,
+              s->scratch + (size_t)worker * s->stride);
+    return TARE_OK;
+}
+
+tare_status tare_split_gemm(struct tare_pool *pool, struct tare_arena *scratch,
+                            const struct tare_split_product *product) {
+    const double work = (double)product->m * (double)product->n * (double)product->k;
+    struct gemm_split s = { .product = product, .parts = 1, .unit = COLUMNS };
+    s.by_rows = product->rows->data && product->m > product->n;
+    if (s.by_rows) s.unit = TARE_GEMM_TILE_ROWS;
+    s.units = ((s.by_rows ? product->m : product->n) + s.unit - 1) / s.unit;
+    if (pool) s.parts = parts_for(pool, work, s.units);
+    s.scratch = buffers_new(scratch, s.parts, tare_gemm_scratch_floats(), &s.stride);
+    if (!s.scratch) return TARE_NO_MEMORY;
+    return s.parts > 1 ? tare_pool_run(pool, run_gemm_part, &s) : run_gemm_part(&s, 0);
+}
+
+/* ---- tiled execution ---- */
+
+struct tiling_split {
+    const struct tare_tiling *tiling;
+    float *output;
+    const float *input;
+    float *scratch;
+    size_t stride;
+};
+
+static tare_status run_tiling_part(void *arg, int worker) {
+    const struct tiling_split *s = arg;
+    if (worker < s->tiling->parts)
+        tare_tiling_run_part(s->tiling, s->output, s->input, s->scratch + (size_t)worker * s->stride, worker);
+    return TARE_OK;
+}
+
+tare_status tare_split_tiling(struct tare_pool *pool, struct tare_arena *scratch, const struct tare_tiling *tiling,
+                              float *output, const float *input) {
+    struct tiling_split s = { .tiling = tiling, .output = output, .input = input };
+    const size_t floats = tare_tiling_scratch(tiling);
+    s.scratch = floats ? buffers_new(scratch, tiling->parts, floats, &s.stride) : NULL;
+    if (!s.scratch) return TARE_NO_MEMORY;
+    return tiling->parts > 1 ? tare_pool_run(pool, run_tiling_part, &s) : run_tiling_part(&s, 0);
+}
