@@ -10,7 +10,7 @@
 
 enum { ROWS = 5, COLUMNS = 3 };
 
-enum extra { NOTHING, OTHER_RANGE, SAME_RANGE, FLOAT_USE };
+enum extra { NOTHING, OTHER_RANGE, SAME_RANGE, FLOAT_USE, PER_CHANNEL };
 
 struct fixture {
     struct tare_graph_model *model;
@@ -39,24 +39,26 @@ static struct tare_edge add_variable(struct tare_graph_model *model, const char 
     return mini_done(handle);
 }
 
-static struct tare_edge fake(struct tare_graph *graph, struct tare_edge x, struct tare_edge low,
+static struct tare_edge fake(struct tare_graph *graph, const char *op, struct tare_edge x, struct tare_edge low,
                              struct tare_edge high) {
-    struct tare_node *node = mini_open(graph, "FakeQuantWithMinMaxVars", "fake", 3, x, low, high);
+    struct tare_node *node = mini_open(graph, op, "fake", 3, x, low, high);
     mini_ok(tare_node_set_bool(node, "narrow_range", true));
     return mini_done(node);
 }
 
 /* f(x, w, low, high) = x FakeQuant(w): the range is in variables, as Keras has it. */
 static void set_up(struct fixture *f, enum extra extra) {
-    const struct tare_shape matrix = tare_shape_make(2, ROWS, COLUMNS), scalar = tare_shape_scalar();
+    const char *op = extra == PER_CHANNEL ? "FakeQuantWithMinMaxVarsPerChannel" : "FakeQuantWithMinMaxVars";
+    const struct tare_shape matrix = tare_shape_make(2, ROWS, COLUMNS);
+    const struct tare_shape limit = extra == PER_CHANNEL ? tare_shape_make(1, COLUMNS) : tare_shape_scalar();
     const struct tare_shape rows = tare_shape_make(2, 2, ROWS);
     struct tare_edge low, high, w, read, range[2];
     struct tare_graph *g;
     f->model = mini_model_new();
     g = f->function = tare_model_add_function(f->model, "f");
     f->handle = add_variable(f->model, "kernel", &matrix, 0, 1.4f);
-    low = add_variable(f->model, "kernel_min", &scalar, -1.5f, 0);
-    high = add_variable(f->model, "kernel_max", &scalar, 1.5f, 0);
+    low = add_variable(f->model, "kernel_min", &limit, -1.5f, 0);
+    high = add_variable(f->model, "kernel_max", &limit, 1.5f, 0);
     f->x = mini_placeholder(f->model->main, "x", TARE_DT_FLOAT);
     mini_ok(tare_node_set_shape(f->x.node, "shape", &rows));
     const struct tare_edge x = mini_arg(g, "x", TARE_DT_FLOAT);
@@ -64,10 +66,10 @@ static void set_up(struct fixture *f, enum extra extra) {
     range[0] = read_variable(g, mini_arg(g, "low", TARE_DT_RESOURCE), "read_low");
     range[1] = read_variable(g, mini_arg(g, "high", TARE_DT_RESOURCE), "read_high");
     read = mini_node(g, "Identity", "identity", 1, read_variable(g, w, "read"));
-    struct tare_edge y = mini_node(g, "MatMul", "product", 2, x, fake(g, read, range[0], range[1]));
+    struct tare_edge y = mini_node(g, "MatMul", "product", 2, x, fake(g, op, read, range[0], range[1]));
     if (extra == OTHER_RANGE || extra == SAME_RANGE) {
         read = read_variable(g, w, "read_again");
-        read = fake(g, read, extra == SAME_RANGE ? range[0] : mini_float(g, "other", -0.5f), range[1]);
+        read = fake(g, op, read, extra == SAME_RANGE ? range[0] : mini_float(g, "other", -0.5f), range[1]);
         y = mini_node(g, "AddV2", "sum", 2, y, mini_node(g, "MatMul", "product_2", 2, x, read));
     }
     if (extra == FLOAT_USE) y = mini_node(g, "AddV2", "sum", 2, y, mini_node(g, "MatMul", "product_2", 2, x, read));
@@ -119,6 +121,17 @@ static void fake_quants_of_a_kept_variable__round_its_value(void **state) {
     }
 }
 
+/* Ranges per channel are kept variables themselves. */
+static void fake_quants_per_channel__take_ranges_from_kept_variables(void **state) {
+    struct fixture f;
+    (void)state;
+    set_up(&f, PER_CHANNEL);
+    assert_int_equal(prepare(&f), 1);
+    assert_int_equal(graph_count(f.function, "FakeQuantWithMinMaxVarsPerChannel"), 0);
+    assert_true(f.model->variables[1].constant);
+    tare_model_free(f.model);
+}
+
 static void variables_with_other_uses__keep_their_values(void **state) {
     static const enum extra extras[] = { OTHER_RANGE, FLOAT_USE };
     (void)state;
@@ -154,6 +167,7 @@ static void quantized__the_variable_has_the_integers_of_the_grid(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fake_quants_of_a_kept_variable__round_its_value),
+        cmocka_unit_test(fake_quants_per_channel__take_ranges_from_kept_variables),
         cmocka_unit_test(variables_with_other_uses__keep_their_values),
         cmocka_unit_test(quantized__the_variable_has_the_integers_of_the_grid),
     };
