@@ -15,7 +15,8 @@ tare=$work/bin/tare
 outside=$(ldd "$tare" | awk '$2 == "=>" { print $1, $3 }' | grep -v " $work/" | grep -vE '^(libc|libm|libdl|libpthread)\.so' || true)
 [ -z "$outside" ] || wrong "its program needs $outside of the system"
 # Ubuntu 22.04 has glibc 2.35.
-newest=$(objdump -T "$tare" "$work"/lib/*/tare/*.so* 2>/dev/null | grep -oE 'GLIBC_[0-9.]+' | cut -d_ -f2 | sort -V | tail -1)
+mapfile -t libraries < <(find "$work/lib" -name '*.so*' -type f)
+newest=$(objdump -T "$tare" "${libraries[@]}" | grep -oE 'GLIBC_[0-9.]+' | cut -d_ -f2 | sort -V | tail -1)
 [ "$(printf '%s\n2.35\n' "$newest" | sort -V | tail -1)" = 2.35 ] || wrong "needs glibc $newest (expected 2.35 or older)"
 "$tare" quantize "$glyphs/saved_model" "$work/out" --data "$glyphs/calibration.tfrecord.gz" --quiet
 "$tare" run "$work/out" --data "$glyphs/eval.tfrecord.gz" --limit 10 --output-dir "$work/answers" >/dev/null

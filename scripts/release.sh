@@ -7,11 +7,16 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 out=$root/build/release
 tree=$root/build/release-tree
 version=$(sed -nE 's/^project\(tare VERSION ([0-9.]+).*/\1/p' "$root/CMakeLists.txt")
-grep -q "\"$version\"" "$root/include/tare/version.h" || { echo "include/tare/version.h says another version than CMakeLists.txt ($version)" >&2; exit 1; }
+grep -q "\"$version\"" "$root/include/tare/version.h" || { echo "include/tare/version.h has another version than CMakeLists.txt ($version)" >&2; exit 1; }
 [ -z "$(git -C "$root" status --porcelain)" ] || echo "release: the tree has changes that the source tarball lacks" >&2
 
 "$root/scripts/install-deps.sh"
-cmake -S "$root" -B "$tree" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTARE_TESTS=OFF >/dev/null
+# configure OPTION…: with the libraries looked for anew; the folder may be that of an earlier run.
+configure() {
+    cmake -S "$root" -B "$tree" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTARE_TESTS=OFF -U '*LIBRAR*' -U 'pkgcfg_lib_*' -U '__pkg_config_checked_*' \
+        "$@" >/dev/null
+}
+configure -DTARE_STATIC=OFF -DTARE_MPI=ON
 cmake --build "$tree"
 rm -rf "$out"
 mkdir -p "$out"
@@ -20,7 +25,7 @@ mkdir -p "$out"
 (cd "$root/python" && /usr/bin/python3 -B -c 'import sys, tare_build
 tare_build.build_wheel(sys.argv[1], {"build-dir": sys.argv[2], "bundle": "yes"})' "$out" "$tree")
 # The same objects, linked with the archives of other libraries.
-cmake -S "$root" -B "$tree" -U '*LIBRAR*' -U 'pkgcfg_lib_*' -U '__pkg_config_checked_*' -DTARE_STATIC=ON -DTARE_MPI=OFF >/dev/null
+configure -DTARE_STATIC=ON -DTARE_MPI=OFF
 cmake --build "$tree"
 (cd "$tree" && cpack -G TGZ -B "$out") >"$tree/cpack.log" || { cat "$tree/cpack.log" >&2; exit 1; }
 rm -rf "$out/_CPack_Packages"

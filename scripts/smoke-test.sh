@@ -51,11 +51,11 @@ inside sh -ec "cd /root
 [ -s "$folder/root/answers/probabilities.npy" ] || wrong "the converted model gave no answers"
 
 step "the example"
-inside apt-get install -y -qq --no-install-recommends gcc libc6-dev pkg-config cmake make python3-numpy >/dev/null 2>&1
+inside apt-get install -y -qq --no-install-recommends gcc libc6-dev pkg-config cmake ninja-build python3-numpy >/dev/null 2>&1
 inside sh -ec "cd /root && cp -r /usr/share/doc/tare/examples . && cd examples/c
     cc convert.c \$(pkg-config --cflags --libs tare) -o convert
     ./convert ../glyphs/saved_model ../glyphs/calibration.tfrecord.gz /root/by_c >/root/report.json
-    cmake -S . -B build >/dev/null && cmake --build build >/dev/null && ./build/convert 2>&1 | grep usage
+    cmake -G Ninja -S . -B build >/dev/null && cmake --build build >/dev/null && ./build/convert 2>&1 | grep usage
     tare validate /root/by_c"
 
 step "docs/custom-ops.md, by copy and paste"

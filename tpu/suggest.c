@@ -168,14 +168,48 @@ static tare_status visit_callee(void *arg, const struct tare_node *node, struct 
     return plain ? visit(arg, callee) : TARE_OK; /* branches and loops go with their function */
 }
 
-static tare_status suggest(struct search *s, const struct tare_graph *graph, const struct tare_tpu_closure *closure) {
-    size_t ops = count_ops(closure);
+/* Whether the function can be placed and computes all `ops` ops of its caller. */
+static tare_status does_it_all(bool *out, struct search *s, struct tare_graph *graph, size_t ops) {
+    struct tare_tpu_finding *findings;
+    struct tare_tpu_closure closure;
+    size_t count;
+    TARE_TRY(tare_tpu_closure(&closure, s->arena, &graph, 1));
+    TARE_TRY(tare_tpu_check(&findings, &count, s->arena, s->model, &graph, 1));
+    *out = count_ops(&closure) == ops;
+    for (size_t i = 0; i < count; i++)
+        *out &= !tare_tpu_finding_is_error(findings[i].kind);
+    return TARE_OK;
+}
+
+/* The function to suggest: one with an alias, if everything is computed by it, because the alias is stable across
+ * exports; otherwise the outermost one. */
+static tare_status choose(const struct tare_graph **out, struct search *s, const struct tare_tpu_closure *closure,
+                          size_t ops) {
+    *out = closure->members[0].graph;
+    for (size_t m = 0; m < closure->count; m++) {
+        struct tare_graph *graph = closure->members[m].graph;
+        bool all = false;
+        if (tare_model_alias_of(s->model, graph->name)) TARE_TRY(does_it_all(&all, s, graph, ops));
+        if (!all) continue;
+        *out = graph;
+        return TARE_OK;
+    }
+    return TARE_OK;
+}
+
+static tare_status suggest(struct search *s, const struct tare_tpu_closure *closure) {
+    struct tare_tpu_suggestions *out = s->out;
+    const struct tare_graph *chosen;
+    const size_t ops = count_ops(closure);
     if (!ops) return TARE_OK;
-    if (!has_room(s->arena, (void **)&s->out->items, s->out->count, sizeof *s->out->items)) return TARE_NO_MEMORY;
-    s->out->items[s->out->count++] =
-        (struct tare_tpu_suggestion){ graph, tare_model_alias_of(s->model, graph->name), ops };
+    TARE_TRY(choose(&chosen, s, closure, ops));
+    for (size_t i = 0; i < out->count; i++)
+        if (out->items[i].function == chosen) return TARE_OK; /* another signature calls it, too */
+    if (!has_room(s->arena, (void **)&out->items, out->count, sizeof *out->items)) return TARE_NO_MEMORY;
+    out->items[out->count++] = (struct tare_tpu_suggestion){ chosen, tare_model_alias_of(s->model, chosen->name), ops };
     for (size_t m = 1; m < closure->count; m++)
-        if (!tare_map_set(&s->covered, closure->members[m].graph->name, closure->members[m].graph))
+        if (closure->members[m].graph != chosen &&
+            !tare_map_set(&s->covered, closure->members[m].graph->name, closure->members[m].graph))
             return TARE_NO_MEMORY;
     return TARE_OK;
 }
@@ -192,7 +226,7 @@ static tare_status visit(struct search *s, struct tare_graph *graph) {
     for (size_t i = 0; i < count; i++)
         errors += tare_tpu_finding_is_error(findings[i].kind);
     TARE_TRY(tare_tpu_closure(&closure, s->arena, &graph, 1));
-    if (!errors) return suggest(s, graph, &closure);
+    if (!errors) return suggest(s, &closure);
     TARE_TRY(remark(s, graph, findings, count));
     s->depth++;
     for (size_t i = 0; i < graph->n_nodes && status == TARE_OK; i++)

@@ -24,7 +24,8 @@ struct tare_tpu_suggestions {
     size_t n_remarks;
 };
 
-/* Descends from the signatures' functions: suggests those without errors (tpu/compatibility.h); for others, reports why
+/* Descends from the signatures' functions: suggests those without errors (tpu/compatibility.h), or the function with an
+ * alias that computes all of such a function; for others, reports why
  * and where they are incompatible, and checks the functions that they call. Arena memory. */
 tare_status tare_tpu_suggest(struct tare_tpu_suggestions *out, struct tare_arena *arena,
                              const struct tare_graph_model *model);

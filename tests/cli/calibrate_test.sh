@@ -65,8 +65,11 @@ if command -v mpirun >/dev/null && [ -e "$(dirname "$tare")/tare-mpi.so" ]; then
     absent "$work/no.calib"
 else
     echo "no mpirun, or built without MPI: ranks are not tested"
-    expect 1 "tare was built without MPI" env OMPI_COMM_WORLD_SIZE=3 "$tare" calibrate "$model" --data "$work/samples.tfrecord" -o "$work/no.calib"
 fi
+mkdir "$work/alone" && cp "$tare" "$work/alone/tare"
+expect 1 "tare was built without MPI: tare-mpi.so is missing next to the program (build the target tare_mpi, or install the package tare-mpi;" \
+    env OMPI_COMM_WORLD_SIZE=3 "$work/alone/tare" calibrate "$model" --data "$work/samples.tfrecord" -o "$work/no.calib"
+absent "$work/no.calib"
 
 # ---- killed and resumed ----
 

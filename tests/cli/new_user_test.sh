@@ -150,7 +150,14 @@ absent out
 # ---- run without input, what inspect suggests ----
 expect 2 "signature serving_default needs input (give --input image=FILE.npy, or --data FILE.tfrecord with keys image" "$tare" run "$model"
 "$tare" inspect "$model" --suggest >log || fail "inspect --suggest: $?"
-grep -qF "tare convert $model ${model}_tpu --converter_options_string='tpu_functions { signature_name: \"serving_default\" }'" log || fail "--suggest: $(cat log)"
+grep -qF "tare convert $model ${model}_tpu --converter_options_string='tpu_functions { function_alias: \"tpu_func\" }'" log || fail "--suggest: $(cat log)"
+rm -rf slower_tpu
+"$tare" inspect slower --suggest >log || fail "inspect --suggest: $?"
+eval "$(sed -n 's/^  \(tare convert .*\)$/\1/p' log | sed 's|^tare|"$tare"|') --quiet" >/dev/null 2>log || fail "the suggested command fails: $(cat log)"
+"$tare" compare "$model" --data "$eval" --limit 20 --quiet >log 2>&1 || fail "compare without calibration: $(cat log)"
+grep -q "^weight_only " log && grep -q "needs representative samples (give --calibration-data FILE or --calibration FILE.calib)" <<<"$(tr -s ' \n' ' ' <log)" ||
+    fail "compare without calibration: $(cat log)"
+expect 2 "option '--bits': invalid value (expected 4 or 8, got '3')" "$tare" quantize "$model" q --method weight_only --bits 3
 
 # ---- the same warnings from every command that calibrates ----
 "$tare" dataset split "$samples" --count 20 -o few --quiet >/dev/null || fail "split: $?"

@@ -46,6 +46,11 @@ cd "$TARE_SOURCE_DIR" || exit 1
 # Under pipefail a pipe into `grep -q` is sometimes false although the text is there: grep leaves, and SIGPIPE ends the writer.
 grep -nE '[^|]\| *grep -[a-zA-Z]*q' $(grep -l pipefail tests/*/*.sh scripts/*.sh bench/*.sh) >"$work/piped"
 [ ! -s "$work/piped" ] || fail "a pipe into grep -q under pipefail (write grep -q ... <<<\"\$(...)\"): $(cat "$work/piped")"
+# The smoke test installs only what install-deps.sh installs (libc6-dev comes with the other -dev packages).
+sed -n '/^packages=(/,/^)/p' scripts/install-deps.sh | sed '1d;$d;s/#.*//' | tr -s ' ' '\n' | grep . >"$work/packages"
+sed -nE 's/.*apt-get install -y -qq --no-install-recommends ([a-z].*) >.*/\1/p' scripts/smoke-test.sh | tr ' ' '\n' | grep -vx libc6-dev >"$work/installed"
+[ "$(wc -l <"$work/packages")" -ge 20 ] && [ "$(wc -l <"$work/installed")" -ge 4 ] || fail "packages: $(cat "$work/packages" "$work/installed")"
+grep -vxFf "$work/packages" "$work/installed" >"$work/others" && fail "smoke-test.sh installs what install-deps.sh does not: $(cat "$work/others")"
 for preset in release sanitize coverage fuzz; do
     grep -q "\"$preset\"" <<<"$(cmake --list-presets=configure 2>&1)" || fail "cmake does not list the preset $preset: $(cmake --list-presets 2>&1)"
 done
