@@ -265,8 +265,9 @@ def models(build, work):
     return out
 
 
-def tare(build, *arguments):
-    subprocess.run([build / "tare", *map(str, arguments), "--quiet"], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+def tare(build, work, *arguments):
+    """Runs tare in the folder: with relative paths, a calibration does not depend on where that is."""
+    subprocess.run([build / "tare", *map(str, arguments), "--quiet"], cwd=work, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def model_files(folder):
@@ -286,14 +287,19 @@ def generated(build, work):
             continue
         files[f"checkpoint/{name}"] = parts(index, data)
         files[f"tfrecord/{name}"] = records.read_bytes()[:700]
-        calibration, quantized = work / "calibration", work / "quantized"
-        shutil.rmtree(quantized, ignore_errors=True)
-        tare(build, "calibrate", folder, "--data", records, "-o", calibration, "--limit", "2", "--channels")
-        tare(build, "quantize", folder, quantized, "--calibration", calibration)
-        files[f"calibration/{name}"] = calibration.read_bytes()
-        files[f"execute/{name}_int8"] = parts(*model_files(quantized))
+        shutil.rmtree(work / "quantized", ignore_errors=True)
+        tare(build, work, "calibrate", folder.name, "--data", records.name, "-o", "calibration", "--limit", "2", "--channels")
+        tare(build, work, "quantize", folder.name, "quantized", "--calibration", "calibration")
+        files[f"calibration/{name}"] = (work / "calibration").read_bytes()
+        files[f"execute/{name}_int8"] = parts(*model_files(work / "quantized"))
     for path in sorted((ROOT / "tests/golden/stablehlo").iterdir()):
+        if path.suffix not in (".mlirbc", ".jaxexport"):
+            continue
         files[f"module/{path.name}"] = path.read_bytes()
+        tare(build, work, "unwrap", path, path.name)
+        model = parts(*model_files(work / path.name))
+        if len(model) < 6000:
+            files[f"execute/{path.stem}"] = model
     files["saved_model_text/guide"] = (ROOT / "tests/models/function_guide/saved_model.pbtxt").read_bytes()
     return files
 

@@ -13,11 +13,13 @@
 
 enum { PATHS = 9, MEMORY_LIMIT = 512 << 20 };
 
-static char folder[64];
+static char folder[128];
 
 void fuzz_begin(void) {
+    const char *base = getenv("TARE_FUZZ_SCRATCH");
+    if (!base) base = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
     tare_alloc_set_limit(MEMORY_LIMIT);
-    snprintf(folder, sizeof folder, "%s/tare-fuzz-XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+    snprintf(folder, sizeof folder, "%s/tare-fuzz-XXXXXX", base);
     if (!mkdtemp(folder)) {
         perror(folder);
         exit(2);

@@ -33,7 +33,8 @@ struct fuzz_target {
 extern const struct fuzz_target fuzz_targets[];
 /* NULL if there is no such target. */
 const struct fuzz_target *fuzz_target_find(const char *name);
-/* Limits the memory of the process and creates the folder of scratch files. Call it once, before the first run. */
+/* Limits the memory of the process and creates the folder of scratch files, in $TARE_FUZZ_SCRATCH if that is set. Call
+ * it once, before the first run. */
 void fuzz_begin(void);
 /* Removes the folder. */
 void fuzz_end(void);
