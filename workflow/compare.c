@@ -205,6 +205,7 @@ static tare_status check_data(struct tare_compare_job *c, const struct tare_cali
     data.model = model;
     status = calibration ? tare_workflow_find_leakage(&leakage, &data) : tare_workflow_check_label(&data);
     tare_model_free(model);
+    if (status != TARE_OK) return status; /* before all records were compared */
     tare_workflow_warn_of_leakage(task->log, &leakage);
     c->result.leakage_compared = leakage.records;
     c->result.leakage_shared = leakage.shared;
