@@ -69,11 +69,12 @@ static tare_status drop_restarts(struct block *block) {
 }
 
 static tare_status read_block(struct block *block, struct reader *reader, uint64_t offset, uint64_t size) {
-    const uint8_t *data = reader->data + offset;
+    const uint8_t *data;
     block->offset = offset;
     if (offset > reader->size || size > reader->size - offset || reader->size - offset - size < TRAILER_SIZE)
         return TARE_FAIL(TARE_CORRUPT, "truncated block read at byte %llu (%llu bytes)", (unsigned long long)offset,
                          (unsigned long long)size);
+    data = reader->data + offset;
     if (tare_crc32c_mask(tare_crc32c(data, (size_t)size + 1)) != load32(data + size + 1))
         return TARE_FAIL(TARE_CORRUPT, "block checksum mismatch at byte %llu", (unsigned long long)offset);
     if (data[size] == NO_COMPRESSION) {
