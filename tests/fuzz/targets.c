@@ -17,6 +17,7 @@
 #include "proto/bundle.h"
 #include "quant/recipe.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -41,9 +42,12 @@ static enum fuzz_depth load(const struct tare_saved_model_options *options) {
 /* A SavedModel without a checkpoint that consists of this file, or is refused with it. */
 static enum fuzz_depth read_model(const char *file, const uint8_t *data, size_t size) {
     static const struct tare_saved_model_options look = { .without_values = true, .to_look_at = true };
+    static const char *const names[] = { "model/saved_model.pb", "model/saved_model.pbtxt", "model/saved_model.cpb" };
     struct tare_faults faults = { 0 };
     enum fuzz_depth depth;
     (void)mkdir(fuzz_path("model"), 0700);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) /* of another target */
+        (void)remove(fuzz_path(names[i]));
     fuzz_file(file, data, size);
     depth = load(NULL);
     if (load(&look) != FUZZ_REFUSED && depth == FUZZ_READ) depth = FUZZ_USED;
