@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "dnnl_conv.h"
-#include "interpreter/kernels/conv_int_direct.h"
+#include "interpreter/kernels/integer/conv_int_direct.h"
 #include "interpreter/kernels/expression.h"
 
 #include <cblas.h>

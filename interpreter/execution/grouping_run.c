@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "interpreter/execution/step.h"
-#include "interpreter/kernels/requantize.h"
+#include "interpreter/kernels/integer/requantize.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 #include "interpreter/ops/support/exact.h"
 
 #include "base/alloc.h"
-#include "interpreter/kernels/conv_int_direct.h"
+#include "interpreter/kernels/integer/conv_int_direct.h"
 #include "base/tensor/dtype.h"
 
 #include <string.h>

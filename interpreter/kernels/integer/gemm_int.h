@@ -2,7 +2,7 @@
 #ifndef TARE_INTERPRETER_KERNELS_GEMM_INT_H
 #define TARE_INTERPRETER_KERNELS_GEMM_INT_H
 
-#include "interpreter/kernels/requantize.h"
+#include "interpreter/kernels/integer/requantize.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -8,7 +8,7 @@
  *
  * vpdpbusd requires unsigned inputs: 128 is added to them, and the sums start at -128 times the sum of the channel's
  * weights. */
-#include "interpreter/kernels/depthwise_lines.h"
+#include "interpreter/kernels/integer/depthwise_lines.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #ifndef TARE_INTERPRETER_KERNELS_CONV_INT_DIRECT_H
 #define TARE_INTERPRETER_KERNELS_CONV_INT_DIRECT_H
 
-#include "interpreter/kernels/conv_int.h"
+#include "interpreter/kernels/integer/conv_int.h"
 
 /* True for convolutions whose taps of a line are adjacent in the input: one group, two spatial dimensions, no dilation
  * along lines. */

@@ -1,5 +1,5 @@
 /* The AVX2 variant of the integer product: pairs, tiles of up to 6 rows by one panel. */
-#include "interpreter/kernels/gemm_int.h"
+#include "interpreter/kernels/integer/gemm_int.h"
 
 #if TARE_KERNELS_X86
 #include <immintrin.h>

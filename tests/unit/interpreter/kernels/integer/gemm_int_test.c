@@ -1,6 +1,6 @@
 /* Products and convolutions of small integers are exact at every level, at the extremes too. */
 #include "base/alloc.h"
-#include "interpreter/kernels/conv_int_direct.h"
+#include "interpreter/kernels/integer/conv_int_direct.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

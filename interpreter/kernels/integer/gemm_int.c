@@ -1,4 +1,4 @@
-#include "interpreter/kernels/gemm_int.h"
+#include "interpreter/kernels/integer/gemm_int.h"
 
 #include "base/alloc.h"
 #include "base/control.h"

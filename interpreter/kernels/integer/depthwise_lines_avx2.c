@@ -1,6 +1,6 @@
 /* The AVX2 variant of depthwise lines (depthwise_lines.c): two rows of 16-bit integers in a lane, 8 lanes in a vector.
  * vpmaddwd is exact for bytes widened to 16 bits. */
-#include "interpreter/kernels/depthwise_lines.h"
+#include "interpreter/kernels/integer/depthwise_lines.h"
 
 #if TARE_KERNELS_X86
 #include <immintrin.h>

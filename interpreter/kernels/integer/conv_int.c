@@ -1,7 +1,7 @@
-#include "interpreter/kernels/conv_int.h"
+#include "interpreter/kernels/integer/conv_int.h"
 
 #include "base/alloc.h"
-#include "interpreter/kernels/depthwise_lines.h"
+#include "interpreter/kernels/integer/depthwise_lines.h"
 
 #include <string.h>
 

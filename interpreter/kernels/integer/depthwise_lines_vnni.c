@@ -1,5 +1,5 @@
 /* The VNNI variant of depthwise lines (depthwise_lines.c): four rows of bytes in a lane, 16 lanes in a vector. */
-#include "interpreter/kernels/depthwise_lines.h"
+#include "interpreter/kernels/integer/depthwise_lines.h"
 
 #if TARE_KERNELS_X86
 #include <immintrin.h>

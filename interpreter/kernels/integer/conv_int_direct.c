@@ -5,7 +5,7 @@
  * one segment per kernel row, of kernel width times channels adjacent elements, and the next position's patch begins a
  * stride later. The packed filter has the same segments, each filled up with zeros to whole groups of k, so elements
  * that a group reads beyond a segment have no effect. A pointwise convolution is one long line. */
-#include "interpreter/kernels/conv_int_direct.h"
+#include "interpreter/kernels/integer/conv_int_direct.h"
 
 #include "base/alloc.h"
 

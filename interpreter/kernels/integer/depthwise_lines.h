@@ -4,7 +4,7 @@
 #define TARE_INTERPRETER_KERNELS_DEPTHWISE_LINES_H
 
 #include "interpreter/kernels/conv.h"
-#include "interpreter/kernels/gemm_int.h"
+#include "interpreter/kernels/integer/gemm_int.h"
 
 /* The form of the lanes at a level; see the variants below. */
 struct tare_depthwise_form;

@@ -1,5 +1,5 @@
 /* Recognising requantizations among bound expressions (requantize.h). */
-#include "interpreter/kernels/requantize.h"
+#include "interpreter/kernels/integer/requantize.h"
 
 #include "interpreter/kernels/expression.h"
 

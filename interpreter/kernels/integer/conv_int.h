@@ -4,7 +4,7 @@
 #define TARE_INTERPRETER_KERNELS_CONV_INT_H
 
 #include "interpreter/kernels/conv.h"
-#include "interpreter/kernels/gemm_int.h"
+#include "interpreter/kernels/integer/gemm_int.h"
 
 /* Dense or grouped. The filter is packed in `form`, one matrix per group; input elements int8 for quads, int16 for
  * pairs. */
