@@ -35,6 +35,7 @@ struct quantize_options {
     struct tare_data_options records;
     struct tare_option_list plugins;
     int64_t limit;
+    int metric; /* 0: inferred, else 1 + enum tare_measure_kind */
     bool automatic, overwrite, dry_run, json, quiet, allow_missing, allow_unquantized;
     struct tare_log_options logging;
 };
@@ -86,6 +87,12 @@ static const struct tare_option rows[] = {
       .placeholder = "KEY",
       .help =
           "key of the expected values in the records of --eval, for regression: --max-mae, and --max-drop in percent" },
+    { .name = "metric",
+      .kind = TARE_OPTION_CHOICE,
+      .offset = offsetof(struct quantize_options, metric),
+      .choices = tare_metric_names,
+      .fallback = "auto",
+      .help = "measure that --max-drop applies to; auto: inferred from the labels or expected values" },
     { .name = "write-recipe",
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct quantize_options, write_recipe),
@@ -258,6 +265,7 @@ static tare_status search_target(struct tare_quant_options *quantizing, struct t
                                                     .signature = options->signature,
                                                     .label = options->label,
                                                     .target_key = options->target_key,
+                                                    .metric = options->metric,
                                                     .runner = &runner,
                                                     .sensitivity_limit = SENSITIVITY_RECORDS,
                                                     .threads = tare_cpu_count(),

@@ -5,9 +5,8 @@
 static const char *const observed[] = { "quantizable", "all", NULL };
 /* In the order of tare_tpu_chips. */
 static const char *const chips[] = { "v2", "v3", "v4", "v5e", "v5p", "v6e", NULL };
-/* "auto", then by enum tare_measure_kind (eval/measure.h). */
-static const char *const metrics[] = { "auto",           "top1",     "auc",  "mae",  "rmse", "r2", "iou",
-                                       "pixel_accuracy", "sequence", "psnr", "ssim", "sqnr", NULL };
+const char *const tare_metric_names[] = { "auto",           "top1",     "auc",  "mae",  "rmse", "r2", "iou",
+                                          "pixel_accuracy", "sequence", "psnr", "ssim", "sqnr", NULL };
 static const char *const weight_bits[] = { "4", "8", NULL };
 static const char *const activation_bits[] = { "8", "16", NULL };
 
@@ -137,7 +136,7 @@ const struct tare_option tare_compare_rows[] = {
       .help = "record key of the expected class index, or of the expected value of the output of that name" },
     { ROW("target", STRING, target_key), .placeholder = "KEY",
       .help = "record key of the expected values of the first output, for regression: MAE, RMSE and R² are measured" },
-    { ROW("metric", CHOICE, metric), .fallback = "auto", .choices = metrics,
+    { ROW("metric", CHOICE, metric), .fallback = "auto", .choices = tare_metric_names,
       .help = "measure for ranking, tests and the recommendation; auto follows from labels and expected values" },
     TARE_OPTION_NESTED(struct tare_compare_request, layers, tare_layer_rows),
     { ROW("limit", INT64, limit), .min = 0, .max = 1e15, .help = "evaluate only the first N records (default: all)" },

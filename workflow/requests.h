@@ -47,6 +47,9 @@ struct tare_mixed_precision_request {
 };
 extern const struct tare_option tare_mixed_precision_rows[];
 
+/* Choices of --metric: "auto", then the measures by enum tare_measure_kind (eval/measure.h); ends with NULL. */
+extern const char *const tare_metric_names[];
+
 /* What to compare. */
 struct tare_compare_request {
     const char *methods; /* NULL: float, and static and weight_only unless models are given */

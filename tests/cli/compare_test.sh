@@ -146,6 +146,8 @@ expect 1 "no expected values, so there is no error to limit" "$tare" compare "$m
 expect 2 "max-mae is '-1' (expected a positive number)" "$tare" compare "$model" "${data[@]}" --methods weight_only --max-mae=-1 --quiet
 expect 1 "meets the target (best: " "$tare" compare "$model" "${data[@]}" --methods weight_only --max-size 1% --quiet
 expect 2 "give --eval FILE" "$tare" quantize "$model" "$work/x" --method weight_only --max-drop 1
+expect 1 "no accuracy drop to limit" "$tare" quantize "$model" "$work/x" --method weight_only --max-drop 1 --metric sqnr \
+    --eval "$glyphs/eval.tfrecord.gz" --quiet
 expect 2 "max-drop is 'x' (expected a number)" "$tare" compare "$model" "${data[@]}" --methods weight_only --max-drop x --quiet
 expect 2 "a target requires a quantizing method" "$tare" compare "$model" "${data[@]}" --methods bfloat16 --max-drop 1
 
