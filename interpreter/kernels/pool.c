@@ -1,6 +1,7 @@
 #include "interpreter/kernels/pool.h"
 
 #include <math.h>
+#include <string.h>
 
 void tare_pool_range(const struct tare_pool *pool, int axis, int64_t out, int64_t *first, int64_t *last) {
     const int64_t at = out * pool->stride[axis] - pool->pad[axis];
@@ -9,30 +10,39 @@ void tare_pool_range(const struct tare_pool *pool, int axis, int64_t out, int64_
     if (*first > *last) *first = *last;
 }
 
-static void fold_max(float *to, const float *from, int64_t count) {
-    for (int64_t i = 0; i < count; i++)
-        to[i] = from[i] > to[i] ? from[i] : to[i];
-}
+#define FOLD(name, type, result)                                                                                       \
+    static void name(void *target, const void *source, int64_t count) {                                                \
+        type *to = target;                                                                                             \
+        const type *from = source;                                                                                     \
+        for (int64_t i = 0; i < count; i++)                                                                            \
+            to[i] = (result);                                                                                          \
+    }
+FOLD(fold_max, float, from[i] > to[i] ? from[i] : to[i])
+FOLD(fold_sum, float, to[i] + from[i])
+FOLD(fold_max_int8, int8_t, from[i] > to[i] ? from[i] : to[i])
+FOLD(fold_max_uint8, uint8_t, from[i] > to[i] ? from[i] : to[i])
+#undef FOLD
 
-static void fold_sum(float *to, const float *from, int64_t count) {
-    for (int64_t i = 0; i < count; i++)
-        to[i] += from[i];
-}
-
-/* Folds one window's elements into `to`; returns the number of positions. */
-static int64_t fold_window(float *to, const struct tare_pool *pool, const float *image, const int64_t at[3],
-                           tare_pool_fold *fold) {
+/* Folds one window's elements of `size` bytes into `to`; returns the number of positions. */
+static int64_t fold_window(void *to, const struct tare_pool *pool, const char *image, const int64_t at[3],
+                           tare_pool_fold *fold, int64_t size) {
     int64_t first[3], last[3];
     for (int i = 0; i < 3; i++)
         tare_pool_range(pool, i, at[i], &first[i], &last[i]);
     for (int64_t d = first[0]; d < last[0]; d++) {
         for (int64_t h = first[1]; h < last[1]; h++) {
-            const float *line = image + (d * pool->in[1] + h) * pool->in[2] * pool->channels;
+            const char *line = image + (d * pool->in[1] + h) * pool->in[2] * pool->channels * size;
             for (int64_t w = first[2]; w < last[2]; w++)
-                fold(to, line + w * pool->channels, pool->channels);
+                fold(to, line + w * pool->channels * size, pool->channels);
         }
     }
     return (last[0] - first[0]) * (last[1] - first[1]) * (last[2] - first[2]);
+}
+
+/* The depth, height and width of output position `i`. */
+static void position(int64_t at[3], const struct tare_pool *pool, int64_t i) {
+    const int64_t line = i / pool->out[2];
+    at[0] = line / pool->out[1], at[1] = line % pool->out[1], at[2] = i % pool->out[2];
 }
 
 static void pool_f32(float *output, const struct tare_pool *pool, const float *input, tare_pool_fold *fold, float start,
@@ -41,11 +51,11 @@ static void pool_f32(float *output, const struct tare_pool *pool, const float *i
     for (int64_t b = 0; b < pool->batch; b++) {
         const float *image = input + b * pool->in[0] * pool->in[1] * pool->in[2] * channels;
         for (int64_t i = 0; i < pool->out[0] * pool->out[1] * pool->out[2]; i++, output += channels) {
-            const int64_t line = i / pool->out[2];
-            const int64_t at[3] = { line / pool->out[1], line % pool->out[1], i % pool->out[2] };
+            int64_t at[3];
+            position(at, pool, i);
             for (int64_t c = 0; c < channels; c++)
                 output[c] = start;
-            const int64_t count = fold_window(output, pool, image, at, fold);
+            const int64_t count = fold_window(output, pool, (const char *)image, at, fold, sizeof *image);
             for (int64_t c = 0; average && c < channels; c++)
                 output[c] /= (float)count;
         }
@@ -76,4 +86,26 @@ void tare_pool_max_f32(float *output, const struct tare_pool *pool, const float 
 }
 void tare_pool_average_f32(float *output, const struct tare_pool *pool, const float *input) {
     tare_pool_average_f32_at(tare_cpu_level(), output, pool, input);
+}
+
+void tare_pool_max_bytes_at(enum tare_cpu_level level, void *output, const struct tare_pool *pool, const void *input,
+                            bool is_signed) {
+    const int64_t positions = pool->out[0] * pool->out[1] * pool->out[2];
+    const int64_t image = pool->in[0] * pool->in[1] * pool->in[2] * pool->channels;
+    tare_pool_fold *fold = is_signed ? fold_max_int8 : fold_max_uint8;
+    char *to = output;
+#if TARE_KERNELS_X86
+    if (level >= TARE_CPU_AVX2) fold = is_signed ? tare_pool_fold_max_int8_avx2 : tare_pool_fold_max_uint8_avx2;
+#endif
+    (void)level;
+    memset(to, is_signed ? INT8_MIN : 0, (size_t)(pool->batch * positions * pool->channels));
+    for (int64_t i = 0; i < pool->batch * positions; i++, to += pool->channels) {
+        int64_t at[3];
+        position(at, pool, i % positions);
+        fold_window(to, pool, (const char *)input + i / positions * image, at, fold, 1);
+    }
+}
+
+void tare_pool_max_bytes(void *output, const struct tare_pool *pool, const void *input, bool is_signed) {
+    tare_pool_max_bytes_at(tare_cpu_level(), output, pool, input, is_signed);
 }

@@ -3,7 +3,9 @@
 #if TARE_KERNELS_X86
 #include <immintrin.h>
 
-TARE_TARGET_AVX2 void tare_pool_fold_max_avx2(float *to, const float *from, int64_t count) {
+TARE_TARGET_AVX2 void tare_pool_fold_max_avx2(void *target, const void *source, int64_t count) {
+    float *to = target;
+    const float *from = source;
     int64_t i = 0;
     for (; i + 8 <= count; i += 8) /* the second operand comes back when they do not compare: a NaN is passed over */
         _mm256_storeu_ps(to + i, _mm256_max_ps(_mm256_loadu_ps(from + i), _mm256_loadu_ps(to + i)));
@@ -11,11 +13,30 @@ TARE_TARGET_AVX2 void tare_pool_fold_max_avx2(float *to, const float *from, int6
         to[i] = from[i] > to[i] ? from[i] : to[i];
 }
 
-TARE_TARGET_AVX2 void tare_pool_fold_sum_avx2(float *to, const float *from, int64_t count) {
+TARE_TARGET_AVX2 void tare_pool_fold_sum_avx2(void *target, const void *source, int64_t count) {
+    float *to = target;
+    const float *from = source;
     int64_t i = 0;
     for (; i + 8 <= count; i += 8)
         _mm256_storeu_ps(to + i, _mm256_add_ps(_mm256_loadu_ps(to + i), _mm256_loadu_ps(from + i)));
     for (; i < count; i++)
         to[i] += from[i];
 }
+
+#define FOLD_BYTES(name, type, max)                                                                                    \
+    TARE_TARGET_AVX2 void name(void *target, const void *source, int64_t count) {                                      \
+        type *to = target;                                                                                             \
+        const type *from = source;                                                                                     \
+        int64_t i = 0;                                                                                                 \
+        for (; i + 32 <= count; i += 32) {                                                                             \
+            const __m256i x = _mm256_loadu_si256((const __m256i *)(const void *)(from + i));                           \
+            const __m256i y = _mm256_loadu_si256((const __m256i *)(const void *)(to + i));                             \
+            _mm256_storeu_si256((__m256i *)(void *)(to + i), max(x, y));                                               \
+        }                                                                                                              \
+        for (; i < count; i++)                                                                                         \
+            to[i] = from[i] > to[i] ? from[i] : to[i];                                                                 \
+    }
+FOLD_BYTES(tare_pool_fold_max_int8_avx2, int8_t, _mm256_max_epi8)
+FOLD_BYTES(tare_pool_fold_max_uint8_avx2, uint8_t, _mm256_max_epu8)
+#undef FOLD_BYTES
 #endif

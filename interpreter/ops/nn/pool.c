@@ -216,8 +216,11 @@ static tare_status run_any(struct tare_kernel *kernel, bool plain) {
     void *target = floats ? tare_floats_out(kernel, 0) : output->data, *to = target;
     if (window.channels_first) to = tare_arena_alloc(kernel->scratch, (size_t)output->elements * size);
     if (!to || !target) return TARE_NO_MEMORY;
+    const bool is_signed = input->dtype == TARE_DT_INT8 || input->dtype == TARE_DT_QINT8;
     if (floats && !plain)
         fast(to, &pool, from, kind->average);
+    else if (size == 1 && !plain)
+        tare_pool_max_bytes(to, &pool, from, is_signed);
     else
         loop(to, &pool, from);
     if (window.channels_first)
