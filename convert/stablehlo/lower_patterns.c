@@ -136,11 +136,20 @@ static bool match_log_softmax(struct tare_lowering *l) {
 /* ---- pooling ---- */
 
 struct window {
-    int64_t size[4], stride[4];
-    bool same; /* SAME padding; otherwise none */
+    int64_t size[4], stride[4]; /* in the order batch, height, width, channels */
+    bool channels_first;        /* the operand is in the order batch, channels, height, width */
+    bool same;                  /* SAME padding; otherwise none */
 };
 
-/* A window over the two middle axes of four, without dilation, whose padding TensorFlow has a name for. */
+static void move_channels_last(int64_t values[4]) {
+    const int64_t channels = values[1];
+    values[1] = values[2];
+    values[2] = values[3];
+    values[3] = channels;
+}
+
+/* A window over the two middle axes of four, or over the last two, without dilation, whose padding TensorFlow has a
+ * name for. */
 static bool read_pool(struct window *w, const struct tare_shlo_op *op) {
     const struct tare_shlo_type *in = op->operands[0]->type;
     int64_t base[4], dilation[4], padding[8];
@@ -150,10 +159,12 @@ static bool read_pool(struct window *w, const struct tare_shlo_op *op) {
         ints(base, 4, op, "base_dilations") != 4 || ints(dilation, 4, op, "window_dilations") != 4 ||
         ints(padding, 8, op, "padding") != 8)
         return false;
+    w->channels_first = w->size[3] != 1 || w->stride[3] != 1;
+    const int channels = w->channels_first ? 1 : 3;
     for (int i = 0; i < 4; i++) {
         const int64_t size = in->dims[i];
         if (base[i] != 1 || dilation[i] != 1 || w->size[i] < 1 || w->stride[i] < 1) return false;
-        if ((i == 0 || i == 3) && (w->size[i] != 1 || w->stride[i] != 1)) return false;
+        if ((i == 0 || i == channels) && (w->size[i] != 1 || w->stride[i] != 1)) return false;
         none = none && !padding[2 * i] && !padding[2 * i + 1];
         /* same-padding: of a size that is not known only where the stride is 1 */
         int64_t total = size < 0 ? (w->stride[i] == 1 ? w->size[i] - 1 : -1)
@@ -162,22 +173,28 @@ static bool read_pool(struct window *w, const struct tare_shlo_op *op) {
         same = same && padding[2 * i] == total / 2 && padding[2 * i + 1] == total - total / 2;
     }
     w->same = !none;
+    if (w->channels_first) move_channels_last(w->size);
+    if (w->channels_first) move_channels_last(w->stride);
     return none || same;
 }
 
 static bool same_window(const struct window *a, const struct window *b) {
     return memcmp(a->size, b->size, sizeof a->size) == 0 && memcmp(a->stride, b->stride, sizeof a->stride) == 0 &&
-           a->same == b->same;
+           a->same == b->same && a->channels_first == b->channels_first;
 }
 
 static void emit_pool(struct tare_lowering *l, const char *op, const struct tare_shlo_value *value,
                       const struct window *w) {
-    const struct tare_edge x = tare_lower_value(l, value);
+    static const int64_t to_last[] = { 0, 2, 3, 1 }, to_first[] = { 0, 3, 1, 2 };
+    struct tare_edge x = tare_lower_value(l, value);
+    if (w->channels_first) x = tare_lower_binary(l, "Transpose", x, tare_lower_longs(l, to_last, 4));
     struct tare_node *node = tare_lower_begin(l, op, &x, 1);
     tare_lower_attr_ints(l, node, "ksize", w->size, 4);
     tare_lower_attr_ints(l, node, "strides", w->stride, 4);
     tare_lower_attr_bytes(l, node, "padding", w->same ? "SAME" : "VALID", w->same ? 4 : 5);
-    tare_lower_set(l, tare_lower_end(l, node));
+    x = tare_lower_end(l, node);
+    if (w->channels_first) x = tare_lower_binary(l, "Transpose", x, tare_lower_longs(l, to_first, 4));
+    tare_lower_set(l, x);
 }
 
 static bool match_max_pool(struct tare_lowering *l) {

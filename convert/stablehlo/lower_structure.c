@@ -49,23 +49,48 @@ static bool same_type(const struct tare_shlo_type *a, const struct tare_shlo_typ
     return true;
 }
 
+/* Operands that are sent: the root of a broadcast or reduction may be a further operand. */
+static size_t count_sent(const struct tare_lowering *l) {
+    const struct tare_shlo_attr *root = tare_shlo_op_attr(l->op, "has_dynamic_root");
+    const bool has_root = root && root->kind == TARE_SHLO_ATTR_BOOL && root->bits;
+    return l->op->n_operands - (has_root && l->op->n_operands > 0);
+}
+
+/* True if each result has the type of its operand, which a group of one process leaves unchanged. */
+static bool keeps_types(const struct tare_lowering *l) {
+    if (count_sent(l) != l->op->n_results) return false;
+    for (size_t i = 0; i < l->op->n_results; i++)
+        if (!same_type(tare_lower_in_type(l, i), tare_lower_out_type(l, i))) return false;
+    return true;
+}
+
+static const struct tare_shlo_attr *pairs_of(const struct tare_lowering *l, const char *name) {
+    const struct tare_shlo_attr *pairs = tare_shlo_op_attr(l->op, name);
+    return pairs && pairs->kind == TARE_SHLO_ATTR_TENSOR && pairs->type->rank == 2 ? pairs : NULL;
+}
+
+static void lower_each(struct tare_lowering *l, bool fits, const char *op) {
+    if (!fits) tare_lower_fail(l, TARE_UNSUPPORTED, "communication between several devices");
+    for (size_t i = 0; i < l->op->n_results && l->status == TARE_OK; i++)
+        l->outputs[i] = tare_lower_unary(l, op, tare_lower_in(l, i));
+}
+
 /* The model runs on one device: a group of one process receives what it sends. */
 static void lower_collective(struct tare_lowering *l, const void *arg) {
-    const struct tare_shlo_attr *groups = tare_shlo_op_attr(l->op, arg);
-    bool alone = l->op->n_operands == l->op->n_results;
-    if (groups && groups->kind == TARE_SHLO_ATTR_TENSOR && groups->type->rank == 2)
-        alone =
-            alone && (strcmp(arg, "source_target_pairs") == 0 ? groups->type->dims[0] == 1 && groups->type->dims[1] == 2
-                                                              : groups->type->dims[1] <= 1);
-    else
-        alone = false;
-    for (size_t i = 0; i < l->op->n_results && alone; i++)
-        alone = same_type(tare_lower_in_type(l, i), tare_lower_out_type(l, i));
-    for (int i = 0; i < 2 && alone && strcmp(arg, "source_target_pairs") == 0; i++)
-        alone = tare_shlo_tensor_integer(groups, (size_t)i) == 0;
-    if (!alone) tare_lower_fail(l, TARE_UNSUPPORTED, "communication between several devices");
-    for (size_t i = 0; i < l->op->n_results && l->status == TARE_OK; i++)
-        l->outputs[i] = tare_lower_unary(l, "Identity", tare_lower_in(l, i));
+    const struct tare_shlo_attr *groups = pairs_of(l, "replica_groups");
+    (void)arg;
+    lower_each(l, groups && groups->type->dims[1] <= 1 && keeps_types(l), "Identity");
+}
+
+/* A process to which none sends receives zeros. */
+static void lower_collective_permute(struct tare_lowering *l, const void *arg) {
+    const struct tare_shlo_attr *pairs = pairs_of(l, "source_target_pairs");
+    const int64_t count = pairs ? pairs->type->dims[0] : 0;
+    bool alone = pairs && count <= 1 && (count == 0 || pairs->type->dims[1] == 2) && keeps_types(l);
+    (void)arg;
+    for (int i = 0; i < 2 && alone && count; i++)
+        alone = tare_shlo_tensor_integer(pairs, (size_t)i) == 0;
+    lower_each(l, alone, count ? "Identity" : "ZerosLike");
 }
 
 /* ---- map ---- */
@@ -154,13 +179,14 @@ const struct tare_lowering_row tare_lower_structure[] = {
     { "get_tuple_element", lower_tuple_element, NULL },
     { "after_all", lower_token, NULL },
     { "create_token", lower_token, NULL },
-    { "all_gather", lower_collective, "replica_groups" },
-    { "all_reduce", lower_collective, "replica_groups" },
-    { "all_to_all", lower_collective, "replica_groups" },
-    { "collective_broadcast", lower_collective, "replica_groups" },
-    { "collective_permute", lower_collective, "source_target_pairs" },
-    { "cross-replica-sum", lower_collective, "replica_groups" },
-    { "reduce_scatter", lower_collective, "replica_groups" },
+    { "all_gather", lower_collective, NULL },
+    { "all_reduce", lower_collective, NULL },
+    { "all_to_all", lower_collective, NULL },
+    { "collective_broadcast", lower_collective, NULL },
+    { "collective_permute", lower_collective_permute, NULL },
+    { "collective_reduce", lower_collective, NULL },
+    { "cross-replica-sum", lower_collective, NULL },
+    { "reduce_scatter", lower_collective, NULL },
     { "map", lower_map, NULL },
     { "einsum", lower_einsum, NULL },
     { "unary_einsum", lower_einsum, NULL },

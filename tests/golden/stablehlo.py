@@ -199,6 +199,20 @@ def patterns():
         expect(softmax(axis), e / e.sum(axis, keepdims=True))
         expect(softmax(axis, True), np.log(e / e.sum(axis, keepdims=True)))
 
+    def last(v, order):
+        return f.op('transpose', [v], [ten([v.shape[i] for i in order], 'f32')], {'permutation': ivec(order)})
+
+    def window_first(v, name, initial, size, stride, pads=(0, 0)):
+        """The same with channels before the window, between transpositions."""
+        outs = (2, 4, *((6 + sum(pads) - size) // stride + 1,) * 2)
+        ones, padding = ivec([1, 1, 1, 1]), np.array([[0, 0], [0, 0], pads, pads], np.int64)
+        pooled = f.op('reduce_window', [last(v, [0, 3, 1, 2]), number(initial)], [ten(outs, 'f32')], {
+            'window_dimensions': ivec([1, 1, size, size]), 'window_strides': ivec([1, 1, stride, stride]),
+            'base_dilations': ones, 'window_dilations': ones, 'padding': arr(padding)}, [body(name)])
+        if name == 'add':
+            pooled = elementwise('divide', pooled, spread(number(size * size), outs, []))
+        return last(pooled, [0, 2, 3, 1])
+
     def windows(size, stride, pads=(0, 0), fill=0.0):
         padded = np.pad(x.astype(np.float64), [(0, 0), pads, pads, (0, 0)], constant_values=fill)
         n = (padded.shape[1] - size) // stride + 1
@@ -209,6 +223,8 @@ def patterns():
     expect(window(arg, 'maximum', -np.inf, 3, 1, (1, 1)), windows(3, 1, (1, 1), -np.inf).max((3, 4)))
     expect(window(arg, 'maximum', -np.inf, 3, 1, (2, 0)), windows(3, 1, (2, 0), -np.inf).max((3, 4)))
     expect(window(arg, 'maximum', 0, 2, 2), np.maximum(windows(2, 2).max((3, 4)), 0))
+    expect(window_first(arg, 'maximum', -np.inf, 3, 1, (1, 1)), windows(3, 1, (1, 1), -np.inf).max((3, 4)))
+    expect(window_first(arg, 'add', 0, 3, 3), windows(3, 3).mean((3, 4)))
     for divisor in 9, 8:
         sums = window(arg, 'add', 0, 3, 3)
         expect(elementwise('divide', sums, spread(number(divisor), sums.shape, [])), windows(3, 3).sum((3, 4)) / divisor)

@@ -28,6 +28,7 @@ class Case:
     def __init__(self, name, version='1.8.0'):
         self.name, self.module = name, Module(name, version)
         self.f = self.module.func('main', [], visibility='public')
+        self.tilings = {'result_tilings': A()} if version == '1.20.0' else {}
 
     def constant(self, value):
         attr = arr(np.asarray(value))
@@ -44,7 +45,7 @@ class Case:
         return self.op('custom_call', operands, results, {
             'api_version': E('api', 'ORIGINAL'), 'backend_config': S(config), 'call_target_name': S(target),
             'called_computations': A(*[S(c) for c in called]), 'has_side_effect': B(not results), 'operand_layouts': A(),
-            'output_operand_aliases': A(), 'result_layouts': A()}, extra=extra)
+            'output_operand_aliases': A(), 'result_layouts': A(), **self.tilings}, extra=extra)
 
     def equal(self, value, expected, tolerance=None):
         if tolerance is None:
@@ -450,6 +451,30 @@ def calls():
     c.save()
 
 
+def collectives():
+    """Communication in groups of one process: it receives what it sends, and zeros where none sends to it."""
+    c = Case('collectives', '1.20.0')
+    x, root = np.array([[1, -2]], np.float32), np.zeros(1, np.int32)
+    groups, channel = arr(np.zeros((1, 1), np.int64)), {'channel_id': I(1)}
+    v = c.constant(x)
+    add = lambda: [combine(c, 'f32', 'add')]
+    ids = {'use_global_device_ids': B(False)}
+    c.equal(c.op('all_reduce', [v], [of(x)], {'replica_groups': groups, **channel, **ids}, add()), x)
+    c.equal(c.op('all_gather', [v], [of(x)], {'replica_groups': groups, 'all_gather_dim': I(0), **channel, **ids}), x)
+    c.equal(c.op('reduce_scatter', [v], [of(x)], {'replica_groups': groups, 'scatter_dimension': I(0), **channel, **ids},
+                 add()), x)
+    for operands, flag in ([v], False), ([v, c.constant(root)], True):
+        c.equal(c.op('collective_broadcast', operands, [of(x)],
+                     {'replica_groups': groups, 'has_dynamic_root': B(flag), **channel}), x)
+        c.equal(c.op('collective_reduce', operands, [of(x)],
+                     {'replica_groups': groups, 'has_dynamic_root': B(flag), **channel, **ids}, add()), x)
+    for pairs, expected in (np.zeros((1, 2), np.int64), x), (np.zeros((0, 2), np.int64), 0 * x):
+        c.equal(c.op('collective_permute', [v], [of(x)], {'source_target_pairs': arr(pairs), **channel}), expected)
+    for name in 'partition_id', 'replica_id':
+        c.equal(c.op(name, [], [of(np.uint32(0))]), np.uint32(0))
+    c.save()
+
+
 structure()
 numbers()
 windows()
@@ -459,3 +484,4 @@ quantized()
 narrow()
 assertion()
 calls()
+collectives()

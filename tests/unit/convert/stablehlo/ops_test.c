@@ -54,6 +54,11 @@ static void narrow__types_are_rounded_or_wrapped_once(void **state) {
     (void)state;
     mini_ok(run_module("narrow"));
 }
+static void collectives__of_one_process_return_their_operands(void **state) {
+    (void)state;
+    mini_ok(run_module("collectives"));
+}
+
 static bool has_function(const struct tare_graph_model *model, const char *name) {
     for (size_t i = 0; i < model->n_functions; i++)
         if (strstr(model->functions[i]->name, name)) return true;
@@ -83,6 +88,7 @@ int main(void) {
         cmocka_unit_test(top__elements_are_in_total_order),
         cmocka_unit_test(quantized__is_dequantize_op_quantize),
         cmocka_unit_test(narrow__types_are_rounded_or_wrapped_once),
+        cmocka_unit_test(collectives__of_one_process_return_their_operands),
         cmocka_unit_test(calls__of_a_function_with_one_call_are_inlined),
         cmocka_unit_test(assertion__that_does_not_hold_is_an_error_with_its_text),
     };
