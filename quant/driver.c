@@ -7,6 +7,7 @@
 #include "quant/layer.h"
 #include "quant/layer_index.h"
 #include "quant/quality_warnings.h"
+#include "quant/range_cache.h"
 #include "quant/recipe.h"
 #include "quant/variables.h"
 #include "quant/wide_inputs.h"
@@ -182,10 +183,15 @@ tare_status tare_quantize(struct tare_quant_report *report, struct tare_arena *a
                           const struct tare_quant_ranges *ranges, const struct tare_quant_options *options) {
     struct tare_model_shapes *shapes = NULL;
     struct tare_bindings *bindings = NULL;
+    struct tare_quant_range_cache cache = { .arena = arena };
     struct tare_quant_fakes fakes;
-    struct tare_quant_work work = {
-        .arena = arena, .model = model, .ranges = ranges, .options = options, .report = report, .fakes = &fakes
-    };
+    struct tare_quant_work work = { .arena = arena,
+                                    .model = model,
+                                    .ranges = ranges,
+                                    .options = options,
+                                    .report = report,
+                                    .fakes = &fakes,
+                                    .cache = &cache };
     tare_status status;
     memset(report, 0, sizeof *report);
     tare_quant_fakes_open(&fakes, arena, model);
@@ -209,6 +215,7 @@ tare_status tare_quantize(struct tare_quant_report *report, struct tare_arena *a
     if (options->warns) status = tare_quant_warn_of_weights(&work);
 done:
     tare_quant_fakes_close(&fakes);
+    tare_quant_range_cache_close(&cache);
     tare_quant_layer_index_free(work.index);
     tare_quant_release_layers(work.layers, work.n_layers);
     tare_bindings_free(bindings);

@@ -1,6 +1,7 @@
 /* Ops that keep the scale of their activation. */
 #include "quant/same_scale.h"
 #include "quant/fake_quant.h"
+#include "quant/range_cache.h"
 #include "quant/layer_index.h"
 #include "base/tensor/number.h"
 
@@ -99,8 +100,7 @@ static const struct tare_qparams *own_params(const struct tare_quant_work *work,
     if (replaced) edge = replaced->output;
     if (!params) return NULL;
     if (!tare_quant_fake_range(&low, &high, work->fakes, edge) &&
-        (!work->ranges || !work->ranges->find ||
-         !work->ranges->find(work->ranges->arg, edge, &work->options->setting, &low, &high)))
+        !tare_quant_find_range(&low, &high, work->cache, work->ranges, edge, &work->options->setting))
         return NULL;
     if (tare_qparams_from_range(params, low, high, &scheme) == TARE_OK) return params;
     tare_error_clear();

@@ -7,6 +7,7 @@
  * 16-bit activations are split into two bytes: their sums are 256 times the sums of the high bytes plus the sums of the
  * low bytes. */
 #include "quant/fake_quant.h"
+#include "quant/range_cache.h"
 #include "quant/same_scale.h"
 #include "base/tensor/number.h"
 
@@ -16,13 +17,12 @@
 
 static bool find_params(struct tare_qparams *out, const struct tare_quant_work *work,
                         const struct tare_quant_layer *layer, struct tare_edge edge) {
-    const struct tare_quant_ranges *ranges = work->ranges;
     const struct tare_qscheme scheme = tare_quant_activation_scheme(&layer->setting);
     double low, high;
     bool found;
     found = tare_quant_fake_range(&low, &high, work->fakes,
                                   edge); /* ranges from training take precedence over calibration */
-    if (!found && ranges && ranges->find) found = ranges->find(ranges->arg, edge, &layer->setting, &low, &high);
+    if (!found) found = tare_quant_find_range(&low, &high, work->cache, work->ranges, edge, &layer->setting);
     if (found && tare_qparams_from_range(out, low, high, &scheme) == TARE_OK) return true;
     tare_error_clear();
     return false;

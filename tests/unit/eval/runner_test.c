@@ -102,7 +102,7 @@ static void records__give_the_same_bits_for_any_threads_and_batch(void **state) 
     mini_ok(run(&one, &f, path, 1, 1, NULL));
     assert_in_order(&one);
     assert_int_equal(one.n_values, RECORDS * WIDTH);
-    assert_true(one.values[0] < one.values[2]); /* of 0, 1/3, 5 */
+    assert_true(one.values[0] < one.values[2]);           /* of 0, 1/3, 5 */
     mini_ok(run(&other, &f, path, RECORDS + 9, 1, NULL)); /* fewer records than threads */
     assert_in_order(&other);
     assert_memory_equal(other.values, one.values, sizeof one.values);

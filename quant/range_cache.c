@@ -1,0 +1,66 @@
+#include "quant/range_cache.h"
+
+#include "quant/layer.h"
+
+#include <string.h>
+
+/* What a range depends on; zeroed before it is set, so that equal keys have equal bytes. */
+struct range_key {
+    const struct tare_node *node;
+    size_t output;
+    struct tare_algorithm_choice algorithm;
+    struct tare_qscheme scheme;
+};
+
+struct cached_range {
+    struct range_key key;
+    bool found;
+    double low, high;
+};
+
+static void set_key(struct range_key *key, struct tare_edge edge, const struct tare_quant_setting *setting) {
+    const struct tare_qscheme scheme = tare_quant_activation_scheme(setting);
+    memset(key, 0, sizeof *key);
+    key->node = edge.node;
+    key->output = (size_t)edge.index;
+    memcpy(&key->algorithm, &setting->algorithm, sizeof key->algorithm);
+    key->scheme.bits = scheme.bits;
+    key->scheme.symmetric = scheme.symmetric;
+    key->scheme.narrow = scheme.narrow;
+}
+
+/* NULL: out of memory, which only means that the range is searched again. */
+static struct cached_range *remember(struct tare_quant_range_cache *cache, const struct range_key *key) {
+    struct cached_range *range = TARE_NEW(cache->arena, struct cached_range);
+    if (range) memcpy(&range->key, key, sizeof *key);
+    if (range && tare_map_set_n(&cache->ranges, (const char *)&range->key, sizeof range->key, range)) return range;
+    tare_error_clear();
+    return NULL;
+}
+
+bool tare_quant_find_range(double *low, double *high, struct tare_quant_range_cache *cache,
+                           const struct tare_quant_ranges *ranges, struct tare_edge edge,
+                           const struct tare_quant_setting *setting) {
+    struct range_key key;
+    struct cached_range *range;
+    if (!ranges || !ranges->find) return false;
+    if (!cache) return ranges->find(ranges->arg, edge, setting, low, high);
+    set_key(&key, edge, setting);
+    range = tare_map_get_n(&cache->ranges, (const char *)&key, sizeof key);
+    if (!range) {
+        cache->searches++;
+        const bool found = ranges->find(ranges->arg, edge, setting, low, high);
+        range = remember(cache, &key);
+        if (range) range->found = found;
+        if (range && found) range->low = *low, range->high = *high;
+        return found;
+    }
+    if (!range->found) return false;
+    *low = range->low;
+    *high = range->high;
+    return true;
+}
+
+void tare_quant_range_cache_close(struct tare_quant_range_cache *cache) {
+    tare_map_free(&cache->ranges);
+}

@@ -1,0 +1,22 @@
+/* Ranges of activations that were chosen while a model is quantized. An edge is the output of one layer and the input
+ * of others, and an algorithm may search thousands of ranges: each range is chosen once. */
+#ifndef TARE_QUANT_RANGE_CACHE_H
+#define TARE_QUANT_RANGE_CACHE_H
+
+#include "base/map.h"
+#include "quant/rewrite.h"
+
+struct tare_quant_range_cache {
+    struct tare_arena *arena;
+    struct tare_map ranges; /* edge and setting -> what was found */
+    size_t searches;        /* calls of the source of ranges */
+};
+
+/* As ranges->find, whose first answer for an edge, algorithm and scheme is remembered. False also without a source.
+ * `cache` NULL: nothing is remembered. */
+bool tare_quant_find_range(double *low, double *high, struct tare_quant_range_cache *cache,
+                           const struct tare_quant_ranges *ranges, struct tare_edge edge,
+                           const struct tare_quant_setting *setting);
+void tare_quant_range_cache_close(struct tare_quant_range_cache *cache);
+
+#endif

@@ -1,0 +1,51 @@
+/* Ranges are chosen once for each edge, algorithm and scheme. */
+#include "support/mini_model.h"
+
+#include "base/arena.h"
+#include "calib/algorithm.h"
+#include "quant/range_cache.h"
+
+static bool find(void *arg, struct tare_edge edge, const struct tare_quant_setting *setting, double *low,
+                 double *high) {
+    ++*(size_t *)arg;
+    *low = -1 - edge.index;
+    *high = setting->symmetric ? 3 : 2;
+    return edge.index < 2;
+}
+
+static void expect(struct tare_quant_range_cache *cache, const struct tare_quant_ranges *ranges, struct tare_edge edge,
+                   const struct tare_quant_setting *setting) {
+    double low = 0, high = 0;
+    assert_true(tare_quant_find_range(&low, &high, cache, ranges, edge, setting) == (edge.index < 2));
+    if (edge.index >= 2) return;
+    assert_true(low == -1 - edge.index);
+    assert_true(high == (setting->symmetric ? 3 : 2));
+}
+
+static void a_range__is_searched_once(void **state) {
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_node *node = mini_placeholder(model->main, "x", TARE_DT_FLOAT).node;
+    struct tare_arena arena = { 0 };
+    struct tare_quant_range_cache cache = { .arena = &arena };
+    struct tare_quant_setting settings[3] = { { 0 }, { .symmetric = true }, { 0 } };
+    size_t calls = 0;
+    const struct tare_quant_ranges ranges = { .find = find, .arg = &calls };
+    (void)state;
+    mini_ok(tare_algorithm_parse(&settings[2].algorithm, "percentile:p=99.5"));
+    for (int round = 0; round < 3; round++)
+        for (int s = 0; s < 3; s++)
+            for (int i = 0; i < 3; i++) /* the last edge has no range, which is remembered as well */
+                expect(&cache, &ranges, (struct tare_edge){ node, i }, &settings[s]);
+    assert_int_equal(calls, 9);
+    assert_int_equal(cache.searches, 9);
+    tare_quant_range_cache_close(&cache);
+    tare_arena_free(&arena);
+    tare_model_free(model);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_range__is_searched_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
