@@ -94,9 +94,10 @@ static tare_status want(struct fused_graph *g, const struct tare_signature *sign
     return TARE_OK;
 }
 
-static void choose_groups(struct fused_graph *g) {
+static tare_status choose_groups(struct fused_graph *g) {
     size_t *rank = TARE_NEW_ARRAY(g->f->arena, size_t, g->graph->n_nodes + 1); /* of the leader in the order */
-    for (size_t o = 0; o < g->n_order && rank; o++) {
+    if (!rank) return TARE_NO_MEMORY;
+    for (size_t o = 0; o < g->n_order; o++) {
         const struct tare_node *node = g->order[o];
         const bool joins = is_elementwise(node) || is_transparent(node);
         const struct tare_node *leader = NULL;
@@ -113,6 +114,7 @@ static void choose_groups(struct fused_graph *g) {
         g->leader[node->position] = leader;
         rank[node->position] = leader && leader != node ? rank[leader->position] : o;
     }
+    return TARE_OK;
 }
 
 /* ---- traffic ---- */
@@ -271,7 +273,7 @@ static tare_status add_graph(struct fusing *f, const struct tare_graph *graph, c
     f->depth++;
     TARE_TRY(set_up(&g));
     TARE_TRY(want(&g, signature));
-    choose_groups(&g);
+    TARE_TRY(choose_groups(&g));
     TARE_TRY(count_nodes(&g));
     write_results(&g, signature);
     add_groups(&g);
