@@ -1,5 +1,6 @@
 /* Log messages are formatted here and passed to the log's write function. */
 #include "base/log.h"
+#include "base/visible.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,7 +12,8 @@
 
 bool tare_log_colors_on(FILE *stream) {
     const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
-    return isatty(fileno(stream)) && !(no_color && *no_color) && term && strcmp(term, "dumb") != 0;
+    return isatty(stream == stdout ? STDOUT_FILENO : fileno(stream)) && !(no_color && *no_color) && term &&
+           strcmp(term, "dumb") != 0;
 }
 
 /* What precedes a text: "error: " in its place if the text begins with it, "warning: " or nothing. */
@@ -37,11 +39,11 @@ struct tare_log tare_log_stderr(int quiet, int verbose) {
 }
 
 void tare_log_write(const struct tare_log *log, enum tare_log_level level, const char *format, ...) {
-    char text[4096];
+    char text[4096], line[4096];
     va_list args;
     if (!log || !log->write || level > log->most) return;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    log->write(log->arg, level, text);
+    log->write(log->arg, level, tare_visible_line(line, sizeof line, text)); /* names in it may contain anything */
 }

@@ -2,6 +2,7 @@
 #include "base/strbuf.h"
 #include "base/alloc.h"
 #include "base/varint.h"
+#include "base/visible.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -92,8 +93,16 @@ tare_status tare_strbuf_status(const struct tare_strbuf *buf) {
     return buf->failed ? TARE_FAIL(TARE_NO_MEMORY, "out of memory") : TARE_OK;
 }
 
+/* The program's standard output escapes what it gets (cli/visible_output.h). */
 void tare_strbuf_print(const struct tare_strbuf *buf, FILE *out) {
-    if (!buf->failed && buf->size) fwrite(buf->data, 1, buf->size, out);
+    size_t used;
+    if (buf->failed || !buf->size) return;
+    for (size_t at = 0; out == stderr && at < buf->size; at += used) {
+        char step[TARE_VISIBLE_MAX];
+        const size_t count = tare_visible_step(step, &used, buf->data + at, buf->size - at, true, true);
+        fwrite(step, 1, count, out);
+    }
+    if (out != stderr) fwrite(buf->data, 1, buf->size, out);
 }
 
 void tare_strbuf_free(struct tare_strbuf *buf) {

@@ -2,6 +2,7 @@
 #include "base/text_table.h"
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "base/visible.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -65,6 +66,11 @@ void tare_text_table_cell(struct tare_text_table *table, const char *format, ...
     size = vsnprintf(NULL, 0, format, args);
     text = size < 0 ? NULL : tare_arena_alloc(&table->arena, (size_t)size + 1);
     if (text) vsnprintf(text, (size_t)size + 1, format, again);
+    if (text && !tare_is_visible(text)) { /* every byte of a name could become six */
+        char *visible = tare_arena_alloc(&table->arena, 6 * (size_t)size + 1);
+        if (visible) tare_visible_line(visible, 6 * (size_t)size + 1, text);
+        text = visible;
+    }
     table->failed |= !text;
     table->cells[(table->n_rows - 1) * table->n_columns + table->next++] = text;
     va_end(again);

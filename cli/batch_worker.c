@@ -6,6 +6,7 @@
 #include "base/control.h"
 #include "base/file.h"
 #include "base/output.h"
+#include "base/visible.h"
 #include "cli/command.h"
 #include "cli/plugins.h"
 #include "cli/ranks.h"
@@ -235,7 +236,8 @@ _Noreturn void tare_batch_child(const struct tare_task *task, const struct tare_
         const char *text = tare_error_text();
         result.outcome = TARE_JOB_FAILED;
         result.reason = *text ? text : tare_status_name(status);
-        fprintf(stderr, "tare: %s\n", result.reason);
+        char line[4 * 4096];
+        fprintf(stderr, "tare: %s\n", tare_visible_line(line, sizeof line, result.reason));
     }
     result.key = task->key;
     result.run = setup->run;

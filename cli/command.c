@@ -1,9 +1,11 @@
 /* Finds and runs subcommands, and maps their status to the exit status. */
+#include "cli/visible_output.h"
 #include "cli/command.h"
 #include "base/clock.h"
 #include "base/control.h"
 #include "base/log.h"
 #include "base/strbuf.h"
+#include "base/visible.h"
 #include "cli/limits.h"
 #include "cli/log.h"
 #include "cli/plugins.h"
@@ -166,8 +168,9 @@ static void print_overview(FILE *out) {
 }
 
 size_t tare_command_width(FILE *stream) {
+    const int file = stream == stdout ? STDOUT_FILENO : fileno(stream);
     struct winsize size;
-    if (!isatty(fileno(stream)) || ioctl(fileno(stream), TIOCGWINSZ, &size) != 0) return 0;
+    if (!isatty(file) || ioctl(file, TIOCGWINSZ, &size) != 0) return 0;
     return size.ws_col;
 }
 
@@ -197,9 +200,10 @@ static tare_status run_command(int argc, char *const *argv) {
 static int finish(tare_status status) {
     const bool written = fflush(stdout) == 0;
     const char *text = NULL;
+    char line[4 * 4096];
     if (status == TARE_OK && !written) status = TARE_FAIL(TARE_IO, "standard output: cannot be written");
     if (status != TARE_OK) {
-        text = *tare_error_text() ? tare_error_text() : tare_status_name(status);
+        text = tare_visible_line(line, sizeof line, *tare_error_text() ? tare_error_text() : tare_status_name(status));
         fprintf(stderr, "%s %s\n", tare_log_colors_on(stderr) ? "\033[31mtare:\033[0m" : "tare:", text);
     }
     tare_command_log_close(exit_status(status), text);
@@ -211,6 +215,7 @@ int tare_main(int argc, char **argv) {
     tare_status status;
     control = (struct tare_control){ .cancelled = &tare_interrupted };
     catch_signals();
+    tare_make_stdout_visible();
     json_set_alloc_funcs(json_allocate, free);
     tare_error_clear();
     tare_control_set(&control);

@@ -1,5 +1,6 @@
 /* Writes the outputs of a run to .npy and .txt files, or prints a few values. */
 #include "cli/run_outputs.h"
+#include "cli/visible_output.h"
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/output.h"
@@ -168,7 +169,9 @@ static tare_status keep_once(struct sink *sink, const char *directory, const str
 static void print_value(const struct tare_binding *binding, const struct tare_tensor *value) {
     enum { SHOWN = 12 };
     char shape[TARE_SHAPE_TEXT_SIZE];
-    printf("%s %s%s", binding->key, tare_dtype_name(value->dtype), tare_shape_text(shape, &value->shape));
+    struct tare_arena arena = { 0 };
+    printf("%s %s%s", tare_visible_name(&arena, binding->key), tare_dtype_name(value->dtype),
+           tare_shape_text(shape, &value->shape));
     for (int64_t i = 0; i < value->elements && i < SHOWN; i++) {
         if (value->dtype == TARE_DT_STRING) {
             struct tare_strbuf text = { 0 };
@@ -183,6 +186,7 @@ static void print_value(const struct tare_binding *binding, const struct tare_te
         }
     }
     printf("%s\n", value->elements > SHOWN ? " …" : "");
+    tare_arena_free(&arena);
 }
 
 /* ---- all outputs ---- */

@@ -1,5 +1,6 @@
 /* The profile of a run and its summary. */
 #include "cli/run_report.h"
+#include "cli/visible_output.h"
 
 #include <jansson.h>
 #include <stdint.h>
@@ -70,23 +71,27 @@ tare_status tare_run_profile_make(struct tare_run_profile *out, struct tare_aren
     return TARE_OK;
 }
 
-static void print_row(const struct tare_profile_row *row, int64_t total) {
+static void print_row(struct tare_arena *arena, const struct tare_profile_row *row, int64_t total) {
     fprintf(stderr, "%10.3f %6.2f %8lld  %-28s", (double)row->nanoseconds / 1e6,
-            total ? 100.0 * (double)row->nanoseconds / (double)total : 0, (long long)row->calls, row->node->op);
+            total ? 100.0 * (double)row->nanoseconds / (double)total : 0, (long long)row->calls,
+            tare_visible_name(arena, row->node->op));
 }
 
 void tare_run_profile_print(const struct tare_run_profile *profile) {
+    struct tare_arena arena = { 0 };
     fprintf(stderr, "%10s %6s %8s  %s\n", "ms", "%", "calls", "op kind");
     for (size_t i = 0; i < profile->n_ops; i++) {
-        print_row(&profile->ops[i], profile->nanoseconds);
+        print_row(&arena, &profile->ops[i], profile->nanoseconds);
         fputc('\n', stderr);
     }
     fprintf(stderr, "%10s %6s %8s  %-28s %s\n", "ms", "%", "calls", "op", "node");
     for (size_t i = 0; i < profile->n_nodes && i < NODES_SHOWN; i++) {
         const struct tare_node *node = profile->nodes[i].node;
-        print_row(&profile->nodes[i], profile->nanoseconds);
-        fprintf(stderr, " %s%s%s\n", node->graph->name, *node->graph->name ? "/" : "", node->name);
+        print_row(&arena, &profile->nodes[i], profile->nanoseconds);
+        fprintf(stderr, " %s%s%s\n", tare_visible_name(&arena, node->graph->name), *node->graph->name ? "/" : "",
+                tare_visible_name(&arena, node->name));
     }
+    tare_arena_free(&arena);
     if (profile->n_nodes > NODES_SHOWN)
         fprintf(stderr, "and %zu more nodes (--json lists them all)\n", profile->n_nodes - NODES_SHOWN);
 }

@@ -1,5 +1,6 @@
 /* tare validate: checks a model against the rules of TensorFlow's loader. */
 #include "cli/log.h"
+#include "cli/visible_output.h"
 #include "convert/validation/validate.h"
 #include "base/strbuf.h"
 #include "cli/command.h"
@@ -87,9 +88,9 @@ static tare_status check(const struct validate_options *options, const struct ta
     struct tare_faults faults = { 0 };
     tare_status status = tare_saved_model_validate(&faults, options->model, open);
     for (size_t i = 0; i < faults.count && !options->json; i++)
-        printf("%s\n", faults.items[i]);
+        tare_print_line("", faults.items[i]);
     for (size_t i = 0; i < faults.n_notes && !options->json; i++)
-        printf("note: %s\n", faults.notes[i]);
+        tare_print_line("note: ", faults.notes[i]);
     if (options->json && status == TARE_OK) print_json(options->model, &faults);
     if (status == TARE_OK && !faults.count && !options->json) printf("%s: valid\n", options->model);
     if (status == TARE_OK && faults.count)

@@ -1,4 +1,7 @@
 /* Getting and setting attributes of nodes. Values live in the model's arena; tensors are kept by the model. */
+#include "graph/definitions/attr_check.h"
+#include "graph/definitions/opspec.h"
+#include "graph/definitions/opspec.h"
 #include "graph/graph.h"
 #include "graph/model.h"
 #include "graph/op.h"
@@ -58,10 +61,13 @@ const char *tare_node_string(const struct tare_node *node, const char *name, con
     return value ? value->s.data : fallback;
 }
 
+/* A model that is validated may have values of the wrong kind. */
 const struct tare_attr *tare_node_list(const struct tare_node *node, const char *name) {
+    const struct tare_op_attr *required = node->def ? tare_op_def_find_attr(node->def, name, strlen(name)) : NULL;
     const struct tare_attr *attr = tare_node_find_attr(node, name);
-    if (!attr) attr = default_of(node, name);
-    return attr && attr->is_list ? attr : NULL;
+    if (!attr && required) attr = required->default_value;
+    if (!attr || !attr->is_list || (required && !tare_attr_has_kind(attr, required))) return NULL;
+    return attr;
 }
 
 const struct tare_tensor *tare_node_tensor(const struct tare_node *node, const char *name) {

@@ -156,7 +156,8 @@ bool tare_node_bool(const struct tare_node *node, const char *name, bool fallbac
 int tare_node_type(const struct tare_node *node, const char *name, int fallback);
 /* NUL-terminated; borrowed from the node or the definition. */
 const char *tare_node_string(const struct tare_node *node, const char *name, const char *fallback);
-const struct tare_attr *tare_node_list(const struct tare_node *node, const char *name); /* with default; NULL if none */
+const struct tare_attr *tare_node_list(const struct tare_node *node, const char *name); /* with default; NULL if there
+                                                                 is none of the kind that the definition requires */
 const struct tare_tensor *tare_node_tensor(const struct tare_node *node, const char *name);
 bool tare_node_shape(const struct tare_node *node, const char *name, struct tare_shape *out);
 /* The function that attribute `name` refers to; NULL when the model does not have it. */

@@ -2,6 +2,7 @@
 #include "base/alloc.h"
 #include "cli/hint.h"
 #include "cli/log.h"
+#include "cli/visible_output.h"
 #include "convert/functions.h"
 #include "convert/saved_model.h"
 #include "workflow/inspection.h"
@@ -12,19 +13,23 @@
 static void print_bindings(const char *title, const struct tare_binding *bindings, size_t count) {
     char shape[TARE_SHAPE_TEXT_SIZE];
     size_t width = 0;
+    struct tare_arena arena = { 0 };
+    for (size_t i = 0; i < count; i++) {
+        const size_t length = strlen(tare_visible_name(&arena, bindings[i].key));
+        width = length > width ? length : width;
+    }
     for (size_t i = 0; i < count; i++)
-        width = strlen(bindings[i].key) > width ? strlen(bindings[i].key) : width;
-    for (size_t i = 0; i < count; i++)
-        printf("  %-7s %-*s  %-8s %s%s\n", i ? "" : title, (int)width, bindings[i].key,
+        printf("  %-7s %-*s  %-8s %s%s\n", i ? "" : title, (int)width, tare_visible_name(&arena, bindings[i].key),
                tare_dtype_name(bindings[i].dtype), tare_shape_text(shape, &bindings[i].shape),
                bindings[i].kind == TARE_BINDING_SPARSE ? "  (sparse)" : "");
+    tare_arena_free(&arena);
 }
 
 static void print_signatures(const struct tare_graph_model *model, const char *only) {
     for (size_t i = 0; i < model->n_signatures; i++) {
         const struct tare_signature *signature = &model->signatures[i];
         if (only && strcmp(signature->key, only) != 0) continue;
-        printf("\nsignature %s\n", signature->key);
+        tare_print_line("\nsignature ", signature->key);
         print_bindings("inputs", signature->inputs, signature->n_inputs);
         print_bindings("outputs", signature->outputs, signature->n_outputs);
     }
@@ -44,7 +49,7 @@ static double megabytes(size_t bytes) {
 static void print_heading(const struct tare_graph_model *model) {
     struct tare_saved_model_info info;
     tare_saved_model_info(&info, model);
-    printf("%s\n", model->path);
+    tare_print_line("", model->path);
     printf("  format      %s%s, %.2f MB%s\n", strcmp(info.format, "mlirbc") == 0 ? "" : "saved_model.", info.format,
            megabytes(info.file_size), info.is_tf1 ? ", TensorFlow 1 style (no object graph)" : "");
     printf("  TensorFlow  %s\n",

@@ -39,6 +39,8 @@ static tare_status resolve_unknown(struct tare_node *node) {
 
 static tare_status resolve(struct tare_node *node) {
     bool unknown = !node->def && !tare_model_find_function(node->graph->model, node->op);
+    /* Where errors are collected, the validator reports wrong kinds. */
+    if (node->def && !faults_of(node->graph)) TARE_TRY(tare_opdef_check_attr_kinds(node));
     return unknown ? resolve_unknown(node) : tare_node_resolve(node);
 }
 

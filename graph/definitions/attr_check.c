@@ -48,13 +48,21 @@ static tare_status check_minimum(const struct tare_attr *value, const struct tar
     return TARE_OK;
 }
 
+bool tare_attr_has_kind(const struct tare_attr *value, const struct tare_op_attr *attr) {
+    if (value->kind == TARE_ATTR_PLACEHOLDER) return true; /* filled in when its function is instantiated */
+    if (attr->kind == TARE_ATTR_NONE && !attr->is_list) return true;
+    if (value->is_list != attr->is_list || (!value->is_list && value->count != 1)) return false;
+    return value->kind == attr->kind || attr->kind == TARE_ATTR_NONE || (value->is_list && value->count == 0);
+}
+
+tare_status tare_attr_check_kind(const struct tare_attr *value, const struct tare_op_attr *attr) {
+    return tare_attr_has_kind(value, attr) ? TARE_OK : wrong_kind(value, attr);
+}
+
 tare_status tare_attr_check(const struct tare_attr *value, const struct tare_op_attr *attr) {
-    if (value->kind == TARE_ATTR_PLACEHOLDER) return TARE_OK; /* filled in when its function is instantiated */
+    if (value->kind == TARE_ATTR_PLACEHOLDER) return TARE_OK;
     if (attr->kind == TARE_ATTR_NONE && !attr->is_list) return TARE_OK;
-    if (value->is_list != attr->is_list) return wrong_kind(value, attr);
-    if (value->kind != attr->kind && attr->kind != TARE_ATTR_NONE && !(value->is_list && value->count == 0))
-        return wrong_kind(value, attr);
-    if (!value->is_list && value->count != 1) return wrong_kind(value, attr);
+    TARE_TRY(tare_attr_check_kind(value, attr));
     if (attr->has_minimum) TARE_TRY(check_minimum(value, attr));
     for (size_t i = 0; i < value->count; i++) {
         if (attr->kind == TARE_ATTR_TYPE && !tare_dtype_get(value->items[i].type))

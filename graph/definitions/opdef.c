@@ -2,6 +2,7 @@
 #include "graph/definitions/opdef.h"
 #include "base/strbuf.h"
 #include "graph/definitions/attr_check.h"
+#include "graph/definitions/opspec.h"
 #include "graph/attr_text.h"
 
 #include <string.h>
@@ -169,6 +170,15 @@ tare_status tare_opdef_check_attrs(const struct tare_node *node) {
     for (size_t i = 0; i < node->def->n_attrs; i++) {
         const struct tare_attr *attr = tare_node_find_attr(node, node->def->attrs[i].name);
         if (attr) TARE_TRY(name_node(node, tare_attr_check(attr, &node->def->attrs[i])));
+    }
+    return TARE_OK;
+}
+
+tare_status tare_opdef_check_attr_kinds(const struct tare_node *node) {
+    for (size_t i = 0; i < node->n_attrs; i++) {
+        const char *name = node->attrs[i].name;
+        const struct tare_op_attr *attr = tare_op_def_find_attr(node->def, name, strlen(name));
+        if (attr) TARE_TRY(tare_attr_check_kind(&node->attrs[i], attr));
     }
     return TARE_OK;
 }

@@ -19,5 +19,8 @@ tare_status tare_opdef_set_attrs_for(struct tare_node *node, const int *dtypes, 
 tare_status tare_opdef_set_input_attrs(struct tare_node *node);
 /* Required attributes, kinds, allowed values, minima. */
 tare_status tare_opdef_check_attrs(const struct tare_node *node);
+/* The kinds alone, of the attributes that the node has; the text does not name the node. For models that are opened:
+ * functions that read attributes rely on it. */
+tare_status tare_opdef_check_attr_kinds(const struct tare_node *node) TARE_WARN_UNUSED;
 
 #endif
