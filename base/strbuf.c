@@ -93,7 +93,7 @@ tare_status tare_strbuf_status(const struct tare_strbuf *buf) {
     return buf->failed ? TARE_FAIL(TARE_NO_MEMORY, "out of memory") : TARE_OK;
 }
 
-/* The program's standard output escapes what it gets (cli/visible_output.h). */
+/* The program's standard output escapes what it gets (cli/output/visible_output.h). */
 void tare_strbuf_print(const struct tare_strbuf *buf, FILE *out) {
     size_t used;
     if (buf->failed || !buf->size) return;

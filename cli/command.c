@@ -1,5 +1,5 @@
 /* Finds and runs subcommands, and maps their status to the exit status. */
-#include "cli/visible_output.h"
+#include "cli/output/visible_output.h"
 #include "cli/command.h"
 #include "base/clock.h"
 #include "base/control.h"

@@ -1,6 +1,6 @@
 /* Writes the outputs of a run to .npy and .txt files, or prints a few values. */
 #include "cli/run_outputs.h"
-#include "cli/visible_output.h"
+#include "cli/output/visible_output.h"
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/output.h"

@@ -1,6 +1,6 @@
 /* The profile of a run and its summary. */
 #include "cli/run_report.h"
-#include "cli/visible_output.h"
+#include "cli/output/visible_output.h"
 
 #include <jansson.h>
 #include <stdint.h>

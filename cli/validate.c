@@ -1,6 +1,6 @@
 /* tare validate: checks a model against the rules of TensorFlow's loader. */
 #include "cli/log.h"
-#include "cli/visible_output.h"
+#include "cli/output/visible_output.h"
 #include "convert/validation/validate.h"
 #include "base/strbuf.h"
 #include "cli/command.h"

@@ -2,7 +2,7 @@
 #include "base/alloc.h"
 #include "cli/hint.h"
 #include "cli/log.h"
-#include "cli/visible_output.h"
+#include "cli/output/visible_output.h"
 #include "convert/functions.h"
 #include "convert/saved_model.h"
 #include "workflow/inspection.h"

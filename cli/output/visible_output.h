@@ -1,6 +1,6 @@
 /* Standard output for people: what commands print is escaped (base/visible.h) on its way. */
-#ifndef TARE_CLI_VISIBLE_OUTPUT_H
-#define TARE_CLI_VISIBLE_OUTPUT_H
+#ifndef TARE_CLI_OUTPUT_VISIBLE_OUTPUT_H
+#define TARE_CLI_OUTPUT_VISIBLE_OUTPUT_H
 
 #include "base/arena.h"
 

@@ -1,5 +1,5 @@
 /* The stream that replaces stdout. A chunk may end within a character: its bytes wait for the next chunk. */
-#include "cli/visible_output.h"
+#include "cli/output/visible_output.h"
 #include "base/log.h"
 #include "base/visible.h"
 
