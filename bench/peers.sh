@@ -3,7 +3,8 @@
 # [network…]]. ResNet-50 and MobileNetV2 are built by network_model with random weights; where no .onnx of a model is at hand
 # onnx_writer makes one, so that the weights are the same. Before anything is timed the answers are compared (1e-4 of the
 # largest magnitude). Programs and batch sizes take turns, ROUNDS times (3), SECONDS_EACH (1) each; the best of each
-# counts. Needs npm (the peers come as npm packages, into build/peers) and the folder of model data (TARE_TEST_DATA,
+# counts. The latency lines are the least time of one sample, alone, with one thread and with one thread per processor
+# inside the graph, here and in ONNX Runtime. Needs npm (the peers come as npm packages, into build/peers) and the folder of model data (TARE_TEST_DATA,
 # default ../shared/data).
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -27,8 +28,8 @@ mkdir -p "$peers"
 library=$(find "$peers" -name libtensorflowlite_c.so -path '*amd64*' | head -1)
 export NODE_PATH=$peers/node_modules
 
-ours() { "$bench/model_bench" "$1" "$3" "$workers" "$seconds"; }
-onnx() { node "$root/bench/ort_bench.js" "$1" "$3" "$workers" "$seconds"; }
+ours() { "$bench/model_bench" "$1" "$3" "${4:-$workers}" "$seconds" - "${5:-1}"; }
+onnx() { node "$root/bench/ort_bench.js" "$1" "$3" "${4:-$workers}" "$seconds" - "${5:-1}"; }
 tflite() { "$bench/tflite_bench" "$library" "$2" "$3" "$workers" "$seconds"; }
 
 # Of the lines of one program: best samples a second, least processor time of a sample, memory at the batch with the best
@@ -38,6 +39,29 @@ best() {
            if ($(NF-3) > rate[batch]) rate[batch] = $(NF-3) + 0
            for (i = 1; i < NF; i++) if ($(i+1) == "of" && (!least || $i < least)) least = $i }
          END { at = rate[8] > 1.05 * rate[1] ? 8 : 1; printf "%.1f %.3f %.1f %d\n", rate[at], least, memory[at], at }' "$1"
+}
+
+# The least "least T ms a run" of the lines of one program.
+least() {
+    awk '{ for (i = 1; i < NF; i++) if ($i == "least" && (!best || $(i + 1) + 0 < best)) best = $(i + 1) + 0 } END { print best + 0 }' "$1"
+}
+
+latency() { # latency NAME MODEL ONNX: one sample at a time
+    local name=$1 model=$2 onnx=$3 round threads cores
+    cores=$(nproc)
+    rm -f "$work"/*.latency
+    for ((round = 0; round < rounds; round++)); do
+        for threads in 1 "$cores"; do
+            ours "$model" - 1 1 "$threads" >>"$work/tare.$threads.latency" || true
+            [ "$onnx" = - ] || onnx "$onnx" - 1 1 "$threads" >>"$work/ort.$threads.latency" 2>/dev/null || true
+        done
+    done
+    for program in tare ort; do
+        [ -s "$work/$program.1.latency" ] || continue
+        echo "$program $(least "$work/$program.1.latency") $(least "$work/$program.$cores.latency")"
+    done | awk -v cores="$cores" '
+        { printf "%-16s %-7s latency %9.3f ms with 1 thread, %9.3f ms with %d: %.2f times as fast\n", "", $1, $2, $3, cores, $2 / $3
+          if (NR == 1) ours = $3; else printf "%-16s latency against ONNX Runtime with %d threads: %.2f of its speed\n", "", cores, $3 / ours }'
 }
 
 compare() { # compare NAME MODEL [ONNX [TFLITE]]: "-" where there is none
@@ -57,7 +81,8 @@ compare() { # compare NAME MODEL [ONNX [TFLITE]]: "-" where there is none
     done | awk -v name="$name" '
         { printf "%-16s %-7s %9.1f samples/s (batch %d)  %8.3f ms of processor time a sample  %6.1f MB\n", (NR == 1 ? name : ""), $1, $2, $5, $3, $4
           if (NR == 1) { rate = $2; cpu = $3; memory = $4 } else { if ($2 > most) { most = $2; peak = $4 } if (!least || $3 < least) least = $3 } }
-        END { printf "%-16s against the better: %.2f of its rate, %.2f by processor time, %.2f of its memory\n", "", rate / most, least / cpu, memory / peak }'
+        END { if (most) printf "%-16s against the better: %.2f of its rate, %.2f by processor time, %.2f of its memory\n", "", rate / most, least / cpu, memory / peak }'
+    latency "$name" "$model" "$onnx"
 }
 
 written() { # written MODEL NAME: the .onnx of it, whose answers are the same

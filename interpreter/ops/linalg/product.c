@@ -190,10 +190,9 @@ static tare_status run_matrices(void *arg, int worker) {
 
 /* Several matrices are divided between the threads, a single one is divided itself. */
 static tare_status run_float_matrices(struct float_run *r, struct tare_arena *scratch) {
-    enum { LEAST_WORK = 1 << 18 };
     const struct tare_product *p = r->product;
     const double work = (double)r->batches * (double)r->m * (double)p->n * (double)p->k;
-    r->parts = work < 2 * LEAST_WORK ? 1 : tare_pool_size(p->pool);
+    r->parts = tare_split_parts(p->pool, work);
     if (r->parts > r->batches) r->parts = (int)r->batches;
     if (r->batches == 1) return run_matrix(r, 0, p->pool, scratch);
     r->arenas = TARE_NEW_ARRAY(scratch, struct tare_arena, (size_t)r->parts + 1);

@@ -33,6 +33,16 @@ static void make_stages(struct stages *all, struct tare_kernel *kernels, size_t 
     }
 }
 
+static double work_of(const struct tare_tiling *tiling) {
+    double work = 0;
+    for (int i = 0; i < tiling->n_stages; i++) {
+        const struct tare_conv *conv = &tiling->stages[i].conv;
+        if (!tiling->stages[i].is_padding)
+            work += (double)tare_conv_rows(conv) * (double)conv->out_channels * (double)tare_conv_patch(conv);
+    }
+    return work * (double)tiling->batch;
+}
+
 static int64_t size_of(const struct tare_shape *shape) {
     return shape->dims[1] * shape->dims[2] * shape->dims[3];
 }
@@ -57,7 +67,7 @@ size_t tare_run_tiled(struct tare_kernel *kernels, size_t count) {
     struct tare_pool *pool = tare_session_op_pool(kernels[0].session);
     struct stages all;
     make_stages(&all, kernels, count);
-    all.tiling.parts = tare_pool_size(pool);
+    all.tiling.parts = tare_split_parts(pool, work_of(&all.tiling));
     if (!choose_end(&all)) return 0;
     const int n = all.tiling.n_stages;
     struct tare_kernel *last = &kernels[n - 1];

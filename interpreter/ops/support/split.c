@@ -3,7 +3,7 @@
 #include "base/alloc.h"
 
 /* Multiply-adds below which another thread costs more than it saves, and the columns of a whole tile. */
-enum { LEAST_WORK = 1 << 18, COLUMNS = 2 * TARE_GEMM_PANEL };
+enum { LEAST_WORK = 1 << 20, COLUMNS = 2 * TARE_GEMM_PANEL };
 
 /* Part `i` of `parts` of `count` units: [*first, *end). */
 static void range_of(int64_t *first, int64_t *end, int64_t count, int i, int parts) {
@@ -11,11 +11,14 @@ static void range_of(int64_t *first, int64_t *end, int64_t count, int i, int par
     *end = count * (i + 1) / parts;
 }
 
+int tare_split_parts(const struct tare_pool *pool, double work) {
+    const int parts = tare_pool_size(pool), most = work < (double)parts * LEAST_WORK ? (int)(work / LEAST_WORK) : parts;
+    return most < 1 ? 1 : most;
+}
+
 static int parts_for(const struct tare_pool *pool, double work, int64_t units) {
-    int64_t parts = tare_pool_size(pool);
-    if (parts > units) parts = units;
-    if ((double)parts * LEAST_WORK > work) parts = (int64_t)(work / LEAST_WORK);
-    return parts < 1 ? 1 : (int)parts;
+    const int parts = tare_split_parts(pool, work);
+    return parts > units ? (int)units : parts;
 }
 
 /* `parts` buffers of `floats` floats, on cache lines of their own. */

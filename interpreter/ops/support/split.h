@@ -20,6 +20,8 @@ struct tare_split_product {
     const struct tare_gemm_epilogue *epilogue; /* NULL: none */
 };
 
+/* Threads of the pool that are worth using for so many multiply-adds, at least 1. */
+int tare_split_parts(const struct tare_pool *pool, double work);
 /* Runs a dense (packed weights) or depthwise (its filter) convolution. `pool`: NULL: one thread. TARE_NO_MEMORY. */
 tare_status tare_split_conv(struct tare_pool *pool, struct tare_arena *scratch, float *output,
                             const struct tare_conv *conv, const float *input, const float *weights,
