@@ -13,7 +13,7 @@ grep -q "\"$version\"" "$root/include/tare/version.h" || { echo "include/tare/ve
 "$root/scripts/install-deps.sh"
 # configure OPTION…: with the libraries looked for anew; the folder may be that of an earlier run.
 configure() {
-    cmake -S "$root" -B "$tree" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTARE_TESTS=OFF -U '*LIBRAR*' -U 'pkgcfg_lib_*' -U '__pkg_config_checked_*' \
+    cmake -S "$root" -B "$tree" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTARE_TESTS=OFF -U '*LIBRAR*' -U 'pkgcfg_lib_*' -U '__pkg_config_checked_*' -U 'MPI_*' \
         "$@" >/dev/null
 }
 configure -DTARE_STATIC=OFF -DTARE_MPI=ON
@@ -21,6 +21,7 @@ cmake --build "$tree"
 rm -rf "$out"
 mkdir -p "$out"
 (cd "$tree" && cpack -G DEB -B "$out") >"$tree/cpack.log" || { cat "$tree/cpack.log" >&2; exit 1; }
+compgen -G "$out/tare-mpi_*.deb" >/dev/null || { echo "release: no package tare-mpi was made (is libopenmpi-dev installed?)" >&2; exit 1; }
 # The wheel, with the libraries that it needs.
 (cd "$root/python" && /usr/bin/python3 -B -c 'import sys, tare_build
 tare_build.build_wheel(sys.argv[1], {"build-dir": sys.argv[2], "bundle": "yes"})' "$out" "$tree")
