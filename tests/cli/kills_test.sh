@@ -4,6 +4,7 @@
 set -uo pipefail
 . "$TARE_SOURCE_DIR/tests/cli/support.sh"
 command -v python3 >/dev/null || skip "no python3"
+sanitized && export ASAN_OPTIONS=detect_leaks=0 # the leak checker cannot run in a traced process
 day=$(date +%j | sed 's/^0*//')
 python3 "$source_dir/tests/faults/kills.py" --program "$tare" --helper "$TARE_TEST_HELPERS/kill_at_call" --random "${TARE_KILLS:-4}" \
     --every "${TARE_KILL_EVERY:-9}" --offset "$day" --seed "$day" >"$work/log" 2>&1 || fail "$(head -40 "$work/log")"
