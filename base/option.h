@@ -114,6 +114,8 @@ bool tare_option_was_given(const struct tare_option_set *set, const struct tare_
 
 /* Appends usage line, summary, arguments, options and examples, wrapped at 80 columns. */
 void tare_options_help(struct tare_strbuf *out, const struct tare_option_set *set);
+/* Appends the options of a table alone, as in tare_options_help. */
+void tare_option_rows_help(struct tare_strbuf *out, const struct tare_option *rows);
 /* Placeholder of the row's value in the help ("FILE", "N"); NULL for a flag. */
 const char *tare_option_placeholder(const struct tare_option *row);
 /* Appends the row's help text, its choices, its default, and whether it is required or repeatable. */

@@ -106,9 +106,9 @@ static void print_usage(struct tare_strbuf *out, const struct tare_option_set *s
     tare_strbuf_free(&words);
 }
 
-static size_t label_width(const struct tare_option_set *set) {
+static size_t rows_width(const struct tare_option *rows) {
     size_t width = strlen("-h, --help");
-    struct tare_option_walk walk = tare_option_walk(set->options);
+    struct tare_option_walk walk = tare_option_walk(rows);
     for (const struct tare_option *row; (row = tare_option_next(&walk));) {
         struct tare_strbuf label = { 0 };
         label_of(&label, row);
@@ -116,9 +116,31 @@ static size_t label_width(const struct tare_option_set *set) {
         if (!(row->flags & TARE_OPTION_HIDDEN) && own > width && own <= LABEL - 4) width = own;
         tare_strbuf_free(&label);
     }
+    return width;
+}
+
+static size_t label_width(const struct tare_option_set *set) {
+    size_t width = rows_width(set->options);
     for (const struct tare_argument *row = set->arguments; row && row->name; row++)
         if (strlen(row->name) > width && strlen(row->name) <= LABEL - 4) width = strlen(row->name);
     return width + 4;
+}
+
+static void print_rows(struct tare_strbuf *out, const struct tare_option *rows, size_t width) {
+    struct tare_option_walk walk = tare_option_walk(rows);
+    for (const struct tare_option *row; (row = tare_option_next(&walk));) {
+        struct tare_strbuf label = { 0 }, help = { 0 };
+        if (row->flags & TARE_OPTION_HIDDEN) continue;
+        label_of(&label, row);
+        tare_option_describe(&help, row);
+        print_row(out, tare_strbuf_text(&label), tare_strbuf_text(&help), width);
+        tare_strbuf_free(&label);
+        tare_strbuf_free(&help);
+    }
+}
+
+void tare_option_rows_help(struct tare_strbuf *out, const struct tare_option *rows) {
+    print_rows(out, rows, rows_width(rows) + 4);
 }
 
 void tare_options_help(struct tare_strbuf *out, const struct tare_option_set *set) {
@@ -134,16 +156,7 @@ void tare_options_help(struct tare_strbuf *out, const struct tare_option_set *se
     for (const struct tare_argument *row = set->arguments; row && row->name; row++)
         print_row(out, row->name, row->help ? row->help : "", width);
     tare_strbuf_puts(out, "\nOptions:\n");
-    struct tare_option_walk walk = tare_option_walk(set->options);
-    for (const struct tare_option *row; (row = tare_option_next(&walk));) {
-        struct tare_strbuf label = { 0 }, help = { 0 };
-        if (row->flags & TARE_OPTION_HIDDEN) continue;
-        label_of(&label, row);
-        tare_option_describe(&help, row);
-        print_row(out, tare_strbuf_text(&label), tare_strbuf_text(&help), width);
-        tare_strbuf_free(&label);
-        tare_strbuf_free(&help);
-    }
+    print_rows(out, set->options, width);
     print_row(out, "-h, --help", "show this help", width);
     if (set->examples && set->examples[0]) tare_strbuf_puts(out, "\nExamples:\n");
     for (const char *const *example = set->examples; example && *example; example++)

@@ -156,7 +156,8 @@ void tare_command_overview(struct tare_strbuf *out) {
         if (!tare_commands[i]->hidden)
             tare_strbuf_printf(out, "  %-11s %s\n", tare_commands[i]->name, tare_commands[i]->summary);
     tare_strbuf_putc(out, '\n');
-    tare_limits_help(out);
+    tare_strbuf_puts(out, "Options of every command:\n");
+    tare_option_rows_help(out, tare_limits_rows);
     tare_strbuf_puts(out, "\nRun 'tare help COMMAND' for the options of a command.\n");
 }
 

@@ -87,9 +87,14 @@ tare_status tare_limits_apply(int *argc, char **argv) {
     return TARE_OK;
 }
 
-void tare_limits_help(struct tare_strbuf *out) {
-    tare_strbuf_puts(out, "Options of every command:\n"
-                          "  --max-memory SIZE  fail instead of using more heap memory: 500MB, 8GB, 2GiB\n"
-                          "                     (default: the memory of the machine)\n"
-                          "  --max-seconds N    stop after N seconds, as Ctrl-C does\n");
-}
+const struct tare_option tare_limits_rows[] = {
+    { .name = "max-memory",
+      .kind = TARE_OPTION_STRING,
+      .placeholder = "SIZE",
+      .help = "fail instead of using more heap memory: 500MB, 8GB, 2GiB (default: the memory of the machine)" },
+    { .name = "max-seconds",
+      .kind = TARE_OPTION_STRING,
+      .placeholder = "N",
+      .help = "stop after N seconds, as Ctrl-C does" },
+    { 0 },
+};

@@ -3,6 +3,7 @@
 #include "base/output.h"
 #include "base/strbuf.h"
 #include "cli/command.h"
+#include "cli/limits.h"
 #include "include/tare/version.h"
 
 #include <ctype.h>
@@ -176,6 +177,9 @@ static void put_overview(struct tare_strbuf *out) {
                      "Data is written to standard output, messages and progress to standard error.\n"
                      ".SH COMMANDS\n");
     tare_command_each(put_reference, out);
+    tare_strbuf_puts(out, ".SH OPTIONS OF EVERY COMMAND\n");
+    for (const struct tare_option *row = tare_limits_rows; row->name; row++)
+        put_option(out, row);
     put_statuses(out);
     tare_strbuf_puts(
         out, ".SH ENVIRONMENT\n"

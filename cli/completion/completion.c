@@ -1,6 +1,6 @@
 /* tare completion: prints a shell script that completes commands, options and their values. */
 #include "cli/completion/completion.h"
-#include "cli/command.h"
+#include "cli/limits.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -34,6 +34,21 @@ static const struct tare_option_set set = {
     .arguments = arguments,
     .examples = examples,
 };
+
+struct tare_completion_walk tare_completion_walk(const struct tare_command *command) {
+    return (struct tare_completion_walk){ .options = tare_option_walk(command->options->options),
+                                          .of_every_command = command->parts };
+}
+
+const struct tare_option *tare_completion_next(struct tare_completion_walk *walk) {
+    const struct tare_option *row = tare_option_next(&walk->options);
+    while (row && (row->flags & TARE_OPTION_HIDDEN))
+        row = tare_option_next(&walk->options);
+    if (row || walk->of_every_command) return row;
+    walk->of_every_command = true;
+    walk->options = tare_option_walk(tare_limits_rows);
+    return tare_option_next(&walk->options);
+}
 
 enum tare_completion_kind tare_completion_of(const struct tare_option *row) {
     const char *placeholder = tare_option_placeholder(row);

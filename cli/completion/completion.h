@@ -4,6 +4,7 @@
 
 #include "base/option.h"
 #include "base/strbuf.h"
+#include "cli/command.h"
 
 /* Kinds of values that a shell can complete. */
 enum tare_completion_kind {
@@ -14,6 +15,15 @@ enum tare_completion_kind {
     TARE_COMPLETE_FOLDERS,
     TARE_COMPLETE_TEXT, /* free text: nothing to complete */
 };
+
+/* Iterates over the options of a command that are shown, then, unless it only has parts, over those of every command.
+ */
+struct tare_completion_walk {
+    struct tare_option_walk options;
+    bool of_every_command; /* the walk is at them, or leaves them out */
+};
+struct tare_completion_walk tare_completion_walk(const struct tare_command *command);
+const struct tare_option *tare_completion_next(struct tare_completion_walk *walk); /* NULL at the end */
 
 /* Derived from the row's kind and placeholder. */
 enum tare_completion_kind tare_completion_of(const struct tare_option *row);

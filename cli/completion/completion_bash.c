@@ -1,6 +1,5 @@
 /* Completion for bash. The tables are generated from the rows; one function, which needs only bash itself, reads them
  * for all commands. bash splits words at '=', which the function reverts. */
-#include "cli/command.h"
 #include "cli/completion/completion.h"
 
 #include <string.h>
@@ -56,9 +55,8 @@ static const char reader[] =
 static void put_options(void *arg, const struct tare_command *command, const char *path) {
     struct tare_strbuf *out = arg;
     tare_strbuf_printf(out, "    '%s') echo '", path);
-    struct tare_option_walk walk = tare_option_walk(command->options->options);
-    for (const struct tare_option *row; (row = tare_option_next(&walk));) {
-        if (row->flags & TARE_OPTION_HIDDEN) continue;
+    struct tare_completion_walk walk = tare_completion_walk(command);
+    for (const struct tare_option *row; (row = tare_completion_next(&walk));) {
         tare_strbuf_printf(out, "--%s ", row->name);
         if (row->kind == TARE_OPTION_FLAG && row->fallback) tare_strbuf_printf(out, "--no-%s ", row->name);
     }
@@ -77,10 +75,10 @@ static void put_label(struct tare_strbuf *out, const char *path, const struct ta
 static void put_values(void *arg, const struct tare_command *command, const char *path) {
     static const char *const names[] = { "", "", ":list ", ":files", ":folders", ":text" };
     struct tare_strbuf *out = arg;
-    struct tare_option_walk walk = tare_option_walk(command->options->options);
-    for (const struct tare_option *row; (row = tare_option_next(&walk));) {
+    struct tare_completion_walk walk = tare_completion_walk(command);
+    for (const struct tare_option *row; (row = tare_completion_next(&walk));) {
         enum tare_completion_kind kind = tare_completion_of(row);
-        if (kind == TARE_COMPLETE_NOTHING || (row->flags & TARE_OPTION_HIDDEN)) continue;
+        if (kind == TARE_COMPLETE_NOTHING) continue;
         put_label(out, path, row);
         tare_strbuf_printf(out, ") echo '%s", names[kind]);
         const bool words = kind == TARE_COMPLETE_WORDS || kind == TARE_COMPLETE_LIST;

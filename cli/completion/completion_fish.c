@@ -1,5 +1,4 @@
 /* Completion for fish: one line per option, with the condition that the words begin with its command. */
-#include "cli/command.h"
 #include "cli/completion/completion.h"
 
 #include <string.h>
@@ -64,9 +63,9 @@ static void put_command(void *arg, const struct tare_command *command, const cha
                        (int)(last ? last - path : 0), path, command->name);
     put_text(out, command->summary);
     tare_strbuf_puts(out, "'\n");
-    struct tare_option_walk walk = tare_option_walk(command->options->options);
-    for (const struct tare_option *row; (row = tare_option_next(&walk));)
-        if (!(row->flags & TARE_OPTION_HIDDEN)) put_option(out, row, path);
+    struct tare_completion_walk walk = tare_completion_walk(command);
+    for (const struct tare_option *row; (row = tare_completion_next(&walk));)
+        put_option(out, row, path);
     if (!command->parts && argument && argument->name) {
         if (tare_completion_words(&words, argument))
             tare_strbuf_printf(out, "complete -c tare -n '__tare_at %s' -a '%s'\n", path, tare_strbuf_text(&words));

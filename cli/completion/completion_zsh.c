@@ -1,5 +1,4 @@
 /* Completion for zsh: one function per command, with the specifications of _arguments. */
-#include "cli/command.h"
 #include "cli/completion/completion.h"
 
 #include <string.h>
@@ -101,9 +100,9 @@ static void put_command(void *arg, const struct tare_command *command, const cha
         return;
     }
     tare_strbuf_puts(out, "    _arguments -s \\\n");
-    struct tare_option_walk walk = tare_option_walk(command->options->options);
-    for (const struct tare_option *row; (row = tare_option_next(&walk));)
-        if (!(row->flags & TARE_OPTION_HIDDEN)) put_option(out, row);
+    struct tare_completion_walk walk = tare_completion_walk(command);
+    for (const struct tare_option *row; (row = tare_completion_next(&walk));)
+        put_option(out, row);
     for (const struct tare_argument *row = command->options->arguments; row && row->name; row++)
         put_argument(out, row, place++);
     tare_strbuf_puts(out, "        '(- *)'{-h,--help}'[show help]'\n}\n");

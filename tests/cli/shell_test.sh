@@ -39,10 +39,14 @@ completions() { # WORD…: what bash offers for the last word
 
 while read -r path; do
     page=$work/man/tare-${path// /-}.1
-    options_of "$path" | { cat; echo --help; } | sort -u >"$work/options"
+    options_of "$path" | { cat; echo --help; } | sort -u >"$work/page_options"
+    # Shells also complete the options of every command, which the manual page of tare itself documents.
+    { cat "$work/page_options"; [ "$path" = dataset ] || "$tare" help | sed -n '/^Options of every command/,$p' | grep -oE -- '--[a-z-]+'; } | sort -u >"$work/options"
     [ -s "$page" ] || { fail "$path: no manual page"; continue; }
     while read -r option; do
-        grep -qF "fB${option//-/\\-}\\fR" "$page" || fail "$path: the manual page lacks $option"
+        place=$page
+        grep -qxF -- "$option" "$work/page_options" || place=$work/man/tare.1
+        grep -qF "fB${option//-/\\-}\\fR" "$place" || fail "$path: the manual page lacks $option"
         grep -q "^_tare_${path// /_}()" "$work/zsh" || fail "$path: not in the zsh script"
         grep -qE -- "(^|[ {,'])$option[]{},='[]" <<<"$(sed -n "/^_tare_${path// /_}()/,/^}/p" "$work/zsh")" || fail "$path: zsh lacks $option"
         [ "$option" = --help ] || grep -qE "__tare_at $path' -l ${option#--}( |$)" "$work/fish" || fail "$path: fish lacks $option"
@@ -56,6 +60,7 @@ while read -r path; do
     grep -qE "__tare_only( dataset)?' -a $name " "$work/fish" || fail "fish does not know '$path'"
 done <"$work/paths"
 
+grep -q -- --max-memory "$work/options" || fail "no options of every command"
 [ "$(completions tare cal)" = calibrate ] || fail "tare cal -> $(completions tare cal)"
 [ "$(completions tare dataset sp)" = split ] || fail "tare dataset sp -> $(completions tare dataset sp)"
 [ "$(completions tare completion f)" = fish ] || fail "tare completion f -> $(completions tare completion f)"
