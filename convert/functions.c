@@ -2,6 +2,7 @@
 #include "convert/functions.h"
 #include "base/alloc.h"
 #include "base/strbuf.h"
+#include "base/visible.h"
 #include "convert/source.h"
 #include "convert/structured.h"
 #include "proto/tensor_message.h"
@@ -515,18 +516,24 @@ static void print_captures(struct tare_strbuf *out, const struct tare_trace *tra
     for (size_t i = 0; i < trace->n_captures; i++) {
         const struct tare_function_capture *capture = &trace->captures[i];
         bool twice = strcmp(tare_dtype_name(capture->dtype), capture->kind) == 0; /* a resource that is a resource */
-        tare_strbuf_printf(out, "    %s: %s%s%s, shape=", capture->name, tare_dtype_name(capture->dtype),
-                           twice ? "" : " ", twice ? "" : capture->kind);
+        tare_strbuf_puts(out, "    ");
+        tare_strbuf_put_visible(out, capture->name);
+        tare_strbuf_printf(out, ": %s%s%s, shape=", tare_dtype_name(capture->dtype), twice ? "" : " ",
+                           twice ? "" : capture->kind);
         tare_shape_python(out, &capture->shape);
         tare_strbuf_putc(out, '\n');
     }
 }
 
 void tare_trace_print(struct tare_strbuf *out, const struct tare_trace *trace) {
-    tare_strbuf_printf(out, "%s\n", trace->signature);
+    tare_strbuf_put_visible(out, trace->signature);
+    tare_strbuf_putc(out, '\n');
     if (trace->n_arguments) tare_strbuf_puts(out, "  Args:\n");
-    for (size_t i = 0; i < trace->n_arguments; i++)
-        tare_strbuf_printf(out, "    %s: %s\n", trace->arguments[i].name, trace->arguments[i].text);
+    for (size_t i = 0; i < trace->n_arguments; i++) {
+        tare_strbuf_puts(out, "    ");
+        tare_strbuf_put_visible(out, trace->arguments[i].name);
+        tare_strbuf_printf(out, ": %s\n", trace->arguments[i].text);
+    }
     print_captures(out, trace);
     tare_strbuf_printf(out, "  Returns:\n    %s\n", trace->returns);
 }

@@ -1,6 +1,7 @@
 /* tare dataset head: prints the first records in readable form. */
 #include "base/file.h"
 #include "base/strbuf.h"
+#include "base/visible.h"
 #include "cli/dataset/dataset.h"
 #include "cli/log.h"
 #include "datasets/data_file.h"
@@ -90,7 +91,9 @@ static void print_value(struct tare_strbuf *out, const char *key, const struct t
                         const struct head_options *options) {
     char shape[TARE_SHAPE_TEXT_SIZE];
     int64_t count = shown(value, options);
-    tare_strbuf_printf(out, "  %s %s%s", key, tare_dtype_name(value->dtype), tare_shape_text(shape, &value->shape));
+    tare_strbuf_puts(out, "  ");
+    tare_strbuf_put_visible(out, key);
+    tare_strbuf_printf(out, " %s%s", tare_dtype_name(value->dtype), tare_shape_text(shape, &value->shape));
     for (int64_t i = 0; i < count; i++) {
         tare_strbuf_putc(out, ' ');
         if (value->dtype == TARE_DT_STRING)

@@ -1,5 +1,6 @@
 /* tare inspect as text. */
 #include "base/alloc.h"
+#include "base/visible.h"
 #include "cli/hint.h"
 #include "cli/log.h"
 #include "cli/output/visible_output.h"
@@ -36,10 +37,13 @@ static void print_signatures(const struct tare_graph_model *model, const char *o
 }
 
 static void print_aliases(const struct tare_graph_model *model) {
+    struct tare_arena arena = { 0 };
     if (!model->n_aliases) return;
     printf("\nfunction aliases\n");
     for (size_t i = 0; i < model->n_aliases; i++)
-        printf("  %-20s %s\n", model->aliases[i].alias, model->aliases[i].function);
+        printf("  %-20s %s\n", tare_visible_name(&arena, model->aliases[i].alias),
+               tare_visible_name(&arena, model->aliases[i].function));
+    tare_arena_free(&arena);
 }
 
 static double megabytes(size_t bytes) {
@@ -64,11 +68,17 @@ static void print_heading(const struct tare_graph_model *model) {
 /* ---- functions ---- */
 
 static void put_heading(struct tare_strbuf *out, const struct tare_function_group *group) {
-    tare_strbuf_printf(out, "\nfunction %s: %zu concrete", group->name, group->n_traces);
-    for (size_t i = 0; i < group->n_aliases; i++)
-        tare_strbuf_printf(out, "%s%s", i ? ", " : ", alias ", group->aliases[i]);
-    for (size_t i = 0; i < group->n_paths; i++)
-        tare_strbuf_printf(out, "%s%s", i ? ", " : ", object ", *group->paths[i] ? group->paths[i] : "(root)");
+    tare_strbuf_puts(out, "\nfunction ");
+    tare_strbuf_put_visible(out, group->name);
+    tare_strbuf_printf(out, ": %zu concrete", group->n_traces);
+    for (size_t i = 0; i < group->n_aliases; i++) {
+        tare_strbuf_puts(out, i ? ", " : ", alias ");
+        tare_strbuf_put_visible(out, group->aliases[i]);
+    }
+    for (size_t i = 0; i < group->n_paths; i++) {
+        tare_strbuf_puts(out, i ? ", " : ", object ");
+        tare_strbuf_put_visible(out, *group->paths[i] ? group->paths[i] : "(root)");
+    }
     tare_strbuf_putc(out, '\n');
 }
 
@@ -87,7 +97,9 @@ static tare_status print_trace(const struct tare_function_list *list, const stru
     struct tare_trace trace;
     tare_status status = tare_trace_describe(&trace, &arena, list, group, i);
     if (status == TARE_OK) {
-        tare_strbuf_printf(&text, "\n%s\n", trace.graph->name);
+        tare_strbuf_putc(&text, '\n');
+        tare_strbuf_put_visible(&text, trace.graph->name);
+        tare_strbuf_putc(&text, '\n');
         tare_trace_print(&text, &trace);
         status = flush(&text);
     }
@@ -115,25 +127,30 @@ static tare_status print_functions(const struct tare_graph_model *model) {
     return status;
 }
 
+/* 'name', 'name:1' or '^name', as Python prints strings. */
+static void print_operand(const char *comma, const char *mark, const struct tare_node *node, int output) {
+    struct tare_arena arena = { 0 };
+    printf("%s'%s%s", comma, mark, tare_visible_name(&arena, node->name));
+    if (output) printf(":%d", output);
+    printf("'");
+    tare_arena_free(&arena);
+}
+
 /* Lists names as Python prints a list of strings, arguments first, since they are nodes as well. */
 static tare_status print_graph(const struct tare_graph_model *model, const char *name) {
     const struct tare_graph *graph;
     TARE_TRY(inspect_find_graph(&graph, model, name));
     for (size_t i = 0; i < graph->n_args; i++)
-        printf("[] -> %s\n", graph->args[i]->name);
+        tare_print_line("[] -> ", graph->args[i]->name);
     for (size_t i = 0; i < graph->n_nodes; i++) {
         const struct tare_node *node = graph->nodes[i];
         const char *comma = "";
         printf("[");
-        for (size_t k = 0; k < node->n_inputs; k++, comma = ", ") {
-            if (node->inputs[k].index)
-                printf("%s'%s:%d'", comma, node->inputs[k].node->name, node->inputs[k].index);
-            else
-                printf("%s'%s'", comma, node->inputs[k].node->name);
-        }
+        for (size_t k = 0; k < node->n_inputs; k++, comma = ", ")
+            print_operand(comma, "", node->inputs[k].node, node->inputs[k].index);
         for (size_t k = 0; k < node->n_controls; k++, comma = ", ")
-            printf("%s'^%s'", comma, node->controls[k]->name);
-        printf("] -> %s\n", node->name);
+            print_operand(comma, "^", node->controls[k], 0);
+        tare_print_line("] -> ", node->name);
     }
     return TARE_OK;
 }
@@ -142,16 +159,19 @@ static tare_status print_graph(const struct tare_graph_model *model, const char 
 
 static void print_variables(const struct tare_graph_model *model) {
     char shape[TARE_SHAPE_TEXT_SIZE], bytes[32];
+    struct tare_arena arena = { 0 };
     printf("\nvariables\n");
     for (size_t i = 0; i < model->n_variables; i++) {
         const struct tare_variable *variable = &model->variables[i];
         int64_t size = inspect_variable_bytes(variable);
         snprintf(bytes, sizeof bytes, size < 0 ? "?" : "%lld", (long long)size);
-        printf("  %-40s %-8s %-16s %10s  %s%s%s%s\n", variable->shared_name, tare_dtype_name(variable->dtype),
-               tare_shape_text(shape, &variable->shape), bytes,
-               variable->key ? variable->key : "(no value in the checkpoint)", variable->slice ? " [" : "",
-               variable->slice ? variable->slice : "", variable->slice ? "]" : "");
+        printf("  %-40s %-8s %-16s %10s  %s%s%s%s\n", tare_visible_name(&arena, variable->shared_name),
+               tare_dtype_name(variable->dtype), tare_shape_text(shape, &variable->shape), bytes,
+               variable->key ? tare_visible_name(&arena, variable->key) : "(no value in the checkpoint)",
+               variable->slice ? " [" : "", variable->slice ? tare_visible_name(&arena, variable->slice) : "",
+               variable->slice ? "]" : "");
     }
+    tare_arena_free(&arena);
 }
 
 static void print_ops(const struct inspect_ops *ops, bool all) {

@@ -39,6 +39,7 @@ for name in ("out", "err"):
     except UnicodeDecodeError as error:
         print(name, "is not UTF-8:", error); bad = 1; continue
     found = re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]", text)
+    found = found or re.search("^ties", text, re.M)  # what follows the newline in the name of an output
     if found:
         print(name, repr(text[max(0, found.start() - 60):found.end() + 20])); bad = 1
 sys.exit(bad)
@@ -46,6 +47,8 @@ EOP
     [ "$status" -eq 0 ] || [ "$(grep -c '^tare: ' err)" -ge 1 ] || fail "${*:2}: no error line: $(cat -v err)"
 }
 for options in "" "--functions" "--variables" "--ops" "--suggest" "--json"; do check "0" "$tare" inspect "$evil" $options; done
+check "0" "$tare" inspect "$evil" --graph ""
+check "0" "$tare" inspect "$evil" --graph tpu_func
 check "0 1" "$tare" validate "$evil"
 check "0 1" "$tare" validate "$evil" --json
 check "0 1" "$tare" copy "$evil" "copy$evil"
