@@ -8,8 +8,8 @@ out=build/demo
 
 step() { if [ -t 1 ]; then printf '\n\033[1m%s\033[0m\n' "$*"; else printf '\n%s\n' "$*"; fi; }
 
-# Prints a command so that it can be pasted, then runs it.
-run() {
+# Prints a command so that it can be pasted, then runs it. run_to FILE COMMAND… writes its output to a file.
+show() {
     local word line='$'
     for word in "$@"; do
         case $word in
@@ -17,8 +17,17 @@ run() {
         *) line+=" $word" ;;
         esac
     done
-    printf '%s\n' "$line"
+    printf '%s' "$line"
+}
+run() {
+    show "$@" && echo
     "$@"
+}
+run_to() {
+    local file=$1
+    shift
+    show "$@" && printf ' > %s\n' "$file"
+    "$@" >"$file"
 }
 
 scripts/install-deps.sh
@@ -35,7 +44,7 @@ run $tare inspect $example/saved_model
 
 step "2. Calibrate with 300 samples, once for all methods and algorithms"
 run $tare calibrate $example/saved_model --data $example/calibration.tfrecord.gz -o $out/glyphs.calib
-run $tare show $out/glyphs.calib --html $out/calibration.html >"$out/calibration.txt"
+run_to $out/calibration.txt $tare show $out/glyphs.calib --html $out/calibration.html
 
 step "3. Compare the accuracy of quantization methods on 1,000 labelled records"
 run $tare compare $example/saved_model --calibration $out/glyphs.calib --data $example/eval.tfrecord.gz \

@@ -51,6 +51,14 @@ sed -n '/^packages=(/,/^)/p' scripts/install-deps.sh | sed '1d;$d;s/#.*//' | tr 
 sed -nE 's/.*apt-get install -y -qq --no-install-recommends ([a-z].*) >.*/\1/p' scripts/smoke-test.sh | tr ' ' '\n' | grep -vx libc6-dev >"$work/installed"
 [ "$(wc -l <"$work/packages")" -ge 20 ] && [ "$(wc -l <"$work/installed")" -ge 4 ] || fail "packages: $(cat "$work/packages" "$work/installed")"
 grep -vxFf "$work/packages" "$work/installed" >"$work/others" && fail "smoke-test.sh installs what install-deps.sh does not: $(cat "$work/others")"
+# demo.sh prints every command whole, so that it can be pasted, and ends with the comparison of the converted model.
+(eval "$(sed -n '/^show() {/,/^}/p; /^run() {/,/^}/p; /^run_to() {/,/^}/p' scripts/demo.sh)"
+ run printf '%s|' "it's" 'a b' x=1 && echo && run_to "$work/to" echo kept) >"$work/out"
+line=$(head -1 "$work/out")
+[ "$(eval "${line#\$ }")" = "it's|a b|x=1|" ] || fail "the printed command is not the one that runs: $line"
+[ "$(sed -n 3p "$work/out")" = "\$ echo kept > $work/to" ] && [ "$(cat "$work/to")" = kept ] || fail "run_to: $(cat "$work/out")"
+grep -E '^ *(build/tare|\$tare) ' scripts/demo.sh | grep -v '^  \$tare' >"$work/silent" && fail "demo.sh runs commands without printing them: $(cat "$work/silent")"
+grep -q ' compare .* --with ' <<<"$(grep '^run ' scripts/demo.sh | tail -1)" || fail "demo.sh does not end with a comparison of the converted model"
 for preset in release sanitize coverage fuzz; do
     grep -q "\"$preset\"" <<<"$(cmake --list-presets=configure 2>&1)" || fail "cmake does not list the preset $preset: $(cmake --list-presets 2>&1)"
 done
