@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# HTML pages have no external references (that of a batch links to the pages next to it), and nothing is wider than the screen of a phone or a wide screen (except inside
-# scrolling boxes). The second half needs Chromium and is skipped without it.
+# HTML pages have no external references (that of a batch links to the pages next to it), and nothing is wider than the
+# screen of a phone or a wide screen (except inside scrolling boxes). Tables sort by mouse and keyboard and can be filtered,
+# points of plots are reached by keyboard. All but the first needs Chromium and is skipped without it.
 set -uo pipefail
 . "$TARE_SOURCE_DIR/tests/cli/support.sh"
 model=$glyphs/saved_model
@@ -70,4 +71,38 @@ while read -r page width word inner _ whole _ over; do
     measured=$((measured + 1))
 done <"$work/widths"
 [ "$measured" = $((3 * $(wc -w <<<"$pages"))) ] || fail "$measured pages fit (expected three widths each of: $pages)"
+
+# Sorting, filtering and keyboard focus, by a script that does what a reader does.
+cat >"$work/use.js" <<'JS'
+const problems = [], check = (holds, what) => { if (!holds) problems.push(what); };
+const heading = [...document.querySelectorAll('table.data th')].find(h => h.textContent === 'MB');
+const table = heading.closest('table'), heads = [...table.tHead.rows[0].cells], column = heading.cellIndex;
+const numbers = () => [...table.tBodies[0].rows].map(r => parseFloat(r.cells[column].textContent));
+const ordered = (list, up) => list.every((x, i) => !i || (up ? list[i - 1] <= x : list[i - 1] >= x));
+check(new Set(numbers()).size > 2, 'no sizes to sort by');
+check(!ordered(numbers(), true) && !ordered(numbers(), false), 'sorted before a click');
+heads[column].click();
+check(ordered(numbers(), true) && heads[column].getAttribute('aria-sort') === 'ascending', 'a click does not sort: ' + numbers());
+heads[column].focus();
+check(document.activeElement === heads[column], 'a heading cannot be focused');
+heads[column].dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter' }));
+check(ordered(numbers(), false), 'Enter does not sort downwards: ' + numbers());
+const filter = document.querySelector('input.filter');
+if (filter) {
+  const body = filter.nextElementSibling.querySelector('tbody'), shown = () => [...body.rows].filter(r => !r.hidden).length;
+  const all = shown();
+  filter.value = 'dynamic'; filter.dispatchEvent(new Event('input'));
+  check(shown() > 0 && shown() < all, 'the filter shows ' + shown() + ' of ' + all + ' rows');
+} else check(false, 'no filter over a long table');
+const points = [...document.querySelectorAll('.point[tabindex]')];
+const hidden = p => { const s = getComputedStyle(p.querySelector('.tip')); return s.display === 'none' || s.visibility === 'hidden' || s.opacity === '0'; };
+check(points.length > 5, points.length + ' points for the keyboard');
+check(points.every(hidden), 'a tip is shown without focus');
+for (const p of points) { p.focus(); check(document.activeElement === p && !hidden(p), 'a point has no focus, or no tip with it'); }
+document.title = 'used ' + (problems.length ? problems.join('; ') : 'without problems');
+JS
+{ cat "$work/comparison.html"; echo '<script>'; cat "$work/use.js"; echo '</script>'; } >"$work/used.html"
+used=$(timeout 60 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$work/profile" --dump-dom "file://$work/used.html" 2>/dev/null |
+    grep -oE '<title>used [^<]*')
+[ "$used" = '<title>used without problems' ] || fail "using the comparison's page: ${used:-the script did not end}"
 finish
