@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Real models through every quantization method and op set: each has layers to quantize, the written model has no fault, runs,
 # and the outputs of weight-only int8 have more than 20 dB. TARE_SWEEP=full takes every model with recorded inputs, in every
-# op set and with --keep-variables as well, and prints a table; TARE_CHECKER names a second checker of SavedModels to run on what is written (python3 FILE MODEL, "0 faults").
+# op set and with --keep-variables as well, and prints a table; TARE_CHECKER names a second checker of SavedModels to run
+# on what is written (python3 FILE MODEL, "0 faults").
 set -uo pipefail
 . "$TARE_SOURCE_DIR/tests/cli/support.sh"
 need_data models
@@ -81,4 +82,10 @@ for model in $models; do
         [ "${TARE_SWEEP:-short}" = full ] && echo "$line"
     done
 done
+# A float model that becomes larger: functions that run on both sides are stored twice.
+"$tare" convert "$data/models/tfx-tft-v2" "$work/twice" --tpu_functions auto --quiet >/dev/null 2>"$work/stderr" || fail "convert tfx-tft-v2: $?"
+grep -q 'twice takes .* MB, more than its input (.* MB): functions that run on both the CPU and the TPU are stored twice' "$work/stderr" ||
+    fail "convert tfx-tft-v2 gives no warning of the size: $(cat "$work/stderr")"
+"$tare" convert "$data/models/mobilenet_vww" "$work/once" --tpu_functions auto --quiet >/dev/null 2>"$work/stderr" || fail "convert mobilenet_vww: $?"
+grep -q 'more than its input' "$work/stderr" && fail "convert mobilenet_vww warns: $(cat "$work/stderr")"
 finish
