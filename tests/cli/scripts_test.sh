@@ -59,7 +59,7 @@ line=$(head -1 "$work/out")
 [ "$(sed -n 3p "$work/out")" = "\$ echo kept > $work/to" ] && [ "$(cat "$work/to")" = kept ] || fail "run_to: $(cat "$work/out")"
 grep -E '^ *(build/tare|\$tare) ' scripts/demo.sh | grep -v '^  \$tare' >"$work/silent" && fail "demo.sh runs commands without printing them: $(cat "$work/silent")"
 grep -q ' compare .* --with ' <<<"$(grep '^run ' scripts/demo.sh | tail -1)" || fail "demo.sh does not end with a comparison of the converted model"
-for preset in release sanitize coverage fuzz; do
+for preset in release sanitize coverage threads fuzz; do
     grep -q "\"$preset\"" <<<"$(cmake --list-presets=configure 2>&1)" || fail "cmake does not list the preset $preset: $(cmake --list-presets 2>&1)"
 done
 grep -oE '`[a-z_.]+/[a-zA-Z_./-]*`' CONTRIBUTING.md | tr -d '`' | sort -u >"$work/paths"
