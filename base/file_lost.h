@@ -1,13 +1,18 @@
-/* Mapped files that became shorter while they were read (base/file_map.c). For base/control.c and base/output.c: others
- * learn of it from tare_control_check and tare_control_verify. */
+/* The list of mapped files (base/file_map.c), and which of them became shorter while they were read. base/control.c and
+ * base/output.c ask for lost files; others learn of them from tare_control_check and tare_control_verify.
+ *
+ * Records are never freed, only used again, because a signal handler reads the list without a lock. */
 #ifndef TARE_BASE_FILE_LOST_H
 #define TARE_BASE_FILE_LOST_H
 
 #include "base/status.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* ---- lost files ---- */
 
 /* Files lost since the process began. */
 int64_t tare_file_lost_count(void);
@@ -18,5 +23,27 @@ tare_status tare_file_lost_error(void) TARE_WARN_UNUSED;
 /* Whether the data is in a mapped file that is lost: a system call that reads it fails with EFAULT instead of a signal.
  */
 bool tare_file_note_lost(const void *data);
+
+/* ---- the list, for base/file_map.c ---- */
+
+struct tare_mapped_file {
+    struct tare_mapped_file *next;
+    _Atomic uintptr_t start; /* 0: unused */
+    size_t size;             /* bytes of the file when it was mapped; set before `start` */
+    int fd;                  /* to compare the size; -1: unknown */
+    atomic_bool lost;
+    char name[512];
+};
+
+/* The mapping that contains the address; NULL: none. Async-signal-safe. */
+struct tare_mapped_file *tare_mapped_file_find(const void *address);
+/* Counts the file as lost, once. Async-signal-safe. */
+void tare_mapped_file_lose(struct tare_mapped_file *file);
+/* Adds a mapping, and takes the file descriptor over (-1: none). */
+tare_status tare_mapped_file_add(void *data, size_t size, int fd, const char *path) TARE_WARN_UNUSED;
+/* Compares the size a last time and closes the file descriptor. */
+void tare_mapped_file_remove(struct tare_mapped_file *file);
+uintptr_t tare_page_size(void);
+size_t tare_whole_pages(size_t size); /* rounded up */
 
 #endif

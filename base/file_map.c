@@ -7,11 +7,10 @@
  * of all functions between, in any thread; a copy of each file would take the memory that mapping saves.
  *
  * The handler is installed with the first mapping, and again with a later one if the host has replaced it meanwhile. It
- * handles only addresses of mappings in the list below and passes all other signals to the handler that was there
- * before. A file that loses only a part of its last page raises no signal: sizes are compared when a mapping ends and
- * before results are used.
- *
- * Records of mappings are never freed, only used again, because the handler reads the list without a lock. */
+ * handles only addresses of mappings in the list of base/file_lost.h and passes all other signals to the handler that
+ * was there before. A file that loses only a part of its last page raises no signal: sizes are compared when a mapping
+ * ends and before results are used.
+ */
 #include "base/file.h"
 #include "base/file_lost.h"
 
@@ -20,9 +19,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -30,66 +26,13 @@
 enum {
     SMALL = 1 << 20,  /* bytes; larger files are mapped */
     MOST_FILES = 256, /* file descriptors from here on are not kept open for a mapping */
-    NAME_SIZE = 512,
 };
 
-struct mapped {
-    struct mapped *next;
-    _Atomic uintptr_t start; /* 0: unused */
-    size_t size;             /* bytes of the file when it was mapped; set before `start` */
-    int fd;                  /* to compare the size; -1: unknown */
-    atomic_bool lost;
-    char name[NAME_SIZE];
-};
-
-static struct mapped *_Atomic mappings;
-static _Atomic int64_t lost_files;
-static struct mapped *_Atomic last_lost;
 static struct sigaction previous; /* handler of SIGBUS before ours */
-static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t install_lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool passing; /* a signal is with the handler before ours, which might pass it back */
 
 static const uint8_t nothing[1];
-
-/* ---- the list ---- */
-
-static uintptr_t page_size(void) {
-    return (uintptr_t)sysconf(_SC_PAGESIZE);
-}
-
-static size_t whole_pages(size_t size) {
-    const size_t page = page_size();
-    return (size + page - 1) / page * page;
-}
-
-/* The mapping that contains the address; NULL: none. Async-signal-safe. */
-static struct mapped *find(const void *address) {
-    const uintptr_t at = (uintptr_t)address;
-    for (struct mapped *m = atomic_load(&mappings); m; m = m->next) {
-        const uintptr_t start = atomic_load(&m->start);
-        if (start && at >= start && at - start < whole_pages(m->size)) return m;
-    }
-    return NULL;
-}
-
-static void note_lost(struct mapped *m) {
-    if (atomic_exchange(&m->lost, true)) return;
-    atomic_store(&last_lost, m);
-    atomic_fetch_add(&lost_files, 1);
-}
-
-/* The record keeps its name if the file was lost: messages refer to it. */
-static struct mapped *unused_record(void) {
-    struct mapped *m = atomic_load(&mappings);
-    while (m && (atomic_load(&m->start) || atomic_load(&m->lost)))
-        m = m->next;
-    if (m) return m;
-    m = calloc(1, sizeof *m);
-    if (!m) return NULL;
-    m->next = atomic_load(&mappings);
-    atomic_store(&mappings, m);
-    return m;
-}
 
 /* ---- the signal ---- */
 
@@ -109,13 +52,13 @@ static void pass_on(int number, siginfo_t *info, void *context) {
 
 static void on_bus_error(int number, siginfo_t *info, void *context) {
     const int before = errno;
-    struct mapped *m = info->si_code == BUS_ADRERR ? find(info->si_addr) : NULL;
+    struct tare_mapped_file *m = info->si_code == BUS_ADRERR ? tare_mapped_file_find(info->si_addr) : NULL;
     if (m) {
-        const uintptr_t page = page_size(), from = (uintptr_t)info->si_addr / page * page;
-        const size_t size = whole_pages(m->size) - (from - atomic_load(&m->start));
+        const uintptr_t page = tare_page_size(), from = (uintptr_t)info->si_addr / page * page;
+        const size_t size = tare_whole_pages(m->size) - (from - atomic_load(&m->start));
         if (mmap((void *)from, size, PROT_READ, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) !=
             MAP_FAILED) {
-            note_lost(m);
+            tare_mapped_file_lose(m);
             errno = before;
             return;
         }
@@ -124,63 +67,22 @@ static void on_bus_error(int number, siginfo_t *info, void *context) {
     errno = before;
 }
 
-/* Called with the lock held. */
 static void install(void) {
     struct sigaction action = { .sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART }, now;
     sigemptyset(&action.sa_mask);
-    if (sigaction(SIGBUS, NULL, &now) != 0 || ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == on_bus_error)) return;
-    previous = now;
-    sigaction(SIGBUS, &action, NULL);
-}
-
-/* ---- lost files ---- */
-
-static void compare_size(struct mapped *m) {
-    struct stat info;
-    if (m->fd >= 0 && fstat(m->fd, &info) == 0 && (size_t)info.st_size < m->size) note_lost(m);
-}
-
-int64_t tare_file_lost_count(void) {
-    return atomic_load(&lost_files);
-}
-
-void tare_file_compare_sizes(void) {
-    if (!atomic_load(&mappings)) return;
-    pthread_mutex_lock(&list_lock);
-    for (struct mapped *m = atomic_load(&mappings); m; m = m->next)
-        if (atomic_load(&m->start)) compare_size(m);
-    pthread_mutex_unlock(&list_lock);
-}
-
-tare_status tare_file_lost_error(void) {
-    const struct mapped *m = atomic_load(&last_lost);
-    return TARE_FAIL(TARE_IO,
-                     "cannot read '%s': the file became shorter, or the disk failed, while it was read (run again with "
-                     "the whole file)",
-                     m ? m->name : "");
-}
-
-bool tare_file_note_lost(const void *data) {
-    struct mapped *m = find(data);
-    if (m) compare_size(m);
-    return m && atomic_load(&m->lost);
+    pthread_mutex_lock(&install_lock);
+    if (sigaction(SIGBUS, NULL, &now) == 0 && !((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == on_bus_error)) {
+        previous = now;
+        sigaction(SIGBUS, &action, NULL);
+    }
+    pthread_mutex_unlock(&install_lock);
 }
 
 /* ---- mapping ---- */
 
 static tare_status record(void *data, size_t size, int fd, const char *path) {
-    struct mapped *m;
-    pthread_mutex_lock(&list_lock);
     install();
-    m = unused_record();
-    if (m) {
-        m->size = size;
-        m->fd = fd < MOST_FILES ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : -1;
-        snprintf(m->name, sizeof m->name, "%s", path);
-        atomic_store(&m->start, (uintptr_t)data);
-    }
-    pthread_mutex_unlock(&list_lock);
-    return m ? TARE_OK : TARE_NO_MEMORY;
+    return tare_mapped_file_add(data, size, fd < MOST_FILES ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : -1, path);
 }
 
 static tare_status read_small(void *data, size_t size, int fd, const char *path) {
@@ -239,21 +141,14 @@ tare_status tare_file_map(struct tare_mapping *out, const char *path) {
 /* Whole pages within the range: the pages at its ends may be shared with neighbouring data. What was read into memory
  * cannot be read again. */
 void tare_file_forget(const void *data, size_t size) {
-    const uintptr_t page = page_size();
+    const uintptr_t page = tare_page_size();
     uintptr_t first = ((uintptr_t)data + page - 1) / page * page, end = ((uintptr_t)data + size) / page * page;
-    if (first < end && find(data)) madvise((void *)first, end - first, MADV_DONTNEED); /* a hint */
+    if (first < end && tare_mapped_file_find(data)) madvise((void *)first, end - first, MADV_DONTNEED); /* a hint */
 }
 
 void tare_file_unmap(struct tare_mapping *mapping) {
-    struct mapped *m = mapping->size > SMALL ? find(mapping->data) : NULL;
-    if (m) {
-        pthread_mutex_lock(&list_lock);
-        compare_size(m);
-        if (m->fd >= 0) close(m->fd);
-        m->fd = -1;
-        atomic_store(&m->start, 0);
-        pthread_mutex_unlock(&list_lock);
-    }
+    struct tare_mapped_file *m = mapping->size > SMALL ? tare_mapped_file_find(mapping->data) : NULL;
+    if (m) tare_mapped_file_remove(m);
     if (mapping->size) munmap((void *)mapping->data, mapping->size);
     *mapping = (struct tare_mapping){ NULL, 0 };
 }

@@ -93,6 +93,15 @@ tare_status tare_strbuf_status(const struct tare_strbuf *buf) {
     return buf->failed ? TARE_FAIL(TARE_NO_MEMORY, "out of memory") : TARE_OK;
 }
 
+void tare_strbuf_put_visible(struct tare_strbuf *buf, const char *text) {
+    const size_t size = strlen(text);
+    size_t used;
+    for (size_t at = 0; at < size; at += used) {
+        char step[TARE_VISIBLE_MAX];
+        tare_strbuf_append(buf, step, tare_visible_step(step, &used, text + at, size - at, false, true));
+    }
+}
+
 /* The program's standard output escapes what it gets (cli/output/visible_output.h). */
 void tare_strbuf_print(const struct tare_strbuf *buf, FILE *out) {
     size_t used;

@@ -27,6 +27,8 @@ void tare_strbuf_printf(struct tare_strbuf *buf, const char *format, ...) __attr
 /* Appends bytes C-escaped as protobuf's text format does: \n \r \t \" \' \\ and octal \ooo for the rest outside
  * 0x20..0x7e. */
 void tare_strbuf_escape(struct tare_strbuf *buf, const void *data, size_t size);
+/* Appends `text` as one line with control characters escaped (base/visible.h). */
+void tare_strbuf_put_visible(struct tare_strbuf *buf, const char *text);
 /* The contents as a C string, "" if empty; owned by the buffer and valid until the next append. */
 const char *tare_strbuf_text(const struct tare_strbuf *buf);
 /* Number of characters of a UTF-8 string: its width on a terminal if no character is wide or combining. */

@@ -68,15 +68,6 @@ const char *tare_visible_line(char *out, size_t room, const char *text) {
     return out;
 }
 
-void tare_strbuf_put_visible(struct tare_strbuf *out, const char *text) {
-    const size_t size = strlen(text);
-    size_t used;
-    for (size_t at = 0; at < size; at += used) {
-        char step[TARE_VISIBLE_MAX];
-        tare_strbuf_append(out, step, tare_visible_step(step, &used, text + at, size - at, false, true));
-    }
-}
-
 bool tare_is_visible(const char *text) {
     const size_t size = strlen(text);
     size_t used;

@@ -6,8 +6,6 @@
 #ifndef TARE_BASE_VISIBLE_H
 #define TARE_BASE_VISIBLE_H
 
-#include "base/strbuf.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -20,8 +18,6 @@ size_t tare_visible_step(char out[TARE_VISIBLE_MAX], size_t *used, const char *t
                          bool last);
 /* One line, NUL-terminated, cut off at a character if `room` (at least 1) is too small. Returns `out`. */
 const char *tare_visible_line(char *out, size_t room, const char *text);
-/* Appends `text` as one line. */
-void tare_strbuf_put_visible(struct tare_strbuf *out, const char *text);
 /* Whether tare_visible_line would change nothing. */
 bool tare_is_visible(const char *text);
 

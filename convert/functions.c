@@ -2,7 +2,6 @@
 #include "convert/functions.h"
 #include "base/alloc.h"
 #include "base/strbuf.h"
-#include "base/visible.h"
 #include "convert/source.h"
 #include "convert/structured.h"
 #include "proto/tensor_message.h"

@@ -1,7 +1,6 @@
 /* tare dataset head: prints the first records in readable form. */
 #include "base/file.h"
 #include "base/strbuf.h"
-#include "base/visible.h"
 #include "cli/dataset/dataset.h"
 #include "cli/log.h"
 #include "datasets/data_file.h"

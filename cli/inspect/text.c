@@ -1,6 +1,5 @@
 /* tare inspect as text. */
 #include "base/alloc.h"
-#include "base/visible.h"
 #include "cli/hint.h"
 #include "cli/log.h"
 #include "cli/output/visible_output.h"

@@ -1,6 +1,12 @@
 /* Frames: the slots and scratch memory of one run of a plan. */
-#include "interpreter/execution/plan.h"
+#include "interpreter/execution/grouping_binding.h"
 #include "base/alloc.h"
+
+static void free_binding(struct tare_group_binding *binding) {
+    if (!binding) return;
+    tare_arena_free(&binding->arena);
+    tare_free(binding);
+}
 
 void tare_exec_frame_free(struct tare_exec_frame *frame) {
     if (!frame) return;
@@ -10,7 +16,7 @@ void tare_exec_frame_free(struct tare_exec_frame *frame) {
     tare_free(frame->dead);
     tare_free(frame->computed);
     for (size_t i = 0; frame->bindings && i < frame->n_bindings; i++)
-        tare_group_binding_free(frame->bindings[i]);
+        free_binding(frame->bindings[i]);
     tare_free(frame->bindings);
     tare_arena_free(&frame->scratch);
     tare_free(frame);

@@ -4,25 +4,10 @@
  * operands that are not constants are arrays, of which only the addresses change. */
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "interpreter/execution/grouping_binding.h"
 #include "interpreter/execution/step.h"
-#include "interpreter/kernels/integer/requantize.h"
 
 #include <string.h>
-
-struct tare_group_binding {
-    struct tare_bound_expression bound;
-    bool is_kept; /* may be used by the next run, for a result of `shape` */
-    struct tare_shape shape;
-    bool requantizes; /* `requantize` is what the expression computes */
-    struct tare_requantize requantize;
-    struct tare_arena arena;
-};
-
-void tare_group_binding_free(struct tare_group_binding *binding) {
-    if (!binding) return;
-    tare_arena_free(&binding->arena);
-    tare_free(binding);
-}
 
 /* What takes the values of a group's product, or reads its source. */
 struct group_run {

@@ -86,7 +86,7 @@ struct tare_plan_constant {
     int output;
 };
 
-struct tare_group_binding; /* a group with its operands (grouping_run.c) */
+struct tare_group_binding; /* a group with its operands (grouping_binding.h) */
 
 /* Values and scratch of one run of a plan; kept for the next. */
 struct tare_exec_frame {
@@ -179,7 +179,6 @@ tare_status tare_plan_find_groups(struct tare_plan *plan, const struct tare_plan
 enum tare_lane_type tare_plan_lane_of(int dtype);
 /* The step in whose place a step may run: the last of its group, or itself. */
 int tare_plan_runs_at(const struct tare_plan *plan, int step);
-void tare_group_binding_free(struct tare_group_binding *binding);
 void tare_plan_select_groups(const struct tare_session *session, const struct tare_plan *plan);
 /* Select the fusions, then the tilings, that the session's options and the current observer allow. */
 void tare_plan_select_fusions(const struct tare_session *session, const struct tare_plan *plan);
