@@ -1,4 +1,4 @@
-/* Questions about edges: their dtype, and the constant that they carry. */
+/* The dtype of an edge, and the constant that it carries. */
 #include "graph/graph.h"
 
 #include <string.h>
