@@ -42,14 +42,18 @@ for model in cut changed; do
 done
 
 # Killed when some jobs are done and some are not.
-jobs "$work/b"
-"$tare" batch "$work/b/jobs.textproto" --jobs 2 --quiet >/dev/null 2>&1 &
-batch=$!
-while kill -0 $batch 2>/dev/null && [ "$(count "$work/b" done)" -lt 8 ]; do sleep 0.02; done
-kill -9 $batch 2>/dev/null
-wait $batch 2>/dev/null
-finished=$(grep -l '"outcome": "done"' "$work/b"/jobs.textproto.state/[!.]*.json)
-before=$(wc -l <<<"$finished")
+for _ in 1 2 3 4 5; do # until the kill comes before the end
+    rm -rf "$work/b"
+    jobs "$work/b"
+    "$tare" batch "$work/b/jobs.textproto" --jobs 2 --quiet >/dev/null 2>&1 &
+    batch=$!
+    while kill -0 $batch 2>/dev/null && [ "$(count "$work/b" done)" -lt 8 ]; do sleep 0.02; done
+    kill -9 $batch 2>/dev/null
+    wait $batch 2>/dev/null
+    finished=$(grep -l '"outcome": "done"' "$work/b"/jobs.textproto.state/[!.]*.json)
+    before=$(wc -l <<<"$finished")
+    [ "$before" -ge 28 ] || break
+done
 [ "$before" -ge 8 ] && [ "$before" -lt 28 ] || fail "$before jobs were done when the batch was killed (expected 8 … 27)"
 sleep 0.3 # the processes of the killed batch end
 for file in $finished; do touch -d '2001-01-01' "$file"; done

@@ -39,6 +39,18 @@ sanitized() { grep -q libasan <<<"$(ldd "$tare")"; }
 
 absent() { [ ! -e "$1" ] || fail "$1 was left behind"; }
 
+# ready PID: waits until the process has installed its signal handlers (it catches SIGTERM), at most 60 s. False if it ended.
+ready() {
+    local mask
+    for _ in $(seq 6000); do
+        mask=$(sed -n 's/^SigCgt:[[:space:]]*//p' "/proc/$1/status" 2>/dev/null)
+        [ -n "$mask" ] || return 1
+        [ $((0x$mask & 0x4000)) -eq 0 ] || return 0
+        sleep 0.01
+    done
+    return 1
+}
+
 finish() {
     if [ "$failures" -eq 0 ]; then echo "1 passed, 0 failed"; else echo "0 passed, $failures failed"; exit 1; fi
 }
