@@ -31,11 +31,18 @@ int tare_shlo_dtype(const struct tare_shlo_type *type) {
     };
     if (type->kind == TARE_SHLO_TENSOR) type = type->element;
     if (type->quantized) type = type->quantized->storage;
+    if (tare_shlo_stored_as_float(type)) return TARE_DT_FLOAT;
     if (type->kind == TARE_SHLO_COMPLEX)
         return type->element->kind == TARE_SHLO_F32   ? TARE_DT_COMPLEX64
                : type->element->kind == TARE_SHLO_F64 ? TARE_DT_COMPLEX128
                                                       : TARE_DT_INVALID;
     return dtypes[type->kind];
+}
+
+const struct tare_shlo_small_float *tare_shlo_stored_as_float(const struct tare_shlo_type *type) {
+    if (type->kind == TARE_SHLO_TENSOR) type = type->element;
+    const bool is_stored = type->kind >= TARE_SHLO_F8E4M3 && type->kind <= TARE_SHLO_F8E8M0FNU;
+    return is_stored ? tare_shlo_small_float(type->kind) : NULL;
 }
 
 int tare_shlo_wide_dtype(int dtype) {

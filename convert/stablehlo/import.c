@@ -43,7 +43,10 @@ static tare_status constant_tensor(struct tare_tensor *out, const struct tare_sh
     TARE_TRY(tare_shape_from_dims(&shape, (int)value->type->rank, value->type->dims));
     TARE_TRY(tare_tensor_new(out, dtype, &shape));
     const size_t bytes = tare_tensor_bytes(out), count = (size_t)out->elements;
-    if (dtype == TARE_DT_BOOL) {
+    if (tare_shlo_stored_as_float(value->type)) {
+        for (size_t i = 0; i < count; i++)
+            TARE_DATA(float, out)[i] = (float)tare_shlo_tensor_real(value, i);
+    } else if (dtype == TARE_DT_BOOL) {
         for (size_t i = 0; i < count; i++)
             TARE_DATA(uint8_t, out)[i] = (uint8_t)tare_shlo_tensor_integer(value, i);
     } else if (tare_shlo_tensor_is_splat(value)) {
@@ -261,6 +264,18 @@ static struct tare_graph *function_of_region(struct tare_lowering *l, const stru
 
 /* ---- functions ---- */
 
+/* Callers of main pass floats for types that are stored as float. */
+static tare_status round_arguments(struct tare_shlo_importer *im, struct tare_graph *graph,
+                                   const struct tare_shlo_block *body) {
+    struct tare_lowering l = { .importer = im, .host = &host, .graph = graph };
+    for (size_t i = 0; i < body->n_args; i++) {
+        struct tare_edge *edge = &im->edges[body->args[i].number];
+        if (tare_shlo_stored_as_float(body->args[i].type))
+            *edge = tare_lower_round(&l, *edge, tare_shlo_stored_as_float(body->args[i].type));
+    }
+    return l.status;
+}
+
 static tare_status import_function(struct tare_shlo_importer *im, struct function *f, const char *name) {
     const struct tare_shlo_block *body = &f->op->regions[0];
     if (f->state == DONE) return TARE_OK;
@@ -270,6 +285,7 @@ static tare_status import_function(struct tare_shlo_importer *im, struct functio
     if (!f->graph) return TARE_NO_MEMORY;
     for (size_t i = 0; i < body->n_args; i++)
         TARE_TRY(add_argument(im, f->graph, &body->args[i]));
+    if (strcmp(name, "main") == 0) TARE_TRY(round_arguments(im, f->graph, body));
     TARE_TRY(tare_error_prefix(lower_body(im, f->graph, body), "function '%s'", name));
     f->state = DONE;
     return TARE_OK;

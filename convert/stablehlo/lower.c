@@ -69,6 +69,12 @@ const char *tare_lower_text(struct tare_lowering *l, const char *name) {
     return "";
 }
 
+bool tare_lower_is_one_of(const struct tare_shlo_op *op, const char *const *names) {
+    for (; *names; names++)
+        if (tare_shlo_op_is(op, *names)) return true;
+    return false;
+}
+
 /* The constant that the value is a broadcast or a conversion of; NULL if there is none. */
 static const struct tare_shlo_attr *constant_of(const struct tare_shlo_value *value) {
     const struct tare_shlo_op *op = value->op;

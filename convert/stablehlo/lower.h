@@ -70,6 +70,8 @@ size_t tare_lower_ints(struct tare_lowering *l, int64_t *out, size_t capacity, c
 int64_t tare_lower_int(struct tare_lowering *l, const char *name);
 bool tare_lower_flag(struct tare_lowering *l, const char *name);
 const char *tare_lower_text(struct tare_lowering *l, const char *name);
+/* True if the name of the op, without dialect and version, is in the list, which ends with NULL. */
+bool tare_lower_is_one_of(const struct tare_shlo_op *op, const char *const *names);
 /* True if operand i (the value) is a constant all of whose elements equal this real number. */
 bool tare_lower_is_constant(const struct tare_lowering *l, size_t i, double value);
 bool tare_lower_is_number(const struct tare_shlo_value *value, double number);
@@ -153,6 +155,19 @@ struct tare_edge tare_lower_quantize(struct tare_lowering *l, struct tare_edge x
 
 bool tare_lower_has_narrow(const struct tare_shlo_op *op);
 void tare_lower_narrow(struct tare_lowering *l, const struct tare_lowering_row *row);
+
+/* ---- floats that are stored as float (lower_small_floats.c) ---- */
+
+/* The nearest number of the format to x (float or double), as float: ties to even; numbers that are too large become
+ * infinity, the greatest number or NaN, as the format allows. */
+struct tare_edge tare_lower_round(struct tare_lowering *l, struct tare_edge x,
+                                  const struct tare_shlo_small_float *format);
+/* The codes of numbers of the format as uint8, and the numbers of codes. NaN gets the code without sign. */
+struct tare_edge tare_lower_encode(struct tare_lowering *l, struct tare_edge x,
+                                   const struct tare_shlo_small_float *format);
+struct tare_edge tare_lower_decode(struct tare_lowering *l, struct tare_edge codes, enum tare_shlo_type_kind kind);
+/* bitcast_convert where the operand or the result is stored as float. */
+void tare_lower_small_bitcast(struct tare_lowering *l);
 
 /* ---- side effects ---- */
 

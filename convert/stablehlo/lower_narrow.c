@@ -1,6 +1,6 @@
-/* Ops on element types that TensorFlow stores but hardly computes with: eight-bit floats and integers of 2 and 4 bits.
- * They are computed in float (int8, uint8) and converted back, floats rounded once, integers wrapped. Conversions
- * to eight-bit floats start from the exact value. */
+/* Ops on element types that TensorFlow stores but hardly computes with, or does not have: floats of at most eight bits
+ * and integers of 2 and 4 bits. They are computed in float (int8, uint8) and converted back, floats rounded once,
+ * integers wrapped. Conversions to the floats start from the exact value. */
 #include "convert/stablehlo/lower.h"
 
 #include "base/tensor/dtype.h"
@@ -9,7 +9,7 @@
 
 static bool is_narrow(const struct tare_shlo_type *type) {
     const int dtype = type->kind == TARE_SHLO_TENSOR ? tare_shlo_dtype(type) : TARE_DT_INVALID;
-    return tare_shlo_wide_dtype(dtype) != dtype;
+    return tare_shlo_wide_dtype(dtype) != dtype || tare_shlo_stored_as_float(type);
 }
 
 bool tare_lower_has_narrow(const struct tare_shlo_op *op) {
@@ -23,10 +23,34 @@ bool tare_lower_has_narrow(const struct tare_shlo_op *op) {
 /* Ops that pass values on, or whose functions take the narrow type. */
 static bool keeps_type(const struct tare_shlo_op *op) {
     static const char *const names[] = { "call",  "composite",         "optimization_barrier", "custom_call",
-                                         "tuple", "get_tuple_element", "bitcast_convert" };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (tare_shlo_op_is(op, names[i])) return true;
-    return op->n_regions > 0;
+                                         "tuple", "get_tuple_element", "bitcast_convert",      NULL };
+    return tare_lower_is_one_of(op, names) || op->n_regions > 0;
+}
+
+/* Ops whose results are elements of their operands. */
+static bool moves(const struct tare_shlo_op *op) {
+    static const char *const names[] = { "reshape",
+                                         "dynamic_reshape",
+                                         "broadcast_in_dim",
+                                         "dynamic_broadcast_in_dim",
+                                         "broadcast",
+                                         "transpose",
+                                         "reverse",
+                                         "concatenate",
+                                         "slice",
+                                         "dynamic_slice",
+                                         "dynamic_update_slice",
+                                         "real_dynamic_slice",
+                                         "gather",
+                                         "dynamic_gather",
+                                         "select",
+                                         "pad",
+                                         "dynamic_pad",
+                                         "maximum",
+                                         "minimum",
+                                         "clamp",
+                                         NULL };
+    return tare_lower_is_one_of(op, names);
 }
 
 /* Limits a number to the range of an integer type of few bits, before its conversion wraps it. */
@@ -42,16 +66,48 @@ static bool is_real_float(int dtype) {
     return tare_dtype_is_floating(dtype) || tare_dtype_is_complex(dtype);
 }
 
+/* From the exact number: integers of more than 16 bits and doubles are rounded from double. */
+static void convert_to_stored(struct tare_lowering *l, const struct tare_shlo_small_float *format) {
+    const int from = tare_lower_in_dtype(l, 0);
+    struct tare_edge x = tare_lower_in(l, 0);
+    if (tare_dtype_is_complex(from)) {
+        struct tare_node *node = tare_lower_begin(l, "Real", &x, 1);
+        tare_lower_attr_type(l, node, "Tout", from == TARE_DT_COMPLEX64 ? TARE_DT_FLOAT : TARE_DT_DOUBLE);
+        x = tare_lower_end(l, node);
+    } else {
+        const bool fits = from == TARE_DT_FLOAT || tare_shlo_wide_dtype(from) == TARE_DT_FLOAT ||
+                          (tare_dtype_is_floating(from) && from != TARE_DT_DOUBLE);
+        x = tare_lower_cast(l, x, fits ? TARE_DT_FLOAT : TARE_DT_DOUBLE);
+    }
+    tare_lower_set(l, tare_lower_round(l, x, format));
+}
+
+/* True if the op was one that starts from the exact value or the bits of its operand. */
+static bool lower_exactly(struct tare_lowering *l) {
+    const struct tare_shlo_type *out = l->op->n_results ? tare_lower_out_type(l, 0) : NULL;
+    if (tare_shlo_op_is(l->op, "bitcast_convert") &&
+        (tare_shlo_stored_as_float(out) || tare_shlo_stored_as_float(tare_lower_in_type(l, 0)))) {
+        tare_lower_small_bitcast(l);
+        return true;
+    }
+    if (!tare_shlo_op_is(l->op, "convert")) return false;
+    const int to = tare_shlo_dtype(out);
+    if (tare_shlo_stored_as_float(out)) {
+        convert_to_stored(l, tare_shlo_stored_as_float(out));
+        return true;
+    }
+    if (tare_shlo_wide_dtype(to) != TARE_DT_FLOAT || to == TARE_DT_FLOAT ||
+        tare_dtype_is_complex(tare_shlo_dtype(tare_lower_in_type(l, 0))))
+        return false;
+    tare_lower_set(l, tare_lower_cast(l, tare_lower_in(l, 0), to));
+    return true;
+}
+
 void tare_lower_narrow(struct tare_lowering *l, const struct tare_lowering_row *row) {
     const bool is_convert = tare_shlo_op_is(l->op, "convert");
-    const int to = l->op->n_results ? tare_shlo_dtype(tare_lower_out_type(l, 0)) : TARE_DT_INVALID;
+    if (lower_exactly(l)) return;
     if (keeps_type(l->op)) {
         row->lower(l, row->arg);
-        return;
-    }
-    if (is_convert && tare_shlo_wide_dtype(to) == TARE_DT_FLOAT && to != TARE_DT_FLOAT &&
-        !tare_dtype_is_complex(tare_shlo_dtype(tare_lower_in_type(l, 0)))) {
-        tare_lower_set(l, tare_lower_cast(l, tare_lower_in(l, 0), to));
         return;
     }
     l->widened = true;
@@ -60,6 +116,10 @@ void tare_lower_narrow(struct tare_lowering *l, const struct tare_lowering_row *
         const struct tare_shlo_type *type = tare_lower_out_type(l, i);
         const int dtype = tare_shlo_dtype(type);
         if (!is_narrow(type)) continue;
+        if (tare_shlo_stored_as_float(type)) {
+            if (!moves(l->op)) l->outputs[i] = tare_lower_round(l, l->outputs[i], tare_shlo_stored_as_float(type));
+            continue;
+        }
         if (is_convert && is_real_float(tare_lower_in_dtype(l, 0)) && tare_shlo_wide_dtype(dtype) != TARE_DT_FLOAT)
             l->outputs[i] = clamp(l, l->outputs[i], type);
         l->outputs[i] = tare_lower_cast(l, l->outputs[i], dtype);

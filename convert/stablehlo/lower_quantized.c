@@ -35,12 +35,6 @@ static bool one_scale(const struct tare_shlo_op *op) {
     return true;
 }
 
-static bool is_one_of(const struct tare_shlo_op *op, const char *const *names) {
-    for (; *names; names++)
-        if (tare_shlo_op_is(op, *names)) return true;
-    return false;
-}
-
 /* Ops of which the values are not used as numbers, or only compared. */
 static bool keeps_integers(const struct tare_shlo_op *op) {
     static const char *const carriers[] = { "call",        "composite", "while",
@@ -74,11 +68,11 @@ static bool keeps_integers(const struct tare_shlo_op *op) {
                                          "select_and_scatter",
                                          NULL };
     static const char *const sums[] = { "add", "subtract", NULL };
-    if (is_one_of(op, carriers) || op->n_regions) return true;
+    if (tare_lower_is_one_of(op, carriers) || op->n_regions) return true;
     if (!one_scale(op)) return false;
-    if (is_one_of(op, moves)) return true;
+    if (tare_lower_is_one_of(op, moves)) return true;
     const struct tare_shlo_quantized *q = op->n_results ? tare_shlo_quantized_of(op->results[0].type) : NULL;
-    return q && is_one_of(op, sums) && tare_shlo_is_centred(q) && tare_shlo_type_bits(q->storage) == 32;
+    return q && tare_lower_is_one_of(op, sums) && tare_shlo_is_centred(q) && tare_shlo_type_bits(q->storage) == 32;
 }
 
 /* ---- products ---- */

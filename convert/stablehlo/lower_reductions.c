@@ -36,6 +36,7 @@ static const char *plain_reduction(struct tare_lowering *l) {
     const int dtype = tare_lower_in_dtype(l, 0);
     const char *op = l->op->n_operands == 2 ? body_op(&l->op->regions[0]) : "";
     if (dtype != TARE_DT_FLOAT && dtype != TARE_DT_DOUBLE) return NULL;
+    if (l->op->n_operands && tare_shlo_stored_as_float(tare_lower_in_type(l, 0))) return NULL; /* each sum is rounded */
     if (strcmp(op, "vhlo.add_v1") == 0 && tare_lower_is_constant(l, 1, 0)) return "Sum";
     return NULL;
 }

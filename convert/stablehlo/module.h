@@ -162,6 +162,22 @@ double tare_shlo_tensor_real(const struct tare_shlo_attr *tensor, size_t i);
 /* A scalar of this floating type from its bits. */
 double tare_shlo_float_of_bits(enum tare_shlo_type_kind kind, uint64_t bits);
 
+/* The layout of a floating type of at most eight bits: value = 1.mantissa * 2^(exponent - bias), and below the least
+ * exponent 0.mantissa * 2^(1 - bias). */
+struct tare_shlo_small_float {
+    uint8_t exponent_bits, mantissa_bits;
+    int8_t bias;
+    enum {
+        TARE_SMALL_IEEE,             /* infinity and NaN in the greatest exponent */
+        TARE_SMALL_NAN,              /* no infinity; NaN is the code of all ones */
+        TARE_SMALL_NO_NEGATIVE_ZERO, /* no infinity; NaN is the code of -0 */
+        TARE_SMALL_FINITE,           /* neither infinity nor NaN */
+        TARE_SMALL_POWERS            /* powers of two without sign, zero and infinity; NaN is the code of all ones */
+    } special;
+};
+/* NULL for other types. */
+const struct tare_shlo_small_float *tare_shlo_small_float(enum tare_shlo_type_kind kind);
+
 /* ---- ops ---- */
 
 /* A VHLO version as major * 1000000 + minor * 1000 + patch. */
@@ -245,6 +261,9 @@ const struct tare_shlo_op *tare_shlo_function(const struct tare_shlo_module *mod
 
 /* The TensorFlow dtype of an element type (of a tensor: of its elements); TARE_DT_INVALID where there is none. */
 int tare_shlo_dtype(const struct tare_shlo_type *type);
+/* The floating type of at most eight bits, without TensorFlow dtype, that an element type (of a tensor: of its
+ * elements) is; NULL otherwise. Its numbers are stored as float, which has all of them. */
+const struct tare_shlo_small_float *tare_shlo_stored_as_float(const struct tare_shlo_type *type);
 /* The dtype in which ops compute numbers of a dtype: float for eight-bit floats, int8 (uint8) for integers of 2 and 4
  * bits, otherwise the dtype itself. */
 int tare_shlo_wide_dtype(int dtype);

@@ -86,38 +86,33 @@ int64_t tare_shlo_tensor_integer(const struct tare_shlo_attr *tensor, size_t i) 
     return (int64_t)value;
 }
 
-/* The layout of the small formats: value = 1.mantissa * 2^(exponent - bias). */
-struct small_float {
-    uint8_t exponent_bits, mantissa_bits;
-    int8_t bias;
-    enum { IEEE, FINITE, FINITE_NO_NEGATIVE_ZERO, NO_NAN } special;
-};
-
-static const struct small_float *small_format(enum tare_shlo_type_kind kind) {
-    static const struct small_float formats[TARE_SHLO_N_TYPES] = {
-        [TARE_SHLO_F8E4M3FN] = { 4, 3, 7, FINITE },
-        [TARE_SHLO_F8E5M2] = { 5, 2, 15, IEEE },
-        [TARE_SHLO_F8E4M3FNUZ] = { 4, 3, 8, FINITE_NO_NEGATIVE_ZERO },
-        [TARE_SHLO_F8E5M2FNUZ] = { 5, 2, 16, FINITE_NO_NEGATIVE_ZERO },
-        [TARE_SHLO_F8E4M3B11FNUZ] = { 4, 3, 11, FINITE_NO_NEGATIVE_ZERO },
-        [TARE_SHLO_F8E4M3] = { 4, 3, 7, IEEE },
-        [TARE_SHLO_F8E3M4] = { 3, 4, 3, IEEE },
-        [TARE_SHLO_F4E2M1FN] = { 2, 1, 1, NO_NAN },
-        [TARE_SHLO_F6E2M3FN] = { 2, 3, 1, NO_NAN },
-        [TARE_SHLO_F6E3M2FN] = { 3, 2, 3, NO_NAN },
+const struct tare_shlo_small_float *tare_shlo_small_float(enum tare_shlo_type_kind kind) {
+    static const struct tare_shlo_small_float formats[TARE_SHLO_N_TYPES] = {
+        [TARE_SHLO_F8E4M3FN] = { 4, 3, 7, TARE_SMALL_NAN },
+        [TARE_SHLO_F8E5M2] = { 5, 2, 15, TARE_SMALL_IEEE },
+        [TARE_SHLO_F8E4M3FNUZ] = { 4, 3, 8, TARE_SMALL_NO_NEGATIVE_ZERO },
+        [TARE_SHLO_F8E5M2FNUZ] = { 5, 2, 16, TARE_SMALL_NO_NEGATIVE_ZERO },
+        [TARE_SHLO_F8E4M3B11FNUZ] = { 4, 3, 11, TARE_SMALL_NO_NEGATIVE_ZERO },
+        [TARE_SHLO_F8E4M3] = { 4, 3, 7, TARE_SMALL_IEEE },
+        [TARE_SHLO_F8E3M4] = { 3, 4, 3, TARE_SMALL_IEEE },
+        [TARE_SHLO_F4E2M1FN] = { 2, 1, 1, TARE_SMALL_FINITE },
+        [TARE_SHLO_F6E2M3FN] = { 2, 3, 1, TARE_SMALL_FINITE },
+        [TARE_SHLO_F6E3M2FN] = { 3, 2, 3, TARE_SMALL_FINITE },
+        [TARE_SHLO_F8E8M0FNU] = { 8, 0, 127, TARE_SMALL_POWERS },
     };
-    return &formats[kind];
+    return formats[kind].exponent_bits ? &formats[kind] : NULL;
 }
 
-static double small_value(const struct small_float *f, uint64_t bits) {
+static double small_value(const struct tare_shlo_small_float *f, uint64_t bits) {
     const int top = f->exponent_bits + f->mantissa_bits, most = (1 << f->exponent_bits) - 1;
     const bool negative = bits >> top & 1;
     const int exponent = (int)(bits >> f->mantissa_bits) & most, mantissa = (int)bits & ((1 << f->mantissa_bits) - 1);
     double value;
-    if (f->special == FINITE_NO_NEGATIVE_ZERO && negative && !exponent && !mantissa) return (double)NAN;
-    if (f->special == IEEE && exponent == most)
+    if (f->special == TARE_SMALL_POWERS) return exponent == most ? (double)NAN : ldexp(1, exponent - f->bias);
+    if (f->special == TARE_SMALL_NO_NEGATIVE_ZERO && negative && !exponent && !mantissa) return (double)NAN;
+    if (f->special == TARE_SMALL_IEEE && exponent == most)
         return mantissa ? (double)NAN : negative ? -(double)INFINITY : (double)INFINITY;
-    if (f->special == FINITE && exponent == most && mantissa == (1 << f->mantissa_bits) - 1) return (double)NAN;
+    if (f->special == TARE_SMALL_NAN && exponent == most && mantissa == (1 << f->mantissa_bits) - 1) return (double)NAN;
     if (exponent)
         value = ldexp((1 << f->mantissa_bits) + mantissa, exponent - f->bias - f->mantissa_bits);
     else
@@ -142,10 +137,8 @@ double tare_shlo_float_of_bits(enum tare_shlo_type_kind kind, uint64_t bits) {
     case TARE_SHLO_F32:
         memcpy(&single, &low, sizeof single);
         return (double)single;
-    case TARE_SHLO_F8E8M0FNU:
-        return (bits & 0xff) == 0xff ? (double)NAN : ldexp(1, (int)(bits & 0xff) - 127);
     default:
-        return small_format(kind)->exponent_bits ? small_value(small_format(kind), bits) : (double)NAN;
+        return tare_shlo_small_float(kind) ? small_value(tare_shlo_small_float(kind), bits) : (double)NAN;
     }
 }
 

@@ -4,14 +4,16 @@ usage: stablehlo_ops.py FOLDER    FOLDER has vhlo_write.py, a writer of VHLO mod
 
 Writes stablehlo/ops_NAME.mlirbc beside this script. main has no arguments; each check compares a result with what numpy, or
 a loop over the definition in StableHLO's specification, computes here."""
+import math
 import os
 import sys
+from fractions import Fraction
 
 import numpy as np
 
 sys.path.insert(0, sys.argv[1])
 import vhlo_write  # noqa: E402
-from vhlo_write import A, B, DI, E, F, I, Module, S, arr, ivec, ten, Blk  # noqa: E402
+from vhlo_write import A, B, DI, E, F, I, Module, S, T, arr, ivec, ten, Blk  # noqa: E402
 
 vhlo_write.TC.update({'f8E4M3FN': 6, 'f8E5M2': 7})  # codes of VHLO that the writer does not know
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'stablehlo')
@@ -475,6 +477,187 @@ def collectives():
     c.save()
 
 
+# ---- floats of at most eight bits without TensorFlow dtype, by exact fractions ----
+
+class Format:
+    """Codes and numbers of a format; `kind`: ieee (infinity, NaN), finite (neither), powers (of two, and NaN)."""
+
+    def __init__(self, exponent_bits, mantissa_bits, bias, kind):
+        self.kind, self.bits = kind, exponent_bits + mantissa_bits + (kind != 'powers')
+        self.sign = 1 << (exponent_bits + mantissa_bits)
+        self.numbers = []  # the finite numbers without sign, by code
+        for code in range(self.sign):
+            exponent, mantissa = code >> mantissa_bits, code % (1 << mantissa_bits)
+            if kind == 'powers':
+                value = Fraction(2) ** (exponent - bias)
+            elif exponent:
+                value = (1 + Fraction(mantissa, 1 << mantissa_bits)) * Fraction(2) ** (exponent - bias)
+            else:
+                value = Fraction(mantissa, 1 << mantissa_bits) * Fraction(2) ** (1 - bias)
+            self.numbers.append(value)
+        last = {'ieee': ((1 << exponent_bits) - 1) << mantissa_bits, 'finite': self.sign, 'powers': 255}[kind]
+        self.numbers = self.numbers[:last]
+        self.nan = {'ieee': last | 1 << max(mantissa_bits - 1, 0), 'powers': 255}.get(kind)
+
+    def code(self, x):
+        """The code of the nearest number to a Python float."""
+        negative = math.copysign(1, x) < 0
+        if self.kind == 'powers':
+            if not 0 < x < 1.5 * 2.0 ** 127:
+                return 255
+            if x <= 2.0 ** -127:
+                return 0
+            if x < 2.0 ** -126:
+                return 1
+        if math.isnan(x):
+            return self.nan if self.kind == 'ieee' else 0 if negative else self.sign
+        sign = self.sign if negative else 0
+        greatest, below = self.numbers[-1], self.numbers[-2]
+        half_up = greatest + (greatest - below) / 2
+        if math.isinf(x) or Fraction(abs(x)) >= half_up:
+            if self.kind == 'ieee':
+                return sign | len(self.numbers)
+            if self.kind == 'finite' or math.isinf(x):
+                return sign | len(self.numbers) - 1
+        x = Fraction(abs(x))
+        high = next((i for i, n in enumerate(self.numbers) if n >= x), len(self.numbers) - 1)
+        low = max(high - 1, 0)
+        near_low, near_high = x - self.numbers[low], self.numbers[high] - x
+        if self.numbers[high] <= x:
+            return sign | high
+        tie = high if self.kind == 'powers' else (low, high)[low % 2]
+        return sign | (low if near_low < near_high else high if near_high < near_low else tie)
+
+    def value(self, code):
+        negative = self.kind != 'powers' and code & self.sign
+        code &= self.sign - 1
+        if self.kind == 'ieee' and code >= len(self.numbers):
+            return math.nan if code > len(self.numbers) else -math.inf if negative else math.inf
+        if self.kind == 'powers' and code == 255:
+            return math.nan
+        return -float(self.numbers[code]) if negative else float(self.numbers[code])
+
+    def round(self, values):
+        values = np.asarray(values)
+        return np.array([self.value(self.code(float(v))) for v in values.ravel()]).reshape(values.shape)
+
+
+FORMATS = {'f8E4M3': Format(4, 3, 7, 'ieee'), 'f8E3M4': Format(3, 4, 3, 'ieee'), 'f4E2M1FN': Format(2, 1, 1, 'finite'),
+           'f6E2M3FN': Format(2, 3, 1, 'finite'), 'f6E3M2FN': Format(3, 2, 3, 'finite'),
+           'f8E8M0FNU': Format(8, 0, 127, 'powers')}
+
+
+def interesting(f):
+    """Numbers of the format, the middles between them, what is next to the middles, and numbers out of range."""
+    values = [0.0, -0.0, math.inf, -math.inf, math.nan, 1e30, -1e30, 3e-45, -3e-45]
+    pairs = list(zip(f.numbers, f.numbers[1:] + [2 * f.numbers[-1] - f.numbers[-2]]))
+    for a, b in pairs[:9] + pairs[120:136] + pairs[-9:] if f.kind == 'powers' else pairs:
+        values += [float(a), float((a + b) / 2)]
+    values += [-v for v in values[9:]]
+    values = np.array(values)
+    narrow = values.astype(np.float32)
+    near = [np.nextafter(v, s * np.float32(np.inf)) for v in narrow[9:] for s in (-1, 1)]
+    close = [np.nextafter(v, s * np.inf) for v in values[9:] for s in (-1, 1)]
+    return np.array(list(narrow) + near, np.float32), np.array(list(values) + close)
+
+
+def dynamic_windows():
+    """A windowed reduction of two operands whose window is an operand."""
+    c = Case('dynamic_windows')
+    x, y = random.normal(size=(3, 4)).astype(np.float32), random.integers(-9, 9, (3, 4)).astype(np.int32)
+    f, i = ten((), 'f32'), ten((), 'si32')
+    g = c.module.func('both', [f, i, f, i])
+    a, k, b, m = g.args
+    c.module.ret(g, [g.op('add', [a, b], [f]), g.op('minimum', [k, m], [i])])
+    lists = [c.constant(np.array(v, np.int32)) for v in ((2, 3), (1, 2), (1, 1), (1, 1), ((1, 0), (0, 1)))]
+    total, least = np.zeros((3, 2), np.float32), np.zeros((3, 2), np.int32)
+    wide_x, wide_y = np.pad(x, ((1, 0), (0, 1))), np.pad(y, ((1, 0), (0, 1)), constant_values=99)
+    for r in range(3):
+        for s in range(2):
+            total[r, s] = wide_x[r:r + 2, 2 * s:2 * s + 3].sum()
+            least[r, s] = wide_y[r:r + 2, 2 * s:2 * s + 3].min()
+    out = c.call('stablehlo.dynamic_reduce_window',
+                 [c.constant(x), c.constant(y), c.constant(np.float32(0)), c.constant(np.int32(99))] + lists,
+                 [of(total), of(least)], called=['both'])
+    c.equal(out[0], total, 1e-5)
+    c.equal(out[1], least)
+    c.save()
+
+
+def small_floats():
+    c = Case('small_floats')
+    vhlo_write.TC.update({'f8E4M3': 35, 'f8E3M4': 36, 'f4E2M1FN': 37, 'f6E2M3FN': 38, 'f6E3M2FN': 39, 'f8E8M0FNU': 40})
+    none = A(E('prec', 'DEFAULT'), E('prec', 'DEFAULT'))
+    for name, f in FORMATS.items():
+        codes = np.arange(1 << f.bits, dtype=np.uint8)
+        every = np.array([f.value(int(code)) for code in codes])
+        t = ten((len(codes),), name)
+        constant = c.op('constant', [], [t], {'value': ('dense', t, codes.tobytes())})
+        c.equal(c.op('convert', [constant], [ten((len(codes),), 'f32')]), every.astype(np.float32))
+        if f.bits == 8:
+            back = np.where(np.isnan(every), f.nan, codes).astype(np.uint8)
+            c.equal(c.op('bitcast_convert', [constant], [ten((len(codes),), 'ui8')]), back)
+            c.equal(c.op('convert', [c.op('bitcast_convert', [c.constant(codes)], [t])], [ten((len(codes),), 'f64')]), every)
+        if f.bits == 4:
+            four = c.op('bitcast_convert', [constant], [ten((16,), 'ui4')])
+            c.equal(c.op('convert', [four], [ten((16,), 'ui8')]), codes)
+            signed = c.op('bitcast_convert', [constant], [ten((16,), 'si4')])
+            c.equal(c.op('convert', [signed], [ten((16,), 'si8')]), ((codes ^ 8).astype(np.int8) - 8).astype(np.int8))
+            for source in four, signed:
+                c.equal(c.op('convert', [c.op('bitcast_convert', [source], [t])], [ten((16,), 'f32')]),
+                        every.astype(np.float32))
+        for values in interesting(f):
+            shape, expected = values.shape, f.round(values)
+            rounded = c.op('convert', [c.constant(values)], [ten(shape, name)])
+            c.equal(c.op('convert', [rounded], [ten(shape, 'f64')]), expected)
+            signs = c.op('bitcast_convert', [c.op('convert', [rounded], [ten(shape, 'f32')])], [ten(shape, 'si32')])
+            zero = np.zeros(shape, np.int32)
+            negative = c.op('compare', [signs, c.constant(zero)], [ten(shape, 'bool')],
+                            {'comparison_direction': E('cmpdir', 'LT'), 'compare_type': E('cmptype', 'SIGNED')})
+            c.equal(c.op('and', [negative, c.constant(~np.isnan(expected))], [ten(shape, 'bool')]),
+                    np.signbit(expected) & ~np.isnan(expected))
+        whole = np.array([-300, -7, -1, 1, 3, 5, 6, 7, 21, 100, 247, 248, 3000001], np.int32)
+        c.equal(c.op('convert', [c.op('convert', [c.constant(whole)], [ten(whole.shape, name)])], [ten(whole.shape, 'f64')]),
+                f.round(whole))
+        x, y = (f.round(random.normal(0, 2, (3, 4))) for _ in range(2))
+        s = ten((3, 4), name)
+        a, b = (c.op('convert', [c.constant(v)], [s]) for v in (x, y))
+        wide = lambda v: c.op('convert', [v], [ten((3, 4), 'f64')])
+        with np.errstate(all='ignore'):
+            results = {'add': x + y, 'subtract': x - y, 'multiply': x * y, 'divide': x / y, 'maximum': np.maximum(x, y)}
+            for op, result in results.items():
+                c.equal(wide(c.op(op, [a, b], [s])), f.round(result))
+            c.equal(wide(c.op('negate', [a], [s])), f.round(-x))
+            c.equal(wide(c.op('sqrt', [a], [s])), f.round(np.sqrt(x)))
+        z = np.where(np.isnan(x), 1, x)
+        v = c.op('convert', [c.constant(z)], [s])
+        product = c.op('dot_general', [v, v], [ten((3, 3), 'f32')], {
+            'lhs_batching_dimensions': ivec([]), 'rhs_batching_dimensions': ivec([]),
+            'lhs_contracting_dimensions': ivec([1]), 'rhs_contracting_dimensions': ivec([1]), 'precision_config': none,
+            'lhs_precision_type': T('none'), 'rhs_precision_type': T('none'), 'accumulation_type': T('none'),
+            'lhs_component_count': T('none'), 'rhs_component_count': T('none'), 'num_primitive_operations': T('none'),
+            'allow_imprecise_accumulation': T('none')})
+        c.equal(product, (z @ z.T).astype(np.float32), 1e-4)
+        if f.kind != 'powers':
+            start = c.op('convert', [c.constant(np.float64(0))], [ten((), name)])
+            total, sums = c.op('reduce', [v, start], [ten((3,), name)], {'dimensions': ivec([1])},
+                               [combine(c, name, 'add')]), np.zeros(3)
+            for column in z.T:
+                sums = f.round(sums + column)
+            c.equal(c.op('convert', [total], [ten((3,), 'f64')]), sums)
+    c.save()
+
+
+def small_argument():
+    """main(f4E2M1FN) -> f4E2M1FN: what a caller passes is rounded."""
+    module = Module('small_argument', '1.8.0')
+    t = ten((4,), 'f4E2M1FN')
+    f = module.func('main', [t], visibility='public')
+    module.ret(f, [f.op('add', [f.args[0], f.args[0]], [t])])
+    with open(os.path.join(FOLDER, 'ops_small_argument.mlirbc'), 'wb') as out:
+        out.write(module.dump())
+
+
 structure()
 numbers()
 windows()
@@ -485,3 +668,6 @@ narrow()
 assertion()
 calls()
 collectives()
+small_floats()
+small_argument()
+dynamic_windows()

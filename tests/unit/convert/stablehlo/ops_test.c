@@ -9,20 +9,26 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Runs main of a module, which returns true after all checks. */
-static tare_status run_module(const char *name) {
+/* Runs main of a module. */
+static tare_status run_main(struct tare_tensor *output, const char *name, const struct tare_tensor *inputs) {
     char path[1200];
     struct tare_graph_model *model;
     struct tare_session *session;
-    struct tare_tensor done;
     snprintf(path, sizeof path, "%s/tests/golden/stablehlo/ops_%s.mlirbc", TARE_SOURCE_DIR, name);
     mini_ok(tare_saved_model_load(&model, path, NULL));
     if (model->module_error) fail_msg("%s: %s", name, model->module_error);
     mini_ok(tare_session_new(&session, model, NULL));
-    const tare_status status = tare_session_run_signature(session, &model->signatures[0], NULL, &done);
-    if (status == TARE_OK) tare_tensor_reset(&done);
+    const tare_status status = tare_session_run_signature(session, &model->signatures[0], inputs, output);
     tare_session_free(session);
     tare_model_free(model);
+    return status;
+}
+
+/* Runs main of a module that returns true after all checks. */
+static tare_status run_module(const char *name) {
+    struct tare_tensor done;
+    const tare_status status = run_main(&done, name, NULL);
+    if (status == TARE_OK) tare_tensor_reset(&done);
     return status;
 }
 
@@ -37,6 +43,10 @@ static void numbers__batch_normalization_and_complex_numbers(void **state) {
 static void windows__of_several_operands_and_scatters(void **state) {
     (void)state;
     mini_ok(run_module("windows"));
+}
+static void windows__of_several_operands_and_computed_sizes(void **state) {
+    (void)state;
+    mini_ok(run_module("dynamic_windows"));
 }
 static void bits__are_those_of_xla(void **state) {
     (void)state;
@@ -53,6 +63,23 @@ static void quantized__is_dequantize_op_quantize(void **state) {
 static void narrow__types_are_rounded_or_wrapped_once(void **state) {
     (void)state;
     mini_ok(run_module("narrow"));
+}
+static void small_floats__are_rounded_as_xla_does(void **state) {
+    (void)state;
+    mini_ok(run_module("small_floats"));
+}
+static void small_floats__of_a_caller_are_rounded(void **state) {
+    static const float values[] = { 1.3F, -0.2F, 2.6F, 9 }, doubled[] = { 3, 0, 6, 6 };
+    const struct tare_shape shape = { .rank = 1, .dims = { 4 } };
+    struct tare_tensor x, output;
+    (void)state;
+    mini_ok(tare_tensor_new(&x, TARE_DT_FLOAT, &shape));
+    memcpy(x.data, values, sizeof values);
+    mini_ok(run_main(&output, "small_argument", &x));
+    for (int i = 0; i < 4; i++)
+        assert_float_equal(TARE_DATA(float, &output)[i], doubled[i], 0);
+    tare_tensor_reset(&output);
+    tare_tensor_reset(&x);
 }
 static void collectives__of_one_process_return_their_operands(void **state) {
     (void)state;
@@ -84,10 +111,13 @@ int main(void) {
         cmocka_unit_test(structure__tuples_tokens_maps_and_selections),
         cmocka_unit_test(numbers__batch_normalization_and_complex_numbers),
         cmocka_unit_test(windows__of_several_operands_and_scatters),
+        cmocka_unit_test(windows__of_several_operands_and_computed_sizes),
         cmocka_unit_test(bits__are_those_of_xla),
         cmocka_unit_test(top__elements_are_in_total_order),
         cmocka_unit_test(quantized__is_dequantize_op_quantize),
         cmocka_unit_test(narrow__types_are_rounded_or_wrapped_once),
+        cmocka_unit_test(small_floats__are_rounded_as_xla_does),
+        cmocka_unit_test(small_floats__of_a_caller_are_rounded),
         cmocka_unit_test(collectives__of_one_process_return_their_operands),
         cmocka_unit_test(calls__of_a_function_with_one_call_are_inlined),
         cmocka_unit_test(assertion__that_does_not_hold_is_an_error_with_its_text),
