@@ -26,6 +26,7 @@ struct tare_algorithm {
     const char *help; /* one sentence without full stop */
     struct tare_algorithm_parameter parameters[TARE_ALGORITHM_PARAMETERS];
     const char *const *tensorflow_names; /* equivalent CalibrationMethod values, terminated by NULL; NULL: none */
+    bool searches;                       /* compares many ranges, so that its results are stored (calib/range_memo.h) */
     /* `values` are the parameters in the row's order. The result depends on the arguments only. */
     tare_status (*range)(struct tare_range *out, const struct tare_statistics *statistics, const struct tare_bins *bins,
                          const double *values, const struct tare_qscheme *scheme);
@@ -56,7 +57,7 @@ const struct tare_algorithm *const *tare_algorithm_list(size_t *count);
 tare_status tare_algorithm_range(struct tare_range *out, const struct tare_algorithm_choice *choice,
                                  const struct tare_statistics *statistics,
                                  const struct tare_qscheme *scheme) TARE_WARN_UNUSED;
-/* The same on existing bins, to run several algorithms on one tensor. */
+/* The same on existing bins of these statistics, to run several algorithms on one tensor. */
 tare_status tare_algorithm_range_of_bins(struct tare_range *out, const struct tare_algorithm_choice *choice,
                                          const struct tare_statistics *statistics, const struct tare_bins *bins,
                                          const struct tare_qscheme *scheme) TARE_WARN_UNUSED;

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/control.h"
 #include "calib/channels.h"
+#include "calib/range_memo.h"
 #include "base/tensor/number.h"
 
 #include <math.h>
@@ -287,6 +288,7 @@ void tare_statistics_renumber(struct tare_statistics *s, const int32_t *inputs) 
 
 void tare_statistics_reset(struct tare_statistics *s) {
     tare_histogram_reset(&s->histogram);
+    tare_range_memo_free(s->ranges);
     tare_channels_free(s);
     memset(s, 0, sizeof *s);
 }

@@ -32,6 +32,8 @@ enum {
     TARE_STATISTICS_MAX_CHANNELS = 65536,
 };
 
+struct tare_range_memo; /* calib/range_memo.h */
+
 /* Zero-initialize, except per_channel. A sample is one record in one execution of the node: a tensor in the body of
  * a loop has several samples per record. */
 struct tare_statistics {
@@ -60,6 +62,8 @@ struct tare_statistics {
     float *channel_low, *channel_high;  /* +inf and -inf where a channel has no finite value */
     struct tare_exact_sum *channel_sum; /* sums: in value order within a sample, exact over samples */
     double *channel_sample;             /* scratch: the sums of the current sample */
+
+    struct tare_range_memo *ranges; /* that algorithms have found; not part of the statistics */
 };
 
 /* How the records of a batch are laid out in an observed tensor. */

@@ -443,6 +443,29 @@ static void algorithms__are_all_zero_for_zeros(void **state) {
         assert_int_equal(tare_algorithm_range(&range, &choice, &zeros, i % 2 ? &symmetric : &asymmetric), TARE_OK);
         assert_true(range.low == 0 && range.high == 0);
     }
+    tare_statistics_reset(&zeros);
+}
+
+/* A range is stored with the statistics, and searched again when they have more samples. */
+static void algorithms__search_a_range_once_for_the_same_samples(void **state) {
+    (void)state;
+    struct tare_statistics grown = { .samples = 0 };
+    struct tare_algorithm_choice entropy, mse;
+    struct tare_range narrow, again, other, wide;
+    assert_int_equal(tare_algorithm_parse(&entropy, "entropy"), TARE_OK);
+    assert_int_equal(tare_algorithm_parse(&mse, "mse"), TARE_OK);
+    assert_int_equal(tare_statistics_merge(&grown, &statistics[DRAW_RELU], NULL), TARE_OK);
+    assert_int_equal(tare_algorithm_range(&narrow, &entropy, &grown, &asymmetric), TARE_OK);
+    assert_int_equal(tare_algorithm_range(&again, &entropy, &grown, &asymmetric), TARE_OK);
+    assert_true(again.low == narrow.low && again.high == narrow.high && again.candidates == narrow.candidates);
+    assert_non_null(grown.ranges);
+    assert_int_equal(tare_algorithm_range(&other, &mse, &grown, &asymmetric), TARE_OK);
+    assert_int_equal(tare_algorithm_range(&again, &entropy, &grown, &symmetric), TARE_OK);
+    assert_true(again.low == -again.high);
+    assert_int_equal(tare_statistics_merge(&grown, &statistics[DRAW_NORMAL], NULL), TARE_OK);
+    assert_int_equal(tare_algorithm_range(&wide, &entropy, &grown, &asymmetric), TARE_OK);
+    assert_true(wide.low < narrow.low);
+    tare_statistics_reset(&grown);
 }
 
 static void parse__knows_tensorflows_names(void **state) {
@@ -532,6 +555,7 @@ int main(void) {
         cmocka_unit_test(algorithms__keep_a_constant),
         cmocka_unit_test(algorithms__say_so_when_nothing_finite_was_seen),
         cmocka_unit_test(algorithms__are_all_zero_for_zeros),
+        cmocka_unit_test(algorithms__search_a_range_once_for_the_same_samples),
         cmocka_unit_test(parse__knows_tensorflows_names),
         cmocka_unit_test(parse__says_what_is_wrong),
         cmocka_unit_test(list__keeps_parameters_with_their_algorithm),
