@@ -8,6 +8,7 @@
 #include "eval/comparison.h"
 #include "eval/model_inputs.h"
 #include "eval/prefix_cache_plan.h"
+#include "eval/record_store.h"
 #include "eval/runner.h"
 #include "eval/joined_run.h"
 #include "graph/inline.h"
@@ -30,8 +31,7 @@ struct cached_run {
     struct tare_prefix_cache_plan plan;
     struct made *kept;    /* by model; the models that fit into memory */
     int64_t models_bytes; /* of kept models */
-    struct tare_source *source;
-    const char *const *files;
+    struct tare_record_reader reader;
     struct tare_record_edges binding;  /* of the first model, whose signature binds the records */
     struct made first;                 /* the model that `binding` refers to */
     struct tare_bound_record *records; /* records of this part */
@@ -226,7 +226,7 @@ static tare_status run_batch(struct run *run, struct tare_session *session, size
         status = hand_on(run, batch, &x);
     }
     tear_down(&x);
-    return tare_records_locate(status, r->files, &records[0].where, &records[count - 1].where);
+    return tare_records_locate(status, r->reader.files, &records[0].where, &records[count - 1].where);
 }
 
 /* ---- one model over a part of the records ---- */
@@ -315,14 +315,14 @@ static tare_status read_records(struct cached_run *r, size_t expected) {
     while (r->count < expected && !r->at_end) {
         struct tare_sample sample;
         struct tare_provenance where;
-        TARE_TRY(tare_source_next(&sample, &where, &r->at_end, r->source, NULL, NULL));
+        TARE_TRY(tare_record_reader_next(&sample, &where, &r->at_end, &r->reader));
         if (r->at_end) break;
         if (!TARE_GROW(r->records, r->count, r->capacity)) {
             tare_sample_reset(&sample);
             return TARE_NO_MEMORY;
         }
-        TARE_TRY(tare_records_locate(tare_record_take(&r->records[r->count], &r->binding, &sample, &where), r->files,
-                                     &where, &where));
+        TARE_TRY(tare_records_locate(tare_record_take(&r->records[r->count], &r->binding, &sample, &where),
+                                     r->reader.files, &where, &where));
         r->count++;
     }
     return TARE_OK;
@@ -378,7 +378,7 @@ static tare_status check_batch(struct cached_run *r, size_t *expected) {
         TARE_TRY(tare_sessions_new(&sessions, 1, r->first.model, NULL));
         status = tare_records_check_pair(&verdict, sessions[0], &r->binding, r->records);
         tare_sessions_free(sessions, 1);
-        TARE_TRY(tare_records_locate(status, r->files, &r->records[0].where, &r->records[1].where));
+        TARE_TRY(tare_records_locate(status, r->reader.files, &r->records[0].where, &r->records[1].where));
     }
     if (verdict != TARE_BATCH_INDEPENDENT) *expected = 1;
     return TARE_OK;
@@ -426,9 +426,7 @@ static tare_status run_parts(struct cached_run *r) {
 /* ---- all of it ---- */
 
 tare_status tare_prefix_cache_run(struct tare_prefix_cache_report *out, const struct tare_prefix_cache_task *task) {
-    struct tare_source_options options = { .limit = task->runner->limit, .spec = task->runner->spec };
     struct cached_run r = { .task = task, .report = out };
-    size_t n_files;
     tare_status status;
     *out = (struct tare_prefix_cache_report){ 0 };
     pthread_mutex_init(&r.lock, NULL);
@@ -438,13 +436,12 @@ tare_status tare_prefix_cache_run(struct tare_prefix_cache_report *out, const st
     if (out->unsuited) goto done;
     TARE_CHECK(make(&r.first, &r, 0));
     TARE_CHECK(tare_record_edges_of(&r.binding, r.first.signature));
-    TARE_CHECK(tare_source_new(&r.source, task->runner->paths, task->runner->n_paths, &options));
-    r.files = tare_source_files(r.source, &n_files);
+    TARE_CHECK(tare_record_reader_open(&r.reader, task->runner));
     status = run_parts(&r);
 done:
     forget_records(&r);
     tare_free(r.records);
-    tare_source_free(r.source);
+    tare_record_reader_close(&r.reader);
     tare_record_edges_free(&r.binding);
     unmake(&r.first);
     for (size_t i = 0; r.kept && i < task->n_models; i++)

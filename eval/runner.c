@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/thread.h"
 #include "eval/joined_run.h"
+#include "eval/record_store.h"
 #include "eval/records.h"
 
 #include <pthread.h>
@@ -75,13 +76,13 @@ struct crew {
     int count;
     tare_record_fn fn;
     void *arg;
-    struct tare_source *source;
+    struct tare_record_reader reader;
     struct ahead *ahead; /* records that were read before the workers started */
     size_t n_ahead, next_ahead;
     tare_status ahead_status; /* of reading the record after them */
     char *ahead_text;         /* its error text; NULL: none */
     bool ahead_ended;         /* there is no record after them */
-    pthread_mutex_t lock;     /* guards the source and all fields below */
+    pthread_mutex_t lock;     /* guards the reader and all fields below */
     pthread_cond_t moved;
     uint64_t next_read, next_out;
     bool at_end, failed;
@@ -100,7 +101,7 @@ static tare_status next_record(struct tare_sample *sample, struct tare_provenanc
     if (crew->ahead_status != TARE_OK)
         tare_error_set(crew->ahead_text ? crew->ahead_text : tare_status_name(crew->ahead_status));
     if (crew->at_end || crew->ahead_status != TARE_OK) return crew->ahead_status;
-    return tare_source_next(sample, where, &crew->at_end, crew->source, NULL, NULL);
+    return tare_record_reader_next(sample, where, &crew->at_end, &crew->reader);
 }
 
 static tare_status read_batch(struct batch *batch, struct crew *crew) {
@@ -196,8 +197,7 @@ static tare_status read_ahead(struct crew *crew) {
     if (!crew->ahead) return TARE_NO_MEMORY;
     while (crew->n_ahead < (size_t)crew->count && crew->ahead_status == TARE_OK && !crew->ahead_ended) {
         struct ahead *next = &crew->ahead[crew->n_ahead];
-        crew->ahead_status =
-            tare_source_next(&next->sample, &next->where, &crew->ahead_ended, crew->source, NULL, NULL);
+        crew->ahead_status = tare_record_reader_next(&next->sample, &next->where, &crew->ahead_ended, &crew->reader);
         if (crew->ahead_status != TARE_OK) crew->ahead_text = tare_strdup(tare_error_text());
         if (crew->ahead_status == TARE_OK && !crew->ahead_ended) crew->n_ahead++;
     }
@@ -234,12 +234,8 @@ static tare_status run_crew(struct crew *crew) {
 
 tare_status tare_run_records_on(struct tare_session *const *sessions, int count, const struct tare_signature *signature,
                                 const struct tare_runner_options *options, tare_record_fn fn, void *arg) {
-    struct tare_source_options source_options = {
-        .limit = options->limit, .shard = options->shard, .shards = options->shards, .spec = options->spec
-    };
     struct plan plan = { .options = options, .batch = 1 };
     struct crew crew = { .plan = &plan, .sessions = sessions, .count = count, .fn = fn, .arg = arg };
-    size_t n_files;
     tare_status status;
     const char *one_by_one = NULL;
     TARE_CHECK(tare_record_edges_of(&plan.edges, signature));
@@ -247,14 +243,14 @@ tare_status tare_run_records_on(struct tare_session *const *sessions, int count,
         TARE_CHECK(tare_batch_check_graph(&one_by_one, plan.edges.fetches[0].node->graph->model, signature));
         if (!one_by_one) plan.batch = (size_t)options->batch;
     }
-    TARE_CHECK(tare_source_new(&crew.source, options->paths, options->n_paths, &source_options));
-    plan.files = tare_source_files(crew.source, &n_files);
+    TARE_CHECK(tare_record_reader_open(&crew.reader, options));
+    plan.files = crew.reader.files;
     if (count > 1) TARE_CHECK(read_ahead(&crew));
     if (count > 1) share_threads(&crew);
     status = run_crew(&crew);
 done:
     free_ahead(&crew);
-    tare_source_free(crew.source);
+    tare_record_reader_close(&crew.reader);
     tare_record_edges_free(&plan.edges);
     return status;
 }

@@ -12,12 +12,17 @@
 typedef tare_status (*tare_record_fn)(void *arg, const struct tare_sample *sample, const struct tare_provenance *where,
                                       const struct tare_tensor *outputs);
 
+struct tare_record_store; /* eval/record_store.h */
+
 struct tare_runner_options {
     const char *const *paths;
     size_t n_paths;
     int64_t limit;                        /* 0: all */
     int64_t shard, shards;                /* runs record i of the data if i mod shards == shard; shards 0: all */
     const struct tare_dataset_spec *spec; /* converts records to samples; NULL: records are samples */
+    /* The same records, decoded, with at least `limit` of them (eval/record_store.h); NULL, or a store that is not
+     * complete: the files are read. */
+    const struct tare_record_store *records;
     int batch; /* records joined on axis 0, if that changes no bit of the outputs (interpreter/batch_check.h); 0: 1 */
     const volatile sig_atomic_t *interrupted; /* NULL: never */
     /* Called by a worker before it runs a batch, with file and number of the first record. NULL: not called. */

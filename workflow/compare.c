@@ -267,6 +267,7 @@ static tare_status compare_all(struct tare_compare_job *c) {
     TARE_TRY(check_data(c, NULL));
     TARE_TRY(calibrate(c));
     if (c->calibration) TARE_TRY(check_data(c, c->calibration));
+    tare_record_store_fill(&c->records, &c->runner, TARE_RECORD_STORE_BYTES);
     c->result.progress = new_progress(c, c->options->limit ? c->options->limit : -1);
     status = compare_float(c);
     tare_progress_free(c->result.progress);
@@ -442,6 +443,7 @@ tare_status tare_workflow_compare_open(struct tare_compare_job *out, const struc
                                                 .n_paths = task->n_data,
                                                 .limit = options->limit,
                                                 .spec = task->spec,
+                                                .records = &out->records,
                                                 .batch = options->batch,
                                                 .interrupted = task->interrupted };
     out->result.threads = options->threads ? options->threads : tare_cpu_count();
@@ -480,4 +482,5 @@ void tare_workflow_compare_close(struct tare_compare_job *c) {
     tare_workflow_mixed_precision_close(&c->targeting);
     tare_workflow_autotune_free(&c->automatic);
     tare_comparison_free(&c->result);
+    tare_record_store_free(&c->records);
 }

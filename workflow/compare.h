@@ -4,6 +4,7 @@
 #define TARE_WORKFLOW_COMPARE_H
 
 #include "eval/comparison.h"
+#include "eval/record_store.h"
 #include "eval/sensitivity.h"
 #include "eval/variant.h"
 #include "graph/op.h"
@@ -42,6 +43,7 @@ struct tare_compare_job {
     struct tare_sensitivity sensitivity;   /* if requested, and no target is */
     struct tare_autotune automatic;        /* if requested; its row is the last */
     struct tare_mixed_precision targeting; /* if a target is requested; of the first quantizing variant */
+    struct tare_record_store records;      /* decoded once for all models, if they fit into memory */
     struct tare_runner_options runner;
     struct tare_calibration *calibration; /* in use; NULL: no variant needs one */
     bool owns_calibration;

@@ -1,4 +1,5 @@
 /* Records through one or several sessions: order, bits, state, and which failure is reported. */
+#include "eval/record_store.h"
 #include "eval/runner.h"
 
 #include "base/alloc.h"
@@ -75,15 +76,20 @@ static tare_status collect(void *arg, const struct tare_sample *sample, const st
     return TARE_OK;
 }
 
-static tare_status run(struct answers *answers, const struct fixture *f, const char *path, int threads, int batch,
-                       const struct tare_session_options *session) {
-    const struct tare_runner_options options = { .paths = &path, .n_paths = 1, .batch = batch };
+static tare_status run_with(struct answers *answers, const struct fixture *f, int threads,
+                            const struct tare_runner_options *options, const struct tare_session_options *session) {
     struct tare_session **sessions;
     memset(answers, 0, sizeof *answers);
     mini_ok(tare_sessions_new(&sessions, threads, f->model, session));
-    tare_status status = tare_run_records_on(sessions, threads, &f->signature, &options, collect, answers);
+    tare_status status = tare_run_records_on(sessions, threads, &f->signature, options, collect, answers);
     tare_sessions_free(sessions, threads);
     return status;
+}
+
+static tare_status run(struct answers *answers, const struct fixture *f, const char *path, int threads, int batch,
+                       const struct tare_session_options *session) {
+    const struct tare_runner_options options = { .paths = &path, .n_paths = 1, .batch = batch };
+    return run_with(answers, f, threads, &options, session);
 }
 
 static void assert_in_order(const struct answers *answers) {
@@ -113,6 +119,56 @@ static void records__give_the_same_bits_for_any_threads_and_batch(void **state) 
             assert_memory_equal(other.values, one.values, sizeof one.values);
         }
     tare_model_free(f.model);
+}
+
+/* ---- decoded records ---- */
+
+static void stored_records__give_the_same_bits_as_files(void **state) {
+    struct fixture f;
+    static struct answers one, other;
+    struct tare_record_store store = { 0 };
+    const char *path = write_records("stored.tfrecord", RECORDS);
+    struct tare_runner_options options = { .paths = &path, .n_paths = 1, .batch = 2 };
+    (void)state;
+    open_fixture(&f);
+    close_fixture(&f, mini_node(f.model->main, "Softmax", "y", 1, f.x));
+    mini_ok(run_with(&one, &f, 1, &options, NULL));
+    tare_record_store_fill(&store, &options, TARE_RECORD_STORE_BYTES);
+    assert_true(store.complete);
+    assert_int_equal(store.count, RECORDS);
+    assert_int_equal(remove(path), 0); /* so that only the store has the records */
+    options.records = &store;
+    for (int threads = 1; threads <= 3; threads++) {
+        mini_ok(run_with(&other, &f, threads, &options, NULL));
+        assert_in_order(&other);
+        assert_memory_equal(other.values, one.values, sizeof one.values);
+    }
+    options.limit = 5;
+    mini_ok(run_with(&other, &f, 2, &options, NULL));
+    assert_int_equal(other.n_records, 5);
+    assert_memory_equal(other.values, one.values, 5 * WIDTH * sizeof *one.values);
+    tare_record_store_free(&store);
+    tare_model_free(f.model);
+}
+
+static void stored_records__stay_in_files_when_they_do_not_fit_or_are_damaged(void **state) {
+    struct tare_record_store store = { 0 };
+    const char *path = write_records("large.tfrecord", RECORDS);
+    const struct tare_runner_options options = { .paths = &path, .n_paths = 1 };
+    FILE *file;
+    (void)state;
+    tare_record_store_fill(&store, &options, 1000); /* 23 records of three floats need more */
+    assert_false(store.complete);
+    assert_int_equal(store.count, 0);
+    file = fopen(path, "r+b");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, 40, SEEK_SET), 0);
+    assert_int_equal(fputc(255, file), 255);
+    assert_int_equal(fclose(file), 0);
+    tare_record_store_fill(&store, &options, TARE_RECORD_STORE_BYTES);
+    assert_false(store.complete);
+    assert_string_equal(tare_error_text(), "");
+    tare_record_store_free(&store);
 }
 
 /* y = sum of all x so far. */
@@ -314,6 +370,8 @@ static void batch__whose_outputs_cannot_be_split_is_run_record_by_record(void **
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(records__give_the_same_bits_for_any_threads_and_batch),
+        cmocka_unit_test(stored_records__give_the_same_bits_as_files),
+        cmocka_unit_test(stored_records__stay_in_files_when_they_do_not_fit_or_are_damaged),
         cmocka_unit_test(state__belongs_to_a_worker_and_its_records_do_not_depend_on_timing),
         cmocka_unit_test(state__that_a_signature_changes_is_known_before_the_run),
         cmocka_unit_test(failure__is_the_first_one_in_the_order_of_the_records),

@@ -1,0 +1,144 @@
+/* Decoded records in memory. A decoded sample may keep the bytes that it was decoded from, so the store copies its
+ * tensors; runs receive views that share them. */
+#include "eval/record_store.h"
+#include "base/alloc.h"
+
+#include <string.h>
+
+/* ---- filling ---- */
+
+static size_t bytes_of(const struct tare_tensor *value) {
+    const struct tare_str *strings = value->data;
+    size_t bytes = sizeof *value + tare_tensor_bytes(value);
+    if (value->dtype == TARE_DT_STRING)
+        for (int64_t i = 0; i < (value->splat ? 1 : value->elements); i++)
+            bytes += strings[i].size;
+    return bytes;
+}
+
+static tare_status copy_sample(struct tare_sample *out, struct tare_record_store *store,
+                               const struct tare_sample *sample) {
+    *out = (struct tare_sample){ 0 };
+    out->keys = TARE_NEW_ARRAY(&store->arena, const char *, sample->count + 1);
+    out->values = TARE_NEW_ARRAY(&store->arena, struct tare_tensor, sample->count + 1);
+    if (!out->keys || !out->values) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < sample->count; i++) {
+        if (!(out->keys[i] = tare_arena_strdup(&store->arena, sample->keys[i]))) return TARE_NO_MEMORY;
+        TARE_TRY(tare_tensor_copy(&out->values[i], &sample->values[i]));
+        out->count++;
+        store->bytes += bytes_of(&sample->values[i]);
+    }
+    return TARE_OK;
+}
+
+static tare_status add(struct tare_record_store *store, const struct tare_sample *sample,
+                       const struct tare_provenance *where) {
+    if (!TARE_GROW(store->records, store->count, store->capacity)) return TARE_NO_MEMORY;
+    struct tare_stored_record *record = &store->records[store->count++];
+    record->where = *where;
+    return copy_sample(&record->sample, store, sample);
+}
+
+static tare_status copy_names(struct tare_record_store *store, const struct tare_source *source) {
+    size_t count;
+    const char *const *files = tare_source_files(source, &count);
+    store->files = TARE_NEW_ARRAY(&store->arena, char *, count + 1);
+    if (!store->files) return TARE_NO_MEMORY;
+    for (; store->n_files < count; store->n_files++)
+        if (!(store->files[store->n_files] = tare_arena_strdup(&store->arena, files[store->n_files])))
+            return TARE_NO_MEMORY;
+    return TARE_OK;
+}
+
+/* Sets *fits to false when the records need more than `most` bytes. */
+static tare_status read_all(struct tare_record_store *store, bool *fits, struct tare_record_reader *reader,
+                            const struct tare_runner_options *options, size_t most) {
+    for (bool end = false; !end;) {
+        struct tare_sample sample;
+        struct tare_provenance where;
+        tare_status status;
+        if (options->interrupted && *options->interrupted) return TARE_FAIL(TARE_INTERRUPTED, "interrupted");
+        TARE_TRY(tare_record_reader_next(&sample, &where, &end, reader));
+        if (end) break;
+        status = add(store, &sample, &where);
+        tare_sample_reset(&sample);
+        TARE_TRY(status);
+        *fits = store->bytes + store->arena.bytes <= most;
+        if (!*fits) return TARE_OK;
+    }
+    return copy_names(store, reader->source);
+}
+
+static bool is_standard_input(const struct tare_runner_options *options) {
+    for (size_t i = 0; i < options->n_paths; i++)
+        if (strcmp(options->paths[i], "-") == 0) return true;
+    return false;
+}
+
+void tare_record_store_fill(struct tare_record_store *store, const struct tare_runner_options *options, size_t most) {
+    struct tare_runner_options from_files = *options;
+    struct tare_record_reader reader;
+    bool fits = true;
+    tare_status status;
+    if (is_standard_input(options)) return;
+    from_files.records = NULL;
+    status = tare_record_reader_open(&reader, &from_files);
+    if (status == TARE_OK) status = read_all(store, &fits, &reader, options, most);
+    tare_record_reader_close(&reader);
+    store->complete = status == TARE_OK && fits;
+    if (store->complete) return;
+    tare_record_store_free(store);
+    tare_error_clear();
+}
+
+void tare_record_store_free(struct tare_record_store *store) {
+    for (size_t i = 0; i < store->count; i++)
+        tare_sample_reset(&store->records[i].sample);
+    tare_free(store->records);
+    tare_arena_free(&store->arena);
+    *store = (struct tare_record_store){ 0 };
+}
+
+/* ---- reading ---- */
+
+tare_status tare_record_reader_open(struct tare_record_reader *out, const struct tare_runner_options *options) {
+    const struct tare_source_options source = {
+        .limit = options->limit, .shard = options->shard, .shards = options->shards, .spec = options->spec
+    };
+    const struct tare_record_store *store = options->records;
+    size_t n_files;
+    *out = (struct tare_record_reader){ 0 };
+    if (store && store->complete && !options->shards) {
+        out->store = store;
+        out->end = store->count;
+        if (options->limit && options->limit < (int64_t)store->count) out->end = (size_t)options->limit;
+        out->files = (const char *const *)store->files;
+        return TARE_OK;
+    }
+    TARE_TRY(tare_source_new(&out->source, options->paths, options->n_paths, &source));
+    out->files = tare_source_files(out->source, &n_files);
+    return TARE_OK;
+}
+
+static tare_status view_of(struct tare_sample *out, const struct tare_sample *sample) {
+    *out = (struct tare_sample){ .keys = sample->keys };
+    out->values = TARE_NEW_ARRAY(&out->arena, struct tare_tensor, sample->count + 1);
+    if (!out->values) return TARE_NO_MEMORY;
+    for (; out->count < sample->count; out->count++)
+        tare_tensor_share(&out->values[out->count], &sample->values[out->count]);
+    return TARE_OK;
+}
+
+tare_status tare_record_reader_next(struct tare_sample *out, struct tare_provenance *where, bool *end,
+                                    struct tare_record_reader *reader) {
+    if (!reader->store) return tare_source_next(out, where, end, reader->source, NULL, NULL);
+    *end = reader->next == reader->end;
+    if (*end) return TARE_OK;
+    *where = reader->store->records[reader->next].where;
+    return view_of(out, &reader->store->records[reader->next++].sample);
+}
+
+void tare_record_reader_close(struct tare_record_reader *reader) {
+    tare_source_free(reader->source);
+    *reader = (struct tare_record_reader){ 0 };
+}
