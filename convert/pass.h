@@ -26,6 +26,8 @@ extern const struct tare_pass tare_pass_fold_fake_quant;
 extern const struct tare_pass tare_pass_localize_constants;
 /* Replaces the bodies of annotated composite functions (convert/composites/composites.h). */
 extern const struct tare_pass tare_pass_fuse_composites;
+/* Turns the batch groups of convolutions into feature groups, which quantization knows. */
+extern const struct tare_pass tare_pass_split_batch_groups;
 /* Drops functions that no signature or alias reaches, and nodes without effect. */
 extern const struct tare_pass tare_pass_prune;
 

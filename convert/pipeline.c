@@ -11,7 +11,8 @@ const struct tare_pass *const tare_prepare_passes[] = {
     &tare_pass_freeze,
     &tare_pass_localize_constants,
     &tare_pass_fold_constants,
-    &tare_pass_cancel_transposes, /* biases then follow their convolutions */
+    &tare_pass_split_batch_groups, /* its Transposes may cancel */
+    &tare_pass_cancel_transposes,  /* biases then follow their convolutions */
     &tare_pass_fold_batch_norm,
     &tare_pass_fold_constants, /* shapes and scales that folding left */
     &tare_pass_fold_fake_quant,

@@ -138,7 +138,7 @@ tare_status tare_quant_describe_xla_conv(struct tare_quant_product *p, const str
     if (conv->n_inputs != CONV_INPUTS || filter->rank < 3 || filter->rank > TARE_MOST_WINDOW + 2)
         return TARE_FAIL(TARE_UNSUPPORTED, "the filter's rank is %d", filter->rank);
     if (tare_node_int(conv, "batch_group_count", 1) != 1)
-        return TARE_FAIL(TARE_UNSUPPORTED, "batch_group_count is not 1");
+        return TARE_FAIL(TARE_UNSUPPORTED, "batch_group_count is not 1 and the input's shape is not known");
     TARE_TRY(tare_conv_dims_read(&dims, conv, "dimension_numbers", filter->rank, TARE_CONV_XLA));
     p->spatial = dims.spatial;
     p->n_order = p->arranged.rank = filter->rank;

@@ -584,6 +584,38 @@ def dynamic_windows():
     c.save()
 
 
+def batch_groups():
+    """Convolutions with batch groups in three orders of dimensions, by loops over the definition."""
+    c = Case('batch_groups')
+    none = A(E('prec', 'DEFAULT'), E('prec', 'DEFAULT'))
+    for groups, x_order, w_order, y_order, kind in (
+            (2, (0, 1, 2, 3), (0, 1, 2, 3), (0, 1, 2, 3), np.float32), (3, (0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2), np.float32),
+            (2, (3, 1, 0, 2), (2, 0, 3, 1), (1, 2, 0, 3), np.float32), (3, (0, 1, 2, 3), (0, 1, 2, 3), (0, 1, 2, 3), np.int8)):
+        x, w = random.integers(-9, 9, (6, 5, 4, 2)), random.integers(-9, 9, (2, 3, 2, 6))  # NHWC, HWIO
+        wide, step, part, kernel = np.pad(x, ((0, 0), (1, 0), (1, 1), (0, 0))), 6 // groups, 6 // groups, (2, 3)
+        y = np.zeros((6 // groups, 3, 4, 6), np.int64)
+        for g in range(groups):
+            for n in range(6 // groups):
+                for i in range(3):
+                    for j in range(4):
+                        patch = wide[g * part + n, 2 * i:2 * i + 2, j:j + 3]
+                        y[n, i, j, g * step:(g + 1) * step] = np.tensordot(patch, w[..., g * step:(g + 1) * step], 3)
+        at = lambda order, axis: order.index(axis)
+        result = y.astype(np.float32 if kind == np.float32 else np.int32).transpose(y_order)
+        out = c.op('convolution', [c.constant(x.astype(kind).transpose(x_order)), c.constant(w.astype(kind).transpose(w_order))],
+                   [of(result)], {
+            'batch_group_count': I(groups), 'feature_group_count': I(1), 'input_batch_dimension': I(at(x_order, 0)),
+            'input_feature_dimension': I(at(x_order, 3)), 'input_spatial_dimensions': ivec([at(x_order, 1), at(x_order, 2)]),
+            'kernel_input_feature_dimension': I(at(w_order, 2)), 'kernel_output_feature_dimension': I(at(w_order, 3)),
+            'kernel_spatial_dimensions': ivec([at(w_order, 0), at(w_order, 1)]),
+            'output_batch_dimension': I(at(y_order, 0)), 'output_feature_dimension': I(at(y_order, 3)),
+            'output_spatial_dimensions': ivec([at(y_order, 1), at(y_order, 2)]), 'lhs_dilation': ivec([1, 1]),
+            'padding': arr(np.array([[1, 0], [1, 1]])), 'precision_config': none, 'rhs_dilation': ivec([1, 1]),
+            'window_reversal': arr(np.array([False, False])), 'window_strides': ivec([2, 1])})
+        c.equal(out, result)
+    c.save()
+
+
 def small_floats():
     c = Case('small_floats')
     vhlo_write.TC.update({'f8E4M3': 35, 'f8E3M4': 36, 'f4E2M1FN': 37, 'f6E2M3FN': 38, 'f6E3M2FN': 39, 'f8E8M0FNU': 40})
@@ -671,3 +703,4 @@ collectives()
 small_floats()
 small_argument()
 dynamic_windows()
+batch_groups()

@@ -166,9 +166,26 @@ static tare_status conv_windows(struct tare_conv_windows *windows, const struct 
         windows->pad[i / 2][i % 2] = tare_tensor_get_i64(padding, i);
     if (inputs[4]->elements != 1) return TARE_FAIL(TARE_SHAPE, "feature_group_count is not a scalar");
     windows->groups = tare_tensor_get_i64(inputs[4], 0);
-    if (tare_node_int(node, "batch_group_count", 1) != 1)
-        return TARE_FAIL(TARE_UNSUPPORTED, "batch_group_count is %lld (expected 1)",
-                         (long long)tare_node_int(node, "batch_group_count", 1));
+    const int64_t batch_groups = tare_node_int(node, "batch_group_count", 1);
+    if (batch_groups == 1) return TARE_OK;
+    if (windows->groups != 1)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                         "batch_group_count is %lld and feature_group_count is %lld (expected 1 "
+                         "for one of them)",
+                         (long long)batch_groups, (long long)windows->groups);
+    windows->groups = batch_groups; /* of the operand that regroup returns */
+    return TARE_OK;
+}
+
+/* The shape of an operand [groups * n, channels] whose batch groups have become groups of channels. */
+static tare_status regroup_shape(struct tare_shape *shape, const struct tare_conv_dims *dims, int64_t groups) {
+    int64_t *batch = &shape->dims[dims->input_batch], *channels = &shape->dims[dims->input_feature];
+    if (groups < 1 || *batch % groups)
+        return TARE_FAIL(TARE_SHAPE, "batch_group_count %lld does not divide the batch of %lld", (long long)groups,
+                         (long long)*batch);
+    if (*channels > INT32_MAX / groups) return TARE_FAIL(TARE_SHAPE, "%lld batch groups", (long long)groups);
+    *batch /= groups;
+    *channels *= groups;
     return TARE_OK;
 }
 
@@ -242,7 +259,8 @@ static void infer_outer(struct tare_infer *infer, const struct tare_conv_dims *d
     output->rank = dims->spatial + 2;
     for (int i = 0; i < output->rank; i++)
         output->dims[i] = TARE_UNKNOWN_DIM;
-    output->dims[dims->output_batch] = lhs->dims[dims->input_batch];
+    const int64_t batch = lhs->dims[dims->input_batch], groups = tare_node_int(infer->node, "batch_group_count", 1);
+    output->dims[dims->output_batch] = batch < 0 || groups < 1 ? TARE_UNKNOWN_DIM : batch / groups;
     if (rhs->rank == output->rank) output->dims[dims->output_feature] = rhs->dims[dims->kernel_output];
 }
 
@@ -258,9 +276,11 @@ static tare_status infer_xla_conv(struct tare_infer *infer) {
         if (!infer->input_values[i]) return TARE_OK;
     }
     if (!tare_shape_is_known(rhs) || lhs->dims[dims.input_feature] < 0) return TARE_OK;
-    for (int i = 0; i < lhs->rank;
-         i++) /* unknown sizes count as 1; the sizes that depend on them become unknown again */
-        if (lhs->dims[i] < 0) known_lhs.dims[i] = 1;
+    const int64_t groups = tare_node_int(infer->node, "batch_group_count", 1);
+    for (int i = 0; i < lhs->rank; i++) /* unknown sizes count as 1, a batch as one of each group; the sizes that depend
+                                           on them become unknown again */
+        if (lhs->dims[i] < 0) known_lhs.dims[i] = i == dims.input_batch ? groups : 1;
+    TARE_TRY(regroup_shape(&known_lhs, &dims, groups));
     TARE_TRY(set_conv(&general, infer->node, &dims, &known_lhs, rhs, infer->input_values + 2));
     infer->outputs[0] = general.output;
     if (lhs->dims[dims.input_batch] < 0) infer->outputs[0].dims[dims.output_batch] = -1;
@@ -448,11 +468,45 @@ static tare_status run_conv_any(struct tare_kernel *kernel, bool plain) {
     return TARE_OK;
 }
 
+/* The left operand with its batch groups as groups of channels, in scratch. */
+static tare_status regroup(struct tare_tensor *out, const struct tare_kernel *kernel, int64_t groups) {
+    const struct tare_tensor *lhs = &kernel->inputs[0];
+    const struct tare_conv_dims *dims;
+    struct tare_shape split = { .rank = lhs->shape.rank + 1 };
+    int order[6], n = 0;
+    TARE_TRY(kept_dims(&dims, kernel));
+    *out = (struct tare_tensor){ .dtype = lhs->dtype, .shape = lhs->shape, .elements = lhs->elements };
+    TARE_TRY(regroup_shape(&out->shape, dims, groups));
+    for (int i = 0; i < lhs->shape.rank; i++) { /* the axes of the operand; after the batch they are one further */
+        const int axis = i + (i >= dims->input_batch);
+        split.dims[axis] = i == dims->input_batch ? out->shape.dims[i] : lhs->shape.dims[i];
+        if (i == dims->input_feature) order[n++] = dims->input_batch;
+        order[n++] = axis;
+    }
+    split.dims[dims->input_batch] = groups;
+    out->data = tare_arena_alloc(kernel->scratch, tare_tensor_bytes(lhs) + 1);
+    if (!out->data) return TARE_NO_MEMORY;
+    if (lhs->elements) tare_permute(out->data, lhs->data, tare_dtype_size(lhs->dtype), n, split.dims, order);
+    return TARE_OK;
+}
+
+static tare_status run_grouped_conv(struct tare_kernel *kernel, bool plain) {
+    const int64_t groups = tare_node_int(kernel->node, "batch_group_count", 1);
+    struct tare_tensor inputs[7];
+    struct tare_kernel inner = *kernel;
+    if (groups == 1) return run_conv_any(kernel, plain);
+    if (kernel->consumer && kernel->consumer->paddings) return TARE_OK; /* the steps run one by one */
+    memcpy(inputs, kernel->inputs, sizeof inputs);
+    inner.inputs = inputs;
+    TARE_TRY(regroup(&inputs[0], kernel, groups));
+    return run_conv_any(&inner, plain);
+}
+
 static tare_status run_xla_conv(struct tare_kernel *kernel) {
-    return run_conv_any(kernel, false);
+    return run_grouped_conv(kernel, false);
 }
 static tare_status reference_xla_conv(struct tare_kernel *kernel) {
-    return run_conv_any(kernel, true);
+    return run_grouped_conv(kernel, true);
 }
 
 /* ---- product ---- */

@@ -2,6 +2,7 @@
  * integers of the same layer as MatMul or Conv2D, by every method, granularity and with GPTQ. */
 #include "support/quantized_model.h"
 
+#include "convert/pass.h"
 #include "interpreter/kernels/permute.h"
 #include "interpreter/ops/support/dims_wire.h"
 
@@ -179,6 +180,7 @@ struct conv {
     int x_order[4], w_order[4], y_order[4];
     int64_t window[2][4]; /* of each spatial dimension: stride, low, high, base dilation */
     int groups;
+    bool of_batch; /* the groups are groups of the batch */
 };
 
 static struct tare_edge longs(struct quantized_model *m, const char *name, int rank, int64_t rows, int64_t columns,
@@ -254,12 +256,21 @@ static void set_dims(struct tare_conv_dims *dims, const struct conv *c) {
     }
 }
 
+/* [n, 2, 3, groups * channels] as [groups * n, 2, 3, channels]. */
+static struct tare_edge batch_groups(struct quantized_model *m, struct tare_edge x, int groups) {
+    const int32_t split[] = { -1, 2, 3, groups, 4 / groups }, joined[] = { -1, 2, 3, 4 / groups };
+    const int order[] = { 3, 0, 1, 2, 4 };
+    x = mini_node(m->graph, "Reshape", "groups", 2, x, mini_ints(m->graph, "split", 5, split));
+    return mini_node(m->graph, "Reshape", "joined", 2, permuted(m, x, 5, order),
+                     mini_ints(m->graph, "joined", 4, joined));
+}
+
 static void build_xla_conv(struct quantized_model *m, const void *arg) {
     const struct conv *c = arg;
     const struct tare_shape shape = filter_shape(c);
     const int n = c->spatial + 2;
     int64_t strides[2], pads[4], bases[2], ones[] = { 1, 1 };
-    const int64_t groups = c->groups;
+    const int64_t groups = c->of_batch ? 1 : c->groups;
     struct tare_dims_wire wire = { .size = 0 };
     struct tare_conv_dims dims;
     int back[4];
@@ -269,7 +280,9 @@ static void build_xla_conv(struct quantized_model *m, const void *arg) {
         pads[2 * i + 1] = c->window[i][2];
         bases[i] = c->window[i][3];
     }
-    struct tare_edge x = permuted(m, images(m, c->spatial), n, c->x_order);
+    struct tare_edge x = images(m, c->spatial);
+    if (c->of_batch) x = batch_groups(m, x, c->groups);
+    x = permuted(m, x, n, c->x_order);
     struct tare_node *conv =
         mini_open(m->graph, c->op, "conv", 7, x, permuted_weight(m, &shape, c->w_order),
                   longs(m, "strides", 1, c->spatial, 0, strides), longs(m, "pads", 2, c->spatial, 2, pads),
@@ -282,6 +295,7 @@ static void build_xla_conv(struct quantized_model *m, const void *arg) {
         mini_ok(tare_node_set_type(conv, "LhsT", TARE_DT_FLOAT));
         mini_ok(tare_node_set_type(conv, "RhsT", TARE_DT_FLOAT));
         mini_ok(tare_node_set_type(conv, "preferred_element_type", TARE_DT_FLOAT));
+        mini_ok(tare_node_set_int(conv, "batch_group_count", c->of_batch ? c->groups : 1));
     }
     mini_ok(tare_node_set_string(conv, "precision_config", "", 0));
     mini_ok(tare_node_set_string(conv, "dimension_numbers", wire.bytes, wire.size));
@@ -319,9 +333,9 @@ static void check_conv(const struct conv *convs, size_t count) {
 
 static void convolutions__of_any_order_have_the_integers_of_a_conv2d(void **state) {
     const struct conv convs[] = {
-        { "XlaConvV2", 2, CHANNELS_LAST, { { 1, 0, 1, 1 }, { 1, 0, 1, 1 } }, 1 },
-        { "XlaConv", 2, CHANNELS_FIRST, { { 1, 0, 1, 1 }, { 1, 0, 1, 1 } }, 1 },
-        { "XlaConvV2", 2, MIXED, { { 1, 0, 1, 1 }, { 1, 0, 1, 1 } }, 1 },
+        { "XlaConvV2", 2, CHANNELS_LAST, { { 1, 0, 1, 1 }, { 1, 0, 1, 1 } }, 1, false },
+        { "XlaConv", 2, CHANNELS_FIRST, { { 1, 0, 1, 1 }, { 1, 0, 1, 1 } }, 1, false },
+        { "XlaConvV2", 2, MIXED, { { 1, 0, 1, 1 }, { 1, 0, 1, 1 } }, 1, false },
     };
     (void)state;
     check_conv(convs, 3);
@@ -330,8 +344,8 @@ static void convolutions__of_any_order_have_the_integers_of_a_conv2d(void **stat
 /* What a transposed convolution is: zeros between the elements. */
 static void convolutions__with_gaps_pad_by_the_zero_point(void **state) {
     const struct conv convs[] = {
-        { "XlaConvV2", 2, CHANNELS_LAST, { { 1, 1, 1, 2 }, { 2, 2, 1, 3 } }, 1 },
-        { "XlaConv", 2, CHANNELS_FIRST, { { 1, 1, 1, 2 }, { 2, 2, 1, 3 } }, 1 },
+        { "XlaConvV2", 2, CHANNELS_LAST, { { 1, 1, 1, 2 }, { 2, 2, 1, 3 } }, 1, false },
+        { "XlaConv", 2, CHANNELS_FIRST, { { 1, 1, 1, 2 }, { 2, 2, 1, 3 } }, 1, false },
     };
     struct form forms[4];
     (void)state;
@@ -341,7 +355,7 @@ static void convolutions__with_gaps_pad_by_the_zero_point(void **state) {
 }
 
 static void convolutions__with_gaps_stay_float_in_the_op_set_tf(void **state) {
-    const struct conv conv = { "XlaConvV2", 2, CHANNELS_LAST, { { 1, 1, 1, 2 }, { 2, 2, 1, 3 } }, 1 };
+    const struct conv conv = { "XlaConvV2", 2, CHANNELS_LAST, { { 1, 1, 1, 2 }, { 2, 2, 1, 3 } }, 1, false };
     const struct tare_quant_options options = { .setting = settings[0], .op_set = TARE_OP_SET_TF, .min_elements = 1 };
     struct quantized_model m;
     (void)state;
@@ -355,7 +369,7 @@ static void convolutions__with_gaps_stay_float_in_the_op_set_tf(void **state) {
 
 /* Negative padding: a Conv2D would have seen other extremes. */
 static void convolutions__that_cut_off_elements_stay_close_to_float(void **state) {
-    const struct conv conv = { "XlaConvV2", 2, MIXED, { { 1, 1, 1, 1 }, { 1, -1, 1, 2 } }, 1 };
+    const struct conv conv = { "XlaConvV2", 2, MIXED, { { 1, 1, 1, 1 }, { 1, -1, 1, 2 } }, 1, false };
     const struct form plain = { "Conv2D", build_conv2d, &conv }, form = { "XlaConvV2", build_xla_conv, &conv };
     struct tare_tensor expected = outputs_of(&plain, &settings[0], NULL, TARE_OP_SET_XLA);
     (void)state;
@@ -369,13 +383,47 @@ static void convolutions__that_cut_off_elements_stay_close_to_float(void **state
 }
 
 static void convolutions__in_groups_and_of_lines(void **state) {
-    const struct conv groups[] = { { "XlaConvV2", 2, CHANNELS_FIRST, { { 1, 0, 1, 1 }, { 1, 0, 1, 1 } }, 2 },
-                                   { "XlaConvV2", 2, CHANNELS_LAST, { { 1, 0, 1, 1 }, { 1, 0, 1, 1 } }, 2 } };
-    const struct conv lines[] = { { "XlaConvV2", 1, { 0, 1, 2 }, { 0, 1, 2 }, { 0, 1, 2 }, { { 2, 1, 1, 1 } }, 1 },
-                                  { "XlaConv", 1, { 0, 2, 1 }, { 2, 1, 0 }, { 0, 2, 1 }, { { 2, 1, 1, 1 } }, 1 } };
+    const struct conv groups[] = { { "XlaConvV2", 2, CHANNELS_FIRST, { { 1, 0, 1, 1 }, { 1, 0, 1, 1 } }, 2, false },
+                                   { "XlaConvV2", 2, CHANNELS_LAST, { { 1, 0, 1, 1 }, { 1, 0, 1, 1 } }, 2, false } };
+    const struct conv lines[] = {
+        { "XlaConvV2", 1, { 0, 1, 2 }, { 0, 1, 2 }, { 0, 1, 2 }, { { 2, 1, 1, 1 } }, 1, false },
+        { "XlaConv", 1, { 0, 2, 1 }, { 2, 1, 0 }, { 0, 2, 1 }, { { 2, 1, 1, 1 } }, 1, false }
+    };
     (void)state;
     check_conv(groups, 2);
     check_conv(lines, 2);
+}
+
+/* As preparation leaves it. */
+static void build_split_conv(struct quantized_model *m, const void *arg) {
+    size_t changes = 0;
+    build_xla_conv(m, arg);
+    mini_ok(tare_pass_split_batch_groups.run(m->model, &changes));
+    assert_int_equal(changes, 1);
+}
+
+static void convolutions__in_groups_of_the_batch(void **state) {
+    const struct conv convs[] = {
+        { "XlaConvV2", 2, CHANNELS_LAST, { { 1, 0, 1, 1 }, { 1, 0, 1, 1 } }, 2, true },
+        { "XlaConvV2", 2, CHANNELS_FIRST, { { 1, 0, 1, 1 }, { 1, 0, 1, 1 } }, 4, true },
+        { "XlaConvV2", 2, MIXED, { { 1, 0, 1, 1 }, { 1, 0, 1, 1 } }, 2, true },
+    };
+    (void)state;
+    for (size_t i = 0; i < 3; i++)
+        check_forms(
+            (const struct form[]){ { "Conv2D", build_conv2d, &convs[i] }, { "split", build_split_conv, &convs[i] } },
+            2);
+}
+
+static void convolutions__in_groups_of_the_batch_are_computed_by_the_op(void **state) {
+    const struct conv conv = { "XlaConvV2", 2, MIXED, { { 1, 1, 1, 1 }, { 2, 0, 1, 1 } }, 2, true };
+    const struct form forms[] = { { "Conv2D", build_conv2d, &conv }, { "XlaConvV2", build_xla_conv, &conv } };
+    (void)state;
+    struct tare_tensor expected = outputs_of(&forms[0], &settings[0], NULL, TARE_OP_SET_XLA);
+    struct tare_tensor got = outputs_of(&forms[1], &settings[0], NULL, TARE_OP_SET_XLA);
+    assert_true(quantized_model_loss(&got, &expected) < 1e-12);
+    tare_tensor_reset(&got);
+    tare_tensor_reset(&expected);
 }
 
 int main(void) {
@@ -386,6 +434,8 @@ int main(void) {
         cmocka_unit_test(convolutions__with_gaps_stay_float_in_the_op_set_tf),
         cmocka_unit_test(convolutions__that_cut_off_elements_stay_close_to_float),
         cmocka_unit_test(convolutions__in_groups_and_of_lines),
+        cmocka_unit_test(convolutions__in_groups_of_the_batch),
+        cmocka_unit_test(convolutions__in_groups_of_the_batch_are_computed_by_the_op),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

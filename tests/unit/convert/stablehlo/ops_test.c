@@ -48,6 +48,10 @@ static void windows__of_several_operands_and_computed_sizes(void **state) {
     (void)state;
     mini_ok(run_module("dynamic_windows"));
 }
+static void convolutions__in_groups_of_the_batch(void **state) {
+    (void)state;
+    mini_ok(run_module("batch_groups"));
+}
 static void bits__are_those_of_xla(void **state) {
     (void)state;
     mini_ok(run_module("bits"));
@@ -112,6 +116,7 @@ int main(void) {
         cmocka_unit_test(numbers__batch_normalization_and_complex_numbers),
         cmocka_unit_test(windows__of_several_operands_and_scatters),
         cmocka_unit_test(windows__of_several_operands_and_computed_sizes),
+        cmocka_unit_test(convolutions__in_groups_of_the_batch),
         cmocka_unit_test(bits__are_those_of_xla),
         cmocka_unit_test(top__elements_are_in_total_order),
         cmocka_unit_test(quantized__is_dequantize_op_quantize),
