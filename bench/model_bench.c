@@ -161,7 +161,7 @@ int main(int argc, char **argv) {
     }
     getrusage(RUSAGE_SELF, &usage);
     if (!b.answers)
-        printf("batch %lld, %d workers with %d threads, least %.3f ms a run: %.3f ms a sample, %.3f of the processor, "
+        printf("batch %lld, %d workers with %d threads, least %.4f ms a run: %.4f ms a sample, %.4f of the processor, "
                "%.1f samples/s, %.1f MB\n",
                (long long)b.batch, workers, b.threads, 1e3 * b.least[0], 1e3 * workers / rate, busy, rate,
                (double)usage.ru_maxrss / 1024);

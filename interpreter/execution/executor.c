@@ -165,7 +165,11 @@ static tare_status run_in_frame(struct tare_session *session, struct tare_plan *
     if (plan->observe_epoch != session->observe_epoch) TARE_TRY(tare_plan_ask_observer(session, plan));
     if (!plan->constants_ready) TARE_TRY(make_constants(session, plan, frame));
     if (session->observe) TARE_TRY(tare_plan_observe_constants(session, plan));
-    return plan->has_frames ? tare_flow_run(session, plan, frame) : run_steps(session, plan, frame);
+    if (plan->has_frames) return tare_flow_run(session, plan, frame);
+    const bool is_checked = !plan->checks || tare_shape_checks_begin(session, plan, frame);
+    TARE_TRY(run_steps(session, plan, frame));
+    if (!is_checked) plan->checks->passed = true;
+    return TARE_OK;
 }
 
 tare_status tare_plan_run(struct tare_session *session, struct tare_plan *plan, struct tare_tensor *feeds,

@@ -271,7 +271,8 @@ static tare_status build(struct builder *b) {
     TARE_TRY(tare_plan_find_fusions(b->plan, &uses, b->arena));
     TARE_TRY(tare_plan_find_groups(b->plan, &uses, b->arena, &b->scratch));
     TARE_TRY(end_values(b));
-    return tare_plan_find_tilings(b->plan, &uses, b->arena);
+    TARE_TRY(tare_plan_find_tilings(b->plan, &uses, b->arena));
+    return tare_plan_find_shape_checks(b->plan, &uses, b->arena, &b->scratch);
 }
 
 tare_status tare_plan_new(struct tare_plan **out, struct tare_session *session,

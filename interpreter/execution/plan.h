@@ -86,6 +86,16 @@ struct tare_plan_constant {
     int output;
 };
 
+/* Steps that check shapes of feeds and compute nothing else (shape_checks.c). */
+struct tare_shape_checks {
+    int *steps; /* in order */
+    size_t n_steps;
+    int *sources; /* slots of the feeds whose shapes they depend on */
+    size_t n_sources;
+    struct tare_shape *seen; /* by source: in the last run of the steps */
+    bool passed;             /* that run succeeded */
+};
+
 struct tare_group_binding; /* a group with its operands (grouping_binding.h) */
 
 /* Values and scratch of one run of a plan; kept for the next. */
@@ -94,7 +104,8 @@ struct tare_exec_frame {
     struct tare_tensor *inputs;           /* of the running node; borrowed, except for values read from references */
     struct tare_tensor **last_use;        /* by input: the slot that the running node may move out; else NULL */
     bool *dead;                           /* by step: on a branch of a TF1 conditional that was not taken */
-    bool *computed;                       /* by step: already computed by a fusion or a tiled run */
+    bool *computed;                       /* by step: already computed by a fusion or a tiled run, or skipped */
+    bool skips_checks;                    /* `computed` is set for the steps of the plan's checks */
     struct tare_group_binding **bindings; /* by step: of the group that runs in its place; NULL: not bound yet */
     size_t n_bindings;
     struct tare_arena scratch;
@@ -117,9 +128,10 @@ struct tare_plan {
     size_t n_fetches;
     size_t n_slots;
     size_t max_inputs;
-    bool may_die;           /* has Switch or Merge: steps may be skipped as dead */
-    bool has_frames;        /* has Enter: TF1 loops */
-    struct tare_flow *flow; /* arena memory; NULL until the first run of a plan with has_frames */
+    bool may_die;                     /* has Switch or Merge: steps may be skipped as dead */
+    bool has_frames;                  /* has Enter: TF1 loops */
+    struct tare_flow *flow;           /* arena memory; NULL until the first run of a plan with has_frames */
+    struct tare_shape_checks *checks; /* NULL: none */
     int observe_epoch;
     bool *fed_wanted; /* feed i is requested by the observer; NULL: not asked yet */
     int fed_epoch;    /* observe_epoch of fed_wanted */
@@ -175,6 +187,12 @@ tare_status tare_plan_find_tilings(struct tare_plan *plan, const struct tare_pla
 /* Finds the groups of element-wise steps among those that are in no fusion. */
 tare_status tare_plan_find_groups(struct tare_plan *plan, const struct tare_plan_uses *uses, struct tare_arena *arena,
                                   struct tare_arena *scratch);
+/* Finds the steps that only check shapes of feeds, among those that run one by one; sets plan->checks. */
+tare_status tare_plan_find_shape_checks(struct tare_plan *plan, const struct tare_plan_uses *uses,
+                                        struct tare_arena *arena, struct tare_arena *scratch);
+/* Decides whether a run with the feeds of `frame` skips the plan's checks: all shapes are those of the last successful
+ * run. If it does not, plan->checks->passed must be set when the run has succeeded. */
+bool tare_shape_checks_begin(const struct tare_session *session, struct tare_plan *plan, struct tare_exec_frame *frame);
 /* The lane type of a dtype; TARE_LANE_NONE: expressions do not support it. */
 enum tare_lane_type tare_plan_lane_of(int dtype);
 /* The step in whose place a step may run: the last of its group, or itself. */
