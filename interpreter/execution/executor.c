@@ -122,6 +122,8 @@ static tare_status run_group(struct tare_session *session, const struct tare_pla
                              struct tare_step_group *group) {
     bool done;
     TARE_TRY(tare_group_run(session, plan, frame, group, &done));
+    for (int i = 0; !done && group->range && i < 2; i++)
+        frame->computed[group->range->steps[i]] = false;
     for (int i = 0; !done && i < group->n_steps; i++) {
         const struct tare_step *step = &plan->steps[group->steps[i]];
         TARE_TRY(run_step(session, plan, frame, step));
@@ -135,6 +137,7 @@ static tare_status run_steps(struct tare_session *session, const struct tare_pla
     for (size_t s = 0; s < plan->n_steps; s++) {
         const struct tare_step *step = &plan->steps[s];
         if (plan->may_die) frame->dead[s] = is_dead(plan, frame, step);
+        if (step->range) TARE_TRY(tare_range_run(plan, frame, (int)s));
         if (step->group && step->group->active) {
             if (step->group->sink == (int)s) TARE_TRY(run_group(session, plan, frame, step->group));
         } else if (!frame->dead[s] && !frame->computed[s]) {

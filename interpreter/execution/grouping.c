@@ -97,7 +97,7 @@ static bool binary_piece(struct piece *piece, const struct tare_node *node, enum
         { "Add", TARE_STAGE_INT_ADD, TARE_STAGE_ADD, TARE_STAGE_ADD },
         { "BiasAdd", TARE_STAGE_INT_ADD, TARE_STAGE_ADD, NO_STAGE },
         { "Sub", TARE_STAGE_INT_SUB, TARE_STAGE_SUB, TARE_STAGE_SUB_FROM },
-        { "Mul", NO_STAGE, TARE_STAGE_MUL, TARE_STAGE_MUL },
+        { "Mul", TARE_STAGE_INT_MUL, TARE_STAGE_MUL, TARE_STAGE_MUL },
         { "Div", NO_STAGE, TARE_STAGE_DIV, NO_STAGE },
         { "RealDiv", NO_STAGE, TARE_STAGE_DIV, NO_STAGE },
         { "Maximum", TARE_STAGE_INT_MAXIMUM, TARE_STAGE_MAXIMUM, TARE_STAGE_MAXIMUM_OF },
@@ -281,13 +281,13 @@ static bool passes_rows(const struct tare_step *step) {
     return !(step->op->flags & TARE_OP_EPILOGUE) || tare_dtype_base(step->node->output_dtypes[0]) != TARE_DT_FLOAT;
 }
 
-/* The PadV2 of int8 values with constant operands that only `product` uses; -1: none. */
+/* The PadV2 of int8 values with constant paddings that only `product` uses; -1: none. */
 static int find_pad(const struct finder *f, const struct tare_step *product) {
     const int value = product->inputs[0], step = value < 0 ? TARE_NO_STEP : f->uses->made_by[value];
     if (!is_free(f, step) || f->uses->used_by[value] == TARE_MANY_STEPS) return -1;
     const struct tare_step *pad = &f->plan->steps[step];
     const bool fits = strcmp(pad->node->op, "PadV2") == 0 && pad->op && pad->n_inputs == 3 && !pad->reads &&
-                      pad->inputs[0] >= 0 && pad->inputs[1] < 0 && pad->inputs[2] < 0 &&
+                      pad->inputs[0] >= 0 && pad->inputs[1] < 0 &&
                       tare_dtype_base(pad->node->output_dtypes[0]) == TARE_DT_INT8;
     return fits && strcmp(product->node->op, "XlaConvV2") == 0 ? step : -1;
 }

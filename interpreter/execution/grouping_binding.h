@@ -12,6 +12,7 @@ struct tare_group_binding {
     struct tare_shape shape;
     bool requantizes; /* `requantize` is what the expression computes */
     struct tare_requantize requantize;
+    struct tare_value_range range; /* of the result, in groups with a range */
     struct tare_arena arena;
 };
 

@@ -152,6 +152,7 @@ static tare_status bind_operands(struct group_run *run, const struct tare_shape 
     tare_arena_reset(&binding->arena);
     binding->bound.elements = elements;
     binding->bound.columns = last_dim(shape);
+    binding->bound.range = run->group->range ? &binding->range : NULL;
     binding->bound.level = tare_cpu_level();
     *fits = set_operands(run, shape, &arrays);
     if (!*fits) return TARE_OK;
@@ -186,6 +187,7 @@ static tare_status bind_group(struct group_run *run, const struct tare_shape *sh
     if (!*fits) return TARE_OK;
     TARE_TRY(tare_tensor_new_pooled(&run->output, run->group->output_dtype, shape, pool));
     run->binding->bound.to = run->output.data;
+    if (run->group->range) tare_value_range_begin(&run->binding->range);
     if (run->binding->requantizes) tare_requantize_bind(&run->binding->requantize, &run->binding->bound);
     return TARE_OK;
 }
@@ -261,5 +263,6 @@ tare_status tare_group_run(struct tare_session *session, const struct tare_plan 
     if (!run.consumer.accepted) return TARE_OK;
     *done = true;
     frame->slots[group->output] = run.output;
+    if (group->range && group->range->active) TARE_TRY(tare_range_set(plan, frame, group->range, &run.binding->range));
     return sink->observed ? tare_step_show(session, sink, &frame->slots[group->output]) : TARE_OK;
 }

@@ -40,6 +40,16 @@ struct tare_tiled_steps {
     int n_active; /* how many may run together with the present observer; 0: none */
 };
 
+/* The smallest and largest value of a tensor, as Min and Max over all of it: one pass computes both, or the group that
+ * computes the tensor (ranges.c). */
+struct tare_step_range {
+    int source;                    /* slot of the tensor, flattened */
+    int steps[2];                  /* Min and Max */
+    bool keep_dims;                /* their outputs are [1] instead of scalars */
+    struct tare_step_group *group; /* computes the tensor; NULL: another step, or a feed */
+    bool active;                   /* the present observer requests neither */
+};
+
 /* A group: steps whose results one expression computes, element by element (grouping.c). */
 enum { TARE_GROUP_MAX_STEPS = 40 };
 struct tare_step_group {
@@ -54,7 +64,8 @@ struct tare_step_group {
     int sink;   /* the last of all: the group runs in its place */
     int output; /* slot of the result */
     int output_dtype;
-    bool active; /* the present observer requests no intermediate value */
+    struct tare_step_range *range; /* of the result; NULL: none */
+    bool active;                   /* the present observer requests no intermediate value */
 };
 
 /* One node of a plan. */
@@ -78,6 +89,7 @@ struct tare_step {
     struct tare_fusion *fusion;     /* of which this step is the head; NULL: none */
     struct tare_tiled_steps *tiled; /* of which this step is the first; NULL: none */
     struct tare_step_group *group;  /* of which this step is part; NULL: none */
+    struct tare_step_range *range;  /* of which this step is the Min or Max; NULL: none */
 };
 
 /* Output `output` of a constant node. */
@@ -196,6 +208,10 @@ bool tare_shape_checks_begin(const struct tare_session *session, struct tare_pla
 /* The lane type of a dtype; TARE_LANE_NONE: expressions do not support it. */
 enum tare_lane_type tare_plan_lane_of(int dtype);
 /* The step in whose place a step may run: the last of its group, or itself. */
+/* Finds the ranges, after the groups. */
+tare_status tare_plan_find_ranges(struct tare_plan *plan, const struct tare_plan_uses *uses, struct tare_arena *arena,
+                                  struct tare_arena *scratch);
+void tare_plan_select_ranges(const struct tare_session *session, const struct tare_plan *plan);
 int tare_plan_runs_at(const struct tare_plan *plan, int step);
 void tare_plan_select_groups(const struct tare_session *session, const struct tare_plan *plan);
 /* Select the fusions, then the tilings, that the session's options and the current observer allow. */

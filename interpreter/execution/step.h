@@ -23,6 +23,12 @@ void tare_step_ungather(struct tare_exec_frame *frame, const struct tare_step *s
  * group has one, and the other steps must run one by one. */
 tare_status tare_group_run(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
                            struct tare_step_group *group, bool *done);
+/* Sets the outputs of the steps of an active range and marks them in frame->computed, if `values` determine them;
+ * otherwise they must run. */
+tare_status tare_range_set(const struct tare_plan *plan, struct tare_exec_frame *frame,
+                           const struct tare_step_range *range, const struct tare_value_range *values);
+/* Before a step of a range: does so if the range is active, unless the group that computed the tensor has. */
+tare_status tare_range_run(const struct tare_plan *plan, struct tare_exec_frame *frame, int step);
 /* Runs the step together with the following ones if that is faster: *done reports whether, frame->computed which. */
 tare_status tare_tiled_steps_run(struct tare_session *session, const struct tare_plan *plan,
                                  struct tare_exec_frame *frame, const struct tare_step *step, bool *done);

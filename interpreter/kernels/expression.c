@@ -109,6 +109,7 @@ static tare_status bind_branch(struct tare_bound_expression *bound, int b, struc
     const struct tare_expression_branch *branch = &expression->branches[b];
     struct tare_pipeline *pipeline = &bound->pipelines[b];
     pipeline->n_stages = branch->n_stages;
+    pipeline->range = b == 0 ? bound->range : NULL;
     pipeline->from = branch->source < 0 ? expression->from : bound->operands[branch->source].type;
     pipeline->to = b == 0 ? expression->to : TARE_LANE_INT32; /* lanes of either kind */
     for (int s = 0; s < branch->n_stages; s++) {
@@ -131,6 +132,20 @@ tare_status tare_expression_bind(struct tare_bound_expression *bound, struct tar
 
 /* ---- running ---- */
 
+/* The range of a unit that is filled up does not contain the elements that fill it. */
+static void run_filled_unit(const struct tare_bound_expression *bound, const struct tare_pipeline *pipeline, void *to,
+                            const void *from, int64_t count) {
+    struct tare_pipeline whole;
+    if (!pipeline->range) {
+        tare_pipeline_run_at(bound->level, to, from, pipeline, UNIT);
+        return;
+    }
+    whole = *pipeline;
+    whole.range = NULL;
+    tare_pipeline_run_at(bound->level, to, from, &whole, UNIT);
+    tare_value_range_add_at(bound->level, pipeline->range, to, count);
+}
+
 /* Runs a pipeline on whole units, or on fewer elements than one unit, which pass it in buffers of a unit. */
 static void run_pipeline(const struct tare_bound_expression *bound, const struct tare_pipeline *pipeline, void *to,
                          const void *from, int64_t count) {
@@ -140,7 +155,7 @@ static void run_pipeline(const struct tare_bound_expression *bound, const struct
         return;
     }
     memcpy(source, from, (size_t)count * tare_lane_size(pipeline->from));
-    tare_pipeline_run_at(bound->level, result, source, pipeline, UNIT);
+    run_filled_unit(bound, pipeline, result, source, count);
     memcpy(to, result, (size_t)count * tare_lane_size(pipeline->to));
 }
 

@@ -50,14 +50,15 @@ struct tare_bound_expression {
     enum tare_cpu_level level;
     int64_t elements, columns;
     void *to;
+    struct tare_value_range *range; /* to which the result's values, floats, are added; NULL: none */
     struct tare_operand operands[TARE_EXPRESSION_MAX_OPERANDS];
     struct tare_pipeline pipelines[TARE_EXPRESSION_MAX_BRANCHES];
     char *vectors[TARE_EXPRESSION_MAX_OPERANDS]; /* lanes of a vector, repeated; NULL: not a vector */
     char *buffers[TARE_EXPRESSION_MAX_OPERANDS]; /* lanes of a block of an array; NULL: not an array */
 };
 
-/* Prepares a run: `expression`, `level`, `columns` (of the result's last dimension, at least 1), `to` and `operands`
- * are set; the rest, from `arena`, is made here. TARE_NO_MEMORY. */
+/* Prepares a run: `expression`, `level`, `columns` (of the result's last dimension, at least 1), `to`, `range`
+ * and `operands` are set; the rest, from `arena`, is made here. TARE_NO_MEMORY. */
 tare_status tare_expression_bind(struct tare_bound_expression *bound, struct tare_arena *arena);
 /* Computes elements [first, first + count) of the result. `values`: those elements of the product, which may be
  * overwritten; NULL if the main pipeline's source is an operand. */

@@ -69,6 +69,8 @@ static int32_t int_stage(enum tare_stage_code code, int32_t x, int32_t y) {
         return (int32_t)((uint32_t)x + (uint32_t)y);
     case TARE_STAGE_INT_SUB:
         return (int32_t)((uint32_t)x - (uint32_t)y);
+    case TARE_STAGE_INT_MUL:
+        return (int32_t)((uint32_t)x * (uint32_t)y);
     case TARE_STAGE_INT_MAXIMUM:
         return x < y ? y : x;
     case TARE_STAGE_INT_MINIMUM:
@@ -117,6 +119,8 @@ static float float_stage(const struct tare_stage *stage, float x, float y) {
         return floorf(x);
     case TARE_STAGE_BFLOAT16:
         return tare_float_from_bfloat16(tare_bfloat16_from_float(x));
+    case TARE_STAGE_QUANTIZE_QUOTIENT:
+        return clamp(floorf(x / stage->divisor + stage->add + 0.5f), stage->low, stage->high);
     default: /* TARE_STAGE_QUANTIZE and TARE_STAGE_QUANTIZE_TO_INT */
         return tare_round_half_even_f(clamp(x + stage->add, stage->low, stage->high));
     }
@@ -132,7 +136,7 @@ static union lane run_stage(const struct tare_stage *stage, union lane x, int64_
     if (operand) y = operand[stage->is_one ? 0 : at];
     if (stage->code == TARE_STAGE_TO_FLOAT) return (union lane){ .f = (float)x.i };
     if (stage->code == TARE_STAGE_TO_INT) return (union lane){ .i = to_int(x.f) };
-    if (stage->code == TARE_STAGE_QUANTIZE_TO_INT) return (union lane){ .i = to_int(float_stage(stage, x.f, y.f)) };
+    if (stage->code >= TARE_STAGE_QUANTIZE_TO_INT) return (union lane){ .i = to_int(float_stage(stage, x.f, y.f)) };
     if (stage->code < TARE_STAGE_TO_FLOAT) return (union lane){ .i = int_stage(stage->code, x.i, y.i) };
     return (union lane){ .f = float_stage(stage, x.f, y.f) };
 }
@@ -144,6 +148,7 @@ void tare_pipeline_plain(void *to, const void *from, const struct tare_pipeline 
             x = run_stage(&pipeline->stages[s], x, at);
         store(to, pipeline->to, at, x);
     }
+    if (pipeline->range) tare_value_range_add_at(TARE_CPU_PLAIN, pipeline->range, to, count);
 }
 
 /* ---- variants ---- */
@@ -198,8 +203,55 @@ static void drop_roundings(struct tare_pipeline *pipeline) {
     pipeline->n_stages = n;
 }
 
+static bool is_within(float x, float low, float high) {
+    return x >= low && x <= high;
+}
+
+/* DIV, ADD, ADD, FLOOR, MAXIMUM, MINIMUM and TO_INT with scalars, as in dynamic quantization. The bounds are those for
+ * which the vector forms have the bits of the division (pipeline_loop.h). */
+static bool is_quantize_quotient(const struct tare_stage *stage, int left) {
+    static const enum tare_stage_code codes[] = { TARE_STAGE_DIV,   TARE_STAGE_ADD,     TARE_STAGE_ADD,
+                                                  TARE_STAGE_FLOOR, TARE_STAGE_MAXIMUM, TARE_STAGE_MINIMUM,
+                                                  TARE_STAGE_TO_INT };
+    enum { COUNT = sizeof codes / sizeof *codes };
+    const float most = 0x1p20f;
+    if (left < COUNT) return false;
+    for (int i = 0; i < COUNT; i++) {
+        const bool has_operand = codes[i] != TARE_STAGE_FLOOR && codes[i] != TARE_STAGE_TO_INT;
+        if (stage[i].code != codes[i] || (has_operand && !stage[i].is_one)) return false;
+    }
+    const float add = scalar(&stage[1]);
+    return is_within(scalar(&stage[0]), 0x1p-60f, 0x1p60f) && is_within(add, -most, most) && floorf(add) == add &&
+           scalar(&stage[2]) == 0.5f && is_within(scalar(&stage[4]), -most, most) &&
+           is_within(scalar(&stage[5]), -most, most);
+}
+
+/* Replaces the stages of a dynamic quantization by one. */
+static void join_quotients(struct tare_pipeline *pipeline) {
+    enum { REPLACED = 7 };
+    const int count = pipeline->n_stages;
+    struct tare_stage *stages = pipeline->stages;
+    int n = 0;
+    for (int s = 0; s < count; s++) {
+        if (!is_quantize_quotient(&stages[s], count - s)) {
+            stages[n++] = stages[s];
+            continue;
+        }
+        stages[n++] = (struct tare_stage){ .code = TARE_STAGE_QUANTIZE_QUOTIENT,
+                                           .tag = -1,
+                                           .divisor = scalar(&stages[s]),
+                                           .reciprocal = 1 / scalar(&stages[s]),
+                                           .add = scalar(&stages[s + 1]),
+                                           .low = scalar(&stages[s + 4]),
+                                           .high = scalar(&stages[s + 5]) };
+        s += REPLACED - 1;
+    }
+    pipeline->n_stages = n;
+}
+
 void tare_pipeline_simplify(struct tare_pipeline *pipeline) {
     drop_roundings(pipeline);
+    join_quotients(pipeline);
     const int count = pipeline->n_stages;
     struct tare_stage *stages = pipeline->stages;
     int n = 0;

@@ -8,6 +8,7 @@
 #define TARE_INTERPRETER_KERNELS_PIPELINE_H
 
 #include "interpreter/kernels/cpu.h"
+#include "interpreter/kernels/value_range.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,9 +26,10 @@ enum tare_lane_type {
 
 /* x is the pipeline's value, y the stage's operand. */
 enum tare_stage_code {
-    /* int32; sums and differences wrap */
+    /* int32; sums, differences and products wrap */
     TARE_STAGE_INT_ADD,
     TARE_STAGE_INT_SUB,
+    TARE_STAGE_INT_MUL,
     TARE_STAGE_INT_MAXIMUM,
     TARE_STAGE_INT_MINIMUM,
     TARE_STAGE_INT8,  /* the low 8 bits, sign-extended */
@@ -52,6 +54,9 @@ enum tare_stage_code {
     TARE_STAGE_TO_INT,          /* cast-float-to-int */
     TARE_STAGE_QUANTIZE,        /* ADD, MAXIMUM, MINIMUM and ROUND with the operands add, low and high */
     TARE_STAGE_QUANTIZE_TO_INT, /* the same, and TO_INT */
+    /* DIV, ADD, ADD of 0.5, FLOOR, MAXIMUM, MINIMUM and TO_INT with the operands divisor, add, low and high, as in
+     * dynamic quantization; for operands for which tare_pipeline_simplify uses it */
+    TARE_STAGE_QUANTIZE_QUOTIENT,
 };
 
 /* The operand: `count` lanes of the pipeline's current type, or a single one. */
@@ -61,6 +66,7 @@ struct tare_stage {
     int tag;             /* the caller's; simplification keeps it */
     const void *operand; /* NULL: none */
     float add, low, high;
+    float divisor, reciprocal;
 };
 
 enum {
@@ -72,6 +78,7 @@ struct tare_pipeline {
     enum tare_lane_type from, to;
     int n_stages;
     struct tare_stage stages[TARE_PIPELINE_MAX_STAGES];
+    struct tare_value_range *range; /* to which float results are added; NULL: none */
 };
 
 /* Computes `count` elements, a multiple of TARE_PIPELINE_UNIT. Every array has that many elements. `to` may be `from`

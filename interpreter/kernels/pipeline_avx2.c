@@ -32,6 +32,7 @@ FUNCTION(ivec, and_int, (ivec x, ivec y), _mm256_and_si256(x, y))
 FUNCTION(ivec, sign_or, (ivec x, ivec y), _mm256_or_si256(_mm256_and_si256(x, _mm256_set1_epi32(INT32_MIN)), y))
 FUNCTION(ivec, add_int, (ivec x, ivec y), _mm256_add_epi32(x, y))
 FUNCTION(ivec, sub_int, (ivec x, ivec y), _mm256_sub_epi32(x, y))
+FUNCTION(ivec, mul_int, (ivec x, ivec y), _mm256_mullo_epi32(x, y))
 FUNCTION(ivec, max_int, (ivec x, ivec y), _mm256_max_epi32(x, y))
 FUNCTION(ivec, min_int, (ivec x, ivec y), _mm256_min_epi32(x, y))
 FUNCTION(vec, int_to_float, (ivec x), _mm256_cvtepi32_ps(x))
@@ -40,12 +41,24 @@ FUNCTION(vec, add_vec, (vec x, vec y), _mm256_add_ps(x, y))
 FUNCTION(vec, sub_vec, (vec x, vec y), _mm256_sub_ps(x, y))
 FUNCTION(vec, mul_vec, (vec x, vec y), _mm256_mul_ps(x, y))
 FUNCTION(vec, div_vec, (vec x, vec y), _mm256_div_ps(x, y))
+/* x - y z, and x y + z, rounded once */
+FUNCTION(vec, fused_sub_from, (vec y, vec z, vec x), _mm256_fnmadd_ps(y, z, x))
+FUNCTION(vec, fused_add, (vec x, vec y, vec z), _mm256_fmadd_ps(x, y, z))
+/* the lanes whose absolute value is less than the limit */
+FUNCTION(unsigned, lanes_below, (vec x, float limit),
+         (unsigned)_mm256_movemask_ps(_mm256_cmp_ps(_mm256_andnot_ps(_mm256_set1_ps(-0.0f), x), _mm256_set1_ps(limit),
+                                                    _CMP_LT_OQ)))
 FUNCTION(vec, max_vec, (vec x, vec y), _mm256_max_ps(x, y))
 FUNCTION(vec, min_vec, (vec x, vec y), _mm256_min_ps(x, y))
 FUNCTION(vec, round_vec, (vec x), _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC))
 FUNCTION(vec, floor_vec, (vec x), _mm256_floor_ps(x))
 FUNCTION(ivec, round_to_int, (vec x), float_to_int(round_vec(x)))
 FUNCTION(vec, select_nan, (vec x, vec nan, vec other), _mm256_blendv_ps(other, nan, _mm256_cmp_ps(x, x, _CMP_UNORD_Q)))
+typedef struct tare_range_avx2 range_lanes;
+FUNCTION(range_lanes, range_load, (const struct tare_value_range *range), tare_range_load_avx2(range))
+FUNCTION(void, range_add, (range_lanes * seen, vec x), tare_range_add_avx2(seen, x))
+FUNCTION(void, range_store, (struct tare_value_range * range, const range_lanes *seen),
+         tare_range_store_avx2(range, seen))
 #undef FUNCTION
 
 /* The low halves (bytes) of 32-bit lanes. Packing saturates, so the upper bits are cleared before it. */

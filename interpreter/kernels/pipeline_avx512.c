@@ -34,6 +34,7 @@ FUNCTION(ivec, and_int, (ivec x, ivec y), _mm512_and_si512(x, y))
 FUNCTION(ivec, sign_or, (ivec x, ivec y), _mm512_ternarylogic_epi32(_mm512_set1_epi32(INT32_MIN), x, y, 0xea))
 FUNCTION(ivec, add_int, (ivec x, ivec y), _mm512_add_epi32(x, y))
 FUNCTION(ivec, sub_int, (ivec x, ivec y), _mm512_sub_epi32(x, y))
+FUNCTION(ivec, mul_int, (ivec x, ivec y), _mm512_mullo_epi32(x, y))
 FUNCTION(ivec, max_int, (ivec x, ivec y), _mm512_max_epi32(x, y))
 FUNCTION(ivec, min_int, (ivec x, ivec y), _mm512_min_epi32(x, y))
 FUNCTION(vec, int_to_float, (ivec x), _mm512_cvtepi32_ps(x))
@@ -43,12 +44,23 @@ FUNCTION(vec, add_vec, (vec x, vec y), _mm512_add_ps(x, y))
 FUNCTION(vec, sub_vec, (vec x, vec y), _mm512_sub_ps(x, y))
 FUNCTION(vec, mul_vec, (vec x, vec y), _mm512_mul_ps(x, y))
 FUNCTION(vec, div_vec, (vec x, vec y), _mm512_div_ps(x, y))
+/* x - y z, and x y + z, rounded once */
+FUNCTION(vec, fused_sub_from, (vec y, vec z, vec x), _mm512_fnmadd_ps(y, z, x))
+FUNCTION(vec, fused_add, (vec x, vec y, vec z), _mm512_fmadd_ps(x, y, z))
+/* the lanes whose absolute value is less than the limit */
+FUNCTION(unsigned, lanes_below, (vec x, float limit),
+         _mm512_cmp_ps_mask(_mm512_abs_ps(x), _mm512_set1_ps(limit), _CMP_LT_OQ))
 FUNCTION(vec, max_vec, (vec x, vec y), _mm512_max_ps(x, y))
 FUNCTION(vec, min_vec, (vec x, vec y), _mm512_min_ps(x, y))
 FUNCTION(vec, round_vec, (vec x), _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC))
 FUNCTION(vec, floor_vec, (vec x), _mm512_roundscale_ps(x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC))
 FUNCTION(vec, select_nan, (vec x, vec nan, vec other),
          _mm512_mask_blend_ps(_mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), other, nan))
+typedef struct tare_range_avx512 range_lanes;
+FUNCTION(range_lanes, range_load, (const struct tare_value_range *range), tare_range_load_avx512(range))
+FUNCTION(void, range_add, (range_lanes * seen, vec x), tare_range_add_avx512(seen, x, 0xffff))
+FUNCTION(void, range_store, (struct tare_value_range * range, const range_lanes *seen),
+         tare_range_store_avx512(range, seen))
 #undef FUNCTION
 
 #include "interpreter/kernels/pipeline_loop.h"

@@ -49,6 +49,38 @@ TARE_ALWAYS_INLINE TARGET vec clamped(vec x, const struct tare_stage *stage) {
     return min_vec(set_vec(stage->high), max_vec(set_vec(stage->low), y));
 }
 
+enum { ALL_LANES = (1 << LANES) - 1 };
+
+/* The rounded quotients by a constant: with the rounded reciprocal z of d, q = x z and then q + (x - q d) z, with
+ * fused operations, is the rounded quotient (Brisebarre, Muller and Raina, "Accelerating correctly rounded
+ * floating-point division when the divisor is known in advance", 2004), unless something is too small or too large to
+ * be exact. The divisor is in [2^-60, 2^60]: quotients from 2^-30 to 2^30 are exact, and smaller ones do not change the
+ * integer after the addition of an integer and 0.5. Larger ones and NaN are divided. */
+TARE_ALWAYS_INLINE TARGET void divide(vec x[VECTORS], const struct tare_stage *stage) {
+    const vec divisor = set_vec(stage->divisor), reciprocal = set_vec(stage->reciprocal);
+    unsigned are_small = ALL_LANES;
+    vec q[VECTORS];
+    TARE_UNROLL
+    for (int j = 0; j < VECTORS; j++) {
+        q[j] = mul_vec(x[j], reciprocal);
+        are_small &= lanes_below(q[j], 0x1p30f);
+    }
+    if (are_small == ALL_LANES) {
+        TARE_UNROLL
+        for (int j = 0; j < VECTORS; j++)
+            x[j] = fused_add(fused_sub_from(q[j], divisor, x[j]), reciprocal, q[j]);
+    } else {
+        TARE_UNROLL
+        for (int j = 0; j < VECTORS; j++)
+            x[j] = div_vec(x[j], divisor);
+    }
+}
+
+TARE_ALWAYS_INLINE TARGET vec rounded_down(vec x, const struct tare_stage *stage) {
+    const vec y = floor_vec(add_vec(add_vec(x, set_vec(stage->add)), set_vec(0.5f)));
+    return min_vec(set_vec(stage->high), max_vec(set_vec(stage->low), y));
+}
+
 #define EACH(expression)                                                                                               \
     do {                                                                                                               \
         TARE_UNROLL                                                                                                    \
@@ -68,6 +100,8 @@ TARE_ALWAYS_INLINE TARGET void run_stage(vec x[VECTORS], const struct tare_stage
         EACH_INT(add_int(IX, IY));
     case TARE_STAGE_INT_SUB:
         EACH_INT(sub_int(IX, IY));
+    case TARE_STAGE_INT_MUL:
+        EACH_INT(mul_int(IX, IY));
     case TARE_STAGE_INT_MAXIMUM:
         EACH_INT(max_int(IX, IY));
     case TARE_STAGE_INT_MINIMUM:
@@ -114,6 +148,9 @@ TARE_ALWAYS_INLINE TARGET void run_stage(vec x[VECTORS], const struct tare_stage
         EACH(round_vec(clamped(x[j], stage)));
     case TARE_STAGE_QUANTIZE_TO_INT:
         EACH_INT(round_to_int(clamped(x[j], stage)));
+    case TARE_STAGE_QUANTIZE_QUOTIENT:
+        divide(x, stage);
+        EACH_INT(float_to_int(rounded_down(x[j], stage)));
     }
 }
 #undef EACH
@@ -124,6 +161,8 @@ TARE_ALWAYS_INLINE TARGET void run_stage(vec x[VECTORS], const struct tare_stage
 
 TARGET void RUN(void *to, const void *from, const struct tare_pipeline *pipeline, int64_t count) {
     const struct tare_stage *end = pipeline->stages + pipeline->n_stages;
+    range_lanes seen;
+    if (pipeline->range) seen = range_load(pipeline->range);
     for (int64_t at = 0; at < count; at += (int64_t)VECTORS * LANES) {
         vec x[VECTORS];
         TARE_UNROLL
@@ -134,5 +173,10 @@ TARGET void RUN(void *to, const void *from, const struct tare_pipeline *pipeline
         TARE_UNROLL
         for (int j = 0; j < VECTORS; j++)
             store_lanes(to, pipeline->to, at + j * LANES, x[j]);
+        if (!pipeline->range) continue;
+        TARE_UNROLL
+        for (int j = 0; j < VECTORS; j++)
+            range_add(&seen, x[j]);
     }
+    if (pipeline->range) range_store(pipeline->range, &seen);
 }

@@ -33,19 +33,20 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256i load(const void *from) {
 }
 
 TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void store_sums(const struct tare_igemm_output *output, int64_t at, __m256i sums,
-                                                    int lanes) {
+                                                    int lanes, struct tare_range_avx2 *seen) {
     const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     if (!output->requantize)
         _mm256_maskstore_epi32(output->sums + at, _mm256_cmpgt_epi32(_mm256_set1_epi32(lanes), lane), sums);
     else if (lanes == LANES)
-        tare_requantize_avx2(output->requantize, sums, output->element + at, output->column, LANES);
+        tare_requantize_avx2(output->requantize, sums, output->element + at, output->column, LANES, seen);
     else
-        tare_requantize_avx2(output->requantize, sums, output->element + at, output->column, lanes);
+        tare_requantize_avx2(output->requantize, sums, output->element + at, output->column, lanes, seen);
 }
 
 /* 3×3 kernels: the weights stay in registers. */
 static TARE_TARGET_AVX2 void walk_2_3(const struct tare_igemm_output *output, const struct tare_depthwise_walk *walk) {
     enum { TAPS = 3, PRODUCTS = 6 };
+    struct tare_range_avx2 seen = tare_requantize_range_avx2(output->requantize);
     const char *x = walk->x;
     __m256i weights[PRODUCTS];
     TARE_UNROLL
@@ -57,11 +58,13 @@ static TARE_TARGET_AVX2 void walk_2_3(const struct tare_igemm_output *output, co
         for (int i = 1; i < PRODUCTS; i++)
             sums = _mm256_add_epi32(
                 sums, _mm256_madd_epi16(load(x + i / TAPS * walk->group_step + i % TAPS * walk->tap_step), weights[i]));
-        store_sums(output, p * walk->out_step, sums, p == walk->count - 1 ? walk->last : walk->inside);
+        store_sums(output, p * walk->out_step, sums, p == walk->count - 1 ? walk->last : walk->inside, &seen);
     }
+    tare_requantize_store_range_avx2(output->requantize, &seen);
 }
 
 static TARE_TARGET_AVX2 void walk_any(const struct tare_igemm_output *output, const struct tare_depthwise_walk *walk) {
+    struct tare_range_avx2 seen = tare_requantize_range_avx2(output->requantize);
     const char *x = walk->x;
     for (int64_t p = 0; p < walk->count; p++, x += walk->step) {
         __m256i sums = _mm256_setzero_si256();
@@ -71,8 +74,9 @@ static TARE_TARGET_AVX2 void walk_any(const struct tare_igemm_output *output, co
                 sums = _mm256_add_epi32(
                     sums, _mm256_madd_epi16(load(x + group * walk->group_step + tap * walk->tap_step), load(weights)));
         }
-        store_sums(output, p * walk->out_step, sums, p == walk->count - 1 ? walk->last : walk->inside);
+        store_sums(output, p * walk->out_step, sums, p == walk->count - 1 ? walk->last : walk->inside, &seen);
     }
+    tare_requantize_store_range_avx2(output->requantize, &seen);
 }
 
 static void walk_line(const struct tare_igemm_output *output, const struct tare_depthwise_walk *walk) {

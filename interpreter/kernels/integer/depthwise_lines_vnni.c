@@ -37,10 +37,10 @@ TARE_ALWAYS_INLINE TARE_TARGET_VNNI __m512i add_products(__m512i sum, const void
 }
 
 TARE_ALWAYS_INLINE TARE_TARGET_VNNI void store_sums(const struct tare_igemm_output *output, int64_t at, __m512i sums,
-                                                    int lanes) {
+                                                    int lanes, struct tare_range_avx512 *seen) {
     const __mmask16 mask = (__mmask16)(0xffffu >> (LANES - lanes));
     if (output->requantize)
-        tare_requantize_avx512(output->requantize, sums, output->element + at, output->column, mask);
+        tare_requantize_avx512(output->requantize, sums, output->element + at, output->column, mask, seen);
     else
         _mm512_mask_storeu_epi32(output->sums + at, mask, sums);
 }
@@ -50,6 +50,7 @@ TARE_ALWAYS_INLINE TARE_TARGET_VNNI void store_sums(const struct tare_igemm_outp
     static TARE_TARGET_VNNI void name(const struct tare_igemm_output *output,                                          \
                                       const struct tare_depthwise_walk *walk) {                                        \
         const __m512i start = _mm512_load_si512(walk->start);                                                          \
+        struct tare_range_avx512 seen = tare_requantize_range_avx512(output->requantize);                              \
         const char *x = walk->x;                                                                                       \
         __m512i weights[GROUPS * TAPS];                                                                                \
         TARE_UNROLL                                                                                                    \
@@ -60,14 +61,16 @@ TARE_ALWAYS_INLINE TARE_TARGET_VNNI void store_sums(const struct tare_igemm_outp
             TARE_UNROLL                                                                                                \
             for (int i = 0; i < GROUPS * TAPS; i++)                                                                    \
                 sums = add_products(sums, x + i / TAPS * walk->group_step + i % TAPS * walk->tap_step, weights[i]);    \
-            store_sums(output, p * walk->out_step, sums, p == walk->count - 1 ? walk->last : walk->inside);            \
+            store_sums(output, p * walk->out_step, sums, p == walk->count - 1 ? walk->last : walk->inside, &seen);     \
         }                                                                                                              \
+        tare_requantize_store_range_avx512(output->requantize, &seen);                                                 \
     }
 WALK(walk_1_3, 1, 3)
 WALK(walk_2_5, 2, 5)
 #undef WALK
 
 static TARE_TARGET_VNNI void walk_any(const struct tare_igemm_output *output, const struct tare_depthwise_walk *walk) {
+    struct tare_range_avx512 seen = tare_requantize_range_avx512(output->requantize);
     const char *x = walk->x;
     for (int64_t p = 0; p < walk->count; p++, x += walk->step) {
         __m512i sums = _mm512_load_si512(walk->start);
@@ -77,8 +80,9 @@ static TARE_TARGET_VNNI void walk_any(const struct tare_igemm_output *output, co
                 sums =
                     add_products(sums, x + group * walk->group_step + tap * walk->tap_step, _mm512_load_si512(weights));
         }
-        store_sums(output, p * walk->out_step, sums, p == walk->count - 1 ? walk->last : walk->inside);
+        store_sums(output, p * walk->out_step, sums, p == walk->count - 1 ? walk->last : walk->inside, &seen);
     }
+    tare_requantize_store_range_avx512(output->requantize, &seen);
 }
 
 static void walk_line(const struct tare_igemm_output *output, const struct tare_depthwise_walk *walk) {

@@ -16,15 +16,15 @@ struct target {
 
 /* Stores 8 columns of a row from column `column` of the tile on. */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void store_sums(const struct target *to, int64_t row, const int column,
-                                                    __m256i sums) {
+                                                    __m256i sums, struct tare_range_avx2 *seen) {
     const struct tare_igemm_output *c = to->c;
     const int64_t at = row * c->stride + column;
     if (!c->requantize)
         _mm256_maskstore_epi32(c->sums + at, to->last[column / 8], sums);
     else if (to->columns >= column + 8)
-        tare_requantize_avx2(c->requantize, sums, c->element + at, c->column + column, 8);
+        tare_requantize_avx2(c->requantize, sums, c->element + at, c->column + column, 8, seen);
     else if (to->columns > column)
-        tare_requantize_avx2(c->requantize, sums, c->element + at, c->column + column, to->columns - column);
+        tare_requantize_avx2(c->requantize, sums, c->element + at, c->column + column, to->columns - column, seen);
 }
 
 TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tile(const struct target *to, const char *a, int64_t a_stride, const char *b,
@@ -52,11 +52,13 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tile(const struct target *to, const cha
             }
         }
     }
+    struct tare_range_avx2 seen = tare_requantize_range_avx2(c->requantize);
     TARE_UNROLL
     for (int i = 0; i < rows; i++) {
-        store_sums(to, i, 0, sum[i][0]);
-        store_sums(to, i, 8, sum[i][1]);
+        store_sums(to, i, 0, sum[i][0], &seen);
+        store_sums(to, i, 8, sum[i][1], &seen);
     }
+    tare_requantize_store_range_avx2(c->requantize, &seen);
 }
 
 static TARE_TARGET_AVX2 void some_rows(const struct target *to, const char *a, int64_t a_stride, const char *b,

@@ -31,10 +31,10 @@ typedef void tile_function(const struct tare_igemm_output *c, const char *a, int
 
 /* Stores 16 columns of row `row`, of which the mask's are inside, from column `column` of the output on. */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_sums(const struct tare_igemm_output *c, int64_t row, int64_t column,
-                                                      __m512i sums, __mmask16 mask) {
+                                                      __m512i sums, __mmask16 mask, struct tare_range_avx512 *seen) {
     const int64_t at = row * c->stride + column;
     if (c->requantize)
-        tare_requantize_avx512(c->requantize, sums, c->element + at, c->column + column, mask);
+        tare_requantize_avx512(c->requantize, sums, c->element + at, c->column + column, mask, seen);
     else
         _mm512_mask_storeu_epi32(c->sums + at, mask, sums);
 }
@@ -66,12 +66,14 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_sums(const struct tare_igemm_ou
             }                                                                                                          \
         }                                                                                                              \
     }                                                                                                                  \
+    struct tare_range_avx512 seen = tare_requantize_range_avx512(c->requantize);                                       \
     TARE_UNROLL                                                                                                        \
     for (int i = 0; i < rows; i++) {                                                                                   \
         TARE_UNROLL                                                                                                    \
         for (int j = 0; j < panels; j++)                                                                               \
-            store_sums(c, i, j * 16, sum[i][j], j == panels - 1 ? last : (__mmask16)0xffff);                           \
-    }
+            store_sums(c, i, j * 16, sum[i][j], j == panels - 1 ? last : (__mmask16)0xffff, &seen);                    \
+    }                                                                                                                  \
+    tare_requantize_store_range_avx512(c->requantize, &seen);
 
 #define TILE(kind, target, r, p)                                                                                       \
     static target void tile_##kind##_##r##_##p(                                                                        \

@@ -3,6 +3,8 @@
 
 #include "interpreter/kernels/expression.h"
 
+#include <math.h>
+
 enum { LANES = 16 };
 
 /* A pipeline of which the first `at` stages have been recognised. */
@@ -50,12 +52,14 @@ static bool take_offset(int32_t *offset, int64_t lanes, struct reader *reader) {
     }
 }
 
-static bool take_scale(float *scale, int64_t lanes, struct reader *reader) {
-    const struct tare_stage *stage = take(reader, TARE_STAGE_MUL);
-    const float *from = !stage ? NULL : column_lanes(reader, stage);
+/* The operand of a stage with `code` as one float for each column. */
+static bool take_columns(float *out, int64_t lanes, struct reader *reader, enum tare_stage_code code) {
+    const struct tare_stage *stage = peek(reader);
+    const float *from = !stage || stage->code != code ? NULL : column_lanes(reader, stage);
     if (!from) return false;
     for (int64_t i = 0; i < lanes; i++)
-        scale[i] = from[stage->is_one ? 0 : i % reader->bound->columns];
+        out[i] = from[stage->is_one ? 0 : i % reader->bound->columns];
+    reader->at++;
     return true;
 }
 
@@ -99,6 +103,33 @@ static bool take_sum(struct tare_requantize *out, struct reader *reader, enum ta
     return true;
 }
 
+/* ---- float results ---- */
+
+static bool is_float_array(const struct tare_bound_expression *bound, int operand) {
+    return operand >= 0 && !bound->expression->branch_of[operand] &&
+           bound->operands[operand].kind == TARE_OPERAND_ARRAY && bound->operands[operand].type == TARE_LANE_FLOAT;
+}
+
+static bool take_bounds(struct tare_real_stage *out, struct reader *reader) {
+    const struct tare_stage *low = take_scalar(reader, TARE_STAGE_MAXIMUM);
+    const bool is_relu6 = !low && take(reader, TARE_STAGE_RELU6);
+    const bool is_relu = !low && !is_relu6 && take(reader, TARE_STAGE_RELU);
+    const struct tare_stage *high = is_relu6 ? NULL : take_scalar(reader, TARE_STAGE_MINIMUM);
+    out->low = low ? *(const float *)low->operand : is_relu || is_relu6 ? 0 : -INFINITY;
+    out->high = high ? *(const float *)high->operand : is_relu6 ? 6 : INFINITY;
+    return !isnan(out->low) && !isnan(out->high);
+}
+
+/* The stages after the scale, up to the end. */
+static bool take_real(struct tare_real_stage *out, struct reader *reader, int64_t lanes, struct tare_arena *arena) {
+    float *bias = TARE_NEW_ARRAY(arena, float, (size_t)lanes);
+    if (!bias) return false;
+    if (take_columns(bias, lanes, reader, TARE_STAGE_ADD)) out->bias = bias;
+    const struct tare_stage *sum = peek(reader);
+    if (sum && !sum->is_one && is_float_array(reader->bound, sum->tag)) take(reader, TARE_STAGE_ADD);
+    return take_bounds(out, reader) && !peek(reader);
+}
+
 /* ---- the whole ---- */
 
 bool tare_requantize_find(struct tare_requantize *out, const struct tare_bound_expression *bound,
@@ -107,23 +138,30 @@ bool tare_requantize_find(struct tare_requantize *out, const struct tare_bound_e
     struct reader reader = { bound, &bound->pipelines[0], 0 };
     const enum tare_lane_type type = expression->to;
     if (expression->branches[0].source >= 0 || expression->from != TARE_LANE_INT32) return false;
-    if (type != TARE_LANE_INT8 && type != TARE_LANE_UINT8) return false;
+    if (type != TARE_LANE_INT8 && type != TARE_LANE_UINT8 && type != TARE_LANE_FLOAT) return false;
     const int64_t lanes = bound->columns + LANES;
     int32_t *offset = TARE_NEW_ARRAY(arena, int32_t, (size_t)lanes);
     float *scale = TARE_NEW_ARRAY(arena, float, (size_t)lanes);
     *out = (struct tare_requantize){ .columns = bound->columns, .offset = offset, .scale = scale };
     if (!offset || !scale || !take_offset(offset, lanes, &reader) || !take(&reader, TARE_STAGE_TO_FLOAT) ||
-        !take_scale(scale, lanes, &reader) || !take_quantize(&out->first, &reader, type))
+        !take_columns(scale, lanes, &reader, TARE_STAGE_MUL))
         return false;
+    if (type == TARE_LANE_FLOAT) return take_real(&out->real, &reader, lanes, arena);
+    if (!take_quantize(&out->first, &reader, type)) return false;
     return !peek(&reader) || (take_sum(out, &reader, type) && !peek(&reader));
 }
 
 void tare_requantize_bind(struct tare_requantize *requantize, const struct tare_bound_expression *bound) {
     const struct tare_expression *expression = bound->expression;
-    requantize->to = bound->to;
+    const bool is_real = expression->to == TARE_LANE_FLOAT;
+    requantize->to = is_real ? NULL : bound->to;
+    requantize->real.to = is_real ? bound->to : NULL;
+    requantize->real.range = is_real ? bound->range : NULL;
     requantize->addend = NULL;
+    requantize->real.addend = NULL;
     for (int i = 0; i < expression->n_operands; i++) {
         const int b = expression->branch_of[i];
         if (b > 0) requantize->addend = bound->operands[expression->branches[b].source].data;
+        if (is_real && is_float_array(bound, i)) requantize->real.addend = bound->operands[i].data;
     }
 }

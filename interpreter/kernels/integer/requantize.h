@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "interpreter/kernels/cpu.h"
+#include "interpreter/kernels/value_range.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,8 +25,19 @@ struct tare_dequantize_stage {
     float scale;
 };
 
+/* A float result instead of an 8-bit one: (sum + offset) * scale, plus a bias and an addend, then max(low, x) and
+ * min(high, x). */
+struct tare_real_stage {
+    float *to;                      /* element 0 of the result; NULL: the result has 8 bits */
+    const float *bias;              /* by column, readable as the scales; NULL: none */
+    const float *addend;            /* its element 0; NULL: none */
+    float low, high;                /* infinities: no bound */
+    struct tare_value_range *range; /* to which the values are added; NULL: none */
+};
+
 struct tare_requantize {
-    int64_t columns; /* of the product, which are those of the result's last dimension */
+    struct tare_real_stage real; /* if `to` is set, the stages after `scale` are not used */
+    int64_t columns;             /* of the product, which are those of the result's last dimension */
     /* by column; readable for 16 lanes beyond the last column, where the columns are repeated */
     const int32_t *offset;
     const float *scale;
@@ -40,15 +52,36 @@ struct tare_requantize {
 };
 
 /* The requantization that an expression consists of; false if it consists of something else. Its arrays come from
- * `arena` and remain valid as long as the operands of the expression. Does not set `to` and `addend`. */
+ * `arena` and remain valid as long as the operands of the expression. Does not set what tare_requantize_bind sets. */
 bool tare_requantize_find(struct tare_requantize *out, const struct tare_bound_expression *bound,
                           struct tare_arena *arena);
-/* Sets `to` and `addend` from the current operands of the expression. */
+/* Sets `to`, `range` and the addends from the current operands of the expression. */
 void tare_requantize_bind(struct tare_requantize *requantize, const struct tare_bound_expression *bound);
 
 #if TARE_KERNELS_X86
 #include <immintrin.h>
 #include <string.h>
+
+/* The range of the values that a kernel has stored so far, which it keeps in registers while it stores a tile. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 struct tare_range_avx2 tare_requantize_range_avx2(const struct tare_requantize *r) {
+    const __m256i none = _mm256_setzero_si256();
+    if (r && r->real.range) return tare_range_load_avx2(r->real.range);
+    return (struct tare_range_avx2){ none, none, none };
+}
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tare_requantize_store_range_avx2(const struct tare_requantize *r,
+                                                                          const struct tare_range_avx2 *seen) {
+    if (r && r->real.range) tare_range_store_avx2(r->real.range, seen);
+}
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 struct tare_range_avx512
+tare_requantize_range_avx512(const struct tare_requantize *r) {
+    const __m512i none = _mm512_setzero_si512();
+    if (r && r->real.range) return tare_range_load_avx512(r->real.range);
+    return (struct tare_range_avx512){ none, none, none };
+}
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tare_requantize_store_range_avx512(const struct tare_requantize *r,
+                                                                              const struct tare_range_avx512 *seen) {
+    if (r && r->real.range) tare_range_store_avx512(r->real.range, seen);
+}
 
 TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256i tare_quantize_avx2(const struct tare_quantize_stage *stage, __m256 x) {
     x = _mm256_max_ps(_mm256_set1_ps(stage->low), _mm256_add_ps(x, _mm256_set1_ps(stage->add)));
@@ -72,12 +105,33 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256i tare_requantize_sum_avx2(const struc
     return _mm256_max_epi32(tare_quantize_avx2(&r->second, sum), _mm256_set1_epi32(r->least));
 }
 
-/* Requantizes the sums of the first `count` lanes (1 to 8) and stores them as elements `at` … of the result. */
+/* The float results of the first `count` lanes (1 to 8). */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tare_real_avx2(const struct tare_requantize *r, __m256 x, int64_t at,
+                                                        int64_t column, int count, struct tare_range_avx2 *seen) {
+    const struct tare_real_stage *real = &r->real;
+    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    const __m256i mask = _mm256_cmpgt_epi32(_mm256_set1_epi32(count), lane);
+    if (real->bias) x = _mm256_add_ps(x, _mm256_loadu_ps(real->bias + column));
+    if (real->addend) x = _mm256_add_ps(x, _mm256_maskload_ps(real->addend + at, mask));
+    x = _mm256_min_ps(_mm256_set1_ps(real->high), _mm256_max_ps(_mm256_set1_ps(real->low), x));
+    _mm256_maskstore_ps(real->to + at, mask, x);
+    if (count < 8) /* the other lanes repeat the first */
+        x = _mm256_blendv_ps(_mm256_broadcastss_ps(_mm256_castps256_ps128(x)), x, _mm256_castsi256_ps(mask));
+    tare_range_add_avx2(seen, x);
+}
+
+/* Requantizes the sums of the first `count` lanes (1 to 8) and stores them as elements `at` … of the result. Floats are
+ * added to `seen`. */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tare_requantize_avx2(const struct tare_requantize *r, __m256i sums, int64_t at,
-                                                              int64_t column, int count) {
+                                                              int64_t column, int count, struct tare_range_avx2 *seen) {
     const __m256i offset = _mm256_loadu_si256((const __m256i *)(r->offset + column));
-    const __m256 real = _mm256_cvtepi32_ps(_mm256_add_epi32(sums, offset));
-    __m256i x = tare_quantize_avx2(&r->first, _mm256_mul_ps(real, _mm256_loadu_ps(r->scale + column)));
+    const __m256 real =
+        _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_add_epi32(sums, offset)), _mm256_loadu_ps(r->scale + column));
+    if (r->real.to) {
+        tare_real_avx2(r, real, at, column, count, seen);
+        return;
+    }
+    __m256i x = tare_quantize_avx2(&r->first, real);
     if (r->addend) x = tare_requantize_sum_avx2(r, x, at, count);
     /* the values are those of the 8-bit type: packing 32 to 16 bits keeps them, and masking makes the bytes unsigned */
     const __m128i halves = _mm_packs_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
@@ -108,11 +162,31 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512i tare_requantize_sum_avx512(const s
     return _mm512_max_epi32(tare_quantize_avx512(&r->second, sum), _mm512_set1_epi32(r->least));
 }
 
-/* Requantizes the sums of the mask's lanes and stores them as elements `at` … of the result. */
+/* The float results of the mask's lanes. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tare_real_avx512(const struct tare_requantize *r, __m512 x, int64_t at,
+                                                            int64_t column, __mmask16 mask,
+                                                            struct tare_range_avx512 *seen) {
+    const struct tare_real_stage *real = &r->real;
+    if (real->bias) x = _mm512_add_ps(x, _mm512_loadu_ps(real->bias + column));
+    if (real->addend) x = _mm512_add_ps(x, _mm512_maskz_loadu_ps(mask, real->addend + at));
+    x = _mm512_min_ps(_mm512_set1_ps(real->high), _mm512_max_ps(_mm512_set1_ps(real->low), x));
+    _mm512_mask_storeu_ps(real->to + at, mask, x);
+    tare_range_add_avx512(seen, x, mask);
+}
+
+/* Requantizes the sums of the mask's lanes and stores them as elements `at` … of the result. Floats are added to
+ * `seen`.
+ */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tare_requantize_avx512(const struct tare_requantize *r, __m512i sums,
-                                                                  int64_t at, int64_t column, __mmask16 mask) {
-    const __m512 real = _mm512_cvtepi32_ps(_mm512_add_epi32(sums, _mm512_loadu_si512(r->offset + column)));
-    __m512i x = tare_quantize_avx512(&r->first, _mm512_mul_ps(real, _mm512_loadu_ps(r->scale + column)));
+                                                                  int64_t at, int64_t column, __mmask16 mask,
+                                                                  struct tare_range_avx512 *seen) {
+    const __m512i total = _mm512_add_epi32(sums, _mm512_loadu_si512(r->offset + column));
+    const __m512 real = _mm512_mul_ps(_mm512_cvtepi32_ps(total), _mm512_loadu_ps(r->scale + column));
+    if (r->real.to) {
+        tare_real_avx512(r, real, at, column, mask, seen);
+        return;
+    }
+    __m512i x = tare_quantize_avx512(&r->first, real);
     if (r->addend) x = tare_requantize_sum_avx512(r, x, at, mask);
     _mm_mask_storeu_epi8(r->to + at, mask, _mm512_cvtepi32_epi8(x));
 }

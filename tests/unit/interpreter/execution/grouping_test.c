@@ -1,16 +1,14 @@
 /* Groups of element-wise steps: a quantized layer that runs as one pass has the bits of the separate ops, over shapes,
  * paddings, groups, strides, dilations and extreme values, at every CPU level of the machine; observers still receive
  * the intermediate values, and operands that fit no expression run op by op. */
-#include "interpreter/kernels/cpu.h"
 #include "interpreter/ops/support/dims_wire.h"
+#include "support/levels.h"
 #include "support/mini_model.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 static uint32_t seed = 5;
 static uint32_t next(void) {
@@ -232,25 +230,9 @@ static void check_layers(void) {
         check_layer(&layers[i]);
 }
 
-/* The level of a process is fixed by its first use, so each level has a process. */
 static void grouping__quantized_layers_at_every_level(void **unused) {
     (void)unused;
-    for (int level = TARE_CPU_PLAIN; level <= (int)tare_cpu_level(); level++) {
-        char program[4096], name[16];
-        const ssize_t size = readlink("/proc/self/exe", program, sizeof program - 1);
-        int status = -1;
-        assert_true(size > 0);
-        program[size] = 0;
-        snprintf(name, sizeof name, "%s", tare_cpu_level_name((enum tare_cpu_level)level));
-        const pid_t child = fork();
-        if (child == 0) {
-            setenv("TARE_CPU", name, 1);
-            execl(program, program, "layers", (char *)NULL);
-            _exit(127);
-        }
-        assert_int_equal(waitpid(child, &status, 0), child);
-        if (status != 0) fail_msg("level %s: the layers differ (status %d)", name, status);
-    }
+    levels_run("layers");
 }
 
 /* ---- other graphs ---- */

@@ -82,21 +82,23 @@ static bool is_integer_stage(enum tare_stage_code code) {
 static void pipeline__stages_have_the_same_bits_at_every_level(void **unused) {
     (void)unused;
     _Alignas(64) char operand[COUNT * 4];
-    for (int code = TARE_STAGE_INT_ADD; code <= TARE_STAGE_QUANTIZE_TO_INT; code++) {
+    for (int code = TARE_STAGE_INT_ADD; code <= TARE_STAGE_QUANTIZE_QUOTIENT; code++) {
         for (int is_one = 0; is_one < 2; is_one++) {
             const bool is_integer = is_integer_stage((enum tare_stage_code)code);
             struct tare_pipeline pipeline = { .from = is_integer ? TARE_LANE_INT32 : TARE_LANE_FLOAT,
                                               .to = is_integer ? TARE_LANE_INT32 : TARE_LANE_FLOAT,
                                               .n_stages = 1 };
             if (code == TARE_STAGE_TO_FLOAT) pipeline.to = TARE_LANE_FLOAT;
-            if (code == TARE_STAGE_TO_INT || code == TARE_STAGE_QUANTIZE_TO_INT) pipeline.to = TARE_LANE_INT32;
+            if (code == TARE_STAGE_TO_INT || code >= TARE_STAGE_QUANTIZE_TO_INT) pipeline.to = TARE_LANE_INT32;
             fill(operand, pipeline.from, COUNT);
             pipeline.stages[0] = (struct tare_stage){ .code = (enum tare_stage_code)code,
                                                       .is_one = is_one,
                                                       .operand = operand,
                                                       .add = -3,
                                                       .low = -128,
-                                                      .high = 127 };
+                                                      .high = 127,
+                                                      .divisor = 0.3f,
+                                                      .reciprocal = 1 / 0.3f };
             check(&pipeline, "stage", code);
         }
     }
@@ -138,6 +140,41 @@ static void pipeline__simplification_keeps_the_bits(void **unused) {
     for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level++) {
         tare_pipeline_run_at(level, got, from, &pipeline, COUNT);
         assert_memory_equal(got, expected, COUNT);
+    }
+}
+
+/* Dynamic quantization divides by a scale; quotients near the boundaries between integers, of all sizes. */
+static void pipeline__quotients_are_those_of_the_division(void **unused) {
+    (void)unused;
+    const float half = 0.5f, low = -128, high = 127;
+    for (int round = 0; round < 3000; round++) {
+        const float divisor = ldexpf(1 + (float)(next() & 0x7fffff) * 0x1p-23f, round % 131 - 65);
+        const float zero_point = (float)(int)(next() % 256) - 128;
+        const struct tare_stage stages[] = {
+            { .code = TARE_STAGE_DIV, .is_one = true, .operand = &divisor },
+            { .code = TARE_STAGE_ADD, .is_one = true, .operand = &zero_point },
+            { .code = TARE_STAGE_ADD, .is_one = true, .operand = &half },
+            { .code = TARE_STAGE_FLOOR },
+            { .code = TARE_STAGE_MAXIMUM, .is_one = true, .operand = &low },
+            { .code = TARE_STAGE_MINIMUM, .is_one = true, .operand = &high },
+            { .code = TARE_STAGE_TO_INT },
+        };
+        _Alignas(64) float from[COUNT];
+        _Alignas(64) char expected[COUNT], got[COUNT];
+        struct tare_pipeline pipeline = { .from = TARE_LANE_FLOAT, .to = TARE_LANE_INT8, .n_stages = 7 };
+        memcpy(pipeline.stages, stages, sizeof stages);
+        fill(from, TARE_LANE_FLOAT, COUNT);
+        for (int i = 0; i < COUNT; i++) { /* without special values in most rounds */
+            const float near = ((float)(int)(next() % 300) - 150 + (next() % 2 ? 0.5f : 0)) * divisor;
+            if (round % 8 || i % 2) from[i] = nextafterf(near, next() % 2 ? INFINITY : -INFINITY);
+        }
+        tare_pipeline_plain(expected, from, &pipeline, COUNT);
+        tare_pipeline_simplify(&pipeline);
+        assert_int_equal(pipeline.n_stages, divisor >= 0x1p-60f && divisor <= 0x1p60f ? 1 : 7);
+        for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level++) {
+            tare_pipeline_run_at(level, got, from, &pipeline, COUNT);
+            assert_memory_equal(got, expected, COUNT);
+        }
     }
 }
 
@@ -218,6 +255,7 @@ int main(void) {
         cmocka_unit_test(pipeline__stages_have_the_same_bits_at_every_level),
         cmocka_unit_test(pipeline__loads_and_stores_every_type),
         cmocka_unit_test(pipeline__simplification_keeps_the_bits),
+        cmocka_unit_test(pipeline__quotients_are_those_of_the_division),
         cmocka_unit_test(expression__any_number_of_elements_and_columns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

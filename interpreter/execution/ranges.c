@@ -1,0 +1,120 @@
+/* Ranges: Min and Max over all elements of the same tensor, from which dynamic quantization computes its parameters.
+ * The group that computes the tensor (grouping.c) collects both while the values are in registers; where another step
+ * computes it, one pass over the tensor collects both. Where the result depends on the order of comparisons (NaN, zeros
+ * of both signs), or a step is observed, the ops run as any others. */
+#include "interpreter/execution/step.h"
+#include "interpreter/kernels/value_range.h"
+
+#include <string.h>
+
+enum { MINIMUM, MAXIMUM };
+
+struct finder {
+    struct tare_plan *plan;
+    const struct tare_plan_uses *uses;
+    int *first; /* by slot: the Min or Max of it that was found first; TARE_NO_STEP: none yet, or both found */
+};
+
+/* True if the constant is an integer vector or scalar of the one element `value`. */
+static bool is_one_integer(struct tare_edge edge, int64_t value) {
+    const struct tare_tensor *constant = tare_edge_constant(edge);
+    return constant && constant->elements == 1 && !tare_dtype_is_floating(constant->dtype) &&
+           tare_tensor_get_i64(constant, 0) == value;
+}
+
+/* MINIMUM or MAXIMUM for a step that reduces a flattened float tensor to its extreme; -1 for any other step. */
+static int extreme_of(const struct finder *f, const struct tare_step *step) {
+    const int which = strcmp(step->node->op, "Min") == 0 ? MINIMUM : strcmp(step->node->op, "Max") == 0 ? MAXIMUM : -1;
+    if (which < 0 || !step->op || step->reads || step->n_inputs != 2 || step->inputs[0] < 0) return -1;
+    if (step->node->output_dtypes[0] != TARE_DT_FLOAT || !is_one_integer(step->node->inputs[1], 0)) return -1;
+    const int made_by = f->uses->made_by[step->inputs[0]];
+    const struct tare_step *reshape = made_by < 0 ? NULL : &f->plan->steps[made_by];
+    if (!reshape || strcmp(reshape->node->op, "Reshape") != 0 || reshape->reads || reshape->n_inputs != 2) return -1;
+    return tare_edge_constant(reshape->node->inputs[1]) &&
+                   tare_edge_constant(reshape->node->inputs[1])->shape.rank == 1 &&
+                   is_one_integer(reshape->node->inputs[1], -1)
+               ? which
+               : -1;
+}
+
+static tare_status add_range(const struct finder *f, struct tare_arena *arena, int minimum, int maximum) {
+    struct tare_step *steps = f->plan->steps;
+    struct tare_step_range *range = tare_arena_alloc(arena, sizeof *range);
+    const int source = steps[minimum].inputs[0], tensor = steps[f->uses->made_by[source]].inputs[0];
+    const int made_by = tensor < 0 ? TARE_NO_STEP : f->uses->made_by[tensor];
+    struct tare_step_group *group = made_by < 0 ? NULL : steps[made_by].group;
+    if (!range) return TARE_NO_MEMORY;
+    *range = (struct tare_step_range){ .source = source,
+                                       .steps = { minimum, maximum },
+                                       .keep_dims = tare_node_bool(steps[minimum].node, "keep_dims", false),
+                                       .group = group && group->output == tensor ? group : NULL };
+    steps[minimum].range = steps[maximum].range = range;
+    if (range->group && !group->range && group->output_dtype == TARE_DT_FLOAT) group->range = range;
+    return TARE_OK;
+}
+
+tare_status tare_plan_find_ranges(struct tare_plan *plan, const struct tare_plan_uses *uses, struct tare_arena *arena,
+                                  struct tare_arena *scratch) {
+    const struct finder f = { plan, uses, TARE_NEW_ARRAY(scratch, int, plan->n_slots + 1) };
+    if (!f.first) return TARE_NO_MEMORY;
+    for (size_t v = 0; v < plan->n_slots; v++)
+        f.first[v] = TARE_NO_STEP;
+    for (size_t s = 0; s < plan->n_steps; s++) {
+        const struct tare_step *step = &plan->steps[s];
+        const int which = extreme_of(&f, step);
+        if (which < 0) continue;
+        int *first = &f.first[step->inputs[0]];
+        const struct tare_step *other = *first < 0 ? NULL : &plan->steps[*first];
+        if (!other || other->range || extreme_of(&f, other) == which ||
+            tare_node_bool(other->node, "keep_dims", false) != tare_node_bool(step->node, "keep_dims", false)) {
+            *first = (int)s;
+            continue;
+        }
+        TARE_TRY(add_range(&f, arena, which == MINIMUM ? (int)s : *first, which == MAXIMUM ? (int)s : *first));
+    }
+    return TARE_OK;
+}
+
+void tare_plan_select_ranges(const struct tare_session *session, const struct tare_plan *plan) {
+    const struct tare_session_options *options = &session->options;
+    const bool any = !options->trace && !options->check_numerics && !options->use_reference_kernels;
+    for (size_t s = 0; s < plan->n_steps; s++) {
+        struct tare_step_range *range = plan->steps[s].range;
+        if (range && range->steps[MINIMUM] == (int)s)
+            range->active =
+                any && !plan->steps[range->steps[MINIMUM]].observed && !plan->steps[range->steps[MAXIMUM]].observed;
+    }
+}
+
+static tare_status set_extreme(const struct tare_plan *plan, struct tare_exec_frame *frame, int step, float value,
+                               bool keep_dims) {
+    const struct tare_shape shape = { .rank = keep_dims ? 1 : 0, .dims = { 1 } };
+    struct tare_tensor *output = &frame->slots[plan->steps[step].first_output];
+    TARE_TRY(tare_tensor_new(output, TARE_DT_FLOAT, &shape));
+    TARE_DATA(float, output)[0] = value;
+    return TARE_OK;
+}
+
+tare_status tare_range_set(const struct tare_plan *plan, struct tare_exec_frame *frame,
+                           const struct tare_step_range *range, const struct tare_value_range *values) {
+    float extremes[2];
+    const bool is_known = tare_value_range_end(&extremes[MINIMUM], &extremes[MAXIMUM], values);
+    for (int i = 0; i < 2; i++) {
+        if (is_known) TARE_TRY(set_extreme(plan, frame, range->steps[i], extremes[i], range->keep_dims));
+        frame->computed[range->steps[i]] = is_known;
+    }
+    return TARE_OK;
+}
+
+tare_status tare_range_run(const struct tare_plan *plan, struct tare_exec_frame *frame, int step) {
+    const struct tare_step_range *range = plan->steps[step].range;
+    const int first = range->steps[MINIMUM] < range->steps[MAXIMUM] ? range->steps[MINIMUM] : range->steps[MAXIMUM];
+    const struct tare_tensor *source = tare_plan_value(plan, frame, range->source);
+    struct tare_value_range values;
+    if (!range->active) frame->computed[step] = false;
+    if (!range->active || step != first) return TARE_OK;
+    if (range->group && range->group->range == range && range->group->active && frame->computed[step]) return TARE_OK;
+    tare_value_range_begin(&values);
+    if (source->dtype == TARE_DT_FLOAT && !source->splat) tare_value_range_add(&values, source->data, source->elements);
+    return tare_range_set(plan, frame, range, &values);
+}

@@ -1,0 +1,9 @@
+/* Tests that run at every CPU level of the machine. The level of a process is fixed by its first use, so each level has
+ * a process of its own: the test program again, with `argument`. */
+#ifndef TARE_TESTS_SUPPORT_LEVELS_H
+#define TARE_TESTS_SUPPORT_LEVELS_H
+
+/* Fails the current test if the program with `argument` fails at a level. */
+void levels_run(const char *argument);
+
+#endif

@@ -1,0 +1,185 @@
+/* Dynamic range quantization as it is executed: groups of ops, with the range of each activation collected where the
+ * activation is computed, have the bits of the ops run one by one, at every CPU level of the machine, for dense,
+ * depthwise and pointwise convolutions, products and residual additions, weights of 8 and 4 bits, per channel and per
+ * tensor, and for activations of all signs and of special values. */
+#include "support/levels.h"
+#include "support/mini_model.h"
+
+#include "base/arena.h"
+#include "quant/rewrite.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static uint32_t seed = 7;
+static float next(void) {
+    seed = seed * 1664525u + 1013904223u;
+    return (float)(int32_t)seed * 0x1p-31f;
+}
+
+static struct tare_edge weight(struct tare_graph *g, const char *name, struct tare_shape shape) {
+    struct tare_tensor value;
+    mini_ok(tare_tensor_new(&value, TARE_DT_FLOAT, &shape));
+    for (int64_t i = 0; i < value.elements; i++)
+        TARE_DATA(float, &value)[i] = next();
+    struct tare_node *node = tare_graph_add_const(g, name, &value);
+    tare_tensor_reset(&value);
+    assert_non_null(node);
+    return (struct tare_edge){ node, 0 };
+}
+
+/* ---- the network ---- */
+
+enum network { CONVOLUTIONS, PRODUCTS, N_NETWORKS };
+struct form {
+    int bits;
+    enum tare_quant_granularity granularity;
+    int64_t channels; /* of the convolutions; columns of the products */
+};
+
+static struct tare_edge conv(struct tare_graph *g, const char *op, const char *name, struct tare_edge x,
+                             struct tare_shape filter, int64_t stride) {
+    const int64_t strides[] = { 1, stride, stride, 1 };
+    char label[32];
+    snprintf(label, sizeof label, "%s/w", name);
+    struct tare_node *node = mini_open(g, op, name, 2, x, weight(g, label, filter));
+    mini_ok(tare_node_set_int_list(node, "strides", strides, 4));
+    mini_ok(tare_node_set_string(node, "padding", "SAME", 4));
+    const struct tare_edge y = mini_done(node);
+    const bool is_depthwise = strcmp(op, "Conv2D") != 0;
+    snprintf(label, sizeof label, "%s/bias", name);
+    char constant[40];
+    snprintf(constant, sizeof constant, "%s/b", name);
+    return mini_node(g, "BiasAdd", label, 2, y,
+                     weight(g, constant, tare_shape_make(1, is_depthwise ? filter.dims[2] : filter.dims[3])));
+}
+
+static struct tare_edge convolutions(struct tare_graph *g, struct tare_edge x, int64_t n) {
+    const int64_t three = 3, one = 1;
+    x = mini_node(g, "Relu", "relu1", 1, conv(g, "Conv2D", "first", x, tare_shape_make(4, three, three, three, n), 2));
+    const struct tare_edge shortcut = x;
+    x = conv(g, "DepthwiseConv2dNative", "depthwise", x, tare_shape_make(4, three, three, n, one), 1);
+    x = mini_node(g, "Relu6", "relu2", 1, x);
+    x = conv(g, "Conv2D", "pointwise", x, tare_shape_make(4, one, one, n, n), 1);
+    x = mini_node(g, "Relu", "relu3", 1, mini_node(g, "AddV2", "residual", 2, shortcut, x));
+    return conv(g, "Conv2D", "last", x, tare_shape_make(4, three, three, n, (int64_t)5), 1);
+}
+
+static struct tare_edge products(struct tare_graph *g, struct tare_edge x, int64_t n) {
+    x = mini_node(g, "MatMul", "first", 2, x, weight(g, "first/w", tare_shape_make(2, (int64_t)33, n)));
+    x = mini_node(g, "BiasAdd", "bias1", 2, x, weight(g, "first/b", tare_shape_make(1, n)));
+    x = mini_node(g, "Neg", "negative", 1, x); /* computed by another kernel, which collects no range */
+    x = mini_node(g, "MatMul", "second", 2, x, weight(g, "second/w", tare_shape_make(2, n, n)));
+    x = mini_node(g, "MatMul", "third", 2, x, weight(g, "third/w", tare_shape_make(2, n, (int64_t)17)));
+    return mini_node(g, "Relu", "relu", 1, x);
+}
+
+struct quantized {
+    struct tare_graph_model *model;
+    struct tare_edge x, y;
+};
+
+static void build(struct quantized *q, enum network network, const struct form *form) {
+    const struct tare_quant_options options = {
+        .setting = { .method = &tare_method_dynamic, .bits = form->bits, .granularity = form->granularity },
+        .depthwise = true,
+        .min_elements = 1
+    };
+    struct tare_quant_report report;
+    struct tare_arena arena = { 0 };
+    q->model = mini_model_new();
+    struct tare_graph *f = tare_model_add_function(q->model, "f");
+    const struct tare_edge x = mini_arg(f, "x", TARE_DT_FLOAT);
+    const struct tare_shape image = tare_shape_make(4, (int64_t)-1, (int64_t)9, (int64_t)10, (int64_t)3);
+    const struct tare_shape rows = tare_shape_make(2, (int64_t)-1, (int64_t)33);
+    q->x = mini_placeholder(q->model->main, "in", TARE_DT_FLOAT);
+    mini_ok(tare_node_set_shape(q->x.node, "shape", network == CONVOLUTIONS ? &image : &rows));
+    mini_return(f, "y", network == CONVOLUTIONS ? convolutions(f, x, form->channels) : products(f, x, form->channels));
+    q->y = mini_call(q->model->main, "PartitionedCall", "call", f, 1, q->x);
+    mini_ok(tare_quantize(&report, &arena, q->model, NULL, &options));
+    assert_int_equal(report.quantized, network == CONVOLUTIONS ? 4 : 3);
+    tare_arena_free(&arena);
+}
+
+/* ---- runs ---- */
+
+enum values { ANY, POSITIVE, NEGATIVE, ZEROS, BOTH_ZEROS, TINY, HUGE_VALUES, N_VALUES };
+
+static struct tare_tensor input(enum network network, int64_t batch, enum values values) {
+    static const float factors[N_VALUES] = { 1, 1, 1, 0, 0, 1e-38f, 1e37f };
+    const struct tare_shape image = tare_shape_make(4, batch, (int64_t)9, (int64_t)10, (int64_t)3);
+    const struct tare_shape rows = tare_shape_make(2, batch, (int64_t)33);
+    struct tare_tensor x;
+    mini_ok(tare_tensor_new(&x, TARE_DT_FLOAT, network == CONVOLUTIONS ? &image : &rows));
+    for (int64_t i = 0; i < x.elements; i++) {
+        float value = next() * factors[values];
+        if (values == POSITIVE || values == ZEROS) value = fabsf(value);
+        if (values == NEGATIVE) value = -fabsf(value) - 0.01f;
+        TARE_DATA(float, &x)[i] = value;
+    }
+    return x;
+}
+
+static tare_status look(void *arg, const struct tare_node *node, size_t output, const struct tare_tensor *value) {
+    (void)node, (void)output, (void)value;
+    ++*(int *)arg;
+    return TARE_OK;
+}
+
+static void check_run(const struct quantized *q, struct tare_session *fast, struct tare_session *plain,
+                      struct tare_tensor *value) {
+    struct tare_tensor got, expected;
+    mini_ok(tare_session_run(fast, &q->x, value, 1, &q->y, &got, 1, NULL, 0));
+    mini_ok(tare_session_run(plain, &q->x, value, 1, &q->y, &expected, 1, NULL, 0));
+    assert_true(tare_shape_equal(&got.shape, &expected.shape));
+    assert_memory_equal(got.data, expected.data, tare_tensor_bytes(&expected));
+    tare_tensor_reset(&got), tare_tensor_reset(&expected);
+}
+
+/* The same session with different batches and values, and while an observer requests every value, which separates all
+ * steps. */
+static void check_network(enum network network, const struct form *form) {
+    const struct tare_session_options plain = { .use_reference_kernels = true }, fast = { 0 };
+    struct tare_session *sessions[2];
+    struct quantized q;
+    int observed = 0;
+    build(&q, network, form);
+    mini_ok(tare_session_new(&sessions[0], q.model, &fast));
+    mini_ok(tare_session_new(&sessions[1], q.model, &plain));
+    for (int round = 0; round < 3 * N_VALUES; round++) {
+        struct tare_tensor value = input(network, round % 2 + 1, (enum values)(round % N_VALUES));
+        const int before = observed;
+        if (round == N_VALUES) tare_session_observe(sessions[0], look, NULL, &observed);
+        if (round == 2 * N_VALUES) tare_session_observe(sessions[0], NULL, NULL, NULL);
+        check_run(&q, sessions[0], sessions[1], &value);
+        assert_int_equal(observed > before, round >= N_VALUES && round < 2 * N_VALUES);
+        tare_tensor_reset(&value);
+    }
+    tare_session_free(sessions[0]), tare_session_free(sessions[1]);
+    tare_model_free(q.model);
+}
+
+static void networks(void **unused) {
+    (void)unused;
+    static const struct form forms[] = {
+        { 8, TARE_PER_CHANNEL, 16 }, { 8, TARE_PER_TENSOR, 40 }, { 4, TARE_PER_CHANNEL, 21 }, { 4, TARE_PER_TENSOR, 8 }
+    };
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        for (int network = 0; network < N_NETWORKS; network++)
+            check_network((enum network)network, &forms[i]);
+}
+
+static void dynamic__groups_have_the_bits_of_the_ops_at_every_level(void **unused) {
+    (void)unused;
+    levels_run("networks");
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest one[] = { cmocka_unit_test(networks) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(dynamic__groups_have_the_bits_of_the_ops_at_every_level),
+    };
+    if (argc > 1 && strcmp(argv[1], "networks") == 0) return cmocka_run_group_tests(one, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
