@@ -7,6 +7,7 @@
 #include "convert/stablehlo/lower.h"
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "base/map.h"
 #include "base/strbuf.h"
 
@@ -36,6 +37,17 @@ struct tare_shlo_importer {
 
 /* ---- constants ---- */
 
+/* Copies bytes of a module, which may be a mapped file, and releases the pages that were read: a large constant is in
+ * memory once. It cannot be a view of the file, since MLIR does not align it. */
+static void copy_bytes(uint8_t *out, const uint8_t *data, size_t size) {
+    enum { PIECE = 8 << 20 };
+    for (size_t at = 0; at < size; at += PIECE) {
+        const size_t count = size - at < PIECE ? size - at : PIECE;
+        memcpy(out + at, data + at, count);
+        if (size > PIECE) tare_file_forget(data + at, count);
+    }
+}
+
 static tare_status constant_tensor(struct tare_tensor *out, const struct tare_shlo_attr *value) {
     const int dtype = tare_shlo_dtype(value->type);
     struct tare_shape shape;
@@ -53,7 +65,7 @@ static tare_status constant_tensor(struct tare_tensor *out, const struct tare_sh
         for (size_t i = 0; i < count; i++)
             memcpy((char *)out->data + i * value->size, value->data, value->size);
     } else if (bytes) {
-        memcpy(out->data, value->data, bytes);
+        copy_bytes(out->data, value->data, bytes);
     }
     return TARE_OK;
 }

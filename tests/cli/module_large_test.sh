@@ -18,4 +18,10 @@ done
 "$tare" inspect "$file" --functions >"$work/out"
 grep -qF 'stablehlo.constant dense<0.0> : tensor<250000000xf32>' "$work/out" || grep -qF 'dense<__elided__> : tensor<250000000xf32>' "$work/out" ||
     fail "the constant is printed otherwise: $(head -c 500 "$work/out")"
+# to run it, the constant is copied, and the pages of the file that were read are released
+"$TARE_TEST_HELPERS/large_module" "$file" 400000000 || fail "large_module"
+size=$(stat -c %s "$file")
+"$TARE_TEST_HELPERS/peak" "$work/peak" "$tare" run "$file" >"$work/out" 2>"$work/err" || fail "run: $(cat "$work/err")"
+read -r kib _ <"$work/peak"
+[ "$kib" -le $((size / 1024 * 12 / 10)) ] || fail "run: $kib KiB for a file of $((size / 1024)) KiB"
 finish
