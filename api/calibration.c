@@ -1,7 +1,7 @@
 /* Calibrations: reading, writing, adding and describing them. */
 #include "base/alloc.h"
 #include "base/strbuf.h"
-#include "calib/file.h"
+#include "calib/format/file.h"
 #include "eval/report/calibration_report.h"
 #include "workflow/option_text.h"
 #include "api/calibrating.h"

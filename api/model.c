@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "base/strbuf.h"
 #include "calib/fingerprint.h"
-#include "calib/file.h"
+#include "calib/format/file.h"
 #include "convert/saved_model.h"
 #include "eval/comparison.h"
 #include "eval/model_inputs.h"

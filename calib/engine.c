@@ -9,7 +9,7 @@
 #include "base/strbuf.h"
 #include "base/thread.h"
 #include "calib/feed.h"
-#include "calib/file.h"
+#include "calib/format/file.h"
 #include "calib/probe.h"
 #include "interpreter/inference/model_shapes.h"
 #include "interpreter/batch_check.h"

@@ -2,6 +2,7 @@
  * callers of algorithms; the list is the only part that changes, and one lock guards all lists. */
 #include "calib/range_memo.h"
 #include "base/alloc.h"
+#include "base/control.h"
 
 #include <pthread.h>
 
@@ -37,9 +38,11 @@ bool tare_range_memo_get(struct tare_range *out, const struct tare_statistics *s
 void tare_range_memo_set(const struct tare_statistics *statistics, const struct tare_algorithm_choice *choice,
                          const struct tare_qscheme *scheme, const struct tare_range *range) {
     struct tare_statistics *owner = (struct tare_statistics *)(uintptr_t)statistics;
+    const int64_t mark = tare_control_failures();
     struct tare_range_memo *memo = tare_calloc(1, sizeof *memo);
-    if (!memo) {
+    if (!memo) { /* the range is searched again where it is needed */
         tare_error_clear();
+        tare_control_forgive(mark);
         return;
     }
     *memo = (struct tare_range_memo){

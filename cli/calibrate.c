@@ -4,7 +4,7 @@
 #include "base/output_lock.h"
 #include "base/log.h"
 #include "base/strbuf.h"
-#include "calib/file.h"
+#include "calib/format/file.h"
 #include "calib/fingerprint.h"
 #include "cli/calibrate_report.h"
 #include "cli/command.h"

@@ -1,5 +1,5 @@
 /* tare merge: merges calibration files of one model. */
-#include "calib/file.h"
+#include "calib/format/file.h"
 #include "cli/log.h"
 #include "workflow/calibrate.h"
 #include "cli/command.h"

@@ -2,7 +2,7 @@
 #include "base/log.h"
 #include "base/output.h"
 #include "base/strbuf.h"
-#include "calib/file.h"
+#include "calib/format/file.h"
 #include "cli/command.h"
 #include "cli/log.h"
 #include "eval/report/calibration_report.h"

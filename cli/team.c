@@ -1,7 +1,7 @@
 #include "cli/team.h"
 #include "base/alloc.h"
 #include "base/file.h"
-#include "calib/file.h"
+#include "calib/format/file.h"
 #include "cli/mpi/team_backend.h"
 
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
 /* Prepared models and their ranges. */
 #include "convert/prepared.h"
 #include "base/alloc.h"
-#include "calib/file.h"
+#include "calib/format/file.h"
 #include "calib/fingerprint.h"
 #include "convert/pipeline.h"
 #include "convert/saved_model.h"

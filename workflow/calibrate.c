@@ -6,7 +6,7 @@
 #include "base/strbuf.h"
 #include "base/thread.h"
 #include "calib/engine.h"
-#include "calib/file.h"
+#include "calib/format/file.h"
 #include "calib/fingerprint.h"
 #include "calib/hash.h"
 #include "calib/warnings.h"

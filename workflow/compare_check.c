@@ -1,7 +1,7 @@
 /* Checks of a comparison before the first record: which combinations of methods and settings are applicable, with the
  * calibration that was given. Others become rows with a reason; the comparison fails only when none is left. */
 #include "base/file.h"
-#include "calib/file.h"
+#include "calib/format/file.h"
 #include "workflow/compare_internal.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* The whole conversion of a loaded model: calibration, quantization, TPU placement. */
 #include "workflow/convert.h"
 #include "base/strbuf.h"
-#include "calib/file.h"
+#include "calib/format/file.h"
 #include "calib/fingerprint.h"
 #include "workflow/calibrate.h"
 #include "workflow/dataset_path.h"

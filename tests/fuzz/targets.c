@@ -2,7 +2,7 @@
 #include "base/alloc.h"
 #include "base/image/codec.h"
 #include "base/image/image.h"
-#include "calib/file.h"
+#include "calib/format/file.h"
 #include "convert/jobs.h"
 #include "convert/options.h"
 #include "convert/saved_model.h"

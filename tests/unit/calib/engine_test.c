@@ -2,7 +2,7 @@
 #include "calib/engine.h"
 
 #include "base/file.h"
-#include "calib/file.h"
+#include "calib/format/file.h"
 #include "calib/fingerprint.h"
 #include "support/draw.h"
 #include "support/mini_model.h"

@@ -3,7 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "calib/file.h"
+#include "calib/format/file.h"
 #include "datasets/tfrecord.h"
 #include "workflow/sample_feed.h"
 #include "support/draw.h"

@@ -3,7 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/strbuf.h"
-#include "calib/file.h"
+#include "calib/format/file.h"
 #include "calib/hash.h"
 #include "eval/report/page.h"
 #include "support/draw.h"

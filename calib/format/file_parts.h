@@ -1,9 +1,9 @@
-/* Encoding of the statistics of one tensor; for calib/file.c only. */
+/* Encoding of the statistics of one tensor; for calib/format/file.c only. */
 #ifndef TARE_CALIB_FILE_PARTS_H
 #define TARE_CALIB_FILE_PARTS_H
 
 #include "calib/statistics.h"
-#include "calib/wire.h"
+#include "calib/format/wire.h"
 
 void tare_statistics_write(struct tare_wire_writer *out, const struct tare_statistics *statistics);
 /* Fills zeroed statistics (per_channel set). Input indexes are below n_inputs. */

@@ -1,6 +1,6 @@
 /* The calibration file: round trip, equal bytes for equal contents, merging, and refusal of what is damaged or foreign.
  */
-#include "calib/file.h"
+#include "calib/format/file.h"
 
 #include "base/alloc.h"
 #include "base/file.h"

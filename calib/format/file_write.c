@@ -1,5 +1,5 @@
 /* Statistics to bytes. */
-#include "calib/file_parts.h"
+#include "calib/format/file_parts.h"
 
 static void write_place(struct tare_wire_writer *out, const struct tare_place *place) {
     tare_wire_put_varint(out, (uint64_t)place->input);

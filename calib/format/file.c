@@ -1,9 +1,9 @@
-#include "calib/file.h"
+#include "calib/format/file.h"
 
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/output.h"
-#include "calib/file_parts.h"
+#include "calib/format/file_parts.h"
 #include "calib/hash.h"
 
 #include <string.h>

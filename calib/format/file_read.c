@@ -1,5 +1,5 @@
 /* Decodes statistics and checks the invariants between their parts. */
-#include "calib/file_parts.h"
+#include "calib/format/file_parts.h"
 
 #include "base/alloc.h"
 #include "calib/channels.h"

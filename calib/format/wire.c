@@ -1,4 +1,4 @@
-#include "calib/wire.h"
+#include "calib/format/wire.h"
 
 #include "base/alloc.h"
 #include "base/tensor/number.h"
