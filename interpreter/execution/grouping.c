@@ -6,7 +6,7 @@
  *
  * The shapes of the operands are known only in a run: where they do not fit an expression, or where an intermediate
  * value is observed, the steps run one by one. */
-#include "interpreter/execution/plan.h"
+#include "interpreter/execution/stages.h"
 
 #include <string.h>
 
@@ -37,26 +37,19 @@ enum tare_lane_type tare_plan_lane_of(int dtype) {
     }
 }
 
-/* What one step adds to a pipeline. */
-struct piece {
-    enum tare_stage_code codes[3];
-    int n_codes;
-    int operand; /* the step's input that is the first stage's operand; -1: none */
-};
-
-static void put(struct piece *piece, enum tare_stage_code code) {
+static void put(struct tare_step_stages *piece, enum tare_stage_code code) {
     piece->codes[piece->n_codes++] = code;
 }
 
 /* Values of a narrow type stay values of that type. */
-static void put_narrowing(struct piece *piece, enum tare_lane_type type) {
+static void put_narrowing(struct tare_step_stages *piece, enum tare_lane_type type) {
     if (type == TARE_LANE_INT8) put(piece, TARE_STAGE_INT8);
     if (type == TARE_LANE_UINT8) put(piece, TARE_STAGE_UINT8);
     if (type == TARE_LANE_INT16) put(piece, TARE_STAGE_INT16);
     if (type == TARE_LANE_BFLOAT16) put(piece, TARE_STAGE_BFLOAT16);
 }
 
-static bool cast_piece(struct piece *piece, const struct tare_node *node) {
+static bool cast_piece(struct tare_step_stages *piece, const struct tare_node *node) {
     const enum tare_lane_type from = tare_plan_lane_of(node->inputs[0].node->output_dtypes[node->inputs[0].index]);
     const enum tare_lane_type to = tare_plan_lane_of(node->output_dtypes[0]);
     if (!from || !to || tare_node_bool(node, "Truncate", false)) return false;
@@ -66,7 +59,7 @@ static bool cast_piece(struct piece *piece, const struct tare_node *node) {
     return true;
 }
 
-static bool unary_piece(struct piece *piece, const struct tare_node *node, enum tare_lane_type type) {
+static bool unary_piece(struct tare_step_stages *piece, const struct tare_node *node, enum tare_lane_type type) {
     static const struct {
         const char *op;
         enum tare_stage_code code;
@@ -88,7 +81,8 @@ static bool unary_piece(struct piece *piece, const struct tare_node *node, enum 
 enum { NO_STAGE = -1 };
 
 /* `main`: which input is the pipeline's value. */
-static bool binary_piece(struct piece *piece, const struct tare_node *node, enum tare_lane_type type, int main) {
+static bool binary_piece(struct tare_step_stages *piece, const struct tare_node *node, enum tare_lane_type type,
+                         int main) {
     static const struct {
         const char *op;
         int integer, real, real_second; /* codes; real_second: the pipeline's value is input 1 */
@@ -118,10 +112,9 @@ static bool binary_piece(struct piece *piece, const struct tare_node *node, enum
     return false;
 }
 
-/* The stages of a step whose input `main` is the pipeline's value; false if the step does not fit a pipeline. */
-static bool piece_of(struct piece *piece, const struct tare_step *step, int main) {
+bool tare_plan_stages_of(struct tare_step_stages *piece, const struct tare_step *step, int main) {
     const struct tare_node *node = step->node;
-    *piece = (struct piece){ .operand = -1 };
+    *piece = (struct tare_step_stages){ .operand = -1 };
     if (!step->op || !step->op->run || step->n_outputs != 1 || step->reads) return false;
     const enum tare_lane_type type = tare_plan_lane_of(node->output_dtypes[0]);
     if (!type) return false;
@@ -157,8 +150,8 @@ static int add_operand(struct tare_step_group *group, int value) {
 }
 
 /* Appends a step's stages; `operand` is what its other input is. False if there is no room. */
-static bool append(struct tare_step_group *group, struct tare_expression_branch *branch, const struct piece *piece,
-                   int operand, int step) {
+static bool append(struct tare_step_group *group, struct tare_expression_branch *branch,
+                   const struct tare_step_stages *piece, int operand, int step) {
     if (branch->n_stages + piece->n_codes > TARE_PIPELINE_MAX_STAGES || group->n_steps == TARE_GROUP_MAX_STEPS)
         return false;
     for (int i = 0; i < piece->n_codes; i++) {
@@ -173,12 +166,12 @@ static bool append(struct tare_step_group *group, struct tare_expression_branch 
  * begins at a product ends where its values are smallest: the product's own group computes them. */
 static int walk_back(const struct finder *f, int value, int chain[TARE_GROUP_MAX_STEPS]) {
     int n = 0, step = f->uses->made_by[value];
-    struct piece piece;
+    struct tare_step_stages piece;
     while (n < TARE_GROUP_MAX_STEPS && is_free(f, step) &&
            f->uses->used_by[f->plan->steps[step].first_output] != TARE_MANY_STEPS) {
         const struct tare_step *s = &f->plan->steps[step];
         const int main = main_input(s);
-        if (!piece_of(&piece, s, main) || s->inputs[main] < 0) break;
+        if (!tare_plan_stages_of(&piece, s, main) || s->inputs[main] < 0) break;
         chain[n++] = step;
         value = s->inputs[main];
         step = f->uses->made_by[value];
@@ -206,8 +199,8 @@ static int operand_of(const struct finder *f, struct tare_step_group *group, int
     for (int i = n; fits && i-- > 0;) {
         const struct tare_step *step = &f->plan->steps[chain[i]];
         const int main = main_input(step);
-        struct piece piece;
-        fits = piece_of(&piece, step, main);
+        struct tare_step_stages piece;
+        fits = tare_plan_stages_of(&piece, step, main);
         const int other = fits && piece.operand >= 0 ? add_operand(group, step->inputs[1 - main]) : 0;
         fits = fits && other >= 0 && append(group, branch, &piece, other, chain[i]);
     }
@@ -228,11 +221,11 @@ static int extend(const struct finder *f, struct tare_step_group *group, int slo
     struct tare_expression_branch *branch = &group->expression.branches[0];
     for (;;) {
         const int user = f->uses->used_by[slot];
-        struct piece piece;
+        struct tare_step_stages piece;
         if (!is_free(f, user)) return slot;
         const struct tare_step *step = &f->plan->steps[user];
         const int main = step->n_inputs > 0 && step->inputs[0] == slot ? 0 : 1;
-        if (!piece_of(&piece, step, main)) return slot;
+        if (!tare_plan_stages_of(&piece, step, main)) return slot;
         const struct tare_step_group before = *group;
         const int operand = piece.operand < 0 ? 0 : operand_of(f, group, step->inputs[1 - main]);
         if (operand < 0 || !append(group, branch, &piece, operand, user)) {
@@ -320,8 +313,8 @@ static tare_status find_group(const struct finder *f, struct tare_arena *arena, 
         }
     } else {
         const int main = main_input(step);
-        struct piece piece;
-        if (step->n_inputs == 0 || step->inputs[main] < 0 || !piece_of(&piece, step, main)) return TARE_OK;
+        struct tare_step_stages piece;
+        if (step->n_inputs == 0 || step->inputs[main] < 0 || !tare_plan_stages_of(&piece, step, main)) return TARE_OK;
         const struct tare_edge source = step->node->inputs[main];
         group.expression.from = tare_plan_lane_of(source.node->output_dtypes[source.index]);
         if (!group.expression.from || tare_dtype_is_ref(source.node->output_dtypes[source.index])) return TARE_OK;
@@ -347,7 +340,7 @@ tare_status tare_plan_find_groups(struct tare_plan *plan, const struct tare_plan
     if (!f.taken) return TARE_NO_MEMORY;
     for (size_t s = 0; s < plan->n_steps; s++) {
         const struct tare_fusion *fusion = plan->steps[s].fusion;
-        f.taken[s] |= fusion != NULL;
+        f.taken[s] |= fusion != NULL || plan->steps[s].is_scalar;
         for (int i = 0; fusion && i < fusion->n_steps; i++)
             f.taken[fusion->steps[i]] = true;
     }

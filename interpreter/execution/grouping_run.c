@@ -72,12 +72,18 @@ static tare_status compute_branch(struct tare_bound_expression *bound, int opera
     struct tare_bound_expression *run = tare_arena_alloc(arena, sizeof *run);
     void *to = tare_arena_alloc(arena, (size_t)count * sizeof(float));
     if (!part || !run || !to) return TARE_NO_MEMORY;
-    *part = (struct tare_expression){ .to = lanes, .n_branches = 1, .n_operands = bound->expression->n_operands };
-    part->branches[0] = *branch;
+    /* the other members of these large structs are not used */
     part->from = bound->operands[branch->source].type;
-    *run = (struct tare_bound_expression){
-        .expression = part, .level = bound->level, .elements = count, .columns = count, .to = to
-    };
+    part->to = lanes;
+    part->n_branches = 1;
+    part->n_operands = bound->expression->n_operands;
+    part->branches[0] = *branch;
+    memset(part->branch_of, 0, sizeof part->branch_of);
+    run->expression = part;
+    run->level = bound->level;
+    run->elements = run->columns = count;
+    run->to = to;
+    run->range = NULL;
     memcpy(run->operands, bound->operands, sizeof run->operands);
     run->operands[branch->source].data = repeated_source(&bound->operands[branch->source], count, arena);
     if (!run->operands[branch->source].data) return TARE_NO_MEMORY;

@@ -50,6 +50,8 @@ struct tare_step_range {
     bool active;                   /* the present observer requests neither */
 };
 
+struct tare_scalar_program; /* steps on single elements (scalars.c) */
+
 /* A group: steps whose results one expression computes, element by element (grouping.c). */
 enum { TARE_GROUP_MAX_STEPS = 40 };
 struct tare_step_group {
@@ -85,11 +87,13 @@ struct tare_step {
     size_t n_drops;
     int *controls; /* steps that must have run; set only if may_die */
     size_t n_controls;
-    bool *observed;                 /* by output: requested by the observer; NULL: none */
-    struct tare_fusion *fusion;     /* of which this step is the head; NULL: none */
-    struct tare_tiled_steps *tiled; /* of which this step is the first; NULL: none */
-    struct tare_step_group *group;  /* of which this step is part; NULL: none */
-    struct tare_step_range *range;  /* of which this step is the Min or Max; NULL: none */
+    bool *observed;                      /* by output: requested by the observer; NULL: none */
+    struct tare_fusion *fusion;          /* of which this step is the head; NULL: none */
+    struct tare_tiled_steps *tiled;      /* of which this step is the first; NULL: none */
+    struct tare_step_group *group;       /* of which this step is part; NULL: none */
+    struct tare_step_range *range;       /* of which this step is the Min or Max; NULL: none */
+    bool is_scalar;                      /* computes one element from others, derived from ranges */
+    struct tare_scalar_program *scalars; /* of which this step is the first; NULL: none */
 };
 
 /* Output `output` of a constant node. */
@@ -208,9 +212,16 @@ bool tare_shape_checks_begin(const struct tare_session *session, struct tare_pla
 /* The lane type of a dtype; TARE_LANE_NONE: expressions do not support it. */
 enum tare_lane_type tare_plan_lane_of(int dtype);
 /* The step in whose place a step may run: the last of its group, or itself. */
-/* Finds the ranges, after the groups. */
+/* Finds the ranges, before the groups; tare_plan_join_ranges finds the groups that compute their tensors. */
 tare_status tare_plan_find_ranges(struct tare_plan *plan, const struct tare_plan_uses *uses, struct tare_arena *arena,
                                   struct tare_arena *scratch);
+void tare_plan_join_ranges(struct tare_plan *plan, const struct tare_plan_uses *uses);
+/* Marks the scalar steps, after the ranges; groups do not contain them. tare_plan_find_scalars finds the programs of
+ * which they are part, after the groups. */
+void tare_plan_mark_scalars(struct tare_plan *plan, const struct tare_plan_uses *uses);
+tare_status tare_plan_find_scalars(struct tare_plan *plan, const struct tare_plan_uses *uses, struct tare_arena *arena,
+                                   struct tare_arena *scratch);
+void tare_plan_select_scalars(const struct tare_session *session, const struct tare_plan *plan);
 void tare_plan_select_ranges(const struct tare_session *session, const struct tare_plan *plan);
 int tare_plan_runs_at(const struct tare_plan *plan, int step);
 void tare_plan_select_groups(const struct tare_session *session, const struct tare_plan *plan);

@@ -40,17 +40,25 @@ static int extreme_of(const struct finder *f, const struct tare_step *step) {
 static tare_status add_range(const struct finder *f, struct tare_arena *arena, int minimum, int maximum) {
     struct tare_step *steps = f->plan->steps;
     struct tare_step_range *range = tare_arena_alloc(arena, sizeof *range);
-    const int source = steps[minimum].inputs[0], tensor = steps[f->uses->made_by[source]].inputs[0];
-    const int made_by = tensor < 0 ? TARE_NO_STEP : f->uses->made_by[tensor];
-    struct tare_step_group *group = made_by < 0 ? NULL : steps[made_by].group;
     if (!range) return TARE_NO_MEMORY;
-    *range = (struct tare_step_range){ .source = source,
+    *range = (struct tare_step_range){ .source = steps[minimum].inputs[0],
                                        .steps = { minimum, maximum },
-                                       .keep_dims = tare_node_bool(steps[minimum].node, "keep_dims", false),
-                                       .group = group && group->output == tensor ? group : NULL };
+                                       .keep_dims = tare_node_bool(steps[minimum].node, "keep_dims", false) };
     steps[minimum].range = steps[maximum].range = range;
-    if (range->group && !group->range && group->output_dtype == TARE_DT_FLOAT) group->range = range;
     return TARE_OK;
+}
+
+void tare_plan_join_ranges(struct tare_plan *plan, const struct tare_plan_uses *uses) {
+    for (size_t s = 0; s < plan->n_steps; s++) {
+        struct tare_step_range *range = plan->steps[s].range;
+        if (!range || range->steps[MINIMUM] != (int)s) continue;
+        const int tensor = plan->steps[uses->made_by[range->source]].inputs[0];
+        const int made_by = tensor < 0 ? TARE_NO_STEP : uses->made_by[tensor];
+        struct tare_step_group *group = made_by < 0 ? NULL : plan->steps[made_by].group;
+        if (!group || group->range || group->output != tensor || group->output_dtype != TARE_DT_FLOAT) continue;
+        group->range = range;
+        range->group = group;
+    }
 }
 
 tare_status tare_plan_find_ranges(struct tare_plan *plan, const struct tare_plan_uses *uses, struct tare_arena *arena,
@@ -113,7 +121,7 @@ tare_status tare_range_run(const struct tare_plan *plan, struct tare_exec_frame 
     struct tare_value_range values;
     if (!range->active) frame->computed[step] = false;
     if (!range->active || step != first) return TARE_OK;
-    if (range->group && range->group->range == range && range->group->active && frame->computed[step]) return TARE_OK;
+    if (range->group && range->group->active && frame->computed[step]) return TARE_OK;
     tare_value_range_begin(&values);
     if (source->dtype == TARE_DT_FLOAT && !source->splat) tare_value_range_add(&values, source->data, source->elements);
     return tare_range_set(plan, frame, range, &values);

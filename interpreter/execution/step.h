@@ -29,6 +29,11 @@ tare_status tare_range_set(const struct tare_plan *plan, struct tare_exec_frame 
                            const struct tare_step_range *range, const struct tare_value_range *values);
 /* Before a step of a range: does so if the range is active, unless the group that computed the tensor has. */
 tare_status tare_range_run(const struct tare_plan *plan, struct tare_exec_frame *frame, int step);
+/* Runs a scalar program in the place of its first step, and marks its steps in frame->computed; otherwise they must
+ * run.
+ */
+tare_status tare_scalars_run(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
+                             const struct tare_scalar_program *program);
 /* Runs the step together with the following ones if that is faster: *done reports whether, frame->computed which. */
 tare_status tare_tiled_steps_run(struct tare_session *session, const struct tare_plan *plan,
                                  struct tare_exec_frame *frame, const struct tare_step *step, bool *done);

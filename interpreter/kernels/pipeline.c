@@ -25,27 +25,22 @@ bool tare_lane_is_float(enum tare_lane_type type) {
 
 /* ---- plain ---- */
 
-union lane {
-    int32_t i;
-    float f;
-};
-
-static union lane load(const void *from, enum tare_lane_type type, int64_t at) {
+union tare_lane tare_lane_load(const void *from, enum tare_lane_type type, int64_t at) {
     switch (type) {
     case TARE_LANE_INT8:
-        return (union lane){ .i = ((const int8_t *)from)[at] };
+        return (union tare_lane){ .i = ((const int8_t *)from)[at] };
     case TARE_LANE_UINT8:
-        return (union lane){ .i = ((const uint8_t *)from)[at] };
+        return (union tare_lane){ .i = ((const uint8_t *)from)[at] };
     case TARE_LANE_INT16:
-        return (union lane){ .i = ((const int16_t *)from)[at] };
+        return (union tare_lane){ .i = ((const int16_t *)from)[at] };
     case TARE_LANE_BFLOAT16:
-        return (union lane){ .f = tare_float_from_bfloat16(((const uint16_t *)from)[at]) };
+        return (union tare_lane){ .f = tare_float_from_bfloat16(((const uint16_t *)from)[at]) };
     default:
-        return ((const union lane *)from)[at];
+        return ((const union tare_lane *)from)[at];
     }
 }
 
-static void store(void *to, enum tare_lane_type type, int64_t at, union lane x) {
+void tare_lane_store(void *to, enum tare_lane_type type, int64_t at, union tare_lane x) {
     switch (type) {
     case TARE_LANE_INT8:
     case TARE_LANE_UINT8:
@@ -58,7 +53,7 @@ static void store(void *to, enum tare_lane_type type, int64_t at, union lane x) 
         ((uint16_t *)to)[at] = (uint16_t)(tare_float_bits(x.f) >> 16);
         break;
     default:
-        ((union lane *)to)[at] = x;
+        ((union tare_lane *)to)[at] = x;
         break;
     }
 }
@@ -130,23 +125,26 @@ static int32_t to_int(float x) {
     return x >= -0x1p31f && x < 0x1p31f ? (int32_t)x : INT32_MIN;
 }
 
-static union lane run_stage(const struct tare_stage *stage, union lane x, int64_t at) {
-    const union lane *operand = stage->operand;
-    union lane y = { .i = 0 };
-    if (operand) y = operand[stage->is_one ? 0 : at];
-    if (stage->code == TARE_STAGE_TO_FLOAT) return (union lane){ .f = (float)x.i };
-    if (stage->code == TARE_STAGE_TO_INT) return (union lane){ .i = to_int(x.f) };
-    if (stage->code >= TARE_STAGE_QUANTIZE_TO_INT) return (union lane){ .i = to_int(float_stage(stage, x.f, y.f)) };
-    if (stage->code < TARE_STAGE_TO_FLOAT) return (union lane){ .i = int_stage(stage->code, x.i, y.i) };
-    return (union lane){ .f = float_stage(stage, x.f, y.f) };
+union tare_lane tare_stage_run(const struct tare_stage *stage, union tare_lane x, union tare_lane y) {
+    if (stage->code == TARE_STAGE_TO_FLOAT) return (union tare_lane){ .f = (float)x.i };
+    if (stage->code == TARE_STAGE_TO_INT) return (union tare_lane){ .i = to_int(x.f) };
+    if (stage->code >= TARE_STAGE_QUANTIZE_TO_INT)
+        return (union tare_lane){ .i = to_int(float_stage(stage, x.f, y.f)) };
+    if (stage->code < TARE_STAGE_TO_FLOAT) return (union tare_lane){ .i = int_stage(stage->code, x.i, y.i) };
+    return (union tare_lane){ .f = float_stage(stage, x.f, y.f) };
+}
+
+static union tare_lane run_stage(const struct tare_stage *stage, union tare_lane x, int64_t at) {
+    const union tare_lane *operand = stage->operand;
+    return tare_stage_run(stage, x, operand ? operand[stage->is_one ? 0 : at] : (union tare_lane){ .i = 0 });
 }
 
 void tare_pipeline_plain(void *to, const void *from, const struct tare_pipeline *pipeline, int64_t count) {
     for (int64_t at = 0; at < count; at++) {
-        union lane x = load(from, pipeline->from, at);
+        union tare_lane x = tare_lane_load(from, pipeline->from, at);
         for (int s = 0; s < pipeline->n_stages; s++)
             x = run_stage(&pipeline->stages[s], x, at);
-        store(to, pipeline->to, at, x);
+        tare_lane_store(to, pipeline->to, at, x);
     }
     if (pipeline->range) tare_value_range_add_at(TARE_CPU_PLAIN, pipeline->range, to, count);
 }

@@ -81,6 +81,16 @@ struct tare_pipeline {
     struct tare_value_range *range; /* to which float results are added; NULL: none */
 };
 
+/* The value of one element: int32 or float. */
+union tare_lane {
+    int32_t i;
+    float f;
+};
+union tare_lane tare_lane_load(const void *from, enum tare_lane_type type, int64_t at);
+void tare_lane_store(void *to, enum tare_lane_type type, int64_t at, union tare_lane x);
+/* One stage on one element, with the element y of the operand. */
+union tare_lane tare_stage_run(const struct tare_stage *stage, union tare_lane x, union tare_lane y);
+
 /* Computes `count` elements, a multiple of TARE_PIPELINE_UNIT. Every array has that many elements. `to` may be `from`
  * if the types have the same size. */
 typedef void tare_pipeline_function(void *to, const void *from, const struct tare_pipeline *pipeline, int64_t count);

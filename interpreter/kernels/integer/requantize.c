@@ -30,7 +30,8 @@ static const struct tare_stage *take_scalar(struct reader *reader, enum tare_sta
     return stage && stage->is_one ? take(reader, code) : NULL;
 }
 
-/* The lanes of a stage whose operand is a vector or a scalar. NULL: an array. */
+/* The lanes of a stage whose operand is a vector, which are repeated for more than `columns + LANES` lanes, or a
+ * scalar. NULL: an array. */
 static const void *column_lanes(const struct reader *reader, const struct tare_stage *stage) {
     return stage->is_one ? stage->operand : reader->bound->vectors[stage->tag];
 }
@@ -46,7 +47,7 @@ static bool take_offset(int32_t *offset, int64_t lanes, struct reader *reader) {
         const uint32_t *from = column_lanes(reader, stage);
         if (!from) return false;
         for (int64_t i = 0; i < lanes; i++) {
-            const uint32_t x = from[stage->is_one ? 0 : i % reader->bound->columns], sum = (uint32_t)offset[i];
+            const uint32_t x = from[stage->is_one ? 0 : i], sum = (uint32_t)offset[i];
             offset[i] = (int32_t)(is_sum ? sum + x : sum - x);
         }
     }
@@ -58,7 +59,7 @@ static bool take_columns(float *out, int64_t lanes, struct reader *reader, enum 
     const float *from = !stage || stage->code != code ? NULL : column_lanes(reader, stage);
     if (!from) return false;
     for (int64_t i = 0; i < lanes; i++)
-        out[i] = from[stage->is_one ? 0 : i % reader->bound->columns];
+        out[i] = from[stage->is_one ? 0 : i];
     reader->at++;
     return true;
 }

@@ -1,0 +1,232 @@
+/* Scalar programs: element-wise steps on single elements, such as those that compute the scale and the zero point of a
+ * dynamically quantized activation from its range. A step costs a hundred times its arithmetic, so the steps of a
+ * program are computed together, and only values that other steps use become tensors.
+ *
+ * A program consists of steps whose inputs are constants, results of the program, or values that exist when the first
+ * step runs: outputs of earlier steps, and those of ranges (ranges.c) that were set before. It runs in the place of its
+ * first step; where an input has more than one element, or is not computed yet, the steps run one by one. */
+#include "interpreter/execution/stages.h"
+#include "interpreter/execution/step.h"
+
+#include <string.h>
+
+enum { MOST_OPS = 32, MOST_INPUTS = 32, SCALARS_OF_PROGRAM = MOST_OPS + MOST_INPUTS };
+
+/* One step: stages on register x, whose first has register y as its operand. */
+struct scalar_op {
+    struct tare_step_stages stages;
+    int x, y, step;
+    int rank;     /* of the result of Reshape; -1: the larger one of the inputs */
+    bool is_used; /* by steps outside of the program */
+};
+
+struct tare_scalar_program {
+    int inputs[MOST_INPUTS]; /* value numbers of registers 0 … */
+    enum tare_lane_type types[MOST_INPUTS];
+    int n_inputs;
+    struct scalar_op ops[MOST_OPS]; /* in order; the result of op i is register MOST_INPUTS + i */
+    int n_ops;
+    bool active; /* the present observer requests no result */
+};
+
+/* ---- which steps are scalar ---- */
+
+static bool is_scalar_constant(struct tare_edge edge) {
+    const struct tare_tensor *constant = tare_edge_constant(edge);
+    return constant && constant->elements == 1 && !constant->splat && constant->shape.rank <= 1;
+}
+
+/* True for values derived from ranges. */
+static bool is_scalar_value(const struct tare_plan *plan, const struct tare_plan_uses *uses, int value) {
+    const int step = value < 0 ? TARE_NO_STEP : uses->made_by[value];
+    return step >= 0 && (plan->steps[step].is_scalar || plan->steps[step].range);
+}
+
+/* The rank of a Reshape to a scalar or to one element; -1 for any other step. */
+static int reshaped_rank(const struct tare_step *step) {
+    if (strcmp(step->node->op, "Reshape") != 0 || !step->op || step->reads || step->n_inputs != 2) return -1;
+    const struct tare_tensor *shape = tare_edge_constant(step->node->inputs[1]);
+    if (!shape || shape->shape.rank != 1 || shape->elements > 1) return -1;
+    return shape->elements == 0 || tare_tensor_get_i64(shape, 0) == 1 ? (int)shape->elements : -1;
+}
+
+static bool is_scalar(const struct tare_plan *plan, const struct tare_plan_uses *uses, const struct tare_step *step) {
+    struct tare_step_stages stages;
+    bool has_value = false;
+    if (step->fusion || step->range) return false;
+    if (reshaped_rank(step) >= 0)
+        return tare_plan_lane_of(step->node->output_dtypes[0]) && is_scalar_value(plan, uses, step->inputs[0]);
+    if (step->n_inputs == 0 || !tare_plan_stages_of(&stages, step, 0)) return false;
+    for (size_t i = 0; i < step->n_inputs; i++) {
+        const bool is_value = is_scalar_value(plan, uses, step->inputs[i]);
+        if (!is_value && (step->inputs[i] >= 0 || !is_scalar_constant(step->node->inputs[i]))) return false;
+        has_value |= is_value;
+    }
+    return has_value && strcmp(step->node->op, "BiasAdd") != 0;
+}
+
+void tare_plan_mark_scalars(struct tare_plan *plan, const struct tare_plan_uses *uses) {
+    for (size_t s = 0; s < plan->n_steps; s++)
+        plan->steps[s].is_scalar = is_scalar(plan, uses, &plan->steps[s]);
+}
+
+/* ---- programs ---- */
+
+struct builder {
+    const struct tare_plan *plan;
+    const struct tare_plan_uses *uses;
+    struct tare_scalar_program *program;
+    int *registers; /* by slot: that of the program under construction that contains it; -1: none */
+    int first;      /* step of the program */
+};
+
+/* The step before which a value is set. */
+static int set_before(const struct builder *b, int value) {
+    const int step = value < 0 ? TARE_NO_STEP : b->uses->made_by[value];
+    const struct tare_step_range *range = step < 0 ? NULL : b->plan->steps[step].range;
+    if (range) return range->steps[0] < range->steps[1] ? range->steps[0] : range->steps[1];
+    return step < 0 ? -1 : tare_plan_runs_at(b->plan, step);
+}
+
+/* The register of an input of a step; -1 if the value does not exist when the program runs, or there is no room. */
+static int register_of(struct builder *b, const struct tare_step *step, int input) {
+    const int value = step->inputs[input];
+    const struct tare_edge edge = step->node->inputs[input];
+    struct tare_scalar_program *program = b->program;
+    if (value >= 0 && b->registers[value] >= 0) return b->registers[value];
+    if (set_before(b, value) >= b->first || program->n_inputs == MOST_INPUTS) return -1;
+    const enum tare_lane_type type = tare_plan_lane_of(edge.node->output_dtypes[edge.index]);
+    if (!type) return -1;
+    program->inputs[program->n_inputs] = value;
+    program->types[program->n_inputs] = type;
+    if (value >= 0) b->registers[value] = program->n_inputs;
+    return program->n_inputs++;
+}
+
+/* Appends a step to the program; false if it does not fit. */
+static bool append(struct builder *b, int s) {
+    const struct tare_step *step = &b->plan->steps[s];
+    struct tare_scalar_program *program = b->program;
+    struct scalar_op op = { .step = s, .rank = reshaped_rank(step), .y = -1 };
+    if (program->n_ops == MOST_OPS || (op.rank < 0 && !tare_plan_stages_of(&op.stages, step, 0))) return false;
+    op.x = register_of(b, step, 0);
+    if (op.rank < 0 && op.stages.operand >= 0) op.y = register_of(b, step, op.stages.operand);
+    if (op.x < 0 || (op.rank < 0 && op.stages.operand >= 0 && op.y < 0)) return false;
+    b->registers[step->first_output] = MOST_INPUTS + program->n_ops;
+    program->ops[program->n_ops++] = op;
+    return true;
+}
+
+/* Those of the program that is complete. */
+static void forget_registers(struct builder *b) {
+    for (int i = 0; b->program && i < b->program->n_inputs; i++)
+        if (b->program->inputs[i] >= 0) b->registers[b->program->inputs[i]] = -1;
+    for (int i = 0; b->program && i < b->program->n_ops; i++)
+        b->registers[b->plan->steps[b->program->ops[i].step].first_output] = -1;
+}
+
+/* Begins a program with step s, the first of the scalar steps that are in none. */
+static tare_status begin_program(struct builder *b, struct tare_plan *plan, struct tare_arena *arena, int s) {
+    forget_registers(b);
+    b->program = TARE_NEW(arena, struct tare_scalar_program);
+    if (!b->program) return TARE_NO_MEMORY;
+    b->first = s;
+    if (append(b, s)) plan->steps[s].scalars = b->program;
+    return TARE_OK;
+}
+
+/* Marks the results that steps outside of their program use. */
+static void mark_used(struct builder *b, const int *program_of, int value, int by) {
+    const int step = value < 0 ? TARE_NO_STEP : b->uses->made_by[value];
+    if (step < 0 || program_of[step] < 0 || (by >= 0 && program_of[by] == program_of[step])) return;
+    struct tare_scalar_program *program = b->plan->steps[program_of[step]].scalars;
+    for (int i = 0; program && i < program->n_ops; i++)
+        program->ops[i].is_used |= program->ops[i].step == step;
+}
+
+tare_status tare_plan_find_scalars(struct tare_plan *plan, const struct tare_plan_uses *uses, struct tare_arena *arena,
+                                   struct tare_arena *scratch) {
+    struct builder b = { plan, uses, NULL, TARE_NEW_ARRAY(scratch, int, plan->n_slots + 1), 0 };
+    int *program_of = TARE_NEW_ARRAY(scratch, int, plan->n_steps + 1); /* by step: the first step of its program */
+    if (!b.registers || !program_of) return TARE_NO_MEMORY;
+    for (size_t v = 0; v < plan->n_slots; v++)
+        b.registers[v] = -1;
+    for (size_t s = 0; s < plan->n_steps; s++) {
+        program_of[s] = -1;
+        if (!plan->steps[s].is_scalar) continue;
+        if (!b.program || !append(&b, (int)s)) TARE_TRY(begin_program(&b, plan, arena, (int)s));
+        program_of[s] = b.first;
+    }
+    for (size_t s = 0; s < plan->n_steps; s++)
+        for (size_t i = 0; i < plan->steps[s].n_inputs; i++)
+            mark_used(&b, program_of, plan->steps[s].inputs[i], (int)s);
+    for (size_t i = 0; i < plan->n_fetches; i++)
+        mark_used(&b, program_of, plan->fetches[i], -1);
+    return TARE_OK;
+}
+
+void tare_plan_select_scalars(const struct tare_session *session, const struct tare_plan *plan) {
+    const struct tare_session_options *options = &session->options;
+    const bool any = !options->trace && !options->check_numerics && !options->use_reference_kernels;
+    for (size_t s = 0; s < plan->n_steps; s++) {
+        struct tare_scalar_program *program = plan->steps[s].scalars;
+        if (!program) continue;
+        program->active = any;
+        for (int i = 0; i < program->n_ops; i++)
+            program->active &= !plan->steps[program->ops[i].step].observed;
+    }
+}
+
+/* ---- running ---- */
+
+struct scalar {
+    union tare_lane value;
+    int rank;
+};
+
+static bool load_inputs(struct scalar registers[SCALARS_OF_PROGRAM], const struct tare_scalar_program *program,
+                        const struct tare_plan *plan, const struct tare_exec_frame *frame) {
+    for (int i = 0; i < program->n_inputs; i++) {
+        const struct tare_tensor *tensor = tare_plan_value(plan, frame, program->inputs[i]);
+        if (tensor->elements != 1 || tensor->splat || tensor->shape.rank > 1 ||
+            tare_plan_lane_of(tensor->dtype) != program->types[i])
+            return false;
+        registers[i] = (struct scalar){ tare_lane_load(tensor->data, program->types[i], 0), tensor->shape.rank };
+    }
+    return true;
+}
+
+static void run_op(struct scalar registers[SCALARS_OF_PROGRAM], const struct scalar_op *op, struct scalar *result) {
+    *result = registers[op->x];
+    for (int i = 0; i < op->stages.n_codes; i++) {
+        const struct tare_stage stage = { .code = op->stages.codes[i] };
+        const union tare_lane y = i == 0 && op->y >= 0 ? registers[op->y].value : (union tare_lane){ .i = 0 };
+        result->value = tare_stage_run(&stage, result->value, y);
+    }
+    if (op->y >= 0 && registers[op->y].rank > result->rank) result->rank = registers[op->y].rank;
+    if (op->rank >= 0) result->rank = op->rank;
+}
+
+static tare_status store_result(struct tare_session *session, const struct tare_step *step,
+                                struct tare_exec_frame *frame, const struct scalar *result) {
+    const struct tare_shape shape = { .rank = result->rank, .dims = { 1 } };
+    const int dtype = step->node->output_dtypes[0];
+    struct tare_tensor *output = &frame->slots[step->first_output];
+    TARE_TRY(tare_tensor_new_pooled(output, dtype, &shape, session->pool));
+    tare_lane_store(output->data, tare_plan_lane_of(dtype), 0, result->value);
+    return TARE_OK;
+}
+
+tare_status tare_scalars_run(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
+                             const struct tare_scalar_program *program) {
+    struct scalar registers[SCALARS_OF_PROGRAM];
+    const bool runs = program->active && load_inputs(registers, program, plan, frame);
+    for (int i = 0; i < program->n_ops; i++) {
+        const struct scalar_op *op = &program->ops[i];
+        frame->computed[op->step] = runs;
+        if (!runs) continue;
+        run_op(registers, op, &registers[MOST_INPUTS + i]);
+        if (op->is_used) TARE_TRY(store_result(session, &plan->steps[op->step], frame, &registers[MOST_INPUTS + i]));
+    }
+    return TARE_OK;
+}
