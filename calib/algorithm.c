@@ -151,22 +151,21 @@ void tare_algorithm_print(struct tare_strbuf *out, const struct tare_algorithm_c
 tare_status tare_algorithm_range_of_bins(struct tare_range *out, const struct tare_algorithm_choice *choice,
                                          const struct tare_statistics *statistics, const struct tare_bins *bins,
                                          const struct tare_qscheme *scheme) {
-    const struct tare_algorithm *row = row_of(choice);
-    if (row->searches && tare_range_memo_get(out, statistics, choice, scheme)) return TARE_OK;
+    if (tare_range_memo_get(out, statistics, choice, scheme)) return TARE_OK;
     *out = (struct tare_range){ .candidates = 1 };
-    TARE_TRY(row->range(out, statistics, bins, choice->values, scheme));
+    TARE_TRY(row_of(choice)->range(out, statistics, bins, choice->values, scheme));
     if (scheme->symmetric) {
         out->high = fmax(fabs(out->low), fabs(out->high));
         out->low = -out->high;
     }
-    if (row->searches) tare_range_memo_set(statistics, choice, scheme, out);
+    tare_range_memo_set(statistics, choice, scheme, out);
     return TARE_OK;
 }
 
 tare_status tare_algorithm_range(struct tare_range *out, const struct tare_algorithm_choice *choice,
                                  const struct tare_statistics *statistics, const struct tare_qscheme *scheme) {
     struct tare_bins bins;
-    if (row_of(choice)->searches && tare_range_memo_get(out, statistics, choice, scheme)) return TARE_OK;
+    if (tare_range_memo_get(out, statistics, choice, scheme)) return TARE_OK;
     TARE_TRY(tare_bins_make(&bins, statistics));
     tare_status status = tare_algorithm_range_of_bins(out, choice, statistics, &bins, scheme);
     tare_bins_free(&bins);

@@ -1,6 +1,6 @@
 /* Ranges that algorithms have found for the statistics of one tensor. A search compares hundreds or thousands of
  * ranges, and many callers ask for the same one: every variant of a comparison, the warnings about a model, its
- * explanation. Each range is therefore searched once per algorithm, scheme and number of samples. */
+ * explanation. Each range is therefore computed once per algorithm, scheme and number of samples. */
 #ifndef TARE_CALIB_RANGE_MEMO_H
 #define TARE_CALIB_RANGE_MEMO_H
 

@@ -97,12 +97,11 @@ static tare_status channel_spread(double *out, struct tare_arena *arena, const s
     double *magnitudes = TARE_NEW_ARRAY(arena, double, (size_t)layout->columns + 1);
     size_t count = 0;
     if (!magnitudes) return TARE_NO_MEMORY;
-    for (int64_t c = 0; c < layout->columns; c++) {
-        double magnitude = 0;
-        for (int64_t r = 0; r < rows; r++)
-            magnitude = fmax(magnitude, fabs((double)values[r * layout->columns + c]));
-        if (magnitude > 0) magnitudes[count++] = magnitude;
-    }
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = 0; c < layout->columns; c++, values++)
+            if (fabsf(*values) > magnitudes[c]) magnitudes[c] = fabsf(*values);
+    for (int64_t c = 0; c < layout->columns; c++)
+        if (magnitudes[c] > 0) magnitudes[count++] = magnitudes[c];
     qsort(magnitudes, count, sizeof *magnitudes, by_size);
     *out = count ? magnitudes[count - 1] / magnitudes[count / 2] : 1;
     return TARE_OK;
@@ -126,7 +125,7 @@ static tare_status describe_weight(struct tare_quant_work *work, const struct ta
 }
 
 /* The integers of an earlier layer of the graph with the same constant and the same settings. */
-static struct tare_edge shared_integers(const struct tare_quant_work *work, const struct tare_quant_layer *layer) {
+static struct tare_edge shared_integers(const struct tare_quant_work *work, struct tare_quant_layer *layer) {
     if (layer->twin) return layer->twin->integers;
     const struct tare_quant_layer *other = layer->own_integers ? NULL : tare_quant_same_weight(work, layer);
     return other ? other->integers : (struct tare_edge){ NULL, 0 };

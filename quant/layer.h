@@ -23,6 +23,8 @@ struct tare_quant_layer {
     struct tare_variable *variable;       /* that holds it; NULL: a constant of the graph */
     struct tare_node *read;               /* of the variable; ops that keep the values may follow it */
     struct tare_tensor *held;             /* its value before anything was rewritten: what `weight` points to */
+    uint64_t weight_hash;                 /* of its values; 0: not computed */
+    double weight_squares;                /* sum of their squares; 0: not computed */
     const struct tare_tensor *bias_value; /* one element a column */
     struct tare_edge input, second, output;
     struct tare_edge observed; /* whose statistics are the activation's: `input`, until a pass scales that */

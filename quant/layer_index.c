@@ -122,32 +122,43 @@ const struct tare_quant_layer *tare_quant_first_user(const struct tare_quant_wor
 
 /* ---- weights ---- */
 
+static uint64_t add_word(uint64_t hash, uint64_t word) {
+    hash = (hash ^ word) * 0x100000001b3u;
+    return hash ^ hash >> 29;
+}
+
 /* FNV-1a over the values, eight bytes at a time. Equal weights have equal hashes; tare_quant_same_integers resolves
  * collisions. */
 static uint64_t hash_of(const struct tare_tensor *weight) {
     const unsigned char *bytes = weight->data;
-    const size_t size = weight->splat ? tare_dtype_size(weight->dtype) : tare_tensor_bytes(weight);
+    size_t size = weight->splat ? tare_dtype_size(weight->dtype) : tare_tensor_bytes(weight);
     uint64_t hash = 0xcbf29ce484222325u ^ (uint64_t)weight->elements;
-    for (size_t i = 0; i < size; i += 8) {
-        uint64_t word = 0;
-        memcpy(&word, bytes + i, size - i < 8 ? size - i : 8);
-        hash = (hash ^ word) * 0x100000001b3u;
-        hash ^= hash >> 29;
+    uint64_t word;
+    for (; size >= 8; bytes += 8, size -= 8) {
+        memcpy(&word, bytes, sizeof word);
+        hash = add_word(hash, word);
     }
-    return hash;
+    word = 0;
+    memcpy(&word, bytes, size);
+    return size ? add_word(hash, word) : hash;
+}
+
+static uint64_t hash_of_layer(struct tare_quant_layer *layer) {
+    if (!layer->weight_hash) layer->weight_hash = hash_of(layer->weight);
+    return layer->weight_hash;
 }
 
 const struct tare_quant_layer *tare_quant_same_weight(const struct tare_quant_work *work,
-                                                      const struct tare_quant_layer *layer) {
-    const uint64_t hash = hash_of(layer->weight);
+                                                      struct tare_quant_layer *layer) {
+    const uint64_t hash = hash_of_layer(layer);
     const struct weight_list *list = tare_map_get_n(&work->index->by_weight, (const char *)&hash, sizeof hash);
     for (const struct weight_entry *entry = list ? list->first : NULL; entry; entry = entry->next)
         if (tare_quant_same_integers(entry->layer, layer)) return entry->layer;
     return NULL;
 }
 
-static tare_status add_weight(struct tare_quant_work *work, const struct tare_quant_layer *layer) {
-    const uint64_t hash = hash_of(layer->weight);
+static tare_status add_weight(struct tare_quant_work *work, struct tare_quant_layer *layer) {
+    const uint64_t hash = hash_of_layer(layer);
     struct weight_list *list = tare_map_get_n(&work->index->by_weight, (const char *)&hash, sizeof hash);
     struct weight_entry *entry = TARE_NEW(work->arena, struct weight_entry);
     if (!entry) return TARE_NO_MEMORY;

@@ -26,7 +26,7 @@ const struct tare_quant_layer *tare_quant_first_reader(const struct tare_quant_w
 const struct tare_quant_layer *tare_quant_first_user(const struct tare_quant_work *work, struct tare_edge edge);
 /* The first rewritten layer whose integers of an equal constant `layer` can share; NULL: none. */
 const struct tare_quant_layer *tare_quant_same_weight(const struct tare_quant_work *work,
-                                                      const struct tare_quant_layer *layer);
+                                                      struct tare_quant_layer *layer);
 /* Adds what a rewrite set: `replaced` and `integers`. */
 tare_status tare_quant_index_rewritten(struct tare_quant_work *work, struct tare_quant_layer *layer);
 

@@ -172,6 +172,18 @@ tare_status tare_quantize_weight(struct tare_quantized_weight *out, struct tare_
     return tare_quantize_weight_by_scales(out, weight, scheme);
 }
 
+/* round_half_away(value / scale), clamped to low … high; 0 for NaN (tare_quantize_constant without zero point, inlined
+ * for the millions of elements of a weight). */
+static inline int8_t code_of(float value, double scale, double low, double high) {
+    const double x = value / scale;
+    if (isnan(x)) return 0;
+    if (x <= low) return (int8_t)low;
+    if (x >= high) return (int8_t)high;
+    const int whole = (int)x;
+    const double fraction = x - whole;
+    return (int8_t)(whole + (fraction >= 0.5) - (fraction <= -0.5));
+}
+
 tare_status tare_quantize_weight_by_scales(struct tare_quantized_weight *out, const struct tare_tensor *weight,
                                            const struct tare_qscheme *scheme) {
     const struct tare_weight_layout *layout = &out->layout;
@@ -179,17 +191,14 @@ tare_status tare_quantize_weight_by_scales(struct tare_quantized_weight *out, co
     struct tare_qparams params;
     int8_t *q;
     TARE_TRY(tare_qparams_from_range(&params, 0, 1, scheme)); /* for qmin and qmax */
-    params.zero_point = 0;
     out->bits = scheme->bits;
     TARE_TRY(tare_tensor_new(&out->values, TARE_DT_INT8, &weight->shape));
     q = TARE_DATA(int8_t, &out->values);
     for (int64_t b = 0; b < layout->batches; b++)
         for (int64_t k = 0; k < layout->rows; k++) {
             const double *scales = &out->scales[tare_weight_scale_index(out, b, k, 0)];
-            for (int64_t n = 0; n < layout->columns; n++) {
-                params.scale = scales[layout->per_tensor ? 0 : n];
-                *q++ = (int8_t)tare_quantize_constant(*value++, &params);
-            }
+            for (int64_t n = 0; n < layout->columns; n++)
+                *q++ = code_of(*value++, scales[layout->per_tensor ? 0 : n], params.qmin, params.qmax);
         }
     return TARE_OK;
 }

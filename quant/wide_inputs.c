@@ -66,9 +66,11 @@ static tare_status predicts_numbers(bool *out, const struct tare_quant_work *wor
 /* ---- the noise of a layer ---- */
 
 static double sum_of_squares(const struct tare_tensor *weight) {
+    const bool plain = weight->dtype == TARE_DT_FLOAT && !weight->splat;
+    const float *values = weight->data;
     double sum = 0;
     for (int64_t i = 0; i < weight->elements; i++) {
-        const double value = tare_tensor_get_f64(weight, i);
+        const double value = plain ? values[i] : tare_tensor_get_f64(weight, i);
         sum += value * value;
     }
     return sum;
@@ -81,7 +83,7 @@ static double variance(const struct tare_statistics *s) {
 
 /* The ratio of the variance of the layer's output to the error that rounding its input adds, in dB; infinity where it
  * is not known. */
-static double output_db(const struct tare_quant_work *work, const struct tare_quant_layer *layer) {
+static double output_db(const struct tare_quant_work *work, struct tare_quant_layer *layer) {
     const struct tare_quant_ranges *ranges = work->ranges;
     const struct tare_statistics *input, *output;
     const double step = layer->left_params.scale;
@@ -93,7 +95,8 @@ static double output_db(const struct tare_quant_work *work, const struct tare_qu
     input = ranges->statistics(ranges->arg, layer->observed);
     output = ranges->statistics(ranges->arg, layer->output);
     if (!input || !output || !tare_statistics_elements(input) || !tare_statistics_elements(output)) return INFINITY;
-    noise = step * step / 12 * sum_of_squares(layer->weight) / (double)layer->product.columns;
+    if (layer->weight_squares == 0) layer->weight_squares = sum_of_squares(layer->weight);
+    noise = step * step / 12 * layer->weight_squares / (double)layer->product.columns;
     noise *= 1 - (double)input->histogram.zeros / (double)tare_statistics_elements(input);
     signal = variance(output);
     return signal > 0 && noise > 0 ? 10 * log10(signal / noise) : INFINITY;
@@ -115,7 +118,7 @@ tare_status tare_quant_widen_inputs(struct tare_quant_work *work) {
 
 tare_status tare_quant_warn_of_noisy_inputs(struct tare_quant_work *work) {
     for (size_t i = 0; i < work->n_layers; i++) {
-        const struct tare_quant_layer *layer = &work->layers[i];
+        struct tare_quant_layer *layer = &work->layers[i];
         const double db = layer->setting.activation_bits == 16 ? INFINITY : output_db(work, layer);
         if (!(db < LEAST_DB)) continue;
         TARE_TRY(tare_quant_add_warning(

@@ -98,23 +98,25 @@ static void sum_up(struct linear *linear) {
 
 /* ---- approximate logarithms ---- */
 
-enum { LOG_BITS = 7 };
+enum { LOG_BITS = 10 };
 
-/* Of the mantissas 1 + k / 2^LOG_BITS: their reciprocals and logarithms. */
+/* Of the mantissas 1 + k / 2^LOG_BITS. */
 struct log_table {
-    double reciprocal[1 << LOG_BITS], log[1 << LOG_BITS];
+    struct {
+        double reciprocal, log;
+    } entries[1 << LOG_BITS];
 };
 
 static void fill_log_table(struct log_table *table) {
     for (int k = 0; k < 1 << LOG_BITS; k++) {
         const double mantissa = 1 + (double)k / (1 << LOG_BITS);
-        table->reciprocal[k] = 1 / mantissa;
-        table->log[k] = log(mantissa);
+        table->entries[k].reciprocal = 1 / mantissa;
+        table->entries[k].log = log(mantissa);
     }
 }
 
-/* log x for a positive normal x, with an error below 1e-11: x = 2^e m (1 + r) with m from the table and r < 2^-7, and
- * five terms of the series of log(1 + r). */
+/* log x for a positive normal x, with an error below 1e-12: x = 2^e m (1 + r) with m from the table and r < 2^-10, and
+ * three terms of the series of log(1 + r). */
 static inline double approximate_log(const struct log_table *table, double x) {
     uint64_t bits;
     double mantissa;
@@ -122,9 +124,8 @@ static inline double approximate_log(const struct log_table *table, double x) {
     const int exponent = (int)(bits >> 52) - 1023, k = (int)(bits >> (52 - LOG_BITS) & ((1 << LOG_BITS) - 1));
     bits = (bits & (((uint64_t)1 << 52) - 1)) | (uint64_t)1023 << 52;
     memcpy(&mantissa, &bits, sizeof mantissa);
-    const double r = mantissa * table->reciprocal[k] - 1;
-    return exponent * 0.69314718055994530942 + table->log[k] +
-           r * (1 - r * (0.5 - r * (1.0 / 3 - r * (0.25 - r * 0.2))));
+    const double r = mantissa * table->entries[k].reciprocal - 1;
+    return exponent * 0.69314718055994530942 + table->entries[k].log + r * (1 - r * (0.5 - r * (1.0 / 3)));
 }
 
 /* ---- divergences ---- */
@@ -338,6 +339,5 @@ static tare_status range(struct tare_range *out, const struct tare_statistics *s
 const struct tare_algorithm tare_algorithm_entropy = {
     .name = "entropy",
     .help = "minimises the KL divergence between values and codes, with no more squared error than min_max",
-    .searches = true,
     .range = range,
 };

@@ -18,6 +18,5 @@ const struct tare_algorithm tare_algorithm_mse = {
     .name = "mse",
     .help = "the range with the least squared error on its integer grid",
     .tensorflow_names = tensorflow_names,
-    .searches = true,
     .range = range,
 };

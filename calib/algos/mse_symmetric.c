@@ -14,6 +14,5 @@ const struct tare_algorithm tare_algorithm_mse_symmetric = {
     .name = "mse_symmetric",
     .help = "the range -t to t with the least squared error on its integer grid",
     .tensorflow_names = tensorflow_names,
-    .searches = true,
     .range = range,
 };
