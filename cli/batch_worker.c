@@ -11,7 +11,7 @@
 #include "cli/plugins.h"
 #include "cli/ranks.h"
 #include "convert/saved_model.h"
-#include "eval/job_measure.h"
+#include "eval/jobs/job_measure.h"
 
 #include <fcntl.h>
 #include <limits.h>

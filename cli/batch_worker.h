@@ -2,8 +2,8 @@
 #ifndef TARE_CLI_BATCH_WORKER_H
 #define TARE_CLI_BATCH_WORKER_H
 
-#include "eval/job_key.h"
-#include "eval/job_result.h"
+#include "eval/jobs/job_key.h"
+#include "eval/jobs/job_result.h"
 
 #include <sys/types.h>
 

@@ -5,7 +5,7 @@
 #include "base/output.h"
 #include "cli/log.h"
 #include "convert/saved_model.h"
-#include "eval/job_key.h"
+#include "eval/jobs/job_key.h"
 
 #include <errno.h>
 #include <string.h>

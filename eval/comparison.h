@@ -6,7 +6,7 @@
 #include "base/arena.h"
 #include "calib/hash.h"
 #include "eval/explain.h"
-#include "eval/job_key.h"
+#include "eval/jobs/job_key.h"
 #include "eval/metrics.h"
 #include "eval/reference_store.h"
 #include "eval/runner.h"

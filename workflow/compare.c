@@ -8,7 +8,7 @@
 #include "base/strbuf.h"
 #include "base/thread.h"
 #include "convert/saved_model.h"
-#include "eval/job_key.h"
+#include "eval/jobs/job_key.h"
 #include "eval/measure.h"
 #include "eval/model_inputs.h"
 #include "include/tare/version.h"

@@ -2,8 +2,8 @@
  *
  * Equal calibrations have equal bytes. Reading validates everything: the checksum, every count, every ordering, and the
  * consistency of the statistics. */
-#ifndef TARE_CALIB_FILE_H
-#define TARE_CALIB_FILE_H
+#ifndef TARE_CALIB_FORMAT_FILE_H
+#define TARE_CALIB_FORMAT_FILE_H
 
 #include "base/strbuf.h"
 #include "calib/calibration.h"

@@ -1,6 +1,6 @@
 /* Encoding of the statistics of one tensor; for calib/format/file.c only. */
-#ifndef TARE_CALIB_FILE_PARTS_H
-#define TARE_CALIB_FILE_PARTS_H
+#ifndef TARE_CALIB_FORMAT_FILE_PARTS_H
+#define TARE_CALIB_FORMAT_FILE_PARTS_H
 
 #include "calib/statistics.h"
 #include "calib/format/wire.h"

@@ -1,7 +1,7 @@
 /* Encoding of the calibration file: little endian, varints of 7 bits per byte (low bits first), length-prefixed
  * strings. The reader checks every length against the remaining bytes. */
-#ifndef TARE_CALIB_WIRE_H
-#define TARE_CALIB_WIRE_H
+#ifndef TARE_CALIB_FORMAT_WIRE_H
+#define TARE_CALIB_FORMAT_WIRE_H
 
 #include "base/exact_sum.h"
 #include "base/status.h"

@@ -1,5 +1,5 @@
 /* The report over all jobs of a batch as an HTML page. */
-#include "eval/job_result.h"
+#include "eval/jobs/job_result.h"
 #include "eval/report/page.h"
 #include "include/tare/version.h"
 

@@ -1,6 +1,6 @@
 /* The report over all jobs of a batch: table and CSV. */
 #include "eval/report/csv.h"
-#include "eval/job_result.h"
+#include "eval/jobs/job_result.h"
 
 #include <math.h>
 

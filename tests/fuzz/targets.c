@@ -11,7 +11,7 @@
 #include "datasets/csv_file.h"
 #include "datasets/spec.h"
 #include "datasets/tfrecord.h"
-#include "eval/job_result.h"
+#include "eval/jobs/job_result.h"
 #include "fuzz/repair.h"
 #include "fuzz/target.h"
 #include "proto/bundle.h"

@@ -1,9 +1,9 @@
 /* Measures the model that a job wrote against the float model and checks the job's limits. */
-#ifndef TARE_EVAL_JOB_MEASURE_H
-#define TARE_EVAL_JOB_MEASURE_H
+#ifndef TARE_EVAL_JOBS_JOB_MEASURE_H
+#define TARE_EVAL_JOBS_JOB_MEASURE_H
 
 #include "convert/jobs.h"
-#include "eval/job_result.h"
+#include "eval/jobs/job_result.h"
 #include "graph/op.h"
 
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* Hashes of jobs and folders: what `batch --resume` compares to find jobs that need not run again. */
-#include "eval/job_key.h"
+#include "eval/jobs/job_key.h"
 #include "base/alloc.h"
 #include "base/file.h"
 

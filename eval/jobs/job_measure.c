@@ -1,5 +1,5 @@
 /* Measures the output of a batch job: sizes, and accuracy against the float model on the job's evaluation records. */
-#include "eval/job_measure.h"
+#include "eval/jobs/job_measure.h"
 #include "convert/saved_model.h"
 #include "eval/measure.h"
 #include "eval/sensitivity.h"

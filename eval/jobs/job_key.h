@@ -1,6 +1,6 @@
 /* The key of a job: a hash of everything that it depends on. A finished job with the same key need not run again. */
-#ifndef TARE_EVAL_JOB_KEY_H
-#define TARE_EVAL_JOB_KEY_H
+#ifndef TARE_EVAL_JOBS_JOB_KEY_H
+#define TARE_EVAL_JOBS_JOB_KEY_H
 
 #include "calib/hash.h"
 #include "convert/jobs.h"

@@ -1,5 +1,5 @@
 /* One job's result as JSON. */
-#include "eval/job_result.h"
+#include "eval/jobs/job_result.h"
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/output.h"

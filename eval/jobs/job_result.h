@@ -1,6 +1,6 @@
 /* Results of batch jobs: one small JSON file per job while the batch runs, one report at the end. */
-#ifndef TARE_EVAL_JOB_RESULT_H
-#define TARE_EVAL_JOB_RESULT_H
+#ifndef TARE_EVAL_JOBS_JOB_RESULT_H
+#define TARE_EVAL_JOBS_JOB_RESULT_H
 
 #include "base/arena.h"
 #include "base/status.h"
