@@ -79,6 +79,10 @@ bool tare_lower_is_number(const struct tare_shlo_value *value, double number);
 bool tare_lower_number_of(double *number, const struct tare_shlo_value *value);
 /* Lowers the op if it ends a composition that TensorFlow has one op for (lower_patterns.c). */
 bool tare_lower_pattern(struct tare_lowering *l);
+/* The same for a rational approximation of erf, and for composites that are elementary functions
+ * (lower_elementary.c). */
+bool tare_lower_erf(struct tare_lowering *l);
+bool tare_lower_elementary(struct tare_lowering *l);
 void tare_lower_fail(struct tare_lowering *l, tare_status status, const char *format, ...) TARE_PRINTF(3, 4);
 void tare_lower_set(struct tare_lowering *l, struct tare_edge value); /* output 0 */
 

@@ -50,6 +50,11 @@ static void lower_call(struct tare_lowering *l, const void *arg) {
     tare_lower_spread(l, tare_lower_call(l, function, inputs, count));
 }
 
+/* The decomposition of a composite computes what its name says. */
+static void lower_composite(struct tare_lowering *l, const void *arg) {
+    if (!tare_lower_elementary(l)) lower_call(l, arg);
+}
+
 /* StatelessWhile, StatelessIf or StatelessCase, or the stateful op if a region has side effects. */
 static const char *control_op(const char *stateless, struct tare_graph *const *regions, size_t count) {
     for (size_t i = 0; i < count; i++)
@@ -158,7 +163,7 @@ static void lower_device(struct tare_lowering *l, const void *arg) {
 
 const struct tare_lowering_row tare_lower_control[] = {
     { "call", lower_call, "callee" },
-    { "composite", lower_call, "decomposition" },
+    { "composite", lower_composite, "decomposition" },
     { "while", lower_while, NULL },
     { "if", lower_if, NULL },
     { "case", lower_case, NULL },

@@ -441,9 +441,10 @@ static const struct {
     const char *name; /* of the op that the composition ends with */
     bool (*match)(struct tare_lowering *l);
 } patterns[] = {
-    { "divide", match_softmax },         { "divide", match_avg_pool }, { "divide", match_mean },
-    { "add", match_batch_norm },         { "add", match_bias },        { "subtract", match_log_softmax },
-    { "reduce_window", match_max_pool }, { "minimum", match_relu6 },   { "gather", match_table },
+    { "divide", match_softmax },       { "divide", match_avg_pool },        { "divide", match_mean },
+    { "divide", tare_lower_erf },      { "add", match_batch_norm },         { "add", match_bias },
+    { "subtract", match_log_softmax }, { "reduce_window", match_max_pool }, { "minimum", match_relu6 },
+    { "gather", match_table },
 };
 
 bool tare_lower_pattern(struct tare_lowering *l) {

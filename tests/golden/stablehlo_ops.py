@@ -616,6 +616,48 @@ def batch_groups():
     c.save()
 
 
+def elementary():
+    """erf as the rational approximation that JAX exports, almost that, and as a composite; another composite."""
+    c = Case('elementary', '1.14.0')
+    alpha = [0.00022905065861350646, 0.0034082910107109506, 0.050955695062380861, 0.18520832239976145, 1.128379143519084]
+    beta = [-1.1791602954361697e-7, 0.000023547966471313185, 0.0010179625278914885, 0.014070470171167667,
+            0.11098505178285362, 0.49746925110067538, 1.0]
+    x = np.linspace(-5, 5, 41).astype(np.float32)
+    t = of(x)
+    erf = np.array([math.erf(v) for v in x])
+    v = c.constant(x)
+
+    def number(f, value):
+        scalar = f.op('constant', [], [ten((), 'f32')], {'value': arr(np.float32(value))})
+        return f.op('broadcast_in_dim', [scalar], [t], {'broadcast_dimensions': ivec([])})
+
+    def rational(f, v, p, q):
+        end = 3.7439211627767994
+        v = f.op('clamp', [number(f, -end), v, number(f, end)], [t])
+        square, sums = f.op('multiply', [v, v], [t]), []
+        for coefficients in p, q:
+            y = number(f, coefficients[0])
+            for a in coefficients[1:]:
+                y = f.op('add', [f.op('multiply', [y, square], [t]), number(f, a)], [t])
+            sums.append(y)
+        return f.op('divide', [f.op('multiply', [v, sums[0]], [t]), sums[1]], [t])
+
+    c.equal(rational(c.f, v, alpha, beta), erf.astype(np.float32), 1e-6)
+    other = alpha[:-1] + [1.2]
+    wide = np.clip(x.astype(np.float64), -3.7439211627767994, 3.7439211627767994)
+    expected = wide * np.polyval(other, wide ** 2) / np.polyval(beta, wide ** 2)
+    c.equal(rational(c.f, v, other, beta), expected.astype(np.float32), 1e-5)
+    for name, body, result in (('chlo.erf', lambda f, v: rational(f, v, alpha, beta), erf),
+                               ('my.cube', lambda f, v: f.op('multiply', [v, f.op('multiply', [v, v], [t])], [t]),
+                                x.astype(np.float64) ** 3)):
+        f = c.module.func(name + '.impl', [t])
+        c.module.ret(f, [body(f, f.args[0])])
+        out = c.op('composite', [v], [t], {'composite_attributes': DI({}), 'decomposition': S(name + '.impl'),
+                                           'name': S(name), 'version': I(1, 'si32')})
+        c.equal(out, result.astype(np.float32), 1e-4 if name == 'my.cube' else 1e-6)
+    c.save()
+
+
 def small_floats():
     c = Case('small_floats')
     vhlo_write.TC.update({'f8E4M3': 35, 'f8E3M4': 36, 'f4E2M1FN': 37, 'f6E2M3FN': 38, 'f6E3M2FN': 39, 'f8E8M0FNU': 40})
@@ -704,3 +746,4 @@ small_floats()
 small_argument()
 dynamic_windows()
 batch_groups()
+elementary()

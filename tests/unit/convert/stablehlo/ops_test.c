@@ -1,5 +1,6 @@
 /* Ops of StableHLO against what tests/golden/stablehlo_ops.py computes from their definitions: the modules check their
  * results themselves. */
+#include "support/graph_check.h"
 #include "support/mini_model.h"
 #include "support/models.h"
 
@@ -51,6 +52,18 @@ static void windows__of_several_operands_and_computed_sizes(void **state) {
 static void convolutions__in_groups_of_the_batch(void **state) {
     (void)state;
     mini_ok(run_module("batch_groups"));
+}
+/* The approximation and the composite, but not the approximation with another coefficient. */
+static void elementary__functions_are_one_op(void **state) {
+    struct tare_graph_model *model;
+    size_t count = 0;
+    (void)state;
+    mini_ok(run_module("elementary"));
+    mini_ok(tare_saved_model_load(&model, TARE_SOURCE_DIR "/tests/golden/stablehlo/ops_elementary.mlirbc", NULL));
+    for (size_t i = 0; i < model->n_functions; i++)
+        count += graph_count(model->functions[i], "Erf");
+    assert_int_equal(count, 2);
+    tare_model_free(model);
 }
 static void bits__are_those_of_xla(void **state) {
     (void)state;
@@ -117,6 +130,7 @@ int main(void) {
         cmocka_unit_test(windows__of_several_operands_and_scatters),
         cmocka_unit_test(windows__of_several_operands_and_computed_sizes),
         cmocka_unit_test(convolutions__in_groups_of_the_batch),
+        cmocka_unit_test(elementary__functions_are_one_op),
         cmocka_unit_test(bits__are_those_of_xla),
         cmocka_unit_test(top__elements_are_in_total_order),
         cmocka_unit_test(quantized__is_dequantize_op_quantize),
