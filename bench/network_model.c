@@ -1,8 +1,9 @@
 /* Writes the SavedModel of a known network with random weights, for measuring without anybody's files:
  *
- *   network_model resnet50|mobilenetv2 OUT
+ *   network_model resnet50|mobilenetv2|dense OUT
  *
- * ResNet-50 (the stride in the 3x3 convolution) and MobileNetV2 of width 1, both for 224x224x3 and 1,000 classes. Batch
+ * ResNet-50 (the stride in the 3x3 convolution) and MobileNetV2 of width 1, both for 224x224x3 and 1,000 classes, and
+ * four dense layers of 4,096 units, whose weights are larger than caches. Batch
  * normalisation is in weight and bias already, as every runtime has it before the first run. The weights are the same
  * numbers every time, and large enough that the activations neither die nor grow. */
 #include "convert/saved_model.h"
@@ -14,9 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_VARIABLES = 256, CLASSES = 1000 };
+enum { MOST_VARIABLES = 256, CLASSES = 1000, UNITS = 4096, DENSE_LAYERS = 4 };
 
 struct network {
+    struct tare_shape input;
     struct tare_graph_model *model;
     struct tare_graph *body;
     struct tare_edge handles[MOST_VARIABLES];
@@ -194,6 +196,34 @@ static tare_status build_mobilenetv2(struct network *net, struct tare_edge *x) {
     return add_head(net, x, 1280);
 }
 
+static tare_status add_dense(struct network *net, struct tare_edge *x, int64_t columns) {
+    struct tare_edge weight, bias;
+    TARE_TRY(add_weight(net, &weight, tare_shape_make(2, (int64_t)UNITS, columns), sqrt(6.0 / UNITS)));
+    TARE_TRY(add_weight(net, &bias, tare_shape_make(1, columns), 0.1));
+    TARE_TRY(apply(net, x, "MatMul", weight));
+    return apply(net, x, "BiasAdd", bias);
+}
+
+static tare_status build_dense(struct network *net, struct tare_edge *x) {
+    for (int i = 0; i < DENSE_LAYERS; i++) {
+        TARE_TRY(add_dense(net, x, UNITS));
+        TARE_TRY(apply(net, x, "Relu", (struct tare_edge){ 0 }));
+    }
+    TARE_TRY(add_dense(net, x, CLASSES));
+    return apply(net, x, "Softmax", (struct tare_edge){ 0 });
+}
+
+static const struct {
+    const char *name;
+    tare_status (*build)(struct network *net, struct tare_edge *x);
+    struct tare_shape input;
+} networks[] = {
+    { "resnet50", build_resnet50, { .rank = 4, .dims = { -1, 224, 224, 3 } } },
+    { "mobilenetv2", build_mobilenetv2, { .rank = 4, .dims = { -1, 224, 224, 3 } } },
+    { "dense", build_dense, { .rank = 2, .dims = { -1, UNITS } } },
+};
+enum { N_NETWORKS = sizeof networks / sizeof *networks };
+
 /* ---- the model ---- */
 
 static tare_status add_call(struct network *net, struct tare_node *image, struct tare_node **call) {
@@ -212,18 +242,17 @@ static tare_status add_call(struct network *net, struct tare_node *image, struct
 }
 
 static tare_status add_signature(struct network *net) {
-    const struct tare_shape images = tare_shape_make(4, (int64_t)-1, (int64_t)224, (int64_t)224, (int64_t)3);
     struct tare_arena *arena = &net->model->arena;
     struct tare_signature *signature = TARE_NEW(arena, struct tare_signature);
     struct tare_binding *bindings = TARE_NEW_ARRAY(arena, struct tare_binding, 2);
     struct tare_node *image = tare_graph_add(net->model->main, "Placeholder", "serving_default_image"), *call;
     if (!signature || !bindings || !image) return TARE_NO_MEMORY;
     TARE_TRY(tare_node_set_type(image, "dtype", TARE_DT_FLOAT));
-    TARE_TRY(tare_node_set_shape(image, "shape", &images));
+    TARE_TRY(tare_node_set_shape(image, "shape", &net->input));
     TARE_TRY(tare_node_resolve(image));
     TARE_TRY(add_call(net, image, &call));
     bindings[0] = (struct tare_binding){
-        .key = "image", .dtype = TARE_DT_FLOAT, .shape = images, .edge = tare_node_output0(image)
+        .key = "image", .dtype = TARE_DT_FLOAT, .shape = net->input, .edge = tare_node_output0(image)
     };
     bindings[1] = (struct tare_binding){ .key = "probabilities",
                                          .dtype = TARE_DT_FLOAT,
@@ -240,7 +269,7 @@ static tare_status add_signature(struct network *net) {
     return TARE_OK;
 }
 
-static tare_status make(struct network *net, const char *name, const char *out) {
+static tare_status make(struct network *net, int which, const char *out) {
     const struct tare_export_options overwrite = { .overwrite = true };
     struct tare_edge x;
     net->model->variables = TARE_NEW_ARRAY(&net->model->arena, struct tare_variable, MOST_VARIABLES);
@@ -249,7 +278,8 @@ static tare_status make(struct network *net, const char *name, const char *out) 
     net->body->is_stateful = true;
     x = tare_node_output0(tare_graph_add_arg(net->body, "image", TARE_DT_FLOAT));
     if (!x.node) return TARE_NO_MEMORY;
-    TARE_TRY(strcmp(name, "resnet50") == 0 ? build_resnet50(net, &x) : build_mobilenetv2(net, &x));
+    net->input = networks[which].input;
+    TARE_TRY(networks[which].build(net, &x));
     TARE_TRY(tare_graph_add_return(net->body, "probabilities", TARE_DT_FLOAT, x));
     TARE_TRY(add_signature(net));
     return tare_saved_model_export(net->model, out, &overwrite);
@@ -257,13 +287,16 @@ static tare_status make(struct network *net, const char *name, const char *out) 
 
 int main(int argc, char **argv) {
     struct network net = { .random = 1 };
+    int which = 0;
     tare_status status;
-    if (argc != 3 || (strcmp(argv[1], "resnet50") != 0 && strcmp(argv[1], "mobilenetv2") != 0)) {
-        fprintf(stderr, "usage: network_model resnet50|mobilenetv2 OUT\n");
+    while (argc == 3 && which < N_NETWORKS && strcmp(argv[1], networks[which].name) != 0)
+        which++;
+    if (argc != 3 || which == N_NETWORKS) {
+        fprintf(stderr, "usage: network_model resnet50|mobilenetv2|dense OUT\n");
         return 2;
     }
     net.model = tare_model_new(tare_ops_builtin());
-    status = net.model ? make(&net, argv[1], argv[2]) : TARE_NO_MEMORY;
+    status = net.model ? make(&net, which, argv[2]) : TARE_NO_MEMORY;
     if (status != TARE_OK) fprintf(stderr, "network_model: %s\n", tare_error_text());
     tare_model_free(net.model);
     return status != TARE_OK;

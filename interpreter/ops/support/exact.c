@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "interpreter/kernels/integer/conv_int_direct.h"
+#include "interpreter/ops/support/few_rows.h"
 #include "base/tensor/dtype.h"
 
 #include <string.h>
@@ -322,13 +323,35 @@ static struct tare_conv as_pointwise(int64_t m, int64_t n, int64_t k) {
                                .groups = 1 };
 }
 
+/* With the kernels for few rows; *done is false if they are not for the product. */
+static tare_status few_rows(int32_t *output, const struct tare_exact *operands, int64_t m, int64_t n, int64_t k,
+                            bool *done) {
+    const int64_t key = tare_exact_product_key(operands->lhs_dtype, operands->rhs_dtype);
+    struct tare_few_rows few = { .m = m, .n = n, .k = k, .rhs = operands->rhs };
+    *done = false;
+    if (operands->plain || !operands->weights || !is_int8(operands->lhs_dtype) || !is_int8(operands->rhs_dtype))
+        return TARE_OK;
+    TARE_TRY(tare_few_rows_pack(&few, operands->weights, operands->source, key, operands->scratch));
+    if (!few.packed) return TARE_OK;
+    int32_t *sums = room_for_sums(output, operands, m * n);
+    void *scratch = aligned_room(operands->scratch, tare_gemv_scratch_bytes(m, k));
+    if (!sums || !scratch) return TARE_NO_MEMORY;
+    tare_gemv_int_at(tare_cpu_level(), sums, operands->lhs, few.form, few.packed, m, n, k, scratch);
+    if (operands->consumer) operands->consumer->take(operands->consumer, sums, 0, m * n);
+    *done = true;
+    return TARE_OK;
+}
+
 tare_status tare_exact_product(int32_t *output, const struct tare_exact *operands, int64_t batch, int64_t m, int64_t n,
                                int64_t k) {
     const struct tare_conv conv = as_pointwise(m, n, k); /* a product is a convolution with one tap */
+    bool done = false;
     if (k == 0 && !operands->consumer) {
         memset(output, 0, (size_t)(batch * m * n) * sizeof *output);
         return TARE_OK;
     }
+    if (batch == 1) TARE_TRY(few_rows(output, operands, m, n, k, &done));
+    if (done) return TARE_OK;
     TARE_TRY(tare_conv_check(&conv));
     for (int64_t b = 0; b < batch; b++) {
         struct tare_exact one = *operands;

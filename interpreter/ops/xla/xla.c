@@ -3,6 +3,7 @@
 #include "interpreter/kernels/permute.h"
 #include "interpreter/ops/support/float_rows.h"
 #include "interpreter/ops/support/exact.h"
+#include "interpreter/ops/support/few_rows.h"
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/support/floats.h"
 #include "interpreter/ops/support/split.h"
@@ -613,15 +614,36 @@ static tare_status exact_dot(struct tare_kernel *kernel, int32_t *result, const 
         .plain = plain,
         .consumer = taking_consumer(kernel),
     };
-    const bool without = is_kept(kernel, tare_exact_product_key(lhs->dtype, rhs->dtype), plain) &&
-                         is_int8(lhs->dtype) && dot->batch == 1;
+    const bool is_packed = is_kept(kernel, tare_exact_product_key(lhs->dtype, rhs->dtype), plain) ||
+                           (!plain && tare_few_rows_is_packed(&state->weights, rhs, dot->m, dot->n, dot->k));
+    const bool without = is_packed && is_int8(lhs->dtype) && dot->batch == 1;
     if (!without) exact.rhs = operand(kernel, EXACT, rhs, dot->rhs_order);
     if (!exact.lhs || (!without && !exact.rhs)) return TARE_NO_MEMORY;
     return tare_exact_product(result, &exact, dot->batch, dot->m, dot->n, dot->k);
 }
 
+/* Float rows times int8 weights with the kernels for few rows; *done is false if they are not for the product. */
+static tare_status few_rows_dot(struct tare_kernel *kernel, float *result, const struct dot *dot, bool *done) {
+    struct xla_state *state = kernel->state;
+    const struct tare_tensor *lhs = &kernel->inputs[0], *rhs = &kernel->inputs[1];
+    struct tare_few_rows few = { .m = dot->m, .n = dot->n, .k = dot->k };
+    *done = false;
+    if (dot->batch != 1 || !is_int8(rhs->dtype) || !tare_gemv_is_for(dot->m, dot->n, dot->k)) return TARE_OK;
+    few.rhs = operand(kernel, EXACT, rhs, dot->rhs_order);
+    const float *a = operand(kernel, FLOATS, lhs, dot->lhs_order);
+    if (!few.rhs || !a) return TARE_NO_MEMORY;
+    TARE_TRY(tare_few_rows_pack(&few, &state->weights, rhs, 0, kernel->scratch));
+    if (!few.packed) return TARE_OK;
+    tare_gemv_float_at(tare_cpu_level(), result, a, few.form, few.packed, dot->m, dot->n, dot->k);
+    *done = true;
+    return TARE_OK;
+}
+
 static tare_status real_dot(struct tare_kernel *kernel, void *result, const struct dot *dot, enum arithmetic arithmetic,
                             bool plain) {
+    bool done = false;
+    if (arithmetic == FLOATS && !plain) TARE_TRY(few_rows_dot(kernel, result, dot, &done));
+    if (done) return TARE_OK;
     struct xla_state *state = kernel->state;
     const struct tare_tensor *rhs = &kernel->inputs[1];
     int64_t *first_a = TARE_NEW_ARRAY(kernel->scratch, int64_t, (size_t)dot->batch);

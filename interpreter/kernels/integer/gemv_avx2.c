@@ -1,0 +1,172 @@
+/* The AVX2 variants of products of few rows (gemv.h): one panel at a time. */
+#include "interpreter/kernels/integer/gemv.h"
+
+#if TARE_KERNELS_X86
+#include <immintrin.h>
+#include <string.h>
+
+enum { PANEL = TARE_GEMV_PANEL, LINE = TARE_GEMV_LINE, AHEAD = 1024 };
+
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256i load(const void *from) {
+    return _mm256_loadu_si256((const __m256i *)from);
+}
+
+/* The first `columns` of 16 lanes. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256i mask_of(int columns, int half) {
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32(columns - 8 * half), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+/* ---- int8 rows ---- */
+
+/* Four k of eight columns with nibbles: unsigned bytes times at most 15, of which two fit 16 bits. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256i add_nibbles(__m256i sum, const uint8_t *row, __m256i weights) {
+    int32_t four;
+    memcpy(&four, row, sizeof four);
+    const __m256i pairs = _mm256_maddubs_epi16(_mm256_set1_epi32(four), weights);
+    return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+}
+
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void nibble_panel(const struct tare_gemv_part *part, const int rows,
+                                                      const uint8_t *panel, __m256i sums[TARE_GEMV_MOST_ROWS][2]) {
+    const __m256i low_half = _mm256_set1_epi8(15);
+    for (int64_t line = 0; line < part->lines; line++, panel += LINE) {
+        _mm_prefetch((const char *)panel + AHEAD, _MM_HINT_T0);
+        TARE_UNROLL
+        for (int half = 0; half < 2; half++) {
+            const __m256i weights = load(panel + 32 * half), first = _mm256_and_si256(weights, low_half);
+            const __m256i second = _mm256_and_si256(_mm256_srli_epi16(weights, 4), low_half);
+            TARE_UNROLL
+            for (int i = 0; i < rows; i++) {
+                const uint8_t *row = part->rows + i * part->stride + line * 8;
+                sums[i][half] = add_nibbles(add_nibbles(sums[i][half], row, first), row + 4, second);
+            }
+        }
+    }
+}
+
+/* Four k of a row as 16-bit integers, repeated. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256i four_of(const uint8_t *row) {
+    int32_t four;
+    memcpy(&four, row, sizeof four);
+    return _mm256_broadcastq_epi64(_mm_cvtepu8_epi16(_mm_cvtsi32_si128(four)));
+}
+
+/* Bytes widened to 16 bits: lanes 2 j and 2 j + 1 of `quarters` are partial sums of column j of a quarter panel. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void byte_panel(const struct tare_gemv_part *part, const int rows,
+                                                    const uint8_t *panel, __m256i sums[TARE_GEMV_MOST_ROWS][2]) {
+    __m256i quarters[TARE_GEMV_MOST_ROWS][4];
+    TARE_UNROLL
+    for (int i = 0; i < 4 * rows; i++)
+        quarters[i / 4][i % 4] = _mm256_setzero_si256();
+    for (int64_t line = 0; line < part->lines; line++, panel += LINE) {
+        _mm_prefetch((const char *)panel + AHEAD, _MM_HINT_T0);
+        TARE_UNROLL
+        for (int q = 0; q < 4; q++) {
+            const __m256i weights = _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(panel + 16 * q)));
+            TARE_UNROLL
+            for (int i = 0; i < rows; i++)
+                quarters[i][q] = _mm256_add_epi32(
+                    quarters[i][q], _mm256_madd_epi16(four_of(part->rows + i * part->stride + line * 4), weights));
+        }
+    }
+    TARE_UNROLL
+    for (int i = 0; i < 2 * rows; i++) {
+        const __m256i both = _mm256_hadd_epi32(quarters[i / 2][2 * (i % 2)], quarters[i / 2][2 * (i % 2) + 1]);
+        sums[i / 2][i % 2] = _mm256_add_epi32(sums[i / 2][i % 2], _mm256_permute4x64_epi64(both, 0xd8));
+    }
+}
+
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void int_panel(const struct tare_gemv_part *part, const int rows, int p,
+                                                   int columns) {
+    const bool nibbles = part->form == TARE_GEMV_NIBBLES;
+    __m256i sums[TARE_GEMV_MOST_ROWS][2];
+    TARE_UNROLL
+    for (int i = 0; i < 2 * rows; i++) {
+        const int32_t excess = nibbles ? (int32_t)(8u * (uint32_t)part->row_sums[i / 2]) : 0;
+        sums[i / 2][i % 2] = _mm256_sub_epi32(load(part->start + p * PANEL + 8 * (i % 2)), _mm256_set1_epi32(excess));
+    }
+    if (nibbles)
+        nibble_panel(part, rows, part->panels + p * part->panel_bytes, sums);
+    else
+        byte_panel(part, rows, part->panels + p * part->panel_bytes, sums);
+    TARE_UNROLL
+    for (int i = 0; i < 2 * rows; i++)
+        _mm256_maskstore_epi32(part->sums + i / 2 * part->ldc + p * PANEL + 8 * (i % 2), mask_of(columns, i % 2),
+                               sums[i / 2][i % 2]);
+}
+
+/* ---- float rows ---- */
+
+/* Weight k of a group, of eight columns: the k-th bytes of the lanes. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256 byte_of(__m256i lanes, const int k) {
+    const __m256i high = k == 3 ? lanes : _mm256_slli_epi32(lanes, 24 - 8 * k);
+    return _mm256_cvtepi32_ps(_mm256_srai_epi32(high, 24));
+}
+
+/* `count` k of a group from element `at` of the rows on. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void add_real_group(__m256 sums[TARE_GEMV_MOST_ROWS][2],
+                                                        const struct tare_gemv_part *part, const int rows,
+                                                        const __m256i lanes[2], int64_t at, int count) {
+    TARE_UNROLL
+    for (int k = 0; k < 4; k++) {
+        if (k >= count) return;
+        const __m256 weights[2] = { byte_of(lanes[0], k), byte_of(lanes[1], k) };
+        TARE_UNROLL
+        for (int i = 0; i < rows; i++) {
+            const __m256 x = _mm256_set1_ps(part->real_rows[i * part->k + at + k]);
+            sums[i][0] = _mm256_fmadd_ps(x, weights[0], sums[i][0]);
+            sums[i][1] = _mm256_fmadd_ps(x, weights[1], sums[i][1]);
+        }
+    }
+}
+
+/* The lanes of group 0 or 1 of half a line. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256i real_lanes(const uint8_t *from, const bool nibbles, int group) {
+    const __m256i weights = load(from);
+    if (!nibbles) return weights;
+    const __m256i half = group == 1 ? _mm256_srli_epi16(weights, 4) : weights;
+    return _mm256_sub_epi8(_mm256_and_si256(half, _mm256_set1_epi8(15)), _mm256_set1_epi8(8));
+}
+
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void float_panel(const struct tare_gemv_part *part, const int rows, int p,
+                                                     int columns) {
+    const bool nibbles = part->form == TARE_GEMV_NIBBLES;
+    const int groups = nibbles ? 2 : 1;
+    const uint8_t *panel = part->panels + p * part->panel_bytes;
+    __m256 sums[TARE_GEMV_MOST_ROWS][2];
+    TARE_UNROLL
+    for (int i = 0; i < 2 * rows; i++)
+        sums[i / 2][i % 2] = _mm256_setzero_ps();
+    for (int64_t line = 0; line < part->lines; line++, panel += LINE) {
+        _mm_prefetch((const char *)panel + AHEAD, _MM_HINT_T0);
+        for (int group = 0; group < groups; group++) {
+            const int64_t at = (line * groups + group) * 4, left = part->k - at;
+            const __m256i lanes[2] = { real_lanes(panel, nibbles, group), real_lanes(panel + 32, nibbles, group) };
+            add_real_group(sums, part, rows, lanes, at, left < 4 ? (int)left : 4);
+        }
+    }
+    TARE_UNROLL
+    for (int i = 0; i < 2 * rows; i++)
+        _mm256_maskstore_ps(part->real + i / 2 * part->ldc + p * PANEL + 8 * (i % 2), mask_of(columns, i % 2),
+                            sums[i / 2][i % 2]);
+}
+
+#define ROWS(name, kind, rows)                                                                                         \
+    static TARE_TARGET_AVX2 void name##_##rows(const struct tare_gemv_part *part, int panels) {                        \
+        for (int p = 0; p < panels; p++)                                                                               \
+            kind(part, rows, p, p == panels - 1 ? part->columns : PANEL);                                              \
+    }
+#define VARIANT(name, kind)                                                                                            \
+    ROWS(name, kind, 1)                                                                                                \
+    ROWS(name, kind, 2)                                                                                                \
+    ROWS(name, kind, 3)                                                                                                \
+    ROWS(name, kind, 4)                                                                                                \
+    void name(const struct tare_gemv_part *part, int panels) {                                                         \
+        static tare_gemv_part_function *const by_rows[] = { NULL, name##_1, name##_2, name##_3, name##_4 };            \
+        by_rows[part->m](part, panels);                                                                                \
+    }
+VARIANT(tare_gemv_int_avx2, int_panel)
+VARIANT(tare_gemv_float_avx2, float_panel)
+#undef ROWS
+#undef VARIANT
+#endif
