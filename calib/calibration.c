@@ -40,6 +40,34 @@ static void free_input(struct tare_calibration_input *input) {
     tare_record_set_free(&input->records);
 }
 
+tare_status tare_kept_samples_add(struct tare_kept_samples *samples, const char *signature,
+                                  const struct tare_tensor *feeds, size_t n_feeds) {
+    struct tare_kept_sample *sample;
+    if (!TARE_GROW(samples->items, samples->count, samples->capacity)) return TARE_NO_MEMORY;
+    sample = &samples->items[samples->count];
+    *sample = (struct tare_kept_sample){ .signature = tare_strdup(signature),
+                                         .feeds = tare_calloc(n_feeds + 1, sizeof *sample->feeds) };
+    samples->count++;
+    if (!sample->signature || !sample->feeds) return TARE_NO_MEMORY;
+    sample->n_feeds = n_feeds;
+    for (size_t i = 0; i < n_feeds; i++) {
+        tare_tensor_share(&sample->feeds[i], &feeds[i]);
+        samples->bytes += tare_tensor_bytes(&feeds[i]);
+    }
+    return TARE_OK;
+}
+
+void tare_kept_samples_clear(struct tare_kept_samples *samples) {
+    for (size_t i = 0; i < samples->count; i++) {
+        for (size_t k = 0; k < samples->items[i].n_feeds; k++)
+            tare_tensor_reset(&samples->items[i].feeds[k]);
+        tare_free(samples->items[i].feeds);
+        tare_free(samples->items[i].signature);
+    }
+    tare_free(samples->items);
+    *samples = (struct tare_kept_samples){ 0 };
+}
+
 void tare_calibration_free(struct tare_calibration *calibration) {
     if (!calibration) return;
     for (size_t i = 0; i < calibration->n_inputs; i++)
@@ -54,6 +82,7 @@ void tare_calibration_free(struct tare_calibration *calibration) {
         tare_free(calibration->functions[i].name);
     tare_coverage_free(&calibration->coverage);
     tare_hessians_free(calibration->hessians);
+    tare_kept_samples_clear(&calibration->samples);
     tare_free(calibration->inputs);
     tare_free(calibration->digests);
     tare_free(calibration->tensors);

@@ -399,6 +399,7 @@ static tare_status run(int argc, char *const *argv) {
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
     if (done) goto done;
     TARE_CHECK(tare_workflow_quantize_read(&quantizing, &arena, &options.how));
+    quantizing.quiet = options.quiet;
     TARE_CHECK(check_outputs(&options));
     TARE_CHECK(tare_data_options_open(&options.records));
     TARE_CHECK(tare_command_load(&model, options.model));

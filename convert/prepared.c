@@ -158,7 +158,9 @@ static const struct tare_hessian *hessian_of(void *arg, struct tare_edge edge, c
 
 struct tare_quant_ranges tare_ranges_of(const struct tare_calibration *calibration) {
     if (!calibration) return (struct tare_quant_ranges){ 0 };
-    return (struct tare_quant_ranges){
-        .find = find, .arg = (void *)(uintptr_t)calibration, .statistics = statistics_of, .hessian = hessian_of
-    };
+    return (struct tare_quant_ranges){ .find = find,
+                                       .arg = (void *)(uintptr_t)calibration,
+                                       .statistics = statistics_of,
+                                       .hessian = hessian_of,
+                                       .samples = &calibration->samples };
 }

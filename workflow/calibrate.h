@@ -111,7 +111,8 @@ tare_status tare_workflow_calibrate_from(struct tare_calibration **out, const st
                                          const struct tare_calibrate_options *options) TARE_WARN_UNUSED;
 
 /* Adds the Hessians of the layers' inputs to a calibration of the same samples. This is a separate pass over the
- * samples, because it needs the activation ranges. Layers are omitted once the Hessians exceed 2 GiB. */
+ * samples, because it needs the activation ranges. Layers are omitted once the Hessians exceed 2 GiB. Also keeps the
+ * first samples of the files, at most 256 and until they exceed 128 MiB. */
 tare_status tare_workflow_calibrate_hessians(struct tare_calibration *calibration, const struct tare_graph_model *model,
                                              const struct tare_calibrate_options *options) TARE_WARN_UNUSED;
 

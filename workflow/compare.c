@@ -148,6 +148,8 @@ static tare_status compare_variant(struct tare_compare_job *c, struct tare_varia
     struct tare_graph_model *model;
     tare_status status;
     warning.options.warns = true;
+    warning.options.quiet = c->task->quiet;
+    warning.options.threads = c->result.threads;
     TARE_TRY(tare_load_prepared_with(&model, c->task->model, c->task->ops));
     status = tare_variant_apply(&report, &arena, model, &warning, c->calibration);
     if (status == TARE_OK) status = add_row(c, model, variant, &report);

@@ -43,6 +43,7 @@ tare_status tare_workflow_quantize_apply_layers(struct tare_quant_options *out, 
     out->two_inputs = options->two_inputs;
     out->integer_adds = options->integer_adds;
     out->min_elements = options->min_elements;
+    out->reconstruction_seconds = (double)options->reconstruction_seconds;
     if (options->recipe) TARE_TRY(read_recipe(&recipe, arena, options->recipe));
     out->recipe = recipe;
     if (out->passes || !tare_quant_recipe_passes(recipe)) return TARE_OK;

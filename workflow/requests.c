@@ -42,6 +42,9 @@ const struct tare_option tare_layer_rows[] = {
     { ROW("min-elements", INT64, min_elements), .min = 0, .max = 1e15,
       .help = "quantize only weights with at least N elements (default: 1024 for weight_only, dynamic and embedding "
               "tables, otherwise all)" },
+    { ROW("reconstruction-seconds", INT64, reconstruction_seconds), .fallback = "600", .min = 0, .max = 1e9,
+      .help = "time limit of the accuracy pass reconstruction for one model; blocks not completed by then are rounded "
+              "layer by layer (0: no limit)" },
     { ROW("recipe", STRING, recipe), .placeholder = "FILE",
       .help = "read per-layer rules from FILE, one per line: op=MatMul name=.*dense.* -> weight_only bits=4" },
     { 0 },
@@ -65,8 +68,7 @@ const struct tare_option tare_quantize_rows[] = {
               "entropy, mse, …" },
     { ROW("passes", STRING, passes), .words = passes, .placeholder = "P,…",
       .help = "accuracy passes to run: equalization, smooth_quant[:alpha=0.5], weight_clipping, gptq[:damp=0.01], "
-              "reconstruction, "
-              "bias_correction" },
+              "reconstruction[:iterations=500], bias_correction" },
     TARE_OPTION_NESTED(struct tare_quantize_request, layers, tare_layer_rows),
     { ROW("keep-variables", FLAG, keep_variables),
       .help = "keep quantized weights as checkpoint variables (automatic for large models)" },

@@ -14,6 +14,7 @@ struct tare_layer_request {
     int op_set;          /* enum tare_quant_op_set */
     int activation_bits; /* 0: chosen per layer */
     int64_t min_elements;
+    int64_t reconstruction_seconds; /* 0: no limit */
     bool depthwise, two_inputs, integer_adds, symmetric, full_range;
 };
 extern const struct tare_option tare_layer_rows[];

@@ -9,9 +9,10 @@ tare_status tare_quant_report_json(struct tare_strbuf *out, const struct tare_qu
         json_array_append_new(rules, json_string(report->unused_rules[i]));
     for (size_t i = 0; i < report->n_warnings; i++)
         json_array_append_new(warnings, json_string(report->warnings[i]));
-    return tare_json_write(out, json_pack("{s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "quantized_ops",
-                                          (json_int_t)report->quantized, "quantizable_ops", (json_int_t)report->count,
-                                          "float_weight_bytes", (json_int_t)float_bytes, "weight_bytes",
-                                          (json_int_t)bytes, "unused_rules", rules, "warnings", warnings, "layers",
-                                          tare_explanations_json(layers)));
+    json_t *object = json_pack("{s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "quantized_ops", (json_int_t)report->quantized,
+                               "quantizable_ops", (json_int_t)report->count, "float_weight_bytes",
+                               (json_int_t)float_bytes, "weight_bytes", (json_int_t)bytes, "unused_rules", rules,
+                               "warnings", warnings, "layers", tare_explanations_json(layers));
+    if (object && report->n_blocks) json_object_set_new(object, "reconstruction", tare_blocks_json(report));
+    return tare_json_write(out, object);
 }

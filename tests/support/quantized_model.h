@@ -13,6 +13,8 @@ struct quantized_model {
     struct tare_edge in;      /* its argument */
     struct tare_edge x, y;    /* input and output of main */
     struct tare_tensor samples;
+    int kept; /* number of samples of equal size that the rows are divided into, for passes that run the model; 0: none
+                 is kept */
     struct tare_calibration *calibration; /* per channel, with Hessians */
     struct tare_tally *tally;
     struct tare_arena arena;

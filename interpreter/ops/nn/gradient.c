@@ -68,6 +68,13 @@ static tare_status run_gradient(struct tare_kernel *kernel) {
     const float alpha = tare_node_float(kernel->node, "alpha", 0);
     TARE_TRY(tare_operand_output(kernel, 0));
     const bool pairs = tare_dtype_get(a->dtype)->class == TARE_CLASS_COMPLEX;
+    if (a->dtype == TARE_DT_FLOAT) {
+        const float *first = TARE_CONST_DATA(float, a), *second = TARE_CONST_DATA(float, b);
+        float *out = TARE_DATA(float, &kernel->outputs[0]);
+        for (int64_t i = 0; i < a->elements; i++)
+            out[i] = (float)gradient->real((double)first[i], (double)second[i], alpha);
+        return TARE_OK;
+    }
     for (int64_t i = 0; i < a->elements; i++) {
         if (pairs)
             tare_tensor_set_c128(&kernel->outputs[0], i,

@@ -1,5 +1,6 @@
 /* Gradients of sliding-window ops: of convolutions with respect to the filter and the input, of pooling with respect
- * to the input. Plain loops in double, rounded once; only training signatures use them, so they are not optimized. */
+ * to the input. Plain loops in double, rounded once. Gradients of filters, which block reconstruction computes
+ * (quant/reconstruction/), have a fast loop for float32 with the channels last. */
 #include "interpreter/inference/infer.h"
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/support/operand.h"
@@ -129,6 +130,33 @@ static void multiply(void *arg, const struct sweep *s, const struct meeting *m) 
     }
 }
 
+/* The same for the gradient of a filter without groups, or of a depthwise one, from float32 with the channels last: the
+ * products of two floats are exact in double and each sum adds them in the same order, so the bits are the same. */
+static void multiply_rows(void *arg, const struct sweep *s, const struct meeting *m) {
+    const struct products *p = arg;
+    const float *restrict dy = TARE_CONST_DATA(float, p->dy) + m->out;
+    const float *restrict x = TARE_CONST_DATA(float, p->other) + m->in;
+    const int64_t out_channels = p->out_channels, repeat = out_channels / p->in_channels;
+    double *restrict sums = p->sums + m->cell * p->per_group * out_channels;
+    (void)s;
+    if (p->depthwise) {
+        for (int64_t i = 0, o = 0; i < p->in_channels; i++)
+            for (int64_t r = 0; r < repeat; r++, o++)
+                sums[o] += (double)x[i] * (double)dy[o];
+        return;
+    }
+    for (int64_t i = 0; i < p->per_group; i++, sums += out_channels) {
+        const double factor = (double)x[i];
+        for (int64_t o = 0; o < out_channels; o++)
+            sums[o] += factor * (double)dy[o];
+    }
+}
+
+static bool has_rows(const struct sweep *s, const struct products *p) {
+    return p->by_filter && p->dy->dtype == TARE_DT_FLOAT && p->other->dtype == TARE_DT_FLOAT && s->in.channel == 1 &&
+           s->out.channel == 1 && (p->depthwise || p->per_group == p->in_channels);
+}
+
 /* Returns the indices of the operand that only has a size and of the operand that is used. */
 static void operands(const struct convolution *kind, size_t *sized, size_t *present) {
     *sized = kind->by_filter ? 1 : 0;
@@ -191,7 +219,7 @@ static tare_status run_convolution(struct tare_kernel *kernel) {
     if (!p.sums) return TARE_NO_MEMORY;
     if (out->elements && p.dy->elements && p.other->elements) {
         TARE_TRY(open_convolution(&s, &p, input, filter, &p.dy->shape));
-        sweep_all(&s, multiply, &p);
+        sweep_all(&s, has_rows(&s, &p) ? multiply_rows : multiply, &p);
     }
     for (int64_t i = 0; i < out->elements; i++)
         tare_tensor_set_f64(out, i, p.sums[i]);

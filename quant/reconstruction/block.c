@@ -1,0 +1,285 @@
+/* Finding blocks.
+ *
+ * Nodes that carry data (those that depend on an input and that an output depends on) are visited in their order of
+ * execution. A value is live from its node to its last user. Where one float32 value alone is live, it carries all
+ * data: a cut. Every path from an input to an output contains it, so any topological order finds the same cuts.
+ *
+ * A segment is what is between two cuts. Segments without layers (bias, activation function, pooling) belong to the
+ * block before them, so that its output is what the next layer reads, except from a softmax or sigmoid on, whose
+ * outputs hide errors. A residual block is one segment with several layers. Segments of one layer that follow each
+ * other are joined into blocks of up to MOST_JOINED layers. */
+#include "quant/reconstruction/block.h"
+
+#include "base/alloc.h"
+
+#include <limits.h>
+#include <string.h>
+
+enum { MOST_JOINED = 3 };
+
+/* A value that carries data. */
+struct value {
+    struct tare_edge edge;
+    int last; /* place of its last user; INT_MAX: it is returned */
+};
+
+struct search {
+    const struct tare_graph *graph;
+    struct tare_arena *arena;
+    struct tare_node **order;
+    bool *data;                     /* by node: carries data */
+    int *place;                     /* by node: in the order */
+    size_t *first_node, *first_arg; /* index of output 0 in `values` */
+    struct value *values;
+    size_t n_values;
+    size_t live, sum; /* number of live values, and the sum of their indices */
+    struct tare_block_list *out;
+    struct tare_quant_layer **layers; /* of the graph, by place */
+    size_t n_layers;
+};
+
+static bool is_input(const struct tare_node *node) {
+    return tare_node_is_arg(node) ? tare_node_type(node, "T", TARE_DT_INVALID) != TARE_DT_RESOURCE
+                                  : tare_node_is(node, "Placeholder") || tare_node_is(node, "PlaceholderWithDefault");
+}
+
+static bool carries(const struct search *s, const struct tare_node *node) {
+    return tare_node_is_arg(node) ? is_input(node) : s->data[node->position];
+}
+
+static struct value *value_of(const struct search *s, struct tare_edge edge) {
+    const size_t first =
+        tare_node_is_arg(edge.node) ? s->first_arg[edge.node->position] : s->first_node[edge.node->position];
+    return &s->values[first + (size_t)edge.index];
+}
+
+/* ---- lifetimes ---- */
+
+static void use(struct search *s, struct tare_edge edge, int place) {
+    if (edge.node && carries(s, edge.node) && value_of(s, edge)->last < place) value_of(s, edge)->last = place;
+}
+
+static void note_outputs(struct search *s, struct tare_node *node, size_t *index) {
+    *index = s->n_values;
+    for (size_t i = 0; i < node->n_outputs; i++)
+        s->values[s->n_values++] = (struct value){ { node, (int)i }, -1 };
+}
+
+/* Uses by returned values and by signatures. */
+static void use_results(struct search *s) {
+    const struct tare_graph_model *model = s->graph->model;
+    for (size_t i = 0; i < s->graph->n_returns; i++)
+        use(s, s->graph->returns[i].edge, INT_MAX);
+    for (size_t i = 0; s->graph == model->main && i < model->n_signatures; i++)
+        for (size_t k = 0; k < model->signatures[i].n_outputs; k++)
+            use(s, model->signatures[i].outputs[k].edge, INT_MAX);
+}
+
+static bool is_used(const struct search *s, struct tare_node *node) {
+    for (size_t i = 0; i < node->n_outputs; i++)
+        if (value_of(s, (struct tare_edge){ node, (int)i })->last >= 0) return true;
+    return false;
+}
+
+static tare_status find_lifetimes(struct search *s) {
+    const struct tare_graph *graph = s->graph;
+    size_t outputs = graph->n_args;
+    for (size_t i = 0; i < graph->n_nodes; i++)
+        outputs += graph->nodes[i]->n_outputs;
+    s->values = TARE_NEW_ARRAY(s->arena, struct value, outputs + 1);
+    s->first_node = TARE_NEW_ARRAY(s->arena, size_t, graph->n_nodes + 1);
+    s->first_arg = TARE_NEW_ARRAY(s->arena, size_t, graph->n_args + 1);
+    s->data = TARE_NEW_ARRAY(s->arena, bool, graph->n_nodes + 1);
+    s->place = TARE_NEW_ARRAY(s->arena, int, graph->n_nodes + 1);
+    if (!s->values || !s->first_node || !s->first_arg || !s->data || !s->place) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < graph->n_args; i++)
+        note_outputs(s, graph->args[i], &s->first_arg[i]);
+    TARE_TRY(tare_graph_order(&s->order, s->arena, graph));
+    for (size_t i = 0; i < graph->n_nodes; i++) {
+        struct tare_node *node = s->order[i];
+        note_outputs(s, node, &s->first_node[node->position]);
+        s->place[node->position] = (int)i;
+        s->data[node->position] = is_input(node);
+        for (size_t k = 0; k < node->n_inputs && !s->data[node->position]; k++)
+            s->data[node->position] = carries(s, node->inputs[k].node);
+    }
+    use_results(s);
+    for (size_t i = graph->n_nodes; i-- > 0;) {
+        const struct tare_node *node = s->order[i];
+        s->data[node->position] = s->data[node->position] && is_used(s, s->order[i]);
+        for (size_t k = 0; s->data[node->position] && k < node->n_inputs; k++)
+            use(s, node->inputs[k], (int)i);
+    }
+    return TARE_OK;
+}
+
+/* ---- segments ---- */
+
+/* What is between two cuts: its end, its layers, and whether it ends the blocks before it. */
+struct segment {
+    const struct value *cut; /* NULL: the end of the graph */
+    int end;                 /* place of its last node */
+    size_t layers;
+    bool hides_errors;
+};
+
+static void begin_life(struct search *s, struct value *value) {
+    if (value->last < 0) return;
+    s->live++;
+    s->sum += (size_t)(value - s->values);
+}
+
+static void end_life(struct search *s, const struct tare_node *node, int place) {
+    for (size_t k = 0; k < node->n_inputs; k++) {
+        struct value *value;
+        if (!carries(s, node->inputs[k].node)) continue;
+        value = value_of(s, node->inputs[k]);
+        if (value->last != place) continue;
+        value->last = -2; /* a node may read it twice */
+        s->live--;
+        s->sum -= (size_t)(value - s->values);
+    }
+}
+
+static const struct value *cut_here(const struct search *s) {
+    const struct value *value = s->live == 1 ? &s->values[s->sum] : NULL;
+    return value && tare_edge_dtype(value->edge) == TARE_DT_FLOAT ? value : NULL;
+}
+
+static bool hides_errors(const struct tare_node *node) {
+    static const char *const ops[] = { "Softmax", "LogSoftmax", "Sigmoid", "ArgMax", "TopKV2", NULL };
+    return tare_op_is_one_of(node->op, ops);
+}
+
+static size_t layers_until(const struct search *s, size_t first, int end) {
+    size_t count = 0;
+    while (first + count < s->n_layers && s->place[s->layers[first + count]->op->position] <= end)
+        count++;
+    return count;
+}
+
+static tare_status find_segments(struct segment **out, size_t *count, struct search *s) {
+    const struct tare_graph *graph = s->graph;
+    struct segment *segments = TARE_NEW_ARRAY(s->arena, struct segment, graph->n_nodes + 1);
+    size_t layers = 0;
+    bool hides = false;
+    if (!segments) return TARE_NO_MEMORY;
+    *count = 0;
+    for (size_t i = 0; i < s->n_values; i++)
+        if (is_input(s->values[i].edge.node)) begin_life(s, &s->values[i]);
+    for (size_t i = 0; i < graph->n_nodes; i++) {
+        struct tare_node *node = s->order[i];
+        const struct value *cut;
+        if (!s->data[node->position] || is_input(node)) continue;
+        for (size_t k = 0; k < node->n_outputs; k++)
+            begin_life(s, value_of(s, (struct tare_edge){ node, (int)k }));
+        end_life(s, node, (int)i);
+        hides = hides || hides_errors(node);
+        cut = cut_here(s);
+        if (!cut) continue;
+        segments[*count] = (struct segment){ cut, (int)i, layers_until(s, layers, (int)i), hides };
+        layers += segments[(*count)++].layers;
+        hides = false;
+    }
+    if (layers < s->n_layers)
+        segments[(*count)++] = (struct segment){ NULL, (int)graph->n_nodes, s->n_layers - layers, false };
+    *out = segments;
+    return TARE_OK;
+}
+
+/* ---- blocks ---- */
+
+static tare_status list_edges(struct tare_edge **out, size_t *count, const struct search *s, bool inputs) {
+    *count = 0;
+    *out = TARE_NEW_ARRAY(s->arena, struct tare_edge, s->n_values + 1);
+    if (!*out) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < s->n_values; i++) {
+        const struct value *value = &s->values[i];
+        if (inputs ? is_input(value->edge.node) && value->last != -1 : value->last == INT_MAX)
+            (*out)[(*count)++] = value->edge;
+    }
+    return TARE_OK;
+}
+
+static tare_status one_edge(struct tare_edge **out, size_t *count, const struct search *s, const struct value *cut) {
+    *out = TARE_NEW(s->arena, struct tare_edge);
+    if (!*out) return TARE_NO_MEMORY;
+    **out = cut->edge;
+    *count = 1;
+    return TARE_OK;
+}
+
+static tare_status add_block(struct search *s, const struct value *begin, const struct value *end, size_t first_layer,
+                             size_t n_layers) {
+    struct tare_block *grown = tare_arena_extend(s->arena, s->out->blocks, s->out->count, 1, sizeof *s->out->blocks);
+    struct tare_block *block;
+    if (!grown) return TARE_NO_MEMORY;
+    s->out->blocks = grown;
+    block = &grown[s->out->count++];
+    *block = (struct tare_block){ .graph = s->graph, .layers = s->layers + first_layer, .n_layers = n_layers };
+    if (begin)
+        TARE_TRY(one_edge(&block->inputs, &block->n_inputs, s, begin));
+    else
+        TARE_TRY(list_edges(&block->inputs, &block->n_inputs, s, true));
+    if (end) return one_edge(&block->outputs, &block->n_outputs, s, end);
+    return list_edges(&block->outputs, &block->n_outputs, s, false);
+}
+
+/* The index of the first segment after the block that begins with segment i, which has layers. */
+static size_t block_end(const struct segment *segments, size_t count, size_t i) {
+    const bool joins = segments[i].layers == 1;
+    size_t layers = segments[i].layers;
+    for (i++; i < count; i++) {
+        const bool takes = segments[i].layers == 0 ? !segments[i].hides_errors
+                                                   : joins && segments[i].layers == 1 && layers < MOST_JOINED;
+        if (!takes || !segments[i].cut) return i;
+        layers += segments[i].layers;
+    }
+    return i;
+}
+
+static tare_status join_segments(struct search *s, const struct segment *segments, size_t count) {
+    const struct value *begin = NULL;
+    for (size_t i = 0, layer = 0; i < count;) {
+        const size_t end = segments[i].layers ? block_end(segments, count, i) : i + 1;
+        size_t layers = 0;
+        for (size_t k = i; k < end; k++)
+            layers += segments[k].layers;
+        if (layers) TARE_TRY(add_block(s, begin, segments[end - 1].cut, layer, layers));
+        layer += layers;
+        begin = segments[end - 1].cut;
+        i = end;
+    }
+    return TARE_OK;
+}
+
+static tare_status search_graph(struct tare_block_list *out, struct tare_arena *arena,
+                                const struct tare_quant_work *work, const struct tare_graph *graph) {
+    struct search s = { .graph = graph, .arena = arena, .out = out };
+    struct segment *segments;
+    size_t count;
+    s.layers = TARE_NEW_ARRAY(arena, struct tare_quant_layer *, work->n_layers + 1);
+    if (!s.layers) return TARE_NO_MEMORY;
+    TARE_TRY(find_lifetimes(&s));
+    for (size_t i = 0; i < work->n_layers; i++) {
+        struct tare_quant_layer *layer = &work->layers[i];
+        if (layer->op->graph != graph || layer->refused || !layer->weight || layer->kind == TARE_KIND_GATHER) continue;
+        if (!s.data[layer->op->position]) continue;
+        size_t at = s.n_layers++;
+        for (; at > 0 && s.place[s.layers[at - 1]->op->position] > s.place[layer->op->position]; at--)
+            s.layers[at] = s.layers[at - 1];
+        s.layers[at] = layer;
+    }
+    if (!s.n_layers) return TARE_OK;
+    TARE_TRY(find_segments(&segments, &count, &s));
+    return join_segments(&s, segments, count);
+}
+
+tare_status tare_quant_find_blocks(struct tare_block_list *out, struct tare_arena *arena,
+                                   const struct tare_quant_work *work) {
+    *out = (struct tare_block_list){ 0 };
+    for (size_t i = 0; i < work->n_layers; i++)
+        if (i == 0 || work->layers[i].op->graph != work->layers[i - 1].op->graph)
+            TARE_TRY(search_graph(out, arena, work, work->layers[i].op->graph));
+    return TARE_OK;
+}
