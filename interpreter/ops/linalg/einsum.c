@@ -452,8 +452,10 @@ static tare_status reference_einsum(struct tare_kernel *kernel) {
 }
 
 static tare_status prepare_einsum(struct tare_kernel *kernel) {
-    kernel->state = tare_calloc(1, sizeof(struct tare_weights));
-    return !kernel->state ? TARE_NO_MEMORY : TARE_OK;
+    struct tare_weights *weights = tare_calloc(1, sizeof *weights);
+    kernel->state = weights;
+    if (weights) weights->owner = kernel->node;
+    return !weights ? TARE_NO_MEMORY : TARE_OK;
 }
 
 static void release_einsum(void *state) {

@@ -22,8 +22,10 @@ struct matmul_state {
 };
 
 static tare_status prepare_matmul(struct tare_kernel *kernel) {
-    kernel->state = tare_calloc(1, sizeof(struct matmul_state));
-    return !kernel->state ? TARE_NO_MEMORY : TARE_OK;
+    struct matmul_state *state = tare_calloc(1, sizeof *state);
+    kernel->state = state;
+    if (state) state->weights.owner = kernel->node;
+    return !state ? TARE_NO_MEMORY : TARE_OK;
 }
 
 static void release_matmul(void *pointer) {

@@ -146,7 +146,7 @@ static tare_status pack_all(float **out, const struct tare_product *p, const int
         tare_gemm_pack(packed + (size_t)done++ * each, (const float *)p->b + p->b_first[i], p->k, p->n, p->b_row,
                        p->b_column);
     }
-    *out = packed;
+    *out = tare_weights_publish(weights, packed);
     return TARE_OK;
 }
 

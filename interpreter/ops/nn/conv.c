@@ -46,6 +46,7 @@ static tare_status prepare_conv(struct tare_kernel *kernel) {
         tare_free(state);
         return status;
     }
+    state->weights.owner = kernel->node;
     kernel->state = state;
     return TARE_OK;
 }
@@ -168,8 +169,9 @@ static const float *packed_weights(struct tare_kernel *kernel, const struct tare
     if (packed) return packed;
     packed = tare_weights_make(weights, filter, conv->groups, tare_conv_packed_floats(conv) * sizeof(float),
                                kernel->scratch);
-    if (packed) tare_conv_pack(packed, conv, values);
-    return packed;
+    if (!packed) return NULL;
+    tare_conv_pack(packed, conv, values);
+    return tare_weights_publish(weights, packed);
 }
 
 static tare_status run_floats(struct tare_kernel *kernel, const struct tare_conv *conv, struct tare_weights *weights,
@@ -372,6 +374,7 @@ static tare_status make_flipped(struct tare_kernel *kernel, float **made, const 
     if (!flipped) return TARE_NO_MEMORY;
     flip_filter(flipped, values, forward, sizeof(float));
     if (!depthwise) tare_conv_pack(*made, conv, flipped);
+    *made = tare_weights_publish(weights, *made);
     return TARE_OK;
 }
 

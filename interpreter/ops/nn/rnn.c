@@ -15,8 +15,11 @@ struct rnn_state {
 };
 
 static tare_status prepare_rnn(struct tare_kernel *kernel) {
-    kernel->state = tare_calloc(1, sizeof(struct rnn_state));
-    return !kernel->state ? TARE_NO_MEMORY : TARE_OK;
+    struct rnn_state *state = tare_calloc(1, sizeof *state);
+    kernel->state = state;
+    for (int i = 0; state && i < 2; i++)
+        state->weights[i].owner = (const char *)kernel->node + i;
+    return !state ? TARE_NO_MEMORY : TARE_OK;
 }
 
 static void release_rnn(void *pointer) {
@@ -63,6 +66,7 @@ static tare_status open_affine(struct affine *affine, struct tare_kernel *kernel
     affine->packed = tare_weights_make(weights, source, 0, bytes, kernel->scratch);
     if (!affine->packed) return TARE_NO_MEMORY;
     tare_gemm_pack(affine->packed, w, k, affine->n, affine->n, 1);
+    affine->packed = tare_weights_publish(weights, affine->packed);
     return TARE_OK;
 }
 

@@ -154,12 +154,12 @@ static tare_status packed_filter(void **out, const struct tare_exact *operands, 
     *out = packed;
     if (bytes) {
         tare_conv_int_pack(packed, form, conv, operands->rhs);
-        return TARE_OK;
-    }
-    if (!tare_conv_int_pack_int32(packed, conv, wide)) {
+    } else if (!tare_conv_int_pack_int32(packed, conv, wide)) {
         *out = NULL;
         if (operands->weights) tare_weights_reset(operands->weights);
+        return TARE_OK;
     }
+    *out = tare_weights_publish(operands->weights, packed);
     return TARE_OK;
 }
 
@@ -220,8 +220,9 @@ static void *packed_depthwise(const struct tare_exact *operands, const struct ta
     void *packed = kept(operands, conv);
     if (packed) return packed;
     packed = room_for_packed(operands, conv, tare_conv_int_depthwise_packed_bytes(tare_cpu_level(), conv));
-    if (packed) tare_conv_int_depthwise_pack(tare_cpu_level(), packed, conv, operands->rhs);
-    return packed;
+    if (!packed) return NULL;
+    tare_conv_int_depthwise_pack(tare_cpu_level(), packed, conv, operands->rhs);
+    return tare_weights_publish(operands->weights, packed);
 }
 
 static tare_status depthwise(int32_t *output, const struct tare_exact *operands, const struct tare_conv *conv,
@@ -252,6 +253,7 @@ static tare_status packed_direct(void **packed, const struct tare_exact *operand
     *packed = room_for_packed(operands, conv, tare_conv_int_direct_packed_bytes(form, conv));
     if (!*packed) return TARE_NO_MEMORY;
     const tare_status status = tare_conv_int_direct_pack(*packed, form, conv, operands->rhs);
+    if (status == TARE_OK) *packed = tare_weights_publish(operands->weights, *packed);
     if (status != TARE_OK && operands->weights) tare_weights_reset(operands->weights);
     return status;
 }

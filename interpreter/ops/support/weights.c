@@ -1,7 +1,11 @@
+/* Packed weights of nodes, and the table of those that sessions share. An entry of the table lives as long as a node
+ * uses it, and every user holds its source tensor, so that an address in the table always belongs to the same values.
+ */
 #include "interpreter/ops/support/weights.h"
 
 #include "base/alloc.h"
 
+#include <pthread.h>
 #include <sys/mman.h>
 
 enum { MOST_CHANGES = 2, ALIGNMENT = 64, HUGE_PAGE = 2 << 20 };
@@ -14,11 +18,99 @@ static void ask_for_huge_pages(void *block, size_t size) {
     if (block && end > start) (void)madvise((void *)start, end - start, MADV_HUGEPAGE);
 }
 
-void *tare_weights_find(const struct tare_weights *weights, const struct tare_tensor *tensor, int64_t key) {
-    const struct tare_tensor *source = &weights->source;
-    if (!weights->packed || source->data != tensor->data || source->dtype != tensor->dtype || weights->key != key ||
-        !tare_shape_equal(&source->shape, &tensor->shape))
-        return NULL;
+/* ---- shared forms ---- */
+
+struct tare_shared_weights {
+    struct tare_shared_weights *next; /* in the same bucket */
+    const void *owner;
+    struct tare_tensor source; /* only its address, dtype and shape: the users hold the references */
+    int64_t key;
+    void *packed;
+    size_t users;
+};
+
+enum { BUCKETS = 1024 };
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the table and all counts of users */
+static struct tare_shared_weights *table[BUCKETS];
+
+static struct tare_shared_weights **bucket_of(const void *owner, const void *data) {
+    const uint64_t hash = ((uint64_t)(uintptr_t)owner ^ (uint64_t)(uintptr_t)data << 17) * 0x9e3779b97f4a7c15u;
+    return &table[hash >> 54];
+}
+
+static bool is_same_tensor(const struct tare_tensor *a, const struct tare_tensor *b) {
+    return a->data == b->data && a->dtype == b->dtype && tare_shape_equal(&a->shape, &b->shape);
+}
+
+/* With the lock held: adds a user to the published form; NULL if there is none. */
+static struct tare_shared_weights *take_locked(const void *owner, const struct tare_tensor *tensor, int64_t key) {
+    struct tare_shared_weights *shared = *bucket_of(owner, tensor->data);
+    while (shared && !(shared->owner == owner && shared->key == key && is_same_tensor(&shared->source, tensor)))
+        shared = shared->next;
+    if (shared) shared->users++;
+    return shared;
+}
+
+static struct tare_shared_weights *take_shared(const void *owner, const struct tare_tensor *tensor, int64_t key) {
+    struct tare_shared_weights *shared;
+    pthread_mutex_lock(&lock);
+    shared = take_locked(owner, tensor, key);
+    pthread_mutex_unlock(&lock);
+    return shared;
+}
+
+/* Returns the form that is published now: an earlier one, or `own`. */
+static struct tare_shared_weights *take_or_add(struct tare_shared_weights *own) {
+    struct tare_shared_weights **bucket = bucket_of(own->owner, own->source.data), *shared;
+    pthread_mutex_lock(&lock);
+    shared = take_locked(own->owner, &own->source, own->key);
+    if (!shared) {
+        own->next = *bucket;
+        *bucket = shared = own;
+    }
+    pthread_mutex_unlock(&lock);
+    return shared;
+}
+
+/* Removes a user, and the form with the last one. */
+static void leave_shared(struct tare_shared_weights *shared) {
+    struct tare_shared_weights **at;
+    bool last;
+    pthread_mutex_lock(&lock);
+    last = --shared->users == 0;
+    for (at = bucket_of(shared->owner, shared->source.data); last && *at != shared;)
+        at = &(*at)->next;
+    if (last) *at = shared->next;
+    pthread_mutex_unlock(&lock);
+    if (!last) return;
+    tare_free(shared->packed);
+    tare_free(shared);
+}
+
+/* ---- one node ---- */
+
+/* After a few different tensors the input is an activation, which no other session has. */
+static bool is_cached(const struct tare_weights *weights) {
+    return weights->changes <= MOST_CHANGES;
+}
+
+static void use_shared(struct tare_weights *weights, const struct tare_tensor *tensor,
+                       struct tare_shared_weights *shared) {
+    weights->shared = shared;
+    weights->packed = shared->packed;
+    weights->key = shared->key;
+    tare_tensor_share(&weights->source, tensor);
+}
+
+void *tare_weights_find(struct tare_weights *weights, const struct tare_tensor *tensor, int64_t key) {
+    struct tare_shared_weights *shared;
+    if (weights->packed && weights->key == key && is_same_tensor(&weights->source, tensor)) return weights->packed;
+    if (!weights->owner || !is_cached(weights)) return NULL;
+    shared = take_shared(weights->owner, tensor, key);
+    if (!shared) return NULL;
+    if (weights->packed) weights->changes++;
+    tare_weights_reset(weights);
+    use_shared(weights, tensor, shared);
     return weights->packed;
 }
 
@@ -26,7 +118,7 @@ void *tare_weights_make(struct tare_weights *weights, const struct tare_tensor *
                         struct tare_arena *scratch) {
     if (weights->packed) weights->changes++;
     tare_weights_reset(weights);
-    if (weights->changes > MOST_CHANGES) {
+    if (!is_cached(weights)) {
         char *block = size > SIZE_MAX - ALIGNMENT ? NULL : tare_arena_alloc(scratch, size + ALIGNMENT);
         if (!block) return NULL;
         return block + (ALIGNMENT - (uintptr_t)block % ALIGNMENT) % ALIGNMENT;
@@ -38,8 +130,35 @@ void *tare_weights_make(struct tare_weights *weights, const struct tare_tensor *
     return weights->packed;
 }
 
+/* Another session may have published the same form since it was looked for: then that one is used. */
+static void publish_own(struct tare_weights *weights) {
+    struct tare_shared_weights *own = tare_calloc(1, sizeof *own);
+    if (!own) {
+        tare_error_clear(); /* without memory for the entry the form stays this node's */
+        return;
+    }
+    *own = (struct tare_shared_weights){
+        .owner = weights->owner, .source = weights->source, .key = weights->key, .packed = weights->packed, .users = 1
+    };
+    weights->shared = take_or_add(own);
+    if (weights->shared == own) return;
+    tare_free(own->packed);
+    tare_free(own);
+    weights->packed = weights->shared->packed;
+}
+
+void *tare_weights_publish(struct tare_weights *weights, void *packed) {
+    if (!weights || !weights->owner || weights->shared || packed != weights->packed) return packed;
+    publish_own(weights);
+    return weights->packed;
+}
+
 void tare_weights_reset(struct tare_weights *weights) {
-    tare_free(weights->packed);
+    if (weights->shared)
+        leave_shared(weights->shared);
+    else
+        tare_free(weights->packed);
+    weights->shared = NULL;
     weights->packed = NULL;
     tare_tensor_reset(&weights->source);
 }

@@ -34,8 +34,10 @@ struct xla_state {
 };
 
 static tare_status prepare_xla(struct tare_kernel *kernel) {
-    kernel->state = tare_calloc(1, sizeof(struct xla_state));
-    return !kernel->state ? TARE_NO_MEMORY : TARE_OK;
+    struct xla_state *state = tare_calloc(1, sizeof *state);
+    kernel->state = state;
+    if (state) state->weights.owner = kernel->node;
+    return !state ? TARE_NO_MEMORY : TARE_OK;
 }
 
 static void release_xla(void *pointer) {
@@ -99,7 +101,7 @@ static const void *operand(struct tare_kernel *kernel, enum arithmetic arithmeti
 
 /* Whether the packed weights are cached, in which case the weights themselves are not read. */
 static bool is_kept(const struct tare_kernel *kernel, int64_t key, bool plain) {
-    const struct xla_state *state = kernel->state;
+    struct xla_state *state = kernel->state;
     return !plain && tare_weights_find(&state->weights, &kernel->inputs[1], key);
 }
 
@@ -312,7 +314,7 @@ static tare_status float_weights(struct tare_kernel *kernel, float **out, const 
         tare_conv_pack_int8(packed, conv, weights);
     else
         tare_conv_pack(packed, conv, weights);
-    *out = packed;
+    *out = tare_weights_publish(&state->weights, packed);
     return TARE_OK;
 }
 
