@@ -1,4 +1,4 @@
-/* The AVX2 variants of products of few rows (gemv.h): one panel at a time. */
+/* The AVX2 variants of products of few rows (gemv.h). */
 #include "interpreter/kernels/integer/gemv.h"
 
 #if TARE_KERNELS_X86
@@ -97,64 +97,94 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void int_panel(const struct tare_gemv_part *
 
 /* ---- float rows ---- */
 
-/* Weight k of a group, of eight columns: the k-th bytes of the lanes. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256 byte_of(__m256i lanes, const int k) {
-    const __m256i high = k == 3 ? lanes : _mm256_slli_epi32(lanes, 24 - 8 * k);
-    return _mm256_cvtepi32_ps(_mm256_srai_epi32(high, 24));
+/* Weight k of a group, of eight columns: the k-th bytes of the lanes, or the low (group 1: high) halves of these, with
+ * their sign bits in place. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256 weights_of(__m256i lanes, const int k, const bool nibbles, const int group) {
+    const int bits = nibbles ? 4 : 8, unused = 32 - bits - 8 * k - 4 * group;
+    const __m256i high = unused == 0 ? lanes : _mm256_slli_epi32(lanes, unused);
+    return _mm256_cvtepi32_ps(_mm256_srai_epi32(high, 32 - bits));
 }
 
+/* Two panels together, so that enough independent chains hide the latency of the additions; each has two halves. */
+enum { TOGETHER = 2, HALVES = 2 * TOGETHER };
+
 /* `count` k of a group from element `at` of the rows on. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void add_real_group(__m256 sums[TARE_GEMV_MOST_ROWS][2],
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void add_real_group(__m256 sums[TARE_GEMV_MOST_ROWS][HALVES],
                                                         const struct tare_gemv_part *part, const int rows,
-                                                        const __m256i lanes[2], int64_t at, int count) {
+                                                        const int halves, const bool nibbles, const int group,
+                                                        const __m256i lanes[HALVES], int64_t at, int64_t count) {
     TARE_UNROLL
     for (int k = 0; k < 4; k++) {
         if (k >= count) return;
-        const __m256 weights[2] = { byte_of(lanes[0], k), byte_of(lanes[1], k) };
         TARE_UNROLL
-        for (int i = 0; i < rows; i++) {
-            const __m256 x = _mm256_set1_ps(part->real_rows[i * part->k + at + k]);
-            sums[i][0] = _mm256_fmadd_ps(x, weights[0], sums[i][0]);
-            sums[i][1] = _mm256_fmadd_ps(x, weights[1], sums[i][1]);
+        for (int h = 0; h < halves; h++) {
+            const __m256 weights = weights_of(lanes[h], k, nibbles, group);
+            TARE_UNROLL
+            for (int i = 0; i < rows; i++)
+                sums[i][h] =
+                    _mm256_fmadd_ps(_mm256_set1_ps(part->real_rows[i * part->k + at + k]), weights, sums[i][h]);
         }
     }
 }
 
-/* The lanes of group 0 or 1 of half a line. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256i real_lanes(const uint8_t *from, const bool nibbles, int group) {
-    const __m256i weights = load(from);
-    if (!nibbles) return weights;
-    const __m256i half = group == 1 ? _mm256_srli_epi16(weights, 4) : weights;
-    return _mm256_sub_epi8(_mm256_and_si256(half, _mm256_set1_epi8(15)), _mm256_set1_epi8(8));
-}
-
-TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void float_panel(const struct tare_gemv_part *part, const int rows, int p,
-                                                     int columns) {
-    const bool nibbles = part->form == TARE_GEMV_NIBBLES;
+/* Panels p …, half a panel each; the last one has `columns`. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void real_panels(const struct tare_gemv_part *part, const int rows,
+                                                     const int halves, const bool nibbles, int p, int columns) {
+    const __m256i sign_bits = _mm256_set1_epi8((char)0x88); /* halves are the weight plus 8 */
     const int groups = nibbles ? 2 : 1;
-    const uint8_t *panel = part->panels + p * part->panel_bytes;
-    __m256 sums[TARE_GEMV_MOST_ROWS][2];
+    const uint8_t *first = part->panels + p * part->panel_bytes;
+    __m256 sums[TARE_GEMV_MOST_ROWS][HALVES];
     TARE_UNROLL
-    for (int i = 0; i < 2 * rows; i++)
-        sums[i / 2][i % 2] = _mm256_setzero_ps();
-    for (int64_t line = 0; line < part->lines; line++, panel += LINE) {
-        _mm_prefetch((const char *)panel + AHEAD, _MM_HINT_T0);
-        for (int group = 0; group < groups; group++) {
-            const int64_t at = (line * groups + group) * 4, left = part->k - at;
-            const __m256i lanes[2] = { real_lanes(panel, nibbles, group), real_lanes(panel + 32, nibbles, group) };
-            add_real_group(sums, part, rows, lanes, at, left < 4 ? (int)left : 4);
+    for (int i = 0; i < halves * rows; i++)
+        sums[i / halves][i % halves] = _mm256_setzero_ps();
+    for (int64_t line = 0; line < part->lines; line++) {
+        const int64_t at = line * groups * 4, left = part->k - at;
+        __m256i lanes[HALVES];
+        TARE_UNROLL
+        for (int h = 0; h < halves; h++) {
+            const uint8_t *from = first + h / 2 * part->panel_bytes + line * LINE + h % 2 * 32;
+            if (h % 2 == 0) _mm_prefetch((const char *)from + AHEAD, _MM_HINT_T0);
+            lanes[h] = nibbles ? _mm256_xor_si256(load(from), sign_bits) : load(from);
         }
+        add_real_group(sums, part, rows, halves, nibbles, 0, lanes, at, left);
+        if (nibbles) add_real_group(sums, part, rows, halves, nibbles, 1, lanes, at + 4, left - 4);
     }
     TARE_UNROLL
-    for (int i = 0; i < 2 * rows; i++)
-        _mm256_maskstore_ps(part->real + i / 2 * part->ldc + p * PANEL + 8 * (i % 2), mask_of(columns, i % 2),
-                            sums[i / 2][i % 2]);
+    for (int i = 0; i < halves * rows; i++) {
+        const int h = i % halves;
+        _mm256_maskstore_ps(part->real + i / halves * part->ldc + p * PANEL + 8 * h,
+                            mask_of(h < halves - 2 ? PANEL : columns, h % 2), sums[i / halves][h]);
+    }
+}
+
+/* One panel, or two for few rows: the sums of more would not fit the registers. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void float_panels(const struct tare_gemv_part *part, const int rows, int panels) {
+    const bool nibbles = part->form == TARE_GEMV_NIBBLES;
+    int p = 0;
+    for (; rows <= 2 && p + TOGETHER <= panels; p += TOGETHER) {
+        const int columns = p + TOGETHER == panels ? part->columns : PANEL;
+        if (nibbles)
+            real_panels(part, rows, HALVES, true, p, columns);
+        else
+            real_panels(part, rows, HALVES, false, p, columns);
+    }
+    for (; p < panels; p++) {
+        const int columns = p == panels - 1 ? part->columns : PANEL;
+        if (nibbles)
+            real_panels(part, rows, 2, true, p, columns);
+        else
+            real_panels(part, rows, 2, false, p, columns);
+    }
+}
+
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void int_panels(const struct tare_gemv_part *part, const int rows, int panels) {
+    for (int p = 0; p < panels; p++)
+        int_panel(part, rows, p, p == panels - 1 ? part->columns : PANEL);
 }
 
 #define ROWS(name, kind, rows)                                                                                         \
     static TARE_TARGET_AVX2 void name##_##rows(const struct tare_gemv_part *part, int panels) {                        \
-        for (int p = 0; p < panels; p++)                                                                               \
-            kind(part, rows, p, p == panels - 1 ? part->columns : PANEL);                                              \
+        kind(part, rows, panels);                                                                                      \
     }
 #define VARIANT(name, kind)                                                                                            \
     ROWS(name, kind, 1)                                                                                                \
@@ -165,8 +195,8 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void float_panel(const struct tare_gemv_part
         static tare_gemv_part_function *const by_rows[] = { NULL, name##_1, name##_2, name##_3, name##_4 };            \
         by_rows[part->m](part, panels);                                                                                \
     }
-VARIANT(tare_gemv_int_avx2, int_panel)
-VARIANT(tare_gemv_float_avx2, float_panel)
+VARIANT(tare_gemv_int_avx2, int_panels)
+VARIANT(tare_gemv_float_avx2, float_panels)
 #undef ROWS
 #undef VARIANT
 #endif

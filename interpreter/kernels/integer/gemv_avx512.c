@@ -58,15 +58,36 @@ TARE_ALWAYS_INLINE TARE_TARGET_VNNI void int_panels(const struct tare_gemv_part 
 
 /* ---- float rows ---- */
 
-/* Weight k of a group, of all columns: the k-th bytes of the lanes. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512 byte_of(__m512i lanes, const int k) {
-    const __m512i high = k == 3 ? lanes : _mm512_slli_epi32(lanes, (unsigned)(24 - 8 * k));
-    return _mm512_cvtepi32_ps(_mm512_srai_epi32(high, 24));
+/* Weight k of a group, of all columns: the k-th bytes of the lanes, or the low (group 1: high) halves of these, which
+ * select one of 16 floats. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512 weights_of(__m512i lanes, const int k, const bool nibbles,
+                                                        const int group) {
+    const __m512 halves = _mm512_setr_ps(-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7);
+    if (nibbles) return _mm512_permutexvar_ps(_mm512_srli_epi32(lanes, (unsigned)(8 * k + 4 * group)), halves);
+    return _mm512_cvtepi32_ps(_mm512_srai_epi32(_mm512_slli_epi32(lanes, (unsigned)(24 - 8 * k)), 24));
+}
+
+/* `count` k of a group from element `at` of the rows on. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void add_real_group(__m512 sums[TARE_GEMV_MOST_ROWS][PANELS],
+                                                          const struct tare_gemv_part *part, const int rows,
+                                                          const int panels, const bool nibbles, const int group,
+                                                          const __m512i lanes[PANELS], int64_t at, int64_t count) {
+    TARE_UNROLL
+    for (int k = 0; k < 4; k++) {
+        if (k >= count) return;
+        TARE_UNROLL
+        for (int p = 0; p < panels; p++) {
+            const __m512 weights = weights_of(lanes[p], k, nibbles, group);
+            TARE_UNROLL
+            for (int i = 0; i < rows; i++)
+                sums[i][p] =
+                    _mm512_fmadd_ps(_mm512_set1_ps(part->real_rows[i * part->k + at + k]), weights, sums[i][p]);
+        }
+    }
 }
 
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void float_panels(const struct tare_gemv_part *part, const int rows,
                                                         const int panels, const bool nibbles) {
-    const __m512i low_half = _mm512_set1_epi8(15), eight = _mm512_set1_epi8(8);
     const int64_t line_k = nibbles ? 8 : 4;
     __m512 sums[TARE_GEMV_MOST_ROWS][PANELS];
     TARE_UNROLL
@@ -76,31 +97,16 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void float_panels(const struct tare_gemv_p
             sums[i][p] = _mm512_setzero_ps();
     }
     for (int64_t line = 0; line < part->lines; line++) {
-        const int64_t left = part->k - line * line_k;
-        for (int group = 0; group < (nibbles ? 2 : 1) && left > 4 * group; group++) {
-            __m512i lanes[PANELS];
-            TARE_UNROLL
-            for (int p = 0; p < panels; p++) {
-                const uint8_t *from = part->panels + p * part->panel_bytes + line * LINE;
-                lanes[p] = _mm512_loadu_si512(from);
-                if (group == 0) _mm_prefetch((const char *)from + AHEAD, _MM_HINT_T0);
-                if (group == 1) lanes[p] = _mm512_srli_epi16(lanes[p], 4);
-                if (nibbles) lanes[p] = _mm512_sub_epi8(_mm512_and_si512(lanes[p], low_half), eight);
-            }
-            const int count = left - 4 * group < 4 ? (int)(left - 4 * group) : 4;
-            const float *x = part->real_rows + line * line_k + 4 * group;
-            TARE_UNROLL
-            for (int k = 0; k < 4; k++) {
-                if (k >= count) break;
-                TARE_UNROLL
-                for (int p = 0; p < panels; p++) {
-                    const __m512 weights = byte_of(lanes[p], k);
-                    TARE_UNROLL
-                    for (int i = 0; i < rows; i++)
-                        sums[i][p] = _mm512_fmadd_ps(_mm512_set1_ps(x[i * part->k + k]), weights, sums[i][p]);
-                }
-            }
+        const int64_t at = line * line_k, left = part->k - at;
+        __m512i lanes[PANELS];
+        TARE_UNROLL
+        for (int p = 0; p < panels; p++) {
+            const uint8_t *from = part->panels + p * part->panel_bytes + line * LINE;
+            lanes[p] = _mm512_loadu_si512(from);
+            _mm_prefetch((const char *)from + AHEAD, _MM_HINT_T0);
         }
+        add_real_group(sums, part, rows, panels, nibbles, 0, lanes, at, left);
+        if (nibbles) add_real_group(sums, part, rows, panels, nibbles, 1, lanes, at + 4, left - 4);
     }
     TARE_UNROLL
     for (int i = 0; i < rows; i++) {
