@@ -5,14 +5,14 @@ static int64_t key_of(enum tare_gemv_form form) {
     return INT64_MIN + (int64_t)form;
 }
 
-static void find(struct tare_few_rows *few, const struct tare_weights *weights, const struct tare_tensor *source) {
+static void find(struct tare_few_rows *few, struct tare_weights *weights, const struct tare_tensor *source) {
     for (int form = TARE_GEMV_BYTES; form <= TARE_GEMV_NIBBLES && !few->packed; form++) {
         few->form = (enum tare_gemv_form)form;
         few->packed = tare_weights_find(weights, source, key_of(few->form));
     }
 }
 
-bool tare_few_rows_is_packed(const struct tare_weights *weights, const struct tare_tensor *source, int64_t m, int64_t n,
+bool tare_few_rows_is_packed(struct tare_weights *weights, const struct tare_tensor *source, int64_t m, int64_t n,
                              int64_t k) {
     struct tare_few_rows few = { .m = m, .n = n, .k = k };
     if (tare_gemv_is_for(m, n, k)) find(&few, weights, source);
@@ -30,6 +30,6 @@ tare_status tare_few_rows_pack(struct tare_few_rows *few, struct tare_weights *w
     void *packed = size == 0 ? NULL : tare_weights_make(weights, source, key_of(few->form), size, scratch);
     if (!packed) return TARE_NO_MEMORY;
     tare_gemv_pack(packed, few->form, few->rhs, few->k, few->n);
-    few->packed = packed;
+    few->packed = tare_weights_publish(weights, packed);
     return TARE_OK;
 }

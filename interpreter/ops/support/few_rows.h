@@ -17,7 +17,7 @@ struct tare_few_rows {
 tare_status tare_few_rows_pack(struct tare_few_rows *few, struct tare_weights *weights,
                                const struct tare_tensor *source, int64_t other_key, struct tare_arena *scratch);
 /* True if tare_few_rows_pack would find the weights packed. */
-bool tare_few_rows_is_packed(const struct tare_weights *weights, const struct tare_tensor *source, int64_t m, int64_t n,
+bool tare_few_rows_is_packed(struct tare_weights *weights, const struct tare_tensor *source, int64_t m, int64_t n,
                              int64_t k);
 
 #endif
