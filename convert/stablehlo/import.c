@@ -33,6 +33,7 @@ struct tare_shlo_importer {
     struct tare_edge *edges;   /* by value number */
     struct tare_map functions; /* name -> struct function */
     uint8_t *defined;          /* by value number: scratch of capture analysis */
+    int64_t devices;           /* of the manual computation whose body is being lowered; else 1 */
 };
 
 /* ---- constants ---- */
@@ -101,8 +102,20 @@ static struct tare_graph *function_of_region(struct tare_lowering *l, const stru
 static struct tare_graph *function_of(struct tare_lowering *l, const char *name);
 static bool inlined(struct tare_lowering *l, const char *name);
 static struct tare_graph *caller_function(struct tare_lowering *l, int64_t index);
-static const struct tare_lowering_host host = { value_of,    captures_of, function_of_region,
-                                                function_of, inlined,     caller_function };
+static const struct tare_shlo_module *module_of(const struct tare_lowering *l);
+static struct tare_edge *edges_of(const struct tare_lowering *l);
+static void lower_ops(struct tare_lowering *l, const struct tare_shlo_block *block, size_t first, size_t end);
+static int64_t *devices_of(const struct tare_lowering *l);
+static const struct tare_lowering_host host = { .value = value_of,
+                                                .captures = captures_of,
+                                                .region = function_of_region,
+                                                .function = function_of,
+                                                .inlined = inlined,
+                                                .caller_function = caller_function,
+                                                .module = module_of,
+                                                .edges = edges_of,
+                                                .devices = devices_of,
+                                                .ops = lower_ops };
 
 /* ---- rules ---- */
 
@@ -112,7 +125,7 @@ static const struct tare_lowering_row *find_rule(const struct tare_shlo_op *op) 
                                                               tare_lower_reductions,   tare_lower_products,
                                                               tare_lower_control,      tare_lower_normalization,
                                                               tare_lower_quantization, tare_lower_random,
-                                                              tare_lower_structure };
+                                                              tare_lower_structure,    tare_lower_sharding };
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
         for (const struct tare_lowering_row *row = tables[t]; row->name; row++)
             if (tare_shlo_op_is(op, row->name)) return row;
@@ -138,6 +151,23 @@ static tare_status lower_op(struct tare_shlo_importer *im, struct tare_graph *gr
         for (size_t i = 0; i < op->n_results; i++)
             im->edges[op->results[i].number] = l.outputs[i];
     return l.status == TARE_OK ? l.status : tare_error_prefix(l.status, "op %s at byte %zu", op->name, op->offset);
+}
+
+static const struct tare_shlo_module *module_of(const struct tare_lowering *l) {
+    return l->importer->module;
+}
+
+static struct tare_edge *edges_of(const struct tare_lowering *l) {
+    return l->importer->edges;
+}
+
+static int64_t *devices_of(const struct tare_lowering *l) {
+    return &l->importer->devices;
+}
+
+static void lower_ops(struct tare_lowering *l, const struct tare_shlo_block *block, size_t first, size_t end) {
+    for (size_t i = first; i < end && l->status == TARE_OK; i++)
+        l->status = lower_op(l->importer, l->graph, &block->ops[i]);
 }
 
 static tare_status add_return(struct tare_graph *graph, const struct tare_shlo_type *type, struct tare_edge edge) {
@@ -448,7 +478,7 @@ static tare_status import(struct tare_graph **out, struct tare_shlo_importer *im
 tare_status tare_shlo_import(struct tare_graph **out, struct tare_graph_model *model,
                              const struct tare_shlo_module *module, const struct tare_shlo_import_options *options) {
     struct tare_shlo_importer im = {
-        .model = model, .module = module, .stem = options->stem, .caller = options->caller
+        .model = model, .module = module, .stem = options->stem, .caller = options->caller, .devices = 1
     };
     const tare_status status = import(out, &im);
     tare_map_free(&im.functions);

@@ -350,6 +350,27 @@ struct tare_graph *tare_lower_caller_function(struct tare_lowering *l, int64_t i
     return l->host->caller_function(l, index);
 }
 
+const struct tare_shlo_module *tare_lower_module(const struct tare_lowering *l) {
+    return l->host->module(l);
+}
+
+int64_t tare_lower_partitions(const struct tare_lowering *l) {
+    const struct tare_shlo_attr *count = tare_shlo_find(tare_lower_module(l)->root->extra, "mhlo.num_partitions");
+    return count && count->kind == TARE_SHLO_ATTR_INTEGER ? (int64_t)count->bits : 1;
+}
+
+struct tare_edge *tare_lower_edges(const struct tare_lowering *l) {
+    return l->host->edges(l);
+}
+
+int64_t *tare_lower_devices(const struct tare_lowering *l) {
+    return l->host->devices(l);
+}
+
+void tare_lower_ops(struct tare_lowering *l, const struct tare_shlo_block *block, size_t first, size_t end) {
+    if (l->status == TARE_OK) l->host->ops(l, block, first, end);
+}
+
 struct tare_node *tare_lower_call(struct tare_lowering *l, struct tare_graph *function, const struct tare_edge *inputs,
                                   size_t count) {
     struct tare_node *node =

@@ -21,6 +21,10 @@ struct tare_lowering_host {
     struct tare_graph *(*function)(struct tare_lowering *l, const char *name);
     bool (*inlined)(struct tare_lowering *l, const char *name);
     struct tare_graph *(*caller_function)(struct tare_lowering *l, int64_t index);
+    const struct tare_shlo_module *(*module)(const struct tare_lowering *l);
+    struct tare_edge *(*edges)(const struct tare_lowering *l);
+    int64_t *(*devices)(const struct tare_lowering *l);
+    void (*ops)(struct tare_lowering *l, const struct tare_shlo_block *block, size_t first, size_t end);
 };
 
 struct tare_lowering {
@@ -47,7 +51,7 @@ struct tare_lowering_row {
 /* Tables of rules, each terminated by a row without a name. */
 extern const struct tare_lowering_row tare_lower_elementwise[], tare_lower_shapes[], tare_lower_reductions[],
     tare_lower_products[], tare_lower_control[], tare_lower_normalization[], tare_lower_quantization[],
-    tare_lower_random[], tare_lower_structure[];
+    tare_lower_random[], tare_lower_structure[], tare_lower_sharding[];
 /* Rules that several tables use; `arg` is not used. */
 tare_lower_fn tare_lower_custom_call, tare_lower_dynamic_reduce_window, tare_lower_threefry;
 /* ---- operands and dtypes (lower_operands.c) ---- */
@@ -205,6 +209,17 @@ struct tare_graph *tare_lower_called(struct tare_lowering *l);
 /* Function `index` of the function_list of the XlaCallModule node that contains the module; fails when there is none.
  */
 struct tare_graph *tare_lower_caller_function(struct tare_lowering *l, int64_t index);
+const struct tare_shlo_module *tare_lower_module(const struct tare_lowering *l);
+/* The partitions of the module: the devices that it was exported for, less replicas. */
+int64_t tare_lower_partitions(const struct tare_lowering *l);
+/* The edges of all values in the graph that is being built, by value number. */
+struct tare_edge *tare_lower_edges(const struct tare_lowering *l);
+/* The devices of the manual computation whose body is being lowered; 1 outside of one. */
+int64_t *tare_lower_devices(const struct tare_lowering *l);
+/* Lowers ops first … end - 1 of a block. */
+void tare_lower_ops(struct tare_lowering *l, const struct tare_shlo_block *block, size_t first, size_t end);
+/* True for ops that mean the same for a tensor as for each of its elements, and for constants and returns. */
+bool tare_lower_is_elementwise(const struct tare_shlo_op *op);
 /* A call of a function; *node has its outputs. */
 struct tare_node *tare_lower_call(struct tare_lowering *l, struct tare_graph *function, const struct tare_edge *inputs,
                                   size_t count);

@@ -155,9 +155,10 @@ static void lower_identity(struct tare_lowering *l, const void *arg) {
         l->outputs[i] = tare_lower_unary(l, "Identity", tare_lower_in(l, i));
 }
 
-/* One device: its number is 0. */
+/* One device: its number is 0. Of several devices, manual computations know the number (lower_manual.c). */
 static void lower_device(struct tare_lowering *l, const void *arg) {
-    (void)arg;
+    if (arg && tare_lower_partitions(l) > 1)
+        tare_lower_fail(l, TARE_UNSUPPORTED, "communication between several devices");
     tare_lower_set(l, tare_lower_scalar(l, tare_lower_out_dtype(l, 0), 0));
 }
 
@@ -168,7 +169,7 @@ const struct tare_lowering_row tare_lower_control[] = {
     { "if", lower_if, NULL },
     { "case", lower_case, NULL },
     { "optimization_barrier", lower_identity, NULL },
-    { "partition_id", lower_device, NULL },
+    { "partition_id", lower_device, "partition" },
     { "replica_id", lower_device, NULL },
     { "custom_call", tare_lower_custom_call, NULL },
     { 0 },

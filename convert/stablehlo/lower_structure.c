@@ -86,7 +86,8 @@ static void lower_collective(struct tare_lowering *l, const void *arg) {
 static void lower_collective_permute(struct tare_lowering *l, const void *arg) {
     const struct tare_shlo_attr *pairs = pairs_of(l, "source_target_pairs");
     const int64_t count = pairs ? pairs->type->dims[0] : 0;
-    bool alone = pairs && count <= 1 && (count == 0 || pairs->type->dims[1] == 2) && keeps_types(l);
+    bool alone = pairs && count <= 1 && tare_lower_partitions(l) == 1 && (count == 0 || pairs->type->dims[1] == 2) &&
+                 keeps_types(l);
     (void)arg;
     for (int i = 0; i < 2 && alone && count; i++)
         alone = tare_shlo_tensor_integer(pairs, (size_t)i) == 0;
@@ -96,7 +97,7 @@ static void lower_collective_permute(struct tare_lowering *l, const void *arg) {
 /* ---- map ---- */
 
 /* Ops that mean the same for a tensor as for each of its elements. */
-static bool is_elementwise(const struct tare_shlo_op *op) {
+bool tare_lower_is_elementwise(const struct tare_shlo_op *op) {
     for (const struct tare_lowering_row *row = tare_lower_elementwise; row->name; row++)
         if (tare_shlo_op_is(op, row->name)) return !tare_shlo_op_is(op, "bitcast_convert");
     return tare_shlo_op_is(op, "constant") || tare_shlo_op_is(op, "return");
@@ -110,7 +111,7 @@ static void lower_map(struct tare_lowering *l, const void *arg) {
     size_t count = l->op->n_operands;
     (void)arg;
     for (size_t i = 0; i < body->n_ops; i++)
-        if (!is_elementwise(&body->ops[i]))
+        if (!tare_lower_is_elementwise(&body->ops[i]))
             tare_lower_fail(l, TARE_UNSUPPORTED, "op %s in the function of a map", body->ops[i].name);
     tare_lower_captures(&captures, l, body);
     if (!count || count + captures.count > MOST_OPERANDS) tare_lower_fail(l, TARE_UNSUPPORTED, "%zu operands", count);

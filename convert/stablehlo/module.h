@@ -125,7 +125,8 @@ enum tare_shlo_attr_kind {
     TARE_SHLO_ATTR_AXIS_REF,   /* items: name, sub axis (may be absent) */
     TARE_SHLO_ATTR_MESH_AXES,  /* items: mesh, axes */
     TARE_SHLO_ATTR_MESH_AXIS,  /* items: name; numbers: size */
-    TARE_SHLO_ATTR_MESH,       /* items: axes, device ids (may be absent) */
+    TARE_SHLO_ATTR_MESH,       /* items: axes, device ids (may be absent); or numbers: device ids */
+    TARE_SHLO_ATTR_SHARDING,   /* items: mesh, then an array of axis refs for each dimension */
     TARE_SHLO_ATTR_OPAQUE,     /* data: bytes of another dialect; text: the dialect */
 };
 
@@ -218,8 +219,9 @@ struct tare_shlo_block {
 };
 
 struct tare_shlo_op {
-    const struct tare_vhlo_op *def; /* NULL: an op of another dialect */
-    const char *name;               /* with the dialect: "vhlo.add_v1", "builtin.module", "sdy.mesh" */
+    const struct tare_vhlo_op *def;     /* NULL: an op of another dialect */
+    const struct tare_vhlo_op *foreign; /* of an op of another dialect that the importer knows; else NULL */
+    const char *name;                   /* with the dialect: "vhlo.add_v1", "builtin.module", "sdy.mesh" */
     struct tare_shlo_value **operands;
     size_t n_operands;
     struct tare_shlo_value *results;
@@ -231,9 +233,13 @@ struct tare_shlo_op {
     size_t offset; /* in the file, for messages */
 };
 
+/* The definition of a VHLO op, or of one of another dialect that the importer knows; NULL for others. */
+static inline const struct tare_vhlo_op *tare_shlo_def(const struct tare_shlo_op *op) {
+    return op->def ? op->def : op->foreign;
+}
 /* The attribute of an op by name; NULL if its definition does not have it. */
 const struct tare_shlo_attr *tare_shlo_op_attr(const struct tare_shlo_op *op, const char *name);
-/* True if it is this VHLO op, in any version. `name` is without dialect and version: "add". */
+/* True if it is this op, in any version. `name` is without dialect and version: "add". */
 bool tare_shlo_op_is(const struct tare_shlo_op *op, const char *name);
 
 /* ---- modules ---- */

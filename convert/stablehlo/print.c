@@ -108,8 +108,9 @@ static void print_attr(struct printer *p, const char *name, int length, const st
 /* `skip`: an attribute that is printed elsewhere; NULL: none. */
 static void print_attrs(struct printer *p, const struct tare_shlo_op *op, const char *skip) {
     bool first = true;
-    const char *at = op->def ? op->def->attrs : "";
-    for (size_t i = 0; op->def && i < op->def->n_attrs; i++) {
+    const struct tare_vhlo_op *def = tare_shlo_def(op);
+    const char *at = def ? def->attrs : "";
+    for (size_t i = 0; def && i < def->n_attrs; i++) {
         const int length = (int)strcspn(at, " ");
         const bool skipped = skip && strlen(skip) == (size_t)length && strncmp(skip, at, (size_t)length) == 0;
         if (!skipped && !is_default(op->attrs[i])) {

@@ -281,6 +281,7 @@ static const char *const part_names[] = {
     [TARE_SHLO_ATTR_MESH_AXES] = "replica_group_mesh_axes",
     [TARE_SHLO_ATTR_MESH_AXIS] = "mesh_axis",
     [TARE_SHLO_ATTR_MESH] = "mesh",
+    [TARE_SHLO_ATTR_SHARDING] = "sharding",
 };
 
 /* Named parts, such as mesh_axis<["x", 2]>. */
@@ -348,6 +349,7 @@ void tare_shlo_print_attr(struct tare_strbuf *out, const struct tare_shlo_attr *
     case TARE_SHLO_ATTR_MESH_AXES:
     case TARE_SHLO_ATTR_MESH_AXIS:
     case TARE_SHLO_ATTR_MESH:
+    case TARE_SHLO_ATTR_SHARDING:
         print_parts(out, part_names[attr->kind], attr, max_elements);
         break;
     case TARE_SHLO_ATTR_OPAQUE:

@@ -127,7 +127,11 @@ static tare_status add_op_name(struct tare_shlo_reader *reader, size_t dialect, 
     const char *full = tare_arena_printf(reader->arena, "%s.%s", reader->dialects[dialect], name);
     if (!full) return TARE_NO_MEMORY;
     reader->ops[reader->n_ops].name = full;
-    reader->ops[reader->n_ops++].def = strcmp(reader->dialects[dialect], "vhlo") == 0 ? tare_vhlo_find_op(name) : NULL;
+    if (strcmp(reader->dialects[dialect], "vhlo") == 0)
+        reader->ops[reader->n_ops].def = tare_vhlo_find_op(name);
+    else
+        reader->ops[reader->n_ops].foreign = tare_shlo_find_foreign_op(full);
+    reader->n_ops++;
     return TARE_OK;
 }
 

@@ -76,17 +76,18 @@ static int attr_position(const struct tare_vhlo_op *def, const char *name) {
 }
 
 const struct tare_shlo_attr *tare_shlo_op_attr(const struct tare_shlo_op *op, const char *name) {
-    const int position = op->def ? attr_position(op->def, name) : -1;
+    const int position = tare_shlo_def(op) ? attr_position(tare_shlo_def(op), name) : -1;
     return position < 0 ? NULL : op->attrs[position];
 }
 
 bool tare_shlo_op_is(const struct tare_shlo_op *op, const char *name) {
+    const struct tare_vhlo_op *def = tare_shlo_def(op);
     const size_t size = strlen(name);
-    return op->def && strncmp(op->def->name, name, size) == 0 && strncmp(op->def->name + size, "_v", 2) == 0;
+    return def && strncmp(def->name, name, size) == 0 && strncmp(def->name + size, "_v", 2) == 0;
 }
 
 static tare_status make_attrs(struct tare_shlo_op *op, struct ops_reader *r) {
-    op->attrs = TARE_NEW_ARRAY(r->base->arena, const struct tare_shlo_attr *, (size_t)op->def->n_attrs + 1);
+    op->attrs = TARE_NEW_ARRAY(r->base->arena, const struct tare_shlo_attr *, (size_t)tare_shlo_def(op)->n_attrs + 1);
     return op->attrs ? TARE_OK : TARE_NO_MEMORY;
 }
 
@@ -94,9 +95,10 @@ static tare_status make_attrs(struct tare_shlo_op *op, struct ops_reader *r) {
 static tare_status read_properties(struct tare_shlo_op *op, struct ops_reader *r, struct tare_mlir_input *in) {
     size_t index;
     TARE_TRY(tare_mlir_index(&index, in, r->base->n_properties, "properties"));
-    if (!op->def) return TARE_OK; /* other dialects: their layout is not known */
+    const struct tare_vhlo_op *def = tare_shlo_def(op);
+    if (!op->def && (!def || !def->n_attrs)) return TARE_OK; /* the layout is not known, or not used */
     struct tare_mlir_input properties = r->base->properties[index];
-    for (size_t i = 0; i < op->def->n_attrs; i++)
+    for (size_t i = 0; i < def->n_attrs; i++)
         TARE_TRY(tare_shlo_next_attr(&op->attrs[i], r->base, &properties));
     return tare_mlir_at_end(&properties, "properties");
 }
@@ -123,8 +125,8 @@ static tare_status split_dictionary(struct tare_shlo_op *op, struct ops_reader *
 }
 
 static tare_status check_attrs(const struct tare_shlo_op *op) {
-    const char *at = op->def->attrs;
-    for (size_t i = 0; i < op->def->n_attrs; i++) {
+    const char *at = tare_shlo_def(op)->attrs;
+    for (size_t i = 0; i < tare_shlo_def(op)->n_attrs; i++) {
         const int length = (int)strcspn(at, " ");
         if (!op->attrs[i]) return TARE_FAIL(TARE_CORRUPT, "attribute '%.*s' is missing", length, at);
         at += length + 1;
@@ -159,7 +161,7 @@ static tare_status read_results(struct tare_shlo_op *op, struct ops_reader *r, s
 }
 
 static tare_status check_counts(const struct tare_shlo_op *op) {
-    const struct tare_vhlo_op *def = op->def;
+    const struct tare_vhlo_op *def = tare_shlo_def(op);
     if (op->n_operands < def->min_operands || (!def->variadic_operands && op->n_operands > def->min_operands))
         return TARE_FAIL(TARE_CORRUPT, "expected %d operands, got %zu", def->min_operands, op->n_operands);
     if (def->results >= 0 && op->n_results != (size_t)def->results)
@@ -255,10 +257,10 @@ static tare_status read_body(struct tare_shlo_op *op, struct ops_reader *r, stru
     TARE_TRY(tare_mlir_byte(&mask, in));
     if (mask & 0x80) return tare_mlir_corrupt(in, "unknown fields of an op");
     TARE_TRY(tare_mlir_varint(&location, in)); /* never used */
-    if (op->def) TARE_TRY(make_attrs(op, r));
+    if (tare_shlo_def(op)) TARE_TRY(make_attrs(op, r));
     TARE_TRY(read_fields(op, r, in, mask));
-    if (op->def) {
-        if (op->extra && !(mask & HAS_PROPERTIES) && r->base->module->bytecode_version < 5)
+    if (tare_shlo_def(op)) {
+        if (op->def && op->extra && !(mask & HAS_PROPERTIES) && r->base->module->bytecode_version < 5)
             TARE_TRY(split_dictionary(op, r));
         TARE_TRY(check_attrs(op));
     }
@@ -269,7 +271,7 @@ static tare_status read_body(struct tare_shlo_op *op, struct ops_reader *r, stru
         r->base->depth--;
         TARE_TRY(status);
     }
-    return op->def ? check_counts(op) : TARE_OK;
+    return tare_shlo_def(op) ? check_counts(op) : TARE_OK;
 }
 
 static tare_status read_op(struct tare_shlo_op *op, struct ops_reader *r, struct tare_mlir_input *in) {
@@ -278,6 +280,7 @@ static tare_status read_op(struct tare_shlo_op *op, struct ops_reader *r, struct
     TARE_TRY(tare_mlir_index(&name, in, r->base->n_ops, "op name"));
     op->name = r->base->ops[name].name;
     op->def = r->base->ops[name].def;
+    op->foreign = r->base->ops[name].foreign;
     r->base->module->n_ops++;
     if (!op->def && strncmp(op->name, "vhlo.", 5) == 0)
         return TARE_FAIL(TARE_UNSUPPORTED, "unknown op '%s' at byte %zu (%s; VHLO 0.9.0 to 1.20.0 is supported)",

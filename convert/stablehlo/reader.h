@@ -22,8 +22,8 @@ struct tare_shlo_reader {
     size_t n_dialects;
     struct {
         const char *name;
-        const struct tare_vhlo_op *def;
-    } * ops; /* name with the dialect */
+        const struct tare_vhlo_op *def, *foreign; /* as in struct tare_shlo_op */
+    } * ops;                                      /* name with the dialect */
     size_t n_ops;
     struct tare_mlir_entry *attr_entries, *type_entries;
     size_t n_attrs, n_types;
@@ -52,6 +52,10 @@ tare_status tare_shlo_next_attr(const struct tare_shlo_attr **out, struct tare_s
                                 struct tare_mlir_input *in);
 tare_status tare_shlo_next_text(struct tare_shlo_text *out, struct tare_shlo_reader *reader,
                                 struct tare_mlir_input *in);
+/* read_shardy.c: an attribute of Shardy, and the definition of an op of another dialect ("sdy.mesh"); NULL: none. */
+tare_status tare_shlo_read_shardy(struct tare_shlo_attr *attr, struct tare_shlo_reader *reader,
+                                  struct tare_mlir_input *in);
+const struct tare_vhlo_op *tare_shlo_find_foreign_op(const char *name);
 /* read_ops.c: section 4 into module->root. */
 tare_status tare_shlo_read_ops(struct tare_shlo_reader *reader, struct tare_mlir_input in);
 

@@ -13,7 +13,7 @@ import numpy as np
 
 sys.path.insert(0, sys.argv[1])
 import vhlo_write  # noqa: E402
-from vhlo_write import A, B, DI, E, F, I, Module, S, T, arr, ivec, ten, Blk  # noqa: E402
+from vhlo_write import A, B, DI, E, F, I, Module, S, T, arr, ivec, section, svi, ten, vi, Blk  # noqa: E402
 
 vhlo_write.TC.update({'f8E4M3FN': 6, 'f8E5M2': 7})  # codes of VHLO that the writer does not know
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'stablehlo')
@@ -658,6 +658,129 @@ def elementary():
     c.save()
 
 
+class ShardyModule(Module):
+    """A module with Shardy's ops and attributes, and one mesh of axes {name: size}."""
+    OPS = {'manual_computation_v1': ['in_shardings', 'manual_axes', 'out_shardings'], 'sharding_constraint_v1': ['sharding']}
+
+    def __init__(self, name, axes):
+        super().__init__(name, '1.14.0', {'mhlo.num_partitions': ('bint', 'i32', int(np.prod(list(axes.values()))))})
+        self.mesh = ('sdy_mesh', tuple(('sdy_axis', *a) for a in axes.items()))
+        for op, attrs in self.OPS.items():
+            vhlo_write.SPEC[op] = ((1, 0, 0), None, attrs)
+
+    def sharding(self, *dims):
+        return ('sdy_sharding', ('bsym', 'mesh'), tuple(('sdy_dim', tuple(('sdy_ref', a) for a in d)) for d in dims))
+
+    def dialect(self, x, isattr):
+        return 'sdy' if x[0].startswith('sdy') else 'builtin' if x[0] == 'bsym' else super().dialect(x, isattr)
+
+    def enc_attr(self, a):
+        each = lambda items: vi(len(items)) + b''.join(vi(self.ai(i)) for i in items)
+        if a[0] == 'bsym':
+            return vi(4) + vi(self.ai(('bstr', a[1])))
+        if a[0] == 'sdy_manual':
+            return vi(0) + each([('bstr', n) for n in a[1]])
+        if a[0] == 'sdy_axis':
+            return vi(1) + vi(self.st(a[1])) + svi(a[2])
+        if a[0] == 'sdy_mesh':
+            return vi(2) + each(a[1]) + vi(0)
+        if a[0] == 'sdy_ref':
+            return vi(4) + vi(self.st(a[1])) + vi(0)
+        if a[0] == 'sdy_dim':
+            return vi(5) + each(a[1]) + b'\x01' + vi(0)
+        if a[0] == 'sdy_sharding':
+            return vi(6) + vi(self.ai(a[1])) + each(a[2]) + vi(0)
+        if a[0] == 'sdy_list':
+            return vi(7) + each(a[1])
+        return super().enc_attr(a)
+
+    def emit_op(self, name, *args):
+        return super().emit_op('sdy.' + name[5:-3] if name[5:] in self.OPS else name, *args)
+
+    def module_op(self):
+        mesh = super().emit_op('sdy.mesh', vi(self.ai(self.mesh)) + vi(self.ai(('bstr', 'mesh'))), [], [], [], {})
+        region = vi(1) + vi(0) + vi(len(self.funcs) + 1 << 1) + mesh + b''.join(self.func_op(f) for f in self.funcs)
+        properties = vi(self.ai(('bstr', self.name)) << 1 | 1) + vi(0)
+        return vi(1 << 1) + super().emit_op('builtin.module', properties, [], [], [(region, 1)], self.attrs)
+
+    def freeze(self):
+        order = ['builtin', 'sdy', 'vhlo']
+        self.AT = sorted(self.at, key=lambda x: order.index(self.dialect(x, True)))
+        self.TY = sorted(self.ty, key=lambda x: order.index(self.dialect(x, False)))
+        self.at, self.ty = ({x: i for i, x in enumerate(t)} for t in (self.AT, self.TY))
+        self.opn = {x: i for i, x in enumerate(sorted(self.opn, key=lambda x: order.index(x.split('.')[0])))}
+        self.props, self.PR = {}, []
+
+    def dump(self):
+        dialects = ['builtin', 'sdy', 'vhlo']
+        self.strs, self.at, self.ty, self.props, self.opn = {}, {}, {}, {}, {}
+        for self.final in range(2):
+            ir = self.module_op()
+            if not self.final:
+                self.freeze()
+        names = vi(3) + b''.join(vi(self.st(d) << 1) for d in dialects) + vi(len(self.opn))
+        for i, d in enumerate(dialects):
+            group = [n for n in self.opn if n.startswith(d + '.')]
+            names += vi(i) + vi(len(group)) + b''.join(vi(self.st(n.split('.', 1)[1]) << 1 | 1) for n in group)
+        sizes, data = vi(len(self.AT)) + vi(len(self.TY)), b''
+        for table, encode in (self.AT, self.enc_attr), (self.TY, self.enc_type):
+            for i, d in enumerate(dialects):
+                group = [encode(x) for x in table if self.dialect(x, table is self.AT) == d]
+                if group:
+                    sizes += vi(i) + vi(len(group)) + b''.join(vi(len(e) << 1 | 1) for e in group)
+                    data += b''.join(group)
+        props = vi(len(self.PR)) + b''.join(vi(len(p)) + p for p in self.PR)
+        texts = [x.encode() + b'\0' for x in self.strs]
+        strings = vi(len(texts)) + b''.join(vi(len(x)) for x in texts[::-1]) + b''.join(texts)
+        sections = (1, names), (3, sizes), (2, data), (4, ir), (6, vi(0)), (5, b''), (0, strings), (8, props)
+        return b'ML\xefR' + vi(6) + b'StableHLO_v' + self.vs.encode() + b'\0' + b''.join(section(i, b) for i, b in sections)
+
+
+def shardy():
+    """A manual computation on a mesh of 2 x 3 devices with each collective op, and a constraint."""
+    c = Case('shardy')
+    c.module = module = ShardyModule('shardy', {'a': 2, 'b': 3})
+    c.f = module.func('main', [], visibility='public')
+    x = np.arange(24, dtype=np.float32).reshape(4, 6)
+    v = c.op('sharding_constraint', [c.constant(x)], [of(x)], {'sharding': module.sharding('a', 'b')})
+    c.equal(v, x)
+    local, i64 = ten((2, 2), 'f32'), lambda rows: arr(np.array(rows, np.int64))
+    block = Blk([local], c.f)
+    p = block.args[0]
+    along_a, along_b = i64([[0, 3], [1, 4], [2, 5]]), i64([[0, 1, 2], [3, 4, 5]])
+    channel, ids = {'channel_id': I(1)}, {'use_global_device_ids': B(True)}
+
+    def add():
+        s = ten((), 'f32')
+        inner = Blk([s, s], block)
+        inner.op('return', [inner.op('add', inner.args, [s])])
+        return inner
+
+    doubled = block.op('add', [p, p], [local])
+    total = block.op('all_reduce', [doubled], [local], {'replica_groups': along_b, **channel, **ids}, [add()])
+    row = block.op('all_gather', [p], [ten((2, 6), 'f32')], {'all_gather_dim': I(1), 'replica_groups': along_b, **channel, **ids})
+    ring = block.op('collective_permute', [p], [local], {'source_target_pairs': i64([[i, i + 1] for i in range(5)]), **channel})
+    part = block.op('reduce_scatter', [p], [ten((1, 2), 'f32')],
+                    {'scatter_dimension': I(0), 'replica_groups': along_a, **channel, **ids}, [add()])
+    turned = block.op('all_to_all', [p], [ten((4, 1), 'f32')], {
+        'split_dimension': I(1), 'concat_dimension': I(0), 'split_count': I(2), 'replica_groups': along_a, **channel})
+    number = block.op('partition_id', [], [ten((), 'ui32')])
+    number = block.op('reshape', [number], [ten((1, 1), 'ui32')])
+    block.op('return', [total, row, ring, part, turned, number])
+    places = (('a', ''), ('a', ''), ('a', 'b'), ('a', 'b'), ('', 'ba'), ('a', 'b'))
+    blocks = [x[2 * a:2 * a + 2, 2 * b:2 * b + 2] for a in range(2) for b in range(3)]
+    moved = [0 * blocks[0]] + blocks[:5]
+    grid = lambda parts: np.block([parts[:3], parts[3:]])
+    results = [np.concatenate([2 * sum(blocks[:3]), 2 * sum(blocks[3:])]), x, grid(moved), x[:2] + x[2:], x,
+               np.arange(6, dtype=np.uint32).reshape(2, 3)]
+    out = c.op('manual_computation', [v], [of(r) for r in results], {
+        'in_shardings': ('sdy_list', (module.sharding('a', 'b'),)), 'manual_axes': ('sdy_manual', ('a', 'b')),
+        'out_shardings': ('sdy_list', tuple(module.sharding(*p) for p in places))}, [block])
+    for value, result in zip(out, results):
+        c.equal(value, result)
+    c.save()
+
+
 def small_floats():
     c = Case('small_floats')
     vhlo_write.TC.update({'f8E4M3': 35, 'f8E3M4': 36, 'f4E2M1FN': 37, 'f6E2M3FN': 38, 'f6E3M2FN': 39, 'f8E8M0FNU': 40})
@@ -747,3 +870,4 @@ small_argument()
 dynamic_windows()
 batch_groups()
 elementary()
+shardy()

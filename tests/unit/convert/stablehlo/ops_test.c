@@ -65,6 +65,10 @@ static void elementary__functions_are_one_op(void **state) {
     assert_int_equal(count, 2);
     tare_model_free(model);
 }
+static void shardy__devices_are_simulated(void **state) {
+    (void)state;
+    mini_ok(run_module("shardy"));
+}
 static void bits__are_those_of_xla(void **state) {
     (void)state;
     mini_ok(run_module("bits"));
@@ -131,6 +135,7 @@ int main(void) {
         cmocka_unit_test(windows__of_several_operands_and_computed_sizes),
         cmocka_unit_test(convolutions__in_groups_of_the_batch),
         cmocka_unit_test(elementary__functions_are_one_op),
+        cmocka_unit_test(shardy__devices_are_simulated),
         cmocka_unit_test(bits__are_those_of_xla),
         cmocka_unit_test(top__elements_are_in_total_order),
         cmocka_unit_test(quantized__is_dequantize_op_quantize),
