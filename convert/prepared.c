@@ -134,16 +134,21 @@ tare_status tare_calibration_check_passes(const struct tare_calibration *calibra
     return TARE_OK;
 }
 
-static bool find(void *arg, struct tare_edge edge, const struct tare_quant_setting *setting, double *low,
-                 double *high) {
+static tare_status find(void *arg, struct tare_edge edge, const struct tare_quant_setting *setting, bool *found,
+                        double *low, double *high) {
     const struct tare_calibration_tensor *tensor = tare_calibration_find_edge(arg, edge);
     const struct tare_qscheme scheme = tare_quant_activation_scheme(setting);
     struct tare_range range;
-    if (!tensor) return false;
-    if (tare_algorithm_range(&range, &setting->algorithm, &tensor->statistics, &scheme) != TARE_OK) return false;
+    tare_status status;
+    *found = false;
+    if (!tensor) return TARE_OK;
+    status = tare_algorithm_range(&range, &setting->algorithm, &tensor->statistics, &scheme);
+    if (status == TARE_NOT_FOUND) tare_error_clear();
+    if (status != TARE_OK) return status == TARE_NOT_FOUND ? TARE_OK : status;
     *low = range.low;
     *high = range.high;
-    return true;
+    *found = true;
+    return TARE_OK;
 }
 
 static const struct tare_statistics *statistics_of(void *arg, struct tare_edge edge) {

@@ -306,10 +306,11 @@ bool tare_variants_need_hessians(const struct tare_variant_list *list) {
 /* ---- models ---- */
 
 /* The float32 constants that bfloat16 ones have replaced: they are not part of the model's size. */
-static void remove_float_constants(struct tare_graph_model *model) {
-    tare_graph_remove_unreachable(model->main);
+static tare_status remove_float_constants(struct tare_graph_model *model) {
+    TARE_TRY(tare_graph_remove_unreachable(model->main, NULL));
     for (size_t i = 0; i < model->n_functions; i++)
-        tare_graph_remove_unreachable(model->functions[i]);
+        TARE_TRY(tare_graph_remove_unreachable(model->functions[i], NULL));
+    return TARE_OK;
 }
 
 tare_status tare_variant_apply(struct tare_quant_report *report, struct tare_arena *arena,
@@ -325,6 +326,5 @@ tare_status tare_variant_apply(struct tare_quant_report *report, struct tare_are
     TARE_TRY(tare_pipeline_quantize(report, arena, model, &variant->options, &ranges));
     if (!variant->bfloat16) return TARE_OK;
     TARE_TRY(tare_tpu_bfloat16(model, &model->main, 1, &bfloat16, &changes));
-    remove_float_constants(model);
-    return TARE_OK;
+    return remove_float_constants(model);
 }

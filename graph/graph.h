@@ -210,8 +210,8 @@ void tare_node_remove(struct tare_node *node); /* marks dead; inputs stay readab
 /* Drops dead nodes and fixes positions. */
 void tare_graph_sweep(struct tare_graph *graph);
 /* Removes every node that no return, control return, signature, kept root or stateful op depends on, and sweeps.
- * Returns the number of nodes removed. Arguments stay. */
-size_t tare_graph_remove_unreachable(struct tare_graph *graph);
+ * Adds the number of nodes removed to *removed (NULL: not counted). Arguments stay. */
+tare_status tare_graph_remove_unreachable(struct tare_graph *graph, size_t *removed) TARE_WARN_UNUSED;
 /* Nodes in an order in which inputs and controls come first; NextIteration back edges are cut. The array is arena
  * memory. TARE_INVALID_ARGUMENT names a node of a cycle. */
 tare_status tare_graph_order(struct tare_node ***out, struct tare_arena *arena, const struct tare_graph *graph);

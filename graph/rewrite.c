@@ -91,29 +91,33 @@ static void mark_roots(struct marks *marks, const struct tare_graph *graph) {
     mark_captured_constants(marks, model);
 }
 
-size_t tare_graph_remove_unreachable(struct tare_graph *graph) {
-    struct marks marks = { .seen = tare_calloc(graph->n_nodes, sizeof(bool)),
-                           .stack = tare_calloc(graph->n_nodes, sizeof(struct tare_node *)) };
-    size_t removed = 0;
-    if (marks.seen && marks.stack) {
-        mark_roots(&marks, graph);
-        while (marks.depth) {
-            struct tare_node *node = marks.stack[--marks.depth];
-            for (size_t k = 0; k < node->n_inputs; k++)
-                mark(&marks, node->inputs[k].node);
-            for (size_t k = 0; k < node->n_controls; k++)
-                mark(&marks, node->controls[k]);
-        }
+static void mark_reachable(struct marks *marks, const struct tare_graph *graph) {
+    mark_roots(marks, graph);
+    while (marks->depth) {
+        struct tare_node *node = marks->stack[--marks->depth];
+        for (size_t k = 0; k < node->n_inputs; k++)
+            mark(marks, node->inputs[k].node);
+        for (size_t k = 0; k < node->n_controls; k++)
+            mark(marks, node->controls[k]);
+    }
+}
+
+tare_status tare_graph_remove_unreachable(struct tare_graph *graph, size_t *removed) {
+    struct marks marks = { .seen = tare_calloc(graph->n_nodes + 1, sizeof(bool)),
+                           .stack = tare_calloc(graph->n_nodes + 1, sizeof(struct tare_node *)) };
+    const tare_status status = marks.seen && marks.stack ? TARE_OK : TARE_NO_MEMORY;
+    if (status == TARE_OK) {
+        mark_reachable(&marks, graph);
         for (size_t i = 0; i < graph->n_nodes; i++) {
             if (marks.seen[i]) continue;
-            removed += !graph->nodes[i]->dead;
+            if (removed) *removed += !graph->nodes[i]->dead;
             graph->nodes[i]->dead = true;
         }
         tare_graph_sweep(graph);
     }
     tare_free(marks.seen);
     tare_free(marks.stack);
-    return removed;
+    return status;
 }
 
 /* ---- order ---- */

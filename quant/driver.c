@@ -1,7 +1,6 @@
 /* Quantizes a model: finds the layers, chooses the settings of each and calls its method. */
 #include "base/alloc.h"
 #include "base/arena.h"
-#include "base/control.h"
 #include "quant/fake_quant.h"
 #include "quant/float_layers.h"
 #include "quant/layer.h"
@@ -29,8 +28,7 @@ static tare_status plan_layer(struct tare_quant_work *work, struct tare_quant_la
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "TF/Uniform quantized opset does not support weight-only.");
     layer->setting.method = tare_quant_method_in(layer->setting.method, work->options->op_set);
     TARE_TRY(tare_error_prefix(tare_quant_check_setting(&layer->setting), "%s (%s)", layer->op->name, layer->op->op));
-    if (!layer->refused) layer->refused = tare_quant_float_reason(work, layer, by_rule);
-    return TARE_OK;
+    return layer->refused ? TARE_OK : tare_quant_float_reason(&layer->refused, work, layer, by_rule);
 }
 
 /* Rules that match no layer go to the report. */
@@ -43,8 +41,6 @@ static tare_status plan_all(struct tare_quant_work *work) {
     if (!used || !report->unused_rules) return TARE_NO_MEMORY;
     for (size_t i = 0; i < work->n_layers; i++)
         TARE_TRY(plan_layer(work, &work->layers[i], used));
-    TARE_TRY(
-        tare_control_verify()); /* a range that could not be computed for want of memory looks like a missing one */
     for (size_t i = 0; i < n_rules; i++)
         if (!used[i]) report->unused_rules[report->n_unused_rules++] = tare_quant_recipe_rule(recipe, i)->where;
     return tare_quant_widen_inputs(work);
@@ -168,14 +164,15 @@ static tare_status find_all(struct tare_quant_work *work, const struct tare_bind
 }
 
 /* The layers of a graph are contiguous. */
-static void sweep(struct tare_quant_work *work) {
+static tare_status sweep(struct tare_quant_work *work) {
     struct tare_graph *last = NULL;
     for (size_t i = 0; i < work->n_layers; i++) {
         struct tare_graph *graph = work->layers[i].op->graph;
         if (work->layers[i].refused || graph == last) continue;
-        tare_graph_remove_unreachable(graph);
+        TARE_TRY(tare_graph_remove_unreachable(graph, NULL));
         last = graph;
     }
+    return TARE_OK;
 }
 
 tare_status tare_quantize(struct tare_quant_report *report, struct tare_arena *arena, struct tare_graph_model *model,
@@ -209,7 +206,7 @@ tare_status tare_quantize(struct tare_quant_report *report, struct tare_arena *a
     if (options->warns) TARE_CHECK(tare_quant_warn_of_noisy_inputs(&work));
     for (size_t i = 0; i < work.n_layers; i++)
         if (!work.layers[i].refused) TARE_CHECK(rewrite_layer(&work, &work.layers[i]));
-    sweep(&work);
+    TARE_CHECK(sweep(&work));
     TARE_CHECK(tare_quant_retype_reads(&work));
     if (options->warns) status = tare_quant_warn_of_weights(&work);
 done:

@@ -73,11 +73,10 @@ static bool is_without(const struct tare_quant_fakes *fakes, struct tare_edge ed
     return tare_map_get_n(&fakes->without, (const char *)&key, sizeof key);
 }
 
-/* Without memory the edge is searched again the next time. */
 static void note_without(struct tare_quant_fakes *fakes, struct tare_edge edge) {
     struct edge_key *key = TARE_NEW(fakes->arena, struct edge_key);
     if (key) *key = (struct edge_key){ edge.node, (size_t)edge.index };
-    if (!key || !tare_map_set_n(&fakes->without, (const char *)key, sizeof *key, key)) tare_error_clear();
+    if (!key || !tare_map_set_n(&fakes->without, (const char *)key, sizeof *key, key)) fakes->status = TARE_NO_MEMORY;
 }
 
 /* An edge is noted only if the search below it was not cut off at the greatest depth. */
@@ -100,15 +99,14 @@ static bool range_downstream(double *low, double *high, struct tare_quant_fakes 
     return false;
 }
 
-bool tare_quant_fake_range(double *low, double *high, struct tare_quant_fakes *fakes, struct tare_edge edge) {
+tare_status tare_quant_fake_range(bool *found, double *low, double *high, struct tare_quant_fakes *fakes,
+                                  struct tare_edge edge) {
     bool complete = true;
-    if (!fakes->is_trained) return false;
-    if (range_upstream(low, high, edge, 0)) return true;
-    if (tare_graph_index_uses(edge.node->graph) != TARE_OK) {
-        tare_error_clear(); /* out of memory: the rewrite that follows reports it */
-        return false;
-    }
-    return range_downstream(low, high, fakes, edge, 0, &complete);
+    *found = fakes->is_trained && range_upstream(low, high, edge, 0);
+    if (!fakes->is_trained || *found) return TARE_OK;
+    TARE_TRY(tare_graph_index_uses(edge.node->graph));
+    *found = range_downstream(low, high, fakes, edge, 0, &complete);
+    return fakes->status;
 }
 
 /* ---- models ---- */

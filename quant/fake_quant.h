@@ -11,6 +11,7 @@ struct tare_quant_fakes {
     bool is_trained;         /* the model has FakeQuant ops */
     struct tare_map without; /* edges that have no FakeQuant downstream */
     size_t visits;           /* uses that were examined */
+    tare_status status;      /* TARE_NO_MEMORY once an edge could not be added to `without` */
 };
 
 void tare_quant_fakes_open(struct tare_quant_fakes *fakes, struct tare_arena *arena,
@@ -18,8 +19,9 @@ void tare_quant_fakes_open(struct tare_quant_fakes *fakes, struct tare_arena *ar
 void tare_quant_fakes_close(struct tare_quant_fakes *fakes);
 /* The range of the 8-bit FakeQuant upstream or downstream of the activation, directly or through ops that preserve
  * values (Identity, Reshape, Transpose, Squeeze, ExpandDims, Pad, MaxPool, ConcatV2). Through a ConcatV2 upstream the
- * range covers those of all inputs. False: there is none, or its range is not constant. */
-bool tare_quant_fake_range(double *low, double *high, struct tare_quant_fakes *fakes, struct tare_edge edge);
+ * range covers those of all inputs. Not found: there is none, or its range is not constant. */
+tare_status tare_quant_fake_range(bool *found, double *low, double *high, struct tare_quant_fakes *fakes,
+                                  struct tare_edge edge) TARE_WARN_UNUSED;
 /* True when the model was trained with quantization: some op's name begins with FakeQuant, as TensorFlow decides it. */
 bool tare_quant_is_trained(const struct tare_graph_model *model);
 

@@ -4,18 +4,20 @@
 #include "quant/float_layers.h"
 #include "base/arena.h"
 
-static const char *check_kind(const struct tare_quant_work *work, const struct tare_quant_layer *layer, bool by_rule) {
+static tare_status check_kind(const char **reason, const struct tare_quant_work *work,
+                              const struct tare_quant_layer *layer, bool by_rule) {
     const struct tare_quant_method *method = layer->setting.method;
     const unsigned bit = 1u << layer->kind;
-    if (method->kinds & bit) return NULL;
-    if (layer->kind == TARE_KIND_DEPTHWISE) {
-        if ((by_rule || work->options->depthwise) && (method->kinds_on_request & bit)) return NULL;
-        return "DepthwiseConv2D doesn't get any benefit of quantization in XLA.";
-    }
-    if (by_rule && (method->kinds_on_request & bit)) return NULL;
-    if (layer->kind == TARE_KIND_GATHER) return "Weight-only op is skipped. (quantize it by a recipe rule)";
-    return tare_arena_printf(
-        work->arena, "method %s does not quantize this op by default (quantize it by a recipe rule)", method->name);
+    const bool requested = by_rule || (layer->kind == TARE_KIND_DEPTHWISE && work->options->depthwise);
+    if ((method->kinds & bit) || (requested && (method->kinds_on_request & bit))) return TARE_OK;
+    if (layer->kind == TARE_KIND_DEPTHWISE)
+        *reason = "DepthwiseConv2D doesn't get any benefit of quantization in XLA.";
+    else if (layer->kind == TARE_KIND_GATHER)
+        *reason = "Weight-only op is skipped. (quantize it by a recipe rule)";
+    else
+        *reason = tare_arena_printf(
+            work->arena, "method %s does not quantize this op by default (quantize it by a recipe rule)", method->name);
+    return *reason ? TARE_OK : TARE_NO_MEMORY;
 }
 
 static const char *check_operands(const struct tare_quant_work *work, const struct tare_quant_layer *layer,
@@ -35,14 +37,16 @@ static const char *check_operands(const struct tare_quant_work *work, const stru
     return layer->weight->elements < least ? "the weight has too few elements" : NULL;
 }
 
-const char *tare_quant_float_reason(const struct tare_quant_work *work, struct tare_quant_layer *layer, bool by_rule) {
+tare_status tare_quant_float_reason(const char **reason, const struct tare_quant_work *work,
+                                    struct tare_quant_layer *layer, bool by_rule) {
     const struct tare_quant_method *method = layer->setting.method;
-    const char *reason;
-    if (!method) return "left in float on request";
-    if (work->options->accepts && !work->options->accepts(work->options->accepts_arg, layer->op->graph, layer->op))
-        return "left in float on request";
-    reason = check_kind(work, layer, by_rule);
-    if (!reason) reason = check_operands(work, layer, by_rule);
-    if (!reason && method->plan) reason = method->plan(work, layer);
-    return reason;
+    const struct tare_quant_options *options = work->options;
+    *reason = NULL;
+    if (!method || (options->accepts && !options->accepts(options->accepts_arg, layer->op->graph, layer->op))) {
+        *reason = "left in float on request";
+        return TARE_OK;
+    }
+    TARE_TRY(check_kind(reason, work, layer, by_rule));
+    if (!*reason) *reason = check_operands(work, layer, by_rule);
+    return *reason || !method->plan ? TARE_OK : method->plan(reason, work, layer);
 }

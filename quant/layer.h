@@ -128,10 +128,15 @@ tare_status tare_quant_scale_input(struct tare_arena *arena, struct tare_quant_l
 const struct tare_statistics *tare_quant_input_statistics(const struct tare_quant_work *work,
                                                           const struct tare_quant_layer *layer);
 /* Parameters of an activation after channel c is divided by scale[c]: each end of the range that the algorithm chose
- * for the observed activation changes in proportion to the extreme of the channels. False: the range is not known. */
-bool tare_quant_scaled_params(struct tare_qparams *out, const struct tare_quant_work *work, struct tare_edge observed,
-                              const struct tare_statistics *statistics, const double *scale,
-                              const struct tare_quant_setting *setting);
+ * for the observed activation changes in proportion to the extreme of the channels. Not found: the range is not known,
+ * and *out stays as it is. */
+tare_status tare_quant_scaled_params(bool *found, struct tare_qparams *out, const struct tare_quant_work *work,
+                                     struct tare_edge observed, const struct tare_statistics *statistics,
+                                     const double *scale, const struct tare_quant_setting *setting) TARE_WARN_UNUSED;
+/* The parameters of an activation: from its FakeQuant, or else from the setting's algorithm. Not found: it has no
+ * range, or not a finite one. */
+tare_status tare_quant_find_params(bool *found, struct tare_qparams *out, const struct tare_quant_work *work,
+                                   struct tare_edge edge, const struct tare_quant_setting *setting) TARE_WARN_UNUSED;
 
 /* bias-int32: bias / scale, rounded half away from zero and saturated; scales per column or per tensor. NULL: no
  * memory. */

@@ -2,6 +2,8 @@
  * scale channels. */
 #include "calib/statistics.h"
 #include "quant/layer.h"
+#include "quant/fake_quant.h"
+#include "quant/range_cache.h"
 
 #include <math.h>
 
@@ -54,13 +56,17 @@ static double moved(double chosen, double before, double after) {
     return before != 0 ? chosen * (after / before) : after;
 }
 
-bool tare_quant_scaled_params(struct tare_qparams *out, const struct tare_quant_work *work, struct tare_edge observed,
-                              const struct tare_statistics *s, const double *scale,
-                              const struct tare_quant_setting *setting) {
+static bool set_params(struct tare_qparams *out, double low, double high, const struct tare_quant_setting *setting) {
     const struct tare_qscheme scheme = tare_quant_activation_scheme(setting);
-    const struct tare_quant_ranges *ranges = work->ranges;
+    if (tare_qparams_from_range(out, low, high, &scheme) == TARE_OK) return true;
+    tare_error_clear(); /* not finite */
+    return false;
+}
+
+tare_status tare_quant_scaled_params(bool *found, struct tare_qparams *out, const struct tare_quant_work *work,
+                                     struct tare_edge observed, const struct tare_statistics *s, const double *scale,
+                                     const struct tare_quant_setting *setting) {
     double low = 0, high = 0, new_low = 0, new_high = 0, chosen_low, chosen_high;
-    bool found;
     for (int64_t c = 0; c < s->channels; c++) {
         if (!(s->channel_low[c] <= s->channel_high[c])) continue; /* saw nothing finite */
         low = fmin(low, (double)s->channel_low[c]);
@@ -68,13 +74,19 @@ bool tare_quant_scaled_params(struct tare_qparams *out, const struct tare_quant_
         new_low = fmin(new_low, (double)s->channel_low[c] / scale[c]);
         new_high = fmax(new_high, (double)s->channel_high[c] / scale[c]);
     }
-    found = ranges->find(ranges->arg, observed, setting, &chosen_low, &chosen_high);
-    if (!found) return false;
-    if (tare_qparams_from_range(out, moved(chosen_low, low, new_low), moved(chosen_high, high, new_high), &scheme) ==
-        TARE_OK)
-        return true;
-    tare_error_clear();
-    return false;
+    TARE_TRY(tare_quant_find_range(found, &chosen_low, &chosen_high, work->cache, work->ranges, observed, setting));
+    *found = *found && set_params(out, moved(chosen_low, low, new_low), moved(chosen_high, high, new_high), setting);
+    return TARE_OK;
+}
+
+/* Ranges from training take precedence over calibration. */
+tare_status tare_quant_find_params(bool *found, struct tare_qparams *out, const struct tare_quant_work *work,
+                                   struct tare_edge edge, const struct tare_quant_setting *setting) {
+    double low, high;
+    TARE_TRY(tare_quant_fake_range(found, &low, &high, work->fakes, edge));
+    if (!*found) TARE_TRY(tare_quant_find_range(found, &low, &high, work->cache, work->ranges, edge, setting));
+    *found = *found && set_params(out, low, high, setting);
+    return TARE_OK;
 }
 
 tare_status tare_quant_own_real(struct tare_quant_layer *layer) {

@@ -38,8 +38,8 @@ struct tare_quant_method {
     unsigned kinds;            /* of layers that it quantizes by default */
     unsigned kinds_on_request; /* and of layers that it quantizes if a rule names it */
     int64_t min_elements;      /* default minimum size of a weight to quantize; tables always have one */
-    /* Why the method cannot quantize the layer; NULL if it can. Called before anything is rewritten. */
-    const char *(*plan)(const struct tare_quant_work *work, struct tare_quant_layer *layer);
+    /* *reason: why the method cannot quantize the layer; NULL if it can. Called before anything is rewritten. */
+    tare_status (*plan)(const char **reason, const struct tare_quant_work *work, struct tare_quant_layer *layer);
     /* Emits the integers of an activation that no op produces as integers; NULL: tare_emit_quantize. */
     tare_status (*quantize)(struct tare_edge *out, struct tare_quant_work *work, struct tare_graph *graph,
                             struct tare_edge real, const char *prefix, const struct tare_qparams *params);

@@ -73,15 +73,20 @@ static tare_status judge_range(struct tare_quant_work *work, const struct tare_q
     return TARE_OK;
 }
 
-/* True if the layer's activation has a range from calibration, and no earlier layer has the same activation. */
-static bool is_judged(const struct tare_quant_work *work, const struct tare_quant_layer *layer) {
+/* Whether the layer's activation has a range from calibration, and no earlier layer has the same activation. */
+static tare_status is_judged(bool *out, const struct tare_quant_work *work, const struct tare_quant_layer *layer) {
     double low, high;
-    if (layer->refused || !layer->setting.method->needs_ranges || layer->left_params.scale <= 0) return false;
-    if (layer->input_scale || tare_quant_fake_range(&low, &high, work->fakes, layer->observed)) return false;
+    bool trained;
+    *out = false;
+    if (layer->refused || !layer->setting.method->needs_ranges || layer->left_params.scale <= 0 || layer->input_scale)
+        return TARE_OK;
+    TARE_TRY(tare_quant_fake_range(&trained, &low, &high, work->fakes, layer->observed));
+    if (trained) return TARE_OK;
     for (const struct tare_quant_layer *other = tare_quant_first_user(work, layer->observed); other && other < layer;
          other = other->next_user)
-        if (!other->refused && other->left_params.scale == layer->left_params.scale) return false;
-    return true;
+        if (!other->refused && other->left_params.scale == layer->left_params.scale) return TARE_OK;
+    *out = true;
+    return TARE_OK;
 }
 
 tare_status tare_quant_warn_of_ranges(struct tare_quant_work *work) {
@@ -90,14 +95,17 @@ tare_status tare_quant_warn_of_ranges(struct tare_quant_work *work) {
         const struct tare_quant_layer *layer = &work->layers[i];
         const struct tare_statistics *statistics;
         struct tare_bins bins;
+        bool judged;
         tare_status status;
-        if (!is_judged(work, layer)) continue;
-        statistics = work->ranges->statistics(work->ranges->arg, layer->observed);
+        TARE_TRY(is_judged(&judged, work, layer));
+        statistics = judged ? work->ranges->statistics(work->ranges->arg, layer->observed) : NULL;
         if (!statistics) continue;
-        if (tare_bins_make(&bins, statistics) != TARE_OK) { /* no finite value was observed */
+        status = tare_bins_make(&bins, statistics);
+        if (status == TARE_NOT_FOUND) { /* no finite value was observed */
             tare_error_clear();
             continue;
         }
+        TARE_TRY(status);
         status = judge_range(work, layer, statistics, &bins);
         tare_bins_free(&bins);
         TARE_TRY(status);

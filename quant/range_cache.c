@@ -29,36 +29,33 @@ static void set_key(struct range_key *key, struct tare_edge edge, const struct t
     key->scheme.narrow = scheme.narrow;
 }
 
-/* NULL: out of memory, which only means that the range is searched again. */
-static struct cached_range *remember(struct tare_quant_range_cache *cache, const struct range_key *key) {
+static tare_status search(struct cached_range **out, struct tare_quant_range_cache *cache,
+                          const struct tare_quant_ranges *ranges, const struct range_key *key, struct tare_edge edge,
+                          const struct tare_quant_setting *setting) {
     struct cached_range *range = TARE_NEW(cache->arena, struct cached_range);
-    if (range) memcpy(&range->key, key, sizeof *key);
-    if (range && tare_map_set_n(&cache->ranges, (const char *)&range->key, sizeof range->key, range)) return range;
-    tare_error_clear();
-    return NULL;
+    if (!range) return TARE_NO_MEMORY;
+    memcpy(&range->key, key, sizeof *key);
+    cache->searches++;
+    TARE_TRY(ranges->find(ranges->arg, edge, setting, &range->found, &range->low, &range->high));
+    if (!tare_map_set_n(&cache->ranges, (const char *)&range->key, sizeof range->key, range)) return TARE_NO_MEMORY;
+    *out = range;
+    return TARE_OK;
 }
 
-bool tare_quant_find_range(double *low, double *high, struct tare_quant_range_cache *cache,
-                           const struct tare_quant_ranges *ranges, struct tare_edge edge,
-                           const struct tare_quant_setting *setting) {
+tare_status tare_quant_find_range(bool *found, double *low, double *high, struct tare_quant_range_cache *cache,
+                                  const struct tare_quant_ranges *ranges, struct tare_edge edge,
+                                  const struct tare_quant_setting *setting) {
     struct range_key key;
     struct cached_range *range;
-    if (!ranges || !ranges->find) return false;
-    if (!cache) return ranges->find(ranges->arg, edge, setting, low, high);
+    *found = false;
+    if (!ranges || !ranges->find) return TARE_OK;
     set_key(&key, edge, setting);
     range = tare_map_get_n(&cache->ranges, (const char *)&key, sizeof key);
-    if (!range) {
-        cache->searches++;
-        const bool found = ranges->find(ranges->arg, edge, setting, low, high);
-        range = remember(cache, &key);
-        if (range) range->found = found;
-        if (range && found) range->low = *low, range->high = *high;
-        return found;
-    }
-    if (!range->found) return false;
+    if (!range) TARE_TRY(search(&range, cache, ranges, &key, edge, setting));
+    *found = range->found;
     *low = range->low;
     *high = range->high;
-    return true;
+    return TARE_OK;
 }
 
 void tare_quant_range_cache_close(struct tare_quant_range_cache *cache) {

@@ -10,13 +10,13 @@ struct tare_quant_range_cache {
     struct tare_arena *arena;
     struct tare_map ranges; /* edge and setting -> what was found */
     size_t searches;        /* calls of the source of ranges */
+    tare_status status;     /* the first failure of a predicate of quant/same_scale.c; its public functions return it */
 };
 
-/* As ranges->find, whose first answer for an edge, algorithm and scheme is remembered. False also without a source.
- * `cache` NULL: nothing is remembered. */
-bool tare_quant_find_range(double *low, double *high, struct tare_quant_range_cache *cache,
-                           const struct tare_quant_ranges *ranges, struct tare_edge edge,
-                           const struct tare_quant_setting *setting);
+/* As ranges->find, whose first result for an edge, algorithm and scheme is stored. Not found also without a source. */
+tare_status tare_quant_find_range(bool *found, double *low, double *high, struct tare_quant_range_cache *cache,
+                                  const struct tare_quant_ranges *ranges, struct tare_edge edge,
+                                  const struct tare_quant_setting *setting) TARE_WARN_UNUSED;
 void tare_quant_range_cache_close(struct tare_quant_range_cache *cache);
 
 #endif

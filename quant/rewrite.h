@@ -16,9 +16,10 @@ struct tare_quant_setting;
 
 /* The source of activation ranges: a calibration, or a test. Called before anything is rewritten. */
 struct tare_quant_ranges {
-    /* The range of a tensor from the setting's algorithm, for the integer type of the setting's activations; false if
-     * the tensor was not observed. */
-    bool (*find)(void *arg, struct tare_edge edge, const struct tare_quant_setting *setting, double *low, double *high);
+    /* The range of a tensor from the setting's algorithm, for the integer type of the setting's activations. *found is
+     * false if the tensor was not observed, or had no finite value. */
+    tare_status (*find)(void *arg, struct tare_edge edge, const struct tare_quant_setting *setting, bool *found,
+                        double *low, double *high);
     void *arg;
     /* The statistics of a tensor, for accuracy passes; NULL where it was not observed. The function may be NULL. */
     const struct tare_statistics *(*statistics)(void *arg, struct tare_edge edge);

@@ -1,6 +1,5 @@
 /* Ops that keep the scale of their activation. */
 #include "quant/same_scale.h"
-#include "quant/fake_quant.h"
 #include "quant/range_cache.h"
 #include "quant/layer_index.h"
 #include "base/tensor/number.h"
@@ -90,21 +89,17 @@ static const struct tare_quant_method *integers_of(const struct tare_quant_work 
     return tare_quant_method_in(&tare_method_static, work->options->op_set);
 }
 
-/* The parameters of an addend, from its own range; NULL if it was not observed. Looked up by the name that the edge
- * had before its layer was rewritten. */
+/* The parameters of an addend, from its own range; NULL if it was not observed, and after a failure, which is in
+ * work->cache->status. Looked up by the name that the edge had before its layer was rewritten. */
 static const struct tare_qparams *own_params(const struct tare_quant_work *work, struct tare_edge edge) {
-    const struct tare_qscheme scheme = tare_quant_activation_scheme(&work->options->setting);
-    struct tare_qparams *params = TARE_NEW(work->arena, struct tare_qparams);
-    double low, high;
     const struct tare_quant_layer *replaced = tare_quant_layer_replaced_by(work, edge);
+    struct tare_qparams *params = TARE_NEW(work->arena, struct tare_qparams);
+    tare_status status = TARE_NO_MEMORY;
+    bool found = false;
     if (replaced) edge = replaced->output;
-    if (!params) return NULL;
-    if (!tare_quant_fake_range(&low, &high, work->fakes, edge) &&
-        !tare_quant_find_range(&low, &high, work->cache, work->ranges, edge, &work->options->setting))
-        return NULL;
-    if (tare_qparams_from_range(params, low, high, &scheme) == TARE_OK) return params;
-    tare_error_clear();
-    return NULL;
+    if (params) status = tare_quant_find_params(&found, params, work, edge, &work->options->setting);
+    if (work->cache->status == TARE_OK) work->cache->status = status;
+    return status == TARE_OK && found ? params : NULL;
 }
 
 /* True if both addends are activations with their own ranges. */
@@ -206,9 +201,10 @@ static bool demanded(const struct tare_qparams **params, const struct tare_quant
     return *params && found == uses; /* otherwise a return or a signature uses it */
 }
 
-bool tare_quant_demanded(const struct tare_qparams **params, const struct tare_quant_work *work,
-                         struct tare_edge edge) {
-    return demanded(params, work, edge, 0);
+tare_status tare_quant_demanded(const struct tare_qparams **params, const struct tare_quant_work *work,
+                                struct tare_edge edge) {
+    if (!demanded(params, work, edge, 0)) *params = NULL;
+    return work->cache->status;
 }
 
 /* ---- making them ---- */
@@ -342,6 +338,7 @@ static tare_status through_op(struct tare_quant_work *work, struct tare_emit *em
         const struct tare_qparams *expected = params;
         if (!is_activation_of(op, i) || (form == FORWARDS && i != (size_t)real.index)) continue;
         if (form == ADDS || form == AVERAGES) expected = addends[i] = own_params(work, op->inputs[i]);
+        TARE_TRY(work->cache->status);
         if (!expected) return TARE_FAIL(TARE_INTERNAL, "%s: an operand without a range", op->name);
         TARE_TRY(integer_form(&inputs[i], work, emit, op->inputs[i], expected, depth + 1));
     }
@@ -376,9 +373,10 @@ static tare_status integer_form(struct tare_edge *out, struct tare_quant_work *w
     const struct tare_quant_method *method = integers_of(work);
     const struct tare_quant_shared *shared = tare_quant_find_shared(work, method, real, params);
     const enum form form = form_of(work, real.node);
-    const struct tare_qparams *expected;
-    if (!shared && form != OTHER && depth < MOST_DEPTH && tare_quant_demanded(&expected, work, real) &&
-        equal_params(expected, params)) {
+    const struct tare_qparams *expected = NULL;
+    if (!shared && form != OTHER && depth < MOST_DEPTH) TARE_TRY(tare_quant_demanded(&expected, work, real));
+    TARE_TRY(work->cache->status); /* of form_of, too */
+    if (expected && equal_params(expected, params)) {
         TARE_TRY(through_op(work, emit, form, real, params, depth));
         shared = tare_quant_find_shared(work, method, real, params);
     }

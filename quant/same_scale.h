@@ -7,9 +7,10 @@
 
 #include "quant/xla.h"
 
-/* True when every use of `edge`, looking through same-scale ops, is the activation of a static layer, all with the same
- * parameters: *params are those. */
-bool tare_quant_demanded(const struct tare_qparams **params, const struct tare_quant_work *work, struct tare_edge edge);
+/* The parameters of all uses of `edge` if each of them, looking through same-scale ops, is the activation of a static
+ * layer, all with the same parameters; otherwise NULL. */
+tare_status tare_quant_demanded(const struct tare_qparams **params, const struct tare_quant_work *work,
+                                struct tare_edge edge) TARE_WARN_UNUSED;
 
 /* The int8 form of an activation: one that exists already, a same-scale op on the int8 form of its inputs, or a
  * quantization of the real one. Made once for all users with the same parameters. */

@@ -83,17 +83,11 @@ static double variance(const struct tare_statistics *s) {
 
 /* The ratio of the variance of the layer's output to the error that rounding its input adds, in dB; infinity where it
  * is not known. */
-static double output_db(const struct tare_quant_work *work, struct tare_quant_layer *layer) {
-    const struct tare_quant_ranges *ranges = work->ranges;
-    const struct tare_statistics *input, *output;
+static double signal_to_noise(const struct tare_quant_ranges *ranges, struct tare_quant_layer *layer) {
+    const struct tare_statistics *input = ranges->statistics(ranges->arg, layer->observed);
+    const struct tare_statistics *output = ranges->statistics(ranges->arg, layer->output);
     const double step = layer->left_params.scale;
-    double low, high, noise, signal;
-    if (layer->refused || !layer->weight || !layer->setting.method->needs_ranges || !(step > 0)) return INFINITY;
-    if (layer->kind == TARE_KIND_GATHER || tare_quant_fake_range(&low, &high, work->fakes, layer->observed))
-        return INFINITY;
-    if (!ranges || !ranges->statistics) return INFINITY;
-    input = ranges->statistics(ranges->arg, layer->observed);
-    output = ranges->statistics(ranges->arg, layer->output);
+    double noise, signal;
     if (!input || !output || !tare_statistics_elements(input) || !tare_statistics_elements(output)) return INFINITY;
     if (layer->weight_squares == 0) layer->weight_squares = sum_of_squares(layer->weight);
     noise = step * step / 12 * layer->weight_squares / (double)layer->product.columns;
@@ -102,16 +96,32 @@ static double output_db(const struct tare_quant_work *work, struct tare_quant_la
     return signal > 0 && noise > 0 ? 10 * log10(signal / noise) : INFINITY;
 }
 
+/* The same for any layer; infinity also where the range of its input is not from calibration. */
+static tare_status output_db(double *db, const struct tare_quant_work *work, struct tare_quant_layer *layer) {
+    const struct tare_quant_ranges *ranges = work->ranges;
+    double low, high;
+    bool trained;
+    *db = INFINITY;
+    if (layer->refused || !layer->weight || !layer->setting.method->needs_ranges || !(layer->left_params.scale > 0))
+        return TARE_OK;
+    if (layer->kind == TARE_KIND_GATHER || !ranges || !ranges->statistics) return TARE_OK;
+    TARE_TRY(tare_quant_fake_range(&trained, &low, &high, work->fakes, layer->observed));
+    if (!trained) *db = signal_to_noise(ranges, layer);
+    return TARE_OK;
+}
+
 tare_status tare_quant_widen_inputs(struct tare_quant_work *work) {
     bool numbers;
     if (!work->options->widens || work->options->op_set != TARE_OP_SET_XLA) return TARE_OK;
     TARE_TRY(predicts_numbers(&numbers, work));
     for (size_t i = 0; i < work->n_layers; i++) {
         struct tare_quant_layer *layer = &work->layers[i];
+        double db;
         if (layer->refused || layer->setting.activation_bits || !layer->setting.method->takes_wide) continue;
-        if (!(output_db(work, layer) < (numbers ? LEAST_DB_OF_NUMBERS : LEAST_DB))) continue;
+        TARE_TRY(output_db(&db, work, layer));
+        if (!(db < (numbers ? LEAST_DB_OF_NUMBERS : LEAST_DB))) continue;
         layer->setting.activation_bits = 16;
-        layer->refused = layer->setting.method->plan(work, layer);
+        TARE_TRY(layer->setting.method->plan(&layer->refused, work, layer));
     }
     return TARE_OK;
 }
@@ -119,7 +129,8 @@ tare_status tare_quant_widen_inputs(struct tare_quant_work *work) {
 tare_status tare_quant_warn_of_noisy_inputs(struct tare_quant_work *work) {
     for (size_t i = 0; i < work->n_layers; i++) {
         struct tare_quant_layer *layer = &work->layers[i];
-        const double db = layer->setting.activation_bits == 16 ? INFINITY : output_db(work, layer);
+        double db = INFINITY;
+        if (layer->setting.activation_bits != 16) TARE_TRY(output_db(&db, work, layer));
         if (!(db < LEAST_DB)) continue;
         TARE_TRY(tare_quant_add_warning(
             work->report, work->arena, "layer '%s': rounding its input to 8 bits leaves its output %.1f dB: use %s",

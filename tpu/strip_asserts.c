@@ -48,8 +48,7 @@ static tare_status clean(struct tare_tpu_stripped *out, struct tare_graph *graph
         out->identities += !assertion;
     }
     tare_graph_sweep(graph);
-    tare_graph_remove_unreachable(graph); /* the messages, and nodes that only the assertions used */
-    return TARE_OK;
+    return tare_graph_remove_unreachable(graph, NULL); /* the messages, and nodes that only the assertions used */
 }
 
 tare_status tare_tpu_strip_asserts(struct tare_tpu_stripped *out, struct tare_arena *arena,

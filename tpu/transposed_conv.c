@@ -407,8 +407,7 @@ static tare_status lower_graph(size_t *changes, struct tare_arena *arena, struct
         TARE_TRY(tare_error_prefix(lower(&jobs[i]), "%s '%s'", jobs[i].node->op, jobs[i].node->name));
     *changes += count;
     tare_graph_sweep(graph);
-    tare_graph_remove_unreachable(graph); /* filters and sizes that nothing else needs */
-    return TARE_OK;
+    return tare_graph_remove_unreachable(graph, NULL); /* filters and sizes that nothing else needs */
 }
 
 tare_status tare_tpu_lower_transposed(size_t *changes, struct tare_arena *arena, struct tare_graph_model *model,

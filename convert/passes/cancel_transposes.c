@@ -424,7 +424,7 @@ static tare_status run_graph(struct tare_graph *graph, size_t *changes) {
         if (graph == graph->model->main) /* what else of it is needed the prune pass knows */
             tare_graph_sweep(graph);
         else
-            tare_graph_remove_unreachable(graph);
+            TARE_TRY(tare_graph_remove_unreachable(graph, NULL));
     } while (*changes > before);
     return TARE_OK;
 }

@@ -14,18 +14,19 @@ static bool is_captured(const struct tare_graph_model *model, int object) {
  * node. Only nodes that the signatures reach count: the saver holds every variable. */
 static tare_status remove_unused_variables(struct tare_graph_model *model, size_t *changes) {
     bool *removed = tare_calloc(model->n_variables + 1, sizeof *removed);
+    tare_status status;
     if (!removed) return TARE_NO_MEMORY;
     for (size_t i = 0; i < model->n_variables; i++) {
         removed[i] = model->variables[i].removed;
         if (!is_captured(model, model->variables[i].object_id)) model->variables[i].removed = true; /* not a root now */
     }
-    *changes += tare_graph_remove_unreachable(model->main);
+    status = tare_graph_remove_unreachable(model->main, changes);
     for (size_t i = 0; i < model->n_variables; i++) {
         struct tare_variable *variable = &model->variables[i];
         variable->removed = removed[i] || !variable->node || variable->node->dead;
     }
     tare_free(removed);
-    return TARE_OK;
+    return status;
 }
 
 /* Users of an IdentityN use its inputs instead, so that inputs without a user are removed: around a custom gradient,
@@ -50,7 +51,7 @@ static tare_status run(struct tare_graph_model *model, size_t *changes) {
     *changes += before - model->n_functions;
     for (size_t i = 0; i < model->n_functions; i++) {
         bypass_identities(model->functions[i], changes);
-        *changes += tare_graph_remove_unreachable(model->functions[i]);
+        TARE_CHECK(tare_graph_remove_unreachable(model->functions[i], changes));
     }
 done:
     tare_arena_free(&arena);

@@ -190,6 +190,6 @@ tare_status tare_shlo_expand(struct tare_graph_model *model) {
     for (size_t i = 0; i < n_functions; i++)
         TARE_TRY(expand_graph(model->functions[i]));
     for (size_t i = n_functions; i < model->n_functions; i++) /* parts of compositions that became one op */
-        tare_graph_remove_unreachable(model->functions[i]);
+        TARE_TRY(tare_graph_remove_unreachable(model->functions[i], NULL));
     return TARE_OK;
 }

@@ -6,7 +6,6 @@
  * If only static layers use y, y is requantized to int8 directly and never exists as float.
  * 16-bit activations are split into two bytes: their sums are 256 times the sums of the high bytes plus the sums of the
  * low bytes. */
-#include "quant/fake_quant.h"
 #include "quant/range_cache.h"
 #include "quant/same_scale.h"
 #include "base/tensor/number.h"
@@ -15,32 +14,30 @@
 
 /* ---- planning ---- */
 
-static bool find_params(struct tare_qparams *out, const struct tare_quant_work *work,
-                        const struct tare_quant_layer *layer, struct tare_edge edge) {
-    const struct tare_qscheme scheme = tare_quant_activation_scheme(&layer->setting);
-    double low, high;
-    bool found;
-    found = tare_quant_fake_range(&low, &high, work->fakes,
-                                  edge); /* ranges from training take precedence over calibration */
-    if (!found) found = tare_quant_find_range(&low, &high, work->cache, work->ranges, edge, &layer->setting);
-    if (found && tare_qparams_from_range(out, low, high, &scheme) == TARE_OK) return true;
-    tare_error_clear();
-    return false;
-}
-
-static const char *plan(const struct tare_quant_work *work, struct tare_quant_layer *layer) {
+static const char *check_form(const struct tare_quant_layer *layer) {
     enum { MOST_ROWS = INT32_MAX / (128 * 128) }; /* whose int8 products always fit an int32 accumulator */
-    if (layer->kind == TARE_KIND_GATHER) return NULL;
     if (layer->product.rows > MOST_ROWS) return "a sum of its products may not fit int32";
     if (!layer->weight && layer->setting.activation_bits == 16)
         return "products of two activations have no form with 16 bits";
-    if (!find_params(&layer->left_params, work, layer, layer->input))
-        return work->ranges && work->ranges->find ? "its input was not calibrated (did any sample reach it?)"
-                                                  : "no FakeQuant range and no samples";
-    if (!layer->weight && !find_params(&layer->right_params, work, layer, layer->second))
-        return "its second input was not calibrated (did any sample reach it?)";
-    layer->has_output_params = find_params(&layer->output_params, work, layer, layer->output);
     return NULL;
+}
+
+static tare_status plan(const char **reason, const struct tare_quant_work *work, struct tare_quant_layer *layer) {
+    bool found = true;
+    if (layer->kind == TARE_KIND_GATHER) return TARE_OK;
+    *reason = check_form(layer);
+    if (*reason) return TARE_OK;
+    TARE_TRY(tare_quant_find_params(&found, &layer->left_params, work, layer->input, &layer->setting));
+    if (!found)
+        *reason = work->ranges && work->ranges->find ? "its input was not calibrated (did any sample reach it?)"
+                                                     : "no FakeQuant range and no samples";
+    if (found && !layer->weight) {
+        TARE_TRY(tare_quant_find_params(&found, &layer->right_params, work, layer->second, &layer->setting));
+        if (!found) *reason = "its second input was not calibrated (did any sample reach it?)";
+    }
+    if (!found) return TARE_OK;
+    return tare_quant_find_params(&layer->has_output_params, &layer->output_params, work, layer->output,
+                                  &layer->setting);
 }
 
 /* ---- integers ---- */
@@ -219,7 +216,8 @@ static tare_status replace_output(struct tare_quant_work *work, struct tare_quan
                                   struct tare_edge sums, const double *scales, int64_t n_scales) {
     struct tare_edge y;
     const struct tare_qparams *expected;
-    if (tare_quant_demanded(&expected, work, layer->output)) {
+    TARE_TRY(tare_quant_demanded(&expected, work, layer->output));
+    if (expected) {
         y = emit_integer_output(emit, work->arena, layer, sums, scales, n_scales, expected);
         TARE_TRY(emit->status);
         return tare_quant_share_integers(work, layer->output, y, expected); /* instead of quantizing themselves */

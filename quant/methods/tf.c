@@ -238,13 +238,14 @@ static void name_function(char *out, size_t size, const struct tare_quant_layer 
              clamps ? has_bias ? "_and_" : "_with_" : "", activations[layer->activation], real ? "_float_output" : "");
 }
 
-static const char *plan_static(const struct tare_quant_work *work, struct tare_quant_layer *layer) {
-    const char *reason = tare_tf_refuses(layer);
-    if (layer->kind == TARE_KIND_GATHER) return NULL;
-    if (!reason) reason = tare_method_static.plan(work, layer);
-    if (!reason && !layer->has_output_params && !layer->weight)
-        reason = "its output was not calibrated (did any sample reach it?)";
-    return reason;
+static tare_status plan_static(const char **reason, const struct tare_quant_work *work,
+                               struct tare_quant_layer *layer) {
+    if (layer->kind == TARE_KIND_GATHER) return TARE_OK;
+    *reason = tare_tf_refuses(layer);
+    if (!*reason) TARE_TRY(tare_method_static.plan(reason, work, layer));
+    if (!*reason && !layer->has_output_params && !layer->weight)
+        *reason = "its output was not calibrated (did any sample reach it?)";
+    return TARE_OK;
 }
 
 /* Bounds the sums of any activations, for an output without statistics: a batch normalization that remains after the
@@ -325,7 +326,8 @@ static tare_status rewrite_static(struct tare_quant_work *work, struct tare_quan
         TARE_TRY(
             tare_quant_integer_form(&operands[1], work, &emit, layer->op->inputs[layer->right], &layer->right_params));
     TARE_TRY(emit.status);
-    if (tare_quant_demanded(&expected, work, layer->output)) {
+    TARE_TRY(tare_quant_demanded(&expected, work, layer->output));
+    if (expected) {
         TARE_TRY(emit_static(&y, work, &emit, layer, operands, expected, false));
         return tare_quant_share_integers(work, layer->output, y, expected);
     }
@@ -336,9 +338,11 @@ static tare_status rewrite_static(struct tare_quant_work *work, struct tare_quan
 
 /* ---- dynamic ---- */
 
-static const char *plan_dynamic(const struct tare_quant_work *work, struct tare_quant_layer *layer) {
+static tare_status plan_dynamic(const char **reason, const struct tare_quant_work *work,
+                                struct tare_quant_layer *layer) {
     (void)work;
-    return tare_tf_refuses(layer);
+    *reason = tare_tf_refuses(layer);
+    return TARE_OK;
 }
 
 static tare_status rewrite_dynamic(struct tare_quant_work *work, struct tare_quant_layer *layer) {

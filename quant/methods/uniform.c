@@ -359,13 +359,16 @@ static const char *plan_form(const struct tare_quant_work *work, const struct ta
     return NULL;
 }
 
-static const char *plan_static(const struct tare_quant_work *work, struct tare_quant_layer *layer) {
-    const char *reason = plan_form(work, layer);
-    return reason ? reason : tare_method_static.plan(work, layer); /* which has nothing against tables */
+static tare_status plan_static(const char **reason, const struct tare_quant_work *work,
+                               struct tare_quant_layer *layer) {
+    *reason = plan_form(work, layer);
+    return *reason ? TARE_OK : tare_method_static.plan(reason, work, layer); /* which has nothing against tables */
 }
 
-static const char *plan_dynamic(const struct tare_quant_work *work, struct tare_quant_layer *layer) {
-    return plan_form(work, layer);
+static tare_status plan_dynamic(const char **reason, const struct tare_quant_work *work,
+                                struct tare_quant_layer *layer) {
+    *reason = plan_form(work, layer);
+    return TARE_OK;
 }
 
 static tare_status integer_input(struct tare_edge *out, struct tare_quant_work *work, struct tare_emit *emit,

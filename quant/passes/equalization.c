@@ -123,10 +123,11 @@ static void equalize(struct pair *pair) {
 
 static tare_status range_between(struct tare_quant_work *work, struct pair *pair) {
     struct tare_qparams params;
+    bool found;
     TARE_TRY(tare_quant_scale_input(work->arena, pair->second, pair->factors, pair->channels));
-    if (!tare_quant_scaled_params(&params, work, pair->first->output, pair->between, pair->factors,
-                                  &pair->second->setting))
-        return TARE_OK;
+    TARE_TRY(tare_quant_scaled_params(&found, &params, work, pair->first->output, pair->between, pair->factors,
+                                      &pair->second->setting));
+    if (!found) return TARE_OK;
     pair->first->output_params = params;
     pair->second->left_params = params;
     return TARE_OK;

@@ -256,12 +256,13 @@ static tare_status change_members(struct group *group, struct tare_quant_layer *
     const struct tare_edge old = group->edge;
     for (size_t i = 0; i < work->n_layers; i++) {
         struct tare_quant_layer *layer = &work->layers[i];
+        bool found;
         if (!tare_edge_equal(layer->input, old) || !takes_part(work, layer)) continue;
         multiply_rows(group, layer);
         TARE_TRY(tare_quant_scale_input(work->arena, layer, group->scale, group->channels));
         if (layer->setting.method->needs_ranges)
-            tare_quant_scaled_params(&layer->left_params, work, layer->observed, group->statistics, layer->input_scale,
-                                     &layer->setting);
+            TARE_TRY(tare_quant_scaled_params(&found, &layer->left_params, work, layer->observed, group->statistics,
+                                              layer->input_scale, &layer->setting));
         if (maker) {
             maker->output_params = layer->left_params;
         } else {

@@ -225,14 +225,15 @@ static void expect_near(const char *what, struct tare_tensor *got, const struct 
     tare_tensor_reset(got);
 }
 
-static bool find(void *arg, struct tare_edge edge, const struct tare_quant_setting *setting, double *low,
-                 double *high) {
+static tare_status find(void *arg, struct tare_edge edge, const struct tare_quant_setting *setting, bool *found,
+                        double *low, double *high) {
     (void)setting;
     (void)arg;
     (void)edge;
     *low = -4;
     *high = 4;
-    return true;
+    *found = true;
+    return TARE_OK;
 }
 
 static void expect_fits(const struct fixture *f) {

@@ -1,4 +1,5 @@
 /* Ranges of a calibration suit the integer type of the setting. */
+#include "base/alloc.h"
 #include "convert/pass.h"
 #include "convert/prepared.h"
 #include "graph/calls.h"
@@ -28,8 +29,10 @@ static void range_for(const char *algorithm, bool symmetric, double *low, double
     struct tare_quant_setting setting = { .symmetric = symmetric };
     struct tare_graph_model *model = mini_model_new();
     const struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT);
+    bool found;
     mini_ok(tare_algorithm_parse(&setting.algorithm, algorithm));
-    assert_true(ranges.find(ranges.arg, x, &setting, low, high));
+    mini_ok(ranges.find(ranges.arg, x, &setting, &found, low, high));
+    assert_true(found);
     tare_model_free(model);
     tare_calibration_free(calibration);
 }
@@ -44,6 +47,34 @@ static void symmetric_ranges__reach_as_far_both_ways(void **state) {
         range_for(algorithms[i], false, &low, &high);
         if (!(low > -high)) fail_msg("%s, asymmetric: %g … %g", algorithms[i], low, high);
     }
+}
+
+/* Each allocation of each algorithm: no failure looks like a tensor without a range. */
+static void ranges__do_not_become_absent_without_memory(void **state) {
+    struct tare_calibration *calibration = calibration_of_four_values();
+    const struct tare_quant_ranges ranges = tare_ranges_of(calibration);
+    struct tare_graph_model *model = mini_model_new();
+    const struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT);
+    size_t count;
+    const struct tare_algorithm *const *rows = tare_algorithm_list(&count);
+    (void)state;
+    for (size_t i = 0; i < count; i++) {
+        struct tare_quant_setting setting = { 0 };
+        double low, high;
+        bool found;
+        mini_ok(tare_algorithm_parse(&setting.algorithm, rows[i]->name));
+        tare_alloc_fail_at(0);
+        mini_ok(ranges.find(ranges.arg, x, &setting, &found, &low, &high));
+        const int64_t allocations = tare_alloc_count();
+        assert_true(found && allocations > 0);
+        for (int64_t n = 1; n <= allocations; n++) {
+            tare_alloc_fail_at(n);
+            assert_int_equal(ranges.find(ranges.arg, x, &setting, &found, &low, &high), TARE_NO_MEMORY);
+        }
+        tare_alloc_fail_at(0);
+    }
+    tare_model_free(model);
+    tare_calibration_free(calibration);
 }
 
 static void passes__that_need_channels_refuse_a_calibration_without(void **state) {
@@ -84,6 +115,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(prune__uses_of_identities_become_uses_of_their_inputs),
         cmocka_unit_test(symmetric_ranges__reach_as_far_both_ways),
+        cmocka_unit_test(ranges__do_not_become_absent_without_memory),
         cmocka_unit_test(passes__that_need_channels_refuse_a_calibration_without),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

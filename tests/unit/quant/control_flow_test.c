@@ -32,14 +32,15 @@ static struct tare_edge dense(struct tare_graph *f, const char *name, struct tar
     return mini_node(f, "MatMul", name, 2, x, weight(f, constant, first));
 }
 
-static bool find(void *arg, struct tare_edge edge, const struct tare_quant_setting *setting, double *low,
-                 double *high) {
+static tare_status find(void *arg, struct tare_edge edge, const struct tare_quant_setting *setting, bool *found,
+                        double *low, double *high) {
     (void)setting;
     (void)arg;
     (void)edge;
     *low = -1;
     *high = 1;
-    return true;
+    *found = true;
+    return TARE_OK;
 }
 
 /* ---- models: y of x [1, WIDTH] ---- */

@@ -37,14 +37,15 @@ static struct tare_edge fake(struct tare_graph *f, struct tare_edge x, int which
     return mini_done(node);
 }
 
-static bool find(void *arg, struct tare_edge edge, const struct tare_quant_setting *setting, double *low,
-                 double *high) {
+static tare_status find(void *arg, struct tare_edge edge, const struct tare_quant_setting *setting, bool *found,
+                        double *low, double *high) {
     (void)setting;
     const int which = strcmp(edge.node->op, "Relu") == 0;
     (void)arg;
     *low = LOWS[which];
     *high = HIGHS[which];
-    return which || tare_node_is_arg(edge.node);
+    *found = which || tare_node_is_arg(edge.node);
+    return TARE_OK;
 }
 
 /* x -> MatMul, BiasAdd, Relu -> MatMul, with FakeQuants of `bits` bits in front of the layers (0: without). */
@@ -172,16 +173,20 @@ static void an_edge_without_fake_quant__is_searched_once(void **state) {
     struct tare_arena arena = { 0 };
     struct tare_quant_fakes fakes;
     double low, high;
+    bool found;
     (void)state;
     for (int i = 0; i < USERS; i++)
         mini_node(f, "Relu", "y", 1, x);
     struct tare_edge elsewhere = mini_arg(f, "elsewhere", TARE_DT_FLOAT);
     fake(f, elsewhere, 0, 8);
     tare_quant_fakes_open(&fakes, &arena, model);
-    for (int i = 0; i < USERS; i++)
-        assert_false(tare_quant_fake_range(&low, &high, &fakes, x));
+    for (int i = 0; i < USERS; i++) {
+        mini_ok(tare_quant_fake_range(&found, &low, &high, &fakes, x));
+        assert_false(found);
+    }
     assert_int_equal(fakes.visits, USERS);
-    assert_true(tare_quant_fake_range(&low, &high, &fakes, elsewhere));
+    mini_ok(tare_quant_fake_range(&found, &low, &high, &fakes, elsewhere));
+    assert_true(found);
     assert_true(low == LOWS[0] && high == HIGHS[0]);
     tare_quant_fakes_close(&fakes);
     tare_arena_free(&arena);

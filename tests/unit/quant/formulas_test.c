@@ -82,8 +82,8 @@ static void make(struct layer_model *m, const struct op_case *test, bool open) {
     m->numbers = TARE_CONST_DATA(double, &test->inputs[NUMBERS]);
 }
 
-static bool find(void *arg, struct tare_edge edge, const struct tare_quant_setting *setting, double *low,
-                 double *high) {
+static tare_status find(void *arg, struct tare_edge edge, const struct tare_quant_setting *setting, bool *found,
+                        double *low, double *high) {
     (void)setting;
     const struct layer_model *m = arg;
     const struct tare_edge known[] = { m->x[0], m->x[1], m->middle };
@@ -91,11 +91,13 @@ static bool find(void *arg, struct tare_edge edge, const struct tare_quant_setti
         if (edge.node != known[i].node || edge.index != known[i].index) continue;
         *low = m->numbers[RANGES + 2 * i];
         *high = m->numbers[RANGES + 2 * i + 1];
-        if (i < 2 || m->numbers[HAS_SECOND] != 0) return true;
+        *found = true;
+        if (i < 2 || m->numbers[HAS_SECOND] != 0) return TARE_OK;
     }
     *low = -1e9;
     *high = 1e9;
-    return m->ranges_of_outputs;
+    *found = m->ranges_of_outputs;
+    return TARE_OK;
 }
 
 /* False when the op set has no form for the case. */

@@ -111,11 +111,12 @@ static const struct tare_statistics *statistics(void *arg, struct tare_edge edge
     return NULL;
 }
 
-static bool find(void *arg, struct tare_edge edge, const struct tare_quant_setting *setting, double *low,
-                 double *high) {
+static tare_status find(void *arg, struct tare_edge edge, const struct tare_quant_setting *setting, bool *found,
+                        double *low, double *high) {
     (void)setting;
     const struct tare_statistics *s = statistics(arg, edge);
-    return s && tare_statistics_extremes(low, high, s);
+    *found = s && tare_statistics_extremes(low, high, s);
+    return TARE_OK;
 }
 
 static void calibrate(struct network *n) {

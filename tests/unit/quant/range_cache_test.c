@@ -5,19 +5,22 @@
 #include "calib/algorithm.h"
 #include "quant/range_cache.h"
 
-static bool find(void *arg, struct tare_edge edge, const struct tare_quant_setting *setting, double *low,
-                 double *high) {
+static tare_status find(void *arg, struct tare_edge edge, const struct tare_quant_setting *setting, bool *found,
+                        double *low, double *high) {
     ++*(size_t *)arg;
     *low = -1 - edge.index;
     *high = setting->symmetric ? 3 : 2;
-    return edge.index < 2;
+    *found = edge.index < 2;
+    return TARE_OK;
 }
 
 static void expect(struct tare_quant_range_cache *cache, const struct tare_quant_ranges *ranges, struct tare_edge edge,
                    const struct tare_quant_setting *setting) {
     double low = 0, high = 0;
-    assert_true(tare_quant_find_range(&low, &high, cache, ranges, edge, setting) == (edge.index < 2));
-    if (edge.index >= 2) return;
+    bool found;
+    mini_ok(tare_quant_find_range(&found, &low, &high, cache, ranges, edge, setting));
+    assert_true(found == (edge.index < 2));
+    if (!found) return;
     assert_true(low == -1 - edge.index);
     assert_true(high == (setting->symmetric ? 3 : 2));
 }
@@ -43,9 +46,34 @@ static void a_range__is_searched_once(void **state) {
     tare_model_free(model);
 }
 
+static tare_status find_after_a_failure(void *arg, struct tare_edge edge, const struct tare_quant_setting *setting,
+                                        bool *found, double *low, double *high) {
+    if (++*(size_t *)arg == 1) return TARE_FAIL(TARE_NO_MEMORY, "out of memory");
+    return find(arg, edge, setting, found, low, high);
+}
+
+static void a_failure__is_returned_and_not_stored(void **state) {
+    struct tare_graph_model *model = mini_model_new();
+    const struct tare_edge edge = mini_placeholder(model->main, "x", TARE_DT_FLOAT);
+    struct tare_arena arena = { 0 };
+    struct tare_quant_range_cache cache = { .arena = &arena };
+    struct tare_quant_setting setting = { 0 };
+    size_t calls = 0;
+    const struct tare_quant_ranges ranges = { .find = find_after_a_failure, .arg = &calls };
+    double low, high;
+    bool found;
+    (void)state;
+    assert_int_equal(tare_quant_find_range(&found, &low, &high, &cache, &ranges, edge, &setting), TARE_NO_MEMORY);
+    expect(&cache, &ranges, edge, &setting);
+    tare_quant_range_cache_close(&cache);
+    tare_arena_free(&arena);
+    tare_model_free(model);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_range__is_searched_once),
+        cmocka_unit_test(a_failure__is_returned_and_not_stored),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,9 @@
 /* Ops that keep the scale, on integers: the same bits as the float op and a quantization behind it. Sums of integers
  * against their formula. */
+#include "support/graph_check.h"
 #include "support/mini_model.h"
+
+#include "base/alloc.h"
 
 #include "base/arena.h"
 #include "quant/rewrite.h"
@@ -13,14 +16,15 @@ enum { SIDE = 4, CHANNELS = 3, COUNT = SIDE * SIDE * CHANNELS, OUT = 2 };
 
 static const double LOW = -1.5, HIGH = 3.25; /* of every activation; values reach beyond on both sides */
 
-static bool find(void *arg, struct tare_edge edge, const struct tare_quant_setting *setting, double *low,
-                 double *high) {
+static tare_status find(void *arg, struct tare_edge edge, const struct tare_quant_setting *setting, bool *found,
+                        double *low, double *high) {
     (void)setting;
     (void)arg;
     (void)edge;
     *low = LOW;
     *high = HIGH;
-    return true;
+    *found = true;
+    return TARE_OK;
 }
 
 static float value(int64_t i) {
@@ -230,14 +234,15 @@ static struct tare_edge pointwise(struct tare_graph *f, const char *name, struct
 }
 
 /* The range of the mean is half as wide as that of what it is of. */
-static bool find_average(void *arg, struct tare_edge edge, const struct tare_quant_setting *setting, double *low,
-                         double *high) {
+static tare_status find_average(void *arg, struct tare_edge edge, const struct tare_quant_setting *setting, bool *found,
+                                double *low, double *high) {
     (void)setting;
     const double part = strcmp(edge.node->name, "average") == 0 ? 0.5 : 1;
     (void)arg;
     *low = LOW * part;
     *high = HIGH * part;
-    return true;
+    *found = true;
+    return TARE_OK;
 }
 
 /* first(x) -> AvgPool -> second: the mean of the first layer's codes, in its scale, is rounded once, to the scale of
@@ -290,14 +295,15 @@ static void average__is_of_codes_that_a_layer_made(void **state) {
 enum { WIDTH = 6 };
 
 /* Ranges of the residual model by the edge's node. */
-static bool find_residual(void *arg, struct tare_edge edge, const struct tare_quant_setting *setting, double *low,
-                          double *high) {
+static tare_status find_residual(void *arg, struct tare_edge edge, const struct tare_quant_setting *setting,
+                                 bool *found, double *low, double *high) {
     (void)setting;
     const char *name = edge.node->name;
     (void)arg;
     *low = strcmp(name, "relu") == 0 ? 0 : strcmp(name, "branch") == 0 ? -9 : -4;
     *high = strcmp(name, "relu") == 0 ? 7 : strcmp(name, "branch") == 0 ? 11 : 4;
-    return strcmp(name, "sum") != 0;
+    *found = strcmp(name, "sum") != 0;
+    return TARE_OK;
 }
 
 static void identity(struct tare_tensor *out, float scale, float off) {
@@ -368,11 +374,96 @@ static void integer_adds__each_addend_has_its_scale(void **state) {
     tare_arena_free(&arena);
 }
 
+/* ---- failures ---- */
+
+/* last(AvgPool(Relu(x + branch(x)))) on [1, 2, 2, 1]: predicates on ranges decide the form of the sum and the mean. */
+static struct tare_graph_model *sum_and_mean(void) {
+    const struct tare_shape shape = tare_shape_make(4, 1, 2, 2, 1);
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *f = tare_model_add_function(model, "f");
+    const struct tare_edge in = mini_arg(f, "x", TARE_DT_FLOAT);
+    const struct tare_edge sum = mini_node(f, "AddV2", "sum", 2, in, pointwise(f, "branch", in));
+    const struct tare_edge middle = pointwise(f, "middle", mini_node(f, "Relu", "relu", 1, sum));
+    struct tare_node *average = mini_open(f, "AvgPool", "average", 1, middle);
+    mini_ok(tare_node_set_int_list(average, "ksize", (const int64_t[]){ 1, 2, 2, 1 }, 4));
+    mini_ok(tare_node_set_int_list(average, "strides", (const int64_t[]){ 1, 2, 2, 1 }, 4));
+    mini_ok(tare_node_set_string(average, "padding", "VALID", 5));
+    mini_return(f, "y", pointwise(f, "last", mini_done(average)));
+    const struct tare_edge feed = mini_placeholder(model->main, "in", TARE_DT_FLOAT);
+    mini_ok(tare_node_set_shape(feed.node, "shape", &shape));
+    mini_call(model->main, "PartitionedCall", "call", f, 1, feed);
+    return model;
+}
+
+struct source {
+    size_t calls, failing; /* the number of the call that fails, from 1; 0: none */
+};
+
+static tare_status find_or_fail(void *arg, struct tare_edge edge, const struct tare_quant_setting *setting, bool *found,
+                                double *low, double *high) {
+    struct source *source = arg;
+    if (++source->calls == source->failing) return TARE_FAIL(TARE_NO_MEMORY, "out of memory");
+    return find(NULL, edge, setting, found, low, high);
+}
+
+static tare_status quantize_sum_and_mean(struct source *source, int64_t failing_allocation, int64_t *allocations,
+                                         size_t *adds) {
+    const struct tare_quant_ranges ranges = { .find = find_or_fail, .arg = source };
+    const struct tare_quant_options options = { .setting.method = &tare_method_static, .integer_adds = true };
+    struct tare_graph_model *model = sum_and_mean();
+    struct tare_arena arena = { 0 };
+    struct tare_quant_report report;
+    tare_alloc_fail_at(failing_allocation);
+    const tare_status status = tare_quantize(&report, &arena, model, &ranges, &options);
+    *allocations = tare_alloc_count();
+    tare_alloc_fail_at(0);
+    *adds = graph_count(model->functions[0], "AddV2");
+    if (status == TARE_OK) assert_int_equal(report.quantized, 3);
+    tare_model_free(model);
+    tare_arena_free(&arena);
+    return status;
+}
+
+static void a_range_that_cannot_be_computed__fails_the_quantization(void **state) {
+    struct source source = { 0 };
+    int64_t allocations;
+    size_t adds;
+    (void)state;
+    mini_ok(quantize_sum_and_mean(&source, 0, &allocations, &adds));
+    const size_t calls = source.calls;
+    assert_true(calls > 4);
+    for (size_t i = 1; i <= calls; i++) {
+        source = (struct source){ .failing = i };
+        assert_int_equal(quantize_sum_and_mean(&source, 0, &allocations, &adds), TARE_NO_MEMORY);
+        assert_int_equal(source.calls, i);
+    }
+}
+
+/* An allocation whose failure changes nothing may fail; otherwise the quantization fails, too. */
+static void an_allocation_that_fails__does_not_change_the_form(void **state) {
+    struct source source = { 0 };
+    int64_t allocations, count;
+    size_t adds, expected, failures = 0;
+    (void)state;
+    mini_ok(quantize_sum_and_mean(&source, 0, &allocations, &expected));
+    assert_true(allocations > 20);
+    for (int64_t n = 1; n <= allocations; n++) {
+        const tare_status status = quantize_sum_and_mean(&source, n, &count, &adds);
+        failures += status == TARE_NO_MEMORY;
+        if (status != TARE_NO_MEMORY && !(status == TARE_OK && adds == expected))
+            fail_msg("allocation %lld: status %s, %zu additions (expected %zu)", (long long)n, tare_status_name(status),
+                     adds, expected);
+    }
+    assert_true(failures > 20);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(same_scale_ops__give_the_same_bits_on_integers),
         cmocka_unit_test(average__is_of_codes_that_a_layer_made),
         cmocka_unit_test(integer_adds__each_addend_has_its_scale),
+        cmocka_unit_test(a_range_that_cannot_be_computed__fails_the_quantization),
+        cmocka_unit_test(an_allocation_that_fails__does_not_change_the_form),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,14 +6,15 @@
 
 #include <string.h>
 
-static bool find_range(void *arg, struct tare_edge edge, const struct tare_quant_setting *setting, double *low,
-                       double *high) {
+static tare_status find_range(void *arg, struct tare_edge edge, const struct tare_quant_setting *setting, bool *found,
+                              double *low, double *high) {
     (void)setting;
     (void)arg;
     (void)edge;
     *low = -1;
     *high = 1;
-    return true;
+    *found = true;
+    return TARE_OK;
 }
 
 /* The reason why x [?, rows] times a weight [rows, 1] stays float; NULL: it was quantized. */

@@ -23,14 +23,16 @@ struct layer_case {
 
 static const struct layer_case *current;
 
-static bool find(void *arg, struct tare_edge edge, const struct tare_quant_setting *setting, double *low,
-                 double *high) {
+static tare_status find(void *arg, struct tare_edge edge, const struct tare_quant_setting *setting, bool *found,
+                        double *low, double *high) {
     (void)setting;
     (void)arg;
-    if (!tare_node_is_arg(edge.node)) return false;
+    *found = false;
+    if (!tare_node_is_arg(edge.node)) return TARE_OK;
     *low = STEP * (-128 - current->zero_point);
     *high = STEP * (127 - current->zero_point);
-    return true;
+    *found = true;
+    return TARE_OK;
 }
 
 static struct tare_tensor filled(const struct tare_shape *shape, double step, int first, int range, int dtype) {
