@@ -215,7 +215,9 @@ tare_status tare_model_describe(char **json, const tare_model *model) {
 }
 
 int64_t tare_model_weight_size(const tare_model *model) {
-    return tare_model_weight_bytes(model->model);
+    int64_t bytes;
+    tare_public_begin(model->context);
+    return tare_public_end(tare_model_weight_bytes(&bytes, model->model)) == TARE_OK ? bytes : -1;
 }
 
 /* Exports allocate in the model's arena, so that one thread at a time may export. */

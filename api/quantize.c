@@ -83,15 +83,16 @@ static tare_status quantize_model(tare_model **out, char **json, const tare_mode
     struct tare_arena arena = { 0 };
     struct tare_quant_report report;
     struct tare_graph_model *made = NULL;
+    int64_t before, after;
     tare_status status;
     if (out) *out = NULL;
     if (json) *json = NULL;
     TARE_CHECK(read_options(&values, &arena, method, options));
     TARE_CHECK(load(&made, model));
     TARE_CHECK(quantize(&report, made, &arena, model, &values.how, calibration));
-    if (json)
-        TARE_CHECK(describe(json, &report, &arena, calibration, tare_model_weight_bytes(model->model),
-                            tare_model_weight_bytes(made)));
+    TARE_CHECK(tare_model_weight_bytes(&before, model->model));
+    TARE_CHECK(tare_model_weight_bytes(&after, made));
+    if (json) TARE_CHECK(describe(json, &report, &arena, calibration, before, after));
     if (!out) goto done;
     status = tare_public_model(out, model->context, made, NULL);
     made = NULL;

@@ -7,7 +7,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <limits.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -106,6 +108,13 @@ enum tare_file_kind tare_file_kind_of(const char *path) {
     if (stat(path, &info) != 0) return TARE_FILE_NONE;
     if (S_ISREG(info.st_mode)) return TARE_FILE_REGULAR;
     return S_ISDIR(info.st_mode) ? TARE_FILE_DIRECTORY : TARE_FILE_OTHER;
+}
+
+/* A path of PATH_MAX bytes or more cannot be opened either. */
+enum tare_file_kind tare_file_kind_in(const char *folder, const char *name) {
+    char path[PATH_MAX];
+    const int size = snprintf(path, sizeof path, "%s%s%s", folder, *folder ? "/" : "", name);
+    return size > 0 && (size_t)size < sizeof path ? tare_file_kind_of(path) : TARE_FILE_NONE;
 }
 
 int64_t tare_file_size(const char *path) {

@@ -41,6 +41,8 @@ void tare_file_close(int fd);
 enum tare_file_kind { TARE_FILE_NONE, TARE_FILE_REGULAR, TARE_FILE_DIRECTORY, TARE_FILE_OTHER };
 /* The kind of file at the path, after following links; TARE_FILE_NONE also if it cannot be accessed. */
 enum tare_file_kind tare_file_kind_of(const char *path);
+/* The same for "folder/name", without an allocation that could fail. */
+enum tare_file_kind tare_file_kind_in(const char *folder, const char *name);
 /* Size of a regular file in bytes, -1 if there is none. */
 int64_t tare_file_size(const char *path);
 

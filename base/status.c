@@ -46,6 +46,12 @@ void tare_error_clear(void) {
     error_text[0] = '\0';
 }
 
+tare_status tare_error_dismiss(tare_status status) {
+    if (status == TARE_NO_MEMORY || status == TARE_INTERRUPTED) return status;
+    if (status != TARE_OK) tare_error_clear();
+    return TARE_OK;
+}
+
 void tare_error_set(const char *text) {
     snprintf(error_text, sizeof error_text, "%s", text);
 }

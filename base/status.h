@@ -38,6 +38,9 @@ tare_status tare_fail_va(tare_status status, const char *format, va_list args) T
 tare_status tare_error_prefix(tare_status status, const char *format, ...) TARE_PRINTF(2, 3);
 
 void tare_error_clear(void);
+/* For an attempt whose failure only means "no" or "unknown": clears the error text and returns TARE_OK.
+ * TARE_NO_MEMORY and TARE_INTERRUPTED, which say nothing about what was tried, are returned as they are. */
+tare_status tare_error_dismiss(tare_status status) TARE_WARN_UNUSED;
 /* Sets the error text of this thread to a copy of `text`, the text of another thread. */
 void tare_error_set(const char *text);
 

@@ -43,11 +43,11 @@ static tare_status try_pair(void *arg, enum tare_batch_verdict *verdict, const s
     TARE_CHECK(tare_worker_init(&together, plan, 2, true));
     together.probe = trial->probe;
     TARE_CHECK(run_alone(&alone, copies));
-    *verdict =
-        tare_worker_run(&together, &both) == TARE_OK && !trial->probe->irregular && same_statistics(&alone, &together)
-            ? TARE_BATCH_INDEPENDENT
-            : TARE_BATCH_DEPENDENT;
-    tare_error_clear();
+    status = tare_worker_run(&together, &both);
+    *verdict = status == TARE_OK && !trial->probe->irregular && same_statistics(&alone, &together)
+                   ? TARE_BATCH_INDEPENDENT
+                   : TARE_BATCH_DEPENDENT;
+    status = tare_error_dismiss(status);
 done:
     tare_worker_free(&alone);
     tare_worker_free(&together);

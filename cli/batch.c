@@ -243,32 +243,33 @@ static tare_status read_jobs(struct batch *b) {
 /* ---- tasks ---- */
 
 /* Whether the options of a conversion need activation ranges. False for invalid options: the job reports the error. */
-static bool converts_with_ranges(struct batch *b, const struct tare_job *job) {
+static tare_status converts_with_ranges(bool *ranges, struct batch *b, const struct tare_job *job) {
     struct tare_converter_options options;
     char *data = NULL;
     size_t size = job->converter_options ? strlen(job->converter_options) : 0;
-    bool ranges = false;
-    if (!job->converter_options_file || tare_file_read(&data, &size, job->converter_options_file) == TARE_OK)
-        ranges =
-            tare_converter_options_parse(&options, &b->arena, data ? data : job->converter_options, size) == TARE_OK &&
-            options.has_quantization && options.quantization.options.setting.method &&
-            options.quantization.options.setting.method->needs_ranges;
+    tare_status status = TARE_OK;
+    if (job->converter_options_file) status = tare_file_read(&data, &size, job->converter_options_file);
+    if (status == TARE_OK)
+        status = tare_converter_options_parse(&options, &b->arena, data ? data : job->converter_options, size);
+    *ranges = status == TARE_OK && options.has_quantization && options.quantization.options.setting.method &&
+              options.quantization.options.setting.method->needs_ranges;
     tare_free(data);
-    tare_error_clear();
-    return ranges;
+    return tare_error_dismiss(status);
 }
 
 /* Calibrates only for methods that need ranges, even if samples are given. */
-static bool shares_calibration(struct batch *b, const struct tare_job *job) {
+static tare_status shares_calibration(bool *shares, struct batch *b, const struct tare_job *job) {
     const struct tare_quant_method *method = job->method ? tare_quant_method_find(job->method) : NULL;
-    if (!job->data.count) return false;
-    return job->method ? method && method->needs_ranges : converts_with_ranges(b, job);
+    *shares = job->data.count && method && method->needs_ranges;
+    return job->data.count && !job->method ? converts_with_ranges(shares, b, job) : TARE_OK;
 }
 
 static tare_status name_files(struct tare_task *task, struct batch *b, const char *stem) {
+    int64_t bytes;
+    TARE_TRY(tare_folder_bytes(&bytes, task->job->model));
     task->result_path = tare_arena_printf(&b->arena, "%s/%s.json", b->state, stem);
     task->log_path = tare_arena_printf(&b->arena, "%s/%s.log", b->state, stem);
-    task->memory = ((int64_t)64 << 20) + 6 * tare_folder_bytes(task->job->model);
+    task->memory = ((int64_t)64 << 20) + 6 * bytes;
     return task->result_path && task->log_path ? TARE_OK : TARE_NO_MEMORY;
 }
 
@@ -300,8 +301,10 @@ static tare_status find_calibration(struct tare_task **out, struct batch *b, con
 }
 
 static tare_status make_task(struct tare_task *task, struct batch *b, const struct tare_job *job) {
+    bool shares;
     *task = (struct tare_task){ .name = job->name, .job = job };
-    if (shares_calibration(b, job)) {
+    TARE_TRY(shares_calibration(&shares, b, job));
+    if (shares) {
         TARE_TRY(find_calibration(&task->calibration, b, job));
         task->calibration_path = task->calibration->calibration_path;
     }
@@ -328,29 +331,40 @@ static tare_status make_tasks(struct batch *b) {
 
 /* ---- resuming ---- */
 
-static bool is_unchanged(const struct tare_task *task, const struct tare_job_result *result) {
+static tare_status is_unchanged(bool *out, const struct tare_task *task, const struct tare_job_result *result) {
     char hash[TARE_KEY_SIZE];
-    if (!*task->key || strcmp(result->key, task->key) != 0 || result->outcome == TARE_JOB_FAILED) return false;
-    if (task->is_calibration) return tare_file_kind_of(task->calibration_path) == TARE_FILE_REGULAR;
-    if (!result->output) return true; /* rejected in an earlier run: the same inputs produce the same result */
-    return result->output_hash && tare_folder_key(hash, result->output) == TARE_OK &&
-           strcmp(hash, result->output_hash) == 0;
+    *out = false;
+    if (!*task->key || strcmp(result->key, task->key) != 0 || result->outcome == TARE_JOB_FAILED) return TARE_OK;
+    if (task->is_calibration) {
+        *out = tare_file_kind_of(task->calibration_path) == TARE_FILE_REGULAR;
+    } else if (!result->output) {
+        *out = true; /* rejected in an earlier run: the same inputs produce the same result */
+    } else if (result->output_hash) {
+        TARE_TRY(tare_folder_key(hash, result->output));
+        *out = strcmp(hash, result->output_hash) == 0;
+    }
+    return TARE_OK;
 }
 
-static void look_back(struct batch *b) {
-    for (size_t i = 0; i < b->n_tasks; i++) {
-        struct tare_task *task = &b->tasks[i];
-        task->skip = tare_file_kind_of(task->result_path) == TARE_FILE_REGULAR &&
-                     tare_job_result_load(&task->result, &b->arena, task->result_path) == TARE_OK &&
-                     is_unchanged(task, &task->result);
-        tare_error_clear();
-    }
+static tare_status find_done(struct tare_task *task, struct tare_arena *arena) {
+    tare_status status;
+    task->skip = false;
+    if (tare_file_kind_of(task->result_path) != TARE_FILE_REGULAR) return TARE_OK;
+    status = tare_job_result_load(&task->result, arena, task->result_path);
+    if (status == TARE_OK) status = is_unchanged(&task->skip, task, &task->result);
+    return tare_error_dismiss(status); /* what cannot be read is done again */
+}
+
+static tare_status look_back(struct batch *b) {
+    for (size_t i = 0; i < b->n_tasks; i++)
+        TARE_TRY(find_done(&b->tasks[i], &b->arena));
     for (size_t i = 0; i < b->n_calibrations; i++) { /* no remaining job needs this calibration */
         bool expected = false;
         for (size_t k = b->n_calibrations; k < b->n_tasks; k++)
             expected |= b->tasks[k].calibration == &b->tasks[i] && !b->tasks[k].skip;
         b->tasks[i].skip |= !expected;
     }
+    return TARE_OK;
 }
 
 /* ---- ranks ---- */
@@ -419,14 +433,13 @@ static tare_status run_tasks(struct batch *b) {
 /* ---- reports ---- */
 
 /* Seconds that the task took in its last run, changed since or not; NaN if it never ran. */
-static double seconds_before(struct batch *b, const struct tare_task *task) {
+static tare_status seconds_before(double *seconds, struct batch *b, const struct tare_task *task) {
     struct tare_job_result result;
-    double seconds = NAN;
-    if (tare_file_kind_of(task->result_path) == TARE_FILE_REGULAR &&
-        tare_job_result_load(&result, &b->arena, task->result_path) == TARE_OK && result.outcome != TARE_JOB_FAILED)
-        seconds = result.seconds;
-    tare_error_clear();
-    return seconds;
+    *seconds = NAN;
+    if (tare_file_kind_of(task->result_path) != TARE_FILE_REGULAR) return TARE_OK;
+    const tare_status status = tare_job_result_load(&result, &b->arena, task->result_path);
+    if (status == TARE_OK && result.outcome != TARE_JOB_FAILED) *seconds = result.seconds;
+    return tare_error_dismiss(status);
 }
 
 /* Estimated time of all tasks: the sum over those that will run. */
@@ -436,9 +449,12 @@ struct plan_sums {
     int64_t largest;
 };
 
-static void plan_row(struct tare_text_table *table, struct batch *b, const struct tare_task *task,
-                     struct plan_sums *sums) {
-    const double seconds = seconds_before(b, task);
+static tare_status plan_row(struct tare_text_table *table, struct batch *b, const struct tare_task *task,
+                            struct plan_sums *sums) {
+    double seconds;
+    int64_t bytes;
+    TARE_TRY(seconds_before(&seconds, b, task));
+    TARE_TRY(tare_folder_bytes(&bytes, task->job->model));
     tare_text_table_row(table);
     tare_text_table_cell(table, "%s", task->is_calibration ? task->job->model : task->name);
     tare_text_table_cell(table, "%s",
@@ -446,20 +462,21 @@ static void plan_row(struct tare_text_table *table, struct batch *b, const struc
                          : task->is_calibration ? "calibrate"
                          : task->job->method    ? task->job->method
                                                 : "convert");
-    tare_text_table_cell(table, "%.2f", (double)tare_folder_bytes(task->job->model) / 1e6);
+    tare_text_table_cell(table, "%.2f", (double)bytes / 1e6);
     tare_text_table_cell(table, "%.0f", (double)task->memory / 1e6);
     if (isnan(seconds))
         tare_text_table_skip(table);
     else
         tare_text_table_cell(table, "%.1f", seconds);
     tare_text_table_cell(table, "%s", task->is_calibration ? task->calibration_path : task->job->output);
-    if (task->skip) return;
+    if (task->skip) return TARE_OK;
     ++*(task->is_calibration ? &sums->calibrations : &sums->jobs);
     if (isnan(seconds))
         sums->unknown++;
     else
         sums->seconds += seconds;
     if (task->memory > sums->largest) sums->largest = task->memory;
+    return TARE_OK;
 }
 
 static void sum_up(struct tare_strbuf *text, const struct batch *b, const struct plan_sums *sums) {
@@ -488,15 +505,16 @@ static tare_status print_plan(struct batch *b) {
     struct tare_text_table *table = tare_text_table_new(columns);
     struct tare_strbuf text = { 0 };
     struct plan_sums sums = { 0 };
-    for (size_t i = 0; i < b->n_tasks; i++)
-        plan_row(table, b, &b->tasks[i], &sums);
+    tare_status status = TARE_OK;
+    for (size_t i = 0; i < b->n_tasks && status == TARE_OK; i++)
+        status = plan_row(table, b, &b->tasks[i], &sums);
     tare_text_table_fit(table, tare_command_width(stdout));
     tare_text_table_print(&text, table);
     tare_text_table_free(table);
     sum_up(&text, b, &sums);
-    tare_strbuf_print(&text, stdout);
+    if (status == TARE_OK) tare_strbuf_print(&text, stdout);
     tare_strbuf_free(&text);
-    return TARE_OK;
+    return status;
 }
 
 /* ---- pages of the models ---- */
@@ -545,8 +563,10 @@ static tare_status write_pages(struct batch *b, struct tare_job_result *results)
         struct tare_job_result *r = &results[i];
         const char *name = page_name(b, i + 1, r->name);
         const char *path = name ? tare_arena_printf(&b->arena, "%s/%s", folder, name) : NULL;
+        int64_t bytes;
         if (!path) return TARE_NO_MEMORY;
-        if (!r->output || tare_folder_bytes(b->jobs.jobs[i].model) > MOST_PAGE_MB * (int64_t)1000000) continue;
+        TARE_TRY(tare_folder_bytes(&bytes, b->jobs.jobs[i].model));
+        if (!r->output || bytes > MOST_PAGE_MB * (int64_t)1000000) continue;
         TARE_TRY(tare_file_make_folders(folder, &existed));
         if (write_model_page(&b->jobs.jobs[i], r->output, path) == TARE_OK) {
             r->page = tare_arena_printf(&b->arena, "%s/%s", base ? base + 1 : folder, name);
@@ -630,7 +650,7 @@ static tare_status run_batch(struct batch *b) {
     TARE_TRY(read_jobs(b));
     TARE_TRY(note_version(b));
     TARE_TRY(make_tasks(b));
-    if (o->resume) look_back(b);
+    if (o->resume) TARE_TRY(look_back(b));
     if (o->dry_run) return print_plan(b);
     share_out(b);
     TARE_TRY(run_tasks(b));

@@ -224,7 +224,7 @@ static tare_status convert(struct tare_graph_model *model, struct tare_arena *ar
     if (status != TARE_OK) return status;
     if (!options->dry_run) {
         TARE_TRY(tare_saved_model_export(model, options->output, &export));
-        tare_command_warn_of_written(options->output, options->input, model, converted.was_quantized);
+        TARE_TRY(tare_command_warn_of_written(options->output, options->input, model, converted.was_quantized));
     }
     tare_progress_advance(progress, 1);
     if (options->json)

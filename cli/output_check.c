@@ -56,9 +56,11 @@ tare_status tare_command_check_file_output(const char *path) {
 
 /* ---- after the work ---- */
 
-void tare_command_warn_of_written(const char *path, const char *input, const struct tare_graph_model *model,
-                                  bool quantized) {
-    const int64_t before = tare_folder_bytes(input), after = tare_folder_bytes(path);
+tare_status tare_command_warn_of_written(const char *path, const char *input, const struct tare_graph_model *model,
+                                         bool quantized) {
+    int64_t before, after;
+    TARE_TRY(tare_folder_bytes(&before, input));
+    TARE_TRY(tare_folder_bytes(&after, path));
     const struct tare_log log = tare_command_log(true);
     struct tare_saved_model_info info;
     tare_saved_model_info(&info, model);
@@ -70,4 +72,5 @@ void tare_command_warn_of_written(const char *path, const char *input, const str
                             : "functions that run on both the CPU and the TPU are stored twice");
     if (info.all_tags)
         tare_warn(&log, "%s has the MetaGraphs %s; only {%s} was written", input, info.all_tags, info.tags);
+    return TARE_OK;
 }

@@ -14,7 +14,7 @@ tare_status tare_command_check_model_output(const char *path, const char *input,
 tare_status tare_command_check_file_output(const char *path) TARE_WARN_UNUSED;
 /* Warns on standard error when a quantized model takes more bytes than the model it was made from, when a float one
  * takes more than 10 % and 10 kB more, and when the input has MetaGraphs that were not written. */
-void tare_command_warn_of_written(const char *path, const char *input, const struct tare_graph_model *model,
-                                  bool quantized);
+tare_status tare_command_warn_of_written(const char *path, const char *input, const struct tare_graph_model *model,
+                                         bool quantized) TARE_WARN_UNUSED;
 
 #endif

@@ -349,20 +349,24 @@ static tare_status quantize(struct quantized *out, struct tare_graph_model *mode
 static tare_status print_json(const struct quantized *quantized, int64_t float_bytes,
                               const struct tare_graph_model *model) {
     struct tare_strbuf text = { 0 };
-    tare_status status = tare_quant_report_json(&text, &quantized->report, &quantized->layers, float_bytes,
-                                                tare_model_weight_bytes(model));
+    int64_t bytes;
+    tare_status status;
+    TARE_TRY(tare_model_weight_bytes(&bytes, model));
+    status = tare_quant_report_json(&text, &quantized->report, &quantized->layers, float_bytes, bytes);
     if (status == TARE_OK) tare_strbuf_print(&text, stdout);
     tare_strbuf_free(&text);
     return status;
 }
 
 /* Sizes of the weights before and after. */
-static void print_plan(const struct quantize_options *options, int64_t float_bytes,
-                       const struct tare_graph_model *model) {
-    const int64_t bytes = tare_model_weight_bytes(model);
+static tare_status print_plan(const struct quantize_options *options, int64_t float_bytes,
+                              const struct tare_graph_model *model) {
+    int64_t bytes;
+    TARE_TRY(tare_model_weight_bytes(&bytes, model));
     printf("would write %s: weights %.3f MB, %.1f%% of the float model's %.3f MB\n", options->output,
            (double)bytes / 1e6, float_bytes ? 100 * (double)bytes / (double)float_bytes : 100,
            (double)float_bytes / 1e6);
+    return TARE_OK;
 }
 
 /* Method float without a recipe requests no quantization. */
@@ -405,18 +409,18 @@ static tare_status run(int argc, char *const *argv) {
     TARE_CHECK(tare_command_load(&model, options.model));
     TARE_CHECK(tare_command_check_values(model, options.model, options.allow_missing));
     TARE_CHECK(tare_error_prefix(tare_workflow_quantize_prepare(model, &quantizing), "%s", options.model));
-    float_bytes = tare_model_weight_bytes(model);
+    TARE_CHECK(tare_model_weight_bytes(&float_bytes, model));
     TARE_CHECK(quantize(&quantized, model, &arena, &options, &quantizing));
     if (asks_to_quantize(&options)) TARE_CHECK(tare_workflow_quantize_check(&quantized.report));
     if (options.json) TARE_CHECK(print_json(&quantized, float_bytes, model));
     if (options.dry_run) {
-        if (!options.json) print_plan(&options, float_bytes, model);
+        if (!options.json) TARE_CHECK(print_plan(&options, float_bytes, model));
         if (!options.quiet && !options.json) tare_dry_run_took();
         goto done;
     }
     export.overwrite = options.overwrite;
     TARE_CHECK(tare_saved_model_export(model, options.output, &export));
-    tare_command_warn_of_written(options.output, options.model, model, asks_to_quantize(&options));
+    TARE_CHECK(tare_command_warn_of_written(options.output, options.model, model, asks_to_quantize(&options)));
     if (!options.quiet) print_written(&options);
 done:
     tare_model_free(model);

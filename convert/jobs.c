@@ -243,13 +243,9 @@ tare_status tare_jobs_read(struct tare_jobs *out, struct tare_arena *arena, cons
 
 static bool holds_model(const char *path) {
     static const char *const names[] = { "saved_model.pb", "saved_model.pbtxt", "saved_model.cpb" };
-    bool found = false;
-    for (size_t i = 0; i < sizeof names / sizeof *names && !found; i++) {
-        char *file = tare_path_join(path, names[i]);
-        found = file && tare_file_kind_of(file) == TARE_FILE_REGULAR;
-        tare_free(file);
-    }
-    return found;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (tare_file_kind_in(path, names[i]) == TARE_FILE_REGULAR) return true;
+    return false;
 }
 
 static tare_status expand_list(struct tare_text_list *list, const struct context *c) {

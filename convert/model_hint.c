@@ -139,13 +139,9 @@ static tare_status hint_file(const char *path) {
 
 static bool has_model(const char *folder) {
     static const char *const names[] = { "saved_model.pb", "saved_model.pbtxt", "saved_model.cpb" };
-    bool found = false;
-    for (size_t i = 0; i < sizeof names / sizeof *names && !found; i++) {
-        char *path = tare_path_join(folder, names[i]);
-        found = path && tare_file_kind_of(path) == TARE_FILE_REGULAR;
-        tare_free(path);
-    }
-    return found;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (tare_file_kind_in(folder, names[i]) == TARE_FILE_REGULAR) return true;
+    return false;
 }
 
 /* The last subfolder with a model, in byte order: of version folders 1, 2 … the newest below 10. NULL: none. */
@@ -162,13 +158,6 @@ static char *folder_below(const char *path) {
     return found;
 }
 
-static bool has_file(const char *folder, const char *name) {
-    char *path = tare_path_join(folder, name);
-    const bool found = path && tare_file_kind_of(path) != TARE_FILE_NONE;
-    tare_free(path);
-    return found;
-}
-
 static tare_status hint_folder(const char *path) {
     char *above = tare_path_folder(path), *below = folder_below(path);
     tare_status status;
@@ -176,7 +165,7 @@ static tare_status hint_folder(const char *path) {
         status = TARE_FAIL(TARE_NOT_FOUND, "this is a folder of a SavedModel (give the folder above it: %s)", above);
     else if (below)
         status = TARE_FAIL(TARE_NOT_FOUND, "not a SavedModel: no saved_model.pb in it (did you mean %s?)", below);
-    else if (has_file(path, "checkpoint") || has_file(path, "variables.index"))
+    else if (tare_file_kind_in(path, "checkpoint") || tare_file_kind_in(path, "variables.index"))
         status = TARE_FAIL(TARE_UNSUPPORTED,
                            "not a SavedModel: a checkpoint has no graph (load it in Python and save the model with "
                            "tf.saved_model.save)");

@@ -154,13 +154,6 @@ static tare_status number_classes(struct tare_image_folder *folder) {
     return TARE_OK;
 }
 
-static bool has_model(const char *folder) {
-    char *path = tare_path_join(folder, "saved_model.pb");
-    const bool found = path && tare_file_kind_of(path) == TARE_FILE_REGULAR;
-    tare_free(path);
-    return found;
-}
-
 static tare_status open_folder(struct tare_image_folder *folder, const char *path, const char *labels) {
     bool is_folder = tare_file_kind_of(path) == TARE_FILE_DIRECTORY;
     if (is_folder) {
@@ -171,7 +164,7 @@ static tare_status open_folder(struct tare_image_folder *folder, const char *pat
         TARE_TRY(read_labels(folder, labels));
     else
         TARE_TRY(is_folder ? add_tree(folder, "", 0) : add(folder, path, NULL, -1));
-    if (!folder->count && has_model(path))
+    if (!folder->count && tare_file_kind_in(path, "saved_model.pb") == TARE_FILE_REGULAR)
         return TARE_FAIL(TARE_UNSUPPORTED, "%s: this is a SavedModel (expected records)", path);
     if (!folder->count) return TARE_FAIL(TARE_NOT_FOUND, "%s: no images (.jpg, .jpeg, .png, .bmp)", path);
     return number_classes(folder);

@@ -52,17 +52,17 @@ static int64_t constant_bytes(const struct tare_graph *graph) {
     return total;
 }
 
-int64_t tare_model_weight_bytes(const struct tare_graph_model *model) {
+tare_status tare_model_weight_bytes(int64_t *bytes, const struct tare_graph_model *model) {
     struct tare_arena arena = { 0 };
-    int64_t total = constant_bytes(model->main);
     bool *live;
-    if (tare_model_reachable_functions(&live, &arena, model, false) == TARE_OK)
-        for (size_t i = 0; i < model->n_functions; i++)
-            if (live[i]) total += constant_bytes(model->functions[i]);
+    const tare_status status = tare_model_reachable_functions(&live, &arena, model, false);
+    *bytes = constant_bytes(model->main);
+    for (size_t i = 0; i < model->n_functions && status == TARE_OK; i++)
+        if (live[i]) *bytes += constant_bytes(model->functions[i]);
     for (size_t i = 0; i < model->n_variables; i++)
-        if (!model->variables[i].removed) total += (int64_t)tare_tensor_bytes(&model->variables[i].value);
+        if (!model->variables[i].removed) *bytes += (int64_t)tare_tensor_bytes(&model->variables[i].value);
     tare_arena_free(&arena);
-    return total;
+    return status;
 }
 
 /* ---- records ---- */
@@ -263,15 +263,17 @@ tare_status tare_comparison_add(struct tare_comparison_row **out, struct tare_co
     struct tare_comparison_pass pass;
     struct tare_comparison_row *row;
     struct tare_session **sessions;
+    int64_t bytes;
     int threads;
     double start;
     tare_status status;
     TARE_TRY(tare_session_check_ops(model, signature));
+    TARE_TRY(tare_model_weight_bytes(&bytes, model));
     TARE_TRY(choose_threads(&threads, comparison, model, signature));
     if (!TARE_GROW(comparison->rows, comparison->n_rows, comparison->capacity)) return TARE_NO_MEMORY;
     TARE_TRY(tare_comparison_pass_begin(&pass, comparison, signature, label));
     row = &comparison->rows[comparison->n_rows];
-    *row = (struct tare_comparison_row){ .outputs = pass.outputs };
+    *row = (struct tare_comparison_row){ .outputs = pass.outputs, .size_bytes = bytes };
     TARE_TRY(tare_sessions_new(&sessions, threads, model, NULL));
     start = tare_clock_seconds();
     status = run_pass(&pass, sessions, threads, signature, options);
@@ -281,7 +283,6 @@ tare_status tare_comparison_add(struct tare_comparison_row **out, struct tare_co
     TARE_TRY(status);
     for (size_t i = 0; i < comparison->n_outputs; i++)
         tare_metrics_finish(&row->outputs[i], comparison->n_rows ? &comparison->rows[0].outputs[i] : NULL);
-    row->size_bytes = tare_model_weight_bytes(model);
     tare_key_finish(row->answers, &pass.answers);
     comparison->records = pass.record;
     comparison->n_rows++;

@@ -129,13 +129,14 @@ tare_status tare_comparison_pass_record(struct tare_comparison_pass *pass, const
 /* Frees the figures (not those of a pass whose outputs a row has taken). */
 void tare_comparison_pass_end(struct tare_comparison_pass *pass);
 /* Bytes of the model's constants and variables. */
-int64_t tare_model_weight_bytes(const struct tare_graph_model *model);
+tare_status tare_model_weight_bytes(int64_t *bytes, const struct tare_graph_model *model) TARE_WARN_UNUSED;
 
 /* Sets the row's TPU estimates (NaN for a converted model) and, with `slowest`, the comparison's list of slowest ops.
  * Sets the shapes of the model's inputs to those of the batch and inlines its calls: the model must not run afterwards.
  */
-void tare_comparison_estimate(struct tare_comparison_row *row, struct tare_comparison *comparison,
-                              struct tare_graph_model *model, const struct tare_signature *signature, bool slowest);
+tare_status tare_comparison_estimate(struct tare_comparison_row *row, struct tare_comparison *comparison,
+                                     struct tare_graph_model *model, const struct tare_signature *signature,
+                                     bool slowest) TARE_WARN_UNUSED;
 /* Index of a chip's name in tpu/chips.h, -1: unknown; the name of the comparison's chip. */
 int tare_comparison_find_chip(const char *name);
 const char *tare_comparison_chip_name(const struct tare_comparison *comparison);

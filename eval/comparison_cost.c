@@ -128,14 +128,17 @@ static tare_status estimate(struct tare_comparison_row *row, struct slowest *s, 
     return slowest ? keep_slowest(s) : TARE_OK;
 }
 
-void tare_comparison_estimate(struct tare_comparison_row *row, struct tare_comparison *c,
-                              struct tare_graph_model *model, const struct tare_signature *signature, bool slowest) {
+/* The figures of a converted model, or where the shape contradicts the graph, stay unknown. */
+tare_status tare_comparison_estimate(struct tare_comparison_row *row, struct tare_comparison *c,
+                                     struct tare_graph_model *model, const struct tare_signature *signature,
+                                     bool slowest) {
     struct slowest s = { .c = c };
     row->macs = row->integer_macs = row->tpu_seconds = row->hbm_bytes = row->activation_bytes = NAN;
-    if (estimate(row, &s, model, signature, slowest) != TARE_OK) {
-        tare_error_clear(); /* a converted model, or the shape contradicts the graph: the figures stay unknown */
+    const tare_status status = estimate(row, &s, model, signature, slowest);
+    if (status != TARE_OK) {
         row->macs = row->integer_macs = row->tpu_seconds = row->hbm_bytes = row->activation_bytes = NAN;
         if (slowest) c->n_slowest = 0;
     }
     tare_arena_free(&s.scratch);
+    return tare_error_dismiss(status);
 }

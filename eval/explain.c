@@ -42,23 +42,22 @@ static tare_status quality(struct tare_range_quality *out, struct tare_range *ra
 }
 
 /* The algorithm whose grid has the highest SQNR for the activation. */
-static const char *best_algorithm(double *sqnr_db, const struct activation *a) {
+static tare_status best_algorithm(const char **best, double *sqnr_db, const struct activation *a) {
     size_t count;
     const struct tare_algorithm *const *rows = tare_algorithm_list(&count);
-    const char *best = NULL;
+    *best = NULL;
     for (size_t i = 0; i < count; i++) {
         struct tare_algorithm_choice choice;
         struct tare_range_quality q;
         struct tare_range range;
-        if (tare_algorithm_parse(&choice, rows[i]->name) != TARE_OK || quality(&q, &range, a, &choice) != TARE_OK) {
-            tare_error_clear();
-            continue;
-        }
-        if (best && !(q.sqnr_db > *sqnr_db)) continue;
-        best = rows[i]->name;
+        tare_status status = tare_algorithm_parse(&choice, rows[i]->name);
+        if (status == TARE_OK) status = quality(&q, &range, a, &choice);
+        TARE_TRY(tare_error_dismiss(status));
+        if (status != TARE_OK || (*best && !(q.sqnr_db > *sqnr_db))) continue;
+        *best = rows[i]->name;
         *sqnr_db = q.sqnr_db;
     }
-    return best;
+    return TARE_OK;
 }
 
 static tare_status explain_activation(struct tare_explanation *e, struct tare_strbuf *remedy,
@@ -67,7 +66,7 @@ static tare_status explain_activation(struct tare_explanation *e, struct tare_st
     struct tare_range range;
     struct tare_qparams grid;
     double best_db = -INFINITY;
-    const char *best;
+    const char *best = NULL;
     TARE_TRY(quality(&q, &range, a, choice));
     grid = tare_qparams_of_range(range.low, range.high, a->scheme);
     if (grid.scale != e->input.scale) return TARE_OK; /* an accuracy pass changed the activation */
@@ -77,7 +76,7 @@ static tare_status explain_activation(struct tare_explanation *e, struct tare_st
     e->clipped = q.clipped;
     e->input_sqnr_db = q.sqnr_db;
     e->unused_codes = unused_codes(&grid, a->bins);
-    best = a->advise ? best_algorithm(&best_db, a) : NULL;
+    if (a->advise) TARE_TRY(best_algorithm(&best, &best_db, a));
     if (best && best_db >= q.sqnr_db + WORTH_DB)
         tare_strbuf_printf(remedy, "%s%s: %.1f dB instead of %.1f", remedy->size ? "; " : "", best, best_db, q.sqnr_db);
     return TARE_OK;

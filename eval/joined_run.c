@@ -45,10 +45,9 @@ static tare_status compare(enum tare_batch_verdict *verdict, const struct trial 
                            struct tare_bound_record *batch) {
     for (size_t r = 0; r < 2; r++)
         TARE_TRY(tare_record_run(trial->session, trial->edges, &alone[r]));
-    if (tare_records_run_joined(verdict, trial->session, trial->edges, batch, 2) != TARE_OK) {
-        tare_error_clear();
-        *verdict = TARE_BATCH_DEPENDENT;
-    }
+    const tare_status status = tare_records_run_joined(verdict, trial->session, trial->edges, batch, 2);
+    if (status != TARE_OK) *verdict = TARE_BATCH_DEPENDENT;
+    TARE_TRY(tare_error_dismiss(status));
     for (size_t r = 0; r < 2 && *verdict == TARE_BATCH_INDEPENDENT; r++)
         for (size_t i = 0; i < trial->edges->n_outputs; i++)
             if (!tare_tensor_same_bits(&alone[r].outputs[i], &batch[r].outputs[i])) *verdict = TARE_BATCH_DEPENDENT;

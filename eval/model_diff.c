@@ -250,7 +250,7 @@ static tare_status note_graph(struct differ *d, const struct tare_graph *graph, 
 
 static tare_status note_model(struct differ *d, const struct tare_graph_model *model, int side) {
     bool *live;
-    d->out->weight_bytes[side] = tare_model_weight_bytes(model);
+    TARE_TRY(tare_model_weight_bytes(&d->out->weight_bytes[side], model));
     TARE_TRY(tare_model_reachable_functions(&live, &d->out->arena, model, true));
     TARE_TRY(note_graph(d, model->main, "", side));
     for (size_t i = 0; i < model->n_functions; i++) {

@@ -79,7 +79,7 @@ static tare_status plan_models(struct cached_run *r) {
         TARE_TRY(make(&made, r, i));
         if (r->report->unsuited) return TARE_OK;
         status = tare_prefix_cache_plan_add(&r->plan, made.model, &made.edges, i);
-        bytes = tare_model_weight_bytes(made.model);
+        if (status == TARE_OK) status = tare_model_weight_bytes(&bytes, made.model);
         if (status == TARE_OK && r->models_bytes + bytes <= room) {
             r->models_bytes += bytes;
             r->kept[i] = made;

@@ -1,6 +1,5 @@
 /* Intervals and tests for counts. */
 #include "eval/significance.h"
-#include "base/alloc.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -31,6 +30,7 @@ double tare_paired_p(int64_t gained, int64_t lost) {
 /* ---- means ---- */
 
 enum { RESAMPLES = 2000, MOST_RESAMPLED = 20000 };
+static const uint64_t SEED = UINT64_C(0x9E3779B97F4A7C15);
 
 /* xorshift64*: the same sequence on every machine. */
 static size_t draw(uint64_t *state, size_t count) {
@@ -40,29 +40,37 @@ static size_t draw(uint64_t *state, size_t count) {
     return (size_t)((*state * UINT64_C(0x2545F4914F6CDD1D)) >> 32) % count;
 }
 
-static void resample_means(double *means, const double *values, size_t count) {
-    uint64_t state = UINT64_C(0x9E3779B97F4A7C15);
-    for (size_t r = 0; r < RESAMPLES; r++) {
-        double sum = 0;
-        for (size_t i = 0; i < count; i++)
-            sum += values[draw(&state, count)];
-        means[r] = sum / (double)count;
-    }
+/* a[i] - b[i] - shift; b NULL: a[i]. */
+struct series {
+    const double *a, *b;
+    double shift;
+    size_t count;
+};
+
+static double item(const struct series *s, size_t i) {
+    return s->b ? s->a[i] - s->b[i] - s->shift : s->a[i];
 }
 
-static double mean_of(const double *values, size_t count) {
+static double resampled_mean(const struct series *s, uint64_t *state) {
     double sum = 0;
-    for (size_t i = 0; i < count; i++)
-        sum += values[i];
-    return sum / (double)count;
+    for (size_t i = 0; i < s->count; i++)
+        sum += item(s, draw(state, s->count));
+    return sum / (double)s->count;
+}
+
+static double mean_of(const struct series *s) {
+    double sum = 0;
+    for (size_t i = 0; i < s->count; i++)
+        sum += item(s, i);
+    return sum / (double)s->count;
 }
 
 /* Standard error of the mean. */
-static double error_of(const double *values, size_t count, double mean) {
+static double error_of(const struct series *s, double mean) {
     double sum = 0;
-    for (size_t i = 0; i < count; i++)
-        sum += (values[i] - mean) * (values[i] - mean);
-    return sqrt(sum / ((double)count - 1) / (double)count);
+    for (size_t i = 0; i < s->count; i++)
+        sum += (item(s, i) - mean) * (item(s, i) - mean);
+    return sqrt(sum / ((double)s->count - 1) / (double)s->count);
 }
 
 static int by_value(const void *a, const void *b) {
@@ -71,44 +79,36 @@ static int by_value(const void *a, const void *b) {
 }
 
 void tare_mean_interval(double *low, double *high, const double *values, size_t count) {
-    double *means;
+    const struct series s = { .a = values, .count = count };
+    uint64_t state = SEED;
+    double means[RESAMPLES];
     *low = *high = NAN;
     if (count < 2) return;
     if (count > MOST_RESAMPLED) {
-        const double mean = mean_of(values, count), reach = Z_95 * error_of(values, count, mean);
+        const double mean = mean_of(&s), reach = Z_95 * error_of(&s, mean);
         *low = mean - reach;
         *high = mean + reach;
         return;
     }
-    means = tare_calloc(RESAMPLES, sizeof *means);
-    if (!means) return;
-    resample_means(means, values, count);
+    for (size_t r = 0; r < RESAMPLES; r++)
+        means[r] = resampled_mean(&s, &state);
     qsort(means, RESAMPLES, sizeof *means, by_value);
     *low = means[RESAMPLES / 40];
     *high = means[RESAMPLES - 1 - RESAMPLES / 40];
-    tare_free(means);
 }
 
 double tare_paired_mean_p(const double *a, const double *b, size_t count) {
-    double *differences, mean, p = NAN;
+    struct series s = { .a = a, .b = b, .count = count };
+    uint64_t state = SEED;
     size_t beyond = 0;
     if (count < 2) return NAN;
-    differences = tare_calloc(count + RESAMPLES, sizeof *differences);
-    if (!differences) return NAN;
-    for (size_t i = 0; i < count; i++)
-        differences[i] = a[i] - b[i];
-    mean = mean_of(differences, count);
+    const double mean = mean_of(&s);
     if (count > MOST_RESAMPLED) {
-        const double error = error_of(differences, count, mean);
-        p = error > 0 ? erfc(fabs(mean) / error / sqrt(2)) : mean == 0 ? 1 : 0;
-    } else {
-        for (size_t i = 0; i < count; i++)
-            differences[i] -= mean;
-        resample_means(differences + count, differences, count);
-        for (size_t r = 0; r < RESAMPLES; r++)
-            beyond += fabs(differences[count + r]) >= fabs(mean);
-        p = ((double)beyond + 1) / (RESAMPLES + 1);
+        const double error = error_of(&s, mean);
+        return error > 0 ? erfc(fabs(mean) / error / sqrt(2)) : mean == 0 ? 1 : 0;
     }
-    tare_free(differences);
-    return p;
+    s.shift = mean;
+    for (size_t r = 0; r < RESAMPLES; r++)
+        beyond += fabs(resampled_mean(&s, &state)) >= fabs(mean);
+    return ((double)beyond + 1) / (RESAMPLES + 1);
 }

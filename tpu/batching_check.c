@@ -238,10 +238,8 @@ static tare_status try_size(const struct trial *t, int64_t size, int rank) {
         }
         if (args[i].rank > 0) args[i].dims[0] = size;
     }
-    if (tare_graph_infer_shapes_of(&nodes, t->arena, function, args, t->handles) != TARE_OK) {
-        tare_error_clear();
-        return TARE_OK;
-    }
+    const tare_status status = tare_graph_infer_shapes_of(&nodes, t->arena, function, args, t->handles);
+    if (status != TARE_OK) return tare_error_dismiss(status);
     note_outputs(t, nodes, args, size);
     return TARE_OK;
 }

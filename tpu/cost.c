@@ -287,11 +287,12 @@ static tare_status infer_graph(struct tare_shape ***shapes, const struct counter
         closed[i] = arg_shapes[i];
         if (closed[i].rank > 0) close_shape(&closed[i], counter->report->batch);
     }
-    if (tare_graph_infer_shapes_of(shapes, counter->arena, graph, closed, handles) == TARE_OK) {
+    const tare_status status = tare_graph_infer_shapes_of(shapes, counter->arena, graph, closed, handles);
+    if (status == TARE_OK) {
         memcpy(arg_shapes, closed, graph->n_args * sizeof *closed);
         return TARE_OK;
     }
-    tare_error_clear();
+    TARE_TRY(tare_error_dismiss(status));
     return tare_graph_infer_shapes_of(shapes, counter->arena, graph, arg_shapes, handles);
 }
 

@@ -115,8 +115,9 @@ static tare_status prepare(struct timeline *t, const struct meter *meter, const 
     for (size_t i = 0; i < graph->n_args; i++)
         for (int d = 0; d < args[i].rank; d++)
             if (args[i].dims[d] < 0) args[i].dims[d] = d ? 1 : meter->batch;
-    if (tare_graph_infer_shapes_of(&t->shapes, meter->arena, graph, args, handles) != TARE_OK) {
-        tare_error_clear(); /* closed dimensions that contradict the graph: only shapes known from constants remain */
+    const tare_status status = tare_graph_infer_shapes_of(&t->shapes, meter->arena, graph, args, handles);
+    TARE_TRY(tare_error_dismiss(status));
+    if (status != TARE_OK) { /* closed dimensions that contradict the graph: only shapes known from constants remain */
         for (size_t i = 0; i < graph->n_args; i++)
             args[i] = tare_shape_unknown();
         TARE_TRY(tare_graph_infer_shapes_of(&t->shapes, meter->arena, graph, args, handles));

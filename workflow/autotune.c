@@ -202,9 +202,9 @@ static tare_status choose_passes(struct choosing *c) {
 
 /* ---- an algorithm for each layer ---- */
 
-/* SQNR of a layer's input quantized to the range of an algorithm; false if the input was not observed. */
-static bool input_db(double *db, const struct choosing *c, const struct tare_autotune_layer *layer,
-                     const char *algorithm) {
+/* SQNR of a layer's input quantized to the range of an algorithm; NaN if the input was not observed. */
+static tare_status input_db(double *db, const struct choosing *c, const struct tare_autotune_layer *layer,
+                            const char *algorithm) {
     struct tare_qscheme scheme = tare_qscheme_activation;
     const struct tare_calibration_tensor *tensor =
         layer->input_node ? tare_calibration_find(c->fit ? c->fit : c->task->calibration, layer->function,
@@ -213,33 +213,33 @@ static bool input_db(double *db, const struct choosing *c, const struct tare_aut
     struct tare_algorithm_choice choice;
     struct tare_range range;
     struct tare_bins bins;
-    bool found;
+    tare_status status;
+    *db = NAN;
     scheme.symmetric = c->task->variant->options.setting.symmetric;
-    if (!tensor || tare_bins_make(&bins, &tensor->statistics) != TARE_OK) {
-        tare_error_clear();
-        return false;
-    }
-    found = tare_algorithm_parse(&choice, algorithm) == TARE_OK &&
-            tare_algorithm_range_of_bins(&range, &choice, &tensor->statistics, &bins, &scheme) == TARE_OK;
-    if (found) *db = tare_range_quality_of(&range, &bins, &scheme).sqnr_db;
-    if (!found) tare_error_clear();
+    if (!tensor) return TARE_OK;
+    status = tare_bins_make(&bins, &tensor->statistics);
+    if (status != TARE_OK) return tare_error_dismiss(status);
+    status = tare_algorithm_parse(&choice, algorithm);
+    if (status == TARE_OK) status = tare_algorithm_range_of_bins(&range, &choice, &tensor->statistics, &bins, &scheme);
+    if (status == TARE_OK) *db = tare_range_quality_of(&range, &bins, &scheme).sqnr_db;
     tare_bins_free(&bins);
-    return found;
+    return tare_error_dismiss(status);
 }
 
-/* The best algorithm for the values of the layer's input, if it gains enough; NULL: the model's algorithm. */
-static const char *own_algorithm(struct choosing *c, const struct tare_autotune_layer *layer, double *db,
-                                 double *before) {
-    const char *best = NULL;
-    if (!input_db(before, c, layer, c->out->algorithm)) return NULL;
+/* *best: the best algorithm for the values of the layer's input, if it gains enough; NULL: the model's algorithm. */
+static tare_status own_algorithm(const char **best, struct choosing *c, const struct tare_autotune_layer *layer,
+                                 double *db, double *before) {
+    *best = NULL;
+    TARE_TRY(input_db(before, c, layer, c->out->algorithm));
     *db = *before + WORTH_INPUT;
     for (size_t i = 0; i < N_ALGORITHMS; i++) {
         double other;
-        if (!input_db(&other, c, layer, algorithms[i]) || !(other > *db)) continue;
+        TARE_TRY(input_db(&other, c, layer, algorithms[i]));
+        if (!(other > *db)) continue;
         *db = other;
-        best = algorithms[i];
+        *best = algorithms[i];
     }
-    return best;
+    return TARE_OK;
 }
 
 /* Applies all of them at once, and keeps them if the SQNR of the output improves. */
@@ -250,7 +250,7 @@ static tare_status choose_own_algorithms(struct choosing *c) {
     for (size_t i = 0; i < out->count; i++) {
         struct tare_autotune_layer *layer = &out->layers[i];
         double own, common;
-        layer->algorithm = own_algorithm(c, layer, &own, &common);
+        TARE_TRY(own_algorithm(&layer->algorithm, c, layer, &own, &common));
         if (!layer->algorithm) continue;
         any = true;
         layer->why =

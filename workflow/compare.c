@@ -81,8 +81,7 @@ static tare_status add_row(struct tare_compare_job *c, struct tare_graph_model *
     row->quantized = (int64_t)report->quantized;
     row->quantizable = (int64_t)report->count;
     if (first) c->result.slowest_of = variant->name;
-    tare_comparison_estimate(row, &c->result, model, signature, first);
-    return TARE_OK;
+    return tare_comparison_estimate(row, &c->result, model, signature, first);
 }
 
 /* Estimates the float model in the form that the other rows are quantized from: a loop that preparation unrolls would
@@ -93,7 +92,7 @@ static tare_status estimate_prepared(struct tare_compare_job *c, struct tare_com
     tare_status status;
     TARE_TRY(tare_load_prepared_with(&model, c->task->model, c->task->ops));
     status = tare_pick_signature(&signature, model, c->options->signature);
-    if (status == TARE_OK) tare_comparison_estimate(row, &c->result, model, signature, false);
+    if (status == TARE_OK) status = tare_comparison_estimate(row, &c->result, model, signature, false);
     tare_model_free(model);
     return status;
 }
@@ -341,14 +340,17 @@ static tare_status search_target(struct tare_compare_job *c) {
 
 /* ---- provenance ---- */
 
-static void add_line(struct tare_compare_job *c, const char *name, const char *value) {
+static tare_status add_line(struct tare_compare_job *c, const char *name, const char *value) {
     struct tare_comparison *r = &c->result;
-    struct tare_manifest_row *grown;
-    if (!name || !value) return;
-    grown = tare_arena_extend(&r->arena, r->manifest, r->n_manifest, 1, sizeof *grown);
-    if (!grown) return;
+    struct tare_manifest_row *grown = tare_arena_extend(&r->arena, r->manifest, r->n_manifest, 1, sizeof *grown);
+    if (!name || !value || !grown) return TARE_NO_MEMORY;
     r->manifest = grown;
     grown[r->n_manifest++] = (struct tare_manifest_row){ name, value };
+    return TARE_OK;
+}
+
+static tare_status add_line_if(struct tare_compare_job *c, bool applies, const char *name, const char *value) {
+    return applies ? add_line(c, name, value) : TARE_OK;
 }
 
 static const char *join(struct tare_arena *arena, const char *const *items, size_t count) {
@@ -356,62 +358,72 @@ static const char *join(struct tare_arena *arena, const char *const *items, size
     const char *joined;
     for (size_t i = 0; i < count; i++)
         tare_strbuf_printf(&text, "%s%s", i ? ", " : "", items[i]);
-    joined = text.size ? tare_arena_strdup(arena, tare_strbuf_text(&text)) : NULL;
+    joined = tare_strbuf_status(&text) == TARE_OK ? tare_arena_strdup(arena, tare_strbuf_text(&text)) : NULL;
     tare_strbuf_free(&text);
     return joined;
 }
 
 /* Omits files that cannot be hashed (standard input). */
-static void add_hash(struct tare_compare_job *c, const char *name, const char *const *paths, size_t count) {
+static tare_status add_hash(struct tare_compare_job *c, const char *name, const char *const *paths, size_t count) {
     char hash[TARE_KEY_SIZE];
-    if (count && tare_files_key(hash, paths, count) == TARE_OK)
-        add_line(c, name, tare_arena_strdup(&c->result.arena, hash));
-    tare_error_clear();
+    if (!count) return TARE_OK;
+    const tare_status status = tare_files_key(hash, paths, count);
+    if (status != TARE_OK) return tare_error_dismiss(status);
+    return add_line(c, name, tare_arena_strdup(&c->result.arena, hash));
 }
 
-static void add_given(struct tare_compare_job *c) {
-    struct tare_arena *arena = &c->result.arena;
+static tare_status add_folder_hash(struct tare_compare_job *c, const char *name, const char *folder) {
     char hash[TARE_KEY_SIZE];
+    const tare_status status = tare_folder_key(hash, folder);
+    if (status != TARE_OK) return tare_error_dismiss(status);
+    return add_line(c, name, tare_arena_strdup(&c->result.arena, hash));
+}
+
+static tare_status add_given(struct tare_compare_job *c) {
+    struct tare_arena *arena = &c->result.arena;
     for (size_t i = 0; i < c->options->with.count; i++) {
         const char *path = c->options->with.items[i];
-        add_line(c, tare_arena_printf(arena, "model %s", c->given[i]), tare_arena_strdup(arena, path));
-        if (tare_folder_key(hash, path) == TARE_OK)
-            add_line(c, tare_arena_printf(arena, "hash of the files of %s", c->given[i]),
-                     tare_arena_strdup(arena, hash));
-        tare_error_clear();
+        TARE_TRY(add_line(c, tare_arena_printf(arena, "model %s", c->given[i]), tare_arena_strdup(arena, path)));
+        TARE_TRY(add_folder_hash(c, tare_arena_printf(arena, "hash of the files of %s", c->given[i]), path));
     }
+    return TARE_OK;
 }
 
-static void describe(struct tare_compare_job *c, double seconds) {
-    const struct tare_compare_request *o = c->options;
+static tare_status describe_data(struct tare_compare_job *c) {
     const struct tare_compare_task *task = c->task;
     struct tare_arena *arena = &c->result.arena;
-    char hash[TARE_KEY_SIZE];
+    TARE_TRY(add_line_if(c, task->data_name || task->n_data, "records",
+                         task->data_name ? task->data_name : join(arena, task->data, task->n_data)));
+    TARE_TRY(add_hash(c, "hash of the records", task->data, task->n_data));
+    TARE_TRY(add_line_if(c, task->n_calibration_data, "calibration samples",
+                         join(arena, task->calibration_data, task->n_calibration_data)));
+    TARE_TRY(add_hash(c, "hash of the samples", task->calibration_data, task->n_calibration_data));
+    TARE_TRY(add_line_if(c, task->calibration_file, "calibration file", task->calibration_file));
+    return add_hash(c, "hash of the calibration", &task->calibration_file, task->calibration_file ? 1 : 0);
+}
+
+static tare_status describe(struct tare_compare_job *c, double seconds) {
+    const struct tare_compare_request *o = c->options;
+    struct tare_arena *arena = &c->result.arena;
     time_t now = time(NULL);
     struct tm date;
     char text[32] = "";
     if (gmtime_r(&now, &date)) strftime(text, sizeof text, "%Y-%m-%d %H:%M UTC", &date);
-    add_line(c, "made",
-             tare_arena_printf(arena, "%s by tare %s in %.1f s on %d threads", text, TARE_VERSION, seconds,
-                               c->result.threads));
-    add_line(c, "model", task->model);
-    if (tare_folder_key(hash, task->model) == TARE_OK) add_line(c, "hash of its files", tare_arena_strdup(arena, hash));
-    tare_error_clear();
-    add_line(c, "records", task->data_name ? task->data_name : join(arena, task->data, task->n_data));
-    add_hash(c, "hash of the records", task->data, task->n_data);
-    add_line(c, "calibration samples", join(arena, task->calibration_data, task->n_calibration_data));
-    add_hash(c, "hash of the samples", task->calibration_data, task->n_calibration_data);
-    add_line(c, "calibration file", task->calibration_file);
-    if (task->calibration_file) add_hash(c, "hash of the calibration", &task->calibration_file, 1);
-    add_line(c, "calibrations",
-             c->calibration ? tare_arena_printf(arena, "%lld", (long long)c->result.calibrations) : NULL);
-    add_given(c);
-    add_line(c, "methods", tare_workflow_compare_methods(o));
-    add_line(c, "algorithms", o->algorithms);
-    add_line(c, "granularities", o->granularities);
-    add_line(c, "recipe", o->layers.recipe);
-    if (o->layers.activation_bits == 16) add_line(c, "activations", "16 bits (static)");
-    if (o->layers.depthwise) add_line(c, "depthwise", "quantized, too");
+    TARE_TRY(add_line(c, "made",
+                      tare_arena_printf(arena, "%s by tare %s in %.1f s on %d threads", text, TARE_VERSION, seconds,
+                                        c->result.threads)));
+    TARE_TRY(add_line(c, "model", c->task->model));
+    TARE_TRY(add_folder_hash(c, "hash of its files", c->task->model));
+    TARE_TRY(describe_data(c));
+    if (c->calibration)
+        TARE_TRY(add_line(c, "calibrations", tare_arena_printf(arena, "%lld", (long long)c->result.calibrations)));
+    TARE_TRY(add_given(c));
+    TARE_TRY(add_line_if(c, tare_workflow_compare_methods(o), "methods", tare_workflow_compare_methods(o)));
+    TARE_TRY(add_line_if(c, o->algorithms, "algorithms", o->algorithms));
+    TARE_TRY(add_line_if(c, o->granularities, "granularities", o->granularities));
+    TARE_TRY(add_line_if(c, o->layers.recipe, "recipe", o->layers.recipe));
+    TARE_TRY(add_line_if(c, o->layers.activation_bits == 16, "activations", "16 bits (static)"));
+    return add_line_if(c, o->layers.depthwise, "depthwise", "quantized, too");
 }
 
 tare_status tare_workflow_compare_add_file(struct tare_compare_job *c, const char *what, const char *path) {
@@ -422,9 +434,8 @@ tare_status tare_workflow_compare_add_file(struct tare_compare_job *c, const cha
     char hash[TARE_KEY_SIZE];
     if (!name || !of || !copy) return TARE_NO_MEMORY;
     TARE_TRY(tare_file_key(hash, path));
-    add_line(c, name, copy);
-    add_line(c, of, tare_arena_strdup(arena, hash));
-    return TARE_OK;
+    TARE_TRY(add_line(c, name, copy));
+    return add_line(c, of, tare_arena_strdup(arena, hash));
 }
 
 /* ---- all of it ---- */
@@ -469,8 +480,7 @@ tare_status tare_workflow_compare_run(struct tare_compare_job *c) {
     const double start = tare_clock_seconds();
     TARE_TRY(compare_all(c));
     if (c->failure == TARE_OK) TARE_TRY(measure_more(c));
-    describe(c, tare_clock_seconds() - start);
-    return TARE_OK;
+    return describe(c, tare_clock_seconds() - start);
 }
 
 tare_status tare_workflow_compare_failure(const struct tare_compare_job *c) {

@@ -133,8 +133,8 @@ static tare_status run_on(struct tare_compare_job *c, struct tare_graph_model *m
     TARE_TRY(tare_comparison_add(&row, result, model, &signature, &c->runner, c->options->label));
     row->method = c->given[index];
     row->path = tare_arena_strdup(&result->arena, c->options->with.items[index]);
-    tare_comparison_estimate(row, result, model, found, false);
-    return row->path ? TARE_OK : TARE_NO_MEMORY;
+    if (!row->path) return TARE_NO_MEMORY;
+    return tare_comparison_estimate(row, result, model, found, false);
 }
 
 tare_status tare_workflow_compare_run_given(struct tare_compare_job *c, size_t index) {

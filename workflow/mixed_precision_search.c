@@ -67,9 +67,9 @@ static tare_status make_mix(struct tare_graph_model **out, struct targeting *t, 
 static tare_status size_of(void *arg, int64_t *bytes, const size_t *kept, size_t n_kept) {
     struct tare_graph_model *model;
     TARE_TRY(make_mix(&model, arg, kept, n_kept));
-    *bytes = tare_model_weight_bytes(model);
+    const tare_status status = tare_model_weight_bytes(bytes, model);
     tare_model_free(model);
-    return TARE_OK;
+    return status;
 }
 
 static tare_status run_model(struct tare_comparison_row **row, struct targeting *t,

@@ -27,9 +27,7 @@ tare_status tare_workflow_estimate_speed(double *seconds, const struct tare_grap
     *seconds = NAN;
     status = estimate(seconds, &scratch, model);
     tare_arena_free(&scratch);
-    if (status == TARE_NO_MEMORY || status == TARE_INTERRUPTED) return status;
-    tare_error_clear();
-    return TARE_OK;
+    return tare_error_dismiss(status);
 }
 
 tare_status tare_workflow_warn_of_slower(struct tare_quant_report *report, struct tare_arena *arena, double before,

@@ -220,11 +220,10 @@ static tare_status import_arg_shapes(struct tare_graph *graph, const Tensorflow_
             if (tare_node_find_attr(arg, "_output_shapes")) continue;
             grown = tare_arena_extend(&graph->model->arena, arg->attrs, arg->n_attrs, 1, sizeof *grown);
             if (!grown) return TARE_NO_MEMORY;
-            if (tare_import_attr(&grown[arg->n_attrs], graph->model, "_output_shapes", attrs->attr[k]->value) !=
-                TARE_OK) {
-                tare_error_clear(); /* an invalid shape is ignored: it is only a hint */
-                continue;
-            }
+            const tare_status status =
+                tare_import_attr(&grown[arg->n_attrs], graph->model, "_output_shapes", attrs->attr[k]->value);
+            TARE_TRY(tare_error_dismiss(status));
+            if (status != TARE_OK) continue; /* an invalid shape is ignored: it is only a hint */
             arg->attrs = grown;
             arg->attrs_capacity = ++arg->n_attrs;
         }

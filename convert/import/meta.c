@@ -147,7 +147,7 @@ static tare_status import_table_initializers(struct tare_graph_model *model, con
     for (size_t i = 0; i < list->n_value; i++) {
         struct tare_node *node = tare_graph_find(model->main, list->value[i]);
         struct tare_edge edge = { node, 0 }; /* a node, or one of its tensors */
-        if (!node && tare_import_tensor_name(&edge, model, list->value[i]) != TARE_OK) tare_error_clear();
+        if (!node) TARE_TRY(tare_error_dismiss(tare_import_tensor_name(&edge, model, list->value[i])));
         if (edge.node) model->table_inits[model->n_table_inits++] = edge.node;
     }
     return TARE_OK;

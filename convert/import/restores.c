@@ -220,8 +220,9 @@ static tare_status find(struct walk *walk, const Tensorflow__SaverDef *saver) {
     struct tare_node *restore = *name ? tare_graph_find(model->main, name) : NULL;
     struct tare_edge edge;
     if (!restore && *name) {
-        if (tare_import_tensor_name(&edge, model, name) == TARE_OK) restore = edge.node;
-        tare_error_clear();
+        const tare_status status = tare_import_tensor_name(&edge, model, name);
+        if (status == TARE_OK) restore = edge.node;
+        TARE_TRY(tare_error_dismiss(status));
     }
     if (restore) TARE_TRY(visit_closure(walk, restore));
     walk->only_gaps = true;

@@ -19,6 +19,7 @@ struct transform {
     double *addend;     /* NULL: 0 */
     int rank;           /* of the constant: it must not make the output's rank higher */
     bool any_layout;    /* follows data_format; else acts on the last axis */
+    tare_status status; /* TARE_NO_MEMORY: whether the node is one is not known */
 };
 
 /* A float constant that acts on the last axis only: [C], [1, …, 1, C] or a scalar. */
@@ -62,7 +63,10 @@ static bool match_batch_norm(struct transform *t, struct tare_arena *arena, stru
     t->channels = parts[0]->elements;
     t->multiplier = TARE_NEW_ARRAY(arena, double, (size_t)t->channels);
     t->addend = TARE_NEW_ARRAY(arena, double, (size_t)t->channels);
-    if (!t->multiplier || !t->addend) return false;
+    if (!t->multiplier || !t->addend) {
+        t->status = TARE_NO_MEMORY;
+        return false;
+    }
     for (int64_t c = 0; c < t->channels; c++) {
         double m = tare_tensor_get_f64(parts[0], c) / sqrt(tare_tensor_get_f64(parts[3], c) + epsilon);
         t->multiplier[c] = m;
@@ -87,8 +91,10 @@ static bool match_arithmetic(struct transform *t, struct tare_arena *arena, stru
     if (!value) return false;
     t->any_layout = bias;
     t->rank = value->shape.rank;
-    if (mul) return (t->multiplier = as_doubles(arena, value, 1));
-    return (t->addend = as_doubles(arena, value, sub ? -1 : 1));
+    double **const factors = mul ? &t->multiplier : &t->addend;
+    *factors = as_doubles(arena, value, sub ? -1 : 1);
+    if (!*factors) t->status = TARE_NO_MEMORY;
+    return *factors;
 }
 
 /* The op whose output channels are transformed. */
@@ -228,10 +234,10 @@ static tare_status fold_node(struct tare_node *node, size_t *changes) {
     struct tare_arena arena = { 0 };
     struct transform t = { .node = node };
     struct target target;
-    tare_status status = TARE_OK;
     bool matched = match_batch_norm(&t, &arena, node) || match_arithmetic(&t, &arena, node);
+    tare_status status = t.status;
     /* a BiasAdd directly after the op is the canonical form */
-    if (matched && find_target(&target, &t) && !(tare_node_is(node, "BiasAdd") && !target.bias)) {
+    if (status == TARE_OK && matched && find_target(&target, &t) && !(tare_node_is(node, "BiasAdd") && !target.bias)) {
         status = apply(&target, &t);
         ++*changes;
     }

@@ -9,17 +9,21 @@
 
 enum { LARGEST_GROWTH = 64 * 1024 }; /* bytes that a folded result may have beyond its inputs */
 
-static bool gather_inputs(const struct tare_node *node, struct tare_tensor *values, size_t *bytes) {
+static tare_status gather_inputs(bool *constant, const struct tare_node *node, struct tare_tensor *values,
+                                 size_t *bytes) {
+    *constant = false;
     *bytes = 0;
     for (size_t i = 0; i < node->n_inputs; i++) {
         const struct tare_tensor *value = tare_edge_constant(node->inputs[i]);
-        if (!value) return false;
+        if (!value) return TARE_OK;
         *bytes += value->splat ? tare_dtype_size(value->dtype) : tare_tensor_bytes(value);
-        if (value->splat ? tare_tensor_copy(&values[i], value) != TARE_OK
-                         : (tare_tensor_share(&values[i], value), false))
-            return false;
+        if (value->splat)
+            TARE_TRY(tare_tensor_copy(&values[i], value));
+        else
+            tare_tensor_share(&values[i], value);
     }
-    return true;
+    *constant = true;
+    return TARE_OK;
 }
 
 static tare_status replace_by_constants(struct tare_node *node, const struct tare_tensor *results) {
@@ -36,21 +40,24 @@ static tare_status replace_by_constants(struct tare_node *node, const struct tar
 static tare_status fold(struct tare_node *node, size_t *changes) {
     struct tare_tensor *values = tare_calloc(node->n_inputs + node->n_outputs + 1, sizeof *values);
     struct tare_tensor *results = values ? values + node->n_inputs : NULL;
-    tare_status status = TARE_OK;
+    tare_status status;
     size_t bytes, result_bytes = 0;
+    bool constant;
     if (!values) return TARE_NO_MEMORY;
-    if (gather_inputs(node, values, &bytes)) {
-        if (tare_node_evaluate(node, values, results) == TARE_OK) {
-            for (size_t i = 0; i < node->n_outputs; i++)
-                result_bytes += tare_tensor_bytes(&results[i]);
-            if (result_bytes <= bytes + LARGEST_GROWTH) {
-                status = replace_by_constants(node, results);
-                ++*changes;
-            }
-        } else {
-            tare_error_clear(); /* what fails now fails when it runs, if it ever does */
-        }
+    TARE_CHECK(gather_inputs(&constant, node, values, &bytes));
+    if (!constant) goto done;
+    status = tare_node_evaluate(node, values, results);
+    if (status != TARE_OK) { /* what fails now fails when it runs, if it ever does */
+        status = tare_error_dismiss(status);
+        goto done;
     }
+    for (size_t i = 0; i < node->n_outputs; i++)
+        result_bytes += tare_tensor_bytes(&results[i]);
+    if (result_bytes <= bytes + LARGEST_GROWTH) {
+        status = replace_by_constants(node, results);
+        ++*changes;
+    }
+done:
     for (size_t i = 0; i < node->n_inputs + node->n_outputs; i++)
         tare_tensor_reset(&values[i]);
     tare_free(values);

@@ -59,9 +59,10 @@ static tare_status compute(struct tare_tensor *out, bool *known, const struct fo
         *known = value != NULL;
         if (value) status = tare_tensor_copy(&inputs[i], value);
     }
-    if (status == TARE_OK && *known && tare_node_evaluate(node, inputs, out) != TARE_OK) {
-        tare_error_clear(); /* an invalid range: the op fails when it runs */
-        *known = false;
+    if (status == TARE_OK && *known) {
+        status = tare_node_evaluate(node, inputs, out);
+        *known = status == TARE_OK;
+        status = tare_error_dismiss(status); /* an invalid range: the op fails when it runs */
     }
     for (size_t i = 0; i < FAKE_INPUTS; i++)
         tare_tensor_reset(&inputs[i]);
@@ -103,28 +104,30 @@ static tare_status note_uses(struct rounding *rounding, const struct folding *f,
 }
 
 /* Calls pass the handle on, and the read in the callee is visited. */
-static bool passes_handle(const struct tare_node *node) {
+static tare_status passes_handle(bool *out, const struct tare_node *node) {
     struct tare_arena arena = { 0 };
     struct tare_call_site site;
     const tare_status status = tare_call_site(&site, &arena, node);
-    const bool passes = (status == TARE_OK && site.kind != TARE_CALL_NONE && site.kind != TARE_CALL_OTHER) ||
-                        strcmp(node->op, "Identity") == 0;
-    if (status != TARE_OK) tare_error_clear();
+    *out = (status == TARE_OK && site.kind != TARE_CALL_NONE && site.kind != TARE_CALL_OTHER) ||
+           strcmp(node->op, "Identity") == 0;
     tare_arena_free(&arena);
-    return passes;
+    return tare_error_dismiss(status);
 }
 
 static tare_status note_handles(const struct folding *f, const struct tare_node *node) {
     for (size_t i = 0; i < node->n_inputs; i++) {
         const struct tare_edge edge = node->inputs[i];
         const struct tare_variable *variable;
+        bool passes;
         if (tare_edge_dtype(edge) != TARE_DT_RESOURCE) continue;
         variable = tare_bindings_variable(f->bindings, edge, NULL);
         if (!variable || !variable->constant) continue;
-        if (strcmp(node->op, "ReadVariableOp") == 0)
+        if (strcmp(node->op, "ReadVariableOp") == 0) {
             TARE_TRY(note_uses(rounding_of(f, variable), f, node));
-        else if (!passes_handle(node))
-            rounding_of(f, variable)->excluded = true;
+            continue;
+        }
+        TARE_TRY(passes_handle(&passes, node));
+        if (!passes) rounding_of(f, variable)->excluded = true;
     }
     return TARE_OK;
 }

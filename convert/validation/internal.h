@@ -10,11 +10,14 @@ struct tare_file_validator {
     struct tare_saved_model *source;
     const struct tare_graph_model *model; /* NULL: it could not be imported */
     bool written; /* by this process a moment ago: tensors are not read, and what a TPU compiles was checked before */
-    bool out_of_memory;
+    bool out_of_memory; /* the list is incomplete */
 };
 
 /* Adds "where: what". */
 void tare_file_fault(struct tare_file_validator *v, const char *where, const char *format, ...) TARE_PRINTF(3, 4);
+/* Adds "where: prefix" and the error text if `status` is a failure, and clears the text. Without memory, the list is
+ * marked as incomplete instead. */
+void tare_file_check(struct tare_file_validator *v, const char *where, const char *prefix, tare_status status);
 /* Object graphs, the saved one and the checkpoint's. */
 void tare_validate_objects(struct tare_file_validator *v);
 void tare_validate_trackable(struct tare_file_validator *v);

@@ -132,12 +132,9 @@ void tare_validate_trackable(struct tare_file_validator *v) {
     const Tensorflow__SavedObjectGraph *objects = v->source->meta->object_graph_def;
     Tensorflow__TrackableObjectGraph *trackable;
     size_t variables = 0;
-    if (tare_source_trackable(&trackable, v->source) != TARE_OK) {
-        tare_file_fault(v, "checkpoint", "%s", tare_error_text());
-        tare_error_clear();
-        return;
-    }
-    if (!trackable) return;
+    const tare_status status = tare_source_trackable(&trackable, v->source);
+    tare_file_check(v, "checkpoint", "", status);
+    if (status != TARE_OK || !trackable) return;
     for (size_t i = 0; i < trackable->n_nodes; i++) {
         const Tensorflow__TrackableObjectGraph__TrackableObject *node = trackable->nodes[i];
         for (size_t k = 0; k < node->n_attributes; k++)

@@ -12,3 +12,11 @@ void tare_file_fault(struct tare_file_validator *v, const char *where, const cha
     va_end(args);
     if (tare_faults_add(v->faults, where, what) != TARE_OK) v->out_of_memory = true;
 }
+
+void tare_file_check(struct tare_file_validator *v, const char *where, const char *prefix, tare_status status) {
+    if (status == TARE_NO_MEMORY)
+        v->out_of_memory = true;
+    else if (status != TARE_OK)
+        tare_file_fault(v, where, "%s%s", prefix, tare_error_text());
+    if (status != TARE_OK) tare_error_clear();
+}

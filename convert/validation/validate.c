@@ -40,7 +40,9 @@ static void check_saver(struct tare_file_validator *v) {
     for (size_t i = 0; i < 2; i++) {
         struct tare_edge edge;
         if (!*names[i] || tare_graph_find(v->model->main, names[i])) continue;
-        if (tare_import_tensor_name(&edge, v->model, names[i]) == TARE_OK) continue;
+        const tare_status status = tare_import_tensor_name(&edge, v->model, names[i]);
+        if (status == TARE_NO_MEMORY) v->out_of_memory = true;
+        if (status == TARE_OK || status == TARE_NO_MEMORY) continue;
         tare_error_clear();
         tare_file_fault(v, "saver_def", "tensor %s is not in the graph", names[i]);
     }
@@ -67,12 +69,10 @@ static char *constant_text(struct tare_file_validator *v, struct tare_edge edge,
 
 static void check_restored(struct tare_file_validator *v, const char *where, const char *key, const char *slice) {
     struct tare_bundle_entry entry;
-    if (!tare_bundle_has(v->source->bundle, key)) {
+    if (!tare_bundle_has(v->source->bundle, key))
         tare_file_fault(v, where, "restores %s, which the checkpoint lacks", key);
-    } else if (slice && *slice && tare_bundle_check_slice(&entry, v->source->bundle, key, slice) != TARE_OK) {
-        tare_file_fault(v, where, "restores %s", tare_error_text());
-        tare_error_clear();
-    }
+    else if (slice && *slice)
+        tare_file_check(v, where, "restores ", tare_bundle_check_slice(&entry, v->source->bundle, key, slice));
 }
 
 /* The number of distinct pairs of names and slices: one if both constants are splats. */
@@ -111,10 +111,8 @@ static void check_tensors(struct tare_file_validator *v) {
         struct tare_tensor tensor;
         tare_status status = tare_bundle_read(&tensor, v->source->bundle, tare_bundle_key(v->source->bundle, i));
         if (status == TARE_OK) tare_tensor_reset(&tensor);
-        if (status == TARE_NO_MEMORY) v->out_of_memory = true;
-        if (status != TARE_OK && status != TARE_UNSUPPORTED) /* a variant is sound, though it is not read here */
-            tare_file_fault(v, "checkpoint", "%s", tare_error_text());
-        tare_error_clear();
+        if (status == TARE_UNSUPPORTED) status = tare_error_dismiss(status); /* a variant is sound, though not read */
+        tare_file_check(v, "checkpoint", "", status);
     }
 }
 

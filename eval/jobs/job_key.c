@@ -74,11 +74,11 @@ static tare_status count_file(void *arg, const char *path, const char *name) {
     return TARE_OK;
 }
 
-int64_t tare_folder_bytes(const char *folder) {
-    int64_t bytes = 0;
-    if (walk(folder, count_file, &bytes) == TARE_OK) return bytes;
-    tare_error_clear();
-    return 0;
+tare_status tare_folder_bytes(int64_t *bytes, const char *folder) {
+    *bytes = 0;
+    const tare_status status = walk(folder, count_file, bytes);
+    if (status != TARE_OK) *bytes = 0;
+    return tare_error_dismiss(status);
 }
 
 tare_status tare_folder_key(char out[TARE_KEY_SIZE], const char *folder) {

@@ -22,7 +22,7 @@ tare_status tare_folder_key(char out[TARE_KEY_SIZE], const char *folder) TARE_WA
 tare_status tare_files_key(char out[TARE_KEY_SIZE], const char *const *patterns, size_t count) TARE_WARN_UNUSED;
 /* Hash of the contents of one file; its name does not matter. */
 tare_status tare_file_key(char out[TARE_KEY_SIZE], const char *path) TARE_WARN_UNUSED;
-/* Total bytes of the files in a folder; 0 when it cannot be read. */
-int64_t tare_folder_bytes(const char *folder);
+/* Total bytes of the files in a folder; 0, with TARE_OK, when it cannot be read. */
+tare_status tare_folder_bytes(int64_t *bytes, const char *folder) TARE_WARN_UNUSED;
 
 #endif

@@ -42,9 +42,9 @@ static void take_figures(struct tare_job_result *result, const struct tare_compa
 static tare_status weigh(int64_t *out, const char *path, const struct tare_saved_model_options *open) {
     struct tare_graph_model *model;
     TARE_TRY(tare_saved_model_load(&model, path, open));
-    *out = tare_model_weight_bytes(model);
+    const tare_status status = tare_model_weight_bytes(out, model);
     tare_model_free(model);
-    return TARE_OK;
+    return status;
 }
 
 tare_status tare_job_measure(struct tare_job_result *result, const struct tare_job *job, const char *folder,

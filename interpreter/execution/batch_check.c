@@ -57,9 +57,10 @@ static tare_status try_contrast(enum tare_batch_verdict *verdict, const struct t
     tare_status status = contrast ? TARE_OK : TARE_NO_MEMORY;
     for (size_t i = 0; i < n_feeds && status == TARE_OK; i++)
         status = contrast_feed(&contrast[i], &pair[1][i]);
-    if (status == TARE_OK && trial(arg, verdict, changed) != TARE_OK) {
-        tare_error_clear();
-        *verdict = TARE_BATCH_INDEPENDENT;
+    if (status == TARE_OK) {
+        status = trial(arg, verdict, changed);
+        if (status != TARE_OK) *verdict = TARE_BATCH_INDEPENDENT;
+        status = tare_error_dismiss(status);
     }
     for (size_t i = 0; contrast && i < n_feeds; i++)
         tare_tensor_reset(&contrast[i]);

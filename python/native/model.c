@@ -173,7 +173,9 @@ static PyObject *describe(PyObject *module, PyObject *capsule) {
 static PyObject *weight_size(PyObject *module, PyObject *capsule) {
     const tare_model *model = native_handle(capsule, native_model);
     (void)module;
-    return model ? PyLong_FromLongLong(tare_model_weight_size(model)) : NULL;
+    if (!model) return NULL;
+    const int64_t bytes = tare_model_weight_size(model);
+    return bytes < 0 ? native_raise(TARE_ERROR_NO_MEMORY) : PyLong_FromLongLong(bytes);
 }
 
 struct writing {
