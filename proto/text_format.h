@@ -1,7 +1,8 @@
 /* Protobuf's text format, by descriptor, for all messages.
  *
  * Read: fields as `name: value`, messages in {} or <> with an optional colon, lists in [], separators , and ;,
- * comments, every C escape, adjacent strings, numbers in decimal, hexadecimal and octal, enums by name or number,
+ * comments, every C escape, adjacent strings, numbers in decimal, hexadecimal and octal, enums by name or number (in
+ * messages of the package tare, the number of a value),
  * unknown fields by number (known ones only by name). Any may be expanded
  * ([type.googleapis.com/tensorflow.AssetFileDef] { … }) if the message is known. A message value of a scalar field NAME
  * is stored in the field NAME_message if there is one, so that a field that changed from message to scalar can be read

@@ -110,6 +110,12 @@ static tare_status store_bool(const struct reader *r, const char *at, const Prot
     return fail_word(r, at, message, field, word);
 }
 
+/* A number without a name is kept in TensorFlow's messages, which may be newer than tare, and as protobuf keeps it. In
+ * tare's own, the values index tables. */
+static bool may_be_unnamed(const ProtobufCEnumDescriptor *values) {
+    return strcmp(values->package_name, "tare") != 0;
+}
+
 static tare_status store_enum(const struct reader *r, const char *at, const ProtobufCMessage *message,
                               const ProtobufCFieldDescriptor *field, void *slot, const char *word) {
     const ProtobufCEnumValue *value = protobuf_c_enum_descriptor_get_value_by_name(field->descriptor, word);
@@ -124,7 +130,10 @@ static tare_status store_enum(const struct reader *r, const char *at, const Prot
         return fail_no_value(r, at, field->descriptor, word);
     }
     if (magnitude > (uint64_t)INT32_MAX + negative) return fail_word(r, at, message, field, word);
-    *(int32_t *)slot = (int32_t)(negative ? 0 - (uint32_t)magnitude : (uint32_t)magnitude);
+    const int32_t number = (int32_t)(negative ? 0 - (uint32_t)magnitude : (uint32_t)magnitude);
+    if (!may_be_unnamed(field->descriptor) && !protobuf_c_enum_descriptor_get_value(field->descriptor, number))
+        return fail_no_value(r, at, field->descriptor, word);
+    *(int32_t *)slot = number;
     return TARE_OK;
 }
 

@@ -167,6 +167,12 @@ static void spec__errors_tell_the_place_and_the_nearest_name(void **state) {
     refused("input {\n  name: \"x\"\n  source: JPG\n}",
             "my.spec:3:11: Source has no value 'JPG' (did you mean 'JPEG'?)");
     refused("input { name: \"x\" type: FLAOT32 }", "did you mean 'FLOAT32'?");
+    refused("input { name: \"x\" type: 20 }", "my.spec:1:25: Type has no value '20'");
+    refused("input { name: \"x\" type: -1 }", "Type has no value '-1'");
+    refused("input { name: \"x\" raw_type: 0x10 source: RAW }", "Type has no value '0x10'");
+    refused("input { name: \"x\" source: 77 }", "Source has no value '77'");
+    refused("input { name: \"x\" image { step { resize { height: 5 width: 5 method: 99 } } } }",
+            "Method has no value '99'");
     refused("inputs { }", "did you mean 'input'?");
     refused("input { name: \"x\" ", "my.spec:1:");
     refused("", "my.spec: the spec has no inputs");
