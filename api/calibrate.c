@@ -131,6 +131,6 @@ done:
 
 tare_status tare_model_calibrate(tare_calibration **out, const tare_model *model, const char *const *paths,
                                  size_t n_paths, const char *options) {
-    tare_public_begin(model->context);
+    tare_public_begin(model->context, model->family);
     return tare_public_end(tare_public_calibrate_files(out, model, paths, n_paths, options));
 }

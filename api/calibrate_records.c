@@ -47,6 +47,6 @@ static tare_status calibrate_records(tare_calibration **out, const tare_model *m
 
 tare_status tare_model_calibrate_records(tare_calibration **out, const tare_model *model, const tare_records *records,
                                          const char *options) {
-    tare_public_begin(model->context);
+    tare_public_begin(model->context, model->family);
     return tare_public_end(calibrate_records(out, model, records, options));
 }

@@ -29,7 +29,7 @@ static tare_status open_file(tare_calibration **out, const char *path) {
 }
 
 tare_status tare_calibration_open(tare_calibration **out, const char *path) {
-    tare_public_begin(NULL);
+    tare_public_begin(NULL, 0);
     return tare_public_end(open_file(out, path));
 }
 
@@ -40,12 +40,12 @@ void tare_calibration_close(tare_calibration *calibration) {
 }
 
 tare_status tare_calibration_write(const tare_calibration *calibration, const char *path) {
-    tare_public_begin(NULL);
+    tare_public_begin(NULL, 0);
     return tare_public_end(tare_calibration_save(calibration->calibration, path));
 }
 
 tare_status tare_calibration_add(tare_calibration *calibration, const tare_calibration *other) {
-    tare_public_begin(NULL);
+    tare_public_begin(NULL, 0);
     return tare_public_end(tare_calibration_merge(calibration->calibration, other->calibration));
 }
 
@@ -104,7 +104,7 @@ static tare_status read_and_report(char **out, const tare_calibration *calibrati
 }
 
 tare_status tare_calibration_report(char **text, const tare_calibration *calibration, const char *options) {
-    tare_public_begin(NULL);
+    tare_public_begin(NULL, 0);
     return tare_public_end(read_and_report(text, calibration, options));
 }
 
@@ -137,7 +137,7 @@ static tare_status histogram(tare_calibration_bin **bins, size_t *count, const t
 
 tare_status tare_calibration_histogram(tare_calibration_bin **bins, size_t *count, const tare_calibration *calibration,
                                        const char *function, const char *node, int output) {
-    tare_public_begin(NULL);
+    tare_public_begin(NULL, 0);
     return tare_public_end(histogram(bins, count, calibration, function, node, output));
 }
 

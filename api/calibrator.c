@@ -27,6 +27,7 @@ struct queue {
 
 struct tare_calibrator_handle {
     struct tare_context_handle *context;
+    uint64_t family; /* of the model */
     struct tare_public_calibrating work;
     struct tare_calibrate_job calibrating;
     struct tare_calibration *calibration;
@@ -105,8 +106,9 @@ static void *work(void *arg) {
     tare_calibrator *c = arg;
     struct tare_calibrate_outcome outcome = { 0 };
     tare_status status;
-    tare_control_set(c->context ? &c->context->control : NULL);
-    status = tare_workflow_calibrate_run(c->calibration, &outcome, &c->calibrating);
+    tare_control_begin(c->context ? &c->context->control : NULL, c->family);
+    status = tare_control_conclude(tare_workflow_calibrate_run(c->calibration, &outcome, &c->calibrating));
+    tare_control_end();
     pthread_mutex_lock(&c->queue.lock);
     c->status = status;
     c->stateful = outcome.stateful;
@@ -150,10 +152,11 @@ static tare_status start(tare_calibrator *c, const tare_model *model, const char
 tare_status tare_calibrator_open(tare_calibrator **out, const tare_model *model, const char *options) {
     tare_calibrator *c = tare_calloc(1, sizeof *c);
     tare_status status;
-    tare_public_begin(model->context);
+    tare_public_begin(model->context, model->family);
     *out = NULL;
     if (!c) return tare_public_end(TARE_NO_MEMORY);
     c->context = model->context;
+    c->family = model->family;
     pthread_mutex_init(&c->queue.lock, NULL);
     pthread_cond_init(&c->queue.changed, NULL);
     status = start(c, model, options);
@@ -215,7 +218,7 @@ tare_status tare_public_calibrator_push(tare_calibrator *c, const tare_array *in
 }
 
 tare_status tare_calibrator_push(tare_calibrator *c, const tare_array *inputs, size_t n_inputs) {
-    tare_public_begin(c->context);
+    tare_public_begin(c->context, c->family);
     return tare_public_end(tare_public_calibrator_push(c, inputs, n_inputs, false));
 }
 
@@ -241,7 +244,7 @@ static tare_status finish(tare_calibration **out, tare_calibrator *c) {
 }
 
 tare_status tare_calibrator_finish(tare_calibration **out, tare_calibrator *calibrator) {
-    tare_public_begin(calibrator->context);
+    tare_public_begin(calibrator->context, calibrator->family);
     return tare_public_end(finish(out, calibrator));
 }
 

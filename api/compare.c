@@ -172,7 +172,7 @@ static tare_status open_comparison(tare_comparison **out, const tare_model *mode
 }
 
 tare_status tare_comparison_open(tare_comparison **out, const tare_model *model, const tare_comparison_task *task) {
-    tare_public_begin(model->context);
+    tare_public_begin(model->context, model->family);
     return tare_public_end(open_comparison(out, model, task));
 }
 
@@ -220,7 +220,7 @@ static tare_status report(char **out, const tare_comparison *c, int format) {
 }
 
 tare_status tare_comparison_report(char **text, const tare_comparison *comparison, int format) {
-    tare_public_begin(NULL);
+    tare_public_begin(NULL, 0);
     return tare_public_end(report(text, comparison, format));
 }
 
@@ -239,6 +239,6 @@ tare_status tare_model_compare(char **json, const tare_model *model, const char 
     const tare_comparison_task task = {
         .struct_size = sizeof task, .paths = paths, .n_paths = n_paths, .calibration = calibration, .options = options
     };
-    tare_public_begin(model->context);
+    tare_public_begin(model->context, model->family);
     return tare_public_end(compare(json, model, &task));
 }

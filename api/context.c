@@ -20,28 +20,26 @@ enum { MOST_CALLS = 8 };
 
 /* Public functions that are at work on this thread: a callback of one may call another. */
 static _Thread_local struct {
-    struct {
-        struct tare_control *control;
-        int64_t lost; /* mapped files that became shorter before the call */
-    } outer[MOST_CALLS];
+    struct tare_call outer[MOST_CALLS];
     int depth;
 } calls;
 
-void tare_public_begin(struct tare_context_handle *context) {
+void tare_public_begin(struct tare_context_handle *context, uint64_t family) {
     const int depth = calls.depth++;
     tare_error_clear();
-    if (depth < MOST_CALLS) {
-        calls.outer[depth].control = tare_control_current();
-        calls.outer[depth].lost = tare_control_lost_before();
-    }
-    tare_control_set(context ? &context->control : NULL);
+    if (depth < MOST_CALLS) calls.outer[depth] = tare_control_call();
+    tare_control_begin(context ? &context->control : NULL, family);
+}
+
+uint64_t tare_public_family(void) {
+    return tare_control_call().family;
 }
 
 tare_status tare_public_end(tare_status status) {
     const int depth = --calls.depth;
     status = tare_control_conclude(status);
-    tare_control_set(depth < MOST_CALLS ? calls.outer[depth].control : NULL);
-    if (depth > 0 && depth < MOST_CALLS) tare_control_set_lost_before(calls.outer[depth].lost);
+    tare_control_end();
+    if (depth < MOST_CALLS) tare_control_join(calls.outer[depth]);
     if (status != TARE_OK && !*tare_error_text()) tare_fail(status, "%s", tare_status_name(status));
     return status;
 }
@@ -61,7 +59,7 @@ void tare_text_free(char *text) {
 }
 
 tare_status tare_context_open(tare_context **out) {
-    tare_public_begin(NULL);
+    tare_public_begin(NULL, 0);
     *out = tare_calloc(1, sizeof **out);
     if (*out) (*out)->control.cancelled = &(*out)->cancelled;
     return tare_public_end(*out ? TARE_OK : TARE_NO_MEMORY);
@@ -79,7 +77,7 @@ static tare_status add_plugin(tare_context *context, const char *path) {
 }
 
 tare_status tare_context_add_plugin(tare_context *context, const char *path) {
-    tare_public_begin(context);
+    tare_public_begin(context, 0);
     return tare_public_end(add_plugin(context, path));
 }
 

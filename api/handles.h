@@ -37,6 +37,7 @@ struct tare_public_side {
 
 struct tare_model_handle {
     struct tare_context_handle *context; /* NULL: the defaults */
+    uint64_t family;                     /* of the files that it maps */
     struct tare_graph_model *model;
     char *path;      /* directory that it can be loaded from again; set by tare_public_path */
     char *temporary; /* directory above `path`, removed with the handle; NULL: `path` is the caller's, or not set */
@@ -51,8 +52,13 @@ struct tare_calibration_handle {
 
 /* Called at the beginning and end of every public function that returns a status: clears the text of earlier failures,
  * makes the context's cancellation that of the thread during the call, and sets a text for failures that have none.
- * NULL: a call that is never cancelled. */
-void tare_public_begin(struct tare_context_handle *context);
+ * `context` NULL: a call that is never cancelled. `family`: of the handle that the call works on, so that the call
+ * fails if a file that the handle maps became shorter (base/file_lost.h); 0 for functions that open a handle without
+ * another.
+ */
+void tare_public_begin(struct tare_context_handle *context, uint64_t family);
+/* The family of this call, for the handles that it makes. */
+uint64_t tare_public_family(void);
 tare_status tare_public_end(tare_status status);
 
 /* Settings of a context; NULL: the defaults. */

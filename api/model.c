@@ -105,12 +105,12 @@ size_t tare_model_output_count(const tare_model *model, const char *signature) {
 }
 
 tare_status tare_model_input(tare_array *out, const tare_model *model, const char *signature, size_t i) {
-    tare_public_begin(model->context);
+    tare_public_begin(model->context, model->family);
     return tare_public_end(tare_error_prefix(side_item(out, model, model->inputs, signature, i), "input"));
 }
 
 tare_status tare_model_output(tare_array *out, const tare_model *model, const char *signature, size_t i) {
-    tare_public_begin(model->context);
+    tare_public_begin(model->context, model->family);
     return tare_public_end(tare_error_prefix(side_item(out, model, model->outputs, signature, i), "output"));
 }
 
@@ -125,7 +125,7 @@ tare_status tare_public_model(tare_model **out, struct tare_context_handle *cont
         tare_model_free(model);
         return TARE_NO_MEMORY;
     }
-    *handle = (struct tare_model_handle){ .context = context, .model = model };
+    *handle = (struct tare_model_handle){ .context = context, .family = tare_public_family(), .model = model };
     pthread_mutex_init(&handle->writing, NULL);
     if (path) handle->path = tare_strdup(path);
     if (!path || handle->path) status = describe_signatures(handle);
@@ -146,7 +146,7 @@ static tare_status open_model(tare_model **out, tare_context *context, const cha
 }
 
 tare_status tare_model_open(tare_model **out, tare_context *context, const char *directory) {
-    tare_public_begin(context);
+    tare_public_begin(context, 0);
     return tare_public_end(open_model(out, context, directory));
 }
 
@@ -175,7 +175,7 @@ static tare_status open_tagged(tare_model **out, tare_context *context, const ch
 }
 
 tare_status tare_model_open_tagged(tare_model **out, tare_context *context, const char *directory, const char *tags) {
-    tare_public_begin(context);
+    tare_public_begin(context, 0);
     return tare_public_end(tags ? open_tagged(out, context, directory, tags) : open_model(out, context, directory));
 }
 
@@ -210,13 +210,13 @@ static tare_status describe_model(char **json, const tare_model *model) {
 }
 
 tare_status tare_model_describe(char **json, const tare_model *model) {
-    tare_public_begin(model->context);
+    tare_public_begin(model->context, model->family);
     return tare_public_end(describe_model(json, model));
 }
 
 int64_t tare_model_weight_size(const tare_model *model) {
     int64_t bytes;
-    tare_public_begin(model->context);
+    tare_public_begin(model->context, model->family);
     return tare_public_end(tare_model_weight_bytes(&bytes, model->model)) == TARE_OK ? bytes : -1;
 }
 
@@ -261,6 +261,6 @@ tare_status tare_public_path(const char **out, const tare_model *model) {
 }
 
 tare_status tare_model_write(const tare_model *model, const char *directory, unsigned flags) {
-    tare_public_begin(model->context);
+    tare_public_begin(model->context, model->family);
     return tare_public_end(write_model(model, directory, flags));
 }

@@ -109,13 +109,13 @@ done:
 
 tare_status tare_model_quantize(tare_model **out, const tare_model *model, const char *method,
                                 const tare_calibration *calibration, const char *options) {
-    tare_public_begin(model->context);
+    tare_public_begin(model->context, model->family);
     return tare_public_end(quantize_model(out, NULL, model, method, calibration, options));
 }
 
 tare_status tare_model_quantize_report(tare_model **out, char **report, const tare_model *model, const char *method,
                                        const tare_calibration *calibration, const char *options) {
-    tare_public_begin(model->context);
+    tare_public_begin(model->context, model->family);
     return tare_public_end(quantize_model(out, report, model, method, calibration, options));
 }
 
@@ -168,7 +168,7 @@ tare_status tare_model_convert(tare_model **out, char **report, const tare_model
     struct tare_arena arena = { 0 };
     struct tare_graph_model *made = NULL;
     tare_status status;
-    tare_public_begin(model->context);
+    tare_public_begin(model->context, model->family);
     *out = NULL;
     if (report) *report = NULL;
     if (flags &

@@ -10,6 +10,7 @@
 
 struct tare_runner_handle {
     struct tare_context_handle *context;
+    uint64_t family; /* of the model */
     struct tare_graph_model
         *called; /* copy of the model with a call of a function; NULL: a signature of the caller's model */
     const struct tare_signature *signature;
@@ -86,10 +87,11 @@ static tare_status hand_out(tare_runner **out, tare_runner *runner, tare_status 
 
 tare_status tare_runner_open(tare_runner **out, const tare_model *model, const char *signature) {
     tare_runner *runner = tare_calloc(1, sizeof *runner);
-    tare_public_begin(model->context);
+    tare_public_begin(model->context, model->family);
     *out = NULL;
     if (!runner) return tare_public_end(TARE_NO_MEMORY);
     runner->context = model->context;
+    runner->family = model->family;
     return hand_out(out, runner, open_runner(runner, model, signature));
 }
 
@@ -98,10 +100,11 @@ tare_status tare_runner_open_function(tare_runner **out, const tare_model *model
     tare_runner *runner = tare_calloc(1, sizeof *runner);
     struct tare_sample given;
     tare_status status;
-    tare_public_begin(model->context);
+    tare_public_begin(model->context, model->family);
     *out = NULL;
     if (!runner) return tare_public_end(TARE_NO_MEMORY);
     runner->context = model->context;
+    runner->family = model->family;
     status = tare_public_borrow(&given, arguments, n_arguments);
     if (status == TARE_OK) status = open_function(runner, model, name, &given);
     tare_sample_reset(&given);
@@ -146,7 +149,7 @@ static tare_status run(tare_runner *runner, const tare_array *inputs, size_t n_i
 tare_status tare_runner_run(tare_runner *runner, const tare_array *inputs, size_t n_inputs, const tare_array **outputs,
                             size_t *n_outputs) {
     tare_status status;
-    tare_public_begin(runner->context);
+    tare_public_begin(runner->context, runner->family);
     reset(runner->outputs, runner->n_outputs);
     *outputs = NULL;
     *n_outputs = 0;
@@ -182,7 +185,7 @@ static tare_status take(tare_outputs *outputs, tare_runner *runner) {
 tare_status tare_runner_take(tare_outputs **out, tare_runner *runner, const tare_array **arrays, size_t *count) {
     tare_outputs *outputs = tare_calloc(1, sizeof *outputs);
     tare_status status = TARE_NO_MEMORY;
-    tare_public_begin(runner->context);
+    tare_public_begin(runner->context, runner->family);
     *out = NULL;
     *arrays = NULL;
     *count = 0;

@@ -7,6 +7,7 @@
 
 struct tare_reader_handle {
     struct tare_context_handle *context; /* may be NULL */
+    uint64_t family;                     /* of the data files */
     struct tare_dataset_spec *spec;
     struct tare_source *source;
     struct tare_sample sample;
@@ -28,10 +29,11 @@ tare_status tare_reader_open(tare_reader **out, tare_context *context, const cha
                              const char *spec) {
     tare_reader *reader = tare_calloc(1, sizeof *reader);
     tare_status status;
-    tare_public_begin(context);
+    tare_public_begin(context, 0);
     *out = NULL;
     if (!reader) return tare_public_end(TARE_NO_MEMORY);
     reader->context = context;
+    reader->family = tare_public_family();
     status = open_reader(reader, paths, n_paths, spec);
     if (status == TARE_OK)
         *out = reader;
@@ -64,7 +66,7 @@ static tare_status read_next(tare_reader *reader, bool *end) {
 tare_status tare_reader_next(tare_reader *reader, const tare_array **arrays, size_t *count) {
     bool end = false;
     tare_status status;
-    tare_public_begin(reader->context);
+    tare_public_begin(reader->context, reader->family);
     *arrays = NULL;
     *count = 0;
     status = read_next(reader, &end);
@@ -78,7 +80,7 @@ tare_status tare_reader_next(tare_reader *reader, const tare_array **arrays, siz
 tare_status tare_writer_open(tare_writer **out, const char *path) {
     tare_writer *writer = tare_calloc(1, sizeof *writer);
     tare_status status;
-    tare_public_begin(NULL);
+    tare_public_begin(NULL, 0);
     *out = NULL;
     if (!writer) return tare_public_end(TARE_NO_MEMORY);
     status = tare_tfrecord_create(&writer->records, path);
@@ -102,7 +104,7 @@ static tare_status write_sample(tare_writer *writer, const struct tare_sample *s
 tare_status tare_writer_add(tare_writer *writer, const tare_array *arrays, size_t count) {
     struct tare_sample sample;
     tare_status status;
-    tare_public_begin(NULL);
+    tare_public_begin(NULL, 0);
     status = tare_public_sample(&sample, arrays, count);
     if (status == TARE_OK) status = write_sample(writer, &sample);
     tare_sample_reset(&sample);
@@ -111,7 +113,7 @@ tare_status tare_writer_add(tare_writer *writer, const tare_array *arrays, size_
 
 tare_status tare_writer_close(tare_writer *writer) {
     tare_status status;
-    tare_public_begin(NULL);
+    tare_public_begin(NULL, 0);
     status = tare_tfrecord_commit(writer->records);
     tare_free(writer);
     return tare_public_end(status);

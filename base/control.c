@@ -2,31 +2,61 @@
  */
 #include "base/control.h"
 #include "base/clock.h"
-#include "base/file_lost.h"
 
 #include <stdatomic.h>
 #include <stddef.h>
 
-static _Thread_local struct tare_control *current;
+static _Thread_local struct tare_call call;
+static _Thread_local int64_t lost_seen; /* tare_file_lost_count when no lost file concerned the call */
+static _Atomic uint64_t calls;          /* begun in this process */
 static _Thread_local int64_t patience_ns, stop_seen_ns;
-static _Thread_local int64_t failures;      /* of this thread */
-static _Thread_local int64_t failed_before; /* current->failed_allocations when this thread set the block */
-static _Thread_local int64_t lost_before;   /* files lost until then */
+static _Thread_local int64_t failures; /* of this thread */
 
-struct tare_control *tare_control_set(struct tare_control *control) {
-    struct tare_control *previous = current;
-    current = control;
-    failed_before = control ? atomic_load(&control->failed_allocations) : 0;
-    lost_before = tare_file_lost_count();
-    return previous;
+void tare_control_join(struct tare_call other) {
+    call = other;
+    lost_seen = 0;
 }
 
-struct tare_control *tare_control_current(void) {
-    return current;
+void tare_control_set(struct tare_control *control) {
+    tare_control_begin(control, 0);
+}
+
+void tare_control_begin(struct tare_control *control, uint64_t family) {
+    tare_control_join((struct tare_call){ .control = control,
+                                          .family = family,
+                                          .failed_before = control ? atomic_load(&control->failed_allocations) : 0 });
+}
+
+/* A thread that began no call is a call of its own. */
+struct tare_call tare_control_call(void) {
+    if (!call.number) call.number = atomic_fetch_add(&calls, 1) + 1;
+    if (!call.family) call.family = call.number;
+    return call;
+}
+
+struct tare_file_reader tare_control_reader(void) {
+    const struct tare_call own = tare_control_call();
+    return (struct tare_file_reader){ .call = own.number, .family = own.family };
+}
+
+void tare_control_end(void) {
+    tare_file_lost_end(tare_control_reader());
+    tare_control_join((struct tare_call){ 0 });
+}
+
+/* The name of a lost file that concerns the call; NULL: none. */
+static const char *lost(void) {
+    const int64_t count = tare_file_lost_count();
+    const char *name;
+    if (count == lost_seen) return NULL;
+    name = tare_file_lost_for(tare_control_reader());
+    if (!name) lost_seen = count;
+    return name;
 }
 
 const char *tare_control_reason(void) {
-    if (current && current->cancelled && *current->cancelled == TARE_STOP_TIME) return "the time limit has passed";
+    if (call.control && call.control->cancelled && *call.control->cancelled == TARE_STOP_TIME)
+        return "the time limit has passed";
     return "interrupted";
 }
 
@@ -40,13 +70,13 @@ void tare_control_set_patience(int64_t ns) {
 }
 
 struct tare_control *tare_control_suspend(void) {
-    struct tare_control *block = current;
-    current = NULL;
+    struct tare_control *block = call.control;
+    call.control = NULL;
     return block;
 }
 
 void tare_control_resume(struct tare_control *block) {
-    current = block;
+    call.control = block;
 }
 
 static bool is_patient(void) {
@@ -55,19 +85,12 @@ static bool is_patient(void) {
     return tare_clock_ns() - stop_seen_ns < patience_ns;
 }
 
-int64_t tare_control_lost_before(void) {
-    return lost_before;
-}
-
-void tare_control_set_lost_before(int64_t count) {
-    lost_before = count;
-}
-
 tare_status tare_control_check(void) {
-    if (tare_file_lost_count() != lost_before) return tare_file_lost_error();
-    if (!current || !current->cancelled || !*current->cancelled) return TARE_OK;
-    if (!atomic_load(&current->stopped) && is_patient()) return TARE_OK;
-    atomic_store(&current->stopped, 1);
+    const char *name = lost();
+    if (name) return tare_file_lost_error(name);
+    if (!call.control || !call.control->cancelled || !*call.control->cancelled) return TARE_OK;
+    if (!atomic_load(&call.control->stopped) && is_patient()) return TARE_OK;
+    atomic_store(&call.control->stopped, 1);
     return stopped();
 }
 
@@ -76,29 +99,33 @@ bool tare_control_is_stopped(void) {
 }
 
 tare_status tare_control_verify(void) {
+    const char *name;
     tare_file_compare_sizes();
-    if (tare_file_lost_count() != lost_before) return tare_file_lost_error();
-    if (!current) return TARE_OK;
-    if (atomic_load(&current->stopped)) return stopped();
-    if (atomic_load(&current->failed_allocations) != failed_before) return TARE_FAIL(TARE_NO_MEMORY, "out of memory");
+    name = lost();
+    if (name) return tare_file_lost_error(name);
+    if (!call.control) return TARE_OK;
+    if (atomic_load(&call.control->stopped)) return stopped();
+    if (atomic_load(&call.control->failed_allocations) != call.failed_before)
+        return TARE_FAIL(TARE_NO_MEMORY, "out of memory");
     return TARE_OK;
 }
 
 tare_status tare_control_conclude(tare_status status) {
-    return tare_file_lost_count() != lost_before ? tare_file_lost_error() : status;
+    const char *name = lost();
+    return name ? tare_file_lost_error(name) : status;
 }
 
 void tare_control_note_commit(void) {
-    if (current) atomic_store(&current->committed, 1);
+    if (call.control) atomic_store(&call.control->committed, 1);
 }
 
 bool tare_control_has_committed(void) {
-    return current && atomic_load(&current->committed);
+    return call.control && atomic_load(&call.control->committed);
 }
 
 void tare_control_note_failed_allocation(void) {
     failures++;
-    if (current) atomic_fetch_add(&current->failed_allocations, 1);
+    if (call.control) atomic_fetch_add(&call.control->failed_allocations, 1);
 }
 
 int64_t tare_control_failures(void) {
@@ -106,6 +133,6 @@ int64_t tare_control_failures(void) {
 }
 
 void tare_control_forgive(int64_t mark) {
-    if (current) atomic_fetch_sub(&current->failed_allocations, failures - mark);
+    if (call.control) atomic_fetch_sub(&call.control->failed_allocations, failures - mark);
     failures = mark;
 }

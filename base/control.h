@@ -8,6 +8,7 @@
 #ifndef TARE_BASE_CONTROL_H
 #define TARE_BASE_CONTROL_H
 
+#include "base/file_lost.h"
 #include "base/status.h"
 
 #include <signal.h>
@@ -28,13 +29,29 @@ struct tare_control {
     _Atomic int64_t failed_allocations;     /* not forgiven */
 };
 
-/* Sets the block of this thread (NULL: none) and returns the previous one. The block must outlive the threads that
- * inherit it. Failures of allocations, and mapped files that became shorter, before this call do not count. */
-struct tare_control *tare_control_set(struct tare_control *control);
-struct tare_control *tare_control_current(void);
+/* What each thread of a call knows of it. */
+struct tare_call {
+    struct tare_control *control; /* NULL: none, or suspended */
+    uint64_t number;              /* unique in the process; 0: not numbered yet */
+    uint64_t family;              /* the number of the call that began it (base/file_lost.h) */
+    int64_t failed_before;        /* failed allocations of the block when the call began */
+};
+/* Begins a call with this block (NULL: none) on this thread. The block must outlive the threads that inherit it.
+ * Failures of allocations before this call do not count. */
+void tare_control_set(struct tare_control *control);
+/* The same for a call of this family; 0: the call begins one. */
+void tare_control_begin(struct tare_control *control, uint64_t family);
+/* Ends the call of this thread: files that are still mapped concern later calls of its family. */
+void tare_control_end(void);
+/* The call of this thread, and makes this thread work for a call: a new thread for that of the thread that started it,
+ * and a thread again for its earlier call, after one within it. */
+struct tare_call tare_control_call(void);
+void tare_control_join(struct tare_call call);
+/* The call of this thread as a reader of mapped files. */
+struct tare_file_reader tare_control_reader(void);
 
-/* TARE_INTERRUPTED once the call is cancelled, TARE_IO once a mapped file became shorter (tare_file_map). Takes about a
- * nanosecond. */
+/* TARE_INTERRUPTED once the call is cancelled, TARE_IO once a mapped file that concerns it became shorter
+ * (base/file_lost.h). Takes about a nanosecond. */
 tare_status tare_control_check(void) TARE_WARN_UNUSED;
 /* "interrupted", or what else stopped the call. */
 const char *tare_control_reason(void);
@@ -42,15 +59,12 @@ const char *tare_control_reason(void);
  * incomplete results are never used. */
 bool tare_control_is_stopped(void);
 /* TARE_INTERRUPTED if tare_control_check reported a cancellation in any thread, TARE_NO_MEMORY if an allocation failed
- * since tare_control_set and was not forgiven, TARE_IO if a mapped file became shorter since then. The last one needs
- * no block. */
+ * since tare_control_set and was not forgiven, TARE_IO if a mapped file that concerns the call became shorter. The last
+ * one needs no block. */
 tare_status tare_control_verify(void) TARE_WARN_UNUSED;
-/* The status of a call: TARE_IO with the name of the file if a mapped file became shorter during it, because that
- * explains any other failure, and forbids success; else `status` with its text. */
+/* The status of a call: TARE_IO with the name of the file if a mapped file that concerns it became shorter, because
+ * that explains any other failure, and forbids success; else `status` with its text. */
 tare_status tare_control_conclude(tare_status status) TARE_WARN_UNUSED;
-/* What tare_control_set would change for a call within a call: the files lost before, to be set again at its end. */
-int64_t tare_control_lost_before(void);
-void tare_control_set_lost_before(int64_t count);
 
 /* Makes tare_control_check of this thread succeed until `ns` nanoseconds after it first saw the cancellation, so that
  * what is nearly complete is completed; 0: not at all. For a unit of work that cannot be continued later. */

@@ -20,7 +20,7 @@ struct tare_mapping {
 };
 /* Maps a regular file; up to 1 MiB is read instead. The file may be removed or replaced by rename while it is mapped.
  * If it becomes shorter, the missing bytes are 0, and tare_control_check and tare_control_verify (base/control.h) fail
- * with TARE_IO from then on, until the call ends. */
+ * with TARE_IO from then on, for the call that mapped it and for later ones of its family (base/file_lost.h). */
 tare_status tare_file_map(struct tare_mapping *out, const char *path) TARE_WARN_UNUSED;
 /* Releases the physical memory of a range of a mapping; its next access reads from the file again. For single passes
  * over large files. Only for memory of tare_file_map. */

@@ -9,7 +9,6 @@
 
 static struct tare_mapped_file *_Atomic mappings;
 static _Atomic int64_t lost_files;
-static struct tare_mapped_file *_Atomic last_lost;
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER; /* of changes; reading needs none */
 
 uintptr_t tare_page_size(void) {
@@ -34,7 +33,6 @@ struct tare_mapped_file *tare_mapped_file_find(const void *address) {
 
 void tare_mapped_file_lose(struct tare_mapped_file *file) {
     if (atomic_exchange(&file->lost, true)) return;
-    atomic_store(&last_lost, file);
     atomic_fetch_add(&lost_files, 1);
 }
 
@@ -51,13 +49,15 @@ static struct tare_mapped_file *unused_record(void) {
     return m;
 }
 
-tare_status tare_mapped_file_add(void *data, size_t size, int fd, const char *path) {
+tare_status tare_mapped_file_add(void *data, size_t size, int fd, const char *path, struct tare_file_reader reader) {
     struct tare_mapped_file *m;
     pthread_mutex_lock(&list_lock);
     m = unused_record();
     if (m) {
         m->size = size;
         m->fd = fd;
+        m->family = reader.family;
+        atomic_store(&m->call, reader.call);
         snprintf(m->name, sizeof m->name, "%s", path);
         atomic_store(&m->start, (uintptr_t)data);
     }
@@ -94,16 +94,32 @@ void tare_file_compare_sizes(void) {
     pthread_mutex_unlock(&list_lock);
 }
 
-tare_status tare_file_lost_error(void) {
-    const struct tare_mapped_file *m = atomic_load(&last_lost);
+const char *tare_file_lost_for(struct tare_file_reader reader) {
+    for (struct tare_mapped_file *m = atomic_load(&mappings); m; m = m->next) {
+        const uint64_t call = atomic_load(&m->call);
+        if (!atomic_load(&m->lost)) continue;
+        if (call ? call == reader.call : m->family == reader.family && atomic_load(&m->start)) return m->name;
+    }
+    return NULL;
+}
+
+void tare_file_lost_end(struct tare_file_reader reader) {
+    if (!atomic_load(&mappings)) return;
+    pthread_mutex_lock(&list_lock);
+    for (struct tare_mapped_file *m = atomic_load(&mappings); m; m = m->next)
+        if (atomic_load(&m->call) == reader.call) atomic_store(&m->call, 0);
+    pthread_mutex_unlock(&list_lock);
+}
+
+tare_status tare_file_lost_error(const char *name) {
     return TARE_FAIL(TARE_IO,
                      "cannot read '%s': the file became shorter, or the disk failed, while it was read (run again with "
                      "the whole file)",
-                     m ? m->name : "");
+                     name);
 }
 
-bool tare_file_note_lost(const void *data) {
+const char *tare_file_note_lost(const void *data) {
     struct tare_mapped_file *m = tare_mapped_file_find(data);
     if (m) compare_size(m);
-    return m && atomic_load(&m->lost);
+    return m && atomic_load(&m->lost) ? m->name : NULL;
 }

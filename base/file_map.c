@@ -2,15 +2,17 @@
  *
  * A page of a mapping that is no longer in the file raises SIGBUS when it is read. Small files are therefore read into
  * memory. For large ones a handler of SIGBUS replaces the pages from the faulting one on by zeros, so that the thread
- * continues, and counts the file as lost; tare_control_check and tare_control_verify then fail (base/control.h), so
- * that no result that was computed from the zeros is used. A jump out of the handler (sigsetjmp) would skip the cleanup
- * of all functions between, in any thread; a copy of each file would take the memory that mapping saves.
+ * continues, and counts the file as lost; tare_control_check and tare_control_verify of the calls that the file
+ * concerns then fail (base/control.h), so that no result that was computed from the zeros is used. A jump out of the
+ * handler (sigsetjmp) would skip the cleanup of all functions between, in any thread; a copy of each file would take
+ * the memory that mapping saves.
  *
  * The handler is installed with the first mapping, and again with a later one if the host has replaced it meanwhile. It
  * handles only addresses of mappings in the list of base/file_lost.h and passes all other signals to the handler that
  * was there before. A file that loses only a part of its last page raises no signal: sizes are compared when a mapping
  * ends and before results are used.
  */
+#include "base/control.h"
 #include "base/file.h"
 #include "base/file_lost.h"
 
@@ -82,7 +84,8 @@ static void install(void) {
 
 static tare_status record(void *data, size_t size, int fd, const char *path) {
     install();
-    return tare_mapped_file_add(data, size, fd < MOST_FILES ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : -1, path);
+    return tare_mapped_file_add(data, size, fd < MOST_FILES ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : -1, path,
+                                tare_control_reader());
 }
 
 static tare_status read_small(void *data, size_t size, int fd, const char *path) {

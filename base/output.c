@@ -71,7 +71,8 @@ static tare_status write_at(struct tare_output_file *out, const char *data, size
         TARE_TRY(tare_control_check());
         if (!tare_file_must_fail()) done = at < 0 ? write(out->fd, data, piece) : pwrite(out->fd, data, piece, at);
         if (done < 0 && errno == EINTR) continue;
-        if (done < 0 && errno == EFAULT && tare_file_note_lost(data)) return tare_file_lost_error();
+        const char *lost = done < 0 && errno == EFAULT ? tare_file_note_lost(data) : NULL;
+        if (lost) return tare_file_lost_error(lost);
         if (done < 0 && errno == ESPIPE) return TARE_FAIL(TARE_UNSUPPORTED, "'%s' cannot be rewritten", out->path);
         if (done < 0) return tare_file_error("cannot write", out->path);
         if (at >= 0) at += done;

@@ -23,14 +23,14 @@ struct tare_thread {
     pthread_t id;
     tare_status (*fn)(void *arg);
     void *arg;
-    struct tare_control *control; /* of the thread that started it */
+    struct tare_call call; /* of the thread that started it */
     tare_status status;
     char *text;
 };
 
 static void *thread_main(void *arg) {
     struct tare_thread *thread = arg;
-    tare_control_set(thread->control);
+    tare_control_join(thread->call);
     thread->status = thread->fn(thread->arg);
     if (thread->status != TARE_OK) thread->text = tare_strdup(tare_error_text());
     return NULL;
@@ -42,7 +42,7 @@ struct tare_thread *tare_thread_start(tare_status (*fn)(void *arg), void *arg) {
     if (!thread) return NULL;
     thread->fn = fn;
     thread->arg = arg;
-    thread->control = tare_control_current();
+    thread->call = tare_control_call();
     error = pthread_create(&thread->id, NULL, thread_main, thread);
     if (error) {
         TARE_FAIL(TARE_INTERNAL, "cannot start a thread: %s", strerror(error));
@@ -83,7 +83,7 @@ struct tare_pool {
     bool ending;
     tare_worker_fn fn;
     void *arg;
-    struct tare_control *control; /* of the thread that called tare_pool_run */
+    struct tare_call call; /* of the thread that called tare_pool_run */
     struct pool_worker workers[];
 };
 
@@ -135,7 +135,7 @@ static tare_status worker_main(void *arg) {
         if (pool->ending) break;
         seen = pool->round;
         pthread_mutex_unlock(&pool->lock);
-        tare_control_set(pool->control);
+        tare_control_join(pool->call);
         work(worker, pool->fn, pool->arg);
         if (atomic_fetch_sub_explicit(&pool->running, 1, memory_order_acq_rel) > 1) continue;
         pthread_mutex_lock(&pool->lock); /* the caller may be about to wait */
@@ -194,7 +194,7 @@ tare_status tare_pool_run(struct tare_pool *pool, tare_worker_fn fn, void *arg) 
     pthread_mutex_lock(&pool->lock);
     pool->fn = fn;
     pool->arg = arg;
-    pool->control = tare_control_current();
+    pool->call = tare_control_call();
     pool->running = pool->count - 1;
     pool->round++;
     pthread_cond_broadcast(&pool->start);

@@ -229,7 +229,7 @@ tare_status tare_jobs_read(struct tare_jobs *out, struct tare_arena *arena, cons
     memset(out, 0, sizeof *out);
     if (status == TARE_OK) {
         status =
-            tare_text_format_read(&message, &tare__batch_jobs__descriptor, arena, text, size, TARE_TEXT_STRICT, NULL);
+            tare_text_format_read(&message, &tare__batch_jobs__descriptor, arena, text, size, TARE_TEXT_CLOSED, NULL);
         if (status == TARE_OK)
             status = read_jobs(out, arena, (const Tare__BatchJobs *)message, strcmp(folder, ".") == 0 ? "" : folder);
         status = tare_error_prefix(status, "%s", path);

@@ -227,7 +227,7 @@ static tare_status list_inputs(struct tare_dataset_spec *spec, const Tare__Datas
 static tare_status read_spec(struct tare_dataset_spec *spec, const char *text, size_t size, const char *what) {
     ProtobufCMessage *parsed;
     const Tare__DatasetSpec *message;
-    TARE_TRY(tare_text_format_read(&parsed, &tare__dataset_spec__descriptor, &spec->arena, text, size, TARE_TEXT_STRICT,
+    TARE_TRY(tare_text_format_read(&parsed, &tare__dataset_spec__descriptor, &spec->arena, text, size, TARE_TEXT_CLOSED,
                                    what));
     message = (const Tare__DatasetSpec *)parsed;
     TARE_TRY(list_inputs(spec, message));

@@ -1,8 +1,7 @@
 /* Protobuf's text format, by descriptor, for all messages.
  *
  * Read: fields as `name: value`, messages in {} or <> with an optional colon, lists in [], separators , and ;,
- * comments, every C escape, adjacent strings, numbers in decimal, hexadecimal and octal, enums by name or number (in
- * messages of the package tare, the number of a value),
+ * comments, every C escape, adjacent strings, numbers in decimal, hexadecimal and octal, enums by name or number,
  * unknown fields by number (known ones only by name). Any may be expanded
  * ([type.googleapis.com/tensorflow.AssetFileDef] { … }) if the message is known. A message value of a scalar field NAME
  * is stored in the field NAME_message if there is one, so that a field that changed from message to scalar can be read
@@ -19,6 +18,7 @@
 
 enum tare_text_mode {
     TARE_TEXT_STRICT,
+    TARE_TEXT_CLOSED,  /* strict, and the number of an enum must be one of its values: for readers that index tables */
     TARE_TEXT_RELAXED, /* for options on a command line: also name=value, and a backslash before white space is white
                           space */
 };

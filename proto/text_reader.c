@@ -16,6 +16,7 @@ struct reader {
     struct tare_text_scanner scan;
     struct tare_arena *arena;
     struct tare_strbuf string; /* the string being read */
+    bool closed_enums;         /* the number of an enum must be one of its values */
 };
 
 /* The message being read. */
@@ -110,12 +111,6 @@ static tare_status store_bool(const struct reader *r, const char *at, const Prot
     return fail_word(r, at, message, field, word);
 }
 
-/* A number without a name is kept in TensorFlow's messages, which may be newer than tare, and as protobuf keeps it. In
- * tare's own, the values index tables. */
-static bool may_be_unnamed(const ProtobufCEnumDescriptor *values) {
-    return strcmp(values->package_name, "tare") != 0;
-}
-
 static tare_status store_enum(const struct reader *r, const char *at, const ProtobufCMessage *message,
                               const ProtobufCFieldDescriptor *field, void *slot, const char *word) {
     const ProtobufCEnumValue *value = protobuf_c_enum_descriptor_get_value_by_name(field->descriptor, word);
@@ -131,7 +126,7 @@ static tare_status store_enum(const struct reader *r, const char *at, const Prot
     }
     if (magnitude > (uint64_t)INT32_MAX + negative) return fail_word(r, at, message, field, word);
     const int32_t number = (int32_t)(negative ? 0 - (uint32_t)magnitude : (uint32_t)magnitude);
-    if (!may_be_unnamed(field->descriptor) && !protobuf_c_enum_descriptor_get_value(field->descriptor, number))
+    if (r->closed_enums && !protobuf_c_enum_descriptor_get_value(field->descriptor, number))
         return fail_no_value(r, at, field->descriptor, word);
     *(int32_t *)slot = number;
     return TARE_OK;
@@ -384,7 +379,7 @@ static tare_status read_fields(struct reader *r, ProtobufCMessage *message, cons
 tare_status tare_text_format_read(ProtobufCMessage **out, const ProtobufCMessageDescriptor *descriptor,
                                   struct tare_arena *arena, const char *text, size_t size, enum tare_text_mode mode,
                                   const char *what) {
-    struct reader r = { .arena = arena };
+    struct reader r = { .arena = arena, .closed_enums = mode == TARE_TEXT_CLOSED };
     tare_status status;
     ProtobufCMessage *message = tare_message_new(arena, descriptor);
     *out = NULL;

@@ -57,4 +57,39 @@ expect 1 "'tf.SquareInRanges' op isn't compilable for TPU device" "${convert[@]}
 absent converted
 "${convert[@]}" --allow-incompatible >text 2>&1 || fail "convert: $(cat text)"
 [ "$("$tare" run converted --input x=x.npy --plugin "$everything" 2>/dev/null)" = "y float32[2,2] 1 16 81 256" ] || fail "run converted"
+
+# an attribute of the library's op with a value of another kind is an error when the model is opened
+mkdir wrong
+cat >wrong/saved_model.pbtxt <<'MODEL'
+saved_model_schema_version: 1
+meta_graphs {
+  meta_info_def { tags: "serve" }
+  graph_def {
+    node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }
+    node { name: "y" op: "SquareInRanges" input: "x" attr { key: "chunk" value { s: "1000" } } }
+    versions { producer: 1 }
+  }
+  signature_def {
+    key: "serving_default"
+    value {
+      inputs { key: "x" value { name: "x:0" dtype: DT_FLOAT } }
+      outputs { key: "y" value { name: "y:0" dtype: DT_FLOAT } }
+      method_name: "tensorflow/serving/predict"
+    }
+  }
+}
+MODEL
+rm -f x.calib
+fault="AttrValue had value with type 'string' when 'int' expected"
+for command in "inspect wrong" "run wrong --input x=x.npy" "quantize wrong out --method weight_only" "convert wrong out" \
+    "calibrate wrong --data x.tfrecord -o x.calib"; do
+    # shellcheck disable=SC2086
+    expect 1 "$fault" "$tare" $command --plugin "$everything"
+    absent out
+    absent x.calib
+done
+"$tare" validate wrong --plugin "$everything" >text 2>&1 && fail "validate accepts an attribute of the wrong kind"
+grep -qF "$fault" text || fail "validate: $(cat text)"
+sed -i 's/s: "1000"/i: 1000/' wrong/saved_model.pbtxt
+[ "$("$tare" run wrong --input x=x.npy --plugin "$everything" 2>/dev/null)" = "y float32[2,2] 1 4 9 16" ] || fail "the right kind: $?"
 finish

@@ -39,6 +39,16 @@ busy kept kept/.tare.lock "$tare" run "$model" --data "$data" --output-dir kept 
 busy r.html .r.html.lock "$tare" compare "$model" --calibration shared.calib --data "$data" --methods weight_only --report r.html --quiet
 busy h.html .h.html.lock "$tare" show shared.calib --html h.html
 busy d.tfrecord .d.tfrecord.lock "$tare" dataset make "$data" -o d.tfrecord --limit 2 --quiet
+module=$source_dir/tests/golden/stablehlo/mlp.mlirbc
+busy u .u.lock "$tare" unwrap "$module" u --quiet
+busy p-00001-of-00002.tfrecord .p-00001-of-00002.tfrecord.lock "$tare" dataset split "$data" --parts 2 -o p --quiet
+busy p-test.tfrecord.gz .p-test.tfrecord.gz.lock "$tare" dataset split "$data" --fraction 0.5 --names train,test -o p --gzip --quiet
+[ -z "$(ls p-* 2>/dev/null)" ] || fail "dataset split: a part was locked, but others were written: $(ls p-*)"
+mkdir models && cp -r "$model" models/glyphs
+holding .jobs.state.lock expect 1 "output 'jobs.state' is being written by process $$" \
+    "$tare" batch models --methods weight_only --output-dir done --state jobs.state --quiet
+absent done/glyphs-weight_only
+[ -z "$(ls -A jobs.state 2>/dev/null)" ] || fail "batch: the state was locked, but it was written: $(ls -A jobs.state)"
 [ -z "$(hidden .)" ] || fail "left: $(hidden .)"
 [ -z "$(ls -A kept)" ] || fail "a refused run left $(ls -A kept)"
 
@@ -56,6 +66,37 @@ for round in 1 2 3 4 5 6 7 8; do
     [ $good -ge 1 ] || fail "round $round: neither run succeeded"
     now=$(hash_of both)
     [ "$now" = "$one" ] || [ "$now" = "$two" ] || fail "round $round: the output is neither model"
+done
+# the same for parts of a data set, an unwrapped module and the state of a batch: each is of one run, and a run that
+# fails names the other one
+race() { # NAME COMMAND_A -- COMMAND_B: `results` are the contents that are right, one a line
+    local name=$1 good=0 first second
+    bash -c "$2" 2>e1 & first=$!
+    bash -c "$3" 2>e2 & second=$!
+    wait $first && good=$((good + 1)) || grep -q "is being written by process" e1 || fail "$name: the first failed: $(cat e1)"
+    wait $second && good=$((good + 1)) || grep -q "is being written by process" e2 || fail "$name: the second failed: $(cat e2)"
+    [ $good -ge 1 ] || fail "$name: neither run succeeded"
+    [ -z "$(hidden .)" ] || fail "$name: left: $(hidden .)"
+}
+split() { echo "'$tare' dataset split '$data' --parts 2 --seed $1 -o $2 --quiet"; }
+parts() { cat "$1"-0000?-of-00002.tfrecord | sha256sum; }
+bash -c "$(split 1 s1)" && bash -c "$(split 2 s2)" || fail "dataset split"
+s1=$(parts s1) s2=$(parts s2)
+[ "$s1" != "$s2" ] || fail "both seeds give the same parts"
+other=$source_dir/tests/golden/stablehlo/checks.mlirbc
+"$tare" unwrap "$module" u1 --quiet && "$tare" unwrap "$other" u2 --quiet || fail "unwrap"
+u1=$(hash_of u1) u2=$(hash_of u2)
+for round in 1 2 3 4 5; do
+    rm -rf both-* done jobs.state
+    race "split, round $round" "$(split 1 both)" "$(split 2 both)"
+    now=$(parts both)
+    [ "$now" = "$s1" ] || [ "$now" = "$s2" ] || fail "split, round $round: the parts are of neither run"
+    race "unwrap, round $round" "'$tare' unwrap '$module' ub --quiet --overwrite" "'$tare' unwrap '$other' ub --quiet --overwrite"
+    now=$(hash_of ub)
+    [ "$now" = "$u1" ] || [ "$now" = "$u2" ] || fail "unwrap, round $round: the output is neither model"
+    batch="'$tare' batch models --methods weight_only --output-dir done --state jobs.state --resume --quiet >/dev/null"
+    race "batch, round $round" "$batch" "$batch"
+    [ "$(hash_of done/glyphs-weight_only)" = "$one" ] || fail "batch, round $round: the output is not whole"
 done
 # a calibration is locked from its beginning, with its state
 for _ in 1 2 3 4 5; do # until it is stopped before its end

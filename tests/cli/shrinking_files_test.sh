@@ -46,6 +46,17 @@ for command in "quantize m out --method weight_only --quiet" "convert m out --qu
     absent out.calib
 done
 
+# a file of a StableHLO module with a constant of 2 MB
+"$TARE_TEST_HELPERS/large_module" module.mlirbc 2000000 || fail "large_module"
+"$tare" run module.mlirbc --quiet >/dev/null 2>err || fail "run of the whole module: $(cat err)"
+for size in 0 5000 1990000; do
+    for command in "run module.mlirbc --quiet" "unwrap module.mlirbc out --quiet" "inspect module.mlirbc"; do
+        shrinking module.mlirbc $size "$tare" $command
+        shorter "$command, module of $size"
+        absent out
+    done
+done
+
 # arrays, mapped (3 MB) and small
 python3 - <<'EOP'
 def npy(path, rows):

@@ -2,12 +2,14 @@
 #include "base/control.h"
 #include "base/file.h"
 #include "base/output.h"
+#include "base/thread.h"
 #include "support/temp.h"
 
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
 #include <cmocka.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,6 +126,109 @@ static void commit__leaves_no_output_of_a_lost_file(void **state) {
     tare_control_set(&control);
 }
 
+/* ---- several calls ---- */
+
+/* A call that maps a file, and ends when it is told to. */
+struct reading {
+    const char *name;
+    struct tare_mapping mapping;
+    pthread_barrier_t *barrier;
+    int byte; /* the last one */
+    tare_status checked, verified, concluded, in_thread;
+    char text[700];
+};
+
+static tare_status check_in_thread(void *arg) {
+    (void)arg;
+    return tare_control_check();
+}
+
+static void *read_when_told(void *arg) {
+    struct reading *r = arg;
+    struct tare_control own = { 0 };
+    tare_control_set(&own);
+    if (tare_file_map(&r->mapping, temp_path(r->name)) != TARE_OK) abort();
+    pthread_barrier_wait(r->barrier); /* both have mapped their file */
+    pthread_barrier_wait(r->barrier); /* one file is shorter */
+    r->byte = ((const volatile uint8_t *)r->mapping.data)[LARGE - 1];
+    pthread_barrier_wait(r->barrier); /* both have read */
+    r->checked = tare_control_check();
+    r->in_thread = tare_thread_join(tare_thread_start(check_in_thread, NULL));
+    r->verified = tare_control_verify();
+    tare_file_unmap(&r->mapping);
+    r->concluded = tare_control_conclude(TARE_OK);
+    snprintf(r->text, sizeof r->text, "%s", tare_error_text());
+    tare_control_end();
+    return NULL;
+}
+
+static void write_large(const char *name) {
+    struct tare_mapping mapping = map_large(name);
+    tare_file_unmap(&mapping);
+}
+
+static void lost__only_the_call_that_maps_the_file_fails(void **state) {
+    struct reading readings[2] = { { .name = "first" }, { .name = "second" } };
+    pthread_barrier_t barrier;
+    pthread_t threads[2];
+    (void)state;
+    for (int lost = 0; lost < 2; lost++) {
+        const struct reading *failed = &readings[lost], *other = &readings[!lost];
+        assert_int_equal(pthread_barrier_init(&barrier, NULL, 3), 0);
+        for (int i = 0; i < 2; i++) {
+            write_large(readings[i].name);
+            readings[i].barrier = &barrier;
+            assert_int_equal(pthread_create(&threads[i], NULL, read_when_told, &readings[i]), 0);
+        }
+        pthread_barrier_wait(&barrier);
+        assert_int_equal(truncate(temp_path(failed->name), 0), 0);
+        pthread_barrier_wait(&barrier);
+        pthread_barrier_wait(&barrier);
+        for (int i = 0; i < 2; i++)
+            pthread_join(threads[i], NULL);
+        assert_int_equal(failed->byte, 0);
+        assert_int_equal(failed->checked, TARE_IO);
+        assert_int_equal(failed->in_thread, TARE_IO);
+        assert_int_equal(failed->verified, TARE_IO);
+        assert_int_equal(failed->concluded, TARE_IO);
+        assert_non_null(strstr(failed->text, failed->name));
+        assert_int_equal(other->byte, (LARGE - 1) % 251);
+        assert_int_equal(other->checked, TARE_OK);
+        assert_int_equal(other->in_thread, TARE_OK);
+        assert_int_equal(other->verified, TARE_OK);
+        assert_int_equal(other->concluded, TARE_OK);
+        pthread_barrier_destroy(&barrier);
+    }
+}
+
+/* As libtare's handles: a model is opened by one call, and used by others. */
+static void lost__what_stays_mapped_fails_later_calls_of_the_family(void **state) {
+    struct tare_mapping mapping = map_large("model");
+    const uint64_t family = tare_control_call().family;
+    (void)state;
+    tare_control_end();
+    tare_control_begin(&control, family);
+    assert_int_equal(tare_control_verify(), TARE_OK);
+    assert_int_equal(truncate(temp_path("model"), PAGE), 0);
+    assert_int_equal(tare_control_verify(), TARE_IO);
+    tare_control_end();
+    for (int again = 0; again < 2; again++) {
+        tare_control_begin(&control, family);
+        assert_int_equal(tare_control_check(), TARE_IO);
+        assert_int_equal(tare_control_conclude(TARE_OK), TARE_IO);
+        tare_control_end();
+        tare_control_begin(&control, 0); /* on another handle */
+        assert_int_equal(tare_control_check(), TARE_OK);
+        assert_int_equal(tare_control_verify(), TARE_OK);
+        assert_int_equal(tare_control_conclude(TARE_OK), TARE_OK);
+        tare_control_end();
+    }
+    tare_file_unmap(&mapping);
+    tare_control_begin(&control, family);
+    assert_int_equal(tare_control_verify(), TARE_OK);
+    tare_control_end();
+}
+
 static void on_bus_error(int number) {
     (void)number;
     _exit(7);
@@ -165,6 +270,8 @@ int main(void) {
         cmocka_unit_test(map__a_replaced_file_is_not_lost),
         cmocka_unit_test(write__of_lost_pages_names_the_file),
         cmocka_unit_test(commit__leaves_no_output_of_a_lost_file),
+        cmocka_unit_test(lost__only_the_call_that_maps_the_file_fails),
+        cmocka_unit_test(lost__what_stays_mapped_fails_later_calls_of_the_family),
         cmocka_unit_test(handler__leaves_faults_elsewhere_to_the_one_before),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -130,6 +130,21 @@ static void enums__by_name_or_number(void **state) {
         read_as(*state, options, "io_shape_optimization: DISABLED bfloat16_optimization: 7", TARE_TEXT_STRICT);
     assert_int_equal(read->io_shape_optimization, TARE__CONVERTER_OPTIONS__STATE__DISABLED);
     assert_int_equal(read->bfloat16_optimization, 7);
+    read = read_as(*state, options, "bfloat16_optimization: 2", TARE_TEXT_CLOSED);
+    assert_int_equal(read->bfloat16_optimization, 2);
+}
+
+static void enums__closed_ones_take_only_their_values(void **state) {
+    static const char *const numbers[] = { "7", "-1", "0x7fffffff", "-2147483648" };
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        ProtobufCMessage *message;
+        char text[64], expected[64];
+        snprintf(text, sizeof text, "bfloat16_optimization: %s", numbers[i]);
+        snprintf(expected, sizeof expected, "1:24: State has no value '%s'", numbers[i]);
+        assert_int_equal(tare_text_format_read(&message, options, *state, text, strlen(text), TARE_TEXT_CLOSED, NULL),
+                         TARE_INVALID_ARGUMENT);
+        assert_string_equal(tare_error_text(), expected);
+    }
 }
 
 static void any__is_expanded_when_the_message_is_known(void **state) {
@@ -484,6 +499,7 @@ int main(void) {
         TEST(floats__every_spelling),
         TEST(bools__eight_spellings),
         TEST(enums__by_name_or_number),
+        TEST(enums__closed_ones_take_only_their_values),
         TEST(any__is_expanded_when_the_message_is_known),
         TEST(relaxed__backslashes_and_equals_signs),
         TEST(quantization_options__the_documented_example),

@@ -7,17 +7,15 @@
 #include "graph/model.h"
 #include "interpreter/kernel.h"
 #include "interpreter/ops/builtin.h"
+#include "support/plugin_fixture.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { MOST = 64, KINDS = TARE_ATTR_FUNC + 1 };
 
 struct sweep {
+    const struct tare_op_registry *custom; /* ops of libraries; NULL: the built-in ones */
     size_t cases, inferred, ops;
 };
 
@@ -118,6 +116,7 @@ static void try_kind(struct sweep *sweep, const struct tare_op_def *def, size_t 
     size_t n_inputs = 0;
     bool fits;
     assert_non_null(model);
+    if (sweep->custom) model->custom_ops = tare_ops_new(sweep->custom);
     function = tare_model_add_function(model, "function");
     assert_non_null(function);
     node = make_node(function, def);
@@ -136,7 +135,7 @@ static void try_kind(struct sweep *sweep, const struct tare_op_def *def, size_t 
         fail_msg("%s: attribute %s with kind %d%s was accepted", def->name, def->attrs[changed].name, kind,
                  is_list ? " (list)" : "");
     tare_error_clear();
-    if (fits && def->row->infer) {
+    if (fits && def->row && def->row->infer) {
         infer(model, node, n_inputs, dtypes, node->n_outputs);
         sweep->inferred++;
     }
@@ -144,31 +143,47 @@ static void try_kind(struct sweep *sweep, const struct tare_op_def *def, size_t 
     tare_model_free(model);
 }
 
+static void try_op(struct sweep *sweep, const struct tare_op_def *def) {
+    for (size_t a = 0; a < def->n_attrs; a++) {
+        const struct tare_op_attr *attr = &def->attrs[a];
+        for (int kind = TARE_ATTR_STRING; kind < KINDS; kind++)
+            for (int is_list = 0; is_list < 2; is_list++) {
+                const bool right = is_list == attr->is_list && kind == (int)attr->kind;
+                if (!right && attr->kind != TARE_ATTR_NONE) try_kind(sweep, def, a, (enum tare_attr_kind)kind, is_list);
+            }
+    }
+    sweep->ops++;
+}
+
 static void attributes__of_a_wrong_kind_are_found_and_survived(void **state) {
     const struct tare_op_registry *ops = tare_ops_builtin();
     struct sweep sweep = { 0 };
     (void)state;
-    for (size_t i = 0; i < ops->n_rows; i++) {
-        const struct tare_op_def *def = ops->rows[i];
-        for (size_t a = 0; a < def->n_attrs; a++) {
-            const struct tare_op_attr *attr = &def->attrs[a];
-            for (int kind = TARE_ATTR_STRING; kind < KINDS; kind++)
-                for (int is_list = 0; is_list < 2; is_list++) {
-                    const bool right = is_list == attr->is_list && kind == (int)attr->kind;
-                    if (!right && attr->kind != TARE_ATTR_NONE)
-                        try_kind(&sweep, def, a, (enum tare_attr_kind)kind, is_list);
-                }
-        }
-        sweep.ops++;
-    }
+    for (size_t i = 0; i < ops->n_rows; i++)
+        try_op(&sweep, ops->rows[i]);
     print_message("%zu ops, %zu cases, %zu with shape inference\n", sweep.ops, sweep.cases, sweep.inferred);
     assert_true(sweep.cases > 20000);
     assert_true(sweep.inferred > 15000);
 }
 
+/* The ops of a library, whose shape functions are those of the library and ask for attributes themselves. */
+static void attributes_of_custom_ops__of_a_wrong_kind_are_found_and_survived(void **state) {
+    struct sweep sweep = { 0 };
+    (void)state;
+    mini_ok(tare_plugins_load(plugins, plugin_path("everything")));
+    sweep.custom = tare_plugins_ops(plugins);
+    for (size_t i = 0; i < sweep.custom->n_defs; i++)
+        try_op(&sweep, sweep.custom->defs[i]);
+    print_message("%zu custom ops, %zu cases, %zu with shape inference\n", sweep.ops, sweep.cases, sweep.inferred);
+    assert_true(sweep.ops >= 8);
+    assert_true(sweep.cases > 350);
+    assert_true(sweep.inferred > 50);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(attributes__of_a_wrong_kind_are_found_and_survived),
+        PLUGIN_CASE(attributes_of_custom_ops__of_a_wrong_kind_are_found_and_survived),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,113 @@
+/* Models whose checkpoint becomes shorter while a program has them open: calls on that model fail and name the file,
+ * calls on another model of the same context, in another thread, do not. */
+#include "include/tare/tare.h"
+
+#include "support/temp.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define GLYPHS TARE_SOURCE_DIR "/examples/glyphs/"
+enum { RUNS = 50, PADDING = 2 << 20 };
+
+static void ok_at(tare_status status, int line) {
+    if (status != TARE_OK) fail_msg("line %d: %s: %s", line, tare_status_name(status), tare_error_text());
+}
+#define OK(call) ok_at((call), __LINE__)
+
+static const char *checkpoint_of(const char *name) {
+    char inner[128];
+    snprintf(inner, sizeof inner, "%s/variables/variables.data-00000-of-00001", name);
+    return temp_path(inner);
+}
+
+/* The example model with a checkpoint that is large enough to be mapped. */
+static tare_model *open_large(tare_context *context, const char *name) {
+    tare_model *small, *model;
+    FILE *file;
+    static char zeros[PADDING];
+    OK(tare_model_open(&small, NULL, GLYPHS "saved_model"));
+    OK(tare_model_write(small, temp_path(name), TARE_WRITE_OVERWRITE));
+    tare_model_close(small);
+    file = fopen(checkpoint_of(name), "ab");
+    assert_non_null(file);
+    assert_int_equal(fwrite(zeros, 1, sizeof zeros, file), sizeof zeros);
+    assert_int_equal(fclose(file), 0);
+    OK(tare_model_open(&model, context, temp_path(name)));
+    return model;
+}
+
+static tare_status run(tare_runner *runner) {
+    static const float pixels[28 * 28];
+    const tare_array image = {
+        .name = "image", .dtype = TARE_DTYPE_FLOAT, .rank = 4, .dims = { 1, 28, 28, 1 }, .data = pixels
+    };
+    const tare_array *outputs;
+    size_t count;
+    return tare_runner_run(runner, &image, 1, &outputs, &count);
+}
+
+struct user {
+    tare_runner *runner;
+    tare_status statuses[RUNS];
+    char text[700]; /* of the last run */
+};
+
+static void *run_often(void *arg) {
+    struct user *user = arg;
+    for (int i = 0; i < RUNS; i++)
+        user->statuses[i] = run(user->runner);
+    snprintf(user->text, sizeof user->text, "%s", tare_error_text());
+    return NULL;
+}
+
+static void a_lost_checkpoint__fails_the_calls_on_its_model_alone(void **state) {
+    struct user users[2] = { 0 };
+    pthread_t threads[2];
+    tare_context *context;
+    tare_model *models[2], *made;
+    (void)state;
+    OK(tare_context_open(&context));
+    models[0] = open_large(context, "lost");
+    models[1] = open_large(context, "whole");
+    for (int i = 0; i < 2; i++) {
+        OK(tare_runner_open(&users[i].runner, models[i], NULL));
+        OK(run(users[i].runner));
+    }
+    assert_int_equal(truncate(checkpoint_of("lost"), 0), 0);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, run_often, &users[i]), 0);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < RUNS; i++) {
+        assert_int_equal(users[0].statuses[i], TARE_ERROR_IO);
+        assert_int_equal(users[1].statuses[i], TARE_OK);
+    }
+    assert_non_null(strstr(users[0].text, checkpoint_of("lost")));
+    assert_non_null(strstr(users[0].text, "became shorter"));
+    assert_int_equal(tare_model_write(models[0], temp_path("copy"), 0), TARE_ERROR_IO);
+    OK(tare_model_quantize(&made, models[1], "weight_only", NULL, NULL));
+    tare_model_close(made);
+    for (int i = 0; i < 2; i++) {
+        tare_runner_close(users[i].runner);
+        tare_model_close(models[i]);
+    }
+    models[0] = open_large(context, "lost"); /* written again */
+    tare_model_close(models[0]);
+    tare_context_close(context);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_lost_checkpoint__fails_the_calls_on_its_model_alone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
