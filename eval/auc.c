@@ -13,36 +13,34 @@
 static const double Z_95 = 1.959963984540054; /* the 97.5 % point of the normal distribution */
 
 tare_status tare_auc_add(struct tare_auc *auc, double score, bool positive) {
-    if (!TARE_GROW(auc->scored, auc->count, auc->capacity)) return TARE_NO_MEMORY;
+    if (!TARE_GROW(auc->scored, auc->count, auc->capacity) || !TARE_GROW(auc->order, auc->count, auc->order_capacity) ||
+        !TARE_GROW(auc->halves, auc->count, auc->halves_capacity))
+        return TARE_NO_MEMORY;
     auc->scored[auc->count++] = (struct tare_scored){ isnan(score) ? -INFINITY : score, positive };
     return TARE_OK;
 }
 
 void tare_auc_reset(struct tare_auc *auc) {
     tare_free(auc->scored);
+    tare_free(auc->order);
+    tare_free(auc->halves);
     memset(auc, 0, sizeof *auc);
 }
 
-/* An example with its place in the order of adding. */
-struct ranked {
-    double score;
-    size_t at;
-};
-
 static int by_score(const void *a, const void *b) {
-    const double x = ((const struct ranked *)a)->score, y = ((const struct ranked *)b)->score;
+    const double x = ((const struct tare_ranked *)a)->score, y = ((const struct tare_ranked *)b)->score;
     return (x > y) - (x < y);
 }
 
 /* Placements in halves, in the order of adding: for positives, twice the negatives below; for negatives, twice the
  * positives above. */
 struct placements {
-    double *halves;
+    double *halves; /* of the tare_auc */
     double positives, negatives;
 };
 
-static void place_group(struct placements *out, const struct tare_auc *auc, const struct ranked *order, size_t first,
-                        size_t end, double below[2]) {
+static void place_group(struct placements *out, const struct tare_auc *auc, const struct tare_ranked *order,
+                        size_t first, size_t end, double below[2]) {
     double tied[2] = { 0, 0 };
     for (size_t i = first; i < end; i++)
         tied[auc->scored[order[i].at].positive] += 1;
@@ -55,29 +53,23 @@ static void place_group(struct placements *out, const struct tare_auc *auc, cons
     below[1] += tied[1];
 }
 
-/* False without memory, or when a class has no example. */
+/* False when a class has no example. */
 static bool place(struct placements *out, const struct tare_auc *auc) {
-    struct ranked *order = tare_calloc(auc->count + 1, sizeof *order);
+    struct tare_ranked *order = auc->order;
     double below[2] = { 0, 0 };
-    *out = (struct placements){ .halves = tare_calloc(auc->count + 1, sizeof *out->halves) };
-    for (size_t i = 0; order && i < auc->count; i++) {
-        order[i] = (struct ranked){ auc->scored[i].score, i };
+    *out = (struct placements){ .halves = auc->halves };
+    for (size_t i = 0; i < auc->count; i++) {
+        order[i] = (struct tare_ranked){ auc->scored[i].score, i };
         *(auc->scored[i].positive ? &out->positives : &out->negatives) += 1;
     }
-    if (order && out->halves && out->positives > 0 && out->negatives > 0) {
-        qsort(order, auc->count, sizeof *order, by_score);
-        for (size_t i = 0, end; i < auc->count; i = end) {
-            for (end = i + 1; end < auc->count && order[end].score == order[i].score;)
-                end++;
-            place_group(out, auc, order, i, end, below);
-        }
-        tare_free(order);
-        return true;
+    if (!(out->positives > 0 && out->negatives > 0)) return false;
+    qsort(order, auc->count, sizeof *order, by_score);
+    for (size_t i = 0, end; i < auc->count; i = end) {
+        for (end = i + 1; end < auc->count && order[end].score == order[i].score;)
+            end++;
+        place_group(out, auc, order, i, end, below);
     }
-    tare_free(order);
-    tare_free(out->halves);
-    out->halves = NULL;
-    return false;
+    return true;
 }
 
 static double value_of(const struct placements *p, const struct tare_auc *auc) {
@@ -89,11 +81,7 @@ static double value_of(const struct placements *p, const struct tare_auc *auc) {
 
 double tare_auc_value(const struct tare_auc *auc) {
     struct placements p;
-    double value;
-    if (!place(&p, auc)) return NAN;
-    value = value_of(&p, auc);
-    tare_free(p.halves);
-    return value;
+    return place(&p, auc) ? value_of(&p, auc) : NAN;
 }
 
 /* Variance of the AUC of a, or of the difference of a and b (NULL: of a alone). */
@@ -117,7 +105,6 @@ void tare_auc_interval(double *low, double *high, const struct tare_auc *auc) {
         *low = fmax(0, value - reach);
         *high = fmin(1, value + reach);
     }
-    tare_free(p.halves);
 }
 
 static bool same_examples(const struct tare_auc *a, const struct tare_auc *b) {
@@ -129,15 +116,7 @@ static bool same_examples(const struct tare_auc *a, const struct tare_auc *b) {
 
 double tare_auc_paired_p(const struct tare_auc *a, const struct tare_auc *b) {
     struct placements p, q;
-    double result = NAN;
-    if (!same_examples(a, b) || !place(&p, a)) return NAN;
-    if (place(&q, b)) {
-        if (p.positives > 1 && p.negatives > 1) {
-            const double spread = variance(a, &p, &q), difference = value_of(&p, a) - value_of(&q, b);
-            result = spread > 0 ? erfc(fabs(difference) / sqrt(2 * spread)) : difference == 0 ? 1 : 0;
-        }
-        tare_free(q.halves);
-    }
-    tare_free(p.halves);
-    return result;
+    if (!same_examples(a, b) || !place(&p, a) || !place(&q, b) || !(p.positives > 1 && p.negatives > 1)) return NAN;
+    const double spread = variance(a, &p, &q), difference = value_of(&p, a) - value_of(&q, b);
+    return spread > 0 ? erfc(fabs(difference) / sqrt(2 * spread)) : difference == 0 ? 1 : 0;
 }

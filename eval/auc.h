@@ -9,18 +9,24 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Initialise with zeros. Stores every score, in the order of adding: 16 bytes per example. */
+/* Initialise with zeros. Stores every score, in the order of adding, and room for ranking them, so that the figures
+ * need no memory: 40 bytes per example. */
 struct tare_auc {
     struct tare_scored {
         double score;
         bool positive;
     } * scored;
-    size_t count, capacity;
+    struct tare_ranked {
+        double score;
+        size_t at; /* in the order of adding */
+    } * order;
+    double *halves; /* placements in halves, in the order of adding */
+    size_t count, capacity, order_capacity, halves_capacity;
 };
 
 /* Scores that are NaN rank below all others. */
 tare_status tare_auc_add(struct tare_auc *auc, double score, bool positive) TARE_WARN_UNUSED;
-/* 0 … 1; NaN when one of the classes has no example or memory is short. */
+/* 0 … 1; NaN when one of the classes has no example. */
 double tare_auc_value(const struct tare_auc *auc);
 /* 95 % confidence interval, clipped to 0 … 1; NaN like the value, and with fewer than two examples of a class. */
 void tare_auc_interval(double *low, double *high, const struct tare_auc *auc);

@@ -1,4 +1,5 @@
 /* The area under the ROC curve against counting all pairs. */
+#include "base/alloc.h"
 #include "eval/auc.h"
 #include "support/draw.h"
 
@@ -14,7 +15,10 @@ static double area(const double *scores, const char *classes) {
     double value;
     for (size_t i = 0; classes[i]; i++)
         assert_int_equal(tare_auc_add(&auc, scores[i], classes[i] == '+'), TARE_OK);
+    tare_alloc_fail_at(1); /* the figures need no memory */
     value = tare_auc_value(&auc);
+    assert_int_equal(tare_alloc_count(), 0);
+    tare_alloc_fail_at(0);
     tare_auc_reset(&auc);
     return value;
 }
@@ -81,7 +85,10 @@ static void interval_and_test__are_delongs(void **state) {
     tare_auc_interval(&low, &high, &a);
     assert_float_equal(low, 0.48077452745611, 1e-12);
     assert_true(high == 1);
+    tare_alloc_fail_at(1);
     assert_float_equal(tare_auc_paired_p(&a, &b), 0.2679380840341796, 1e-9);
+    assert_int_equal(tare_alloc_count(), 0);
+    tare_alloc_fail_at(0);
     assert_true(tare_auc_paired_p(&a, &a) == 1);
     tare_auc_reset(&a);
     tare_auc_reset(&b);
