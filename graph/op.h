@@ -13,6 +13,8 @@
 
 struct tare_infer;
 struct tare_kernel;
+struct tare_tiling_stage;
+struct tare_gemm_epilogue;
 
 enum tare_op_flag {
     TARE_OP_STATEFUL = 1 << 0,    /* is_stateful in TensorFlow: never folded, never pruned inside functions */
@@ -24,6 +26,7 @@ enum tare_op_flag {
     TARE_OP_WRITES = 1 << 6,      /* changes state that later runs of the session read: variables, tables */
     TARE_OP_PASSES_ROWS = 1 << 17, /* the kernel may pass output 0 to tare_kernel.consumer instead of storing it */
     TARE_OP_EPILOGUE = 1 << 7, /* the kernel may apply a bias, an addend and a ReLU clamp to output 0: tare_epilogue */
+    TARE_OP_ROUNDS = 1 << 18,  /* with TARE_OP_EPILOGUE: also if output 0 is bfloat16 */
 
     /* Which values may be rounded to bfloat16 (tpu/exact_values.h). */
     TARE_OP_CREATE = 1 << 8,       /* creates elements without arithmetic on values: OneHot, ZerosLike */
@@ -72,6 +75,11 @@ struct tare_op {
      * number of executions run: 0 when tiling is not faster or not possible, and nothing was done. Rows whose
      * executions can be tiled together share this function. */
     size_t (*run_tiled)(struct tare_kernel *kernels, size_t count);
+    /* With run_tiled: creates the stage of one execution whose input 0 has *shape, which is set to the output's shape;
+     * batch 1. The epilogue is written to `room` and refers to the kernel's tensors. False: the execution cannot be
+     * tiled; an error may be set. */
+    bool (*tiling_stage)(struct tare_tiling_stage *stage, struct tare_gemm_epilogue *room, struct tare_kernel *kernel,
+                         struct tare_shape *shape);
     void (*cost)(const struct tare_infer *infer, struct tare_cost *cost); /* NULL: bytes in + out, no macs */
     const void *aux; /* row data for kernels shared by several rows (a loop table) */
     unsigned flags;

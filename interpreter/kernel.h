@@ -9,11 +9,16 @@ struct tare_session;
 struct tare_kernel;
 struct tare_requantize;
 
-/* Epilogue fused into output 0, element by element: + bias of the last dimension, + addend, ReLU clamp (x < 0 ? 0 : x,
- * at most limit). A kernel applies either all of it in its own pass, bit for bit as the separate ops would, and sets
- * `applied`, or none of it. */
+/* Operands of a batch normalization, after its input. */
+enum tare_norm_operand { TARE_NORM_SCALE, TARE_NORM_OFFSET, TARE_NORM_MEAN, TARE_NORM_VARIANCE, TARE_NORM_OPERANDS };
+
+/* Epilogue fused into output 0, element by element: * scale and + bias of the last dimension, batch normalization,
+ * + addend, ReLU clamp (x < 0 ? 0 : x, at most limit). A kernel applies either all of it in its own pass, bit for bit
+ * as the separate ops would, and sets `applied`, or none of it. */
 struct tare_epilogue {
-    const struct tare_tensor *bias, *addend; /* NULL: none; of any dtype and shape: the kernel checks */
+    const struct tare_tensor *scale, *bias, *addend;    /* NULL: none; of any dtype and shape: the kernel checks */
+    const struct tare_tensor *norm[TARE_NORM_OPERANDS]; /* as `bias`; all or none */
+    float epsilon;                                      /* of the normalization */
     bool relu;
     float limit; /* INFINITY: none */
     bool applied;

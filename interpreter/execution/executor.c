@@ -103,9 +103,7 @@ static tare_status run_step(struct tare_session *session, const struct tare_plan
     for (int i = 0; step->fusion && i < step->fusion->n_steps; i++)
         frame->computed[step->fusion->steps[i]] = false;
     if (step->fusion && step->fusion->active)
-        status = tare_fusion_run(session, plan, frame, step,
-                                 step->fusion->has_bias ? tare_plan_value(plan, frame, step->fusion->bias) : NULL,
-                                 step->fusion->has_addend ? tare_plan_value(plan, frame, step->fusion->addend) : NULL);
+        status = tare_fusion_run(session, plan, frame, step);
     else
         status = tare_step_run(session, step, frame, frame->slots + step->first_output, NULL, NULL);
     tare_step_ungather(frame, step);

@@ -1,6 +1,7 @@
-/* Operator fusion: a convolution or product whose result is used only by BiasAdd, Add, Relu or Relu6 may compute these
- * in its own epilogue (struct tare_epilogue in interpreter/kernel.h). This saves passes over memory. The operations
- * on each element and their order do not change. When an intermediate value is observed, the steps run one by one. */
+/* Operator fusion: a convolution or product whose result is used only by a multiplication with a constant (the scale of
+ * int8 weights), BiasAdd, Add, a batch normalization, Relu or Relu6 may compute these in its own epilogue (struct
+ * tare_epilogue in interpreter/kernel.h). This saves passes over memory. The operations on each element and their order
+ * do not change. When an intermediate value is observed, the steps run one by one. */
 #include "interpreter/execution/plan.h"
 
 #include <math.h>
@@ -34,10 +35,39 @@ static bool take_addition(const struct finder *f, struct tare_fusion *fusion, co
         fusion->addend = other;
         return true;
     }
-    if (fusion->has_bias) return false;
+    if (fusion->has_bias || fusion->has_norm) return false;
     fusion->has_bias = true;
     fusion->bias_is_vector = is_bias;
     fusion->bias = other;
+    return true;
+}
+
+/* The product with a constant. */
+static bool take_scale(struct tare_fusion *fusion, const struct tare_step *step, int slot) {
+    if (!is_op(step, "Mul") || step->inputs[0] == step->inputs[1]) return false;
+    const int other = step->inputs[step->inputs[0] == slot ? 1 : 0];
+    if (other >= 0 || fusion->has_scale || fusion->has_bias || fusion->has_norm || fusion->has_addend) return false;
+    fusion->has_scale = true;
+    fusion->scale = other;
+    return true;
+}
+
+/* A batch normalization for inference, of which only y is used. */
+static bool take_norm(const struct finder *f, struct tare_fusion *fusion, const struct tare_step *step, int slot,
+                      int head) {
+    const struct tare_node *node = step->node;
+    if (!is_op(step, "FusedBatchNormV3") && !is_op(step, "FusedBatchNormV2") && !is_op(step, "FusedBatchNorm"))
+        return false;
+    if (tare_node_bool(node, "is_training", true) || fusion->has_norm || fusion->has_addend) return false;
+    if (strcmp(tare_node_string(node, "data_format", "NHWC"), "NHWC") != 0 || step->inputs[0] != slot) return false;
+    for (size_t i = 1; i < step->n_outputs; i++)
+        if (f->uses->used_by[step->first_output + (int)i] != TARE_NO_STEP) return false;
+    for (int i = 0; i < TARE_NORM_OPERANDS; i++) {
+        fusion->norm[i] = step->inputs[1 + i];
+        if (fusion->norm[i] == slot || !is_before(f, fusion->norm[i], head)) return false;
+    }
+    fusion->has_norm = true;
+    fusion->epsilon = tare_node_float(node, "epsilon", 1e-4f);
     return true;
 }
 
@@ -82,8 +112,9 @@ static tare_status find_fusion(const struct finder *f, struct tare_arena *arena,
         const int user = f->uses->used_by[slot];
         if (user < 0 || steps[user].reads) break;
         if (!take_clip(f, &fusion, user)) {
-            if (!is_op(&steps[user], "Identity") && !take_addition(f, &fusion, &steps[user], slot, head) &&
-                !take_relu(&fusion, &steps[user]))
+            if (!is_op(&steps[user], "Identity") && !take_scale(&fusion, &steps[user], slot) &&
+                !take_addition(f, &fusion, &steps[user], slot, head) &&
+                !take_norm(f, &fusion, &steps[user], slot, head) && !take_relu(&fusion, &steps[user]))
                 break;
             fusion.steps[fusion.n_steps++] = user;
         }
@@ -97,14 +128,19 @@ static tare_status find_fusion(const struct finder *f, struct tare_arena *arena,
     return TARE_OK;
 }
 
+/* Results in float, and channels-last ones in bfloat16 of kernels that round in the epilogue. */
+static bool may_head(const struct tare_step *step) {
+    if (!step->op || !(step->op->flags & TARE_OP_EPILOGUE) || step->n_outputs != 1) return false;
+    const int dtype = tare_dtype_base(step->node->output_dtypes[0]);
+    return dtype == TARE_DT_FLOAT || (dtype == TARE_DT_BFLOAT16 && (step->op->flags & TARE_OP_ROUNDS) &&
+                                      strcmp(tare_node_string(step->node, "data_format", "NHWC"), "NHWC") == 0);
+}
+
 tare_status tare_plan_find_fusions(struct tare_plan *plan, const struct tare_plan_uses *uses,
                                    struct tare_arena *arena) {
     const struct finder f = { .plan = plan, .uses = uses };
     for (size_t s = 0; s < plan->n_steps; s++) {
-        const struct tare_step *step = &plan->steps[s];
-        if (!step->op || !(step->op->flags & TARE_OP_EPILOGUE) || step->n_outputs != 1) continue;
-        if (tare_dtype_base(step->node->output_dtypes[0]) != TARE_DT_FLOAT) continue;
-        TARE_TRY(find_fusion(&f, arena, (int)s));
+        if (may_head(&plan->steps[s])) TARE_TRY(find_fusion(&f, arena, (int)s));
     }
     return TARE_OK;
 }
@@ -116,7 +152,19 @@ void tare_plan_select_fusions(const struct tare_session *session, const struct t
         struct tare_fusion *fusion = plan->steps[s].fusion;
         if (!fusion) continue;
         fusion->active = any && !plan->steps[s].observed;
-        for (int i = 0; i + 1 < fusion->n_steps; i++)
-            fusion->active &= !plan->steps[fusion->steps[i]].observed;
+        for (int i = 0; i < fusion->n_steps; i++) {
+            const struct tare_step *step = &plan->steps[fusion->steps[i]];
+            const bool is_result = i + 1 == fusion->n_steps && step->n_outputs == 1;
+            fusion->active &= is_result || !step->observed;
+        }
     }
+}
+
+bool tare_plan_fusion_is_before(const struct tare_plan_uses *uses, const struct tare_fusion *fusion, int head) {
+    if (!fusion) return true;
+    bool is_before = (!fusion->has_bias || tare_plan_is_before(uses, fusion->bias, head)) &&
+                     (!fusion->has_addend || tare_plan_is_before(uses, fusion->addend, head));
+    for (int i = 0; fusion->has_norm && i < TARE_NORM_OPERANDS; i++)
+        is_before = is_before && tare_plan_is_before(uses, fusion->norm[i], head);
+    return is_before; /* the scale is constant */
 }

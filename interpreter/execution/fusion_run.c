@@ -1,13 +1,23 @@
 /* Runs a fusion: the kernel of its first step with an epilogue. */
 #include "interpreter/execution/step.h"
 
+bool tare_plan_epilogue(struct tare_epilogue *epilogue, const struct tare_plan *plan,
+                        const struct tare_exec_frame *frame, const struct tare_fusion *fusion) {
+    *epilogue = (struct tare_epilogue){ .relu = fusion->relu, .limit = fusion->limit, .epsilon = fusion->epsilon };
+    if (fusion->has_scale) epilogue->scale = tare_plan_value(plan, frame, fusion->scale);
+    if (fusion->has_bias) epilogue->bias = tare_plan_value(plan, frame, fusion->bias);
+    if (fusion->has_addend) epilogue->addend = tare_plan_value(plan, frame, fusion->addend);
+    for (int i = 0; fusion->has_norm && i < TARE_NORM_OPERANDS; i++)
+        epilogue->norm[i] = tare_plan_value(plan, frame, fusion->norm[i]);
+    return !fusion->bias_is_vector || epilogue->bias->shape.rank == 1;
+}
+
 tare_status tare_fusion_run(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
-                            const struct tare_step *head, const struct tare_tensor *bias,
-                            const struct tare_tensor *addend) {
+                            const struct tare_step *head) {
     const struct tare_fusion *fusion = head->fusion;
-    struct tare_epilogue epilogue = { .bias = bias, .addend = addend, .relu = fusion->relu, .limit = fusion->limit };
+    struct tare_epilogue epilogue;
     struct tare_tensor output = { 0 };
-    const bool fits = !fusion->bias_is_vector || bias->shape.rank == 1;
+    const bool fits = tare_plan_epilogue(&epilogue, plan, frame, fusion);
     TARE_TRY(tare_step_run(session, head, frame, &output, fits ? &epilogue : NULL, NULL));
     frame->slots[epilogue.applied ? fusion->output : head->first_output] = output;
     if (!epilogue.applied) return TARE_OK;

@@ -13,7 +13,7 @@
 struct finder {
     struct tare_plan *plan;
     const struct tare_plan_uses *uses;
-    bool *taken; /* by step: part of a fusion or of a group */
+    bool *taken; /* by step: part of a fusion, of tiled steps or of a group */
 };
 
 /* ---- stages ---- */
@@ -343,6 +343,9 @@ tare_status tare_plan_find_groups(struct tare_plan *plan, const struct tare_plan
         f.taken[s] |= fusion != NULL || plan->steps[s].is_scalar;
         for (int i = 0; fusion && i < fusion->n_steps; i++)
             f.taken[fusion->steps[i]] = true;
+        const struct tare_tiled_steps *tiled = plan->steps[s].tiled;
+        for (int i = 0; tiled && i < tiled->n_heads; i++)
+            f.taken[tiled->heads[i]] = true;
     }
     for (int products = 1; products >= 0; products--) {
         for (size_t s = 0; s < plan->n_steps; s++) {

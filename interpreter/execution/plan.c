@@ -269,13 +269,13 @@ static tare_status build(struct builder *b) {
     if (b->plan->may_die || b->plan->has_frames) return end_values(b);
     TARE_TRY(tare_plan_note_uses(&uses, b->plan, &b->scratch));
     TARE_TRY(tare_plan_find_fusions(b->plan, &uses, b->arena));
+    TARE_TRY(tare_plan_find_tilings(b->plan, &uses, b->arena));
     TARE_TRY(tare_plan_find_ranges(b->plan, &uses, b->arena, &b->scratch));
     tare_plan_mark_scalars(b->plan, &uses);
     TARE_TRY(tare_plan_find_groups(b->plan, &uses, b->arena, &b->scratch));
     tare_plan_join_ranges(b->plan, &uses);
     TARE_TRY(tare_plan_find_scalars(b->plan, &uses, b->arena, &b->scratch));
     TARE_TRY(end_values(b));
-    TARE_TRY(tare_plan_find_tilings(b->plan, &uses, b->arena));
     return tare_plan_find_shape_checks(b->plan, &uses, b->arena, &b->scratch);
 }
 

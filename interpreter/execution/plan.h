@@ -7,6 +7,7 @@
 #define TARE_INTERPRETER_EXECUTION_PLAN_H
 
 #include "interpreter/execution/state.h"
+#include "interpreter/kernel.h"
 #include "interpreter/kernels/expression.h"
 
 enum tare_step_kind {
@@ -23,11 +24,11 @@ enum { TARE_FUSION_MAX_STEPS = 8 };
 struct tare_fusion {
     int steps[TARE_FUSION_MAX_STEPS]; /* in order, after the head */
     int n_steps;
-    int output; /* slot of the last one's output */
-    bool has_bias, has_addend, relu;
-    bool bias_is_vector; /* must have rank 1 */
-    int bias, addend;    /* value numbers */
-    float limit;
+    int output;                                           /* slot of the last one's output */
+    bool has_scale, has_bias, has_norm, has_addend, relu; /* applied in this order */
+    bool bias_is_vector;                                  /* must have rank 1 */
+    int scale, bias, addend, norm[TARE_NORM_OPERANDS];    /* value numbers */
+    float limit, epsilon;
     bool active; /* the present observer requests no intermediate value */
 };
 
@@ -228,6 +229,11 @@ void tare_plan_select_groups(const struct tare_session *session, const struct ta
 /* Select the fusions, then the tilings, that the session's options and the current observer allow. */
 void tare_plan_select_fusions(const struct tare_session *session, const struct tare_plan *plan);
 void tare_plan_select_tilings(const struct tare_session *session, const struct tare_plan *plan);
+/* True if all operands of the fusion (NULL: none) are computed before step `head` runs. */
+bool tare_plan_fusion_is_before(const struct tare_plan_uses *uses, const struct tare_fusion *fusion, int head);
+/* The epilogue of a fusion in a run; false if an operand has a rank that the op does not allow. */
+bool tare_plan_epilogue(struct tare_epilogue *epilogue, const struct tare_plan *plan,
+                        const struct tare_exec_frame *frame, const struct tare_fusion *fusion);
 /* The slot of a step's output after its fusion, and the step that computes it: the last of the fusion. */
 int tare_plan_output_slot(const struct tare_step *step);
 const struct tare_step *tare_plan_last_step(const struct tare_plan *plan, const struct tare_step *head);

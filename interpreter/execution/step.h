@@ -14,8 +14,7 @@ tare_status tare_step_prepare(struct tare_kernel *kernel, struct tare_node_state
 
 /* Runs the head of an active fusion on gathered inputs, and marks the steps computed with it in frame->computed. */
 tare_status tare_fusion_run(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
-                            const struct tare_step *head, const struct tare_tensor *bias,
-                            const struct tare_tensor *addend);
+                            const struct tare_step *head);
 /* Gathers a step's inputs into frame->inputs. tare_step_ungather releases the values that were read from references. */
 tare_status tare_step_gather(const struct tare_plan *plan, struct tare_exec_frame *frame, const struct tare_step *step);
 void tare_step_ungather(struct tare_exec_frame *frame, const struct tare_step *step);

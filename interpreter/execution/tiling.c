@@ -10,13 +10,13 @@ int tare_plan_output_slot(const struct tare_step *step) {
 }
 
 static bool may_join(const struct tare_plan_uses *uses, const struct tare_step *step, int first) {
-    const struct tare_fusion *fusion = step->fusion;
     if (!step->op || !step->op->run_tiled || step->n_outputs != 1 || step->reads || step->n_controls) return false;
-    if (step->node->output_dtypes[0] != TARE_DT_FLOAT) return false;
+    const int dtype = step->node->output_dtypes[0];
+    const bool rounds = !(step->op->flags & TARE_OP_EPILOGUE) || (step->op->flags & TARE_OP_ROUNDS);
+    if (dtype != TARE_DT_FLOAT && (dtype != TARE_DT_BFLOAT16 || !rounds)) return false;
     for (size_t i = 1; i < step->n_inputs; i++)
         if (!tare_plan_is_before(uses, step->inputs[i], first)) return false;
-    return !fusion || ((!fusion->has_bias || tare_plan_is_before(uses, fusion->bias, first)) &&
-                       (!fusion->has_addend || tare_plan_is_before(uses, fusion->addend, first)));
+    return tare_plan_fusion_is_before(uses, step->fusion, first);
 }
 
 static tare_status find_tiling(struct tare_plan *plan, const struct tare_plan_uses *uses, struct tare_arena *arena,
@@ -28,6 +28,7 @@ static tare_status find_tiling(struct tare_plan *plan, const struct tare_plan_us
         const int slot = tare_plan_output_slot(last), user = uses->used_by[slot];
         if (user < 0 || !plan->steps[user].op || plan->steps[user].op->run_tiled != last->op->run_tiled) break;
         if (plan->steps[user].inputs[0] != slot || !may_join(uses, &plan->steps[user], first)) break;
+        if (plan->steps[user].node->output_dtypes[0] != last->node->output_dtypes[0]) break;
         tiled.heads[tiled.n_heads++] = user;
         last = &plan->steps[user];
     }

@@ -39,15 +39,8 @@ static tare_status open_kernel(struct tare_session *session, const struct tare_p
                                     .session = session,
                                     .state = step->state->kernel };
     if (fusion) {
-        const struct tare_tensor *bias = fusion->has_bias ? tare_plan_value(plan, frame, fusion->bias) : NULL;
-        if (fusion->bias_is_vector && bias->shape.rank != 1)
-            return TARE_FAIL(TARE_SHAPE, "bias has rank %d (expected 1)", bias->shape.rank);
-        room->epilogue = (struct tare_epilogue){
-            .bias = bias,
-            .addend = fusion->has_addend ? tare_plan_value(plan, frame, fusion->addend) : NULL,
-            .relu = fusion->relu,
-            .limit = fusion->limit,
-        };
+        if (!tare_plan_epilogue(&room->epilogue, plan, frame, fusion))
+            return TARE_FAIL(TARE_SHAPE, "bias has rank %d (expected 1)", room->epilogue.bias->shape.rank);
         kernel->epilogue = &room->epilogue;
     }
     return tare_step_prepare(kernel, step->state);

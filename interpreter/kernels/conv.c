@@ -213,9 +213,8 @@ static void run_group(enum tare_cpu_level level, float *output, const struct tar
     const int64_t k = tare_conv_patch(conv), n = conv->out_channels / conv->groups, column = g * n + first;
     const struct tare_conv_patches patches = { conv, input, g, sizeof(float) };
     struct tare_gemm_rows rows = { .gather = gather_floats, .source = &patches };
-    struct tare_gemm_epilogue columns = !epilogue ? (struct tare_gemm_epilogue){ 0 } : *epilogue;
-    if (columns.bias) columns.bias += column;
-    if (columns.addend) columns.addend += column;
+    struct tare_gemm_epilogue columns;
+    if (epilogue) columns = tare_epilogue_shifted(epilogue, column, column);
     if (is_pointwise(conv))
         rows = (struct tare_gemm_rows){ .data = input + g * (conv->in_channels / conv->groups),
                                         .stride = conv->in_channels };

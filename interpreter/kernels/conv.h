@@ -114,10 +114,10 @@ tare_depthwise_kernel tare_depthwise_row_int8_plain, tare_depthwise_row_int8_avx
  */
 tare_depthwise_kernel *tare_depthwise_line_avx512(int64_t size, int64_t stride);
 /* Iterates over an image's output rows with multiplier 1; bytes per element of input and filter, and of the output.
- * `line` may be NULL. */
+ * `line` may be NULL. `run_epilogue` computes a general epilogue. */
 void tare_depthwise_image(tare_depthwise_kernel *kernel, tare_depthwise_kernel *line, const struct tare_conv *conv,
                           void *output, const void *image, const void *filter, size_t in_size, size_t out_size,
-                          const struct tare_gemm_epilogue *epilogue);
+                          const struct tare_gemm_epilogue *epilogue, tare_epilogue_function *run_epilogue);
 /* Line `at` of an image's output, without epilogue; elements of the output have 4 bytes. */
 void tare_depthwise_one_line(tare_depthwise_kernel *kernel, tare_depthwise_kernel *line, const struct tare_conv *conv,
                              void *output, const void *image, const void *filter, size_t in_size, int64_t at);

@@ -87,7 +87,7 @@ static void run_image(tare_gemm_block_function *run, struct tare_gemm_block *blo
     const bool padded = is_padded(conv);
     const int64_t line_size = (padded ? reach_w(conv) : conv->in[2]) * conv->in_channels;
     const int64_t most = lines_of_block(conv);
-    struct tare_gemm_epilogue lines_epilogue = !epilogue ? (struct tare_gemm_epilogue){ 0 } : *epilogue;
+    struct tare_gemm_epilogue lines_epilogue;
     float *output = block->c;
     block->a_line = conv->stride[1] * line_size;
     block->step = conv->dilation[1] * line_size;
@@ -98,7 +98,7 @@ static void run_image(tare_gemm_block_function *run, struct tare_gemm_block *blo
         if (padded) copy_lines(scratch, conv, image, first, reach_h(conv, block->lines));
         block->a = padded ? scratch : image + first * line_size;
         block->c = output + line * block->c_line;
-        if (epilogue && epilogue->addend) lines_epilogue.addend = epilogue->addend + line * block->c_line;
+        if (epilogue) lines_epilogue = tare_epilogue_shifted(epilogue, line * block->c_line, 0);
         run_block(run, block, conv, packed, !epilogue ? NULL : &lines_epilogue);
     }
 }
@@ -115,11 +115,11 @@ void tare_conv_direct_at(enum tare_cpu_level level, float *output, const struct 
         .n = conv->out_channels,
         .panel_stride = tare_conv_patch(conv) * TARE_GEMM_PANEL,
     };
-    struct tare_gemm_epilogue image_epilogue = !epilogue ? (struct tare_gemm_epilogue){ 0 } : *epilogue;
+    struct tare_gemm_epilogue image_epilogue;
     if (image_out == 0) return;
     for (int64_t i = 0; i < conv->batch * conv->in[0]; i++) {
         block.c = output + i * image_out;
-        if (epilogue && epilogue->addend) image_epilogue.addend = epilogue->addend + i * image_out;
+        if (epilogue) image_epilogue = tare_epilogue_shifted(epilogue, i * image_out, 0);
         run_image(tare_gemm_block_at(level), &block, conv, input + i * image_in, packed,
                   !epilogue ? NULL : &image_epilogue, scratch);
     }

@@ -48,6 +48,15 @@ static tare_depthwise_kernel *kernel_of(enum tare_cpu_level level) {
     return tare_depthwise_row_plain;
 }
 
+static tare_epilogue_function *epilogue_of(enum tare_cpu_level level) {
+#if TARE_KERNELS_X86
+    if (level >= TARE_CPU_AVX512) return tare_epilogue_avx512;
+    if (level >= TARE_CPU_AVX2) return tare_epilogue_avx2;
+#endif
+    (void)level;
+    return tare_epilogue_plain;
+}
+
 static tare_depthwise_kernel *line_of(enum tare_cpu_level level, const struct tare_conv *conv) {
 #if TARE_KERNELS_X86
     if (level >= TARE_CPU_AVX512 && conv->dilation[2] == 1)
@@ -84,12 +93,14 @@ struct walk {
     const char *image, *filter;
     int64_t in_size, out_size; /* bytes an element */
     const struct tare_gemm_epilogue *epilogue;
+    tare_epilogue_function *run_epilogue; /* of a general epilogue */
 };
 
 /* One output line: slice `d`, line `h`, whose first element is element `at` of the image's output. */
 static void line(const struct walk *walk, char *output, int64_t at, int64_t d, int64_t h) {
     const struct tare_conv *conv = walk->conv;
-    struct tare_gemm_epilogue epilogue = !walk->epilogue ? (struct tare_gemm_epilogue){ 0 } : *walk->epilogue;
+    const bool is_general = walk->epilogue && walk->epilogue->is_general;
+    struct tare_gemm_epilogue epilogue;
     const int64_t channels = conv->out_channels, line_size = conv->in[2] * channels;
     struct tare_depthwise_row row = {
         .channels = channels,
@@ -120,20 +131,22 @@ static void line(const struct walk *walk, char *output, int64_t at, int64_t d, i
             const int64_t in_w = w * conv->stride[2] - conv->pad[2];
             row.input = walk->image + ((in_d * conv->in[1] + in_h) * conv->in[2] + in_w) * channels * walk->in_size;
             row.output = output + w * channels * walk->out_size;
-            if (epilogue.addend) epilogue.addend = walk->epilogue->addend + at + w * channels;
-            row.epilogue = walk->epilogue && kd == d1 - 1 ? &epilogue : NULL;
+            row.epilogue = walk->epilogue && !is_general && kd == d1 - 1 ? &epilogue : NULL;
+            if (row.epilogue) epilogue = tare_epilogue_shifted(walk->epilogue, at + w * channels, 0);
             (walk->line ? walk->line : walk->kernel)(&row);
             w += row.count;
         }
     }
+    if (is_general)
+        walk->run_epilogue(walk->epilogue, (float *)(void *)output, channels, conv->out[2], channels, at, 0);
 }
 
 void tare_depthwise_image(tare_depthwise_kernel *kernel, tare_depthwise_kernel *line_kernel,
                           const struct tare_conv *conv, void *output, const void *image, const void *filter,
-                          size_t in_size, size_t out_size, const struct tare_gemm_epilogue *epilogue) {
-    const struct walk walk = {
-        kernel, line_kernel, conv, image, filter, (int64_t)in_size, (int64_t)out_size, epilogue
-    };
+                          size_t in_size, size_t out_size, const struct tare_gemm_epilogue *epilogue,
+                          tare_epilogue_function *run_epilogue) {
+    const struct walk walk = { kernel,           line_kernel,       conv,     image,       filter,
+                               (int64_t)in_size, (int64_t)out_size, epilogue, run_epilogue };
     const int64_t line_size = conv->out[2] * conv->out_channels;
     if (tare_control_is_stopped()) return;
     for (int64_t i = 0; i < conv->out[0] * conv->out[1]; i++)
@@ -144,7 +157,9 @@ void tare_depthwise_image(tare_depthwise_kernel *kernel, tare_depthwise_kernel *
 void tare_depthwise_one_line(tare_depthwise_kernel *kernel, tare_depthwise_kernel *line_kernel,
                              const struct tare_conv *conv, void *output, const void *image, const void *filter,
                              size_t in_size, int64_t at) {
-    const struct walk walk = { kernel, line_kernel, conv, image, filter, (int64_t)in_size, sizeof(int32_t), NULL };
+    const struct walk walk = {
+        kernel, line_kernel, conv, image, filter, (int64_t)in_size, sizeof(int32_t), NULL, NULL
+    };
     line(&walk, output, 0, at / conv->out[1], at % conv->out[1]);
 }
 
@@ -159,9 +174,9 @@ void tare_conv_depthwise_at(enum tare_cpu_level level, float *output, const stru
     const int64_t pixels = conv->in[0] * conv->in[1] * conv->in[2];
     const int64_t multiplier = conv->in_channels ? conv->out_channels / conv->in_channels : 0;
     const int64_t image_out = conv->out[0] * conv->out[1] * conv->out[2] * conv->out_channels;
-    struct tare_gemm_epilogue image_epilogue = !epilogue ? (struct tare_gemm_epilogue){ 0 } : *epilogue;
+    struct tare_gemm_epilogue image_epilogue;
     for (int64_t b = 0; b < conv->batch; b++) {
-        if (image_epilogue.addend) image_epilogue.addend = epilogue->addend + b * image_out;
+        if (epilogue) image_epilogue = tare_epilogue_shifted(epilogue, b * image_out, 0);
         const float *image = input + b * pixels * conv->in_channels;
         if (multiplier > 1) { /* each channel as often as it has outputs: then the multiplier is 1 */
             float *to = scratch;
@@ -172,7 +187,7 @@ void tare_conv_depthwise_at(enum tare_cpu_level level, float *output, const stru
             image = scratch;
         }
         tare_depthwise_image(kernel, line_of(level, conv), conv, output, image, filter, sizeof(float), sizeof(float),
-                             !epilogue ? NULL : &image_epilogue);
+                             !epilogue ? NULL : &image_epilogue, epilogue_of(level));
         output += image_out;
     }
 }

@@ -30,8 +30,8 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void positions(const struct tare_depthwise_r
     TARE_UNROLL
     for (int i = 0; i < count; i++) {
         if (row->epilogue)
-            sum[i] = tare_epilogue_avx2(row->epilogue, sum[i], (first + i) * row->output_step + c, c,
-                                        whole ? _mm256_set1_epi32(-1) : mask);
+            sum[i] = tare_epilogue_in_avx2(row->epilogue, sum[i], (first + i) * row->output_step + c, c,
+                                           whole ? _mm256_set1_epi32(-1) : mask);
         if (whole)
             _mm256_storeu_ps(output + i * row->output_step, sum[i]);
         else

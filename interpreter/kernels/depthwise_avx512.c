@@ -8,7 +8,7 @@
 /* The element at channel c of the position `position` elements after the row's first. */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store(const struct tare_depthwise_row *row, float *output, __m512 sum,
                                                  int64_t position, int64_t c, __mmask16 mask) {
-    if (row->epilogue) sum = tare_epilogue_avx512(row->epilogue, sum, position + c, c, mask);
+    if (row->epilogue) sum = tare_epilogue_in_avx512(row->epilogue, sum, position + c, c, mask);
     _mm512_mask_storeu_ps(output, mask, sum);
 }
 

@@ -49,7 +49,7 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tile(const struct tare_depthwise_row 
     for (int i = 0; i < POSITIONS; i++) {
         if (i >= count) break;
         const int64_t at = (first + i) * row->output_step + c;
-        if (row->epilogue) sum[i] = tare_epilogue_avx512(row->epilogue, sum[i], at, c, mask);
+        if (row->epilogue) sum[i] = tare_epilogue_in_avx512(row->epilogue, sum[i], at, c, mask);
         _mm512_mask_storeu_ps(output + i * row->output_step, mask, sum[i]);
     }
 }

@@ -50,8 +50,11 @@ void tare_gemm_block_plain(const struct tare_gemm_block *block) {
                 for (int64_t p = 0; p < block->length; p++, b += TARE_GEMM_PANEL)
                     sum = fmaf(a[s * block->step + p], *b, sum);
             }
-            block->c[at + j] = !block->epilogue ? sum : tare_gemm_apply_epilogue(block->epilogue, sum, at + j, j);
+            const bool is_simple = block->epilogue && !block->epilogue->is_general;
+            block->c[at + j] = is_simple ? tare_gemm_apply_epilogue(block->epilogue, sum, at + j, j) : sum;
         }
+        if (block->epilogue && block->epilogue->is_general)
+            tare_epilogue_plain(block->epilogue, block->c + at, block->ldc, 1, block->n, at, 0);
     }
 }
 
@@ -122,11 +125,11 @@ void tare_gemm_at(enum tare_cpu_level level, float *c, int64_t ldc, const struct
     }
     const int64_t block_rows = tare_gemm_even_piece(m, TARE_GEMM_BLOCK_ROWS, TARE_GEMM_TILE_ROWS);
     const int64_t block_k = tare_gemm_even_piece(k, TARE_GEMM_BLOCK_K, 4);
-    struct tare_gemm_epilogue rows_epilogue = !epilogue ? (struct tare_gemm_epilogue){ 0 } : *epilogue;
+    struct tare_gemm_epilogue rows_epilogue;
     for (int64_t row = 0; row < m; row += block_rows) {
         block.rows = m - row < block_rows ? m - row : block_rows;
         block.c = c + row * ldc;
-        if (epilogue && epilogue->addend) rows_epilogue.addend = epilogue->addend + row * ldc;
+        if (epilogue) rows_epilogue = tare_epilogue_shifted(epilogue, row * ldc, 0);
         for (int64_t k0 = 0; k0 < k; k0 += block_k) {
             if (tare_control_is_stopped()) return;
             block.length = k - k0 < block_k ? k - k0 : block_k;

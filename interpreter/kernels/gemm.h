@@ -31,12 +31,21 @@ struct tare_gemm_rows {
 };
 
 /* The epilogue: applied to each finished element before it is stored, with each step rounded as the separate op would:
- * x + bias of its column, x + addend, then with `relu` x < 0 ? 0 : x and x > limit ? limit : x. */
+ * x * scale and x + bias of its column, (x - mean) * factor + offset of its column, x + addend, then with `relu`
+ * x < 0 ? 0 : x and x > limit ? limit : x. If it is general, a pass over each tile computes it while the tile is in the
+ * first-level cache; otherwise it has no normalization and is computed in registers. Of an epilogue that rounds, NaNs
+ * among the sums and in `bias` and `scale` have a low half of zero, as those of bfloat16 values have. */
 struct tare_gemm_epilogue {
+    const float *scale;  /* one a column; NULL: none */
     const float *bias;   /* one a column; NULL: none */
-    const float *addend; /* as C, with its row stride; NULL: none */
+    const float *addend; /* as C, with its row stride; NULL: none. Not if `rounds` */
     bool relu;
-    float limit; /* INFINITY: none */
+    float limit;     /* INFINITY: none */
+    bool is_general; /* the fields below are used */
+    bool rounds;     /* to bfloat16: the product, and after each step; `limit` is a bfloat16 value */
+    const float *mean, *factor, *offset; /* one a column; NULL: no normalization */
+    const uint16_t *addend_bfloat16;     /* instead of `addend`, if `rounds` */
+    uint16_t *to; /* as C, with its row stride: the bfloat16 result, if `rounds`; C then is scratch. NULL: C */
 };
 
 /* Number of floats of the packed weights; 0 if the product overflows or a size is negative. */
@@ -81,9 +90,19 @@ tare_gemm_block_function *tare_gemm_block_at(enum tare_cpu_level level);
  * multiple of `unit`. */
 int64_t tare_gemm_even_piece(int64_t expected, int64_t limit, int64_t unit);
 
-/* The epilogue of one element: the scalar form of the vector code. */
+/* The same epilogue for the part of C that begins `elements` and `columns` further on. */
+struct tare_gemm_epilogue tare_epilogue_shifted(const struct tare_gemm_epilogue *epilogue, int64_t elements,
+                                                int64_t columns);
+/* Computes a general epilogue for the sums in `c`, which are elements [at, …) of C in rows of ldc floats, beginning
+ * with column `column`. */
+typedef void tare_epilogue_function(const struct tare_gemm_epilogue *epilogue, float *c, int64_t ldc, int64_t rows,
+                                    int64_t columns, int64_t at, int64_t column);
+tare_epilogue_function tare_epilogue_plain, tare_epilogue_avx2, tare_epilogue_avx512;
+
+/* A simple epilogue of one element: the scalar form of the vector code. */
 static inline float tare_gemm_apply_epilogue(const struct tare_gemm_epilogue *epilogue, float x, int64_t addend_at,
                                              int64_t column) {
+    if (epilogue->scale) x *= epilogue->scale[column];
     if (epilogue->bias) x += epilogue->bias[column];
     if (epilogue->addend) x += epilogue->addend[addend_at];
     if (!epilogue->relu) return x;

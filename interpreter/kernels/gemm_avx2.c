@@ -48,7 +48,7 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tile(const struct tare_gemm_block *bloc
             const __m256i mask = j >= vectors - 2 ? last[j & 1] : _mm256_set1_epi32(-1);
             if (epilogue)
                 sum[i][j] =
-                    tare_epilogue_avx2(epilogue, sum[i][j], c - block->c + i * ldc + j * 8, column + j * 8, mask);
+                    tare_epilogue_in_avx2(epilogue, sum[i][j], c - block->c + i * ldc + j * 8, column + j * 8, mask);
             _mm256_maskstore_ps(c + i * ldc + j * 8, mask, sum[i][j]);
         }
     }
@@ -87,7 +87,7 @@ static TARE_TARGET_AVX2 __m256i lane_mask(int64_t lanes) {
     return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)(lanes < 0 ? 0 : lanes)), lane);
 }
 
-TARE_TARGET_AVX2 void tare_gemm_block_avx2(const struct tare_gemm_block *block) {
+static TARE_TARGET_AVX2 void run(const struct tare_gemm_block *block, const struct tare_gemm_epilogue *general) {
     const int64_t rows = block->rows, n = block->n;
     const int64_t tile_count = (rows + MAX_ROWS - 1) / MAX_ROWS; /* of a line, all nearly as high */
     const int64_t highest = (rows + tile_count - 1) / tile_count;
@@ -106,11 +106,20 @@ TARE_TARGET_AVX2 void tare_gemm_block_avx2(const struct tare_gemm_block *block) 
             int64_t row = 0;
             for (int64_t t = 0; t < tile_count; t++) {
                 const int64_t end = (t + 1) * rows / tile_count;
-                tiles[end - row][width_log](block, c + row * block->ldc, a + row * block->lda, column, last);
+                float *to = c + row * block->ldc;
+                tiles[end - row][width_log](block, to, a + row * block->lda, column, last);
+                if (general) tare_epilogue_avx2(general, to, block->ldc, end - row, columns, to - block->c, column);
                 row = end;
             }
         }
         column += width;
     }
+}
+
+void tare_gemm_block_avx2(const struct tare_gemm_block *block) {
+    struct tare_gemm_block sums = *block;
+    const bool is_general = block->epilogue && block->epilogue->is_general;
+    if (is_general) sums.epilogue = NULL;
+    run(&sums, is_general ? block->epilogue : NULL);
 }
 #endif

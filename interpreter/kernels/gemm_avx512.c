@@ -79,8 +79,8 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tile(const struct tare_gemm_block *bl
         for (int j = 0; j < panels; j++) {
             const __mmask16 mask = j == panels - 1 ? last : (__mmask16)0xffff;
             if (epilogue)
-                sum[i][j] =
-                    tare_epilogue_avx512(epilogue, sum[i][j], c - block->c + i * ldc + j * 16, column + j * 16, mask);
+                sum[i][j] = tare_epilogue_in_avx512(epilogue, sum[i][j], c - block->c + i * ldc + j * 16,
+                                                    column + j * 16, mask);
             _mm512_mask_storeu_ps(c + i * ldc + j * 16, mask, sum[i][j]);
         }
     }
@@ -132,7 +132,7 @@ static tile_function *const tiles[MAX_ROWS + 1][4] = {
 #undef TILES_4
 #undef TILES_8
 
-void tare_gemm_block_avx512(const struct tare_gemm_block *block) {
+static void run(const struct tare_gemm_block *block, const struct tare_gemm_epilogue *general) {
     const int64_t rows = block->rows, n = block->n;
     int64_t tile_count = (rows + MAX_ROWS - 1) / MAX_ROWS; /* of a line, all nearly as high */
     const int64_t highest = (rows + tile_count - 1) / tile_count;
@@ -151,11 +151,20 @@ void tare_gemm_block_avx512(const struct tare_gemm_block *block) {
             int64_t row = 0;
             for (int64_t t = 0; t < tile_count; t++) {
                 const int64_t end = (t + 1) * rows / tile_count;
-                tiles[end - row][width_log](block, c + row * block->ldc, a + row * block->lda, column, last);
+                float *to = c + row * block->ldc;
+                tiles[end - row][width_log](block, to, a + row * block->lda, column, last);
+                if (general) tare_epilogue_avx512(general, to, block->ldc, end - row, columns, to - block->c, column);
                 row = end;
             }
         }
         column += width;
     }
+}
+
+void tare_gemm_block_avx512(const struct tare_gemm_block *block) {
+    struct tare_gemm_block sums = *block;
+    const bool is_general = block->epilogue && block->epilogue->is_general;
+    if (is_general) sums.epilogue = NULL;
+    run(&sums, is_general ? block->epilogue : NULL);
 }
 #endif

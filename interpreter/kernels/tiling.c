@@ -3,6 +3,8 @@
 #include "base/alloc.h"
 #include "base/clamp.h"
 #include "base/control.h"
+#include "base/tensor/number.h"
+#include "interpreter/kernels/pipeline.h"
 
 #include <string.h>
 
@@ -22,7 +24,8 @@ struct walk {
     enum tare_cpu_level level;
     bool compute; /* else it is only counted what is needed */
     struct level levels[TARE_TILING_MAX_STAGES + 1];
-    const float *input;
+    const void *input;
+    struct tare_gemm_epilogue last; /* of the last stage of a bfloat16 tiling */
     float *scratch;
     int64_t scratch_floats; /* needed */
     int64_t images, first_image;
@@ -39,7 +42,7 @@ bool tare_tiling_supports(const struct tare_tiling_stage *stage) {
             return false;
     }
     if (conv->in_channels < 1 || conv->out_channels < 1) return false;
-    if (stage->is_padding) return conv->in_channels == conv->out_channels;
+    if (!tare_tiling_computes(stage)) return conv->in_channels == conv->out_channels;
     return conv->groups == 1 || (tare_conv_is_depthwise(conv) && conv->in_channels == conv->out_channels);
 }
 
@@ -69,6 +72,29 @@ static void pad_lines(const struct tare_conv *conv, float *output, const float *
     }
 }
 
+/* bfloat16 lines [from, to) of each image. */
+static void widen_lines(const struct walk *walk, float *output, int64_t from, int64_t to) {
+    const struct level *in = &walk->levels[0], *out = &walk->levels[1];
+    const struct tare_pipeline widening = { .from = TARE_LANE_BFLOAT16, .to = TARE_LANE_FLOAT };
+    const int64_t count = (to - from) * in->line, whole = count - count % TARE_PIPELINE_UNIT;
+    for (int64_t i = 0; i < walk->images; i++, output += out->lines * out->line) {
+        const uint16_t *lines = (const uint16_t *)walk->input + (i * in->lines + from) * in->line;
+        tare_pipeline_run_at(walk->level, output, lines, &widening, whole);
+        for (int64_t j = whole; j < count; j++)
+            output[j] = tare_float_from_bfloat16(lines[j]);
+    }
+}
+
+static const struct tare_gemm_epilogue *epilogue_of(const struct walk *walk, int s) {
+    return walk->last.to && s == walk->tiling->n_stages - 1 ? &walk->last : walk->tiling->stages[s].epilogue;
+}
+
+/* Where lines from `from` on of the level are stored; of a bfloat16 output only the current tile is. */
+static float *lines_of(const struct walk *walk, const struct level *level, int64_t from) {
+    if (walk->last.to && level == &walk->levels[walk->tiling->n_stages]) return level->data;
+    return level->data + (from - level->first) * level->line;
+}
+
 /* Lines [from, to) of stage `s`, appended to its level; the level before has the lines they need. */
 static void run_stage(struct walk *walk, int s, int64_t from, int64_t to) {
     const struct tare_tiling_stage *stage = &walk->tiling->stages[s];
@@ -82,22 +108,29 @@ static void run_stage(struct walk *walk, int s, int64_t from, int64_t to) {
     conv.out[1] = to - from;
     conv.pad[1] = first - (from * conv.stride[1] - stage->conv.pad[1]);
     if (!walk->compute) {
-        const int64_t floats = stage->is_padding || conv.groups > 1 ? 0 : (int64_t)tare_conv_dense_scratch(&conv);
+        const int64_t floats =
+            !tare_tiling_computes(stage) || conv.groups > 1 ? 0 : (int64_t)tare_conv_dense_scratch(&conv);
         if (floats > walk->scratch_floats) walk->scratch_floats = floats;
         return;
     }
-    const float *input = (s == 0 ? walk->input : in->data) + (first - in->first) * in->line;
-    float *output = out->data + (from - out->first) * out->line;
-    struct tare_gemm_epilogue shifted = !stage->epilogue ? (struct tare_gemm_epilogue){ 0 } : *stage->epilogue;
-    const struct tare_gemm_epilogue *epilogue = !stage->epilogue ? NULL : &shifted;
-    if (shifted.addend) shifted.addend += (walk->first_image * out->lines + from) * out->line;
+    float *output = lines_of(walk, out, from);
+    if (stage->is_widening) {
+        widen_lines(walk, output, from, to);
+        return;
+    }
+    const float *input = s == 0 ? walk->input : in->data;
+    struct tare_gemm_epilogue shifted;
+    const struct tare_gemm_epilogue *epilogue = epilogue_of(walk, s);
+    input += (first - in->first) * in->line;
+    if (epilogue) shifted = tare_epilogue_shifted(epilogue, (walk->first_image * out->lines + from) * out->line, 0);
     if (stage->is_padding) {
         for (int64_t i = 0; i < walk->images; i++)
             pad_lines(&stage->conv, output + i * out->lines * out->line, input + i * in->lines * in->line, from, to);
     } else if (conv.groups > 1) {
-        tare_conv_depthwise_at(walk->level, output, &conv, input, stage->weights, epilogue, NULL);
+        tare_conv_depthwise_at(walk->level, output, &conv, input, stage->weights, !epilogue ? NULL : &shifted, NULL);
     } else {
-        tare_conv_dense_at(walk->level, output, &conv, input, stage->weights, epilogue, walk->scratch);
+        tare_conv_dense_at(walk->level, output, &conv, input, stage->weights, !epilogue ? NULL : &shifted,
+                           walk->scratch);
     }
 }
 
@@ -217,7 +250,7 @@ static int64_t count_weights(const struct tare_tiling *tiling) {
     int64_t floats = 0;
     for (int s = 0; s < tiling->n_stages; s++) {
         const struct tare_conv *conv = &tiling->stages[s].conv;
-        if (!tiling->stages[s].is_padding) floats += tare_conv_patch(conv) * conv->out_channels;
+        if (tare_tiling_computes(&tiling->stages[s])) floats += tare_conv_patch(conv) * conv->out_channels;
     }
     return floats;
 }
@@ -250,10 +283,17 @@ size_t tare_tiling_scratch(const struct tare_tiling *tiling) {
             !tare_add_i64(&floats, floats, level) || floats > INT64_MAX / (int64_t)sizeof(float))
             return 0;
     }
+    if (tiling->stages[0].is_widening) {
+        const struct tare_conv *conv = &tiling->stages[tiling->n_stages - 1].conv;
+        int64_t level;
+        if (!tare_mul_i64(&level, tiling->lines * tiling->images, conv->out[2] * conv->out_channels) ||
+            !tare_add_i64(&floats, floats, level) || floats > INT64_MAX / (int64_t)sizeof(float))
+            return 0;
+    }
     return (size_t)floats;
 }
 
-static void run_part(enum tare_cpu_level level, const struct tare_tiling *tiling, float *output, const float *input,
+static void run_part(enum tare_cpu_level level, const struct tare_tiling *tiling, void *output, const void *input,
                      float *scratch, int part) {
     const int n = tiling->n_stages;
     struct walk walk;
@@ -266,29 +306,35 @@ static void run_part(enum tare_cpu_level level, const struct tare_tiling *tiling
         walk.levels[s].data = scratch;
         scratch += (tiling->room[s] * tiling->images * walk.levels[s].line + 15) / 16 * 16;
     }
+    const bool is_bfloat16 = tiling->stages[0].is_widening;
+    if (is_bfloat16) {
+        walk.last = *tiling->stages[n - 1].epilogue;
+        walk.last.to = output;
+    }
     int64_t from, end;
     lines_of_part(tiling, part, &from, &end);
     for (int64_t i = 0; i < tiling->batch; i += tiling->images) {
         if (tare_control_is_stopped()) return;
         walk.first_image = i;
         walk.images = tiling->batch - i < tiling->images ? tiling->batch - i : tiling->images;
-        walk.input = input + i * walk.levels[0].lines * walk.levels[0].line;
-        walk.levels[n].data = output + (i * walk.levels[n].lines + from) * walk.levels[n].line;
+        const int64_t in = i * walk.levels[0].lines * walk.levels[0].line;
+        walk.input = is_bfloat16 ? (const void *)((const uint16_t *)input + in) : (const float *)input + in;
+        walk.levels[n].data =
+            is_bfloat16 ? scratch : (float *)output + (i * walk.levels[n].lines + from) * walk.levels[n].line;
         run_images(&walk, tiling->lines, part);
     }
 }
 
-void tare_tiling_run_part(const struct tare_tiling *tiling, float *output, const float *input, float *scratch,
-                          int part) {
+void tare_tiling_run_part(const struct tare_tiling *tiling, void *output, const void *input, float *scratch, int part) {
     run_part(tare_cpu_level(), tiling, output, input, scratch, part);
 }
 
-void tare_tiling_run_at(enum tare_cpu_level level, const struct tare_tiling *tiling, float *output, const float *input,
+void tare_tiling_run_at(enum tare_cpu_level level, const struct tare_tiling *tiling, void *output, const void *input,
                         float *scratch) {
     for (int part = 0; part < tiling->parts; part++)
         run_part(level, tiling, output, input, scratch, part);
 }
 
-void tare_tiling_run(const struct tare_tiling *tiling, float *output, const float *input, float *scratch) {
+void tare_tiling_run(const struct tare_tiling *tiling, void *output, const void *input, float *scratch) {
     tare_tiling_run_at(tare_cpu_level(), tiling, output, input, scratch);
 }

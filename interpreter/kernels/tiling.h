@@ -13,6 +13,7 @@ enum { TARE_TILING_MAX_STAGES = 12 };
 struct tare_tiling_stage {
     struct tare_conv conv;
     bool is_padding;      /* copies lines and pads with zeros: conv.pad before, and after up to conv.out */
+    bool is_widening;     /* only the first: converts lines from bfloat16 */
     const float *weights; /* packed; the filter of a depthwise one */
     const struct tare_gemm_epilogue *epilogue; /* NULL: none. The addend has the layout of the stage's whole output */
 };
@@ -21,6 +22,8 @@ struct tare_tiling {
     struct tare_tiling_stage stages[TARE_TILING_MAX_STAGES];
     int n_stages;
     int64_t batch;
+    /* If stage 0 is a widening, input and output are bfloat16, and the last stage is a convolution with an epilogue
+     * that rounds (its `to` is set here). Otherwise both are float. */
     /* set by tare_tiling_plan */
     int64_t lines;  /* of the output at a time */
     int64_t images; /* at a time; more than 1 only with all lines */
@@ -32,6 +35,10 @@ struct tare_tiling {
     int parts;
 };
 
+/* True when the stage is a convolution. */
+static inline bool tare_tiling_computes(const struct tare_tiling_stage *stage) {
+    return !stage->is_padding && !stage->is_widening;
+}
 /* True when the stage can be part of a tiling. */
 bool tare_tiling_supports(const struct tare_tiling_stage *stage);
 /* Chooses the largest tile whose buffers fit in `floats`, at least one line. False when tiling is not faster: there is
@@ -40,12 +47,11 @@ bool tare_tiling_plan(struct tare_tiling *tiling, int64_t floats);
 /* Floats of scratch that a planned tiling needs; 0 on overflow. */
 size_t tare_tiling_scratch(const struct tare_tiling *tiling);
 /* Runs one part of a planned tiling, with scratch of its own. */
-void tare_tiling_run_part(const struct tare_tiling *tiling, float *output, const float *input, float *scratch,
-                          int part);
+void tare_tiling_run_part(const struct tare_tiling *tiling, void *output, const void *input, float *scratch, int part);
 /* Runs all parts of a planned tiling; `scratch` should be aligned to 64 bytes. */
-void tare_tiling_run(const struct tare_tiling *tiling, float *output, const float *input, float *scratch);
+void tare_tiling_run(const struct tare_tiling *tiling, void *output, const void *input, float *scratch);
 /* As tare_tiling_run at a level, for tests and benchmarks. */
-void tare_tiling_run_at(enum tare_cpu_level level, const struct tare_tiling *tiling, float *output, const float *input,
+void tare_tiling_run_at(enum tare_cpu_level level, const struct tare_tiling *tiling, void *output, const void *input,
                         float *scratch);
 
 #endif

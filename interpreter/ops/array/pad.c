@@ -96,7 +96,9 @@ static tare_status run_pad(struct tare_kernel *kernel) {
 }
 
 /* A tiling stage for zero padding of the height and width of channels-last images. */
-bool tare_pad_stage(struct tare_tiling_stage *stage, struct tare_kernel *kernel, struct tare_shape *shape) {
+static bool pad_stage(struct tare_tiling_stage *stage, struct tare_gemm_epilogue *room, struct tare_kernel *kernel,
+                      struct tare_shape *shape) {
+    (void)room;
     const struct tare_tensor *paddings = &kernel->inputs[1];
     int64_t elements;
     *stage = (struct tare_tiling_stage){ .is_padding = true };
@@ -233,6 +235,7 @@ const struct tare_op tare_ops_pad[] = {
       .infer = infer_pad,
       .run = run_pad,
       .run_tiled = tare_run_tiled,
+      .tiling_stage = pad_stage,
       .flags = TARE_OP_MOVE,
       .quant = TARE_QUANT_PASS_THROUGH },
     { .name = "PadV2",

@@ -144,10 +144,12 @@ static tare_status set_up(struct tare_kernel *kernel, struct tare_product *produ
     return !product->a_first || !product->b_first ? TARE_NO_MEMORY : TARE_OK;
 }
 
-/* Converts the elements to the dtype of the computation. */
-static tare_status set_elements(struct tare_kernel *kernel, struct tare_product *product) {
+/* Converts the elements to the dtype of the computation, except those of B if they are packed already. */
+static tare_status set_elements(struct tare_kernel *kernel, struct tare_product *product, bool plain) {
+    const struct tare_tensor *b = &kernel->inputs[1];
     product->a = tare_product_operand(kernel, &kernel->inputs[0], product->dtype);
-    product->b = tare_product_operand(kernel, &kernel->inputs[1], product->dtype);
+    product->b = plain ? NULL : tare_product_packed(product, &((struct matmul_state *)kernel->state)->weights, b);
+    if (!product->b) product->b = tare_product_operand(kernel, b, product->dtype);
     product->c = tare_product_room(kernel, 0);
     return !product->a || !product->b || !product->c ? TARE_NO_MEMORY : TARE_OK;
 }
@@ -199,8 +201,9 @@ static tare_status run_any(struct tare_kernel *kernel, bool plain) {
         dtype == TARE_DT_INT32 && kernel->inputs[0].dtype == TARE_DT_INT32 && kernel->inputs[1].dtype == TARE_DT_INT32;
     TARE_TRY(set_up(kernel, &product, flags));
     if (is_int32 && !plain && product.k > 0) return run_int32(kernel, &product, flags);
-    TARE_TRY(set_elements(kernel, &product));
-    if (!plain && product.k > 0 && kernel->epilogue && !kernel->epilogue->addend)
+    TARE_TRY(set_elements(kernel, &product, plain));
+    const bool is_mixed = kernel->inputs[0].dtype != dtype || kernel->inputs[1].dtype != dtype;
+    if (!plain && product.k > 0 && kernel->epilogue && !kernel->epilogue->addend && !is_mixed)
         product.epilogue = tare_take_epilogue(&epilogue, kernel);
     if (plain || is_int32)
         tare_product_plain(&product);
@@ -221,7 +224,7 @@ static tare_status reference_matmul(struct tare_kernel *kernel) {
     {                                                                                                                  \
         .name = op, .inputs = a, .outputs = b, .attrs = c list, .infer = infer_matmul, .run = run_matmul,              \
         .prepare = prepare_matmul, .release = release_matmul, .reference = reference_matmul, .cost = cost_matmul,      \
-        .aux = &kind, .flags = TARE_OP_EPILOGUE | TARE_OP_PRODUCT, .quant = TARE_QUANT_WEIGHTED                        \
+        .aux = &kind, .flags = TARE_OP_EPILOGUE | TARE_OP_ROUNDS | TARE_OP_PRODUCT, .quant = TARE_QUANT_WEIGHTED       \
     }
 #define SPARSE_TYPES                                                                                                   \
     "a_is_sparse: bool = false; b_is_sparse: bool = false; Ta: {float, bfloat16} = DT_FLOAT; Tb: {float, bfloat16} = " \

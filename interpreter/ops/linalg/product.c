@@ -128,6 +128,11 @@ static int64_t packed_index(const struct tare_product *p, int64_t *index) {
     return count;
 }
 
+const void *tare_product_packed(const struct tare_product *product, struct tare_weights *weights,
+                                const struct tare_tensor *source) {
+    return product->dtype != TARE_DT_FLOAT || product->k == 0 ? NULL : tare_weights_find(weights, source, 0);
+}
+
 static tare_status pack_all(float **out, const struct tare_product *p, const int64_t *index, int64_t count,
                             struct tare_weights *weights, const struct tare_tensor *source,
                             struct tare_arena *scratch) {

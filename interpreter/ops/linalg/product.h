@@ -29,6 +29,10 @@ void tare_product_plain(const struct tare_product *product);
 tare_status tare_product_run(const struct tare_product *product, struct tare_weights *weights,
                              const struct tare_tensor *source, struct tare_arena *scratch);
 
+/* The packed form of B that tare_product_run has cached, which then does not read `b`; NULL: none. */
+const void *tare_product_packed(const struct tare_product *product, struct tare_weights *weights,
+                                const struct tare_tensor *source);
+
 /* The dtype in which products with an output of `dtype` are computed: float for the 16-bit dtypes, int64 for
  * integers. */
 int tare_product_dtype(int dtype);

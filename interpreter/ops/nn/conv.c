@@ -161,28 +161,38 @@ struct conv_arrays {
     const void *input, *filter;
 };
 
-/* Returns packed weights; `values`: the filter elements as floats. NULL: out of memory. */
-static const float *packed_weights(struct tare_kernel *kernel, const struct tare_conv *conv,
-                                   struct tare_weights *weights, const struct tare_tensor *filter,
-                                   const float *values) {
-    float *packed = tare_weights_find(weights, filter, conv->groups);
-    if (packed) return packed;
-    packed = tare_weights_make(weights, filter, conv->groups, tare_conv_packed_floats(conv) * sizeof(float),
-                               kernel->scratch);
-    if (!packed) return NULL;
-    tare_conv_pack(packed, conv, values);
-    return tare_weights_publish(weights, packed);
+/* Returns the weights as the kernel expects them: packed, or the filter of a depthwise convolution. NULL: out of
+ * memory. */
+static const float *kernel_weights(struct tare_kernel *kernel, const struct tare_conv *conv) {
+    struct tare_weights *weights = &((struct conv_state *)kernel->state)->weights;
+    const struct tare_tensor *filter = &kernel->inputs[1];
+    const bool depthwise = tare_conv_is_depthwise(conv);
+    if (depthwise && filter->dtype == TARE_DT_FLOAT) return filter->data;
+    float *made = tare_weights_find(weights, filter, conv->groups);
+    if (made) return made;
+    const size_t floats = depthwise ? (size_t)filter->elements : tare_conv_packed_floats(conv);
+    const float *values = tare_floats_in(kernel, filter);
+    if (!values) return NULL;
+    made = tare_weights_make(weights, filter, conv->groups, floats * sizeof(float), kernel->scratch);
+    if (!made) return NULL;
+    if (depthwise)
+        memcpy(made, values, floats * sizeof(float));
+    else
+        tare_conv_pack(made, conv, values);
+    return tare_weights_publish(weights, made);
 }
 
-static tare_status run_floats(struct tare_kernel *kernel, const struct tare_conv *conv, struct tare_weights *weights,
-                              const struct tare_tensor *filter, const struct conv_arrays *arrays, bool may_fuse) {
+/* A bfloat16 result is stored in the output if it may be fused (*stored). */
+static tare_status run_floats(struct tare_kernel *kernel, const struct tare_conv *conv,
+                              const struct conv_arrays *arrays, bool may_fuse, bool *stored) {
     struct tare_gemm_epilogue room;
     const struct tare_gemm_epilogue *epilogue = may_fuse ? tare_take_epilogue(&room, kernel) : NULL;
-    const float *values = arrays->filter;
-    if (!tare_conv_is_depthwise(conv)) values = packed_weights(kernel, conv, weights, filter, arrays->filter);
-    if (!values) return TARE_NO_MEMORY;
+    const float *weights = kernel_weights(kernel, conv);
+    *stored = epilogue && room.rounds;
+    if (!weights) return TARE_NO_MEMORY;
+    if (*stored) room.to = kernel->outputs[0].data;
     return tare_split_conv(tare_session_op_pool(kernel->session), kernel->scratch, arrays->output, conv, arrays->input,
-                           values, epilogue);
+                           weights, epilogue);
 }
 
 /* int32: models quantized with TensorFlow's own ops store int8 values in it. */
@@ -209,14 +219,15 @@ static void run_plain(const struct tare_conv *conv, int dtype, const struct conv
         tare_conv_plain_f32(arrays->output, conv, arrays->input, arrays->filter);
 }
 
-/* Prepares input and filter as floats (or unchanged), and an output buffer if the result is written channels-last. */
+/* Prepares input and filter as floats (or unchanged; the filter only if `plain`), and an output buffer if the result is
+ * written channels-last. */
 static tare_status open_arrays(struct tare_kernel *kernel, struct conv_arrays *arrays, const struct tare_window *window,
                                const struct tare_tensor *input, const struct tare_tensor *filter,
-                               const struct tare_layout *layout) {
+                               const struct tare_layout *layout, bool plain) {
     const bool as_floats = tare_floats_dtype(input->dtype);
     const size_t size = as_floats ? sizeof(float) : tare_dtype_size(input->dtype);
     arrays->input = as_floats ? tare_floats_in(kernel, input) : input->data;
-    arrays->filter = as_floats ? tare_floats_in(kernel, filter) : filter->data;
+    arrays->filter = as_floats && plain ? tare_floats_in(kernel, filter) : filter->data;
     if (!arrays->input || !arrays->filter) return TARE_NO_MEMORY;
     arrays->input = tare_window_input(kernel, window, layout, arrays->input, size);
     arrays->output = as_floats ? tare_floats_out(kernel, 0) : kernel->outputs[0].data;
@@ -243,21 +254,16 @@ static tare_status close_arrays(struct tare_kernel *kernel, const struct conv_ar
     return TARE_OK;
 }
 
-/* Passes the result to the consumer that accepted it: int32 sums, or floats before rounding to bfloat16. The filter is
- * converted only if it is not packed yet. */
+/* Passes the result to the consumer that accepted it: int32 sums, or floats before rounding to bfloat16. */
 static tare_status pass_forward(struct tare_kernel *kernel, const struct tare_conv *conv) {
     struct conv_state *state = kernel->state;
     const struct tare_tensor *input = &kernel->inputs[0], *filter = &kernel->inputs[1];
     struct conv_arrays arrays = { .input = input->data, .filter = filter->data };
     if (input->dtype == TARE_DT_INT32)
         return run_exact(kernel, conv, &state->weights, filter, &arrays, kernel->consumer);
-    const bool is_packed = !tare_conv_is_depthwise(conv) && tare_weights_find(&state->weights, filter, conv->groups);
     arrays.input = tare_floats_in(kernel, input);
-    if (!is_packed) arrays.filter = tare_floats_in(kernel, filter);
-    if (!arrays.input || !arrays.filter) return TARE_NO_MEMORY;
-    const float *weights = arrays.filter;
-    if (!tare_conv_is_depthwise(conv)) weights = packed_weights(kernel, conv, &state->weights, filter, arrays.filter);
-    return !weights ? TARE_NO_MEMORY : tare_float_rows_conv(kernel, conv, arrays.input, weights);
+    const float *weights = kernel_weights(kernel, conv);
+    return !weights || !arrays.input ? TARE_NO_MEMORY : tare_float_rows_conv(kernel, conv, arrays.input, weights);
 }
 
 static tare_status run_forward(struct tare_kernel *kernel, bool plain) {
@@ -271,16 +277,19 @@ static tare_status run_forward(struct tare_kernel *kernel, bool plain) {
     const struct tare_shape shape = tare_layout_shape(&output, &state->window);
     if (!plain && !state->window.channels_first) TARE_TRY(tare_kernel_begin_rows(kernel, &shape));
     if (kernel->consumer && kernel->consumer->accepted) return pass_forward(kernel, &conv);
+    if (!plain && input->dtype == TARE_DT_BFLOAT16 && kernel->op->run_tiled && tare_run_tiled(kernel, 1) == 1)
+        return TARE_OK;
     TARE_TRY(tare_kernel_output(kernel, 0, input->dtype, &shape));
     if (kernel->outputs[0].elements == 0) return TARE_OK;
-    TARE_TRY(open_arrays(kernel, &arrays, &state->window, input, filter, &layout));
+    TARE_TRY(open_arrays(kernel, &arrays, &state->window, input, filter, &layout, plain));
+    bool stored = false;
     if (!plain && tare_floats_dtype(input->dtype))
-        TARE_TRY(run_floats(kernel, &conv, &state->weights, filter, &arrays, !state->window.channels_first));
+        TARE_TRY(run_floats(kernel, &conv, &arrays, !state->window.channels_first, &stored));
     else if (!plain && input->dtype == TARE_DT_INT32)
         TARE_TRY(run_exact(kernel, &conv, &state->weights, filter, &arrays, NULL));
     else
         run_plain(&conv, input->dtype, &arrays);
-    return close_arrays(kernel, &arrays, &state->window, &conv);
+    return stored ? TARE_OK : close_arrays(kernel, &arrays, &state->window, &conv);
 }
 
 static tare_status run_conv(struct tare_kernel *kernel) {
@@ -290,25 +299,20 @@ static tare_status reference_conv(struct tare_kernel *kernel) {
     return run_forward(kernel, true);
 }
 
-bool tare_conv_stage(struct tare_tiling_stage *stage, struct tare_gemm_epilogue *room, struct tare_kernel *kernel,
-                     struct tare_shape *shape) {
+static bool conv_stage(struct tare_tiling_stage *stage, struct tare_gemm_epilogue *room, struct tare_kernel *kernel,
+                       struct tare_shape *shape) {
     struct conv_state *state = kernel->state;
     const struct tare_tensor *filter = &kernel->inputs[1];
     const struct conv_kind *kind = kernel->op->aux;
     struct tare_conv *conv = &stage->conv;
     struct tare_layout output;
     *stage = (struct tare_tiling_stage){ 0 };
-    if (kind->spatial != 2 || state->window.channels_first || filter->dtype != TARE_DT_FLOAT) return false;
+    if (kind->spatial != 2 || state->window.channels_first) return false;
     if (forward_geometry(conv, &output, &state->window, kind, shape, &filter->shape) != TARE_OK) return false;
     conv->batch = 1;
     *shape = tare_layout_shape(&output, &state->window);
-    if (!tare_tiling_supports(stage)) return false;
-    kernel->outputs[0] = (struct tare_tensor){ .dtype = TARE_DT_FLOAT, .shape = *shape };
-    stage->epilogue = tare_take_epilogue(room, kernel);
-    kernel->outputs[0] = (struct tare_tensor){ 0 };
-    if (kernel->epilogue && !stage->epilogue) return false;
-    stage->weights =
-        conv->groups > 1 ? filter->data : packed_weights(kernel, conv, &state->weights, filter, filter->data);
+    if (!tare_tiling_supports(stage) || !tare_stage_epilogue(stage, room, kernel, shape)) return false;
+    stage->weights = kernel_weights(kernel, conv);
     return stage->weights;
 }
 
@@ -441,7 +445,7 @@ static tare_status run_transposed(struct tare_kernel *kernel, bool plain) {
     TARE_TRY(tare_layout_of(&layout, &gradient->shape, &state->window, "out_backprop"));
     TARE_TRY(tare_kernel_output(kernel, 0, gradient->dtype, &shape));
     if (kernel->outputs[0].elements == 0) return TARE_OK;
-    TARE_TRY(open_arrays(kernel, &arrays, &state->window, gradient, filter, &layout));
+    TARE_TRY(open_arrays(kernel, &arrays, &state->window, gradient, filter, &layout, true));
     TARE_TRY(run_transposed_arrays(kernel, &conv, &forward, &arrays, plain));
     return close_arrays(kernel, &arrays, &state->window, &conv);
 }
@@ -507,9 +511,10 @@ const struct tare_op tare_ops_conv[] = {
       .release = release_conv,
       .reference = reference_conv,
       .run_tiled = tare_run_tiled,
+      .tiling_stage = conv_stage,
       .cost = cost_conv,
       .aux = &kind_2d,
-      .flags = TARE_OP_EPILOGUE | TARE_OP_PRODUCT | TARE_OP_PASSES_ROWS,
+      .flags = TARE_OP_EPILOGUE | TARE_OP_ROUNDS | TARE_OP_PRODUCT | TARE_OP_PASSES_ROWS,
       .quant = TARE_QUANT_WEIGHTED },
     { .name = "DepthwiseConv2dNative",
       .inputs = "input: T, filter: T",
@@ -521,9 +526,10 @@ const struct tare_op tare_ops_conv[] = {
       .release = release_conv,
       .reference = reference_conv,
       .run_tiled = tare_run_tiled,
+      .tiling_stage = conv_stage,
       .cost = cost_conv,
       .aux = &kind_depthwise,
-      .flags = TARE_OP_EPILOGUE | TARE_OP_PRODUCT | TARE_OP_PASSES_ROWS,
+      .flags = TARE_OP_EPILOGUE | TARE_OP_ROUNDS | TARE_OP_PRODUCT | TARE_OP_PASSES_ROWS,
       .quant = TARE_QUANT_WEIGHTED },
     { .name = "Conv3D",
       .inputs = "input: T, filter: T",

@@ -1,5 +1,6 @@
 #include "interpreter/ops/support/conv_tiling.h"
 
+#include "interpreter/ops/support/epilogue.h"
 #include "interpreter/ops/support/split.h"
 #include "interpreter/session.h"
 
@@ -14,21 +15,48 @@ struct stages {
     struct tare_shape shapes[TARE_TILING_MAX_STAGES]; /* of the outputs */
 };
 
+bool tare_stage_epilogue(struct tare_tiling_stage *stage, struct tare_gemm_epilogue *room, struct tare_kernel *kernel,
+                         const struct tare_shape *shape) {
+    kernel->outputs[0] = (struct tare_tensor){ .dtype = kernel->node->output_dtypes[0], .shape = *shape };
+    stage->epilogue = tare_take_epilogue(room, kernel);
+    kernel->outputs[0] = (struct tare_tensor){ 0 };
+    return !kernel->epilogue || kernel->epilogue->applied;
+}
+
+/* The first stage of bfloat16 steps: copies lines to float. */
+static void add_widening(struct stages *all, const struct tare_shape *shape) {
+    struct tare_tiling_stage *stage = &all->tiling.stages[all->tiling.n_stages];
+    *stage = (struct tare_tiling_stage){ .is_widening = true,
+                                         .conv = { .batch = 1,
+                                                   .in = { 1, shape->dims[1], shape->dims[2] },
+                                                   .out = { 1, shape->dims[1], shape->dims[2] },
+                                                   .kernel = { 1, 1, 1 },
+                                                   .stride = { 1, 1, 1 },
+                                                   .dilation = { 1, 1, 1 },
+                                                   .base_dilation = { 1, 1, 1 },
+                                                   .in_channels = shape->dims[3],
+                                                   .out_channels = shape->dims[3],
+                                                   .groups = 1 } };
+    all->shapes[all->tiling.n_stages++] = *shape;
+}
+
 /* Stages of as many executions as go together. */
 static void make_stages(struct stages *all, struct tare_kernel *kernels, size_t count) {
+    const int dtype = kernels[0].inputs[0].dtype;
     struct tare_shape shape = kernels[0].inputs[0].shape;
     all->tiling = (struct tare_tiling){ .batch = shape.rank == 4 ? shape.dims[0] : 0 };
-    if (kernels[0].inputs[0].dtype != TARE_DT_FLOAT || all->tiling.batch < 1) return;
-    for (size_t i = 0; i < count && i < TARE_TILING_MAX_STAGES; i++) {
-        struct tare_tiling_stage *stage = &all->tiling.stages[i];
-        const bool is_conv = (kernels[i].op->flags & TARE_OP_EPILOGUE) != 0;
-        if (!(is_conv ? tare_conv_stage(stage, &all->epilogues[i], &kernels[i], &shape)
-                      : tare_pad_stage(stage, &kernels[i], &shape)) ||
+    if ((dtype != TARE_DT_FLOAT && dtype != TARE_DT_BFLOAT16) || all->tiling.batch < 1) return;
+    if (dtype == TARE_DT_BFLOAT16) add_widening(all, &shape);
+    for (size_t i = 0; i < count && all->tiling.n_stages < TARE_TILING_MAX_STAGES; i++) {
+        const int n = all->tiling.n_stages;
+        struct tare_tiling_stage *stage = &all->tiling.stages[n];
+        if (kernels[i].node->output_dtypes[0] != dtype ||
+            !kernels[i].op->tiling_stage(stage, &all->epilogues[n], &kernels[i], &shape) ||
             !tare_tiling_supports(stage)) {
             tare_error_clear(); /* the op reports the error again when it runs alone */
             return;
         }
-        all->shapes[i] = shape;
+        all->shapes[n] = shape;
         all->tiling.n_stages++;
     }
 }
@@ -37,7 +65,7 @@ static double work_of(const struct tare_tiling *tiling) {
     double work = 0;
     for (int i = 0; i < tiling->n_stages; i++) {
         const struct tare_conv *conv = &tiling->stages[i].conv;
-        if (!tiling->stages[i].is_padding)
+        if (tare_tiling_computes(&tiling->stages[i]))
             work += (double)tare_conv_rows(conv) * (double)conv->out_channels * (double)tare_conv_patch(conv);
     }
     return work * (double)tiling->batch;
@@ -47,8 +75,10 @@ static int64_t size_of(const struct tare_shape *shape) {
     return shape->dims[1] * shape->dims[2] * shape->dims[3];
 }
 
-/* A tiling ends at a small tensor, so that the output written to memory is not large. */
+/* A tiling ends at a small tensor, so that the output written to memory is not large. The last stage of a bfloat16
+ * tiling is a convolution, which rounds. */
 static bool may_end(const struct stages *all, int n, int most) {
+    if (all->tiling.stages[0].is_widening && !tare_tiling_computes(&all->tiling.stages[n - 1])) return false;
     if (n == most) return true;
     const int64_t here = size_of(&all->shapes[n - 1]);
     return here <= size_of(&all->shapes[n - 2]) && here <= size_of(&all->shapes[n]);
@@ -69,9 +99,11 @@ size_t tare_run_tiled(struct tare_kernel *kernels, size_t count) {
     make_stages(&all, kernels, count);
     all.tiling.parts = tare_split_parts(pool, work_of(&all.tiling));
     if (!choose_end(&all)) return 0;
-    const int n = all.tiling.n_stages;
-    struct tare_kernel *last = &kernels[n - 1];
-    if (tare_kernel_output(last, 0, TARE_DT_FLOAT, &all.shapes[n - 1]) != TARE_OK) {
+    const bool widens = all.tiling.stages[0].is_widening;
+    const int n = all.tiling.n_stages, count_run = widens ? n - 1 : n;
+    struct tare_kernel *last = &kernels[count_run - 1];
+    const int dtype = widens ? TARE_DT_BFLOAT16 : TARE_DT_FLOAT;
+    if (tare_kernel_output(last, 0, dtype, &all.shapes[n - 1]) != TARE_OK) {
         tare_error_clear();
         return 0;
     }
@@ -81,5 +113,5 @@ size_t tare_run_tiled(struct tare_kernel *kernels, size_t count) {
         tare_tensor_reset(&last->outputs[0]);
         return 0;
     }
-    return (size_t)n;
+    return (size_t)count_run;
 }

@@ -5,14 +5,11 @@
 #include "interpreter/kernels/tiling.h"
 #include "interpreter/kernel.h"
 
-/* tare_op.run_tiled of convolutions and paddings. */
+/* tare_op.run_tiled of convolutions and paddings, of float or bfloat16. A bfloat16 convolution may also run alone, so
+ * that its input and output are converted tile by tile. */
 size_t tare_run_tiled(struct tare_kernel *kernels, size_t count);
-
-/* Creates the stage of one execution whose input 0 has *shape, which is set to the output's shape; batch 1. The
- * epilogue is written to `room` and refers to the kernel's tensors. False: the execution cannot be tiled; an error may
- * be set. */
-bool tare_conv_stage(struct tare_tiling_stage *stage, struct tare_gemm_epilogue *room, struct tare_kernel *kernel,
-                     struct tare_shape *shape);
-bool tare_pad_stage(struct tare_tiling_stage *stage, struct tare_kernel *kernel, struct tare_shape *shape);
+/* Sets the epilogue of a convolution stage whose output has the shape; false if the kernel's does not fit. */
+bool tare_stage_epilogue(struct tare_tiling_stage *stage, struct tare_gemm_epilogue *room, struct tare_kernel *kernel,
+                         const struct tare_shape *shape);
 
 #endif

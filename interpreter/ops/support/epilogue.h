@@ -5,8 +5,10 @@
 #include "interpreter/kernels/gemm.h"
 #include "interpreter/kernel.h"
 
-/* If the kernel has an epilogue that fits output 0 (already allocated), fills `out`, marks it as applied and returns
- * `out`: output float32, bias with as many elements as the last dimension, addend of the output's shape. Else NULL. */
+/* If the kernel has an epilogue that fits output 0 (of which dtype and shape are set), fills `out`, marks it as applied
+ * and returns `out`: output float32 or bfloat16, vectors with as many elements as the last dimension (the scale may be
+ * a scalar), addend of the output's shape. Otherwise returns NULL, or for a bfloat16 output an epilogue that only
+ * rounds the product. Vectors may be in the kernel's scratch memory. */
 const struct tare_gemm_epilogue *tare_take_epilogue(struct tare_gemm_epilogue *out, struct tare_kernel *kernel);
 
 #endif

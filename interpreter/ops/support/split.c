@@ -61,10 +61,10 @@ static void run_lines(const struct conv_split *s, int64_t first, int64_t end, fl
     const int64_t line = s->conv->out[2] * s->conv->out_channels;
     for (int64_t at = first; at < end;) {
         const int64_t h = at % s->conv->out[1], count = s->conv->out[1] - h < end - at ? s->conv->out[1] - h : end - at;
-        struct tare_gemm_epilogue epilogue = !s->epilogue ? (struct tare_gemm_epilogue){ 0 } : *s->epilogue;
+        struct tare_gemm_epilogue epilogue;
         struct tare_conv part;
         const int64_t offset = tare_conv_take_lines(&part, s->conv, at, count);
-        if (epilogue.addend) epilogue.addend += at * line;
+        if (s->epilogue) epilogue = tare_epilogue_shifted(s->epilogue, at * line, 0);
         const struct conv_split lines = { .conv = &part,
                                           .output = s->output + at * line,
                                           .input = s->input + offset,
@@ -140,7 +140,7 @@ static tare_status run_gemm_part(void *arg, int worker) {
     const struct gemm_split *s = arg;
     const struct tare_split_product *p = s->product;
     struct tare_gemm_rows rows = *p->rows;
-    struct tare_gemm_epilogue epilogue = !p->epilogue ? (struct tare_gemm_epilogue){ 0 } : *p->epilogue;
+    struct tare_gemm_epilogue epilogue;
     const int64_t all = s->by_rows ? p->m : p->n;
     int64_t first, end;
     if (worker >= s->parts) return TARE_OK;
@@ -149,8 +149,7 @@ static tare_status run_gemm_part(void *arg, int worker) {
     end = end * s->unit < all ? end * s->unit : all;
     const int64_t row = s->by_rows ? first : 0, column = s->by_rows ? 0 : first;
     if (s->by_rows) rows.data += row * rows.stride;
-    if (epilogue.bias) epilogue.bias += column;
-    if (epilogue.addend) epilogue.addend += row * p->ldc + column;
+    if (p->epilogue) epilogue = tare_epilogue_shifted(p->epilogue, row * p->ldc + column, column);
     tare_gemm(p->c + row * p->ldc + column, p->ldc, &rows, p->packed + column * p->k, s->by_rows ? end - row : p->m,
               s->by_rows ? p->n : end - column, p->k, !p->epilogue ? NULL : &epilogue,
               s->scratch + (size_t)worker * s->stride);
@@ -174,8 +173,8 @@ tare_status tare_split_gemm(struct tare_pool *pool, struct tare_arena *scratch,
 
 struct tiling_split {
     const struct tare_tiling *tiling;
-    float *output;
-    const float *input;
+    void *output;
+    const void *input;
     float *scratch;
     size_t stride;
 };
@@ -188,7 +187,7 @@ static tare_status run_tiling_part(void *arg, int worker) {
 }
 
 tare_status tare_split_tiling(struct tare_pool *pool, struct tare_arena *scratch, const struct tare_tiling *tiling,
-                              float *output, const float *input) {
+                              void *output, const void *input) {
     struct tiling_split s = { .tiling = tiling, .output = output, .input = input };
     const size_t floats = tare_tiling_scratch(tiling);
     s.scratch = floats ? buffers_new(scratch, tiling->parts, floats, &s.stride) : NULL;

@@ -31,6 +31,6 @@ tare_status tare_split_gemm(struct tare_pool *pool, struct tare_arena *scratch,
                             const struct tare_split_product *product) TARE_WARN_UNUSED;
 /* Runs a planned tiling, divided by output lines of each image. TARE_NO_MEMORY. */
 tare_status tare_split_tiling(struct tare_pool *pool, struct tare_arena *scratch, const struct tare_tiling *tiling,
-                              float *output, const float *input) TARE_WARN_UNUSED;
+                              void *output, const void *input) TARE_WARN_UNUSED;
 
 #endif

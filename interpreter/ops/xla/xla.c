@@ -5,6 +5,8 @@
 #include "interpreter/ops/support/exact.h"
 #include "interpreter/ops/support/few_rows.h"
 #include "interpreter/ops/families.h"
+#include "interpreter/ops/support/conv_tiling.h"
+#include "interpreter/ops/support/epilogue.h"
 #include "interpreter/ops/support/floats.h"
 #include "interpreter/ops/support/split.h"
 #include "interpreter/ops/xla/general_conv.h"
@@ -331,7 +333,11 @@ static tare_status float_conv(struct tare_kernel *kernel, float *result, const s
         return TARE_OK;
     }
     TARE_TRY(float_weights(kernel, &weights, general));
-    return tare_split_conv(tare_session_op_pool(kernel->session), kernel->scratch, result, conv, lhs, weights, NULL);
+    /* a float result that is stored in place may be fused with what follows it; one in bfloat16 is rounded later */
+    struct tare_gemm_epilogue room;
+    const bool may_fuse = result == kernel->outputs[0].data;
+    return tare_split_conv(tare_session_op_pool(kernel->session), kernel->scratch, result, conv, lhs, weights,
+                           may_fuse ? tare_take_epilogue(&room, kernel) : NULL);
 }
 
 static tare_status exact_conv(struct tare_kernel *kernel, int32_t *result, const struct tare_general_conv *general,
@@ -503,6 +509,40 @@ static tare_status run_grouped_conv(struct tare_kernel *kernel, bool plain) {
     inner.inputs = inputs;
     TARE_TRY(regroup(&inputs[0], kernel, groups));
     return run_conv_any(&inner, plain);
+}
+
+/* The geometry of an execution whose input has another shape than input 0. */
+static tare_status conv_on(struct tare_general_conv *general, struct tare_kernel *kernel,
+                           const struct tare_shape *shape) {
+    const struct tare_tensor *const own = kernel->inputs, *windows[WINDOW_PARAMETERS];
+    struct tare_tensor operands[] = { { .dtype = TARE_DT_FLOAT, .shape = *shape }, own[1] };
+    for (int i = 0; i < WINDOW_PARAMETERS; i++)
+        windows[i] = &own[i + 2];
+    kernel->inputs = operands;
+    const tare_status status = conv_of(general, kernel, windows);
+    kernel->inputs = own;
+    return status;
+}
+
+/* A stage of float values, with weights of any dtype. */
+static bool xla_conv_stage(struct tare_tiling_stage *stage, struct tare_gemm_epilogue *room, struct tare_kernel *kernel,
+                           struct tare_shape *shape) {
+    struct tare_general_conv general;
+    float *weights;
+    *stage = (struct tare_tiling_stage){ 0 };
+    if (shape->rank != 4 || output_dtype(kernel) != TARE_DT_FLOAT || kernel->inputs[1].elements == 0 ||
+        tare_node_int(kernel->node, "batch_group_count", 1) != 1)
+        return false;
+    if (conv_on(&general, kernel, shape) != TARE_OK || !tare_general_conv_is_stored(&general) ||
+        !tare_permute_is_identity(general.rank, general.lhs_order))
+        return false;
+    stage->conv = general.conv;
+    stage->conv.batch = 1;
+    *shape = general.output;
+    if (!tare_tiling_supports(stage) || !tare_stage_epilogue(stage, room, kernel, shape)) return false;
+    if (float_weights(kernel, &weights, &general) != TARE_OK) return false;
+    stage->weights = weights;
+    return true;
 }
 
 static tare_status run_xla_conv(struct tare_kernel *kernel) {
@@ -724,6 +764,13 @@ static tare_status reference_xla_dot(struct tare_kernel *kernel) {
     "feature_group_count: Tindices"
 #define NUMBERS "dimension_numbers: string; precision_config: string"
 
+#define CONV_ROW(op, in, out, list)                                                                                    \
+    {                                                                                                                  \
+        .name = op, .inputs = in, .outputs = out, .attrs = list, .infer = infer_xla_conv, .run = run_xla_conv,         \
+        .prepare = prepare_xla, .release = release_xla, .reference = reference_xla_conv, .run_tiled = tare_run_tiled,  \
+        .tiling_stage = xla_conv_stage, .flags = TARE_OP_PRODUCT | TARE_OP_PASSES_ROWS | TARE_OP_EPILOGUE,             \
+        .quant = TARE_QUANT_WEIGHTED                                                                                   \
+    }
 #define ROW(op, in, out, list, form)                                                                                   \
     {                                                                                                                  \
         .name = op, .inputs = in, .outputs = out, .attrs = list, .infer = infer_xla_##form, .run = run_xla_##form,     \
@@ -732,11 +779,10 @@ static tare_status reference_xla_dot(struct tare_kernel *kernel) {
     }
 
 const struct tare_op tare_ops_xla[] = {
-    ROW("XlaConv", "lhs: T, rhs: T, " WINDOWS, "output: T", "T: numbertype; Tindices: {int32, int64}; " NUMBERS, conv),
-    ROW("XlaConvV2", "lhs: LhsT, rhs: RhsT, " WINDOWS, "output: preferred_element_type",
-        "LhsT: numbertype; RhsT: numbertype; Tindices: {int32, int64}; " NUMBERS
-        "; preferred_element_type: numbertype; batch_group_count: int = 1",
-        conv),
+    CONV_ROW("XlaConv", "lhs: T, rhs: T, " WINDOWS, "output: T", "T: numbertype; Tindices: {int32, int64}; " NUMBERS),
+    CONV_ROW("XlaConvV2", "lhs: LhsT, rhs: RhsT, " WINDOWS, "output: preferred_element_type",
+             "LhsT: numbertype; RhsT: numbertype; Tindices: {int32, int64}; " NUMBERS
+             "; preferred_element_type: numbertype; batch_group_count: int = 1"),
     ROW("XlaDot", "lhs: T, rhs: T", "output: T", "T: numbertype; " NUMBERS, dot),
     ROW("XlaDotV2", "lhs: LhsT, rhs: RhsT", "output: preferred_element_type",
         "LhsT: numbertype; RhsT: numbertype; " NUMBERS "; preferred_element_type: numbertype", dot),

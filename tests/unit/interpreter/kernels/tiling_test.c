@@ -1,12 +1,14 @@
 /* Tiled convolutions have the bits of untiled ones for every tile size, and write nothing outside their output. */
 #include "support/guarded.h"
 
+#include "base/tensor/number.h"
 #include "interpreter/kernels/tiling.h"
 
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -156,6 +158,99 @@ static void check(struct tiling_case *c, const char *what) {
     }
 }
 
+/* The same for bfloat16: all stages round, the first converts the input, and the last is a convolution. */
+static void make_bfloat16(struct tiling_case *c, int n, int64_t batch) {
+    do {
+        if (c->tiling.n_stages > 0) release(c);
+        make(c, n, batch);
+    } while (c->tiling.stages[n - 1].is_padding || c->tiling.stages[0].is_padding);
+    for (int i = 0; i < n; i++) {
+        const int64_t channels = c->tiling.stages[i].conv.out_channels;
+        if (c->tiling.stages[i].is_padding) continue;
+        for (int64_t k = 0; k < channels; k++)
+            c->biases[i][k] = tare_float_from_bfloat16(tare_bfloat16_from_float(c->biases[i][k]));
+        c->epilogues[i].addend = NULL;
+        c->epilogues[i].is_general = c->epilogues[i].rounds = true;
+        c->tiling.stages[i].epilogue = &c->epilogues[i];
+    }
+}
+
+/* A stage of which every step rounds. */
+static void run_rounded(const struct tiling_case *c, int i) {
+    struct tiling_case sums = *c;
+    const struct tare_gemm_epilogue *epilogue = c->tiling.stages[i].epilogue;
+    sums.tiling.stages[i].epilogue = NULL;
+    run_plain(&sums, i);
+    for (int64_t k = 0; epilogue && k < out_size(c, i); k++) {
+        float x = tare_float_from_bfloat16(tare_bfloat16_from_float(c->arrays[i + 1][k]));
+        if (epilogue->bias) x += epilogue->bias[k % c->tiling.stages[i].conv.out_channels];
+        x = tare_float_from_bfloat16(tare_bfloat16_from_float(x));
+        if (epilogue->relu) x = x < 0 ? 0 : x > epilogue->limit ? epilogue->limit : x;
+        c->arrays[i + 1][k] = x;
+    }
+}
+
+static void widen_first(struct tare_tiling *widened, const struct tare_tiling *tiling) {
+    const struct tare_conv *first = &tiling->stages[0].conv;
+    *widened = *tiling;
+    memmove(widened->stages + 1, widened->stages, (size_t)tiling->n_stages * sizeof *widened->stages);
+    widened->n_stages++;
+    widened->stages[0] = (struct tare_tiling_stage){ .is_widening = true, .conv = *first };
+    struct tare_conv *conv = &widened->stages[0].conv;
+    conv->out_channels = conv->in_channels;
+    conv->groups = 1;
+    for (int i = 0; i < 3; i++) {
+        conv->out[i] = conv->in[i];
+        conv->pad[i] = 0;
+        conv->kernel[i] = conv->stride[i] = conv->dilation[i] = 1;
+    }
+}
+
+static void check_bfloat16(struct tiling_case *c, const char *what) {
+    const int n = c->tiling.n_stages;
+    const int64_t count = out_size(c, n - 1), in = in_size(c, 0);
+    static const int64_t budgets[] = { 1, 3000, 1000000 };
+    uint16_t *input = malloc((size_t)in * sizeof *input), *got = malloc((size_t)count * sizeof *got);
+    struct tare_tiling widened;
+    assert_non_null(input);
+    assert_non_null(got);
+    for (int64_t i = 0; i < in; i++) {
+        input[i] = tare_bfloat16_from_float(c->arrays[0][i]);
+        c->arrays[0][i] = tare_float_from_bfloat16(input[i]);
+    }
+    for (int i = 0; i < n; i++)
+        run_rounded(c, i);
+    widen_first(&widened, &c->tiling);
+    for (int b = 0; b < 6; b++) {
+        widened.parts = b < 3 ? 0 : 2;
+        tare_tiling_plan(&widened, budgets[b % 3]);
+        const int64_t floats = (int64_t)tare_tiling_scratch(&widened);
+        float *scratch = guarded(floats);
+        for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level++) {
+            memset(got, 0xff, (size_t)count * sizeof *got);
+            tare_tiling_run_at(level, &widened, got, input, scratch);
+            for (int64_t k = 0; k < count; k++)
+                if (got[k] != tare_bfloat16_from_float(c->arrays[n][k]))
+                    fail_msg("%s at level %s, budget %d: element %lld is %04x (expected %.9g)", what,
+                             tare_cpu_level_name(level), b, (long long)k, got[k], (double)c->arrays[n][k]);
+        }
+        free_guarded(scratch, floats);
+    }
+    free(input), free(got);
+}
+
+static void tiling__bfloat16_bits_of_the_stages(void **unused) {
+    (void)unused;
+    for (int i = 0; i < 60; i++) {
+        struct tiling_case c = { .tiling = { .n_stages = 0 } };
+        char what[40];
+        make_bfloat16(&c, 1 + i % 4, 1 + i % 3);
+        snprintf(what, sizeof what, "bfloat16 tiling %d", i);
+        check_bfloat16(&c, what);
+        release(&c);
+    }
+}
+
 static void tiling__bits_of_the_stages_one_after_the_other(void **unused) {
     (void)unused;
     for (int i = 0; i < 150; i++) {
@@ -220,6 +315,7 @@ static void tiling_plan__declines_what_does_not_pay(void **unused) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tiling__bits_of_the_stages_one_after_the_other),
+        cmocka_unit_test(tiling__bfloat16_bits_of_the_stages),
         cmocka_unit_test(tiling_plan__keeps_what_lies_between_in_the_room_given),
         cmocka_unit_test(tiling_plan__declines_what_does_not_pay),
     };
