@@ -13,10 +13,21 @@ enum { MOST_RESULTS = 64 };
 
 /* ---- annotations ---- */
 
-/* Annotations of sharding and placement, which have no effect on one device. */
+static bool same_shape(const struct tare_shlo_type *a, const struct tare_shlo_type *b) {
+    if (a->kind != b->kind || a->rank != b->rank) return false;
+    for (size_t d = 0; d < a->rank; d++)
+        if (a->dims[d] >= 0 && b->dims[d] >= 0 && a->dims[d] != b->dims[d]) return false;
+    return true;
+}
+
+/* Annotations of sharding and placement, which have no effect on one device. Between a whole array and the part of one
+ * of several devices, the shape changes. */
 static void lower_annotation(struct tare_lowering *l, const void *arg) {
     (void)arg;
     if (l->op->n_operands < l->op->n_results) tare_lower_fail(l, TARE_CORRUPT, "fewer operands than results");
+    for (size_t i = 0; i < l->op->n_results && l->status == TARE_OK; i++)
+        if (!same_shape(tare_lower_in_type(l, i), tare_lower_out_type(l, i)))
+            tare_lower_fail(l, TARE_UNSUPPORTED, "communication between several devices");
     for (size_t i = 0; i < l->op->n_results && l->status == TARE_OK; i++)
         l->outputs[i] = tare_lower_unary(l, "Identity", tare_lower_in(l, i));
 }

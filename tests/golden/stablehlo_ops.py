@@ -781,6 +781,14 @@ def shardy():
     c.save()
 
 
+def shard_shape():
+    """The part that one of two devices has of an array, as JAX wrote it before Shardy."""
+    c = Case('shard_shape')
+    x = np.ones((4, 2), np.float32)
+    c.equal(c.call('SPMDFullToShardShape', [c.constant(x)], [ten((2, 2), 'f32')]), x[:2])
+    c.save()
+
+
 def small_floats():
     c = Case('small_floats')
     vhlo_write.TC.update({'f8E4M3': 35, 'f8E3M4': 36, 'f4E2M1FN': 37, 'f6E2M3FN': 38, 'f6E3M2FN': 39, 'f8E8M0FNU': 40})
@@ -871,3 +879,4 @@ dynamic_windows()
 batch_groups()
 elementary()
 shardy()
+shard_shape()
