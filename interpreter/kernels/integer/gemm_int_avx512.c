@@ -39,6 +39,44 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_sums(const struct tare_igemm_ou
         _mm512_mask_storeu_epi32(c->sums + at, mask, sums);
 }
 
+/* Rows of a float result and of its addend, one of which is prefetched in each step of k: the stores would wait for
+ * memory at the end of the tile. */
+struct ahead {
+    const float *to, *addend;
+    int64_t left;
+};
+TARE_ALWAYS_INLINE struct ahead rows_ahead(const struct tare_igemm_output *c, int rows) {
+    const struct tare_real_stage *real = c->requantize ? &c->requantize->real : NULL;
+    if (!real || !real->to) return (struct ahead){ .left = 0 };
+    return (struct ahead){ real->to + c->element, (real->addend ? real->addend : real->to) + c->element, rows };
+}
+TARE_ALWAYS_INLINE void prefetch_row(struct ahead *ahead, int64_t stride) {
+    if (ahead->left == 0) return;
+    __builtin_prefetch(ahead->to, 1);
+    __builtin_prefetch(ahead->to + 16, 1);
+    __builtin_prefetch(ahead->addend);
+    __builtin_prefetch(ahead->addend + 16);
+    ahead->to += stride;
+    ahead->addend += stride;
+    ahead->left--;
+}
+
+/* Adds the products of group g of k. */
+#define GROUP(accumulate)                                                                                              \
+    __m512i weights[2];                                                                                                \
+    TARE_UNROLL                                                                                                        \
+    for (int j = 0; j < panels; j++)                                                                                   \
+        weights[j] = _mm512_loadu_si512(b + j * panel_stride);                                                         \
+    TARE_UNROLL                                                                                                        \
+    for (int i = 0; i < rows; i++) {                                                                                   \
+        int32_t group;                                                                                                 \
+        memcpy(&group, a + i * a_stride + g * 4, sizeof group);                                                        \
+        const __m512i x = _mm512_set1_epi32(group);                                                                    \
+        TARE_UNROLL                                                                                                    \
+        for (int j = 0; j < panels; j++)                                                                               \
+            sum[i][j] = accumulate(sum[i][j], x, weights[j]);                                                          \
+    }
+
 #define TILE_BODY(accumulate)                                                                                          \
     __m512i sum[MAX_ROWS][2];                                                                                          \
     TARE_UNROLL                                                                                                        \
@@ -49,21 +87,15 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_sums(const struct tare_igemm_ou
             sum[i][j] = _mm512_maskz_loadu_epi32(mask, (start ? start : c->sums + i * c->stride) + j * 16);            \
         }                                                                                                              \
     }                                                                                                                  \
+    struct ahead ahead = rows_ahead(c, rows);                                                                          \
     for (int64_t s = 0; s < segments->count; s++, a += segments->step) {                                               \
-        for (int64_t g = 0; g < segments->groups; g++, b += 64) {                                                      \
-            __m512i weights[2];                                                                                        \
-            TARE_UNROLL                                                                                                \
-            for (int j = 0; j < panels; j++)                                                                           \
-                weights[j] = _mm512_loadu_si512(b + j * panel_stride);                                                 \
-            TARE_UNROLL                                                                                                \
-            for (int i = 0; i < rows; i++) {                                                                           \
-                int32_t group;                                                                                         \
-                memcpy(&group, a + i * a_stride + g * 4, sizeof group);                                                \
-                const __m512i x = _mm512_set1_epi32(group);                                                            \
-                TARE_UNROLL                                                                                            \
-                for (int j = 0; j < panels; j++)                                                                       \
-                    sum[i][j] = accumulate(sum[i][j], x, weights[j]);                                                  \
-            }                                                                                                          \
+        int64_t g = 0;                                                                                                 \
+        for (; g < segments->groups && ahead.left > 0; g++, b += 64) {                                                 \
+            prefetch_row(&ahead, c->stride);                                                                           \
+            GROUP(accumulate)                                                                                          \
+        }                                                                                                              \
+        for (; g < segments->groups; g++, b += 64) {                                                                   \
+            GROUP(accumulate)                                                                                          \
         }                                                                                                              \
     }                                                                                                                  \
     struct tare_range_avx512 seen = tare_requantize_range_avx512(c->requantize);                                       \
@@ -103,6 +135,7 @@ TILES(madd, TARE_TARGET_AVX512)
 #undef TILE
 #undef TILE_PAIR
 #undef TILE_BODY
+#undef GROUP
 #undef TILES
 #undef ENTRY
 
