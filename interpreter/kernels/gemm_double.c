@@ -139,27 +139,37 @@ size_t tare_gemm_double_scratch(int64_t k, int64_t n) {
     return (size_t)count;
 }
 
-static void pack_b(double *to, struct tare_gemm_double_matrix b, int64_t k, int64_t n) {
+static void pack_b(enum tare_cpu_level level, double *to, const struct tare_gemm_double_matrix *b, int64_t k,
+                   int64_t n) {
     for (int64_t first = 0; first < packed_columns(n); first += PANEL) {
         const int64_t columns = n - first < 0 ? 0 : n - first < PANEL ? n - first : PANEL;
-        const double *from = b.data + first * b.column;
-        for (int64_t p = 0; p < k; p++, to += PANEL, from += b.row) {
-            if (columns == PANEL && b.column == 1) {
+        const double *from = b->data + first * b->column;
+        if (columns == PANEL && b->row == 1) {
+            tare_transpose_double(level, to, PANEL, from, b->column, PANEL, k);
+            to += k * PANEL;
+            continue;
+        }
+        for (int64_t p = 0; p < k; p++, to += PANEL, from += b->row) {
+            if (columns == PANEL && b->column == 1) {
                 memcpy(to, from, PANEL * sizeof *to);
                 continue;
             }
             for (int64_t j = 0; j < PANEL; j++)
-                to[j] = j < columns ? from[j * b.column] : 0;
+                to[j] = j < columns ? from[j * b->column] : 0;
         }
     }
 }
 
 /* Packs columns p … p + k - 1 of `rows` rows of A, as tiles [k][ROWS]. */
-static void pack_a(double *to, const struct tare_gemm_double_matrix *a, int64_t row, int64_t rows, int64_t p,
-                   int64_t k) {
+static void pack_a(enum tare_cpu_level level, double *to, const struct tare_gemm_double_matrix *a, int64_t row,
+                   int64_t rows, int64_t p, int64_t k) {
     for (int64_t first = 0; first < rows; first += ROWS, to += k * ROWS) {
         const int64_t in_tile = rows - first < ROWS ? rows - first : ROWS;
         const double *from = a->data + (row + first) * a->row + p * a->column;
+        if (in_tile == ROWS && a->column == 1) {
+            tare_transpose_double(level, to, ROWS, from, a->row, ROWS, k);
+            continue;
+        }
         for (int64_t i = 0; i < in_tile; i++, from += a->row)
             for (int64_t at = 0; at < k; at++)
                 to[at * ROWS + i] = from[at * a->column];
@@ -203,21 +213,22 @@ static void run_rows(tile_function *run, struct tile tile, int64_t rows, int64_t
 }
 
 /* Without packing; only a B whose rows are not contiguous is copied. */
-static void run_small(enum tare_cpu_level level, double *c, struct tare_gemm_double_matrix a,
-                      struct tare_gemm_double_matrix b, int64_t m, int64_t n, int64_t k, double *scratch) {
-    struct tare_gemm_double_small small = { c, a.data, b.data, a.row, a.column, b.row, m, n, k };
-    if (b.column != 1) {
-        for (int64_t j = 0; j < n; j++)
+static void run_small(enum tare_cpu_level level, double *c, const struct tare_gemm_double_matrix *a,
+                      const struct tare_gemm_double_matrix *b, int64_t m, int64_t n, int64_t k, double *scratch) {
+    struct tare_gemm_double_small small = { c, a->data, b->data, a->row, a->column, b->row, m, n, k };
+    if (b->column != 1) {
+        if (b->row == 1) tare_transpose_double(level, scratch, n, b->data, b->column, n, k);
+        for (int64_t j = 0; b->row != 1 && j < n; j++)
             for (int64_t p = 0; p < k; p++)
-                scratch[p * n + j] = b.data[p * b.row + j * b.column];
+                scratch[p * n + j] = b->data[p * b->row + j * b->column];
         small.b = scratch;
         small.b_row = n;
     }
     tare_gemm_double_small(level, &small);
 }
 
-void tare_gemm_double_at(enum tare_cpu_level level, double *c, struct tare_gemm_double_matrix a,
-                         struct tare_gemm_double_matrix b, int64_t m, int64_t n, int64_t k, double *scratch) {
+void tare_gemm_double_at(enum tare_cpu_level level, double *c, const struct tare_gemm_double_matrix *a,
+                         const struct tare_gemm_double_matrix *b, int64_t m, int64_t n, int64_t k, double *scratch) {
     scratch += (64 - (uintptr_t)scratch % 64) % 64 / sizeof *scratch; /* a panel is one cache line */
     double *packed_b = scratch + BLOCK_ROWS * BLOCK_K;
     if (m <= 0 || n <= 0) return;
@@ -229,7 +240,7 @@ void tare_gemm_double_at(enum tare_cpu_level level, double *c, struct tare_gemm_
         run_small(level, c, a, b, m, n, k, scratch);
         return;
     }
-    pack_b(packed_b, b, k, n);
+    pack_b(level, packed_b, b, k, n);
     for (int64_t p = 0; p < k; p += BLOCK_K)
         for (int64_t row = 0; row < m; row += BLOCK_ROWS) {
             const int64_t rows = m - row < BLOCK_ROWS ? m - row : BLOCK_ROWS;
@@ -240,12 +251,12 @@ void tare_gemm_double_at(enum tare_cpu_level level, double *c, struct tare_gemm_
                                         .a = scratch,
                                         .panels = packed_b + p * PANEL,
                                         .accumulate = p > 0 };
-            pack_a(scratch, &a, row, rows, p, first.k);
+            pack_a(level, scratch, a, row, rows, p, first.k);
             run_rows(tile_at(level), first, rows, n);
         }
 }
 
-void tare_gemm_double(double *c, struct tare_gemm_double_matrix a, struct tare_gemm_double_matrix b, int64_t m,
-                      int64_t n, int64_t k, double *scratch) {
+void tare_gemm_double(double *c, const struct tare_gemm_double_matrix *a, const struct tare_gemm_double_matrix *b,
+                      int64_t m, int64_t n, int64_t k, double *scratch) {
     tare_gemm_double_at(tare_cpu_level(), c, a, b, m, n, k, scratch);
 }

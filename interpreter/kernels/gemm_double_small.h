@@ -1,5 +1,5 @@
-/* Small double products that read both operands in place: packing them would take longer than the product. The same
- * chains as gemm_double.h. */
+/* Small double products that read both operands in place, because packing them would take longer than the product, and
+ * the transposition of matrices. The same chains as gemm_double.h. */
 #ifndef TARE_INTERPRETER_KERNELS_GEMM_DOUBLE_SMALL_H
 #define TARE_INTERPRETER_KERNELS_GEMM_DOUBLE_SMALL_H
 
@@ -20,5 +20,9 @@ struct tare_gemm_double_small {
 bool tare_gemm_double_is_small(enum tare_cpu_level level, int64_t m, int64_t n, int64_t k);
 /* Only if tare_gemm_double_is_small. */
 void tare_gemm_double_small(enum tare_cpu_level level, const struct tare_gemm_double_small *product);
+
+/* to[j * to_step + i] = from[i * from_step + j] for i < rows, j < columns. */
+void tare_transpose_double(enum tare_cpu_level level, double *to, int64_t to_step, const double *from,
+                           int64_t from_step, int64_t rows, int64_t columns);
 
 #endif

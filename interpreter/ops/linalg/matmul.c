@@ -109,16 +109,19 @@ static int64_t *matrix_offsets(struct tare_arena *arena, int64_t batch, const st
                                const struct tare_shape *input) {
     int64_t *offsets = tare_arena_calloc(arena, (size_t)batch, sizeof *offsets);
     if (!offsets) return NULL;
-    const int64_t size = input->dims[input->rank - 1] * input->dims[input->rank - 2];
+    int64_t strides[TARE_MAX_RANK] = { 0 }, at[TARE_MAX_RANK] = { 0 }; /* of the output's dimensions */
+    int64_t stride = input->dims[input->rank - 1] * input->dims[input->rank - 2], offset = 0;
+    for (int own = input->rank - 3; own >= 0; own--) {
+        strides[own + output->rank - input->rank] = input->dims[own] == 1 ? 0 : stride;
+        stride *= input->dims[own];
+    }
     for (int64_t i = 0; i < batch; i++) {
-        int64_t rest = i, stride = size;
+        offsets[i] = offset;
         for (int axis = output->rank - 3; axis >= 0; axis--) {
-            const int64_t at = rest % output->dims[axis];
-            rest /= output->dims[axis];
-            const int own = axis - (output->rank - input->rank);
-            if (own < 0) continue;
-            if (input->dims[own] != 1) offsets[i] += at * stride;
-            stride *= input->dims[own];
+            offset += strides[axis];
+            if (++at[axis] < output->dims[axis]) break;
+            offset -= strides[axis] * output->dims[axis];
+            at[axis] = 0;
         }
     }
     return offsets;

@@ -233,7 +233,7 @@ static tare_status run_double(const struct tare_product *p, struct tare_arena *s
     for (int64_t i = 0; i < batches; i++) {
         const struct tare_gemm_double_matrix a = { (const double *)p->a + p->a_first[i], p->a_row, p->a_column };
         const struct tare_gemm_double_matrix b = { (const double *)p->b + p->b_first[i], p->b_row, p->b_column };
-        tare_gemm_double((double *)p->c + i * p->m * p->n, a, b, m, p->n, p->k, work);
+        tare_gemm_double((double *)p->c + i * p->m * p->n, &a, &b, m, p->n, p->k, work);
     }
     return TARE_OK;
 }

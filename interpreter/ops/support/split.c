@@ -162,11 +162,16 @@ tare_status tare_split_gemm(struct tare_pool *pool, struct tare_arena *scratch,
     struct gemm_split s = { .product = product, .parts = 1, .unit = COLUMNS };
     s.by_rows = product->rows->data && product->m > product->n;
     if (s.by_rows) s.unit = TARE_GEMM_TILE_ROWS;
-    s.units = ((s.by_rows ? product->m : product->n) + s.unit - 1) / s.unit;
-    if (pool) s.parts = parts_for(pool, work, s.units);
+    if (pool) {
+        s.units = ((s.by_rows ? product->m : product->n) + s.unit - 1) / s.unit;
+        s.parts = parts_for(pool, work, s.units);
+    }
     s.scratch = buffers_new(scratch, s.parts, tare_gemm_scratch_floats(), &s.stride);
     if (!s.scratch) return TARE_NO_MEMORY;
-    return s.parts > 1 ? tare_pool_run(pool, run_gemm_part, &s) : run_gemm_part(&s, 0);
+    if (s.parts > 1) return tare_pool_run(pool, run_gemm_part, &s);
+    tare_gemm(product->c, product->ldc, product->rows, product->packed, product->m, product->n, product->k,
+              product->epilogue, s.scratch);
+    return TARE_OK;
 }
 
 /* ---- tiled execution ---- */

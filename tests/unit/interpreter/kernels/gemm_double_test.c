@@ -23,12 +23,15 @@ static double *new_random(int64_t count, uint64_t seed) {
     return values;
 }
 
-static void check(enum tare_cpu_level level, int64_t m, int64_t n, int64_t k, bool transposed) {
+enum { TRANSPOSED_A = 1, TRANSPOSED_B = 2 };
+
+static void check(enum tare_cpu_level level, int64_t m, int64_t n, int64_t k, int64_t form) {
+    const bool a_transposed = form & TRANSPOSED_A, b_transposed = form & TRANSPOSED_B;
     double *a = new_random(m * k, 1), *b = new_random(k * n, 2), *got = new_random(m * n, 3);
     double *scratch = new_random((int64_t)tare_gemm_double_scratch(k, n), 4);
-    const struct tare_gemm_double_matrix left = { a, transposed ? 1 : k, transposed ? m : 1 };
-    const struct tare_gemm_double_matrix right = { b, transposed ? 1 : n, transposed ? k : 1 };
-    tare_gemm_double_at(level, got, left, right, m, n, k, scratch);
+    const struct tare_gemm_double_matrix left = { a, a_transposed ? 1 : k, a_transposed ? m : 1 };
+    const struct tare_gemm_double_matrix right = { b, b_transposed ? 1 : n, b_transposed ? k : 1 };
+    tare_gemm_double_at(level, got, &left, &right, m, n, k, scratch);
     for (int64_t i = 0; i < m; i++)
         for (int64_t j = 0; j < n; j++) {
             double sum = 0;
@@ -47,16 +50,18 @@ static void gemm_double__bits_of_the_plain_chain_at_every_level(void **unused) {
     static const int64_t ns[] = { 1, 7, 8, 9, 15, 16, 17, 33, 50 }, ks[] = { 0, 1, 7, 255, 256, 257 };
     for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level++) {
         for (int64_t m = 1; m <= 27; m++)
-            check(level, m, ns[m % 9], ks[m % 6], m % 2);
+            check(level, m, ns[m % 9], ks[m % 6], m % 4);
         for (int64_t n = 1; n <= 40; n++) /* small products, with B in place */
-            check(level, 1 + n * 7 % 23, n, 1 + n * 5 % 64, n % 2);
-        check(level, 16, 64, 64, false);  /* the largest of them … */
-        check(level, 17, 64, 64, false);  /* … and one that is larger */
-        check(level, 97, 20, 40, false);  /* a second block of rows */
-        check(level, 193, 31, 13, true);  /* a third one */
-        check(level, 100, 40, 520, true); /* k is cut twice */
-        check(level, 0, 5, 5, false);
-        check(level, 5, 0, 5, false);
+            check(level, 1 + n * 7 % 23, n, 1 + n * 5 % 64, n % 4);
+        for (int form = 0; form < 4; form++) {
+            check(level, 16, 64, 64, form);   /* the largest of them … */
+            check(level, 17, 64, 64, form);   /* … and one that is larger */
+            check(level, 97, 20, 40, form);   /* a second block of rows */
+            check(level, 193, 31, 13, form);  /* a third one */
+            check(level, 100, 40, 520, form); /* k is cut twice */
+        }
+        check(level, 0, 5, 5, 0);
+        check(level, 5, 0, 5, 0);
     }
 }
 
@@ -66,9 +71,9 @@ static void gemm_double__a_row_is_the_same_bits_in_any_batch(void **unused) {
     double *a = new_random(M * K, 5), *b = new_random(K * N, 6), *all = new_random(M * N, 7), *one = new_random(N, 8);
     double *scratch = new_random((int64_t)tare_gemm_double_scratch(K, N), 9);
     const struct tare_gemm_double_matrix right = { b, N, 1 };
-    tare_gemm_double(all, (struct tare_gemm_double_matrix){ a, K, 1 }, right, M, N, K, scratch);
+    tare_gemm_double(all, &(struct tare_gemm_double_matrix){ a, K, 1 }, &right, M, N, K, scratch);
     for (int64_t i = 0; i < M; i++) {
-        tare_gemm_double(one, (struct tare_gemm_double_matrix){ a + i * K, K, 1 }, right, 1, N, K, scratch);
+        tare_gemm_double(one, &(struct tare_gemm_double_matrix){ a + i * K, K, 1 }, &right, 1, N, K, scratch);
         assert_memory_equal(one, all + i * N, N * sizeof *one);
     }
     free(a), free(b), free(all), free(one), free(scratch);
