@@ -1,6 +1,8 @@
 /* Measures linear algebra ops against LAPACK called directly on the same matrices with one thread, in the same run and
  * alternating, least CPU time of several runs. Prints one line per op and size: microseconds per matrix of both and the
- * ratio. The direct call includes the copy of the matrix, which LAPACK overwrites. */
+ * ratio. The direct call includes the copy of the matrix, which LAPACK overwrites.
+ *
+ * Usage: linalg_bench [small] [OP]; small: only the sizes 4 and 16; OP: only this op. */
 #include "graph/graph.h"
 #include "interpreter/ops/builtin.h"
 #include "interpreter/session.h"
@@ -90,9 +92,11 @@ static const struct {
     { "BatchMatMulV2", 1, product },
 };
 
-/* CPU time, which other processes do not disturb. */
+/* CPU time, which other processes disturb little. */
 static double cpu_seconds(void) {
-    return (double)clock() / CLOCKS_PER_SEC;
+    struct timespec time;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
 static void check(tare_status status) {
@@ -165,7 +169,7 @@ static void measure(size_t which, int64_t count, int64_t n) {
     check(tare_tensor_new(&value, TARE_DT_DOUBLE, &shape));
     fill(value.data, count, n, ops[which].call == cholesky);
     struct tare_session *session = open_op(&input, outputs, ops[which].op, ops[which].n_outputs);
-    for (int round = 0; round < (n >= 512 ? 5 : 15); round++) {
+    for (int round = 0; round < (n >= 512 ? 10 : n >= 128 ? 20 : 100); round++) {
         const double own = run_op(session, input, &value, outputs, ops[which].n_outputs);
         const double direct = run_direct(&d, value.data, count, ops[which].call);
         if (own < best) best = own;
@@ -182,10 +186,11 @@ static void measure(size_t which, int64_t count, int64_t n) {
 
 int main(int argc, char **argv) {
     static const int64_t sizes[][2] = { { 1000, 4 }, { 100, 16 }, { 4, 128 }, { 1, 512 } };
-    const size_t n_sizes = argc > 1 && strcmp(argv[1], "small") == 0 ? 2 : 4;
+    const bool small = argc > 1 && strcmp(argv[1], "small") == 0;
+    const char *only = argc > 1 + small ? argv[1 + small] : NULL;
     openblas_set_num_threads(1);
     for (size_t which = 0; which < sizeof ops / sizeof *ops; which++)
-        for (size_t i = 0; i < n_sizes; i++)
+        for (size_t i = 0; i < (small ? 2 : 4) && (!only || strcmp(only, ops[which].op) == 0); i++)
             measure(which, sizes[i][0], sizes[i][1]);
     return 0;
 }

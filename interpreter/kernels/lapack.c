@@ -3,18 +3,46 @@
  * from the routines themselves (a query with size -1 returns the optimum as the first element of `work`). */
 #include "interpreter/kernels/lapack.h"
 
+#include "interpreter/kernels/reflectors.h"
+#include "interpreter/kernels/small_schur.h"
+
 #include <dlfcn.h>
 #include <float.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 
-enum { POTRF, GETRF, GETRS, GTSV, TRSM, GEMM, SYRK, AXPY, SCAL, GEQRF, ORGQR, GELSY, GESDD, SYEVD, GEEV, ROUTINES };
+enum {
+    POTRF,
+    GETRF,
+    GETRS,
+    GTSV,
+    TRSM,
+    GEMM,
+    SYRK,
+    AXPY,
+    SCAL,
+    GEQRF,
+    ORGQR,
+    GELSY,
+    GESDD,
+    SYEVD,
+    GEEV,
+    BDSQR,
+    GEBAL,
+    LAHQR,
+    TREVC,
+    GEBAK,
+    ROUTINES
+};
 
 /* Names without the letter of the precision; the second is that of the complex types. */
 static const char *const names[ROUTINES][2] = {
     { "potrf", "potrf" }, { "getrf", "getrf" }, { "getrs", "getrs" }, { "gtsv", "gtsv" },   { "trsm", "trsm" },
     { "gemm", "gemm" },   { "syrk", "syrk" },   { "axpy", "axpy" },   { "scal", "scal" },   { "geqrf", "geqrf" },
     { "orgqr", "ungqr" }, { "gelsy", "gelsy" }, { "gesdd", "gesdd" }, { "syevd", "heevd" }, { "geev", "geev" },
+    { "bdsqr", "bdsqr" }, { "gebal", "gebal" }, { "lahqr", "lahqr" }, { "trevc", "trevc" }, { "gebak", "gebak" },
 };
 
 static struct {
@@ -193,10 +221,18 @@ tare_status tare_lapack_qr_open(struct tare_lapack_work *work, enum tare_lapack_
 }
 
 int tare_lapack_geqrf(const struct tare_lapack_work *work, void *a, void *tau) {
+    if (tare_reflectors_fit(work->type, work->m, work->n, a)) {
+        tare_reflectors_qr(work->type, work->m, work->n, a, tau);
+        return 0;
+    }
     return run_geqrf(work, a, tau, work->work, work->size);
 }
 
 int tare_lapack_orgqr(const struct tare_lapack_work *work, void *q, const void *tau) {
+    if (tare_reflectors_fit(work->type, work->m, work->k, q)) {
+        tare_reflectors_form(work->type, work->m, work->k, work->m < work->n ? work->m : work->n, q, tau);
+        return 0;
+    }
     return run_orgqr(work, q, tau, work->work, work->size);
 }
 
@@ -262,7 +298,23 @@ tare_status tare_lapack_svd_open(struct tare_lapack_work *work, enum tare_lapack
     return allocate(work, memory);
 }
 
+/* The path of a small matrix, m >= n: reduction to a bidiagonal form, and its singular values by QR iterations. */
+static int small_svd(const struct tare_lapack_work *w, void *a, void *s, void *u, void *vh) {
+    const int vectors = w->job == 'N' ? 0 : w->n, rows = w->job == 'N' ? 0 : w->m, none = 0, one = 1;
+    double off[TARE_REFLECTORS_MOST], tau[2 * TARE_REFLECTORS_MOST], work[4 * TARE_REFLECTORS_MOST], unused[2];
+    int info = 0;
+    tare_reflectors_bidiagonal(w->type, w->m, w->n, a, s, off, tau, vectors ? vh : NULL);
+    if (vectors) {
+        memcpy(u, a, (size_t)(w->m * w->n) * tare_lapack_size(w->type));
+        tare_reflectors_form(w->type, w->m, w->job == 'A' ? w->m : w->n, w->n, u, tau);
+    }
+    CALL(BDSQR, w->type, (in, in, in, in, in, out, out, out, in, out, in, out, in, out, int *, size_t), "U", &w->n,
+         &vectors, &rows, &none, s, off, vh, &w->n, u, &w->m, unused, &one, work, &info, 1);
+    return info;
+}
+
 int tare_lapack_gesdd(const struct tare_lapack_work *work, void *a, void *s, void *u, void *vh) {
+    if (work->m >= work->n && tare_reflectors_fit(work->type, work->m, work->n, a)) return small_svd(work, a, s, u, vh);
     return run_gesdd(work, a, s, u, vh, work->work, work->size);
 }
 
@@ -300,31 +352,145 @@ int tare_lapack_syevd(const struct tare_lapack_work *work, bool upper, void *a, 
 
 /* ---- general eigenvalues ---- */
 
-static int run_geev(const struct tare_lapack_work *w, void *a, void *values, void *imaginary, void *v, void *work,
-                    int size) {
-    const int unused = 1;
+static int run_geev(const struct tare_lapack_work *w, void *a, void *values, void *imaginary, void *vl, void *vr,
+                    void *work, int size) {
+    const int ld = w->n ? w->n : 1;
     int info = 0;
     if (tare_lapack_is_complex(w->type))
-        CALL(GEEV, w->type, (in, in, in, out, in, out, out, in, out, in, out, in, out, int *, size_t, size_t), "N",
-             &w->job, &w->n, a, &w->n, values, NULL, &unused, v, &w->n, work, &size, w->real_work, &info, 1, 1);
+        CALL(GEEV, w->type, (in, in, in, out, in, out, out, in, out, in, out, in, out, int *, size_t, size_t), &w->left,
+             &w->job, &w->n, a, &ld, values, vl, &ld, vr, &ld, work, &size, w->real_work, &info, 1, 1);
     else
-        CALL(GEEV, w->type, (in, in, in, out, in, out, out, out, in, out, in, out, in, int *, size_t, size_t), "N",
-             &w->job, &w->n, a, &w->n, values, imaginary, NULL, &unused, v, &w->n, work, &size, &info, 1, 1);
+        CALL(GEEV, w->type, (in, in, in, out, in, out, out, out, in, out, in, out, in, int *, size_t, size_t), &w->left,
+             &w->job, &w->n, a, &ld, values, imaginary, vl, &ld, vr, &ld, work, &size, &info, 1, 1);
     return info;
 }
 
-tare_status tare_lapack_eig_open(struct tare_lapack_work *work, enum tare_lapack_type type, int n, char job,
+tare_status tare_lapack_eig_open(struct tare_lapack_work *work, enum tare_lapack_type type, int n, char left, char job,
                                  struct tare_arena *memory) {
     double first[2] = { 0 }, first_real[2] = { 0 };
-    *work = (struct tare_lapack_work){ .type = type, .n = n, .job = job };
+    *work = (struct tare_lapack_work){ .type = type, .n = n, .left = left, .job = job };
     if (n > INT32_MAX / 2) return TARE_NO_MEMORY;
     work->real_size = 2 * n;
     work->real_work = first_real; /* the query writes to it */
-    run_geev(work, first, first, first, first, first, -1);
+    run_geev(work, first, first, first, first, first, first, -1);
     work->size = tare_lapack_queried(type, first);
     return allocate(work, memory);
 }
 
-int tare_lapack_geev(const struct tare_lapack_work *work, void *a, void *values, void *imaginary, void *v) {
-    return run_geev(work, a, values, imaginary, v, work->work, work->size);
+/* Real numbers of one of the two precisions, `step` apart. */
+static double real_at(bool narrow, const void *x, int64_t i) {
+    return narrow ? (double)((const float *)x)[i] : ((const double *)x)[i];
+}
+static void set_real(bool narrow, void *x, int64_t i, double value) {
+    if (narrow)
+        ((float *)x)[i] = (float)value;
+    else
+        ((double *)x)[i] = value;
+}
+
+/* Scales a vector to length one; a complex one is also rotated so that its largest element is real, as geev does. Parts
+ * are `step` apart; `im` NULL: real. */
+static void normalize(bool narrow, int n, void *re, void *im, int step) {
+    double largest = 0, sum = 0, most = 0, c = 1, s = 0;
+    int pivot = 0;
+    for (int k = 0; k < n * step; k += step) {
+        largest = fmax(largest, fabs(real_at(narrow, re, k)));
+        if (im) largest = fmax(largest, fabs(real_at(narrow, im, k)));
+    }
+    const double scale = 1 / largest; /* squares neither overflow nor underflow */
+    for (int k = 0; k < n * step; k += step) {
+        const double x = real_at(narrow, re, k) * scale, y = im ? real_at(narrow, im, k) * scale : 0;
+        const double square = x * x + y * y;
+        sum += square;
+        if (im && square > most) most = square, c = x, s = y, pivot = k;
+    }
+    const double length = sqrt(im ? sum * most : sum); /* c and s are those of the largest element, times its length */
+    for (int k = 0; k < n * step; k += step) {
+        const double x = real_at(narrow, re, k) * scale, y = im ? real_at(narrow, im, k) * scale : 0;
+        set_real(narrow, re, k, (x * c + y * s) / length);
+        if (im) set_real(narrow, im, k, k == pivot ? 0 : (y * c - x * s) / length);
+    }
+}
+
+static void normalize_columns(const struct tare_lapack_work *w, const void *imaginary, char *v) {
+    const bool is_complex = tare_lapack_is_complex(w->type), narrow = tare_lapack_real_size(w->type) == 4;
+    const size_t column = (size_t)w->n * tare_lapack_size(w->type);
+    for (int j = 0; j < w->n; j++, v += column) {
+        if (is_complex) {
+            normalize(narrow, w->n, v, v + tare_lapack_real_size(w->type), 2);
+        } else if (real_at(narrow, imaginary, j) == 0) {
+            normalize(narrow, w->n, v, NULL, 1);
+        } else { /* a conjugate pair */
+            normalize(narrow, w->n, v, v + column, 1);
+            j++, v += column;
+        }
+    }
+}
+
+/* Eigenvalues and, in v, vectors of a balanced matrix. Info > 0: no convergence. */
+static int real_eig(const struct tare_lapack_work *w, int low, int high, void *a, void *values, void *imaginary,
+                    void *v) {
+    const int vectors = w->job == 'V', one = 1;
+    const size_t size = tare_lapack_size(w->type);
+    int info = 0, found;
+    tare_reflectors_hessenberg(w->type, w->n, low - 1, high, a, vectors ? v : NULL);
+    memset(imaginary, 0, (size_t)w->n * size);
+    for (int i = 0; i < w->n; i++) /* those outside low … high are final */
+        memcpy((char *)values + (size_t)i * size, (char *)a + (size_t)(i * w->n + i) * size, size);
+    CALL(LAHQR, w->type, (in, in, in, in, in, out, in, out, out, in, in, out, in, int *), &vectors, &vectors, &w->n,
+         &low, &high, a, &w->n, values, imaginary, &one, &w->n, v, &w->n, &info);
+    if (vectors && !info)
+        CALL(TREVC, w->type, (in, in, in, in, out, in, out, in, out, in, in, int *, out, int *, size_t, size_t), "R",
+             "B", NULL, &w->n, a, &w->n, NULL, &one, v, &w->n, &w->n, &found, w->work, &info, 1, 1);
+    return info;
+}
+
+/* The same of a complex matrix, computed in double. */
+static int complex_eig(const struct tare_lapack_work *w, int low, int high, const void *a, void *values, void *v) {
+    struct tare_number h[TARE_REFLECTORS_MOST * TARE_REFLECTORS_MOST], q[TARE_REFLECTORS_MOST * TARE_REFLECTORS_MOST];
+    const bool narrow = tare_lapack_real_size(w->type) == 4, vectors = w->job == 'V';
+    const int n = w->n;
+    const struct tare_small_schur schur = { n, low - 1,           high, narrow ? (double)FLT_EPSILON / 16 : DBL_EPSILON,
+                                            h, vectors ? q : NULL };
+    for (int i = 0; i < n * n; i++)
+        h[i] = (struct tare_number){ real_at(narrow, a, 2 * i), real_at(narrow, a, 2 * i + 1) };
+    tare_reflectors_hessenberg(TARE_LAPACK_Z, n, low - 1, high, h, schur.q);
+    if (!tare_small_schur(&schur)) return 1;
+    for (int i = 0; i < n; i++) {
+        set_real(narrow, values, 2 * i, h[i * n + i].re);
+        set_real(narrow, values, 2 * i + 1, h[i * n + i].im);
+    }
+    if (vectors) tare_small_schur_vectors(&schur);
+    for (int i = 0; vectors && i < n * n; i++) {
+        set_real(narrow, v, 2 * i, q[i].re);
+        set_real(narrow, v, 2 * i + 1, q[i].im);
+    }
+    return 0;
+}
+
+/* The path of a small matrix. Info other than 0: to be computed by geev. */
+static int small_eig(const struct tare_lapack_work *w, void *a, void *values, void *imaginary, void *v) {
+    double scale[TARE_REFLECTORS_MOST];
+    int low, high, info = 0;
+    CALL(GEBAL, w->type, (in, in, out, in, int *, int *, out, int *, size_t), "B", &w->n, a, &w->n, &low, &high, scale,
+         &info, 1);
+    if (!tare_reflectors_fit(w->type, w->n, w->n, a)) return 1; /* the balanced matrix */
+    info = tare_lapack_is_complex(w->type) ? complex_eig(w, low, high, a, values, v)
+                                           : real_eig(w, low, high, a, values, imaginary, v);
+    if (info || w->job != 'V') return info;
+    CALL(GEBAK, w->type, (in, in, in, in, in, in, in, out, in, int *, size_t, size_t), "B", "R", &w->n, &low, &high,
+         scale, &w->n, v, &w->n, &info, 1, 1);
+    normalize_columns(w, imaginary, v);
+    return info;
+}
+
+int tare_lapack_geev(const struct tare_lapack_work *work, void *a, void *values, void *imaginary, void *vl, void *vr) {
+    if (work->left != 'V' && tare_reflectors_fit(work->type, work->n, work->n, a)) {
+        double copy[2 * TARE_REFLECTORS_MOST * TARE_REFLECTORS_MOST]; /* geev has further means to converge */
+        const size_t bytes = (size_t)(work->n * work->n) * tare_lapack_size(work->type);
+        memcpy(copy, a, bytes);
+        if (small_eig(work, a, values, imaginary, vr) == 0) return 0;
+        memcpy(a, copy, bytes);
+    }
+    return run_geev(work, a, values, imaginary, vl, vr, work->work, work->size);
 }

@@ -10,27 +10,13 @@
 
 #include "base/arena.h"
 #include "base/status.h"
+#include "interpreter/kernels/lapack_type.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 
 /* Elements to allocate after the end of each operand and work array: OpenBLAS kernels read whole vectors, up to four
  * elements past the last one (zgemv of 0.3.21 with AVX-512). What is read there does not enter the result. */
 enum { TARE_LAPACK_SLACK = 8 };
-
-/* Element type of a routine: float, double, float complex, double complex. */
-enum tare_lapack_type { TARE_LAPACK_S, TARE_LAPACK_D, TARE_LAPACK_C, TARE_LAPACK_Z };
-
-static inline bool tare_lapack_is_complex(enum tare_lapack_type type) {
-    return type >= TARE_LAPACK_C;
-}
-/* Bytes of an element, and of its real component. */
-static inline size_t tare_lapack_size(enum tare_lapack_type type) {
-    return (size_t)(type == TARE_LAPACK_S ? 4 : type == TARE_LAPACK_Z ? 16 : 8);
-}
-static inline size_t tare_lapack_real_size(enum tare_lapack_type type) {
-    return type == TARE_LAPACK_S || type == TARE_LAPACK_C ? 4 : 8;
-}
 
 /* Loads OpenBLAS once per process. TARE_UNSUPPORTED if the library cannot be loaded. Every other function requires a
  * successful call. */
@@ -47,7 +33,7 @@ int tare_lapack_queried(enum tare_lapack_type type, const void *first);
 struct tare_lapack_work {
     enum tare_lapack_type type;
     int m, n, k;
-    char job;
+    char job, left;
     void *work, *real_work;
     int *int_work, size, real_size, int_size;
 };
@@ -103,11 +89,12 @@ tare_status tare_lapack_eigh_open(struct tare_lapack_work *work, enum tare_lapac
                                   struct tare_arena *memory);
 int tare_lapack_syevd(const struct tare_lapack_work *work, bool upper, void *a, void *values);
 
-/* Eigenvalues of the general a [n, n], which is overwritten, and with job 'V' right eigenvectors of length one in the
- * columns of v. Complex types: values are complex and `imaginary` is unused. Real types: real and imaginary parts in
- * two arrays, and columns k, k + 1 of v are the real and imaginary part of the vectors of a conjugate pair. */
-tare_status tare_lapack_eig_open(struct tare_lapack_work *work, enum tare_lapack_type type, int n, char job,
+/* Eigenvalues of the general a [n, n], which is overwritten, and eigenvectors of length one in columns: with `left` 'V'
+ * the left ones in vl, with `job` 'V' the right ones in vr; 'N': the array is not used. Complex types: values are
+ * complex and `imaginary` is unused. Real types: real and imaginary parts in two arrays, and columns k, k + 1 of vl and
+ * vr are the real and imaginary part of the vectors of a conjugate pair. */
+tare_status tare_lapack_eig_open(struct tare_lapack_work *work, enum tare_lapack_type type, int n, char left, char job,
                                  struct tare_arena *memory);
-int tare_lapack_geev(const struct tare_lapack_work *work, void *a, void *values, void *imaginary, void *v);
+int tare_lapack_geev(const struct tare_lapack_work *work, void *a, void *values, void *imaginary, void *vl, void *vr);
 
 #endif

@@ -83,23 +83,3 @@ tare_status tare_lapack_gees(const struct tare_lapack_problem *p, bool vectors, 
     }
     return TARE_OK;
 }
-
-tare_status tare_lapack_geev_both(const struct tare_lapack_problem *p, bool left, bool right, void *a, void *values,
-                                  void *imaginary, void *vl, void *vr, int *info) {
-    double first[2] = { 0 }, first_real[2] = { 0 };
-    struct pass pass = { first, -1, first_real, NULL };
-    tare_lapack_routine *routine;
-    const int ld = at_least_one(p->n);
-    const char *left_job = left ? "V" : "N", *right_job = right ? "V" : "N";
-    TARE_TRY(find(&routine, "geev", p->type));
-    for (int i = 0; i < 2; i++) {
-        if (tare_lapack_is_complex(p->type))
-            CALL(routine, (in, in, in, out, in, out, out, in, out, in, out, in, out, int *, size_t, size_t), left_job,
-                 right_job, &p->n, a, &ld, values, vl, &ld, vr, &ld, pass.work, &pass.size, pass.reals, info, 1, 1);
-        else
-            CALL(routine, (in, in, in, out, in, out, out, out, in, out, in, out, in, int *, size_t, size_t), left_job,
-                 right_job, &p->n, a, &ld, values, imaginary, vl, &ld, vr, &ld, pass.work, &pass.size, info, 1, 1);
-        if (i == 0) TARE_TRY(allocate(&pass, p, first));
-    }
-    return TARE_OK;
-}

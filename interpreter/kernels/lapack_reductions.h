@@ -1,6 +1,6 @@
-/* Reductions of matrices by LAPACK that only custom calls of JAX use: to Hessenberg, tridiagonal and Schur form, and
- * eigenvectors from both sides. Matrices are column-major and square, with room for TARE_LAPACK_SLACK more elements.
- * Each requires tare_lapack_open; *info is LAPACK's; the status is TARE_UNSUPPORTED if the library lacks the routine.
+/* Reductions of matrices by LAPACK that only custom calls of JAX use: to Hessenberg, tridiagonal and Schur form.
+ * Matrices are column-major and square, with room for TARE_LAPACK_SLACK more elements. Each requires tare_lapack_open;
+ * *info is LAPACK's; the status is TARE_UNSUPPORTED if the library lacks the routine.
  */
 #ifndef TARE_INTERPRETER_KERNELS_LAPACK_REDUCTIONS_H
 #define TARE_INTERPRETER_KERNELS_LAPACK_REDUCTIONS_H
@@ -24,8 +24,5 @@ tare_status tare_lapack_sytrd(const struct tare_lapack_problem *p, bool upper, v
 /* a = Z·T·Zᴴ: a becomes the Schur form T, and with `vectors` `z` becomes Z. Eigenvalues as tare_lapack_geev's. */
 tare_status tare_lapack_gees(const struct tare_lapack_problem *p, bool vectors, void *a, void *values, void *imaginary,
                              void *z, int *info);
-/* As tare_lapack_geev, with left eigenvectors, too. A side that is not requested stays unchanged. */
-tare_status tare_lapack_geev_both(const struct tare_lapack_problem *p, bool left, bool right, void *a, void *values,
-                                  void *imaginary, void *vl, void *vr, int *info);
 
 #endif

@@ -2,7 +2,6 @@
  * and singular vectors are not determined by the matrix, so they may differ from another program's. */
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/linalg/matrix.h"
-#include "interpreter/ops/support/operand.h"
 
 #include <math.h>
 #include <string.h>
@@ -30,7 +29,7 @@ static tare_status infer_qr(struct tare_infer *infer) {
 }
 
 /* One matrix A [m, n] and the first `columns` columns of Q. `a` is column-major for LAPACK and has the columns of both;
- * `rows` is row-major. */
+ * `rows` is row-major, for tensors of another dtype. */
 struct qr {
     int64_t m, n, columns;
     enum tare_lapack_type type;
@@ -42,7 +41,8 @@ static tare_status open_qr(struct qr *s, struct tare_kernel *kernel) {
     const int64_t wide = s->n > s->columns ? s->n : s->columns;
     TARE_TRY(tare_matrix_open(s->m, wide));
     TARE_TRY(tare_lapack_qr_open(&s->work, s->type, (int)s->m, (int)s->n, (int)s->columns, kernel->scratch));
-    s->rows = tare_matrix_new(kernel->scratch, s->type, s->m * wide);
+    const bool in_place = tare_matrix_in_place(&kernel->inputs[0], s->type, 0) != NULL;
+    s->rows = tare_matrix_new(kernel->scratch, s->type, in_place ? 0 : s->m * wide);
     s->a = tare_matrix_new(kernel->scratch, s->type, s->m * wide);
     s->tau = tare_matrix_new(kernel->scratch, s->type, least(s->m, s->n));
     return s->rows && s->a && s->tau ? TARE_OK : TARE_NO_MEMORY;
@@ -64,15 +64,20 @@ static void put_q(struct qr *s, struct tare_tensor *to, int64_t i) {
     if (!rows) tare_matrix_write(to, i * size, s->type, s->rows, size);
 }
 
+/* In tiles, as tare_matrix_transpose. */
 #define TRANSPOSE_UPPER(type)                                                                                          \
-    for (int64_t i = 0; i < rows; i++)                                                                                 \
-        for (int64_t j = i; j < s->n; j++)                                                                             \
-            ((type *)to)[i * s->n + j] = ((const type *)s->a)[j * s->m + i];
+    for (int64_t first = 0; first < s->n; first += TILE)                                                               \
+        for (int64_t i = 0; i < rows && i < first + TILE; i++)                                                         \
+            for (int64_t j = i > first ? i : first; j < s->n && j < first + TILE; j++)                                 \
+                ((type *)to)[i * s->n + j] = ((const type *)s->a)[j * s->m + i];
 
 /* to [columns, n] = R; what is below the diagonal of `a` are the reflectors of Q. */
 static void take_r(const struct qr *s, void *to) {
+    enum { TILE = 8 };
     const int64_t rows = least(s->columns, s->n);
-    memset(to, 0, (size_t)(s->columns * s->n) * tare_lapack_size(s->type));
+    const size_t size = tare_lapack_size(s->type);
+    for (int64_t i = 0; i < s->columns; i++)
+        memset((char *)to + (size_t)(i * s->n) * size, 0, (size_t)least(i, s->n) * size);
     switch (tare_lapack_size(s->type)) {
     case 4:
         TRANSPOSE_UPPER(float)
@@ -96,14 +101,10 @@ static void put_r(struct qr *s, struct tare_tensor *to, int64_t i) {
 
 static tare_status run_qr(struct tare_kernel *kernel) {
     struct tare_matrices input;
-    struct tare_shape *shapes;
-    TARE_TRY(tare_operand_shapes(kernel, &shapes));
-    TARE_TRY(tare_matrices_of(&input, &kernel->inputs[0], "input"));
-    for (size_t i = 0; i < 2; i++)
-        TARE_TRY(tare_kernel_output(kernel, i, kernel->inputs[0].dtype, &shapes[i]));
+    TARE_TRY(tare_matrix_outputs(kernel, &input));
     if (kernel->outputs[0].elements == 0 && kernel->outputs[1].elements == 0) return TARE_OK;
     struct qr s = { .m = input.rows, .n = input.columns, .type = tare_matrix_type(kernel->inputs[0].dtype) };
-    s.columns = shapes[0].dims[shapes[0].rank - 1];
+    s.columns = tare_matrices_of(&kernel->outputs[0]).columns;
     if (s.n == 0) return set_identity(&kernel->outputs[0], s.m);
     TARE_TRY(open_qr(&s, kernel));
     for (int64_t i = 0; i < input.count; i++) {
@@ -127,20 +128,10 @@ static const struct eigen eig_stacked = { .stacked = true }, eig = { .vectors = 
 
 static tare_status infer_eigen(struct tare_infer *infer) {
     const struct eigen *form = infer->node->def->row->aux;
-    struct tare_shape square;
-    struct tare_infer inner = *infer;
-    inner.outputs = &square;
-    TARE_TRY(tare_matrix_infer_square(&inner));
-    if (square.rank < 0) return TARE_OK;
-    infer->outputs[0] = square;
-    if (form->stacked) {
-        int64_t *rows = &infer->outputs[0].dims[square.rank - 2];
-        if (*rows >= 0) ++*rows;
-        return TARE_OK;
-    }
-    infer->outputs[0].rank--;
-    infer->outputs[1] =
-        form->vectors && !tare_node_bool(infer->node, form->vectors, true) ? tare_shape_make(1, 0) : square;
+    if (!form->stacked) return tare_matrix_infer_eigen(infer, form->vectors);
+    TARE_TRY(tare_matrix_infer_square(infer));
+    const int rank = infer->outputs[0].rank;
+    if (rank > 0 && infer->outputs[0].dims[rank - 2] >= 0) infer->outputs[0].dims[rank - 2]++;
     return TARE_OK;
 }
 
@@ -169,11 +160,7 @@ static tare_status run_eigen(struct tare_kernel *kernel) {
     const enum tare_lapack_type type = tare_matrix_type(kernel->inputs[0].dtype);
     struct tare_lapack_work work;
     struct tare_matrices input;
-    struct tare_shape *shapes;
-    TARE_TRY(tare_operand_shapes(kernel, &shapes));
-    TARE_TRY(tare_matrices_of(&input, &kernel->inputs[0], "input"));
-    for (size_t i = 0; i < kernel->n_outputs; i++)
-        TARE_TRY(tare_kernel_output(kernel, i, kernel->inputs[0].dtype, &shapes[i]));
+    TARE_TRY(tare_matrix_outputs(kernel, &input));
     const int64_t n = input.rows, size = n * n;
     if (n == 0 || input.count == 0) return TARE_OK;
     const bool lower = tare_node_bool(kernel->node, "lower", true); /* the triangle that is read */
@@ -268,11 +255,7 @@ static tare_status run_svd(struct tare_kernel *kernel) {
     const bool full = tare_node_bool(kernel->node, "full_matrices", false);
     const bool vectors = !form->vectors || tare_node_bool(kernel->node, form->vectors, true);
     struct tare_matrices input;
-    struct tare_shape *shapes;
-    TARE_TRY(tare_operand_shapes(kernel, &shapes));
-    TARE_TRY(tare_matrices_of(&input, &kernel->inputs[0], "input"));
-    for (size_t i = 0; i < 3; i++)
-        TARE_TRY(tare_kernel_output(kernel, i, kernel->inputs[0].dtype, &shapes[i]));
+    TARE_TRY(tare_matrix_outputs(kernel, &input));
     struct svd s = { .rows = input.rows, .columns = input.columns, .type = tare_matrix_type(kernel->inputs[0].dtype) };
     const int64_t size = s.rows * s.columns, small = least(s.rows, s.columns);
     s.u_columns = !vectors ? 0 : full ? s.rows : small;

@@ -199,21 +199,19 @@ static void join_vectors(struct call *c, size_t result, const void *parts, const
 }
 
 static tare_status run_geev(struct call *c) {
-    const bool left = option(c, "compute_left", 'V') == 'V', right = option(c, "compute_right", 'V') == 'V';
-    const struct tare_lapack_problem p = problem(c);
     const int64_t size = (int64_t)c->n * c->n;
-    int info = 0;
+    const char left = option(c, "compute_left", 'V'), right = option(c, "compute_right", 'V');
+    struct tare_lapack_work work;
+    TARE_TRY(tare_lapack_eig_open(&work, c->type, c->n, left, right, &c->work));
     if (tare_lapack_is_complex(c->type)) {
-        TARE_TRY(tare_lapack_geev_both(&p, left, right, c->in[0], c->out[0], NULL, c->out[1], c->out[2], &info));
-        set_info(c, 3, info);
+        set_info(c, 3, tare_lapack_geev(&work, c->in[0], c->out[0], NULL, c->out[1], c->out[2]));
         return TARE_OK;
     }
     void *vl = tare_matrix_new(&c->work, c->type, size), *vr = tare_matrix_new(&c->work, c->type, size);
     if (!vl || !vr) return TARE_NO_MEMORY;
-    TARE_TRY(tare_lapack_geev_both(&p, left, right, c->in[0], c->out[0], c->out[1], vl, vr, &info));
+    set_info(c, 4, tare_lapack_geev(&work, c->in[0], c->out[0], c->out[1], vl, vr));
     join_vectors(c, 2, vl, c->out[1]);
     join_vectors(c, 3, vr, c->out[1]);
-    set_info(c, 4, info);
     return TARE_OK;
 }
 

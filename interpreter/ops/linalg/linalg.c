@@ -10,16 +10,12 @@
 #include <math.h>
 #include <string.h>
 
-/* Checks that input 0 is a batch of square matrices and creates output 0 of the same shape. */
+/* Creates the output; *n: the rows and columns of a matrix. */
 static tare_status open_square(struct tare_kernel *kernel, int64_t *n) {
-    const struct tare_shape *shape = &kernel->inputs[0].shape;
-    if (shape->rank < 2) return TARE_FAIL(TARE_SHAPE, "Input matrix must have rank >= 2, got rank %d", shape->rank);
-    *n = shape->dims[shape->rank - 1];
-    if (shape->dims[shape->rank - 2] != *n)
-        return TARE_FAIL(TARE_SHAPE, "Input matrix must be square (got %lld x %lld)",
-                         (long long)shape->dims[shape->rank - 2], (long long)*n);
-    TARE_TRY(tare_matrix_open(*n, *n));
-    return tare_kernel_output(kernel, 0, kernel->inputs[0].dtype, shape);
+    struct tare_matrices input;
+    TARE_TRY(tare_matrix_outputs(kernel, &input));
+    *n = input.rows;
+    return tare_matrix_open(*n, *n);
 }
 
 /* ---- functions of matrices. A function of Aᵀ, which LAPACK sees, is the transpose of the function of A, and functions
@@ -231,16 +227,33 @@ static tare_status run_inverse(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
+/* False also for NaN, which OpenBLAS accepts. */
+static bool has_positive_diagonal(const void *a, enum tare_lapack_type type, int64_t n) {
+    const int64_t step = (n + 1) * (tare_lapack_is_complex(type) ? 2 : 1);
+    bool positive = true;
+    for (int64_t i = 0; i < n; i++)
+        positive &=
+            tare_lapack_real_size(type) == 4 ? ((const float *)a)[i * step] > 0 : ((const double *)a)[i * step] > 0;
+    return positive;
+}
+
 /* Reads the lower triangle. In memory that is the upper triangle of conj(A) = UᴴU, so A = L·Lᴴ with L = Uᵀ, which in
- * memory is L again. */
-static tare_status factor(void *a, enum tare_lapack_type type, int64_t n) {
-    const size_t size = tare_lapack_size(type);
-    const int info = tare_lapack_potrf(type, true, (int)n, a);
+ * memory is L again. Large matrices are read and written row by row up to the diagonal. */
+static tare_status factor(struct tare_kernel *kernel, char *a, enum tare_lapack_type type, int64_t n, int64_t first) {
+    const bool by_rows = n >= 32;
+    const size_t size = tare_lapack_size(type), out_size = tare_dtype_size(kernel->outputs[0].dtype);
+    char *out = (char *)kernel->outputs[0].data + (size_t)first * out_size;
+    if (!by_rows) tare_matrix_read(a, type, &kernel->inputs[0], first, n * n);
+    for (int64_t i = 0; by_rows && i < n; i++)
+        tare_matrix_read(a + (size_t)(i * n) * size, type, &kernel->inputs[0], first + i * n, i + 1);
+    if (tare_lapack_potrf(type, true, (int)n, a) || !has_positive_diagonal(a, type, n))
+        return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                         "Cholesky decomposition was not successful. The input might not be valid.");
+    if (!by_rows) tare_matrix_write(&kernel->outputs[0], first, type, a, n * n);
     for (int64_t i = 0; i < n; i++) {
-        if (info || !(creal(tare_matrix_at(a, type, i * n + i)) > 0)) /* NaN, which OpenBLAS accepts */
-            return TARE_FAIL(TARE_INVALID_ARGUMENT,
-                             "Cholesky decomposition was not successful. The input might not be valid.");
-        memset((char *)a + (size_t)(i * n + i + 1) * size, 0, (size_t)(n - 1 - i) * size);
+        const size_t diagonal = (size_t)(i * n + i + 1);
+        if (by_rows) tare_matrix_write(&kernel->outputs[0], first + i * n, type, a + (size_t)(i * n) * size, i + 1);
+        memset(out + diagonal * out_size, 0, (size_t)(n - 1 - i) * out_size);
     }
     return TARE_OK;
 }
@@ -250,13 +263,12 @@ static tare_status run_cholesky(struct tare_kernel *kernel) {
     int64_t n;
     TARE_TRY(open_square(kernel, &n));
     if (kernel->inputs[0].elements == 0) return TARE_OK;
-    void *a = tare_matrix_new(kernel->scratch, type, n * n);
+    const size_t bytes = (size_t)(n * n) * tare_lapack_size(type), slack = TARE_LAPACK_SLACK * tare_lapack_size(type);
+    char *a = tare_arena_alloc(kernel->scratch, bytes + slack); /* half of a large matrix is not used */
     if (!a) return TARE_NO_MEMORY;
-    for (int64_t first = 0; first < kernel->inputs[0].elements; first += n * n) {
-        tare_matrix_read(a, type, &kernel->inputs[0], first, n * n);
-        TARE_TRY(factor(a, type, n));
-        tare_matrix_write(&kernel->outputs[0], first, type, a, n * n);
-    }
+    memset(a + bytes, 0, slack);
+    for (int64_t first = 0; first < kernel->inputs[0].elements; first += n * n)
+        TARE_TRY(factor(kernel, a, type, n, first));
     return TARE_OK;
 }
 

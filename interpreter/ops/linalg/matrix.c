@@ -1,20 +1,27 @@
 /* Helpers of the linear algebra ops (matrix.h). Row-major matrices are column-major transposes to LAPACK. */
 #include "interpreter/ops/linalg/matrix.h"
 
+#include "interpreter/kernels/gemm_double_small.h"
+#include "interpreter/ops/support/operand.h"
+
 #include <complex.h>
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
-tare_status tare_matrices_of(struct tare_matrices *out, const struct tare_tensor *tensor, const char *what) {
-    const struct tare_shape *shape = &tensor->shape;
-    if (shape->rank < 2) return TARE_FAIL(TARE_SHAPE, "%s must have rank >= 2, got rank %d", what, shape->rank);
-    out->rows = shape->dims[shape->rank - 2];
-    out->columns = shape->dims[shape->rank - 1];
-    out->count = 1;
-    for (int d = 0; d < shape->rank - 2; d++)
-        if (__builtin_mul_overflow(out->count, shape->dims[d], &out->count))
-            return TARE_FAIL(TARE_SHAPE, "%s has too many matrices", what);
+struct tare_matrices tare_matrices_of(const struct tare_tensor *tensor) {
+    const int64_t *dims = tensor->shape.dims + tensor->shape.rank;
+    return (struct tare_matrices){ .count = tensor->elements ? tensor->elements / (dims[-2] * dims[-1]) : 0,
+                                   .rows = dims[-2],
+                                   .columns = dims[-1] };
+}
+
+tare_status tare_matrix_outputs(struct tare_kernel *kernel, struct tare_matrices *input) {
+    struct tare_shape *shapes;
+    TARE_TRY(tare_operand_shapes(kernel, &shapes));
+    *input = tare_matrices_of(&kernel->inputs[0]);
+    for (size_t i = 0; i < kernel->n_outputs; i++)
+        TARE_TRY(tare_kernel_output(kernel, i, tare_dtype_base(kernel->node->output_dtypes[i]), &shapes[i]));
     return TARE_OK;
 }
 
@@ -89,7 +96,9 @@ void tare_matrix_transpose(void *to, const void *from, enum tare_lapack_type typ
         TRANSPOSE(float)
         break;
     case 8:
-        TRANSPOSE(double)
+        for (int64_t first = 0; first < columns; first += TILE)
+            tare_transpose_double(tare_cpu_level(), (double *)to + first * rows, rows, (const double *)from + first,
+                                  columns, rows, columns - first < TILE ? columns - first : TILE);
         break;
     default:
         TRANSPOSE(tare_complex)
@@ -191,5 +200,17 @@ tare_status tare_matrix_infer_square(struct tare_infer *infer) {
                          (long long)*columns);
     if (*rows < 0) *rows = *columns;
     *columns = *rows;
+    return TARE_OK;
+}
+
+tare_status tare_matrix_infer_eigen(struct tare_infer *infer, const char *vectors) {
+    struct tare_shape square = tare_shape_unknown();
+    struct tare_infer inner = *infer;
+    inner.outputs = &square;
+    TARE_TRY(tare_matrix_infer_square(&inner));
+    if (square.rank < 0) return TARE_OK;
+    infer->outputs[0] = infer->outputs[1] = square;
+    infer->outputs[0].rank--;
+    if (vectors && !tare_node_bool(infer->node, vectors, true)) infer->outputs[1] = tare_shape_make(1, (int64_t)0);
     return TARE_OK;
 }

@@ -4,16 +4,18 @@
 #define TARE_INTERPRETER_OPS_LINALG_MATRIX_H
 
 #include "interpreter/inference/infer.h"
+#include "interpreter/kernel.h"
 #include "interpreter/kernels/lapack.h"
 
 typedef _Complex double tare_complex;
 
-/* The last two dimensions of a tensor, and the number of matrices. */
+/* The last two dimensions of a tensor of at least rank 2, and the number of matrices; 0 if they are empty. */
 struct tare_matrices {
     int64_t count, rows, columns;
 };
-/* TARE_SHAPE below rank 2. */
-tare_status tare_matrices_of(struct tare_matrices *out, const struct tare_tensor *tensor, const char *what);
+struct tare_matrices tare_matrices_of(const struct tare_tensor *tensor);
+/* Creates all outputs with the shapes of the row's inference and the node's dtypes. *input: the matrices of input 0. */
+tare_status tare_matrix_outputs(struct tare_kernel *kernel, struct tare_matrices *input);
 
 /* The type in which matrices of a dtype are computed. */
 enum tare_lapack_type tare_matrix_type(int dtype);
@@ -54,5 +56,8 @@ tare_status tare_matrix_infer(struct tare_shape *out, const struct tare_infer *i
 tare_status tare_matrix_infer_dims(int64_t *rows, int64_t *columns, const struct tare_infer *infer, size_t i);
 /* Input 0 is square; output 0 has its shape. */
 tare_status tare_matrix_infer_square(struct tare_infer *infer);
+/* Input 0 is square; output 0 is the vector of its eigenvalues, output 1 that of the vectors, empty if the attribute
+ * `vectors` is false (NULL: always requested). */
+tare_status tare_matrix_infer_eigen(struct tare_infer *infer, const char *vectors);
 
 #endif

@@ -22,38 +22,53 @@ static tare_status infer_determinant(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* The determinant of one factored matrix, or its sign (phase) and the logarithm of its magnitude. */
-static void put_determinant(struct tare_kernel *kernel, int64_t at, const void *lu, const int *pivots, int64_t n) {
-    const enum tare_lapack_type type = tare_matrix_type(kernel->inputs[0].dtype);
-    tare_complex product = 1, phase = 1;
+/* One matrix [n, n], column-major, and its factors and pivots as LAPACK's. */
+struct lu {
+    enum tare_lapack_type type;
+    int n;
+    char *a;
+    int *pivots;
+};
+
+/* Element i of the diagonal of U, with the sign that exchanging rows contributes. */
+static tare_complex factor_at(const struct lu *s, int64_t i) {
+    const tare_complex x = tare_matrix_at(s->a, s->type, i * (s->n + 1));
+    return s->pivots[i] == i + 1 ? x : -x;
+}
+
+static void put_determinant(struct tare_kernel *kernel, int64_t at, const struct lu *s) {
+    tare_complex product = 1;
+    for (int64_t i = 0; i < s->n; i++)
+        product *= factor_at(s, i);
+    tare_tensor_set_c128(&kernel->outputs[0], at, product);
+}
+
+/* The sign (phase) of the determinant and the logarithm of its magnitude. */
+static void put_log_determinant(struct tare_kernel *kernel, int64_t at, const struct lu *s) {
+    tare_complex phase = 1;
     double logarithm = 0;
-    for (int64_t i = 0; i < n; i++) {
-        const tare_complex x = tare_matrix_at(lu, type, i * n + i), factor = pivots[i] == i + 1 ? x : -x;
-        product *= factor;
-        phase *= x == 0 ? 0 : factor / cabs(x);
+    for (int64_t i = 0; i < s->n; i++) {
+        const tare_complex x = factor_at(s, i);
+        phase *= x == 0 ? 0 : x / cabs(x);
         logarithm += log(cabs(x));
     }
-    tare_tensor_set_c128(&kernel->outputs[0], at, kernel->n_outputs > 1 ? phase : product);
-    if (kernel->n_outputs > 1) tare_tensor_set_f64(&kernel->outputs[1], at, logarithm);
+    tare_tensor_set_c128(&kernel->outputs[0], at, phase);
+    tare_tensor_set_f64(&kernel->outputs[1], at, logarithm);
 }
 
 static tare_status run_determinant(struct tare_kernel *kernel) {
     const enum tare_lapack_type type = tare_matrix_type(kernel->inputs[0].dtype);
     struct tare_matrices m;
-    struct tare_shape *shapes;
-    TARE_TRY(tare_operand_shapes(kernel, &shapes));
-    TARE_TRY(tare_matrices_of(&m, &kernel->inputs[0], "input"));
-    for (size_t i = 0; i < kernel->n_outputs; i++)
-        TARE_TRY(tare_kernel_output(kernel, i, kernel->inputs[0].dtype, &shapes[i]));
+    TARE_TRY(tare_matrix_outputs(kernel, &m));
     const int64_t n = m.rows;
     TARE_TRY(tare_matrix_open(n, n));
-    void *a = tare_matrix_new(kernel->scratch, type, n * n);
-    int *pivots = TARE_NEW_ARRAY(kernel->scratch, int, (size_t)n + 1);
-    if (!a || !pivots) return TARE_NO_MEMORY;
+    const struct lu s = { type, (int)n, tare_matrix_new(kernel->scratch, type, n * n),
+                          TARE_NEW_ARRAY(kernel->scratch, int, (size_t)n + 1) };
+    if (!s.a || !s.pivots) return TARE_NO_MEMORY;
     for (int64_t i = 0; i < kernel->outputs[0].elements; i++) {
-        tare_matrix_read(a, type, &kernel->inputs[0], i * n * n, n * n);
-        if (n) tare_lapack_getrf(type, (int)n, (int)n, a, pivots); /* of the transpose: the same determinant */
-        put_determinant(kernel, i, a, pivots, n);
+        tare_matrix_read(s.a, type, &kernel->inputs[0], i * n * n, n * n);
+        if (n) tare_lapack_getrf(type, (int)n, (int)n, s.a, s.pivots); /* of the transpose: the same determinant */
+        (kernel->n_outputs > 1 ? put_log_determinant : put_determinant)(kernel, i, &s);
     }
     return TARE_OK;
 }
@@ -67,21 +82,15 @@ static tare_status infer_lu(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* LU of a complex matrix a [n, n], column-major. LAPACK chooses complex pivots by |re| + |im|, TensorFlow by the
- * modulus, which yields another P; so the recursion of getrf is repeated here with the other pivots. */
-struct complex_lu {
-    enum tare_lapack_type type;
-    int n;
-    char *a;
-    int *pivots; /* as LAPACK's */
-};
+/* LU of a complex matrix: LAPACK chooses complex pivots by |re| + |im|, TensorFlow by the modulus, which yields another
+ * P; so the recursion of getrf is repeated here with the other pivots. */
 
-static char *lu_at(const struct complex_lu *s, int row, int column) {
+static char *lu_at(const struct lu *s, int row, int column) {
     return s->a + ((size_t)column * (size_t)s->n + (size_t)row) * tare_lapack_size(s->type);
 }
 
 /* Exchanges rows as pivots first … last - 1 require, in columns begin … end - 1. */
-static void exchange_rows(const struct complex_lu *s, int first, int last, int begin, int end) {
+static void exchange_rows(const struct lu *s, int first, int last, int begin, int end) {
     const size_t size = tare_lapack_size(s->type);
     char moved[16];
     for (int column = begin; column < end; column++)
@@ -94,7 +103,7 @@ static void exchange_rows(const struct complex_lu *s, int first, int last, int b
 }
 
 /* Finds the pivot of a column and divides what is below it. False: all are zero. */
-static bool factor_column(const struct complex_lu *s, int column) {
+static bool factor_column(const struct lu *s, int column) {
     const char *x = lu_at(s, 0, column);
     int pivot = column;
     for (int row = column + 1; row < s->n; row++)
@@ -114,7 +123,7 @@ static bool factor_column(const struct complex_lu *s, int column) {
 
 /* Factors `count` columns from `first` on, from the row of that number on: the left half, its effect on the right half,
  * the right half. */
-static bool factor_complex(const struct complex_lu *s, int first, int count) {
+static bool factor_complex(const struct lu *s, int first, int count) {
     if (count == 1) return factor_column(s, first);
     const int middle = first + count / 2, end = first + count, left = middle - first, right = end - middle;
     if (!factor_complex(s, first, left)) return false;
@@ -129,7 +138,7 @@ static bool factor_complex(const struct complex_lu *s, int first, int count) {
 
 /* One matrix: read from the input, factored, and left in `rows`, row-major. */
 static bool lu_of(void *rows, void *a, int *pivots, enum tare_lapack_type type, int64_t n) {
-    const struct complex_lu s = { type, (int)n, a, pivots };
+    const struct lu s = { type, (int)n, a, pivots };
     tare_matrix_transpose(a, rows, type, n, n, false);
     if (tare_lapack_is_complex(type) ? !factor_complex(&s, 0, s.n)
                                      : tare_lapack_getrf(type, (int)n, (int)n, a, pivots) != 0)
@@ -154,11 +163,7 @@ static void put_order(struct tare_tensor *to, int64_t first, const int *pivots, 
 static tare_status run_lu(struct tare_kernel *kernel) {
     const enum tare_lapack_type type = tare_matrix_type(kernel->inputs[0].dtype);
     struct tare_matrices m;
-    struct tare_shape *shapes;
-    TARE_TRY(tare_operand_shapes(kernel, &shapes));
-    TARE_TRY(tare_matrices_of(&m, &kernel->inputs[0], "input"));
-    TARE_TRY(tare_kernel_output(kernel, 0, kernel->inputs[0].dtype, &shapes[0]));
-    TARE_TRY(tare_kernel_output(kernel, 1, kernel->node->output_dtypes[1], &shapes[1]));
+    TARE_TRY(tare_matrix_outputs(kernel, &m));
     const int64_t n = m.rows, size = n * n;
     TARE_TRY(tare_matrix_open(n, n));
     void *rows = tare_matrix_new(kernel->scratch, type, size), *a = tare_matrix_new(kernel->scratch, type, size);
@@ -283,8 +288,8 @@ static tare_status solve_one(struct system *s, const struct tare_tensor *inputs,
 }
 
 static tare_status open_system(struct system *s, struct tare_kernel *kernel) {
-    TARE_TRY(tare_matrices_of(&s->left, &kernel->inputs[0], "matrix"));
-    TARE_TRY(tare_matrices_of(&s->right, &kernel->inputs[1], "rhs"));
+    s->left = tare_matrices_of(&kernel->inputs[0]);
+    s->right = tare_matrices_of(&kernel->inputs[1]);
     s->n = s->left.columns;
     s->type = tare_matrix_type(kernel->inputs[0].dtype);
     if (s->solver->banded && s->left.rows < 1) return TARE_FAIL(TARE_SHAPE, "bands must have at least one row");
@@ -386,10 +391,9 @@ static tare_status solve_by_qr(struct least_squares *s) {
 }
 
 static tare_status open_least_squares(struct least_squares *s, struct tare_kernel *kernel) {
-    struct tare_matrices left, right;
+    const struct tare_matrices left = tare_matrices_of(&kernel->inputs[0]);
+    const struct tare_matrices right = tare_matrices_of(&kernel->inputs[1]);
     struct tare_arena *memory = kernel->scratch;
-    TARE_TRY(tare_matrices_of(&left, &kernel->inputs[0], "matrix"));
-    TARE_TRY(tare_matrices_of(&right, &kernel->inputs[1], "rhs"));
     TARE_TRY(tare_matrix_open(left.rows, left.columns));
     const int64_t most = left.rows > left.columns ? left.rows : left.columns;
     TARE_TRY(tare_matrix_open(most, right.columns));
@@ -449,11 +453,10 @@ static tare_status infer_tridiagonal_solve(struct tare_infer *infer) {
 /* Rows are always exchanged where that is more accurate: without `partial_pivoting` TensorFlow only omits that. */
 static tare_status run_tridiagonal_solve(struct tare_kernel *kernel) {
     const enum tare_lapack_type type = tare_matrix_type(kernel->inputs[0].dtype);
-    struct tare_matrices left, right;
     TARE_TRY(tare_operand_output(kernel, 0));
     if (kernel->outputs[0].elements == 0) return TARE_OK;
-    TARE_TRY(tare_matrices_of(&left, &kernel->inputs[0], "diagonals"));
-    TARE_TRY(tare_matrices_of(&right, &kernel->inputs[1], "rhs"));
+    const struct tare_matrices left = tare_matrices_of(&kernel->inputs[0]);
+    const struct tare_matrices right = tare_matrices_of(&kernel->inputs[1]);
     const int64_t n = left.columns, size = n * right.columns;
     TARE_TRY(tare_matrix_open(n, right.columns));
     char *above = tare_matrix_new(kernel->scratch, type, 3 * n);
@@ -488,10 +491,9 @@ static tare_status infer_tridiagonal_product(struct tare_infer *infer) {
 }
 
 static tare_status run_tridiagonal_product(struct tare_kernel *kernel) {
-    struct tare_matrices right;
     TARE_TRY(tare_operand_output(kernel, 3));
     if (kernel->outputs[0].elements == 0) return TARE_OK;
-    TARE_TRY(tare_matrices_of(&right, &kernel->inputs[3], "rhs"));
+    const struct tare_matrices right = tare_matrices_of(&kernel->inputs[3]);
     const int64_t n = right.rows, k = right.columns;
     for (int64_t at = 0; at < kernel->outputs[0].elements; at++) {
         const int64_t row = at / k % n, diagonal = at / k; /* row in its matrix, row in the batch */

@@ -137,7 +137,13 @@ struct request {
     int n_outputs;
     struct matrix inputs[2];
     int n_inputs;
+    int64_t batch; /* matrices that input 0 consists of, one below the other; 0: it is one matrix */
 };
+
+static void set_result_dtype(struct request *r) {
+    if (strcmp(r->op, "Eig") == 0)
+        r->result_dtype = epsilon_of(r->dtype) > 1e-10 ? TARE_DT_COMPLEX64 : TARE_DT_COMPLEX128;
+}
 
 static tare_status run(const struct request *r, struct tare_tensor *results) {
     struct tare_graph_model *model = mini_model_new();
@@ -145,6 +151,8 @@ static tare_status run(const struct request *r, struct tare_tensor *results) {
     struct tare_node *node;
     for (int i = 0; i < r->n_inputs; i++) {
         struct tare_tensor tensor = to_tensor(r->inputs[i], r->dtype);
+        const int64_t rows = r->inputs[i].rows, columns = r->inputs[i].columns;
+        if (r->batch) tensor.shape = (struct tare_shape){ .rank = 3, .dims = { r->batch, rows / r->batch, columns } };
         inputs[i] = (struct tare_edge){ tare_graph_add_const(model->main, i ? "b" : "a", &tensor), 0 };
         tare_tensor_reset(&tensor);
     }
@@ -177,7 +185,7 @@ static void decompose(const struct request *r, struct matrix *outputs) {
 /* Asserts that `error` is at most 30 n roundings of the size of the matrix. */
 static void assert_small(double error, double size, const struct request *r, enum kind kind, const char *what) {
     const int64_t n = r->inputs[0].rows > r->inputs[0].columns ? r->inputs[0].rows : r->inputs[0].columns;
-    const double bound = 30 * (double)n * epsilon_of(r->dtype) * (size > 1e-30 ? size : 1);
+    const double bound = 30 * (double)n * epsilon_of(r->dtype) * (size > 0 ? size : 1);
     if (!(error <= bound))
         fail_msg("%s %s %s [%lld,%lld]: %s is %g (expected at most %g)", r->op, tare_dtype_name(r->dtype),
                  kind_names[kind], (long long)r->inputs[0].rows, (long long)r->inputs[0].columns, what, error, bound);
@@ -269,7 +277,7 @@ static void check_eigh(struct request *r, enum kind kind) {
 /* Unit vectors of a defective matrix need not be independent, but A v = e v holds to rounding. */
 static void check_eig(struct request *r, enum kind kind) {
     struct matrix out[2];
-    r->result_dtype = epsilon_of(r->dtype) > 1e-10 ? TARE_DT_COMPLEX64 : TARE_DT_COMPLEX128;
+    set_result_dtype(r);
     decompose(r, out);
     struct matrix scaled = copy(out[1]);
     const int64_t n = scaled.rows;
@@ -487,6 +495,81 @@ static void least_squares__residual_is_orthogonal(void **state) {
     each_shape(check_least_squares, "MatrixSolveLs", 1);
 }
 
+/* Magnitudes for which sums of squares overflow or underflow. */
+static void decompositions__do_not_depend_on_magnitude(void **state) {
+    static const struct {
+        const char *op;
+        int n_outputs;
+        void (*check)(struct request *r, enum kind kind);
+    } ops[] = {
+        { "Qr", 2, check_qr }, { "Svd", 3, check_svd }, { "SelfAdjointEigV2", 2, check_eigh }, { "Eig", 2, check_eig }
+    };
+    static const int64_t ns[] = { 2, 4, 8, 12 };
+    (void)state;
+    for (size_t d = 0; d < COUNT(dtypes); d++)
+        for (size_t i = 0; i < COUNT(ops) * COUNT(ns) * 4; i++) {
+            const int exponents[] = { -120, -50, 50, 120 }, exponent = exponents[i % 4];
+            const double scale = pow(10, epsilon_of(dtypes[d]) > 1e-10 ? exponent / 8 : exponent);
+            const size_t op = i / 4 % COUNT(ops);
+            const int64_t n = ns[i / 4 / COUNT(ops)];
+            struct request r = { .op = ops[op].op, .dtype = dtypes[d], .n_outputs = ops[op].n_outputs, .n_inputs = 1 };
+            r.inputs[0] = make(RANDOM, r.dtype, n, n);
+            for (int64_t k = 0; k < n * n; k++)
+                r.inputs[0].at[k] *= scale;
+            ops[op].check(&r, RANDOM);
+            free(r.inputs[0].at);
+        }
+}
+
+/* Runs a batch and each of its matrices alone. */
+static void check_batch(struct request *r) {
+    const struct matrix all = r->inputs[0];
+    const int64_t n = all.columns;
+    struct tare_tensor batch[3], single[3];
+    mini_ok(run(r, batch));
+    r->inputs[0].rows = n;
+    for (int64_t i = 0; i < r->batch; i++) {
+        struct request one = *r;
+        one.batch = 0;
+        one.inputs[0].at = all.at + i * n * n;
+        mini_ok(run(&one, single));
+        for (int k = 0; k < r->n_outputs; k++) {
+            const size_t bytes = (size_t)single[k].elements * tare_dtype_size(single[k].dtype);
+            assert_int_equal(batch[k].elements, r->batch * single[k].elements);
+            if (memcmp((const char *)batch[k].data + (size_t)i * bytes, single[k].data, bytes) != 0)
+                fail_msg("%s %s n=%lld: output %d of matrix %lld differs in a batch", r->op, tare_dtype_name(r->dtype),
+                         (long long)n, k, (long long)i);
+            tare_tensor_reset(&single[k]);
+        }
+    }
+    for (int k = 0; k < r->n_outputs; k++)
+        tare_tensor_reset(&batch[k]);
+}
+
+static void batch__each_matrix_has_the_bits_of_a_single_one(void **state) {
+    static const struct {
+        const char *op;
+        int n_outputs;
+    } ops[] = { { "Qr", 2 }, { "Svd", 3 },      { "SelfAdjointEigV2", 2 }, { "Eig", 2 },
+                { "Lu", 2 }, { "Cholesky", 1 }, { "MatrixInverse", 1 },    { "MatrixDeterminant", 1 } };
+    static const int64_t ns[] = { 1, 4, 7, 20, 40 };
+    enum { BATCH = 3 };
+    (void)state;
+    for (size_t d = 0; d < COUNT(dtypes); d++)
+        for (size_t i = 0; i < COUNT(ops) * COUNT(ns); i++) {
+            const int64_t n = ns[i % COUNT(ns)];
+            struct request r = { .op = ops[i / COUNT(ns)].op, .dtype = dtypes[d], .n_inputs = 1, .batch = BATCH };
+            r.n_outputs = ops[i / COUNT(ns)].n_outputs;
+            set_result_dtype(&r);
+            r.inputs[0] = make(RANDOM, r.dtype, BATCH * n, n);
+            for (int64_t row = 0; row < BATCH * n; row++) /* positive definite for Cholesky */
+                r.inputs[0].at[row * n + row % n] = 10 * (double)n;
+            struct matrix all = r.inputs[0];
+            check_batch(&r);
+            free(all.at);
+        }
+}
+
 static void singular_matrices__are_rejected(void **state) {
     static const struct {
         const char *op;
@@ -504,20 +587,24 @@ static void singular_matrices__are_rejected(void **state) {
         }
 }
 
-/* Eigenvalues and Cholesky factors of NaN are errors, as in TensorFlow; singular values and inverses are NaN. */
+/* Eigenvalues and Cholesky factors of NaN are errors, as in TensorFlow; other results are NaN. */
 static void nan__is_an_error_or_the_result(void **state) {
     static const struct {
         const char *op, *error;
         int n_outputs;
     } ops[] = { { "SelfAdjointEigV2", "Self-adjoint eigen decomposition was not successful", 2 },
                 { "Cholesky", "Cholesky decomposition was not successful", 1 },
+                { "Eig", "Eigen decomposition was not successful", 2 },
                 { "Svd", NULL, 3 },
+                { "Qr", NULL, 2 },
+                { "MatrixDeterminant", NULL, 1 },
                 { "MatrixInverse", NULL, 1 } };
     (void)state;
     for (size_t d = 0; d < COUNT(dtypes); d++)
         for (size_t k = 0; k < COUNT(ops); k++) {
             struct request r = { .op = ops[k].op, .dtype = dtypes[d], .n_outputs = ops[k].n_outputs, .n_inputs = 1 };
             struct tare_tensor results[3];
+            set_result_dtype(&r);
             r.inputs[0] = make(RANDOM, r.dtype, 5, 5);
             for (int64_t i = 0; i < 25; i++)
                 r.inputs[0].at[i] = NAN;
@@ -547,6 +634,9 @@ static void empty__results_have_the_right_shape(void **state) {
         { "Svd", 3, 0, true, { "[0]", "[3,3]", "[0,0]" } },
         { "Svd", 0, 2, false, { "[0]", "[0,0]", "[2,0]" } },
         { "SelfAdjointEigV2", 0, 0, false, { "[0]", "[0,0]" } },
+        { "Eig", 0, 0, false, { "[0]", "[0,0]" } },
+        { "Lu", 0, 0, false, { "[0,0]", "[0]" } },
+        { "MatrixDeterminant", 0, 0, false, { "[]" } },
         { "Cholesky", 0, 0, false, { "[0,0]" } },
         { "MatrixInverse", 0, 0, false, { "[0,0]" } },
     };
@@ -559,6 +649,7 @@ static void empty__results_have_the_right_shape(void **state) {
             while (r.n_outputs < 3 && cases[k].shapes[r.n_outputs])
                 r.n_outputs++;
             r.flag = cases[k].full ? "full_matrices" : NULL;
+            set_result_dtype(&r);
             r.inputs[0] = matrix_new(cases[k].rows, cases[k].columns);
             mini_ok(run(&r, results));
             for (int i = 0; i < r.n_outputs; i++) {
@@ -586,6 +677,8 @@ int main(void) {
         cmocka_unit_test(root_and_logarithm__are_inverse_functions),
         cmocka_unit_test(least_squares__residual_is_orthogonal),
         cmocka_unit_test(tridiagonal_solve__exchanges_rows),
+        cmocka_unit_test(decompositions__do_not_depend_on_magnitude),
+        cmocka_unit_test(batch__each_matrix_has_the_bits_of_a_single_one),
         cmocka_unit_test(singular_matrices__are_rejected),
         cmocka_unit_test(nan__is_an_error_or_the_result),
         cmocka_unit_test(empty__results_have_the_right_shape),
