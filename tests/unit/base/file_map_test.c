@@ -130,7 +130,7 @@ static void commit__leaves_no_output_of_a_lost_file(void **state) {
 
 /* A call that maps a file, and ends when it is told to. */
 struct reading {
-    const char *name;
+    const char *name, *path;
     struct tare_mapping mapping;
     pthread_barrier_t *barrier;
     int byte; /* the last one */
@@ -147,7 +147,7 @@ static void *read_when_told(void *arg) {
     struct reading *r = arg;
     struct tare_control own = { 0 };
     tare_control_set(&own);
-    if (tare_file_map(&r->mapping, temp_path(r->name)) != TARE_OK) abort();
+    if (tare_file_map(&r->mapping, r->path) != TARE_OK) abort();
     pthread_barrier_wait(r->barrier); /* both have mapped their file */
     pthread_barrier_wait(r->barrier); /* one file is shorter */
     r->byte = ((const volatile uint8_t *)r->mapping.data)[LARGE - 1];
@@ -177,9 +177,11 @@ static void lost__only_the_call_that_maps_the_file_fails(void **state) {
         assert_int_equal(pthread_barrier_init(&barrier, NULL, 3), 0);
         for (int i = 0; i < 2; i++) {
             write_large(readings[i].name);
+            readings[i].path = temp_path(readings[i].name);
             readings[i].barrier = &barrier;
-            assert_int_equal(pthread_create(&threads[i], NULL, read_when_told, &readings[i]), 0);
         }
+        for (int i = 0; i < 2; i++)
+            assert_int_equal(pthread_create(&threads[i], NULL, read_when_told, &readings[i]), 0);
         pthread_barrier_wait(&barrier);
         assert_int_equal(truncate(temp_path(failed->name), 0), 0);
         pthread_barrier_wait(&barrier);
