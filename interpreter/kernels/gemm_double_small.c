@@ -9,7 +9,8 @@
 enum { MOST_COLUMNS = 64, MOST_TERMS = 64, MOST_PRODUCTS = 1 << 16 };
 
 bool tare_gemm_double_is_small(enum tare_cpu_level level, int64_t m, int64_t n, int64_t k) {
-    return level >= TARE_CPU_AVX2 && n <= MOST_COLUMNS && k <= MOST_TERMS && m <= MOST_PRODUCTS / (n * k);
+    return level >= TARE_CPU_AVX2 && n <= MOST_COLUMNS && k <= MOST_TERMS && m <= MOST_PRODUCTS &&
+           m * n * k <= MOST_PRODUCTS;
 }
 
 #if TARE_KERNELS_X86
