@@ -83,8 +83,9 @@ static bool is_with_scalar(const struct tare_step *step, const char *op, int slo
     const struct tare_tensor *constant;
     if (!is_op(step, op) || step->inputs[0] != slot || step->inputs[1] >= 0) return false;
     constant = tare_edge_constant(step->node->inputs[1]);
-    if (!constant || constant->dtype != TARE_DT_FLOAT || constant->shape.rank != 0) return false;
-    *scalar = TARE_CONST_DATA(float, constant)[0];
+    if (!constant || constant->shape.rank != 0) return false;
+    if (constant->dtype != TARE_DT_FLOAT && constant->dtype != TARE_DT_BFLOAT16) return false;
+    *scalar = (float)tare_tensor_get_f64(constant, 0);
     return true;
 }
 

@@ -20,10 +20,8 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256 canonical(__m256 x) {
     return _mm256_blendv_ps(x, nan, _mm256_cmp_ps(x, x, _CMP_UNORD_Q));
 }
 
-TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256 load(const float *from, int64_t column, __m256i mask, const bool rounds) {
-    if (!from) return _mm256_setzero_ps();
-    const __m256 x = _mm256_maskload_ps(from + column, mask);
-    return rounds ? canonical(x) : x;
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256 load(const float *from, int64_t column, __m256i mask) {
+    return from ? _mm256_maskload_ps(from + column, mask) : _mm256_setzero_ps();
 }
 
 /* bfloat16-rtne, as a float whose low half is zero; a NaN stays as it is, since its low half is zero already. */
@@ -79,9 +77,9 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void run(const struct tare_gemm_epilogue *ep
     for (int64_t j = 0; j < columns; j += LANES) {
         const int64_t count = columns - j < LANES ? columns - j : LANES;
         const __m256i mask = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)count), lane);
-        const struct vectors v = { load(e.scale, column + j, mask, rounds), load(e.bias, column + j, mask, rounds),
-                                   load(e.mean, column + j, mask, rounds), load(e.factor, column + j, mask, rounds),
-                                   load(e.offset, column + j, mask, rounds) };
+        const struct vectors v = { load(e.scale, column + j, mask), load(e.bias, column + j, mask),
+                                   load(e.mean, column + j, mask), load(e.factor, column + j, mask),
+                                   load(e.offset, column + j, mask) };
         for (int64_t i = 0; i < rows; i++) {
             const int64_t k = i * ldc + j;
             const __m256 x = apply(&e, &v, _mm256_maskload_ps(c + k, mask), at + k, mask, count, rounds);

@@ -4,6 +4,7 @@
 #if TARE_KERNELS_X86
 #include <immintrin.h>
 #include <math.h>
+#include <stdbool.h>
 
 /* Operands of 16 columns; those of absent steps are not used. */
 struct vectors {
@@ -19,41 +20,48 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512 canonical(__m512 x) {
     return _mm512_mask_mov_ps(x, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), _mm512_castsi512_ps(signed_nan));
 }
 
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512 load(const float *from, int64_t column, __mmask16 mask,
-                                                  const bool rounds) {
-    if (!from) return _mm512_setzero_ps();
-    const __m512 x = _mm512_maskz_loadu_ps(mask, from + column);
-    return rounds ? canonical(x) : x;
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512 load(const float *from, int64_t column, __mmask16 mask) {
+    return from ? _mm512_maskz_loadu_ps(mask, from + column) : _mm512_setzero_ps();
 }
 
-/* bfloat16-rtne, as a float whose low half is zero; a NaN stays as it is, since its low half is zero already. */
+/* bfloat16-rtne, as a float whose low half is zero; a NaN stays as it is, since its low half is zero already. The pairs
+ * (bit 16, 0x7fff) of 16-bit numbers are multiplied with ones and summed: what rounding adds to the bits. */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512 rounded(__m512 x, const bool rounds) {
     if (!rounds) return x;
     const __m512i bits = _mm512_castps_si512(x);
-    const __mmask16 is_odd = _mm512_test_epi32_mask(bits, _mm512_set1_epi32(1 << 16));
-    __m512i sum = _mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff));
-    sum = _mm512_mask_add_epi32(sum, is_odd, sum, _mm512_set1_epi32(1));
+    const __m512i pairs = /* (bits & first) | second */
+        _mm512_ternarylogic_epi32(bits, _mm512_set1_epi32(1 << 16), _mm512_set1_epi32(0x7fff), 0xea);
+    const __m512i sum = _mm512_add_epi32(bits, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
     return _mm512_castsi512_ps(_mm512_and_si512(sum, _mm512_set1_epi32((int32_t)0xffff0000)));
 }
 
+/* The steps of a form of the loop; ANY: those of the epilogue. */
+enum { ANY = -1, BIAS = 1, NORM = 2, ADDEND = 4, TO = 8, FORMS = 16 };
+
+TARE_ALWAYS_INLINE bool has(const int form, int part, const void *operand) {
+    return form == ANY ? operand != NULL : (form & part) != 0;
+}
+
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512 apply(const struct tare_gemm_epilogue *e, const struct vectors *v,
-                                                   __m512 x, int64_t at, __mmask16 mask, const bool rounds) {
+                                                   __m512 x, int64_t at, __mmask16 mask, bool is_limited,
+                                                   const bool rounds, const int form) {
     x = rounded(x, rounds);
-    if (e->scale) x = rounded(_mm512_mul_ps(x, v->scale), rounds);
-    if (e->bias) x = rounded(_mm512_add_ps(x, v->bias), rounds);
-    if (e->mean) x = rounded(_mm512_add_ps(_mm512_mul_ps(_mm512_sub_ps(x, v->mean), v->factor), v->offset), rounds);
-    if (e->addend) x = _mm512_add_ps(x, _mm512_maskz_loadu_ps(mask, e->addend + at));
-    if (e->addend_bfloat16) {
+    if (form == ANY && e->scale) x = rounded(_mm512_mul_ps(x, v->scale), rounds);
+    if (has(form, BIAS, e->bias)) x = rounded(_mm512_add_ps(x, v->bias), rounds);
+    if (has(form, NORM, e->mean))
+        x = rounded(_mm512_add_ps(_mm512_mul_ps(_mm512_sub_ps(x, v->mean), v->factor), v->offset), rounds);
+    if (form == ANY && e->addend) x = _mm512_add_ps(x, _mm512_maskz_loadu_ps(mask, e->addend + at));
+    if (has(form, ADDEND, e->addend_bfloat16)) {
         const __m512i wide = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, e->addend_bfloat16 + at));
         x = rounded(_mm512_add_ps(x, _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16))), rounds);
     }
     if (e->relu) x = _mm512_max_ps(_mm512_setzero_ps(), x);
-    return e->relu && e->limit < INFINITY ? _mm512_min_ps(_mm512_set1_ps(e->limit), x) : x;
+    return is_limited ? _mm512_min_ps(_mm512_set1_ps(e->limit), x) : x;
 }
 
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store(const struct tare_gemm_epilogue *e, float *c, int64_t at, __m512 x,
-                                                 __mmask16 mask) {
-    if (!e->to) {
+                                                 __mmask16 mask, const int form) {
+    if (!has(form, TO, e->to)) {
         _mm512_mask_storeu_ps(c, mask, x);
         return;
     }
@@ -63,34 +71,70 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store(const struct tare_gemm_epilogue
 
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void run(const struct tare_gemm_epilogue *epilogue, float *c, int64_t ldc,
                                                int64_t rows, int64_t columns, int64_t at, int64_t column,
-                                               const bool rounds) {
+                                               const bool rounds, const int form) {
     const struct tare_gemm_epilogue e = *epilogue;
+    const bool is_limited = e.relu && e.limit < INFINITY;
     for (int64_t j = 0; j < columns; j += LANES) {
         const __mmask16 mask = columns - j >= LANES ? 0xffff : (__mmask16)(0xffffu >> (LANES - (columns - j)));
-        const struct vectors v = { load(e.scale, column + j, mask, rounds), load(e.bias, column + j, mask, rounds),
-                                   load(e.mean, column + j, mask, rounds), load(e.factor, column + j, mask, rounds),
-                                   load(e.offset, column + j, mask, rounds) };
+        const struct vectors v = { load(form == ANY ? e.scale : NULL, column + j, mask),
+                                   load(has(form, BIAS, e.bias) ? e.bias : NULL, column + j, mask),
+                                   load(has(form, NORM, e.mean) ? e.mean : NULL, column + j, mask),
+                                   load(has(form, NORM, e.mean) ? e.factor : NULL, column + j, mask),
+                                   load(has(form, NORM, e.mean) ? e.offset : NULL, column + j, mask) };
         for (int64_t i = 0; i < rows; i++) {
             const int64_t k = i * ldc + j;
-            const __m512 x = apply(&e, &v, _mm512_maskz_loadu_ps(mask, c + k), at + k, mask, rounds);
-            store(&e, c + k, at + k, x, mask);
+            const __m512 x = apply(&e, &v, _mm512_maskz_loadu_ps(mask, c + k), at + k, mask, is_limited, rounds, form);
+            store(&e, c + k, at + k, x, mask, form);
         }
     }
 }
 
-static TARE_TARGET_AVX512 void run_any(const struct tare_gemm_epilogue *epilogue, float *c, int64_t ldc, int64_t rows,
+#define FORM(i)                                                                                                        \
+    static TARE_TARGET_AVX512 void run_##i(const struct tare_gemm_epilogue *epilogue, float *c, int64_t ldc,           \
+                                           int64_t rows, int64_t columns, int64_t at, int64_t column) {                \
+        run(epilogue, c, ldc, rows, columns, at, column, true, i);                                                     \
+    }
+FORM(0)
+FORM(1)
+FORM(2)
+FORM(3)
+FORM(4)
+FORM(5)
+FORM(6)
+FORM(7)
+FORM(8)
+FORM(9)
+FORM(10)
+FORM(11)
+FORM(12)
+FORM(13)
+FORM(14)
+FORM(15)
+#undef FORM
+
+static TARE_TARGET_AVX512 void run_any(const struct tare_gemm_epilogue *e, float *c, int64_t ldc, int64_t rows,
                                        int64_t columns, int64_t at, int64_t column) {
-    if (epilogue->rounds)
-        run(epilogue, c, ldc, rows, columns, at, column, true);
+    static tare_epilogue_function *const forms[FORMS] = {
+        run_0, run_1, run_2,  run_3,  run_4,  run_5,  run_6,  run_7,
+        run_8, run_9, run_10, run_11, run_12, run_13, run_14, run_15
+    };
+    const int form = (e->bias ? BIAS : 0) | (e->mean ? NORM : 0) | (e->addend_bfloat16 ? ADDEND : 0) | (e->to ? TO : 0);
+    if (!e->rounds)
+        run(e, c, ldc, rows, columns, at, column, false, ANY);
+    else if (e->scale)
+        run(e, c, ldc, rows, columns, at, column, true, ANY);
     else
-        run(epilogue, c, ldc, rows, columns, at, column, false);
+        forms[form](e, c, ldc, rows, columns, at, column);
 }
 
-/* `from` at `column`, repeated to fill a vector. */
-static const float *repeated(float to[LANES], const float *from, int64_t column, int64_t columns) {
-    for (int64_t i = 0; from && i < LANES; i++)
-        to[i] = from[column + i % columns];
-    return from ? to : NULL;
+/* `from` at `column`, repeated to fill a vector: `columns` is a power of two. */
+static TARE_TARGET_AVX512 const float *repeated(float to[LANES], const float *from, int64_t column, int64_t columns) {
+    const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    const __m512i wrapped = _mm512_and_si512(lanes, _mm512_set1_epi32((int)columns - 1));
+    if (!from) return NULL;
+    const __m512 x = _mm512_maskz_loadu_ps((__mmask16)((1u << columns) - 1), from + column);
+    _mm512_storeu_ps(to, _mm512_permutexvar_ps(wrapped, x));
+    return to;
 }
 
 /* Contiguous rows of a few columns, several of which fill a vector. */

@@ -34,7 +34,7 @@ struct tare_gemm_rows {
  * x * scale and x + bias of its column, (x - mean) * factor + offset of its column, x + addend, then with `relu`
  * x < 0 ? 0 : x and x > limit ? limit : x. If it is general, a pass over each tile computes it while the tile is in the
  * first-level cache; otherwise it has no normalization and is computed in registers. Of an epilogue that rounds, NaNs
- * among the sums and in `bias` and `scale` have a low half of zero, as those of bfloat16 values have. */
+ * among the sums and in the vectors have a low half of zero, as those of bfloat16 values have. */
 struct tare_gemm_epilogue {
     const float *scale;  /* one a column; NULL: none */
     const float *bias;   /* one a column; NULL: none */

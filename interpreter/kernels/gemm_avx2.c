@@ -87,8 +87,22 @@ static TARE_TARGET_AVX2 __m256i lane_mask(int64_t lanes) {
     return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)(lanes < 0 ? 0 : lanes)), lane);
 }
 
+/* A tile whose general epilogue is computed after the next tile: masked stores cannot be forwarded to loads, which
+ * would wait for them. */
+struct waiting {
+    float *c; /* NULL: none */
+    int64_t rows, columns, column;
+};
+
+static void finish(const struct waiting *tile, const struct tare_gemm_epilogue *general,
+                   const struct tare_gemm_block *block) {
+    if (tile->c)
+        tare_epilogue_avx2(general, tile->c, block->ldc, tile->rows, tile->columns, tile->c - block->c, tile->column);
+}
+
 static TARE_TARGET_AVX2 void run(const struct tare_gemm_block *block, const struct tare_gemm_epilogue *general) {
     const int64_t rows = block->rows, n = block->n;
+    struct waiting waiting = { 0 };
     const int64_t tile_count = (rows + MAX_ROWS - 1) / MAX_ROWS; /* of a line, all nearly as high */
     const int64_t highest = (rows + tile_count - 1) / tile_count;
     int width_log = highest <= 1 ? 2 : highest <= 3 ? 1 : 0;
@@ -108,12 +122,16 @@ static TARE_TARGET_AVX2 void run(const struct tare_gemm_block *block, const stru
                 const int64_t end = (t + 1) * rows / tile_count;
                 float *to = c + row * block->ldc;
                 tiles[end - row][width_log](block, to, a + row * block->lda, column, last);
-                if (general) tare_epilogue_avx2(general, to, block->ldc, end - row, columns, to - block->c, column);
+                if (general) {
+                    finish(&waiting, general, block);
+                    waiting = (struct waiting){ to, end - row, columns, column };
+                }
                 row = end;
             }
         }
         column += width;
     }
+    if (general) finish(&waiting, general, block);
 }
 
 void tare_gemm_block_avx2(const struct tare_gemm_block *block) {

@@ -132,8 +132,22 @@ static tile_function *const tiles[MAX_ROWS + 1][4] = {
 #undef TILES_4
 #undef TILES_8
 
+/* A tile whose general epilogue is computed after the next tile: masked stores cannot be forwarded to loads, which
+ * would wait for them. */
+struct waiting {
+    float *c; /* NULL: none */
+    int64_t rows, columns, column;
+};
+
+static void finish(const struct waiting *tile, const struct tare_gemm_epilogue *general,
+                   const struct tare_gemm_block *block) {
+    if (tile->c)
+        tare_epilogue_avx512(general, tile->c, block->ldc, tile->rows, tile->columns, tile->c - block->c, tile->column);
+}
+
 static void run(const struct tare_gemm_block *block, const struct tare_gemm_epilogue *general) {
     const int64_t rows = block->rows, n = block->n;
+    struct waiting waiting = { 0 };
     int64_t tile_count = (rows + MAX_ROWS - 1) / MAX_ROWS; /* of a line, all nearly as high */
     const int64_t highest = (rows + tile_count - 1) / tile_count;
     int width_log = highest <= 3 ? 3 : highest <= 6 ? 2 : 1;
@@ -153,12 +167,16 @@ static void run(const struct tare_gemm_block *block, const struct tare_gemm_epil
                 const int64_t end = (t + 1) * rows / tile_count;
                 float *to = c + row * block->ldc;
                 tiles[end - row][width_log](block, to, a + row * block->lda, column, last);
-                if (general) tare_epilogue_avx512(general, to, block->ldc, end - row, columns, to - block->c, column);
+                if (general) {
+                    finish(&waiting, general, block);
+                    waiting = (struct waiting){ to, end - row, columns, column };
+                }
                 row = end;
             }
         }
         column += width;
     }
+    if (general) finish(&waiting, general, block);
 }
 
 void tare_gemm_block_avx512(const struct tare_gemm_block *block) {

@@ -159,7 +159,31 @@ TARE_ALWAYS_INLINE TARGET void run_stage(vec x[VECTORS], const struct tare_stage
 #undef IY
 #undef IX
 
+/* The pipelines between bfloat16 and float arrays, which need no dispatch. */
+static TARGET void widen_bfloat16(float *to, const uint16_t *from, int64_t count) {
+    for (int64_t at = 0; at < count; at += LANES)
+        store_vec(to + at, as_vec(shift_left_16(load_uint16(from + at))));
+}
+
+static TARGET void narrow_to_bfloat16(uint16_t *to, const float *from, int64_t count) {
+    for (int64_t at = 0; at < count; at += LANES)
+        store_low_halves(to + at, shift_right_16(as_ivec(round_bfloat16(load_vec(from + at)))));
+}
+
+static TARGET bool convert_bfloat16(void *to, const void *from, const struct tare_pipeline *pipeline, int64_t count) {
+    if (pipeline->n_stages == 0 && pipeline->from == TARE_LANE_BFLOAT16 && tare_lane_size(pipeline->to) == 4) {
+        widen_bfloat16(to, from, count);
+        return true;
+    }
+    if (pipeline->n_stages != 1 || pipeline->stages[0].code != TARE_STAGE_BFLOAT16 ||
+        pipeline->from != TARE_LANE_FLOAT || pipeline->to != TARE_LANE_BFLOAT16)
+        return false;
+    narrow_to_bfloat16(to, from, count);
+    return true;
+}
+
 TARGET void RUN(void *to, const void *from, const struct tare_pipeline *pipeline, int64_t count) {
+    if (!pipeline->range && convert_bfloat16(to, from, pipeline, count)) return;
     const struct tare_stage *end = pipeline->stages + pipeline->n_stages;
     range_lanes seen;
     if (pipeline->range) seen = range_load(pipeline->range);

@@ -45,7 +45,22 @@ static bool set_vectors(struct tare_gemm_epilogue *out, struct tare_kernel *kern
     return out->scale;
 }
 
-/* The factor is that of the batch normalization's own kernel (interpreter/ops/nn/norm.c). */
+static bool is_any_nan(const float *values, int64_t count) {
+    int any = 0;
+    for (int64_t i = 0; i < count; i++)
+        any |= values[i] != values[i];
+    return any;
+}
+
+/* The factor of the batch normalization's own kernel (interpreter/ops/nn/norm.c). NULL: no memory. */
+static const float *factor_of(struct tare_kernel *kernel, const float *scale, const float *variance, int64_t count) {
+    const float epsilon = kernel->epilogue->epsilon;
+    float *factor = TARE_NEW_ARRAY(kernel->scratch, float, (size_t)count);
+    for (int64_t c = 0; factor && c < count; c++)
+        factor[c] = 1.0f / sqrtf(variance[c] + epsilon) * scale[c];
+    return factor;
+}
+
 static bool set_norm(struct tare_gemm_epilogue *out, struct tare_kernel *kernel) {
     const struct tare_epilogue *epilogue = kernel->epilogue;
     const int64_t columns = columns_of(&kernel->outputs[0]);
@@ -57,15 +72,12 @@ static bool set_norm(struct tare_gemm_epilogue *out, struct tare_kernel *kernel)
         values[i] = tare_floats_in(kernel, vector);
         if (!values[i]) return false;
     }
-    float *factor = TARE_NEW_ARRAY(kernel->scratch, float, (size_t)columns);
-    if (!factor) return false;
-    for (int64_t c = 0; c < columns; c++)
-        factor[c] = 1.0f / sqrtf(values[TARE_NORM_VARIANCE][c] + epilogue->epsilon) * values[TARE_NORM_SCALE][c];
     out->is_general = true;
     out->mean = values[TARE_NORM_MEAN];
-    out->factor = factor;
     out->offset = values[TARE_NORM_OFFSET];
-    return true;
+    out->factor = factor_of(kernel, values[TARE_NORM_SCALE], values[TARE_NORM_VARIANCE], columns);
+    return out->factor && !is_any_nan(out->mean, columns) && !is_any_nan(out->factor, columns) &&
+           !is_any_nan(out->offset, columns);
 }
 
 static bool set_fields(struct tare_gemm_epilogue *out, struct tare_kernel *kernel) {

@@ -55,7 +55,7 @@ static struct tare_edge named(struct tare_graph *g, const char *of, const char *
 
 /* ---- layers ---- */
 
-/* What follows a convolution, in this order. */
+/* What follows a convolution, in this order; RELU and RELU6 together: clip_by_value to [0, 2.5]. */
 enum { BIAS = 1, NORM = 2, ADD = 4, RELU = 8, RELU6 = 16, PARTS = 32 };
 
 static struct tare_edge norm(struct tare_graph *g, const char *of, struct tare_edge x, int64_t channels) {
@@ -70,12 +70,33 @@ static struct tare_edge norm(struct tare_graph *g, const char *of, struct tare_e
     return mini_done(node);
 }
 
+static struct tare_edge clipped(struct tare_graph *g, const char *of, struct tare_edge y) {
+    static const struct {
+        const char *op;
+        float value;
+    } steps[] = { { "Minimum", 2.5f }, { "Maximum", 0 } };
+    char names[2][60];
+    for (int i = 0; i < 2; i++) {
+        struct tare_tensor limit;
+        const struct tare_shape scalar = tare_shape_scalar();
+        mini_ok(tare_tensor_new(&limit, tare_edge_dtype(y), &scalar));
+        tare_tensor_set_f64(&limit, 0, (double)steps[i].value);
+        snprintf(names[0], sizeof names[0], "%s_limit%d", of, i);
+        snprintf(names[1], sizeof names[1], "%s_clip%d", of, i);
+        struct tare_node *node = tare_graph_add_const(g, names[0], &limit);
+        tare_tensor_reset(&limit);
+        y = mini_node(g, steps[i].op, names[1], 2, y, (struct tare_edge){ node, 0 });
+    }
+    return y;
+}
+
 static struct tare_edge follow(struct tare_graph *g, const char *of, struct tare_edge y, struct tare_edge addend,
                                int64_t channels, int parts) {
     const struct tare_edge none = { NULL, 0 };
     if (parts & BIAS) y = named(g, of, "BiasAdd", y, vector(g, of, "b", tare_edge_dtype(y), channels));
     if (parts & NORM) y = norm(g, of, y, channels);
     if (parts & ADD) y = named(g, of, "AddV2", y, addend);
+    if ((parts & RELU) && (parts & RELU6)) return clipped(g, of, y);
     if (parts & RELU) return named(g, of, "Relu", y, none);
     return parts & RELU6 ? named(g, of, "Relu6", y, none) : y;
 }
