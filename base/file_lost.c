@@ -71,8 +71,9 @@ static void compare_size(struct tare_mapped_file *m) {
     if (m->fd >= 0 && fstat(m->fd, &info) == 0 && (size_t)info.st_size < m->size) tare_mapped_file_lose(m);
 }
 
-void tare_mapped_file_remove(struct tare_mapped_file *file) {
+void tare_mapped_file_remove(struct tare_mapped_file *file, struct tare_file_reader reader) {
     pthread_mutex_lock(&list_lock);
+    atomic_store(&file->call, reader.call);
     compare_size(file);
     if (file->fd >= 0) close(file->fd);
     file->fd = -1;

@@ -57,8 +57,8 @@ void tare_mapped_file_lose(struct tare_mapped_file *file);
 /* Adds a mapping, and takes the file descriptor over (-1: none). */
 tare_status tare_mapped_file_add(void *data, size_t size, int fd, const char *path,
                                  struct tare_file_reader reader) TARE_WARN_UNUSED;
-/* Compares the size a last time and closes the file descriptor. */
-void tare_mapped_file_remove(struct tare_mapped_file *file);
+/* Compares the size a last time and closes the file descriptor. A lost file then concerns the call that unmaps it. */
+void tare_mapped_file_remove(struct tare_mapped_file *file, struct tare_file_reader reader);
 uintptr_t tare_page_size(void);
 size_t tare_whole_pages(size_t size); /* rounded up */
 

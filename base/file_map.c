@@ -151,7 +151,7 @@ void tare_file_forget(const void *data, size_t size) {
 
 void tare_file_unmap(struct tare_mapping *mapping) {
     struct tare_mapped_file *m = mapping->size > SMALL ? tare_mapped_file_find(mapping->data) : NULL;
-    if (m) tare_mapped_file_remove(m);
+    if (m) tare_mapped_file_remove(m, tare_control_reader());
     if (mapping->size) munmap((void *)mapping->data, mapping->size);
     *mapping = (struct tare_mapping){ NULL, 0 };
 }

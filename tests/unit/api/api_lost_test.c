@@ -1,5 +1,5 @@
-/* Models whose checkpoint becomes shorter while a program has them open: calls on that model fail and name the file,
- * calls on another model of the same context, in another thread, do not. */
+/* Models and data files that become shorter while a program has them open: calls on them fail and name the file. Calls
+ * on another model of the same context, in another thread, and on other data do not. */
 #include "include/tare/tare.h"
 
 #include "support/temp.h"
@@ -105,9 +105,67 @@ static void a_lost_checkpoint__fails_the_calls_on_its_model_alone(void **state) 
     tare_context_close(context);
 }
 
+/* ---- data files ---- */
+
+enum { ROWS = 1500, ROW_BYTES = 2048 };
+
+/* float32[ROWS, 512], all zero: 3 MB. */
+static tare_reader *open_array(const char *name) {
+    static const char row[ROW_BYTES];
+    char header[119];
+    tare_reader *reader;
+    const char *path = temp_path(name);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    memset(header, ' ', sizeof header);
+    const int size =
+        snprintf(header, sizeof header, "{'descr': '<f4', 'fortran_order': False, 'shape': (%d, 512), }", ROWS);
+    header[size] = ' ';
+    header[117] = '\n';
+    assert_int_equal(fwrite("\x93NUMPY\x01\x00\x76\x00", 1, 10, file), 10);
+    assert_int_equal(fwrite(header, 1, 118, file), 118);
+    for (int i = 0; i < ROWS; i++)
+        assert_int_equal(fwrite(row, 1, sizeof row, file), sizeof row);
+    assert_int_equal(fclose(file), 0);
+    OK(tare_reader_open(&reader, NULL, &path, 1, NULL));
+    return reader;
+}
+
+/* Reads to the end or a failure; *rows counts the rows. */
+static tare_status read_all(tare_reader *reader, int *rows) {
+    const tare_array *arrays;
+    size_t count;
+    tare_status status;
+    for (*rows = 0; (status = tare_reader_next(reader, &arrays, &count)) == TARE_OK && arrays;)
+        ++*rows;
+    return status;
+}
+
+static void a_lost_data_file__fails_its_reader_alone(void **state) {
+    const long sizes[] = { 0, 2000000, 128 + (long)ROWS * ROW_BYTES - 10 }; /* the last one cuts no page */
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        tare_reader *lost = open_array("lost.npy"), *whole = open_array("whole.npy");
+        const tare_array *arrays;
+        size_t count;
+        int rows;
+        OK(tare_reader_next(lost, &arrays, &count));
+        OK(tare_reader_next(whole, &arrays, &count));
+        assert_int_equal(count, 1);
+        assert_int_equal(truncate(temp_path("lost.npy"), sizes[i]), 0);
+        assert_int_equal(read_all(lost, &rows), TARE_ERROR_IO);
+        assert_non_null(strstr(tare_error_text(), "lost.npy"));
+        OK(read_all(whole, &rows));
+        assert_int_equal(rows, ROWS - 1);
+        tare_reader_close(lost);
+        tare_reader_close(whole);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_lost_checkpoint__fails_the_calls_on_its_model_alone),
+        cmocka_unit_test(a_lost_data_file__fails_its_reader_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -231,6 +231,24 @@ static void lost__what_stays_mapped_fails_later_calls_of_the_family(void **state
     tare_control_end();
 }
 
+/* As libtare's reader of data files: one call maps the file, another one reads the end of it and unmaps it. */
+static void lost__what_is_found_at_unmapping_fails_the_call_that_unmaps(void **state) {
+    struct tare_mapping mapping = map_large("data");
+    const uint64_t family = tare_control_call().family;
+    (void)state;
+    tare_control_end();
+    tare_control_begin(&control, family);
+    assert_int_equal(truncate(temp_path("data"), LARGE - 10), 0); /* within the last page: no signal */
+    assert_int_equal(mapping.data[LARGE - 1], 0);
+    assert_int_equal(tare_control_check(), TARE_OK);
+    tare_file_unmap(&mapping);
+    assert_int_equal(tare_control_conclude(TARE_OK), TARE_IO);
+    tare_control_end();
+    tare_control_begin(&control, family);
+    assert_int_equal(tare_control_conclude(TARE_OK), TARE_OK);
+    tare_control_end();
+}
+
 static void on_bus_error(int number) {
     (void)number;
     _exit(7);
@@ -274,6 +292,7 @@ int main(void) {
         cmocka_unit_test(commit__leaves_no_output_of_a_lost_file),
         cmocka_unit_test(lost__only_the_call_that_maps_the_file_fails),
         cmocka_unit_test(lost__what_stays_mapped_fails_later_calls_of_the_family),
+        cmocka_unit_test(lost__what_is_found_at_unmapping_fails_the_call_that_unmaps),
         cmocka_unit_test(handler__leaves_faults_elsewhere_to_the_one_before),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
