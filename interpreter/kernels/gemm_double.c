@@ -227,8 +227,8 @@ static void run_small(enum tare_cpu_level level, double *c, const struct tare_ge
     tare_gemm_double_small(level, &small);
 }
 
-void tare_gemm_double_at(enum tare_cpu_level level, double *c, const struct tare_gemm_double_matrix *a,
-                         const struct tare_gemm_double_matrix *b, int64_t m, int64_t n, int64_t k, double *scratch) {
+void tare_gemm_double(enum tare_cpu_level level, double *c, const struct tare_gemm_double_matrix *a,
+                      const struct tare_gemm_double_matrix *b, int64_t m, int64_t n, int64_t k, double *scratch) {
     scratch += (64 - (uintptr_t)scratch % 64) % 64 / sizeof *scratch; /* a panel is one cache line */
     double *packed_b = scratch + BLOCK_ROWS * BLOCK_K;
     if (m <= 0 || n <= 0) return;
@@ -254,9 +254,4 @@ void tare_gemm_double_at(enum tare_cpu_level level, double *c, const struct tare
             pack_a(level, scratch, a, row, rows, p, first.k);
             run_rows(tile_at(level), first, rows, n);
         }
-}
-
-void tare_gemm_double(double *c, const struct tare_gemm_double_matrix *a, const struct tare_gemm_double_matrix *b,
-                      int64_t m, int64_t n, int64_t k, double *scratch) {
-    tare_gemm_double_at(tare_cpu_level(), c, a, b, m, n, k, scratch);
 }

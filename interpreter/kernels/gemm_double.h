@@ -18,11 +18,9 @@ struct tare_gemm_double_matrix {
 
 /* Number of doubles of scratch that a product with B [k, n] needs; 0 if the size overflows or is negative. */
 size_t tare_gemm_double_scratch(int64_t k, int64_t n);
-/* c [m, n] = a [m, k] · b [k, n]; c is row-major and contiguous. k = 0 yields zeros. */
-void tare_gemm_double(double *c, const struct tare_gemm_double_matrix *a, const struct tare_gemm_double_matrix *b,
-                      int64_t m, int64_t n, int64_t k, double *scratch);
-/* As tare_gemm_double at a level, for tests; the machine must have the level. */
-void tare_gemm_double_at(enum tare_cpu_level level, double *c, const struct tare_gemm_double_matrix *a,
-                         const struct tare_gemm_double_matrix *b, int64_t m, int64_t n, int64_t k, double *scratch);
+/* c [m, n] = a [m, k] · b [k, n] by the kernels of `level`, which the machine must have. c is row-major and contiguous;
+ * k = 0 yields zeros. */
+void tare_gemm_double(enum tare_cpu_level level, double *c, const struct tare_gemm_double_matrix *a,
+                      const struct tare_gemm_double_matrix *b, int64_t m, int64_t n, int64_t k, double *scratch);
 
 #endif

@@ -230,10 +230,12 @@ static tare_status run_double(const struct tare_product *p, struct tare_arena *s
     const size_t count = tare_gemm_double_scratch(p->k, p->n);
     double *work = !count ? NULL : tare_arena_alloc(scratch, count * sizeof *work);
     if (!work) return TARE_NO_MEMORY;
+    const enum tare_cpu_level level = tare_cpu_level();
+    struct tare_gemm_double_matrix a = { NULL, p->a_row, p->a_column }, b = { NULL, p->b_row, p->b_column };
     for (int64_t i = 0; i < batches; i++) {
-        const struct tare_gemm_double_matrix a = { (const double *)p->a + p->a_first[i], p->a_row, p->a_column };
-        const struct tare_gemm_double_matrix b = { (const double *)p->b + p->b_first[i], p->b_row, p->b_column };
-        tare_gemm_double((double *)p->c + i * p->m * p->n, &a, &b, m, p->n, p->k, work);
+        a.data = (const double *)p->a + p->a_first[i];
+        b.data = (const double *)p->b + p->b_first[i];
+        tare_gemm_double(level, (double *)p->c + i * p->m * p->n, &a, &b, m, p->n, p->k, work);
     }
     return TARE_OK;
 }

@@ -31,7 +31,7 @@ static void check(enum tare_cpu_level level, int64_t m, int64_t n, int64_t k, in
     double *scratch = new_random((int64_t)tare_gemm_double_scratch(k, n), 4);
     const struct tare_gemm_double_matrix left = { a, a_transposed ? 1 : k, a_transposed ? m : 1 };
     const struct tare_gemm_double_matrix right = { b, b_transposed ? 1 : n, b_transposed ? k : 1 };
-    tare_gemm_double_at(level, got, &left, &right, m, n, k, scratch);
+    tare_gemm_double(level, got, &left, &right, m, n, k, scratch);
     for (int64_t i = 0; i < m; i++)
         for (int64_t j = 0; j < n; j++) {
             double sum = 0;
@@ -71,9 +71,10 @@ static void gemm_double__a_row_is_the_same_bits_in_any_batch(void **unused) {
     double *a = new_random(M * K, 5), *b = new_random(K * N, 6), *all = new_random(M * N, 7), *one = new_random(N, 8);
     double *scratch = new_random((int64_t)tare_gemm_double_scratch(K, N), 9);
     const struct tare_gemm_double_matrix right = { b, N, 1 };
-    tare_gemm_double(all, &(struct tare_gemm_double_matrix){ a, K, 1 }, &right, M, N, K, scratch);
+    tare_gemm_double(tare_cpu_level(), all, &(struct tare_gemm_double_matrix){ a, K, 1 }, &right, M, N, K, scratch);
     for (int64_t i = 0; i < M; i++) {
-        tare_gemm_double(one, &(struct tare_gemm_double_matrix){ a + i * K, K, 1 }, &right, 1, N, K, scratch);
+        tare_gemm_double(tare_cpu_level(), one, &(struct tare_gemm_double_matrix){ a + i * K, K, 1 }, &right, 1, N, K,
+                         scratch);
         assert_memory_equal(one, all + i * N, N * sizeof *one);
     }
     free(a), free(b), free(all), free(one), free(scratch);
