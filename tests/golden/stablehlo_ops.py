@@ -551,7 +551,7 @@ def interesting(f):
     """Numbers of the format, the middles between them, what is next to the middles, and numbers out of range."""
     values = [0.0, -0.0, math.inf, -math.inf, math.nan, 1e30, -1e30, 3e-45, -3e-45]
     pairs = list(zip(f.numbers, f.numbers[1:] + [2 * f.numbers[-1] - f.numbers[-2]]))
-    for a, b in pairs[:9] + pairs[120:136] + pairs[-9:] if f.kind == 'powers' else pairs:
+    for a, b in pairs[:6] + pairs[124:130] + pairs[-6:] if f.kind == 'powers' else pairs:
         values += [float(a), float((a + b) / 2)]
     values += [-v for v in values[9:]]
     values = np.array(values)
@@ -824,6 +824,8 @@ def small_floats():
         whole = np.array([-300, -7, -1, 1, 3, 5, 6, 7, 21, 100, 247, 248, 3000001], np.int32)
         c.equal(c.op('convert', [c.op('convert', [c.constant(whole)], [ten(whole.shape, name)])], [ten(whole.shape, 'f64')]),
                 f.round(whole))
+        if name in ('f8E3M4', 'f6E2M3FN'):
+            continue  # arithmetic as that of f8E4M3 and f6E3M2FN
         x, y = (f.round(random.normal(0, 2, (3, 4))) for _ in range(2))
         s = ten((3, 4), name)
         a, b = (c.op('convert', [c.constant(v)], [s]) for v in (x, y))
