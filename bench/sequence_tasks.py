@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """Regression tasks on sequences for bench/accuracy.sh.
 
-    sequence_tasks.py FOLDER [NAME...]
+    sequence_tasks.py [--steps N] [--records N] FOLDER [NAME...]
 
 Trains four small networks on synthetic data and writes each as a task (docs/accuracy.md): a temporal convolutional network
 (tcn), an LSTM whose steps are a While loop (lstm), a transformer encoder (transformer) and a multilayer perceptron (mlp).
 Everything follows from the seeds, except for the last bits of the floating-point results, which depend on NumPy's BLAS.
+
+With --steps and --records, the networks are trained for N steps and evaluated on N records: a small form that shows whether
+everything runs, not what the methods lose.
 
 A network is written once, as a function of `ops`: Tape computes its values and derivatives, Emitter writes the ops of a
 TensorFlow graph. Needs NumPy.
@@ -17,7 +20,7 @@ import struct
 
 import numpy as np
 
-CALIBRATION, EVALUATION, BATCH = 300, 1000, 64
+CALIBRATION, EVALUATION, BATCH, TRAINING = 300, 1000, 64, 20000
 
 
 # ---- protobuf messages and TFRecord files ----
@@ -538,19 +541,19 @@ def initial_weights(task, random):
     return weights
 
 
-def train(task, random):
+def train(task, random, steps):
     """Adam on the squared error, with a learning rate that falls to zero; targets are standardized."""
     weights = initial_weights(task, random)
-    data, target = task.draw(random, 20000)
+    data, target = task.draw(random, min(TRAINING, BATCH * steps))
     data, mean, deviation = data.astype(np.float32), target.mean(), target.std()
     moments = {name: (np.zeros_like(w), np.zeros_like(w)) for name, w in weights.items()}
-    for step in range(task.steps):
+    for step in range(steps):
         rows = random.integers(0, len(data), BATCH)
         tape = Tape(weights)
         y = task.network(tape, Value(data[rows]))
         error = y.data[:, 0] - (target[rows] - mean) / deviation
         tape.derive(y, (2 / BATCH * error[:, None]).astype(np.float32))
-        rate = 3e-3 * 0.5 * (1 + np.cos(np.pi * step / task.steps))
+        rate = 3e-3 * 0.5 * (1 + np.cos(np.pi * step / steps))
         for name, w in weights.items():
             gradient = tape.values[name].gradient
             first, second = moments[name]
@@ -562,13 +565,13 @@ def train(task, random):
     return weights
 
 
-def write_task(folder, name):
+def write_task(folder, name, steps=None, records=None):
     task = TASKS[name]
     random = np.random.default_rng(20)
-    weights = train(task, random)
+    weights = train(task, random, steps or task.steps)
     path = os.path.join(folder, name)
     write_model(os.path.join(path, "saved_model"), task.network, weights, task.shape)
-    for kind, count in (("calibration", CALIBRATION), ("eval", EVALUATION)):
+    for kind, count in (("calibration", records or CALIBRATION), ("eval", records or EVALUATION)):
         data, target = task.draw(random, count)
         y = task.network(Tape(weights), Value(data.astype(np.float32))).data[:, 0]
         write_records(os.path.join(path, kind + ".tfrecord.gz"),
@@ -583,9 +586,11 @@ def main():
     parser = argparse.ArgumentParser(description="Writes regression tasks on sequences for bench/accuracy.sh.")
     parser.add_argument("folder")
     parser.add_argument("names", nargs="*", choices=[[], *TASKS])
+    parser.add_argument("--steps", type=int, help="training steps (default: those of the task)")
+    parser.add_argument("--records", type=int, help="records for calibration, and for evaluation")
     options = parser.parse_args()
     for name in options.names or TASKS:
-        write_task(options.folder, name)
+        write_task(options.folder, name, options.steps, options.records)
 
 
 if __name__ == "__main__":

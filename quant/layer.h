@@ -11,6 +11,8 @@
 
 enum tare_quant_activation { TARE_ACTIVATION_NONE, TARE_ACTIVATION_RELU, TARE_ACTIVATION_RELU6 };
 
+enum { TARE_MOST_PARTS = 4 };
+
 struct tare_quant_layer {
     /* The graph. The three edges are those of the graph before any rewrite: they identify the statistics. */
     struct tare_node *op;
@@ -35,6 +37,11 @@ struct tare_quant_layer {
     const char *refused;                                          /* why it stays float; NULL: it is quantized */
     struct tare_qparams left_params, right_params, output_params; /* of activations, where the method has them */
     bool has_output_params;
+
+    /* Rows of the weight that belong to each operand of the ConcatV2 that the activation is; n_parts 0: it is not one,
+     * or the method quantizes it as a whole. */
+    int64_t part_rows[TARE_MOST_PARTS];
+    size_t n_parts;
 
     /* What passes did to the activation: channel c of its last axis is the observed one divided by input_scale[c], and
      * `real` compensates for it. NULL: unchanged. */

@@ -46,19 +46,64 @@ static struct tare_shape common(const struct tare_shape *a, const struct tare_sh
     return out;
 }
 
-/* Resource arguments have no shape of interest; a loop's variables may change shape from turn to turn. */
-static void pass_shapes(struct tare_model_shapes *shapes, const struct tare_node *node,
-                        const struct tare_call_site *site) {
+/* ---- loops ---- */
+
+static struct tare_shape shape_in(const struct tare_shape *args, struct tare_shape *const *nodes,
+                                  struct tare_edge edge) {
+    if (tare_node_is_arg(edge.node)) return args[edge.node->position];
+    return nodes[edge.node->position] ? nodes[edge.node->position][edge.index] : tare_shape_unknown();
+}
+
+/* The shapes that the variables of a loop have in every turn. Each is assumed to be that of the initial value. If the
+ * body returns another one for these, it is unknown, and the body is inferred again: what remains is true for the first
+ * turn, and for each turn if it is true for the one before it. */
+static tare_status settle_loop(struct tare_model_shapes *shapes, struct tare_shape *args,
+                               const struct tare_graph *body) {
+    const struct tare_shape **handles = tare_bindings_handles(shapes->bindings, &shapes->arena, body);
+    bool changed = body->n_returns == body->n_args, settled = changed;
+    if (!handles) return TARE_NO_MEMORY;
+    while (changed) {
+        struct tare_shape **nodes;
+        const tare_status status = tare_graph_infer_shapes_of(&nodes, &shapes->arena, body, args, handles);
+        if (status == TARE_NO_MEMORY || status == TARE_INTERRUPTED) return status;
+        changed = false;
+        settled = status == TARE_OK;
+        if (!settled) tare_error_clear(); /* a shape of the first turn that the body does not accept */
+        if (!settled) break;
+        for (size_t i = 0; i < body->n_args; i++) {
+            const struct tare_shape next = shape_in(args, nodes, body->returns[i].edge);
+            if (args[i].rank == TARE_UNKNOWN_RANK || tare_shape_equal(&args[i], &next)) continue;
+            args[i] = tare_shape_unknown();
+            changed = true;
+        }
+    }
+    for (size_t i = 0; !settled && i < body->n_args; i++)
+        args[i] = tare_shape_unknown();
+    return TARE_OK;
+}
+
+/* ---- call sites ---- */
+
+/* Resource arguments have no shape of interest. */
+static tare_status pass_shapes(struct tare_model_shapes *shapes, const struct tare_node *node,
+                               const struct tare_call_site *site) {
+    struct tare_shape *args = TARE_NEW_ARRAY(&shapes->arena, struct tare_shape, site->n_args + 1);
+    const struct tare_graph *body = site->kind == TARE_CALL_LOOP && site->n_callees == 2 ? site->callees[1] : NULL;
+    if (!args) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < site->n_args; i++)
+        args[i] = site->kind == TARE_CALL_LOOP && (!body || body->n_args != site->n_args)
+                      ? tare_shape_unknown()
+                      : tare_model_shape(shapes, node->inputs[site->first + i]);
+    if (body && body->n_args == site->n_args) TARE_TRY(settle_loop(shapes, args, body));
     for (size_t c = 0; c < site->n_callees; c++) {
         struct graph_shapes *callee = find(shapes, site->callees[c]);
         for (size_t i = 0; callee && i < site->n_args && i < callee->graph->n_args; i++) {
-            struct tare_shape shape = tare_model_shape(shapes, node->inputs[site->first + i]);
-            if (site->kind == TARE_CALL_LOOP) shape = tare_shape_unknown();
-            callee->args[i] = callee->seen[i] ? common(&callee->args[i], &shape) : shape;
+            callee->args[i] = callee->seen[i] ? common(&callee->args[i], &args[i]) : args[i];
             callee->seen[i] = true;
         }
         if (callee) callee->callers--;
     }
+    return TARE_OK;
 }
 
 typedef tare_status (*site_fn)(struct tare_model_shapes *shapes, const struct tare_node *node,
@@ -84,12 +129,6 @@ static tare_status count_callers(struct tare_model_shapes *shapes, const struct 
     return TARE_OK;
 }
 
-static tare_status pass_site(struct tare_model_shapes *shapes, const struct tare_node *node,
-                             const struct tare_call_site *site) {
-    pass_shapes(shapes, node, site);
-    return TARE_OK;
-}
-
 static tare_status infer(struct tare_model_shapes *shapes, struct graph_shapes *entry) {
     for (size_t i = 0; i < entry->graph->n_args; i++)
         if (!entry->seen[i]) entry->args[i] = tare_shape_unknown();
@@ -97,7 +136,7 @@ static tare_status infer(struct tare_model_shapes *shapes, struct graph_shapes *
     if (!handles) return TARE_NO_MEMORY;
     TARE_TRY(tare_graph_infer_shapes_of(&entry->nodes, &shapes->arena, entry->graph, entry->args, handles));
     entry->n_nodes = entry->graph->n_nodes;
-    return each_site(shapes, entry->graph, pass_site);
+    return each_site(shapes, entry->graph, pass_shapes);
 }
 
 static tare_status add_graph(struct tare_model_shapes *shapes, const struct tare_graph *graph) {

@@ -7,6 +7,10 @@
  *     x_q = clip(floor(x / scale + zp + 0.5), -128, 127)
  *     y = float(XlaDotV2(x_q, w_q) - zp * sum(w_q)) * (scale * s_w[c])
  *
+ * If x is the concatenation of up to four tensors along the contracted axis, as the input and the state of a recurrent
+ * cell, each of them gets a scale of its own: one scale for all would round a state between -1 and 1 to the grid of
+ * inputs that are many times larger. The product is then the sum of the products of the parts with their rows of w_q.
+ *
  * Bias and activation function are unchanged. TensorFlow's graph multiplies int32(x_q) - zp, which yields the same
  * integers.
  *
@@ -104,19 +108,116 @@ static struct tare_edge emit_sums(struct tare_emit *emit, struct tare_quant_work
     return tare_emit_binary(emit, "Sub", "sub_offset", q, offset);
 }
 
+/* The product of an activation and the layer's weight, as float32 in its raw order of axes. */
+static tare_status emit_real_product(struct tare_edge *out, struct tare_emit *emit, struct tare_quant_work *work,
+                                     struct tare_quant_layer *layer, struct tare_edge x) {
+    const struct tare_quantized_weight *q = &layer->quantized;
+    const struct tare_quant_shared *shared;
+    struct tare_edge y, scale;
+    TARE_TRY(integer_input(&shared, work, emit, x));
+    y = tare_emit_cast(emit, "output/cast", emit_sums(emit, work, layer, shared), TARE_DT_FLOAT);
+    scale = tare_emit_binary(emit, "Mul", "output/scale", shared->scale,
+                             tare_emit_channels(emit, "weight/scale", &layer->product, q->scales, q->n_scales));
+    *out = tare_emit_binary(emit, "Mul", "output/mul", y, scale);
+    return TARE_OK;
+}
+
+/* ---- concatenated activations ---- */
+
+/* Sizes of the operands along the last axis; that of one operand may follow from the others. */
+static bool find_sizes(int64_t *sizes, const struct tare_quant_work *work, const struct tare_node *concat, size_t count,
+                       int64_t rows) {
+    size_t unknown = count;
+    for (size_t i = 0; i < count; i++) {
+        const struct tare_shape shape = tare_model_shape(work->shapes, concat->inputs[i]);
+        sizes[i] = shape.rank > 0 ? shape.dims[shape.rank - 1] : TARE_UNKNOWN_DIM;
+        if (sizes[i] > 0) {
+            rows -= sizes[i];
+            continue;
+        }
+        if (unknown < count) return false;
+        unknown = i;
+    }
+    if (unknown == count) return rows == 0;
+    sizes[unknown] = rows;
+    return rows > 0;
+}
+
+/* The operands of a concatenation along the contracted axis, where the layer is a plain matrix product. */
+static void find_parts(const struct tare_quant_work *work, struct tare_quant_layer *layer) {
+    const struct tare_quant_product *p = &layer->product;
+    const struct tare_node *concat = layer->input.node;
+    const size_t count = concat->n_inputs ? concat->n_inputs - 1 : 0;
+    const int rank = p->n_free_left + 1;
+    const struct tare_tensor *axis;
+    int64_t at;
+    if (!tare_node_is(concat, "ConcatV2") || count < 2 || count > TARE_MOST_PARTS || !layer->weight) return;
+    if (p->spatial || p->n_batch || p->n_contracted != 1 || p->batches != 1 || p->squeezed_left || p->spreads_left)
+        return;
+    axis = tare_edge_constant(concat->inputs[count]);
+    if (!axis || axis->elements != 1 || p->left_contracted[0] != rank - 1) return;
+    at = tare_tensor_get_i64(axis, 0);
+    if ((at == -1 || at == rank - 1) && find_sizes(layer->part_rows, work, concat, count, p->rows))
+        layer->n_parts = count;
+}
+
+static const char *plan(const struct tare_quant_work *work, struct tare_quant_layer *layer) {
+    if (layer->kind != TARE_KIND_GATHER) find_parts(work, layer);
+    return NULL;
+}
+
+/* The rows of the integers that belong to a part. */
+static struct tare_edge emit_rows(struct tare_emit *emit, const struct tare_quant_layer *layer, struct tare_edge w,
+                                  int64_t first, int64_t count) {
+    const int rank = layer->product.arranged.rank;
+    const struct tare_emit_attr attrs[] = { { "T", TARE_EMIT_TYPE, TARE_DT_INT8 },
+                                            { "Index", TARE_EMIT_TYPE, TARE_DT_INT32 },
+                                            { 0 } };
+    int32_t begin[TARE_MAX_RANK] = { (int32_t)first }, size[TARE_MAX_RANK];
+    for (int i = 0; i < rank; i++)
+        size[i] = i ? -1 : (int32_t)count;
+    const struct tare_edge inputs[] = { w, tare_emit_vector(emit, "weight/begin", rank, begin),
+                                        tare_emit_vector(emit, "weight/size", rank, size) };
+    return tare_emit_node(emit, "Slice", "weight/rows", inputs, 3, attrs);
+}
+
+/* The sum of the products of the parts. */
+static tare_status emit_parts(struct tare_edge *out, struct tare_emit *emit, struct tare_quant_work *work,
+                              struct tare_quant_layer *layer) {
+    const struct tare_node *concat = layer->op->inputs[layer->left].node;
+    const struct tare_edge w = tare_emit_weight(emit, layer);
+    int64_t first = 0;
+    for (size_t i = 0; i < layer->n_parts; i++) {
+        struct tare_quant_layer part = *layer;
+        struct tare_edge y;
+        tare_status status;
+        part.product.rows = part.product.arranged.dims[0] = layer->part_rows[i];
+        part.integers = emit_rows(emit, layer, w, first, layer->part_rows[i]);
+        TARE_TRY(tare_tensor_share_rows(&part.quantized.values, &layer->quantized.values, first, layer->part_rows[i]));
+        status = emit_real_product(&y, emit, work, &part, concat->inputs[i]);
+        tare_tensor_reset(&part.quantized.values);
+        TARE_TRY(status);
+        *out = i ? tare_emit_binary(emit, "AddV2", "output/add", *out, y) : y;
+        first += layer->part_rows[i];
+    }
+    return TARE_OK;
+}
+
+/* A pass may have put ops between the concatenation and the layer. */
+static bool has_parts(const struct tare_quant_layer *layer) {
+    const struct tare_node *concat = layer->op->inputs[layer->left].node;
+    return layer->n_parts && tare_node_is(concat, "ConcatV2") && concat->n_inputs == layer->n_parts + 1 &&
+           layer->quantized.values.shape.dims[0] == layer->product.rows;
+}
+
 static tare_status rewrite(struct tare_quant_work *work, struct tare_quant_layer *layer) {
     struct tare_emit emit = { .graph = layer->op->graph, .prefix = layer->op->name };
-    const struct tare_quantized_weight *q = &layer->quantized;
-    const struct tare_quant_shared *x;
-    struct tare_edge y, scale;
+    struct tare_edge y;
     if (layer->kind == TARE_KIND_GATHER) {
         y = tare_emit_table_lookup(&emit, layer);
     } else {
-        TARE_TRY(integer_input(&x, work, &emit, layer->op->inputs[layer->left]));
-        y = tare_emit_cast(&emit, "output/cast", emit_sums(&emit, work, layer, x), TARE_DT_FLOAT);
-        scale = tare_emit_binary(&emit, "Mul", "output/scale", x->scale,
-                                 tare_emit_channels(&emit, "weight/scale", &layer->product, q->scales, q->n_scales));
-        y = tare_emit_binary(&emit, "Mul", "output/mul", y, scale);
+        TARE_TRY(has_parts(layer) ? emit_parts(&y, &emit, work, layer)
+                                  : emit_real_product(&y, &emit, work, layer, layer->op->inputs[layer->left]));
         y = tare_emit_result(&emit, &layer->product, tare_emit_shift(&emit, layer, y));
     }
     return tare_quant_replace(NULL, &emit, (struct tare_edge){ layer->op, 0 }, y);
@@ -132,5 +233,6 @@ const struct tare_quant_method tare_method_dynamic = {
     .kinds_on_request =
         1 << TARE_KIND_DEPTHWISE | 1 << TARE_KIND_CONV3D | 1 << TARE_KIND_BATCH_MATMUL | 1 << TARE_KIND_EINSUM,
     .min_elements = 1024,
+    .plan = plan,
     .rewrite = rewrite,
 };

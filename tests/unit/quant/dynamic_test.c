@@ -245,6 +245,81 @@ static void batch_matmul__is_left_alone_as_in_tensorflow(void **state) {
     free_quantized(&q);
 }
 
+/* ---- concatenated activations ---- */
+
+/* f(x, h) = concat(x, h) w. Only the first column of the result depends on x. */
+enum { WIDE = 3, NARROW = 5 };
+
+static struct tare_tensor draw(int64_t columns, float size, uint64_t seed) {
+    const struct tare_shape shape = { .rank = 2, .dims = { ROWS, columns } };
+    struct tare_tensor out;
+    mini_ok(tare_tensor_new(&out, TARE_DT_FLOAT, &shape));
+    for (int64_t i = 0; i < out.elements; i++) {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        TARE_DATA(float, &out)[i] = size * ((float)(seed >> 40) / (float)(1 << 23) - 1);
+    }
+    return out;
+}
+
+/* Builds the model, quantizes it if asked to, and runs it; x is `larger` times h. */
+static struct tare_tensor run_concatenation(float larger, bool quantized, int *products) {
+    const struct tare_shape shape = { .rank = 2, .dims = { -1, WIDE } }, other = { .rank = 2, .dims = { -1, NARROW } };
+    const struct tare_shape weight = { .rank = 2, .dims = { WIDE + NARROW, N } };
+    float values[(WIDE + NARROW) * N];
+    struct tare_tensor fed[] = { draw(WIDE, larger, 3), draw(NARROW, 1, 4) }, w, result;
+    struct quantized q = { .model = mini_model_new() };
+    struct tare_graph *f = tare_model_add_function(q.model, "f");
+    const struct tare_edge x = mini_arg(f, "x", TARE_DT_FLOAT), h = mini_arg(f, "h", TARE_DT_FLOAT);
+    struct tare_edge in[2], y;
+    struct tare_session *session;
+    for (int i = 0; i < (WIDE + NARROW) * N; i++)
+        values[i] = i < WIDE * N ? (float)(i % N == 0) : (float)(i * 37 % 19 - 9) / 9;
+    mini_ok(tare_tensor_from(&w, TARE_DT_FLOAT, &weight, values));
+    y = mini_node(f, "ConcatV2", "joined", 3, x, h, mini_int(f, "axis", -1));
+    y = mini_node(f, "MatMul", "product", 2, y, (struct tare_edge){ tare_graph_add_const(f, "w", &w), 0 });
+    mini_return(f, "y", y);
+    in[0] = mini_placeholder(q.model->main, "in0", TARE_DT_FLOAT);
+    in[1] = mini_placeholder(q.model->main, "in1", TARE_DT_FLOAT);
+    mini_ok(tare_node_set_shape(in[0].node, "shape", &shape));
+    mini_ok(tare_node_set_shape(in[1].node, "shape", &other));
+    y = mini_call(q.model->main, "PartitionedCall", "call", f, 2, in[0], in[1]);
+    if (quantized) quantize(&q);
+    *products = 0;
+    for (size_t i = 0; i < f->n_nodes; i++)
+        *products += strcmp(f->nodes[i]->op, "XlaDotV2") == 0;
+    session = mini_session(q.model);
+    mini_ok(tare_session_run(session, in, fed, 2, &y, &result, 1, NULL, 0));
+    tare_session_free(session);
+    tare_tensor_reset(&w);
+    tare_tensor_reset(&fed[0]);
+    tare_tensor_reset(&fed[1]);
+    free_quantized(&q);
+    return result;
+}
+
+static void operands_of_a_concatenation__have_scales_of_their_own(void **state) {
+    const float larger[] = { 1, 1000 };
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        int products;
+        struct tare_tensor expected = run_concatenation(larger[i], false, &products);
+        assert_int_equal(products, 0);
+        struct tare_tensor got = run_concatenation(larger[i], true, &products);
+        double noise = 0, signal = 0;
+        assert_int_equal(products, 2);
+        for (int64_t k = 0; k < got.elements; k++) {
+            if (k % N == 0) continue;
+            const double w = (double)TARE_CONST_DATA(float, &expected)[k];
+            signal += w * w;
+            noise += pow((double)TARE_CONST_DATA(float, &got)[k] - w, 2);
+        }
+        /* with one scale for both, h would be less than half a step of it where x is 1000 times larger */
+        if (!(noise < 1e-3 * signal)) fail_msg("%g times larger: noise %g", (double)larger[i], noise / signal);
+        tare_tensor_reset(&expected);
+        tare_tensor_reset(&got);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parameters__differ_from_float64_by_the_bound),
@@ -255,6 +330,7 @@ int main(void) {
         cmocka_unit_test(conv2d__same_padding_is_real_zero),
         cmocka_unit_test(products__are_of_bytes),
         cmocka_unit_test(batch_matmul__is_left_alone_as_in_tensorflow),
+        cmocka_unit_test(operands_of_a_concatenation__have_scales_of_their_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
