@@ -161,9 +161,10 @@ static void find_parts(const struct tare_quant_work *work, struct tare_quant_lay
         layer->n_parts = count;
 }
 
-static const char *plan(const struct tare_quant_work *work, struct tare_quant_layer *layer) {
+static tare_status plan(const char **reason, const struct tare_quant_work *work, struct tare_quant_layer *layer) {
+    *reason = NULL;
     if (layer->kind != TARE_KIND_GATHER) find_parts(work, layer);
-    return NULL;
+    return TARE_OK;
 }
 
 /* The rows of the integers that belong to a part. */
