@@ -27,6 +27,11 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void positions(const struct tare_depthwise_r
                 sum[i] = _mm256_fmadd_ps(load(x + w * row->input_w + i * step, mask, whole), weight, sum[i]);
         }
     }
+    if (row->epilogue && row->epilogue->scale) {
+        TARE_UNROLL
+        for (int i = 0; i < count; i++)
+            sum[i] = tare_epilogue_scale_avx2(row->epilogue, sum[i], c, whole ? _mm256_set1_epi32(-1) : mask);
+    }
     TARE_UNROLL
     for (int i = 0; i < count; i++) {
         if (row->epilogue)

@@ -31,6 +31,11 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void positions(const struct tare_depthwise
                 sum[i] = _mm512_fmadd_ps(_mm512_maskz_loadu_ps(mask, x + w * row->input_w + i * step), weight, sum[i]);
         }
     }
+    if (row->epilogue && row->epilogue->scale) {
+        TARE_UNROLL
+        for (int i = 0; i < count; i++)
+            sum[i] = tare_epilogue_scale_avx512(row->epilogue, sum[i], c, mask);
+    }
     TARE_UNROLL
     for (int i = 0; i < count; i++)
         store(row, output + i * row->output_step, sum[i], (first + i) * row->output_step, c, mask);

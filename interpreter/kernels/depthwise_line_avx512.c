@@ -45,6 +45,11 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tile(const struct tare_depthwise_row 
             }
         }
     }
+    if (row->epilogue && row->epilogue->scale) {
+        TARE_UNROLL
+        for (int i = 0; i < POSITIONS; i++)
+            sum[i] = tare_epilogue_scale_avx512(row->epilogue, sum[i], c, mask);
+    }
     TARE_UNROLL
     for (int i = 0; i < POSITIONS; i++) {
         if (i >= count) break;

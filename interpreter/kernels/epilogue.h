@@ -8,12 +8,22 @@
 #if TARE_KERNELS_X86
 #include <immintrin.h>
 
-/* `at`: the elements' index in the addend, `column` in the scale and bias. Of max and min the second operand is the
- * result where they are equal or one is NaN. */
+/* The product with the scale, which is the first step. Separate, so that it is tested for once a tile. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512 tare_epilogue_scale_avx512(const struct tare_gemm_epilogue *epilogue,
+                                                                        __m512 x, int64_t column, __mmask16 mask) {
+    return _mm512_mul_ps(x, _mm512_maskz_loadu_ps(mask, epilogue->scale + column));
+}
+
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256 tare_epilogue_scale_avx2(const struct tare_gemm_epilogue *epilogue, __m256 x,
+                                                                    int64_t column, __m256i mask) {
+    return _mm256_mul_ps(x, _mm256_maskload_ps(epilogue->scale + column, mask));
+}
+
+/* The steps after the scale. `at`: the elements' index in the addend, `column` in the bias. Of max and min the second
+ * operand is the result where they are equal or one is NaN. */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512 tare_epilogue_in_avx512(const struct tare_gemm_epilogue *epilogue,
                                                                      __m512 x, int64_t at, int64_t column,
                                                                      __mmask16 mask) {
-    if (epilogue->scale) x = _mm512_mul_ps(x, _mm512_maskz_loadu_ps(mask, epilogue->scale + column));
     if (epilogue->bias) x = _mm512_add_ps(x, _mm512_maskz_loadu_ps(mask, epilogue->bias + column));
     if (epilogue->addend) x = _mm512_add_ps(x, _mm512_maskz_loadu_ps(mask, epilogue->addend + at));
     if (!epilogue->relu) return x;
@@ -22,7 +32,6 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512 tare_epilogue_in_avx512(const struc
 
 TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256 tare_epilogue_in_avx2(const struct tare_gemm_epilogue *epilogue, __m256 x,
                                                                  int64_t at, int64_t column, __m256i mask) {
-    if (epilogue->scale) x = _mm256_mul_ps(x, _mm256_maskload_ps(epilogue->scale + column, mask));
     if (epilogue->bias) x = _mm256_add_ps(x, _mm256_maskload_ps(epilogue->bias + column, mask));
     if (epilogue->addend) x = _mm256_add_ps(x, _mm256_maskload_ps(epilogue->addend + at, mask));
     if (!epilogue->relu) return x;

@@ -41,6 +41,15 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tile(const struct tare_gemm_block *bloc
         }
     }
     const struct tare_gemm_epilogue *epilogue = block->epilogue;
+    if (epilogue && epilogue->scale) {
+        TARE_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            const __m256i mask = j >= vectors - 2 ? last[j & 1] : _mm256_set1_epi32(-1);
+            TARE_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i][j] = tare_epilogue_scale_avx2(epilogue, sum[i][j], column + j * 8, mask);
+        }
+    }
     TARE_UNROLL
     for (int i = 0; i < rows; i++) {
         TARE_UNROLL

@@ -73,6 +73,15 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tile(const struct tare_gemm_block *bl
         for (; p < block->length; p++, b += 16)
             multiply(sum, a + p, lda, b, panel_stride, ahead, rows, panels);
     }
+    if (epilogue && epilogue->scale) {
+        TARE_UNROLL
+        for (int j = 0; j < panels; j++) {
+            const __mmask16 mask = j == panels - 1 ? last : (__mmask16)0xffff;
+            TARE_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i][j] = tare_epilogue_scale_avx512(epilogue, sum[i][j], column + j * 16, mask);
+        }
+    }
     TARE_UNROLL
     for (int i = 0; i < rows; i++) {
         TARE_UNROLL

@@ -99,8 +99,10 @@ static float *lines_of(const struct walk *walk, const struct level *level, int64
 static void run_stage(struct walk *walk, int s, int64_t from, int64_t to) {
     const struct tare_tiling_stage *stage = &walk->tiling->stages[s];
     const struct level *in = &walk->levels[s], *out = &walk->levels[s + 1];
-    struct tare_conv conv = stage->conv;
+    const bool has_scratch = tare_tiling_computes(stage) && stage->conv.groups == 1;
     int64_t first, end;
+    if (!walk->compute && !has_scratch) return;
+    struct tare_conv conv = stage->conv;
     needed(&stage->conv, from, to, &first, &end);
     if (walk->whole) first = 0, end = conv.in[1];
     conv.batch = walk->images;
@@ -108,8 +110,7 @@ static void run_stage(struct walk *walk, int s, int64_t from, int64_t to) {
     conv.out[1] = to - from;
     conv.pad[1] = first - (from * conv.stride[1] - stage->conv.pad[1]);
     if (!walk->compute) {
-        const int64_t floats =
-            !tare_tiling_computes(stage) || conv.groups > 1 ? 0 : (int64_t)tare_conv_dense_scratch(&conv);
+        const int64_t floats = (int64_t)tare_conv_dense_scratch(&conv);
         if (floats > walk->scratch_floats) walk->scratch_floats = floats;
         return;
     }
