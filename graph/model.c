@@ -136,7 +136,7 @@ tare_status tare_node_each_function(const struct tare_node *node,
 
 /* Depth-first walk of the call graph; `path` is the chain of callers. */
 struct recursion_walk {
-    struct tare_map done; /* graphs whose callees were all seen */
+    struct tare_map states; /* by name: the graph when its callees were all seen, the walk while it is on the path */
     const struct tare_graph **path;
     size_t depth, capacity;
 };
@@ -156,15 +156,17 @@ static tare_status report_recursion(const struct recursion_walk *walk, size_t fi
 static tare_status walk_calls(void *arg, const struct tare_node *node, struct tare_graph *callee) {
     struct recursion_walk *walk = arg;
     (void)node;
-    for (size_t i = 0; i < walk->depth; i++)
+    const void *seen = tare_map_get(&walk->states, callee->name);
+    for (size_t i = 0; seen == walk && i < walk->depth; i++)
         if (walk->path[i] == callee) return report_recursion(walk, i);
-    if (tare_map_get(&walk->done, callee->name)) return TARE_OK;
+    if (seen) return TARE_OK;
     if (walk->depth == walk->capacity) return TARE_FAIL(TARE_INVALID_ARGUMENT, "functions nest too deep");
+    if (!tare_map_set(&walk->states, callee->name, walk)) return TARE_NO_MEMORY;
     walk->path[walk->depth++] = callee;
     for (size_t i = 0; i < callee->n_nodes; i++)
         TARE_TRY(tare_node_each_function(callee->nodes[i], walk_calls, walk));
     walk->depth--;
-    return tare_map_set(&walk->done, callee->name, callee) ? TARE_OK : TARE_NO_MEMORY;
+    return tare_map_set(&walk->states, callee->name, callee) ? TARE_OK : TARE_NO_MEMORY;
 }
 
 tare_status tare_model_check_recursion(const struct tare_graph_model *model) {
@@ -174,7 +176,7 @@ tare_status tare_model_check_recursion(const struct tare_graph_model *model) {
     if (!walk.path) return TARE_NO_MEMORY;
     for (size_t i = 0; i < model->n_functions && status == TARE_OK; i++)
         status = walk_calls(&walk, NULL, model->functions[i]);
-    tare_map_free(&walk.done);
+    tare_map_free(&walk.states);
     tare_free(walk.path);
     return status;
 }

@@ -29,8 +29,9 @@ struct counter {
     struct tare_arena *arena;
     struct tare_cost_report *report;
     struct tare_bindings *bindings;
-    struct tare_map ops[2];      /* op -> its line, on the CPU and on the TPU */
-    struct tare_cost_op **lines; /* in the order of their creation */
+    struct tare_inference *inference; /* of all graphs */
+    struct tare_map ops[2];           /* op -> its line, on the CPU and on the TPU */
+    struct tare_cost_op **lines;      /* in the order of their creation */
     size_t n_ops;
     struct tare_map counted; /* name of the function -> struct counted */
     int depth;
@@ -282,18 +283,20 @@ static tare_status infer_graph(struct tare_shape ***shapes, const struct counter
     const struct tare_shape **handles = tare_bindings_handles(counter->bindings, counter->arena, graph);
     struct tare_shape *closed = TARE_NEW_ARRAY(counter->arena, struct tare_shape, graph->n_args + 1);
     if (!handles || !closed) return TARE_NO_MEMORY;
-    if (!arg_shapes) return tare_graph_infer_shapes_of(shapes, counter->arena, graph, NULL, handles);
+    if (!arg_shapes)
+        return tare_graph_infer_shapes_with(counter->inference, shapes, counter->arena, graph, NULL, handles);
     for (size_t i = 0; i < graph->n_args; i++) {
         closed[i] = arg_shapes[i];
         if (closed[i].rank > 0) close_shape(&closed[i], counter->report->batch);
     }
-    const tare_status status = tare_graph_infer_shapes_of(shapes, counter->arena, graph, closed, handles);
+    const tare_status status =
+        tare_graph_infer_shapes_with(counter->inference, shapes, counter->arena, graph, closed, handles);
     if (status == TARE_OK) {
         memcpy(arg_shapes, closed, graph->n_args * sizeof *closed);
         return TARE_OK;
     }
     TARE_TRY(tare_error_dismiss(status));
-    return tare_graph_infer_shapes_of(shapes, counter->arena, graph, arg_shapes, handles);
+    return tare_graph_infer_shapes_with(counter->inference, shapes, counter->arena, graph, arg_shapes, handles);
 }
 
 static tare_status count_graph(struct counter *counter, struct tare_cost_share *where, const struct tare_graph *graph,
@@ -415,6 +418,8 @@ tare_status tare_cost_report(struct tare_cost_report *out, struct tare_arena *ar
     TARE_TRY(add_shares(out, arena, model, placed, n_placed));
     TARE_TRY(mark_served(&served, arena, model));
     TARE_TRY(tare_bindings_new(&counter.bindings, model));
+    counter.inference = tare_inference_new();
+    TARE_CHECK(counter.inference ? TARE_OK : TARE_NO_MEMORY);
     TARE_CHECK(count_graph(&counter, NULL, model->main, NULL, served));
     for (size_t i = 0; i < out->n_functions; i++)
         add_to(&out->tpu, out->functions[i].cost);
@@ -425,6 +430,7 @@ done:
     tare_map_free(&counter.counted);
     tare_map_free(&counter.ops[0]);
     tare_map_free(&counter.ops[1]);
+    tare_inference_free(counter.inference);
     tare_bindings_free(counter.bindings);
     return status;
 }

@@ -186,13 +186,17 @@ static tare_status compute_node(const struct tare_exact_values *v, struct view *
     return TARE_OK;
 }
 
+/* Results pass from callees to callers and arguments the other way, so that rounds alternate their direction: few
+ * rounds for functions nested in either order. */
 static tare_status find_computed(struct tare_exact_values *v) {
     bool changed = true;
-    while (changed) {
+    for (size_t round = 0; changed; round++) {
         changed = false;
-        for (size_t g = v->n_views; g-- > 0;)
-            for (size_t i = 0; i < v->views[g].graph->n_nodes; i++)
-                if (counts(&v->views[g], i)) TARE_TRY(compute_node(v, &v->views[g], i, &changed));
+        for (size_t k = 0; k < v->n_views; k++) {
+            struct view *view = &v->views[round % 2 ? k : v->n_views - 1 - k];
+            for (size_t i = 0; i < view->graph->n_nodes; i++)
+                if (counts(view, i)) TARE_TRY(compute_node(v, view, i, &changed));
+        }
     }
     return TARE_OK;
 }

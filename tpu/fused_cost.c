@@ -12,6 +12,7 @@ enum { MOST_DEPTH = 64, MOST_NODES = 400000 }; /* nodes of all call paths */
 struct fusing {
     struct tare_arena *arena;
     struct tare_bindings *bindings;
+    struct tare_inference *inference; /* of all graphs */
     struct tare_fused_cost *total;
     void (*each)(void *arg, const struct tare_node *first, const struct tare_fused_cost *group);
     void *arg;
@@ -242,7 +243,7 @@ static tare_status set_up(struct fused_graph *g) {
     const size_t n = g->graph->n_nodes + 1;
     const struct tare_shape **handles = tare_bindings_handles(g->f->bindings, arena, g->graph);
     if (!handles) return TARE_NO_MEMORY;
-    TARE_TRY(tare_graph_infer_shapes_of(&g->shapes, arena, g->graph, g->arg_shapes, handles));
+    TARE_TRY(tare_graph_infer_shapes_with(g->f->inference, &g->shapes, arena, g->graph, g->arg_shapes, handles));
     TARE_TRY(tare_graph_order(&g->order, arena, g->graph));
     while (g->n_order < g->graph->n_nodes && g->order[g->n_order])
         g->n_order++;
@@ -290,7 +291,9 @@ tare_status tare_tpu_fused_cost(struct tare_fused_cost *out, struct tare_arena *
     tare_status status;
     *out = (struct tare_fused_cost){ 0 };
     TARE_TRY(tare_bindings_new(&f.bindings, model));
-    status = add_graph(&f, model->main, signature, NULL);
+    f.inference = tare_inference_new();
+    status = f.inference ? add_graph(&f, model->main, signature, NULL) : TARE_NO_MEMORY;
+    tare_inference_free(f.inference);
     tare_bindings_free(f.bindings);
     return status;
 }

@@ -19,6 +19,7 @@ struct meter {
     struct tare_arena *arena;
     const struct tare_graph_model *model;
     struct tare_bindings *bindings;
+    struct tare_inference *inference; /* of all graphs */
     int64_t batch;
     int depth;
     struct tare_map peaks;     /* name of the function -> struct peak */
@@ -115,12 +116,13 @@ static tare_status prepare(struct timeline *t, const struct meter *meter, const 
     for (size_t i = 0; i < graph->n_args; i++)
         for (int d = 0; d < args[i].rank; d++)
             if (args[i].dims[d] < 0) args[i].dims[d] = d ? 1 : meter->batch;
-    const tare_status status = tare_graph_infer_shapes_of(&t->shapes, meter->arena, graph, args, handles);
+    const tare_status status =
+        tare_graph_infer_shapes_with(meter->inference, &t->shapes, meter->arena, graph, args, handles);
     TARE_TRY(tare_error_dismiss(status));
     if (status != TARE_OK) { /* closed dimensions that contradict the graph: only shapes known from constants remain */
         for (size_t i = 0; i < graph->n_args; i++)
             args[i] = tare_shape_unknown();
-        TARE_TRY(tare_graph_infer_shapes_of(&t->shapes, meter->arena, graph, args, handles));
+        TARE_TRY(tare_graph_infer_shapes_with(meter->inference, &t->shapes, meter->arena, graph, args, handles));
     }
     TARE_TRY(tare_graph_order(&t->order, meter->arena, graph));
     t->last_use = TARE_NEW_ARRAY(meter->arena, size_t, graph->n_nodes + 1);
@@ -243,6 +245,8 @@ tare_status tare_tpu_memory(struct tare_tpu_memory *out, struct tare_arena *aren
     memset(out, 0, sizeof *out);
     TARE_TRY(tare_tpu_closure(&closure, arena, functions, count));
     TARE_TRY(tare_bindings_new(&meter.bindings, model));
+    meter.inference = tare_inference_new();
+    TARE_CHECK(meter.inference ? TARE_OK : TARE_NO_MEMORY);
     TARE_CHECK(tare_model_shapes_new(&shapes, model));
     TARE_CHECK(index_constants(&meter));
     TARE_CHECK(add_weights(&out->weights, &meter, &closure));
@@ -252,6 +256,7 @@ done:
     tare_model_shapes_free(shapes);
     tare_map_free(&meter.peaks);
     tare_map_free(&meter.constants);
+    tare_inference_free(meter.inference);
     tare_bindings_free(meter.bindings);
     return status;
 }

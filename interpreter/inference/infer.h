@@ -32,6 +32,17 @@ tare_status tare_graph_infer_shapes_of(struct tare_shape ***out, struct tare_are
                                        const struct tare_graph *graph, const struct tare_shape *args,
                                        const struct tare_shape *const *handles);
 
+/* What was inferred of called functions. Inferences of the graphs of one model that share it infer a function once for
+ * the same arguments, instead of once per graph that reaches it. The model, and the shapes of `handles`, must neither
+ * change nor end before it. NULL: out of memory. */
+struct tare_inference;
+struct tare_inference *tare_inference_new(void);
+void tare_inference_free(struct tare_inference *inference); /* NULL is fine */
+/* As tare_graph_infer_shapes_of, with what `inference` contains (NULL: nothing is shared). */
+tare_status tare_graph_infer_shapes_with(struct tare_inference *inference, struct tare_shape ***out,
+                                         struct tare_arena *arena, const struct tare_graph *graph,
+                                         const struct tare_shape *args, const struct tare_shape *const *handles);
+
 /* Shape specified by input `i`, a vector of dims: its dims when its value is known (-1: unknown), else unknown dims
  * of the vector's length, else unknown. TARE_SHAPE for a value below -1 or too many dims. */
 tare_status tare_infer_shape_input(struct tare_shape *out, const struct tare_infer *infer, size_t i);

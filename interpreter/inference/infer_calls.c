@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { DEEPEST = 64, LOOP_TURNS = 4 };
+enum { LOOP_TURNS = 4 };
 
 /* What is true of both. */
 static struct tare_shape common(const struct tare_shape *a, const struct tare_shape *b) {
@@ -33,17 +33,20 @@ static bool same_facts(const struct tare_fact *a, const struct tare_fact *b, siz
 static const struct tare_inferred_call *find_call(const struct tare_infer_root *root, const struct tare_graph *callee,
                                                   const struct tare_fact *args) {
     const struct tare_inferred_call *call = tare_map_get(&root->calls, callee->name);
-    while (call && !same_facts(call->args, args, callee->n_args))
+    while (call && !((!call->limited || call->limited == root->number) && same_facts(call->args, args, callee->n_args)))
         call = call->next;
     return call;
 }
 
-/* `status` is returned, except without memory. */
+/* `limits`: those reached before the call. `status` is returned, except without memory. */
 static tare_status note_call(struct tare_infer_root *root, const struct tare_graph *callee,
-                             const struct tare_fact *args, const struct tare_fact *returns, tare_status status) {
+                             const struct tare_fact *args, const struct tare_fact *returns, uint64_t limits,
+                             tare_status status) {
     struct tare_inferred_call *call = TARE_NEW(&root->arena, struct tare_inferred_call);
     if (!call || status == TARE_NO_MEMORY || status == TARE_INTERRUPTED) return call ? status : TARE_NO_MEMORY;
-    *call = (struct tare_inferred_call){ .callee = callee, .status = status };
+    *call = (struct tare_inferred_call){ .callee = callee,
+                                         .status = status,
+                                         .limited = root->limits > limits ? root->number : 0 };
     call->args = tare_arena_extend(&root->arena, args, callee->n_args, 1, sizeof *args);
     call->returns = tare_arena_extend(&root->arena, returns, callee->n_returns, 1, sizeof *returns);
     call->text = status == TARE_OK ? "" : tare_arena_strdup(&root->arena, tare_error_text());
@@ -59,6 +62,7 @@ static tare_status infer_callee(struct tare_infer_walk *walk, const struct tare_
     struct tare_infer_root *root = walk->root;
     struct tare_infer_walk inner = { .root = root, .graph = callee, .args = args };
     const struct tare_inferred_call *known;
+    const uint64_t limits = root->limits;
     tare_status status;
     for (size_t i = 0; i < callee->n_returns; i++)
         returns[i] = tare_fact_unknown();
@@ -67,13 +71,17 @@ static tare_status infer_callee(struct tare_infer_walk *walk, const struct tare_
                          callee->n_args);
     known = find_call(root, callee, args);
     if (known) {
+        root->limits += known->limited != 0;
         if (known->status != TARE_OK)
             tare_error_set(known->text);
         else if (callee->n_returns)
             memcpy(returns, known->returns, callee->n_returns * sizeof *returns);
         return known->status;
     }
-    if (root->depth >= DEEPEST || root->nodes_left < (int64_t)callee->n_nodes) return TARE_OK;
+    if (root->depth >= TARE_MOST_NESTED_CALLS || root->nodes_left < (int64_t)callee->n_nodes) {
+        root->limits++;
+        return TARE_OK;
+    }
     root->nodes_left -= (int64_t)callee->n_nodes;
     root->depth++;
     status = tare_infer_graph(&inner);
@@ -84,7 +92,7 @@ static tare_status infer_callee(struct tare_infer_walk *walk, const struct tare_
         if (edge.node && edge.index >= 0 && (size_t)edge.index < edge.node->n_outputs)
             returns[i] = tare_infer_fact_of(&inner, edge);
     }
-    return note_call(root, callee, args, returns, status);
+    return note_call(root, callee, args, returns, limits, status);
 }
 
 static struct tare_fact *new_returns(struct tare_infer_walk *walk, const struct tare_graph *callee) {

@@ -183,15 +183,52 @@ tare_status tare_graph_infer_shapes(struct tare_shape ***out, struct tare_arena 
 tare_status tare_graph_infer_shapes_of(struct tare_shape ***out, struct tare_arena *arena,
                                        const struct tare_graph *graph, const struct tare_shape *args,
                                        const struct tare_shape *const *handles) {
-    struct tare_infer_root root = { .nodes_left = MOST_CALLEE_NODES };
-    struct tare_infer_walk walk = { .root = &root, .graph = graph };
-    tare_status status = TARE_NO_MEMORY;
-    walk.args = facts_of_args(&root, graph, args, handles);
-    if (walk.args) status = tare_infer_graph(&walk);
-    if (status == TARE_OK) status = copy_shapes(out, arena, &walk);
-    for (struct tare_kept_value *kept = root.values; kept; kept = kept->next)
+    return tare_graph_infer_shapes_with(NULL, out, arena, graph, args, handles);
+}
+
+/* ---- inferences that share what they infer of callees ---- */
+
+struct tare_inference {
+    struct tare_infer_root root;
+};
+
+static void close_root(struct tare_infer_root *root) {
+    for (struct tare_kept_value *kept = root->values; kept; kept = kept->next)
         tare_tensor_reset(&kept->tensor);
-    tare_map_free(&root.calls);
-    tare_arena_free(&root.arena);
+    tare_map_free(&root->calls);
+    tare_arena_free(&root->arena);
+}
+
+struct tare_inference *tare_inference_new(void) {
+    return tare_calloc(1, sizeof(struct tare_inference));
+}
+
+void tare_inference_free(struct tare_inference *inference) {
+    if (!inference) return;
+    close_root(&inference->root);
+    tare_free(inference);
+}
+
+static tare_status infer_in(struct tare_infer_root *root, struct tare_shape ***out, struct tare_arena *arena,
+                            const struct tare_graph *graph, const struct tare_shape *args,
+                            const struct tare_shape *const *handles) {
+    struct tare_infer_walk walk = { .root = root, .graph = graph };
+    root->nodes_left = MOST_CALLEE_NODES;
+    root->depth = 0;
+    root->number++;
+    walk.args = facts_of_args(root, graph, args, handles);
+    if (!walk.args) return TARE_NO_MEMORY;
+    TARE_TRY(tare_infer_graph(&walk));
+    return copy_shapes(out, arena, &walk);
+}
+
+tare_status tare_graph_infer_shapes_with(struct tare_inference *inference, struct tare_shape ***out,
+                                         struct tare_arena *arena, const struct tare_graph *graph,
+                                         const struct tare_shape *args, const struct tare_shape *const *handles) {
+    struct tare_infer_root own = { 0 };
+    tare_status status;
+    if (inference) return infer_in(&inference->root, out, arena, graph, args, handles);
+    status = infer_in(&own, out, arena, graph, args, handles);
+    close_root(&own);
     return status;
 }

@@ -26,16 +26,21 @@ struct tare_inferred_call {
     struct tare_fact *returns;
     tare_status status; /* a failure is the same each time, too */
     const char *text;
+    /* 0: complete. Otherwise a limit was reached below this call, and the facts are used only in the inference of this
+     * number, where the same limit applies. */
+    uint64_t limited;
     struct tare_inferred_call *next; /* of the same callee */
 };
 
-/* One call of tare_graph_infer_shapes. */
+/* One inference, or several of one model one after another. */
 struct tare_infer_root {
-    struct tare_arena arena; /* until the end of the inference */
+    struct tare_arena arena; /* until the end of the last inference */
     struct tare_kept_value *values;
     struct tare_map calls; /* name of the callee -> struct tare_inferred_call */
     int64_t nodes_left;    /* that callees may still have: a file can nest calls without end */
     int depth;
+    uint64_t number; /* of the inference, from 1 */
+    uint64_t limits; /* times that a callee was not inferred because of a limit */
 };
 
 /* One graph in one calling context. */

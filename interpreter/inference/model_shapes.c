@@ -19,7 +19,10 @@ struct tare_model_shapes {
     struct tare_map by_name;
     struct graph_shapes *graphs; /* [0] is main */
     size_t count;
-    struct tare_bindings *bindings; /* while building: which variables the arguments are */
+    struct graph_shapes **ready; /* while building: those whose callers are all inferred, in the order of inference */
+    size_t n_ready;
+    struct tare_bindings *bindings;   /* while building: which variables the arguments are */
+    struct tare_inference *inference; /* while building: of all graphs */
 };
 
 static struct graph_shapes *find(const struct tare_model_shapes *shapes, const struct tare_graph *graph) {
@@ -101,7 +104,7 @@ static tare_status pass_shapes(struct tare_model_shapes *shapes, const struct ta
             callee->args[i] = callee->seen[i] ? common(&callee->args[i], &args[i]) : args[i];
             callee->seen[i] = true;
         }
-        if (callee) callee->callers--;
+        if (callee && --callee->callers == 0) shapes->ready[shapes->n_ready++] = callee;
     }
     return TARE_OK;
 }
@@ -134,7 +137,8 @@ static tare_status infer(struct tare_model_shapes *shapes, struct graph_shapes *
         if (!entry->seen[i]) entry->args[i] = tare_shape_unknown();
     const struct tare_shape **handles = tare_bindings_handles(shapes->bindings, &shapes->arena, entry->graph);
     if (!handles) return TARE_NO_MEMORY;
-    TARE_TRY(tare_graph_infer_shapes_of(&entry->nodes, &shapes->arena, entry->graph, entry->args, handles));
+    TARE_TRY(tare_graph_infer_shapes_with(shapes->inference, &entry->nodes, &shapes->arena, entry->graph, entry->args,
+                                          handles));
     entry->n_nodes = entry->graph->n_nodes;
     return each_site(shapes, entry->graph, pass_shapes);
 }
@@ -149,23 +153,20 @@ static tare_status add_graph(struct tare_model_shapes *shapes, const struct tare
 }
 
 static tare_status build(struct tare_model_shapes *shapes, const struct tare_graph_model *model) {
-    bool progress = true;
     shapes->graphs = TARE_NEW_ARRAY(&shapes->arena, struct graph_shapes, model->n_functions + 1);
-    if (!shapes->graphs) return TARE_NO_MEMORY;
+    shapes->ready = TARE_NEW_ARRAY(&shapes->arena, struct graph_shapes *, model->n_functions + 1);
+    if (!shapes->graphs || !shapes->ready) return TARE_NO_MEMORY;
     TARE_TRY(add_graph(shapes, model->main));
     for (size_t i = 0; i < model->n_functions; i++)
         TARE_TRY(add_graph(shapes, model->functions[i]));
     for (size_t i = 0; i < shapes->count; i++)
         TARE_TRY(each_site(shapes, shapes->graphs[i].graph, count_callers));
-    while (progress) {
-        progress = false;
-        for (size_t i = 0; i < shapes->count; i++) {
-            struct graph_shapes *entry = &shapes->graphs[i];
-            if (entry->nodes || entry->callers) continue;
-            TARE_TRY(
-                tare_error_prefix(infer(shapes, entry), "%s", *entry->graph->name ? entry->graph->name : "main graph"));
-            progress = true;
-        }
+    for (size_t i = 0; i < shapes->count; i++)
+        if (!shapes->graphs[i].callers) shapes->ready[shapes->n_ready++] = &shapes->graphs[i];
+    for (size_t i = 0; i < shapes->n_ready; i++) {
+        struct graph_shapes *entry = shapes->ready[i];
+        TARE_TRY(
+            tare_error_prefix(infer(shapes, entry), "%s", *entry->graph->name ? entry->graph->name : "main graph"));
     }
     return TARE_OK;
 }
@@ -174,8 +175,11 @@ tare_status tare_model_shapes_new(struct tare_model_shapes **out, const struct t
     struct tare_model_shapes *shapes = tare_calloc(1, sizeof *shapes);
     tare_status status = shapes ? tare_bindings_new(&shapes->bindings, model) : TARE_NO_MEMORY;
     if (status == TARE_OK) {
-        status = build(shapes, model);
+        shapes->inference = tare_inference_new();
+        status = shapes->inference ? build(shapes, model) : TARE_NO_MEMORY;
+        tare_inference_free(shapes->inference);
         tare_bindings_free(shapes->bindings);
+        shapes->inference = NULL;
         shapes->bindings = NULL;
     }
     if (status == TARE_OK)

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
+#include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -181,6 +182,40 @@ static void call__takes_the_callees_shape(void **state) {
     expect_shape(f, main, NULL, node, "[2,12]");
 }
 
+/* 300 functions, each of which calls the next one. One inference that all graphs share has the shapes of separate ones,
+ * for each shape of the argument. */
+static void nested_calls__have_the_same_shapes_in_a_shared_inference(void **state) {
+    enum { DEPTH = 300 };
+    const struct tare_shape given[] = { tare_shape_make(3, 2, 4, 3), tare_shape_make(2, 5, 12) };
+    const char *const expected[] = { "[2,12]", "[5,12]" };
+    struct fixture *f = *state;
+    struct tare_graph *graphs[DEPTH];
+    struct tare_node *nodes[DEPTH];
+    struct tare_inference *inference = tare_inference_new();
+    char name[16], next[16], text[TARE_SHAPE_TEXT_SIZE];
+    assert_non_null(inference);
+    function(f, "f300", true);
+    for (int i = DEPTH - 1; i >= 0; i--) {
+        snprintf(name, sizeof name, "f%d", i);
+        snprintf(next, sizeof next, "f%d", i + 1);
+        graphs[i] = tare_model_add_function(f->model, name);
+        assert_non_null(graphs[i]);
+        struct tare_node *x = tare_graph_add_arg(graphs[i], "x", TARE_DT_FLOAT);
+        nodes[i] = call(graphs[i], "PartitionedCall", "call", INPUTS(out(x)), (int[]){ TARE_DT_FLOAT }, 1);
+        OK(tare_node_set_func(nodes[i], "f", next));
+        OK(tare_node_resolve(nodes[i]));
+        OK(tare_graph_add_return(graphs[i], "y", TARE_DT_FLOAT, out(nodes[i])));
+    }
+    for (int i = 0; i < DEPTH; i++)
+        for (int k = 0; k < 2; k++) {
+            struct tare_shape **shapes;
+            OK(tare_graph_infer_shapes_with(inference, &shapes, &f->arena, graphs[i], &given[k], NULL));
+            assert_string_equal(tare_shape_text(text, &shapes[nodes[i]->position][0]), expected[k]);
+        }
+    expect_shape(f, graphs[0], &given[0], nodes[0], expected[0]);
+    tare_inference_free(inference);
+}
+
 static void tpu_call__leaves_the_ordinal_out(void **state) {
     struct fixture *f = *state;
     struct tare_graph *main = f->model->main;
@@ -330,6 +365,7 @@ int main(void) {
         CASE(variable__is_read_through_calls),
         CASE(ops_without_inference__take_the_exporters_hint),
         CASE(arguments__take_the_given_shapes),
+        CASE(nested_calls__have_the_same_shapes_in_a_shared_inference),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
