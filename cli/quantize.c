@@ -67,8 +67,9 @@ static const struct tare_option rows[] = {
     { .name = "auto",
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct quantize_options, automatic),
-      .help =
-          "choose algorithm, accuracy passes and per-layer overrides automatically by measuring SQNR on the samples" },
+      .help = "choose algorithm, accuracy passes and per-layer overrides automatically by measuring SQNR on the "
+              "samples, and "
+              "the task's measure if they have labels or expected values (--label, --target, --metric)" },
     TARE_OPTION_NESTED(struct quantize_options, target, tare_mixed_precision_rows),
     { .name = "eval",
       .kind = TARE_OPTION_LIST,
@@ -80,7 +81,7 @@ static const struct tare_option rows[] = {
       .offset = offsetof(struct quantize_options, label),
       .fallback = "label",
       .placeholder = "KEY",
-      .help = "key of the class index in the records of --eval" },
+      .help = "key of the class index in the records of --eval, and of --data for --auto" },
     { .name = "target",
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct quantize_options, target_key),
@@ -200,6 +201,9 @@ static tare_status choose(struct tare_quant_options *quantizing, struct tare_str
                                              .data = options->data.items,
                                              .n_data = options->data.count,
                                              .spec = options->records.spec,
+                                             .label = options->label,
+                                             .target_key = options->target_key,
+                                             .metric = options->metric,
                                              .interrupted = &tare_interrupted,
                                              .threads = tare_cpu_count(),
                                              .quiet = options->quiet };

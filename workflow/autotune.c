@@ -2,7 +2,9 @@
  *
  * Every fourth sample is held out: ranges and Hessians of the candidates come from the other three quarters, and the
  * candidates are measured on the samples held out, so that a choice that fits only the samples it was calibrated with
- * is not preferred. A candidate replaces another one only if the paired test on these samples finds less noise. At the
+ * is not preferred. A candidate replaces another one only if the paired test on these samples finds less noise. If they
+ * have labels or expected values, a candidate that is significantly better by the measure of the task replaces another
+ * one as well, and one that is worse by it never does. At the
  * end, choices that do not improve on the plain method are all reverted. The chosen model itself is then calibrated
  * with all samples.
  *
@@ -54,6 +56,8 @@ struct choosing {
     struct tare_comparison comparison;      /* the first row is the float model */
     struct tare_calibration *fit;           /* of the samples that are not held out; NULL: none are */
     size_t plain, best, last;               /* rows: without any choice, of the best candidate, of the last one */
+    struct tare_comparison task_comparison; /* the same by labels or expected values, of the outputs as they are */
+    size_t task_plain, task_best, task_last;
     const struct tare_autotune_layer *only; /* the only layer to quantize; NULL: all */
 };
 
@@ -85,10 +89,36 @@ static tare_status make_variant(struct tare_variant *out, struct choosing *c, st
     return status;
 }
 
+/* The last model's row by the measure of the task. The first one shows whether the samples have data for a measure; the
+ * default key of labels may be that of something else. */
+static tare_status run_task(struct choosing *c, const struct tare_graph_model *model,
+                            const struct tare_signature *signature) {
+    const struct tare_autotune_task *task = c->task;
+    const bool first = !c->task_comparison.n_rows, by_default = !task->target_key && !task->metric;
+    struct tare_comparison_row *row;
+    tare_status status =
+        tare_comparison_add(&row, &c->task_comparison, model, signature, &c->runner, task->label ? task->label : "");
+    if (first && by_default && status == TARE_INVALID_ARGUMENT) {
+        tare_error_clear();
+        return TARE_OK;
+    }
+    TARE_TRY(status);
+    c->task_last = c->task_comparison.n_rows - 1;
+    if (first) c->out->measure = tare_measure_of(&c->task_comparison);
+    if (first && c->out->measure->kind == TARE_MEASURE_SQNR) c->out->measure = NULL;
+    return TARE_OK;
+}
+
+static double task_value(const struct choosing *c, size_t row) {
+    return tare_measure_value(c->out->measure, tare_measured_of(&c->task_comparison, &c->task_comparison.rows[row]));
+}
+
 static tare_status run_model(double *db, struct choosing *c, struct tare_graph_model *model) {
     const struct tare_signature *signature;
     struct tare_comparison_row *row;
+    const bool first = !c->comparison.n_rows, has_keys = c->task->label || c->task->target_key || c->task->metric;
     TARE_TRY(tare_pick_signature(&signature, model, c->task->signature));
+    if (!c->only && (c->out->measure || (first && has_keys))) TARE_TRY(run_task(c, model, signature));
     TARE_TRY(tare_model_return_logits(model, signature->key));
     TARE_TRY(tare_comparison_add(&row, &c->comparison, model, signature, &c->runner, ""));
     c->last = c->comparison.n_rows - 1;
@@ -149,12 +179,28 @@ static tare_status measure_float(struct choosing *c) {
     return status;
 }
 
+/* By the measure of the task: 1 if the last candidate is significantly better than another row, -1 if it is worse at
+ * all, 0 otherwise. */
+static int compare_by_task(const struct choosing *c, size_t other) {
+    const struct tare_measure *measure = c->out->measure;
+    const struct tare_comparison_row *rows = c->task_comparison.rows;
+    const double gain = (task_value(c, c->task_last) - task_value(c, other)) * (measure->lower_is_better ? -1 : 1);
+    if (gain < 0) return -1;
+    if (!(gain > 0)) return 0;
+    return tare_measure_p(measure, tare_measured_of(&c->task_comparison, &rows[c->task_last]),
+                          tare_measured_of(&c->task_comparison, &rows[other])) < MOST_P;
+}
+
 /* Whether the last candidate, of `db`, has less noise than another row by `margin` decibels, and the paired test finds
  * the difference. One sample allows no test. */
 static bool improves(const struct choosing *c, double db, size_t other, double margin) {
     const struct tare_metrics *a = tare_measured_of(&c->comparison, &c->comparison.rows[c->last]);
     const struct tare_metrics *b = tare_measured_of(&c->comparison, &c->comparison.rows[other]);
     double p;
+    if (c->out->measure) {
+        const int task = compare_by_task(c, other == c->best ? c->task_best : c->task_plain);
+        if (task) return task > 0;
+    }
     if (!(db > tare_metrics_sqnr_db(b) + margin)) return false;
     if (a->row_noise.count != b->row_noise.count) return false;
     p = tare_paired_mean_p(a->row_noise.values, b->row_noise.values, a->row_noise.count);
@@ -165,6 +211,8 @@ static bool improves(const struct choosing *c, double db, size_t other, double m
 static void keep(struct choosing *c, double db) {
     c->out->db = db;
     c->best = c->last;
+    c->task_best = c->task_last;
+    if (c->out->measure) c->out->value = task_value(c, c->task_best);
 }
 
 /* ---- what holds for all layers ---- */
@@ -400,6 +448,7 @@ static tare_status revert_to_plain(struct choosing *c, const char *algorithm) {
     out->algorithm = algorithm;
     out->passes = "";
     out->db = out->plain_db;
+    out->value = out->plain_value;
     for (size_t i = 0; i < out->count; i++) {
         struct tare_autotune_layer *layer = &out->layers[i];
         layer->algorithm = layer->method = layer->granularity = NULL;
@@ -417,13 +466,16 @@ static tare_status choose(struct choosing *c) {
     TARE_TRY(measure_float(c));
     TARE_TRY(measure(&c->out->plain_db, c, NULL)); /* without any choice */
     c->plain = c->last;
+    c->task_plain = c->task_last;
     keep(c, c->out->plain_db);
+    c->out->plain_value = c->out->value;
     TARE_TRY(choose_passes(c));
     if (ranges) TARE_TRY(choose_algorithm(c));
     if (ranges) TARE_TRY(choose_own_algorithms(c));
     TARE_TRY(choose_exceptions(c));
     TARE_TRY(confirm(c));
     c->last = c->best;
+    c->task_last = c->task_best;
     if (c->best != c->plain && !improves(c, c->out->db, c->plain, 0)) TARE_TRY(revert_to_plain(c, algorithm));
     return make_variant(&c->out->variant, c, &c->out->arena);
 }
@@ -489,7 +541,11 @@ tare_status tare_workflow_autotune_choose(struct tare_autotune *out, const struc
         .label = "choosing", .unit = "records", .total = -1, .quiet = task->quiet
     };
     const struct tare_quant_setting *setting = &task->variant->options.setting;
-    struct choosing c = { .out = out, .task = task, .comparison = { .threads = task->threads } };
+    struct choosing c = { .out = out,
+                          .task = task,
+                          .comparison = { .threads = task->threads },
+                          .task_comparison = {
+                              .threads = task->threads, .target_key = task->target_key, .metric = task->metric } };
     struct tare_data_groups groups = { 0 };
     tare_status status;
     *out = (struct tare_autotune){ .passes = "" };
@@ -501,6 +557,7 @@ tare_status tare_workflow_autotune_choose(struct tare_autotune *out, const struc
     if (status == TARE_OK) status = choose(&c);
     tare_progress_free(c.comparison.progress);
     tare_comparison_free(&c.comparison);
+    tare_comparison_free(&c.task_comparison);
     tare_calibration_free(c.fit);
     tare_data_groups_free(&groups);
     out->variant.name = "auto";

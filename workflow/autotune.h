@@ -1,6 +1,6 @@
 /* Automatic choice of calibration algorithm, accuracy passes and per-layer overrides, from calibration statistics and
- * the SQNR of the measured output (eval/measure.h) on samples that were held out of the calibration. Labels are not
- * used. */
+ * the SQNR of the measured output (eval/measure.h) on samples that were held out of the calibration. If the samples
+ * have labels or expected values, the measure of the task decides first. */
 #ifndef TARE_WORKFLOW_AUTOTUNE_H
 #define TARE_WORKFLOW_AUTOTUNE_H
 
@@ -18,6 +18,9 @@ struct tare_autotune_task {
                               TARE_AUTOTUNE_RECORDS of these are run */
     size_t n_data;
     const struct tare_dataset_spec *spec;     /* maps records to inputs; NULL: records are samples */
+    const char *label;                        /* key of labels, as for tare_comparison_add; NULL: none */
+    const char *target_key;                   /* key of expected values; NULL: none */
+    int metric;                               /* 1 + enum tare_measure_kind; 0: inferred */
     const volatile sig_atomic_t *interrupted; /* NULL: never */
     int threads;
     bool quiet;
@@ -43,7 +46,9 @@ struct tare_autotune {
     const char *passes;    /* "gptq,bias_correction"; "": none */
     struct tare_autotune_layer *layers;
     size_t count;
-    double plain_db, db; /* SQNR of the measured output: without and with all choices */
+    double plain_db, db;                /* SQNR of the measured output: without and with all choices */
+    const struct tare_measure *measure; /* of the task; NULL: the samples have no labels or expected values */
+    double plain_value, value;          /* by that measure: without and with all choices */
     int64_t records;
     bool held_out;               /* the records were not used for calibration */
     int models;                  /* number of models that were measured */

@@ -170,6 +170,9 @@ static tare_status compare_automatic(struct tare_compare_job *c) {
                                                   .data = task->calibration_data,
                                                   .n_data = task->n_calibration_data,
                                                   .spec = task->spec,
+                                                  .label = c->options->label,
+                                                  .target_key = c->options->target_key,
+                                                  .metric = c->options->metric,
                                                   .interrupted = task->interrupted,
                                                   .threads = c->result.threads,
                                                   .quiet = task->quiet };
