@@ -41,7 +41,8 @@ struct tare_call {
 void tare_control_set(struct tare_control *control);
 /* The same for a call of this family; 0: the call begins one. */
 void tare_control_begin(struct tare_control *control, uint64_t family);
-/* Ends the call of this thread, whose other threads have ended: files that are still mapped concern later calls of its family. */
+/* Ends the call of this thread, whose other threads have ended: files that are still mapped concern later calls of its
+ * family. */
 void tare_control_end(void);
 /* The call of this thread, and makes this thread work for a call: a new thread for that of the thread that started it,
  * and a thread again for its earlier call, after one within it. */
