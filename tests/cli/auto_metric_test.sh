@@ -19,7 +19,7 @@ sed -n 's/^auto: .*top-1 \([0-9.]*\) % instead of \([0-9.]*\) %.*/\1 \2/p' "$wor
 
 auto unlabelled --label nothing
 grep -q '^auto: ' "$work/report" || fail "no choice is printed"
-grep '^auto: ' "$work/report" | grep -q 'top-1' && fail "top-1 without labels"
+grep -q 'top-1' <<<"$(grep '^auto: ' "$work/report")" && fail "top-1 without labels"
 
 # the same measure for compare, and a requested one
 "$tare" compare "$glyphs/saved_model" --data "$samples" --calibration-data "$samples" --limit 60 --methods static --auto \
