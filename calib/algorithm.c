@@ -1,12 +1,14 @@
 /* Selects a calibration algorithm by name and runs it. */
 #include "calib/algorithm.h"
 
+#include "base/alloc.h"
+#include "base/control.h"
 #include "base/option.h"
 #include "base/strbuf.h"
 #include "calib/algos/rows.h"
-#include "calib/range_memo.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,24 +150,83 @@ void tare_algorithm_print(struct tare_strbuf *out, const struct tare_algorithm_c
     }
 }
 
+/* ---- stored ranges ----
+ *
+ * A search compares hundreds or thousands of ranges, and many callers ask for the same one: every variant of a
+ * comparison, the warnings about a model, its explanation. Each range is therefore computed once per algorithm, scheme
+ * and number of samples, and stored with the statistics, in a list, since a tensor has few of them. Statistics are
+ * const for the callers; the list is the only part that changes, and one lock guards all lists. */
+
+struct stored_range {
+    struct tare_stored_result list;
+    int64_t samples; /* statistics with more samples have other ranges */
+    struct tare_algorithm_choice choice;
+    struct tare_qscheme scheme;
+    struct tare_range range;
+};
+
+static pthread_mutex_t stored_ranges_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static bool is_of(const struct stored_range *stored, const struct tare_statistics *statistics,
+                  const struct tare_algorithm_choice *choice, const struct tare_qscheme *scheme) {
+    return stored->samples == statistics->samples && tare_algorithm_equal(&stored->choice, choice) &&
+           stored->scheme.bits == scheme->bits && stored->scheme.symmetric == scheme->symmetric &&
+           stored->scheme.narrow == scheme->narrow;
+}
+
+/* The range found earlier for these statistics; false if there is none. Entries never change and live as long as the
+ * statistics. */
+static bool find_range(struct tare_range *out, const struct tare_statistics *statistics,
+                       const struct tare_algorithm_choice *choice, const struct tare_qscheme *scheme) {
+    const struct tare_stored_result *at;
+    pthread_mutex_lock(&stored_ranges_lock);
+    at = statistics->ranges;
+    while (at && !is_of((const struct stored_range *)at, statistics, choice, scheme))
+        at = at->next;
+    pthread_mutex_unlock(&stored_ranges_lock);
+    if (at) *out = ((const struct stored_range *)at)->range;
+    return at != NULL;
+}
+
+/* Without memory nothing is stored, and the range is searched again where it is needed. */
+static void store_range(const struct tare_statistics *statistics, const struct tare_algorithm_choice *choice,
+                        const struct tare_qscheme *scheme, const struct tare_range *range) {
+    struct tare_statistics *owner = (struct tare_statistics *)(uintptr_t)statistics;
+    const int64_t mark = tare_control_failures();
+    struct stored_range *stored = tare_calloc(1, sizeof *stored);
+    if (!stored) {
+        tare_error_clear();
+        tare_control_forgive(mark);
+        return;
+    }
+    *stored =
+        (struct stored_range){ .samples = statistics->samples, .choice = *choice, .scheme = *scheme, .range = *range };
+    pthread_mutex_lock(&stored_ranges_lock);
+    stored->list.next = owner->ranges;
+    owner->ranges = &stored->list;
+    pthread_mutex_unlock(&stored_ranges_lock);
+}
+
+/* ---- ranges ---- */
+
 tare_status tare_algorithm_range_of_bins(struct tare_range *out, const struct tare_algorithm_choice *choice,
                                          const struct tare_statistics *statistics, const struct tare_bins *bins,
                                          const struct tare_qscheme *scheme) {
-    if (tare_range_memo_get(out, statistics, choice, scheme)) return TARE_OK;
+    if (find_range(out, statistics, choice, scheme)) return TARE_OK;
     *out = (struct tare_range){ .candidates = 1 };
     TARE_TRY(row_of(choice)->range(out, statistics, bins, choice->values, scheme));
     if (scheme->symmetric) {
         out->high = fmax(fabs(out->low), fabs(out->high));
         out->low = -out->high;
     }
-    tare_range_memo_set(statistics, choice, scheme, out);
+    store_range(statistics, choice, scheme, out);
     return TARE_OK;
 }
 
 tare_status tare_algorithm_range(struct tare_range *out, const struct tare_algorithm_choice *choice,
                                  const struct tare_statistics *statistics, const struct tare_qscheme *scheme) {
     struct tare_bins bins;
-    if (tare_range_memo_get(out, statistics, choice, scheme)) return TARE_OK;
+    if (find_range(out, statistics, choice, scheme)) return TARE_OK;
     TARE_TRY(tare_bins_make(&bins, statistics));
     tare_status status = tare_algorithm_range_of_bins(out, choice, statistics, &bins, scheme);
     tare_bins_free(&bins);

@@ -26,7 +26,6 @@ struct tare_algorithm {
     const char *help; /* one sentence without full stop */
     struct tare_algorithm_parameter parameters[TARE_ALGORITHM_PARAMETERS];
     const char *const *tensorflow_names; /* equivalent CalibrationMethod values, terminated by NULL; NULL: none */
-    bool searches;                       /* compares many ranges, so that its results are stored (calib/range_memo.h) */
     /* `values` are the parameters in the row's order. The result depends on the arguments only. */
     tare_status (*range)(struct tare_range *out, const struct tare_statistics *statistics, const struct tare_bins *bins,
                          const double *values, const struct tare_qscheme *scheme);

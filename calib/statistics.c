@@ -4,7 +4,6 @@
 #include "base/alloc.h"
 #include "base/control.h"
 #include "calib/channels.h"
-#include "calib/range_memo.h"
 #include "base/tensor/number.h"
 
 #include <math.h>
@@ -286,9 +285,17 @@ void tare_statistics_renumber(struct tare_statistics *s, const int32_t *inputs) 
     if (s->has_infinity) s->first_infinity.input = inputs[s->first_infinity.input];
 }
 
+static void free_results(struct tare_stored_result *list) {
+    while (list) {
+        struct tare_stored_result *next = list->next;
+        tare_free(list);
+        list = next;
+    }
+}
+
 void tare_statistics_reset(struct tare_statistics *s) {
     tare_histogram_reset(&s->histogram);
-    tare_range_memo_free(s->ranges);
+    free_results(s->ranges);
     tare_channels_free(s);
     memset(s, 0, sizeof *s);
 }

@@ -32,7 +32,10 @@ enum {
     TARE_STATISTICS_MAX_CHANNELS = 65536,
 };
 
-struct tare_range_memo; /* calib/range_memo.h */
+/* What callers of const statistics store with them, in a list that is freed with the statistics. */
+struct tare_stored_result {
+    struct tare_stored_result *next;
+};
 
 /* Zero-initialize, except per_channel. A sample is one record in one execution of the node: a tensor in the body of
  * a loop has several samples per record. */
@@ -63,7 +66,7 @@ struct tare_statistics {
     struct tare_exact_sum *channel_sum; /* sums: in value order within a sample, exact over samples */
     double *channel_sample;             /* scratch: the sums of the current sample */
 
-    struct tare_range_memo *ranges; /* that algorithms have found; not part of the statistics */
+    struct tare_stored_result *ranges; /* that algorithms have found (calib/algorithm.c); not part of the statistics */
 };
 
 /* How the records of a batch are laid out in an observed tensor. */

@@ -32,6 +32,9 @@ struct tare_shlo_reader {
     struct tare_mlir_input *properties; /* section 8 */
     size_t n_properties;
     int depth; /* of nested types, attributes and regions */
+    /* tare_shlo_read_shardy, which reads nested attributes with the functions of read_values.c */
+    tare_status (*read_shardy)(struct tare_shlo_attr *attr, struct tare_shlo_reader *reader,
+                               struct tare_mlir_input *in);
 };
 
 enum { TARE_SHLO_MAX_DEPTH = 200 };

@@ -134,7 +134,7 @@ union tare_lane tare_stage_run(const struct tare_stage *stage, union tare_lane x
     return (union tare_lane){ .f = float_stage(stage, x.f, y.f) };
 }
 
-static union tare_lane run_stage(const struct tare_stage *stage, union tare_lane x, int64_t at) {
+static union tare_lane run_stage_of_one(const struct tare_stage *stage, union tare_lane x, int64_t at) {
     const union tare_lane *operand = stage->operand;
     return tare_stage_run(stage, x, operand ? operand[stage->is_one ? 0 : at] : (union tare_lane){ .i = 0 });
 }
@@ -143,7 +143,7 @@ void tare_pipeline_plain(void *to, const void *from, const struct tare_pipeline 
     for (int64_t at = 0; at < count; at++) {
         union tare_lane x = tare_lane_load(from, pipeline->from, at);
         for (int s = 0; s < pipeline->n_stages; s++)
-            x = run_stage(&pipeline->stages[s], x, at);
+            x = run_stage_of_one(&pipeline->stages[s], x, at);
         tare_lane_store(to, pipeline->to, at, x);
     }
     if (pipeline->range) tare_value_range_add_at(TARE_CPU_PLAIN, pipeline->range, to, count);
