@@ -52,8 +52,12 @@ want() { sha256sum <"$1" | cut -d' ' -f1; }
 for n in $(seq 60); do cat "$glyphs/calibration.tfrecord.gz"; done >many.tfrecord.gz
 "$tare" calibrate "$glyphs/saved_model" --data many.tfrecord.gz -o whole.calib --quiet || fail "calibrate"
 for signal in INT TERM HUP; do
-    status=0
-    timeout -s $signal --preserve-status 0.3 "$tare" calibrate "$glyphs/saved_model" --data many.tfrecord.gz -o part.calib --quiet 2>stderr || status=$?
+    for delay in 0.3 0.6 1.2 2.4 4.8; do # until the signal comes after the first record
+        status=0
+        timeout -s $signal --preserve-status $delay "$tare" calibrate "$glyphs/saved_model" --data many.tfrecord.gz -o part.calib \
+            --quiet 2>stderr || status=$?
+        [ $status -eq 130 ] && [ "$(cat stderr)" = "tare: interrupted" ] && [ ! -e part.calib.state ] || break
+    done
     if [ $status -eq 130 ]; then
         grep -q 'records are saved in .part.calib.state.; continue with --resume' stderr || fail "SIG$signal: $(cat stderr)"
         "$tare" calibrate "$glyphs/saved_model" --data many.tfrecord.gz -o part.calib --quiet --resume || fail "calibrate --resume"
