@@ -75,6 +75,31 @@ bool tare_lower_is_one_of(const struct tare_shlo_op *op, const char *const *name
     return false;
 }
 
+bool tare_lower_moves(const struct tare_shlo_op *op) {
+    static const char *const names[] = { "reshape",
+                                         "dynamic_reshape",
+                                         "broadcast_in_dim",
+                                         "dynamic_broadcast_in_dim",
+                                         "broadcast",
+                                         "transpose",
+                                         "reverse",
+                                         "concatenate",
+                                         "slice",
+                                         "dynamic_slice",
+                                         "dynamic_update_slice",
+                                         "real_dynamic_slice",
+                                         "gather",
+                                         "dynamic_gather",
+                                         "select",
+                                         "pad",
+                                         "dynamic_pad",
+                                         "maximum",
+                                         "minimum",
+                                         "clamp",
+                                         NULL };
+    return tare_lower_is_one_of(op, names);
+}
+
 /* The constant that the value is a broadcast or a conversion of; NULL if there is none. */
 static const struct tare_shlo_attr *constant_of(const struct tare_shlo_value *value) {
     const struct tare_shlo_op *op = value->op;

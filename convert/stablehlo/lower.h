@@ -76,6 +76,8 @@ bool tare_lower_flag(struct tare_lowering *l, const char *name);
 const char *tare_lower_text(struct tare_lowering *l, const char *name);
 /* True if the name of the op, without dialect and version, is in the list, which ends with NULL. */
 bool tare_lower_is_one_of(const struct tare_shlo_op *op, const char *const *names);
+/* Is it an op without regions whose results consist of elements of its operands? */
+bool tare_lower_moves(const struct tare_shlo_op *op);
 /* True if operand i (the value) is a constant all of whose elements equal this real number. */
 bool tare_lower_is_constant(const struct tare_lowering *l, size_t i, double value);
 bool tare_lower_is_number(const struct tare_shlo_value *value, double number);

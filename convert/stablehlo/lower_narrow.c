@@ -27,32 +27,6 @@ static bool keeps_type(const struct tare_shlo_op *op) {
     return tare_lower_is_one_of(op, names) || op->n_regions > 0;
 }
 
-/* Ops whose results are elements of their operands. */
-static bool moves(const struct tare_shlo_op *op) {
-    static const char *const names[] = { "reshape",
-                                         "dynamic_reshape",
-                                         "broadcast_in_dim",
-                                         "dynamic_broadcast_in_dim",
-                                         "broadcast",
-                                         "transpose",
-                                         "reverse",
-                                         "concatenate",
-                                         "slice",
-                                         "dynamic_slice",
-                                         "dynamic_update_slice",
-                                         "real_dynamic_slice",
-                                         "gather",
-                                         "dynamic_gather",
-                                         "select",
-                                         "pad",
-                                         "dynamic_pad",
-                                         "maximum",
-                                         "minimum",
-                                         "clamp",
-                                         NULL };
-    return tare_lower_is_one_of(op, names);
-}
-
 /* Limits a number to the range of an integer type of few bits, before its conversion wraps it. */
 static struct tare_edge clamp(struct tare_lowering *l, struct tare_edge x, const struct tare_shlo_type *type) {
     const int dtype = tare_shlo_wide_dtype(tare_shlo_dtype(type)), bits = tare_shlo_type_bits(type->element);
@@ -117,7 +91,8 @@ void tare_lower_narrow(struct tare_lowering *l, const struct tare_lowering_row *
         const int dtype = tare_shlo_dtype(type);
         if (!is_narrow(type)) continue;
         if (tare_shlo_stored_as_float(type)) {
-            if (!moves(l->op)) l->outputs[i] = tare_lower_round(l, l->outputs[i], tare_shlo_stored_as_float(type));
+            if (!tare_lower_moves(l->op))
+                l->outputs[i] = tare_lower_round(l, l->outputs[i], tare_shlo_stored_as_float(type));
             continue;
         }
         if (is_convert && is_real_float(tare_lower_in_dtype(l, 0)) && tare_shlo_wide_dtype(dtype) != TARE_DT_FLOAT)

@@ -41,36 +41,10 @@ static bool keeps_integers(const struct tare_shlo_op *op) {
                                             "if",          "case",      "optimization_barrier",
                                             "custom_call", "tuple",     "get_tuple_element",
                                             "return",      NULL };
-    static const char *const moves[] = { "reshape",
-                                         "dynamic_reshape",
-                                         "broadcast_in_dim",
-                                         "dynamic_broadcast_in_dim",
-                                         "broadcast",
-                                         "transpose",
-                                         "reverse",
-                                         "concatenate",
-                                         "slice",
-                                         "dynamic_slice",
-                                         "dynamic_update_slice",
-                                         "real_dynamic_slice",
-                                         "gather",
-                                         "dynamic_gather",
-                                         "select",
-                                         "pad",
-                                         "dynamic_pad",
-                                         "maximum",
-                                         "minimum",
-                                         "clamp",
-                                         "sort",
-                                         "reduce",
-                                         "reduce_window",
-                                         "scatter",
-                                         "select_and_scatter",
-                                         NULL };
     static const char *const sums[] = { "add", "subtract", NULL };
     if (tare_lower_is_one_of(op, carriers) || op->n_regions) return true;
     if (!one_scale(op)) return false;
-    if (tare_lower_is_one_of(op, moves)) return true;
+    if (tare_lower_moves(op)) return true;
     const struct tare_shlo_quantized *q = op->n_results ? tare_shlo_quantized_of(op->results[0].type) : NULL;
     return q && tare_lower_is_one_of(op, sums) && tare_shlo_is_centred(q) && tare_shlo_type_bits(q->storage) == 32;
 }

@@ -84,17 +84,6 @@ static tare_status read_name(struct tare_shlo_attr *attr, struct tare_shlo_reade
     return tare_shlo_next_text(&name->text, reader, in);
 }
 
-static tare_status read_signed(struct tare_shlo_attr *attr, struct tare_shlo_reader *reader, struct tare_mlir_input *in,
-                               size_t count) {
-    int64_t *numbers = TARE_NEW_ARRAY(reader->arena, int64_t, count);
-    if (!numbers) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < count; i++)
-        TARE_TRY(tare_mlir_signed(&numbers[i], in));
-    attr->numbers = numbers;
-    attr->n_numbers = count;
-    return TARE_OK;
-}
-
 static tare_status read_mesh(struct tare_shlo_attr *attr, struct tare_shlo_reader *reader, struct tare_mlir_input *in) {
     struct tare_shlo_attr *axes;
     attr->kind = TARE_SHLO_ATTR_MESH;
@@ -149,12 +138,12 @@ tare_status tare_shlo_read_shardy(struct tare_shlo_attr *attr, struct tare_shlo_
     case SDY_MESH_AXIS:
         attr->kind = TARE_SHLO_ATTR_MESH_AXIS;
         TARE_TRY(read_name(attr, reader, in));
-        return read_signed(attr, reader, in, 1);
+        return tare_shlo_read_fixed(attr, reader, in, 1);
     case SDY_MESH:
         return read_mesh(attr, reader, in);
     case SDY_SUB_AXIS:
         attr->kind = TARE_SHLO_ATTR_SUB_AXIS;
-        return read_signed(attr, reader, in, 2);
+        return tare_shlo_read_fixed(attr, reader, in, 2);
     case SDY_AXIS_REF:
         return read_axis_ref(attr, reader, in);
     case SDY_DIMENSION:

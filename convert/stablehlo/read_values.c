@@ -400,9 +400,8 @@ static tare_status read_alias(struct tare_shlo_attr *attr, struct tare_shlo_read
     return TARE_OK;
 }
 
-/* `count` signed numbers without a stored count. */
-static tare_status read_fixed(struct tare_shlo_attr *attr, struct tare_shlo_reader *reader, struct tare_mlir_input *in,
-                              size_t count) {
+tare_status tare_shlo_read_fixed(struct tare_shlo_attr *attr, struct tare_shlo_reader *reader,
+                                 struct tare_mlir_input *in, size_t count) {
     int64_t *numbers = TARE_NEW_ARRAY(reader->arena, int64_t, count);
     if (!numbers) return TARE_NO_MEMORY;
     for (size_t i = 0; i < count; i++)
@@ -447,14 +446,14 @@ static tare_status read_mesh(struct tare_shlo_attr *attr, struct tare_shlo_reade
 
 static tare_status read_accuracy(struct tare_shlo_attr *attr, struct tare_shlo_reader *reader,
                                  struct tare_mlir_input *in) {
-    TARE_TRY(read_fixed(attr, reader, in, 3));
+    TARE_TRY(tare_shlo_read_fixed(attr, reader, in, 3));
     return read_parts(attr, reader, in, 1);
 }
 
 static tare_status read_mesh_axis(struct tare_shlo_attr *attr, struct tare_shlo_reader *reader,
                                   struct tare_mlir_input *in) {
     TARE_TRY(read_parts(attr, reader, in, 1));
-    return read_fixed(attr, reader, in, 1);
+    return tare_shlo_read_fixed(attr, reader, in, 1);
 }
 
 static tare_status read_bool(struct tare_shlo_attr *attr, struct tare_mlir_input *in) {
@@ -514,7 +513,7 @@ static tare_status read_vhlo_attr(struct tare_shlo_attr *attr, struct tare_shlo_
     case TARE_SHLO_ATTR_ACCURACY:
         return read_accuracy(attr, reader, in);
     case TARE_SHLO_ATTR_SUB_AXIS:
-        return read_fixed(attr, reader, in, 2);
+        return tare_shlo_read_fixed(attr, reader, in, 2);
     case TARE_SHLO_ATTR_AXIS_REF:
         return read_axis_ref(attr, reader, in);
     case TARE_SHLO_ATTR_MESH_AXES:

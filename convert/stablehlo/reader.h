@@ -55,6 +55,9 @@ tare_status tare_shlo_next_attr(const struct tare_shlo_attr **out, struct tare_s
                                 struct tare_mlir_input *in);
 tare_status tare_shlo_next_text(struct tare_shlo_text *out, struct tare_shlo_reader *reader,
                                 struct tare_mlir_input *in);
+/* `count` signed numbers without a stored count, into attr->numbers. */
+tare_status tare_shlo_read_fixed(struct tare_shlo_attr *attr, struct tare_shlo_reader *reader,
+                                 struct tare_mlir_input *in, size_t count);
 /* read_shardy.c: an attribute of Shardy, and the definition of an op of another dialect ("sdy.mesh"); NULL: none. */
 tare_status tare_shlo_read_shardy(struct tare_shlo_attr *attr, struct tare_shlo_reader *reader,
                                   struct tare_mlir_input *in);
