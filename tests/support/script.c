@@ -4,195 +4,99 @@
 #include "base/strbuf.h"
 #include "support/attrs_text.h"
 #include "support/mini_model.h"
+#include "support/sections.h"
 #include "support/temp.h"
 #include "support/tensor_compare.h"
 #include "support/tensor_text.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MOST_EDGES = 32 };
 
-struct line {
-    const char *text;
-    int number;
-};
-
-struct entry {
-    const char *name, *type; /* type: replaces @; NULL: none */
-    size_t first, end;       /* lines after `graph` */
-};
-
 struct script_file {
-    struct tare_arena arena;
-    const char *path;
-    struct line *lines;
-    size_t n_lines, lines_capacity;
-    struct entry *entries;
-    size_t n_entries, entries_capacity;
+    struct section_file text;
+    const char **names; /* of each script: its title, with the dtype if there are several */
 };
 
 /* ---- parsing ---- */
 
-static const char *skip_spaces(const char *text) {
-    while (isspace((unsigned char)*text))
-        text++;
-    return text;
-}
-
-/* Returns the text after the keyword, or NULL if the line has another keyword or defines a node of that name. */
-static const char *after(const char *line, const char *keyword) {
-    const size_t size = strlen(keyword);
-    if (strncmp(line, keyword, size) != 0 || (line[size] != '\0' && !isspace((unsigned char)line[size]))) return NULL;
-    line = skip_spaces(line + size);
-    return *line == '=' ? NULL : line;
-}
-
-static bool add_line(struct script_file *file, const char *text, int number) {
-    text = skip_spaces(text);
-    if (*text == '\0' || *text == '#') return true;
-    if (!TARE_GROW(file->lines, file->n_lines, file->lines_capacity)) return false;
-    text = tare_arena_strdup(&file->arena, text);
-    file->lines[file->n_lines++] = (struct line){ text, number };
-    return text;
-}
-
-static bool read_lines(struct script_file *file, FILE *stream) {
-    struct tare_strbuf joined = { 0 };
-    char *line = NULL;
-    size_t capacity = 0;
-    ssize_t size;
-    int number = 0;
-    bool good = true;
-    while (good && (size = getline(&line, &capacity, stream)) >= 0) {
-        number++;
-        while (size > 0 && isspace((unsigned char)line[size - 1]))
-            line[--size] = '\0';
-        const bool more = size > 0 && line[size - 1] == '\\';
-        tare_strbuf_append(&joined, line, (size_t)(more ? size - 1 : size));
-        if (more) continue;
-        good = add_line(file, tare_strbuf_text(&joined), number);
-        tare_strbuf_free(&joined);
-        joined = (struct tare_strbuf){ 0 };
+static bool name_scripts(struct script_file *file) {
+    struct section_file *text = &file->text;
+    file->names = TARE_NEW_ARRAY(&text->arena, const char *, text->n_sections + 1);
+    for (size_t i = 0; file->names && i < text->n_sections; i++) {
+        const struct section *section = &text->sections[i];
+        file->names[i] =
+            section->type ? tare_arena_printf(&text->arena, "%s (%s)", section->title, section->type) : section->title;
+        if (!file->names[i]) return false;
     }
-    tare_strbuf_free(&joined);
-    free(line);
-    return good;
-}
-
-static bool add_entry(struct script_file *file, size_t first, size_t end, const char *type) {
-    const char *name = after(file->lines[first].text, "graph");
-    if (!TARE_GROW(file->entries, file->n_entries, file->entries_capacity)) return false;
-    name = type ? tare_arena_printf(&file->arena, "%s (%s)", name, type) : name;
-    file->entries[file->n_entries++] = (struct entry){ name, type, first + 1, end };
-    return name;
-}
-
-static bool add_script(struct script_file *file, size_t first, size_t end) {
-    for (size_t i = first + 1; i < end; i++) {
-        const char *types = after(file->lines[i].text, "types");
-        if (!types) continue;
-        while (*types != '\0') {
-            const size_t size = strcspn(types, " \t");
-            const char *type = tare_arena_strndup(&file->arena, types, size);
-            if (!type || !add_entry(file, first, end, type)) return false;
-            types = skip_spaces(types + size);
-        }
-        return true;
-    }
-    return add_entry(file, first, end, NULL);
-}
-
-static bool split_scripts(struct script_file *file) {
-    for (size_t i = 0, end; i < file->n_lines; i = end) {
-        if (!after(file->lines[i].text, "graph")) {
-            fprintf(stderr, "%s:%d: '%s' outside a graph\n", file->path, file->lines[i].number, file->lines[i].text);
-            return false;
-        }
-        for (end = i + 1; end < file->n_lines && !after(file->lines[end].text, "graph");)
-            end++;
-        if (!add_script(file, i, end)) return false;
-    }
-    return true;
+    return file->names;
 }
 
 struct script_file *script_file_open(const char *path) {
-    FILE *stream = fopen(path, "r");
-    if (!stream) {
-        fprintf(stderr, "%s: %s\n", path, strerror(errno));
-        return NULL;
-    }
     struct script_file *file = tare_calloc(1, sizeof *file);
-    bool good = file;
-    if (good) {
-        file->path = tare_arena_strdup(&file->arena, path);
-        good = read_lines(file, stream) && split_scripts(file);
-    }
-    fclose(stream);
-    if (good) return file;
+    if (file && section_file_read(&file->text, path, "graph") == TARE_OK && name_scripts(file)) return file;
+    fprintf(stderr, "%s\n", file ? tare_error_text() : "no memory");
     script_file_close(file);
     return NULL;
 }
 
 void script_file_close(struct script_file *file) {
     if (!file) return;
-    tare_free(file->lines);
-    tare_free(file->entries);
-    tare_arena_free(&file->arena);
+    section_file_reset(&file->text);
     tare_free(file);
 }
 
 size_t script_file_count(const struct script_file *file) {
-    return file->n_entries;
+    return file->text.n_sections;
 }
 
 const char *script_file_name(const struct script_file *file, size_t i) {
-    return file->entries[i].name;
+    return file->names[i];
 }
 
 /* The op of a line `NAME = Op(…` and its length; 0 for other lines. */
 static size_t op_of_line(const char **op, const char *line) {
     const char *at = line + strcspn(line, " \t");
-    at = skip_spaces(at);
+    at = section_skip_spaces(at);
     if (*at != '=') return 0;
-    at = skip_spaces(at + 1);
+    at = section_skip_spaces(at + 1);
     *op = at;
     while (isalnum((unsigned char)*at) || *at == '_')
         at++;
     return *at == '(' ? (size_t)(at - *op) : 0;
 }
 
-static bool is_function(const struct script_file *file, const struct entry *entry, const char *op, size_t size) {
-    for (size_t k = entry->first; k < entry->end; k++) {
-        const char *name = after(file->lines[k].text, "def");
+static bool is_function(const struct script_file *file, const struct section *section, const char *op, size_t size) {
+    for (size_t k = section->first; k < section->end; k++) {
+        const char *name = section_after(file->text.lines[k].text, "def");
         if (name && strncmp(name, op, size) == 0 && (name[size] == '\0' || name[size] == ' ')) return true;
     }
     return false;
 }
 
 /* The op for which line k counts as a case, and its length; 0 for none. */
-static size_t op_shown(const char **op, const struct script_file *file, const struct entry *entry, size_t k) {
-    const char *line = file->lines[k].text;
-    if (after(line, "var") || (after(line, "def") && strchr(line, ':'))) {
-        *op = after(line, "var") ? "VarHandleOp" : "_Arg";
+static size_t op_shown(const char **op, const struct script_file *file, const struct section *section, size_t k) {
+    const char *line = file->text.lines[k].text;
+    if (section_after(line, "var") || (section_after(line, "def") && strchr(line, ':'))) {
+        *op = section_after(line, "var") ? "VarHandleOp" : "_Arg";
         return strlen(*op);
     }
     const size_t size = op_of_line(op, line);
-    return size && !is_function(file, entry, *op, size) ? size : 0;
+    return size && !is_function(file, section, *op, size) ? size : 0;
 }
 
 void script_file_each_op(const struct script_file *file, size_t i, void (*fn)(void *arg, const char *op), void *arg) {
-    const struct entry *entry = &file->entries[i];
-    for (size_t k = entry->first; k < entry->end; k++) {
+    const struct section *section = &file->text.sections[i];
+    for (size_t k = section->first; k < section->end; k++) {
         const char *op, *other;
         char name[128];
-        const size_t size = op_shown(&op, file, entry, k);
+        const size_t size = op_shown(&op, file, section, k);
         bool seen = size == 0;
-        for (size_t j = entry->first; j < k && !seen; j++)
-            seen = op_shown(&other, file, entry, j) == size && strncmp(op, other, size) == 0;
+        for (size_t j = section->first; j < k && !seen; j++)
+            seen = op_shown(&other, file, section, j) == size && strncmp(op, other, size) == 0;
         if (seen) continue;
         snprintf(name, sizeof name, "%.*s", (int)size, op);
         fn(arg, name);
@@ -203,7 +107,7 @@ void script_file_each_op(const struct script_file *file, size_t i, void (*fn)(vo
 
 struct play {
     const struct script_file *file;
-    const struct line *line; /* the current line, for messages */
+    const struct section_line *line; /* the current line, for messages */
     struct tare_arena arena;
     struct tare_opspec_memory memory;
     struct tare_graph_model *model;
@@ -214,7 +118,7 @@ struct play {
 
 #define FAULT(play, ...)                                                                                               \
     do {                                                                                                               \
-        print_error("%s:%d: %s\n", (play)->file->path, (play)->line->number, (play)->line->text);                      \
+        print_error("%s:%d: %s\n", (play)->file->text.path, (play)->line->number, (play)->line->text);                 \
         fail_msg(__VA_ARGS__);                                                                                         \
     } while (0)
 
@@ -231,7 +135,7 @@ static void *must(const struct play *play, const void *pointer, const char *what
 static char *word(struct play *play, const char **text) {
     const size_t size = strcspn(*text, " \t,)");
     char *copy = must(play, tare_arena_strndup(&play->arena, *text, size), "no memory for", "a word");
-    *text = skip_spaces(*text + size);
+    *text = section_skip_spaces(*text + size);
     return copy;
 }
 
@@ -248,14 +152,14 @@ static struct tare_edge find_edge(struct play *play, char *name) {
 static void add_inputs(struct play *play, struct tare_node *node, const char **text) {
     while (**text != ')') {
         if (**text == '\0') FAULT(play, "no ')'");
-        if (**text == ',') *text = skip_spaces(*text + 1);
+        if (**text == ',') *text = section_skip_spaces(*text + 1);
         char *name = word(play, text);
         if (*name == '^')
             check(play, tare_node_add_control(node, find_node(play, name + 1)));
         else
             check(play, tare_node_add_input(node, find_edge(play, name)));
     }
-    *text = skip_spaces(*text + 1);
+    *text = section_skip_spaces(*text + 1);
 }
 
 static void add_node(struct play *play, const char *name, const char *text) {
@@ -264,7 +168,7 @@ static void add_node(struct play *play, const char *name, const char *text) {
         text++;
     op = tare_arena_strndup(&play->arena, start, (size_t)(text - start));
     struct tare_node *node = must(play, tare_graph_add(play->graph, op, name), "no memory for", name);
-    text = skip_spaces(text + 1);
+    text = section_skip_spaces(text + 1);
     add_inputs(play, node, &text);
     mini_infer_attrs(node);
     check(play, attrs_from_text(node, &play->memory, *text ? text : NULL));
@@ -316,13 +220,13 @@ static void define(struct play *play, const char *text) {
     char *name = word(play, &text);
     const char *op;
     if (*text++ != '=') FAULT(play, "no known word, and no '='");
-    text = skip_spaces(text);
+    text = section_skip_spaces(text);
     if (op_of_line(&op, play->line->text))
         add_node(play, name, text);
-    else if (after(text, "file"))
-        add_file(play, name, after(text, "file"));
-    else if (after(text, "path"))
-        add_path(play, name, after(text, "path"));
+    else if (section_after(text, "file"))
+        add_file(play, name, section_after(text, "file"));
+    else if (section_after(text, "path"))
+        add_path(play, name, section_after(text, "path"));
     else
         add_constant(play, name, read_tensor(play, text));
 }
@@ -372,22 +276,6 @@ struct one_run {
     const char *error;
 };
 
-static void read_tolerance(const struct play *play, struct tolerance *out, const char *text) {
-    while (*text != '\0') {
-        char kind[8] = "";
-        double value = 0;
-        int used = 0;
-        if (sscanf(text, "%7s %lf %n", kind, &value, &used) < 2) FAULT(play, "no tolerance");
-        if (strcmp(kind, "abs") == 0)
-            out->absolute = value;
-        else if (strcmp(kind, "rel") == 0)
-            out->relative = value;
-        else
-            out->ulps = (int64_t)value;
-        text += used;
-    }
-}
-
 static void list_wanted(struct play *play, struct one_run *run, const char *text, bool effect) {
     while (*text != '\0') {
         if (run->n_fetches == MOST_EDGES || run->n_targets == MOST_EDGES) FAULT(play, "too many edges");
@@ -400,19 +288,19 @@ static void list_wanted(struct play *play, struct one_run *run, const char *text
 
 /* Reads the lines after the run that belong to it, except outputs; returns their number. */
 static size_t read_run(struct play *play, struct one_run *run, const char *const *lines, size_t count) {
-    const struct line *first = play->line;
+    const struct section_line *first = play->line;
     size_t i = 1;
     for (; i < count; i++) {
         const char *text;
         play->line = first + i;
-        if ((text = after(lines[i], "feed"))) {
+        if ((text = section_after(lines[i], "feed"))) {
             run->feeds[run->n_feeds] = find_edge(play, word(play, &text));
             run->values[run->n_feeds++] = read_tensor(play, text);
-        } else if ((text = after(lines[i], "tol"))) {
-            read_tolerance(play, &run->tolerance, text);
-        } else if ((text = after(lines[i], "error"))) {
+        } else if ((text = section_after(lines[i], "tol"))) {
+            check(play, tolerance_from_text(&run->tolerance, text));
+        } else if ((text = section_after(lines[i], "error"))) {
             run->error = text;
-        } else if (!after(lines[i], "out") && !after(lines[i], "shape")) {
+        } else if (!section_after(lines[i], "out") && !section_after(lines[i], "shape")) {
             break;
         }
     }
@@ -433,17 +321,17 @@ static void compare_form(struct play *play, const struct tare_tensor *got, const
     char shape[TARE_SHAPE_TEXT_SIZE];
     const size_t name = strcspn(text, " ");
     tare_strbuf_printf(&form, "%s %s", tare_dtype_name(got->dtype), tare_shape_text(shape, &got->shape));
-    if (tare_dtype_from_name(text, name) != got->dtype || strcmp(skip_spaces(text + name), shape) != 0)
+    if (tare_dtype_from_name(text, name) != got->dtype || strcmp(section_skip_spaces(text + name), shape) != 0)
         FAULT(play, "got %s", tare_strbuf_text(&form));
     tare_strbuf_free(&form);
 }
 
 static void check_results(struct play *play, const struct one_run *run, const char *const *lines, size_t count) {
-    const struct line *first = play->line;
+    const struct section_line *first = play->line;
     size_t at = 0;
     for (size_t i = 0; i < count; i++) {
         play->line = first + i;
-        const char *out = after(lines[i], "out"), *form = after(lines[i], "shape");
+        const char *out = section_after(lines[i], "out"), *form = section_after(lines[i], "shape");
         if (!out && !form) continue;
         if (at == run->n_fetches) FAULT(play, "more outputs than fetches");
         if (out)
@@ -464,7 +352,7 @@ static void check_error(const struct play *play, tare_status status, const char 
 static size_t play_run(struct play *play, const char *const *lines, size_t count, bool effect) {
     struct one_run *run = tare_calloc(1, sizeof *run);
     must(play, run, "no memory for", "a run");
-    list_wanted(play, run, after(lines[0], effect ? "do" : "run"), effect);
+    list_wanted(play, run, section_after(lines[0], effect ? "do" : "run"), effect);
     count = read_run(play, run, lines, count);
     tare_status status = TARE_OK;
     if (!play->session) status = tare_session_new(&play->session, play->model, NULL);
@@ -488,55 +376,41 @@ static size_t play_run(struct play *play, const char *const *lines, size_t count
 
 static size_t play_line(struct play *play, const char *const *lines, size_t count) {
     const char *line = lines[0], *text;
-    if ((text = after(line, "run"))) return play_run(play, lines, count, false);
-    if ((text = after(line, "do"))) return play_run(play, lines, count, true);
-    if ((text = after(line, "var"))) {
+    if ((text = section_after(line, "run"))) return play_run(play, lines, count, false);
+    if ((text = section_after(line, "do"))) return play_run(play, lines, count, true);
+    if ((text = section_after(line, "var"))) {
         add_variable(play, text);
-    } else if ((text = after(line, "def"))) {
+    } else if ((text = section_after(line, "def"))) {
         begin_function(play, text);
-    } else if ((text = after(line, "return"))) {
+    } else if ((text = section_after(line, "return"))) {
         add_return(play, text);
-    } else if ((text = after(line, "rewire"))) {
+    } else if ((text = section_after(line, "rewire"))) {
         rewire(play, text);
-    } else if ((text = after(line, "init"))) {
+    } else if ((text = section_after(line, "init"))) {
         play->model->init_node = find_node(play, word(play, &text));
-    } else if (after(line, "end")) {
+    } else if (section_after(line, "end")) {
         play->graph = play->model->main;
-    } else if (after(line, "session")) {
+    } else if (section_after(line, "session")) {
         tare_session_free(play->session);
         play->session = NULL;
-    } else if (!after(line, "types")) {
+    } else if (!section_after(line, "types")) {
         define(play, line);
     }
     return 1;
 }
 
-/* Returns the line with each @ replaced by the script's dtype. */
-static const char *substitute(struct tare_arena *arena, const char *text, const char *type) {
-    struct tare_strbuf out = { 0 };
-    for (; *text != '\0'; text++) {
-        if (*text == '@' && type)
-            tare_strbuf_puts(&out, type);
-        else
-            tare_strbuf_putc(&out, *text);
-    }
-    const char *copy = tare_arena_strdup(arena, tare_strbuf_text(&out));
-    tare_strbuf_free(&out);
-    return copy;
-}
-
 void script_file_run(const struct script_file *file, size_t i) {
-    const struct entry *entry = &file->entries[i];
-    const size_t count = entry->end - entry->first;
-    struct play play = { .file = file, .line = &file->lines[entry->first], .model = mini_model_new() };
+    const struct section *section = &file->text.sections[i];
+    const size_t first = section->first + 1, count = section->end - first;
+    struct play play = { .file = file, .line = &file->text.lines[first], .model = mini_model_new() };
     const char **lines = TARE_NEW_ARRAY(&play.arena, const char *, count + 1);
     play.graph = play.model->main;
-    must(&play, lines, "no memory for", entry->name);
+    must(&play, lines, "no memory for", file->names[i]);
     for (size_t k = 0; k < count; k++)
-        lines[k] =
-            must(&play, substitute(&play.arena, file->lines[entry->first + k].text, entry->type), "no memory", "");
+        lines[k] = must(&play, section_substitute(&play.arena, file->text.lines[first + k].text, section->type),
+                        "no memory", "");
     for (size_t k = 0; k < count;) {
-        play.line = &file->lines[entry->first + k];
+        play.line = &file->text.lines[first + k];
         k += play_line(&play, lines + k, count - k);
     }
     tare_session_free(play.session);

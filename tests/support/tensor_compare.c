@@ -3,6 +3,7 @@
 #include "support/tensor_text.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* The rank of a number among all representable ones, so that a difference of ranks counts the values in between. */
@@ -94,4 +95,24 @@ bool tensors_agree(struct tare_strbuf *why, const struct tare_tensor *got, const
     element_to_text(why, expected, first);
     tare_strbuf_printf(why, " (%lld of %lld elements differ)", (long long)count, (long long)got->elements);
     return false;
+}
+
+tare_status tolerance_from_text(struct tolerance *out, const char *text) {
+    while (*text != '\0') {
+        char word[8] = "";
+        double value = 0;
+        int used = 0;
+        if (sscanf(text, "%7s %lf %n", word, &value, &used) < 2)
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "'%s' is no tolerance", text);
+        if (strcmp(word, "abs") == 0)
+            out->absolute = value;
+        else if (strcmp(word, "rel") == 0)
+            out->relative = value;
+        else if (strcmp(word, "ulp") == 0)
+            out->ulps = (int64_t)value;
+        else
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "'%s' is no tolerance", text);
+        text += used;
+    }
+    return TARE_OK;
 }

@@ -17,5 +17,7 @@ struct tolerance {
  * both values, and the number of mismatches. */
 bool tensors_agree(struct tare_strbuf *why, const struct tare_tensor *got, const struct tare_tensor *expected,
                    struct tolerance tolerance);
+/* Reads "abs X", "rel X", "ulp N" in any order; sets those that are named. TARE_INVALID_ARGUMENT for other words. */
+tare_status tolerance_from_text(struct tolerance *out, const char *text);
 
 #endif

@@ -138,18 +138,23 @@ static tare_status infer_conv(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-static void cost_conv(const struct tare_infer *infer, struct tare_cost *cost) {
-    int64_t outputs, weights;
+/* Counts one multiplication for each element of `shape`, tap of the filter and channel that is summed over. */
+static void cost_of_taps(struct tare_cost *cost, const struct tare_infer *infer, const struct tare_shape *shape) {
+    int64_t elements, weights;
     const struct tare_shape *filter = &infer->inputs[1];
-    if (tare_shape_elements(&outputs, &infer->outputs[0]) != TARE_OK ||
-        tare_shape_elements(&weights, filter) != TARE_OK || filter->rank < 1) {
+    if (tare_shape_elements(&elements, shape) != TARE_OK || tare_shape_elements(&weights, filter) != TARE_OK ||
+        filter->rank < 1) {
         tare_error_clear();
         return;
     }
     const struct conv_kind *kind = infer->node->def->row->aux;
     int64_t channels = filter->dims[filter->rank - 1];
     if (kind->depthwise) channels *= filter->dims[filter->rank - 2];
-    if (channels > 0) cost->macs = (double)outputs * (double)(weights / channels);
+    if (channels > 0) cost->macs = (double)elements * (double)(weights / channels);
+}
+
+static void cost_conv(const struct tare_infer *infer, struct tare_cost *cost) {
+    cost_of_taps(cost, infer, &infer->outputs[0]);
 }
 
 /* ---- execution ---- */
@@ -474,19 +479,8 @@ static tare_status infer_transposed(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* Each element of out_backprop is multiplied with every tap and input channel once. */
 static void cost_transposed(const struct tare_infer *infer, struct tare_cost *cost) {
-    int64_t gradients, weights;
-    const struct tare_shape *filter = &infer->inputs[1];
-    if (tare_shape_elements(&gradients, &infer->inputs[2]) != TARE_OK ||
-        tare_shape_elements(&weights, filter) != TARE_OK || filter->rank < 1) {
-        tare_error_clear();
-        return;
-    }
-    const struct conv_kind *kind = infer->node->def->row->aux;
-    int64_t channels = filter->dims[filter->rank - 1];
-    if (kind->depthwise) channels *= filter->dims[filter->rank - 2];
-    if (channels > 0) cost->macs = (double)gradients * (double)(weights / channels);
+    cost_of_taps(cost, infer, &infer->inputs[2]);
 }
 
 #define ATTRS_2D                                                                                                       \
