@@ -33,6 +33,19 @@ tare_status tare_records_run_joined(enum tare_batch_verdict *verdict, struct tar
     return status;
 }
 
+tare_status tare_records_choose_batch(size_t *batch, size_t most, struct tare_session *session,
+                                      const struct tare_record_edges *edges, struct tare_bound_record *two) {
+    int64_t bytes;
+    TARE_TRY(tare_record_run(session, edges, &two[0])); /* also creates the plan and packs the weights */
+    tare_session_activation_bytes(session);
+    TARE_TRY(tare_record_run(session, edges, &two[1]));
+    bytes = tare_session_activation_bytes(session);
+    *batch = most;
+    if (bytes > TARE_BATCH_BYTES / (int64_t)most) *batch = (size_t)(TARE_BATCH_BYTES / bytes);
+    if (*batch < 1) *batch = 1;
+    return TARE_OK;
+}
+
 /* ---- the pair check ---- */
 
 struct trial {

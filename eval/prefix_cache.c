@@ -376,7 +376,10 @@ static tare_status check_batch(struct cached_run *r, size_t *expected) {
         TARE_TRY(tare_batch_check_graph(&one_by_one, r->first.model, r->binding.signature));
     if (!one_by_one) {
         TARE_TRY(tare_sessions_new(&sessions, 1, r->first.model, NULL));
-        status = tare_records_check_pair(&verdict, sessions[0], &r->binding, r->records);
+        status = tare_records_choose_batch(expected, *expected, sessions[0], &r->binding, r->records);
+        reset_outputs(r);
+        if (status == TARE_OK && *expected > 1)
+            status = tare_records_check_pair(&verdict, sessions[0], &r->binding, r->records);
         tare_sessions_free(sessions, 1);
         TARE_TRY(tare_records_locate(status, r->reader.files, &r->records[0].where, &r->records[1].where));
     }

@@ -21,6 +21,7 @@ struct plan {
 struct batch {
     struct tare_bound_record *records;
     size_t count;
+    size_t joined;                   /* records to run as one batch if that changes no bit; 0: not chosen yet */
     enum tare_batch_verdict verdict; /* of this worker's last check */
 };
 
@@ -39,24 +40,47 @@ static tare_status take(struct batch *batch, const struct plan *plan, struct tar
     return TARE_OK;
 }
 
-static tare_status run_batch(struct batch *batch, struct tare_session *session, const struct plan *plan) {
-    const struct tare_provenance *first = &batch->records[0].where, *last = &batch->records[batch->count - 1].where;
-    enum tare_batch_verdict joined = TARE_BATCH_UNDECIDED;
-    if (plan->options->begin) plan->options->begin(plan->options->begin_arg, plan->files[first->file], first->number);
-    if (batch->count > 1 && batch->verdict == TARE_BATCH_UNDECIDED)
-        TARE_TRY(tare_records_locate(tare_records_check_pair(&batch->verdict, session, &plan->edges, batch->records),
-                                     plan->files, first, last));
-    if (batch->count > 1 && batch->verdict == TARE_BATCH_INDEPENDENT) {
-        TARE_TRY(
-            tare_records_locate(tare_records_run_joined(&joined, session, &plan->edges, batch->records, batch->count),
-                                plan->files, first, last));
+/* On success the first *done records have outputs. */
+static tare_status choose_batch(size_t *done, struct batch *batch, struct tare_session *session,
+                                const struct plan *plan) {
+    TARE_TRY(tare_records_choose_batch(&batch->joined, plan->batch, session, &plan->edges, batch->records));
+    if (batch->joined == 1) *done = 2;
+    for (size_t r = *done; r < 2; r++)
+        tare_tensors_reset(batch->records[r].outputs, plan->edges.n_outputs);
+    return TARE_OK;
+}
+
+/* Runs the records from `first` on, at most as many as may be joined, and sets *count to their number. */
+static tare_status run_some(size_t *count, struct batch *batch, size_t first, struct tare_session *session,
+                            const struct plan *plan) {
+    const size_t most = batch->verdict == TARE_BATCH_INDEPENDENT ? batch->joined : 1;
+    enum tare_batch_verdict joined;
+    *count = batch->count - first < most ? batch->count - first : most;
+    if (*count > 1) {
+        struct tare_bound_record *records = &batch->records[first];
+        TARE_TRY(tare_records_locate(tare_records_run_joined(&joined, session, &plan->edges, records, *count),
+                                     plan->files, &records[0].where, &records[*count - 1].where));
+        if (joined == TARE_BATCH_INDEPENDENT) return TARE_OK;
         if (joined == TARE_BATCH_DEPENDENT) batch->verdict = joined;
     }
-    for (size_t r = 0; r < batch->count && joined != TARE_BATCH_INDEPENDENT; r++) {
-        struct tare_bound_record *record = &batch->records[r];
-        TARE_TRY(tare_records_locate(tare_record_run(session, &plan->edges, record), plan->files, &record->where,
-                                     &record->where));
+    for (size_t r = first; r < first + *count; r++) {
+        const struct tare_provenance *where = &batch->records[r].where;
+        TARE_TRY(
+            tare_records_locate(tare_record_run(session, &plan->edges, &batch->records[r]), plan->files, where, where));
     }
+    return TARE_OK;
+}
+static tare_status run_batch(struct batch *batch, struct tare_session *session, const struct plan *plan) {
+    const struct tare_provenance *first = &batch->records[0].where, *last = &batch->records[batch->count - 1].where;
+    size_t done = 0, count;
+    if (plan->options->begin) plan->options->begin(plan->options->begin_arg, plan->files[first->file], first->number);
+    if (batch->count > 1 && !batch->joined)
+        TARE_TRY(tare_records_locate(choose_batch(&done, batch, session, plan), plan->files, first, last));
+    if (batch->count > 1 && batch->joined > 1 && batch->verdict == TARE_BATCH_UNDECIDED)
+        TARE_TRY(tare_records_locate(tare_records_check_pair(&batch->verdict, session, &plan->edges, batch->records),
+                                     plan->files, first, last));
+    for (; done < batch->count; done += count)
+        TARE_TRY(run_some(&count, batch, done, session, plan));
     return TARE_OK;
 }
 

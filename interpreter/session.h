@@ -30,6 +30,9 @@ tare_status tare_session_new(struct tare_session **out, const struct tare_graph_
 void tare_session_free(struct tare_session *session);
 /* Frees the buffers that are reused between runs; useful when the next run has other shapes. */
 void tare_session_trim(struct tare_session *session);
+/* The most bytes of tensors in use since the previous call, without those that are in use now: the activations of the
+ * runs in between. */
+int64_t tare_session_activation_bytes(struct tare_session *session);
 
 /* Sets the observer. `accepts` (NULL: all) selects the observed outputs; it is called once per output and plan, not in
  * each run. fn is called with the value of each observed output. */

@@ -29,6 +29,7 @@ struct tare_buffer_pool {
     pthread_mutex_t lock;
     _Atomic int references; /* the owner and each buffer in use */
     size_t out, kept;       /* bytes of the buffers in use and of the free ones */
+    size_t most;            /* most of `out` since tare_buffer_pool_watch */
     size_t limit;           /* of out; 0: none */
     struct tare_buffer *free[SIZE_CLASSES];
 };
@@ -115,6 +116,15 @@ size_t tare_buffer_pool_bytes(struct tare_buffer_pool *pool) {
     return bytes;
 }
 
+size_t tare_buffer_pool_watch(struct tare_buffer_pool *pool) {
+    size_t most;
+    pthread_mutex_lock(&pool->lock);
+    most = pool->most;
+    pool->most = pool->out;
+    pthread_mutex_unlock(&pool->lock);
+    return most;
+}
+
 /* With the lock held: true if `bytes` more may be allocated. Frees unused buffers if necessary. */
 static bool pool_has_room(struct tare_buffer_pool *pool, size_t bytes) {
     if (!pool->limit) return true;
@@ -156,6 +166,7 @@ static tare_status pool_take(struct tare_buffer **out, struct tare_buffer_pool *
     }
     room = pool_has_room(pool, rounded);
     if (room) pool->out += rounded;
+    if (pool->out > pool->most) pool->most = pool->out;
     pthread_mutex_unlock(&pool->lock);
     if (!room) {
         if (buffer) {

@@ -110,6 +110,8 @@ void tare_buffer_pool_trim(struct tare_buffer_pool *pool);
 void tare_buffer_pool_limit(struct tare_buffer_pool *pool, size_t bytes);
 /* Bytes of the buffers in use. */
 size_t tare_buffer_pool_bytes(struct tare_buffer_pool *pool);
+/* The most bytes in use since the previous call, or since the pool was created. */
+size_t tare_buffer_pool_watch(struct tare_buffer_pool *pool);
 /* Like tare_tensor_new, with numeric buffers from the pool (NULL: without a pool). */
 tare_status tare_tensor_new_pooled(struct tare_tensor *out, int dtype, const struct tare_shape *shape,
                                    struct tare_buffer_pool *pool) TARE_WARN_UNUSED;

@@ -191,6 +191,11 @@ void tare_session_free(struct tare_session *session) {
     tare_free(session);
 }
 
+int64_t tare_session_activation_bytes(struct tare_session *session) {
+    const size_t most = tare_buffer_pool_watch(session->pool), now = tare_buffer_pool_bytes(session->pool);
+    return most > now ? (int64_t)(most - now) : 0;
+}
+
 void tare_session_trim(struct tare_session *session) {
     tare_buffer_pool_trim(session->pool);
 }

@@ -263,6 +263,22 @@ static void failure__in_a_batch_names_its_records(void **state) {
     tare_model_free(f.model);
 }
 
+/* A row of 300,000 floats is larger than TARE_BATCH_BYTES. */
+static void batch__of_large_activations_is_run_record_by_record(void **state) {
+    struct fixture f;
+    static struct answers answers;
+    const struct tare_session_options checked = { .check_numerics = true };
+    (void)state;
+    open_fixture(&f);
+    struct tare_graph *g = f.model->main;
+    struct tare_edge wide = mini_node(g, "Tile", "wide", 2, f.x, mini_ints(g, "by", 2, (const int32_t[]){ 1, 100000 }));
+    struct tare_edge sum = mini_node(g, "Min", "least", 2, wide, mini_ints(g, "axes", 1, (const int32_t[]){ 1 }));
+    close_fixture(&f, mini_node(g, "Sqrt", "root", 1, sum));
+    mini_fails(run(&answers, &f, write_records("wide.tfrecord", 9), 2, 4, &checked), "wide.tfrecord: record 9: root");
+    assert_int_equal(answers.n_records, 8);
+    tare_model_free(f.model);
+}
+
 static tare_status refuse_third(void *arg, const struct tare_sample *sample, const struct tare_provenance *where,
                                 const struct tare_tensor *outputs) {
     (void)sample;
@@ -376,6 +392,7 @@ int main(void) {
         cmocka_unit_test(state__that_a_signature_changes_is_known_before_the_run),
         cmocka_unit_test(failure__is_the_first_one_in_the_order_of_the_records),
         cmocka_unit_test(failure__in_a_batch_names_its_records),
+        cmocka_unit_test(batch__of_large_activations_is_run_record_by_record),
         cmocka_unit_test(failure__of_the_receiver_ends_all_workers),
         cmocka_unit_test(record__that_does_not_fit_is_named),
         cmocka_unit_test(batch__that_a_model_mixes_is_run_record_by_record),

@@ -29,6 +29,19 @@ static void pool__gives_freed_memory_again(void **state) {
     tare_tensor_reset(&tensor);
 }
 
+static void pool__reports_the_most_bytes_in_use_since_the_last_call(void **state) {
+    (void)state;
+    struct tare_buffer_pool *pool = tare_buffer_pool_new();
+    struct tare_tensor a, b;
+    assert_int_equal(take(&a, pool, 1000), TARE_OK);
+    assert_int_equal(take(&b, pool, 1000), TARE_OK);
+    tare_tensor_reset(&b);
+    assert_in_range(tare_buffer_pool_watch(pool), 8000, 10000);
+    assert_in_range(tare_buffer_pool_watch(pool), 4000, 5000);
+    tare_tensor_reset(&a);
+    tare_buffer_pool_free(pool);
+}
+
 static void pool__refuses_more_than_its_limit(void **state) {
     (void)state;
     struct tare_buffer_pool *pool = tare_buffer_pool_new();
@@ -50,6 +63,7 @@ static void pool__refuses_more_than_its_limit(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pool__gives_freed_memory_again),
+        cmocka_unit_test(pool__reports_the_most_bytes_in_use_since_the_last_call),
         cmocka_unit_test(pool__refuses_more_than_its_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
