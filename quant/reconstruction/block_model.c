@@ -25,7 +25,11 @@ struct build {
     size_t n_steps;
     struct tare_emit emit;
     const char *reason;
+    int depth; /* of the nodes being copied */
 };
+
+/* Copying follows inputs by recursion. Blocks of real models have paths of fewer than 200 nodes. */
+enum { MOST_DEPTH = 2000 };
 
 static tare_status refuse(struct build *b, const char *format, const char *what) {
     b->reason = tare_arena_printf(b->arena, format, what);
@@ -141,6 +145,14 @@ static bool has_functions(const struct tare_node *node) {
     return !node->def;
 }
 
+/* TensorFlow 1's control flow: its loops are cycles of the graph, and its values may be dead. */
+static bool is_control_flow(const struct tare_node *node) {
+    static const char *const ops[] = { "Switch",   "RefSwitch",     "_SwitchN",         "Merge",
+                                       "RefMerge", "Enter",         "RefEnter",         "Exit",
+                                       "RefExit",  "NextIteration", "RefNextIteration", NULL };
+    return tare_op_is_one_of(node->op, ops);
+}
+
 static tare_status copy_edge(struct tare_edge *out, struct build *b, struct tare_edge edge);
 
 static tare_status copy_inputs(struct tare_edge *inputs, struct build *b, const struct tare_node *from) {
@@ -164,8 +176,12 @@ static tare_status copy_node(struct build *b, const struct tare_node *from) {
     struct tare_node *to;
     if (!inputs) return TARE_NO_MEMORY;
     if (has_functions(from)) return refuse(b, "it calls functions (%s)", from->op);
+    if (is_control_flow(from)) return refuse(b, "it contains control flow (%s)", from->op);
+    if (b->depth == MOST_DEPTH) return refuse(b, "a path through it is too long (%s)", from->name);
     if (from->def->is_stateful || tare_node_is(from, "Placeholder")) return refuse(b, "it contains %s", from->op);
+    b->depth++;
     TARE_TRY(copy_inputs(inputs, b, from));
+    b->depth--;
     if (b->reason) return TARE_OK;
     to = tare_graph_add(b->graph, from->op, from->name);
     if (!to) return TARE_NO_MEMORY;

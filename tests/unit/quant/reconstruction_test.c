@@ -161,6 +161,69 @@ static void blocks_without_derivative__are_rounded_layer_by_layer(void **state) 
     assert_false(isnan(block.layers_db)); /* measured all the same */
 }
 
+static struct tare_edge enter(struct quantized_model *m, const char *name, struct tare_edge value) {
+    struct tare_node *node = mini_open(m->graph, "Enter", name, 1, value);
+    mini_ok(tare_node_set_string(node, "frame_name", "loop", 4));
+    return mini_done(node);
+}
+
+/* x·w1, a loop that applies Relu once, and a product with w2. */
+static void build_loop(struct quantized_model *m) {
+    struct tare_edge value, more, value_switch, more_switch, condition;
+    quantized_model_begin(m, ROWS, IN, 1, 61);
+    m->kept = KEPT;
+    value = mini_node(m->graph, "MatMul", "a", 2, m->in, offset_weight(m, "w1", 0.45F, 62));
+    value = enter(m, "enter", value);
+    more = enter(m, "enter_more", mini_node(m->graph, "LogicalNot", "true", 1, mini_bool(m->graph, "false", false)));
+    value = mini_node(m->graph, "Merge", "merge", 2, value, value); /* the second is replaced */
+    more = mini_node(m->graph, "Merge", "merge_more", 2, more, more);
+    condition = mini_node(m->graph, "LoopCond", "condition", 1, more);
+    value_switch = mini_node(m->graph, "Switch", "switch", 2, value, condition);
+    more_switch = mini_node(m->graph, "Switch", "switch_more", 2, more, condition);
+    tare_node_set_input(value.node, 1,
+                        mini_node(m->graph, "NextIteration", "next", 1,
+                                  mini_node(m->graph, "Relu", "relu", 1, mini_output(value_switch, 1))));
+    tare_node_set_input(more.node, 1,
+                        mini_node(m->graph, "NextIteration", "next_more", 1,
+                                  mini_node(m->graph, "LogicalNot", "no_more", 1, mini_output(more_switch, 1))));
+    value = mini_node(m->graph, "Exit", "exit", 1, mini_output(value_switch, 0));
+    quantized_model_return(
+        m, mini_node(m->graph, "MatMul", "b", 2, value, quantized_model_weight(m, "w2", OUT, OUT, 1, 1, 63)));
+}
+
+/* The back edge of a TensorFlow 1 loop is a cycle of the graph. */
+static void blocks_with_loops__are_rounded_layer_by_layer(void **state) {
+    const struct tare_quant_options options = four_bits();
+    struct quantized_model m;
+    (void)state;
+    build_loop(&m);
+    quantized_model_quantize(&m, &options, "reconstruction");
+    assert_int_equal(m.report.n_blocks, 1);
+    assert_string_equal(m.report.blocks[0].reason, "it contains control flow (Exit)");
+    assert_string_equal(m.report.blocks[0].result, "layers");
+    quantized_model_end(&m);
+}
+
+/* a and b with a chain of many ops between them. */
+static void blocks_with_long_paths__are_rounded_layer_by_layer(void **state) {
+    enum { OPS = 60000 };
+    const struct tare_quant_options options = four_bits();
+    struct quantized_model m;
+    struct tare_edge y;
+    (void)state;
+    quantized_model_begin(&m, ROWS, IN, 1, 61);
+    m.kept = KEPT;
+    y = mini_node(m.graph, "MatMul", "a", 2, m.in, offset_weight(&m, "w1", 0.45F, 62));
+    for (int i = 0; i < OPS; i++)
+        y = mini_node(m.graph, "Identity", tare_arena_printf(&m.arena, "i%d", i), 1, y);
+    quantized_model_return(
+        &m, mini_node(m.graph, "MatMul", "b", 2, y, quantized_model_weight(&m, "w2", OUT, OUT, 1, 1, 63)));
+    quantized_model_quantize(&m, &options, "reconstruction");
+    assert_int_equal(m.report.n_blocks, 1);
+    assert_non_null(strstr(m.report.blocks[0].reason, "a path through it is too long"));
+    quantized_model_end(&m);
+}
+
 /* Without samples that can be run again, and after passes that scale activations. */
 static void blocks_without_samples__are_rounded_layer_by_layer(void **state) {
     const struct tare_quant_options options = four_bits();
@@ -222,6 +285,8 @@ int main(void) {
         cmocka_unit_test(threads__do_not_change_the_result),
         cmocka_unit_test(the_time_limit__leaves_layers_rounded_one_by_one),
         cmocka_unit_test(blocks_without_derivative__are_rounded_layer_by_layer),
+        cmocka_unit_test(blocks_with_loops__are_rounded_layer_by_layer),
+        cmocka_unit_test(blocks_with_long_paths__are_rounded_layer_by_layer),
         cmocka_unit_test(blocks_without_samples__are_rounded_layer_by_layer),
         cmocka_unit_test(blocks__are_found_from_the_graph),
     };
