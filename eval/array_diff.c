@@ -87,7 +87,8 @@ static tare_status compare(struct tare_array_difference *out, const struct tare_
     out->same = first->dtype == second->dtype && tare_shape_equal(&first->shape, &second->shape) &&
                 tare_tensor_same_bits(first, second);
     if (first->dtype != second->dtype || !tare_shape_equal(&first->shape, &second->shape) ||
-        !(tare_dtype_is_floating(first->dtype) || tare_dtype_is_integer(first->dtype)))
+        !(tare_dtype_is_floating(first->dtype) || tare_dtype_is_integer(first->dtype) ||
+          tare_dtype_is_complex(first->dtype)))
         return TARE_OK;
     const int64_t rows = first->shape.rank > 0 ? first->shape.dims[0] : 1;
     for (int64_t r = 0; r < rows && status == TARE_OK; r++) {

@@ -6,6 +6,7 @@
 #include "base/progress.h"
 #include "base/strbuf.h"
 #include "datasets/label.h"
+#include "eval/measure.h"
 #include "eval/model_inputs.h"
 #include "graph/calls.h"
 #include "graph/data_dependence.h"
@@ -287,5 +288,5 @@ tare_status tare_comparison_add(struct tare_comparison_row **out, struct tare_co
     comparison->records = pass.record;
     comparison->n_rows++;
     *out = row;
-    return TARE_OK;
+    return comparison->n_rows == 1 ? tare_measure_check_requested(comparison) : TARE_OK;
 }

@@ -62,6 +62,11 @@ static bool has_truth(const struct tare_comparison *c, const struct tare_metrics
     return tare_measure_has(TARE_MEASURE_MAE, m) || tare_measure_has(TARE_MEASURE_TOP1, m) || m->positions.known;
 }
 
+static bool is_floating(const struct tare_comparison *c, const struct tare_metrics *m) {
+    (void)c;
+    return m->floating && m->elements > 0;
+}
+
 static bool is_numeric(const struct tare_comparison *c, const struct tare_metrics *m) {
     (void)c;
     return m->elements > 0;
@@ -69,11 +74,20 @@ static bool is_numeric(const struct tare_comparison *c, const struct tare_metric
 
 size_t tare_measured_output(const struct tare_comparison *c) {
     bool (*const wanted[])(const struct tare_comparison *, const struct tare_metrics *) = { has_requested, has_truth,
-                                                                                            is_numeric };
+                                                                                            is_floating, is_numeric };
     for (size_t w = 0; c->n_rows && w < sizeof wanted / sizeof *wanted; w++)
         for (size_t i = 0; i < c->n_outputs; i++)
             if (wanted[w](c, &c->rows[0].outputs[i])) return i;
     return 0;
+}
+
+tare_status tare_measure_check_requested(const struct tare_comparison *c) {
+    const struct tare_measure_row *row = c->metric > 0 ? rows[c->metric - 1] : NULL;
+    if (!row || c->custom) return TARE_OK;
+    for (size_t i = 0; i < c->n_outputs; i++)
+        if (row->has(&c->rows[0].outputs[i])) return TARE_OK;
+    return TARE_FAIL(TARE_NOT_FOUND, "metric '%s': the records have no data for it (expected %s)", row->key,
+                     row->needs);
 }
 
 const struct tare_metrics *tare_measured_of(const struct tare_comparison *c, const struct tare_comparison_row *row) {
@@ -149,6 +163,7 @@ static bool keeps_up(const struct tare_measure *measure, const struct tare_compa
     const struct tare_metrics *m = tare_measured_of(c, row), *reference = tare_measured_of(c, &c->rows[0]);
     const double value = tare_measure_value(measure, m), base = tare_measure_value(measure, reference);
     const double p = tare_measure_p(measure, m, reference);
+    if (m->not_finite) return false;
     if (isnan(p)) return tare_metrics_sqnr_db(m) >= TARE_VERDICT_DB;
     return p >= 0.05 || (measure->lower_is_better ? value < base : value > base);
 }
@@ -211,6 +226,17 @@ bool tare_verdict_is_good(const struct tare_comparison *c) {
     return given > 0;
 }
 
+/* What makes an output differ from float's in more than its values; false: nothing. */
+static bool put_unlike(struct tare_strbuf *out, const struct tare_metrics *m) {
+    if (m->unlike)
+        tare_strbuf_printf(out, ": the output has another size or kind than that of float in %lld of %lld examples",
+                           (long long)m->unlike, (long long)m->rows);
+    else if (m->not_finite)
+        tare_strbuf_printf(out, ": NaN or infinity in %lld elements of the output that are finite in float",
+                           (long long)m->not_finite);
+    return m->unlike || m->not_finite;
+}
+
 /* "tpu_model: the paired test finds no difference from float in top-1 (75.60 %, float 75.60 %)" */
 static void put_outcome(struct tare_strbuf *out, const struct tare_comparison *c,
                         const struct tare_comparison_row *row) {
@@ -218,8 +244,16 @@ static void put_outcome(struct tare_strbuf *out, const struct tare_comparison *c
     const struct tare_metrics *m = tare_measured_of(c, row), *reference = tare_measured_of(c, &c->rows[0]);
     const double p = tare_measure_p(measure, m, reference), db = tare_metrics_sqnr_db(m);
     tare_comparison_put_name(out, row);
-    if (isinf(db)) {
+    if (put_unlike(out, m)) return;
+    if (*row->answers && strcmp(row->answers, c->rows[0].answers) == 0) {
         tare_strbuf_puts(out, ": the outputs are those of float");
+        return;
+    }
+    if (isinf(db) || isnan(db)) {
+        tare_strbuf_printf(out,
+                           isinf(db) ? ": output %s has the values of float, but the outputs are not identical"
+                                     : ": output %s has no finite numbers to compare with float",
+                           c->output_keys[tare_measured_output(c)]);
         return;
     }
     if (isnan(p)) {

@@ -43,14 +43,17 @@ const char *tare_measure_key(const struct tare_measure *measure);
 /* Whether there is a paired test of two models by this measure. */
 bool tare_measure_is_tested(const struct tare_measure *measure);
 
+/* TARE_NOT_FOUND if comparison->metric is set and no output of the first model has data for it. */
+tare_status tare_measure_check_requested(const struct tare_comparison *comparison) TARE_WARN_UNUSED;
+
 /* Index of the output by which models are measured: the first one with data for comparison->metric, for expected values
- * or for labels; without any of these the first numeric one (an output of strings has no SQNR); otherwise 0. */
+ * or for labels; without any of these the first floating-point one, because the SQNR of class indices means little;
+ * then the first numeric one (an output of strings has no SQNR); otherwise 0. */
 size_t tare_measured_output(const struct tare_comparison *comparison);
 /* The figures of a row at that output. */
 const struct tare_metrics *tare_measured_of(const struct tare_comparison *comparison,
                                             const struct tare_comparison_row *row);
-/* The measure of that output: comparison->metric if set, otherwise inferred. A requested measure without data is
- * replaced by the inferred one. */
+/* The measure of that output: comparison->metric if it has data, otherwise inferred. */
 const struct tare_measure *tare_measure_of(const struct tare_comparison *comparison);
 /* False when the metrics have no data for a measure. */
 bool tare_measure_has(enum tare_measure_kind kind, const struct tare_metrics *metrics);

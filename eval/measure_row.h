@@ -7,6 +7,7 @@
 struct tare_measure_row {
     const char *key; /* name for --metric and JSON */
     struct tare_measure measure;
+    const char *needs;                               /* what the records must have for it, in running text */
     bool (*has)(const struct tare_metrics *metrics); /* whether there is data for it */
     double (*value)(const struct tare_metrics *metrics);
     void (*interval)(double *low, double *high, const struct tare_metrics *metrics);       /* NULL: none */

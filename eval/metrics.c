@@ -2,6 +2,7 @@
 #include "eval/metrics.h"
 #include "base/alloc.h"
 
+#include <complex.h>
 #include <math.h>
 #include <string.h>
 
@@ -64,7 +65,8 @@ static int64_t label_rank(const struct row *row, int64_t label) {
 /* One score of a row labelled 0 or 1, at both thresholds. */
 static void count_binary(struct tare_binary_counts *c, double threshold, double score, double reference,
                          bool positive) {
-    const bool predicted = score >= threshold, before = reference >= threshold;
+    const bool predicted = isnan(score) ? !positive : score >= threshold; /* NaN is wrong */
+    const bool before = isnan(reference) ? !positive : reference >= threshold;
     c->count++;
     c->correct += predicted == positive;
     c->gained += predicted == positive && before != positive;
@@ -107,26 +109,49 @@ static void add_agreement(struct tare_metrics *m, const struct row *value, const
     m->agree += a == b;
 }
 
+/* Adds an element: the squares of reference and value, their product, and their distance. */
+static void add_element(struct tare_metrics *m, double signal, double self, double dot, double distance,
+                        int64_t record) {
+    m->elements++;
+    m->signal += signal;
+    m->noise += distance * distance;
+    m->dot += dot;
+    m->self += self;
+    m->absolute_error += distance;
+    m->absolute_reference += sqrt(signal);
+    if (distance > m->max_abs_error) {
+        m->max_abs_error = distance;
+        m->max_abs_record = record;
+    }
+}
+
 /* Elements first … first+count-1, one row. */
 static void add_row_difference(struct tare_metrics *m, const struct tare_tensor *value,
                                const struct tare_tensor *reference, int64_t first, int64_t count, int64_t record) {
     for (int64_t i = first; i < first + count; i++) {
-        double x = tare_tensor_get_f64(value, i), r = tare_tensor_get_f64(reference, i), d = x - r;
-        if (!isfinite(x) || !isfinite(r)) {
+        const double x = tare_tensor_get_f64(value, i), r = tare_tensor_get_f64(reference, i);
+        if (isfinite(x) && isfinite(r))
+            add_element(m, r * r, x * x, r * x, fabs(x - r), record);
+        else
             m->not_finite += !isfinite(x) && isfinite(r);
-            continue;
-        }
-        m->elements++;
-        m->signal += r * r;
-        m->noise += d * d;
-        m->dot += r * x;
-        m->self += x * x;
-        m->absolute_error += fabs(d);
-        m->absolute_reference += fabs(r);
-        if (fabs(d) > m->max_abs_error) {
-            m->max_abs_error = fabs(d);
-            m->max_abs_record = record;
-        }
+    }
+}
+
+static bool is_finite(_Complex double z) {
+    return isfinite(creal(z)) && isfinite(cimag(z));
+}
+
+/* Likewise for a complex output: its elements are pairs of numbers. */
+static void add_complex_difference(struct tare_metrics *m, const struct tare_tensor *value,
+                                   const struct tare_tensor *reference, int64_t first, int64_t count, int64_t record) {
+    for (int64_t i = first; i < first + count; i++) {
+        const _Complex double x = tare_tensor_get_c128(value, i), r = tare_tensor_get_c128(reference, i);
+        const double re = creal(r), im = cimag(r), dot = re * creal(x) + im * cimag(x);
+        if (is_finite(x) && is_finite(r))
+            add_element(m, re * re + im * im, creal(x) * creal(x) + cimag(x) * cimag(x), dot,
+                        hypot(creal(x) - re, cimag(x) - im), record);
+        else
+            m->not_finite += !is_finite(x) && is_finite(r);
     }
 }
 
@@ -134,11 +159,13 @@ static tare_status add_difference(struct tare_metrics *m, const struct tare_meas
                                   const struct tare_tensor *reference) {
     const int64_t rows = in->rows > 0 && in->value->elements % in->rows == 0 ? in->rows : 1;
     const int64_t width = in->value->elements / rows;
+    const bool is_complex = tare_dtype_is_complex(in->value->dtype) || tare_dtype_is_complex(reference->dtype);
     struct tare_example_noise *noise = &m->row_noise;
     for (int64_t r = 0; r < rows; r++) {
         const double before = m->noise;
         if (!TARE_GROW(noise->values, noise->count, noise->capacity)) return TARE_NO_MEMORY;
-        add_row_difference(m, in->value, reference, r * width, width, in->record);
+        (is_complex ? add_complex_difference : add_row_difference)(m, in->value, reference, r * width, width,
+                                                                   in->record);
         noise->values[noise->count++] = m->noise - before;
     }
     return TARE_OK;
@@ -221,21 +248,57 @@ static bool is_real(const struct tare_tensor *tensor) {
            tensor->dtype == TARE_DT_BOOL;
 }
 
+static bool is_numeric(const struct tare_tensor *tensor) {
+    return is_real(tensor) || tare_dtype_is_complex(tensor->dtype);
+}
+
+/* Numbers are compared whatever their dtypes, because a converted model may return bfloat16. */
+static bool is_comparable(const struct tare_tensor *a, const struct tare_tensor *b) {
+    if (a->elements != b->elements) return false;
+    return a->dtype == b->dtype || (is_real(a) && is_real(b)) ||
+           (tare_dtype_is_complex(a->dtype) && tare_dtype_is_complex(b->dtype));
+}
+
+static double energy(const struct tare_tensor *tensor) {
+    double sum = 0;
+    for (int64_t i = 0; is_numeric(tensor) && i < tensor->elements; i++) {
+        const _Complex double z = tare_tensor_get_c128(tensor, i);
+        if (is_finite(z)) sum += creal(z) * creal(z) + cimag(z) * cimag(z);
+    }
+    return sum;
+}
+
+/* A record whose output cannot be compared with the reference's: no row of it is right, and all of both is noise. */
+static tare_status add_unlike(struct tare_metrics *m, const struct tare_measured *in) {
+    const int64_t rows = in->rows > 0 ? in->rows : 1;
+    const double signal = energy(in->reference), noise = signal + energy(in->value);
+    m->ranked += in->rows;
+    m->unlike += rows;
+    m->signal += signal;
+    m->noise += noise;
+    for (int64_t r = 0; r < rows; r++) {
+        struct tare_example_noise *list = &m->row_noise;
+        if (!TARE_GROW(list->values, list->count, list->capacity)) return TARE_NO_MEMORY;
+        list->values[list->count++] = noise / (double)rows;
+        m->labelled += in->labels && in->rows && in->labels[r] >= 0;
+    }
+    return TARE_OK;
+}
+
 tare_status tare_metrics_add(struct tare_metrics *m, const struct tare_measured *in) {
     const struct tare_tensor *against = in->reference ? in->reference : in->value;
     m->rows += in->rows;
-    if (against->elements != in->value->elements || against->dtype != in->value->dtype) {
-        m->ranked += in->rows;
-        return TARE_OK;
-    }
+    m->floating = tare_dtype_is_floating(in->value->dtype) || tare_dtype_is_complex(in->value->dtype);
+    if (!is_comparable(in->value, against)) return add_unlike(m, in);
     if (in->value->dtype == TARE_DT_STRING) {
         m->ranked += in->rows;
         m->agree += tare_tensor_same_bits(in->value, against) ? in->rows : 0;
         return TARE_OK;
     }
-    if (!is_real(in->value)) return TARE_OK;
-    TARE_TRY(add_rows(m, in));
+    if (!is_numeric(in->value)) return TARE_OK;
+    if (is_real(in->value)) TARE_TRY(add_rows(m, in));
     TARE_TRY(add_difference(m, in, against));
+    if (!is_real(in->value)) return TARE_OK;
     if (in->positions) TARE_TRY(tare_positions_add(&m->positions, in->value, in->reference, in->positions, in->rows));
     return add_expected(m, in);
 }
@@ -283,7 +346,9 @@ double tare_metrics_share(int64_t part, int64_t whole) {
 }
 
 double tare_metrics_sqnr_db(const struct tare_metrics *m) {
-    if (m->noise <= 0) return INFINITY;
+    if (m->not_finite) return -INFINITY;
+    if (m->noise <= 0 && m->unlike) return -INFINITY;
+    if (m->noise <= 0) return m->elements ? INFINITY : NAN;
     return m->signal > 0 ? 10 * log10(m->signal / m->noise) : -INFINITY;
 }
 

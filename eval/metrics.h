@@ -29,6 +29,8 @@ struct tare_metrics {
         size_t count, capacity;
     } row_noise;
     int64_t not_finite;                    /* elements that are NaN or infinite here but not in the reference */
+    int64_t unlike;                        /* rows whose output has another number of elements than the reference's, or
+                                              strings instead of numbers: they agree with nothing, and are noise */
     struct tare_auc auc;                   /* rows labelled 0 or 1 of an output with one or two elements per row */
     int64_t expected_elements;             /* elements with an expected value */
     double expected_sum, expected_squares; /* sums of the expected values and of their squares */
@@ -36,7 +38,8 @@ struct tare_metrics {
         double *absolute, *squared;
         size_t count, capacity;
     } errors;
-    bool binary; /* one real score per row, labels 0 and 1: top1 counts scores on the label's side of the threshold */
+    bool floating; /* the output has a floating-point dtype */
+    bool binary;   /* one real score per row, labels 0 and 1: top1 counts scores on the label's side of the threshold */
     struct tare_binary_counts {
         int64_t count, correct, gained, lost, true_positives, false_positives, false_negatives;
     } at_half, at_zero;                            /* thresholds of probabilities and of logits */
@@ -61,8 +64,8 @@ struct tare_measured {
 
 /* Adds one record. A row predicts a class when it has one dimension of classes (others may be 1): the index of its
  * largest element, the first on a tie; an integer output with one element per row is the class itself. A single real
- * score, and a row with more dimensions, such as an image, predict none. Strings are compared as a whole. An output of
- * another size than the reference's counts as rows that do not agree. */
+ * score, and a row with more dimensions, such as an image, predict none. Strings are compared as a whole, numbers also
+ * with those of other dtypes. An output of another size than the reference's counts as rows that do not agree. */
 tare_status tare_metrics_add(struct tare_metrics *metrics, const struct tare_measured *measured) TARE_WARN_UNUSED;
 void tare_metrics_reset(struct tare_metrics *metrics);
 /* After the last record: chooses the threshold of a single score, 0.5 for probabilities and 0 for logits, by the
@@ -75,7 +78,8 @@ double tare_metrics_share(int64_t part, int64_t whole);
 double tare_metrics_f1(const struct tare_metrics *metrics);
 /* Coefficient of determination against the expected values; NaN without them or when they are constant. */
 double tare_metrics_r2(const struct tare_metrics *metrics);
-/* 10 log10(signal / noise); +infinity without noise. */
+/* 10 log10(signal / noise); +infinity without noise, -infinity if an element is NaN or infinite that is finite in the
+ * reference, NaN if there is nothing to compare: strings, no elements, or no finite ones. */
 double tare_metrics_sqnr_db(const struct tare_metrics *metrics);
 /* Cosine of reference and value over all elements; 1 when both are zero. */
 double tare_metrics_cosine(const struct tare_metrics *metrics);

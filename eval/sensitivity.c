@@ -270,7 +270,8 @@ static tare_status measure(struct probes *probes) {
 static int by_loss(const void *a, const void *b) {
     const struct tare_sensitive_layer *x = a, *y = b;
     int order;
-    if (x->alone.sqnr_db != y->alone.sqnr_db) return x->alone.sqnr_db < y->alone.sqnr_db ? -1 : 1;
+    if (x->alone.sqnr_db < y->alone.sqnr_db) return -1;
+    if (x->alone.sqnr_db > y->alone.sqnr_db) return 1;
     order = strcmp(x->function, y->function);
     return order ? order : strcmp(x->node, y->node);
 }

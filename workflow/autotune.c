@@ -98,7 +98,8 @@ static tare_status run_task(struct choosing *c, const struct tare_graph_model *m
     struct tare_comparison_row *row;
     tare_status status =
         tare_comparison_add(&row, &c->task_comparison, model, signature, &c->runner, task->label ? task->label : "");
-    if (first && by_default && status == TARE_INVALID_ARGUMENT) {
+    if (first &&
+        ((by_default && status == TARE_INVALID_ARGUMENT) || (task->may_lack_measure && status == TARE_NOT_FOUND))) {
         tare_error_clear();
         return TARE_OK;
     }

@@ -21,6 +21,7 @@ struct tare_autotune_task {
     const char *label;                        /* key of labels, as for tare_comparison_add; NULL: none */
     const char *target_key;                   /* key of expected values; NULL: none */
     int metric;                               /* 1 + enum tare_measure_kind; 0: inferred */
+    bool may_lack_measure;                    /* samples without data for target_key and metric: the SQNR decides */
     const volatile sig_atomic_t *interrupted; /* NULL: never */
     int threads;
     bool quiet;

@@ -173,6 +173,7 @@ static tare_status compare_automatic(struct tare_compare_job *c) {
                                                   .label = c->options->label,
                                                   .target_key = c->options->target_key,
                                                   .metric = c->options->metric,
+                                                  .may_lack_measure = true,
                                                   .interrupted = task->interrupted,
                                                   .threads = c->result.threads,
                                                   .quiet = task->quiet };

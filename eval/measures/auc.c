@@ -21,6 +21,7 @@ static double p(const struct tare_metrics *m, const struct tare_metrics *referen
 const struct tare_measure_row tare_measure_auc = {
     .key = "auc",
     .measure = { "AUC", "AUC", "", false, TARE_MEASURE_AUC },
+    .needs = "labels 0 and 1 of an output with one or two scores per example: --label",
     .has = has,
     .value = value,
     .interval = interval,

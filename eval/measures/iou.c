@@ -33,6 +33,7 @@ static double p(const struct tare_metrics *m, const struct tare_metrics *referen
 const struct tare_measure_row tare_measure_iou = {
     .key = "iou",
     .measure = { "IoU", "IoU", " %", false, TARE_MEASURE_IOU },
+    .needs = "a label per position: --label",
     .has = has,
     .value = value,
     .interval = interval,

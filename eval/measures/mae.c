@@ -24,6 +24,7 @@ static double p(const struct tare_metrics *m, const struct tare_metrics *referen
 const struct tare_measure_row tare_measure_mae = {
     .key = "mae",
     .measure = { "mean absolute error", "MAE", "", true, TARE_MEASURE_MAE },
+    .needs = "the value of each output element: --target",
     .has = has,
     .value = value,
     .interval = interval,

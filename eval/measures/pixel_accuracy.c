@@ -30,6 +30,7 @@ static double p(const struct tare_metrics *m, const struct tare_metrics *referen
 const struct tare_measure_row tare_measure_pixel_accuracy = {
     .key = "pixel_accuracy",
     .measure = { "accuracy by position", "by position", " %", false, TARE_MEASURE_PIXEL_ACCURACY },
+    .needs = "a label per position: --label",
     .has = has,
     .value = value,
     .interval = interval,

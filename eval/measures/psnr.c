@@ -27,6 +27,7 @@ static double p(const struct tare_metrics *m, const struct tare_metrics *referen
 const struct tare_measure_row tare_measure_psnr = {
     .key = "psnr",
     .measure = { "PSNR", "PSNR", " dB", false, TARE_MEASURE_PSNR },
+    .needs = "an image per example: --target",
     .has = has,
     .value = value,
     .interval = interval,

@@ -20,6 +20,7 @@ static double p(const struct tare_metrics *m, const struct tare_metrics *referen
 const struct tare_measure_row tare_measure_r2 = {
     .key = "r2",
     .measure = { "R²", "R²", "", false, TARE_MEASURE_R2 },
+    .needs = "the value of each output element: --target",
     .has = has,
     .value = value,
     .p = p,

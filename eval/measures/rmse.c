@@ -26,6 +26,7 @@ static double p(const struct tare_metrics *m, const struct tare_metrics *referen
 const struct tare_measure_row tare_measure_rmse = {
     .key = "rmse",
     .measure = { "root mean squared error", "RMSE", "", true, TARE_MEASURE_RMSE },
+    .needs = "the value of each output element: --target",
     .has = has,
     .value = value,
     .interval = interval,

@@ -27,6 +27,7 @@ static double p(const struct tare_metrics *m, const struct tare_metrics *referen
 const struct tare_measure_row tare_measure_sequence = {
     .key = "sequence",
     .measure = { "sequence accuracy", "sequences", " %", false, TARE_MEASURE_SEQUENCE },
+    .needs = "a label per position: --label",
     .has = has,
     .value = value,
     .interval = interval,

@@ -13,6 +13,7 @@ static double value(const struct tare_metrics *m) {
 const struct tare_measure_row tare_measure_sqnr = {
     .key = "sqnr",
     .measure = { "SQNR", "SQNR", " dB", false, TARE_MEASURE_SQNR },
+    .needs = "a numeric output",
     .has = has,
     .value = value,
 };

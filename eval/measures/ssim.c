@@ -27,6 +27,7 @@ static double p(const struct tare_metrics *m, const struct tare_metrics *referen
 const struct tare_measure_row tare_measure_ssim = {
     .key = "ssim",
     .measure = { "SSIM", "SSIM", "", false, TARE_MEASURE_SSIM },
+    .needs = "an image per example: --target",
     .has = has,
     .value = value,
     .interval = interval,

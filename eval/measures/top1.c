@@ -24,6 +24,7 @@ static double p(const struct tare_metrics *m, const struct tare_metrics *referen
 const struct tare_measure_row tare_measure_top1 = {
     .key = "top1",
     .measure = { "top-1", "top-1", " %", false, TARE_MEASURE_TOP1 },
+    .needs = "an integer label per example: --label",
     .has = has,
     .value = value,
     .interval = interval,

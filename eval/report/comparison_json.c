@@ -62,6 +62,7 @@ static void put_metrics(json_t *object, const struct tare_metrics *m, bool is_re
     json_object_set_new(object, "mean_abs_error", tare_json_number(tare_metrics_mean_error(m)));
     json_object_set_new(object, "relative_error", tare_json_number(tare_metrics_relative_error(m)));
     json_object_set_new(object, "not_finite", json_integer((json_int_t)m->not_finite));
+    json_object_set_new(object, "unlike", json_integer((json_int_t)m->unlike));
 }
 
 static void put_known(json_t *object, const char *key, double value) {

@@ -1,6 +1,7 @@
 /* The comparison as terminal tables and as CSV. */
 #include "base/strbuf.h"
 #include "eval/report/comparison_page.h"
+#include "eval/measure.h"
 #include "eval/report/csv.h"
 #include "eval/sensitivity.h"
 #include "eval/target.h"
@@ -51,7 +52,8 @@ static void put_skipped(struct tare_strbuf *out, const struct tare_comparison *c
 static void put_summary(struct tare_strbuf *out, const struct tare_comparison *c) {
     const struct tare_measure *measure = tare_measure_of(c);
     if (c->n_outputs > 1)
-        tare_strbuf_printf(out, "\noutput %s; all %zu outputs with --wide\n", c->output_keys[0], c->n_outputs);
+        tare_strbuf_printf(out, "\noutput %s; all %zu outputs with --wide\n", c->output_keys[tare_measured_output(c)],
+                           c->n_outputs);
     tare_comparison_summary(out, TARE_IN_TEXT, c);
     if (tare_measure_is_tested(measure) && measure->kind != TARE_MEASURE_R2 && c->n_rows > 1)
         tare_strbuf_puts(out, "* differs from float: paired test on the same records, p < 0.05\n");

@@ -266,6 +266,7 @@ rm -f "$work/large.tfrecord"
 # --metric selects the measure; --target needs an expected value of the output's size.
 "$tare" compare "$model" "${data[@]}" --methods weight_only:bits=4 --metric sqnr --json >"$work/metric.json" || fail "--metric: $?"
 grep -q '"name": "sqnr"' <<<"$(grep -A1 '"measure": {' "$work/metric.json")" || fail "--metric sqnr: $(grep -A2 '"measure"' "$work/metric.json")"
+expect 1 "metric 'mae': the records have no data for it (expected the value of each output element: --target)" "$tare" compare "$model" "${data[@]}" --methods weight_only --metric mae
 expect 1 "the record has no 'nothing' (--target)" "$tare" compare "$model" "${data[@]}" --methods weight_only --target nothing
 expect 1 "target 'label' has 1 elements (expected 10, as output " "$tare" compare "$model" "${data[@]}" --methods weight_only --target label --batch 1
 expect 2 "did you mean 'bits'" "$tare" compare "$model" "${data[@]}" --methods weight_only:bit=4

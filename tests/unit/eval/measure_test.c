@@ -25,7 +25,7 @@ static void open_fixture(struct fixture *f, size_t count) {
         f->rows[r] = (struct tare_comparison_row){
             .method = r ? "static" : "float", .size_bytes = 100, .outputs = &f->metrics[r], .tpu_seconds = NAN
         };
-        f->metrics[r] = (struct tare_metrics){ .signal = 1, .noise = r ? 1e-4 : 0 };
+        f->metrics[r] = (struct tare_metrics){ .elements = 1, .signal = 1, .noise = r ? 1e-4 : 0 };
     }
 }
 
@@ -55,12 +55,27 @@ static void measure__follows_from_labels_and_expected_values(void **state) {
     assert_int_equal(tare_measure_of(&f.c)->kind, TARE_MEASURE_MAE);
     f.c.metric = 1 + TARE_MEASURE_RMSE;
     assert_int_equal(tare_measure_of(&f.c)->kind, TARE_MEASURE_RMSE);
-    f.c.metric = 1 + TARE_MEASURE_AUC; /* no scores of two classes */
-    assert_int_equal(tare_measure_of(&f.c)->kind, TARE_MEASURE_MAE);
 }
 
-static void measured_output__is_the_first_with_data_then_the_first_numeric(void **state) {
-    struct tare_metrics outputs[3] = { { 0 } }; /* strings, logits, scores */
+static void requested_measure_without_data__is_an_error(void **state) {
+    struct fixture f;
+    (void)state;
+    open_fixture(&f, 1);
+    mini_ok(tare_measure_check_requested(&f.c)); /* none is requested */
+    f.c.metric = 1 + TARE_MEASURE_SQNR;
+    mini_ok(tare_measure_check_requested(&f.c));
+    f.c.metric = 1 + TARE_MEASURE_TOP1;
+    assert_int_equal(tare_measure_check_requested(&f.c), TARE_NOT_FOUND);
+    assert_string_equal(tare_error_text(), "metric 'top1': the records have no data for it (expected an integer label "
+                                           "per example: --label)");
+    label(&f, 0, 0, 0);
+    mini_ok(tare_measure_check_requested(&f.c));
+    f.c.metric = 1 + TARE_MEASURE_AUC; /* no scores of two classes */
+    assert_int_equal(tare_measure_check_requested(&f.c), TARE_NOT_FOUND);
+}
+
+static void measured_output__is_the_first_with_data_then_the_first_of_floats(void **state) {
+    struct tare_metrics outputs[3] = { { 0 } }; /* strings, class indices, scores */
     struct tare_comparison_row row = { .outputs = outputs };
     const struct tare_comparison none = { 0 };
     struct tare_comparison c = { .rows = &row, .n_rows = 1, .n_outputs = 3 };
@@ -68,6 +83,10 @@ static void measured_output__is_the_first_with_data_then_the_first_numeric(void 
     assert_int_equal(tare_measured_output(&none), 0);
     assert_int_equal(tare_measured_output(&c), 0);
     outputs[1].elements = outputs[2].elements = 10;
+    assert_int_equal(tare_measured_output(&c), 1);
+    outputs[2].floating = true; /* the SQNR of class indices means little */
+    assert_int_equal(tare_measured_output(&c), 2);
+    outputs[1].floating = true;
     assert_int_equal(tare_measured_output(&c), 1);
     outputs[2].labelled = 10;
     assert_int_equal(tare_measured_output(&c), 2);
@@ -133,6 +152,38 @@ static void verdict__without_labels_goes_by_decibels(void **state) {
     tare_verdict_put(&text, &f.c);
     assert_string_equal(tare_strbuf_text(&text), "No smaller model reaches an SQNR of 20 dB");
     tare_strbuf_free(&text);
+}
+
+static void expect_verdict(const struct tare_comparison *c, const char *expected) {
+    struct tare_strbuf text = { 0 };
+    tare_verdict_put(&text, c);
+    if (!strstr(tare_strbuf_text(&text), expected)) fail_msg("'%s', expected '%s'", tare_strbuf_text(&text), expected);
+    tare_strbuf_free(&text);
+}
+
+/* A given model without noise in the measured output has the outputs of float only if all of them are the same. */
+static void verdict_of_a_given_model__names_outputs_that_cannot_be_compared(void **state) {
+    struct fixture f;
+    const char *keys[] = { "scores" };
+    (void)state;
+    open_fixture(&f, 1);
+    f.c.output_keys = keys;
+    f.rows[1].path = f.rows[1].method = "given";
+    f.metrics[0].rows = f.metrics[1].rows = 20;
+    f.metrics[1].noise = 0;
+    strcpy(f.rows[0].answers, "1234");
+    strcpy(f.rows[1].answers, "1234");
+    expect_verdict(&f.c, "the outputs are those of float");
+    strcpy(f.rows[1].answers, "5678");
+    expect_verdict(&f.c, "output scores has the values of float, but the outputs are not identical");
+    f.metrics[1].elements = 0;
+    expect_verdict(&f.c, "output scores has no finite numbers to compare with float");
+    f.metrics[1].not_finite = 3;
+    expect_verdict(&f.c, "NaN or infinity in 3 elements of the output that are finite in float");
+    assert_false(tare_verdict_is_good(&f.c));
+    f.metrics[1].unlike = 7;
+    expect_verdict(&f.c, "the output has another size or kind than that of float in 7 of 20 examples");
+    assert_false(tare_verdict_is_good(&f.c));
 }
 
 static void verdict__says_when_every_model_is_worse(void **state) {
@@ -227,10 +278,12 @@ static void agreement__is_for_class_outputs(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(measure__follows_from_labels_and_expected_values),
-        cmocka_unit_test(measured_output__is_the_first_with_data_then_the_first_numeric),
+        cmocka_unit_test(requested_measure_without_data__is_an_error),
+        cmocka_unit_test(measured_output__is_the_first_with_data_then_the_first_of_floats),
         cmocka_unit_test(noise__is_known_by_row),
         cmocka_unit_test(verdict__is_the_smallest_that_the_test_cannot_tell_from_float),
         cmocka_unit_test(verdict__without_labels_goes_by_decibels),
+        cmocka_unit_test(verdict_of_a_given_model__names_outputs_that_cannot_be_compared),
         cmocka_unit_test(verdict__says_when_every_model_is_worse),
         cmocka_unit_test(errors__against_expected_values),
         cmocka_unit_test(single_score__has_its_threshold_by_the_float_model),

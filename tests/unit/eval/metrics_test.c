@@ -157,6 +157,58 @@ static void not_finite_values__are_counted_and_left_out(void **state) {
     add(&m, 1, 3, value, reference, NULL, 0);
     assert_int_equal(m.not_finite, 1); /* the reference has the infinity, too */
     assert_int_equal(m.elements, 1);
+    assert_true(tare_metrics_sqnr_db(&m) < 0 && isinf(tare_metrics_sqnr_db(&m)));
+    tare_metrics_reset(&m);
+    add(&m, 1, 1, value, value, NULL, 0); /* NaN in both: nothing to compare */
+    assert_true(isnan(tare_metrics_sqnr_db(&m)));
+    tare_metrics_reset(&m);
+}
+
+static void score_that_is_not_a_number__is_wrong(void **state) {
+    struct tare_metrics m = { 0 };
+    const float value[] = { NAN, NAN }, reference[] = { 0.25F, 0.75F };
+    const int64_t labels[] = { 0, 1 };
+    (void)state;
+    add(&m, 2, 1, value, reference, labels, 0);
+    tare_metrics_finish(&m, NULL);
+    assert_int_equal(m.labelled, 2);
+    assert_int_equal(m.top1, 0);
+    assert_int_equal(m.lost, 2);
+    tare_metrics_reset(&m);
+}
+
+static void numbers_of_other_dtypes__are_compared(void **state) {
+    struct tare_metrics m = { 0 };
+    const float values[] = { 1, 2, 4 };
+    const double others[] = { 1, 2, 3 };
+    const struct tare_shape shape = tare_shape_make(2, 1, 3);
+    struct tare_tensor a = floats(1, 3, values), b;
+    (void)state;
+    mini_ok(tare_tensor_from(&b, TARE_DT_DOUBLE, &shape, others));
+    mini_ok(tare_metrics_add(&m, &(struct tare_measured){ .value = &a, .reference = &b, .rows = 1 }));
+    assert_int_equal(m.unlike, 0);
+    near(m.noise, 1);
+    near(m.signal, 14);
+    tare_tensor_reset(&a);
+    tare_tensor_reset(&b);
+    tare_metrics_reset(&m);
+}
+
+static void complex_numbers__are_compared_by_their_distance(void **state) {
+    struct tare_metrics m = { 0 };
+    const float values[] = { 3, 4, 1, 0 }, references[] = { 0, 0, 1, 0 }; /* 3 + 4i and 1, 0 and 1 */
+    const struct tare_shape shape = tare_shape_make(2, 1, 2);
+    struct tare_tensor a, b;
+    (void)state;
+    mini_ok(tare_tensor_from(&a, TARE_DT_COMPLEX64, &shape, values));
+    mini_ok(tare_tensor_from(&b, TARE_DT_COMPLEX64, &shape, references));
+    mini_ok(tare_metrics_add(&m, &(struct tare_measured){ .value = &a, .reference = &b, .rows = 1 }));
+    assert_int_equal(m.elements, 2);
+    near(m.noise, 25);
+    near(m.signal, 1);
+    near(m.max_abs_error, 5);
+    tare_tensor_reset(&a);
+    tare_tensor_reset(&b);
     tare_metrics_reset(&m);
 }
 
@@ -195,11 +247,17 @@ static void strings__agree_as_a_whole(void **state) {
 static void output_of_another_size__does_not_agree(void **state) {
     struct tare_metrics m = { 0 };
     const float values[] = { 1, 2, 3 };
+    const int64_t label = 2;
     struct tare_tensor a = floats(1, 3, values), b = floats(1, 2, values);
     (void)state;
-    mini_ok(tare_metrics_add(&m, &(struct tare_measured){ .value = &a, .reference = &b, .rows = 1 }));
+    mini_ok(tare_metrics_add(&m, &(struct tare_measured){ .value = &a, .reference = &b, .rows = 1, .labels = &label }));
     assert_int_equal(m.ranked, 1);
     assert_int_equal(m.agree, 0);
+    assert_int_equal(m.unlike, 1);
+    assert_int_equal(m.labelled, 1);
+    assert_int_equal(m.top1, 0);
+    near(m.noise, 19); /* all of both */
+    near(tare_metrics_sqnr_db(&m), 10 * log10(5. / 19));
     tare_tensor_reset(&a);
     tare_tensor_reset(&b);
     tare_metrics_reset(&m);
@@ -217,6 +275,9 @@ int main(void) {
         cmocka_unit_test(errors__are_sums_over_all_elements),
         cmocka_unit_test(equal_outputs__are_exact),
         cmocka_unit_test(not_finite_values__are_counted_and_left_out),
+        cmocka_unit_test(score_that_is_not_a_number__is_wrong),
+        cmocka_unit_test(numbers_of_other_dtypes__are_compared),
+        cmocka_unit_test(complex_numbers__are_compared_by_their_distance),
         cmocka_unit_test(expected_values__give_the_error_of_the_model_itself),
         cmocka_unit_test(strings__agree_as_a_whole),
         cmocka_unit_test(output_of_another_size__does_not_agree),
