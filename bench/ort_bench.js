@@ -1,10 +1,11 @@
 // The peer: throughput of an .onnx model in ONNX Runtime on random inputs: node ort_bench.js MODEL [batch [workers [seconds
-// [ANSWERS|- [threads]]]]]. Every worker is a thread with a session of its own and `threads` intra-op threads (1) in it.
-// Prints the same line as model_bench. With ANSWERS, what model_bench wrote for the same inputs, it runs once instead and fails when an output is further
-// than 1e-4 of the largest magnitude away. The npm package onnxruntime-node must be found (bench/peers.sh sets NODE_PATH).
+// [ANSWERS|write:FILE|- [threads]]]]]. Every worker is a thread with a session of its own and `threads` intra-op threads (1) in it.
+// Prints the same line as model_bench. With ANSWERS, what model_bench wrote for the same inputs, it runs once instead and
+// fails when an output is further than 1e-4 of the largest magnitude away; with write:FILE it runs once and writes its
+// outputs as model_bench does. The npm package onnxruntime-node must be found (bench/peers.sh sets NODE_PATH).
 'use strict';
 const { Worker, isMainThread, parentPort, workerData } = require('worker_threads');
-const { readFileSync } = require('fs');
+const { readFileSync, writeFileSync } = require('fs');
 
 function random(count) { // model_bench's numbers
   const values = new Float32Array(count);
@@ -47,6 +48,11 @@ async function measure({ path, batch, seconds, threads }) {
 async function compare(path, batch, answers) {
   const { session, feeds } = await open(path, batch);
   const results = await session.run(feeds);
+  if (answers.startsWith('write:')) {
+    const outputs = session.outputNames.map(name => results[name].data);
+    writeFileSync(answers.slice(6), Buffer.concat(outputs.map(data => Buffer.from(data.buffer, data.byteOffset, data.byteLength))));
+    return;
+  }
   const bytes = readFileSync(answers), expected = new Float32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4);
   let at = 0, worst = 0, largest = 0;
   for (const name of session.outputNames) {
@@ -62,7 +68,7 @@ async function compare(path, batch, answers) {
 async function main() {
   const [path, batch = 1, workers = 1, seconds = 2] = [process.argv[2], ...process.argv.slice(3, 6).map(Number)];
   if (!path) {
-    console.error('usage: ort_bench.js MODEL.onnx [batch [workers [seconds [ANSWERS|- [threads]]]]]');
+    console.error('usage: ort_bench.js MODEL.onnx [batch [workers [seconds [ANSWERS|write:FILE|- [threads]]]]]');
     process.exit(2);
   }
   const threads = Number(process.argv[7] || 1);

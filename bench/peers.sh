@@ -1,11 +1,18 @@
 #!/usr/bin/env bash
 # Throughput of networks here, in ONNX Runtime and in TensorFlow Lite, on one machine in one run: bench/peers.sh [workers
-# [network…]]. ResNet-50 and MobileNetV2 are built by network_model with random weights; where no .onnx of a model is at hand
-# onnx_writer makes one, so that the weights are the same. Before anything is timed the answers are compared (1e-4 of the
-# largest magnitude). Programs and batch sizes take turns, ROUNDS times (3), SECONDS_EACH (1) each; the best of each
-# counts. The latency lines are the least time of one sample, alone, with one thread and with one thread per processor
-# inside the graph, here and in ONNX Runtime. Needs npm (the peers come as npm packages, into build/peers) and the folder of model data (TARE_TEST_DATA,
-# default ../shared/data).
+# [network…]]. ResNet-50 and MobileNetV2 are built by network_model with random weights; where there is no .onnx of a model,
+# onnx_writer writes one with the same weights. Before anything is timed the outputs are compared (1e-4 of the largest
+# magnitude). Programs and batch sizes alternate, ROUNDS times (3), SECONDS_EACH (1) each; the best of each counts. The
+# latency lines are the least time of one sample, alone, with one thread and with one thread per processor inside the
+# graph, here and in ONNX Runtime.
+#
+# Then the same networks in int8: static ranges, depthwise convolutions and residual additions included. onnx_writer writes
+# them in QDQ form, which ONNX Runtime fuses to QLinear ops; both int8 models have ranges of the same examples, and
+# output_agreement.py checks their outputs first. Rows are processor time of one sample, one worker. tare runs at its
+# highest CPU level and with TARE_CPU=avx2; the peers choose their level themselves, so the AVX2 column has no ratio.
+#
+# PRECISIONS selects the parts ("float int8"). Needs npm (the peers come as npm packages, into build/peers) and the folder
+# of model data (TARE_TEST_DATA, default ../shared/data).
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 data=${TARE_TEST_DATA:-$root/../shared/data}
@@ -14,6 +21,7 @@ shift || true
 chosen=" $* "
 seconds=${SECONDS_EACH:-1}
 rounds=${ROUNDS:-3}
+precisions=" ${PRECISIONS:-float int8} "
 peers=$root/build/peers
 bench=$root/build/bench
 work=$(mktemp -d)
@@ -21,7 +29,7 @@ trap 'rm -rf "$work"' EXIT
 [ -d "$data/models" ] || { echo "no model data in $data" >&2; exit 1; }
 
 cmake -S "$root" -B "$root/build" -G Ninja -DTARE_BENCH=ON >/dev/null
-cmake --build "$root/build" --target model_bench tflite_bench network_model onnx_writer >/dev/null
+cmake --build "$root/build" --target tare model_bench tflite_bench network_model onnx_writer >/dev/null
 mkdir -p "$peers"
 [ -d "$peers/node_modules/onnxruntime-node" ] && [ -d "$peers/node_modules/tfjs-tflite-node" ] ||
     npm install --prefix "$peers" --ignore-scripts --no-audit --no-fund onnxruntime-node tfjs-tflite-node >/dev/null
@@ -64,9 +72,16 @@ latency() { # latency NAME MODEL ONNX: one sample at a time
           if (NR == 1) ours = $3; else printf "%-16s latency against ONNX Runtime with %d threads: %.2f of its speed\n", "", cores, $3 / ours }'
 }
 
+selected() { # selected NAME: on the command line, or all
+    [ "$chosen" = "  " ] || [[ $chosen == *" $1 "* ]]
+}
+
+# The processor time in milliseconds of the line of one program.
+busy() { sed -n 's/.*a sample, \([0-9.]*\) of the processor.*/\1/p'; }
+
 compare() { # compare NAME MODEL [ONNX [TFLITE]]: "-" where there is none
     local name=$1 model=$2 onnx=$3 tflite=$4 round batch program
-    [ "$chosen" = "  " ] || [[ $chosen == *" $name "* ]] || return 0
+    selected "$name" || return 0
     rm -f "$work"/*.lines
     for ((round = 0; round < rounds; round++)); do
         for batch in 1 8; do
@@ -91,18 +106,90 @@ written() { # written MODEL NAME: the .onnx of it, whose answers are the same
     node "$root/bench/ort_bench.js" "$work/$2.onnx" 3 1 0 "$work/answers" >/dev/null
 }
 
+integers() { # integers NAME MODEL: writes the int8 models of both programs and compares their outputs
+    local name=$1 model=$2
+    rm -rf "$work/int8"
+    "$bench/onnx_writer" "$model" "$work/int8.onnx" "$work/samples.npy"
+    {
+        "$root/build/tare" calibrate --quiet "$model" --data "$work/samples.npy" -o "$work/calibration" &&
+            "$root/build/tare" quantize --quiet "$model" "$work/int8" --calibration "$work/calibration" --depthwise \
+                --integer-adds --activation-bits 8
+    } 2>"$work/messages" || { cat "$work/messages" >&2; exit 1; } # few records: a warning
+    "$bench/model_bench" "$model" 8 1 0 "$work/float.outputs"
+    "$bench/model_bench" "$work/int8" 8 1 0 "$work/tare.outputs"
+    node "$root/bench/ort_bench.js" "$work/int8.onnx" 8 1 0 "write:$work/ort.outputs"
+    echo "$name: $("$root/bench/output_agreement.py" "$work"/{float,tare,ort}.outputs)"
+}
+
+# Appends "BATCH PROGRAM-PRECISION ms" of each program at one batch size.
+measure_int8() { # measure_int8 MODEL ONNX TFLITE BATCH
+    local model=$1 onnx=$2 tflite=$3 batch=$4 level form
+    for level in "" avx2; do
+        for form in "$model" "$work/int8"; do
+            echo "$batch tare$level-$([ "$form" = "$model" ] && echo float || echo int8)" \
+                "$(TARE_CPU=$level "$bench/model_bench" "$form" "$batch" 1 "$seconds" | busy)"
+        done
+    done
+    echo "$batch ort-float $(node "$root/bench/ort_bench.js" "$onnx" "$batch" 1 "$seconds" 2>/dev/null | busy)"
+    echo "$batch ort-int8 $(node "$root/bench/ort_bench.js" "$work/int8.onnx" "$batch" 1 "$seconds" 2>/dev/null | busy)"
+    [ "$tflite" = - ] ||
+        echo "$batch tflite-int8 $("$bench/tflite_bench" "$library" "$tflite" "$batch" 1 "$seconds" 2>/dev/null | busy)"
+}
+
+compare_int8() { # compare_int8 NAME MODEL ONNX TFLITE: "-" where there is no int8 .tflite
+    local name=$1 model=$2 round batch
+    selected "$name" || return 0
+    integers "$name" "$model"
+    : >"$work/int8.lines"
+    for ((round = 0; round < rounds; round++)); do
+        for batch in 1 8; do measure_int8 "$model" "$3" "$4" $batch >>"$work/int8.lines"; done
+    done
+    awk -v name="$name" '
+        NF == 3 && (!(($1, $2) in least) || $3 < least[$1, $2]) { least[$1, $2] = $3 }
+        function ratio(batch, a, b) {
+            return (batch, a) in least && (batch, b) in least ? sprintf("%.2f", least[batch, a] / least[batch, b]) : "-"
+        }
+        END {
+            for (batch = 1; batch <= 8; batch += 7) {
+                printf "%-12s batch %d  tare %8.3f %8.3f  avx2 %8.3f %8.3f  ONNX Runtime %8.3f %8.3f  TensorFlow Lite %8s",
+                    name, batch, least[batch, "tare-float"], least[batch, "tare-int8"], least[batch, "tareavx2-float"],
+                    least[batch, "tareavx2-int8"], least[batch, "ort-float"], least[batch, "ort-int8"],
+                    (batch, "tflite-int8") in least ? least[batch, "tflite-int8"] : "-"
+                printf "  int8 : float %s (avx2 %s), against ONNX Runtime float %s, int8 %s, against TensorFlow Lite int8 %s\n",
+                    ratio(batch, "tare-float", "tare-int8"), ratio(batch, "tareavx2-float", "tareavx2-int8"),
+                    ratio(batch, "ort-float", "tare-float"), ratio(batch, "ort-int8", "tare-int8"),
+                    ratio(batch, "tflite-int8", "tare-int8")
+            }
+        }' "$work/int8.lines"
+}
+
+# both NAME MODEL ONNX TFLITE TFLITE-INT8
+both() {
+    selected "$1" || return 0
+    [[ $precisions != *" float "* ]] || compare "$1" "$2" "$3" "$4"
+    [[ $precisions != *" int8 "* ]] || compare_int8 "$1" "$2" "$3" "$5"
+}
+
+# network NAME MODEL [TFLITE [TFLITE-INT8]]: one whose .onnx is written here
+network() {
+    selected "$1" || return 0
+    written "$2" "$1"
+    both "$1" "$2" "$work/$1.onnx" "${3:--}" "${4:--}"
+}
+
 echo "$workers workers, the best of $rounds rounds of batch 1 and 8, $seconds s each; load $(cut -d' ' -f1 /proc/loadavg)"
 for name in resnet50 mobilenetv2; do
+    selected $name || continue
     "$bench/network_model" $name "$work/$name"
-    written "$work/$name" $name
-    compare $name "$work/$name" "$work/$name.onnx" -
+    network $name "$work/$name"
 done
-written "$data/models/resnet8_cifar10" resnet8
-compare resnet8 "$data/models/resnet8_cifar10" "$work/resnet8.onnx" -
-written "$data/models/mobilenet_vww" vww
-compare vww "$data/models/mobilenet_vww" "$work/vww.onnx" -
-written "$data/models/mlperf-tiny-kws" kws
-compare kws "$data/models/mlperf-tiny-kws" "$work/kws.onnx" "$data/references/mlperf-tiny-kws/kws_ref_model_float32.tflite"
-compare basic-pitch "$data/models/basic-pitch" "$data/references/basic-pitch/nmp.onnx" "$data/references/basic-pitch/nmp.tflite"
-compare mcunet "$data/models/mcunet" "$data/references/mcunet/model.onnx" -
+kws=$data/references/mlperf-tiny-kws
+network resnet8 "$data/models/resnet8_cifar10"
+network vww "$data/models/mobilenet_vww"
+network kws "$data/models/mlperf-tiny-kws" "$kws/kws_ref_model_float32.tflite" \
+    "$kws/kws_ref_model_v0.1_SAME_WEIGHTS_int8.tflite"
+if [[ $precisions == *" float "* ]]; then
+    compare basic-pitch "$data/models/basic-pitch" "$data/references/basic-pitch/nmp.onnx" "$data/references/basic-pitch/nmp.tflite"
+    compare mcunet "$data/models/mcunet" "$data/references/mcunet/model.onnx" -
+fi
 echo "load $(cut -d' ' -f1 /proc/loadavg)"

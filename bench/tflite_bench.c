@@ -1,16 +1,25 @@
 /* The peer: throughput of a .tflite model in TensorFlow Lite on random inputs: tflite_bench LIBRARY MODEL [batch
- * [workers [seconds]]]. LIBRARY is libtensorflowlite_c.so (the npm package tfjs-tflite-node brings one; bench/peers.sh
- * fetches it). Every worker has an interpreter of its own with one thread. Prints the same line as model_bench. */
+ * [workers [seconds [write:FILE]]]]. LIBRARY is libtensorflowlite_c.so (the npm package tfjs-tflite-node brings one;
+ * bench/peers.sh fetches it). Every worker has an interpreter of its own with one thread. Prints the same line as
+ * model_bench, or, with write:FILE, runs once and writes output 0 as floats, as model_bench does. Inputs and outputs
+ * are float or int8. */
 #include "base/clock.h"
 
 #include <dlfcn.h>
+#include <math.h>
 #include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
-enum { MAX_WORKERS = 64 };
+enum { MAX_WORKERS = 64, FLOAT32 = 1, INT8 = 9 }; /* the types are TfLiteType */
+
+struct grid { /* TfLiteQuantizationParams */
+    float scale;
+    int zero_point;
+};
 
 /* The C API, as far as it is used here. */
 static void *(*model_create)(const char *path);
@@ -25,6 +34,9 @@ static int (*rank_of)(void *tensor);
 static int (*dim_of)(void *tensor, int axis);
 static size_t (*bytes_of)(void *tensor);
 static void *(*data_of)(void *tensor);
+static void *(*output_tensor)(void *interpreter, int output);
+static int (*type_of)(void *tensor);
+static struct grid (*grid_of)(void *tensor);
 
 struct worker {
     void *model;
@@ -56,6 +68,9 @@ static void bind_api(const char *path) {
         { (void **)&dim_of, "TfLiteTensorDim" },
         { (void **)&bytes_of, "TfLiteTensorByteSize" },
         { (void **)&data_of, "TfLiteTensorData" },
+        { (void **)&output_tensor, "TfLiteInterpreterGetOutputTensor" },
+        { (void **)&type_of, "TfLiteTensorType" },
+        { (void **)&grid_of, "TfLiteTensorQuantizationParams" },
     };
     void *library = dlopen(path, RTLD_NOW);
     check(!library, path);
@@ -65,10 +80,42 @@ static void bind_api(const char *path) {
     }
 }
 
+/* Fills the input with model_bench's numbers. */
+static void fill(void *tensor) {
+    const int type = type_of(tensor);
+    const struct grid grid = grid_of(tensor);
+    const size_t count = bytes_of(tensor) / (type == INT8 ? 1 : sizeof(float));
+    unsigned seed = 1;
+    check(type != INT8 && type != FLOAT32, "an input of float32 or int8");
+    for (size_t i = 0; i < count; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        const float x = (float)(seed >> 8) / (1 << 24) - 0.5f;
+        if (type == INT8)
+            ((int8_t *)data_of(tensor))[i] =
+                (int8_t)fmaxf(-128, fminf(127, rintf(x / grid.scale) + (float)grid.zero_point));
+        else
+            ((float *)data_of(tensor))[i] = x;
+    }
+}
+
+static void write_output(void *tensor, const char *path) {
+    const int type = type_of(tensor);
+    const struct grid grid = grid_of(tensor);
+    const size_t count = bytes_of(tensor) / (type == INT8 ? 1 : sizeof(float));
+    FILE *file = fopen(path, "wb");
+    check(!file, path);
+    check(type != INT8 && type != FLOAT32, "an output of float32 or int8");
+    for (size_t i = 0; i < count; i++) {
+        const float x = type == INT8 ? grid.scale * (float)(((int8_t *)data_of(tensor))[i] - grid.zero_point)
+                                     : ((float *)data_of(tensor))[i];
+        check(fwrite(&x, sizeof x, 1, file) != 1, path);
+    }
+    check(fclose(file) != 0, path);
+}
+
 static void *open_interpreter(const struct worker *w) {
     void *options = options_create(), *interpreter, *tensor;
     int dims[8], rank;
-    unsigned seed = 1;
     options_threads(options, 1);
     interpreter = interpreter_create(w->model, options);
     check(!interpreter, "TfLiteInterpreterCreate");
@@ -78,11 +125,7 @@ static void *open_interpreter(const struct worker *w) {
         dims[i] = i ? dim_of(tensor, i) : w->batch;
     if (rank > 0 && dim_of(tensor, 0) != w->batch) check(resize(interpreter, 0, dims, rank), "resize");
     check(allocate(interpreter), "TfLiteInterpreterAllocateTensors");
-    tensor = input_tensor(interpreter, 0);
-    for (size_t i = 0; i < bytes_of(tensor) / 4; i++) {
-        seed = seed * 1664525u + 1013904223u;
-        ((float *)data_of(tensor))[i] = (float)(seed >> 8) / (1 << 24) - 0.5f;
-    }
+    fill(input_tensor(interpreter, 0));
     return interpreter;
 }
 
@@ -108,13 +151,21 @@ int main(int argc, char **argv) {
     struct rusage usage;
     double rate = 0, busy = 0;
     void *model;
+    const char *answers = argc > 6 && strncmp(argv[6], "write:", 6) == 0 ? argv[6] + 6 : NULL;
     if (argc < 3 || count < 1 || count > MAX_WORKERS || batch < 1) {
-        fprintf(stderr, "usage: tflite_bench LIBRARY MODEL.tflite [batch [workers [seconds]]]\n");
+        fprintf(stderr, "usage: tflite_bench LIBRARY MODEL.tflite [batch [workers [seconds [write:FILE]]]]\n");
         return 2;
     }
     bind_api(argv[1]);
     model = model_create(argv[2]);
     check(!model, argv[2]);
+    if (answers) {
+        struct worker once = { .model = model, .batch = batch };
+        void *interpreter = open_interpreter(&once);
+        check(invoke(interpreter), "TfLiteInterpreterInvoke");
+        write_output(output_tensor(interpreter, 0), answers);
+        return 0;
+    }
     for (int i = 0; i < count; i++) {
         workers[i] = (struct worker){ .model = model, .batch = batch, .seconds = argc > 5 ? atof(argv[5]) : 2 };
         check(pthread_create(&workers[i].thread, NULL, work, &workers[i]), "pthread_create");
