@@ -193,8 +193,8 @@ static struct tare_variant variant_of(const struct tare_quant_options *quantizin
 static tare_status choose(struct tare_quant_options *quantizing, struct tare_strbuf *rules, struct tare_arena *arena,
                           const struct quantize_options *options, struct tare_calibration *calibration) {
     const struct tare_variant variant = variant_of(quantizing);
-    const struct tare_autotune_task task = { .model = options->model,
-                                             .ops = tare_command_registry(),
+    struct tare_variant_source source = { .model = options->model, .ops = tare_command_registry() };
+    const struct tare_autotune_task task = { .source = &source,
                                              .variant = &variant,
                                              .calibration = calibration,
                                              .signature = options->signature,
@@ -223,6 +223,7 @@ static tare_status choose(struct tare_quant_options *quantizing, struct tare_str
 done:
     tare_strbuf_free(&text);
     tare_workflow_autotune_free(&automatic);
+    tare_variant_source_close(&source);
     return status;
 }
 
@@ -261,9 +262,9 @@ static tare_status search_target(struct tare_quant_options *quantizing, struct t
                                                 .batch = BATCH,
                                                 .interrupted = &tare_interrupted };
     const struct tare_variant variant = variant_of(quantizing);
+    struct tare_variant_source source = { .model = options->model, .ops = tare_command_registry() };
     const struct tare_mixed_precision_task task = { .options = &options->target,
-                                                    .model = options->model,
-                                                    .ops = tare_command_registry(),
+                                                    .source = &source,
                                                     .variant = &variant,
                                                     .calibration = calibration,
                                                     .signature = options->signature,
@@ -278,6 +279,7 @@ static tare_status search_target(struct tare_quant_options *quantizing, struct t
     tare_status status = tare_workflow_mixed_precision_run(&targeting, &task, NULL);
     if (status == TARE_OK) status = take_mix(quantizing, rules, arena, options, &targeting);
     tare_workflow_mixed_precision_close(&targeting);
+    tare_variant_source_close(&source);
     return status;
 }
 

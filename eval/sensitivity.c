@@ -55,17 +55,12 @@ static tare_status make(struct tare_graph_model **out, struct measuring *m, stru
                         struct tare_quant_report *report, struct tare_arena *arena) {
     struct tare_variant variant = *m->task->variant;
     struct tare_quant_report ignored;
-    tare_status status;
     if (choice->how != ALL) {
         variant.options.accepts = expected;
         variant.options.accepts_arg = choice;
     }
-    TARE_TRY(tare_load_prepared_with(out, m->task->model, m->task->ops));
-    status = tare_variant_apply(report ? report : &ignored, arena, *out, &variant, m->task->calibration);
-    if (status == TARE_OK) return TARE_OK;
-    tare_model_free(*out);
-    *out = NULL;
-    return status;
+    return tare_variant_source_make(out, report ? report : &ignored, arena, m->task->source, &variant,
+                                    m->task->calibration);
 }
 
 static double score_of(const struct tare_measure *measure, const struct tare_metrics *m,
@@ -98,7 +93,8 @@ static tare_status measure_float(struct measuring *m) {
     struct tare_comparison_row *row;
     struct tare_graph_model *model;
     tare_status status;
-    TARE_TRY(tare_saved_model_load(&model, task->model, &(struct tare_saved_model_options){ .ops = task->ops }));
+    TARE_TRY(tare_saved_model_load(&model, task->source->model,
+                                   &(struct tare_saved_model_options){ .ops = task->source->ops }));
     TARE_CHECK(tare_pick_signature(&signature, model, task->signature));
     TARE_CHECK(tare_comparison_add(&row, &m->comparison, model, signature, task->runner, task->label));
     m->out->float_model = figures_of(&m->comparison, tare_measured_of(&m->comparison, row));

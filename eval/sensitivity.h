@@ -5,7 +5,7 @@
 
 #include "eval/comparison.h"
 #include "eval/report/report_table.h"
-#include "eval/variant.h"
+#include "eval/variant_source.h"
 
 /* The first output compared with that of the float model. NaN: not measured. */
 struct tare_sensitivity_figures {
@@ -52,8 +52,7 @@ struct tare_sensitivity {
 };
 
 struct tare_sensitivity_task {
-    const char *model;                    /* SavedModel directory */
-    const struct tare_op_registry *ops;   /* op registry; NULL: the built-in ops */
+    struct tare_variant_source *source;   /* of the model and its variants */
     const struct tare_variant *variant;   /* one that quantizes */
     struct tare_calibration *calibration; /* NULL when the variant needs none */
     const char *signature, *label;

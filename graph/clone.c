@@ -1,6 +1,9 @@
-/* Copying a function's body. */
+/* Copying functions and models. */
 #include "graph/clone.h"
 #include "base/alloc.h"
+#include "graph/op.h"
+
+#include <string.h>
 
 static struct tare_edge mapped(struct tare_edge edge, struct tare_node *const *nodes, const struct tare_graph *to) {
     if (!edge.node) return edge;
@@ -52,22 +55,24 @@ static tare_status clone_body(struct tare_graph *to, const struct tare_graph *fr
     return clone_returns(to, from, nodes);
 }
 
+/* Adds the nodes, edges and returns of `from` to a graph that has its arguments. */
+static tare_status clone_contents(struct tare_graph *to, const struct tare_graph *from) {
+    struct tare_node **nodes = tare_calloc(from->n_nodes + 1, sizeof *nodes);
+    tare_status status = nodes ? clone_body(to, from, nodes) : TARE_NO_MEMORY;
+    tare_free(nodes);
+    return status;
+}
+
 tare_status tare_function_clone(struct tare_graph **out, const struct tare_graph *from, const char *name) {
     struct tare_graph *to = tare_model_add_function(from->model, name);
-    struct tare_node **nodes;
-    tare_status status;
     if (!to) return TARE_NO_MEMORY;
     to->is_stateful = from->is_stateful;
     to->attrs = from->attrs;
     to->n_attrs = to->attrs_capacity = from->n_attrs;
     for (size_t i = 0; i < from->n_args; i++)
         if (!tare_graph_add_arg(to, from->args[i]->name, from->args[i]->output_dtypes[0])) return TARE_NO_MEMORY;
-    nodes = tare_calloc(from->n_nodes + 1, sizeof *nodes);
-    if (!nodes) return TARE_NO_MEMORY;
-    status = clone_body(to, from, nodes);
-    tare_free(nodes);
     *out = to;
-    return status;
+    return clone_contents(to, from);
 }
 
 tare_status tare_function_move_body(struct tare_graph **out, struct tare_graph *from, const char *name) {
@@ -79,4 +84,164 @@ tare_status tare_function_move_body(struct tare_graph **out, struct tare_graph *
         from->returns[i].edge = (struct tare_edge){ NULL, 0 };
     from->n_control_returns = 0;
     return TARE_OK;
+}
+
+/* ---- models ---- */
+
+/* A copy of an array, in the memory of the clone. */
+#define COPY(to, items, count) tare_arena_extend(&(to)->arena, (items), (count), 1, sizeof *(items))
+
+static struct tare_graph *twin_graph(const struct tare_graph_model *to, const struct tare_graph *graph) {
+    return graph == graph->model->main ? to->main : tare_model_find_function(to, graph->name);
+}
+
+/* The clone of a node; NULL for a node that was removed. */
+static struct tare_node *twin(const struct tare_graph_model *to, const struct tare_node *node) {
+    struct tare_graph *graph = node && !node->dead ? twin_graph(to, node->graph) : NULL;
+    if (!graph) return NULL;
+    return tare_node_is_arg(node) ? graph->args[node->position] : tare_graph_find(graph, node->name);
+}
+
+static struct tare_edge twin_edge(const struct tare_graph_model *to, struct tare_edge edge) {
+    return (struct tare_edge){ twin(to, edge.node), edge.index };
+}
+
+static tare_status clone_interface(struct tare_graph *to, const struct tare_graph *from) {
+    to->is_stateful = from->is_stateful;
+    to->must_not_jit = from->must_not_jit;
+    to->arg_shapes_void = from->arg_shapes_void;
+    to->origin = from->origin;
+    to->attrs = COPY(to->model, from->attrs, from->n_attrs);
+    if (!to->attrs) return TARE_NO_MEMORY;
+    to->n_attrs = to->attrs_capacity = from->n_attrs;
+    for (size_t i = 0; i < from->n_args; i++) {
+        struct tare_node *arg = tare_graph_add_arg(to, from->args[i]->name, from->args[i]->output_dtypes[0]);
+        if (!arg) return TARE_NO_MEMORY;
+        arg->origin = from->args[i]->origin;
+        arg->n_attrs = 0; /* that of an imported argument may lack the index */
+        TARE_TRY(tare_node_copy_attrs(arg, from->args[i]));
+    }
+    return TARE_OK;
+}
+
+/* All functions are added before the first body, so that the nodes of bodies can refer to them. */
+static tare_status clone_graphs(struct tare_graph_model *to, const struct tare_graph_model *from) {
+    for (size_t i = 0; i < from->n_functions; i++) {
+        struct tare_graph *function = tare_model_add_function(to, from->functions[i]->name);
+        if (!function) return TARE_NO_MEMORY;
+        TARE_TRY(clone_interface(function, from->functions[i]));
+    }
+    for (size_t i = 0; i < from->n_functions; i++)
+        TARE_TRY(clone_contents(to->functions[i], from->functions[i]));
+    return clone_contents(to->main, from->main);
+}
+
+static void clone_bindings(struct tare_graph_model *to, struct tare_binding *bindings, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        bindings[i].edge = twin_edge(to, bindings[i].edge);
+        bindings[i].indices = twin_edge(to, bindings[i].indices);
+        bindings[i].values = twin_edge(to, bindings[i].values);
+        bindings[i].dense_shape = twin_edge(to, bindings[i].dense_shape);
+    }
+}
+
+static tare_status clone_signatures(struct tare_graph_model *to, const struct tare_graph_model *from) {
+    to->signatures = COPY(to, from->signatures, from->n_signatures);
+    if (!to->signatures) return TARE_NO_MEMORY;
+    to->n_signatures = from->n_signatures;
+    for (size_t i = 0; i < to->n_signatures; i++) {
+        struct tare_signature *signature = &to->signatures[i];
+        signature->inputs = COPY(to, signature->inputs, signature->n_inputs);
+        signature->outputs = COPY(to, signature->outputs, signature->n_outputs);
+        if (!signature->inputs || !signature->outputs) return TARE_NO_MEMORY;
+        clone_bindings(to, signature->inputs, signature->n_inputs);
+        clone_bindings(to, signature->outputs, signature->n_outputs);
+    }
+    return TARE_OK;
+}
+
+/* Values become shares, which the clone releases. */
+static tare_status clone_state(struct tare_graph_model *to, const struct tare_graph_model *from) {
+    to->variables = COPY(to, from->variables, from->n_variables);
+    to->tables = COPY(to, from->tables, from->n_tables);
+    if (!to->variables || !to->tables) return TARE_NO_MEMORY;
+    for (; to->n_variables < from->n_variables; to->n_variables++) {
+        struct tare_variable *variable = &to->variables[to->n_variables];
+        variable->node = twin(to, variable->node);
+        tare_tensor_share(&variable->value, &from->variables[to->n_variables].value);
+    }
+    for (; to->n_tables < from->n_tables; to->n_tables++) {
+        struct tare_table_content *table = &to->tables[to->n_tables];
+        table->node = twin(to, table->node);
+        tare_tensor_share(&table->keys, &from->tables[to->n_tables].keys);
+        tare_tensor_share(&table->values, &from->tables[to->n_tables].values);
+    }
+    return TARE_OK;
+}
+
+static tare_status clone_initialisers(struct tare_graph_model *to, const struct tare_graph_model *from) {
+    to->assets = COPY(to, from->assets, from->n_assets);
+    to->table_inits = COPY(to, from->table_inits, from->n_table_inits);
+    if (!to->assets || !to->table_inits) return TARE_NO_MEMORY;
+    to->n_assets = from->n_assets;
+    to->n_table_inits = from->n_table_inits;
+    for (size_t i = 0; i < to->n_assets; i++)
+        to->assets[i].edge = twin_edge(to, to->assets[i].edge);
+    for (size_t i = 0; i < to->n_table_inits; i++)
+        to->table_inits[i] = twin(to, to->table_inits[i]);
+    to->init_node = twin(to, from->init_node);
+    return TARE_OK;
+}
+
+/* What refers to graphs and nodes from outside: the object graph, and values that passes have moved. */
+static tare_status clone_references(struct tare_graph_model *to, const struct tare_graph_model *from) {
+    to->concretes = COPY(to, from->concretes, from->n_concretes);
+    to->object_constants = COPY(to, from->object_constants, from->n_object_constants);
+    to->stand_ins = COPY(to, from->stand_ins, from->n_stand_ins);
+    if (!to->concretes || !to->object_constants || !to->stand_ins) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < from->n_concretes; i++) {
+        struct tare_concrete concrete = from->concretes[i];
+        concrete.graph = twin_graph(to, concrete.graph);
+        concrete.bound = COPY(to, concrete.bound, concrete.n_bound);
+        if (!concrete.bound) return TARE_NO_MEMORY;
+        if (concrete.graph) to->concretes[to->n_concretes++] = concrete;
+    }
+    for (size_t i = 0; i < from->n_object_constants; i++) {
+        struct tare_object_constant constant = from->object_constants[i];
+        constant.node = twin(to, constant.node);
+        if (constant.node) to->object_constants[to->n_object_constants++] = constant;
+    }
+    for (size_t i = 0; i < from->n_stand_ins; i++) {
+        struct tare_stand_in stand_in = { twin(to, from->stand_ins[i].node), from->stand_ins[i].original };
+        if (stand_in.node) to->stand_ins[to->n_stand_ins++] = stand_in;
+    }
+    return TARE_OK;
+}
+
+static tare_status clone_model(struct tare_graph_model *to, const struct tare_graph_model *from) {
+    to->path = from->path;
+    to->retyped = from->retyped;
+    to->keep_variables_from = from->keep_variables_from;
+    to->module_error = from->module_error;
+    to->n_modules = from->n_modules;
+    if (from->custom_ops) to->custom_ops = tare_ops_new(from->custom_ops);
+    to->aliases = COPY(to, from->aliases, from->n_aliases);
+    if (!to->aliases || (from->custom_ops && !to->custom_ops)) return TARE_NO_MEMORY;
+    to->n_aliases = from->n_aliases;
+    TARE_TRY(clone_graphs(to, from));
+    TARE_TRY(clone_signatures(to, from));
+    TARE_TRY(clone_state(to, from));
+    TARE_TRY(clone_initialisers(to, from));
+    return clone_references(to, from);
+}
+
+tare_status tare_model_clone(struct tare_graph_model **out, const struct tare_graph_model *from) {
+    struct tare_graph_model *to = tare_model_new(from->ops);
+    tare_status status = to ? clone_model(to, from) : TARE_NO_MEMORY;
+    if (status != TARE_OK) {
+        tare_model_free(to);
+        to = NULL;
+    }
+    *out = to;
+    return status;
 }

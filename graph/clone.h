@@ -1,4 +1,4 @@
-/* Copying a function's body. */
+/* Copying functions and models. */
 #ifndef TARE_GRAPH_CLONE_H
 #define TARE_GRAPH_CLONE_H
 
@@ -6,6 +6,10 @@
 
 /* A new function `name` with the arguments, nodes, returns and attributes of `from` (values shared). */
 tare_status tare_function_clone(struct tare_graph **out, const struct tare_graph *from, const char *name);
+/* A model with the graphs, signatures, variables and tables of `from`, for passes that change it and for sessions. It
+ * shares constants, strings and the values of attributes with `from`, which must outlive it and must not change, and
+ * has none of the importer's data: it cannot be exported. NULL in *out after a failure. */
+tare_status tare_model_clone(struct tare_graph_model **out, const struct tare_graph_model *from) TARE_WARN_UNUSED;
 /* Moves the body of `from` into a new function `name`: afterwards `from` has its arguments and returns (whose edges
  * must be set again) but no nodes. The new function has its own arguments. */
 tare_status tare_function_move_body(struct tare_graph **out, struct tare_graph *from, const char *name);

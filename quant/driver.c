@@ -9,6 +9,7 @@
 #include "quant/range_cache.h"
 #include "quant/recipe.h"
 #include "quant/variables.h"
+#include "quant/weight_store.h"
 #include "quant/wide_inputs.h"
 #include "quant/xla.h"
 
@@ -103,7 +104,7 @@ static tare_status channel_spread(double *out, struct tare_arena *arena, const s
     return TARE_OK;
 }
 
-static tare_status describe_weight(struct tare_quant_work *work, const struct tare_quant_layer *layer) {
+static void describe_weight(const struct tare_quant_layer *layer) {
     const struct tare_quantized_weight *q = &layer->quantized;
     struct tare_quant_outcome *outcome = layer->outcome;
     outcome->bits = q->bits;
@@ -116,8 +117,6 @@ static tare_status describe_weight(struct tare_quant_work *work, const struct ta
         if (q->scales[i] < outcome->weight_scale_min) outcome->weight_scale_min = q->scales[i];
         if (q->scales[i] > outcome->weight_scale_max) outcome->weight_scale_max = q->scales[i];
     }
-    outcome->weight_sqnr_db = tare_weight_sqnr_db(q, &layer->real);
-    return channel_spread(&outcome->channel_spread, work->arena, layer);
 }
 
 /* The integers of an earlier layer of the graph with the same constant and the same settings. */
@@ -127,16 +126,30 @@ static struct tare_edge shared_integers(const struct tare_quant_work *work, stru
     return other ? other->integers : (struct tare_edge){ NULL, 0 };
 }
 
+/* The integers and what is reported of them: from an earlier quantization of the model, or from the weight's values. */
+static tare_status quantize_weight(struct tare_quant_work *work, struct tare_quant_layer *layer) {
+    struct tare_quant_outcome *outcome = layer->outcome;
+    bool found;
+    TARE_TRY(tare_quant_weight_store_find(&found, work->options->weights, work->arena, layer));
+    if (!layer->variable) layer->integers = shared_integers(work, layer);
+    if (!found) {
+        TARE_TRY(tare_quant_make_integers(work->arena, layer));
+        TARE_TRY(tare_quant_make_real(layer));
+        outcome->weight_sqnr_db = tare_weight_sqnr_db(&layer->quantized, &layer->real);
+        TARE_TRY(channel_spread(&outcome->channel_spread, work->arena, layer));
+        tare_tensor_reset(&layer->real); /* one weight's floats at a time */
+        TARE_TRY(tare_quant_weight_store_add(work->options->weights, layer));
+    }
+    describe_weight(layer);
+    return TARE_OK;
+}
+
 static tare_status rewrite_layer(struct tare_quant_work *work, struct tare_quant_layer *layer) {
     tare_status status = TARE_OK;
     layer->outcome->input = layer->left_params;
     if (layer->weight) {
         layer->own_integers = layer->real.dtype != TARE_DT_INVALID || layer->quantized.values.dtype != TARE_DT_INVALID;
-        if (!layer->variable) layer->integers = shared_integers(work, layer);
-        TARE_CHECK(tare_quant_make_integers(work->arena, layer));
-        TARE_CHECK(tare_quant_make_real(layer));
-        TARE_CHECK(describe_weight(work, layer));
-        tare_tensor_reset(&layer->real); /* one weight's floats at a time */
+        TARE_CHECK(quantize_weight(work, layer));
     }
     TARE_CHECK(layer->setting.method->rewrite(work, layer));
     status = tare_quant_index_rewritten(work, layer);

@@ -284,19 +284,34 @@ tare_status tare_quant_make_real(struct tare_quant_layer *layer) {
     return status;
 }
 
-/* bias-fits: if bias / (input scale * weight scale) is not below 2^30 (2^46 in the int64 accumulators of 16-bit
- * activations), as in a channel of zeros, the weight scale is increased until it is. */
-static void make_room_for_bias(struct tare_quant_layer *layer) {
+/* bias-fits: the least scale of a column's weight with which bias / (input scale * weight scale) is not above 2^30
+ * (2^46 in the int64 accumulators of 16-bit activations); 0: any. */
+static double least_scale(const struct tare_quant_layer *layer, int64_t column) {
     const double MOST = layer->left_params.qmax > 127 ? 0x1p46 : 0x1p30;
-    struct tare_quantized_weight *q = &layer->quantized;
+    double bias, least;
     if (!layer->setting.method->takes_bias || layer->left_params.scale <= 0 ||
         (!layer->bias_value && !layer->bias_real))
-        return;
+        return 0;
+    bias = layer->bias_real ? layer->bias_real[column] : tare_tensor_get_f64(layer->bias_value, column);
+    least = fabs(bias) / (layer->left_params.scale * MOST);
+    return isfinite(least) ? least : 0;
+}
+
+bool tare_quant_bias_has_room(const struct tare_quant_layer *layer, const struct tare_quantized_weight *weight) {
+    for (int64_t c = 0; c < layer->product.columns; c++)
+        if (weight->scales[weight->n_scales == 1 ? 0 : c] < least_scale(layer, c)) return false;
+    return true;
+}
+
+/* Increases scales that are too small for the bias, as in a channel of zeros. */
+static void make_room_for_bias(struct tare_quant_layer *layer) {
+    struct tare_quantized_weight *q = &layer->quantized;
     for (int64_t c = 0; c < layer->product.columns; c++) {
-        const double bias = layer->bias_real ? layer->bias_real[c] : tare_tensor_get_f64(layer->bias_value, c);
-        const double least = fabs(bias) / (layer->left_params.scale * MOST);
+        const double least = least_scale(layer, c);
         double *scale = &q->scales[q->n_scales == 1 ? 0 : c];
-        if (isfinite(least) && *scale < least) *scale = least;
+        if (*scale >= least) continue;
+        *scale = least;
+        layer->scales_for_bias = true;
     }
 }
 

@@ -55,6 +55,7 @@ struct tare_quant_layer {
     double *shift;           /* product.columns values that methods which do not rewrite the bias add to the
                                 result; NULL: none */
     struct tare_quantized_weight quantized; /* default: `real` rounded to nearest */
+    bool scales_for_bias;                   /* a large bias has increased scales of `quantized` */
     bool changed;                           /* a pass changed `real` */
     bool own_integers;                      /* a pass computed them: shared only with layers whose `twin` is this one */
     const struct tare_quant_layer *twin;    /* an earlier layer that has the same integers from a pass; NULL: none */
@@ -115,6 +116,8 @@ void tare_quant_release_layers(struct tare_quant_layer *layers, size_t count);
 tare_status tare_quant_make_real(struct tare_quant_layer *layer);
 tare_status tare_quant_make_scales(struct tare_arena *arena, struct tare_quant_layer *layer);
 tare_status tare_quant_make_integers(struct tare_arena *arena, struct tare_quant_layer *layer);
+/* Whether the layer's bias fits into the accumulators with these scales of its weight. */
+bool tare_quant_bias_has_room(const struct tare_quant_layer *layer, const struct tare_quantized_weight *weight);
 /* `real` as floats of the layer's own, and `bias_real` where there is a bias: to be changed. */
 tare_status tare_quant_own_real(struct tare_quant_layer *layer);
 tare_status tare_quant_own_bias(struct tare_arena *arena, struct tare_quant_layer *layer);

@@ -45,8 +45,9 @@ struct tare_quant_setting {
     struct tare_algorithm_choice algorithm; /* chooses activation ranges; row NULL: min_max */
 };
 
-struct tare_quant_recipe; /* quant/recipe.h */
-struct tare_quant_work;   /* quant/layer.h */
+struct tare_quant_recipe;       /* quant/recipe.h */
+struct tare_quant_work;         /* quant/layer.h */
+struct tare_quant_weight_store; /* quant/weight_store.h */
 
 /* How one model is quantized. Texts such as "static" or "percentile:p=99.9" are printed from it, never stored with it.
  */
@@ -73,9 +74,10 @@ struct tare_quant_options {
     bool
         widens; /* activation_bits 0 is 16 for static layers of the op set XLA whose output int8 would make too noisy */
     /* Of the pass reconstruction. */
-    double reconstruction_seconds; /* blocks that are not done by then keep their integers; 0: no limit */
-    int threads;                   /* 0: one per processor; the result does not depend on it */
-    bool quiet;                    /* print no progress */
+    double reconstruction_seconds;           /* blocks that are not done by then keep their integers; 0: no limit */
+    int threads;                             /* 0: one per processor; the result does not depend on it */
+    bool quiet;                              /* print no progress */
+    struct tare_quant_weight_store *weights; /* integers of earlier quantizations of the same constants; NULL: none */
     bool warns; /* add warnings about ranges and weights to the report; takes some milliseconds a layer */
 };
 

@@ -159,8 +159,8 @@ static tare_status measure(double *db, struct choosing *c, const struct tare_aut
     TARE_CHECK(make_variant(&variant, c, &arena));
     variant.options.accepts = is_wanted;
     variant.options.accepts_arg = c;
-    TARE_CHECK(tare_load_prepared_with(&model, c->task->model, c->task->ops));
-    TARE_CHECK(tare_variant_apply(&report, &arena, model, &variant, c->fit ? c->fit : c->task->calibration));
+    TARE_CHECK(tare_variant_source_make(&model, &report, &arena, c->task->source, &variant,
+                                        c->fit ? c->fit : c->task->calibration));
     if (!c->out->layers) TARE_CHECK(note_layers(c->out, &report));
     status = run_model(db, c, model);
 done:
@@ -173,7 +173,8 @@ static tare_status measure_float(struct choosing *c) {
     struct tare_graph_model *model;
     double db;
     tare_status status;
-    TARE_TRY(tare_saved_model_load(&model, c->task->model, &(struct tare_saved_model_options){ .ops = c->task->ops }));
+    TARE_TRY(tare_saved_model_load(&model, c->task->source->model,
+                                   &(struct tare_saved_model_options){ .ops = c->task->source->ops }));
     status = run_model(&db, c, model);
     tare_model_free(model);
     c->out->records = c->comparison.records;
@@ -517,11 +518,10 @@ static tare_status find_samples(struct choosing *c, struct tare_data_groups *gro
     enum { BATCH = 8 };
     const struct tare_autotune_task *task = c->task;
     const struct tare_signature *signature;
-    struct tare_graph_model *model;
-    tare_status status;
-    TARE_TRY(tare_load_prepared_with(&model, task->model, task->ops));
-    TARE_CHECK(tare_pick_signature(&signature, model, task->signature));
-    TARE_CHECK(tare_data_groups_make(groups, model, task->data, task->n_data, signature));
+    const struct tare_graph_model *model;
+    TARE_TRY(tare_variant_source_prepared(&model, task->source));
+    TARE_TRY(tare_pick_signature(&signature, model, task->signature));
+    TARE_TRY(tare_data_groups_make(groups, model, task->data, task->n_data, signature));
     for (size_t i = 0; i < groups->count; i++)
         if (strcmp(groups->items[i].signature->key, signature->key) == 0)
             c->runner = (struct tare_runner_options){ .paths = (const char *const *)groups->items[i].files.names,
@@ -530,11 +530,8 @@ static tare_status find_samples(struct choosing *c, struct tare_data_groups *gro
                                                       .limit = TARE_AUTOTUNE_RECORDS,
                                                       .batch = BATCH,
                                                       .interrupted = task->interrupted };
-    if (!c->runner.n_paths) status = TARE_FAIL(TARE_USAGE, "no samples of signature '%s'", signature->key);
-    if (status == TARE_OK) status = hold_out(c, model, signature);
-done:
-    tare_model_free(model);
-    return status;
+    if (!c->runner.n_paths) return TARE_FAIL(TARE_USAGE, "no samples of signature '%s'", signature->key);
+    return hold_out(c, model, signature);
 }
 
 tare_status tare_workflow_autotune_choose(struct tare_autotune *out, const struct tare_autotune_task *task) {

@@ -5,12 +5,11 @@
 #define TARE_WORKFLOW_AUTOTUNE_H
 
 #include "eval/comparison.h"
-#include "eval/variant.h"
+#include "eval/variant_source.h"
 
 /* Everything is borrowed. */
 struct tare_autotune_task {
-    const char *model;                    /* SavedModel directory */
-    const struct tare_op_registry *ops;   /* NULL: the built-in ones */
+    struct tare_variant_source *source;   /* of the model and its variants */
     const struct tare_variant *variant;   /* default method, bits and granularity of the layers; no recipe */
     struct tare_calibration *calibration; /* with statistics per channel and Hessians */
     const char *signature;

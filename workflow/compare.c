@@ -41,19 +41,17 @@ static tare_status calibrate_prepared(struct tare_compare_job *c, const struct t
 
 /* Calibrates once for all methods and algorithms. */
 static tare_status calibrate(struct tare_compare_job *c) {
-    struct tare_graph_model *model;
-    tare_status status;
+    const struct tare_graph_model *model;
     if (!needs_calibration(c)) return TARE_OK;
     if (c->task->calibration) {
         c->result.calibration = c->calibration = c->task->calibration;
         return TARE_OK;
     }
-    TARE_TRY(tare_load_prepared_with(&model, c->task->model, c->task->ops));
+    TARE_TRY(tare_variant_source_prepared(&model, &c->source));
     c->owns_calibration = true;
-    status = calibrate_prepared(c, model);
-    tare_model_free(model);
+    TARE_TRY(calibrate_prepared(c, model));
     c->result.calibration = c->calibration;
-    return status;
+    return TARE_OK;
 }
 
 /* ---- models ---- */
@@ -90,7 +88,7 @@ static tare_status estimate_prepared(struct tare_compare_job *c, struct tare_com
     const struct tare_signature *signature;
     struct tare_graph_model *model;
     tare_status status;
-    TARE_TRY(tare_load_prepared_with(&model, c->task->model, c->task->ops));
+    TARE_TRY(tare_variant_source_clone(&model, &c->source));
     status = tare_pick_signature(&signature, model, c->options->signature);
     if (status == TARE_OK) status = tare_comparison_estimate(row, &c->result, model, signature, false);
     tare_model_free(model);
@@ -149,8 +147,7 @@ static tare_status compare_variant(struct tare_compare_job *c, struct tare_varia
     warning.options.warns = true;
     warning.options.quiet = c->task->quiet;
     warning.options.threads = c->result.threads;
-    TARE_TRY(tare_load_prepared_with(&model, c->task->model, c->task->ops));
-    status = tare_variant_apply(&report, &arena, model, &warning, c->calibration);
+    status = tare_variant_source_make(&model, &report, &arena, &c->source, &warning, c->calibration);
     if (status == TARE_OK) status = add_row(c, model, variant, &report);
     if (status == TARE_OK) status = note_warnings(c, &report);
     if (status == TARE_OK) status = explain(c, variant, &report);
@@ -162,8 +159,7 @@ static tare_status compare_variant(struct tare_compare_job *c, struct tare_varia
 /* Chooses settings on the calibration samples, then measures them like the other variants. */
 static tare_status compare_automatic(struct tare_compare_job *c) {
     const struct tare_compare_task *task = c->task;
-    const struct tare_autotune_task automatic = { .model = task->model,
-                                                  .ops = task->ops,
+    const struct tare_autotune_task automatic = { .source = &c->source,
                                                   .variant = tare_workflow_compare_first_quantizing(c),
                                                   .calibration = c->calibration,
                                                   .signature = c->options->signature,
@@ -298,8 +294,7 @@ static tare_status measure_sensitivity(struct tare_compare_job *c) {
     const struct tare_compare_request *options = c->options;
     struct tare_runner_options runner = c->runner;
     struct tare_variant variant;
-    const struct tare_sensitivity_task task = { .model = c->task->model,
-                                                .ops = c->task->ops,
+    const struct tare_sensitivity_task task = { .source = &c->source,
                                                 .variant = &variant,
                                                 .calibration = c->calibration,
                                                 .signature = options->signature,
@@ -321,8 +316,7 @@ static tare_status measure_sensitivity(struct tare_compare_job *c) {
 static tare_status search_target(struct tare_compare_job *c) {
     const struct tare_compare_request *options = c->options;
     const struct tare_mixed_precision_task task = { .options = &options->target,
-                                                    .model = c->task->model,
-                                                    .ops = c->task->ops,
+                                                    .source = &c->source,
                                                     .variant = options->automatic
                                                                    ? &c->automatic.variant
                                                                    : tare_workflow_compare_first_quantizing(c),
@@ -456,6 +450,7 @@ tare_status tare_workflow_compare_open(struct tare_compare_job *out, const struc
         return TARE_FAIL(TARE_USAGE, "--auto requires a quantizing method");
     if (options->sensitivity && !tare_workflow_compare_first_quantizing(out))
         return TARE_FAIL(TARE_USAGE, "--sensitivity requires a quantizing method");
+    out->source = (struct tare_variant_source){ .model = task->model, .ops = task->ops };
     out->runner = (struct tare_runner_options){ .paths = task->data,
                                                 .n_paths = task->n_data,
                                                 .limit = options->limit,
@@ -499,4 +494,5 @@ void tare_workflow_compare_close(struct tare_compare_job *c) {
     tare_workflow_autotune_free(&c->automatic);
     tare_comparison_free(&c->result);
     tare_record_store_free(&c->records);
+    tare_variant_source_close(&c->source);
 }

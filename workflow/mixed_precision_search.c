@@ -55,12 +55,8 @@ static tare_status make_mix(struct tare_graph_model **out, struct targeting *t, 
     variant.options.accepts_arg = t;
     variant.options.adjust = set_bits;
     variant.options.adjust_arg = t;
-    TARE_TRY(tare_load_prepared_with(out, t->task->model, t->task->ops));
-    status = tare_variant_apply(&report, &arena, *out, &variant, t->task->calibration);
+    status = tare_variant_source_make(out, &report, &arena, t->task->source, &variant, t->task->calibration);
     tare_arena_free(&arena);
-    if (status == TARE_OK) return TARE_OK;
-    tare_model_free(*out);
-    *out = NULL;
     return status;
 }
 
@@ -102,7 +98,8 @@ static tare_status measure_float(struct tare_sensitivity_figures *out, int64_t *
     struct tare_comparison_row *row;
     struct tare_graph_model *model;
     tare_status status;
-    TARE_TRY(tare_saved_model_load(&model, t->task->model, &(struct tare_saved_model_options){ .ops = t->task->ops }));
+    TARE_TRY(tare_saved_model_load(&model, t->task->source->model,
+                                   &(struct tare_saved_model_options){ .ops = t->task->source->ops }));
     status = run_model(&row, t, model);
     tare_model_free(model);
     TARE_TRY(status);
@@ -141,8 +138,7 @@ static tare_status measure_steps(struct tare_mixed_precision *out, const struct 
                                  bool known) {
     struct tare_runner_options runner = *task->runner;
     const struct tare_sensitivity_task sensitivity = {
-        .model = task->model,
-        .ops = task->ops,
+        .source = task->source,
         .variant = task->variant,
         .calibration = task->calibration,
         .signature = task->signature,

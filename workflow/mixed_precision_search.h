@@ -11,8 +11,7 @@ bool tare_workflow_mixed_precision_requested(const struct tare_mixed_precision_r
 /* Input of the search; everything is borrowed. */
 struct tare_mixed_precision_task {
     const struct tare_mixed_precision_request *options;
-    const char *model;                    /* SavedModel directory */
-    const struct tare_op_registry *ops;   /* NULL: the built-in ones */
+    struct tare_variant_source *source;   /* of the model and its variants */
     const struct tare_variant *variant;   /* settings of the quantized layers */
     struct tare_calibration *calibration; /* NULL if the variant needs none */
     const char *signature, *label;

@@ -30,7 +30,8 @@ static void measure(struct tare_sensitivity *out, struct tare_calibration *calib
                     const struct tare_variant *variant, int threads, int64_t memory) {
     const char *data = records;
     const struct tare_runner_options runner = { .paths = &data, .n_paths = 1, .limit = RECORDS, .batch = 8 };
-    const struct tare_sensitivity_task task = { .model = models_path("resnet8_cifar10"),
+    struct tare_variant_source source = { .model = models_path("resnet8_cifar10") };
+    const struct tare_sensitivity_task task = { .source = &source,
                                                 .variant = variant,
                                                 .label = "label",
                                                 .calibration = calibration,
@@ -39,6 +40,7 @@ static void measure(struct tare_sensitivity *out, struct tare_calibration *calib
                                                 .quiet = true,
                                                 .memory = memory };
     mini_ok(tare_sensitivity_measure(out, &task));
+    tare_variant_source_close(&source);
     assert_int_equal(out->records, RECORDS);
 }
 

@@ -1,0 +1,36 @@
+/* The prepared model and the integer weights that variants share; see the header. */
+#include "eval/variant_source.h"
+#include "graph/clone.h"
+
+tare_status tare_variant_source_prepared(const struct tare_graph_model **out, struct tare_variant_source *source) {
+    if (!source->prepared) TARE_TRY(tare_load_prepared_with(&source->prepared, source->model, source->ops));
+    *out = source->prepared;
+    return TARE_OK;
+}
+
+tare_status tare_variant_source_clone(struct tare_graph_model **out, struct tare_variant_source *source) {
+    const struct tare_graph_model *prepared;
+    *out = NULL;
+    TARE_TRY(tare_variant_source_prepared(&prepared, source));
+    return tare_model_clone(out, prepared);
+}
+
+tare_status tare_variant_source_make(struct tare_graph_model **out, struct tare_quant_report *report,
+                                     struct tare_arena *arena, struct tare_variant_source *source,
+                                     const struct tare_variant *variant, struct tare_calibration *calibration) {
+    struct tare_variant sharing = *variant;
+    tare_status status;
+    TARE_TRY(tare_variant_source_clone(out, source));
+    sharing.options.weights = &source->weights;
+    status = tare_variant_apply(report, arena, *out, &sharing, calibration);
+    if (status == TARE_OK) return TARE_OK;
+    tare_model_free(*out);
+    *out = NULL;
+    return status;
+}
+
+void tare_variant_source_close(struct tare_variant_source *source) {
+    tare_quant_weight_store_free(&source->weights);
+    tare_model_free(source->prepared);
+    source->prepared = NULL;
+}
