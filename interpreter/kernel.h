@@ -12,6 +12,17 @@ struct tare_requantize;
 /* Operands of a batch normalization, after its input. */
 enum tare_norm_operand { TARE_NORM_SCALE, TARE_NORM_OFFSET, TARE_NORM_MEAN, TARE_NORM_VARIANCE, TARE_NORM_OPERANDS };
 
+struct tare_gemm_epilogue;
+
+/* The vectors of an epilogue in the kernel's form, kept for later runs because its operands, except for the addend, are
+ * constant. */
+struct tare_kept_epilogue {
+    struct tare_arena *arena;              /* of the vectors; NULL: they are not kept */
+    const struct tare_gemm_epilogue *made; /* NULL until the first run */
+    int64_t columns;                       /* of the output that it was made for */
+    int rank;
+};
+
 /* Epilogue fused into output 0, element by element: * scale and + bias of the last dimension, batch normalization,
  * + addend, ReLU clamp (x < 0 ? 0 : x, at most limit). A kernel applies either all of it in its own pass, bit for bit
  * as the separate ops would, and sets `applied`, or none of it. */
@@ -22,6 +33,7 @@ struct tare_epilogue {
     bool relu;
     float limit; /* INFINITY: none */
     bool applied;
+    struct tare_kept_epilogue *kept; /* NULL: the operands may change */
 };
 
 /* Takes the elements of output 0 block by block instead of the output tensor. A kernel of a row with

@@ -105,6 +105,22 @@ static bool take_clip(const struct finder *f, struct tare_fusion *fusion, int fi
     return true;
 }
 
+/* True if there are operands except for the addend, and all of them are constant. */
+static bool has_constants(const struct tare_fusion *fusion) {
+    bool all = !fusion->has_bias || fusion->bias < 0;
+    for (int i = 0; fusion->has_norm && i < TARE_NORM_OPERANDS; i++)
+        all = all && fusion->norm[i] < 0;
+    return all && (fusion->has_scale || fusion->has_bias || fusion->has_norm); /* the scale is constant */
+}
+
+static tare_status keep_epilogue(struct tare_fusion *fusion, struct tare_arena *arena) {
+    if (!has_constants(fusion)) return TARE_OK;
+    fusion->kept = TARE_NEW(arena, struct tare_kept_epilogue);
+    if (!fusion->kept) return TARE_NO_MEMORY;
+    fusion->kept->arena = arena;
+    return TARE_OK;
+}
+
 static tare_status find_fusion(const struct finder *f, struct tare_arena *arena, int head) {
     struct tare_step *steps = f->plan->steps;
     struct tare_fusion fusion = { .limit = INFINITY };
@@ -123,6 +139,7 @@ static tare_status find_fusion(const struct finder *f, struct tare_arena *arena,
     }
     if (fusion.n_steps == 0) return TARE_OK;
     fusion.output = slot;
+    TARE_TRY(keep_epilogue(&fusion, arena));
     steps[head].fusion = tare_arena_alloc(arena, sizeof fusion);
     if (!steps[head].fusion) return TARE_NO_MEMORY;
     *steps[head].fusion = fusion;

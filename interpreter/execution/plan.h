@@ -1,7 +1,8 @@
 /* Plans: the steps to run for given feeds and fetches, in order, with the value slots and their lifetimes.
  *
  * A value number locates a value: v >= 0 is slot v of the run's frame, v < 0 is constant ~v of the plan. A plan does
- * not change while it runs, except for what depends on the observer (observed, active, n_active) and the spare frame.
+ * not change while it runs, except for what depends on the observer (observed, active, n_active), the spare frame and
+ * kept epilogues.
  */
 #ifndef TARE_INTERPRETER_EXECUTION_PLAN_H
 #define TARE_INTERPRETER_EXECUTION_PLAN_H
@@ -29,7 +30,8 @@ struct tare_fusion {
     bool bias_is_vector;                                  /* must have rank 1 */
     int scale, bias, addend, norm[TARE_NORM_OPERANDS];    /* value numbers */
     float limit, epsilon;
-    bool active; /* the present observer requests no intermediate value */
+    struct tare_kept_epilogue *kept; /* NULL: an operand is not constant */
+    bool active;                     /* the present observer requests no intermediate value */
 };
 
 /* Tiled execution: a step and the following ones that may run together with it (tare_op.run_tiled), each with its

@@ -99,7 +99,9 @@ struct walk {
 /* One output line: slice `d`, line `h`, whose first element is element `at` of the image's output. */
 static void line(const struct walk *walk, char *output, int64_t at, int64_t d, int64_t h) {
     const struct tare_conv *conv = walk->conv;
-    const bool is_general = walk->epilogue && walk->epilogue->is_general;
+    /* computed after the line; vector kernels compute bounded epilogues as well as simple ones */
+    const bool is_general = walk->epilogue && walk->epilogue->is_general &&
+                            (!walk->epilogue->is_bounded || walk->run_epilogue == tare_epilogue_plain);
     struct tare_gemm_epilogue epilogue;
     const int64_t channels = conv->out_channels, line_size = conv->in[2] * channels;
     struct tare_depthwise_row row = {

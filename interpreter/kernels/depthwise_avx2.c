@@ -27,6 +27,11 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void positions(const struct tare_depthwise_r
                 sum[i] = _mm256_fmadd_ps(load(x + w * row->input_w + i * step, mask, whole), weight, sum[i]);
         }
     }
+    if (row->epilogue && row->epilogue->is_bounded) {
+        tare_epilogue_bounded_avx2(row->epilogue, sum, count, 1, output, row->output_step, first * row->output_step + c,
+                                   c, mask, whole ? 8 : row->channels - c);
+        return;
+    }
     if (row->epilogue && row->epilogue->scale) {
         TARE_UNROLL
         for (int i = 0; i < count; i++)

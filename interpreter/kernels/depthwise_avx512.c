@@ -31,6 +31,11 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void positions(const struct tare_depthwise
                 sum[i] = _mm512_fmadd_ps(_mm512_maskz_loadu_ps(mask, x + w * row->input_w + i * step), weight, sum[i]);
         }
     }
+    if (row->epilogue && row->epilogue->is_bounded) {
+        tare_epilogue_bounded_avx512(row->epilogue, sum, count, 1, count, output, row->output_step,
+                                     first * row->output_step + c, c, mask);
+        return;
+    }
     if (row->epilogue && row->epilogue->scale) {
         TARE_UNROLL
         for (int i = 0; i < count; i++)

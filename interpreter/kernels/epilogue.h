@@ -1,5 +1,5 @@
-/* Vector forms of simple epilogues (struct tare_gemm_epilogue) for the AVX2 and AVX-512 kernels; the scalar form is
- * tare_gemm_apply_epilogue. */
+/* Vector forms of simple and bounded epilogues (struct tare_gemm_epilogue), which the AVX2 and AVX-512 kernels compute
+ * in registers; the scalar form of simple ones is tare_gemm_apply_epilogue. */
 #ifndef TARE_INTERPRETER_KERNELS_EPILOGUE_H
 #define TARE_INTERPRETER_KERNELS_EPILOGUE_H
 
@@ -7,6 +7,8 @@
 
 #if TARE_KERNELS_X86
 #include <immintrin.h>
+#include <math.h>
+#include <string.h>
 
 /* The product with the scale, which is the first step. Separate, so that it is tested for once a tile. */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512 tare_epilogue_scale_avx512(const struct tare_gemm_epilogue *epilogue,
@@ -36,6 +38,226 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256 tare_epilogue_in_avx2(const struct ta
     if (epilogue->addend) x = _mm256_add_ps(x, _mm256_maskload_ps(epilogue->addend + at, mask));
     if (!epilogue->relu) return x;
     return _mm256_min_ps(_mm256_set1_ps(epilogue->limit), _mm256_max_ps(_mm256_setzero_ps(), x));
+}
+
+/* ---- bounded epilogues: rounding as epilogue.c explains ---- */
+
+/* bfloat16-rtne, as a float whose low half is zero; a NaN stays as it is, since its low half is zero already. The pairs
+ * (bit 16, 0x7fff) of 16-bit numbers are multiplied with ones and summed: what rounding adds to the bits. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512 tare_rounded_avx512(__m512 x) {
+    const __m512i bits = _mm512_castps_si512(x);
+    const __m512i pairs = /* (bits & first) | second */
+        _mm512_ternarylogic_epi32(bits, _mm512_set1_epi32(1 << 16), _mm512_set1_epi32(0x7fff), 0xea);
+    const __m512i sum = _mm512_add_epi32(bits, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
+    return _mm512_castsi512_ps(_mm512_and_si512(sum, _mm512_set1_epi32((int32_t)0xffff0000)));
+}
+
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256 tare_rounded_avx2(__m256 x) {
+    const __m256i bits = _mm256_castps_si256(x);
+    const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+    const __m256i sum = _mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7fff)), odd);
+    return _mm256_castsi256_ps(_mm256_and_si256(sum, _mm256_set1_epi32((int32_t)0xffff0000)));
+}
+
+/* NaN becomes 0x7fc00000 or 0xffc00000, with its sign. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512 tare_canonical_avx512(__m512 x) {
+    const __m512i sign = _mm512_set1_epi32(INT32_MIN), nan = _mm512_set1_epi32(0x7fc00000);
+    const __m512i signed_nan = _mm512_ternarylogic_epi32(sign, _mm512_castps_si512(x), nan, 0xea);
+    return _mm512_mask_mov_ps(x, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), _mm512_castsi512_ps(signed_nan));
+}
+
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256 tare_canonical_avx2(__m256 x) {
+    const __m256 sign = _mm256_and_ps(x, _mm256_castsi256_ps(_mm256_set1_epi32(INT32_MIN)));
+    const __m256 nan = _mm256_or_ps(sign, _mm256_castsi256_ps(_mm256_set1_epi32(0x7fc00000)));
+    return _mm256_blendv_ps(x, nan, _mm256_cmp_ps(x, x, _CMP_UNORD_Q));
+}
+
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512 tare_bounded_avx512(__m512 x) {
+    return _mm512_fmsub_ps(x, _mm512_set1_ps(65536), _mm512_mul_ps(x, _mm512_set1_ps(65535)));
+}
+
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256 tare_bounded_avx2(__m256 x) {
+    return _mm256_fmsub_ps(x, _mm256_set1_ps(65536), _mm256_mul_ps(x, _mm256_set1_ps(65535)));
+}
+
+/* True if no sum is beyond the bound or NaN. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 bool tare_sums_are_bounded_avx512(const __m512 *sums, const int rows,
+                                                                        const int step) {
+    const float most = TARE_EPILOGUE_MOST;
+    __m512 squares = _mm512_setzero_ps();
+    TARE_UNROLL
+    for (int i = 0; i < rows; i++)
+        squares = _mm512_fmadd_ps(sums[i * step], sums[i * step], squares);
+    return _mm512_cmp_ps_mask(squares, _mm512_set1_ps(most * most), _CMP_LT_OQ) == 0xffff;
+}
+
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 bool tare_sums_are_bounded_avx2(const __m256 *sums, const int rows,
+                                                                    const int step) {
+    const float most = TARE_EPILOGUE_MOST;
+    __m256 squares = _mm256_setzero_ps();
+    TARE_UNROLL
+    for (int i = 0; i < rows; i++)
+        squares = _mm256_fmadd_ps(sums[i * step], sums[i * step], squares);
+    return _mm256_movemask_ps(_mm256_cmp_ps(squares, _mm256_set1_ps(most * most), _CMP_LT_OQ)) == 0xff;
+}
+
+/* The steps after the product, with vectors of columns; the addend and the clamp follow. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tare_bounded_vectors_avx512(const struct tare_gemm_epilogue *e, __m512 *x,
+                                                                       const int rows, const int step, int64_t column,
+                                                                       __mmask16 mask) {
+    TARE_UNROLL
+    for (int i = 0; i < rows; i++)
+        x[i * step] = tare_bounded_avx512(x[i * step]);
+    if (e->bias) {
+        const __m512 bias = _mm512_maskz_loadu_ps(mask, e->bias + column);
+        TARE_UNROLL
+        for (int i = 0; i < rows; i++)
+            x[i * step] = tare_bounded_avx512(_mm512_add_ps(x[i * step], bias));
+    }
+    if (!e->mean) return;
+    const __m512 mean = _mm512_maskz_loadu_ps(mask, e->mean + column);
+    const __m512 factor = _mm512_maskz_loadu_ps(mask, e->factor + column);
+    const __m512 offset = _mm512_maskz_loadu_ps(mask, e->offset + column);
+    TARE_UNROLL
+    for (int i = 0; i < rows; i++) {
+        const __m512 scaled = _mm512_mul_ps(_mm512_sub_ps(x[i * step], mean), factor);
+        x[i * step] = tare_bounded_avx512(_mm512_add_ps(scaled, offset));
+    }
+}
+
+/* Vectors of `count` columns; masked loads and stores are slow. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256 tare_load_avx2(const float *from, __m256i mask, int64_t count) {
+    return count == 8 ? _mm256_loadu_ps(from) : _mm256_maskload_ps(from, mask);
+}
+
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tare_store_avx2(float *to, __m256 x, __m256i mask, int64_t count) {
+    if (count == 8)
+        _mm256_storeu_ps(to, x);
+    else
+        _mm256_maskstore_ps(to, mask, x);
+}
+
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tare_bounded_vectors_avx2(const struct tare_gemm_epilogue *e, __m256 *x,
+                                                                   const int rows, const int step, int64_t column,
+                                                                   __m256i mask, int64_t count) {
+    TARE_UNROLL
+    for (int i = 0; i < rows; i++)
+        x[i * step] = tare_bounded_avx2(x[i * step]);
+    if (e->bias) {
+        const __m256 bias = tare_load_avx2(e->bias + column, mask, count);
+        TARE_UNROLL
+        for (int i = 0; i < rows; i++)
+            x[i * step] = tare_bounded_avx2(_mm256_add_ps(x[i * step], bias));
+    }
+    if (!e->mean) return;
+    const __m256 mean = tare_load_avx2(e->mean + column, mask, count);
+    const __m256 factor = tare_load_avx2(e->factor + column, mask, count);
+    const __m256 offset = tare_load_avx2(e->offset + column, mask, count);
+    TARE_UNROLL
+    for (int i = 0; i < rows; i++) {
+        const __m256 scaled = _mm256_mul_ps(_mm256_sub_ps(x[i * step], mean), factor);
+        x[i * step] = tare_bounded_avx2(_mm256_add_ps(scaled, offset));
+    }
+}
+
+/* A bounded epilogue of `rows` vectors of sums, x[i * step], of the same columns; the first `live` ones are stored.
+ * `c`: where the first one belongs, element `at` of C, whose column is `column`. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tare_epilogue_bounded_avx512(const struct tare_gemm_epilogue *e, __m512 *x,
+                                                                        const int rows, const int step, int64_t live,
+                                                                        float *c, int64_t ldc, int64_t at,
+                                                                        int64_t column, __mmask16 mask) {
+    if (!tare_sums_are_bounded_avx512(x, rows, step)) {
+        TARE_UNROLL
+        for (int i = 0; i < rows; i++)
+            _mm512_mask_storeu_ps(c + i * ldc, i < live ? mask : 0, x[i * step]);
+        tare_epilogue_avx512(e, c, ldc, live, __builtin_popcount(mask), at, column);
+        return;
+    }
+    tare_bounded_vectors_avx512(e, x, rows, step, column, mask);
+    if (e->addend_bfloat16) {
+        TARE_UNROLL
+        for (int i = 0; i < rows; i++) {
+            const __m256i halves = _mm256_maskz_loadu_epi16(i < live ? mask : 0, e->addend_bfloat16 + at + i * ldc);
+            const __m512 addend = _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
+            x[i * step] = tare_canonical_avx512(tare_rounded_avx512(_mm512_add_ps(x[i * step], addend)));
+        }
+    }
+    if (e->relu) {
+        TARE_UNROLL
+        for (int i = 0; i < rows; i++)
+            x[i * step] = _mm512_max_ps(_mm512_setzero_ps(), x[i * step]);
+    }
+    if (e->relu && e->limit < INFINITY) {
+        TARE_UNROLL
+        for (int i = 0; i < rows; i++)
+            x[i * step] = _mm512_min_ps(_mm512_set1_ps(e->limit), x[i * step]);
+    }
+    TARE_UNROLL
+    for (int i = 0; i < rows; i++) {
+        if (i >= live) break;
+        const __m512i bits = _mm512_castps_si512(x[i * step]);
+        if (e->to)
+            _mm256_mask_storeu_epi16(e->to + at + i * ldc, mask, _mm512_cvtepi32_epi16(_mm512_srli_epi32(bits, 16)));
+        else
+            _mm512_mask_storeu_ps(c + i * ldc, mask, x[i * step]);
+    }
+}
+
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256 tare_load_bfloat16_avx2(const uint16_t *from, int64_t count) {
+    __m128i halves = _mm_setzero_si128();
+    if (count == 8)
+        halves = _mm_loadu_si128((const __m128i *)(const void *)from);
+    else
+        memcpy(&halves, from, (size_t)count * sizeof *from);
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16));
+}
+
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tare_store_bfloat16_avx2(uint16_t *to, __m256 x, int64_t count) {
+    const __m256i bits = _mm256_srli_epi32(_mm256_castps_si256(x), 16);
+    const __m128i halves = _mm_packus_epi32(_mm256_castsi256_si128(bits), _mm256_extracti128_si256(bits, 1));
+    if (count == 8)
+        _mm_storeu_si128((__m128i *)(void *)to, halves);
+    else
+        memcpy(to, &halves, (size_t)count * sizeof *to);
+}
+
+/* As tare_epilogue_bounded_avx512 with all rows live and vectors of `count` columns, which `mask` selects. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tare_epilogue_bounded_avx2(const struct tare_gemm_epilogue *e, __m256 *x,
+                                                                    const int rows, const int step, float *c,
+                                                                    int64_t ldc, int64_t at, int64_t column,
+                                                                    __m256i mask, int64_t count) {
+    if (!tare_sums_are_bounded_avx2(x, rows, step)) {
+        TARE_UNROLL
+        for (int i = 0; i < rows; i++)
+            tare_store_avx2(c + i * ldc, x[i * step], mask, count);
+        tare_epilogue_avx2(e, c, ldc, rows, count, at, column);
+        return;
+    }
+    tare_bounded_vectors_avx2(e, x, rows, step, column, mask, count);
+    if (e->addend_bfloat16) {
+        TARE_UNROLL
+        for (int i = 0; i < rows; i++) {
+            const __m256 addend = tare_load_bfloat16_avx2(e->addend_bfloat16 + at + i * ldc, count);
+            x[i * step] = tare_canonical_avx2(tare_rounded_avx2(_mm256_add_ps(x[i * step], addend)));
+        }
+    }
+    if (e->relu) {
+        TARE_UNROLL
+        for (int i = 0; i < rows; i++)
+            x[i * step] = _mm256_max_ps(_mm256_setzero_ps(), x[i * step]);
+    }
+    if (e->relu && e->limit < INFINITY) {
+        TARE_UNROLL
+        for (int i = 0; i < rows; i++)
+            x[i * step] = _mm256_min_ps(_mm256_set1_ps(e->limit), x[i * step]);
+    }
+    TARE_UNROLL
+    for (int i = 0; i < rows; i++) {
+        if (e->to)
+            tare_store_bfloat16_avx2(e->to + at + i * ldc, x[i * step], count);
+        else
+            tare_store_avx2(c + i * ldc, x[i * step], mask, count);
+    }
 }
 #endif
 

@@ -1,11 +1,7 @@
 /* The AVX-512 variant of general epilogues: lanes hold columns, whose vectors are loaded once for all rows. */
-#include "interpreter/kernels/gemm.h"
+#include "interpreter/kernels/epilogue.h"
 
 #if TARE_KERNELS_X86
-#include <immintrin.h>
-#include <math.h>
-#include <stdbool.h>
-
 /* Operands of 16 columns; those of absent steps are not used. */
 struct vectors {
     __m512 scale, bias, mean, factor, offset;
@@ -13,26 +9,12 @@ struct vectors {
 
 enum { LANES = 16 };
 
-/* NaN becomes 0x7fc00000 or 0xffc00000, with its sign. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512 canonical(__m512 x) {
-    const __m512i sign = _mm512_set1_epi32(INT32_MIN), nan = _mm512_set1_epi32(0x7fc00000);
-    const __m512i signed_nan = _mm512_ternarylogic_epi32(sign, _mm512_castps_si512(x), nan, 0xea);
-    return _mm512_mask_mov_ps(x, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), _mm512_castsi512_ps(signed_nan));
-}
-
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512 load(const float *from, int64_t column, __mmask16 mask) {
     return from ? _mm512_maskz_loadu_ps(mask, from + column) : _mm512_setzero_ps();
 }
 
-/* bfloat16-rtne, as a float whose low half is zero; a NaN stays as it is, since its low half is zero already. The pairs
- * (bit 16, 0x7fff) of 16-bit numbers are multiplied with ones and summed: what rounding adds to the bits. */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512 rounded(__m512 x, const bool rounds) {
-    if (!rounds) return x;
-    const __m512i bits = _mm512_castps_si512(x);
-    const __m512i pairs = /* (bits & first) | second */
-        _mm512_ternarylogic_epi32(bits, _mm512_set1_epi32(1 << 16), _mm512_set1_epi32(0x7fff), 0xea);
-    const __m512i sum = _mm512_add_epi32(bits, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
-    return _mm512_castsi512_ps(_mm512_and_si512(sum, _mm512_set1_epi32((int32_t)0xffff0000)));
+    return rounds ? tare_rounded_avx512(x) : x;
 }
 
 /* The steps of a form of the loop; ANY: those of the epilogue. */
@@ -65,7 +47,7 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store(const struct tare_gemm_epilogue
         _mm512_mask_storeu_ps(c, mask, x);
         return;
     }
-    const __m512i bits = _mm512_srli_epi32(_mm512_castps_si512(canonical(x)), 16);
+    const __m512i bits = _mm512_srli_epi32(_mm512_castps_si512(tare_canonical_avx512(x)), 16);
     _mm256_mask_storeu_epi16(e->to + at, mask, _mm512_cvtepi32_epi16(bits));
 }
 

@@ -43,6 +43,7 @@ struct tare_gemm_epilogue {
     float limit;     /* INFINITY: none */
     bool is_general; /* the fields below are used */
     bool rounds;     /* to bfloat16: the product, and after each step; `limit` is a bfloat16 value */
+    bool is_bounded; /* the result of tare_epilogue_is_bounded, which allows faster rounding; false: not known */
     const float *mean, *factor, *offset; /* one a column; NULL: no normalization */
     const uint16_t *addend_bfloat16;     /* instead of `addend`, if `rounds` */
     uint16_t *to; /* as C, with its row stride: the bfloat16 result, if `rounds`; C then is scratch. NULL: C */
@@ -93,8 +94,13 @@ int64_t tare_gemm_even_piece(int64_t expected, int64_t limit, int64_t unit);
 /* The same epilogue for the part of C that begins `elements` and `columns` further on. */
 struct tare_gemm_epilogue tare_epilogue_shifted(const struct tare_gemm_epilogue *epilogue, int64_t elements,
                                                 int64_t columns);
+/* True if the epilogue rounds and no intermediate value is subnormal, negative zero or beyond 2^112, except that sums
+ * may be tiny, and the addend anything, if all sums are at most TARE_EPILOGUE_MOST in magnitude. This depends on its
+ * vectors, which have `columns` elements. */
+bool tare_epilogue_is_bounded(const struct tare_gemm_epilogue *epilogue, int64_t columns);
+#define TARE_EPILOGUE_MOST 0x1p60f
 /* Computes a general epilogue for the sums in `c`, which are elements [at, …) of C in rows of ldc floats, beginning
- * with column `column`. */
+ * with column `column`. `to` and the addend must not overlap. */
 typedef void tare_epilogue_function(const struct tare_gemm_epilogue *epilogue, float *c, int64_t ldc, int64_t rows,
                                     int64_t columns, int64_t at, int64_t column);
 tare_epilogue_function tare_epilogue_plain, tare_epilogue_avx2, tare_epilogue_avx512;

@@ -12,7 +12,8 @@ typedef void tile_function(const struct tare_gemm_block *block, float *c, const 
                            const __m256i last[2]);
 
 TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tile(const struct tare_gemm_block *block, float *c, const float *a,
-                                              int64_t column, const __m256i last[2], const int rows, const int panels) {
+                                              int64_t column, const __m256i last[2], const int rows, const int panels,
+                                              const bool is_bounded) {
     const int vectors = panels * 2;
     const int64_t ldc = block->ldc, lda = block->lda, panel_stride = block->panel_stride;
     const float *b = block->panels + column / 16 * panel_stride;
@@ -41,6 +42,17 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tile(const struct tare_gemm_block *bloc
         }
     }
     const struct tare_gemm_epilogue *epilogue = block->epilogue;
+    if (is_bounded) {
+        TARE_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            const __m256i mask = j >= vectors - 2 ? last[j & 1] : _mm256_set1_epi32(-1);
+            const int count = __builtin_popcount((unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(mask)));
+            if (count > 0)
+                tare_epilogue_bounded_avx2(epilogue, &sum[0][j], rows, 8, c + j * 8, ldc, c - block->c + j * 8,
+                                           column + j * 8, mask, count);
+        }
+        return;
+    }
     if (epilogue && epilogue->scale) {
         TARE_UNROLL
         for (int j = 0; j < vectors; j++) {
@@ -66,7 +78,11 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tile(const struct tare_gemm_block *bloc
 #define TILE(r, p)                                                                                                     \
     static TARE_TARGET_AVX2 void tile_##r##_##p(const struct tare_gemm_block *block, float *c, const float *a,         \
                                                 int64_t column, const __m256i last[2]) {                               \
-        tile(block, c, a, column, last, r, p);                                                                         \
+        tile(block, c, a, column, last, r, p, false);                                                                  \
+    }                                                                                                                  \
+    static TARE_TARGET_AVX2 void bounded_##r##_##p(const struct tare_gemm_block *block, float *c, const float *a,      \
+                                                   int64_t column, const __m256i last[2]) {                            \
+        tile(block, c, a, column, last, r, p, true);                                                                   \
     }
 TILE(1, 1)
 TILE(1, 2)
@@ -89,6 +105,16 @@ static tile_function *const tiles[MAX_ROWS + 1][3] = {
     { tile_5_1 },
     { tile_6_1 },
 };
+/* With a bounded epilogue. */
+static tile_function *const bounded_tiles[MAX_ROWS + 1][3] = {
+    { NULL },
+    { bounded_1_1, bounded_1_2, bounded_1_4 },
+    { bounded_2_1, bounded_2_2 },
+    { bounded_3_1, bounded_3_2 },
+    { bounded_4_1 },
+    { bounded_5_1 },
+    { bounded_6_1 },
+};
 #undef TILE
 
 static TARE_TARGET_AVX2 __m256i lane_mask(int64_t lanes) {
@@ -96,8 +122,8 @@ static TARE_TARGET_AVX2 __m256i lane_mask(int64_t lanes) {
     return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)(lanes < 0 ? 0 : lanes)), lane);
 }
 
-/* A tile whose general epilogue is computed after the next tile: masked stores cannot be forwarded to loads, which
- * would wait for them. */
+/* A tile whose general epilogue, if it is not bounded, is computed after the next tile: masked stores cannot be
+ * forwarded to loads, which would wait for them. */
 struct waiting {
     float *c; /* NULL: none */
     int64_t rows, columns, column;
@@ -111,6 +137,8 @@ static void finish(const struct waiting *tile, const struct tare_gemm_epilogue *
 
 static TARE_TARGET_AVX2 void run(const struct tare_gemm_block *block, const struct tare_gemm_epilogue *general) {
     const int64_t rows = block->rows, n = block->n;
+    const bool is_bounded = block->epilogue && block->epilogue->is_bounded;
+    tile_function *const(*const forms)[3] = is_bounded ? bounded_tiles : tiles;
     struct waiting waiting = { 0 };
     const int64_t tile_count = (rows + MAX_ROWS - 1) / MAX_ROWS; /* of a line, all nearly as high */
     const int64_t highest = (rows + tile_count - 1) / tile_count;
@@ -130,7 +158,7 @@ static TARE_TARGET_AVX2 void run(const struct tare_gemm_block *block, const stru
             for (int64_t t = 0; t < tile_count; t++) {
                 const int64_t end = (t + 1) * rows / tile_count;
                 float *to = c + row * block->ldc;
-                tiles[end - row][width_log](block, to, a + row * block->lda, column, last);
+                forms[end - row][width_log](block, to, a + row * block->lda, column, last);
                 if (general) {
                     finish(&waiting, general, block);
                     waiting = (struct waiting){ to, end - row, columns, column };
@@ -145,7 +173,7 @@ static TARE_TARGET_AVX2 void run(const struct tare_gemm_block *block, const stru
 
 void tare_gemm_block_avx2(const struct tare_gemm_block *block) {
     struct tare_gemm_block sums = *block;
-    const bool is_general = block->epilogue && block->epilogue->is_general;
+    const bool is_general = block->epilogue && block->epilogue->is_general && !block->epilogue->is_bounded;
     if (is_general) sums.epilogue = NULL;
     run(&sums, is_general ? block->epilogue : NULL);
 }

@@ -45,7 +45,8 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void fetch_row(const float *c, const float
 }
 
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tile(const struct tare_gemm_block *block, float *c, const float *a,
-                                                int64_t column, __mmask16 last, const int rows, const int panels) {
+                                                int64_t column, __mmask16 last, const int rows, const int panels,
+                                                const bool is_bounded) {
     __m512 sum[MAX_ROWS][8];
     const int64_t ldc = block->ldc, lda = block->lda, panel_stride = block->panel_stride;
     const float *b = block->panels + column / 16 * panel_stride;
@@ -62,7 +63,7 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tile(const struct tare_gemm_block *bl
     }
     const struct tare_gemm_epilogue *epilogue = block->epilogue;
     const float *addend = !epilogue || !epilogue->addend ? NULL : epilogue->addend + (c - block->c);
-    const int64_t to_fetch = !addend ? rows : 2 * rows;
+    const int64_t to_fetch = is_bounded && epilogue->to ? 0 : !addend ? rows : 2 * rows;
     int64_t fetched = block->accumulate ? rows : 0; /* sums so far are in the cache already */
     for (int64_t s = 0; s < block->segments; s++, a += block->step) {
         int64_t p = 0;
@@ -72,6 +73,13 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tile(const struct tare_gemm_block *bl
         }
         for (; p < block->length; p++, b += 16)
             multiply(sum, a + p, lda, b, panel_stride, ahead, rows, panels);
+    }
+    if (is_bounded) {
+        TARE_UNROLL
+        for (int j = 0; j < panels; j++)
+            tare_epilogue_bounded_avx512(epilogue, &sum[0][j], rows, 8, rows, c + j * 16, ldc, c - block->c + j * 16,
+                                         column + j * 16, j == panels - 1 ? last : (__mmask16)0xffff);
+        return;
     }
     if (epilogue && epilogue->scale) {
         TARE_UNROLL
@@ -98,7 +106,11 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tile(const struct tare_gemm_block *bl
 #define TILE(r, p)                                                                                                     \
     static TARE_TARGET_AVX512 void tile_##r##_##p(const struct tare_gemm_block *block, float *c, const float *a,       \
                                                   int64_t column, __mmask16 last) {                                    \
-        tile(block, c, a, column, last, r, p);                                                                         \
+        tile(block, c, a, column, last, r, p, false);                                                                  \
+    }                                                                                                                  \
+    static TARE_TARGET_AVX512 void bounded_##r##_##p(const struct tare_gemm_block *block, float *c, const float *a,    \
+                                                     int64_t column, __mmask16 last) {                                 \
+        tile(block, c, a, column, last, r, p, true);                                                                   \
     }
 #define TILES_2(r) TILE(r, 1) TILE(r, 2)
 #define TILES_4(r) TILES_2(r) TILE(r, 4)
@@ -136,13 +148,31 @@ static tile_function *const tiles[MAX_ROWS + 1][4] = {
     { NULL, tile_13_2 },
     { NULL, tile_14_2 },
 };
+/* With a bounded epilogue. */
+static tile_function *const bounded_tiles[MAX_ROWS + 1][4] = {
+    { NULL },
+    { bounded_1_1, bounded_1_2, bounded_1_4, bounded_1_8 },
+    { bounded_2_1, bounded_2_2, bounded_2_4, bounded_2_8 },
+    { bounded_3_1, bounded_3_2, bounded_3_4, bounded_3_8 },
+    { bounded_4_1, bounded_4_2, bounded_4_4 },
+    { bounded_5_1, bounded_5_2, bounded_5_4 },
+    { bounded_6_1, bounded_6_2, bounded_6_4 },
+    { bounded_7_1, bounded_7_2 },
+    { bounded_8_1, bounded_8_2 },
+    { bounded_9_1, bounded_9_2 },
+    { bounded_10_1, bounded_10_2 },
+    { bounded_11_1, bounded_11_2 },
+    { bounded_12_1, bounded_12_2 },
+    { NULL, bounded_13_2 },
+    { NULL, bounded_14_2 },
+};
 #undef TILE
 #undef TILES_2
 #undef TILES_4
 #undef TILES_8
 
-/* A tile whose general epilogue is computed after the next tile: masked stores cannot be forwarded to loads, which
- * would wait for them. */
+/* A tile whose general epilogue, if it is not bounded, is computed after the next tile: masked stores cannot be
+ * forwarded to loads, which would wait for them. */
 struct waiting {
     float *c; /* NULL: none */
     int64_t rows, columns, column;
@@ -156,6 +186,8 @@ static void finish(const struct waiting *tile, const struct tare_gemm_epilogue *
 
 static void run(const struct tare_gemm_block *block, const struct tare_gemm_epilogue *general) {
     const int64_t rows = block->rows, n = block->n;
+    const bool is_bounded = block->epilogue && block->epilogue->is_bounded;
+    tile_function *const(*const forms)[4] = is_bounded ? bounded_tiles : tiles;
     struct waiting waiting = { 0 };
     int64_t tile_count = (rows + MAX_ROWS - 1) / MAX_ROWS; /* of a line, all nearly as high */
     const int64_t highest = (rows + tile_count - 1) / tile_count;
@@ -175,7 +207,7 @@ static void run(const struct tare_gemm_block *block, const struct tare_gemm_epil
             for (int64_t t = 0; t < tile_count; t++) {
                 const int64_t end = (t + 1) * rows / tile_count;
                 float *to = c + row * block->ldc;
-                tiles[end - row][width_log](block, to, a + row * block->lda, column, last);
+                forms[end - row][width_log](block, to, a + row * block->lda, column, last);
                 if (general) {
                     finish(&waiting, general, block);
                     waiting = (struct waiting){ to, end - row, columns, column };
@@ -190,7 +222,7 @@ static void run(const struct tare_gemm_block *block, const struct tare_gemm_epil
 
 void tare_gemm_block_avx512(const struct tare_gemm_block *block) {
     struct tare_gemm_block sums = *block;
-    const bool is_general = block->epilogue && block->epilogue->is_general;
+    const bool is_general = block->epilogue && block->epilogue->is_general && !block->epilogue->is_bounded;
     if (is_general) sums.epilogue = NULL;
     run(&sums, is_general ? block->epilogue : NULL);
 }

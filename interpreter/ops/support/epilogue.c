@@ -3,6 +3,7 @@
 #include "interpreter/ops/support/floats.h"
 
 #include <math.h>
+#include <string.h>
 
 static int64_t columns_of(const struct tare_tensor *output) {
     return output->shape.dims[output->shape.rank - 1];
@@ -80,10 +81,54 @@ static bool set_norm(struct tare_gemm_epilogue *out, struct tare_kernel *kernel)
            !is_any_nan(out->offset, columns);
 }
 
+static bool make_vectors(struct tare_gemm_epilogue *out, struct tare_kernel *kernel) {
+    if (!set_vectors(out, kernel) || !set_norm(out, kernel)) return false;
+    out->is_bounded = tare_epilogue_is_bounded(out, columns_of(&kernel->outputs[0]));
+    return true;
+}
+
+/* A constant's memory may be replaced between runs, so its values are copied. */
+static bool copy_vectors(struct tare_gemm_epilogue *epilogue, struct tare_arena *arena, int64_t columns) {
+    const float **vectors[] = { &epilogue->scale, &epilogue->bias, &epilogue->mean, &epilogue->factor,
+                                &epilogue->offset };
+    for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) {
+        if (!*vectors[i]) continue;
+        float *copy = TARE_NEW_ARRAY(arena, float, (size_t)columns);
+        if (!copy) return false;
+        memcpy(copy, *vectors[i], (size_t)columns * sizeof *copy);
+        *vectors[i] = copy;
+    }
+    return true;
+}
+
+/* Makes the vectors in memory that outlives the run. If they do not fit, later runs do not keep anything. */
+static bool make_kept(struct tare_gemm_epilogue *out, struct tare_kernel *kernel, struct tare_kept_epilogue *kept) {
+    const struct tare_shape *shape = &kernel->outputs[0].shape;
+    const int64_t columns = columns_of(&kernel->outputs[0]);
+    struct tare_arena *arena = kept->arena;
+    struct tare_gemm_epilogue *made = TARE_NEW(arena, struct tare_gemm_epilogue);
+    kept->arena = NULL;
+    if (!made || !make_vectors(out, kernel)) return false;
+    *made = *out;
+    if (!copy_vectors(made, arena, columns)) return false;
+    *kept = (struct tare_kept_epilogue){ .arena = arena, .made = made, .columns = columns, .rank = shape->rank };
+    return true;
+}
+
+static bool take_vectors(struct tare_gemm_epilogue *out, struct tare_kernel *kernel) {
+    struct tare_kept_epilogue *kept = kernel->epilogue->kept;
+    const struct tare_tensor *output = &kernel->outputs[0];
+    if (!kept || !kept->arena) return make_vectors(out, kernel);
+    if (!kept->made) return make_kept(out, kernel, kept);
+    if (kept->columns != columns_of(output) || kept->rank != output->shape.rank) return make_vectors(out, kernel);
+    *out = *kept->made;
+    return true;
+}
+
 static bool set_fields(struct tare_gemm_epilogue *out, struct tare_kernel *kernel) {
     const struct tare_epilogue *epilogue = kernel->epilogue;
     const struct tare_tensor *output = &kernel->outputs[0], *addend = epilogue->addend;
-    if (!set_vectors(out, kernel) || !set_norm(out, kernel)) return false;
+    if (!take_vectors(out, kernel)) return false;
     if (addend && !addend_fits(addend, output)) return false;
     if (addend && out->rounds) out->addend_bfloat16 = addend->data;
     if (addend && !out->rounds) out->addend = addend->data;

@@ -162,7 +162,8 @@ static void check_conv(const struct tare_conv *conv, int kind) {
     make_operands(&o, rows, columns);
     float *input = guarded_random(in), *filter = guarded_random(filter_size), *packed = guarded(packed_size);
     float *c = guarded(out), *expected = guarded(out), *scratch = guarded(scratch_size);
-    const struct tare_gemm_epilogue epilogue = epilogue_of(&o, kind);
+    struct tare_gemm_epilogue epilogue = epilogue_of(&o, kind);
+    epilogue.is_bounded = tare_epilogue_is_bounded(&epilogue, columns) && kind % 3 != 0;
     tare_conv_plain_f32(expected, conv, input, filter);
     for (int64_t i = 0; i < out; i++)
         expected[i] = steps(&o, kind, expected[i], i);
@@ -208,10 +209,158 @@ static void epilogue__in_convolutions(void **unused) {
     }
 }
 
+/* ---- bounded epilogues ---- */
+
+/* Vectors within the bounds, some of them at the bounds. */
+static void bound_operands(struct operands *o, int kind) {
+    static const float biases[] = { 0x1p-60f, -0x1p-60f, 0x1p60f, -0x1p60f, 0.5f, -1.0f, 0x1.02p-1f };
+    static const float means[] = { 0, 0x1p-149f, 0x1p-60f, -0x1p60f, 0.5f, -0.0f };
+    static const float factors[] = { 0, 0x1p-149f, -0x1p40f, 0x1p40f, 1, -0.0f, -3 };
+    for (int64_t i = 0; i < o->columns; i++) {
+        if (i % 2 == 0) o->bias[i] = biases[i / 2 % 7];
+        if (i % 3 == 0) o->mean[i] = kind & BIAS ? means[i / 3 % 6] : biases[i / 3 % 7];
+        if (i % 5 == 1) o->factor[i] = factors[i / 5 % 7];
+        if (i % 4 == 1) o->offset[i] = biases[i / 4 % 7];
+    }
+}
+
+/* Sums that are exactly the inputs times 1 or -1: pointwise of one channel, or depthwise of 3×3 with one tap. */
+static void check_sums(const struct tare_conv *conv, const float *input, int kind) {
+    const int64_t in = conv->in[1] * conv->in[2] * conv->in_channels, columns = conv->out_channels;
+    const int64_t rows = tare_conv_rows(conv), out = rows * columns, filter_size = tare_conv_patch(conv) * columns;
+    const int64_t packed_size = (int64_t)tare_conv_packed_floats(conv);
+    const bool depthwise = tare_conv_is_depthwise(conv);
+    float *filter = guarded(filter_size), *packed = guarded(packed_size), *source = guarded(in);
+    float *c = guarded(out), *expected = guarded(out), *scratch = guarded((int64_t)tare_conv_dense_scratch(conv));
+    struct operands o;
+    make_operands(&o, rows, columns);
+    bound_operands(&o, kind);
+    memcpy(source, input, (size_t)in * sizeof *source);
+    for (int64_t i = 0; i < filter_size; i++)
+        filter[i] = (depthwise && i / columns != 4) ? 0 : (i % columns % 3 == 2) ? -1 : 1;
+    for (int64_t i = 0; i < rows * columns; i += 7)
+        o.addend_bfloat16[i] = tare_bfloat16_from_float(special(i / 7));
+    struct tare_gemm_epilogue epilogue = epilogue_of(&o, kind);
+    epilogue.is_bounded = tare_epilogue_is_bounded(&epilogue, columns);
+    assert_true(epilogue.is_bounded);
+    tare_conv_plain_f32(expected, conv, source, filter);
+    for (int64_t i = 0; i < out; i++)
+        expected[i] = steps(&o, kind, expected[i], i);
+    tare_conv_pack(packed, conv, filter);
+    for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level++) {
+        if (depthwise)
+            tare_conv_depthwise_at(level, c, conv, source, filter, &epilogue, NULL);
+        else
+            tare_conv_dense_at(level, c, conv, source, packed, &epilogue, scratch);
+        check_result(&o, kind, c, expected, depthwise ? "bounded, depthwise" : "bounded, pointwise", level);
+    }
+    free_guarded(filter, filter_size), free_guarded(packed, packed_size), free_guarded(source, in);
+    free_guarded(c, out), free_guarded(expected, out), free_guarded(scratch, (int64_t)tare_conv_dense_scratch(conv));
+    free_operands(&o);
+}
+
+static struct tare_conv conv_of(int64_t height, int64_t width, int64_t in, int64_t out, int64_t size) {
+    return (struct tare_conv){ .batch = 1,
+                               .in = { 1, height, width },
+                               .in_channels = in,
+                               .kernel = { 1, size, size },
+                               .out = { 1, height, width },
+                               .out_channels = out,
+                               .stride = { 1, 1, 1 },
+                               .dilation = { 1, 1, 1 },
+                               .base_dilation = { 1, 1, 1 },
+                               .pad = { 0, size / 2, size / 2 },
+                               .groups = size == 1 ? 1 : in };
+}
+
+static const int bounded_kinds[] = { BIAS,
+                                     NORM | RELU,
+                                     BIAS | NORM,
+                                     BIAS | NORM | RELU | NARROW,
+                                     BIAS | ADDEND | RELU,
+                                     BIAS | ADDEND | NARROW,
+                                     BIAS | NORM | ADDEND | RELU | LIMIT,
+                                     BIAS | RELU | LIMIT | NARROW };
+enum { BOUNDED_KINDS = sizeof bounded_kinds / sizeof *bounded_kinds };
+
+/* Values around all bfloat16 values and the middles between them, but infinities: in order, so that most tiles have
+ * only sums within the bound or only others. */
+static void epilogue__bounded_of_all_magnitudes(void **unused) {
+    (void)unused;
+    static const uint32_t low[] = { 0, 1, 0x7fff, 0x8000, 0x8001, 0xffff };
+    const struct tare_conv conv = conv_of(0x7f80 * 2 / 60, 6 * 60, 1, 5, 1);
+    const int64_t count = conv.in[1] * conv.in[2];
+    float *input = guarded(count);
+    for (int64_t i = 0; i < count; i++) {
+        const uint32_t high = (uint32_t)(i / 6);
+        input[i] = tare_float_from_bits((high / 2) << 16 | (high & 1) << 31 | low[i % 6]);
+    }
+    for (int i = 0; i < BOUNDED_KINDS; i++)
+        check_sums(&conv, input, bounded_kinds[i] | ROUNDS);
+    free_guarded(input, count);
+}
+
+/* Tiny and extreme sums among others, and sums that a bias cancels. */
+static void epilogue__bounded_of_mixed_sums(void **unused) {
+    (void)unused;
+    static const float values[] = { 0x1p-149f,  -0x1p-127f,    0x1p-126f, 0, -0x1p-60f, 0x1p-60f, -0x1.8p-61f,
+                                    0x1p60f,    -0x1p60f,      -0.5f,     1, 0.5f,      0x1p-61f, 0x1p-68f,
+                                    0x1.02p-1f, 0x1.fffffep59f };
+    static const float extremes[] = { 0x1.000002p60f, -0x1p112f, 0x1.fffffep127f };
+    for (int64_t columns = 1; columns <= 72; columns = columns < 8 ? columns + 7 : columns * 2 + 4) {
+        const struct tare_conv pointwise = conv_of(1, 43, 1, columns, 1),
+                               depthwise = conv_of(5, 21, columns, columns, 3);
+        const int64_t count = 5 * 21 * columns + 43;
+        float *input = guarded_random(count);
+        for (int i = 0; i < BOUNDED_KINDS; i++) {
+            for (int64_t k = 0; k < count; k++) {
+                if (k % 2 == 0) input[k] = values[k / 2 % 16];
+                if (i % 2 == 0 && k % 97 == 13) input[k] = extremes[k / 97 % 3];
+            }
+            check_sums(&pointwise, input, bounded_kinds[i] | ROUNDS);
+            check_sums(&depthwise, input, bounded_kinds[i] | ROUNDS);
+        }
+        free_guarded(input, count);
+    }
+}
+
+static void is_bounded__depends_on_every_vector(void **unused) {
+    (void)unused;
+    float one[] = { 1, 1, 1 }, zero[] = { 1, 0, 1 }, small[] = { 1, 1, 0x1.fffffep-61f };
+    float large[] = { 0x1.000002p60f, 1, 1 }, nan[] = { 1, 1, NAN };
+    const struct tare_gemm_epilogue good = {
+        .is_general = true, .rounds = true, .bias = one, .mean = zero, .factor = zero, .offset = one
+    };
+    float *const bad_for_all[] = { large, nan }, *const bad_for_first[] = { zero, small, large, nan };
+    struct tare_gemm_epilogue e = good;
+    assert_true(tare_epilogue_is_bounded(&e, 3));
+    for (int i = 0; i < 4; i++) {
+        e = good, e.bias = bad_for_first[i];
+        assert_false(tare_epilogue_is_bounded(&e, 3));
+        e = good, e.bias = NULL, e.mean = bad_for_first[i];
+        assert_false(tare_epilogue_is_bounded(&e, 3));
+        e = good, e.offset = bad_for_first[i];
+        assert_false(tare_epilogue_is_bounded(&e, 3));
+    }
+    for (int i = 0; i < 2; i++) {
+        e = good, e.mean = bad_for_all[i];
+        assert_false(tare_epilogue_is_bounded(&e, 3));
+    }
+    e = good, e.factor = nan;
+    assert_false(tare_epilogue_is_bounded(&e, 3));
+    e = good, e.rounds = false;
+    assert_false(tare_epilogue_is_bounded(&e, 3));
+    e = good, e.scale = one;
+    assert_false(tare_epilogue_is_bounded(&e, 3));
+    e = good, e.bias = NULL, e.mean = NULL;
+    assert_false(tare_epilogue_is_bounded(&e, 3));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(epilogue__bits_of_the_steps),
-        cmocka_unit_test(epilogue__in_convolutions),
+        cmocka_unit_test(epilogue__bits_of_the_steps),         cmocka_unit_test(epilogue__in_convolutions),
+        cmocka_unit_test(epilogue__bounded_of_all_magnitudes), cmocka_unit_test(epilogue__bounded_of_mixed_sums),
+        cmocka_unit_test(is_bounded__depends_on_every_vector),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
