@@ -162,32 +162,25 @@ static tare_status round_const(struct tare_edge *out, struct tare_bf16_job *job,
 /* ---- casts ---- */
 
 /* One Cast per edge and dtype, for any number of users. */
-struct cast_list {
-    struct cast {
-        struct tare_edge from, to;
-        int dtype;
-    } * items;
-    size_t count, capacity;
+/* The casts of one graph, by the name of the node whose output is cast. */
+struct cast {
+    struct tare_edge from, to;
+    int dtype;
+    struct cast *next; /* of the same node */
 };
 
-static struct tare_edge *find_cast(const struct cast_list *casts, struct tare_edge from, int dtype) {
-    for (size_t i = casts->count; i-- > 0;) {
-        struct cast *cast = &casts->items[i];
-        if (cast->from.node == from.node && cast->from.index == from.index && cast->dtype == dtype) return &cast->to;
-    }
+static struct tare_edge *find_cast(const struct tare_map *casts, struct tare_edge from, int dtype) {
+    for (struct cast *cast = tare_map_get(casts, from.node->name); cast; cast = cast->next)
+        if (tare_edge_equal(cast->from, from) && cast->dtype == dtype) return &cast->to;
     return NULL;
 }
 
-static tare_status note_cast(struct cast_list *casts, struct tare_arena *arena, struct cast cast) {
-    if (casts->count == casts->capacity) {
-        size_t extra = casts->capacity ? casts->capacity : 16;
-        struct cast *grown = tare_arena_extend(arena, casts->items, casts->count, extra, sizeof *grown);
-        if (!grown) return TARE_NO_MEMORY;
-        casts->items = grown;
-        casts->capacity += extra;
-    }
-    casts->items[casts->count++] = cast;
-    return TARE_OK;
+static tare_status note_cast(struct tare_map *casts, struct tare_arena *arena, struct tare_edge from,
+                             struct tare_edge to, int dtype) {
+    struct cast *cast = TARE_NEW(arena, struct cast);
+    if (!cast) return TARE_NO_MEMORY;
+    *cast = (struct cast){ from, to, dtype, tare_map_get(casts, from.node->name) };
+    return tare_map_set(casts, from.node->name, cast) ? TARE_OK : TARE_NO_MEMORY;
 }
 
 static tare_status add_cast(struct tare_edge *out, struct tare_bf16_job *job, struct tare_edge from, int dtype) {
@@ -206,7 +199,7 @@ static tare_status add_cast(struct tare_edge *out, struct tare_bf16_job *job, st
 }
 
 /* Makes *edge a value of `dtype`, float32 or bfloat16. Other differences are reported by the check of the graph. */
-static tare_status convert_edge(struct tare_edge *edge, struct tare_bf16_job *job, struct cast_list *casts, int dtype) {
+static tare_status convert_edge(struct tare_edge *edge, struct tare_bf16_job *job, struct tare_map *casts, int dtype) {
     int got = tare_edge_dtype(*edge);
     struct tare_edge to, *known;
     if (got == dtype || (got != TARE_DT_FLOAT && got != TARE_DT_BFLOAT16) ||
@@ -224,12 +217,12 @@ static tare_status convert_edge(struct tare_edge *edge, struct tare_bf16_job *jo
         to = edge->node->inputs[0]; /* undoes that Cast */
     else
         TARE_TRY(add_cast(&to, job, *edge, dtype));
-    TARE_TRY(note_cast(casts, job->arena, (struct cast){ *edge, to, dtype }));
+    TARE_TRY(note_cast(casts, job->arena, *edge, to, dtype));
     *edge = to;
     return TARE_OK;
 }
 
-static tare_status cast_inputs(struct tare_bf16_job *job, struct cast_list *casts, struct tare_node *node) {
+static tare_status cast_inputs(struct tare_bf16_job *job, struct tare_map *casts, struct tare_node *node) {
     for (size_t k = 0; k < node->n_inputs; k++) {
         int got = tare_edge_dtype(node->inputs[k]);
         if (!tare_node_is(node, "Cast")) {
@@ -244,7 +237,7 @@ static tare_status cast_inputs(struct tare_bf16_job *job, struct cast_list *cast
 }
 
 /* A signature's tensors keep their dtypes. */
-static tare_status cast_signatures(struct tare_bf16_job *job, struct cast_list *casts) {
+static tare_status cast_signatures(struct tare_bf16_job *job, struct tare_map *casts) {
     struct tare_graph_model *model = job->graph->model;
     if (job->graph != model->main) return TARE_OK;
     for (size_t s = 0; s < model->n_signatures; s++) {
@@ -258,13 +251,17 @@ static tare_status cast_signatures(struct tare_bf16_job *job, struct cast_list *
 }
 
 static tare_status cast_neighbours(struct tare_bf16_job *job) {
-    struct cast_list casts = { 0 };
+    struct tare_map casts = { 0 };
     struct tare_graph *graph = job->graph;
+    tare_status status = TARE_OK;
     for (size_t i = 0; i < job->n_nodes; i++)
-        if (!graph->nodes[i]->dead) TARE_TRY(cast_inputs(job, &casts, graph->nodes[i]));
+        if (!graph->nodes[i]->dead) TARE_CHECK(cast_inputs(job, &casts, graph->nodes[i]));
     for (size_t i = 0; i < graph->n_returns; i++)
-        TARE_TRY(convert_edge(&graph->returns[i].edge, job, &casts, graph->returns[i].dtype));
-    return cast_signatures(job, &casts);
+        TARE_CHECK(convert_edge(&graph->returns[i].edge, job, &casts, graph->returns[i].dtype));
+    status = cast_signatures(job, &casts);
+done:
+    tare_map_free(&casts);
+    return status;
 }
 
 /* ---- leftovers ---- */

@@ -9,12 +9,6 @@
 
 #include <string.h>
 
-struct tare_tpu_member *tare_tpu_closure_find(const struct tare_tpu_closure *closure, const struct tare_graph *graph) {
-    for (size_t i = 0; i < closure->count; i++)
-        if (closure->members[i].graph == graph) return &closure->members[i];
-    return NULL;
-}
-
 bool tare_tpu_is_promised(const struct tare_graph_model *model, const struct tare_graph *graph) {
     if (tare_model_alias_of(model, graph->name)) return true;
     for (size_t i = 0; i < model->n_concretes; i++)
@@ -110,12 +104,44 @@ tare_status tare_tpu_closure_add_entry(struct tare_tpu_closure *closure, struct 
 
 struct sharing {
     struct tare_tpu_closure *closure;
-    bool *shared; /* by member */
-    bool *live;   /* by index in the model: functions that signatures and aliases reach */
+    struct tare_map members; /* by name of the function */
+    bool *shared;            /* by member */
+    struct tare_map live;    /* names of functions that signatures and aliases reach, and of the main graph */
     /* Names of functions that are called from outside; of those, from functions that something reaches. */
     struct tare_map outer, outer_live;
     bool noting_live; /* the node looked at now is in such a function */
 };
+
+static tare_status start_sharing(struct sharing *sharing, struct tare_arena *arena) {
+    struct tare_tpu_closure *closure = sharing->closure;
+    const struct tare_graph_model *model = closure->members[0].graph->model;
+    bool *live;
+    TARE_TRY(tare_model_reachable_functions(&live, arena, model, true));
+    sharing->shared = TARE_NEW_ARRAY(arena, bool, closure->count + 1);
+    if (!sharing->shared || !tare_map_set(&sharing->live, model->main->name, model->main)) return TARE_NO_MEMORY;
+    for (size_t f = 0; f < model->n_functions; f++)
+        if (live[f] && !tare_map_set(&sharing->live, model->functions[f]->name, model->functions[f]))
+            return TARE_NO_MEMORY;
+    for (size_t m = 0; m < closure->count; m++)
+        if (!tare_map_set(&sharing->members, closure->members[m].graph->name, &closure->members[m]))
+            return TARE_NO_MEMORY;
+    return TARE_OK;
+}
+
+static void end_sharing(struct sharing *sharing) {
+    tare_map_free(&sharing->members);
+    tare_map_free(&sharing->live);
+    tare_map_free(&sharing->outer);
+    tare_map_free(&sharing->outer_live);
+}
+
+static struct tare_tpu_member *find_member(const struct sharing *sharing, const struct tare_graph *graph) {
+    return tare_map_get(&sharing->members, graph->name);
+}
+
+static bool is_live(const struct sharing *sharing, const struct tare_graph *graph) {
+    return tare_map_get(&sharing->live, graph->name);
+}
 
 static tare_status note_outer(void *arg, const struct tare_node *node, struct tare_graph *callee) {
     struct sharing *sharing = arg;
@@ -137,11 +163,10 @@ static tare_status note_calls(struct sharing *sharing, const struct tare_graph *
 }
 
 static tare_status note_outside(struct sharing *sharing, const struct tare_graph_model *model) {
-    const struct tare_tpu_closure *closure = sharing->closure;
-    TARE_TRY(note_calls(sharing, model->main, tare_tpu_closure_find(closure, model->main), true));
+    TARE_TRY(note_calls(sharing, model->main, find_member(sharing, model->main), true));
     for (size_t f = 0; f < model->n_functions; f++) {
-        const bool inside = tare_tpu_closure_find(closure, model->functions[f]);
-        TARE_TRY(note_calls(sharing, model->functions[f], inside, sharing->live[f]));
+        const struct tare_graph *graph = model->functions[f];
+        TARE_TRY(note_calls(sharing, graph, find_member(sharing, graph), is_live(sharing, graph)));
     }
     return TARE_OK;
 }
@@ -153,20 +178,9 @@ static bool is_shared(const struct sharing *sharing, const struct tare_graph_mod
     return promised || tare_map_get(&sharing->outer, graph->name);
 }
 
-static bool is_live(const struct sharing *sharing, const struct tare_graph_model *model,
-                    const struct tare_graph *graph) {
-    for (size_t f = 0; f < model->n_functions; f++)
-        if (model->functions[f] == graph) return sharing->live[f];
-    return true;
-}
-
-static tare_status find_shared(struct sharing *sharing, struct tare_arena *arena,
-                               const struct tare_graph_model *model) {
+static tare_status find_shared(struct sharing *sharing, const struct tare_graph_model *model) {
     struct tare_tpu_closure *closure = sharing->closure;
     bool changed = true;
-    sharing->shared = TARE_NEW_ARRAY(arena, bool, closure->count + 1);
-    if (!sharing->shared) return TARE_NO_MEMORY;
-    TARE_TRY(tare_model_reachable_functions(&sharing->live, arena, model, true));
     TARE_TRY(note_outside(sharing, model));
     while (changed) {
         changed = false;
@@ -174,7 +188,7 @@ static tare_status find_shared(struct sharing *sharing, struct tare_arena *arena
             const struct tare_tpu_member *member = &closure->members[m];
             if (member->is_entry || sharing->shared[m] || !is_shared(sharing, model, member->graph)) continue;
             sharing->shared[m] = changed = true;
-            TARE_TRY(note_calls(sharing, member->graph, false, is_live(sharing, model, member->graph)));
+            TARE_TRY(note_calls(sharing, member->graph, false, is_live(sharing, member->graph)));
         }
     }
     return TARE_OK;
@@ -184,13 +198,14 @@ static tare_status find_shared(struct sharing *sharing, struct tare_arena *arena
 
 /* The callers of a changed function also change, because they call a different function. */
 static tare_status note_change(void *arg, const struct tare_node *node, struct tare_graph *callee) {
-    const struct tare_tpu_member *member = tare_tpu_closure_find(arg, callee);
-    struct tare_tpu_member *caller = tare_tpu_closure_find(arg, node->graph);
+    const struct tare_tpu_member *member = find_member(arg, callee);
+    struct tare_tpu_member *caller = find_member(arg, node->graph);
     if (member && member->changes && caller) caller->changes = true;
     return TARE_OK;
 }
 
-static tare_status spread_changes(struct tare_tpu_closure *closure) {
+static tare_status spread_changes(struct sharing *sharing) {
+    const struct tare_tpu_closure *closure = sharing->closure;
     size_t before, after = 0;
     do {
         before = after;
@@ -198,7 +213,7 @@ static tare_status spread_changes(struct tare_tpu_closure *closure) {
         for (size_t m = closure->count; m-- > 0;) {
             const struct tare_graph *graph = closure->members[m].graph;
             for (size_t i = 0; i < graph->n_nodes; i++)
-                if (!graph->nodes[i]->dead) TARE_TRY(tare_node_each_function(graph->nodes[i], note_change, closure));
+                if (!graph->nodes[i]->dead) TARE_TRY(tare_node_each_function(graph->nodes[i], note_change, sharing));
         }
         for (size_t m = 0; m < closure->count; m++)
             after += closure->members[m].changes;
@@ -263,8 +278,9 @@ tare_status tare_tpu_closure_own(struct tare_tpu_closure *closure, struct tare_a
     tare_status status;
     *copies = 0;
     if (!closure->count) return TARE_OK;
-    TARE_CHECK(spread_changes(closure));
-    TARE_CHECK(find_shared(&sharing, arena, closure->members[0].graph->model));
+    TARE_CHECK(start_sharing(&sharing, arena));
+    TARE_CHECK(spread_changes(&sharing));
+    TARE_CHECK(find_shared(&sharing, closure->members[0].graph->model));
     for (size_t m = 0; m < closure->count; m++) {
         if (!sharing.shared[m] || !closure->members[m].changes) continue;
         TARE_CHECK(copy_member(&closure->members[m], closure->rules.suffix, &renamed));
@@ -273,7 +289,6 @@ tare_status tare_tpu_closure_own(struct tare_tpu_closure *closure, struct tare_a
     if (*copies) status = redirect(closure, &renamed);
 done:
     tare_map_free(&renamed);
-    tare_map_free(&sharing.outer);
-    tare_map_free(&sharing.outer_live);
+    end_sharing(&sharing);
     return status;
 }

@@ -38,9 +38,6 @@ tare_status tare_tpu_closure_by(struct tare_tpu_closure *out, struct tare_arena 
 /* Adds a function as an entry. */
 tare_status tare_tpu_closure_add_entry(struct tare_tpu_closure *closure, struct tare_arena *arena,
                                        struct tare_graph *graph);
-/* The member of that graph; NULL: none. */
-struct tare_tpu_member *tare_tpu_closure_find(const struct tare_tpu_closure *closure, const struct tare_graph *graph);
-
 /* Copies the members that a pass is about to change (`changes`) and that are also called from outside or promised (see
  * rules). Shared callers of a copied function are copied as well. Members are updated, and call the copies; *copies is
  * their number. */

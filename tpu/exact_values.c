@@ -87,18 +87,11 @@ static struct view *view_of(const struct tare_exact_values *v, const struct tare
     return tare_map_get(&v->by_graph, graph->name);
 }
 
-static bool is_among(const struct tare_graph *graph, struct tare_graph *const *graphs, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        if (graphs[i] == graph) return true;
-    return false;
-}
-
 static tare_status add_view(struct tare_exact_values *v, struct tare_graph *graph) {
     struct view *view = &v->views[v->n_views++];
     view->graph = graph;
     view->computed = TARE_NEW_ARRAY(v->arena, bool, graph->n_nodes + 1);
     view->computed_args = TARE_NEW_ARRAY(v->arena, bool, graph->n_args + 1);
-    view->converted = is_among(graph, v->options->converted, v->options->n_converted);
     if (!view->computed || !view->computed_args) return TARE_NO_MEMORY;
     if (graph == v->model->main) TARE_TRY(tare_model_served_nodes(&view->served, v->arena, v->model));
     return tare_map_set(&v->by_graph, graph->name, view) ? TARE_OK : TARE_NO_MEMORY;
@@ -128,6 +121,10 @@ static tare_status build_views(struct tare_exact_values *v) {
     TARE_TRY(add_view(v, v->model->main));
     for (size_t i = 0; i < v->model->n_functions; i++)
         TARE_TRY(add_view(v, v->model->functions[i]));
+    for (size_t i = 0; i < v->options->n_converted; i++) {
+        struct view *view = view_of(v, v->options->converted[i]);
+        if (view) view->converted = true;
+    }
     for (size_t i = 0; i < v->n_views; i++)
         for (size_t k = 0; k < v->views[i].graph->n_nodes; k++)
             if (counts(&v->views[i], k)) TARE_TRY(note_call(v, v->views[i].graph->nodes[k]));
