@@ -255,11 +255,11 @@ static tare_status take_mix(struct tare_quant_options *quantizing, struct tare_s
 static tare_status search_target(struct tare_quant_options *quantizing, struct tare_strbuf *rules,
                                  struct tare_arena *arena, const struct quantize_options *options,
                                  struct tare_calibration *calibration) {
-    enum { SENSITIVITY_RECORDS = 200, BATCH = 8 };
+    enum { SENSITIVITY_RECORDS = 200 };
     const struct tare_runner_options runner = { .paths = options->eval.items,
                                                 .n_paths = options->eval.count,
                                                 .spec = options->records.spec,
-                                                .batch = BATCH,
+                                                .batch = TARE_RUNNER_BATCH,
                                                 .interrupted = &tare_interrupted };
     const struct tare_variant variant = variant_of(quantizing);
     struct tare_variant_source source = { .model = options->model, .ops = tare_command_registry() };

@@ -405,7 +405,7 @@ static tare_status choose_batch(struct cached_run *r, size_t expected) {
 }
 
 static tare_status run_parts(struct cached_run *r) {
-    size_t expected = r->task->runner->batch > 1 ? (size_t)r->task->runner->batch : 1;
+    size_t expected = tare_runner_most_batch(r->task->runner, r->task->threads);
     TARE_TRY(read_records(r, expected));
     if (!r->count) return TARE_OK;
     TARE_TRY(check_batch(r, &expected));

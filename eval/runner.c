@@ -215,6 +215,16 @@ static tare_status work(void *arg, int worker) {
 
 /* ---- a run ---- */
 
+size_t tare_runner_most_batch(const struct tare_runner_options *options, int threads) {
+    const bool is_stored = options->records && options->records->complete && !options->shards;
+    const size_t limit = (size_t)options->limit, batches = 2 * (size_t)threads;
+    const size_t batch = options->batch > 1 ? (size_t)options->batch : 1;
+    size_t records = is_stored ? options->records->count : 0;
+    if (limit && (!records || limit < records)) records = limit;
+    if (threads < 2 || !records || (records + batches - 1) / batches > batch) return batch;
+    return (records + batches - 1) / batches;
+}
+
 /* Reads as many records as there are workers, so that one worker more than the records need is not started. */
 static tare_status read_ahead(struct crew *crew) {
     crew->ahead = tare_calloc((size_t)crew->count, sizeof *crew->ahead);
@@ -265,7 +275,7 @@ tare_status tare_run_records_on(struct tare_session *const *sessions, int count,
     TARE_CHECK(tare_record_edges_of(&plan.edges, signature));
     if (options->batch > 1 && signature->n_outputs > 0) {
         TARE_CHECK(tare_batch_check_graph(&one_by_one, plan.edges.fetches[0].node->graph->model, signature));
-        if (!one_by_one) plan.batch = (size_t)options->batch;
+        if (!one_by_one) plan.batch = tare_runner_most_batch(options, count);
     }
     TARE_CHECK(tare_record_reader_open(&crew.reader, options));
     plan.files = crew.reader.files;

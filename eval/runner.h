@@ -14,6 +14,8 @@ typedef tare_status (*tare_record_fn)(void *arg, const struct tare_sample *sampl
 
 struct tare_record_store; /* eval/record_store.h */
 
+enum { TARE_RUNNER_BATCH = 64 }; /* default of evaluations; fewer where the activations are large (eval/joined_run.h) */
+
 struct tare_runner_options {
     const char *const *paths;
     size_t n_paths;
@@ -40,6 +42,10 @@ tare_status tare_run_records(struct tare_session *session, const struct tare_sig
  * ops on several threads. Returns the first failure in the order of the records. */
 tare_status tare_run_records_on(struct tare_session *const *sessions, int count, const struct tare_signature *signature,
                                 const struct tare_runner_options *options, tare_record_fn fn, void *arg);
+
+/* The batch size that leaves two batches to each of `threads` workers, at most options->batch; the number of records is
+ * known from the store or from the limit. */
+size_t tare_runner_most_batch(const struct tare_runner_options *options, int threads);
 
 /* Makes `count` sessions of one model in parallel; release *out with tare_sessions_free. */
 tare_status tare_sessions_new(struct tare_session ***out, int count, const struct tare_graph_model *model,

@@ -515,7 +515,6 @@ static tare_status hold_out(struct choosing *c, const struct tare_graph_model *m
 
 /* The files of the signature; the runner owns the memory of the groups. */
 static tare_status find_samples(struct choosing *c, struct tare_data_groups *groups) {
-    enum { BATCH = 8 };
     const struct tare_autotune_task *task = c->task;
     const struct tare_signature *signature;
     const struct tare_graph_model *model;
@@ -528,7 +527,7 @@ static tare_status find_samples(struct choosing *c, struct tare_data_groups *gro
                                                       .n_paths = groups->items[i].files.count,
                                                       .spec = task->spec,
                                                       .limit = TARE_AUTOTUNE_RECORDS,
-                                                      .batch = BATCH,
+                                                      .batch = TARE_RUNNER_BATCH,
                                                       .interrupted = task->interrupted };
     if (!c->runner.n_paths) return TARE_FAIL(TARE_USAGE, "no samples of signature '%s'", signature->key);
     return hold_out(c, model, signature);

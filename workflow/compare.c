@@ -97,14 +97,10 @@ static tare_status estimate_prepared(struct tare_compare_job *c, struct tare_com
 
 /* The model as loaded, without preparation. */
 static tare_status compare_float(struct tare_compare_job *c) {
-    const struct tare_saved_model_options options = { .ops = c->task->ops };
     const struct tare_quant_report none = { 0 };
-    struct tare_graph_model *model;
-    tare_status status;
-    TARE_TRY(tare_saved_model_load(&model, c->task->model, &options));
-    status = add_row(c, model, &c->variants.variants[0], &none);
-    tare_model_free(model);
-    TARE_TRY(status);
+    TARE_TRY(add_row(c, c->loaded, &c->variants.variants[0], &none));
+    tare_model_free(c->loaded);
+    c->loaded = NULL;
     TARE_TRY(estimate_prepared(c, &c->result.rows[0]));
     tare_workflow_warn_of_chance(c->task->log, tare_measured_of(&c->result, &c->result.rows[0]));
     return TARE_OK;
@@ -190,8 +186,8 @@ static struct tare_progress *new_progress(const struct tare_compare_job *c, int6
 /* Checks the label key, before anything runs, or looks for records that the calibration has seen. */
 static tare_status check_data(struct tare_compare_job *c, const struct tare_calibration *calibration) {
     const struct tare_compare_task *task = c->task;
-    const struct tare_saved_model_options look = { .ops = task->ops, .without_values = true, .to_look_at = true };
-    struct tare_evaluation_data data = { .signature = c->options->signature,
+    struct tare_evaluation_data data = { .model = c->loaded,
+                                         .signature = c->options->signature,
                                          .paths = task->data,
                                          .n_paths = task->n_data,
                                          .limit = c->options->limit,
@@ -200,17 +196,12 @@ static tare_status check_data(struct tare_compare_job *c, const struct tare_cali
                                          .calibration = calibration,
                                          .interrupted = task->interrupted };
     struct tare_leakage leakage = { 0 };
-    struct tare_graph_model *model;
-    tare_status status;
-    TARE_TRY(tare_saved_model_load(&model, task->model, &look));
-    data.model = model;
-    status = calibration ? tare_workflow_find_leakage(&leakage, &data) : tare_workflow_check_label(&data);
-    tare_model_free(model);
-    if (status != TARE_OK) return status; /* before all records were compared */
+    if (!calibration) return tare_workflow_check_label(&data);
+    TARE_TRY(tare_workflow_find_leakage(&leakage, &data));
     tare_workflow_warn_of_leakage(task->log, &leakage);
     c->result.leakage_compared = leakage.records;
     c->result.leakage_shared = leakage.shared;
-    return status;
+    return TARE_OK;
 }
 
 /* Keeps the first failure, which tare_workflow_compare_failure returns after the reports. */
@@ -265,6 +256,8 @@ static tare_status compare_given(struct tare_compare_job *c) {
 static tare_status compare_all(struct tare_compare_job *c) {
     size_t models;
     tare_status status;
+    TARE_TRY(
+        tare_saved_model_load(&c->loaded, c->task->model, &(struct tare_saved_model_options){ .ops = c->task->ops }));
     TARE_TRY(check_data(c, NULL));
     TARE_TRY(calibrate(c));
     if (c->calibration) TARE_TRY(check_data(c, c->calibration));
@@ -495,4 +488,5 @@ void tare_workflow_compare_close(struct tare_compare_job *c) {
     tare_comparison_free(&c->result);
     tare_record_store_free(&c->records);
     tare_variant_source_close(&c->source);
+    tare_model_free(c->loaded);
 }

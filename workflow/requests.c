@@ -142,7 +142,7 @@ const struct tare_option tare_compare_rows[] = {
       .help = "measure for ranking, tests and the recommendation; auto follows from labels and expected values" },
     TARE_OPTION_NESTED(struct tare_compare_request, layers, tare_layer_rows),
     { ROW("limit", INT64, limit), .min = 0, .max = 1e15, .help = "evaluate only the first N records (default: all)" },
-    { ROW("batch", INT, batch), .fallback = "8", .min = 1, .max = 65536,
+    { ROW("batch", INT, batch), .fallback = "64", .min = 1, .max = 65536,
       .help = "maximum batch size; less where the activations of a batch would not fit into the cache" },
     { ROW("sensitivity", FLAG, sensitivity),
       .help = "also measure the error that each layer contributes under the first quantizing method" },

@@ -53,7 +53,7 @@ tare_status tare_job_measure(struct tare_job_result *result, const struct tare_j
     const struct tare_runner_options options = { .paths = job->evaluation.items,
                                                  .n_paths = job->evaluation.count,
                                                  .limit = job->evaluation_limit,
-                                                 .batch = 8,
+                                                 .batch = TARE_RUNNER_BATCH,
                                                  .interrupted = interrupted };
     struct tare_comparison comparison = { .target_key = job->target };
     struct tare_comparison_row *row;

@@ -151,6 +151,25 @@ static void stored_records__give_the_same_bits_as_files(void **state) {
     tare_model_free(f.model);
 }
 
+static void batches__are_at_least_two_per_worker_where_the_records_are_known(void **state) {
+    struct tare_record_store store = { .complete = true, .count = 23 };
+    struct tare_runner_options options = { .batch = 64 };
+    (void)state;
+    assert_int_equal(tare_runner_most_batch(&options, 4), 64);
+    options.records = &store;
+    assert_int_equal(tare_runner_most_batch(&options, 1), 64);
+    assert_int_equal(tare_runner_most_batch(&options, 4), 3);
+    options.limit = 8;
+    assert_int_equal(tare_runner_most_batch(&options, 4), 1);
+    options.records = NULL;
+    options.limit = 1000;
+    assert_int_equal(tare_runner_most_batch(&options, 4), 64);
+    options.limit = 100;
+    assert_int_equal(tare_runner_most_batch(&options, 2), 25);
+    options.batch = 0;
+    assert_int_equal(tare_runner_most_batch(&options, 2), 1);
+}
+
 static void stored_records__stay_in_files_when_they_do_not_fit_or_are_damaged(void **state) {
     struct tare_record_store store = { 0 };
     const char *path = write_records("large.tfrecord", RECORDS);
@@ -387,6 +406,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(records__give_the_same_bits_for_any_threads_and_batch),
         cmocka_unit_test(stored_records__give_the_same_bits_as_files),
+        cmocka_unit_test(batches__are_at_least_two_per_worker_where_the_records_are_known),
         cmocka_unit_test(stored_records__stay_in_files_when_they_do_not_fit_or_are_damaged),
         cmocka_unit_test(state__belongs_to_a_worker_and_its_records_do_not_depend_on_timing),
         cmocka_unit_test(state__that_a_signature_changes_is_known_before_the_run),
