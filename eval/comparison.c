@@ -175,6 +175,22 @@ static tare_status measure(struct tare_comparison_pass *pass, const struct tare_
     return TARE_OK;
 }
 
+/* Of the float model: whether an output depends on the record, which that of anchors or a bias does not. */
+static void note_variation(struct tare_comparison_pass *pass, const struct tare_tensor *outputs) {
+    for (size_t i = 0; i < pass->comparison->n_outputs; i++) {
+        struct tare_hash hash;
+        char key[TARE_KEY_SIZE];
+        if (pass->outputs[i].varies) continue;
+        tare_hash_begin(&hash);
+        hash_answer(&hash, &outputs[i]);
+        tare_key_finish(key, &hash);
+        if (!pass->record)
+            strcpy(pass->first[i], key);
+        else
+            pass->outputs[i].varies = strcmp(pass->first[i], key) != 0;
+    }
+}
+
 tare_status tare_comparison_pass_record(struct tare_comparison_pass *pass, const struct tare_sample *sample,
                                         const struct tare_tensor *outputs) {
     int64_t examples = examples_of(pass, outputs), *labels = NULL;
@@ -185,6 +201,7 @@ tare_status tare_comparison_pass_record(struct tare_comparison_pass *pass, const
     tare_free(labels);
     for (size_t i = 0; i < pass->comparison->n_outputs; i++)
         hash_answer(&pass->answers, &outputs[i]);
+    if (pass->is_reference) note_variation(pass, outputs);
     pass->record++;
     tare_progress_advance(pass->comparison->progress, 1);
     return status;
@@ -234,7 +251,8 @@ tare_status tare_comparison_pass_begin(struct tare_comparison_pass *out, struct 
     if (out->is_reference) TARE_TRY(name_outputs(comparison, signature));
     tare_hash_begin(&out->answers);
     out->outputs = TARE_NEW_ARRAY(&comparison->arena, struct tare_metrics, comparison->n_outputs + 1);
-    return out->outputs ? TARE_OK : TARE_NO_MEMORY;
+    out->first = tare_arena_calloc(&comparison->arena, comparison->n_outputs + 1, sizeof *out->first);
+    return out->outputs && out->first ? TARE_OK : TARE_NO_MEMORY;
 }
 
 void tare_comparison_pass_end(struct tare_comparison_pass *pass) {

@@ -121,6 +121,7 @@ struct tare_comparison_pass {
     bool is_reference, batches;
     int64_t record; /* records so far */
     struct tare_hash answers;
+    char (*first)[TARE_KEY_SIZE]; /* of the reference: hash of each output of the first record */
 };
 tare_status tare_comparison_pass_begin(struct tare_comparison_pass *out, struct tare_comparison *comparison,
                                        const struct tare_signature *signature, const char *label) TARE_WARN_UNUSED;

@@ -62,6 +62,12 @@ static bool has_truth(const struct tare_comparison *c, const struct tare_metrics
     return tare_measure_has(TARE_MEASURE_MAE, m) || tare_measure_has(TARE_MEASURE_TOP1, m) || m->positions.known;
 }
 
+/* An output that is the same for every record, such as the anchors of a detector, measures nothing. */
+static bool is_varying(const struct tare_comparison *c, const struct tare_metrics *m) {
+    (void)c;
+    return m->varies && m->floating && m->elements > 0;
+}
+
 static bool is_floating(const struct tare_comparison *c, const struct tare_metrics *m) {
     (void)c;
     return m->floating && m->elements > 0;
@@ -74,7 +80,8 @@ static bool is_numeric(const struct tare_comparison *c, const struct tare_metric
 
 size_t tare_measured_output(const struct tare_comparison *c) {
     bool (*const wanted[])(const struct tare_comparison *, const struct tare_metrics *) = { has_requested, has_truth,
-                                                                                            is_floating, is_numeric };
+                                                                                            is_varying, is_floating,
+                                                                                            is_numeric };
     for (size_t w = 0; c->n_rows && w < sizeof wanted / sizeof *wanted; w++)
         for (size_t i = 0; i < c->n_outputs; i++)
             if (wanted[w](c, &c->rows[0].outputs[i])) return i;

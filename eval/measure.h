@@ -47,8 +47,8 @@ bool tare_measure_is_tested(const struct tare_measure *measure);
 tare_status tare_measure_check_requested(const struct tare_comparison *comparison) TARE_WARN_UNUSED;
 
 /* Index of the output by which models are measured: the first one with data for comparison->metric, for expected values
- * or for labels; without any of these the first floating-point one, because the SQNR of class indices means little;
- * then the first numeric one (an output of strings has no SQNR); otherwise 0. */
+ * or for labels; without any of these the first floating-point one that differs between records (the SQNR of class
+ * indices means little), then any floating-point one, then any numeric one (strings have no SQNR); otherwise 0. */
 size_t tare_measured_output(const struct tare_comparison *comparison);
 /* The figures of a row at that output. */
 const struct tare_metrics *tare_measured_of(const struct tare_comparison *comparison,

@@ -38,7 +38,8 @@ struct tare_metrics {
         double *absolute, *squared;
         size_t count, capacity;
     } errors;
-    bool floating; /* the output has a floating-point dtype */
+    bool floating; /* the output has a floating-point or complex dtype */
+    bool varies;   /* in the float model, the output differs between records */
     bool binary;   /* one real score per row, labels 0 and 1: top1 counts scores on the label's side of the threshold */
     struct tare_binary_counts {
         int64_t count, correct, gained, lost, true_positives, false_positives, false_negatives;

@@ -88,6 +88,10 @@ static void measured_output__is_the_first_with_data_then_the_first_of_floats(voi
     assert_int_equal(tare_measured_output(&c), 2);
     outputs[1].floating = true;
     assert_int_equal(tare_measured_output(&c), 1);
+    outputs[2].varies = true; /* output 1 is constant */
+    assert_int_equal(tare_measured_output(&c), 2);
+    outputs[1].varies = true;
+    assert_int_equal(tare_measured_output(&c), 1);
     outputs[2].labelled = 10;
     assert_int_equal(tare_measured_output(&c), 2);
     assert_ptr_equal(tare_measured_of(&c, &row), &outputs[2]);
