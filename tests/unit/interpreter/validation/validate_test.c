@@ -166,6 +166,27 @@ static void call_with_other_dtypes(void **state) {
            "graph/call (PartitionedCall): expects 1 outputs of ints, which has 2", NULL);
 }
 
+static void names(void **state) {
+    static const char *const valid[] = { "a-bc_", "a-B.0/.c_", "0123", ".0123", "_abc", "a>b", "a>.b>c/d" };
+    static const char *const invalid[] = { "a:b", "a\\b", "/a", "-a", "a b", "a>", "a>_b", ">a", "ü" };
+    struct fixture *f = *state;
+    struct tare_node *node = identity(f->main, "n", f->x);
+    for (size_t i = 0; i < sizeof valid / sizeof *valid; i++) {
+        node->name = tare_arena_strdup(&f->model->arena, valid[i]);
+        expect(f, NULL);
+    }
+    for (size_t i = 0; i < sizeof invalid / sizeof *invalid; i++) {
+        node->name = tare_arena_strdup(&f->model->arena, invalid[i]);
+        expect(f,
+               tare_arena_printf(&f->model->arena, "graph/%s (Identity): Node name contains invalid characters",
+                                 invalid[i]),
+               NULL);
+    }
+    identity(f->function, "a b", f->relu); /* a function may name its nodes otherwise */
+    node->name = tare_arena_strdup(&f->model->arena, "n");
+    expect(f, NULL);
+}
+
 static void returns(void **state) {
     struct fixture *f = *state;
     f->function->returns[0].edge.index = 3;
@@ -317,6 +338,7 @@ int main(void) {
         CASE(attributes),
         CASE(ill_kinded_attribute),
         CASE(attribute_names__are_there_once),
+        CASE(names),
         CASE(inputs),
         CASE(dangling_input),
         CASE(missing_function),
