@@ -240,15 +240,13 @@ static tare_status drop_bound(struct arrays *arrays, const struct tare_graph *fu
 }
 
 static tare_status read_arrays(struct arrays *out, const struct tare_option_list *inputs) {
+    TARE_TRY(tare_input_files_check(inputs));
     out->keys = tare_calloc(inputs->count + 1, sizeof *out->keys);
     out->values = tare_calloc(inputs->count + 1, sizeof *out->values);
     if (!out->keys || !out->values) return TARE_NO_MEMORY;
     for (size_t i = 0; i < inputs->count; i++) {
         const char *equals = strchr(inputs->items[i], '=');
-        char *key;
-        if (!equals || equals == inputs->items[i])
-            return TARE_FAIL(TARE_USAGE, "--input %s: expected NAME=FILE", inputs->items[i]);
-        key = tare_strdup(inputs->items[i]);
+        char *key = tare_strdup(inputs->items[i]);
         if (!key) return TARE_NO_MEMORY;
         key[equals - inputs->items[i]] = '\0';
         out->keys[out->count++] = key;

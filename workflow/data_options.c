@@ -33,17 +33,31 @@ const struct tare_option tare_input_rows[] = {
     { 0 },
 };
 
+static bool same_name(const char *a, const char *b) {
+    const size_t length = strcspn(a, "=");
+    return length == strcspn(b, "=") && memcmp(a, b, length) == 0;
+}
+
+tare_status tare_input_files_check(const struct tare_option_list *given) {
+    for (size_t i = 0; i < given->count; i++) {
+        const char *item = given->items[i], *equals = strchr(item, '=');
+        if (!equals || equals == item || !equals[1])
+            return TARE_FAIL(TARE_USAGE, "--input %s: expected NAME=FILE.npy", item);
+        for (size_t k = 0; k < i; k++)
+            if (same_name(given->items[k], item))
+                return TARE_FAIL(TARE_USAGE, "--input %.*s is given twice", (int)(equals - item), item);
+    }
+    return TARE_OK;
+}
+
 /* "arrays:NAME=FILE,NAME=FILE" of the list. */
 static tare_status join_names(char **out, const struct tare_option_list *given) {
     struct tare_strbuf text = { 0 };
-    tare_status status = TARE_OK;
+    tare_status status = tare_input_files_check(given);
     tare_strbuf_puts(&text, TARE_DATA_ARRAYS);
     for (size_t i = 0; i < given->count && status == TARE_OK; i++) {
-        const char *item = given->items[i], *equals = strchr(item, '=');
-        if (!equals || equals == item || !equals[1])
-            status = TARE_FAIL(TARE_USAGE, "--input %s: expected NAME=FILE.npy", item);
-        else if (strchr(item, ','))
-            status = TARE_FAIL(TARE_USAGE, "--input %s: names with commas are not supported", item);
+        const char *item = given->items[i];
+        if (strchr(item, ',')) status = TARE_FAIL(TARE_USAGE, "--input %s: names with commas are not supported", item);
         tare_strbuf_printf(&text, "%s%s", i ? "," : "", item);
     }
     if (status == TARE_OK && text.failed) status = TARE_NO_MEMORY;

@@ -20,6 +20,8 @@ struct tare_input_files {
 
 extern const struct tare_option tare_input_rows[];
 
+/* Checks that each item of --input is NAME=FILE.npy with a name of its own (else TARE_USAGE). */
+tare_status tare_input_files_check(const struct tare_option_list *given) TARE_WARN_UNUSED;
 /* Appends the files to the list of data files, which must not be empty afterwards (else TARE_USAGE). `inputs` must
  * outlive the use of the list; release it with tare_input_files_free. */
 tare_status tare_input_files_add(struct tare_option_list *data, struct tare_input_files *inputs) TARE_WARN_UNUSED;

@@ -93,18 +93,15 @@ struct named_files {
 };
 
 static tare_status cut_inputs(struct named_files *out, const struct tare_option_list *inputs) {
+    TARE_TRY(tare_input_files_check(inputs));
     out->names = TARE_NEW_ARRAY(&out->memory, const char *, inputs->count + 1);
     out->paths = TARE_NEW_ARRAY(&out->memory, const char *, inputs->count + 1);
     if (!out->names || !out->paths) return TARE_NO_MEMORY;
     for (size_t i = 0; i < inputs->count; i++) {
         const char *text = inputs->items[i], *equals = strchr(text, '=');
-        if (!equals || equals == text) return TARE_FAIL(TARE_USAGE, "--input %s: expected NAME=FILE", text);
         out->names[i] = tare_arena_strndup(&out->memory, text, (size_t)(equals - text));
         out->paths[i] = equals + 1;
         if (!out->names[i]) return TARE_NO_MEMORY;
-        for (size_t k = 0; k < i; k++)
-            if (strcmp(out->names[k], out->names[i]) == 0)
-                return TARE_FAIL(TARE_USAGE, "--input %s is given twice", out->names[i]);
     }
     return TARE_OK;
 }

@@ -229,6 +229,8 @@ same "$work/c.calib" "shares of the first 500"
 "$tare" calibrate "$model" --data "serving_default=$work/samples.tfrecord" -o - --quiet >"$work/c.calib" || fail "-o -: $?"
 "$tare" calibrate "$model" --data "$work/samples.tfrecord" -o "$work/whole.calib" --quiet || fail "calibrate: $?"
 same "$work/c.calib" "standard output"
+expect 2 "--input image is given twice" "$tare" calibrate "$model" --input image=a.npy --input image=b.npy -o "$work/no.calib"
+expect 2 "--input image is given twice" "$tare" run "$model" --input image=a.npy --input image=b.npy
 expect 2 "is given twice for signature serving_default" "$tare" calibrate "$model" --data "$work/part-1*" --data "$work/part-11.tfrecord" -o "$work/no.calib"
 expect 1 "there is no signature 'other' (the model has serving_default)" "$tare" calibrate "$model" --data "other=$work/samples.tfrecord" -o "$work/no.calib"
 expect 2 "--shard 5/5: invalid shard (expected I/N with 0 <= I < N)" calibrate --shard 5/5 -o "$work/no.calib"
