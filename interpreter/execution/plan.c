@@ -217,17 +217,24 @@ static void find_last_uses(const struct tare_plan *plan, int *last) {
         if (plan->fetches[i] >= 0) last[plan->fetches[i]] = TO_THE_END;
 }
 
-static bool occurs_once(const struct tare_step *step, int value) {
-    int count = 0;
+/* Sets step->last_use: inputs whose value is used here for the last time, and only once. count: zero for all values,
+ * before and after. */
+static void mark_last_uses(const struct tare_step *step, int s, const int *last, int *count) {
     for (size_t i = 0; i < step->n_inputs; i++)
-        count += step->inputs[i] == value;
-    return count == 1;
+        if (step->inputs[i] >= 0) count[step->inputs[i]]++;
+    for (size_t i = 0; i < step->n_inputs; i++) {
+        const int value = step->inputs[i];
+        step->last_use[i] = value >= 0 && last[value] == s && count[value] == 1;
+    }
+    for (size_t i = 0; i < step->n_inputs; i++)
+        if (step->inputs[i] >= 0) count[step->inputs[i]] = 0;
 }
 
 static tare_status end_values(struct builder *b) {
     struct tare_plan *plan = b->plan;
     int *last = TARE_NEW_ARRAY(&b->scratch, int, plan->n_slots + 1);
-    if (!last) return TARE_NO_MEMORY;
+    int *count = TARE_NEW_ARRAY(&b->scratch, int, plan->n_slots + 1);
+    if (!last || !count) return TARE_NO_MEMORY;
     find_last_uses(plan, last);
     for (size_t v = 0; v < plan->n_slots; v++)
         if (last[v] >= 0 && last[v] != TO_THE_END) plan->steps[last[v]].n_drops++;
@@ -237,9 +244,7 @@ static tare_status end_values(struct builder *b) {
         step->last_use = TARE_NEW_ARRAY(b->arena, bool, step->n_inputs + 1);
         if (!step->drops || !step->last_use) return TARE_NO_MEMORY;
         step->n_drops = 0;
-        for (size_t i = 0; i < step->n_inputs; i++)
-            step->last_use[i] =
-                step->inputs[i] >= 0 && last[step->inputs[i]] == (int)s && occurs_once(step, step->inputs[i]);
+        mark_last_uses(step, (int)s, last, count);
     }
     for (size_t v = 0; v < plan->n_slots; v++) {
         struct tare_step *step = last[v] >= 0 && last[v] != TO_THE_END ? &plan->steps[last[v]] : NULL;

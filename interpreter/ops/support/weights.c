@@ -29,13 +29,46 @@ struct tare_shared_weights {
     size_t users;
 };
 
-enum { BUCKETS = 1024 };
+enum { FIRST_BUCKETS = 256 };
+/* The table doubles when it has as many entries as buckets, and is freed with its last entry. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the table and all counts of users */
-static struct tare_shared_weights *table[BUCKETS];
+static struct tare_shared_weights **table;
+static size_t n_buckets, n_entries; /* n_buckets: 0 or a power of two */
 
 static struct tare_shared_weights **bucket_of(const void *owner, const void *data) {
     const uint64_t hash = ((uint64_t)(uintptr_t)owner ^ (uint64_t)(uintptr_t)data << 17) * 0x9e3779b97f4a7c15u;
-    return &table[hash >> 54];
+    return &table[hash >> 32 & (n_buckets - 1)];
+}
+
+/* With the lock held: room for one more entry. False if there is no table and no memory. */
+static bool grow_table(void) {
+    struct tare_shared_weights **old = table, **grown;
+    const size_t n_old = n_buckets;
+    if (n_entries < n_buckets) return true;
+    grown = tare_calloc(n_old ? 2 * n_old : FIRST_BUCKETS, sizeof *grown);
+    if (!grown) return n_old; /* longer lists */
+    table = grown, n_buckets = n_old ? 2 * n_old : FIRST_BUCKETS;
+    for (size_t i = 0; i < n_old; i++) {
+        for (struct tare_shared_weights *entry = old[i], *next; entry; entry = next) {
+            struct tare_shared_weights **bucket = bucket_of(entry->owner, entry->source.data);
+            next = entry->next;
+            entry->next = *bucket;
+            *bucket = entry;
+        }
+    }
+    tare_free(old);
+    return true;
+}
+
+/* With the lock held: removes an entry. */
+static void remove_entry(const struct tare_shared_weights *entry) {
+    struct tare_shared_weights **at = bucket_of(entry->owner, entry->source.data);
+    while (*at != entry)
+        at = &(*at)->next;
+    *at = entry->next;
+    if (--n_entries) return;
+    tare_free(table);
+    table = NULL, n_buckets = 0;
 }
 
 static bool is_same_tensor(const struct tare_tensor *a, const struct tare_tensor *b) {
@@ -44,7 +77,7 @@ static bool is_same_tensor(const struct tare_tensor *a, const struct tare_tensor
 
 /* With the lock held: adds a user to the published form; NULL if there is none. */
 static struct tare_shared_weights *take_locked(const void *owner, const struct tare_tensor *tensor, int64_t key) {
-    struct tare_shared_weights *shared = *bucket_of(owner, tensor->data);
+    struct tare_shared_weights *shared = n_buckets ? *bucket_of(owner, tensor->data) : NULL;
     while (shared && !(shared->owner == owner && shared->key == key && is_same_tensor(&shared->source, tensor)))
         shared = shared->next;
     if (shared) shared->users++;
@@ -59,14 +92,16 @@ static struct tare_shared_weights *take_shared(const void *owner, const struct t
     return shared;
 }
 
-/* Returns the form that is published now: an earlier one, or `own`. */
+/* Returns the form that is published now: an earlier one, or `own`. NULL: out of memory. */
 static struct tare_shared_weights *take_or_add(struct tare_shared_weights *own) {
-    struct tare_shared_weights **bucket = bucket_of(own->owner, own->source.data), *shared;
+    struct tare_shared_weights *shared;
     pthread_mutex_lock(&lock);
     shared = take_locked(own->owner, &own->source, own->key);
-    if (!shared) {
+    if (!shared && grow_table()) {
+        struct tare_shared_weights **bucket = bucket_of(own->owner, own->source.data);
         own->next = *bucket;
         *bucket = shared = own;
+        n_entries++;
     }
     pthread_mutex_unlock(&lock);
     return shared;
@@ -74,13 +109,10 @@ static struct tare_shared_weights *take_or_add(struct tare_shared_weights *own) 
 
 /* Removes a user, and the form with the last one. */
 static void leave_shared(struct tare_shared_weights *shared) {
-    struct tare_shared_weights **at;
     bool last;
     pthread_mutex_lock(&lock);
     last = --shared->users == 0;
-    for (at = bucket_of(shared->owner, shared->source.data); last && *at != shared;)
-        at = &(*at)->next;
-    if (last) *at = shared->next;
+    if (last) remove_entry(shared);
     pthread_mutex_unlock(&lock);
     if (!last) return;
     tare_free(shared->packed);
@@ -134,7 +166,7 @@ void *tare_weights_make(struct tare_weights *weights, const struct tare_tensor *
 static void publish_own(struct tare_weights *weights) {
     struct tare_shared_weights *own = tare_calloc(1, sizeof *own);
     if (!own) {
-        tare_error_clear(); /* without memory for the entry the form stays this node's */
+        tare_error_clear(); /* without memory for the entry, or for the table, the form stays this node's */
         return;
     }
     *own = (struct tare_shared_weights){
@@ -142,6 +174,11 @@ static void publish_own(struct tare_weights *weights) {
     };
     weights->shared = take_or_add(own);
     if (weights->shared == own) return;
+    if (!weights->shared) {
+        tare_error_clear();
+        tare_free(own);
+        return;
+    }
     tare_free(own->packed);
     tare_free(own);
     weights->packed = weights->shared->packed;

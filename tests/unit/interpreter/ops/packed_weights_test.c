@@ -71,6 +71,30 @@ static void forms__that_two_sessions_pack_at_once_become_one(void **state) {
     tare_arena_free(&scratch);
 }
 
+/* More forms than the table of a new process has buckets: it grows, and every form is still found. */
+static void forms__of_thousands_of_nodes_are_shared(void **state) {
+    enum { NODES = 3000 };
+    static struct tare_weights first[NODES], second[NODES];
+    static struct tare_tensor tensors[NODES];
+    struct tare_arena scratch = { 0 };
+    (void)state;
+    for (int i = 0; i < NODES; i++) {
+        first[i] = second[i] = (struct tare_weights){ .owner = &first[i] };
+        tensors[i] = make_tensor((float)i);
+        assert_true(pack(&first[i], &tensors[i], 0, &scratch)[0] == (float)i);
+    }
+    for (int i = 0; i < NODES; i++)
+        assert_ptr_equal(tare_weights_find(&second[i], &tensors[i], 0), first[i].packed);
+    for (int i = 0; i < NODES; i++) {
+        tare_weights_reset(&first[i]);
+        assert_true(*(float *)second[i].packed == (float)i);
+        tare_weights_reset(&second[i]);
+        assert_null(tare_weights_find(&second[i], &tensors[i], 0));
+        tare_tensor_reset(&tensors[i]);
+    }
+    tare_arena_free(&scratch);
+}
+
 /* An activation: a new tensor for each call. */
 static void forms__of_changing_tensors_are_neither_cached_nor_shared(void **state) {
     struct tare_arena scratch = { 0 };
@@ -121,6 +145,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(forms__are_shared_by_the_same_node_tensor_and_key),
         cmocka_unit_test(forms__that_two_sessions_pack_at_once_become_one),
+        cmocka_unit_test(forms__of_thousands_of_nodes_are_shared),
         cmocka_unit_test(forms__of_changing_tensors_are_neither_cached_nor_shared),
         cmocka_unit_test(forms__have_the_tensors_values_with_several_threads),
     };
