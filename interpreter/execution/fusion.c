@@ -121,20 +121,25 @@ static tare_status keep_epilogue(struct tare_fusion *fusion, struct tare_arena *
     return TARE_OK;
 }
 
+/* Adds step `user` of `slot`, and the one after it that it forms a clip with. After a clamp only Identity follows. */
+static bool take_step(const struct finder *f, struct tare_fusion *fusion, int user, int slot, int head) {
+    const struct tare_step *step = &f->plan->steps[user];
+    if (!fusion->relu && take_clip(f, fusion, user)) return true;
+    if (!is_op(step, "Identity") &&
+        (fusion->relu || (!take_scale(fusion, step, slot) && !take_addition(f, fusion, step, slot, head) &&
+                          !take_norm(f, fusion, step, slot, head) && !take_relu(fusion, step))))
+        return false;
+    fusion->steps[fusion->n_steps++] = user;
+    return true;
+}
+
 static tare_status find_fusion(const struct finder *f, struct tare_arena *arena, int head) {
     struct tare_step *steps = f->plan->steps;
     struct tare_fusion fusion = { .limit = INFINITY };
     int slot = steps[head].first_output;
-    while (fusion.n_steps < TARE_FUSION_MAX_STEPS && !fusion.relu) {
+    while (fusion.n_steps < TARE_FUSION_MAX_STEPS) {
         const int user = f->uses->used_by[slot];
-        if (user < 0 || steps[user].reads) break;
-        if (!take_clip(f, &fusion, user)) {
-            if (!is_op(&steps[user], "Identity") && !take_scale(&fusion, &steps[user], slot) &&
-                !take_addition(f, &fusion, &steps[user], slot, head) &&
-                !take_norm(f, &fusion, &steps[user], slot, head) && !take_relu(&fusion, &steps[user]))
-                break;
-            fusion.steps[fusion.n_steps++] = user;
-        }
+        if (user < 0 || steps[user].reads || !take_step(f, &fusion, user, slot, head)) break;
         slot = steps[fusion.steps[fusion.n_steps - 1]].first_output;
     }
     if (fusion.n_steps == 0) return TARE_OK;

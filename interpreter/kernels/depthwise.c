@@ -96,6 +96,11 @@ struct walk {
     tare_epilogue_function *run_epilogue; /* of a general epilogue */
 };
 
+/* True if an operand or result of the epilogue has the output's layout. */
+static bool depends_on_position(const struct tare_gemm_epilogue *epilogue) {
+    return epilogue->addend || (epilogue->is_general && (epilogue->addend_bfloat16 || epilogue->to));
+}
+
 /* One output line: slice `d`, line `h`, whose first element is element `at` of the image's output. */
 static void line(const struct walk *walk, char *output, int64_t at, int64_t d, int64_t h) {
     const struct tare_conv *conv = walk->conv;
@@ -133,8 +138,11 @@ static void line(const struct walk *walk, char *output, int64_t at, int64_t d, i
             const int64_t in_w = w * conv->stride[2] - conv->pad[2];
             row.input = walk->image + ((in_d * conv->in[1] + in_h) * conv->in[2] + in_w) * channels * walk->in_size;
             row.output = output + w * channels * walk->out_size;
-            row.epilogue = walk->epilogue && !is_general && kd == d1 - 1 ? &epilogue : NULL;
-            if (row.epilogue) epilogue = tare_epilogue_shifted(walk->epilogue, at + w * channels, 0);
+            row.epilogue = walk->epilogue && !is_general && kd == d1 - 1 ? walk->epilogue : NULL;
+            if (row.epilogue && depends_on_position(row.epilogue)) {
+                epilogue = tare_epilogue_shifted(walk->epilogue, at + w * channels, 0);
+                row.epilogue = &epilogue;
+            }
             (walk->line ? walk->line : walk->kernel)(&row);
             w += row.count;
         }

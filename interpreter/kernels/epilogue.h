@@ -80,14 +80,16 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256 tare_bounded_avx2(__m256 x) {
     return _mm256_fmsub_ps(x, _mm256_set1_ps(65536), _mm256_mul_ps(x, _mm256_set1_ps(65535)));
 }
 
-/* True if no sum is beyond the bound or NaN. */
+/* True if no sum is beyond the bound or NaN, of the first `live` of `rows` vectors. */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 bool tare_sums_are_bounded_avx512(const __m512 *sums, const int rows,
-                                                                        const int step) {
+                                                                        const int step, int64_t live) {
     const float most = TARE_EPILOGUE_MOST;
     __m512 squares = _mm512_setzero_ps();
     TARE_UNROLL
-    for (int i = 0; i < rows; i++)
+    for (int i = 0; i < rows; i++) {
+        if (i >= live) break;
         squares = _mm512_fmadd_ps(sums[i * step], sums[i * step], squares);
+    }
     return _mm512_cmp_ps_mask(squares, _mm512_set1_ps(most * most), _CMP_LT_OQ) == 0xffff;
 }
 
@@ -103,16 +105,20 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 bool tare_sums_are_bounded_avx2(const __m256
 
 /* The steps after the product, with vectors of columns; the addend and the clamp follow. */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tare_bounded_vectors_avx512(const struct tare_gemm_epilogue *e, __m512 *x,
-                                                                       const int rows, const int step, int64_t column,
-                                                                       __mmask16 mask) {
+                                                                       const int rows, const int step, int64_t live,
+                                                                       int64_t column, __mmask16 mask) {
     TARE_UNROLL
-    for (int i = 0; i < rows; i++)
+    for (int i = 0; i < rows; i++) {
+        if (i >= live) break;
         x[i * step] = tare_bounded_avx512(x[i * step]);
+    }
     if (e->bias) {
         const __m512 bias = _mm512_maskz_loadu_ps(mask, e->bias + column);
         TARE_UNROLL
-        for (int i = 0; i < rows; i++)
+        for (int i = 0; i < rows; i++) {
+            if (i >= live) break;
             x[i * step] = tare_bounded_avx512(_mm512_add_ps(x[i * step], bias));
+        }
     }
     if (!e->mean) return;
     const __m512 mean = _mm512_maskz_loadu_ps(mask, e->mean + column);
@@ -120,6 +126,7 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tare_bounded_vectors_avx512(const str
     const __m512 offset = _mm512_maskz_loadu_ps(mask, e->offset + column);
     TARE_UNROLL
     for (int i = 0; i < rows; i++) {
+        if (i >= live) break;
         const __m512 scaled = _mm512_mul_ps(_mm512_sub_ps(x[i * step], mean), factor);
         x[i * step] = tare_bounded_avx512(_mm512_add_ps(scaled, offset));
     }
@@ -160,37 +167,44 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tare_bounded_vectors_avx2(const struct 
     }
 }
 
-/* A bounded epilogue of `rows` vectors of sums, x[i * step], of the same columns; the first `live` ones are stored.
+/* A bounded epilogue of the first `live` of `rows` vectors of sums, x[i * step], of the same columns.
  * `c`: where the first one belongs, element `at` of C, whose column is `column`. */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tare_epilogue_bounded_avx512(const struct tare_gemm_epilogue *e, __m512 *x,
                                                                         const int rows, const int step, int64_t live,
                                                                         float *c, int64_t ldc, int64_t at,
                                                                         int64_t column, __mmask16 mask) {
-    if (!tare_sums_are_bounded_avx512(x, rows, step)) {
+    if (!tare_sums_are_bounded_avx512(x, rows, step, live)) {
         TARE_UNROLL
-        for (int i = 0; i < rows; i++)
-            _mm512_mask_storeu_ps(c + i * ldc, i < live ? mask : 0, x[i * step]);
+        for (int i = 0; i < rows; i++) {
+            if (i >= live) break;
+            _mm512_mask_storeu_ps(c + i * ldc, mask, x[i * step]);
+        }
         tare_epilogue_avx512(e, c, ldc, live, __builtin_popcount(mask), at, column);
         return;
     }
-    tare_bounded_vectors_avx512(e, x, rows, step, column, mask);
+    tare_bounded_vectors_avx512(e, x, rows, step, live, column, mask);
     if (e->addend_bfloat16) {
         TARE_UNROLL
         for (int i = 0; i < rows; i++) {
-            const __m256i halves = _mm256_maskz_loadu_epi16(i < live ? mask : 0, e->addend_bfloat16 + at + i * ldc);
+            if (i >= live) break;
+            const __m256i halves = _mm256_maskz_loadu_epi16(mask, e->addend_bfloat16 + at + i * ldc);
             const __m512 addend = _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
             x[i * step] = tare_canonical_avx512(tare_rounded_avx512(_mm512_add_ps(x[i * step], addend)));
         }
     }
     if (e->relu) {
         TARE_UNROLL
-        for (int i = 0; i < rows; i++)
+        for (int i = 0; i < rows; i++) {
+            if (i >= live) break;
             x[i * step] = _mm512_max_ps(_mm512_setzero_ps(), x[i * step]);
+        }
     }
     if (e->relu && e->limit < INFINITY) {
         TARE_UNROLL
-        for (int i = 0; i < rows; i++)
+        for (int i = 0; i < rows; i++) {
+            if (i >= live) break;
             x[i * step] = _mm512_min_ps(_mm512_set1_ps(e->limit), x[i * step]);
+        }
     }
     TARE_UNROLL
     for (int i = 0; i < rows; i++) {

@@ -1,5 +1,7 @@
 #include "interpreter/kernels/pool.h"
 
+#include "base/tensor/number.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -23,6 +25,22 @@ FOLD(fold_max_int8, int8_t, from[i] > to[i] ? from[i] : to[i])
 FOLD(fold_max_uint8, uint8_t, from[i] > to[i] ? from[i] : to[i])
 #undef FOLD
 
+static void fold_max_bfloat16(void *target, const void *source, int64_t count) {
+    float *to = target;
+    const uint16_t *from = source;
+    for (int64_t i = 0; i < count; i++) {
+        const float x = tare_float_from_bfloat16(from[i]);
+        if (x > to[i]) to[i] = x;
+    }
+}
+
+static void fold_sum_bfloat16(void *target, const void *source, int64_t count) {
+    float *to = target;
+    const uint16_t *from = source;
+    for (int64_t i = 0; i < count; i++)
+        to[i] += tare_float_from_bfloat16(from[i]);
+}
+
 /* Folds one window's elements of `size` bytes into `to`; returns the number of positions. */
 static int64_t fold_window(void *to, const struct tare_pool *pool, const char *image, const int64_t at[3],
                            tare_pool_fold *fold, int64_t size) {
@@ -45,17 +63,19 @@ static void position(int64_t at[3], const struct tare_pool *pool, int64_t i) {
     at[0] = line / pool->out[1], at[1] = line % pool->out[1], at[2] = i % pool->out[2];
 }
 
-static void pool_f32(float *output, const struct tare_pool *pool, const float *input, tare_pool_fold *fold, float start,
-                     bool average) {
+/* Input elements of `size` bytes. */
+static void pool_floats(float *output, const struct tare_pool *pool, const void *input, int64_t size,
+                        tare_pool_fold *fold, bool average) {
     const int64_t channels = pool->channels;
+    const float start = average ? 0 : -INFINITY;
     for (int64_t b = 0; b < pool->batch; b++) {
-        const float *image = input + b * pool->in[0] * pool->in[1] * pool->in[2] * channels;
+        const char *image = (const char *)input + b * pool->in[0] * pool->in[1] * pool->in[2] * channels * size;
         for (int64_t i = 0; i < pool->out[0] * pool->out[1] * pool->out[2]; i++, output += channels) {
             int64_t at[3];
             position(at, pool, i);
             for (int64_t c = 0; c < channels; c++)
                 output[c] = start;
-            const int64_t count = fold_window(output, pool, (const char *)image, at, fold, sizeof *image);
+            const int64_t count = fold_window(output, pool, image, at, fold, size);
             for (int64_t c = 0; average && c < channels; c++)
                 output[c] /= (float)count;
         }
@@ -68,7 +88,7 @@ void tare_pool_max_f32_at(enum tare_cpu_level level, float *output, const struct
     if (level >= TARE_CPU_AVX2) fold = tare_pool_fold_max_avx2;
 #endif
     (void)level;
-    pool_f32(output, pool, input, fold, -INFINITY, false);
+    pool_floats(output, pool, input, sizeof *input, fold, false);
 }
 
 void tare_pool_average_f32_at(enum tare_cpu_level level, float *output, const struct tare_pool *pool,
@@ -78,9 +98,22 @@ void tare_pool_average_f32_at(enum tare_cpu_level level, float *output, const st
     if (level >= TARE_CPU_AVX2) fold = tare_pool_fold_sum_avx2;
 #endif
     (void)level;
-    pool_f32(output, pool, input, fold, 0, true);
+    pool_floats(output, pool, input, sizeof *input, fold, true);
 }
 
+void tare_pool_bfloat16_at(enum tare_cpu_level level, float *output, const struct tare_pool *pool,
+                           const uint16_t *input, bool average) {
+    tare_pool_fold *fold = average ? fold_sum_bfloat16 : fold_max_bfloat16;
+#if TARE_KERNELS_X86
+    if (level >= TARE_CPU_AVX2) fold = average ? tare_pool_fold_sum_bfloat16_avx2 : tare_pool_fold_max_bfloat16_avx2;
+#endif
+    (void)level;
+    pool_floats(output, pool, input, sizeof *input, fold, average);
+}
+
+void tare_pool_bfloat16(float *output, const struct tare_pool *pool, const uint16_t *input, bool average) {
+    tare_pool_bfloat16_at(tare_cpu_level(), output, pool, input, average);
+}
 void tare_pool_max_f32(float *output, const struct tare_pool *pool, const float *input) {
     tare_pool_max_f32_at(tare_cpu_level(), output, pool, input);
 }

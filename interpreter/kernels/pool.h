@@ -21,18 +21,23 @@ void tare_pool_range(const struct tare_pool *pool, int axis, int64_t out, int64_
  * the window, then one division; NaN for a window without elements. */
 void tare_pool_max_f32(float *output, const struct tare_pool *pool, const float *input);
 void tare_pool_average_f32(float *output, const struct tare_pool *pool, const float *input);
+/* The same floats from bfloat16 input. */
+void tare_pool_bfloat16(float *output, const struct tare_pool *pool, const uint16_t *input, bool average);
 /* Of bytes, signed or unsigned; the least value for a window without elements. */
 void tare_pool_max_bytes(void *output, const struct tare_pool *pool, const void *input, bool is_signed);
 /* The same at a level, for tests. */
 void tare_pool_max_bytes_at(enum tare_cpu_level level, void *output, const struct tare_pool *pool, const void *input,
                             bool is_signed);
+void tare_pool_bfloat16_at(enum tare_cpu_level level, float *output, const struct tare_pool *pool,
+                           const uint16_t *input, bool average);
 void tare_pool_max_f32_at(enum tare_cpu_level level, float *output, const struct tare_pool *pool, const float *input);
 void tare_pool_average_f32_at(enum tare_cpu_level level, float *output, const struct tare_pool *pool,
                               const float *input);
 
-/* ---- for the variants only: to[c] = max(from[c], to[c]), to[c] += from[c], of `count` elements ---- */
+/* ---- for the variants only: to[c] = max(from[c], to[c]), to[c] += from[c], of `count` elements;
+ * bfloat16 `from` and float `to` ---- */
 typedef void tare_pool_fold(void *to, const void *from, int64_t count);
 tare_pool_fold tare_pool_fold_max_avx2, tare_pool_fold_sum_avx2, tare_pool_fold_max_int8_avx2,
-    tare_pool_fold_max_uint8_avx2;
+    tare_pool_fold_max_uint8_avx2, tare_pool_fold_max_bfloat16_avx2, tare_pool_fold_sum_bfloat16_avx2;
 
 #endif

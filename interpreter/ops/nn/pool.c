@@ -211,13 +211,16 @@ static tare_status run_any(struct tare_kernel *kernel, bool plain) {
     if (!loop) return TARE_FAIL(TARE_UNSUPPORTED, "dtype %s", tare_dtype_name(input->dtype));
     const bool floats = tare_floats_dtype(input->dtype);
     const size_t size = floats ? sizeof(float) : tare_dtype_size(input->dtype);
-    const void *from = floats ? tare_floats_in(kernel, input) : input->data;
+    const bool is_bfloat16 = input->dtype == TARE_DT_BFLOAT16 && !plain && !window.channels_first; /* converted later */
+    const void *from = floats && !is_bfloat16 ? tare_floats_in(kernel, input) : input->data;
     if (!from || !(from = tare_window_input(kernel, &window, &in, from, size))) return TARE_NO_MEMORY;
     void *target = floats ? tare_floats_out(kernel, 0) : output->data, *to = target;
     if (window.channels_first) to = tare_arena_alloc(kernel->scratch, (size_t)output->elements * size);
     if (!to || !target) return TARE_NO_MEMORY;
     const bool is_signed = input->dtype == TARE_DT_INT8 || input->dtype == TARE_DT_QINT8;
-    if (floats && !plain)
+    if (is_bfloat16)
+        tare_pool_bfloat16(to, &pool, from, kind->average);
+    else if (floats && !plain)
         fast(to, &pool, from, kind->average);
     else if (size == 1 && !plain)
         tare_pool_max_bytes(to, &pool, from, is_signed);

@@ -120,6 +120,18 @@ static void fusion__convolutions_with_bias_and_relu(void **state) {
     }
 }
 
+/* Identity after the clamp (dropout at inference) is part of the fusion, a bias after it is not. */
+static void fusion__identity_after_relu(void **state) {
+    (void)state;
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *g = model->main;
+    struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT);
+    struct tare_edge y = mini_node(g, "Relu6", "relu", 1, conv(g, "Conv2D", "conv", x, 3));
+    y = mini_node(g, "Identity", "dropout", 1, y);
+    y = mini_node(g, "BiasAdd", "bias", 2, y, constant(g, "b", channels(), 4));
+    compare(model, x, mini_node(g, "Relu", "relu2", 1, y));
+}
+
 static void fusion__residual_block(void **state) {
     (void)state;
     for (int order = 0; order < 2; order++) {
@@ -232,7 +244,8 @@ static void fusion__profile_counts_the_whole_at_the_first_node(void **state) {
     struct tare_graph *g = model->main;
     struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT), y = conv(g, "Conv2D", "conv", x, 3);
     y = mini_node(g, "BiasAdd", "bias", 2, y, constant(g, "b", channels(), 4));
-    y = mini_node(g, "Relu", "relu", 1, y);
+    const struct tare_edge relu = mini_node(g, "Relu", "relu", 1, y);
+    y = mini_node(g, "Identity", "dropout", 1, relu);
     struct tare_session *session;
     struct tare_profile_row *rows;
     struct tare_arena arena = { 0 };
@@ -242,7 +255,8 @@ static void fusion__profile_counts_the_whole_at_the_first_node(void **state) {
     run(session, x, y, 1, &result);
     mini_ok(tare_session_profile(&rows, &count, &arena, session));
     for (size_t i = 0; i < count; i++) {
-        if (rows[i].node == y.node) fail_msg("relu ran by itself %lld times", (long long)rows[i].calls);
+        if (rows[i].node == relu.node || rows[i].node == y.node)
+            fail_msg("%s ran by itself %lld times", rows[i].node->name, (long long)rows[i].calls);
     }
     assert_true(count > 0);
     tare_tensor_reset(&result);
@@ -254,6 +268,7 @@ static void fusion__profile_counts_the_whole_at_the_first_node(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fusion__convolutions_with_bias_and_relu),
+        cmocka_unit_test(fusion__identity_after_relu),
         cmocka_unit_test(fusion__residual_block),
         cmocka_unit_test(fusion__two_residual_additions),
         cmocka_unit_test(fusion__what_does_not_fit_runs_alone),

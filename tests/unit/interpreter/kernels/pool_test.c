@@ -1,6 +1,8 @@
 /* Maxima of bytes over windows equal plain loops at every level, for channels that fill vectors or do not, with padding
- * and windows that contain none of the input. */
+ * and windows that contain none of the input. Maxima and means of bfloat16 input have the bits of converted input. */
 #include "interpreter/kernels/pool.h"
+
+#include "base/tensor/number.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -53,8 +55,40 @@ static void check(const struct tare_pool *pool, bool is_signed) {
     }
 }
 
-static void pool__maxima_of_bytes(void **unused) {
-    (void)unused;
+static void check_bfloat16(const struct tare_pool *pool, bool average) {
+    static uint16_t input[MOST];
+    static float floats[MOST], output[MOST + 1], expected[MOST];
+    const int64_t count = pool->batch * pool->out[1] * pool->out[2] * pool->channels;
+    for (size_t i = 0; i < MOST; i++) {
+        input[i] = (uint16_t)(random_byte() << 8 | random_byte());
+        if ((input[i] & 0x7f80) == 0x7f80) input[i] = i % 50 == 0 ? 0x7fc0 : i % 50 == 1 ? 0xff80 : 0x8000;
+        floats[i] = tare_float_from_bfloat16(input[i]);
+    }
+    if (average)
+        tare_pool_average_f32_at(TARE_CPU_PLAIN, expected, pool, floats);
+    else
+        tare_pool_max_f32_at(TARE_CPU_PLAIN, expected, pool, floats);
+    for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level++) {
+        memset(output, 0x5a, sizeof output);
+        tare_pool_bfloat16_at(level, output, pool, input, average);
+        for (int64_t i = 0; i < count; i++)
+            assert_true(memcmp(&output[i], &expected[i], sizeof *output) == 0 ||
+                        (output[i] != output[i] && expected[i] != expected[i]));
+        assert_int_equal(((unsigned char *)&output[count])[0], 0x5a);
+    }
+}
+
+static void check_bytes(const struct tare_pool *pool) {
+    check(pool, true);
+    check(pool, false);
+}
+
+static void check_means_and_maxima(const struct tare_pool *pool) {
+    check_bfloat16(pool, true);
+    check_bfloat16(pool, false);
+}
+
+static void check_pools(void (*check_pool)(const struct tare_pool *pool)) {
     static const int64_t channels[] = { 1, 16, 31, 32, 33, 64, 70 };
     for (int i = 0; i < 42; i++) {
         const int64_t size = 1 + i % 3, stride = 1 + i / 3 % 2, pad = i % 4;
@@ -66,12 +100,22 @@ static void pool__maxima_of_bytes(void **unused) {
                                         .size = { 1, size, size },
                                         .stride = { 1, stride, stride },
                                         .pad = { 0, pad, pad } };
-        check(&pool, i % 2 == 0);
-        check(&pool, i % 2 != 0);
+        check_pool(&pool);
     }
 }
 
+static void pool__maxima_of_bytes(void **unused) {
+    (void)unused;
+    check_pools(check_bytes);
+}
+
+static void pool__bfloat16_as_converted(void **unused) {
+    (void)unused;
+    check_pools(check_means_and_maxima);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(pool__maxima_of_bytes) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(pool__maxima_of_bytes),
+                                        cmocka_unit_test(pool__bfloat16_as_converted) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
