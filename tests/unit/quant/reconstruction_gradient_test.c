@@ -210,6 +210,74 @@ static void convolutions(void **state) {
     }
 }
 
+/* By its input and by its filter; the sizes are those of a convolution with the same strides. */
+static void transposed_convolutions(void **state) {
+    static const char *const paddings[] = { "SAME", "VALID" };
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        const bool by_filter = i & 1, valid = i & 2;
+        const int stride = i & 4 ? 2 : 1;
+        const int height = stride == 2 ? (valid ? 8 : 5) : valid ? 5 : 3, width = stride == 2 ? 7 : valid ? 5 : 4;
+        struct problem p;
+        begin(&p,
+              by_filter ? tare_shape_make(4, 3, 2, 2, 3) : tare_shape_make(4, 2, 3, (valid && stride == 2) ? 3 : 4, 3));
+        const struct tare_edge sizes = INTS(&p, "sizes", 2, height, width, 2);
+        const struct tare_edge w =
+            by_filter ? SHAPED(&p, 2, 3, (valid && stride == 2) ? 3 : 4, 3) : SHAPED(&p, 3, 2, 2, 3);
+        p.y = window(mini_open(p.graph, "Conv2DBackpropInput", "y", 3, sizes, by_filter ? p.x : w, by_filter ? w : p.x),
+                     stride, paddings[valid]);
+        check(&p, "Conv2DBackpropInput");
+    }
+}
+
+/* By x and by the bias, in both layouts. */
+static void bias_add(void **state) {
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        const bool by_bias = i & 1, channels_first = i & 2;
+        struct problem p;
+        begin(&p, by_bias ? tare_shape_make(1, 3) : tare_shape_make(4, 2, 3, 4, 3));
+        const struct tare_edge w = by_bias ? SHAPED(&p, 2, 3, 4, 3) : SHAPED(&p, 3);
+        struct tare_node *node = mini_open(p.graph, "BiasAdd", "y", 2, by_bias ? w : p.x, by_bias ? p.x : w);
+        mini_ok(tare_node_set_string(node, "data_format", channels_first ? "NCHW" : "NHWC", 4));
+        p.y = mini_node(p.graph, "Square", "square", 1, mini_done(node));
+        check(&p, "BiasAdd");
+    }
+}
+
+static void batch_norm(void **state) {
+    static const char *const ops[] = { "FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3" };
+    (void)state;
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+        struct problem p;
+        begin(&p, tare_shape_make(4, 2, 3, 4, 3));
+        const struct tare_edge variance =
+            mini_node(p.graph, "AddV2", "variance", 2, mini_node(p.graph, "Square", "squares", 1, SHAPED(&p, 3)),
+                      mini_float(p.graph, "half", 0.5F));
+        struct tare_node *node =
+            mini_open(p.graph, ops[i], "y", 5, p.x, SHAPED(&p, 3), SHAPED(&p, 3), SHAPED(&p, 3), variance);
+        mini_ok(tare_node_set_bool(node, "is_training", false));
+        mini_ok(tare_node_set_float(node, "epsilon", 0.25F));
+        p.y = mini_node(p.graph, "Square", "square", 1, mini_done(node));
+        check(&p, ops[i]);
+    }
+}
+
+/* Larger and smaller, with the corners of pixels or of images aligned, or none. */
+static void resize_bilinear(void **state) {
+    (void)state;
+    for (int i = 0; i < 6; i++) {
+        struct problem p;
+        begin(&p, tare_shape_make(4, 2, 4, 5, 2));
+        struct tare_node *node =
+            mini_open(p.graph, "ResizeBilinear", "y", 2, p.x, i & 1 ? INTS(&p, "size", 3, 3) : INTS(&p, "size", 7, 9));
+        mini_ok(tare_node_set_bool(node, "half_pixel_centers", i / 2 == 1));
+        mini_ok(tare_node_set_bool(node, "align_corners", i / 2 == 2));
+        p.y = mini_node(p.graph, "Square", "square", 1, mini_done(node));
+        check(&p, "ResizeBilinear");
+    }
+}
+
 static void pools(void **state) {
     static const char *const ops[] = { "AvgPool", "MaxPool" };
     const int64_t ksize[] = { 1, 2, 2, 1 };
@@ -268,6 +336,58 @@ static void ops_that_move_elements(void **state) {
     }
 }
 
+static void ops_that_change_the_rank_or_the_layout(void **state) {
+    const int64_t axis = 2;
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        struct problem p;
+        struct tare_node *node;
+        begin(&p, i == 1 ? tare_shape_make(4, 2, 4, 1, 3) : tare_shape_make(4, 2, 2, 3, 4));
+        switch (i) {
+        case 0:
+            node = mini_open(p.graph, "DepthToSpace", "y", 1, p.x);
+            mini_ok(tare_node_set_int(node, "block_size", 2));
+            p.y = mini_done(node);
+            break;
+        case 1:
+            node = mini_open(p.graph, "Squeeze", "y", 1, p.x);
+            mini_ok(tare_node_set_int_list(node, "squeeze_dims", &axis, 1));
+            p.y = mini_done(node);
+            break;
+        case 2:
+            p.y = mini_node(p.graph, "ExpandDims", "y", 2, p.x, mini_int(p.graph, "axis", -2));
+            break;
+        case 3:
+            p.y = mini_node(
+                p.graph, "PadV2", "y", 3, p.x,
+                mini_node(p.graph, "Reshape", "r", 2, INTS(&p, "p", 1, 0, 0, 2, 0, 0, 3, 1), INTS(&p, "s", 4, 2)),
+                mini_float(p.graph, "value", 0.7F));
+            break;
+        default: /* an order that is not its own inverse */
+            p.y = mini_node(p.graph, "Transpose", "y", 2, p.x, INTS(&p, "s", 2, 0, 3, 1));
+        }
+        p.y = mini_node(p.graph, "Mul", "weighed", 2, p.y, mini_node(p.graph, "Tanh", "t", 1, p.y));
+        check(&p, p.y.node->inputs[0].node->op);
+    }
+}
+
+/* Each part alone is used, of three of different sizes. */
+static void parts_of_different_sizes(void **state) {
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        struct problem p;
+        struct tare_node *node;
+        begin(&p, tare_shape_make(2, 3, 7));
+        node = mini_open(p.graph, "SplitV", "parts", 3, p.x, INTS(&p, "sizes", 1, -1, 4), mini_int(p.graph, "axis", 1));
+        mini_ok(tare_node_set_int(node, "num_split", 3));
+        mini_ok(tare_node_set_type(node, "T", TARE_DT_FLOAT));
+        mini_ok(tare_node_set_type(node, "Tlen", TARE_DT_INT32));
+        mini_ok(tare_node_resolve(node));
+        p.y = mini_node(p.graph, "Square", "y", 1, (struct tare_edge){ node, i });
+        check(&p, "SplitV");
+    }
+}
+
 /* Only one of two parts is used. */
 static void parts_of_a_split(void **state) {
     struct problem p;
@@ -307,8 +427,14 @@ int main(void) {
         cmocka_unit_test(values_with_several_users),
         cmocka_unit_test(matrix_products),
         cmocka_unit_test(convolutions),
+        cmocka_unit_test(transposed_convolutions),
+        cmocka_unit_test(bias_add),
+        cmocka_unit_test(batch_norm),
+        cmocka_unit_test(resize_bilinear),
         cmocka_unit_test(pools),
         cmocka_unit_test(ops_that_move_elements),
+        cmocka_unit_test(ops_that_change_the_rank_or_the_layout),
+        cmocka_unit_test(parts_of_different_sizes),
         cmocka_unit_test(parts_of_a_split),
         cmocka_unit_test(ops_without_rule__are_named),
     };
