@@ -8,8 +8,8 @@
 
 struct tare_session;
 
-/* Called, if an observer is set, for each output of an executed node, each fed tensor and each floating-point
- * function argument. `value` is borrowed. A failure stops the run. */
+/* Called, if an observer is set, for each output of an executed node, each fed tensor and each function
+ * argument. `value` is borrowed. A failure stops the run. */
 typedef tare_status (*tare_observe_fn)(void *arg, const struct tare_node *node, size_t output,
                                        const struct tare_tensor *value);
 

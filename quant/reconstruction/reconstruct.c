@@ -284,7 +284,7 @@ static tare_status run_block(struct task *t, const struct snapshot *before) {
     struct tare_quant_block_outcome *o = t->outcome;
     const char *reason;
     TARE_TRY(tare_block_data_observe(&t->data, &reason, t->pass->work, t->block, t->pass->threads));
-    if (!reason && t->data.count < LEAST_SAMPLES) reason = "fewer than 8 samples reach it";
+    if (!reason && t->data.count < LEAST_SAMPLES) reason = "fewer than 8 samples compute all its inputs and outputs";
     take_chain(t);
     if (reason) {
         o->reason = reason;

@@ -11,7 +11,7 @@ enum { ROWS = 512, IN = 16, OUT = 8, KEPT = 64 };
 
 /* Integers from -5 to 5 plus an offset, and a first row of 7, so that 4 bits have the scale 1. Each weight is nearest
  * to the integer below it. */
-static struct tare_edge offset_weight(struct quantized_model *m, const char *name, float offset, uint64_t seed) {
+static struct tare_edge offset_weight(struct tare_graph *graph, const char *name, float offset, uint64_t seed) {
     const struct tare_shape shape = tare_shape_make(2, IN, OUT);
     struct tare_tensor tensor;
     struct tare_edge edge;
@@ -20,7 +20,7 @@ static struct tare_edge offset_weight(struct quantized_model *m, const char *nam
         const float draw = quantized_model_normal(&seed);
         TARE_DATA(float, &tensor)[i] = i < OUT ? 7 : fminf(fmaxf(roundf(2 * draw), -5), 5) + offset;
     }
-    edge = (struct tare_edge){ tare_graph_add_const(m->graph, name, &tensor), 0 };
+    edge = (struct tare_edge){ tare_graph_add_const(graph, name, &tensor), 0 };
     tare_tensor_reset(&tensor);
     return edge;
 }
@@ -32,8 +32,8 @@ static void build(struct quantized_model *m, const char *end) {
     struct tare_edge a, b, y;
     quantized_model_begin(m, ROWS, IN, 1, 61);
     m->kept = KEPT;
-    a = mini_node(m->graph, "MatMul", "a", 2, m->in, offset_weight(m, "w1", 0.45F, 62));
-    b = mini_node(m->graph, "MatMul", "b", 2, m->in, offset_weight(m, "w2", 0.3F, 63));
+    a = mini_node(m->graph, "MatMul", "a", 2, m->in, offset_weight(m->graph, "w1", 0.45F, 62));
+    b = mini_node(m->graph, "MatMul", "b", 2, m->in, offset_weight(m->graph, "w2", 0.3F, 63));
     y = mini_node(m->graph, "AddV2", "sum", 2, a, b);
     quantized_model_return(m, mini_node(m->graph, end, "end", 1, y));
 }
@@ -172,7 +172,7 @@ static void build_loop(struct quantized_model *m) {
     struct tare_edge value, more, value_switch, more_switch, condition;
     quantized_model_begin(m, ROWS, IN, 1, 61);
     m->kept = KEPT;
-    value = mini_node(m->graph, "MatMul", "a", 2, m->in, offset_weight(m, "w1", 0.45F, 62));
+    value = mini_node(m->graph, "MatMul", "a", 2, m->in, offset_weight(m->graph, "w1", 0.45F, 62));
     value = enter(m, "enter", value);
     more = enter(m, "enter_more", mini_node(m->graph, "LogicalNot", "true", 1, mini_bool(m->graph, "false", false)));
     value = mini_node(m->graph, "Merge", "merge", 2, value, value); /* the second is replaced */
@@ -213,7 +213,7 @@ static void blocks_with_long_paths__are_rounded_layer_by_layer(void **state) {
     (void)state;
     quantized_model_begin(&m, ROWS, IN, 1, 61);
     m.kept = KEPT;
-    y = mini_node(m.graph, "MatMul", "a", 2, m.in, offset_weight(&m, "w1", 0.45F, 62));
+    y = mini_node(m.graph, "MatMul", "a", 2, m.in, offset_weight(m.graph, "w1", 0.45F, 62));
     for (int i = 0; i < OPS; i++)
         y = mini_node(m.graph, "Identity", tare_arena_printf(&m.arena, "i%d", i), 1, y);
     quantized_model_return(
@@ -221,6 +221,34 @@ static void blocks_with_long_paths__are_rounded_layer_by_layer(void **state) {
     quantized_model_quantize(&m, &options, "reconstruction");
     assert_int_equal(m.report.n_blocks, 1);
     assert_non_null(strstr(m.report.blocks[0].reason, "a path through it is too long"));
+    quantized_model_end(&m);
+}
+
+static struct tare_edge cast(struct tare_graph *graph, const char *name, struct tare_edge x, int dtype) {
+    struct tare_node *node = mini_open(graph, "Cast", name, 1, x);
+    mini_ok(tare_node_set_type(node, "DstT", dtype));
+    return mini_done(node);
+}
+
+/* A function of x and integers, such as the mask of an attention layer. */
+static void blocks_with_integer_inputs__are_trained(void **state) {
+    const struct tare_quant_options options = four_bits();
+    struct quantized_model m;
+    (void)state;
+    quantized_model_begin(&m, ROWS, IN, 1, 61);
+    m.kept = KEPT;
+    struct tare_graph *inner = tare_model_add_function(m.model, "inner");
+    const struct tare_edge x = { tare_graph_add_arg(inner, "x", TARE_DT_FLOAT), 0 };
+    const struct tare_edge mask = { tare_graph_add_arg(inner, "mask", TARE_DT_INT32), 0 };
+    struct tare_edge y = mini_node(inner, "Mul", "masked", 2, x, cast(inner, "float", mask, TARE_DT_FLOAT));
+    y = mini_node(inner, "MatMul", "a", 2, y, offset_weight(inner, "w1", 0.45F, 62));
+    mini_ok(tare_graph_add_return(inner, "y", TARE_DT_FLOAT, y));
+    quantized_model_return(&m, mini_call(m.graph, "PartitionedCall", "call", inner, 2, m.in,
+                                         cast(m.graph, "integers", m.in, TARE_DT_INT32)));
+    quantized_model_quantize(&m, &options, "reconstruction:iterations=4");
+    assert_int_equal(m.report.n_blocks, 1);
+    if (m.report.blocks[0].reason) fail_msg("%s", m.report.blocks[0].reason);
+    assert_false(isnan(m.report.blocks[0].block_db));
     quantized_model_end(&m);
 }
 
@@ -287,6 +315,7 @@ int main(void) {
         cmocka_unit_test(blocks_without_derivative__are_rounded_layer_by_layer),
         cmocka_unit_test(blocks_with_loops__are_rounded_layer_by_layer),
         cmocka_unit_test(blocks_with_long_paths__are_rounded_layer_by_layer),
+        cmocka_unit_test(blocks_with_integer_inputs__are_trained),
         cmocka_unit_test(blocks_without_samples__are_rounded_layer_by_layer),
         cmocka_unit_test(blocks__are_found_from_the_graph),
     };
