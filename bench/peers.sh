@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
-# Throughput of networks here, in ONNX Runtime and in TensorFlow Lite, on one machine in one run: bench/peers.sh [workers
-# [network…]]. ResNet-50 and MobileNetV2 are built by network_model with random weights; where there is no .onnx of a model,
-# onnx_writer writes one with the same weights. Before anything is timed the outputs are compared (1e-4 of the largest
-# magnitude). Programs and batch sizes alternate, ROUNDS times (3), SECONDS_EACH (1) each; the best of each counts. The
-# latency lines are the least time of one sample, alone, with one thread and with one thread per processor inside the
-# graph, here and in ONNX Runtime.
+# Throughput of networks here, in ONNX Runtime and in TensorFlow Lite, on one machine in one run: bench/peers.sh
+# [workers [network…]]. ResNet-50 and MobileNetV2 are built by network_model with random weights; where there is no
+# .onnx of a model, onnx_writer writes one with the same weights. Before anything is timed the outputs are compared
+# (1e-4 of the largest magnitude). Programs and batch sizes alternate, ROUNDS times (3), SECONDS_EACH (1) each; the best
+# of each counts. The latency lines are the least time of one sample, alone, with one thread and with one thread per
+# processor inside the graph, here and in ONNX Runtime.
 #
-# Then the same networks in int8: static ranges, depthwise convolutions and residual additions included. onnx_writer writes
-# them in QDQ form, which ONNX Runtime fuses to QLinear ops; both int8 models have ranges of the same examples, and
-# output_agreement.py checks their outputs first. Rows are processor time of one sample, one worker. tare runs at its
-# highest CPU level and with TARE_CPU=avx2; the peers choose their level themselves, so the AVX2 column has no ratio.
+# Then the same networks in int8: static ranges, depthwise convolutions and residual additions included. onnx_writer
+# writes them in QDQ form, which ONNX Runtime fuses to QLinear ops, and tflite_from_qdq.py in TensorFlow Lite's with the
+# same scales; all int8 models have ranges of the same examples, and output_agreement.py checks their outputs first.
+# Rows are processor time of one sample, one worker. tare runs at its highest CPU level and with TARE_CPU=avx2; the
+# peers choose their level themselves, so the AVX2 column has no ratio.
 #
-# PRECISIONS selects the parts ("float int8"). Needs npm (the peers come as npm packages, into build/peers) and the folder
-# of model data (TARE_TEST_DATA, default ../shared/data).
+# PRECISIONS selects the parts ("float int8"). Needs npm (the peers come as npm packages, into build/peers) and the
+# folder of model data (TARE_TEST_DATA, default ../shared/data).
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 data=${TARE_TEST_DATA:-$root/../shared/data}
@@ -106,7 +107,7 @@ written() { # written MODEL NAME: the .onnx of it, whose answers are the same
     node "$root/bench/ort_bench.js" "$work/$2.onnx" 3 1 0 "$work/answers" >/dev/null
 }
 
-integers() { # integers NAME MODEL: writes the int8 models of both programs and compares their outputs
+integers() { # integers NAME MODEL: writes the int8 models of all programs and compares their outputs
     local name=$1 model=$2
     rm -rf "$work/int8"
     "$bench/onnx_writer" "$model" "$work/int8.onnx" "$work/samples.npy"
@@ -118,12 +119,15 @@ integers() { # integers NAME MODEL: writes the int8 models of both programs and 
     "$bench/model_bench" "$model" 8 1 0 "$work/float.outputs"
     "$bench/model_bench" "$work/int8" 8 1 0 "$work/tare.outputs"
     node "$root/bench/ort_bench.js" "$work/int8.onnx" 8 1 0 "write:$work/ort.outputs"
-    echo "$name: $("$root/bench/output_agreement.py" "$work"/{float,tare,ort}.outputs)"
+    "$root/bench/tflite_from_qdq.py" "$work/int8.onnx" "$work/int8.tflite"
+    "$bench/tflite_bench" "$library" "$work/int8.tflite" 8 1 0 "write:$work/tflite.outputs"
+    echo "$name, ONNX Runtime: $("$root/bench/output_agreement.py" "$work"/{float,tare,ort}.outputs)"
+    echo "$name, TensorFlow Lite: $("$root/bench/output_agreement.py" "$work"/{float,tare,tflite}.outputs)"
 }
 
 # Appends "BATCH PROGRAM-PRECISION ms" of each program at one batch size.
-measure_int8() { # measure_int8 MODEL ONNX TFLITE BATCH
-    local model=$1 onnx=$2 tflite=$3 batch=$4 level form
+measure_int8() { # measure_int8 MODEL ONNX BATCH
+    local model=$1 onnx=$2 batch=$3 level form
     for level in "" avx2; do
         for form in "$model" "$work/int8"; do
             echo "$batch tare$level-$([ "$form" = "$model" ] && echo float || echo int8)" \
@@ -132,17 +136,16 @@ measure_int8() { # measure_int8 MODEL ONNX TFLITE BATCH
     done
     echo "$batch ort-float $(node "$root/bench/ort_bench.js" "$onnx" "$batch" 1 "$seconds" 2>/dev/null | busy)"
     echo "$batch ort-int8 $(node "$root/bench/ort_bench.js" "$work/int8.onnx" "$batch" 1 "$seconds" 2>/dev/null | busy)"
-    [ "$tflite" = - ] ||
-        echo "$batch tflite-int8 $("$bench/tflite_bench" "$library" "$tflite" "$batch" 1 "$seconds" 2>/dev/null | busy)"
+    echo "$batch tflite-int8 $("$bench/tflite_bench" "$library" "$work/int8.tflite" "$batch" 1 "$seconds" 2>/dev/null | busy)"
 }
 
-compare_int8() { # compare_int8 NAME MODEL ONNX TFLITE: "-" where there is no int8 .tflite
+compare_int8() { # compare_int8 NAME MODEL ONNX
     local name=$1 model=$2 round batch
     selected "$name" || return 0
     integers "$name" "$model"
     : >"$work/int8.lines"
     for ((round = 0; round < rounds; round++)); do
-        for batch in 1 8; do measure_int8 "$model" "$3" "$4" $batch >>"$work/int8.lines"; done
+        for batch in 1 8; do measure_int8 "$model" "$3" $batch >>"$work/int8.lines"; done
     done
     awk -v name="$name" '
         NF == 3 && (!(($1, $2) in least) || $3 < least[$1, $2]) { least[$1, $2] = $3 }
@@ -163,18 +166,18 @@ compare_int8() { # compare_int8 NAME MODEL ONNX TFLITE: "-" where there is no in
         }' "$work/int8.lines"
 }
 
-# both NAME MODEL ONNX TFLITE TFLITE-INT8
+# both NAME MODEL ONNX TFLITE
 both() {
     selected "$1" || return 0
     [[ $precisions != *" float "* ]] || compare "$1" "$2" "$3" "$4"
-    [[ $precisions != *" int8 "* ]] || compare_int8 "$1" "$2" "$3" "$5"
+    [[ $precisions != *" int8 "* ]] || compare_int8 "$1" "$2" "$3"
 }
 
-# network NAME MODEL [TFLITE [TFLITE-INT8]]: one whose .onnx is written here
+# network NAME MODEL [TFLITE]: one whose .onnx is written here
 network() {
     selected "$1" || return 0
     written "$2" "$1"
-    both "$1" "$2" "$work/$1.onnx" "${3:--}" "${4:--}"
+    both "$1" "$2" "$work/$1.onnx" "${3:--}"
 }
 
 echo "$workers workers, the best of $rounds rounds of batch 1 and 8, $seconds s each; load $(cut -d' ' -f1 /proc/loadavg)"
@@ -183,11 +186,9 @@ for name in resnet50 mobilenetv2; do
     "$bench/network_model" $name "$work/$name"
     network $name "$work/$name"
 done
-kws=$data/references/mlperf-tiny-kws
 network resnet8 "$data/models/resnet8_cifar10"
 network vww "$data/models/mobilenet_vww"
-network kws "$data/models/mlperf-tiny-kws" "$kws/kws_ref_model_float32.tflite" \
-    "$kws/kws_ref_model_v0.1_SAME_WEIGHTS_int8.tflite"
+network kws "$data/models/mlperf-tiny-kws" "$data/references/mlperf-tiny-kws/kws_ref_model_float32.tflite"
 if [[ $precisions == *" float "* ]]; then
     compare basic-pitch "$data/models/basic-pitch" "$data/references/basic-pitch/nmp.onnx" "$data/references/basic-pitch/nmp.tflite"
     compare mcunet "$data/models/mcunet" "$data/references/mcunet/model.onnx" -
