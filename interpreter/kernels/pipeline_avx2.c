@@ -54,12 +54,23 @@ FUNCTION(vec, round_vec, (vec x), _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT |
 FUNCTION(vec, floor_vec, (vec x), _mm256_floor_ps(x))
 FUNCTION(ivec, round_to_int, (vec x), float_to_int(round_vec(x)))
 FUNCTION(vec, select_nan, (vec x, vec nan, vec other), _mm256_blendv_ps(other, nan, _mm256_cmp_ps(x, x, _CMP_UNORD_Q)))
+FUNCTION(bool, is_any_nan, (vec x, vec y), _mm256_movemask_ps(_mm256_cmp_ps(x, y, _CMP_UNORD_Q)) != 0)
+/* Bits and 0x7fff or, if bit 16 is set, 0x8000. */
+FUNCTION(ivec, add_rounding, (ivec x),
+         _mm256_add_epi32(_mm256_add_epi32(x, _mm256_set1_epi32(0x7fff)),
+                          _mm256_and_si256(_mm256_srli_epi32(x, 16), _mm256_set1_epi32(1))))
 typedef struct tare_range_avx2 range_lanes;
 FUNCTION(range_lanes, range_load, (const struct tare_value_range *range), tare_range_load_avx2(range))
 FUNCTION(void, range_add, (range_lanes * seen, vec x), tare_range_add_avx2(seen, x))
 FUNCTION(void, range_store, (struct tare_value_range * range, const range_lanes *seen),
          tare_range_store_avx2(range, seen))
 #undef FUNCTION
+
+/* The high halves of x, then those of y. Packing works on 128-bit lanes: x, y, x, y. */
+TARE_ALWAYS_INLINE TARGET void store_high_halves(uint16_t *to, ivec x, ivec y) {
+    const ivec halves = _mm256_packus_epi32(_mm256_srli_epi32(x, 16), _mm256_srli_epi32(y, 16));
+    _mm256_storeu_si256((__m256i *)(void *)to, _mm256_permute4x64_epi64(halves, 0xd8));
+}
 
 /* The low halves (bytes) of 32-bit lanes. Packing saturates, so the upper bits are cleared before it. */
 TARE_ALWAYS_INLINE TARGET __m128i low_halves(ivec x) {

@@ -56,12 +56,25 @@ FUNCTION(vec, round_vec, (vec x), _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_
 FUNCTION(vec, floor_vec, (vec x), _mm512_roundscale_ps(x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC))
 FUNCTION(vec, select_nan, (vec x, vec nan, vec other),
          _mm512_mask_blend_ps(_mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), other, nan))
+FUNCTION(bool, is_any_nan, (vec x, vec y), _mm512_cmp_ps_mask(x, y, _CMP_UNORD_Q) != 0)
+/* Bits and 0x7fff or, if bit 16 is set, 0x8000: the pair (bit 16, 0x7fff), multiplied with ones and summed. */
+FUNCTION(ivec, add_rounding, (ivec x),
+         _mm512_add_epi32(x, _mm512_madd_epi16(_mm512_ternarylogic_epi32(x, _mm512_set1_epi32(1 << 16),
+                                                                         _mm512_set1_epi32(0x7fff), 0xea),
+                                               _mm512_set1_epi16(1))))
 typedef struct tare_range_avx512 range_lanes;
 FUNCTION(range_lanes, range_load, (const struct tare_value_range *range), tare_range_load_avx512(range))
 FUNCTION(void, range_add, (range_lanes * seen, vec x), tare_range_add_avx512(seen, x, 0xffff))
 FUNCTION(void, range_store, (struct tare_value_range * range, const range_lanes *seen),
          tare_range_store_avx512(range, seen))
 #undef FUNCTION
+
+/* The high halves of x, then those of y. */
+TARE_ALWAYS_INLINE TARGET void store_high_halves(uint16_t *to, ivec x, ivec y) {
+    static const uint16_t odd[32] = { 1,  3,  5,  7,  9,  11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31,
+                                      33, 35, 37, 39, 41, 43, 45, 47, 49, 51, 53, 55, 57, 59, 61, 63 };
+    _mm512_storeu_si512(to, _mm512_permutex2var_epi16(x, _mm512_loadu_si512(odd), y));
+}
 
 #include "interpreter/kernels/pipeline_loop.h"
 #endif

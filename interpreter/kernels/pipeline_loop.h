@@ -165,9 +165,17 @@ static TARGET void widen_bfloat16(float *to, const uint16_t *from, int64_t count
         store_vec(to + at, as_vec(shift_left_16(load_uint16(from + at))));
 }
 
+/* Two vectors at a time. What rounding adds to the bits does not depend on the low half of the result, which is not
+ * stored. */
 static TARGET void narrow_to_bfloat16(uint16_t *to, const float *from, int64_t count) {
-    for (int64_t at = 0; at < count; at += LANES)
-        store_low_halves(to + at, shift_right_16(as_ivec(round_bfloat16(load_vec(from + at)))));
+    for (int64_t at = 0; at < count; at += 2 * LANES) {
+        vec x = load_vec(from + at), y = load_vec(from + at + LANES);
+        if (is_any_nan(x, y))
+            x = round_bfloat16(x), y = round_bfloat16(y);
+        else
+            x = as_vec(add_rounding(as_ivec(x))), y = as_vec(add_rounding(as_ivec(y)));
+        store_high_halves(to + at, as_ivec(x), as_ivec(y));
+    }
 }
 
 static TARGET bool convert_bfloat16(void *to, const void *from, const struct tare_pipeline *pipeline, int64_t count) {

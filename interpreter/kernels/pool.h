@@ -34,8 +34,8 @@ void tare_pool_max_f32_at(enum tare_cpu_level level, float *output, const struct
 void tare_pool_average_f32_at(enum tare_cpu_level level, float *output, const struct tare_pool *pool,
                               const float *input);
 
-/* ---- for the variants only: to[c] = max(from[c], to[c]), to[c] += from[c], of `count` elements;
- * bfloat16 `from` and float `to` ---- */
+/* ---- for the variants only: to[c] = max(from[c], to[c]), to[c] += from[c], of `count` elements.
+ * Those of bfloat16 convert `from`; `to` is float. ---- */
 typedef void tare_pool_fold(void *to, const void *from, int64_t count);
 tare_pool_fold tare_pool_fold_max_avx2, tare_pool_fold_sum_avx2, tare_pool_fold_max_int8_avx2,
     tare_pool_fold_max_uint8_avx2, tare_pool_fold_max_bfloat16_avx2, tare_pool_fold_sum_bfloat16_avx2;

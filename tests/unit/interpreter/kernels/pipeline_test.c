@@ -116,6 +116,28 @@ static void pipeline__loads_and_stores_every_type(void **unused) {
     }
 }
 
+/* Values around all bfloat16 values and the middles between them, and NaNs among other values. */
+static void pipeline__rounds_every_bfloat16_neighborhood(void **unused) {
+    (void)unused;
+    static const uint32_t low[] = { 0, 1, 0x7fff, 0x8000, 0x8001, 0xffff };
+    const struct tare_pipeline pipeline = {
+        .from = TARE_LANE_FLOAT, .to = TARE_LANE_BFLOAT16, .n_stages = 1, .stages = { { .code = TARE_STAGE_BFLOAT16 } }
+    };
+    for (uint32_t at = 0; at < 0x10000 * 6; at += COUNT) {
+        _Alignas(64) float from[COUNT];
+        _Alignas(64) uint16_t got[COUNT];
+        for (uint32_t i = 0; i < COUNT; i++) {
+            const uint32_t n = (at + i) % (0x10000 * 6);
+            from[i] = i % 67 == 66 ? -NAN : tare_float_from_bits(n / 6 << 16 | low[n % 6]);
+        }
+        for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level++) {
+            tare_pipeline_run_at(level, got, from, &pipeline, COUNT);
+            for (int i = 0; i < COUNT; i++)
+                assert_int_equal(got[i], tare_bfloat16_from_float(from[i]));
+        }
+    }
+}
+
 /* Requantization as the static method writes it; simplified or not, the bits are the same. */
 static void pipeline__simplification_keeps_the_bits(void **unused) {
     (void)unused;
@@ -254,6 +276,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pipeline__stages_have_the_same_bits_at_every_level),
         cmocka_unit_test(pipeline__loads_and_stores_every_type),
+        cmocka_unit_test(pipeline__rounds_every_bfloat16_neighborhood),
         cmocka_unit_test(pipeline__simplification_keeps_the_bits),
         cmocka_unit_test(pipeline__quotients_are_those_of_the_division),
         cmocka_unit_test(expression__any_number_of_elements_and_columns),
