@@ -52,6 +52,7 @@ static const double MOST_P = 0.1;         /* of the paired test between two cand
 struct choosing {
     struct tare_autotune *out;
     const struct tare_autotune_task *task;
+    struct tare_autotune_layer *common; /* the layers before the search for exceptions */
     struct tare_runner_options runner;
     struct tare_comparison comparison;      /* the first row is the float model */
     struct tare_calibration *fit;           /* of the samples that are not held out; NULL: none are */
@@ -404,6 +405,10 @@ static tare_status explain_as_all(struct choosing *c, struct tare_autotune_layer
 static tare_status choose_exceptions(struct choosing *c) {
     struct tare_autotune *out = c->out;
     double noise = 0;
+    c->common = TARE_NEW_ARRAY(&out->arena, struct tare_autotune_layer, out->count + 1);
+    if (!c->common) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < out->count; i++)
+        c->common[i] = out->layers[i];
     for (size_t i = 0; i < out->count; i++) {
         TARE_TRY(measure(&out->layers[i].alone_db, c, &out->layers[i]));
         noise += noise_of(&out->layers[i]);
@@ -417,8 +422,10 @@ static tare_status choose_exceptions(struct choosing *c) {
     return TARE_OK;
 }
 
-static bool has_exception(const struct tare_autotune_layer *layer) {
-    return layer->method || layer->bits || layer->activation_bits || layer->granularity;
+/* `common`: the layer before the search for exceptions. Its algorithm may be its own, which was confirmed before. */
+static bool has_exception(const struct tare_autotune_layer *layer, const struct tare_autotune_layer *common) {
+    return layer->method || layer->bits || layer->activation_bits || layer->granularity ||
+           layer->algorithm != common->algorithm;
 }
 
 /* Reverts overrides that do not improve the whole model. */
@@ -427,7 +434,7 @@ static tare_status confirm(struct choosing *c) {
     bool any = false;
     double db;
     for (size_t i = 0; i < out->count; i++)
-        any |= has_exception(&out->layers[i]);
+        any |= has_exception(&out->layers[i], &c->common[i]);
     TARE_TRY(measure(&db, c, NULL));
     if (!any || improves(c, db, c->best, 0)) {
         if (any) keep(c, db);
@@ -435,7 +442,8 @@ static tare_status confirm(struct choosing *c) {
     }
     for (size_t i = 0; i < out->count; i++) {
         struct tare_autotune_layer *layer = &out->layers[i];
-        if (!has_exception(layer)) continue;
+        if (!has_exception(layer, &c->common[i])) continue;
+        layer->algorithm = c->common[i].algorithm;
         layer->method = layer->granularity = NULL;
         layer->bits = layer->activation_bits = 0;
         layer->why = tare_arena_printf(&out->arena, "as all: alone an exception gains, but not in the whole");
