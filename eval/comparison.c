@@ -276,35 +276,43 @@ static tare_status run_pass(struct tare_comparison_pass *pass, struct tare_sessi
     return TARE_OK;
 }
 
+tare_status tare_comparison_pass_add(struct tare_comparison_row **out, struct tare_comparison_pass *pass,
+                                     const struct tare_graph_model *model, double seconds) {
+    struct tare_comparison *comparison = pass->comparison;
+    struct tare_comparison_row *row;
+    int64_t bytes;
+    TARE_TRY(tare_model_weight_bytes(&bytes, model));
+    if (!TARE_GROW(comparison->rows, comparison->n_rows, comparison->capacity)) return TARE_NO_MEMORY;
+    row = &comparison->rows[comparison->n_rows];
+    *row = (struct tare_comparison_row){ .outputs = pass->outputs, .size_bytes = bytes, .seconds = seconds };
+    for (size_t i = 0; i < comparison->n_outputs; i++)
+        tare_metrics_finish(&row->outputs[i], comparison->n_rows ? &comparison->rows[0].outputs[i] : NULL);
+    tare_key_finish(row->answers, &pass->answers);
+    pass->outputs = NULL;
+    comparison->records = pass->record;
+    comparison->n_rows++;
+    *out = row;
+    return TARE_OK;
+}
+
 tare_status tare_comparison_add(struct tare_comparison_row **out, struct tare_comparison *comparison,
                                 const struct tare_graph_model *model, const struct tare_signature *signature,
                                 const struct tare_runner_options *options, const char *label) {
     struct tare_comparison_pass pass;
-    struct tare_comparison_row *row;
     struct tare_session **sessions;
-    int64_t bytes;
     int threads;
-    double start;
+    double seconds;
     tare_status status;
     TARE_TRY(tare_session_check_ops(model, signature));
-    TARE_TRY(tare_model_weight_bytes(&bytes, model));
     TARE_TRY(choose_threads(&threads, comparison, model, signature));
-    if (!TARE_GROW(comparison->rows, comparison->n_rows, comparison->capacity)) return TARE_NO_MEMORY;
     TARE_TRY(tare_comparison_pass_begin(&pass, comparison, signature, label));
-    row = &comparison->rows[comparison->n_rows];
-    *row = (struct tare_comparison_row){ .outputs = pass.outputs, .size_bytes = bytes };
-    TARE_TRY(tare_sessions_new(&sessions, threads, model, NULL));
-    start = tare_clock_seconds();
-    status = run_pass(&pass, sessions, threads, signature, options);
-    row->seconds = tare_clock_seconds() - start;
+    status = tare_sessions_new(&sessions, threads, model, NULL);
+    seconds = tare_clock_seconds();
+    if (status == TARE_OK) status = run_pass(&pass, sessions, threads, signature, options);
+    seconds = tare_clock_seconds() - seconds;
     tare_sessions_free(sessions, threads);
-    if (status != TARE_OK) tare_comparison_pass_end(&pass);
-    TARE_TRY(status);
-    for (size_t i = 0; i < comparison->n_outputs; i++)
-        tare_metrics_finish(&row->outputs[i], comparison->n_rows ? &comparison->rows[0].outputs[i] : NULL);
-    tare_key_finish(row->answers, &pass.answers);
-    comparison->records = pass.record;
-    comparison->n_rows++;
-    *out = row;
-    return comparison->n_rows == 1 ? tare_measure_check_requested(comparison) : TARE_OK;
+    if (status == TARE_OK) status = tare_comparison_pass_add(out, &pass, model, seconds);
+    if (status == TARE_OK && comparison->n_rows == 1) status = tare_measure_check_requested(comparison);
+    tare_comparison_pass_end(&pass);
+    return status;
 }

@@ -4,6 +4,7 @@
  * bits as those of complete runs, because a kept value is the value that the model would compute. */
 #include "eval/prefix_cache.h"
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/thread.h"
 #include "eval/comparison.h"
 #include "eval/model_inputs.h"
@@ -12,6 +13,7 @@
 #include "eval/runner.h"
 #include "eval/joined_run.h"
 #include "graph/inline.h"
+#include "graph/op.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -279,12 +281,14 @@ static tare_status run_sessions(struct run *run) {
 static tare_status run_model(struct cached_run *r, const struct made *made, size_t number) {
     struct tare_prefix_cache_route route;
     struct run run = { .r = r, .made = made, .route = &route, .n_batches = (r->count + r->batch - 1) / r->batch };
+    const double start = tare_clock_seconds();
     tare_status status;
     run.threads = r->task->threads > 1 ? r->task->threads : 1;
     if ((size_t)run.threads > run.n_batches) run.threads = (int)run.n_batches;
     TARE_CHECK(tare_prefix_cache_route_of(&route, &r->plan, made->model, &made->edges, number));
     TARE_CHECK(make_room(&route, run.n_batches));
     TARE_CHECK(run_sessions(&run));
+    if (r->task->seconds) r->task->seconds[number] += tare_clock_seconds() - start;
     r->report->nodes += route.nodes * (int64_t)r->count;
     r->report->whole_nodes += route.whole * (int64_t)r->count;
     for (size_t i = 0; i < r->count && !r->report->unsuited && status == TARE_OK; i++)
@@ -366,25 +370,119 @@ done:
     return status;
 }
 
-/* Sets *expected to 1 for records whose outputs depend on the other records of a batch. */
-static tare_status check_batch(struct cached_run *r, size_t *expected) {
-    struct tare_session **sessions;
+/* ---- batches ----
+ *
+ * Every model must allow batches, since models share values of whole batches. The check takes eight runs of a record,
+ * so it is omitted for a model whose ops have all been checked: one with at most as many nodes of each op that may mix
+ * the rows of a batch as a model checked before. Of the models of a sensitivity measurement these are all but a few. */
+
+struct op_count {
+    const char *op;
+    size_t here, checked; /* nodes of this model; the most in a model that allows batches */
+};
+
+struct batch_check {
+    struct cached_run *r;
+    size_t *batch;
+    struct tare_arena arena;
+    struct tare_map counts;   /* op -> struct op_count */
+    struct op_count **listed; /* all of them */
+    size_t n_listed, capacity;
+    bool allowed, refused; /* by a model */
+};
+
+static tare_status count_node(struct batch_check *check, const struct tare_node *node) {
+    struct op_count *count = tare_map_get(&check->counts, node->op);
+    if (node->dead || (node->def && node->def->row && node->def->row->flags & TARE_OP_ELEMENTWISE)) return TARE_OK;
+    if (!count) {
+        count = TARE_NEW(&check->arena, struct op_count);
+        if (!count || !TARE_GROW(check->listed, check->n_listed, check->capacity)) return TARE_NO_MEMORY;
+        count->op = tare_arena_strdup(&check->arena, node->op);
+        if (!count->op || !tare_map_set(&check->counts, count->op, count)) return TARE_NO_MEMORY;
+        check->listed[check->n_listed++] = count;
+    }
+    count->here++;
+    return TARE_OK;
+}
+
+static tare_status count_nodes(struct batch_check *check, const struct tare_graph_model *model) {
+    for (size_t i = 0; i < check->n_listed; i++)
+        check->listed[i]->here = 0;
+    for (size_t g = 0; g <= model->n_functions; g++) {
+        const struct tare_graph *graph = g < model->n_functions ? model->functions[g] : model->main;
+        for (size_t i = 0; i < graph->n_nodes; i++)
+            TARE_TRY(count_node(check, graph->nodes[i]));
+    }
+    return TARE_OK;
+}
+
+static bool needs_check(const struct batch_check *check) {
+    for (size_t i = 0; i < check->n_listed; i++)
+        if (check->listed[i]->here > check->listed[i]->checked) return true;
+    return false;
+}
+
+static void note_checked(struct batch_check *check) {
+    for (size_t i = 0; i < check->n_listed; i++)
+        if (check->listed[i]->here > check->listed[i]->checked) check->listed[i]->checked = check->listed[i]->here;
+}
+
+/* The first model also determines the batch size. */
+static tare_status check_model(struct batch_check *check, const struct made *made, size_t number) {
+    struct cached_run *r = check->r;
     enum tare_batch_verdict verdict = TARE_BATCH_UNDECIDED;
-    const char *one_by_one = "";
+    struct tare_session **sessions;
+    const char *one_by_one;
     tare_status status;
-    if (*expected > 1 && r->count > 1 && r->binding.n_outputs > 0)
-        TARE_TRY(tare_batch_check_graph(&one_by_one, r->first.model, r->binding.signature));
+    TARE_TRY(tare_batch_check_graph(&one_by_one, made->model, made->signature));
     if (!one_by_one) {
-        TARE_TRY(tare_sessions_new(&sessions, 1, r->first.model, NULL));
-        status = tare_records_choose_batch(expected, *expected, sessions[0], &r->binding, r->records);
-        reset_outputs(r);
-        if (status == TARE_OK && *expected > 1)
-            status = tare_records_check_pair(&verdict, sessions[0], &r->binding, r->records);
+        TARE_TRY(tare_sessions_new(&sessions, 1, made->model, NULL));
+        if (number == 0) {
+            status = tare_records_choose_batch(check->batch, *check->batch, sessions[0], &made->edges, r->records);
+            reset_outputs(r);
+        } else {
+            status = TARE_OK;
+        }
+        if (status == TARE_OK && *check->batch > 1)
+            status = tare_records_check_pair(&verdict, sessions[0], &made->edges, r->records);
         tare_sessions_free(sessions, 1);
         TARE_TRY(tare_records_locate(status, r->reader.files, &r->records[0].where, &r->records[1].where));
     }
-    if (verdict != TARE_BATCH_INDEPENDENT) *expected = 1;
+    if (verdict == TARE_BATCH_INDEPENDENT) note_checked(check);
+    check->allowed |= verdict == TARE_BATCH_INDEPENDENT;
+    check->refused |= verdict != TARE_BATCH_INDEPENDENT;
+    if (r->task->dependent) r->task->dependent[number] = verdict != TARE_BATCH_INDEPENDENT;
     return TARE_OK;
+}
+
+static tare_status check_models(struct batch_check *check) {
+    struct cached_run *r = check->r;
+    for (size_t i = 0; i<r->task->n_models && * check->batch> 1 && (!check->refused || r->task->dependent); i++) {
+        struct made made = r->kept[i];
+        tare_status status = TARE_OK;
+        if (!made.model) status = make(&made, r, i);
+        if (status == TARE_OK) status = count_nodes(check, made.model);
+        if (status == TARE_OK && needs_check(check)) status = check_model(check, &made, i);
+        if (!r->kept[i].model) unmake(&made);
+        TARE_TRY(status);
+    }
+    return TARE_OK;
+}
+
+/* Sets *batch to 1 if the outputs of a model for a record depend on the other records of a batch. */
+static tare_status check_batch(struct cached_run *r, size_t *batch) {
+    struct batch_check check = { .r = r, .batch = batch };
+    tare_status status = TARE_OK;
+    if (*batch > 1 && r->count > 1 && r->binding.n_outputs > 0)
+        status = check_models(&check);
+    else
+        check.refused = true;
+    if (check.refused && check.allowed && r->task->dependent) r->report->unsuited = true;
+    if (check.refused) *batch = 1;
+    tare_map_free(&check.counts);
+    tare_free(check.listed);
+    tare_arena_free(&check.arena);
+    return status;
 }
 
 /* Records of different shapes run one by one. */
@@ -409,6 +507,7 @@ static tare_status run_parts(struct cached_run *r) {
     TARE_TRY(read_records(r, expected));
     if (!r->count) return TARE_OK;
     TARE_TRY(check_batch(r, &expected));
+    if (r->report->unsuited) return TARE_OK;
     TARE_TRY(choose_batch(r, expected));
     TARE_TRY(probe(r, &r->first));
     if (r->report->unsuited && r->batch > 1) { /* the outputs cannot be split by records */
@@ -428,8 +527,41 @@ static tare_status run_parts(struct cached_run *r) {
 
 /* ---- all of it ---- */
 
+static tare_status plan_shared(struct cached_run *r) {
+    for (size_t i = 0; i < r->task->n_models && !r->report->unsuited; i++) {
+        struct made made;
+        tare_status status = make(&made, r, i);
+        if (status == TARE_OK && !r->report->unsuited)
+            status = tare_prefix_cache_plan_add(&r->plan, made.model, &made.edges, i);
+        unmake(&made);
+        TARE_TRY(status);
+    }
+    return TARE_OK;
+}
+
+tare_status tare_prefix_cache_find_shared(bool *shares, const struct tare_prefix_cache_task *task) {
+    static const double WORTH = 0.1;
+    struct tare_prefix_cache_report report = { 0 };
+    struct cached_run r = { .task = task, .report = &report };
+    double cost = 0, saved = 0;
+    tare_status status = TARE_NO_MEMORY;
+    memset(shares, 0, task->n_models * sizeof *shares);
+    r.plan.costly_only = task->costly_only;
+    r.plan.shares = shares;
+    r.plan.cost = TARE_NEW_ARRAY(&r.plan.arena, double, task->n_models + 1);
+    r.plan.saved = TARE_NEW_ARRAY(&r.plan.arena, double, task->n_models + 1);
+    if (r.plan.cost && r.plan.saved) status = plan_shared(&r);
+    for (size_t i = 0; i < task->n_models && status == TARE_OK; i++) {
+        cost += shares[i] ? r.plan.cost[i] : 0;
+        saved += shares[i] ? r.plan.saved[i] : 0;
+    }
+    if (report.unsuited || saved < WORTH * cost) memset(shares, 0, task->n_models * sizeof *shares);
+    tare_prefix_cache_plan_free(&r.plan);
+    return status;
+}
+
 tare_status tare_prefix_cache_run(struct tare_prefix_cache_report *out, const struct tare_prefix_cache_task *task) {
-    struct cached_run r = { .task = task, .report = out };
+    struct cached_run r = { .task = task, .report = out, .plan = { .costly_only = task->costly_only } };
     tare_status status;
     *out = (struct tare_prefix_cache_report){ 0 };
     pthread_mutex_init(&r.lock, NULL);

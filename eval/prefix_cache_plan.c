@@ -3,6 +3,8 @@
  * earlier model has: these are fed, and their first owner keeps them until the last model that uses them. */
 #include "eval/prefix_cache_plan.h"
 #include "base/alloc.h"
+#include "graph/calls.h"
+#include "graph/op.h"
 
 #include <string.h>
 
@@ -19,8 +21,9 @@ struct walk {
         PLANNING,
         RUNNING,
         WHOLE
-    } purpose;  /* which values may be fed: those that will be kept, those that are kept, or none */
-    bool *seen; /* by position */
+    } purpose;    /* which values may be fed: those that will be kept, those that are kept, or none */
+    bool *seen;   /* by position */
+    bool *costly; /* by position: a costly op computes it; NULL: not distinguished */
     struct tare_node **stack;
     size_t depth;
     struct tare_prefix_cache_route *route; /* NULL while planning */
@@ -30,7 +33,8 @@ struct walk {
 static bool is_keepable(const struct walk *w, struct tare_edge edge) {
     const int dtype = edge.node->output_dtypes[edge.index];
     return w->keys.shared[edge.node->position] && w->keys.fed[edge.node->position] && !tare_dtype_is_ref(dtype) &&
-           dtype != TARE_DT_STRING && dtype != TARE_DT_RESOURCE && dtype != TARE_DT_VARIANT;
+           dtype != TARE_DT_STRING && dtype != TARE_DT_RESOURCE && dtype != TARE_DT_VARIANT &&
+           (!w->costly || w->costly[edge.node->position]);
 }
 
 static struct tare_prefix_cache_value *value_of(const struct walk *w, struct tare_edge edge) {
@@ -50,6 +54,7 @@ static tare_status feed(struct walk *w, struct tare_edge edge, struct tare_prefi
     struct tare_prefix_cache_value **values;
     if (w->purpose == PLANNING) {
         value->last_user = w->number;
+        if (w->plan->shares) w->plan->shares[value->owner] = w->plan->shares[w->number] = true;
         return TARE_OK;
     }
     for (size_t i = 0; i < route->n_fed; i++)
@@ -95,12 +100,42 @@ static tare_status walk_back(struct walk *w) {
     return TARE_OK;
 }
 
+/* A rough measure of the time of an op: 0 for ops that take about as long as copying the value; 10 for loops, calls and
+ * the decoding of strings; 1 for products and all others. */
+static double cost_of(const struct tare_node *node) {
+    static const unsigned CHEAP = TARE_OP_ELEMENTWISE | TARE_OP_MOVE | TARE_OP_CREATE | TARE_OP_ARITHMETIC |
+                                  TARE_OP_REDUCE | TARE_OP_DISCRETE | TARE_OP_SHAPE_ONLY;
+    const struct tare_op *row = node->def ? node->def->row : NULL;
+    if (!row || row->flags & TARE_OP_CONTROL) return 10;
+    if (row->flags & CHEAP) return 0;
+    for (size_t i = 0; i < node->n_inputs; i++)
+        if (tare_edge_dtype(node->inputs[i]) == TARE_DT_STRING) return 10;
+    return 1;
+}
+
+static tare_status find_costly(struct walk *w) {
+    struct tare_node **order;
+    bool *costly = TARE_NEW_ARRAY(w->arena, bool, w->graph->n_nodes + 1);
+    if (!costly) return TARE_NO_MEMORY;
+    TARE_TRY(tare_graph_order(&order, w->arena, w->graph));
+    for (size_t i = 0; i < w->graph->n_nodes && order[i]; i++) {
+        const struct tare_node *node = order[i];
+        if (!w->keys.fed[node->position] || is_input(w, node)) continue;
+        costly[node->position] = cost_of(node) > 0;
+        for (size_t k = 0; k < node->n_inputs && !costly[node->position]; k++)
+            costly[node->position] = node->inputs[k].node && costly[node->inputs[k].node->position];
+    }
+    w->costly = costly;
+    return TARE_OK;
+}
+
 static tare_status begin(struct walk *w, const struct tare_graph_model *model) {
     w->graph = model->main;
     w->seen = TARE_NEW_ARRAY(w->arena, bool, w->graph->n_nodes + 1);
     w->stack = TARE_NEW_ARRAY(w->arena, struct tare_node *, w->graph->n_nodes + 1);
     if (!w->seen || !w->stack) return TARE_NO_MEMORY;
-    return tare_edge_keys_of(&w->keys, w->arena, model, w->edges->feeds, w->edges->n_feeds, w->number + 1);
+    TARE_TRY(tare_edge_keys_of(&w->keys, w->arena, model, w->edges->feeds, w->edges->n_feeds, w->number + 1));
+    return w->plan->costly_only ? find_costly(w) : TARE_OK;
 }
 
 /* ---- planning ---- */
@@ -119,6 +154,24 @@ static tare_status own(struct walk *w, struct tare_edge edge) {
                                                                                               : TARE_NO_MEMORY;
 }
 
+static double cost_of_seen(const struct walk *w) {
+    double cost = 0;
+    for (size_t i = 0; i < w->graph->n_nodes; i++)
+        if (w->seen[i] && w->keys.fed[i] && !is_input(w, w->graph->nodes[i])) cost += cost_of(w->graph->nodes[i]);
+    return cost;
+}
+
+/* After the walk that stops at values of earlier models. */
+static tare_status measure_costs(struct walk *w) {
+    const double rest = cost_of_seen(w);
+    memset(w->seen, 0, w->graph->n_nodes * sizeof *w->seen);
+    w->purpose = WHOLE;
+    TARE_TRY(walk_back(w));
+    w->plan->cost[w->number] = cost_of_seen(w);
+    w->plan->saved[w->number] = w->plan->cost[w->number] - rest;
+    return TARE_OK;
+}
+
 tare_status tare_prefix_cache_plan_add(struct tare_prefix_cache_plan *plan, const struct tare_graph_model *model,
                                        const struct tare_record_edges *edges, size_t number) {
     struct tare_arena scratch = { 0 };
@@ -131,6 +184,7 @@ tare_status tare_prefix_cache_plan_add(struct tare_prefix_cache_plan *plan, cons
         for (size_t k = 0; k < node->n_outputs && w.seen[i]; k++)
             TARE_CHECK(own(&w, (struct tare_edge){ node, (int)k }));
     }
+    if (plan->shares) status = measure_costs(&w);
 done:
     tare_arena_free(&scratch);
     return status;

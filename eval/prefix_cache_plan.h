@@ -19,6 +19,10 @@ struct tare_prefix_cache_value {
 
 struct tare_prefix_cache_plan {
     struct tare_arena arena;
+    bool costly_only; /* only values that a costly op computes are kept (struct tare_prefix_cache_task) */
+    bool *shares;     /* by model: it keeps a value for a later one, or is fed with one; NULL: not requested */
+    double *cost;     /* by model, with `shares`: of all its nodes that depend on the record … */
+    double *saved;    /* … and of those that values of earlier models replace */
     struct tare_map by_key;
     struct tare_prefix_cache_value **values;
     size_t n_values, capacity;

@@ -3,6 +3,7 @@
  * becomes a row with its error; the finished rows are kept. */
 #include "workflow/compare_internal.h"
 #include "workflow/evaluation_data.h"
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/progress.h"
 #include "base/strbuf.h"
@@ -63,14 +64,23 @@ const struct tare_variant *tare_workflow_compare_first_quantizing(const struct t
     return NULL;
 }
 
+/* Runs the model, unless it has run with others (`made`; NULL: it has not). */
+static tare_status run_row(struct tare_comparison_row **row, struct tare_compare_job *c,
+                           const struct tare_graph_model *model, const struct tare_signature *signature,
+                           struct tare_made_variant *made) {
+    if (made && made->measured) return tare_comparison_pass_add(row, &made->pass, model, made->seconds);
+    return tare_comparison_add(row, &c->result, model, signature, &c->runner, c->options->label);
+}
+
 static tare_status add_row(struct tare_compare_job *c, struct tare_graph_model *model,
-                           const struct tare_variant *variant, const struct tare_quant_report *report) {
+                           const struct tare_variant *variant, const struct tare_quant_report *report,
+                           struct tare_made_variant *made) {
     const bool first = variant->options.setting.method && variant == tare_workflow_compare_first_quantizing(c);
     const struct tare_signature *signature;
     struct tare_comparison_row *row;
     TARE_TRY(tare_pick_signature(&signature, model, c->options->signature));
     if (!c->result.signature) c->result.signature = tare_arena_strdup(&c->result.arena, signature->key);
-    TARE_TRY(tare_comparison_add(&row, &c->result, model, signature, &c->runner, c->options->label));
+    TARE_TRY(run_row(&row, c, model, signature, made));
     row->method = variant->name;
     row->algorithm = tare_variant_algorithm(&c->result.arena, variant);
     row->granularity = tare_variant_granularity(&c->result.arena, variant);
@@ -98,7 +108,7 @@ static tare_status estimate_prepared(struct tare_compare_job *c, struct tare_com
 /* The model as loaded, without preparation. */
 static tare_status compare_float(struct tare_compare_job *c) {
     const struct tare_quant_report none = { 0 };
-    TARE_TRY(add_row(c, c->loaded, &c->variants.variants[0], &none));
+    TARE_TRY(add_row(c, c->loaded, &c->variants.variants[0], &none, NULL));
     tare_model_free(c->loaded);
     c->loaded = NULL;
     TARE_TRY(estimate_prepared(c, &c->result.rows[0]));
@@ -134,21 +144,14 @@ static tare_status note_warnings(struct tare_compare_job *c, const struct tare_q
     return row->n_warnings == report->n_warnings ? TARE_OK : TARE_NO_MEMORY;
 }
 
-static tare_status compare_variant(struct tare_compare_job *c, struct tare_variant *variant) {
-    struct tare_variant warning = *variant;
-    struct tare_quant_report report;
-    struct tare_arena arena = { 0 };
-    struct tare_graph_model *model;
-    tare_status status;
-    warning.options.warns = true;
-    warning.options.quiet = c->task->quiet;
-    warning.options.threads = c->result.threads;
-    status = tare_variant_source_make(&model, &report, &arena, &c->source, &warning, c->calibration);
-    if (status == TARE_OK) status = add_row(c, model, variant, &report);
-    if (status == TARE_OK) status = note_warnings(c, &report);
-    if (status == TARE_OK) status = explain(c, variant, &report);
-    tare_model_free(model);
-    tare_arena_free(&arena);
+/* Drops `made`. */
+static tare_status compare_variant(struct tare_compare_job *c, const struct tare_variant *variant,
+                                   struct tare_made_variant *made) {
+    tare_status status = tare_workflow_compare_make(made, c, variant);
+    if (status == TARE_OK) status = add_row(c, made->model, variant, &made->report, made);
+    if (status == TARE_OK) status = note_warnings(c, &made->report);
+    if (status == TARE_OK) status = explain(c, variant, &made->report);
+    tare_workflow_compare_drop(made);
     return tare_error_prefix(status, "%s", variant->name);
 }
 
@@ -169,8 +172,9 @@ static tare_status compare_automatic(struct tare_compare_job *c) {
                                                   .interrupted = task->interrupted,
                                                   .threads = c->result.threads,
                                                   .quiet = task->quiet };
+    struct tare_made_variant made = { 0 };
     TARE_TRY(tare_workflow_autotune_choose(&c->automatic, &automatic));
-    return compare_variant(c, &c->automatic.variant);
+    return compare_variant(c, &c->automatic.variant, &made);
 }
 
 static struct tare_progress *new_progress(const struct tare_compare_job *c, int64_t total) {
@@ -222,16 +226,32 @@ static bool stops(const struct tare_compare_job *c) {
 }
 
 /* A model that fails is listed with its error. */
-static tare_status compare_variants(struct tare_compare_job *c) {
+static tare_status compare_one_by_one(struct tare_compare_job *c, struct tare_made_variant *made) {
     for (size_t i = 1; i < c->variants.count && !stops(c); i++) {
         struct tare_variant *variant = &c->variants.variants[i];
-        const tare_status status = variant->refused ? TARE_OK : compare_variant(c, variant);
+        const tare_status status = variant->refused ? TARE_OK : compare_variant(c, variant, &made[i]);
         const char *text;
         if (status == TARE_OK) continue;
         TARE_TRY(note_failure(&text, c, status));
         TARE_TRY(tare_workflow_compare_skip(c, variant, text));
     }
     return TARE_OK;
+}
+
+/* After an interruption of the shared runs, the first variant fails as well. */
+static tare_status compare_variants(struct tare_compare_job *c) {
+    struct tare_made_variant *made = tare_calloc(c->variants.count + 1, sizeof *made);
+    tare_status status = made ? TARE_OK : TARE_NO_MEMORY;
+    if (status == TARE_OK && !stops(c)) status = tare_workflow_compare_share(made, c);
+    if (status == TARE_INTERRUPTED) {
+        tare_error_clear();
+        status = TARE_OK;
+    }
+    if (status == TARE_OK) status = compare_one_by_one(c, made);
+    for (size_t i = 0; made && i < c->variants.count; i++)
+        tare_workflow_compare_drop(&made[i]);
+    tare_free(made);
+    return status;
 }
 
 /* The text after "PATH: ". */
@@ -279,7 +299,7 @@ static tare_status compare_all(struct tare_compare_job *c) {
     return status;
 }
 
-static int64_t memory_of(const struct tare_compare_request *options) {
+int64_t tare_workflow_compare_memory(const struct tare_compare_request *options) {
     return options->sensitivity_memory > 0 ? options->sensitivity_memory * 1000000 : -1;
 }
 
@@ -297,7 +317,7 @@ static tare_status measure_sensitivity(struct tare_compare_job *c) {
                                                 .runner = &runner,
                                                 .threads = c->result.threads,
                                                 .quiet = c->task->quiet,
-                                                .memory = memory_of(options) };
+                                                .memory = tare_workflow_compare_memory(options) };
     variant = *tare_workflow_compare_first_quantizing(c);
     if (!runner.limit || runner.limit > options->sensitivity_limit) runner.limit = options->sensitivity_limit;
     TARE_TRY(tare_sensitivity_measure(&c->sensitivity, &task));
@@ -320,7 +340,7 @@ static tare_status search_target(struct tare_compare_job *c) {
                                                     .metric = options->metric,
                                                     .runner = &c->runner,
                                                     .sensitivity_limit = options->sensitivity_limit,
-                                                    .sensitivity_memory = memory_of(options),
+                                                    .sensitivity_memory = tare_workflow_compare_memory(options),
                                                     .threads = c->result.threads,
                                                     .quiet = c->task->quiet };
     TARE_TRY(tare_workflow_mixed_precision_run(&c->targeting, &task, NULL));

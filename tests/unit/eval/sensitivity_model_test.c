@@ -85,6 +85,12 @@ static void static_ranges__give_the_figures_of_whole_models(void **state) {
     check_method("static");
 }
 
+/* Ranges of a batch are not those of its records: the float model may run in batches, the others may not. */
+static void dynamic_ranges__give_the_figures_of_whole_models(void **state) {
+    (void)state;
+    check_method("dynamic");
+}
+
 /* bfloat16 behind the layer changes every node, and nothing but the input is shared. */
 static void weights_in_bfloat16__give_the_figures_of_whole_models(void **state) {
     (void)state;
@@ -94,6 +100,7 @@ static void weights_in_bfloat16__give_the_figures_of_whole_models(void **state) 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(static_ranges__give_the_figures_of_whole_models),
+        cmocka_unit_test(dynamic_ranges__give_the_figures_of_whole_models),
         cmocka_unit_test(weights_in_bfloat16__give_the_figures_of_whole_models),
     };
     if (!test_data("models")) return TEST_SKIPPED;
