@@ -190,7 +190,7 @@ tare_status tare_infer_call(struct tare_infer_walk *walk, const struct tare_node
                             struct tare_fact *outputs, bool *called) {
     struct tare_call_site site;
     struct tare_fact *copy;
-    TARE_TRY(tare_call_site(&site, &walk->root->arena, node));
+    TARE_TRY(tare_call_site(&site, &walk->scratch, node));
     *called = site.kind != TARE_CALL_NONE && site.kind != TARE_CALL_OTHER;
     if (!*called) return TARE_OK;
     switch (site.kind) {

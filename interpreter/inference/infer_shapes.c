@@ -73,7 +73,7 @@ static bool infer_variable(struct tare_infer_walk *walk, const struct tare_node 
 
 static tare_status run_row(struct tare_infer_walk *walk, const struct tare_node *node, const struct tare_fact *inputs,
                            struct tare_fact *outputs) {
-    struct tare_arena *arena = &walk->root->arena;
+    struct tare_arena *arena = &walk->scratch;
     struct tare_infer infer = {
         .node = node, .n_inputs = node->n_inputs, .n_outputs = node->n_outputs, .arena = arena
     };
@@ -109,7 +109,7 @@ static tare_status check_edges(const struct tare_node *node) {
 }
 
 static tare_status infer_node(struct tare_infer_walk *walk, const struct tare_node *node, struct tare_fact *outputs) {
-    struct tare_fact *inputs = TARE_NEW_ARRAY(&walk->root->arena, struct tare_fact, node->n_inputs + 1);
+    struct tare_fact *inputs = TARE_NEW_ARRAY(&walk->scratch, struct tare_fact, node->n_inputs + 1);
     bool called = false;
     if (!inputs) return TARE_NO_MEMORY;
     TARE_TRY(check_edges(node));
@@ -126,7 +126,12 @@ static tare_status infer_node(struct tare_infer_walk *walk, const struct tare_no
     return tare_infer_node_values(walk, node, inputs, outputs);
 }
 
-tare_status tare_infer_graph(struct tare_infer_walk *walk) {
+/* Arrays of the items of a node's outputs, of which readers may expect one. */
+static size_t room_for_outputs(const struct tare_node *node) {
+    return node->n_outputs ? node->n_outputs : 1;
+}
+
+static tare_status infer_in_order(struct tare_infer_walk *walk) {
     const struct tare_graph *graph = walk->graph;
     struct tare_arena *arena = &walk->root->arena;
     struct tare_node **order;
@@ -135,15 +140,22 @@ tare_status tare_infer_graph(struct tare_infer_walk *walk) {
     TARE_TRY(tare_graph_order(&order, arena, graph));
     for (size_t i = 0; i < graph->n_nodes && order[i]; i++) {
         const struct tare_node *node = order[i];
-        struct tare_fact *outputs = TARE_NEW_ARRAY(arena, struct tare_fact, node->n_outputs + 1);
+        struct tare_fact *outputs = TARE_NEW_ARRAY(arena, struct tare_fact, room_for_outputs(node));
         if (!outputs) return TARE_NO_MEMORY;
         for (size_t k = 0; k < node->n_outputs; k++)
             outputs[k] = tare_fact_unknown();
         TARE_TRY(tare_control_check());
         TARE_TRY(tare_error_prefix(infer_node(walk, node, outputs), "%s '%s'", node->op, node->name));
         walk->facts[node->position] = outputs; /* only now: a Merge sees nothing of its back edge */
+        tare_arena_reset(&walk->scratch);
     }
     return TARE_OK;
+}
+
+tare_status tare_infer_graph(struct tare_infer_walk *walk) {
+    const tare_status status = infer_in_order(walk);
+    tare_arena_free(&walk->scratch);
+    return status;
 }
 
 static struct tare_fact *facts_of_args(struct tare_infer_root *root, const struct tare_graph *graph,
@@ -166,7 +178,7 @@ static tare_status copy_shapes(struct tare_shape ***out, struct tare_arena *aren
     if (!shapes) return TARE_NO_MEMORY;
     for (size_t i = 0; i < graph->n_nodes; i++) {
         const struct tare_node *node = graph->nodes[i];
-        shapes[i] = TARE_NEW_ARRAY(arena, struct tare_shape, node->n_outputs + 1);
+        shapes[i] = TARE_NEW_ARRAY(arena, struct tare_shape, room_for_outputs(node));
         if (!shapes[i]) return TARE_NO_MEMORY;
         for (size_t k = 0; k < node->n_outputs; k++)
             shapes[i][k] = walk->facts[i] ? walk->facts[i][k].shape : tare_shape_unknown();

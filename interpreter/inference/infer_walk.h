@@ -49,6 +49,7 @@ struct tare_infer_walk {
     const struct tare_graph *graph;
     const struct tare_fact *args; /* one an argument */
     struct tare_fact **facts;     /* [position][output]; NULL: not inferred (yet) */
+    struct tare_arena scratch;    /* of the node that is inferred now */
 };
 
 /* The fact "nothing is known". */
