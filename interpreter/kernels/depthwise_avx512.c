@@ -33,7 +33,7 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void positions(const struct tare_depthwise
     }
     if (row->epilogue && row->epilogue->is_bounded) {
         tare_epilogue_bounded_avx512(row->epilogue, sum, count, 1, count, output, row->output_step,
-                                     first * row->output_step + c, c, mask);
+                                     first * row->output_step + c, c, mask, true);
         return;
     }
     if (row->epilogue && row->epilogue->scale) {

@@ -47,13 +47,15 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tile(const struct tare_depthwise_row 
     }
     if (row->epilogue && row->epilogue->is_bounded) {
         tare_epilogue_bounded_avx512(row->epilogue, sum, POSITIONS, 1, count, output, row->output_step,
-                                     first * row->output_step + c, c, mask);
+                                     first * row->output_step + c, c, mask, true);
         return;
     }
     if (row->epilogue && row->epilogue->scale) {
         TARE_UNROLL
-        for (int i = 0; i < POSITIONS; i++)
+        for (int i = 0; i < POSITIONS; i++) {
+            if (i >= count) break;
             sum[i] = tare_epilogue_scale_avx512(row->epilogue, sum[i], c, mask);
+        }
     }
     TARE_UNROLL
     for (int i = 0; i < POSITIONS; i++) {

@@ -22,6 +22,7 @@
 struct tare_gemm_epilogue tare_epilogue_shifted(const struct tare_gemm_epilogue *epilogue, int64_t elements,
                                                 int64_t columns) {
     struct tare_gemm_epilogue shifted = *epilogue;
+    if (columns != 0) shifted.is_repeated = false;
     if (shifted.bias) shifted.bias += columns;
     if (shifted.scale) shifted.scale += columns;
     if (shifted.addend) shifted.addend += elements;

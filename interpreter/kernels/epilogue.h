@@ -167,9 +167,8 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tare_bounded_vectors_avx2(const struct 
     }
 }
 
-/* A bounded epilogue of the first `live` of `rows` vectors of sums, x[i * step], of the same columns.
- * `c`: where the first one belongs, element `at` of C, whose column is `column`. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tare_epilogue_bounded_avx512(const struct tare_gemm_epilogue *e, __m512 *x,
+/* tare_epilogue_bounded_avx512 without pairs. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tare_epilogue_vectors_avx512(const struct tare_gemm_epilogue *e, __m512 *x,
                                                                         const int rows, const int step, int64_t live,
                                                                         float *c, int64_t ldc, int64_t at,
                                                                         int64_t column, __mmask16 mask) {
@@ -215,6 +214,25 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tare_epilogue_bounded_avx512(const st
         else
             _mm512_mask_storeu_ps(c + i * ldc, mask, x[i * step]);
     }
+}
+
+/* A bounded epilogue of the first `live` of `rows` vectors of sums, x[i * step], of the same columns. `c`: where the
+ * first one belongs, element `at` of C, whose column is `column`. `may_pair`: an output of eight columns is computed
+ * two rows at a time. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tare_epilogue_bounded_avx512(const struct tare_gemm_epilogue *e, __m512 *x,
+                                                                        const int rows, const int step, int64_t live,
+                                                                        float *c, int64_t ldc, int64_t at,
+                                                                        int64_t column, __mmask16 mask,
+                                                                        const bool may_pair) {
+    if (!may_pair || !e->is_repeated || mask != 0xff || ldc != 8 || live % 2 != 0) {
+        tare_epilogue_vectors_avx512(e, x, rows, step, live, c, ldc, at, column, mask);
+        return;
+    }
+    __m512 pairs[8];
+    TARE_UNROLL
+    for (int i = 0; i < rows / 2; i++)
+        pairs[i] = _mm512_insertf32x8(x[2 * i * step], _mm512_castps512_ps256(x[(2 * i + 1) * step]), 1);
+    tare_epilogue_vectors_avx512(e, pairs, rows / 2, 1, live / 2, c, 16, at, column, 0xffff);
 }
 
 TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256 tare_load_bfloat16_avx2(const uint16_t *from, int64_t count) {

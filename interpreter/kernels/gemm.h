@@ -43,6 +43,8 @@ struct tare_gemm_epilogue {
     float limit;     /* INFINITY: none */
     bool is_general; /* the fields below are used */
     bool rounds;     /* to bfloat16: the product, and after each step; `limit` is a bfloat16 value */
+    bool
+        is_repeated; /* the vectors have eight columns, twice, so that two rows fill a vector of 16; false: not known */
     bool is_bounded; /* the result of tare_epilogue_is_bounded, which allows faster rounding; false: not known */
     const float *mean, *factor, *offset; /* one a column; NULL: no normalization */
     const uint16_t *addend_bfloat16;     /* instead of `addend`, if `rounds` */

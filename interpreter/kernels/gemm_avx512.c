@@ -78,7 +78,7 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tile(const struct tare_gemm_block *bl
         TARE_UNROLL
         for (int j = 0; j < panels; j++)
             tare_epilogue_bounded_avx512(epilogue, &sum[0][j], rows, 8, rows, c + j * 16, ldc, c - block->c + j * 16,
-                                         column + j * 16, j == panels - 1 ? last : (__mmask16)0xffff);
+                                         column + j * 16, j == panels - 1 ? last : (__mmask16)0xffff, panels == 1);
         return;
     }
     if (epilogue && epilogue->scale) {

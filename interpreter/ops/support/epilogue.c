@@ -87,17 +87,20 @@ static bool make_vectors(struct tare_gemm_epilogue *out, struct tare_kernel *ker
     return true;
 }
 
-/* A constant's memory may be replaced between runs, so its values are copied. */
+/* A constant's memory may be replaced between runs, so its values are copied; eight columns twice. */
 static bool copy_vectors(struct tare_gemm_epilogue *epilogue, struct tare_arena *arena, int64_t columns) {
+    const int copies = columns == 8 ? 2 : 1;
     const float **vectors[] = { &epilogue->scale, &epilogue->bias, &epilogue->mean, &epilogue->factor,
                                 &epilogue->offset };
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) {
         if (!*vectors[i]) continue;
-        float *copy = TARE_NEW_ARRAY(arena, float, (size_t)columns);
+        float *copy = TARE_NEW_ARRAY(arena, float, (size_t)(columns * copies));
         if (!copy) return false;
-        memcpy(copy, *vectors[i], (size_t)columns * sizeof *copy);
+        for (int k = 0; k < copies; k++)
+            memcpy(copy + k * columns, *vectors[i], (size_t)columns * sizeof *copy);
         *vectors[i] = copy;
     }
+    epilogue->is_repeated = copies == 2;
     return true;
 }
 

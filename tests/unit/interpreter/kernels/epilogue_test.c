@@ -224,6 +224,16 @@ static void bound_operands(struct operands *o, int kind) {
     }
 }
 
+static void repeat_vectors(struct tare_gemm_epilogue *epilogue, float twice[4][16]) {
+    const float **const vectors[] = { &epilogue->bias, &epilogue->mean, &epilogue->factor, &epilogue->offset };
+    for (int i = 0; i < 4; i++) {
+        if (!*vectors[i]) continue;
+        memcpy(twice[i], *vectors[i], 8 * sizeof(float)), memcpy(twice[i] + 8, *vectors[i], 8 * sizeof(float));
+        *vectors[i] = twice[i];
+    }
+    epilogue->is_repeated = true;
+}
+
 /* Sums that are exactly the inputs times 1 or -1: pointwise of one channel, or depthwise of 3×3 with one tap. */
 static void check_sums(const struct tare_conv *conv, const float *input, int kind) {
     const int64_t in = conv->in[1] * conv->in[2] * conv->in_channels, columns = conv->out_channels;
@@ -241,8 +251,10 @@ static void check_sums(const struct tare_conv *conv, const float *input, int kin
     for (int64_t i = 0; i < rows * columns; i += 7)
         o.addend_bfloat16[i] = tare_bfloat16_from_float(special(i / 7));
     struct tare_gemm_epilogue epilogue = epilogue_of(&o, kind);
+    float twice[4][16];
     epilogue.is_bounded = tare_epilogue_is_bounded(&epilogue, columns);
     assert_true(epilogue.is_bounded);
+    if (columns == 8) repeat_vectors(&epilogue, twice);
     tare_conv_plain_f32(expected, conv, source, filter);
     for (int64_t i = 0; i < out; i++)
         expected[i] = steps(&o, kind, expected[i], i);
