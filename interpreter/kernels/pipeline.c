@@ -84,6 +84,10 @@ static float clamp(float x, float low, float high) {
     return high < x ? high : x;
 }
 
+static float quotient_floor(const struct tare_stage *stage, float x) {
+    return floorf(x / stage->divisor + stage->add + 0.5f);
+}
+
 static float float_stage(const struct tare_stage *stage, float x, float y) {
     switch (stage->code) {
     case TARE_STAGE_ADD:
@@ -115,7 +119,7 @@ static float float_stage(const struct tare_stage *stage, float x, float y) {
     case TARE_STAGE_BFLOAT16:
         return tare_float_from_bfloat16(tare_bfloat16_from_float(x));
     case TARE_STAGE_QUANTIZE_QUOTIENT:
-        return clamp(floorf(x / stage->divisor + stage->add + 0.5f), stage->low, stage->high);
+        return clamp(quotient_floor(stage, x), stage->low, stage->high);
     default: /* TARE_STAGE_QUANTIZE and TARE_STAGE_QUANTIZE_TO_INT */
         return tare_round_half_even_f(clamp(x + stage->add, stage->low, stage->high));
     }
@@ -205,23 +209,36 @@ static bool is_within(float x, float low, float high) {
     return x >= low && x <= high;
 }
 
-/* DIV, ADD, ADD, FLOOR, MAXIMUM, MINIMUM and TO_INT with scalars, as in dynamic quantization. The bounds are those for
- * which the vector forms have the bits of the division (pipeline_loop.h). */
-static bool is_quantize_quotient(const struct tare_stage *stage, int left) {
+/* Division, additions and rounding are monotonic, so the results at both ends are those beyond them. */
+bool tare_pipeline_join_quotient(struct tare_stage *stage, float divisor, float add, float low, float high) {
+    const float limit = 0x1p20f;
+    *stage = (struct tare_stage){ .code = TARE_STAGE_QUANTIZE_QUOTIENT,
+                                  .tag = -1,
+                                  .divisor = divisor,
+                                  .reciprocal = 1 / divisor,
+                                  .add = add,
+                                  .low = low,
+                                  .high = high,
+                                  .least = (low - add) * divisor,
+                                  .most = (high - add) * divisor };
+    return is_within(divisor, 0x1p-60f, 0x1p60f) && is_within(add, -limit, limit) && floorf(add) == add &&
+           is_within(low, -limit, limit) && is_within(high, low, limit) && quotient_floor(stage, stage->least) == low &&
+           quotient_floor(stage, stage->most) == high;
+}
+
+/* DIV, ADD, ADD, FLOOR, MAXIMUM, MINIMUM and TO_INT with scalars, as in dynamic quantization. */
+static bool is_quantize_quotient(struct tare_stage *joined, const struct tare_stage *stage, int left) {
     static const enum tare_stage_code codes[] = { TARE_STAGE_DIV,   TARE_STAGE_ADD,     TARE_STAGE_ADD,
                                                   TARE_STAGE_FLOOR, TARE_STAGE_MAXIMUM, TARE_STAGE_MINIMUM,
                                                   TARE_STAGE_TO_INT };
     enum { COUNT = sizeof codes / sizeof *codes };
-    const float most = 0x1p20f;
     if (left < COUNT) return false;
     for (int i = 0; i < COUNT; i++) {
         const bool has_operand = codes[i] != TARE_STAGE_FLOOR && codes[i] != TARE_STAGE_TO_INT;
         if (stage[i].code != codes[i] || (has_operand && !stage[i].is_one)) return false;
     }
-    const float add = scalar(&stage[1]);
-    return is_within(scalar(&stage[0]), 0x1p-60f, 0x1p60f) && is_within(add, -most, most) && floorf(add) == add &&
-           scalar(&stage[2]) == 0.5f && is_within(scalar(&stage[4]), -most, most) &&
-           is_within(scalar(&stage[5]), -most, most);
+    return scalar(&stage[2]) == 0.5f && tare_pipeline_join_quotient(joined, scalar(&stage[0]), scalar(&stage[1]),
+                                                                    scalar(&stage[4]), scalar(&stage[5]));
 }
 
 /* Replaces the stages of a dynamic quantization by one. */
@@ -231,18 +248,10 @@ static void join_quotients(struct tare_pipeline *pipeline) {
     struct tare_stage *stages = pipeline->stages;
     int n = 0;
     for (int s = 0; s < count; s++) {
-        if (!is_quantize_quotient(&stages[s], count - s)) {
-            stages[n++] = stages[s];
-            continue;
-        }
-        stages[n++] = (struct tare_stage){ .code = TARE_STAGE_QUANTIZE_QUOTIENT,
-                                           .tag = -1,
-                                           .divisor = scalar(&stages[s]),
-                                           .reciprocal = 1 / scalar(&stages[s]),
-                                           .add = scalar(&stages[s + 1]),
-                                           .low = scalar(&stages[s + 4]),
-                                           .high = scalar(&stages[s + 5]) };
-        s += REPLACED - 1;
+        struct tare_stage joined;
+        const bool is_quotient = is_quantize_quotient(&joined, &stages[s], count - s);
+        stages[n++] = is_quotient ? joined : stages[s];
+        if (is_quotient) s += REPLACED - 1;
     }
     pipeline->n_stages = n;
 }

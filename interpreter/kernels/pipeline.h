@@ -66,7 +66,7 @@ struct tare_stage {
     int tag;             /* the caller's; simplification keeps it */
     const void *operand; /* NULL: none */
     float add, low, high;
-    float divisor, reciprocal;
+    float divisor, reciprocal, least, most; /* of QUANTIZE_QUOTIENT: see tare_pipeline_join_quotient */
 };
 
 enum {
@@ -99,6 +99,10 @@ void tare_pipeline_run_at(enum tare_cpu_level level, void *to, const void *from,
                           int64_t count);
 /* Replaces sequences of stages by one with the same bits, and drops stages without effect. */
 void tare_pipeline_simplify(struct tare_pipeline *pipeline);
+/* Sets a QUANTIZE_QUOTIENT stage with these operands: its result is `high` for `most` and all larger values, and `low`
+ * for `least` and all smaller ones. False if the operands are outside of the bounds for which the vector forms have the
+ * bits of the division (pipeline_loop.h). */
+bool tare_pipeline_join_quotient(struct tare_stage *stage, float divisor, float add, float low, float high);
 
 size_t tare_lane_size(enum tare_lane_type type);
 /* True if lanes of this type are float. */

@@ -8,7 +8,7 @@
 #define RUN tare_pipeline_avx2
 typedef __m256 vec;
 typedef __m256i ivec;
-enum { LANES = 8 };
+enum { LANES = 8, VECTORS = 4 };
 
 #define FUNCTION(type, name, parameters, expression)                                                                   \
     TARE_ALWAYS_INLINE TARGET type name parameters {                                                                   \
@@ -44,15 +44,12 @@ FUNCTION(vec, div_vec, (vec x, vec y), _mm256_div_ps(x, y))
 /* x - y z, and x y + z, rounded once */
 FUNCTION(vec, fused_sub_from, (vec y, vec z, vec x), _mm256_fnmadd_ps(y, z, x))
 FUNCTION(vec, fused_add, (vec x, vec y, vec z), _mm256_fmadd_ps(x, y, z))
-/* the lanes whose absolute value is less than the limit */
-FUNCTION(unsigned, lanes_below, (vec x, float limit),
-         (unsigned)_mm256_movemask_ps(_mm256_cmp_ps(_mm256_andnot_ps(_mm256_set1_ps(-0.0f), x), _mm256_set1_ps(limit),
-                                                    _CMP_LT_OQ)))
 FUNCTION(vec, max_vec, (vec x, vec y), _mm256_max_ps(x, y))
 FUNCTION(vec, min_vec, (vec x, vec y), _mm256_min_ps(x, y))
 FUNCTION(vec, round_vec, (vec x), _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC))
 FUNCTION(vec, floor_vec, (vec x), _mm256_floor_ps(x))
 FUNCTION(ivec, round_to_int, (vec x), float_to_int(round_vec(x)))
+FUNCTION(ivec, floor_to_int, (vec x), float_to_int(floor_vec(x)))
 FUNCTION(vec, select_nan, (vec x, vec nan, vec other), _mm256_blendv_ps(other, nan, _mm256_cmp_ps(x, x, _CMP_UNORD_Q)))
 FUNCTION(bool, is_any_nan, (vec x, vec y), _mm256_movemask_ps(_mm256_cmp_ps(x, y, _CMP_UNORD_Q)) != 0)
 /* Bits and 0x7fff or, if bit 16 is set, 0x8000. */
@@ -83,6 +80,13 @@ TARE_ALWAYS_INLINE TARGET void store_low_halves(uint16_t *to, ivec x) {
 TARE_ALWAYS_INLINE TARGET void store_low_bytes(uint8_t *to, ivec x) {
     const __m128i halves = low_halves(and_int(x, set_int(0xff)));
     _mm_storel_epi64((__m128i *)to, _mm_packus_epi16(halves, halves));
+}
+/* The low bytes of lanes that are values of 16 bits or INT32_MIN: packing to 16 bits keeps the low bytes of both. */
+TARE_ALWAYS_INLINE TARGET void store_bytes(uint8_t *to, const ivec x[VECTORS]) {
+    const ivec low = _mm256_set1_epi16(0xff), order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    const ivec first = and_int(_mm256_packs_epi32(x[0], x[1]), low),
+               second = and_int(_mm256_packs_epi32(x[2], x[3]), low);
+    _mm256_storeu_si256((__m256i *)to, _mm256_permutevar8x32_epi32(_mm256_packus_epi16(first, second), order));
 }
 
 #include "interpreter/kernels/pipeline_loop.h"

@@ -8,7 +8,7 @@
 #define RUN tare_pipeline_avx512
 typedef __m512 vec;
 typedef __m512i ivec;
-enum { LANES = 16 };
+enum { LANES = 16, VECTORS = 4 };
 
 #define FUNCTION(type, name, parameters, expression)                                                                   \
     TARE_ALWAYS_INLINE TARGET type name parameters {                                                                   \
@@ -40,6 +40,7 @@ FUNCTION(ivec, min_int, (ivec x, ivec y), _mm512_min_epi32(x, y))
 FUNCTION(vec, int_to_float, (ivec x), _mm512_cvtepi32_ps(x))
 FUNCTION(ivec, float_to_int, (vec x), _mm512_cvttps_epi32(x))
 FUNCTION(ivec, round_to_int, (vec x), _mm512_cvt_roundps_epi32(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC))
+FUNCTION(ivec, floor_to_int, (vec x), _mm512_cvt_roundps_epi32(x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC))
 FUNCTION(vec, add_vec, (vec x, vec y), _mm512_add_ps(x, y))
 FUNCTION(vec, sub_vec, (vec x, vec y), _mm512_sub_ps(x, y))
 FUNCTION(vec, mul_vec, (vec x, vec y), _mm512_mul_ps(x, y))
@@ -47,9 +48,6 @@ FUNCTION(vec, div_vec, (vec x, vec y), _mm512_div_ps(x, y))
 /* x - y z, and x y + z, rounded once */
 FUNCTION(vec, fused_sub_from, (vec y, vec z, vec x), _mm512_fnmadd_ps(y, z, x))
 FUNCTION(vec, fused_add, (vec x, vec y, vec z), _mm512_fmadd_ps(x, y, z))
-/* the lanes whose absolute value is less than the limit */
-FUNCTION(unsigned, lanes_below, (vec x, float limit),
-         _mm512_cmp_ps_mask(_mm512_abs_ps(x), _mm512_set1_ps(limit), _CMP_LT_OQ))
 FUNCTION(vec, max_vec, (vec x, vec y), _mm512_max_ps(x, y))
 FUNCTION(vec, min_vec, (vec x, vec y), _mm512_min_ps(x, y))
 FUNCTION(vec, round_vec, (vec x), _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC))
@@ -74,6 +72,15 @@ TARE_ALWAYS_INLINE TARGET void store_high_halves(uint16_t *to, ivec x, ivec y) {
     static const uint16_t odd[32] = { 1,  3,  5,  7,  9,  11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31,
                                       33, 35, 37, 39, 41, 43, 45, 47, 49, 51, 53, 55, 57, 59, 61, 63 };
     _mm512_storeu_si512(to, _mm512_permutex2var_epi16(x, _mm512_loadu_si512(odd), y));
+}
+
+/* The low bytes of lanes that are values of 16 bits or INT32_MIN: packing to 16 bits keeps the low bytes of both. */
+TARE_ALWAYS_INLINE TARGET void store_bytes(uint8_t *to, const ivec x[VECTORS]) {
+    const ivec low = _mm512_set1_epi16(0xff),
+               order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    const ivec first = and_int(_mm512_packs_epi32(x[0], x[1]), low),
+               second = and_int(_mm512_packs_epi32(x[2], x[3]), low);
+    _mm512_storeu_si512(to, _mm512_permutexvar_epi32(order, _mm512_packus_epi16(first, second)));
 }
 
 #include "interpreter/kernels/pipeline_loop.h"

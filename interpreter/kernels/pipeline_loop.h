@@ -2,8 +2,6 @@
  * functions on them: `vec` holds LANES floats, `ivec` LANES int32. Four vectors of consecutive elements pass each stage
  * together, which amortises the dispatch. */
 
-enum { VECTORS = 4 };
-
 TARE_ALWAYS_INLINE TARGET vec load_lanes(const void *from, enum tare_lane_type type, int64_t at) {
     switch (type) {
     case TARE_LANE_INT8:
@@ -49,36 +47,25 @@ TARE_ALWAYS_INLINE TARGET vec clamped(vec x, const struct tare_stage *stage) {
     return min_vec(set_vec(stage->high), max_vec(set_vec(stage->low), y));
 }
 
-enum { ALL_LANES = (1 << LANES) - 1 };
+/* The integers of QUANTIZE_QUOTIENT. With the rounded reciprocal z of d, q = x z and then q + (x - q d) z, with fused
+ * operations, is the rounded quotient (Brisebarre, Muller and Raina, "Accelerating correctly rounded floating-point
+ * division when the divisor is known in advance", 2004), unless something is too small or too large to be exact. The
+ * divisor is in [2^-60, 2^60] and x is clamped first, so quotients are at most 2^21; from 2^-30 on they are exact, and
+ * smaller ones do not change the integer after the addition of an integer and 0.5. NaN remains NaN. */
+struct quotient {
+    vec least, most, divisor, reciprocal, add;
+};
 
-/* The rounded quotients by a constant: with the rounded reciprocal z of d, q = x z and then q + (x - q d) z, with
- * fused operations, is the rounded quotient (Brisebarre, Muller and Raina, "Accelerating correctly rounded
- * floating-point division when the divisor is known in advance", 2004), unless something is too small or too large to
- * be exact. The divisor is in [2^-60, 2^60]: quotients from 2^-30 to 2^30 are exact, and smaller ones do not change the
- * integer after the addition of an integer and 0.5. Larger ones and NaN are divided. */
-TARE_ALWAYS_INLINE TARGET void divide(vec x[VECTORS], const struct tare_stage *stage) {
-    const vec divisor = set_vec(stage->divisor), reciprocal = set_vec(stage->reciprocal);
-    unsigned are_small = ALL_LANES;
-    vec q[VECTORS];
-    TARE_UNROLL
-    for (int j = 0; j < VECTORS; j++) {
-        q[j] = mul_vec(x[j], reciprocal);
-        are_small &= lanes_below(q[j], 0x1p30f);
-    }
-    if (are_small == ALL_LANES) {
-        TARE_UNROLL
-        for (int j = 0; j < VECTORS; j++)
-            x[j] = fused_add(fused_sub_from(q[j], divisor, x[j]), reciprocal, q[j]);
-    } else {
-        TARE_UNROLL
-        for (int j = 0; j < VECTORS; j++)
-            x[j] = div_vec(x[j], divisor);
-    }
+TARE_ALWAYS_INLINE TARGET struct quotient load_quotient(const struct tare_stage *stage) {
+    return (struct quotient){ set_vec(stage->least), set_vec(stage->most), set_vec(stage->divisor),
+                              set_vec(stage->reciprocal), set_vec(stage->add) };
 }
 
-TARE_ALWAYS_INLINE TARGET vec rounded_down(vec x, const struct tare_stage *stage) {
-    const vec y = floor_vec(add_vec(add_vec(x, set_vec(stage->add)), set_vec(0.5f)));
-    return min_vec(set_vec(stage->high), max_vec(set_vec(stage->low), y));
+TARE_ALWAYS_INLINE TARGET ivec quantized(vec x, const struct quotient *by) {
+    x = min_vec(by->most, max_vec(by->least, x));
+    const vec q = mul_vec(x, by->reciprocal);
+    const vec quotient = fused_add(fused_sub_from(q, by->divisor, x), by->reciprocal, q);
+    return floor_to_int(add_vec(add_vec(quotient, by->add), set_vec(0.5f)));
 }
 
 #define EACH(expression)                                                                                               \
@@ -148,9 +135,10 @@ TARE_ALWAYS_INLINE TARGET void run_stage(vec x[VECTORS], const struct tare_stage
         EACH(round_vec(clamped(x[j], stage)));
     case TARE_STAGE_QUANTIZE_TO_INT:
         EACH_INT(round_to_int(clamped(x[j], stage)));
-    case TARE_STAGE_QUANTIZE_QUOTIENT:
-        divide(x, stage);
-        EACH_INT(float_to_int(rounded_down(x[j], stage)));
+    case TARE_STAGE_QUANTIZE_QUOTIENT: {
+        const struct quotient by = load_quotient(stage);
+        EACH_INT(quantized(x[j], &by));
+    }
     }
 }
 #undef EACH
@@ -190,8 +178,30 @@ static TARGET bool convert_bfloat16(void *to, const void *from, const struct tar
     return true;
 }
 
+enum { AHEAD = 512, LINE = 16 }; /* floats: how far ahead of its use an array is prefetched; a cache line */
+
+/* Dynamic quantization of a float array to bytes, which needs no dispatch. */
+static TARGET bool quantize(void *to, const void *from, const struct tare_pipeline *pipeline, int64_t count) {
+    if (pipeline->n_stages != 1 || pipeline->stages[0].code != TARE_STAGE_QUANTIZE_QUOTIENT ||
+        pipeline->from != TARE_LANE_FLOAT || tare_lane_size(pipeline->to) != 1)
+        return false;
+    if (pipeline->stages[0].low < INT16_MIN || pipeline->stages[0].high > INT16_MAX) return false;
+    const struct quotient by = load_quotient(&pipeline->stages[0]);
+    for (int64_t at = 0; at < count; at += (int64_t)VECTORS * LANES) {
+        ivec x[VECTORS];
+        TARE_UNROLL
+        for (int j = 0; j < VECTORS; j++)
+            x[j] = quantized(load_vec((const float *)from + at + j * LANES), &by);
+        for (int j = 0; j < VECTORS * LANES; j += LINE)
+            __builtin_prefetch((const float *)from + at + AHEAD + j);
+        store_bytes((uint8_t *)to + at, x);
+    }
+    return true;
+}
+
 TARGET void RUN(void *to, const void *from, const struct tare_pipeline *pipeline, int64_t count) {
-    if (!pipeline->range && convert_bfloat16(to, from, pipeline, count)) return;
+    if (!pipeline->range && (convert_bfloat16(to, from, pipeline, count) || quantize(to, from, pipeline, count)))
+        return;
     const struct tare_stage *end = pipeline->stages + pipeline->n_stages;
     range_lanes seen;
     if (pipeline->range) seen = range_load(pipeline->range);

@@ -98,7 +98,9 @@ static void pipeline__stages_have_the_same_bits_at_every_level(void **unused) {
                                                       .low = -128,
                                                       .high = 127,
                                                       .divisor = 0.3f,
-                                                      .reciprocal = 1 / 0.3f };
+                                                      .reciprocal = 1 / 0.3f,
+                                                      .least = -125 * 0.3f,
+                                                      .most = 130 * 0.3f };
             check(&pipeline, "stage", code);
         }
     }
