@@ -1,9 +1,10 @@
 /* Running element-wise expressions (expression.h).
  *
  * Binding translates each branch into a pipeline. Scalars and vectors become 32-bit lanes; a vector is repeated until a
- * block may start at any of its elements. Constant additions to int32 values that follow each other (zero-point
- * correction and bias) become one, which is exact because int32 sums wrap. Blocks that do not fill whole units are
- * computed in a buffer, so pipelines never access elements outside of their arrays. */
+ * block may start at any of its elements, but not before the first run: a kernel that requantizes by itself needs no
+ * more than the lanes of one vector register beyond the last column. Constant additions to int32 values that follow
+ * each other (zero-point correction and bias) become one, which is exact because int32 sums wrap. Blocks that do not
+ * fill whole units are computed in a buffer, so pipelines never access elements outside of their arrays. */
 #include "interpreter/kernels/expression.h"
 
 #include "base/tensor/number.h"
@@ -38,24 +39,39 @@ static void widen(void *to, const void *from, enum tare_lane_type type, int64_t 
     }
 }
 
-/* Lanes of a repeated vector: a block may begin at any column. */
+/* Lanes of a repeated vector: a block may begin at any column. A result of one row has only blocks within it. */
 static int64_t repeated_lanes(const struct tare_bound_expression *bound) {
-    const int64_t block = bound->elements < BLOCK ? bound->elements : BLOCK;
+    const int64_t block = bound->elements <= bound->columns ? 0 : bound->elements < BLOCK ? bound->elements : BLOCK;
     return bound->columns + block + UNIT;
 }
 
-static char *repeated(const struct tare_bound_expression *bound, const struct tare_operand *operand,
-                      struct tare_arena *arena) {
-    const int64_t lanes = repeated_lanes(bound), columns = bound->columns;
-    char *to = tare_arena_alloc(arena, (size_t)lanes * LANE);
-    if (!to) return NULL;
-    widen(to, operand->data, operand->type, columns);
-    for (int64_t filled = columns; filled < lanes;) { /* whole periods, twice as many each time */
-        const int64_t count = filled < lanes - filled ? filled : lanes - filled;
-        memcpy(to + filled * LANE, to, (size_t)count * LANE);
-        filled += count;
+static int64_t bound_lanes(const struct tare_bound_expression *bound) {
+    return bound->columns + TARE_EXPRESSION_LANES;
+}
+
+/* Repeats the columns of a vector up to lane `count`. */
+static void repeat(char *lanes, int64_t columns, int64_t count) {
+    for (int64_t filled = columns; filled < count;) { /* whole periods, twice as many each time */
+        const int64_t more = filled < count - filled ? filled : count - filled;
+        memcpy(lanes + filled * LANE, lanes, (size_t)more * LANE);
+        filled += more;
     }
+}
+
+/* The lanes of a vector, with room for those of all repetitions. */
+static char *bind_vector(const struct tare_bound_expression *bound, const struct tare_operand *operand,
+                         struct tare_arena *arena) {
+    char *to = tare_arena_alloc(arena, (size_t)repeated_lanes(bound) * LANE);
+    if (!to) return NULL;
+    widen(to, operand->data, operand->type, bound->columns);
+    repeat(to, bound->columns, bound_lanes(bound));
     return to;
+}
+
+static void repeat_vectors(struct tare_bound_expression *bound) {
+    for (int at = 0; at < bound->expression->n_operands; at++)
+        if (bound->vectors[at]) repeat(bound->vectors[at], bound->columns, repeated_lanes(bound));
+    bound->is_repeated = true;
 }
 
 /* The lanes of an operand: all of them for a scalar or a vector, room for a block for an array. */
@@ -63,7 +79,7 @@ static tare_status bind_operand(struct tare_bound_expression *bound, int at, str
                                 struct tare_arena *arena) {
     const struct tare_operand *operand = &bound->operands[at];
     if (operand->kind == TARE_OPERAND_VECTOR) {
-        bound->vectors[at] = repeated(bound, operand, arena);
+        bound->vectors[at] = bind_vector(bound, operand, arena);
         stage->operand = bound->vectors[at];
         return stage->operand ? TARE_OK : TARE_NO_MEMORY;
     }
@@ -93,7 +109,7 @@ static void join_sums(struct tare_bound_expression *bound, struct tare_pipeline 
             pipeline->stages[n++] = *stage;
             continue;
         }
-        const int64_t lanes = last->is_one ? 1 : repeated_lanes(bound);
+        const int64_t lanes = last->is_one ? 1 : bound_lanes(bound);
         int32_t *sums = (int32_t *)(uintptr_t)last->operand; /* this binding's own copy */
         const int32_t *more = stage->operand;
         for (int64_t i = 0; i < lanes; i++) {
@@ -125,6 +141,7 @@ static tare_status bind_branch(struct tare_bound_expression *bound, int b, struc
 tare_status tare_expression_bind(struct tare_bound_expression *bound, struct tare_arena *arena) {
     memset(bound->buffers, 0, sizeof bound->buffers);
     memset(bound->vectors, 0, sizeof bound->vectors);
+    bound->is_repeated = false;
     for (int b = 0; b < bound->expression->n_branches; b++)
         TARE_TRY(bind_branch(bound, b, arena));
     return TARE_OK;
@@ -200,6 +217,7 @@ static void run_block(struct tare_bound_expression *bound, const void *values, i
 
 void tare_expression_run(struct tare_bound_expression *bound, const void *values, int64_t first, int64_t count) {
     const int64_t size = (int64_t)tare_lane_size(bound->expression->from), end = first + count;
+    if (!bound->is_repeated) repeat_vectors(bound);
     for (int64_t at = first; at < end;) {
         int64_t piece = end - at < BLOCK ? end - at : BLOCK;
         if (piece > UNIT) piece -= piece % UNIT;

@@ -13,6 +13,7 @@ enum {
     TARE_EXPRESSION_MAX_BRANCHES = 4,
     TARE_EXPRESSION_MAX_OPERANDS = 24,
     TARE_EXPRESSION_BLOCK = 1024, /* elements that pass the pipelines together */
+    TARE_EXPRESSION_LANES = 16,   /* lanes of a bound vector beyond its columns, where the columns are repeated */
 };
 
 /* A pipeline before its operands are known. */
@@ -53,7 +54,8 @@ struct tare_bound_expression {
     struct tare_value_range *range; /* to which the result's values, floats, are added; NULL: none */
     struct tare_operand operands[TARE_EXPRESSION_MAX_OPERANDS];
     struct tare_pipeline pipelines[TARE_EXPRESSION_MAX_BRANCHES];
-    char *vectors[TARE_EXPRESSION_MAX_OPERANDS]; /* lanes of a vector, repeated; NULL: not a vector */
+    char *vectors[TARE_EXPRESSION_MAX_OPERANDS]; /* lanes of a vector; NULL: not a vector */
+    bool is_repeated; /* vectors are repeated as often as blocks need, which the first run does */
     char *buffers[TARE_EXPRESSION_MAX_OPERANDS]; /* lanes of a block of an array; NULL: not an array */
 };
 

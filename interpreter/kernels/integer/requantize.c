@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-enum { LANES = 16 };
+enum { LANES = TARE_EXPRESSION_LANES };
 
 /* A pipeline of which the first `at` stages have been recognised. */
 struct reader {
@@ -30,38 +30,48 @@ static const struct tare_stage *take_scalar(struct reader *reader, enum tare_sta
     return stage && stage->is_one ? take(reader, code) : NULL;
 }
 
-/* The lanes of a stage whose operand is a vector, which are repeated for more than `columns + LANES` lanes, or a
- * scalar. NULL: an array. */
+/* The lanes of a stage whose operand is a vector, `columns + LANES` of them, or a scalar. NULL: an array. */
 static const void *column_lanes(const struct reader *reader, const struct tare_stage *stage) {
     return stage->is_one ? stage->operand : reader->bound->vectors[stage->tag];
 }
 
 /* ---- the parts ---- */
 
-/* Integer additions and subtractions, if there are any, as one vector of addends: their sums wrap. */
-static bool take_offset(int32_t *offset, int64_t lanes, struct reader *reader) {
-    for (;; reader->at++) {
+/* Integer additions and subtractions, if there are any, as one vector of addends: their sums wrap. NULL: something
+ * else, or no memory. */
+static const int32_t *take_offset(int64_t lanes, struct reader *reader, struct tare_arena *arena) {
+    struct reader ahead = *reader;
+    const struct tare_stage *only = take(&ahead, TARE_STAGE_INT_ADD), *next = peek(&ahead);
+    if (only && !only->is_one && column_lanes(reader, only) && next && next->code == TARE_STAGE_TO_FLOAT) {
+        *reader = ahead;
+        return column_lanes(reader, only);
+    }
+    int32_t *offset = TARE_NEW_ARRAY(arena, int32_t, (size_t)lanes);
+    for (; offset; reader->at++) {
         const struct tare_stage *stage = peek(reader);
         const bool is_sum = stage && stage->code == TARE_STAGE_INT_ADD;
-        if (!is_sum && !(stage && stage->code == TARE_STAGE_INT_SUB)) return true;
+        if (!is_sum && !(stage && stage->code == TARE_STAGE_INT_SUB)) return offset;
         const uint32_t *from = column_lanes(reader, stage);
-        if (!from) return false;
+        if (!from) return NULL;
         for (int64_t i = 0; i < lanes; i++) {
             const uint32_t x = from[stage->is_one ? 0 : i], sum = (uint32_t)offset[i];
             offset[i] = (int32_t)(is_sum ? sum + x : sum - x);
         }
     }
+    return NULL;
 }
 
-/* The operand of a stage with `code` as one float for each column. */
-static bool take_columns(float *out, int64_t lanes, struct reader *reader, enum tare_stage_code code) {
+/* The operand of a stage with `code` as one float for each column. NULL: something else, or no memory. */
+static const float *take_columns(int64_t lanes, struct reader *reader, enum tare_stage_code code,
+                                 struct tare_arena *arena) {
     const struct tare_stage *stage = peek(reader);
     const float *from = !stage || stage->code != code ? NULL : column_lanes(reader, stage);
-    if (!from) return false;
-    for (int64_t i = 0; i < lanes; i++)
-        out[i] = from[stage->is_one ? 0 : i];
+    float *copies = from && stage->is_one ? tare_arena_alloc(arena, (size_t)lanes * sizeof *copies) : NULL;
+    if (!from || (stage->is_one && !copies)) return NULL;
+    for (int64_t i = 0; copies && i < lanes; i++)
+        copies[i] = *from;
     reader->at++;
-    return true;
+    return copies ? copies : from;
 }
 
 /* Quantization to values of `type`, which therefore need no wrapping. */
@@ -123,9 +133,7 @@ static bool take_bounds(struct tare_real_stage *out, struct reader *reader) {
 
 /* The stages after the scale, up to the end. */
 static bool take_real(struct tare_real_stage *out, struct reader *reader, int64_t lanes, struct tare_arena *arena) {
-    float *bias = TARE_NEW_ARRAY(arena, float, (size_t)lanes);
-    if (!bias) return false;
-    if (take_columns(bias, lanes, reader, TARE_STAGE_ADD)) out->bias = bias;
+    out->bias = take_columns(lanes, reader, TARE_STAGE_ADD, arena);
     const struct tare_stage *sum = peek(reader);
     if (sum && !sum->is_one && is_float_array(reader->bound, sum->tag)) take(reader, TARE_STAGE_ADD);
     return take_bounds(out, reader) && !peek(reader);
@@ -141,12 +149,10 @@ bool tare_requantize_find(struct tare_requantize *out, const struct tare_bound_e
     if (expression->branches[0].source >= 0 || expression->from != TARE_LANE_INT32) return false;
     if (type != TARE_LANE_INT8 && type != TARE_LANE_UINT8 && type != TARE_LANE_FLOAT) return false;
     const int64_t lanes = bound->columns + LANES;
-    int32_t *offset = TARE_NEW_ARRAY(arena, int32_t, (size_t)lanes);
-    float *scale = TARE_NEW_ARRAY(arena, float, (size_t)lanes);
-    *out = (struct tare_requantize){ .columns = bound->columns, .offset = offset, .scale = scale };
-    if (!offset || !scale || !take_offset(offset, lanes, &reader) || !take(&reader, TARE_STAGE_TO_FLOAT) ||
-        !take_columns(scale, lanes, &reader, TARE_STAGE_MUL))
-        return false;
+    *out = (struct tare_requantize){ .columns = bound->columns, .offset = take_offset(lanes, &reader, arena) };
+    if (!out->offset || !take(&reader, TARE_STAGE_TO_FLOAT)) return false;
+    out->scale = take_columns(lanes, &reader, TARE_STAGE_MUL, arena);
+    if (!out->scale) return false;
     if (type == TARE_LANE_FLOAT) return take_real(&out->real, &reader, lanes, arena);
     if (!take_quantize(&out->first, &reader, type)) return false;
     return !peek(&reader) || (take_sum(out, &reader, type) && !peek(&reader));
