@@ -21,8 +21,8 @@ struct tare_expression_branch {
     int source; /* operand; -1: the values of the product */
     int n_stages;
     struct {
-        enum tare_stage_code code;
-        int operand; /* -1: none */
+        uint8_t code;   /* enum tare_stage_code */
+        int8_t operand; /* -1: none */
     } stages[TARE_PIPELINE_MAX_STAGES];
 };
 
@@ -30,7 +30,8 @@ struct tare_expression {
     enum tare_lane_type from, to; /* of the product's values; of the result */
     int n_branches, n_operands;
     struct tare_expression_branch branches[TARE_EXPRESSION_MAX_BRANCHES]; /* 0 computes the result */
-    int branch_of[TARE_EXPRESSION_MAX_OPERANDS]; /* by operand: the branch that computes it, above its user; 0: none */
+    int8_t
+        branch_of[TARE_EXPRESSION_MAX_OPERANDS]; /* by operand: the branch that computes it, above its user; 0: none */
 };
 
 enum tare_operand_kind {
