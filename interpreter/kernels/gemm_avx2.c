@@ -172,9 +172,13 @@ static TARE_TARGET_AVX2 void run(const struct tare_gemm_block *block, const stru
 }
 
 void tare_gemm_block_avx2(const struct tare_gemm_block *block) {
-    struct tare_gemm_block sums = *block;
     const bool is_general = block->epilogue && block->epilogue->is_general && !block->epilogue->is_bounded;
-    if (is_general) sums.epilogue = NULL;
-    run(&sums, is_general ? block->epilogue : NULL);
+    if (!is_general) {
+        run(block, NULL);
+        return;
+    }
+    struct tare_gemm_block sums = *block;
+    sums.epilogue = NULL;
+    run(&sums, block->epilogue);
 }
 #endif

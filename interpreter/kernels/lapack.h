@@ -1,6 +1,6 @@
-/* Dense linear algebra by OpenBLAS (LAPACK and level-3 BLAS) in four precisions. The library is loaded by the first op
- * that needs it: linked into the program it would add 2 ms to every start. It runs on the calling thread only; calls
- * from several threads are independent.
+/* Dense linear algebra by OpenBLAS (LAPACK and BLAS) in four precisions. The library is loaded by the first op that
+ * needs it: linked into the program it would add 2 ms to every start. It runs on the calling thread only; calls from
+ * several threads are independent.
  *
  * Matrices are in LAPACK's column-major order with the smallest leading dimension. A row-major matrix A is read as Aᵀ,
  * which the callers use to avoid transpositions where the mathematics permits it. Info results are LAPACK's: 0 is
@@ -10,9 +10,23 @@
 
 #include "base/arena.h"
 #include "base/status.h"
-#include "interpreter/kernels/lapack_type.h"
 
+#include <stdbool.h>
 #include <stdint.h>
+
+/* Element type of a routine: float, double, float complex, double complex. */
+enum tare_lapack_type { TARE_LAPACK_S, TARE_LAPACK_D, TARE_LAPACK_C, TARE_LAPACK_Z };
+
+static inline bool tare_lapack_is_complex(enum tare_lapack_type type) {
+    return type >= TARE_LAPACK_C;
+}
+/* Bytes of an element, and of its real component. */
+static inline size_t tare_lapack_size(enum tare_lapack_type type) {
+    return (size_t)(type == TARE_LAPACK_S ? 4 : type == TARE_LAPACK_Z ? 16 : 8);
+}
+static inline size_t tare_lapack_real_size(enum tare_lapack_type type) {
+    return type == TARE_LAPACK_S || type == TARE_LAPACK_C ? 4 : 8;
+}
 
 /* Elements to allocate after the end of each operand and work array: OpenBLAS kernels read whole vectors, up to four
  * elements past the last one (zgemv of 0.3.21 with AVX-512). What is read there does not enter the result. */
@@ -22,33 +36,88 @@ enum { TARE_LAPACK_SLACK = 8 };
  * successful call. */
 tare_status tare_lapack_open(void);
 
-/* A routine of Fortran's interface without the letter of its precision: "gees". NULL if the library does not contain
- * it. For routines that are called rarely (lapack_reductions.c). */
-typedef void tare_lapack_routine(void);
-tare_lapack_routine *tare_lapack_find(const char *stem, enum tare_lapack_type type);
-/* The optimal size of `work` that a workspace query stored in its first element. */
-int tare_lapack_queried(enum tare_lapack_type type, const void *first);
+/* ---- LAPACK ---- */
 
-/* Workspace of one routine for matrices of one size, allocated from an arena and used for a whole batch. */
-struct tare_lapack_work {
-    enum tare_lapack_type type;
-    int m, n, k;
-    char job, left;
-    void *work, *real_work;
-    int *int_work, size, real_size, int_size;
+enum tare_lapack_routine {
+    TARE_LAPACK_POTRF, /* the triangle `uplo` of the Hermitian a = UᴴU ('U') or LLᴴ; info > 0: not positive definite */
+    TARE_LAPACK_GETRF, /* a = P·L·U; pivots[i], from 1, is the row exchanged with row i */
+    TARE_LAPACK_GETRS, /* b = op(a)⁻¹ b with the factors and pivots of getrf; op is `trans`: 'N', 'T', 'C' (adjoint) */
+    TARE_LAPACK_GTSV,  /* b = T⁻¹ b for the tridiagonal T (dl, d, du), which is overwritten */
+    TARE_LAPACK_GEQRF, /* a = Q·R: the upper triangle becomes R, what is below it, with tau, describes Q */
+    TARE_LAPACK_ORGQR, /* a = the first n columns of Q, from k factors tau (k <= n <= m) */
+    TARE_LAPACK_GELSY, /* b = the x of least norm that minimizes |a x - b|; singular values below rcond times the
+                          largest count as zero; `order` [n] is 0 before each call */
+    TARE_LAPACK_GESDD, /* a = u·diag(s)·v, s descending; job 'N': s only, 'S': min(m, n) vectors, 'A': all */
+    TARE_LAPACK_SYEVD, /* the Hermitian a, of which the triangle `uplo` is read, has the eigenvalues s, ascending; job
+                          'V': a becomes the eigenvectors in columns */
+    TARE_LAPACK_GEEV,  /* eigenvalues w (real types: w + i·wi) and eigenvectors of length one in columns: right ones v
+                          for job 'V', left ones vl for `left` 'V'. Real types: columns j, j + 1 are the real and the
+                          imaginary part of the vectors of a conjugate pair */
+    TARE_LAPACK_GEHRD, /* a = Q·H·Qᴴ: a becomes H and, below its first subdiagonal, with tau, describes Q; `low` and
+                          `high`, from 1, bound the part that is not triangular */
+    TARE_LAPACK_SYTRD, /* the Hermitian a = Q·T·Qᴴ: diagonal s and off-diagonal e of T, Q in a and tau */
+    TARE_LAPACK_GEES,  /* a = v·T·vᴴ: a becomes the Schur form T; job 'V': v is computed; eigenvalues as geev's */
+    TARE_LAPACK_CALLS,
+
+    /* Without a call: by functions of their own (below), or directly. */
+    TARE_LAPACK_TRSM = TARE_LAPACK_CALLS,
+    TARE_LAPACK_GEMM,
+    TARE_LAPACK_SYRK,
+    TARE_LAPACK_AXPY,
+    TARE_LAPACK_SCAL,
+    TARE_LAPACK_BDSQR,
+    TARE_LAPACK_GEBAL,
+    TARE_LAPACK_GEBAK,
+    TARE_LAPACK_ROUTINES
 };
 
-/* Factors the Hermitian a [n, n], of which one triangle is read: a = UᴴU (upper) or LLᴴ. The other triangle is left as
- * it is. Info > 0: not positive definite. */
-int tare_lapack_potrf(enum tare_lapack_type type, bool upper, int n, void *a);
-/* Factors a [m, n] = P·L·U in place; pivots[i] (from 1, min(m, n) of them) is the row exchanged with row i. */
-int tare_lapack_getrf(enum tare_lapack_type type, int m, int n, void *a, int *pivots);
-/* Solves op(a) x = b for b [n, columns] with the factors of getrf; op: 'N' none, 'T' transpose, 'C' adjoint. */
-int tare_lapack_getrs(enum tare_lapack_type type, char op, int n, int columns, const void *lu, const int *pivots,
-                      void *b);
-/* Solves A x = b for b [n, columns] with the tridiagonal A: `below` and `above` have n - 1 elements. All four are
- * overwritten; b becomes x. */
-int tare_lapack_gtsv(enum tare_lapack_type type, int n, int columns, void *below, void *diagonal, void *above, void *b);
+/* A routine of Fortran's interface: every argument is a pointer, and the lengths of character arguments (size_t) follow
+ * at the end (gfortran's convention). */
+typedef void tare_lapack_function(void);
+tare_lapack_function *tare_lapack_function_of(enum tare_lapack_routine routine, enum tare_lapack_type type);
+
+/* The most arguments of a routine, including the lengths of its character arguments. */
+enum { TARE_LAPACK_ARGUMENTS = 18 };
+
+/* One routine, prepared for matrices of one size and run for each matrix of a batch. Arguments that the routine does
+ * not have are ignored. Must not be moved once it is prepared. */
+struct tare_lapack_call {
+    enum tare_lapack_routine routine;
+    enum tare_lapack_type type;
+    int m, n, k; /* rows and columns of a (the same for square ones); columns of b, or factors tau of orgqr */
+    char uplo, job, left, trans;
+    int low, high;
+    /* Arrays; see tare_lapack_array. Those that are NULL are allocated. */
+    void *a, *b, *tau, *s, *e, *u, *v, *vl, *w, *wi, *dl, *d, *du, *rcond, *pivots, *order;
+    int info, rank; /* results */
+    /* internal: leading dimensions, workspace, gees' selection (none), and the arguments in the routine's order */
+    int lda, ldb, ldv;
+    void *work, *rwork, *iwork, *select;
+    int lwork, lrwork, liwork;
+    char unsorted;
+    const void *arguments[TARE_LAPACK_ARGUMENTS];
+};
+
+/* An array of a call: where its pointer is, its size, and its elements. */
+struct tare_lapack_array {
+    void **data;
+    int rows, columns;
+    enum tare_lapack_elements {
+        TARE_LAPACK_OF_TYPE,
+        TARE_LAPACK_OF_REALS,
+        TARE_LAPACK_OF_COMPLEX,
+        TARE_LAPACK_OF_INTS
+    } elements;
+};
+/* The array with the name of its member in the call. Requires routine, type, m, n, k and job. */
+struct tare_lapack_array tare_lapack_array(struct tare_lapack_call *call, const char *name);
+
+/* Allocates the arrays, with TARE_LAPACK_SLACK zeroed elements more, and the workspace. */
+tare_status tare_lapack_prepare(struct tare_lapack_call *call, struct tare_arena *memory);
+/* Runs the routine on what the arrays contain. Returns info. */
+int tare_lapack_run(struct tare_lapack_call *call);
+
+/* ---- BLAS ---- */
 
 /* Solves op(a) x = b or x op(a) = b for b [rows, columns] with a triangular a; b becomes x. `form` has the four
  * characters of BLAS: side of a ('L', 'R'), triangle ('U', 'L'), op ('N', 'T', 'C'), diagonal ('N', or 'U': ones). */
@@ -63,38 +132,5 @@ void tare_lapack_syrk(enum tare_lapack_type type, const char *form, int n, int k
 /* y += factor · x, and x *= factor. */
 void tare_lapack_axpy(enum tare_lapack_type type, int count, double factor, const void *x, void *y);
 void tare_lapack_scal(enum tare_lapack_type type, int count, double factor, void *x);
-
-/* a [m, n] = Q·R: the upper triangle of a becomes R, what is below it describes Q; tare_lapack_orgqr then replaces a
- * with the first `columns` columns of Q, [m, columns] (columns <= m). */
-tare_status tare_lapack_qr_open(struct tare_lapack_work *work, enum tare_lapack_type type, int m, int n, int columns,
-                                struct tare_arena *memory);
-int tare_lapack_geqrf(const struct tare_lapack_work *work, void *a, void *tau);
-int tare_lapack_orgqr(const struct tare_lapack_work *work, void *a, const void *tau);
-
-/* The x [n, columns] of least norm that minimizes |a x - b|, for a [m, n] of any rank: singular values below `smallest`
- * times the largest count as zero. b has max(m, n) rows and becomes x; a is overwritten. */
-tare_status tare_lapack_gelsy_open(struct tare_lapack_work *work, enum tare_lapack_type type, int m, int n, int columns,
-                                   struct tare_arena *memory);
-int tare_lapack_gelsy(const struct tare_lapack_work *work, void *a, void *b, double smallest);
-
-/* a [m, n] = U·diag(s)·Vᴴ, s descending and real; a is overwritten. job 'N': s only; 'S': u [m, min], vh [min, n];
- * 'A': u [m, m], vh [n, n]. Requires finite elements. */
-tare_status tare_lapack_svd_open(struct tare_lapack_work *work, enum tare_lapack_type type, int m, int n, char job,
-                                 struct tare_arena *memory);
-int tare_lapack_gesdd(const struct tare_lapack_work *work, void *a, void *s, void *u, void *vh);
-
-/* Eigenvalues (real, ascending) of the Hermitian a [n, n], of which one triangle is read; job 'V': a becomes the
- * eigenvectors in columns. Requires finite elements. */
-tare_status tare_lapack_eigh_open(struct tare_lapack_work *work, enum tare_lapack_type type, int n, char job,
-                                  struct tare_arena *memory);
-int tare_lapack_syevd(const struct tare_lapack_work *work, bool upper, void *a, void *values);
-
-/* Eigenvalues of the general a [n, n], which is overwritten, and eigenvectors of length one in columns: with `left` 'V'
- * the left ones in vl, with `job` 'V' the right ones in vr; 'N': the array is not used. Complex types: values are
- * complex and `imaginary` is unused. Real types: real and imaginary parts in two arrays, and columns k, k + 1 of vl and
- * vr are the real and imaginary part of the vectors of a conjugate pair. */
-tare_status tare_lapack_eig_open(struct tare_lapack_work *work, enum tare_lapack_type type, int n, char left, char job,
-                                 struct tare_arena *memory);
-int tare_lapack_geev(const struct tare_lapack_work *work, void *a, void *values, void *imaginary, void *vl, void *vr);
 
 #endif

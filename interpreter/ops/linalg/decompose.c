@@ -28,90 +28,64 @@ static tare_status infer_qr(struct tare_infer *infer) {
     return tare_matrix_infer(&infer->outputs[1], infer, 0, full ? rows : small, columns);
 }
 
-/* One matrix A [m, n] and the first `columns` columns of Q. `a` is column-major for LAPACK and has the columns of both;
- * `rows` is row-major, for tensors of another dtype. */
+/* One matrix A [m, n] and the first `columns` columns of Q. Both calls have the same `a`, which is column-major and has
+ * the columns of both; `rows` is row-major. */
 struct qr {
     int64_t m, n, columns;
     enum tare_lapack_type type;
-    struct tare_lapack_work work;
-    void *rows, *a, *tau;
+    struct tare_lapack_call factor, form;
+    void *rows;
 };
 
 static tare_status open_qr(struct qr *s, struct tare_kernel *kernel) {
     const int64_t wide = s->n > s->columns ? s->n : s->columns;
     TARE_TRY(tare_matrix_open(s->m, wide));
-    TARE_TRY(tare_lapack_qr_open(&s->work, s->type, (int)s->m, (int)s->n, (int)s->columns, kernel->scratch));
-    const bool in_place = tare_matrix_in_place(&kernel->inputs[0], s->type, 0) != NULL;
-    s->rows = tare_matrix_new(kernel->scratch, s->type, in_place ? 0 : s->m * wide);
-    s->a = tare_matrix_new(kernel->scratch, s->type, s->m * wide);
-    s->tau = tare_matrix_new(kernel->scratch, s->type, least(s->m, s->n));
-    return s->rows && s->a && s->tau ? TARE_OK : TARE_NO_MEMORY;
+    void *a = tare_matrix_new(kernel->scratch, s->type, s->m * wide);
+    s->rows = tare_matrix_new(kernel->scratch, s->type, s->m * wide);
+    if (!a || !s->rows) return TARE_NO_MEMORY;
+    s->factor = (struct tare_lapack_call){ TARE_LAPACK_GEQRF, s->type, .m = (int)s->m, .n = (int)s->n, .a = a };
+    TARE_TRY(tare_lapack_prepare(&s->factor, kernel->scratch));
+    s->form =
+        (struct tare_lapack_call){ TARE_LAPACK_ORGQR,           s->type, .m = (int)s->m,      .n = (int)s->columns,
+                                   .k = (int)least(s->m, s->n), .a = a,  .tau = s->factor.tau };
+    return tare_lapack_prepare(&s->form, kernel->scratch);
 }
 
-/* Matrix `i` of the input to `a`, column-major. */
-static void read_qr(struct qr *s, const struct tare_tensor *from, int64_t i) {
-    const int64_t size = s->m * s->n;
-    const void *rows = tare_matrix_in_place(from, s->type, i * size);
-    if (!rows) tare_matrix_read(s->rows, s->type, from, i * size, size);
-    tare_matrix_transpose(s->a, rows ? rows : s->rows, s->type, s->m, s->n, false);
+/* R [columns, n] as matrix `i` of the output; what is below the diagonal of `a` are the reflectors of Q. */
+static void put_r(struct qr *s, struct tare_tensor *to, int64_t i) {
+    const int64_t size = s->columns * s->n;
+    char *rows = s->columns < s->m ? s->rows : tare_matrix_room(to, s->type, i * size, s->rows);
+    tare_matrix_transpose(rows, s->factor.a, s->type, s->n, s->m, false);
+    for (int64_t row = 1; row < s->columns; row++)
+        memset(rows + (size_t)(row * s->n) * tare_lapack_size(s->type), 0,
+               (size_t)least(row, s->n) * tare_lapack_size(s->type));
+    tare_matrix_write(to, i * size, s->type, rows, size);
 }
 
 /* Q as matrix `i` of the output. */
 static void put_q(struct qr *s, struct tare_tensor *to, int64_t i) {
     const int64_t size = s->m * s->columns;
-    void *rows = tare_matrix_in_place(to, s->type, i * size);
-    tare_matrix_transpose(rows ? rows : s->rows, s->a, s->type, s->columns, s->m, false);
-    if (!rows) tare_matrix_write(to, i * size, s->type, s->rows, size);
-}
-
-/* In tiles, as tare_matrix_transpose. */
-#define TRANSPOSE_UPPER(type)                                                                                          \
-    for (int64_t first = 0; first < s->n; first += TILE)                                                               \
-        for (int64_t i = 0; i < rows && i < first + TILE; i++)                                                         \
-            for (int64_t j = i > first ? i : first; j < s->n && j < first + TILE; j++)                                 \
-                ((type *)to)[i * s->n + j] = ((const type *)s->a)[j * s->m + i];
-
-/* to [columns, n] = R; what is below the diagonal of `a` are the reflectors of Q. */
-static void take_r(const struct qr *s, void *to) {
-    enum { TILE = 8 };
-    const int64_t rows = least(s->columns, s->n);
-    const size_t size = tare_lapack_size(s->type);
-    for (int64_t i = 0; i < s->columns; i++)
-        memset((char *)to + (size_t)(i * s->n) * size, 0, (size_t)least(i, s->n) * size);
-    switch (tare_lapack_size(s->type)) {
-    case 4:
-        TRANSPOSE_UPPER(float)
-        break;
-    case 8:
-        TRANSPOSE_UPPER(double)
-        break;
-    default:
-        TRANSPOSE_UPPER(tare_complex)
-        break;
-    }
-}
-#undef TRANSPOSE_UPPER
-
-static void put_r(struct qr *s, struct tare_tensor *to, int64_t i) {
-    const int64_t size = s->columns * s->n;
-    void *rows = tare_matrix_in_place(to, s->type, i * size);
-    take_r(s, rows ? rows : s->rows);
-    if (!rows) tare_matrix_write(to, i * size, s->type, s->rows, size);
+    void *rows = tare_matrix_room(to, s->type, i * size, s->rows);
+    tare_matrix_transpose(rows, s->form.a, s->type, s->columns, s->m, false);
+    tare_matrix_write(to, i * size, s->type, rows, size);
 }
 
 static tare_status run_qr(struct tare_kernel *kernel) {
     struct tare_matrices input;
     TARE_TRY(tare_matrix_outputs(kernel, &input));
     if (kernel->outputs[0].elements == 0 && kernel->outputs[1].elements == 0) return TARE_OK;
-    struct qr s = { .m = input.rows, .n = input.columns, .type = tare_matrix_type(kernel->inputs[0].dtype) };
+    struct qr s = { .m = input.rows, .n = input.columns };
     s.columns = tare_matrices_of(&kernel->outputs[0]).columns;
+    s.type = tare_matrix_type_for(kernel->inputs[0].dtype, s.m, s.n);
     if (s.n == 0) return set_identity(&kernel->outputs[0], s.m);
     TARE_TRY(open_qr(&s, kernel));
     for (int64_t i = 0; i < input.count; i++) {
-        read_qr(&s, &kernel->inputs[0], i);
-        tare_lapack_geqrf(&s.work, s.a, s.tau);
+        const int64_t size = s.m * s.n;
+        tare_matrix_transpose(s.factor.a, tare_matrix_view(&kernel->inputs[0], s.type, i * size, size, s.rows), s.type,
+                              s.m, s.n, false);
+        tare_lapack_run(&s.factor);
         put_r(&s, &kernel->outputs[1], i);
-        tare_lapack_orgqr(&s.work, s.a, s.tau);
+        tare_lapack_run(&s.form);
         put_q(&s, &kernel->outputs[0], i);
     }
     return TARE_OK;
@@ -146,37 +120,37 @@ static void write_reals(struct tare_tensor *to, int64_t first, enum tare_lapack_
 
 /* One matrix: `a` becomes its eigenvectors in rows. In memory LAPACK sees conj(A), whose eigenvectors are conjugate and
  * whose triangles are exchanged. */
-static tare_status eigen_of(const struct tare_lapack_work *work, void *a, void *values, bool lower) {
-    const int64_t size = (int64_t)work->n * work->n;
-    if (!tare_matrix_is_finite(a, work->type, size) || tare_lapack_syevd(work, lower, a, values))
+static tare_status eigen_of(struct tare_lapack_call *call) {
+    const int64_t size = (int64_t)call->n * call->n;
+    if (!tare_matrix_is_finite(call->a, call->type, size) || tare_lapack_run(call))
         return TARE_FAIL(TARE_INVALID_ARGUMENT,
                          "Self-adjoint eigen decomposition was not successful. The input might not be valid.");
-    tare_matrix_conjugate(a, work->type, size);
+    tare_matrix_conjugate(call->a, call->type, size);
     return TARE_OK;
 }
 
 static tare_status run_eigen(struct tare_kernel *kernel) {
     const struct eigen *form = kernel->op->aux;
-    const enum tare_lapack_type type = tare_matrix_type(kernel->inputs[0].dtype);
-    struct tare_lapack_work work;
     struct tare_matrices input;
     TARE_TRY(tare_matrix_outputs(kernel, &input));
-    const int64_t n = input.rows, size = n * n;
+    const int64_t n = input.rows, size = n * n, step = form->stacked ? size + n : n;
+    const enum tare_lapack_type type = tare_matrix_type_for(kernel->inputs[0].dtype, n, n);
     if (n == 0 || input.count == 0) return TARE_OK;
     const bool lower = tare_node_bool(kernel->node, "lower", true); /* the triangle that is read */
     const bool vectors = form->stacked || kernel->outputs[1].elements;
+    struct tare_lapack_call call = {
+        TARE_LAPACK_SYEVD, type, .m = (int)n, .n = (int)n, .uplo = lower ? 'U' : 'L', .job = vectors ? 'V' : 'N'
+    };
     TARE_TRY(tare_matrix_open(n, n));
-    TARE_TRY(tare_lapack_eigh_open(&work, type, (int)n, vectors ? 'V' : 'N', kernel->scratch));
-    void *a = tare_matrix_new(kernel->scratch, type, size), *v = tare_matrix_new(kernel->scratch, type, size);
-    void *values = tare_matrix_new(kernel->scratch, type, n);
-    if (!a || !v || !values) return TARE_NO_MEMORY;
+    TARE_TRY(tare_lapack_prepare(&call, kernel->scratch));
+    void *v = tare_matrix_new(kernel->scratch, type, size);
+    if (!v) return TARE_NO_MEMORY;
     for (int64_t i = 0; i < input.count; i++) {
-        const int64_t step = form->stacked ? size + n : n;
-        tare_matrix_read(a, type, &kernel->inputs[0], i * size, size);
-        TARE_TRY(eigen_of(&work, a, values, lower));
-        write_reals(&kernel->outputs[0], i * step, type, values, n);
+        tare_matrix_read(call.a, type, &kernel->inputs[0], i * size, size);
+        TARE_TRY(eigen_of(&call));
+        write_reals(&kernel->outputs[0], i * step, type, call.s, n);
         if (!vectors) continue;
-        tare_matrix_transpose(v, a, type, n, n, false);
+        tare_matrix_transpose(v, call.a, type, n, n, false);
         tare_matrix_write(&kernel->outputs[form->stacked ? 0 : 1], form->stacked ? i * step + n : i * size, type, v,
                           size);
     }
@@ -208,67 +182,59 @@ static tare_status infer_svd(struct tare_infer *infer) {
     return tare_matrix_infer(&infer->outputs[V], infer, 0, columns, full ? columns : small);
 }
 
-/* One matrix A [rows, columns]. In memory LAPACK sees Aᵀ = conj(V)·diag(s)·Uᵀ, so its left vectors are conj(V) and its
+/* Matrices A [rows, columns]. In memory LAPACK sees Aᵀ = conj(V)·diag(s)·Uᵀ, so its left vectors are conj(V) and its
  * right ones, in memory, U. */
 struct svd {
-    int64_t rows, columns, u_columns, v_columns;
-    enum tare_lapack_type type;
-    struct tare_lapack_work work;
-    void *a, *s, *u, *v, *v_rows;
+    bool vectors;
+    int64_t sizes[3]; /* of s, u and v */
+    struct tare_lapack_call call;
+    void *v; /* row-major */
 };
 
-static tare_status open_svd(struct svd *s, struct tare_kernel *kernel, char job) {
-    const int64_t most = s->rows > s->columns ? s->rows : s->columns;
-    TARE_TRY(tare_matrix_open(most, job == 'A' ? most : least(s->rows, s->columns)));
-    TARE_TRY(tare_lapack_svd_open(&s->work, s->type, (int)s->columns, (int)s->rows, job, kernel->scratch));
-    s->a = tare_matrix_new(kernel->scratch, s->type, s->rows * s->columns);
-    s->s = tare_matrix_new(kernel->scratch, s->type, least(s->rows, s->columns));
-    s->u = tare_matrix_new(kernel->scratch, s->type, s->rows * s->u_columns);
-    s->v = tare_matrix_new(kernel->scratch, s->type, s->columns * s->v_columns);
-    s->v_rows = tare_matrix_new(kernel->scratch, s->type, s->columns * s->v_columns);
-    return s->a && s->s && s->u && s->v && s->v_rows ? TARE_OK : TARE_NO_MEMORY;
-}
-
 /* Stores matrix `i` of the outputs; all are NaN for an input that is not finite. */
-static tare_status put_svd(struct tare_kernel *kernel, struct svd *s, int64_t i, bool vectors, bool finite) {
-    const int64_t small = least(s->rows, s->columns), u_size = s->rows * s->u_columns;
-    const int64_t v_size = s->columns * s->v_columns;
-    if (finite && tare_lapack_gesdd(&s->work, s->a, s->s, s->v, s->u))
+static tare_status put_svd(struct tare_kernel *kernel, struct svd *s, int64_t i, bool finite) {
+    struct tare_lapack_call *call = &s->call;
+    const int64_t columns = call->m;
+    for (size_t k = 0; !finite && k < 3; k++)
+        for (int64_t at = 0; at < s->sizes[k]; at++)
+            tare_tensor_set_f64(&kernel->outputs[k], i * s->sizes[k] + at, NAN);
+    if (!finite) return TARE_OK;
+    if (tare_lapack_run(call))
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "the singular value decomposition did not converge");
-    if (finite) {
-        write_reals(&kernel->outputs[S], i * small, s->type, s->s, small);
-        if (!vectors) return TARE_OK;
-        tare_matrix_transpose(s->v_rows, s->v, s->type, s->v_columns, s->columns, true);
-        tare_matrix_write(&kernel->outputs[U], i * u_size, s->type, s->u, u_size);
-        tare_matrix_write(&kernel->outputs[V], i * v_size, s->type, s->v_rows, v_size);
-        return TARE_OK;
-    }
-    const int64_t sizes[] = { small, vectors ? u_size : 0, vectors ? v_size : 0 };
-    for (size_t k = 0; k < 3; k++)
-        for (int64_t at = 0; at < sizes[k]; at++)
-            tare_tensor_set_f64(&kernel->outputs[k], i * sizes[k] + at, NAN);
+    write_reals(&kernel->outputs[S], i * s->sizes[S], call->type, call->s, s->sizes[S]);
+    if (!s->vectors) return TARE_OK;
+    tare_matrix_transpose(s->v, call->u, call->type, s->sizes[V] / columns, columns, true);
+    tare_matrix_write(&kernel->outputs[U], i * s->sizes[U], call->type, call->v, s->sizes[U]);
+    tare_matrix_write(&kernel->outputs[V], i * s->sizes[V], call->type, s->v, s->sizes[V]);
     return TARE_OK;
 }
 
 static tare_status run_svd(struct tare_kernel *kernel) {
     const struct eigen *form = kernel->op->aux;
     const bool full = tare_node_bool(kernel->node, "full_matrices", false);
-    const bool vectors = !form->vectors || tare_node_bool(kernel->node, form->vectors, true);
+    struct svd s = { .vectors = !form->vectors || tare_node_bool(kernel->node, form->vectors, true) };
     struct tare_matrices input;
     TARE_TRY(tare_matrix_outputs(kernel, &input));
-    struct svd s = { .rows = input.rows, .columns = input.columns, .type = tare_matrix_type(kernel->inputs[0].dtype) };
-    const int64_t size = s.rows * s.columns, small = least(s.rows, s.columns);
-    s.u_columns = !vectors ? 0 : full ? s.rows : small;
-    s.v_columns = !vectors ? 0 : full ? s.columns : small;
+    const int64_t rows = input.rows, columns = input.columns, size = rows * columns, small = least(rows, columns);
+    const int64_t u_columns = !s.vectors ? 0 : full ? rows : small, v_columns = !s.vectors ? 0 : full ? columns : small;
+    const enum tare_lapack_type type = tare_matrix_type_for(kernel->inputs[0].dtype, rows, columns);
     if (kernel->outputs[S].elements + kernel->outputs[U].elements + kernel->outputs[V].elements == 0) return TARE_OK;
     if (size == 0) {
-        TARE_TRY(set_identity(&kernel->outputs[U], s.u_columns));
-        return set_identity(&kernel->outputs[V], s.v_columns);
+        TARE_TRY(set_identity(&kernel->outputs[U], u_columns));
+        return set_identity(&kernel->outputs[V], v_columns);
     }
-    TARE_TRY(open_svd(&s, kernel, !vectors ? 'N' : full ? 'A' : 'S'));
+    TARE_TRY(tare_matrix_open(rows + columns - small, full ? rows + columns - small : small));
+    s.sizes[S] = small, s.sizes[U] = rows * u_columns, s.sizes[V] = columns * v_columns;
+    s.call = (struct tare_lapack_call){ TARE_LAPACK_GESDD, type, .m = (int)columns, .n = (int)rows,
+                                        .job = !s.vectors ? 'N'
+                                               : full     ? 'A'
+                                                          : 'S' };
+    s.v = tare_matrix_new(kernel->scratch, type, s.sizes[V]);
+    if (!s.v) return TARE_NO_MEMORY;
+    TARE_TRY(tare_lapack_prepare(&s.call, kernel->scratch));
     for (int64_t i = 0; i < input.count; i++) {
-        tare_matrix_read(s.a, s.type, &kernel->inputs[0], i * size, size);
-        TARE_TRY(put_svd(kernel, &s, i, vectors, tare_matrix_is_finite(s.a, s.type, size)));
+        tare_matrix_read(s.call.a, type, &kernel->inputs[0], i * size, size);
+        TARE_TRY(put_svd(kernel, &s, i, tare_matrix_is_finite(s.call.a, type, size)));
     }
     return TARE_OK;
 }

@@ -1,8 +1,7 @@
 /* The LAPACK custom calls of JAX, lapack_<s|d|c|z><routine>_ffi (jaxlib/cpu/lapack_kernels.cc), and the corresponding
- * ones for TPU. Operands and results are batches: the last dimensions are those of the matrix or vector, and the
- * routine runs for each matrix. Options are characters in the backend_config; `info` of a matrix is the last result.
- * Logical indices do not depend on layouts, so tensors are row-major here and transposed for LAPACK. */
-#include "interpreter/kernels/lapack_reductions.h"
+ * ones for TPU. Operands and results are batches of the arrays of a call (lapack.h): the last dimensions are those of
+ * the matrix or vector, and the routine runs for each matrix. Options are characters in the backend_config. Logical
+ * indices do not depend on layouts, so tensors are row-major here and transposed for LAPACK. */
 #include "interpreter/ops/linalg/matrix.h"
 #include "interpreter/ops/support/backend_config.h"
 #include "interpreter/ops/xla/custom_call_row.h"
@@ -13,28 +12,35 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_OPERANDS = 4, MOST_RESULTS = 6 };
+enum { MOST_ARRAYS = 6 };
 
 struct call;
 
-/* A routine. Operands and results are one letter each:
- * M [m, n] as operand 0; Q [n, n]; B [rows, columns] as operand 1 (gtsv: 3); U, V the singular vectors;
- * N vector [n], T [reflectors], t [n - 1], of the routine's type; R, S, r the same of its real
- * type; C [n, n] complex; I, P int32 vectors [min(m, n)] and [m]; i int32 scalar. */
+/* Operands and results are arrays of the call, or one of its numbers info and rank; "VL" and "V" are the complex
+ * vectors that a real type stores in two columns of vl and v. Those with '+' exist for complex types only, with '-' for
+ * real types. `run` replaces tare_lapack_run. */
 struct routine {
+    enum tare_lapack_routine routine;
     const char *operands, *results;
+    bool square, finite; /* what operand 0 must be: LAPACK's iterations may not end for NaN */
     tare_status (*run)(struct call *call);
-    bool finite; /* operand 0 must be finite: LAPACK's iterations may not end otherwise */
+};
+
+/* Arrays and the tensors that they are copied from or to. */
+struct list {
+    size_t count;
+    char names[MOST_ARRAYS][8];
+    struct tare_lapack_array arrays[MOST_ARRAYS];
 };
 
 struct call {
     struct tare_kernel *kernel;
     const struct routine *routine;
-    enum tare_lapack_type type;
-    int m, n, least, reflectors, rows, columns, u_columns, v_rows;
+    struct tare_lapack_call lapack;
+    int b_rows;
     int64_t batch;
-    void *in[MOST_OPERANDS], *out[MOST_RESULTS]; /* of one matrix; matrices are column-major */
-    struct tare_arena work;                      /* reset after each matrix */
+    struct list operands, results;
+    void *info, *rank, *joined[2]; /* results that are not arrays of the routine */
 };
 
 /* A character option: 'L' for "uplo = 76 : ui8". */
@@ -42,406 +48,302 @@ static char option(const struct call *call, const char *key, char fallback) {
     return (char)tare_backend_config_int(call->kernel, key, fallback);
 }
 
-static struct tare_lapack_problem problem(struct call *call) {
-    return (struct tare_lapack_problem){ call->type, call->n, &call->work };
-}
+/* ---- routines that need more than a call of LAPACK's ---- */
 
-static bool is_matrix(char letter) {
-    return strchr("MQBUVC", letter) != NULL;
-}
-static bool is_int(char letter) {
-    return strchr("IPi", letter) != NULL;
-}
-
-/* Rows and columns of a result or operand; a vector has one column, a scalar one element. */
-static void dims_of(const struct call *call, char letter, int *rows, int *columns) {
-    const struct {
-        char letter;
-        int rows, columns;
-    } dims[] = {
-        { 'M', call->m, call->n },
-        { 'Q', call->n, call->n },
-        { 'B', call->rows, call->columns },
-        { 'U', call->m, call->u_columns },
-        { 'V', call->v_rows, call->n },
-        { 'C', call->n, call->n },
-        { 'N', call->n, 1 },
-        { 'R', call->n, 1 },
-        { 'T', call->reflectors, 1 },
-        { 'S', call->least, 1 },
-        { 't', call->n - 1, 1 },
-        { 'r', call->n - 1, 1 },
-        { 'I', call->least, 1 },
-        { 'P', call->m, 1 },
-    };
-    *rows = *columns = 1;
-    for (size_t i = 0; i < sizeof dims / sizeof *dims; i++)
-        if (dims[i].letter == letter) *rows = dims[i].rows > 0 ? dims[i].rows : 0, *columns = dims[i].columns;
-}
-
-static size_t element_size(const struct call *call, char letter) {
-    if (is_int(letter)) return sizeof(int32_t);
-    if (strchr("RSr", letter)) return tare_lapack_real_size(call->type);
-    return letter == 'C' ? 2 * tare_lapack_real_size(call->type) : tare_lapack_size(call->type);
-}
-
-static int dtype_of(const struct call *call, char letter) {
-    const bool is_double = tare_lapack_real_size(call->type) == 8;
-    if (is_int(letter)) return TARE_DT_INT32;
-    if (strchr("RSr", letter)) return is_double ? TARE_DT_DOUBLE : TARE_DT_FLOAT;
-    if (letter == 'C') return is_double ? TARE_DT_COMPLEX128 : TARE_DT_COMPLEX64;
-    return call->kernel->inputs[0].dtype;
-}
-
-/* ---- routines ---- */
-
-static void copy(struct call *call, size_t result, size_t operand) {
-    int rows, columns;
-    dims_of(call, call->routine->operands[operand], &rows, &columns);
-    memcpy(call->out[result], call->in[operand], (size_t)rows * (size_t)columns * tare_lapack_size(call->type));
-}
-static void set_info(struct call *call, size_t result, int info) {
-    *(int32_t *)call->out[result] = info;
-}
-
-static tare_status run_potrf(struct call *c) {
-    copy(c, 0, 0);
-    set_info(c, 1, tare_lapack_potrf(c->type, option(c, "uplo", 'L') == 'U', c->n, c->out[0]));
-    return TARE_OK;
-}
-
-static tare_status run_getrf(struct call *c) {
-    copy(c, 0, 0);
-    set_info(c, 2, tare_lapack_getrf(c->type, c->m, c->n, c->out[0], c->out[1]));
-    return TARE_OK;
-}
-
-/* The same with pivots from 0, and the row order that they produce. */
+/* Pivots from 0, and the row order that they produce. */
 static tare_status run_lu(struct call *c) {
-    int32_t *pivots = c->out[1], *order = c->out[2];
-    copy(c, 0, 0);
-    tare_lapack_getrf(c->type, c->m, c->n, c->out[0], pivots);
-    for (int i = 0; i < c->m; i++)
+    int *pivots = c->lapack.pivots, *order = c->lapack.order;
+    tare_lapack_run(&c->lapack);
+    for (int i = 0; i < c->lapack.m; i++)
         order[i] = i;
-    for (int i = 0; i < c->least; i++) {
-        const int32_t other = --pivots[i], moved = order[i];
+    for (int i = 0; i < c->lapack.m && i < c->lapack.n; i++) {
+        const int other = --pivots[i], moved = order[i];
         order[i] = order[other];
         order[other] = moved;
     }
     return TARE_OK;
 }
 
-static tare_status run_geqrf(struct call *c) {
-    struct tare_lapack_work work;
-    copy(c, 0, 0);
-    TARE_TRY(tare_lapack_qr_open(&work, c->type, c->m, c->n, c->least, &c->work));
-    tare_lapack_geqrf(&work, c->out[0], c->out[1]);
-    return TARE_OK;
-}
-
 /* The first n columns of Q, of which the operand contains the reflectors. */
 static tare_status run_orgqr(struct call *c) {
-    struct tare_lapack_work work;
-    copy(c, 0, 0);
-    if (c->n > c->m || c->reflectors > c->n)
-        return TARE_FAIL(TARE_SHAPE, "%d columns of Q from %d reflectors of %d rows", c->n, c->reflectors, c->m);
-    TARE_TRY(tare_lapack_qr_open(&work, c->type, c->m, c->reflectors, c->n, &c->work));
-    tare_lapack_orgqr(&work, c->out[0], c->in[1]);
+    const struct tare_lapack_call *q = &c->lapack;
+    if (q->n > q->m || q->k > q->n)
+        return TARE_FAIL(TARE_SHAPE, "%d columns of Q from %d reflectors of %d rows", q->n, q->k, q->m);
+    tare_lapack_run(&c->lapack);
     return TARE_OK;
 }
 
-static tare_status run_gesdd(struct call *c) {
-    struct tare_lapack_work work;
-    copy(c, 0, 0);
-    TARE_TRY(tare_lapack_svd_open(&work, c->type, c->m, c->n, option(c, "mode", 'A'), &c->work));
-    set_info(c, 4, tare_lapack_gesdd(&work, c->out[0], c->out[1], c->out[2], c->out[3]));
-    return TARE_OK;
-}
-
-static int solve_eigh(struct call *c, bool upper, tare_status *status) {
-    struct tare_lapack_work work;
-    copy(c, 0, 0);
-    *status = tare_lapack_eigh_open(&work, c->type, c->n, option(c, "mode", 'V'), &c->work);
-    return *status == TARE_OK ? tare_lapack_syevd(&work, upper, c->out[0], c->out[1]) : 0;
-}
-
-static tare_status run_syevd(struct call *c) {
-    tare_status status;
-    set_info(c, 2, solve_eigh(c, option(c, "uplo", 'L') == 'U', &status));
-    return status;
-}
-
-/* The call for TPU; its configuration is "<lower>,<sorted>,<iterations>,<tolerance>". */
+/* The call for TPU has no info. */
 static tare_status run_eigh(struct call *c) {
-    const char *config = tare_node_string(c->kernel->node, "backend_config", NULL);
-    tare_status status;
-    if (solve_eigh(c, config && *config == '0', &status) && status == TARE_OK)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "the eigenvalues did not converge");
-    return status;
+    if (!tare_lapack_run(&c->lapack)) return TARE_OK;
+    return TARE_FAIL(TARE_INVALID_ARGUMENT, "the eigenvalues did not converge");
 }
 
 /* Complex vectors from the real and imaginary parts that geev stores in two columns. */
-static void join_vectors(struct call *c, size_t result, const void *parts, const void *imaginary) {
-    const int n = c->n;
-    const bool is_double = c->type == TARE_LAPACK_D;
-    for (int k = 0; k < n; k++) {
-        const double sign = creal(tare_matrix_at(imaginary, c->type, k));
-        const int64_t real = sign < 0 ? k - 1 : k, other = sign < 0 ? k : k + 1;
-        for (int64_t i = 0; i < n; i++) {
-            tare_complex x = tare_matrix_at(parts, c->type, real * n + i);
-            if (sign != 0) x += copysign(1, sign) * I * tare_matrix_at(parts, c->type, other * n + i);
-            if (is_double)
-                ((tare_complex *)c->out[result])[k * n + i] = x;
-            else
-                ((_Complex float *)c->out[result])[k * n + i] = (_Complex float)x;
-        }
+static void join_vectors(const struct tare_lapack_call *c, void *to, const void *parts) {
+    const enum tare_lapack_type type = c->type == TARE_LAPACK_D ? TARE_LAPACK_Z : TARE_LAPACK_C;
+    const int64_t n = c->n;
+    for (int64_t i = 0; i < n * n; i++) {
+        const double sign = creal(tare_matrix_at(c->wi, c->type, i / n));
+        const int64_t real = sign < 0 ? i - n : i;
+        tare_complex x = tare_matrix_at(parts, c->type, real);
+        if (sign != 0) x += copysign(1, sign) * I * tare_matrix_at(parts, c->type, real + n);
+        tare_matrix_set(to, type, i, x);
     }
 }
 
 static tare_status run_geev(struct call *c) {
-    const int64_t size = (int64_t)c->n * c->n;
-    const char left = option(c, "compute_left", 'V'), right = option(c, "compute_right", 'V');
-    struct tare_lapack_work work;
-    TARE_TRY(tare_lapack_eig_open(&work, c->type, c->n, left, right, &c->work));
-    if (tare_lapack_is_complex(c->type)) {
-        set_info(c, 3, tare_lapack_geev(&work, c->in[0], c->out[0], NULL, c->out[1], c->out[2]));
-        return TARE_OK;
-    }
-    void *vl = tare_matrix_new(&c->work, c->type, size), *vr = tare_matrix_new(&c->work, c->type, size);
-    if (!vl || !vr) return TARE_NO_MEMORY;
-    set_info(c, 4, tare_lapack_geev(&work, c->in[0], c->out[0], c->out[1], vl, vr));
-    join_vectors(c, 2, vl, c->out[1]);
-    join_vectors(c, 3, vr, c->out[1]);
-    return TARE_OK;
-}
-
-static tare_status run_gehrd(struct call *c) {
-    const struct tare_lapack_problem p = problem(c);
-    int info = 0;
-    copy(c, 0, 0);
-    TARE_TRY(tare_lapack_gehrd(&p, (int)tare_backend_config_int(c->kernel, "low", 1),
-                               (int)tare_backend_config_int(c->kernel, "high", c->n), c->out[0], c->out[1], &info));
-    set_info(c, 2, info);
+    tare_lapack_run(&c->lapack);
+    if (tare_lapack_is_complex(c->lapack.type)) return TARE_OK;
+    join_vectors(&c->lapack, c->joined[0], c->lapack.vl);
+    join_vectors(&c->lapack, c->joined[1], c->lapack.v);
     return TARE_OK;
 }
 
 /* The number of selected eigenvalues is 0: sorting is not requested. */
 static tare_status run_gees(struct call *c) {
-    const struct tare_lapack_problem p = problem(c);
-    const bool is_complex = tare_lapack_is_complex(c->type);
-    int info = 0;
     if (option(c, "sort", 'N') != 'N') return TARE_FAIL(TARE_UNSUPPORTED, "sorted Schur forms are not supported");
-    copy(c, 0, 0);
-    TARE_TRY(tare_lapack_gees(&p, option(c, "mode", 'V') == 'V', c->out[0], c->out[2], is_complex ? NULL : c->out[3],
-                              c->out[1], &info));
-    set_info(c, is_complex ? 3 : 4, 0);
-    set_info(c, is_complex ? 4 : 5, info);
+    tare_lapack_run(&c->lapack);
     return TARE_OK;
 }
 
 static tare_status run_trsm(struct call *c) {
-    const char form[] = { option(c, "side", 'L'), option(c, "uplo", 'L'), option(c, "trans_x", 'N'),
-                          option(c, "diag", 'N') };
-    copy(c, 0, 1);
-    if (c->n != (form[0] == 'L' ? c->rows : c->columns)) return TARE_FAIL(TARE_SHAPE, "the matrices do not fit");
-    if (c->rows && c->columns) tare_lapack_trsm(c->type, form, c->rows, c->columns, c->in[0], c->n, c->out[0], c->rows);
+    const struct tare_lapack_call *t = &c->lapack;
+    const char form[] = { option(c, "side", 'L'), t->uplo, option(c, "trans_x", 'N'), option(c, "diag", 'N') };
+    if (t->n != (form[0] == 'L' ? c->b_rows : t->k)) return TARE_FAIL(TARE_SHAPE, "the matrices do not fit");
+    if (c->b_rows && t->k) tare_lapack_trsm(t->type, form, c->b_rows, t->k, t->a, t->n, t->b, c->b_rows);
     return TARE_OK;
 }
 
-static tare_status run_sytrd(struct call *c) {
-    const struct tare_lapack_problem p = problem(c);
-    int info = 0;
-    copy(c, 0, 0);
-    TARE_TRY(tare_lapack_sytrd(&p, option(c, "uplo", 'L') == 'U', c->out[0], c->out[1], c->out[2], c->out[3], &info));
-    set_info(c, 4, info);
-    return TARE_OK;
+/* ---- arrays ---- */
+
+static struct tare_lapack_array array_of(struct call *c, const char *name) {
+    const int n = c->lapack.n;
+    if (strcmp(name, "info") == 0) return (struct tare_lapack_array){ &c->info, 1, 1, TARE_LAPACK_OF_INTS };
+    if (strcmp(name, "rank") == 0) return (struct tare_lapack_array){ &c->rank, 1, 1, TARE_LAPACK_OF_INTS };
+    if (strcmp(name, "VL") == 0) return (struct tare_lapack_array){ &c->joined[0], n, n, TARE_LAPACK_OF_COMPLEX };
+    if (strcmp(name, "V") == 0) return (struct tare_lapack_array){ &c->joined[1], n, n, TARE_LAPACK_OF_COMPLEX };
+    struct tare_lapack_array array = tare_lapack_array(&c->lapack, name);
+    if (strcmp(name, "b") == 0) array.rows = c->b_rows;
+    return array;
 }
 
-/* The first element of the subdiagonal and the last one of the superdiagonal are unused. */
-static tare_status run_gtsv(struct call *c) {
-    for (size_t i = 0; i < 4; i++)
-        copy(c, i, i);
-    char *below = c->out[0];
-    set_info(c, 4,
-             tare_lapack_gtsv(c->type, c->n, c->columns, below + tare_lapack_size(c->type), c->out[1], c->out[2],
-                              c->out[3]));
-    return TARE_OK;
+/* The dtype of an array's elements. */
+static int dtype_of(const struct call *c, const struct tare_lapack_array *array) {
+    const bool is_double = tare_lapack_real_size(c->lapack.type) == 8;
+    if (array->elements == TARE_LAPACK_OF_TYPE) return c->kernel->inputs[0].dtype;
+    if (array->elements == TARE_LAPACK_OF_INTS) return TARE_DT_INT32;
+    if (array->elements == TARE_LAPACK_OF_REALS) return is_double ? TARE_DT_DOUBLE : TARE_DT_FLOAT;
+    return is_double ? TARE_DT_COMPLEX128 : TARE_DT_COMPLEX64;
+}
+
+static bool is_scalar(const char *name) {
+    return strcmp(name, "info") == 0 || strcmp(name, "rank") == 0;
+}
+static bool is_matrix(const char *name) {
+    static const char *const matrices[] = { "a", "b", "u", "v", "vl", "V", "VL" };
+    for (size_t i = 0; i < sizeof matrices / sizeof *matrices; i++)
+        if (strcmp(matrices[i], name) == 0) return true;
+    return false;
+}
+
+/* Splits the names of a routine's operands or results. */
+static void read_names(struct list *list, const char *names, bool is_complex) {
+    while (*names) {
+        const size_t length = strcspn(names, " ");
+        const bool skipped = *names == (is_complex ? '-' : '+'), marked = *names == '-' || *names == '+';
+        if (!skipped) memcpy(list->names[list->count++], names + marked, length - marked);
+        names += length;
+        names += strspn(names, " ");
+    }
 }
 
 /* ---- batches ---- */
 
-static tare_status check_counts(const struct tare_kernel *kernel, const struct routine *routine) {
-    const size_t operands = strlen(routine->operands), results = strlen(routine->results);
-    if (kernel->n_inputs != operands || kernel->n_outputs != results)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%zu operands and %zu results (expected %zu and %zu)", kernel->n_inputs,
-                         kernel->n_outputs, operands, results);
-    switch (kernel->inputs[0].dtype) {
-    case TARE_DT_FLOAT:
-    case TARE_DT_DOUBLE:
-    case TARE_DT_COMPLEX64:
-    case TARE_DT_COMPLEX128:
+static tare_status check_dtype(const struct tare_kernel *kernel) {
+    const int dtype = kernel->n_inputs ? kernel->inputs[0].dtype : TARE_DT_INVALID;
+    if (dtype == TARE_DT_FLOAT || dtype == TARE_DT_DOUBLE || dtype == TARE_DT_COMPLEX64 || dtype == TARE_DT_COMPLEX128)
         return TARE_OK;
-    default:
-        return TARE_FAIL(TARE_TYPE, "operand 0 is %s (expected float32, float64, complex64 or complex128)",
-                         tare_dtype_name(kernel->inputs[0].dtype));
-    }
+    return TARE_FAIL(TARE_TYPE, "operand 0 is %s (expected float32, float64, complex64 or complex128)",
+                     tare_dtype_name(dtype));
+}
+
+static tare_status open_lists(struct call *c) {
+    const bool is_complex = tare_lapack_is_complex(c->lapack.type);
+    read_names(&c->operands, c->routine->operands, is_complex);
+    read_names(&c->results, c->routine->results, is_complex);
+    if (c->kernel->n_inputs == c->operands.count && c->kernel->n_outputs == c->results.count) return TARE_OK;
+    return TARE_FAIL(TARE_INVALID_ARGUMENT, "%zu operands and %zu results (expected %zu and %zu)", c->kernel->n_inputs,
+                     c->kernel->n_outputs, c->operands.count, c->results.count);
 }
 
 /* The dimensions of the right-hand sides and the number of reflectors, where the routine has them. */
 static tare_status read_further_dims(struct call *c) {
-    const char *b_letter = strchr(c->routine->operands, 'B'), *tau_letter = strchr(c->routine->operands, 'T');
-    if (b_letter) {
-        const struct tare_shape *b = &c->kernel->inputs[b_letter - c->routine->operands].shape;
-        if (b->rank < 2) return TARE_FAIL(TARE_SHAPE, "the right-hand sides have rank %d", b->rank);
-        TARE_TRY(tare_matrix_open(b->dims[b->rank - 2], b->dims[b->rank - 1]));
-        c->rows = (int)b->dims[b->rank - 2], c->columns = (int)b->dims[b->rank - 1];
-    }
-    c->reflectors = c->least;
-    if (tau_letter) {
-        const struct tare_shape *tau = &c->kernel->inputs[tau_letter - c->routine->operands].shape;
-        if (tau->rank < 1) return TARE_FAIL(TARE_SHAPE, "the factors of the reflectors have rank 0");
-        TARE_TRY(tare_matrix_open(tau->dims[tau->rank - 1], 1));
-        c->reflectors = (int)tau->dims[tau->rank - 1];
+    for (size_t i = 1; i < c->operands.count; i++) {
+        const struct tare_shape *shape = &c->kernel->inputs[i].shape;
+        const int64_t *end = shape->dims + shape->rank;
+        if (strcmp(c->operands.names[i], "b") == 0) {
+            if (shape->rank < 2) return TARE_FAIL(TARE_SHAPE, "the right-hand sides have rank %d", shape->rank);
+            TARE_TRY(tare_matrix_open(end[-2], end[-1]));
+            c->b_rows = (int)end[-2], c->lapack.k = (int)end[-1];
+        } else if (strcmp(c->operands.names[i], "tau") == 0) {
+            if (shape->rank < 1) return TARE_FAIL(TARE_SHAPE, "the factors of the reflectors have rank 0");
+            TARE_TRY(tare_matrix_open(end[-1], 1));
+            c->lapack.k = (int)end[-1];
+        }
     }
     return TARE_OK;
 }
 
 static tare_status read_operand_dims(struct call *c) {
     const struct tare_shape *a = &c->kernel->inputs[0].shape;
-    const bool is_vector = !is_matrix(c->routine->operands[0]);
-    const int rank = is_vector ? 1 : 2;
+    const int rank = is_matrix(c->operands.names[0]) ? 2 : 1;
     if (a->rank < rank) return TARE_FAIL(TARE_SHAPE, "operand 0 has rank %d (expected at least %d)", a->rank, rank);
-    const int64_t n = a->dims[a->rank - 1], m = is_vector ? n : a->dims[a->rank - 2];
-    TARE_TRY(tare_matrix_open(m, is_vector ? 1 : n));
-    c->m = (int)m, c->n = (int)n, c->least = (int)(m < n ? m : n);
+    const int64_t n = a->dims[a->rank - 1], m = rank == 1 ? n : a->dims[a->rank - 2];
+    TARE_TRY(tare_matrix_open(m, rank == 1 ? 1 : n));
+    c->lapack.m = (int)m, c->lapack.n = (int)n;
     c->batch = 1;
     for (int d = 0; d < a->rank - rank; d++)
         if (!tare_mul_i64(&c->batch, c->batch, a->dims[d])) return TARE_FAIL(TARE_SHAPE, "too many matrices");
     TARE_TRY(read_further_dims(c));
-    const char mode = option(c, "mode", 'A');
-    c->u_columns = mode == 'A' ? c->m : c->least;
-    c->v_rows = mode == 'A' ? c->n : c->least;
-    const bool square =
-        strpbrk(c->routine->results, "QRCrt") || c->routine->run == run_potrf || c->routine->run == run_trsm;
-    if (square && c->m != c->n) return TARE_FAIL(TARE_SHAPE, "a matrix of %d x %d (expected a square one)", c->m, c->n);
+    if (c->routine->square && m != n)
+        return TARE_FAIL(TARE_SHAPE, "a matrix of %d x %d (expected a square one)", (int)m, (int)n);
+    if (c->routine->routine == TARE_LAPACK_GTSV && c->b_rows != n)
+        return TARE_FAIL(TARE_SHAPE, "the matrices do not fit");
     return TARE_OK;
 }
 
-/* Checks that all operands have the type and the shapes of the routine, and allocates their buffers. */
+/* The configuration of the call for TPU is "<lower>,<sorted>,<iterations>,<tolerance>". */
+static void read_options(struct call *c) {
+    const char *config = tare_node_string(c->kernel->node, "backend_config", NULL);
+    const char vectors = c->routine->routine == TARE_LAPACK_GESDD ? 'A' : 'V';
+    c->lapack.uplo = c->routine->run == run_eigh && config && *config == '0' ? 'U' : option(c, "uplo", 'L');
+    c->lapack.job = option(c, "mode", option(c, "compute_right", vectors));
+    c->lapack.left = option(c, "compute_left", 'V');
+    c->lapack.low = (int)tare_backend_config_int(c->kernel, "low", 1);
+    c->lapack.high = (int)tare_backend_config_int(c->kernel, "high", c->lapack.n);
+}
+
+/* Checks that all operands have the type and the shapes of the routine. */
 static tare_status open_operands(struct call *c) {
-    for (size_t i = 0; c->routine->operands[i]; i++) {
+    for (size_t i = 0; i < c->operands.count; i++) {
         const struct tare_tensor *operand = &c->kernel->inputs[i];
-        int rows, columns;
-        dims_of(c, c->routine->operands[i], &rows, &columns);
-        if (operand->dtype != c->kernel->inputs[0].dtype || operand->elements != c->batch * rows * columns)
+        const struct tare_lapack_array array = c->operands.arrays[i] = array_of(c, c->operands.names[i]);
+        if (operand->dtype != c->kernel->inputs[0].dtype || operand->elements != c->batch * array.rows * array.columns)
             return TARE_FAIL(TARE_SHAPE, "operand %zu does not fit the others", i);
-        c->in[i] = tare_matrix_new(c->kernel->scratch, TARE_LAPACK_Z, (int64_t)rows * columns + 1);
-        if (!c->in[i]) return TARE_NO_MEMORY;
     }
     return TARE_OK;
 }
 
 static tare_status open_results(struct call *c) {
     const struct tare_shape *a = &c->kernel->inputs[0].shape;
-    const int n_batch = a->rank - (is_matrix(c->routine->operands[0]) ? 2 : 1);
-    for (size_t i = 0; c->routine->results[i]; i++) {
-        const char letter = c->routine->results[i];
+    for (size_t i = 0; i < c->results.count; i++) {
+        const char *name = c->results.names[i];
+        const struct tare_lapack_array array = c->results.arrays[i] = array_of(c, name);
+        const int dtype = dtype_of(c, &array);
         struct tare_shape shape = *a;
-        int rows, columns;
-        dims_of(c, letter, &rows, &columns);
-        shape.rank = n_batch;
-        if (letter != 'i') shape.dims[shape.rank++] = rows;
-        if (is_matrix(letter)) shape.dims[shape.rank++] = columns;
-        TARE_TRY(tare_kernel_output(c->kernel, i, dtype_of(c, letter), &shape));
-        if (c->kernel->outputs[i].dtype != c->kernel->node->output_dtypes[i])
+        shape.rank -= is_matrix(c->operands.names[0]) ? 2 : 1;
+        if (!is_scalar(name)) shape.dims[shape.rank++] = array.rows;
+        if (is_matrix(name)) shape.dims[shape.rank++] = array.columns;
+        TARE_TRY(tare_kernel_output(c->kernel, i, dtype, &shape));
+        if (dtype != c->kernel->node->output_dtypes[i])
             return TARE_FAIL(TARE_TYPE, "result %zu is declared as %s (expected %s)", i,
-                             tare_dtype_name(c->kernel->node->output_dtypes[i]), tare_dtype_name(dtype_of(c, letter)));
-        c->out[i] = tare_matrix_new(c->kernel->scratch, TARE_LAPACK_Z, (int64_t)rows * columns + 1);
-        if (!c->out[i]) return TARE_NO_MEMORY;
+                             tare_dtype_name(c->kernel->node->output_dtypes[i]), tare_dtype_name(dtype));
     }
     return TARE_OK;
 }
 
-/* Between row-major tensors and column-major buffers, for elements of any size. */
-static void transpose_any(void *to, const void *from, size_t size, int64_t rows, int64_t columns) {
+/* Allocates the arrays that the routine does not have as arguments, or all where it is not called. */
+static tare_status allocate(struct call *c, const struct list *list) {
+    for (size_t i = 0; i < list->count; i++) {
+        const struct tare_lapack_array *array = &list->arrays[i];
+        if (!*array->data)
+            *array->data = tare_matrix_new(c->kernel->scratch, TARE_LAPACK_Z, (int64_t)array->rows * array->columns);
+        if (!*array->data) return TARE_NO_MEMORY;
+    }
+    return TARE_OK;
+}
+
+static tare_status open_call(struct call *c) {
+    TARE_TRY(check_dtype(c->kernel));
+    c->lapack.routine = c->routine->routine;
+    c->lapack.type = tare_matrix_type(c->kernel->inputs[0].dtype);
+    c->info = &c->lapack.info, c->rank = &c->lapack.rank;
+    TARE_TRY(open_lists(c));
+    TARE_TRY(read_operand_dims(c));
+    read_options(c);
+    TARE_TRY(open_operands(c));
+    TARE_TRY(open_results(c));
+    if (c->routine->run != run_trsm && c->lapack.m && c->lapack.n)
+        TARE_TRY(tare_lapack_prepare(&c->lapack, c->kernel->scratch));
+    TARE_TRY(allocate(c, &c->operands));
+    return allocate(c, &c->results);
+}
+
+/* Copies matrix `at` of a tensor to an array, or back, between row-major and column-major order. */
+static void move(struct call *c, const struct tare_lapack_array *array, const struct tare_tensor *tensor, int64_t at,
+                 bool back) {
+    const size_t size = tare_dtype_size(dtype_of(c, array));
     const enum tare_lapack_type type = size == 4 ? TARE_LAPACK_S : size == 8 ? TARE_LAPACK_D : TARE_LAPACK_Z;
-    tare_matrix_transpose(to, from, type, rows, columns, false);
+    const int64_t rows = array->rows, columns = array->columns;
+    char *matrix = (char *)tensor->data + (size_t)(at * rows * columns) * size;
+    if (back)
+        tare_matrix_transpose(matrix, *array->data, type, columns, rows, false);
+    else
+        tare_matrix_transpose(*array->data, matrix, type, rows, columns, false);
 }
 
-static bool load(struct call *c, int64_t at) {
-    bool finite = true;
-    for (size_t i = 0; c->routine->operands[i]; i++) {
-        const size_t size = tare_lapack_size(c->type);
-        int rows, columns;
-        dims_of(c, c->routine->operands[i], &rows, &columns);
-        const int64_t count = (int64_t)rows * columns;
-        transpose_any(c->in[i], (const char *)c->kernel->inputs[i].data + (size_t)(at * count) * size, size, rows,
-                      columns);
-        if (i == 0) finite = tare_matrix_is_finite(c->in[0], c->type, count);
-    }
-    return finite;
-}
-
-static void store(struct call *c, int64_t at) {
-    for (size_t i = 0; c->routine->results[i]; i++) {
-        const size_t size = element_size(c, c->routine->results[i]);
-        int rows, columns;
-        dims_of(c, c->routine->results[i], &rows, &columns);
-        const int64_t count = (int64_t)rows * columns;
-        transpose_any((char *)c->kernel->outputs[i].data + (size_t)(at * count) * size, c->out[i], size, columns, rows);
-    }
-}
-
-/* The results of a matrix that is not finite: NaN, and an info that reports no convergence. */
+/* The results of a matrix that is not finite: NaN, and numbers that report no convergence. */
 static void set_nan(struct call *c) {
-    for (size_t i = 0; c->routine->results[i]; i++) {
-        const char letter = c->routine->results[i];
-        int rows, columns;
-        dims_of(c, letter, &rows, &columns);
-        const size_t numbers = (size_t)rows * (size_t)columns * element_size(c, letter);
-        if (is_int(letter)) {
-            for (size_t k = 0; k < numbers / sizeof(int32_t); k++)
-                ((int32_t *)c->out[i])[k] = 1;
-        } else if (tare_lapack_real_size(c->type) == 4) {
-            for (size_t k = 0; k < numbers / sizeof(float); k++)
-                ((float *)c->out[i])[k] = NAN;
-        } else {
-            for (size_t k = 0; k < numbers / sizeof(double); k++)
-                ((double *)c->out[i])[k] = (double)NAN;
+    for (size_t i = 0; i < c->results.count; i++) {
+        const struct tare_lapack_array *array = &c->results.arrays[i];
+        const int64_t numbers =
+            (int64_t)array->rows * array->columns * (array->elements == TARE_LAPACK_OF_COMPLEX ? 2 : 1);
+        const enum tare_lapack_type real = tare_lapack_real_size(c->lapack.type) == 4 ? TARE_LAPACK_S : TARE_LAPACK_D;
+        if (array->elements == TARE_LAPACK_OF_INTS) *(int *)*array->data = 1;
+        for (int64_t k = 0; array->elements != TARE_LAPACK_OF_INTS && k < numbers; k++) {
+            if (array->elements == TARE_LAPACK_OF_TYPE)
+                tare_matrix_set(*array->data, c->lapack.type, k, (tare_complex)NAN + I * (tare_complex)NAN);
+            else
+                tare_matrix_set(*array->data, real, k, (tare_complex)NAN);
         }
     }
 }
 
 static tare_status run_lapack(struct tare_kernel *kernel, const void *arg) {
     struct call c = { .kernel = kernel, .routine = arg };
-    tare_status status = TARE_OK;
-    TARE_TRY(check_counts(kernel, c.routine));
-    c.type = tare_matrix_type(kernel->inputs[0].dtype);
-    TARE_TRY(read_operand_dims(&c));
-    TARE_TRY(open_operands(&c));
-    TARE_TRY(open_results(&c));
-    for (int64_t i = 0; status == TARE_OK && i < c.batch; i++) {
-        const bool finite = load(&c, i);
-        if (!finite && c.routine->finite)
+    TARE_TRY(open_call(&c));
+    for (int64_t i = 0; i < c.batch; i++) {
+        for (size_t k = 0; k < c.operands.count; k++)
+            move(&c, &c.operands.arrays[k], &kernel->inputs[k], i, false);
+        const int64_t size = (int64_t)c.lapack.m * c.lapack.n;
+        if (c.routine->finite && !tare_matrix_is_finite(c.lapack.a, c.lapack.type, size))
             set_nan(&c);
-        else if (c.m && c.n)
-            status = c.routine->run(&c);
-        store(&c, i);
-        tare_arena_reset(&c.work);
+        else if (size && c.routine->run)
+            TARE_TRY(c.routine->run(&c));
+        else if (size)
+            tare_lapack_run(&c.lapack);
+        for (size_t k = 0; k < c.results.count; k++)
+            move(&c, &c.results.arrays[k], &kernel->outputs[k], i, true);
     }
-    tare_arena_free(&c.work);
-    return status;
+    return TARE_OK;
 }
 
-static const struct routine potrf = { "M", "Mi", run_potrf, false }, getrf = { "M", "MIi", run_getrf, false },
-                            lu = { "M", "MIP", run_lu, false }, geqrf = { "M", "MT", run_geqrf, false },
-                            orgqr = { "MT", "M", run_orgqr, false }, gesdd = { "M", "MSUVi", run_gesdd, true },
-                            syevd = { "M", "MRi", run_syevd, true }, eigh = { "M", "MR", run_eigh, true },
-                            geev_real = { "M", "NNCCi", run_geev, true },
-                            geev_complex = { "M", "NQQi", run_geev, true }, gehrd = { "M", "Mti", run_gehrd, false },
-                            gees_real = { "M", "MQNNii", run_gees, true },
-                            gees_complex = { "M", "MQNii", run_gees, true }, trsm = { "MB", "B", run_trsm, false },
-                            sytrd = { "M", "MRrti", run_sytrd, false }, gtsv = { "NNNB", "NNNBi", run_gtsv, false };
+/* Operands and results; whether operand 0 must be square, and finite. */
+static const struct routine potrf = { TARE_LAPACK_POTRF, "a", "a info", true, false, NULL },
+                            getrf = { TARE_LAPACK_GETRF, "a", "a pivots info", false, false, NULL },
+                            lu = { TARE_LAPACK_GETRF, "a", "a pivots order", false, false, run_lu },
+                            geqrf = { TARE_LAPACK_GEQRF, "a", "a tau", false, false, NULL },
+                            orgqr = { TARE_LAPACK_ORGQR, "a tau", "a", false, false, run_orgqr },
+                            gesdd = { TARE_LAPACK_GESDD, "a", "a s u v info", false, true, NULL },
+                            syevd = { TARE_LAPACK_SYEVD, "a", "a s info", true, true, NULL },
+                            eigh = { TARE_LAPACK_SYEVD, "a", "a s", true, true, run_eigh },
+                            geev = { TARE_LAPACK_GEEV, "a", "w -wi -VL -V +vl +v info", true, true, run_geev },
+                            gehrd = { TARE_LAPACK_GEHRD, "a", "a tau info", true, false, NULL },
+                            gees = { TARE_LAPACK_GEES, "a", "a v w -wi rank info", true, true, run_gees },
+                            trsm = { TARE_LAPACK_TRSM, "a b", "b", true, false, run_trsm },
+                            sytrd = { TARE_LAPACK_SYTRD, "a", "a s e tau info", true, false, NULL },
+                            gtsv = { TARE_LAPACK_GTSV, "dl d du b", "dl d du b info", false, false, NULL };
 
 #define REAL(name, routine)                                                                                            \
     { "lapack_s" name "_ffi", run_lapack, &routine }, {                                                                \
@@ -465,12 +367,12 @@ const struct tare_custom_call tare_lapack_calls[] = {
     COMPLEX("gesdd", gesdd),
     REAL("syevd", syevd),
     COMPLEX("heevd", syevd),
-    REAL("geev", geev_real),
-    COMPLEX("geev", geev_complex),
+    REAL("geev", geev),
+    COMPLEX("geev", geev),
     REAL("gehrd", gehrd),
     COMPLEX("gehrd", gehrd),
-    REAL("gees", gees_real),
-    COMPLEX("gees", gees_complex),
+    REAL("gees", gees),
+    COMPLEX("gees", gees),
     REAL("trsm", trsm),
     COMPLEX("trsm", trsm),
     REAL("sytrd", sytrd),

@@ -18,6 +18,49 @@ static tare_status open_square(struct tare_kernel *kernel, int64_t *n) {
     return tare_matrix_open(*n, *n);
 }
 
+/* ---- solutions with the LU factors. In memory LAPACK sees Aᵀ and computes with it ---- */
+
+struct inverse {
+    struct tare_lapack_call lu, solve; /* b of `solve` is the right-hand side and the result; a of both is the matrix */
+};
+
+/* For matrices [n, n] with as many right-hand sides; `trans` as that of getrs. */
+static tare_status open_inverse(struct inverse *inverse, struct tare_kernel *kernel, int64_t n, char trans) {
+    TARE_TRY(tare_matrix_open_lu(&inverse->lu, kernel, n));
+    inverse->solve = (struct tare_lapack_call){ TARE_LAPACK_GETRS,  inverse->lu.type,
+                                                .m = (int)n,        .n = (int)n,
+                                                .k = (int)n,        .trans = trans,
+                                                .a = inverse->lu.a, .pivots = inverse->lu.pivots };
+    return tare_lapack_prepare(&inverse->solve, kernel->scratch);
+}
+
+static tare_status solve(struct inverse *inverse) {
+    tare_lapack_run(&inverse->lu);
+    if (tare_matrix_is_singular(inverse->lu.a, inverse->lu.type, inverse->lu.n))
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input is not invertible.");
+    tare_lapack_run(&inverse->solve);
+    return TARE_OK;
+}
+
+/* x = A⁻¹, or A⁻ᴴ, as the solution for the identity, which is what TensorFlow computes. Memory contains Aᵀ for LAPACK:
+ * (Aᵀ)⁻¹ in memory is A⁻¹, and conj(A)⁻¹ in memory is A⁻ᴴ. */
+static tare_status run_inverse(struct tare_kernel *kernel) {
+    const bool adjoint = tare_node_bool(kernel->node, "adjoint", false);
+    struct inverse s;
+    int64_t n;
+    TARE_TRY(open_square(kernel, &n));
+    if (kernel->inputs[0].elements == 0) return TARE_OK;
+    TARE_TRY(open_inverse(&s, kernel, n, adjoint ? 'T' : 'N'));
+    for (int64_t first = 0; first < kernel->inputs[0].elements; first += n * n) {
+        tare_matrix_read(s.lu.a, s.lu.type, &kernel->inputs[0], first, n * n);
+        tare_matrix_set_identity(s.solve.b, s.lu.type, n);
+        TARE_TRY(solve(&s));
+        if (adjoint) tare_matrix_conjugate(s.solve.b, s.lu.type, n * n);
+        tare_matrix_write(&kernel->outputs[0], first, s.lu.type, s.solve.b, n * n);
+    }
+    return TARE_OK;
+}
+
 /* ---- functions of matrices. A function of Aᵀ, which LAPACK sees, is the transpose of the function of A, and functions
  * of one matrix commute; so nothing is transposed ---- */
 
@@ -26,6 +69,7 @@ struct work {
     int n, size; /* n * n elements */
     enum tare_lapack_type type;
     void *a, *result;
+    struct inverse inverse;
     struct tare_arena *scratch; /* reset after each matrix */
 };
 
@@ -44,6 +88,14 @@ static void multiply(const struct work *work, void *to, const void *a, const voi
 static void add(const struct work *work, void *y, double factor, const void *x) {
     tare_lapack_axpy(work->type, work->size, factor, x, y);
 }
+/* x = a⁻¹ x for an x that commutes with a. */
+static tare_status divide(struct work *work, void *x, const void *a) {
+    copy(work, work->inverse.lu.a, a);
+    copy(work, work->inverse.solve.b, x);
+    TARE_TRY(solve(&work->inverse));
+    copy(work, x, work->inverse.solve.b);
+    return TARE_OK;
+}
 
 /* Calls `run` for each matrix of the batch; the result starts as the identity. */
 static tare_status each_matrix(struct tare_kernel *kernel, tare_status (*run)(struct work *work)) {
@@ -53,8 +105,8 @@ static tare_status each_matrix(struct tare_kernel *kernel, tare_status (*run)(st
     if (input->elements == 0) return TARE_OK;
     if (n * n > INT32_MAX) return TARE_FAIL(TARE_UNSUPPORTED, "a matrix of %lld rows is too large", (long long)n);
     struct tare_arena scratch = { 0 };
-    struct work work = { (int)n, (int)(n * n), tare_matrix_type(input->dtype), NULL, NULL, &scratch };
-    tare_status status = TARE_OK;
+    struct work work = { (int)n, (int)(n * n), .type = tare_matrix_type_for(input->dtype, n, n), .scratch = &scratch };
+    tare_status status = open_inverse(&work.inverse, kernel, n, 'N');
     work.a = tare_matrix_new(kernel->scratch, work.type, work.size);
     work.result = tare_matrix_new(kernel->scratch, work.type, work.size);
     if (!work.a || !work.result) return TARE_NO_MEMORY;
@@ -67,17 +119,6 @@ static tare_status each_matrix(struct tare_kernel *kernel, tare_status (*run)(st
     }
     tare_arena_free(&scratch);
     return status;
-}
-
-/* x = a⁻¹ x for an x that commutes with a; `a` is overwritten. */
-static tare_status divide(struct work *work, void *x, void *a) {
-    int *pivots = TARE_NEW_ARRAY(work->scratch, int, (size_t)work->n);
-    if (!pivots) return TARE_NO_MEMORY;
-    tare_lapack_getrf(work->type, work->n, work->n, a, pivots);
-    if (tare_matrix_is_singular(a, work->type, work->n))
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input is not invertible.");
-    tare_lapack_getrs(work->type, 'N', work->n, work->n, a, pivots, x);
-    return TARE_OK;
 }
 
 /* Exponential: scaling and squaring with the diagonal Padé approximant of order 13 (Higham, 2005) of a / 2^s. */
@@ -129,24 +170,19 @@ static tare_status run_exponential(struct tare_kernel *kernel) {
 
 /* ---- principal square root and logarithm ---- */
 
-/* x = a⁻¹; `spare` is overwritten. */
-static tare_status invert_into(struct work *work, void *x, const void *a, void *spare) {
-    copy(work, spare, a);
-    tare_matrix_set_identity(x, work->type, work->n);
-    return divide(work, x, spare);
-}
-
 /* Replaces a with its principal square root by the Denman-Beavers iteration: y = (y + z⁻¹) / 2, z = (z + y⁻¹) / 2,
  * starting at y = a, z = 1, until y changes by rounding errors only. */
 static tare_status take_root(struct work *work, void *a) {
     enum { MOST_STEPS = 100 };
-    void *z = new_matrix(work), *spare = new_matrix(work), *change = new_matrix(work);
+    void *z = new_matrix(work), *change = new_matrix(work);
     void *inverse_y = new_matrix(work), *inverse_z = new_matrix(work);
-    if (!z || !spare || !change || !inverse_y || !inverse_z) return TARE_NO_MEMORY;
+    if (!z || !change || !inverse_y || !inverse_z) return TARE_NO_MEMORY;
     tare_matrix_set_identity(z, work->type, work->n);
     for (int step = 0; step < MOST_STEPS; step++) {
-        TARE_TRY(invert_into(work, inverse_y, a, spare));
-        TARE_TRY(invert_into(work, inverse_z, z, spare));
+        tare_matrix_set_identity(inverse_y, work->type, work->n);
+        tare_matrix_set_identity(inverse_z, work->type, work->n);
+        TARE_TRY(divide(work, inverse_y, a));
+        TARE_TRY(divide(work, inverse_z, z));
         copy(work, change, inverse_z);
         add(work, change, -1, a); /* twice the change of y */
         add(work, a, 0.5, change);
@@ -197,35 +233,7 @@ static tare_status run_logarithm(struct tare_kernel *kernel) {
     return each_matrix(kernel, logarithm_of);
 }
 
-/* ---- inverse and Cholesky factor ---- */
-
-/* x = A⁻¹, or A⁻ᴴ, as the solution for the identity, which is what TensorFlow computes. Memory contains Aᵀ for LAPACK:
- * (Aᵀ)⁻¹ in memory is A⁻¹, and conj(A)⁻¹ in memory is A⁻ᴴ. */
-static tare_status invert(void *x, void *a, int *pivots, enum tare_lapack_type type, int64_t n, bool adjoint) {
-    tare_lapack_getrf(type, (int)n, (int)n, a, pivots);
-    if (tare_matrix_is_singular(a, type, n)) return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input is not invertible.");
-    tare_matrix_set_identity(x, type, n);
-    tare_lapack_getrs(type, adjoint ? 'T' : 'N', (int)n, (int)n, a, pivots, x);
-    if (adjoint) tare_matrix_conjugate(x, type, n * n);
-    return TARE_OK;
-}
-
-static tare_status run_inverse(struct tare_kernel *kernel) {
-    const bool adjoint = tare_node_bool(kernel->node, "adjoint", false);
-    const enum tare_lapack_type type = tare_matrix_type(kernel->inputs[0].dtype);
-    int64_t n;
-    TARE_TRY(open_square(kernel, &n));
-    if (kernel->inputs[0].elements == 0) return TARE_OK;
-    void *a = tare_matrix_new(kernel->scratch, type, n * n), *x = tare_matrix_new(kernel->scratch, type, n * n);
-    int *pivots = TARE_NEW_ARRAY(kernel->scratch, int, (size_t)n);
-    if (!a || !x || !pivots) return TARE_NO_MEMORY;
-    for (int64_t first = 0; first < kernel->inputs[0].elements; first += n * n) {
-        tare_matrix_read(a, type, &kernel->inputs[0], first, n * n);
-        TARE_TRY(invert(x, a, pivots, type, n, adjoint));
-        tare_matrix_write(&kernel->outputs[0], first, type, x, n * n);
-    }
-    return TARE_OK;
-}
+/* ---- Cholesky factor ---- */
 
 /* False also for NaN, which OpenBLAS accepts. */
 static bool has_positive_diagonal(const void *a, enum tare_lapack_type type, int64_t n) {
@@ -239,36 +247,39 @@ static bool has_positive_diagonal(const void *a, enum tare_lapack_type type, int
 
 /* Reads the lower triangle. In memory that is the upper triangle of conj(A) = UᴴU, so A = L·Lᴴ with L = Uᵀ, which in
  * memory is L again. Large matrices are read and written row by row up to the diagonal. */
-static tare_status factor(struct tare_kernel *kernel, char *a, enum tare_lapack_type type, int64_t n, int64_t first) {
+static tare_status factor(struct tare_kernel *kernel, struct tare_lapack_call *c, int64_t first) {
+    const int64_t n = c->n;
     const bool by_rows = n >= 32;
-    const size_t size = tare_lapack_size(type), out_size = tare_dtype_size(kernel->outputs[0].dtype);
-    char *out = (char *)kernel->outputs[0].data + (size_t)first * out_size;
-    if (!by_rows) tare_matrix_read(a, type, &kernel->inputs[0], first, n * n);
+    const size_t size = tare_lapack_size(c->type), out_size = tare_dtype_size(kernel->outputs[0].dtype);
+    char *a = c->a, *out = (char *)kernel->outputs[0].data + (size_t)first * out_size;
+    if (!by_rows) tare_matrix_read(a, c->type, &kernel->inputs[0], first, n * n);
     for (int64_t i = 0; by_rows && i < n; i++)
-        tare_matrix_read(a + (size_t)(i * n) * size, type, &kernel->inputs[0], first + i * n, i + 1);
-    if (tare_lapack_potrf(type, true, (int)n, a) || !has_positive_diagonal(a, type, n))
+        tare_matrix_read(a + (size_t)(i * n) * size, c->type, &kernel->inputs[0], first + i * n, i + 1);
+    if (tare_lapack_run(c) || !has_positive_diagonal(a, c->type, n))
         return TARE_FAIL(TARE_INVALID_ARGUMENT,
                          "Cholesky decomposition was not successful. The input might not be valid.");
-    if (!by_rows) tare_matrix_write(&kernel->outputs[0], first, type, a, n * n);
+    if (!by_rows) tare_matrix_write(&kernel->outputs[0], first, c->type, a, n * n);
     for (int64_t i = 0; i < n; i++) {
         const size_t diagonal = (size_t)(i * n + i + 1);
-        if (by_rows) tare_matrix_write(&kernel->outputs[0], first + i * n, type, a + (size_t)(i * n) * size, i + 1);
+        if (by_rows) tare_matrix_write(&kernel->outputs[0], first + i * n, c->type, a + (size_t)(i * n) * size, i + 1);
         memset(out + diagonal * out_size, 0, (size_t)(n - 1 - i) * out_size);
     }
     return TARE_OK;
 }
 
 static tare_status run_cholesky(struct tare_kernel *kernel) {
-    const enum tare_lapack_type type = tare_matrix_type(kernel->inputs[0].dtype);
     int64_t n;
     TARE_TRY(open_square(kernel, &n));
     if (kernel->inputs[0].elements == 0) return TARE_OK;
-    const size_t bytes = (size_t)(n * n) * tare_lapack_size(type), slack = TARE_LAPACK_SLACK * tare_lapack_size(type);
-    char *a = tare_arena_alloc(kernel->scratch, bytes + slack); /* half of a large matrix is not used */
-    if (!a) return TARE_NO_MEMORY;
-    memset(a + bytes, 0, slack);
+    struct tare_lapack_call call = { TARE_LAPACK_POTRF, tare_matrix_type_for(kernel->inputs[0].dtype, n, n),
+                                     .m = (int)n, .n = (int)n, .uplo = 'U' };
+    const size_t size = tare_lapack_size(call.type), bytes = (size_t)(n * n) * size, slack = TARE_LAPACK_SLACK * size;
+    call.a = tare_arena_alloc(kernel->scratch, bytes + slack); /* half of a large matrix is not used */
+    if (!call.a) return TARE_NO_MEMORY;
+    memset((char *)call.a + bytes, 0, slack);
+    TARE_TRY(tare_lapack_prepare(&call, kernel->scratch));
     for (int64_t first = 0; first < kernel->inputs[0].elements; first += n * n)
-        TARE_TRY(factor(kernel, a, type, n, first));
+        TARE_TRY(factor(kernel, &call, first));
     return TARE_OK;
 }
 

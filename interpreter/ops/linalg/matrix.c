@@ -2,6 +2,7 @@
 #include "interpreter/ops/linalg/matrix.h"
 
 #include "interpreter/kernels/gemm_double_small.h"
+#include "interpreter/kernels/small_lapack.h"
 #include "interpreter/ops/support/operand.h"
 
 #include <complex.h>
@@ -36,6 +37,12 @@ enum tare_lapack_type tare_matrix_type(int dtype) {
     return TARE_LAPACK_S;
 }
 
+enum tare_lapack_type tare_matrix_type_for(int dtype, int64_t rows, int64_t columns) {
+    const enum tare_lapack_type type = tare_matrix_type(dtype);
+    if (rows > TARE_SMALL_MOST || columns > TARE_SMALL_MOST) return type;
+    return tare_lapack_is_complex(type) ? TARE_LAPACK_Z : TARE_LAPACK_D;
+}
+
 tare_status tare_matrix_open(int64_t rows, int64_t columns) {
     int64_t size;
     if (rows > INT32_MAX / 8 || columns > INT32_MAX / 8 || __builtin_mul_overflow(rows, columns, &size))
@@ -43,42 +50,65 @@ tare_status tare_matrix_open(int64_t rows, int64_t columns) {
     return tare_lapack_open();
 }
 
+tare_status tare_matrix_open_lu(struct tare_lapack_call *lu, struct tare_kernel *kernel, int64_t n) {
+    *lu = (struct tare_lapack_call){ TARE_LAPACK_GETRF, tare_matrix_type_for(kernel->inputs[0].dtype, n, n),
+                                     .m = (int)n, .n = (int)n };
+    TARE_TRY(tare_matrix_open(n, n));
+    return tare_lapack_prepare(lu, kernel->scratch);
+}
+
 void *tare_matrix_new(struct tare_arena *memory, enum tare_lapack_type type, int64_t count) {
     return tare_arena_calloc(memory, (size_t)count + TARE_LAPACK_SLACK, tare_lapack_size(type));
 }
 
-void *tare_matrix_in_place(const struct tare_tensor *tensor, enum tare_lapack_type type, int64_t first) {
-    return tensor->dtype == dtypes[type] ? (char *)tensor->data + (size_t)first * tare_lapack_size(type) : NULL;
+/* Whether tensors of the dtype contain the floats, or pairs of floats, of a type in double. */
+static bool is_narrow(enum tare_lapack_type type, int dtype) {
+    return tare_lapack_real_size(type) == 8 && dtype == dtypes[type == TARE_LAPACK_D ? TARE_LAPACK_S : TARE_LAPACK_C];
+}
+
+static int64_t parts_of(enum tare_lapack_type type, int64_t count) {
+    return tare_lapack_is_complex(type) ? 2 * count : count;
 }
 
 void tare_matrix_read(void *to, enum tare_lapack_type type, const struct tare_tensor *from, int64_t first,
                       int64_t count) {
-    const size_t size = tare_lapack_size(type);
     if (from->dtype == dtypes[type]) {
-        memcpy(to, (const char *)from->data + (size_t)first * size, (size_t)count * size);
-        return;
+        memcpy(to, tare_matrix_room(from, type, first, NULL), (size_t)count * tare_lapack_size(type));
+    } else if (is_narrow(type, from->dtype)) {
+        const float *floats = (const float *)from->data + parts_of(type, first);
+        for (int64_t i = 0; i < parts_of(type, count); i++)
+            ((double *)to)[i] = (double)floats[i];
+    } else {
+        for (int64_t i = 0; i < count; i++)
+            tare_matrix_set(to, type, i, tare_tensor_get_c128(from, first + i));
     }
-    for (int64_t i = 0; i < count; i++) {
-        if (type == TARE_LAPACK_S)
-            ((float *)to)[i] = (float)tare_tensor_get_f64(from, first + i);
-        else if (type == TARE_LAPACK_D)
-            ((double *)to)[i] = tare_tensor_get_f64(from, first + i);
-        else if (type == TARE_LAPACK_C)
-            ((_Complex float *)to)[i] = (_Complex float)tare_tensor_get_c128(from, first + i);
-        else
-            ((tare_complex *)to)[i] = tare_tensor_get_c128(from, first + i);
-    }
+}
+
+const void *tare_matrix_view(const struct tare_tensor *from, enum tare_lapack_type type, int64_t first, int64_t count,
+                             void *buffer) {
+    void *at = tare_matrix_room(from, type, first, buffer);
+    if (at == buffer) tare_matrix_read(buffer, type, from, first, count);
+    return at;
+}
+
+void *tare_matrix_room(const struct tare_tensor *to, enum tare_lapack_type type, int64_t first, void *buffer) {
+    return to->dtype == dtypes[type] ? (char *)to->data + (size_t)first * tare_lapack_size(type) : buffer;
 }
 
 void tare_matrix_write(struct tare_tensor *to, int64_t first, enum tare_lapack_type type, const void *from,
                        int64_t count) {
-    const size_t size = tare_lapack_size(type);
-    if (to->dtype == dtypes[type]) {
-        memcpy((char *)to->data + (size_t)first * size, from, (size_t)count * size);
-        return;
+    void *at = tare_matrix_room(to, type, first, NULL);
+    if (at == from) return;
+    if (at) {
+        memcpy(at, from, (size_t)count * tare_lapack_size(type));
+    } else if (is_narrow(type, to->dtype)) {
+        float *floats = (float *)to->data + parts_of(type, first);
+        for (int64_t i = 0; i < parts_of(type, count); i++)
+            floats[i] = (float)((const double *)from)[i];
+    } else {
+        for (int64_t i = 0; i < count; i++)
+            tare_tensor_set_c128(to, first + i, tare_matrix_at(from, type, i));
     }
-    for (int64_t i = 0; i < count; i++)
-        tare_tensor_set_c128(to, first + i, tare_matrix_at(from, type, i));
 }
 
 /* In tiles, so that source and target lines stay in the cache. */
@@ -145,8 +175,25 @@ tare_complex tare_matrix_at(const void *x, enum tare_lapack_type type, int64_t i
     }
 }
 
+void tare_matrix_set(void *x, enum tare_lapack_type type, int64_t i, tare_complex value) {
+    switch (type) {
+    case TARE_LAPACK_S:
+        ((float *)x)[i] = (float)creal(value);
+        break;
+    case TARE_LAPACK_D:
+        ((double *)x)[i] = creal(value);
+        break;
+    case TARE_LAPACK_C:
+        ((_Complex float *)x)[i] = (_Complex float)value;
+        break;
+    default:
+        ((tare_complex *)x)[i] = value;
+        break;
+    }
+}
+
 bool tare_matrix_is_finite(const void *x, enum tare_lapack_type type, int64_t count) {
-    const int64_t parts = tare_lapack_is_complex(type) ? 2 * count : count;
+    const int64_t parts = parts_of(type, count);
     bool finite = true;
     for (int64_t i = 0; i < parts; i++) {
         if (tare_lapack_real_size(type) == 4)

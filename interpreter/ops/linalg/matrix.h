@@ -1,5 +1,5 @@
-/* Batches of matrices for the linear algebra ops, in the tensor's own precision (half and bfloat16 in float):
- * conversion between tensors and LAPACK's element types, and transposition. */
+/* Batches of matrices for the linear algebra ops, in the tensor's own precision (half and bfloat16 in float), and in
+ * double up to 8 x 8: conversion between tensors and LAPACK's element types, and transposition. */
 #ifndef TARE_INTERPRETER_OPS_LINALG_MATRIX_H
 #define TARE_INTERPRETER_OPS_LINALG_MATRIX_H
 
@@ -17,10 +17,15 @@ struct tare_matrices tare_matrices_of(const struct tare_tensor *tensor);
 /* Creates all outputs with the shapes of the row's inference and the node's dtypes. *input: the matrices of input 0. */
 tare_status tare_matrix_outputs(struct tare_kernel *kernel, struct tare_matrices *input);
 
-/* The type in which matrices of a dtype are computed. */
+/* The type of a dtype's own precision. */
 enum tare_lapack_type tare_matrix_type(int dtype);
+/* The type in which matrices [rows, columns] of a dtype are computed: small ones in double, which is the faster one
+ * there (small_lapack.h). */
+enum tare_lapack_type tare_matrix_type_for(int dtype, int64_t rows, int64_t columns);
 /* Loads LAPACK; TARE_UNSUPPORTED if it is missing or a dimension does not fit its 32-bit integers. */
 tare_status tare_matrix_open(int64_t rows, int64_t columns);
+/* Loads LAPACK and prepares the LU factorization of matrices [n, n] of input 0's dtype. */
+tare_status tare_matrix_open_lu(struct tare_lapack_call *lu, struct tare_kernel *kernel, int64_t n);
 /* `count` zeroed elements from the arena, with TARE_LAPACK_SLACK more after them; NULL: no memory. */
 void *tare_matrix_new(struct tare_arena *memory, enum tare_lapack_type type, int64_t count);
 /* Elements first … first + count - 1 of the tensor, converted to `type`; and back, rounded once. */
@@ -28,8 +33,11 @@ void tare_matrix_read(void *to, enum tare_lapack_type type, const struct tare_te
                       int64_t count);
 void tare_matrix_write(struct tare_tensor *to, int64_t first, enum tare_lapack_type type, const void *from,
                        int64_t count);
-/* Elements `first` … of a tensor of the dtype of `type`, in place; NULL for another dtype. */
-void *tare_matrix_in_place(const struct tare_tensor *tensor, enum tare_lapack_type type, int64_t first);
+/* The same without a copy where the dtype is that of `type`: the elements in the tensor, otherwise in `buffer`. */
+const void *tare_matrix_view(const struct tare_tensor *from, enum tare_lapack_type type, int64_t first, int64_t count,
+                             void *buffer);
+/* Where to store elements first … for tare_matrix_write: in the tensor, which then does nothing, otherwise `buffer`. */
+void *tare_matrix_room(const struct tare_tensor *to, enum tare_lapack_type type, int64_t first, void *buffer);
 /* to [columns, rows] = transpose of from [rows, columns]; with `conjugate` the adjoint. */
 void tare_matrix_transpose(void *to, const void *from, enum tare_lapack_type type, int64_t rows, int64_t columns,
                            bool conjugate);
@@ -39,8 +47,9 @@ void tare_matrix_conjugate(void *x, enum tare_lapack_type type, int64_t count);
 void tare_matrix_add_real(void *x, enum tare_lapack_type type, int64_t i, double value);
 /* Sets x [n, n] to the identity. */
 void tare_matrix_set_identity(void *x, enum tare_lapack_type type, int64_t n);
-/* Element i, and whether all elements are finite. */
+/* Element i, and whether all elements are finite. Real types have and store no imaginary part. */
 tare_complex tare_matrix_at(const void *x, enum tare_lapack_type type, int64_t i);
+void tare_matrix_set(void *x, enum tare_lapack_type type, int64_t i, tare_complex value);
 bool tare_matrix_is_finite(const void *x, enum tare_lapack_type type, int64_t count);
 /* The rounding error of 1 in a type. */
 double tare_matrix_epsilon(enum tare_lapack_type type);

@@ -165,32 +165,43 @@ struct float_run {
     int parts;
 };
 
-static tare_status run_matrix(const struct float_run *r, int64_t i, struct tare_pool *pool,
-                              struct tare_arena *scratch) {
-    const struct tare_product *p = r->product;
-    const struct strided_rows strided = { (const float *)p->a + p->a_first[i], p->a_row, p->a_column };
-    struct tare_gemm_rows rows = { .gather = gather_strided, .source = &strided };
-    if (p->a_column == 1) rows = (struct tare_gemm_rows){ .data = strided.a, .stride = p->a_row };
-    const struct tare_split_product product = { .c = (float *)p->c + i * p->m * p->n,
-                                                .ldc = p->n,
-                                                .rows = &rows,
-                                                .packed = r->packed +
-                                                          (size_t)r->index[i] * tare_gemm_packed_floats(p->k, p->n),
-                                                .m = r->m,
-                                                .n = p->n,
-                                                .k = p->k,
-                                                .epilogue = p->epilogue };
-    return tare_split_gemm(pool, scratch, &product);
+/* The rows of A of matrix `i`; `strided` describes them where they are not contiguous. */
+static struct tare_gemm_rows rows_of(const struct tare_product *p, int64_t i, struct strided_rows *strided) {
+    *strided = (struct strided_rows){ (const float *)p->a + p->a_first[i], p->a_row, p->a_column };
+    if (p->a_column == 1) return (struct tare_gemm_rows){ .data = strided->a, .stride = p->a_row };
+    return (struct tare_gemm_rows){ .gather = gather_strided, .source = strided };
 }
 
 static tare_status run_matrices(void *arg, int worker) {
     const struct float_run *r = arg;
+    const struct tare_product *p = r->product;
+    const enum tare_cpu_level level = tare_cpu_level();
+    const size_t packed_size = tare_gemm_packed_floats(p->k, p->n);
     if (worker >= r->parts) return TARE_OK;
+    float *scratch = tare_arena_alloc(&r->arenas[worker], tare_gemm_scratch_floats() * sizeof *scratch);
+    if (!scratch) return TARE_NO_MEMORY;
     for (int64_t i = r->batches * worker / r->parts; i < r->batches * (worker + 1) / r->parts; i++) {
-        tare_arena_reset(&r->arenas[worker]);
-        TARE_TRY(run_matrix(r, i, NULL, &r->arenas[worker]));
+        struct strided_rows strided;
+        const struct tare_gemm_rows rows = rows_of(p, i, &strided);
+        tare_gemm_at(level, (float *)p->c + i * p->m * p->n, p->n, &rows, r->packed + (size_t)r->index[i] * packed_size,
+                     r->m, p->n, p->k, p->epilogue, scratch);
     }
     return TARE_OK;
+}
+
+static tare_status run_single_matrix(const struct float_run *r, struct tare_arena *scratch) {
+    const struct tare_product *p = r->product;
+    struct strided_rows strided;
+    const struct tare_gemm_rows rows = rows_of(p, 0, &strided);
+    const struct tare_split_product product = { .c = p->c,
+                                                .ldc = p->n,
+                                                .rows = &rows,
+                                                .packed = r->packed,
+                                                .m = r->m,
+                                                .n = p->n,
+                                                .k = p->k,
+                                                .epilogue = p->epilogue };
+    return tare_split_gemm(p->pool, scratch, &product);
 }
 
 /* Several matrices are divided between the threads, a single one is divided itself. */
@@ -199,7 +210,7 @@ static tare_status run_float_matrices(struct float_run *r, struct tare_arena *sc
     const double work = (double)r->batches * (double)r->m * (double)p->n * (double)p->k;
     r->parts = tare_split_parts(p->pool, work);
     if (r->parts > r->batches) r->parts = (int)r->batches;
-    if (r->batches == 1) return run_matrix(r, 0, p->pool, scratch);
+    if (r->batches == 1) return run_single_matrix(r, scratch);
     r->arenas = TARE_NEW_ARRAY(scratch, struct tare_arena, (size_t)r->parts + 1);
     if (!r->arenas) return TARE_NO_MEMORY;
     const tare_status status = r->parts > 1 ? tare_pool_run(p->pool, run_matrices, r) : run_matrices(r, 0);

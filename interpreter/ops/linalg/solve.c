@@ -22,33 +22,25 @@ static tare_status infer_determinant(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* One matrix [n, n], column-major, and its factors and pivots as LAPACK's. */
-struct lu {
-    enum tare_lapack_type type;
-    int n;
-    char *a;
-    int *pivots;
-};
-
 /* Element i of the diagonal of U, with the sign that exchanging rows contributes. */
-static tare_complex factor_at(const struct lu *s, int64_t i) {
-    const tare_complex x = tare_matrix_at(s->a, s->type, i * (s->n + 1));
-    return s->pivots[i] == i + 1 ? x : -x;
+static tare_complex factor_at(const struct tare_lapack_call *lu, int64_t i) {
+    const tare_complex x = tare_matrix_at(lu->a, lu->type, i * (lu->n + 1));
+    return ((const int *)lu->pivots)[i] == i + 1 ? x : -x;
 }
 
-static void put_determinant(struct tare_kernel *kernel, int64_t at, const struct lu *s) {
+static void put_determinant(struct tare_kernel *kernel, int64_t at, const struct tare_lapack_call *lu) {
     tare_complex product = 1;
-    for (int64_t i = 0; i < s->n; i++)
-        product *= factor_at(s, i);
+    for (int64_t i = 0; i < lu->n; i++)
+        product *= factor_at(lu, i);
     tare_tensor_set_c128(&kernel->outputs[0], at, product);
 }
 
 /* The sign (phase) of the determinant and the logarithm of its magnitude. */
-static void put_log_determinant(struct tare_kernel *kernel, int64_t at, const struct lu *s) {
+static void put_log_determinant(struct tare_kernel *kernel, int64_t at, const struct tare_lapack_call *lu) {
     tare_complex phase = 1;
     double logarithm = 0;
-    for (int64_t i = 0; i < s->n; i++) {
-        const tare_complex x = factor_at(s, i);
+    for (int64_t i = 0; i < lu->n; i++) {
+        const tare_complex x = factor_at(lu, i);
         phase *= x == 0 ? 0 : x / cabs(x);
         logarithm += log(cabs(x));
     }
@@ -57,18 +49,15 @@ static void put_log_determinant(struct tare_kernel *kernel, int64_t at, const st
 }
 
 static tare_status run_determinant(struct tare_kernel *kernel) {
-    const enum tare_lapack_type type = tare_matrix_type(kernel->inputs[0].dtype);
     struct tare_matrices m;
+    struct tare_lapack_call lu;
     TARE_TRY(tare_matrix_outputs(kernel, &m));
-    const int64_t n = m.rows;
-    TARE_TRY(tare_matrix_open(n, n));
-    const struct lu s = { type, (int)n, tare_matrix_new(kernel->scratch, type, n * n),
-                          TARE_NEW_ARRAY(kernel->scratch, int, (size_t)n + 1) };
-    if (!s.a || !s.pivots) return TARE_NO_MEMORY;
+    TARE_TRY(tare_matrix_open_lu(&lu, kernel, m.rows));
+    const int64_t size = m.rows * m.rows;
     for (int64_t i = 0; i < kernel->outputs[0].elements; i++) {
-        tare_matrix_read(s.a, type, &kernel->inputs[0], i * n * n, n * n);
-        if (n) tare_lapack_getrf(type, (int)n, (int)n, s.a, s.pivots); /* of the transpose: the same determinant */
-        (kernel->n_outputs > 1 ? put_log_determinant : put_determinant)(kernel, i, &s);
+        tare_matrix_read(lu.a, lu.type, &kernel->inputs[0], i * size, size);
+        if (size) tare_lapack_run(&lu); /* of the transpose: the same determinant */
+        (kernel->n_outputs > 1 ? put_log_determinant : put_determinant)(kernel, i, &lu);
     }
     return TARE_OK;
 }
@@ -85,17 +74,17 @@ static tare_status infer_lu(struct tare_infer *infer) {
 /* LU of a complex matrix: LAPACK chooses complex pivots by |re| + |im|, TensorFlow by the modulus, which yields another
  * P; so the recursion of getrf is repeated here with the other pivots. */
 
-static char *lu_at(const struct lu *s, int row, int column) {
-    return s->a + ((size_t)column * (size_t)s->n + (size_t)row) * tare_lapack_size(s->type);
+static char *lu_at(const struct tare_lapack_call *lu, int row, int column) {
+    return (char *)lu->a + ((size_t)column * (size_t)lu->n + (size_t)row) * tare_lapack_size(lu->type);
 }
 
 /* Exchanges rows as pivots first … last - 1 require, in columns begin … end - 1. */
-static void exchange_rows(const struct lu *s, int first, int last, int begin, int end) {
-    const size_t size = tare_lapack_size(s->type);
+static void exchange_rows(const struct tare_lapack_call *lu, int first, int last, int begin, int end) {
+    const size_t size = tare_lapack_size(lu->type);
     char moved[16];
     for (int column = begin; column < end; column++)
         for (int row = first; row < last; row++) {
-            char *x = lu_at(s, row, column), *y = lu_at(s, s->pivots[row] - 1, column);
+            char *x = lu_at(lu, row, column), *y = lu_at(lu, ((const int *)lu->pivots)[row] - 1, column);
             memcpy(moved, x, size);
             memmove(x, y, size);
             memcpy(y, moved, size);
@@ -103,47 +92,31 @@ static void exchange_rows(const struct lu *s, int first, int last, int begin, in
 }
 
 /* Finds the pivot of a column and divides what is below it. False: all are zero. */
-static bool factor_column(const struct lu *s, int column) {
-    const char *x = lu_at(s, 0, column);
+static bool factor_column(const struct tare_lapack_call *lu, int column) {
+    char *x = lu_at(lu, 0, column);
     int pivot = column;
-    for (int row = column + 1; row < s->n; row++)
-        if (cabs(tare_matrix_at(x, s->type, row)) > cabs(tare_matrix_at(x, s->type, pivot))) pivot = row;
-    s->pivots[column] = pivot + 1;
-    exchange_rows(s, column, column + 1, column, column + 1);
-    const tare_complex divisor = tare_matrix_at(x, s->type, column);
-    for (int row = column + 1; row < s->n && divisor != 0; row++) {
-        const tare_complex quotient = tare_matrix_at(x, s->type, row) / divisor;
-        if (s->type == TARE_LAPACK_C)
-            *(_Complex float *)lu_at(s, row, column) = (_Complex float)quotient;
-        else
-            *(tare_complex *)lu_at(s, row, column) = quotient;
-    }
+    for (int row = column + 1; row < lu->n; row++)
+        if (cabs(tare_matrix_at(x, lu->type, row)) > cabs(tare_matrix_at(x, lu->type, pivot))) pivot = row;
+    ((int *)lu->pivots)[column] = pivot + 1;
+    exchange_rows(lu, column, column + 1, column, column + 1);
+    const tare_complex divisor = tare_matrix_at(x, lu->type, column);
+    for (int row = column + 1; row < lu->n && divisor != 0; row++)
+        tare_matrix_set(x, lu->type, row, tare_matrix_at(x, lu->type, row) / divisor);
     return divisor != 0;
 }
 
 /* Factors `count` columns from `first` on, from the row of that number on: the left half, its effect on the right half,
  * the right half. */
-static bool factor_complex(const struct lu *s, int first, int count) {
-    if (count == 1) return factor_column(s, first);
-    const int middle = first + count / 2, end = first + count, left = middle - first, right = end - middle;
-    if (!factor_complex(s, first, left)) return false;
-    exchange_rows(s, first, middle, middle, end);
-    tare_lapack_trsm(s->type, "LLNU", left, right, lu_at(s, first, first), s->n, lu_at(s, first, middle), s->n);
-    tare_lapack_gemm(s->type, "NN", s->n - middle, right, left, lu_at(s, middle, first), s->n, lu_at(s, first, middle),
-                     s->n, -1, lu_at(s, middle, middle), s->n);
-    if (!factor_complex(s, middle, right)) return false;
-    exchange_rows(s, middle, end, first, middle);
-    return true;
-}
-
-/* One matrix: read from the input, factored, and left in `rows`, row-major. */
-static bool lu_of(void *rows, void *a, int *pivots, enum tare_lapack_type type, int64_t n) {
-    const struct lu s = { type, (int)n, a, pivots };
-    tare_matrix_transpose(a, rows, type, n, n, false);
-    if (tare_lapack_is_complex(type) ? !factor_complex(&s, 0, s.n)
-                                     : tare_lapack_getrf(type, (int)n, (int)n, a, pivots) != 0)
-        return false;
-    tare_matrix_transpose(rows, a, type, n, n, false);
+static bool factor_complex(const struct tare_lapack_call *lu, int first, int count) {
+    if (count == 1) return factor_column(lu, first);
+    const int n = lu->n, middle = first + count / 2, end = first + count, left = middle - first, right = end - middle;
+    if (!factor_complex(lu, first, left)) return false;
+    exchange_rows(lu, first, middle, middle, end);
+    tare_lapack_trsm(lu->type, "LLNU", left, right, lu_at(lu, first, first), n, lu_at(lu, first, middle), n);
+    tare_lapack_gemm(lu->type, "NN", n - middle, right, left, lu_at(lu, middle, first), n, lu_at(lu, first, middle), n,
+                     -1, lu_at(lu, middle, middle), n);
+    if (!factor_complex(lu, middle, right)) return false;
+    exchange_rows(lu, middle, end, first, middle);
     return true;
 }
 
@@ -161,19 +134,23 @@ static void put_order(struct tare_tensor *to, int64_t first, const int *pivots, 
 }
 
 static tare_status run_lu(struct tare_kernel *kernel) {
-    const enum tare_lapack_type type = tare_matrix_type(kernel->inputs[0].dtype);
     struct tare_matrices m;
+    struct tare_lapack_call lu;
     TARE_TRY(tare_matrix_outputs(kernel, &m));
+    TARE_TRY(tare_matrix_open_lu(&lu, kernel, m.rows));
     const int64_t n = m.rows, size = n * n;
-    TARE_TRY(tare_matrix_open(n, n));
-    void *rows = tare_matrix_new(kernel->scratch, type, size), *a = tare_matrix_new(kernel->scratch, type, size);
-    int *pivots = TARE_NEW_ARRAY(kernel->scratch, int, 2 * (size_t)n + 1);
-    if (!rows || !a || !pivots) return TARE_NO_MEMORY;
+    void *rows = tare_matrix_new(kernel->scratch, lu.type, size);
+    int *order = TARE_NEW_ARRAY(kernel->scratch, int, (size_t)n + 1);
+    if (!rows || !order) return TARE_NO_MEMORY;
     for (int64_t i = 0; n && i < m.count; i++) {
-        tare_matrix_read(rows, type, &kernel->inputs[0], i * size, size);
-        if (!lu_of(rows, a, pivots, type, n)) return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input is not invertible.");
-        put_order(&kernel->outputs[1], i * n, pivots, pivots + n, n);
-        tare_matrix_write(&kernel->outputs[0], i * size, type, rows, size);
+        tare_matrix_transpose(lu.a, tare_matrix_view(&kernel->inputs[0], lu.type, i * size, size, rows), lu.type, n, n,
+                              false);
+        if (tare_lapack_is_complex(lu.type) ? !factor_complex(&lu, 0, lu.n) : tare_lapack_run(&lu))
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input is not invertible.");
+        put_order(&kernel->outputs[1], i * n, lu.pivots, order, n);
+        void *room = tare_matrix_room(&kernel->outputs[0], lu.type, i * size, rows);
+        tare_matrix_transpose(room, lu.a, lu.type, n, n, false);
+        tare_matrix_write(&kernel->outputs[0], i * size, lu.type, room, size);
     }
     return TARE_OK;
 }
@@ -244,46 +221,43 @@ static void expand_bands(char *a, const char *bands, int64_t n_bands, int64_t n,
         }
 }
 
-/* One system: a [n, n], x and its transpose [n, columns]. */
+/* Systems of n equations; `a` of the LU factors is also that of a triangular system, and b of the solution with them
+ * is the transpose of x [n, columns]. */
 struct system {
     const struct solver *solver;
     bool lower, adjoint;
     struct tare_matrices left, right;
     int64_t n;
     enum tare_lapack_type type;
-    void *a, *bands, *x, *columns;
-    int *pivots;
+    struct tare_lapack_call lu, solve;
+    void *bands, *x;
 };
 
 /* Memory contains Aᵀ and xᵀ for LAPACK: A x = b is xᵀ·Aᵀ = bᵀ, and Aᴴ x = b is xᵀ·(Aᵀ)ᴴ = bᵀ. */
 static void solve_triangular(struct system *s) {
     const char form[] = { 'R', s->lower ? 'U' : 'L', s->adjoint ? 'C' : 'N', 'N' };
     const int columns = (int)s->right.columns;
-    tare_lapack_trsm(s->type, form, columns, (int)s->n, s->a, (int)s->n, s->x, columns);
+    tare_lapack_trsm(s->type, form, columns, (int)s->n, s->lu.a, (int)s->n, s->x, columns);
 }
 
 /* The factors are those of Aᵀ, so its transpose is solved for; Aᴴ x = b as conj(Aᵀ) x = b with everything conjugated.
  */
 static void solve_dense(struct system *s) {
-    const int64_t n = s->n, k = s->right.columns;
-    tare_matrix_transpose(s->columns, s->x, s->type, n, k, s->adjoint);
-    tare_lapack_getrs(s->type, s->adjoint ? 'N' : 'T', (int)n, (int)k, s->a, s->pivots, s->columns);
-    tare_matrix_transpose(s->x, s->columns, s->type, k, n, s->adjoint);
+    tare_matrix_transpose(s->solve.b, s->x, s->type, s->n, s->right.columns, s->adjoint);
+    tare_lapack_run(&s->solve);
+    tare_matrix_transpose(s->x, s->solve.b, s->type, s->right.columns, s->n, s->adjoint);
 }
 
 static tare_status solve_one(struct system *s, const struct tare_tensor *inputs, int64_t left, int64_t right) {
     const int64_t n = s->n, size = s->left.rows * s->left.columns, width = n * s->right.columns;
     const bool is_triangular = s->solver->triangular || s->solver->banded;
-    tare_matrix_read(s->solver->banded ? s->bands : s->a, s->type, &inputs[0], left * size, size);
+    tare_matrix_read(s->solver->banded ? s->bands : s->lu.a, s->type, &inputs[0], left * size, size);
     tare_matrix_read(s->x, s->type, &inputs[1], right * width, width);
-    if (s->solver->banded) expand_bands(s->a, s->bands, s->left.rows, n, s->lower, tare_lapack_size(s->type));
-    if (!is_triangular) tare_lapack_getrf(s->type, (int)n, (int)n, s->a, s->pivots);
-    if (tare_matrix_is_singular(s->a, s->type, n))
+    if (s->solver->banded) expand_bands(s->lu.a, s->bands, s->left.rows, n, s->lower, tare_lapack_size(s->type));
+    if (!is_triangular) tare_lapack_run(&s->lu);
+    if (tare_matrix_is_singular(s->lu.a, s->type, n))
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input matrix is not invertible.");
-    if (is_triangular)
-        solve_triangular(s);
-    else
-        solve_dense(s);
+    (is_triangular ? solve_triangular : solve_dense)(s);
     return TARE_OK;
 }
 
@@ -291,19 +265,24 @@ static tare_status open_system(struct system *s, struct tare_kernel *kernel) {
     s->left = tare_matrices_of(&kernel->inputs[0]);
     s->right = tare_matrices_of(&kernel->inputs[1]);
     s->n = s->left.columns;
-    s->type = tare_matrix_type(kernel->inputs[0].dtype);
     if (s->solver->banded && s->left.rows < 1) return TARE_FAIL(TARE_SHAPE, "bands must have at least one row");
     if (s->solver->banded && s->left.rows > s->n)
         return TARE_FAIL(TARE_SHAPE, "the number of bands is %lld (expected at most the %lld columns)",
                          (long long)s->left.rows, (long long)s->n);
-    TARE_TRY(tare_matrix_open(s->n, s->n));
+    TARE_TRY(tare_matrix_open_lu(&s->lu, kernel, s->n));
     TARE_TRY(tare_matrix_open(s->n, s->right.columns));
-    s->a = tare_matrix_new(kernel->scratch, s->type, s->n * s->n);
+    s->type = s->lu.type;
+    s->solve = (struct tare_lapack_call){ TARE_LAPACK_GETRS,
+                                          s->type,
+                                          .m = (int)s->n,
+                                          .n = (int)s->n,
+                                          .k = (int)s->right.columns,
+                                          .trans = s->adjoint ? 'N' : 'T',
+                                          .a = s->lu.a,
+                                          .pivots = s->lu.pivots };
     s->bands = tare_matrix_new(kernel->scratch, s->type, s->solver->banded ? s->left.rows * s->n : 0);
     s->x = tare_matrix_new(kernel->scratch, s->type, s->n * s->right.columns);
-    s->columns = tare_matrix_new(kernel->scratch, s->type, s->n * s->right.columns);
-    s->pivots = TARE_NEW_ARRAY(kernel->scratch, int, (size_t)s->n + 1);
-    return s->a && s->bands && s->x && s->columns && s->pivots ? TARE_OK : TARE_NO_MEMORY;
+    return s->bands && s->x ? tare_lapack_prepare(&s->solve, kernel->scratch) : TARE_NO_MEMORY;
 }
 
 static tare_status run_solve(struct tare_kernel *kernel) {
@@ -348,45 +327,42 @@ struct least_squares {
     bool fast;
     double l2;
     enum tare_lapack_type type;
-    void *a, *gram, *b, *x, *columns, *x_columns;
-    struct tare_lapack_work work;
+    void *a, *b, *x;
+    struct tare_lapack_call call; /* potrf of the normal equations, or gelsy of A and b, column-major */
+    void *columns;                /* b or x with its own number of rows, column-major */
 };
 
 /* xᵀ from bᵀ. The factor of the Hermitian matrix, in memory U of Gᵀ = UᴴU, solves y Gᵀ = c. */
 static tare_status solve_normal_equations(struct least_squares *s) {
     const int m = s->m, n = s->n, k = s->k, small = s->small;
     const enum tare_lapack_type type = s->type;
-    void *y = m >= n ? s->x : s->b;
-    if (m >= n)
-        tare_lapack_gemm(type, "NC", n, n, m, s->a, n, s->a, n, 1, s->gram, n);
-    else
-        tare_lapack_gemm(type, "CN", m, m, n, s->a, n, s->a, n, 1, s->gram, m);
+    void *gram = s->call.a, *y = m >= n ? s->x : s->b;
+    tare_lapack_gemm(type, m >= n ? "NC" : "CN", small, small, m >= n ? m : n, s->a, n, s->a, n, 1, gram, small);
     for (int64_t i = 0; i < small; i++)
-        tare_matrix_add_real(s->gram, type, i * small + i, s->l2);
+        tare_matrix_add_real(gram, type, i * small + i, s->l2);
     if (m >= n) tare_lapack_gemm(type, "NC", k, n, m, s->b, k, s->a, n, 1, s->x, k);
-    if (tare_lapack_potrf(type, true, small, s->gram) || tare_matrix_is_singular(s->gram, type, small))
+    if (tare_lapack_run(&s->call) || tare_matrix_is_singular(gram, type, small))
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input matrix was rank deficient or ill-conditioned.");
-    tare_lapack_trsm(type, "RUNN", k, small, s->gram, small, y, k);
-    tare_lapack_trsm(type, "RUCN", k, small, s->gram, small, y, k);
+    tare_lapack_trsm(type, "RUNN", k, small, gram, small, y, k);
+    tare_lapack_trsm(type, "RUCN", k, small, gram, small, y, k);
     if (m < n) tare_lapack_gemm(type, "NC", k, n, m, s->b, k, s->a, n, 1, s->x, k);
     return TARE_OK;
 }
 
-/* xᵀ as the solution of least norm, which exists for every rank. */
+/* xᵀ as the solution of least norm, which exists for every rank. b and x of the call have max(m, n) rows. */
 static tare_status solve_by_qr(struct least_squares *s) {
     const int64_t m = s->m, n = s->n, k = s->k, most = m > n ? m : n;
     const size_t size = tare_lapack_size(s->type);
-    tare_matrix_transpose(s->gram, s->a, s->type, m, n, false);
-    tare_matrix_transpose(s->x_columns, s->b, s->type, m, k, false);
-    for (int64_t c = 0; c < k; c++) /* columns of max(m, n) rows */
-        memcpy((char *)s->columns + (size_t)(c * most) * size, (char *)s->x_columns + (size_t)(c * m) * size,
-               (size_t)m * size);
-    if (tare_lapack_gelsy(&s->work, s->gram, s->columns, tare_matrix_epsilon(s->type) * s->small))
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "the least squares solution failed");
+    char *b = s->call.b, *columns = s->columns;
+    tare_matrix_transpose(s->call.a, s->a, s->type, m, n, false);
+    tare_matrix_transpose(columns, s->b, s->type, m, k, false);
     for (int64_t c = 0; c < k; c++)
-        memcpy((char *)s->x_columns + (size_t)(c * n) * size, (char *)s->columns + (size_t)(c * most) * size,
-               (size_t)n * size);
-    tare_matrix_transpose(s->x, s->x_columns, s->type, k, n, false);
+        memcpy(b + (size_t)(c * most) * size, columns + (size_t)(c * m) * size, (size_t)m * size);
+    memset(s->call.order, 0, (size_t)n * sizeof(int)); /* columns may be exchanged */
+    if (tare_lapack_run(&s->call)) return TARE_FAIL(TARE_INVALID_ARGUMENT, "the least squares solution failed");
+    for (int64_t c = 0; c < k; c++)
+        memcpy(columns + (size_t)(c * n) * size, b + (size_t)(c * most) * size, (size_t)n * size);
+    tare_matrix_transpose(s->x, columns, s->type, k, n, false);
     return TARE_OK;
 }
 
@@ -399,16 +375,19 @@ static tare_status open_least_squares(struct least_squares *s, struct tare_kerne
     TARE_TRY(tare_matrix_open(most, right.columns));
     s->m = (int)left.rows, s->n = (int)left.columns, s->k = (int)right.columns;
     s->small = s->m < s->n ? s->m : s->n;
-    s->type = tare_matrix_type(kernel->inputs[0].dtype);
+    s->type = tare_matrix_type(kernel->inputs[0].dtype); /* its rounding errors determine the rank */
     if (s->fast) s->type = tare_lapack_is_complex(s->type) ? TARE_LAPACK_Z : TARE_LAPACK_D;
     s->a = tare_matrix_new(memory, s->type, left.rows * left.columns);
-    s->gram = tare_matrix_new(memory, s->type, s->fast ? (int64_t)s->small * s->small : left.rows * left.columns);
     s->b = tare_matrix_new(memory, s->type, left.rows * right.columns);
     s->x = tare_matrix_new(memory, s->type, left.columns * right.columns);
     s->columns = tare_matrix_new(memory, s->type, most * right.columns);
-    s->x_columns = tare_matrix_new(memory, s->type, most * right.columns);
-    if (!s->a || !s->gram || !s->b || !s->x || !s->columns || !s->x_columns) return TARE_NO_MEMORY;
-    return s->fast ? TARE_OK : tare_lapack_gelsy_open(&s->work, s->type, s->m, s->n, s->k, memory);
+    if (!s->a || !s->b || !s->x || !s->columns) return TARE_NO_MEMORY;
+    s->call = s->fast
+                  ? (struct tare_lapack_call){ TARE_LAPACK_POTRF, s->type, .m = s->small, .n = s->small, .uplo = 'U' }
+                  : (struct tare_lapack_call){ TARE_LAPACK_GELSY, s->type, .m = s->m, .n = s->n, .k = s->k };
+    TARE_TRY(tare_lapack_prepare(&s->call, memory));
+    if (!s->fast) tare_matrix_add_real(s->call.rcond, s->type, 0, tare_matrix_epsilon(s->type) * s->small);
+    return TARE_OK;
 }
 
 static tare_status run_least_squares(struct tare_kernel *kernel) {
@@ -452,26 +431,26 @@ static tare_status infer_tridiagonal_solve(struct tare_infer *infer) {
 
 /* Rows are always exchanged where that is more accurate: without `partial_pivoting` TensorFlow only omits that. */
 static tare_status run_tridiagonal_solve(struct tare_kernel *kernel) {
-    const enum tare_lapack_type type = tare_matrix_type(kernel->inputs[0].dtype);
     TARE_TRY(tare_operand_output(kernel, 0));
     if (kernel->outputs[0].elements == 0) return TARE_OK;
     const struct tare_matrices left = tare_matrices_of(&kernel->inputs[0]);
     const struct tare_matrices right = tare_matrices_of(&kernel->inputs[1]);
-    const int64_t n = left.columns, size = n * right.columns;
-    TARE_TRY(tare_matrix_open(n, right.columns));
-    char *above = tare_matrix_new(kernel->scratch, type, 3 * n);
-    void *x = tare_matrix_new(kernel->scratch, type, size), *columns = tare_matrix_new(kernel->scratch, type, size);
-    if (!above || !x || !columns) return TARE_NO_MEMORY;
-    char *diagonal = above + (size_t)n * tare_lapack_size(type);
-    char *below = diagonal + (size_t)(n + 1) * tare_lapack_size(type);
+    const int64_t n = left.columns, k = right.columns, size = n * k;
+    struct tare_lapack_call call = { TARE_LAPACK_GTSV, tare_matrix_type_for(kernel->inputs[0].dtype, n, n), .m = (int)n,
+                                     .n = (int)n, .k = (int)k };
+    TARE_TRY(tare_matrix_open(n, k));
+    TARE_TRY(tare_lapack_prepare(&call, kernel->scratch));
+    void *x = tare_matrix_new(kernel->scratch, call.type, size);
+    if (!x) return TARE_NO_MEMORY;
     for (int64_t i = 0; i < left.count; i++) {
-        tare_matrix_read(above, type, &kernel->inputs[0], i * 3 * n, 3 * n);
-        tare_matrix_read(x, type, &kernel->inputs[1], i * size, size);
-        tare_matrix_transpose(columns, x, type, n, right.columns, false);
-        if (tare_lapack_gtsv(type, (int)n, (int)right.columns, below, diagonal, above, columns))
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input is not invertible.");
-        tare_matrix_transpose(x, columns, type, right.columns, n, false);
-        tare_matrix_write(&kernel->outputs[0], i * size, type, x, size);
+        tare_matrix_read(call.du, call.type, &kernel->inputs[0], i * 3 * n, n);
+        tare_matrix_read(call.d, call.type, &kernel->inputs[0], (i * 3 + 1) * n, n);
+        tare_matrix_read(call.dl, call.type, &kernel->inputs[0], (i * 3 + 2) * n, n);
+        tare_matrix_read(x, call.type, &kernel->inputs[1], i * size, size);
+        tare_matrix_transpose(call.b, x, call.type, n, k, false);
+        if (tare_lapack_run(&call)) return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input is not invertible.");
+        tare_matrix_transpose(x, call.b, call.type, k, n, false);
+        tare_matrix_write(&kernel->outputs[0], i * size, call.type, x, size);
     }
     return TARE_OK;
 }
