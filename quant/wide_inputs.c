@@ -129,14 +129,15 @@ tare_status tare_quant_widen_inputs(struct tare_quant_work *work) {
 tare_status tare_quant_warn_of_noisy_inputs(struct tare_quant_work *work) {
     for (size_t i = 0; i < work->n_layers; i++) {
         struct tare_quant_layer *layer = &work->layers[i];
-        double db = INFINITY;
-        if (layer->setting.activation_bits != 16) TARE_TRY(output_db(&db, work, layer));
+        const bool is_wide = layer->setting.activation_bits == 16;
+        double db;
+        TARE_TRY(output_db(&db, work, layer));
         if (!(db < LEAST_DB)) continue;
         TARE_TRY(tare_quant_add_warning(
-            work->report, work->arena, "layer '%s': rounding its input to 8 bits leaves its output %.1f dB: use %s",
-            layer->op->name, db,
-            layer->setting.method->takes_wide ? "activation_bits=16 in a recipe rule for the layer"
-                                              : "a recipe rule that leaves the layer in float"));
+            work->report, work->arena, "layer '%s': rounding its input to %d bits leaves its output %.1f dB: use %s",
+            layer->op->name, is_wide ? 16 : 8, db,
+            layer->setting.method->takes_wide && !is_wide ? "activation_bits=16 in a recipe rule for the layer"
+                                                          : "a recipe rule that leaves the layer in float"));
     }
     return TARE_OK;
 }

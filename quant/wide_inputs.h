@@ -8,8 +8,8 @@
  * would leave the output too little SQNR, if options->widens and the method has them. Layers without statistics and
  * layers with ranges from training keep 8 bits. */
 tare_status tare_quant_widen_inputs(struct tare_quant_work *work);
-/* Adds a warning for each static layer of 8 bits that tare_quant_widen_inputs would change whatever the model
- * predicts. */
+/* Adds a warning for each static layer whose output the rounding of its input leaves so little SQNR that
+ * tare_quant_widen_inputs would change a layer of 8 bits whatever the model predicts. */
 tare_status tare_quant_warn_of_noisy_inputs(struct tare_quant_work *work);
 
 #endif

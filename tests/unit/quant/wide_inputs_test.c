@@ -67,6 +67,14 @@ static void a_layer_that_keeps_8_bits_and_is_noisy__has_a_warning(void **state) 
     assert_int_equal(quantize(1, SCORES, NULL, false, 0).warnings, 0);
 }
 
+static void a_layer_for_which_16_bits_are_too_few__has_a_warning(void **state) {
+    const struct result result = quantize(0.03, SCORES, NULL, true, 0);
+    (void)state;
+    assert_int_equal(result.bits, 16);
+    assert_int_equal(result.warnings, 1);
+    if (!(result.loss > 0.01)) fail_msg("the warning is wrong: the loss is %.3g", result.loss);
+}
+
 static void bits_on_request__stay(void **state) {
     (void)state;
     assert_int_equal(quantize(0.5, SCORES, NULL, true, 8).bits, 8);
@@ -85,6 +93,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(channels_of_different_scales__need_16_bits),
         cmocka_unit_test(a_layer_that_keeps_8_bits_and_is_noisy__has_a_warning),
+        cmocka_unit_test(a_layer_for_which_16_bits_are_too_few__has_a_warning),
         cmocka_unit_test(bits_on_request__stay),
         cmocka_unit_test(a_number__tolerates_less_noise_than_scores),
     };
