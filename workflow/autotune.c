@@ -396,6 +396,11 @@ static bool does_badly(const struct tare_autotune *a, const struct tare_autotune
 }
 
 static tare_status explain_as_all(struct choosing *c, struct tare_autotune_layer *layer, double noise) {
+    if (!isfinite(layer->alone_db)) { /* the measured output does not depend on it */
+        layer->why =
+            tare_arena_printf(&c->out->arena, "%s%sas all: no error alone", layer->why, *layer->why ? "; else " : "");
+        return layer->why ? TARE_OK : TARE_NO_MEMORY;
+    }
     layer->why =
         tare_arena_printf(&c->out->arena, "%s%sas all: %.1f dB alone, %.0f %% of the noise", layer->why,
                           *layer->why ? "; else " : "", layer->alone_db, noise > 0 ? 100 * noise_of(layer) / noise : 0);

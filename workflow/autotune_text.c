@@ -39,14 +39,29 @@ static void put_measure(struct tare_strbuf *out, const struct tare_autotune *a) 
     tare_strbuf_puts(out, ", ");
 }
 
+static void put_db(struct tare_strbuf *out, double db, const char *unit) {
+    if (isfinite(db))
+        tare_strbuf_printf(out, "%.2f%s", db, unit);
+    else
+        tare_strbuf_puts(out, isnan(db) ? "not measured" : db > 0 ? "exact" : "none");
+}
+
+/* "40.12 dB instead of 35.30 on 64 held-out samples" */
+static void put_gain(struct tare_strbuf *out, const struct tare_autotune *a) {
+    put_db(out, a->db, " dB");
+    tare_strbuf_puts(out, " instead of ");
+    put_db(out, a->plain_db, "");
+    tare_strbuf_printf(out, " on %lld %ssamples", (long long)a->records, a->held_out ? "held-out " : "");
+}
+
 void tare_workflow_autotune_table(struct tare_strbuf *out, const struct tare_autotune *a) {
     struct tare_text_table *table = tare_text_table_new(columns);
     tare_strbuf_printf(out, "\nauto: %s", a->method);
     if (a->algorithm) tare_strbuf_printf(out, ", %s", a->algorithm);
     tare_strbuf_printf(out, ", passes: %s; ", *a->passes ? a->passes : "none");
     put_measure(out, a);
-    tare_strbuf_printf(out, "%.2f dB instead of %.2f on %lld %ssamples, %d models measured\n", a->db, a->plain_db,
-                       (long long)a->records, a->held_out ? "held-out " : "", a->models);
+    put_gain(out, a);
+    tare_strbuf_printf(out, ", %d models measured\n", a->models);
     for (size_t i = 0; i < a->count; i++) {
         struct tare_strbuf settings = { 0 };
         put_settings(&settings, a, &a->layers[i]);
@@ -62,8 +77,9 @@ void tare_workflow_autotune_table(struct tare_strbuf *out, const struct tare_aut
 }
 
 void tare_workflow_autotune_recipe(struct tare_strbuf *out, const struct tare_autotune *a) {
-    tare_strbuf_printf(out, "# for tare quantize --method %s: %.2f dB instead of %.2f on %lld %ssamples\n", a->method,
-                       a->db, a->plain_db, (long long)a->records, a->held_out ? "held-out " : "");
+    tare_strbuf_printf(out, "# for tare quantize --method %s: ", a->method);
+    put_gain(out, a);
+    tare_strbuf_puts(out, "\n");
     if (*a->passes) tare_strbuf_printf(out, "passes=%s\n", a->passes);
     for (size_t i = 0; i < a->count; i++) {
         struct tare_strbuf settings = { 0 };

@@ -1,0 +1,40 @@
+/* The report of --auto, for outputs without error and outputs that cannot be measured. */
+#include "base/strbuf.h"
+#include "support/mini_model.h"
+#include "workflow/autotune.h"
+
+#include <math.h>
+#include <string.h>
+
+static void expect(double db, double plain_db, const char *expected) {
+    const struct tare_autotune a = { .method = "static",
+                                     .algorithm = "min_max",
+                                     .passes = "",
+                                     .db = db,
+                                     .plain_db = plain_db,
+                                     .records = 12,
+                                     .held_out = true,
+                                     .models = 5 };
+    struct tare_strbuf table = { 0 }, recipe = { 0 };
+    tare_workflow_autotune_table(&table, &a);
+    tare_workflow_autotune_recipe(&recipe, &a);
+    if (!strstr(tare_strbuf_text(&table), expected))
+        fail_msg("'%s', expected '%s'", tare_strbuf_text(&table), expected);
+    if (!strstr(tare_strbuf_text(&recipe), expected))
+        fail_msg("'%s', expected '%s'", tare_strbuf_text(&recipe), expected);
+    tare_strbuf_free(&table);
+    tare_strbuf_free(&recipe);
+}
+
+static void gain__is_in_words_where_it_is_not_a_number(void **state) {
+    (void)state;
+    expect(40.125, 35.3, "40.12 dB instead of 35.30 on 12 held-out samples");
+    expect(INFINITY, INFINITY, "exact instead of exact on 12 held-out samples");
+    expect(30, -INFINITY, "30.00 dB instead of none on 12 held-out samples");
+    expect(NAN, NAN, "not measured instead of not measured on 12 held-out samples");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = { cmocka_unit_test(gain__is_in_words_where_it_is_not_a_number) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
