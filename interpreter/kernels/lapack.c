@@ -162,31 +162,27 @@ struct tare_lapack_array tare_lapack_array(struct tare_lapack_call *c, const cha
     const int m = c->m, n = c->n, least = m < n ? m : n, most = m < n ? n : m;
     const bool all = c->job == 'A', reduces = c->routine == TARE_LAPACK_GEHRD || c->routine == TARE_LAPACK_SYTRD;
     const int beside = n ? n - 1 : 0; /* elements next to the diagonal */
+    const int factors = reduces ? beside : c->routine == TARE_LAPACK_ORGQR ? c->k : least;
     const struct {
         const char *name;
         struct tare_lapack_array array;
     } arrays[] = {
-        { "a", { &c->a, m, n, TARE_LAPACK_OF_TYPE } },
-        { "b", { &c->b, most, c->k, TARE_LAPACK_OF_TYPE } },
-        { "tau",
-          { &c->tau,
-            reduces                           ? beside
-            : c->routine == TARE_LAPACK_ORGQR ? c->k
-                                              : least,
-            1, TARE_LAPACK_OF_TYPE } },
-        { "s", { &c->s, least, 1, TARE_LAPACK_OF_REALS } },
-        { "e", { &c->e, beside, 1, TARE_LAPACK_OF_REALS } },
-        { "u", { &c->u, m, all ? m : least, TARE_LAPACK_OF_TYPE } },
-        { "v", { &c->v, all ? n : least, n, TARE_LAPACK_OF_TYPE } },
-        { "vl", { &c->vl, n, n, TARE_LAPACK_OF_TYPE } },
-        { "w", { &c->w, n, 1, TARE_LAPACK_OF_TYPE } },
-        { "wi", { &c->wi, n, 1, TARE_LAPACK_OF_TYPE } },
-        { "dl", { &c->dl, n, 1, TARE_LAPACK_OF_TYPE } },
-        { "d", { &c->d, n, 1, TARE_LAPACK_OF_TYPE } },
-        { "du", { &c->du, n, 1, TARE_LAPACK_OF_TYPE } },
-        { "rcond", { &c->rcond, 1, 1, TARE_LAPACK_OF_REALS } },
-        { "pivots", { &c->pivots, least, 1, TARE_LAPACK_OF_INTS } },
-        { "order", { &c->order, c->routine == TARE_LAPACK_GELSY ? n : m, 1, TARE_LAPACK_OF_INTS } },
+        { "a", { &c->a, 2, m, n, TARE_LAPACK_OF_TYPE } },
+        { "b", { &c->b, 2, most, c->k, TARE_LAPACK_OF_TYPE } },
+        { "tau", { &c->tau, 1, factors, 1, TARE_LAPACK_OF_TYPE } },
+        { "s", { &c->s, 1, least, 1, TARE_LAPACK_OF_REALS } },
+        { "e", { &c->e, 1, beside, 1, TARE_LAPACK_OF_REALS } },
+        { "u", { &c->u, 2, m, all ? m : least, TARE_LAPACK_OF_TYPE } },
+        { "v", { &c->v, 2, all ? n : least, n, TARE_LAPACK_OF_TYPE } },
+        { "vl", { &c->vl, 2, n, n, TARE_LAPACK_OF_TYPE } },
+        { "w", { &c->w, 1, n, 1, TARE_LAPACK_OF_TYPE } },
+        { "wi", { &c->wi, 1, n, 1, TARE_LAPACK_OF_TYPE } },
+        { "dl", { &c->dl, 1, n, 1, TARE_LAPACK_OF_TYPE } },
+        { "d", { &c->d, 1, n, 1, TARE_LAPACK_OF_TYPE } },
+        { "du", { &c->du, 1, n, 1, TARE_LAPACK_OF_TYPE } },
+        { "rcond", { &c->rcond, 1, 1, 1, TARE_LAPACK_OF_REALS } },
+        { "pivots", { &c->pivots, 1, least, 1, TARE_LAPACK_OF_INTS } },
+        { "order", { &c->order, 1, c->routine == TARE_LAPACK_GELSY ? n : m, 1, TARE_LAPACK_OF_INTS } },
     };
     size_t i = 0;
     while (strcmp(arrays[i].name, name) != 0)

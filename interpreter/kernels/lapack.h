@@ -98,10 +98,10 @@ struct tare_lapack_call {
     const void *arguments[TARE_LAPACK_ARGUMENTS];
 };
 
-/* An array of a call: where its pointer is, its size, and its elements. */
+/* An array of a call: where its pointer is, its size, and its elements. Vectors (rank 1) have one column. */
 struct tare_lapack_array {
     void **data;
-    int rows, columns;
+    int rank, rows, columns;
     enum tare_lapack_elements {
         TARE_LAPACK_OF_TYPE,
         TARE_LAPACK_OF_REALS,
@@ -109,7 +109,7 @@ struct tare_lapack_array {
         TARE_LAPACK_OF_INTS
     } elements;
 };
-/* The array with the name of its member in the call. Requires routine, type, m, n, k and job. */
+/* The array with the name of its member in the call. Requires routine, type, and for its size m, n, k and job. */
 struct tare_lapack_array tare_lapack_array(struct tare_lapack_call *call, const char *name);
 
 /* Allocates the arrays, with TARE_LAPACK_SLACK zeroed elements more, and the workspace. */

@@ -8,7 +8,6 @@
 #include <complex.h>
 #include <float.h>
 #include <math.h>
-#include <string.h>
 
 static tare_status infer_eig(struct tare_infer *infer) {
     return tare_matrix_infer_eigen(infer, "compute_v");
@@ -29,13 +28,6 @@ static enum tare_lapack_type type_of(int from, int to, int64_t n) {
     return is_double ? TARE_LAPACK_D : TARE_LAPACK_S;
 }
 
-static tare_complex complex_of(double re, double im) {
-    const double parts[] = { re, im };
-    tare_complex x;
-    memcpy(&x, parts, sizeof x);
-    return x;
-}
-
 /* By magnitude; of a conjugate pair, whose magnitudes may differ by roundings, the positive imaginary part is first. */
 static bool precedes(const struct value *x, const struct value *y) {
     const double difference = x->magnitude - y->magnitude;
@@ -46,9 +38,7 @@ static bool precedes(const struct value *x, const struct value *y) {
 /* Otherwise equal ones stay in the order of geev. */
 static void sort_values(struct value *values, const struct tare_lapack_call *c) {
     for (int64_t k = 0; k < c->n; k++) {
-        tare_complex number = tare_matrix_at(c->w, c->type, k);
-        if (!tare_lapack_is_complex(c->type))
-            number = complex_of(creal(number), creal(tare_matrix_at(c->wi, c->type, k)));
+        const tare_complex number = tare_matrix_eigenvalue(c, k);
         const struct value value = { number, cimag(number) == 0 ? fabs(creal(number)) : cabs(number), k };
         int64_t at = k;
         for (; at > 0 && precedes(&value, &values[at - 1]); at--)
@@ -59,22 +49,6 @@ static void sort_values(struct value *values, const struct tare_lapack_call *c) 
 
 static void put(struct tare_tensor *to, int64_t i, tare_complex x) {
     tare_matrix_set(to->data, tare_matrix_type(to->dtype), i, x);
-}
-
-/* The vector of an eigenvalue in every n-th element from `first` on. A conjugate pair of a real matrix has its vectors'
- * real parts in the first column of the pair and the imaginary parts in the second; the value with the positive
- * imaginary part is first. */
-static void put_vector(struct tare_tensor *to, int64_t first, const struct tare_lapack_call *c,
-                       const struct value *value) {
-    const double imaginary = cimag(value->number);
-    const bool single = tare_lapack_is_complex(c->type) || imaginary == 0;
-    const int64_t column = value->column * c->n, re = imaginary < 0 && !single ? column - c->n : column;
-    for (int64_t row = 0; row < c->n; row++) {
-        tare_complex x = tare_matrix_at(c->v, c->type, re + row);
-        if (!single)
-            x = complex_of(creal(x), copysign(1, imaginary) * creal(tare_matrix_at(c->v, c->type, re + c->n + row)));
-        put(to, first + row * c->n, x);
-    }
 }
 
 /* Eigenvalues of matrix `i` of the input; `rows` is a buffer. */
@@ -107,7 +81,9 @@ static tare_status run_eig(struct tare_kernel *kernel) {
         TARE_TRY(eig_one(&c, values, input, i, rows));
         for (int64_t k = 0; k < c.n; k++) {
             put(&kernel->outputs[0], i * c.n + k, values[k].number);
-            if (vectors) put_vector(&kernel->outputs[1], i * c.n * c.n + k, &c, &values[k]);
+            for (int64_t row = 0; vectors && row < c.n; row++)
+                put(&kernel->outputs[1], (i * c.n + row) * c.n + k,
+                    tare_matrix_eigenvector(&c, c.v, values[k].column, row));
         }
     }
     return TARE_OK;

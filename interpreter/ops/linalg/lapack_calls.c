@@ -52,15 +52,12 @@ static char option(const struct call *call, const char *key, char fallback) {
 
 /* Pivots from 0, and the row order that they produce. */
 static tare_status run_lu(struct call *c) {
-    int *pivots = c->lapack.pivots, *order = c->lapack.order;
+    int *pivots = c->lapack.pivots;
+    const int count = c->lapack.m < c->lapack.n ? c->lapack.m : c->lapack.n;
     tare_lapack_run(&c->lapack);
-    for (int i = 0; i < c->lapack.m; i++)
-        order[i] = i;
-    for (int i = 0; i < c->lapack.m && i < c->lapack.n; i++) {
-        const int other = --pivots[i], moved = order[i];
-        order[i] = order[other];
-        order[other] = moved;
-    }
+    tare_matrix_order(c->lapack.order, c->lapack.m, pivots, count);
+    for (int i = 0; i < count; i++)
+        pivots[i]--;
     return TARE_OK;
 }
 
@@ -83,13 +80,8 @@ static tare_status run_eigh(struct call *c) {
 static void join_vectors(const struct tare_lapack_call *c, void *to, const void *parts) {
     const enum tare_lapack_type type = c->type == TARE_LAPACK_D ? TARE_LAPACK_Z : TARE_LAPACK_C;
     const int64_t n = c->n;
-    for (int64_t i = 0; i < n * n; i++) {
-        const double sign = creal(tare_matrix_at(c->wi, c->type, i / n));
-        const int64_t real = sign < 0 ? i - n : i;
-        tare_complex x = tare_matrix_at(parts, c->type, real);
-        if (sign != 0) x += copysign(1, sign) * I * tare_matrix_at(parts, c->type, real + n);
-        tare_matrix_set(to, type, i, x);
-    }
+    for (int64_t i = 0; i < n * n; i++)
+        tare_matrix_set(to, type, i, tare_matrix_eigenvector(c, parts, i / n, i % n));
 }
 
 static tare_status run_geev(struct call *c) {
@@ -119,10 +111,10 @@ static tare_status run_trsm(struct call *c) {
 
 static struct tare_lapack_array array_of(struct call *c, const char *name) {
     const int n = c->lapack.n;
-    if (strcmp(name, "info") == 0) return (struct tare_lapack_array){ &c->info, 1, 1, TARE_LAPACK_OF_INTS };
-    if (strcmp(name, "rank") == 0) return (struct tare_lapack_array){ &c->rank, 1, 1, TARE_LAPACK_OF_INTS };
-    if (strcmp(name, "VL") == 0) return (struct tare_lapack_array){ &c->joined[0], n, n, TARE_LAPACK_OF_COMPLEX };
-    if (strcmp(name, "V") == 0) return (struct tare_lapack_array){ &c->joined[1], n, n, TARE_LAPACK_OF_COMPLEX };
+    if (strcmp(name, "info") == 0) return (struct tare_lapack_array){ &c->info, 0, 1, 1, TARE_LAPACK_OF_INTS };
+    if (strcmp(name, "rank") == 0) return (struct tare_lapack_array){ &c->rank, 0, 1, 1, TARE_LAPACK_OF_INTS };
+    if (strcmp(name, "VL") == 0) return (struct tare_lapack_array){ &c->joined[0], 2, n, n, TARE_LAPACK_OF_COMPLEX };
+    if (strcmp(name, "V") == 0) return (struct tare_lapack_array){ &c->joined[1], 2, n, n, TARE_LAPACK_OF_COMPLEX };
     struct tare_lapack_array array = tare_lapack_array(&c->lapack, name);
     if (strcmp(name, "b") == 0) array.rows = c->b_rows;
     return array;
@@ -135,16 +127,6 @@ static int dtype_of(const struct call *c, const struct tare_lapack_array *array)
     if (array->elements == TARE_LAPACK_OF_INTS) return TARE_DT_INT32;
     if (array->elements == TARE_LAPACK_OF_REALS) return is_double ? TARE_DT_DOUBLE : TARE_DT_FLOAT;
     return is_double ? TARE_DT_COMPLEX128 : TARE_DT_COMPLEX64;
-}
-
-static bool is_scalar(const char *name) {
-    return strcmp(name, "info") == 0 || strcmp(name, "rank") == 0;
-}
-static bool is_matrix(const char *name) {
-    static const char *const matrices[] = { "a", "b", "u", "v", "vl", "V", "VL" };
-    for (size_t i = 0; i < sizeof matrices / sizeof *matrices; i++)
-        if (strcmp(matrices[i], name) == 0) return true;
-    return false;
 }
 
 /* Splits the names of a routine's operands or results. */
@@ -197,7 +179,7 @@ static tare_status read_further_dims(struct call *c) {
 
 static tare_status read_operand_dims(struct call *c) {
     const struct tare_shape *a = &c->kernel->inputs[0].shape;
-    const int rank = is_matrix(c->operands.names[0]) ? 2 : 1;
+    const int rank = array_of(c, c->operands.names[0]).rank;
     if (a->rank < rank) return TARE_FAIL(TARE_SHAPE, "operand 0 has rank %d (expected at least %d)", a->rank, rank);
     const int64_t n = a->dims[a->rank - 1], m = rank == 1 ? n : a->dims[a->rank - 2];
     TARE_TRY(tare_matrix_open(m, rank == 1 ? 1 : n));
@@ -238,13 +220,12 @@ static tare_status open_operands(struct call *c) {
 static tare_status open_results(struct call *c) {
     const struct tare_shape *a = &c->kernel->inputs[0].shape;
     for (size_t i = 0; i < c->results.count; i++) {
-        const char *name = c->results.names[i];
-        const struct tare_lapack_array array = c->results.arrays[i] = array_of(c, name);
+        const struct tare_lapack_array array = c->results.arrays[i] = array_of(c, c->results.names[i]);
         const int dtype = dtype_of(c, &array);
         struct tare_shape shape = *a;
-        shape.rank -= is_matrix(c->operands.names[0]) ? 2 : 1;
-        if (!is_scalar(name)) shape.dims[shape.rank++] = array.rows;
-        if (is_matrix(name)) shape.dims[shape.rank++] = array.columns;
+        shape.rank -= c->operands.arrays[0].rank;
+        if (array.rank > 0) shape.dims[shape.rank++] = array.rows;
+        if (array.rank > 1) shape.dims[shape.rank++] = array.columns;
         TARE_TRY(tare_kernel_output(c->kernel, i, dtype, &shape));
         if (dtype != c->kernel->node->output_dtypes[i])
             return TARE_FAIL(TARE_TYPE, "result %zu is declared as %s (expected %s)", i,
@@ -345,40 +326,25 @@ static const struct routine potrf = { TARE_LAPACK_POTRF, "a", "a info", true, fa
                             sytrd = { TARE_LAPACK_SYTRD, "a", "a s e tau info", true, false, NULL },
                             gtsv = { TARE_LAPACK_GTSV, "dl d du b", "dl d du b info", false, false, NULL };
 
-#define REAL(name, routine)                                                                                            \
-    { "lapack_s" name "_ffi", run_lapack, &routine }, {                                                                \
-        "lapack_d" name "_ffi", run_lapack, &routine                                                                   \
-    }
-#define COMPLEX(name, routine)                                                                                         \
-    { "lapack_c" name "_ffi", run_lapack, &routine }, {                                                                \
-        "lapack_z" name "_ffi", run_lapack, &routine                                                                   \
+#define ALL_TYPES(real, complex, routine)                                                                              \
+    { "lapack_s" real "_ffi", run_lapack, &routine }, { "lapack_d" real "_ffi", run_lapack, &routine },                \
+        { "lapack_c" complex "_ffi", run_lapack, &routine }, {                                                         \
+        "lapack_z" complex "_ffi", run_lapack, &routine                                                                \
     }
 
 const struct tare_custom_call tare_lapack_calls[] = {
-    REAL("potrf", potrf),
-    COMPLEX("potrf", potrf),
-    REAL("getrf", getrf),
-    COMPLEX("getrf", getrf),
-    REAL("geqrf", geqrf),
-    COMPLEX("geqrf", geqrf),
-    REAL("orgqr", orgqr),
-    COMPLEX("ungqr", orgqr),
-    REAL("gesdd", gesdd),
-    COMPLEX("gesdd", gesdd),
-    REAL("syevd", syevd),
-    COMPLEX("heevd", syevd),
-    REAL("geev", geev),
-    COMPLEX("geev", geev),
-    REAL("gehrd", gehrd),
-    COMPLEX("gehrd", gehrd),
-    REAL("gees", gees),
-    COMPLEX("gees", gees),
-    REAL("trsm", trsm),
-    COMPLEX("trsm", trsm),
-    REAL("sytrd", sytrd),
-    COMPLEX("hetrd", sytrd),
-    REAL("gtsv", gtsv),
-    COMPLEX("gtsv", gtsv),
+    ALL_TYPES("potrf", "potrf", potrf),
+    ALL_TYPES("getrf", "getrf", getrf),
+    ALL_TYPES("geqrf", "geqrf", geqrf),
+    ALL_TYPES("orgqr", "ungqr", orgqr),
+    ALL_TYPES("gesdd", "gesdd", gesdd),
+    ALL_TYPES("syevd", "heevd", syevd),
+    ALL_TYPES("geev", "geev", geev),
+    ALL_TYPES("gehrd", "gehrd", gehrd),
+    ALL_TYPES("gees", "gees", gees),
+    ALL_TYPES("trsm", "trsm", trsm),
+    ALL_TYPES("sytrd", "hetrd", sytrd),
+    ALL_TYPES("gtsv", "gtsv", gtsv),
     { "LuDecomposition", run_lapack, &lu },
     { "Qr", run_lapack, &geqrf },
     { "ProductOfElementaryHouseholderReflectors", run_lapack, &orgqr },

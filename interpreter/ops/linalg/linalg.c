@@ -237,12 +237,9 @@ static tare_status run_logarithm(struct tare_kernel *kernel) {
 
 /* False also for NaN, which OpenBLAS accepts. */
 static bool has_positive_diagonal(const void *a, enum tare_lapack_type type, int64_t n) {
-    const int64_t step = (n + 1) * (tare_lapack_is_complex(type) ? 2 : 1);
-    bool positive = true;
     for (int64_t i = 0; i < n; i++)
-        positive &=
-            tare_lapack_real_size(type) == 4 ? ((const float *)a)[i * step] > 0 : ((const double *)a)[i * step] > 0;
-    return positive;
+        if (!(creal(tare_matrix_at(a, type, i * (n + 1))) > 0)) return false;
+    return true;
 }
 
 /* Reads the lower triangle. In memory that is the upper triangle of conj(A) = UᴴU, so A = L·Lᴴ with L = Uᵀ, which in

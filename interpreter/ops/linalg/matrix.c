@@ -149,17 +149,13 @@ void tare_matrix_conjugate(void *x, enum tare_lapack_type type, int64_t count) {
 }
 
 void tare_matrix_add_real(void *x, enum tare_lapack_type type, int64_t i, double value) {
-    const int64_t at = tare_lapack_is_complex(type) ? 2 * i : i;
-    if (tare_lapack_real_size(type) == 4)
-        ((float *)x)[at] = (float)(((float *)x)[at] + value);
-    else
-        ((double *)x)[at] += value;
+    tare_matrix_set(x, type, i, tare_matrix_at(x, type, i) + value);
 }
 
 void tare_matrix_set_identity(void *x, enum tare_lapack_type type, int64_t n) {
     memset(x, 0, (size_t)(n * n) * tare_lapack_size(type));
     for (int64_t i = 0; i < n; i++)
-        tare_matrix_add_real(x, type, i * n + i, 1);
+        tare_matrix_set(x, type, i * n + i, 1);
 }
 
 tare_complex tare_matrix_at(const void *x, enum tare_lapack_type type, int64_t i) {
@@ -212,6 +208,38 @@ bool tare_matrix_is_singular(const void *a, enum tare_lapack_type type, int64_t 
     for (int64_t i = 0; i < n; i++)
         if (tare_matrix_at(a, type, i * n + i) == 0) return true;
     return false;
+}
+
+void tare_matrix_order(int *order, int rows, const int *pivots, int count) {
+    for (int row = 0; row < rows; row++)
+        order[row] = row;
+    for (int row = 0; row < count; row++) {
+        const int other = pivots[row] - 1, moved = order[row];
+        order[row] = order[other];
+        order[other] = moved;
+    }
+}
+
+static tare_complex complex_of(double re, double im) {
+    const double parts[] = { re, im };
+    tare_complex x;
+    memcpy(&x, parts, sizeof x);
+    return x;
+}
+
+tare_complex tare_matrix_eigenvalue(const struct tare_lapack_call *geev, int64_t i) {
+    const tare_complex value = tare_matrix_at(geev->w, geev->type, i);
+    if (tare_lapack_is_complex(geev->type)) return value;
+    return complex_of(creal(value), creal(tare_matrix_at(geev->wi, geev->type, i)));
+}
+
+tare_complex tare_matrix_eigenvector(const struct tare_lapack_call *geev, const void *vectors, int64_t i, int64_t row) {
+    const int64_t n = geev->n;
+    const double sign = tare_lapack_is_complex(geev->type) ? 0 : creal(tare_matrix_at(geev->wi, geev->type, i));
+    const tare_complex x = tare_matrix_at(vectors, geev->type, (sign < 0 ? i - 1 : i) * n + row);
+    if (sign == 0) return x;
+    const double y = creal(tare_matrix_at(vectors, geev->type, (sign < 0 ? i : i + 1) * n + row));
+    return complex_of(creal(x), sign < 0 ? -y : y);
 }
 
 /* ---- shapes ---- */

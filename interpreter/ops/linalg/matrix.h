@@ -51,6 +51,13 @@ void tare_matrix_set_identity(void *x, enum tare_lapack_type type, int64_t n);
 tare_complex tare_matrix_at(const void *x, enum tare_lapack_type type, int64_t i);
 void tare_matrix_set(void *x, enum tare_lapack_type type, int64_t i, tare_complex value);
 bool tare_matrix_is_finite(const void *x, enum tare_lapack_type type, int64_t count);
+/* The row order [rows] that `count` exchanges produce, whose pivots are those of getrf. */
+void tare_matrix_order(int *order, int rows, const int *pivots, int count);
+/* Eigenvalue i of geev, and an element of its vector in v or vl. A conjugate pair of a real type has its vectors' real
+ * parts in the first column of the pair, whose value has the positive imaginary part, and the imaginary parts in the
+ * second one. */
+tare_complex tare_matrix_eigenvalue(const struct tare_lapack_call *geev, int64_t i);
+tare_complex tare_matrix_eigenvector(const struct tare_lapack_call *geev, const void *vectors, int64_t i, int64_t row);
 /* The rounding error of 1 in a type. */
 double tare_matrix_epsilon(enum tare_lapack_type type);
 /* Whether an element of the diagonal of a [n, n] is zero. */

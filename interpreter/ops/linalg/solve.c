@@ -120,19 +120,6 @@ static bool factor_complex(const struct tare_lapack_call *lu, int first, int cou
     return true;
 }
 
-/* Writes P as the row order that the exchanges produce. */
-static void put_order(struct tare_tensor *to, int64_t first, const int *pivots, int *order, int64_t n) {
-    for (int64_t k = 0; k < n; k++)
-        order[k] = (int)k;
-    for (int64_t k = 0; k < n; k++) {
-        const int moved = order[k];
-        order[k] = order[pivots[k] - 1];
-        order[pivots[k] - 1] = moved;
-    }
-    for (int64_t k = 0; k < n; k++)
-        tare_tensor_set_i64(to, first + k, order[k]);
-}
-
 static tare_status run_lu(struct tare_kernel *kernel) {
     struct tare_matrices m;
     struct tare_lapack_call lu;
@@ -147,7 +134,9 @@ static tare_status run_lu(struct tare_kernel *kernel) {
                               false);
         if (tare_lapack_is_complex(lu.type) ? !factor_complex(&lu, 0, lu.n) : tare_lapack_run(&lu))
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input is not invertible.");
-        put_order(&kernel->outputs[1], i * n, lu.pivots, order, n);
+        tare_matrix_order(order, lu.n, lu.pivots, lu.n);
+        for (int64_t k = 0; k < n; k++)
+            tare_tensor_set_i64(&kernel->outputs[1], i * n + k, order[k]);
         void *room = tare_matrix_room(&kernel->outputs[0], lu.type, i * size, rows);
         tare_matrix_transpose(room, lu.a, lu.type, n, n, false);
         tare_matrix_write(&kernel->outputs[0], i * size, lu.type, room, size);
