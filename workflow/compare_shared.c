@@ -8,6 +8,7 @@
  * nothing. Models with state, and comparisons by a metric of the caller, whose functions expect one model after
  * another, run one by one. */
 #include "base/alloc.h"
+#include "base/progress.h"
 #include "eval/model_inputs.h"
 #include "eval/prefix_cache.h"
 #include "graph/clone.h"
@@ -111,6 +112,7 @@ static tare_status run_passes(bool *done, struct sharing *sharing, const struct 
         made->measured = *done;
         made->seconds = task->seconds[i];
         if (*done) continue;
+        tare_progress_advance(sharing->job->result.progress, -made->pass.record);
         if (made->pass.comparison) tare_comparison_pass_end(&made->pass);
         made->pass = (struct tare_comparison_pass){ 0 };
     }
