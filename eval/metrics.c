@@ -134,6 +134,7 @@ static void add_row_difference(struct tare_metrics *m, const struct tare_tensor 
             add_element(m, r * r, x * x, r * x, fabs(x - r), record);
         else
             m->not_finite += !isfinite(x) && isfinite(r);
+        m->undefined += isnan(r);
     }
 }
 
@@ -152,6 +153,7 @@ static void add_complex_difference(struct tare_metrics *m, const struct tare_ten
                         hypot(creal(x) - re, cimag(x) - im), record);
         else
             m->not_finite += !is_finite(x) && is_finite(r);
+        m->undefined += isnan(re) || isnan(im);
     }
 }
 

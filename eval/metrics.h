@@ -29,6 +29,7 @@ struct tare_metrics {
         size_t count, capacity;
     } row_noise;
     int64_t not_finite;                    /* elements that are NaN or infinite here but not in the reference */
+    int64_t undefined;                     /* elements that are NaN in the reference */
     int64_t unlike;                        /* rows whose output has another number of elements than the reference's, or
                                               strings instead of numbers: they agree with nothing, and are noise */
     struct tare_auc auc;                   /* rows labelled 0 or 1 of an output with one or two elements per row */

@@ -4,7 +4,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/strbuf.h"
-#include "eval/metrics.h"
+#include "eval/comparison.h"
 #include "eval/model_inputs.h"
 #include "workflow/sample_feed.h"
 
@@ -131,6 +131,18 @@ void tare_workflow_warn_of_leakage(const struct tare_log *log, const struct tare
 }
 
 /* ---- after the run of the float model ---- */
+
+void tare_workflow_warn_of_nan(const struct tare_log *log, const struct tare_comparison *c) {
+    for (size_t i = 0; i < c->n_outputs; i++) {
+        const struct tare_metrics *m = &c->rows[0].outputs[i];
+        if (!m->undefined) continue;
+        tare_warn(log,
+                  "output %s of the float model has %" PRId64
+                  " elements that are NaN, which are not compared (find the "
+                  "node with 'tare run --check-numerics')",
+                  c->output_keys[i], m->undefined);
+    }
+}
 
 void tare_workflow_warn_of_chance(const struct tare_log *log, const struct tare_metrics *metrics) {
     enum { ENOUGH = 50 };

@@ -36,6 +36,9 @@ tare_status tare_workflow_check_label(const struct tare_evaluation_data *data) T
  * inputs. Both counts are 0 if the calibration has no digests or the records cannot be read twice. */
 tare_status tare_workflow_find_leakage(struct tare_leakage *out,
                                        const struct tare_evaluation_data *data) TARE_WARN_UNUSED;
+/* Logs a warning for each output of the float model, the first row, that contains NaN. */
+struct tare_comparison;
+void tare_workflow_warn_of_nan(const struct tare_log *log, const struct tare_comparison *comparison);
 /* Logs a warning if the float model's top-1 at its first output is about that of guessing (at most 1.5 / classes, on
  * at least 50 labelled rows): the inputs probably have another scale than in training, or the labels another order. */
 struct tare_metrics;

@@ -61,6 +61,14 @@ meta_graphs {
     outputs { key: "y" value { name: "y:0" dtype: DT_FLOAT tensor_shape { dim { size: 2 } } } } method_name: "tensorflow/serving/predict" } }
 }
 MODEL
+python3 -c "
+import struct
+header = \"{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }\\n\"
+open('nan.npy', 'wb').write(b'\\x93NUMPY\\x01\\x00' + struct.pack('<H', len(header)) + header.encode() + struct.pack('<6f', 1, 2, float('nan'), 4, 5, 6))
+" || fail "nan.npy"
+mkdir rows && sed 's/dim { size: 2 }/dim { size: -1 } dim { size: 2 }/g' other/saved_model.pbtxt >rows/saved_model.pbtxt
+"$tare" compare rows --input x=nan.npy --methods float >/dev/null 2>log || fail "compare with NaN: $?"
+grep -q "warning: output y of the float model has 1 elements that are NaN, which are not compared" log || fail "no warning of NaN: $(cat log)"
 mkdir renamed && sed 's/key: "x" value { name/key: "image" value { name/' other/saved_model.pbtxt >renamed/saved_model.pbtxt
 mkdir unsigned && sed 's/serving_default/another/' other/saved_model.pbtxt >unsigned/saved_model.pbtxt
 expect 1 "missing: no such directory" "$tare" compare "$model" --with missing "${data[@]}"
