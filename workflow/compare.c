@@ -5,6 +5,7 @@
 #include "workflow/evaluation_data.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/control.h"
 #include "base/progress.h"
 #include "base/strbuf.h"
 #include "base/thread.h"
@@ -239,13 +240,18 @@ static tare_status compare_one_by_one(struct tare_compare_job *c, struct tare_ma
     return TARE_OK;
 }
 
-/* After an interruption of the shared runs, the first variant fails as well. */
+/* Where all variants together need too much memory, each one may still run alone. After an interruption of the shared
+ * runs, the first variant fails as well. */
 static tare_status compare_variants(struct tare_compare_job *c) {
     struct tare_made_variant *made = tare_calloc(c->variants.count + 1, sizeof *made);
+    const int64_t mark = tare_control_failures();
     tare_status status = made ? TARE_OK : TARE_NO_MEMORY;
     if (status == TARE_OK && !stops(c)) status = tare_workflow_compare_share(made, c);
-    if (status == TARE_INTERRUPTED) {
+    for (size_t i = 0; made && status != TARE_OK && i < c->variants.count; i++)
+        tare_workflow_compare_drop(&made[i]);
+    if (made && (status == TARE_INTERRUPTED || status == TARE_NO_MEMORY)) {
         tare_error_clear();
+        tare_control_forgive(mark);
         status = TARE_OK;
     }
     if (status == TARE_OK) status = compare_one_by_one(c, made);
