@@ -18,7 +18,7 @@ static tare_status read_items(struct tare_opspec_items *out, struct tare_arena *
     if (!out->texts) return TARE_NO_MEMORY;
     for (size_t i = 0; i < json_array_size(array); i++) {
         const char *text = json_string_value(json_array_get(array, i));
-        if (!text) return TARE_FAIL(TARE_CORRUPT, "\"%s\"[%zu] is no string", key, i);
+        if (!text) return TARE_FAIL(TARE_CORRUPT, "\"%s\"[%zu] is not a string", key, i);
         out->texts[out->count++] = text;
     }
     return TARE_OK;

@@ -271,7 +271,7 @@ tare_status tare_source_trackable(Tensorflow__TrackableObjectGraph **out, struct
     if (!source->bundle || !tare_bundle_has(source->bundle, key)) return TARE_OK;
     TARE_TRY(tare_bundle_read(&text, source->bundle, key));
     if (text.dtype != TARE_DT_STRING || text.elements != 1) {
-        status = TARE_FAIL(TARE_CORRUPT, "%s is no string", key);
+        status = TARE_FAIL(TARE_CORRUPT, "%s is not a string", key);
     } else {
         const struct tare_str *bytes = TARE_CONST_DATA(struct tare_str, &text);
         status = tare_message_unpack(&message, &tensorflow__trackable_object_graph__descriptor, &source->arena,

@@ -60,7 +60,7 @@ static tare_status compile(pcre2_code **out, const struct tare_quant_recipe *rec
                          recipe->compile);
     if (*out) return TARE_OK;
     pcre2_get_error_message(error, (PCRE2_UCHAR *)text, sizeof text);
-    return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: %s '%s' is no regular expression: %s at character %zu", rule->where,
+    return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: %s '%s' is not a regular expression: %s at character %zu", rule->where,
                      what, pattern, text, (size_t)at + 1);
 }
 
@@ -239,7 +239,8 @@ static tare_status read_condition(struct tare_quant_rule *rule, char *word) {
         return TARE_OK;
     }
     return TARE_FAIL(TARE_USAGE,
-                     "'%s' is no condition (expected name=, op= or function= and a regular expression, then ->)", word);
+                     "'%s' is not a condition (expected name=, op= or function= and a regular expression, then ->)",
+                     word);
 }
 
 static tare_status read_method(struct tare_quant_rule *rule, const char *word) {
@@ -297,7 +298,7 @@ static tare_status read_line(struct tare_quant_recipe *recipe, char *line, struc
 tare_status tare_quant_recipe_read(struct tare_quant_recipe *recipe, const char *text, size_t size, const char *where) {
     char *copy = tare_arena_strndup(recipe->arena, text, size), *line = copy;
     if (!copy) return TARE_NO_MEMORY;
-    if (strlen(copy) != size) return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: this is no text", where);
+    if (strlen(copy) != size) return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: not text", where);
     for (int number = 1; line; number++) {
         char *end = strchr(line, '\n');
         struct tare_quant_rule rule = { .where = tare_arena_printf(recipe->arena, "%s:%d", where, number) };

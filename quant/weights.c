@@ -26,7 +26,10 @@ static tare_status find_extremes(struct extremes *extremes, const struct tare_qu
             struct extremes *row = &extremes[tare_weight_scale_index(weight, b, k, 0)];
             for (int64_t n = 0; n < layout->columns; n++, value++) {
                 struct extremes *e = layout->per_tensor ? extremes : &row[n];
-                if (!isfinite(*value)) return TARE_FAIL(TARE_INVALID_ARGUMENT, "the weight holds NaN or infinity");
+                if (!isfinite(*value))
+                    return TARE_FAIL(
+                        TARE_INVALID_ARGUMENT,
+                        "the weight contains NaN or infinity (leave the layer in float with a recipe rule)");
                 if (*value < e->low) e->low = *value;
                 if (*value > e->high) e->high = *value;
             }

@@ -98,7 +98,7 @@ static tare_status check_options(const struct set *set) {
             continue;
         nearest = nearest_op(set->arena, name);
         return TARE_FAIL(TARE_INVALID_ARGUMENT,
-                         "bfloat16_optimization_options: filterlist names \"%s\", which is no op%s%s%s",
+                         "bfloat16_optimization_options: filterlist names \"%s\", which is not an op%s%s%s",
                          set->options->float_ops[i], nearest ? " (did you mean '" : "", nearest ? nearest : "",
                          nearest ? "'?)" : "");
     }

@@ -15,9 +15,9 @@ static tare_status find_method(const struct tare_quant_method **out, const char 
     for (size_t i = 0; i < 14 && tare_quant_methods[i]; i++)
         known[i + 1] = tare_quant_methods[i]->name;
     nearest = tare_nearest_name(name, known);
-    return TARE_FAIL(TARE_USAGE, "--method: unknown method '%s' (%s%s)", name,
-                     nearest ? "did you mean " : "expected static, dynamic, weight_only or float",
-                     nearest ? nearest : "");
+    return TARE_FAIL(TARE_USAGE, "--method: unknown method '%s' (%s%s%s)", name,
+                     nearest ? "did you mean '" : "expected static, dynamic, weight_only or float",
+                     nearest ? nearest : "", nearest ? "'?" : "");
 }
 
 static tare_status read_recipe(struct tare_quant_recipe **out, struct tare_arena *arena, const char *path) {

@@ -266,7 +266,7 @@ static void read_tensors(struct tare_wire_reader *in, struct tare_calibration *c
 
 static tare_status check_frame(const uint8_t *data, size_t size) {
     if (size < sizeof magic || memcmp(data, magic, sizeof magic) != 0)
-        return TARE_FAIL(TARE_CORRUPT, "this is no calibration file (it does not begin with TARECAL)");
+        return TARE_FAIL(TARE_CORRUPT, "not a calibration file (it does not begin with TARECAL)");
     if (size < sizeof magic + 1 + CHECKSUM_BYTES)
         return TARE_FAIL(TARE_CORRUPT, "calibration file ends at byte %zu", size);
     if (data[sizeof magic] < 1 || data[sizeof magic] > TARE_CALIBRATION_VERSION)
@@ -329,7 +329,7 @@ tare_status tare_calibration_check_model(const struct tare_calibration *c, const
                                          const char *path) {
     if (c->unfinished)
         return TARE_FAIL(TARE_INVALID_ARGUMENT,
-                         "%s: the state of an interrupted run is no calibration (resume it first)", path);
+                         "%s: the state of an interrupted run is not a calibration (resume it first)", path);
     if (c->fingerprint[0] == fingerprint[0] && c->fingerprint[1] == fingerprint[1]) return TARE_OK;
     return TARE_FAIL(TARE_INVALID_ARGUMENT,
                      "%s: this is the calibration of another model, or the model has changed since (fingerprint "

@@ -125,7 +125,7 @@ static tare_status add_variable(struct builder *b, struct tare_variable *variabl
     Tensorflow__TrackableObjectGraph__TrackableObject__SerializedTensor *attribute;
     Tensorflow__TrackableObjectGraph__TrackableObject *trackable;
     if (size <= suffix || strcmp(variable->key + size - suffix, VARIABLE_SUFFIX) != 0)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "variable %s: key '%s' is no object path", variable->shared_name,
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "variable %s: key '%s' is not an object path", variable->shared_name,
                          variable->key);
     TARE_TRY(add_path(&id, b, variable->key, size - suffix));
     variable->object_id = (int)id;
@@ -231,7 +231,7 @@ static tare_status bind_captures(struct builder *b, const struct tare_graph *gra
         for (size_t v = 0; v < b->model->n_variables; v++)
             if (b->model->variables[v].node == handle) concrete->bound[i] = b->model->variables[v].object_id;
         if (concrete->bound[i] < 0)
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: capture %zu is no variable", graph->name, i);
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: capture %zu is not a variable", graph->name, i);
     }
     concrete->n_bound = count;
     b->model->concretes = grown;

@@ -107,7 +107,7 @@ static tare_status read_result(struct tare_job_result *out, struct tare_arena *a
     *out = tare_job_result_new(take_text(arena, root, "name"));
     for (int i = 0; i < 3 && outcome; i++)
         if (strcmp(outcome, outcome_names[i]) == 0) out->outcome = (enum tare_job_outcome)i;
-    if (!out->name || !outcome) return TARE_FAIL(TARE_CORRUPT, "this is no result of a job");
+    if (!out->name || !outcome) return TARE_FAIL(TARE_CORRUPT, "not a result of a job");
     out->key = take_text(arena, root, "key");
     out->run = take_text(arena, root, "run");
     if (!out->key) out->key = "";

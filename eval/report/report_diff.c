@@ -23,7 +23,7 @@ static tare_status load(json_t **out, const char *path) {
     if (json_is_array(json_object_get(*out, "results")) || json_is_array(json_object_get(*out, "jobs"))) return TARE_OK;
     json_decref(*out);
     return TARE_FAIL(TARE_CORRUPT,
-                     "%s: this is no report of 'tare compare' or 'tare batch' (no \"results\" or \"jobs\")", path);
+                     "%s: not a report of 'tare compare' or 'tare batch' (no \"results\" or \"jobs\")", path);
 }
 
 static const json_t *rows_of(const json_t *report) {

@@ -103,7 +103,7 @@ static tare_status check_edges(const struct tare_node *node) {
     for (size_t i = 0; i < node->n_inputs; i++) {
         const struct tare_edge edge = node->inputs[i];
         if (!edge.node || edge.index < 0 || (size_t)edge.index >= edge.node->n_outputs)
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "input %zu is no output of a node", i);
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "input %zu is not an output of a node", i);
     }
     return TARE_OK;
 }

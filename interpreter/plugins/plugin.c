@@ -110,7 +110,7 @@ static tare_status check_abi(const struct tare_op_library *library) {
     if (!abi)
         return TARE_FAIL(
             TARE_INVALID_ARGUMENT,
-            "is no library of ops: no function tare_op_library_abi (TARE_OP_LIBRARY in <tare/op.h> makes it)");
+            "is not a library of ops: no function tare_op_library_abi (TARE_OP_LIBRARY in <tare/op.h> makes it)");
     got = abi();
     if (got >> 16 == TARE_OP_ABI_MAJOR && (got & 0xffff) <= TARE_OP_ABI_MINOR) return TARE_OK;
     return TARE_FAIL(TARE_UNSUPPORTED,
@@ -122,7 +122,7 @@ static tare_status collect(struct tare_op_library *library) {
     int (*registration)(const struct tare_op_host *host, tare_op_library *library);
     *(void **)&registration = find_function(library, "tare_op_library_register");
     if (!registration)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "is no library of ops: no function tare_op_library_register "
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "is not a library of ops: no function tare_op_library_register "
                                                 "(TARE_OP_LIBRARY in <tare/op.h> makes it)");
     tare_error_clear();
     TARE_TRY(tare_plugin_status(registration(&host, library), "registration"));

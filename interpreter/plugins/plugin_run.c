@@ -265,7 +265,7 @@ static int assign(tare_op_context *c, size_t i, int rank, const int64_t *dims, t
     TARE_TRY(check_running(c));
     *out = NULL;
     if (i >= c->kernel->n_inputs || !c->op->has_refs || c->kernel->inputs[i].dtype != TARE_DT_RESOURCE)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "input %zu is no reference that could be assigned to", i);
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "input %zu is not a reference that can be assigned", i);
     TARE_TRY(tare_variable_from_handle(&variable, &c->kernel->inputs[i]));
     TARE_TRY(tare_shape_from_dims(&shape, rank, dims));
     made = TARE_NEW(c->kernel->scratch, struct tare_plugin_assignment);

@@ -84,6 +84,6 @@ grep -q 'only in the second' "$work/arrays.html" || fail "the page has no missin
 
 expect 1 "no such directory" "$tare" diff "$model" "$work/nowhere"
 echo '{}' >"$work/empty.json"
-expect 1 "no report of" "$tare" diff "$work/50.json" "$work/empty.json"
+expect 1 "not a report of" "$tare" diff "$work/50.json" "$work/empty.json"
 expect 2 "SECOND" "$tare" diff "$model"
 finish

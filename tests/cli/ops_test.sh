@@ -109,7 +109,7 @@ for command in run calibrate quantize compare convert batch inspect validate dif
     "$tare" $command --help >"$work/one"
     [ "$(grep -c -- '--plugin LIB.so' "$work/one")" -eq 1 ] || fail "$command has --plugin $(grep -c -- '--plugin LIB.so' "$work/one") times"
 done
-expect 1 "no_entry.so: is no library of ops" "$tare" ops --plugin "$plugins/no_entry.so"
+expect 1 "no_entry.so: is not a library of ops" "$tare" ops --plugin "$plugins/no_entry.so"
 # attributes follow from dtypes in --shape
 [ "$("$tare" ops MatMul --shape 'float[?,3]' --shape 'float[3,5]')" = "product float32 [?,5]" ] || fail "T from --shape"
 [ "$("$tare" ops AddN --shape 'int32[2]' --shape 'int32[?]' --shape 'int32[2]')" = "sum int32 [2]" ] || fail "N and T from --shape"

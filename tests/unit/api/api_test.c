@@ -299,7 +299,7 @@ static void quantize__reports_missing_and_invalid_arguments(void **state) {
     (void)state;
     REFUSED(tare_model_quantize(&made, model, "static", NULL, NULL), TARE_ERROR_INVALID_ARGUMENT,
             "needs a calibration");
-    REFUSED(tare_model_quantize(&made, model, "statik", NULL, NULL), TARE_ERROR_USAGE, "did you mean static");
+    REFUSED(tare_model_quantize(&made, model, "statik", NULL, NULL), TARE_ERROR_USAGE, "did you mean 'static'?");
     REFUSED(tare_model_quantize(&made, model, "weight_only", NULL, "bits=5"), TARE_ERROR_USAGE, "expected 4 or 8");
     assert_null(made);
     OK(tare_model_quantize(&made, model, "weight_only", NULL, "bits=4 granularity=per_tensor"));

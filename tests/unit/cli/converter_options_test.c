@@ -176,7 +176,7 @@ static void the_scope__is_the_tpu_or_all(void **state) {
         tare_model_free(model);
     }
     seed_refuses(path, PLACE "bfloat16_optimization_options { filterlist: \"MatMull\" }",
-                 "filterlist names \"MatMull\", which is no op (did you mean 'MatMul'?)");
+                 "filterlist names \"MatMull\", which is not an op (did you mean 'MatMul'?)");
 }
 
 static struct tare_edge through_bfloat16(struct tare_graph *f, struct tare_edge x) {

@@ -146,7 +146,7 @@ static void units__faults(void **state) {
             "top-level `quantization_method`");
     refuses("unit_wise_quantization_specs { unit { node_name: \"(\" } quantization_method { preset_method: "
             "METHOD_NO_QUANTIZE } }",
-            "is no regular expression");
+            "is not a regular expression");
 }
 
 static void granularity__follows_the_flag(void **state) {

@@ -95,10 +95,10 @@ static void quotes__keep_spaces_and_signs(void **state) {
 static void faults__name_line_and_word(void **state) {
     (void)state;
     refuses("op=MatMul -> float\nname=( -> float",
-            "r.txt:2: name '(' is no regular expression: missing closing parenthesis");
+            "r.txt:2: name '(' is not a regular expression: missing closing parenthesis");
     refuses("op=MatMul -> flot", "r.txt:1: there is no method 'flot' (did you mean float)");
     refuses("op=MatMul", "the rule sets nothing");
-    refuses("opp=MatMul -> float", "'opp' is no condition");
+    refuses("opp=MatMul -> float", "'opp' is not a condition");
     refuses("op=A op=B -> float", "duplicate op");
     refuses("-> bits=5", "bits is '5' (expected 8 or 4)");
     refuses("-> granularity=per_block:33", "blocks have 32, 64, 128 or 256 rows");

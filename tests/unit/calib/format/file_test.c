@@ -366,7 +366,7 @@ static void file__says_what_it_is_not(void **state) {
     struct tare_calibration *back;
     const char *path = temp_file("text", "hello, this is text", 19);
     assert_int_equal(tare_calibration_load(&back, path), TARE_CORRUPT);
-    assert_non_null(strstr(tare_error_text(), "text: this is no calibration file (it does not begin with TARECAL)"));
+    assert_non_null(strstr(tare_error_text(), "text: not a calibration file (it does not begin with TARECAL)"));
     path = temp_file("new", "TARECAL\n\x03xxxxxxxxxxxx", 21);
     assert_int_equal(tare_calibration_load(&back, path), TARE_UNSUPPORTED);
     assert_non_null(strstr(tare_error_text(), "calibration file of version 3 (expected 1 to 2)"));

@@ -54,10 +54,10 @@ static void load_faults__of_the_file(void **state) {
     assert_non_null(strstr(tare_error_text(), "./bare.so")); /* here, not in the system's folders */
     expect_load_fault(
         "no_entry", TARE_INVALID_ARGUMENT,
-        "is no library of ops: no function tare_op_library_abi (TARE_OP_LIBRARY in <tare/op.h> makes it)");
+        "is not a library of ops: no function tare_op_library_abi (TARE_OP_LIBRARY in <tare/op.h> makes it)");
     expect_load_fault(
         "no_register", TARE_INVALID_ARGUMENT,
-        "is no library of ops: no function tare_op_library_register (TARE_OP_LIBRARY in <tare/op.h> makes "
+        "is not a library of ops: no function tare_op_library_register (TARE_OP_LIBRARY in <tare/op.h> makes "
         "it)");
     expect_load_fault("other_abi", TARE_UNSUPPORTED,
                       "was built for op ABI 2.0 (this tare has 1.1): build it with this tare's <tare/op.h>");
