@@ -1,5 +1,6 @@
-/* Qr, SelfAdjointEig and Svd by LAPACK in the tensor's own precision (half in float). Signs and phases of eigenvectors
- * and singular vectors are not determined by the matrix, so they may differ from another program's. */
+/* Qr, SelfAdjointEig and Svd by LAPACK in the tensor's own precision (half in float; small matrices of Qr and Svd in
+ * double). Signs and phases of eigenvectors and singular vectors are not determined by the matrix, so they may differ
+ * from another program's. */
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/linalg/matrix.h"
 
@@ -134,7 +135,7 @@ static tare_status run_eigen(struct tare_kernel *kernel) {
     struct tare_matrices input;
     TARE_TRY(tare_matrix_outputs(kernel, &input));
     const int64_t n = input.rows, size = n * n, step = form->stacked ? size + n : n;
-    const enum tare_lapack_type type = tare_matrix_type_for(kernel->inputs[0].dtype, n, n);
+    const enum tare_lapack_type type = tare_matrix_type(kernel->inputs[0].dtype);
     if (n == 0 || input.count == 0) return TARE_OK;
     const bool lower = tare_node_bool(kernel->node, "lower", true); /* the triangle that is read */
     const bool vectors = form->stacked || kernel->outputs[1].elements;

@@ -1,4 +1,5 @@
-/* Eig: eigenvalues and right eigenvectors of general matrices by LAPACK (geev), in the precision of the output.
+/* Eig: eigenvalues and right eigenvectors of general matrices by LAPACK (geev), in the precision of the output,
+ * small ones in complex double.
  * Eigenvalues are ordered by ascending magnitude; the columns of v have length one. */
 #include "interpreter/kernel.h"
 #include "interpreter/kernels/small_lapack.h"

@@ -1,5 +1,5 @@
 /* MatrixInverse, Cholesky, MatrixExponential, MatrixLogarithm and MatrixSquareRoot by LAPACK in the tensor's own
- * precision (half in float); Cross. */
+ * precision (half in float, small matrices in double); Cross. */
 #include "base/arena.h"
 #include "interpreter/kernel.h"
 #include "interpreter/ops/families.h"

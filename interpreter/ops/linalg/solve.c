@@ -1,5 +1,5 @@
 /* Determinants, LU, linear systems and least squares by LAPACK in the tensor's own precision (half and bfloat16 in
- * float; normal equations in double). */
+ * float; small matrices and normal equations in double). */
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/linalg/matrix.h"
 #include "interpreter/ops/support/operand.h"
