@@ -63,14 +63,6 @@ static void put_r(struct qr *s, struct tare_tensor *to, int64_t i) {
     tare_matrix_write(to, i * size, s->type, rows, size);
 }
 
-/* Q as matrix `i` of the output. */
-static void put_q(struct qr *s, struct tare_tensor *to, int64_t i) {
-    const int64_t size = s->m * s->columns;
-    void *rows = tare_matrix_room(to, s->type, i * size, s->rows);
-    tare_matrix_transpose(rows, s->form.a, s->type, s->columns, s->m, false);
-    tare_matrix_write(to, i * size, s->type, rows, size);
-}
-
 static tare_status run_qr(struct tare_kernel *kernel) {
     struct tare_matrices input;
     TARE_TRY(tare_matrix_outputs(kernel, &input));
@@ -81,13 +73,11 @@ static tare_status run_qr(struct tare_kernel *kernel) {
     if (s.n == 0) return set_identity(&kernel->outputs[0], s.m);
     TARE_TRY(open_qr(&s, kernel));
     for (int64_t i = 0; i < input.count; i++) {
-        const int64_t size = s.m * s.n;
-        tare_matrix_transpose(s.factor.a, tare_matrix_view(&kernel->inputs[0], s.type, i * size, size, s.rows), s.type,
-                              s.m, s.n, false);
+        tare_matrix_load(s.factor.a, s.type, &kernel->inputs[0], i * s.m * s.n, s.m, s.n, s.rows);
         tare_lapack_run(&s.factor);
         put_r(&s, &kernel->outputs[1], i);
         tare_lapack_run(&s.form);
-        put_q(&s, &kernel->outputs[0], i);
+        tare_matrix_store(&kernel->outputs[0], i * s.m * s.columns, s.type, s.form.a, s.m, s.columns, s.rows);
     }
     return TARE_OK;
 }
@@ -151,9 +141,8 @@ static tare_status run_eigen(struct tare_kernel *kernel) {
         TARE_TRY(eigen_of(&call));
         write_reals(&kernel->outputs[0], i * step, type, call.s, n);
         if (!vectors) continue;
-        tare_matrix_transpose(v, call.a, type, n, n, false);
-        tare_matrix_write(&kernel->outputs[form->stacked ? 0 : 1], form->stacked ? i * step + n : i * size, type, v,
-                          size);
+        tare_matrix_store(&kernel->outputs[form->stacked ? 0 : 1], form->stacked ? i * step + n : i * size, type,
+                          call.a, n, n, v);
     }
     return TARE_OK;
 }

@@ -56,7 +56,7 @@ static void put(struct tare_tensor *to, int64_t i, tare_complex x) {
 static tare_status eig_one(struct tare_lapack_call *c, struct value *values, const struct tare_tensor *input, int64_t i,
                            void *rows) {
     const int64_t n = c->n, size = n * n;
-    tare_matrix_transpose(c->a, tare_matrix_view(input, c->type, i * size, size, rows), c->type, n, n, false);
+    tare_matrix_load(c->a, c->type, input, i * size, n, n, rows);
     if (!tare_matrix_is_finite(c->a, c->type, size) || tare_lapack_run(c))
         return TARE_FAIL(TARE_INVALID_ARGUMENT,
                          "Eigen decomposition was not successful. The input might not be valid.");

@@ -84,13 +84,6 @@ void tare_matrix_read(void *to, enum tare_lapack_type type, const struct tare_te
     }
 }
 
-const void *tare_matrix_view(const struct tare_tensor *from, enum tare_lapack_type type, int64_t first, int64_t count,
-                             void *buffer) {
-    void *at = tare_matrix_room(from, type, first, buffer);
-    if (at == buffer) tare_matrix_read(buffer, type, from, first, count);
-    return at;
-}
-
 void *tare_matrix_room(const struct tare_tensor *to, enum tare_lapack_type type, int64_t first, void *buffer) {
     return to->dtype == dtypes[type] ? (char *)to->data + (size_t)first * tare_lapack_size(type) : buffer;
 }
@@ -137,6 +130,20 @@ void tare_matrix_transpose(void *to, const void *from, enum tare_lapack_type typ
     if (conjugate) tare_matrix_conjugate(to, type, rows * columns);
 }
 #undef TRANSPOSE
+
+void tare_matrix_load(void *to, enum tare_lapack_type type, const struct tare_tensor *from, int64_t first, int64_t rows,
+                      int64_t columns, void *buffer) {
+    const void *at = tare_matrix_room(from, type, first, buffer);
+    if (at == buffer) tare_matrix_read(buffer, type, from, first, rows * columns);
+    tare_matrix_transpose(to, at, type, rows, columns, false);
+}
+
+void tare_matrix_store(struct tare_tensor *to, int64_t first, enum tare_lapack_type type, const void *from,
+                       int64_t rows, int64_t columns, void *buffer) {
+    void *at = tare_matrix_room(to, type, first, buffer);
+    tare_matrix_transpose(at, from, type, columns, rows, false);
+    tare_matrix_write(to, first, type, at, rows * columns);
+}
 
 void tare_matrix_conjugate(void *x, enum tare_lapack_type type, int64_t count) {
     if (!tare_lapack_is_complex(type)) return;

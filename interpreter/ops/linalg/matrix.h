@@ -33,9 +33,13 @@ void tare_matrix_read(void *to, enum tare_lapack_type type, const struct tare_te
                       int64_t count);
 void tare_matrix_write(struct tare_tensor *to, int64_t first, enum tare_lapack_type type, const void *from,
                        int64_t count);
-/* The same without a copy where the dtype is that of `type`: the elements in the tensor, otherwise in `buffer`. */
-const void *tare_matrix_view(const struct tare_tensor *from, enum tare_lapack_type type, int64_t first, int64_t count,
-                             void *buffer);
+/* The matrix [rows, columns] at element `first` of the tensor in column-major order; and back. `buffer` has room for
+ * it.
+ */
+void tare_matrix_load(void *to, enum tare_lapack_type type, const struct tare_tensor *from, int64_t first, int64_t rows,
+                      int64_t columns, void *buffer);
+void tare_matrix_store(struct tare_tensor *to, int64_t first, enum tare_lapack_type type, const void *from,
+                       int64_t rows, int64_t columns, void *buffer);
 /* Where to store elements first … for tare_matrix_write: in the tensor, which then does nothing, otherwise `buffer`. */
 void *tare_matrix_room(const struct tare_tensor *to, enum tare_lapack_type type, int64_t first, void *buffer);
 /* to [columns, rows] = transpose of from [rows, columns]; with `conjugate` the adjoint. */

@@ -130,16 +130,13 @@ static tare_status run_lu(struct tare_kernel *kernel) {
     int *order = TARE_NEW_ARRAY(kernel->scratch, int, (size_t)n + 1);
     if (!rows || !order) return TARE_NO_MEMORY;
     for (int64_t i = 0; n && i < m.count; i++) {
-        tare_matrix_transpose(lu.a, tare_matrix_view(&kernel->inputs[0], lu.type, i * size, size, rows), lu.type, n, n,
-                              false);
+        tare_matrix_load(lu.a, lu.type, &kernel->inputs[0], i * size, n, n, rows);
         if (tare_lapack_is_complex(lu.type) ? !factor_complex(&lu, 0, lu.n) : tare_lapack_run(&lu))
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input is not invertible.");
         tare_matrix_order(order, lu.n, lu.pivots, lu.n);
         for (int64_t k = 0; k < n; k++)
             tare_tensor_set_i64(&kernel->outputs[1], i * n + k, order[k]);
-        void *room = tare_matrix_room(&kernel->outputs[0], lu.type, i * size, rows);
-        tare_matrix_transpose(room, lu.a, lu.type, n, n, false);
-        tare_matrix_write(&kernel->outputs[0], i * size, lu.type, room, size);
+        tare_matrix_store(&kernel->outputs[0], i * size, lu.type, lu.a, n, n, rows);
     }
     return TARE_OK;
 }
@@ -435,11 +432,9 @@ static tare_status run_tridiagonal_solve(struct tare_kernel *kernel) {
         tare_matrix_read(call.du, call.type, &kernel->inputs[0], i * 3 * n, n);
         tare_matrix_read(call.d, call.type, &kernel->inputs[0], (i * 3 + 1) * n, n);
         tare_matrix_read(call.dl, call.type, &kernel->inputs[0], (i * 3 + 2) * n, n);
-        tare_matrix_read(x, call.type, &kernel->inputs[1], i * size, size);
-        tare_matrix_transpose(call.b, x, call.type, n, k, false);
+        tare_matrix_load(call.b, call.type, &kernel->inputs[1], i * size, n, k, x);
         if (tare_lapack_run(&call)) return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input is not invertible.");
-        tare_matrix_transpose(x, call.b, call.type, k, n, false);
-        tare_matrix_write(&kernel->outputs[0], i * size, call.type, x, size);
+        tare_matrix_store(&kernel->outputs[0], i * size, call.type, call.b, n, k, x);
     }
     return TARE_OK;
 }
