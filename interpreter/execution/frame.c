@@ -5,6 +5,7 @@
 static void free_binding(struct tare_group_binding *binding) {
     if (!binding) return;
     tare_arena_free(&binding->arena);
+    tare_arena_free(&binding->requantize_arena);
     tare_free(binding);
 }
 

@@ -1,7 +1,8 @@
 /* Running a group of element-wise steps (grouping.c): the operands' shapes decide whether they form an expression.
  *
  * The bound expression is kept in the frame for the next run. It remains valid if the result has the same shape and the
- * operands that are not constants are arrays, of which only the addresses change. */
+ * operands have the same kinds. Of arrays only the addresses change; what depends on the values of other operands that
+ * are not constants is computed again. */
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "interpreter/execution/grouping_binding.h"
@@ -53,44 +54,47 @@ static enum tare_operand_kind kind_of_branch(const struct tare_bound_expression 
     return kind;
 }
 
-/* The source of such a branch, as `count` elements. NULL: no memory. */
-static const void *repeated_source(const struct tare_operand *source, int64_t count, struct tare_arena *arena) {
+/* Sets the branch's operands from the group's. */
+static void set_branch_operands(struct tare_computed_branch *branch, const struct tare_bound_expression *group) {
+    struct tare_bound_expression *bound = &branch->bound;
+    const struct tare_operand *source = &group->operands[branch->source];
     const size_t size = tare_lane_size(source->type);
-    if (source->kind == TARE_OPERAND_VECTOR || count == 1) return source->data;
-    char *copy = tare_arena_alloc(arena, (size_t)count * size);
-    for (int64_t i = 0; copy && i < count; i++)
-        memcpy(copy + (size_t)i * size, source->data, size);
-    return copy;
+    memcpy(bound->operands, group->operands, sizeof bound->operands);
+    for (int64_t i = 0; branch->repeated && i < bound->elements; i++)
+        memcpy((char *)branch->repeated + (size_t)i * size, source->data, size);
+    if (branch->repeated) bound->operands[branch->source].data = branch->repeated;
 }
 
-/* Computes a branch of kind ONE or VECTOR into lanes, which become its operand. */
-static tare_status compute_branch(struct tare_bound_expression *bound, int operand, enum tare_operand_kind kind,
-                                  enum tare_lane_type lanes, struct tare_arena *arena) {
-    const struct tare_expression_branch *branch = &bound->expression->branches[bound->expression->branch_of[operand]];
-    const int64_t count = kind == TARE_OPERAND_ONE ? 1 : bound->columns;
+/* A branch of kind ONE or VECTOR, which computes lanes. */
+static tare_status bind_branch(struct tare_computed_branch **out, const struct tare_bound_expression *group,
+                               int operand, enum tare_operand_kind kind, enum tare_lane_type lanes,
+                               struct tare_arena *arena) {
+    const struct tare_expression_branch *stages = &group->expression->branches[group->expression->branch_of[operand]];
+    const int64_t count = kind == TARE_OPERAND_ONE ? 1 : group->columns;
     struct tare_expression *part = tare_arena_alloc(arena, sizeof *part);
-    struct tare_bound_expression *run = tare_arena_alloc(arena, sizeof *run);
-    void *to = tare_arena_alloc(arena, (size_t)count * sizeof(float));
-    if (!part || !run || !to) return TARE_NO_MEMORY;
+    struct tare_computed_branch *branch = *out = tare_arena_alloc(arena, sizeof *branch);
+    if (!part || !branch) return TARE_NO_MEMORY;
     /* the other members of these large structs are not used */
-    part->from = bound->operands[branch->source].type;
+    part->from = group->operands[stages->source].type;
     part->to = lanes;
     part->n_branches = 1;
-    part->n_operands = bound->expression->n_operands;
-    part->branches[0] = *branch;
+    part->n_operands = group->expression->n_operands;
+    part->branches[0] = *stages;
     memset(part->branch_of, 0, sizeof part->branch_of);
-    run->expression = part;
-    run->level = bound->level;
-    run->elements = run->columns = count;
-    run->to = to;
-    run->range = NULL;
-    memcpy(run->operands, bound->operands, sizeof run->operands);
-    run->operands[branch->source].data = repeated_source(&bound->operands[branch->source], count, arena);
-    if (!run->operands[branch->source].data) return TARE_NO_MEMORY;
-    TARE_TRY(tare_expression_bind(run, arena));
-    tare_expression_run(run, NULL, 0, count);
-    bound->operands[operand] = (struct tare_operand){ .kind = kind, .type = lanes, .data = to };
-    return TARE_OK;
+    branch->source = stages->source;
+    branch->repeated = NULL;
+    branch->bound.expression = part;
+    branch->bound.level = group->level;
+    branch->bound.elements = branch->bound.columns = count;
+    branch->bound.range = NULL;
+    branch->bound.to = tare_arena_alloc(arena, (size_t)count * sizeof(float));
+    if (!branch->bound.to) return TARE_NO_MEMORY;
+    if (count > 1 && group->operands[stages->source].kind == TARE_OPERAND_ONE) {
+        branch->repeated = tare_arena_alloc(arena, (size_t)count * tare_lane_size(part->from));
+        if (!branch->repeated) return TARE_NO_MEMORY;
+    }
+    set_branch_operands(branch, group);
+    return tare_expression_bind(&branch->bound, arena);
 }
 
 /* Decides for each branch whether it is computed with the result or before it. */
@@ -109,7 +113,11 @@ static tare_status bind_branches(struct group_run *run, bool *fits) {
             *fits = *fits && bound->operands[expression->branches[b].source].kind == TARE_OPERAND_ARRAY;
             bound->operands[i] = (struct tare_operand){ .kind = kind, .type = run->group->lanes[i] };
         } else {
-            TARE_TRY(compute_branch(bound, i, kind, run->group->lanes[i], arena));
+            struct tare_computed_branch **branch = &run->binding->branches[run->binding->n_branches];
+            TARE_TRY(bind_branch(branch, bound, i, kind, run->group->lanes[i], arena));
+            run->binding->n_branches++;
+            tare_expression_run(&(*branch)->bound, NULL, 0, (*branch)->bound.elements);
+            bound->operands[i] = (struct tare_operand){ kind, run->group->lanes[i], (*branch)->bound.to };
             expression->branch_of[i] = 0;
             expression->branches[b].n_stages = 0;
         }
@@ -119,55 +127,73 @@ static tare_status bind_branches(struct group_run *run, bool *fits) {
 
 /* ---- the group ---- */
 
-/* Sets the operands for a result of `shape`; false if one does not fit. *arrays: those that are not constants are
- * arrays. */
-static bool set_operands(struct group_run *run, const struct tare_shape *shape, bool *arrays) {
+/* Sets the operands for a result of `shape`; false if one does not fit. */
+static bool set_operands(struct group_run *run, const struct tare_shape *shape) {
     const struct tare_step_group *group = run->group;
     struct tare_operand *operands = run->binding->bound.operands;
-    *arrays = true;
     for (int i = 0; i < group->expression.n_operands; i++) {
         if (group->expression.branch_of[i]) continue;
         if (!classify(&operands[i], tare_plan_value(run->plan, run->frame, group->values[i]), group->is_bias[i], shape))
             return false;
-        *arrays = *arrays && (group->values[i] < 0 || operands[i].kind == TARE_OPERAND_ARRAY);
     }
     const int source = group->expression.branches[0].source;
     return source < 0 || operands[source].kind == TARE_OPERAND_ARRAY;
+}
+
+static void find_requantization(struct tare_group_binding *binding) {
+    tare_arena_reset(&binding->requantize_arena);
+    binding->requantizes = tare_requantize_find(&binding->requantize, &binding->bound, &binding->requantize_arena);
+}
+
+/* Computes again what was computed from operands that are neither arrays nor constants. */
+static void update(struct tare_group_binding *binding) {
+    for (int b = 0; b < binding->n_branches; b++) {
+        struct tare_bound_expression *branch = &binding->branches[b]->bound;
+        set_branch_operands(binding->branches[b], &binding->bound);
+        tare_expression_rebind(branch);
+        tare_expression_run(branch, NULL, 0, branch->elements);
+    }
+    tare_expression_rebind(&binding->bound);
+    find_requantization(binding);
 }
 
 /* Updates the operands that are not constants; false if the binding does not remain valid. */
 static bool rebind(struct group_run *run, const struct tare_shape *shape) {
     const struct tare_step_group *group = run->group;
     struct tare_group_binding *binding = run->binding;
+    bool are_arrays = true;
     if (!binding->is_kept || !tare_shape_equal(&binding->shape, shape)) return false;
     for (int i = 0; i < group->expression.n_operands; i++) {
         if (group->expression.branch_of[i] || group->values[i] < 0) continue;
         struct tare_operand *operand = &binding->bound.operands[i];
+        const enum tare_operand_kind kind = operand->kind;
         if (!classify(operand, tare_plan_value(run->plan, run->frame, group->values[i]), group->is_bias[i], shape) ||
-            operand->kind != TARE_OPERAND_ARRAY)
+            operand->kind != kind)
             return false;
+        are_arrays &= kind == TARE_OPERAND_ARRAY;
     }
+    if (!are_arrays) update(binding);
     return true;
 }
 
 /* Binds the operands for a result of `shape` that is not empty, if they fit. */
 static tare_status bind_operands(struct group_run *run, const struct tare_shape *shape, int64_t elements, bool *fits) {
     struct tare_group_binding *binding = run->binding;
-    bool arrays;
     binding->is_kept = false;
+    binding->n_branches = 0;
     tare_arena_reset(&binding->arena);
     binding->bound.elements = elements;
     binding->bound.columns = last_dim(shape);
     binding->bound.range = run->group->range ? &binding->range : NULL;
     binding->bound.level = tare_cpu_level();
-    *fits = set_operands(run, shape, &arrays);
+    *fits = set_operands(run, shape);
     if (!*fits) return TARE_OK;
     TARE_TRY(bind_branches(run, fits));
     if (!*fits) return TARE_OK;
     TARE_TRY(tare_expression_bind(&binding->bound, &binding->arena));
-    binding->requantizes = tare_requantize_find(&binding->requantize, &binding->bound, &binding->arena);
+    find_requantization(binding);
     binding->shape = *shape;
-    binding->is_kept = arrays;
+    binding->is_kept = true;
     return TARE_OK;
 }
 

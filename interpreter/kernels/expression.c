@@ -58,41 +58,32 @@ static void repeat(char *lanes, int64_t columns, int64_t count) {
     }
 }
 
-/* The lanes of a vector, with room for those of all repetitions. */
-static char *bind_vector(const struct tare_bound_expression *bound, const struct tare_operand *operand,
-                         struct tare_arena *arena) {
-    char *to = tare_arena_alloc(arena, (size_t)repeated_lanes(bound) * LANE);
-    if (!to) return NULL;
-    widen(to, operand->data, operand->type, bound->columns);
-    repeat(to, bound->columns, bound_lanes(bound));
-    return to;
-}
-
 static void repeat_vectors(struct tare_bound_expression *bound) {
     for (int at = 0; at < bound->expression->n_operands; at++)
         if (bound->vectors[at]) repeat(bound->vectors[at], bound->columns, repeated_lanes(bound));
     bound->is_repeated = true;
 }
 
-/* The lanes of an operand: all of them for a scalar or a vector, room for a block for an array. */
-static tare_status bind_operand(struct tare_bound_expression *bound, int at, struct tare_stage *stage,
-                                struct tare_arena *arena) {
-    const struct tare_operand *operand = &bound->operands[at];
-    if (operand->kind == TARE_OPERAND_VECTOR) {
-        bound->vectors[at] = bind_vector(bound, operand, arena);
-        stage->operand = bound->vectors[at];
-        return stage->operand ? TARE_OK : TARE_NO_MEMORY;
-    }
-    const bool is_one = operand->kind == TARE_OPERAND_ONE;
-    char *lanes = tare_arena_alloc(arena, is_one ? LANE : BLOCK * LANE);
-    if (!lanes) return TARE_NO_MEMORY;
+/* Room for the lanes of an operand: all of them for a scalar or a vector, those of a block for an array. */
+static tare_status make_lanes(struct tare_bound_expression *bound, int at, struct tare_arena *arena) {
+    const enum tare_operand_kind kind = bound->operands[at].kind;
+    const int64_t count = kind == TARE_OPERAND_ONE ? 1 : kind == TARE_OPERAND_VECTOR ? repeated_lanes(bound) : BLOCK;
+    char *lanes = tare_arena_alloc(arena, (size_t)count * LANE);
+    bound->lanes[at] = lanes;
+    if (kind == TARE_OPERAND_VECTOR) bound->vectors[at] = lanes;
+    if (kind == TARE_OPERAND_ARRAY) bound->buffers[at] = lanes;
+    return lanes ? TARE_OK : TARE_NO_MEMORY;
+}
+
+static void bind_operand(const struct tare_bound_expression *bound, struct tare_stage *stage) {
+    const struct tare_operand *operand = &bound->operands[stage->tag];
+    char *lanes = bound->lanes[stage->tag];
     stage->operand = lanes;
-    stage->is_one = is_one;
-    if (is_one)
-        widen(lanes, operand->data, operand->type, 1);
-    else
-        bound->buffers[at] = lanes;
-    return TARE_OK;
+    stage->is_one = operand->kind == TARE_OPERAND_ONE;
+    if (stage->is_one) widen(lanes, operand->data, operand->type, 1);
+    if (operand->kind != TARE_OPERAND_VECTOR) return;
+    widen(lanes, operand->data, operand->type, bound->columns);
+    repeat(lanes, bound->columns, bound_lanes(bound));
 }
 
 static bool is_constant_sum(const struct tare_bound_expression *bound, const struct tare_stage *stage) {
@@ -120,7 +111,7 @@ static void join_sums(struct tare_bound_expression *bound, struct tare_pipeline 
     pipeline->n_stages = n;
 }
 
-static tare_status bind_branch(struct tare_bound_expression *bound, int b, struct tare_arena *arena) {
+static void bind_branch(struct tare_bound_expression *bound, int b) {
     const struct tare_expression *expression = bound->expression;
     const struct tare_expression_branch *branch = &expression->branches[b];
     struct tare_pipeline *pipeline = &bound->pipelines[b];
@@ -131,19 +122,27 @@ static tare_status bind_branch(struct tare_bound_expression *bound, int b, struc
     for (int s = 0; s < branch->n_stages; s++) {
         struct tare_stage *stage = &pipeline->stages[s];
         *stage = (struct tare_stage){ .code = branch->stages[s].code, .tag = branch->stages[s].operand };
-        if (stage->tag >= 0) TARE_TRY(bind_operand(bound, stage->tag, stage, arena));
+        if (stage->tag >= 0) bind_operand(bound, stage);
     }
     join_sums(bound, pipeline);
     tare_pipeline_simplify(pipeline);
-    return TARE_OK;
+}
+
+void tare_expression_rebind(struct tare_bound_expression *bound) {
+    bound->is_repeated = false;
+    for (int b = 0; b < bound->expression->n_branches; b++)
+        bind_branch(bound, b);
 }
 
 tare_status tare_expression_bind(struct tare_bound_expression *bound, struct tare_arena *arena) {
     memset(bound->buffers, 0, sizeof bound->buffers);
     memset(bound->vectors, 0, sizeof bound->vectors);
-    bound->is_repeated = false;
-    for (int b = 0; b < bound->expression->n_branches; b++)
-        TARE_TRY(bind_branch(bound, b, arena));
+    for (int b = 0; b < bound->expression->n_branches; b++) {
+        const struct tare_expression_branch *branch = &bound->expression->branches[b];
+        for (int s = 0; s < branch->n_stages; s++)
+            if (branch->stages[s].operand >= 0) TARE_TRY(make_lanes(bound, branch->stages[s].operand, arena));
+    }
+    tare_expression_rebind(bound);
     return TARE_OK;
 }
 

@@ -55,6 +55,7 @@ struct tare_bound_expression {
     struct tare_value_range *range; /* to which the result's values, floats, are added; NULL: none */
     struct tare_operand operands[TARE_EXPRESSION_MAX_OPERANDS];
     struct tare_pipeline pipelines[TARE_EXPRESSION_MAX_BRANCHES];
+    char *lanes[TARE_EXPRESSION_MAX_OPERANDS];   /* of each operand of a stage */
     char *vectors[TARE_EXPRESSION_MAX_OPERANDS]; /* lanes of a vector; NULL: not a vector */
     bool is_repeated; /* vectors are repeated as often as blocks need, which the first run does */
     char *buffers[TARE_EXPRESSION_MAX_OPERANDS]; /* lanes of a block of an array; NULL: not an array */
@@ -63,6 +64,8 @@ struct tare_bound_expression {
 /* Prepares a run: `expression`, `level`, `columns` (of the result's last dimension, at least 1), `to`, `range`
  * and `operands` are set; the rest, from `arena`, is made here. TARE_NO_MEMORY. */
 tare_status tare_expression_bind(struct tare_bound_expression *bound, struct tare_arena *arena);
+/* Does so again for other values of `operands`, `to` and `range`; kinds and types of the operands are the same. */
+void tare_expression_rebind(struct tare_bound_expression *bound);
 /* Computes elements [first, first + count) of the result. `values`: those elements of the product, which may be
  * overwritten; NULL if the main pipeline's source is an operand. */
 void tare_expression_run(struct tare_bound_expression *bound, const void *values, int64_t first, int64_t count);

@@ -148,7 +148,7 @@ static void check_network(enum network network, const struct form *form) {
     mini_ok(tare_session_new(&sessions[0], q.model, &fast));
     mini_ok(tare_session_new(&sessions[1], q.model, &plain));
     for (int round = 0; round < 3 * N_VALUES; round++) {
-        struct tare_tensor value = input(network, round % 2 + 1, (enum values)(round % N_VALUES));
+        struct tare_tensor value = input(network, round / 3 % 2 + 1, (enum values)(round % N_VALUES));
         const int before = observed;
         if (round == N_VALUES) tare_session_observe(sessions[0], look, NULL, &observed);
         if (round == 2 * N_VALUES) tare_session_observe(sessions[0], NULL, NULL, NULL);
