@@ -371,7 +371,8 @@ static tare_status check_mergeable(const struct tare_calibration *c, const struc
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "calibrations with different settings ('%s'%s and '%s'%s)", c->settings,
                          c->channels ? " with channels" : "", other->settings, other->channels ? " with channels" : "");
     if (c->unfinished || other->unfinished)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "the state of an interrupted run is not a calibration (resume it first)");
+        return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                         "the state of an interrupted run is not a calibration (resume it first)");
     for (size_t i = 0; i < other->n_inputs; i++) {
         const struct tare_calibration_input *input = &other->inputs[i];
         int32_t at = tare_calibration_find_input(c, input->signature, input->file);

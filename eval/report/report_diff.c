@@ -22,8 +22,8 @@ static tare_status load(json_t **out, const char *path) {
     if (!*out) return TARE_FAIL(TARE_CORRUPT, "%s: line %d: %s", path, error.line, error.text);
     if (json_is_array(json_object_get(*out, "results")) || json_is_array(json_object_get(*out, "jobs"))) return TARE_OK;
     json_decref(*out);
-    return TARE_FAIL(TARE_CORRUPT,
-                     "%s: not a report of 'tare compare' or 'tare batch' (no \"results\" or \"jobs\")", path);
+    return TARE_FAIL(TARE_CORRUPT, "%s: not a report of 'tare compare' or 'tare batch' (no \"results\" or \"jobs\")",
+                     path);
 }
 
 static const json_t *rows_of(const json_t *report) {
