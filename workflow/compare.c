@@ -306,10 +306,6 @@ static tare_status compare_all(struct tare_compare_job *c) {
     return status;
 }
 
-int64_t tare_workflow_compare_memory(const struct tare_compare_request *options) {
-    return options->sensitivity_memory > 0 ? options->sensitivity_memory * 1000000 : -1;
-}
-
 static tare_status measure_sensitivity(struct tare_compare_job *c) {
     const struct tare_compare_request *options = c->options;
     struct tare_runner_options runner = c->runner;

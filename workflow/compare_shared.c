@@ -150,6 +150,10 @@ static tare_status has_state(bool *stateful, const struct tare_compare_job *c, c
     return tare_session_state_ops(stateful, model, signature, NULL);
 }
 
+int64_t tare_workflow_compare_memory(const struct tare_compare_request *options) {
+    return options->sensitivity_memory > 0 ? options->sensitivity_memory * 1000000 : -1;
+}
+
 tare_status tare_workflow_compare_share(struct tare_made_variant *made, struct tare_compare_job *c) {
     struct sharing sharing = { .job = c, .made = tare_calloc(c->variants.count + 1, sizeof *sharing.made) };
     struct tare_prefix_cache_task task = { .make = clone_made,

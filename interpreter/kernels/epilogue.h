@@ -3,6 +3,7 @@
 #ifndef TARE_INTERPRETER_KERNELS_EPILOGUE_H
 #define TARE_INTERPRETER_KERNELS_EPILOGUE_H
 
+#include "interpreter/kernels/bfloat16_lanes.h"
 #include "interpreter/kernels/gemm.h"
 
 #if TARE_KERNELS_X86
@@ -41,36 +42,6 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256 tare_epilogue_in_avx2(const struct ta
 }
 
 /* ---- bounded epilogues: rounding as epilogue.c explains ---- */
-
-/* bfloat16-rtne, as a float whose low half is zero; a NaN stays as it is, since its low half is zero already. The pairs
- * (bit 16, 0x7fff) of 16-bit numbers are multiplied with ones and summed: what rounding adds to the bits. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512 tare_rounded_avx512(__m512 x) {
-    const __m512i bits = _mm512_castps_si512(x);
-    const __m512i pairs = /* (bits & first) | second */
-        _mm512_ternarylogic_epi32(bits, _mm512_set1_epi32(1 << 16), _mm512_set1_epi32(0x7fff), 0xea);
-    const __m512i sum = _mm512_add_epi32(bits, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
-    return _mm512_castsi512_ps(_mm512_and_si512(sum, _mm512_set1_epi32((int32_t)0xffff0000)));
-}
-
-TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256 tare_rounded_avx2(__m256 x) {
-    const __m256i bits = _mm256_castps_si256(x);
-    const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
-    const __m256i sum = _mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7fff)), odd);
-    return _mm256_castsi256_ps(_mm256_and_si256(sum, _mm256_set1_epi32((int32_t)0xffff0000)));
-}
-
-/* NaN becomes 0x7fc00000 or 0xffc00000, with its sign. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512 tare_canonical_avx512(__m512 x) {
-    const __m512i sign = _mm512_set1_epi32(INT32_MIN), nan = _mm512_set1_epi32(0x7fc00000);
-    const __m512i signed_nan = _mm512_ternarylogic_epi32(sign, _mm512_castps_si512(x), nan, 0xea);
-    return _mm512_mask_mov_ps(x, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), _mm512_castsi512_ps(signed_nan));
-}
-
-TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256 tare_canonical_avx2(__m256 x) {
-    const __m256 sign = _mm256_and_ps(x, _mm256_castsi256_ps(_mm256_set1_epi32(INT32_MIN)));
-    const __m256 nan = _mm256_or_ps(sign, _mm256_castsi256_ps(_mm256_set1_epi32(0x7fc00000)));
-    return _mm256_blendv_ps(x, nan, _mm256_cmp_ps(x, x, _CMP_UNORD_Q));
-}
 
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512 tare_bounded_avx512(__m512 x) {
     return _mm512_fmsub_ps(x, _mm512_set1_ps(65536), _mm512_mul_ps(x, _mm512_set1_ps(65535)));
@@ -233,24 +204,6 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tare_epilogue_bounded_avx512(const st
     for (int i = 0; i < rows / 2; i++)
         pairs[i] = _mm512_insertf32x8(x[2 * i * step], _mm512_castps512_ps256(x[(2 * i + 1) * step]), 1);
     tare_epilogue_vectors_avx512(e, pairs, rows / 2, 1, live / 2, c, 16, at, column, 0xffff);
-}
-
-TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256 tare_load_bfloat16_avx2(const uint16_t *from, int64_t count) {
-    __m128i halves = _mm_setzero_si128();
-    if (count == 8)
-        halves = _mm_loadu_si128((const __m128i *)(const void *)from);
-    else
-        memcpy(&halves, from, (size_t)count * sizeof *from);
-    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16));
-}
-
-TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tare_store_bfloat16_avx2(uint16_t *to, __m256 x, int64_t count) {
-    const __m256i bits = _mm256_srli_epi32(_mm256_castps_si256(x), 16);
-    const __m128i halves = _mm_packus_epi32(_mm256_castsi256_si128(bits), _mm256_extracti128_si256(bits, 1));
-    if (count == 8)
-        _mm_storeu_si128((__m128i *)(void *)to, halves);
-    else
-        memcpy(to, &halves, (size_t)count * sizeof *to);
 }
 
 /* As tare_epilogue_bounded_avx512 with all rows live and vectors of `count` columns, which `mask` selects. */

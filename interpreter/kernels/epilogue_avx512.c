@@ -1,5 +1,8 @@
 /* The AVX-512 variant of general epilogues: lanes hold columns, whose vectors are loaded once for all rows. */
-#include "interpreter/kernels/epilogue.h"
+#include "interpreter/kernels/bfloat16_lanes.h"
+#include "interpreter/kernels/gemm.h"
+
+#include <math.h>
 
 #if TARE_KERNELS_X86
 /* Operands of 16 columns; those of absent steps are not used. */

@@ -3,8 +3,6 @@
  * first element of `work`). */
 #include "interpreter/kernels/lapack.h"
 
-#include "interpreter/kernels/small_lapack.h"
-
 #include <dlfcn.h>
 #include <float.h>
 #include <pthread.h>
@@ -13,35 +11,32 @@
 #include <string.h>
 
 /* Names without the letter of the precision, and the arguments: members of the call (see `members`). Those with '+' are
- * arguments of complex types only, those with '-' of real types. `small` computes small matrices, or returns false. */
+ * arguments of complex types only, those with '-' of real types. */
 static const struct routine {
     const char *name, *complex_name, *arguments;
-    bool (*small)(struct tare_lapack_call *call);
 } routines[TARE_LAPACK_ROUTINES] = {
-    [TARE_LAPACK_POTRF] = { "potrf", "potrf", "uplo n a lda info", tare_small_potrf },
-    [TARE_LAPACK_GETRF] = { "getrf", "getrf", "m n a lda pivots info", NULL },
-    [TARE_LAPACK_GETRS] = { "getrs", "getrs", "trans n k a lda pivots b ldb info", NULL },
-    [TARE_LAPACK_GTSV] = { "gtsv", "gtsv", "n k dl d du b ldb info", NULL },
-    [TARE_LAPACK_GEQRF] = { "geqrf", "geqrf", "m n a lda tau work lwork info", tare_small_geqrf },
-    [TARE_LAPACK_ORGQR] = { "orgqr", "ungqr", "m n k a lda tau work lwork info", tare_small_orgqr },
-    [TARE_LAPACK_GELSY] = { "gelsy", "gelsy", "m n k a lda b ldb order rcond rank work lwork +rwork info", NULL },
-    [TARE_LAPACK_GESDD] = { "gesdd", "gesdd", "job m n a lda s u lda v ldv work lwork +rwork iwork info",
-                            tare_small_gesdd },
-    [TARE_LAPACK_SYEVD] = { "syevd", "heevd", "job uplo n a lda s work lwork +rwork +lrwork iwork liwork info", NULL },
-    [TARE_LAPACK_GEEV] = { "geev", "geev", "left job n a lda w -wi vl lda v lda work lwork +rwork info",
-                           tare_small_geev },
-    [TARE_LAPACK_GEHRD] = { "gehrd", "gehrd", "n low high a lda tau work lwork info", NULL },
-    [TARE_LAPACK_SYTRD] = { "sytrd", "hetrd", "uplo n a lda s e tau work lwork info", NULL },
-    [TARE_LAPACK_GEES] = { "gees", "gees", "job unsorted select n a lda rank w -wi v lda work lwork +rwork iwork info",
-                           NULL },
-    [TARE_LAPACK_TRSM] = { "trsm", "trsm", NULL, NULL },
-    [TARE_LAPACK_GEMM] = { "gemm", "gemm", NULL, NULL },
-    [TARE_LAPACK_SYRK] = { "syrk", "syrk", NULL, NULL },
-    [TARE_LAPACK_AXPY] = { "axpy", "axpy", NULL, NULL },
-    [TARE_LAPACK_SCAL] = { "scal", "scal", NULL, NULL },
-    [TARE_LAPACK_BDSQR] = { "bdsqr", "bdsqr", NULL, NULL },
-    [TARE_LAPACK_GEBAL] = { "gebal", "gebal", NULL, NULL },
-    [TARE_LAPACK_GEBAK] = { "gebak", "gebak", NULL, NULL },
+    [TARE_LAPACK_POTRF] = { "potrf", "potrf", "uplo n a lda info" },
+    [TARE_LAPACK_GETRF] = { "getrf", "getrf", "m n a lda pivots info" },
+    [TARE_LAPACK_GETRS] = { "getrs", "getrs", "trans n k a lda pivots b ldb info" },
+    [TARE_LAPACK_GTSV] = { "gtsv", "gtsv", "n k dl d du b ldb info" },
+    [TARE_LAPACK_GEQRF] = { "geqrf", "geqrf", "m n a lda tau work lwork info" },
+    [TARE_LAPACK_ORGQR] = { "orgqr", "ungqr", "m n k a lda tau work lwork info" },
+    [TARE_LAPACK_GELSY] = { "gelsy", "gelsy", "m n k a lda b ldb order rcond rank work lwork +rwork info" },
+    [TARE_LAPACK_GESDD] = { "gesdd", "gesdd", "job m n a lda s u lda v ldv work lwork +rwork iwork info" },
+    [TARE_LAPACK_SYEVD] = { "syevd", "heevd", "job uplo n a lda s work lwork +rwork +lrwork iwork liwork info" },
+    [TARE_LAPACK_GEEV] = { "geev", "geev", "left job n a lda w -wi vl lda v lda work lwork +rwork info" },
+    [TARE_LAPACK_GEHRD] = { "gehrd", "gehrd", "n low high a lda tau work lwork info" },
+    [TARE_LAPACK_SYTRD] = { "sytrd", "hetrd", "uplo n a lda s e tau work lwork info" },
+    [TARE_LAPACK_GEES] = { "gees", "gees",
+                           "job unsorted select n a lda rank w -wi v lda work lwork +rwork iwork info" },
+    [TARE_LAPACK_TRSM] = { "trsm", "trsm", NULL },
+    [TARE_LAPACK_GEMM] = { "gemm", "gemm", NULL },
+    [TARE_LAPACK_SYRK] = { "syrk", "syrk", NULL },
+    [TARE_LAPACK_AXPY] = { "axpy", "axpy", NULL },
+    [TARE_LAPACK_SCAL] = { "scal", "scal", NULL },
+    [TARE_LAPACK_BDSQR] = { "bdsqr", "bdsqr", NULL },
+    [TARE_LAPACK_GEBAL] = { "gebal", "gebal", NULL },
+    [TARE_LAPACK_GEBAK] = { "gebak", "gebak", NULL },
 };
 
 /* ---- the library ---- */
@@ -247,9 +242,8 @@ tare_status tare_lapack_prepare(struct tare_lapack_call *c, struct tare_arena *m
 }
 
 int tare_lapack_run(struct tare_lapack_call *c) {
-    const struct routine *routine = &routines[c->routine];
     c->info = 0;
-    if (!routine->small || !tare_small_fits(c) || !routine->small(c)) invoke(c);
+    invoke(c);
     return c->info;
 }
 

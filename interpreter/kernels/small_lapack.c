@@ -28,7 +28,9 @@
 typedef const void *in;
 typedef void *out;
 
-bool tare_small_fits(const struct tare_lapack_call *c) {
+/* Whether a is small, in double, and such that squares of the elements, which are finite, cannot overflow; nor does
+ * LAPACK have to scale such a matrix before iterations. */
+static bool fits(const struct tare_lapack_call *c) {
     const double *a = c->a;
     double largest = 0;
     if (tare_lapack_real_size(c->type) == 4 || c->m > TARE_SMALL_MOST || c->n > TARE_SMALL_MOST) return false;
@@ -43,23 +45,25 @@ bool tare_small_fits(const struct tare_lapack_call *c) {
 
 /* ---- Cholesky, QR and singular values ---- */
 
-bool tare_small_potrf(struct tare_lapack_call *c) {
+/* These functions require `fits`. False: not computed, a is unchanged. */
+
+static bool small_potrf(struct tare_lapack_call *c) {
     if (c->uplo != 'U') return false;
     c->info = RUN(c, potrf, c->n, c->a);
     return true;
 }
 
-bool tare_small_geqrf(struct tare_lapack_call *c) {
+static bool small_geqrf(struct tare_lapack_call *c) {
     RUN(c, geqrf, c->m, c->n, c->a, c->tau);
     return true;
 }
 
-bool tare_small_orgqr(struct tare_lapack_call *c) {
+static bool small_orgqr(struct tare_lapack_call *c) {
     RUN(c, orgqr, c->m, c->n, c->k, c->a, c->tau);
     return true;
 }
 
-bool tare_small_gesdd(struct tare_lapack_call *c) {
+static bool small_gesdd(struct tare_lapack_call *c) {
     const bool vectors = c->job != 'N';
     const int columns = vectors ? c->n : 0, rows = vectors ? c->m : 0, none = 0;
     double off[TARE_SMALL_MOST], tau[2 * TARE_SMALL_MOST], work[4 * TARE_SMALL_MOST], unused[2];
@@ -121,7 +125,7 @@ static bool solve(struct tare_lapack_call *c) {
     double complex *a = c->a, *w = c->w;
     CALL(TARE_LAPACK_GEBAL, c->type, (in, in, out, in, int *, int *, out, int *, size_t), "B", &n, a, &n, &c->low,
          &c->high, scale, &c->info, 1);
-    if (!tare_small_fits(c)) return false;
+    if (!fits(c)) return false;
     hessenberg(n, c->low - 1, c->high, a, c->v);
     if (!tare_small_schur(n, c->low - 1, c->high, a, c->v)) return false;
     for (int i = 0; i < n; i++)
@@ -134,7 +138,7 @@ static bool solve(struct tare_lapack_call *c) {
     return true;
 }
 
-bool tare_small_geev(struct tare_lapack_call *c) {
+static bool small_geev(struct tare_lapack_call *c) {
     double complex copy[TARE_SMALL_MOST * TARE_SMALL_MOST]; /* geev has further means to converge */
     const size_t bytes = (size_t)(c->n * c->n) * sizeof *copy;
     if (c->left == 'V' || !tare_lapack_is_complex(c->type)) return false;
@@ -142,4 +146,16 @@ bool tare_small_geev(struct tare_lapack_call *c) {
     if (solve(c)) return true;
     memcpy(c->a, copy, bytes);
     return false;
+}
+
+/* ---- choice ---- */
+
+int tare_small_lapack_run(struct tare_lapack_call *c) {
+    static bool (*const functions[TARE_LAPACK_CALLS])(struct tare_lapack_call *) = {
+        [TARE_LAPACK_POTRF] = small_potrf, [TARE_LAPACK_GEQRF] = small_geqrf, [TARE_LAPACK_ORGQR] = small_orgqr,
+        [TARE_LAPACK_GESDD] = small_gesdd, [TARE_LAPACK_GEEV] = small_geev,
+    };
+    c->info = 0;
+    if (functions[c->routine] && fits(c) && functions[c->routine](c)) return c->info;
+    return tare_lapack_run(c);
 }

@@ -8,16 +8,8 @@
 /* The largest number of rows and of columns. */
 enum { TARE_SMALL_MOST = 8 };
 
-/* Whether a is small, in double, and such that squares of the elements, which are finite, cannot overflow; nor does
- * LAPACK have to scale such a matrix before iterations. */
-bool tare_small_fits(const struct tare_lapack_call *call);
-
-/* Each requires tare_small_fits. False: not computed, a is unchanged. */
-bool tare_small_potrf(struct tare_lapack_call *call);
-bool tare_small_geqrf(struct tare_lapack_call *call);
-bool tare_small_orgqr(struct tare_lapack_call *call);
-bool tare_small_gesdd(struct tare_lapack_call *call);
-bool tare_small_geev(struct tare_lapack_call *call);
+/* Runs a prepared routine: for small matrices by functions of our own, otherwise tare_lapack_run. Returns info. */
+int tare_small_lapack_run(struct tare_lapack_call *call);
 
 /* Eigenvalues of a Hessenberg matrix h [n, n], column-major; what is outside rows and columns low … high - 1 is
  * triangular already: h becomes the Schur form, whose diagonal they are, and q of A = Q·H·Qᴴ that of the Schur form.

@@ -74,9 +74,9 @@ static tare_status run_qr(struct tare_kernel *kernel) {
     TARE_TRY(open_qr(&s, kernel));
     for (int64_t i = 0; i < input.count; i++) {
         tare_matrix_load(s.factor.a, s.type, &kernel->inputs[0], i * s.m * s.n, s.m, s.n, s.rows);
-        tare_lapack_run(&s.factor);
+        tare_small_lapack_run(&s.factor);
         put_r(&s, &kernel->outputs[1], i);
-        tare_lapack_run(&s.form);
+        tare_small_lapack_run(&s.form);
         tare_matrix_store(&kernel->outputs[0], i * s.m * s.columns, s.type, s.form.a, s.m, s.columns, s.rows);
     }
     return TARE_OK;
@@ -113,7 +113,7 @@ static void write_reals(struct tare_tensor *to, int64_t first, enum tare_lapack_
  * whose triangles are exchanged. */
 static tare_status eigen_of(struct tare_lapack_call *call) {
     const int64_t size = (int64_t)call->n * call->n;
-    if (!tare_matrix_is_finite(call->a, call->type, size) || tare_lapack_run(call))
+    if (!tare_matrix_is_finite(call->a, call->type, size) || tare_small_lapack_run(call))
         return TARE_FAIL(TARE_INVALID_ARGUMENT,
                          "Self-adjoint eigen decomposition was not successful. The input might not be valid.");
     tare_matrix_conjugate(call->a, call->type, size);
@@ -189,7 +189,7 @@ static tare_status put_svd(struct tare_kernel *kernel, struct svd *s, int64_t i,
         for (int64_t at = 0; at < s->sizes[k]; at++)
             tare_tensor_set_f64(&kernel->outputs[k], i * s->sizes[k] + at, NAN);
     if (!finite) return TARE_OK;
-    if (tare_lapack_run(call))
+    if (tare_small_lapack_run(call))
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "the singular value decomposition did not converge");
     write_reals(&kernel->outputs[S], i * s->sizes[S], call->type, call->s, s->sizes[S]);
     if (!s->vectors) return TARE_OK;

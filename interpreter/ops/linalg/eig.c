@@ -2,7 +2,6 @@
  * small ones in complex double.
  * Eigenvalues are ordered by ascending magnitude; the columns of v have length one. */
 #include "interpreter/kernel.h"
-#include "interpreter/kernels/small_lapack.h"
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/linalg/matrix.h"
 
@@ -57,7 +56,7 @@ static tare_status eig_one(struct tare_lapack_call *c, struct value *values, con
                            void *rows) {
     const int64_t n = c->n, size = n * n;
     tare_matrix_load(c->a, c->type, input, i * size, n, n, rows);
-    if (!tare_matrix_is_finite(c->a, c->type, size) || tare_lapack_run(c))
+    if (!tare_matrix_is_finite(c->a, c->type, size) || tare_small_lapack_run(c))
         return TARE_FAIL(TARE_INVALID_ARGUMENT,
                          "Eigen decomposition was not successful. The input might not be valid.");
     sort_values(values, c);

@@ -18,7 +18,7 @@ struct call;
 
 /* Operands and results are arrays of the call, or one of its numbers info and rank; "VL" and "V" are the complex
  * vectors that a real type stores in two columns of vl and v. Those with '+' exist for complex types only, with '-' for
- * real types. `run` replaces tare_lapack_run. */
+ * real types. `run` replaces tare_small_lapack_run. */
 struct routine {
     enum tare_lapack_routine routine;
     const char *operands, *results;
@@ -54,7 +54,7 @@ static char option(const struct call *call, const char *key, char fallback) {
 static tare_status run_lu(struct call *c) {
     int *pivots = c->lapack.pivots;
     const int count = c->lapack.m < c->lapack.n ? c->lapack.m : c->lapack.n;
-    tare_lapack_run(&c->lapack);
+    tare_small_lapack_run(&c->lapack);
     tare_matrix_order(c->lapack.order, c->lapack.m, pivots, count);
     for (int i = 0; i < count; i++)
         pivots[i]--;
@@ -66,13 +66,13 @@ static tare_status run_orgqr(struct call *c) {
     const struct tare_lapack_call *q = &c->lapack;
     if (q->n > q->m || q->k > q->n)
         return TARE_FAIL(TARE_SHAPE, "%d columns of Q from %d reflectors of %d rows", q->n, q->k, q->m);
-    tare_lapack_run(&c->lapack);
+    tare_small_lapack_run(&c->lapack);
     return TARE_OK;
 }
 
 /* The call for TPU has no info. */
 static tare_status run_eigh(struct call *c) {
-    if (!tare_lapack_run(&c->lapack)) return TARE_OK;
+    if (!tare_small_lapack_run(&c->lapack)) return TARE_OK;
     return TARE_FAIL(TARE_INVALID_ARGUMENT, "the eigenvalues did not converge");
 }
 
@@ -85,7 +85,7 @@ static void join_vectors(const struct tare_lapack_call *c, void *to, const void 
 }
 
 static tare_status run_geev(struct call *c) {
-    tare_lapack_run(&c->lapack);
+    tare_small_lapack_run(&c->lapack);
     if (tare_lapack_is_complex(c->lapack.type)) return TARE_OK;
     join_vectors(&c->lapack, c->joined[0], c->lapack.vl);
     join_vectors(&c->lapack, c->joined[1], c->lapack.v);
@@ -95,7 +95,7 @@ static tare_status run_geev(struct call *c) {
 /* The number of selected eigenvalues is 0: sorting is not requested. */
 static tare_status run_gees(struct call *c) {
     if (option(c, "sort", 'N') != 'N') return TARE_FAIL(TARE_UNSUPPORTED, "sorted Schur forms are not supported");
-    tare_lapack_run(&c->lapack);
+    tare_small_lapack_run(&c->lapack);
     return TARE_OK;
 }
 
@@ -303,7 +303,7 @@ static tare_status run_lapack(struct tare_kernel *kernel, const void *arg) {
         else if (size && c.routine->run)
             TARE_TRY(c.routine->run(&c));
         else if (size)
-            tare_lapack_run(&c.lapack);
+            tare_small_lapack_run(&c.lapack);
         for (size_t k = 0; k < c.results.count; k++)
             move(&c, &c.results.arrays[k], &kernel->outputs[k], i, true);
     }

@@ -35,10 +35,10 @@ static tare_status open_inverse(struct inverse *inverse, struct tare_kernel *ker
 }
 
 static tare_status solve(struct inverse *inverse) {
-    tare_lapack_run(&inverse->lu);
+    tare_small_lapack_run(&inverse->lu);
     if (tare_matrix_is_singular(inverse->lu.a, inverse->lu.type, inverse->lu.n))
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input is not invertible.");
-    tare_lapack_run(&inverse->solve);
+    tare_small_lapack_run(&inverse->solve);
     return TARE_OK;
 }
 
@@ -252,7 +252,7 @@ static tare_status factor(struct tare_kernel *kernel, struct tare_lapack_call *c
     if (!by_rows) tare_matrix_read(a, c->type, &kernel->inputs[0], first, n * n);
     for (int64_t i = 0; by_rows && i < n; i++)
         tare_matrix_read(a + (size_t)(i * n) * size, c->type, &kernel->inputs[0], first + i * n, i + 1);
-    if (tare_lapack_run(c) || !has_positive_diagonal(a, c->type, n))
+    if (tare_small_lapack_run(c) || !has_positive_diagonal(a, c->type, n))
         return TARE_FAIL(TARE_INVALID_ARGUMENT,
                          "Cholesky decomposition was not successful. The input might not be valid.");
     if (!by_rows) tare_matrix_write(&kernel->outputs[0], first, c->type, a, n * n);

@@ -2,7 +2,6 @@
 #include "interpreter/ops/linalg/matrix.h"
 
 #include "interpreter/kernels/gemm_double_small.h"
-#include "interpreter/kernels/small_lapack.h"
 #include "interpreter/ops/support/operand.h"
 
 #include <complex.h>

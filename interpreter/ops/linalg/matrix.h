@@ -5,7 +5,7 @@
 
 #include "interpreter/inference/infer.h"
 #include "interpreter/kernel.h"
-#include "interpreter/kernels/lapack.h"
+#include "interpreter/kernels/small_lapack.h"
 
 typedef _Complex double tare_complex;
 

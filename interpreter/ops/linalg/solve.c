@@ -56,7 +56,7 @@ static tare_status run_determinant(struct tare_kernel *kernel) {
     const int64_t size = m.rows * m.rows;
     for (int64_t i = 0; i < kernel->outputs[0].elements; i++) {
         tare_matrix_read(lu.a, lu.type, &kernel->inputs[0], i * size, size);
-        if (size) tare_lapack_run(&lu); /* of the transpose: the same determinant */
+        if (size) tare_small_lapack_run(&lu); /* of the transpose: the same determinant */
         (kernel->n_outputs > 1 ? put_log_determinant : put_determinant)(kernel, i, &lu);
     }
     return TARE_OK;
@@ -131,7 +131,7 @@ static tare_status run_lu(struct tare_kernel *kernel) {
     if (!rows || !order) return TARE_NO_MEMORY;
     for (int64_t i = 0; n && i < m.count; i++) {
         tare_matrix_load(lu.a, lu.type, &kernel->inputs[0], i * size, n, n, rows);
-        if (tare_lapack_is_complex(lu.type) ? !factor_complex(&lu, 0, lu.n) : tare_lapack_run(&lu))
+        if (tare_lapack_is_complex(lu.type) ? !factor_complex(&lu, 0, lu.n) : tare_small_lapack_run(&lu))
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input is not invertible.");
         tare_matrix_order(order, lu.n, lu.pivots, lu.n);
         for (int64_t k = 0; k < n; k++)
@@ -230,7 +230,7 @@ static void solve_triangular(struct system *s) {
  */
 static void solve_dense(struct system *s) {
     tare_matrix_transpose(s->solve.b, s->x, s->type, s->n, s->right.columns, s->adjoint);
-    tare_lapack_run(&s->solve);
+    tare_small_lapack_run(&s->solve);
     tare_matrix_transpose(s->x, s->solve.b, s->type, s->right.columns, s->n, s->adjoint);
 }
 
@@ -240,7 +240,7 @@ static tare_status solve_one(struct system *s, const struct tare_tensor *inputs,
     tare_matrix_read(s->solver->banded ? s->bands : s->lu.a, s->type, &inputs[0], left * size, size);
     tare_matrix_read(s->x, s->type, &inputs[1], right * width, width);
     if (s->solver->banded) expand_bands(s->lu.a, s->bands, s->left.rows, n, s->lower, tare_lapack_size(s->type));
-    if (!is_triangular) tare_lapack_run(&s->lu);
+    if (!is_triangular) tare_small_lapack_run(&s->lu);
     if (tare_matrix_is_singular(s->lu.a, s->type, n))
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input matrix is not invertible.");
     (is_triangular ? solve_triangular : solve_dense)(s);
@@ -327,7 +327,7 @@ static tare_status solve_normal_equations(struct least_squares *s) {
     for (int64_t i = 0; i < small; i++)
         tare_matrix_add_real(gram, type, i * small + i, s->l2);
     if (m >= n) tare_lapack_gemm(type, "NC", k, n, m, s->b, k, s->a, n, 1, s->x, k);
-    if (tare_lapack_run(&s->call) || tare_matrix_is_singular(gram, type, small))
+    if (tare_small_lapack_run(&s->call) || tare_matrix_is_singular(gram, type, small))
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input matrix was rank deficient or ill-conditioned.");
     tare_lapack_trsm(type, "RUNN", k, small, gram, small, y, k);
     tare_lapack_trsm(type, "RUCN", k, small, gram, small, y, k);
@@ -345,7 +345,7 @@ static tare_status solve_by_qr(struct least_squares *s) {
     for (int64_t c = 0; c < k; c++)
         memcpy(b + (size_t)(c * most) * size, columns + (size_t)(c * m) * size, (size_t)m * size);
     memset(s->call.order, 0, (size_t)n * sizeof(int)); /* columns may be exchanged */
-    if (tare_lapack_run(&s->call)) return TARE_FAIL(TARE_INVALID_ARGUMENT, "the least squares solution failed");
+    if (tare_small_lapack_run(&s->call)) return TARE_FAIL(TARE_INVALID_ARGUMENT, "the least squares solution failed");
     for (int64_t c = 0; c < k; c++)
         memcpy(columns + (size_t)(c * n) * size, b + (size_t)(c * most) * size, (size_t)n * size);
     tare_matrix_transpose(s->x, columns, s->type, k, n, false);
@@ -433,7 +433,7 @@ static tare_status run_tridiagonal_solve(struct tare_kernel *kernel) {
         tare_matrix_read(call.d, call.type, &kernel->inputs[0], (i * 3 + 1) * n, n);
         tare_matrix_read(call.dl, call.type, &kernel->inputs[0], (i * 3 + 2) * n, n);
         tare_matrix_load(call.b, call.type, &kernel->inputs[1], i * size, n, k, x);
-        if (tare_lapack_run(&call)) return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input is not invertible.");
+        if (tare_small_lapack_run(&call)) return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input is not invertible.");
         tare_matrix_store(&kernel->outputs[0], i * size, call.type, call.b, n, k, x);
     }
     return TARE_OK;
