@@ -85,6 +85,7 @@ heads[column].click();
 check(ordered(numbers(), true) && heads[column].getAttribute('aria-sort') === 'ascending', 'a click does not sort: ' + numbers());
 heads[column].focus();
 check(document.activeElement === heads[column], 'a heading cannot be focused');
+const active = heads[column].matches(':focus');
 heads[column].dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter' }));
 check(ordered(numbers(), false), 'Enter does not sort downwards: ' + numbers());
 const filter = document.querySelector('input.filter');
@@ -99,10 +100,14 @@ const hidden = p => { const s = getComputedStyle(p.querySelector('.tip')); retur
 check(points.length > 5, points.length + ' points for the keyboard');
 check(points.every(hidden), 'a tip is shown without focus');
 for (const p of points) { p.focus(); check(document.activeElement === p && !hidden(p), 'a point has no focus, or no tip with it'); }
-document.title = 'used ' + (problems.length ? problems.join('; ') : 'without problems');
+document.title = 'used ' + (problems.length ? problems.join('; ') : 'without problems') + (active ? '' : ' (inactive window)');
 JS
 { cat "$work/comparison.html"; echo '<script>'; cat "$work/use.js"; echo '</script>'; } >"$work/used.html"
-used=$(timeout 60 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$work/profile" --dump-dom "file://$work/used.html" 2>/dev/null |
-    grep -oE '<title>used [^<]*')
+# :focus applies to the active window only. A slow machine may activate it after the script, which is then repeated.
+for _ in 1 2 3 4 5 6; do
+    used=$(timeout 60 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$work/profile" --dump-dom "file://$work/used.html" 2>/dev/null |
+        grep -oE '<title>used [^<]*')
+    [[ $used = *'(inactive window)' ]] || break
+done
 [ "$used" = '<title>used without problems' ] || fail "using the comparison's page: ${used:-the script did not end}"
 finish
