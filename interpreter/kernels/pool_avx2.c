@@ -2,6 +2,7 @@
 
 #if TARE_KERNELS_X86
 #include "base/tensor/number.h"
+#include "interpreter/kernels/bfloat16_lanes.h"
 
 #include <immintrin.h>
 
@@ -25,17 +26,12 @@ TARE_TARGET_AVX2 void tare_pool_fold_sum_avx2(void *target, const void *source, 
         to[i] += from[i];
 }
 
-TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256 load_bfloat16(const uint16_t *from) {
-    const __m128i halves = _mm_loadu_si128((const __m128i *)(const void *)from);
-    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16));
-}
-
 TARE_TARGET_AVX2 void tare_pool_fold_max_bfloat16_avx2(void *target, const void *source, int64_t count) {
     float *to = target;
     const uint16_t *from = source;
     int64_t i = 0;
     for (; i + 8 <= count; i += 8)
-        _mm256_storeu_ps(to + i, _mm256_max_ps(load_bfloat16(from + i), _mm256_loadu_ps(to + i)));
+        _mm256_storeu_ps(to + i, _mm256_max_ps(tare_load_bfloat16_avx2(from + i, 8), _mm256_loadu_ps(to + i)));
     for (; i < count; i++) {
         const float x = tare_float_from_bfloat16(from[i]);
         if (x > to[i]) to[i] = x;
@@ -47,7 +43,7 @@ TARE_TARGET_AVX2 void tare_pool_fold_sum_bfloat16_avx2(void *target, const void 
     const uint16_t *from = source;
     int64_t i = 0;
     for (; i + 8 <= count; i += 8)
-        _mm256_storeu_ps(to + i, _mm256_add_ps(_mm256_loadu_ps(to + i), load_bfloat16(from + i)));
+        _mm256_storeu_ps(to + i, _mm256_add_ps(_mm256_loadu_ps(to + i), tare_load_bfloat16_avx2(from + i, 8)));
     for (; i < count; i++)
         to[i] += tare_float_from_bfloat16(from[i]);
 }
