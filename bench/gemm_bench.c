@@ -60,7 +60,8 @@ int main(void) {
     };
     openblas_set_num_threads(1);
     for (enum tare_cpu_level level = tare_cpu_level(); level >= TARE_CPU_AVX2; level--) {
-        if (level == TARE_CPU_AVX512 && tare_cpu_level() > level) continue; /* the same kernel as VNNI's */
+        if (level == TARE_CPU_AVX_VNNI || !tare_cpu_has_level(level)) continue; /* the kernel of AVX2 */
+        if (level == TARE_CPU_AVX512 && tare_cpu_level() > level) continue;     /* the same kernel as VNNI's */
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
             measure(level, sizes[i][0], sizes[i][1], sizes[i][2]);
     }

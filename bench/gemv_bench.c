@@ -83,7 +83,8 @@ int main(void) {
         { 2048, 1024 }, { 4096, 1024 }, { 4096, 4096 }, { 1000, 2048 }, { 16384, 4096 }
     };
     for (enum tare_cpu_level level = tare_cpu_level(); level >= TARE_CPU_AVX2; level--) {
-        if (level == TARE_CPU_AVX512) continue; /* the int8 kernels of AVX2, the float ones of VNNI */
+        /* AVX-512 without VNNI has the int8 kernels of AVX2 and the float ones of VNNI */
+        if (level == TARE_CPU_AVX512 || !tare_cpu_has_level(level)) continue;
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
             measure(level, sizes[i][0], sizes[i][1]);
     }

@@ -3,36 +3,65 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#if TARE_KERNELS_X86
+#include <cpuid.h>
+#endif
 
-static const char *const level_names[] = { "plain", "avx2", "avx512", "vnni" };
+enum { N_LEVELS = TARE_CPU_VNNI + 1 };
+static const char *const level_names[N_LEVELS] = { "plain", "avx2", "avx_vnni", "avx512", "vnni" };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+static bool on_machine[N_LEVELS];
 static enum tare_cpu_level found_level;
 
-static enum tare_cpu_level machine_level(void) {
+#if TARE_KERNELS_X86
+/* By CPUID: clang 14 does not know the name of this extension in __builtin_cpu_supports. */
+static bool has_avx_vnni(void) {
+    unsigned a, b, c, d;
+    return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 4 & 1);
+}
+#endif
+
+static void find_levels_of_machine(void) {
+    on_machine[TARE_CPU_PLAIN] = true;
 #if TARE_KERNELS_X86
     __builtin_cpu_init();
-    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return TARE_CPU_PLAIN;
-    if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
-        !__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("avx512dq"))
-        return TARE_CPU_AVX2;
-    return __builtin_cpu_supports("avx512vnni") ? TARE_CPU_VNNI : TARE_CPU_AVX512;
-#else
-    return TARE_CPU_PLAIN;
+    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+    on_machine[TARE_CPU_AVX2] = avx2;
+    on_machine[TARE_CPU_AVX_VNNI] = avx2 && has_avx_vnni();
+    on_machine[TARE_CPU_AVX512] = avx512;
+    on_machine[TARE_CPU_VNNI] = avx512 && __builtin_cpu_supports("avx512vnni");
 #endif
 }
 
 static void find_level(void) {
-    found_level = machine_level();
     const char *expected = getenv("TARE_CPU");
-    for (int i = TARE_CPU_PLAIN; expected && i < (int)found_level; i++) {
-        if (strcmp(expected, level_names[i]) == 0) found_level = (enum tare_cpu_level)i;
+    int most = N_LEVELS - 1;
+    find_levels_of_machine();
+    for (int i = TARE_CPU_PLAIN; expected && i < N_LEVELS; i++) {
+        if (strcmp(expected, level_names[i]) == 0) most = i;
     }
+    while (!on_machine[most])
+        most--;
+    found_level = (enum tare_cpu_level)most;
 }
 
 enum tare_cpu_level tare_cpu_level(void) {
     pthread_once(&once, find_level);
     return found_level;
+}
+
+bool tare_cpu_has_level(enum tare_cpu_level level) {
+    return level <= tare_cpu_level() && on_machine[level];
+}
+
+enum tare_cpu_level tare_cpu_next_level(enum tare_cpu_level level) {
+    do
+        level++;
+    while (level < tare_cpu_level() && !on_machine[level]);
+    return level;
 }
 
 const char *tare_cpu_level_name(enum tare_cpu_level level) {

@@ -3,16 +3,26 @@
 #ifndef TARE_INTERPRETER_KERNELS_CPU_H
 #define TARE_INTERPRETER_KERNELS_CPU_H
 
+#include <stdbool.h>
+
+/* A level has the instructions of all lower ones, except that AVX-VNNI is an extension of AVX2 alone: processors with
+ * AVX-512 may lack it. Kernels that use it are chosen with `level == TARE_CPU_AVX_VNNI`, all others with `level >=`. */
 enum tare_cpu_level {
-    TARE_CPU_PLAIN,  /* portable C */
-    TARE_CPU_AVX2,   /* AVX2 and FMA */
-    TARE_CPU_AVX512, /* F, BW, VL, DQ */
-    TARE_CPU_VNNI,   /* AVX-512 with VNNI */
+    TARE_CPU_PLAIN,    /* portable C */
+    TARE_CPU_AVX2,     /* AVX2 and FMA */
+    TARE_CPU_AVX_VNNI, /* AVX2, FMA and AVX-VNNI: vpdpbusd and vpdpwssd of 256 bits */
+    TARE_CPU_AVX512,   /* F, BW, VL, DQ */
+    TARE_CPU_VNNI,     /* AVX-512 with VNNI */
 };
 
-/* The best level that this machine has; the environment variable TARE_CPU (plain, avx2, avx512, vnni) lowers it.
- * Constant from the first call on. */
+/* The highest level that this machine has; the environment variable TARE_CPU (plain, avx2, avx_vnni, avx512, vnni)
+ * lowers it to that level, or to the next lower one that the machine has. Constant from the first call on. */
 enum tare_cpu_level tare_cpu_level(void);
+/* True if the level is not above tare_cpu_level() and the machine has it. */
+bool tare_cpu_has_level(enum tare_cpu_level level);
+/* The lowest level above `level` that the machine has; a value above tare_cpu_level() if there is none. All levels:
+ * for (level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level = tare_cpu_next_level(level)). */
+enum tare_cpu_level tare_cpu_next_level(enum tare_cpu_level level);
 /* "plain", "avx2", … */
 const char *tare_cpu_level_name(enum tare_cpu_level level);
 

@@ -29,8 +29,8 @@ static int run_at(const char *level, const char *argument) {
 }
 
 void levels_run(const char *argument) {
-    for (int level = TARE_CPU_PLAIN; level <= (int)tare_cpu_level(); level++) {
-        const char *name = tare_cpu_level_name((enum tare_cpu_level)level);
+    for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level = tare_cpu_next_level(level)) {
+        const char *name = tare_cpu_level_name(level);
         const int status = run_at(name, argument);
         if (status != 0) fail_msg("%s differs at level %s (status %d)", argument, name, status);
     }

@@ -1,15 +1,13 @@
 /* Models converted to bfloat16 and models with int8 weights: fused and tiled steps have the bits of the ops run one by
  * one by their reference kernels, at every CPU level of the machine; observers still receive every value. */
-#include "interpreter/kernels/cpu.h"
 #include "interpreter/ops/support/dims_wire.h"
+#include "support/levels.h"
 #include "support/mini_model.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 enum { SIZE = 9, IN = 5, C = 24 };
 
@@ -275,25 +273,9 @@ static void check_all(void) {
     check_int8_weights(false);
 }
 
-/* The level of a process is fixed by its first use, so each level has a process. */
 static void converted__bits_of_the_ops_at_every_level(void **unused) {
     (void)unused;
-    for (int level = TARE_CPU_PLAIN; level <= (int)tare_cpu_level(); level++) {
-        char program[4096], name[16];
-        const ssize_t size = readlink("/proc/self/exe", program, sizeof program - 1);
-        int status = -1;
-        assert_true(size > 0);
-        program[size] = 0;
-        snprintf(name, sizeof name, "%s", tare_cpu_level_name((enum tare_cpu_level)level));
-        const pid_t child = fork();
-        if (child == 0) {
-            setenv("TARE_CPU", name, 1);
-            execl(program, program, "networks", (char *)NULL);
-            _exit(127);
-        }
-        assert_int_equal(waitpid(child, &status, 0), child);
-        if (status != 0) fail_msg("level %s: the networks differ (status %d)", name, status);
-    }
+    levels_run("networks");
 }
 
 /* Intermediate values are not made: one row of the profile counts for the whole. */

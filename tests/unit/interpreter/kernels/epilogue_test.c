@@ -131,7 +131,8 @@ static void check_alone(int64_t rows, int64_t columns, int kind) {
 #endif
     };
     snprintf(what, sizeof what, "epilogue %d of %lld rows of %lld", kind, (long long)rows, (long long)columns);
-    for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level() && level <= TARE_CPU_AVX512; level++) {
+    for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level() && level <= TARE_CPU_AVX512;
+         level = tare_cpu_next_level(level)) {
         memcpy(c, sums, (size_t)count * sizeof *c);
         memset(o.to, 0xff, (size_t)count * sizeof *o.to);
         run[level](&epilogue, c, columns, rows, columns, 0, 0);
@@ -169,7 +170,7 @@ static void check_conv(const struct tare_conv *conv, int kind) {
         expected[i] = steps(&o, kind, expected[i], i);
     tare_conv_pack(packed, conv, filter);
     snprintf(what, sizeof what, "%lld channels with epilogue %d", (long long)columns, kind);
-    for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level++) {
+    for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level = tare_cpu_next_level(level)) {
         memset(o.to, 0xff, (size_t)out * sizeof *o.to);
         tare_conv_dense_at(level, c, conv, input, packed, &epilogue, scratch);
         check_result(&o, kind, c, expected, what, level);
@@ -259,7 +260,7 @@ static void check_sums(const struct tare_conv *conv, const float *input, int kin
     for (int64_t i = 0; i < out; i++)
         expected[i] = steps(&o, kind, expected[i], i);
     tare_conv_pack(packed, conv, filter);
-    for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level++) {
+    for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level = tare_cpu_next_level(level)) {
         if (depthwise)
             tare_conv_depthwise_at(level, c, conv, source, filter, &epilogue, NULL);
         else

@@ -48,7 +48,7 @@ static void check(enum tare_cpu_level level, int64_t m, int64_t n, int64_t k, in
 static void gemm_double__bits_of_the_plain_chain_at_every_level(void **unused) {
     (void)unused;
     static const int64_t ns[] = { 1, 7, 8, 9, 15, 16, 17, 33, 50 }, ks[] = { 0, 1, 7, 255, 256, 257 };
-    for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level++) {
+    for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level = tare_cpu_next_level(level)) {
         for (int64_t m = 1; m <= 27; m++)
             check(level, m, ns[m % 9], ks[m % 6], m % 4);
         for (int64_t n = 1; n <= 40; n++) /* small products, with B in place */

@@ -38,7 +38,7 @@ static void check_gemm(enum tare_cpu_level level, int64_t m, int64_t n, int64_t 
 static void gemm__bits_of_the_plain_chain_at_every_level(void **unused) {
     (void)unused;
     static const int64_t ns[] = { 1, 15, 16, 17, 33, 64, 100, 130, 161 }, ks[] = { 0, 1, 7, 255, 257, 600 };
-    for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level++) {
+    for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level = tare_cpu_next_level(level)) {
         for (int64_t m = 1; m <= 27; m++)
             check_gemm(level, m, ns[m % 9], ks[m % 6]);
         check_gemm(level, 1, 300, 40);
@@ -163,7 +163,7 @@ static void check_conv(const struct tare_conv *conv, int kind, const char *what)
     tare_conv_plain_f32(expected, conv, input, filter);
     apply_plainly(expected, out, columns, &given);
     tare_conv_pack(packed, conv, filter);
-    for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level++) {
+    for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level = tare_cpu_next_level(level)) {
         memset(got, 0xff, (size_t)out * sizeof *got);
         tare_conv_dense_at(level, got, conv, input, packed, epilogue, scratch);
         assert_same_bits(got, expected, out, what, tare_cpu_level_name(level));

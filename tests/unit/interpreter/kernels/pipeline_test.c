@@ -65,7 +65,7 @@ static void check(const struct tare_pipeline *pipeline, const char *what, int nu
     _Alignas(64) char from[COUNT * 4], expected[COUNT * 4], got[COUNT * 4 + 64];
     fill(from, pipeline->from, COUNT);
     tare_pipeline_plain(expected, from, pipeline, COUNT);
-    for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level++) {
+    for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level = tare_cpu_next_level(level)) {
         const size_t bytes = COUNT * tare_lane_size(pipeline->to);
         memset(got, 0x5a, sizeof got);
         tare_pipeline_run_at(level, got, from, pipeline, COUNT);
@@ -132,7 +132,8 @@ static void pipeline__rounds_every_bfloat16_neighborhood(void **unused) {
             const uint32_t n = (at + i) % (0x10000 * 6);
             from[i] = i % 67 == 66 ? -NAN : tare_float_from_bits(n / 6 << 16 | low[n % 6]);
         }
-        for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level++) {
+        for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level();
+             level = tare_cpu_next_level(level)) {
             tare_pipeline_run_at(level, got, from, &pipeline, COUNT);
             for (int i = 0; i < COUNT; i++)
                 assert_int_equal(got[i], tare_bfloat16_from_float(from[i]));
@@ -161,7 +162,7 @@ static void pipeline__simplification_keeps_the_bits(void **unused) {
     tare_pipeline_plain(expected, from, &pipeline, COUNT);
     tare_pipeline_simplify(&pipeline);
     assert_int_equal(pipeline.n_stages, 3);
-    for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level++) {
+    for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level = tare_cpu_next_level(level)) {
         tare_pipeline_run_at(level, got, from, &pipeline, COUNT);
         assert_memory_equal(got, expected, COUNT);
     }
@@ -195,7 +196,8 @@ static void pipeline__quotients_are_those_of_the_division(void **unused) {
         tare_pipeline_plain(expected, from, &pipeline, COUNT);
         tare_pipeline_simplify(&pipeline);
         assert_int_equal(pipeline.n_stages, divisor >= 0x1p-60f && divisor <= 0x1p60f ? 1 : 7);
-        for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level++) {
+        for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level();
+             level = tare_cpu_next_level(level)) {
             tare_pipeline_run_at(level, got, from, &pipeline, COUNT);
             assert_memory_equal(got, expected, COUNT);
         }
@@ -266,7 +268,7 @@ static void check_expression(enum tare_cpu_level level, int64_t rows, int64_t co
 static void expression__any_number_of_elements_and_columns(void **unused) {
     (void)unused;
     static const int64_t columns[] = { 1, 3, 16, 63, 64, 65, 1000, 3000 };
-    for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level++) {
+    for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level = tare_cpu_next_level(level)) {
         for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
             check_expression(level, 1, columns[i], columns[i]);
             check_expression(level, 37, columns[i], 5 * columns[i]);

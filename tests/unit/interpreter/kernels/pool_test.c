@@ -43,7 +43,7 @@ static void check(const struct tare_pool *pool, bool is_signed) {
     const int64_t count = pool->batch * lines * columns * channels;
     for (size_t i = 0; i < sizeof input; i++)
         input[i] = random_byte();
-    for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level++) {
+    for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level = tare_cpu_next_level(level)) {
         memset(output, 0x5a, sizeof output);
         tare_pool_max_bytes_at(level, output, pool, input, is_signed);
         for (int64_t i = 0; i < count; i++) {
@@ -68,7 +68,7 @@ static void check_bfloat16(const struct tare_pool *pool, bool average) {
         tare_pool_average_f32_at(TARE_CPU_PLAIN, expected, pool, floats);
     else
         tare_pool_max_f32_at(TARE_CPU_PLAIN, expected, pool, floats);
-    for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level++) {
+    for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level = tare_cpu_next_level(level)) {
         memset(output, 0x5a, sizeof output);
         tare_pool_bfloat16_at(level, output, pool, input, average);
         for (int64_t i = 0; i < count; i++)

@@ -149,7 +149,8 @@ static void check(struct tiling_case *c, const char *what) {
                  (long long)c->tiling.images);
         const int64_t floats = (int64_t)tare_tiling_scratch(&c->tiling);
         float *got = guarded(count), *scratch = guarded(floats);
-        for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level++) {
+        for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level();
+             level = tare_cpu_next_level(level)) {
             memset(got, 0xff, (size_t)count * sizeof *got);
             tare_tiling_run_at(level, &c->tiling, got, c->arrays[0], scratch);
             assert_same_bits(got, c->arrays[n], count, text, tare_cpu_level_name(level));
@@ -226,7 +227,8 @@ static void check_bfloat16(struct tiling_case *c, const char *what) {
         tare_tiling_plan(&widened, budgets[b % 3]);
         const int64_t floats = (int64_t)tare_tiling_scratch(&widened);
         float *scratch = guarded(floats);
-        for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level++) {
+        for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level();
+             level = tare_cpu_next_level(level)) {
             memset(got, 0xff, (size_t)count * sizeof *got);
             tare_tiling_run_at(level, &widened, got, input, scratch);
             for (int64_t k = 0; k < count; k++)

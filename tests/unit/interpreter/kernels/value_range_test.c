@@ -30,7 +30,7 @@ static void check(const float *x, int64_t count) {
         high = x[i] > high ? x[i] : high;
     }
     const bool is_known = !has_nan && has_other && !(has_sign && (low == 0 || high == 0));
-    for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level++) {
+    for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level = tare_cpu_next_level(level)) {
         const int64_t first = count / 3;
         struct tare_value_range range;
         tare_value_range_begin(&range);

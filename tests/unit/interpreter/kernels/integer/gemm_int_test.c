@@ -60,7 +60,7 @@ static void check_product(enum tare_cpu_level level, enum tare_igemm_form form, 
 static void igemm__exact_at_every_level(void **unused) {
     (void)unused;
     static const int64_t ns[] = { 1, 15, 16, 17, 32, 33, 50 }, ks[] = { 1, 2, 3, 4, 5, 63, 511, 1027, 2050 };
-    for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level++) {
+    for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level = tare_cpu_next_level(level)) {
         for (int64_t m = 1; m <= 26; m++) {
             check_product(level, TARE_IGEMM_PAIRS, m, ns[m % 7], ks[m % 9]);
             if (tare_igemm_form_at(level) == TARE_IGEMM_QUADS)
@@ -128,7 +128,7 @@ static void check_direct(const struct tare_conv *conv, const int8_t *input, cons
     const int64_t out = tare_conv_rows(conv) * conv->out_channels;
     int32_t *got = block_of((size_t)out * 4);
     const struct tare_conv_int_sink sink = { .take = store, .arg = got };
-    for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level++) {
+    for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level = tare_cpu_next_level(level)) {
         const enum tare_igemm_form form = tare_igemm_form_at(level);
         const size_t sums_bytes = (size_t)tare_conv_int_direct_sums(conv) * 4;
         const size_t scratch_bytes = tare_conv_int_direct_scratch(form, conv);
@@ -174,7 +174,7 @@ static void check_conv(const struct tare_conv *conv) {
     }
     if (tare_conv_int_is_direct(conv)) check_direct(conv, x8, w8, expected);
     for (enum tare_cpu_level level = TARE_CPU_PLAIN; tare_conv_is_depthwise(conv) && level <= tare_cpu_level();
-         level++) {
+         level = tare_cpu_next_level(level)) {
         void *packed = block_of(tare_conv_int_depthwise_packed_bytes(level, conv));
         void *lines = block_of(tare_conv_int_depthwise_scratch_bytes(level, conv));
         tare_conv_int_depthwise_pack(level, packed, conv, w8);
@@ -273,7 +273,8 @@ static void conv_int__pad_value(void **unused) {
         tare_conv_plain_i32(expected, &conv, wide, wide_filter);
         conv.in[1] = conv.in[2] = SIZE, conv.pad[1] = conv.pad[2] = PAD, conv.pad_value = -77;
         if (tare_conv_int_is_direct(&conv)) check_direct(&conv, inner, filter, expected);
-        for (enum tare_cpu_level level = TARE_CPU_PLAIN; groups > 1 && level <= tare_cpu_level(); level++) {
+        for (enum tare_cpu_level level = TARE_CPU_PLAIN; groups > 1 && level <= tare_cpu_level();
+             level = tare_cpu_next_level(level)) {
             if (!tare_conv_int_depthwise_pads(level, &conv)) continue;
             void *packed = block_of(tare_conv_int_depthwise_packed_bytes(level, &conv));
             void *lines = block_of(tare_conv_int_depthwise_scratch_bytes(level, &conv));

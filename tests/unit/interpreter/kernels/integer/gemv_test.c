@@ -90,7 +90,8 @@ static void gemv__is_the_sum_at_every_level(void **unused) {
                     struct product p = { m, columns[i], terms[j], (enum tare_gemv_form)form, NULL, NULL, NULL, NULL };
                     if (form == TARE_GEMV_BYTES && columns[i] * terms[j] < 2) continue;
                     begin(&p);
-                    for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level++)
+                    for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level();
+                         level = tare_cpu_next_level(level))
                         check_at(&p, level);
                     end(&p);
                 }
