@@ -124,10 +124,11 @@ static void check_alone(int64_t rows, int64_t columns, int kind) {
     }
     const struct tare_gemm_epilogue epilogue = epilogue_of(&o, kind);
     tare_epilogue_function *const run[] = {
-        tare_epilogue_plain,
+        [TARE_CPU_PLAIN] = tare_epilogue_plain,
 #if TARE_KERNELS_X86
-        tare_epilogue_avx2,
-        tare_epilogue_avx512
+        [TARE_CPU_AVX2] = tare_epilogue_avx2,
+        [TARE_CPU_AVX_VNNI] = tare_epilogue_avx2,
+        [TARE_CPU_AVX512] = tare_epilogue_avx512
 #endif
     };
     snprintf(what, sizeof what, "epilogue %d of %lld rows of %lld", kind, (long long)rows, (long long)columns);
