@@ -12,19 +12,49 @@ enum { MAX_ROWS = TARE_GEMM_TILE_ROWS, MOST_ROWS_OF_ONE_PANEL = 12 };
 typedef void tile_function(const struct tare_gemm_block *block, float *c, const float *a, int64_t column,
                            __mmask16 last);
 
-/* One k of all rows and panels. `b` is read `ahead` floats further on into the second-level cache. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void multiply(__m512 sum[MAX_ROWS][8], const float *a, int64_t lda,
-                                                    const float *b, int64_t panel_stride, int64_t ahead, const int rows,
+/* Where the rows of a tile are. The distances are in bytes; a row of the tile is at most one addition of a scaled
+ * distance away from one of the pointers, which is an address of an instruction. Separate pointers to all rows would
+ * not fit in registers: loading them would take a load for every two multiply-adds. */
+struct rows_at {
+    const char *first, *eighth;
+    int64_t stride, three, five;
+};
+
+TARE_ALWAYS_INLINE const float *row_of(const struct rows_at *at, const int row) {
+    const char *base = row < 7 ? at->first : at->eighth;
+    switch (row % 7) {
+    case 0:
+        return (const float *)base;
+    case 3:
+        return (const float *)(base + at->three);
+    case 5:
+        return (const float *)(base + at->five);
+    case 6:
+        return (const float *)(base + 2 * at->three);
+    default:
+        return (const float *)(base + row % 7 * at->stride);
+    }
+}
+
+/* Prevents the compiler from computing addresses of rows before the loop. */
+TARE_ALWAYS_INLINE void keep_in_registers(struct rows_at *at, const int rows) {
+    __asm__("" : "+r"(at->first), "+r"(at->stride));
+    if (rows > 3) __asm__("" : "+r"(at->three));
+    if (rows > 5) __asm__("" : "+r"(at->five));
+    if (rows > 7) __asm__("" : "+r"(at->eighth));
+}
+
+/* Element `p` of k of all rows and panels. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void multiply(__m512 sum[MAX_ROWS][8], const struct rows_at *a, const float *b,
+                                                    int64_t panel_stride, const int p, const int rows,
                                                     const int panels) {
     __m512 weights[8];
     TARE_UNROLL
-    for (int j = 0; j < panels; j++) {
-        weights[j] = _mm512_loadu_ps(b + j * panel_stride);
-        _mm_prefetch((const char *)(b + ahead + j * panel_stride), _MM_HINT_T1);
-    }
+    for (int j = 0; j < panels; j++)
+        weights[j] = _mm512_loadu_ps(b + p * 16 + j * panel_stride);
     TARE_UNROLL
     for (int i = 0; i < rows; i++) {
-        const __m512 x = _mm512_set1_ps(a[i * lda]);
+        const __m512 x = _mm512_set1_ps(row_of(a, i)[p]);
         TARE_UNROLL
         for (int j = 0; j < panels; j++)
             sum[i][j] = _mm512_fmadd_ps(x, weights[j], sum[i][j]);
@@ -44,36 +74,126 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void fetch_row(const float *c, const float
     }
 }
 
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tile(const struct tare_gemm_block *block, float *c, const float *a,
-                                                int64_t column, __mmask16 last, const int rows, const int panels,
-                                                const bool is_bounded) {
-    __m512 sum[MAX_ROWS][8];
-    const int64_t ldc = block->ldc, lda = block->lda, panel_stride = block->panel_stride;
-    const float *b = block->panels + column / 16 * panel_stride;
-    /* Prefetches the next panels into the second-level cache: large weights are in memory. */
-    const bool more = column + 2 * panels * 16 < block->n + 16;
-    const int64_t ahead = more ? panels * panel_stride : 0;
+/* The next panels come into the second-level cache: large weights are in memory. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void fetch_panels(const float *b, int64_t panel_stride, const int panels) {
+    TARE_UNROLL
+    for (int j = 0; j < panels; j++)
+        _mm_prefetch((const char *)(b + j * panel_stride), _MM_HINT_T1);
+}
+
+/* What a tile prefetches while it multiplies, one row and one k of the panels at a time. */
+struct tile_prefetch {
+    const float *c, *addend; /* addend NULL: none */
+    int64_t ldc, row, rows;  /* rows of C, then of the addend: the next one and their number */
+    int64_t ahead;           /* floats from the panels to the next ones; 0: not prefetched */
+};
+
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void advance(struct rows_at *at, const float **b, const int count,
+                                                   const int rows) {
+    at->first += count * sizeof(float);
+    if (rows > 7) at->eighth += count * sizeof(float);
+    *b += count * 16;
+}
+
+/* Multiplies one segment; returns the panels after it. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 const float *multiply_segment(__m512 sum[MAX_ROWS][8], const float *a,
+                                                                    int64_t lda, const float *b, int64_t length,
+                                                                    int64_t panel_stride, struct tile_prefetch *fetch,
+                                                                    const int rows, const int panels) {
+    const int64_t stride = lda * (int64_t)sizeof(float);
+    struct rows_at at = { (const char *)a, (const char *)a + 7 * stride, stride, 3 * stride, 5 * stride };
+    int64_t p = 0;
+    for (; p < length && (fetch->row < fetch->rows || fetch->ahead); p++) {
+        if (fetch->row < fetch->rows) fetch_row(fetch->c, fetch->addend, fetch->ldc, fetch->row++, rows, panels);
+        if (fetch->ahead) fetch_panels(b + fetch->ahead, panel_stride, panels);
+        keep_in_registers(&at, rows);
+        multiply(sum, &at, b, panel_stride, 0, rows, panels);
+        advance(&at, &b, 1, rows);
+    }
+    for (; p + 2 <= length; p += 2) {
+        keep_in_registers(&at, rows);
+        multiply(sum, &at, b, panel_stride, 0, rows, panels);
+        multiply(sum, &at, b, panel_stride, 1, rows, panels);
+        advance(&at, &b, 2, rows);
+    }
+    if (p < length) {
+        multiply(sum, &at, b, panel_stride, 0, rows, panels);
+        b += 16;
+    }
+    return b;
+}
+
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void begin_sums(__m512 sum[MAX_ROWS][8], const struct tare_gemm_block *block,
+                                                      const float *c, __mmask16 last, const int rows,
+                                                      const int panels) {
+    TARE_UNROLL
+    for (int i = 0; i < rows; i++) {
+        TARE_UNROLL
+        for (int j = 0; j < panels; j++)
+            sum[i][j] = _mm512_setzero_ps();
+    }
+    if (!block->accumulate) return;
     TARE_UNROLL
     for (int i = 0; i < rows; i++) {
         TARE_UNROLL
         for (int j = 0; j < panels; j++) {
             const __mmask16 mask = j == panels - 1 ? last : (__mmask16)0xffff;
-            sum[i][j] = block->accumulate ? _mm512_maskz_loadu_ps(mask, c + i * ldc + j * 16) : _mm512_setzero_ps();
+            sum[i][j] = _mm512_maskz_loadu_ps(mask, c + i * block->ldc + j * 16);
         }
     }
+}
+
+/* A simple epilogue of a tile, step by step, so that each is tested for once and vectors of columns are loaded once. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void finish_sums(__m512 sum[MAX_ROWS][8],
+                                                       const struct tare_gemm_epilogue *epilogue, int64_t at,
+                                                       int64_t ldc, int64_t column, __mmask16 last, const int rows,
+                                                       const int panels) {
+    TARE_UNROLL
+    for (int j = 0; j < panels; j++) {
+        const __mmask16 mask = j == panels - 1 ? last : (__mmask16)0xffff;
+        if (epilogue->scale) {
+            TARE_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i][j] = tare_epilogue_scale_avx512(epilogue, sum[i][j], column + j * 16, mask);
+        }
+        if (epilogue->bias) {
+            const __m512 bias = _mm512_maskz_loadu_ps(mask, epilogue->bias + column + j * 16);
+            TARE_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i][j] = _mm512_add_ps(sum[i][j], bias);
+        }
+        if (epilogue->addend) {
+            TARE_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i][j] =
+                    _mm512_add_ps(sum[i][j], _mm512_maskz_loadu_ps(mask, epilogue->addend + at + i * ldc + j * 16));
+        }
+        if (epilogue->relu) {
+            const __m512 limit = _mm512_set1_ps(epilogue->limit);
+            TARE_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i][j] = _mm512_min_ps(limit, _mm512_max_ps(_mm512_setzero_ps(), sum[i][j]));
+        }
+    }
+}
+
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tile(const struct tare_gemm_block *block, float *c, const float *a,
+                                                int64_t column, __mmask16 last, const int rows, const int panels,
+                                                const bool is_bounded) {
+    __m512 sum[MAX_ROWS][8];
+    const int64_t ldc = block->ldc, panel_stride = block->panel_stride;
     const struct tare_gemm_epilogue *epilogue = block->epilogue;
-    const float *addend = !epilogue || !epilogue->addend ? NULL : epilogue->addend + (c - block->c);
-    const int64_t to_fetch = is_bounded && epilogue->to ? 0 : !addend ? rows : 2 * rows;
-    int64_t fetched = block->accumulate ? rows : 0; /* sums so far are in the cache already */
-    for (int64_t s = 0; s < block->segments; s++, a += block->step) {
-        int64_t p = 0;
-        for (; p < block->length && fetched < to_fetch; p++, b += 16) {
-            fetch_row(c, addend, ldc, fetched++, rows, panels);
-            multiply(sum, a + p, lda, b, panel_stride, ahead, rows, panels);
-        }
-        for (; p < block->length; p++, b += 16)
-            multiply(sum, a + p, lda, b, panel_stride, ahead, rows, panels);
-    }
+    const float *b = block->panels + column / 16 * panel_stride;
+    struct tile_prefetch fetch = { .c = c, .ldc = ldc };
+    if (epilogue && epilogue->addend) fetch.addend = epilogue->addend + (c - block->c);
+    fetch.rows = is_bounded && epilogue->to ? 0 : !fetch.addend ? rows : 2 * rows;
+    fetch.row = block->accumulate ? rows : 0; /* sums so far are in the cache already */
+    /* The first tile of these columns prefetches the next panels; the others use the same ones. */
+    const bool is_first = c == block->c + column, more = column + 2 * panels * 16 < block->n + 16;
+    fetch.ahead = is_first && more ? panels * panel_stride : 0;
+    begin_sums(sum, block, c, last, rows, panels);
+    for (int64_t s = 0; s < block->segments; s++, a += block->step)
+        b = multiply_segment(sum, a, block->lda, b, block->length, panel_stride, &fetch, rows, panels);
     if (is_bounded) {
         TARE_UNROLL
         for (int j = 0; j < panels; j++)
@@ -81,25 +201,12 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tile(const struct tare_gemm_block *bl
                                          column + j * 16, j == panels - 1 ? last : (__mmask16)0xffff, panels == 1);
         return;
     }
-    if (epilogue && epilogue->scale) {
-        TARE_UNROLL
-        for (int j = 0; j < panels; j++) {
-            const __mmask16 mask = j == panels - 1 ? last : (__mmask16)0xffff;
-            TARE_UNROLL
-            for (int i = 0; i < rows; i++)
-                sum[i][j] = tare_epilogue_scale_avx512(epilogue, sum[i][j], column + j * 16, mask);
-        }
-    }
+    if (epilogue) finish_sums(sum, epilogue, c - block->c, ldc, column, last, rows, panels);
     TARE_UNROLL
     for (int i = 0; i < rows; i++) {
         TARE_UNROLL
-        for (int j = 0; j < panels; j++) {
-            const __mmask16 mask = j == panels - 1 ? last : (__mmask16)0xffff;
-            if (epilogue)
-                sum[i][j] = tare_epilogue_in_avx512(epilogue, sum[i][j], c - block->c + i * ldc + j * 16,
-                                                    column + j * 16, mask);
-            _mm512_mask_storeu_ps(c + i * ldc + j * 16, mask, sum[i][j]);
-        }
+        for (int j = 0; j < panels; j++)
+            _mm512_mask_storeu_ps(c + i * ldc + j * 16, j == panels - 1 ? last : (__mmask16)0xffff, sum[i][j]);
     }
 }
 
