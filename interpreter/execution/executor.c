@@ -136,10 +136,11 @@ static tare_status run_steps(struct tare_session *session, const struct tare_pla
         const struct tare_step *step = &plan->steps[s];
         if (plan->may_die) frame->dead[s] = is_dead(plan, frame, step);
         if (step->range) TARE_TRY(tare_range_run(plan, frame, (int)s));
-        if (step->scalars) TARE_TRY(tare_scalars_run(session, plan, frame, step->scalars));
+        if (step->scalars) TARE_TRY(tare_scalars_run(plan, frame, step->scalars));
+        const bool is_needed = !step->flattens || step->observed || !tare_range_is_known(frame, step->flattens);
         if (step->group && step->group->active) {
             if (step->group->sink == (int)s) TARE_TRY(run_group(session, plan, frame, step->group));
-        } else if (!frame->dead[s] && !frame->computed[s]) {
+        } else if (!frame->dead[s] && !frame->computed[s] && is_needed) {
             TARE_TRY(run_step(session, plan, frame, step));
         }
         drop_after(frame, step);

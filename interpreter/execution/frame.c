@@ -16,6 +16,12 @@ void tare_exec_frame_free(struct tare_exec_frame *frame) {
     tare_free(frame->last_use);
     tare_free(frame->dead);
     tare_free(frame->computed);
+    tare_free(frame->extremes);
+    for (size_t i = 0; frame->singles && i < frame->n_bindings; i++) {
+        if (frame->singles[i]) tare_tensor_reset(frame->singles[i]);
+        tare_free(frame->singles[i]);
+    }
+    tare_free(frame->singles);
     for (size_t i = 0; frame->bindings && i < frame->n_bindings; i++)
         free_binding(frame->bindings[i]);
     tare_free(frame->bindings);
@@ -31,9 +37,12 @@ struct tare_exec_frame *tare_exec_frame_new(const struct tare_plan *plan) {
     frame->last_use = tare_calloc(plan->max_inputs + 1, sizeof *frame->last_use);
     frame->dead = tare_calloc(plan->n_steps + 1, sizeof *frame->dead);
     frame->computed = tare_calloc(plan->n_steps + 1, sizeof *frame->computed);
+    frame->extremes = tare_calloc(plan->n_steps + 1, sizeof *frame->extremes);
+    frame->singles = tare_calloc(plan->n_steps + 1, sizeof *frame->singles);
     frame->bindings = tare_calloc(plan->n_steps + 1, sizeof *frame->bindings);
     frame->n_bindings = plan->n_steps;
-    if (frame->slots && frame->inputs && frame->last_use && frame->dead && frame->computed && frame->bindings)
+    if (frame->slots && frame->inputs && frame->last_use && frame->dead && frame->computed && frame->extremes &&
+        frame->singles && frame->bindings)
         return frame;
     tare_exec_frame_free(frame);
     return NULL;

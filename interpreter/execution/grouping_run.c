@@ -140,13 +140,15 @@ static bool set_operands(struct group_run *run, const struct tare_shape *shape) 
     return source < 0 || operands[source].kind == TARE_OPERAND_ARRAY;
 }
 
-static void find_requantization(struct tare_group_binding *binding) {
+static void find_requantization(struct tare_group_binding *binding, const struct tare_step_group *group) {
     tare_arena_reset(&binding->requantize_arena);
     binding->requantizes = tare_requantize_find(&binding->requantize, &binding->bound, &binding->requantize_arena);
+    binding->is_stale = false;
+    tare_group_find_update(binding, group);
 }
 
 /* Computes again what was computed from operands that are neither arrays nor constants. */
-static void update(struct tare_group_binding *binding) {
+static void bind_again(struct tare_group_binding *binding, const struct tare_step_group *group) {
     for (int b = 0; b < binding->n_branches; b++) {
         struct tare_bound_expression *branch = &binding->branches[b]->bound;
         set_branch_operands(binding->branches[b], &binding->bound);
@@ -154,7 +156,7 @@ static void update(struct tare_group_binding *binding) {
         tare_expression_run(branch, NULL, 0, branch->elements);
     }
     tare_expression_rebind(&binding->bound);
-    find_requantization(binding);
+    find_requantization(binding, group);
 }
 
 /* Updates the operands that are not constants; false if the binding does not remain valid. */
@@ -172,14 +174,14 @@ static bool rebind(struct group_run *run, const struct tare_shape *shape) {
             return false;
         are_arrays &= kind == TARE_OPERAND_ARRAY;
     }
-    if (!are_arrays) update(binding);
+    if (!are_arrays && !tare_group_update(binding)) bind_again(binding, group);
     return true;
 }
 
 /* Binds the operands for a result of `shape` that is not empty, if they fit. */
 static tare_status bind_operands(struct group_run *run, const struct tare_shape *shape, int64_t elements, bool *fits) {
     struct tare_group_binding *binding = run->binding;
-    binding->is_kept = false;
+    binding->is_kept = binding->takes_sums = false;
     binding->n_branches = 0;
     tare_arena_reset(&binding->arena);
     binding->bound.elements = elements;
@@ -191,10 +193,18 @@ static tare_status bind_operands(struct group_run *run, const struct tare_shape 
     TARE_TRY(bind_branches(run, fits));
     if (!*fits) return TARE_OK;
     TARE_TRY(tare_expression_bind(&binding->bound, &binding->arena));
-    find_requantization(binding);
+    find_requantization(binding, run->group);
     binding->shape = *shape;
     binding->is_kept = true;
     return TARE_OK;
+}
+
+/* Where the group quantizes a tensor whose range is known, no value needs to be clamped. */
+static void set_bounds(const struct group_run *run) {
+    const struct tare_step_range *range = run->group->source_range;
+    if (!run->binding->has_quotient || !range || !range->active || !run->frame->computed[range->steps[0]]) return;
+    tare_pipeline_set_bounds(&run->binding->bound.pipelines[0].stages[0], run->frame->extremes[range->steps[0]],
+                             run->frame->extremes[range->steps[1]]);
 }
 
 static struct tare_group_binding *binding_of(const struct group_run *run) {
@@ -219,6 +229,7 @@ static tare_status bind_group(struct group_run *run, const struct tare_shape *sh
     if (!*fits) return TARE_OK;
     TARE_TRY(tare_tensor_new_pooled(&run->output, run->group->output_dtype, shape, pool));
     run->binding->bound.to = run->output.data;
+    set_bounds(run);
     if (run->group->range) tare_value_range_begin(&run->binding->range);
     if (run->binding->requantizes) tare_requantize_bind(&run->binding->requantize, &run->binding->bound);
     return TARE_OK;
@@ -233,7 +244,13 @@ static tare_status begin(struct tare_consumer *consumer, struct tare_kernel *ker
 }
 
 static void take(struct tare_consumer *consumer, void *values, int64_t first, int64_t count) {
-    tare_expression_run(&((struct group_run *)consumer)->binding->bound, values, first, count);
+    const struct group_run *run = (struct group_run *)consumer;
+    if (run->binding->is_stale) {
+        bind_again(run->binding, run->group);
+        tare_requantize_bind(&run->binding->requantize, &run->binding->bound);
+    }
+    run->binding->takes_sums = true;
+    tare_expression_run(&run->binding->bound, values, first, count);
 }
 
 /* Runs the product, whose input 0 is `input` instead of its own; NULL: its own. */

@@ -278,7 +278,7 @@ static tare_status build(struct builder *b) {
     TARE_TRY(tare_plan_find_ranges(b->plan, &uses, b->arena, &b->scratch));
     tare_plan_mark_scalars(b->plan, &uses);
     TARE_TRY(tare_plan_find_groups(b->plan, &uses, b->arena, &b->scratch));
-    tare_plan_join_ranges(b->plan, &uses);
+    TARE_TRY(tare_plan_join_ranges(b->plan, &uses, &b->scratch));
     TARE_TRY(tare_plan_find_scalars(b->plan, &uses, b->arena, &b->scratch));
     TARE_TRY(end_values(b));
     return tare_plan_find_shape_checks(b->plan, &uses, b->arena, &b->scratch);

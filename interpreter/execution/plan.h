@@ -50,6 +50,8 @@ struct tare_step_range {
     int steps[2];                  /* Min and Max */
     bool keep_dims;                /* their outputs are [1] instead of scalars */
     struct tare_step_group *group; /* computes the tensor; NULL: another step, or a feed */
+    bool is_used[2];               /* by steps that are in no scalar program */
+    bool has_tensors;              /* is_used, or a scalar program that uses one does not run */
     bool active;                   /* the present observer requests neither */
 };
 
@@ -70,7 +72,9 @@ struct tare_step_group {
     int output; /* slot of the result */
     int output_dtype;
     struct tare_step_range *range; /* of the result; NULL: none */
-    bool active;                   /* the present observer requests no intermediate value */
+    /* Of the tensor that a group without product begins with, set before the group runs; NULL: none. */
+    const struct tare_step_range *source_range;
+    bool active; /* the present observer requests no intermediate value */
 };
 
 /* One node of a plan. */
@@ -95,6 +99,7 @@ struct tare_step {
     struct tare_tiled_steps *tiled;      /* of which this step is the first; NULL: none */
     struct tare_step_group *group;       /* of which this step is part; NULL: none */
     struct tare_step_range *range;       /* of which this step is the Min or Max; NULL: none */
+    struct tare_step_range *flattens;    /* whose source this step makes, for nothing else; NULL: none */
     bool is_scalar;                      /* computes one element from others, derived from ranges */
     struct tare_scalar_program *scalars; /* of which this step is the first; NULL: none */
 };
@@ -124,6 +129,8 @@ struct tare_exec_frame {
     struct tare_tensor **last_use;        /* by input: the slot that the running node may move out; else NULL */
     bool *dead;                           /* by step: on a branch of a TF1 conditional that was not taken */
     bool *computed;                       /* by step: already computed by a fusion or a tiled run, or skipped */
+    float *extremes;                      /* by step of a range that is computed: its value */
+    struct tare_tensor **singles;         /* by step of a scalar program: the tensor of its last result; NULL: none */
     bool skips_checks;                    /* `computed` is set for the steps of the plan's checks */
     struct tare_group_binding **bindings; /* by step: of the group that runs in its place; NULL: not bound yet */
     size_t n_bindings;
@@ -215,10 +222,11 @@ bool tare_shape_checks_begin(const struct tare_session *session, struct tare_pla
 /* The lane type of a dtype; TARE_LANE_NONE: expressions do not support it. */
 enum tare_lane_type tare_plan_lane_of(int dtype);
 /* The step in whose place a step may run: the last of its group, or itself. */
-/* Finds the ranges, before the groups; tare_plan_join_ranges finds the groups that compute their tensors. */
+/* Finds the ranges, before the groups; tare_plan_join_ranges finds the groups that compute or read their tensors. */
 tare_status tare_plan_find_ranges(struct tare_plan *plan, const struct tare_plan_uses *uses, struct tare_arena *arena,
                                   struct tare_arena *scratch);
-void tare_plan_join_ranges(struct tare_plan *plan, const struct tare_plan_uses *uses);
+tare_status tare_plan_join_ranges(struct tare_plan *plan, const struct tare_plan_uses *uses,
+                                  struct tare_arena *scratch);
 /* Marks the scalar steps, after the ranges; groups do not contain them. tare_plan_find_scalars finds the programs of
  * which they are part, after the groups. */
 void tare_plan_mark_scalars(struct tare_plan *plan, const struct tare_plan_uses *uses);

@@ -12,7 +12,8 @@ enum { MINIMUM, MAXIMUM };
 struct finder {
     struct tare_plan *plan;
     const struct tare_plan_uses *uses;
-    int *first; /* by slot: the Min or Max of it that was found first; TARE_NO_STEP: none yet, or both found */
+    int *first;   /* by slot: the Min or Max of it that was found first; TARE_NO_STEP: none yet, or both found */
+    int *n_users; /* by slot */
 };
 
 /* True if the constant is an integer vector or scalar of the one element `value`. */
@@ -45,26 +46,58 @@ static tare_status add_range(const struct finder *f, struct tare_arena *arena, i
                                        .steps = { minimum, maximum },
                                        .keep_dims = tare_node_bool(steps[minimum].node, "keep_dims", false) };
     steps[minimum].range = steps[maximum].range = range;
+    if (f->n_users[range->source] == 2) steps[f->uses->made_by[range->source]].flattens = range;
     return TARE_OK;
 }
 
-void tare_plan_join_ranges(struct tare_plan *plan, const struct tare_plan_uses *uses) {
+/* The number of uses of each slot, by inputs of steps and by results. */
+static void count_users(const struct finder *f) {
+    const struct tare_plan *plan = f->plan;
+    for (size_t s = 0; s < plan->n_steps; s++) {
+        for (size_t i = 0; i < plan->steps[s].n_inputs; i++)
+            if (plan->steps[s].inputs[i] >= 0) f->n_users[plan->steps[s].inputs[i]]++;
+    }
+    for (size_t i = 0; i < plan->n_fetches; i++)
+        if (plan->fetches[i] >= 0) f->n_users[plan->fetches[i]]++;
+}
+
+/* Groups that begin with the tensor of a range and run after the range is set. `ranges`: by slot of the tensor. */
+static void join_sources(struct tare_plan *plan, struct tare_step_range *const *ranges) {
+    for (size_t s = 0; s < plan->n_steps; s++) {
+        struct tare_step_group *group = plan->steps[s].group;
+        if (!group || group->sink != (int)s || group->product >= 0) continue;
+        const int value = group->values[group->expression.branches[0].source];
+        const struct tare_step_range *range = value < 0 ? NULL : ranges[value];
+        if (range && (range->steps[MINIMUM] < (int)s || range->steps[MAXIMUM] < (int)s)) group->source_range = range;
+    }
+}
+
+tare_status tare_plan_join_ranges(struct tare_plan *plan, const struct tare_plan_uses *uses,
+                                  struct tare_arena *scratch) {
+    struct tare_step_range **ranges = TARE_NEW_ARRAY(scratch, struct tare_step_range *, plan->n_slots + 1);
+    if (!ranges) return TARE_NO_MEMORY;
     for (size_t s = 0; s < plan->n_steps; s++) {
         struct tare_step_range *range = plan->steps[s].range;
         if (!range || range->steps[MINIMUM] != (int)s) continue;
         const int tensor = plan->steps[uses->made_by[range->source]].inputs[0];
-        const int made_by = tensor < 0 ? TARE_NO_STEP : uses->made_by[tensor];
+        if (tensor < 0) continue;
+        ranges[tensor] = range;
+        const int made_by = uses->made_by[tensor];
         struct tare_step_group *group = made_by < 0 ? NULL : plan->steps[made_by].group;
         if (!group || group->range || group->output != tensor || group->output_dtype != TARE_DT_FLOAT) continue;
         group->range = range;
         range->group = group;
     }
+    join_sources(plan, ranges);
+    return TARE_OK;
 }
 
 tare_status tare_plan_find_ranges(struct tare_plan *plan, const struct tare_plan_uses *uses, struct tare_arena *arena,
                                   struct tare_arena *scratch) {
-    const struct finder f = { plan, uses, TARE_NEW_ARRAY(scratch, int, plan->n_slots + 1) };
-    if (!f.first) return TARE_NO_MEMORY;
+    const struct finder f = { plan, uses, TARE_NEW_ARRAY(scratch, int, plan->n_slots + 1),
+                              TARE_NEW_ARRAY(scratch, int, plan->n_slots + 1) };
+    if (!f.first || !f.n_users) return TARE_NO_MEMORY;
+    count_users(&f);
     for (size_t v = 0; v < plan->n_slots; v++)
         f.first[v] = TARE_NO_STEP;
     for (size_t s = 0; s < plan->n_steps; s++) {
@@ -91,27 +124,33 @@ void tare_plan_select_ranges(const struct tare_session *session, const struct ta
         if (range && range->steps[MINIMUM] == (int)s)
             range->active =
                 any && !plan->steps[range->steps[MINIMUM]].observed && !plan->steps[range->steps[MAXIMUM]].observed;
+        if (range) range->has_tensors = range->is_used[MINIMUM] || range->is_used[MAXIMUM];
     }
 }
 
-static tare_status set_extreme(const struct tare_plan *plan, struct tare_exec_frame *frame, int step, float value,
-                               bool keep_dims) {
-    const struct tare_shape shape = { .rank = keep_dims ? 1 : 0, .dims = { 1 } };
+tare_status tare_range_store(const struct tare_plan *plan, struct tare_exec_frame *frame, int step) {
+    const struct tare_shape shape = { .rank = plan->steps[step].range->keep_dims ? 1 : 0, .dims = { 1 } };
     struct tare_tensor *output = &frame->slots[plan->steps[step].first_output];
+    if (output->dtype) return TARE_OK;
     TARE_TRY(tare_tensor_new(output, TARE_DT_FLOAT, &shape));
-    TARE_DATA(float, output)[0] = value;
+    TARE_DATA(float, output)[0] = frame->extremes[step];
     return TARE_OK;
 }
 
 tare_status tare_range_set(const struct tare_plan *plan, struct tare_exec_frame *frame,
                            const struct tare_step_range *range, const struct tare_value_range *values) {
-    float extremes[2];
+    float extremes[2] = { 0 };
     const bool is_known = tare_value_range_end(&extremes[MINIMUM], &extremes[MAXIMUM], values);
     for (int i = 0; i < 2; i++) {
-        if (is_known) TARE_TRY(set_extreme(plan, frame, range->steps[i], extremes[i], range->keep_dims));
+        frame->extremes[range->steps[i]] = extremes[i];
         frame->computed[range->steps[i]] = is_known;
+        if (is_known && range->has_tensors) TARE_TRY(tare_range_store(plan, frame, range->steps[i]));
     }
     return TARE_OK;
+}
+
+bool tare_range_is_known(const struct tare_exec_frame *frame, const struct tare_step_range *range) {
+    return range->active && range->group && range->group->active && frame->computed[range->steps[MINIMUM]];
 }
 
 tare_status tare_range_run(const struct tare_plan *plan, struct tare_exec_frame *frame, int step) {

@@ -3,8 +3,11 @@
  * program are computed together, and only values that other steps use become tensors.
  *
  * A program consists of steps whose inputs are constants, results of the program, or values that exist when the first
- * step runs: outputs of earlier steps, and those of ranges (ranges.c) that were set before. It runs in the place of its
- * first step; where an input has more than one element, or is not computed yet, the steps run one by one. */
+ * step runs: outputs of earlier steps, and those of ranges (ranges.c) that were set before, which are read without
+ * tensors. It runs in the place of its first step; where an input has more than one element, or is not computed yet,
+ * the steps run one by one. The tensors of results are kept in the frame and used again by the next run, unless they
+ * have other references. */
+#include "base/alloc.h"
 #include "interpreter/execution/stages.h"
 #include "interpreter/execution/step.h"
 
@@ -23,6 +26,7 @@ struct scalar_op {
 struct tare_scalar_program {
     int inputs[MOST_INPUTS]; /* value numbers of registers 0 … */
     enum tare_lane_type types[MOST_INPUTS];
+    int extremes[MOST_INPUTS]; /* by input: the step of a range that computes it; TARE_NO_STEP: another step, or none */
     int n_inputs;
     struct scalar_op ops[MOST_OPS]; /* in order; the result of op i is register MOST_INPUTS + i */
     int n_ops;
@@ -97,8 +101,10 @@ static int register_of(struct builder *b, const struct tare_step *step, int inpu
     if (set_before(b, value) >= b->first || program->n_inputs == MOST_INPUTS) return -1;
     const enum tare_lane_type type = tare_plan_lane_of(edge.node->output_dtypes[edge.index]);
     if (!type) return -1;
+    const int made_by = value < 0 ? TARE_NO_STEP : b->uses->made_by[value];
     program->inputs[program->n_inputs] = value;
     program->types[program->n_inputs] = type;
+    program->extremes[program->n_inputs] = made_by >= 0 && b->plan->steps[made_by].range ? made_by : TARE_NO_STEP;
     if (value >= 0) b->registers[value] = program->n_inputs;
     return program->n_inputs++;
 }
@@ -135,9 +141,12 @@ static tare_status begin_program(struct builder *b, struct tare_plan *plan, stru
     return TARE_OK;
 }
 
-/* Marks the results that steps outside of their program use. */
+/* Marks the results and the values of ranges that steps outside of their program, or of any program, use. */
 static void mark_used(struct builder *b, const int *program_of, int value, int by) {
     const int step = value < 0 ? TARE_NO_STEP : b->uses->made_by[value];
+    struct tare_step_range *range = step < 0 ? NULL : b->plan->steps[step].range;
+    const bool is_in_program = by >= 0 && program_of[by] >= 0 && b->plan->steps[program_of[by]].scalars;
+    if (range && !is_in_program) range->is_used[range->steps[1] == step] = true;
     if (step < 0 || program_of[step] < 0 || (by >= 0 && program_of[by] == program_of[step])) return;
     struct tare_scalar_program *program = b->plan->steps[program_of[step]].scalars;
     for (int i = 0; program && i < program->n_ops; i++)
@@ -174,6 +183,8 @@ void tare_plan_select_scalars(const struct tare_session *session, const struct t
         program->active = any;
         for (int i = 0; i < program->n_ops; i++)
             program->active &= !plan->steps[program->ops[i].step].observed;
+        for (int i = 0; i < program->n_inputs && !program->active; i++)
+            if (program->extremes[i] >= 0) plan->steps[program->extremes[i]].range->has_tensors = true;
     }
 }
 
@@ -184,9 +195,21 @@ struct scalar {
     int rank;
 };
 
+/* True if the input is a value of a range that is computed. */
+static bool is_extreme(const struct tare_scalar_program *program, int input, const struct tare_plan *plan,
+                       const struct tare_exec_frame *frame) {
+    const int step = program->extremes[input];
+    return step >= 0 && plan->steps[step].range->active && frame->computed[step];
+}
+
 static bool load_inputs(struct scalar registers[SCALARS_OF_PROGRAM], const struct tare_scalar_program *program,
                         const struct tare_plan *plan, const struct tare_exec_frame *frame) {
     for (int i = 0; i < program->n_inputs; i++) {
+        if (is_extreme(program, i, plan, frame)) {
+            const int step = program->extremes[i];
+            registers[i] = (struct scalar){ { .f = frame->extremes[step] }, plan->steps[step].range->keep_dims };
+            continue;
+        }
         const struct tare_tensor *tensor = tare_plan_value(plan, frame, program->inputs[i]);
         if (tensor->elements != 1 || tensor->splat || tensor->shape.rank > 1 ||
             tare_plan_lane_of(tensor->dtype) != program->types[i])
@@ -207,26 +230,40 @@ static void run_op(struct scalar registers[SCALARS_OF_PROGRAM], const struct sca
     if (op->rank >= 0) result->rank = op->rank;
 }
 
-static tare_status store_result(struct tare_session *session, const struct tare_step *step,
-                                struct tare_exec_frame *frame, const struct scalar *result) {
-    const struct tare_shape shape = { .rank = result->rank, .dims = { 1 } };
+/* The tensor of a result: that of the last run if it has the same rank and no other references. */
+static tare_status kept_tensor(struct tare_tensor **out, struct tare_exec_frame *frame, int step, int dtype, int rank) {
+    const struct tare_shape shape = { .rank = rank, .dims = { 1 } };
+    if (!frame->singles[step]) frame->singles[step] = tare_calloc(1, sizeof **out);
+    struct tare_tensor *tensor = *out = frame->singles[step];
+    if (!tensor) return TARE_NO_MEMORY;
+    if (tensor->dtype && tensor->shape.rank == rank && tare_tensor_is_exclusive(tensor)) return TARE_OK;
+    tare_tensor_reset(tensor);
+    return tare_tensor_new(tensor, dtype, &shape);
+}
+
+static tare_status store_result(const struct tare_plan *plan, struct tare_exec_frame *frame, int at,
+                                const struct scalar *result) {
+    const struct tare_step *step = &plan->steps[at];
     const int dtype = step->node->output_dtypes[0];
-    struct tare_tensor *output = &frame->slots[step->first_output];
-    TARE_TRY(tare_tensor_new_pooled(output, dtype, &shape, session->pool));
-    tare_lane_store(output->data, tare_plan_lane_of(dtype), 0, result->value);
+    struct tare_tensor *tensor;
+    TARE_TRY(kept_tensor(&tensor, frame, at, dtype, result->rank));
+    tare_lane_store(tensor->data, tare_plan_lane_of(dtype), 0, result->value);
+    tare_tensor_share(&frame->slots[step->first_output], tensor);
     return TARE_OK;
 }
 
-tare_status tare_scalars_run(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
+tare_status tare_scalars_run(const struct tare_plan *plan, struct tare_exec_frame *frame,
                              const struct tare_scalar_program *program) {
     struct scalar registers[SCALARS_OF_PROGRAM];
     const bool runs = program->active && load_inputs(registers, program, plan, frame);
+    for (int i = 0; i < program->n_inputs && !runs; i++)
+        if (is_extreme(program, i, plan, frame)) TARE_TRY(tare_range_store(plan, frame, program->extremes[i]));
     for (int i = 0; i < program->n_ops; i++) {
         const struct scalar_op *op = &program->ops[i];
         frame->computed[op->step] = runs;
         if (!runs) continue;
         run_op(registers, op, &registers[MOST_INPUTS + i]);
-        if (op->is_used) TARE_TRY(store_result(session, &plan->steps[op->step], frame, &registers[MOST_INPUTS + i]));
+        if (op->is_used) TARE_TRY(store_result(plan, frame, op->step, &registers[MOST_INPUTS + i]));
     }
     return TARE_OK;
 }

@@ -22,16 +22,20 @@ void tare_step_ungather(struct tare_exec_frame *frame, const struct tare_step *s
  * group has one, and the other steps must run one by one. */
 tare_status tare_group_run(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
                            struct tare_step_group *group, bool *done);
-/* Sets the outputs of the steps of an active range and marks them in frame->computed, if `values` determine them;
- * otherwise they must run. */
+/* Sets the values of an active range in frame->extremes, and the outputs of its steps if other steps use them, and
+ * marks the steps in frame->computed, if `values` determine them; otherwise they must run. */
 tare_status tare_range_set(const struct tare_plan *plan, struct tare_exec_frame *frame,
                            const struct tare_step_range *range, const struct tare_value_range *values);
+/* Creates the output of a step of a range that is computed, if it does not exist. */
+tare_status tare_range_store(const struct tare_plan *plan, struct tare_exec_frame *frame, int step);
+/* True if the group that computes the tensor has set the range in this run. */
+bool tare_range_is_known(const struct tare_exec_frame *frame, const struct tare_step_range *range);
 /* Before a step of a range: does so if the range is active, unless the group that computed the tensor has. */
 tare_status tare_range_run(const struct tare_plan *plan, struct tare_exec_frame *frame, int step);
 /* Runs a scalar program in the place of its first step, and marks its steps in frame->computed; otherwise they must
  * run.
  */
-tare_status tare_scalars_run(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
+tare_status tare_scalars_run(const struct tare_plan *plan, struct tare_exec_frame *frame,
                              const struct tare_scalar_program *program);
 /* Runs the step together with the following ones if that is faster: *done reports whether, frame->computed which. */
 tare_status tare_tiled_steps_run(struct tare_session *session, const struct tare_plan *plan,

@@ -226,6 +226,12 @@ bool tare_pipeline_join_quotient(struct tare_stage *stage, float divisor, float 
            quotient_floor(stage, stage->most) == high;
 }
 
+void tare_pipeline_set_bounds(struct tare_stage *stage, float least, float most) {
+    const float limit = 0x1p20f * stage->divisor;
+    stage->is_bounded = stage->low == INT8_MIN && stage->high == INT8_MAX && stage->add != -1 &&
+                        is_within(least, -limit, limit) && is_within(most, -limit, limit);
+}
+
 /* DIV, ADD, ADD, FLOOR, MAXIMUM, MINIMUM and TO_INT with scalars, as in dynamic quantization. */
 static bool is_quantize_quotient(struct tare_stage *joined, const struct tare_stage *stage, int left) {
     static const enum tare_stage_code codes[] = { TARE_STAGE_DIV,   TARE_STAGE_ADD,     TARE_STAGE_ADD,

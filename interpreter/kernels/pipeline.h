@@ -67,6 +67,7 @@ struct tare_stage {
     const void *operand; /* NULL: none */
     float add, low, high;
     float divisor, reciprocal, least, most; /* of QUANTIZE_QUOTIENT: see tare_pipeline_join_quotient */
+    bool is_bounded;                        /* see tare_pipeline_set_bounds */
 };
 
 enum {
@@ -103,6 +104,9 @@ void tare_pipeline_simplify(struct tare_pipeline *pipeline);
  * for `least` and all smaller ones. False if the operands are outside of the bounds for which the vector forms have the
  * bits of the division (pipeline_loop.h). */
 bool tare_pipeline_join_quotient(struct tare_stage *stage, float divisor, float add, float low, float high);
+/* Declares that all values that such a stage gets are in [least, most]. If their quotients are small enough, the vector
+ * forms do not clamp the values, because packing integers to bytes saturates. */
+void tare_pipeline_set_bounds(struct tare_stage *stage, float least, float most);
 
 size_t tare_lane_size(enum tare_lane_type type);
 /* True if lanes of this type are float. */

@@ -88,6 +88,12 @@ TARE_ALWAYS_INLINE TARGET void store_bytes(uint8_t *to, const ivec x[VECTORS]) {
                second = and_int(_mm256_packs_epi32(x[2], x[3]), low);
     _mm256_storeu_si256((__m256i *)to, _mm256_permutevar8x32_epi32(_mm256_packus_epi16(first, second), order));
 }
+/* The lanes as signed bytes, saturated. */
+TARE_ALWAYS_INLINE TARGET void store_saturated(int8_t *to, const ivec x[VECTORS]) {
+    const ivec order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    const ivec bytes = _mm256_packs_epi16(_mm256_packs_epi32(x[0], x[1]), _mm256_packs_epi32(x[2], x[3]));
+    _mm256_storeu_si256((__m256i *)to, _mm256_permutevar8x32_epi32(bytes, order));
+}
 
 #include "interpreter/kernels/pipeline_loop.h"
 #endif

@@ -82,6 +82,12 @@ TARE_ALWAYS_INLINE TARGET void store_bytes(uint8_t *to, const ivec x[VECTORS]) {
                second = and_int(_mm512_packs_epi32(x[2], x[3]), low);
     _mm512_storeu_si512(to, _mm512_permutexvar_epi32(order, _mm512_packus_epi16(first, second)));
 }
+/* The lanes as signed bytes, saturated. */
+TARE_ALWAYS_INLINE TARGET void store_saturated(int8_t *to, const ivec x[VECTORS]) {
+    const ivec order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    const ivec bytes = _mm512_packs_epi16(_mm512_packs_epi32(x[0], x[1]), _mm512_packs_epi32(x[2], x[3]));
+    _mm512_storeu_si512(to, _mm512_permutexvar_epi32(order, bytes));
+}
 
 #include "interpreter/kernels/pipeline_loop.h"
 #endif

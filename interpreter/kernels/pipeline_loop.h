@@ -68,6 +68,18 @@ TARE_ALWAYS_INLINE TARGET ivec quantized(vec x, const struct quotient *by) {
     return floor_to_int(add_vec(add_vec(quotient, by->add), set_vec(0.5f)));
 }
 
+/* The same for values whose quotients are at most 2^20, with a single addition: `add` is the integer a plus 0.5. The
+ * result is that of two additions: let s be the exact sum of the quotient and a. The integer changes where s is close
+ * to n - 0.5. If n is not 0, the floats near s and s + 0.5 have the same distance there, of which 0.5 is an even
+ * multiple, so rounding commutes with the addition of 0.5. If n is 0 and a is not, the magnitude of the quotient is at
+ * least 0.5, s is therefore a multiple of 2^-24, and all sums are exact. Only for a = -1 it can be 0.5 - 2^-25, where
+ * the results differ; tare_pipeline_set_bounds excludes that a. */
+TARE_ALWAYS_INLINE TARGET ivec quantized_bounded(vec x, const struct quotient *by) {
+    const vec q = mul_vec(x, by->reciprocal);
+    const vec quotient = fused_add(fused_sub_from(q, by->divisor, x), by->reciprocal, q);
+    return floor_to_int(add_vec(quotient, by->add));
+}
+
 #define EACH(expression)                                                                                               \
     do {                                                                                                               \
         TARE_UNROLL                                                                                                    \
@@ -180,11 +192,33 @@ static TARGET bool convert_bfloat16(void *to, const void *from, const struct tar
 
 enum { AHEAD = 512, LINE = 16 }; /* floats: how far ahead of its use an array is prefetched; a cache line */
 
+TARE_ALWAYS_INLINE TARGET void prefetch_unit(const float *from) {
+    for (int j = 0; j < VECTORS * LANES; j += LINE)
+        __builtin_prefetch(from + AHEAD + j);
+}
+
+static TARGET void quantize_bounded(int8_t *to, const float *from, const struct tare_stage *stage, int64_t count) {
+    struct quotient by = load_quotient(stage);
+    by.add = set_vec(stage->add + 0.5f);
+    for (int64_t at = 0; at < count; at += (int64_t)VECTORS * LANES) {
+        ivec x[VECTORS];
+        TARE_UNROLL
+        for (int j = 0; j < VECTORS; j++)
+            x[j] = quantized_bounded(load_vec(from + at + j * LANES), &by);
+        prefetch_unit(from + at);
+        store_saturated(to + at, x);
+    }
+}
+
 /* Dynamic quantization of a float array to bytes, which needs no dispatch. */
 static TARGET bool quantize(void *to, const void *from, const struct tare_pipeline *pipeline, int64_t count) {
     if (pipeline->n_stages != 1 || pipeline->stages[0].code != TARE_STAGE_QUANTIZE_QUOTIENT ||
         pipeline->from != TARE_LANE_FLOAT || tare_lane_size(pipeline->to) != 1)
         return false;
+    if (pipeline->stages[0].is_bounded && pipeline->to == TARE_LANE_INT8) {
+        quantize_bounded(to, from, &pipeline->stages[0], count);
+        return true;
+    }
     if (pipeline->stages[0].low < INT16_MIN || pipeline->stages[0].high > INT16_MAX) return false;
     const struct quotient by = load_quotient(&pipeline->stages[0]);
     for (int64_t at = 0; at < count; at += (int64_t)VECTORS * LANES) {
@@ -192,8 +226,7 @@ static TARGET bool quantize(void *to, const void *from, const struct tare_pipeli
         TARE_UNROLL
         for (int j = 0; j < VECTORS; j++)
             x[j] = quantized(load_vec((const float *)from + at + j * LANES), &by);
-        for (int j = 0; j < VECTORS * LANES; j += LINE)
-            __builtin_prefetch((const float *)from + at + AHEAD + j);
+        prefetch_unit((const float *)from + at);
         store_bytes((uint8_t *)to + at, x);
     }
     return true;

@@ -204,6 +204,45 @@ static void pipeline__quotients_are_those_of_the_division(void **unused) {
     }
 }
 
+/* Quotients next to the boundaries between integers, for each zero point; the scale is 1, so that all of them occur. */
+static void pipeline__bounded_quotients_have_the_same_integers(void **unused) {
+    (void)unused;
+    for (int zero_point = -130; zero_point <= 130; zero_point++) {
+        struct tare_pipeline pipeline = { .from = TARE_LANE_FLOAT, .to = TARE_LANE_INT8, .n_stages = 1 };
+        assert_true(tare_pipeline_join_quotient(&pipeline.stages[0], 1, (float)zero_point, -128, 127));
+        struct tare_pipeline bounded = pipeline;
+        tare_pipeline_set_bounds(&bounded.stages[0], -1000, 1000);
+        assert_int_equal(bounded.stages[0].is_bounded, zero_point != -1);
+        for (int n = -140; n <= 140; n++) {
+            _Alignas(64) float from[64];
+            _Alignas(64) char expected[64], got[64];
+            from[0] = (float)n - 0.5f - (float)zero_point;
+            for (int i = 1; i < 64; i++)
+                from[i] = i == 32 ? nextafterf(from[0], -INFINITY) : nextafterf(from[i - 1], i < 32 ? 1e9f : -1e9f);
+            tare_pipeline_plain(expected, from, &pipeline, 64);
+            for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level++) {
+                tare_pipeline_run_at(level, got, from, &bounded, 64);
+                assert_memory_equal(got, expected, 64);
+            }
+        }
+    }
+}
+
+static void pipeline__bounds_that_are_too_large_are_ignored(void **unused) {
+    (void)unused;
+    struct tare_stage stage;
+    assert_true(tare_pipeline_join_quotient(&stage, 0.5f, 3, -128, 127));
+    tare_pipeline_set_bounds(&stage, 0, 0x1p19f);
+    assert_true(stage.is_bounded);
+    tare_pipeline_set_bounds(&stage, 0, 0x1.000002p19f);
+    assert_false(stage.is_bounded);
+    tare_pipeline_set_bounds(&stage, -INFINITY, 1);
+    assert_false(stage.is_bounded);
+    assert_true(tare_pipeline_join_quotient(&stage, 0.5f, 3, -127, 127));
+    tare_pipeline_set_bounds(&stage, 0, 1);
+    assert_false(stage.is_bounded);
+}
+
 /* ---- expressions ---- */
 
 /* (x + vector - scalar) * vector + branch(bytes), as int8; the branch is (byte - scalar) * scalar. */
@@ -283,6 +322,8 @@ int main(void) {
         cmocka_unit_test(pipeline__rounds_every_bfloat16_neighborhood),
         cmocka_unit_test(pipeline__simplification_keeps_the_bits),
         cmocka_unit_test(pipeline__quotients_are_those_of_the_division),
+        cmocka_unit_test(pipeline__bounded_quotients_have_the_same_integers),
+        cmocka_unit_test(pipeline__bounds_that_are_too_large_are_ignored),
         cmocka_unit_test(expression__any_number_of_elements_and_columns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
