@@ -1,4 +1,4 @@
-/* Depthwise int8 convolutions of some lines of output positions: what the AVX2 and VNNI variants share.
+/* Depthwise int8 convolutions of some lines of output positions: what the AVX2, AVX-VNNI and VNNI variants share.
  *
  * The instructions sum adjacent products: vpdpbusd those of four bytes, vpmaddwd those of two 16-bit integers. So the
  * elements of four or two input rows must be adjacent. The rows that an output line needs are interleaved once, all
@@ -55,6 +55,7 @@ static bool is_supported(const struct tare_conv *conv) {
 const struct tare_depthwise_form *tare_depthwise_form_at(enum tare_cpu_level level, const struct tare_conv *conv) {
 #if TARE_KERNELS_X86
     if (level >= TARE_CPU_VNNI && is_supported(conv)) return &tare_depthwise_vnni;
+    if (level == TARE_CPU_AVX_VNNI && is_supported(conv)) return &tare_depthwise_avx_vnni;
     if (level == TARE_CPU_AVX2 && is_supported(conv)) return &tare_depthwise_avx2;
 #endif
     (void)level, (void)is_supported;

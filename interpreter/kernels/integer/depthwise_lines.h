@@ -46,6 +46,6 @@ struct tare_depthwise_form {
     void (*interleave)(char *to, const int8_t *const rows[TARE_DEPTHWISE_MOST_ROWS], int64_t count, int8_t pad_value);
     void (*walk)(const struct tare_igemm_output *output, const struct tare_depthwise_walk *walk);
 };
-extern const struct tare_depthwise_form tare_depthwise_vnni, tare_depthwise_avx2;
+extern const struct tare_depthwise_form tare_depthwise_vnni, tare_depthwise_avx_vnni, tare_depthwise_avx2;
 
 #endif

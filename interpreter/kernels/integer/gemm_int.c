@@ -14,7 +14,7 @@ enum {
 };
 
 enum tare_igemm_form tare_igemm_form_at(enum tare_cpu_level level) {
-    return level >= TARE_CPU_VNNI ? TARE_IGEMM_QUADS : TARE_IGEMM_PAIRS;
+    return level >= TARE_CPU_VNNI || level == TARE_CPU_AVX_VNNI ? TARE_IGEMM_QUADS : TARE_IGEMM_PAIRS;
 }
 
 static int64_t group_size(enum tare_igemm_form form) {
@@ -145,6 +145,8 @@ void tare_igemm_pairs_plain(const struct tare_igemm_output *c, const void *a, in
 
 static tare_igemm_block *block_of(enum tare_cpu_level level, enum tare_igemm_form form) {
 #if TARE_KERNELS_X86
+    if (level == TARE_CPU_AVX_VNNI)
+        return form == TARE_IGEMM_QUADS ? tare_igemm_quads_avx_vnni : tare_igemm_pairs_avx_vnni;
     if (form == TARE_IGEMM_QUADS) return tare_igemm_quads_vnni;
     if (level >= TARE_CPU_VNNI) return tare_igemm_pairs_vnni;
     if (level >= TARE_CPU_AVX512) return tare_igemm_pairs_avx512;

@@ -10,7 +10,7 @@
 
 /* Packing of the weights: panels of 16 columns, with groups of k that match 4 adjacent bytes of A. */
 enum tare_igemm_form {
-    TARE_IGEMM_QUADS, /* A and B int8, four k a group: VNNI */
+    TARE_IGEMM_QUADS, /* A and B int8, four k a group: AVX-VNNI and VNNI */
     TARE_IGEMM_PAIRS, /* A and B int16, two k a group: every level */
 };
 
@@ -79,5 +79,6 @@ typedef void tare_igemm_block(const struct tare_igemm_output *c, const void *a, 
                               const int32_t *start);
 tare_igemm_block tare_igemm_pairs_plain, tare_igemm_pairs_avx2, tare_igemm_pairs_avx512, tare_igemm_pairs_vnni,
     tare_igemm_quads_vnni;
+tare_igemm_block tare_igemm_pairs_avx_vnni, tare_igemm_quads_avx_vnni;
 
 #endif

@@ -120,6 +120,7 @@ void tare_gemv_float_plain(const struct tare_gemv_part *part, int panels) {
 static tare_gemv_part_function *int_variant(enum tare_cpu_level level) {
 #if TARE_KERNELS_X86
     if (level >= TARE_CPU_VNNI) return tare_gemv_int_vnni;
+    if (level == TARE_CPU_AVX_VNNI) return tare_gemv_int_avx_vnni;
     if (level >= TARE_CPU_AVX2) return tare_gemv_int_avx2;
 #endif
     (void)level;

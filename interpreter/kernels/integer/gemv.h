@@ -59,7 +59,7 @@ struct tare_gemv_part {
     float *real;
 };
 typedef void tare_gemv_part_function(const struct tare_gemv_part *part, int panels);
-tare_gemv_part_function tare_gemv_int_plain, tare_gemv_int_avx2, tare_gemv_int_vnni;
+tare_gemv_part_function tare_gemv_int_plain, tare_gemv_int_avx2, tare_gemv_int_avx_vnni, tare_gemv_int_vnni;
 tare_gemv_part_function tare_gemv_float_plain, tare_gemv_float_avx2, tare_gemv_float_avx512;
 
 #endif

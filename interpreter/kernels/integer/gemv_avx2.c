@@ -1,4 +1,5 @@
-/* The AVX2 variants of products of few rows (gemv.h). */
+/* The AVX2 and AVX-VNNI variants of products of few rows (gemv.h). */
+#include "interpreter/kernels/integer/avx_vnni.h"
 #include "interpreter/kernels/integer/gemv.h"
 
 #if TARE_KERNELS_X86
@@ -6,6 +7,8 @@
 #include <string.h>
 
 enum { PANEL = TARE_GEMV_PANEL, LINE = TARE_GEMV_LINE, AHEAD = 1024 };
+/* Two panels together, so that enough independent chains hide the latency of the additions; each has two halves. */
+enum { TOGETHER = 2, HALVES = 2 * TOGETHER };
 
 TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256i load(const void *from) {
     return _mm256_loadu_si256((const __m256i *)from);
@@ -95,6 +98,49 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void int_panel(const struct tare_gemv_part *
                                sums[i / 2][i % 2]);
 }
 
+/* ---- int8 rows, AVX-VNNI ---- */
+
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256i add_quads(__m256i sum, const uint8_t *row, __m256i weights) {
+    int32_t four;
+    memcpy(&four, row, sizeof four);
+    return tare_add_quads_avx_vnni(sum, _mm256_set1_epi32(four), weights);
+}
+
+/* Panels p …, half a panel each; the last one has `columns`. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void quad_panels(const struct tare_gemv_part *part, const int rows,
+                                                     const int halves, const bool nibbles, int p, int columns) {
+    const __m256i low_half = _mm256_set1_epi8(15);
+    const uint8_t *panel = part->panels + p * part->panel_bytes;
+    __m256i sums[TARE_GEMV_MOST_ROWS][HALVES];
+    TARE_UNROLL
+    for (int i = 0; i < halves * rows; i++) {
+        const int32_t excess = nibbles ? (int32_t)(8u * (uint32_t)part->row_sums[i / halves]) : 0;
+        sums[i / halves][i % halves] =
+            _mm256_sub_epi32(load(part->start + p * PANEL + 8 * (i % halves)), _mm256_set1_epi32(excess));
+    }
+    for (int64_t line = 0; line < part->lines; line++, panel += LINE) {
+        TARE_UNROLL
+        for (int h = 0; h < halves; h++) {
+            const uint8_t *from = panel + h / 2 * part->panel_bytes + h % 2 * 32;
+            if (h % 2 == 0) _mm_prefetch((const char *)from + AHEAD, _MM_HINT_T0);
+            const __m256i weights = load(from), first = nibbles ? _mm256_and_si256(weights, low_half) : weights;
+            const __m256i second = _mm256_and_si256(_mm256_srli_epi16(weights, 4), low_half);
+            TARE_UNROLL
+            for (int i = 0; i < rows; i++) {
+                const uint8_t *row = part->rows + i * part->stride + line * (nibbles ? 8 : 4);
+                sums[i][h] = add_quads(sums[i][h], row, first);
+                if (nibbles) sums[i][h] = add_quads(sums[i][h], row + 4, second);
+            }
+        }
+    }
+    TARE_UNROLL
+    for (int i = 0; i < halves * rows; i++) {
+        const int h = i % halves;
+        _mm256_maskstore_epi32(part->sums + i / halves * part->ldc + p * PANEL + 8 * h,
+                               mask_of(h < halves - 2 ? PANEL : columns, h % 2), sums[i / halves][h]);
+    }
+}
+
 /* ---- float rows ---- */
 
 /* Weight k of a group, of eight columns: the k-th bytes of the lanes, or the low (group 1: high) halves of these, with
@@ -104,9 +150,6 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256 weights_of(__m256i lanes, const int k
     const __m256i high = unused == 0 ? lanes : _mm256_slli_epi32(lanes, unused);
     return _mm256_cvtepi32_ps(_mm256_srai_epi32(high, 32 - bits));
 }
-
-/* Two panels together, so that enough independent chains hide the latency of the additions; each has two halves. */
-enum { TOGETHER = 2, HALVES = 2 * TOGETHER };
 
 /* `count` k of a group from element `at` of the rows on. */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void add_real_group(__m256 sums[TARE_GEMV_MOST_ROWS][HALVES],
@@ -158,24 +201,28 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void real_panels(const struct tare_gemv_part
 }
 
 /* One panel, or two for few rows: the sums of more would not fit the registers. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void float_panels(const struct tare_gemv_part *part, const int rows, int panels) {
-    const bool nibbles = part->form == TARE_GEMV_NIBBLES;
-    int p = 0;
-    for (; rows <= 2 && p + TOGETHER <= panels; p += TOGETHER) {
-        const int columns = p + TOGETHER == panels ? part->columns : PANEL;
-        if (nibbles)
-            real_panels(part, rows, HALVES, true, p, columns);
-        else
-            real_panels(part, rows, HALVES, false, p, columns);
+#define PANELS(name, run)                                                                                              \
+    TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void name(const struct tare_gemv_part *part, const int rows, int panels) {     \
+        const bool nibbles = part->form == TARE_GEMV_NIBBLES;                                                          \
+        int p = 0;                                                                                                     \
+        for (; rows <= 2 && p + TOGETHER <= panels; p += TOGETHER) {                                                   \
+            const int columns = p + TOGETHER == panels ? part->columns : PANEL;                                        \
+            if (nibbles)                                                                                               \
+                run(part, rows, HALVES, true, p, columns);                                                             \
+            else                                                                                                       \
+                run(part, rows, HALVES, false, p, columns);                                                            \
+        }                                                                                                              \
+        for (; p < panels; p++) {                                                                                      \
+            const int columns = p == panels - 1 ? part->columns : PANEL;                                               \
+            if (nibbles)                                                                                               \
+                run(part, rows, 2, true, p, columns);                                                                  \
+            else                                                                                                       \
+                run(part, rows, 2, false, p, columns);                                                                 \
+        }                                                                                                              \
     }
-    for (; p < panels; p++) {
-        const int columns = p == panels - 1 ? part->columns : PANEL;
-        if (nibbles)
-            real_panels(part, rows, 2, true, p, columns);
-        else
-            real_panels(part, rows, 2, false, p, columns);
-    }
-}
+PANELS(float_panels, real_panels)
+PANELS(int_panels_avx_vnni, quad_panels)
+#undef PANELS
 
 TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void int_panels(const struct tare_gemv_part *part, const int rows, int panels) {
     for (int p = 0; p < panels; p++)
@@ -196,6 +243,7 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void int_panels(const struct tare_gemv_part 
         by_rows[part->m](part, panels);                                                                                \
     }
 VARIANT(tare_gemv_int_avx2, int_panels)
+VARIANT(tare_gemv_int_avx_vnni, int_panels_avx_vnni)
 VARIANT(tare_gemv_float_avx2, float_panels)
 #undef ROWS
 #undef VARIANT

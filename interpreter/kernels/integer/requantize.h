@@ -86,7 +86,7 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tare_requantize_store_range_avx512(co
 TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256i tare_quantize_avx2(const struct tare_quantize_stage *stage, __m256 x) {
     x = _mm256_max_ps(_mm256_set1_ps(stage->low), _mm256_add_ps(x, _mm256_set1_ps(stage->add)));
     x = _mm256_min_ps(_mm256_set1_ps(stage->high), x);
-    return _mm256_cvttps_epi32(_mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+    return _mm256_cvtps_epi32(x); /* to nearest even, as all arithmetic in the default rounding mode */
 }
 
 TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256 tare_dequantize_avx2(const struct tare_dequantize_stage *stage, __m256i x) {
@@ -120,24 +120,47 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tare_real_avx2(const struct tare_requan
     tare_range_add_avx2(seen, x);
 }
 
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256 tare_scaled_avx2(const struct tare_requantize *r, __m256i sums,
+                                                            int64_t column) {
+    const __m256i offset = _mm256_loadu_si256((const __m256i *)(r->offset + column));
+    return _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_add_epi32(sums, offset)), _mm256_loadu_ps(r->scale + column));
+}
+
+/* Stores the first `count` lanes (1 to 8), which have values of the 8-bit type: the lowest byte of each lane. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tare_store_bytes_avx2(uint8_t *to, __m256i x, int count) {
+    const __m256i lowest = _mm256_broadcastsi128_si256(_mm_set1_epi32(0x0c080400));
+    const __m256i fours = _mm256_shuffle_epi8(x, lowest);
+    const __m128i bytes = _mm_unpacklo_epi32(_mm256_castsi256_si128(fours), _mm256_extracti128_si256(fours, 1));
+    if (count == 8) {
+        _mm_storel_epi64((__m128i *)(void *)to, bytes);
+        return;
+    }
+    const int64_t eight = _mm_cvtsi128_si64(bytes);
+    memcpy(to, &eight, (size_t)count);
+}
+
 /* Requantizes the sums of the first `count` lanes (1 to 8) and stores them as elements `at` … of the result. Floats are
  * added to `seen`. */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tare_requantize_avx2(const struct tare_requantize *r, __m256i sums, int64_t at,
                                                               int64_t column, int count, struct tare_range_avx2 *seen) {
-    const __m256i offset = _mm256_loadu_si256((const __m256i *)(r->offset + column));
-    const __m256 real =
-        _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_add_epi32(sums, offset)), _mm256_loadu_ps(r->scale + column));
+    const __m256 real = tare_scaled_avx2(r, sums, column);
     if (r->real.to) {
         tare_real_avx2(r, real, at, column, count, seen);
         return;
     }
     __m256i x = tare_quantize_avx2(&r->first, real);
     if (r->addend) x = tare_requantize_sum_avx2(r, x, at, count);
-    /* the values are those of the 8-bit type: packing 32 to 16 bits keeps them, and masking makes the bytes unsigned */
-    const __m128i halves = _mm_packs_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
-    const __m128i bytes = _mm_packus_epi16(_mm_and_si128(halves, _mm_set1_epi16(0xff)), _mm_setzero_si128());
-    const int64_t eight = _mm_cvtsi128_si64(bytes);
-    memcpy(r->to + at, &eight, (size_t)count);
+    tare_store_bytes_avx2(r->to + at, x, count);
+}
+
+/* True if the result has 8 bits and no addend; tare_requantize_bytes_avx2 then computes what tare_requantize_avx2 does,
+ * with few registers. */
+TARE_ALWAYS_INLINE bool tare_requantize_is_bytes(const struct tare_requantize *r) {
+    return !r->real.to && !r->addend;
+}
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256i tare_requantize_bytes_avx2(const struct tare_requantize *r, __m256i sums,
+                                                                       int64_t column) {
+    return tare_quantize_avx2(&r->first, tare_scaled_avx2(r, sums, column));
 }
 
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512i tare_quantize_avx512(const struct tare_quantize_stage *stage, __m512 x) {
