@@ -1,7 +1,8 @@
 /* Measures convolutions, on one thread, against OpenBLAS sgemm's peak (a 1024-cube) and, where the build found it,
  * against oneDNN, all in one run; the best of alternating rounds. Prints one line a convolution: float in GFLOP/s, with
  * bias and ReLU, its ratio to the peak and to oneDNN's; int8 in GOP/s, with bias, scaling and requantization to int8
- * (oneDNN: also ReLU), and its ratio to oneDNN's. */
+ * (oneDNN: also ReLU), and its ratio to oneDNN's. Usage: conv_bench [WORD]: only convolutions whose line contains WORD
+ * ("depthwise"). */
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "dnnl_conv.h"
@@ -150,7 +151,7 @@ static void measure(const struct tare_conv *conv, double peak, const char *what)
     tare_arena_free(&arena);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     /* size, channels in, out, kernel, stride, depthwise */
     static const int cases[][6] = {
         { 224, 3, 64, 7, 2, 0 },   { 56, 64, 64, 1, 1, 0 },   { 56, 64, 64, 3, 1, 0 },   { 56, 128, 128, 3, 2, 0 },
@@ -183,6 +184,7 @@ int main(void) {
         };
         snprintf(what, sizeof what, "%s %dx%dx%d -> %d, %dx%d /%d", c[5] ? "depthwise" : "conv", c[0], c[0], c[1], c[2],
                  c[3], c[3], c[4]);
+        if (argc > 1 && !strstr(what, argv[1])) continue;
         measure(&conv, peak, what);
     }
     return 0;

@@ -99,27 +99,28 @@ struct tare_depthwise_row {
     int64_t count, channels;
     int64_t output_step, input_step; /* between positions */
     int64_t h0, h1, w0, w1;
-    int64_t input_h, input_w;      /* between taps */
-    int64_t filter_h, filter_w;    /* between taps */
-    int64_t first_column, columns; /* for lines: the column of tap 0 at the first position, the input's width */
-    bool accumulate;               /* go on with the chain in output */
+    int64_t input_h, input_w;   /* between taps */
+    int64_t filter_h, filter_w; /* between taps */
+    bool accumulate;            /* go on with the chain in output */
     const struct tare_gemm_epilogue
         *epilogue; /* of the first position and channel; NULL: nothing is to do (integers) */
 };
 typedef void tare_depthwise_kernel(const struct tare_depthwise_row *row);
 tare_depthwise_kernel tare_depthwise_row_plain, tare_depthwise_row_avx2, tare_depthwise_row_avx512;
 tare_depthwise_kernel tare_depthwise_row_int8_plain, tare_depthwise_row_int8_avx2, tare_depthwise_row_int8_avx512;
-/* For adjacent taps: computes whole lines, of which some taps may be outside horizontally. NULL: no kernel for that
- * width.
- */
-tare_depthwise_kernel *tare_depthwise_line_avx512(int64_t size, int64_t stride);
-/* Iterates over an image's output rows with multiplier 1; bytes per element of input and filter, and of the output.
- * `line` may be NULL. `run_epilogue` computes a general epilogue. */
-void tare_depthwise_image(tare_depthwise_kernel *kernel, tare_depthwise_kernel *line, const struct tare_conv *conv,
-                          void *output, const void *image, const void *filter, size_t in_size, size_t out_size,
-                          const struct tare_gemm_epilogue *epilogue, tare_epilogue_function *run_epilogue);
-/* Line `at` of an image's output, without epilogue; elements of the output have 4 bytes. */
-void tare_depthwise_one_line(tare_depthwise_kernel *kernel, tare_depthwise_kernel *line, const struct tare_conv *conv,
-                             void *output, const void *image, const void *filter, size_t in_size, int64_t at);
+/* A whole image of two spatial dimensions, multiplier 1. */
+struct tare_depthwise_image {
+    const struct tare_conv *conv;
+    float *output;
+    const float *input, *filter;
+    const struct tare_gemm_epilogue *epilogue; /* of the image's first element; simple or bounded. NULL: none */
+};
+typedef void tare_depthwise_image_kernel(const struct tare_depthwise_image *image);
+/* NULL: no kernel for that convolution. */
+tare_depthwise_image_kernel *tare_depthwise_tiles_avx512(const struct tare_conv *conv);
+/* Line `at` of an image's output with multiplier 1, without epilogue; elements of the output have 4 bytes, those of
+ * input and filter `in_size`. */
+void tare_depthwise_one_line(tare_depthwise_kernel *kernel, const struct tare_conv *conv, void *output,
+                             const void *image, const void *filter, size_t in_size, int64_t at);
 
 #endif

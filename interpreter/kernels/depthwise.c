@@ -57,10 +57,9 @@ static tare_epilogue_function *epilogue_of(enum tare_cpu_level level) {
     return tare_epilogue_plain;
 }
 
-static tare_depthwise_kernel *line_of(enum tare_cpu_level level, const struct tare_conv *conv) {
+static tare_depthwise_image_kernel *image_kernel_of(enum tare_cpu_level level, const struct tare_conv *conv) {
 #if TARE_KERNELS_X86
-    if (level >= TARE_CPU_AVX512 && conv->dilation[2] == 1)
-        return tare_depthwise_line_avx512(conv->kernel[2], conv->stride[2]);
+    if (level >= TARE_CPU_AVX512) return tare_depthwise_tiles_avx512(conv);
 #endif
     (void)level, (void)conv;
     return NULL;
@@ -88,7 +87,7 @@ static void inner_positions(const struct tare_conv *conv, int64_t *first, int64_
 
 /* What an image is walked with. */
 struct walk {
-    tare_depthwise_kernel *kernel, *line;
+    tare_depthwise_kernel *kernel;
     const struct tare_conv *conv;
     const char *image, *filter;
     int64_t in_size, out_size; /* bytes an element */
@@ -117,8 +116,6 @@ static void line(const struct walk *walk, char *output, int64_t at, int64_t d, i
         .input_w = conv->dilation[2] * channels,
         .filter_h = conv->kernel[2] * channels,
         .filter_w = channels,
-        .first_column = -conv->pad[2],
-        .columns = conv->in[2],
     };
     int64_t d0, d1, inner_first, inner_last;
     inside_taps(conv, 0, d, &d0, &d1);
@@ -131,8 +128,8 @@ static void line(const struct walk *walk, char *output, int64_t at, int64_t d, i
         row.filter = walk->filter + kd * conv->kernel[1] * row.filter_h * walk->in_size;
         row.accumulate = kd > d0;
         for (int64_t w = 0; w < conv->out[2];) {
-            const bool inner = walk->line || (w >= inner_first && w < inner_last);
-            row.count = walk->line ? conv->out[2] : inner ? inner_last - w : 1;
+            const bool inner = w >= inner_first && w < inner_last;
+            row.count = inner ? inner_last - w : 1;
             row.w0 = 0, row.w1 = conv->kernel[2];
             if (!inner) inside_taps(conv, 2, w, &row.w0, &row.w1);
             const int64_t in_w = w * conv->stride[2] - conv->pad[2];
@@ -143,7 +140,7 @@ static void line(const struct walk *walk, char *output, int64_t at, int64_t d, i
                 epilogue = tare_epilogue_shifted(walk->epilogue, at + w * channels, 0);
                 row.epilogue = &epilogue;
             }
-            (walk->line ? walk->line : walk->kernel)(&row);
+            walk->kernel(&row);
             w += row.count;
         }
     }
@@ -151,25 +148,44 @@ static void line(const struct walk *walk, char *output, int64_t at, int64_t d, i
         walk->run_epilogue(walk->epilogue, (float *)(void *)output, channels, conv->out[2], channels, at, 0);
 }
 
-void tare_depthwise_image(tare_depthwise_kernel *kernel, tare_depthwise_kernel *line_kernel,
-                          const struct tare_conv *conv, void *output, const void *image, const void *filter,
-                          size_t in_size, size_t out_size, const struct tare_gemm_epilogue *epilogue,
-                          tare_epilogue_function *run_epilogue) {
-    const struct walk walk = { kernel,           line_kernel,       conv,     image,       filter,
-                               (int64_t)in_size, (int64_t)out_size, epilogue, run_epilogue };
+/* An image of float elements, line by line. */
+static void run_lines(enum tare_cpu_level level, const struct tare_depthwise_image *image) {
+    const struct tare_conv *conv = image->conv;
+    const struct walk walk = {
+        .kernel = kernel_of(level),
+        .conv = conv,
+        .image = (const char *)image->input,
+        .filter = (const char *)image->filter,
+        .in_size = sizeof(float),
+        .out_size = sizeof(float),
+        .epilogue = image->epilogue,
+        .run_epilogue = epilogue_of(level),
+    };
     const int64_t line_size = conv->out[2] * conv->out_channels;
-    if (tare_control_is_stopped()) return;
     for (int64_t i = 0; i < conv->out[0] * conv->out[1]; i++)
-        line(&walk, (char *)output + i * line_size * (int64_t)out_size, i * line_size, i / conv->out[1],
-             i % conv->out[1]);
+        line(&walk, (char *)(image->output + i * line_size), i * line_size, i / conv->out[1], i % conv->out[1]);
 }
 
-void tare_depthwise_one_line(tare_depthwise_kernel *kernel, tare_depthwise_kernel *line_kernel,
-                             const struct tare_conv *conv, void *output, const void *image, const void *filter,
-                             size_t in_size, int64_t at) {
-    const struct walk walk = {
-        kernel, line_kernel, conv, image, filter, (int64_t)in_size, sizeof(int32_t), NULL, NULL
-    };
+static void run_image(enum tare_cpu_level level, struct tare_depthwise_image image) {
+    const struct tare_gemm_epilogue *epilogue = image.epilogue;
+    const struct tare_conv *conv = image.conv;
+    const bool is_separate = epilogue && epilogue->is_general && !epilogue->is_bounded;
+    tare_depthwise_image_kernel *kernel = image_kernel_of(level, conv);
+    if (tare_control_is_stopped()) return;
+    if (!kernel) {
+        run_lines(level, &image);
+        return;
+    }
+    if (is_separate) image.epilogue = NULL;
+    kernel(&image);
+    if (is_separate)
+        epilogue_of(level)(epilogue, image.output, conv->out_channels, conv->out[1] * conv->out[2], conv->out_channels,
+                           0, 0);
+}
+
+void tare_depthwise_one_line(tare_depthwise_kernel *kernel, const struct tare_conv *conv, void *output,
+                             const void *image, const void *filter, size_t in_size, int64_t at) {
+    const struct walk walk = { kernel, conv, image, filter, (int64_t)in_size, sizeof(int32_t), NULL, NULL };
     line(&walk, output, 0, at / conv->out[1], at % conv->out[1]);
 }
 
@@ -180,7 +196,6 @@ size_t tare_conv_depthwise_scratch(const struct tare_conv *conv) {
 
 void tare_conv_depthwise_at(enum tare_cpu_level level, float *output, const struct tare_conv *conv, const float *input,
                             const float *filter, const struct tare_gemm_epilogue *epilogue, float *scratch) {
-    tare_depthwise_kernel *kernel = kernel_of(level);
     const int64_t pixels = conv->in[0] * conv->in[1] * conv->in[2];
     const int64_t multiplier = conv->in_channels ? conv->out_channels / conv->in_channels : 0;
     const int64_t image_out = conv->out[0] * conv->out[1] * conv->out[2] * conv->out_channels;
@@ -196,8 +211,8 @@ void tare_conv_depthwise_at(enum tare_cpu_level level, float *output, const stru
             }
             image = scratch;
         }
-        tare_depthwise_image(kernel, line_of(level, conv), conv, output, image, filter, sizeof(float), sizeof(float),
-                             !epilogue ? NULL : &image_epilogue, epilogue_of(level));
+        run_image(level,
+                  (struct tare_depthwise_image){ conv, output, image, filter, !epilogue ? NULL : &image_epilogue });
         output += image_out;
     }
 }

@@ -1,5 +1,5 @@
 /* The AVX-512 variant of the depthwise row: lanes hold channels; up to eight positions share each load of a weight. For
- * what depthwise_line_avx512.c does not take. */
+ * what depthwise_tiles_avx512.c does not support. */
 #include "interpreter/kernels/conv.h"
 #include "interpreter/kernels/epilogue.h"
 

@@ -129,8 +129,8 @@ static void depthwise_lines(enum tare_cpu_level level, const struct tare_igemm_o
                            scratch);
         return;
     }
-    tare_depthwise_one_line(kernel_of(level), NULL, conv, output->sums, input + line / lines * conv->in[0] * slice,
-                            packed, sizeof(int8_t), line % lines);
+    tare_depthwise_one_line(kernel_of(level), conv, output->sums, input + line / lines * conv->in[0] * slice, packed,
+                            sizeof(int8_t), line % lines);
 }
 
 static int64_t line_count(enum tare_cpu_level level, const struct tare_conv *conv, int64_t line) {

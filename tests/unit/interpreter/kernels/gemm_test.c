@@ -189,6 +189,33 @@ static void conv__bits_of_the_plain_loops(void **unused) {
     }
 }
 
+/* Kernels, strides, paddings, heights and widths around the tiles of the vector kernels, whole and partial vectors of
+ * channels. */
+static void conv__depthwise_kernels_of_every_size(void **unused) {
+    (void)unused;
+    static const int64_t channels[] = { 16, 3, 32, 37 }, widths[] = { 8, 14, 7, 23, 9 };
+    for (int i = 0; i < 240; i++) {
+        char what[60];
+        const int64_t kernel = 1 + i % 7, kernel_w = 2 + i / 3 % 6, stride = 1 + i / 2 % 3, pad = i % 5;
+        const int64_t height = 8 + i % 3, width = widths[i / 7 % 5], c = channels[i / 5 % 4];
+        struct tare_conv conv = {
+            .batch = 1 + i % 2,
+            .in = { 1, height, width },
+            .in_channels = c,
+            .kernel = { 1, kernel, kernel_w },
+            .out = { 1, (height + 2 * pad - kernel) / stride + 1, (width + 2 * pad - kernel_w) / stride + 1 },
+            .out_channels = c,
+            .stride = { 1, stride, stride },
+            .dilation = { 1, 1, 1 },
+            .base_dilation = { 1, 1, 1 },
+            .pad = { 0, pad, pad },
+            .groups = c,
+        };
+        snprintf(what, sizeof what, "depthwise %d", i);
+        check_conv(&conv, i % 16, what);
+    }
+}
+
 static void conv__three_dimensions(void **unused) {
     (void)unused;
     struct tare_conv conv = {
@@ -246,6 +273,7 @@ int main(void) {
         cmocka_unit_test(gemm__transposed_and_int8_weights_pack_alike),
         cmocka_unit_test(gemm__a_row_is_the_same_bits_in_any_batch),
         cmocka_unit_test(conv__bits_of_the_plain_loops),
+        cmocka_unit_test(conv__depthwise_kernels_of_every_size),
         cmocka_unit_test(conv__three_dimensions),
         cmocka_unit_test(conv_check__refuses_what_is_no_convolution),
     };
