@@ -42,6 +42,7 @@ static double blas_peak(void) {
 struct buffers {
     void *in, *filter, *out, *packed, *packed_int, *scratch, *sums, *bias;
     struct tare_bound_expression *requantize;
+    const struct tare_requantize *in_kernel;
 };
 
 /* (sums + bias) * factor + zero point, clamped, rounded and stored as int8. */
@@ -84,7 +85,7 @@ static void run(const struct tare_conv *conv, const struct buffers *b, int how) 
     const struct tare_gemm_epilogue epilogue = { .bias = b->bias, .relu = true, .limit = INFINITY };
     if (how == 0) tare_conv_dense(b->out, conv, b->in, b->packed, &epilogue, b->scratch);
     if (how == 1) tare_conv_depthwise(b->out, conv, b->in, b->filter, &epilogue, b->scratch);
-    const struct tare_conv_int_sink sink = { .take = requantize, .arg = b->requantize };
+    const struct tare_conv_int_sink sink = { .take = requantize, .arg = b->requantize, .requantize = b->in_kernel };
     if (how == 2)
         tare_conv_int_direct_at(tare_cpu_level(), &sink, conv, b->in, tare_igemm_form_at(tare_cpu_level()),
                                 b->packed_int, b->sums, b->scratch);
@@ -104,6 +105,7 @@ static void measure(const struct tare_conv *conv, double peak, const char *what)
     const size_t packed_int = depthwise ? tare_conv_int_depthwise_packed_bytes(tare_cpu_level(), conv)
                                         : tare_conv_int_direct_packed_bytes(form, conv);
     struct tare_bound_expression bound;
+    struct tare_requantize in_kernel;
     struct tare_arena arena = { 0 };
     const struct buffers b = { array((size_t)in * 4),
                                array((size_t)weights * 4),
@@ -113,8 +115,11 @@ static void measure(const struct tare_conv *conv, double peak, const char *what)
                                array((tare_conv_dense_scratch(conv) + (1 << 20)) * 4),
                                array((size_t)(tare_conv_int_direct_sums(conv) + conv->out[2] * conv->out_channels) * 4),
                                array((size_t)conv->out_channels * 4),
-                               &bound };
+                               &bound,
+                               &in_kernel };
     bind_requantization(&bound, &b, out, conv->out_channels, &arena);
+    if (!tare_requantize_find(&in_kernel, &bound, &arena)) exit(1);
+    tare_requantize_bind(&in_kernel, &bound);
     tare_conv_pack(b.packed, conv, b.filter);
     if (depthwise)
         tare_conv_int_depthwise_pack(tare_cpu_level(), b.packed_int, conv, b.filter);
@@ -154,11 +159,12 @@ static void measure(const struct tare_conv *conv, double peak, const char *what)
 int main(int argc, char **argv) {
     /* size, channels in, out, kernel, stride, depthwise */
     static const int cases[][6] = {
-        { 224, 3, 64, 7, 2, 0 },   { 56, 64, 64, 1, 1, 0 },   { 56, 64, 64, 3, 1, 0 },   { 56, 128, 128, 3, 2, 0 },
-        { 28, 128, 128, 3, 1, 0 }, { 14, 256, 256, 3, 1, 0 }, { 7, 512, 512, 3, 1, 0 },  { 14, 1024, 256, 1, 1, 0 },
-        { 56, 256, 512, 1, 2, 0 }, { 7, 512, 2048, 1, 1, 0 }, { 28, 1, 16, 3, 1, 0 },    { 112, 32, 32, 3, 1, 1 },
-        { 112, 96, 96, 3, 2, 1 },  { 56, 144, 144, 3, 1, 1 }, { 28, 192, 192, 3, 1, 1 }, { 14, 512, 512, 3, 1, 1 },
-        { 7, 960, 960, 3, 1, 1 },  { 14, 672, 672, 5, 1, 1 },
+        { 224, 3, 64, 7, 2, 0 },    { 56, 64, 64, 1, 1, 0 },   { 56, 64, 64, 3, 1, 0 },   { 56, 128, 128, 3, 2, 0 },
+        { 28, 128, 128, 3, 1, 0 },  { 14, 256, 256, 3, 1, 0 }, { 7, 512, 512, 3, 1, 0 },  { 14, 1024, 256, 1, 1, 0 },
+        { 56, 256, 512, 1, 2, 0 },  { 7, 512, 2048, 1, 1, 0 }, { 112, 16, 96, 1, 1, 0 },  { 14, 384, 64, 1, 1, 0 },
+        { 14, 256, 1024, 1, 1, 0 }, { 28, 1, 16, 3, 1, 0 },    { 112, 32, 32, 3, 1, 1 },  { 112, 96, 96, 3, 2, 1 },
+        { 56, 144, 144, 3, 1, 1 },  { 28, 192, 192, 3, 1, 1 }, { 14, 512, 512, 3, 1, 1 }, { 7, 960, 960, 3, 1, 1 },
+        { 14, 672, 672, 5, 1, 1 },
     };
     openblas_set_num_threads(1);
     dnnl_conv_begin(tare_cpu_level());

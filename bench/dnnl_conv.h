@@ -24,8 +24,8 @@ struct dnnl_conv {
     dnnl_exec_arg_t args[DNNL_CONV_ARGS]; /* source, weights, bias, destination */
 };
 
-/* One thread, and at most the instructions of `level`: without AMX, which tare does not use, unless ONEDNN_MAX_CPU_ISA
- * is set. Call it before anything else of oneDNN. */
+/* One thread, and at most the instructions of `level` unless ONEDNN_MAX_CPU_ISA is set. Call it before anything else of
+ * oneDNN. */
 static void dnnl_conv_begin(enum tare_cpu_level level) {
     union {
         void *object;
@@ -33,7 +33,9 @@ static void dnnl_conv_begin(enum tare_cpu_level level) {
     } set = { dlsym(RTLD_DEFAULT, "omp_set_num_threads") };
     if (set.object) set.function(1);
     if (!getenv("ONEDNN_MAX_CPU_ISA"))
-        dnnl_set_max_cpu_isa(level < TARE_CPU_AVX512 ? dnnl_cpu_isa_avx2 : dnnl_cpu_isa_avx512_core_vnni);
+        dnnl_set_max_cpu_isa(level < TARE_CPU_AVX512 ? dnnl_cpu_isa_avx2
+                             : level < TARE_CPU_AMX  ? dnnl_cpu_isa_avx512_core_vnni
+                                                     : dnnl_cpu_isa_avx512_core_amx);
 }
 
 static bool dnnl_conv_describe(dnnl_convolution_desc_t *out, const struct tare_conv *conv, bool is_int8) {

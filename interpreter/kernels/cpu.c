@@ -6,9 +6,13 @@
 #if TARE_KERNELS_X86
 #include <cpuid.h>
 #endif
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
-enum { N_LEVELS = TARE_CPU_VNNI + 1 };
-static const char *const level_names[N_LEVELS] = { "plain", "avx2", "avx_vnni", "avx512", "vnni" };
+enum { N_LEVELS = TARE_CPU_AMX + 1 };
+static const char *const level_names[N_LEVELS] = { "plain", "avx2", "avx_vnni", "avx512", "vnni", "amx" };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool on_machine[N_LEVELS];
@@ -20,7 +24,27 @@ static bool has_avx_vnni(void) {
     unsigned a, b, c, d;
     return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 4 & 1);
 }
+
+/* AMX-TILE and AMX-INT8 (CPUID leaf 7, EDX bits 24 and 25), whose registers the operating system saves (XCR0 bits 17
+ * and 18). */
+static bool has_amx(void) {
+    unsigned a, b, c, d, low, high;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE)) return false;
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d >> 24 & 3) != 3) return false;
+    __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return (low >> 17 & 3) == 3;
+}
 #endif
+
+/* A process must request the use of the tile registers before its first use of them. */
+static bool request_tiles(void) {
+#if defined(__linux__) && TARE_KERNELS_X86
+    enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 }; /* ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA */
+    return syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
+#else
+    return false;
+#endif
+}
 
 static void find_levels_of_machine(void) {
     on_machine[TARE_CPU_PLAIN] = true;
@@ -33,6 +57,7 @@ static void find_levels_of_machine(void) {
     on_machine[TARE_CPU_AVX_VNNI] = avx2 && has_avx_vnni();
     on_machine[TARE_CPU_AVX512] = avx512;
     on_machine[TARE_CPU_VNNI] = avx512 && __builtin_cpu_supports("avx512vnni");
+    on_machine[TARE_CPU_AMX] = on_machine[TARE_CPU_VNNI] && has_amx();
 #endif
 }
 
@@ -43,6 +68,7 @@ static void find_level(void) {
     for (int i = TARE_CPU_PLAIN; expected && i < N_LEVELS; i++) {
         if (strcmp(expected, level_names[i]) == 0) most = i;
     }
+    if (most == TARE_CPU_AMX && on_machine[most]) on_machine[most] = request_tiles();
     while (!on_machine[most])
         most--;
     found_level = (enum tare_cpu_level)most;

@@ -13,10 +13,13 @@ enum tare_cpu_level {
     TARE_CPU_AVX_VNNI, /* AVX2, FMA and AVX-VNNI: vpdpbusd and vpdpwssd of 256 bits */
     TARE_CPU_AVX512,   /* F, BW, VL, DQ */
     TARE_CPU_VNNI,     /* AVX-512 with VNNI */
+    TARE_CPU_AMX,      /* the same with AMX: tiles of int8, where the operating system permits their use */
 };
 
-/* The highest level that this machine has; the environment variable TARE_CPU (plain, avx2, avx_vnni, avx512, vnni)
- * lowers it to that level, or to the next lower one that the machine has. Constant from the first call on. */
+/* The highest level that this machine has; the environment variable TARE_CPU (plain, avx2, avx_vnni, avx512, vnni,
+ * amx) lowers it to that level, or to the next lower one that the machine has. Constant from the first call on, which
+ * requests the use of the tile registers for the process unless TARE_CPU excludes AMX: Linux refuses it where a thread
+ * has a signal stack that is too small for them. */
 enum tare_cpu_level tare_cpu_level(void);
 /* True if the level is not above tare_cpu_level() and the machine has it. */
 bool tare_cpu_has_level(enum tare_cpu_level level);

@@ -34,14 +34,14 @@ bool tare_conv_int_is_direct(const struct tare_conv *conv) {
 }
 
 static int64_t element_size(enum tare_igemm_form form) {
-    return form == TARE_IGEMM_QUADS ? 1 : 2;
+    return form == TARE_IGEMM_PAIRS ? 2 : 1;
 }
 /* Elements of a segment: kernel width by channels; groups of four bytes that it fills. */
 static int64_t segment_length(const struct tare_conv *conv) {
     return conv->kernel[2] * conv->in_channels;
 }
 static int64_t segment_groups(enum tare_igemm_form form, const struct tare_conv *conv) {
-    return (segment_length(conv) * element_size(form) + 3) / 4;
+    return tare_igemm_filled_groups(form, (segment_length(conv) * element_size(form) + 3) / 4);
 }
 /* k of the packed filter. */
 static int64_t packed_k(enum tare_igemm_form form, const struct tare_conv *conv) {
@@ -135,8 +135,12 @@ static void copy_elements(void *to, const int8_t *from, int64_t count, enum tare
     typedef uint8_t bytes __attribute__((vector_size(16)));
     const bytes flip = { 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128 };
     int64_t i = 0;
-    if (form != TARE_IGEMM_QUADS) {
+    if (form == TARE_IGEMM_PAIRS) {
         widen(to, from, count);
+        return;
+    }
+    if (form == TARE_IGEMM_TILES) {
+        memcpy(to, from, (size_t)count);
         return;
     }
     for (; i + 16 <= count; i += 16) {
@@ -150,8 +154,8 @@ static void copy_elements(void *to, const int8_t *from, int64_t count, enum tare
 }
 
 static void fill_padding(void *to, const struct tare_conv *conv, int64_t count, enum tare_igemm_form form) {
-    if (form == TARE_IGEMM_QUADS) {
-        memset(to, (uint8_t)(conv->pad_value ^ -128), (size_t)count);
+    if (form != TARE_IGEMM_PAIRS) {
+        memset(to, (uint8_t)(form == TARE_IGEMM_QUADS ? conv->pad_value ^ -128 : conv->pad_value), (size_t)count);
         return;
     }
     for (int64_t i = 0; i < count; i++)

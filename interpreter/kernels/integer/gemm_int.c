@@ -8,20 +8,30 @@
 enum {
     PANEL = 16,
     GROUP = 64, /* bytes of a panel for 4 bytes of A */
+    TILE_GROUPS = 16,
+    TILES_SLACK = (TILE_GROUPS - 1) * GROUP, /* that the last tile of the last panel may read */
     BLOCK_ROWS = 144,
     BLOCK_BYTES = 1024,              /* of a row of A gathered at a time */
     BLOCK_STRIDE = BLOCK_BYTES + 64, /* see the float product */
 };
 
 enum tare_igemm_form tare_igemm_form_at(enum tare_cpu_level level) {
+    if (level >= TARE_CPU_AMX) return TARE_IGEMM_TILES;
     return level >= TARE_CPU_VNNI || level == TARE_CPU_AVX_VNNI ? TARE_IGEMM_QUADS : TARE_IGEMM_PAIRS;
 }
 
 static int64_t group_size(enum tare_igemm_form form) {
-    return form == TARE_IGEMM_QUADS ? 4 : 2;
+    return form == TARE_IGEMM_PAIRS ? 2 : 4;
 }
 static int64_t element_size(enum tare_igemm_form form) {
-    return form == TARE_IGEMM_QUADS ? 1 : 2;
+    return form == TARE_IGEMM_PAIRS ? 2 : 1;
+}
+int64_t tare_igemm_tile_steps(int64_t groups) {
+    return (groups + TILE_GROUPS - 1) / TILE_GROUPS;
+}
+int64_t tare_igemm_filled_groups(enum tare_igemm_form form, int64_t groups) {
+    const int64_t steps = tare_igemm_tile_steps(groups);
+    return form != TARE_IGEMM_TILES || steps == 0 ? groups : (groups + steps - 1) / steps * steps;
 }
 static int64_t panel_count(int64_t n) {
     return (n + PANEL - 1) / PANEL;
@@ -39,7 +49,7 @@ size_t tare_igemm_packed_bytes(enum tare_igemm_form form, int64_t k, int64_t n) 
     int64_t bytes;
     if (k < 0 || n < 0 || k > INT64_MAX - 4 || n > INT64_MAX / 128 ||
         !tare_mul_i64(&bytes, panel_count(n) * GROUP, group_count(form, k)) ||
-        !tare_add_i64(&bytes, bytes, starts_bytes(n)))
+        !tare_add_i64(&bytes, bytes, starts_bytes(n) + (form == TARE_IGEMM_TILES ? TILES_SLACK : 0)))
         return 0;
     return (size_t)bytes;
 }
@@ -58,6 +68,12 @@ static void pack_quad_panel(int32_t *starts, int8_t *to, const int8_t *b, int64_
     }
     for (int64_t j = 0; j < PANEL; j++)
         starts[j] = (int32_t)(0u - 128u * sums[j]); /* the rows of A have 128 added */
+}
+
+/* Sums of tiles start at 0. */
+static void finish_tiles(void *packed, int64_t k, int64_t n) {
+    memset(packed, 0, (size_t)starts_bytes(n));
+    memset((char *)packed + tare_igemm_packed_bytes(TARE_IGEMM_TILES, k, n) - TILES_SLACK, 0, TILES_SLACK);
 }
 
 static void pack_quads(void *packed, const int8_t *b, int64_t k, int64_t n, int64_t row_stride, int64_t column_stride) {
@@ -92,10 +108,11 @@ PACK_PAIRS(pack_pairs_int32, int32_t)
 
 void tare_igemm_pack(void *packed, enum tare_igemm_form form, const int8_t *b, int64_t k, int64_t n, int64_t row_stride,
                      int64_t column_stride) {
-    if (form == TARE_IGEMM_QUADS)
-        pack_quads(packed, b, k, n, row_stride, column_stride);
-    else
+    if (form == TARE_IGEMM_PAIRS)
         pack_pairs_int8(packed, b, k, n, row_stride, column_stride);
+    else
+        pack_quads(packed, b, k, n, row_stride, column_stride);
+    if (form == TARE_IGEMM_TILES) finish_tiles(packed, k, n);
 }
 
 bool tare_igemm_pack_int32(void *packed, const int32_t *b, int64_t k, int64_t n, int64_t row_stride,
@@ -176,7 +193,7 @@ static void add_128(char *bytes, int64_t count) {
 /* Gathers a block of rows, filled up to whole groups; quads become unsigned by adding 128. */
 static void gather_block(char *block, const struct tare_igemm_rows *a, enum tare_igemm_form form, int64_t row,
                          int64_t rows, int64_t k0, int64_t count) {
-    const int64_t size = element_size(form), filled = group_count(form, count) * 4;
+    const int64_t size = element_size(form), filled = tare_igemm_filled_groups(form, group_count(form, count)) * 4;
     if (!a->data) a->gather(a->source, block, BLOCK_STRIDE / size, a->first + row, rows, k0, count);
     for (int64_t i = 0; i < rows; i++) {
         char *to = block + i * BLOCK_STRIDE;
@@ -187,9 +204,26 @@ static void gather_block(char *block, const struct tare_igemm_rows *a, enum tare
     }
 }
 
+/* C = A · panels for all lines. `start`: NULL to accumulate into C. */
+static void run_lines(enum tare_cpu_level level, enum tare_igemm_form form, const struct tare_igemm_output *c,
+                      const void *a, int64_t a_stride, const void *panels, int64_t panel_stride,
+                      const struct tare_igemm_lines *lines, int64_t n, const struct tare_igemm_segments *segments,
+                      const int32_t *start) {
+#if TARE_KERNELS_X86
+    if (form == TARE_IGEMM_TILES) { /* its tiles of rows may belong to several lines */
+        tare_igemm_tiles_amx(c, a, a_stride, panels, panel_stride, lines, n, segments, !start);
+        return;
+    }
+#endif
+    for (int64_t line = 0; line < lines->count; line++) {
+        const struct tare_igemm_output to = tare_igemm_output_at(c, line * lines->rows, 0);
+        block_of(level, form)(&to, (const char *)a + line * lines->a_step, a_stride, panels, panel_stride, lines->rows,
+                              n, segments, start);
+    }
+}
+
 void tare_igemm_at(enum tare_cpu_level level, int32_t *c, int64_t ldc, const struct tare_igemm_rows *a,
                    enum tare_igemm_form form, const void *packed, int64_t m, int64_t n, int64_t k, void *scratch) {
-    tare_igemm_block *block = block_of(level, form);
     const int64_t panel_stride = group_count(form, k) * GROUP, size = element_size(form);
     const int64_t block_k = BLOCK_BYTES / size;
     const char *panels = (const char *)packed + starts_bytes(n);
@@ -200,10 +234,12 @@ void tare_igemm_at(enum tare_cpu_level level, int32_t *c, int64_t ldc, const str
         for (int64_t k0 = 0; k0 == 0 || k0 < k; k0 += block_k) {
             const int64_t count = k - k0 < block_k ? k - k0 : block_k;
             gather_block(scratch, a, form, row, rows, k0, count);
-            const struct tare_igemm_segments whole = { .count = 1, .groups = group_count(form, count) };
+            const int64_t groups = tare_igemm_filled_groups(form, group_count(form, count));
+            const struct tare_igemm_segments whole = { .count = 1, .groups = groups };
             const struct tare_igemm_output to = { .sums = c + row * ldc, .stride = ldc };
-            block(&to, scratch, BLOCK_STRIDE, panels + k0 * size / 4 * GROUP, panel_stride, rows, n, &whole,
-                  k0 == 0 ? packed : NULL);
+            const struct tare_igemm_lines line = { .count = 1, .rows = rows };
+            run_lines(level, form, &to, scratch, BLOCK_STRIDE, panels + k0 * size / 4 * GROUP, panel_stride, &line, n,
+                      &whole, k0 == 0 ? packed : NULL);
         }
     }
 }
@@ -221,14 +257,12 @@ void tare_igemm_segments_at(enum tare_cpu_level level, const struct tare_igemm_o
                             const struct tare_igemm_lines *lines, int64_t n,
                             const struct tare_igemm_segments *segments) {
     const int64_t panel_stride = segments->count * segments->groups * GROUP;
-    const int64_t width = panel_stride * panel_count(n) > LARGE_WEIGHTS ? 2 * PANEL : n;
+    const bool is_whole = form == TARE_IGEMM_TILES || panel_stride * panel_count(n) <= LARGE_WEIGHTS;
+    const int64_t width = is_whole ? n : 2 * PANEL;
     for (int64_t column = 0; column < n; column += width) {
         const char *panels = (const char *)packed + starts_bytes(n) + column / PANEL * panel_stride;
-        for (int64_t line = 0; line < lines->count; line++) {
-            const struct tare_igemm_output to = tare_igemm_output_at(c, line * lines->rows, column);
-            block_of(level, form)(&to, (const char *)a + line * lines->a_step, a_stride, panels, panel_stride,
-                                  lines->rows, n - column < width ? n - column : width, segments,
-                                  (const int32_t *)packed + column);
-        }
+        const struct tare_igemm_output to = tare_igemm_output_at(c, 0, column);
+        run_lines(level, form, &to, a, a_stride, panels, panel_stride, lines, n - column < width ? n - column : width,
+                  segments, (const int32_t *)packed + column);
     }
 }

@@ -10,11 +10,12 @@
 
 /* Packing of the weights: panels of 16 columns, with groups of k that match 4 adjacent bytes of A. */
 enum tare_igemm_form {
+    TARE_IGEMM_TILES, /* A and B int8, four k a group: AMX */
     TARE_IGEMM_QUADS, /* A and B int8, four k a group: AVX-VNNI and VNNI */
     TARE_IGEMM_PAIRS, /* A and B int16, two k a group: every level */
 };
 
-/* Rows of A: int8 for quads, int16 for pairs; see struct tare_gemm_rows. Strides and counts in elements. */
+/* Rows of A: int8 for tiles and quads, int16 for pairs; see struct tare_gemm_rows. Strides and counts in elements. */
 struct tare_igemm_rows {
     const void *data;
     int64_t stride;
@@ -55,6 +56,8 @@ struct tare_igemm_output tare_igemm_output_at(const struct tare_igemm_output *ou
 /* True if the product of a level may requantize. */
 bool tare_igemm_requantizes(enum tare_cpu_level level);
 
+/* The smallest count from `groups` on that tiles divide into equal steps; `groups` itself for other forms. */
+int64_t tare_igemm_filled_groups(enum tare_igemm_form form, int64_t groups);
 /* The k of a row of A: `count` segments, `step` bytes apart, of `groups` groups of 4 adjacent bytes. */
 struct tare_igemm_segments {
     int64_t count, groups, step;
@@ -64,7 +67,7 @@ struct tare_igemm_lines {
     int64_t count, rows, a_step;
 };
 /* C = A · packed B for rows of A in memory, in the form's type (quads: with 128 added), `a_stride` bytes apart. k of
- * the packed weights is that of all segments. */
+ * the packed weights is that of all segments, whose groups are tare_igemm_filled_groups. */
 void tare_igemm_segments_at(enum tare_cpu_level level, const struct tare_igemm_output *c, const void *a,
                             int64_t a_stride, enum tare_igemm_form form, const void *packed,
                             const struct tare_igemm_lines *lines, int64_t n,
@@ -80,5 +83,12 @@ typedef void tare_igemm_block(const struct tare_igemm_output *c, const void *a, 
 tare_igemm_block tare_igemm_pairs_plain, tare_igemm_pairs_avx2, tare_igemm_pairs_avx512, tare_igemm_pairs_vnni,
     tare_igemm_quads_vnni;
 tare_igemm_block tare_igemm_pairs_avx_vnni, tare_igemm_quads_avx_vnni;
+
+/* Steps of up to 16 groups that the groups of a segment are divided into. */
+int64_t tare_igemm_tile_steps(int64_t groups);
+/* C (+)= A · panels for all lines. */
+void tare_igemm_tiles_amx(const struct tare_igemm_output *c, const void *a, int64_t a_stride, const void *panels,
+                          int64_t panel_stride, const struct tare_igemm_lines *lines, int64_t n,
+                          const struct tare_igemm_segments *segments, bool accumulates);
 
 #endif

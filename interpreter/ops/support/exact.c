@@ -71,7 +71,7 @@ static tare_status left_operand(const void **out, bool *fits, const struct tare_
                                 enum tare_igemm_form form) {
     *fits = true;
     *out = operands->lhs;
-    if (form == TARE_IGEMM_QUADS) return TARE_OK;
+    if (form != TARE_IGEMM_PAIRS) return TARE_OK;
     int16_t *narrow = scratch_array(operands->scratch, count, sizeof *narrow);
     if (!narrow) return TARE_NO_MEMORY;
     *out = narrow;

@@ -9,12 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-static const char *const names[] = { "plain", "avx2", "avx_vnni", "avx512", "vnni" };
+static const char *const names[] = { "plain", "avx2", "avx_vnni", "avx512", "vnni", "amx" };
 enum { N_NAMES = sizeof names / sizeof *names };
 
 static char flags[16384];
@@ -40,11 +41,24 @@ static bool has_flags(const char *list) {
     return true;
 }
 
+/* Whether the operating system lets a process use the tile registers. */
+static bool may_use_tiles(void) {
+#if defined(__linux__) && defined(__x86_64__)
+    enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 };
+    return syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
+#else
+    return false;
+#endif
+}
+
 static bool machine_has(int level) {
-    static const char *const lists[] = { "", "avx2 fma", "avx2 fma avx_vnni",
+    static const char *const lists[] = { "",
+                                         "avx2 fma",
+                                         "avx2 fma avx_vnni",
                                          "avx2 fma avx512f avx512bw avx512vl avx512dq",
-                                         "avx2 fma avx512f avx512bw avx512vl avx512dq avx512_vnni" };
-    return has_flags(lists[level]);
+                                         "avx2 fma avx512f avx512bw avx512vl avx512dq avx512_vnni",
+                                         "avx2 fma avx512f avx512bw avx512vl avx512dq avx512_vnni amx_tile amx_int8" };
+    return has_flags(lists[level]) && (level != TARE_CPU_AMX || may_use_tiles());
 }
 
 /* The exit status of this program with TARE_CPU: its level. */

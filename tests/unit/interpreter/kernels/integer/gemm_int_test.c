@@ -41,7 +41,7 @@ static void check_product(enum tare_cpu_level level, enum tare_igemm_form form, 
     for (int64_t i = 0; i < k * n; i++)
         b[i] = random_int8();
     tare_igemm_pack(packed, form, b, k, n, n, 1);
-    const struct tare_igemm_rows rows = { .data = form == TARE_IGEMM_QUADS ? (void *)a : (void *)wide, .stride = k };
+    const struct tare_igemm_rows rows = { .data = form == TARE_IGEMM_PAIRS ? (void *)wide : (void *)a, .stride = k };
     tare_igemm_at(level, c, n, &rows, form, packed, m, n, k, scratch);
     for (int64_t i = 0; i < m * n; i++) {
         int64_t sum = 0;
@@ -62,21 +62,28 @@ static void igemm__exact_at_every_level(void **unused) {
     static const int64_t ns[] = { 1, 15, 16, 17, 32, 33, 50 }, ks[] = { 1, 2, 3, 4, 5, 63, 511, 1027, 2050 };
     for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level = tare_cpu_next_level(level)) {
         for (int64_t m = 1; m <= 26; m++) {
-            check_product(level, TARE_IGEMM_PAIRS, m, ns[m % 7], ks[m % 9]);
-            if (tare_igemm_form_at(level) == TARE_IGEMM_QUADS)
-                check_product(level, TARE_IGEMM_QUADS, m, ns[m % 7], ks[m % 9]);
+            for (int form = tare_igemm_form_at(level); form <= TARE_IGEMM_PAIRS; form++)
+                check_product(level, (enum tare_igemm_form)form, m, ns[m % 7], ks[m % 9]);
         }
-        check_product(level, tare_igemm_form_at(level), 150, 20, 40);
-        check_product(level, TARE_IGEMM_PAIRS, 150, 20, 40);
+        for (int form = tare_igemm_form_at(level); form <= TARE_IGEMM_PAIRS; form++)
+            check_product(level, (enum tare_igemm_form)form, 150, 20, 40);
+    }
+}
+
+/* Tiles of up to 16 rows, 16 columns and 64 k, two by two: all remainders. */
+static void igemm__remainders_of_tiles(void **unused) {
+    (void)unused;
+    static const int64_t ns[] = { 1, 16, 31, 32, 49 };
+    for (int64_t m = 1; m <= 50; m += 1 + m / 20) {
+        for (int64_t k = 1; k <= 200; k += 7)
+            check_product(tare_cpu_level(), tare_igemm_form_at(tare_cpu_level()), m, ns[(m + k) % 5], k);
     }
 }
 
 static void igemm__empty_k_gives_zeros(void **unused) {
     (void)unused;
-    for (int form = TARE_IGEMM_QUADS; form <= TARE_IGEMM_PAIRS; form++) {
-        if (form == TARE_IGEMM_QUADS && tare_igemm_form_at(tare_cpu_level()) != TARE_IGEMM_QUADS) continue;
+    for (int form = tare_igemm_form_at(tare_cpu_level()); form <= TARE_IGEMM_PAIRS; form++)
         check_product(tare_cpu_level(), (enum tare_igemm_form)form, 3, 5, 0);
-    }
 }
 
 static void igemm__sums_wrap(void **unused) {
@@ -84,8 +91,7 @@ static void igemm__sums_wrap(void **unused) {
     enum { K = 140000 }; /* 128 * 128 * K is above 2^31 */
     int8_t *ones = block_of(K);
     memset(ones, -128, K);
-    for (int form = TARE_IGEMM_QUADS; form <= TARE_IGEMM_PAIRS; form++) {
-        if (form == TARE_IGEMM_QUADS && tare_igemm_form_at(tare_cpu_level()) != TARE_IGEMM_QUADS) continue;
+    for (int form = tare_igemm_form_at(tare_cpu_level()); form <= TARE_IGEMM_PAIRS; form++) {
         int16_t *wide = block_of(K * 2);
         for (int i = 0; i < K; i++)
             wide[i] = -128;
@@ -93,7 +99,7 @@ static void igemm__sums_wrap(void **unused) {
         void *scratch = block_of(tare_igemm_scratch_bytes());
         int32_t c = 0;
         tare_igemm_pack(packed, (enum tare_igemm_form)form, ones, K, 1, 1, 1);
-        const struct tare_igemm_rows rows = { .data = form == TARE_IGEMM_QUADS ? (void *)ones : (void *)wide,
+        const struct tare_igemm_rows rows = { .data = form == TARE_IGEMM_PAIRS ? (void *)wide : (void *)ones,
                                               .stride = K };
         tare_igemm(&c, 1, &rows, (enum tare_igemm_form)form, packed, 1, 1, K, scratch);
         assert_int_equal(c, (int32_t)(uint32_t)(16384ull * K));
@@ -161,7 +167,7 @@ static void check_conv(const struct tare_conv *conv) {
     for (int form = tare_igemm_form_at(tare_cpu_level()); form <= TARE_IGEMM_PAIRS; form++) {
         void *packed = block_of(tare_conv_int_packed_bytes((enum tare_igemm_form)form, conv));
         tare_conv_int_pack(packed, (enum tare_igemm_form)form, conv, w8);
-        tare_conv_int_dense(got, conv, form == TARE_IGEMM_QUADS ? (void *)x8 : (void *)x16, (enum tare_igemm_form)form,
+        tare_conv_int_dense(got, conv, form == TARE_IGEMM_PAIRS ? (void *)x16 : (void *)x8, (enum tare_igemm_form)form,
                             packed, scratch);
         assert_memory_equal(got, expected, (size_t)out * 4);
         if (form == TARE_IGEMM_PAIRS) {
@@ -291,6 +297,7 @@ static void conv_int__pad_value(void **unused) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(igemm__exact_at_every_level),
+        cmocka_unit_test(igemm__remainders_of_tiles),
         cmocka_unit_test(igemm__empty_k_gives_zeros),
         cmocka_unit_test(igemm__sums_wrap),
         cmocka_unit_test(igemm__int32_operands_narrow_or_are_refused),

@@ -1,0 +1,198 @@
+/* Convolutions that requantize their sums have the bits of the stages one by one, at every CPU level: remainders of
+ * rows, columns and k, saturation, residual additions, both signs of the result. */
+#include "base/alloc.h"
+#include "interpreter/kernels/integer/conv_int_direct.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <math.h>
+
+enum { GUARD = 64, LANES = 16 };
+
+static uint32_t state = 11;
+static int random_int(int low, int high) {
+    state = state * 1664525u + 1013904223u;
+    return low + (int)((state >> 8) % (uint32_t)(high - low + 1));
+}
+
+static void *guarded(size_t size) {
+    void *block = tare_malloc_aligned(size + GUARD);
+    assert_non_null(block);
+    memset(block, 0x5a, size + GUARD);
+    return block;
+}
+static void assert_guard(const void *block, size_t size) {
+    for (size_t i = 0; i < GUARD; i++)
+        assert_int_equal(((const unsigned char *)block)[size + i], 0x5a);
+}
+
+/* What a case of a requantization consists of. */
+struct kind {
+    bool is_unsigned, has_addend, addend_is_unsigned, has_least;
+    float scale; /* the largest */
+};
+
+struct layer {
+    struct tare_conv conv;
+    struct kind kind;
+    int8_t *input, *filter, *addend;
+    int32_t *sums, *offset; /* of the plain convolution */
+    float *scale;
+    uint8_t *expected;
+};
+
+static float quantize(const struct tare_quantize_stage *stage, float x) {
+    x = fmaxf(x + stage->add, stage->low);
+    return nearbyintf(fminf(x, stage->high));
+}
+
+static float dequantize(const struct tare_dequantize_stage *stage, int32_t x) {
+    return (float)(x - stage->zero_point) * stage->scale;
+}
+
+static struct tare_requantize requantize_of(const struct layer *l, void *to) {
+    const float low = l->kind.is_unsigned ? 0 : -128, high = l->kind.is_unsigned ? 255 : 127;
+    return (struct tare_requantize){
+        .columns = l->conv.out_channels,
+        .offset = l->offset,
+        .scale = l->scale,
+        .first = { 3, low + 5, high },
+        .addend = l->kind.has_addend ? l->addend : NULL,
+        .addend_is_unsigned = l->kind.addend_is_unsigned,
+        .of_result = { 3, 0.07f },
+        .of_addend = { -4, 0.11f },
+        .second = { -2, low, high - 3 },
+        .least = l->kind.has_least ? 7 : INT32_MIN,
+        .to = to,
+    };
+}
+
+static void expect(struct layer *l) {
+    const struct tare_requantize r = requantize_of(l, NULL);
+    const int64_t count = tare_conv_rows(&l->conv) * r.columns;
+    for (int64_t i = 0; i < count; i++) {
+        const uint32_t total = (uint32_t)l->sums[i] + (uint32_t)r.offset[i % r.columns];
+        int32_t x = (int32_t)quantize(&r.first, (float)(int32_t)total * r.scale[i % r.columns]);
+        if (r.addend) {
+            const int32_t other = r.addend_is_unsigned ? (uint8_t)l->addend[i] : l->addend[i];
+            x = (int32_t)quantize(&r.second, dequantize(&r.of_result, x) + dequantize(&r.of_addend, other));
+            if (x < r.least) x = r.least;
+        }
+        l->expected[i] = (uint8_t)x;
+    }
+}
+
+static void fill(struct layer *l, int64_t in, int64_t out, int64_t weights) {
+    const int64_t n = l->conv.out_channels;
+    int32_t *wide_in = guarded((size_t)in * 4), *wide_filter = guarded((size_t)weights * 4);
+    l->input = guarded((size_t)in), l->filter = guarded((size_t)weights), l->addend = guarded((size_t)out);
+    l->sums = guarded((size_t)out * 4), l->expected = guarded((size_t)out);
+    l->offset = guarded((size_t)(n + LANES) * 4), l->scale = guarded((size_t)(n + LANES) * 4);
+    for (int64_t i = 0; i < in; i++)
+        wide_in[i] = l->input[i] = (int8_t)random_int(-128, 127);
+    for (int64_t i = 0; i < weights; i++)
+        wide_filter[i] = l->filter[i] = (int8_t)random_int(-128, 127);
+    for (int64_t i = 0; i < out; i++)
+        l->addend[i] = (int8_t)random_int(-128, 127);
+    for (int64_t i = 0; i < n + LANES; i++) {
+        l->offset[i] = i < n ? random_int(-50000, 50000) : l->offset[i - n];
+        l->scale[i] = i < n ? l->kind.scale / (float)random_int(1, 9) : l->scale[i - n];
+    }
+    tare_conv_plain_i32(l->sums, &l->conv, wide_in, wide_filter);
+    tare_free(wide_in), tare_free(wide_filter);
+}
+
+static void never(void *arg, int32_t *sums, int64_t first, int64_t count) {
+    (void)arg, (void)sums, (void)first, (void)count;
+    fail_msg("the sums were not requantized by the kernel");
+}
+
+static void check_level(const struct layer *l, enum tare_cpu_level level, int64_t out) {
+    const enum tare_igemm_form form = tare_igemm_form_at(level);
+    void *packed = guarded(tare_conv_int_direct_packed_bytes(form, &l->conv));
+    void *sums = guarded((size_t)tare_conv_int_direct_sums(&l->conv) * 4);
+    const size_t scratch_bytes = tare_conv_int_direct_scratch(form, &l->conv);
+    void *scratch = guarded(scratch_bytes);
+    uint8_t *got = guarded((size_t)out);
+    const struct tare_requantize requantize = requantize_of(l, got);
+    const struct tare_conv_int_sink sink = { .take = never, .requantize = &requantize };
+    assert_int_equal(tare_conv_int_direct_pack(packed, form, &l->conv, l->filter), TARE_OK);
+    tare_conv_int_direct_at(level, &sink, &l->conv, l->input, form, packed, sums, scratch);
+    for (int64_t i = 0; i < out; i++) {
+        if (got[i] != l->expected[i])
+            fail_msg("level %s, %lldx%lldx%lld: element %lld is %d (expected %d)", tare_cpu_level_name(level),
+                     (long long)l->conv.out[2], (long long)l->conv.in_channels, (long long)l->conv.out_channels,
+                     (long long)i, got[i], l->expected[i]);
+    }
+    assert_guard(got, (size_t)out), assert_guard(scratch, scratch_bytes);
+    tare_free(packed), tare_free(sums), tare_free(scratch), tare_free(got);
+}
+
+static void check(struct layer l) {
+    const int64_t in = l.conv.batch * l.conv.in[1] * l.conv.in[2] * l.conv.in_channels;
+    const int64_t out = tare_conv_rows(&l.conv) * l.conv.out_channels;
+    fill(&l, in, out, tare_conv_patch(&l.conv) * l.conv.out_channels);
+    expect(&l);
+    for (enum tare_cpu_level level = TARE_CPU_AVX2; level <= tare_cpu_level(); level = tare_cpu_next_level(level))
+        check_level(&l, level, out);
+    assert_guard(l.input, (size_t)in);
+    tare_free(l.input), tare_free(l.filter), tare_free(l.addend), tare_free(l.sums), tare_free(l.expected);
+    tare_free(l.offset), tare_free(l.scale);
+}
+
+/* kernel × kernel with the same padding on all sides */
+static struct tare_conv conv_of(int64_t height, int64_t width, int64_t in, int64_t out, int64_t kernel,
+                                int64_t stride) {
+    const int64_t pad = kernel / 2;
+    return (struct tare_conv){ .batch = 2,
+                               .in = { 1, height, width },
+                               .in_channels = in,
+                               .kernel = { 1, kernel, kernel },
+                               .out = { 1, (height + 2 * pad - kernel) / stride + 1,
+                                        (width + 2 * pad - kernel) / stride + 1 },
+                               .out_channels = out,
+                               .stride = { 1, stride, stride },
+                               .dilation = { 1, 1, 1 },
+                               .base_dilation = { 1, 1, 1 },
+                               .pad = { 0, pad, pad },
+                               .groups = 1 };
+}
+
+/* The bits 0 to 3 of `bits` are the flags of the kind. */
+static struct kind kind_of(int bits, float scale) {
+    return (struct kind){ bits & 1, bits & 2, bits & 4, bits & 8, scale };
+}
+
+static void sizes__have_the_bits_of_the_stages(void **unused) {
+    (void)unused;
+    static const int64_t channels[] = { 1, 3, 16, 24, 64, 70, 130, 200 },
+                         outputs[] = { 1, 15, 16, 17, 32, 48, 63, 100 };
+    static const int64_t widths[] = { 1, 5, 7, 8, 14, 17, 28, 33 };
+    for (int i = 0; i < 192; i++) {
+        const int64_t kernel = i % 3 == 0 ? 1 : i % 3 == 1 ? 3 : 5, height = 1 + i % 5 + kernel;
+        const struct layer layer = { .conv = conv_of(height, widths[i / 2 % 8] + kernel - 1, channels[i % 8],
+                                                     outputs[(i / 3) % 8], kernel, 1 + i / 7 % 2),
+                                     .kind = kind_of(i / 4, 2e-3f) };
+        if (tare_conv_int_is_direct(&layer.conv)) check(layer);
+    }
+}
+
+static void extremes__saturate(void **unused) {
+    (void)unused;
+    static const float scales[] = { 1e-30f, 0.3f, 0.6f, 40, 1e20f, 3e38f };
+    for (int i = 0; i < 96; i++)
+        check((struct layer){ .conv = conv_of(6, 9, 33, 40, 3, 1), .kind = kind_of(i, scales[i / 16]) });
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sizes__have_the_bits_of_the_stages),
+        cmocka_unit_test(extremes__saturate),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
