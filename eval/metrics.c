@@ -128,10 +128,12 @@ static void add_element(struct tare_metrics *m, double signal, double self, doub
 /* Elements first … first+count-1, one row. */
 static void add_row_difference(struct tare_metrics *m, const struct tare_tensor *value,
                                const struct tare_tensor *reference, int64_t first, int64_t count, int64_t record) {
+    const bool integers = tare_dtype_is_integer(value->dtype) && tare_dtype_is_integer(reference->dtype);
     for (int64_t i = first; i < first + count; i++) {
         const double x = tare_tensor_get_f64(value, i), r = tare_tensor_get_f64(reference, i);
         if (isfinite(x) && isfinite(r))
-            add_element(m, r * r, x * x, r * x, fabs(x - r), record);
+            add_element(m, r * r, x * x, r * x, fabs(integers ? tare_tensor_difference(value, reference, i) : x - r),
+                        record);
         else
             m->not_finite += !isfinite(x) && isfinite(r);
         m->undefined += isnan(r);

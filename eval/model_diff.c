@@ -87,10 +87,10 @@ static void compare_values(struct tare_weight_difference *w, const struct tare_t
     if (!is_real(a->dtype)) return;
     w->max_abs = 0;
     for (int64_t i = 0; i < a->elements; i++) {
-        double x = tare_tensor_get_f64(a, a->splat ? 0 : i), y = tare_tensor_get_f64(b, b->splat ? 0 : i);
+        const double x = tare_tensor_get_f64(a, i), difference = tare_tensor_difference(a, b, i);
         signal += x * x;
-        noise += (x - y) * (x - y);
-        w->max_abs = fmax(w->max_abs, fabs(x - y));
+        noise += difference * difference;
+        w->max_abs = fmax(w->max_abs, fabs(difference));
     }
     w->sqnr_db = noise > 0 ? signal > 0 ? 10 * log10(signal / noise) : -INFINITY : INFINITY;
 }
@@ -146,12 +146,18 @@ static tare_status note_number(struct differ *d, const char *name, const struct 
     if (!make_room(&out->arena, (void **)&out->numbers, out->n_numbers, &d->numbers_capacity, sizeof *out->numbers) ||
         (i = index_of(&d->numbers, name, out->n_numbers, &fresh)) == SIZE_MAX)
         return TARE_NO_MEMORY;
-    if (fresh) out->numbers[out->n_numbers++] = (struct tare_number_difference){ name, { NAN, NAN } };
+    if (fresh) out->numbers[out->n_numbers++] = (struct tare_number_difference){ .name = name, .values = { NAN, NAN } };
     out->numbers[i].values[side] = tare_tensor_get_f64(value, 0);
-    return TARE_OK;
+    if (value->dtype != TARE_DT_INT64 && value->dtype != TARE_DT_UINT64) return TARE_OK;
+    const int64_t x = tare_tensor_get_i64(value, 0);
+    out->numbers[i].integers[side] = value->dtype == TARE_DT_INT64
+                                         ? tare_arena_printf(&out->arena, "%lld", (long long)x)
+                                         : tare_arena_printf(&out->arena, "%llu", (unsigned long long)x);
+    return out->numbers[i].integers[side] ? TARE_OK : TARE_NO_MEMORY;
 }
 
 static bool same_number(const struct tare_number_difference *n) {
+    if (n->integers[0] && n->integers[1]) return strcmp(n->integers[0], n->integers[1]) == 0;
     return n->values[0] == n->values[1] || (isnan(n->values[0]) && isnan(n->values[1]));
 }
 

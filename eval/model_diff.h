@@ -48,6 +48,7 @@ struct tare_layer_difference {
 struct tare_number_difference {
     const char *name;
     double values[2];
+    const char *integers[2]; /* the digits of a 64-bit integer, for which a double may be too coarse; NULL: none */
 };
 
 struct tare_model_diff {

@@ -451,9 +451,22 @@ double tare_tensor_get_f64(const struct tare_tensor *t, int64_t i) {
         return tare_float_from_half(TARE_CONST_DATA(uint16_t, t)[at]);
     case TARE_DT_BFLOAT16:
         return tare_float_from_bfloat16(TARE_CONST_DATA(uint16_t, t)[at]);
+    case TARE_DT_UINT64:
+        return (double)TARE_CONST_DATA(uint64_t, t)[at];
     default:
         return (double)tare_tensor_get_i64(t, i);
     }
+}
+
+static __int128 whole_number(const struct tare_tensor *t, int64_t i) {
+    const int64_t x = tare_tensor_get_i64(t, i);
+    return t->dtype == TARE_DT_UINT64 ? (__int128)(uint64_t)x : x;
+}
+
+double tare_tensor_difference(const struct tare_tensor *a, const struct tare_tensor *b, int64_t i) {
+    if (tare_dtype_is_integer(a->dtype) && tare_dtype_is_integer(b->dtype))
+        return (double)(whole_number(a, i) - whole_number(b, i));
+    return tare_tensor_get_f64(a, i) - tare_tensor_get_f64(b, i);
 }
 
 _Complex double tare_tensor_get_c128(const struct tare_tensor *t, int64_t i) {

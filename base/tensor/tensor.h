@@ -86,6 +86,9 @@ tare_status tare_tensor_from(struct tare_tensor *out, int dtype, const struct ta
 int64_t tare_tensor_get_i64(const struct tare_tensor *tensor, int64_t i);
 /* Element i of a real, integer or bool tensor as double. */
 double tare_tensor_get_f64(const struct tare_tensor *tensor, int64_t i);
+/* Element i of `a` minus element i of `b`, real, integer or bool tensors. The difference of two integers is exact
+ * before it is rounded to double: it is not 0 for 64-bit integers that round to the same double. */
+double tare_tensor_difference(const struct tare_tensor *a, const struct tare_tensor *b, int64_t i);
 /* Element i of any numeric tensor as a complex number. */
 _Complex double tare_tensor_get_c128(const struct tare_tensor *tensor, int64_t i);
 /* Writes element i of an integer or bool tensor: the low bits of the value. */

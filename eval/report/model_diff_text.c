@@ -174,8 +174,12 @@ static size_t numbers(struct tare_strbuf *out, enum tare_report_form form, const
         const struct tare_number_difference *n = &d->numbers[i];
         tare_report_table_row(table);
         tare_report_table_text(table, n->name);
-        tare_report_table_number(table, "%.7g", n->values[0]);
-        tare_report_table_number(table, "%.7g", n->values[1]);
+        for (int side = 0; side < 2; side++) {
+            if (n->integers[side])
+                tare_report_table_text(table, n->integers[side]);
+            else
+                tare_report_table_number(table, "%.7g", n->values[side]);
+        }
         tare_report_table_number(table, "%.7g", n->values[0] != 0 ? n->values[1] / n->values[0] : NAN);
     }
     tare_report_table_end(out, table);

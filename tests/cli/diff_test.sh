@@ -80,6 +80,22 @@ f = files["probabilities.npy"]
 assert f["result"] == "differs" and 20 < f["sqnr_db"] < 80 and 0 < f["mean_abs_error"] < f["max_abs_error"] < 1
 assert 0 <= f["max_abs_error_row"] < 20 and 0.99 < f["cosine"] < 1 and f["first"] == f["second"] == "float32[20,10]"
 PY
+# 64-bit integers that round to the same double differ by 1
+python3 - "$work" <<'PY' || fail "no arrays of 64-bit integers"
+import os, struct, sys
+def npy(path, descr, code, values):
+    header = ("{'descr': '%s', 'fortran_order': False, 'shape': (%d,), }" % (descr, len(values))).ljust(117) + "\n"
+    with open(path, "wb") as f:
+        f.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + struct.pack("<%d%s" % (len(values), code), *values))
+for folder, last in (("large_a", 0), ("large_b", 1)):
+    os.mkdir(f"{sys.argv[1]}/{folder}")
+    npy(f"{sys.argv[1]}/{folder}/signed.npy", "<i8", "q", [3, -2 ** 60 + last])
+    npy(f"{sys.argv[1]}/{folder}/unsigned.npy", "<u8", "Q", [3, 2 ** 64 - 2 + last])
+PY
+"$tare" diff "$work/large_a" "$work/large_b" >"$work/out" || fail "diff of 64-bit integers: $?"
+says '^signed.npy +int64\[2\] +int64\[2\] +differs +[0-9.]+ +1\.0+ +0\.5 +1 at 1$'
+says '^unsigned.npy +uint64\[2\] +uint64\[2\] +differs +[0-9.]+ +1\.0+ +0\.5 +1 at 1$'
+
 grep -q 'only in the second' "$work/arrays.html" || fail "the page has no missing file"
 
 expect 1 "no such directory" "$tare" diff "$model" "$work/nowhere"

@@ -141,6 +141,26 @@ static void same_bits__is_neither_equality_of_numbers_nor_of_storage(void **stat
     tare_tensor_reset(&b);
 }
 
+static void difference__of_64_bit_integers_is_exact(void **state) {
+    const struct tare_shape shape = tare_shape_make(1, 3);
+    const int64_t first[] = { (1ll << 53) + 1, INT64_MAX, -5 }, second[] = { 1ll << 53, INT64_MAX - 1, 7 };
+    const uint64_t large[] = { (1ull << 53) + 1, UINT64_MAX, UINT64_MAX - 4 };
+    struct tare_tensor a, b, c;
+    (void)state;
+    assert_int_equal(tare_tensor_from(&a, TARE_DT_INT64, &shape, first), TARE_OK);
+    assert_int_equal(tare_tensor_from(&b, TARE_DT_INT64, &shape, second), TARE_OK);
+    assert_int_equal(tare_tensor_from(&c, TARE_DT_UINT64, &shape, large), TARE_OK);
+    assert_true(tare_tensor_difference(&a, &b, 0) == 1);
+    assert_true(tare_tensor_difference(&a, &b, 1) == 1);
+    assert_true(tare_tensor_difference(&a, &b, 2) == -12);
+    assert_true(tare_tensor_difference(&c, &a, 0) == 0);
+    assert_true(tare_tensor_difference(&c, &a, 2) == 0x1p64); /* 2^64 - 5 + 5 */
+    assert_true(tare_tensor_get_f64(&c, 1) == 0x1p64);        /* rounded from 2^64 - 1 */
+    tare_tensor_reset(&a);
+    tare_tensor_reset(&b);
+    tare_tensor_reset(&c);
+}
+
 static void an_empty_tensor__has_room_for_one_element_of_zeros(void **state) {
     const struct tare_shape shape = tare_shape_make(1, 0);
     static const int dtypes[] = { TARE_DT_INT8, TARE_DT_INT32, TARE_DT_INT64, TARE_DT_DOUBLE, TARE_DT_BOOL };
@@ -155,6 +175,7 @@ static void an_empty_tensor__has_room_for_one_element_of_zeros(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(difference__of_64_bit_integers_is_exact),
         cmocka_unit_test(an_empty_tensor__has_room_for_one_element_of_zeros),
         cmocka_unit_test(same_bits__is_neither_equality_of_numbers_nor_of_storage),
         cmocka_unit_test(bfloat16_rtne__ties_go_to_even),
