@@ -4,7 +4,9 @@
 
 #include <math.h>
 
-static const double SMALLEST_RANGE = 1e-6; /* the reciprocal scale of a narrower range overflows in float32 */
+/* As in TensorFlow's quantizer, which avoids very large integers in that way: a value outside the range, or an int32
+ * bias, is divided by the scale. */
+static const double SMALLEST_RANGE = 1e-6;
 
 const struct tare_qscheme tare_qscheme_activation = { .bits = 8 };
 const struct tare_qscheme tare_qscheme_wide = { .bits = 16, .symmetric = true, .narrow = true };

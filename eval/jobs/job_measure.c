@@ -70,6 +70,23 @@ tare_status tare_job_measure(struct tare_job_result *result, const struct tare_j
     return status;
 }
 
+/* NaN and infinities: see tare_metrics_sqnr_db. */
+static bool breaks_sqnr(char reason[160], double db, double least) {
+    if (least == -HUGE_VAL || db >= least) return false;
+    if (isnan(db))
+        snprintf(reason, 160,
+                 "the measured output has no SQNR, as it is a string or has no finite elements (use "
+                 "max_drop instead of min_sqnr_db)");
+    else if (isinf(db))
+        snprintf(reason, 160,
+                 "the output has NaN, infinite or missing elements where float's is finite (SQNR of at least %.2f dB "
+                 "expected)",
+                 least);
+    else
+        snprintf(reason, 160, "SQNR is %.2f dB (at least %.2f expected)", db, least);
+    return true;
+}
+
 bool tare_job_breaks_limit(char reason[160], const struct tare_job_result *result,
                            const struct tare_job_limits *limits) {
     const bool measured = !isnan(result->loss);
@@ -83,10 +100,7 @@ bool tare_job_breaks_limit(char reason[160], const struct tare_job_result *resul
         snprintf(reason, 160, "mean absolute error is %.4g (at most %.4g allowed)", result->mae, limits->max_mae);
         return true;
     }
-    if (limits->min_sqnr_db > -HUGE_VAL && !(result->sqnr_db >= limits->min_sqnr_db)) {
-        snprintf(reason, 160, "SQNR is %.2f dB (at least %.2f expected)", result->sqnr_db, limits->min_sqnr_db);
-        return true;
-    }
+    if (breaks_sqnr(reason, result->sqnr_db, limits->min_sqnr_db)) return true;
     if (limits->max_size_bytes >= 0 && result->size_bytes > limits->max_size_bytes) {
         snprintf(reason, 160, "weights take %lld bytes (at most %lld allowed)", (long long)result->size_bytes,
                  (long long)limits->max_size_bytes);

@@ -1,0 +1,58 @@
+/* Limits of batch jobs: which figures violate them, and the reason that is reported. */
+#include "eval/jobs/job_measure.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const struct tare_job_limits none = { -1, -HUGE_VAL, -1, -1 };
+
+static void assert_reason(const struct tare_job_result *result, const struct tare_job_limits *limits,
+                          const char *expected) {
+    char reason[160] = "";
+    assert_int_equal(tare_job_breaks_limit(reason, result, limits), *expected != 0);
+    if (!strstr(reason, expected)) fail_msg("the reason is '%s' (expected '%s')", reason, expected);
+    assert_true(strlen(reason) < sizeof reason - 1); /* not cut off */
+}
+
+static void min_sqnr__of_each_case(void **unused) {
+    struct tare_job_limits limits = none;
+    struct tare_job_result result = tare_job_result_new("job");
+    (void)unused;
+    result.sqnr_db = NAN;
+    assert_reason(&result, &limits, "");
+    limits.min_sqnr_db = 30;
+    assert_reason(&result, &limits, "no SQNR, as it is a string or has no finite elements (use max_drop instead");
+    result.sqnr_db = 29.5;
+    assert_reason(&result, &limits, "SQNR is 29.50 dB (at least 30.00 expected)");
+    result.sqnr_db = -INFINITY;
+    assert_reason(&result, &limits, "NaN, infinite or missing elements where float's is finite");
+    result.sqnr_db = 30;
+    assert_reason(&result, &limits, "");
+    result.sqnr_db = INFINITY;
+    assert_reason(&result, &limits, "");
+}
+
+static void max_drop__applies_to_the_agreement_without_a_measure(void **unused) {
+    struct tare_job_limits limits = none;
+    struct tare_job_result result = tare_job_result_new("job");
+    (void)unused;
+    limits.max_drop = 1;
+    result.agreement = 0.98;
+    assert_reason(&result, &limits, "agreement with float falls by 2.00 points (at most 1.00 allowed)");
+    result.agreement = 0.995;
+    assert_reason(&result, &limits, "");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(min_sqnr__of_each_case),
+        cmocka_unit_test(max_drop__applies_to_the_agreement_without_a_measure),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
