@@ -101,6 +101,21 @@ const struct tare_metrics *tare_measured_of(const struct tare_comparison *c, con
     return &row->outputs[tare_measured_output(c)];
 }
 
+double tare_worst_sqnr_db(size_t *index, const struct tare_comparison *c, const struct tare_metrics *outputs) {
+    bool (*const counted[])(const struct tare_comparison *, const struct tare_metrics *) = { is_varying, is_floating };
+    size_t worst = tare_measured_output(c);
+    bool any = false;
+    for (size_t k = 0; k < sizeof counted / sizeof *counted && !any; k++) {
+        for (size_t i = 0; i < c->n_outputs; i++) {
+            if (!counted[k](c, &c->rows[0].outputs[i])) continue;
+            if (!any || tare_metrics_sqnr_db(&outputs[i]) < tare_metrics_sqnr_db(&outputs[worst])) worst = i;
+            any = true;
+        }
+    }
+    if (index) *index = worst;
+    return tare_metrics_sqnr_db(&outputs[worst]);
+}
+
 static enum tare_measure_kind kind_of(const struct tare_comparison *c) {
     static const enum tare_measure_kind inferred[] = { TARE_MEASURE_PSNR,     TARE_MEASURE_MAE,  TARE_MEASURE_IOU,
                                                        TARE_MEASURE_SEQUENCE, TARE_MEASURE_TOP1, TARE_MEASURE_SQNR };

@@ -53,7 +53,11 @@ size_t tare_measured_output(const struct tare_comparison *comparison);
 /* The figures of a row at that output. */
 const struct tare_metrics *tare_measured_of(const struct tare_comparison *comparison,
                                             const struct tare_comparison_row *row);
-/* The measure of that output: comparison->metric if it has data, otherwise inferred. */
+/* The SQNR of a row, of which `outputs` are the figures, at its worst output: the least one of the floating-point
+ * outputs that differ between records; without any, of all floating-point outputs; without any, of the measured output.
+ * *index (NULL: not requested): that output. Searches for settings and layers use it, so that each output counts. */
+double tare_worst_sqnr_db(size_t *index, const struct tare_comparison *comparison, const struct tare_metrics *outputs);
+/* The measure of the measured output: comparison->metric if it has data, otherwise inferred. */
 const struct tare_measure *tare_measure_of(const struct tare_comparison *comparison);
 /* False when the metrics have no data for a measure. */
 bool tare_measure_has(enum tare_measure_kind kind, const struct tare_metrics *metrics);

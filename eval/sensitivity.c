@@ -70,19 +70,16 @@ static double score_of(const struct tare_measure *measure, const struct tare_met
     return *measure->unit ? value / 100 : value;
 }
 
-struct tare_sensitivity_figures tare_sensitivity_figures_of(const struct tare_measure *measure,
-                                                            const struct tare_metrics *m,
-                                                            const struct tare_metrics *reference) {
-    struct tare_sensitivity_figures f = { tare_metrics_sqnr_db(m), NAN, NAN, NAN, NAN };
+struct tare_sensitivity_figures tare_sensitivity_figures_of(const struct tare_comparison *c,
+                                                            const struct tare_metrics *outputs) {
+    const struct tare_metrics *m = &outputs[tare_measured_output(c)], *reference = tare_measured_of(c, &c->rows[0]);
+    const struct tare_measure *measure = tare_measure_of(c);
+    struct tare_sensitivity_figures f = { tare_worst_sqnr_db(NULL, c, outputs), NAN, NAN, NAN, NAN };
     if (m->labelled) f.top1 = (double)m->top1 / (double)m->labelled;
     if (m->ranked) f.agreement = (double)m->agree / (double)m->ranked;
     if (m->expected_elements) f.mae = m->expected_error / (double)m->expected_elements;
     if (tare_measure_is_tested(measure)) f.score = score_of(measure, m, reference);
     return f;
-}
-
-static struct tare_sensitivity_figures figures_of(const struct tare_comparison *c, const struct tare_metrics *m) {
-    return tare_sensitivity_figures_of(tare_measure_of(c), m, tare_measured_of(c, &c->rows[0]));
 }
 
 /* The model as loaded, without preparation. */
@@ -97,8 +94,9 @@ static tare_status measure_float(struct measuring *m) {
                                    &(struct tare_saved_model_options){ .ops = task->source->ops }));
     TARE_CHECK(tare_pick_signature(&signature, model, task->signature));
     TARE_CHECK(tare_comparison_add(&row, &m->comparison, model, signature, task->runner, task->label));
-    m->out->float_model = figures_of(&m->comparison, tare_measured_of(&m->comparison, row));
+    m->out->float_model = tare_sensitivity_figures_of(&m->comparison, row->outputs);
     m->out->records = m->comparison.records;
+    m->out->n_outputs = m->comparison.n_outputs;
     TARE_CHECK(tare_session_state_ops(&stateful, model, signature, NULL));
     m->out->whole |= stateful;
 done:
@@ -200,8 +198,7 @@ static tare_status measure_whole(struct probes *probes) {
         if (status == TARE_OK)
             status = tare_comparison_add(&row, &probes->m->comparison, model, signature, task->runner, task->label);
         if (status == TARE_OK)
-            *probes->items[i].figures =
-                figures_of(&probes->m->comparison, tare_measured_of(&probes->m->comparison, row));
+            *probes->items[i].figures = tare_sensitivity_figures_of(&probes->m->comparison, row->outputs);
         tare_model_free(model);
         TARE_TRY(status);
     }
@@ -242,7 +239,7 @@ static tare_status measure_parts(struct probes *probes, bool *suited) {
         if (status == TARE_OK && *suited && probe->figures) {
             const size_t output = tare_measured_output(&m->comparison);
             tare_metrics_finish(&probe->pass.outputs[output], &m->comparison.rows[0].outputs[output]);
-            *probe->figures = figures_of(&m->comparison, &probe->pass.outputs[output]);
+            *probe->figures = tare_sensitivity_figures_of(&m->comparison, probe->pass.outputs);
         }
         if (probe->pass.comparison) tare_comparison_pass_end(&probe->pass);
     }

@@ -7,7 +7,8 @@
 #include "eval/report/report_table.h"
 #include "eval/variant_source.h"
 
-/* The first output compared with that of the float model. NaN: not measured. */
+/* A model compared with the float model: the SQNR at the worst output (tare_worst_sqnr_db), all else at the measured
+ * output (tare_measured_output). NaN: not measured. */
 struct tare_sensitivity_figures {
     double sqnr_db;         /* infinite: exact */
     double top1, agreement; /* shares 0 … 1 */
@@ -17,12 +18,10 @@ struct tare_sensitivity_figures {
     double score;
 };
 
-struct tare_measure; /* eval/measure.h */
-
-/* The figures of one row of a comparison at its measured output; `reference`: of the float model. */
-struct tare_sensitivity_figures tare_sensitivity_figures_of(const struct tare_measure *measure,
-                                                            const struct tare_metrics *metrics,
-                                                            const struct tare_metrics *reference);
+/* The figures of a row of a comparison, of which `outputs` are the metrics; the comparison's first row is the float
+ * model. */
+struct tare_sensitivity_figures tare_sensitivity_figures_of(const struct tare_comparison *comparison,
+                                                            const struct tare_metrics *outputs);
 
 struct tare_sensitive_layer {
     const char *function, *node, *op;
@@ -42,6 +41,7 @@ struct tare_sensitivity {
     struct tare_arena arena;
     const char *method, *algorithm, *granularity; /* of the quantization; borrowed from the variant */
     int64_t records;
+    size_t n_outputs;                                 /* of the signature */
     struct tare_sensitivity_figures float_model, all; /* the float model; all layers quantized */
     struct tare_sensitive_layer *layers;              /* the worst first: by SQNR alone, then by name */
     size_t count;

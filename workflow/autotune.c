@@ -8,8 +8,10 @@
  * end, choices that do not improve on the plain method are all reverted. The chosen model itself is then calibrated
  * with all samples.
  *
+ * The SQNR is that of the worst output (tare_worst_sqnr_db).
+ *
  * First, the settings of the whole model: each candidate algorithm and accuracy pass is measured on the whole model and
- * kept if the SQNR of the first output improves enough. Then, individual layers: a layer with a poor SQNR when
+ * kept if the SQNR improves enough. Then, individual layers: a layer with a poor SQNR when
  * quantized alone, or with a large share of the total noise, gets an override of algorithm, method, granularity or bit
  * width, cheapest first. Overrides that do not improve the whole model are reverted. */
 #include "workflow/autotune.h"
@@ -124,7 +126,8 @@ static tare_status run_model(double *db, struct choosing *c, struct tare_graph_m
     TARE_TRY(tare_model_return_logits(model, signature->key));
     TARE_TRY(tare_comparison_add(&row, &c->comparison, model, signature, &c->runner, ""));
     c->last = c->comparison.n_rows - 1;
-    *db = tare_metrics_sqnr_db(tare_measured_of(&c->comparison, row));
+    *db = tare_worst_sqnr_db(NULL, &c->comparison, row->outputs);
+    c->out->n_outputs = c->comparison.n_outputs;
     return TARE_OK;
 }
 
@@ -195,16 +198,18 @@ static int compare_by_task(const struct choosing *c, size_t other) {
 }
 
 /* Whether the last candidate, of `db`, has less noise than another row by `margin` decibels, and the paired test finds
- * the difference. One sample allows no test. */
+ * the difference at the worst output of the other row. One sample allows no test. */
 static bool improves(const struct choosing *c, double db, size_t other, double margin) {
-    const struct tare_metrics *a = tare_measured_of(&c->comparison, &c->comparison.rows[c->last]);
-    const struct tare_metrics *b = tare_measured_of(&c->comparison, &c->comparison.rows[other]);
+    const struct tare_comparison_row *rows = c->comparison.rows;
+    size_t worst;
+    const double other_db = tare_worst_sqnr_db(&worst, &c->comparison, rows[other].outputs);
+    const struct tare_metrics *a = &rows[c->last].outputs[worst], *b = &rows[other].outputs[worst];
     double p;
     if (c->out->measure) {
         const int task = compare_by_task(c, other == c->best ? c->task_best : c->task_plain);
         if (task) return task > 0;
     }
-    if (!(db > tare_metrics_sqnr_db(b) + margin)) return false;
+    if (!(db > other_db + margin)) return false;
     if (a->row_noise.count != b->row_noise.count) return false;
     p = tare_paired_mean_p(a->row_noise.values, b->row_noise.values, a->row_noise.count);
     return isnan(p) || p < MOST_P;
@@ -396,7 +401,7 @@ static bool does_badly(const struct tare_autotune *a, const struct tare_autotune
 }
 
 static tare_status explain_as_all(struct choosing *c, struct tare_autotune_layer *layer, double noise) {
-    if (!isfinite(layer->alone_db)) { /* the measured output does not depend on it */
+    if (!isfinite(layer->alone_db)) { /* no output depends on it */
         layer->why =
             tare_arena_printf(&c->out->arena, "%s%sas all: no error alone", layer->why, *layer->why ? "; else " : "");
         return layer->why ? TARE_OK : TARE_NO_MEMORY;

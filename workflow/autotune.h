@@ -1,5 +1,5 @@
 /* Automatic choice of calibration algorithm, accuracy passes and per-layer overrides, from calibration statistics and
- * the SQNR of the measured output (eval/measure.h) on samples that were held out of the calibration. If the samples
+ * the SQNR of the worst output (eval/measure.h) on samples that were held out of the calibration. If the samples
  * have labels or expected values, the measure of the task decides first. */
 #ifndef TARE_WORKFLOW_AUTOTUNE_H
 #define TARE_WORKFLOW_AUTOTUNE_H
@@ -32,7 +32,7 @@ struct tare_autotune_layer {
     const char *function, *node, *op;
     const char *input_node; /* the node that computes the activation; NULL: none */
     int input_output;
-    double alone_db; /* SQNR of the output if only this layer is quantized, with the default settings */
+    double alone_db; /* SQNR of the worst output if only this layer is quantized, with the default settings */
     /* Overrides; NULL and 0: the default. */
     const char *algorithm, *method, *granularity; /* method may be "float" */
     int bits, activation_bits;
@@ -46,7 +46,8 @@ struct tare_autotune {
     const char *passes;    /* "gptq,bias_correction"; "": none */
     struct tare_autotune_layer *layers;
     size_t count;
-    double plain_db, db;                /* SQNR of the measured output: without and with all choices */
+    size_t n_outputs;                   /* of the signature */
+    double plain_db, db;                /* SQNR of the worst output: without and with all choices */
     const struct tare_measure *measure; /* of the task; NULL: the samples have no labels or expected values */
     double plain_value, value;          /* by that measure: without and with all choices */
     int64_t records;

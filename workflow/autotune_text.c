@@ -51,6 +51,7 @@ static void put_gain(struct tare_strbuf *out, const struct tare_autotune *a) {
     put_db(out, a->db, " dB");
     tare_strbuf_puts(out, " instead of ");
     put_db(out, a->plain_db, "");
+    if (a->n_outputs > 1) tare_strbuf_printf(out, " at the worst of %zu outputs", a->n_outputs);
     tare_strbuf_printf(out, " on %lld %ssamples", (long long)a->records, a->held_out ? "held-out " : "");
 }
 

@@ -75,11 +75,6 @@ static tare_status run_model(struct tare_comparison_row **row, struct targeting 
     return tare_comparison_add(row, &t->comparison, model, signature, t->task->runner, t->task->label);
 }
 
-static struct tare_sensitivity_figures figures_of(const struct targeting *t, const struct tare_comparison_row *row) {
-    const struct tare_comparison *c = &t->comparison;
-    return tare_sensitivity_figures_of(tare_measure_of(c), tare_measured_of(c, row), tare_measured_of(c, &c->rows[0]));
-}
-
 static tare_status measure(void *arg, struct tare_target_point *point) {
     struct targeting *t = arg;
     struct tare_comparison_row *row;
@@ -90,7 +85,7 @@ static tare_status measure(void *arg, struct tare_target_point *point) {
     tare_model_free(model);
     TARE_TRY(status);
     point->size_bytes = row->size_bytes;
-    point->figures = figures_of(t, row);
+    point->figures = tare_sensitivity_figures_of(&t->comparison, row->outputs);
     return TARE_OK;
 }
 
@@ -103,7 +98,7 @@ static tare_status measure_float(struct tare_sensitivity_figures *out, int64_t *
     status = run_model(&row, t, model);
     tare_model_free(model);
     TARE_TRY(status);
-    *out = figures_of(t, row);
+    *out = tare_sensitivity_figures_of(&t->comparison, row->outputs);
     *bytes = row->size_bytes;
     return TARE_OK;
 }

@@ -103,8 +103,8 @@ const struct tare_option tare_mixed_precision_rows[] = {
       .help = "choose the precision of each layer (given bits, 8-bit weights, 16-bit activations, float) so that the "
               "measure loses at most POINTS: percentage points, hundredths of AUC and R², percent of an error" },
     { ROW("min-sqnr", min_sqnr), .placeholder = "DB",
-      .help = "choose the precision of each layer for an SQNR of the measured output of at least DB decibels; needs no "
-              "labels" },
+      .help =
+          "choose the precision of each layer for an SQNR of at least DB decibels at every output; needs no labels" },
     { ROW("max-mae", max_mae), .placeholder = "VALUE",
       .help =
           "choose the precision of each layer for a mean absolute error of at most VALUE against the expected values "

@@ -25,8 +25,8 @@ static tare_status measure_model(struct tare_comparison_row **row, struct tare_c
 static void take_figures(struct tare_job_result *result, const struct tare_comparison *c) {
     const struct tare_metrics *base = tare_measured_of(c, &c->rows[0]), *made = tare_measured_of(c, &c->rows[1]);
     const struct tare_measure *measure = tare_measure_of(c);
-    const struct tare_sensitivity_figures before = tare_sensitivity_figures_of(measure, base, base),
-                                          after = tare_sensitivity_figures_of(measure, made, base);
+    const struct tare_sensitivity_figures before = tare_sensitivity_figures_of(c, c->rows[0].outputs),
+                                          after = tare_sensitivity_figures_of(c, c->rows[1].outputs);
     result->records = c->records;
     result->measure = measure->title;
     result->loss = 100 * (before.score - after.score);

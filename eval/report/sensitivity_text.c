@@ -18,11 +18,11 @@ void tare_sensitivity_layers(struct tare_strbuf *out, enum tare_report_form form
         { .heading = "layer", .left = true, .wraps = true },
         { .heading = "op", .left = true },
         { .heading = "weights" },
-        { .heading = "alone dB", .left = true, .help = "SQNR with only this layer quantized" },
+        { .heading = "alone dB", .left = true, .help = "SQNR of the worst output with only this layer quantized" },
         { .heading = "top-1" },
         { .heading = "all but it dB" },
         { .heading = "top-1" },
-        { .heading = "kept so far dB", .help = "SQNR with this layer and those above kept in float" },
+        { .heading = "kept so far dB", .help = "the same with this layer and those above kept in float" },
         { .heading = "top-1" },
         { 0 },
     };
@@ -47,8 +47,8 @@ void tare_sensitivity_table(struct tare_strbuf *out, const struct tare_sensitivi
     tare_strbuf_printf(out, "\nsensitivity to %s", s->method);
     if (s->algorithm) tare_strbuf_printf(out, ", %s", s->algorithm);
     if (s->granularity) tare_strbuf_printf(out, ", %s", s->granularity);
-    tare_strbuf_printf(out, ", %lld records: %.2f dB with all %zu layers quantized", (long long)s->records,
-                       s->all.sqnr_db, s->count);
+    tare_strbuf_printf(out, ", %lld records: %.2f dB%s with all %zu layers quantized", (long long)s->records,
+                       s->all.sqnr_db, s->n_outputs > 1 ? " at the worst output" : "", s->count);
     if (!isnan(s->all.top1))
         tare_strbuf_printf(out, " and %.2f%% top-1 (float %.2f%%)", 100 * s->all.top1, 100 * s->float_model.top1);
     if (s->whole)

@@ -1,5 +1,6 @@
 /* Which measure a comparison has, its tests, and which model is recommended. */
 #include "eval/measure.h"
+#include "eval/sensitivity.h"
 #include "base/alloc.h"
 #include "base/strbuf.h"
 #include "support/mini_model.h"
@@ -55,6 +56,43 @@ static void measure__follows_from_labels_and_expected_values(void **state) {
     assert_int_equal(tare_measure_of(&f.c)->kind, TARE_MEASURE_MAE);
     f.c.metric = 1 + TARE_MEASURE_RMSE;
     assert_int_equal(tare_measure_of(&f.c)->kind, TARE_MEASURE_RMSE);
+}
+
+/* A float model and another one with the outputs: class probabilities with labels, anchors that are the same for every
+ * record, class indices, and boxes. */
+static void worst_output__is_the_least_sqnr_of_those_that_vary(void **state) {
+    enum { SCORES, ANCHORS, INDICES, BOXES, N };
+    struct tare_metrics reference[N] = { 0 }, outputs[N] = { 0 };
+    struct tare_comparison_row rows[2] = { { .outputs = reference }, { .outputs = outputs } };
+    const struct tare_comparison c = { .rows = rows, .n_rows = 2, .n_outputs = N };
+    const double noise[N] = { 1e-4, 1e-1, 1, 1e-3 };
+    size_t worst = N;
+    (void)state;
+    for (int i = 0; i < N; i++) {
+        reference[i] = (struct tare_metrics){ .elements = 8, .signal = 1, .floating = i != INDICES };
+        outputs[i] = reference[i];
+        outputs[i].noise = noise[i];
+        reference[i].varies = i != ANCHORS;
+    }
+    reference[SCORES].labelled = outputs[SCORES].labelled = reference[SCORES].top1 = 8;
+    outputs[SCORES].top1 = 7;
+    assert_int_equal(tare_measured_output(&c), SCORES);
+    assert_float_equal(tare_worst_sqnr_db(&worst, &c, outputs), 30, 1e-9);
+    assert_int_equal(worst, BOXES);
+    const struct tare_sensitivity_figures figures = tare_sensitivity_figures_of(&c, outputs);
+    assert_float_equal(figures.sqnr_db, 30, 1e-9);
+    assert_float_equal(figures.top1, 0.875, 1e-9); /* of the output with labels */
+    outputs[SCORES].not_finite = 1;
+    assert_true(tare_worst_sqnr_db(&worst, &c, outputs) == -INFINITY);
+    assert_int_equal(worst, SCORES);
+    for (int i = 0; i < N; i++)
+        reference[i].varies = false; /* one record: all floating-point outputs count */
+    outputs[SCORES].not_finite = 0;
+    assert_float_equal(tare_worst_sqnr_db(&worst, &c, outputs), 10, 1e-9);
+    assert_int_equal(worst, ANCHORS);
+    for (int i = 0; i < N; i++)
+        reference[i].floating = false; /* the measured output */
+    assert_float_equal(tare_worst_sqnr_db(NULL, &c, outputs), 40, 1e-9);
 }
 
 static void requested_measure_without_data__is_an_error(void **state) {
@@ -282,6 +320,7 @@ static void agreement__is_for_class_outputs(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(measure__follows_from_labels_and_expected_values),
+        cmocka_unit_test(worst_output__is_the_least_sqnr_of_those_that_vary),
         cmocka_unit_test(requested_measure_without_data__is_an_error),
         cmocka_unit_test(measured_output__is_the_first_with_data_then_the_first_of_floats),
         cmocka_unit_test(noise__is_known_by_row),

@@ -6,10 +6,11 @@
 #include <math.h>
 #include <string.h>
 
-static void expect(double db, double plain_db, const char *expected) {
+static void expect(double db, double plain_db, size_t n_outputs, const char *expected) {
     const struct tare_autotune a = { .method = "static",
                                      .algorithm = "min_max",
                                      .passes = "",
+                                     .n_outputs = n_outputs,
                                      .db = db,
                                      .plain_db = plain_db,
                                      .records = 12,
@@ -28,10 +29,11 @@ static void expect(double db, double plain_db, const char *expected) {
 
 static void gain__is_in_words_where_it_is_not_a_number(void **state) {
     (void)state;
-    expect(40.125, 35.3, "40.12 dB instead of 35.30 on 12 held-out samples");
-    expect(INFINITY, INFINITY, "exact instead of exact on 12 held-out samples");
-    expect(30, -INFINITY, "30.00 dB instead of none on 12 held-out samples");
-    expect(NAN, NAN, "not measured instead of not measured on 12 held-out samples");
+    expect(40.125, 35.3, 1, "40.12 dB instead of 35.30 on 12 held-out samples");
+    expect(INFINITY, INFINITY, 1, "exact instead of exact on 12 held-out samples");
+    expect(30, -INFINITY, 1, "30.00 dB instead of none on 12 held-out samples");
+    expect(NAN, NAN, 1, "not measured instead of not measured on 12 held-out samples");
+    expect(30, 20, 3, "30.00 dB instead of 20.00 at the worst of 3 outputs on 12 held-out samples");
 }
 
 int main(void) {
