@@ -74,8 +74,10 @@ static void run_block(tare_gemm_block_function *run, struct tare_gemm_block *blo
             block->length = length - k < piece ? length - k : piece;
             block->a = a + line * block->step + k;
             block->panels = packed + (line * length + k) * TARE_GEMM_PANEL;
+            const bool is_last = line + block->segments == lines && k + block->length == length;
+            block->next_panels = is_last ? packed : block->panels + block->segments * block->length * TARE_GEMM_PANEL;
             block->accumulate = line > 0 || k > 0;
-            block->epilogue = line + block->segments == lines && k + block->length == length ? epilogue : NULL;
+            block->epilogue = is_last ? epilogue : NULL;
             run(block);
         }
     }
@@ -98,6 +100,7 @@ static void run_image(tare_gemm_block_function *run, struct tare_gemm_block *blo
         if (padded) copy_lines(scratch, conv, image, first, reach_h(conv, block->lines));
         block->a = padded ? scratch : image + first * line_size;
         block->c = output + line * block->c_line;
+        block->panels_are_cached = line > 0 && tare_gemm_panels_stay_cached(block->n, tare_conv_patch(conv));
         if (epilogue) lines_epilogue = tare_epilogue_shifted(epilogue, line * block->c_line, 0);
         run_block(run, block, conv, packed, !epilogue ? NULL : &lines_epilogue);
     }

@@ -73,12 +73,22 @@ int64_t tare_gemm_even_piece(int64_t expected, int64_t limit, int64_t unit) {
     return (piece + unit - 1) / unit * unit;
 }
 
-/* Few rows, or few columns: each weight (each element of A) is used a few times only, so nothing is cut. */
-enum { FEW_ROWS = 6, FEW_COLUMNS = 64, MOST_K_UNCUT = 512 };
+/* With few rows each weight is used a few times only, so nothing is cut. */
+enum { FEW_ROWS = 6 };
 
-static bool is_one_block(const struct tare_gemm_rows *a, int64_t m, int64_t n, int64_t k) {
-    if (!a->data) return false;
-    return m <= FEW_ROWS || (n <= FEW_COLUMNS && k <= MOST_K_UNCUT);
+static bool is_one_block(const struct tare_gemm_rows *a, int64_t m) {
+    return a->data && m <= FEW_ROWS;
+}
+
+bool tare_gemm_panels_stay_cached(int64_t n, int64_t k) {
+    enum { MOST = 128 << 10 }; /* half of a second-level cache of 1 MiB */
+    return n * k <= MOST;
+}
+
+/* The panels that are used next: from k0 on, or by the next block of rows. */
+static const float *panels_after(const float *packed, int64_t k0, int64_t k, bool is_last) {
+    if (k0 < k) return packed + k0 * TARE_GEMM_PANEL;
+    return is_last ? NULL : packed;
 }
 
 /* Rows a multiple of this many floats apart map to one set of the first-level cache, which has 8 or 12 ways: they are
@@ -119,7 +129,7 @@ void tare_gemm_at(enum tare_cpu_level level, float *c, int64_t ldc, const struct
                                      .panel_stride = k * TARE_GEMM_PANEL,
                                      .epilogue = epilogue };
     if (m <= 0 || n <= 0) return;
-    if (k == 0 || is_one_block(a, m, n, k)) {
+    if (k == 0 || is_one_block(a, m)) {
         run(&block);
         return;
     }
@@ -134,6 +144,8 @@ void tare_gemm_at(enum tare_cpu_level level, float *c, int64_t ldc, const struct
             if (tare_control_is_stopped()) return;
             block.length = k - k0 < block_k ? k - k0 : block_k;
             block.panels = packed + k0 * TARE_GEMM_PANEL;
+            block.next_panels = panels_after(packed, k0 + block.length, k, row + block.rows == m);
+            block.panels_are_cached = row > 0 && tare_gemm_panels_stay_cached(n, k);
             block.accumulate = k0 > 0;
             block.epilogue = epilogue && k0 + block.length == k ? &rows_epilogue : NULL;
             take_rows(&block, a, row, k0, scratch);

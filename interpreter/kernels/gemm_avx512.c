@@ -8,9 +8,18 @@
  */
 enum { MAX_ROWS = TARE_GEMM_TILE_ROWS, MOST_ROWS_OF_ONE_PANEL = 12 };
 
+/* The panels of the next tiles, which the tiles before them prefetch into the second-level cache, a few cache lines
+ * every two k: large weights are in memory, and asking for many lines at once would stall the multiplication. */
+struct panel_prefetch {
+    const float *at, *panel;       /* the next line; the panel after the one it is in */
+    int64_t lines, lines_of_panel; /* left in the panel of `at`; in a panel */
+    int64_t panels, panel_stride;  /* panels left from `panel` on; floats between them */
+    int64_t rate;                  /* lines every two k */
+};
+
 /* A tile of the block: `c` is its first element, `a` its first row, `column` its first column in the block. */
 typedef void tile_function(const struct tare_gemm_block *block, float *c, const float *a, int64_t column,
-                           __mmask16 last);
+                           __mmask16 last, struct panel_prefetch *next);
 
 /* Where the rows of a tile are. The distances are in bytes; a row of the tile is at most one addition of a scaled
  * distance away from one of the pointers, which is an address of an instruction. Separate pointers to all rows would
@@ -74,41 +83,58 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void fetch_row(const float *c, const float
     }
 }
 
-/* The next panels come into the second-level cache: large weights are in memory. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void fetch_panels(const float *b, int64_t panel_stride, const int panels) {
-    TARE_UNROLL
-    for (int j = 0; j < panels; j++)
-        _mm_prefetch((const char *)(b + j * panel_stride), _MM_HINT_T1);
-}
-
-/* What a tile prefetches while it multiplies, one row and one k of the panels at a time. */
-struct tile_prefetch {
+/* What a tile prefetches of C while it multiplies, one row at a time. */
+struct row_prefetch {
     const float *c, *addend; /* addend NULL: none */
     int64_t ldc, row, rows;  /* rows of C, then of the addend: the next one and their number */
-    int64_t ahead;           /* floats from the panels to the next ones; 0: not prefetched */
 };
 
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void advance(struct rows_at *at, const float **b, const int count,
-                                                   const int rows) {
-    at->first += count * sizeof(float);
-    if (rows > 7) at->eighth += count * sizeof(float);
+TARE_ALWAYS_INLINE void move(struct rows_at *at, int64_t floats, const int rows) {
+    at->first += floats * (int64_t)sizeof(float);
+    if (rows > 7) at->eighth += floats * (int64_t)sizeof(float);
+}
+
+TARE_ALWAYS_INLINE void advance(struct rows_at *at, const float **b, const int count, const int rows) {
+    move(at, count, rows);
     *b += count * 16;
 }
 
-/* Multiplies one segment; returns the panels after it. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 const float *multiply_segment(__m512 sum[MAX_ROWS][8], const float *a,
-                                                                    int64_t lda, const float *b, int64_t length,
-                                                                    int64_t panel_stride, struct tile_prefetch *fetch,
-                                                                    const int rows, const int panels) {
-    const int64_t stride = lda * (int64_t)sizeof(float);
-    struct rows_at at = { (const char *)a, (const char *)a + 7 * stride, stride, 3 * stride, 5 * stride };
+/* The next `rate` cache lines of the panels that come next. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void fetch_lines(struct panel_prefetch *next) {
+    for (int64_t i = 0; i < next->rate; i++, next->at += 16)
+        _mm_prefetch((const char *)next->at, _MM_HINT_T1);
+    next->lines -= next->rate;
+}
+
+TARE_ALWAYS_INLINE bool begin_next_panel(struct panel_prefetch *next) {
+    if (next->panels == 0) return false;
+    next->at = next->panel;
+    next->lines = next->lines_of_panel;
+    next->panel += next->panel_stride;
+    next->panels--;
+    return true;
+}
+
+/* Multiplies one segment; returns the panels after it, and moves the rows by its length. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 const float *
+multiply_segment(__m512 sum[MAX_ROWS][8], int64_t length, struct rows_at *a, const float *b, int64_t panel_stride,
+                 struct row_prefetch *fetch, struct panel_prefetch *next, const int rows, const int panels) {
+    struct rows_at at = *a;
     int64_t p = 0;
-    for (; p < length && (fetch->row < fetch->rows || fetch->ahead); p++) {
-        if (fetch->row < fetch->rows) fetch_row(fetch->c, fetch->addend, fetch->ldc, fetch->row++, rows, panels);
-        if (fetch->ahead) fetch_panels(b + fetch->ahead, panel_stride, panels);
+    for (; p < length && fetch->row < fetch->rows; p++) {
+        fetch_row(fetch->c, fetch->addend, fetch->ldc, fetch->row++, rows, panels);
+        if (next->lines > 0 || begin_next_panel(next)) fetch_lines(next);
         keep_in_registers(&at, rows);
         multiply(sum, &at, b, panel_stride, 0, rows, panels);
         advance(&at, &b, 1, rows);
+    }
+    for (; p + 2 <= length; p += 2) {
+        if (next->lines <= 0 && !begin_next_panel(next)) break;
+        fetch_lines(next);
+        keep_in_registers(&at, rows);
+        multiply(sum, &at, b, panel_stride, 0, rows, panels);
+        multiply(sum, &at, b, panel_stride, 1, rows, panels);
+        advance(&at, &b, 2, rows);
     }
     for (; p + 2 <= length; p += 2) {
         keep_in_registers(&at, rows);
@@ -118,8 +144,9 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 const float *multiply_segment(__m512 sum[M
     }
     if (p < length) {
         multiply(sum, &at, b, panel_stride, 0, rows, panels);
-        b += 16;
+        advance(&at, &b, 1, rows);
     }
+    *a = at;
     return b;
 }
 
@@ -178,22 +205,23 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void finish_sums(__m512 sum[MAX_ROWS][8],
 }
 
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tile(const struct tare_gemm_block *block, float *c, const float *a,
-                                                int64_t column, __mmask16 last, const int rows, const int panels,
-                                                const bool is_bounded) {
+                                                int64_t column, __mmask16 last, struct panel_prefetch *next,
+                                                const int rows, const int panels, const bool is_bounded) {
     __m512 sum[MAX_ROWS][8];
     const int64_t ldc = block->ldc, panel_stride = block->panel_stride;
     const struct tare_gemm_epilogue *epilogue = block->epilogue;
     const float *b = block->panels + column / 16 * panel_stride;
-    struct tile_prefetch fetch = { .c = c, .ldc = ldc };
+    struct row_prefetch fetch = { .c = c, .ldc = ldc };
     if (epilogue && epilogue->addend) fetch.addend = epilogue->addend + (c - block->c);
     fetch.rows = is_bounded && epilogue->to ? 0 : !fetch.addend ? rows : 2 * rows;
     fetch.row = block->accumulate ? rows : 0; /* sums so far are in the cache already */
-    /* The first tile of these columns prefetches the next panels; the others use the same ones. */
-    const bool is_first = c == block->c + column, more = column + 2 * panels * 16 < block->n + 16;
-    fetch.ahead = is_first && more ? panels * panel_stride : 0;
+    const int64_t stride = block->lda * (int64_t)sizeof(float);
+    struct rows_at at = { (const char *)a, (const char *)a + 7 * stride, stride, 3 * stride, 5 * stride };
     begin_sums(sum, block, c, last, rows, panels);
-    for (int64_t s = 0; s < block->segments; s++, a += block->step)
-        b = multiply_segment(sum, a, block->lda, b, block->length, panel_stride, &fetch, rows, panels);
+    for (int64_t s = 0; s < block->segments; s++) {
+        b = multiply_segment(sum, block->length, &at, b, panel_stride, &fetch, next, rows, panels);
+        move(&at, block->step - block->length, rows);
+    }
     if (is_bounded) {
         TARE_UNROLL
         for (int j = 0; j < panels; j++)
@@ -212,12 +240,12 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tile(const struct tare_gemm_block *bl
 
 #define TILE(r, p)                                                                                                     \
     static TARE_TARGET_AVX512 void tile_##r##_##p(const struct tare_gemm_block *block, float *c, const float *a,       \
-                                                  int64_t column, __mmask16 last) {                                    \
-        tile(block, c, a, column, last, r, p, false);                                                                  \
+                                                  int64_t column, __mmask16 last, struct panel_prefetch *next) {       \
+        tile(block, c, a, column, last, next, r, p, false);                                                            \
     }                                                                                                                  \
     static TARE_TARGET_AVX512 void bounded_##r##_##p(const struct tare_gemm_block *block, float *c, const float *a,    \
-                                                     int64_t column, __mmask16 last) {                                 \
-        tile(block, c, a, column, last, r, p, true);                                                                   \
+                                                     int64_t column, __mmask16 last, struct panel_prefetch *next) {    \
+        tile(block, c, a, column, last, next, r, p, true);                                                             \
     }
 #define TILES_2(r) TILE(r, 1) TILE(r, 2)
 #define TILES_4(r) TILES_2(r) TILE(r, 4)
@@ -291,6 +319,20 @@ static void finish(const struct waiting *tile, const struct tare_gemm_epilogue *
         tare_epilogue_avx512(general, tile->c, block->ldc, tile->rows, tile->columns, tile->c - block->c, tile->column);
 }
 
+/* The panels that are used after `columns` columns from `column` on, by `tile_count` tiles. */
+static struct panel_prefetch panels_after(const struct tare_gemm_block *block, int64_t column, int64_t columns,
+                                          int64_t tile_count) {
+    const int64_t left = (block->n - column - columns + 15) / 16, lines = block->segments * block->length;
+    struct panel_prefetch next = { .panel_stride = block->panel_stride, .lines_of_panel = lines };
+    if (block->panels_are_cached) return next;
+    next.panels = left > 0 ? columns / 16 : block->next_panels ? 2 : 0;
+    const int64_t most = left > 0 ? left : (block->n + 15) / 16;
+    if (next.panels > most) next.panels = most;
+    next.panel = left > 0 ? block->panels + (column + columns) / 16 * block->panel_stride : block->next_panels;
+    next.rate = (2 * next.panels + tile_count - 1) / tile_count;
+    return next;
+}
+
 static void run(const struct tare_gemm_block *block, const struct tare_gemm_epilogue *general) {
     const int64_t rows = block->rows, n = block->n;
     const bool is_bounded = block->epilogue && block->epilogue->is_bounded;
@@ -307,6 +349,7 @@ static void run(const struct tare_gemm_block *block, const struct tare_gemm_epil
         const int64_t width = (int64_t)16 << width_log;
         const int64_t columns = n - column < width ? n - column : width;
         const __mmask16 last = (__mmask16)(0xffffu >> (width - columns));
+        struct panel_prefetch next = panels_after(block, column, width, tile_count * block->lines);
         for (int64_t line = 0; line < block->lines; line++) {
             float *c = block->c + line * block->c_line + column;
             const float *a = block->a + line * block->a_line;
@@ -314,7 +357,7 @@ static void run(const struct tare_gemm_block *block, const struct tare_gemm_epil
             for (int64_t t = 0; t < tile_count; t++) {
                 const int64_t end = (t + 1) * rows / tile_count;
                 float *to = c + row * block->ldc;
-                forms[end - row][width_log](block, to, a + row * block->lda, column, last);
+                forms[end - row][width_log](block, to, a + row * block->lda, column, last, &next);
                 if (general) {
                     finish(&waiting, general, block);
                     waiting = (struct waiting){ to, end - row, columns, column };
