@@ -361,6 +361,11 @@ int tare_plan_runs_at(const struct tare_plan *plan, int step) {
     return group ? group->sink : step;
 }
 
+int tare_plan_runs_until(const struct tare_plan *plan, int step) {
+    const struct tare_step_group *group = plan->steps[step].group;
+    return group && group->quantizer ? group->quantizer->sink : tare_plan_runs_at(plan, step);
+}
+
 void tare_plan_select_groups(const struct tare_session *session, const struct tare_plan *plan) {
     const struct tare_session_options *options = &session->options;
     const bool any = !options->trace && !options->check_numerics && !options->use_reference_kernels;

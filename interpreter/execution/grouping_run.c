@@ -2,7 +2,11 @@
  *
  * The bound expression is kept in the frame for the next run. It remains valid if the result has the same shape and the
  * operands have the same kinds. Of arrays only the addresses change; what depends on the values of other operands that
- * are not constants is computed again. */
+ * are not constants is computed again.
+ *
+ * A product whose float result is only quantized dynamically may run twice instead of storing that result: first for
+ * its range, then, in the place of the group that quantizes it, for the bytes (tare_step_group.quantizer). A large
+ * float result passes through memory twice; if the sums have few terms, computing them again takes less time. */
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "interpreter/execution/grouping_binding.h"
@@ -14,10 +18,15 @@
 struct group_run {
     struct tare_consumer consumer; /* first: the product's kernel passes it back */
     const struct tare_plan *plan;
-    const struct tare_exec_frame *frame;
+    struct tare_exec_frame *frame;
     const struct tare_step_group *group;
     struct tare_tensor output;
     struct tare_group_binding *binding;
+    struct tare_buffer_pool *pool;
+    bool may_measure; /* the product may run for the range only */
+    bool measures;    /* it does */
+    bool is_refused;  /* by a kernel that does not use the requantization: nothing is computed */
+    tare_status status;
 };
 
 static int64_t last_dim(const struct tare_shape *shape) {
@@ -207,10 +216,37 @@ static void set_bounds(const struct group_run *run) {
                              run->frame->extremes[range->steps[1]]);
 }
 
+static bool is_quantizer(const struct tare_step_group *group, const struct group_run *run) {
+    return group && group->active && !run->plan->steps[run->group->sink].observed && run->group->range->active;
+}
+
+/* Whether the product computes only the range now: its result does not fit into half of a second-level cache of 2 MiB,
+ * and each of its sums has few terms. */
+static bool measures(const struct group_run *run) {
+    enum { LARGE = 1 << 20, MOST_TERMS = 64 };
+    const struct tare_group_binding *binding = run->binding;
+    const struct tare_step *product = run->group->product < 0 ? NULL : &run->plan->steps[run->group->product];
+    if (!run->may_measure || !product || !is_quantizer(run->group->quantizer, run)) return false;
+    if (!binding->requantizes || !binding->requantize.is_real || binding->takes_sums) return false;
+    for (int i = 0; i < run->group->expression.n_operands; i++)
+        if (binding->bound.operands[i].kind == TARE_OPERAND_ARRAY) return false;
+    const int64_t weights = tare_plan_value(run->plan, run->frame, product->inputs[1])->elements;
+    return binding->bound.elements > LARGE / (int64_t)sizeof(float) && weights <= MOST_TERMS * binding->bound.columns;
+}
+
 static struct tare_group_binding *binding_of(const struct group_run *run) {
     struct tare_group_binding **binding = &run->frame->bindings[run->group->sink];
     if (!*binding) *binding = tare_calloc(1, sizeof **binding);
     return *binding;
+}
+
+/* Creates the result. */
+static tare_status make_output(struct group_run *run) {
+    struct tare_group_binding *binding = run->binding;
+    TARE_TRY(tare_tensor_new_pooled(&run->output, run->group->output_dtype, &binding->shape, run->pool));
+    binding->bound.to = run->output.data;
+    if (binding->requantizes) tare_requantize_bind(&binding->requantize, &binding->bound);
+    return TARE_OK;
 }
 
 /* Binds the group's operands for a result of `shape` and creates the result, if they fit. */
@@ -227,11 +263,13 @@ static tare_status bind_group(struct group_run *run, const struct tare_shape *sh
     *fits = rebind(run, shape);
     if (!*fits) TARE_TRY(bind_operands(run, shape, elements, fits));
     if (!*fits) return TARE_OK;
-    TARE_TRY(tare_tensor_new_pooled(&run->output, run->group->output_dtype, shape, pool));
-    run->binding->bound.to = run->output.data;
+    run->pool = pool;
     set_bounds(run);
     if (run->group->range) tare_value_range_begin(&run->binding->range);
-    if (run->binding->requantizes) tare_requantize_bind(&run->binding->requantize, &run->binding->bound);
+    run->measures = measures(run);
+    if (!run->measures) return make_output(run);
+    run->binding->bound.to = NULL;
+    tare_requantize_bind(&run->binding->requantize, &run->binding->bound);
     return TARE_OK;
 }
 
@@ -243,8 +281,14 @@ static tare_status begin(struct tare_consumer *consumer, struct tare_kernel *ker
     return TARE_OK;
 }
 
+/* A kernel that passes sums instead of requantizing them stores the result. */
 static void take(struct tare_consumer *consumer, void *values, int64_t first, int64_t count) {
-    const struct group_run *run = (struct group_run *)consumer;
+    struct group_run *run = (struct group_run *)consumer;
+    if (run->measures && run->status == TARE_OK) {
+        run->measures = false;
+        run->status = make_output(run);
+    }
+    if (run->status != TARE_OK) return;
     if (run->binding->is_stale) {
         bind_again(run->binding, run->group);
         tare_requantize_bind(&run->binding->requantize, &run->binding->bound);
@@ -263,6 +307,7 @@ static tare_status run_product_on(struct tare_session *session, struct tare_exec
     if (input) frame->last_use[0] = NULL;
     status = tare_step_run(session, product, frame, frame->slots + product->first_output, NULL, &run->consumer);
     tare_step_ungather(frame, product);
+    if (status == TARE_OK) status = run->status;
     if (status != TARE_OK && run->output.dtype) tare_tensor_reset(&run->output);
     return status;
 }
@@ -279,6 +324,7 @@ static tare_status run_product(struct tare_session *session, struct tare_exec_fr
     run->consumer.paddings = run->consumer.pad_value = NULL;
     const tare_status status = tare_step_gather(plan, frame, pad);
     if (status != TARE_OK) return tare_exec_locate(session, pad->node, status);
+    tare_tensor_reset(&frame->slots[pad->first_output]); /* of the product's first run */
     TARE_TRY(tare_step_run(session, pad, frame, frame->slots + pad->first_output, NULL, NULL));
     return run_product_on(session, frame, run, NULL);
 }
@@ -301,17 +347,98 @@ static tare_status run_elements(struct tare_session *session, struct tare_exec_f
     return TARE_OK;
 }
 
-tare_status tare_group_run(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
-                           struct tare_step_group *group, bool *done) {
+/* ---- products that run twice ---- */
+
+/* The result of a product that has run for its range only: a shape without elements in memory. */
+static struct tare_tensor missing_result(const struct tare_group_binding *binding) {
+    return (struct tare_tensor){ .dtype = TARE_DT_FLOAT, .shape = binding->shape, .elements = binding->bound.elements };
+}
+
+static bool is_missing(const struct tare_tensor *tensor) {
+    return tensor->dtype == TARE_DT_FLOAT && tensor->elements > 0 && !tensor->data;
+}
+
+/* Runs the product for the bytes: `consumer` is that of the producer's run, whose output is the quantizer's. */
+static tare_status begin_bytes(struct tare_consumer *consumer, struct tare_kernel *kernel,
+                               const struct tare_shape *shape, bool *accepted) {
+    struct group_run *run = (struct group_run *)consumer;
+    (void)kernel;
+    *accepted = tare_shape_equal(shape, &run->output.shape);
+    consumer->requantize = *accepted ? &run->binding->requantize : NULL;
+    return TARE_OK;
+}
+
+static void refuse_sums(struct tare_consumer *consumer, void *values, int64_t first, int64_t count) {
+    (void)values, (void)first, (void)count;
+    ((struct group_run *)consumer)->is_refused = true;
+}
+
+/* Stores the missing result. */
+static tare_status run_storing(struct tare_session *session, const struct tare_plan *plan,
+                               struct tare_exec_frame *frame, const struct tare_step_group *group) {
     struct group_run run = {
         .consumer = { .begin = begin, .take = take }, .plan = plan, .frame = frame, .group = group
     };
+    TARE_TRY(run_product(session, frame, &run));
+    if (!run.consumer.accepted) return TARE_FAIL(TARE_INTERNAL, "output %zu was not made", (size_t)0);
+    frame->slots[group->output] = run.output;
+    return TARE_OK;
+}
+
+/* Runs the product of the group that `quantizer` quantizes again, if it has stored no result: for the bytes, or, where
+ * the quantization is not that of the kernels, to store the result. *done: for the bytes. */
+static tare_status run_again(struct tare_session *session, struct group_run *quantizer, bool *done) {
+    const struct tare_step_group *group = quantizer->group->producer;
+    struct tare_exec_frame *frame = quantizer->frame;
+    struct group_run run = { .consumer = { .begin = begin_bytes, .take = refuse_sums },
+                             .plan = quantizer->plan,
+                             .frame = frame,
+                             .group = group };
+    const struct tare_shape shape = frame->slots[group->output].shape;
+    run.binding = binding_of(&run);
+    TARE_TRY(bind_group(quantizer, &shape, session->pool, done));
+    const struct tare_stage *stage = &quantizer->binding->bound.pipelines[0].stages[0];
+    if (*done && quantizer->binding->has_quotient && stage->is_bounded) {
+        struct tare_requantize *requantize = &run.binding->requantize;
+        run.output = quantizer->output;
+        requantize->to = run.output.data;
+        requantize->real.is_quantized = true;
+        requantize->real.divisor = stage->divisor;
+        requantize->real.reciprocal = stage->reciprocal;
+        requantize->real.add = stage->add + 0.5f;
+        TARE_TRY(run_product(session, frame, &run));
+        if (run.consumer.accepted && !run.is_refused) return TARE_OK;
+        tare_tensor_reset(&frame->slots[run.plan->steps[group->product].first_output]);
+    }
+    *done = false;
+    tare_tensor_reset(&quantizer->output);
+    return run_storing(session, run.plan, frame, group);
+}
+
+/* Sets the range of the result. If it is not known, the ops that compute it need the result. */
+static tare_status set_range(struct tare_session *session, const struct group_run *run) {
+    const struct tare_step_range *range = run->group->range;
+    if (!range || !range->active) return TARE_OK;
+    TARE_TRY(tare_range_set(run->plan, run->frame, range, &run->binding->range));
+    if (!run->measures || run->frame->computed[range->steps[0]]) return TARE_OK;
+    return run_storing(session, run->plan, run->frame, run->group);
+}
+
+tare_status tare_group_run(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
+                           struct tare_step_group *group, bool *done) {
+    struct group_run run = {
+        .consumer = { .begin = begin, .take = take }, .plan = plan, .frame = frame, .group = group, .may_measure = true
+    };
     const struct tare_step *sink = &plan->steps[group->sink];
     *done = false;
-    TARE_TRY(group->product >= 0 ? run_product(session, frame, &run) : run_elements(session, frame, &run));
+    if (group->producer && is_missing(&frame->slots[group->producer->output])) {
+        TARE_TRY(run_again(session, &run, done));
+        run.consumer.accepted = *done;
+    }
+    if (!*done) TARE_TRY(group->product >= 0 ? run_product(session, frame, &run) : run_elements(session, frame, &run));
     if (!run.consumer.accepted) return TARE_OK;
     *done = true;
-    frame->slots[group->output] = run.output;
-    if (group->range && group->range->active) TARE_TRY(tare_range_set(plan, frame, group->range, &run.binding->range));
+    frame->slots[group->output] = run.measures ? missing_result(run.binding) : run.output;
+    TARE_TRY(set_range(session, &run));
     return sink->observed ? tare_step_show(session, sink, &frame->slots[group->output]) : TARE_OK;
 }

@@ -207,11 +207,10 @@ static void find_last_uses(const struct tare_plan *plan, int *last) {
         last[v] = v < plan->n_feeds ? TO_THE_END : NEVER_USED;
     for (size_t s = 0; s < plan->n_steps; s++) {
         const struct tare_step *step = &plan->steps[s];
-        const int at = tare_plan_runs_at(plan, (int)s);
         for (size_t k = 0; k < step->n_outputs; k++)
-            last[step->first_output + (int)k] = at;
+            last[step->first_output + (int)k] = tare_plan_runs_at(plan, (int)s);
         for (size_t i = 0; i < step->n_inputs; i++)
-            if (step->inputs[i] >= 0) extend_to(&last[step->inputs[i]], at);
+            if (step->inputs[i] >= 0) extend_to(&last[step->inputs[i]], tare_plan_runs_until(plan, (int)s));
     }
     for (size_t i = 0; i < plan->n_fetches; i++)
         if (plan->fetches[i] >= 0) last[plan->fetches[i]] = TO_THE_END;

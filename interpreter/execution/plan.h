@@ -74,6 +74,9 @@ struct tare_step_group {
     struct tare_step_range *range; /* of the result; NULL: none */
     /* Of the tensor that a group without product begins with, set before the group runs; NULL: none. */
     const struct tare_step_range *source_range;
+    /* The group that quantizes the result of a group with a product, where only it and the range use that result, and
+     * the reverse; NULL: none. The product may run once for each of them (grouping_run.c). */
+    struct tare_step_group *quantizer, *producer;
     bool active; /* the present observer requests no intermediate value */
 };
 
@@ -235,6 +238,8 @@ tare_status tare_plan_find_scalars(struct tare_plan *plan, const struct tare_pla
 void tare_plan_select_scalars(const struct tare_session *session, const struct tare_plan *plan);
 void tare_plan_select_ranges(const struct tare_session *session, const struct tare_plan *plan);
 int tare_plan_runs_at(const struct tare_plan *plan, int step);
+/* The step in whose place a step may run for the last time. */
+int tare_plan_runs_until(const struct tare_plan *plan, int step);
 void tare_plan_select_groups(const struct tare_session *session, const struct tare_plan *plan);
 /* Select the fusions, then the tilings, that the session's options and the current observer allow. */
 void tare_plan_select_fusions(const struct tare_session *session, const struct tare_plan *plan);

@@ -61,6 +61,7 @@ bool tare_value_range_end(float *low, float *high, const struct tare_value_range
         if (all.negative[i] > all.negative[ALL]) all.negative[ALL] = all.negative[i];
     }
     const bool has_sign = all.negative[ALL] >= sign;
+    if (all.low[ALL] < 0 && !has_sign) return false; /* the kernel expected no sign bit */
     if (all.high[ALL] < 0 || (all.high[ALL] == 0 && has_sign) || all.negative[ALL] == sign) return false;
     *high = tare_float_from_bits((uint32_t)all.high[ALL]);
     *low = tare_float_from_bits(has_sign ? all.negative[ALL] : (uint32_t)all.low[ALL]);

@@ -14,7 +14,9 @@
 enum { TARE_RANGE_LANES = 16 };
 struct tare_value_range {
     int32_t low[TARE_RANGE_LANES], high[TARE_RANGE_LANES]; /* smallest and largest bits as signed integers */
-    uint32_t negative[TARE_RANGE_LANES];                   /* largest bits as unsigned integers */
+    /* Largest bits as unsigned integers. A kernel whose values are not negative need not update them: a sign bit, as of
+     * -0, is found in `low`, and tare_value_range_end then returns false. */
+    uint32_t negative[TARE_RANGE_LANES];
 };
 
 /* No values yet. */

@@ -35,6 +35,9 @@ enum conversion {
     TO_SUMS,
     TO_BYTES,      /* requantized, where no stage before the last clamping overflows */
     TO_BYTES_PLUS, /* the same with an addend */
+    TO_FLOATS,     /* stored floats, of which the range is collected */
+    TO_RANGE,      /* floats of which only the range is collected */
+    TO_QUOTIENTS,  /* floats that are quantized */
     TO_ANY,        /* by tare_requantize_avx512 */
 };
 
@@ -53,6 +56,7 @@ struct product {
     enum conversion conversion;
     int32_t low, high; /* TO_BYTES…: the bounds of the result */
     struct tare_range_avx512 seen;
+    int64_t ahead[2]; /* the element of C at the first row of each row tile of the block that is computed */
 };
 
 /* `rows` rows of C from row `first` on. */
@@ -165,6 +169,115 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_bytes(const struct product *p, 
     }
 }
 
+/* What the conversion of some rows to floats reads in each of them. */
+struct real_columns {
+    __m512 scale[2], bias[2], low, high;
+    __mmask16 mask[2];
+    bool has_bias;
+};
+
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 struct real_columns load_real_columns(const struct product *p,
+                                                                            const struct finished *f) {
+    const struct tare_real_stage *real = &p->requantize->real;
+    const int64_t column = p->c->column + f->columns.first;
+    struct real_columns columns = { .low = _mm512_set1_ps(real->low),
+                                    .high = _mm512_set1_ps(real->high),
+                                    .mask = { mask_of(&f->columns, 0), mask_of(&f->columns, 1) },
+                                    .has_bias = real->bias };
+    TARE_UNROLL
+    for (int panel = 0; panel < 2; panel++) {
+        const int64_t at = column + panel * PANEL;
+        columns.scale[panel] = _mm512_maskz_loadu_ps(columns.mask[panel], p->requantize->scale + at);
+        columns.bias[panel] = columns.scale[panel];
+        if (real->bias) columns.bias[panel] = _mm512_maskz_loadu_ps(columns.mask[panel], real->bias + at);
+    }
+    return columns;
+}
+
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_floats(float *to, __m512 x, __mmask16 mask, const bool is_full) {
+    if (is_full)
+        _mm512_storeu_ps(to, x);
+    else
+        _mm512_mask_storeu_ps(to, mask, x);
+}
+
+/* Where no value is negative, the greatest bits of negative ones are not updated: tare_value_range_end finds a sign bit
+ * among the others. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void add_to_range(struct tare_range_avx512 *seen, __m512 x, __mmask16 mask,
+                                                        const bool is_full, const bool has_sign) {
+    const __m512i bits = _mm512_castps_si512(x);
+    if (!is_full) {
+        tare_range_add_avx512(seen, x, mask);
+        return;
+    }
+    seen->low = _mm512_min_epi32(seen->low, bits);
+    seen->high = _mm512_max_epi32(seen->high, bits);
+    if (has_sign) seen->negative = _mm512_max_epu32(seen->negative, bits);
+}
+
+/* Prefetches 32 columns of an array for the block that is computed, which is converted next. */
+TARE_ALWAYS_INLINE void prefetch_row(const float *at, const int is_written) {
+    if (is_written)
+        __builtin_prefetch(at, 1), __builtin_prefetch(at + PANEL, 1);
+    else
+        __builtin_prefetch(at), __builtin_prefetch(at + PANEL);
+}
+
+/* Rows `row` … `end` of a tile as floats. `is_full`: all columns are inside. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_tile_reals(struct product *p, const struct finished *f, int tile,
+                                                            int64_t row, int64_t end, const enum conversion to,
+                                                            const bool is_full, const bool has_sign) {
+    const struct tare_real_stage *real = &p->requantize->real;
+    const struct real_columns columns = load_real_columns(p, f);
+    const int64_t stride = p->c->stride, ahead = p->ahead[tile];
+    const float *addend = real->addend;
+    float *floats = real->floats;
+    int64_t at = p->c->element + element_of(p, f, tile, row);
+    struct tare_range_avx512 seen = p->seen;
+    for (; row < end; row++, at += stride) {
+        if (to == TO_FLOATS) prefetch_row(floats + ahead + row * stride, 1);
+        if (addend) prefetch_row(addend + ahead + row * stride, 0);
+        TARE_UNROLL
+        for (int panel = 0; panel < 2; panel++) {
+            const int64_t i = at + panel * PANEL;
+            const __mmask16 mask = columns.mask[panel];
+            __m512 x = _mm512_mul_ps(_mm512_cvtepi32_ps(sums_at(f, tile, row, panel)), columns.scale[panel]);
+            if (columns.has_bias) x = _mm512_add_ps(x, columns.bias[panel]);
+            if (addend) x = _mm512_add_ps(x, _mm512_maskz_loadu_ps(mask, addend + i));
+            x = _mm512_min_ps(columns.high, _mm512_max_ps(columns.low, x));
+            if (to == TO_QUOTIENTS) tare_store_quotients_avx512(p->requantize, x, i, mask);
+            if (to == TO_FLOATS) store_floats(floats + i, x, mask, is_full);
+            if (to != TO_QUOTIENTS) add_to_range(&seen, x, mask, is_full, has_sign);
+        }
+    }
+    p->seen = seen;
+}
+
+/* Rows `row` … `end` of both tiles as floats. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_reals(struct product *p, const struct finished *f, int64_t row,
+                                                       int64_t end, const enum conversion to) {
+    const bool is_full = f->columns.mask == UINT32_MAX;
+    for (int tile = 0; tile < 2; tile++) {
+        const int64_t rows = f->tiles[tile].rows < end ? f->tiles[tile].rows : end;
+        if (is_full && p->requantize->real.low >= 0)
+            store_tile_reals(p, f, tile, row, rows, to, true, false);
+        else if (is_full)
+            store_tile_reals(p, f, tile, row, rows, to, true, true);
+        else
+            store_tile_reals(p, f, tile, row, rows, to, false, true);
+    }
+}
+
+static TARE_TARGET_AVX512 void store_all_floats(struct product *p, const struct finished *f, int64_t row, int64_t end) {
+    store_reals(p, f, row, end, TO_FLOATS);
+}
+static TARE_TARGET_AVX512 void collect_range(struct product *p, const struct finished *f, int64_t row, int64_t end) {
+    store_reals(p, f, row, end, TO_RANGE);
+}
+static TARE_TARGET_AVX512 void store_quotients(struct product *p, const struct finished *f, int64_t row, int64_t end) {
+    store_reals(p, f, row, end, TO_QUOTIENTS);
+}
+
 /* Converts up to `count` rows of both tiles. */
 static TARE_TARGET_AVX512 void convert(struct product *p, struct finished *f, int64_t count) {
     const int64_t end = f->rows - f->next < count ? f->rows : f->next + count;
@@ -173,6 +286,12 @@ static TARE_TARGET_AVX512 void convert(struct product *p, struct finished *f, in
         store_bytes(p, f, f->next, end, false);
     } else if (p->conversion == TO_BYTES_PLUS) {
         store_bytes(p, f, f->next, end, true);
+    } else if (p->conversion == TO_FLOATS) {
+        store_all_floats(p, f, f->next, end);
+    } else if (p->conversion == TO_RANGE) {
+        collect_range(p, f, f->next, end);
+    } else if (p->conversion == TO_QUOTIENTS) {
+        store_quotients(p, f, f->next, end);
     } else {
         for (int tile = 0; tile < 2; tile++) {
             for (int64_t row = f->next; row < end && row < f->tiles[tile].rows; row++) {
@@ -214,9 +333,9 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void multiply(struct product *p, const str
     }
 }
 
-/* The initial value of the sums: the offsets, which the conversion to bytes then does not add. */
+/* The initial value of the sums: the offsets, which the conversion then does not add. */
 static void start_block(const struct product *p, const struct columns *columns) {
-    if (p->conversion == TO_BYTES || p->conversion == TO_BYTES_PLUS) {
+    if (p->conversion != TO_SUMS && p->conversion != TO_ANY) {
         const int32_t *offset = p->requantize->offset + p->c->column + columns->first;
         const int32_t *second = columns->mask >> PANEL ? offset + PANEL : offset;
         TILE_LOAD(0, offset, 0);
@@ -246,6 +365,8 @@ static void finish_block(const struct row_tile tiles[2], const struct columns *c
 static TARE_TARGET_AVX512 void run_block(struct product *p, const struct row_tile tiles[2],
                                          const struct columns *columns, struct finished *f) {
     const bool rows2 = tiles[1].rows > 0, columns2 = columns->mask >> PANEL != 0;
+    for (int i = 0; i < 2; i++)
+        p->ahead[i] = p->c->element + tiles[i].first * p->c->stride + columns->first;
     start_block(p, columns);
     if (rows2 && columns2)
         multiply(p, tiles, columns, f, true, true);
@@ -300,7 +421,8 @@ static TARE_TARGET_AVX512 bool scales_are_small(const float *scale, int64_t n) {
 static void choose_conversion(struct product *p) {
     const struct tare_requantize *r = p->requantize;
     p->conversion = !r ? TO_SUMS : TO_ANY;
-    if (!r || r->real.to || !is_small(r->first.add, 1 << 20) || !scales_are_small(r->scale + p->c->column, p->n))
+    if (r && r->is_real) p->conversion = r->real.is_quantized ? TO_QUOTIENTS : r->real.floats ? TO_FLOATS : TO_RANGE;
+    if (!r || r->is_real || !is_small(r->first.add, 1 << 20) || !scales_are_small(r->scale + p->c->column, p->n))
         return;
     if (!r->addend) {
         p->low = (int32_t)nearbyintf(r->first.low), p->high = (int32_t)nearbyintf(r->first.high);

@@ -47,8 +47,8 @@ struct ahead {
 };
 TARE_ALWAYS_INLINE struct ahead rows_ahead(const struct tare_igemm_output *c, int rows) {
     const struct tare_real_stage *real = c->requantize ? &c->requantize->real : NULL;
-    if (!real || !real->to) return (struct ahead){ .left = 0 };
-    return (struct ahead){ real->to + c->element, (real->addend ? real->addend : real->to) + c->element, rows };
+    if (!real || !real->floats) return (struct ahead){ .left = 0 };
+    return (struct ahead){ real->floats + c->element, (real->addend ? real->addend : real->floats) + c->element, rows };
 }
 TARE_ALWAYS_INLINE void prefetch_row(struct ahead *ahead, int64_t stride) {
     if (ahead->left == 0) return;

@@ -153,7 +153,8 @@ bool tare_requantize_find(struct tare_requantize *out, const struct tare_bound_e
     if (!out->offset || !take(&reader, TARE_STAGE_TO_FLOAT)) return false;
     out->scale = take_columns(lanes, &reader, TARE_STAGE_MUL, arena);
     if (!out->scale) return false;
-    if (type == TARE_LANE_FLOAT) return take_real(&out->real, &reader, lanes, arena);
+    out->is_real = type == TARE_LANE_FLOAT;
+    if (out->is_real) return take_real(&out->real, &reader, lanes, arena);
     if (!take_quantize(&out->first, &reader, type)) return false;
     return !peek(&reader) || (take_sum(out, &reader, type) && !peek(&reader));
 }
@@ -162,7 +163,8 @@ void tare_requantize_bind(struct tare_requantize *requantize, const struct tare_
     const struct tare_expression *expression = bound->expression;
     const bool is_real = expression->to == TARE_LANE_FLOAT;
     requantize->to = is_real ? NULL : bound->to;
-    requantize->real.to = is_real ? bound->to : NULL;
+    requantize->real.floats = is_real ? bound->to : NULL;
+    requantize->real.is_quantized = false;
     requantize->real.range = is_real ? bound->range : NULL;
     requantize->addend = NULL;
     requantize->real.addend = NULL;

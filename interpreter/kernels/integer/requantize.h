@@ -26,18 +26,23 @@ struct tare_dequantize_stage {
 };
 
 /* A float result instead of an 8-bit one: (sum + offset) * scale, plus a bias and an addend, then max(low, x) and
- * min(high, x). */
+ * min(high, x). It is stored, only its range is collected, or it is quantized to int8. */
 struct tare_real_stage {
-    float *to;                      /* element 0 of the result; NULL: the result has 8 bits */
+    float *floats;                  /* element 0 of the stored result; NULL: it is not stored */
     const float *bias;              /* by column, readable as the scales; NULL: none */
     const float *addend;            /* its element 0; NULL: none */
     float low, high;                /* infinities: no bound */
-    struct tare_value_range *range; /* to which the values are added; NULL: none */
+    struct tare_value_range *range; /* to which the values are added, unless they are quantized; NULL: none */
+    /* Quantization to tare_requantize.to: floor(x / divisor + add), saturated, for values that are bounded as
+     * tare_pipeline_set_bounds requires; `add` is an integer plus 0.5. */
+    bool is_quantized;
+    float divisor, reciprocal, add;
 };
 
 struct tare_requantize {
-    struct tare_real_stage real; /* if `to` is set, the stages after `scale` are not used */
-    int64_t columns;             /* of the product, which are those of the result's last dimension */
+    bool is_real; /* `real` is the result; the stages after `scale` are not used */
+    struct tare_real_stage real;
+    int64_t columns; /* of the product, which are those of the result's last dimension */
     /* by column; readable for 16 lanes beyond the last column, where the columns are repeated */
     const int32_t *offset;
     const float *scale;
@@ -55,7 +60,8 @@ struct tare_requantize {
  * `arena` and remain valid as long as the operands of the expression. Does not set what tare_requantize_bind sets. */
 bool tare_requantize_find(struct tare_requantize *out, const struct tare_bound_expression *bound,
                           struct tare_arena *arena);
-/* Sets `to`, `range` and the addends from the current operands of the expression. */
+/* Sets `to`, `floats`, `range` and the addends from the current operands of the expression; the result is not
+ * quantized. */
 void tare_requantize_bind(struct tare_requantize *requantize, const struct tare_bound_expression *bound);
 
 #if TARE_KERNELS_X86
@@ -105,6 +111,18 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256i tare_requantize_sum_avx2(const struc
     return _mm256_max_epi32(tare_quantize_avx2(&r->second, sum), _mm256_set1_epi32(r->least));
 }
 
+/* Stores the bytes of the first `count` lanes; see quantized_bounded in pipeline_loop.h. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tare_store_quotients_avx2(const struct tare_requantize *r, __m256 x,
+                                                                   int64_t at, int count) {
+    const __m256 reciprocal = _mm256_set1_ps(r->real.reciprocal), q = _mm256_mul_ps(x, reciprocal);
+    const __m256 left = _mm256_fnmadd_ps(q, _mm256_set1_ps(r->real.divisor), x);
+    const __m256 sum = _mm256_add_ps(_mm256_fmadd_ps(left, reciprocal, q), _mm256_set1_ps(r->real.add));
+    const __m256i lanes = _mm256_cvttps_epi32(_mm256_floor_ps(sum));
+    const __m128i halves = _mm_packs_epi32(_mm256_castsi256_si128(lanes), _mm256_extracti128_si256(lanes, 1));
+    const int64_t eight = _mm_cvtsi128_si64(_mm_packs_epi16(halves, halves));
+    memcpy(r->to + at, &eight, (size_t)count);
+}
+
 /* The float results of the first `count` lanes (1 to 8). */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tare_real_avx2(const struct tare_requantize *r, __m256 x, int64_t at,
                                                         int64_t column, int count, struct tare_range_avx2 *seen) {
@@ -114,7 +132,11 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tare_real_avx2(const struct tare_requan
     if (real->bias) x = _mm256_add_ps(x, _mm256_loadu_ps(real->bias + column));
     if (real->addend) x = _mm256_add_ps(x, _mm256_maskload_ps(real->addend + at, mask));
     x = _mm256_min_ps(_mm256_set1_ps(real->high), _mm256_max_ps(_mm256_set1_ps(real->low), x));
-    _mm256_maskstore_ps(real->to + at, mask, x);
+    if (real->is_quantized) {
+        tare_store_quotients_avx2(r, x, at, count);
+        return;
+    }
+    if (real->floats) _mm256_maskstore_ps(real->floats + at, mask, x);
     if (count < 8) /* the other lanes repeat the first */
         x = _mm256_blendv_ps(_mm256_broadcastss_ps(_mm256_castps256_ps128(x)), x, _mm256_castsi256_ps(mask));
     tare_range_add_avx2(seen, x);
@@ -144,7 +166,7 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tare_store_bytes_avx2(uint8_t *to, __m2
 TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tare_requantize_avx2(const struct tare_requantize *r, __m256i sums, int64_t at,
                                                               int64_t column, int count, struct tare_range_avx2 *seen) {
     const __m256 real = tare_scaled_avx2(r, sums, column);
-    if (r->real.to) {
+    if (r->is_real) {
         tare_real_avx2(r, real, at, column, count, seen);
         return;
     }
@@ -156,7 +178,7 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tare_requantize_avx2(const struct tare_
 /* True if the result has 8 bits and no addend; tare_requantize_bytes_avx2 then computes what tare_requantize_avx2 does,
  * with few registers. */
 TARE_ALWAYS_INLINE bool tare_requantize_is_bytes(const struct tare_requantize *r) {
-    return !r->real.to && !r->addend;
+    return !r->is_real && !r->addend;
 }
 TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256i tare_requantize_bytes_avx2(const struct tare_requantize *r, __m256i sums,
                                                                        int64_t column) {
@@ -185,6 +207,16 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512i tare_requantize_sum_avx512(const s
     return _mm512_max_epi32(tare_quantize_avx512(&r->second, sum), _mm512_set1_epi32(r->least));
 }
 
+/* Stores the bytes of the mask's lanes; see quantized_bounded in pipeline_loop.h. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tare_store_quotients_avx512(const struct tare_requantize *r, __m512 x,
+                                                                       int64_t at, __mmask16 mask) {
+    const __m512 reciprocal = _mm512_set1_ps(r->real.reciprocal), q = _mm512_mul_ps(x, reciprocal);
+    const __m512 left = _mm512_fnmadd_ps(q, _mm512_set1_ps(r->real.divisor), x);
+    const __m512 sum = _mm512_add_ps(_mm512_fmadd_ps(left, reciprocal, q), _mm512_set1_ps(r->real.add));
+    const __m512i lanes = _mm512_cvt_roundps_epi32(sum, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+    _mm_mask_storeu_epi8(r->to + at, mask, _mm512_cvtsepi32_epi8(lanes));
+}
+
 /* The float results of the mask's lanes. */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tare_real_avx512(const struct tare_requantize *r, __m512 x, int64_t at,
                                                             int64_t column, __mmask16 mask,
@@ -193,7 +225,11 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tare_real_avx512(const struct tare_re
     if (real->bias) x = _mm512_add_ps(x, _mm512_loadu_ps(real->bias + column));
     if (real->addend) x = _mm512_add_ps(x, _mm512_maskz_loadu_ps(mask, real->addend + at));
     x = _mm512_min_ps(_mm512_set1_ps(real->high), _mm512_max_ps(_mm512_set1_ps(real->low), x));
-    _mm512_mask_storeu_ps(real->to + at, mask, x);
+    if (real->is_quantized) {
+        tare_store_quotients_avx512(r, x, at, mask);
+        return;
+    }
+    if (real->floats) _mm512_mask_storeu_ps(real->floats + at, mask, x);
     tare_range_add_avx512(seen, x, mask);
 }
 
@@ -205,7 +241,7 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tare_requantize_avx512(const struct t
                                                                   struct tare_range_avx512 *seen) {
     const __m512i total = _mm512_add_epi32(sums, _mm512_loadu_si512(r->offset + column));
     const __m512 real = _mm512_mul_ps(_mm512_cvtepi32_ps(total), _mm512_loadu_ps(r->scale + column));
-    if (r->real.to) {
+    if (r->is_real) {
         tare_real_avx512(r, real, at, column, mask, seen);
         return;
     }
