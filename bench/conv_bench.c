@@ -107,16 +107,18 @@ static void measure(const struct tare_conv *conv, double peak, const char *what)
     struct tare_bound_expression bound;
     struct tare_requantize in_kernel;
     struct tare_arena arena = { 0 };
-    const struct buffers b = { array((size_t)in * 4),
-                               array((size_t)weights * 4),
-                               array((size_t)out * 4),
-                               array(tare_conv_packed_floats(conv) * 4),
-                               array(packed_int),
-                               array((tare_conv_dense_scratch(conv) + (1 << 20)) * 4),
-                               array((size_t)(tare_conv_int_direct_sums(conv) + conv->out[2] * conv->out_channels) * 4),
-                               array((size_t)conv->out_channels * 4),
-                               &bound,
-                               &in_kernel };
+    const struct buffers b = {
+        array((size_t)in * 4),
+        array((size_t)weights * 4),
+        array((size_t)out * 4),
+        array(tare_conv_packed_floats(conv) * 4),
+        array(packed_int),
+        array((tare_conv_dense_scratch(conv) + (1 << 20)) * 4),
+        array((size_t)(tare_conv_int_direct_sums(conv) + tare_conv_int_depthwise_sums(tare_cpu_level(), conv)) * 4),
+        array((size_t)conv->out_channels * 4),
+        &bound,
+        &in_kernel
+    };
     bind_requantization(&bound, &b, out, conv->out_channels, &arena);
     if (!tare_requantize_find(&in_kernel, &bound, &arena)) exit(1);
     tare_requantize_bind(&in_kernel, &bound);

@@ -93,6 +93,10 @@ bool tare_conv_int_depthwise_pads(enum tare_cpu_level level, const struct tare_c
     return tare_depthwise_form_at(level, conv) != NULL;
 }
 
+int tare_conv_int_depthwise_packing(const struct tare_conv *conv) {
+    return tare_depthwise_is_tiled(conv);
+}
+
 size_t tare_conv_int_depthwise_packed_bytes(enum tare_cpu_level level, const struct tare_conv *conv) {
     const struct tare_depthwise_form *form = tare_depthwise_form_at(level, conv);
     return form ? tare_depthwise_packed_bytes(form, conv) : (size_t)(tare_conv_patch(conv) * conv->out_channels);

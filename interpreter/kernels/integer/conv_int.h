@@ -37,6 +37,8 @@ void tare_conv_int_depthwise_pack(enum tare_cpu_level level, void *packed, const
 size_t tare_conv_int_depthwise_scratch_bytes(enum tare_cpu_level level, const struct tare_conv *conv);
 void tare_conv_int_depthwise_at(enum tare_cpu_level level, int32_t *output, const struct tare_conv *conv,
                                 const int8_t *input, const void *packed, void *scratch);
+/* Different for filters of the same kernel and channels that are packed differently: 0 or 1. */
+int tare_conv_int_depthwise_packing(const struct tare_conv *conv);
 /* True if the level's depthwise kernel supports a pad_value other than 0 for the convolution. */
 bool tare_conv_int_depthwise_pads(enum tare_cpu_level level, const struct tare_conv *conv);
 /* At the machine's level, with `sums` for tare_conv_int_depthwise_sums sums. */

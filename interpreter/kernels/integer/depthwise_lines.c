@@ -52,9 +52,16 @@ static bool is_supported(const struct tare_conv *conv) {
            conv->kernel[1] <= 64 && conv->kernel[2] <= 64;
 }
 
+bool tare_depthwise_is_tiled(const struct tare_conv *conv) {
+    enum { SIZE = 3, LEAST_CHANNELS = 16 };
+    return conv->kernel[1] == SIZE && conv->kernel[2] == SIZE && conv->dilation[1] == 1 && conv->dilation[2] == 1 &&
+           conv->stride[1] == conv->stride[2] && conv->stride[2] <= 2 && conv->out_channels >= LEAST_CHANNELS;
+}
+
 const struct tare_depthwise_form *tare_depthwise_form_at(enum tare_cpu_level level, const struct tare_conv *conv) {
 #if TARE_KERNELS_X86
-    if (level >= TARE_CPU_VNNI && is_supported(conv)) return &tare_depthwise_vnni;
+    if (level >= TARE_CPU_VNNI && is_supported(conv))
+        return tare_depthwise_is_tiled(conv) ? &tare_depthwise_tiles_vnni : &tare_depthwise_vnni;
     if (level == TARE_CPU_AVX_VNNI && is_supported(conv)) return &tare_depthwise_avx_vnni;
     if (level == TARE_CPU_AVX2 && is_supported(conv)) return &tare_depthwise_avx2;
 #endif
@@ -63,14 +70,17 @@ const struct tare_depthwise_form *tare_depthwise_form_at(enum tare_cpu_level lev
 }
 
 size_t tare_depthwise_packed_bytes(const struct tare_depthwise_form *form, const struct tare_conv *conv) {
+    if (form->run) return form->packed_bytes(conv);
     return (size_t)(vector_count(form, conv) * vector_bytes(form, conv));
 }
 
 size_t tare_depthwise_scratch_bytes(const struct tare_depthwise_form *form, const struct tare_conv *conv) {
+    if (form->run) return 0;
     return (size_t)(row_groups(form, conv) * group_bytes(conv));
 }
 
 int64_t tare_depthwise_lines(const struct tare_depthwise_form *form, const struct tare_conv *conv) {
+    if (form->run) return form->most_lines(conv);
     return conv->dilation[1] == 1 ? (shifts(form, conv) - 1) / conv->stride[1] + 1 : 1;
 }
 
@@ -110,6 +120,10 @@ static uint32_t pack_lane(char *vector, const struct tare_depthwise_form *form, 
 
 void tare_depthwise_pack(void *packed, const struct tare_depthwise_form *form, const struct tare_conv *conv,
                          const int8_t *filter) {
+    if (form->run) {
+        form->pack(packed, conv, filter);
+        return;
+    }
     memset(packed, 0, tare_depthwise_packed_bytes(form, conv));
     for (int64_t lane = 0; lane < vector_count(form, conv) * form->lanes; lane++) {
         const int64_t channel = is_repeated(form, conv) ? lane % conv->out_channels : lane;
@@ -178,6 +192,10 @@ static void set_steps(struct tare_depthwise_walk *walk, const struct tare_depthw
 void tare_depthwise_run(const struct tare_depthwise_form *form, const struct tare_igemm_output *output,
                         const struct tare_conv *conv, const int8_t *image, int64_t line, int64_t count,
                         const void *packed, void *scratch) {
+    if (form->run) {
+        form->run(output, conv, image, line, count, packed);
+        return;
+    }
     interleave_lines(scratch, form, conv, image, line, count);
     for (int64_t vector = 0; vector < vector_count(form, conv); vector++) {
         const char *start = (const char *)packed + vector * vector_bytes(form, conv);

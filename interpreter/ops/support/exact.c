@@ -99,7 +99,7 @@ static bool is_direct(const struct tare_conv *conv, int lhs_dtype, int rhs_dtype
 }
 
 int64_t tare_exact_key(const struct tare_conv *conv, int lhs_dtype, int rhs_dtype) {
-    if (tare_conv_is_depthwise(conv)) return -conv->groups;
+    if (tare_conv_is_depthwise(conv)) return -2 * conv->groups - tare_conv_int_depthwise_packing(conv);
     return is_direct(conv, lhs_dtype, rhs_dtype) ? 0 : conv->groups;
 }
 

@@ -2,6 +2,7 @@
 #include "base/alloc.h"
 #include "interpreter/kernels/integer/conv_int_direct.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -246,6 +247,121 @@ static void conv_int__depthwise_kernels_of_every_size(void **unused) {
     }
 }
 
+static struct tare_conv depthwise_of(int64_t height, int64_t width, int64_t channels, int64_t stride, int64_t pad) {
+    return (struct tare_conv){
+        .batch = 2,
+        .in = { 1, height, width },
+        .in_channels = channels,
+        .kernel = { 1, 3, 3 },
+        .out = { 1, (height + 2 * pad - 3) / stride + 1, (width + 2 * pad - 3) / stride + 1 },
+        .out_channels = channels,
+        .stride = { 1, stride, stride },
+        .dilation = { 1, 1, 1 },
+        .base_dilation = { 1, 1, 1 },
+        .pad = { 0, pad, pad },
+        .groups = channels,
+    };
+}
+
+/* Numbers of channels that are divided into blocks in every way, and heights and widths that do not fill tiles. */
+static void conv_int__depthwise_blocks_of_channels(void **unused) {
+    (void)unused;
+    static const int64_t channels[] = { 16, 19, 32, 45, 64, 81, 96, 112, 127, 200 };
+    for (int i = 0; i < 120; i++) {
+        const struct tare_conv conv =
+            depthwise_of(3 + i % 7, 3 + i / 3 % 19, channels[i % 10], 1 + i / 10 % 2, i / 20 % 4);
+        check_conv(&conv);
+    }
+    const struct tare_conv several_calls = depthwise_of(90, 40, 64, 1, 1); /* of many lines each */
+    check_conv(&several_calls);
+}
+
+/* What requantization does with one sum. */
+static float requantized(const struct tare_requantize *r, int32_t sum, int64_t column, int addend) {
+    float x = (float)(int32_t)((uint32_t)sum + (uint32_t)r->offset[column]) * r->scale[column];
+    if (r->real.to) return fminf(r->real.high, fmaxf(r->real.low, x));
+    x = nearbyintf(fminf(r->first.high, fmaxf(r->first.low, x + r->first.add)));
+    if (!r->addend) return x;
+    x = (x - (float)r->of_result.zero_point) * r->of_result.scale;
+    x += (float)(addend - r->of_addend.zero_point) * r->of_addend.scale;
+    return nearbyintf(fminf(r->second.high, fmaxf(r->second.low, x + r->second.add)));
+}
+
+static void check_requantized(const struct tare_conv *conv, struct tare_requantize r) {
+    const int64_t in = conv->batch * conv->in[1] * conv->in[2] * conv->in_channels, columns = conv->out_channels;
+    const int64_t count = tare_conv_rows(conv) * columns;
+    const enum tare_cpu_level level = tare_cpu_level();
+    int8_t *x = block_of((size_t)in), *filter = block_of((size_t)columns * 9), *addend = block_of((size_t)count);
+    int32_t *wide = block_of((size_t)in * 4), *wide_filter = block_of((size_t)columns * 36);
+    int32_t *expected = block_of((size_t)count * 4), *offset = block_of((size_t)(columns + 16) * 4);
+    float *scale = block_of((size_t)(columns + 16) * 4), *reals = block_of((size_t)count * 4);
+    uint8_t *got = block_of((size_t)count);
+    int32_t *sums = block_of((size_t)tare_conv_int_depthwise_sums(level, conv) * 4);
+    void *packed = block_of(tare_conv_int_depthwise_packed_bytes(level, conv));
+    void *scratch = block_of(tare_conv_int_depthwise_scratch_bytes(level, conv));
+    const struct tare_conv_int_sink sink = { .requantize = &r };
+    for (int64_t i = 0; i < in; i++)
+        wide[i] = x[i] = random_int8();
+    for (int64_t i = 0; i < columns * 9; i++)
+        wide_filter[i] = filter[i] = random_int8();
+    for (int64_t i = 0; i < columns + 16; i++)
+        offset[i] = random_int8() * 50, scale[i] = *r.scale * (float)(1 + i % columns % 3);
+    for (int64_t i = 0; i < count; i++)
+        addend[i] = random_int8();
+    tare_conv_plain_i32(expected, conv, wide, wide_filter);
+    r.columns = columns, r.offset = offset, r.scale = scale, r.to = got;
+    if (r.addend) r.addend = addend;
+    if (r.real.to) r.real.to = reals;
+    tare_conv_int_depthwise_pack(level, packed, conv, filter);
+    tare_conv_int_depthwise_to(&sink, conv, x, packed, sums, scratch);
+    for (int64_t i = 0; i < count; i++) {
+        const float value = requantized(&r, expected[i], i % columns, addend[i]);
+        if (r.real.to)
+            assert_true(reals[i] == value);
+        else
+            assert_int_equal(got[i], (uint8_t)(int)value);
+    }
+    assert_guard(got, (size_t)count);
+    assert_guard(reals, (size_t)count * 4);
+    tare_free(x), tare_free(filter), tare_free(addend), tare_free(wide), tare_free(wide_filter), tare_free(expected);
+    tare_free(offset), tare_free(scale), tare_free(reals), tare_free(got), tare_free(sums), tare_free(packed);
+    tare_free(scratch);
+}
+
+/* Bounds of signed and unsigned bytes, bounds that are not integers, results beyond int32, residual additions, floats.
+ */
+static void conv_int__depthwise_requantizes(void **unused) {
+    (void)unused;
+    static const float small = 0.004f, large = 1e25f;
+    static float real;
+    static const int8_t addend;
+    const struct tare_quantize_stage all = { 3, -128, 127 }, relu = { -100, -100, 90 }, bytes = { 20, 0, 255 },
+                                     fractions = { 0.25f, -7.5f, 99.25f };
+    const struct tare_requantize cases[] = {
+        { .scale = &small, .first = all },
+        { .scale = &small, .first = relu },
+        { .scale = &small, .first = bytes },
+        { .scale = &small, .first = fractions },
+        { .scale = &large, .first = all },
+        { .scale = &small,
+          .first = all,
+          .addend = &addend,
+          .of_result = { 3, 0.5f },
+          .of_addend = { -2, 0.25f },
+          .second = relu,
+          .least = INT32_MIN },
+        { .scale = &small, .real = { .to = &real, .low = -300, .high = 500 } },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        static const int64_t channels[] = { 64, 32, 16, 21, 120 };
+        for (int k = 0; k < 10; k++) {
+            const struct tare_conv conv = depthwise_of(5 + k % 3, 6 + k, channels[k % 5], 1 + k / 5, 1);
+            /* levels without kernels for lines do not requantize */
+            if (tare_conv_int_depthwise_pads(tare_cpu_level(), &conv)) check_requantized(&conv, cases[i]);
+        }
+    }
+}
+
 /* Padding with a value equals a convolution of the padded input. */
 static void conv_int__pad_value(void **unused) {
     (void)unused;
@@ -303,6 +419,8 @@ int main(void) {
         cmocka_unit_test(igemm__int32_operands_narrow_or_are_refused),
         cmocka_unit_test(conv_int__equals_the_plain_loops),
         cmocka_unit_test(conv_int__depthwise_kernels_of_every_size),
+        cmocka_unit_test(conv_int__depthwise_blocks_of_channels),
+        cmocka_unit_test(conv_int__depthwise_requantizes),
         cmocka_unit_test(conv_int__pad_value),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,397 @@
+/* The VNNI variant of int8 depthwise convolutions of 3×3 kernels with stride 1 or 2 and at least 16 channels.
+ *
+ * vpdpbusd sums the products of four adjacent bytes. Here these are four adjacent columns of one channel: the columns
+ * are interleaved by two unpacking steps in registers, without a buffer. Such a lane contributes a line of the kernel
+ * to one output column, with the weights w0 w1 w2 0, and with stride 1 to the next column as well, with 0 w0 w1 w2. A
+ * tile is two output lines by two columns of 64 channels: 16 vectors of sums.
+ *
+ * Unpacking orders the channels of a vector by its 128-bit quarters: quarter q of vector v has channels 16 q + 4 v to
+ * 16 q + 4 v + 3. The weights have the same order, and packing the sums to bytes restores the order of memory. Channels
+ * that do not fill 64 bytes are computed for two tiles (32 channels) or four (16) at once, which are adjacent: each
+ * half or quarter of a vector belongs to a tile.
+ *
+ * vpdpbusd requires unsigned inputs: 128 is added to them, and the sums start at -128 times the sum of the channel's
+ * weights. */
+#include "interpreter/kernels/integer/depthwise_lines.h"
+
+#if TARE_KERNELS_X86
+#include <immintrin.h>
+#include <string.h>
+
+enum { VECTOR = 64, VECTORS = 4, QUARTER = 16, SIZE = 3, LINES = 2, COLUMNS = 2, SHIFTS = 2, MOST_INPUTS = 5 };
+/* A block of channels: the starts of the sums, then weights by kernel line, shift and vector. */
+enum { BLOCK_BYTES = (1 + SIZE * SHIFTS) * VECTORS * VECTOR };
+
+/* Channels of the block before which `left` channels are left; tiles that it is computed for at once. */
+static int64_t block_channels(int64_t left) {
+    return left >= 64 ? 64 : left >= 32 ? 32 : left >= QUARTER ? QUARTER : left;
+}
+static int block_parts(int64_t channels) {
+    return channels == 64 ? 1 : channels == 32 ? 2 : 4;
+}
+
+/* ---- packing ---- */
+
+static size_t packed_bytes(const struct tare_conv *conv) {
+    size_t bytes = 0;
+    for (int64_t left = conv->out_channels; left > 0; left -= block_channels(left))
+        bytes += BLOCK_BYTES;
+    return bytes;
+}
+
+/* The weights of channel `channel` as lane `lane` of vector `vector`. */
+static void pack_lane(int8_t *block, const struct tare_conv *conv, const int8_t *filter, int64_t channel, int vector,
+                      int lane) {
+    int32_t sum = 0;
+    for (int h = 0; h < SIZE; h++) {
+        for (int w = 0; w < SIZE; w++) {
+            const int8_t weight = filter[(h * SIZE + w) * conv->out_channels + channel];
+            sum += weight;
+            for (int shift = 0; shift < SHIFTS; shift++)
+                block[((1 + h * SHIFTS + shift) * VECTORS + vector) * VECTOR + lane * 4 + w + shift] = weight;
+        }
+    }
+    ((int32_t *)(void *)block)[vector * (VECTOR / 4) + lane] = -128 * sum;
+}
+
+static void pack(void *packed, const struct tare_conv *conv, const int8_t *filter) {
+    int8_t *block = packed;
+    memset(packed, 0, packed_bytes(conv));
+    for (int64_t c = 0, channels; c < conv->out_channels; c += channels, block += BLOCK_BYTES) {
+        channels = block_channels(conv->out_channels - c);
+        for (int i = 0; i < VECTORS * VECTOR / 4; i++) {
+            const int vector = i / (VECTOR / 4), lane = i % (VECTOR / 4);
+            const int64_t channel = lane / 4 * QUARTER % (VECTOR / block_parts(channels)) + 4 * vector + lane % 4;
+            if (channel < channels) pack_lane(block, conv, filter, c + channel, vector, lane);
+        }
+    }
+}
+
+/* ---- tiles ---- */
+
+/* Requantization of a block to bytes whose bounds packing with saturation and the bytes' maximum and minimum compute:
+ * they are integers, and no result is beyond the range of int32. */
+struct bytes {
+    __m512 scale[VECTORS];
+    __m512i start[VECTORS]; /* of the sums, with the offsets */
+    __m512 add;
+    __m512i low, high;
+    bool is_possible, is_signed;
+};
+
+/* One block of channels of the lines of a call. */
+struct work {
+    const struct tare_igemm_output *output;
+    const struct tare_conv *conv;
+    const int8_t *x;       /* the image, at the block's first channel */
+    const char *packed;    /* the block's */
+    int64_t line, channel; /* the call's first output line, the block's first channel */
+    struct bytes bytes;
+    struct tare_range_avx512 seen; /* of float results */
+    __mmask16 mask;                /* channels of a quarter that exist */
+    int8_t padding[VECTOR];
+};
+
+/* A tile, or the adjacent tiles that are computed together. */
+struct tile {
+    int64_t line, column; /* the first output position */
+    const int8_t *x;      /* of its first tap; may be outside of the image */
+    int64_t x_line;       /* bytes */
+    int64_t first, end;   /* input lines that are inside, counted from x */
+    int64_t low, high;    /* input columns that are inside, counted from x */
+};
+
+TARE_ALWAYS_INLINE TARE_TARGET_VNNI __m512i add_products(__m512i sum, __m512i bytes, const char *weights) {
+    __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(bytes), "m"(*(const __m512i *)(const void *)weights));
+    return sum;
+}
+
+TARE_ALWAYS_INLINE TARE_TARGET_VNNI __m128i load_quarter(const int8_t *from, __mmask16 mask, const bool whole) {
+    return whole ? _mm_loadu_si128((const __m128i *)(const void *)from) : _mm_maskz_loadu_epi8(mask, from);
+}
+
+/* Input column `column` of the tile's line that begins at `line`; padding outside of the image. */
+TARE_ALWAYS_INLINE const int8_t *input_at(const struct work *work, const struct tile *tile, const int8_t *line,
+                                          int64_t column, const bool inside) {
+    const int8_t *at = line + column * work->conv->in_channels;
+    return inside || (column >= tile->low && column < tile->high) ? at : work->padding;
+}
+
+/* Column `column` of a line of the tiles as unsigned numbers, one tile in each of `parts` parts of a vector. */
+TARE_ALWAYS_INLINE TARE_TARGET_VNNI __m512i load_inputs(const struct work *work, const struct tile *tile,
+                                                        const int8_t *line, int64_t column, const int step,
+                                                        const int parts, const bool inside, const bool whole) {
+    const __m512i sign = _mm512_set1_epi8(-128);
+    const int8_t *first = input_at(work, tile, line, column, inside);
+    if (parts == 1) return _mm512_xor_si512(_mm512_loadu_si512(first), sign);
+    const int8_t *second = input_at(work, tile, line, column + step, inside);
+    if (parts == 2) {
+        const __m256i low = _mm256_loadu_si256((const __m256i *)(const void *)first);
+        const __m256i high = _mm256_loadu_si256((const __m256i *)(const void *)second);
+        return _mm512_xor_si512(_mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1), sign);
+    }
+    const int8_t *third = input_at(work, tile, line, column + 2 * step, inside);
+    const int8_t *fourth = input_at(work, tile, line, column + 3 * step, inside);
+    __m512i x = _mm512_castsi128_si512(load_quarter(first, work->mask, whole));
+    x = _mm512_inserti32x4(x, load_quarter(second, work->mask, whole), 1);
+    x = _mm512_inserti32x4(x, load_quarter(third, work->mask, whole), 2);
+    x = _mm512_inserti32x4(x, load_quarter(fourth, work->mask, whole), 3);
+    return _mm512_xor_si512(x, sign);
+}
+
+struct pair {
+    __m512i low, high;
+};
+TARE_ALWAYS_INLINE TARE_TARGET_VNNI struct pair pair_of(__m512i a, __m512i b) {
+    return (struct pair){ _mm512_unpacklo_epi8(a, b), _mm512_unpackhi_epi8(a, b) };
+}
+
+/* The lanes of four columns, of which `ab` and `cd` are pairs. */
+TARE_ALWAYS_INLINE TARE_TARGET_VNNI void join(__m512i lanes[VECTORS], struct pair ab, struct pair cd) {
+    lanes[0] = _mm512_unpacklo_epi16(ab.low, cd.low);
+    lanes[1] = _mm512_unpackhi_epi16(ab.low, cd.low);
+    lanes[2] = _mm512_unpacklo_epi16(ab.high, cd.high);
+    lanes[3] = _mm512_unpackhi_epi16(ab.high, cd.high);
+}
+
+/* What input line `h` of the tile contributes to its sums. */
+TARE_ALWAYS_INLINE TARE_TARGET_VNNI void add_line(__m512i sums[LINES][COLUMNS][VECTORS], const struct work *work,
+                                                  const struct tile *tile, const int h, const int lines,
+                                                  const int stride, const int parts, const bool inside,
+                                                  const bool whole) {
+    __m512i lanes[COLUMNS][VECTORS], x[MOST_INPUTS];
+    const bool has_line = inside || (h >= tile->first && h < tile->end);
+    const __m512i padding = _mm512_xor_si512(_mm512_loadu_si512(work->padding), _mm512_set1_epi8(-128));
+    TARE_UNROLL
+    for (int j = 0; j < 3 + stride; j++) {
+        x[j] = padding;
+        if (has_line)
+            x[j] = load_inputs(work, tile, tile->x + h * tile->x_line, j, COLUMNS * stride, parts, inside, whole);
+    }
+    const struct pair ab = pair_of(x[0], x[1]), cd = pair_of(x[2], x[3]);
+    join(lanes[0], ab, cd);
+    if (stride == 2) join(lanes[1], cd, pair_of(x[4], x[4])); /* the fourth column has weights of zero */
+    TARE_UNROLL
+    for (int l = 0; l < lines; l++) {
+        const int tap = h - l * stride;
+        if (tap < 0 || tap >= SIZE) continue;
+        TARE_UNROLL
+        for (int i = 0; i < COLUMNS; i++) {
+            const int shift = stride == 1 ? i : 0;
+            TARE_UNROLL
+            for (int v = 0; v < VECTORS; v++)
+                sums[l][i][v] = add_products(sums[l][i][v], lanes[stride == 1 ? 0 : i][v],
+                                             work->packed + ((1 + tap * SHIFTS + shift) * VECTORS + v) * VECTOR);
+        }
+    }
+}
+
+/* ---- results ---- */
+
+/* Stores 64 bytes of column `i` of a line of the tiles, which begin at output column `column`. */
+TARE_ALWAYS_INLINE TARE_TARGET_VNNI void store_bytes(const struct work *work, __m512i x, int64_t line, int64_t column,
+                                                     const int parts, const bool whole) {
+    const struct tare_conv *conv = work->conv;
+    const int64_t position = (line - work->line) * conv->out[2] + column, left = conv->out[2] - column;
+    uint8_t *to = work->output->requantize->to + work->output->element + position * conv->out_channels + work->channel;
+    const int64_t step = COLUMNS * conv->out_channels;
+    const __mmask16 mask = whole ? 0xffff : work->mask;
+    if (left <= 0) return;
+    if (parts == 1) {
+        _mm512_storeu_si512(to, x);
+    } else if (parts == 2) {
+        _mm256_storeu_si256((__m256i *)(void *)to, _mm512_castsi512_si256(x));
+        if (left > COLUMNS) _mm256_storeu_si256((__m256i *)(void *)(to + step), _mm512_extracti64x4_epi64(x, 1));
+    } else {
+        _mm_mask_storeu_epi8(to, mask, _mm512_castsi512_si128(x));
+        if (left > COLUMNS) _mm_mask_storeu_epi8(to + step, mask, _mm512_extracti32x4_epi32(x, 1));
+        if (left > 2 * COLUMNS) _mm_mask_storeu_epi8(to + 2 * step, mask, _mm512_extracti32x4_epi32(x, 2));
+        if (left > 3 * COLUMNS) _mm_mask_storeu_epi8(to + 3 * step, mask, _mm512_extracti32x4_epi32(x, 3));
+    }
+}
+
+TARE_ALWAYS_INLINE TARE_TARGET_VNNI __m512i requantize(const struct bytes *bytes, const __m512i sums[VECTORS]) {
+    __m512i x[VECTORS];
+    TARE_UNROLL
+    for (int v = 0; v < VECTORS; v++) {
+        const __m512 real = _mm512_mul_ps(_mm512_cvtepi32_ps(sums[v]), bytes->scale[v]);
+        x[v] = _mm512_cvtps_epi32(_mm512_add_ps(real, bytes->add));
+    }
+    const __m512i low = _mm512_packs_epi32(x[0], x[1]), high = _mm512_packs_epi32(x[2], x[3]);
+    if (bytes->is_signed)
+        return _mm512_min_epi8(_mm512_max_epi8(_mm512_packs_epi16(low, high), bytes->low), bytes->high);
+    return _mm512_min_epu8(_mm512_max_epu8(_mm512_packus_epi16(low, high), bytes->low), bytes->high);
+}
+
+/* Any other result of the sums of column `column` of a line. */
+static TARE_TARGET_VNNI void store_others(struct work *work, __m512i v0, __m512i v1, __m512i v2, __m512i v3,
+                                          int64_t line, int64_t column, int parts) {
+    const struct tare_conv *conv = work->conv;
+    const struct tare_igemm_output *output = work->output;
+    const __m512i a = _mm512_shuffle_i32x4(v0, v1, 0x44), b = _mm512_shuffle_i32x4(v2, v3, 0x44);
+    const __m512i c = _mm512_shuffle_i32x4(v0, v1, 0xee), d = _mm512_shuffle_i32x4(v2, v3, 0xee);
+    const __m512i quarters[] = { _mm512_shuffle_i32x4(a, b, 0x88), _mm512_shuffle_i32x4(a, b, 0xdd),
+                                 _mm512_shuffle_i32x4(c, d, 0x88), _mm512_shuffle_i32x4(c, d, 0xdd) };
+    for (int q = 0; q < 4; q++) {
+        const int64_t at = column + q * parts / 4 * COLUMNS, channel = q * QUARTER % (VECTOR / parts);
+        if (at >= conv->out[2]) break;
+        const int64_t element =
+            ((line - work->line) * conv->out[2] + at) * conv->out_channels + work->channel + channel;
+        if (output->requantize)
+            tare_requantize_avx512(output->requantize, quarters[q], output->element + element,
+                                   output->column + work->channel + channel, work->mask, &work->seen);
+        else
+            _mm512_mask_storeu_epi32(output->sums + element, work->mask, quarters[q]);
+    }
+}
+
+TARE_ALWAYS_INLINE TARE_TARGET_VNNI void run_tile(struct work *work, const struct tile *tile, const int lines,
+                                                  const int stride, const int parts, const bool inside,
+                                                  const bool whole) {
+    __m512i sums[LINES][COLUMNS][VECTORS];
+    TARE_UNROLL
+    for (int i = 0; i < lines * COLUMNS * VECTORS; i++)
+        sums[i / (COLUMNS * VECTORS)][i / VECTORS % COLUMNS][i % VECTORS] = work->bytes.start[i % VECTORS];
+    TARE_UNROLL
+    for (int h = 0; h < SIZE + (lines - 1) * stride; h++)
+        add_line(sums, work, tile, h, lines, stride, parts, inside, whole);
+    TARE_UNROLL
+    for (int i = 0; i < lines * COLUMNS; i++) {
+        const __m512i *of_column = sums[i / COLUMNS][i % COLUMNS];
+        const int64_t line = tile->line + i / COLUMNS, column = tile->column + i % COLUMNS;
+        if (work->bytes.is_possible)
+            store_bytes(work, requantize(&work->bytes, of_column), line, column, parts, whole);
+        else
+            store_others(work, of_column[0], of_column[1], of_column[2], of_column[3], line, column, parts);
+    }
+}
+
+/* Output lines [line, line + lines) of a block. */
+TARE_ALWAYS_INLINE TARE_TARGET_VNNI void run_lines(struct work *work, int64_t line, const int lines, const int stride,
+                                                   const int parts, const bool whole) {
+    const struct tare_conv *conv = work->conv;
+    const int64_t width = COLUMNS * parts, top = line * stride - conv->pad[1];
+    const int64_t reach = (width - 1) * stride + SIZE, height = (lines - 1) * stride + SIZE;
+    struct tile tile = { .line = line,
+                         .x = work->x + (top * conv->in[2] - conv->pad[2]) * conv->in_channels,
+                         .x_line = conv->in[2] * conv->in_channels,
+                         .first = -top,
+                         .end = conv->in[1] - top,
+                         .low = conv->pad[2],
+                         .high = conv->in[2] + conv->pad[2] };
+    const bool has_lines = tile.first <= 0 && tile.end >= height;
+    for (; tile.column < conv->out[2]; tile.column += width) {
+        if (whole && has_lines && tile.low <= 0 && tile.high >= reach && lines == LINES)
+            run_tile(work, &tile, lines, stride, parts, true, whole);
+        else
+            run_tile(work, &tile, lines, stride, parts, false, whole);
+        tile.x += width * stride * conv->in_channels;
+        tile.low -= width * stride, tile.high -= width * stride;
+    }
+}
+
+/* `count` output lines of a block. */
+TARE_ALWAYS_INLINE TARE_TARGET_VNNI void run_block(struct work *work, int64_t count, const int stride, const int parts,
+                                                   const bool whole) {
+    int64_t line = 0;
+    for (; line + LINES <= count; line += LINES)
+        run_lines(work, work->line + line, LINES, stride, parts, whole);
+    if (line < count) run_lines(work, work->line + line, 1, stride, parts, whole);
+}
+
+#define BLOCK(stride, parts, name, whole)                                                                              \
+    static TARE_TARGET_VNNI void block_##stride##_##name(struct work *work, int64_t count) {                           \
+        run_block(work, count, stride, parts, whole);                                                                  \
+    }
+BLOCK(1, 1, 64, true)
+BLOCK(1, 2, 32, true)
+BLOCK(1, 4, 16, true)
+BLOCK(1, 4, rest, false)
+BLOCK(2, 1, 64, true)
+BLOCK(2, 2, 32, true)
+BLOCK(2, 4, 16, true)
+BLOCK(2, 4, rest, false)
+#undef BLOCK
+
+/* ---- requantization of a block ---- */
+
+/* Lanes of a vector by channel, in the order of the sums. */
+static TARE_TARGET_VNNI __m512i ordered(const void *lanes, int vector, int64_t channels) {
+    int32_t x[VECTOR / 4];
+    for (int q = 0; q < 4; q++)
+        memcpy(x + 4 * q, (const int32_t *)lanes + q * QUARTER % (VECTOR / block_parts(channels)) + 4 * vector, 16);
+    return _mm512_loadu_si512(x);
+}
+
+static bool is_byte_bound(float x) {
+    return x >= -128 && x <= 255 && x == (float)(int)x;
+}
+
+/* True if the bounds are those of a signed byte or of an unsigned one. */
+static TARE_TARGET_VNNI bool has_bounds(struct bytes *bytes, const struct tare_quantize_stage *stage) {
+    bytes->is_signed = stage->high <= 127;
+    if (!is_byte_bound(stage->low) || !is_byte_bound(stage->high) || (!bytes->is_signed && stage->low < 0))
+        return false;
+    bytes->low = _mm512_set1_epi8((char)(int)stage->low);
+    bytes->high = _mm512_set1_epi8((char)(int)stage->high);
+    bytes->add = _mm512_set1_ps(stage->add);
+    return stage->add > -0x1p29f && stage->add < 0x1p29f;
+}
+
+static TARE_TARGET_VNNI void prepare(struct work *work, int64_t channels) {
+    const struct tare_requantize *r = work->output->requantize;
+    struct bytes *bytes = &work->bytes;
+    const __m512 most_sum = _mm512_set1_ps(SIZE * SIZE * 128 * 128), limit = _mm512_set1_ps(0x1p29f);
+    bytes->is_possible = r && !r->is_real && !r->addend && has_bounds(bytes, &r->first);
+    for (int v = 0; v < VECTORS; v++) {
+        const __m512i start = _mm512_load_si512(work->packed + v * VECTOR);
+        bytes->start[v] = start;
+        if (!bytes->is_possible) continue;
+        const int64_t column = work->output->column + work->channel;
+        const __m512i offset = ordered(r->offset + column, v, channels);
+        bytes->scale[v] = _mm512_castsi512_ps(ordered(r->scale + column, v, channels));
+        bytes->start[v] = _mm512_add_epi32(start, offset);
+        const __m512 most = _mm512_add_ps(_mm512_abs_ps(_mm512_cvtepi32_ps(offset)), most_sum);
+        const __m512 result = _mm512_mul_ps(most, _mm512_abs_ps(bytes->scale[v]));
+        bytes->is_possible = _mm512_cmp_ps_mask(result, limit, _CMP_LT_OQ) == 0xffff;
+    }
+    for (int v = 0; v < VECTORS && !bytes->is_possible; v++)
+        bytes->start[v] = _mm512_load_si512(work->packed + v * VECTOR);
+}
+
+/* ---- the form ---- */
+
+/* The sums of the lines fit in the second-level cache, if they are stored. */
+static int64_t lines(const struct tare_conv *conv) {
+    const int64_t most = (1 << 16) / (conv->out[2] * conv->out_channels);
+    const int64_t parts = most > 0 ? (conv->out[1] + most - 1) / most : conv->out[1];
+    const int64_t even = parts > 0 ? (conv->out[1] + parts - 1) / parts : 1;
+    return even < LINES ? LINES : (even + LINES - 1) / LINES * LINES;
+}
+
+static TARE_TARGET_VNNI void run(const struct tare_igemm_output *output, const struct tare_conv *conv,
+                                 const int8_t *image, int64_t line, int64_t count, const void *packed) {
+    static void (*const blocks[][4])(struct work *, int64_t) = {
+        { block_1_rest, block_1_16, block_1_32, block_1_64 },
+        { block_2_rest, block_2_16, block_2_32, block_2_64 },
+    };
+    struct work work = { .output = output,
+                         .conv = conv,
+                         .packed = packed,
+                         .line = line,
+                         .seen = tare_requantize_range_avx512(output->requantize) };
+    memset(work.padding, conv->pad_value, sizeof work.padding);
+    for (int64_t channels; work.channel < conv->out_channels; work.channel += channels, work.packed += BLOCK_BYTES) {
+        channels = block_channels(conv->out_channels - work.channel);
+        work.x = image + work.channel;
+        work.mask = channels < QUARTER ? (__mmask16)(0xffffu >> (QUARTER - channels)) : 0xffff;
+        prepare(&work, channels);
+        blocks[conv->stride[2] - 1][channels == 64 ? 3 : channels == 32 ? 2 : channels == QUARTER](&work, count);
+    }
+    tare_requantize_store_range_avx512(output->requantize, &work.seen);
+}
+
+const struct tare_depthwise_form tare_depthwise_tiles_vnni = {
+    .packed_bytes = packed_bytes, .pack = pack, .most_lines = lines, .run = run
+};
+#endif
