@@ -11,6 +11,7 @@
 #include "quant/reconstruction/block.h"
 
 #include "base/alloc.h"
+#include "calib/calibration.h"
 
 #include <limits.h>
 #include <string.h>
@@ -25,6 +26,7 @@ struct value {
 
 struct search {
     const struct tare_graph *graph;
+    const struct tare_signature *signature; /* whose outputs are the results; NULL: returned values */
     struct tare_arena *arena;
     struct tare_node **order;
     bool *data;                     /* by node: carries data */
@@ -65,14 +67,12 @@ static void note_outputs(struct search *s, struct tare_node *node, size_t *index
         s->values[s->n_values++] = (struct value){ { node, (int)i }, -1 };
 }
 
-/* Uses by returned values and by signatures. */
+/* Uses by returned values, or by the signature. */
 static void use_results(struct search *s) {
-    const struct tare_graph_model *model = s->graph->model;
-    for (size_t i = 0; i < s->graph->n_returns; i++)
+    for (size_t i = 0; !s->signature && i < s->graph->n_returns; i++)
         use(s, s->graph->returns[i].edge, INT_MAX);
-    for (size_t i = 0; s->graph == model->main && i < model->n_signatures; i++)
-        for (size_t k = 0; k < model->signatures[i].n_outputs; k++)
-            use(s, model->signatures[i].outputs[k].edge, INT_MAX);
+    for (size_t i = 0; s->signature && i < s->signature->n_outputs; i++)
+        use(s, s->signature->outputs[i].edge, INT_MAX);
 }
 
 static bool is_used(const struct search *s, struct tare_node *node) {
@@ -253,9 +253,11 @@ static tare_status join_segments(struct search *s, const struct segment *segment
     return TARE_OK;
 }
 
-static tare_status search_graph(struct tare_block_list *out, struct tare_arena *arena,
-                                const struct tare_quant_work *work, const struct tare_graph *graph) {
-    struct search s = { .graph = graph, .arena = arena, .out = out };
+/* Finds blocks with the layers that are not `taken` yet, by index in `work`, and takes them. */
+static tare_status search_results(struct tare_block_list *out, struct tare_arena *arena,
+                                  const struct tare_quant_work *work, const struct tare_graph *graph,
+                                  const struct tare_signature *signature, bool *taken) {
+    struct search s = { .graph = graph, .signature = signature, .arena = arena, .out = out };
     struct segment *segments;
     size_t count;
     s.layers = TARE_NEW_ARRAY(arena, struct tare_quant_layer *, work->n_layers + 1);
@@ -264,7 +266,8 @@ static tare_status search_graph(struct tare_block_list *out, struct tare_arena *
     for (size_t i = 0; i < work->n_layers; i++) {
         struct tare_quant_layer *layer = &work->layers[i];
         if (layer->op->graph != graph || layer->refused || !layer->weight || layer->kind == TARE_KIND_GATHER) continue;
-        if (!s.data[layer->op->position]) continue;
+        if (taken[i] || !s.data[layer->op->position]) continue;
+        taken[i] = true;
         size_t at = s.n_layers++;
         for (; at > 0 && s.place[s.layers[at - 1]->op->position] > s.place[layer->op->position]; at--)
             s.layers[at] = s.layers[at - 1];
@@ -275,11 +278,43 @@ static tare_status search_graph(struct tare_block_list *out, struct tare_arena *
     return join_segments(&s, segments, count);
 }
 
+static size_t samples_of(const struct tare_quant_work *work, const struct tare_signature *signature) {
+    const struct tare_kept_samples *samples = work->ranges ? work->ranges->samples : NULL;
+    size_t count = 0;
+    for (size_t i = 0; samples && i < samples->count; i++)
+        count += strcmp(samples->items[i].signature, signature->key) == 0;
+    return count;
+}
+
+/* A sample computes the results of its signature only, so that the blocks of the main graph are those of one signature
+ * after the other, the one with the most samples first. */
+static tare_status search_graph(struct tare_block_list *out, struct tare_arena *arena,
+                                const struct tare_quant_work *work, const struct tare_graph *graph, bool *taken) {
+    const struct tare_graph_model *model = graph->model;
+    const size_t n_signatures = graph == model->main ? model->n_signatures : 0;
+    bool *searched = TARE_NEW_ARRAY(arena, bool, n_signatures + 1);
+    if (!searched) return TARE_NO_MEMORY;
+    for (size_t n = 0; n < n_signatures; n++) {
+        size_t next = n_signatures, most = 0;
+        for (size_t i = 0; i < n_signatures; i++) {
+            const size_t count = samples_of(work, &model->signatures[i]);
+            if (searched[i] || (next < n_signatures && count <= most)) continue;
+            next = i;
+            most = count;
+        }
+        searched[next] = true;
+        TARE_TRY(search_results(out, arena, work, graph, &model->signatures[next], taken));
+    }
+    return search_results(out, arena, work, graph, NULL, taken);
+}
+
 tare_status tare_quant_find_blocks(struct tare_block_list *out, struct tare_arena *arena,
                                    const struct tare_quant_work *work) {
+    bool *taken = TARE_NEW_ARRAY(arena, bool, work->n_layers + 1);
     *out = (struct tare_block_list){ 0 };
+    if (!taken) return TARE_NO_MEMORY;
     for (size_t i = 0; i < work->n_layers; i++)
         if (i == 0 || work->layers[i].op->graph != work->layers[i - 1].op->graph)
-            TARE_TRY(search_graph(out, arena, work, work->layers[i].op->graph));
+            TARE_TRY(search_graph(out, arena, work, work->layers[i].op->graph, taken));
     return TARE_OK;
 }

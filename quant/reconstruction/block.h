@@ -20,7 +20,8 @@ struct tare_block_list {
     size_t count;
 };
 
-/* Finds the blocks with layers of all graphs. */
+/* Finds the blocks with layers of all graphs; of the main graph, those of each signature, to which its samples belong.
+ */
 tare_status tare_quant_find_blocks(struct tare_block_list *out, struct tare_arena *arena,
                                    const struct tare_quant_work *work) TARE_WARN_UNUSED;
 

@@ -76,20 +76,26 @@ static void look(struct quantized_model *m, tare_status (*fn)(void *arg, const s
     tare_session_free(session);
 }
 
-/* Gives the model a signature from x to y, and keeps the rows as samples of it. */
-static void keep_samples(struct quantized_model *m) {
-    struct tare_signature *signature = TARE_NEW(&m->model->arena, struct tare_signature);
-    const int64_t rows = m->samples.shape.dims[0] / m->kept;
-    signature->key = "serving_default";
+static void set_signature(struct quantized_model *m, struct tare_signature *signature, const char *key,
+                          struct tare_edge y) {
+    signature->key = key;
     signature->n_inputs = signature->n_outputs = 1;
     signature->inputs = TARE_NEW(&m->model->arena, struct tare_binding);
     signature->outputs = TARE_NEW(&m->model->arena, struct tare_binding);
     *signature->inputs =
         (struct tare_binding){ .key = "x", .dtype = TARE_DT_FLOAT, .shape = tare_shape_unknown(), .edge = m->x };
     *signature->outputs =
-        (struct tare_binding){ .key = "y", .dtype = TARE_DT_FLOAT, .shape = tare_shape_unknown(), .edge = m->y };
+        (struct tare_binding){ .key = "y", .dtype = TARE_DT_FLOAT, .shape = tare_shape_unknown(), .edge = y };
+}
+
+/* Gives the model a signature from x to y, and keeps the rows as samples of it. */
+static void keep_samples(struct quantized_model *m) {
+    struct tare_signature *signature = TARE_NEW_ARRAY(&m->model->arena, struct tare_signature, 2);
+    const int64_t rows = m->samples.shape.dims[0] / m->kept;
+    set_signature(m, signature, "serving_default", m->y);
+    if (m->other.node) set_signature(m, &signature[1], "other", m->other);
     m->model->signatures = signature;
-    m->model->n_signatures = 1;
+    m->model->n_signatures = m->other.node ? 2 : 1;
     for (int i = 0; i < m->kept; i++) {
         struct tare_tensor part;
         mini_ok(tare_tensor_share_rows(&part, &m->samples, i * rows, rows));

@@ -252,6 +252,28 @@ static void blocks_with_integer_inputs__are_trained(void **state) {
     quantized_model_end(&m);
 }
 
+/* Layers of the main graph, as in TensorFlow 1, of which another signature returns other values as well: no sample
+ * computes these. */
+static void blocks_of_several_signatures__are_trained(void **state) {
+    const struct tare_quant_options options = four_bits();
+    struct quantized_model m;
+    struct tare_graph *main;
+    struct tare_edge a;
+    (void)state;
+    quantized_model_begin(&m, ROWS, IN, 1, 61);
+    m.kept = KEPT;
+    quantized_model_return(&m, m.in);
+    main = m.model->main;
+    a = mini_node(main, "MatMul", "a", 2, m.y, offset_weight(main, "w1", 0.45F, 62));
+    m.y = mini_node(main, "Sigmoid", "y", 1, a);
+    m.other = mini_node(main, "Tanh", "other", 1, a);
+    quantized_model_quantize(&m, &options, "reconstruction:iterations=4");
+    assert_int_equal(m.report.n_blocks, 1);
+    if (m.report.blocks[0].reason) fail_msg("%s", m.report.blocks[0].reason);
+    assert_false(isnan(m.report.blocks[0].block_db));
+    quantized_model_end(&m);
+}
+
 /* Without samples that can be run again, and after passes that scale activations. */
 static void blocks_without_samples__are_rounded_layer_by_layer(void **state) {
     const struct tare_quant_options options = four_bits();
@@ -316,6 +338,7 @@ int main(void) {
         cmocka_unit_test(blocks_with_loops__are_rounded_layer_by_layer),
         cmocka_unit_test(blocks_with_long_paths__are_rounded_layer_by_layer),
         cmocka_unit_test(blocks_with_integer_inputs__are_trained),
+        cmocka_unit_test(blocks_of_several_signatures__are_trained),
         cmocka_unit_test(blocks_without_samples__are_rounded_layer_by_layer),
         cmocka_unit_test(blocks__are_found_from_the_graph),
     };
