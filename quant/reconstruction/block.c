@@ -189,14 +189,53 @@ static tare_status find_segments(struct segment **out, size_t *count, struct sea
 
 /* ---- blocks ---- */
 
-static tare_status list_edges(struct tare_edge **out, size_t *count, const struct search *s, bool inputs) {
-    *count = 0;
-    *out = TARE_NEW_ARRAY(s->arena, struct tare_edge, s->n_values + 1);
-    if (!*out) return TARE_NO_MEMORY;
+/* By node: it depends on a layer of the block. */
+static bool *depends_on_layers(const struct search *s, const struct tare_block *block) {
+    bool *depends = TARE_NEW_ARRAY(s->arena, bool, s->graph->n_nodes + 1);
+    for (size_t i = 0; depends && i < block->n_layers; i++)
+        depends[block->layers[i]->op->position] = true;
+    for (size_t i = 0; depends && i < s->graph->n_nodes; i++) {
+        const struct tare_node *node = s->order[i];
+        for (size_t k = 0; k < node->n_inputs && !depends[node->position]; k++) {
+            const struct tare_node *from = node->inputs[k].node;
+            depends[node->position] = from && !tare_node_is_arg(from) && depends[from->position];
+        }
+    }
+    return depends;
+}
+
+static bool has_edge(const struct tare_edge *edges, size_t count, struct tare_edge edge) {
+    for (size_t i = 0; i < count; i++)
+        if (tare_edge_equal(edges[i], edge)) return true;
+    return false;
+}
+
+/* What the block reads that does not depend on its layers. So a block at the beginning of the graph does not contain
+ * the preprocessing before the first layer, which may have no derivative and does not need one. */
+static tare_status list_inputs(struct tare_block *block, const struct search *s, const bool *depends, int end) {
+    block->inputs = TARE_NEW_ARRAY(s->arena, struct tare_edge, s->n_values + 1);
+    if (!block->inputs) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < s->graph->n_nodes && (int)i <= end; i++) {
+        const struct tare_node *node = s->order[i];
+        for (size_t k = 0; k < node->n_inputs && depends[node->position] && s->data[node->position]; k++) {
+            const struct tare_edge edge = node->inputs[k];
+            if (!edge.node || !carries(s, edge.node)) continue;
+            if (!tare_node_is_arg(edge.node) && depends[edge.node->position]) continue;
+            if (!has_edge(block->inputs, block->n_inputs, edge)) block->inputs[block->n_inputs++] = edge;
+        }
+    }
+    return TARE_OK;
+}
+
+/* The results that depend on the layers; `depends` NULL: all results. */
+static tare_status list_results(struct tare_block *block, const struct search *s, const bool *depends) {
+    block->outputs = TARE_NEW_ARRAY(s->arena, struct tare_edge, s->n_values + 1);
+    if (!block->outputs) return TARE_NO_MEMORY;
     for (size_t i = 0; i < s->n_values; i++) {
-        const struct value *value = &s->values[i];
-        if (inputs ? is_input(value->edge.node) && value->last != -1 : value->last == INT_MAX)
-            (*out)[(*count)++] = value->edge;
+        const struct tare_edge edge = s->values[i].edge;
+        if (s->values[i].last != INT_MAX) continue;
+        if (!depends || (!tare_node_is_arg(edge.node) && depends[edge.node->position]))
+            block->outputs[block->n_outputs++] = edge;
     }
     return TARE_OK;
 }
@@ -217,12 +256,15 @@ static tare_status add_block(struct search *s, const struct value *begin, const 
     s->out->blocks = grown;
     block = &grown[s->out->count++];
     *block = (struct tare_block){ .graph = s->graph, .layers = s->layers + first_layer, .n_layers = n_layers };
+    const int last = end ? s->place[end->edge.node->position] : INT_MAX;
+    const bool *depends = begin ? NULL : depends_on_layers(s, block);
+    if (!begin && !depends) return TARE_NO_MEMORY;
     if (begin)
         TARE_TRY(one_edge(&block->inputs, &block->n_inputs, s, begin));
     else
-        TARE_TRY(list_edges(&block->inputs, &block->n_inputs, s, true));
+        TARE_TRY(list_inputs(block, s, depends, last));
     if (end) return one_edge(&block->outputs, &block->n_outputs, s, end);
-    return list_edges(&block->outputs, &block->n_outputs, s, false);
+    return list_results(block, s, depends);
 }
 
 /* The index of the first segment after the block that begins with segment i, which has layers. */

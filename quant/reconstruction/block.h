@@ -7,7 +7,8 @@
 
 struct tare_block {
     const struct tare_graph *graph;
-    struct tare_edge *inputs; /* that carry data into it: one, except at the beginning of the graph */
+    struct tare_edge *inputs; /* that carry data into it: one; at the beginning of the graph, all that it reads from
+                                 nodes before its layers */
     size_t n_inputs;
     struct tare_edge *outputs; /* one, except at the end of the graph */
     size_t n_outputs;

@@ -112,6 +112,12 @@ static bool has_float(const struct tare_node *node) {
     return false;
 }
 
+/* Ops whose result depends on the shape of the input only. */
+static bool ignores_values(const struct tare_node *node) {
+    static const char *const ops[] = { "ZerosLike", "OnesLike", NULL };
+    return tare_op_is_one_of(node->op, ops);
+}
+
 /* Integers and shapes have no derivative. */
 static bool carries(const struct derivation *d, struct tare_edge edge) {
     return d->leads[edge.node->position] && tare_edge_dtype(edge) == TARE_DT_FLOAT;
@@ -129,7 +135,8 @@ static tare_status prepare(struct derivation *d) {
         d->first[i] = outputs;
         outputs += node->n_outputs;
         d->leads[i] = is_wanted(d, node);
-        for (size_t k = 0; k < node->n_inputs && has_float(node) && !d->leads[i]; k++)
+        if (ignores_values(node) || !has_float(node)) continue;
+        for (size_t k = 0; k < node->n_inputs && !d->leads[i]; k++)
             d->leads[i] = carries(d, node->inputs[k]);
     }
     d->gradient = tare_calloc(outputs + 1, sizeof *d->gradient);

@@ -164,6 +164,19 @@ static void values_with_several_users(void **state) {
     check(&p, "several users");
 }
 
+/* Such as the logits of two classes, of which one is zero. */
+static void constants_of_a_shape__have_no_derivative(void **state) {
+    static const char *const ops[] = { "ZerosLike", "OnesLike" };
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct problem p;
+        begin(&p, tare_shape_make(2, 3, 4));
+        const struct tare_edge like = mini_node(p.graph, ops[i], "like", 1, p.x);
+        p.y = mini_node(p.graph, "Mul", "y", 2, p.x, mini_node(p.graph, "AddV2", "s", 2, like, p.x));
+        check(&p, ops[i]);
+    }
+}
+
 static void matrix_products(void **state) {
     (void)state;
     for (int i = 0; i < 16; i++) {
@@ -425,6 +438,7 @@ int main(void) {
         cmocka_unit_test(element_wise_ops),
         cmocka_unit_test(ops_with_two_operands),
         cmocka_unit_test(values_with_several_users),
+        cmocka_unit_test(constants_of_a_shape__have_no_derivative),
         cmocka_unit_test(matrix_products),
         cmocka_unit_test(convolutions),
         cmocka_unit_test(transposed_convolutions),

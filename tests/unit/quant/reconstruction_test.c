@@ -252,6 +252,30 @@ static void blocks_with_integer_inputs__are_trained(void **state) {
     quantized_model_end(&m);
 }
 
+/* What is computed before the first layer, here by a call, is not part of the block. */
+static void preprocessing_without_derivative__does_not_prevent_training(void **state) {
+    const struct tare_quant_options options = four_bits();
+    struct quantized_model m;
+    struct tare_graph *inner;
+    struct tare_edge called, y;
+    (void)state;
+    quantized_model_begin(&m, ROWS, IN, 1, 61);
+    m.kept = KEPT;
+    inner = tare_model_add_function(m.model, "inner");
+    const struct tare_edge x = { tare_graph_add_arg(inner, "x", TARE_DT_FLOAT), 0 };
+    mini_ok(tare_graph_add_return(inner, "y", TARE_DT_FLOAT, mini_node(inner, "Floor", "floor", 1, x)));
+    called = mini_call(m.graph, "PartitionedCall", "call", inner, 1, m.in);
+    y = mini_node(m.graph, "MatMul", "a", 2, called, offset_weight(m.graph, "w1", 0.45F, 62));
+    y = mini_node(m.graph, "AddV2", "sum", 2, y,
+                  mini_node(m.graph, "MatMul", "b", 2, m.in, offset_weight(m.graph, "w2", 0.3F, 63)));
+    quantized_model_return(&m, y);
+    quantized_model_quantize(&m, &options, "reconstruction:iterations=4");
+    assert_int_equal(m.report.n_blocks, 1);
+    if (m.report.blocks[0].reason) fail_msg("%s", m.report.blocks[0].reason);
+    assert_false(isnan(m.report.blocks[0].block_db));
+    quantized_model_end(&m);
+}
+
 /* Layers of the main graph, as in TensorFlow 1, of which another signature returns other values as well: no sample
  * computes these. */
 static void blocks_of_several_signatures__are_trained(void **state) {
@@ -338,6 +362,7 @@ int main(void) {
         cmocka_unit_test(blocks_with_loops__are_rounded_layer_by_layer),
         cmocka_unit_test(blocks_with_long_paths__are_rounded_layer_by_layer),
         cmocka_unit_test(blocks_with_integer_inputs__are_trained),
+        cmocka_unit_test(preprocessing_without_derivative__does_not_prevent_training),
         cmocka_unit_test(blocks_of_several_signatures__are_trained),
         cmocka_unit_test(blocks_without_samples__are_rounded_layer_by_layer),
         cmocka_unit_test(blocks__are_found_from_the_graph),
