@@ -279,7 +279,7 @@ static void conv_int__depthwise_blocks_of_channels(void **unused) {
 /* What requantization does with one sum. */
 static float requantized(const struct tare_requantize *r, int32_t sum, int64_t column, int addend) {
     float x = (float)(int32_t)((uint32_t)sum + (uint32_t)r->offset[column]) * r->scale[column];
-    if (r->real.to) return fminf(r->real.high, fmaxf(r->real.low, x));
+    if (r->is_real) return fminf(r->real.high, fmaxf(r->real.low, x));
     x = nearbyintf(fminf(r->first.high, fmaxf(r->first.low, x + r->first.add)));
     if (!r->addend) return x;
     x = (x - (float)r->of_result.zero_point) * r->of_result.scale;
@@ -311,12 +311,12 @@ static void check_requantized(const struct tare_conv *conv, struct tare_requanti
     tare_conv_plain_i32(expected, conv, wide, wide_filter);
     r.columns = columns, r.offset = offset, r.scale = scale, r.to = got;
     if (r.addend) r.addend = addend;
-    if (r.real.to) r.real.to = reals;
+    if (r.is_real) r.real.floats = reals;
     tare_conv_int_depthwise_pack(level, packed, conv, filter);
     tare_conv_int_depthwise_to(&sink, conv, x, packed, sums, scratch);
     for (int64_t i = 0; i < count; i++) {
         const float value = requantized(&r, expected[i], i % columns, addend[i]);
-        if (r.real.to)
+        if (r.is_real)
             assert_true(reals[i] == value);
         else
             assert_int_equal(got[i], (uint8_t)(int)value);
@@ -350,7 +350,7 @@ static void conv_int__depthwise_requantizes(void **unused) {
           .of_addend = { -2, 0.25f },
           .second = relu,
           .least = INT32_MIN },
-        { .scale = &small, .real = { .to = &real, .low = -300, .high = 500 } },
+        { .scale = &small, .is_real = true, .real = { .floats = &real, .low = -300, .high = 500 } },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         static const int64_t channels[] = { 64, 32, 16, 21, 120 };
