@@ -7,7 +7,20 @@
  * functions  N functions of one layer each, called one after another
  * nested     N functions, each of which computes a layer and calls the next one
  * variables  a chain of N layers whose weights are variables
- * recurrent  N unrolled steps h = Tanh(x W + h U), all with the same two weights */
+ * recurrent  N unrolled steps h = Tanh(x W + h U), all with the same two weights
+ *
+ * The following have one layer, so that N may be larger (all but `branches`, `loops` and `normalized`):
+ *
+ * identity   a chain of N Identity ops
+ * control    a chain of N Reshape, Maximum and NoOp, each of which also runs after the previous step's NoOp
+ * fence      one NoOp with N control inputs
+ * constants  one sum of N constants
+ * outputs    N outputs of the signature
+ * calls      N calls of one function
+ * branches   N If ops with two functions each
+ * loops      N While ops with two functions each
+ * split      N outputs of one Split, joined again by one ConcatV2
+ * normalized N MatMul, each with a batch normalization */
 #include "convert/saved_model.h"
 #include "graph/op.h"
 #include "interpreter/ops/builtin.h"
@@ -190,41 +203,262 @@ static tare_status add_recurrent(struct builder *b, struct tare_edge *x) {
     return TARE_OK;
 }
 
+/* ---- shapes without weights ---- */
+
+static const struct tare_edge no_edge = { 0 };
+
+static tare_status add_integer(struct tare_edge *out, struct tare_graph *graph, const int *values, int64_t count) {
+    const struct tare_shape shape = tare_shape_make(count != 1, count);
+    struct tare_tensor tensor;
+    TARE_TRY(tare_tensor_new(&tensor, TARE_DT_INT32, &shape));
+    memcpy(tensor.data, values, (size_t)count * sizeof *values);
+    *out = tare_node_output0(tare_graph_add_const(graph, "integer", &tensor));
+    tare_tensor_reset(&tensor);
+    return out->node ? TARE_OK : TARE_NO_MEMORY;
+}
+
+static tare_status add_vector(struct tare_edge *out, struct tare_graph *graph, size_t number) {
+    const struct tare_shape shape = tare_shape_make(1, (int64_t)SIDE);
+    struct tare_tensor values;
+    TARE_TRY(tare_tensor_new(&values, TARE_DT_FLOAT, &shape));
+    float *numbers = TARE_DATA(float, &values);
+    for (int i = 0; i < SIDE; i++)
+        numbers[i] = 0.5f + (float)(number % 97) * 0.01f + (float)i * 0.001f;
+    *out = tare_node_output0(tare_graph_add_const(graph, "vector", &values));
+    tare_tensor_reset(&values);
+    return out->node ? TARE_OK : TARE_NO_MEMORY;
+}
+
+static tare_status add_identities(struct builder *b, struct tare_edge *x) {
+    for (size_t i = 0; i < b->count; i++)
+        TARE_TRY(add_op(x, b->body, "Identity", *x, no_edge));
+    return TARE_OK;
+}
+
+/* One step: x = Maximum(Reshape(x, [-1, 8]), x), then a NoOp; both run after the NoOp `before`. */
+static tare_status add_controlled_step(struct tare_edge *x, struct tare_node **before, struct tare_graph *graph,
+                                       struct tare_edge shape) {
+    struct tare_edge reshaped;
+    TARE_TRY(add_op(&reshaped, graph, "Reshape", *x, shape));
+    TARE_TRY(add_op(x, graph, "Maximum", reshaped, *x));
+    struct tare_node *done = tare_graph_add(graph, "NoOp", "done");
+    if (!done) return TARE_NO_MEMORY;
+    TARE_TRY(tare_node_add_control(done, x->node));
+    if (*before) {
+        TARE_TRY(tare_node_add_control(reshaped.node, *before));
+        TARE_TRY(tare_node_add_control(x->node, *before));
+        TARE_TRY(tare_node_add_control(done, *before));
+    }
+    *before = done;
+    return tare_node_resolve(done);
+}
+
+static tare_status add_controlled(struct builder *b, struct tare_edge *x) {
+    static const int all_rows[] = { -1, SIDE };
+    struct tare_node *before = NULL;
+    struct tare_edge shape;
+    TARE_TRY(add_integer(&shape, b->body, all_rows, 2));
+    for (size_t i = 0; i < b->count; i++)
+        TARE_TRY(add_controlled_step(x, &before, b->body, shape));
+    return tare_graph_add_control_return(b->body, "done", before);
+}
+
+static tare_status add_fence(struct builder *b, struct tare_edge *x) {
+    struct tare_node *fence = tare_graph_add(b->body, "NoOp", "fence");
+    if (!fence) return TARE_NO_MEMORY;
+    TARE_TRY(tare_node_resolve(fence));
+    for (size_t i = 0; i < b->count; i++) {
+        struct tare_edge y;
+        TARE_TRY(add_op(&y, b->body, "Relu", *x, no_edge));
+        TARE_TRY(tare_node_add_control(fence, y.node));
+    }
+    TARE_TRY(add_op(x, b->body, "Identity", *x, no_edge));
+    return tare_node_add_control(x->node, fence);
+}
+
+/* The sum of the constants is a vector, so that it can be added to any number of rows. */
+static tare_status add_constants(struct builder *b, struct tare_edge *x) {
+    struct tare_node *sum = tare_graph_add(b->body, "AddN", "sum");
+    if (!sum) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < b->count; i++) {
+        struct tare_edge term;
+        TARE_TRY(add_vector(&term, b->body, i));
+        TARE_TRY(tare_node_add_input(sum, term));
+    }
+    TARE_TRY(tare_node_set_type(sum, "T", TARE_DT_FLOAT));
+    TARE_TRY(tare_node_set_int(sum, "N", (int64_t)b->count));
+    TARE_TRY(tare_node_resolve(sum));
+    return add_op(x, b->body, "AddV2", *x, tare_node_output0(sum));
+}
+
+static tare_status add_outputs(struct builder *b, struct tare_edge *x) {
+    for (size_t i = 1; i < b->count; i++) {
+        struct tare_edge y;
+        TARE_TRY(add_op(&y, b->body, "Relu", *x, no_edge));
+        TARE_TRY(tare_graph_add_return(b->body, tare_arena_printf(&b->model->arena, "y%zu", i), TARE_DT_FLOAT, y));
+    }
+    return TARE_OK;
+}
+
+static tare_status add_calls(struct builder *b, struct tare_edge *x) {
+    struct tare_graph *function;
+    TARE_TRY(add_function(&function, b, 0, NULL));
+    for (size_t i = 0; i < b->count; i++)
+        TARE_TRY(add_call(x, b->body, function));
+    return TARE_OK;
+}
+
+/* Sets the type lists of a node that calls functions with *x as their only argument, after the inputs before it. */
+static tare_status finish_caller(struct tare_edge *x, struct tare_node *node, const char *in, const char *out) {
+    const int dtype = TARE_DT_FLOAT;
+    TARE_TRY(tare_node_add_input(node, *x));
+    TARE_TRY(tare_node_set_type_list(node, in, &dtype, 1));
+    if (out) TARE_TRY(tare_node_set_type_list(node, out, &dtype, 1));
+    *x = tare_node_output0(node);
+    return tare_node_resolve(node);
+}
+
+static tare_status add_predicate(struct tare_edge *out, struct tare_graph *graph, struct tare_edge x) {
+    static const int axes[] = { 0, 1 };
+    struct tare_edge axis, sum;
+    TARE_TRY(add_integer(&axis, graph, axes, 2));
+    TARE_TRY(add_op(&sum, graph, "Sum", x, axis));
+    return add_op(out, graph, "Greater", sum, sum);
+}
+
+static tare_status add_branches(struct builder *b, struct tare_edge *x) {
+    struct tare_edge predicate;
+    TARE_TRY(add_predicate(&predicate, b->body, *x));
+    for (size_t i = 0; i < b->count; i++) {
+        struct tare_graph *branches[2];
+        for (size_t k = 0; k < 2; k++)
+            TARE_TRY(add_function(&branches[k], b, 2 * i + k, NULL));
+        struct tare_node *node = tare_graph_add(b->body, "StatelessIf", "if");
+        if (!node) return TARE_NO_MEMORY;
+        TARE_TRY(tare_node_add_input(node, predicate));
+        TARE_TRY(tare_node_set_type(node, "Tcond", TARE_DT_BOOL));
+        TARE_TRY(tare_node_set_func(node, "then_branch", branches[0]->name));
+        TARE_TRY(tare_node_set_func(node, "else_branch", branches[1]->name));
+        TARE_TRY(finish_caller(x, node, "Tin", "Tout"));
+    }
+    return TARE_OK;
+}
+
+/* A loop condition that is never true. */
+static tare_status add_condition(struct tare_graph **out, struct builder *b, size_t loop) {
+    *out = tare_model_add_function(b->model, tare_arena_printf(&b->model->arena, "condition%zu", loop));
+    if (!*out) return TARE_NO_MEMORY;
+    struct tare_edge x = tare_node_output0(tare_graph_add_arg(*out, "x", TARE_DT_FLOAT)), predicate;
+    if (!x.node) return TARE_NO_MEMORY;
+    TARE_TRY(add_predicate(&predicate, *out, x));
+    return tare_graph_add_return(*out, "again", TARE_DT_BOOL, predicate);
+}
+
+static tare_status add_loops(struct builder *b, struct tare_edge *x) {
+    for (size_t i = 0; i < b->count; i++) {
+        struct tare_graph *condition, *body;
+        TARE_TRY(add_condition(&condition, b, i));
+        TARE_TRY(add_function(&body, b, i, NULL));
+        struct tare_node *node = tare_graph_add(b->body, "StatelessWhile", "while");
+        if (!node) return TARE_NO_MEMORY;
+        TARE_TRY(tare_node_set_func(node, "cond", condition->name));
+        TARE_TRY(tare_node_set_func(node, "body", body->name));
+        TARE_TRY(finish_caller(x, node, "T", NULL));
+    }
+    return TARE_OK;
+}
+
+/* Repeats the 8 rows N times, splits them into N parts and joins these. */
+static tare_status add_split(struct builder *b, struct tare_edge *x) {
+    const int repeats[] = { (int)b->count, 1 }, first_axis = 0;
+    struct tare_edge multiples, axis, rows;
+    TARE_TRY(add_integer(&multiples, b->body, repeats, 2));
+    TARE_TRY(add_integer(&axis, b->body, &first_axis, 1));
+    TARE_TRY(add_op(&rows, b->body, "Tile", *x, multiples));
+    struct tare_node *split = tare_graph_add(b->body, "Split", "split");
+    struct tare_node *join = tare_graph_add(b->body, "ConcatV2", "join");
+    if (!split || !join) return TARE_NO_MEMORY;
+    TARE_TRY(tare_node_add_input(split, axis));
+    TARE_TRY(tare_node_add_input(split, rows));
+    TARE_TRY(tare_node_set_type(split, "T", TARE_DT_FLOAT));
+    TARE_TRY(tare_node_set_int(split, "num_split", (int64_t)b->count));
+    TARE_TRY(tare_node_resolve(split));
+    for (size_t i = 0; i < b->count; i++)
+        TARE_TRY(tare_node_add_input(join, (struct tare_edge){ split, (int)i }));
+    TARE_TRY(tare_node_add_input(join, axis));
+    TARE_TRY(tare_node_set_type(join, "T", TARE_DT_FLOAT));
+    TARE_TRY(tare_node_set_int(join, "N", (int64_t)b->count));
+    *x = tare_node_output0(join);
+    return tare_node_resolve(join);
+}
+
+/* *x = (*x weights - mean) * factor + offset, with vectors as frameworks export them */
+static tare_status add_normalized_layer(struct tare_edge *x, struct tare_graph *graph, size_t layer) {
+    static const char *const ops[] = { "Sub", "Mul", "AddV2" };
+    struct tare_edge weights, vector;
+    TARE_TRY(add_constant(&weights, graph, layer));
+    TARE_TRY(add_op(x, graph, "MatMul", *x, weights));
+    for (size_t k = 0; k < 3; k++) {
+        TARE_TRY(add_vector(&vector, graph, layer + k));
+        TARE_TRY(add_op(x, graph, ops[k], *x, vector));
+    }
+    return TARE_OK;
+}
+
+static tare_status add_normalized(struct builder *b, struct tare_edge *x) {
+    for (size_t i = 0; i < b->count; i++)
+        TARE_TRY(add_normalized_layer(x, b->body, i));
+    return TARE_OK;
+}
+
 /* ---- the model ---- */
+
+/* The node of the main graph that calls the body with `x` and the handles. */
+static tare_status add_body_call(struct tare_node **out, struct builder *b, struct tare_edge x) {
+    struct tare_arena *arena = &b->model->arena;
+    int *in = TARE_NEW_ARRAY(arena, int, b->n_handles + 1), *outputs = TARE_NEW_ARRAY(arena, int, b->body->n_returns);
+    struct tare_node *call = tare_graph_add(b->model->main, "StatefulPartitionedCall", "StatefulPartitionedCall");
+    if (!in || !outputs || !call) return TARE_NO_MEMORY;
+    TARE_TRY(tare_node_add_input(call, x));
+    in[0] = TARE_DT_FLOAT;
+    for (size_t i = 0; i < b->n_handles; i++) {
+        TARE_TRY(tare_node_add_input(call, b->handles[i]));
+        in[i + 1] = TARE_DT_RESOURCE;
+    }
+    for (size_t i = 0; i < b->body->n_returns; i++)
+        outputs[i] = b->body->returns[i].dtype;
+    TARE_TRY(tare_node_set_type_list(call, "Tin", in, b->n_handles + 1));
+    TARE_TRY(tare_node_set_type_list(call, "Tout", outputs, b->body->n_returns));
+    TARE_TRY(tare_node_set_func(call, "f", b->body->name));
+    *out = call;
+    return tare_node_resolve(call);
+}
 
 static tare_status add_main(struct builder *b) {
     const struct tare_shape shape = tare_shape_make(2, (int64_t)-1, (int64_t)SIDE);
     struct tare_arena *arena = &b->model->arena;
+    const size_t n_outputs = b->body->n_returns;
     struct tare_signature *signature = TARE_NEW(arena, struct tare_signature);
-    struct tare_binding *bindings = TARE_NEW_ARRAY(arena, struct tare_binding, 2);
+    struct tare_binding *bindings = TARE_NEW_ARRAY(arena, struct tare_binding, n_outputs + 1);
     struct tare_alias *alias = TARE_NEW(arena, struct tare_alias);
-    int *dtypes = TARE_NEW_ARRAY(arena, int, b->n_handles + 1);
-    struct tare_node *x = tare_graph_add(b->model->main, "Placeholder", "serving_default_x");
-    struct tare_node *call = tare_graph_add(b->model->main, "StatefulPartitionedCall", "StatefulPartitionedCall");
-    if (!signature || !bindings || !alias || !dtypes || !x || !call) return TARE_NO_MEMORY;
+    struct tare_node *x = tare_graph_add(b->model->main, "Placeholder", "serving_default_x"), *call;
+    if (!signature || !bindings || !alias || !x) return TARE_NO_MEMORY;
     TARE_TRY(tare_node_set_type(x, "dtype", TARE_DT_FLOAT));
     TARE_TRY(tare_node_set_shape(x, "shape", &shape));
     TARE_TRY(tare_node_resolve(x));
-    TARE_TRY(tare_node_add_input(call, tare_node_output0(x)));
-    dtypes[0] = TARE_DT_FLOAT;
-    for (size_t i = 0; i < b->n_handles; i++) {
-        TARE_TRY(tare_node_add_input(call, b->handles[i]));
-        dtypes[i + 1] = TARE_DT_RESOURCE;
-    }
-    TARE_TRY(tare_node_set_type_list(call, "Tin", dtypes, b->n_handles + 1));
-    TARE_TRY(tare_node_set_type_list(call, "Tout", dtypes, 1));
-    TARE_TRY(tare_node_set_func(call, "f", b->body->name));
-    TARE_TRY(tare_node_resolve(call));
-    bindings[0] =
+    TARE_TRY(add_body_call(&call, b, tare_node_output0(x)));
+    bindings[n_outputs] =
         (struct tare_binding){ .key = "x", .dtype = TARE_DT_FLOAT, .shape = shape, .edge = tare_node_output0(x) };
-    bindings[1] =
-        (struct tare_binding){ .key = "y", .dtype = TARE_DT_FLOAT, .shape = shape, .edge = tare_node_output0(call) };
+    for (size_t i = 0; i < n_outputs; i++)
+        bindings[i] = (struct tare_binding){
+            .key = b->body->returns[i].name, .dtype = TARE_DT_FLOAT, .shape = shape, .edge = { call, (int)i }
+        };
     *signature = (struct tare_signature){ .key = "serving_default",
                                           .method_name = "tensorflow/serving/predict",
-                                          .inputs = &bindings[0],
+                                          .inputs = &bindings[n_outputs],
                                           .n_inputs = 1,
-                                          .outputs = &bindings[1],
-                                          .n_outputs = 1 };
+                                          .outputs = bindings,
+                                          .n_outputs = n_outputs };
     *alias = (struct tare_alias){ b->body->name, "tpu_func" };
     b->model->signatures = signature;
     b->model->aliases = alias;
@@ -240,6 +474,7 @@ static tare_status make(struct builder *b, add_function_type *add, const char *o
     struct tare_edge x = tare_node_output0(b->body ? tare_graph_add_arg(b->body, "x", TARE_DT_FLOAT) : NULL);
     if (!x.node) return TARE_NO_MEMORY;
     TARE_TRY(add(b, &x));
+    TARE_TRY(add_constant_layer(&x, b->body, b->count)); /* so that each shape has a layer to quantize */
     TARE_TRY(tare_graph_add_return(b->body, "y", TARE_DT_FLOAT, x));
     TARE_TRY(add_main(b));
     return tare_saved_model_export(b->model, out, &overwrite);
@@ -249,8 +484,16 @@ int main(int argc, char **argv) {
     static const struct {
         const char *name;
         add_function_type *add;
-    } shapes[] = { { "long", add_long },     { "wide", add_wide },           { "functions", add_functions },
-                   { "nested", add_nested }, { "variables", add_variables }, { "recurrent", add_recurrent } };
+    } shapes[] = {
+        { "long", add_long },           { "wide", add_wide },
+        { "functions", add_functions }, { "nested", add_nested },
+        { "variables", add_variables }, { "recurrent", add_recurrent },
+        { "identity", add_identities }, { "control", add_controlled },
+        { "fence", add_fence },         { "constants", add_constants },
+        { "outputs", add_outputs },     { "calls", add_calls },
+        { "branches", add_branches },   { "loops", add_loops },
+        { "split", add_split },         { "normalized", add_normalized },
+    };
     struct builder b = { .count = argc > 3 ? strtoul(argv[3], NULL, 10) : 0 };
     for (size_t i = 0; argc == 4 && b.count && i < sizeof shapes / sizeof *shapes; i++) {
         if (strcmp(argv[1], shapes[i].name) != 0) continue;
@@ -260,6 +503,9 @@ int main(int argc, char **argv) {
         tare_model_free(b.model);
         return status != TARE_OK;
     }
-    fprintf(stderr, "usage: scaling_model long|wide|functions|nested|variables|recurrent OUT N\n");
+    fprintf(stderr, "usage: scaling_model SHAPE OUT N, where SHAPE is one of:");
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        fprintf(stderr, " %s", shapes[i].name);
+    fprintf(stderr, "\n");
     return 2;
 }

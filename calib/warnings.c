@@ -1,6 +1,7 @@
 #include "calib/warnings.h"
 
 #include "base/alloc.h"
+#include "base/map.h"
 #include "base/strbuf.h"
 #include "calib/convergence.h"
 
@@ -95,23 +96,69 @@ static tare_status put_by_record(struct tare_calibration_warning_list *list, str
 
 /* ---- coverage ---- */
 
-static size_t count_tensors(const struct tare_calibration *c, const char *function) {
-    size_t count = 0;
+/* The tensors of one function, in the calibration's order. */
+struct function_tensors {
+    struct tare_calibration_tensor *const *items;
+    size_t count;
+    bool is_side; /* a branch or loop body whose coverage is known */
+};
+
+/* Functions by name. */
+struct functions {
+    struct tare_map by_name; /* of struct function_tensors */
+    struct tare_arena *arena;
+};
+
+static struct function_tensors *function_entry(struct functions *functions, const char *name) {
+    struct function_tensors *entry = tare_map_get(&functions->by_name, name);
+    if (entry) return entry;
+    entry = TARE_NEW(functions->arena, struct function_tensors);
+    return entry && tare_map_set(&functions->by_name, name, entry) ? entry : NULL;
+}
+
+/* Sorts the tensors by function, so that each function has a part of one array. */
+static tare_status index_functions(struct functions *functions, const struct tare_calibration *c) {
+    struct tare_calibration_tensor **sorted =
+        TARE_NEW_ARRAY(functions->arena, struct tare_calibration_tensor *, c->n_tensors + 1);
+    struct function_tensors **entries = TARE_NEW_ARRAY(functions->arena, struct function_tensors *, c->n_tensors + 1);
+    size_t end = 0;
+    if (!sorted || !entries) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < c->n_tensors; i++) {
+        entries[i] = function_entry(functions, c->tensors[i]->function);
+        if (!entries[i]) return TARE_NO_MEMORY;
+        entries[i]->count++;
+    }
+    for (size_t i = 0; i < c->n_tensors; i++) {
+        if (entries[i]->items) continue;
+        entries[i]->items = &sorted[end];
+        end += entries[i]->count;
+        entries[i]->count = 0;
+    }
     for (size_t i = 0; i < c->n_tensors; i++)
-        count += strcmp(c->tensors[i]->function, function) == 0;
-    return count;
+        sorted[(size_t)(entries[i]->items - sorted) + entries[i]->count++] = c->tensors[i];
+    for (size_t i = 0; i < c->coverage.count; i++) {
+        struct function_tensors *entry = function_entry(functions, c->coverage.sides[i].target);
+        if (!entry) return TARE_NO_MEMORY;
+        entry->is_side = true;
+    }
+    return TARE_OK;
+}
+
+static const struct function_tensors *tensors_of(const struct functions *functions, const char *name) {
+    static const struct function_tensors none = { 0 };
+    const struct function_tensors *entry = tare_map_get(&functions->by_name, name);
+    return entry ? entry : &none;
 }
 
 static tare_status warn_of_side(struct tare_calibration_warning_list *list, const struct tare_calibration *c,
-                                const struct tare_coverage_side *side) {
+                                const struct functions *functions, const struct tare_coverage_side *side) {
+    const struct function_tensors *observed = tensors_of(functions, side->target);
     struct group group = { .warning = about_no_record };
     struct tare_strbuf text = { 0 };
     char name[TARE_COVERAGE_SIDE_TEXT];
     group.warning.kind = "unreached_side";
-    for (size_t i = 0; i < c->n_tensors; i++) {
-        if (c->tensors[i]->statistics.samples == 0 && strcmp(c->tensors[i]->function, side->target) == 0)
-            TARE_TRY(put_in_group(list, &group, c->tensors[i]));
-    }
+    for (size_t i = 0; i < observed->count; i++)
+        if (observed->items[i]->statistics.samples == 0) TARE_TRY(put_in_group(list, &group, observed->items[i]));
     size_t tensors = group.warning.n_tensors;
     tare_coverage_side_text(name, side);
     tare_strbuf_printf(&text, "no record took the %s of %s '%s'", name, side->op, side->node);
@@ -124,32 +171,43 @@ static tare_status warn_of_side(struct tare_calibration_warning_list *list, cons
     return add(list, group.warning, &text);
 }
 
-static bool is_side(const struct tare_calibration *c, const char *function) {
-    for (size_t i = 0; i < c->coverage.count; i++) {
-        if (strcmp(c->coverage.sides[i].target, function) == 0) return true;
-    }
-    return false;
+static tare_status warn_of_function(struct tare_calibration_warning_list *list, const char *name, size_t tensors) {
+    struct tare_calibration_warning warning = about_no_record;
+    struct tare_strbuf text = { 0 };
+    warning.kind = "unreached_function";
+    tare_strbuf_printf(&text, "no record reached function '%s' (%zu observed tensors)", name, tensors);
+    return add(list, warning, &text);
 }
 
 /* Branches inside a function that was not reached are not reported. */
-static tare_status warn_of_coverage(struct tare_calibration_warning_list *list, const struct tare_calibration *c) {
+static tare_status warn_of_sides(struct tare_calibration_warning_list *list, const struct tare_calibration *c,
+                                 const struct functions *functions) {
     size_t sides = 0;
     for (size_t i = 0; i < c->coverage.count; i++) {
         const struct tare_coverage_side *side = &c->coverage.sides[i];
         if (side->records > 0) continue;
         if (tare_calibration_function_records(c, side->function) == 0) continue;
-        TARE_TRY(warn_of_side(list, c, side));
+        TARE_TRY(warn_of_side(list, c, functions, side));
         sides++;
     }
     for (size_t i = 0; i < c->n_functions && sides == 0; i++) {
-        struct tare_strbuf text = { 0 };
-        if (c->functions[i].records > 0 || is_side(c, c->functions[i].name)) continue;
-        struct tare_calibration_warning warning = about_no_record;
-        warning.kind = "unreached_function";
-        tare_strbuf_printf(&text, "no record reached function '%s' (%zu observed tensors)", c->functions[i].name,
-                           count_tensors(c, c->functions[i].name));
-        TARE_TRY(add(list, warning, &text));
+        const struct function_tensors *observed = tensors_of(functions, c->functions[i].name);
+        if (c->functions[i].records > 0 || observed->is_side) continue;
+        TARE_TRY(warn_of_function(list, c->functions[i].name, observed->count));
     }
+    return TARE_OK;
+}
+
+static tare_status warn_of_functions(struct tare_calibration_warning_list *list, const struct tare_calibration *c) {
+    struct functions functions = { .arena = &list->arena };
+    tare_status status = index_functions(&functions, c);
+    if (status == TARE_OK) status = warn_of_sides(list, c, &functions);
+    tare_map_free(&functions.by_name);
+    return status;
+}
+
+static tare_status warn_of_unreached_tensors(struct tare_calibration_warning_list *list,
+                                             const struct tare_calibration *c) {
     struct group group = { .warning = about_no_record };
     for (size_t i = 0; i < c->n_tensors; i++) {
         const struct tare_calibration_tensor *tensor = c->tensors[i];
@@ -312,7 +370,8 @@ tare_status tare_calibration_warnings(struct tare_calibration_warning_list *out,
                               "this is the state of an interrupted run (calibrate --resume goes on with it)"));
     TARE_TRY(warn_of_bad_records(out, c));
     if (tare_calibration_records(c) == 0) return warn_plainly(out, "no_records", "no record was counted");
-    TARE_TRY(warn_of_coverage(out, c));
+    TARE_TRY(warn_of_functions(out, c));
+    TARE_TRY(warn_of_unreached_tensors(out, c));
     TARE_TRY(warn_of_not_finite(out, c, true));
     TARE_TRY(warn_of_not_finite(out, c, false));
     TARE_TRY(warn_of_outliers(out, c));

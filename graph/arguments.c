@@ -257,11 +257,8 @@ tare_status tare_loop_remove_variables(struct tare_node *loop, struct tare_graph
                                        const bool *removed) {
     static const char *const lists[] = { "T", "output_shapes", "_output_shapes" };
     const size_t count = loop->n_inputs;
-    size_t kept = 0;
     TARE_TRY(drop_outputs(loop, removed));
-    for (size_t i = 0; i < count; i++)
-        if (!removed[i]) body->returns[kept++] = body->returns[i];
-    body->n_returns = kept;
+    tare_graph_remove_returns(body, removed);
     for (size_t a = 0; a < sizeof lists / sizeof *lists; a++)
         TARE_TRY(drop_list_items(loop, lists[a], removed, count));
     drop_input_hints(loop);

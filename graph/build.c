@@ -149,10 +149,13 @@ struct tare_node *tare_graph_find(const struct tare_graph *graph, const char *na
 
 tare_status tare_graph_add_return(struct tare_graph *graph, const char *name, int dtype, struct tare_edge edge) {
     const char *copy = tare_arena_strdup(arena_of(graph), name);
-    if (!copy || !reserve(arena_of(graph), (void **)&graph->returns, graph->n_returns, &graph->returns_capacity,
-                          sizeof *graph->returns))
+    struct tare_return *returns = (struct tare_return *)(uintptr_t)graph->returns;
+    if (!copy ||
+        !reserve(arena_of(graph), (void **)&returns, graph->n_returns, &graph->returns_capacity, sizeof *returns))
         return TARE_NO_MEMORY;
-    graph->returns[graph->n_returns++] = (struct tare_return){ copy, dtype, edge };
+    returns[graph->n_returns++] = (struct tare_return){ .name = copy, .dtype = dtype };
+    graph->returns = returns;
+    tare_graph_set_return(graph, graph->n_returns - 1, edge);
     return TARE_OK;
 }
 
@@ -165,13 +168,63 @@ tare_status tare_graph_add_control_return(struct tare_graph *graph, const char *
     return TARE_OK;
 }
 
-tare_status tare_node_add_control(struct tare_node *node, struct tare_node *before) {
+/* The control inputs of a node with many of them, so that adding one takes constant time: open addressing, at most half
+ * full. */
+struct tare_control_set {
+    size_t capacity; /* a power of two */
+    const struct tare_node *slots[];
+};
+
+enum { LISTED_CONTROLS = 16 }; /* longer lists have a set */
+
+static const struct tare_node **control_slot(struct tare_control_set *set, const struct tare_node *before) {
+    size_t i = (size_t)((uintptr_t)before / 16 * 0x9e3779b97f4a7c15u >> 20) & (set->capacity - 1);
+    while (set->slots[i] && set->slots[i] != before)
+        i = (i + 1) & (set->capacity - 1);
+    return &set->slots[i];
+}
+
+/* Builds a set of the listed controls, with room for as many again. */
+static tare_status build_control_set(struct tare_node *node) {
+    size_t capacity = 4 * LISTED_CONTROLS;
+    while (capacity < 4 * node->n_controls)
+        capacity *= 2;
+    struct tare_control_set *set =
+        tare_arena_calloc(arena_of(node->graph), 1, sizeof *set + capacity * sizeof set->slots[0]);
+    if (!set) return TARE_NO_MEMORY;
+    set->capacity = capacity;
     for (size_t i = 0; i < node->n_controls; i++)
-        if (node->controls[i] == before) return TARE_OK;
+        *control_slot(set, node->controls[i]) = node->controls[i];
+    node->control_set = set;
+    return TARE_OK;
+}
+
+/* *slot: where the set is to contain `before` (NULL: the list has no set). */
+static tare_status find_control(bool *found, const struct tare_node ***slot, struct tare_node *node,
+                                const struct tare_node *before) {
+    *found = false;
+    *slot = NULL;
+    if (node->n_controls < LISTED_CONTROLS) {
+        for (size_t i = 0; i < node->n_controls; i++)
+            *found |= node->controls[i] == before;
+        return TARE_OK;
+    }
+    if (!node->control_set || 2 * node->n_controls >= node->control_set->capacity) TARE_TRY(build_control_set(node));
+    *slot = control_slot(node->control_set, before);
+    *found = **slot == before;
+    return TARE_OK;
+}
+
+tare_status tare_node_add_control(struct tare_node *node, struct tare_node *before) {
+    const struct tare_node **slot;
+    bool found;
+    TARE_TRY(find_control(&found, &slot, node, before));
+    if (found) return TARE_OK;
     if (!reserve(arena_of(node->graph), (void **)&node->controls, node->n_controls, &node->controls_capacity,
                  sizeof before))
         return TARE_NO_MEMORY;
     node->controls[node->n_controls++] = before;
+    if (slot) *slot = before;
     return TARE_OK;
 }
 

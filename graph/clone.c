@@ -81,7 +81,7 @@ tare_status tare_function_move_body(struct tare_graph **out, struct tare_graph *
         tare_node_remove(from->nodes[i]);
     tare_graph_sweep(from);
     for (size_t i = 0; i < from->n_returns; i++)
-        from->returns[i].edge = (struct tare_edge){ NULL, 0 };
+        tare_graph_set_return(from, i, (struct tare_edge){ NULL, 0 });
     from->n_control_returns = 0;
     return TARE_OK;
 }

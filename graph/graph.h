@@ -31,6 +31,7 @@ struct tare_use {
 struct tare_node_uses {
     struct tare_use *first, *last; /* of this node's outputs by inputs of other nodes */
     struct tare_use **by_input;    /* the uses that this node's own inputs are; NULL for a node that was swept */
+    size_t first_return;           /* index + 1 of a function return with an output of this node; 0: none */
 };
 
 struct tare_node {
@@ -44,9 +45,10 @@ struct tare_node {
     const struct tare_edge *inputs; /* changed only by tare_node_add_input and its siblings, which maintain the uses */
     size_t n_inputs, inputs_capacity;
     struct tare_node_uses *uses; /* NULL until tare_graph_index_uses */
-    struct tare_node **controls; /* run before this node */
+    struct tare_node **controls; /* run before this node; without duplicates */
     size_t n_controls, controls_capacity;
-    int *output_dtypes; /* may be reference dtypes; set by tare_node_resolve */
+    struct tare_control_set *control_set; /* of long lists; NULL: none. Reset it after changing `controls` directly */
+    int *output_dtypes;                   /* may be reference dtypes; set by tare_node_resolve */
     size_t n_outputs;
     size_t position;    /* index in graph->nodes (or graph->args); maintained by the functions below */
     bool dead;          /* removed by a pass; swept by tare_graph_sweep */
@@ -59,6 +61,7 @@ struct tare_return {
     const char *name;
     int dtype;
     struct tare_edge edge;
+    size_t previous, next; /* returns with outputs of the same node: index + 1, 0: none; see tare_graph_index_uses */
 };
 struct tare_control_return {
     const char *name;
@@ -73,7 +76,7 @@ struct tare_graph {
     struct tare_map by_name; /* name -> node, args included */
     struct tare_node **args; /* functions only: op "_Arg", attr T; in order */
     size_t n_args, args_capacity;
-    struct tare_return *returns;
+    const struct tare_return *returns; /* changed only by tare_graph_add_return and its siblings */
     size_t n_returns, returns_capacity;
     struct tare_control_return *control_returns;
     size_t n_control_returns;
@@ -130,6 +133,11 @@ struct tare_node *tare_graph_add_arg_like(struct tare_graph *graph, const char *
 tare_status tare_graph_reserve(struct tare_graph *graph, size_t n_nodes);
 struct tare_node *tare_graph_find(const struct tare_graph *graph, const char *name);
 tare_status tare_graph_add_return(struct tare_graph *graph, const char *name, int dtype, struct tare_edge edge);
+/* Replaces the value or the dtype of return i (i < n_returns). */
+void tare_graph_set_return(struct tare_graph *graph, size_t i, struct tare_edge edge);
+void tare_graph_set_return_type(struct tare_graph *graph, size_t i, int dtype);
+/* Removes each return i with removed[i]; the following ones move up. */
+void tare_graph_remove_returns(struct tare_graph *graph, const bool *removed);
 /* A node of the function that every call runs. The name is borrowed. */
 tare_status tare_graph_add_control_return(struct tare_graph *graph, const char *name, struct tare_node *node);
 

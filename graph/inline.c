@@ -101,6 +101,7 @@ static tare_status change_controls(struct tare_node *user) {
         calls |= inlined_at(controls[i]) != NULL;
     if (!calls) return TARE_OK;
     user->controls = NULL;
+    user->control_set = NULL;
     user->n_controls = user->controls_capacity = 0;
     for (size_t i = 0; i < count; i++)
         TARE_TRY(wait_for(user, controls[i]));
@@ -162,8 +163,11 @@ static tare_status change_uses(struct tare_graph *graph) {
             follow_input(node, k);
         TARE_TRY(change_controls(node));
     }
-    for (size_t i = 0; i < graph->n_returns; i++)
-        follow(&graph->returns[i].edge);
+    for (size_t i = 0; i < graph->n_returns; i++) {
+        struct tare_edge edge = graph->returns[i].edge;
+        follow(&edge);
+        tare_graph_set_return(graph, i, edge);
+    }
     if (graph != model->main) return change_control_returns(graph);
     for (size_t s = 0; s < model->n_signatures; s++)
         for (size_t i = 0; i < model->signatures[s].n_outputs; i++)

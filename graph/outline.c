@@ -166,6 +166,7 @@ static void wait_for_call(const struct outliner *o, struct tare_node *node) {
         node->controls[kept++] = before;
     }
     node->n_controls = kept;
+    node->control_set = NULL;
 }
 
 static void replace_uses(struct outliner *o) {

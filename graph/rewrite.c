@@ -13,6 +13,7 @@ static void drop_dead_controls(struct tare_node *node) {
     size_t kept = 0;
     for (size_t i = 0; i < node->n_controls; i++)
         if (!node->controls[i]->dead) node->controls[kept++] = node->controls[i];
+    if (kept < node->n_controls) node->control_set = NULL;
     node->n_controls = kept;
 }
 

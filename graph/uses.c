@@ -1,8 +1,9 @@
 /* Uses of nodes: lists that are built on first need and maintained by every function that changes an edge.
  *
  * Invariant, when graph->has_uses: for each node of the graph and each input k, uses->by_input[k] is an element of the
- * list of inputs[k].node. A node that was swept has no by_input. The inputs are const in struct tare_node, so that no
- * other file can break this. */
+ * list of inputs[k].node. A node that was swept has no by_input. Each return of a function is in the list of returns of
+ * its edge's node. The inputs and the returns are const in the graph's structs, so that no other file can break this.
+ */
 #include "graph/uses.h"
 
 #include <string.h>
@@ -57,6 +58,87 @@ static tare_status index_inputs(struct tare_node *node) {
     return TARE_OK;
 }
 
+/* ---- returns ---- */
+
+static struct tare_return *return_of(const struct tare_graph *graph, size_t i) {
+    return (struct tare_return *)(uintptr_t)&graph->returns[i];
+}
+
+static void link_return(struct tare_graph *graph, size_t i) {
+    struct tare_return *ret = return_of(graph, i);
+    struct tare_node_uses *list = ret->edge.node ? ret->edge.node->uses : NULL;
+    ret->previous = ret->next = 0;
+    if (!list) return;
+    ret->next = list->first_return;
+    if (ret->next) return_of(graph, ret->next - 1)->previous = i + 1;
+    list->first_return = i + 1;
+}
+
+static void unlink_return(struct tare_graph *graph, size_t i) {
+    struct tare_return *ret = return_of(graph, i);
+    struct tare_node_uses *list = ret->edge.node ? ret->edge.node->uses : NULL;
+    if (!list) return;
+    if (ret->previous)
+        return_of(graph, ret->previous - 1)->next = ret->next;
+    else
+        list->first_return = ret->next;
+    if (ret->next) return_of(graph, ret->next - 1)->previous = ret->previous;
+}
+
+void tare_graph_set_return(struct tare_graph *graph, size_t i, struct tare_edge edge) {
+    if (graph->has_uses) unlink_return(graph, i);
+    return_of(graph, i)->edge = edge;
+    if (graph->has_uses) link_return(graph, i);
+}
+
+void tare_graph_set_return_type(struct tare_graph *graph, size_t i, int dtype) {
+    return_of(graph, i)->dtype = dtype;
+}
+
+void tare_graph_remove_returns(struct tare_graph *graph, const bool *removed) {
+    size_t kept = 0;
+    for (size_t i = 0; i < graph->n_returns && graph->has_uses; i++)
+        unlink_return(graph, i);
+    for (size_t i = 0; i < graph->n_returns; i++)
+        if (!removed[i]) *return_of(graph, kept++) = graph->returns[i];
+    graph->n_returns = kept;
+    for (size_t i = 0; i < kept && graph->has_uses; i++)
+        link_return(graph, i);
+}
+
+static size_t replace_returns(struct tare_graph *graph, struct tare_edge from, struct tare_edge to) {
+    size_t changed = 0;
+    if (!graph->has_uses || !from.node || !from.node->uses) {
+        for (size_t i = 0; i < graph->n_returns; i++) {
+            if (!tare_edge_equal(graph->returns[i].edge, from)) continue;
+            tare_graph_set_return(graph, i, to);
+            changed++;
+        }
+        return changed;
+    }
+    for (size_t i = from.node->uses->first_return, next; i; i = next) {
+        next = graph->returns[i - 1].next;
+        if (graph->returns[i - 1].edge.index != from.index) continue;
+        tare_graph_set_return(graph, i - 1, to);
+        changed++;
+    }
+    return changed;
+}
+
+static size_t count_returns(const struct tare_graph *graph, struct tare_edge edge) {
+    size_t count = 0;
+    if (graph->has_uses && edge.node && edge.node->uses) {
+        for (size_t i = edge.node->uses->first_return; i; i = graph->returns[i - 1].next)
+            count += graph->returns[i - 1].edge.index == edge.index;
+        return count;
+    }
+    for (size_t i = 0; i < graph->n_returns; i++)
+        count += tare_edge_equal(graph->returns[i].edge, edge);
+    return count;
+}
+
+/* ---- the lists of a graph ---- */
+
 static tare_status index_graph(struct tare_graph *graph) {
     tare_status status = TARE_OK;
     for (size_t i = 0; i < graph->n_args && status == TARE_OK; i++)
@@ -66,6 +148,8 @@ static tare_status index_graph(struct tare_graph *graph) {
     for (size_t i = 0; i < graph->n_nodes && status == TARE_OK; i++)
         status = index_inputs(graph->nodes[i]);
     graph->has_uses = status == TARE_OK;
+    for (size_t i = 0; i < graph->n_returns && status == TARE_OK; i++)
+        link_return(graph, i);
     if (status == TARE_OK) return TARE_OK;
     for (size_t i = 0; i < graph->n_args; i++)
         graph->args[i]->uses = NULL;
@@ -213,8 +297,7 @@ size_t tare_graph_replace_uses(struct tare_graph *graph, struct tare_edge from, 
     struct replacement r = { from, to, 0 };
     r.changed = tare_graph_index_uses(graph) == TARE_OK ? replace_inputs(graph, from, to, except)
                                                         : replace_by_scan(graph, from, to, except);
-    for (size_t i = 0; i < graph->n_returns; i++)
-        replace_signature_edge(&r, &graph->returns[i].edge);
+    r.changed += replace_returns(graph, from, to);
     if (graph == graph->model->main) tare_model_each_signature_edge(graph->model, replace_signature_edge, &r);
     return r.changed;
 }
@@ -248,6 +331,19 @@ static void replace_outputs_by_scan(struct tare_node *node, const struct tare_ed
     }
 }
 
+static void replace_returned_outputs(struct tare_node *node, const struct tare_edge *to) {
+    struct tare_graph *graph = node->graph;
+    if (!graph->has_uses) {
+        for (size_t i = 0; i < graph->n_returns; i++)
+            if (graph->returns[i].edge.node == node) tare_graph_set_return(graph, i, to[graph->returns[i].edge.index]);
+        return;
+    }
+    for (size_t i = node->uses ? node->uses->first_return : 0, next; i; i = next) {
+        next = graph->returns[i - 1].next; /* a return that gets another output of this node is linked at the start */
+        tare_graph_set_return(graph, i - 1, to[graph->returns[i - 1].edge.index]);
+    }
+}
+
 void tare_node_replace_outputs(struct tare_node *node, const struct tare_edge *to) {
     struct tare_graph *graph = node->graph;
     struct output_change change = { node, to };
@@ -255,8 +351,7 @@ void tare_node_replace_outputs(struct tare_node *node, const struct tare_edge *t
         replace_listed_outputs(node, to);
     else
         replace_outputs_by_scan(node, to);
-    for (size_t i = 0; i < graph->n_returns; i++)
-        replace_output(&change, &graph->returns[i].edge);
+    replace_returned_outputs(node, to);
     if (graph == graph->model->main) tare_model_each_signature_edge(graph->model, replace_output, &change);
 }
 
@@ -301,8 +396,7 @@ size_t tare_graph_count_uses_to(const struct tare_graph *graph, struct tare_edge
     count.uses = tare_graph_index_uses(graph) == TARE_OK ? count_inputs(graph, edge, limit, &last)
                                                          : count_by_scan(graph, edge, &last);
     if (user) *user = last;
-    for (size_t i = 0; i < graph->n_returns && count.uses < limit; i++)
-        count.uses += tare_edge_equal(graph->returns[i].edge, edge);
+    if (count.uses < limit) count.uses += count_returns(graph, edge);
     if (graph == graph->model->main && count.uses < limit)
         tare_model_each_signature_edge(graph->model, count_signature_edge, &count);
     return count.uses < limit ? count.uses : limit;

@@ -176,7 +176,7 @@ static tare_status wrap(struct batcher *b, struct tare_graph *function, const bo
     TARE_TRY(connect(node, function, captured, b->arena));
     TARE_TRY(tare_node_resolve(node));
     for (size_t i = 0; i < function->n_returns; i++)
-        function->returns[i].edge = (struct tare_edge){ node, (int)i };
+        tare_graph_set_return(function, i, (struct tare_edge){ node, (int)i });
     b->result->inserted++;
     return TARE_OK;
 }

@@ -52,7 +52,7 @@ static tare_status call_body(struct tare_graph *wrapper, const struct tare_graph
     TARE_TRY(tare_call_set_types(call, body));
     TARE_TRY(tare_node_resolve(call));
     for (size_t i = 0; i < wrapper->n_returns; i++)
-        wrapper->returns[i].edge = (struct tare_edge){ call, (int)i };
+        tare_graph_set_return(wrapper, i, (struct tare_edge){ call, (int)i });
     return TARE_OK;
 }
 
@@ -167,7 +167,7 @@ static tare_status convert_signature(const struct tare_tpu_member *member, const
     }
     for (size_t i = 0; i < graph->n_returns; i++)
         if (graph->returns[i].dtype == TARE_DT_FLOAT && !tare_exact_return(exact, graph, i))
-            graph->returns[i].dtype = TARE_DT_BFLOAT16;
+            tare_graph_set_return_type(graph, i, TARE_DT_BFLOAT16);
     return TARE_OK;
 }
 

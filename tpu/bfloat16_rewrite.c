@@ -88,51 +88,94 @@ static tare_status convert_call(struct tare_bf16_job *job, struct tare_node *nod
     return input_dtypes(&job->expected[node->position], job, node);
 }
 
-/* ---- flexible nodes ---- */
+/* ---- flexible nodes ----
+ *
+ * A flexible node becomes bfloat16 when an input is bfloat16, or when it has users of which none expects float32. Nodes
+ * that move values between float32 neighbours stay float32: a round trip would cost precision without a benefit. Both
+ * conditions only ever become true, so that each node is converted at most once, in any order: the nodes that may be
+ * converted are on a stack, and converting one updates the counts of its neighbours. */
 
-struct surroundings {
-    bool from_bfloat16, to_float, used;
+struct flexible {
+    size_t to_float; /* uses that expect float32 */
+    bool used, from_bfloat16, stacked;
 };
 
-static void note_user(struct surroundings *s, const struct tare_bf16_job *job, const struct tare_node *user,
-                      size_t input) {
-    enum tare_bf16_choice choice = job->choices[user->position];
-    if (tare_node_is(user, "Cast")) return; /* accepts any dtype */
-    s->used = true;
-    s->to_float |= choice != TARE_BF16_CONST && job->expected[user->position][input] == TARE_DT_FLOAT;
+struct flexible_nodes {
+    struct flexible *state; /* by node position */
+    struct tare_node **stack;
+    size_t depth;
+};
+
+static bool is_flexible(const struct tare_bf16_job *job, const struct tare_node *node) {
+    return node && node->graph == job->graph && !node->dead && !tare_node_is_arg(node) &&
+           job->choices[node->position] == TARE_BF16_FLEXIBLE;
 }
 
-static struct surroundings find_surroundings(const struct tare_bf16_job *job, const struct tare_node *node) {
-    const struct tare_graph *graph = job->graph;
-    struct surroundings s = { false, false, false };
-    for (size_t i = 0; i < node->n_inputs; i++)
-        s.from_bfloat16 |= tare_edge_dtype(node->inputs[i]) == TARE_DT_BFLOAT16;
-    for (size_t i = 0; i < job->n_nodes; i++) {
-        const struct tare_node *user = graph->nodes[i];
-        for (size_t k = 0; !user->dead && k < user->n_inputs; k++)
-            if (user->inputs[k].node == node) note_user(&s, job, user, k);
+static bool expects_float(const struct tare_bf16_job *job, const struct tare_node *user, size_t input) {
+    return job->choices[user->position] != TARE_BF16_CONST && job->expected[user->position][input] == TARE_DT_FLOAT;
+}
+
+/* Casts accept any dtype. */
+static void count_uses(struct flexible *state, const struct tare_bf16_job *job, const struct tare_node *node) {
+    for (const struct tare_use *use = tare_node_first_use(node); use; use = use->next) {
+        if (use->user->dead || tare_node_is(use->user, "Cast")) continue;
+        state->used = true;
+        state->to_float += expects_float(job, use->user, use->input);
     }
-    for (size_t i = 0; i < graph->n_returns; i++)
-        s.to_float |= graph->returns[i].edge.node == node && graph->returns[i].dtype == TARE_DT_FLOAT;
-    return s;
+    for (size_t i = 0; i < node->n_inputs; i++)
+        state->from_bfloat16 |= tare_edge_dtype(node->inputs[i]) == TARE_DT_BFLOAT16;
 }
 
-/* A flexible node becomes bfloat16 when an input is bfloat16, or when no user expects float32. Nodes that move values
- * between float32 neighbours stay float32: a round trip would cost precision without a benefit. */
+static void stack_if_ready(struct flexible_nodes *nodes, struct tare_node *node) {
+    struct flexible *state = &nodes->state[node->position];
+    if (state->stacked || (!state->from_bfloat16 && (state->to_float || !state->used))) return;
+    state->stacked = true;
+    nodes->stack[nodes->depth++] = node;
+}
+
+/* The nodes whose value `node` no longer expects as float32, and those that now have a bfloat16 input. */
+static void update_neighbours(struct flexible_nodes *nodes, const struct tare_bf16_job *job,
+                              const struct tare_node *node, const int *before) {
+    for (size_t k = 0; k < node->n_inputs && !tare_node_is(node, "Cast"); k++) {
+        struct tare_node *producer = node->inputs[k].node;
+        if (before[k] != TARE_DT_FLOAT || expects_float(job, node, k) || !is_flexible(job, producer)) continue;
+        nodes->state[producer->position].to_float--;
+        stack_if_ready(nodes, producer);
+    }
+    for (const struct tare_use *use = tare_node_first_use(node); use; use = use->next) {
+        struct tare_node *user = use->user;
+        if (!is_flexible(job, user) || tare_edge_dtype(user->inputs[use->input]) != TARE_DT_BFLOAT16) continue;
+        nodes->state[user->position].from_bfloat16 = true;
+        stack_if_ready(nodes, user);
+    }
+}
+
+static void find_ready(struct flexible_nodes *nodes, const struct tare_bf16_job *job) {
+    const struct tare_graph *graph = job->graph;
+    for (size_t i = 0; i < graph->n_returns; i++) {
+        const struct tare_node *node = graph->returns[i].edge.node;
+        if (is_flexible(job, node)) nodes->state[node->position].to_float += graph->returns[i].dtype == TARE_DT_FLOAT;
+    }
+    for (size_t i = 0; i < job->n_nodes; i++) {
+        struct tare_node *node = graph->nodes[i];
+        if (!is_flexible(job, node)) continue;
+        count_uses(&nodes->state[i], job, node);
+        stack_if_ready(nodes, node);
+    }
+}
+
 static tare_status settle_flexible(struct tare_bf16_job *job) {
-    bool changed = true;
-    while (changed) {
-        changed = false;
-        for (size_t i = 0; i < job->n_nodes; i++) {
-            struct tare_node *node = job->graph->nodes[i];
-            struct surroundings s;
-            if (node->dead || job->choices[i] != TARE_BF16_FLEXIBLE) continue;
-            s = find_surroundings(job, node);
-            if (!s.from_bfloat16 && (s.to_float || !s.used)) continue;
-            job->choices[i] = TARE_BF16_CONVERT;
-            TARE_TRY(convert_node(job, node));
-            changed = true;
-        }
+    struct flexible_nodes nodes = { .state = TARE_NEW_ARRAY(job->arena, struct flexible, job->n_nodes + 1),
+                                    .stack = TARE_NEW_ARRAY(job->arena, struct tare_node *, job->n_nodes + 1) };
+    if (!nodes.state || !nodes.stack) return TARE_NO_MEMORY;
+    TARE_TRY(tare_graph_index_uses(job->graph));
+    find_ready(&nodes, job);
+    while (nodes.depth) {
+        struct tare_node *node = nodes.stack[--nodes.depth];
+        const int *before = job->expected[node->position];
+        job->choices[node->position] = TARE_BF16_CONVERT;
+        TARE_TRY(convert_node(job, node));
+        update_neighbours(&nodes, job, node, before);
     }
     return TARE_OK;
 }
@@ -256,8 +299,11 @@ static tare_status cast_neighbours(struct tare_bf16_job *job) {
     tare_status status = TARE_OK;
     for (size_t i = 0; i < job->n_nodes; i++)
         if (!graph->nodes[i]->dead) TARE_CHECK(cast_inputs(job, &casts, graph->nodes[i]));
-    for (size_t i = 0; i < graph->n_returns; i++)
-        TARE_CHECK(convert_edge(&graph->returns[i].edge, job, &casts, graph->returns[i].dtype));
+    for (size_t i = 0; i < graph->n_returns; i++) {
+        struct tare_edge edge = graph->returns[i].edge;
+        TARE_CHECK(convert_edge(&edge, job, &casts, graph->returns[i].dtype));
+        tare_graph_set_return(graph, i, edge);
+    }
     status = cast_signatures(job, &casts);
 done:
     tare_map_free(&casts);

@@ -1,5 +1,6 @@
 /* Flattening and narrowing of the tensors that cross between host and TPU. */
 #include "tpu/io_shapes.h"
+#include "base/alloc.h"
 #include "graph/calls.h"
 #include "interpreter/inference/model_shapes.h"
 
@@ -173,44 +174,77 @@ static bool find_exit(struct exit *exit, const struct tare_return *ret) {
     return tare_node_is(exit->identity, "Identity") && tare_node_bool(exit->identity, "_tpu_output_identity", false);
 }
 
-static tare_status narrow_output(struct crossing *c, struct tare_return *ret, const struct exit *exit, bool *narrowed) {
+static tare_status narrow_output(struct crossing *c, size_t i, const struct exit *exit, bool *narrowed) {
+    struct tare_graph *body = c->placed->replicated;
     struct tare_node *cast = exit->identity->inputs[0].node;
-    *narrowed = tare_node_is(cast, "Cast") && ret->dtype == TARE_DT_FLOAT &&
+    *narrowed = tare_node_is(cast, "Cast") && body->returns[i].dtype == TARE_DT_FLOAT &&
                 tare_edge_dtype(cast->inputs[0]) == TARE_DT_BFLOAT16;
     if (!*narrowed) return TARE_OK;
     tare_node_set_input(exit->identity, 0, cast->inputs[0]);
     TARE_TRY(retype(exit->identity, TARE_DT_BFLOAT16));
     TARE_TRY(retype(exit->output, TARE_DT_BFLOAT16));
     TARE_TRY(retype(exit->shard, TARE_DT_BFLOAT16));
-    ret->dtype = TARE_DT_BFLOAT16;
-    if (!tare_graph_count_uses(c->placed->replicated, tare_node_output0(cast), NULL)) tare_node_remove(cast);
+    tare_graph_set_return_type(body, i, TARE_DT_BFLOAT16);
+    if (!tare_graph_count_uses(body, tare_node_output0(cast), NULL)) tare_node_remove(cast);
     c->result->narrowed++;
     return TARE_OK;
 }
 
-static tare_status change_output(struct crossing *c, size_t i) {
-    struct tare_return *ret = &c->placed->replicated->returns[i];
-    struct tare_shape shape = tare_model_shape(c->shapes, ret->edge), flat = tare_shape_make(1, -1);
-    struct tare_edge result = { c->call, (int)i }, to = result;
-    bool narrowed, flattens = is_padded(&shape);
+/* How an output crosses, which the stub reverts. */
+struct output_change {
+    bool narrowed, flattened;
+    struct tare_shape shape;
+};
+
+/* The part of the change in the function that runs on the TPU. */
+static tare_status change_output(struct output_change *change, struct crossing *c, size_t i) {
+    const struct tare_return *ret = &c->placed->replicated->returns[i];
+    const struct tare_shape flat = tare_shape_make(1, -1);
     struct exit exit;
+    change->shape = tare_model_shape(c->shapes, ret->edge);
     if (!find_exit(&exit, ret)) return TARE_OK;
-    TARE_TRY(narrow_output(c, ret, &exit, &narrowed));
-    if (flattens) {
-        struct tare_edge flattened;
-        TARE_TRY(
-            add_reshape(&flattened, c, c->placed->replicated, exit.identity->inputs[0], ret->name, "flatten", &flat));
-        tare_node_set_input(exit.identity, 0, flattened);
-    }
-    TARE_TRY(retype_call(c));
-    if (flattens) TARE_TRY(add_reshape(&to, c, c->placed->stub, to, ret->name, "recover", &shape));
-    if (narrowed) TARE_TRY(add_cast(&to, c->placed->stub, to, ret->name, TARE_DT_FLOAT));
-    for (size_t r = 0; r < c->placed->stub->n_returns; r++) {
-        struct tare_edge *edge = &c->placed->stub->returns[r].edge;
-        if (edge->node == c->call && edge->index == result.index) *edge = to;
-    }
-    c->result->outputs += flattens;
+    TARE_TRY(narrow_output(c, i, &exit, &change->narrowed));
+    change->flattened = is_padded(&change->shape);
+    if (!change->flattened) return TARE_OK;
+    struct tare_edge flattened;
+    TARE_TRY(add_reshape(&flattened, c, c->placed->replicated, exit.identity->inputs[0], ret->name, "flatten", &flat));
+    tare_node_set_input(exit.identity, 0, flattened);
+    c->result->outputs++;
     return TARE_OK;
+}
+
+/* The part of the change in the stub: *to is the value of output i as the stub returns it. */
+static tare_status revert_output(struct tare_edge *to, const struct output_change *change, struct crossing *c,
+                                 size_t i) {
+    const char *name = c->placed->replicated->returns[i].name;
+    *to = (struct tare_edge){ c->call, (int)i };
+    if (change->flattened) TARE_TRY(add_reshape(to, c, c->placed->stub, *to, name, "recover", &change->shape));
+    if (change->narrowed) TARE_TRY(add_cast(to, c->placed->stub, *to, name, TARE_DT_FLOAT));
+    return TARE_OK;
+}
+
+/* The call gets its types once, after the change of all outputs: they are a list as long as the outputs. */
+static tare_status cross_outputs(struct crossing *c, struct output_change *changes, struct tare_edge *to) {
+    struct tare_graph *stub = c->placed->stub;
+    const size_t count = c->placed->replicated->n_returns;
+    for (size_t i = 0; i < count; i++)
+        TARE_TRY(change_output(&changes[i], c, i));
+    TARE_TRY(retype_call(c));
+    for (size_t i = 0; i < count; i++)
+        TARE_TRY(revert_output(&to[i], &changes[i], c, i));
+    for (size_t r = 0; r < stub->n_returns; r++)
+        if (stub->returns[r].edge.node == c->call) tare_graph_set_return(stub, r, to[stub->returns[r].edge.index]);
+    return TARE_OK;
+}
+
+static tare_status change_outputs(struct crossing *c) {
+    const size_t count = c->placed->replicated->n_returns;
+    struct output_change *changes = tare_calloc(count + 1, sizeof *changes);
+    struct tare_edge *to = tare_calloc(count + 1, sizeof *to);
+    const tare_status status = changes && to ? cross_outputs(c, changes, to) : TARE_NO_MEMORY;
+    tare_free(changes);
+    tare_free(to);
+    return status;
 }
 
 /* ---- all of it ---- */
@@ -235,9 +269,7 @@ static tare_status change_function(struct crossing *c) {
     if (!c->call || !c->pivot) return TARE_FAIL(TARE_INTERNAL, "function %s is not placed", stub->name);
     for (size_t i = 0; i < body->n_args; i++)
         TARE_TRY(change_input(c, i));
-    for (size_t i = 0; i < body->n_returns; i++)
-        TARE_TRY(change_output(c, i));
-    TARE_TRY(retype_call(c));
+    TARE_TRY(change_outputs(c));
     tare_graph_sweep(body);
     return TARE_OK;
 }

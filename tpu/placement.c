@@ -101,7 +101,8 @@ static tare_status replicate_input(struct job *job, struct tare_node *arg, size_
     return tare_node_resolve(identity);
 }
 
-static tare_status replicate_output(struct job *job, struct tare_return *ret, size_t index) {
+static tare_status replicate_output(struct job *job, size_t index) {
+    const struct tare_return *ret = &job->graph->returns[index];
     struct tare_node *identity, *output, *shard;
     const char *output_name = tare_arena_printf(&job->model->arena, "output%zu", index);
     const char *shard_name = tare_arena_printf(&job->model->arena, "output_%zu_shard_0", index);
@@ -117,7 +118,7 @@ static tare_status replicate_output(struct job *job, struct tare_return *ret, si
     TARE_TRY(tare_node_resolve(output));
     TARE_TRY(add_node(&shard, job, "Identity", shard_name, ret->dtype));
     TARE_TRY(tare_node_add_input(shard, tare_node_output0(output)));
-    ret->edge = tare_node_output0(shard);
+    tare_graph_set_return(job->graph, index, tare_node_output0(shard));
     return tare_node_resolve(shard);
 }
 
@@ -140,7 +141,7 @@ static tare_status build_replicated(struct job *job, const struct tare_tpu_shard
     for (size_t i = 0; i < job->graph->n_args; i++)
         TARE_TRY(replicate_input(job, job->graph->args[i], i));
     for (size_t i = 0; i < job->graph->n_returns; i++)
-        TARE_TRY(replicate_output(job, &job->graph->returns[i], i));
+        TARE_TRY(replicate_output(job, i));
     return keep_status(job);
 }
 
@@ -174,7 +175,7 @@ static tare_status build_stub(struct tare_graph *stub, const struct tare_graph *
     TARE_TRY(tare_call_set_types(call, replicated));
     TARE_TRY(tare_node_resolve(call));
     for (size_t i = 0; i < stub->n_returns; i++)
-        stub->returns[i].edge = (struct tare_edge){ call, (int)i };
+        tare_graph_set_return(stub, i, (struct tare_edge){ call, (int)i });
     stub->is_stateful = true;
     return TARE_OK;
 }

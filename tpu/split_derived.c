@@ -95,7 +95,10 @@ tare_status tare_split_copy_derived(struct tare_graph *graph, const bool *chosen
             if (edge.node != node->inputs[k].node) tare_node_set_input(node, k, edge);
         }
     }
-    for (size_t i = 0; i < graph->n_returns; i++)
-        TARE_TRY(outside_edge(&graph->returns[i].edge, &c, graph->returns[i].edge));
+    for (size_t i = 0; i < graph->n_returns; i++) {
+        struct tare_edge edge;
+        TARE_TRY(outside_edge(&edge, &c, graph->returns[i].edge));
+        tare_graph_set_return(graph, i, edge);
+    }
     return TARE_OK;
 }

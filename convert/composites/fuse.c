@@ -61,7 +61,7 @@ static tare_status finish(struct tare_composing *c, size_t old) {
     for (size_t i = 0; i < graph->n_returns; i++) {
         if (tare_edge_dtype(c->results[i]) != graph->returns[i].dtype)
             return TARE_FAIL(TARE_INTERNAL, "failed to fuse for op: %s (result %zu)", c->name, i);
-        graph->returns[i].edge = c->results[i];
+        tare_graph_set_return(graph, i, c->results[i]);
     }
     for (size_t i = 0; i < old; i++)
         tare_node_remove(graph->nodes[i]);

@@ -221,6 +221,15 @@ static bool is_undeclared(const struct tare_graph *graph, const Tensorflow__Func
     return tare_map_get_n(&graph->by_name, entry->value, strcspn(entry->value, ":"));
 }
 
+/* The position of a return, searched from `first` on, since the file's returns are usually in the same order;
+ * n_returns: the function has no return of that name. */
+static size_t find_return(const struct tare_graph *graph, size_t first, const char *name) {
+    for (size_t i = 0; i < graph->n_returns; i++)
+        if (strcmp(graph->returns[(first + i) % graph->n_returns].name, name) == 0)
+            return (first + i) % graph->n_returns;
+    return graph->n_returns;
+}
+
 /* Returns that the file has come in its order, so that an unchanged function comes back unchanged; then the others. */
 static tare_status export_returns(Tensorflow__FunctionDef *def, struct tare_arena *arena,
                                   const struct tare_graph *graph) {
@@ -229,10 +238,9 @@ static tare_status export_returns(Tensorflow__FunctionDef *def, struct tare_aren
     def->ret = TARE_NEW_ARRAY(arena, Tensorflow__StringEntry *, graph->n_returns + (origin ? origin->n_ret : 0) + 1);
     def->n_ret = 0;
     if (!done || !def->ret) return TARE_NO_MEMORY;
-    for (size_t o = 0; origin && o < origin->n_ret; o++) {
-        size_t r = 0;
-        while (r < graph->n_returns && strcmp(graph->returns[r].name, origin->ret[o]->key) != 0)
-            r++;
+    for (size_t o = 0, next = 0; origin && o < origin->n_ret; o++) {
+        const size_t r = find_return(graph, next, origin->ret[o]->key);
+        next = r + 1;
         if (r == graph->n_returns && is_undeclared(graph, origin, origin->ret[o]))
             def->ret[def->n_ret++] = origin->ret[o];
         if (r == graph->n_returns || done[r]) continue;
@@ -279,10 +287,9 @@ static tare_status export_function_attrs(Tensorflow__FunctionDef *def, struct ta
 static size_t moved_to(const struct tare_graph *graph, uint32_t index) {
     const Tensorflow__OpDef *old = ((const Tensorflow__FunctionDef *)graph->origin)->signature;
     const Tensorflow__OpDef__ArgDef *arg = old && index < old->n_input_arg ? old->input_arg[index] : NULL;
-    for (size_t i = 0; arg && i < graph->n_args; i++)
-        if (strcmp(graph->args[i]->name, arg->name) == 0)
-            return tare_dtype_base(graph->args[i]->output_dtypes[0]) == (int)arg->type ? i : SIZE_MAX;
-    return SIZE_MAX;
+    const struct tare_node *node = arg ? tare_graph_find(graph, arg->name) : NULL;
+    if (!node || !tare_node_is_arg(node)) return SIZE_MAX;
+    return tare_dtype_base(node->output_dtypes[0]) == (int)arg->type ? node->position : SIZE_MAX;
 }
 
 /* Attributes of arguments contain shapes and, for resource handles, shapes and dtypes of variables. */

@@ -45,48 +45,52 @@ static tare_status export_binding(Tensorflow__TensorInfo **out, struct tare_aren
     return tensor_name(&info->name, arena, binding->edge);
 }
 
-/* Inputs and outputs are maps with entries of the same layout, for which protobuf-c generates two types. */
+/* Inputs and outputs are maps with entries of this type. */
 typedef Tensorflow__TensorInfoEntry binding_entry;
 
-static const Tensorflow__TensorInfo *find_info(binding_entry *const *entries, size_t count, const char *key) {
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(entries[i]->key, key) == 0) return entries[i]->value;
-    return NULL;
+/* The file's bindings by name; the first counts. */
+static tare_status index_infos(struct tare_map *infos, binding_entry *const *entries, size_t count) {
+    if (!tare_map_reserve(infos, count)) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        if (!entries[i]->value || tare_map_get(infos, entries[i]->key)) continue;
+        if (!tare_map_set(infos, entries[i]->key, entries[i]->value)) return TARE_NO_MEMORY;
+    }
+    return TARE_OK;
+}
+
+/* One side of a signature; `origin` is that side in the file. */
+static tare_status export_bindings(binding_entry ***out, size_t *n_out, struct tare_arena *arena,
+                                   const struct tare_binding *bindings, size_t count, binding_entry *const *origin,
+                                   size_t n_origin) {
+    binding_entry **entries = TARE_NEW_ARRAY(arena, binding_entry *, count + 1);
+    struct tare_map infos = { 0 };
+    tare_status status = entries ? index_infos(&infos, origin, n_origin) : TARE_NO_MEMORY;
+    for (size_t i = 0; i < count && status == TARE_OK; i++) {
+        entries[i] = TARE_NEW(arena, binding_entry);
+        if (!entries[i]) {
+            status = TARE_NO_MEMORY;
+            break;
+        }
+        tensorflow__tensor_info_entry__init(entries[i]);
+        entries[i]->key = text(bindings[i].key);
+        status = export_binding(&entries[i]->value, arena, &bindings[i], tare_map_get(&infos, bindings[i].key));
+    }
+    tare_map_free(&infos);
+    *out = entries;
+    *n_out = count;
+    return status;
 }
 
 static tare_status export_inputs(Tensorflow__SignatureDef *def, struct tare_arena *arena,
                                  const struct tare_signature *signature, const Tensorflow__SignatureDef *origin) {
-    def->inputs = TARE_NEW_ARRAY(arena, Tensorflow__TensorInfoEntry *, signature->n_inputs + 1);
-    def->n_inputs = signature->n_inputs;
-    if (!def->inputs) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < signature->n_inputs; i++) {
-        const struct tare_binding *binding = &signature->inputs[i];
-        def->inputs[i] = TARE_NEW(arena, Tensorflow__TensorInfoEntry);
-        if (!def->inputs[i]) return TARE_NO_MEMORY;
-        tensorflow__tensor_info_entry__init(def->inputs[i]);
-        def->inputs[i]->key = text(binding->key);
-        TARE_TRY(export_binding(&def->inputs[i]->value, arena, binding,
-                                origin ? find_info(origin->inputs, origin->n_inputs, binding->key) : NULL));
-    }
-    return TARE_OK;
+    return export_bindings(&def->inputs, &def->n_inputs, arena, signature->inputs, signature->n_inputs,
+                           origin ? origin->inputs : NULL, origin ? origin->n_inputs : 0);
 }
 
 static tare_status export_outputs(Tensorflow__SignatureDef *def, struct tare_arena *arena,
                                   const struct tare_signature *signature, const Tensorflow__SignatureDef *origin) {
-    def->outputs = TARE_NEW_ARRAY(arena, Tensorflow__TensorInfoEntry *, signature->n_outputs + 1);
-    def->n_outputs = signature->n_outputs;
-    if (!def->outputs) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < signature->n_outputs; i++) {
-        const struct tare_binding *binding = &signature->outputs[i];
-        def->outputs[i] = TARE_NEW(arena, Tensorflow__TensorInfoEntry);
-        if (!def->outputs[i]) return TARE_NO_MEMORY;
-        tensorflow__tensor_info_entry__init(def->outputs[i]);
-        def->outputs[i]->key = text(binding->key);
-        TARE_TRY(export_binding(&def->outputs[i]->value, arena, binding,
-                                origin ? find_info((binding_entry **)origin->outputs, origin->n_outputs, binding->key)
-                                       : NULL));
-    }
-    return TARE_OK;
+    return export_bindings(&def->outputs, &def->n_outputs, arena, signature->outputs, signature->n_outputs,
+                           origin ? origin->outputs : NULL, origin ? origin->n_outputs : 0);
 }
 
 static tare_status add_signature(Tensorflow__MetaGraphDef *meta, struct tare_arena *arena, const char *key,

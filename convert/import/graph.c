@@ -277,14 +277,16 @@ static tare_status import_returns(struct tare_graph *graph, const Tensorflow__Fu
         if (!tare_map_get(&texts, def->ret[i]->key) && !tare_map_set(&texts, def->ret[i]->key, def->ret[i]->value))
             status = TARE_NO_MEMORY;
     for (size_t r = 0; r < graph->n_returns && status == TARE_OK; r++) {
-        struct tare_return *ret = &graph->returns[r];
+        const struct tare_return *ret = &graph->returns[r];
         const char *text = return_text(def, &texts, r, ret->name);
+        struct tare_edge edge = ret->edge;
         if (text)
-            status = tare_import_fault(faults_of(graph), tare_import_function_edge(&ret->edge, graph, text),
-                                       "%s/ret %s", graph->name, ret->name);
+            status = tare_import_fault(faults_of(graph), tare_import_function_edge(&edge, graph, text), "%s/ret %s",
+                                       graph->name, ret->name);
         else
             status = tare_import_fault(faults_of(graph), TARE_FAIL(TARE_CORRUPT, "no ret for output %s", ret->name),
                                        "%s", graph->name);
+        tare_graph_set_return(graph, r, edge);
         if (text) status = tare_error_prefix(status, "return %s", ret->name);
     }
     tare_map_free(&texts);

@@ -164,7 +164,7 @@ static tare_status localize_arg(struct localize *l, struct tare_graph *function,
     constant = tare_graph_add_const(function, arg->name, tensor);
     if (!constant) return TARE_NO_MEMORY;
     tare_graph_replace_uses(function, edge, (struct tare_edge){ constant, 0 }, NULL);
-    if (handed_on) function->returns[index].edge = edge;
+    if (handed_on) tare_graph_set_return(function, index, edge);
     ++*l->changes;
     return TARE_OK;
 }

@@ -218,7 +218,7 @@ static void an_output__with_other_rows_is_an_error(void **state) {
     set_up(&f, 4, true, (int64_t[]){ 4 }, 1);
     struct tare_graph *body = tare_model_find_function(f.model, "body");
     const struct tare_edge y = body->returns[0].edge;
-    body->returns[0].edge = mini_node(body, "ConcatV2", "twice", 3, y, y, mini_int(body, "axis", 0));
+    tare_graph_set_return(body, 0, mini_node(body, "ConcatV2", "twice", 3, y, y, mini_int(body, "axis", 0)));
     serve(&f, (int[]){ 1, 1 }, 2);
     mini_fails(f.status, "0th dimension size: 8; batch size: 4 (output 0 of call/batch)");
     tear_down(&f);

@@ -50,7 +50,7 @@ static void clone__runs_and_changes_on_its_own(void **state) {
     assert_ptr_equal(clone->variables[0].node->graph, clone->main);
     assert_ptr_equal(clone->stand_ins[0].node, neg);
     assert_string_equal(clone->stand_ins[0].original, "before");
-    f->returns[0].edge = mini_node(f, "Abs", "abs", 1, neg->inputs[0]);
+    tare_graph_set_return(f, 0, mini_node(f, "Abs", "abs", 1, neg->inputs[0]));
     tare_node_remove(neg);
     tare_graph_sweep(f);
     assert_true(run(clone, -2) == 7);

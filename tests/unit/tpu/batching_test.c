@@ -260,7 +260,7 @@ static void an_output_of_twice_the_batch__is_refused(void **state) {
     mini_ok(tare_node_set_int(concat, "N", 2));
     mini_ok(tare_node_set_type(concat, "T", TARE_DT_FLOAT));
     mini_ok(tare_node_set_type(concat, "Tidx", TARE_DT_INT32));
-    f.function->returns[0].edge = mini_done(concat);
+    tare_graph_set_return(f.function, 0, mini_done(concat));
     place(&f);
     mini_fails(batch(&f, &plain, 1), "output 'y' (node");
     mini_fails(batch(&f, &plain, 1), "has shape [10,2] for a batch of 5");
@@ -279,7 +279,7 @@ static void an_output_of_fixed_rows__is_refused_behind_an_unknown_rank(void **st
     strides = mini_ints(f.function, "strides", 1, (int32_t[]){ 1 });
     slice = mini_open(f.function, "StridedSlice", "three", 4, f.function->returns[0].edge, begin, end, strides);
     mini_ok(tare_node_set_type(slice, "Index", TARE_DT_INT32));
-    f.function->returns[0].edge = mini_done(slice);
+    tare_graph_set_return(f.function, 0, mini_done(slice));
     place(&f);
     mini_fails(batch(&f, &plain, 1), "output 'y' (node");
     mini_fails(batch(&f, &plain, 1), "has shape [3] for a batch of 5");
@@ -297,7 +297,7 @@ static void an_output_without_batched_input__is_refused_through_calls(void **sta
     positive = mini_node(f.function, "Greater", "positive", 2, read, mini_float(f.function, "zero", 0));
     cast = mini_open(f.function, "Cast", "cast", 1, mini_node(f.function, "Where", "where", 1, positive));
     mini_ok(tare_node_set_type(cast, "DstT", TARE_DT_FLOAT));
-    f.function->returns[0].edge = mini_done(cast);
+    tare_graph_set_return(f.function, 0, mini_done(cast));
     place(&f); /* the variable is read in the TPU function */
     mini_fails(batch(&f, &plain, 1), "depends on no batched input, so it has the same number of rows for every batch");
     tear_down(&f);

@@ -394,8 +394,50 @@ static void shared_functions_that_call_each_other__both_get_copies(void **state)
     tare_model_free(model);
 }
 
+/* Moves before and after the arithmetic follow it, in a time that grows with the length: each node is visited again
+ * only when a neighbour changes. */
+static void long_chains_of_moves__follow_the_arithmetic_between_them(void **state) {
+    enum { MOVES = 20000 };
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *graph = function(model, "f");
+    struct tare_edge x = mini_arg(graph, "x", TARE_DT_FLOAT);
+    (void)state;
+    for (int i = 0; i < MOVES; i++)
+        x = mini_node(graph, "Identity", "before", 1, x);
+    x = mini_node(graph, "Mul", "mul", 2, x, mini_float(graph, "three", 3));
+    for (int i = 0; i < MOVES; i++)
+        x = mini_node(graph, "Identity", "after", 1, x);
+    mini_return(graph, "y", x);
+    convert(model, graph, &defaults);
+    for (size_t i = 0; i < graph->n_nodes; i++)
+        if (tare_node_is(graph->nodes[i], "Identity"))
+            assert_int_equal(graph->nodes[i]->output_dtypes[0], TARE_DT_BFLOAT16);
+    assert_int_equal(graph_count(graph, "Cast"), 2);
+    tare_model_free(model);
+}
+
+/* A move with one user in float32 stays float32, also when the other user becomes bfloat16. */
+static void a_move_with_a_float_user__stays_float32(void **state) {
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *graph = function(model, "f");
+    struct tare_edge x = mini_arg(graph, "x", TARE_DT_FLOAT);
+    (void)state;
+    x = mini_node(graph, "Identity", "shared", 1, x);
+    mini_return(graph, "moved", mini_node(graph, "Identity", "moved", 1, x));
+    x = mini_node(graph, "Identity", "alone", 1, x);
+    mini_return(graph, "y", mini_node(graph, "Mul", "mul", 2, x, mini_float(graph, "three", 3)));
+    convert(model, graph, &defaults);
+    assert_dtype(graph, "shared", TARE_DT_FLOAT);
+    assert_dtype(graph, "moved", TARE_DT_FLOAT);
+    assert_dtype(graph, "alone", TARE_DT_BFLOAT16);
+    assert_dtype(graph, "mul", TARE_DT_BFLOAT16);
+    tare_model_free(model);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(long_chains_of_moves__follow_the_arithmetic_between_them),
+        cmocka_unit_test(a_move_with_a_float_user__stays_float32),
         cmocka_unit_test(arithmetic__is_bfloat16_with_casts_at_the_boundary_only),
         cmocka_unit_test(constants__round_to_nearest_even_and_stay_finite),
         cmocka_unit_test(variables__are_cast_after_their_read),

@@ -254,12 +254,10 @@ static void memory__is_variables_and_the_most_alive(void **state) {
 static void memory__of_a_tensor_ends_with_its_last_user(void **state) {
     struct tare_tpu_memory memory;
     struct fixture f;
-    struct tare_return *ret;
     (void)state;
     set_up(&f);
-    ret = &f.function->returns[0];
     for (int i = 0; i < 5; i++)
-        ret->edge = mini_node(f.function, "Relu", "relu", 1, ret->edge);
+        tare_graph_set_return(f.function, 0, mini_node(f.function, "Relu", "relu", 1, f.function->returns[0].edge));
     mini_ok(tare_tpu_memory(&memory, &f.arena, f.model, &f.function, 1, 1));
     assert_int_equal(memory.activations, ROWS * 4 + 2 * COLUMNS * 4);
     tear_down(&f);

@@ -353,7 +353,7 @@ static void a_chain__has_constant_paddings(void **state) {
     mini_ok(tare_node_set_type(second, "T", TARE_DT_FLOAT));
     mini_ok(tare_node_set_int_list(second, "strides", ones, 4));
     mini_ok(tare_node_set_string(second, "padding", "SAME", 4));
-    f.function->returns[0].edge = mini_done(second);
+    tare_graph_set_return(f.function, 0, mini_done(second));
     lower(&f);
     assert_int_equal(f.changes, 2);
     assert_int_equal(graph_count(f.function, "XlaConvV2"), 2);

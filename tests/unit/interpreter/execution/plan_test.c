@@ -216,7 +216,7 @@ static void call__says_which_functions_recurse(void **state) {
     struct tare_edge call_g = mini_call(f, "PartitionedCall", "call_g", h, 1, x);
     mini_return(f, "r", call_g);
     struct tare_edge call_f = mini_call(h, "PartitionedCall", "call_f", f, 1, y);
-    h->returns[0].edge = call_f;
+    tare_graph_set_return(h, 0, call_f);
     struct tare_session *session = mini_session(model);
     struct tare_tensor arg = mini_scalar(TARE_DT_FLOAT, 1), result;
     mini_fails(tare_session_call(session, f, &arg, 1, &result, 1), "recursive function F (F calls G calls F)");

@@ -189,9 +189,9 @@ static void names(void **state) {
 
 static void returns(void **state) {
     struct fixture *f = *state;
-    f->function->returns[0].edge.index = 3;
+    tare_graph_set_return(f->function, 0, (struct tare_edge){ f->function->returns[0].edge.node, 3 });
     expect(f, "inner: output y is output 3 of relu, which has 1", NULL);
-    f->function->returns[0].edge = (struct tare_edge){ NULL, 0 };
+    tare_graph_set_return(f->function, 0, (struct tare_edge){ NULL, 0 });
     expect(f, "inner: output y names no node", NULL);
 }
 
@@ -288,7 +288,7 @@ static void tpu_cluster__must_be_left_by_replicated_outputs(void **state) {
     struct tare_node *inside, *output, *thief;
     tpu_call(f, &inside, &output);
     thief = identity(inside->graph, "thief", inside);
-    inside->graph->returns[0].edge = out(inside);
+    tare_graph_set_return(inside->graph, 0, out(inside));
     OK(tare_node_set_string(output, "_tpu_replicate", "cluster", 7));
     assert_non_null(thief);
     expect(f, "tpu/output (TPUReplicatedOutput): is marked as part of the cluster",

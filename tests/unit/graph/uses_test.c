@@ -1,0 +1,175 @@
+/* Uses and control inputs of nodes, in lists that the functions which change edges maintain. */
+#include "graph/model.h"
+#include "support/mini_model.h"
+
+/* Counts the returns with an edge by visiting all of them. */
+static size_t returns_of(const struct tare_graph *graph, struct tare_edge edge) {
+    size_t count = 0;
+    for (size_t i = 0; i < graph->n_returns; i++)
+        count += tare_edge_equal(graph->returns[i].edge, edge);
+    return count;
+}
+
+struct fixture {
+    struct tare_graph_model *model;
+    struct tare_graph *graph;
+    struct tare_edge x, a, b;
+};
+
+/* Returns: a, b, a, x, b, a; there are no other uses of a and b. */
+static void set_up(struct fixture *f) {
+    f->model = mini_model_new();
+    f->graph = tare_model_add_function(f->model, "f");
+    assert_non_null(f->graph);
+    f->x = mini_arg(f->graph, "x", TARE_DT_FLOAT);
+    f->a = mini_node(f->graph, "Relu", "a", 1, f->x);
+    f->b = mini_node(f->graph, "Relu", "b", 1, f->x);
+    const struct tare_edge edges[] = { f->a, f->b, f->a, f->x, f->b, f->a };
+    for (size_t i = 0; i < 6; i++)
+        mini_return(f->graph, "y", edges[i]);
+}
+
+static void assert_counts(const struct fixture *f, size_t a, size_t b) {
+    assert_int_equal(tare_graph_count_uses(f->graph, f->a, NULL), a);
+    assert_int_equal(tare_graph_count_uses(f->graph, f->b, NULL), b);
+    assert_int_equal(returns_of(f->graph, f->a), a);
+    assert_int_equal(returns_of(f->graph, f->b), b);
+}
+
+static void returns__are_counted_as_uses(void **state) {
+    struct fixture f;
+    (void)state;
+    set_up(&f);
+    assert_counts(&f, 3, 2);
+    assert_int_equal(tare_graph_count_uses(f.graph, f.x, NULL), 3);
+    mini_return(f.graph, "y", f.b); /* after the lists were built */
+    assert_counts(&f, 3, 3);
+    tare_model_free(f.model);
+}
+
+static void a_changed_return__moves_to_the_list_of_its_new_node(void **state) {
+    struct fixture f;
+    (void)state;
+    set_up(&f);
+    assert_counts(&f, 3, 2);
+    tare_graph_set_return(f.graph, 2, f.b); /* in the middle of a's list */
+    assert_counts(&f, 2, 3);
+    tare_graph_set_return(f.graph, 0, (struct tare_edge){ NULL, 0 });
+    assert_counts(&f, 1, 3);
+    tare_graph_set_return(f.graph, 0, f.a);
+    assert_counts(&f, 2, 3);
+    tare_model_free(f.model);
+}
+
+static void removed_returns__are_not_uses(void **state) {
+    static const bool removed[] = { true, false, false, true, true, false };
+    struct fixture f;
+    (void)state;
+    set_up(&f);
+    assert_counts(&f, 3, 2);
+    tare_graph_remove_returns(f.graph, removed);
+    assert_int_equal(f.graph->n_returns, 3); /* b, a, a */
+    assert_true(tare_edge_equal(f.graph->returns[0].edge, f.b));
+    assert_counts(&f, 2, 1);
+    tare_model_free(f.model);
+}
+
+static void replaced_uses__include_returns(void **state) {
+    struct fixture f;
+    (void)state;
+    set_up(&f);
+    assert_int_equal(tare_graph_replace_uses(f.graph, f.a, f.b, NULL), 3);
+    assert_counts(&f, 0, 5);
+    const struct tare_edge to[] = { f.a };
+    tare_node_replace_outputs(f.b.node, to);
+    assert_counts(&f, 5, 0);
+    tare_model_free(f.model);
+}
+
+/* One return per node: counting and replacing take time in the uses of an edge. */
+static void many_returns__are_replaced_one_by_one(void **state) {
+    enum { RETURNS = 50000 };
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *graph = tare_model_add_function(model, "f");
+    assert_non_null(graph);
+    struct tare_edge x = mini_arg(graph, "x", TARE_DT_FLOAT);
+    (void)state;
+    for (int i = 0; i < RETURNS; i++)
+        mini_return(graph, "y", mini_node(graph, "Relu", "relu", 1, x));
+    for (size_t i = 0; i < RETURNS; i++) {
+        const struct tare_edge edge = graph->returns[i].edge;
+        assert_int_equal(tare_graph_count_uses(graph, edge, NULL), 1);
+        assert_int_equal(tare_graph_replace_uses(graph, edge, x, NULL), 1);
+    }
+    assert_int_equal(returns_of(graph, x), RETURNS);
+    tare_model_free(model);
+}
+
+static bool has_control(const struct tare_node *node, const struct tare_node *before) {
+    for (size_t i = 0; i < node->n_controls; i++)
+        if (node->controls[i] == before) return true;
+    return false;
+}
+
+static void control_inputs__have_no_duplicates(void **state) {
+    enum { CONTROLS = 40 };
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_node *nodes[CONTROLS], *fence = mini_open(model->main, "NoOp", "fence", 0);
+    (void)state;
+    for (int i = 0; i < CONTROLS; i++)
+        nodes[i] = mini_open(model->main, "NoOp", "before", 0);
+    for (int round = 0; round < 2; round++)
+        for (int i = 0; i < CONTROLS; i++)
+            mini_ok(tare_node_add_control(fence, nodes[i]));
+    assert_int_equal(fence->n_controls, CONTROLS);
+    for (int i = 0; i < CONTROLS; i++)
+        assert_ptr_equal(fence->controls[i], nodes[i]);
+    tare_model_free(model);
+}
+
+/* Sweeping removes control inputs from the list directly. */
+static void a_removed_control_input__can_be_added_again(void **state) {
+    enum { CONTROLS = 40 };
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_node *nodes[CONTROLS], *fence = mini_open(model->main, "NoOp", "fence", 0);
+    (void)state;
+    for (int i = 0; i < CONTROLS; i++) {
+        nodes[i] = mini_open(model->main, "NoOp", "before", 0);
+        mini_ok(tare_node_add_control(fence, nodes[i]));
+    }
+    tare_node_remove(nodes[3]);
+    tare_graph_sweep(model->main);
+    assert_int_equal(fence->n_controls, CONTROLS - 1);
+    assert_false(has_control(fence, nodes[3]));
+    nodes[3]->dead = false;
+    mini_ok(tare_node_add_control(fence, nodes[3]));
+    mini_ok(tare_node_add_control(fence, nodes[4]));
+    assert_int_equal(fence->n_controls, CONTROLS);
+    assert_true(has_control(fence, nodes[3]));
+    tare_model_free(model);
+}
+
+static void many_control_inputs__are_added_in_linear_time(void **state) {
+    enum { CONTROLS = 200000 };
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_node *fence = mini_open(model->main, "NoOp", "fence", 0);
+    (void)state;
+    for (int i = 0; i < CONTROLS; i++)
+        mini_ok(tare_node_add_control(fence, mini_open(model->main, "NoOp", "before", 0)));
+    assert_int_equal(fence->n_controls, CONTROLS);
+    tare_model_free(model);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(returns__are_counted_as_uses),
+        cmocka_unit_test(a_changed_return__moves_to_the_list_of_its_new_node),
+        cmocka_unit_test(removed_returns__are_not_uses),
+        cmocka_unit_test(replaced_uses__include_returns),
+        cmocka_unit_test(many_returns__are_replaced_one_by_one),
+        cmocka_unit_test(control_inputs__have_no_duplicates),
+        cmocka_unit_test(a_removed_control_input__can_be_added_again),
+        cmocka_unit_test(many_control_inputs__are_added_in_linear_time),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
