@@ -7,10 +7,13 @@ Activations are int8 (uint8 minus 128), weights int8 per output channel, biases 
 its input, as TensorFlow Lite requires, and the classifier, whose output has no scale in the file, is float. Arrays are
 channels-last, so that transpositions are dropped. Fails on ops and paddings that have no such form.
 """
+import pathlib
 import struct
 import sys
 
-VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "scripts"))
+import protobuf_wire
+
 FLOAT32, INT32, INT8 = 0, 2, 9  # TensorType
 NONE, RELU, RELU6 = 0, 1, 3  # ActivationFunctionType
 SAME, VALID = 0, 1
@@ -23,31 +26,9 @@ OPS = {"Add": (0, 2, 11), "AveragePool": (1, 2, 5), "Conv": (3, 3, 1), "Depthwis
 # ---- protobuf ----
 
 def fields(data):
-    """Yields (number, value) of a message: integers, or bytes."""
-    at = 0
-
-    def varint():
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = data[at]
-            at += 1
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return value
-
-    while at < len(data):
-        key = varint()
-        if key & 7 == VARINT:
-            value = varint()
-            yield key >> 3, value - (1 << 64) if value >> 63 else value
-        elif key & 7 == BYTES:
-            size = varint()
-            at += size
-            yield key >> 3, data[at - size:at]
-        else:
-            sys.exit("tflite_from_qdq.py: unexpected field")
+    """Yields (number, value) of a message: signed integers, or bytes."""
+    for number, value, _ in protobuf_wire.fields(data):
+        yield number, value - (1 << 64) if isinstance(value, int) and value >> 63 else value
 
 
 class Initializer:

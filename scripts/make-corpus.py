@@ -17,26 +17,12 @@ import zlib
 
 import numpy as np
 
+from protobuf_wire import field, fields, varint
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 # ---- protobuf ----
-
-def varint(value):
-    out = bytearray()
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes(out) + bytes([value])
-
-
-def field(number, value):
-    """A varint field for an int, otherwise a length-delimited one."""
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    data = value.encode() if isinstance(value, str) else bytes(value)
-    return varint(number << 3 | 2) + varint(len(data)) + data
-
 
 def parts(*files):
     return b"".join(field(i + 1, data) for i, data in enumerate(files))
@@ -184,34 +170,10 @@ def riegeli(records):
     return bytes(16) + struct.pack("<Q", 64) + chunk("s", 0, 0, b"") + chunk("r", len(records), decoded, data)
 
 
-def split_fields(message):
-    """The fields of a message as (number, whole field, payload)."""
-    at, out = 0, []
-
-    def number():
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = message[at]
-            at += 1
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                return value
-
-    while at < len(message):
-        begin, tag = at, number()
-        size = number() if tag & 7 in (0, 2) else {1: 8, 5: 4}[tag & 7]
-        payload = message[at : at + size] if tag & 7 != 0 else b""
-        at += size if tag & 7 != 0 else 0
-        out.append((tag >> 3, message[begin:at], payload))
-    return out
-
-
 def chunked(model):
     """The SavedModel with its first MetaGraph (field 2) in a record of its own, and one that is whole."""
-    rest = b"".join(whole for number, whole, _ in split_fields(model) if number != 2)
-    meta = next(payload for number, _, payload in split_fields(model) if number == 2)
+    rest = b"".join(whole for number, _, whole in fields(model) if number != 2)
+    meta = next(payload for number, payload, _ in fields(model) if number == 2)
 
     def info(data, position):
         return field(2, field(1, 1) + field(2, len(data)) + field(3, position))

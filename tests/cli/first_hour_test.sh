@@ -10,42 +10,18 @@ PATH=$(dirname "$tare"):$PATH
 
 "$tare" dataset head "$glyphs/eval.tfrecord.gz" --limit 300 --values 784 --json >records.json || fail "head: $?"
 cp -r "$glyphs/saved_model" classifier
-python3 - <<'PY' || fail "the model and the images were not generated"
+PYTHONPATH=$TARE_SOURCE_DIR/scripts python3 - <<'PY' || fail "the model and the images were not generated"
 import json, os, struct, zlib
-
-def fields(data):
-    at = 0
-    def varint():
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = data[at]
-            at += 1
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return value
-    while at < len(data):
-        begin, tag = at, varint()
-        size = varint() if tag & 7 == 2 else {0: 0, 1: 8, 5: 4}[tag & 7]
-        if tag & 7 == 0:
-            varint()
-        yield tag >> 3, data[begin:at], data[at:at + size]
-        at += size
-
-def varint(n):
-    return bytes([n & 127 | 128]) + varint(n >> 7) if n > 127 else bytes([n])
+from protobuf_wire import field, fields
 
 def edit(data, path):
     """Drops the field at the end of the path of field numbers."""
     out = b""
-    for number, head, body in fields(data):
-        if number == path[0] and len(path) == 1:
-            continue
-        if number == path[0]:
-            body = edit(body, path[1:])
-            head = varint(number << 3 | 2) + varint(len(body))
-        out += head + body
+    for number, value, whole in fields(data):
+        if number != path[0]:
+            out += whole
+        elif len(path) > 1:
+            out += field(number, edit(value, path[1:]))
     return out
 
 model = open("classifier/saved_model.pb", "rb").read()
