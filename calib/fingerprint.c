@@ -1,44 +1,23 @@
 #include "calib/fingerprint.h"
 
 #include "base/alloc.h"
-#include "calib/hash.h"
-#include "base/tensor/number.h"
+#include "calib/attr_hash.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static void hash_shape(struct tare_hash *hash, const struct tare_shape *shape) {
-    tare_hash_add_u64(hash, (uint64_t)shape->rank);
-    for (int i = 0; i < shape->rank; i++)
-        tare_hash_add_u64(hash, (uint64_t)shape->dims[i]);
-}
-
-static void hash_tensor(struct tare_hash *hash, const struct tare_tensor *tensor) {
-    if (!tensor) {
-        tare_hash_add_u64(hash, 0);
-        return;
-    }
-    const struct tare_dtype_info *info = tare_dtype_get(tensor->dtype);
-    tare_hash_add_u64(hash, (uint64_t)tensor->dtype);
-    hash_shape(hash, &tensor->shape);
-    int64_t held = tensor->splat && tensor->elements > 0 ? 1 : tensor->elements;
-    tare_hash_add_u64(hash, tensor->splat);
-    if (!info || info->class == TARE_CLASS_OBJECT) return;
-    if (info->class == TARE_CLASS_STRING) {
-        const struct tare_str *strings = tensor->data;
-        for (int64_t i = 0; i < held; i++)
-            tare_hash_add_bytes(hash, strings[i].data, strings[i].size);
-        return;
-    }
-    tare_hash_add(hash, tensor->data, (size_t)held * info->size);
-}
 
 static void hash_edge(struct tare_hash *hash, struct tare_edge edge) {
     tare_hash_add_text(hash, edge.node ? edge.node->name : "");
     tare_hash_add_u64(hash, (uint64_t)edge.index);
 }
 
-static void hash_attr(struct tare_hash *hash, const struct tare_attr *attr);
+static void hash_attrs(struct tare_hash *hash, const struct tare_attr *attrs, size_t count);
+
+static void hash_function(void *unused, struct tare_hash *hash, const struct tare_func *function) {
+    (void)unused;
+    tare_hash_add_text(hash, function->name);
+    hash_attrs(hash, function->attrs, function->n_attrs);
+}
 
 /* Independent of the order of the attributes: the sum of their hashes. */
 static void hash_attrs(struct tare_hash *hash, const struct tare_attr *attrs, size_t count) {
@@ -47,7 +26,7 @@ static void hash_attrs(struct tare_hash *hash, const struct tare_attr *attrs, si
         struct tare_hash own;
         uint64_t result[2];
         tare_hash_begin(&own);
-        hash_attr(&own, &attrs[i]);
+        tare_hash_add_attr(&own, &attrs[i], hash_function, NULL);
         tare_hash_end(&own, result);
         sums[0] += result[0];
         sums[1] += result[1];
@@ -55,46 +34,6 @@ static void hash_attrs(struct tare_hash *hash, const struct tare_attr *attrs, si
     tare_hash_add_u64(hash, count);
     tare_hash_add_u64(hash, sums[0]);
     tare_hash_add_u64(hash, sums[1]);
-}
-
-static void hash_attr(struct tare_hash *hash, const struct tare_attr *attr) {
-    tare_hash_add_text(hash, attr->name);
-    tare_hash_add_u64(hash, (uint64_t)attr->kind);
-    tare_hash_add_u64(hash, attr->is_list);
-    tare_hash_add_u64(hash, attr->count);
-    for (size_t i = 0; i < attr->count; i++) {
-        const union tare_attr_item *item = &attr->items[i];
-        switch (attr->kind) {
-        case TARE_ATTR_NONE:
-            break;
-        case TARE_ATTR_STRING:
-        case TARE_ATTR_PLACEHOLDER:
-            tare_hash_add_bytes(hash, item->s.data, item->s.size);
-            break;
-        case TARE_ATTR_INT:
-            tare_hash_add_u64(hash, (uint64_t)item->i);
-            break;
-        case TARE_ATTR_FLOAT:
-            tare_hash_add_u64(hash, tare_float_bits(item->f));
-            break;
-        case TARE_ATTR_BOOL:
-            tare_hash_add_u64(hash, item->b);
-            break;
-        case TARE_ATTR_TYPE:
-            tare_hash_add_u64(hash, (uint64_t)item->type);
-            break;
-        case TARE_ATTR_SHAPE:
-            hash_shape(hash, item->shape);
-            break;
-        case TARE_ATTR_TENSOR:
-            hash_tensor(hash, item->tensor);
-            break;
-        case TARE_ATTR_FUNC:
-            tare_hash_add_text(hash, item->func.name);
-            hash_attrs(hash, item->func.attrs, item->func.n_attrs);
-            break;
-        }
-    }
 }
 
 static void hash_node(struct tare_hash *hash, const struct tare_node *node) {
@@ -188,7 +127,7 @@ tare_status tare_model_fingerprint_forgetting(uint64_t out[2], const struct tare
         const struct tare_variable *variable = &model->variables[i];
         if (!variable->node) continue; /* frozen: its constants are hashed where they are used */
         tare_hash_add_text(&hash, variable->shared_name);
-        hash_tensor(&hash, variable->value.dtype == TARE_DT_INVALID ? NULL : &variable->value);
+        tare_hash_add_tensor(&hash, variable->value.dtype == TARE_DT_INVALID ? NULL : &variable->value);
         if (forget && variable->value.dtype != TARE_DT_INVALID) forget(&variable->value);
     }
     tare_hash_end(&hash, out);

@@ -3,7 +3,7 @@
  * have equal keys. */
 #include "eval/edge_keys.h"
 #include "base/map.h"
-#include "calib/hash.h"
+#include "calib/attr_hash.h"
 #include "graph/calls.h"
 #include "graph/op.h"
 
@@ -37,72 +37,38 @@ static void add_key(struct tare_hash *hash, const struct tare_edge_key *key) {
 
 /* ---- attributes ---- */
 
-static void add_shape(struct tare_hash *hash, const struct tare_shape *shape) {
-    tare_hash_add_u64(hash, (uint64_t)(int64_t)shape->rank);
-    for (int i = 0; i < shape->rank; i++)
-        tare_hash_add_u64(hash, (uint64_t)shape->dims[i]);
-}
-
-static void add_tensor(struct tare_hash *hash, const struct tare_tensor *tensor) {
-    tare_hash_add_u64(hash, (uint64_t)tensor->dtype | (uint64_t)tensor->splat << 32);
-    add_shape(hash, &tensor->shape);
-    if (tensor->dtype == TARE_DT_STRING) {
-        const struct tare_str *strings = tensor->data;
-        for (int64_t i = 0; i < (tensor->splat ? 1 : tensor->elements); i++)
-            tare_hash_add_bytes(hash, strings[i].data, strings[i].size);
-    } else if (tensor->data) {
-        tare_hash_add_bytes(hash, tensor->data,
-                            tensor->splat ? tare_dtype_size(tensor->dtype) : tare_tensor_bytes(tensor));
-    }
-}
-
 static tare_status add_body(struct tare_hash *hash, struct keying *k, const char *name, bool *shared);
 
-static tare_status add_item(struct tare_hash *hash, struct keying *k, enum tare_attr_kind kind,
-                            const union tare_attr_item *item, bool *shared) {
-    switch (kind) {
-    case TARE_ATTR_STRING:
-    case TARE_ATTR_PLACEHOLDER:
-        tare_hash_add_bytes(hash, item->s.data, item->s.size);
-        break;
-    case TARE_ATTR_INT:
-        tare_hash_add_u64(hash, (uint64_t)item->i);
-        break;
-    case TARE_ATTR_FLOAT:
-        tare_hash_add(hash, &item->f, sizeof item->f);
-        break;
-    case TARE_ATTR_BOOL:
-        tare_hash_add_u64(hash, item->b);
-        break;
-    case TARE_ATTR_TYPE:
-        tare_hash_add_u64(hash, (uint64_t)item->type);
-        break;
-    case TARE_ATTR_SHAPE:
-        add_shape(hash, item->shape);
-        break;
-    case TARE_ATTR_TENSOR:
-        if (item->tensor) add_tensor(hash, item->tensor);
-        break;
-    case TARE_ATTR_FUNC:
-        return add_body(hash, k, item->func.name, shared);
-    case TARE_ATTR_NONE:
-        break;
+struct function_adder {
+    struct keying *k;
+    bool *shared;
+    tare_status status;
+};
+
+static void add_function(void *arg, struct tare_hash *hash, const struct tare_func *function) {
+    struct function_adder *adder = arg;
+    if (adder->status == TARE_OK) adder->status = add_body(hash, adder->k, function->name, adder->shared);
+}
+
+/* Objects, such as variants, have no values to hash. */
+static bool has_object(const struct tare_attr *attr) {
+    for (size_t i = 0; attr->kind == TARE_ATTR_TENSOR && i < attr->count; i++) {
+        const struct tare_tensor *tensor = attr->items[i].tensor;
+        const struct tare_dtype_info *info = tensor ? tare_dtype_get(tensor->dtype) : NULL;
+        if (info && info->class == TARE_CLASS_OBJECT) return true;
     }
-    return TARE_OK;
+    return false;
 }
 
 static tare_status add_attrs(struct tare_hash *hash, struct keying *k, const struct tare_node *node, bool *shared) {
+    struct function_adder adder = { k, shared, TARE_OK };
     for (size_t a = 0; a < node->n_attrs; a++) {
-        const struct tare_attr *attr = &node->attrs[a];
-        if (strcmp(attr->name, "_output_shapes") == 0)
+        if (strcmp(node->attrs[a].name, "_output_shapes") == 0)
             continue; /* notes of the importer, which do not affect the computation */
-        tare_hash_add_text(hash, attr->name);
-        tare_hash_add_u64(hash, (uint64_t)attr->kind << 32 | attr->is_list);
-        tare_hash_add_u64(hash, attr->count);
-        for (size_t i = 0; i < attr->count; i++)
-            TARE_TRY(add_item(hash, k, attr->kind, &attr->items[i], shared));
+        *shared = *shared && !has_object(&node->attrs[a]);
+        tare_hash_add_attr(hash, &node->attrs[a], add_function, &adder);
     }
-    return TARE_OK;
+    return adder.status;
 }
 
 /* ---- nodes ---- */
@@ -133,7 +99,7 @@ static tare_status is_shareable(bool *out, struct keying *k, const struct tare_n
 /* The key of a handle identifies its resource. */
 static void add_variable(struct tare_hash *hash, const struct keying *k, const struct tare_node *node) {
     for (size_t i = 0; i < k->model->n_variables; i++)
-        if (k->model->variables[i].node == node) add_tensor(hash, &k->model->variables[i].value);
+        if (k->model->variables[i].node == node) tare_hash_add_tensor(hash, &k->model->variables[i].value);
 }
 
 static bool makes_handle(const struct tare_node *node) {
