@@ -29,6 +29,7 @@ struct tare_kept_epilogue {
 struct tare_epilogue {
     const struct tare_tensor *scale, *bias, *addend;    /* NULL: none; of any dtype and shape: the kernel checks */
     const struct tare_tensor *norm[TARE_NORM_OPERANDS]; /* as `bias`; all or none */
+    struct tare_tensor *addend_slot;                    /* the addend, if a kernel may move it out; else NULL */
     float epsilon;                                      /* of the normalization */
     bool relu;
     float limit; /* INFINITY: none */

@@ -20,6 +20,7 @@ tare_status tare_fusion_run(struct tare_session *session, const struct tare_plan
     struct tare_epilogue epilogue;
     struct tare_tensor output = { 0 };
     const bool fits = tare_plan_epilogue(&epilogue, plan, frame, fusion);
+    if (fusion->addend_ends) epilogue.addend_slot = &frame->slots[fusion->addend];
     TARE_TRY(tare_step_run(session, head, frame, &output, fits ? &epilogue : NULL, NULL));
     frame->slots[epilogue.applied ? fusion->output : head->first_output] = output;
     if (!epilogue.applied) return TARE_OK;

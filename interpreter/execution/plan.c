@@ -198,19 +198,31 @@ static tare_status connect_fetches(struct builder *b) {
 enum { NEVER_USED = -1, TO_THE_END = INT_MAX };
 
 /* A feed without users exists to the end; one with users, like every value, until the last of them. */
-static void extend_to(int *last, int step) {
-    if (*last == TO_THE_END || *last < step) *last = step;
+static void extend_to(int *last, int *previous, int step) {
+    if (*last == TO_THE_END) {
+        *last = step;
+    } else if (*last < step) {
+        *previous = *last;
+        *last = step;
+    } else if (*previous < step) {
+        *previous = step;
+    }
 }
 
-static void find_last_uses(const struct tare_plan *plan, int *last) {
-    for (size_t v = 0; v < plan->n_slots; v++)
+/* last, previous: by slot, the steps that use it last and before that, where its definition counts as a use. A step
+ * that uses it twice is both. */
+static void find_last_uses(const struct tare_plan *plan, int *last, int *previous) {
+    for (size_t v = 0; v < plan->n_slots; v++) {
         last[v] = v < plan->n_feeds ? TO_THE_END : NEVER_USED;
+        previous[v] = NEVER_USED;
+    }
     for (size_t s = 0; s < plan->n_steps; s++) {
         const struct tare_step *step = &plan->steps[s];
         for (size_t k = 0; k < step->n_outputs; k++)
             last[step->first_output + (int)k] = tare_plan_runs_at(plan, (int)s);
         for (size_t i = 0; i < step->n_inputs; i++)
-            if (step->inputs[i] >= 0) extend_to(&last[step->inputs[i]], tare_plan_runs_until(plan, (int)s));
+            if (step->inputs[i] >= 0)
+                extend_to(&last[step->inputs[i]], &previous[step->inputs[i]], tare_plan_runs_until(plan, (int)s));
     }
     for (size_t i = 0; i < plan->n_fetches; i++)
         if (plan->fetches[i] >= 0) last[plan->fetches[i]] = TO_THE_END;
@@ -229,12 +241,24 @@ static void mark_last_uses(const struct tare_step *step, int s, const int *last,
         if (step->inputs[i] >= 0) count[step->inputs[i]] = 0;
 }
 
+/* Sets fusion->addend_ends. */
+static void mark_addends(const struct tare_plan *plan, const int *last, const int *previous) {
+    for (size_t s = 0; s < plan->n_steps; s++) {
+        struct tare_fusion *fusion = plan->steps[s].fusion;
+        if (!fusion || !fusion->has_addend) continue;
+        for (int i = 0; i < fusion->n_steps; i++)
+            fusion->addend_ends |= last[fusion->addend] == fusion->steps[i] && previous[fusion->addend] < (int)s;
+    }
+}
+
 static tare_status end_values(struct builder *b) {
     struct tare_plan *plan = b->plan;
     int *last = TARE_NEW_ARRAY(&b->scratch, int, plan->n_slots + 1);
+    int *previous = TARE_NEW_ARRAY(&b->scratch, int, plan->n_slots + 1);
     int *count = TARE_NEW_ARRAY(&b->scratch, int, plan->n_slots + 1);
-    if (!last || !count) return TARE_NO_MEMORY;
-    find_last_uses(plan, last);
+    if (!last || !previous || !count) return TARE_NO_MEMORY;
+    find_last_uses(plan, last, previous);
+    mark_addends(plan, last, previous);
     for (size_t v = 0; v < plan->n_slots; v++)
         if (last[v] >= 0 && last[v] != TO_THE_END) plan->steps[last[v]].n_drops++;
     for (size_t s = 0; s < plan->n_steps; s++) {

@@ -28,7 +28,8 @@ struct tare_fusion {
     int output;                                           /* slot of the last one's output */
     bool has_scale, has_bias, has_norm, has_addend, relu; /* applied in this order */
     bool bias_is_vector;                                  /* must have rank 1 */
-    int scale, bias, addend, norm[TARE_NORM_OPERANDS];    /* value numbers */
+    bool addend_ends;                                  /* nothing uses the addend after the head, except the fusion */
+    int scale, bias, addend, norm[TARE_NORM_OPERANDS]; /* value numbers */
     float limit, epsilon;
     struct tare_kept_epilogue *kept; /* NULL: an operand is not constant */
     bool active;                     /* the present observer requests no intermediate value */

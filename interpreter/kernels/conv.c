@@ -206,6 +206,11 @@ static bool is_direct(const struct tare_conv *conv) {
     return !is_pointwise(conv) && tare_conv_is_direct(conv);
 }
 
+bool tare_conv_adds_in_place(const struct tare_conv *conv) {
+    const int64_t most = is_pointwise(conv) ? TARE_GEMM_BLOCK_K : TARE_CONV_DIRECT_BLOCK_K;
+    return !tare_conv_is_depthwise(conv) && tare_conv_patch(conv) <= most;
+}
+
 /* Output channels [first, first + count) of group `g`. */
 static void run_group(enum tare_cpu_level level, float *output, const struct tare_conv *conv, const float *input,
                       const float *packed, const struct tare_gemm_epilogue *epilogue, float *scratch, int64_t g,

@@ -53,6 +53,9 @@ void tare_conv_dense(float *output, const struct tare_conv *conv, const float *i
                      const struct tare_gemm_epilogue *epilogue, float *scratch);
 void tare_conv_dense_at(enum tare_cpu_level level, float *output, const struct tare_conv *conv, const float *input,
                         const float *packed, const struct tare_gemm_epilogue *epilogue, float *scratch);
+/* True if tare_conv_dense, and its parts, store each output element once, after its addend was loaded, so that a simple
+ * epilogue's addend may be the output: of a dense convolution whose k is not cut. */
+bool tare_conv_adds_in_place(const struct tare_conv *conv);
 
 /* Parts of a convolution, for several threads. True where output lines can be computed separately: two spatial
  * dimensions without input dilation. */
@@ -85,6 +88,7 @@ void tare_conv_plain_i32(int32_t *output, const struct tare_conv *conv, const in
 /* True where the taps of a line are adjacent in the input and the direct form is faster. */
 bool tare_conv_is_direct(const struct tare_conv *conv);
 size_t tare_conv_direct_scratch(const struct tare_conv *conv);
+enum { TARE_CONV_DIRECT_BLOCK_K = 384 }; /* larger patches are computed in pieces */
 void tare_conv_direct_at(enum tare_cpu_level level, float *output, const struct tare_conv *conv, const float *input,
                          const float *packed, const struct tare_gemm_epilogue *epilogue, float *scratch);
 

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { MOST_COLUMNS = 128, MOST_COLUMNS_OF_LINES = 512, BLOCK_ROWS = 384, BLOCK_K = 384 };
+enum { MOST_COLUMNS = 128, MOST_COLUMNS_OF_LINES = 512, BLOCK_ROWS = 384, BLOCK_K = TARE_CONV_DIRECT_BLOCK_K };
 
 bool tare_conv_is_direct(const struct tare_conv *conv) {
     const bool repeats = conv->kernel[2] > 1 && conv->out[2] >= TARE_GEMM_TILE_ROWS;

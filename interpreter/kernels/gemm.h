@@ -38,7 +38,7 @@ struct tare_gemm_rows {
 struct tare_gemm_epilogue {
     const float *scale;  /* one a column; NULL: none */
     const float *bias;   /* one a column; NULL: none */
-    const float *addend; /* as C, with its row stride; NULL: none. Not if `rounds` */
+    const float *addend; /* as C, with its row stride; NULL: none. C itself only if k is not cut. Not if `rounds` */
     bool relu;
     float limit;     /* INFINITY: none */
     bool is_general; /* the fields below are used */

@@ -213,6 +213,7 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tile(const struct tare_gemm_block *bl
     const float *b = block->panels + column / 16 * panel_stride;
     struct row_prefetch fetch = { .c = c, .ldc = ldc };
     if (epilogue && epilogue->addend) fetch.addend = epilogue->addend + (c - block->c);
+    if (fetch.addend == c) fetch.addend = NULL; /* the same rows */
     fetch.rows = is_bounded && epilogue->to ? 0 : !fetch.addend ? rows : 2 * rows;
     fetch.row = block->accumulate ? rows : 0; /* sums so far are in the cache already */
     const int64_t stride = block->lda * (int64_t)sizeof(float);

@@ -188,14 +188,18 @@ static const float *kernel_weights(struct tare_kernel *kernel, const struct tare
 }
 
 /* A bfloat16 result is stored in the output if it may be fused (*stored). */
-static tare_status run_floats(struct tare_kernel *kernel, const struct tare_conv *conv,
-                              const struct conv_arrays *arrays, bool may_fuse, bool *stored) {
+static tare_status run_floats(struct tare_kernel *kernel, const struct tare_conv *conv, struct conv_arrays *arrays,
+                              bool may_fuse, bool *stored) {
     struct tare_gemm_epilogue room;
     const struct tare_gemm_epilogue *epilogue = may_fuse ? tare_take_epilogue(&room, kernel) : NULL;
     const float *weights = kernel_weights(kernel, conv);
     *stored = epilogue && room.rounds;
     if (!weights) return TARE_NO_MEMORY;
     if (*stored) room.to = kernel->outputs[0].data;
+    if (epilogue && epilogue->addend && tare_conv_adds_in_place(conv)) {
+        tare_add_in_place(kernel, epilogue);
+        arrays->output = kernel->outputs[0].data;
+    }
     return tare_split_conv(tare_session_op_pool(kernel->session), kernel->scratch, arrays->output, conv, arrays->input,
                            weights, epilogue);
 }

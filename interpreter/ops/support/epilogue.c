@@ -151,3 +151,11 @@ const struct tare_gemm_epilogue *tare_take_epilogue(struct tare_gemm_epilogue *o
     if (!kernel->epilogue->applied) *out = none;
     return kernel->epilogue->applied || rounds ? out : NULL;
 }
+
+void tare_add_in_place(struct tare_kernel *kernel, const struct tare_gemm_epilogue *epilogue) {
+    struct tare_tensor *slot = kernel->epilogue ? kernel->epilogue->addend_slot : NULL;
+    if (!slot || !epilogue->addend || epilogue->is_general || !tare_tensor_is_exclusive(slot)) return;
+    tare_tensor_reset(&kernel->outputs[0]);
+    kernel->outputs[0] = *slot;
+    memset(slot, 0, sizeof *slot);
+}

@@ -145,6 +145,63 @@ static void fusion__residual_block(void **state) {
     }
 }
 
+/* The addend of a residual block is also the convolution's input, or is used between the convolution and the addition,
+ * or after it, or returned: its memory must not be reused. */
+static void fusion__addends_that_are_used_again(void **state) {
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        struct tare_graph_model *model = mini_model_new();
+        struct tare_graph *g = model->main;
+        struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT), a = mini_node(g, "Relu", "a", 1, x);
+        struct tare_edge y = conv(g, "Conv2D", "conv", i == 0 ? a : x, 3), between = i == 1 ? y : x;
+        if (i == 1) between = mini_node(g, "Tanh", "between", 1, a);
+        y = mini_node(g, "AddV2", "sum", 2, y, a);
+        if (i == 1) y = mini_node(g, "Mul", "product", 2, y, between);
+        if (i == 2) y = mini_node(g, "Mul", "product", 2, y, a);
+        if (i == 3) y = mini_node(g, "Sub", "difference", 2, mini_node(g, "Identity", "alias", 1, a), y);
+        if (i == 4) y = mini_node(g, "ConcatV2", "both", 3, y, a, mini_int(g, "axis", 3));
+        compare(model, x, y);
+    }
+}
+
+struct places {
+    const void *a, *sum;
+};
+
+static tare_status note_place(void *arg, const struct tare_node *node, size_t output, const struct tare_tensor *value) {
+    struct places *places = arg;
+    (void)output;
+    if (strcmp(node->name, "a") == 0) places->a = value->data;
+    if (strcmp(node->name, "sum") == 0) places->sum = value->data;
+    return TARE_OK;
+}
+
+static bool accepts_places(void *arg, const struct tare_node *node, size_t output) {
+    (void)arg, (void)output;
+    return strcmp(node->name, "a") == 0 || strcmp(node->name, "sum") == 0;
+}
+
+static void fusion__sum_in_the_memory_of_its_addend(void **state) {
+    (void)state;
+    for (int used_again = 0; used_again < 2; used_again++) {
+        struct tare_graph_model *model = mini_model_new();
+        struct tare_graph *g = model->main;
+        struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT), a = mini_node(g, "Relu", "a", 1, x);
+        struct tare_edge y = mini_node(g, "AddV2", "sum", 2, conv(g, "Conv2D", "conv", x, 3), a);
+        if (used_again) y = mini_node(g, "Mul", "product", 2, y, a);
+        struct tare_session *session = mini_session(model);
+        struct places places = { 0 };
+        struct tare_tensor result;
+        tare_session_observe(session, note_place, accepts_places, &places);
+        run(session, x, y, 2, &result);
+        assert_non_null(places.a);
+        assert_int_equal(places.a == places.sum, !used_again);
+        tare_tensor_reset(&result);
+        tare_session_free(session);
+        tare_model_free(model);
+    }
+}
+
 /* An epilogue adds one tensor: the second addition runs as an op of its own. */
 static void fusion__two_residual_additions(void **state) {
     (void)state;
@@ -270,6 +327,8 @@ int main(void) {
         cmocka_unit_test(fusion__convolutions_with_bias_and_relu),
         cmocka_unit_test(fusion__identity_after_relu),
         cmocka_unit_test(fusion__residual_block),
+        cmocka_unit_test(fusion__addends_that_are_used_again),
+        cmocka_unit_test(fusion__sum_in_the_memory_of_its_addend),
         cmocka_unit_test(fusion__two_residual_additions),
         cmocka_unit_test(fusion__what_does_not_fit_runs_alone),
         cmocka_unit_test(fusion__product_with_bias),

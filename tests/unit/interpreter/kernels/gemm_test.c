@@ -107,7 +107,9 @@ static const int conv_cases[][12] = {
     { 2, 12, 12, 30, 1, 1, 20, 2, 1, 1, 0, 1 },  { 1, 9, 9, 40, 3, 3, 130, 1, 1, 1, 1, 1 },
     { 1, 3, 15, 9, 3, 3, 140, 1, 1, 1, 1, 1 },   { 2, 12, 12, 30, 1, 1, 60, 1, 1, 1, 0, 1 },
     { 1, 3, 2, 16, 3, 3, 16, 1, 1, 1, 4, 16 },   { 1, 2, 2, 16, 3, 3, 16, 1, 1, 1, 1, 16 },
-    { 1, 4, 2, 16, 3, 5, 16, 3, 1, 1, 4, 16 },
+    { 1, 4, 2, 16, 3, 5, 16, 3, 1, 1, 4, 16 },   { 1, 6, 15, 42, 3, 3, 40, 1, 1, 1, 1, 1 },
+    { 1, 6, 15, 43, 3, 3, 40, 1, 1, 1, 1, 1 },   { 1, 12, 13, 512, 1, 1, 70, 1, 1, 1, 0, 1 },
+    { 1, 3, 15, 513, 1, 1, 33, 1, 1, 1, 0, 1 },
 };
 
 static struct tare_conv conv_of(const int *row) {
@@ -167,6 +169,12 @@ static void check_conv(const struct tare_conv *conv, int kind, const char *what)
         memset(got, 0xff, (size_t)out * sizeof *got);
         tare_conv_dense_at(level, got, conv, input, packed, epilogue, scratch);
         assert_same_bits(got, expected, out, what, tare_cpu_level_name(level));
+        if (kind & 2 && tare_conv_adds_in_place(conv)) {
+            const struct tare_gemm_epilogue in_place = epilogue_of(kind, bias, got);
+            memcpy(got, addend, (size_t)out * sizeof *got);
+            tare_conv_dense_at(level, got, conv, input, packed, &in_place, scratch);
+            assert_same_bits(got, expected, out, what, tare_cpu_level_name(level));
+        }
         if (!tare_conv_is_depthwise(conv)) continue;
         memset(got, 0xff, (size_t)out * sizeof *got);
         tare_conv_depthwise_at(level, got, conv, input, filter, epilogue, expanded);
