@@ -4,6 +4,7 @@
  * in 64 bits with wrap-around; the result is rounded to the dtype once. The order of the additions depends only on
  * the shape, so results do not depend on threads or vector width. */
 #include "interpreter/kernels/extreme.h"
+#include "interpreter/kernels/rowwise.h"
 #include "interpreter/ops/support/axes.h"
 #include "interpreter/kernel.h"
 #include "interpreter/ops/families.h"
@@ -207,9 +208,25 @@ static bool fold_extreme(const struct job *job, int64_t first, int64_t n, int64_
     return true;
 }
 
+/* Sums of floats whose last dimension is kept: the rows that are added together are adjacent. */
+static void sum_rows(const struct job *job, const struct tare_axes_plan *plan) {
+    const float *from = TARE_CONST_DATA(float, job->input);
+    struct tare_axes_walk walk = { .output = 0 };
+    const int64_t together = plan->runs > 1 ? plan->sizes[1] : 1;
+    for (int64_t row = 0; row < plan->rows; row += together, from += together * plan->inner) {
+        tare_rowwise_sum(job->to.real + walk.output, from, together, plan->inner);
+        for (int64_t i = 0; i < together; i++)
+            tare_axes_next(&walk, plan);
+    }
+}
+
 static void reduce_all(struct job *job, const struct tare_axes_plan *plan) {
     struct tare_axes_walk walk = { .output = 0 };
     job->fold = plan->reduced[0];
+    if (!job->fold && job->input->dtype == TARE_DT_FLOAT && (job->reduction == SUM || job->reduction == MEAN)) {
+        sum_rows(job, plan);
+        return;
+    }
     for (int64_t row = 0; row < plan->rows; row++) {
         const bool done = fold_extreme(job, row * plan->inner, plan->inner, walk.output);
         for (int64_t i = 0; !done && i < plan->inner; i += CHUNK) {
