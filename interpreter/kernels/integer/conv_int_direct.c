@@ -4,7 +4,10 @@
  * form requires: bytes with 128 added, or int16. A row of the product is then an output position: its patch consists of
  * one segment per kernel row, of kernel width times channels adjacent elements, and the next position's patch begins a
  * stride later. The packed filter has the same segments, each filled up with zeros to whole groups of k, so elements
- * that a group reads beyond a segment have no effect. A pointwise convolution is one long line. */
+ * that a group reads beyond a segment have no effect. A pointwise convolution is one long line.
+ *
+ * Tiles (AMX) read the input itself where it has no padding. Where lines are short or segments narrow, which would
+ * leave tiles partly empty, they multiply gathered patches: each is one segment. */
 #include "interpreter/kernels/integer/conv_int_direct.h"
 
 #include "base/alloc.h"
@@ -20,32 +23,52 @@ enum {
     BLOCK_SUMS = 1 << 16,
     LINE_ROWS = 144,
     TILE_ROWS = 12,
-    SLACK = 64, /* zeros after the last line, which its last group may read */
+    TILES_ROWS = 1024,        /* at most, of a block for tiles whose sums are not stored */
+    TILES_BYTES = 256 * 1024, /* at most, of its input: with the weights, it stays in the second-level cache */
+    SLACK = 64,               /* zeros after the last line, which its last group may read */
 };
 
-bool tare_conv_int_is_direct(const struct tare_conv *conv) {
+bool tare_conv_int_is_direct(enum tare_igemm_form form, const struct tare_conv *conv) {
     if (conv->groups != 1 || conv->in_channels == 0 || conv->out_channels == 0) return false;
     if (conv->kernel[0] != 1 || conv->stride[0] != 1 || conv->pad[0] != 0 || conv->out[0] != conv->in[0]) return false;
     for (int i = 0; i < 3; i++) {
         if (conv->base_dilation[i] != 1 || conv->pad[i] < 0 || conv->kernel[i] < 1) return false;
     }
-    if (conv->kernel[2] > 1 && conv->out[2] < SHORT_LINE && tare_conv_patch(conv) > LONG_PATCH) return false;
+    if (form != TARE_IGEMM_TILES && conv->kernel[2] > 1 && conv->out[2] < SHORT_LINE &&
+        tare_conv_patch(conv) > LONG_PATCH)
+        return false;
     return conv->dilation[2] == 1 || conv->kernel[2] == 1;
 }
 
 static int64_t element_size(enum tare_igemm_form form) {
     return form == TARE_IGEMM_PAIRS ? 2 : 1;
 }
-/* Elements of a segment: kernel width by channels; groups of four bytes that it fills. */
-static int64_t segment_length(const struct tare_conv *conv) {
-    return conv->kernel[2] * conv->in_channels;
+static int64_t groups_of(enum tare_igemm_form form, int64_t elements) {
+    return tare_igemm_filled_groups(form, (elements * element_size(form) + 3) / 4);
+}
+
+/* True if patches are gathered: lines are shorter than half a tile, or the gathered patches take at most half as many
+ * steps. */
+static bool is_gathered(enum tare_igemm_form form, const struct tare_conv *conv) {
+    const int64_t length = conv->kernel[2] * conv->in_channels;
+    if (form != TARE_IGEMM_TILES || conv->kernel[1] * conv->kernel[2] == 1) return false;
+    return conv->out[2] < SHORT_LINE || 2 * tare_igemm_tile_steps(groups_of(form, conv->kernel[1] * length)) <=
+                                            conv->kernel[1] * tare_igemm_tile_steps(groups_of(form, length));
+}
+
+/* Segments of a patch; the elements of one: kernel width by channels; the groups of four bytes that it fills. */
+static int64_t segment_count(enum tare_igemm_form form, const struct tare_conv *conv) {
+    return is_gathered(form, conv) ? 1 : conv->kernel[1];
+}
+static int64_t segment_length(enum tare_igemm_form form, const struct tare_conv *conv) {
+    return tare_conv_patch(conv) / segment_count(form, conv);
 }
 static int64_t segment_groups(enum tare_igemm_form form, const struct tare_conv *conv) {
-    return tare_igemm_filled_groups(form, (segment_length(conv) * element_size(form) + 3) / 4);
+    return groups_of(form, segment_length(form, conv));
 }
 /* k of the packed filter. */
 static int64_t packed_k(enum tare_igemm_form form, const struct tare_conv *conv) {
-    return conv->kernel[1] * segment_groups(form, conv) * 4 / element_size(form);
+    return segment_count(form, conv) * segment_groups(form, conv) * 4 / element_size(form);
 }
 
 size_t tare_conv_int_direct_packed_bytes(enum tare_igemm_form form, const struct tare_conv *conv) {
@@ -54,15 +77,16 @@ size_t tare_conv_int_direct_packed_bytes(enum tare_igemm_form form, const struct
 
 tare_status tare_conv_int_direct_pack(void *packed, enum tare_igemm_form form, const struct tare_conv *conv,
                                       const int8_t *filter) {
-    const int64_t k = packed_k(form, conv), n = conv->out_channels, length = segment_length(conv);
-    if (k == conv->kernel[1] * length) {
+    const int64_t k = packed_k(form, conv), n = conv->out_channels, length = segment_length(form, conv);
+    const int64_t count = segment_count(form, conv);
+    if (k == count * length) {
         tare_igemm_pack(packed, form, filter, k, n, n, 1);
         return TARE_OK;
     }
     int8_t *filled = tare_calloc((size_t)k, (size_t)n);
     if (!filled) return TARE_NO_MEMORY;
-    for (int64_t h = 0; h < conv->kernel[1]; h++)
-        memcpy(filled + h * (k / conv->kernel[1]) * n, filter + h * length * n, (size_t)(length * n));
+    for (int64_t i = 0; i < count; i++)
+        memcpy(filled + i * (k / count) * n, filter + i * length * n, (size_t)(length * n));
     tare_igemm_pack(packed, form, filled, k, n, n, 1);
     tare_free(filled);
     return TARE_OK;
@@ -83,27 +107,49 @@ static int64_t reach_w(const struct tare_conv *conv) {
     return (conv->out[2] - 1) * conv->stride[2] + conv->kernel[2];
 }
 
-/* Positions of a pointwise block; output lines of another one. */
-static int64_t block_positions(const struct tare_conv *conv) {
-    const int64_t most = BLOCK_SUMS / conv->out_channels;
+/* Positions of a pointwise block; output lines of another one. `form` matters only if the kernel requantizes: sums that
+ * are stored fill a quarter of the second-level cache at most. */
+static int64_t block_positions(enum tare_igemm_form form, const struct tare_conv *conv, bool requantizes) {
+    const int64_t most = BLOCK_SUMS / conv->out_channels, fitting = TILES_BYTES / conv->in_channels;
+    if (requantizes && form == TARE_IGEMM_TILES)
+        return fitting > TILES_ROWS ? TILES_ROWS : fitting < LINE_ROWS ? LINE_ROWS : fitting / 32 * 32;
     return most >= LINE_ROWS ? LINE_ROWS : most > TILE_ROWS ? most / TILE_ROWS * TILE_ROWS : TILE_ROWS;
 }
-static int64_t block_lines(const struct tare_conv *conv) {
-    const int64_t lines = LINE_ROWS / conv->out[2], fitting = BLOCK_SUMS / (conv->out[2] * conv->out_channels);
+static int64_t block_lines(enum tare_igemm_form form, const struct tare_conv *conv, bool requantizes) {
+    const bool is_large = requantizes && form == TARE_IGEMM_TILES;
+    const int64_t input = is_gathered(form, conv) ? conv->out[2] * packed_k(form, conv)
+                                                  : reach_w(conv) * conv->stride[1] * conv->in_channels;
+    const int64_t lines = (is_large ? TILES_ROWS : LINE_ROWS) / conv->out[2];
+    const int64_t fitting = is_large ? TILES_BYTES / input : BLOCK_SUMS / (conv->out[2] * conv->out_channels);
     const int64_t most = lines < fitting ? lines : fitting;
     return most < 1 ? 1 : most > conv->out[1] ? conv->out[1] : most;
 }
 
 int64_t tare_conv_int_direct_sums(const struct tare_conv *conv) {
-    if (is_pointwise(conv)) return block_positions(conv) * conv->out_channels;
-    return tare_conv_rows(conv) == 0 ? 0 : block_lines(conv) * conv->out[2] * conv->out_channels;
+    if (is_pointwise(conv)) return block_positions(TARE_IGEMM_PAIRS, conv, false) * conv->out_channels;
+    return tare_conv_rows(conv) == 0 ? 0
+                                     : block_lines(TARE_IGEMM_PAIRS, conv, false) * conv->out[2] * conv->out_channels;
+}
+
+/* The bytes of a block's copied input, and of its gathered patches, with the slack after each. */
+static int64_t input_bytes(enum tare_igemm_form form, const struct tare_conv *conv, int64_t lines) {
+    return reach_h(conv, lines) * reach_w(conv) * conv->in_channels * element_size(form) + SLACK;
+}
+static int64_t patches_bytes(enum tare_igemm_form form, const struct tare_conv *conv, int64_t lines) {
+    return is_gathered(form, conv) ? lines * conv->out[2] * packed_k(form, conv) + SLACK : 0;
+}
+
+static size_t block_bytes(enum tare_igemm_form form, const struct tare_conv *conv, bool requantizes) {
+    if (is_pointwise(conv))
+        return (size_t)(block_positions(form, conv, requantizes) * conv->in_channels * element_size(form) + SLACK);
+    if (tare_conv_rows(conv) == 0) return SLACK;
+    const int64_t lines = block_lines(form, conv, requantizes);
+    return (size_t)(input_bytes(form, conv, lines) + patches_bytes(form, conv, lines));
 }
 
 size_t tare_conv_int_direct_scratch(enum tare_igemm_form form, const struct tare_conv *conv) {
-    const int64_t pixels = is_pointwise(conv)          ? block_positions(conv)
-                           : tare_conv_rows(conv) == 0 ? 0
-                                                       : reach_h(conv, block_lines(conv)) * reach_w(conv);
-    return (size_t)(pixels * conv->in_channels * element_size(form)) + SLACK;
+    const size_t bytes = block_bytes(form, conv, false), requantized = block_bytes(form, conv, true);
+    return bytes > requantized ? bytes : requantized;
 }
 
 /* ---- copying ---- */
@@ -180,6 +226,28 @@ static void copy_lines(char *to, const struct tare_conv *conv, const int8_t *ima
     }
 }
 
+/* Copies the segments of a patch; as whole vectors, of which the next segment or the slack overwrites the rest. */
+static void copy_patch(char *to, const char *from, int64_t segments, int64_t segment_step, int64_t length) {
+    typedef uint8_t bytes __attribute__((vector_size(16)));
+    for (int64_t s = 0; s < segments; s++, to += length, from += segment_step) {
+        for (int64_t i = 0; i < length; i += 16) {
+            bytes x;
+            memcpy(&x, from + i, sizeof x);
+            memcpy(to + i, &x, sizeof x);
+        }
+    }
+}
+
+/* Gathers the patches of `lines` output lines, `step` bytes apart, from copied input lines. */
+static void gather_patches(char *to, const struct tare_conv *conv, const char *input, int64_t lines, int64_t step) {
+    const int64_t line_size = reach_w(conv) * conv->in_channels, length = conv->kernel[2] * conv->in_channels;
+    for (int64_t line = 0; line < lines; line++) {
+        const char *from = input + line * conv->stride[1] * line_size;
+        for (int64_t x = 0; x < conv->out[2]; x++, to += step, from += conv->stride[2] * conv->in_channels)
+            copy_patch(to, from, conv->kernel[1], conv->dilation[1] * line_size, length);
+    }
+}
+
 /* ---- running ---- */
 
 struct direct {
@@ -190,63 +258,97 @@ struct direct {
     const void *packed;
     int32_t *sums;
     char *scratch;
+    bool requantizes;
 };
 
 /* Lines of positions, `step` bytes apart, whose segments are `segment_step` bytes apart; `first`: the element of the
  * first position and channel in the result. */
-static void multiply(const struct direct *d, const struct tare_igemm_lines *lines, int64_t step, int64_t segment_step,
-                     int64_t first) {
+static void multiply(const struct direct *d, const char *a, const struct tare_igemm_lines *lines, int64_t step,
+                     int64_t segment_step, int64_t first) {
     const struct tare_conv_int_sink *sink = d->sink;
-    const bool requantizes = sink->requantize && tare_igemm_requantizes(d->level);
     const struct tare_igemm_output to = { .sums = d->sums,
                                           .stride = d->conv->out_channels,
-                                          .requantize = requantizes ? sink->requantize : NULL,
+                                          .requantize = d->requantizes ? sink->requantize : NULL,
                                           .element = sink->element + first };
-    const struct tare_igemm_segments segments = { .count = d->conv->kernel[1],
+    const struct tare_igemm_segments segments = { .count = segment_count(d->form, d->conv),
                                                   .groups = segment_groups(d->form, d->conv),
                                                   .step = segment_step };
-    tare_igemm_segments_at(d->level, &to, d->scratch, step, d->form, d->packed, lines, d->conv->out_channels,
-                           &segments);
-    if (!requantizes) sink->take(sink->arg, d->sums, first, lines->count * lines->rows * d->conv->out_channels);
+    tare_igemm_segments_at(d->level, &to, a, step, d->form, d->packed, lines, d->conv->out_channels, &segments);
+    if (!d->requantizes) sink->take(sink->arg, d->sums, first, lines->count * lines->rows * d->conv->out_channels);
+}
+
+/* True if the product may read the input itself, of which `is_last` is the end: groups that are not filled would read
+ * beyond it. */
+static bool reads_input(const struct direct *d, bool is_last) {
+    const struct tare_conv *conv = d->conv;
+    if (d->form != TARE_IGEMM_TILES || is_gathered(d->form, conv) || conv->pad[1] > 0 || conv->pad[2] > 0) return false;
+    if (reach_h(conv, conv->out[1]) > conv->in[1] || reach_w(conv) > conv->in[2]) return false;
+    return !is_last || segment_groups(d->form, conv) * 4 == segment_length(d->form, conv);
 }
 
 static void run_pointwise(const struct direct *d, const int8_t *input) {
     const struct tare_conv *conv = d->conv;
-    const int64_t positions = tare_conv_rows(conv), most = block_positions(conv), n = conv->out_channels;
+    const int64_t positions = tare_conv_rows(conv), n = conv->out_channels;
+    const int64_t most = block_positions(d->form, conv, d->requantizes);
     for (int64_t p = 0; p < positions; p += most) {
         const int64_t rows = positions - p < most ? positions - p : most;
-        copy_elements(d->scratch, input + p * conv->in_channels, rows * conv->in_channels, d->form);
-        memset(d->scratch + rows * conv->in_channels * element_size(d->form), 0, SLACK);
         const struct tare_igemm_lines line = { .count = 1, .rows = rows };
-        multiply(d, &line, conv->in_channels * element_size(d->form), 0, p * n);
+        const void *a = input + p * conv->in_channels;
+        if (!reads_input(d, p + rows == positions)) {
+            copy_elements(d->scratch, a, rows * conv->in_channels, d->form);
+            memset(d->scratch + rows * conv->in_channels * element_size(d->form), 0, SLACK);
+            a = d->scratch;
+        }
+        multiply(d, a, &line, conv->in_channels * element_size(d->form), 0, p * n);
     }
 }
 
-/* One image, whose first sum is element `first`. */
-static void run_image(const struct direct *d, const int8_t *image, int64_t first) {
+/* Output lines from line `line` on, whose first sum is element `first`, with a copy of their input. */
+static void run_copied(const struct direct *d, const int8_t *image, int64_t line, int64_t lines, int64_t first) {
     const struct tare_conv *conv = d->conv;
-    const int64_t size = element_size(d->form), n = conv->out_channels, most = block_lines(conv);
-    const int64_t line_size = reach_w(conv) * conv->in_channels * size;
+    const int64_t size = element_size(d->form), line_size = reach_w(conv) * conv->in_channels * size;
+    copy_lines(d->scratch, conv, image, line * conv->stride[1] - conv->pad[1], reach_h(conv, lines), d->form);
+    memset(d->scratch + reach_h(conv, lines) * line_size, 0, SLACK);
+    if (is_gathered(d->form, conv)) {
+        const struct tare_igemm_lines block = { .count = 1, .rows = lines * conv->out[2] };
+        const int64_t step = packed_k(d->form, conv);
+        char *patches = d->scratch + input_bytes(d->form, conv, lines);
+        gather_patches(patches, conv, d->scratch, lines, step);
+        multiply(d, patches, &block, step, 0, first);
+        return;
+    }
+    const struct tare_igemm_lines block = { lines, conv->out[2], conv->stride[1] * line_size };
+    multiply(d, d->scratch, &block, conv->stride[2] * conv->in_channels * size, conv->dilation[1] * line_size, first);
+}
+
+/* One image, whose first sum is element `first`. */
+static void run_image(const struct direct *d, const int8_t *image, int64_t first, bool is_last) {
+    const struct tare_conv *conv = d->conv;
+    const int64_t most = block_lines(d->form, conv, d->requantizes), line_size = conv->in[2] * conv->in_channels;
     for (int64_t line = 0; line < conv->out[1]; line += most) {
         const int64_t lines = conv->out[1] - line < most ? conv->out[1] - line : most;
-        copy_lines(d->scratch, conv, image, line * conv->stride[1] - conv->pad[1], reach_h(conv, lines), d->form);
-        memset(d->scratch + reach_h(conv, lines) * line_size, 0, SLACK);
+        const int64_t element = first + line * conv->out[2] * conv->out_channels;
+        if (!reads_input(d, is_last && line + lines == conv->out[1])) {
+            run_copied(d, image, line, lines, element);
+            continue;
+        }
         const struct tare_igemm_lines block = { lines, conv->out[2], conv->stride[1] * line_size };
-        multiply(d, &block, conv->stride[2] * conv->in_channels * size, conv->dilation[1] * line_size,
-                 first + line * conv->out[2] * n);
+        multiply(d, (const char *)image + line * block.a_step, &block, conv->stride[2] * conv->in_channels,
+                 conv->dilation[1] * line_size, element);
     }
 }
 
 void tare_conv_int_direct_at(enum tare_cpu_level level, const struct tare_conv_int_sink *sink,
                              const struct tare_conv *conv, const int8_t *input, enum tare_igemm_form form,
                              const void *packed, int32_t *sums, void *scratch) {
-    const struct direct d = { level, sink, conv, form, packed, sums, scratch };
-    const int64_t in = conv->in[1] * conv->in[2] * conv->in_channels;
+    const bool requantizes = sink->requantize && tare_igemm_requantizes(level);
+    const struct direct d = { level, sink, conv, form, packed, sums, scratch, requantizes };
+    const int64_t in = conv->in[1] * conv->in[2] * conv->in_channels, images = conv->batch * conv->in[0];
     const int64_t out = conv->out[1] * conv->out[2] * conv->out_channels;
     if (is_pointwise(conv)) {
         run_pointwise(&d, input);
         return;
     }
-    for (int64_t i = 0; out > 0 && i < conv->batch * conv->in[0]; i++)
-        run_image(&d, input + i * in, i * out);
+    for (int64_t i = 0; out > 0 && i < images; i++)
+        run_image(&d, input + i * in, i * out, i == images - 1);
 }

@@ -6,7 +6,7 @@
 
 /* True for convolutions whose taps of a line are adjacent in the input: one group, two spatial dimensions, no dilation
  * along lines. */
-bool tare_conv_int_is_direct(const struct tare_conv *conv);
+bool tare_conv_int_is_direct(enum tare_igemm_form form, const struct tare_conv *conv);
 /* The packed filter; 0 when a size overflows. */
 size_t tare_conv_int_direct_packed_bytes(enum tare_igemm_form form, const struct tare_conv *conv);
 /* TARE_NO_MEMORY. */

@@ -95,7 +95,8 @@ static enum tare_igemm_form form_of(const struct tare_exact *operands) {
 }
 
 static bool is_direct(const struct tare_conv *conv, int lhs_dtype, int rhs_dtype) {
-    return is_int8(lhs_dtype) && is_int8(rhs_dtype) && tare_conv_int_is_direct(conv);
+    return is_int8(lhs_dtype) && is_int8(rhs_dtype) &&
+           tare_conv_int_is_direct(tare_igemm_form_at(tare_cpu_level()), conv);
 }
 
 int64_t tare_exact_key(const struct tare_conv *conv, int lhs_dtype, int rhs_dtype) {

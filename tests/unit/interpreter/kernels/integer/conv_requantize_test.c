@@ -114,6 +114,7 @@ static void never(void *arg, int32_t *sums, int64_t first, int64_t count) {
 
 static void check_level(const struct layer *l, enum tare_cpu_level level, int64_t out) {
     const enum tare_igemm_form form = tare_igemm_form_at(level);
+    if (!tare_conv_int_is_direct(form, &l->conv)) return;
     void *packed = guarded(tare_conv_int_direct_packed_bytes(form, &l->conv));
     void *sums = guarded((size_t)tare_conv_int_direct_sums(&l->conv) * 4);
     const size_t scratch_bytes = tare_conv_int_direct_scratch(form, &l->conv);
@@ -173,12 +174,12 @@ static void sizes__have_the_bits_of_the_stages(void **unused) {
     static const int64_t channels[] = { 1, 3, 16, 24, 64, 70, 130, 200 },
                          outputs[] = { 1, 15, 16, 17, 32, 48, 63, 100 };
     static const int64_t widths[] = { 1, 5, 7, 8, 14, 17, 28, 33 };
-    for (int i = 0; i < 192; i++) {
+    for (int i = 0; i < 128; i++) {
         const int64_t kernel = i % 3 == 0 ? 1 : i % 3 == 1 ? 3 : 5, height = 1 + i % 5 + kernel;
         const struct layer layer = { .conv = conv_of(height, widths[i / 2 % 8] + kernel - 1, channels[i % 8],
                                                      outputs[(i / 3) % 8], kernel, 1 + i / 7 % 2),
                                      .kind = kind_of(i / 4, 2e-3f) };
-        if (tare_conv_int_is_direct(&layer.conv)) check(layer);
+        check(layer);
     }
 }
 

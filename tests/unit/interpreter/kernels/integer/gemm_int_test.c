@@ -137,6 +137,7 @@ static void check_direct(const struct tare_conv *conv, const int8_t *input, cons
     const struct tare_conv_int_sink sink = { .take = store, .arg = got };
     for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level = tare_cpu_next_level(level)) {
         const enum tare_igemm_form form = tare_igemm_form_at(level);
+        if (!tare_conv_int_is_direct(form, conv)) continue;
         const size_t sums_bytes = (size_t)tare_conv_int_direct_sums(conv) * 4;
         const size_t scratch_bytes = tare_conv_int_direct_scratch(form, conv);
         void *packed = block_of(tare_conv_int_direct_packed_bytes(form, conv));
@@ -179,7 +180,7 @@ static void check_conv(const struct tare_conv *conv) {
         }
         tare_free(packed);
     }
-    if (tare_conv_int_is_direct(conv)) check_direct(conv, x8, w8, expected);
+    check_direct(conv, x8, w8, expected);
     for (enum tare_cpu_level level = TARE_CPU_PLAIN; tare_conv_is_depthwise(conv) && level <= tare_cpu_level();
          level = tare_cpu_next_level(level)) {
         void *packed = block_of(tare_conv_int_depthwise_packed_bytes(level, conv));
@@ -394,7 +395,7 @@ static void conv_int__pad_value(void **unused) {
             wide_filter[p] = filter[p] = random_int8();
         tare_conv_plain_i32(expected, &conv, wide, wide_filter);
         conv.in[1] = conv.in[2] = SIZE, conv.pad[1] = conv.pad[2] = PAD, conv.pad_value = -77;
-        if (tare_conv_int_is_direct(&conv)) check_direct(&conv, inner, filter, expected);
+        check_direct(&conv, inner, filter, expected);
         for (enum tare_cpu_level level = TARE_CPU_PLAIN; groups > 1 && level <= tare_cpu_level();
              level = tare_cpu_next_level(level)) {
             if (!tare_conv_int_depthwise_pads(level, &conv)) continue;
