@@ -15,6 +15,7 @@
 #include <string.h>
 
 enum { TILE = 16, PANEL = 16, WIDTH = 2 * PANEL, GROUP = 64 };
+enum { LEAST_SHARE = 4 };
 
 /* As assembly: the intrinsics of gcc 12 do not order tile loads after the stores that wrote the memory, and clang
  * would allocate tile registers itself. `amx_barrier` orders them. */
@@ -48,10 +49,11 @@ struct product {
     const struct tare_igemm_segments *segments;
     const char *a, *panels;
     int64_t a_stride, panel_stride, n;
-    int64_t row_tiles; /* of a line */
-    int64_t chunks;    /* steps of a segment */
-    int64_t chunk;     /* groups of a step */
-    int64_t share;     /* rows of the finished block that are converted in a step */
+    int64_t row_tiles;               /* of a line */
+    int64_t tile_rows, larger_tiles; /* rows of a tile, and how many tiles of a line have one more */
+    int64_t chunks;                  /* steps of a segment */
+    int64_t chunk;                   /* groups of a step */
+    int64_t share;                   /* rows of the finished block that are converted in a step */
     bool accumulates;
     enum conversion conversion;
     int32_t low, high; /* TO_BYTES…: the bounds of the result */
@@ -109,68 +111,118 @@ static TARE_TARGET_AVX512 void store_any(struct product *p, const struct finishe
                                p->c->column + column + panel * PANEL, mask_of(&f->columns, panel), &p->seen);
 }
 
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512i rounded(__m512 x, float add) {
-    return _mm512_cvt_roundps_epi32(_mm512_add_ps(x, _mm512_set1_ps(add)),
-                                    _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+/* The operands of a conversion to bytes, in registers. */
+struct quantizer {
+    __m512i offset[2], low, high;
+    __m512 scale[2], add;
+    /* with an addend */
+    __m512 first_low, first_high, shift, shifted_zero_point, result_scale, addend_scale, second_add;
+    __m512i addend_zero_point;
+    __m128i flip; /* makes unsigned elements of the addend signed: the zero point is less by 128 then */
+};
+
+/* Adding 1.5 · 2^23 rounds a float of few bits half to even. */
+static const float rounding_shift = 12582912;
+
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 struct quantizer quantizer_of(const struct product *p, const struct columns *c) {
+    const struct tare_requantize *r = p->requantize;
+    const int64_t column = p->c->column + c->first;
+    const __mmask16 second = mask_of(c, 1);
+    return (struct quantizer){
+        .offset = { _mm512_loadu_si512(r->offset + column),
+                    _mm512_maskz_loadu_epi32(second, r->offset + column + PANEL) },
+        .scale = { _mm512_loadu_ps(r->scale + column), _mm512_maskz_loadu_ps(second, r->scale + column + PANEL) },
+        .add = _mm512_set1_ps(r->first.add),
+        .low = _mm512_set1_epi8((char)p->low),
+        .high = _mm512_set1_epi8((char)p->high),
+        .first_low = _mm512_set1_ps(r->first.low),
+        .first_high = _mm512_set1_ps(r->first.high),
+        .shift = _mm512_set1_ps(rounding_shift),
+        .shifted_zero_point = _mm512_set1_ps(rounding_shift + (float)r->of_result.zero_point),
+        .result_scale = _mm512_set1_ps(r->of_result.scale),
+        .addend_scale = _mm512_set1_ps(r->of_addend.scale),
+        .second_add = _mm512_set1_ps(r->second.add),
+        .addend_zero_point = _mm512_set1_epi32(r->of_addend.zero_point - (r->addend_is_unsigned ? 128 : 0)),
+        .flip = _mm_set1_epi8((char)(r->addend_is_unsigned ? -128 : 0)),
+    };
 }
 
-/* The last stage of the sum of quantized values and the addend, before clamping. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512i plus_addend(const struct tare_requantize *r, __m512 x, int64_t at,
-                                                          __mmask16 mask) {
-    const __m128i bytes = _mm_maskz_loadu_epi8(mask, (const char *)r->addend + at);
-    const __m512i other = r->addend_is_unsigned ? _mm512_cvtepu8_epi32(bytes) : _mm512_cvtepi8_epi32(bytes);
-    const __m512 result = tare_dequantize_avx512(&r->of_result, tare_quantize_avx512(&r->first, x));
-    return rounded(_mm512_add_ps(result, tare_dequantize_avx512(&r->of_addend, other)), r->second.add);
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512i rounded(__m512 x, __m512 add) {
+    return _mm512_cvt_roundps_epi32(_mm512_add_ps(x, add), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+/* dequantize(quantize(x)) of the first stage, without conversions to integers. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512 requantized_real(const struct quantizer *q, __m512 x) {
+    x = _mm512_min_ps(q->first_high, _mm512_max_ps(q->first_low, _mm512_add_ps(x, q->add)));
+    x = _mm512_sub_ps(_mm512_add_ps(x, q->shift), q->shifted_zero_point); /* exact */
+    return _mm512_mul_ps(x, q->result_scale);
+}
+
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512 addend_real(const struct quantizer *q, const char *from, __mmask16 mask) {
+    const __m128i bytes = _mm_xor_si128(_mm_maskz_loadu_epi8(mask, from), q->flip);
+    const __m512i x = _mm512_sub_epi32(_mm512_cvtepi8_epi32(bytes), q->addend_zero_point);
+    return _mm512_mul_ps(_mm512_cvtepi32_ps(x), q->addend_scale);
 }
 
 /* Clamps 32 columns of two rows and packs them to bytes: row after row. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512i packed_rows(const __m512i x[4], int32_t low, int32_t high) {
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512i packed_rows(const struct quantizer *q, const __m512i x[4],
+                                                          const bool is_unsigned) {
     /* each 128-bit lane has 4 bytes of every x */
     const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     const __m512i first = _mm512_packs_epi32(x[0], x[1]), second = _mm512_packs_epi32(x[2], x[3]);
     __m512i bytes;
-    if (high > INT8_MAX) {
-        bytes = _mm512_max_epu8(_mm512_packus_epi16(first, second), _mm512_set1_epi8((char)low));
-        bytes = _mm512_min_epu8(bytes, _mm512_set1_epi8((char)high));
-    } else {
-        bytes = _mm512_max_epi8(_mm512_packs_epi16(first, second), _mm512_set1_epi8((char)low));
-        bytes = _mm512_min_epi8(bytes, _mm512_set1_epi8((char)high));
-    }
+    if (is_unsigned)
+        bytes = _mm512_min_epu8(_mm512_max_epu8(_mm512_packus_epi16(first, second), q->low), q->high);
+    else
+        bytes = _mm512_min_epi8(_mm512_max_epi8(_mm512_packs_epi16(first, second), q->low), q->high);
     return _mm512_permutexvar_epi32(order, bytes);
 }
 
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_row(const struct product *p, int64_t at, uint32_t mask, __m256i x) {
-    if (mask == UINT32_MAX)
-        _mm256_storeu_si256((__m256i *)(void *)(p->requantize->to + at), x);
-    else
-        _mm256_mask_storeu_epi8(p->requantize->to + at, mask, x);
+/* The bytes of one row of both tiles. The element of the second tile is `second` further on. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512i bytes_of_rows(const struct quantizer *q, const struct finished *f,
+                                                            int64_t row, const char *addend, int64_t second,
+                                                            const uint32_t masks[2], const bool is_unsigned) {
+    __m512i x[4];
+    TARE_UNROLL
+    for (int i = 0; i < 4; i++) {
+        const __m512i sums = _mm512_add_epi32(sums_at(f, i / 2, row, i % 2), q->offset[i % 2]);
+        const __m512 real = _mm512_mul_ps(_mm512_cvtepi32_ps(sums), q->scale[i % 2]);
+        if (addend) {
+            const __mmask16 inside = (__mmask16)(masks[i / 2] >> i % 2 * PANEL);
+            const __m512 other = addend_real(q, addend + i / 2 * second + i % 2 * PANEL, inside);
+            x[i] = rounded(_mm512_add_ps(requantized_real(q, real), other), q->second_add);
+        } else {
+            x[i] = rounded(real, q->add);
+        }
+    }
+    return packed_rows(q, x, is_unsigned);
 }
 
-/* Rows `row` … `end` of both tiles. */
+/* Rows `row` … `end` of both tiles: first those that both have. */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_bytes(const struct product *p, const struct finished *f, int64_t row,
-                                                       int64_t end, const bool has_addend) {
-    const struct tare_requantize *r = p->requantize;
-    const float *scales = r->scale + p->c->column + f->columns.first;
-    const __m512 scale[2] = { _mm512_loadu_ps(scales), _mm512_maskz_loadu_ps(mask_of(&f->columns, 1), scales + PANEL) };
-    for (; row < end; row++) {
-        const int64_t at[2] = { p->c->element + element_of(p, f, 0, row), p->c->element + element_of(p, f, 1, row) };
-        const uint32_t mask[2] = { row < f->tiles[0].rows ? f->columns.mask : 0,
-                                   row < f->tiles[1].rows ? f->columns.mask : 0 };
-        __m512i x[4];
-        TARE_UNROLL
-        for (int i = 0; i < 4; i++) {
-            const __m512 real = _mm512_mul_ps(_mm512_cvtepi32_ps(sums_at(f, i / 2, row, i % 2)), scale[i % 2]);
-            x[i] = has_addend ? plus_addend(r, real, at[i / 2] + i % 2 * PANEL, (__mmask16)(mask[i / 2] >> i % 2 * 16))
-                              : rounded(real, r->first.add);
+                                                       int64_t end, const bool is_unsigned, const bool has_addend) {
+    const struct quantizer q = quantizer_of(p, &f->columns);
+    const int64_t first = p->c->element + element_of(p, f, 0, row), stride = p->c->stride;
+    const int64_t second = p->c->element + element_of(p, f, 1, row) - first;
+    const int64_t in_both = f->tiles[0].rows < f->tiles[1].rows ? f->tiles[0].rows : f->tiles[1].rows;
+    const char *addend = has_addend ? (const char *)p->requantize->addend + first : NULL;
+    uint8_t *to = p->requantize->to + first;
+    while (row < end) {
+        const int64_t stop = row < in_both && in_both < end ? in_both : end;
+        const uint32_t masks[2] = { row < f->tiles[0].rows ? f->columns.mask : 0,
+                                    row < f->tiles[1].rows ? f->columns.mask : 0 };
+        for (; row < stop; row++, to += stride) {
+            const __m512i bytes = bytes_of_rows(&q, f, row, addend, second, masks, is_unsigned);
+            _mm256_mask_storeu_epi8(to, masks[0], _mm512_castsi512_si256(bytes));
+            _mm256_mask_storeu_epi8(to + second, masks[1], _mm512_extracti64x4_epi64(bytes, 1));
+            if (has_addend) addend += stride;
         }
-        const __m512i bytes = packed_rows(x, p->low, p->high);
-        if (mask[0]) store_row(p, at[0], mask[0], _mm512_castsi512_si256(bytes));
-        if (mask[1]) store_row(p, at[1], mask[1], _mm512_extracti64x4_epi64(bytes, 1));
     }
 }
 
 /* What the conversion of some rows to floats reads in each of them. */
 struct real_columns {
+    __m512i offset[2];
     __m512 scale[2], bias[2], low, high;
     __mmask16 mask[2];
     bool has_bias;
@@ -187,6 +239,7 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 struct real_columns load_real_columns(cons
     TARE_UNROLL
     for (int panel = 0; panel < 2; panel++) {
         const int64_t at = column + panel * PANEL;
+        columns.offset[panel] = _mm512_maskz_loadu_epi32(columns.mask[panel], p->requantize->offset + at);
         columns.scale[panel] = _mm512_maskz_loadu_ps(columns.mask[panel], p->requantize->scale + at);
         columns.bias[panel] = columns.scale[panel];
         if (real->bias) columns.bias[panel] = _mm512_maskz_loadu_ps(columns.mask[panel], real->bias + at);
@@ -241,7 +294,8 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_tile_reals(struct product *p, c
         for (int panel = 0; panel < 2; panel++) {
             const int64_t i = at + panel * PANEL;
             const __mmask16 mask = columns.mask[panel];
-            __m512 x = _mm512_mul_ps(_mm512_cvtepi32_ps(sums_at(f, tile, row, panel)), columns.scale[panel]);
+            const __m512i sums = _mm512_add_epi32(sums_at(f, tile, row, panel), columns.offset[panel]);
+            __m512 x = _mm512_mul_ps(_mm512_cvtepi32_ps(sums), columns.scale[panel]);
             if (columns.has_bias) x = _mm512_add_ps(x, columns.bias[panel]);
             if (addend) x = _mm512_add_ps(x, _mm512_maskz_loadu_ps(mask, addend + i));
             x = _mm512_min_ps(columns.high, _mm512_max_ps(columns.low, x));
@@ -279,13 +333,18 @@ static TARE_TARGET_AVX512 void store_quotients(struct product *p, const struct f
 }
 
 /* Converts up to `count` rows of both tiles. */
-static TARE_TARGET_AVX512 void convert(struct product *p, struct finished *f, int64_t count) {
+static TARE_TARGET_AVX512 __attribute__((noinline)) void convert(struct product *p, struct finished *f, int64_t count) {
     const int64_t end = f->rows - f->next < count ? f->rows : f->next + count;
     if (f->next == end) return;
-    if (p->conversion == TO_BYTES) {
-        store_bytes(p, f, f->next, end, false);
+    const bool is_unsigned = p->high > INT8_MAX;
+    if (p->conversion == TO_BYTES && is_unsigned) {
+        store_bytes(p, f, f->next, end, true, false);
+    } else if (p->conversion == TO_BYTES) {
+        store_bytes(p, f, f->next, end, false, false);
+    } else if (p->conversion == TO_BYTES_PLUS && is_unsigned) {
+        store_bytes(p, f, f->next, end, true, true);
     } else if (p->conversion == TO_BYTES_PLUS) {
-        store_bytes(p, f, f->next, end, true);
+        store_bytes(p, f, f->next, end, false, true);
     } else if (p->conversion == TO_FLOATS) {
         store_all_floats(p, f, f->next, end);
     } else if (p->conversion == TO_RANGE) {
@@ -307,7 +366,7 @@ static TARE_TARGET_AVX512 void convert(struct product *p, struct finished *f, in
 
 /* ---- products ---- */
 
-/* Computes a block while the one before is converted. `rows2`, `columns2`: it has two row tiles, two panels. */
+/* Computes a block while the rows of `f` are converted. `rows2`, `columns2`: it has two row tiles, two panels. */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void multiply(struct product *p, const struct row_tile tiles[2],
                                                     const struct columns *columns, struct finished *f, const bool rows2,
                                                     const bool columns2) {
@@ -328,26 +387,9 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void multiply(struct product *p, const str
                 TILE_MULTIPLY(2, 5, 6);
                 if (columns2) TILE_MULTIPLY(3, 5, 7);
             }
-            convert(p, f, p->share);
+            if (f->next < f->rows) convert(p, f, p->share);
         }
     }
-}
-
-/* The initial value of the sums: the offsets, which the conversion then does not add. */
-static void start_block(const struct product *p, const struct columns *columns) {
-    if (p->conversion != TO_SUMS && p->conversion != TO_ANY) {
-        const int32_t *offset = p->requantize->offset + p->c->column + columns->first;
-        const int32_t *second = columns->mask >> PANEL ? offset + PANEL : offset;
-        TILE_LOAD(0, offset, 0);
-        TILE_LOAD(1, second, 0);
-        TILE_LOAD(2, offset, 0);
-        TILE_LOAD(3, second, 0);
-        return;
-    }
-    TILE_ZERO(0);
-    TILE_ZERO(1);
-    TILE_ZERO(2);
-    TILE_ZERO(3);
 }
 
 static void finish_block(const struct row_tile tiles[2], const struct columns *columns, struct finished *f) {
@@ -367,7 +409,10 @@ static TARE_TARGET_AVX512 void run_block(struct product *p, const struct row_til
     const bool rows2 = tiles[1].rows > 0, columns2 = columns->mask >> PANEL != 0;
     for (int i = 0; i < 2; i++)
         p->ahead[i] = p->c->element + tiles[i].first * p->c->stride + columns->first;
-    start_block(p, columns);
+    TILE_ZERO(0);
+    TILE_ZERO(1);
+    TILE_ZERO(2);
+    TILE_ZERO(3);
     if (rows2 && columns2)
         multiply(p, tiles, columns, f, true, true);
     else if (rows2)
@@ -380,20 +425,29 @@ static TARE_TARGET_AVX512 void run_block(struct product *p, const struct row_til
     finish_block(tiles, columns, f);
 }
 
-/* Tile `index` of those of all lines; without rows if there is none. The larger tiles of a line are its last. */
-static struct row_tile row_tile_at(const struct product *p, int64_t index) {
-    const int64_t line = index / p->row_tiles, i = index % p->row_tiles;
-    const int64_t rows = p->lines->rows / p->row_tiles, larger = p->lines->rows % p->row_tiles;
-    const int64_t before = i - (p->row_tiles - larger);
-    const int64_t first = i * rows + (before > 0 ? before : 0);
-    if (line >= p->lines->count) return (struct row_tile){ p->a, 0, 0 };
-    return (struct row_tile){ p->a + line * p->lines->a_step + first * p->a_stride, line * p->lines->rows + first,
-                              rows + (before >= 0) };
+/* The row tiles of all lines in order. The larger ones of a line are its last. */
+struct row_cursor {
+    int64_t line, tile, first; /* the row of the line */
+};
+
+/* The next row tile; without rows if there is none. */
+static struct row_tile next_row_tile(const struct product *p, struct row_cursor *at) {
+    const struct tare_igemm_lines *lines = p->lines;
+    if (at->line >= lines->count) return (struct row_tile){ p->a, 0, 0 };
+    const struct row_tile tile = { p->a + at->line * lines->a_step + at->first * p->a_stride,
+                                   at->line * lines->rows + at->first,
+                                   p->tile_rows + (at->tile >= p->row_tiles - p->larger_tiles) };
+    at->first += tile.rows;
+    if (++at->tile == p->row_tiles) *at = (struct row_cursor){ .line = at->line + 1 };
+    return tile;
 }
 
 static TARE_TARGET_AVX512 void run_columns(struct product *p, const struct columns *columns, struct finished *f) {
-    for (int64_t t = 0; t < p->row_tiles * p->lines->count; t += 2) {
-        const struct row_tile tiles[2] = { row_tile_at(p, t), row_tile_at(p, t + 1) };
+    struct row_cursor at = { 0 };
+    while (at.line < p->lines->count) {
+        struct row_tile tiles[2];
+        tiles[0] = next_row_tile(p, &at);
+        tiles[1] = next_row_tile(p, &at);
         run_block(p, tiles, columns, f);
     }
 }
@@ -450,8 +504,7 @@ struct configuration {
 
 static void configure(const struct product *p) {
     struct configuration configuration = { .palette = 1 };
-    const int64_t larger = p->lines->rows % p->row_tiles != 0;
-    const uint8_t rows = (uint8_t)(p->lines->rows / p->row_tiles + larger);
+    const uint8_t rows = (uint8_t)(p->tile_rows + (p->larger_tiles > 0));
     for (int tile = 0; tile < 8; tile++) { /* 0 to 3: sums; 4, 5: A; 6, 7: B */
         configuration.row_bytes[tile] = (uint16_t)(tile == 4 || tile == 5 ? p->chunk * 4 : GROUP);
         configuration.rows[tile] = tile < 6 ? rows : (uint8_t)p->chunk;
@@ -479,9 +532,11 @@ TARE_TARGET_AVX512 void tare_igemm_tiles_amx(const struct tare_igemm_output *c, 
     struct finished f;
     if (lines->count <= 0 || lines->rows <= 0 || n <= 0) return;
     f.next = f.rows = 0;
+    p.tile_rows = lines->rows / p.row_tiles, p.larger_tiles = lines->rows % p.row_tiles;
     p.chunk = p.chunks == 0 ? 1 : segments->groups / p.chunks;
     const int64_t steps = p.chunks * segments->count;
     p.share = steps == 0 ? TILE : (TILE + steps - 1) / steps;
+    if (p.share < LEAST_SHARE) p.share = LEAST_SHARE;
     p.seen = tare_requantize_range_avx512(p.requantize);
     choose_conversion(&p);
     configure(&p);
