@@ -79,6 +79,14 @@ struct bytes {
     bool is_possible, is_signed;
 };
 
+/* Conversion of a block to floats, in the order of the sums; the requantization has no addend. */
+struct reals {
+    __m512 scale[VECTORS], bias[VECTORS];
+    __m512i offset[VECTORS];
+    __m512 low, high;
+    bool is_possible, has_bias, has_sign;
+};
+
 /* One block of channels of the lines of a call. */
 struct work {
     const struct tare_igemm_output *output;
@@ -87,6 +95,7 @@ struct work {
     const char *packed;    /* the block's */
     int64_t line, channel; /* the call's first output line, the block's first channel */
     struct bytes bytes;
+    struct reals reals;
     struct tare_range_avx512 seen; /* of float results */
     __mmask16 mask;                /* channels of a quarter that exist */
     int8_t padding[VECTOR];
@@ -223,25 +232,92 @@ TARE_ALWAYS_INLINE TARE_TARGET_VNNI __m512i requantize(const struct bytes *bytes
     return _mm512_min_epu8(_mm512_max_epu8(_mm512_packus_epi16(low, high), bytes->low), bytes->high);
 }
 
+struct quarters {
+    __m512i of[4];
+};
+/* The quarters of four vectors: 16 adjacent channels each. */
+TARE_ALWAYS_INLINE TARE_TARGET_VNNI struct quarters quarters_of(const __m512i v[VECTORS]) {
+    const __m512i a = _mm512_shuffle_i32x4(v[0], v[1], 0x44), b = _mm512_shuffle_i32x4(v[2], v[3], 0x44);
+    const __m512i c = _mm512_shuffle_i32x4(v[0], v[1], 0xee), d = _mm512_shuffle_i32x4(v[2], v[3], 0xee);
+    return (struct quarters){ { _mm512_shuffle_i32x4(a, b, 0x88), _mm512_shuffle_i32x4(a, b, 0xdd),
+                                _mm512_shuffle_i32x4(c, d, 0x88), _mm512_shuffle_i32x4(c, d, 0xdd) } };
+}
+
+/* The floats of column `column` of a line, and prefetches those of the tiles that follow. */
+TARE_ALWAYS_INLINE TARE_TARGET_VNNI void store_floats(const struct work *work, const __m512i x[VECTORS], int64_t line,
+                                                      int64_t column, const int parts) {
+    const struct tare_conv *conv = work->conv;
+    const int64_t position = (line - work->line) * conv->out[2] + column;
+    float *to =
+        work->output->requantize->real.floats + work->output->element + position * conv->out_channels + work->channel;
+    const int64_t step = COLUMNS * conv->out_channels;
+    const struct quarters quarters = quarters_of(x);
+    TARE_UNROLL
+    for (int q = 0; q < 4; q++) {
+        float *at = to + q * parts / 4 * step + q * QUARTER % (VECTOR / parts);
+        _mm512_storeu_si512(at, quarters.of[q]);
+        __builtin_prefetch(at + parts * step, 1);
+    }
+}
+
+/* Float results of the sums of column `column` of a line. */
+TARE_ALWAYS_INLINE TARE_TARGET_VNNI void store_reals(struct work *work, const __m512i sums[VECTORS], int64_t line,
+                                                     int64_t column, const int parts) {
+    const struct reals *reals = &work->reals;
+    const struct tare_real_stage *real = &work->output->requantize->real;
+    const __m512 reciprocal = _mm512_set1_ps(real->reciprocal), divisor = _mm512_set1_ps(real->divisor);
+    __m512i bits[VECTORS];
+    TARE_UNROLL
+    for (int v = 0; v < VECTORS; v++) {
+        const __m512i total = _mm512_add_epi32(sums[v], reals->offset[v]);
+        __m512 x = _mm512_mul_ps(_mm512_cvtepi32_ps(total), reals->scale[v]);
+        if (reals->has_bias) x = _mm512_add_ps(x, reals->bias[v]);
+        x = _mm512_min_ps(reals->high, _mm512_max_ps(reals->low, x));
+        bits[v] = _mm512_castps_si512(x);
+        if (real->is_quantized) bits[v] = tare_quotients_avx512(x, reciprocal, divisor, _mm512_set1_ps(real->add));
+    }
+    if (real->is_quantized) {
+        const __m512i low = _mm512_packs_epi32(bits[0], bits[1]), high = _mm512_packs_epi32(bits[2], bits[3]);
+        store_bytes(work, _mm512_packs_epi16(low, high), line, column, parts, true);
+        return;
+    }
+    if (real->floats) store_floats(work, bits, line, column, parts);
+    TARE_UNROLL
+    for (int v = 0; v < VECTORS; v++) {
+        work->seen.low = _mm512_min_epi32(work->seen.low, bits[v]);
+        work->seen.high = _mm512_max_epi32(work->seen.high, bits[v]);
+        if (reals->has_sign) work->seen.negative = _mm512_max_epu32(work->seen.negative, bits[v]);
+    }
+}
+
+#define STORE_REALS(parts)                                                                                             \
+    static TARE_TARGET_VNNI void store_reals_##parts(struct work *work, __m512i v0, __m512i v1, __m512i v2,            \
+                                                     __m512i v3, int64_t line, int64_t column) {                       \
+        const __m512i sums[] = { v0, v1, v2, v3 };                                                                     \
+        store_reals(work, sums, line, column, parts);                                                                  \
+    }
+STORE_REALS(1)
+STORE_REALS(2)
+STORE_REALS(4)
+#undef STORE_REALS
+
 /* Any other result of the sums of column `column` of a line. */
 static TARE_TARGET_VNNI void store_others(struct work *work, __m512i v0, __m512i v1, __m512i v2, __m512i v3,
                                           int64_t line, int64_t column, int parts) {
     const struct tare_conv *conv = work->conv;
     const struct tare_igemm_output *output = work->output;
-    const __m512i a = _mm512_shuffle_i32x4(v0, v1, 0x44), b = _mm512_shuffle_i32x4(v2, v3, 0x44);
-    const __m512i c = _mm512_shuffle_i32x4(v0, v1, 0xee), d = _mm512_shuffle_i32x4(v2, v3, 0xee);
-    const __m512i quarters[] = { _mm512_shuffle_i32x4(a, b, 0x88), _mm512_shuffle_i32x4(a, b, 0xdd),
-                                 _mm512_shuffle_i32x4(c, d, 0x88), _mm512_shuffle_i32x4(c, d, 0xdd) };
+    const __m512i sums[] = { v0, v1, v2, v3 };
+    const struct quarters quarters = quarters_of(sums);
     for (int q = 0; q < 4; q++) {
         const int64_t at = column + q * parts / 4 * COLUMNS, channel = q * QUARTER % (VECTOR / parts);
         if (at >= conv->out[2]) break;
         const int64_t element =
             ((line - work->line) * conv->out[2] + at) * conv->out_channels + work->channel + channel;
         if (output->requantize)
-            tare_requantize_avx512(output->requantize, quarters[q], output->element + element,
+            tare_requantize_avx512(output->requantize, quarters.of[q], output->element + element,
                                    output->column + work->channel + channel, work->mask, &work->seen);
         else
-            _mm512_mask_storeu_epi32(output->sums + element, work->mask, quarters[q]);
+            _mm512_mask_storeu_epi32(output->sums + element, work->mask, quarters.of[q]);
     }
 }
 
@@ -261,6 +337,10 @@ TARE_ALWAYS_INLINE TARE_TARGET_VNNI void run_tile(struct work *work, const struc
         const int64_t line = tile->line + i / COLUMNS, column = tile->column + i % COLUMNS;
         if (work->bytes.is_possible)
             store_bytes(work, requantize(&work->bytes, of_column), line, column, parts, whole);
+        else if (work->reals.is_possible && whole && column + (parts - 1) * COLUMNS < work->conv->out[2])
+            (parts == 1   ? store_reals_1
+             : parts == 2 ? store_reals_2
+                          : store_reals_4)(work, of_column[0], of_column[1], of_column[2], of_column[3], line, column);
         else
             store_others(work, of_column[0], of_column[1], of_column[2], of_column[3], line, column, parts);
     }
@@ -338,6 +418,22 @@ static TARE_TARGET_VNNI bool has_bounds(struct bytes *bytes, const struct tare_q
     return stage->add > -0x1p29f && stage->add < 0x1p29f;
 }
 
+static TARE_TARGET_VNNI void prepare_reals(struct work *work, int64_t channels) {
+    const struct tare_requantize *r = work->output->requantize;
+    struct reals *reals = &work->reals;
+    const int64_t column = work->output->column + work->channel;
+    reals->is_possible = r && r->is_real && !r->real.addend && channels >= QUARTER;
+    if (!reals->is_possible) return;
+    reals->has_bias = r->real.bias;
+    reals->has_sign = !(r->real.low >= 0);
+    reals->low = _mm512_set1_ps(r->real.low), reals->high = _mm512_set1_ps(r->real.high);
+    for (int v = 0; v < VECTORS; v++) {
+        reals->offset[v] = ordered(r->offset + column, v, channels);
+        reals->scale[v] = _mm512_castsi512_ps(ordered(r->scale + column, v, channels));
+        if (r->real.bias) reals->bias[v] = _mm512_castsi512_ps(ordered(r->real.bias + column, v, channels));
+    }
+}
+
 static TARE_TARGET_VNNI void prepare(struct work *work, int64_t channels) {
     const struct tare_requantize *r = work->output->requantize;
     struct bytes *bytes = &work->bytes;
@@ -386,6 +482,7 @@ static TARE_TARGET_VNNI void run(const struct tare_igemm_output *output, const s
         work.x = image + work.channel;
         work.mask = channels < QUARTER ? (__mmask16)(0xffffu >> (QUARTER - channels)) : 0xffff;
         prepare(&work, channels);
+        prepare_reals(&work, channels);
         blocks[conv->stride[2] - 1][channels == 64 ? 3 : channels == 32 ? 2 : channels == QUARTER](&work, count);
     }
     tare_requantize_store_range_avx512(output->requantize, &work.seen);

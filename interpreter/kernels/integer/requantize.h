@@ -207,13 +207,19 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512i tare_requantize_sum_avx512(const s
     return _mm512_max_epi32(tare_quantize_avx512(&r->second, sum), _mm512_set1_epi32(r->least));
 }
 
-/* Stores the bytes of the mask's lanes; see quantized_bounded in pipeline_loop.h. */
+/* The integers, before saturation; see quantized_bounded in pipeline_loop.h. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512i tare_quotients_avx512(__m512 x, __m512 reciprocal, __m512 divisor,
+                                                                    __m512 add) {
+    const __m512 q = _mm512_mul_ps(x, reciprocal), left = _mm512_fnmadd_ps(q, divisor, x);
+    const __m512 sum = _mm512_add_ps(_mm512_fmadd_ps(left, reciprocal, q), add);
+    return _mm512_cvt_roundps_epi32(sum, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+}
+
+/* Stores the bytes of the mask's lanes. */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tare_store_quotients_avx512(const struct tare_requantize *r, __m512 x,
                                                                        int64_t at, __mmask16 mask) {
-    const __m512 reciprocal = _mm512_set1_ps(r->real.reciprocal), q = _mm512_mul_ps(x, reciprocal);
-    const __m512 left = _mm512_fnmadd_ps(q, _mm512_set1_ps(r->real.divisor), x);
-    const __m512 sum = _mm512_add_ps(_mm512_fmadd_ps(left, reciprocal, q), _mm512_set1_ps(r->real.add));
-    const __m512i lanes = _mm512_cvt_roundps_epi32(sum, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+    const __m512i lanes = tare_quotients_avx512(x, _mm512_set1_ps(r->real.reciprocal), _mm512_set1_ps(r->real.divisor),
+                                                _mm512_set1_ps(r->real.add));
     _mm_mask_storeu_epi8(r->to + at, mask, _mm512_cvtsepi32_epi8(lanes));
 }
 
