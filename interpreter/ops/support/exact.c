@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "interpreter/kernels/integer/conv_int_direct.h"
+#include "interpreter/kernels/integer/winograd_int.h"
 #include "interpreter/ops/support/few_rows.h"
 #include "base/tensor/dtype.h"
 
@@ -246,14 +247,18 @@ static void store_sums(void *arg, int32_t *sums, int64_t first, int64_t count) {
     memcpy((int32_t *)arg + first, sums, (size_t)count * sizeof *sums);
 }
 
-/* The filter in the direct kernel's form. */
+/* The filter in the form of the kernel: Winograd's algorithm or the direct one. */
 static tare_status packed_direct(void **packed, const struct tare_exact *operands, const struct tare_conv *conv,
                                  enum tare_igemm_form form) {
+    const bool winograd = tare_winograd_int_is_for(form, conv);
     *packed = kept(operands, conv);
     if (*packed) return TARE_OK;
-    *packed = room_for_packed(operands, conv, tare_conv_int_direct_packed_bytes(form, conv));
+    *packed = room_for_packed(operands, conv,
+                              winograd ? tare_winograd_int_packed_bytes(conv)
+                                       : tare_conv_int_direct_packed_bytes(form, conv));
     if (!*packed) return TARE_NO_MEMORY;
-    const tare_status status = tare_conv_int_direct_pack(*packed, form, conv, operands->rhs);
+    const tare_status status = winograd ? tare_winograd_int_pack(*packed, conv, operands->rhs)
+                                        : tare_conv_int_direct_pack(*packed, form, conv, operands->rhs);
     if (status == TARE_OK) *packed = tare_weights_publish(operands->weights, *packed);
     if (status != TARE_OK && operands->weights) tare_weights_reset(operands->weights);
     return status;
@@ -261,13 +266,19 @@ static tare_status packed_direct(void **packed, const struct tare_exact *operand
 
 static tare_status direct(int32_t *output, const struct tare_exact *operands, const struct tare_conv *conv,
                           const struct tare_conv_int_sink *sink) {
-    const struct tare_conv_int_sink storing = { .take = store_sums, .arg = output };
+    const struct tare_conv_int_sink storing = { .take = store_sums, .arg = output }, *to = sink ? sink : &storing;
     const enum tare_igemm_form form = form_of(operands);
-    int32_t *sums = scratch_array(operands->scratch, tare_conv_int_direct_sums(conv), sizeof *sums);
-    void *block = aligned_room(operands->scratch, tare_conv_int_direct_scratch(form, conv)), *packed;
+    const bool winograd = tare_winograd_int_is_for(form, conv);
+    int32_t *sums = scratch_array(
+        operands->scratch, winograd ? tare_winograd_int_sums(conv) : tare_conv_int_direct_sums(conv), sizeof *sums);
+    void *packed, *block = aligned_room(operands->scratch, winograd ? tare_winograd_int_scratch(conv)
+                                                                    : tare_conv_int_direct_scratch(form, conv));
     if (!sums || !block) return TARE_NO_MEMORY;
     TARE_TRY(packed_direct(&packed, operands, conv, form));
-    tare_conv_int_direct_at(tare_cpu_level(), sink ? sink : &storing, conv, operands->lhs, form, packed, sums, block);
+    if (winograd)
+        tare_winograd_int_at(tare_cpu_level(), to, conv, operands->lhs, packed, sums, block);
+    else
+        tare_conv_int_direct_at(tare_cpu_level(), to, conv, operands->lhs, form, packed, sums, block);
     return TARE_OK;
 }
 
