@@ -110,8 +110,13 @@ struct tile {
     int64_t low, high;    /* input columns that are inside, counted from x */
 };
 
-TARE_ALWAYS_INLINE TARE_TARGET_VNNI __m512i add_products(__m512i sum, __m512i bytes, const char *weights) {
-    __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(bytes), "m"(*(const __m512i *)(const void *)weights));
+/* Inline assembly keeps the sums in registers, see gemm_int_avx512.c. Weights of two columns are loaded once. */
+TARE_ALWAYS_INLINE TARE_TARGET_VNNI __m512i add_products(__m512i sum, __m512i bytes, __m512i weights) {
+    __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(bytes), "v"(weights));
+    return sum;
+}
+TARE_ALWAYS_INLINE TARE_TARGET_VNNI __m512i add_stored_products(__m512i sum, __m512i bytes, const __m512i *weights) {
+    __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(bytes), "m"(*weights));
     return sum;
 }
 
@@ -163,20 +168,27 @@ TARE_ALWAYS_INLINE TARE_TARGET_VNNI void join(__m512i lanes[VECTORS], struct pai
     lanes[3] = _mm512_unpackhi_epi16(ab.high, cd.high);
 }
 
+/* The inputs of line `h` of the tile. */
+TARE_ALWAYS_INLINE TARE_TARGET_VNNI void load_line(__m512i x[MOST_INPUTS], const struct work *work,
+                                                   const struct tile *tile, const int h, const int stride,
+                                                   const int parts, const bool inside, const bool whole) {
+    const bool has_line = inside || (h >= tile->first && h < tile->end);
+    const __m512i padding = _mm512_xor_si512(_mm512_loadu_si512(work->padding), _mm512_set1_epi8(-128));
+    TARE_UNROLL
+    for (int j = 0; j < SIZE + stride; j++) {
+        x[j] = padding;
+        if (has_line)
+            x[j] = load_inputs(work, tile, tile->x + h * tile->x_line, j, COLUMNS * stride, parts, inside, whole);
+    }
+}
+
 /* What input line `h` of the tile contributes to its sums. */
 TARE_ALWAYS_INLINE TARE_TARGET_VNNI void add_line(__m512i sums[LINES][COLUMNS][VECTORS], const struct work *work,
                                                   const struct tile *tile, const int h, const int lines,
                                                   const int stride, const int parts, const bool inside,
                                                   const bool whole) {
     __m512i lanes[COLUMNS][VECTORS], x[MOST_INPUTS];
-    const bool has_line = inside || (h >= tile->first && h < tile->end);
-    const __m512i padding = _mm512_xor_si512(_mm512_loadu_si512(work->padding), _mm512_set1_epi8(-128));
-    TARE_UNROLL
-    for (int j = 0; j < 3 + stride; j++) {
-        x[j] = padding;
-        if (has_line)
-            x[j] = load_inputs(work, tile, tile->x + h * tile->x_line, j, COLUMNS * stride, parts, inside, whole);
-    }
+    load_line(x, work, tile, h, stride, parts, inside, whole);
     const struct pair ab = pair_of(x[0], x[1]), cd = pair_of(x[2], x[3]);
     join(lanes[0], ab, cd);
     if (stride == 2) join(lanes[1], cd, pair_of(x[4], x[4])); /* the fourth column has weights of zero */
@@ -184,13 +196,16 @@ TARE_ALWAYS_INLINE TARE_TARGET_VNNI void add_line(__m512i sums[LINES][COLUMNS][V
     for (int l = 0; l < lines; l++) {
         const int tap = h - l * stride;
         if (tap < 0 || tap >= SIZE) continue;
+        const __m512i *weights = (const __m512i *)(const void *)work->packed + (1 + tap * SHIFTS) * VECTORS;
         TARE_UNROLL
-        for (int i = 0; i < COLUMNS; i++) {
-            const int shift = stride == 1 ? i : 0;
-            TARE_UNROLL
-            for (int v = 0; v < VECTORS; v++)
-                sums[l][i][v] = add_products(sums[l][i][v], lanes[stride == 1 ? 0 : i][v],
-                                             work->packed + ((1 + tap * SHIFTS + shift) * VECTORS + v) * VECTOR);
+        for (int i = 0; stride == 1 && i < COLUMNS * VECTORS; i++) {
+            const int column = i / VECTORS, v = i % VECTORS;
+            sums[l][column][v] = add_stored_products(sums[l][column][v], lanes[0][v], weights + i);
+        }
+        TARE_UNROLL
+        for (int i = 0; stride == 2 && i < COLUMNS * VECTORS; i++) {
+            const int column = i % COLUMNS, v = i / COLUMNS;
+            sums[l][column][v] = add_products(sums[l][column][v], lanes[column][v], weights[v]);
         }
     }
 }
