@@ -19,8 +19,14 @@ enum { MOST_OPS = 32, MOST_INPUTS = 32, SCALARS_OF_PROGRAM = MOST_OPS + MOST_INP
 struct scalar_op {
     struct tare_step_stages stages;
     int x, y, step;
-    int rank;     /* of the result of Reshape; -1: the larger one of the inputs */
+    int rank; /* of the result of Reshape; -1: the larger one of the inputs */
+    int dtype, slot;
     bool is_used; /* by steps outside of the program */
+};
+
+struct scalar {
+    union tare_lane value;
+    int rank;
 };
 
 struct tare_scalar_program {
@@ -28,6 +34,8 @@ struct tare_scalar_program {
     enum tare_lane_type types[MOST_INPUTS];
     int extremes[MOST_INPUTS]; /* by input: the step of a range that computes it; TARE_NO_STEP: another step, or none */
     int n_inputs;
+    struct scalar constants[MOST_INPUTS]; /* by input that is a constant, if has_constants: the first run reads them */
+    bool has_constants;
     struct scalar_op ops[MOST_OPS]; /* in order; the result of op i is register MOST_INPUTS + i */
     int n_ops;
     bool active; /* the present observer requests no result */
@@ -113,7 +121,11 @@ static int register_of(struct builder *b, const struct tare_step *step, int inpu
 static bool append(struct builder *b, int s) {
     const struct tare_step *step = &b->plan->steps[s];
     struct tare_scalar_program *program = b->program;
-    struct scalar_op op = { .step = s, .rank = reshaped_rank(step), .y = -1 };
+    struct scalar_op op = { .step = s,
+                            .rank = reshaped_rank(step),
+                            .y = -1,
+                            .dtype = step->node->output_dtypes[0],
+                            .slot = step->first_output };
     if (program->n_ops == MOST_OPS || (op.rank < 0 && !tare_plan_stages_of(&op.stages, step, 0))) return false;
     op.x = register_of(b, step, 0);
     if (op.rank < 0 && op.stages.operand >= 0) op.y = register_of(b, step, op.stages.operand);
@@ -190,11 +202,6 @@ void tare_plan_select_scalars(const struct tare_session *session, const struct t
 
 /* ---- running ---- */
 
-struct scalar {
-    union tare_lane value;
-    int rank;
-};
-
 /* True if the input is a value of a range that is computed. */
 static bool is_extreme(const struct tare_scalar_program *program, int input, const struct tare_plan *plan,
                        const struct tare_exec_frame *frame) {
@@ -202,29 +209,39 @@ static bool is_extreme(const struct tare_scalar_program *program, int input, con
     return step >= 0 && plan->steps[step].range->active && frame->computed[step];
 }
 
-static bool load_inputs(struct scalar registers[SCALARS_OF_PROGRAM], const struct tare_scalar_program *program,
-                        const struct tare_plan *plan, const struct tare_exec_frame *frame) {
-    for (int i = 0; i < program->n_inputs; i++) {
-        if (is_extreme(program, i, plan, frame)) {
-            const int step = program->extremes[i];
-            registers[i] = (struct scalar){ { .f = frame->extremes[step] }, plan->steps[step].range->keep_dims };
-            continue;
-        }
-        const struct tare_tensor *tensor = tare_plan_value(plan, frame, program->inputs[i]);
-        if (tensor->elements != 1 || tensor->splat || tensor->shape.rank > 1 ||
-            tare_plan_lane_of(tensor->dtype) != program->types[i])
-            return false;
-        registers[i] = (struct scalar){ tare_lane_load(tensor->data, program->types[i], 0), tensor->shape.rank };
-    }
+static bool load_tensor(struct scalar *out, const struct tare_tensor *tensor, enum tare_lane_type type) {
+    if (tensor->elements != 1 || tensor->splat || tensor->shape.rank > 1 || tare_plan_lane_of(tensor->dtype) != type)
+        return false;
+    *out = (struct scalar){ tare_lane_load(tensor->data, type, 0), tensor->shape.rank };
     return true;
 }
 
-static void run_op(struct scalar registers[SCALARS_OF_PROGRAM], const struct scalar_op *op, struct scalar *result) {
+static bool load_inputs(struct scalar registers[SCALARS_OF_PROGRAM], struct tare_scalar_program *program,
+                        const struct tare_plan *plan, const struct tare_exec_frame *frame) {
+    for (int i = 0; i < program->n_inputs; i++) {
+        const int value = program->inputs[i];
+        if (value < 0 && program->has_constants) {
+            registers[i] = program->constants[i];
+        } else if (is_extreme(program, i, plan, frame)) {
+            const int step = program->extremes[i];
+            registers[i] = (struct scalar){ { .f = frame->extremes[step] }, plan->steps[step].range->keep_dims };
+        } else {
+            if (!load_tensor(&registers[i], tare_plan_value(plan, frame, value), program->types[i])) return false;
+            if (value < 0) program->constants[i] = registers[i];
+        }
+    }
+    program->has_constants = true;
+    return true;
+}
+
+/* `stage`: without operand; its code is set here. */
+static void run_op(struct scalar registers[SCALARS_OF_PROGRAM], const struct scalar_op *op, struct tare_stage *stage,
+                   struct scalar *result) {
     *result = registers[op->x];
     for (int i = 0; i < op->stages.n_codes; i++) {
-        const struct tare_stage stage = { .code = op->stages.codes[i] };
+        stage->code = op->stages.codes[i];
         const union tare_lane y = i == 0 && op->y >= 0 ? registers[op->y].value : (union tare_lane){ .i = 0 };
-        result->value = tare_stage_run(&stage, result->value, y);
+        result->value = tare_stage_run(stage, result->value, y);
     }
     if (op->y >= 0 && registers[op->y].rank > result->rank) result->rank = registers[op->y].rank;
     if (op->rank >= 0) result->rank = op->rank;
@@ -241,20 +258,19 @@ static tare_status kept_tensor(struct tare_tensor **out, struct tare_exec_frame 
     return tare_tensor_new(tensor, dtype, &shape);
 }
 
-static tare_status store_result(const struct tare_plan *plan, struct tare_exec_frame *frame, int at,
+static tare_status store_result(struct tare_exec_frame *frame, const struct scalar_op *op,
                                 const struct scalar *result) {
-    const struct tare_step *step = &plan->steps[at];
-    const int dtype = step->node->output_dtypes[0];
     struct tare_tensor *tensor;
-    TARE_TRY(kept_tensor(&tensor, frame, at, dtype, result->rank));
-    tare_lane_store(tensor->data, tare_plan_lane_of(dtype), 0, result->value);
-    tare_tensor_share(&frame->slots[step->first_output], tensor);
+    TARE_TRY(kept_tensor(&tensor, frame, op->step, op->dtype, result->rank));
+    tare_lane_store(tensor->data, tare_plan_lane_of(op->dtype), 0, result->value);
+    tare_tensor_share(&frame->slots[op->slot], tensor);
     return TARE_OK;
 }
 
 tare_status tare_scalars_run(const struct tare_plan *plan, struct tare_exec_frame *frame,
-                             const struct tare_scalar_program *program) {
+                             struct tare_scalar_program *program) {
     struct scalar registers[SCALARS_OF_PROGRAM];
+    struct tare_stage stage = { .operand = NULL };
     const bool runs = program->active && load_inputs(registers, program, plan, frame);
     for (int i = 0; i < program->n_inputs && !runs; i++)
         if (is_extreme(program, i, plan, frame)) TARE_TRY(tare_range_store(plan, frame, program->extremes[i]));
@@ -262,8 +278,8 @@ tare_status tare_scalars_run(const struct tare_plan *plan, struct tare_exec_fram
         const struct scalar_op *op = &program->ops[i];
         frame->computed[op->step] = runs;
         if (!runs) continue;
-        run_op(registers, op, &registers[MOST_INPUTS + i]);
-        if (op->is_used) TARE_TRY(store_result(plan, frame, op->step, &registers[MOST_INPUTS + i]));
+        run_op(registers, op, &stage, &registers[MOST_INPUTS + i]);
+        if (op->is_used) TARE_TRY(store_result(frame, op, &registers[MOST_INPUTS + i]));
     }
     return TARE_OK;
 }

@@ -36,7 +36,7 @@ tare_status tare_range_run(const struct tare_plan *plan, struct tare_exec_frame 
  * run.
  */
 tare_status tare_scalars_run(const struct tare_plan *plan, struct tare_exec_frame *frame,
-                             const struct tare_scalar_program *program);
+                             struct tare_scalar_program *program);
 /* Runs the step together with the following ones if that is faster: *done reports whether, frame->computed which. */
 tare_status tare_tiled_steps_run(struct tare_session *session, const struct tare_plan *plan,
                                  struct tare_exec_frame *frame, const struct tare_step *step, bool *done);
