@@ -220,7 +220,7 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_bytes(const struct product *p, 
     }
 }
 
-/* What the conversion of some rows to floats reads in each of them. */
+/* What the conversion of some rows to floats reads in each of them, of one or both panels. */
 struct real_columns {
     __m512i offset[2];
     __m512 scale[2], bias[2], low, high;
@@ -228,21 +228,20 @@ struct real_columns {
     bool has_bias;
 };
 
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 struct real_columns load_real_columns(const struct product *p,
-                                                                            const struct finished *f) {
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 struct real_columns
+load_real_columns(const struct product *p, const struct finished *f, int first, const int panels) {
     const struct tare_real_stage *real = &p->requantize->real;
-    const int64_t column = p->c->column + f->columns.first;
     struct real_columns columns = { .low = _mm512_set1_ps(real->low),
                                     .high = _mm512_set1_ps(real->high),
-                                    .mask = { mask_of(&f->columns, 0), mask_of(&f->columns, 1) },
                                     .has_bias = real->bias };
     TARE_UNROLL
-    for (int panel = 0; panel < 2; panel++) {
-        const int64_t at = column + panel * PANEL;
-        columns.offset[panel] = _mm512_maskz_loadu_epi32(columns.mask[panel], p->requantize->offset + at);
-        columns.scale[panel] = _mm512_maskz_loadu_ps(columns.mask[panel], p->requantize->scale + at);
-        columns.bias[panel] = columns.scale[panel];
-        if (real->bias) columns.bias[panel] = _mm512_maskz_loadu_ps(columns.mask[panel], real->bias + at);
+    for (int i = 0; i < panels; i++) {
+        const int64_t at = p->c->column + f->columns.first + (first + i) * PANEL;
+        columns.mask[i] = mask_of(&f->columns, first + i);
+        columns.offset[i] = _mm512_maskz_loadu_epi32(columns.mask[i], p->requantize->offset + at);
+        columns.scale[i] = _mm512_maskz_loadu_ps(columns.mask[i], p->requantize->scale + at);
+        columns.bias[i] = columns.scale[i];
+        if (real->bias) columns.bias[i] = _mm512_maskz_loadu_ps(columns.mask[i], real->bias + at);
     }
     return columns;
 }
@@ -268,57 +267,70 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void add_to_range(struct tare_range_avx512
     if (has_sign) seen->negative = _mm512_max_epu32(seen->negative, bits);
 }
 
-/* Prefetches 32 columns of an array for the block that is computed, which is converted next. */
-TARE_ALWAYS_INLINE void prefetch_row(const float *at, const int is_written) {
-    if (is_written)
-        __builtin_prefetch(at, 1), __builtin_prefetch(at + PANEL, 1);
-    else
-        __builtin_prefetch(at), __builtin_prefetch(at + PANEL);
-}
+/* Which panels of a tile are converted together: `count` ones from `first` on, of which all columns are inside or some.
+ */
+struct panels {
+    int count;
+    bool is_full;
+};
 
-/* Rows `row` … `end` of a tile as floats. `is_full`: all columns are inside. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_tile_reals(struct product *p, const struct finished *f, int tile,
-                                                            int64_t row, int64_t end, const enum conversion to,
-                                                            const bool is_full, const bool has_sign) {
+/* Rows `row` … `end` of a tile as floats. Of stored ones and of addends, the rows of the block that is computed, which
+ * is converted next, are prefetched. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_panels(struct product *p, const struct finished *f, int tile,
+                                                        int64_t row, int64_t end, const enum conversion to, int first,
+                                                        const struct panels panels, const bool has_sign) {
     const struct tare_real_stage *real = &p->requantize->real;
-    const struct real_columns columns = load_real_columns(p, f);
-    const int64_t stride = p->c->stride, ahead = p->ahead[tile];
+    const struct real_columns columns = load_real_columns(p, f, first, panels.count);
+    const int64_t stride = p->c->stride, ahead = p->ahead[tile] + first * PANEL;
     const float *addend = real->addend;
     float *floats = real->floats;
-    int64_t at = p->c->element + element_of(p, f, tile, row);
+    int64_t at = p->c->element + element_of(p, f, tile, row) + first * PANEL;
     struct tare_range_avx512 seen = p->seen;
+    if (end > f->tiles[tile].rows) end = f->tiles[tile].rows;
     for (; row < end; row++, at += stride) {
-        if (to == TO_FLOATS) prefetch_row(floats + ahead + row * stride, 1);
-        if (addend) prefetch_row(addend + ahead + row * stride, 0);
         TARE_UNROLL
-        for (int panel = 0; panel < 2; panel++) {
-            const int64_t i = at + panel * PANEL;
+        for (int panel = 0; panel < panels.count; panel++) {
+            const int64_t i = at + panel * PANEL, next = ahead + row * stride + panel * PANEL;
             const __mmask16 mask = columns.mask[panel];
-            const __m512i sums = _mm512_add_epi32(sums_at(f, tile, row, panel), columns.offset[panel]);
+            if (to == TO_FLOATS) __builtin_prefetch(floats + next, 1);
+            const __m512i sums = _mm512_add_epi32(sums_at(f, tile, row, first + panel), columns.offset[panel]);
             __m512 x = _mm512_mul_ps(_mm512_cvtepi32_ps(sums), columns.scale[panel]);
             if (columns.has_bias) x = _mm512_add_ps(x, columns.bias[panel]);
-            if (addend) x = _mm512_add_ps(x, _mm512_maskz_loadu_ps(mask, addend + i));
+            if (addend) {
+                __builtin_prefetch(addend + next);
+                x = _mm512_add_ps(x, _mm512_maskz_loadu_ps(mask, addend + i));
+            }
             x = _mm512_min_ps(columns.high, _mm512_max_ps(columns.low, x));
             if (to == TO_QUOTIENTS) tare_store_quotients_avx512(p->requantize, x, i, mask);
-            if (to == TO_FLOATS) store_floats(floats + i, x, mask, is_full);
-            if (to != TO_QUOTIENTS) add_to_range(&seen, x, mask, is_full, has_sign);
+            if (to == TO_FLOATS) store_floats(floats + i, x, mask, panels.is_full);
+            if (to != TO_QUOTIENTS) add_to_range(&seen, x, mask, panels.is_full, has_sign);
         }
     }
     p->seen = seen;
 }
 
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_full_panels(struct product *p, const struct finished *f, int tile,
+                                                             int64_t row, int64_t end, const enum conversion to,
+                                                             const int count) {
+    const struct panels panels = { count, true };
+    if (p->requantize->real.low >= 0)
+        store_panels(p, f, tile, row, end, to, 0, panels, false);
+    else
+        store_panels(p, f, tile, row, end, to, 0, panels, true);
+}
+
 /* Rows `row` … `end` of both tiles as floats. */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_reals(struct product *p, const struct finished *f, int64_t row,
                                                        int64_t end, const enum conversion to) {
-    const bool is_full = f->columns.mask == UINT32_MAX;
+    const struct panels some = { 1, false };
+    const uint32_t mask = f->columns.mask, first = mask & 0xffff;
     for (int tile = 0; tile < 2; tile++) {
-        const int64_t rows = f->tiles[tile].rows < end ? f->tiles[tile].rows : end;
-        if (is_full && p->requantize->real.low >= 0)
-            store_tile_reals(p, f, tile, row, rows, to, true, false);
-        else if (is_full)
-            store_tile_reals(p, f, tile, row, rows, to, true, true);
-        else
-            store_tile_reals(p, f, tile, row, rows, to, false, true);
+        if (mask == UINT32_MAX)
+            store_full_panels(p, f, tile, row, end, to, 2);
+        else if (first == 0xffff)
+            store_full_panels(p, f, tile, row, end, to, 1);
+        if (mask == UINT32_MAX || mask == 0xffff) continue;
+        store_panels(p, f, tile, row, end, to, first == 0xffff ? 1 : 0, some, true);
     }
 }
 
