@@ -117,6 +117,7 @@ void tare_conv_direct_at(enum tare_cpu_level level, float *output, const struct 
         .rows = conv->out[2],
         .n = conv->out_channels,
         .panel_stride = tare_conv_patch(conv) * TARE_GEMM_PANEL,
+        .output_is_cached = tare_gemm_output_stays_cached(image_out),
     };
     struct tare_gemm_epilogue image_epilogue;
     if (image_out == 0) return;

@@ -85,6 +85,11 @@ bool tare_gemm_panels_stay_cached(int64_t n, int64_t k) {
     return n * k <= MOST;
 }
 
+bool tare_gemm_output_stays_cached(int64_t elements) {
+    enum { MOST = 64 << 10 };
+    return elements <= MOST;
+}
+
 /* The panels that are used next: from k0 on, or by the next block of rows. */
 static const float *panels_after(const float *packed, int64_t k0, int64_t k, bool is_last) {
     if (k0 < k) return packed + k0 * TARE_GEMM_PANEL;
@@ -127,6 +132,7 @@ void tare_gemm_at(enum tare_cpu_level level, float *c, int64_t ldc, const struct
                                      .length = k,
                                      .panels = packed,
                                      .panel_stride = k * TARE_GEMM_PANEL,
+                                     .output_is_cached = tare_gemm_output_stays_cached(m * ldc),
                                      .epilogue = epilogue };
     if (m <= 0 || n <= 0) return;
     if (k == 0 || is_one_block(a, m)) {

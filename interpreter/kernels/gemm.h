@@ -84,6 +84,7 @@ struct tare_gemm_block {
     int64_t panel_stride;     /* floats between two panels; 16 between two k */
     const float *next_panels; /* what the next block uses, to prefetch; NULL: not known */
     bool panels_are_cached;   /* in the second-level cache: not prefetched */
+    bool output_is_cached;    /* C and the addend probably are, too */
     bool accumulate;
     const struct tare_gemm_epilogue
         *epilogue; /* of C's first row and column; NULL: more of k comes, or nothing is to do */
@@ -93,6 +94,8 @@ tare_gemm_block_function tare_gemm_block_plain, tare_gemm_block_avx2, tare_gemm_
 tare_gemm_block_function *tare_gemm_block_at(enum tare_cpu_level level);
 /* True if all packed weights stay in the second-level cache while blocks of rows are multiplied. */
 bool tare_gemm_panels_stay_cached(int64_t n, int64_t k);
+/* True if an output of this many elements probably is in the second-level cache, from the values before it. */
+bool tare_gemm_output_stays_cached(int64_t elements);
 /* Divides `expected` into blocks of nearly equal size, at most `limit`: returns the block size, rounded up to a
  * multiple of `unit`. */
 int64_t tare_gemm_even_piece(int64_t expected, int64_t limit, int64_t unit);

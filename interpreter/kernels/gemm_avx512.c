@@ -70,8 +70,8 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void multiply(__m512 sum[MAX_ROWS][8], con
     }
 }
 
-/* What the tile will write, then what it will add, comes into the first-level cache while it multiplies, a row each k:
- * waited for at the end it would hold up the next tile, and asked for all at once it holds up this one. */
+/* What the tile will write, then what it will add, comes into the first-level cache while it multiplies, a row every
+ * two k: waited for at the end it would hold up the next tile, and asked for all at once it holds up this one. */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void fetch_row(const float *c, const float *addend, int64_t ldc, int64_t row,
                                                      const int rows, const int panels) {
     TARE_UNROLL
@@ -121,12 +121,13 @@ multiply_segment(__m512 sum[MAX_ROWS][8], int64_t length, struct rows_at *a, con
                  struct row_prefetch *fetch, struct panel_prefetch *next, const int rows, const int panels) {
     struct rows_at at = *a;
     int64_t p = 0;
-    for (; p < length && fetch->row < fetch->rows; p++) {
+    for (; p + 2 <= length && fetch->row < fetch->rows; p += 2) {
         fetch_row(fetch->c, fetch->addend, fetch->ldc, fetch->row++, rows, panels);
         if (next->lines > 0 || begin_next_panel(next)) fetch_lines(next);
         keep_in_registers(&at, rows);
         multiply(sum, &at, b, panel_stride, 0, rows, panels);
-        advance(&at, &b, 1, rows);
+        multiply(sum, &at, b, panel_stride, 1, rows, panels);
+        advance(&at, &b, 2, rows);
     }
     for (; p + 2 <= length; p += 2) {
         if (next->lines <= 0 && !begin_next_panel(next)) break;
@@ -196,10 +197,15 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void finish_sums(__m512 sum[MAX_ROWS][8],
                     _mm512_add_ps(sum[i][j], _mm512_maskz_loadu_ps(mask, epilogue->addend + at + i * ldc + j * 16));
         }
         if (epilogue->relu) {
+            TARE_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i][j] = _mm512_max_ps(_mm512_setzero_ps(), sum[i][j]);
+        }
+        if (epilogue->relu && epilogue->limit < INFINITY) {
             const __m512 limit = _mm512_set1_ps(epilogue->limit);
             TARE_UNROLL
             for (int i = 0; i < rows; i++)
-                sum[i][j] = _mm512_min_ps(limit, _mm512_max_ps(_mm512_setzero_ps(), sum[i][j]));
+                sum[i][j] = _mm512_min_ps(limit, sum[i][j]);
         }
     }
 }
@@ -214,7 +220,7 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tile(const struct tare_gemm_block *bl
     struct row_prefetch fetch = { .c = c, .ldc = ldc };
     if (epilogue && epilogue->addend) fetch.addend = epilogue->addend + (c - block->c);
     if (fetch.addend == c) fetch.addend = NULL; /* the same rows */
-    fetch.rows = is_bounded && epilogue->to ? 0 : !fetch.addend ? rows : 2 * rows;
+    if (!block->output_is_cached && !(is_bounded && epilogue->to)) fetch.rows = !fetch.addend ? rows : 2 * rows;
     fetch.row = block->accumulate ? rows : 0; /* sums so far are in the cache already */
     const int64_t stride = block->lda * (int64_t)sizeof(float);
     struct rows_at at = { (const char *)a, (const char *)a + 7 * stride, stride, 3 * stride, 5 * stride };
