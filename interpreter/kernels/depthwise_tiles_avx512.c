@@ -80,14 +80,29 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void add_line(__m512 sums[LINES][COLUMNS],
     }
 }
 
+/* A bounded epilogue, which has much code, of sums in memory. */
+static __attribute__((noinline)) TARE_TARGET_AVX512 void finish_bounded(const __m512 stored[COLUMNS],
+                                                                        const struct tile *tile, float *y, int64_t at,
+                                                                        const struct tare_gemm_epilogue *epilogue) {
+    __m512 sums[COLUMNS];
+    TARE_UNROLL
+    for (int i = 0; i < COLUMNS; i++)
+        sums[i] = stored[i];
+    tare_epilogue_bounded_avx512(epilogue, sums, COLUMNS, 1, tile->count, y, tile->y_step, at, tile->channel,
+                                 tile->mask, false);
+}
+
 /* Completes the sums of an output line. */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void finish(__m512 sums[COLUMNS], const struct tile *tile, int line,
                                                   const struct tare_gemm_epilogue *epilogue, const bool whole) {
     float *y = tile->y + line * tile->y_line;
     const int64_t at = tile->y_at + line * tile->y_line;
     if (epilogue && epilogue->is_bounded) {
-        tare_epilogue_bounded_avx512(epilogue, sums, COLUMNS, 1, tile->count, y, tile->y_step, at, tile->channel,
-                                     tile->mask, false);
+        __m512 stored[COLUMNS];
+        TARE_UNROLL
+        for (int i = 0; i < COLUMNS; i++)
+            stored[i] = sums[i];
+        finish_bounded(stored, tile, y, at, epilogue);
         return;
     }
     if (epilogue && epilogue->scale) {
@@ -166,6 +181,7 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void run_channels(struct tile *tile, const
                                                         const bool inside) {
     int64_t left = image->conv->out_channels;
     for (; left >= LANES; left -= LANES) {
+        __asm__("" : : "r"(tile) : "memory"); /* otherwise gcc keeps the addresses of all parts as loop variables */
         run_tile(tile, image->epilogue, lines, size, stride, inside, true);
         tile->x += LANES, tile->y += LANES, tile->y_at += LANES, tile->weights += LANES, tile->channel += LANES;
     }
