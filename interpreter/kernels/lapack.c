@@ -1,42 +1,36 @@
-/* OpenBLAS's Fortran interface, loaded at run time. Each routine of LAPACK is described by its list of arguments, and
- * called through it. Workspace sizes come from the routines themselves (a query with size -1 returns the optimum as the
- * first element of `work`). */
+/* OpenBLAS's Fortran interface, loaded at run time. Workspace sizes come from the routines themselves (a query with
+ * size -1 returns the optimum as the first element of `work`). */
 #include "interpreter/kernels/lapack.h"
 
 #include <dlfcn.h>
 #include <float.h>
 #include <pthread.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Names without the letter of the precision, and the arguments: members of the call (see `members`). Those with '+' are
- * arguments of complex types only, those with '-' of real types. */
+/* Names without the letter of the precision, and the arrays of a call (tare_lapack_next_name). */
 static const struct routine {
-    const char *name, *complex_name, *arguments;
+    const char *name, *complex_name, *arrays;
+    bool workspace; /* and the routine takes one */
 } routines[TARE_LAPACK_ROUTINES] = {
-    [TARE_LAPACK_POTRF] = { "potrf", "potrf", "uplo n a lda info" },
-    [TARE_LAPACK_GETRF] = { "getrf", "getrf", "m n a lda pivots info" },
-    [TARE_LAPACK_GETRS] = { "getrs", "getrs", "trans n k a lda pivots b ldb info" },
-    [TARE_LAPACK_GTSV] = { "gtsv", "gtsv", "n k dl d du b ldb info" },
-    [TARE_LAPACK_GEQRF] = { "geqrf", "geqrf", "m n a lda tau work lwork info" },
-    [TARE_LAPACK_ORGQR] = { "orgqr", "ungqr", "m n k a lda tau work lwork info" },
-    [TARE_LAPACK_GELSY] = { "gelsy", "gelsy", "m n k a lda b ldb order rcond rank work lwork +rwork info" },
-    [TARE_LAPACK_GESDD] = { "gesdd", "gesdd", "job m n a lda s u lda v ldv work lwork +rwork iwork info" },
-    [TARE_LAPACK_SYEVD] = { "syevd", "heevd", "job uplo n a lda s work lwork +rwork +lrwork iwork liwork info" },
-    [TARE_LAPACK_GEEV] = { "geev", "geev", "left job n a lda w -wi vl lda v lda work lwork +rwork info" },
-    [TARE_LAPACK_GEHRD] = { "gehrd", "gehrd", "n low high a lda tau work lwork info" },
-    [TARE_LAPACK_SYTRD] = { "sytrd", "hetrd", "uplo n a lda s e tau work lwork info" },
-    [TARE_LAPACK_GEES] = { "gees", "gees",
-                           "job unsorted select n a lda rank w -wi v lda work lwork +rwork iwork info" },
-    [TARE_LAPACK_TRSM] = { "trsm", "trsm", NULL },
-    [TARE_LAPACK_GEMM] = { "gemm", "gemm", NULL },
-    [TARE_LAPACK_SYRK] = { "syrk", "syrk", NULL },
-    [TARE_LAPACK_AXPY] = { "axpy", "axpy", NULL },
-    [TARE_LAPACK_SCAL] = { "scal", "scal", NULL },
-    [TARE_LAPACK_BDSQR] = { "bdsqr", "bdsqr", NULL },
-    [TARE_LAPACK_GEBAL] = { "gebal", "gebal", NULL },
-    [TARE_LAPACK_GEBAK] = { "gebak", "gebak", NULL },
+    [TARE_LAPACK_POTRF] = { "potrf", "potrf", "a", false },
+    [TARE_LAPACK_GETRF] = { "getrf", "getrf", "a pivots", false },
+    [TARE_LAPACK_GTSV] = { "gtsv", "gtsv", "dl d du b", false },
+    [TARE_LAPACK_GEQRF] = { "geqrf", "geqrf", "a tau", true },
+    [TARE_LAPACK_ORGQR] = { "orgqr", "ungqr", "a tau", true },
+    [TARE_LAPACK_GELSY] = { "gelsy", "gelsy", "a b order rcond", true },
+    [TARE_LAPACK_GESDD] = { "gesdd", "gesdd", "a s u v", true },
+    [TARE_LAPACK_SYEVD] = { "syevd", "heevd", "a s", true },
+    [TARE_LAPACK_GEEV] = { "geev", "geev", "a w -wi vl v", true },
+    [TARE_LAPACK_GEHRD] = { "gehrd", "gehrd", "a tau", true },
+    [TARE_LAPACK_SYTRD] = { "sytrd", "hetrd", "a s e tau", true },
+    [TARE_LAPACK_GEES] = { "gees", "gees", "a w -wi v", true },
+    [TARE_LAPACK_TRSM] = { .name = "trsm", .complex_name = "trsm" },
+    [TARE_LAPACK_GEMM] = { .name = "gemm", .complex_name = "gemm" },
+    [TARE_LAPACK_SYRK] = { .name = "syrk", .complex_name = "syrk" },
+    [TARE_LAPACK_SWAP] = { .name = "swap", .complex_name = "swap" },
+    [TARE_LAPACK_LAHQR] = { .name = "lahqr", .complex_name = "lahqr" },
+    [TARE_LAPACK_TREVC] = { .name = "trevc", .complex_name = "trevc" },
 };
 
 /* ---- the library ---- */
@@ -83,72 +77,74 @@ tare_lapack_function *tare_lapack_function_of(enum tare_lapack_routine routine, 
     return lapack.functions[routine][type];
 }
 
-/* ---- arguments ---- */
+/* ---- calls ---- */
 
-/* The members of a call that are arguments: the address of the member, or for arrays what the member points to. */
-enum kind { OPTION, VALUE, ARRAY, WORKSPACE };
-#define MEMBER(kind, member)                                                                                           \
-    { #member, offsetof(struct tare_lapack_call, member), kind }
-static const struct member {
-    const char *name;
-    size_t offset;
-    enum kind kind;
-} members[] = {
-    MEMBER(VALUE, n),         MEMBER(ARRAY, a),          MEMBER(VALUE, lda),       MEMBER(VALUE, info),
-    MEMBER(VALUE, m),         MEMBER(VALUE, k),          MEMBER(OPTION, uplo),     MEMBER(OPTION, job),
-    MEMBER(OPTION, left),     MEMBER(OPTION, trans),     MEMBER(OPTION, unsorted), MEMBER(ARRAY, b),
-    MEMBER(VALUE, ldb),       MEMBER(ARRAY, tau),        MEMBER(ARRAY, s),         MEMBER(ARRAY, e),
-    MEMBER(ARRAY, u),         MEMBER(ARRAY, v),          MEMBER(VALUE, ldv),       MEMBER(ARRAY, vl),
-    MEMBER(ARRAY, w),         MEMBER(ARRAY, wi),         MEMBER(ARRAY, dl),        MEMBER(ARRAY, d),
-    MEMBER(ARRAY, du),        MEMBER(ARRAY, rcond),      MEMBER(ARRAY, pivots),    MEMBER(ARRAY, order),
-    MEMBER(VALUE, rank),      MEMBER(VALUE, low),        MEMBER(VALUE, high),      MEMBER(WORKSPACE, work),
-    MEMBER(VALUE, lwork),     MEMBER(VALUE, lrwork),     MEMBER(VALUE, liwork),    MEMBER(WORKSPACE, rwork),
-    MEMBER(WORKSPACE, iwork), MEMBER(WORKSPACE, select),
-};
-#undef MEMBER
-
-/* The next argument of the routine at *list that the type has, which is advanced; NULL at its end. */
-static const struct member *next_argument(const char **list, enum tare_lapack_type type) {
-    for (; **list; *list += strspn(*list, " ")) {
-        const bool skipped = **list == (tare_lapack_is_complex(type) ? '-' : '+');
-        const char *name = *list + (**list == '+' || **list == '-');
-        const size_t length = strcspn(name, " ");
-        *list = name + length;
-        for (const struct member *member = members; !skipped; member++)
-            if (strncmp(member->name, name, length) == 0 && !member->name[length]) {
-                *list += strspn(*list, " ");
-                return member;
-            }
-    }
-    return NULL;
-}
-
-/* Stores the arguments, followed by the lengths of the character arguments. */
-static void set_arguments(struct tare_lapack_call *c) {
-    const char *list = routines[c->routine].arguments;
-    const struct member *member;
-    int count = 0, lengths = 0;
-    while ((member = next_argument(&list, c->type))) {
-        char *at = (char *)c + member->offset;
-        c->arguments[count++] = member->kind < ARRAY ? at : *(char **)at;
-        lengths += member->kind == OPTION;
-        if (at == (char *)&c->dl) /* without its first element, which no row has */
-            c->arguments[count - 1] = (char *)c->dl + tare_lapack_size(c->type);
-    }
-    for (; lengths > 0; lengths--)
-        c->arguments[count++] = (const void *)(uintptr_t)1;
-}
-
+/* Parameter lists of Fortran routines: pointers, and the lengths of the character arguments. */
 typedef const void *in;
-typedef void *out;
+#define IN5 in, in, in, in, in
+#define CALL(r, type, parameters, ...) ((void(*) parameters)lapack.functions[r][type])(__VA_ARGS__)
+#define CASE(routine, parameters, ...)                                                                                 \
+    case TARE_LAPACK_##routine:                                                                                        \
+        CALL(TARE_LAPACK_##routine, c->type, parameters, __VA_ARGS__);                                                 \
+        break;
 
-/* More arguments are passed than most routines have. By the calling conventions of Linux, in which the caller removes
- * its arguments, they are ignored. */
-static void invoke(struct tare_lapack_call *c) {
-    const in *a = c->arguments;
-    ((void (*)(in, in, in, in, in, in, in, in, in, in, in, in, in, in, in, in, in,
-               in))lapack.functions[c->routine][c->type])(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9],
-                                                          a[10], a[11], a[12], a[13], a[14], a[15], a[16], a[17]);
+static void factorize(struct tare_lapack_call *c) {
+    switch (c->routine) {
+        CASE(POTRF, (IN5, size_t), &c->uplo, &c->n, c->a, &c->lda, &c->info, 1)
+        CASE(GETRF, (IN5, in), &c->m, &c->n, c->a, &c->lda, c->pivots, &c->info)
+        /* dl without its first element, which no row has */
+        CASE(GTSV, (IN5, in, in, in), &c->n, &c->k, (char *)c->dl + tare_lapack_size(c->type), c->d, c->du, c->b,
+             &c->ldb, &c->info)
+        CASE(GEQRF, (IN5, in, in, in), &c->m, &c->n, c->a, &c->lda, c->tau, c->work, &c->lwork, &c->info)
+        CASE(ORGQR, (IN5, in, in, in, in), &c->m, &c->n, &c->k, c->a, &c->lda, c->tau, c->work, &c->lwork, &c->info)
+        CASE(GEHRD, (IN5, in, in, in, in), &c->n, &c->low, &c->high, c->a, &c->lda, c->tau, c->work, &c->lwork,
+             &c->info)
+        CASE(SYTRD, (IN5, IN5, size_t), &c->uplo, &c->n, c->a, &c->lda, c->s, c->e, c->tau, c->work, &c->lwork,
+             &c->info, 1)
+    default:
+        break;
+    }
+}
+
+/* Complex routines have other workspace than real ones. */
+static void invoke_real(struct tare_lapack_call *c) {
+    switch (c->routine) {
+        CASE(GELSY, (IN5, IN5, in, in, in), &c->m, &c->n, &c->k, c->a, &c->lda, c->b, &c->ldb, c->order, c->rcond,
+             &c->rank, c->work, &c->lwork, &c->info)
+        CASE(GESDD, (IN5, IN5, in, in, in, in, size_t), &c->job, &c->m, &c->n, c->a, &c->lda, c->s, c->u, &c->lda, c->v,
+             &c->ldv, c->work, &c->lwork, c->iwork, &c->info, 1)
+        CASE(SYEVD, (IN5, IN5, in, size_t, size_t), &c->job, &c->uplo, &c->n, c->a, &c->lda, c->s, c->work, &c->lwork,
+             c->iwork, &c->liwork, &c->info, 1, 1)
+        CASE(GEEV, (IN5, IN5, in, in, in, in, size_t, size_t), &c->left, &c->job, &c->n, c->a, &c->lda, c->w, c->wi,
+             c->vl, &c->lda, c->v, &c->lda, c->work, &c->lwork, &c->info, 1, 1)
+        CASE(GEES, (IN5, IN5, IN5, size_t, size_t), &c->job, "N", NULL, &c->n, c->a, &c->lda, &c->rank, c->w, c->wi,
+             c->v, &c->lda, c->work, &c->lwork, c->iwork, &c->info, 1, 1)
+    default:
+        factorize(c);
+    }
+}
+
+static void invoke_complex(struct tare_lapack_call *c) {
+    switch (c->routine) {
+        CASE(GELSY, (IN5, IN5, in, in, in, in), &c->m, &c->n, &c->k, c->a, &c->lda, c->b, &c->ldb, c->order, c->rcond,
+             &c->rank, c->work, &c->lwork, c->rwork, &c->info)
+        CASE(GESDD, (IN5, IN5, IN5, size_t), &c->job, &c->m, &c->n, c->a, &c->lda, c->s, c->u, &c->lda, c->v, &c->ldv,
+             c->work, &c->lwork, c->rwork, c->iwork, &c->info, 1)
+        CASE(SYEVD, (IN5, IN5, in, in, in, size_t, size_t), &c->job, &c->uplo, &c->n, c->a, &c->lda, c->s, c->work,
+             &c->lwork, c->rwork, &c->lrwork, c->iwork, &c->liwork, &c->info, 1, 1)
+        CASE(GEEV, (IN5, IN5, in, in, in, in, size_t, size_t), &c->left, &c->job, &c->n, c->a, &c->lda, c->w, c->vl,
+             &c->lda, c->v, &c->lda, c->work, &c->lwork, c->rwork, &c->info, 1, 1)
+        CASE(GEES, (IN5, IN5, IN5, size_t, size_t), &c->job, "N", NULL, &c->n, c->a, &c->lda, &c->rank, c->w, c->v,
+             &c->lda, c->work, &c->lwork, c->rwork, c->iwork, &c->info, 1, 1)
+    default:
+        factorize(c);
+    }
+}
+
+int tare_lapack_run(struct tare_lapack_call *c) {
+    c->info = 0;
+    (tare_lapack_is_complex(c->type) ? invoke_complex : invoke_real)(c);
+    return c->info;
 }
 
 /* ---- arrays and workspace ---- */
@@ -199,8 +195,25 @@ static int64_t real_work_size(const struct tare_lapack_call *c) {
     return c->job == 'N' ? 7 * least : vectors > tall ? vectors : tall;
 }
 
-static void *new_array(struct tare_arena *memory, int64_t count, size_t size) {
-    return tare_arena_calloc(memory, (size_t)count + TARE_LAPACK_SLACK, size);
+void *tare_lapack_new(struct tare_arena *memory, int64_t count, size_t size) {
+    const size_t slack = 8 * size;
+    if ((size_t)count > (SIZE_MAX - slack) / size) return NULL;
+    char *array = tare_arena_alloc(memory, (size_t)count * size + slack);
+    if (array) memset(array + (size_t)count * size, 0, slack);
+    return array;
+}
+
+bool tare_lapack_next_name(char name[8], const char **list, enum tare_lapack_type type) {
+    char mark = 0;
+    do {
+        *list += strspn(*list, " ");
+        mark = **list == '+' || **list == '-' ? *(*list)++ : 0;
+        const size_t length = strcspn(*list, " ");
+        memcpy(name, *list, length);
+        name[length] = 0;
+        *list += length;
+    } while (mark == (tare_lapack_is_complex(type) ? '-' : '+'));
+    return *name;
 }
 
 static tare_status add_workspace(struct tare_lapack_call *c, struct tare_arena *memory) {
@@ -209,89 +222,60 @@ static tare_status add_workspace(struct tare_lapack_call *c, struct tare_arena *
     int first_int[8] = { 0 };
     c->work = first, c->rwork = first_real, c->iwork = first_int;
     c->lwork = c->lrwork = c->liwork = -1;
-    set_arguments(c);
-    invoke(c);
+    tare_lapack_run(c);
     const int64_t reals = real_work_size(c), ints = 8 * (int64_t)c->n;
     if (reals > INT32_MAX || ints > INT32_MAX) return TARE_NO_MEMORY;
     c->lwork = queried(narrow, first);
     c->lrwork = queried(narrow, first_real);
     if (c->lrwork < reals) c->lrwork = (int)reals;
     c->liwork = first_int[0] > ints ? first_int[0] : (int)ints;
-    c->work = new_array(memory, c->lwork, tare_lapack_size(c->type));
-    c->rwork = new_array(memory, c->lrwork, tare_lapack_real_size(c->type));
-    c->iwork = new_array(memory, c->liwork, sizeof(int));
+    c->work = tare_lapack_new(memory, c->lwork, tare_lapack_size(c->type));
+    c->rwork = tare_lapack_new(memory, c->lrwork, tare_lapack_real_size(c->type));
+    c->iwork = tare_lapack_new(memory, c->liwork, sizeof(int));
     return c->work && c->rwork && c->iwork ? TARE_OK : TARE_NO_MEMORY;
 }
 
 tare_status tare_lapack_prepare(struct tare_lapack_call *c, struct tare_arena *memory) {
-    const char *list = routines[c->routine].arguments;
-    const struct member *member;
+    const char *list = routines[c->routine].arrays;
+    char name[8];
     const int most = c->m < c->n ? c->n : c->m, v_rows = tare_lapack_array(c, "v").rows;
     c->lda = c->m ? c->m : 1, c->ldb = most ? most : 1, c->ldv = v_rows ? v_rows : 1;
-    c->unsorted = 'N';
-    while ((member = next_argument(&list, c->type))) {
-        if (member->kind != ARRAY) continue;
-        const struct tare_lapack_array array = tare_lapack_array(c, member->name);
+    while (tare_lapack_next_name(name, &list, c->type)) {
+        const struct tare_lapack_array array = tare_lapack_array(c, name);
         if (!*array.data)
-            *array.data = new_array(memory, (int64_t)array.rows * array.columns, tare_lapack_size(c->type));
+            *array.data = tare_lapack_new(memory, (int64_t)array.rows * array.columns, tare_lapack_size(c->type));
         if (!*array.data) return TARE_NO_MEMORY;
     }
-    if (strstr(routines[c->routine].arguments, "lwork")) TARE_TRY(add_workspace(c, memory));
-    set_arguments(c);
-    return TARE_OK;
-}
-
-int tare_lapack_run(struct tare_lapack_call *c) {
-    c->info = 0;
-    invoke(c);
-    return c->info;
+    return routines[c->routine].workspace ? add_workspace(c, memory) : TARE_OK;
 }
 
 /* ---- BLAS ---- */
 
-#define CALL(r, type, parameters, ...) ((void(*) parameters)lapack.functions[r][type])(__VA_ARGS__)
-
-/* A real factor as the routines of a type read it. */
-struct factor {
-    double wide[2];
-    float narrow[2];
-};
-static struct factor factor_of(double value) {
-    return (struct factor){ { value }, { (float)value } };
-}
-static const void *factor_at(const struct factor *factor, enum tare_lapack_type type) {
-    return tare_lapack_real_size(type) == 4 ? (const void *)factor->narrow : factor->wide;
+/* A factor -1, 0 or 1 as the routines of a type read it. */
+static const void *factor_of(enum tare_lapack_type type, int value) {
+    static const double wide[3][2] = { { -1 }, { 0 }, { 1 } };
+    static const float narrow[3][2] = { { -1 }, { 0 }, { 1 } };
+    return tare_lapack_real_size(type) == 4 ? (const void *)narrow[value + 1] : wide[value + 1];
 }
 
 void tare_lapack_trsm(enum tare_lapack_type type, const char *form, int rows, int columns, const void *a, int lda,
                       void *b, int ldb) {
-    const struct factor one = factor_of(1);
-    CALL(TARE_LAPACK_TRSM, type, (in, in, in, in, in, in, in, in, in, out, in, size_t, size_t, size_t, size_t), form,
-         form + 1, form + 2, form + 3, &rows, &columns, factor_at(&one, type), a, &lda, b, &ldb, 1, 1, 1, 1);
+    CALL(TARE_LAPACK_TRSM, type, (IN5, IN5, in, size_t, size_t, size_t, size_t), form, form + 1, form + 2, form + 3,
+         &rows, &columns, factor_of(type, 1), a, &lda, b, &ldb, 1, 1, 1, 1);
 }
 
 void tare_lapack_gemm(enum tare_lapack_type type, const char *ops, int m, int n, int k, const void *a, int lda,
-                      const void *b, int ldb, double sign, void *c, int ldc) {
-    const struct factor alpha = factor_of(sign), beta = factor_of(sign < 0);
-    CALL(TARE_LAPACK_GEMM, type, (in, in, in, in, in, in, in, in, in, in, in, out, in, size_t, size_t), ops, ops + 1,
-         &m, &n, &k, factor_at(&alpha, type), a, &lda, b, &ldb, factor_at(&beta, type), c, &ldc, 1, 1);
+                      const void *b, int ldb, int sign, void *c, int ldc) {
+    CALL(TARE_LAPACK_GEMM, type, (IN5, IN5, in, in, in, size_t, size_t), ops, ops + 1, &m, &n, &k,
+         factor_of(type, sign), a, &lda, b, &ldb, factor_of(type, sign < 0), c, &ldc, 1, 1);
 }
 
 void tare_lapack_syrk(enum tare_lapack_type type, const char *form, int n, int k, const void *a, int lda, void *c,
                       int ldc) {
-    const struct factor one = factor_of(1);
-    CALL(TARE_LAPACK_SYRK, type, (in, in, in, in, in, in, in, in, out, in, size_t, size_t), form, form + 1, &n, &k,
-         factor_at(&one, type), a, &lda, factor_at(&one, type), c, &ldc, 1, 1);
+    CALL(TARE_LAPACK_SYRK, type, (IN5, IN5, size_t, size_t), form, form + 1, &n, &k, factor_of(type, 1), a, &lda,
+         factor_of(type, 1), c, &ldc, 1, 1);
 }
 
-void tare_lapack_axpy(enum tare_lapack_type type, int count, double factor, const void *x, void *y) {
-    const struct factor alpha = factor_of(factor);
-    const int step = 1;
-    CALL(TARE_LAPACK_AXPY, type, (in, in, in, in, out, in), &count, factor_at(&alpha, type), x, &step, y, &step);
-}
-
-void tare_lapack_scal(enum tare_lapack_type type, int count, double factor, void *x) {
-    const struct factor alpha = factor_of(factor);
-    const int step = 1;
-    CALL(TARE_LAPACK_SCAL, type, (in, in, out, in), &count, factor_at(&alpha, type), x, &step);
+void tare_lapack_swap(enum tare_lapack_type type, int count, void *x, void *y, int step) {
+    CALL(TARE_LAPACK_SWAP, type, (IN5), &count, x, &step, y, &step);
 }

@@ -28,9 +28,10 @@ static inline size_t tare_lapack_real_size(enum tare_lapack_type type) {
     return type == TARE_LAPACK_S || type == TARE_LAPACK_C ? 4 : 8;
 }
 
-/* Elements to allocate after the end of each operand and work array: OpenBLAS kernels read whole vectors, up to four
- * elements past the last one (zgemv of 0.3.21 with AVX-512). What is read there does not enter the result. */
-enum { TARE_LAPACK_SLACK = 8 };
+/* `count` elements of `size` bytes for an operand or work array, and zeroed ones after them: OpenBLAS kernels read
+ * whole vectors, up to four elements past the last one (zgemv of 0.3.21 with AVX-512). What is read there does not
+ * enter the result. NULL: no memory. */
+void *tare_lapack_new(struct tare_arena *memory, int64_t count, size_t size);
 
 /* Loads OpenBLAS once per process. TARE_UNSUPPORTED if the library cannot be loaded. Every other function requires a
  * successful call. */
@@ -41,7 +42,6 @@ tare_status tare_lapack_open(void);
 enum tare_lapack_routine {
     TARE_LAPACK_POTRF, /* the triangle `uplo` of the Hermitian a = UᴴU ('U') or LLᴴ; info > 0: not positive definite */
     TARE_LAPACK_GETRF, /* a = P·L·U; pivots[i], from 1, is the row exchanged with row i */
-    TARE_LAPACK_GETRS, /* b = op(a)⁻¹ b with the factors and pivots of getrf; op is `trans`: 'N', 'T', 'C' (adjoint) */
     TARE_LAPACK_GTSV,  /* b = T⁻¹ b for the tridiagonal T (dl, d, du), which is overwritten */
     TARE_LAPACK_GEQRF, /* a = Q·R: the upper triangle becomes R, what is below it, with tau, describes Q */
     TARE_LAPACK_ORGQR, /* a = the first n columns of Q, from k factors tau (k <= n <= m) */
@@ -63,11 +63,9 @@ enum tare_lapack_routine {
     TARE_LAPACK_TRSM = TARE_LAPACK_CALLS,
     TARE_LAPACK_GEMM,
     TARE_LAPACK_SYRK,
-    TARE_LAPACK_AXPY,
-    TARE_LAPACK_SCAL,
-    TARE_LAPACK_BDSQR,
-    TARE_LAPACK_GEBAL,
-    TARE_LAPACK_GEBAK,
+    TARE_LAPACK_SWAP,
+    TARE_LAPACK_LAHQR,
+    TARE_LAPACK_TREVC,
     TARE_LAPACK_ROUTINES
 };
 
@@ -76,26 +74,20 @@ enum tare_lapack_routine {
 typedef void tare_lapack_function(void);
 tare_lapack_function *tare_lapack_function_of(enum tare_lapack_routine routine, enum tare_lapack_type type);
 
-/* The most arguments of a routine, including the lengths of its character arguments. */
-enum { TARE_LAPACK_ARGUMENTS = 18 };
-
-/* One routine, prepared for matrices of one size and run for each matrix of a batch. Arguments that the routine does
- * not have are ignored. Must not be moved once it is prepared. */
+/* One routine, prepared for matrices of one size and run for each matrix of a batch. Members that are not arguments of
+ * the routine are ignored. */
 struct tare_lapack_call {
     enum tare_lapack_routine routine;
     enum tare_lapack_type type;
     int m, n, k; /* rows and columns of a (the same for square ones); columns of b, or factors tau of orgqr */
-    char uplo, job, left, trans;
+    char uplo, job, left;
     int low, high;
     /* Arrays; see tare_lapack_array. Those that are NULL are allocated. */
     void *a, *b, *tau, *s, *e, *u, *v, *vl, *w, *wi, *dl, *d, *du, *rcond, *pivots, *order;
-    int info, rank; /* results */
-    /* internal: leading dimensions, workspace, gees' selection (none), and the arguments in the routine's order */
-    int lda, ldb, ldv;
-    void *work, *rwork, *iwork, *select;
+    int info, rank;    /* results */
+    int lda, ldb, ldv; /* internal: leading dimensions and workspace */
+    void *work, *rwork, *iwork;
     int lwork, lrwork, liwork;
-    char unsorted;
-    const void *arguments[TARE_LAPACK_ARGUMENTS];
 };
 
 /* An array of a call: where its pointer is, its size, and its elements. Vectors (rank 1) have one column. */
@@ -111,8 +103,11 @@ struct tare_lapack_array {
 };
 /* The array with the name of its member in the call. Requires routine, type, and for its size m, n, k and job. */
 struct tare_lapack_array tare_lapack_array(struct tare_lapack_call *call, const char *name);
+/* The next name of a list such as "w -wi info"; *list advances. Names with '+' are skipped for real types, those with
+ * '-' for complex ones. False: none is left. */
+bool tare_lapack_next_name(char name[8], const char **list, enum tare_lapack_type type);
 
-/* Allocates the arrays, with TARE_LAPACK_SLACK zeroed elements more, and the workspace. */
+/* Allocates the arrays and the workspace. */
 tare_status tare_lapack_prepare(struct tare_lapack_call *call, struct tare_arena *memory);
 /* Runs the routine on what the arrays contain. Returns info. */
 int tare_lapack_run(struct tare_lapack_call *call);
@@ -125,12 +120,11 @@ void tare_lapack_trsm(enum tare_lapack_type type, const char *form, int rows, in
                       void *b, int ldb);
 /* c [m, n] = op(a) · op(b) for sign 1, c -= op(a) · op(b) for sign -1, with k terms; `ops` are the two ops. */
 void tare_lapack_gemm(enum tare_lapack_type type, const char *ops, int m, int n, int k, const void *a, int lda,
-                      const void *b, int ldb, double sign, void *c, int ldc);
+                      const void *b, int ldb, int sign, void *c, int ldc);
 /* c [n, n] += op(a) · op(a)ᵀ with k terms, one triangle of c; `form`: triangle ('U', 'L'), op ('N', 'T'). */
 void tare_lapack_syrk(enum tare_lapack_type type, const char *form, int n, int k, const void *a, int lda, void *c,
                       int ldc);
-/* y += factor · x, and x *= factor. */
-void tare_lapack_axpy(enum tare_lapack_type type, int count, double factor, const void *x, void *y);
-void tare_lapack_scal(enum tare_lapack_type type, int count, double factor, void *x);
+/* Exchanges x and y, whose `count` elements are `step` elements apart. */
+void tare_lapack_swap(enum tare_lapack_type type, int count, void *x, void *y, int step);
 
 #endif

@@ -1,161 +1,351 @@
-/* Cholesky factors and Householder reductions of our own (small_reflectors.h), eigenvalues of a Hessenberg matrix too
- * (small_schur.c); singular values of a bidiagonal matrix by LAPACK's routine, which calls little of BLAS. */
+/* Factorizations and Jacobi iterations of our own (small_factors.h). Eigenvalues of general matrices are those of a
+ * Hessenberg matrix, by our own iteration for complex types and by LAPACK's for real ones, which calls no BLAS; the
+ * eigenvectors of the Schur form are LAPACK's. */
 #include "interpreter/kernels/small_lapack.h"
 
 #include <complex.h>
+#include <float.h>
 #include <math.h>
 #include <string.h>
+
+enum { MOST_SWEEPS = 60 }; /* convergence is quadratic: six are usual */
+
+static double square_of(double complex x) {
+    return creal(x) * creal(x) + cimag(x) * cimag(x);
+}
+static double modulus_of(double complex x) {
+    const double square = square_of(x);
+    return square > 1e-280 && square < 1e280 ? sqrt(square) : cabs(x);
+}
+static double complex inverse_of(double complex x) {
+    const double square = square_of(x);
+    if (square > 1e-280 && square < 1e280) return conj(x) * (1 / square);
+    const double scale = square < 1 ? 0x1p500 : 0x1p-500;
+    return conj(x * scale) * (scale / square_of(x * scale));
+}
 
 #define NUMBER double
 #define NAME(function) function##_real
 #define CONJ(x) (x)
 #define SQUARE(x) ((x) * (x))
-#include "interpreter/kernels/small_reflectors.h"
+#define MODULUS(x) fabs(x)
+#define INVERSE(x) (1 / (x))
+#include "interpreter/kernels/small_factors.h"
 #undef NUMBER
 #undef NAME
 #undef CONJ
 #undef SQUARE
+#undef MODULUS
+#undef INVERSE
 #define NUMBER double complex
 #define NAME(function) function##_complex
 #define CONJ(x) conj(x)
-#define SQUARE(x) (creal(x) * creal(x) + cimag(x) * cimag(x))
-#include "interpreter/kernels/small_reflectors.h"
+#define SQUARE(x) square_of(x)
+#define MODULUS(x) modulus_of(x)
+#define INVERSE(x) inverse_of(x)
+#include "interpreter/kernels/small_factors.h"
 
-/* Runs a function for the type of the call. */
-#define RUN(call, function, ...)                                                                                       \
-    (tare_lapack_is_complex((call)->type) ? function##_complex(__VA_ARGS__) : function##_real(__VA_ARGS__))
-#define CALL(routine, type, parameters, ...) ((void(*) parameters)tare_lapack_function_of(routine, type))(__VA_ARGS__)
-typedef const void *in;
-typedef void *out;
+/* Runs a function for a type. */
+#define RUN(type, function, ...)                                                                                       \
+    (tare_lapack_is_complex(type) ? function##_complex(__VA_ARGS__) : function##_real(__VA_ARGS__))
 
-/* Whether a is small, in double, and such that squares of the elements, which are finite, cannot overflow; nor does
- * LAPACK have to scale such a matrix before iterations. */
-static bool fits(const struct tare_lapack_call *c) {
+static bool is_small(enum tare_lapack_type type, int n) {
+    return tare_lapack_real_size(type) == 8 && n <= TARE_SMALL_MOST;
+}
+
+/* Whether squares of the elements of a, which are finite, can neither overflow nor all underflow. */
+static bool has_squares(const struct tare_lapack_call *c) {
     const double *a = c->a;
     double largest = 0;
-    if (tare_lapack_real_size(c->type) == 4 || c->m > TARE_SMALL_MOST || c->n > TARE_SMALL_MOST) return false;
+    bool fits = true;
     const int parts = c->m * c->n * (tare_lapack_is_complex(c->type) ? 2 : 1);
     for (int i = 0; i < parts; i++) {
         const double x = fabs(a[i]);
-        if (!(x <= 1e60)) return false; /* also NaN */
+        fits &= x <= 1e60; /* not NaN */
         largest = x > largest ? x : largest;
     }
-    return largest == 0 || largest >= 1e-60;
+    return fits && (largest == 0 || largest >= 1e-60);
 }
 
-/* ---- Cholesky, QR and singular values ---- */
+/* ---- eigenvalues of a complex Hessenberg matrix: QR iterations with explicit shifts by rotations (Golub and Van Loan,
+ * "Matrix Computations", 7.5), as EISPACK's comqr2: H - shift = G·R and H := R·G + shift, until the subdiagonal is
+ * zero. The shift is the eigenvalue of the last 2 by 2 block that is nearer to its last element. LAPACK's iteration
+ * (lahqr) calls a routine per element pair, which takes 2.5 times as long at 4 x 4 ---- */
 
-/* These functions require `fits`. False: not computed, a is unchanged. */
+/* Below 1e-140, squares are not accurate; such numbers count as zero. */
+static const double smallest_square = 1e-280;
 
-static bool small_potrf(struct tare_lapack_call *c) {
-    if (c->uplo != 'U') return false;
-    c->info = RUN(c, potrf, c->n, c->a);
-    return true;
+/* [c s; -conj(s) c] maps (f, g) to (r, 0). */
+struct rotation {
+    double c;
+    double complex s;
+};
+
+static double size_of(double complex x) {
+    return fabs(creal(x)) + fabs(cimag(x));
 }
 
-static bool small_geqrf(struct tare_lapack_call *c) {
-    RUN(c, geqrf, c->m, c->n, c->a, c->tau);
-    return true;
+static double complex root_of(double complex x) {
+    const double major = sqrt((sqrt(square_of(x)) + fabs(creal(x))) / 2);
+    if (major == 0) return 0;
+    const double minor = cimag(x) / (2 * major);
+    return creal(x) >= 0 ? __builtin_complex(major, minor) : __builtin_complex(fabs(minor), copysign(major, cimag(x)));
 }
 
-static bool small_orgqr(struct tare_lapack_call *c) {
-    RUN(c, orgqr, c->m, c->n, c->k, c->a, c->tau);
-    return true;
-}
-
-static bool small_gesdd(struct tare_lapack_call *c) {
-    const bool vectors = c->job != 'N';
-    const int columns = vectors ? c->n : 0, rows = vectors ? c->m : 0, none = 0;
-    double off[TARE_SMALL_MOST], tau[2 * TARE_SMALL_MOST], work[4 * TARE_SMALL_MOST], unused[2];
-    if (c->m < c->n) return false;
-    RUN(c, bidiagonal, c->m, c->n, c->a, c->s, off, (void *)tau, c->v);
-    if (vectors) {
-        memcpy(c->u, c->a, (size_t)(c->m * c->n) * tare_lapack_size(c->type));
-        RUN(c, orgqr, c->m, c->job == 'A' ? c->m : c->n, c->n, c->u, (void *)tau);
+/* The rotation, and r in place of f. */
+static struct rotation rotation_of(double complex *f, double complex g) {
+    const double f_square = square_of(*f), square = f_square + square_of(g), length = sqrt(square);
+    if (square < smallest_square) return (struct rotation){ 1, 0 };
+    if (f_square < smallest_square) {
+        *f = length;
+        return (struct rotation){ 0, conj(g) * (1 / length) };
     }
-    CALL(TARE_LAPACK_BDSQR, c->type, (in, in, in, in, in, out, out, out, in, out, in, out, in, out, int *, size_t), "U",
-         &c->n, &columns, &rows, &none, c->s, off, c->v, &c->n, c->u, &c->m, unused, &c->m, work, &c->info, 1);
-    return true;
+    const double f_length = sqrt(f_square);
+    const double complex direction = *f * (1 / f_length);
+    *f = length * direction;
+    return (struct rotation){ f_length / length, direction * conj(g) * (1 / length) };
 }
 
-/* ---- eigenvalues ---- */
-
-/* a [n, n] = Q·H·Qᴴ with H of Hessenberg form in a, zeros included. Rows and columns outside low … high - 1 are
- * triangular already. */
-static void hessenberg(int n, int low, int high, double complex *a, double complex *q) {
-    double complex tau[TARE_SMALL_MOST];
-    for (int i = low; i + 1 < high; i++) {
-        double complex *v = a + i * n + i + 1;
-        const int count = high - 1 - i;
-        reflect_complex(count, v, 1, &tau[i]);
-        apply_complex(tau[i], count, v, 1, true, a + (i + 1) * n, n, high, 1);
-        apply_complex(conj(tau[i]), count, v, 1, false, v + n, 1, n - 1 - i, n);
-    }
-    set_identity_complex(n, q);
-    for (int i = high - 2; i >= low; i--) {
-        double complex *v = a + i * n + i + 1;
-        apply_complex(tau[i], high - 1 - i, v, 1, false, q + (i + 1) * n + i + 1, 1, high - 1 - i, n);
-        for (int k = 1; k < high - 1 - i; k++)
-            v[k] = 0;
+/* (x, y) := (c·x + s·y, c·y - conj(s)·x) for `count` pairs whose elements are `step` apart. */
+static void rotate(double c, double complex s, double complex *x, double complex *y, int count, int step) {
+    for (; count > 0; count--, x += step, y += step) {
+        const double complex old = *x;
+        *x = c * old + s * *y;
+        *y = c * *y - conj(s) * old;
     }
 }
 
-/* Scales each column to length one, and rotates it so that its largest element is real, as geev does. */
-static void normalize_columns(int n, double complex *v) {
-    for (int j = 0; j < n; j++, v += n) {
-        double largest = 0, sum = 0, most = 0;
-        int pivot = 0;
-        for (int k = 0; k < n; k++)
-            largest = fmax(largest, fmax(fabs(creal(v[k])), fabs(cimag(v[k]))));
-        for (int k = 0; k < n; k++) {
-            v[k] *= 1 / largest; /* squares neither overflow nor underflow */
-            sum += SQUARE(v[k]);
-            if (SQUARE(v[k]) > most) most = SQUARE(v[k]), pivot = k;
+/* The shift for rows and columns up to `end`; every tenth one is another, because a cycle is possible. */
+static double complex shift_of(int n, const double complex *h, int end, int step) {
+    const double complex *last = &h[(end - 1) * n + end - 1], *before = last - n - 1; /* on the diagonal */
+    if (step % 10 == 9) return *last + 0.75 * size_of(last[-n]);
+    const double complex half = 0.5 * (*before - *last), product = last[-1] * before[1];
+    const double complex root = root_of(product + half * half);
+    const double complex larger = square_of(half + root) > square_of(half - root) ? half + root : half - root;
+    return square_of(larger) < smallest_square ? *last : *last - product * inverse_of(larger);
+}
+
+/* One step in rows and columns start … end - 1. */
+static void step_of(int n, double complex *h, double complex *q, int start, int end, double complex shift) {
+    struct rotation rotations[TARE_SMALL_MOST];
+    for (int i = start; i < end; i++)
+        h[i * n + i] -= shift;
+    for (int k = start; k + 1 < end; k++) {
+        double complex *diagonal = &h[k * n + k];
+        rotations[k] = rotation_of(diagonal, diagonal[1]);
+        diagonal[1] = 0;
+        rotate(rotations[k].c, rotations[k].s, diagonal + n, diagonal + n + 1, n - 1 - k, n);
+    }
+    for (int k = start; k + 1 < end; k++) {
+        const double complex s = conj(rotations[k].s);
+        rotate(rotations[k].c, s, &h[k * n], &h[(k + 1) * n], k + 2, 1);
+        rotate(rotations[k].c, s, &q[k * n], &q[(k + 1) * n], n, 1);
+    }
+    for (int i = start; i < end; i++)
+        h[i * n + i] += shift;
+}
+
+/* Whether the element before the diagonal of a row counts as zero. */
+static bool is_negligible(int n, const double complex *h, int row) {
+    const double complex *diagonal = &h[row * n + row];
+    return size_of(diagonal[-n]) <= DBL_EPSILON * (size_of(diagonal[-n - 1]) + size_of(*diagonal));
+}
+
+/* Eigenvalues of a Hessenberg matrix h: h becomes the Schur form, whose diagonal they are, and q of A = Q·H·Qᴴ that of
+ * the Schur form. False: no convergence. */
+static bool schur(int n, double complex *h, double complex *q) {
+    enum { MOST_STEPS = 30 };
+    for (int end = n, step = 0; end > 1; step++) {
+        int start = end - 1;
+        while (start > 0 && !is_negligible(n, h, start))
+            start--;
+        if (start > 0) h[(start - 1) * n + start] = 0;
+        if (start == end - 1) {
+            end--;
+            step = -1;
+            continue;
         }
-        const double complex factor = conj(v[pivot]) / sqrt(sum * most);
-        for (int k = 0; k < n; k++)
-            v[k] = k == pivot ? creal(v[k] * factor) : v[k] * factor;
+        if (step == MOST_STEPS) return false;
+        step_of(n, h, q, start, end, shift_of(n, h, end, step));
+    }
+    return true;
+}
+
+/* ---- eigenvalues of general matrices ---- */
+
+static void set_eigenvalue(struct tare_lapack_call *c, int i, double complex value) {
+    if (tare_lapack_is_complex(c->type))
+        ((double complex *)c->w)[i] = value;
+    else
+        ((double *)c->w)[i] = creal(value), ((double *)c->wi)[i] = cimag(value);
+}
+
+/* The values of a Hermitian matrix are real, and its vectors orthogonal. */
+static bool hermitian_geev(struct tare_lapack_call *c) {
+    double values[TARE_SMALL_MOST];
+    RUN(c->type, syevd, c->n, true, c->a, values);
+    for (int i = 0; i < c->n; i++)
+        set_eigenvalue(c, i, values[i]);
+    memcpy(c->v, c->a, (size_t)(c->n * c->n) * tare_lapack_size(c->type));
+    return true;
+}
+
+/* Scales x to length one, and rotates it so that its largest element is real, as geev does. */
+static void normalize(int n, double complex *x) {
+    double largest = 0, sum = 0, most = 0;
+    int pivot = 0;
+    for (int k = 0; k < n; k++)
+        largest = fmax(largest, fmax(fabs(creal(x[k])), fabs(cimag(x[k]))));
+    for (int k = 0; k < n; k++) {
+        x[k] *= 1 / largest; /* squares neither overflow nor underflow */
+        sum += square_of(x[k]);
+        if (square_of(x[k]) > most) most = square_of(x[k]), pivot = k;
+    }
+    const double complex factor = conj(x[pivot]) * (1 / sqrt(sum * most));
+    for (int k = 0; k < n; k++)
+        x[k] = k == pivot ? creal(x[k] * factor) : x[k] * factor;
+}
+
+/* Stores vector j, or vectors j and j + 1 of a real type as real and imaginary part. */
+static void put_vector(struct tare_lapack_call *c, int j, const double complex *x, bool pair) {
+    for (int k = 0; k < c->n; k++) {
+        if (tare_lapack_is_complex(c->type)) {
+            ((double complex *)c->v)[j * c->n + k] = x[k];
+            continue;
+        }
+        ((double *)c->v)[j * c->n + k] = creal(x[k]);
+        if (pair) ((double *)c->v)[(j + 1) * c->n + k] = cimag(x[k]);
     }
 }
 
-/* Balances the matrix, and computes eigenvalues and vectors of the result. */
-static bool solve(struct tare_lapack_call *c) {
+/* [a b; c e] has the eigenvalues e + q and a - q with the vectors (q, c) and (-b, q) for q = d ± sqrt(d² + bc), d = (a
+ * - e) / 2, with the sign that adds magnitudes. A conjugate pair of a real matrix is exactly conjugate. */
+static bool geev_of_2(struct tare_lapack_call *call) {
+    const bool is_complex = tare_lapack_is_complex(call->type);
+    double complex m[4];
+    for (int i = 0; i < 4; i++)
+        m[i] = is_complex ? ((double complex *)call->a)[i] : ((double *)call->a)[i];
+    const double complex a = m[0], c = m[1], b = m[2], e = m[3], d = 0.5 * (a - e), root = root_of(d * d + b * c);
+    const double complex q = d + (creal(conj(d) * root) >= 0 ? root : -root);
+    const bool pair = !is_complex && cimag(q) != 0;
+    double complex v[2][2] = { { q, c }, { -b, q } };
+    if (q == 0 && c == 0) v[0][0] = 1;
+    if (q == 0 && b == 0) v[1][1] = 1;
+    set_eigenvalue(call, 0, e + q);
+    set_eigenvalue(call, 1, pair ? conj(e + q) : a - q);
+    for (int j = 0; j < 2 - pair; j++) {
+        normalize(2, v[j]);
+        put_vector(call, j, v[j], pair);
+    }
+    return true;
+}
+
+typedef const void *in;
+typedef void *out;
+#define CALL(routine, type, parameters, ...) ((void(*) parameters)tare_lapack_function_of(routine, type))(__VA_ARGS__)
+
+static bool complex_geev(struct tare_lapack_call *c) {
+    double complex *a = c->a, *v = c->v, *w = c->w, work[2 * TARE_SMALL_MOST];
+    double real_work[TARE_SMALL_MOST];
     const int n = c->n;
-    double scale[TARE_SMALL_MOST];
-    double complex *a = c->a, *w = c->w;
-    CALL(TARE_LAPACK_GEBAL, c->type, (in, in, out, in, int *, int *, out, int *, size_t), "B", &n, a, &n, &c->low,
-         &c->high, scale, &c->info, 1);
-    if (!fits(c)) return false;
-    hessenberg(n, c->low - 1, c->high, a, c->v);
-    if (!tare_small_schur(n, c->low - 1, c->high, a, c->v)) return false;
+    int columns;
+    hessenberg_complex(n, a, v);
+    if (!schur(n, a, v)) return false;
     for (int i = 0; i < n; i++)
         w[i] = a[i * n + i];
     if (c->job != 'V') return true;
-    tare_small_schur_vectors(n, a, c->v);
-    CALL(TARE_LAPACK_GEBAK, c->type, (in, in, in, in, in, in, in, out, in, int *, size_t, size_t), "B", "R", &n,
-         &c->low, &c->high, scale, &n, c->v, &n, &c->info, 1, 1);
-    normalize_columns(n, c->v);
+    CALL(TARE_LAPACK_TREVC, c->type,
+         (in, in, in, in, in, in, out, in, out, in, in, int *, out, out, int *, size_t, size_t), "R", "B", NULL, &n, a,
+         &n, NULL, &n, v, &n, &n, &columns, work, real_work, &c->info, 1, 1);
+    for (int j = 0; j < n; j++)
+        normalize(n, v + j * n);
+    return true;
+}
+
+/* Real arithmetic, so that conjugate eigenvalues and vectors are exactly conjugate. */
+static bool real_geev(struct tare_lapack_call *c) {
+    double *a = c->a, *v = c->v, *wi = c->wi, work[3 * TARE_SMALL_MOST];
+    const int n = c->n, one = 1, yes = 1;
+    int columns;
+    hessenberg_real(n, a, v);
+    CALL(TARE_LAPACK_LAHQR, c->type, (in, in, in, in, in, out, in, out, out, in, in, out, in, int *), &yes, &yes, &n,
+         &one, &n, a, &n, c->w, wi, &one, &n, v, &n, &c->info);
+    if (c->info) return false;
+    if (c->job != 'V') return true;
+    CALL(TARE_LAPACK_TREVC, c->type, (in, in, in, in, in, in, out, in, out, in, in, int *, out, int *, size_t, size_t),
+         "R", "B", NULL, &n, a, &n, NULL, &n, v, &n, &n, &columns, work, &c->info, 1, 1);
+    for (int j = 0; j < n; j += wi[j] == 0 ? 1 : 2) {
+        double complex x[TARE_SMALL_MOST];
+        for (int k = 0; k < n; k++)
+            x[k] = __builtin_complex(v[j * n + k], wi[j] == 0 ? 0 : v[(j + 1) * n + k]);
+        normalize(n, x);
+        put_vector(c, j, x, wi[j] != 0);
+    }
     return true;
 }
 
 static bool small_geev(struct tare_lapack_call *c) {
-    double complex copy[TARE_SMALL_MOST * TARE_SMALL_MOST]; /* geev has further means to converge */
-    const size_t bytes = (size_t)(c->n * c->n) * sizeof *copy;
-    if (c->left == 'V' || !tare_lapack_is_complex(c->type)) return false;
+    double complex copy[TARE_SMALL_MOST * TARE_SMALL_MOST]; /* LAPACK has further means to converge */
+    const size_t bytes = (size_t)(c->n * c->n) * tare_lapack_size(c->type);
+    if (c->left == 'V') return false;
+    if (RUN(c->type, is_hermitian, c->n, c->a)) return hermitian_geev(c);
+    if (c->n == 2) return geev_of_2(c);
     memcpy(copy, c->a, bytes);
-    if (solve(c)) return true;
+    if ((tare_lapack_is_complex(c->type) ? complex_geev : real_geev)(c)) return true;
     memcpy(c->a, copy, bytes);
     return false;
 }
 
 /* ---- choice ---- */
 
-int tare_small_lapack_run(struct tare_lapack_call *c) {
-    static bool (*const functions[TARE_LAPACK_CALLS])(struct tare_lapack_call *) = {
-        [TARE_LAPACK_POTRF] = small_potrf, [TARE_LAPACK_GEQRF] = small_geqrf, [TARE_LAPACK_ORGQR] = small_orgqr,
-        [TARE_LAPACK_GESDD] = small_gesdd, [TARE_LAPACK_GEEV] = small_geev,
-    };
+bool tare_small_lapack_try(struct tare_lapack_call *c) {
     c->info = 0;
-    if (functions[c->routine] && fits(c) && functions[c->routine](c)) return c->info;
-    return tare_lapack_run(c);
+    if (!is_small(c->type, c->m > c->n ? c->m : c->n)) return false;
+    switch (c->routine) {
+    case TARE_LAPACK_POTRF:
+        if (c->uplo != 'U') return false;
+        c->info = RUN(c->type, potrf, c->n, c->a);
+        return true;
+    case TARE_LAPACK_GETRF:
+        c->info = RUN(c->type, getrf, c->n, c->a, c->pivots);
+        return true;
+    case TARE_LAPACK_GEQRF:
+        if (!has_squares(c)) return false;
+        RUN(c->type, geqrf, c->m, c->n, c->a, c->tau);
+        return true;
+    case TARE_LAPACK_ORGQR:
+        RUN(c->type, orgqr, c->m, c->n, c->k, c->a, c->tau);
+        return true;
+    case TARE_LAPACK_SYEVD:
+        if (c->n > 6 || !has_squares(c)) return false; /* LAPACK is faster from 7 x 7 on */
+        RUN(c->type, syevd, c->n, c->uplo == 'U', c->a, c->s);
+        return true;
+    case TARE_LAPACK_GESDD:
+        if (c->m < c->n || !has_squares(c)) return false;
+        RUN(c->type, gesdd, c->m, c->n, c->job == 'N' ? 0 : c->job == 'A' ? c->m : c->n, c->a, c->s, c->u, c->v);
+        return true;
+    case TARE_LAPACK_GEEV:
+        return has_squares(c) && small_geev(c);
+    default:
+        return false;
+    }
+}
+
+int tare_small_lapack_run(struct tare_lapack_call *c) {
+    return tare_small_lapack_try(c) ? c->info : tare_lapack_run(c);
+}
+
+void tare_small_trsm(enum tare_lapack_type type, const char *form, int rows, int n, const void *a, void *b) {
+    if (is_small(type, n))
+        RUN(type, trsm, form, rows, n, a, b);
+    else
+        tare_lapack_trsm(type, form, rows, n, a, n, b, rows);
+}
+
+void tare_small_gemm(enum tare_lapack_type type, const char *ops, int m, int n, int k, const void *a, const void *b,
+                     void *c) {
+    if (is_small(type, m) && m <= 4 && n <= 4) /* larger ones: dgemm is faster */
+        RUN(type, gemm, ops, m, n, k, a, b, c);
+    else
+        tare_lapack_gemm(type, ops, m, n, k, a, *ops == 'N' ? m : k, b, ops[1] == 'N' ? k : n, 1, c, m);
 }

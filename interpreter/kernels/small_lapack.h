@@ -1,5 +1,5 @@
 /* Routines of LAPACK (lapack.h) for matrices of at most 8 x 8 in double, for batches: LAPACK's own spend most of their
- * time in calls of BLAS for vectors of a few elements. The algorithms are those of its unblocked routines. */
+ * time in calls of BLAS for vectors of a few elements. */
 #ifndef TARE_INTERPRETER_KERNELS_SMALL_LAPACK_H
 #define TARE_INTERPRETER_KERNELS_SMALL_LAPACK_H
 
@@ -8,14 +8,16 @@
 /* The largest number of rows and of columns. */
 enum { TARE_SMALL_MOST = 8 };
 
-/* Runs a prepared routine: for small matrices by functions of our own, otherwise tare_lapack_run. Returns info. */
+/* Runs a prepared routine if a function of our own computes it: for a small matrix, LU (with the complex pivots of the
+ * largest modulus, where LAPACK takes |re| + |im|) and the other factorizations. False: nothing was done. */
+bool tare_small_lapack_try(struct tare_lapack_call *call);
+/* The same, otherwise by LAPACK. Returns info. */
 int tare_small_lapack_run(struct tare_lapack_call *call);
-
-/* Eigenvalues of a Hessenberg matrix h [n, n], column-major; what is outside rows and columns low … high - 1 is
- * triangular already: h becomes the Schur form, whose diagonal they are, and q of A = Q·H·Qᴴ that of the Schur form.
- * False: no convergence. */
-bool tare_small_schur(int n, int low, int high, double _Complex *h, double _Complex *q);
-/* Replaces q of a Schur form h by the eigenvectors, of any length that can be represented. */
-void tare_small_schur_vectors(int n, const double _Complex *h, double _Complex *q);
+/* tare_lapack_trsm from the right for b [rows, n] and a [n, n] with n as leading dimension: small ones by a function of
+ * our own. */
+void tare_small_trsm(enum tare_lapack_type type, const char *form, int rows, int n, const void *a, void *b);
+/* c [m, n] = op(a) · op(b) with k terms and the smallest leading dimensions; `ops` are two of 'N', 'C'. */
+void tare_small_gemm(enum tare_lapack_type type, const char *ops, int m, int n, int k, const void *a, const void *b,
+                     void *c);
 
 #endif

@@ -36,7 +36,6 @@
     X(distribution) \
     X(draw) \
     X(edit_distance) \
-    X(eig) \
     X(einsum) \
     X(file) \
     X(fill) \

@@ -1,21 +1,16 @@
-/* Qr, SelfAdjointEig and Svd by LAPACK in the tensor's own precision (half in float; small matrices of Qr and Svd in
- * double). Signs and phases of eigenvectors and singular vectors are not determined by the matrix, so they may differ
- * from another program's. */
+/* Qr, SelfAdjointEig, Eig and Svd by LAPACK in the tensor's own precision (half in float, small matrices in double).
+ * Signs and phases of eigenvectors and singular vectors are not determined by the matrix, so they may differ from
+ * another program's. */
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/linalg/matrix.h"
 
+#include <complex.h>
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
 static int64_t least(int64_t a, int64_t b) {
     return a < b ? a : b;
-}
-
-/* Sets every matrix [n, n] of the batch to the identity: the orthogonal factor of an empty matrix. */
-static tare_status set_identity(struct tare_tensor *tensor, int64_t n) {
-    for (int64_t i = 0; i < tensor->elements; i++)
-        tare_tensor_set_f64(tensor, i, i % (n * n) % (n + 1) == 0);
-    return TARE_OK;
 }
 
 /* ---- QR ---- */
@@ -29,60 +24,43 @@ static tare_status infer_qr(struct tare_infer *infer) {
     return tare_matrix_infer(&infer->outputs[1], infer, 0, full ? rows : small, columns);
 }
 
-/* One matrix A [m, n] and the first `columns` columns of Q. Both calls have the same `a`, which is column-major and has
- * the columns of both; `rows` is row-major. */
-struct qr {
-    int64_t m, n, columns;
-    enum tare_lapack_type type;
-    struct tare_lapack_call factor, form;
-    void *rows;
-};
-
-static tare_status open_qr(struct qr *s, struct tare_kernel *kernel) {
-    const int64_t wide = s->n > s->columns ? s->n : s->columns;
-    TARE_TRY(tare_matrix_open(s->m, wide));
-    void *a = tare_matrix_new(kernel->scratch, s->type, s->m * wide);
-    s->rows = tare_matrix_new(kernel->scratch, s->type, s->m * wide);
-    if (!a || !s->rows) return TARE_NO_MEMORY;
-    s->factor = (struct tare_lapack_call){ TARE_LAPACK_GEQRF, s->type, .m = (int)s->m, .n = (int)s->n, .a = a };
-    TARE_TRY(tare_lapack_prepare(&s->factor, kernel->scratch));
-    s->form =
-        (struct tare_lapack_call){ TARE_LAPACK_ORGQR,           s->type, .m = (int)s->m,      .n = (int)s->columns,
-                                   .k = (int)least(s->m, s->n), .a = a,  .tau = s->factor.tau };
-    return tare_lapack_prepare(&s->form, kernel->scratch);
-}
-
-/* R [columns, n] as matrix `i` of the output; what is below the diagonal of `a` are the reflectors of Q. */
-static void put_r(struct qr *s, struct tare_tensor *to, int64_t i) {
-    const int64_t size = s->columns * s->n;
-    char *rows = s->columns < s->m ? s->rows : tare_matrix_room(to, s->type, i * size, s->rows);
-    tare_matrix_transpose(rows, s->factor.a, s->type, s->n, s->m, false);
-    for (int64_t row = 1; row < s->columns; row++)
-        memset(rows + (size_t)(row * s->n) * tare_lapack_size(s->type), 0,
-               (size_t)least(row, s->n) * tare_lapack_size(s->type));
-    tare_matrix_write(to, i * size, s->type, rows, size);
+/* The first rows of R as matrix `i` of the output; what is below the diagonal of `a` are the reflectors of Q. */
+static void put_r(struct tare_matrix_batch *b, int64_t i, int64_t count) {
+    const int64_t n = b->call.n, size = count * n;
+    char *rows =
+        count < b->call.m ? b->buffer : tare_matrix_room(&b->kernel->outputs[1], b->call.type, i * size, b->buffer);
+    tare_matrix_transpose(rows, b->call.a, b->call.type, n, b->call.m);
+    for (int64_t row = 1; row < count; row++)
+        memset(rows + (size_t)(row * n) * tare_lapack_size(b->call.type), 0,
+               (size_t)least(row, n) * tare_lapack_size(b->call.type));
+    tare_matrix_put(b, 1, i, rows);
 }
 
 static tare_status run_qr(struct tare_kernel *kernel) {
-    struct tare_matrices input;
-    TARE_TRY(tare_matrix_outputs(kernel, &input));
-    if (kernel->outputs[0].elements == 0 && kernel->outputs[1].elements == 0) return TARE_OK;
-    struct qr s = { .m = input.rows, .n = input.columns };
-    s.columns = tare_matrices_of(&kernel->outputs[0]).columns;
-    s.type = tare_matrix_type_for(kernel->inputs[0].dtype, s.m, s.n);
-    if (s.n == 0) return set_identity(&kernel->outputs[0], s.m);
-    TARE_TRY(open_qr(&s, kernel));
-    for (int64_t i = 0; i < input.count; i++) {
-        tare_matrix_load(s.factor.a, s.type, &kernel->inputs[0], i * s.m * s.n, s.m, s.n, s.rows);
-        tare_small_lapack_run(&s.factor);
-        put_r(&s, &kernel->outputs[1], i);
-        tare_small_lapack_run(&s.form);
-        tare_matrix_store(&kernel->outputs[0], i * s.m * s.columns, s.type, s.form.a, s.m, s.columns, s.rows);
+    struct tare_matrix_batch b = { .call = { .routine = TARE_LAPACK_GEQRF } };
+    TARE_TRY(tare_matrix_open_batch(&b, kernel));
+    if (b.count == 0) return TARE_OK;
+    const int m = b.call.m, columns = (int)tare_matrices_of(&kernel->outputs[0]).columns;
+    struct tare_lapack_call form = { TARE_LAPACK_ORGQR,
+                                     b.call.type,
+                                     .m = m,
+                                     .n = columns,
+                                     .k = (int)least(m, b.call.n),
+                                     .a = columns <= b.call.n ? b.call.a : NULL,
+                                     .tau = b.call.tau };
+    TARE_TRY(tare_lapack_prepare(&form, kernel->scratch));
+    for (int64_t i = 0; i < b.count; i++) {
+        tare_matrix_next_by_columns(&b, i);
+        tare_small_lapack_run(&b.call);
+        put_r(&b, i, tare_matrices_of(&kernel->outputs[1]).rows);
+        if (form.a != b.call.a) memcpy(form.a, b.call.a, (size_t)b.size * tare_lapack_size(form.type));
+        tare_small_lapack_run(&form);
+        tare_matrix_store(&kernel->outputs[0], i * m * columns, form.type, form.a, m, columns, false, b.buffer);
     }
     return TARE_OK;
 }
 
-/* ---- eigenvalues of Hermitian matrices ---- */
+/* ---- eigenvalues ---- */
 
 /* A row's aux: the outputs, and the attribute that requests vectors. */
 struct eigen {
@@ -91,58 +69,95 @@ struct eigen {
 };
 static const struct eigen eig_stacked = { .stacked = true }, eig = { .vectors = "compute_v" }, eig_always = { 0 };
 
+static bool wants_vectors(const struct tare_node *node, const struct eigen *form) {
+    return !form->vectors || tare_node_bool(node, form->vectors, true);
+}
+
 static tare_status infer_eigen(struct tare_infer *infer) {
     const struct eigen *form = infer->node->def->row->aux;
-    if (!form->stacked) return tare_matrix_infer_eigen(infer, form->vectors);
     TARE_TRY(tare_matrix_infer_square(infer));
-    const int rank = infer->outputs[0].rank;
-    if (rank > 0 && infer->outputs[0].dims[rank - 2] >= 0) infer->outputs[0].dims[rank - 2]++;
+    struct tare_shape *values = &infer->outputs[0];
+    if (values->rank < 0) return TARE_OK;
+    if (form->stacked) {
+        if (values->dims[values->rank - 2] >= 0) values->dims[values->rank - 2]++;
+        return TARE_OK;
+    }
+    infer->outputs[1] = wants_vectors(infer->node, form) ? *values : tare_shape_make(1, (int64_t)0);
+    values->rank--;
     return TARE_OK;
 }
 
-/* `count` real numbers of the type's precision to elements first … of the tensor. */
-static void write_reals(struct tare_tensor *to, int64_t first, enum tare_lapack_type type, const void *from,
-                        int64_t count) {
-    for (int64_t i = 0; i < count; i++)
-        tare_tensor_set_f64(to, first + i,
-                            tare_lapack_real_size(type) == 4 ? (double)((const float *)from)[i]
-                                                             : ((const double *)from)[i]);
-}
-
-/* One matrix: `a` becomes its eigenvectors in rows. In memory LAPACK sees conj(A), whose eigenvectors are conjugate and
- * whose triangles are exchanged. */
-static tare_status eigen_of(struct tare_lapack_call *call) {
-    const int64_t size = (int64_t)call->n * call->n;
-    if (!tare_matrix_is_finite(call->a, call->type, size) || tare_small_lapack_run(call))
-        return TARE_FAIL(TARE_INVALID_ARGUMENT,
-                         "Self-adjoint eigen decomposition was not successful. The input might not be valid.");
-    tare_matrix_conjugate(call->a, call->type, size);
-    return TARE_OK;
-}
-
-static tare_status run_eigen(struct tare_kernel *kernel) {
+/* Memory contains conj(A) for LAPACK, whose eigenvectors are conjugate and whose triangles are exchanged. */
+static tare_status run_hermitian(struct tare_kernel *kernel) {
     const struct eigen *form = kernel->op->aux;
-    struct tare_matrices input;
-    TARE_TRY(tare_matrix_outputs(kernel, &input));
-    const int64_t n = input.rows, size = n * n, step = form->stacked ? size + n : n;
-    const enum tare_lapack_type type = tare_matrix_type(kernel->inputs[0].dtype);
-    if (n == 0 || input.count == 0) return TARE_OK;
-    const bool lower = tare_node_bool(kernel->node, "lower", true); /* the triangle that is read */
-    const bool vectors = form->stacked || kernel->outputs[1].elements;
-    struct tare_lapack_call call = {
-        TARE_LAPACK_SYEVD, type, .m = (int)n, .n = (int)n, .uplo = lower ? 'U' : 'L', .job = vectors ? 'V' : 'N'
-    };
-    TARE_TRY(tare_matrix_open(n, n));
-    TARE_TRY(tare_lapack_prepare(&call, kernel->scratch));
-    void *v = tare_matrix_new(kernel->scratch, type, size);
-    if (!v) return TARE_NO_MEMORY;
-    for (int64_t i = 0; i < input.count; i++) {
-        tare_matrix_read(call.a, type, &kernel->inputs[0], i * size, size);
-        TARE_TRY(eigen_of(&call));
-        write_reals(&kernel->outputs[0], i * step, type, call.s, n);
-        if (!vectors) continue;
-        tare_matrix_store(&kernel->outputs[form->stacked ? 0 : 1], form->stacked ? i * step + n : i * size, type,
-                          call.a, n, n, v);
+    const bool lower = tare_node_bool(kernel->node, "lower", true), vectors = wants_vectors(kernel->node, form);
+    struct tare_matrix_batch b = { .call = { .routine = TARE_LAPACK_SYEVD, .uplo = lower ? 'U' : 'L' } };
+    b.call.job = vectors ? 'V' : 'N';
+    TARE_TRY(tare_matrix_open_batch(&b, kernel));
+    const int64_t n = b.call.n, step = form->stacked ? b.size + n : n;
+    for (int64_t i = 0; i < b.count; i++) {
+        tare_matrix_next(&b, i);
+        if (!tare_matrix_run_finite(&b) || b.call.info)
+            return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                             "Self-adjoint eigen decomposition was not successful. The input might not be valid.");
+        tare_matrix_put_reals(&b, i * step, b.call.s, n);
+        if (vectors)
+            tare_matrix_store(&kernel->outputs[form->stacked ? 0 : 1], form->stacked ? i * step + n : i * b.size,
+                              b.call.type, b.call.a, n, n, true, b.buffer);
+    }
+    return TARE_OK;
+}
+
+/* One eigenvalue of a general matrix and its column in LAPACK's result. */
+struct value {
+    tare_complex number;
+    double magnitude;
+    int64_t column;
+};
+
+/* By magnitude; of a conjugate pair, whose magnitudes may differ by roundings, the positive imaginary part is first. */
+static bool precedes(const struct value *x, const struct value *y) {
+    const double difference = x->magnitude - y->magnitude;
+    if (fabs(difference) > 2 * DBL_EPSILON * y->magnitude) return difference < 0;
+    return cimag(x->number) > cimag(y->number);
+}
+
+/* Otherwise equal ones stay in the order of geev. */
+static void sort_values(struct value *values, const struct tare_lapack_call *c) {
+    for (int64_t k = 0; k < c->n; k++) {
+        const tare_complex number = tare_matrix_eigenvalue(c, k);
+        const struct value value = { number, cimag(number) == 0 ? fabs(creal(number)) : cabs(number), k };
+        int64_t at = k;
+        for (; at > 0 && precedes(&value, &values[at - 1]); at--)
+            values[at] = values[at - 1];
+        values[at] = value;
+    }
+}
+
+static void put(struct tare_tensor *to, int64_t i, tare_complex x) {
+    tare_matrix_set(to->data, tare_matrix_type(to->dtype), i, x);
+}
+
+/* Eigenvalues by ascending magnitude, and right eigenvectors of length one. */
+static tare_status run_eig(struct tare_kernel *kernel) {
+    const bool vectors = wants_vectors(kernel->node, kernel->op->aux);
+    struct tare_matrix_batch b = { .call = { TARE_LAPACK_GEEV, .left = 'N', .job = vectors ? 'V' : 'N' } };
+    TARE_TRY(tare_matrix_open_batch(&b, kernel));
+    const int64_t n = b.call.n;
+    struct value *values = TARE_NEW_ARRAY(kernel->scratch, struct value, (size_t)n + 1);
+    if (!values) return TARE_NO_MEMORY;
+    for (int64_t i = 0; i < b.count; i++) {
+        tare_matrix_next_by_columns(&b, i);
+        if (!tare_matrix_run_finite(&b) || b.call.info)
+            return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                             "Eigen decomposition was not successful. The input might not be valid.");
+        sort_values(values, &b.call);
+        for (int64_t k = 0; k < n; k++) {
+            put(&kernel->outputs[0], i * n + k, values[k].number);
+            for (int64_t row = 0; vectors && row < n; row++)
+                put(&kernel->outputs[1], (i * n + row) * n + k,
+                    tare_matrix_eigenvector(&b.call, b.call.v, values[k].column, row));
+        }
     }
     return TARE_OK;
 }
@@ -164,7 +179,7 @@ static tare_status infer_svd(struct tare_infer *infer) {
         values->dims[values->rank - 2] = small;
         values->rank--;
     }
-    if (form->vectors && !tare_node_bool(infer->node, form->vectors, true)) {
+    if (!wants_vectors(infer->node, form)) {
         infer->outputs[U] = infer->outputs[V] = tare_shape_make(1, 0);
         return TARE_OK;
     }
@@ -172,59 +187,44 @@ static tare_status infer_svd(struct tare_infer *infer) {
     return tare_matrix_infer(&infer->outputs[V], infer, 0, columns, full ? columns : small);
 }
 
-/* Matrices A [rows, columns]. In memory LAPACK sees Aᵀ = conj(V)·diag(s)·Uᵀ, so its left vectors are conj(V) and its
- * right ones, in memory, U. */
-struct svd {
-    bool vectors;
-    int64_t sizes[3]; /* of s, u and v */
-    struct tare_lapack_call call;
-    void *v; /* row-major */
-};
+/* For an input that is not finite, all elements of the outputs are NaN, whose bits may all be ones. */
+static void put_nan(const struct tare_matrix_batch *b, int64_t i) {
+    for (size_t k = 0; k < 3; k++) {
+        const struct tare_tensor *out = &b->kernel->outputs[k];
+        const size_t bytes = (size_t)(out->elements / b->count) * tare_dtype_size(out->dtype);
+        memset((char *)out->data + (size_t)i * bytes, 0xff, bytes);
+    }
+}
 
-/* Stores matrix `i` of the outputs; all are NaN for an input that is not finite. */
-static tare_status put_svd(struct tare_kernel *kernel, struct svd *s, int64_t i, bool finite) {
-    struct tare_lapack_call *call = &s->call;
-    const int64_t columns = call->m;
-    for (size_t k = 0; !finite && k < 3; k++)
-        for (int64_t at = 0; at < s->sizes[k]; at++)
-            tare_tensor_set_f64(&kernel->outputs[k], i * s->sizes[k] + at, NAN);
-    if (!finite) return TARE_OK;
-    if (tare_small_lapack_run(call))
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "the singular value decomposition did not converge");
-    write_reals(&kernel->outputs[S], i * s->sizes[S], call->type, call->s, s->sizes[S]);
-    if (!s->vectors) return TARE_OK;
-    tare_matrix_transpose(s->v, call->u, call->type, s->sizes[V] / columns, columns, true);
-    tare_matrix_write(&kernel->outputs[U], i * s->sizes[U], call->type, call->v, s->sizes[U]);
-    tare_matrix_write(&kernel->outputs[V], i * s->sizes[V], call->type, s->v, s->sizes[V]);
-    return TARE_OK;
+/* The orthogonal factors of an empty matrix. */
+static void put_identities(const struct tare_kernel *kernel) {
+    for (size_t k = U; k <= V; k++) {
+        const struct tare_shape *shape = &kernel->outputs[k].shape;
+        const int64_t n = shape->dims[shape->rank - 1];
+        for (int64_t at = 0; at < kernel->outputs[k].elements; at++)
+            tare_tensor_set_f64(&kernel->outputs[k], at, at % (n * n) % (n + 1) == 0);
+    }
 }
 
 static tare_status run_svd(struct tare_kernel *kernel) {
-    const struct eigen *form = kernel->op->aux;
-    const bool full = tare_node_bool(kernel->node, "full_matrices", false);
-    struct svd s = { .vectors = !form->vectors || tare_node_bool(kernel->node, form->vectors, true) };
-    struct tare_matrices input;
-    TARE_TRY(tare_matrix_outputs(kernel, &input));
-    const int64_t rows = input.rows, columns = input.columns, size = rows * columns, small = least(rows, columns);
-    const int64_t u_columns = !s.vectors ? 0 : full ? rows : small, v_columns = !s.vectors ? 0 : full ? columns : small;
-    const enum tare_lapack_type type = tare_matrix_type_for(kernel->inputs[0].dtype, rows, columns);
-    if (kernel->outputs[S].elements + kernel->outputs[U].elements + kernel->outputs[V].elements == 0) return TARE_OK;
-    if (size == 0) {
-        TARE_TRY(set_identity(&kernel->outputs[U], u_columns));
-        return set_identity(&kernel->outputs[V], v_columns);
-    }
-    TARE_TRY(tare_matrix_open(rows + columns - small, full ? rows + columns - small : small));
-    s.sizes[S] = small, s.sizes[U] = rows * u_columns, s.sizes[V] = columns * v_columns;
-    s.call = (struct tare_lapack_call){ TARE_LAPACK_GESDD, type, .m = (int)columns, .n = (int)rows,
-                                        .job = !s.vectors ? 'N'
-                                               : full     ? 'A'
-                                                          : 'S' };
-    s.v = tare_matrix_new(kernel->scratch, type, s.sizes[V]);
-    if (!s.v) return TARE_NO_MEMORY;
-    TARE_TRY(tare_lapack_prepare(&s.call, kernel->scratch));
-    for (int64_t i = 0; i < input.count; i++) {
-        tare_matrix_read(s.call.a, type, &kernel->inputs[0], i * size, size);
-        TARE_TRY(put_svd(kernel, &s, i, tare_matrix_is_finite(s.call.a, type, size)));
+    const bool vectors = wants_vectors(kernel->node, kernel->op->aux);
+    struct tare_matrix_batch b = { .call = { .routine = TARE_LAPACK_GESDD, .job = 'N' } };
+    if (vectors) b.call.job = tare_node_bool(kernel->node, "full_matrices", false) ? 'A' : 'S';
+    TARE_TRY(tare_matrix_open_batch(&b, kernel));
+    const int64_t m = b.call.m, n = b.call.n, columns = b.call.job == 'A' ? m : least(m, n);
+    if (b.size == 0) put_identities(kernel);
+    for (int64_t i = 0; b.size && i < b.count; i++) {
+        tare_matrix_next_by_columns(&b, i);
+        if (!tare_matrix_run_finite(&b)) {
+            put_nan(&b, i);
+            continue;
+        }
+        if (b.call.info) return TARE_FAIL(TARE_INVALID_ARGUMENT, "the singular value decomposition did not converge");
+        tare_matrix_put_reals(&b, i * least(m, n), b.call.s, least(m, n));
+        if (!vectors) continue;
+        tare_matrix_store(&kernel->outputs[U], i * m * columns, b.call.type, b.call.u, m, columns, false, b.buffer);
+        tare_matrix_conjugate(b.call.v, b.call.type, kernel->outputs[V].elements / b.count);
+        tare_matrix_put(&b, V, i, b.call.v); /* Vᴴ by columns is conj(V) by rows */
     }
     return TARE_OK;
 }
@@ -233,7 +233,7 @@ static tare_status run_svd(struct tare_kernel *kernel) {
 #define PLAIN "T: {double, float}"
 #define EIGEN(op, out, spec, form)                                                                                     \
     {                                                                                                                  \
-        .name = op, .inputs = "input: T", .outputs = out, .attrs = spec, .infer = infer_eigen, .run = run_eigen,       \
+        .name = op, .inputs = "input: T", .outputs = out, .attrs = spec, .infer = infer_eigen, .run = run_hermitian,   \
         .aux = &form                                                                                                   \
     }
 #define SVD(op, spec, form)                                                                                            \
@@ -254,6 +254,13 @@ const struct tare_op tare_ops_decompose[] = {
     EIGEN("BatchSelfAdjointEig", "output: T", PLAIN, eig_stacked),
     EIGEN("SelfAdjointEigV2", "e: T, v: T", "compute_v: bool = true; " TYPES, eig),
     EIGEN("BatchSelfAdjointEigV2", "e: T, v: T", "compute_v: bool = true; " PLAIN, eig),
+    { .name = "Eig",
+      .inputs = "input: T",
+      .outputs = "e: Tout, v: Tout",
+      .attrs = "compute_v: bool = true; T: {float, double, complex64, complex128}; Tout: {complex64, complex128}",
+      .infer = infer_eigen,
+      .run = run_eig,
+      .aux = &eig },
     SVD("Svd", UV TYPES, svd),
     SVD("BatchSvd", UV "T: {double, float, complex64, complex128}", svd),
     { .name = "XlaSelfAdjointEig",
@@ -261,7 +268,7 @@ const struct tare_op tare_ops_decompose[] = {
       .outputs = "w: T, v: T",
       .attrs = "lower: bool; max_iter: int; epsilon: float; T: numbertype",
       .infer = infer_eigen,
-      .run = run_eigen,
+      .run = run_hermitian,
       .aux = &eig_always },
     { .name = "XlaSvd",
       .inputs = "a: T",

@@ -8,17 +8,15 @@
 
 #include "base/alloc.h"
 
-#include <complex.h>
-#include <math.h>
 #include <string.h>
 
-enum { MOST_ARRAYS = 6 };
+enum { MOST_ARRAYS = 7 }; /* and the empty name after the last one */
 
 struct call;
 
 /* Operands and results are arrays of the call, or one of its numbers info and rank; "VL" and "V" are the complex
  * vectors that a real type stores in two columns of vl and v. Those with '+' exist for complex types only, with '-' for
- * real types. `run` replaces tare_small_lapack_run. */
+ * real types. `run` replaces tare_lapack_run. */
 struct routine {
     enum tare_lapack_routine routine;
     const char *operands, *results;
@@ -54,7 +52,7 @@ static char option(const struct call *call, const char *key, char fallback) {
 static tare_status run_lu(struct call *c) {
     int *pivots = c->lapack.pivots;
     const int count = c->lapack.m < c->lapack.n ? c->lapack.m : c->lapack.n;
-    tare_small_lapack_run(&c->lapack);
+    tare_lapack_run(&c->lapack);
     tare_matrix_order(c->lapack.order, c->lapack.m, pivots, count);
     for (int i = 0; i < count; i++)
         pivots[i]--;
@@ -66,13 +64,13 @@ static tare_status run_orgqr(struct call *c) {
     const struct tare_lapack_call *q = &c->lapack;
     if (q->n > q->m || q->k > q->n)
         return TARE_FAIL(TARE_SHAPE, "%d columns of Q from %d reflectors of %d rows", q->n, q->k, q->m);
-    tare_small_lapack_run(&c->lapack);
+    tare_lapack_run(&c->lapack);
     return TARE_OK;
 }
 
 /* The call for TPU has no info. */
 static tare_status run_eigh(struct call *c) {
-    if (!tare_small_lapack_run(&c->lapack)) return TARE_OK;
+    if (!tare_lapack_run(&c->lapack)) return TARE_OK;
     return TARE_FAIL(TARE_INVALID_ARGUMENT, "the eigenvalues did not converge");
 }
 
@@ -85,7 +83,7 @@ static void join_vectors(const struct tare_lapack_call *c, void *to, const void 
 }
 
 static tare_status run_geev(struct call *c) {
-    tare_small_lapack_run(&c->lapack);
+    tare_lapack_run(&c->lapack);
     if (tare_lapack_is_complex(c->lapack.type)) return TARE_OK;
     join_vectors(&c->lapack, c->joined[0], c->lapack.vl);
     join_vectors(&c->lapack, c->joined[1], c->lapack.v);
@@ -95,7 +93,7 @@ static tare_status run_geev(struct call *c) {
 /* The number of selected eigenvalues is 0: sorting is not requested. */
 static tare_status run_gees(struct call *c) {
     if (option(c, "sort", 'N') != 'N') return TARE_FAIL(TARE_UNSUPPORTED, "sorted Schur forms are not supported");
-    tare_small_lapack_run(&c->lapack);
+    tare_lapack_run(&c->lapack);
     return TARE_OK;
 }
 
@@ -129,17 +127,6 @@ static int dtype_of(const struct call *c, const struct tare_lapack_array *array)
     return is_double ? TARE_DT_COMPLEX128 : TARE_DT_COMPLEX64;
 }
 
-/* Splits the names of a routine's operands or results. */
-static void read_names(struct list *list, const char *names, bool is_complex) {
-    while (*names) {
-        const size_t length = strcspn(names, " ");
-        const bool skipped = *names == (is_complex ? '-' : '+'), marked = *names == '-' || *names == '+';
-        if (!skipped) memcpy(list->names[list->count++], names + marked, length - marked);
-        names += length;
-        names += strspn(names, " ");
-    }
-}
-
 /* ---- batches ---- */
 
 static tare_status check_dtype(const struct tare_kernel *kernel) {
@@ -151,9 +138,11 @@ static tare_status check_dtype(const struct tare_kernel *kernel) {
 }
 
 static tare_status open_lists(struct call *c) {
-    const bool is_complex = tare_lapack_is_complex(c->lapack.type);
-    read_names(&c->operands, c->routine->operands, is_complex);
-    read_names(&c->results, c->routine->results, is_complex);
+    const char *operands = c->routine->operands, *results = c->routine->results;
+    while (tare_lapack_next_name(c->operands.names[c->operands.count], &operands, c->lapack.type))
+        c->operands.count++;
+    while (tare_lapack_next_name(c->results.names[c->results.count], &results, c->lapack.type))
+        c->results.count++;
     if (c->kernel->n_inputs == c->operands.count && c->kernel->n_outputs == c->results.count) return TARE_OK;
     return TARE_FAIL(TARE_INVALID_ARGUMENT, "%zu operands and %zu results (expected %zu and %zu)", c->kernel->n_inputs,
                      c->kernel->n_outputs, c->operands.count, c->results.count);
@@ -234,12 +223,12 @@ static tare_status open_results(struct call *c) {
     return TARE_OK;
 }
 
-/* Allocates the arrays that the routine does not have as arguments, or all where it is not called. */
+/* Allocates the arrays that the routine does not have as arguments, or all where it is not called, as zeros. */
 static tare_status allocate(struct call *c, const struct list *list) {
     for (size_t i = 0; i < list->count; i++) {
         const struct tare_lapack_array *array = &list->arrays[i];
         if (!*array->data)
-            *array->data = tare_matrix_new(c->kernel->scratch, TARE_LAPACK_Z, (int64_t)array->rows * array->columns);
+            *array->data = TARE_NEW_ARRAY(c->kernel->scratch, tare_complex, (size_t)array->rows * array->columns + 1);
         if (!*array->data) return TARE_NO_MEMORY;
     }
     return TARE_OK;
@@ -269,25 +258,20 @@ static void move(struct call *c, const struct tare_lapack_array *array, const st
     const int64_t rows = array->rows, columns = array->columns;
     char *matrix = (char *)tensor->data + (size_t)(at * rows * columns) * size;
     if (back)
-        tare_matrix_transpose(matrix, *array->data, type, columns, rows, false);
+        tare_matrix_transpose(matrix, *array->data, type, columns, rows);
     else
-        tare_matrix_transpose(*array->data, matrix, type, rows, columns, false);
+        tare_matrix_transpose(*array->data, matrix, type, rows, columns);
 }
 
-/* The results of a matrix that is not finite: NaN, and numbers that report no convergence. */
+/* The results of a matrix that is not finite: NaN, whose bits may all be ones, and numbers that report no convergence.
+ */
 static void set_nan(struct call *c) {
     for (size_t i = 0; i < c->results.count; i++) {
         const struct tare_lapack_array *array = &c->results.arrays[i];
-        const int64_t numbers =
-            (int64_t)array->rows * array->columns * (array->elements == TARE_LAPACK_OF_COMPLEX ? 2 : 1);
-        const enum tare_lapack_type real = tare_lapack_real_size(c->lapack.type) == 4 ? TARE_LAPACK_S : TARE_LAPACK_D;
-        if (array->elements == TARE_LAPACK_OF_INTS) *(int *)*array->data = 1;
-        for (int64_t k = 0; array->elements != TARE_LAPACK_OF_INTS && k < numbers; k++) {
-            if (array->elements == TARE_LAPACK_OF_TYPE)
-                tare_matrix_set(*array->data, c->lapack.type, k, (tare_complex)NAN + I * (tare_complex)NAN);
-            else
-                tare_matrix_set(*array->data, real, k, (tare_complex)NAN);
-        }
+        if (array->elements == TARE_LAPACK_OF_INTS)
+            *(int *)*array->data = 1;
+        else
+            memset(*array->data, 0xff, (size_t)array->rows * array->columns * tare_dtype_size(dtype_of(c, array)));
     }
 }
 
@@ -303,7 +287,7 @@ static tare_status run_lapack(struct tare_kernel *kernel, const void *arg) {
         else if (size && c.routine->run)
             TARE_TRY(c.routine->run(&c));
         else if (size)
-            tare_small_lapack_run(&c.lapack);
+            tare_lapack_run(&c.lapack);
         for (size_t k = 0; k < c.results.count; k++)
             move(&c, &c.results.arrays[k], &kernel->outputs[k], i, true);
     }

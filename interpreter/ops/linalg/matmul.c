@@ -104,29 +104,6 @@ static void cost_matmul(const struct tare_infer *infer, struct tare_cost *cost) 
 
 /* ---- execution ---- */
 
-/* Offsets of the matrices of a batch under broadcasting, in elements. */
-static int64_t *matrix_offsets(struct tare_arena *arena, int64_t batch, const struct tare_shape *output,
-                               const struct tare_shape *input) {
-    int64_t *offsets = tare_arena_calloc(arena, (size_t)batch, sizeof *offsets);
-    if (!offsets) return NULL;
-    int64_t strides[TARE_MAX_RANK] = { 0 }, at[TARE_MAX_RANK] = { 0 }; /* of the output's dimensions */
-    int64_t stride = input->dims[input->rank - 1] * input->dims[input->rank - 2], offset = 0;
-    for (int own = input->rank - 3; own >= 0; own--) {
-        strides[own + output->rank - input->rank] = input->dims[own] == 1 ? 0 : stride;
-        stride *= input->dims[own];
-    }
-    for (int64_t i = 0; i < batch; i++) {
-        offsets[i] = offset;
-        for (int axis = output->rank - 3; axis >= 0; axis--) {
-            offset += strides[axis];
-            if (++at[axis] < output->dims[axis]) break;
-            offset -= strides[axis] * output->dims[axis];
-            at[axis] = 0;
-        }
-    }
-    return offsets;
-}
-
 static tare_status set_up(struct tare_kernel *kernel, struct tare_product *product, struct flags flags) {
     const struct tare_tensor *a = &kernel->inputs[0], *b = &kernel->inputs[1], *output = &kernel->outputs[0];
     const int rank = output->shape.rank;
@@ -142,8 +119,8 @@ static tare_status set_up(struct tare_kernel *kernel, struct tare_product *produ
     const bool batched = !((const struct matmul_kind *)kernel->op->aux)->matrices;
     product->conjugate_a = batched && flags.a;
     product->conjugate_b = batched && flags.b;
-    product->a_first = matrix_offsets(kernel->scratch, product->batch, &output->shape, &a->shape);
-    product->b_first = matrix_offsets(kernel->scratch, product->batch, &output->shape, &b->shape);
+    product->a_first = tare_product_offsets(kernel->scratch, product->batch, &output->shape, &a->shape);
+    product->b_first = tare_product_offsets(kernel->scratch, product->batch, &output->shape, &b->shape);
     return !product->a_first || !product->b_first ? TARE_NO_MEMORY : TARE_OK;
 }
 

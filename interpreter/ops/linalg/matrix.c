@@ -10,19 +10,8 @@
 #include <string.h>
 
 struct tare_matrices tare_matrices_of(const struct tare_tensor *tensor) {
-    const int64_t *dims = tensor->shape.dims + tensor->shape.rank;
-    return (struct tare_matrices){ .count = tensor->elements ? tensor->elements / (dims[-2] * dims[-1]) : 0,
-                                   .rows = dims[-2],
-                                   .columns = dims[-1] };
-}
-
-tare_status tare_matrix_outputs(struct tare_kernel *kernel, struct tare_matrices *input) {
-    struct tare_shape *shapes;
-    TARE_TRY(tare_operand_shapes(kernel, &shapes));
-    *input = tare_matrices_of(&kernel->inputs[0]);
-    for (size_t i = 0; i < kernel->n_outputs; i++)
-        TARE_TRY(tare_kernel_output(kernel, i, tare_dtype_base(kernel->node->output_dtypes[i]), &shapes[i]));
-    return TARE_OK;
+    const int64_t *end = tensor->shape.dims + tensor->shape.rank;
+    return (struct tare_matrices){ end[-2], end[-1] };
 }
 
 static const int dtypes[] = { [TARE_LAPACK_S] = TARE_DT_FLOAT,
@@ -49,15 +38,8 @@ tare_status tare_matrix_open(int64_t rows, int64_t columns) {
     return tare_lapack_open();
 }
 
-tare_status tare_matrix_open_lu(struct tare_lapack_call *lu, struct tare_kernel *kernel, int64_t n) {
-    *lu = (struct tare_lapack_call){ TARE_LAPACK_GETRF, tare_matrix_type_for(kernel->inputs[0].dtype, n, n),
-                                     .m = (int)n, .n = (int)n };
-    TARE_TRY(tare_matrix_open(n, n));
-    return tare_lapack_prepare(lu, kernel->scratch);
-}
-
 void *tare_matrix_new(struct tare_arena *memory, enum tare_lapack_type type, int64_t count) {
-    return tare_arena_calloc(memory, (size_t)count + TARE_LAPACK_SLACK, tare_lapack_size(type));
+    return tare_lapack_new(memory, count, tare_lapack_size(type));
 }
 
 /* Whether tensors of the dtype contain the floats, or pairs of floats, of a type in double. */
@@ -110,14 +92,17 @@ void tare_matrix_write(struct tare_tensor *to, int64_t first, enum tare_lapack_t
             for (int64_t j = first; j < columns && j < first + TILE; j++)                                              \
                 ((type *)to)[j * rows + i] = ((const type *)from)[i * columns + j];
 
-void tare_matrix_transpose(void *to, const void *from, enum tare_lapack_type type, int64_t rows, int64_t columns,
-                           bool conjugate) {
+void tare_matrix_transpose(void *to, const void *from, enum tare_lapack_type type, int64_t rows, int64_t columns) {
     enum { TILE = 8 }; /* columns of a power of two fall into few sets of the cache */
     switch (tare_lapack_size(type)) {
     case 4:
         TRANSPOSE(float)
         break;
     case 8:
+        if (rows < 4) {
+            TRANSPOSE(double)
+            break;
+        }
         for (int64_t first = 0; first < columns; first += TILE)
             tare_transpose_double(tare_cpu_level(), (double *)to + first * rows, rows, (const double *)from + first,
                                   columns, rows, columns - first < TILE ? columns - first : TILE);
@@ -126,7 +111,6 @@ void tare_matrix_transpose(void *to, const void *from, enum tare_lapack_type typ
         TRANSPOSE(tare_complex)
         break;
     }
-    if (conjugate) tare_matrix_conjugate(to, type, rows * columns);
 }
 #undef TRANSPOSE
 
@@ -134,13 +118,14 @@ void tare_matrix_load(void *to, enum tare_lapack_type type, const struct tare_te
                       int64_t columns, void *buffer) {
     const void *at = tare_matrix_room(from, type, first, buffer);
     if (at == buffer) tare_matrix_read(buffer, type, from, first, rows * columns);
-    tare_matrix_transpose(to, at, type, rows, columns, false);
+    tare_matrix_transpose(to, at, type, rows, columns);
 }
 
 void tare_matrix_store(struct tare_tensor *to, int64_t first, enum tare_lapack_type type, const void *from,
-                       int64_t rows, int64_t columns, void *buffer) {
+                       int64_t rows, int64_t columns, bool conjugate, void *buffer) {
     void *at = tare_matrix_room(to, type, first, buffer);
-    tare_matrix_transpose(at, from, type, columns, rows, false);
+    tare_matrix_transpose(at, from, type, columns, rows);
+    if (conjugate) tare_matrix_conjugate(at, type, rows * columns);
     tare_matrix_write(to, first, type, at, rows * columns);
 }
 
@@ -154,27 +139,10 @@ void tare_matrix_conjugate(void *x, enum tare_lapack_type type, int64_t count) {
     }
 }
 
-void tare_matrix_add_real(void *x, enum tare_lapack_type type, int64_t i, double value) {
-    tare_matrix_set(x, type, i, tare_matrix_at(x, type, i) + value);
-}
-
 void tare_matrix_set_identity(void *x, enum tare_lapack_type type, int64_t n) {
     memset(x, 0, (size_t)(n * n) * tare_lapack_size(type));
     for (int64_t i = 0; i < n; i++)
         tare_matrix_set(x, type, i * n + i, 1);
-}
-
-tare_complex tare_matrix_at(const void *x, enum tare_lapack_type type, int64_t i) {
-    switch (type) {
-    case TARE_LAPACK_S:
-        return (double)((const float *)x)[i];
-    case TARE_LAPACK_D:
-        return ((const double *)x)[i];
-    case TARE_LAPACK_C:
-        return ((const _Complex float *)x)[i];
-    default:
-        return ((const tare_complex *)x)[i];
-    }
 }
 
 void tare_matrix_set(void *x, enum tare_lapack_type type, int64_t i, tare_complex value) {
@@ -226,17 +194,32 @@ void tare_matrix_order(int *order, int rows, const int *pivots, int count) {
     }
 }
 
-static tare_complex complex_of(double re, double im) {
-    const double parts[] = { re, im };
-    tare_complex x;
-    memcpy(&x, parts, sizeof x);
-    return x;
+void tare_matrix_exchange(void *x, enum tare_lapack_type type, int line, int count, int step, const int *pivots,
+                          int first, int last, bool backward) {
+    const size_t bytes = (size_t)line * tare_lapack_size(type);
+    for (int k = first; k < last; k++) {
+        const int i = backward ? first + last - 1 - k : k, other = pivots[i] - 1;
+        if (other != i)
+            tare_lapack_swap(type, count, (char *)x + (size_t)i * bytes, (char *)x + (size_t)other * bytes, step);
+    }
+}
+
+/* In memory, Aᵀ = P·L·U for LAPACK, and x is xᵀ: xᵀ·P·L·U = bᵀ, or xᵀ·Uᴴ·Lᴴ·Pᵀ = bᵀ for the adjoint. */
+bool tare_matrix_solve(struct tare_lapack_call *lu, void *x, int64_t columns, bool adjoint) {
+    const char *forms[] = { adjoint ? "RLCU" : "RUNN", adjoint ? "RUCN" : "RLNU" };
+    tare_small_lapack_run(lu);
+    if (tare_matrix_is_singular(lu->a, lu->type, lu->n)) return false;
+    if (adjoint) tare_matrix_exchange(x, lu->type, (int)columns, (int)columns, 1, lu->pivots, 0, lu->n, false);
+    tare_small_trsm(lu->type, forms[0], (int)columns, lu->n, lu->a, x);
+    tare_small_trsm(lu->type, forms[1], (int)columns, lu->n, lu->a, x);
+    if (!adjoint) tare_matrix_exchange(x, lu->type, (int)columns, (int)columns, 1, lu->pivots, 0, lu->n, true);
+    return true;
 }
 
 tare_complex tare_matrix_eigenvalue(const struct tare_lapack_call *geev, int64_t i) {
     const tare_complex value = tare_matrix_at(geev->w, geev->type, i);
     if (tare_lapack_is_complex(geev->type)) return value;
-    return complex_of(creal(value), creal(tare_matrix_at(geev->wi, geev->type, i)));
+    return __builtin_complex(creal(value), creal(tare_matrix_at(geev->wi, geev->type, i)));
 }
 
 tare_complex tare_matrix_eigenvector(const struct tare_lapack_call *geev, const void *vectors, int64_t i, int64_t row) {
@@ -245,7 +228,63 @@ tare_complex tare_matrix_eigenvector(const struct tare_lapack_call *geev, const 
     const tare_complex x = tare_matrix_at(vectors, geev->type, (sign < 0 ? i - 1 : i) * n + row);
     if (sign == 0) return x;
     const double y = creal(tare_matrix_at(vectors, geev->type, (sign < 0 ? i : i + 1) * n + row));
-    return complex_of(creal(x), sign < 0 ? -y : y);
+    return __builtin_complex(creal(x), sign < 0 ? -y : y);
+}
+
+/* ---- batches ---- */
+
+static tare_status create_outputs(struct tare_kernel *kernel, int64_t *elements) {
+    struct tare_shape *shapes;
+    TARE_TRY(tare_operand_shapes(kernel, &shapes));
+    for (size_t i = 0; i < kernel->n_outputs; i++) {
+        TARE_TRY(tare_kernel_output(kernel, i, tare_dtype_base(kernel->node->output_dtypes[i]), &shapes[i]));
+        *elements += kernel->outputs[i].elements;
+    }
+    return TARE_OK;
+}
+
+tare_status tare_matrix_open_batch(struct tare_matrix_batch *b, struct tare_kernel *kernel) {
+    const struct tare_tensor *input = &kernel->inputs[0];
+    const struct tare_matrices matrix = tare_matrices_of(input);
+    int64_t elements = 0;
+    b->kernel = kernel;
+    TARE_TRY(create_outputs(kernel, &elements));
+    if (elements == 0) return TARE_OK;
+    TARE_TRY(tare_matrix_open(matrix.rows, matrix.columns));
+    b->count = 1, b->size = elements = matrix.rows * matrix.columns;
+    for (int d = 0; d < input->shape.rank - 2; d++)
+        b->count *= input->shape.dims[d];
+    for (size_t i = 0; i < kernel->n_outputs; i++)
+        if (kernel->outputs[i].elements / b->count > elements) elements = kernel->outputs[i].elements / b->count;
+    b->call.m = (int)matrix.rows, b->call.n = (int)matrix.columns;
+    b->call.type = tare_matrix_type_for(input->dtype, matrix.rows, matrix.columns);
+    b->buffer = tare_matrix_new(kernel->scratch, b->call.type, elements);
+    return b->buffer ? tare_lapack_prepare(&b->call, kernel->scratch) : TARE_NO_MEMORY;
+}
+
+void tare_matrix_next(struct tare_matrix_batch *b, int64_t i) {
+    tare_matrix_read(b->call.a, b->call.type, &b->kernel->inputs[0], i * b->size, b->size);
+}
+
+void tare_matrix_next_by_columns(struct tare_matrix_batch *b, int64_t i) {
+    tare_matrix_load(b->call.a, b->call.type, &b->kernel->inputs[0], i * b->size, b->call.m, b->call.n, b->buffer);
+}
+
+bool tare_matrix_run_finite(struct tare_matrix_batch *b) {
+    if (tare_small_lapack_try(&b->call)) return true;
+    if (!tare_matrix_is_finite(b->call.a, b->call.type, b->size)) return false;
+    tare_lapack_run(&b->call);
+    return true;
+}
+
+void tare_matrix_put(struct tare_matrix_batch *b, size_t k, int64_t i, const void *from) {
+    const int64_t count = b->kernel->outputs[k].elements / b->count;
+    tare_matrix_write(&b->kernel->outputs[k], i * count, b->call.type, from, count);
+}
+
+void tare_matrix_put_reals(struct tare_matrix_batch *b, int64_t first, const void *from, int64_t count) {
+    const enum tare_lapack_type real = tare_lapack_real_size(b->call.type) == 4 ? TARE_LAPACK_S : TARE_LAPACK_D;
+    tare_matrix_write(&b->kernel->outputs[0], first, real, from, count);
 }
 
 /* ---- shapes ---- */
@@ -281,17 +320,5 @@ tare_status tare_matrix_infer_square(struct tare_infer *infer) {
                          (long long)*columns);
     if (*rows < 0) *rows = *columns;
     *columns = *rows;
-    return TARE_OK;
-}
-
-tare_status tare_matrix_infer_eigen(struct tare_infer *infer, const char *vectors) {
-    struct tare_shape square = tare_shape_unknown();
-    struct tare_infer inner = *infer;
-    inner.outputs = &square;
-    TARE_TRY(tare_matrix_infer_square(&inner));
-    if (square.rank < 0) return TARE_OK;
-    infer->outputs[0] = infer->outputs[1] = square;
-    infer->outputs[0].rank--;
-    if (vectors && !tare_node_bool(infer->node, vectors, true)) infer->outputs[1] = tare_shape_make(1, (int64_t)0);
     return TARE_OK;
 }

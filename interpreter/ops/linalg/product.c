@@ -359,6 +359,28 @@ static void *scratch_elements(struct tare_kernel *kernel, int64_t count, int dty
     return tare_arena_alloc(kernel->scratch, bytes);
 }
 
+int64_t *tare_product_offsets(struct tare_arena *arena, int64_t batch, const struct tare_shape *output,
+                              const struct tare_shape *input) {
+    int64_t *offsets = tare_arena_calloc(arena, (size_t)batch, sizeof *offsets);
+    if (!offsets) return NULL;
+    int64_t strides[TARE_MAX_RANK] = { 0 }, at[TARE_MAX_RANK] = { 0 }; /* of the output's dimensions */
+    int64_t stride = input->dims[input->rank - 1] * input->dims[input->rank - 2], offset = 0;
+    for (int own = input->rank - 3; own >= 0; own--) {
+        strides[own + output->rank - input->rank] = input->dims[own] == 1 ? 0 : stride;
+        stride *= input->dims[own];
+    }
+    for (int64_t i = 0; i < batch; i++) {
+        offsets[i] = offset;
+        for (int axis = output->rank - 3; axis >= 0; axis--) {
+            offset += strides[axis];
+            if (++at[axis] < output->dims[axis]) break;
+            offset -= strides[axis] * output->dims[axis];
+            at[axis] = 0;
+        }
+    }
+    return offsets;
+}
+
 const void *tare_product_operand(struct tare_kernel *kernel, const struct tare_tensor *tensor, int dtype) {
     static const double nothing[2];
     if (tensor->elements == 0) return nothing;

@@ -21,6 +21,10 @@ struct tare_product {
         *epilogue; /* applied to every matrix, without addend; NULL: none. Ignored by the reference product */
 };
 
+/* The first element of the input's matrix for each of the `batch` matrices of the output, whose leading dimensions the
+ * input's are broadcast to. NULL: no memory. */
+int64_t *tare_product_offsets(struct tare_arena *memory, int64_t batch, const struct tare_shape *output,
+                              const struct tare_shape *input);
 /* Reference product: one accumulation chain per element, element by element. */
 void tare_product_plain(const struct tare_product *product);
 /* Computes the same bits, with fast kernels for float. B is packed once and the packing is cached while `source`,

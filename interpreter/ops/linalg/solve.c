@@ -2,6 +2,7 @@
  * float; small matrices and normal equations in double). */
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/linalg/matrix.h"
+#include "interpreter/ops/linalg/product.h"
 #include "interpreter/ops/support/operand.h"
 
 #include <complex.h>
@@ -28,36 +29,27 @@ static tare_complex factor_at(const struct tare_lapack_call *lu, int64_t i) {
     return ((const int *)lu->pivots)[i] == i + 1 ? x : -x;
 }
 
+/* The determinant; or its sign (phase) and the logarithm of its magnitude. */
 static void put_determinant(struct tare_kernel *kernel, int64_t at, const struct tare_lapack_call *lu) {
+    const bool by_logarithm = kernel->n_outputs > 1;
     tare_complex product = 1;
-    for (int64_t i = 0; i < lu->n; i++)
-        product *= factor_at(lu, i);
-    tare_tensor_set_c128(&kernel->outputs[0], at, product);
-}
-
-/* The sign (phase) of the determinant and the logarithm of its magnitude. */
-static void put_log_determinant(struct tare_kernel *kernel, int64_t at, const struct tare_lapack_call *lu) {
-    tare_complex phase = 1;
     double logarithm = 0;
     for (int64_t i = 0; i < lu->n; i++) {
         const tare_complex x = factor_at(lu, i);
-        phase *= x == 0 ? 0 : x / cabs(x);
-        logarithm += log(cabs(x));
+        product *= !by_logarithm ? x : x == 0 ? 0 : x / cabs(x);
+        if (by_logarithm) logarithm += log(cabs(x));
     }
-    tare_tensor_set_c128(&kernel->outputs[0], at, phase);
-    tare_tensor_set_f64(&kernel->outputs[1], at, logarithm);
+    tare_tensor_set_c128(&kernel->outputs[0], at, product);
+    if (by_logarithm) tare_tensor_set_f64(&kernel->outputs[1], at, logarithm);
 }
 
 static tare_status run_determinant(struct tare_kernel *kernel) {
-    struct tare_matrices m;
-    struct tare_lapack_call lu;
-    TARE_TRY(tare_matrix_outputs(kernel, &m));
-    TARE_TRY(tare_matrix_open_lu(&lu, kernel, m.rows));
-    const int64_t size = m.rows * m.rows;
-    for (int64_t i = 0; i < kernel->outputs[0].elements; i++) {
-        tare_matrix_read(lu.a, lu.type, &kernel->inputs[0], i * size, size);
-        if (size) tare_small_lapack_run(&lu); /* of the transpose: the same determinant */
-        (kernel->n_outputs > 1 ? put_log_determinant : put_determinant)(kernel, i, &lu);
+    struct tare_matrix_batch b = { .call = { .routine = TARE_LAPACK_GETRF } };
+    TARE_TRY(tare_matrix_open_batch(&b, kernel));
+    for (int64_t i = 0; i < b.count; i++) {
+        tare_matrix_next(&b, i);
+        tare_small_lapack_run(&b.call); /* of the transpose: the same determinant */
+        put_determinant(kernel, i, &b.call);
     }
     return TARE_OK;
 }
@@ -80,15 +72,7 @@ static char *lu_at(const struct tare_lapack_call *lu, int row, int column) {
 
 /* Exchanges rows as pivots first … last - 1 require, in columns begin … end - 1. */
 static void exchange_rows(const struct tare_lapack_call *lu, int first, int last, int begin, int end) {
-    const size_t size = tare_lapack_size(lu->type);
-    char moved[16];
-    for (int column = begin; column < end; column++)
-        for (int row = first; row < last; row++) {
-            char *x = lu_at(lu, row, column), *y = lu_at(lu, ((const int *)lu->pivots)[row] - 1, column);
-            memcpy(moved, x, size);
-            memmove(x, y, size);
-            memcpy(y, moved, size);
-        }
+    tare_matrix_exchange(lu_at(lu, 0, begin), lu->type, 1, end - begin, lu->n, lu->pivots, first, last, false);
 }
 
 /* Finds the pivot of a column and divides what is below it. False: all are zero. */
@@ -121,22 +105,20 @@ static bool factor_complex(const struct tare_lapack_call *lu, int first, int cou
 }
 
 static tare_status run_lu(struct tare_kernel *kernel) {
-    struct tare_matrices m;
-    struct tare_lapack_call lu;
-    TARE_TRY(tare_matrix_outputs(kernel, &m));
-    TARE_TRY(tare_matrix_open_lu(&lu, kernel, m.rows));
-    const int64_t n = m.rows, size = n * n;
-    void *rows = tare_matrix_new(kernel->scratch, lu.type, size);
-    int *order = TARE_NEW_ARRAY(kernel->scratch, int, (size_t)n + 1);
-    if (!rows || !order) return TARE_NO_MEMORY;
-    for (int64_t i = 0; n && i < m.count; i++) {
-        tare_matrix_load(lu.a, lu.type, &kernel->inputs[0], i * size, n, n, rows);
-        if (tare_lapack_is_complex(lu.type) ? !factor_complex(&lu, 0, lu.n) : tare_small_lapack_run(&lu))
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input is not invertible.");
-        tare_matrix_order(order, lu.n, lu.pivots, lu.n);
-        for (int64_t k = 0; k < n; k++)
-            tare_tensor_set_i64(&kernel->outputs[1], i * n + k, order[k]);
-        tare_matrix_store(&kernel->outputs[0], i * size, lu.type, lu.a, n, n, rows);
+    struct tare_matrix_batch b = { .call = { .routine = TARE_LAPACK_GETRF } };
+    struct tare_lapack_call *lu = &b.call;
+    TARE_TRY(tare_matrix_open_batch(&b, kernel));
+    int *order = TARE_NEW_ARRAY(kernel->scratch, int, (size_t)lu->n + 1);
+    if (!order) return TARE_NO_MEMORY;
+    for (int64_t i = 0; i < b.count; i++) {
+        tare_matrix_next_by_columns(&b, i);
+        if (!tare_small_lapack_try(lu))
+            lu->info = tare_lapack_is_complex(lu->type) ? !factor_complex(lu, 0, lu->n) : tare_lapack_run(lu);
+        if (lu->info) return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input is not invertible.");
+        tare_matrix_order(order, lu->n, lu->pivots, lu->n);
+        for (int64_t k = 0; k < lu->n; k++)
+            tare_tensor_set_i64(&kernel->outputs[1], i * lu->n + k, order[k]);
+        tare_matrix_store(&kernel->outputs[0], i * b.size, lu->type, lu->a, lu->n, lu->n, false, b.buffer);
     }
     return TARE_OK;
 }
@@ -145,54 +127,36 @@ static tare_status run_lu(struct tare_kernel *kernel) {
 
 /* A row's aux. */
 struct solver {
-    bool triangular, banded, broadcast;
+    bool triangular, banded, broadcast, least_squares;
 };
 static const struct solver dense = { 0 }, triangular = { .triangular = true, .broadcast = true },
-                           old_triangular = { .triangular = true }, banded = { .banded = true, .broadcast = true };
+                           old_triangular = { .triangular = true }, least_squares = { .least_squares = true },
+                           banded = { .triangular = true, .banded = true, .broadcast = true };
 
-/* The dimensions before the last two of both inputs, equal or broadcast. */
-static tare_status infer_batch(struct tare_shape *out, const struct tare_infer *infer, bool broadcast) {
-    struct tare_shape a = infer->inputs[0], b = infer->inputs[1];
-    *out = tare_shape_unknown();
-    if (a.rank < 0 || b.rank < 0) return TARE_OK;
-    a.rank -= 2;
-    b.rank -= 2;
-    return broadcast ? tare_shape_broadcast(out, &a, &b) : tare_shape_merge(out, &a, &b);
-}
-
+/* The dimensions before the last two of both inputs are equal or broadcast. */
 static tare_status infer_solve(struct tare_infer *infer) {
     const struct solver *solver = infer->node->def->row->aux;
+    struct tare_shape *out = &infer->outputs[0], a = infer->inputs[0], b = infer->inputs[1];
     int64_t rows, columns, right_rows, right_columns;
-    struct tare_shape *out = &infer->outputs[0];
     TARE_TRY(tare_matrix_infer_dims(&rows, &columns, infer, 0));
     TARE_TRY(tare_matrix_infer_dims(&right_rows, &right_columns, infer, 1));
-    if (!solver->banded && rows >= 0 && columns >= 0 && rows != columns)
-        return TARE_FAIL(TARE_SHAPE, "Input matrix must be square (got %lld x %lld)", (long long)rows,
-                         (long long)columns);
-    if (columns < 0 && !solver->banded) columns = rows;
-    if (columns >= 0 && right_rows >= 0 && columns != right_rows)
-        return TARE_FAIL(TARE_SHAPE, "Input matrix and rhs are incompatible: %lld columns and %lld rows",
-                         (long long)columns, (long long)right_rows);
-    TARE_TRY(infer_batch(out, infer, solver->broadcast));
-    if (out->rank < 0) return TARE_OK;
+    if (!solver->banded && !solver->least_squares) {
+        if (rows >= 0 && columns >= 0 && rows != columns)
+            return TARE_FAIL(TARE_SHAPE, "Input matrix must be square (got %lld x %lld)", (long long)rows,
+                             (long long)columns);
+        columns = columns < 0 ? rows : columns;
+    }
+    const int64_t left = solver->least_squares ? rows : columns;
+    if (left >= 0 && right_rows >= 0 && left != right_rows)
+        return TARE_FAIL(TARE_SHAPE, "Input matrix and rhs are incompatible: %lld %s and %lld rows", (long long)left,
+                         solver->least_squares ? "rows" : "columns", (long long)right_rows);
+    if (a.rank < 0 || b.rank < 0) return TARE_OK;
+    a.rank -= 2, b.rank -= 2;
+    TARE_TRY(solver->broadcast ? tare_shape_broadcast(out, &a, &b) : tare_shape_merge(out, &a, &b));
     if (out->rank > TARE_MAX_RANK - 2) return TARE_FAIL(TARE_SHAPE, "the result has too many dims");
-    out->dims[out->rank++] = columns < 0 ? right_rows : columns;
+    out->dims[out->rank++] = columns < 0 && !solver->least_squares ? right_rows : columns;
     out->dims[out->rank++] = right_columns;
     return TARE_OK;
-}
-
-/* Index of the input matrix for matrix `i` of the output; dimensions of 1 are broadcast. */
-static int64_t matrix_at(const struct tare_shape *input, const struct tare_shape *output, int64_t i) {
-    int64_t at = 0, step = 1;
-    for (int back = 3; back <= output->rank; back++) {
-        const int64_t dim = output->dims[output->rank - back], k = i % dim;
-        i /= dim;
-        if (back > input->rank) continue;
-        const int64_t own = input->dims[input->rank - back];
-        at += own == 1 ? 0 : k * step;
-        step *= own;
-    }
-    return at;
 }
 
 /* Expands a triangular matrix stored as its diagonals: the main one is the first row of a lower matrix, the last of an
@@ -207,68 +171,50 @@ static void expand_bands(char *a, const char *bands, int64_t n_bands, int64_t n,
         }
 }
 
-/* Systems of n equations; `a` of the LU factors is also that of a triangular system, and b of the solution with them
- * is the transpose of x [n, columns]. */
+/* Systems of n equations; x is row-major. */
 struct system {
     const struct solver *solver;
     bool lower, adjoint;
     struct tare_matrices left, right;
-    int64_t n;
-    enum tare_lapack_type type;
-    struct tare_lapack_call lu, solve;
+    struct tare_lapack_call lu; /* its `a` is also that of a triangular system */
     void *bands, *x;
 };
 
-/* Memory contains Aᵀ and xᵀ for LAPACK: A x = b is xᵀ·Aᵀ = bᵀ, and Aᴴ x = b is xᵀ·(Aᵀ)ᴴ = bᵀ. */
-static void solve_triangular(struct system *s) {
+/* False: singular. Memory contains Aᵀ and xᵀ for LAPACK: A x = b is xᵀ·Aᵀ = bᵀ, and Aᴴ x = b is xᵀ·(Aᵀ)ᴴ = bᵀ. */
+static bool solve_triangular(struct system *s) {
     const char form[] = { 'R', s->lower ? 'U' : 'L', s->adjoint ? 'C' : 'N', 'N' };
-    const int columns = (int)s->right.columns;
-    tare_lapack_trsm(s->type, form, columns, (int)s->n, s->lu.a, (int)s->n, s->x, columns);
+    if (tare_matrix_is_singular(s->lu.a, s->lu.type, s->lu.n)) return false;
+    tare_small_trsm(s->lu.type, form, (int)s->right.columns, s->lu.n, s->lu.a, s->x);
+    return true;
 }
 
-/* The factors are those of Aᵀ, so its transpose is solved for; Aᴴ x = b as conj(Aᵀ) x = b with everything conjugated.
- */
-static void solve_dense(struct system *s) {
-    tare_matrix_transpose(s->solve.b, s->x, s->type, s->n, s->right.columns, s->adjoint);
-    tare_small_lapack_run(&s->solve);
-    tare_matrix_transpose(s->x, s->solve.b, s->type, s->right.columns, s->n, s->adjoint);
-}
-
+/* The matrix and the right-hand sides begin at the elements `left` and `right` of the inputs. */
 static tare_status solve_one(struct system *s, const struct tare_tensor *inputs, int64_t left, int64_t right) {
-    const int64_t n = s->n, size = s->left.rows * s->left.columns, width = n * s->right.columns;
-    const bool is_triangular = s->solver->triangular || s->solver->banded;
-    tare_matrix_read(s->solver->banded ? s->bands : s->lu.a, s->type, &inputs[0], left * size, size);
-    tare_matrix_read(s->x, s->type, &inputs[1], right * width, width);
-    if (s->solver->banded) expand_bands(s->lu.a, s->bands, s->left.rows, n, s->lower, tare_lapack_size(s->type));
-    if (!is_triangular) tare_small_lapack_run(&s->lu);
-    if (tare_matrix_is_singular(s->lu.a, s->type, n))
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input matrix is not invertible.");
-    (is_triangular ? solve_triangular : solve_dense)(s);
-    return TARE_OK;
+    const int64_t n = s->lu.n, size = s->left.rows * n, width = n * s->right.columns;
+    const enum tare_lapack_type type = s->lu.type;
+    tare_matrix_read(s->solver->banded ? s->bands : s->lu.a, type, &inputs[0], left, size);
+    tare_matrix_read(s->x, type, &inputs[1], right, width);
+    if (s->solver->banded) expand_bands(s->lu.a, s->bands, s->left.rows, n, s->lower, tare_lapack_size(type));
+    if (s->solver->triangular ? solve_triangular(s) : tare_matrix_solve(&s->lu, s->x, s->right.columns, s->adjoint))
+        return TARE_OK;
+    return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input matrix is not invertible.");
 }
 
 static tare_status open_system(struct system *s, struct tare_kernel *kernel) {
     s->left = tare_matrices_of(&kernel->inputs[0]);
     s->right = tare_matrices_of(&kernel->inputs[1]);
-    s->n = s->left.columns;
+    const int64_t n = s->left.columns;
     if (s->solver->banded && s->left.rows < 1) return TARE_FAIL(TARE_SHAPE, "bands must have at least one row");
-    if (s->solver->banded && s->left.rows > s->n)
+    if (s->solver->banded && s->left.rows > n)
         return TARE_FAIL(TARE_SHAPE, "the number of bands is %lld (expected at most the %lld columns)",
-                         (long long)s->left.rows, (long long)s->n);
-    TARE_TRY(tare_matrix_open_lu(&s->lu, kernel, s->n));
-    TARE_TRY(tare_matrix_open(s->n, s->right.columns));
-    s->type = s->lu.type;
-    s->solve = (struct tare_lapack_call){ TARE_LAPACK_GETRS,
-                                          s->type,
-                                          .m = (int)s->n,
-                                          .n = (int)s->n,
-                                          .k = (int)s->right.columns,
-                                          .trans = s->adjoint ? 'N' : 'T',
-                                          .a = s->lu.a,
-                                          .pivots = s->lu.pivots };
-    s->bands = tare_matrix_new(kernel->scratch, s->type, s->solver->banded ? s->left.rows * s->n : 0);
-    s->x = tare_matrix_new(kernel->scratch, s->type, s->n * s->right.columns);
-    return s->bands && s->x ? tare_lapack_prepare(&s->solve, kernel->scratch) : TARE_NO_MEMORY;
+                         (long long)s->left.rows, (long long)n);
+    TARE_TRY(tare_matrix_open(n, n));
+    TARE_TRY(tare_matrix_open(n, s->right.columns));
+    s->lu = (struct tare_lapack_call){ TARE_LAPACK_GETRF, tare_matrix_type_for(kernel->inputs[0].dtype, n, n),
+                                       .m = (int)n, .n = (int)n };
+    s->bands = tare_matrix_new(kernel->scratch, s->lu.type, s->solver->banded ? s->left.rows * n : 0);
+    s->x = tare_matrix_new(kernel->scratch, s->lu.type, n * s->right.columns);
+    return s->bands && s->x ? tare_lapack_prepare(&s->lu, kernel->scratch) : TARE_NO_MEMORY;
 }
 
 static tare_status run_solve(struct tare_kernel *kernel) {
@@ -279,11 +225,14 @@ static tare_status run_solve(struct tare_kernel *kernel) {
     TARE_TRY(tare_operand_output(kernel, 0));
     if (out->elements == 0) return TARE_OK;
     TARE_TRY(open_system(&s, kernel));
-    const int64_t size = s.n * s.right.columns;
-    for (int64_t i = 0; i < out->elements / size; i++) {
-        TARE_TRY(solve_one(&s, kernel->inputs, matrix_at(&kernel->inputs[0].shape, &out->shape, i),
-                           matrix_at(&kernel->inputs[1].shape, &out->shape, i)));
-        tare_matrix_write(out, i * size, s.type, s.x, size);
+    const int64_t size = s.right.rows * s.right.columns, count = out->elements / size;
+    const struct tare_shape *left = &kernel->inputs[0].shape, *right = &kernel->inputs[1].shape;
+    const int64_t *a_first = tare_product_offsets(kernel->scratch, count, &out->shape, left);
+    const int64_t *b_first = tare_product_offsets(kernel->scratch, count, &out->shape, right);
+    if (!a_first || !b_first) return TARE_NO_MEMORY;
+    for (int64_t i = 0; i < count; i++) {
+        TARE_TRY(solve_one(&s, kernel->inputs, a_first[i], b_first[i]));
+        tare_matrix_write(out, i * size, s.lu.type, s.x, size);
     }
     return TARE_OK;
 }
@@ -292,30 +241,14 @@ static tare_status run_solve(struct tare_kernel *kernel) {
  * b or Aᴴ (AAᴴ + l·1)⁻¹ b for more columns than rows, in double because they square the condition number; otherwise by
  * a complete orthogonal factorization in the tensor's own precision ---- */
 
-static tare_status infer_least_squares(struct tare_infer *infer) {
-    int64_t rows, columns, right_rows, right_columns;
-    struct tare_shape *out = &infer->outputs[0];
-    TARE_TRY(tare_matrix_infer_dims(&rows, &columns, infer, 0));
-    TARE_TRY(tare_matrix_infer_dims(&right_rows, &right_columns, infer, 1));
-    if (rows >= 0 && right_rows >= 0 && rows != right_rows)
-        return TARE_FAIL(TARE_SHAPE, "Input matrix and rhs are incompatible: %lld and %lld rows", (long long)rows,
-                         (long long)right_rows);
-    TARE_TRY(infer_batch(out, infer, false));
-    if (out->rank < 0) return TARE_OK;
-    out->dims[out->rank++] = columns;
-    out->dims[out->rank++] = right_columns;
-    return TARE_OK;
-}
-
 /* Memory contains Aᵀ [n, m], bᵀ [k, m] and xᵀ [k, n] for LAPACK. */
 struct least_squares {
-    int m, n, k, small; /* A is [m, n], b [m, k]; small = min(m, n) */
+    int m, n, k, small, most; /* A is [m, n], b [m, k]; small and most are those of m and n */
     bool fast;
     double l2;
     enum tare_lapack_type type;
-    void *a, *b, *x;
+    void *a, *b, *x;              /* b and x have `most` rows, of which m and n are used */
     struct tare_lapack_call call; /* potrf of the normal equations, or gelsy of A and b, column-major */
-    void *columns;                /* b or x with its own number of rows, column-major */
 };
 
 /* xᵀ from bᵀ. The factor of the Hermitian matrix, in memory U of Gᵀ = UᴴU, solves y Gᵀ = c. */
@@ -323,56 +256,48 @@ static tare_status solve_normal_equations(struct least_squares *s) {
     const int m = s->m, n = s->n, k = s->k, small = s->small;
     const enum tare_lapack_type type = s->type;
     void *gram = s->call.a, *y = m >= n ? s->x : s->b;
-    tare_lapack_gemm(type, m >= n ? "NC" : "CN", small, small, m >= n ? m : n, s->a, n, s->a, n, 1, gram, small);
+    tare_small_gemm(type, m >= n ? "NC" : "CN", small, small, s->most, s->a, s->a, gram);
     for (int64_t i = 0; i < small; i++)
-        tare_matrix_add_real(gram, type, i * small + i, s->l2);
-    if (m >= n) tare_lapack_gemm(type, "NC", k, n, m, s->b, k, s->a, n, 1, s->x, k);
+        tare_matrix_set(gram, type, i * small + i, tare_matrix_at(gram, type, i * small + i) + s->l2);
+    if (m >= n) tare_small_gemm(type, "NC", k, n, m, s->b, s->a, s->x);
     if (tare_small_lapack_run(&s->call) || tare_matrix_is_singular(gram, type, small))
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input matrix was rank deficient or ill-conditioned.");
-    tare_lapack_trsm(type, "RUNN", k, small, gram, small, y, k);
-    tare_lapack_trsm(type, "RUCN", k, small, gram, small, y, k);
-    if (m < n) tare_lapack_gemm(type, "NC", k, n, m, s->b, k, s->a, n, 1, s->x, k);
+    tare_small_trsm(type, "RUNN", k, small, gram, y);
+    tare_small_trsm(type, "RUCN", k, small, gram, y);
+    if (m < n) tare_small_gemm(type, "NC", k, n, m, s->b, s->a, s->x);
     return TARE_OK;
 }
 
-/* xᵀ as the solution of least norm, which exists for every rank. b and x of the call have max(m, n) rows. */
+/* xᵀ as the solution of least norm, which exists for every rank. */
 static tare_status solve_by_qr(struct least_squares *s) {
-    const int64_t m = s->m, n = s->n, k = s->k, most = m > n ? m : n;
-    const size_t size = tare_lapack_size(s->type);
-    char *b = s->call.b, *columns = s->columns;
-    tare_matrix_transpose(s->call.a, s->a, s->type, m, n, false);
-    tare_matrix_transpose(columns, s->b, s->type, m, k, false);
-    for (int64_t c = 0; c < k; c++)
-        memcpy(b + (size_t)(c * most) * size, columns + (size_t)(c * m) * size, (size_t)m * size);
-    memset(s->call.order, 0, (size_t)n * sizeof(int)); /* columns may be exchanged */
+    tare_matrix_transpose(s->call.a, s->a, s->type, s->m, s->n);
+    tare_matrix_transpose(s->call.b, s->b, s->type, s->most, s->k);
+    memset(s->call.order, 0, (size_t)s->n * sizeof(int)); /* columns may be exchanged */
     if (tare_small_lapack_run(&s->call)) return TARE_FAIL(TARE_INVALID_ARGUMENT, "the least squares solution failed");
-    for (int64_t c = 0; c < k; c++)
-        memcpy(columns + (size_t)(c * n) * size, b + (size_t)(c * most) * size, (size_t)n * size);
-    tare_matrix_transpose(s->x, columns, s->type, k, n, false);
+    tare_matrix_transpose(s->x, s->call.b, s->type, s->k, s->most);
     return TARE_OK;
 }
 
 static tare_status open_least_squares(struct least_squares *s, struct tare_kernel *kernel) {
     const struct tare_matrices left = tare_matrices_of(&kernel->inputs[0]);
     const struct tare_matrices right = tare_matrices_of(&kernel->inputs[1]);
+    const int64_t most = left.rows > left.columns ? left.rows : left.columns;
     struct tare_arena *memory = kernel->scratch;
     TARE_TRY(tare_matrix_open(left.rows, left.columns));
-    const int64_t most = left.rows > left.columns ? left.rows : left.columns;
     TARE_TRY(tare_matrix_open(most, right.columns));
     s->m = (int)left.rows, s->n = (int)left.columns, s->k = (int)right.columns;
-    s->small = s->m < s->n ? s->m : s->n;
+    s->small = s->m < s->n ? s->m : s->n, s->most = (int)most;
     s->type = tare_matrix_type(kernel->inputs[0].dtype); /* its rounding errors determine the rank */
     if (s->fast) s->type = tare_lapack_is_complex(s->type) ? TARE_LAPACK_Z : TARE_LAPACK_D;
     s->a = tare_matrix_new(memory, s->type, left.rows * left.columns);
-    s->b = tare_matrix_new(memory, s->type, left.rows * right.columns);
-    s->x = tare_matrix_new(memory, s->type, left.columns * right.columns);
-    s->columns = tare_matrix_new(memory, s->type, most * right.columns);
-    if (!s->a || !s->b || !s->x || !s->columns) return TARE_NO_MEMORY;
+    s->b = tare_matrix_new(memory, s->type, most * right.columns);
+    s->x = tare_matrix_new(memory, s->type, most * right.columns);
+    if (!s->a || !s->b || !s->x) return TARE_NO_MEMORY;
     s->call = s->fast
                   ? (struct tare_lapack_call){ TARE_LAPACK_POTRF, s->type, .m = s->small, .n = s->small, .uplo = 'U' }
                   : (struct tare_lapack_call){ TARE_LAPACK_GELSY, s->type, .m = s->m, .n = s->n, .k = s->k };
     TARE_TRY(tare_lapack_prepare(&s->call, memory));
-    if (!s->fast) tare_matrix_add_real(s->call.rcond, s->type, 0, tare_matrix_epsilon(s->type) * s->small);
+    if (!s->fast) tare_matrix_set(s->call.rcond, s->type, 0, tare_matrix_epsilon(s->type) * s->small);
     return TARE_OK;
 }
 
@@ -418,23 +343,22 @@ static tare_status infer_tridiagonal_solve(struct tare_infer *infer) {
 /* Rows are always exchanged where that is more accurate: without `partial_pivoting` TensorFlow only omits that. */
 static tare_status run_tridiagonal_solve(struct tare_kernel *kernel) {
     TARE_TRY(tare_operand_output(kernel, 0));
-    if (kernel->outputs[0].elements == 0) return TARE_OK;
-    const struct tare_matrices left = tare_matrices_of(&kernel->inputs[0]);
-    const struct tare_matrices right = tare_matrices_of(&kernel->inputs[1]);
-    const int64_t n = left.columns, k = right.columns, size = n * k;
-    struct tare_lapack_call call = { TARE_LAPACK_GTSV, tare_matrix_type_for(kernel->inputs[0].dtype, n, n), .m = (int)n,
-                                     .n = (int)n, .k = (int)k };
+    struct tare_tensor *out = &kernel->outputs[0];
+    if (out->elements == 0) return TARE_OK;
+    const struct tare_matrices matrix = tare_matrices_of(out);
+    const int64_t n = matrix.rows, k = matrix.columns, size = n * k;
+    struct tare_lapack_call call = { TARE_LAPACK_GTSV, tare_matrix_type_for(out->dtype, n, n), .m = (int)n, .n = (int)n,
+                                     .k = (int)k };
     TARE_TRY(tare_matrix_open(n, k));
     TARE_TRY(tare_lapack_prepare(&call, kernel->scratch));
-    void *x = tare_matrix_new(kernel->scratch, call.type, size);
+    void *x = tare_matrix_new(kernel->scratch, call.type, size), *diagonals[] = { call.du, call.d, call.dl };
     if (!x) return TARE_NO_MEMORY;
-    for (int64_t i = 0; i < left.count; i++) {
-        tare_matrix_read(call.du, call.type, &kernel->inputs[0], i * 3 * n, n);
-        tare_matrix_read(call.d, call.type, &kernel->inputs[0], (i * 3 + 1) * n, n);
-        tare_matrix_read(call.dl, call.type, &kernel->inputs[0], (i * 3 + 2) * n, n);
+    for (int64_t i = 0; i < out->elements / size; i++) {
+        for (int64_t r = 0; r < 3; r++)
+            tare_matrix_read(diagonals[r], call.type, &kernel->inputs[0], (i * 3 + r) * n, n);
         tare_matrix_load(call.b, call.type, &kernel->inputs[1], i * size, n, k, x);
-        if (tare_small_lapack_run(&call)) return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input is not invertible.");
-        tare_matrix_store(&kernel->outputs[0], i * size, call.type, call.b, n, k, x);
+        if (tare_lapack_run(&call)) return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input is not invertible.");
+        tare_matrix_store(out, i * size, call.type, call.b, n, k, false, x);
     }
     return TARE_OK;
 }
@@ -459,15 +383,14 @@ static tare_status run_tridiagonal_product(struct tare_kernel *kernel) {
     const struct tare_matrices right = tare_matrices_of(&kernel->inputs[3]);
     const int64_t n = right.rows, k = right.columns;
     for (int64_t at = 0; at < kernel->outputs[0].elements; at++) {
-        const int64_t row = at / k % n, diagonal = at / k; /* row in its matrix, row in the batch */
-        tare_complex sum =
-            tare_tensor_get_c128(&kernel->inputs[1], diagonal) * tare_tensor_get_c128(&kernel->inputs[3], at);
-        if (row + 1 < n)
-            sum +=
-                tare_tensor_get_c128(&kernel->inputs[0], diagonal) * tare_tensor_get_c128(&kernel->inputs[3], at + k);
-        if (row > 0)
-            sum +=
-                tare_tensor_get_c128(&kernel->inputs[2], diagonal) * tare_tensor_get_c128(&kernel->inputs[3], at - k);
+        const int64_t row = at / k % n;
+        tare_complex sum = 0;
+        for (int d = 0; d < 3; d++) { /* superdiagonal, diagonal, subdiagonal */
+            const int64_t other = row + 1 - d;
+            if (other >= 0 && other < n)
+                sum += tare_tensor_get_c128(&kernel->inputs[d], at / k) *
+                       tare_tensor_get_c128(&kernel->inputs[3], at + (1 - d) * k);
+        }
         tare_tensor_set_c128(&kernel->outputs[0], at, sum);
     }
     return TARE_OK;
@@ -488,7 +411,7 @@ static tare_status run_tridiagonal_product(struct tare_kernel *kernel) {
 #define LEAST_SQUARES(op, types)                                                                                       \
     {                                                                                                                  \
         .name = op, .inputs = "matrix: T, rhs: T, l2_regularizer: double", .outputs = "output: T",                     \
-        .attrs = types "; fast: bool = true", .infer = infer_least_squares, .run = run_least_squares                   \
+        .attrs = types "; fast: bool = true", .infer = infer_solve, .run = run_least_squares, .aux = &least_squares    \
     }
 
 const struct tare_op tare_ops_solve[] = {

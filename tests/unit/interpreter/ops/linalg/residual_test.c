@@ -197,7 +197,7 @@ static void assert_orthonormal(struct matrix q, const struct request *r, enum ki
 
 static const int64_t shapes[][2] = { { 1, 1 },   { 2, 2 },   { 5, 3 }, { 3, 5 }, { 33, 33 },
                                      { 40, 17 }, { 17, 40 }, { 1, 6 }, { 6, 1 } };
-static const int64_t sizes[] = { 1, 2, 3, 8, 33, 70 };
+static const int64_t sizes[] = { 1, 2, 3, 5, 6, 8, 33, 70 };
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 /* Calls `check` for every dtype and kind with a matrix of each size. */
@@ -287,6 +287,26 @@ static void check_eig(struct request *r, enum kind kind) {
         assert_true(cabs(out[0].at[j]) >= cabs(out[0].at[j - 1]) * (1 - 4 * epsilon_of(r->dtype)));
     assert_small(distance(product(r->inputs[0], false, out[1], false), scaled), norm(r->inputs[0]), r, kind,
                  "|A V - V E|");
+    free(out[0].at), free(out[1].at);
+}
+
+/* Eigenvalues of a real matrix are real, or pairs of exact conjugates with exactly conjugate vectors, the one with the
+ * positive imaginary part first. */
+static void check_conjugates(struct request *r, enum kind kind) {
+    struct matrix out[2];
+    const int64_t n = r->inputs[0].rows;
+    set_result_dtype(r);
+    if (kind != RANDOM || tare_dtype_is_complex(r->dtype)) return;
+    decompose(r, out);
+    for (int64_t j = 0; j < n; j++) {
+        const bool pair = cimag(out[0].at[j]) != 0;
+        if (pair) assert_true(j + 1 < n && cimag(out[0].at[j]) > 0 && out[0].at[j + 1] == conj(out[0].at[j]));
+        for (int64_t i = 0; i < n; i++) {
+            const number *x = &out[1].at[i * n + j];
+            assert_true(pair ? x[1] == conj(x[0]) : cimag(x[0]) == 0);
+        }
+        j += pair;
+    }
     free(out[0].at), free(out[1].at);
 }
 
@@ -465,6 +485,20 @@ static void self_adjoint_eig__diagonalizes(void **state) {
 static void eig__vectors_satisfy_the_definition(void **state) {
     (void)state;
     each_square(check_eig, "Eig", 2);
+}
+static void eig__conjugates_are_exact(void **state) {
+    (void)state;
+    each_square(check_conjugates, "Eig", 2);
+    for (int64_t n = 2; n <= 9; n++)
+        for (int64_t i = 0; i < 40; i++) {
+            struct request r = { .op = "Eig", .dtype = dtypes[i % 2], .n_outputs = 2, .n_inputs = 1 };
+            uint64_t seed = (uint64_t)(n * 40 + i + 1);
+            r.inputs[0] = matrix_new(n, n);
+            for (int64_t k = 0; k < n * n; k++)
+                r.inputs[0].at[k] = draw(r.dtype, &seed);
+            check_conjugates(&r, RANDOM);
+            free(r.inputs[0].at);
+        }
 }
 static void cholesky__factor_restores_the_matrix(void **state) {
     (void)state;
@@ -670,6 +704,7 @@ int main(void) {
         cmocka_unit_test(svd__restores_the_matrix),
         cmocka_unit_test(self_adjoint_eig__diagonalizes),
         cmocka_unit_test(eig__vectors_satisfy_the_definition),
+        cmocka_unit_test(eig__conjugates_are_exact),
         cmocka_unit_test(cholesky__factor_restores_the_matrix),
         cmocka_unit_test(inverse__times_the_matrix_is_the_identity),
         cmocka_unit_test(solve__residual_is_small),
