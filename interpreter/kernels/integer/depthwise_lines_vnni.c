@@ -45,29 +45,73 @@ TARE_ALWAYS_INLINE TARE_TARGET_VNNI void store_sums(const struct tare_igemm_outp
         _mm512_mask_storeu_epi32(output->sums + at, mask, sums);
 }
 
+/* tare_requantize_avx512 to bytes without an addend, whose operands are loaded once a line. */
+struct bytes {
+    uint8_t *to;
+    __m512i offset;
+    __m512 scale, add, low, high;
+};
+TARE_ALWAYS_INLINE TARE_TARGET_VNNI struct bytes bytes_of(const struct tare_igemm_output *output) {
+    const struct tare_requantize *r = output->requantize;
+    return (struct bytes){ r->to + output->element,
+                           _mm512_loadu_si512(r->offset + output->column),
+                           _mm512_loadu_ps(r->scale + output->column),
+                           _mm512_set1_ps(r->first.add),
+                           _mm512_set1_ps(r->first.low),
+                           _mm512_set1_ps(r->first.high) };
+}
+/* `sums` with the offset. */
+TARE_ALWAYS_INLINE TARE_TARGET_VNNI void store_bytes(const struct bytes *bytes, int64_t at, __m512i sums, int lanes) {
+    const __m512 real = _mm512_mul_ps(_mm512_cvtepi32_ps(sums), bytes->scale);
+    const __m512 x = _mm512_min_ps(bytes->high, _mm512_max_ps(bytes->low, _mm512_add_ps(real, bytes->add)));
+    const __m512i rounded = _mm512_cvt_roundps_epi32(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    if (lanes == LANES)
+        _mm_storeu_si128((__m128i *)(void *)(bytes->to + at), _mm512_cvtepi32_epi8(rounded));
+    else
+        _mm_mask_storeu_epi8(bytes->to + at, (__mmask16)(0xffffu >> (LANES - lanes)), _mm512_cvtepi32_epi8(rounded));
+}
+
+TARE_ALWAYS_INLINE TARE_TARGET_VNNI __m512i sums_at(const char *x, const struct tare_depthwise_walk *walk, __m512i sums,
+                                                    const __m512i *weights, const int groups, const int taps) {
+    TARE_UNROLL
+    for (int i = 0; i < groups * taps; i++)
+        sums = add_products(sums, x + i / taps * walk->group_step + i % taps * walk->tap_step, weights[i]);
+    return sums;
+}
+
 /* The weights of kernels of known size stay in registers. */
-#define WALK(name, GROUPS, TAPS)                                                                                       \
-    static TARE_TARGET_VNNI void name(const struct tare_igemm_output *output,                                          \
-                                      const struct tare_depthwise_walk *walk) {                                        \
-        const __m512i start = _mm512_load_si512(walk->start);                                                          \
-        struct tare_range_avx512 seen = tare_requantize_range_avx512(output->requantize);                              \
-        const char *x = walk->x;                                                                                       \
-        __m512i weights[GROUPS * TAPS];                                                                                \
-        TARE_UNROLL                                                                                                    \
-        for (int i = 0; i < GROUPS * TAPS; i++)                                                                        \
-            weights[i] = _mm512_load_si512(walk->weights + i * VECTOR);                                                \
-        for (int64_t p = 0; p < walk->count; p++, x += walk->step) {                                                   \
-            __m512i sums = start;                                                                                      \
-            TARE_UNROLL                                                                                                \
-            for (int i = 0; i < GROUPS * TAPS; i++)                                                                    \
-                sums = add_products(sums, x + i / TAPS * walk->group_step + i % TAPS * walk->tap_step, weights[i]);    \
-            store_sums(output, p * walk->out_step, sums, p == walk->count - 1 ? walk->last : walk->inside, &seen);     \
-        }                                                                                                              \
-        tare_requantize_store_range_avx512(output->requantize, &seen);                                                 \
+TARE_ALWAYS_INLINE TARE_TARGET_VNNI void walk_known(const struct tare_igemm_output *output,
+                                                    const struct tare_depthwise_walk *walk, const int groups,
+                                                    const int taps) {
+    enum { MOST = 10 };
+    const struct tare_requantize *r = output->requantize;
+    const __m512i start = _mm512_load_si512(walk->start);
+    const char *x = walk->x;
+    __m512i weights[MOST];
+    TARE_UNROLL
+    for (int i = 0; i < groups * taps; i++)
+        weights[i] = _mm512_load_si512(walk->weights + i * VECTOR);
+    if (r && !r->is_real && !r->addend) {
+        const struct bytes bytes = bytes_of(output);
+        const __m512i first = _mm512_add_epi32(start, bytes.offset);
+        for (int64_t p = 0; p < walk->count; p++, x += walk->step)
+            store_bytes(&bytes, p * walk->out_step, sums_at(x, walk, first, weights, groups, taps),
+                        p == walk->count - 1 ? walk->last : walk->inside);
+        return;
     }
-WALK(walk_1_3, 1, 3)
-WALK(walk_2_5, 2, 5)
-#undef WALK
+    struct tare_range_avx512 seen = tare_requantize_range_avx512(r);
+    for (int64_t p = 0; p < walk->count; p++, x += walk->step)
+        store_sums(output, p * walk->out_step, sums_at(x, walk, start, weights, groups, taps),
+                   p == walk->count - 1 ? walk->last : walk->inside, &seen);
+    tare_requantize_store_range_avx512(r, &seen);
+}
+
+static TARE_TARGET_VNNI void walk_1_3(const struct tare_igemm_output *output, const struct tare_depthwise_walk *walk) {
+    walk_known(output, walk, 1, 3);
+}
+static TARE_TARGET_VNNI void walk_2_5(const struct tare_igemm_output *output, const struct tare_depthwise_walk *walk) {
+    walk_known(output, walk, 2, 5);
+}
 
 static TARE_TARGET_VNNI void walk_any(const struct tare_igemm_output *output, const struct tare_depthwise_walk *walk) {
     struct tare_range_avx512 seen = tare_requantize_range_avx512(output->requantize);

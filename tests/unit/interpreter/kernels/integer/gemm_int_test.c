@@ -290,10 +290,10 @@ static float requantized(const struct tare_requantize *r, int32_t sum, int64_t c
 
 static void check_requantized(const struct tare_conv *conv, struct tare_requantize r) {
     const int64_t in = conv->batch * conv->in[1] * conv->in[2] * conv->in_channels, columns = conv->out_channels;
-    const int64_t count = tare_conv_rows(conv) * columns;
+    const int64_t count = tare_conv_rows(conv) * columns, taps = conv->kernel[1] * conv->kernel[2];
     const enum tare_cpu_level level = tare_cpu_level();
-    int8_t *x = block_of((size_t)in), *filter = block_of((size_t)columns * 9), *addend = block_of((size_t)count);
-    int32_t *wide = block_of((size_t)in * 4), *wide_filter = block_of((size_t)columns * 36);
+    int8_t *x = block_of((size_t)in), *filter = block_of((size_t)(columns * taps)), *addend = block_of((size_t)count);
+    int32_t *wide = block_of((size_t)in * 4), *wide_filter = block_of((size_t)(columns * taps) * 4);
     int32_t *expected = block_of((size_t)count * 4), *offset = block_of((size_t)(columns + 16) * 4);
     float *scale = block_of((size_t)(columns + 16) * 4), *reals = block_of((size_t)count * 4);
     uint8_t *got = block_of((size_t)count);
@@ -303,10 +303,12 @@ static void check_requantized(const struct tare_conv *conv, struct tare_requanti
     const struct tare_conv_int_sink sink = { .requantize = &r };
     for (int64_t i = 0; i < in; i++)
         wide[i] = x[i] = random_int8();
-    for (int64_t i = 0; i < columns * 9; i++)
+    for (int64_t i = 0; i < columns * taps; i++)
         wide_filter[i] = filter[i] = random_int8();
-    for (int64_t i = 0; i < columns + 16; i++)
-        offset[i] = random_int8() * 50, scale[i] = *r.scale * (float)(1 + i % columns % 3);
+    for (int64_t i = 0; i < columns + 16; i++) { /* the lanes beyond the columns repeat them */
+        offset[i] = i < columns ? random_int8() * 50 : offset[i - columns];
+        scale[i] = *r.scale * (float)(1 + i % columns % 3);
+    }
     for (int64_t i = 0; i < count; i++)
         addend[i] = random_int8();
     tare_conv_plain_i32(expected, conv, wide, wide_filter);
@@ -354,9 +356,13 @@ static void conv_int__depthwise_requantizes(void **unused) {
         { .scale = &small, .is_real = true, .real = { .floats = &real, .low = -300, .high = 500 } },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        static const int64_t channels[] = { 64, 32, 16, 21, 120 };
-        for (int k = 0; k < 10; k++) {
-            const struct tare_conv conv = depthwise_of(5 + k % 3, 6 + k, channels[k % 5], 1 + k / 5, 1);
+        static const int64_t channels[] = { 64, 32, 16, 21, 120, 8, 5 };
+        for (int k = 0; k < 28; k++) {
+            struct tare_conv conv = depthwise_of(7 + k % 3, 7 + k % 11, channels[k % 7], 1 + k / 7 % 2, 1);
+            if (k >= 14) { /* 5×5, with the padding that leaves the size of the output */
+                conv.kernel[1] = conv.kernel[2] = 5;
+                conv.pad[1] = conv.pad[2] = 2;
+            }
             /* levels without kernels for lines do not requantize */
             if (tare_conv_int_depthwise_pads(tare_cpu_level(), &conv)) check_requantized(&conv, cases[i]);
         }
