@@ -142,6 +142,9 @@ tare_status tare_expression_bind(struct tare_bound_expression *bound, struct tar
         for (int s = 0; s < branch->n_stages; s++)
             if (branch->stages[s].operand >= 0) TARE_TRY(make_lanes(bound, branch->stages[s].operand, arena));
     }
+    bound->is_uniform = bound->expression->n_branches == 1;
+    for (int at = 0; at < bound->expression->n_operands; at++)
+        bound->is_uniform = bound->is_uniform && !bound->vectors[at] && !bound->buffers[at];
     tare_expression_rebind(bound);
     return TARE_OK;
 }
@@ -218,7 +221,7 @@ void tare_expression_run(struct tare_bound_expression *bound, const void *values
     const int64_t size = (int64_t)tare_lane_size(bound->expression->from), end = first + count;
     if (!bound->is_repeated) repeat_vectors(bound);
     for (int64_t at = first; at < end;) {
-        int64_t piece = end - at < BLOCK ? end - at : BLOCK;
+        int64_t piece = end - at < BLOCK || bound->is_uniform ? end - at : BLOCK;
         if (piece > UNIT) piece -= piece % UNIT;
         run_block(bound, !values ? NULL : (const char *)values + (at - first) * size, at, piece);
         at += piece;

@@ -57,6 +57,7 @@ struct tare_bound_expression {
     struct tare_pipeline pipelines[TARE_EXPRESSION_MAX_BRANCHES];
     char *lanes[TARE_EXPRESSION_MAX_OPERANDS];   /* of each operand of a stage */
     char *vectors[TARE_EXPRESSION_MAX_OPERANDS]; /* lanes of a vector; NULL: not a vector */
+    bool is_uniform;  /* one pipeline whose operands are all single elements: blocks may have any length */
     bool is_repeated; /* vectors are repeated as often as blocks need, which the first run does */
     char *buffers[TARE_EXPRESSION_MAX_OPERANDS]; /* lanes of a block of an array; NULL: not an array */
 };
