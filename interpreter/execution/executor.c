@@ -130,10 +130,16 @@ static tare_status run_group(struct tare_session *session, const struct tare_pla
     return TARE_OK;
 }
 
+static bool is_quiet(const struct tare_plan *plan, const struct tare_exec_frame *frame, size_t step) {
+    const enum tare_quiet_step quiet = plan->quiet[step];
+    return quiet == TARE_STEP_IS_QUIET || (quiet == TARE_STEP_IS_QUIET_COMPUTED && frame->computed[step]);
+}
+
 static tare_status run_steps(struct tare_session *session, const struct tare_plan *plan,
                              struct tare_exec_frame *frame) {
     for (size_t s = 0; s < plan->n_steps; s++) {
         const struct tare_step *step = &plan->steps[s];
+        if (is_quiet(plan, frame, s)) continue;
         if (plan->may_die) frame->dead[s] = is_dead(plan, frame, step);
         if (step->range) TARE_TRY(tare_range_run(plan, frame, (int)s));
         if (step->scalars) TARE_TRY(tare_scalars_run(plan, frame, step->scalars));

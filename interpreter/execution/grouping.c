@@ -366,6 +366,18 @@ int tare_plan_runs_until(const struct tare_plan *plan, int step) {
     return group && group->quantizer ? group->quantizer->sink : tare_plan_runs_at(plan, step);
 }
 
+void tare_plan_select_quiet(const struct tare_plan *plan) {
+    for (size_t s = 0; s < plan->n_steps; s++) {
+        const struct tare_step *step = &plan->steps[s];
+        const bool has_task = step->n_drops || step->range || step->scalars || step->flattens || plan->may_die;
+        const bool waits = step->group && step->group->active && step->group->sink != (int)s;
+        plan->quiet[s] = has_task                            ? TARE_STEP_RUNS
+                         : waits                             ? TARE_STEP_IS_QUIET
+                         : step->is_internal && !step->group ? TARE_STEP_IS_QUIET_COMPUTED
+                                                             : TARE_STEP_RUNS;
+    }
+}
+
 void tare_plan_select_groups(const struct tare_session *session, const struct tare_plan *plan) {
     const struct tare_session_options *options = &session->options;
     const bool any = !options->trace && !options->check_numerics && !options->use_reference_kernels;

@@ -224,6 +224,8 @@ static void find_last_uses(const struct tare_plan *plan, int *last, int *previou
             if (step->inputs[i] >= 0)
                 extend_to(&last[step->inputs[i]], &previous[step->inputs[i]], tare_plan_runs_until(plan, (int)s));
     }
+    for (size_t s = 0; s < plan->n_steps; s++) /* seldom exist, and have one element */
+        if (plan->steps[s].is_internal) last[plan->steps[s].first_output] = TO_THE_END;
     for (size_t i = 0; i < plan->n_fetches; i++)
         if (plan->fetches[i] >= 0) last[plan->fetches[i]] = TO_THE_END;
 }
@@ -317,6 +319,8 @@ tare_status tare_plan_new(struct tare_plan **out, struct tare_session *session,
         b.plan->graph = request->graph;
         b.plan->observe_epoch = -1;
         status = build(&b);
+        b.plan->quiet = TARE_NEW_ARRAY(&session->arena, enum tare_quiet_step, b.plan->n_steps + 1);
+        if (status == TARE_OK && !b.plan->quiet) status = TARE_NO_MEMORY;
     }
     tare_arena_free(&b.scratch);
     if (status != TARE_OK) return status;

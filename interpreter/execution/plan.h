@@ -98,13 +98,14 @@ struct tare_step {
     size_t n_drops;
     int *controls; /* steps that must have run; set only if may_die */
     size_t n_controls;
-    bool *observed;                      /* by output: requested by the observer; NULL: none */
-    struct tare_fusion *fusion;          /* of which this step is the head; NULL: none */
-    struct tare_tiled_steps *tiled;      /* of which this step is the first; NULL: none */
-    struct tare_step_group *group;       /* of which this step is part; NULL: none */
-    struct tare_step_range *range;       /* of which this step is the Min or Max; NULL: none */
-    struct tare_step_range *flattens;    /* whose source this step makes, for nothing else; NULL: none */
-    bool is_scalar;                      /* computes one element from others, derived from ranges */
+    bool *observed;                   /* by output: requested by the observer; NULL: none */
+    struct tare_fusion *fusion;       /* of which this step is the head; NULL: none */
+    struct tare_tiled_steps *tiled;   /* of which this step is the first; NULL: none */
+    struct tare_step_group *group;    /* of which this step is part; NULL: none */
+    struct tare_step_range *range;    /* of which this step is the Min or Max; NULL: none */
+    struct tare_step_range *flattens; /* whose source this step makes, for nothing else; NULL: none */
+    bool is_internal;                 /* only scalar programs use its result, a single element, which has no tensor */
+    bool is_scalar;                   /* computes one element from others, derived from ranges */
     struct tare_scalar_program *scalars; /* of which this step is the first; NULL: none */
 };
 
@@ -141,6 +142,13 @@ struct tare_exec_frame {
     struct tare_arena scratch;
 };
 
+/* Steps that a run does not need to look at, since nothing happens in their place. */
+enum tare_quiet_step {
+    TARE_STEP_RUNS,
+    TARE_STEP_IS_QUIET,          /* part of an active group that runs later */
+    TARE_STEP_IS_QUIET_COMPUTED, /* part of a scalar program, if the program has run */
+};
+
 struct tare_plan {
     const struct tare_graph *graph;
     struct tare_plan *next; /* in the session's list */
@@ -163,8 +171,9 @@ struct tare_plan {
     struct tare_flow *flow;           /* arena memory; NULL until the first run of a plan with has_frames */
     struct tare_shape_checks *checks; /* NULL: none */
     int observe_epoch;
-    bool *fed_wanted; /* feed i is requested by the observer; NULL: not asked yet */
-    int fed_epoch;    /* observe_epoch of fed_wanted */
+    enum tare_quiet_step *quiet; /* by step, with the present observer */
+    bool *fed_wanted;            /* feed i is requested by the observer; NULL: not asked yet */
+    int fed_epoch;               /* observe_epoch of fed_wanted */
     struct tare_exec_frame *spare;
 };
 
@@ -241,6 +250,8 @@ void tare_plan_select_ranges(const struct tare_session *session, const struct ta
 int tare_plan_runs_at(const struct tare_plan *plan, int step);
 /* The step in whose place a step may run for the last time. */
 int tare_plan_runs_until(const struct tare_plan *plan, int step);
+/* After the other selections. */
+void tare_plan_select_quiet(const struct tare_plan *plan);
 void tare_plan_select_groups(const struct tare_session *session, const struct tare_plan *plan);
 /* Select the fusions, then the tilings, that the session's options and the current observer allow. */
 void tare_plan_select_fusions(const struct tare_session *session, const struct tare_plan *plan);

@@ -165,6 +165,17 @@ static void mark_used(struct builder *b, const int *program_of, int value, int b
         program->ops[i].is_used |= program->ops[i].step == step;
 }
 
+/* Marks the results and the values of ranges that only programs use. */
+static void mark_internal(struct tare_plan *plan) {
+    for (size_t s = 0; s < plan->n_steps; s++) {
+        struct tare_step *step = &plan->steps[s];
+        const struct tare_scalar_program *program = step->scalars;
+        if (step->range) step->is_internal = !step->range->is_used[step->range->steps[1] == (int)s];
+        for (int i = 0; program && i < program->n_ops; i++)
+            plan->steps[program->ops[i].step].is_internal = !program->ops[i].is_used;
+    }
+}
+
 tare_status tare_plan_find_scalars(struct tare_plan *plan, const struct tare_plan_uses *uses, struct tare_arena *arena,
                                    struct tare_arena *scratch) {
     struct builder b = { plan, uses, NULL, TARE_NEW_ARRAY(scratch, int, plan->n_slots + 1), 0 };
@@ -183,6 +194,7 @@ tare_status tare_plan_find_scalars(struct tare_plan *plan, const struct tare_pla
             mark_used(&b, program_of, plan->steps[s].inputs[i], (int)s);
     for (size_t i = 0; i < plan->n_fetches; i++)
         mark_used(&b, program_of, plan->fetches[i], -1);
+    mark_internal(plan);
     return TARE_OK;
 }
 
