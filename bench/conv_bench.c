@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "dnnl_conv.h"
 #include "interpreter/kernels/integer/conv_int_direct.h"
+#include "interpreter/kernels/integer/winograd_int.h"
 #include "interpreter/kernels/expression.h"
 
 #include <cblas.h>
@@ -86,7 +87,9 @@ static void run(const struct tare_conv *conv, const struct buffers *b, int how) 
     if (how == 0) tare_conv_dense(b->out, conv, b->in, b->packed, &epilogue, b->scratch);
     if (how == 1) tare_conv_depthwise(b->out, conv, b->in, b->filter, &epilogue, b->scratch);
     const struct tare_conv_int_sink sink = { .take = requantize, .arg = b->requantize, .requantize = b->in_kernel };
-    if (how == 2)
+    if (how == 2 && tare_winograd_int_is_for(tare_igemm_form_at(tare_cpu_level()), conv))
+        tare_winograd_int_at(tare_cpu_level(), &sink, conv, b->in, b->packed_int, b->sums, b->scratch);
+    else if (how == 2)
         tare_conv_int_direct_at(tare_cpu_level(), &sink, conv, b->in, tare_igemm_form_at(tare_cpu_level()),
                                 b->packed_int, b->sums, b->scratch);
     if (how == 3) tare_conv_int_depthwise_to(&sink, conv, b->in, b->packed_int, b->sums, b->scratch);
@@ -102,30 +105,32 @@ static void measure(const struct tare_conv *conv, double peak, const char *what)
     const bool depthwise = tare_conv_is_depthwise(conv);
     const enum tare_igemm_form form = tare_igemm_form_at(tare_cpu_level());
     const double flops = 2.0 * (double)out * (double)tare_conv_patch(conv);
-    const size_t packed_int = depthwise ? tare_conv_int_depthwise_packed_bytes(tare_cpu_level(), conv)
-                                        : tare_conv_int_direct_packed_bytes(form, conv);
+    const bool winograd = tare_winograd_int_is_for(form, conv);
+    const size_t packed_int = depthwise  ? tare_conv_int_depthwise_packed_bytes(tare_cpu_level(), conv)
+                              : winograd ? tare_winograd_int_packed_bytes(conv)
+                                         : tare_conv_int_direct_packed_bytes(form, conv);
+    const int64_t direct_sums = winograd ? tare_winograd_int_sums(conv) : tare_conv_int_direct_sums(conv);
     struct tare_bound_expression bound;
     struct tare_requantize in_kernel;
     struct tare_arena arena = { 0 };
-    const struct buffers b = {
-        array((size_t)in * 4),
-        array((size_t)weights * 4),
-        array((size_t)out * 4),
-        array(tare_conv_packed_floats(conv) * 4),
-        array(packed_int),
-        array((tare_conv_dense_scratch(conv) + (1 << 20)) * 4),
-        array((size_t)(tare_conv_int_direct_sums(conv) + tare_conv_int_depthwise_sums(tare_cpu_level(), conv)) * 4),
-        array((size_t)conv->out_channels * 4),
-        &bound,
-        &in_kernel
-    };
+    const struct buffers b = { array((size_t)in * 4),
+                               array((size_t)weights * 4),
+                               array((size_t)out * 4),
+                               array(tare_conv_packed_floats(conv) * 4),
+                               array(packed_int),
+                               array((tare_conv_dense_scratch(conv) + (1 << 20)) * 4),
+                               array((size_t)(direct_sums + tare_conv_int_depthwise_sums(tare_cpu_level(), conv)) * 4),
+                               array((size_t)conv->out_channels * 4),
+                               &bound,
+                               &in_kernel };
     bind_requantization(&bound, &b, out, conv->out_channels, &arena);
     if (!tare_requantize_find(&in_kernel, &bound, &arena)) exit(1);
     tare_requantize_bind(&in_kernel, &bound);
     tare_conv_pack(b.packed, conv, b.filter);
     if (depthwise)
         tare_conv_int_depthwise_pack(tare_cpu_level(), b.packed_int, conv, b.filter);
-    else if (tare_conv_int_direct_pack(b.packed_int, form, conv, b.filter) != TARE_OK)
+    else if ((winograd ? tare_winograd_int_pack(b.packed_int, conv, b.filter)
+                       : tare_conv_int_direct_pack(b.packed_int, form, conv, b.filter)) != TARE_OK)
         exit(1);
     /* 0: float; 1: int8; 2 and 3: the same by oneDNN */
     double best[4] = { 1e9, 1e9, 1e9, 1e9 };
