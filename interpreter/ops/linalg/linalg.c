@@ -92,23 +92,6 @@ static double norm_of(const struct work *work, const void *a) {
     return norm;
 }
 
-/* Calls `run` for each matrix of the batch. */
-static tare_status each_matrix(struct tare_kernel *kernel, tare_status (*run)(struct work *work)) {
-    struct tare_matrix_batch b = { .call = { .routine = TARE_LAPACK_GETRF } };
-    TARE_TRY(tare_matrix_open_batch(&b, kernel));
-    struct work work = { b.call.n, b.size, b.call.type, .lu = &b.call };
-    void **matrices[] = { &work.a, &work.result, &work.spare[0], &work.spare[1], &work.spare[2], &work.spare[3] };
-    for (size_t k = 0; b.count && k < sizeof matrices / sizeof *matrices; k++)
-        if (!(*matrices[k] = tare_matrix_new(kernel->scratch, work.type, work.size))) return TARE_NO_MEMORY;
-    for (int64_t i = 0; i < b.count; i++) {
-        tare_matrix_read(work.a, work.type, &kernel->inputs[0], i * b.size, b.size);
-        tare_matrix_set_identity(work.result, work.type, work.n);
-        TARE_TRY(run(&work));
-        tare_matrix_put(&b, 0, i, work.result);
-    }
-    return TARE_OK;
-}
-
 /* Exponential: scaling and squaring with the diagonal Padé approximant of order 13 (Higham, 2005) of a / 2^s: from the
  * sums of even and odd powers, exp = (even - odd)⁻¹ (even + odd). */
 static tare_status exponential_of(struct work *work) {
@@ -147,7 +130,7 @@ static tare_status take_root(struct work *work, void *a) {
         combine(work, change, 1, -1, a); /* twice the change of y */
         combine(work, a, 1, 0.5, change);
         combine(work, z, 0.5, 0.5, inverse);
-        if (!(norm_of(work, change) > norm_of(work, a) * 8 * tare_matrix_epsilon(work->type))) break;
+        if (!(norm_of(work, change) > norm_of(work, a) * (8 + work->n) * tare_matrix_epsilon(work->type))) break;
     }
     return TARE_OK;
 }
@@ -183,14 +166,27 @@ static tare_status logarithm_of(struct work *work) {
     return TARE_OK;
 }
 
-static tare_status run_exponential(struct tare_kernel *kernel) {
-    return each_matrix(kernel, exponential_of);
-}
-static tare_status run_root(struct tare_kernel *kernel) {
-    return each_matrix(kernel, root_of);
-}
-static tare_status run_logarithm(struct tare_kernel *kernel) {
-    return each_matrix(kernel, logarithm_of);
+/* A row's aux. */
+struct function {
+    tare_status (*of)(struct work *work);
+};
+static const struct function exponential = { exponential_of }, root = { root_of }, logarithm = { logarithm_of };
+
+static tare_status run_function(struct tare_kernel *kernel) {
+    const struct function *function = kernel->op->aux;
+    struct tare_matrix_batch b = { .call = { .routine = TARE_LAPACK_GETRF } };
+    TARE_TRY(tare_matrix_open_batch(&b, kernel));
+    struct work work = { b.call.n, b.size, b.call.type, .lu = &b.call };
+    void **matrices[] = { &work.a, &work.result, &work.spare[0], &work.spare[1], &work.spare[2], &work.spare[3] };
+    for (size_t k = 0; b.count && k < sizeof matrices / sizeof *matrices; k++)
+        if (!(*matrices[k] = tare_matrix_new(kernel->scratch, work.type, work.size))) return TARE_NO_MEMORY;
+    for (int64_t i = 0; i < b.count; i++) {
+        tare_matrix_read(work.a, work.type, &kernel->inputs[0], i * b.size, b.size);
+        tare_matrix_set_identity(work.result, work.type, work.n);
+        TARE_TRY(function->of(&work));
+        tare_matrix_put(&b, 0, i, work.result);
+    }
+    return TARE_OK;
 }
 
 /* ---- Cholesky factor ---- */
@@ -284,20 +280,20 @@ static tare_status run_cross(struct tare_kernel *kernel) {
 
 #define SQUARE_TYPES "T: {double, float, half, complex64, complex128}"
 #define PLAIN_TYPES "T: {double, float}"
-#define SQUARE(op, spec, kernel)                                                                                       \
+#define SQUARE(op, spec, kernel, form)                                                                                 \
     {                                                                                                                  \
         .name = op, .inputs = "input: T", .outputs = "output: T", .attrs = spec, .infer = tare_matrix_infer_square,    \
-        .run = kernel                                                                                                  \
+        .run = kernel, .aux = form                                                                                     \
     }
 
 const struct tare_op tare_ops_linalg[] = {
-    SQUARE("MatrixInverse", "adjoint: bool = false; " SQUARE_TYPES, run_inverse),
-    SQUARE("BatchMatrixInverse", "adjoint: bool = false; " PLAIN_TYPES, run_inverse),
-    SQUARE("MatrixExponential", SQUARE_TYPES, run_exponential),
-    SQUARE("MatrixLogarithm", "T: {complex64, complex128}", run_logarithm),
-    SQUARE("MatrixSquareRoot", SQUARE_TYPES, run_root),
-    SQUARE("Cholesky", SQUARE_TYPES, run_cholesky),
-    SQUARE("BatchCholesky", PLAIN_TYPES, run_cholesky),
+    SQUARE("MatrixInverse", "adjoint: bool = false; " SQUARE_TYPES, run_inverse, NULL),
+    SQUARE("BatchMatrixInverse", "adjoint: bool = false; " PLAIN_TYPES, run_inverse, NULL),
+    SQUARE("MatrixExponential", SQUARE_TYPES, run_function, &exponential),
+    SQUARE("MatrixLogarithm", "T: {complex64, complex128}", run_function, &logarithm),
+    SQUARE("MatrixSquareRoot", SQUARE_TYPES, run_function, &root),
+    SQUARE("Cholesky", SQUARE_TYPES, run_cholesky, NULL),
+    SQUARE("BatchCholesky", PLAIN_TYPES, run_cholesky, NULL),
     { .name = "Cross",
       .inputs = "a: T, b: T",
       .outputs = "product: T",
