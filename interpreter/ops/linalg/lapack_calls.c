@@ -148,38 +148,32 @@ static tare_status open_lists(struct call *c) {
                      c->kernel->n_outputs, c->operands.count, c->results.count);
 }
 
-/* The dimensions of the right-hand sides and the number of reflectors, where the routine has them. */
-static tare_status read_further_dims(struct call *c) {
-    for (size_t i = 1; i < c->operands.count; i++) {
-        const struct tare_shape *shape = &c->kernel->inputs[i].shape;
-        const int64_t *end = shape->dims + shape->rank;
-        if (strcmp(c->operands.names[i], "b") == 0) {
-            if (shape->rank < 2) return TARE_FAIL(TARE_SHAPE, "the right-hand sides have rank %d", shape->rank);
-            TARE_TRY(tare_matrix_open(end[-2], end[-1]));
-            c->b_rows = (int)end[-2], c->lapack.k = (int)end[-1];
-        } else if (strcmp(c->operands.names[i], "tau") == 0) {
-            if (shape->rank < 1) return TARE_FAIL(TARE_SHAPE, "the factors of the reflectors have rank 0");
-            TARE_TRY(tare_matrix_open(end[-1], 1));
-            c->lapack.k = (int)end[-1];
-        }
-    }
+/* The last dimension of operand i, which is that of a vector, or the last two. */
+static tare_status read_dims(const struct call *c, size_t i, int rank, int *rows, int *columns) {
+    const struct tare_shape *shape = &c->kernel->inputs[i].shape;
+    const int64_t *end = shape->dims + shape->rank;
+    if (shape->rank < rank)
+        return TARE_FAIL(TARE_SHAPE, "operand %zu has rank %d (expected at least %d)", i, shape->rank, rank);
+    TARE_TRY(tare_matrix_open(rank > 1 ? end[-2] : 1, end[-1]));
+    *rows = (int)(rank > 1 ? end[-2] : end[-1]), *columns = (int)end[-1];
     return TARE_OK;
 }
 
 static tare_status read_operand_dims(struct call *c) {
     const struct tare_shape *a = &c->kernel->inputs[0].shape;
     const int rank = array_of(c, c->operands.names[0]).rank;
-    if (a->rank < rank) return TARE_FAIL(TARE_SHAPE, "operand 0 has rank %d (expected at least %d)", a->rank, rank);
-    const int64_t n = a->dims[a->rank - 1], m = rank == 1 ? n : a->dims[a->rank - 2];
-    TARE_TRY(tare_matrix_open(m, rank == 1 ? 1 : n));
-    c->lapack.m = (int)m, c->lapack.n = (int)n;
+    int *m = &c->lapack.m, *n = &c->lapack.n, unused;
+    TARE_TRY(read_dims(c, 0, rank, m, n));
     c->batch = 1;
     for (int d = 0; d < a->rank - rank; d++)
         if (!tare_mul_i64(&c->batch, c->batch, a->dims[d])) return TARE_FAIL(TARE_SHAPE, "too many matrices");
-    TARE_TRY(read_further_dims(c));
-    if (c->routine->square && m != n)
-        return TARE_FAIL(TARE_SHAPE, "a matrix of %d x %d (expected a square one)", (int)m, (int)n);
-    if (c->routine->routine == TARE_LAPACK_GTSV && c->b_rows != n)
+    for (size_t i = 1; i < c->operands.count; i++) { /* right-hand sides, factors of reflectors */
+        if (strcmp(c->operands.names[i], "b") == 0) TARE_TRY(read_dims(c, i, 2, &c->b_rows, &c->lapack.k));
+        if (strcmp(c->operands.names[i], "tau") == 0) TARE_TRY(read_dims(c, i, 1, &unused, &c->lapack.k));
+    }
+    if (c->routine->square && *m != *n)
+        return TARE_FAIL(TARE_SHAPE, "a matrix of %d x %d (expected a square one)", *m, *n);
+    if (c->routine->routine == TARE_LAPACK_GTSV && c->b_rows != *n)
         return TARE_FAIL(TARE_SHAPE, "the matrices do not fit");
     return TARE_OK;
 }
