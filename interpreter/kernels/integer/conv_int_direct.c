@@ -11,13 +11,15 @@
 #include "interpreter/kernels/integer/conv_int_direct.h"
 
 #include "base/alloc.h"
+#include "interpreter/kernels/integer/winograd_int.h"
 
 #if TARE_KERNELS_X86
 #include <immintrin.h>
 #endif
 #include <string.h>
 
-/* Gathered patches fill whole tiles where lines are short, which is faster for long sums. */
+/* Gathered patches fill whole tiles where lines are short, which is faster for long sums than the direct kernel, but
+ * not than Winograd's algorithm. */
 enum { SHORT_LINE = 8, LONG_PATCH = 2048 };
 enum {
     BLOCK_SUMS = 1 << 16,
@@ -35,8 +37,8 @@ bool tare_conv_int_is_direct(enum tare_igemm_form form, const struct tare_conv *
     for (int i = 0; i < 3; i++) {
         if (conv->base_dilation[i] != 1 || conv->pad[i] < 0 || conv->kernel[i] < 1) return false;
     }
-    if (form != TARE_IGEMM_TILES && conv->kernel[2] > 1 && conv->out[2] < SHORT_LINE &&
-        tare_conv_patch(conv) > LONG_PATCH)
+    if (form != TARE_IGEMM_TILES && !tare_winograd_int_is_for(form, conv) && conv->kernel[2] > 1 &&
+        conv->out[2] < SHORT_LINE && tare_conv_patch(conv) > LONG_PATCH)
         return false;
     return conv->dilation[2] == 1 || conv->kernel[2] == 1;
 }
