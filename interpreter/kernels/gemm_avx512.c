@@ -4,8 +4,7 @@
 
 #if TARE_KERNELS_X86
 
-/* With one panel every product loads an element of A, and with more than 12 rows the addresses would be loaded as well.
- */
+/* With one panel every product loads an element of A, and more than 12 rows gain nothing. */
 enum { MAX_ROWS = TARE_GEMM_TILE_ROWS, MOST_ROWS_OF_ONE_PANEL = 12 };
 
 /* The panels of the next tiles, which the tiles before them prefetch into the second-level cache, a few cache lines
