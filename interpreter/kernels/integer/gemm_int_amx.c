@@ -55,6 +55,9 @@ struct product {
     int64_t chunk;                   /* groups of a step */
     int64_t share;                   /* rows of the finished block that are converted in a step */
     bool accumulates;
+    /* the panels of the next columns, of which each step prefetches some lines */
+    const char *b_ahead;
+    int64_t lines_ahead;
     enum conversion conversion;
     int32_t low, high; /* TO_BYTES…: the bounds of the result */
     struct tare_range_avx512 seen;
@@ -399,6 +402,8 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void multiply(struct product *p, const str
                 TILE_MULTIPLY(2, 5, 6);
                 if (columns2) TILE_MULTIPLY(3, 5, 7);
             }
+            for (int64_t line = 0; line < p->lines_ahead; line++, p->b_ahead += GROUP)
+                __builtin_prefetch(p->b_ahead, 0, 2);
             if (f->next < f->rows) convert(p, f, p->share);
         }
     }
@@ -454,8 +459,19 @@ static struct row_tile next_row_tile(const struct product *p, struct row_cursor 
     return tile;
 }
 
+/* Distributes prefetching the panels of the columns after these over the steps of these, into the second-level cache.
+ */
+static void plan_prefetching(struct product *p, const struct columns *columns) {
+    const int64_t blocks = (p->row_tiles * p->lines->count + 1) / 2, steps = p->segments->count * p->chunks;
+    const int64_t panels_left = (p->n - columns->first + PANEL - 1) / PANEL - 2;
+    const int64_t lines = (panels_left > 2 ? 2 : panels_left) * (p->panel_stride / GROUP);
+    p->b_ahead = columns->b + 2 * p->panel_stride;
+    p->lines_ahead = panels_left <= 0 || steps == 0 ? 0 : (lines + blocks * steps - 1) / (blocks * steps);
+}
+
 static TARE_TARGET_AVX512 void run_columns(struct product *p, const struct columns *columns, struct finished *f) {
     struct row_cursor at = { 0 };
+    plan_prefetching(p, columns);
     while (at.line < p->lines->count) {
         struct row_tile tiles[2];
         tiles[0] = next_row_tile(p, &at);
