@@ -70,9 +70,8 @@ static void pack_quad_panel(int32_t *starts, int8_t *to, const int8_t *b, int64_
         starts[j] = (int32_t)(0u - 128u * sums[j]); /* the rows of A have 128 added */
 }
 
-/* Sums of tiles start at 0. */
+/* Tiles ignore the starting sums, which products of few rows use. */
 static void finish_tiles(void *packed, int64_t k, int64_t n) {
-    memset(packed, 0, (size_t)starts_bytes(n));
     memset((char *)packed + tare_igemm_packed_bytes(TARE_IGEMM_TILES, k, n) - TILES_SLACK, 0, TILES_SLACK);
 }
 
@@ -249,6 +248,32 @@ void tare_igemm(int32_t *c, int64_t ldc, const struct tare_igemm_rows *a, enum t
     tare_igemm_at(tare_cpu_level(), c, ldc, a, form, packed, m, n, k, scratch);
 }
 
+#if TARE_KERNELS_X86
+/* Products of a few rows, such as a step of a recurrent layer: configuring and filling tiles takes longer than their
+ * vector instructions (SMALL_PRODUCT). The packed weights of tiles are those of quads, with groups of zeros at the end.
+ */
+enum { FEW_ROWS = 2, FEW_BYTES = 8192, SMALL_PRODUCT = 256 };
+
+static bool is_small(const struct tare_igemm_lines *lines, int64_t n, const struct tare_igemm_segments *segments) {
+    const int64_t rows = lines->count * lines->rows;
+    if (segments->count != 1 || rows > FEW_BYTES || rows * (segments->groups * 4 + 16) > FEW_BYTES) return false;
+    return rows <= FEW_ROWS || rows * segments->groups * panel_count(n) <= SMALL_PRODUCT;
+}
+
+static void run_small(const struct tare_igemm_output *c, const char *a, int64_t a_stride, const void *packed,
+                      const struct tare_igemm_lines *lines, int64_t n, const struct tare_igemm_segments *segments) {
+    _Alignas(64) char rows[FEW_BYTES];
+    const int64_t bytes = segments->groups * 4, stride = (bytes + 15) / 16 * 16;
+    const int64_t count = lines->count * lines->rows;
+    for (int64_t i = 0; i < count; i++) {
+        memcpy(rows + i * stride, a + i / lines->rows * lines->a_step + i % lines->rows * a_stride, (size_t)bytes);
+        add_128(rows + i * stride, bytes);
+    }
+    tare_igemm_quads_vnni(c, rows, stride, (const char *)packed + starts_bytes(n), segments->groups * GROUP, count, n,
+                          segments, packed);
+}
+#endif
+
 /* Weights that do not stay in the second-level cache are read once, two panels at a time, for all lines. */
 enum { LARGE_WEIGHTS = 512 * 1024 };
 
@@ -257,6 +282,12 @@ void tare_igemm_segments_at(enum tare_cpu_level level, const struct tare_igemm_o
                             const struct tare_igemm_lines *lines, int64_t n,
                             const struct tare_igemm_segments *segments) {
     const int64_t panel_stride = segments->count * segments->groups * GROUP;
+#if TARE_KERNELS_X86
+    if (form == TARE_IGEMM_TILES && is_small(lines, n, segments)) {
+        run_small(c, a, a_stride, packed, lines, n, segments);
+        return;
+    }
+#endif
     const bool is_whole = form == TARE_IGEMM_TILES || panel_stride * panel_count(n) <= LARGE_WEIGHTS;
     const int64_t width = is_whole ? n : 2 * PANEL;
     for (int64_t column = 0; column < n; column += width) {
