@@ -72,10 +72,10 @@ tare_status tare_pipeline_memory(struct tare_tpu_memory *out, struct tare_arena 
 
 /* The TPU half of a conversion, on a quantized or float model: bfloat16, placement, shapes,
  * batching, cost. Arena memory. TARE_UNSUPPORTED if the TPU does not support a function and the options do not allow
- * that.
+ * that. `before`: the memory of the functions before quantization; NULL: it is measured before placement.
  */
 tare_status tare_pipeline_place(struct tare_conversion *out, struct tare_arena *arena, struct tare_graph_model *model,
-                                const struct tare_converter_options *options);
+                                const struct tare_converter_options *options, const struct tare_tpu_memory *before);
 
 /* Releases the pages of a large weight after a pass over it; they are read from the checkpoint again when needed. */
 void tare_pipeline_forget(const struct tare_tensor *weight);

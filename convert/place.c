@@ -110,6 +110,8 @@ static tare_status find_functions(struct tare_place *place, size_t *changes) {
 
 static tare_status measure_memory(struct tare_place *place, size_t *changes) {
     (void)changes;
+    if (place->before) place->out->before = *place->before;
+    if (place->before) return TARE_OK;
     return tare_tpu_memory(&place->out->before, place->arena, place->model, place->graphs, place->n_functions,
                            largest_batch(place->options));
 }
@@ -281,8 +283,8 @@ static void note_counts(struct tare_conversion *out, const struct tare_place_pas
 }
 
 tare_status tare_pipeline_place(struct tare_conversion *out, struct tare_arena *arena, struct tare_graph_model *model,
-                                const struct tare_converter_options *options) {
-    struct tare_place place = { .out = out, .arena = arena, .model = model, .options = options };
+                                const struct tare_converter_options *options, const struct tare_tpu_memory *before) {
+    struct tare_place place = { .out = out, .arena = arena, .model = model, .options = options, .before = before };
     memset(out, 0, sizeof *out);
     for (const struct tare_place_pass *pass = tare_place_passes; pass->name; pass++) {
         size_t changes[TARE_PLACE_COUNTS] = { 0 };

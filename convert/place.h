@@ -16,6 +16,7 @@ struct tare_place {
     struct tare_tpu_function *functions; /* to be placed; set by the pass find_functions */
     struct tare_graph **graphs;          /* theirs, with room for one more */
     size_t n_functions;
+    const struct tare_tpu_memory *before; /* NULL: the pass measure_memory measures it */
 };
 
 struct tare_place_pass {

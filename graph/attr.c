@@ -83,7 +83,7 @@ bool tare_node_shape(const struct tare_node *node, const char *name, struct tare
 
 struct tare_graph *tare_node_function(const struct tare_node *node, const char *name) {
     const union tare_attr_item *value = item(node, name, TARE_ATTR_FUNC);
-    return value ? tare_model_find_function(node->graph->model, value->func.name) : NULL;
+    return value ? tare_model_function_of(node->graph->model, &value->func) : NULL;
 }
 
 static struct tare_arena *arena_of(const struct tare_node *node) {
@@ -154,9 +154,11 @@ tare_status tare_node_set_tensor(struct tare_node *node, const char *name, const
 }
 
 tare_status tare_node_set_func(struct tare_node *node, const char *name, const char *function) {
-    const char *copy = tare_arena_strdup(arena_of(node), function);
+    struct tare_graph *callee = tare_model_find_function(node->graph->model, function);
+    const char *copy = callee ? callee->name : tare_arena_strdup(arena_of(node), function);
     if (!copy) return TARE_NO_MEMORY;
-    return set(node, name, TARE_ATTR_FUNC, false, &(union tare_attr_item){ .func = { .name = copy } }, 1);
+    return set(node, name, TARE_ATTR_FUNC, false, &(union tare_attr_item){ .func = { .name = copy, .graph = callee } },
+               1);
 }
 
 static tare_status set_list(struct tare_node *node, const char *name, enum tare_attr_kind kind, size_t count,
@@ -200,7 +202,7 @@ tare_status tare_node_set_func_list(struct tare_node *node, const char *name, st
     union tare_attr_item *items;
     TARE_TRY(set_list(node, name, TARE_ATTR_FUNC, count, &items));
     for (size_t i = 0; i < count; i++)
-        items[i].func.name = functions[i]->name; /* of the model, as the node is */
+        items[i].func = (struct tare_func){ .name = functions[i]->name, .graph = functions[i] };
     return TARE_OK;
 }
 

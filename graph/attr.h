@@ -18,9 +18,12 @@ enum tare_attr_kind {
     TARE_ATTR_PLACEHOLDER,
 };
 
+struct tare_graph;
+
 /* A function name with attributes of its own (NameAttrList). */
 struct tare_func {
     const char *name;
+    struct tare_graph *graph; /* the function, if `name` is its own name; see tare_model_function_of */
     struct tare_attr *attrs;
     size_t n_attrs;
 };

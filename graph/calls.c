@@ -182,10 +182,12 @@ void tare_model_remove_functions(struct tare_graph_model *model, const bool *liv
     size_t kept = 0, concretes = 0, aliases = 0;
     struct tare_map by_name = { 0 };
     for (size_t i = 0; i < model->n_functions; i++) {
-        if (live[i])
+        if (live[i]) {
             model->functions[kept++] = model->functions[i];
-        else
-            tare_graph_free_maps(model->functions[i]);
+            continue;
+        }
+        model->functions[i]->removed = true;
+        tare_graph_free_maps(model->functions[i]);
     }
     model->n_functions = kept;
     for (size_t i = 0; i < kept; i++)

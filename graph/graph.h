@@ -84,6 +84,7 @@ struct tare_graph {
     size_t n_attrs, attrs_capacity;
     bool has_uses;            /* the lists of uses are built and maintained: tare_graph_index_uses */
     struct tare_map suffixes; /* stem of a node name -> struct tare_name_suffix: the last one tried */
+    bool removed;             /* from the model */
     bool is_stateful;
     bool must_not_jit;    /* XLA cannot compile it: it reaches a TPU call or a batcher */
     bool arg_shapes_void; /* what `origin` records of the arguments' shapes no longer holds (tare_graph_drop_arg_shapes)

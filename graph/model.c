@@ -73,6 +73,12 @@ struct tare_graph *tare_model_find_function(const struct tare_graph_model *model
     return tare_map_get(&model->functions_by_name, name);
 }
 
+struct tare_graph *tare_model_function_of(const struct tare_graph_model *model, const struct tare_func *func) {
+    struct tare_graph *graph = func->graph;
+    if (graph && graph->name == func->name && graph->model == model && !graph->removed) return graph;
+    return tare_model_find_function(model, func->name);
+}
+
 const char *tare_model_unused_name(struct tare_graph_model *model, const char *stem) {
     const char *name = tare_arena_strdup(&model->arena, stem);
     for (int k = 1; name && tare_model_find_function(model, name); k++)
@@ -127,7 +133,7 @@ tare_status tare_node_each_function(const struct tare_node *node,
         const struct tare_attr *attr = &node->attrs[i];
         if (attr->kind != TARE_ATTR_FUNC) continue;
         for (size_t k = 0; k < attr->count; k++) {
-            callee = tare_model_find_function(model, attr->items[k].func.name);
+            callee = tare_model_function_of(model, &attr->items[k].func);
             if (callee) TARE_TRY(fn(arg, node, callee));
         }
     }

@@ -139,6 +139,9 @@ void tare_model_free(struct tare_graph_model *model);
 /* An empty function; NULL when the name is taken or memory is out. */
 struct tare_graph *tare_model_add_function(struct tare_graph_model *model, const char *name);
 struct tare_graph *tare_model_find_function(const struct tare_graph_model *model, const char *name);
+/* The function that an attribute refers to; NULL when the model does not have it. Without a lookup by name where the
+ * attribute was set or read after the function was added to the model. */
+struct tare_graph *tare_model_function_of(const struct tare_graph_model *model, const struct tare_func *func);
 /* An unused function name: `stem`, or stem_1, stem_2 …, in the model's arena. */
 const char *tare_model_unused_name(struct tare_graph_model *model, const char *stem);
 struct tare_signature *tare_model_find_signature(const struct tare_graph_model *model, const char *key);

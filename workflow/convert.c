@@ -111,12 +111,12 @@ static void step(const struct tare_convert_options *options) {
 
 /* Where functions were split automatically and there are samples, the model must return the same integers as before. */
 static tare_status place(struct tare_converted *out, struct tare_arena *arena, struct tare_graph_model *model,
-                         const struct tare_converter_options *converter) {
+                         const struct tare_converter_options *converter, const struct tare_tpu_memory *before) {
     const bool checks = converter->automatic && converter->has_quantization && converter->quantization.n_datasets;
     struct tare_integer_outputs integers = { 0 };
     tare_status status;
     if (checks) TARE_CHECK(tare_integer_outputs_record(&integers, model, &converter->quantization));
-    TARE_CHECK(tare_pipeline_place(&out->conversion, arena, model, converter));
+    TARE_CHECK(tare_pipeline_place(&out->conversion, arena, model, converter, before));
     if (checks) status = tare_integer_outputs_check(&integers, model, &converter->quantization, &out->conversion.split);
 done:
     tare_integer_outputs_free(&integers);
@@ -129,7 +129,8 @@ tare_status tare_workflow_convert_run(struct tare_converted *out, struct tare_ar
     struct tare_tpu_memory before;
     tare_status status;
     *out = (struct tare_converted){ 0 };
-    TARE_TRY(tare_pipeline_memory(&before, arena, model, converter));
+    /* Functions that are found automatically are measured once they are known. */
+    if (!converter->automatic) TARE_TRY(tare_pipeline_memory(&before, arena, model, converter));
     if (converter->has_quantization) {
         model->keep_variables_from = converter->quantization.options.keep_variables ? 1 : 0;
         TARE_TRY(tare_pipeline_prepare(model, out->prepared));
@@ -139,11 +140,8 @@ tare_status tare_workflow_convert_run(struct tare_converted *out, struct tare_ar
         step(options);
     }
     step(options);
-    status = place(out, arena, model, converter);
-    if (status == TARE_OK) {
-        if (!converter->automatic) out->conversion.before = before; /* otherwise the functions are up to date */
-        step(options);
-    }
+    status = place(out, arena, model, converter, converter->automatic ? NULL : &before);
+    if (status == TARE_OK) step(options);
     return status;
 }
 

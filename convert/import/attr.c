@@ -74,8 +74,13 @@ static tare_status import_shape(const struct tare_shape **out, struct tare_graph
 
 static tare_status import_func(struct tare_func *out, struct tare_graph_model *model,
                                const Tensorflow__NameAttrList *func) {
+    struct tare_graph *callee = tare_model_find_function(model, func->name);
     size_t capacity;
-    TARE_TRY(keep_text(&out->name, model, func->name));
+    out->graph = callee;
+    if (callee)
+        out->name = callee->name;
+    else
+        TARE_TRY(keep_text(&out->name, model, func->name));
     return tare_import_attrs(&out->attrs, &out->n_attrs, &capacity, model, func->attr, func->n_attr);
 }
 

@@ -253,7 +253,7 @@ static void place(struct fixture *f, const char *what, const struct tare_tensor 
                                                     .allow_incompatible = allow };
     struct tare_conversion conversion;
     struct tare_tensor got;
-    mini_ok(tare_pipeline_place(&conversion, &f->arena, f->model, &options));
+    mini_ok(tare_pipeline_place(&conversion, &f->arena, f->model, &options, NULL));
     expect_fits(f);
     got = answer(f);
     expect_near(what, &got, want);

@@ -167,7 +167,7 @@ static tare_status convert(struct tare_graph_model **out, struct tare_arena *are
     options.automatic = options.n_functions == 0;
     TARE_TRY(tare_saved_model_load(&model, path, NULL));
     if (options.has_quantization) TARE_CHECK(quantize(model, arena, &options.quantization, inputs));
-    TARE_CHECK(tare_pipeline_place(&conversion, arena, model, &options));
+    TARE_CHECK(tare_pipeline_place(&conversion, arena, model, &options, NULL));
     TARE_CHECK(tare_saved_model_export(model, written, &export));
     status = tare_saved_model_load(out, written, NULL);
 done:

@@ -49,7 +49,7 @@ static void tear_down(struct fixture *f) {
 static void place(struct fixture *f) {
     struct tare_tpu_choice choice = { TARE_TPU_BY_SIGNATURE, "serving_default" };
     const struct tare_converter_options options = { .functions = &choice, .n_functions = 1, .bfloat16 = true };
-    mini_ok(tare_pipeline_place(&f->conversion, &f->arena, f->model, &options));
+    mini_ok(tare_pipeline_place(&f->conversion, &f->arena, f->model, &options, NULL));
     graph_check_dtypes(f->model);
 }
 
@@ -99,7 +99,7 @@ static void several_calls_a_request__are_advised_against(void **state) {
     x = mini_call(top, "PartitionedCall", "first", f.f, 2, x, mini_ints(top, "shape", 2, (int32_t[]){ -1, 2 }));
     mini_return(top, "y", mini_call(top, "PartitionedCall", "second", g, 1, x));
     f.output.edge = mini_call(f.model->main, "PartitionedCall", "both", top, 1, f.x);
-    mini_ok(tare_pipeline_place(&f.conversion, &f.arena, f.model, &options));
+    mini_ok(tare_pipeline_place(&f.conversion, &f.arena, f.model, &options, NULL));
     assert_int_equal(f.conversion.n_advice, 1);
     assert_non_null(strstr(f.conversion.advice[0], "signature serving_default calls 2 TPU functions a request"));
     tear_down(&f);

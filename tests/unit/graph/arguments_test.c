@@ -244,8 +244,31 @@ static void a_handle_passed_through_nested_calls__is_removed_from_all(void **sta
     tare_model_free(model);
 }
 
+/* The attribute refers to the function directly until the function is removed or replaced. */
+static void a_call__finds_its_function_until_it_is_removed(void **state) {
+    struct tare_graph_model *model = mini_model_new(), *copy;
+    struct tare_graph *f = tare_model_add_function(model, "f"), *g = tare_model_add_function(model, "g"), *again;
+    (void)state;
+    struct tare_edge x = mini_arg(f, "x", TARE_DT_FLOAT);
+    mini_return(f, "y", x);
+    x = mini_placeholder(model->main, "x", TARE_DT_FLOAT);
+    struct tare_node *call = mini_call(model->main, "PartitionedCall", "call", f, 1, x).node;
+    assert_ptr_equal(tare_node_function(call, "f"), f);
+    mini_ok(tare_model_clone(&copy, model));
+    assert_ptr_equal(tare_node_function(tare_graph_find(copy->main, "call"), "f"), tare_model_find_function(copy, "f"));
+    tare_model_free(copy);
+    tare_model_remove_functions(model, (const bool[]){ false, true });
+    assert_null(tare_node_function(call, "f"));
+    again = tare_model_add_function(model, "f");
+    assert_ptr_equal(tare_node_function(call, "f"), again);
+    mini_ok(tare_node_set_func(call, "f", "g"));
+    assert_ptr_equal(tare_node_function(call, "f"), g);
+    tare_model_free(model);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_call__finds_its_function_until_it_is_removed),
         cmocka_unit_test(removed_argument__takes_its_shape_along),
         cmocka_unit_test(dropped_shapes__stay_with_other_functions),
         cmocka_unit_test(loop_in_a_branch_in_a_call__lets_the_variable_go),
