@@ -7,9 +7,8 @@
 
 enum {
     PANEL = 16,
-    GROUP = 64, /* bytes of a panel for 4 bytes of A */
-    TILE_GROUPS = 16,
-    TILES_SLACK = (TILE_GROUPS - 1) * GROUP, /* that the last tile of the last panel may read */
+    GROUP = 64,                                         /* bytes of a panel for 4 bytes of A */
+    TILES_SLACK = (TARE_IGEMM_TILE_GROUPS - 1) * GROUP, /* that the last tile of the last panel may read */
     BLOCK_ROWS = 144,
     BLOCK_BYTES = 1024,              /* of a row of A gathered at a time */
     BLOCK_STRIDE = BLOCK_BYTES + 64, /* see the float product */
@@ -25,9 +24,6 @@ static int64_t group_size(enum tare_igemm_form form) {
 }
 static int64_t element_size(enum tare_igemm_form form) {
     return form == TARE_IGEMM_PAIRS ? 2 : 1;
-}
-int64_t tare_igemm_tile_steps(int64_t groups) {
-    return (groups + TILE_GROUPS - 1) / TILE_GROUPS;
 }
 int64_t tare_igemm_filled_groups(enum tare_igemm_form form, int64_t groups) {
     const int64_t steps = tare_igemm_tile_steps(groups);

@@ -84,8 +84,11 @@ tare_igemm_block tare_igemm_pairs_plain, tare_igemm_pairs_avx2, tare_igemm_pairs
     tare_igemm_quads_vnni;
 tare_igemm_block tare_igemm_pairs_avx_vnni, tare_igemm_quads_avx_vnni;
 
+enum { TARE_IGEMM_TILE_GROUPS = 16 }; /* groups of k in an AMX tile */
 /* Steps of up to 16 groups that the groups of a segment are divided into. */
-int64_t tare_igemm_tile_steps(int64_t groups);
+static inline int64_t tare_igemm_tile_steps(int64_t groups) {
+    return (groups + TARE_IGEMM_TILE_GROUPS - 1) / TARE_IGEMM_TILE_GROUPS;
+}
 /* C (+)= A · panels for all lines. */
 void tare_igemm_tiles_amx(const struct tare_igemm_output *c, const void *a, int64_t a_stride, const void *panels,
                           int64_t panel_stride, const struct tare_igemm_lines *lines, int64_t n,
