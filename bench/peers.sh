@@ -9,8 +9,8 @@
 # Then the same networks in int8: static ranges, depthwise convolutions and residual additions included. onnx_writer
 # writes them in QDQ form, which ONNX Runtime fuses to QLinear ops, and tflite_from_qdq.py in TensorFlow Lite's with the
 # same scales; all int8 models have ranges of the same examples, and output_agreement.py checks their outputs first.
-# Rows are processor time of one sample, one worker. tare runs at its highest CPU level and with TARE_CPU=avx2; the
-# peers choose their level themselves, so the AVX2 column has no ratio.
+# Rows are processor time of one sample, one worker. tare runs at its highest CPU level and with TARE_CPU=vnni and avx2;
+# the peers choose their level themselves, so the columns of these levels have no ratio to them.
 #
 # PRECISIONS selects the parts ("float int8"). Needs npm (the peers come as npm packages, into build/peers) and the
 # folder of model data (TARE_TEST_DATA, default ../shared/data).
@@ -128,7 +128,7 @@ integers() { # integers NAME MODEL: writes the int8 models of all programs and c
 # Appends "BATCH PROGRAM-PRECISION ms" of each program at one batch size.
 measure_int8() { # measure_int8 MODEL ONNX BATCH
     local model=$1 onnx=$2 batch=$3 level form
-    for level in "" avx2; do
+    for level in "" vnni avx2; do
         for form in "$model" "$work/int8"; do
             echo "$batch tare$level-$([ "$form" = "$model" ] && echo float || echo int8)" \
                 "$(TARE_CPU=$level "$bench/model_bench" "$form" "$batch" 1 "$seconds" | busy)"
@@ -154,12 +154,14 @@ compare_int8() { # compare_int8 NAME MODEL ONNX
         }
         END {
             for (batch = 1; batch <= 8; batch += 7) {
-                printf "%-12s batch %d  tare %8.3f %8.3f  avx2 %8.3f %8.3f  ONNX Runtime %8.3f %8.3f  TensorFlow Lite %8s",
-                    name, batch, least[batch, "tare-float"], least[batch, "tare-int8"], least[batch, "tareavx2-float"],
-                    least[batch, "tareavx2-int8"], least[batch, "ort-float"], least[batch, "ort-int8"],
+                printf "%-12s batch %d  tare %8.3f %8.3f  vnni %8.3f %8.3f  avx2 %8.3f %8.3f",
+                    name, batch, least[batch, "tare-float"], least[batch, "tare-int8"], least[batch, "tarevnni-float"],
+                    least[batch, "tarevnni-int8"], least[batch, "tareavx2-float"], least[batch, "tareavx2-int8"]
+                printf "  ONNX Runtime %8.3f %8.3f  TensorFlow Lite %8s", least[batch, "ort-float"], least[batch, "ort-int8"],
                     (batch, "tflite-int8") in least ? least[batch, "tflite-int8"] : "-"
-                printf "  int8 : float %s (avx2 %s), against ONNX Runtime float %s, int8 %s, against TensorFlow Lite int8 %s\n",
-                    ratio(batch, "tare-float", "tare-int8"), ratio(batch, "tareavx2-float", "tareavx2-int8"),
+                printf "  int8 : float %s (vnni %s, avx2 %s), against ONNX Runtime float %s, int8 %s, against TensorFlow Lite int8 %s\n",
+                    ratio(batch, "tare-float", "tare-int8"), ratio(batch, "tarevnni-float", "tarevnni-int8"),
+                    ratio(batch, "tareavx2-float", "tareavx2-int8"),
                     ratio(batch, "ort-float", "tare-float"), ratio(batch, "ort-int8", "tare-int8"),
                     ratio(batch, "tflite-int8", "tare-int8")
             }
