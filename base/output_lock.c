@@ -59,8 +59,9 @@ static tare_status try_lock(bool *again, const struct tare_output_lock *lock, in
     if (flock(lock->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
         const struct timespec pause = { .tv_nsec = PAUSE_NS };
         holder = holder_of(lock->fd);
-        if (holder <= 0 || kill((pid_t)holder, 0) == 0 || errno != ESRCH || tare_clock_ns() > deadline)
-            return report_holder(holder, output);
+        /* 0: the holder has not written its id yet */
+        const bool is_alive = holder > 0 && (kill((pid_t)holder, 0) == 0 || errno != ESRCH);
+        if (is_alive || tare_clock_ns() > deadline) return report_holder(holder, output);
         nanosleep(&pause, NULL);
         return TARE_OK;
     }

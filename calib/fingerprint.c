@@ -16,7 +16,7 @@ static void hash_attrs(struct tare_hash *hash, const struct tare_attr *attrs, si
 static void hash_function(void *unused, struct tare_hash *hash, const struct tare_func *function) {
     (void)unused;
     tare_hash_add_text(hash, function->name);
-    hash_attrs(hash, function->attrs, function->n_attrs);
+    hash_attrs(hash, function->own ? function->own->attrs : NULL, function->own ? function->own->count : 0);
 }
 
 /* Independent of the order of the attributes: the sum of their hashes. */

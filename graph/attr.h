@@ -20,12 +20,17 @@ enum tare_attr_kind {
 
 struct tare_graph;
 
-/* A function name with attributes of its own (NameAttrList). */
+struct tare_attr_list {
+    struct tare_attr *attrs;
+    size_t count;
+};
+
+/* A function name with attributes of its own (NameAttrList). Most have none, and the size of a union tare_attr_item is
+ * that of this: the memory of graphs with many small nodes depends on it. */
 struct tare_func {
     const char *name;
-    struct tare_graph *graph; /* the function, if `name` is its own name; see tare_model_function_of */
-    struct tare_attr *attrs;
-    size_t n_attrs;
+    struct tare_graph *graph;         /* the function, if `name` is its own name; see tare_model_function_of */
+    const struct tare_attr_list *own; /* arena memory; NULL: none */
 };
 
 union tare_attr_item {

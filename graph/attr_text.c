@@ -97,10 +97,12 @@ static bool same_tensor(const struct tare_tensor *a, const struct tare_tensor *b
 }
 
 static bool same_func(const struct tare_func *a, const struct tare_func *b) {
-    if (strcmp(a->name, b->name) != 0 || a->n_attrs != b->n_attrs) return false;
-    for (size_t i = 0; i < a->n_attrs; i++)
-        if (strcmp(a->attrs[i].name, b->attrs[i].name) != 0 || !tare_attr_equal(&a->attrs[i], &b->attrs[i]))
-            return false;
+    const size_t count = a->own ? a->own->count : 0;
+    if (strcmp(a->name, b->name) != 0 || count != (b->own ? b->own->count : 0)) return false;
+    for (size_t i = 0; i < count; i++) {
+        const struct tare_attr *x = &a->own->attrs[i], *y = &b->own->attrs[i];
+        if (strcmp(x->name, y->name) != 0 || !tare_attr_equal(x, y)) return false;
+    }
     return true;
 }
 

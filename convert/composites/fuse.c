@@ -21,8 +21,9 @@ static bool read_annotation(struct tare_composing *c, bool *keras) {
     }
     if (implements->kind != TARE_ATTR_FUNC || !implements->items[0].func.name) return false;
     c->name = implements->items[0].func.name;
-    c->attrs = implements->items[0].func.attrs;
-    c->n_attrs = implements->items[0].func.n_attrs;
+    const struct tare_attr_list *own = implements->items[0].func.own;
+    c->attrs = own ? own->attrs : NULL;
+    c->n_attrs = own ? own->count : 0;
     return true;
 }
 

@@ -9,18 +9,19 @@ static ProtobufCBinaryData bytes_of(struct tare_str text) {
 }
 
 static tare_status export_func(Tensorflow__NameAttrList **out, struct tare_arena *arena, const struct tare_func *func) {
+    const size_t count = func->own ? func->own->count : 0;
     Tensorflow__NameAttrList *list = TARE_NEW(arena, Tensorflow__NameAttrList);
     if (!list) return TARE_NO_MEMORY;
     tensorflow__name_attr_list__init(list);
     list->name = (char *)(uintptr_t)func->name;
-    list->attr = TARE_NEW_ARRAY(arena, Tensorflow__AttrEntry *, func->n_attrs + 1);
+    list->attr = TARE_NEW_ARRAY(arena, Tensorflow__AttrEntry *, count + 1);
     if (!list->attr) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < func->n_attrs; i++) {
+    for (size_t i = 0; i < count; i++) {
         Tensorflow__AttrEntry *entry = TARE_NEW(arena, Tensorflow__AttrEntry);
         if (!entry) return TARE_NO_MEMORY;
         tensorflow__attr_entry__init(entry);
-        entry->key = (char *)(uintptr_t)func->attrs[i].name;
-        TARE_TRY(tare_export_attr(&entry->value, arena, &func->attrs[i]));
+        entry->key = (char *)(uintptr_t)func->own->attrs[i].name;
+        TARE_TRY(tare_export_attr(&entry->value, arena, &func->own->attrs[i]));
         list->attr[list->n_attr++] = entry;
     }
     *out = list;

@@ -75,13 +75,17 @@ static tare_status import_shape(const struct tare_shape **out, struct tare_graph
 static tare_status import_func(struct tare_func *out, struct tare_graph_model *model,
                                const Tensorflow__NameAttrList *func) {
     struct tare_graph *callee = tare_model_find_function(model, func->name);
-    size_t capacity;
     out->graph = callee;
     if (callee)
         out->name = callee->name;
     else
         TARE_TRY(keep_text(&out->name, model, func->name));
-    return tare_import_attrs(&out->attrs, &out->n_attrs, &capacity, model, func->attr, func->n_attr);
+    if (func->n_attr == 0) return TARE_OK;
+    struct tare_attr_list *own = TARE_NEW(&model->arena, struct tare_attr_list);
+    size_t capacity;
+    out->own = own;
+    if (!own) return TARE_NO_MEMORY;
+    return tare_import_attrs(&own->attrs, &own->count, &capacity, model, func->attr, func->n_attr);
 }
 
 /* Kind and length of the list that is set in an AttrValue.ListValue. */

@@ -136,8 +136,8 @@ static void print_item(struct tare_strbuf *text, enum tare_attr_kind kind, const
 static void print_func(struct tare_strbuf *text, const struct tare_func *func) {
     tare_strbuf_puts(text, "{ name: ");
     print_quoted(text, func->name, strlen(func->name));
-    for (size_t i = 0; i < func->n_attrs; i++) {
-        const struct tare_attr *attr = &func->attrs[i];
+    for (size_t i = 0; func->own && i < func->own->count; i++) {
+        const struct tare_attr *attr = &func->own->attrs[i];
         tare_strbuf_puts(text, " attr { key: ");
         print_quoted(text, attr->name, strlen(attr->name));
         tare_strbuf_puts(text, " value { ");

@@ -190,16 +190,17 @@ static bool attr_value_of(struct tare_opspec_memory *memory, struct tare_attr *a
 static bool func_of(struct tare_opspec_memory *memory, struct tare_func *func, const struct tare_text_value *value) {
     const struct tare_text_value *field,
         *name = value->kind == TARE_TEXT_MESSAGE ? tare_text_find(value->fields, "name") : NULL;
+    struct tare_attr_list *own = TARE_NEW(&memory->arena, struct tare_attr_list);
     size_t count = 0;
     if (value->kind != TARE_TEXT_MESSAGE || (name && name->kind != TARE_TEXT_STRING)) return false;
     func->name = name ? name->text.data : "";
     for (field = value->fields; (field = tare_text_find(field, "attr")); field = field->next)
         count++;
-    func->attrs = TARE_NEW_ARRAY(&memory->arena, struct tare_attr, count ? count : 1);
-    if (!func->attrs) return false;
+    func->own = own;
+    if (!own || !(own->attrs = TARE_NEW_ARRAY(&memory->arena, struct tare_attr, count ? count : 1))) return false;
     for (field = value->fields; (field = tare_text_find(field, "attr")); field = field->next) {
         const struct tare_text_value *key, *content;
-        struct tare_attr *attr = &func->attrs[func->n_attrs++];
+        struct tare_attr *attr = &own->attrs[own->count++];
         if (field->kind != TARE_TEXT_MESSAGE) return false;
         key = tare_text_find(field->fields, "key");
         content = tare_text_find(field->fields, "value");

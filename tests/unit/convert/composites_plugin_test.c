@@ -56,9 +56,9 @@ static void annotate(struct fixture *f, const char *name, const struct tare_attr
     union tare_attr_item *item = TARE_NEW(&f->arena, union tare_attr_item);
     struct tare_attr *grown =
         tare_arena_extend(&f->model->arena, f->function->attrs, f->function->n_attrs, 1, sizeof *grown);
-    item->func.name = name;
-    item->func.attrs = (struct tare_attr *)(uintptr_t)attrs;
-    item->func.n_attrs = n;
+    struct tare_attr_list *own = TARE_NEW(&f->arena, struct tare_attr_list);
+    *own = (struct tare_attr_list){ (struct tare_attr *)(uintptr_t)attrs, n };
+    item->func = (struct tare_func){ .name = name, .own = own };
     grown[f->function->n_attrs++] =
         (struct tare_attr){ .name = "_implements", .kind = TARE_ATTR_FUNC, .count = 1, .items = item };
     f->function->attrs = grown;

@@ -57,7 +57,9 @@ static void implements(struct fixture *f, const char *name, size_t n, struct tar
     union tare_attr_item *item = TARE_NEW(&f->model->arena, union tare_attr_item);
     f->f->attrs = TARE_NEW(&f->model->arena, struct tare_attr);
     f->f->n_attrs = 1;
-    item->func = (struct tare_func){ .name = name, .attrs = attrs, .n_attrs = n };
+    struct tare_attr_list *own = TARE_NEW(&f->model->arena, struct tare_attr_list);
+    *own = (struct tare_attr_list){ attrs, n };
+    item->func = (struct tare_func){ .name = name, .own = own };
     f->f->attrs[0] = (struct tare_attr){ .name = "_implements", .kind = TARE_ATTR_FUNC, .count = 1, .items = item };
 }
 

@@ -70,9 +70,9 @@ static void annotate(struct fixture *f, struct tare_attr attr) {
 /* _implements in the form 'name: "NAME" attr { … }'. */
 static void annotate_with(struct fixture *f, const char *name, size_t n, const struct tare_attr *attrs) {
     union tare_attr_item *item = new_item(f);
-    item->func.name = name;
-    item->func.attrs = (struct tare_attr *)(uintptr_t)attrs;
-    item->func.n_attrs = n;
+    struct tare_attr_list *own = TARE_NEW(&f->model->arena, struct tare_attr_list);
+    *own = (struct tare_attr_list){ (struct tare_attr *)(uintptr_t)attrs, n };
+    item->func = (struct tare_func){ .name = name, .own = own };
     annotate(f, (struct tare_attr){ .name = "_implements", .kind = TARE_ATTR_FUNC, .count = 1, .items = item });
 }
 

@@ -135,9 +135,9 @@ static void attr__tensor_and_function_defaults_hold_values(void **state) {
                 ->attrs[0]
                 .default_value;
     assert_string_equal(value->items[0].func.name, "g");
-    assert_int_equal(value->items[0].func.n_attrs, 2);
-    assert_int_equal(value->items[0].func.attrs[0].items[0].type, TARE_DT_FLOAT);
-    assert_int_equal(value->items[0].func.attrs[1].count, 2);
+    assert_int_equal(value->items[0].func.own->count, 2);
+    assert_int_equal(value->items[0].func.own->attrs[0].items[0].type, TARE_DT_FLOAT);
+    assert_int_equal(value->items[0].func.own->attrs[1].count, 2);
 }
 
 static void args__every_form(void **state) {
