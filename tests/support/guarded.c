@@ -49,3 +49,24 @@ void assert_same_bits(const float *got, const float *expected, int64_t count, co
                      (double)expected[i]);
     }
 }
+
+enum { BLOCK_GUARD = 64, GUARD_BYTE = 0x5a };
+
+void *guarded_block(size_t size) {
+    void *block = tare_malloc_aligned(size + BLOCK_GUARD);
+    assert_non_null(block);
+    memset(block, GUARD_BYTE, size + BLOCK_GUARD);
+    return block;
+}
+
+void assert_block_guard(const void *block, size_t size) {
+    for (size_t i = 0; i < BLOCK_GUARD; i++)
+        assert_int_equal(((const unsigned char *)block)[size + i], GUARD_BYTE);
+}
+
+int8_t random_int8(void) {
+    static uint32_t int8_state = 7;
+    int8_state = int8_state * 1664525u + 1013904223u;
+    const int x = (int)(int8_state >> 24) - 128;
+    return (int8_t)(int8_state >> 8 & 7 ? x : x < 0 ? -128 : 127);
+}

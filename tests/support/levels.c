@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-static int run_at(const char *level, const char *argument) {
+int levels_run_at(const char *level, const char *argument) {
     char program[4096];
     const ssize_t size = readlink("/proc/self/exe", program, sizeof program - 1);
     int status = -1;
@@ -31,7 +31,7 @@ static int run_at(const char *level, const char *argument) {
 void levels_run(const char *argument) {
     for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level = tare_cpu_next_level(level)) {
         const char *name = tare_cpu_level_name(level);
-        const int status = run_at(name, argument);
+        const int status = levels_run_at(name, argument);
         if (status != 0) fail_msg("%s differs at level %s (status %d)", argument, name, status);
     }
 }

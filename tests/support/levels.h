@@ -5,5 +5,7 @@
 
 /* Fails the current test if the program with `argument` fails at a level. */
 void levels_run(const char *argument);
+/* The wait status of the program with `argument` in a process with TARE_CPU. */
+int levels_run_at(const char *level, const char *argument);
 
 #endif

@@ -1,6 +1,7 @@
 /* The levels of the machine, by the flags of /proc/cpuinfo, and what TARE_CPU selects among them. The level of a
  * process is fixed by its first use, so each value of TARE_CPU has a process: this program with an argument. */
 #include "interpreter/kernels/cpu.h"
+#include "support/levels.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -63,18 +64,7 @@ static bool machine_has(int level) {
 
 /* The exit status of this program with TARE_CPU: its level. */
 static int level_with(const char *value) {
-    char program[4096];
-    const ssize_t size = readlink("/proc/self/exe", program, sizeof program - 1);
-    int status = -1;
-    assert_true(size > 0);
-    program[size] = 0;
-    const pid_t child = fork();
-    if (child == 0) {
-        setenv("TARE_CPU", value, 1);
-        execl(program, program, "level", (char *)NULL);
-        _exit(127);
-    }
-    assert_int_equal(waitpid(child, &status, 0), child);
+    const int status = levels_run_at(value, "level");
     assert_true(WIFEXITED(status));
     return WEXITSTATUS(status);
 }

@@ -1,6 +1,7 @@
 /* Products and convolutions of small integers are exact at every level, at the extremes too. */
 #include "base/alloc.h"
 #include "interpreter/kernels/integer/conv_int_direct.h"
+#include "support/guarded.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -11,32 +12,13 @@
 
 #include <cmocka.h>
 
-static uint32_t state = 7;
-static int8_t random_int8(void) {
-    state = state * 1664525u + 1013904223u;
-    const int x = (int)(state >> 24) - 128;
-    return (int8_t)(state >> 8 & 7 ? x : x < 0 ? -128 : 127); /* the extremes often */
-}
-
-static void *block_of(size_t size) {
-    void *block = tare_malloc_aligned(size + 64);
-    assert_non_null(block);
-    memset(block, 0x5a, size + 64);
-    return block;
-}
-
-static void assert_guard(const void *block, size_t size) {
-    for (size_t i = 0; i < 64; i++)
-        assert_int_equal(((const unsigned char *)block)[size + i], 0x5a);
-}
-
 /* The product in 64 bits, cut to 32. */
 static void check_product(enum tare_cpu_level level, enum tare_igemm_form form, int64_t m, int64_t n, int64_t k) {
-    int8_t *a = block_of((size_t)(m * k)), *b = block_of((size_t)(k * n));
-    int16_t *wide = block_of((size_t)(m * k) * 2);
+    int8_t *a = guarded_block((size_t)(m * k)), *b = guarded_block((size_t)(k * n));
+    int16_t *wide = guarded_block((size_t)(m * k) * 2);
     const size_t packed_bytes = tare_igemm_packed_bytes(form, k, n);
-    int32_t *c = block_of((size_t)(m * n) * 4);
-    void *packed = block_of(packed_bytes), *scratch = block_of(tare_igemm_scratch_bytes());
+    int32_t *c = guarded_block((size_t)(m * n) * 4);
+    void *packed = guarded_block(packed_bytes), *scratch = guarded_block(tare_igemm_scratch_bytes());
     for (int64_t i = 0; i < m * k; i++)
         wide[i] = a[i] = random_int8();
     for (int64_t i = 0; i < k * n; i++)
@@ -53,8 +35,8 @@ static void check_product(enum tare_cpu_level level, enum tare_igemm_form form, 
                      tare_cpu_level_name(level), form, (long long)m, (long long)n, (long long)k, (long long)i, c[i],
                      (long long)sum);
     }
-    assert_guard(c, (size_t)(m * n) * 4), assert_guard(packed, packed_bytes);
-    assert_guard(scratch, tare_igemm_scratch_bytes());
+    assert_block_guard(c, (size_t)(m * n) * 4), assert_block_guard(packed, packed_bytes);
+    assert_block_guard(scratch, tare_igemm_scratch_bytes());
     tare_free(a), tare_free(b), tare_free(wide), tare_free(c), tare_free(packed), tare_free(scratch);
 }
 
@@ -90,14 +72,14 @@ static void igemm__empty_k_gives_zeros(void **unused) {
 static void igemm__sums_wrap(void **unused) {
     (void)unused;
     enum { K = 140000 }; /* 128 * 128 * K is above 2^31 */
-    int8_t *ones = block_of(K);
+    int8_t *ones = guarded_block(K);
     memset(ones, -128, K);
     for (int form = tare_igemm_form_at(tare_cpu_level()); form <= TARE_IGEMM_PAIRS; form++) {
-        int16_t *wide = block_of(K * 2);
+        int16_t *wide = guarded_block(K * 2);
         for (int i = 0; i < K; i++)
             wide[i] = -128;
-        void *packed = block_of(tare_igemm_packed_bytes((enum tare_igemm_form)form, K, 1));
-        void *scratch = block_of(tare_igemm_scratch_bytes());
+        void *packed = guarded_block(tare_igemm_packed_bytes((enum tare_igemm_form)form, K, 1));
+        void *scratch = guarded_block(tare_igemm_scratch_bytes());
         int32_t c = 0;
         tare_igemm_pack(packed, (enum tare_igemm_form)form, ones, K, 1, 1, 1);
         const struct tare_igemm_rows rows = { .data = form == TARE_IGEMM_PAIRS ? (void *)wide : (void *)ones,
@@ -113,7 +95,7 @@ static void igemm__int32_operands_narrow_or_are_refused(void **unused) {
     (void)unused;
     int32_t b[] = { 32767, -32767, 5, -6 };
     int16_t narrow[4];
-    char *packed = block_of(tare_igemm_packed_bytes(TARE_IGEMM_PAIRS, 2, 2));
+    char *packed = guarded_block(tare_igemm_packed_bytes(TARE_IGEMM_PAIRS, 2, 2));
     assert_true(tare_igemm_pack_int32(packed, b, 2, 2, 2, 1));
     assert_true(tare_igemm_narrow(narrow, b, 4));
     b[1] = -32768;
@@ -133,20 +115,20 @@ static void store(void *to, int32_t *sums, int64_t first, int64_t count) {
 static void check_direct(const struct tare_conv *conv, const int8_t *input, const int8_t *filter,
                          const int32_t *expected) {
     const int64_t out = tare_conv_rows(conv) * conv->out_channels;
-    int32_t *got = block_of((size_t)out * 4);
+    int32_t *got = guarded_block((size_t)out * 4);
     const struct tare_conv_int_sink sink = { .take = store, .arg = got };
     for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level = tare_cpu_next_level(level)) {
         const enum tare_igemm_form form = tare_igemm_form_at(level);
         if (!tare_conv_int_is_direct(form, conv)) continue;
         const size_t sums_bytes = (size_t)tare_conv_int_direct_sums(conv) * 4;
         const size_t scratch_bytes = tare_conv_int_direct_scratch(form, conv);
-        void *packed = block_of(tare_conv_int_direct_packed_bytes(form, conv));
-        void *sums = block_of(sums_bytes), *scratch = block_of(scratch_bytes);
+        void *packed = guarded_block(tare_conv_int_direct_packed_bytes(form, conv));
+        void *sums = guarded_block(sums_bytes), *scratch = guarded_block(scratch_bytes);
         assert_int_equal(tare_conv_int_direct_pack(packed, form, conv, filter), TARE_OK);
         memset(got, 0, (size_t)out * 4);
         tare_conv_int_direct_at(level, &sink, conv, input, form, packed, sums, scratch);
         assert_memory_equal(got, expected, (size_t)out * 4);
-        assert_guard(sums, sums_bytes), assert_guard(scratch, scratch_bytes);
+        assert_block_guard(sums, sums_bytes), assert_block_guard(scratch, scratch_bytes);
         tare_free(packed), tare_free(sums), tare_free(scratch);
     }
     tare_free(got);
@@ -156,18 +138,18 @@ static void check_conv(const struct tare_conv *conv) {
     const int64_t in = conv->batch * conv->in[0] * conv->in[1] * conv->in[2] * conv->in_channels;
     const int64_t out = tare_conv_rows(conv) * conv->out_channels;
     const int64_t weights = tare_conv_patch(conv) * conv->out_channels;
-    int8_t *x8 = block_of((size_t)in), *w8 = block_of((size_t)weights);
-    int16_t *x16 = block_of((size_t)in * 2);
-    int32_t *x32 = block_of((size_t)in * 4), *w32 = block_of((size_t)weights * 4);
-    int32_t *expected = block_of((size_t)out * 4), *got = block_of((size_t)out * 4);
-    void *scratch = block_of(tare_igemm_scratch_bytes());
+    int8_t *x8 = guarded_block((size_t)in), *w8 = guarded_block((size_t)weights);
+    int16_t *x16 = guarded_block((size_t)in * 2);
+    int32_t *x32 = guarded_block((size_t)in * 4), *w32 = guarded_block((size_t)weights * 4);
+    int32_t *expected = guarded_block((size_t)out * 4), *got = guarded_block((size_t)out * 4);
+    void *scratch = guarded_block(tare_igemm_scratch_bytes());
     for (int64_t i = 0; i < in; i++)
         x32[i] = x16[i] = x8[i] = random_int8();
     for (int64_t i = 0; i < weights; i++)
         w32[i] = w8[i] = random_int8();
     tare_conv_plain_i32(expected, conv, x32, w32);
     for (int form = tare_igemm_form_at(tare_cpu_level()); form <= TARE_IGEMM_PAIRS; form++) {
-        void *packed = block_of(tare_conv_int_packed_bytes((enum tare_igemm_form)form, conv));
+        void *packed = guarded_block(tare_conv_int_packed_bytes((enum tare_igemm_form)form, conv));
         tare_conv_int_pack(packed, (enum tare_igemm_form)form, conv, w8);
         tare_conv_int_dense(got, conv, form == TARE_IGEMM_PAIRS ? (void *)x16 : (void *)x8, (enum tare_igemm_form)form,
                             packed, scratch);
@@ -183,17 +165,17 @@ static void check_conv(const struct tare_conv *conv) {
     check_direct(conv, x8, w8, expected);
     for (enum tare_cpu_level level = TARE_CPU_PLAIN; tare_conv_is_depthwise(conv) && level <= tare_cpu_level();
          level = tare_cpu_next_level(level)) {
-        void *packed = block_of(tare_conv_int_depthwise_packed_bytes(level, conv));
-        void *lines = block_of(tare_conv_int_depthwise_scratch_bytes(level, conv));
+        void *packed = guarded_block(tare_conv_int_depthwise_packed_bytes(level, conv));
+        void *lines = guarded_block(tare_conv_int_depthwise_scratch_bytes(level, conv));
         tare_conv_int_depthwise_pack(level, packed, conv, w8);
         memset(got, 0, (size_t)out * 4);
         tare_conv_int_depthwise_at(level, got, conv, x8, packed, lines);
-        assert_guard(packed, tare_conv_int_depthwise_packed_bytes(level, conv));
-        assert_guard(lines, tare_conv_int_depthwise_scratch_bytes(level, conv));
+        assert_block_guard(packed, tare_conv_int_depthwise_packed_bytes(level, conv));
+        assert_block_guard(lines, tare_conv_int_depthwise_scratch_bytes(level, conv));
         tare_free(packed), tare_free(lines);
         assert_memory_equal(got, expected, (size_t)out * 4);
     }
-    assert_guard(got, (size_t)out * 4);
+    assert_block_guard(got, (size_t)out * 4);
     tare_free(x8), tare_free(w8), tare_free(x16), tare_free(x32), tare_free(w32);
     tare_free(expected), tare_free(got), tare_free(scratch);
 }
@@ -292,14 +274,15 @@ static void check_requantized(const struct tare_conv *conv, struct tare_requanti
     const int64_t in = conv->batch * conv->in[1] * conv->in[2] * conv->in_channels, columns = conv->out_channels;
     const int64_t count = tare_conv_rows(conv) * columns, taps = conv->kernel[1] * conv->kernel[2];
     const enum tare_cpu_level level = tare_cpu_level();
-    int8_t *x = block_of((size_t)in), *filter = block_of((size_t)(columns * taps)), *addend = block_of((size_t)count);
-    int32_t *wide = block_of((size_t)in * 4), *wide_filter = block_of((size_t)(columns * taps) * 4);
-    int32_t *expected = block_of((size_t)count * 4), *offset = block_of((size_t)(columns + 16) * 4);
-    float *scale = block_of((size_t)(columns + 16) * 4), *reals = block_of((size_t)count * 4);
-    uint8_t *got = block_of((size_t)count);
-    int32_t *sums = block_of((size_t)tare_conv_int_depthwise_sums(level, conv) * 4);
-    void *packed = block_of(tare_conv_int_depthwise_packed_bytes(level, conv));
-    void *scratch = block_of(tare_conv_int_depthwise_scratch_bytes(level, conv));
+    int8_t *x = guarded_block((size_t)in), *filter = guarded_block((size_t)(columns * taps)),
+           *addend = guarded_block((size_t)count);
+    int32_t *wide = guarded_block((size_t)in * 4), *wide_filter = guarded_block((size_t)(columns * taps) * 4);
+    int32_t *expected = guarded_block((size_t)count * 4), *offset = guarded_block((size_t)(columns + 16) * 4);
+    float *scale = guarded_block((size_t)(columns + 16) * 4), *reals = guarded_block((size_t)count * 4);
+    uint8_t *got = guarded_block((size_t)count);
+    int32_t *sums = guarded_block((size_t)tare_conv_int_depthwise_sums(level, conv) * 4);
+    void *packed = guarded_block(tare_conv_int_depthwise_packed_bytes(level, conv));
+    void *scratch = guarded_block(tare_conv_int_depthwise_scratch_bytes(level, conv));
     const struct tare_conv_int_sink sink = { .requantize = &r };
     for (int64_t i = 0; i < in; i++)
         wide[i] = x[i] = random_int8();
@@ -324,8 +307,8 @@ static void check_requantized(const struct tare_conv *conv, struct tare_requanti
         else
             assert_int_equal(got[i], (uint8_t)(int)value);
     }
-    assert_guard(got, (size_t)count);
-    assert_guard(reals, (size_t)count * 4);
+    assert_block_guard(got, (size_t)count);
+    assert_block_guard(reals, (size_t)count * 4);
     tare_free(x), tare_free(filter), tare_free(addend), tare_free(wide), tare_free(wide_filter), tare_free(expected);
     tare_free(offset), tare_free(scale), tare_free(reals), tare_free(got), tare_free(sums), tare_free(packed);
     tare_free(scratch);
@@ -387,10 +370,12 @@ static void conv_int__pad_value(void **unused) {
                                   .base_dilation = { 1, 1, 1 },
                                   .groups = groups };
         const int64_t out = tare_conv_rows(&conv) * c, weights = 9 * c / groups * c;
-        int8_t *padded = block_of((size_t)(PADDED * PADDED * c)), *inner = block_of((size_t)(SIZE * SIZE * c));
-        int8_t *filter = block_of((size_t)weights);
-        int32_t *wide = block_of((size_t)(PADDED * PADDED * c) * 4), *wide_filter = block_of((size_t)weights * 4);
-        int32_t *expected = block_of((size_t)out * 4), *got = block_of((size_t)out * 4);
+        int8_t *padded = guarded_block((size_t)(PADDED * PADDED * c)),
+               *inner = guarded_block((size_t)(SIZE * SIZE * c));
+        int8_t *filter = guarded_block((size_t)weights);
+        int32_t *wide = guarded_block((size_t)(PADDED * PADDED * c) * 4),
+                *wide_filter = guarded_block((size_t)weights * 4);
+        int32_t *expected = guarded_block((size_t)out * 4), *got = guarded_block((size_t)out * 4);
         for (int64_t p = 0; p < PADDED * PADDED * c; p++) {
             const int64_t y = p / c / PADDED - PAD, x = p / c % PADDED - PAD;
             const bool is_inside = y >= 0 && y < SIZE && x >= 0 && x < SIZE;
@@ -405,8 +390,8 @@ static void conv_int__pad_value(void **unused) {
         for (enum tare_cpu_level level = TARE_CPU_PLAIN; groups > 1 && level <= tare_cpu_level();
              level = tare_cpu_next_level(level)) {
             if (!tare_conv_int_depthwise_pads(level, &conv)) continue;
-            void *packed = block_of(tare_conv_int_depthwise_packed_bytes(level, &conv));
-            void *lines = block_of(tare_conv_int_depthwise_scratch_bytes(level, &conv));
+            void *packed = guarded_block(tare_conv_int_depthwise_packed_bytes(level, &conv));
+            void *lines = guarded_block(tare_conv_int_depthwise_scratch_bytes(level, &conv));
             tare_conv_int_depthwise_pack(level, packed, &conv, filter);
             tare_conv_int_depthwise_at(level, got, &conv, inner, packed, lines);
             assert_memory_equal(got, expected, (size_t)out * 4);

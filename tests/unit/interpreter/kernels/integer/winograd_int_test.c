@@ -2,6 +2,7 @@
  * do, at every level. */
 #include "base/alloc.h"
 #include "interpreter/kernels/integer/winograd_int.h"
+#include "support/guarded.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -11,25 +12,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-static uint32_t state = 11;
-static int8_t random_int8(void) {
-    state = state * 1664525u + 1013904223u;
-    const int x = (int)(state >> 24) - 128;
-    return (int8_t)(state >> 8 & 7 ? x : x < 0 ? -128 : 127); /* the extremes often */
-}
-
-static void *block_of(size_t size) {
-    void *block = tare_malloc_aligned(size + 64);
-    assert_non_null(block);
-    memset(block, 0x5a, size + 64);
-    return block;
-}
-
-static void assert_guard(const void *block, size_t size) {
-    for (size_t i = 0; i < 64; i++)
-        assert_int_equal(((const unsigned char *)block)[size + i], 0x5a);
-}
 
 static struct tare_conv conv_of(int64_t height, int64_t width, int64_t in_channels, int64_t out_channels, int64_t pad) {
     return (struct tare_conv){ .batch = 2,
@@ -61,10 +43,10 @@ static void check_levels(const struct tare_conv *conv, const int8_t *input, cons
                          const int32_t *expected) {
     const int64_t out = tare_conv_rows(conv) * conv->out_channels;
     const size_t sums_bytes = (size_t)tare_winograd_int_sums(conv) * 4, scratch_bytes = tare_winograd_int_scratch(conv);
-    int32_t *got = block_of((size_t)out * 4), *sums = block_of(sums_bytes), *offset = block_of(4000 * 4);
-    float *scale = block_of(4000 * 4);
-    uint8_t *bytes = block_of((size_t)out);
-    void *scratch = block_of(scratch_bytes);
+    int32_t *got = guarded_block((size_t)out * 4), *sums = guarded_block(sums_bytes), *offset = guarded_block(4000 * 4);
+    float *scale = guarded_block(4000 * 4);
+    uint8_t *bytes = guarded_block((size_t)out);
+    void *scratch = guarded_block(scratch_bytes);
     for (int64_t i = 0; i < conv->out_channels + 16; i++) {
         offset[i] = (int32_t)(1000 * (i % conv->out_channels));
         scale[i] = 1e-4F * (float)(1 + i % conv->out_channels);
@@ -84,8 +66,9 @@ static void check_levels(const struct tare_conv *conv, const int8_t *input, cons
         for (int64_t i = 0; i < out; i++)
             assert_int_equal(bytes[i], requantized(&requantize, expected[i], i % conv->out_channels));
     }
-    assert_guard(got, (size_t)out * 4), assert_guard(sums, sums_bytes), assert_guard(scratch, scratch_bytes);
-    assert_guard(bytes, (size_t)out);
+    assert_block_guard(got, (size_t)out * 4), assert_block_guard(sums, sums_bytes),
+        assert_block_guard(scratch, scratch_bytes);
+    assert_block_guard(bytes, (size_t)out);
     tare_free(got), tare_free(sums), tare_free(offset), tare_free(scale), tare_free(bytes), tare_free(scratch);
 }
 
@@ -94,18 +77,18 @@ static void check(const struct tare_conv *conv, int8_t value) {
     const int64_t in = conv->batch * conv->in[1] * conv->in[2] * conv->in_channels;
     const int64_t weights = 9 * conv->in_channels * conv->out_channels;
     const int64_t out = tare_conv_rows(conv) * conv->out_channels;
-    int8_t *x = block_of((size_t)in), *w = block_of((size_t)weights);
-    int32_t *x32 = block_of((size_t)in * 4), *w32 = block_of((size_t)weights * 4),
-            *expected = block_of((size_t)out * 4);
+    int8_t *x = guarded_block((size_t)in), *w = guarded_block((size_t)weights);
+    int32_t *x32 = guarded_block((size_t)in * 4), *w32 = guarded_block((size_t)weights * 4),
+            *expected = guarded_block((size_t)out * 4);
     const size_t packed_bytes = tare_winograd_int_packed_bytes(conv);
-    void *packed = block_of(packed_bytes);
+    void *packed = guarded_block(packed_bytes);
     for (int64_t i = 0; i < in; i++)
         x32[i] = x[i] = value ? value : random_int8();
     for (int64_t i = 0; i < weights; i++)
         w32[i] = w[i] = value ? value : random_int8();
     assert_true(tare_winograd_int_is_for(TARE_IGEMM_PAIRS, conv));
     assert_int_equal(tare_winograd_int_pack(packed, conv, w), TARE_OK);
-    assert_guard(packed, packed_bytes);
+    assert_block_guard(packed, packed_bytes);
     tare_conv_plain_i32(expected, conv, x32, w32);
     check_levels(conv, x, packed, expected);
     tare_free(x), tare_free(w), tare_free(x32), tare_free(w32), tare_free(expected), tare_free(packed);
@@ -137,10 +120,10 @@ static void padding__has_its_value(void **unused) {
     (void)unused;
     enum { SIZE = 6, PADDED = SIZE + 2, CHANNELS = 32, OUT = SIZE * SIZE * CHANNELS };
     struct tare_conv conv = conv_of(PADDED, PADDED, CHANNELS, CHANNELS, 0);
-    int8_t *inner = block_of(SIZE * SIZE * CHANNELS), *w = block_of(9 * CHANNELS * CHANNELS);
-    int32_t *x32 = block_of(PADDED * PADDED * CHANNELS * 4), *w32 = block_of(9 * CHANNELS * CHANNELS * 4);
-    int32_t *expected = block_of(OUT * 4);
-    void *packed = block_of(tare_winograd_int_packed_bytes(&conv));
+    int8_t *inner = guarded_block(SIZE * SIZE * CHANNELS), *w = guarded_block(9 * CHANNELS * CHANNELS);
+    int32_t *x32 = guarded_block(PADDED * PADDED * CHANNELS * 4), *w32 = guarded_block(9 * CHANNELS * CHANNELS * 4);
+    int32_t *expected = guarded_block(OUT * 4);
+    void *packed = guarded_block(tare_winograd_int_packed_bytes(&conv));
     conv.batch = 1;
     for (int i = 0; i < PADDED * PADDED * CHANNELS; i++) {
         const int h = i / CHANNELS / PADDED - 1, v = i / CHANNELS % PADDED - 1;
