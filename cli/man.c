@@ -181,11 +181,10 @@ static void put_overview(struct tare_strbuf *out) {
     for (const struct tare_option *row = tare_limits_rows; row->name; row++)
         put_option(out, row);
     put_statuses(out);
-    tare_strbuf_puts(out,
-                     ".SH ENVIRONMENT\n"
-                     ".TP\n.B NO_COLOR\nif set and not empty, output is not colored\n"
-                     ".TP\n.B TARE_CPU\nhighest instruction set of the kernels: plain, avx2, avx_vnni, avx512, vnni or amx, "
-                     "instead of the highest one that the CPU supports\n");
+    tare_strbuf_puts(out, ".SH ENVIRONMENT\n"
+                          ".TP\n.B NO_COLOR\nif set and not empty, output is not colored\n"
+                          ".TP\n.B TARE_CPU\nhighest instruction set of the kernels: plain, avx2, avx_vnni, avx512, "
+                          "vnni or amx, instead of the highest one that the CPU supports\n");
 }
 
 struct writer {
