@@ -11,6 +11,8 @@
 
 #include "graph/graph.h"
 
+#include <string.h>
+
 struct tare_infer;
 struct tare_kernel;
 struct tare_tiling_stage;
@@ -119,6 +121,14 @@ struct tare_op_def {
     bool is_stateful;
     bool is_fused; /* only the converter inserts the op: its name is an identifier, not CamelCase */
 };
+
+/* The attribute whose name is the `size` bytes at `name`; NULL: the definition has none. */
+static inline const struct tare_op_attr *tare_op_def_find_attr(const struct tare_op_def *def, const char *name,
+                                                               size_t size) {
+    for (size_t i = 0; i < def->n_attrs; i++)
+        if (strlen(def->attrs[i].name) == size && memcmp(def->attrs[i].name, name, size) == 0) return &def->attrs[i];
+    return NULL;
+}
 
 /* ---- registry ---- */
 

@@ -262,12 +262,6 @@ static tare_status read_attr(struct cursor *cursor, struct tare_op_attr *attr) {
 
 /* ---- inputs and outputs ---- */
 
-const struct tare_op_attr *tare_op_def_find_attr(const struct tare_op_def *def, const char *name, size_t size) {
-    for (size_t i = 0; i < def->n_attrs; i++)
-        if (strlen(def->attrs[i].name) == size && memcmp(def->attrs[i].name, name, size) == 0) return &def->attrs[i];
-    return NULL;
-}
-
 static struct tare_op_attr *find_attr(const struct cursor *cursor, const char *name, size_t size) {
     return (struct tare_op_attr *)tare_op_def_find_attr(cursor->def, name, size);
 }

@@ -56,6 +56,4 @@ tare_status tare_opspec_validate(const struct tare_op_def *def);
 struct tare_attr *tare_opspec_parse_value(struct tare_opspec_memory *memory, enum tare_attr_kind kind, bool is_list,
                                           const char *text, size_t size);
 
-const struct tare_op_attr *tare_op_def_find_attr(const struct tare_op_def *def, const char *name, size_t size);
-
 #endif

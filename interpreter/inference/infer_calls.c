@@ -84,7 +84,7 @@ static tare_status infer_callee(struct tare_infer_walk *walk, const struct tare_
     }
     root->nodes_left -= (int64_t)callee->n_nodes;
     root->depth++;
-    status = tare_infer_graph(&inner);
+    status = root->infer_graph(&inner);
     root->depth--;
     status = tare_error_prefix(status, "%s", callee->name);
     for (size_t i = 0; i < callee->n_returns && status == TARE_OK; i++) {

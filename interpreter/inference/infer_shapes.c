@@ -8,18 +8,6 @@
 
 enum { MOST_CALLEE_NODES = 300000 };
 
-struct tare_fact tare_fact_unknown(void) {
-    return (struct tare_fact){ .shape = { .rank = TARE_UNKNOWN_RANK } };
-}
-
-struct tare_fact tare_infer_fact_of(const struct tare_infer_walk *walk, struct tare_edge edge) {
-    const struct tare_graph *graph = walk->graph;
-    size_t position = edge.node->position;
-    if (tare_node_is_arg(edge.node)) return walk->args[position];
-    if (position >= graph->n_nodes || !walk->facts[position]) return tare_fact_unknown();
-    return walk->facts[position][edge.index];
-}
-
 static const struct tare_shape *keep_shape(struct tare_infer_walk *walk, const struct tare_shape *shape) {
     struct tare_shape *kept = TARE_NEW(&walk->root->arena, struct tare_shape);
     if (kept) *kept = *shape;
@@ -152,7 +140,8 @@ static tare_status infer_in_order(struct tare_infer_walk *walk) {
     return TARE_OK;
 }
 
-tare_status tare_infer_graph(struct tare_infer_walk *walk) {
+/* Fills walk->facts of every live node. */
+static tare_status infer_graph(struct tare_infer_walk *walk) {
     const tare_status status = infer_in_order(walk);
     tare_arena_free(&walk->scratch);
     return status;
@@ -225,12 +214,13 @@ static tare_status infer_in(struct tare_infer_root *root, struct tare_shape ***o
                             const struct tare_graph *graph, const struct tare_shape *args,
                             const struct tare_shape *const *handles) {
     struct tare_infer_walk walk = { .root = root, .graph = graph };
+    root->infer_graph = infer_graph;
     root->nodes_left = MOST_CALLEE_NODES;
     root->depth = 0;
     root->number++;
     walk.args = facts_of_args(root, graph, args, handles);
     if (!walk.args) return TARE_NO_MEMORY;
-    TARE_TRY(tare_infer_graph(&walk));
+    TARE_TRY(infer_graph(&walk));
     return copy_shapes(out, arena, &walk);
 }
 

@@ -3,6 +3,7 @@
 #ifndef TARE_INTERPRETER_INFERENCE_INFER_WALK_H
 #define TARE_INTERPRETER_INFERENCE_INFER_WALK_H
 
+#include "graph/model.h"
 #include "interpreter/inference/infer.h"
 
 /* What is known of one tensor. */
@@ -32,9 +33,12 @@ struct tare_inferred_call {
     struct tare_inferred_call *next; /* of the same callee */
 };
 
+struct tare_infer_walk;
+
 /* One inference, or several of one model one after another. */
 struct tare_infer_root {
-    struct tare_arena arena; /* until the end of the last inference */
+    tare_status (*infer_graph)(struct tare_infer_walk *walk); /* fills walk->facts; calls reach infer_shapes.c by it */
+    struct tare_arena arena;                                  /* until the end of the last inference */
     struct tare_kept_value *values;
     struct tare_map calls; /* name of the callee -> struct tare_inferred_call */
     int64_t nodes_left;    /* that callees may still have: a file can nest calls without end */
@@ -53,11 +57,16 @@ struct tare_infer_walk {
 };
 
 /* The fact "nothing is known". */
-struct tare_fact tare_fact_unknown(void);
+static inline struct tare_fact tare_fact_unknown(void) {
+    return (struct tare_fact){ .shape = { .rank = TARE_UNKNOWN_RANK } };
+}
 /* The fact of an edge of the walk's graph. */
-struct tare_fact tare_infer_fact_of(const struct tare_infer_walk *walk, struct tare_edge edge);
-/* Fills walk->facts of every live node. */
-tare_status tare_infer_graph(struct tare_infer_walk *walk);
+static inline struct tare_fact tare_infer_fact_of(const struct tare_infer_walk *walk, struct tare_edge edge) {
+    const size_t position = edge.node->position;
+    if (tare_node_is_arg(edge.node)) return walk->args[position];
+    if (position >= walk->graph->n_nodes || !walk->facts[position]) return tare_fact_unknown();
+    return walk->facts[position][edge.index];
+}
 /* Infers through the functions that `node` calls; *called is false when it calls none. */
 tare_status tare_infer_call(struct tare_infer_walk *walk, const struct tare_node *node, const struct tare_fact *inputs,
                             struct tare_fact *outputs, bool *called);

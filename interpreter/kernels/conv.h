@@ -1,35 +1,13 @@
-/* Convolutions over channels-last arrays: geometry, the gathering of patches for the matrix product, and depthwise.
+/* Convolutions over channels-last arrays (conv_geometry.h): the gathering of patches for the matrix product, and
+ * depthwise.
  *
- * Arrays: input [batch, depth, height, width, in_channels], filter [kernel…, in_channels / groups, out_channels],
- * output [batch, out…, out_channels]. Two spatial dimensions have depth 1. An output element is one chain
- * (dot-fma-chain) over kernel depth, height, width, then channel; padding multiplies zeros (dense) or is skipped
- * (depthwise). */
+ * An output element is one chain (dot-fma-chain) over kernel depth, height, width, then channel; padding multiplies
+ * zeros (dense) or is skipped (depthwise). */
 #ifndef TARE_INTERPRETER_KERNELS_CONV_H
 #define TARE_INTERPRETER_KERNELS_CONV_H
 
-#include "base/status.h"
+#include "interpreter/kernels/conv_geometry.h"
 #include "interpreter/kernels/gemm.h"
-
-struct tare_conv {
-    int64_t batch;
-    int64_t in[3], in_channels; /* depth, height, width */
-    int64_t kernel[3];
-    int64_t out[3], out_channels;
-    int64_t stride[3], dilation[3];
-    int64_t base_dilation[3]; /* zeros between the input's elements: 1 is none, 2 is one */
-    int64_t pad[3];           /* in front, of the dilated input; may be negative */
-    int64_t groups;
-    int8_t pad_value; /* what padding contains; other than 0 only for kernels that say so */
-};
-
-/* TARE_SHAPE / TARE_INVALID_ARGUMENT if the geometry is invalid (non-positive stride, channels that are not divisible
- * by the groups, a product that overflows). */
-tare_status tare_conv_check(const struct tare_conv *conv);
-/* True when each group has one input channel, there are several, and the input is not dilated: the depthwise kernel. */
-bool tare_conv_is_depthwise(const struct tare_conv *conv);
-/* Output positions of all images; elements of a patch (k of the matrix product). */
-int64_t tare_conv_rows(const struct tare_conv *conv);
-int64_t tare_conv_patch(const struct tare_conv *conv);
 
 /* A block of patches: of group `group`, from an input of `element_size` bytes per element, as tare_gemm_rows.gather. */
 struct tare_conv_patches {
@@ -82,15 +60,6 @@ void tare_conv_depthwise_at(enum tare_cpu_level level, float *output, const stru
 void tare_conv_plain_f32(float *output, const struct tare_conv *conv, const float *input, const float *filter);
 void tare_conv_plain_f64(double *output, const struct tare_conv *conv, const double *input, const double *filter);
 void tare_conv_plain_i32(int32_t *output, const struct tare_conv *conv, const int32_t *input, const int32_t *filter);
-
-/* ---- dense without gathering: called by tare_conv_dense ---- */
-
-/* True where the taps of a line are adjacent in the input and the direct form is faster. */
-bool tare_conv_is_direct(const struct tare_conv *conv);
-size_t tare_conv_direct_scratch(const struct tare_conv *conv);
-enum { TARE_CONV_DIRECT_BLOCK_K = 384 }; /* larger patches are computed in pieces */
-void tare_conv_direct_at(enum tare_cpu_level level, float *output, const struct tare_conv *conv, const float *input,
-                         const float *packed, const struct tare_gemm_epilogue *epilogue, float *scratch);
 
 /* ---- for the depthwise variants only ---- */
 

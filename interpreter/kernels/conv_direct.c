@@ -3,7 +3,7 @@
  * of taps. Padding is made by copying a few input lines between zeros. It pays where the output has few channels, that
  * is where each gathered element would be used a few times only, and where neighbouring patches overlap, if the lines
  * are long enough for the highest tile. */
-#include "interpreter/kernels/conv.h"
+#include "interpreter/kernels/conv_direct.h"
 #include "base/control.h"
 
 #include <string.h>

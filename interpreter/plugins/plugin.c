@@ -2,7 +2,7 @@
 #include "interpreter/plugins/plugin.h"
 #include "base/alloc.h"
 #include "graph/definitions/op_compat.h"
-#include "interpreter/plugins/plugin_internal.h"
+#include "interpreter/plugins/host.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

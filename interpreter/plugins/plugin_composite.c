@@ -2,7 +2,7 @@
  * interface of a function and build its new body. Values are edges of the graph; a node is resolved when its first
  * output is asked for, after the library has set its attributes. */
 #include "graph/definitions/opdef.h"
-#include "interpreter/plugins/plugin_internal.h"
+#include "interpreter/plugins/host.h"
 
 #include <stdio.h>
 #include <string.h>

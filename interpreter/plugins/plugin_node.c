@@ -1,7 +1,7 @@
 /* Access to a node for libraries: its arguments and attributes. */
 #include "graph/attr_text.h"
 #include "interpreter/kernel.h"
-#include "interpreter/plugins/plugin_internal.h"
+#include "interpreter/plugins/host.h"
 
 #include <string.h>
 

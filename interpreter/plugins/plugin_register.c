@@ -2,7 +2,7 @@
 #include "base/alloc.h"
 #include "base/strbuf.h"
 #include "graph/attr_text.h"
-#include "interpreter/plugins/plugin_internal.h"
+#include "interpreter/plugins/host.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include "base/strbuf.h"
 #include "base/thread.h"
 #include "interpreter/execution/variable.h"
-#include "interpreter/plugins/plugin_internal.h"
+#include "interpreter/plugins/host.h"
 #include "interpreter/session.h"
 
 #include <pthread.h>

@@ -3,7 +3,7 @@
 #include "base/alloc.h"
 #include "interpreter/kernel.h"
 #include "interpreter/inference/infer.h"
-#include "interpreter/plugins/plugin_internal.h"
+#include "interpreter/plugins/host.h"
 
 #include <string.h>
 

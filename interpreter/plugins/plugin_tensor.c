@@ -1,5 +1,5 @@
 /* Access to tensors for libraries. */
-#include "interpreter/plugins/plugin_internal.h"
+#include "interpreter/plugins/host.h"
 #include "base/tensor/number.h"
 
 static int tensor_dtype(const tare_op_tensor *tensor) {

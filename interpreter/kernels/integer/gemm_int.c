@@ -124,15 +124,6 @@ bool tare_igemm_narrow(int16_t *to, const int32_t *from, int64_t count) {
     return outside == 0;
 }
 
-struct tare_igemm_output tare_igemm_output_at(const struct tare_igemm_output *output, int64_t rows, int64_t columns) {
-    const int64_t elements = rows * output->stride + columns;
-    return (struct tare_igemm_output){ .sums = output->sums ? output->sums + elements : NULL,
-                                       .stride = output->stride,
-                                       .requantize = output->requantize,
-                                       .element = output->element + elements,
-                                       .column = output->column + columns };
-}
-
 bool tare_igemm_requantizes(enum tare_cpu_level level) {
     return TARE_KERNELS_X86 && level >= TARE_CPU_AVX2;
 }

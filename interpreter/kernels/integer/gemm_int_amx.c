@@ -7,7 +7,7 @@
  *
  * The sums of a finished block are stored in a buffer and converted to the result between the steps of the next block,
  * because the conversion of a block takes as long as several steps. */
-#include "interpreter/kernels/integer/gemm_int.h"
+#include "interpreter/kernels/integer/gemm_int_block.h"
 
 #if TARE_KERNELS_X86
 #include <immintrin.h>

@@ -1,7 +1,7 @@
 /* The AVX2 and AVX-VNNI variants of the integer product: tiles of up to 6 rows by one panel. They differ in the
  * instructions that add the products of a group. */
 #include "interpreter/kernels/integer/avx_vnni.h"
-#include "interpreter/kernels/integer/gemm_int.h"
+#include "interpreter/kernels/integer/gemm_int_block.h"
 
 #if TARE_KERNELS_X86
 #include <immintrin.h>

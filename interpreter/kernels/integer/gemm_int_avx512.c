@@ -1,5 +1,5 @@
 /* The AVX-512 variants of the integer product: tiles of up to 12 rows by 2 panels. */
-#include "interpreter/kernels/integer/gemm_int.h"
+#include "interpreter/kernels/integer/gemm_int_block.h"
 
 #if TARE_KERNELS_X86
 #include <immintrin.h>

@@ -1,6 +1,6 @@
 /* Shared by the files of the plugin host. Only interpreter/plugins/plugin*.c include this. */
-#ifndef TARE_INTERPRETER_PLUGINS_PLUGIN_INTERNAL_H
-#define TARE_INTERPRETER_PLUGINS_PLUGIN_INTERNAL_H
+#ifndef TARE_INTERPRETER_PLUGINS_HOST_H
+#define TARE_INTERPRETER_PLUGINS_HOST_H
 
 #define TARE_OP_HOST_ONLY
 #include "include/tare/op.h"
