@@ -237,7 +237,7 @@ static tare_status resolve_call(struct tare_node *node, const struct tare_graph 
     return TARE_OK;
 }
 
-tare_status tare_node_resolve(struct tare_node *node) {
+static tare_status resolve_outputs(struct tare_node *node) {
     const struct tare_graph *callee;
     if (node->def) return tare_opdef_output_dtypes(arena_of(node->graph), node, &node->output_dtypes, &node->n_outputs);
     callee = tare_model_find_function(node->graph->model, node->op);
@@ -246,6 +246,19 @@ tare_status tare_node_resolve(struct tare_node *node) {
     return TARE_FAIL(TARE_NOT_FOUND,
                      "Op type not registered '%s' (node %s); an op of your own comes in with --plugin LIB.so", node->op,
                      node->name);
+}
+
+tare_status tare_node_resolve(struct tare_node *node) {
+    TARE_TRY(resolve_outputs(node));
+    return tare_node_index_outputs(node);
+}
+
+/* Outputs are never changed in place, so nodes share them. */
+tare_status tare_node_resolve_like(struct tare_node *node, const struct tare_node *like) {
+    node->def = like->def;
+    node->output_dtypes = like->output_dtypes;
+    node->n_outputs = like->n_outputs;
+    return tare_node_index_outputs(node);
 }
 
 struct tare_node *tare_graph_add_const(struct tare_graph *graph, const char *name, const struct tare_tensor *value) {

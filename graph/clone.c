@@ -15,10 +15,8 @@ static tare_status clone_node(struct tare_node **out, struct tare_graph *to, con
     struct tare_node *node = tare_graph_add(to, from->op, from->name);
     if (!node) return TARE_NO_MEMORY;
     node->device = from->device;
-    node->def = from->def;
     node->origin = from->origin;
-    node->output_dtypes = from->output_dtypes; /* never changed in place */
-    node->n_outputs = from->n_outputs;
+    TARE_TRY(tare_node_resolve_like(node, from));
     *out = node;
     return tare_node_copy_attrs(node, from);
 }

@@ -21,17 +21,23 @@ struct tare_edge {
     int index;
 };
 
-/* One use of a node: input `input` of `user`. The uses of a node are in the order in which they were added. */
+/* One use of an output: input `input` of `user`. The uses of an output are in the order in which they were added. */
 struct tare_use {
     struct tare_node *user;
     size_t input;
-    struct tare_use *previous, *next;
+    struct tare_use *previous, *next; /* in its list */
+};
+
+struct tare_use_list {
+    struct tare_use *first, *last; /* by inputs of nodes */
+    size_t first_return;           /* index + 1 of a function return; 0: none */
 };
 
 struct tare_node_uses {
-    struct tare_use *first, *last; /* of this node's outputs by inputs of other nodes */
-    struct tare_use **by_input;    /* the uses that this node's own inputs are; NULL for a node that was swept */
-    size_t first_return;           /* index + 1 of a function return with an output of this node; 0: none */
+    struct tare_use **by_input;  /* the uses that this node's own inputs are; NULL for a node that was swept */
+    struct tare_use_list *lists; /* one an output; output 0's also contains edges with an index outside the array */
+    size_t n_lists;              /* at least 1 */
+    struct tare_use_list first;  /* `lists` of a node with one output */
 };
 
 struct tare_node {
@@ -61,7 +67,7 @@ struct tare_return {
     const char *name;
     int dtype;
     struct tare_edge edge;
-    size_t previous, next; /* returns with outputs of the same node: index + 1, 0: none; see tare_graph_index_uses */
+    size_t previous, next; /* in the list of the output's uses: index + 1, 0: none; see tare_graph_index_uses */
 };
 struct tare_control_return {
     const char *name;
@@ -153,6 +159,8 @@ tare_status tare_node_add_control(struct tare_node *node, struct tare_node *befo
 /* Finds the op definition and computes n_outputs and output_dtypes from it and the attributes.
  * TARE_NOT_FOUND for an unknown op, TARE_INVALID_ARGUMENT for a missing or ill-kinded attribute. */
 tare_status tare_node_resolve(struct tare_node *node);
+/* Gives a copy of a node the definition and the outputs of the original. */
+tare_status tare_node_resolve_like(struct tare_node *node, const struct tare_node *like);
 /* The dtype of an edge as a base dtype (TARE_DT_INVALID when the index is out of range). */
 int tare_edge_dtype(struct tare_edge edge);
 
@@ -194,15 +202,19 @@ tare_status tare_node_copy_attrs(struct tare_node *node, const struct tare_node 
 const struct tare_attr *tare_graph_find_attr(const struct tare_graph *graph, const char *name);
 tare_status tare_graph_remove_attr(struct tare_graph *graph, const char *name);
 
-/* Uses. Each node has a list of its uses, so that counting and replacing the uses of an edge takes time in their
- * number, not in the size of the graph. The lists are built when they are first needed (a model that is only read has
- * none) and maintained from then on. They may contain uses by nodes that are marked dead but not swept: skip those.
+/* Uses. Each output has a list of its uses, so that counting and replacing the uses of an edge takes time in their
+ * number, not in the size of the graph or in the number of outputs of the node. The lists are built when they are first
+ * needed (a model that is only read has none) and maintained from then on. They may contain uses by nodes that are
+ * marked dead but not swept: skip those.
  *
- * Builds the lists; tare_node_first_use may be called afterwards. TARE_NO_MEMORY. */
+ * Builds the lists; the functions below may be called afterwards. TARE_NO_MEMORY. */
 tare_status tare_graph_index_uses(const struct tare_graph *graph);
-static inline struct tare_use *tare_node_first_use(const struct tare_node *node) {
-    return node->uses ? node->uses->first : NULL;
-}
+/* The uses of one output; NULL after the last one. */
+struct tare_use *tare_edge_first_use(struct tare_edge edge);
+struct tare_use *tare_edge_next_use(const struct tare_use *use);
+/* The uses of all outputs of a node, one output after another. */
+struct tare_use *tare_node_first_use(const struct tare_node *node);
+struct tare_use *tare_node_next_use(const struct tare_use *use);
 /* Replaces every use of `from` (inputs, function returns, signatures of the main graph) by `to`, except in the node
  * `except` (NULL: none). Returns the number of uses changed. */
 size_t tare_graph_replace_uses(struct tare_graph *graph, struct tare_edge from, struct tare_edge to,

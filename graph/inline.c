@@ -32,9 +32,7 @@ static tare_status copy_node(struct tare_node **out, const struct inlined *in, c
     struct tare_node *node = name ? tare_graph_add(in->graph, from->op, name) : NULL;
     if (!node) return TARE_NO_MEMORY;
     node->device = from->device;
-    node->def = from->def;
-    node->output_dtypes = from->output_dtypes; /* never changed in place */
-    node->n_outputs = from->n_outputs;
+    TARE_TRY(tare_node_resolve_like(node, from));
     *out = node;
     return tare_node_copy_attrs(node, from);
 }

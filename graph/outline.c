@@ -25,9 +25,7 @@ static tare_status copy_node(struct tare_node **out, struct outliner *o, const s
     struct tare_node *node = tare_graph_add(o->function, from->op, from->name);
     if (!node) return TARE_NO_MEMORY;
     node->device = from->device;
-    node->def = from->def;
-    node->output_dtypes = from->output_dtypes; /* never changed in place */
-    node->n_outputs = from->n_outputs;
+    TARE_TRY(tare_node_resolve_like(node, from));
     *out = node;
     TARE_TRY(tare_node_copy_attrs(node, from));
     tare_node_remove_attr(node, "_class"); /* may name a node that stays */

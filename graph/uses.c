@@ -1,9 +1,10 @@
-/* Uses of nodes: lists that are built on first need and maintained by every function that changes an edge.
+/* Uses of outputs: lists that are built on first need and maintained by every function that changes an edge.
  *
  * Invariant, when graph->has_uses: for each node of the graph and each input k, uses->by_input[k] is an element of the
- * list of inputs[k].node. A node that was swept has no by_input. Each return of a function is in the list of returns of
- * its edge's node. The inputs and the returns are const in the graph's structs, so that no other file can break this.
- */
+ * list of inputs[k] (list_of). A node that was swept has no by_input. Each return of a function is in the list of
+ * returns of its edge. The inputs and the returns are const in the graph's structs, so that no other file can break
+ * this. Linking allocates nothing: lists are allocated when the number of outputs becomes known, and an edge whose
+ * index is not that of an output is in the list of output 0. */
 #include "graph/uses.h"
 
 #include <string.h>
@@ -13,8 +14,15 @@ static struct tare_edge *inputs_of(struct tare_node *node) {
     return (struct tare_edge *)(uintptr_t)node->inputs;
 }
 
-static void link_use(struct tare_use *use, struct tare_node *used) {
-    struct tare_node_uses *list = used ? used->uses : NULL;
+/* NULL: the node has no lists. */
+static struct tare_use_list *list_of(struct tare_edge edge) {
+    struct tare_node_uses *uses = edge.node ? edge.node->uses : NULL;
+    if (!uses) return NULL;
+    return &uses->lists[edge.index > 0 && (size_t)edge.index < uses->n_lists ? edge.index : 0];
+}
+
+static void link_use(struct tare_use *use, struct tare_edge edge) {
+    struct tare_use_list *list = list_of(edge);
     use->previous = use->next = NULL;
     if (!list) return;
     use->previous = list->last;
@@ -25,8 +33,8 @@ static void link_use(struct tare_use *use, struct tare_node *used) {
     list->last = use;
 }
 
-static void unlink_use(struct tare_use *use, struct tare_node *used) {
-    struct tare_node_uses *list = used ? used->uses : NULL;
+static void unlink_use(struct tare_use *use, struct tare_edge edge) {
+    struct tare_use_list *list = list_of(edge);
     if (!list) return;
     if (use->previous)
         use->previous->next = use->next;
@@ -39,12 +47,49 @@ static void unlink_use(struct tare_use *use, struct tare_node *used) {
     use->previous = use->next = NULL;
 }
 
+static struct tare_edge edge_of(const struct tare_use *use) {
+    return use->user->inputs[use->input];
+}
+
+/* The first use of output `index` from `use` on. */
+static struct tare_use *use_of(const struct tare_use *use, int index) {
+    while (use && edge_of(use).index != index)
+        use = use->next;
+    return (struct tare_use *)(uintptr_t)use;
+}
+
+struct tare_use *tare_edge_first_use(struct tare_edge edge) {
+    const struct tare_use_list *list = list_of(edge);
+    return list ? use_of(list->first, edge.index) : NULL;
+}
+
+struct tare_use *tare_edge_next_use(const struct tare_use *use) {
+    return use_of(use->next, edge_of(use).index);
+}
+
+static struct tare_use *first_from(const struct tare_node_uses *uses, const struct tare_use_list *list) {
+    while (list < uses->lists + uses->n_lists && !list->first)
+        list++;
+    return list < uses->lists + uses->n_lists ? list->first : NULL;
+}
+
+struct tare_use *tare_node_first_use(const struct tare_node *node) {
+    return node->uses ? first_from(node->uses, node->uses->lists) : NULL;
+}
+
+struct tare_use *tare_node_next_use(const struct tare_use *use) {
+    const struct tare_edge edge = edge_of(use);
+    return use->next ? use->next : first_from(edge.node->uses, list_of(edge) + 1);
+}
+
 tare_status tare_node_start_uses(struct tare_node *node) {
     struct tare_arena *arena = &node->graph->model->arena;
     node->uses = TARE_NEW(arena, struct tare_node_uses);
     if (!node->uses) return TARE_NO_MEMORY;
+    node->uses->lists = &node->uses->first;
+    node->uses->n_lists = 1;
     node->uses->by_input = TARE_NEW_ARRAY(arena, struct tare_use *, node->inputs_capacity + 1);
-    return node->uses->by_input ? TARE_OK : TARE_NO_MEMORY;
+    return node->uses->by_input ? tare_node_index_outputs(node) : TARE_NO_MEMORY;
 }
 
 static tare_status index_inputs(struct tare_node *node) {
@@ -53,7 +98,7 @@ static tare_status index_inputs(struct tare_node *node) {
     for (size_t k = 0; k < node->n_inputs; k++) {
         node->uses->by_input[k] = &uses[k];
         uses[k] = (struct tare_use){ .user = node, .input = k };
-        link_use(&uses[k], node->inputs[k].node);
+        link_use(&uses[k], node->inputs[k]);
     }
     return TARE_OK;
 }
@@ -66,7 +111,7 @@ static struct tare_return *return_of(const struct tare_graph *graph, size_t i) {
 
 static void link_return(struct tare_graph *graph, size_t i) {
     struct tare_return *ret = return_of(graph, i);
-    struct tare_node_uses *list = ret->edge.node ? ret->edge.node->uses : NULL;
+    struct tare_use_list *list = list_of(ret->edge);
     ret->previous = ret->next = 0;
     if (!list) return;
     ret->next = list->first_return;
@@ -76,7 +121,7 @@ static void link_return(struct tare_graph *graph, size_t i) {
 
 static void unlink_return(struct tare_graph *graph, size_t i) {
     struct tare_return *ret = return_of(graph, i);
-    struct tare_node_uses *list = ret->edge.node ? ret->edge.node->uses : NULL;
+    struct tare_use_list *list = list_of(ret->edge);
     if (!list) return;
     if (ret->previous)
         return_of(graph, ret->previous - 1)->next = ret->next;
@@ -107,8 +152,9 @@ void tare_graph_remove_returns(struct tare_graph *graph, const bool *removed) {
 }
 
 static size_t replace_returns(struct tare_graph *graph, struct tare_edge from, struct tare_edge to) {
+    const struct tare_use_list *list = graph->has_uses ? list_of(from) : NULL;
     size_t changed = 0;
-    if (!graph->has_uses || !from.node || !from.node->uses) {
+    if (!list) {
         for (size_t i = 0; i < graph->n_returns; i++) {
             if (!tare_edge_equal(graph->returns[i].edge, from)) continue;
             tare_graph_set_return(graph, i, to);
@@ -116,7 +162,7 @@ static size_t replace_returns(struct tare_graph *graph, struct tare_edge from, s
         }
         return changed;
     }
-    for (size_t i = from.node->uses->first_return, next; i; i = next) {
+    for (size_t i = list->first_return, next; i; i = next) {
         next = graph->returns[i - 1].next;
         if (graph->returns[i - 1].edge.index != from.index) continue;
         tare_graph_set_return(graph, i - 1, to);
@@ -126,9 +172,10 @@ static size_t replace_returns(struct tare_graph *graph, struct tare_edge from, s
 }
 
 static size_t count_returns(const struct tare_graph *graph, struct tare_edge edge) {
+    const struct tare_use_list *list = graph->has_uses ? list_of(edge) : NULL;
     size_t count = 0;
-    if (graph->has_uses && edge.node && edge.node->uses) {
-        for (size_t i = edge.node->uses->first_return; i; i = graph->returns[i - 1].next)
+    if (list) {
+        for (size_t i = list->first_return; i; i = graph->returns[i - 1].next)
             count += graph->returns[i - 1].edge.index == edge.index;
         return count;
     }
@@ -138,6 +185,34 @@ static size_t count_returns(const struct tare_graph *graph, struct tare_edge edg
 }
 
 /* ---- the lists of a graph ---- */
+
+/* Moves what output 0's list contains to the lists that the node has now. */
+static void distribute(struct tare_node *node) {
+    struct tare_use_list *all = &node->uses->lists[0];
+    struct tare_use *use = all->first;
+    size_t ret = all->first_return;
+    *all = (struct tare_use_list){ 0 };
+    for (struct tare_use *next; use; use = next) {
+        next = use->next;
+        link_use(use, edge_of(use));
+    }
+    for (size_t next; ret; ret = next) {
+        next = node->graph->returns[ret - 1].next;
+        link_return(node->graph, ret - 1);
+    }
+}
+
+tare_status tare_node_index_outputs(struct tare_node *node) {
+    struct tare_node_uses *uses = node->uses;
+    if (!uses || node->n_outputs <= uses->n_lists) return TARE_OK;
+    struct tare_use_list *grown = tare_arena_extend(&node->graph->model->arena, uses->lists, uses->n_lists,
+                                                    node->n_outputs - uses->n_lists, sizeof *grown);
+    if (!grown) return TARE_NO_MEMORY;
+    uses->lists = grown;
+    uses->n_lists = node->n_outputs;
+    distribute(node);
+    return TARE_OK;
+}
 
 static tare_status index_graph(struct tare_graph *graph) {
     tare_status status = TARE_OK;
@@ -192,7 +267,7 @@ tare_status tare_node_add_input(struct tare_node *node, struct tare_edge edge) {
         if (!use) return TARE_NO_MEMORY;
         *use = (struct tare_use){ .user = node, .input = node->n_inputs };
         node->uses->by_input[node->n_inputs] = use;
-        link_use(use, edge.node);
+        link_use(use, edge);
     }
     inputs_of(node)[node->n_inputs++] = edge;
     return TARE_OK;
@@ -200,8 +275,8 @@ tare_status tare_node_add_input(struct tare_node *node, struct tare_edge edge) {
 
 void tare_node_set_input(struct tare_node *node, size_t k, struct tare_edge edge) {
     if (is_tracked(node)) {
-        unlink_use(node->uses->by_input[k], node->inputs[k].node);
-        link_use(node->uses->by_input[k], edge.node);
+        unlink_use(node->uses->by_input[k], node->inputs[k]);
+        link_use(node->uses->by_input[k], edge);
     }
     inputs_of(node)[k] = edge;
 }
@@ -211,7 +286,7 @@ void tare_node_remove_inputs(struct tare_node *node, size_t first, const bool *r
     size_t kept = first;
     for (size_t k = first; k < node->n_inputs; k++) {
         const bool goes = k - first < count && removed[k - first];
-        if (goes && uses) unlink_use(uses[k], node->inputs[k].node);
+        if (goes && uses) unlink_use(uses[k], node->inputs[k]);
         if (goes) continue;
         if (uses) uses[kept] = uses[k];
         if (uses) uses[kept]->input = kept;
@@ -223,7 +298,7 @@ void tare_node_remove_inputs(struct tare_node *node, size_t first, const bool *r
 void tare_node_drop_uses(struct tare_node *node) {
     if (!is_tracked(node)) return;
     for (size_t k = 0; k < node->n_inputs; k++)
-        unlink_use(node->uses->by_input[k], node->inputs[k].node);
+        unlink_use(node->uses->by_input[k], node->inputs[k]);
     node->uses->by_input = NULL;
 }
 
@@ -260,8 +335,9 @@ static void replace_signature_edge(void *arg, struct tare_edge *edge) {
 
 /* ---- replacing and counting ---- */
 
+/* Dead nodes may still be in a list; it may also contain other edges of the node (list_of). */
 static bool is_use_of(const struct tare_use *use, const struct tare_graph *graph, struct tare_edge edge) {
-    return !use->user->dead && use->user->graph == graph && use->user->inputs[use->input].index == edge.index;
+    return !use->user->dead && use->user->graph == graph && edge_of(use).index == edge.index;
 }
 
 /* If the lists cannot be allocated, all nodes are visited: slower, with the same result. */
@@ -283,8 +359,8 @@ static size_t replace_inputs(struct tare_graph *graph, struct tare_edge from, st
                              const struct tare_node *except) {
     size_t changed = 0;
     if (tare_edge_equal(from, to)) return tare_graph_count_uses(graph, from, NULL);
-    for (struct tare_use *use = from.node ? tare_node_first_use(from.node) : NULL, *next; use; use = next) {
-        next = use->next;
+    for (struct tare_use *use = tare_edge_first_use(from), *next; use; use = next) {
+        next = tare_edge_next_use(use);
         if (use->user == except || !is_use_of(use, graph, from)) continue;
         tare_node_set_input(use->user, use->input, to);
         changed++;
@@ -312,14 +388,26 @@ static void replace_output(void *arg, struct tare_edge *edge) {
     if (edge->node == change->node) *edge = change->to[edge->index];
 }
 
-/* Uses that are moved to another output of the same node are appended to its list: the pass ends at the last use that
- * it had before. */
+/* All uses of a node, chained by `next`, in the order of the outputs; the lists are empty afterwards. */
+static struct tare_use *take_uses(struct tare_node *node) {
+    struct tare_use *first = NULL, **end = &first;
+    for (size_t i = 0; node->uses && i < node->uses->n_lists; i++) {
+        struct tare_use_list *list = &node->uses->lists[i];
+        if (!list->first) continue;
+        *end = list->first;
+        end = &list->last->next;
+        list->first = list->last = NULL;
+    }
+    return first;
+}
+
+/* Uses may move to another output of the same node, so all are taken from the lists first. */
 static void replace_listed_outputs(struct tare_node *node, const struct tare_edge *to) {
-    const struct tare_use *last = node->uses ? node->uses->last : NULL;
-    for (struct tare_use *use = tare_node_first_use(node), *next; use; use = next) {
-        next = use == last ? NULL : use->next;
-        if (use->user->dead || use->user->graph != node->graph) continue;
-        tare_node_set_input(use->user, use->input, to[use->user->inputs[use->input].index]);
+    for (struct tare_use *use = take_uses(node), *next; use; use = next) {
+        struct tare_edge *input = &inputs_of(use->user)[use->input];
+        next = use->next;
+        if (!use->user->dead && use->user->graph == node->graph) *input = to[input->index];
+        link_use(use, *input);
     }
 }
 
@@ -331,6 +419,21 @@ static void replace_outputs_by_scan(struct tare_node *node, const struct tare_ed
     }
 }
 
+/* The returns of all outputs of a node, chained by `next` (index + 1); the lists are empty afterwards. */
+static size_t take_returns(struct tare_node *node) {
+    size_t first = 0;
+    for (size_t i = 0; node->uses && i < node->uses->n_lists; i++) {
+        struct tare_use_list *list = &node->uses->lists[i];
+        for (size_t at = list->first_return, next; at; at = next) {
+            next = node->graph->returns[at - 1].next;
+            return_of(node->graph, at - 1)->next = first;
+            first = at;
+        }
+        list->first_return = 0;
+    }
+    return first;
+}
+
 static void replace_returned_outputs(struct tare_node *node, const struct tare_edge *to) {
     struct tare_graph *graph = node->graph;
     if (!graph->has_uses) {
@@ -338,9 +441,11 @@ static void replace_returned_outputs(struct tare_node *node, const struct tare_e
             if (graph->returns[i].edge.node == node) tare_graph_set_return(graph, i, to[graph->returns[i].edge.index]);
         return;
     }
-    for (size_t i = node->uses ? node->uses->first_return : 0, next; i; i = next) {
-        next = graph->returns[i - 1].next; /* a return that gets another output of this node is linked at the start */
-        tare_graph_set_return(graph, i - 1, to[graph->returns[i - 1].edge.index]);
+    for (size_t i = take_returns(node), next; i; i = next) {
+        struct tare_return *ret = return_of(graph, i - 1);
+        next = ret->next;
+        ret->edge = to[ret->edge.index];
+        link_return(graph, i - 1);
     }
 }
 
@@ -380,9 +485,9 @@ static size_t count_by_scan(const struct tare_graph *graph, struct tare_edge edg
 
 static size_t count_inputs(const struct tare_graph *graph, struct tare_edge edge, size_t limit,
                            struct tare_node **user) {
+    const struct tare_use_list *list = list_of(edge);
     size_t uses = 0;
-    for (struct tare_use *use = edge.node && edge.node->uses ? edge.node->uses->last : NULL; use && uses < limit;
-         use = use->previous) {
+    for (struct tare_use *use = list ? list->last : NULL; use && uses < limit; use = use->previous) {
         if (!is_use_of(use, graph, edge)) continue;
         if (uses++ == 0) *user = use->user;
     }

@@ -6,6 +6,8 @@
 
 /* Gives a new node empty lists, in a graph that has lists. */
 tare_status tare_node_start_uses(struct tare_node *node);
+/* Gives each output a list of its own, in a graph that has lists: after the number of outputs was set. */
+tare_status tare_node_index_outputs(struct tare_node *node);
 /* Removes the uses by a node's inputs from all lists: for a node that leaves the graph. */
 void tare_node_drop_uses(struct tare_node *node);
 /* Calls `visit` for each edge of the main graph that a signature refers to. */

@@ -85,11 +85,11 @@ static bool range_downstream(double *low, double *high, struct tare_quant_fakes 
     bool all = true;
     if (is_without(fakes, edge)) return false;
     if (depth > MOST_DEPTH) return *complete = false;
-    for (const struct tare_use *use = tare_node_first_use(edge.node); use; use = use->next) {
+    for (const struct tare_use *use = tare_edge_first_use(edge); use; use = tare_edge_next_use(use)) {
         struct tare_node *node = use->user;
         const bool is_value = is_concat(node) ? use->input + 1 < node->n_inputs : use->input == 0;
         fakes->visits++;
-        if (node->dead || !is_value || node->inputs[use->input].index != edge.index) continue;
+        if (node->dead || !is_value) continue;
         if (is_fake(node) && range_of(low, high, node)) return true;
         if (!preserves_values(node) && !is_concat(node)) continue;
         if (range_downstream(low, high, fakes, (struct tare_edge){ node, 0 }, depth + 1, &all)) return true;

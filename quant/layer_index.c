@@ -223,10 +223,10 @@ tare_status tare_quant_add_shared(const struct tare_quant_shared **out, struct t
 bool tare_quant_only_feeds_integers(const struct tare_quant_work *work, const struct tare_quant_layer *layer) {
     const size_t uses = tare_graph_count_uses(layer->op->graph, layer->output, NULL);
     size_t as_integers = 0;
-    for (const struct tare_use *use = tare_node_first_use(layer->output.node); use; use = use->next) {
+    for (const struct tare_use *use = tare_edge_first_use(layer->output); use; use = tare_edge_next_use(use)) {
         const struct tare_quant_layer *user = tare_quant_layer_of(work, use->user);
-        if (use->user->dead || use->user->inputs[use->input].index != layer->output.index || !user || user->refused ||
-            user->setting.method != layer->setting.method || user->kind == TARE_KIND_GATHER)
+        if (use->user->dead || !user || user->refused || user->setting.method != layer->setting.method ||
+            user->kind == TARE_KIND_GATHER)
             continue;
         as_integers += use->input == user->left && tare_quant_same_params(&user->left_params, &layer->output_params);
         as_integers += !user->weight && use->input == user->right &&

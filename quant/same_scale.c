@@ -189,9 +189,9 @@ static bool demanded(const struct tare_qparams **params, const struct tare_quant
     size_t found = 0;
     *params = NULL;
     if (depth > MOST_DEPTH || !uses) return false;
-    for (const struct tare_use *use = tare_node_first_use(edge.node); use; use = use->next) {
+    for (const struct tare_use *use = tare_edge_first_use(edge); use; use = tare_edge_next_use(use)) {
         const struct tare_qparams *expected;
-        if (use->user->dead || use->user->inputs[use->input].index != edge.index) continue;
+        if (use->user->dead) continue;
         found++;
         if (asks(use->user)) continue;
         if (!wanted_by(&expected, work, use->user, use->input, depth)) return false;
@@ -315,10 +315,10 @@ tare_status tare_quant_share_integers(struct tare_quant_work *work, struct tare_
     };
     const struct tare_quant_shared *added;
     TARE_TRY(tare_graph_index_uses(real.node->graph));
-    for (struct tare_use *use = tare_node_first_use(real.node), *next; use; use = next) {
+    for (struct tare_use *use = tare_edge_first_use(real), *next; use; use = next) {
         struct tare_node *node = use->user;
-        next = use->next;
-        if (node->dead || !asks(node) || use->input != 0 || node->inputs[0].index != real.index) continue;
+        next = tare_edge_next_use(use);
+        if (node->dead || !asks(node) || use->input != 0) continue;
         tare_node_set_input(node, 0, integer);
         TARE_TRY(tare_node_set_type(node, "T", tare_edge_dtype(integer)));
         TARE_TRY(tare_node_resolve(node));

@@ -14,10 +14,9 @@
 /* The number of data uses of a value. An op that keeps the values is not a use; its own uses count instead. */
 static size_t count_uses(const struct tare_graph *graph, struct tare_edge edge) {
     size_t count = tare_graph_count_uses(graph, edge, NULL);
-    for (const struct tare_use *use = tare_node_first_use(edge.node); use; use = use->next) {
+    for (const struct tare_use *use = tare_edge_first_use(edge); use; use = tare_edge_next_use(use)) {
         struct tare_node *node = use->user;
-        if (node->dead || use->input != 0 || node->inputs[0].index != edge.index || !tare_quant_keeps_numbers(node))
-            continue;
+        if (node->dead || use->input != 0 || !tare_quant_keeps_numbers(node)) continue;
         count += count_uses(graph, tare_node_output0(node)) - 1;
     }
     return count;

@@ -117,7 +117,7 @@ static bool expects_float(const struct tare_bf16_job *job, const struct tare_nod
 
 /* Casts accept any dtype. */
 static void count_uses(struct flexible *state, const struct tare_bf16_job *job, const struct tare_node *node) {
-    for (const struct tare_use *use = tare_node_first_use(node); use; use = use->next) {
+    for (const struct tare_use *use = tare_node_first_use(node); use; use = tare_node_next_use(use)) {
         if (use->user->dead || tare_node_is(use->user, "Cast")) continue;
         state->used = true;
         state->to_float += expects_float(job, use->user, use->input);
@@ -142,7 +142,7 @@ static void update_neighbours(struct flexible_nodes *nodes, const struct tare_bf
         nodes->state[producer->position].to_float--;
         stack_if_ready(nodes, producer);
     }
-    for (const struct tare_use *use = tare_node_first_use(node); use; use = use->next) {
+    for (const struct tare_use *use = tare_node_first_use(node); use; use = tare_node_next_use(use)) {
         struct tare_node *user = use->user;
         if (!is_flexible(job, user) || tare_edge_dtype(user->inputs[use->input]) != TARE_DT_BFLOAT16) continue;
         nodes->state[user->position].from_bfloat16 = true;

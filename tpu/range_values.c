@@ -36,7 +36,7 @@ static bool is_narrow_cast(const struct tare_node *node) {
 
 /* Arithmetic on an output of the node ends in a cast to 8 bits or fewer. */
 static bool ends_narrow(const struct tare_node *node, int steps) {
-    for (const struct tare_use *use = tare_node_first_use(node); use; use = use->next) {
+    for (const struct tare_use *use = tare_node_first_use(node); use; use = tare_node_next_use(use)) {
         if (use->user->dead) continue;
         if (is_narrow_cast(use->user)) return true;
         if (steps && is_arithmetic(use->user) && ends_narrow(use->user, steps - 1)) return true;
@@ -47,7 +47,7 @@ static bool ends_narrow(const struct tare_node *node, int steps) {
 bool tare_is_zero_point(const struct tare_node *node) {
     enum { MOST_ADDITIONS = 6 }; /* zero point, one half, rounding, two limits */
     if (!tare_node_is(node, "Cast") || !tare_is_range_value(node->inputs[0])) return false;
-    for (const struct tare_use *use = tare_node_first_use(node); use; use = use->next)
+    for (const struct tare_use *use = tare_node_first_use(node); use; use = tare_node_next_use(use))
         if (!use->user->dead && tare_node_is(use->user, "Cast") &&
             tare_dtype_is_floating(tare_node_type(use->user, "DstT", 0)) && ends_narrow(use->user, MOST_ADDITIONS))
             return true;

@@ -87,7 +87,7 @@ static tare_status note_fake_quant(struct rounding *rounding, const struct foldi
 /* Visits the uses of a value that was read: each must be a FakeQuant of it, or an Identity with such uses. */
 static tare_status note_uses(struct rounding *rounding, const struct folding *f, const struct tare_node *node) {
     size_t visited = 0;
-    for (const struct tare_use *use = tare_node_first_use(node); use; use = use->next) {
+    for (const struct tare_use *use = tare_node_first_use(node); use; use = tare_node_next_use(use)) {
         const struct tare_node *user = use->user;
         if (user->dead) continue;
         visited++;

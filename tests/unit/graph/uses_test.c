@@ -105,6 +105,96 @@ static void many_returns__are_replaced_one_by_one(void **state) {
     tare_model_free(model);
 }
 
+/* A node with `count` outputs. */
+static struct tare_node *add_many_outputs(struct tare_graph *graph, struct tare_edge x, int count) {
+    struct tare_node *parts = tare_graph_add(graph, "Unpack", "parts");
+    assert_non_null(parts);
+    mini_ok(tare_node_add_input(parts, x));
+    mini_ok(tare_node_set_type(parts, "T", TARE_DT_FLOAT));
+    mini_ok(tare_node_set_int(parts, "num", count));
+    mini_ok(tare_node_resolve(parts));
+    return parts;
+}
+
+static struct tare_edge output(struct tare_node *node, int index) {
+    return (struct tare_edge){ node, index };
+}
+
+/* The uses of one output are found without visiting those of the others. */
+static void many_outputs__are_counted_and_replaced_one_by_one(void **state) {
+    enum { OUTPUTS = 50000 };
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *graph = tare_model_add_function(model, "f");
+    assert_non_null(graph);
+    const struct tare_edge x = mini_arg(graph, "x", TARE_DT_FLOAT);
+    struct tare_node *parts = add_many_outputs(graph, x, OUTPUTS), *user;
+    (void)state;
+    for (int i = 0; i < OUTPUTS; i++) {
+        mini_node(graph, "Relu", "relu", 1, output(parts, i));
+        mini_return(graph, "y", output(parts, i));
+    }
+    for (int i = 0; i < OUTPUTS; i++) {
+        assert_int_equal(tare_graph_count_uses(graph, output(parts, i), &user), 2);
+        assert_ptr_equal(user, graph->nodes[i + 1]);
+        assert_ptr_equal(tare_edge_first_use(output(parts, i))->user, user);
+        assert_null(tare_edge_next_use(tare_edge_first_use(output(parts, i))));
+        assert_int_equal(tare_graph_replace_uses(graph, output(parts, i), x, NULL), 2);
+    }
+    assert_null(tare_node_first_use(parts));
+    tare_model_free(model);
+}
+
+/* Counts the uses of all outputs of a node as tare_node_first_use and tare_node_next_use visit them. */
+static size_t visited_uses(const struct tare_node *node) {
+    size_t count = 0;
+    for (const struct tare_use *use = tare_node_first_use(node); use; use = tare_node_next_use(use))
+        count++;
+    return count;
+}
+
+static void outputs_added_after_their_uses__have_lists(void **state) {
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *graph = tare_model_add_function(model, "f");
+    assert_non_null(graph);
+    struct tare_node *parts = add_many_outputs(graph, mini_arg(graph, "x", TARE_DT_FLOAT), 1);
+    (void)state;
+    mini_ok(tare_graph_index_uses(graph));
+    for (int i = 0; i < 6; i++) { /* of outputs that the node has only afterwards, too */
+        mini_open(graph, "Relu", "relu", 1, output(parts, i % 3));
+        mini_return(graph, "y", output(parts, i % 3));
+    }
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < 3; i++)
+            assert_int_equal(tare_graph_count_uses(graph, output(parts, i), NULL), 4);
+        assert_int_equal(visited_uses(parts), 6);
+        mini_ok(tare_node_set_int(parts, "num", 3));
+        mini_ok(tare_node_resolve(parts));
+    }
+    assert_int_equal(tare_graph_replace_uses(graph, output(parts, 1), output(parts, 2), NULL), 4);
+    assert_int_equal(tare_graph_count_uses(graph, output(parts, 2), NULL), 8);
+    assert_int_equal(tare_graph_count_uses(graph, output(parts, 1), NULL), 0);
+    tare_model_free(model);
+}
+
+static void exchanged_outputs__exchange_their_uses(void **state) {
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *graph = tare_model_add_function(model, "f");
+    assert_non_null(graph);
+    struct tare_node *parts = add_many_outputs(graph, mini_arg(graph, "x", TARE_DT_FLOAT), 2);
+    const struct tare_edge exchanged[] = { output(parts, 1), output(parts, 0) };
+    (void)state;
+    const struct tare_edge a = mini_node(graph, "Relu", "a", 1, output(parts, 0));
+    const struct tare_edge b = mini_node(graph, "Relu", "b", 1, output(parts, 1));
+    mini_return(graph, "y", output(parts, 1));
+    tare_node_replace_outputs(parts, exchanged);
+    assert_int_equal(a.node->inputs[0].index, 1);
+    assert_int_equal(b.node->inputs[0].index, 0);
+    assert_int_equal(graph->returns[0].edge.index, 0);
+    assert_int_equal(tare_graph_count_uses(graph, output(parts, 0), NULL), 2);
+    assert_int_equal(tare_graph_count_uses(graph, output(parts, 1), NULL), 1);
+    tare_model_free(model);
+}
+
 static bool has_control(const struct tare_node *node, const struct tare_node *before) {
     for (size_t i = 0; i < node->n_controls; i++)
         if (node->controls[i] == before) return true;
@@ -167,6 +257,9 @@ int main(void) {
         cmocka_unit_test(removed_returns__are_not_uses),
         cmocka_unit_test(replaced_uses__include_returns),
         cmocka_unit_test(many_returns__are_replaced_one_by_one),
+        cmocka_unit_test(many_outputs__are_counted_and_replaced_one_by_one),
+        cmocka_unit_test(outputs_added_after_their_uses__have_lists),
+        cmocka_unit_test(exchanged_outputs__exchange_their_uses),
         cmocka_unit_test(control_inputs__have_no_duplicates),
         cmocka_unit_test(a_removed_control_input__can_be_added_again),
         cmocka_unit_test(many_control_inputs__are_added_in_linear_time),
