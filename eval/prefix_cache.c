@@ -444,7 +444,7 @@ static tare_status check_model(struct batch_check *check, const struct made *mad
             status = TARE_OK;
         }
         if (status == TARE_OK && *check->batch > 1)
-            status = tare_records_check_pair(&verdict, sessions[0], &made->edges, r->records);
+            status = tare_records_check_pair(&verdict, sessions[0], &made->edges, NULL, r->records);
         tare_sessions_free(sessions, 1);
         TARE_TRY(tare_records_locate(status, r->reader.files, &r->records[0].where, &r->records[1].where));
     }
