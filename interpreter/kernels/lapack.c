@@ -2,35 +2,38 @@
  * size -1 returns the optimum as the first element of `work`). */
 #include "interpreter/kernels/lapack.h"
 
+#include <complex.h>
 #include <dlfcn.h>
 #include <float.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Names without the letter of the precision, and the arrays of a call (tare_lapack_next_name). */
+/* Names without the letter of the precision, the arrays of a call (tare_lapack_next_name), and the name for complex
+ * types where it is another one. */
 static const struct routine {
-    const char *name, *complex_name, *arrays;
+    const char *name, *arrays;
     bool workspace; /* and the routine takes one */
+    const char *complex_name;
 } routines[TARE_LAPACK_ROUTINES] = {
-    [TARE_LAPACK_POTRF] = { "potrf", "potrf", "a", false },
-    [TARE_LAPACK_GETRF] = { "getrf", "getrf", "a pivots", false },
-    [TARE_LAPACK_GTSV] = { "gtsv", "gtsv", "dl d du b", false },
-    [TARE_LAPACK_GEQRF] = { "geqrf", "geqrf", "a tau", true },
-    [TARE_LAPACK_ORGQR] = { "orgqr", "ungqr", "a tau", true },
-    [TARE_LAPACK_GELSY] = { "gelsy", "gelsy", "a b order rcond", true },
-    [TARE_LAPACK_GESDD] = { "gesdd", "gesdd", "a s u v", true },
-    [TARE_LAPACK_SYEVD] = { "syevd", "heevd", "a s", true },
-    [TARE_LAPACK_GEEV] = { "geev", "geev", "a w -wi vl v", true },
-    [TARE_LAPACK_GEHRD] = { "gehrd", "gehrd", "a tau", true },
-    [TARE_LAPACK_SYTRD] = { "sytrd", "hetrd", "a s e tau", true },
-    [TARE_LAPACK_GEES] = { "gees", "gees", "a w -wi v", true },
-    [TARE_LAPACK_TRSM] = { .name = "trsm", .complex_name = "trsm" },
-    [TARE_LAPACK_GEMM] = { .name = "gemm", .complex_name = "gemm" },
-    [TARE_LAPACK_SYRK] = { .name = "syrk", .complex_name = "syrk" },
-    [TARE_LAPACK_SWAP] = { .name = "swap", .complex_name = "swap" },
-    [TARE_LAPACK_LAHQR] = { .name = "lahqr", .complex_name = "lahqr" },
-    [TARE_LAPACK_TREVC] = { .name = "trevc", .complex_name = "trevc" },
+    [TARE_LAPACK_POTRF] = { "potrf", "a", false, NULL },
+    [TARE_LAPACK_GETRF] = { "getrf", "a pivots", false, NULL },
+    [TARE_LAPACK_GTSV] = { "gtsv", "dl d du b", false, NULL },
+    [TARE_LAPACK_GEQRF] = { "geqrf", "a tau", true, NULL },
+    [TARE_LAPACK_ORGQR] = { "orgqr", "a tau", true, "ungqr" },
+    [TARE_LAPACK_GELSY] = { "gelsy", "a b order rcond", true, NULL },
+    [TARE_LAPACK_GESDD] = { "gesdd", "a s u v", true, NULL },
+    [TARE_LAPACK_SYEVD] = { "syevd", "a s", true, "heevd" },
+    [TARE_LAPACK_GEEV] = { "geev", "a w -wi vl v", true, NULL },
+    [TARE_LAPACK_GEHRD] = { "gehrd", "a tau", true, NULL },
+    [TARE_LAPACK_SYTRD] = { "sytrd", "a s e tau", true, "hetrd" },
+    [TARE_LAPACK_GEES] = { "gees", "a w -wi v", true, NULL },
+    [TARE_LAPACK_TRSM] = { "trsm", "a b", false, NULL },
+    [TARE_LAPACK_GEMM] = { .name = "gemm" },
+    [TARE_LAPACK_SYRK] = { .name = "syrk" },
+    [TARE_LAPACK_SWAP] = { .name = "swap" },
+    [TARE_LAPACK_LAHQR] = { .name = "lahqr" },
+    [TARE_LAPACK_TREVC] = { .name = "trevc" },
 };
 
 /* ---- the library ---- */
@@ -46,7 +49,7 @@ static void find_routines(void *library) {
         for (int type = 0; type < 4; type++) {
             char name[32];
             snprintf(name, sizeof name, "%c%s_", "sdcz"[type],
-                     type >= TARE_LAPACK_C ? routines[r].complex_name : routines[r].name);
+                     type >= TARE_LAPACK_C && routines[r].complex_name ? routines[r].complex_name : routines[r].name);
             *(void **)&lapack.functions[r][type] = dlsym(library, name);
             if (!lapack.functions[r][type] && !*lapack.error)
                 snprintf(lapack.error, sizeof lapack.error, "libopenblas.so.0 does not contain %s", name);
@@ -79,79 +82,98 @@ tare_lapack_function *tare_lapack_function_of(enum tare_lapack_routine routine, 
 
 /* ---- calls ---- */
 
-/* Parameter lists of Fortran routines: pointers, and the lengths of the character arguments. */
-typedef const void *in;
-#define IN5 in, in, in, in, in
-#define CALL(r, type, parameters, ...) ((void(*) parameters)lapack.functions[r][type])(__VA_ARGS__)
-#define CASE(routine, parameters, ...)                                                                                 \
+/* A factor -1, 0 or 1 as the routines of a type read it. */
+static const void *factor_of(enum tare_lapack_type type, int value) {
+    static const double wide[3][2] = { { -1 }, { 0 }, { 1 } };
+    static const float narrow[3][2] = { { -1 }, { 0 }, { 1 } };
+    return tare_lapack_real_size(type) == 4 ? (const void *)narrow[value + 1] : wide[value + 1];
+}
+
+typedef const void *in; /* every parameter but the lengths of characters, which follow the others */
+enum { MOST_ARGUMENTS = 17 };
+typedef in arguments[MOST_ARGUMENTS];
+
+static const char omitted; /* an argument that the routine of this type does not have */
+
+/* Calls the routine with the arguments up to NULL; the lengths of the characters, 1, follow. Callers reserve and
+ * release the room for arguments, so a function ignores those after its last one. */
+static void invoke(const struct tare_lapack_call *c, const arguments list) {
+    typedef void function(in, in, in, in, in, in, in, in, in, in, in, in, in, in, in, in, in);
+    arguments a;
+    size_t count = 0;
+    for (size_t i = 0; i < MOST_ARGUMENTS && list[i]; i++)
+        if (list[i] != &omitted) a[count++] = list[i];
+    while (count < MOST_ARGUMENTS)
+        a[count++] = (const void *)(uintptr_t)1;
+    ((function *)lapack.functions[c->routine][c->type])(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9],
+                                                        a[10], a[11], a[12], a[13], a[14], a[15], a[16]);
+}
+
+/* The complex vectors whose parts geev stores in two columns for real types; `to` NULL: not requested. */
+static void join_vectors(const struct tare_lapack_call *c, void *to, const void *parts) {
+    const int64_t n = c->n;
+    for (int64_t i = 0; to && i < n * n; i++) {
+        const double sign = creal(tare_lapack_at(c->wi, c->type, i / n));
+        const int64_t first = sign < 0 ? i - n : i;
+        const double x = creal(tare_lapack_at(parts, c->type, first));
+        const double y = sign == 0 ? 0 : creal(tare_lapack_at(parts, c->type, first + n));
+        tare_lapack_set(to, tare_lapack_complex(c->type), i, __builtin_complex(x, sign < 0 ? -y : y));
+    }
+}
+
+void tare_lapack_join(const struct tare_lapack_call *c) {
+    for (int64_t i = 0; c->joined_w && i < c->n; i++) {
+        const double x = creal(tare_lapack_at(c->w, c->type, i)), y = creal(tare_lapack_at(c->wi, c->type, i));
+        tare_lapack_set(c->joined_w, tare_lapack_complex(c->type), i, __builtin_complex(x, y));
+    }
+    join_vectors(c, c->joined_v, c->v);
+    join_vectors(c, c->joined_vl, c->vl);
+}
+
+#define CASE(routine, ...)                                                                                             \
     case TARE_LAPACK_##routine:                                                                                        \
-        CALL(TARE_LAPACK_##routine, c->type, parameters, __VA_ARGS__);                                                 \
+        invoke(c, (const arguments){ __VA_ARGS__ });                                                                   \
         break;
-
-static void factorize(struct tare_lapack_call *c) {
-    switch (c->routine) {
-        CASE(POTRF, (IN5, size_t), &c->uplo, &c->n, c->a, &c->lda, &c->info, 1)
-        CASE(GETRF, (IN5, in), &c->m, &c->n, c->a, &c->lda, c->pivots, &c->info)
-        /* dl without its first element, which no row has */
-        CASE(GTSV, (IN5, in, in, in), &c->n, &c->k, (char *)c->dl + tare_lapack_size(c->type), c->d, c->du, c->b,
-             &c->ldb, &c->info)
-        CASE(GEQRF, (IN5, in, in, in), &c->m, &c->n, c->a, &c->lda, c->tau, c->work, &c->lwork, &c->info)
-        CASE(ORGQR, (IN5, in, in, in, in), &c->m, &c->n, &c->k, c->a, &c->lda, c->tau, c->work, &c->lwork, &c->info)
-        CASE(GEHRD, (IN5, in, in, in, in), &c->n, &c->low, &c->high, c->a, &c->lda, c->tau, c->work, &c->lwork,
-             &c->info)
-        CASE(SYTRD, (IN5, IN5, size_t), &c->uplo, &c->n, c->a, &c->lda, c->s, c->e, c->tau, c->work, &c->lwork,
-             &c->info, 1)
-    default:
-        break;
-    }
-}
-
-/* Complex routines have other workspace than real ones. */
-static void invoke_real(struct tare_lapack_call *c) {
-    switch (c->routine) {
-        CASE(GELSY, (IN5, IN5, in, in, in), &c->m, &c->n, &c->k, c->a, &c->lda, c->b, &c->ldb, c->order, c->rcond,
-             &c->rank, c->work, &c->lwork, &c->info)
-        CASE(GESDD, (IN5, IN5, in, in, in, in, size_t), &c->job, &c->m, &c->n, c->a, &c->lda, c->s, c->u, &c->lda, c->v,
-             &c->ldv, c->work, &c->lwork, c->iwork, &c->info, 1)
-        CASE(SYEVD, (IN5, IN5, in, size_t, size_t), &c->job, &c->uplo, &c->n, c->a, &c->lda, c->s, c->work, &c->lwork,
-             c->iwork, &c->liwork, &c->info, 1, 1)
-        CASE(GEEV, (IN5, IN5, in, in, in, in, size_t, size_t), &c->left, &c->job, &c->n, c->a, &c->lda, c->w, c->wi,
-             c->vl, &c->lda, c->v, &c->lda, c->work, &c->lwork, &c->info, 1, 1)
-        CASE(GEES, (IN5, IN5, IN5, size_t, size_t), &c->job, "N", NULL, &c->n, c->a, &c->lda, &c->rank, c->w, c->wi,
-             c->v, &c->lda, c->work, &c->lwork, c->iwork, &c->info, 1, 1)
-    default:
-        factorize(c);
-    }
-}
-
-static void invoke_complex(struct tare_lapack_call *c) {
-    switch (c->routine) {
-        CASE(GELSY, (IN5, IN5, in, in, in, in), &c->m, &c->n, &c->k, c->a, &c->lda, c->b, &c->ldb, c->order, c->rcond,
-             &c->rank, c->work, &c->lwork, c->rwork, &c->info)
-        CASE(GESDD, (IN5, IN5, IN5, size_t), &c->job, &c->m, &c->n, c->a, &c->lda, c->s, c->u, &c->lda, c->v, &c->ldv,
-             c->work, &c->lwork, c->rwork, c->iwork, &c->info, 1)
-        CASE(SYEVD, (IN5, IN5, in, in, in, size_t, size_t), &c->job, &c->uplo, &c->n, c->a, &c->lda, c->s, c->work,
-             &c->lwork, c->rwork, &c->lrwork, c->iwork, &c->liwork, &c->info, 1, 1)
-        CASE(GEEV, (IN5, IN5, in, in, in, in, size_t, size_t), &c->left, &c->job, &c->n, c->a, &c->lda, c->w, c->vl,
-             &c->lda, c->v, &c->lda, c->work, &c->lwork, c->rwork, &c->info, 1, 1)
-        CASE(GEES, (IN5, IN5, IN5, size_t, size_t), &c->job, "N", NULL, &c->n, c->a, &c->lda, &c->rank, c->w, c->v,
-             &c->lda, c->work, &c->lwork, c->rwork, c->iwork, &c->info, 1, 1)
-    default:
-        factorize(c);
-    }
-}
 
 int tare_lapack_run(struct tare_lapack_call *c) {
-    c->info = 0;
-    (tare_lapack_is_complex(c->type) ? invoke_complex : invoke_real)(c);
-    return c->info;
+    const bool is_complex = tare_lapack_is_complex(c->type);
+    const void *rwork = is_complex ? c->rwork : &omitted, *lrwork = is_complex ? (const void *)&c->lrwork : &omitted;
+    const void *wi = is_complex ? &omitted : c->wi;
+    switch (c->routine) {
+        CASE(POTRF, &c->uplo, &c->n, c->a, &c->lda, c->info)
+        CASE(GETRF, &c->m, &c->n, c->a, &c->lda, c->pivots, c->info)
+        /* dl without its first element, which no row has */
+        CASE(GTSV, &c->n, &c->k, (char *)c->dl + tare_lapack_size(c->type), c->d, c->du, c->b, &c->ldb, c->info)
+        CASE(GEQRF, &c->m, &c->n, c->a, &c->lda, c->tau, c->work, &c->lwork, c->info)
+        CASE(ORGQR, &c->m, &c->n, &c->k, c->a, &c->lda, c->tau, c->work, &c->lwork, c->info)
+        CASE(GEHRD, &c->n, &c->low, &c->high, c->a, &c->lda, c->tau, c->work, &c->lwork, c->info)
+        CASE(SYTRD, &c->uplo, &c->n, c->a, &c->lda, c->s, c->e, c->tau, c->work, &c->lwork, c->info)
+        CASE(GELSY, &c->m, &c->n, &c->k, c->a, &c->lda, c->b, &c->ldb, c->order, c->rcond, c->rank, c->work, &c->lwork,
+             rwork, c->info)
+        CASE(GESDD, &c->job, &c->m, &c->n, c->a, &c->lda, c->s, c->u, &c->lda, c->v, &c->ldv, c->work, &c->lwork, rwork,
+             c->iwork, c->info)
+        CASE(SYEVD, &c->job, &c->uplo, &c->n, c->a, &c->lda, c->s, c->work, &c->lwork, rwork, lrwork, c->iwork,
+             &c->liwork, c->info)
+        CASE(GEEV, &c->left, &c->job, &c->n, c->a, &c->lda, c->w, wi, c->vl, &c->lda, c->v, &c->lda, c->work, &c->lwork,
+             rwork, c->info)
+        /* the function that selects eigenvalues is not called */
+        CASE(GEES, &c->job, "N", "", &c->n, c->a, &c->lda, c->rank, c->w, wi, c->v, &c->lda, c->work, &c->lwork, rwork,
+             c->iwork, c->info)
+        CASE(TRSM, &c->side, &c->uplo, &c->op, &c->diag, &c->rows, &c->k, factor_of(c->type, 1), c->a, &c->lda, c->b,
+             &c->ldb)
+    default:
+        break;
+    }
+    if (c->routine == TARE_LAPACK_GEEV && !is_complex && c->lwork > 0) tare_lapack_join(c);
+    return *(const int *)c->info;
 }
 
 /* ---- arrays and workspace ---- */
 
 struct tare_lapack_array tare_lapack_array(struct tare_lapack_call *c, const char *name) {
-    const int m = c->m, n = c->n, least = m < n ? m : n, most = m < n ? n : m;
-    const bool all = c->job == 'A', reduces = c->routine == TARE_LAPACK_GEHRD || c->routine == TARE_LAPACK_SYTRD;
+    const int m = c->m, n = c->n, least = m < n ? m : n;
+    const bool is_complex = tare_lapack_is_complex(c->type), all = c->job == 'A',
+               reduces = c->routine == TARE_LAPACK_GEHRD || c->routine == TARE_LAPACK_SYTRD;
     const int beside = n ? n - 1 : 0; /* elements next to the diagonal */
     const int factors = reduces ? beside : c->routine == TARE_LAPACK_ORGQR ? c->k : least;
     const struct {
@@ -159,7 +181,7 @@ struct tare_lapack_array tare_lapack_array(struct tare_lapack_call *c, const cha
         struct tare_lapack_array array;
     } arrays[] = {
         { "a", { &c->a, 2, m, n, TARE_LAPACK_OF_TYPE } },
-        { "b", { &c->b, 2, most, c->k, TARE_LAPACK_OF_TYPE } },
+        { "b", { &c->b, 2, c->rows, c->k, TARE_LAPACK_OF_TYPE } },
         { "tau", { &c->tau, 1, factors, 1, TARE_LAPACK_OF_TYPE } },
         { "s", { &c->s, 1, least, 1, TARE_LAPACK_OF_REALS } },
         { "e", { &c->e, 1, beside, 1, TARE_LAPACK_OF_REALS } },
@@ -168,11 +190,16 @@ struct tare_lapack_array tare_lapack_array(struct tare_lapack_call *c, const cha
         { "vl", { &c->vl, 2, n, n, TARE_LAPACK_OF_TYPE } },
         { "w", { &c->w, 1, n, 1, TARE_LAPACK_OF_TYPE } },
         { "wi", { &c->wi, 1, n, 1, TARE_LAPACK_OF_TYPE } },
+        { "W", { is_complex ? &c->w : &c->joined_w, 1, n, 1, TARE_LAPACK_OF_COMPLEX } },
+        { "V", { is_complex ? &c->v : &c->joined_v, 2, n, n, TARE_LAPACK_OF_COMPLEX } },
+        { "VL", { is_complex ? &c->vl : &c->joined_vl, 2, n, n, TARE_LAPACK_OF_COMPLEX } },
         { "dl", { &c->dl, 1, n, 1, TARE_LAPACK_OF_TYPE } },
         { "d", { &c->d, 1, n, 1, TARE_LAPACK_OF_TYPE } },
         { "du", { &c->du, 1, n, 1, TARE_LAPACK_OF_TYPE } },
         { "rcond", { &c->rcond, 1, 1, 1, TARE_LAPACK_OF_REALS } },
         { "pivots", { &c->pivots, 1, least, 1, TARE_LAPACK_OF_INTS } },
+        { "info", { &c->info, 0, 1, 1, TARE_LAPACK_OF_INTS } },
+        { "rank", { &c->rank, 0, 1, 1, TARE_LAPACK_OF_INTS } },
         { "order", { &c->order, 1, c->routine == TARE_LAPACK_GELSY ? n : m, 1, TARE_LAPACK_OF_INTS } },
     };
     size_t i = 0;
@@ -193,6 +220,23 @@ static int64_t real_work_size(const struct tare_lapack_call *c) {
     if (c->routine != TARE_LAPACK_GESDD) return 2 * (int64_t)c->n;
     const int64_t vectors = 5 * least * least + 5 * least, tall = 2 * most * least + 2 * least * least + least;
     return c->job == 'N' ? 7 * least : vectors > tall ? vectors : tall;
+}
+
+void tare_lapack_set(void *x, enum tare_lapack_type type, int64_t i, tare_complex value) {
+    switch (type) {
+    case TARE_LAPACK_S:
+        ((float *)x)[i] = (float)creal(value);
+        break;
+    case TARE_LAPACK_D:
+        ((double *)x)[i] = creal(value);
+        break;
+    case TARE_LAPACK_C:
+        ((_Complex float *)x)[i] = (_Complex float)value;
+        break;
+    default:
+        ((tare_complex *)x)[i] = value;
+        break;
+    }
 }
 
 void *tare_lapack_new(struct tare_arena *memory, int64_t count, size_t size) {
@@ -235,28 +279,32 @@ static tare_status add_workspace(struct tare_lapack_call *c, struct tare_arena *
     return c->work && c->rwork && c->iwork ? TARE_OK : TARE_NO_MEMORY;
 }
 
-tare_status tare_lapack_prepare(struct tare_lapack_call *c, struct tare_arena *memory) {
-    const char *list = routines[c->routine].arrays;
+tare_status tare_lapack_allocate(struct tare_lapack_call *c, const char *names, struct tare_arena *memory) {
     char name[8];
-    const int most = c->m < c->n ? c->n : c->m, v_rows = tare_lapack_array(c, "v").rows;
-    c->lda = c->m ? c->m : 1, c->ldb = most ? most : 1, c->ldv = v_rows ? v_rows : 1;
-    while (tare_lapack_next_name(name, &list, c->type)) {
+    while (tare_lapack_next_name(name, &names, c->type)) {
         const struct tare_lapack_array array = tare_lapack_array(c, name);
-        if (!*array.data)
-            *array.data = tare_lapack_new(memory, (int64_t)array.rows * array.columns, tare_lapack_size(c->type));
+        const enum tare_lapack_type type =
+            array.elements == TARE_LAPACK_OF_COMPLEX ? tare_lapack_complex(c->type) : c->type;
+        if (*array.data) continue;
+        *array.data = tare_lapack_new(memory, (int64_t)array.rows * array.columns, tare_lapack_size(type));
         if (!*array.data) return TARE_NO_MEMORY;
+        if (array.elements == TARE_LAPACK_OF_INTS) memset(*array.data, 0, (size_t)array.rows * sizeof(int));
     }
+    return TARE_OK;
+}
+
+tare_status tare_lapack_prepare(struct tare_lapack_call *c, struct tare_arena *memory) {
+    const int v_rows = tare_lapack_array(c, "v").rows;
+    c->lda = c->m ? c->m : 1, c->ldb = c->rows ? c->rows : 1, c->ldv = v_rows ? v_rows : 1;
+    TARE_TRY(tare_lapack_allocate(c, routines[c->routine].arrays, memory));
+    TARE_TRY(tare_lapack_allocate(c, "info rank", memory));
     return routines[c->routine].workspace ? add_workspace(c, memory) : TARE_OK;
 }
 
 /* ---- BLAS ---- */
 
-/* A factor -1, 0 or 1 as the routines of a type read it. */
-static const void *factor_of(enum tare_lapack_type type, int value) {
-    static const double wide[3][2] = { { -1 }, { 0 }, { 1 } };
-    static const float narrow[3][2] = { { -1 }, { 0 }, { 1 } };
-    return tare_lapack_real_size(type) == 4 ? (const void *)narrow[value + 1] : wide[value + 1];
-}
+#define IN5 in, in, in, in, in
+#define CALL(r, type, parameters, ...) ((void(*) parameters)lapack.functions[r][type])(__VA_ARGS__)
 
 void tare_lapack_trsm(enum tare_lapack_type type, const char *form, int rows, int columns, const void *a, int lda,
                       void *b, int ldb) {

@@ -14,6 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+typedef _Complex double tare_complex;
+
 /* Element type of a routine: float, double, float complex, double complex. */
 enum tare_lapack_type { TARE_LAPACK_S, TARE_LAPACK_D, TARE_LAPACK_C, TARE_LAPACK_Z };
 
@@ -27,6 +29,24 @@ static inline size_t tare_lapack_size(enum tare_lapack_type type) {
 static inline size_t tare_lapack_real_size(enum tare_lapack_type type) {
     return type == TARE_LAPACK_S || type == TARE_LAPACK_C ? 4 : 8;
 }
+/* The complex type of the same precision. */
+static inline enum tare_lapack_type tare_lapack_complex(enum tare_lapack_type type) {
+    return tare_lapack_real_size(type) == 4 ? TARE_LAPACK_C : TARE_LAPACK_Z;
+}
+/* Element i of an array. Real types have and store no imaginary part. */
+static inline tare_complex tare_lapack_at(const void *x, enum tare_lapack_type type, int64_t i) {
+    switch (type) {
+    case TARE_LAPACK_S:
+        return (double)((const float *)x)[i];
+    case TARE_LAPACK_D:
+        return ((const double *)x)[i];
+    case TARE_LAPACK_C:
+        return ((const _Complex float *)x)[i];
+    default:
+        return ((const tare_complex *)x)[i];
+    }
+}
+void tare_lapack_set(void *x, enum tare_lapack_type type, int64_t i, tare_complex value);
 
 /* `count` elements of `size` bytes for an operand or work array, and zeroed ones after them: OpenBLAS kernels read
  * whole vectors, up to four elements past the last one (zgemv of 0.3.21 with AVX-512). What is read there does not
@@ -52,15 +72,15 @@ enum tare_lapack_routine {
                           'V': a becomes the eigenvectors in columns */
     TARE_LAPACK_GEEV,  /* eigenvalues w (real types: w + i·wi) and eigenvectors of length one in columns: right ones v
                           for job 'V', left ones vl for `left` 'V'. Real types: columns j, j + 1 are the real and the
-                          imaginary part of the vectors of a conjugate pair */
+                          imaginary part of the vectors of a conjugate pair; W, V and VL are the complex numbers */
     TARE_LAPACK_GEHRD, /* a = Q·H·Qᴴ: a becomes H and, below its first subdiagonal, with tau, describes Q; `low` and
                           `high`, from 1, bound the part that is not triangular */
     TARE_LAPACK_SYTRD, /* the Hermitian a = Q·T·Qᴴ: diagonal s and off-diagonal e of T, Q in a and tau */
     TARE_LAPACK_GEES,  /* a = v·T·vᴴ: a becomes the Schur form T; job 'V': v is computed; eigenvalues as geev's */
-    TARE_LAPACK_CALLS,
+    TARE_LAPACK_TRSM,  /* b = the x of op(a) x = b (`side` 'L') or x op(a) = b ('R') for b [rows, k]; a: triangle
+                          `uplo`, `op` 'N', 'T' or 'C', diagonal `diag` 'N' or 'U' (ones) */
 
     /* Without a call: by functions of their own (below), or directly. */
-    TARE_LAPACK_TRSM = TARE_LAPACK_CALLS,
     TARE_LAPACK_GEMM,
     TARE_LAPACK_SYRK,
     TARE_LAPACK_SWAP,
@@ -80,12 +100,14 @@ struct tare_lapack_call {
     enum tare_lapack_routine routine;
     enum tare_lapack_type type;
     int m, n, k; /* rows and columns of a (the same for square ones); columns of b, or factors tau of orgqr */
-    char uplo, job, left;
+    int rows;    /* of b: n, or for gelsy the larger one of m and n, which has m and then n rows in use */
     int low, high;
+    char uplo, job, left, side, op, diag;
     /* Arrays; see tare_lapack_array. Those that are NULL are allocated. */
     void *a, *b, *tau, *s, *e, *u, *v, *vl, *w, *wi, *dl, *d, *du, *rcond, *pivots, *order;
-    int info, rank;    /* results */
-    int lda, ldb, ldv; /* internal: leading dimensions and workspace */
+    void *info, *rank;                     /* one int each */
+    void *joined_w, *joined_v, *joined_vl; /* W, V and VL of real types; NULL: not requested */
+    int lda, ldb, ldv;                     /* internal: leading dimensions and workspace */
     void *work, *rwork, *iwork;
     int lwork, lrwork, liwork;
 };
@@ -101,16 +123,22 @@ struct tare_lapack_array {
         TARE_LAPACK_OF_INTS
     } elements;
 };
-/* The array with the name of its member in the call. Requires routine, type, and for its size m, n, k and job. */
+/* The array with the name of its member in the call; W, V and VL are the complex ones of geev, which for complex types
+ * are w, v and vl. Requires routine, type, and for its size m, n, k, rows and job. */
 struct tare_lapack_array tare_lapack_array(struct tare_lapack_call *call, const char *name);
 /* The next name of a list such as "w -wi info"; *list advances. Names with '+' are skipped for real types, those with
  * '-' for complex ones. False: none is left. */
 bool tare_lapack_next_name(char name[8], const char **list, enum tare_lapack_type type);
+/* Allocates those of a list of arrays that are NULL; ints are 0. */
+tare_status tare_lapack_allocate(struct tare_lapack_call *call, const char *names, struct tare_arena *memory);
 
-/* Allocates the arrays and the workspace. */
+/* Allocates the arrays of the routine and its workspace. */
 tare_status tare_lapack_prepare(struct tare_lapack_call *call, struct tare_arena *memory);
 /* Runs the routine on what the arrays contain. Returns info. */
 int tare_lapack_run(struct tare_lapack_call *call);
+
+/* Computes W, V and VL of a real type, those that are not NULL, from the results of geev; tare_lapack_run does so. */
+void tare_lapack_join(const struct tare_lapack_call *call);
 
 /* ---- BLAS ---- */
 

@@ -173,11 +173,12 @@ static bool schur(int n, double complex *h, double complex *q) {
 
 /* ---- eigenvalues of general matrices ---- */
 
-static void set_eigenvalue(struct tare_lapack_call *c, int i, double complex value) {
-    if (tare_lapack_is_complex(c->type))
-        ((double complex *)c->w)[i] = value;
-    else
-        ((double *)c->w)[i] = creal(value), ((double *)c->wi)[i] = cimag(value);
+/* The complex eigenvalues and vectors of the call. */
+static double complex *values_of(const struct tare_lapack_call *c) {
+    return tare_lapack_is_complex(c->type) ? c->w : c->joined_w;
+}
+static double complex *vectors_of(const struct tare_lapack_call *c) {
+    return tare_lapack_is_complex(c->type) ? c->v : c->joined_v;
 }
 
 /* The values of a Hermitian matrix are real, and its vectors orthogonal. */
@@ -185,8 +186,9 @@ static bool hermitian_geev(struct tare_lapack_call *c) {
     double values[TARE_SMALL_MOST];
     RUN(c->type, syevd, c->n, true, c->a, values);
     for (int i = 0; i < c->n; i++)
-        set_eigenvalue(c, i, values[i]);
-    memcpy(c->v, c->a, (size_t)(c->n * c->n) * tare_lapack_size(c->type));
+        values_of(c)[i] = values[i];
+    for (int i = 0; i < c->n * c->n; i++)
+        vectors_of(c)[i] = tare_lapack_at(c->a, c->type, i);
     return true;
 }
 
@@ -206,37 +208,21 @@ static void normalize(int n, double complex *x) {
         x[k] = k == pivot ? creal(x[k] * factor) : x[k] * factor;
 }
 
-/* Stores vector j, or vectors j and j + 1 of a real type as real and imaginary part. */
-static void put_vector(struct tare_lapack_call *c, int j, const double complex *x, bool pair) {
-    for (int k = 0; k < c->n; k++) {
-        if (tare_lapack_is_complex(c->type)) {
-            ((double complex *)c->v)[j * c->n + k] = x[k];
-            continue;
-        }
-        ((double *)c->v)[j * c->n + k] = creal(x[k]);
-        if (pair) ((double *)c->v)[(j + 1) * c->n + k] = cimag(x[k]);
-    }
-}
-
 /* [a b; c e] has the eigenvalues e + q and a - q with the vectors (q, c) and (-b, q) for q = d ± sqrt(d² + bc), d = (a
  * - e) / 2, with the sign that adds magnitudes. A conjugate pair of a real matrix is exactly conjugate. */
 static bool geev_of_2(struct tare_lapack_call *call) {
     const bool is_complex = tare_lapack_is_complex(call->type);
-    double complex m[4];
+    double complex m[4], *w = values_of(call), *v = vectors_of(call);
     for (int i = 0; i < 4; i++)
-        m[i] = is_complex ? ((double complex *)call->a)[i] : ((double *)call->a)[i];
+        m[i] = tare_lapack_at(call->a, call->type, i);
     const double complex a = m[0], c = m[1], b = m[2], e = m[3], d = 0.5 * (a - e), root = root_of(d * d + b * c);
     const double complex q = d + (creal(conj(d) * root) >= 0 ? root : -root);
-    const bool pair = !is_complex && cimag(q) != 0;
-    double complex v[2][2] = { { q, c }, { -b, q } };
-    if (q == 0 && c == 0) v[0][0] = 1;
-    if (q == 0 && b == 0) v[1][1] = 1;
-    set_eigenvalue(call, 0, e + q);
-    set_eigenvalue(call, 1, pair ? conj(e + q) : a - q);
-    for (int j = 0; j < 2 - pair; j++) {
-        normalize(2, v[j]);
-        put_vector(call, j, v[j], pair);
-    }
+    w[0] = e + q, w[1] = !is_complex && cimag(q) != 0 ? conj(e + q) : a - q;
+    v[0] = q == 0 && c == 0 ? 1 : q, v[1] = c;
+    v[2] = -b, v[3] = q == 0 && b == 0 ? 1 : q;
+    if (!is_complex && cimag(q) != 0) v[2] = conj(v[0]), v[3] = conj(v[1]);
+    normalize(2, v);
+    normalize(2, v + 2);
     return true;
 }
 
@@ -256,7 +242,7 @@ static bool complex_geev(struct tare_lapack_call *c) {
     if (c->job != 'V') return true;
     CALL(TARE_LAPACK_TREVC, c->type,
          (in, in, in, in, in, in, out, in, out, in, in, int *, out, out, int *, size_t, size_t), "R", "B", NULL, &n, a,
-         &n, NULL, &n, v, &n, &n, &columns, work, real_work, &c->info, 1, 1);
+         &n, NULL, &n, v, &n, &n, &columns, work, real_work, c->info, 1, 1);
     for (int j = 0; j < n; j++)
         normalize(n, v + j * n);
     return true;
@@ -269,18 +255,15 @@ static bool real_geev(struct tare_lapack_call *c) {
     int columns;
     hessenberg_real(n, a, v);
     CALL(TARE_LAPACK_LAHQR, c->type, (in, in, in, in, in, out, in, out, out, in, in, out, in, int *), &yes, &yes, &n,
-         &one, &n, a, &n, c->w, wi, &one, &n, v, &n, &c->info);
-    if (c->info) return false;
-    if (c->job != 'V') return true;
-    CALL(TARE_LAPACK_TREVC, c->type, (in, in, in, in, in, in, out, in, out, in, in, int *, out, int *, size_t, size_t),
-         "R", "B", NULL, &n, a, &n, NULL, &n, v, &n, &n, &columns, work, &c->info, 1, 1);
-    for (int j = 0; j < n; j += wi[j] == 0 ? 1 : 2) {
-        double complex x[TARE_SMALL_MOST];
-        for (int k = 0; k < n; k++)
-            x[k] = __builtin_complex(v[j * n + k], wi[j] == 0 ? 0 : v[(j + 1) * n + k]);
-        normalize(n, x);
-        put_vector(c, j, x, wi[j] != 0);
-    }
+         &one, &n, a, &n, c->w, wi, &one, &n, v, &n, c->info);
+    if (*(int *)c->info) return false;
+    if (c->job == 'V')
+        CALL(TARE_LAPACK_TREVC, c->type,
+             (in, in, in, in, in, in, out, in, out, in, in, int *, out, int *, size_t, size_t), "R", "B", NULL, &n, a,
+             &n, NULL, &n, v, &n, &n, &columns, work, c->info, 1, 1);
+    tare_lapack_join(c);
+    for (int j = 0; c->job == 'V' && j < n; j++)
+        normalize(n, vectors_of(c) + j * n);
     return true;
 }
 
@@ -299,15 +282,16 @@ static bool small_geev(struct tare_lapack_call *c) {
 /* ---- choice ---- */
 
 bool tare_small_lapack_try(struct tare_lapack_call *c) {
-    c->info = 0;
+    int *info = c->info;
+    *info = 0;
     if (!is_small(c->type, c->m > c->n ? c->m : c->n)) return false;
     switch (c->routine) {
     case TARE_LAPACK_POTRF:
         if (c->uplo != 'U') return false;
-        c->info = RUN(c->type, potrf, c->n, c->a);
+        *info = RUN(c->type, potrf, c->n, c->a);
         return true;
     case TARE_LAPACK_GETRF:
-        c->info = RUN(c->type, getrf, c->n, c->a, c->pivots);
+        *info = RUN(c->type, getrf, c->n, c->a, c->pivots);
         return true;
     case TARE_LAPACK_GEQRF:
         if (!has_squares(c)) return false;
@@ -332,7 +316,7 @@ bool tare_small_lapack_try(struct tare_lapack_call *c) {
 }
 
 int tare_small_lapack_run(struct tare_lapack_call *c) {
-    return tare_small_lapack_try(c) ? c->info : tare_lapack_run(c);
+    return tare_small_lapack_try(c) ? *(int *)c->info : tare_lapack_run(c);
 }
 
 void tare_small_trsm(enum tare_lapack_type type, const char *form, int rows, int n, const void *a, void *b) {

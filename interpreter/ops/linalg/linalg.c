@@ -6,6 +6,7 @@
 #include "base/tensor/number.h"
 
 #include <complex.h>
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -14,18 +15,14 @@ static tare_status not_invertible(void) {
 }
 
 /* A⁻¹, or A⁻ᴴ, as the solution for the identity, which is what TensorFlow computes. */
-static tare_status run_inverse(struct tare_kernel *kernel) {
-    const bool adjoint = tare_node_bool(kernel->node, "adjoint", false);
-    struct tare_matrix_batch b = { .call = { .routine = TARE_LAPACK_GETRF } };
-    TARE_TRY(tare_matrix_open_batch(&b, kernel));
-    for (int64_t i = 0; i < b.count; i++) {
-        tare_matrix_next(&b, i);
-        tare_matrix_set_identity(b.buffer, b.call.type, b.call.n);
-        if (!tare_matrix_solve(&b.call, b.buffer, b.call.n, adjoint)) return not_invertible();
-        tare_matrix_put(&b, 0, i, b.buffer);
-    }
+static tare_status run_inverse(struct tare_matrix_batch *b, int64_t i) {
+    tare_matrix_set_identity(b->buffer, b->call.type, b->call.n);
+    if (!tare_matrix_solve(&b->call, b->buffer, b->call.n, b->adjoint)) return not_invertible();
+    tare_matrix_put(b, 0, i, b->buffer);
     return TARE_OK;
 }
+
+static const struct tare_matrix_op inverse_op = { TARE_LAPACK_GETRF, "nn", .run = run_inverse };
 
 /* ---- functions of matrices. A function of Aᵀ, which LAPACK sees, is the transpose of the function of A, and functions
  * of one matrix commute; so nothing is transposed ---- */
@@ -33,14 +30,14 @@ static tare_status run_inverse(struct tare_kernel *kernel) {
 /* One matrix [n, n] and its result, which starts as the identity. */
 struct work {
     int n;
-    int64_t size; /* n * n elements */
+    int64_t parts; /* numbers in a matrix: its elements, or their real and imaginary parts */
     enum tare_lapack_type type;
     void *a, *result, *spare[4];
     struct tare_lapack_call *lu;
 };
 
 static void copy(const struct work *work, void *to, const void *from) {
-    memcpy(to, from, (size_t)work->size * tare_lapack_size(work->type));
+    memcpy(to, from, (size_t)work->parts * tare_lapack_real_size(work->type));
 }
 
 /* *x = *x · b; *room is the other one of two buffers, which change places. */
@@ -51,13 +48,9 @@ static void multiply(const struct work *work, void **x, const void *b, void **ro
     *x = product;
 }
 
-static int64_t parts_of(const struct work *work, int64_t count) {
-    return tare_lapack_is_complex(work->type) ? 2 * count : count;
-}
-
 /* y = y_factor · y + x_factor · x */
 static void combine(const struct work *work, void *y, double y_factor, double x_factor, const void *x) {
-    const int64_t parts = parts_of(work, work->size);
+    const int64_t parts = work->parts;
     if (tare_lapack_real_size(work->type) == 4)
         for (int64_t i = 0; i < parts; i++)
             ((float *)y)[i] = (float)y_factor * ((float *)y)[i] + (float)x_factor * ((const float *)x)[i];
@@ -80,7 +73,7 @@ static tare_status invert(struct work *work, void *x, const void *a) {
 
 /* The largest sum of magnitudes, of real and imaginary parts, in a row; or NaN. */
 static double norm_of(const struct work *work, const void *a) {
-    const int64_t parts = parts_of(work, work->n);
+    const int64_t parts = work->parts / work->n;
     double norm = 0;
     for (int64_t row = 0; row < work->n; row++) {
         double sum = 0;
@@ -122,6 +115,7 @@ static tare_status exponential_of(struct work *work) {
  * starting at y = a, z = 1, until y changes by rounding errors only. */
 static tare_status take_root(struct work *work, void *a) {
     enum { MOST_STEPS = 100 };
+    const double epsilon = tare_lapack_real_size(work->type) == 4 ? (double)FLT_EPSILON : DBL_EPSILON;
     void *z = work->spare[0], *inverse = work->spare[1], *change = work->spare[2];
     tare_matrix_set_identity(z, work->type, work->n);
     for (int step = 0; step < MOST_STEPS; step++) {
@@ -130,7 +124,7 @@ static tare_status take_root(struct work *work, void *a) {
         combine(work, change, 1, -1, a); /* twice the change of y */
         combine(work, a, 1, 0.5, change);
         combine(work, z, 0.5, 0.5, inverse);
-        if (!(norm_of(work, change) > norm_of(work, a) * (8 + work->n) * tare_matrix_epsilon(work->type))) break;
+        if (!(norm_of(work, change) > norm_of(work, a) * (8 + work->n) * epsilon)) break;
     }
     return TARE_OK;
 }
@@ -166,28 +160,38 @@ static tare_status logarithm_of(struct work *work) {
     return TARE_OK;
 }
 
+static struct work *open_work(struct tare_matrix_batch *b) {
+    struct work *work = TARE_NEW(b->kernel->scratch, struct work);
+    if (!work) return NULL;
+    *work = (struct work){ b->call.n, tare_lapack_is_complex(b->call.type) ? 2 * b->size : b->size, b->call.type,
+                           .lu = &b->call };
+    void **matrices[] = { &work->a, &work->result, &work->spare[0], &work->spare[1], &work->spare[2], &work->spare[3] };
+    for (size_t k = 0; k < sizeof matrices / sizeof *matrices; k++)
+        if (!(*matrices[k] = tare_matrix_new(b->kernel->scratch, work->type, b->size))) return NULL;
+    return work;
+}
+
 /* A row's aux. */
 struct function {
+    struct tare_matrix_op op;
     tare_status (*of)(struct work *work);
 };
-static const struct function exponential = { exponential_of }, root = { root_of }, logarithm = { logarithm_of };
 
-static tare_status run_function(struct tare_kernel *kernel) {
-    const struct function *function = kernel->op->aux;
-    struct tare_matrix_batch b = { .call = { .routine = TARE_LAPACK_GETRF } };
-    TARE_TRY(tare_matrix_open_batch(&b, kernel));
-    struct work work = { b.call.n, b.size, b.call.type, .lu = &b.call };
-    void **matrices[] = { &work.a, &work.result, &work.spare[0], &work.spare[1], &work.spare[2], &work.spare[3] };
-    for (size_t k = 0; b.count && k < sizeof matrices / sizeof *matrices; k++)
-        if (!(*matrices[k] = tare_matrix_new(kernel->scratch, work.type, work.size))) return TARE_NO_MEMORY;
-    for (int64_t i = 0; i < b.count; i++) {
-        tare_matrix_read(work.a, work.type, &kernel->inputs[0], i * b.size, b.size);
-        tare_matrix_set_identity(work.result, work.type, work.n);
-        TARE_TRY(function->of(&work));
-        tare_matrix_put(&b, 0, i, work.result);
-    }
+static tare_status run_function(struct tare_matrix_batch *b, int64_t i) {
+    const struct function *function = b->kernel->op->aux;
+    struct work *work = b->state = b->state ? b->state : open_work(b);
+    if (!work) return TARE_NO_MEMORY;
+    tare_matrix_read(work->a, work->type, &b->kernel->inputs[0], i * b->size, b->size);
+    tare_matrix_set_identity(work->result, work->type, work->n);
+    TARE_TRY(function->of(work));
+    tare_matrix_put(b, 0, i, work->result);
     return TARE_OK;
 }
+
+#define FUNCTION                                                                                                       \
+    { TARE_LAPACK_GETRF, "nn", .load = TARE_MATRIX_UNREAD, .run = run_function }
+static const struct function exponential = { FUNCTION, exponential_of }, root = { FUNCTION, root_of },
+                             logarithm = { FUNCTION, logarithm_of };
 
 /* ---- Cholesky factor ---- */
 
@@ -206,21 +210,19 @@ static bool factor(struct tare_matrix_batch *b, int64_t first) {
     for (int64_t i = 0; i < n; i += step)
         tare_matrix_write(out, first + i * n, b->call.type, a + (size_t)i * line, step == n ? b->size : i + 1);
     for (int64_t i = 0; i < n; i++) {
-        if (!(creal(tare_matrix_at(a, b->call.type, i * (n + 1))) > 0)) return false;
+        if (!(creal(tare_lapack_at(a, b->call.type, i * (n + 1))) > 0)) return false;
         memset(to + (size_t)(i * n + i + 1) * out_size, 0, (size_t)(n - 1 - i) * out_size);
     }
     return true;
 }
 
-static tare_status run_cholesky(struct tare_kernel *kernel) {
-    struct tare_matrix_batch b = { .call = { .routine = TARE_LAPACK_POTRF, .uplo = 'U' } };
-    TARE_TRY(tare_matrix_open_batch(&b, kernel));
-    for (int64_t i = 0; i < b.count; i++)
-        if (!factor(&b, i * b.size))
-            return TARE_FAIL(TARE_INVALID_ARGUMENT,
-                             "Cholesky decomposition was not successful. The input might not be valid.");
-    return TARE_OK;
+static tare_status run_cholesky(struct tare_matrix_batch *b, int64_t i) {
+    if (factor(b, i * b->size)) return TARE_OK;
+    return TARE_FAIL(TARE_INVALID_ARGUMENT, "Cholesky decomposition was not successful. The input might not be valid.");
 }
+
+static const struct tare_matrix_op cholesky = { TARE_LAPACK_POTRF, "nn", .load = TARE_MATRIX_UNREAD,
+                                                .run = run_cholesky };
 
 /* ---- Cross ---- */
 
@@ -278,22 +280,17 @@ static tare_status run_cross(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-#define SQUARE_TYPES "T: {double, float, half, complex64, complex128}"
 #define PLAIN_TYPES "T: {double, float}"
-#define SQUARE(op, spec, kernel, form)                                                                                 \
-    {                                                                                                                  \
-        .name = op, .inputs = "input: T", .outputs = "output: T", .attrs = spec, .infer = tare_matrix_infer_square,    \
-        .run = kernel, .aux = form                                                                                     \
-    }
+#define ROW(op, spec, form) TARE_MATRIX_OP(op, "input: T", "output: T", spec, form)
 
 const struct tare_op tare_ops_linalg[] = {
-    SQUARE("MatrixInverse", "adjoint: bool = false; " SQUARE_TYPES, run_inverse, NULL),
-    SQUARE("BatchMatrixInverse", "adjoint: bool = false; " PLAIN_TYPES, run_inverse, NULL),
-    SQUARE("MatrixExponential", SQUARE_TYPES, run_function, &exponential),
-    SQUARE("MatrixLogarithm", "T: {complex64, complex128}", run_function, &logarithm),
-    SQUARE("MatrixSquareRoot", SQUARE_TYPES, run_function, &root),
-    SQUARE("Cholesky", SQUARE_TYPES, run_cholesky, NULL),
-    SQUARE("BatchCholesky", PLAIN_TYPES, run_cholesky, NULL),
+    ROW("MatrixInverse", "adjoint: bool = false; " TARE_MATRIX_TYPES, inverse_op),
+    ROW("BatchMatrixInverse", "adjoint: bool = false; " PLAIN_TYPES, inverse_op),
+    ROW("MatrixExponential", TARE_MATRIX_TYPES, exponential),
+    ROW("MatrixLogarithm", "T: {complex64, complex128}", logarithm),
+    ROW("MatrixSquareRoot", TARE_MATRIX_TYPES, root),
+    ROW("Cholesky", TARE_MATRIX_TYPES, cholesky),
+    ROW("BatchCholesky", PLAIN_TYPES, cholesky),
     { .name = "Cross",
       .inputs = "a: T, b: T",
       .outputs = "product: T",

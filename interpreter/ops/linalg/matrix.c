@@ -9,9 +9,10 @@
 #include <math.h>
 #include <string.h>
 
-struct tare_matrices tare_matrices_of(const struct tare_tensor *tensor) {
-    const int64_t *end = tensor->shape.dims + tensor->shape.rank;
-    return (struct tare_matrices){ end[-2], end[-1] };
+struct tare_matrices tare_matrices_of(const struct tare_shape *shape) {
+    const int64_t *end = shape->dims + shape->rank;
+    return shape->rank < 2 ? (struct tare_matrices){ TARE_UNKNOWN_DIM, TARE_UNKNOWN_DIM }
+                           : (struct tare_matrices){ end[-2], end[-1] };
 }
 
 static const int dtypes[] = { [TARE_LAPACK_S] = TARE_DT_FLOAT,
@@ -61,7 +62,7 @@ void tare_matrix_read(void *to, enum tare_lapack_type type, const struct tare_te
             ((double *)to)[i] = (double)floats[i];
     } else {
         for (int64_t i = 0; i < count; i++)
-            tare_matrix_set(to, type, i, tare_tensor_get_c128(from, first + i));
+            tare_lapack_set(to, type, i, tare_tensor_get_c128(from, first + i));
     }
 }
 
@@ -81,7 +82,7 @@ void tare_matrix_write(struct tare_tensor *to, int64_t first, enum tare_lapack_t
             floats[i] = (float)((const double *)from)[i];
     } else {
         for (int64_t i = 0; i < count; i++)
-            tare_tensor_set_c128(to, first + i, tare_matrix_at(from, type, i));
+            tare_tensor_set_c128(to, first + i, tare_lapack_at(from, type, i));
     }
 }
 
@@ -92,39 +93,26 @@ void tare_matrix_write(struct tare_tensor *to, int64_t first, enum tare_lapack_t
             for (int64_t j = first; j < columns && j < first + TILE; j++)                                              \
                 ((type *)to)[j * rows + i] = ((const type *)from)[i * columns + j];
 
-void tare_matrix_transpose(void *to, const void *from, enum tare_lapack_type type, int64_t rows, int64_t columns) {
+void tare_matrix_transpose(void *to, const void *from, size_t element_size, int64_t rows, int64_t columns) {
     enum { TILE = 8 }; /* columns of a power of two fall into few sets of the cache */
-    switch (tare_lapack_size(type)) {
-    case 4:
+    if (element_size == 4) {
         TRANSPOSE(float)
-        break;
-    case 8:
-        if (rows < 4) {
-            TRANSPOSE(double)
-            break;
-        }
+    } else if (element_size == 16) {
+        TRANSPOSE(tare_complex)
+    } else if (rows < 4) {
+        TRANSPOSE(double)
+    } else {
         for (int64_t first = 0; first < columns; first += TILE)
             tare_transpose_double(tare_cpu_level(), (double *)to + first * rows, rows, (const double *)from + first,
                                   columns, rows, columns - first < TILE ? columns - first : TILE);
-        break;
-    default:
-        TRANSPOSE(tare_complex)
-        break;
     }
 }
 #undef TRANSPOSE
 
-void tare_matrix_load(void *to, enum tare_lapack_type type, const struct tare_tensor *from, int64_t first, int64_t rows,
-                      int64_t columns, void *buffer) {
-    const void *at = tare_matrix_room(from, type, first, buffer);
-    if (at == buffer) tare_matrix_read(buffer, type, from, first, rows * columns);
-    tare_matrix_transpose(to, at, type, rows, columns);
-}
-
 void tare_matrix_store(struct tare_tensor *to, int64_t first, enum tare_lapack_type type, const void *from,
                        int64_t rows, int64_t columns, bool conjugate, void *buffer) {
     void *at = tare_matrix_room(to, type, first, buffer);
-    tare_matrix_transpose(at, from, type, columns, rows);
+    tare_matrix_transpose(at, from, tare_lapack_size(type), columns, rows);
     if (conjugate) tare_matrix_conjugate(at, type, rows * columns);
     tare_matrix_write(to, first, type, at, rows * columns);
 }
@@ -142,24 +130,7 @@ void tare_matrix_conjugate(void *x, enum tare_lapack_type type, int64_t count) {
 void tare_matrix_set_identity(void *x, enum tare_lapack_type type, int64_t n) {
     memset(x, 0, (size_t)(n * n) * tare_lapack_size(type));
     for (int64_t i = 0; i < n; i++)
-        tare_matrix_set(x, type, i * n + i, 1);
-}
-
-void tare_matrix_set(void *x, enum tare_lapack_type type, int64_t i, tare_complex value) {
-    switch (type) {
-    case TARE_LAPACK_S:
-        ((float *)x)[i] = (float)creal(value);
-        break;
-    case TARE_LAPACK_D:
-        ((double *)x)[i] = creal(value);
-        break;
-    case TARE_LAPACK_C:
-        ((_Complex float *)x)[i] = (_Complex float)value;
-        break;
-    default:
-        ((tare_complex *)x)[i] = value;
-        break;
-    }
+        tare_lapack_set(x, type, i * n + i, 1);
 }
 
 bool tare_matrix_is_finite(const void *x, enum tare_lapack_type type, int64_t count) {
@@ -174,13 +145,9 @@ bool tare_matrix_is_finite(const void *x, enum tare_lapack_type type, int64_t co
     return finite;
 }
 
-double tare_matrix_epsilon(enum tare_lapack_type type) {
-    return tare_lapack_real_size(type) == 4 ? (double)FLT_EPSILON : DBL_EPSILON;
-}
-
 bool tare_matrix_is_singular(const void *a, enum tare_lapack_type type, int64_t n) {
     for (int64_t i = 0; i < n; i++)
-        if (tare_matrix_at(a, type, i * n + i) == 0) return true;
+        if (tare_lapack_at(a, type, i * n + i) == 0) return true;
     return false;
 }
 
@@ -216,22 +183,46 @@ bool tare_matrix_solve(struct tare_lapack_call *lu, void *x, int64_t columns, bo
     return true;
 }
 
-tare_complex tare_matrix_eigenvalue(const struct tare_lapack_call *geev, int64_t i) {
-    const tare_complex value = tare_matrix_at(geev->w, geev->type, i);
-    if (tare_lapack_is_complex(geev->type)) return value;
-    return __builtin_complex(creal(value), creal(tare_matrix_at(geev->wi, geev->type, i)));
+/* ---- ops ---- */
+
+static bool wants_vectors(const struct tare_node *node, const struct tare_matrix_op *op) {
+    return !op->vectors || tare_node_bool(node, op->vectors, true);
 }
 
-tare_complex tare_matrix_eigenvector(const struct tare_lapack_call *geev, const void *vectors, int64_t i, int64_t row) {
-    const int64_t n = geev->n;
-    const double sign = tare_lapack_is_complex(geev->type) ? 0 : creal(tare_matrix_at(geev->wi, geev->type, i));
-    const tare_complex x = tare_matrix_at(vectors, geev->type, (sign < 0 ? i - 1 : i) * n + row);
-    if (sign == 0) return x;
-    const double y = creal(tare_matrix_at(vectors, geev->type, (sign < 0 ? i : i + 1) * n + row));
-    return __builtin_complex(creal(x), sign < 0 ? -y : y);
+/* The dimension that a character of tare_matrix_op.shapes describes. */
+static int64_t dimension_of(char c, int64_t m, int64_t n, bool full) {
+    const int64_t least = m < 0 || n < 0 ? TARE_UNKNOWN_DIM : m < n ? m : n;
+    if (c == '+') return n < 0 ? n : n + 1;
+    if (c == 'm' || (c == 'q' && full)) return m;
+    return c == 'n' || (c == 'Q' && full) ? n : least;
 }
 
-/* ---- batches ---- */
+tare_status tare_matrix_infer_square(struct tare_matrices *matrix) {
+    if (matrix->rows < 0) matrix->rows = matrix->columns;
+    if (matrix->columns < 0) matrix->columns = matrix->rows;
+    if (matrix->rows == matrix->columns) return TARE_OK;
+    return TARE_FAIL(TARE_SHAPE, "Input matrix must be square (got %lld x %lld)", (long long)matrix->rows,
+                     (long long)matrix->columns);
+}
+
+tare_status tare_matrix_infer(struct tare_infer *infer) {
+    const struct tare_matrix_op *op = infer->node->def->row->aux;
+    const struct tare_shape *input = &infer->inputs[0];
+    const bool full = tare_node_bool(infer->node, "full_matrices", false), vectors = wants_vectors(infer->node, op);
+    const char *c = op->shapes;
+    if (input->rank >= 0 && input->rank < 2)
+        return TARE_FAIL(TARE_SHAPE, "Input matrix must have rank >= 2, got rank %d", input->rank);
+    struct tare_matrices matrix = tare_matrices_of(input);
+    if (!strchr(op->shapes, 'm')) TARE_TRY(tare_matrix_infer_square(&matrix));
+    for (size_t k = 0; k < infer->n_outputs; k++, c += *c == ' ') {
+        struct tare_shape *out = &infer->outputs[k];
+        *out = k > 0 && !vectors ? tare_shape_make(1, (int64_t)0) : *input;
+        if (out->rank < 2) continue;
+        for (out->rank -= 2; *c && *c != ' '; c++)
+            out->dims[out->rank++] = dimension_of(*c, matrix.rows, matrix.columns, full);
+    }
+    return TARE_OK;
+}
 
 static tare_status create_outputs(struct tare_kernel *kernel, int64_t *elements) {
     struct tare_shape *shapes;
@@ -243,38 +234,68 @@ static tare_status create_outputs(struct tare_kernel *kernel, int64_t *elements)
     return TARE_OK;
 }
 
-tare_status tare_matrix_open_batch(struct tare_matrix_batch *b, struct tare_kernel *kernel) {
-    const struct tare_tensor *input = &kernel->inputs[0];
-    const struct tare_matrices matrix = tare_matrices_of(input);
-    int64_t elements = 0;
-    b->kernel = kernel;
-    TARE_TRY(create_outputs(kernel, &elements));
-    if (elements == 0) return TARE_OK;
+/* LAPACK sees conj(A) of a Hermitian matrix that is not loaded by columns, whose triangles are exchanged. */
+static void read_options(struct tare_matrix_batch *b, const struct tare_matrix_op *op) {
+    const struct tare_node *node = b->kernel->node;
+    const char vectors = op->routine != TARE_LAPACK_GESDD               ? 'V'
+                         : tare_node_bool(node, "full_matrices", false) ? 'A'
+                                                                        : 'S';
+    b->vectors = wants_vectors(node, op);
+    b->adjoint = tare_node_bool(node, "adjoint", false);
+    b->call.routine = op->routine;
+    b->call.uplo = tare_node_bool(node, "lower", true) ? 'U' : 'L';
+    b->call.left = 'N';
+    b->call.job = b->vectors ? vectors : 'N';
+}
+
+/* Prepares the call for matrices of input 0 in the type in which they are computed. */
+static tare_status open_batch(struct tare_matrix_batch *b, const struct tare_matrix_op *op) {
+    const struct tare_tensor *input = &b->kernel->inputs[0];
+    const struct tare_matrices matrix = tare_matrices_of(&input->shape);
     TARE_TRY(tare_matrix_open(matrix.rows, matrix.columns));
-    b->count = 1, b->size = elements = matrix.rows * matrix.columns;
+    b->count = 1, b->size = matrix.rows * matrix.columns;
     for (int d = 0; d < input->shape.rank - 2; d++)
         b->count *= input->shape.dims[d];
-    for (size_t i = 0; i < kernel->n_outputs; i++)
-        if (kernel->outputs[i].elements / b->count > elements) elements = kernel->outputs[i].elements / b->count;
+    int64_t elements = b->size;
+    for (size_t i = 0; i < b->kernel->n_outputs; i++)
+        if (b->kernel->outputs[i].elements / b->count > elements) elements = b->kernel->outputs[i].elements / b->count;
     b->call.m = (int)matrix.rows, b->call.n = (int)matrix.columns;
     b->call.type = tare_matrix_type_for(input->dtype, matrix.rows, matrix.columns);
-    b->buffer = tare_matrix_new(kernel->scratch, b->call.type, elements);
-    return b->buffer ? tare_lapack_prepare(&b->call, kernel->scratch) : TARE_NO_MEMORY;
+    b->buffer = tare_matrix_new(b->kernel->scratch, b->call.type, elements);
+    if (!b->buffer) return TARE_NO_MEMORY;
+    read_options(b, op);
+    TARE_TRY(tare_lapack_prepare(&b->call, b->kernel->scratch));
+    return tare_lapack_allocate(&b->call, op->arrays ? op->arrays : "", b->kernel->scratch);
 }
 
-void tare_matrix_next(struct tare_matrix_batch *b, int64_t i) {
-    tare_matrix_read(b->call.a, b->call.type, &b->kernel->inputs[0], i * b->size, b->size);
+static void load(struct tare_matrix_batch *b, const struct tare_matrix_op *op, int64_t i) {
+    const struct tare_tensor *input = &b->kernel->inputs[0];
+    const bool by_columns = op->load == TARE_MATRIX_BY_COLUMNS;
+    const void *rows = tare_matrix_room(input, b->call.type, i * b->size, b->buffer);
+    if (op->load == TARE_MATRIX_UNREAD) return;
+    if (!by_columns || rows == b->buffer)
+        tare_matrix_read(by_columns ? b->buffer : b->call.a, b->call.type, input, i * b->size, b->size);
+    if (by_columns) tare_matrix_transpose(b->call.a, rows, tare_lapack_size(b->call.type), b->call.m, b->call.n);
 }
 
-void tare_matrix_next_by_columns(struct tare_matrix_batch *b, int64_t i) {
-    tare_matrix_load(b->call.a, b->call.type, &b->kernel->inputs[0], i * b->size, b->call.m, b->call.n, b->buffer);
+tare_status tare_matrix_run(struct tare_kernel *kernel) {
+    const struct tare_matrix_op *op = kernel->op->aux;
+    struct tare_matrix_batch b = { .kernel = kernel };
+    int64_t elements = 0;
+    TARE_TRY(create_outputs(kernel, &elements));
+    if (elements == 0) return TARE_OK;
+    TARE_TRY(open_batch(&b, op));
+    for (int64_t i = 0; i < b.count; i++) {
+        load(&b, op, i);
+        TARE_TRY(op->run(&b, i));
+    }
+    return TARE_OK;
 }
 
-bool tare_matrix_run_finite(struct tare_matrix_batch *b) {
-    if (tare_small_lapack_try(&b->call)) return true;
-    if (!tare_matrix_is_finite(b->call.a, b->call.type, b->size)) return false;
-    tare_lapack_run(&b->call);
-    return true;
+int tare_matrix_run_finite(struct tare_matrix_batch *b) {
+    if (tare_small_lapack_try(&b->call)) return *(int *)b->call.info;
+    if (!tare_matrix_is_finite(b->call.a, b->call.type, b->size)) return -1;
+    return tare_lapack_run(&b->call);
 }
 
 void tare_matrix_put(struct tare_matrix_batch *b, size_t k, int64_t i, const void *from) {
@@ -285,40 +306,4 @@ void tare_matrix_put(struct tare_matrix_batch *b, size_t k, int64_t i, const voi
 void tare_matrix_put_reals(struct tare_matrix_batch *b, int64_t first, const void *from, int64_t count) {
     const enum tare_lapack_type real = tare_lapack_real_size(b->call.type) == 4 ? TARE_LAPACK_S : TARE_LAPACK_D;
     tare_matrix_write(&b->kernel->outputs[0], first, real, from, count);
-}
-
-/* ---- shapes ---- */
-
-tare_status tare_matrix_infer_dims(int64_t *rows, int64_t *columns, const struct tare_infer *infer, size_t i) {
-    const struct tare_shape *shape = &infer->inputs[i];
-    *rows = *columns = TARE_UNKNOWN_DIM;
-    if (shape->rank < 0) return TARE_OK;
-    if (shape->rank < 2) return TARE_FAIL(TARE_SHAPE, "input %zu must have rank >= 2, got rank %d", i, shape->rank);
-    *rows = shape->dims[shape->rank - 2];
-    *columns = shape->dims[shape->rank - 1];
-    return TARE_OK;
-}
-
-tare_status tare_matrix_infer(struct tare_shape *out, const struct tare_infer *infer, size_t i, int64_t rows,
-                              int64_t columns) {
-    *out = infer->inputs[i];
-    if (out->rank < 0) return TARE_OK;
-    if (out->rank < 2) return TARE_FAIL(TARE_SHAPE, "input %zu must have rank >= 2, got rank %d", i, out->rank);
-    out->dims[out->rank - 2] = rows;
-    out->dims[out->rank - 1] = columns;
-    return TARE_OK;
-}
-
-tare_status tare_matrix_infer_square(struct tare_infer *infer) {
-    const struct tare_shape *input = &infer->inputs[0];
-    infer->outputs[0] = *input;
-    if (input->rank < 0) return TARE_OK;
-    if (input->rank < 2) return TARE_FAIL(TARE_SHAPE, "Input matrix must have rank >= 2, got rank %d", input->rank);
-    int64_t *rows = &infer->outputs[0].dims[input->rank - 2], *columns = &infer->outputs[0].dims[input->rank - 1];
-    if (*rows >= 0 && *columns >= 0 && *rows != *columns)
-        return TARE_FAIL(TARE_SHAPE, "Input matrix must be square (got %lld x %lld)", (long long)*rows,
-                         (long long)*columns);
-    if (*rows < 0) *rows = *columns;
-    *columns = *rows;
-    return TARE_OK;
 }

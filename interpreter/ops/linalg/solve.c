@@ -6,62 +6,38 @@
 #include "interpreter/ops/support/operand.h"
 
 #include <complex.h>
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
 /* ---- determinants ---- */
 
-static tare_status infer_determinant(struct tare_infer *infer) {
-    struct tare_infer square = *infer;
-    struct tare_shape shape;
-    square.outputs = &shape;
-    TARE_TRY(tare_matrix_infer_square(&square));
-    if (shape.rank < 0) return TARE_OK;
-    shape.rank -= 2;
-    for (size_t i = 0; i < infer->n_outputs; i++)
-        infer->outputs[i] = shape;
-    return TARE_OK;
-}
-
 /* Element i of the diagonal of U, with the sign that exchanging rows contributes. */
 static tare_complex factor_at(const struct tare_lapack_call *lu, int64_t i) {
-    const tare_complex x = tare_matrix_at(lu->a, lu->type, i * (lu->n + 1));
+    const tare_complex x = tare_lapack_at(lu->a, lu->type, i * (lu->n + 1));
     return ((const int *)lu->pivots)[i] == i + 1 ? x : -x;
 }
 
-/* The determinant; or its sign (phase) and the logarithm of its magnitude. */
-static void put_determinant(struct tare_kernel *kernel, int64_t at, const struct tare_lapack_call *lu) {
-    const bool by_logarithm = kernel->n_outputs > 1;
+/* The determinant, which the transpose has, too; or its sign (phase) and the logarithm of its magnitude. */
+static tare_status run_determinant(struct tare_matrix_batch *b, int64_t at) {
+    const bool by_logarithm = b->kernel->n_outputs > 1;
     tare_complex product = 1;
     double logarithm = 0;
-    for (int64_t i = 0; i < lu->n; i++) {
-        const tare_complex x = factor_at(lu, i);
+    tare_small_lapack_run(&b->call);
+    for (int64_t i = 0; i < b->call.n; i++) {
+        const tare_complex x = factor_at(&b->call, i);
         product *= !by_logarithm ? x : x == 0 ? 0 : x / cabs(x);
         if (by_logarithm) logarithm += log(cabs(x));
     }
-    tare_tensor_set_c128(&kernel->outputs[0], at, product);
-    if (by_logarithm) tare_tensor_set_f64(&kernel->outputs[1], at, logarithm);
-}
-
-static tare_status run_determinant(struct tare_kernel *kernel) {
-    struct tare_matrix_batch b = { .call = { .routine = TARE_LAPACK_GETRF } };
-    TARE_TRY(tare_matrix_open_batch(&b, kernel));
-    for (int64_t i = 0; i < b.count; i++) {
-        tare_matrix_next(&b, i);
-        tare_small_lapack_run(&b.call); /* of the transpose: the same determinant */
-        put_determinant(kernel, i, &b.call);
-    }
+    tare_tensor_set_c128(&b->kernel->outputs[0], at, product);
+    if (by_logarithm) tare_tensor_set_f64(&b->kernel->outputs[1], at, logarithm);
     return TARE_OK;
 }
+
+static const struct tare_matrix_op determinant = { TARE_LAPACK_GETRF, "", .run = run_determinant },
+                                   log_determinant = { TARE_LAPACK_GETRF, " ", .run = run_determinant };
 
 /* ---- LU ---- */
-
-static tare_status infer_lu(struct tare_infer *infer) {
-    TARE_TRY(tare_matrix_infer_square(infer));
-    infer->outputs[1] = infer->outputs[0];
-    if (infer->outputs[1].rank > 0) infer->outputs[1].rank--;
-    return TARE_OK;
-}
 
 /* LU of a complex matrix: LAPACK chooses complex pivots by |re| + |im|, TensorFlow by the modulus, which yields another
  * P; so the recursion of getrf is repeated here with the other pivots. */
@@ -80,12 +56,12 @@ static bool factor_column(const struct tare_lapack_call *lu, int column) {
     char *x = lu_at(lu, 0, column);
     int pivot = column;
     for (int row = column + 1; row < lu->n; row++)
-        if (cabs(tare_matrix_at(x, lu->type, row)) > cabs(tare_matrix_at(x, lu->type, pivot))) pivot = row;
+        if (cabs(tare_lapack_at(x, lu->type, row)) > cabs(tare_lapack_at(x, lu->type, pivot))) pivot = row;
     ((int *)lu->pivots)[column] = pivot + 1;
     exchange_rows(lu, column, column + 1, column, column + 1);
-    const tare_complex divisor = tare_matrix_at(x, lu->type, column);
+    const tare_complex divisor = tare_lapack_at(x, lu->type, column);
     for (int row = column + 1; row < lu->n && divisor != 0; row++)
-        tare_matrix_set(x, lu->type, row, tare_matrix_at(x, lu->type, row) / divisor);
+        tare_lapack_set(x, lu->type, row, tare_lapack_at(x, lu->type, row) / divisor);
     return divisor != 0;
 }
 
@@ -104,161 +80,125 @@ static bool factor_complex(const struct tare_lapack_call *lu, int first, int cou
     return true;
 }
 
-static tare_status run_lu(struct tare_kernel *kernel) {
-    struct tare_matrix_batch b = { .call = { .routine = TARE_LAPACK_GETRF } };
-    struct tare_lapack_call *lu = &b.call;
-    TARE_TRY(tare_matrix_open_batch(&b, kernel));
-    int *order = TARE_NEW_ARRAY(kernel->scratch, int, (size_t)lu->n + 1);
-    if (!order) return TARE_NO_MEMORY;
-    for (int64_t i = 0; i < b.count; i++) {
-        tare_matrix_next_by_columns(&b, i);
-        if (!tare_small_lapack_try(lu))
-            lu->info = tare_lapack_is_complex(lu->type) ? !factor_complex(lu, 0, lu->n) : tare_lapack_run(lu);
-        if (lu->info) return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input is not invertible.");
-        tare_matrix_order(order, lu->n, lu->pivots, lu->n);
-        for (int64_t k = 0; k < lu->n; k++)
-            tare_tensor_set_i64(&kernel->outputs[1], i * lu->n + k, order[k]);
-        tare_matrix_store(&kernel->outputs[0], i * b.size, lu->type, lu->a, lu->n, lu->n, false, b.buffer);
-    }
+static tare_status run_lu(struct tare_matrix_batch *b, int64_t i) {
+    struct tare_lapack_call *lu = &b->call;
+    const bool is_done = tare_small_lapack_try(lu);
+    const bool fails = is_done                            ? *(int *)lu->info
+                       : tare_lapack_is_complex(lu->type) ? !factor_complex(lu, 0, lu->n)
+                                                          : tare_lapack_run(lu);
+    if (fails) return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input is not invertible.");
+    tare_matrix_order(lu->order, lu->n, lu->pivots, lu->n);
+    for (int64_t k = 0; k < lu->n; k++)
+        tare_tensor_set_i64(&b->kernel->outputs[1], i * lu->n + k, ((const int *)lu->order)[k]);
+    tare_matrix_store(&b->kernel->outputs[0], i * b->size, lu->type, lu->a, lu->n, lu->n, false, b->buffer);
     return TARE_OK;
 }
 
-/* ---- A x = b ---- */
+static const struct tare_matrix_op lu = { TARE_LAPACK_GETRF, "nn n", .arrays = "order", .load = TARE_MATRIX_BY_COLUMNS,
+                                          .run = run_lu };
+
+/* ---- A x = b: systems of equations, and least squares ---- */
 
 /* A row's aux. */
 struct solver {
-    bool triangular, banded, broadcast, least_squares;
+    enum { DENSE, TRIANGULAR, BANDED, LEAST_SQUARES, TRIDIAGONAL } form;
+    bool broadcast; /* the dimensions before the last two broadcast; otherwise they must be equal */
 };
-static const struct solver dense = { 0 }, triangular = { .triangular = true, .broadcast = true },
-                           old_triangular = { .triangular = true }, least_squares = { .least_squares = true },
-                           banded = { .triangular = true, .banded = true, .broadcast = true };
+static const struct solver dense = { DENSE, false }, triangular = { TRIANGULAR, true },
+                           old_triangular = { TRIANGULAR, false }, banded = { BANDED, true },
+                           least_squares = { LEAST_SQUARES, false }, tridiagonal = { TRIDIAGONAL, false };
 
-/* The dimensions before the last two of both inputs are equal or broadcast. */
+/* Checks A, or its diagonals in rows; unknown dimensions of a square one are set. */
+static tare_status infer_matrix(struct tare_matrices *a, const struct solver *solver) {
+    const long long rows = a->rows, columns = a->columns;
+    if (solver->form <= TRIANGULAR) return tare_matrix_infer_square(a);
+    if (solver->form == TRIDIAGONAL && rows >= 0 && rows != 3)
+        return TARE_FAIL(TARE_SHAPE, "Expected 3 diagonals got %lld", rows);
+    if (solver->form == BANDED && rows >= 0 && columns > 0 && (rows < 1 || rows > columns))
+        return TARE_FAIL(TARE_SHAPE, "the number of bands is %lld (expected 1 to %lld, the columns)", rows, columns);
+    return TARE_OK;
+}
+
 static tare_status infer_solve(struct tare_infer *infer) {
     const struct solver *solver = infer->node->def->row->aux;
+    const bool by_rows = solver->form == LEAST_SQUARES;
     struct tare_shape *out = &infer->outputs[0], a = infer->inputs[0], b = infer->inputs[1];
-    int64_t rows, columns, right_rows, right_columns;
-    TARE_TRY(tare_matrix_infer_dims(&rows, &columns, infer, 0));
-    TARE_TRY(tare_matrix_infer_dims(&right_rows, &right_columns, infer, 1));
-    if (!solver->banded && !solver->least_squares) {
-        if (rows >= 0 && columns >= 0 && rows != columns)
-            return TARE_FAIL(TARE_SHAPE, "Input matrix must be square (got %lld x %lld)", (long long)rows,
-                             (long long)columns);
-        columns = columns < 0 ? rows : columns;
-    }
-    const int64_t left = solver->least_squares ? rows : columns;
-    if (left >= 0 && right_rows >= 0 && left != right_rows)
-        return TARE_FAIL(TARE_SHAPE, "Input matrix and rhs are incompatible: %lld %s and %lld rows", (long long)left,
-                         solver->least_squares ? "rows" : "columns", (long long)right_rows);
+    struct tare_matrices left = tare_matrices_of(&a), right = tare_matrices_of(&b);
+    for (size_t i = 0; i < 2; i++)
+        if (infer->inputs[i].rank >= 0 && infer->inputs[i].rank < 2)
+            return TARE_FAIL(TARE_SHAPE, "input %zu must have rank >= 2, got rank %d", i, infer->inputs[i].rank);
+    TARE_TRY(infer_matrix(&left, solver));
+    const int64_t equations = by_rows ? left.rows : left.columns;
+    if (equations >= 0 && right.rows >= 0 && equations != right.rows)
+        return TARE_FAIL(TARE_SHAPE, "Input matrix and rhs are incompatible: %lld %s and %lld rows",
+                         (long long)equations, by_rows ? "rows" : "columns", (long long)right.rows);
     if (a.rank < 0 || b.rank < 0) return TARE_OK;
     a.rank -= 2, b.rank -= 2;
     TARE_TRY(solver->broadcast ? tare_shape_broadcast(out, &a, &b) : tare_shape_merge(out, &a, &b));
     if (out->rank > TARE_MAX_RANK - 2) return TARE_FAIL(TARE_SHAPE, "the result has too many dims");
-    out->dims[out->rank++] = columns < 0 && !solver->least_squares ? right_rows : columns;
-    out->dims[out->rank++] = right_columns;
+    out->dims[out->rank++] = left.columns < 0 && !by_rows ? right.rows : left.columns;
+    out->dims[out->rank++] = right.columns;
     return TARE_OK;
+}
+
+/* A batch of systems. Matrices are row-major, so LAPACK sees aᵀ, bᵀ and xᵀ. */
+struct system {
+    const struct solver *solver;
+    bool lower, adjoint, fast; /* fast: least squares by the normal equations */
+    double l2;
+    int m, n, k, most; /* a is [m, n], b [n, k] or for least squares [m, k], x [n, k]; most: of m and n */
+    enum tare_lapack_type type;
+    void *a, *b, *x;              /* b and x have room for [most, k]; x is b for a dense or triangular A */
+    struct tare_lapack_call call; /* getrf, with a; gtsv, with the diagonals of a; potrf or gelsy; else none */
+};
+
+static tare_status not_invertible(void) {
+    return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input matrix is not invertible.");
 }
 
 /* Expands a triangular matrix stored as its diagonals: the main one is the first row of a lower matrix, the last of an
  * upper one. */
-static void expand_bands(char *a, const char *bands, int64_t n_bands, int64_t n, bool lower, size_t size) {
-    memset(a, 0, (size_t)(n * n) * size);
-    for (int64_t band = 0; band < n_bands; band++)
+static void expand_bands(const struct system *s) {
+    const size_t size = tare_lapack_size(s->type);
+    const int64_t n = s->n;
+    memset(s->call.a, 0, (size_t)(n * n) * size);
+    for (int64_t band = 0; band < s->m; band++)
         for (int64_t j = 0; j < n; j++) {
-            const int64_t off = lower ? band : n_bands - 1 - band, column = lower ? j - off : j + off;
+            const int64_t off = s->lower ? band : s->m - 1 - band, column = s->lower ? j - off : j + off;
             if (column >= 0 && column < n)
-                memcpy(a + (size_t)(j * n + column) * size, bands + (size_t)(band * n + j) * size, size);
+                memcpy((char *)s->call.a + (size_t)(j * n + column) * size,
+                       (const char *)s->a + (size_t)(band * n + j) * size, size);
         }
 }
 
-/* Systems of n equations; x is row-major. */
-struct system {
-    const struct solver *solver;
-    bool lower, adjoint;
-    struct tare_matrices left, right;
-    struct tare_lapack_call lu; /* its `a` is also that of a triangular system */
-    void *bands, *x;
-};
-
-/* False: singular. Memory contains Aᵀ and xᵀ for LAPACK: A x = b is xᵀ·Aᵀ = bᵀ, and Aᴴ x = b is xᵀ·(Aᵀ)ᴴ = bᵀ. */
-static bool solve_triangular(struct system *s) {
+/* A x = b is xᵀ·Aᵀ = bᵀ, and Aᴴ x = b is xᵀ·(Aᵀ)ᴴ = bᵀ. */
+static tare_status solve_triangular(struct system *s) {
     const char form[] = { 'R', s->lower ? 'U' : 'L', s->adjoint ? 'C' : 'N', 'N' };
-    if (tare_matrix_is_singular(s->lu.a, s->lu.type, s->lu.n)) return false;
-    tare_small_trsm(s->lu.type, form, (int)s->right.columns, s->lu.n, s->lu.a, s->x);
-    return true;
-}
-
-/* The matrix and the right-hand sides begin at the elements `left` and `right` of the inputs. */
-static tare_status solve_one(struct system *s, const struct tare_tensor *inputs, int64_t left, int64_t right) {
-    const int64_t n = s->lu.n, size = s->left.rows * n, width = n * s->right.columns;
-    const enum tare_lapack_type type = s->lu.type;
-    tare_matrix_read(s->solver->banded ? s->bands : s->lu.a, type, &inputs[0], left, size);
-    tare_matrix_read(s->x, type, &inputs[1], right, width);
-    if (s->solver->banded) expand_bands(s->lu.a, s->bands, s->left.rows, n, s->lower, tare_lapack_size(type));
-    if (s->solver->triangular ? solve_triangular(s) : tare_matrix_solve(&s->lu, s->x, s->right.columns, s->adjoint))
-        return TARE_OK;
-    return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input matrix is not invertible.");
-}
-
-static tare_status open_system(struct system *s, struct tare_kernel *kernel) {
-    s->left = tare_matrices_of(&kernel->inputs[0]);
-    s->right = tare_matrices_of(&kernel->inputs[1]);
-    const int64_t n = s->left.columns;
-    if (s->solver->banded && s->left.rows < 1) return TARE_FAIL(TARE_SHAPE, "bands must have at least one row");
-    if (s->solver->banded && s->left.rows > n)
-        return TARE_FAIL(TARE_SHAPE, "the number of bands is %lld (expected at most the %lld columns)",
-                         (long long)s->left.rows, (long long)n);
-    TARE_TRY(tare_matrix_open(n, n));
-    TARE_TRY(tare_matrix_open(n, s->right.columns));
-    s->lu = (struct tare_lapack_call){ TARE_LAPACK_GETRF, tare_matrix_type_for(kernel->inputs[0].dtype, n, n),
-                                       .m = (int)n, .n = (int)n };
-    s->bands = tare_matrix_new(kernel->scratch, s->lu.type, s->solver->banded ? s->left.rows * n : 0);
-    s->x = tare_matrix_new(kernel->scratch, s->lu.type, n * s->right.columns);
-    return s->bands && s->x ? tare_lapack_prepare(&s->lu, kernel->scratch) : TARE_NO_MEMORY;
-}
-
-static tare_status run_solve(struct tare_kernel *kernel) {
-    struct system s = { .solver = kernel->op->aux,
-                        .lower = tare_node_bool(kernel->node, "lower", true),
-                        .adjoint = tare_node_bool(kernel->node, "adjoint", false) };
-    struct tare_tensor *out = &kernel->outputs[0];
-    TARE_TRY(tare_operand_output(kernel, 0));
-    if (out->elements == 0) return TARE_OK;
-    TARE_TRY(open_system(&s, kernel));
-    const int64_t size = s.right.rows * s.right.columns, count = out->elements / size;
-    const struct tare_shape *left = &kernel->inputs[0].shape, *right = &kernel->inputs[1].shape;
-    const int64_t *a_first = tare_product_offsets(kernel->scratch, count, &out->shape, left);
-    const int64_t *b_first = tare_product_offsets(kernel->scratch, count, &out->shape, right);
-    if (!a_first || !b_first) return TARE_NO_MEMORY;
-    for (int64_t i = 0; i < count; i++) {
-        TARE_TRY(solve_one(&s, kernel->inputs, a_first[i], b_first[i]));
-        tare_matrix_write(out, i * size, s.lu.type, s.x, size);
-    }
+    if (s->solver->form == BANDED) expand_bands(s);
+    if (tare_matrix_is_singular(s->call.a, s->type, s->n)) return not_invertible();
+    tare_small_trsm(s->type, form, s->k, s->n, s->call.a, s->x);
     return TARE_OK;
 }
 
-/* ---- least squares: with `fast` by the normal equations and their Cholesky factor, as in TensorFlow, (AᴴA + l·1)⁻¹ Aᴴ
- * b or Aᴴ (AAᴴ + l·1)⁻¹ b for more columns than rows, in double because they square the condition number; otherwise by
- * a complete orthogonal factorization in the tensor's own precision ---- */
+/* Rows are always exchanged where that is more accurate: without `partial_pivoting` TensorFlow only omits that. */
+static tare_status solve_tridiagonal(struct system *s) {
+    const size_t size = tare_lapack_size(s->type);
+    tare_matrix_transpose(s->call.b, s->b, size, s->n, s->k);
+    if (tare_lapack_run(&s->call)) return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input is not invertible.");
+    tare_matrix_transpose(s->x, s->call.b, size, s->k, s->n);
+    return TARE_OK;
+}
 
-/* Memory contains Aᵀ [n, m], bᵀ [k, m] and xᵀ [k, n] for LAPACK. */
-struct least_squares {
-    int m, n, k, small, most; /* A is [m, n], b [m, k]; small and most are those of m and n */
-    bool fast;
-    double l2;
-    enum tare_lapack_type type;
-    void *a, *b, *x;              /* b and x have `most` rows, of which m and n are used */
-    struct tare_lapack_call call; /* potrf of the normal equations, or gelsy of A and b, column-major */
-};
-
-/* xᵀ from bᵀ. The factor of the Hermitian matrix, in memory U of Gᵀ = UᴴU, solves y Gᵀ = c. */
-static tare_status solve_normal_equations(struct least_squares *s) {
-    const int m = s->m, n = s->n, k = s->k, small = s->small;
+/* As TensorFlow: (AᴴA + l·1)⁻¹ Aᴴ b, or Aᴴ (AAᴴ + l·1)⁻¹ b for more columns than rows, in double because the normal
+ * equations square the condition number. The factor of the Hermitian matrix, in memory U of Gᵀ = UᴴU, solves y Gᵀ = c.
+ */
+static tare_status solve_normal_equations(struct system *s) {
+    const int m = s->m, n = s->n, k = s->k, small = s->call.n;
     const enum tare_lapack_type type = s->type;
     void *gram = s->call.a, *y = m >= n ? s->x : s->b;
     tare_small_gemm(type, m >= n ? "NC" : "CN", small, small, s->most, s->a, s->a, gram);
     for (int64_t i = 0; i < small; i++)
-        tare_matrix_set(gram, type, i * small + i, tare_matrix_at(gram, type, i * small + i) + s->l2);
+        tare_lapack_set(gram, type, i * small + i, tare_lapack_at(gram, type, i * small + i) + s->l2);
     if (m >= n) tare_small_gemm(type, "NC", k, n, m, s->b, s->a, s->x);
     if (tare_small_lapack_run(&s->call) || tare_matrix_is_singular(gram, type, small))
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input matrix was rank deficient or ill-conditioned.");
@@ -268,100 +208,116 @@ static tare_status solve_normal_equations(struct least_squares *s) {
     return TARE_OK;
 }
 
-/* xᵀ as the solution of least norm, which exists for every rank. */
-static tare_status solve_by_qr(struct least_squares *s) {
-    tare_matrix_transpose(s->call.a, s->a, s->type, s->m, s->n);
-    tare_matrix_transpose(s->call.b, s->b, s->type, s->most, s->k);
+/* The solution of least norm, which exists for every rank, by a complete orthogonal factorization. */
+static tare_status solve_by_qr(struct system *s) {
+    const size_t size = tare_lapack_size(s->type);
+    tare_matrix_transpose(s->call.a, s->a, size, s->m, s->n);
+    tare_matrix_transpose(s->call.b, s->b, size, s->most, s->k);
     memset(s->call.order, 0, (size_t)s->n * sizeof(int)); /* columns may be exchanged */
-    if (tare_small_lapack_run(&s->call)) return TARE_FAIL(TARE_INVALID_ARGUMENT, "the least squares solution failed");
-    tare_matrix_transpose(s->x, s->call.b, s->type, s->k, s->most);
+    if (tare_lapack_run(&s->call)) return TARE_FAIL(TARE_INVALID_ARGUMENT, "the least squares solution failed");
+    tare_matrix_transpose(s->x, s->call.b, size, s->k, s->most);
     return TARE_OK;
 }
 
-static tare_status open_least_squares(struct least_squares *s, struct tare_kernel *kernel) {
-    const struct tare_matrices left = tare_matrices_of(&kernel->inputs[0]);
-    const struct tare_matrices right = tare_matrices_of(&kernel->inputs[1]);
-    const int64_t most = left.rows > left.columns ? left.rows : left.columns;
-    struct tare_arena *memory = kernel->scratch;
-    TARE_TRY(tare_matrix_open(left.rows, left.columns));
-    TARE_TRY(tare_matrix_open(most, right.columns));
-    s->m = (int)left.rows, s->n = (int)left.columns, s->k = (int)right.columns;
-    s->small = s->m < s->n ? s->m : s->n, s->most = (int)most;
-    s->type = tare_matrix_type(kernel->inputs[0].dtype); /* its rounding errors determine the rank */
-    if (s->fast) s->type = tare_lapack_is_complex(s->type) ? TARE_LAPACK_Z : TARE_LAPACK_D;
-    s->a = tare_matrix_new(memory, s->type, left.rows * left.columns);
-    s->b = tare_matrix_new(memory, s->type, most * right.columns);
-    s->x = tare_matrix_new(memory, s->type, most * right.columns);
-    if (!s->a || !s->b || !s->x) return TARE_NO_MEMORY;
-    s->call = s->fast
-                  ? (struct tare_lapack_call){ TARE_LAPACK_POTRF, s->type, .m = s->small, .n = s->small, .uplo = 'U' }
-                  : (struct tare_lapack_call){ TARE_LAPACK_GELSY, s->type, .m = s->m, .n = s->n, .k = s->k };
+static tare_status solve_one(struct system *s) {
+    switch (s->solver->form) {
+    case DENSE:
+        return tare_matrix_solve(&s->call, s->x, s->k, s->adjoint) ? TARE_OK : not_invertible();
+    case TRIANGULAR:
+    case BANDED:
+        return solve_triangular(s);
+    case TRIDIAGONAL:
+        return solve_tridiagonal(s);
+    default:
+        return s->fast ? solve_normal_equations(s) : solve_by_qr(s);
+    }
+}
+
+/* The call, with arrays in `a` where it has no other ones. */
+static tare_status prepare(struct system *s, struct tare_arena *memory) {
+    const size_t line = (size_t)s->n * tare_lapack_size(s->type);
+    const int small = s->m < s->n ? s->m : s->n;
+    s->call = (struct tare_lapack_call){ .type = s->type, .m = s->n, .n = s->n, .k = s->k, .rows = s->n, .uplo = 'U' };
+    switch (s->solver->form) {
+    case BANDED:
+        s->call.a = tare_matrix_new(memory, s->type, (int64_t)s->n * s->n);
+        return s->call.a ? TARE_OK : TARE_NO_MEMORY;
+    case TRIANGULAR:
+        s->call.a = s->a;
+        return TARE_OK;
+    case DENSE:
+        s->call.routine = TARE_LAPACK_GETRF, s->call.a = s->a;
+        break;
+    case TRIDIAGONAL: /* superdiagonal, diagonal, subdiagonal */
+        s->call.routine = TARE_LAPACK_GTSV;
+        s->call.du = s->a, s->call.d = (char *)s->a + line, s->call.dl = (char *)s->a + 2 * line;
+        break;
+    default:
+        s->call.routine = s->fast ? TARE_LAPACK_POTRF : TARE_LAPACK_GELSY;
+        s->call.m = s->fast ? small : s->m, s->call.n = s->fast ? small : s->n, s->call.rows = s->most;
+        break;
+    }
     TARE_TRY(tare_lapack_prepare(&s->call, memory));
-    if (!s->fast) tare_matrix_set(s->call.rcond, s->type, 0, tare_matrix_epsilon(s->type) * s->small);
+    if (s->call.rcond)
+        tare_lapack_set(s->call.rcond, s->type, 0,
+                        small * (tare_lapack_real_size(s->type) == 4 ? (double)FLT_EPSILON : DBL_EPSILON));
     return TARE_OK;
 }
 
-static tare_status run_least_squares(struct tare_kernel *kernel) {
-    struct least_squares s = { .fast = tare_node_bool(kernel->node, "fast", true) };
+static tare_status open_system(struct system *s, struct tare_kernel *kernel) {
+    const struct tare_matrices left = tare_matrices_of(&kernel->inputs[0].shape);
+    const struct tare_matrices right = tare_matrices_of(&kernel->inputs[1].shape);
+    const int64_t most = left.rows > left.columns ? left.rows : left.columns;
+    const enum tare_lapack_type own = tare_matrix_type(kernel->inputs[0].dtype);
+    TARE_TRY(tare_matrix_open(most, most > right.columns ? most : right.columns));
+    s->m = (int)left.rows, s->n = (int)left.columns, s->k = (int)right.columns, s->most = (int)most;
+    s->type = s->fast ? tare_matrix_type_for(kernel->inputs[0].dtype, 1, 1) : own;
+    if (s->solver->form != LEAST_SQUARES)
+        s->type = tare_matrix_type_for(kernel->inputs[0].dtype, left.columns, left.columns);
+    s->a = tare_matrix_new(kernel->scratch, s->type, left.rows * left.columns);
+    s->b = tare_matrix_new(kernel->scratch, s->type, most * right.columns);
+    s->x = s->solver->form <= BANDED ? s->b : tare_matrix_new(kernel->scratch, s->type, most * right.columns);
+    return s->a && s->b && s->x ? prepare(s, kernel->scratch) : TARE_NO_MEMORY;
+}
+
+static tare_status read_options(struct system *s, const struct tare_kernel *kernel) {
+    s->solver = kernel->op->aux;
+    s->lower = tare_node_bool(kernel->node, "lower", true);
+    s->adjoint = tare_node_bool(kernel->node, "adjoint", false);
+    s->fast = s->solver->form == LEAST_SQUARES && tare_node_bool(kernel->node, "fast", true);
+    if (s->solver->form != LEAST_SQUARES) return TARE_OK;
     if (kernel->inputs[2].elements != 1) return TARE_FAIL(TARE_SHAPE, "l2_regularizer must be a scalar");
-    s.l2 = s.fast ? tare_tensor_get_f64(&kernel->inputs[2], 0) : 0;
-    if (s.l2 < 0) return TARE_FAIL(TARE_INVALID_ARGUMENT, "l2_regularizer is %g (expected >= 0)", s.l2);
-    TARE_TRY(tare_operand_output(kernel, 0));
+    s->l2 = s->fast ? tare_tensor_get_f64(&kernel->inputs[2], 0) : 0;
+    return s->l2 < 0 ? TARE_FAIL(TARE_INVALID_ARGUMENT, "l2_regularizer is %g (expected >= 0)", s->l2) : TARE_OK;
+}
+
+static tare_status run_solve(struct tare_kernel *kernel) {
+    struct system s = { 0 };
     struct tare_tensor *out = &kernel->outputs[0];
+    const struct tare_tensor *a = &kernel->inputs[0], *b = &kernel->inputs[1];
+    TARE_TRY(read_options(&s, kernel));
+    TARE_TRY(tare_operand_output(kernel, 0));
     if (out->elements == 0) return TARE_OK;
-    if (kernel->inputs[0].elements == 0) {
+    if (a->elements == 0) { /* no equations */
         memset(out->data, 0, (size_t)out->elements * tare_dtype_size(out->dtype));
         return TARE_OK;
     }
-    TARE_TRY(open_least_squares(&s, kernel));
-    const int64_t a_size = (int64_t)s.m * s.n, b_size = (int64_t)s.m * s.k, x_size = (int64_t)s.n * s.k;
-    for (int64_t i = 0; i < out->elements / x_size; i++) {
-        tare_matrix_read(s.a, s.type, &kernel->inputs[0], i * a_size, a_size);
-        tare_matrix_read(s.b, s.type, &kernel->inputs[1], i * b_size, b_size);
-        TARE_TRY(s.fast ? solve_normal_equations(&s) : solve_by_qr(&s));
-        tare_matrix_write(out, i * x_size, s.type, s.x, x_size);
+    TARE_TRY(open_system(&s, kernel));
+    const struct tare_matrices right = tare_matrices_of(&b->shape);
+    const int64_t size = (int64_t)s.n * s.k, count = out->elements / size;
+    const int64_t *a_first = tare_product_offsets(kernel->scratch, count, &out->shape, &a->shape);
+    const int64_t *b_first = tare_product_offsets(kernel->scratch, count, &out->shape, &b->shape);
+    if (!a_first || !b_first) return TARE_NO_MEMORY;
+    for (int64_t i = 0; i < count; i++) {
+        tare_matrix_read(s.a, s.type, a, a_first[i], (int64_t)s.m * s.n);
+        tare_matrix_read(s.b, s.type, b, b_first[i], right.rows * right.columns);
+        TARE_TRY(solve_one(&s));
+        tare_matrix_write(out, i * size, s.type, s.x, size);
     }
     return TARE_OK;
 }
 
-/* ---- tridiagonal systems: superdiagonal (last element unused), diagonal, subdiagonal (first element unused) ---- */
-
-static tare_status infer_tridiagonal_solve(struct tare_infer *infer) {
-    int64_t rows, columns;
-    TARE_TRY(tare_matrix_infer_dims(&rows, &columns, infer, 0));
-    if (rows >= 0 && rows != 3) return TARE_FAIL(TARE_SHAPE, "Expected 3 diagonals got %lld", (long long)rows);
-    struct tare_shape left = infer->inputs[0], *out = &infer->outputs[0];
-    *out = infer->inputs[1];
-    if (out->rank < 0 || left.rank < 0) return TARE_OK;
-    if (out->rank < 2 || out->rank != left.rank)
-        return TARE_FAIL(TARE_SHAPE, "diagonals have rank %d, rhs %d (expected the same)", left.rank, out->rank);
-    left.dims[left.rank - 2] = columns;
-    left.dims[left.rank - 1] = out->dims[out->rank - 1];
-    return tare_shape_merge(out, out, &left);
-}
-
-/* Rows are always exchanged where that is more accurate: without `partial_pivoting` TensorFlow only omits that. */
-static tare_status run_tridiagonal_solve(struct tare_kernel *kernel) {
-    TARE_TRY(tare_operand_output(kernel, 0));
-    struct tare_tensor *out = &kernel->outputs[0];
-    if (out->elements == 0) return TARE_OK;
-    const struct tare_matrices matrix = tare_matrices_of(out);
-    const int64_t n = matrix.rows, k = matrix.columns, size = n * k;
-    struct tare_lapack_call call = { TARE_LAPACK_GTSV, tare_matrix_type_for(out->dtype, n, n), .m = (int)n, .n = (int)n,
-                                     .k = (int)k };
-    TARE_TRY(tare_matrix_open(n, k));
-    TARE_TRY(tare_lapack_prepare(&call, kernel->scratch));
-    void *x = tare_matrix_new(kernel->scratch, call.type, size), *diagonals[] = { call.du, call.d, call.dl };
-    if (!x) return TARE_NO_MEMORY;
-    for (int64_t i = 0; i < out->elements / size; i++) {
-        for (int64_t r = 0; r < 3; r++)
-            tare_matrix_read(diagonals[r], call.type, &kernel->inputs[0], (i * 3 + r) * n, n);
-        tare_matrix_load(call.b, call.type, &kernel->inputs[1], i * size, n, k, x);
-        if (tare_lapack_run(&call)) return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input is not invertible.");
-        tare_matrix_store(out, i * size, call.type, call.b, n, k, false, x);
-    }
-    return TARE_OK;
-}
+/* ---- product with a tridiagonal matrix ---- */
 
 static tare_status infer_tridiagonal_product(struct tare_infer *infer) {
     struct tare_shape *out = &infer->outputs[0];
@@ -380,7 +336,7 @@ static tare_status infer_tridiagonal_product(struct tare_infer *infer) {
 static tare_status run_tridiagonal_product(struct tare_kernel *kernel) {
     TARE_TRY(tare_operand_output(kernel, 3));
     if (kernel->outputs[0].elements == 0) return TARE_OK;
-    const struct tare_matrices right = tare_matrices_of(&kernel->inputs[3]);
+    const struct tare_matrices right = tare_matrices_of(&kernel->inputs[3].shape);
     const int64_t n = right.rows, k = right.columns;
     for (int64_t at = 0; at < kernel->outputs[0].elements; at++) {
         const int64_t row = at / k % n;
@@ -396,51 +352,35 @@ static tare_status run_tridiagonal_product(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-#define TYPES "T: {double, float, half, complex64, complex128}"
 #define PLAIN "T: {double, float}"
-#define SYSTEM(op, spec, kind)                                                                                         \
+#define LOWER "lower: bool = true; adjoint: bool = false; "
+#define SYSTEM(op, in, spec, kind)                                                                                     \
     {                                                                                                                  \
-        .name = op, .inputs = "matrix: T, rhs: T", .outputs = "output: T", .attrs = spec, .infer = infer_solve,        \
-        .run = run_solve, .aux = &kind                                                                                 \
-    }
-#define DETERMINANT(op, out, types)                                                                                    \
-    {                                                                                                                  \
-        .name = op, .inputs = "input: T", .outputs = out, .attrs = types, .infer = infer_determinant,                  \
-        .run = run_determinant                                                                                         \
-    }
-#define LEAST_SQUARES(op, types)                                                                                       \
-    {                                                                                                                  \
-        .name = op, .inputs = "matrix: T, rhs: T, l2_regularizer: double", .outputs = "output: T",                     \
-        .attrs = types "; fast: bool = true", .infer = infer_solve, .run = run_least_squares, .aux = &least_squares    \
+        .name = op, .inputs = in, .outputs = "output: T", .attrs = spec, .infer = infer_solve, .run = run_solve,       \
+        .aux = &kind                                                                                                   \
     }
 
 const struct tare_op tare_ops_solve[] = {
-    DETERMINANT("MatrixDeterminant", "output: T", "T: {half, float, double, complex64, complex128}"),
-    DETERMINANT("LogMatrixDeterminant", "sign: T, log_abs_determinant: T",
-                "T: {half, float, double, complex64, complex128}"),
-    DETERMINANT("BatchMatrixDeterminant", "output: T", "T: {float, double, complex64, complex128}"),
-    { .name = "Lu",
-      .inputs = "input: T",
-      .outputs = "lu: T, p: output_idx_type",
-      .attrs = TYPES "; output_idx_type: {int32, int64} = DT_INT32",
-      .infer = infer_lu,
-      .run = run_lu },
-    SYSTEM("MatrixSolve", "adjoint: bool = false; " TYPES, dense),
-    SYSTEM("BatchMatrixSolve", "adjoint: bool = false; " PLAIN, dense),
-    SYSTEM("MatrixTriangularSolve",
-           "lower: bool = true; adjoint: bool = false; T: {bfloat16, double, float, half, complex64, complex128}",
-           triangular),
-    SYSTEM("BatchMatrixTriangularSolve", "lower: bool = true; adjoint: bool = false; " PLAIN, old_triangular),
-    SYSTEM("BandedTriangularSolve", "lower: bool = true; adjoint: bool = false; " TYPES, banded),
-    LEAST_SQUARES("MatrixSolveLs", TYPES),
-    LEAST_SQUARES("BatchMatrixSolveLs", PLAIN),
-    { .name = "TridiagonalSolve",
-      .inputs = "diagonals: T, rhs: T",
-      .outputs = "output: T",
-      .attrs = "partial_pivoting: bool = true; perturb_singular: bool = false; T: {double, float, complex64, "
-               "complex128}",
-      .infer = infer_tridiagonal_solve,
-      .run = run_tridiagonal_solve },
+    TARE_MATRIX_OP("MatrixDeterminant", "input: T", "output: T", TARE_MATRIX_TYPES, determinant),
+    TARE_MATRIX_OP("LogMatrixDeterminant", "input: T", "sign: T, log_abs_determinant: T", TARE_MATRIX_TYPES,
+                   log_determinant),
+    TARE_MATRIX_OP("BatchMatrixDeterminant", "input: T", "output: T", "T: {float, double, complex64, complex128}",
+                   determinant),
+    TARE_MATRIX_OP("Lu", "input: T", "lu: T, p: output_idx_type",
+                   TARE_MATRIX_TYPES "; output_idx_type: {int32, int64} = DT_INT32", lu),
+    SYSTEM("MatrixSolve", "matrix: T, rhs: T", "adjoint: bool = false; " TARE_MATRIX_TYPES, dense),
+    SYSTEM("BatchMatrixSolve", "matrix: T, rhs: T", "adjoint: bool = false; " PLAIN, dense),
+    SYSTEM("MatrixTriangularSolve", "matrix: T, rhs: T",
+           LOWER "T: {bfloat16, double, float, half, complex64, complex128}", triangular),
+    SYSTEM("BatchMatrixTriangularSolve", "matrix: T, rhs: T", LOWER PLAIN, old_triangular),
+    SYSTEM("BandedTriangularSolve", "matrix: T, rhs: T", LOWER TARE_MATRIX_TYPES, banded),
+    SYSTEM("MatrixSolveLs", "matrix: T, rhs: T, l2_regularizer: double", TARE_MATRIX_TYPES "; fast: bool = true",
+           least_squares),
+    SYSTEM("BatchMatrixSolveLs", "matrix: T, rhs: T, l2_regularizer: double", PLAIN "; fast: bool = true",
+           least_squares),
+    SYSTEM("TridiagonalSolve", "diagonals: T, rhs: T",
+           "partial_pivoting: bool = true; perturb_singular: bool = false; T: {double, float, complex64, complex128}",
+           tridiagonal),
     { .name = "TridiagonalMatMul",
       .inputs = "superdiag: T, maindiag: T, subdiag: T, rhs: T",
       .outputs = "output: T",
