@@ -6,16 +6,33 @@
 
 #include <string.h>
 
-/* A recursive call finds no unused frame and creates one. */
-static struct tare_exec_frame *take_frame(struct tare_plan *plan) {
-    struct tare_exec_frame *frame = plan->spare;
-    plan->spare = NULL;
-    return frame ? frame : tare_exec_frame_new(plan);
+/* Scratch memory belongs to the session while no frame uses it: a product takes half a MiB, which the frames of
+ * thousands of functions must not keep. */
+static struct tare_arena take_scratch(struct tare_session *session) {
+    return session->n_scratches ? session->scratches[--session->n_scratches] : (struct tare_arena){ 0 };
 }
 
-static void give_frame(struct tare_plan *plan, struct tare_exec_frame *frame) {
+static void give_scratch(struct tare_session *session, struct tare_arena *scratch) {
+    if (scratch->blocks && TARE_GROW(session->scratches, session->n_scratches, session->scratches_capacity))
+        session->scratches[session->n_scratches++] = *scratch;
+    else
+        tare_arena_free(scratch);
+    *scratch = (struct tare_arena){ 0 };
+}
+
+/* A recursive call finds no unused frame and creates one. */
+static struct tare_exec_frame *take_frame(struct tare_session *session, struct tare_plan *plan) {
+    struct tare_exec_frame *frame = plan->spare;
+    plan->spare = NULL;
+    if (!frame) frame = tare_exec_frame_new(plan);
+    if (frame) frame->scratch = take_scratch(session);
+    return frame;
+}
+
+static void give_frame(struct tare_session *session, struct tare_plan *plan, struct tare_exec_frame *frame) {
     for (size_t v = 0; v < plan->n_slots; v++)
         if (frame->slots[v].dtype) tare_tensor_reset(&frame->slots[v]);
+    give_scratch(session, &frame->scratch);
     if (plan->spare)
         tare_exec_frame_free(frame);
     else
@@ -183,7 +200,7 @@ static tare_status run_in_frame(struct tare_session *session, struct tare_plan *
 
 tare_status tare_plan_run(struct tare_session *session, struct tare_plan *plan, struct tare_tensor *feeds,
                           struct tare_tensor *results) {
-    struct tare_exec_frame *frame = take_frame(plan);
+    struct tare_exec_frame *frame = take_frame(session, plan);
     tare_status status = TARE_NO_MEMORY;
     for (size_t i = 0; i < plan->n_fetches; i++)
         results[i] = (struct tare_tensor){ 0 };
@@ -201,6 +218,6 @@ tare_status tare_plan_run(struct tare_session *session, struct tare_plan *plan, 
     if (status != TARE_OK)
         for (size_t i = 0; i < plan->n_fetches; i++)
             tare_tensor_reset(&results[i]);
-    give_frame(plan, frame);
+    give_frame(session, plan, frame);
     return status;
 }

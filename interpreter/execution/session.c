@@ -185,6 +185,9 @@ void tare_session_free(struct tare_session *session) {
     tare_free(session->graph_list);
     tare_free(session->resource_list);
     tare_free(session->run_objects);
+    for (size_t i = 0; i < session->n_scratches; i++)
+        tare_arena_free(&session->scratches[i]);
+    tare_free(session->scratches);
     tare_buffer_pool_free(session->pool);
     tare_pool_free(session->op_pool);
     tare_arena_free(&session->arena);

@@ -1,9 +1,11 @@
 /* Straight graphs and calls: order, lifetimes, constants, faults, observation, limits. */
 #include "support/mini_model.h"
 
+#include "base/alloc.h"
 #include "base/strbuf.h"
 #include "graph/op.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const struct tare_edge none = { NULL, 0 };
@@ -455,6 +457,42 @@ static void batch_function__runs_each_call_as_a_batch(void **state) {
     tare_model_free(model);
 }
 
+/* x multiplied with itself, as a function of its own. */
+static struct tare_edge call_product(struct tare_graph_model *model, struct tare_edge x, int number) {
+    char name[32];
+    snprintf(name, sizeof name, "product%d", number);
+    struct tare_graph *function = tare_model_add_function(model, name);
+    assert_non_null(function);
+    const struct tare_edge arg = mini_arg(function, "x", TARE_DT_FLOAT);
+    mini_return(function, "y", mini_node(function, "MatMul", "y", 2, arg, arg));
+    return mini_call(model->main, "PartitionedCall", name, function, 1, x);
+}
+
+/* The scratch memory of a product is half a MiB. */
+static void scratch__is_not_kept_for_each_function(void **state) {
+    enum { CALLS = 200, MOST_BYTES_PER_CALL = 64 << 10 };
+    static const struct tare_shape shape = { .rank = 2, .dims = { 4, 4 } };
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT), y = x;
+    struct tare_tensor value, result;
+    (void)state;
+    for (int i = 0; i < CALLS; i++)
+        y = call_product(model, y, i);
+    tare_alloc_set_limit((size_t)1 << 40); /* memory in use is counted only with a limit */
+    const size_t before = tare_alloc_in_use();
+    struct tare_session *session = mini_session(model);
+    mini_ok(tare_tensor_new(&value, TARE_DT_FLOAT, &shape));
+    for (int run = 0; run < 2; run++) {
+        mini_ok(tare_session_run(session, &x, &value, 1, &y, &result, 1, NULL, 0));
+        tare_tensor_reset(&result);
+    }
+    assert_in_range(tare_alloc_in_use() - before, 0, (size_t)CALLS * MOST_BYTES_PER_CALL);
+    tare_tensor_reset(&value);
+    tare_session_free(session);
+    tare_model_free(model);
+    tare_alloc_set_limit(0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plan__runs_only_what_the_fetch_needs),
@@ -474,6 +512,7 @@ int main(void) {
         cmocka_unit_test(fault__cycles_are_named),
         cmocka_unit_test(observation__shows_wanted_nodes_constants_and_feeds_too),
         cmocka_unit_test(limit__memory_is_refused_before_it_is_taken),
+        cmocka_unit_test(scratch__is_not_kept_for_each_function),
         cmocka_unit_test(options__numerics_and_profile),
         cmocka_unit_test(batch_function__runs_each_call_as_a_batch),
     };
