@@ -38,9 +38,11 @@ const char *tare_cpu_level_name(enum tare_cpu_level level);
 #define TARE_KERNELS_X86 0
 #endif
 
-/* Loops over registers must be fully unrolled; otherwise the accumulators are spilled to memory. */
+/* Loops over registers must be fully unrolled; otherwise the accumulators are spilled to memory. clang optimizes an
+ * inline function before its constant arguments are known: `unroll` alone would unroll its loops partially, `full`
+ * keeps them until they are. */
 #if defined(__clang__)
-#define TARE_UNROLL _Pragma("unroll")
+#define TARE_UNROLL _Pragma("clang loop unroll(full)")
 #else
 #define TARE_UNROLL _Pragma("GCC unroll 16")
 #endif

@@ -12,7 +12,7 @@
 enum { LANES = 16, LINES = 2, COLUMNS = 7, MOST_SIZE = 7 };
 
 #if defined(__clang__)
-#define UNROLL_REACH _Pragma("unroll")
+#define UNROLL_REACH _Pragma("clang loop unroll(full)")
 #else
 #define UNROLL_REACH _Pragma("GCC unroll 32")
 #endif
