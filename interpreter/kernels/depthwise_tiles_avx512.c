@@ -80,16 +80,41 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void add_line(__m512 sums[LINES][COLUMNS],
     }
 }
 
-/* A bounded epilogue, which has much code, of sums in memory. */
-static __attribute__((noinline)) TARE_TARGET_AVX512 void finish_bounded(const __m512 stored[COLUMNS],
-                                                                        const struct tile *tile, float *y, int64_t at,
+/* The sums of an output line, which are arguments in registers. A bounded epilogue has much code, so it is a function
+ * of its own instead of a part of every kernel. */
+#define SUMS __m512 s0, __m512 s1, __m512 s2, __m512 s3, __m512 s4, __m512 s5, __m512 s6
+#define SUMS_OF(x) x[0], x[1], x[2], x[3], x[4], x[5], x[6]
+
+static __attribute__((noinline)) TARE_TARGET_AVX512 void finish_bounded(SUMS, const struct tile *tile, int64_t line,
                                                                         const struct tare_gemm_epilogue *epilogue) {
-    __m512 sums[COLUMNS];
+    __m512 sums[COLUMNS] = { s0, s1, s2, s3, s4, s5, s6 };
+    tare_epilogue_bounded_avx512(epilogue, sums, COLUMNS, 1, tile->count, tile->y + line * tile->y_line, tile->y_step,
+                                 tile->y_at + line * tile->y_line, tile->channel, 0xffff, false);
+}
+
+/* Of fewer than 16 channels. Two positions of eight channels fill a vector. */
+static __attribute__((noinline)) TARE_TARGET_AVX512 void
+finish_bounded_part(SUMS, const struct tile *tile, int64_t line, const struct tare_gemm_epilogue *epilogue) {
+    __m512 sums[COLUMNS] = { s0, s1, s2, s3, s4, s5, s6 };
+    float *y = tile->y + line * tile->y_line;
+    const int64_t at = tile->y_at + line * tile->y_line, count = tile->count;
+    if (!epilogue->is_repeated || tile->y_step != 8) {
+        tare_epilogue_bounded_avx512(epilogue, sums, COLUMNS, 1, count, y, tile->y_step, at, tile->channel, tile->mask,
+                                     false);
+        return;
+    }
+    __m512 pairs[COLUMNS / 2];
     TARE_UNROLL
-    for (int i = 0; i < COLUMNS; i++)
-        sums[i] = stored[i];
-    tare_epilogue_bounded_avx512(epilogue, sums, COLUMNS, 1, tile->count, y, tile->y_step, at, tile->channel,
-                                 tile->mask, false);
+    for (int i = 0; i < COLUMNS / 2; i++)
+        pairs[i] = _mm512_insertf32x8(sums[2 * i], _mm512_castps512_ps256(sums[2 * i + 1]), 1);
+    tare_epilogue_bounded_avx512(epilogue, pairs, COLUMNS / 2, 1, count / 2, y, 16, at, 0, 0xffff, false);
+    if (count % 2 == 0) return;
+    __m512 last = sums[0];
+    TARE_UNROLL
+    for (int i = 2; i < COLUMNS; i += 2)
+        if (i == count - 1) last = sums[i];
+    tare_epilogue_bounded_avx512(epilogue, &last, 1, 1, 1, y + (count - 1) * 8, 8, at + (count - 1) * 8, 0, 0xff,
+                                 false);
 }
 
 /* Completes the sums of an output line. */
@@ -98,11 +123,10 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void finish(__m512 sums[COLUMNS], const st
     float *y = tile->y + line * tile->y_line;
     const int64_t at = tile->y_at + line * tile->y_line;
     if (epilogue && epilogue->is_bounded) {
-        __m512 stored[COLUMNS];
-        TARE_UNROLL
-        for (int i = 0; i < COLUMNS; i++)
-            stored[i] = sums[i];
-        finish_bounded(stored, tile, y, at, epilogue);
+        if (whole)
+            finish_bounded(SUMS_OF(sums), tile, line, epilogue);
+        else
+            finish_bounded_part(SUMS_OF(sums), tile, line, epilogue);
         return;
     }
     if (epilogue && epilogue->scale) {
