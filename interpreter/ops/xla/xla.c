@@ -9,6 +9,7 @@
 #include "interpreter/ops/support/epilogue.h"
 #include "interpreter/ops/support/floats.h"
 #include "interpreter/ops/support/split.h"
+#include "interpreter/ops/xla/dot_dims.h"
 #include "interpreter/ops/xla/general_conv.h"
 #include "interpreter/ops/linalg/product.h"
 
@@ -33,6 +34,9 @@ struct xla_state {
     struct tare_conv_dims dims;
     struct conv_key key; /* of `general`; size 0: not set */
     struct tare_general_conv general;
+    bool has_dot; /* the product's dimensions were read, for operands of these shapes */
+    struct tare_dot dot;
+    struct tare_shape dot_lhs, dot_rhs;
 };
 
 static tare_status prepare_xla(struct tare_kernel *kernel) {
@@ -554,96 +558,15 @@ static tare_status reference_xla_conv(struct tare_kernel *kernel) {
 
 /* ---- product ---- */
 
-struct dot {
-    int64_t batch, m, n, k;
-    int lhs_order[TARE_MAX_RANK], rhs_order[TARE_MAX_RANK];
-    struct tare_shape output; /* batch, free of lhs, free of rhs; unknown dimensions stay -1 */
-};
-
-/* Marks the axes of a list; TARE_INVALID_ARGUMENT for an axis that does not exist or is already marked. */
-static tare_status mark(unsigned *marked, const struct tare_dims_field *field, int rank, const char *what) {
-    for (size_t i = 0; i < field->count; i++) {
-        const int64_t axis = field->values[i];
-        if (axis < 0 || axis >= rank || (*marked >> axis & 1))
-            return TARE_FAIL(TARE_INVALID_ARGUMENT,
-                             "dimension numbers: %s contains dimension %lld more than once or out of range", what,
-                             (long long)axis);
-        *marked |= 1u << axis;
-    }
-    return TARE_OK;
-}
-
-static void append(int *order, int *count, const struct tare_dims_field *field) {
-    for (size_t i = 0; i < field->count; i++)
-        order[(*count)++] = (int)field->values[i];
-}
-
-static tare_status check_pairs(const struct tare_dims_field *left, const struct tare_dims_field *right,
-                               const struct tare_shape *lhs, const struct tare_shape *rhs, const char *what) {
-    if (left->count != right->count)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "dimension numbers: %zu and %zu %s dimensions", left->count,
-                         right->count, what);
-    for (size_t i = 0; i < left->count; i++) {
-        const int64_t a = lhs->dims[left->values[i]], b = rhs->dims[right->values[i]];
-        if (a >= 0 && b >= 0 && a != b)
-            return TARE_FAIL(TARE_SHAPE, "%s dimensions differ (%lld and %lld)", what, (long long)a, (long long)b);
-    }
-    return TARE_OK;
-}
-
-static int64_t product_of(const struct tare_shape *shape, const int *order, int first, int last) {
-    int64_t product = 1;
-    for (int i = first; i < last; i++)
-        product *= shape->dims[order[i]];
-    return product;
-}
-
-static tare_status set_dot(struct dot *dot, const struct tare_node *node, const struct tare_shape *lhs,
-                           const struct tare_shape *rhs) {
-    struct tare_dims_field fields[4] = { { .number = 1 }, { .number = 2 }, { .number = 3 }, { .number = 4 } };
-    const struct tare_dims_field *contract_l = &fields[0], *contract_r = &fields[1], *batch_l = &fields[2],
-                                 *batch_r = &fields[3];
-    unsigned seen_l = 0, seen_r = 0;
-    int l = 0, r = 0;
-    TARE_TRY(tare_dims_read(fields, 4, node, "dimension_numbers"));
-    TARE_TRY(mark(&seen_l, batch_l, lhs->rank, "lhs"));
-    TARE_TRY(mark(&seen_l, contract_l, lhs->rank, "lhs"));
-    TARE_TRY(mark(&seen_r, batch_r, rhs->rank, "rhs"));
-    TARE_TRY(mark(&seen_r, contract_r, rhs->rank, "rhs"));
-    TARE_TRY(check_pairs(batch_l, batch_r, lhs, rhs, "batch"));
-    TARE_TRY(check_pairs(contract_l, contract_r, lhs, rhs, "contracting"));
-    append(dot->lhs_order, &l, batch_l);
-    append(dot->rhs_order, &r, batch_r);
-    append(dot->rhs_order, &r, contract_r);
-    for (int i = 0; i < lhs->rank; i++)
-        if (!(seen_l >> i & 1)) dot->lhs_order[l++] = i;
-    for (int i = 0; i < rhs->rank; i++)
-        if (!(seen_r >> i & 1)) dot->rhs_order[r++] = i;
-    const int free_l = l, batches = (int)batch_l->count;
-    append(dot->lhs_order, &l, contract_l);
-    const int free_r = batches + (int)contract_r->count;
-    if (free_l + r - free_r > TARE_MAX_RANK) return TARE_FAIL(TARE_SHAPE, "output of rank %d", free_l + r - free_r);
-    dot->output.rank = 0;
-    for (int i = 0; i < free_l; i++)
-        dot->output.dims[dot->output.rank++] = lhs->dims[dot->lhs_order[i]];
-    for (int i = free_r; i < r; i++)
-        dot->output.dims[dot->output.rank++] = rhs->dims[dot->rhs_order[i]];
-    dot->batch = product_of(lhs, dot->lhs_order, 0, batches);
-    dot->m = product_of(lhs, dot->lhs_order, batches, free_l);
-    dot->k = product_of(lhs, dot->lhs_order, free_l, l);
-    dot->n = product_of(rhs, dot->rhs_order, free_r, r);
-    return TARE_OK;
-}
-
 static tare_status infer_xla_dot(struct tare_infer *infer) {
-    struct dot dot;
+    struct tare_dot dot;
     if (infer->inputs[0].rank < 0 || infer->inputs[1].rank < 0) return TARE_OK;
-    TARE_TRY(set_dot(&dot, infer->node, &infer->inputs[0], &infer->inputs[1]));
+    TARE_TRY(tare_dot_set(&dot, infer->node, &infer->inputs[0], &infer->inputs[1]));
     infer->outputs[0] = dot.output;
     return TARE_OK;
 }
 
-static tare_status exact_dot(struct tare_kernel *kernel, int32_t *result, const struct dot *dot, bool plain) {
+static tare_status exact_dot(struct tare_kernel *kernel, int32_t *result, const struct tare_dot *dot, bool plain) {
     struct xla_state *state = kernel->state;
     const struct tare_tensor *lhs = &kernel->inputs[0], *rhs = &kernel->inputs[1];
     struct tare_exact exact = {
@@ -665,7 +588,7 @@ static tare_status exact_dot(struct tare_kernel *kernel, int32_t *result, const 
 }
 
 /* Float rows times int8 weights with the kernels for few rows; *done is false if they are not for the product. */
-static tare_status few_rows_dot(struct tare_kernel *kernel, float *result, const struct dot *dot, bool *done) {
+static tare_status few_rows_dot(struct tare_kernel *kernel, float *result, const struct tare_dot *dot, bool *done) {
     struct xla_state *state = kernel->state;
     const struct tare_tensor *lhs = &kernel->inputs[0], *rhs = &kernel->inputs[1];
     struct tare_few_rows few = { .m = dot->m, .n = dot->n, .k = dot->k };
@@ -681,8 +604,8 @@ static tare_status few_rows_dot(struct tare_kernel *kernel, float *result, const
     return TARE_OK;
 }
 
-static tare_status real_dot(struct tare_kernel *kernel, void *result, const struct dot *dot, enum arithmetic arithmetic,
-                            bool plain) {
+static tare_status real_dot(struct tare_kernel *kernel, void *result, const struct tare_dot *dot,
+                            enum arithmetic arithmetic, bool plain) {
     bool done = false;
     if (arithmetic == FLOATS && !plain) TARE_TRY(few_rows_dot(kernel, result, dot, &done));
     if (done) return TARE_OK;
@@ -718,7 +641,7 @@ static tare_status real_dot(struct tare_kernel *kernel, void *result, const stru
     return TARE_OK;
 }
 
-static tare_status pass_dot(struct tare_kernel *kernel, enum arithmetic arithmetic, const struct dot *dot) {
+static tare_status pass_dot(struct tare_kernel *kernel, enum arithmetic arithmetic, const struct tare_dot *dot) {
     const int64_t count = dot->batch * dot->m * dot->n;
     float *values;
     if (arithmetic == EXACT) return exact_dot(kernel, NULL, dot, false);
@@ -728,26 +651,40 @@ static tare_status pass_dot(struct tare_kernel *kernel, enum arithmetic arithmet
     return TARE_OK;
 }
 
+/* The dimensions of an execution, computed again only if a shape has changed. */
+static tare_status dot_of(const struct tare_dot **out, const struct tare_kernel *kernel) {
+    struct xla_state *state = kernel->state;
+    const struct tare_shape *lhs = &kernel->inputs[0].shape, *rhs = &kernel->inputs[1].shape;
+    *out = &state->dot;
+    if (state->has_dot && tare_shape_equal(&state->dot_lhs, lhs) && tare_shape_equal(&state->dot_rhs, rhs))
+        return TARE_OK;
+    state->has_dot = false;
+    TARE_TRY(tare_dot_set(&state->dot, kernel->node, lhs, rhs));
+    state->dot_lhs = *lhs, state->dot_rhs = *rhs;
+    state->has_dot = true;
+    return TARE_OK;
+}
+
 static tare_status run_dot_any(struct tare_kernel *kernel, bool plain) {
-    struct dot dot;
+    const struct tare_dot *dot;
     enum arithmetic arithmetic;
     const int dtype = output_dtype(kernel);
     TARE_TRY(choose(&arithmetic, kernel->inputs[0].dtype, kernel->inputs[1].dtype, dtype));
-    TARE_TRY(set_dot(&dot, kernel->node, &kernel->inputs[0].shape, &kernel->inputs[1].shape));
-    TARE_TRY(begin_output(kernel, arithmetic, dtype, &dot.output, !plain && dot.k > 0));
-    if (taking_consumer(kernel)) return pass_dot(kernel, arithmetic, &dot);
+    TARE_TRY(dot_of(&dot, kernel));
+    TARE_TRY(begin_output(kernel, arithmetic, dtype, &dot->output, !plain && dot->k > 0));
+    if (taking_consumer(kernel)) return pass_dot(kernel, arithmetic, dot);
     struct tare_tensor *output = &kernel->outputs[0];
     if (output->elements == 0) return TARE_OK;
-    if (dot.k == 0) {
+    if (dot->k == 0) {
         memset(output->data, 0, tare_tensor_bytes(output));
         return TARE_OK;
     }
     void *result = result_room(kernel, arithmetic, true);
     if (!result) return TARE_NO_MEMORY;
     if (arithmetic == EXACT)
-        TARE_TRY(exact_dot(kernel, result, &dot, plain));
+        TARE_TRY(exact_dot(kernel, result, dot, plain));
     else
-        TARE_TRY(real_dot(kernel, result, &dot, arithmetic, plain));
+        TARE_TRY(real_dot(kernel, result, dot, arithmetic, plain));
     store(output, arithmetic, result);
     return TARE_OK;
 }
