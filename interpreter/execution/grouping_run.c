@@ -6,7 +6,9 @@
  *
  * A product whose float result is only quantized dynamically may run twice instead of storing that result: first for
  * its range, then, in the place of the group that quantizes it, for the bytes (tare_step_group.quantizer). A large
- * float result passes through memory twice; if the sums have few terms, computing them again takes less time. */
+ * float result passes through memory twice; if the sums have few terms, computing them again takes less time. The range
+ * follows from the extremes of the sums (sum_range.h). If the quantization can be guessed (grouping_guess.c), the
+ * product runs once. */
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "interpreter/execution/grouping_binding.h"
@@ -25,6 +27,7 @@ struct group_run {
     struct tare_buffer_pool *pool;
     bool may_measure; /* the product may run for the range only */
     bool measures;    /* it does */
+    bool has_result;  /* no memory is needed for it: it was guessed */
     bool is_refused;  /* by a kernel that does not use the requantization: nothing is computed */
     tare_status status;
 };
@@ -191,6 +194,8 @@ static bool rebind(struct group_run *run, const struct tare_shape *shape) {
 static tare_status bind_operands(struct group_run *run, const struct tare_shape *shape, int64_t elements, bool *fits) {
     struct tare_group_binding *binding = run->binding;
     binding->is_kept = binding->takes_sums = false;
+    binding->sums.low = NULL;
+    binding->guess = (struct tare_group_guess){ .waits = 0 };
     binding->n_branches = 0;
     tare_arena_reset(&binding->arena);
     binding->bound.elements = elements;
@@ -212,26 +217,39 @@ static tare_status bind_operands(struct group_run *run, const struct tare_shape 
 static void set_bounds(const struct group_run *run) {
     const struct tare_step_range *range = run->group->source_range;
     if (!run->binding->has_quotient || !range || !range->active || !run->frame->computed[range->steps[0]]) return;
-    tare_pipeline_set_bounds(&run->binding->bound.pipelines[0].stages[0], run->frame->extremes[range->steps[0]],
-                             run->frame->extremes[range->steps[1]]);
+    struct tare_stage *stage = &run->binding->bound.pipelines[0].stages[0];
+    tare_pipeline_set_bounds(stage, run->frame->extremes[range->steps[0]], run->frame->extremes[range->steps[1]]);
+    const struct tare_step_group *producer = run->group->producer;
+    struct tare_group_binding *of_product = producer ? run->frame->bindings[producer->sink] : NULL;
+    if (of_product) tare_group_set_guess(of_product, stage);
 }
 
 static bool is_quantizer(const struct tare_step_group *group, const struct group_run *run) {
     return group && group->active && !run->plan->steps[run->group->sink].observed && run->group->range->active;
 }
 
-/* Whether the product computes only the range now: its result does not fit into half of a second-level cache of 2 MiB,
- * and each of its sums has few terms. */
-static bool measures(const struct group_run *run) {
-    enum { LARGE = 1 << 20, MOST_TERMS = 64 };
+/* Whether the product may run for the range only: nothing else reads its float result. */
+static bool may_measure(const struct group_run *run) {
     const struct tare_group_binding *binding = run->binding;
-    const struct tare_step *product = run->group->product < 0 ? NULL : &run->plan->steps[run->group->product];
-    if (!run->may_measure || !product || !is_quantizer(run->group->quantizer, run)) return false;
+    if (!run->may_measure || run->group->product < 0 || !is_quantizer(run->group->quantizer, run)) return false;
     if (!binding->requantizes || !binding->requantize.is_real || binding->takes_sums) return false;
     for (int i = 0; i < run->group->expression.n_operands; i++)
         if (binding->bound.operands[i].kind == TARE_OPERAND_ARRAY) return false;
-    const int64_t weights = tare_plan_value(run->plan, run->frame, product->inputs[1])->elements;
-    return binding->bound.elements > LARGE / (int64_t)sizeof(float) && weights <= MOST_TERMS * binding->bound.columns;
+    return true;
+}
+
+/* Products of a sum. */
+static int64_t terms_of(const struct group_run *run) {
+    const struct tare_step *product = &run->plan->steps[run->group->product];
+    const int64_t columns = run->binding->bound.columns;
+    return (tare_plan_value(run->plan, run->frame, product->inputs[1])->elements + columns - 1) / columns;
+}
+
+/* Whether running the product twice takes less time than storing its float result and quantizing that: its result does
+ * not fit into half of a second-level cache of 2 MiB, and each of its sums has few terms. */
+static bool is_large(const struct group_run *run) {
+    enum { LARGE = 1 << 20, MOST_TERMS = 64 };
+    return run->binding->bound.elements > LARGE / (int64_t)sizeof(float) && terms_of(run) <= MOST_TERMS;
 }
 
 static struct tare_group_binding *binding_of(const struct group_run *run) {
@@ -246,6 +264,35 @@ static tare_status make_output(struct group_run *run) {
     TARE_TRY(tare_tensor_new_pooled(&run->output, run->group->output_dtype, &binding->shape, run->pool));
     binding->bound.to = run->output.data;
     if (binding->requantizes) tare_requantize_bind(&binding->requantize, &binding->bound);
+    return TARE_OK;
+}
+
+/* Kernels for AVX-512 may collect the extremes of the sums. */
+static tare_status begin_sums(struct tare_group_binding *binding) {
+    const int64_t columns = binding->bound.columns;
+    if (binding->bound.level < TARE_CPU_AVX512) return TARE_OK;
+    if (!binding->sums.low) {
+        binding->sums.low = tare_arena_alloc(&binding->arena, (size_t)columns * 2 * sizeof(int32_t));
+        if (!binding->sums.low) return TARE_NO_MEMORY;
+        binding->sums.high = binding->sums.low + columns;
+    }
+    tare_sum_range_begin(&binding->sums, columns);
+    binding->requantize.real.sums = &binding->sums;
+    return TARE_OK;
+}
+
+/* The product collects the range of its result. `guesses`: it also quantizes it. */
+static tare_status begin_measuring(struct group_run *run, bool guesses) {
+    struct tare_group_binding *binding = run->binding;
+    binding->bound.to = NULL;
+    tare_requantize_bind(&binding->requantize, &binding->bound);
+    TARE_TRY(begin_sums(binding));
+    if (!guesses) return TARE_OK;
+    const int dtype = run->group->quantizer->output_dtype;
+    TARE_TRY(tare_tensor_new_pooled(&binding->guessed, dtype, &binding->shape, run->pool));
+    binding->requantize.to = binding->guessed.data;
+    tare_requantize_set_quotient(&binding->requantize, binding->guess.divisor, binding->guess.reciprocal,
+                                 binding->guess.add, terms_of(run));
     return TARE_OK;
 }
 
@@ -266,11 +313,11 @@ static tare_status bind_group(struct group_run *run, const struct tare_shape *sh
     run->pool = pool;
     set_bounds(run);
     if (run->group->range) tare_value_range_begin(&run->binding->range);
-    run->measures = measures(run);
-    if (!run->measures) return make_output(run);
-    run->binding->bound.to = NULL;
-    tare_requantize_bind(&run->binding->requantize, &run->binding->bound);
-    return TARE_OK;
+    if (run->binding->guessed.dtype) tare_tensor_reset(&run->binding->guessed); /* of a run that failed */
+    if (run->has_result) return TARE_OK;
+    const bool guesses = tare_group_guesses(run->binding);
+    run->measures = may_measure(run) && (guesses || is_large(run));
+    return run->measures ? begin_measuring(run, guesses) : make_output(run);
 }
 
 static tare_status begin(struct tare_consumer *consumer, struct tare_kernel *kernel, const struct tare_shape *shape,
@@ -286,6 +333,7 @@ static void take(struct tare_consumer *consumer, void *values, int64_t first, in
     struct group_run *run = (struct group_run *)consumer;
     if (run->measures && run->status == TARE_OK) {
         run->measures = false;
+        if (run->binding->guessed.dtype) tare_tensor_reset(&run->binding->guessed);
         run->status = make_output(run);
     }
     if (run->status != TARE_OK) return;
@@ -396,16 +444,23 @@ static tare_status run_again(struct tare_session *session, struct group_run *qua
                              .group = group };
     const struct tare_shape shape = frame->slots[group->output].shape;
     run.binding = binding_of(&run);
+    quantizer->has_result = run.binding->guessed.dtype != TARE_DT_INVALID;
     TARE_TRY(bind_group(quantizer, &shape, session->pool, done));
     const struct tare_stage *stage = &quantizer->binding->bound.pipelines[0].stages[0];
-    if (*done && quantizer->binding->has_quotient && stage->is_bounded) {
+    const bool is_quotient = *done && quantizer->binding->has_quotient && stage->is_bounded;
+    if (quantizer->has_result) {
+        const bool is_guessed = is_quotient && tare_group_is_guessed(run.binding, stage);
+        quantizer->output = run.binding->guessed;
+        run.binding->guessed = (struct tare_tensor){ 0 };
+        if (is_guessed) return TARE_OK;
+    }
+    if (is_quotient) {
         struct tare_requantize *requantize = &run.binding->requantize;
         run.output = quantizer->output;
         requantize->to = run.output.data;
-        requantize->real.is_quantized = true;
-        requantize->real.divisor = stage->divisor;
-        requantize->real.reciprocal = stage->reciprocal;
-        requantize->real.add = stage->add + 0.5f;
+        requantize->real.sums = NULL;
+        requantize->real.range = NULL;
+        tare_requantize_set_quotient(requantize, stage->divisor, stage->reciprocal, stage->add + 0.5f, terms_of(&run));
         TARE_TRY(run_product(session, frame, &run));
         if (run.consumer.accepted && !run.is_refused) return TARE_OK;
         tare_tensor_reset(&frame->slots[run.plan->steps[group->product].first_output]);
@@ -418,8 +473,14 @@ static tare_status run_again(struct tare_session *session, struct group_run *qua
 /* Sets the range of the result. If it is not known, the ops that compute it need the result. */
 static tare_status set_range(struct tare_session *session, const struct group_run *run) {
     const struct tare_step_range *range = run->group->range;
+    struct tare_group_binding *binding = run->binding;
     if (!range || !range->active) return TARE_OK;
-    TARE_TRY(tare_range_set(run->plan, run->frame, range, &run->binding->range));
+    const bool follows = !run->measures || !binding->requantize.real.sums ||
+                         tare_sum_range_end(&binding->range, &binding->sums, &binding->requantize);
+    if (!follows) tare_value_range_begin(&binding->range); /* not known */
+    TARE_TRY(tare_range_set(run->plan, run->frame, range, &binding->range));
+    tare_group_note_range(binding, run->frame->computed[range->steps[0]], run->frame->extremes[range->steps[0]],
+                          run->frame->extremes[range->steps[1]]);
     if (!run->measures || run->frame->computed[range->steps[0]]) return TARE_OK;
     return run_storing(session, run->plan, run->frame, run->group);
 }

@@ -87,6 +87,15 @@ struct reals {
     bool is_possible, has_bias, has_sign;
 };
 
+/* Quantization of float results of a block, or only the extremes of their sums (tare_requantize_takes_sums). Sums start
+ * with the offsets. */
+struct quotients {
+    struct tare_quotient_avx512 quotient;
+    __m512 scale[VECTORS], bias[VECTORS];
+    struct tare_sum_range_avx512 extremes[VECTORS];
+    bool is_possible, is_stored;
+};
+
 /* One block of channels of the lines of a call. */
 struct work {
     const struct tare_igemm_output *output;
@@ -96,6 +105,7 @@ struct work {
     int64_t line, channel; /* the call's first output line, the block's first channel */
     struct bytes bytes;
     struct reals reals;
+    struct quotients quotients;
     struct tare_range_avx512 seen; /* of float results */
     __mmask16 mask;                /* channels of a quarter that exist */
     int8_t padding[VECTOR];
@@ -280,7 +290,6 @@ TARE_ALWAYS_INLINE TARE_TARGET_VNNI void store_reals(struct work *work, const __
                                                      int64_t column, const int parts) {
     const struct reals *reals = &work->reals;
     const struct tare_real_stage *real = &work->output->requantize->real;
-    const __m512 reciprocal = _mm512_set1_ps(real->reciprocal), divisor = _mm512_set1_ps(real->divisor);
     __m512i bits[VECTORS];
     TARE_UNROLL
     for (int v = 0; v < VECTORS; v++) {
@@ -289,12 +298,6 @@ TARE_ALWAYS_INLINE TARE_TARGET_VNNI void store_reals(struct work *work, const __
         if (reals->has_bias) x = _mm512_add_ps(x, reals->bias[v]);
         x = _mm512_min_ps(reals->high, _mm512_max_ps(reals->low, x));
         bits[v] = _mm512_castps_si512(x);
-        if (real->is_quantized) bits[v] = tare_quotients_avx512(x, reciprocal, divisor, _mm512_set1_ps(real->add));
-    }
-    if (real->is_quantized) {
-        const __m512i low = _mm512_packs_epi32(bits[0], bits[1]), high = _mm512_packs_epi32(bits[2], bits[3]);
-        store_bytes(work, _mm512_packs_epi16(low, high), line, column, parts, true);
-        return;
     }
     if (real->floats) store_floats(work, bits, line, column, parts);
     TARE_UNROLL
@@ -336,6 +339,83 @@ static TARE_TARGET_VNNI void store_others(struct work *work, __m512i v0, __m512i
     }
 }
 
+/* The lanes of the tiles whose column `column` is inside. */
+TARE_ALWAYS_INLINE __mmask16 lanes_inside(const struct work *work, int64_t column, const int parts) {
+    const int64_t left = (work->conv->out[2] - column + COLUMNS - 1) / COLUMNS;
+    return left >= parts ? 0xffff : left <= 0 ? 0 : (__mmask16)((1 << left * (VECTOR / 4) / parts) - 1);
+}
+
+/* Adds the sums of a column of the tiles to the extremes. */
+TARE_ALWAYS_INLINE TARE_TARGET_VNNI void collect_column(struct quotients *quotients, const __m512i sums[VECTORS],
+                                                        __mmask16 mask) {
+    TARE_UNROLL
+    for (int v = 0; v < VECTORS; v++) {
+        struct tare_sum_range_avx512 *seen = &quotients->extremes[v];
+        seen->low = _mm512_mask_min_epi32(seen->low, mask, seen->low, sums[v]);
+        seen->high = _mm512_mask_max_epi32(seen->high, mask, seen->high, sums[v]);
+    }
+}
+
+/* Adds the sums of tiles that are inside. */
+TARE_ALWAYS_INLINE TARE_TARGET_VNNI void collect_tile(struct quotients *quotients,
+                                                      const __m512i sums[LINES][COLUMNS][VECTORS], const int lines) {
+    TARE_UNROLL
+    for (int v = 0; v < VECTORS; v++) {
+        struct tare_sum_range_avx512 seen = { sums[0][0][v], sums[0][0][v] };
+        TARE_UNROLL
+        for (int i = 1; i < lines * COLUMNS; i++)
+            tare_sum_range_add(&seen, sums[i / COLUMNS][i % COLUMNS][v]);
+        quotients->extremes[v].low = _mm512_min_epi32(quotients->extremes[v].low, seen.low);
+        quotients->extremes[v].high = _mm512_max_epi32(quotients->extremes[v].high, seen.high);
+    }
+}
+
+TARE_ALWAYS_INLINE TARE_TARGET_VNNI void store_quotients(const struct work *work, const __m512i sums[VECTORS],
+                                                         int64_t line, int64_t column, const int parts) {
+    const struct quotients *q = &work->quotients;
+    __m512i x[VECTORS];
+    TARE_UNROLL
+    for (int v = 0; v < VECTORS; v++)
+        x[v] = tare_sum_quotients_avx512(&q->quotient, q->scale[v], q->bias[v], sums[v]);
+    store_bytes(work, tare_pack_quotients_avx512(&q->quotient, x), line, column, parts, true);
+}
+
+#define TAKE_SUMS(parts, lines)                                                                                        \
+    static TARE_TARGET_VNNI __attribute__((noinline)) void take_sums_##parts##_##lines(                                \
+        struct work *work, __m512i sums[LINES][COLUMNS][VECTORS], int64_t line, int64_t column) {                      \
+        const bool has_range = work->output->requantize->real.sums;                                                    \
+        const bool is_inside = column + COLUMNS * (parts) <= work->conv->out[2];                                       \
+        if (has_range && is_inside) collect_tile(&work->quotients, sums, lines);                                       \
+        TARE_UNROLL                                                                                                    \
+        for (int i = 0; i < (lines)*COLUMNS; i++) {                                                                    \
+            const __m512i *of_column = sums[i / COLUMNS][i % COLUMNS];                                                 \
+            const int64_t at = column + i % COLUMNS;                                                                   \
+            if (has_range && !is_inside) collect_column(&work->quotients, of_column, lanes_inside(work, at, parts));   \
+            if (work->quotients.is_stored) store_quotients(work, of_column, line + i / COLUMNS, at, parts);            \
+        }                                                                                                              \
+    }
+TAKE_SUMS(1, 1)
+TAKE_SUMS(1, 2)
+TAKE_SUMS(2, 1)
+TAKE_SUMS(2, 2)
+TAKE_SUMS(4, 1)
+TAKE_SUMS(4, 2)
+#undef TAKE_SUMS
+
+/* The sums of tiles, from memory. */
+TARE_ALWAYS_INLINE TARE_TARGET_VNNI void take_sums(struct work *work, __m512i sums[LINES][COLUMNS][VECTORS],
+                                                   const struct tile *tile, const int lines, const int parts) {
+    static void (*const functions[][2])(struct work *, __m512i[LINES][COLUMNS][VECTORS], int64_t, int64_t) = {
+        { take_sums_1_1, take_sums_1_2 }, { take_sums_2_1, take_sums_2_2 }, { take_sums_4_1, take_sums_4_2 }
+    };
+    __m512i stored[LINES][COLUMNS][VECTORS];
+    TARE_UNROLL
+    for (int i = 0; i < lines * COLUMNS * VECTORS; i++)
+        stored[i / (COLUMNS * VECTORS)][i / VECTORS % COLUMNS][i % VECTORS] =
+            sums[i / (COLUMNS * VECTORS)][i / VECTORS % COLUMNS][i % VECTORS];
+    functions[parts / 2][lines - 1](work, stored, tile->line, tile->column);
+}
+
 TARE_ALWAYS_INLINE TARE_TARGET_VNNI void run_tile(struct work *work, const struct tile *tile, const int lines,
                                                   const int stride, const int parts, const bool inside,
                                                   const bool whole) {
@@ -346,6 +426,10 @@ TARE_ALWAYS_INLINE TARE_TARGET_VNNI void run_tile(struct work *work, const struc
     TARE_UNROLL
     for (int h = 0; h < SIZE + (lines - 1) * stride; h++)
         add_line(sums, work, tile, h, lines, stride, parts, inside, whole);
+    if (whole && work->quotients.is_possible) {
+        take_sums(work, sums, tile, lines, parts);
+        return;
+    }
     TARE_UNROLL
     for (int i = 0; i < lines * COLUMNS; i++) {
         const __m512i *of_column = sums[i / COLUMNS][i % COLUMNS];
@@ -437,7 +521,8 @@ static TARE_TARGET_VNNI void prepare_reals(struct work *work, int64_t channels) 
     const struct tare_requantize *r = work->output->requantize;
     struct reals *reals = &work->reals;
     const int64_t column = work->output->column + work->channel;
-    reals->is_possible = r && r->is_real && !r->real.addend && channels >= QUARTER;
+    reals->is_possible = r && r->is_real && !r->real.addend && !r->real.is_quantized && channels >= QUARTER &&
+                         !work->quotients.is_possible;
     if (!reals->is_possible) return;
     reals->has_bias = r->real.bias;
     reals->has_sign = !(r->real.low >= 0);
@@ -446,6 +531,44 @@ static TARE_TARGET_VNNI void prepare_reals(struct work *work, int64_t channels) 
         reals->offset[v] = ordered(r->offset + column, v, channels);
         reals->scale[v] = _mm512_castsi512_ps(ordered(r->scale + column, v, channels));
         if (r->real.bias) reals->bias[v] = _mm512_castsi512_ps(ordered(r->real.bias + column, v, channels));
+    }
+}
+
+/* Sets the quantization and adds the offsets to the starts of the sums. */
+static TARE_TARGET_VNNI void prepare_quotients(struct work *work, int64_t channels) {
+    const struct tare_requantize *r = work->output->requantize;
+    struct quotients *q = &work->quotients;
+    const int64_t column = work->output->column + work->channel;
+    q->is_possible = tare_requantize_takes_sums(r) && channels >= QUARTER;
+    if (!q->is_possible) return;
+    q->quotient = tare_load_quotient_avx512(r);
+    q->is_stored = r->real.is_quantized;
+    for (int v = 0; v < VECTORS; v++) {
+        work->bytes.start[v] = _mm512_add_epi32(work->bytes.start[v], ordered(r->offset + column, v, channels));
+        q->scale[v] = _mm512_castsi512_ps(ordered(r->scale + column, v, channels));
+        if (r->real.bias) q->bias[v] = _mm512_castsi512_ps(ordered(r->real.bias + column, v, channels));
+        q->extremes[v].low = _mm512_set1_epi32(INT32_MAX);
+        q->extremes[v].high = _mm512_set1_epi32(INT32_MIN);
+    }
+}
+
+/* Adds the extremes of the block, without the offsets, to those of its columns. If a sum with its offset has wrapped,
+ * one of the extremes has, which tare_sum_range_end finds. */
+static TARE_TARGET_VNNI void store_extremes(const struct work *work, int64_t channels) {
+    const struct tare_requantize *r = work->output->requantize;
+    const struct tare_sum_range_avx512 *of = work->quotients.extremes;
+    const int64_t first = work->output->column + work->channel, width = VECTOR / block_parts(channels);
+    const __m512i lows[] = { of[0].low, of[1].low, of[2].low, of[3].low };
+    const __m512i highs[] = { of[0].high, of[1].high, of[2].high, of[3].high };
+    const struct quarters low = quarters_of(lows), high = quarters_of(highs);
+    for (int q = 0; q < 4; q++) {
+        const int64_t column = first + q * QUARTER % width;
+        const __m512i offset = _mm512_loadu_si512(r->offset + column);
+        const __mmask16 any = _mm512_cmple_epi32_mask(low.of[q], high.of[q]);
+        struct tare_sum_range_avx512 seen = tare_sum_range_load(r->real.sums, column, 0xffff);
+        seen.low = _mm512_mask_min_epi32(seen.low, any, seen.low, _mm512_sub_epi32(low.of[q], offset));
+        seen.high = _mm512_mask_max_epi32(seen.high, any, seen.high, _mm512_sub_epi32(high.of[q], offset));
+        tare_sum_range_store(r->real.sums, column, 0xffff, &seen);
     }
 }
 
@@ -497,8 +620,10 @@ static TARE_TARGET_VNNI void run(const struct tare_igemm_output *output, const s
         work.x = image + work.channel;
         work.mask = channels < QUARTER ? (__mmask16)(0xffffu >> (QUARTER - channels)) : 0xffff;
         prepare(&work, channels);
+        prepare_quotients(&work, channels);
         prepare_reals(&work, channels);
         blocks[conv->stride[2] - 1][channels == 64 ? 3 : channels == 32 ? 2 : channels == QUARTER](&work, count);
+        if (work.quotients.is_possible && output->requantize->real.sums) store_extremes(&work, channels);
     }
     tare_requantize_store_range_avx512(output->requantize, &work.seen);
 }

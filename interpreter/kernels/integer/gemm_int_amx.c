@@ -38,7 +38,7 @@ enum conversion {
     TO_BYTES_PLUS, /* the same with an addend */
     TO_FLOATS,     /* stored floats, of which the range is collected */
     TO_RANGE,      /* floats of which only the range is collected */
-    TO_QUOTIENTS,  /* floats that are quantized */
+    TO_QUOTIENTS,  /* floats that are quantized, or only the extremes of their sums are collected */
     TO_ANY,        /* by tare_requantize_avx512 */
 };
 
@@ -304,9 +304,8 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_panels(struct product *p, const
                 x = _mm512_add_ps(x, _mm512_maskz_loadu_ps(mask, addend + i));
             }
             x = _mm512_min_ps(columns.high, _mm512_max_ps(columns.low, x));
-            if (to == TO_QUOTIENTS) tare_store_quotients_avx512(p->requantize, x, i, mask);
             if (to == TO_FLOATS) store_floats(floats + i, x, mask, panels.is_full);
-            if (to != TO_QUOTIENTS) add_to_range(&seen, x, mask, panels.is_full, has_sign);
+            add_to_range(&seen, x, mask, panels.is_full, has_sign);
         }
     }
     p->seen = seen;
@@ -343,8 +342,49 @@ static TARE_TARGET_AVX512 void store_all_floats(struct product *p, const struct 
 static TARE_TARGET_AVX512 void collect_range(struct product *p, const struct finished *f, int64_t row, int64_t end) {
     store_reals(p, f, row, end, TO_RANGE);
 }
-static TARE_TARGET_AVX512 void store_quotients(struct product *p, const struct finished *f, int64_t row, int64_t end) {
-    store_reals(p, f, row, end, TO_QUOTIENTS);
+
+/* Adds the sums of rows `row` … `end` of both tiles to the extremes of their columns. */
+static TARE_TARGET_AVX512 void collect_sums(const struct product *p, const struct finished *f, int64_t row,
+                                            int64_t end) {
+    struct tare_sum_range *sums = p->requantize->real.sums;
+    struct tare_sum_range_avx512 seen[2];
+    const int64_t column = p->c->column + f->columns.first;
+    for (int panel = 0; panel < 2; panel++)
+        seen[panel] = tare_sum_range_load(sums, column + panel * PANEL, mask_of(&f->columns, panel));
+    for (int tile = 0; tile < 2; tile++) {
+        const int64_t stop = end < f->tiles[tile].rows ? end : f->tiles[tile].rows;
+        for (int64_t i = row; i < stop; i++) {
+            tare_sum_range_add(&seen[0], sums_at(f, tile, i, 0));
+            tare_sum_range_add(&seen[1], sums_at(f, tile, i, 1));
+        }
+    }
+    for (int panel = 0; panel < 2; panel++)
+        tare_sum_range_store(sums, column + panel * PANEL, mask_of(&f->columns, panel), &seen[panel]);
+}
+
+/* Stores the bytes of rows `row` … `end` of both tiles. */
+static TARE_TARGET_AVX512 void store_quotients(const struct product *p, const struct finished *f, int64_t row,
+                                               int64_t end) {
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    const struct tare_quotient_avx512 quotient = tare_load_quotient_avx512(p->requantize);
+    const int64_t column = p->c->column + f->columns.first, first = p->c->element + element_of(p, f, 0, row);
+    const int64_t second = p->c->element + element_of(p, f, 1, row) - first;
+    const struct tare_quotient_columns columns[2] = {
+        tare_load_quotient_columns(p->requantize, column, mask_of(&f->columns, 0)),
+        tare_load_quotient_columns(p->requantize, column + PANEL, mask_of(&f->columns, 1))
+    };
+    uint8_t *to = p->requantize->to + first;
+    for (; row < end; row++, to += p->c->stride) {
+        __m512i x[4];
+        TARE_UNROLL
+        for (int i = 0; i < 4; i++)
+            x[i] = tare_sum_quotients_avx512(&quotient, columns[i % 2].scale, columns[i % 2].bias,
+                                             _mm512_add_epi32(sums_at(f, i / 2, row, i % 2), columns[i % 2].offset));
+        const __m512i bytes = _mm512_permutexvar_epi32(order, tare_pack_quotients_avx512(&quotient, x));
+        if (row < f->tiles[0].rows) _mm256_mask_storeu_epi8(to, f->columns.mask, _mm512_castsi512_si256(bytes));
+        if (row < f->tiles[1].rows)
+            _mm256_mask_storeu_epi8(to + second, f->columns.mask, _mm512_extracti64x4_epi64(bytes, 1));
+    }
 }
 
 /* Converts up to `count` rows of both tiles. */
@@ -365,7 +405,8 @@ static TARE_TARGET_AVX512 __attribute__((noinline)) void convert(struct product 
     } else if (p->conversion == TO_RANGE) {
         collect_range(p, f, f->next, end);
     } else if (p->conversion == TO_QUOTIENTS) {
-        store_quotients(p, f, f->next, end);
+        if (p->requantize->real.sums) collect_sums(p, f, f->next, end);
+        if (p->requantize->real.is_quantized) store_quotients(p, f, f->next, end);
     } else {
         for (int tile = 0; tile < 2; tile++) {
             for (int64_t row = f->next; row < end && row < f->tiles[tile].rows; row++) {
@@ -503,7 +544,10 @@ static TARE_TARGET_AVX512 bool scales_are_small(const float *scale, int64_t n) {
 static void choose_conversion(struct product *p) {
     const struct tare_requantize *r = p->requantize;
     p->conversion = !r ? TO_SUMS : TO_ANY;
-    if (r && r->is_real) p->conversion = r->real.is_quantized ? TO_QUOTIENTS : r->real.floats ? TO_FLOATS : TO_RANGE;
+    if (tare_requantize_takes_sums(r))
+        p->conversion = TO_QUOTIENTS;
+    else if (r && r->is_real && !r->real.is_quantized)
+        p->conversion = r->real.floats ? TO_FLOATS : TO_RANGE;
     if (!r || r->is_real || !is_small(r->first.add, 1 << 20) || !scales_are_small(r->scale + p->c->column, p->n))
         return;
     if (!r->addend) {

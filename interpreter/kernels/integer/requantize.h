@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "interpreter/kernels/cpu.h"
+#include "interpreter/kernels/integer/sum_range.h"
 #include "interpreter/kernels/value_range.h"
 
 #include <stdbool.h>
@@ -26,17 +27,22 @@ struct tare_dequantize_stage {
 };
 
 /* A float result instead of an 8-bit one: (sum + offset) * scale, plus a bias and an addend, then max(low, x) and
- * min(high, x). It is stored, only its range is collected, or it is quantized to int8. */
+ * min(high, x). It is stored, quantized to int8, or neither; its range may be collected. */
 struct tare_real_stage {
     float *floats;                  /* element 0 of the stored result; NULL: it is not stored */
     const float *bias;              /* by column, readable as the scales; NULL: none */
     const float *addend;            /* its element 0; NULL: none */
     float low, high;                /* infinities: no bound */
-    struct tare_value_range *range; /* to which the values are added, unless they are quantized; NULL: none */
+    struct tare_value_range *range; /* to which the values are added; NULL: none */
+    /* Where floats are not stored and there is no addend, a kernel may add sums to this range instead of adding their
+     * results to `range`; NULL: it may not. */
+    struct tare_sum_range *sums;
     /* Quantization to tare_requantize.to: floor(x / divisor + add), saturated, for values that are bounded as
      * tare_pipeline_set_bounds requires; `add` is an integer plus 0.5. */
     bool is_quantized;
     float divisor, reciprocal, add;
+    bool is_bounded; /* also the values before max and min: these may clamp the bytes instead, to [least, most] */
+    int8_t least, most;
 };
 
 struct tare_requantize {
@@ -63,6 +69,9 @@ bool tare_requantize_find(struct tare_requantize *out, const struct tare_bound_e
 /* Sets `to`, `floats`, `range` and the addends from the current operands of the expression; the result is not
  * quantized. */
 void tare_requantize_bind(struct tare_requantize *requantize, const struct tare_bound_expression *bound);
+/* Sets the quantization of a float result whose sums have `terms` products of int8. */
+void tare_requantize_set_quotient(struct tare_requantize *requantize, float divisor, float reciprocal, float add,
+                                  int64_t terms);
 
 #if TARE_KERNELS_X86
 #include <immintrin.h>
@@ -132,11 +141,9 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tare_real_avx2(const struct tare_requan
     if (real->bias) x = _mm256_add_ps(x, _mm256_loadu_ps(real->bias + column));
     if (real->addend) x = _mm256_add_ps(x, _mm256_maskload_ps(real->addend + at, mask));
     x = _mm256_min_ps(_mm256_set1_ps(real->high), _mm256_max_ps(_mm256_set1_ps(real->low), x));
-    if (real->is_quantized) {
-        tare_store_quotients_avx2(r, x, at, count);
-        return;
-    }
+    if (real->is_quantized) tare_store_quotients_avx2(r, x, at, count);
     if (real->floats) _mm256_maskstore_ps(real->floats + at, mask, x);
+    if (!real->range) return;
     if (count < 8) /* the other lanes repeat the first */
         x = _mm256_blendv_ps(_mm256_broadcastss_ps(_mm256_castps256_ps128(x)), x, _mm256_castsi256_ps(mask));
     tare_range_add_avx2(seen, x);
@@ -231,12 +238,55 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tare_real_avx512(const struct tare_re
     if (real->bias) x = _mm512_add_ps(x, _mm512_loadu_ps(real->bias + column));
     if (real->addend) x = _mm512_add_ps(x, _mm512_maskz_loadu_ps(mask, real->addend + at));
     x = _mm512_min_ps(_mm512_set1_ps(real->high), _mm512_max_ps(_mm512_set1_ps(real->low), x));
-    if (real->is_quantized) {
-        tare_store_quotients_avx512(r, x, at, mask);
-        return;
-    }
+    if (real->is_quantized) tare_store_quotients_avx512(r, x, at, mask);
     if (real->floats) _mm512_mask_storeu_ps(real->floats + at, mask, x);
-    tare_range_add_avx512(seen, x, mask);
+    if (real->range) tare_range_add_avx512(seen, x, mask);
+}
+
+/* True if a kernel stores the bytes of quantized results, collects the extremes of the sums, or both, and nothing else.
+ */
+TARE_ALWAYS_INLINE bool tare_requantize_takes_sums(const struct tare_requantize *r) {
+    return r && r->is_real && !r->real.floats && !r->real.addend &&
+           (r->real.is_quantized ? r->real.is_bounded && (r->real.sums || !r->real.range) : r->real.sums != NULL);
+}
+
+/* What is read for a vector of columns, in the order of the sums' lanes. */
+struct tare_quotient_columns {
+    __m512i offset;
+    __m512 scale, bias;
+};
+/* What is read for all columns. */
+struct tare_quotient_avx512 {
+    __m512 reciprocal, divisor, add;
+    __m512i least, most; /* bytes */
+    bool has_bias;
+};
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 struct tare_quotient_columns
+tare_load_quotient_columns(const struct tare_requantize *r, int64_t column, __mmask16 mask) {
+    struct tare_quotient_columns columns = { _mm512_maskz_loadu_epi32(mask, r->offset + column),
+                                             _mm512_maskz_loadu_ps(mask, r->scale + column), _mm512_setzero_ps() };
+    if (r->real.bias) columns.bias = _mm512_maskz_loadu_ps(mask, r->real.bias + column);
+    return columns;
+}
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 struct tare_quotient_avx512
+tare_load_quotient_avx512(const struct tare_requantize *r) {
+    const struct tare_real_stage *real = &r->real;
+    return (struct tare_quotient_avx512){ _mm512_set1_ps(real->reciprocal), _mm512_set1_ps(real->divisor),
+                                          _mm512_set1_ps(real->add),        _mm512_set1_epi8(real->least),
+                                          _mm512_set1_epi8(real->most),     real->bias != NULL };
+}
+/* The integers of sums with their offsets, before they are saturated and clamped. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512i tare_sum_quotients_avx512(const struct tare_quotient_avx512 *q,
+                                                                        __m512 scale, __m512 bias, __m512i total) {
+    __m512 x = _mm512_mul_ps(_mm512_cvtepi32_ps(total), scale);
+    if (q->has_bias) x = _mm512_add_ps(x, bias);
+    return tare_quotients_avx512(x, q->reciprocal, q->divisor, q->add);
+}
+/* The bytes of four vectors of these integers, in the order of packing. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512i tare_pack_quotients_avx512(const struct tare_quotient_avx512 *q,
+                                                                         const __m512i x[4]) {
+    const __m512i low = _mm512_packs_epi32(x[0], x[1]), high = _mm512_packs_epi32(x[2], x[3]);
+    return _mm512_min_epi8(q->most, _mm512_max_epi8(q->least, _mm512_packs_epi16(low, high)));
 }
 
 /* Requantizes the sums of the mask's lanes and stores them as elements `at` … of the result. Floats are added to

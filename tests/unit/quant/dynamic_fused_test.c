@@ -1,8 +1,8 @@
 /* Dynamic range quantization as it is executed: groups of ops, with the range of each activation collected where the
- * activation is computed, and products that run twice instead of storing large activations, have the bits of the ops
- * run one by one, at every CPU level of the machine, for dense, depthwise and pointwise convolutions, products and
- * residual additions, weights of 8 and 4 bits, per channel and per tensor, and for activations of all signs and of
- * special values. */
+ * activation is computed, products that run twice instead of storing large activations, and products that guess the
+ * quantization of activations that reach both bounds of Relu6, have the bits of the ops run one by one, at every CPU
+ * level of the machine, for dense, depthwise and pointwise convolutions, products and residual additions, weights of 8
+ * and 4 bits, per channel and per tensor, and for activations of all signs and of special values. */
 #include "support/levels.h"
 #include "support/mini_model.h"
 
@@ -32,7 +32,7 @@ static struct tare_edge weight(struct tare_graph *g, const char *name, struct ta
 
 /* ---- the network ---- */
 
-enum network { CONVOLUTIONS, PRODUCTS, LARGE, N_NETWORKS };
+enum network { CONVOLUTIONS, PRODUCTS, CLAMPED, LARGE, N_NETWORKS };
 enum { SIDE = 130 }; /* of the images of LARGE: with 16 channels, an activation has more than 1 MiB as floats */
 struct form {
     int bits;
@@ -76,6 +76,16 @@ static struct tare_edge large(struct tare_graph *g, struct tare_edge x, int64_t 
     return conv(g, "Conv2D", "last", x, tare_shape_make(4, one, one, n, three), 1);
 }
 
+/* Convolutions whose results are clamped and only quantized. */
+static struct tare_edge clamped(struct tare_graph *g, struct tare_edge x, int64_t n) {
+    const int64_t three = 3, one = 1;
+    x = mini_node(g, "Relu6", "relu1", 1, conv(g, "Conv2D", "first", x, tare_shape_make(4, three, three, three, n), 1));
+    x = conv(g, "DepthwiseConv2dNative", "depthwise", x, tare_shape_make(4, three, three, n, one), 1);
+    x = mini_node(g, "Relu6", "relu2", 1, x);
+    x = mini_node(g, "Relu6", "relu3", 1, conv(g, "Conv2D", "middle", x, tare_shape_make(4, one, one, n, n), 1));
+    return conv(g, "Conv2D", "last", x, tare_shape_make(4, three, three, n, three), 2);
+}
+
 static struct tare_edge products(struct tare_graph *g, struct tare_edge x, int64_t n) {
     x = mini_node(g, "MatMul", "first", 2, x, weight(g, "first/w", tare_shape_make(2, (int64_t)33, n)));
     x = mini_node(g, "BiasAdd", "bias1", 2, x, weight(g, "first/b", tare_shape_make(1, n)));
@@ -108,8 +118,8 @@ static void build(struct quantized *q, enum network network, const struct form *
     struct tare_graph *f = tare_model_add_function(q->model, "f");
     const struct tare_edge x = mini_arg(f, "x", TARE_DT_FLOAT);
     static struct tare_edge (*const functions[N_NETWORKS])(struct tare_graph *, struct tare_edge,
-                                                           int64_t) = { convolutions, products, large };
-    static const size_t layers[N_NETWORKS] = { 4, 3, 3 };
+                                                           int64_t) = { convolutions, products, clamped, large };
+    static const size_t layers[N_NETWORKS] = { 4, 3, 4, 3 };
     const struct tare_shape shape = input_shape(network, -1);
     q->x = mini_placeholder(q->model->main, "in", TARE_DT_FLOAT);
     mini_ok(tare_node_set_shape(q->x.node, "shape", &shape));
@@ -135,6 +145,15 @@ static struct tare_tensor input(enum network network, int64_t batch, enum values
         if (values == NEGATIVE) value = -fabsf(value) - 0.01f;
         TARE_DATA(float, &x)[i] = value;
     }
+    return x;
+}
+
+/* Some inputs are too small for their activations to reach the upper bound of the clamp. */
+static struct tare_tensor clamped_input(int round) {
+    struct tare_tensor x = input(CLAMPED, 1, ANY);
+    const float factor = round % 7 == 5 || round == 16 ? 0.01f : 30;
+    for (int64_t i = 0; i < x.elements; i++)
+        TARE_DATA(float, &x)[i] *= factor;
     return x;
 }
 
@@ -166,7 +185,8 @@ static void check_network(enum network network, const struct form *form) {
     mini_ok(tare_session_new(&sessions[1], q.model, &plain));
     for (int round = 0; round < 3 * N_VALUES; round++) {
         const int64_t batch = network == LARGE ? 1 : round / 3 % 2 + 1;
-        struct tare_tensor value = input(network, batch, (enum values)(round % N_VALUES));
+        struct tare_tensor value =
+            network == CLAMPED ? clamped_input(round) : input(network, batch, (enum values)(round % N_VALUES));
         const int before = observed;
         if (round == N_VALUES) tare_session_observe(sessions[0], look, NULL, &observed);
         if (round == 2 * N_VALUES) tare_session_observe(sessions[0], NULL, NULL, NULL);
@@ -181,11 +201,13 @@ static void check_network(enum network network, const struct form *form) {
 static void networks(void **unused) {
     (void)unused;
     static const struct form forms[] = {
-        { 8, TARE_PER_CHANNEL, 16 }, { 8, TARE_PER_TENSOR, 40 }, { 4, TARE_PER_CHANNEL, 21 }, { 4, TARE_PER_TENSOR, 8 }
+        { 8, TARE_PER_CHANNEL, 16 }, { 8, TARE_PER_TENSOR, 40 },   { 4, TARE_PER_CHANNEL, 21 },
+        { 4, TARE_PER_TENSOR, 8 },   { 8, TARE_PER_CHANNEL, 116 },
     };
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
         for (int network = 0; network < N_NETWORKS; network++)
-            if (network != LARGE || i == 0) check_network((enum network)network, &forms[i]);
+            if (network == CLAMPED || (network == LARGE ? i == 0 : i < 4))
+                check_network((enum network)network, &forms[i]);
 }
 
 static void dynamic__groups_have_the_bits_of_the_ops_at_every_level(void **unused) {
