@@ -8,6 +8,7 @@
 #include "datasets/label.h"
 #include "eval/measure.h"
 #include "eval/model_inputs.h"
+#include "eval/record_store.h"
 #include "graph/calls.h"
 #include "graph/data_dependence.h"
 
@@ -278,12 +279,11 @@ static tare_status run_pass(struct tare_comparison_pass *pass, struct tare_sessi
     return TARE_OK;
 }
 
-tare_status tare_comparison_pass_add(struct tare_comparison_row **out, struct tare_comparison_pass *pass,
-                                     const struct tare_graph_model *model, double seconds) {
+/* `bytes`: of the model. */
+static tare_status add_pass(struct tare_comparison_row **out, struct tare_comparison_pass *pass, int64_t bytes,
+                            double seconds) {
     struct tare_comparison *comparison = pass->comparison;
     struct tare_comparison_row *row;
-    int64_t bytes;
-    TARE_TRY(tare_model_weight_bytes(&bytes, model));
     if (!TARE_GROW(comparison->rows, comparison->n_rows, comparison->capacity)) return TARE_NO_MEMORY;
     row = &comparison->rows[comparison->n_rows];
     *row = (struct tare_comparison_row){ .outputs = pass->outputs, .size_bytes = bytes, .seconds = seconds };
@@ -295,6 +295,13 @@ tare_status tare_comparison_pass_add(struct tare_comparison_row **out, struct ta
     comparison->n_rows++;
     *out = row;
     return TARE_OK;
+}
+
+tare_status tare_comparison_pass_add(struct tare_comparison_row **out, struct tare_comparison_pass *pass,
+                                     const struct tare_graph_model *model, double seconds) {
+    int64_t bytes;
+    TARE_TRY(tare_model_weight_bytes(&bytes, model));
+    return add_pass(out, pass, bytes, seconds);
 }
 
 tare_status tare_comparison_add(struct tare_comparison_row **out, struct tare_comparison *comparison,
@@ -315,6 +322,47 @@ tare_status tare_comparison_add(struct tare_comparison_row **out, struct tare_co
     tare_sessions_free(sessions, threads);
     if (status == TARE_OK) status = tare_comparison_pass_add(out, &pass, model, seconds);
     if (status == TARE_OK && comparison->n_rows == 1) status = tare_measure_check_requested(comparison);
+    tare_comparison_pass_end(&pass);
+    return status;
+}
+
+/* ---- outputs that are known ---- */
+
+static tare_status replay_records(struct tare_comparison_pass *pass, const struct tare_comparison *known,
+                                  struct tare_record_reader *reader, const struct tare_runner_options *options) {
+    for (;;) {
+        struct tare_sample sample;
+        struct tare_provenance where;
+        bool end = false;
+        if (options->interrupted && *options->interrupted) return TARE_FAIL(TARE_INTERRUPTED, "interrupted");
+        TARE_TRY(tare_record_reader_next(&sample, &where, &end, reader));
+        if (end) return TARE_OK;
+        const struct tare_tensor *outputs = tare_reference_store_get(&known->references, pass->record);
+        const tare_status status = outputs ? tare_comparison_pass_record(pass, &sample, outputs)
+                                           : TARE_FAIL(TARE_INTERNAL, "more records than the first model saw");
+        tare_sample_reset(&sample);
+        TARE_TRY(status);
+    }
+}
+
+static tare_status replay(struct tare_comparison_pass *pass, const struct tare_comparison *known,
+                          const struct tare_runner_options *options) {
+    struct tare_record_reader reader;
+    tare_status status = tare_record_reader_open(&reader, options);
+    if (status == TARE_OK) status = replay_records(pass, known, &reader, options);
+    tare_record_reader_close(&reader);
+    return status;
+}
+
+tare_status tare_comparison_add_known(struct tare_comparison_row **out, struct tare_comparison *comparison,
+                                      const struct tare_comparison *known, const struct tare_signature *signature,
+                                      const struct tare_runner_options *options, const char *label) {
+    struct tare_comparison_pass pass;
+    tare_status status;
+    TARE_TRY(tare_comparison_pass_begin(&pass, comparison, signature, label));
+    status = replay(&pass, known, options);
+    if (status == TARE_OK) status = add_pass(out, &pass, known->rows[0].size_bytes, known->rows[0].seconds);
+    if (status == TARE_OK) status = tare_measure_check_requested(comparison);
     tare_comparison_pass_end(&pass);
     return status;
 }

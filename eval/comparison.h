@@ -111,6 +111,12 @@ tare_status tare_comparison_skip(struct tare_comparison *comparison, const char 
 tare_status tare_comparison_add(struct tare_comparison_row **out, struct tare_comparison *comparison,
                                 const struct tare_graph_model *model, const struct tare_signature *signature,
                                 const struct tare_runner_options *options, const char *label);
+/* Adds the row of the float model to a comparison without rows, from the outputs that `known` has stored for the same
+ * records (at least those of the options), without running the model. `signature` is that of the model or of one
+ * prepared from it. The row is that of tare_comparison_add, but for `seconds`, which is that of `known`. */
+tare_status tare_comparison_add_known(struct tare_comparison_row **out, struct tare_comparison *comparison,
+                                      const struct tare_comparison *known, const struct tare_signature *signature,
+                                      const struct tare_runner_options *options, const char *label) TARE_WARN_UNUSED;
 /* The figures of one model, added record by record in the order of the data, for callers that run the model themselves.
  * The first pass is the reference. `outputs` is in the comparison's memory. */
 struct tare_comparison_pass {

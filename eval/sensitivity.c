@@ -1,21 +1,18 @@
 /* Layer-by-layer sensitivity. With n quantized layers, 3 n + 1 models are measured against float: each layer quantized
  * alone, all layers but one, and, in order of their noise alone, the worst 1, 2, … n layers kept in float. Consecutive
- * models differ in few layers, so they run through eval/prefix_cache.h, which computes only what differs. */
+ * models differ in few layers, so they run as a set (eval/model_set.h), which computes only what differs. */
 #include "eval/sensitivity.h"
-#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/progress.h"
 #include "convert/saved_model.h"
 #include "eval/model_inputs.h"
 #include "base/strbuf.h"
 #include "eval/measure.h"
-#include "eval/prefix_cache.h"
+#include "eval/model_set.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const int64_t DEFAULT_MEMORY = (int64_t)1 << 30;
 
 void tare_sensitivity_free(struct tare_sensitivity *sensitivity) {
     tare_arena_free(&sensitivity->arena);
@@ -83,25 +80,40 @@ struct tare_sensitivity_figures tare_sensitivity_figures_of(const struct tare_co
 }
 
 /* The model as loaded, without preparation. */
-static tare_status measure_float(struct measuring *m) {
-    bool stateful;
+static tare_status run_float(struct tare_comparison_row **row, bool *stateful, struct measuring *m) {
     const struct tare_sensitivity_task *task = m->task;
     const struct tare_signature *signature;
-    struct tare_comparison_row *row;
     struct tare_graph_model *model;
     tare_status status;
     TARE_TRY(tare_saved_model_load(&model, task->source->model,
                                    &(struct tare_saved_model_options){ .ops = task->source->ops }));
     TARE_CHECK(tare_pick_signature(&signature, model, task->signature));
-    TARE_CHECK(tare_comparison_add(&row, &m->comparison, model, signature, task->runner, task->label));
-    m->out->float_model = tare_sensitivity_figures_of(&m->comparison, row->outputs);
-    m->out->records = m->comparison.records;
-    m->out->n_outputs = m->comparison.n_outputs;
-    TARE_CHECK(tare_session_state_ops(&stateful, model, signature, NULL));
-    m->out->whole |= stateful;
+    TARE_CHECK(tare_comparison_add(row, &m->comparison, model, signature, task->runner, task->label));
+    status = tare_session_state_ops(stateful, model, signature, NULL);
 done:
     tare_model_free(model);
     return status;
+}
+
+static tare_status take_float(struct tare_comparison_row **row, bool *stateful, struct measuring *m) {
+    const struct tare_sensitivity_task *task = m->task;
+    const struct tare_signature *signature;
+    const struct tare_graph_model *model;
+    TARE_TRY(tare_variant_source_prepared(&model, task->source));
+    TARE_TRY(tare_pick_signature(&signature, model, task->signature));
+    TARE_TRY(tare_session_state_ops(stateful, model, signature, NULL));
+    return tare_comparison_add_known(row, &m->comparison, task->known, signature, task->runner, task->label);
+}
+
+static tare_status measure_float(struct measuring *m) {
+    struct tare_comparison_row *row;
+    bool stateful;
+    TARE_TRY(m->task->known ? take_float(&row, &stateful, m) : run_float(&row, &stateful, m));
+    m->out->float_model = tare_sensitivity_figures_of(&m->comparison, row->outputs);
+    m->out->records = m->comparison.records;
+    m->out->n_outputs = m->comparison.n_outputs;
+    m->out->whole |= stateful;
+    return TARE_OK;
 }
 
 /* The settings of a layer that a recipe changed; NULL when out of memory. */
@@ -158,104 +170,48 @@ static tare_status find_layers(struct measuring *m) {
 
 /* ---- measuring several models ---- */
 
-/* A model and the place of its figures (NULL: it runs only for the activations that others share with it). */
-struct probe {
-    struct choice choice;
-    struct tare_sensitivity_figures *figures;
-    struct tare_comparison_pass pass;
-};
-
+/* The models of a set and the places of their figures (NULL: the model is silent). */
 struct probes {
     struct measuring *m;
-    struct probe *items;
+    struct choice *choices;
+    struct tare_sensitivity_figures **figures;
+    bool *is_silent;
     size_t count;
 };
 
 static tare_status make_probe(void *arg, struct tare_graph_model **out, size_t number) {
     struct probes *probes = arg;
     struct tare_arena arena = { 0 };
-    tare_status status = make(out, probes->m, &probes->items[number].choice, NULL, &arena);
+    tare_status status = make(out, probes->m, &probes->choices[number], NULL, &arena);
     tare_arena_free(&arena);
     return status;
 }
 
-static tare_status probe_record(void *arg, size_t number, const struct tare_sample *sample,
-                                const struct tare_tensor *outputs) {
-    struct probe *probe = &((struct probes *)arg)->items[number];
-    return probe->figures ? tare_comparison_pass_record(&probe->pass, sample, outputs) : TARE_OK;
-}
-
-static tare_status measure_whole(struct probes *probes) {
-    const struct tare_sensitivity_task *task = probes->m->task;
-    for (size_t i = 0; i < probes->count; i++) {
-        const struct tare_signature *signature;
-        struct tare_comparison_row *row;
-        struct tare_graph_model *model;
-        tare_status status;
-        if (!probes->items[i].figures) continue;
-        TARE_TRY(make_probe(probes, &model, i));
-        status = tare_pick_signature(&signature, model, task->signature);
-        if (status == TARE_OK)
-            status = tare_comparison_add(&row, &probes->m->comparison, model, signature, task->runner, task->label);
-        if (status == TARE_OK)
-            *probes->items[i].figures = tare_sensitivity_figures_of(&probes->m->comparison, row->outputs);
-        tare_model_free(model);
-        TARE_TRY(status);
-    }
-    return TARE_OK;
-}
-
-static tare_status begin_passes(struct probes *probes) {
-    const struct tare_sensitivity_task *task = probes->m->task;
-    const struct tare_signature *signature;
-    struct tare_graph_model *model;
-    tare_status status;
-    TARE_TRY(make_probe(probes, &model, 0));
-    status = tare_pick_signature(&signature, model, task->signature);
-    for (size_t i = 0; i < probes->count && status == TARE_OK; i++)
-        status = tare_comparison_pass_begin(&probes->items[i].pass, &probes->m->comparison, signature, task->label);
-    tare_model_free(model);
-    return status;
-}
-
-/* Runs each model from the first layer that differs; sets *suited to false, without results, when that is not possible.
- */
-static tare_status measure_parts(struct probes *probes, bool *suited) {
-    struct measuring *m = probes->m;
-    const struct tare_prefix_cache_task task = { .n_models = probes->count,
-                                                 .make = make_probe,
-                                                 .record = probe_record,
-                                                 .arg = probes,
-                                                 .signature = m->task->signature,
-                                                 .runner = m->task->runner,
-                                                 .threads = m->task->threads,
-                                                 .memory = m->task->memory ? m->task->memory : DEFAULT_MEMORY };
-    struct tare_prefix_cache_report report = { 0 };
-    tare_status status = begin_passes(probes);
-    if (status == TARE_OK) status = tare_prefix_cache_run(&report, &task);
-    *suited = !report.unsuited;
-    for (size_t i = 0; i < probes->count; i++) {
-        struct probe *probe = &probes->items[i];
-        if (status == TARE_OK && *suited && probe->figures) {
-            const size_t output = tare_measured_output(&m->comparison);
-            tare_metrics_finish(&probe->pass.outputs[output], &m->comparison.rows[0].outputs[output]);
-            *probe->figures = tare_sensitivity_figures_of(&m->comparison, probe->pass.outputs);
-        }
-        if (probe->pass.comparison) tare_comparison_pass_end(&probe->pass);
-    }
-    m->out->run_nodes += report.nodes;
-    m->out->whole_nodes += report.whole_nodes;
-    if (report.kept_bytes > m->out->kept_bytes) m->out->kept_bytes = report.kept_bytes;
-    return status;
+static void note_figures(void *arg, size_t number, const struct tare_metrics *outputs) {
+    const struct probes *probes = arg;
+    *probes->figures[number] = tare_sensitivity_figures_of(&probes->m->comparison, outputs);
 }
 
 static tare_status measure(struct probes *probes) {
-    struct measuring *m = probes->m;
-    bool suited = false;
-    if (!m->out->whole && m->task->memory >= 0) TARE_TRY(measure_parts(probes, &suited));
-    if (suited) return TARE_OK;
-    m->out->whole = true;
-    return measure_whole(probes);
+    const struct tare_sensitivity_task *task = probes->m->task;
+    struct tare_sensitivity *out = probes->m->out;
+    const struct tare_model_set set = { .count = probes->count,
+                                        .make = make_probe,
+                                        .measured = note_figures,
+                                        .is_silent = probes->is_silent,
+                                        .arg = probes,
+                                        .comparison = &probes->m->comparison,
+                                        .signature = task->signature,
+                                        .label = task->label,
+                                        .runner = task->runner,
+                                        .memory = task->memory };
+    struct tare_model_set_report report = { out->whole, out->kept_bytes, out->run_nodes, out->whole_nodes };
+    const tare_status status = tare_model_set_measure(&report, &set);
+    out->whole = report.whole;
+    out->kept_bytes = report.kept_bytes;
+    out->run_nodes = report.nodes;
+    out->whole_nodes = report.whole_nodes;
+    return status;
 }
 
 /* ---- the order of work ---- */
@@ -271,10 +227,19 @@ static int by_loss(const void *a, const void *b) {
 
 static void add_probe(struct probes *probes, const struct choice *from, int how, size_t at,
                       struct tare_sensitivity_figures *figures) {
-    struct probe *probe = &probes->items[probes->count++];
-    *probe = (struct probe){ .choice = *from, .figures = figures };
-    probe->choice.how = how;
-    probe->choice.at = at;
+    const size_t number = probes->count++;
+    probes->choices[number] = *from;
+    probes->choices[number].how = how;
+    probes->choices[number].at = at;
+    probes->figures[number] = figures;
+    probes->is_silent[number] = !figures;
+}
+
+static tare_status open_probes(struct probes *probes, struct tare_arena *arena, size_t most) {
+    probes->choices = TARE_NEW_ARRAY(arena, struct choice, most);
+    probes->figures = TARE_NEW_ARRAY(arena, struct tare_sensitivity_figures *, most);
+    probes->is_silent = TARE_NEW_ARRAY(arena, bool, most);
+    return probes->choices && probes->figures && probes->is_silent ? TARE_OK : TARE_NO_MEMORY;
 }
 
 /* Models that share most with each other follow each other: a layer alone shares with the float model, all but one with
@@ -282,9 +247,10 @@ static void add_probe(struct probes *probes, const struct choice *from, int how,
 static tare_status measure_layers(struct measuring *m) {
     struct tare_sensitivity *out = m->out;
     const struct choice choice = { .layers = out->layers, .count = out->count };
-    struct probes probes = { .m = m, .items = tare_calloc(2 * out->count + 2, sizeof *probes.items) };
-    tare_status status;
-    if (!probes.items) return TARE_NO_MEMORY;
+    struct tare_arena arena = { 0 };
+    struct probes probes = { .m = m };
+    tare_status status = open_probes(&probes, &arena, 2 * out->count + 2);
+    if (status != TARE_OK) goto done;
     add_probe(&probes, &choice, NONE, 0, NULL);
     for (size_t i = 0; i < out->count; i++)
         add_probe(&probes, &choice, ONLY, i, &out->layers[i].alone);
@@ -303,7 +269,7 @@ static tare_status measure_layers(struct measuring *m) {
         add_probe(&probes, &choice, AFTER, i, &out->layers[i].kept);
     status = measure(&probes);
 done:
-    tare_free(probes.items);
+    tare_arena_free(&arena);
     return status;
 }
 

@@ -59,6 +59,8 @@ struct tare_sensitivity_task {
     const char *target_key; /* of struct tare_comparison */
     int metric;             /* of struct tare_comparison */
     const struct tare_runner_options *runner;
+    const struct tare_comparison *known; /* its first row is the float model on these records, and perhaps more, whose
+                                            outputs are used; NULL: the float model runs */
     int threads;
     bool quiet;      /* no progress */
     bool alone_only; /* only `alone` is measured */

@@ -24,6 +24,8 @@
 #include "eval/logits.h"
 #include "eval/measure.h"
 #include "eval/model_inputs.h"
+#include "eval/model_set.h"
+#include "eval/record_store.h"
 #include "eval/significance.h"
 #include "workflow/calibration_data.h"
 #include "quant/recipe.h"
@@ -56,6 +58,7 @@ struct choosing {
     const struct tare_autotune_task *task;
     struct tare_autotune_layer *common; /* the layers before the search for exceptions */
     struct tare_runner_options runner;
+    struct tare_record_store records;       /* of the runner */
     struct tare_comparison comparison;      /* the first row is the float model */
     struct tare_calibration *fit;           /* of the samples that are not held out; NULL: none are */
     size_t plain, best, last;               /* rows: without any choice, of the best candidate, of the last one */
@@ -152,24 +155,30 @@ static tare_status note_layers(struct tare_autotune *out, const struct tare_quan
 }
 
 /* `only`: the only layer to quantize; NULL: all. The first model determines the list of layers. */
-static tare_status measure(double *db, struct choosing *c, const struct tare_autotune_layer *only) {
+static tare_status make(struct tare_graph_model **out, struct choosing *c, const struct tare_autotune_layer *only) {
     struct tare_quant_report report;
     struct tare_variant variant;
     struct tare_arena arena = { 0 };
-    struct tare_graph_model *model = NULL;
     tare_status status;
+    *out = NULL;
     c->only = only;
-    c->out->models++;
     TARE_CHECK(make_variant(&variant, c, &arena));
     variant.options.accepts = is_wanted;
     variant.options.accepts_arg = c;
-    TARE_CHECK(tare_variant_source_make(&model, &report, &arena, c->task->source, &variant,
+    TARE_CHECK(tare_variant_source_make(out, &report, &arena, c->task->source, &variant,
                                         c->fit ? c->fit : c->task->calibration));
-    if (!c->out->layers) TARE_CHECK(note_layers(c->out, &report));
-    status = run_model(db, c, model);
+    if (!c->out->layers) status = note_layers(c->out, &report);
 done:
-    tare_model_free(model);
     tare_arena_free(&arena);
+    return status;
+}
+
+static tare_status measure(double *db, struct choosing *c, const struct tare_autotune_layer *only) {
+    struct tare_graph_model *model;
+    c->out->models++;
+    tare_status status = make(&model, c, only);
+    if (status == TARE_OK) status = run_model(db, c, model);
+    tare_model_free(model);
     return status;
 }
 
@@ -412,6 +421,46 @@ static tare_status explain_as_all(struct choosing *c, struct tare_autotune_layer
     return layer->why ? TARE_OK : TARE_NO_MEMORY;
 }
 
+static tare_status make_alone(void *arg, struct tare_graph_model **out, size_t number) {
+    struct choosing *c = arg;
+    const struct tare_signature *signature;
+    tare_status status = make(out, c, &c->out->layers[number]);
+    if (status == TARE_OK) status = tare_pick_signature(&signature, *out, c->task->signature);
+    if (status == TARE_OK) status = tare_model_return_logits(*out, signature->key);
+    if (status == TARE_OK) return TARE_OK;
+    tare_model_free(*out);
+    *out = NULL;
+    return status;
+}
+
+static void note_alone(void *arg, size_t number, const struct tare_metrics *outputs) {
+    struct choosing *c = arg;
+    c->out->layers[number].alone_db = tare_worst_sqnr_db(NULL, &c->comparison, outputs);
+}
+
+/* Each layer alone quantized. Dynamic models run completely, in batches in which each record has its own range. */
+static tare_status measure_alone(struct choosing *c) {
+    const struct tare_quant_method *method = c->task->variant->options.setting.method;
+    const bool is_dynamic = method->integer_inputs && !method->needs_ranges;
+    const struct tare_model_set set = { .count = c->out->count,
+                                        .make = make_alone,
+                                        .measured = note_alone,
+                                        .arg = c,
+                                        .comparison = &c->comparison,
+                                        .signature = c->task->signature,
+                                        .label = "",
+                                        .runner = &c->runner,
+                                        .memory = is_dynamic ? -1 : c->task->memory };
+    struct tare_model_set_report report = { 0 };
+    const struct tare_graph_model *model;
+    const struct tare_signature *signature;
+    TARE_TRY(tare_variant_source_prepared(&model, c->task->source));
+    TARE_TRY(tare_pick_signature(&signature, model, c->task->signature));
+    TARE_TRY(tare_session_state_ops(&report.whole, model, signature, NULL));
+    c->out->models += (int)c->out->count;
+    return tare_model_set_measure(&report, &set);
+}
+
 static tare_status choose_exceptions(struct choosing *c) {
     struct tare_autotune *out = c->out;
     double noise = 0;
@@ -419,10 +468,9 @@ static tare_status choose_exceptions(struct choosing *c) {
     if (!c->common) return TARE_NO_MEMORY;
     for (size_t i = 0; i < out->count; i++)
         c->common[i] = out->layers[i];
-    for (size_t i = 0; i < out->count; i++) {
-        TARE_TRY(measure(&out->layers[i].alone_db, c, &out->layers[i]));
+    TARE_TRY(measure_alone(c));
+    for (size_t i = 0; i < out->count; i++)
         noise += noise_of(&out->layers[i]);
-    }
     for (size_t i = 0; i < out->count; i++) {
         struct tare_autotune_layer *layer = &out->layers[i];
         const char *before = layer->why;
@@ -531,6 +579,14 @@ static tare_status hold_out(struct choosing *c, const struct tare_graph_model *m
     return TARE_OK;
 }
 
+/* Decodes the records once for all candidates, if they fit. A complete store has only those of the runner's shard. */
+static void store_records(struct choosing *c) {
+    tare_record_store_fill(&c->records, &c->runner, TARE_RECORD_STORE_BYTES);
+    if (!c->records.complete) return;
+    c->runner.records = &c->records;
+    c->runner.shard = c->runner.shards = 0;
+}
+
 /* The files of the signature; the runner owns the memory of the groups. */
 static tare_status find_samples(struct choosing *c, struct tare_data_groups *groups) {
     const struct tare_autotune_task *task = c->task;
@@ -548,7 +604,9 @@ static tare_status find_samples(struct choosing *c, struct tare_data_groups *gro
                                                       .batch = TARE_RUNNER_BATCH,
                                                       .interrupted = task->interrupted };
     if (!c->runner.n_paths) return TARE_FAIL(TARE_USAGE, "no samples of signature '%s'", signature->key);
-    return hold_out(c, model, signature);
+    TARE_TRY(hold_out(c, model, signature));
+    store_records(c);
+    return TARE_OK;
 }
 
 tare_status tare_workflow_autotune_choose(struct tare_autotune *out, const struct tare_autotune_task *task) {
@@ -573,6 +631,7 @@ tare_status tare_workflow_autotune_choose(struct tare_autotune *out, const struc
     tare_progress_free(c.comparison.progress);
     tare_comparison_free(&c.comparison);
     tare_comparison_free(&c.task_comparison);
+    tare_record_store_free(&c.records);
     tare_calibration_free(c.fit);
     tare_data_groups_free(&groups);
     out->variant.name = "auto";

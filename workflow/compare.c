@@ -172,6 +172,7 @@ static tare_status compare_automatic(struct tare_compare_job *c) {
                                                   .metric = c->options->metric,
                                                   .may_lack_measure = true,
                                                   .interrupted = task->interrupted,
+                                                  .memory = tare_workflow_compare_memory(c->options),
                                                   .threads = c->result.threads,
                                                   .quiet = task->quiet };
     struct tare_made_variant made = { 0 };
@@ -318,6 +319,7 @@ static tare_status measure_sensitivity(struct tare_compare_job *c) {
                                                 .target_key = options->target_key,
                                                 .metric = options->metric,
                                                 .runner = &runner,
+                                                .known = &c->result,
                                                 .threads = c->result.threads,
                                                 .quiet = c->task->quiet,
                                                 .memory = tare_workflow_compare_memory(options) };
@@ -342,6 +344,7 @@ static tare_status search_target(struct tare_compare_job *c) {
                                                     .target_key = options->target_key,
                                                     .metric = options->metric,
                                                     .runner = &c->runner,
+                                                    .known = &c->result,
                                                     .sensitivity_limit = options->sensitivity_limit,
                                                     .sensitivity_memory = tare_workflow_compare_memory(options),
                                                     .threads = c->result.threads,

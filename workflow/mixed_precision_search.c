@@ -6,6 +6,7 @@
 #include "convert/saved_model.h"
 #include "eval/measure.h"
 #include "eval/model_inputs.h"
+#include "eval/record_store.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@ bool tare_workflow_mixed_precision_requested(const struct tare_mixed_precision_r
 struct targeting {
     const struct tare_mixed_precision_task *task;
     const struct tare_sensitivity *steps;
+    const struct tare_runner_options *runner;
     struct tare_comparison comparison; /* the first row is the float model */
     const size_t *kept;                /* steps of the current mix */
     size_t n_kept;
@@ -72,7 +74,7 @@ static tare_status run_model(struct tare_comparison_row **row, struct targeting 
                              const struct tare_graph_model *model) {
     const struct tare_signature *signature;
     TARE_TRY(tare_pick_signature(&signature, model, t->task->signature));
-    return tare_comparison_add(row, &t->comparison, model, signature, t->task->runner, t->task->label);
+    return tare_comparison_add(row, &t->comparison, model, signature, t->runner, t->task->label);
 }
 
 static tare_status measure(void *arg, struct tare_target_point *point) {
@@ -89,15 +91,29 @@ static tare_status measure(void *arg, struct tare_target_point *point) {
     return TARE_OK;
 }
 
-static tare_status measure_float(struct tare_sensitivity_figures *out, int64_t *bytes, struct targeting *t) {
-    struct tare_comparison_row *row;
+/* The model as loaded, without preparation. */
+static tare_status run_float(struct tare_comparison_row **row, struct targeting *t) {
     struct tare_graph_model *model;
     tare_status status;
     TARE_TRY(tare_saved_model_load(&model, t->task->source->model,
                                    &(struct tare_saved_model_options){ .ops = t->task->source->ops }));
-    status = run_model(&row, t, model);
+    status = run_model(row, t, model);
     tare_model_free(model);
-    TARE_TRY(status);
+    return status;
+}
+
+static tare_status take_float(struct tare_comparison_row **row, struct targeting *t) {
+    const struct tare_mixed_precision_task *task = t->task;
+    const struct tare_signature *signature;
+    const struct tare_graph_model *model;
+    TARE_TRY(tare_variant_source_prepared(&model, task->source));
+    TARE_TRY(tare_pick_signature(&signature, model, task->signature));
+    return tare_comparison_add_known(row, &t->comparison, task->known, signature, t->runner, task->label);
+}
+
+static tare_status measure_float(struct tare_sensitivity_figures *out, int64_t *bytes, struct targeting *t) {
+    struct tare_comparison_row *row;
+    TARE_TRY(t->task->known ? take_float(&row, t) : run_float(&row, t));
     *out = tare_sensitivity_figures_of(&t->comparison, row->outputs);
     *bytes = row->size_bytes;
     return TARE_OK;
@@ -128,10 +144,11 @@ static tare_status read_target(struct tare_target *out, const struct tare_mixed_
     return TARE_OK;
 }
 
-/* The sensitivity of the variant, then the steps to higher precisions. */
+/* The sensitivity of the variant, then the steps to higher precisions. The first row of `known` is the float model. */
 static tare_status measure_steps(struct tare_mixed_precision *out, const struct tare_mixed_precision_task *task,
-                                 bool known) {
-    struct tare_runner_options runner = *task->runner;
+                                 const struct tare_runner_options *records, const struct tare_comparison *known,
+                                 bool measured) {
+    struct tare_runner_options runner = *records;
     const struct tare_sensitivity_task sensitivity = {
         .source = task->source,
         .variant = task->variant,
@@ -141,49 +158,76 @@ static tare_status measure_steps(struct tare_mixed_precision *out, const struct 
         .target_key = task->target_key,
         .metric = task->metric,
         .runner = &runner,
+        .known = known,
         .threads = task->threads,
         .quiet = task->quiet,
         .memory = task->sensitivity_memory,
     };
     if (!runner.limit || runner.limit > task->sensitivity_limit) runner.limit = task->sensitivity_limit;
-    if (!known) TARE_TRY(tare_sensitivity_measure(&out->sensitivity, &sensitivity));
+    if (!measured) TARE_TRY(tare_sensitivity_measure(&out->sensitivity, &sensitivity));
     return tare_workflow_precision_steps(&out->steps, &out->sensitivity, &sensitivity);
+}
+
+static void begin_progress(struct targeting *t) {
+    const struct tare_progress_options progress = {
+        .label = "target", .unit = "records", .total = -1, .quiet = t->task->quiet
+    };
+    t->comparison.progress = tare_progress_new(&progress);
+}
+
+static void end_progress(struct targeting *t) {
+    tare_progress_free(t->comparison.progress);
+    t->comparison.progress = NULL;
+}
+
+/* The float model, whose outputs serve all measurements, then the steps, then the mixes. */
+static tare_status search_mix(struct tare_mixed_precision *out, struct targeting *t, bool measured) {
+    struct tare_sensitivity_figures figures;
+    struct tare_target target;
+    struct tare_target_task search = {
+        .target = &target, .sensitivity = &out->steps, .size = size_of, .measure = measure, .arg = t
+    };
+    int64_t bytes;
+    tare_status status;
+    TARE_TRY(read_target(&target, t->task->options, 100));
+    begin_progress(t);
+    status = measure_float(&figures, &bytes, t);
+    end_progress(t);
+    TARE_TRY(status);
+    TARE_TRY(read_target(&target, t->task->options, bytes));
+    TARE_TRY(measure_steps(out, t->task, t->runner, &t->comparison, measured));
+    search.float_score = figures.score;
+    search.float_mae = figures.mae;
+    search.measure_title = tare_measure_of(&t->comparison)->title;
+    begin_progress(t);
+    status = tare_target_search(&out->result, &search);
+    end_progress(t);
+    return status;
 }
 
 tare_status tare_workflow_mixed_precision_run(struct tare_mixed_precision *out,
                                               const struct tare_mixed_precision_task *task,
                                               struct tare_sensitivity *sensitivity) {
+    struct tare_runner_options runner = *task->runner;
+    struct tare_record_store records = { 0 };
     struct targeting t = { .task = task,
                            .steps = &out->steps,
+                           .runner = &runner,
                            .comparison = {
                                .threads = task->threads, .target_key = task->target_key, .metric = task->metric } };
-    const struct tare_progress_options progress = {
-        .label = "target", .unit = "records", .total = -1, .quiet = task->quiet
-    };
-    struct tare_sensitivity_figures figures;
-    struct tare_target target;
-    struct tare_target_task search = {
-        .target = &target, .sensitivity = &out->steps, .size = size_of, .measure = measure, .arg = &t
-    };
-    int64_t bytes;
     tare_status status;
     *out = (struct tare_mixed_precision){ .result = { .chosen = NULL } };
-    TARE_TRY(read_target(&target, task->options, 100));
     if (sensitivity) {
         out->sensitivity = *sensitivity;
         *sensitivity = (struct tare_sensitivity){ .count = 0 };
     }
-    TARE_TRY(measure_steps(out, task, sensitivity != NULL));
-    t.comparison.progress = tare_progress_new(&progress);
-    TARE_CHECK(measure_float(&figures, &bytes, &t));
-    TARE_CHECK(read_target(&target, task->options, bytes));
-    search.float_score = figures.score;
-    search.float_mae = figures.mae;
-    search.measure_title = tare_measure_of(&t.comparison)->title;
-    status = tare_target_search(&out->result, &search);
-done:
-    tare_progress_free(t.comparison.progress);
+    if (!runner.records) {
+        tare_record_store_fill(&records, &runner, TARE_RECORD_STORE_BYTES);
+        runner.records = &records;
+    }
+    status = search_mix(out, &t, sensitivity != NULL);
     tare_comparison_free(&t.comparison);
+    tare_record_store_free(&records);
     return status;
 }
 

@@ -2,6 +2,8 @@
  * bit for bit, whatever the memory and the threads. */
 #include "base/file.h"
 #include "convert/prepared.h"
+#include "convert/saved_model.h"
+#include "eval/model_inputs.h"
 #include "eval/sensitivity.h"
 #include "workflow/calibrate.h"
 #include "support/mini_model.h"
@@ -26,8 +28,9 @@ static struct tare_calibration *calibrate(const char *path) {
     return calibration;
 }
 
-static void measure(struct tare_sensitivity *out, struct tare_calibration *calibration,
-                    const struct tare_variant *variant, int threads, int64_t memory) {
+static void measure_with(struct tare_sensitivity *out, struct tare_calibration *calibration,
+                         const struct tare_variant *variant, int threads, int64_t memory,
+                         const struct tare_comparison *known) {
     const char *data = records;
     const struct tare_runner_options runner = { .paths = &data, .n_paths = 1, .limit = RECORDS, .batch = 8 };
     struct tare_variant_source source = { .model = models_path("resnet8_cifar10") };
@@ -36,12 +39,18 @@ static void measure(struct tare_sensitivity *out, struct tare_calibration *calib
                                                 .label = "label",
                                                 .calibration = calibration,
                                                 .runner = &runner,
+                                                .known = known,
                                                 .threads = threads,
                                                 .quiet = true,
                                                 .memory = memory };
     mini_ok(tare_sensitivity_measure(out, &task));
     tare_variant_source_close(&source);
     assert_int_equal(out->records, RECORDS);
+}
+
+static void measure(struct tare_sensitivity *out, struct tare_calibration *calibration,
+                    const struct tare_variant *variant, int threads, int64_t memory) {
+    measure_with(out, calibration, variant, threads, memory, NULL);
 }
 
 static void assert_same(const struct tare_sensitivity *a, const struct tare_sensitivity *b) {
@@ -97,11 +106,66 @@ static void weights_in_bfloat16__give_the_figures_of_whole_models(void **state) 
     check_method("weight_only+bfloat16");
 }
 
+/* The float model over RECORDS + `more` records. */
+static void run_float(struct tare_comparison *out, int more) {
+    const char *data = records;
+    const struct tare_runner_options runner = { .paths = &data, .n_paths = 1, .limit = RECORDS + more, .batch = 5 };
+    const struct tare_signature *signature;
+    struct tare_comparison_row *row;
+    struct tare_graph_model *model;
+    *out = (struct tare_comparison){ 0 };
+    mini_ok(tare_saved_model_load(&model, models_path("resnet8_cifar10"), NULL));
+    mini_ok(tare_pick_signature(&signature, model, NULL));
+    mini_ok(tare_comparison_add(&row, out, model, signature, &runner, "label"));
+    tare_model_free(model);
+}
+
+static void float_outputs_that_are_known__give_the_figures_of_a_run(void **state) {
+    struct tare_arena arena = { 0 };
+    struct tare_variant_list list;
+    struct tare_sensitivity run, taken;
+    (void)state;
+    mini_ok(tare_variants_parse(&list, &arena, "weight_only", "min_max", "per_channel", 4));
+    measure(&run, NULL, &list.variants[1], 2, 0);
+    assert_true(run.float_model.top1 > 0.4);
+    for (int more = 0; more <= 13; more += 13) {
+        struct tare_comparison known;
+        run_float(&known, more);
+        measure_with(&taken, NULL, &list.variants[1], 2, 0, &known);
+        assert_same(&taken, &run);
+        tare_sensitivity_free(&taken);
+        tare_comparison_free(&known);
+    }
+    tare_sensitivity_free(&run);
+    tare_arena_free(&arena);
+}
+
+/* Outputs of another model as the known ones show in the figures. */
+static void float_outputs_that_are_known__are_those_that_count(void **state) {
+    struct tare_arena arena = { 0 };
+    struct tare_variant_list list;
+    struct tare_sensitivity run, taken;
+    struct tare_comparison known;
+    (void)state;
+    mini_ok(tare_variants_parse(&list, &arena, "weight_only", "min_max", "per_channel", 8));
+    measure(&run, NULL, &list.variants[1], 1, 0);
+    run_float(&known, 0);
+    TARE_DATA(float, &known.references.tensors[0])[3] += 1;
+    measure_with(&taken, NULL, &list.variants[1], 1, 0, &known);
+    assert_true(taken.all.sqnr_db < run.all.sqnr_db - 1);
+    tare_sensitivity_free(&taken);
+    tare_comparison_free(&known);
+    tare_sensitivity_free(&run);
+    tare_arena_free(&arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(static_ranges__give_the_figures_of_whole_models),
         cmocka_unit_test(dynamic_ranges__give_the_figures_of_whole_models),
         cmocka_unit_test(weights_in_bfloat16__give_the_figures_of_whole_models),
+        cmocka_unit_test(float_outputs_that_are_known__give_the_figures_of_a_run),
+        cmocka_unit_test(float_outputs_that_are_known__are_those_that_count),
     };
     if (!test_data("models")) return TEST_SKIPPED;
     snprintf(records, sizeof records, "%s/../datasets/cifar10/eval-1000.tfrecord.gz", models_folder());
