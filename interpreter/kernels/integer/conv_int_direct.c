@@ -25,11 +25,14 @@ enum {
     BLOCK_SUMS = 1 << 16,
     LINE_ROWS = 144,
     TILE_ROWS = 12,
-    TILES_ROWS = 1024,        /* at most, of a block for tiles whose sums are not stored */
-    TILES_BYTES = 256 * 1024, /* at most, of its input: with the weights, it stays in the second-level cache */
-    LINE_GROUPS = 16,         /* gathered patches begin at cache lines, which tiles load in half the time */
-    SLACK = 64,               /* zeros after the last line, which its last group may read */
+    LINE_GROUPS = 16, /* gathered patches begin at cache lines, which tiles load in half the time */
+    SLACK = 64,       /* zeros after the last line, which its last group may read */
 };
+
+/* The product of this form and of the machine's level takes rows of several lines at once. */
+static bool joins_lines(enum tare_igemm_form form) {
+    return form == TARE_IGEMM_TILES || (form == TARE_IGEMM_QUADS && tare_cpu_level() >= TARE_CPU_VNNI);
+}
 
 bool tare_conv_int_is_direct(enum tare_igemm_form form, const struct tare_conv *conv) {
     if (conv->groups != 1 || conv->in_channels == 0 || conv->out_channels == 0) return false;
@@ -37,7 +40,7 @@ bool tare_conv_int_is_direct(enum tare_igemm_form form, const struct tare_conv *
     for (int i = 0; i < 3; i++) {
         if (conv->base_dilation[i] != 1 || conv->pad[i] < 0 || conv->kernel[i] < 1) return false;
     }
-    if (form != TARE_IGEMM_TILES && !tare_winograd_int_is_for(form, conv) && conv->kernel[2] > 1 &&
+    if (!joins_lines(form) && !tare_winograd_int_is_for(form, conv) && conv->kernel[2] > 1 &&
         conv->out[2] < SHORT_LINE && tare_conv_patch(conv) > LONG_PATCH)
         return false;
     return conv->dilation[2] == 1 || conv->kernel[2] == 1;
@@ -111,20 +114,35 @@ static int64_t reach_w(const struct tare_conv *conv) {
     return (conv->out[2] - 1) * conv->stride[2] + conv->kernel[2];
 }
 
+/* Blocks whose sums are not stored: from `least` to `rows` rows, multiples of those of a tile, with up to `bytes` bytes
+ * of input, which stay in the second-level cache with the weights. */
+struct block_limits {
+    int64_t least, rows, bytes, tile;
+};
+static struct block_limits limits_of(enum tare_igemm_form form) {
+    if (form == TARE_IGEMM_TILES) return (struct block_limits){ 144, 1024, 256 * 1024, 32 };
+    return (struct block_limits){ 140, 280, 128 * 1024, 14 };
+}
+
 /* Positions of a pointwise block; output lines of another one. `form` matters only if the kernel requantizes: sums that
  * are stored fill a quarter of the second-level cache at most. */
 static int64_t block_positions(enum tare_igemm_form form, const struct tare_conv *conv, bool requantizes) {
-    const int64_t most = BLOCK_SUMS / conv->out_channels, fitting = TILES_BYTES / conv->in_channels;
-    if (requantizes && form == TARE_IGEMM_TILES)
-        return fitting > TILES_ROWS ? TILES_ROWS : fitting < LINE_ROWS ? LINE_ROWS : fitting / 32 * 32;
+    const int64_t most = BLOCK_SUMS / conv->out_channels;
+    if (requantizes && joins_lines(form)) {
+        const struct block_limits limits = limits_of(form);
+        const int64_t fitting = limits.bytes / conv->in_channels;
+        if (fitting < limits.least) return limits.least;
+        return fitting > limits.rows ? limits.rows : fitting / limits.tile * limits.tile;
+    }
     return most >= LINE_ROWS ? LINE_ROWS : most > TILE_ROWS ? most / TILE_ROWS * TILE_ROWS : TILE_ROWS;
 }
 static int64_t block_lines(enum tare_igemm_form form, const struct tare_conv *conv, bool requantizes) {
-    const bool is_large = requantizes && form == TARE_IGEMM_TILES;
+    const bool is_large = requantizes && joins_lines(form);
+    const struct block_limits limits = limits_of(form);
     const int64_t input = is_gathered(form, conv) ? conv->out[2] * packed_k(form, conv)
                                                   : reach_w(conv) * conv->stride[1] * conv->in_channels;
-    const int64_t lines = (is_large ? TILES_ROWS : LINE_ROWS) / conv->out[2];
-    const int64_t fitting = is_large ? TILES_BYTES / input : BLOCK_SUMS / (conv->out[2] * conv->out_channels);
+    const int64_t lines = (is_large ? limits.rows : LINE_ROWS) / conv->out[2];
+    const int64_t fitting = is_large ? limits.bytes / input : BLOCK_SUMS / (conv->out[2] * conv->out_channels);
     const int64_t most = lines < fitting ? lines : fitting;
     return most < 1 ? 1 : most > conv->out[1] ? conv->out[1] : most;
 }
@@ -167,6 +185,17 @@ static TARE_TARGET_AVX2 void widen_avx2(int16_t *to, const int8_t *from, int64_t
         _mm256_storeu_si256((__m256i *)(void *)(to + i), _mm256_cvtepi8_epi16(bytes));
     }
 }
+
+/* Copies `count` bytes with 128 added. */
+static TARE_TARGET_AVX512 void copy_flipped_avx512(uint8_t *to, const int8_t *from, int64_t count) {
+    const __m512i flip = _mm512_set1_epi8(-128);
+    int64_t i = 0;
+    for (; i + 64 <= count; i += 64)
+        _mm512_storeu_si512(to + i, _mm512_xor_si512(_mm512_loadu_si512(from + i), flip));
+    if (i == count) return;
+    const __mmask64 mask = UINT64_MAX >> (64 - (count - i));
+    _mm512_mask_storeu_epi8(to + i, mask, _mm512_xor_si512(_mm512_maskz_loadu_epi8(mask, from + i), flip));
+}
 #endif
 
 static void widen(int16_t *to, const int8_t *from, int64_t count) {
@@ -181,27 +210,35 @@ static void widen(int16_t *to, const int8_t *from, int64_t count) {
         to[i] = from[i];
 }
 
-/* Writes `count` elements in the form's type. */
-static void copy_elements(void *to, const int8_t *from, int64_t count, enum tare_igemm_form form) {
+/* Copies `count` bytes with 128 added, which makes an int8 number unsigned. */
+static void copy_flipped(uint8_t *to, const int8_t *from, int64_t count) {
     typedef uint8_t bytes __attribute__((vector_size(16)));
     const bytes flip = { 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 128 };
     int64_t i = 0;
-    if (form == TARE_IGEMM_PAIRS) {
-        widen(to, from, count);
+#if TARE_KERNELS_X86
+    if (tare_cpu_level() >= TARE_CPU_AVX512) {
+        copy_flipped_avx512(to, from, count);
         return;
     }
-    if (form == TARE_IGEMM_TILES) {
-        memcpy(to, from, (size_t)count);
-        return;
-    }
+#endif
     for (; i + 16 <= count; i += 16) {
         bytes x;
         memcpy(&x, from + i, sizeof x);
         x ^= flip;
-        memcpy((char *)to + i, &x, sizeof x);
+        memcpy(to + i, &x, sizeof x);
     }
     for (; i < count; i++)
-        ((uint8_t *)to)[i] = (uint8_t)(from[i] ^ -128);
+        to[i] = (uint8_t)(from[i] ^ -128);
+}
+
+/* Writes `count` elements in the form's type. */
+static void copy_elements(void *to, const int8_t *from, int64_t count, enum tare_igemm_form form) {
+    if (form == TARE_IGEMM_PAIRS)
+        widen(to, from, count);
+    else if (form == TARE_IGEMM_TILES)
+        memcpy(to, from, (size_t)count);
+    else
+        copy_flipped(to, from, count);
 }
 
 static void fill_padding(void *to, const struct tare_conv *conv, int64_t count, enum tare_igemm_form form) {

@@ -146,11 +146,14 @@ void tare_igemm_pairs_plain(const struct tare_igemm_output *c, const void *a, in
     }
 }
 
+static bool is_quads_vnni(enum tare_cpu_level level, enum tare_igemm_form form) {
+    return TARE_KERNELS_X86 && level >= TARE_CPU_VNNI && form == TARE_IGEMM_QUADS;
+}
+
 static tare_igemm_block *block_of(enum tare_cpu_level level, enum tare_igemm_form form) {
 #if TARE_KERNELS_X86
     if (level == TARE_CPU_AVX_VNNI)
         return form == TARE_IGEMM_QUADS ? tare_igemm_quads_avx_vnni : tare_igemm_pairs_avx_vnni;
-    if (form == TARE_IGEMM_QUADS) return tare_igemm_quads_vnni;
     if (level >= TARE_CPU_VNNI) return tare_igemm_pairs_vnni;
     if (level >= TARE_CPU_AVX512) return tare_igemm_pairs_avx512;
     if (level >= TARE_CPU_AVX2) return tare_igemm_pairs_avx2;
@@ -198,6 +201,10 @@ static void run_lines(enum tare_cpu_level level, enum tare_igemm_form form, cons
 #if TARE_KERNELS_X86
     if (form == TARE_IGEMM_TILES) { /* its tiles of rows may belong to several lines */
         tare_igemm_tiles_amx(c, a, a_stride, panels, panel_stride, lines, n, segments, !start);
+        return;
+    }
+    if (is_quads_vnni(level, form)) {
+        tare_igemm_lines_vnni(c, a, a_stride, panels, panel_stride, lines, n, segments, start);
         return;
     }
 #endif
@@ -256,7 +263,8 @@ static void run_small(const struct tare_igemm_output *c, const char *a, int64_t 
         memcpy(rows + i * stride, a + i / lines->rows * lines->a_step + i % lines->rows * a_stride, (size_t)bytes);
         add_128(rows + i * stride, bytes);
     }
-    tare_igemm_quads_vnni(c, rows, stride, (const char *)packed + starts_bytes(n), segments->groups * GROUP, count, n,
+    const struct tare_igemm_lines line = { .count = 1, .rows = count };
+    tare_igemm_lines_vnni(c, rows, stride, (const char *)packed + starts_bytes(n), segments->groups * GROUP, &line, n,
                           segments, packed);
 }
 #endif
@@ -275,7 +283,8 @@ void tare_igemm_segments_at(enum tare_cpu_level level, const struct tare_igemm_o
         return;
     }
 #endif
-    const bool is_whole = form == TARE_IGEMM_TILES || panel_stride * panel_count(n) <= LARGE_WEIGHTS;
+    const bool is_whole =
+        form == TARE_IGEMM_TILES || is_quads_vnni(level, form) || panel_stride * panel_count(n) <= LARGE_WEIGHTS;
     const int64_t width = is_whole ? n : 2 * PANEL;
     for (int64_t column = 0; column < n; column += width) {
         const char *panels = (const char *)packed + starts_bytes(n) + column / PANEL * panel_stride;

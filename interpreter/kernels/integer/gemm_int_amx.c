@@ -8,10 +8,10 @@
  * The sums of a finished block are stored in a buffer and converted to the result between the steps of the next block,
  * because the conversion of a block takes as long as several steps. */
 #include "interpreter/kernels/integer/gemm_int_block.h"
+#include "interpreter/kernels/integer/requantize_rows.h"
 
 #if TARE_KERNELS_X86
 #include <immintrin.h>
-#include <math.h>
 #include <string.h>
 
 enum { TILE = 16, PANEL = 16, WIDTH = 2 * PANEL, GROUP = 64 };
@@ -59,7 +59,7 @@ struct product {
     const char *b_ahead;
     int64_t lines_ahead;
     enum conversion conversion;
-    int32_t low, high; /* TO_BYTES…: the bounds of the result */
+    struct tare_byte_bounds bounds; /* TO_BYTES… */
     struct tare_range_avx512 seen;
     int64_t ahead[2]; /* the element of C at the first row of each row tile of the block that is computed */
 };
@@ -114,97 +114,29 @@ static TARE_TARGET_AVX512 void store_any(struct product *p, const struct finishe
                                p->c->column + column + panel * PANEL, mask_of(&f->columns, panel), &p->seen);
 }
 
-/* The operands of a conversion to bytes, in registers. */
-struct quantizer {
-    __m512i offset[2], low, high;
-    __m512 scale[2], add;
-    /* with an addend */
-    __m512 first_low, first_high, shift, shifted_zero_point, result_scale, addend_scale, second_add;
-    __m512i addend_zero_point;
-    __m128i flip; /* makes unsigned elements of the addend signed: the zero point is less by 128 then */
-};
-
-/* Adding 1.5 · 2^23 rounds a float of few bits half to even. */
-static const float rounding_shift = 12582912;
-
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 struct quantizer quantizer_of(const struct product *p, const struct columns *c) {
-    const struct tare_requantize *r = p->requantize;
-    const int64_t column = p->c->column + c->first;
-    const __mmask16 second = mask_of(c, 1);
-    return (struct quantizer){
-        .offset = { _mm512_loadu_si512(r->offset + column),
-                    _mm512_maskz_loadu_epi32(second, r->offset + column + PANEL) },
-        .scale = { _mm512_loadu_ps(r->scale + column), _mm512_maskz_loadu_ps(second, r->scale + column + PANEL) },
-        .add = _mm512_set1_ps(r->first.add),
-        .low = _mm512_set1_epi8((char)p->low),
-        .high = _mm512_set1_epi8((char)p->high),
-        .first_low = _mm512_set1_ps(r->first.low),
-        .first_high = _mm512_set1_ps(r->first.high),
-        .shift = _mm512_set1_ps(rounding_shift),
-        .shifted_zero_point = _mm512_set1_ps(rounding_shift + (float)r->of_result.zero_point),
-        .result_scale = _mm512_set1_ps(r->of_result.scale),
-        .addend_scale = _mm512_set1_ps(r->of_addend.scale),
-        .second_add = _mm512_set1_ps(r->second.add),
-        .addend_zero_point = _mm512_set1_epi32(r->of_addend.zero_point - (r->addend_is_unsigned ? 128 : 0)),
-        .flip = _mm_set1_epi8((char)(r->addend_is_unsigned ? -128 : 0)),
-    };
-}
-
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512i rounded(__m512 x, __m512 add) {
-    return _mm512_cvt_roundps_epi32(_mm512_add_ps(x, add), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-}
-
-/* dequantize(quantize(x)) of the first stage, without conversions to integers. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512 requantized_real(const struct quantizer *q, __m512 x) {
-    x = _mm512_min_ps(q->first_high, _mm512_max_ps(q->first_low, _mm512_add_ps(x, q->add)));
-    x = _mm512_sub_ps(_mm512_add_ps(x, q->shift), q->shifted_zero_point); /* exact */
-    return _mm512_mul_ps(x, q->result_scale);
-}
-
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512 addend_real(const struct quantizer *q, const char *from, __mmask16 mask) {
-    const __m128i bytes = _mm_xor_si128(_mm_maskz_loadu_epi8(mask, from), q->flip);
-    const __m512i x = _mm512_sub_epi32(_mm512_cvtepi8_epi32(bytes), q->addend_zero_point);
-    return _mm512_mul_ps(_mm512_cvtepi32_ps(x), q->addend_scale);
-}
-
-/* Clamps 32 columns of two rows and packs them to bytes: row after row. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512i packed_rows(const struct quantizer *q, const __m512i x[4],
-                                                          const bool is_unsigned) {
-    /* each 128-bit lane has 4 bytes of every x */
-    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-    const __m512i first = _mm512_packs_epi32(x[0], x[1]), second = _mm512_packs_epi32(x[2], x[3]);
-    __m512i bytes;
-    if (is_unsigned)
-        bytes = _mm512_min_epu8(_mm512_max_epu8(_mm512_packus_epi16(first, second), q->low), q->high);
-    else
-        bytes = _mm512_min_epi8(_mm512_max_epi8(_mm512_packs_epi16(first, second), q->low), q->high);
-    return _mm512_permutexvar_epi32(order, bytes);
-}
-
 /* The bytes of one row of both tiles. The element of the second tile is `second` further on. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512i bytes_of_rows(const struct quantizer *q, const struct finished *f,
-                                                            int64_t row, const char *addend, int64_t second,
-                                                            const uint32_t masks[2], const bool is_unsigned) {
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512i bytes_of_rows(const struct tare_quantizer *q, const __m512i offset[2],
+                                                            const struct finished *f, int64_t row, const char *addend,
+                                                            int64_t second, const uint32_t masks[2],
+                                                            const bool is_unsigned) {
     __m512i x[4];
     TARE_UNROLL
     for (int i = 0; i < 4; i++) {
-        const __m512i sums = _mm512_add_epi32(sums_at(f, i / 2, row, i % 2), q->offset[i % 2]);
-        const __m512 real = _mm512_mul_ps(_mm512_cvtepi32_ps(sums), q->scale[i % 2]);
-        if (addend) {
-            const __mmask16 inside = (__mmask16)(masks[i / 2] >> i % 2 * PANEL);
-            const __m512 other = addend_real(q, addend + i / 2 * second + i % 2 * PANEL, inside);
-            x[i] = rounded(_mm512_add_ps(requantized_real(q, real), other), q->second_add);
-        } else {
-            x[i] = rounded(real, q->add);
-        }
+        const __m512i sums = _mm512_add_epi32(sums_at(f, i / 2, row, i % 2), offset[i % 2]);
+        const __mmask16 inside = (__mmask16)(masks[i / 2] >> i % 2 * PANEL);
+        x[i] = tare_rounded_result(q, sums, i % 2, addend ? addend + i / 2 * second + i % 2 * PANEL : NULL, inside);
     }
-    return packed_rows(q, x, is_unsigned);
+    return tare_packed_bytes(q, x, is_unsigned);
 }
 
 /* Rows `row` … `end` of both tiles: first those that both have. */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_bytes(const struct product *p, const struct finished *f, int64_t row,
                                                        int64_t end, const bool is_unsigned, const bool has_addend) {
-    const struct quantizer q = quantizer_of(p, &f->columns);
+    const int64_t column = p->c->column + f->columns.first;
+    const __mmask16 second_mask = mask_of(&f->columns, 1);
+    const struct tare_quantizer q = tare_quantizer_of(p->requantize, &p->bounds, column, second_mask);
+    const int32_t *offsets = p->requantize->offset + column;
+    const __m512i offset[2] = { _mm512_loadu_si512(offsets), _mm512_maskz_loadu_epi32(second_mask, offsets + PANEL) };
     const int64_t first = p->c->element + element_of(p, f, 0, row), stride = p->c->stride;
     const int64_t second = p->c->element + element_of(p, f, 1, row) - first;
     const int64_t in_both = f->tiles[0].rows < f->tiles[1].rows ? f->tiles[0].rows : f->tiles[1].rows;
@@ -215,59 +147,12 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_bytes(const struct product *p, 
         const uint32_t masks[2] = { row < f->tiles[0].rows ? f->columns.mask : 0,
                                     row < f->tiles[1].rows ? f->columns.mask : 0 };
         for (; row < stop; row++, to += stride) {
-            const __m512i bytes = bytes_of_rows(&q, f, row, addend, second, masks, is_unsigned);
+            const __m512i bytes = bytes_of_rows(&q, offset, f, row, addend, second, masks, is_unsigned);
             _mm256_mask_storeu_epi8(to, masks[0], _mm512_castsi512_si256(bytes));
             _mm256_mask_storeu_epi8(to + second, masks[1], _mm512_extracti64x4_epi64(bytes, 1));
             if (has_addend) addend += stride;
         }
     }
-}
-
-/* What the conversion of some rows to floats reads in each of them, of one or both panels. */
-struct real_columns {
-    __m512i offset[2];
-    __m512 scale[2], bias[2], low, high;
-    __mmask16 mask[2];
-    bool has_bias;
-};
-
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 struct real_columns
-load_real_columns(const struct product *p, const struct finished *f, int first, const int panels) {
-    const struct tare_real_stage *real = &p->requantize->real;
-    struct real_columns columns = { .low = _mm512_set1_ps(real->low),
-                                    .high = _mm512_set1_ps(real->high),
-                                    .has_bias = real->bias };
-    TARE_UNROLL
-    for (int i = 0; i < panels; i++) {
-        const int64_t at = p->c->column + f->columns.first + (first + i) * PANEL;
-        columns.mask[i] = mask_of(&f->columns, first + i);
-        columns.offset[i] = _mm512_maskz_loadu_epi32(columns.mask[i], p->requantize->offset + at);
-        columns.scale[i] = _mm512_maskz_loadu_ps(columns.mask[i], p->requantize->scale + at);
-        columns.bias[i] = columns.scale[i];
-        if (real->bias) columns.bias[i] = _mm512_maskz_loadu_ps(columns.mask[i], real->bias + at);
-    }
-    return columns;
-}
-
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_floats(float *to, __m512 x, __mmask16 mask, const bool is_full) {
-    if (is_full)
-        _mm512_storeu_ps(to, x);
-    else
-        _mm512_mask_storeu_ps(to, mask, x);
-}
-
-/* Where no value is negative, the greatest bits of negative ones are not updated: tare_value_range_end finds a sign bit
- * among the others. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void add_to_range(struct tare_range_avx512 *seen, __m512 x, __mmask16 mask,
-                                                        const bool is_full, const bool has_sign) {
-    const __m512i bits = _mm512_castps_si512(x);
-    if (!is_full) {
-        tare_range_add_avx512(seen, x, mask);
-        return;
-    }
-    seen->low = _mm512_min_epi32(seen->low, bits);
-    seen->high = _mm512_max_epi32(seen->high, bits);
-    if (has_sign) seen->negative = _mm512_max_epu32(seen->negative, bits);
 }
 
 /* Which panels of a tile are converted together: `count` ones from `first` on, of which all columns are inside or some.
@@ -283,7 +168,9 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_panels(struct product *p, const
                                                         int64_t row, int64_t end, const enum conversion to, int first,
                                                         const struct panels panels, const bool has_sign) {
     const struct tare_real_stage *real = &p->requantize->real;
-    const struct real_columns columns = load_real_columns(p, f, first, panels.count);
+    const __mmask16 masks[2] = { mask_of(&f->columns, first), mask_of(&f->columns, 1) };
+    const struct tare_real_columns columns =
+        tare_real_columns_of(p->requantize, p->c->column + f->columns.first + first * PANEL, masks, panels.count);
     const int64_t stride = p->c->stride, ahead = p->ahead[tile] + first * PANEL;
     const float *addend = real->addend;
     float *floats = real->floats;
@@ -296,16 +183,11 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_panels(struct product *p, const
             const int64_t i = at + panel * PANEL, next = ahead + row * stride + panel * PANEL;
             const __mmask16 mask = columns.mask[panel];
             if (to == TO_FLOATS) __builtin_prefetch(floats + next, 1);
-            const __m512i sums = _mm512_add_epi32(sums_at(f, tile, row, first + panel), columns.offset[panel]);
-            __m512 x = _mm512_mul_ps(_mm512_cvtepi32_ps(sums), columns.scale[panel]);
-            if (columns.has_bias) x = _mm512_add_ps(x, columns.bias[panel]);
-            if (addend) {
-                __builtin_prefetch(addend + next);
-                x = _mm512_add_ps(x, _mm512_maskz_loadu_ps(mask, addend + i));
-            }
-            x = _mm512_min_ps(columns.high, _mm512_max_ps(columns.low, x));
-            if (to == TO_FLOATS) store_floats(floats + i, x, mask, panels.is_full);
-            add_to_range(&seen, x, mask, panels.is_full, has_sign);
+            if (addend) __builtin_prefetch(addend + next);
+            const __m512 x =
+                tare_real_lanes(&columns, panel, sums_at(f, tile, row, first + panel), addend ? addend + i : NULL);
+            if (to == TO_FLOATS) tare_store_floats(floats + i, x, mask, panels.is_full);
+            tare_add_to_range(&seen, x, mask, panels.is_full, has_sign);
         }
     }
     p->seen = seen;
@@ -365,7 +247,6 @@ static TARE_TARGET_AVX512 void collect_sums(const struct product *p, const struc
 /* Stores the bytes of rows `row` … `end` of both tiles. */
 static TARE_TARGET_AVX512 void store_quotients(const struct product *p, const struct finished *f, int64_t row,
                                                int64_t end) {
-    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     const struct tare_quotient_avx512 quotient = tare_load_quotient_avx512(p->requantize);
     const int64_t column = p->c->column + f->columns.first, first = p->c->element + element_of(p, f, 0, row);
     const int64_t second = p->c->element + element_of(p, f, 1, row) - first;
@@ -380,7 +261,7 @@ static TARE_TARGET_AVX512 void store_quotients(const struct product *p, const st
         for (int i = 0; i < 4; i++)
             x[i] = tare_sum_quotients_avx512(&quotient, columns[i % 2].scale, columns[i % 2].bias,
                                              _mm512_add_epi32(sums_at(f, i / 2, row, i % 2), columns[i % 2].offset));
-        const __m512i bytes = _mm512_permutexvar_epi32(order, tare_pack_quotients_avx512(&quotient, x));
+        const __m512i bytes = tare_bytes_in_order(tare_pack_quotients_avx512(&quotient, x));
         if (row < f->tiles[0].rows) _mm256_mask_storeu_epi8(to, f->columns.mask, _mm512_castsi512_si256(bytes));
         if (row < f->tiles[1].rows)
             _mm256_mask_storeu_epi8(to + second, f->columns.mask, _mm512_extracti64x4_epi64(bytes, 1));
@@ -391,7 +272,7 @@ static TARE_TARGET_AVX512 void store_quotients(const struct product *p, const st
 static TARE_TARGET_AVX512 __attribute__((noinline)) void convert(struct product *p, struct finished *f, int64_t count) {
     const int64_t end = f->rows - f->next < count ? f->rows : f->next + count;
     if (f->next == end) return;
-    const bool is_unsigned = p->high > INT8_MAX;
+    const bool is_unsigned = p->bounds.high > INT8_MAX;
     if (p->conversion == TO_BYTES && is_unsigned) {
         store_bytes(p, f, f->next, end, true, false);
     } else if (p->conversion == TO_BYTES) {
@@ -523,46 +404,16 @@ static TARE_TARGET_AVX512 void run_columns(struct product *p, const struct colum
 
 /* ---- the choice of the conversion ---- */
 
-/* Values far from the bounds of int32. */
-static bool is_small(float x, float most) {
-    return x >= -most && x <= most; /* false for NaN */
-}
-
-static TARE_TARGET_AVX512 bool scales_are_small(const float *scale, int64_t n) {
-    const __m512 most = _mm512_set1_ps(0.5f);
-    __mmask16 small = 0xffff;
-    for (int64_t i = 0; i < n; i += 16) {
-        const __mmask16 inside = (__mmask16)(0xffffu >> (n - i < 16 ? 16 - (n - i) : 0));
-        const __m512 x = _mm512_abs_ps(_mm512_maskz_loadu_ps(inside, scale + i));
-        small &= _mm512_cmp_ps_mask(x, most, _CMP_LE_OQ);
-    }
-    return small == 0xffff;
-}
-
-/* Sets the conversion and, for bytes, the bounds of the result. Rounding is monotonic, so values may be clamped to the
- * rounded bounds after rounding; they fit int32 then, with the limits required here. */
 static void choose_conversion(struct product *p) {
     const struct tare_requantize *r = p->requantize;
     p->conversion = !r ? TO_SUMS : TO_ANY;
+    if (!r) return;
     if (tare_requantize_takes_sums(r))
         p->conversion = TO_QUOTIENTS;
-    else if (r && r->is_real && !r->real.is_quantized)
+    else if (r->is_real && !r->real.is_quantized)
         p->conversion = r->real.floats ? TO_FLOATS : TO_RANGE;
-    if (!r || r->is_real || !is_small(r->first.add, 1 << 20) || !scales_are_small(r->scale + p->c->column, p->n))
-        return;
-    if (!r->addend) {
-        p->low = (int32_t)nearbyintf(r->first.low), p->high = (int32_t)nearbyintf(r->first.high);
-        p->conversion = TO_BYTES;
-        return;
-    }
-    if (r->least > INT8_MAX || !is_small(r->second.add, 1 << 20) || !is_small(r->of_result.scale, 1 << 18) ||
-        !is_small(r->of_addend.scale, 1 << 18) || r->of_result.zero_point != (int16_t)r->of_result.zero_point ||
-        r->of_addend.zero_point != (int16_t)r->of_addend.zero_point)
-        return;
-    p->low = (int32_t)nearbyintf(r->second.low), p->high = (int32_t)nearbyintf(r->second.high);
-    if (p->low < r->least) p->low = r->least;
-    if (p->high < r->least) p->high = r->least;
-    p->conversion = TO_BYTES_PLUS;
+    p->bounds = tare_byte_bounds_of(r, p->c->column, p->n);
+    if (p->bounds.is_possible) p->conversion = r->addend ? TO_BYTES_PLUS : TO_BYTES;
 }
 
 /* ---- the whole ---- */

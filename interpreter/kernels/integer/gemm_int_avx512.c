@@ -1,4 +1,4 @@
-/* The AVX-512 variants of the integer product: tiles of up to 12 rows by 2 panels. */
+/* The AVX-512 variants of the product of int16 rows: tiles of up to 12 rows by 2 panels. */
 #include "interpreter/kernels/integer/gemm_int_block.h"
 
 #if TARE_KERNELS_X86
@@ -6,7 +6,6 @@
 #include <string.h>
 
 enum { MAX_ROWS = 12 };
-enum step { STEP_QUADS, STEP_PAIRS, STEP_PAIRS_WITHOUT_VNNI };
 
 /* sum += the products of one group: x holds the row's 4 bytes in every lane. */
 #define STEP_FUNCTION(name, target, expression)                                                                        \
@@ -15,13 +14,12 @@ enum step { STEP_QUADS, STEP_PAIRS, STEP_PAIRS_WITHOUT_VNNI };
     }
 STEP_FUNCTION(step_madd, TARE_TARGET_AVX512, _mm512_add_epi32(sum, _mm512_madd_epi16(x, weights)))
 #undef STEP_FUNCTION
-/* The VNNI instructions as assembly: with their intrinsics, gcc 12 copies the sums between registers and memory. */
+/* The VNNI instruction as assembly: with its intrinsic, gcc 12 copies the sums between registers and memory. */
 #define STEP_ASSEMBLY(name, instruction)                                                                               \
     TARE_ALWAYS_INLINE TARE_TARGET_VNNI __m512i name(__m512i sum, __m512i x, __m512i weights) {                        \
         __asm__(instruction " %2, %1, %0" : "+v"(sum) : "v"(x), "v"(weights));                                         \
         return sum;                                                                                                    \
     }
-STEP_ASSEMBLY(step_quads, "vpdpbusd")
 STEP_ASSEMBLY(step_pairs, "vpdpwssd")
 #undef STEP_ASSEMBLY
 
@@ -162,7 +160,6 @@ TARE_ALWAYS_INLINE void prefetch_row(struct ahead *ahead, int64_t stride) {
         ENTRY(kind, 10), ENTRY(kind, 11), ENTRY(kind, 12),                                   \
     };
 /* clang-format on */
-TILES(quads, TARE_TARGET_VNNI)
 TILES(pairs, TARE_TARGET_VNNI)
 TILES(madd, TARE_TARGET_AVX512)
 #undef TILE
@@ -197,7 +194,6 @@ static void run_tiles(tile_function *const tiles[MAX_ROWS + 1][2], const struct 
               const int32_t *start) {                                                                                  \
         run_tiles(tiles_##kind, c, a, a_stride, panels, panel_stride, rows, n, segments, start);                       \
     }
-BLOCK(tare_igemm_quads_vnni, quads)
 BLOCK(tare_igemm_pairs_vnni, pairs)
 BLOCK(tare_igemm_pairs_avx512, madd)
 #undef BLOCK

@@ -41,8 +41,12 @@ typedef void tare_igemm_block(const struct tare_igemm_output *c, const void *a, 
                               int64_t panel_stride, int64_t rows, int64_t n, const struct tare_igemm_segments *segments,
                               const int32_t *start);
 tare_igemm_block tare_igemm_pairs_plain, tare_igemm_pairs_avx2, tare_igemm_pairs_avx512, tare_igemm_pairs_vnni,
-    tare_igemm_quads_vnni;
-tare_igemm_block tare_igemm_pairs_avx_vnni, tare_igemm_quads_avx_vnni;
+    tare_igemm_pairs_avx_vnni, tare_igemm_quads_avx_vnni;
+
+/* C (+)= A · panels for all lines, in quads. `start` as above. */
+void tare_igemm_lines_vnni(const struct tare_igemm_output *c, const void *a, int64_t a_stride, const void *panels,
+                           int64_t panel_stride, const struct tare_igemm_lines *lines, int64_t n,
+                           const struct tare_igemm_segments *segments, const int32_t *start);
 
 enum { TARE_IGEMM_TILE_GROUPS = 16 }; /* groups of k in an AMX tile */
 /* Steps of up to 16 groups that the groups of a segment are divided into. */

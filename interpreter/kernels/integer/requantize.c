@@ -1,5 +1,5 @@
 /* Recognising requantizations among bound expressions (requantize.h). */
-#include "interpreter/kernels/integer/requantize.h"
+#include "interpreter/kernels/integer/requantize_rows.h"
 
 #include "interpreter/kernels/expression.h"
 
@@ -215,3 +215,39 @@ void tare_requantize_bind(struct tare_requantize *requantize, const struct tare_
         if (is_real && is_float_array(bound, i)) requantize->real.addend = bound->operands[i].data;
     }
 }
+
+#if TARE_KERNELS_X86
+/* ---- bounds of bytes ---- */
+
+/* Values far from the bounds of int32. */
+static bool is_small(float x, float most) {
+    return x >= -most && x <= most; /* false for NaN */
+}
+
+static TARE_TARGET_AVX512 bool scales_are_small(const float *scale, int64_t n) {
+    const __m512 most = _mm512_set1_ps(0.5f);
+    __mmask16 small = 0xffff;
+    for (int64_t i = 0; i < n; i += 16) {
+        const __mmask16 inside = (__mmask16)(0xffffu >> (n - i < 16 ? 16 - (n - i) : 0));
+        const __m512 x = _mm512_abs_ps(_mm512_maskz_loadu_ps(inside, scale + i));
+        small &= _mm512_cmp_ps_mask(x, most, _CMP_LE_OQ);
+    }
+    return small == 0xffff;
+}
+
+/* Rounding is monotonic, so values may be clamped to the rounded bounds after rounding; they fit int32 then, with the
+ * limits required here. */
+TARE_TARGET_AVX512 struct tare_byte_bounds tare_byte_bounds_of(const struct tare_requantize *r, int64_t column,
+                                                               int64_t n) {
+    const struct tare_byte_bounds none = { false, 0, 0 };
+    if (r->is_real || !is_small(r->first.add, 1 << 20) || !scales_are_small(r->scale + column, n)) return none;
+    if (!r->addend)
+        return (struct tare_byte_bounds){ true, (int32_t)nearbyintf(r->first.low), (int32_t)nearbyintf(r->first.high) };
+    if (r->least > INT8_MAX || !is_small(r->second.add, 1 << 20) || !is_small(r->of_result.scale, 1 << 18) ||
+        !is_small(r->of_addend.scale, 1 << 18) || r->of_result.zero_point != (int16_t)r->of_result.zero_point ||
+        r->of_addend.zero_point != (int16_t)r->of_addend.zero_point)
+        return none;
+    const int32_t low = (int32_t)nearbyintf(r->second.low), high = (int32_t)nearbyintf(r->second.high);
+    return (struct tare_byte_bounds){ true, low < r->least ? r->least : low, high < r->least ? r->least : high };
+}
+#endif

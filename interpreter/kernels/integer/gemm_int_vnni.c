@@ -1,0 +1,492 @@
+/* The VNNI variant of the product of int8 rows, with 128 added, by int8 weights: tiles of up to 14 rows by 32 columns.
+ *
+ * The rows of a tile are in two halves, each with rows at equal distances, so a tile may consist of two short lines.
+ * Its 28 vectors of sums are in registers, and stored in a buffer in the first-level cache at the end, from which they
+ * are converted to the result. While a tile is multiplied, the rows of its result and of an addend are prefetched, and
+ * some lines of the next columns' panels: waiting for large weights would take longer than multiplying them. */
+#include "interpreter/kernels/integer/gemm_int_block.h"
+#include "interpreter/kernels/integer/requantize_rows.h"
+
+#if TARE_KERNELS_X86
+#include <immintrin.h>
+#include <string.h>
+
+enum { MAX_ROWS = 14, HALF = MAX_ROWS / 2, LANES = TARE_ROW_LANES, WIDTH = 2 * LANES, GROUP = 64 };
+
+/* How the sums of a tile are converted. */
+enum conversion {
+    TO_SUMS,
+    TO_BYTES, /* within tare_byte_bounds */
+    TO_FLOATS,
+    TO_QUOTIENTS, /* floats that are quantized, or only the extremes of their sums are collected */
+    TO_ANY,       /* by tare_requantize_avx512 */
+};
+
+/* A product for the columns of one or two panels. */
+struct product {
+    const struct tare_igemm_output *c;
+    const struct tare_igemm_lines *lines;
+    const struct tare_igemm_segments *segments;
+    const char *b;
+    int64_t a_stride, panel_stride;
+    int64_t row_tiles;               /* of a line */
+    int64_t tile_rows, larger_tiles; /* rows of a tile, and how many tiles of a line have one more */
+    int64_t column;                  /* relative to that of C */
+    uint32_t mask;                   /* columns inside C */
+    bool accumulates;
+    enum conversion conversion;
+    struct tare_byte_bounds bounds;
+    /* the panels of the next columns: the next byte to prefetch, and how many a group of k advances it */
+    const char *ahead;
+    int64_t ahead_step;
+    _Alignas(64) int32_t start[WIDTH]; /* of the sums */
+};
+
+/* `rows` consecutive rows of C from row `first` on; the second half begins with row (rows + 1) / 2. */
+struct row_tile {
+    const char *a[2];
+    int64_t first, rows;
+};
+
+/* ---- multiplication ---- */
+
+/* Where the rows of a tile are. A row is at most one addition of a scaled distance away from the first of its half,
+ * which is an address of an instruction: pointers to all rows would not fit in registers. */
+struct rows_at {
+    const char *half[2];
+    int64_t stride, three, five;
+};
+
+TARE_ALWAYS_INLINE const char *row_of(const struct rows_at *at, const int row, const int rows) {
+    const int half = (rows + 1) / 2, i = row < half ? row : row - half;
+    const char *base = at->half[row >= half];
+    return i == 0   ? base
+           : i == 3 ? base + at->three
+           : i == 5 ? base + at->five
+           : i == 6 ? base + 2 * at->three
+                    : base + i * at->stride;
+}
+
+/* Prevents the compiler from computing addresses of rows before the loop. */
+TARE_ALWAYS_INLINE void keep_in_registers(struct rows_at *at, const int rows) {
+    __asm__("" : "+r"(at->half[0]), "+r"(at->stride));
+    if (rows > 1) __asm__("" : "+r"(at->half[1]));
+    if (rows > 6) __asm__("" : "+r"(at->three));
+    if (rows > 10) __asm__("" : "+r"(at->five));
+}
+
+TARE_ALWAYS_INLINE void move(struct rows_at *at, int64_t bytes) {
+    at->half[0] += bytes;
+    at->half[1] += bytes;
+}
+
+/* As assembly: with the intrinsic, gcc 12 copies the sums between registers and memory. */
+TARE_ALWAYS_INLINE TARE_TARGET_VNNI __m512i add_products(__m512i sum, __m512i bytes, __m512i weights) {
+    __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(bytes), "v"(weights));
+    return sum;
+}
+
+/* Adds the products of one group of k. */
+TARE_ALWAYS_INLINE TARE_TARGET_VNNI void multiply(__m512i sum[MAX_ROWS][2], const struct rows_at *a, const char *b,
+                                                  int64_t panel_stride, const int rows, const int panels) {
+    __m512i weights[2];
+    TARE_UNROLL
+    for (int j = 0; j < panels; j++)
+        weights[j] = _mm512_loadu_si512(b + j * panel_stride);
+    TARE_UNROLL
+    for (int i = 0; i < rows; i++) {
+        int32_t group;
+        memcpy(&group, row_of(a, i, rows), sizeof group);
+        const __m512i x = _mm512_set1_epi32(group);
+        TARE_UNROLL
+        for (int j = 0; j < panels; j++)
+            sum[i][j] = add_products(sum[i][j], x, weights[j]);
+    }
+}
+
+/* Rows of the result and of its addend, one of which is prefetched in each step of k: requested all at once they would
+ * delay the multiplication, and waited for at its end the next tile. */
+struct rows_ahead {
+    const char *to;
+    int64_t addend, stride, left; /* `addend`: its distance from `to`; 0: none */
+    bool is_wide;                 /* rows of 32 floats */
+};
+
+TARE_ALWAYS_INLINE struct rows_ahead rows_ahead_of(const struct product *p, const struct row_tile *tile) {
+    const struct tare_requantize *r = p->c->requantize;
+    const int64_t at = p->c->element + tile->first * p->c->stride + p->column;
+    struct rows_ahead ahead = { .left = tile->rows };
+    if (!r || (r->is_real && !r->real.floats)) return (struct rows_ahead){ 0 };
+    const char *addend = NULL;
+    if (r->is_real) {
+        ahead.to = (const char *)(r->real.floats + at);
+        if (r->real.addend) addend = (const char *)(r->real.addend + at);
+    } else {
+        ahead.to = (const char *)r->to + at;
+        if (r->addend) addend = (const char *)r->addend + at;
+    }
+    ahead.is_wide = r->is_real;
+    ahead.stride = p->c->stride * (r->is_real ? (int64_t)sizeof(float) : 1);
+    if (addend) ahead.addend = addend - ahead.to;
+    return ahead;
+}
+
+TARE_ALWAYS_INLINE void prefetch_row(struct rows_ahead *ahead) {
+    __builtin_prefetch(ahead->to, 1);
+    __builtin_prefetch(ahead->to + ahead->addend);
+    if (ahead->is_wide) {
+        __builtin_prefetch(ahead->to + GROUP, 1);
+        __builtin_prefetch(ahead->to + ahead->addend + GROUP);
+    }
+    ahead->to += ahead->stride;
+    ahead->left--;
+}
+
+/* The sums of a tile, in rows of 32. */
+TARE_ALWAYS_INLINE TARE_TARGET_VNNI void multiply_tile(int32_t sums[MAX_ROWS][WIDTH], struct product *p,
+                                                       const struct row_tile *tile, const int rows, const int panels) {
+    const int64_t groups = p->segments->groups, stride = p->panel_stride, step = p->ahead_step;
+    struct rows_at a = { { tile->a[0], tile->a[1] }, p->a_stride, 3 * p->a_stride, 5 * p->a_stride };
+    struct rows_ahead rows_ahead = rows_ahead_of(p, tile);
+    const char *b = p->b, *ahead = p->ahead;
+    __m512i sum[MAX_ROWS][2];
+    TARE_UNROLL
+    for (int i = 0; i < rows; i++) {
+        TARE_UNROLL
+        for (int j = 0; j < panels; j++)
+            sum[i][j] = _mm512_load_si512(p->start + j * LANES);
+    }
+    for (int64_t s = 0; s < p->segments->count; s++) {
+        int64_t g = 0;
+        for (; g < groups && rows_ahead.left > 0; g++, b += GROUP, ahead += step) {
+            prefetch_row(&rows_ahead);
+            __builtin_prefetch(ahead, 0, 2);
+            multiply(sum, &a, b, stride, rows, panels);
+            move(&a, 4);
+        }
+        for (; g < groups; g++, b += GROUP, ahead += step) {
+            __builtin_prefetch(ahead, 0, 2);
+            keep_in_registers(&a, rows);
+            multiply(sum, &a, b, stride, rows, panels);
+            move(&a, 4);
+        }
+        move(&a, p->segments->step - groups * 4);
+    }
+    p->ahead = ahead;
+    TARE_UNROLL
+    for (int i = 0; i < rows; i++) {
+        TARE_UNROLL
+        for (int j = 0; j < panels; j++)
+            _mm512_store_si512(sums[i] + j * LANES, sum[i][j]);
+    }
+}
+
+typedef void tile_function(int32_t sums[MAX_ROWS][WIDTH], struct product *p, const struct row_tile *tile);
+
+#define TILE(r, panels)                                                                                                \
+    static TARE_TARGET_VNNI void tile_##r##_##panels(int32_t sums[MAX_ROWS][WIDTH], struct product *p,                 \
+                                                     const struct row_tile *tile) {                                    \
+        multiply_tile(sums, p, tile, r, panels);                                                                       \
+    }
+#define TILES(r) TILE(r, 1) TILE(r, 2)
+#define ENTRY(r)                                                                                                       \
+    { tile_##r##_1, tile_##r##_2 }
+/* clang-format off */
+TILES(1) TILES(2) TILES(3) TILES(4) TILES(5) TILES(6) TILES(7)
+TILES(8) TILES(9) TILES(10) TILES(11) TILES(12) TILES(13) TILES(14)
+static tile_function *const tiles[MAX_ROWS][2] = {
+    ENTRY(1), ENTRY(2), ENTRY(3), ENTRY(4), ENTRY(5), ENTRY(6), ENTRY(7),
+    ENTRY(8), ENTRY(9), ENTRY(10), ENTRY(11), ENTRY(12), ENTRY(13), ENTRY(14),
+};
+/* clang-format on */
+#undef TILE
+#undef TILES
+#undef ENTRY
+
+/* ---- conversion ---- */
+
+static __mmask16 mask_of(const struct product *p, int panel) {
+    return (__mmask16)(p->mask >> panel * LANES);
+}
+
+static TARE_TARGET_AVX512 void store_sums(const struct product *p, int32_t sums[MAX_ROWS][WIDTH],
+                                          const struct row_tile *tile) {
+    int32_t *to = p->c->sums + tile->first * p->c->stride + p->column;
+    for (int64_t row = 0; row < tile->rows; row++, to += p->c->stride) {
+        for (int panel = 0; panel < 2 && mask_of(p, panel); panel++) {
+            const __mmask16 mask = mask_of(p, panel);
+            __m512i x = _mm512_load_si512(sums[row] + panel * LANES);
+            if (p->accumulates) x = _mm512_add_epi32(x, _mm512_maskz_loadu_epi32(mask, to + panel * LANES));
+            _mm512_mask_storeu_epi32(to + panel * LANES, mask, x);
+        }
+    }
+}
+
+static TARE_TARGET_AVX512 void store_any(const struct product *p, int32_t sums[MAX_ROWS][WIDTH],
+                                         const struct row_tile *tile) {
+    const struct tare_requantize *r = p->c->requantize;
+    struct tare_range_avx512 seen = tare_requantize_range_avx512(r);
+    int64_t at = p->c->element + tile->first * p->c->stride + p->column;
+    for (int64_t row = 0; row < tile->rows; row++, at += p->c->stride) {
+        for (int panel = 0; panel < 2 && mask_of(p, panel); panel++)
+            tare_requantize_avx512(r, _mm512_load_si512(sums[row] + panel * LANES), at + panel * LANES,
+                                   p->c->column + p->column + panel * LANES, mask_of(p, panel), &seen);
+    }
+    tare_requantize_store_range_avx512(r, &seen);
+}
+
+/* Floats, stored or not, of which the range is collected. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_floats(const struct product *p, int32_t sums[MAX_ROWS][WIDTH],
+                                                        const struct row_tile *tile, const int panels,
+                                                        const bool is_full, const bool has_sign) {
+    const struct tare_requantize *r = p->c->requantize;
+    const __mmask16 masks[2] = { mask_of(p, 0), mask_of(p, 1) };
+    const struct tare_real_columns columns = tare_real_columns_of(r, p->c->column + p->column, masks, panels);
+    const float *addend = r->real.addend;
+    float *floats = r->real.floats;
+    int64_t at = p->c->element + tile->first * p->c->stride + p->column;
+    struct tare_range_avx512 seen = tare_requantize_range_avx512(r);
+    for (int64_t row = 0; row < tile->rows; row++, at += p->c->stride) {
+        TARE_UNROLL
+        for (int panel = 0; panel < panels; panel++) {
+            const int64_t i = at + panel * LANES;
+            const __m512 x = tare_real_lanes(&columns, panel, _mm512_load_si512(sums[row] + panel * LANES),
+                                             addend ? addend + i : NULL);
+            if (floats) tare_store_floats(floats + i, x, masks[panel], is_full);
+            tare_add_to_range(&seen, x, masks[panel], is_full, has_sign);
+        }
+    }
+    tare_requantize_store_range_avx512(r, &seen);
+}
+
+static TARE_TARGET_AVX512 void store_any_floats(const struct product *p, int32_t sums[MAX_ROWS][WIDTH],
+                                                const struct row_tile *tile) {
+    const bool has_sign = !(p->c->requantize->real.low >= 0);
+    if (p->mask == UINT32_MAX && has_sign)
+        store_floats(p, sums, tile, 2, true, true);
+    else if (p->mask == UINT32_MAX)
+        store_floats(p, sums, tile, 2, true, false);
+    else if (p->mask == UINT16_MAX && has_sign)
+        store_floats(p, sums, tile, 1, true, true);
+    else if (p->mask == UINT16_MAX)
+        store_floats(p, sums, tile, 1, true, false);
+    else if (p->mask > UINT16_MAX)
+        store_floats(p, sums, tile, 2, false, true);
+    else
+        store_floats(p, sums, tile, 1, false, true);
+}
+
+/* Stores the first `rows` (at least 1) of two rows of 32 bytes, or of four rows of 16. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_packed(uint8_t *to, int64_t stride, __m512i bytes, int64_t rows,
+                                                        uint32_t mask, const int panels, const bool is_whole) {
+    const __m256i half[2] = { _mm512_castsi512_si256(bytes), _mm512_extracti64x4_epi64(bytes, 1) };
+    TARE_UNROLL
+    for (int i = 0; i < 4 / panels; i++) {
+        if (i >= rows) return;
+        if (panels == 1)
+            _mm_mask_storeu_epi8(to + i * stride, (__mmask16)mask, _mm256_extracti128_si256(half[i / 2], i % 2));
+        else if (is_whole)
+            _mm256_storeu_si256((__m256i *)(void *)(to + i * stride), half[i]);
+        else
+            _mm256_mask_storeu_epi8(to + i * stride, mask, half[i]);
+    }
+}
+
+/* Two rows of two panels, or four rows of one, are packed together. Rows after the last repeat it. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_bytes(const struct product *p, int32_t sums[MAX_ROWS][WIDTH],
+                                                       const struct row_tile *tile, const int panels,
+                                                       const bool is_whole, const bool is_unsigned,
+                                                       const bool has_addend) {
+    const struct tare_requantize *r = p->c->requantize;
+    const __mmask16 masks[2] = { is_whole ? 0xffff : mask_of(p, 0), is_whole ? 0xffff : mask_of(p, 1) };
+    const struct tare_quantizer q = tare_quantizer_of(r, &p->bounds, p->c->column + p->column, masks[1]);
+    const int64_t stride = p->c->stride, at = p->c->element + tile->first * stride + p->column;
+    const char *addends = has_addend ? (const char *)r->addend + at : NULL;
+    for (int64_t row = 0; row < tile->rows; row += 4 / panels) {
+        __m512i x[4];
+        TARE_UNROLL
+        for (int i = 0; i < 4; i++) {
+            const int panel = i % panels;
+            const int64_t here = row + i / panels < tile->rows ? row + i / panels : tile->rows - 1;
+            x[i] = tare_rounded_result(&q, _mm512_load_si512(sums[here] + panel * LANES), panel,
+                                       has_addend ? addends + here * stride + panel * LANES : NULL, masks[panel]);
+        }
+        store_packed(r->to + at + row * stride, stride, tare_packed_bytes(&q, x, is_unsigned), tile->rows - row,
+                     p->mask, panels, is_whole);
+    }
+}
+
+/* Adds the sums to the extremes of their columns. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void collect_sums(const struct product *p, int32_t sums[MAX_ROWS][WIDTH],
+                                                        int64_t rows, const int panels) {
+    struct tare_sum_range *range = p->c->requantize->real.sums;
+    TARE_UNROLL
+    for (int panel = 0; panel < panels; panel++) {
+        const int64_t column = p->c->column + p->column + panel * LANES;
+        struct tare_sum_range_avx512 seen = tare_sum_range_load(range, column, mask_of(p, panel));
+        for (int64_t row = 0; row < rows; row++)
+            tare_sum_range_add(&seen, _mm512_load_si512(sums[row] + panel * LANES));
+        tare_sum_range_store(range, column, mask_of(p, panel), &seen);
+    }
+}
+
+/* Stores the bytes of quantized floats; see store_bytes. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_quotients(const struct product *p, int32_t sums[MAX_ROWS][WIDTH],
+                                                           const struct row_tile *tile, const int panels) {
+    const struct tare_requantize *r = p->c->requantize;
+    const struct tare_quotient_avx512 quotient = tare_load_quotient_avx512(r);
+    const int64_t column = p->c->column + p->column, stride = p->c->stride;
+    const struct tare_quotient_columns columns[2] = {
+        tare_load_quotient_columns(r, column, mask_of(p, 0)),
+        tare_load_quotient_columns(r, column + (panels - 1) * LANES, mask_of(p, panels - 1)),
+    };
+    uint8_t *to = r->to + p->c->element + tile->first * stride + p->column;
+    for (int64_t row = 0; row < tile->rows; row += 4 / panels, to += 4 / panels * stride) {
+        __m512i x[4];
+        TARE_UNROLL
+        for (int i = 0; i < 4; i++) {
+            const struct tare_quotient_columns *of = &columns[i % panels];
+            const int64_t here = row + i / panels < tile->rows ? row + i / panels : tile->rows - 1;
+            const __m512i total = _mm512_add_epi32(_mm512_load_si512(sums[here] + i % panels * LANES), of->offset);
+            x[i] = tare_sum_quotients_avx512(&quotient, of->scale, of->bias, total);
+        }
+        const __m512i bytes = tare_bytes_in_order(tare_pack_quotients_avx512(&quotient, x));
+        store_packed(to, stride, bytes, tile->rows - row, p->mask, panels, false);
+    }
+}
+
+#define TAKE_SUMS(panels)                                                                                              \
+    static TARE_TARGET_AVX512 void take_sums_##panels(const struct product *p, int32_t sums[MAX_ROWS][WIDTH],          \
+                                                      const struct row_tile *tile) {                                   \
+        if (p->c->requantize->real.sums) collect_sums(p, sums, tile->rows, panels);                                    \
+        if (p->c->requantize->real.is_quantized) store_quotients(p, sums, tile, panels);                               \
+    }
+TAKE_SUMS(1)
+TAKE_SUMS(2)
+#undef TAKE_SUMS
+
+typedef void store_function(const struct product *p, int32_t sums[MAX_ROWS][WIDTH], const struct row_tile *tile);
+
+#define STORE(name, panels, is_whole, is_unsigned, has_addend)                                                         \
+    static TARE_TARGET_AVX512 void name(const struct product *p, int32_t sums[MAX_ROWS][WIDTH],                        \
+                                        const struct row_tile *tile) {                                                 \
+        store_bytes(p, sums, tile, panels, is_whole, is_unsigned, has_addend);                                         \
+    }
+/* clang-format off */
+#define STORES(name, panels, is_whole)                                                                                 \
+    STORE(name##_int8, panels, is_whole, false, false) STORE(name##_int8_plus, panels, is_whole, false, true)          \
+    STORE(name##_uint8, panels, is_whole, true, false) STORE(name##_uint8_plus, panels, is_whole, true, true)          \
+    static store_function *const stores_##name[4] = { name##_int8, name##_int8_plus, name##_uint8, name##_uint8_plus };
+STORES(narrow, 1, false)
+STORES(partial, 2, false)
+STORES(whole, 2, true)
+/* clang-format on */
+#undef STORE
+#undef STORES
+
+static store_function *store_of(const struct product *p) {
+    if (p->conversion == TO_SUMS) return store_sums;
+    if (p->conversion == TO_ANY) return store_any;
+    if (p->conversion == TO_FLOATS) return store_any_floats;
+    if (p->conversion == TO_QUOTIENTS) return p->mask > UINT16_MAX ? take_sums_2 : take_sums_1;
+    const int kind = 2 * (p->bounds.high > INT8_MAX) + (p->c->requantize->addend != NULL);
+    return (p->mask == UINT32_MAX ? stores_whole : p->mask > UINT16_MAX ? stores_partial : stores_narrow)[kind];
+}
+
+/* ---- rows ---- */
+
+/* The row tiles of all lines in order. The tiles of a line have equally many rows or one less; the larger ones are its
+ * last. Lines of up to 7 rows are computed in pairs. */
+struct row_cursor {
+    const char *line;                     /* its first row of A */
+    int64_t lines_left, tile, first, row; /* `row`: in the line; `first`: of C */
+};
+
+static bool has_pairs(const struct tare_igemm_lines *lines) {
+    return lines->rows <= HALF && lines->count > 1;
+}
+
+static int64_t tile_count(const struct product *p) {
+    return has_pairs(p->lines) ? (p->lines->count + 1) / 2 : p->lines->count * p->row_tiles;
+}
+
+static struct row_tile next_tile(const struct product *p, struct row_cursor *at) {
+    const struct tare_igemm_lines *lines = p->lines;
+    const bool is_pair = has_pairs(lines) && at->lines_left > 1;
+    const int64_t one = p->tile_rows + (at->tile >= p->row_tiles - p->larger_tiles);
+    const char *a = at->line + at->row * p->a_stride;
+    const struct row_tile tile = { { a, is_pair ? a + lines->a_step : a + (one + 1) / 2 * p->a_stride },
+                                   at->first,
+                                   is_pair ? 2 * one : one };
+    at->first += tile.rows;
+    at->row += one;
+    if (++at->tile < p->row_tiles) return tile;
+    const int64_t done = 1 + is_pair;
+    at->line += done * lines->a_step;
+    at->lines_left -= done;
+    at->tile = at->row = 0;
+    return tile;
+}
+
+/* ---- the whole ---- */
+
+/* The sums begin with the offsets of the conversion to bytes. */
+static void set_start(struct product *p, const int32_t *start, int64_t columns) {
+    memset(p->start, 0, sizeof p->start);
+    if (start) memcpy(p->start, start, (size_t)columns * sizeof *start);
+    if (p->conversion != TO_BYTES) return;
+    const int32_t *offset = p->c->requantize->offset + p->c->column + p->column;
+    for (int64_t i = 0; i < columns; i++)
+        p->start[i] = (int32_t)((uint32_t)p->start[i] + (uint32_t)offset[i]);
+}
+
+/* Distributes prefetching the panels of the columns after these over the groups of these. */
+static void plan_prefetching(struct product *p, int64_t columns_left) {
+    const int64_t panels = (columns_left + LANES - 1) / LANES,
+                  steps = tile_count(p) * p->segments->count * p->segments->groups;
+    const int64_t bytes = (panels < 2 ? panels : 2) * p->panel_stride;
+    p->ahead = p->b + (panels > 0 ? 2 * p->panel_stride : 0);
+    p->ahead_step = panels <= 0 || steps == 0 ? 0 : (bytes + steps - 1) / steps;
+    if (p->ahead_step > GROUP) p->ahead_step = GROUP;
+}
+
+static enum conversion conversion_of(struct product *p, int64_t n) {
+    const struct tare_requantize *r = p->c->requantize;
+    if (!r) return TO_SUMS;
+    if (tare_requantize_takes_sums(r)) return TO_QUOTIENTS;
+    if (r->is_real) return r->real.is_quantized ? TO_ANY : TO_FLOATS;
+    p->bounds = tare_byte_bounds_of(r, p->c->column, n);
+    return p->bounds.is_possible ? TO_BYTES : TO_ANY;
+}
+
+void tare_igemm_lines_vnni(const struct tare_igemm_output *c, const void *a, int64_t a_stride, const void *panels,
+                           int64_t panel_stride, const struct tare_igemm_lines *lines, int64_t n,
+                           const struct tare_igemm_segments *segments, const int32_t *start) {
+    _Alignas(64) int32_t sums[MAX_ROWS][WIDTH];
+    struct product p = { .c = c,
+                         .lines = lines,
+                         .segments = segments,
+                         .a_stride = a_stride,
+                         .panel_stride = panel_stride,
+                         .row_tiles = (lines->rows + MAX_ROWS - 1) / MAX_ROWS,
+                         .accumulates = !start };
+    if (lines->count <= 0 || lines->rows <= 0) return;
+    p.tile_rows = lines->rows / p.row_tiles, p.larger_tiles = lines->rows % p.row_tiles;
+    p.conversion = conversion_of(&p, n);
+    for (int64_t column = 0; column < n; column += WIDTH) {
+        const int64_t columns = n - column < WIDTH ? n - column : WIDTH;
+        struct row_cursor at = { .line = a, .lines_left = lines->count };
+        p.column = column;
+        p.mask = columns == WIDTH ? UINT32_MAX : (1u << columns) - 1;
+        p.b = (const char *)panels + column / LANES * panel_stride;
+        set_start(&p, start ? start + column : NULL, columns);
+        plan_prefetching(&p, n - column - columns);
+        store_function *const store = store_of(&p);
+        while (at.lines_left > 0) {
+            const struct row_tile tile = next_tile(&p, &at);
+            tiles[tile.rows - 1][columns > LANES](sums, &p, &tile);
+            store(&p, sums, &tile);
+        }
+    }
+}
+#endif

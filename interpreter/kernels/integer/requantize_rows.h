@@ -1,0 +1,167 @@
+/* Requantization of rows of sums to bytes by AVX-512, for kernels that convert several vectors of sums together: four
+ * vectors are packed at once, and packing with saturation replaces most of the clamping. */
+#ifndef TARE_INTERPRETER_KERNELS_REQUANTIZE_ROWS_H
+#define TARE_INTERPRETER_KERNELS_REQUANTIZE_ROWS_H
+
+#include "interpreter/kernels/integer/requantize.h"
+
+enum { TARE_ROW_LANES = 16 };
+
+/* The bounds of the result, in the range of its type. */
+struct tare_byte_bounds {
+    bool is_possible; /* no stage before the last clamping exceeds int32: tare_rounded_result has the required bits */
+    int32_t low, high;
+};
+
+#if TARE_KERNELS_X86
+/* Of the `n` columns from `column` on. Float results are not possible. */
+struct tare_byte_bounds tare_byte_bounds_of(const struct tare_requantize *r, int64_t column, int64_t n);
+
+/* The operands of a conversion of up to two vectors of columns to bytes, in registers. */
+struct tare_quantizer {
+    __m512i low, high;
+    __m512 scale[2], add;
+    /* with an addend */
+    __m512 first_low, first_high, shift, shifted_zero_point, result_scale, addend_scale, second_add;
+    __m512 addend_zero; /* the zero point; if `zero_is_exact` its negative product with the scale */
+    bool addend_is_unsigned, zero_is_exact;
+};
+
+/* Adding 1.5 · 2^23 rounds a float of few bits half to even. */
+static const float tare_rounding_shift = 12582912;
+
+/* `second`: the columns of the second vector that exist. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 struct tare_quantizer tare_quantizer_of(const struct tare_requantize *r,
+                                                                              const struct tare_byte_bounds *bounds,
+                                                                              int64_t column, __mmask16 second) {
+    const float zero = (float)r->of_addend.zero_point * r->of_addend.scale;
+    const bool is_exact = (double)zero == (double)r->of_addend.zero_point * r->of_addend.scale;
+    return (struct tare_quantizer){
+        .scale = { _mm512_loadu_ps(r->scale + column),
+                   _mm512_maskz_loadu_ps(second, r->scale + column + TARE_ROW_LANES) },
+        .add = _mm512_set1_ps(r->first.add),
+        .low = _mm512_set1_epi8((char)bounds->low),
+        .high = _mm512_set1_epi8((char)bounds->high),
+        .first_low = _mm512_set1_ps(r->first.low),
+        .first_high = _mm512_set1_ps(r->first.high),
+        .shift = _mm512_set1_ps(tare_rounding_shift),
+        .shifted_zero_point = _mm512_set1_ps(tare_rounding_shift + (float)r->of_result.zero_point),
+        .result_scale = _mm512_set1_ps(r->of_result.scale),
+        .addend_scale = _mm512_set1_ps(r->of_addend.scale),
+        .second_add = _mm512_set1_ps(r->second.add),
+        .addend_zero = _mm512_set1_ps(is_exact ? -zero : (float)r->of_addend.zero_point),
+        .addend_is_unsigned = r->addend_is_unsigned,
+        .zero_is_exact = is_exact,
+    };
+}
+
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512i tare_rounded_sum(__m512 x, __m512 add) {
+    return _mm512_cvt_roundps_epi32(_mm512_add_ps(x, add), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+/* dequantize(quantize(x)) of the first stage, without conversions to integers. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512 tare_requantized_real(const struct tare_quantizer *q, __m512 x) {
+    x = _mm512_min_ps(q->first_high, _mm512_max_ps(q->first_low, _mm512_add_ps(x, q->add)));
+    x = _mm512_sub_ps(_mm512_add_ps(x, q->shift), q->shifted_zero_point); /* exact */
+    return _mm512_mul_ps(x, q->result_scale);
+}
+
+/* (x - zero_point) * scale, by one operation where the product of the zero point and the scale is exact. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512 tare_addend_real(const struct tare_quantizer *q, const char *from,
+                                                              __mmask16 mask) {
+    const __m128i bytes =
+        mask == 0xffff ? _mm_loadu_si128((const __m128i *)(const void *)from) : _mm_maskz_loadu_epi8(mask, from);
+    const __m512 x =
+        _mm512_cvtepi32_ps(q->addend_is_unsigned ? _mm512_cvtepu8_epi32(bytes) : _mm512_cvtepi8_epi32(bytes));
+    if (q->zero_is_exact) return _mm512_fmadd_ps(x, q->addend_scale, q->addend_zero);
+    return _mm512_mul_ps(_mm512_sub_ps(x, q->addend_zero), q->addend_scale); /* the difference is exact */
+}
+
+/* The rounded result of sums to which the offsets have been added, before the last clamping. `addend`: its elements, of
+ * which the mask's exist; NULL: none. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512i tare_rounded_result(const struct tare_quantizer *q, __m512i sums,
+                                                                  int vector, const char *addend, __mmask16 mask) {
+    const __m512 real = _mm512_mul_ps(_mm512_cvtepi32_ps(sums), q->scale[vector]);
+    if (!addend) return tare_rounded_sum(real, q->add);
+    const __m512 other = tare_addend_real(q, addend, mask);
+    return tare_rounded_sum(_mm512_add_ps(tare_requantized_real(q, real), other), q->second_add);
+}
+
+/* The bytes of four packed vectors, one after another: packing leaves 4 bytes of each in every 128-bit lane. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512i tare_bytes_in_order(__m512i bytes) {
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    return _mm512_permutexvar_epi32(order, bytes);
+}
+
+/* Clamps four vectors and packs them to bytes, one after another. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512i tare_packed_bytes(const struct tare_quantizer *q, const __m512i x[4],
+                                                                const bool is_unsigned) {
+    const __m512i first = _mm512_packs_epi32(x[0], x[1]), second = _mm512_packs_epi32(x[2], x[3]);
+    __m512i bytes;
+    if (is_unsigned)
+        bytes = _mm512_min_epu8(_mm512_max_epu8(_mm512_packus_epi16(first, second), q->low), q->high);
+    else
+        bytes = _mm512_min_epi8(_mm512_max_epi8(_mm512_packs_epi16(first, second), q->low), q->high);
+    return tare_bytes_in_order(bytes);
+}
+
+/* ---- float results ---- */
+
+/* What the conversion of rows of one or two vectors to floats reads in each of them. */
+struct tare_real_columns {
+    __m512i offset[2];
+    __m512 scale[2], bias[2], low, high;
+    __mmask16 mask[2];
+    bool has_bias;
+};
+
+/* `masks`: the columns of each vector that exist. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 struct tare_real_columns
+tare_real_columns_of(const struct tare_requantize *r, int64_t column, const __mmask16 masks[2], const int vectors) {
+    struct tare_real_columns columns = { .low = _mm512_set1_ps(r->real.low),
+                                         .high = _mm512_set1_ps(r->real.high),
+                                         .has_bias = r->real.bias };
+    TARE_UNROLL
+    for (int i = 0; i < vectors; i++, column += TARE_ROW_LANES) {
+        columns.mask[i] = masks[i];
+        columns.offset[i] = _mm512_maskz_loadu_epi32(masks[i], r->offset + column);
+        columns.scale[i] = _mm512_maskz_loadu_ps(masks[i], r->scale + column);
+        columns.bias[i] = columns.scale[i];
+        if (r->real.bias) columns.bias[i] = _mm512_maskz_loadu_ps(masks[i], r->real.bias + column);
+    }
+    return columns;
+}
+
+/* The floats of a vector of sums. `addend`: its elements; NULL: none. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512 tare_real_lanes(const struct tare_real_columns *columns, int vector,
+                                                             __m512i sums, const float *addend) {
+    const __m512i total = _mm512_add_epi32(sums, columns->offset[vector]);
+    __m512 x = _mm512_mul_ps(_mm512_cvtepi32_ps(total), columns->scale[vector]);
+    if (columns->has_bias) x = _mm512_add_ps(x, columns->bias[vector]);
+    if (addend) x = _mm512_add_ps(x, _mm512_maskz_loadu_ps(columns->mask[vector], addend));
+    return _mm512_min_ps(columns->high, _mm512_max_ps(columns->low, x));
+}
+
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tare_store_floats(float *to, __m512 x, __mmask16 mask, const bool is_full) {
+    if (is_full)
+        _mm512_storeu_ps(to, x);
+    else
+        _mm512_mask_storeu_ps(to, mask, x);
+}
+
+/* Where no value is negative, the greatest bits of negative ones are not updated: tare_value_range_end finds a sign bit
+ * among the others. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tare_add_to_range(struct tare_range_avx512 *seen, __m512 x, __mmask16 mask,
+                                                             const bool is_full, const bool has_sign) {
+    const __m512i bits = _mm512_castps_si512(x);
+    if (!is_full) {
+        tare_range_add_avx512(seen, x, mask);
+        return;
+    }
+    seen->low = _mm512_min_epi32(seen->low, bits);
+    seen->high = _mm512_max_epi32(seen->high, bits);
+    if (has_sign) seen->negative = _mm512_max_epu32(seen->negative, bits);
+}
+#endif
+
+#endif
