@@ -52,25 +52,6 @@ TARE_ALWAYS_INLINE void keep_in_registers(struct rows_at *at, const int rows) {
     if (rows > 7) __asm__("" : "+r"(at->eighth));
 }
 
-/* The instructions of the loop over k, which are executed in the order of the calls. With intrinsics both gcc and clang
- * load elements so early that sums or elements are copied or moved to the stack. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512 load_weights(const float *from) {
-    __m512 weights;
-    __asm__ volatile("vmovups %1, %0" : "=v"(weights) : "m"(*(const __m512_u *)from));
-    return weights;
-}
-
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512 load_element(const float *from) {
-    __m512 element;
-    __asm__ volatile("vbroadcastss %1, %0" : "=v"(element) : "m"(*from));
-    return element;
-}
-
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512 add_product(__m512 sum, __m512 element, __m512 weights) {
-    __asm__ volatile("vfmadd231ps %2, %1, %0" : "+v"(sum) : "v"(element), "v"(weights));
-    return sum;
-}
-
 /* Few rows, whose elements fit in registers. */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void multiply_few(__m512 sum[MAX_ROWS][8], const struct rows_at *a,
                                                         const float *b, int64_t panel_stride, const int p,
@@ -78,13 +59,13 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void multiply_few(__m512 sum[MAX_ROWS][8],
     __m512 elements[MAX_ROWS];
     TARE_UNROLL
     for (int i = 0; i < rows; i++)
-        elements[i] = load_element(row_of(a, i) + p);
+        elements[i] = _mm512_set1_ps(row_of(a, i)[p]);
     TARE_UNROLL
     for (int j = 0; j < panels; j++) {
-        const __m512 weights = load_weights(b + p * 16 + j * panel_stride);
+        const __m512 weights = _mm512_loadu_ps(b + p * 16 + j * panel_stride);
         TARE_UNROLL
         for (int i = 0; i < rows; i++)
-            sum[i][j] = add_product(sum[i][j], elements[i], weights);
+            sum[i][j] = _mm512_fmadd_ps(elements[i], weights, sum[i][j]);
     }
 }
 
@@ -99,13 +80,13 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void multiply(__m512 sum[MAX_ROWS][8], con
     }
     TARE_UNROLL
     for (int j = 0; j < panels; j++)
-        weights[j] = load_weights(b + p * 16 + j * panel_stride);
+        weights[j] = _mm512_loadu_ps(b + p * 16 + j * panel_stride);
     TARE_UNROLL
     for (int i = 0; i < rows; i++) {
-        const __m512 element = load_element(row_of(a, i) + p);
+        const __m512 element = _mm512_set1_ps(row_of(a, i)[p]);
         TARE_UNROLL
         for (int j = 0; j < panels; j++)
-            sum[i][j] = add_product(sum[i][j], element, weights[j]);
+            sum[i][j] = _mm512_fmadd_ps(element, weights[j], sum[i][j]);
     }
 }
 
