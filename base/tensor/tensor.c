@@ -26,11 +26,11 @@ struct tare_buffer {
 };
 
 struct tare_buffer_pool {
-    pthread_mutex_t lock;
-    _Atomic int references; /* the owner and each buffer in use */
-    size_t out, kept;       /* bytes of the buffers in use and of the free ones */
-    size_t most;            /* most of `out` since tare_buffer_pool_watch */
-    size_t limit;           /* of out; 0: none */
+    pthread_mutex_t lock; /* of all that follows */
+    int references;       /* the owner and each buffer in use */
+    size_t out, kept;     /* bytes of the buffers in use and of the free ones */
+    size_t most;          /* most of `out` since tare_buffer_pool_watch */
+    size_t limit;         /* of out; 0: none */
     struct tare_buffer *free[SIZE_CLASSES];
 };
 
@@ -53,7 +53,7 @@ struct tare_buffer_pool *tare_buffer_pool_new(void) {
     struct tare_buffer_pool *pool = tare_calloc(1, sizeof *pool);
     if (!pool) return NULL;
     pthread_mutex_init(&pool->lock, NULL);
-    atomic_init(&pool->references, 1);
+    pool->references = 1;
     return pool;
 }
 
@@ -71,15 +71,20 @@ static void pool_empty(struct tare_buffer_pool *pool) {
     pool->kept = 0;
 }
 
+/* Drops a reference and releases the lock; frees the pool with the last reference. */
 static void pool_unref(struct tare_buffer_pool *pool) {
-    if (atomic_fetch_sub_explicit(&pool->references, 1, memory_order_acq_rel) != 1) return;
+    const bool is_last = --pool->references == 0;
+    pthread_mutex_unlock(&pool->lock);
+    if (!is_last) return;
     pool_empty(pool);
     pthread_mutex_destroy(&pool->lock);
     tare_free(pool);
 }
 
 void tare_buffer_pool_free(struct tare_buffer_pool *pool) {
-    if (pool) pool_unref(pool);
+    if (!pool) return;
+    pthread_mutex_lock(&pool->lock);
+    pool_unref(pool);
 }
 
 void tare_buffer_pool_trim(struct tare_buffer_pool *pool) {
@@ -165,7 +170,7 @@ static tare_status pool_take(struct tare_buffer **out, struct tare_buffer_pool *
         pool->kept -= rounded;
     }
     room = pool_has_room(pool, rounded);
-    if (room) pool->out += rounded;
+    if (room) pool->out += rounded, pool->references++;
     if (pool->out > pool->most) pool->most = pool->out;
     pthread_mutex_unlock(&pool->lock);
     if (!room) {
@@ -179,13 +184,12 @@ static tare_status pool_take(struct tare_buffer **out, struct tare_buffer_pool *
     if (!buffer) {
         pthread_mutex_lock(&pool->lock);
         pool->out -= rounded;
-        pthread_mutex_unlock(&pool->lock);
+        pool_unref(pool);
         return TARE_NO_MEMORY;
     }
     buffer->size_class = class;
     buffer->size = rounded;
     buffer->pool = pool;
-    atomic_fetch_add_explicit(&pool->references, 1, memory_order_relaxed);
     *out = buffer;
     return TARE_OK;
 }
@@ -197,7 +201,6 @@ static void pool_return(struct tare_buffer *buffer) {
     pool->free[buffer->size_class] = buffer;
     pool->out -= buffer->size;
     pool->kept += buffer->size;
-    pthread_mutex_unlock(&pool->lock);
     pool_unref(pool);
 }
 
