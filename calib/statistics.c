@@ -296,6 +296,7 @@ static void free_results(struct tare_stored_result *list) {
 void tare_statistics_reset(struct tare_statistics *s) {
     tare_histogram_reset(&s->histogram);
     free_results(s->ranges);
+    free_results(s->errors);
     tare_channels_free(s);
     memset(s, 0, sizeof *s);
 }

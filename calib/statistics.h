@@ -66,7 +66,9 @@ struct tare_statistics {
     struct tare_exact_sum *channel_sum; /* sums: in value order within a sample, exact over samples */
     double *channel_sample;             /* scratch: the sums of the current sample */
 
-    struct tare_stored_result *ranges; /* that algorithms have found (calib/algorithm.c); not part of the statistics */
+    /* Not part of the statistics: ranges that algorithms have found (calib/algorithm.c), errors of parameters
+     * (calib/range_error.c). */
+    struct tare_stored_result *ranges, *errors;
 };
 
 /* How the records of a batch are laid out in an observed tensor. */

@@ -5,7 +5,7 @@
 #include "quant/quality_warnings.h"
 #include "quant/layer_index.h"
 #include "calib/algorithm.h"
-#include "calib/quantization_error.h"
+#include "calib/range_error.h"
 #include "quant/fake_quant.h"
 
 #include <math.h>
@@ -31,40 +31,54 @@ tare_status tare_quant_add_warning(struct tare_quant_report *report, struct tare
 
 /* ---- activations ---- */
 
-static double sqnr_db(const struct tare_quantization_error *error, const struct tare_bins *bins) {
-    const double whole = error->rounding + error->clipping;
-    return whole > 0 ? 10 * log10(bins->squares[bins->count] / whole) : HUGE_VAL;
+static double sqnr_db(const struct tare_range_error *e) {
+    const double whole = e->error.rounding + e->error.clipping;
+    return whole > 0 ? 10 * log10(e->squares / whole) : HUGE_VAL;
 }
 
-/* The error of the range that algorithm mse finds for the layer's integer type. */
-static tare_status best_error(struct tare_quantization_error *out, const struct tare_statistics *statistics,
-                              const struct tare_bins *bins, const struct tare_quant_setting *setting) {
+/* The parameters of the range that algorithm mse finds for the layer's integer type. */
+static tare_status best_params(struct tare_qparams *out, const struct tare_statistics *statistics,
+                               const struct tare_quant_setting *setting) {
     const struct tare_qscheme scheme = tare_quant_activation_scheme(setting);
     struct tare_algorithm_choice choice;
-    struct tare_qparams params;
     struct tare_range range;
     TARE_TRY(tare_algorithm_parse(&choice, "mse"));
-    TARE_TRY(tare_algorithm_range_of_bins(&range, &choice, statistics, bins, &scheme));
-    params = tare_qparams_of_range(range.low, range.high, &scheme);
-    *out = tare_quantization_error_of(&params, bins);
+    TARE_TRY(tare_algorithm_range(&range, &choice, statistics, &scheme));
+    *out = tare_qparams_of_range(range.low, range.high, &scheme);
+    return TARE_OK;
+}
+
+/* The errors of two sets of parameters. */
+static tare_status find_errors(struct tare_range_error out[2], const struct tare_qparams params[2],
+                               const struct tare_statistics *statistics) {
+    const bool found[2] = { tare_range_error_find(&out[0], &params[0], statistics),
+                            tare_range_error_find(&out[1], &params[1], statistics) };
+    struct tare_bins bins;
+    if (found[0] && found[1]) return TARE_OK;
+    TARE_TRY(tare_bins_make(&bins, statistics));
+    for (int i = 0; i < 2; i++)
+        if (!found[i]) out[i] = tare_range_error_of(&params[i], statistics, &bins);
+    tare_bins_free(&bins);
     return TARE_OK;
 }
 
 static tare_status judge_range(struct tare_quant_work *work, const struct tare_quant_layer *layer,
-                               const struct tare_statistics *statistics, const struct tare_bins *bins) {
-    const struct tare_quantization_error own = tare_quantization_error_of(&layer->left_params, bins);
-    struct tare_quantization_error best;
+                               const struct tare_statistics *statistics) {
+    struct tare_qparams params[2] = { layer->left_params };
+    struct tare_range_error errors[2];
+    const struct tare_quantization_error *own = &errors[0].error;
     double own_db, best_db;
-    TARE_TRY(best_error(&best, statistics, bins, &layer->setting));
-    own_db = sqnr_db(&own, bins);
-    best_db = sqnr_db(&best, bins);
-    if (own.clipping > own.rounding && best_db - own_db > CLIPPING_DB)
+    TARE_TRY(best_params(&params[1], statistics, &layer->setting));
+    TARE_TRY(find_errors(errors, params, statistics));
+    own_db = sqnr_db(&errors[0]);
+    best_db = sqnr_db(&errors[1]);
+    if (own->clipping > own->rounding && best_db - own_db > CLIPPING_DB)
         return tare_quant_add_warning(
             work->report, work->arena,
             "layer '%s': clipping leaves its input %.1f dB, algorithm mse %.1f dB (%.2g %% of the values are "
             "clipped): use --algorithm mse, or algorithm=mse in a recipe rule for the layer",
-            layer->op->name, own_db, best_db, 100 * own.clipped / tare_bins_total(bins));
-    if (own.clipping <= own.rounding && best_db - own_db > ROUNDING_DB)
+            layer->op->name, own_db, best_db, 100 * own->clipped / errors[0].count);
+    if (own->clipping <= own->rounding && best_db - own_db > ROUNDING_DB)
         return tare_quant_add_warning(
             work->report, work->arena,
             "layer '%s': outliers widen the range of its input, which leaves %.1f dB, algorithm mse %.1f dB: use "
@@ -94,20 +108,16 @@ tare_status tare_quant_warn_of_ranges(struct tare_quant_work *work) {
     for (size_t i = 0; i < work->n_layers; i++) {
         const struct tare_quant_layer *layer = &work->layers[i];
         const struct tare_statistics *statistics;
-        struct tare_bins bins;
         bool judged;
         tare_status status;
         TARE_TRY(is_judged(&judged, work, layer));
         statistics = judged ? work->ranges->statistics(work->ranges->arg, layer->observed) : NULL;
         if (!statistics) continue;
-        status = tare_bins_make(&bins, statistics);
+        status = judge_range(work, layer, statistics);
         if (status == TARE_NOT_FOUND) { /* no finite value was observed */
             tare_error_clear();
             continue;
         }
-        TARE_TRY(status);
-        status = judge_range(work, layer, statistics, &bins);
-        tare_bins_free(&bins);
         TARE_TRY(status);
     }
     return TARE_OK;

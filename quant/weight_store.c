@@ -100,7 +100,53 @@ tare_status tare_quant_weight_store_add(struct tare_quant_weight_store *store, s
     return TARE_OK;
 }
 
+/* ---- squares ---- */
+
+/* Without padding between the members: it is compared as bytes. */
+struct squares_key {
+    const void *values;
+    int64_t dtype, splat, elements;
+};
+
+struct tare_stored_squares {
+    struct squares_key key;
+    struct tare_tensor constant; /* a share, so that no other constant can have its address */
+    double squares;
+    struct tare_stored_squares *previous;
+};
+
+static double sum_of_squares(const struct tare_tensor *weight) {
+    const bool plain = weight->dtype == TARE_DT_FLOAT && !weight->splat;
+    const float *values = weight->data;
+    double sum = 0;
+    for (int64_t i = 0; i < weight->elements; i++) {
+        const double value = plain ? values[i] : tare_tensor_get_f64(weight, i);
+        sum += value * value;
+    }
+    return sum;
+}
+
+tare_status tare_quant_weight_store_squares(double *out, struct tare_quant_weight_store *store,
+                                            const struct tare_tensor *weight) {
+    const struct squares_key key = { weight->data, weight->dtype, weight->splat, weight->elements };
+    struct tare_stored_squares *stored = store ? tare_map_get_n(&store->squares, (const char *)&key, sizeof key) : NULL;
+    *out = stored ? stored->squares : sum_of_squares(weight);
+    if (stored || !store) return TARE_OK;
+    stored = TARE_NEW(&store->arena, struct tare_stored_squares);
+    if (!stored) return TARE_NO_MEMORY;
+    stored->key = key;
+    stored->squares = *out;
+    if (!tare_map_set_n(&store->squares, (const char *)&stored->key, sizeof stored->key, stored)) return TARE_NO_MEMORY;
+    tare_tensor_share(&stored->constant, weight);
+    stored->previous = store->last_squares;
+    store->last_squares = stored;
+    return TARE_OK;
+}
+
 void tare_quant_weight_store_free(struct tare_quant_weight_store *store) {
+    for (struct tare_stored_squares *stored = store->last_squares; stored; stored = stored->previous)
+        tare_tensor_reset(&stored->constant);
+    tare_map_free(&store->squares);
     for (struct tare_stored_weight *stored = store->last; stored; stored = stored->previous) {
         tare_tensor_reset(&stored->quantized.values);
         tare_tensor_reset(&stored->constant);

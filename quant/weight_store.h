@@ -17,6 +17,8 @@ struct tare_quant_weight_store {
     struct tare_stored_weight *last; /* linked, for their release */
     size_t bytes;                    /* of the stored integers, at most TARE_WEIGHT_STORE_BYTES */
     size_t found;                    /* weights that were taken from the store */
+    struct tare_map squares;
+    struct tare_stored_squares *last_squares; /* linked, for their release */
 };
 
 /* Sets the layer's scales and integers, and what its outcome reports of them (weight_sqnr_db, channel_spread). False
@@ -27,6 +29,9 @@ tare_status tare_quant_weight_store_find(bool *found, struct tare_quant_weight_s
 /* Stores a layer's integers, computed from the unchanged constant, and these two figures, if there is room. */
 tare_status tare_quant_weight_store_add(struct tare_quant_weight_store *store,
                                         struct tare_quant_layer *layer) TARE_WARN_UNUSED;
+/* The sum of the squares of a constant's elements, computed once. `store` may be NULL. */
+tare_status tare_quant_weight_store_squares(double *out, struct tare_quant_weight_store *store,
+                                            const struct tare_tensor *weight) TARE_WARN_UNUSED;
 void tare_quant_weight_store_free(struct tare_quant_weight_store *store);
 
 #endif

@@ -15,6 +15,7 @@
 #include "calib/statistics.h"
 #include "graph/calls.h"
 #include "quant/fake_quant.h"
+#include "quant/weight_store.h"
 
 #include <math.h>
 #include <string.h>
@@ -65,35 +66,27 @@ static tare_status predicts_numbers(bool *out, const struct tare_quant_work *wor
 
 /* ---- the noise of a layer ---- */
 
-static double sum_of_squares(const struct tare_tensor *weight) {
-    const bool plain = weight->dtype == TARE_DT_FLOAT && !weight->splat;
-    const float *values = weight->data;
-    double sum = 0;
-    for (int64_t i = 0; i < weight->elements; i++) {
-        const double value = plain ? values[i] : tare_tensor_get_f64(weight, i);
-        sum += value * value;
-    }
-    return sum;
-}
-
 static double variance(const struct tare_statistics *s) {
     const double count = (double)tare_statistics_elements(s), mean = tare_exact_sum_value(&s->sum) / count;
     return tare_exact_sum_value(&s->sum_of_squares) / count - mean * mean;
 }
 
-/* The ratio of the variance of the layer's output to the error that rounding its input adds, in dB; infinity where it
- * is not known. */
-static double signal_to_noise(const struct tare_quant_ranges *ranges, struct tare_quant_layer *layer) {
+/* Sets *db to the ratio of the variance of the layer's output to the error that rounding its input adds, in dB, if it
+ * is known. */
+static tare_status signal_to_noise(double *db, const struct tare_quant_work *work, struct tare_quant_layer *layer) {
+    const struct tare_quant_ranges *ranges = work->ranges;
     const struct tare_statistics *input = ranges->statistics(ranges->arg, layer->observed);
     const struct tare_statistics *output = ranges->statistics(ranges->arg, layer->output);
     const double step = layer->left_params.scale;
     double noise, signal;
-    if (!input || !output || !tare_statistics_elements(input) || !tare_statistics_elements(output)) return INFINITY;
-    if (layer->weight_squares == 0) layer->weight_squares = sum_of_squares(layer->weight);
+    if (!input || !output || !tare_statistics_elements(input) || !tare_statistics_elements(output)) return TARE_OK;
+    if (layer->weight_squares == 0)
+        TARE_TRY(tare_quant_weight_store_squares(&layer->weight_squares, work->options->weights, layer->weight));
     noise = step * step / 12 * layer->weight_squares / (double)layer->product.columns;
     noise *= 1 - (double)input->histogram.zeros / (double)tare_statistics_elements(input);
     signal = variance(output);
-    return signal > 0 && noise > 0 ? 10 * log10(signal / noise) : INFINITY;
+    if (signal > 0 && noise > 0) *db = 10 * log10(signal / noise);
+    return TARE_OK;
 }
 
 /* The same for any layer; infinity also where the range of its input is not from calibration. */
@@ -106,8 +99,7 @@ static tare_status output_db(double *db, const struct tare_quant_work *work, str
         return TARE_OK;
     if (layer->kind == TARE_KIND_GATHER || !ranges || !ranges->statistics) return TARE_OK;
     TARE_TRY(tare_quant_fake_range(&trained, &low, &high, work->fakes, layer->observed));
-    if (!trained) *db = signal_to_noise(ranges, layer);
-    return TARE_OK;
+    return trained ? TARE_OK : signal_to_noise(db, work, layer);
 }
 
 tare_status tare_quant_widen_inputs(struct tare_quant_work *work) {

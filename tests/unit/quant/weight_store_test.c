@@ -164,10 +164,33 @@ static void stored_weights__have_room_for_the_bias(void **state) {
     tare_quant_weight_store_free(&store);
 }
 
+static void squares__are_computed_once_for_a_constant(void **state) {
+    const struct tare_shape shape = tare_shape_make(1, (int64_t)3);
+    struct tare_quant_weight_store store = { 0 };
+    struct tare_tensor weight, other;
+    double squares;
+    (void)state;
+    mini_ok(tare_tensor_from(&weight, TARE_DT_FLOAT, &shape, (const float[]){ 1, -2, 3 }));
+    mini_ok(tare_tensor_from(&other, TARE_DT_FLOAT, &shape, (const float[]){ 1, 1, 0.5F }));
+    mini_ok(tare_quant_weight_store_squares(&squares, &store, &weight));
+    assert_true(squares == 14);
+    TARE_DATA(float, &weight)[0] = 100; /* a stored sum does not read the constant again */
+    mini_ok(tare_quant_weight_store_squares(&squares, &store, &weight));
+    assert_true(squares == 14);
+    mini_ok(tare_quant_weight_store_squares(&squares, &store, &other));
+    assert_true(squares == 2.25);
+    mini_ok(tare_quant_weight_store_squares(&squares, NULL, &other));
+    assert_true(squares == 2.25);
+    tare_tensor_reset(&weight);
+    tare_tensor_reset(&other);
+    tare_quant_weight_store_free(&store);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stored_weights__are_found_by_settings_and_constant),
         cmocka_unit_test(stored_weights__have_room_for_the_bias),
+        cmocka_unit_test(squares__are_computed_once_for_a_constant),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
