@@ -99,18 +99,20 @@ static void work(struct pool_worker *worker, tare_worker_fn fn, void *arg) {
 }
 
 /* Runs of a pool often follow each other within microseconds, while waking a thread takes tens of them: a thread that
- * waits first looks for a while. */
-static void spin(const struct tare_pool *pool, bool (*is_over)(const struct tare_pool *pool, unsigned seen),
+ * waits first looks for a while. Returns true if the wait is over; the thread then needs no lock, which the others may
+ * hold. */
+static bool spin(const struct tare_pool *pool, bool (*is_over)(const struct tare_pool *pool, unsigned seen),
                  unsigned seen) {
-    enum { NANOSECONDS = 50000, LOOKS = 32 };
-    if (!pool->may_spin) return;
+    enum { NANOSECONDS = 100000, LOOKS = 32 };
+    if (!pool->may_spin) return false;
     const int64_t end = tare_clock_ns() + NANOSECONDS;
     do {
         for (int i = 0; i < LOOKS; i++) {
-            if (is_over(pool, seen)) return;
+            if (is_over(pool, seen)) return true;
             pause_processor();
         }
     } while (tare_clock_ns() < end);
+    return false;
 }
 
 static bool has_new_run(const struct tare_pool *pool, unsigned seen) {
@@ -122,19 +124,22 @@ static bool is_finished(const struct tare_pool *pool, unsigned seen) {
     return atomic_load_explicit(&pool->running, memory_order_acquire) == 0;
 }
 
+/* Waits for a run other than `seen`; false if the pool ends. */
+static bool wait_for_run(struct tare_pool *pool, unsigned seen) {
+    if (spin(pool, has_new_run, seen)) return true;
+    pthread_mutex_lock(&pool->lock);
+    while (!has_new_run(pool, seen) && !pool->ending)
+        pthread_cond_wait(&pool->start, &pool->lock);
+    const bool ending = pool->ending;
+    pthread_mutex_unlock(&pool->lock);
+    return !ending;
+}
+
+/* `fn`, `arg` and `call` do not change until all workers have finished the run. */
 static tare_status worker_main(void *arg) {
     struct pool_worker *worker = arg;
     struct tare_pool *pool = worker->pool;
-    unsigned seen = 0;
-
-    for (;;) {
-        spin(pool, has_new_run, seen);
-        pthread_mutex_lock(&pool->lock);
-        while (pool->round == seen && !pool->ending)
-            pthread_cond_wait(&pool->start, &pool->lock);
-        if (pool->ending) break;
-        seen = pool->round;
-        pthread_mutex_unlock(&pool->lock);
+    for (unsigned seen = 0; wait_for_run(pool, seen); seen++) { /* no run begins before this worker has finished one */
         tare_control_join(pool->call);
         work(worker, pool->fn, pool->arg);
         if (atomic_fetch_sub_explicit(&pool->running, 1, memory_order_acq_rel) > 1) continue;
@@ -142,7 +147,6 @@ static tare_status worker_main(void *arg) {
         pthread_cond_signal(&pool->finished);
         pthread_mutex_unlock(&pool->lock);
     }
-    pthread_mutex_unlock(&pool->lock);
     return TARE_OK;
 }
 
@@ -196,13 +200,13 @@ tare_status tare_pool_run(struct tare_pool *pool, tare_worker_fn fn, void *arg) 
     pool->arg = arg;
     pool->call = tare_control_call();
     pool->running = pool->count - 1;
-    pool->round++;
+    atomic_fetch_add_explicit(&pool->round, 1, memory_order_release);
     pthread_cond_broadcast(&pool->start);
     pthread_mutex_unlock(&pool->lock);
     work(&pool->workers[0], fn, arg);
-    spin(pool, is_finished, 0);
+    if (spin(pool, is_finished, 0)) return collect(pool);
     pthread_mutex_lock(&pool->lock);
-    while (pool->running)
+    while (!is_finished(pool, 0))
         pthread_cond_wait(&pool->finished, &pool->lock);
     pthread_mutex_unlock(&pool->lock);
     return collect(pool);

@@ -44,9 +44,9 @@ static void run(const struct weights *w, enum tare_cpu_level level, int kind, co
     if (kind == FLOAT)
         tare_gemm_at(level, c, w->n, &rows, w->real, 1, w->n, w->k, NULL, scratch);
     else if (kind == INT8 || kind == INT4)
-        tare_gemv_int_at(level, c, a, form, w->packed[form], 1, w->n, w->k, scratch);
+        tare_gemv_int_at(level, c, a, form, w->packed[form], 1, w->n, w->k, NULL, scratch);
     else
-        tare_gemv_float_at(level, c, x, form, w->packed[form], 1, w->n, w->k);
+        tare_gemv_float_at(level, c, x, form, w->packed[form], 1, w->n, w->k, NULL);
 }
 
 static void measure(enum tare_cpu_level level, int64_t n, int64_t k) {

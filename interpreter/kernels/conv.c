@@ -158,8 +158,10 @@ static bool is_pointwise(const struct tare_conv *conv) {
 }
 
 size_t tare_conv_dense_scratch(const struct tare_conv *conv) {
-    if (!is_pointwise(conv) && tare_conv_is_direct(conv)) return tare_conv_direct_scratch(conv);
-    return tare_gemm_scratch_floats();
+    const bool has_one_tap = conv->kernel[1] == 1 && conv->kernel[2] == 1; /* some of its lines may be pointwise */
+    const size_t direct = tare_conv_direct_scratch(conv), product = tare_gemm_scratch_floats();
+    if (is_pointwise(conv) || !tare_conv_is_direct(conv)) return product;
+    return has_one_tap && product > direct ? product : direct;
 }
 
 static bool is_direct(const struct tare_conv *conv) {
@@ -222,10 +224,11 @@ bool tare_conv_has_lines(const struct tare_conv *conv) {
 int64_t tare_conv_take_lines(struct tare_conv *part, const struct tare_conv *conv, int64_t at, int64_t count) {
     const int64_t line = at % conv->out[1], image = at / conv->out[1];
     const int64_t first = line * conv->stride[1] - conv->pad[1];
+    const int64_t reach = (count - 1) * conv->stride[1] + (conv->kernel[1] - 1) * conv->dilation[1] + 1;
     const int64_t skipped = first < 0 ? 0 : first > conv->in[1] ? conv->in[1] : first;
     *part = *conv;
     part->batch = part->in[0] = part->out[0] = 1;
-    part->in[1] = conv->in[1] - skipped;
+    part->in[1] = tare_clamp(first + reach - skipped, 0, conv->in[1] - skipped);
     part->out[1] = count;
     part->pad[1] = skipped - first;
     return (image * conv->in[1] + skipped) * conv->in[2] * conv->in_channels;

@@ -34,14 +34,18 @@ static bool is_padded(const struct tare_conv *conv) {
            reach_w(conv) > conv->in[2];
 }
 
+static int64_t most_lines(const struct tare_conv *conv) {
+    return conv->out[2] < BLOCK_ROWS ? BLOCK_ROWS / conv->out[2] : 1;
+}
 static int64_t lines_of_block(const struct tare_conv *conv) {
-    const int64_t most = conv->out[2] < BLOCK_ROWS ? BLOCK_ROWS / conv->out[2] : 1;
-    return tare_gemm_even_piece(conv->out[1], most, 1);
+    return tare_gemm_even_piece(conv->out[1], most_lines(conv), 1);
 }
 
+/* For the blocks of fewer lines as well, which may be larger. */
 size_t tare_conv_direct_scratch(const struct tare_conv *conv) {
     if (!is_padded(conv) || tare_conv_rows(conv) == 0) return 0;
-    return (size_t)(reach_h(conv, lines_of_block(conv)) * reach_w(conv) * conv->in_channels);
+    const int64_t lines = most_lines(conv) < conv->out[1] ? most_lines(conv) : conv->out[1];
+    return (size_t)(reach_h(conv, lines) * reach_w(conv) * conv->in_channels);
 }
 
 /* Padded input lines from `first` on: line i of the copy is input line first + i. */

@@ -5,11 +5,23 @@
 #include <math.h>
 #include <string.h>
 
-void tare_pool_range(const struct tare_pool *pool, int axis, int64_t out, int64_t *first, int64_t *last) {
+void tare_pool_range(const struct tare_pooling *pool, int axis, int64_t out, int64_t *first, int64_t *last) {
     const int64_t at = out * pool->stride[axis] - pool->pad[axis];
     *first = at < 0 ? 0 : at;
     *last = at + pool->size[axis] < pool->in[axis] ? at + pool->size[axis] : pool->in[axis];
     if (*first > *last) *first = *last;
+}
+
+int64_t tare_pooling_lines(const struct tare_pooling *pool) {
+    return pool->in[0] == 1 && pool->out[0] == 1 && pool->size[0] == 1 ? pool->batch * pool->out[1] : 1;
+}
+
+int64_t tare_pooling_take_lines(struct tare_pooling *part, const struct tare_pooling *pool, int64_t at, int64_t count) {
+    *part = *pool;
+    part->batch = 1;
+    part->out[1] = count;
+    part->pad[1] = pool->pad[1] - at % pool->out[1] * pool->stride[1];
+    return at / pool->out[1] * pool->in[1] * pool->in[2] * pool->channels;
 }
 
 #define FOLD(name, type, result)                                                                                       \
@@ -42,7 +54,7 @@ static void fold_sum_bfloat16(void *target, const void *source, int64_t count) {
 }
 
 /* Folds one window's elements of `size` bytes into `to`; returns the number of positions. */
-static int64_t fold_window(void *to, const struct tare_pool *pool, const char *image, const int64_t at[3],
+static int64_t fold_window(void *to, const struct tare_pooling *pool, const char *image, const int64_t at[3],
                            tare_pool_fold *fold, int64_t size) {
     int64_t first[3], last[3];
     for (int i = 0; i < 3; i++)
@@ -58,13 +70,13 @@ static int64_t fold_window(void *to, const struct tare_pool *pool, const char *i
 }
 
 /* The depth, height and width of output position `i`. */
-static void position(int64_t at[3], const struct tare_pool *pool, int64_t i) {
+static void position(int64_t at[3], const struct tare_pooling *pool, int64_t i) {
     const int64_t line = i / pool->out[2];
     at[0] = line / pool->out[1], at[1] = line % pool->out[1], at[2] = i % pool->out[2];
 }
 
 /* Input elements of `size` bytes. */
-static void pool_floats(float *output, const struct tare_pool *pool, const void *input, int64_t size,
+static void pool_floats(float *output, const struct tare_pooling *pool, const void *input, int64_t size,
                         tare_pool_fold *fold, bool average) {
     const int64_t channels = pool->channels;
     const float start = average ? 0 : -INFINITY;
@@ -82,7 +94,8 @@ static void pool_floats(float *output, const struct tare_pool *pool, const void 
     }
 }
 
-void tare_pool_max_f32_at(enum tare_cpu_level level, float *output, const struct tare_pool *pool, const float *input) {
+void tare_pool_max_f32_at(enum tare_cpu_level level, float *output, const struct tare_pooling *pool,
+                          const float *input) {
     tare_pool_fold *fold = fold_max;
 #if TARE_KERNELS_X86
     if (level >= TARE_CPU_AVX2) fold = tare_pool_fold_max_avx2;
@@ -91,7 +104,7 @@ void tare_pool_max_f32_at(enum tare_cpu_level level, float *output, const struct
     pool_floats(output, pool, input, sizeof *input, fold, false);
 }
 
-void tare_pool_average_f32_at(enum tare_cpu_level level, float *output, const struct tare_pool *pool,
+void tare_pool_average_f32_at(enum tare_cpu_level level, float *output, const struct tare_pooling *pool,
                               const float *input) {
     tare_pool_fold *fold = fold_sum;
 #if TARE_KERNELS_X86
@@ -101,7 +114,7 @@ void tare_pool_average_f32_at(enum tare_cpu_level level, float *output, const st
     pool_floats(output, pool, input, sizeof *input, fold, true);
 }
 
-void tare_pool_bfloat16_at(enum tare_cpu_level level, float *output, const struct tare_pool *pool,
+void tare_pool_bfloat16_at(enum tare_cpu_level level, float *output, const struct tare_pooling *pool,
                            const uint16_t *input, bool average) {
     tare_pool_fold *fold = average ? fold_sum_bfloat16 : fold_max_bfloat16;
 #if TARE_KERNELS_X86
@@ -111,17 +124,17 @@ void tare_pool_bfloat16_at(enum tare_cpu_level level, float *output, const struc
     pool_floats(output, pool, input, sizeof *input, fold, average);
 }
 
-void tare_pool_bfloat16(float *output, const struct tare_pool *pool, const uint16_t *input, bool average) {
+void tare_pool_bfloat16(float *output, const struct tare_pooling *pool, const uint16_t *input, bool average) {
     tare_pool_bfloat16_at(tare_cpu_level(), output, pool, input, average);
 }
-void tare_pool_max_f32(float *output, const struct tare_pool *pool, const float *input) {
+void tare_pool_max_f32(float *output, const struct tare_pooling *pool, const float *input) {
     tare_pool_max_f32_at(tare_cpu_level(), output, pool, input);
 }
-void tare_pool_average_f32(float *output, const struct tare_pool *pool, const float *input) {
+void tare_pool_average_f32(float *output, const struct tare_pooling *pool, const float *input) {
     tare_pool_average_f32_at(tare_cpu_level(), output, pool, input);
 }
 
-void tare_pool_max_bytes_at(enum tare_cpu_level level, void *output, const struct tare_pool *pool, const void *input,
+void tare_pool_max_bytes_at(enum tare_cpu_level level, void *output, const struct tare_pooling *pool, const void *input,
                             bool is_signed) {
     const int64_t positions = pool->out[0] * pool->out[1] * pool->out[2];
     const int64_t image = pool->in[0] * pool->in[1] * pool->in[2] * pool->channels;
@@ -139,6 +152,6 @@ void tare_pool_max_bytes_at(enum tare_cpu_level level, void *output, const struc
     }
 }
 
-void tare_pool_max_bytes(void *output, const struct tare_pool *pool, const void *input, bool is_signed) {
+void tare_pool_max_bytes(void *output, const struct tare_pooling *pool, const void *input, bool is_signed) {
     tare_pool_max_bytes_at(tare_cpu_level(), output, pool, input, is_signed);
 }

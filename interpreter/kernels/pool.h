@@ -8,30 +8,37 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct tare_pool {
+struct tare_pooling {
     int64_t batch, channels;
     int64_t in[3], out[3]; /* depth, height, width */
     int64_t size[3], stride[3], pad[3];
 };
 
 /* Input positions [first, last) of a window on an axis. */
-void tare_pool_range(const struct tare_pool *pool, int axis, int64_t out, int64_t *first, int64_t *last);
+void tare_pool_range(const struct tare_pooling *pool, int axis, int64_t out, int64_t *first, int64_t *last);
+
+/* Output lines that tare_pooling_take_lines may divide: those of all images, or 1 if there are three dimensions. */
+int64_t tare_pooling_lines(const struct tare_pooling *pool);
+/* The pooling of output lines [at, at + count), counted over all images and within one image; returns the offset of its
+ * first input element. */
+int64_t tare_pooling_take_lines(struct tare_pooling *part, const struct tare_pooling *pool, int64_t at, int64_t count);
 
 /* Maxima by `x > best`, so NaN is ignored; -infinity for a window without elements. Means: a sum in the order of
  * the window, then one division; NaN for a window without elements. */
-void tare_pool_max_f32(float *output, const struct tare_pool *pool, const float *input);
-void tare_pool_average_f32(float *output, const struct tare_pool *pool, const float *input);
+void tare_pool_max_f32(float *output, const struct tare_pooling *pool, const float *input);
+void tare_pool_average_f32(float *output, const struct tare_pooling *pool, const float *input);
 /* The same floats from bfloat16 input. */
-void tare_pool_bfloat16(float *output, const struct tare_pool *pool, const uint16_t *input, bool average);
+void tare_pool_bfloat16(float *output, const struct tare_pooling *pool, const uint16_t *input, bool average);
 /* Of bytes, signed or unsigned; the least value for a window without elements. */
-void tare_pool_max_bytes(void *output, const struct tare_pool *pool, const void *input, bool is_signed);
+void tare_pool_max_bytes(void *output, const struct tare_pooling *pool, const void *input, bool is_signed);
 /* The same at a level, for tests. */
-void tare_pool_max_bytes_at(enum tare_cpu_level level, void *output, const struct tare_pool *pool, const void *input,
+void tare_pool_max_bytes_at(enum tare_cpu_level level, void *output, const struct tare_pooling *pool, const void *input,
                             bool is_signed);
-void tare_pool_bfloat16_at(enum tare_cpu_level level, float *output, const struct tare_pool *pool,
+void tare_pool_bfloat16_at(enum tare_cpu_level level, float *output, const struct tare_pooling *pool,
                            const uint16_t *input, bool average);
-void tare_pool_max_f32_at(enum tare_cpu_level level, float *output, const struct tare_pool *pool, const float *input);
-void tare_pool_average_f32_at(enum tare_cpu_level level, float *output, const struct tare_pool *pool,
+void tare_pool_max_f32_at(enum tare_cpu_level level, float *output, const struct tare_pooling *pool,
+                          const float *input);
+void tare_pool_average_f32_at(enum tare_cpu_level level, float *output, const struct tare_pooling *pool,
                               const float *input);
 
 /* ---- for the variants only: to[c] = max(from[c], to[c]), to[c] += from[c], of `count` elements.

@@ -272,7 +272,7 @@ bool tare_tiling_plan(struct tare_tiling *tiling, int64_t floats) {
         if (measure(tiling, lines) <= floats || lines == 1 || tiling->images > 1) break;
     }
     const int64_t passes = (all + lines - 1) / lines * ((tiling->batch + tiling->images - 1) / tiling->images);
-    return weights * (passes - 1) <= between * tiling->batch;
+    return weights * (passes * tiling->parts - 1) <= between * tiling->batch; /* each part reads the weights as well */
 }
 
 size_t tare_tiling_scratch(const struct tare_tiling *tiling) {

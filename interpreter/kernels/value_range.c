@@ -51,6 +51,14 @@ void tare_value_range_add(struct tare_value_range *range, const float *values, i
     tare_value_range_add_at(tare_cpu_level(), range, values, count);
 }
 
+void tare_value_range_merge(struct tare_value_range *range, const struct tare_value_range *other) {
+    for (int i = 0; i < TARE_RANGE_LANES; i++) {
+        if (other->low[i] < range->low[i]) range->low[i] = other->low[i];
+        if (other->high[i] > range->high[i]) range->high[i] = other->high[i];
+        if (other->negative[i] > range->negative[i]) range->negative[i] = other->negative[i];
+    }
+}
+
 bool tare_value_range_end(float *low, float *high, const struct tare_value_range *range) {
     enum { ALL = 0 };
     const uint32_t sign = 0x80000000u;

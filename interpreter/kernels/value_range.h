@@ -25,6 +25,8 @@ void tare_value_range_begin(struct tare_value_range *range);
 void tare_value_range_add(struct tare_value_range *range, const float *values, int64_t count);
 void tare_value_range_add_at(enum tare_cpu_level level, struct tare_value_range *range, const float *values,
                              int64_t count);
+/* Adds the values of another range. */
+void tare_value_range_merge(struct tare_value_range *range, const struct tare_value_range *other);
 /* The smallest and largest value. False if there is none, one is NaN, or the sign of a zero among them depends on the
  * order of comparisons. */
 bool tare_value_range_end(float *low, float *high, const struct tare_value_range *range);

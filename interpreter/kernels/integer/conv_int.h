@@ -24,6 +24,9 @@ struct tare_conv_int_sink {
      * channel in the requantized result. */
     const struct tare_requantize *requantize;
     int64_t element;
+    /* Output channels to compute, of the direct and Winograd kernels, only with `requantize` at a level that
+     * requantizes (tare_igemm_requantizes); `first_channel` is a multiple of 64. `channels` 0: all. */
+    int64_t first_channel, channels;
 };
 /* As tare_conv_int_dense, with `sums` for tare_conv_int_block_sums(conv) sums. */
 int64_t tare_conv_int_block_sums(const struct tare_conv *conv);

@@ -319,7 +319,9 @@ static void multiply(const struct direct *d, const char *a, const struct tare_ig
     const struct tare_igemm_segments segments = { .count = segment_count(d->form, d->conv),
                                                   .groups = segment_groups(d->form, d->conv),
                                                   .step = segment_step };
-    tare_igemm_segments_at(d->level, &to, a, step, d->form, d->packed, lines, d->conv->out_channels, &segments);
+    const struct tare_igemm_columns columns = { sink->first_channel, sink->channels };
+    tare_igemm_segments_at(d->level, &to, a, step, d->form, d->packed, lines, d->conv->out_channels,
+                           sink->channels ? &columns : NULL, &segments);
     if (!d->requantizes) sink->take(sink->arg, d->sums, first, lines->count * lines->rows * d->conv->out_channels);
 }
 

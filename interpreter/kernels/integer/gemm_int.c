@@ -254,8 +254,9 @@ static bool is_small(const struct tare_igemm_lines *lines, int64_t n, const stru
     return rows <= FEW_ROWS || rows * segments->groups * panel_count(n) <= SMALL_PRODUCT;
 }
 
-static void run_small(const struct tare_igemm_output *c, const char *a, int64_t a_stride, const void *packed,
-                      const struct tare_igemm_lines *lines, int64_t n, const struct tare_igemm_segments *segments) {
+static void run_small(const struct tare_igemm_output *c, const char *a, int64_t a_stride, const int32_t *start,
+                      const void *panels, const struct tare_igemm_lines *lines, int64_t n,
+                      const struct tare_igemm_segments *segments) {
     _Alignas(64) char rows[FEW_BYTES];
     const int64_t bytes = segments->groups * 4, stride = (bytes + 15) / 16 * 16;
     const int64_t count = lines->count * lines->rows;
@@ -264,32 +265,35 @@ static void run_small(const struct tare_igemm_output *c, const char *a, int64_t 
         add_128(rows + i * stride, bytes);
     }
     const struct tare_igemm_lines line = { .count = 1, .rows = count };
-    tare_igemm_lines_vnni(c, rows, stride, (const char *)packed + starts_bytes(n), segments->groups * GROUP, &line, n,
-                          segments, packed);
+    tare_igemm_lines_vnni(c, rows, stride, panels, segments->groups * GROUP, &line, n, segments, start);
 }
 #endif
 
 /* Weights that do not stay in the second-level cache are read once, two panels at a time, for all lines. */
 enum { LARGE_WEIGHTS = 512 * 1024 };
 
-void tare_igemm_segments_at(enum tare_cpu_level level, const struct tare_igemm_output *c, const void *a,
+void tare_igemm_segments_at(enum tare_cpu_level level, const struct tare_igemm_output *output, const void *a,
                             int64_t a_stride, enum tare_igemm_form form, const void *packed,
-                            const struct tare_igemm_lines *lines, int64_t n,
+                            const struct tare_igemm_lines *lines, int64_t n, const struct tare_igemm_columns *columns,
                             const struct tare_igemm_segments *segments) {
     const int64_t panel_stride = segments->count * segments->groups * GROUP;
+    const int64_t first = !columns ? 0 : columns->first, count = !columns ? n : columns->count;
+    const struct tare_igemm_output c = tare_igemm_output_at(output, 0, first);
+    const int32_t *start = (const int32_t *)packed + first;
+    packed = (const char *)packed + starts_bytes(n) + first / PANEL * panel_stride;
 #if TARE_KERNELS_X86
-    if (form == TARE_IGEMM_TILES && is_small(lines, n, segments)) {
-        run_small(c, a, a_stride, packed, lines, n, segments);
+    if (form == TARE_IGEMM_TILES && is_small(lines, count, segments)) {
+        run_small(&c, a, a_stride, start, packed, lines, count, segments);
         return;
     }
 #endif
     const bool is_whole =
-        form == TARE_IGEMM_TILES || is_quads_vnni(level, form) || panel_stride * panel_count(n) <= LARGE_WEIGHTS;
-    const int64_t width = is_whole ? n : 2 * PANEL;
-    for (int64_t column = 0; column < n; column += width) {
-        const char *panels = (const char *)packed + starts_bytes(n) + column / PANEL * panel_stride;
-        const struct tare_igemm_output to = tare_igemm_output_at(c, 0, column);
-        run_lines(level, form, &to, a, a_stride, panels, panel_stride, lines, n - column < width ? n - column : width,
-                  segments, (const int32_t *)packed + column);
+        form == TARE_IGEMM_TILES || is_quads_vnni(level, form) || panel_stride * panel_count(count) <= LARGE_WEIGHTS;
+    const int64_t width = is_whole ? count : 2 * PANEL;
+    for (int64_t column = 0; column < count; column += width) {
+        const char *panels = (const char *)packed + column / PANEL * panel_stride;
+        const struct tare_igemm_output to = tare_igemm_output_at(&c, 0, column);
+        run_lines(level, form, &to, a, a_stride, panels, panel_stride, lines,
+                  count - column < width ? count - column : width, segments, start + column);
     }
 }

@@ -49,11 +49,16 @@ bool tare_igemm_requantizes(enum tare_cpu_level level);
 
 /* The smallest count from `groups` on that tiles divide into equal steps; `groups` itself for other forms. */
 int64_t tare_igemm_filled_groups(enum tare_igemm_form form, int64_t groups);
+/* Columns of the product to compute: [first, first + count); `first` is a multiple of 16. */
+struct tare_igemm_columns {
+    int64_t first, count;
+};
 /* C = A · packed B for rows of A in memory, in the form's type (quads: with 128 added), `a_stride` bytes apart. k of
- * the packed weights is that of all segments, whose groups are tare_igemm_filled_groups. */
-void tare_igemm_segments_at(enum tare_cpu_level level, const struct tare_igemm_output *c, const void *a,
+ * the packed weights is that of all segments, whose groups are tare_igemm_filled_groups; they have n columns. `output`
+ * is that of column 0. `columns`: NULL: all. */
+void tare_igemm_segments_at(enum tare_cpu_level level, const struct tare_igemm_output *output, const void *a,
                             int64_t a_stride, enum tare_igemm_form form, const void *packed,
-                            const struct tare_igemm_lines *lines, int64_t n,
+                            const struct tare_igemm_lines *lines, int64_t n, const struct tare_igemm_columns *columns,
                             const struct tare_igemm_segments *segments);
 
 #endif

@@ -135,18 +135,26 @@ static tare_gemv_part_function *float_variant(enum tare_cpu_level level) {
     return tare_gemv_float_plain;
 }
 
-/* `part`: of the first panel. */
-static void run_panels(struct tare_gemv_part *part, tare_gemv_part_function *run, int64_t n) {
-    for (int64_t column = 0; column < n && !tare_control_is_stopped();) {
-        const int panels = n - column > (TARE_GEMV_PANELS - 1) * PANEL ? TARE_GEMV_PANELS : 1;
-        const int64_t width = (int64_t)panels * PANEL, left = n - column;
+/* Moves the part by `columns` columns, a multiple of those of a panel. */
+static void skip(struct tare_gemv_part *part, int64_t columns) {
+    part->panels += columns / PANEL * part->panel_bytes;
+    if (part->start) part->start += columns;
+    if (part->sums) part->sums += columns;
+    if (part->real) part->real += columns;
+}
+
+/* `part`: of the first panel of all `n` columns. */
+static void run_panels(struct tare_gemv_part *part, tare_gemv_part_function *run, int64_t n,
+                       const struct tare_gemv_columns *columns) {
+    const int64_t first = !columns ? 0 : columns->first, count = !columns ? n : columns->count;
+    skip(part, first);
+    for (int64_t column = 0; column < count && !tare_control_is_stopped();) {
+        const int panels = count - column > (TARE_GEMV_PANELS - 1) * PANEL ? TARE_GEMV_PANELS : 1;
+        const int64_t width = (int64_t)panels * PANEL, left = count - column;
         part->columns = (int)(left < width ? left - (panels - 1) * PANEL : PANEL);
         run(part, panels);
         column += width;
-        part->panels += panels * part->panel_bytes;
-        if (part->start) part->start += width;
-        if (part->sums) part->sums += width;
-        if (part->real) part->real += width;
+        skip(part, width);
     }
 }
 
@@ -170,7 +178,8 @@ size_t tare_gemv_scratch_bytes(int64_t m, int64_t k) {
 }
 
 void tare_gemv_int_at(enum tare_cpu_level level, int32_t *c, const int8_t *a, enum tare_gemv_form form,
-                      const void *packed, int64_t m, int64_t n, int64_t k, void *scratch) {
+                      const void *packed, int64_t m, int64_t n, int64_t k, const struct tare_gemv_columns *columns,
+                      void *scratch) {
     struct tare_gemv_part part = whole_part(form, packed, m, n, k);
     uint8_t *rows = scratch;
     part.rows = rows;
@@ -184,13 +193,13 @@ void tare_gemv_int_at(enum tare_cpu_level level, int32_t *c, const int8_t *a, en
             sum += rows[i * part.stride + p] = (uint8_t)(a[i * k + p] ^ -128);
         part.row_sums[i] = (int32_t)sum;
     }
-    run_panels(&part, int_variant(level), n);
+    run_panels(&part, int_variant(level), n, columns);
 }
 
 void tare_gemv_float_at(enum tare_cpu_level level, float *c, const float *a, enum tare_gemv_form form,
-                        const void *packed, int64_t m, int64_t n, int64_t k) {
+                        const void *packed, int64_t m, int64_t n, int64_t k, const struct tare_gemv_columns *columns) {
     struct tare_gemv_part part = whole_part(form, packed, m, n, k);
     part.real_rows = a;
     part.real = c;
-    run_panels(&part, float_variant(level), n);
+    run_panels(&part, float_variant(level), n, columns);
 }

@@ -28,13 +28,20 @@ size_t tare_gemv_packed_bytes(enum tare_gemv_form form, int64_t k, int64_t n);
 /* Packs B, k rows of n adjacent columns. `packed` should be aligned to 64 bytes. */
 void tare_gemv_pack(void *packed, enum tare_gemv_form form, const int8_t *b, int64_t k, int64_t n);
 
-/* C = A · packed B, m ≤ TARE_GEMV_MOST_ROWS rows of adjacent elements. Int8 rows: exact int32 sums that wrap; `scratch`
- * has tare_gemv_scratch_bytes. Float rows: the chains of dot-fma-chain (interpreter/kernels/gemm.h). */
+/* Columns of a product to compute: [first, first + count); `first` is a multiple of TARE_GEMV_UNIT. */
+enum { TARE_GEMV_UNIT = 64 };
+struct tare_gemv_columns {
+    int64_t first, count;
+};
+/* C = A · packed B, m ≤ TARE_GEMV_MOST_ROWS rows of adjacent elements; `columns`: NULL: all n of C and B. Int8 rows:
+ * exact int32 sums that wrap; `scratch` has tare_gemv_scratch_bytes. Float rows: the chains of dot-fma-chain
+ * (interpreter/kernels/gemm.h). */
 size_t tare_gemv_scratch_bytes(int64_t m, int64_t k);
 void tare_gemv_int_at(enum tare_cpu_level level, int32_t *c, const int8_t *a, enum tare_gemv_form form,
-                      const void *packed, int64_t m, int64_t n, int64_t k, void *scratch);
+                      const void *packed, int64_t m, int64_t n, int64_t k, const struct tare_gemv_columns *columns,
+                      void *scratch);
 void tare_gemv_float_at(enum tare_cpu_level level, float *c, const float *a, enum tare_gemv_form form,
-                        const void *packed, int64_t m, int64_t n, int64_t k);
+                        const void *packed, int64_t m, int64_t n, int64_t k, const struct tare_gemv_columns *columns);
 
 /* ---- for the variants only ---- */
 

@@ -11,6 +11,13 @@ void tare_sum_range_begin(struct tare_sum_range *sums, int64_t columns) {
     }
 }
 
+void tare_sum_range_merge(struct tare_sum_range *sums, const struct tare_sum_range *other, int64_t columns) {
+    for (int64_t i = 0; i < columns; i++) {
+        if (other->low[i] < sums->low[i]) sums->low[i] = other->low[i];
+        if (other->high[i] > sums->high[i]) sums->high[i] = other->high[i];
+    }
+}
+
 #if TARE_KERNELS_X86
 /* Adds the results of sums; returns the mask of those that wrap. */
 static TARE_TARGET_AVX512 __mmask16 add_results(struct tare_range_avx512 *seen, const struct tare_requantize *r,

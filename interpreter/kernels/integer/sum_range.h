@@ -18,6 +18,8 @@ struct tare_sum_range {
 
 /* No sums yet. */
 void tare_sum_range_begin(struct tare_sum_range *sums, int64_t columns);
+/* Adds the sums of another range of as many columns. */
+void tare_sum_range_merge(struct tare_sum_range *sums, const struct tare_sum_range *other, int64_t columns);
 /* Adds the smallest and the largest result of each column to `range`. False if they do not follow from the extremes: a
  * sum with its offset wraps, or a scale is not positive and normal, so that a result could be -0. Requires AVX-512 and
  * a requantization with float results and without addend. */

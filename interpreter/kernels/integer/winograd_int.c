@@ -184,6 +184,7 @@ struct run {
     int16_t *inputs;                          /* [element, tile, channel] */
     int32_t *products;                        /* [element, tile, column of the chunk] */
     int64_t line, lines, tiles;               /* of tiles: the first line, lines and tiles of the block */
+    int64_t first_chunk, last_chunk;          /* of output channels; `last_chunk` is not computed */
 };
 
 static void transform_inputs(const struct run *r, const int8_t *image) {
@@ -305,15 +306,15 @@ static void run_block(const struct run *r, const int8_t *image, const void *pack
     const int64_t channels = conv->in_channels;
     const struct tare_igemm_lines rows = { .count = 1, .rows = r->tiles };
     const struct tare_igemm_segments whole = { .count = 1, .groups = channels / 2 };
-    const char *weights = packed;
+    const char *weights = (const char *)packed + (size_t)(r->first_chunk * ELEMENTS) * matrix_bytes(conv, 0);
     transform_inputs(r, image);
-    for (int64_t chunk = 0; chunk < chunk_count(conv); chunk++) {
+    for (int64_t chunk = r->first_chunk; chunk < r->last_chunk; chunk++) {
         const int64_t columns = chunk_columns(conv, chunk);
         for (int element = 0; element < ELEMENTS; element++, weights += matrix_bytes(conv, chunk)) {
             const struct tare_igemm_output to = { .sums = r->products + element * r->tiles * columns,
                                                   .stride = columns };
             tare_igemm_segments_at(r->level, &to, r->inputs + element * r->tiles * channels,
-                                   channels * (int64_t)sizeof(int16_t), TARE_IGEMM_PAIRS, weights, &rows, columns,
+                                   channels * (int64_t)sizeof(int16_t), TARE_IGEMM_PAIRS, weights, &rows, columns, NULL,
                                    &whole);
         }
         store_outputs(r, chunk * CHUNK, columns);
@@ -328,6 +329,8 @@ void tare_winograd_int_at(enum tare_cpu_level level, const struct tare_conv_int_
     struct run r = { .level = level, .conv = conv, .sums = sums, .padding = scratch };
     if (most == 0) return;
     r.requantize = tare_igemm_requantizes(level) ? sink->requantize : NULL;
+    r.first_chunk = sink->first_channel / CHUNK;
+    r.last_chunk = sink->channels ? (sink->first_channel + sink->channels + CHUNK - 1) / CHUNK : chunk_count(conv);
     r.inputs = (int16_t *)(void *)((char *)scratch + padding_bytes(conv));
     r.products = (int32_t *)(void *)((char *)r.inputs + inputs_bytes(conv));
     memset(r.padding, conv->pad_value, (size_t)conv->in_channels);

@@ -152,7 +152,8 @@ static tare_status run_int32(struct tare_kernel *kernel, const struct tare_produ
                                     .rhs_dtype = TARE_DT_INT32,
                                     .weights = b->shape.rank == 2 ? &state->weights : NULL,
                                     .source = b,
-                                    .scratch = kernel->scratch };
+                                    .scratch = kernel->scratch,
+                                    .threads = tare_session_op_pool(kernel->session) };
         exact.lhs =
             dense_int32(kernel, TARE_CONST_DATA(int32_t, a) + product->a_first[i], flags.a, product->m, product->k);
         exact.rhs =

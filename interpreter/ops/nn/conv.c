@@ -215,6 +215,7 @@ static tare_status run_exact(struct tare_kernel *kernel, const struct tare_conv 
                                       .weights = weights,
                                       .source = filter,
                                       .scratch = kernel->scratch,
+                                      .threads = tare_session_op_pool(kernel->session),
                                       .consumer = consumer };
     return tare_exact_conv(arrays->output, &exact, conv);
 }

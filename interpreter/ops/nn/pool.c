@@ -2,9 +2,11 @@
 #include "interpreter/kernels/pool.h"
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/support/floats.h"
+#include "interpreter/ops/support/split.h"
 #include "interpreter/ops/support/window.h"
 
 #include "base/alloc.h"
+#include "interpreter/session.h"
 
 #include <math.h>
 #include <string.h>
@@ -79,7 +81,7 @@ static tare_status infer_pool(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-static tare_status geometry(struct tare_pool *pool, struct tare_layout *input, struct tare_layout *output,
+static tare_status geometry(struct tare_pooling *pool, struct tare_layout *input, struct tare_layout *output,
                             const struct tare_window *window, const struct tare_shape *shape) {
     TARE_TRY(tare_layout_of(input, shape, window, "input"));
     *output = *input;
@@ -121,7 +123,7 @@ static tare_status geometry(struct tare_pool *pool, struct tare_layout *input, s
     }
 
 #define PLAIN_MAX(type, suffix, lowest)                                                                                \
-    static void plain_max_##suffix(void *to, const struct tare_pool *pool, const void *from) {                         \
+    static void plain_max_##suffix(void *to, const struct tare_pooling *pool, const void *from) {                      \
         const int64_t image = pool->in[0] * pool->in[1] * pool->in[2] * pool->channels;                                \
         type *output = to;                                                                                             \
         EACH_POSITION({                                                                                                \
@@ -132,7 +134,7 @@ static tare_status geometry(struct tare_pool *pool, struct tare_layout *input, s
         })                                                                                                             \
     }
 #define PLAIN_AVERAGE(type, suffix)                                                                                    \
-    static void plain_average_##suffix(void *to, const struct tare_pool *pool, const void *from) {                     \
+    static void plain_average_##suffix(void *to, const struct tare_pooling *pool, const void *from) {                  \
         const int64_t image = pool->in[0] * pool->in[1] * pool->in[2] * pool->channels;                                \
         type *output = to;                                                                                             \
         EACH_POSITION({                                                                                                \
@@ -157,7 +159,7 @@ PLAIN_MAX(int64_t, i64, INT64_MIN)
 PLAIN_AVERAGE(float, f32)
 PLAIN_AVERAGE(double, f64)
 
-typedef void plain_function(void *to, const struct tare_pool *pool, const void *from);
+typedef void plain_function(void *to, const struct tare_pooling *pool, const void *from);
 
 static plain_function *plain_of(int dtype, bool average) {
     switch (dtype) {
@@ -187,18 +189,60 @@ static plain_function *plain_of(int dtype, bool average) {
 
 /* ---- execution ---- */
 
-static void fast(float *to, const struct tare_pool *pool, const float *from, bool average) {
-    if (average)
+struct run {
+    const struct tare_pooling *pool;
+    char *to;
+    const char *from;
+    int dtype; /* of `from` */
+    bool average;
+    size_t to_size, from_size; /* bytes of an element */
+};
+
+static void run_whole(const struct run *run, const struct tare_pooling *pool, void *to, const void *from) {
+    if (run->dtype == TARE_DT_BFLOAT16)
+        tare_pool_bfloat16(to, pool, from, run->average);
+    else if (run->dtype != TARE_DT_FLOAT)
+        tare_pool_max_bytes(to, pool, from, run->dtype == TARE_DT_INT8 || run->dtype == TARE_DT_QINT8);
+    else if (run->average)
         tare_pool_average_f32(to, pool, from);
     else
         tare_pool_max_f32(to, pool, from);
+}
+
+/* Output lines [first, end) of all images. */
+static void run_lines(void *arg, int part, int64_t first, int64_t end) {
+    const struct run *run = arg;
+    const struct tare_pooling *pool = run->pool;
+    const size_t line = (size_t)(pool->out[2] * pool->channels) * run->to_size;
+    (void)part;
+    for (int64_t at = first, count; at < end; at += count) {
+        const int64_t left = pool->out[1] - at % pool->out[1];
+        struct tare_pooling lines;
+        count = left < end - at ? left : end - at;
+        const int64_t offset = tare_pooling_take_lines(&lines, pool, at, count);
+        run_whole(run, &lines, run->to + (size_t)at * line, run->from + (size_t)offset * run->from_size);
+    }
+}
+
+/* With the kernels, on the threads of the session. */
+static tare_status fast(struct tare_kernel *kernel, struct run *run) {
+    enum { MULTIPLY_ADDS = 16 }; /* that take the time of one element of a window */
+    const struct tare_pooling *pool = run->pool;
+    const double window = (double)(pool->size[0] * pool->size[1] * pool->size[2]);
+    const double work = MULTIPLY_ADDS * window * (double)kernel->outputs[0].elements;
+    struct tare_pool *threads = tare_session_op_pool(kernel->session);
+    const int64_t lines = tare_pooling_lines(pool);
+    const int parts = tare_split_count(threads, work, lines);
+    if (parts > 1) return tare_split_range(threads, parts, lines, run_lines, run);
+    run_whole(run, pool, run->to, run->from);
+    return TARE_OK;
 }
 
 static tare_status run_any(struct tare_kernel *kernel, bool plain) {
     const struct pool_kind *kind = kernel->op->aux;
     const struct tare_tensor *input = &kernel->inputs[0];
     struct tare_window window;
-    struct tare_pool pool;
+    struct tare_pooling pool;
     struct tare_layout in, out;
     TARE_TRY(parse_pool(&window, kernel->node, kind->sizes_are_inputs ? &kernel->inputs[1] : NULL,
                         kind->sizes_are_inputs ? &kernel->inputs[2] : NULL));
@@ -217,13 +261,15 @@ static tare_status run_any(struct tare_kernel *kernel, bool plain) {
     void *target = floats ? tare_floats_out(kernel, 0) : output->data, *to = target;
     if (window.channels_first) to = tare_arena_alloc(kernel->scratch, (size_t)output->elements * size);
     if (!to || !target) return TARE_NO_MEMORY;
-    const bool is_signed = input->dtype == TARE_DT_INT8 || input->dtype == TARE_DT_QINT8;
-    if (is_bfloat16)
-        tare_pool_bfloat16(to, &pool, from, kind->average);
-    else if (floats && !plain)
-        fast(to, &pool, from, kind->average);
-    else if (size == 1 && !plain)
-        tare_pool_max_bytes(to, &pool, from, is_signed);
+    struct run run = { .pool = &pool,
+                       .to = to,
+                       .from = from,
+                       .dtype = floats && !is_bfloat16 ? TARE_DT_FLOAT : input->dtype,
+                       .average = kind->average,
+                       .to_size = size,
+                       .from_size = is_bfloat16 ? sizeof(uint16_t) : size };
+    if (!plain && (floats || size == 1))
+        TARE_TRY(fast(kernel, &run));
     else
         loop(to, &pool, from);
     if (window.channels_first)
@@ -240,7 +286,7 @@ static tare_status reference_pool(struct tare_kernel *kernel) {
 }
 
 /* The first of equal maxima wins; a window without comparable elements (NaN) yields its first element. */
-static void maxima_with_places(struct tare_tensor *output, struct tare_tensor *places, const struct tare_pool *pool,
+static void maxima_with_places(struct tare_tensor *output, struct tare_tensor *places, const struct tare_pooling *pool,
                                const struct tare_tensor *input, bool with_batch) {
     const int64_t image = pool->in[0] * pool->in[1] * pool->in[2] * pool->channels;
     const size_t size = tare_dtype_size(input->dtype);
@@ -274,7 +320,7 @@ static void maxima_with_places(struct tare_tensor *output, struct tare_tensor *p
 static tare_status run_argmax(struct tare_kernel *kernel) {
     const struct tare_tensor *input = &kernel->inputs[0];
     struct tare_window window;
-    struct tare_pool pool;
+    struct tare_pooling pool;
     struct tare_layout in, out;
     TARE_TRY(parse_pool(&window, kernel->node, NULL, NULL));
     TARE_TRY(geometry(&pool, &in, &out, &window, &input->shape));

@@ -9,6 +9,7 @@
 #include "interpreter/ops/support/window.h"
 
 #include "base/alloc.h"
+#include "interpreter/session.h"
 
 #include <string.h>
 
@@ -45,7 +46,8 @@ static struct tare_exact exact_of(const struct operands *operands, struct tare_k
                                 .rhs_dtype = TARE_DT_INT32,
                                 .lhs = operands->values[0],
                                 .rhs = operands->values[1],
-                                .scratch = kernel->scratch };
+                                .scratch = kernel->scratch,
+                                .threads = tare_session_op_pool(kernel->session) };
 }
 
 /* ---- matrices ---- */
@@ -150,7 +152,7 @@ static tare_status run_conv(struct tare_kernel *kernel) {
 
 /* ---- pooling: one-byte integers; the range is unchanged ---- */
 
-static tare_status pool_of(struct tare_pool *pool, struct tare_shape *output, const struct tare_node *node,
+static tare_status pool_of(struct tare_pooling *pool, struct tare_shape *output, const struct tare_node *node,
                            const struct tare_shape *input) {
     struct tare_window window;
     struct tare_layout layout;
@@ -159,7 +161,7 @@ static tare_status pool_of(struct tare_pool *pool, struct tare_shape *output, co
         window.stride_of_channels != 1)
         return TARE_FAIL(TARE_UNSUPPORTED, "pooling over batch or channels");
     TARE_TRY(tare_layout_of(&layout, input, &window, "input"));
-    *pool = (struct tare_pool){ .batch = layout.batch, .channels = layout.channels };
+    *pool = (struct tare_pooling){ .batch = layout.batch, .channels = layout.channels };
     for (int i = 0; i < 3; i++) {
         pool->in[i] = layout.spatial[i];
         pool->size[i] = window.size[i];
@@ -173,15 +175,15 @@ static tare_status pool_of(struct tare_pool *pool, struct tare_shape *output, co
 }
 
 static tare_status infer_pool(struct tare_infer *infer) {
-    struct tare_pool pool;
+    struct tare_pooling pool;
     infer->outputs[1] = infer->outputs[2] = tare_shape_scalar();
     if (infer->inputs[0].rank < 0) return TARE_OK;
     return pool_of(&pool, &infer->outputs[0], infer->node, &infer->inputs[0]);
 }
 
 /* The maximum of a window, or its mean truncated to an integer. */
-static int32_t pooled(const struct tare_pool *pool, const struct tare_tensor *input, int64_t image, const int64_t at[3],
-                      int64_t channel, bool average) {
+static int32_t pooled(const struct tare_pooling *pool, const struct tare_tensor *input, int64_t image,
+                      const int64_t at[3], int64_t channel, bool average) {
     int64_t first[3], last[3], sum = 0, count = 0;
     int32_t most = INT32_MIN;
     for (int axis = 0; axis < 3; axis++)
@@ -201,7 +203,7 @@ static int32_t pooled(const struct tare_pool *pool, const struct tare_tensor *in
 
 static tare_status run_pool(struct tare_kernel *kernel, bool average) {
     const struct tare_tensor *input = &kernel->inputs[0];
-    struct tare_pool pool;
+    struct tare_pooling pool;
     struct tare_shape shape;
     struct tare_span span;
     if (tare_dtype_size(input->dtype) != 1)

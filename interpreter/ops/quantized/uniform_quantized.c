@@ -8,6 +8,7 @@
 #include "interpreter/ops/xla/general_conv.h"
 
 #include "base/alloc.h"
+#include "interpreter/session.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -405,6 +406,7 @@ static tare_status run_sum(struct tare_kernel *kernel, bool is_dot, bool plain) 
                                       .lhs = lhs,
                                       .rhs = rhs,
                                       .scratch = kernel->scratch,
+                                      .threads = tare_session_op_pool(kernel->session),
                                       .plain = plain };
     if (sum.lhs->elements == 0)
         memset(sums, 0, (size_t)output->elements * sizeof *sums);

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "interpreter/kernels/integer/conv_int_direct.h"
 #include "interpreter/kernels/integer/winograd_int.h"
+#include "interpreter/ops/support/exact_split.h"
 #include "interpreter/ops/support/few_rows.h"
 #include "base/tensor/dtype.h"
 
@@ -179,41 +180,18 @@ static tare_status plain_conv(int32_t *output, const struct tare_exact *operands
 
 /* ---- convolution ---- */
 
-/* The consumer's view of one of several products. */
-struct passing {
-    struct tare_consumer *consumer;
-    int64_t first; /* the product's first element among those of all */
-};
-
-static void pass(void *arg, int32_t *sums, int64_t first, int64_t count) {
-    const struct passing *passing = arg;
-    passing->consumer->take(passing->consumer, sums, passing->first + first, count);
-}
-
-/* The sink that passes sums on, or requantizes where the consumer's requantization fits the convolution. */
-static struct tare_conv_int_sink sink_of(struct passing *passing, const struct tare_conv *conv) {
-    const struct tare_consumer *consumer = passing->consumer;
-    const struct tare_requantize *requantize = !consumer ? NULL : consumer->requantize;
-    return (struct tare_conv_int_sink){
-        .take = pass,
-        .arg = passing,
-        .requantize = requantize && requantize->columns == conv->out_channels ? requantize : NULL,
-        .element = passing->first,
-    };
-}
-
 /* Room for the sums of a block; the output itself without a consumer. */
 static int32_t *room_for_sums(int32_t *output, const struct tare_exact *operands, int64_t count) {
     return operands->consumer ? scratch_array(operands->scratch, count, sizeof *output) : output;
 }
 
 static tare_status plain_conv_to(int32_t *output, const struct tare_exact *operands, const struct tare_conv *conv,
-                                 const struct tare_conv_int_sink *sink) {
+                                 int64_t first) {
     const int64_t count = tare_conv_rows(conv) * conv->out_channels;
     int32_t *sums = room_for_sums(output, operands, count);
     if (!sums) return TARE_NO_MEMORY;
     TARE_TRY(plain_conv(sums, operands, conv));
-    if (sink) sink->take(sink->arg, sums, 0, count);
+    if (operands->consumer) operands->consumer->take(operands->consumer, sums, first, count);
     return TARE_OK;
 }
 
@@ -225,26 +203,6 @@ static void *packed_depthwise(const struct tare_exact *operands, const struct ta
     if (!packed) return NULL;
     tare_conv_int_depthwise_pack(tare_cpu_level(), packed, conv, operands->rhs);
     return tare_weights_publish(operands->weights, packed);
-}
-
-static tare_status depthwise(int32_t *output, const struct tare_exact *operands, const struct tare_conv *conv,
-                             const struct tare_conv_int_sink *sink) {
-    int32_t *sums = room_for_sums(output, operands, tare_conv_int_depthwise_sums(tare_cpu_level(), conv));
-    const void *packed = packed_depthwise(operands, conv);
-    void *scratch = aligned_room(operands->scratch, tare_conv_int_depthwise_scratch_bytes(tare_cpu_level(), conv));
-    if (!sums || !packed || !scratch) return TARE_NO_MEMORY;
-    if (sink)
-        tare_conv_int_depthwise_to(sink, conv, operands->lhs, packed, sums, scratch);
-    else
-        tare_conv_int_depthwise_at(tare_cpu_level(), output, conv, operands->lhs, packed, scratch);
-    return TARE_OK;
-}
-
-/* ---- direct ---- */
-
-/* Where sums go that have no consumer. */
-static void store_sums(void *arg, int32_t *sums, int64_t first, int64_t count) {
-    memcpy((int32_t *)arg + first, sums, (size_t)count * sizeof *sums);
 }
 
 /* The filter in the form of the kernel: Winograd's algorithm or the direct one. */
@@ -264,62 +222,47 @@ static tare_status packed_direct(void **packed, const struct tare_exact *operand
     return status;
 }
 
-static tare_status direct(int32_t *output, const struct tare_exact *operands, const struct tare_conv *conv,
-                          const struct tare_conv_int_sink *sink) {
-    const struct tare_conv_int_sink storing = { .take = store_sums, .arg = output }, *to = sink ? sink : &storing;
-    const enum tare_igemm_form form = form_of(operands);
-    const bool winograd = tare_winograd_int_is_for(form, conv);
-    int32_t *sums = scratch_array(
-        operands->scratch, winograd ? tare_winograd_int_sums(conv) : tare_conv_int_direct_sums(conv), sizeof *sums);
-    void *packed, *block = aligned_room(operands->scratch, winograd ? tare_winograd_int_scratch(conv)
-                                                                    : tare_conv_int_direct_scratch(form, conv));
-    if (!sums || !block) return TARE_NO_MEMORY;
-    TARE_TRY(packed_direct(&packed, operands, conv, form));
-    if (winograd)
-        tare_winograd_int_at(tare_cpu_level(), to, conv, operands->lhs, packed, sums, block);
-    else
-        tare_conv_int_direct_at(tare_cpu_level(), to, conv, operands->lhs, form, packed, sums, block);
-    return TARE_OK;
-}
-
-static tare_status dense(int32_t *output, const struct tare_exact *operands, const struct tare_conv *conv,
-                         const struct tare_conv_int_sink *sink, const void *lhs, enum tare_igemm_form form,
-                         const void *packed) {
-    void *block = tare_arena_alloc(operands->scratch, tare_igemm_scratch_bytes());
-    int32_t *sums = room_for_sums(output, operands, tare_conv_int_block_sums(conv));
-    if (!block || !sums) return TARE_NO_MEMORY;
-    if (sink)
-        tare_conv_int_dense_to(sink, conv, lhs, form, packed, sums, block);
-    else
-        tare_conv_int_dense(output, conv, lhs, form, packed, block);
-    return TARE_OK;
-}
-
-/* `sink`: NULL without a consumer. */
-static tare_status conv_to(int32_t *output, const struct tare_exact *operands, const struct tare_conv *conv,
-                           const struct tare_conv_int_sink *sink) {
+/* Finds the fast kernel and its packed filter; *found is false if the values are too large for it. */
+static tare_status open_run(struct tare_exact_run *run, bool *found, const struct tare_exact *operands,
+                            const struct tare_conv *conv) {
     const int64_t in = conv->batch * conv->in[0] * conv->in[1] * conv->in[2] * conv->in_channels;
-    const bool is_depthwise = is_int8_depthwise(conv, operands->lhs_dtype, operands->rhs_dtype);
-    const enum tare_igemm_form form = form_of(operands);
-    const void *lhs;
-    void *packed;
-    bool fits;
-    if (operands->plain || tare_conv_patch(conv) == 0) return plain_conv_to(output, operands, conv, sink);
-    if (is_depthwise) return depthwise(output, operands, conv, sink);
-    if (is_direct(conv, operands->lhs_dtype, operands->rhs_dtype)) return direct(output, operands, conv, sink);
-    TARE_TRY(left_operand(&lhs, &fits, operands, in, form));
-    if (fits) {
-        TARE_TRY(packed_filter(&packed, operands, conv, form));
-        if (packed) return dense(output, operands, conv, sink, lhs, form, packed);
+    void *packed = NULL;
+    *found = true;
+    run->input = operands->lhs;
+    if (is_int8_depthwise(conv, operands->lhs_dtype, operands->rhs_dtype)) {
+        run->kernel = TARE_EXACT_DEPTHWISE;
+        run->packed = packed_depthwise(operands, conv);
+        return run->packed ? TARE_OK : TARE_NO_MEMORY;
     }
+    if (is_direct(conv, operands->lhs_dtype, operands->rhs_dtype)) {
+        run->kernel = tare_winograd_int_is_for(run->form, conv) ? TARE_EXACT_WINOGRAD : TARE_EXACT_DIRECT;
+        TARE_TRY(packed_direct(&packed, operands, conv, run->form));
+    } else {
+        run->kernel = TARE_EXACT_DENSE;
+        TARE_TRY(left_operand(&run->input, found, operands, in, run->form));
+        if (*found) TARE_TRY(packed_filter(&packed, operands, conv, run->form));
+        *found = packed;
+    }
+    run->packed = packed;
+    return TARE_OK;
+}
+
+/* `first`: the consumer's element that is the first of the convolution; 0 without a consumer. */
+static tare_status conv_to(int32_t *output, const struct tare_exact *operands, const struct tare_conv *conv,
+                           int64_t first) {
+    struct tare_exact_run run = {
+        .conv = conv, .form = form_of(operands), .output = output, .consumer = operands->consumer, .first = first
+    };
+    bool found;
+    if (operands->plain || tare_conv_patch(conv) == 0) return plain_conv_to(output, operands, conv, first);
+    TARE_TRY(open_run(&run, &found, operands, conv));
+    if (found) return tare_exact_split(operands->threads, operands->scratch, &run);
     if (!operands->rhs) return TARE_FAIL(TARE_INTERNAL, "the plain filter is gone");
-    return plain_conv_to(output, operands, conv, sink);
+    return plain_conv_to(output, operands, conv, first);
 }
 
 tare_status tare_exact_conv(int32_t *output, const struct tare_exact *operands, const struct tare_conv *conv) {
-    struct passing passing = { operands->consumer, 0 };
-    const struct tare_conv_int_sink sink = sink_of(&passing, conv);
-    return conv_to(output, operands, conv, operands->consumer ? &sink : NULL);
+    return conv_to(output, operands, conv, 0);
 }
 
 /* ---- product ---- */
@@ -348,9 +291,8 @@ static tare_status few_rows(int32_t *output, const struct tare_exact *operands, 
     TARE_TRY(tare_few_rows_pack(&few, operands->weights, operands->source, key, operands->scratch));
     if (!few.packed) return TARE_OK;
     int32_t *sums = room_for_sums(output, operands, m * n);
-    void *scratch = aligned_room(operands->scratch, tare_gemv_scratch_bytes(m, k));
-    if (!sums || !scratch) return TARE_NO_MEMORY;
-    tare_gemv_int_at(tare_cpu_level(), sums, operands->lhs, few.form, few.packed, m, n, k, scratch);
+    if (!sums) return TARE_NO_MEMORY;
+    TARE_TRY(tare_few_rows_int(sums, operands->lhs, &few, operands->threads, operands->scratch));
     if (operands->consumer) operands->consumer->take(operands->consumer, sums, 0, m * n);
     *done = true;
     return TARE_OK;
@@ -373,9 +315,7 @@ tare_status tare_exact_product(int32_t *output, const struct tare_exact *operand
         if (operands->rhs)
             one.rhs = (const char *)operands->rhs + (size_t)(b * k * n) * tare_dtype_size(operands->rhs_dtype);
         if (batch > 1) one.weights = NULL;
-        struct passing passing = { operands->consumer, b * m * n };
-        const struct tare_conv_int_sink sink = sink_of(&passing, &conv);
-        TARE_TRY(conv_to(!output ? NULL : output + b * m * n, &one, &conv, operands->consumer ? &sink : NULL));
+        TARE_TRY(conv_to(!output ? NULL : output + b * m * n, &one, &conv, operands->consumer ? b * m * n : 0));
     }
     return TARE_OK;
 }

@@ -4,6 +4,7 @@
 #define TARE_INTERPRETER_OPS_SUPPORT_EXACT_H
 
 #include "base/arena.h"
+#include "base/thread.h"
 #include "interpreter/kernel.h"
 #include "interpreter/kernels/conv.h"
 #include "interpreter/ops/support/weights.h"
@@ -17,6 +18,7 @@ struct tare_exact {
     struct tare_weights *weights;     /* NULL: rhs is packed at each call */
     const struct tare_tensor *source; /* the tensor that rhs came from */
     struct tare_arena *scratch;
+    struct tare_pool *threads;      /* among which the computation is divided; NULL: one thread */
     bool plain;                     /* the plain loops, for reference kernels */
     struct tare_consumer *consumer; /* takes the sums instead of an output array; NULL: none */
 };

@@ -2,6 +2,7 @@
 #ifndef TARE_INTERPRETER_OPS_SUPPORT_FEW_ROWS_H
 #define TARE_INTERPRETER_OPS_SUPPORT_FEW_ROWS_H
 
+#include "base/thread.h"
 #include "interpreter/kernels/integer/gemv.h"
 #include "interpreter/ops/support/weights.h"
 
@@ -19,5 +20,11 @@ tare_status tare_few_rows_pack(struct tare_few_rows *few, struct tare_weights *w
 /* True if tare_few_rows_pack would find the weights packed. */
 bool tare_few_rows_is_packed(struct tare_weights *weights, const struct tare_tensor *source, int64_t m, int64_t n,
                              int64_t k);
+/* The product with packed weights, its columns divided between threads (NULL: one): int32 sums of int8 rows, or floats
+ * of float rows. TARE_NO_MEMORY. */
+tare_status tare_few_rows_int(int32_t *c, const int8_t *a, const struct tare_few_rows *few, struct tare_pool *threads,
+                              struct tare_arena *scratch) TARE_WARN_UNUSED;
+tare_status tare_few_rows_float(float *c, const float *a, const struct tare_few_rows *few,
+                                struct tare_pool *threads) TARE_WARN_UNUSED;
 
 #endif

@@ -5,10 +5,9 @@
 /* Multiply-adds below which another thread costs more than it saves, and the columns of a whole tile. */
 enum { LEAST_WORK = 1 << 20, COLUMNS = 2 * TARE_GEMM_PANEL };
 
-/* Part `i` of `parts` of `count` units: [*first, *end). */
-static void range_of(int64_t *first, int64_t *end, int64_t count, int i, int parts) {
-    *first = count * i / parts;
-    *end = count * (i + 1) / parts;
+void tare_split_part(int64_t *first, int64_t *end, int64_t units, int part, int parts) {
+    *first = units * part / parts;
+    *end = units * (part + 1) / parts;
 }
 
 int tare_split_parts(const struct tare_pool *pool, double work) {
@@ -16,9 +15,30 @@ int tare_split_parts(const struct tare_pool *pool, double work) {
     return most < 1 ? 1 : most;
 }
 
-static int parts_for(const struct tare_pool *pool, double work, int64_t units) {
+int tare_split_count(const struct tare_pool *pool, double work, int64_t units) {
     const int parts = tare_split_parts(pool, work);
-    return parts > units ? (int)units : parts;
+    return parts <= units ? parts : units < 1 ? 1 : (int)units;
+}
+
+struct range_split {
+    tare_split_function *fn;
+    void *arg;
+    int64_t units;
+    int parts;
+};
+
+static tare_status run_range_part(void *arg, int worker) {
+    const struct range_split *s = arg;
+    int64_t first, end;
+    if (worker >= s->parts) return TARE_OK;
+    tare_split_part(&first, &end, s->units, worker, s->parts);
+    s->fn(s->arg, worker, first, end);
+    return TARE_OK;
+}
+
+tare_status tare_split_range(struct tare_pool *pool, int parts, int64_t units, tare_split_function *fn, void *arg) {
+    struct range_split s = { fn, arg, units, parts };
+    return s.parts > 1 ? tare_pool_run(pool, run_range_part, &s) : run_range_part(&s, 0);
 }
 
 /* `parts` buffers of `floats` floats, on cache lines of their own. */
@@ -30,8 +50,7 @@ static float *buffers_new(struct tare_arena *scratch, int parts, size_t floats, 
     return block ? (float *)(void *)(block + (64 - (uintptr_t)block % 64) % 64) : NULL;
 }
 
-/* The longest part over the mean: 1 is perfect. */
-static double imbalance(int64_t units, int parts) {
+double tare_split_imbalance(int64_t units, int parts) {
     return (double)((units + parts - 1) / parts * parts) / (double)units;
 }
 
@@ -80,7 +99,7 @@ static tare_status run_conv_part(void *arg, int worker) {
     int64_t first, end;
     if (worker >= s->parts) return TARE_OK;
     float *scratch = s->scratch + (size_t)worker * s->stride;
-    range_of(&first, &end, s->units, worker, s->parts);
+    tare_split_part(&first, &end, s->units, worker, s->parts);
     if (!s->by_columns) {
         run_lines(s, first, end, scratch);
         return TARE_OK;
@@ -97,11 +116,12 @@ static void choose_conv_parts(struct conv_split *s, const struct tare_pool *pool
     const double work = (double)tare_conv_rows(conv) * (double)conv->out_channels * (double)tare_conv_patch(conv);
     const int64_t lines = tare_conv_has_lines(conv) ? conv->batch * conv->in[0] * conv->out[1] : 1;
     const int64_t columns = tare_conv_has_columns(conv) ? (conv->out_channels + COLUMNS - 1) / COLUMNS : 1;
-    const int by_lines = parts_for(pool, work, lines), by_columns = parts_for(pool, work, columns);
+    const int by_lines = tare_split_count(pool, work, lines), by_columns = tare_split_count(pool, work, columns);
     const bool heavy = (double)conv->out_channels > (double)tare_conv_rows(conv);
-    s->by_columns = by_columns > by_lines || (by_columns == by_lines && by_columns > 1 &&
-                                              imbalance(columns, by_columns) <= imbalance(lines, by_lines) + 0.02 &&
-                                              (heavy || imbalance(lines, by_lines) > imbalance(columns, by_columns)));
+    s->by_columns = by_columns > by_lines ||
+                    (by_columns == by_lines && by_columns > 1 &&
+                     tare_split_imbalance(columns, by_columns) <= tare_split_imbalance(lines, by_lines) + 0.02 &&
+                     (heavy || tare_split_imbalance(lines, by_lines) > tare_split_imbalance(columns, by_columns)));
     s->units = s->by_columns ? columns : lines;
     s->parts = s->by_columns ? by_columns : by_lines;
 }
@@ -144,7 +164,7 @@ static tare_status run_gemm_part(void *arg, int worker) {
     const int64_t all = s->by_rows ? p->m : p->n;
     int64_t first, end;
     if (worker >= s->parts) return TARE_OK;
-    range_of(&first, &end, s->units, worker, s->parts);
+    tare_split_part(&first, &end, s->units, worker, s->parts);
     first *= s->unit;
     end = end * s->unit < all ? end * s->unit : all;
     const int64_t row = s->by_rows ? first : 0, column = s->by_rows ? 0 : first;
@@ -164,7 +184,7 @@ tare_status tare_split_gemm(struct tare_pool *pool, struct tare_arena *scratch,
     if (s.by_rows) s.unit = TARE_GEMM_TILE_ROWS;
     if (pool) {
         s.units = ((s.by_rows ? product->m : product->n) + s.unit - 1) / s.unit;
-        s.parts = parts_for(pool, work, s.units);
+        s.parts = tare_split_count(pool, work, s.units);
     }
     s.scratch = buffers_new(scratch, s.parts, tare_gemm_scratch_floats(), &s.stride);
     if (!s.scratch) return TARE_NO_MEMORY;

@@ -22,6 +22,17 @@ struct tare_split_product {
 
 /* Threads of the pool that are worth using for so many multiply-adds, at least 1. */
 int tare_split_parts(const struct tare_pool *pool, double work);
+/* The parts worth making of `units` units of equal work, at least 1; `work` is that of all. */
+int tare_split_count(const struct tare_pool *pool, double work, int64_t units);
+/* Part `part` of `parts` of `units` units: [*first, *end). */
+void tare_split_part(int64_t *first, int64_t *end, int64_t units, int part, int parts);
+/* The longest of so many parts over the mean: 1 is perfect. */
+double tare_split_imbalance(int64_t units, int parts);
+/* Calls fn for each of `parts` parts, at most one for each thread of the pool, with its units [first, end). NULL: one
+ * thread, for one part. */
+typedef void tare_split_function(void *arg, int part, int64_t first, int64_t end);
+tare_status tare_split_range(struct tare_pool *pool, int parts, int64_t units, tare_split_function *fn,
+                             void *arg) TARE_WARN_UNUSED;
 /* Runs a dense (packed weights) or depthwise (its filter) convolution. `pool`: NULL: one thread. TARE_NO_MEMORY. */
 tare_status tare_split_conv(struct tare_pool *pool, struct tare_arena *scratch, float *output,
                             const struct tare_conv *conv, const float *input, const float *weights,

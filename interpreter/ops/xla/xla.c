@@ -355,6 +355,7 @@ static tare_status exact_conv(struct tare_kernel *kernel, int32_t *result, const
         .weights = &state->weights,
         .source = rhs,
         .scratch = kernel->scratch,
+        .threads = tare_session_op_pool(kernel->session),
         .plain = plain,
         .consumer = taking_consumer(kernel),
     };
@@ -576,6 +577,7 @@ static tare_status exact_dot(struct tare_kernel *kernel, int32_t *result, const 
         .weights = &state->weights,
         .source = rhs,
         .scratch = kernel->scratch,
+        .threads = tare_session_op_pool(kernel->session),
         .plain = plain,
         .consumer = taking_consumer(kernel),
     };
@@ -599,9 +601,8 @@ static tare_status few_rows_dot(struct tare_kernel *kernel, float *result, const
     if (!few.rhs || !a) return TARE_NO_MEMORY;
     TARE_TRY(tare_few_rows_pack(&few, &state->weights, rhs, 0, kernel->scratch));
     if (!few.packed) return TARE_OK;
-    tare_gemv_float_at(tare_cpu_level(), result, a, few.form, few.packed, dot->m, dot->n, dot->k);
     *done = true;
-    return TARE_OK;
+    return tare_few_rows_float(result, a, &few, tare_session_op_pool(kernel->session));
 }
 
 static tare_status real_dot(struct tare_kernel *kernel, void *result, const struct tare_dot *dot,

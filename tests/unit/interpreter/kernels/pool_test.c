@@ -24,8 +24,8 @@ static int value(const uint8_t *bytes, int64_t at, bool is_signed) {
 }
 
 /* Element `c` of the window at (y, x) of image b. */
-static int expected_max(const struct tare_pool *pool, const uint8_t *input, int64_t b, int64_t y, int64_t x, int64_t c,
-                        bool is_signed) {
+static int expected_max(const struct tare_pooling *pool, const uint8_t *input, int64_t b, int64_t y, int64_t x,
+                        int64_t c, bool is_signed) {
     int best = is_signed ? -128 : 0;
     for (int64_t i = 0; i < pool->size[1] * pool->size[2]; i++) {
         const int64_t h = y * pool->stride[1] - pool->pad[1] + i / pool->size[2];
@@ -37,7 +37,7 @@ static int expected_max(const struct tare_pool *pool, const uint8_t *input, int6
     return best;
 }
 
-static void check(const struct tare_pool *pool, bool is_signed) {
+static void check(const struct tare_pooling *pool, bool is_signed) {
     static uint8_t input[MOST], output[MOST + 1];
     const int64_t lines = pool->out[1], columns = pool->out[2], channels = pool->channels;
     const int64_t count = pool->batch * lines * columns * channels;
@@ -55,7 +55,7 @@ static void check(const struct tare_pool *pool, bool is_signed) {
     }
 }
 
-static void check_bfloat16(const struct tare_pool *pool, bool average) {
+static void check_bfloat16(const struct tare_pooling *pool, bool average) {
     static uint16_t input[MOST];
     static float floats[MOST], output[MOST + 1], expected[MOST];
     const int64_t count = pool->batch * pool->out[1] * pool->out[2] * pool->channels;
@@ -78,28 +78,46 @@ static void check_bfloat16(const struct tare_pool *pool, bool average) {
     }
 }
 
-static void check_bytes(const struct tare_pool *pool) {
+static void check_bytes(const struct tare_pooling *pool) {
     check(pool, true);
     check(pool, false);
 }
 
-static void check_means_and_maxima(const struct tare_pool *pool) {
+static void check_means_and_maxima(const struct tare_pooling *pool) {
     check_bfloat16(pool, true);
     check_bfloat16(pool, false);
 }
 
-static void check_pools(void (*check_pool)(const struct tare_pool *pool)) {
+/* Lines of a part are those of the whole. */
+static void check_lines(const struct tare_pooling *pool) {
+    static uint8_t input[MOST], expected[MOST], output[MOST];
+    const int64_t line = pool->out[2] * pool->channels, lines = tare_pooling_lines(pool);
+    for (size_t i = 0; i < sizeof input; i++)
+        input[i] = random_byte();
+    assert_int_equal(lines, pool->batch * pool->out[1]);
+    tare_pool_max_bytes(expected, pool, input, true);
+    for (int64_t at = 0; at < lines;) {
+        const int64_t left = pool->out[1] - at % pool->out[1], count = left < 3 ? left : 3;
+        struct tare_pooling part;
+        const int64_t offset = tare_pooling_take_lines(&part, pool, at, count);
+        tare_pool_max_bytes(output + at * line, &part, input + offset, true);
+        at += count;
+    }
+    assert_memory_equal(output, expected, (size_t)(lines * line));
+}
+
+static void check_pools(void (*check_pool)(const struct tare_pooling *pool)) {
     static const int64_t channels[] = { 1, 16, 31, 32, 33, 64, 70 };
     for (int i = 0; i < 42; i++) {
         const int64_t size = 1 + i % 3, stride = 1 + i / 3 % 2, pad = i % 4;
         const int64_t out = (SIZE + 2 * pad - size) / stride + 1;
-        const struct tare_pool pool = { .batch = 1 + i % 2,
-                                        .channels = channels[i % 7],
-                                        .in = { 1, SIZE, SIZE },
-                                        .out = { 1, out, out },
-                                        .size = { 1, size, size },
-                                        .stride = { 1, stride, stride },
-                                        .pad = { 0, pad, pad } };
+        const struct tare_pooling pool = { .batch = 1 + i % 2,
+                                           .channels = channels[i % 7],
+                                           .in = { 1, SIZE, SIZE },
+                                           .out = { 1, out, out },
+                                           .size = { 1, size, size },
+                                           .stride = { 1, stride, stride },
+                                           .pad = { 0, pad, pad } };
         check_pool(&pool);
     }
 }
@@ -114,8 +132,14 @@ static void pool__bfloat16_as_converted(void **unused) {
     check_pools(check_means_and_maxima);
 }
 
+static void pool__divided_by_lines(void **unused) {
+    (void)unused;
+    check_pools(check_lines);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(pool__maxima_of_bytes),
-                                        cmocka_unit_test(pool__bfloat16_as_converted) };
+                                        cmocka_unit_test(pool__bfloat16_as_converted),
+                                        cmocka_unit_test(pool__divided_by_lines) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -70,7 +70,7 @@ static void a_divided_convolution__has_the_bits_of_a_whole_one(void **state) {
         { "heavy, by columns", 1, 7, 160, 500, 3, 1, 1 },   { "pointwise", 1, 14, 96, 300, 1, 1, 1 },
         { "pointwise, strided", 1, 15, 300, 130, 1, 2, 1 }, { "two groups", 1, 12, 64, 128, 3, 1, 2 },
         { "depthwise", 1, 90, 48, 48, 3, 1, 48 },           { "depthwise, strided", 3, 51, 64, 64, 5, 2, 64 },
-        { "first layer", 1, 57, 3, 32, 7, 2, 1 },
+        { "first layer", 1, 57, 3, 32, 7, 2, 1 },           { "blocks of parts larger", 3, 28, 64, 64, 3, 1, 1 },
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -57,8 +57,8 @@ static void check_at(const struct product *p, enum tare_cpu_level level) {
     float *real = malloc((size_t)(count + 16) * 4);
     void *scratch = tare_malloc_aligned(tare_gemv_scratch_bytes(p->m, p->k));
     memset(sums, 0x5a, (size_t)(count + 16) * 4), memset(real, 0x5a, (size_t)(count + 16) * 4);
-    tare_gemv_int_at(level, sums, p->a, p->form, p->packed, p->m, p->n, p->k, scratch);
-    tare_gemv_float_at(level, real, p->x, p->form, p->packed, p->m, p->n, p->k);
+    tare_gemv_int_at(level, sums, p->a, p->form, p->packed, p->m, p->n, p->k, NULL, scratch);
+    tare_gemv_float_at(level, real, p->x, p->form, p->packed, p->m, p->n, p->k, NULL);
     for (int64_t i = 0; i < count; i++) {
         int32_t sum = 0;
         float chain = 0;

@@ -1,0 +1,35 @@
+/* Running an int8 convolution with packed weights, divided between the threads of a session. Each thread computes other
+ * output lines, positions or output channels with the kernels that one thread uses. Sums are exact and each element of
+ * the result is computed from its own sum, so the bits do not depend on the division; the range of a float result is
+ * that of the parts' ranges. */
+#ifndef TARE_INTERPRETER_OPS_SUPPORT_EXACT_SPLIT_H
+#define TARE_INTERPRETER_OPS_SUPPORT_EXACT_SPLIT_H
+
+#include "base/arena.h"
+#include "base/thread.h"
+#include "interpreter/kernel.h"
+#include "interpreter/kernels/integer/conv_int.h"
+
+enum tare_exact_kernel {
+    TARE_EXACT_DENSE,  /* gathered patches: tare_conv_int_dense */
+    TARE_EXACT_DIRECT, /* tare_conv_int_direct_at */
+    TARE_EXACT_WINOGRAD,
+    TARE_EXACT_DEPTHWISE,
+};
+
+struct tare_exact_run {
+    enum tare_exact_kernel kernel;
+    const struct tare_conv *conv;
+    enum tare_igemm_form form;
+    const void *input;  /* int16 elements if the kernel is DENSE and the form is pairs, otherwise int8 */
+    const void *packed; /* in the form of the kernel */
+    int32_t *output;    /* the sums; NULL with a consumer */
+    struct tare_consumer *consumer;
+    int64_t first; /* the consumer's element that is the first of the convolution; 0 without one */
+};
+
+/* `threads`: NULL: one. The consumer gets elements in any order, but in one call at a time. TARE_NO_MEMORY. */
+tare_status tare_exact_split(struct tare_pool *threads, struct tare_arena *scratch,
+                             const struct tare_exact_run *run) TARE_WARN_UNUSED;
+
+#endif
