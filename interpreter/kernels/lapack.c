@@ -40,7 +40,7 @@ static const struct routine {
 
 static struct {
     pthread_once_t once;
-    tare_lapack_function *functions[TARE_LAPACK_ROUTINES][4];
+    void (*functions[TARE_LAPACK_ROUTINES][4])(void);
     char error[256]; /* empty: loaded */
 } lapack = { .once = PTHREAD_ONCE_INIT };
 
@@ -74,10 +74,6 @@ tare_status tare_lapack_open(void) {
     if (!*lapack.error) return TARE_OK;
     return TARE_FAIL(TARE_UNSUPPORTED, "linear algebra needs OpenBLAS: %s (install the package libopenblas0)",
                      lapack.error);
-}
-
-tare_lapack_function *tare_lapack_function_of(enum tare_lapack_routine routine, enum tare_lapack_type type) {
-    return lapack.functions[routine][type];
 }
 
 /* ---- calls ---- */
@@ -139,6 +135,7 @@ int tare_lapack_run(struct tare_lapack_call *c) {
     const bool is_complex = tare_lapack_is_complex(c->type);
     const void *rwork = is_complex ? c->rwork : &omitted, *lrwork = is_complex ? (const void *)&c->lrwork : &omitted;
     const void *wi = is_complex ? &omitted : c->wi;
+    static const int one = 1;
     switch (c->routine) {
         CASE(POTRF, &c->uplo, &c->n, c->a, &c->lda, c->info)
         CASE(GETRF, &c->m, &c->n, c->a, &c->lda, c->pivots, c->info)
@@ -156,11 +153,14 @@ int tare_lapack_run(struct tare_lapack_call *c) {
              &c->liwork, c->info)
         CASE(GEEV, &c->left, &c->job, &c->n, c->a, &c->lda, c->w, wi, c->vl, &c->lda, c->v, &c->lda, c->work, &c->lwork,
              rwork, c->info)
-        /* the function that selects eigenvalues is not called */
+        /* all eigenvalues are selected */
         CASE(GEES, &c->job, "N", "", &c->n, c->a, &c->lda, c->rank, c->w, wi, c->v, &c->lda, c->work, &c->lwork, rwork,
              c->iwork, c->info)
         CASE(TRSM, &c->side, &c->uplo, &c->op, &c->diag, &c->rows, &c->k, factor_of(c->type, 1), c->a, &c->lda, c->b,
              &c->ldb)
+        CASE(LAHQR, &one, &one, &c->n, &one, &c->n, c->a, &c->lda, c->w, wi, &one, &c->n, c->v, &c->lda, c->info)
+        CASE(TREVC, "R", "B", "", &c->n, c->a, &c->lda, c->vl, &c->lda, c->v, &c->lda, &c->n, c->rank, c->work, rwork,
+             c->info)
     default:
         break;
     }

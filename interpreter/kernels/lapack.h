@@ -79,20 +79,16 @@ enum tare_lapack_routine {
     TARE_LAPACK_GEES,  /* a = v·T·vᴴ: a becomes the Schur form T; job 'V': v is computed; eigenvalues as geev's */
     TARE_LAPACK_TRSM,  /* b = the x of op(a) x = b (`side` 'L') or x op(a) = b ('R') for b [rows, k]; a: triangle
                           `uplo`, `op` 'N', 'T' or 'C', diagonal `diag` 'N' or 'U' (ones) */
+    TARE_LAPACK_LAHQR, /* eigenvalues w of the Hessenberg matrix a, which becomes its Schur form; v = v · Schur vectors
+                        */
+    TARE_LAPACK_TREVC, /* v = v · the eigenvectors of the Schur form a; both with the arrays of geev */
 
     /* Without a call: by functions of their own (below), or directly. */
     TARE_LAPACK_GEMM,
     TARE_LAPACK_SYRK,
     TARE_LAPACK_SWAP,
-    TARE_LAPACK_LAHQR,
-    TARE_LAPACK_TREVC,
     TARE_LAPACK_ROUTINES
 };
-
-/* A routine of Fortran's interface: every argument is a pointer, and the lengths of character arguments (size_t) follow
- * at the end (gfortran's convention). */
-typedef void tare_lapack_function(void);
-tare_lapack_function *tare_lapack_function_of(enum tare_lapack_routine routine, enum tare_lapack_type type);
 
 /* One routine, prepared for matrices of one size and run for each matrix of a batch. Members that are not arguments of
  * the routine are ignored. */

@@ -75,7 +75,7 @@ static bool has_squares(const struct tare_lapack_call *c) {
 /* Below 1e-140, squares are not accurate; such numbers count as zero. */
 static const double smallest_square = 1e-280;
 
-/* [c s; -conj(s) c] maps (f, g) to (r, 0). */
+/* [c -conj(s); s c] maps (f, g) to (r, 0). */
 struct rotation {
     double c;
     double complex s;
@@ -98,21 +98,12 @@ static struct rotation rotation_of(double complex *f, double complex g) {
     if (square < smallest_square) return (struct rotation){ 1, 0 };
     if (f_square < smallest_square) {
         *f = length;
-        return (struct rotation){ 0, conj(g) * (1 / length) };
+        return (struct rotation){ 0, g * (-1 / length) };
     }
     const double f_length = sqrt(f_square);
     const double complex direction = *f * (1 / f_length);
     *f = length * direction;
-    return (struct rotation){ f_length / length, direction * conj(g) * (1 / length) };
-}
-
-/* (x, y) := (c·x + s·y, c·y - conj(s)·x) for `count` pairs whose elements are `step` apart. */
-static void rotate(double c, double complex s, double complex *x, double complex *y, int count, int step) {
-    for (; count > 0; count--, x += step, y += step) {
-        const double complex old = *x;
-        *x = c * old + s * *y;
-        *y = c * *y - conj(s) * old;
-    }
+    return (struct rotation){ f_length / length, conj(direction) * g * (-1 / length) };
 }
 
 /* The shift for rows and columns up to `end`; every tenth one is another, because a cycle is possible. */
@@ -134,12 +125,12 @@ static void step_of(int n, double complex *h, double complex *q, int start, int 
         double complex *diagonal = &h[k * n + k];
         rotations[k] = rotation_of(diagonal, diagonal[1]);
         diagonal[1] = 0;
-        rotate(rotations[k].c, rotations[k].s, diagonal + n, diagonal + n + 1, n - 1 - k, n);
+        rotate_complex(rotations[k].c, rotations[k].s, diagonal + n, diagonal + n + 1, n - 1 - k, n);
     }
     for (int k = start; k + 1 < end; k++) {
         const double complex s = conj(rotations[k].s);
-        rotate(rotations[k].c, s, &h[k * n], &h[(k + 1) * n], k + 2, 1);
-        rotate(rotations[k].c, s, &q[k * n], &q[(k + 1) * n], n, 1);
+        rotate_complex(rotations[k].c, s, &h[k * n], &h[(k + 1) * n], k + 2, 1);
+        rotate_complex(rotations[k].c, s, &q[k * n], &q[(k + 1) * n], n, 1);
     }
     for (int i = start; i < end; i++)
         h[i * n + i] += shift;
@@ -226,42 +217,23 @@ static bool geev_of_2(struct tare_lapack_call *call) {
     return true;
 }
 
-typedef const void *in;
-typedef void *out;
-#define CALL(routine, type, parameters, ...) ((void(*) parameters)tare_lapack_function_of(routine, type))(__VA_ARGS__)
-
-static bool complex_geev(struct tare_lapack_call *c) {
-    double complex *a = c->a, *v = c->v, *w = c->w, work[2 * TARE_SMALL_MOST];
-    double real_work[TARE_SMALL_MOST];
-    const int n = c->n;
-    int columns;
-    hessenberg_complex(n, a, v);
-    if (!schur(n, a, v)) return false;
-    for (int i = 0; i < n; i++)
-        w[i] = a[i * n + i];
-    if (c->job != 'V') return true;
-    CALL(TARE_LAPACK_TREVC, c->type,
-         (in, in, in, in, in, in, out, in, out, in, in, int *, out, out, int *, size_t, size_t), "R", "B", NULL, &n, a,
-         &n, NULL, &n, v, &n, &n, &columns, work, real_work, c->info, 1, 1);
-    for (int j = 0; j < n; j++)
-        normalize(n, v + j * n);
-    return true;
+/* Runs another routine of LAPACK on the arrays of the call. */
+static bool run_as(enum tare_lapack_routine routine, const struct tare_lapack_call *c) {
+    struct tare_lapack_call part = *c;
+    part.routine = routine;
+    return tare_lapack_run(&part) == 0;
 }
 
-/* Real arithmetic, so that conjugate eigenvalues and vectors are exactly conjugate. */
-static bool real_geev(struct tare_lapack_call *c) {
-    double *a = c->a, *v = c->v, *wi = c->wi, work[3 * TARE_SMALL_MOST];
-    const int n = c->n, one = 1, yes = 1;
-    int columns;
-    hessenberg_real(n, a, v);
-    CALL(TARE_LAPACK_LAHQR, c->type, (in, in, in, in, in, out, in, out, out, in, in, out, in, int *), &yes, &yes, &n,
-         &one, &n, a, &n, c->w, wi, &one, &n, v, &n, c->info);
-    if (*(int *)c->info) return false;
-    if (c->job == 'V')
-        CALL(TARE_LAPACK_TREVC, c->type,
-             (in, in, in, in, in, in, out, in, out, in, in, int *, out, int *, size_t, size_t), "R", "B", NULL, &n, a,
-             &n, NULL, &n, v, &n, &n, &columns, work, c->info, 1, 1);
-    tare_lapack_join(c);
+/* Real types in real arithmetic, so that conjugate eigenvalues and vectors are exactly conjugate. */
+static bool general_geev(struct tare_lapack_call *c) {
+    const bool is_complex = tare_lapack_is_complex(c->type);
+    const int n = c->n;
+    RUN(c->type, hessenberg, n, c->a, c->v);
+    if (!(is_complex ? schur(n, c->a, c->v) : run_as(TARE_LAPACK_LAHQR, c))) return false;
+    for (int i = 0; is_complex && i < n; i++)
+        values_of(c)[i] = ((double complex *)c->a)[i * (n + 1)];
+    if (c->job == 'V') run_as(TARE_LAPACK_TREVC, c);
+    if (!is_complex) tare_lapack_join(c);
     for (int j = 0; c->job == 'V' && j < n; j++)
         normalize(n, vectors_of(c) + j * n);
     return true;
@@ -274,7 +246,7 @@ static bool small_geev(struct tare_lapack_call *c) {
     if (RUN(c->type, is_hermitian, c->n, c->a)) return hermitian_geev(c);
     if (c->n == 2) return geev_of_2(c);
     memcpy(copy, c->a, bytes);
-    if ((tare_lapack_is_complex(c->type) ? complex_geev : real_geev)(c)) return true;
+    if (general_geev(c)) return true;
     memcpy(c->a, copy, bytes);
     return false;
 }

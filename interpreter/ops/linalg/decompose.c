@@ -105,7 +105,8 @@ static void put(struct tare_tensor *to, int64_t i, tare_complex x) {
 static tare_status run_eig(struct tare_matrix_batch *b, int64_t i) {
     struct tare_lapack_call *c = &b->call;
     const enum tare_lapack_type type = tare_lapack_complex(c->type);
-    const void *numbers = *tare_lapack_array(c, "W").data, *vectors = *tare_lapack_array(c, "V").data;
+    const bool is_complex = tare_lapack_is_complex(c->type);
+    const void *numbers = is_complex ? c->w : c->joined_w, *vectors = is_complex ? c->v : c->joined_v;
     const int64_t n = c->n;
     struct value *values = b->state ? b->state : TARE_NEW_ARRAY(b->kernel->scratch, struct value, (size_t)n);
     b->state = values;
