@@ -308,7 +308,7 @@ static void sort_labels(const struct einsum *einsum, struct group *batch, struct
     }
 }
 
-static tare_status two_operands(struct tare_kernel *kernel, struct einsum *einsum, void *room) {
+static tare_status two_operands(struct tare_kernel *kernel, struct einsum *einsum, void *room, bool plain) {
     struct group batch = { 0 }, left = { 0 }, right = { 0 }, contracted = { 0 };
     const size_t size = tare_dtype_size(einsum->dtype);
     const void *weights = einsum->views[1].data;
@@ -316,7 +316,7 @@ static tare_status two_operands(struct tare_kernel *kernel, struct einsum *einsu
     TARE_TRY(reduce(kernel, &einsum->views[1], einsum->dtype, &einsum->equation, &einsum->views[0], einsum->sizes));
     sort_labels(einsum, &batch, &left, &right, &contracted);
     struct tare_weights *kept =
-        weights == einsum->views[1].data && !einsum->equation.has_ellipsis ? kernel->state : NULL;
+        !plain && weights == einsum->views[1].data && !einsum->equation.has_ellipsis ? kernel->state : NULL;
     const bool known = kept && tare_weights_find(kept, &kernel->inputs[1], 0);
     int64_t *first_a = TARE_NEW_ARRAY(kernel->scratch, int64_t, (size_t)batch.size);
     int64_t *first_b = TARE_NEW_ARRAY(kernel->scratch, int64_t, (size_t)batch.size);
@@ -346,7 +346,10 @@ static tare_status two_operands(struct tare_kernel *kernel, struct einsum *einsu
         first_a[i] = i * left.size * contracted.size;
         first_b[i] = i * contracted.size * right.size;
     }
-    TARE_TRY(tare_product_run(&product, kept, &kernel->inputs[1], kernel->scratch));
+    if (plain) /* the reference */
+        tare_product_plain(&product);
+    else
+        TARE_TRY(tare_product_run(&product, kept, &kernel->inputs[1], kernel->scratch));
     store_ordered(room, result, einsum, (const struct group *const[3]){ &batch, &left, &right });
     return TARE_OK;
 }
@@ -360,52 +363,6 @@ static tare_status one_operand(struct tare_kernel *kernel, struct einsum *einsum
         steps[i] = einsum->views[0].steps[output->labels[i]];
     }
     tare_permute_steps(room, einsum->views[0].data, tare_dtype_size(einsum->dtype), output->count, dims, steps);
-    return TARE_OK;
-}
-
-/* Reference implementation: one element after another, in double. */
-static void plain_einsum(struct tare_kernel *kernel, const struct einsum *einsum, double *to) {
-    const struct subscript *output = &einsum->equation.output;
-    int labels[MOST_LABELS], n_labels = 0;
-    int64_t at[MOST_LABELS] = { 0 };
-    for (int i = 0; i < output->count; i++)
-        labels[n_labels++] = output->labels[i];
-    for (int label = 0; label < MOST_LABELS; label++) {
-        if (einsum->sizes[label] != -2 && !in_output(&einsum->equation, label)) labels[n_labels++] = label;
-    }
-    int64_t element = 0;
-    for (;;) {
-        double product = 1;
-        for (int i = 0; i < einsum->equation.n_operands; i++) {
-            int64_t place = 0;
-            for (int j = 0; j < n_labels; j++)
-                place += at[labels[j]] * einsum->views[i].steps[labels[j]];
-            product *= tare_tensor_get_f64(&kernel->inputs[i], place);
-        }
-        to[element] += product;
-        int i = n_labels - 1;
-        for (; i >= 0; i--) {
-            if (i == output->count - 1) element++;
-            if (++at[labels[i]] < einsum->sizes[labels[i]]) break;
-            at[labels[i]] = 0;
-        }
-        if (i < 0) return;
-    }
-}
-
-static tare_status reference_values(struct tare_kernel *kernel, const struct einsum *einsum, void *room) {
-    const int64_t count = kernel->outputs[0].elements;
-    double *sums = TARE_NEW_ARRAY(kernel->scratch, double, (size_t)count);
-    if (!sums) return TARE_NO_MEMORY;
-    plain_einsum(kernel, einsum, sums);
-    for (int64_t i = 0; i < count; i++) {
-        if (einsum->dtype == TARE_DT_FLOAT)
-            ((float *)room)[i] = (float)sums[i];
-        else if (einsum->dtype == TARE_DT_DOUBLE)
-            ((double *)room)[i] = sums[i];
-        else
-            ((int64_t *)room)[i] = (int64_t)sums[i];
-    }
     return TARE_OK;
 }
 
@@ -433,11 +390,8 @@ static tare_status run_any(struct tare_kernel *kernel, bool plain) {
     }
     void *room = tare_product_room(kernel, 0);
     if (!room) return TARE_NO_MEMORY;
-    const bool is_complex = tare_dtype_is_complex(dtype);
-    if (plain && !is_complex)
-        TARE_TRY(reference_values(kernel, &einsum, room));
-    else if (einsum.equation.n_operands == 2)
-        TARE_TRY(two_operands(kernel, &einsum, room));
+    if (einsum.equation.n_operands == 2)
+        TARE_TRY(two_operands(kernel, &einsum, room, plain));
     else
         TARE_TRY(one_operand(kernel, &einsum, room));
     tare_product_store(kernel, 0, room);
