@@ -3,6 +3,7 @@
 #include "graph/bindings.h"
 #include "base/alloc.h"
 #include "graph/calls.h"
+#include "graph/graph_table.h"
 #include "graph/object_index.h"
 
 #include <string.h>
@@ -23,7 +24,7 @@ struct caller {
 
 struct tare_bindings {
     struct tare_arena arena;
-    struct tare_map callers; /* function name -> struct caller, while the calls are traced */
+    struct tare_graph_table callers; /* function -> struct caller, while the calls are traced */
     struct caller *first_waiting, **last_waiting;
     struct tare_map state;   /* key: the bytes of an argument's node pointer -> struct binding */
     struct tare_map by_node; /* key: the bytes of a main-graph node pointer -> struct tare_variable */
@@ -94,12 +95,11 @@ static tare_status add_calls(struct caller *caller, struct tare_arena *arena, co
     return TARE_OK;
 }
 
-/* `graph` is the main graph if `name` is NULL. */
-static tare_status add_caller(struct tare_bindings *bindings, const struct tare_graph *graph, const char *name) {
+static tare_status add_caller(struct tare_bindings *bindings, const struct tare_graph *graph) {
     struct caller *caller = TARE_NEW(&bindings->arena, struct caller);
     if (!caller) return TARE_NO_MEMORY;
     TARE_TRY(add_calls(caller, &bindings->arena, graph));
-    if (name && !tare_map_set(&bindings->callers, name, caller)) return TARE_NO_MEMORY;
+    if (!tare_graph_table_set(&bindings->callers, graph, caller)) return TARE_NO_MEMORY;
     caller->is_waiting = true;
     *bindings->last_waiting = caller;
     bindings->last_waiting = &caller->next;
@@ -107,7 +107,7 @@ static tare_status add_caller(struct tare_bindings *bindings, const struct tare_
 }
 
 static void wait_again(struct tare_bindings *bindings, const struct tare_graph *callee) {
-    struct caller *caller = tare_map_get(&bindings->callers, callee->name);
+    struct caller *caller = tare_graph_table_get(&bindings->callers, callee);
     if (!caller || caller->is_waiting) return;
     caller->is_waiting = true;
     caller->next = NULL;
@@ -136,9 +136,9 @@ static tare_status pass_arguments(struct tare_bindings *bindings, const struct c
 
 static tare_status trace_calls(struct tare_bindings *bindings, const struct tare_graph_model *model) {
     bindings->last_waiting = &bindings->first_waiting;
-    TARE_TRY(add_caller(bindings, model->main, NULL));
+    TARE_TRY(add_caller(bindings, model->main));
     for (size_t i = 0; i < model->n_functions; i++)
-        TARE_TRY(add_caller(bindings, model->functions[i], model->functions[i]->name));
+        TARE_TRY(add_caller(bindings, model->functions[i]));
     for (struct caller *caller; (caller = bindings->first_waiting) != NULL;) {
         bindings->first_waiting = caller->next;
         if (!caller->next) bindings->last_waiting = &bindings->first_waiting;
@@ -186,7 +186,7 @@ tare_status tare_bindings_new(struct tare_bindings **out, const struct tare_grap
     }
     if (status == TARE_OK) status = bind_captures(bindings, model);
     if (status == TARE_OK) status = trace_calls(bindings, model);
-    if (bindings) tare_map_free(&bindings->callers);
+    if (bindings) tare_graph_table_free(&bindings->callers);
     if (status == TARE_OK)
         *out = bindings;
     else

@@ -1,5 +1,6 @@
 /* Call sites, and the functions that signatures reach. */
 #include "graph/calls.h"
+#include "graph/graph_table.h"
 #include "base/alloc.h"
 #include "base/control.h"
 
@@ -88,7 +89,7 @@ tare_status tare_call_set_types(struct tare_node *call, const struct tare_graph 
 
 struct reach {
     const struct tare_graph_model *model;
-    struct tare_map live; /* function name -> graph */
+    struct tare_graph_table live; /* -> graph */
     struct tare_graph **stack;
     size_t depth;
 };
@@ -96,9 +97,9 @@ struct reach {
 static tare_status reach_function(void *arg, const struct tare_node *node, struct tare_graph *callee) {
     struct reach *reach = arg;
     (void)node;
-    if (tare_map_get(&reach->live, callee->name)) return TARE_OK;
+    if (tare_graph_table_get(&reach->live, callee)) return TARE_OK;
     reach->stack[reach->depth++] = callee; /* at most once a function */
-    return tare_map_set(&reach->live, callee->name, callee) ? TARE_OK : TARE_NO_MEMORY;
+    return tare_graph_table_set(&reach->live, callee, callee) ? TARE_OK : TARE_NO_MEMORY;
 }
 
 static tare_status reach_named(struct reach *reach, const char *name) {
@@ -171,10 +172,10 @@ tare_status tare_model_reachable_functions(bool **out, struct tare_arena *arena,
             if (!graph->nodes[i]->dead) TARE_CHECK(tare_node_each_function(graph->nodes[i], reach_function, &reach));
     }
     for (size_t i = 0; i < model->n_functions; i++)
-        live[i] = tare_map_get(&reach.live, model->functions[i]->name);
+        live[i] = tare_graph_table_get(&reach.live, model->functions[i]);
     *out = live;
 done:
-    tare_map_free(&reach.live);
+    tare_graph_table_free(&reach.live);
     return status;
 }
 

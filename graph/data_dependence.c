@@ -6,6 +6,7 @@
 #include "graph/data_dependence.h"
 #include "base/alloc.h"
 #include "graph/calls.h"
+#include "graph/graph_table.h"
 
 #include <string.h>
 
@@ -24,7 +25,7 @@ struct flow {
 
 struct analysis {
     struct tare_arena arena;
-    struct tare_map by_graph; /* function name -> flow */
+    struct tare_graph_table by_graph; /* -> struct flow */
     struct flow *flows;
     bool changed, dependent;
     int depth; /* of passes in progress */
@@ -49,7 +50,7 @@ static int predicate_of(const struct tare_node *node) {
 }
 
 static tare_status flow_of(struct flow **out, struct analysis *s, struct tare_graph *graph) {
-    struct flow *flow = tare_map_get(&s->by_graph, graph->name);
+    struct flow *flow = tare_graph_table_get(&s->by_graph, graph);
     if (!flow) {
         flow = TARE_NEW(&s->arena, struct flow);
         if (!flow) return TARE_NO_MEMORY;
@@ -57,7 +58,7 @@ static tare_status flow_of(struct flow **out, struct analysis *s, struct tare_gr
         flow->dirty = true;
         TARE_TRY(tare_graph_order(&flow->order, &s->arena, graph));
         flow->nodes = tare_arena_calloc(&s->arena, graph->n_nodes + graph->n_args + 1, sizeof *flow->nodes);
-        if (!flow->nodes || !tare_map_set(&s->by_graph, graph->name, flow)) return TARE_NO_MEMORY;
+        if (!flow->nodes || !tare_graph_table_set(&s->by_graph, graph, flow)) return TARE_NO_MEMORY;
         flow->args = flow->nodes + graph->n_nodes;
         flow->next = s->flows;
         s->flows = flow;
@@ -198,7 +199,7 @@ tare_status tare_signature_is_data_dependent(bool *dependent, const struct tare_
     while (s.changed && !s.dependent && status == TARE_OK)
         status = pass(&s);
     *dependent = s.dependent;
-    tare_map_free(&s.by_graph);
+    tare_graph_table_free(&s.by_graph);
     tare_arena_free(&s.arena);
     return status;
 }

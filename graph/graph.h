@@ -77,6 +77,7 @@ struct tare_control_return {
 struct tare_graph {
     struct tare_graph_model *model;
     const char *name; /* function name; "" for the main graph */
+    size_t number;    /* among all graphs that the model ever had; 0 is the main graph */
     struct tare_node **nodes;
     size_t n_nodes, nodes_capacity;
     struct tare_map by_name; /* name -> node, args included */

@@ -63,6 +63,7 @@ struct tare_graph *tare_model_add_function(struct tare_graph_model *model, const
     graph = TARE_NEW(&model->arena, struct tare_graph);
     if (!graph) return NULL;
     graph->model = model;
+    graph->number = ++model->n_numbered;
     graph->name = tare_arena_strdup(&model->arena, name);
     if (!graph->name || !tare_map_set(&model->functions_by_name, graph->name, graph)) return NULL;
     model->functions[model->n_functions++] = graph;

@@ -97,6 +97,7 @@ struct tare_graph_model {
     struct tare_graph *main;
     struct tare_graph **functions;
     size_t n_functions, functions_capacity;
+    size_t n_numbered; /* functions added so far, including those removed */
     struct tare_map functions_by_name;
     struct tare_signature *signatures;
     size_t n_signatures;

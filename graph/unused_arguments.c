@@ -6,6 +6,7 @@
  * visited later. Rounds are repeated until one removes nothing, usually the second; each takes time linear in the nodes
  * of the model. */
 #include "graph/calls.h"
+#include "graph/graph_table.h"
 
 #include <string.h>
 
@@ -23,14 +24,14 @@ struct body {
 struct round {
     struct tare_graph_model *model;
     struct tare_arena arena;                /* of one round */
-    struct tare_map by_name;                /* function name -> struct body */
+    struct tare_graph_table by_graph;       /* -> struct body */
     struct body main, *bodies;              /* of the main graph; of each function, by its number */
     struct body *first_ready, **last_ready; /* functions whose callees were visited, in the order of their visit */
     size_t removed;
 };
 
 static struct body *body_of(struct round *round, const struct tare_graph *graph) {
-    return graph == round->model->main ? &round->main : tare_map_get(&round->by_name, graph->name);
+    return tare_graph_table_get(&round->by_graph, graph);
 }
 
 static tare_status add_caller(struct round *round, struct body *callee, struct tare_node *node) {
@@ -61,12 +62,12 @@ static void note_interface(struct round *round) {
     const struct tare_graph_model *model = round->model;
     for (size_t i = model->n_concretes; i-- > 0;) {
         const struct tare_concrete *concrete = &model->concretes[i];
-        struct body *body = tare_map_get(&round->by_name, concrete->graph->name);
+        struct body *body = body_of(round, concrete->graph);
         if (body && concrete->n_bound <= concrete->graph->n_args) body->concrete = concrete;
     }
     for (size_t i = 0; i < model->n_aliases; i++) {
-        struct body *body = tare_map_get(&round->by_name, model->aliases[i].function);
-        if (body) body->is_aliased = true;
+        const struct tare_graph *function = tare_model_find_function(model, model->aliases[i].function);
+        if (function) body_of(round, function)->is_aliased = true;
     }
 }
 
@@ -75,10 +76,12 @@ static tare_status open_round(struct round *round) {
     round->main.graph = round->model->main;
     round->last_ready = &round->first_ready;
     round->bodies = TARE_NEW_ARRAY(&round->arena, struct body, count + 1);
-    if (!round->bodies) return TARE_NO_MEMORY;
+    if (!round->bodies || !tare_graph_table_set(&round->by_graph, round->main.graph, &round->main))
+        return TARE_NO_MEMORY;
     for (size_t i = 0; i < count; i++) {
         round->bodies[i].graph = round->model->functions[i];
-        if (!tare_map_set(&round->by_name, round->model->functions[i]->name, &round->bodies[i])) return TARE_NO_MEMORY;
+        if (!tare_graph_table_set(&round->by_graph, round->model->functions[i], &round->bodies[i]))
+            return TARE_NO_MEMORY;
     }
     note_interface(round);
     for (size_t i = 0; i < count; i++)
@@ -240,7 +243,7 @@ tare_status tare_model_remove_unused_args(size_t *removed, struct tare_graph_mod
         changed = round.removed > 0;
         *removed += round.removed;
         tare_arena_free(&round.arena);
-        tare_map_free(&round.by_name);
+        tare_graph_table_free(&round.by_graph);
     }
     return status;
 }

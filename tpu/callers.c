@@ -1,6 +1,7 @@
 /* Which functions reach a TPU call or a batcher is a fixed point over the call graph; bodies of TPU computations are
  * not visited, because they are compiled separately. */
 #include "tpu/callers.h"
+#include "graph/graph_table.h"
 #include "interpreter/ops/builtin.h"
 #include "graph/op.h"
 
@@ -13,12 +14,12 @@ enum reach { NOTHING, BATCHER, TPU };
 
 struct adapter {
     struct tare_graph_model *model;
-    struct tare_map reaches; /* function name -> enum reach; NOTHING is not stored */
+    struct tare_graph_table reaches; /* function -> enum reach; NOTHING is not stored */
     size_t *changes;
 };
 
 static enum reach reach_of(const struct adapter *a, const struct tare_graph *graph) {
-    return (enum reach)(uintptr_t)tare_map_get(&a->reaches, graph->name);
+    return (enum reach)(uintptr_t)tare_graph_table_get(&a->reaches, graph);
 }
 
 /* ---- reachability ---- */
@@ -68,7 +69,7 @@ static tare_status find_reach(struct adapter *a) {
             enum reach reach;
             TARE_TRY(reach_of_body(&reach, a, graph));
             if (reach <= reach_of(a, graph)) continue;
-            if (!tare_map_set(&a->reaches, graph->name, (void *)(uintptr_t)reach)) return TARE_NO_MEMORY;
+            if (!tare_graph_table_set(&a->reaches, graph, (void *)(uintptr_t)reach)) return TARE_NO_MEMORY;
             changed = true;
         }
     }
@@ -131,6 +132,6 @@ tare_status tare_tpu_adapt_callers(struct tare_graph_model *model, size_t *chang
         TARE_CHECK(adapt_function(&a, model->functions[i]));
     }
 done:
-    tare_map_free(&a.reaches);
+    tare_graph_table_free(&a.reaches);
     return status;
 }

@@ -6,6 +6,7 @@
 #include "tpu/closure.h"
 #include "graph/calls.h"
 #include "graph/clone.h"
+#include "graph/graph_table.h"
 
 #include <string.h>
 
@@ -26,13 +27,13 @@ struct collector {
     struct tare_tpu_closure *closure;
     struct tare_arena *arena;
     const struct tare_graph *main;
-    struct tare_map known; /* function name -> its place among the members, from 1 */
+    struct tare_graph_table known; /* function -> its place among the members, from 1 */
     size_t capacity;
 };
 
 static tare_status add(struct collector *c, struct tare_graph *graph, bool is_entry) {
     struct tare_tpu_closure *closure = c->closure;
-    const size_t place = (size_t)(uintptr_t)tare_map_get(&c->known, graph->name);
+    const size_t place = (size_t)(uintptr_t)tare_graph_table_get(&c->known, graph);
     if (place) {
         closure->members[place - 1].is_entry |= is_entry;
         return TARE_OK;
@@ -46,7 +47,7 @@ static tare_status add(struct collector *c, struct tare_graph *graph, bool is_en
         c->capacity += extra;
     }
     closure->members[closure->count++] = (struct tare_tpu_member){ graph, is_entry, false };
-    return tare_map_set(&c->known, graph->name, (void *)(uintptr_t)closure->count) ? TARE_OK : TARE_NO_MEMORY;
+    return tare_graph_table_set(&c->known, graph, (void *)(uintptr_t)closure->count) ? TARE_OK : TARE_NO_MEMORY;
 }
 
 /* A function that the main graph calls belongs to a signature, and keeps its dtypes. */
@@ -81,7 +82,7 @@ tare_status tare_tpu_closure_by(struct tare_tpu_closure *out, struct tare_arena 
         TARE_CHECK(add_callees(&c, out->members[m].graph, served));
     }
 done:
-    tare_map_free(&c.known);
+    tare_graph_table_free(&c.known);
     return status;
 }
 
@@ -104,11 +105,11 @@ tare_status tare_tpu_closure_add_entry(struct tare_tpu_closure *closure, struct 
 
 struct sharing {
     struct tare_tpu_closure *closure;
-    struct tare_map members; /* by name of the function */
-    bool *shared;            /* by member */
-    struct tare_map live;    /* names of functions that signatures and aliases reach, and of the main graph */
-    /* Names of functions that are called from outside; of those, from functions that something reaches. */
-    struct tare_map outer, outer_live;
+    struct tare_graph_table members; /* by function */
+    bool *shared;                    /* by member */
+    struct tare_graph_table live;    /* functions that signatures and aliases reach, and the main graph */
+    /* Functions that are called from outside; of those, from functions that something reaches. */
+    struct tare_graph_table outer, outer_live;
     bool noting_live; /* the node looked at now is in such a function */
 };
 
@@ -118,37 +119,37 @@ static tare_status start_sharing(struct sharing *sharing, struct tare_arena *are
     bool *live;
     TARE_TRY(tare_model_reachable_functions(&live, arena, model, true));
     sharing->shared = TARE_NEW_ARRAY(arena, bool, closure->count + 1);
-    if (!sharing->shared || !tare_map_set(&sharing->live, model->main->name, model->main)) return TARE_NO_MEMORY;
+    if (!sharing->shared || !tare_graph_table_set(&sharing->live, model->main, model->main)) return TARE_NO_MEMORY;
     for (size_t f = 0; f < model->n_functions; f++)
-        if (live[f] && !tare_map_set(&sharing->live, model->functions[f]->name, model->functions[f]))
+        if (live[f] && !tare_graph_table_set(&sharing->live, model->functions[f], model->functions[f]))
             return TARE_NO_MEMORY;
     for (size_t m = 0; m < closure->count; m++)
-        if (!tare_map_set(&sharing->members, closure->members[m].graph->name, &closure->members[m]))
+        if (!tare_graph_table_set(&sharing->members, closure->members[m].graph, &closure->members[m]))
             return TARE_NO_MEMORY;
     return TARE_OK;
 }
 
 static void end_sharing(struct sharing *sharing) {
-    tare_map_free(&sharing->members);
-    tare_map_free(&sharing->live);
-    tare_map_free(&sharing->outer);
-    tare_map_free(&sharing->outer_live);
+    tare_graph_table_free(&sharing->members);
+    tare_graph_table_free(&sharing->live);
+    tare_graph_table_free(&sharing->outer);
+    tare_graph_table_free(&sharing->outer_live);
 }
 
 static struct tare_tpu_member *find_member(const struct sharing *sharing, const struct tare_graph *graph) {
-    return tare_map_get(&sharing->members, graph->name);
+    return tare_graph_table_get(&sharing->members, graph);
 }
 
 static bool is_live(const struct sharing *sharing, const struct tare_graph *graph) {
-    return tare_map_get(&sharing->live, graph->name);
+    return tare_graph_table_get(&sharing->live, graph);
 }
 
 static tare_status note_outer(void *arg, const struct tare_node *node, struct tare_graph *callee) {
     struct sharing *sharing = arg;
     (void)node;
-    if (!tare_map_set(&sharing->outer, callee->name, callee)) return TARE_NO_MEMORY;
+    if (!tare_graph_table_set(&sharing->outer, callee, callee)) return TARE_NO_MEMORY;
     if (!sharing->noting_live) return TARE_OK;
-    return tare_map_set(&sharing->outer_live, callee->name, callee) ? TARE_OK : TARE_NO_MEMORY;
+    return tare_graph_table_set(&sharing->outer_live, callee, callee) ? TARE_OK : TARE_NO_MEMORY;
 }
 
 /* With `inside`, only the calls that the closure does not follow. */
@@ -174,8 +175,8 @@ static tare_status note_outside(struct sharing *sharing, const struct tare_graph
 static bool is_shared(const struct sharing *sharing, const struct tare_graph_model *model,
                       const struct tare_graph *graph) {
     const bool promised = tare_tpu_is_promised(model, graph);
-    if (promised && sharing->closure->rules.wraps_promised) return tare_map_get(&sharing->outer_live, graph->name);
-    return promised || tare_map_get(&sharing->outer, graph->name);
+    if (promised && sharing->closure->rules.wraps_promised) return tare_graph_table_get(&sharing->outer_live, graph);
+    return promised || tare_graph_table_get(&sharing->outer, graph);
 }
 
 static tare_status find_shared(struct sharing *sharing, const struct tare_graph_model *model) {

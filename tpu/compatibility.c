@@ -1,6 +1,7 @@
 /* The compatibility check: ops, dtypes, constants, variables, boundaries. */
 #include "tpu/compatibility.h"
 #include "graph/calls.h"
+#include "graph/graph_table.h"
 #include "graph/op.h"
 #include "tpu/compatibility_internal.h"
 #include "tpu/functions.h"
@@ -21,9 +22,9 @@ struct checked {
 
 struct checker {
     struct tare_arena *arena;
-    struct tare_map checked; /* name of the function -> struct checked */
-    struct tare_map texts;   /* node and text of each finding */
-    struct origins *origins; /* of the graph that is being checked */
+    struct tare_graph_table checked; /* function -> struct checked */
+    struct tare_map texts;           /* node and text of each finding */
+    struct origins *origins;         /* of the graph that is being checked */
     const struct tare_graph_model *model;
     struct tare_tpu_finding *found;
     size_t count, capacity;
@@ -383,7 +384,7 @@ static tare_status check_node(struct checker *checker, const struct tare_node *n
 }
 
 static bool was_checked(const struct checker *checker, const struct tare_graph *graph, const bool *arg_constant) {
-    const struct checked *c = tare_map_get(&checker->checked, graph->name);
+    const struct checked *c = tare_graph_table_get(&checker->checked, graph);
     while (c && memcmp(c->constant, arg_constant, graph->n_args * sizeof *arg_constant) != 0)
         c = c->next;
     return c != NULL;
@@ -392,8 +393,8 @@ static bool was_checked(const struct checker *checker, const struct tare_graph *
 static tare_status note_checked(struct checker *checker, const struct tare_graph *graph, const bool *arg_constant) {
     struct checked *c = TARE_NEW(checker->arena, struct checked);
     if (!c) return TARE_NO_MEMORY;
-    *c = (struct checked){ graph, arg_constant, tare_map_get(&checker->checked, graph->name) };
-    return tare_map_set(&checker->checked, graph->name, c) ? TARE_OK : TARE_NO_MEMORY;
+    *c = (struct checked){ graph, arg_constant, tare_graph_table_get(&checker->checked, graph) };
+    return tare_graph_table_set(&checker->checked, graph, c) ? TARE_OK : TARE_NO_MEMORY;
 }
 
 /* Each function is checked once for the same constant arguments, however many call paths lead to it. */
@@ -497,7 +498,7 @@ static tare_status check_function(struct checker *checker, const struct tare_gra
 }
 
 static void close_checker(struct checker *checker) {
-    tare_map_free(&checker->checked);
+    tare_graph_table_free(&checker->checked);
     tare_map_free(&checker->texts);
 }
 

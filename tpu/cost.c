@@ -3,6 +3,7 @@
 #include "base/strbuf.h"
 #include "graph/bindings.h"
 #include "graph/calls.h"
+#include "graph/graph_table.h"
 #include "interpreter/inference/infer.h"
 #include "tpu/cost_rows.h"
 
@@ -33,7 +34,7 @@ struct counter {
     struct tare_map ops[2];           /* op -> its line, on the CPU and on the TPU */
     struct tare_cost_op **lines;      /* in the order of their creation */
     size_t n_ops;
-    struct tare_map counted; /* name of the function -> struct counted */
+    struct tare_graph_table counted; /* function -> struct counted */
     int depth;
 };
 
@@ -156,7 +157,7 @@ static void add_line(struct tare_cost_op *sum, const struct tare_cost_op *more, 
 
 static const struct counted *find_counted(const struct counter *counter, const struct tare_cost_share *where,
                                           const struct tare_graph *graph, const struct tare_shape *args) {
-    for (const struct counted *c = tare_map_get(&counter->counted, graph->name); c; c = c->next) {
+    for (const struct counted *c = tare_graph_table_get(&counter->counted, graph); c; c = c->next) {
         size_t i = 0;
         while (i < graph->n_args && tare_shape_equal(&c->args[i], &args[i]))
             i++;
@@ -204,8 +205,8 @@ static tare_status end_counted(struct counter *counter, struct counted *c) {
     }
     c->lines = lines;
     c->n_lines = counter->n_ops;
-    c->next = tare_map_get(&counter->counted, c->graph->name);
-    return tare_map_set(&counter->counted, c->graph->name, c) ? TARE_OK : TARE_NO_MEMORY;
+    c->next = tare_graph_table_get(&counter->counted, c->graph);
+    return tare_graph_table_set(&counter->counted, c->graph, c) ? TARE_OK : TARE_NO_MEMORY;
 }
 
 /* ---- graphs ---- */
@@ -427,7 +428,7 @@ tare_status tare_cost_report(struct tare_cost_report *out, struct tare_arena *ar
     add_to(&out->total, out->tpu);
     status = collect_ops(&counter, model);
 done:
-    tare_map_free(&counter.counted);
+    tare_graph_table_free(&counter.counted);
     tare_map_free(&counter.ops[0]);
     tare_map_free(&counter.ops[1]);
     tare_inference_free(counter.inference);

@@ -11,6 +11,7 @@
 #include "tpu/exact_values.h"
 #include "tpu/range_values.h"
 #include "graph/calls.h"
+#include "graph/graph_table.h"
 #include "graph/op.h"
 
 #include <string.h>
@@ -44,7 +45,8 @@ struct tare_exact_values {
     const struct tare_exact_options *options;
     struct view *views; /* the main graph first */
     size_t n_views;
-    struct tare_map by_graph, by_edge, by_node, final;
+    struct tare_graph_table by_graph; /* -> struct view */
+    struct tare_map by_edge, by_node, final;
     struct slot *worklist;
     bool has_lists;
 };
@@ -84,7 +86,7 @@ static bool passes_values(const struct tare_node *node) {
 /* ---- views ---- */
 
 static struct view *view_of(const struct tare_exact_values *v, const struct tare_graph *graph) {
-    return tare_map_get(&v->by_graph, graph->name);
+    return tare_graph_table_get(&v->by_graph, graph);
 }
 
 static tare_status add_view(struct tare_exact_values *v, struct tare_graph *graph) {
@@ -94,7 +96,7 @@ static tare_status add_view(struct tare_exact_values *v, struct tare_graph *grap
     view->computed_args = TARE_NEW_ARRAY(v->arena, bool, graph->n_args + 1);
     if (!view->computed || !view->computed_args) return TARE_NO_MEMORY;
     if (graph == v->model->main) TARE_TRY(tare_model_served_nodes(&view->served, v->arena, v->model));
-    return tare_map_set(&v->by_graph, graph->name, view) ? TARE_OK : TARE_NO_MEMORY;
+    return tare_graph_table_set(&v->by_graph, graph, view) ? TARE_OK : TARE_NO_MEMORY;
 }
 
 static bool counts(const struct view *view, size_t i) {
@@ -513,7 +515,7 @@ tare_status tare_exact_values_find(struct tare_exact_values **out, struct tare_a
     v->model = model;
     v->options = options;
     status = analyse(v);
-    tare_map_free(&v->by_graph);
+    tare_graph_table_free(&v->by_graph);
     tare_map_free(&v->final);
     if (status != TARE_OK) tare_exact_values_free(v);
     if (status == TARE_OK) *out = v;

@@ -2,6 +2,7 @@
 #include "tpu/memory.h"
 #include "graph/bindings.h"
 #include "graph/calls.h"
+#include "graph/graph_table.h"
 #include "interpreter/inference/model_shapes.h"
 #include "interpreter/inference/infer.h"
 #include "tpu/closure.h"
@@ -22,8 +23,8 @@ struct meter {
     struct tare_inference *inference; /* of all graphs */
     int64_t batch;
     int depth;
-    struct tare_map peaks;     /* name of the function -> struct peak */
-    struct tare_map constants; /* object id -> struct tare_object_constant */
+    struct tare_graph_table peaks; /* function -> struct peak */
+    struct tare_map constants;     /* object id -> struct tare_object_constant */
 };
 
 static double bytes_of(int dtype, const struct tare_shape *shape, int64_t first) {
@@ -170,7 +171,7 @@ static tare_status peak_of_call(double *out, struct meter *meter, const struct t
 
 static const struct peak *find_peak(const struct meter *meter, const struct tare_graph *graph,
                                     const struct tare_shape *args) {
-    for (const struct peak *p = tare_map_get(&meter->peaks, graph->name); p; p = p->next) {
+    for (const struct peak *p = tare_graph_table_get(&meter->peaks, graph); p; p = p->next) {
         size_t i = 0;
         while (i < graph->n_args && tare_shape_equal(&p->args[i], &args[i]))
             i++;
@@ -193,8 +194,8 @@ static tare_status peak_of(double *out, struct meter *meter, const struct tare_g
     if (!now->args) return TARE_NO_MEMORY;
     TARE_TRY(measure_peak(&now->bytes, meter, graph, args));
     *out = now->bytes;
-    now->next = tare_map_get(&meter->peaks, graph->name);
-    return tare_map_set(&meter->peaks, graph->name, now) ? TARE_OK : TARE_NO_MEMORY;
+    now->next = tare_graph_table_get(&meter->peaks, graph);
+    return tare_graph_table_set(&meter->peaks, graph, now) ? TARE_OK : TARE_NO_MEMORY;
 }
 
 static tare_status measure_peak(double *out, struct meter *meter, const struct tare_graph *graph,
@@ -254,7 +255,7 @@ tare_status tare_tpu_memory(struct tare_tpu_memory *out, struct tare_arena *aren
         status = add_activations(&out->activations, &meter, functions[i], shapes);
 done:
     tare_model_shapes_free(shapes);
-    tare_map_free(&meter.peaks);
+    tare_graph_table_free(&meter.peaks);
     tare_map_free(&meter.constants);
     tare_inference_free(meter.inference);
     tare_bindings_free(meter.bindings);

@@ -8,25 +8,29 @@
 
 /* Scratch memory belongs to the session while no frame uses it: a product takes half a MiB, which the frames of
  * thousands of functions must not keep. */
-static struct tare_arena take_scratch(struct tare_session *session) {
-    return session->n_scratches ? session->scratches[--session->n_scratches] : (struct tare_arena){ 0 };
+static bool take_scratch(struct tare_session *session, struct tare_arena *out) {
+    if (!session->n_scratches && !tare_grow((void **)&session->scratches, &session->scratches_capacity,
+                                            session->n_scratches_taken + 1, sizeof *session->scratches))
+        return false;
+    *out = session->n_scratches ? session->scratches[--session->n_scratches] : (struct tare_arena){ 0 };
+    session->n_scratches_taken++;
+    return true;
 }
 
 static void give_scratch(struct tare_session *session, struct tare_arena *scratch) {
-    if (scratch->blocks && TARE_GROW(session->scratches, session->n_scratches, session->scratches_capacity))
-        session->scratches[session->n_scratches++] = *scratch;
-    else
-        tare_arena_free(scratch);
+    session->scratches[session->n_scratches++] = *scratch; /* there is room for all that are taken */
+    session->n_scratches_taken--;
     *scratch = (struct tare_arena){ 0 };
 }
 
 /* A recursive call finds no unused frame and creates one. */
 static struct tare_exec_frame *take_frame(struct tare_session *session, struct tare_plan *plan) {
     struct tare_exec_frame *frame = plan->spare;
-    plan->spare = NULL;
     if (!frame) frame = tare_exec_frame_new(plan);
-    if (frame) frame->scratch = take_scratch(session);
-    return frame;
+    plan->spare = NULL;
+    if (!frame || take_scratch(session, &frame->scratch)) return frame;
+    tare_exec_frame_free(frame);
+    return NULL;
 }
 
 static void give_frame(struct tare_session *session, struct tare_plan *plan, struct tare_exec_frame *frame) {

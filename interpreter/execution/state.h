@@ -83,8 +83,8 @@ struct tare_session {
     struct tare_tensor **last_use; /* of the running node: input i's slot if the node may move it out, else NULL */
     int64_t nested_ns;             /* time of nodes inside the one that runs */
     uint64_t random;               /* numbers drawn in this run */
-    struct tare_arena *scratches;  /* unused scratch memory of frames; one for each level of nested calls so far */
-    size_t n_scratches, scratches_capacity;
+    struct tare_arena *scratches;  /* unused scratch memory of frames, with room for what frames have taken */
+    size_t n_scratches, n_scratches_taken, scratches_capacity;
     struct tare_pool *op_pool; /* threads for one op; NULL until they are asked for */
 };
 

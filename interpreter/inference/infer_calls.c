@@ -1,5 +1,6 @@
 /* Shape inference through calls: the callee is inferred with what the call passes. */
 #include "graph/calls.h"
+#include "graph/graph_table.h"
 #include "interpreter/inference/infer_walk.h"
 
 #include <string.h>
@@ -32,7 +33,7 @@ static bool same_facts(const struct tare_fact *a, const struct tare_fact *b, siz
 
 static const struct tare_inferred_call *find_call(const struct tare_infer_root *root, const struct tare_graph *callee,
                                                   const struct tare_fact *args) {
-    const struct tare_inferred_call *call = tare_map_get(&root->calls, callee->name);
+    const struct tare_inferred_call *call = tare_graph_table_get(&root->calls, callee);
     while (call && !((!call->limited || call->limited == root->number) && same_facts(call->args, args, callee->n_args)))
         call = call->next;
     return call;
@@ -50,8 +51,8 @@ static tare_status note_call(struct tare_infer_root *root, const struct tare_gra
     call->args = tare_arena_extend(&root->arena, args, callee->n_args, 1, sizeof *args);
     call->returns = tare_arena_extend(&root->arena, returns, callee->n_returns, 1, sizeof *returns);
     call->text = status == TARE_OK ? "" : tare_arena_strdup(&root->arena, tare_error_text());
-    call->next = tare_map_get(&root->calls, callee->name);
-    if (!call->args || !call->returns || !call->text || !tare_map_set(&root->calls, callee->name, call))
+    call->next = tare_graph_table_get(&root->calls, callee);
+    if (!call->args || !call->returns || !call->text || !tare_graph_table_set(&root->calls, callee, call))
         return TARE_NO_MEMORY;
     return status;
 }

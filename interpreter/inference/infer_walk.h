@@ -4,6 +4,7 @@
 #define TARE_INTERPRETER_INFERENCE_INFER_WALK_H
 
 #include "graph/model.h"
+#include "graph/graph_table.h"
 #include "interpreter/inference/infer.h"
 
 /* What is known of one tensor. */
@@ -40,8 +41,8 @@ struct tare_infer_root {
     tare_status (*infer_graph)(struct tare_infer_walk *walk); /* fills walk->facts; calls reach infer_shapes.c by it */
     struct tare_arena arena;                                  /* until the end of the last inference */
     struct tare_kept_value *values;
-    struct tare_map calls; /* name of the callee -> struct tare_inferred_call */
-    int64_t nodes_left;    /* that callees may still have: a file can nest calls without end */
+    struct tare_graph_table calls; /* callee -> struct tare_inferred_call */
+    int64_t nodes_left;            /* that callees may still have: a file can nest calls without end */
     int depth;
     uint64_t number; /* of the inference, from 1 */
     uint64_t limits; /* times that a callee was not inferred because of a limit */

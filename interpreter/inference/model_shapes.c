@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "graph/bindings.h"
 #include "graph/calls.h"
+#include "graph/graph_table.h"
 #include "interpreter/inference/infer.h"
 
 struct graph_shapes {
@@ -16,8 +17,8 @@ struct graph_shapes {
 
 struct tare_model_shapes {
     struct tare_arena arena;
-    struct tare_map by_name;
-    struct graph_shapes *graphs; /* [0] is main */
+    struct tare_graph_table by_graph; /* -> struct graph_shapes */
+    struct graph_shapes *graphs;      /* [0] is main */
     size_t count;
     struct graph_shapes **ready; /* while building: those whose callers are all inferred, in the order of inference */
     size_t n_ready;
@@ -26,7 +27,7 @@ struct tare_model_shapes {
 };
 
 static struct graph_shapes *find(const struct tare_model_shapes *shapes, const struct tare_graph *graph) {
-    return tare_map_get(&shapes->by_name, graph->name);
+    return tare_graph_table_get(&shapes->by_graph, graph);
 }
 
 struct tare_shape tare_model_shape(const struct tare_model_shapes *shapes, struct tare_edge edge) {
@@ -148,7 +149,7 @@ static tare_status add_graph(struct tare_model_shapes *shapes, const struct tare
     entry->graph = graph;
     entry->args = TARE_NEW_ARRAY(&shapes->arena, struct tare_shape, graph->n_args + 1);
     entry->seen = TARE_NEW_ARRAY(&shapes->arena, bool, graph->n_args + 1);
-    if (!entry->args || !entry->seen || !tare_map_set(&shapes->by_name, graph->name, entry)) return TARE_NO_MEMORY;
+    if (!entry->args || !entry->seen || !tare_graph_table_set(&shapes->by_graph, graph, entry)) return TARE_NO_MEMORY;
     return TARE_OK;
 }
 
@@ -191,7 +192,7 @@ tare_status tare_model_shapes_new(struct tare_model_shapes **out, const struct t
 
 void tare_model_shapes_free(struct tare_model_shapes *shapes) {
     if (!shapes) return;
-    tare_map_free(&shapes->by_name);
+    tare_graph_table_free(&shapes->by_graph);
     tare_arena_free(&shapes->arena);
     tare_free(shapes);
 }
