@@ -69,4 +69,8 @@ void tare_group_set_guess(struct tare_group_binding *binding, const struct tare_
 /* True if the result was guessed, with this quantization. */
 bool tare_group_is_guessed(const struct tare_group_binding *binding, const struct tare_stage *stage);
 
+/* Computes all elements of an expression without product, on the threads of the session. TARE_NO_MEMORY. */
+tare_status tare_group_run_parts(struct tare_session *session, struct tare_exec_frame *frame,
+                                 struct tare_bound_expression *bound) TARE_WARN_UNUSED;
+
 #endif

@@ -385,7 +385,7 @@ static tare_status run_elements(struct tare_session *session, struct tare_exec_f
     const int64_t start = session->options.profile ? tare_clock_ns() : 0;
     tare_status status = bind_group(run, &source->shape, session->pool, &run->consumer.accepted);
     if (status == TARE_OK && run->consumer.accepted)
-        tare_expression_run(&run->binding->bound, NULL, 0, source->elements);
+        status = tare_group_run_parts(session, frame, &run->binding->bound);
     if (status != TARE_OK) return tare_exec_locate(session, run->plan->steps[run->group->sink].node, status);
     if (!session->options.profile || !run->consumer.accepted) return TARE_OK;
     const int64_t elapsed = tare_clock_ns() - start;

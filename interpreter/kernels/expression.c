@@ -149,6 +149,27 @@ tare_status tare_expression_bind(struct tare_bound_expression *bound, struct tar
     return TARE_OK;
 }
 
+struct tare_bound_expression *tare_expression_copy(struct tare_bound_expression *bound, struct tare_value_range *range,
+                                                   struct tare_arena *arena) {
+    struct tare_bound_expression *copy = tare_arena_alloc(arena, sizeof *copy);
+    if (!copy) return NULL;
+    if (!bound->is_repeated) repeat_vectors(bound);
+    *copy = *bound;
+    copy->range = copy->pipelines[0].range = range;
+    for (int at = 0; at < bound->expression->n_operands; at++) {
+        if (!bound->buffers[at]) continue;
+        copy->buffers[at] = copy->lanes[at] = tare_arena_alloc(arena, (size_t)BLOCK * LANE);
+        if (!copy->buffers[at]) return NULL;
+    }
+    for (int b = 0; b < bound->expression->n_branches; b++) {
+        for (int s = 0; s < copy->pipelines[b].n_stages; s++) {
+            struct tare_stage *stage = &copy->pipelines[b].stages[s];
+            if (stage->tag >= 0 && copy->buffers[stage->tag]) stage->operand = copy->buffers[stage->tag];
+        }
+    }
+    return copy;
+}
+
 /* ---- running ---- */
 
 /* The range of a unit that is filled up does not contain the elements that fill it. */

@@ -67,6 +67,10 @@ struct tare_bound_expression {
 tare_status tare_expression_bind(struct tare_bound_expression *bound, struct tare_arena *arena);
 /* Does so again for other values of `operands`, `to` and `range`; kinds and types of the operands are the same. */
 void tare_expression_rebind(struct tare_bound_expression *bound);
+/* A copy for another thread, with blocks and a range of its own: `range` is that of the copy, or NULL. The vectors are
+ * those of `bound`, which must not be bound again meanwhile. Its memory comes from `arena`. NULL: no memory. */
+struct tare_bound_expression *tare_expression_copy(struct tare_bound_expression *bound, struct tare_value_range *range,
+                                                   struct tare_arena *arena);
 /* Computes elements [first, first + count) of the result. `values`: those elements of the product, which may be
  * overwritten; NULL if the main pipeline's source is an operand. */
 void tare_expression_run(struct tare_bound_expression *bound, const void *values, int64_t first, int64_t count);

@@ -15,7 +15,7 @@
 #include <pthread.h>
 #include <string.h>
 
-enum { POSITIONS = 16, CHANNELS = 64, ALIGNMENT = 64 };
+enum { POSITIONS = 14, CHANNELS = 64, ALIGNMENT = 64 }; /* of 14, 28 and 56 positions a line: equal parts */
 
 /* What is divided, and the memory of the parts. */
 struct split {
@@ -213,12 +213,14 @@ static void run_whole(struct split *s) {
 
 /* ---- choosing ---- */
 
-/* Multiply-adds, as many as a float kernel computes in the same time. */
+/* Multiply-adds, as many as a float kernel computes in the same time: those of the sums and of what follows them. */
 static double work_of(const struct tare_exact_run *run) {
+    enum { AFTER_SUM = 16 };
     const struct tare_conv *conv = run->conv;
-    const double work = (double)tare_conv_rows(conv) * (double)conv->out_channels * (double)tare_conv_patch(conv);
-    if (run->kernel == TARE_EXACT_DEPTHWISE) return 2 * work;
-    return run->form == TARE_IGEMM_TILES ? work / 8 : run->form == TARE_IGEMM_QUADS ? work / 3 : work;
+    const double sums = (double)tare_conv_rows(conv) * (double)conv->out_channels;
+    const double work = sums * (double)tare_conv_patch(conv), after = sums * AFTER_SUM;
+    if (run->kernel == TARE_EXACT_DEPTHWISE) return work + after;
+    return (run->form == TARE_IGEMM_TILES ? work / 8 : run->form == TARE_IGEMM_QUADS ? work / 3 : work) + after;
 }
 
 static bool is_weight_bound(const struct split *s) {

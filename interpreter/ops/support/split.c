@@ -3,7 +3,7 @@
 #include "base/alloc.h"
 
 /* Multiply-adds below which another thread costs more than it saves, and the columns of a whole tile. */
-enum { LEAST_WORK = 1 << 20, COLUMNS = 2 * TARE_GEMM_PANEL };
+enum { LEAST_WORK = 1 << 19, COLUMNS = 2 * TARE_GEMM_PANEL };
 
 void tare_split_part(int64_t *first, int64_t *end, int64_t units, int part, int parts) {
     *first = units * part / parts;
@@ -110,10 +110,16 @@ static tare_status run_conv_part(void *arg, int worker) {
     return TARE_OK;
 }
 
+/* A depthwise kernel computes half as many multiply-adds in the same time. */
+static double work_of_conv(const struct tare_conv *conv) {
+    const double work = (double)tare_conv_rows(conv) * (double)conv->out_channels * (double)tare_conv_patch(conv);
+    return tare_conv_is_depthwise(conv) ? 2 * work : work;
+}
+
 /* Columns read the weights once and the input several times, lines the other way round. */
 static void choose_conv_parts(struct conv_split *s, const struct tare_pool *pool) {
     const struct tare_conv *conv = s->conv;
-    const double work = (double)tare_conv_rows(conv) * (double)conv->out_channels * (double)tare_conv_patch(conv);
+    const double work = work_of_conv(conv);
     const int64_t lines = tare_conv_has_lines(conv) ? conv->batch * conv->in[0] * conv->out[1] : 1;
     const int64_t columns = tare_conv_has_columns(conv) ? (conv->out_channels + COLUMNS - 1) / COLUMNS : 1;
     const int by_lines = tare_split_count(pool, work, lines), by_columns = tare_split_count(pool, work, columns);

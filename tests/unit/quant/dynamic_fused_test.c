@@ -1,8 +1,9 @@
 /* Dynamic range quantization as it is executed: groups of ops, with the range of each activation collected where the
  * activation is computed, products that run twice instead of storing large activations, and products that guess the
  * quantization of activations that reach both bounds of Relu6, have the bits of the ops run one by one, at every CPU
- * level of the machine, for dense, depthwise and pointwise convolutions, products and residual additions, weights of 8
- * and 4 bits, per channel and per tensor, and for activations of all signs and of special values. */
+ * level of the machine, on one thread and on three, for dense, depthwise and pointwise convolutions, products and
+ * residual additions, weights of 8 and 4 bits, per channel and per tensor, and for activations of all signs and of
+ * special values. */
 #include "support/levels.h"
 #include "support/mini_model.h"
 
@@ -163,38 +164,47 @@ static tare_status look(void *arg, const struct tare_node *node, size_t output, 
     return TARE_OK;
 }
 
-static void check_run(const struct quantized *q, struct tare_session *fast, struct tare_session *plain,
+/* Sessions on one thread, with reference kernels, and on several threads. */
+enum { FAST, PLAIN, DIVIDED, N_SESSIONS };
+
+static void check_run(const struct quantized *q, struct tare_session *const sessions[N_SESSIONS],
                       struct tare_tensor *value) {
-    struct tare_tensor got, expected;
-    mini_ok(tare_session_run(fast, &q->x, value, 1, &q->y, &got, 1, NULL, 0));
-    mini_ok(tare_session_run(plain, &q->x, value, 1, &q->y, &expected, 1, NULL, 0));
-    assert_true(tare_shape_equal(&got.shape, &expected.shape));
-    assert_memory_equal(got.data, expected.data, tare_tensor_bytes(&expected));
-    tare_tensor_reset(&got), tare_tensor_reset(&expected);
+    struct tare_tensor results[N_SESSIONS];
+    for (int i = 0; i < N_SESSIONS; i++)
+        mini_ok(tare_session_run(sessions[i], &q->x, value, 1, &q->y, &results[i], 1, NULL, 0));
+    for (int i = 0; i < N_SESSIONS; i++) {
+        assert_true(tare_shape_equal(&results[i].shape, &results[PLAIN].shape));
+        assert_memory_equal(results[i].data, results[PLAIN].data, tare_tensor_bytes(&results[PLAIN]));
+    }
+    for (int i = 0; i < N_SESSIONS; i++)
+        tare_tensor_reset(&results[i]);
 }
 
 /* The same session with different batches and values, and while an observer requests every value, which separates all
  * steps. */
 static void check_network(enum network network, const struct form *form) {
-    const struct tare_session_options plain = { .use_reference_kernels = true }, fast = { 0 };
-    struct tare_session *sessions[2];
+    const struct tare_session_options options[N_SESSIONS] = {
+        [PLAIN] = { .use_reference_kernels = true }, [DIVIDED] = { .op_threads = 3 }
+    };
+    struct tare_session *sessions[N_SESSIONS];
     struct quantized q;
     int observed = 0;
     build(&q, network, form);
-    mini_ok(tare_session_new(&sessions[0], q.model, &fast));
-    mini_ok(tare_session_new(&sessions[1], q.model, &plain));
+    for (int i = 0; i < N_SESSIONS; i++)
+        mini_ok(tare_session_new(&sessions[i], q.model, &options[i]));
     for (int round = 0; round < 3 * N_VALUES; round++) {
         const int64_t batch = network == LARGE ? 1 : round / 3 % 2 + 1;
         struct tare_tensor value =
             network == CLAMPED ? clamped_input(round) : input(network, batch, (enum values)(round % N_VALUES));
         const int before = observed;
-        if (round == N_VALUES) tare_session_observe(sessions[0], look, NULL, &observed);
-        if (round == 2 * N_VALUES) tare_session_observe(sessions[0], NULL, NULL, NULL);
-        check_run(&q, sessions[0], sessions[1], &value);
+        if (round == N_VALUES) tare_session_observe(sessions[FAST], look, NULL, &observed);
+        if (round == 2 * N_VALUES) tare_session_observe(sessions[FAST], NULL, NULL, NULL);
+        check_run(&q, sessions, &value);
         assert_int_equal(observed > before, round >= N_VALUES && round < 2 * N_VALUES);
         tare_tensor_reset(&value);
     }
-    tare_session_free(sessions[0]), tare_session_free(sessions[1]);
+    for (int i = 0; i < N_SESSIONS; i++)
+        tare_session_free(sessions[i]);
     tare_model_free(q.model);
 }
 
