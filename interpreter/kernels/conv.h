@@ -90,6 +90,7 @@ struct tare_depthwise_image {
 };
 typedef void tare_depthwise_image_kernel(const struct tare_depthwise_image *image);
 /* NULL: no kernel for that convolution. */
+tare_depthwise_image_kernel *tare_depthwise_tiles_avx2(const struct tare_conv *conv);
 tare_depthwise_image_kernel *tare_depthwise_tiles_avx512(const struct tare_conv *conv);
 /* Line `at` of an image's output with multiplier 1, without epilogue; elements of the output have 4 bytes, those of
  * input and filter `in_size`. */

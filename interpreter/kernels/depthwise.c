@@ -60,6 +60,7 @@ static tare_epilogue_function *epilogue_of(enum tare_cpu_level level) {
 static tare_depthwise_image_kernel *image_kernel_of(enum tare_cpu_level level, const struct tare_conv *conv) {
 #if TARE_KERNELS_X86
     if (level >= TARE_CPU_AVX512) return tare_depthwise_tiles_avx512(conv);
+    if (level >= TARE_CPU_AVX2) return tare_depthwise_tiles_avx2(conv);
 #endif
     (void)level, (void)conv;
     return NULL;

@@ -1,0 +1,71 @@
+/* The AVX2 variant of depthwise_tiles_loop.h. */
+#include "interpreter/kernels/conv.h"
+#include "interpreter/kernels/epilogue.h"
+
+#if TARE_KERNELS_X86
+#define TARGET TARE_TARGET_AVX2
+
+typedef __m256 vec;
+typedef __m256i vec_mask;
+enum { LANES = 8, COLUMNS = 4 };
+
+#define FUNCTION(type, name, parameters, result)                                                                       \
+    TARE_ALWAYS_INLINE TARGET type name parameters {                                                                   \
+        return result;                                                                                                 \
+    }
+FUNCTION(vec, set_vec, (float x), _mm256_set1_ps(x))
+FUNCTION(vec, mul_vec, (vec x, vec y), _mm256_mul_ps(x, y))
+FUNCTION(vec, add_vec, (vec x, vec y), _mm256_add_ps(x, y))
+FUNCTION(vec, max_vec, (vec x, vec y), _mm256_max_ps(x, y))
+FUNCTION(vec, min_vec, (vec x, vec y), _mm256_min_ps(x, y))
+FUNCTION(vec_mask, mask_of, (int64_t channels),
+         _mm256_cmpgt_epi32(_mm256_set1_epi32((int)channels), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)))
+#undef FUNCTION
+
+/* gcc keeps the sums in registers only with an instruction that overwrites its operand. */
+TARE_ALWAYS_INLINE TARGET vec add_product(vec sum, vec x, vec weight) {
+    __asm__("vfmadd231ps %2, %1, %0" : "+x"(sum) : "x"(x), "x"(weight));
+    return sum;
+}
+
+TARE_ALWAYS_INLINE TARGET vec load(const float *from, vec_mask mask, const bool whole) {
+    return whole ? _mm256_loadu_ps(from) : _mm256_maskload_ps(from, mask);
+}
+
+TARE_ALWAYS_INLINE TARGET void store(float *to, vec x, vec_mask mask, const bool whole) {
+    if (whole)
+        _mm256_storeu_ps(to, x);
+    else
+        _mm256_maskstore_ps(to, mask, x);
+}
+
+#include "interpreter/kernels/depthwise_tiles_loop.h"
+
+/* A bounded epilogue has much code, so it is a function of its own instead of a part of every kernel. */
+static __attribute__((noinline)) TARGET void finish_bounded_line(vec s0, vec s1, vec s2, vec s3,
+                                                                 const struct tile *tile, int64_t line,
+                                                                 const struct tare_gemm_epilogue *epilogue) {
+    vec sums[COLUMNS] = { s0, s1, s2, s3 };
+    float *y = tile->y + line * tile->y_line;
+    const int64_t at = tile->y_at + line * tile->y_line;
+    const int64_t channels = __builtin_popcount((unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(tile->mask)));
+    if (tile->count == COLUMNS) {
+        tare_epilogue_bounded_avx2(epilogue, sums, COLUMNS, 1, y, tile->y_step, at, tile->channel, tile->mask,
+                                   channels);
+        return;
+    }
+    for (int64_t i = 0; i < tile->count; i++)
+        tare_epilogue_bounded_avx2(epilogue, sums + i, 1, 1, y + i * tile->y_step, tile->y_step, at + i * tile->y_step,
+                                   tile->channel, tile->mask, channels);
+}
+
+TARE_ALWAYS_INLINE TARGET void finish_bounded(vec sums[COLUMNS], const struct tile *tile, int line,
+                                              const struct tare_gemm_epilogue *epilogue, const bool whole) {
+    (void)whole;
+    finish_bounded_line(sums[0], sums[1], sums[2], sums[3], tile, line, epilogue);
+}
+
+tare_depthwise_image_kernel *tare_depthwise_tiles_avx2(const struct tare_conv *conv) {
+    return kernel_for(conv);
+}
+#endif
