@@ -12,7 +12,9 @@
  *   at least 2^-61; otherwise both are multiples of 2^-85. A zero is positive, because one operand is not a zero.
  * - Sums of at most 2^60, a bias and a mean of at most 2^60, factors of at most 2^40 and offsets of at most 2^60 yield
  *   at most 2^103.
- * The addend may have any value, so the sum with it is rounded by integer operations. */
+ * - What is added to the addend, a bfloat16 value of any magnitude, is a bfloat16 value as well: 0, where the sum is
+ * the addend, whose product with 2^16 - 1 is exact, or at least 2^-85, where the sum is 0 or at least 2^-94. If the
+ * sums with it are beyond 2^60 or NaN, they are rounded by integer operations. */
 #include "interpreter/kernels/gemm.h"
 
 #include "base/tensor/number.h"

@@ -103,6 +103,26 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tare_bounded_vectors_avx512(const str
     }
 }
 
+/* Adds the addend. Only sums beyond the bound are rounded by integer operations. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tare_bounded_addend_avx512(const struct tare_gemm_epilogue *e, __m512 *x,
+                                                                      const int rows, const int step, int64_t live,
+                                                                      int64_t ldc, int64_t at, __mmask16 mask) {
+    TARE_UNROLL
+    for (int i = 0; i < rows; i++) {
+        if (i >= live) break;
+        const __m256i halves = _mm256_maskz_loadu_epi16(mask, e->addend_bfloat16 + at + i * ldc);
+        const __m512i bits = _mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16);
+        x[i * step] = _mm512_add_ps(x[i * step], _mm512_castsi512_ps(bits));
+    }
+    const bool is_bounded = tare_sums_are_bounded_avx512(x, rows, step, live);
+    TARE_UNROLL
+    for (int i = 0; i < rows; i++) {
+        if (i >= live) break;
+        x[i * step] =
+            is_bounded ? tare_bounded_avx512(x[i * step]) : tare_canonical_avx512(tare_rounded_avx512(x[i * step]));
+    }
+}
+
 /* Vectors of `count` columns; masked loads and stores are slow. */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256 tare_load_avx2(const float *from, __m256i mask, int64_t count) {
     return count == 8 ? _mm256_loadu_ps(from) : _mm256_maskload_ps(from, mask);
@@ -138,6 +158,18 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tare_bounded_vectors_avx2(const struct 
     }
 }
 
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tare_bounded_addend_avx2(const struct tare_gemm_epilogue *e, __m256 *x,
+                                                                  const int rows, const int step, int64_t ldc,
+                                                                  int64_t at, int64_t count) {
+    TARE_UNROLL
+    for (int i = 0; i < rows; i++)
+        x[i * step] = _mm256_add_ps(x[i * step], tare_load_bfloat16_avx2(e->addend_bfloat16 + at + i * ldc, count));
+    const bool is_bounded = tare_sums_are_bounded_avx2(x, rows, step);
+    TARE_UNROLL
+    for (int i = 0; i < rows; i++)
+        x[i * step] = is_bounded ? tare_bounded_avx2(x[i * step]) : tare_canonical_avx2(tare_rounded_avx2(x[i * step]));
+}
+
 /* tare_epilogue_bounded_avx512 without pairs. */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tare_epilogue_vectors_avx512(const struct tare_gemm_epilogue *e, __m512 *x,
                                                                         const int rows, const int step, int64_t live,
@@ -153,15 +185,7 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tare_epilogue_vectors_avx512(const st
         return;
     }
     tare_bounded_vectors_avx512(e, x, rows, step, live, column, mask);
-    if (e->addend_bfloat16) {
-        TARE_UNROLL
-        for (int i = 0; i < rows; i++) {
-            if (i >= live) break;
-            const __m256i halves = _mm256_maskz_loadu_epi16(mask, e->addend_bfloat16 + at + i * ldc);
-            const __m512 addend = _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
-            x[i * step] = tare_canonical_avx512(tare_rounded_avx512(_mm512_add_ps(x[i * step], addend)));
-        }
-    }
+    if (e->addend_bfloat16) tare_bounded_addend_avx512(e, x, rows, step, live, ldc, at, mask);
     if (e->relu) {
         TARE_UNROLL
         for (int i = 0; i < rows; i++) {
@@ -219,13 +243,7 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tare_epilogue_bounded_avx2(const struct
         return;
     }
     tare_bounded_vectors_avx2(e, x, rows, step, column, mask, count);
-    if (e->addend_bfloat16) {
-        TARE_UNROLL
-        for (int i = 0; i < rows; i++) {
-            const __m256 addend = tare_load_bfloat16_avx2(e->addend_bfloat16 + at + i * ldc, count);
-            x[i * step] = tare_canonical_avx2(tare_rounded_avx2(_mm256_add_ps(x[i * step], addend)));
-        }
-    }
+    if (e->addend_bfloat16) tare_bounded_addend_avx2(e, x, rows, step, ldc, at, count);
     if (e->relu) {
         TARE_UNROLL
         for (int i = 0; i < rows; i++)
