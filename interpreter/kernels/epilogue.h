@@ -170,6 +170,29 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tare_bounded_addend_avx2(const struct t
         x[i * step] = is_bounded ? tare_bounded_avx2(x[i * step]) : tare_canonical_avx2(tare_rounded_avx2(x[i * step]));
 }
 
+/* Stores the first `live` of `rows` vectors of bfloat16 values in rows of ldc elements. Narrowing one vector takes
+ * three operations, two at a time as many together. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tare_store_bfloat16_rows_avx512(uint16_t *to, int64_t ldc, const __m512 *x,
+                                                                           const int rows, const int step, int64_t live,
+                                                                           __mmask16 mask) {
+    static const uint16_t even_then_odd[32] = { 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30,
+                                                1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31 };
+    const __m512i order = _mm512_loadu_si512(even_then_odd);
+    TARE_UNROLL
+    for (int i = 0; i < rows; i += 2) {
+        if (i >= live) break;
+        const __m512i first = _mm512_srli_epi32(_mm512_castps_si512(x[i * step]), 16);
+        if (i + 1 >= rows || i + 1 >= live) {
+            _mm256_mask_storeu_epi16(to + i * ldc, mask, _mm512_cvtepi32_epi16(first));
+            break;
+        }
+        const __m512i both = _mm512_mask_blend_epi16(0xaaaaaaaa, first, _mm512_castps_si512(x[(i + 1) * step]));
+        const __m512i halves = _mm512_permutexvar_epi16(order, both);
+        _mm256_mask_storeu_epi16(to + i * ldc, mask, _mm512_castsi512_si256(halves));
+        _mm256_mask_storeu_epi16(to + (i + 1) * ldc, mask, _mm512_extracti64x4_epi64(halves, 1));
+    }
+}
+
 /* tare_epilogue_bounded_avx512 without pairs. */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tare_epilogue_vectors_avx512(const struct tare_gemm_epilogue *e, __m512 *x,
                                                                         const int rows, const int step, int64_t live,
@@ -200,14 +223,14 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tare_epilogue_vectors_avx512(const st
             x[i * step] = _mm512_min_ps(_mm512_set1_ps(e->limit), x[i * step]);
         }
     }
+    if (e->to) {
+        tare_store_bfloat16_rows_avx512(e->to + at, ldc, x, rows, step, live, mask);
+        return;
+    }
     TARE_UNROLL
     for (int i = 0; i < rows; i++) {
         if (i >= live) break;
-        const __m512i bits = _mm512_castps_si512(x[i * step]);
-        if (e->to)
-            _mm256_mask_storeu_epi16(e->to + at + i * ldc, mask, _mm512_cvtepi32_epi16(_mm512_srli_epi32(bits, 16)));
-        else
-            _mm512_mask_storeu_ps(c + i * ldc, mask, x[i * step]);
+        _mm512_mask_storeu_ps(c + i * ldc, mask, x[i * step]);
     }
 }
 
