@@ -87,10 +87,10 @@ static void run(const struct tare_conv *conv, const struct buffers *b, int how) 
     if (how == 0) tare_conv_dense(b->out, conv, b->in, b->packed, &epilogue, b->scratch);
     if (how == 1) tare_conv_depthwise(b->out, conv, b->in, b->filter, &epilogue, b->scratch);
     const struct tare_conv_int_sink sink = { .take = requantize, .arg = b->requantize, .requantize = b->in_kernel };
-    if (how == 2 && tare_winograd_int_is_for(tare_igemm_form_at(tare_cpu_level()), conv))
+    if (how == 2 && tare_winograd_int_is_for(tare_conv_int_form_at(tare_cpu_level(), conv), conv))
         tare_winograd_int_at(tare_cpu_level(), &sink, conv, b->in, b->packed_int, b->sums, b->scratch);
     else if (how == 2)
-        tare_conv_int_direct_at(tare_cpu_level(), &sink, conv, b->in, tare_igemm_form_at(tare_cpu_level()),
+        tare_conv_int_direct_at(tare_cpu_level(), &sink, conv, b->in, tare_conv_int_form_at(tare_cpu_level(), conv),
                                 b->packed_int, b->sums, b->scratch);
     if (how == 3) tare_conv_int_depthwise_to(&sink, conv, b->in, b->packed_int, b->sums, b->scratch);
 }
@@ -103,7 +103,7 @@ static void measure(const struct tare_conv *conv, double peak, const char *what)
     const int64_t in = conv->batch * conv->in[1] * conv->in[2] * conv->in_channels;
     const int64_t out = tare_conv_rows(conv) * conv->out_channels, weights = tare_conv_patch(conv) * conv->out_channels;
     const bool depthwise = tare_conv_is_depthwise(conv);
-    const enum tare_igemm_form form = tare_igemm_form_at(tare_cpu_level());
+    const enum tare_igemm_form form = tare_conv_int_form_at(tare_cpu_level(), conv);
     const double flops = 2.0 * (double)out * (double)tare_conv_patch(conv);
     const bool winograd = tare_winograd_int_is_for(form, conv);
     const size_t packed_int = depthwise  ? tare_conv_int_depthwise_packed_bytes(tare_cpu_level(), conv)

@@ -29,6 +29,16 @@ enum {
     SLACK = 64,       /* zeros after the last line, which its last group may read */
 };
 
+/* Patches that fill at most half of a tile, and an eighth if they need not be gathered. */
+enum { SMALL_PATCH = 32, SMALL_POSITION = 8 };
+
+enum tare_igemm_form tare_conv_int_form_at(enum tare_cpu_level level, const struct tare_conv *conv) {
+    const enum tare_igemm_form form = tare_igemm_form_at(level);
+    const int64_t patch = tare_conv_patch(conv);
+    const bool is_small = patch <= SMALL_POSITION || (patch <= SMALL_PATCH && patch > conv->in_channels);
+    return form == TARE_IGEMM_TILES && is_small ? TARE_IGEMM_QUADS : form;
+}
+
 /* The product of this form and of the machine's level takes rows of several lines at once. */
 static bool joins_lines(enum tare_igemm_form form) {
     return form == TARE_IGEMM_TILES || (form == TARE_IGEMM_QUADS && tare_cpu_level() >= TARE_CPU_VNNI);
@@ -60,6 +70,10 @@ static bool is_gathered(enum tare_igemm_form form, const struct tare_conv *conv)
     if (form != TARE_IGEMM_TILES || conv->kernel[1] * conv->kernel[2] == 1) return false;
     return conv->out[2] < SHORT_LINE || 2 * tare_igemm_tile_steps(groups_of(form, conv->kernel[1] * length)) <=
                                             conv->kernel[1] * tare_igemm_tile_steps(groups_of(form, length));
+}
+
+int tare_conv_int_direct_packing(enum tare_igemm_form form, const struct tare_conv *conv) {
+    return is_gathered(form, conv);
 }
 
 /* Segments of a patch; the elements of one: kernel width by channels; the groups of four bytes that it fills. */

@@ -11,7 +11,7 @@
 #include <immintrin.h>
 #include <string.h>
 
-enum { MAX_ROWS = 14, HALF = MAX_ROWS / 2, LANES = TARE_ROW_LANES, WIDTH = 2 * LANES, GROUP = 64 };
+enum { MAX_ROWS = 14, HALF = MAX_ROWS / 2, BUFFER_ROWS = 16, LANES = TARE_ROW_LANES, WIDTH = 2 * LANES, GROUP = 64 };
 
 /* How the sums of a tile are converted. */
 enum conversion {
@@ -143,7 +143,7 @@ TARE_ALWAYS_INLINE void prefetch_row(struct rows_ahead *ahead) {
 }
 
 /* The sums of a tile, in rows of 32. */
-TARE_ALWAYS_INLINE TARE_TARGET_VNNI void multiply_tile(int32_t sums[MAX_ROWS][WIDTH], struct product *p,
+TARE_ALWAYS_INLINE TARE_TARGET_VNNI void multiply_tile(int32_t sums[BUFFER_ROWS][WIDTH], struct product *p,
                                                        const struct row_tile *tile, const int rows, const int panels) {
     const int64_t groups = p->segments->groups, stride = p->panel_stride, step = p->ahead_step;
     struct rows_at a = { { tile->a[0], tile->a[1] }, p->a_stride, 3 * p->a_stride, 5 * p->a_stride };
@@ -181,10 +181,10 @@ TARE_ALWAYS_INLINE TARE_TARGET_VNNI void multiply_tile(int32_t sums[MAX_ROWS][WI
     }
 }
 
-typedef void tile_function(int32_t sums[MAX_ROWS][WIDTH], struct product *p, const struct row_tile *tile);
+typedef void tile_function(int32_t sums[BUFFER_ROWS][WIDTH], struct product *p, const struct row_tile *tile);
 
 #define TILE(r, panels)                                                                                                \
-    static TARE_TARGET_VNNI void tile_##r##_##panels(int32_t sums[MAX_ROWS][WIDTH], struct product *p,                 \
+    static TARE_TARGET_VNNI void tile_##r##_##panels(int32_t sums[BUFFER_ROWS][WIDTH], struct product *p,              \
                                                      const struct row_tile *tile) {                                    \
         multiply_tile(sums, p, tile, r, panels);                                                                       \
     }
@@ -209,7 +209,7 @@ static __mmask16 mask_of(const struct product *p, int panel) {
     return (__mmask16)(p->mask >> panel * LANES);
 }
 
-static TARE_TARGET_AVX512 void store_sums(const struct product *p, int32_t sums[MAX_ROWS][WIDTH],
+static TARE_TARGET_AVX512 void store_sums(const struct product *p, int32_t sums[BUFFER_ROWS][WIDTH],
                                           const struct row_tile *tile) {
     int32_t *to = p->c->sums + tile->first * p->c->stride + p->column;
     for (int64_t row = 0; row < tile->rows; row++, to += p->c->stride) {
@@ -222,7 +222,7 @@ static TARE_TARGET_AVX512 void store_sums(const struct product *p, int32_t sums[
     }
 }
 
-static TARE_TARGET_AVX512 void store_any(const struct product *p, int32_t sums[MAX_ROWS][WIDTH],
+static TARE_TARGET_AVX512 void store_any(const struct product *p, int32_t sums[BUFFER_ROWS][WIDTH],
                                          const struct row_tile *tile) {
     const struct tare_requantize *r = p->c->requantize;
     struct tare_range_avx512 seen = tare_requantize_range_avx512(r);
@@ -236,7 +236,7 @@ static TARE_TARGET_AVX512 void store_any(const struct product *p, int32_t sums[M
 }
 
 /* Floats, stored or not, of which the range is collected. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_floats(const struct product *p, int32_t sums[MAX_ROWS][WIDTH],
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_floats(const struct product *p, int32_t sums[BUFFER_ROWS][WIDTH],
                                                         const struct row_tile *tile, const int panels,
                                                         const bool is_full, const bool has_sign) {
     const struct tare_requantize *r = p->c->requantize;
@@ -259,7 +259,7 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_floats(const struct product *p,
     tare_requantize_store_range_avx512(r, &seen);
 }
 
-static TARE_TARGET_AVX512 void store_any_floats(const struct product *p, int32_t sums[MAX_ROWS][WIDTH],
+static TARE_TARGET_AVX512 void store_any_floats(const struct product *p, int32_t sums[BUFFER_ROWS][WIDTH],
                                                 const struct row_tile *tile) {
     const bool has_sign = !(p->c->requantize->real.low >= 0);
     if (p->mask == UINT32_MAX && has_sign)
@@ -292,8 +292,23 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_packed(uint8_t *to, int64_t str
     }
 }
 
-/* Two rows of two panels, or four rows of one, are packed together. Rows after the last repeat it. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_bytes(const struct product *p, int32_t sums[MAX_ROWS][WIDTH],
+/* Two rows of two panels, or four rows of one, as packed bytes. `addends`: of the first row, of which `rows` exist. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512i bytes_of_rows(const struct tare_quantizer *q, int32_t sums[][WIDTH],
+                                                            const char *addends, int64_t stride, int64_t rows,
+                                                            const __mmask16 masks[2], const int panels,
+                                                            const bool is_unsigned) {
+    __m512i x[4];
+    TARE_UNROLL
+    for (int i = 0; i < 4; i++) {
+        const int row = i / panels, panel = i % panels;
+        const __mmask16 mask = row < rows ? masks[panel] : 0;
+        x[i] = tare_rounded_result(q, _mm512_load_si512(sums[row] + panel * LANES), panel,
+                                   addends ? addends + row * stride + panel * LANES : NULL, mask);
+    }
+    return tare_packed_bytes(q, x, is_unsigned);
+}
+
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_bytes(const struct product *p, int32_t sums[BUFFER_ROWS][WIDTH],
                                                        const struct row_tile *tile, const int panels,
                                                        const bool is_whole, const bool is_unsigned,
                                                        const bool has_addend) {
@@ -301,23 +316,22 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_bytes(const struct product *p, 
     const __mmask16 masks[2] = { is_whole ? 0xffff : mask_of(p, 0), is_whole ? 0xffff : mask_of(p, 1) };
     const struct tare_quantizer q = tare_quantizer_of(r, &p->bounds, p->c->column + p->column, masks[1]);
     const int64_t stride = p->c->stride, at = p->c->element + tile->first * stride + p->column;
+    const int together = 4 / panels;
     const char *addends = has_addend ? (const char *)r->addend + at : NULL;
-    for (int64_t row = 0; row < tile->rows; row += 4 / panels) {
-        __m512i x[4];
-        TARE_UNROLL
-        for (int i = 0; i < 4; i++) {
-            const int panel = i % panels;
-            const int64_t here = row + i / panels < tile->rows ? row + i / panels : tile->rows - 1;
-            x[i] = tare_rounded_result(&q, _mm512_load_si512(sums[here] + panel * LANES), panel,
-                                       has_addend ? addends + here * stride + panel * LANES : NULL, masks[panel]);
-        }
-        store_packed(r->to + at + row * stride, stride, tare_packed_bytes(&q, x, is_unsigned), tile->rows - row,
-                     p->mask, panels, is_whole);
+    uint8_t *to = r->to + at;
+    int64_t row = 0;
+    for (; row + together <= tile->rows; row += together, to += together * stride) {
+        const __m512i bytes = bytes_of_rows(&q, sums + row, addends, stride, together, masks, panels, is_unsigned);
+        store_packed(to, stride, bytes, together, p->mask, panels, is_whole);
+        if (has_addend) addends += together * stride;
     }
+    if (row == tile->rows) return;
+    const __m512i bytes = bytes_of_rows(&q, sums + row, addends, stride, tile->rows - row, masks, panels, is_unsigned);
+    store_packed(to, stride, bytes, tile->rows - row, p->mask, panels, is_whole);
 }
 
 /* Adds the sums to the extremes of their columns. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void collect_sums(const struct product *p, int32_t sums[MAX_ROWS][WIDTH],
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void collect_sums(const struct product *p, int32_t sums[BUFFER_ROWS][WIDTH],
                                                         int64_t rows, const int panels) {
     struct tare_sum_range *range = p->c->requantize->real.sums;
     TARE_UNROLL
@@ -331,7 +345,7 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void collect_sums(const struct product *p,
 }
 
 /* Stores the bytes of quantized floats; see store_bytes. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_quotients(const struct product *p, int32_t sums[MAX_ROWS][WIDTH],
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_quotients(const struct product *p, int32_t sums[BUFFER_ROWS][WIDTH],
                                                            const struct row_tile *tile, const int panels) {
     const struct tare_requantize *r = p->c->requantize;
     const struct tare_quotient_avx512 quotient = tare_load_quotient_avx512(r);
@@ -346,8 +360,8 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_quotients(const struct product 
         TARE_UNROLL
         for (int i = 0; i < 4; i++) {
             const struct tare_quotient_columns *of = &columns[i % panels];
-            const int64_t here = row + i / panels < tile->rows ? row + i / panels : tile->rows - 1;
-            const __m512i total = _mm512_add_epi32(_mm512_load_si512(sums[here] + i % panels * LANES), of->offset);
+            const __m512i total =
+                _mm512_add_epi32(_mm512_load_si512(sums[row + i / panels] + i % panels * LANES), of->offset);
             x[i] = tare_sum_quotients_avx512(&quotient, of->scale, of->bias, total);
         }
         const __m512i bytes = tare_bytes_in_order(tare_pack_quotients_avx512(&quotient, x));
@@ -356,7 +370,7 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_quotients(const struct product 
 }
 
 #define TAKE_SUMS(panels)                                                                                              \
-    static TARE_TARGET_AVX512 void take_sums_##panels(const struct product *p, int32_t sums[MAX_ROWS][WIDTH],          \
+    static TARE_TARGET_AVX512 void take_sums_##panels(const struct product *p, int32_t sums[BUFFER_ROWS][WIDTH],       \
                                                       const struct row_tile *tile) {                                   \
         if (p->c->requantize->real.sums) collect_sums(p, sums, tile->rows, panels);                                    \
         if (p->c->requantize->real.is_quantized) store_quotients(p, sums, tile, panels);                               \
@@ -365,10 +379,10 @@ TAKE_SUMS(1)
 TAKE_SUMS(2)
 #undef TAKE_SUMS
 
-typedef void store_function(const struct product *p, int32_t sums[MAX_ROWS][WIDTH], const struct row_tile *tile);
+typedef void store_function(const struct product *p, int32_t sums[BUFFER_ROWS][WIDTH], const struct row_tile *tile);
 
 #define STORE(name, panels, is_whole, is_unsigned, has_addend)                                                         \
-    static TARE_TARGET_AVX512 void name(const struct product *p, int32_t sums[MAX_ROWS][WIDTH],                        \
+    static TARE_TARGET_AVX512 void name(const struct product *p, int32_t sums[BUFFER_ROWS][WIDTH],                     \
                                         const struct row_tile *tile) {                                                 \
         store_bytes(p, sums, tile, panels, is_whole, is_unsigned, has_addend);                                         \
     }
@@ -462,7 +476,8 @@ static enum conversion conversion_of(struct product *p, int64_t n) {
 void tare_igemm_lines_vnni(const struct tare_igemm_output *c, const void *a, int64_t a_stride, const void *panels,
                            int64_t panel_stride, const struct tare_igemm_lines *lines, int64_t n,
                            const struct tare_igemm_segments *segments, const int32_t *start) {
-    _Alignas(64) int32_t sums[MAX_ROWS][WIDTH];
+    _Alignas(64)
+        int32_t sums[BUFFER_ROWS][WIDTH] = { { 0 } }; /* groups of rows beyond the last one are converted, too */
     struct product p = { .c = c,
                          .lines = lines,
                          .segments = segments,

@@ -91,19 +91,20 @@ static tare_status left_operand(const void **out, bool *fits, const struct tare_
     return TARE_OK;
 }
 
-static enum tare_igemm_form form_of(const struct tare_exact *operands) {
-    const bool quads = is_int8(operands->lhs_dtype) && is_int8(operands->rhs_dtype);
-    return quads ? tare_igemm_form_at(tare_cpu_level()) : TARE_IGEMM_PAIRS;
+static enum tare_igemm_form form_of(const struct tare_conv *conv, int lhs_dtype, int rhs_dtype) {
+    const bool is_narrow = is_int8(lhs_dtype) && is_int8(rhs_dtype);
+    return is_narrow ? tare_conv_int_form_at(tare_cpu_level(), conv) : TARE_IGEMM_PAIRS;
 }
 
 static bool is_direct(const struct tare_conv *conv, int lhs_dtype, int rhs_dtype) {
     return is_int8(lhs_dtype) && is_int8(rhs_dtype) &&
-           tare_conv_int_is_direct(tare_igemm_form_at(tare_cpu_level()), conv);
+           tare_conv_int_is_direct(form_of(conv, lhs_dtype, rhs_dtype), conv);
 }
 
 int64_t tare_exact_key(const struct tare_conv *conv, int lhs_dtype, int rhs_dtype) {
     if (tare_conv_is_depthwise(conv)) return -2 * conv->groups - tare_conv_int_depthwise_packing(conv);
-    return is_direct(conv, lhs_dtype, rhs_dtype) ? 0 : conv->groups;
+    if (!is_direct(conv, lhs_dtype, rhs_dtype)) return conv->groups;
+    return -tare_conv_int_direct_packing(form_of(conv, lhs_dtype, rhs_dtype), conv);
 }
 
 int64_t tare_exact_product_key(int lhs_dtype, int rhs_dtype) {
@@ -250,9 +251,11 @@ static tare_status open_run(struct tare_exact_run *run, bool *found, const struc
 /* `first`: the consumer's element that is the first of the convolution; 0 without a consumer. */
 static tare_status conv_to(int32_t *output, const struct tare_exact *operands, const struct tare_conv *conv,
                            int64_t first) {
-    struct tare_exact_run run = {
-        .conv = conv, .form = form_of(operands), .output = output, .consumer = operands->consumer, .first = first
-    };
+    struct tare_exact_run run = { .conv = conv,
+                                  .form = form_of(conv, operands->lhs_dtype, operands->rhs_dtype),
+                                  .output = output,
+                                  .consumer = operands->consumer,
+                                  .first = first };
     bool found;
     if (operands->plain || tare_conv_patch(conv) == 0) return plain_conv_to(output, operands, conv, first);
     TARE_TRY(open_run(&run, &found, operands, conv));
