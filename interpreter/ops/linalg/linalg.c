@@ -197,7 +197,7 @@ static const struct function exponential = { FUNCTION, exponential_of }, root = 
 
 /* Reads the lower triangle. In memory that is the upper triangle of conj(A) = UᴴU, so A = L·Lᴴ with L = Uᵀ, which in
  * memory is L again. Large matrices are read and written row by row up to the diagonal. False: not positive definite;
- * OpenBLAS accepts NaN. */
+ * OpenBLAS accepts NaN, which reaches the last element of the diagonal. */
 static bool factor(struct tare_matrix_batch *b, int64_t first) {
     struct tare_tensor *out = &b->kernel->outputs[0];
     const int64_t n = b->call.n, step = n < 32 ? n : 1;
@@ -209,11 +209,9 @@ static bool factor(struct tare_matrix_batch *b, int64_t first) {
     if (tare_small_lapack_run(&b->call)) return false;
     for (int64_t i = 0; i < n; i += step)
         tare_matrix_write(out, first + i * n, b->call.type, a + (size_t)i * line, step == n ? b->size : i + 1);
-    for (int64_t i = 0; i < n; i++) {
-        if (!(creal(tare_lapack_at(a, b->call.type, i * (n + 1))) > 0)) return false;
+    for (int64_t i = 0; i < n - 1; i++)
         memset(to + (size_t)(i * n + i + 1) * out_size, 0, (size_t)(n - 1 - i) * out_size);
-    }
-    return true;
+    return !isnan(creal(tare_lapack_at(a, b->call.type, b->size - 1)));
 }
 
 static tare_status run_cholesky(struct tare_matrix_batch *b, int64_t i) {
