@@ -1,10 +1,11 @@
-/* B is packed once into panels of 8 columns, A in blocks of at most 96 rows and 256 columns into tiles of 12 rows, both
- * padded with zeros. The kernels compute 4, 8 or 12 rows by 2 panels; tiles at the edge of C are computed in a buffer.
- * A block of k continues the chains of the block before, which C holds. */
+/* A kernel computes 1 to 12 rows by 16 columns of C; elements beyond the last column are masked. It reads both operands
+ * in place where the product is small, because packing them would take longer. Otherwise B is packed once into panels
+ * of 16 columns, A in blocks of at most 96 rows and 256 columns into tiles of 12 rows, both padded with zeros. A block
+ * of k continues the chains of the block before, which C holds. */
 #include "interpreter/kernels/gemm_double.h"
 
 #include "base/alloc.h"
-#include "interpreter/kernels/gemm_double_small.h"
+#include "interpreter/kernels/transpose.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -14,147 +15,190 @@
 #include <immintrin.h>
 #endif
 
-enum { PANEL = 8, WIDTH = 2 * PANEL, ROWS = 12, BLOCK_ROWS = 8 * ROWS, BLOCK_K = 256 };
+enum { WIDTH = 16, ROWS = 12, BLOCK_ROWS = 8 * ROWS, BLOCK_K = 256 };
 
-/* A tile: c [rows, WIDTH] (+)= a [k][ROWS] · two panels [k][PANEL], `panel_stride` doubles apart. */
-struct tile {
+/* c [m, n] (+)= a [m, k] · b [k, n]. Element (i, p) of a is at row_of(i)[p * a_column], (p, j) of b at column_of(j)[p *
+ * b_row]. */
+struct block {
     double *c;
-    int64_t ldc, k, panel_stride;
-    int rows; /* 4, 8 or 12 */
-    const double *a, *panels;
-    bool accumulate;
+    const double *a, *b;
+    int64_t ldc, a_row, a_column, b_row, panel, m, n, k; /* panel: elements of b by column between panels */
+    bool packed, accumulate; /* packed: a consists of tiles [k][ROWS], b of panels [][WIDTH] */
 };
-typedef void tile_function(const struct tile *tile);
+typedef void block_function(const struct block *block);
 
-static void tile_plain(const struct tile *t) {
-    for (int64_t i = 0; i < t->rows; i++)
-        for (int64_t j = 0; j < WIDTH; j++) {
-            const double *b = t->panels + j / PANEL * t->panel_stride + j % PANEL;
+TARE_ALWAYS_INLINE const double *row_of(const struct block *t, int64_t row) {
+    return t->packed ? t->a + row / ROWS * ROWS * t->k + row % ROWS : t->a + row * t->a_row;
+}
+TARE_ALWAYS_INLINE const double *column_of(const struct block *t, int64_t column) {
+    return t->b + column / WIDTH * WIDTH * t->panel + column % WIDTH;
+}
+
+static void block_plain(const struct block *t) {
+    for (int64_t i = 0; i < t->m; i++)
+        for (int64_t j = 0; j < t->n; j++) {
+            const double *a = row_of(t, i), *b = column_of(t, j);
             double sum = t->accumulate ? t->c[i * t->ldc + j] : 0;
             for (int64_t p = 0; p < t->k; p++)
-                sum = fma(t->a[p * ROWS + i], b[p * PANEL], sum);
+                sum = fma(a[p * t->a_column], b[p * t->b_row], sum);
             t->c[i * t->ldc + j] = sum;
         }
 }
 
 #if TARE_KERNELS_X86
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void rows_avx512(const struct tile *t, const int rows) {
+/* `rows` rows from `row` on, by the columns from `column` on, at most 16. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void rows_avx512(const struct block *t, int64_t row, int64_t column,
+                                                       const int rows, const bool packed) {
+    const int64_t left = t->n - column;
+    const int64_t a_row = packed ? 1 : t->a_row, a_column = packed ? ROWS : t->a_column;
+    const int64_t b_row = packed ? WIDTH : t->b_row;
+    const __mmask8 first = left >= 8 ? 0xff : (__mmask8)((1 << left) - 1);
+    const __mmask8 second = left >= 16 ? 0xff : left <= 8 ? 0 : (__mmask8)((1 << (left - 8)) - 1);
+    const double *a = row_of(t, row), *b = column_of(t, column);
+    double *c = t->c + row * t->ldc + column;
     __m512d sum[ROWS][2];
-    const double *a = t->a, *b = t->panels;
     TARE_UNROLL
     for (int i = 0; i < rows; i++) {
-        TARE_UNROLL
-        for (int j = 0; j < 2; j++)
-            sum[i][j] = t->accumulate ? _mm512_loadu_pd(t->c + i * t->ldc + j * PANEL) : _mm512_setzero_pd();
+        sum[i][0] = t->accumulate ? _mm512_maskz_loadu_pd(first, c + i * t->ldc) : _mm512_setzero_pd();
+        sum[i][1] = t->accumulate ? _mm512_maskz_loadu_pd(second, c + i * t->ldc + 8) : _mm512_setzero_pd();
     }
-    for (int64_t p = 0; p < t->k; p++, a += ROWS, b += PANEL) {
-        const __m512d left = _mm512_loadu_pd(b), right = _mm512_loadu_pd(b + t->panel_stride);
+    for (int64_t p = 0; p < t->k; p++, a += a_column, b += b_row) {
+        const __m512d b0 = packed ? _mm512_loadu_pd(b) : _mm512_maskz_loadu_pd(first, b);
+        const __m512d b1 = packed ? _mm512_loadu_pd(b + 8) : _mm512_maskz_loadu_pd(second, b + 8);
         TARE_UNROLL
         for (int i = 0; i < rows; i++) {
-            const __m512d x = _mm512_set1_pd(a[i]);
-            sum[i][0] = _mm512_fmadd_pd(x, left, sum[i][0]);
-            sum[i][1] = _mm512_fmadd_pd(x, right, sum[i][1]);
+            const __m512d x = _mm512_set1_pd(a[i * a_row]);
+            sum[i][0] = _mm512_fmadd_pd(x, b0, sum[i][0]);
+            sum[i][1] = _mm512_fmadd_pd(x, b1, sum[i][1]);
         }
     }
     TARE_UNROLL
     for (int i = 0; i < rows; i++) {
-        TARE_UNROLL
-        for (int j = 0; j < 2; j++)
-            _mm512_storeu_pd(t->c + i * t->ldc + j * PANEL, sum[i][j]);
+        _mm512_mask_storeu_pd(c + i * t->ldc, first, sum[i][0]);
+        _mm512_mask_storeu_pd(c + i * t->ldc + 8, second, sum[i][1]);
     }
 }
 
-static TARE_TARGET_AVX512 void tile_avx512(const struct tile *t) {
-    if (t->rows == 4)
-        rows_avx512(t, 4);
-    else if (t->rows == 8)
-        rows_avx512(t, 8);
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void all_avx512(const struct block *t, const bool packed) {
+    for (int64_t column = 0; column < t->n; column += WIDTH) {
+        int64_t row = 0;
+        for (; packed && row + 12 <= t->m; row += 12)
+            rows_avx512(t, row, column, 12, packed);
+        for (; row + 8 <= t->m; row += 8)
+            rows_avx512(t, row, column, 8, packed);
+        for (; row + 4 <= t->m; row += 4)
+            rows_avx512(t, row, column, 4, packed);
+        for (; row < t->m; row++)
+            rows_avx512(t, row, column, 1, packed);
+    }
+}
+
+static TARE_TARGET_AVX512 void block_avx512(const struct block *t) {
+    if (t->packed)
+        all_avx512(t, true);
     else
-        rows_avx512(t, 12);
+        all_avx512(t, false);
 }
 
-/* 4 or 6 rows by one panel (at most 12 accumulators). */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void part_avx2(const struct tile *t, const int row, const int rows,
-                                                   const int panel) {
+/* All ones in the first `count` lanes. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256i lanes_avx2(int64_t count) {
+    return _mm256_cmpgt_epi64(_mm256_set1_epi64x(count), _mm256_set_epi64x(3, 2, 1, 0));
+}
+
+/* At most 6 rows by 8 columns: 12 accumulators. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void rows_avx2(const struct block *t, int64_t row, int64_t column, const int rows,
+                                                   const bool packed) {
+    const int64_t a_row = packed ? 1 : t->a_row, a_column = packed ? ROWS : t->a_column;
+    const int64_t b_row = packed ? WIDTH : t->b_row;
+    const __m256i first = lanes_avx2(t->n - column), second = lanes_avx2(t->n - column - 4);
+    const double *a = row_of(t, row), *b = column_of(t, column);
+    double *c = t->c + row * t->ldc + column;
     __m256d sum[6][2];
-    const double *a = t->a + row, *b = t->panels + panel * t->panel_stride;
-    double *c = t->c + row * t->ldc + panel * PANEL;
     TARE_UNROLL
     for (int i = 0; i < rows; i++) {
-        TARE_UNROLL
-        for (int j = 0; j < 2; j++)
-            sum[i][j] = t->accumulate ? _mm256_loadu_pd(c + i * t->ldc + j * 4) : _mm256_setzero_pd();
+        sum[i][0] = t->accumulate ? _mm256_maskload_pd(c + i * t->ldc, first) : _mm256_setzero_pd();
+        sum[i][1] = t->accumulate ? _mm256_maskload_pd(c + i * t->ldc + 4, second) : _mm256_setzero_pd();
     }
-    for (int64_t p = 0; p < t->k; p++, a += ROWS, b += PANEL) {
-        const __m256d left = _mm256_loadu_pd(b), right = _mm256_loadu_pd(b + 4);
+    for (int64_t p = 0; p < t->k; p++, a += a_column, b += b_row) {
+        const __m256d b0 = packed ? _mm256_loadu_pd(b) : _mm256_maskload_pd(b, first);
+        const __m256d b1 = packed ? _mm256_loadu_pd(b + 4) : _mm256_maskload_pd(b + 4, second);
         TARE_UNROLL
         for (int i = 0; i < rows; i++) {
-            const __m256d x = _mm256_broadcast_sd(a + i);
-            sum[i][0] = _mm256_fmadd_pd(x, left, sum[i][0]);
-            sum[i][1] = _mm256_fmadd_pd(x, right, sum[i][1]);
+            const __m256d x = _mm256_set1_pd(a[i * a_row]);
+            sum[i][0] = _mm256_fmadd_pd(x, b0, sum[i][0]);
+            sum[i][1] = _mm256_fmadd_pd(x, b1, sum[i][1]);
         }
     }
     TARE_UNROLL
     for (int i = 0; i < rows; i++) {
-        TARE_UNROLL
-        for (int j = 0; j < 2; j++)
-            _mm256_storeu_pd(c + i * t->ldc + j * 4, sum[i][j]);
+        _mm256_maskstore_pd(c + i * t->ldc, first, sum[i][0]);
+        _mm256_maskstore_pd(c + i * t->ldc + 4, second, sum[i][1]);
     }
 }
 
-static TARE_TARGET_AVX2 void tile_avx2(const struct tile *t) {
-    for (int panel = 0; panel < 2; panel++) {
-        if (t->rows == 12) {
-            part_avx2(t, 0, 6, panel);
-            part_avx2(t, 6, 6, panel);
-            continue;
-        }
-        part_avx2(t, 0, 4, panel);
-        if (t->rows == 8) part_avx2(t, 4, 4, panel);
+/* Both halves of 16 columns for some rows, so that a tile of A is read from the nearest cache again. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void halves_avx2(const struct block *t, int64_t row, int64_t column, const int rows,
+                                                     const bool packed) {
+    rows_avx2(t, row, column, rows, packed);
+    if (column + 8 < t->n) rows_avx2(t, row, column + 8, rows, packed);
+}
+
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void all_avx2(const struct block *t, const bool packed) {
+    for (int64_t column = 0; column < t->n; column += WIDTH) {
+        int64_t row = 0;
+        for (; packed && row + 6 <= t->m; row += 6)
+            halves_avx2(t, row, column, 6, packed);
+        for (; row + 4 <= t->m; row += 4)
+            halves_avx2(t, row, column, 4, packed);
+        for (; row < t->m; row++)
+            halves_avx2(t, row, column, 1, packed);
     }
+}
+
+static TARE_TARGET_AVX2 void block_avx2(const struct block *t) {
+    if (t->packed)
+        all_avx2(t, true);
+    else
+        all_avx2(t, false);
 }
 #endif
 
-static tile_function *tile_at(enum tare_cpu_level level) {
+static block_function *block_at(enum tare_cpu_level level) {
 #if TARE_KERNELS_X86
-    if (level >= TARE_CPU_AVX512) return tile_avx512;
-    if (level >= TARE_CPU_AVX2) return tile_avx2;
+    if (level >= TARE_CPU_AVX512) return block_avx512;
+    if (level >= TARE_CPU_AVX2) return block_avx2;
 #endif
     (void)level;
-    return tile_plain;
+    return block_plain;
 }
 
 /* ---- packing ---- */
 
-/* Columns of B, a whole number of tiles. */
-static int64_t packed_columns(int64_t n) {
-    return (n + WIDTH - 1) / WIDTH * WIDTH;
-}
-
 size_t tare_gemm_double_scratch(int64_t k, int64_t n) {
     int64_t columns, count;
     if (k < 0 || n < 0 || !tare_add_i64(&columns, n, WIDTH) || !tare_mul_i64(&count, columns, k)) return 0;
-    if (!tare_add_i64(&count, count, BLOCK_ROWS * BLOCK_K + PANEL) || count > INT64_MAX / (int64_t)sizeof(double))
+    if (!tare_add_i64(&count, count, BLOCK_ROWS * BLOCK_K + WIDTH) || count > INT64_MAX / (int64_t)sizeof(double))
         return 0;
     return (size_t)count;
 }
 
+/* Packs columns of B as panels [k][WIDTH]. */
 static void pack_b(enum tare_cpu_level level, double *to, const struct tare_gemm_double_matrix *b, int64_t k,
                    int64_t n) {
-    for (int64_t first = 0; first < packed_columns(n); first += PANEL) {
-        const int64_t columns = n - first < 0 ? 0 : n - first < PANEL ? n - first : PANEL;
+    for (int64_t first = 0; first < n; first += WIDTH) {
+        const int64_t columns = n - first < WIDTH ? n - first : WIDTH;
         const double *from = b->data + first * b->column;
-        if (columns == PANEL && b->row == 1) {
-            tare_transpose_double(level, to, PANEL, from, b->column, PANEL, k);
-            to += k * PANEL;
+        if (columns == WIDTH && b->row == 1) {
+            tare_transpose_double(level, to, WIDTH, from, b->column, WIDTH, k);
+            to += k * WIDTH;
             continue;
         }
-        for (int64_t p = 0; p < k; p++, to += PANEL, from += b->row) {
-            if (columns == PANEL && b->column == 1) {
-                memcpy(to, from, PANEL * sizeof *to);
+        for (int64_t p = 0; p < k; p++, to += WIDTH, from += b->row) {
+            if (columns == WIDTH && b->column == 1) {
+                memcpy(to, from, WIDTH * sizeof *to);
                 continue;
             }
-            for (int64_t j = 0; j < PANEL; j++)
+            for (int64_t j = 0; j < WIDTH; j++)
                 to[j] = j < columns ? from[j * b->column] : 0;
         }
     }
@@ -180,78 +224,53 @@ static void pack_a(enum tare_cpu_level level, double *to, const struct tare_gemm
 
 /* ---- product ---- */
 
-/* A tile of which only rows × columns elements are in C. */
-static void run_edge(tile_function *run, const struct tile *tile, int64_t rows, int64_t columns) {
-    double buffer[ROWS * WIDTH];
-    struct tile inner = *tile;
-    inner.c = buffer;
-    inner.ldc = WIDTH;
-    const size_t size = (size_t)columns * sizeof(double);
-    memset(buffer, 0, tile->accumulate ? sizeof buffer : 0);
-    for (int64_t i = 0; tile->accumulate && i < rows; i++)
-        memcpy(buffer + i * WIDTH, tile->c + i * tile->ldc, size);
-    run(&inner);
-    for (int64_t i = 0; i < rows; i++)
-        memcpy(tile->c + i * tile->ldc, buffer + i * WIDTH, size);
-}
-
-/* Rows of one packed block of A by all columns. `tile` describes the first tile. */
-static void run_rows(tile_function *run, struct tile tile, int64_t rows, int64_t n) {
-    double *const c = tile.c;
-    const double *const a = tile.a;
-    for (int64_t column = 0; column < n; column += WIDTH, tile.panels += 2 * tile.panel_stride)
-        for (int64_t row = 0; row < rows; row += ROWS) {
-            tile.c = c + row * tile.ldc + column;
-            tile.a = a + row * tile.k;
-            const int64_t height = rows - row < ROWS ? rows - row : ROWS, width = n - column;
-            tile.rows = (int)(height + 3) / 4 * 4;
-            if (height == tile.rows && width >= WIDTH)
-                run(&tile);
-            else
-                run_edge(run, &tile, height, width < WIDTH ? width : WIDTH);
-        }
+/* Whether packing the operands would take longer than it saves. */
+static bool is_small(int64_t m, int64_t n, int64_t k) {
+    enum { MOST_COLUMNS = 64, MOST_TERMS = 64, MOST_PRODUCTS = 1 << 16 };
+    return n <= MOST_COLUMNS && k <= MOST_TERMS && m <= MOST_PRODUCTS && m * n * k <= MOST_PRODUCTS;
 }
 
 /* Without packing; only a B whose rows are not contiguous is copied. */
-static void run_small(enum tare_cpu_level level, double *c, const struct tare_gemm_double_matrix *a,
-                      const struct tare_gemm_double_matrix *b, int64_t m, int64_t n, int64_t k, double *scratch) {
-    struct tare_gemm_double_small small = { c, a->data, b->data, a->row, a->column, b->row, m, n, k };
+static void run_small(enum tare_cpu_level level, struct block *block, const struct tare_gemm_double_matrix *b,
+                      double *scratch) {
+    const int64_t n = block->n, k = block->k;
     if (b->column != 1) {
         if (b->row == 1) tare_transpose_double(level, scratch, n, b->data, b->column, n, k);
         for (int64_t j = 0; b->row != 1 && j < n; j++)
             for (int64_t p = 0; p < k; p++)
                 scratch[p * n + j] = b->data[p * b->row + j * b->column];
-        small.b = scratch;
-        small.b_row = n;
+        block->b = scratch;
+        block->b_row = n;
     }
-    tare_gemm_double_small(level, &small);
+    block_at(level)(block);
 }
 
 void tare_gemm_double(enum tare_cpu_level level, double *c, const struct tare_gemm_double_matrix *a,
                       const struct tare_gemm_double_matrix *b, int64_t m, int64_t n, int64_t k, double *scratch) {
-    scratch += (64 - (uintptr_t)scratch % 64) % 64 / sizeof *scratch; /* a panel is one cache line */
+    scratch += (64 - (uintptr_t)scratch % 64) % 64 / sizeof *scratch; /* rows of panels are two cache lines */
     double *packed_b = scratch + BLOCK_ROWS * BLOCK_K;
     if (m <= 0 || n <= 0) return;
     if (k <= 0) {
         memset(c, 0, (size_t)(m * n) * sizeof *c);
         return;
     }
-    if (tare_gemm_double_is_small(level, m, n, k)) {
-        run_small(level, c, a, b, m, n, k, scratch);
+    struct block block = { c, a->data, b->data, n, a->row, a->column, b->row, .panel = 1, .m = m, .n = n, .k = k };
+    if (is_small(m, n, k)) {
+        run_small(level, &block, b, scratch);
         return;
     }
     pack_b(level, packed_b, b, k, n);
+    block.packed = true;
+    block.a = scratch, block.a_column = ROWS;
+    block.b_row = WIDTH, block.panel = k;
     for (int64_t p = 0; p < k; p += BLOCK_K)
         for (int64_t row = 0; row < m; row += BLOCK_ROWS) {
-            const int64_t rows = m - row < BLOCK_ROWS ? m - row : BLOCK_ROWS;
-            const struct tile first = { .c = c + row * n,
-                                        .ldc = n,
-                                        .k = k - p < BLOCK_K ? k - p : BLOCK_K,
-                                        .panel_stride = k * PANEL,
-                                        .a = scratch,
-                                        .panels = packed_b + p * PANEL,
-                                        .accumulate = p > 0 };
-            pack_a(level, scratch, a, row, rows, p, first.k);
-            run_rows(tile_at(level), first, rows, n);
+            block.c = c + row * n;
+            block.b = packed_b + p * WIDTH;
+            block.m = m - row < BLOCK_ROWS ? m - row : BLOCK_ROWS;
+            block.k = k - p < BLOCK_K ? k - p : BLOCK_K;
+            block.accumulate = p > 0;
+            pack_a(level, scratch, a, row, block.m, p, block.k);
+            block_at(level)(&block);
         }
 }

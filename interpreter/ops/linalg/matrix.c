@@ -1,7 +1,7 @@
 /* Helpers of the linear algebra ops (matrix.h). Row-major matrices are column-major transposes to LAPACK. */
 #include "interpreter/ops/linalg/matrix.h"
 
-#include "interpreter/kernels/gemm_double_small.h"
+#include "interpreter/kernels/transpose.h"
 #include "interpreter/ops/support/operand.h"
 
 #include <complex.h>
