@@ -120,6 +120,8 @@ static float float_stage(const struct tare_stage *stage, float x, float y) {
         return tare_float_from_bfloat16(tare_bfloat16_from_float(x));
     case TARE_STAGE_QUANTIZE_QUOTIENT:
         return clamp(quotient_floor(stage, x), stage->low, stage->high);
+    case TARE_STAGE_QUANTIZE_RATIO:
+        return tare_round_half_even_f(clamp(x / stage->divisor + stage->add, stage->low, stage->high));
     default: /* TARE_STAGE_QUANTIZE and TARE_STAGE_QUANTIZE_TO_INT */
         return tare_round_half_even_f(clamp(x + stage->add, stage->low, stage->high));
     }
@@ -209,21 +211,40 @@ static bool is_within(float x, float low, float high) {
     return x >= low && x <= high;
 }
 
+static struct tare_stage division_stage(enum tare_stage_code code, float divisor, float add, float low, float high) {
+    return (struct tare_stage){ .code = code,
+                                .tag = -1,
+                                .divisor = divisor,
+                                .reciprocal = 1 / divisor,
+                                .add = add,
+                                .low = low,
+                                .high = high,
+                                .least = (low - add) * divisor,
+                                .most = (high - add) * divisor };
+}
+
+/* Whether quotients are within the bounds of the vector forms, and low and high are integers. */
+static bool has_bounds(const struct tare_stage *stage) {
+    const float limit = 0x1p20f;
+    return is_within(stage->divisor, 0x1p-60f, 0x1p60f) && is_within(stage->add, -limit, limit) &&
+           floorf(stage->add) == stage->add && is_within(stage->low, -limit, limit) &&
+           is_within(stage->high, stage->low, limit);
+}
+
 /* Division, additions and rounding are monotonic, so the results at both ends are those beyond them. */
 bool tare_pipeline_join_quotient(struct tare_stage *stage, float divisor, float add, float low, float high) {
-    const float limit = 0x1p20f;
-    *stage = (struct tare_stage){ .code = TARE_STAGE_QUANTIZE_QUOTIENT,
-                                  .tag = -1,
-                                  .divisor = divisor,
-                                  .reciprocal = 1 / divisor,
-                                  .add = add,
-                                  .low = low,
-                                  .high = high,
-                                  .least = (low - add) * divisor,
-                                  .most = (high - add) * divisor };
-    return is_within(divisor, 0x1p-60f, 0x1p60f) && is_within(add, -limit, limit) && floorf(add) == add &&
-           is_within(low, -limit, limit) && is_within(high, low, limit) && quotient_floor(stage, stage->least) == low &&
+    *stage = division_stage(TARE_STAGE_QUANTIZE_QUOTIENT, divisor, add, low, high);
+    return has_bounds(stage) && quotient_floor(stage, stage->least) == low &&
            quotient_floor(stage, stage->most) == high;
+}
+
+static float ratio_round(const struct tare_stage *stage, float x) {
+    return tare_round_half_even_f(x / stage->divisor + stage->add);
+}
+
+bool tare_pipeline_join_ratio(struct tare_stage *stage, float divisor, float add, float low, float high) {
+    *stage = division_stage(TARE_STAGE_QUANTIZE_RATIO, divisor, add, low, high);
+    return has_bounds(stage) && ratio_round(stage, stage->least) == low && ratio_round(stage, stage->most) == high;
 }
 
 void tare_pipeline_set_bounds(struct tare_stage *stage, float least, float most) {
@@ -262,6 +283,18 @@ static void join_quotients(struct tare_pipeline *pipeline) {
     pipeline->n_stages = n;
 }
 
+/* DIV and QUANTIZE_TO_INT, the last two of n stages, become one. Returns the number of stages. */
+static int join_ratio(struct tare_stage *stages, int n) {
+    struct tare_stage joined;
+    const struct tare_stage *quantize = &stages[n - 1];
+    if (n < 2 || !is_scalar_stage(&stages[n - 2], TARE_STAGE_DIV) || quantize->code != TARE_STAGE_QUANTIZE_TO_INT)
+        return n;
+    if (!tare_pipeline_join_ratio(&joined, scalar(&stages[n - 2]), quantize->add, quantize->low, quantize->high))
+        return n;
+    stages[n - 2] = joined;
+    return n - 1;
+}
+
 void tare_pipeline_simplify(struct tare_pipeline *pipeline) {
     drop_roundings(pipeline);
     join_quotients(pipeline);
@@ -282,6 +315,7 @@ void tare_pipeline_simplify(struct tare_pipeline *pipeline) {
         if (s + 1 < count && stages[s + 1].code == TARE_STAGE_TO_INT) {
             stages[n - 1].code = TARE_STAGE_QUANTIZE_TO_INT;
             s++;
+            n = join_ratio(stages, n);
         }
     }
     /* a byte is stored without the bits that the last stage would clear */

@@ -57,6 +57,8 @@ enum tare_stage_code {
     /* DIV, ADD, ADD of 0.5, FLOOR, MAXIMUM, MINIMUM and TO_INT with the operands divisor, add, low and high, as in
      * dynamic quantization; for operands for which tare_pipeline_simplify uses it */
     TARE_STAGE_QUANTIZE_QUOTIENT,
+    /* DIV and QUANTIZE_TO_INT with the operands divisor, add, low and high, as in static quantization; likewise */
+    TARE_STAGE_QUANTIZE_RATIO,
 };
 
 /* The operand: `count` lanes of the pipeline's current type, or a single one. */
@@ -66,8 +68,9 @@ struct tare_stage {
     int tag;             /* the caller's; simplification keeps it */
     const void *operand; /* NULL: none */
     float add, low, high;
-    float divisor, reciprocal, least, most; /* of QUANTIZE_QUOTIENT: see tare_pipeline_join_quotient */
-    bool is_bounded;                        /* see tare_pipeline_set_bounds */
+    float divisor, reciprocal, least,
+        most;        /* of QUANTIZE_QUOTIENT and QUANTIZE_RATIO: see tare_pipeline_join_quotient */
+    bool is_bounded; /* see tare_pipeline_set_bounds */
 };
 
 enum {
@@ -104,8 +107,10 @@ void tare_pipeline_simplify(struct tare_pipeline *pipeline);
  * for `least` and all smaller ones. False if the operands are outside of the bounds for which the vector forms have the
  * bits of the division (pipeline_loop.h). */
 bool tare_pipeline_join_quotient(struct tare_stage *stage, float divisor, float add, float low, float high);
-/* Declares that all values that such a stage gets are in [least, most]. If their quotients are small enough, the vector
- * forms do not clamp the values, because packing integers to bytes saturates. */
+/* The same for a QUANTIZE_RATIO stage. */
+bool tare_pipeline_join_ratio(struct tare_stage *stage, float divisor, float add, float low, float high);
+/* Declares that all values that a QUANTIZE_QUOTIENT stage gets are in [least, most]. If their quotients are small
+ * enough, the vector forms do not clamp the values, because packing integers to bytes saturates. */
 void tare_pipeline_set_bounds(struct tare_stage *stage, float least, float most);
 
 size_t tare_lane_size(enum tare_lane_type type);

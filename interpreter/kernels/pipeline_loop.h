@@ -47,11 +47,12 @@ TARE_ALWAYS_INLINE TARGET vec clamped(vec x, const struct tare_stage *stage) {
     return min_vec(set_vec(stage->high), max_vec(set_vec(stage->low), y));
 }
 
-/* The integers of QUANTIZE_QUOTIENT. With the rounded reciprocal z of d, q = x z and then q + (x - q d) z, with fused
- * operations, is the rounded quotient (Brisebarre, Muller and Raina, "Accelerating correctly rounded floating-point
- * division when the divisor is known in advance", 2004), unless something is too small or too large to be exact. The
- * divisor is in [2^-60, 2^60] and x is clamped first, so quotients are at most 2^21; from 2^-30 on they are exact, and
- * smaller ones do not change the integer after the addition of an integer and 0.5. NaN remains NaN. */
+/* The integers of QUANTIZE_QUOTIENT and QUANTIZE_RATIO. With the rounded reciprocal z of d, q = x z and then q + (x - q
+ * d) z, with fused operations, is the rounded quotient (Brisebarre, Muller and Raina, "Accelerating correctly rounded
+ * floating-point division when the divisor is known in advance", 2004), unless something is too small or too large to
+ * be exact. The divisor is in [2^-60, 2^60] and x is clamped first, so quotients are at most 2^21; from 2^-30 on they
+ * are exact, and smaller ones do not change the integer after the addition of an integer and 0.5, or of an integer
+ * before rounding to the nearest. NaN remains NaN. */
 struct quotient {
     vec least, most, divisor, reciprocal, add;
 };
@@ -61,11 +62,12 @@ TARE_ALWAYS_INLINE TARGET struct quotient load_quotient(const struct tare_stage 
                               set_vec(stage->reciprocal), set_vec(stage->add) };
 }
 
-TARE_ALWAYS_INLINE TARGET ivec quantized(vec x, const struct quotient *by) {
+TARE_ALWAYS_INLINE TARGET ivec quantized(vec x, const struct quotient *by, const bool is_ratio) {
     x = min_vec(by->most, max_vec(by->least, x));
     const vec q = mul_vec(x, by->reciprocal);
     const vec quotient = fused_add(fused_sub_from(q, by->divisor, x), by->reciprocal, q);
-    return floor_to_int(add_vec(add_vec(quotient, by->add), set_vec(0.5f)));
+    const vec sum = add_vec(quotient, by->add);
+    return is_ratio ? round_to_int(sum) : floor_to_int(add_vec(sum, set_vec(0.5f)));
 }
 
 /* The same for values whose quotients are at most 2^20, with a single addition: `add` is the integer a plus 0.5. The
@@ -149,7 +151,11 @@ TARE_ALWAYS_INLINE TARGET void run_stage(vec x[VECTORS], const struct tare_stage
         EACH_INT(round_to_int(clamped(x[j], stage)));
     case TARE_STAGE_QUANTIZE_QUOTIENT: {
         const struct quotient by = load_quotient(stage);
-        EACH_INT(quantized(x[j], &by));
+        EACH_INT(quantized(x[j], &by, false));
+    }
+    case TARE_STAGE_QUANTIZE_RATIO: {
+        const struct quotient by = load_quotient(stage);
+        EACH_INT(quantized(x[j], &by, true));
     }
     }
 }
@@ -210,25 +216,40 @@ static TARGET void quantize_bounded(int8_t *to, const float *from, const struct 
     }
 }
 
-/* Dynamic quantization of a float array to bytes, which needs no dispatch. */
-static TARGET bool quantize(void *to, const void *from, const struct tare_pipeline *pipeline, int64_t count) {
-    if (pipeline->n_stages != 1 || pipeline->stages[0].code != TARE_STAGE_QUANTIZE_QUOTIENT ||
-        pipeline->from != TARE_LANE_FLOAT || tare_lane_size(pipeline->to) != 1)
-        return false;
-    if (pipeline->stages[0].is_bounded && pipeline->to == TARE_LANE_INT8) {
-        quantize_bounded(to, from, &pipeline->stages[0], count);
-        return true;
-    }
-    if (pipeline->stages[0].low < INT16_MIN || pipeline->stages[0].high > INT16_MAX) return false;
-    const struct quotient by = load_quotient(&pipeline->stages[0]);
+TARE_ALWAYS_INLINE TARGET void quantize_clamped(uint8_t *to, const float *from, const struct tare_stage *stage,
+                                                int64_t count, const bool is_ratio) {
+    const struct quotient by = load_quotient(stage);
     for (int64_t at = 0; at < count; at += (int64_t)VECTORS * LANES) {
         ivec x[VECTORS];
         TARE_UNROLL
         for (int j = 0; j < VECTORS; j++)
-            x[j] = quantized(load_vec((const float *)from + at + j * LANES), &by);
-        prefetch_unit((const float *)from + at);
-        store_bytes((uint8_t *)to + at, x);
+            x[j] = quantized(load_vec(from + at + j * LANES), &by, is_ratio);
+        prefetch_unit(from + at);
+        store_bytes(to + at, x);
     }
+}
+
+static TARGET void quantize_quotients(uint8_t *to, const float *from, const struct tare_stage *stage, int64_t count) {
+    quantize_clamped(to, from, stage, count, false);
+}
+
+static TARGET void quantize_ratios(uint8_t *to, const float *from, const struct tare_stage *stage, int64_t count) {
+    quantize_clamped(to, from, stage, count, true);
+}
+
+/* Dynamic and static quantization of a float array to bytes, which need no dispatch. */
+static TARGET bool quantize(void *to, const void *from, const struct tare_pipeline *pipeline, int64_t count) {
+    const struct tare_stage *stage = &pipeline->stages[0];
+    if (pipeline->n_stages != 1 || pipeline->from != TARE_LANE_FLOAT || tare_lane_size(pipeline->to) != 1) return false;
+    if (stage->code != TARE_STAGE_QUANTIZE_QUOTIENT && stage->code != TARE_STAGE_QUANTIZE_RATIO) return false;
+    if (stage->is_bounded && pipeline->to == TARE_LANE_INT8)
+        quantize_bounded(to, from, stage, count);
+    else if (stage->low < INT16_MIN || stage->high > INT16_MAX)
+        return false;
+    else if (stage->code == TARE_STAGE_QUANTIZE_RATIO)
+        quantize_ratios(to, from, stage, count);
+    else
+        quantize_quotients(to, from, stage, count);
     return true;
 }
 

@@ -82,7 +82,7 @@ static bool is_integer_stage(enum tare_stage_code code) {
 static void pipeline__stages_have_the_same_bits_at_every_level(void **unused) {
     (void)unused;
     _Alignas(64) char operand[COUNT * 4];
-    for (int code = TARE_STAGE_INT_ADD; code <= TARE_STAGE_QUANTIZE_QUOTIENT; code++) {
+    for (int code = TARE_STAGE_INT_ADD; code <= TARE_STAGE_QUANTIZE_RATIO; code++) {
         for (int is_one = 0; is_one < 2; is_one++) {
             const bool is_integer = is_integer_stage((enum tare_stage_code)code);
             struct tare_pipeline pipeline = { .from = is_integer ? TARE_LANE_INT32 : TARE_LANE_FLOAT,
@@ -168,14 +168,37 @@ static void pipeline__simplification_keeps_the_bits(void **unused) {
     }
 }
 
-/* Dynamic quantization divides by a scale; quotients near the boundaries between integers, of all sizes. */
+/* Runs `pipeline` of division by `divisor` and quantization to int8, with quotients near the boundaries between
+ * integers, of all sizes, as it is and simplified to one stage. */
+static void check_division(struct tare_pipeline *pipeline, float divisor, int round) {
+    _Alignas(64) float from[COUNT];
+    _Alignas(64) char expected[COUNT], got[COUNT];
+    const int n_stages = pipeline->n_stages;
+    fill(from, TARE_LANE_FLOAT, COUNT);
+    for (int i = 0; i < COUNT; i++) { /* without special values in most rounds */
+        const float near = ((float)(int)(next() % 300) - 150 + (next() % 2 ? 0.5f : 0)) * divisor;
+        if (round % 8 || i % 2) from[i] = nextafterf(near, next() % 2 ? INFINITY : -INFINITY);
+        if (round % 8 > 5) from[i] = near;
+    }
+    tare_pipeline_plain(expected, from, pipeline, COUNT);
+    tare_pipeline_simplify(pipeline);
+    if (divisor >= 0x1p-60f && divisor <= 0x1p60f)
+        assert_int_equal(pipeline->n_stages, 1);
+    else
+        assert_true(pipeline->n_stages > 1 && pipeline->n_stages <= n_stages);
+    for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level = tare_cpu_next_level(level)) {
+        tare_pipeline_run_at(level, got, from, pipeline, COUNT);
+        assert_memory_equal(got, expected, COUNT);
+    }
+}
+
 static void pipeline__quotients_are_those_of_the_division(void **unused) {
     (void)unused;
     const float half = 0.5f, low = -128, high = 127;
     for (int round = 0; round < 3000; round++) {
         const float divisor = ldexpf(1 + (float)(next() & 0x7fffff) * 0x1p-23f, round % 131 - 65);
         const float zero_point = (float)(int)(next() % 256) - 128;
-        const struct tare_stage stages[] = {
+        const struct tare_stage dynamic[] = {
             { .code = TARE_STAGE_DIV, .is_one = true, .operand = &divisor },
             { .code = TARE_STAGE_ADD, .is_one = true, .operand = &zero_point },
             { .code = TARE_STAGE_ADD, .is_one = true, .operand = &half },
@@ -184,22 +207,46 @@ static void pipeline__quotients_are_those_of_the_division(void **unused) {
             { .code = TARE_STAGE_MINIMUM, .is_one = true, .operand = &high },
             { .code = TARE_STAGE_TO_INT },
         };
-        _Alignas(64) float from[COUNT];
-        _Alignas(64) char expected[COUNT], got[COUNT];
+        const struct tare_stage fixed[] = {
+            { .code = TARE_STAGE_DIV, .is_one = true, .operand = &divisor },
+            { .code = TARE_STAGE_ADD, .is_one = true, .operand = &zero_point },
+            { .code = TARE_STAGE_MAXIMUM, .is_one = true, .operand = &low },
+            { .code = TARE_STAGE_MINIMUM, .is_one = true, .operand = &high },
+            { .code = TARE_STAGE_ROUND },
+            { .code = TARE_STAGE_TO_INT },
+            { .code = TARE_STAGE_INT8 },
+        };
         struct tare_pipeline pipeline = { .from = TARE_LANE_FLOAT, .to = TARE_LANE_INT8, .n_stages = 7 };
-        memcpy(pipeline.stages, stages, sizeof stages);
-        fill(from, TARE_LANE_FLOAT, COUNT);
-        for (int i = 0; i < COUNT; i++) { /* without special values in most rounds */
-            const float near = ((float)(int)(next() % 300) - 150 + (next() % 2 ? 0.5f : 0)) * divisor;
-            if (round % 8 || i % 2) from[i] = nextafterf(near, next() % 2 ? INFINITY : -INFINITY);
-        }
-        tare_pipeline_plain(expected, from, &pipeline, COUNT);
-        tare_pipeline_simplify(&pipeline);
-        assert_int_equal(pipeline.n_stages, divisor >= 0x1p-60f && divisor <= 0x1p60f ? 1 : 7);
-        for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level();
-             level = tare_cpu_next_level(level)) {
-            tare_pipeline_run_at(level, got, from, &pipeline, COUNT);
-            assert_memory_equal(got, expected, COUNT);
+        memcpy(pipeline.stages, dynamic, sizeof dynamic);
+        check_division(&pipeline, divisor, round);
+        pipeline = (struct tare_pipeline){ .from = TARE_LANE_FLOAT, .to = TARE_LANE_INT8, .n_stages = 7 };
+        memcpy(pipeline.stages, fixed, sizeof fixed);
+        check_division(&pipeline, divisor, round);
+    }
+}
+
+/* Every zero point of 8 bits, with all multiples of half a step and their neighbours. */
+static void pipeline__ratios_are_rounded_to_even(void **unused) {
+    (void)unused;
+    for (int zero_point = -128; zero_point <= 127; zero_point++) {
+        struct tare_pipeline pipeline = { .from = TARE_LANE_FLOAT, .to = TARE_LANE_INT8, .n_stages = 1 };
+        assert_true(tare_pipeline_join_ratio(&pipeline.stages[0], 0.25f, (float)zero_point, -128, 127));
+        for (int n = -640; n <= 640; n += 16) {
+            _Alignas(64) float from[64];
+            _Alignas(64) char expected[64], got[64];
+            for (int i = 0; i < 64; i++) {
+                const float middle = 0.125f * (float)(n + i / 4);
+                from[i] = i % 4 == 0   ? nextafterf(middle, -INFINITY)
+                          : i % 4 == 1 ? nextafterf(middle, INFINITY)
+                          : i % 4 == 2 ? middle
+                                       : NAN;
+            }
+            tare_pipeline_plain(expected, from, &pipeline, 64);
+            for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level();
+                 level = tare_cpu_next_level(level)) {
+                tare_pipeline_run_at(level, got, from, &pipeline, 64);
+                assert_memory_equal(got, expected, 64);
+            }
         }
     }
 }
@@ -322,6 +369,7 @@ int main(void) {
         cmocka_unit_test(pipeline__rounds_every_bfloat16_neighborhood),
         cmocka_unit_test(pipeline__simplification_keeps_the_bits),
         cmocka_unit_test(pipeline__quotients_are_those_of_the_division),
+        cmocka_unit_test(pipeline__ratios_are_rounded_to_even),
         cmocka_unit_test(pipeline__bounded_quotients_have_the_same_integers),
         cmocka_unit_test(pipeline__bounds_that_are_too_large_are_ignored),
         cmocka_unit_test(expression__any_number_of_elements_and_columns),
