@@ -256,6 +256,13 @@ static int64_t count_weights(const struct tare_tiling *tiling) {
     return floats;
 }
 
+static int count_convolutions(const struct tare_tiling *tiling) {
+    int count = 0;
+    for (int s = 0; s < tiling->n_stages; s++)
+        count += tare_tiling_computes(&tiling->stages[s]);
+    return count;
+}
+
 bool tare_tiling_plan(struct tare_tiling *tiling, int64_t floats) {
     const int64_t height = tiling->stages[tiling->n_stages - 1].conv.out[1];
     if (tiling->parts < 1) tiling->parts = 1;
@@ -272,7 +279,9 @@ bool tare_tiling_plan(struct tare_tiling *tiling, int64_t floats) {
         if (measure(tiling, lines) <= floats || lines == 1 || tiling->images > 1) break;
     }
     const int64_t passes = (all + lines - 1) / lines * ((tiling->batch + tiling->images - 1) / tiling->images);
-    return weights * (passes * tiling->parts - 1) <= between * tiling->batch; /* each part reads the weights as well */
+    /* Each part reads the weights as well, as the parts of one convolution always do. */
+    const int64_t readers = count_convolutions(tiling) > 1 ? tiling->parts : 1;
+    return weights * (passes * readers - 1) <= between * tiling->batch;
 }
 
 size_t tare_tiling_scratch(const struct tare_tiling *tiling) {

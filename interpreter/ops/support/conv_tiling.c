@@ -93,12 +93,21 @@ static bool choose_end(struct stages *all) {
     return false;
 }
 
+/* True for a bfloat16 convolution alone whose lines the parts do not share equally: without tiling, its output channels
+ * are divided. */
+static bool is_uneven(const struct stages *all) {
+    const struct tare_tiling *tiling = &all->tiling;
+    const double most = 1.1;
+    return tiling->n_stages == 2 && tiling->stages[0].is_widening && tiling->parts > 1 &&
+           tare_split_imbalance(tiling->stages[1].conv.out[1], tiling->parts) > most;
+}
+
 size_t tare_run_tiled(struct tare_kernel *kernels, size_t count) {
     struct tare_pool *pool = tare_session_op_pool(kernels[0].session);
     struct stages all;
     make_stages(&all, kernels, count);
     all.tiling.parts = tare_split_parts(pool, work_of(&all.tiling));
-    if (!choose_end(&all)) return 0;
+    if (!choose_end(&all) || is_uneven(&all)) return 0;
     const bool widens = all.tiling.stages[0].is_widening;
     const int n = all.tiling.n_stages, count_run = widens ? n - 1 : n;
     struct tare_kernel *last = &kernels[count_run - 1];

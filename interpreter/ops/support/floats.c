@@ -3,6 +3,8 @@
 #include "base/alloc.h"
 #include "base/tensor/number.h"
 #include "interpreter/kernels/pipeline.h"
+#include "interpreter/ops/support/split.h"
+#include "interpreter/session.h"
 
 #include <string.h>
 
@@ -86,6 +88,37 @@ void tare_floats_to(void *to, int dtype, const float *from, int64_t count) {
         narrow[i] = tare_half_from_float(from[i]);
 }
 
+/* ---- operands and results, converted on the threads of the session ---- */
+
+struct conversion {
+    int dtype; /* of `other` */
+    float *floats;
+    const float *values; /* NULL: `floats` are converted from `other` */
+    void *other;
+    int64_t count;
+};
+
+enum { UNIT = 4096 }; /* elements */
+
+static void convert_part(void *arg, int part, int64_t first, int64_t end) {
+    const struct conversion *c = arg;
+    const int64_t at = first * UNIT, count = (end * UNIT < c->count ? end * UNIT : c->count) - at;
+    char *other = (char *)c->other + (size_t)at * tare_dtype_size(c->dtype);
+    (void)part;
+    if (c->values)
+        tare_floats_to(other, c->dtype, c->values + at, count);
+    else
+        tare_floats_from(c->floats + at, c->dtype, other, count);
+}
+
+static tare_status convert(struct tare_kernel *kernel, struct conversion *c) {
+    enum { MULTIPLY_ADDS = 8 }; /* of a convolution that take the time of an element */
+    struct tare_pool *threads = tare_session_op_pool(kernel->session);
+    const int64_t units = (c->count + UNIT - 1) / UNIT;
+    const int parts = tare_split_count(threads, MULTIPLY_ADDS * (double)c->count, units);
+    return tare_split_range(threads, parts, units, convert_part, c);
+}
+
 static float *scratch_floats(struct tare_kernel *kernel, int64_t count) {
     size_t bytes;
     if (!tare_mul_size(&bytes, (size_t)count, sizeof(float))) return NULL;
@@ -97,8 +130,8 @@ const float *tare_floats_in(struct tare_kernel *kernel, const struct tare_tensor
     if (tensor->elements == 0) return &nothing; /* its data may be NULL, which would mean no memory */
     if (tensor->dtype == TARE_DT_FLOAT) return tensor->data;
     float *copy = scratch_floats(kernel, tensor->elements);
-    if (copy) tare_floats_from(copy, tensor->dtype, tensor->data, tensor->elements);
-    return copy;
+    struct conversion c = { .dtype = tensor->dtype, .floats = copy, .other = tensor->data, .count = tensor->elements };
+    return copy && convert(kernel, &c) == TARE_OK ? copy : NULL;
 }
 
 float *tare_floats_out(struct tare_kernel *kernel, size_t i) {
@@ -109,5 +142,8 @@ float *tare_floats_out(struct tare_kernel *kernel, size_t i) {
 
 void tare_floats_round(struct tare_kernel *kernel, size_t i, const float *values) {
     struct tare_tensor *output = &kernel->outputs[i];
-    if (output->dtype != TARE_DT_FLOAT) tare_floats_to(output->data, output->dtype, values, output->elements);
+    struct conversion c = {
+        .dtype = output->dtype, .values = values, .other = output->data, .count = output->elements
+    };
+    if (output->dtype != TARE_DT_FLOAT && output->elements > 0) (void)convert(kernel, &c); /* a part cannot fail */
 }
