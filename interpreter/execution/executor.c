@@ -34,8 +34,12 @@ static struct tare_exec_frame *take_frame(struct tare_session *session, struct t
 }
 
 static void give_frame(struct tare_session *session, struct tare_plan *plan, struct tare_exec_frame *frame) {
-    for (size_t v = 0; v < plan->n_slots; v++)
-        if (frame->slots[v].dtype) tare_tensor_reset(&frame->slots[v]);
+    const bool all = frame->keeps_values || plan->may_die || plan->has_frames;
+    for (size_t i = 0; i < (all ? plan->n_slots : plan->n_kept_slots); i++) {
+        struct tare_tensor *slot = &frame->slots[all ? (int)i : plan->kept_slots[i]];
+        if (slot->dtype) tare_tensor_reset(slot);
+    }
+    frame->keeps_values = false;
     give_scratch(session, &frame->scratch);
     if (plan->spare)
         tare_exec_frame_free(frame);
@@ -141,6 +145,7 @@ static tare_status run_group(struct tare_session *session, const struct tare_pla
                              struct tare_step_group *group) {
     bool done;
     TARE_TRY(tare_group_run(session, plan, frame, group, &done));
+    frame->keeps_values |= !done;
     for (int i = 0; !done && group->range && i < 2; i++)
         frame->computed[group->range->steps[i]] = false;
     for (int i = 0; !done && i < group->n_steps; i++) {
@@ -152,8 +157,8 @@ static tare_status run_group(struct tare_session *session, const struct tare_pla
 }
 
 static bool is_quiet(const struct tare_plan *plan, const struct tare_exec_frame *frame, size_t step) {
-    const enum tare_quiet_step quiet = plan->quiet[step];
-    return quiet == TARE_STEP_IS_QUIET || (quiet == TARE_STEP_IS_QUIET_COMPUTED && frame->computed[step]);
+    const int quiet = plan->quiet[step];
+    return quiet == TARE_STEP_IS_QUIET || (quiet >= 0 && frame->computed[quiet]);
 }
 
 static tare_status run_steps(struct tare_session *session, const struct tare_plan *plan,
@@ -168,6 +173,7 @@ static tare_status run_steps(struct tare_session *session, const struct tare_pla
         if (step->group && step->group->active) {
             if (step->group->sink == (int)s) TARE_TRY(run_group(session, plan, frame, step->group));
         } else if (!frame->dead[s] && !frame->computed[s] && is_needed) {
+            frame->keeps_values |= step->flattens && !plan->may_have[step->first_output];
             TARE_TRY(run_step(session, plan, frame, step));
         }
         drop_after(frame, step);
@@ -219,6 +225,7 @@ tare_status tare_plan_run(struct tare_session *session, struct tare_plan *plan, 
     status = run_in_frame(session, plan, frame);
     if (status == TARE_OK) status = tare_control_check(); /* the last kernel may have stopped early */
     if (status == TARE_OK) status = collect(plan, frame, results);
+    frame->keeps_values |= status != TARE_OK;
     if (status != TARE_OK)
         for (size_t i = 0; i < plan->n_fetches; i++)
             tare_tensor_reset(&results[i]);

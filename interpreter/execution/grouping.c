@@ -366,15 +366,41 @@ int tare_plan_runs_until(const struct tare_plan *plan, int step) {
     return group && group->quantizer ? group->quantizer->sink : tare_plan_runs_at(plan, step);
 }
 
+/* True if the range is set in the place of the group that computes its tensor. */
+static bool is_set_by_group(const struct tare_step_range *range) {
+    return range->active && range->group && range->group->active;
+}
+
+/* True if no value of the step becomes a tensor, unless its group or program does not run as planned. */
+static bool makes_no_tensor(const struct tare_step *step) {
+    if (step->group && step->group->active) return step->first_output != step->group->output;
+    if (step->range) return step->is_internal && is_set_by_group(step->range) && !step->range->has_tensors;
+    if (step->flattens) return is_set_by_group(step->flattens) && !step->observed;
+    return step->is_internal;
+}
+
+static bool frees_values(const struct tare_plan *plan, const struct tare_step *step) {
+    bool any = false;
+    for (size_t i = 0; i < step->n_drops; i++)
+        any |= plan->may_have[step->drops[i]];
+    return any;
+}
+
 void tare_plan_select_quiet(const struct tare_plan *plan) {
+    for (size_t v = 0; v < plan->n_slots; v++)
+        plan->may_have[v] = true;
+    for (size_t s = 0; s < plan->n_steps; s++)
+        for (size_t k = 0; k < plan->steps[s].n_outputs && makes_no_tensor(&plan->steps[s]); k++)
+            plan->may_have[plan->steps[s].first_output + (int)k] = false;
     for (size_t s = 0; s < plan->n_steps; s++) {
         const struct tare_step *step = &plan->steps[s];
-        const bool has_task = step->n_drops || step->range || step->scalars || step->flattens || plan->may_die;
-        const bool waits = step->group && step->group->active && step->group->sink != (int)s;
-        plan->quiet[s] = has_task                            ? TARE_STEP_RUNS
-                         : waits                             ? TARE_STEP_IS_QUIET
-                         : step->is_internal && !step->group ? TARE_STEP_IS_QUIET_COMPUTED
-                                                             : TARE_STEP_RUNS;
+        const bool is_grouped = step->group && step->group->active;
+        plan->quiet[s] = TARE_STEP_RUNS;
+        if (plan->may_die || step->scalars || frees_values(plan, step)) continue;
+        if (is_grouped && step->group->sink != (int)s)
+            plan->quiet[s] = TARE_STEP_IS_QUIET;
+        else if (!is_grouped && makes_no_tensor(step))
+            plan->quiet[s] = step->flattens ? step->flattens->steps[0] : (int)s;
     }
 }
 

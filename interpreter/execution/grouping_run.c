@@ -370,6 +370,7 @@ static tare_status run_product(struct tare_session *session, struct tare_exec_fr
     TARE_TRY(run_product_on(session, frame, run, tare_plan_value(plan, frame, pad->inputs[0])));
     if (run->consumer.accepted) return TARE_OK;
     run->consumer.paddings = run->consumer.pad_value = NULL;
+    frame->keeps_values = true;
     const tare_status status = tare_step_gather(plan, frame, pad);
     if (status != TARE_OK) return tare_exec_locate(session, pad->node, status);
     tare_tensor_reset(&frame->slots[pad->first_output]); /* of the product's first run */

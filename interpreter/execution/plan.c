@@ -271,9 +271,14 @@ static tare_status end_values(struct builder *b) {
         step->n_drops = 0;
         mark_last_uses(step, (int)s, last, count);
     }
+    plan->kept_slots = TARE_NEW_ARRAY(b->arena, int, plan->n_slots + 1);
+    if (!plan->kept_slots) return TARE_NO_MEMORY;
     for (size_t v = 0; v < plan->n_slots; v++) {
         struct tare_step *step = last[v] >= 0 && last[v] != TO_THE_END ? &plan->steps[last[v]] : NULL;
-        if (step) step->drops[step->n_drops++] = (int)v;
+        if (step)
+            step->drops[step->n_drops++] = (int)v;
+        else
+            plan->kept_slots[plan->n_kept_slots++] = (int)v;
     }
     return TARE_OK;
 }
@@ -319,8 +324,9 @@ tare_status tare_plan_new(struct tare_plan **out, struct tare_session *session,
         b.plan->graph = request->graph;
         b.plan->observe_epoch = -1;
         status = build(&b);
-        b.plan->quiet = TARE_NEW_ARRAY(&session->arena, enum tare_quiet_step, b.plan->n_steps + 1);
-        if (status == TARE_OK && !b.plan->quiet) status = TARE_NO_MEMORY;
+        b.plan->quiet = TARE_NEW_ARRAY(&session->arena, int, b.plan->n_steps + 1);
+        b.plan->may_have = TARE_NEW_ARRAY(&session->arena, bool, b.plan->n_slots + 1);
+        if (status == TARE_OK && (!b.plan->quiet || !b.plan->may_have)) status = TARE_NO_MEMORY;
     }
     tare_arena_free(&b.scratch);
     if (status != TARE_OK) return status;

@@ -136,18 +136,16 @@ struct tare_exec_frame {
     bool *computed;                       /* by step: already computed by a fusion or a tiled run, or skipped */
     float *extremes;                      /* by step of a range that is computed: its value */
     struct tare_tensor **singles;         /* by step of a scalar program: the tensor of its last result; NULL: none */
+    bool keeps_values;                    /* slots that no step frees in its place may have values */
     bool skips_checks;                    /* `computed` is set for the steps of the plan's checks */
     struct tare_group_binding **bindings; /* by step: of the group that runs in its place; NULL: not bound yet */
     size_t n_bindings;
     struct tare_arena scratch;
 };
 
-/* Steps that a run does not need to look at, since nothing happens in their place. */
-enum tare_quiet_step {
-    TARE_STEP_RUNS,
-    TARE_STEP_IS_QUIET,          /* part of an active group that runs later */
-    TARE_STEP_IS_QUIET_COMPUTED, /* part of a scalar program, if the program has run */
-};
+/* Steps that a run does not need to look at, since nothing happens in their place: TARE_STEP_IS_QUIET, part of an
+ * active group that runs later, or the number of a step that has been computed. */
+enum { TARE_STEP_RUNS = -1, TARE_STEP_IS_QUIET = -2 };
 
 struct tare_plan {
     const struct tare_graph *graph;
@@ -171,9 +169,12 @@ struct tare_plan {
     struct tare_flow *flow;           /* arena memory; NULL until the first run of a plan with has_frames */
     struct tare_shape_checks *checks; /* NULL: none */
     int observe_epoch;
-    enum tare_quiet_step *quiet; /* by step, with the present observer */
-    bool *fed_wanted;            /* feed i is requested by the observer; NULL: not asked yet */
-    int fed_epoch;               /* observe_epoch of fed_wanted */
+    int *quiet;      /* by step, with the present observer */
+    bool *may_have;  /* by slot: it has a value if all groups and scalar programs run as planned */
+    int *kept_slots; /* those that no step frees */
+    size_t n_kept_slots;
+    bool *fed_wanted; /* feed i is requested by the observer; NULL: not asked yet */
+    int fed_epoch;    /* observe_epoch of fed_wanted */
     struct tare_exec_frame *spare;
 };
 

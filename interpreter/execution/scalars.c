@@ -246,17 +246,20 @@ static bool load_inputs(struct scalar registers[SCALARS_OF_PROGRAM], struct tare
     return true;
 }
 
-/* `stage`: without operand; its code is set here. */
+/* `stage`: without operand; its code is set here. A register is read by its members, as it was written: reading it at
+ * once would wait until both are in the cache. */
 static void run_op(struct scalar registers[SCALARS_OF_PROGRAM], const struct scalar_op *op, struct tare_stage *stage,
                    struct scalar *result) {
-    *result = registers[op->x];
+    union tare_lane value = registers[op->x].value;
+    int rank = registers[op->x].rank;
     for (int i = 0; i < op->stages.n_codes; i++) {
         stage->code = op->stages.codes[i];
         const union tare_lane y = i == 0 && op->y >= 0 ? registers[op->y].value : (union tare_lane){ .i = 0 };
-        result->value = tare_stage_run(stage, result->value, y);
+        value = tare_stage_run(stage, value, y);
     }
-    if (op->y >= 0 && registers[op->y].rank > result->rank) result->rank = registers[op->y].rank;
-    if (op->rank >= 0) result->rank = op->rank;
+    if (op->y >= 0 && registers[op->y].rank > rank) rank = registers[op->y].rank;
+    result->value = value;
+    result->rank = op->rank >= 0 ? op->rank : rank;
 }
 
 /* The tensor of a result: that of the last run if it has the same rank and no other references. */
@@ -284,6 +287,7 @@ tare_status tare_scalars_run(const struct tare_plan *plan, struct tare_exec_fram
     struct scalar registers[SCALARS_OF_PROGRAM];
     struct tare_stage stage = { .operand = NULL };
     const bool runs = program->active && load_inputs(registers, program, plan, frame);
+    frame->keeps_values |= !runs;
     for (int i = 0; i < program->n_inputs && !runs; i++)
         if (is_extreme(program, i, plan, frame)) TARE_TRY(tare_range_store(plan, frame, program->extremes[i]));
     for (int i = 0; i < program->n_ops; i++) {

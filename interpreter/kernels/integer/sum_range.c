@@ -4,21 +4,13 @@
 
 #include <float.h>
 
-void tare_sum_range_begin(struct tare_sum_range *sums, int64_t columns) {
-    for (int64_t i = 0; i < columns; i++) {
-        sums->low[i] = INT32_MAX;
-        sums->high[i] = INT32_MIN;
-    }
-}
-
-void tare_sum_range_merge(struct tare_sum_range *sums, const struct tare_sum_range *other, int64_t columns) {
-    for (int64_t i = 0; i < columns; i++) {
-        if (other->low[i] < sums->low[i]) sums->low[i] = other->low[i];
-        if (other->high[i] > sums->high[i]) sums->high[i] = other->high[i];
-    }
-}
-
 #if TARE_KERNELS_X86
+static TARE_TARGET_AVX512 void begin_avx512(struct tare_sum_range *sums, int64_t columns) {
+    const struct tare_sum_range_avx512 none = { _mm512_set1_epi32(INT32_MAX), _mm512_set1_epi32(INT32_MIN) };
+    for (int64_t c = 0; c < columns; c += 16)
+        tare_sum_range_store(sums, c, (__mmask16)(0xffffu >> (columns - c < 16 ? 16 - (columns - c) : 0)), &none);
+}
+
 /* Adds the results of sums; returns the mask of those that wrap. */
 static TARE_TARGET_AVX512 __mmask16 add_results(struct tare_range_avx512 *seen, const struct tare_requantize *r,
                                                 int64_t column, __m512i sums, __mmask16 mask) {
@@ -48,6 +40,21 @@ static TARE_TARGET_AVX512 bool end_avx512(struct tare_value_range *range, const 
     return failed == 0;
 }
 #endif
+
+void tare_sum_range_begin(struct tare_sum_range *sums, int64_t columns) {
+#if TARE_KERNELS_X86
+    begin_avx512(sums, columns);
+#else
+    (void)sums, (void)columns;
+#endif
+}
+
+void tare_sum_range_merge(struct tare_sum_range *sums, const struct tare_sum_range *other, int64_t columns) {
+    for (int64_t i = 0; i < columns; i++) {
+        if (other->low[i] < sums->low[i]) sums->low[i] = other->low[i];
+        if (other->high[i] > sums->high[i]) sums->high[i] = other->high[i];
+    }
+}
 
 bool tare_sum_range_end(struct tare_value_range *range, const struct tare_sum_range *sums,
                         const struct tare_requantize *requantize) {

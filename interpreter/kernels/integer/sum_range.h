@@ -16,7 +16,7 @@ struct tare_sum_range {
     int32_t *low, *high;
 };
 
-/* No sums yet. */
+/* No sums yet. Requires AVX-512. */
 void tare_sum_range_begin(struct tare_sum_range *sums, int64_t columns);
 /* Adds the sums of another range of as many columns. */
 void tare_sum_range_merge(struct tare_sum_range *sums, const struct tare_sum_range *other, int64_t columns);
