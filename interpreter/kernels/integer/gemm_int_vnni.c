@@ -444,14 +444,17 @@ static struct row_tile next_tile(const struct product *p, struct row_cursor *at)
 
 /* ---- the whole ---- */
 
-/* The sums begin with the offsets of the conversion to bytes. */
-static void set_start(struct product *p, const int32_t *start, int64_t columns) {
-    memset(p->start, 0, sizeof p->start);
-    if (start) memcpy(p->start, start, (size_t)columns * sizeof *start);
-    if (p->conversion != TO_BYTES) return;
-    const int32_t *offset = p->c->requantize->offset + p->c->column + p->column;
-    for (int64_t i = 0; i < columns; i++)
-        p->start[i] = (int32_t)((uint32_t)p->start[i] + (uint32_t)offset[i]);
+/* The sums begin with the offsets of the conversion to bytes. Columns that do not exist begin with 0. */
+static TARE_TARGET_AVX512 void set_start(struct product *p, const int32_t *start) {
+    const int32_t *offset = p->conversion != TO_BYTES ? NULL : p->c->requantize->offset + p->c->column + p->column;
+    TARE_UNROLL
+    for (int panel = 0; panel < WIDTH / LANES; panel++) {
+        const __mmask16 mask = mask_of(p, panel);
+        __m512i x = _mm512_setzero_si512();
+        if (start) x = _mm512_maskz_loadu_epi32(mask, start + panel * LANES);
+        if (offset) x = _mm512_add_epi32(x, _mm512_maskz_loadu_epi32(mask, offset + panel * LANES));
+        _mm512_storeu_si512(p->start + panel * LANES, x);
+    }
 }
 
 /* Distributes prefetching the panels of the columns after these over the groups of these. */
@@ -494,7 +497,7 @@ void tare_igemm_lines_vnni(const struct tare_igemm_output *c, const void *a, int
         p.column = column;
         p.mask = columns == WIDTH ? UINT32_MAX : (1u << columns) - 1;
         p.b = (const char *)panels + column / LANES * panel_stride;
-        set_start(&p, start ? start + column : NULL, columns);
+        set_start(&p, start ? start + column : NULL);
         plan_prefetching(&p, n - column - columns);
         store_function *const store = store_of(&p);
         while (at.lines_left > 0) {
