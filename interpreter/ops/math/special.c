@@ -1,6 +1,6 @@
 /* Special functions, element-wise: Bessel functions, incomplete gamma and beta functions, zeta, polygamma, Fresnel
  * integrals and others. half, bfloat16 and float are computed in double and rounded once. */
-#include "interpreter/kernels/bessel.h"
+#include "interpreter/kernels/special/bessel.h"
 #include "interpreter/ops/support/elementwise.h"
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/support/operand.h"

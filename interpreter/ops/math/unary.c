@@ -1,7 +1,7 @@
 /* Element-wise ops with one operand. Elementary functions call the C library; float Exp, Tanh, Sigmoid and Erf have
  * vectorized kernels (interpreter/kernels/elementary.h), and the library's functions as reference kernels. */
 #include "interpreter/kernels/elementary.h"
-#include "interpreter/kernels/special.h"
+#include "interpreter/kernels/special/special.h"
 #include "interpreter/ops/support/elementwise.h"
 #include "interpreter/ops/families.h"
 

@@ -1,7 +1,7 @@
 /* Random numbers from parameterized distributions: gamma, Poisson, binomial, truncated normal. The numbers differ
  * from TensorFlow's, whose algorithms are not reproduced. */
 #include "interpreter/inference/infer.h"
-#include "interpreter/kernels/special.h"
+#include "interpreter/kernels/special/special.h"
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/support/operand.h"
 #include "interpreter/ops/random/random_source.h"

@@ -1,5 +1,5 @@
-#include "interpreter/kernels/bessel.h"
-#include "interpreter/kernels/special.h"
+#include "interpreter/kernels/special/bessel.h"
+#include "interpreter/kernels/special/special.h"
 
 #include <complex.h>
 #include <float.h>

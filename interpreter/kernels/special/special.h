@@ -1,6 +1,6 @@
 /* Special functions that the C library does not have, computed in double with an error of a few ulp. */
-#ifndef TARE_INTERPRETER_KERNELS_SPECIAL_H
-#define TARE_INTERPRETER_KERNELS_SPECIAL_H
+#ifndef TARE_INTERPRETER_KERNELS_SPECIAL_SPECIAL_H
+#define TARE_INTERPRETER_KERNELS_SPECIAL_SPECIAL_H
 
 /* Derivative of log |gamma|. -inf at 0 (+inf at -0), NaN at negative integers and -inf. */
 double tare_digamma(double x);

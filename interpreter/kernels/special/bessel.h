@@ -1,7 +1,7 @@
 /* More special functions that the C library does not have, in double, with an error of a few ulp (near a root: ulp of
  * 1). Outside of a function's domain: NaN. */
-#ifndef TARE_INTERPRETER_KERNELS_BESSEL_H
-#define TARE_INTERPRETER_KERNELS_BESSEL_H
+#ifndef TARE_INTERPRETER_KERNELS_SPECIAL_BESSEL_H
+#define TARE_INTERPRETER_KERNELS_SPECIAL_BESSEL_H
 
 /* Modified Bessel functions of the first kind; the scaled ones are multiplied by exp(-|x|). */
 double tare_bessel_i0(double x);

@@ -1,4 +1,4 @@
-#include "interpreter/kernels/special.h"
+#include "interpreter/kernels/special/special.h"
 
 #include <math.h>
 
