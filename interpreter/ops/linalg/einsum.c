@@ -5,7 +5,6 @@
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/linalg/product.h"
 
-#include "base/alloc.h"
 #include "interpreter/session.h"
 
 #include <string.h>
@@ -405,18 +404,6 @@ static tare_status reference_einsum(struct tare_kernel *kernel) {
     return run_any(kernel, true);
 }
 
-static tare_status prepare_einsum(struct tare_kernel *kernel) {
-    struct tare_weights *weights = tare_calloc(1, sizeof *weights);
-    kernel->state = weights;
-    if (weights) weights->owner = kernel->node;
-    return !weights ? TARE_NO_MEMORY : TARE_OK;
-}
-
-static void release_einsum(void *state) {
-    if (state) tare_weights_reset(state);
-    tare_free(state);
-}
-
 const struct tare_op tare_ops_einsum[] = {
     { .name = "Einsum",
       .inputs = "inputs: N * T",
@@ -424,8 +411,8 @@ const struct tare_op tare_ops_einsum[] = {
       .attrs = "equation: string; N: int >= 1; T: type",
       .infer = infer_einsum,
       .run = run_einsum,
-      .prepare = prepare_einsum,
-      .release = release_einsum,
+      .prepare = tare_product_prepare,
+      .release = tare_product_release,
       .reference = reference_einsum,
       .flags = TARE_OP_PRODUCT,
       .quant = TARE_QUANT_WEIGHTED },
@@ -435,8 +422,8 @@ const struct tare_op tare_ops_einsum[] = {
       .attrs = "equation: string; T: {complex64, bfloat16, float}",
       .infer = infer_einsum,
       .run = run_einsum,
-      .prepare = prepare_einsum,
-      .release = release_einsum,
+      .prepare = tare_product_prepare,
+      .release = tare_product_release,
       .reference = reference_einsum },
     { 0 },
 };

@@ -6,7 +6,6 @@
 #include "interpreter/ops/linalg/product.h"
 #include "interpreter/ops/support/window.h"
 
-#include "base/alloc.h"
 #include "interpreter/session.h"
 
 /* A row's aux. */
@@ -16,24 +15,6 @@ struct matmul_kind {
 };
 static const struct matmul_kind kind_matrix = { true, false }, kind_batch = { false, false },
                                 kind_broadcast = { false, true };
-
-struct matmul_state {
-    struct tare_weights weights;
-};
-
-static tare_status prepare_matmul(struct tare_kernel *kernel) {
-    struct matmul_state *state = tare_calloc(1, sizeof *state);
-    kernel->state = state;
-    if (state) state->weights.owner = kernel->node;
-    return !state ? TARE_NO_MEMORY : TARE_OK;
-}
-
-static void release_matmul(void *pointer) {
-    struct matmul_state *state = pointer;
-    if (!state) return;
-    tare_weights_reset(&state->weights);
-    tare_free(state);
-}
 
 struct flags {
     bool a, b; /* transposed */
@@ -128,7 +109,7 @@ static tare_status set_up(struct tare_kernel *kernel, struct tare_product *produ
 static tare_status set_elements(struct tare_kernel *kernel, struct tare_product *product, bool plain) {
     const struct tare_tensor *b = &kernel->inputs[1];
     product->a = tare_product_operand(kernel, &kernel->inputs[0], product->dtype);
-    product->b = plain ? NULL : tare_product_packed(product, &((struct matmul_state *)kernel->state)->weights, b);
+    product->b = plain ? NULL : tare_product_packed(product, kernel->state, b);
     if (!product->b) product->b = tare_product_operand(kernel, b, product->dtype);
     product->c = tare_product_room(kernel, 0);
     return !product->a || !product->b || !product->c ? TARE_NO_MEMORY : TARE_OK;
@@ -145,12 +126,11 @@ static const int32_t *dense_int32(struct tare_kernel *kernel, const int32_t *fro
 
 /* int32: models quantized with TensorFlow's own ops store int8 values in it, which have an exact fast kernel. */
 static tare_status run_int32(struct tare_kernel *kernel, const struct tare_product *product, struct flags flags) {
-    struct matmul_state *state = kernel->state;
     const struct tare_tensor *a = &kernel->inputs[0], *b = &kernel->inputs[1];
     for (int64_t i = 0; i < product->batch; i++) {
         struct tare_exact exact = { .lhs_dtype = TARE_DT_INT32,
                                     .rhs_dtype = TARE_DT_INT32,
-                                    .weights = b->shape.rank == 2 ? &state->weights : NULL,
+                                    .weights = b->shape.rank == 2 ? kernel->state : NULL,
                                     .source = b,
                                     .scratch = kernel->scratch,
                                     .threads = tare_session_op_pool(kernel->session) };
@@ -167,7 +147,6 @@ static tare_status run_int32(struct tare_kernel *kernel, const struct tare_produ
 
 static tare_status run_any(struct tare_kernel *kernel, bool plain) {
     const struct matmul_kind *kind = kernel->op->aux;
-    struct matmul_state *state = kernel->state;
     const struct flags flags = flags_of(kernel->node, kind);
     struct tare_shape shape;
     struct tare_product product = { .pool = plain ? NULL : tare_session_op_pool(kernel->session) };
@@ -189,7 +168,7 @@ static tare_status run_any(struct tare_kernel *kernel, bool plain) {
     if (plain || is_int32)
         tare_product_plain(&product);
     else
-        TARE_TRY(tare_product_run(&product, &state->weights, &kernel->inputs[1], kernel->scratch));
+        TARE_TRY(tare_product_run(&product, kernel->state, &kernel->inputs[1], kernel->scratch));
     tare_product_store(kernel, 0, product.c);
     return TARE_OK;
 }
@@ -204,8 +183,9 @@ static tare_status reference_matmul(struct tare_kernel *kernel) {
 #define ROW(op, a, b, c, list, kind)                                                                                   \
     {                                                                                                                  \
         .name = op, .inputs = a, .outputs = b, .attrs = c list, .infer = infer_matmul, .run = run_matmul,              \
-        .prepare = prepare_matmul, .release = release_matmul, .reference = reference_matmul, .cost = cost_matmul,      \
-        .aux = &kind, .flags = TARE_OP_EPILOGUE | TARE_OP_ROUNDS | TARE_OP_PRODUCT, .quant = TARE_QUANT_WEIGHTED       \
+        .prepare = tare_product_prepare, .release = tare_product_release, .reference = reference_matmul,               \
+        .cost = cost_matmul, .aux = &kind, .flags = TARE_OP_EPILOGUE | TARE_OP_ROUNDS | TARE_OP_PRODUCT,               \
+        .quant = TARE_QUANT_WEIGHTED                                                                                   \
     }
 #define SPARSE_TYPES                                                                                                   \
     "a_is_sparse: bool = false; b_is_sparse: bool = false; Ta: {float, bfloat16} = DT_FLOAT; Tb: {float, bfloat16} = " \

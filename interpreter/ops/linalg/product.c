@@ -345,6 +345,20 @@ tare_status tare_product_run(const struct tare_product *product, struct tare_wei
     }
 }
 
+/* ---- ops ---- */
+
+tare_status tare_product_prepare(struct tare_kernel *kernel) {
+    struct tare_weights *weights = tare_calloc(1, sizeof *weights);
+    kernel->state = weights;
+    if (weights) weights->owner = kernel->node;
+    return !weights ? TARE_NO_MEMORY : TARE_OK;
+}
+
+void tare_product_release(void *state) {
+    if (state) tare_weights_reset(state);
+    tare_free(state);
+}
+
 /* ---- element types ---- */
 
 int tare_product_dtype(int dtype) {

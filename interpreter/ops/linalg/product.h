@@ -37,6 +37,10 @@ tare_status tare_product_run(const struct tare_product *product, struct tare_wei
 const void *tare_product_packed(const struct tare_product *product, struct tare_weights *weights,
                                 const struct tare_tensor *source);
 
+/* A row's `prepare` and `release`: the state of its kernels is a struct tare_weights, owned by the node. */
+tare_status tare_product_prepare(struct tare_kernel *kernel);
+void tare_product_release(void *state);
+
 /* The dtype in which products with an output of `dtype` are computed: float for the 16-bit dtypes, int64 for
  * integers. */
 int tare_product_dtype(int dtype);
