@@ -161,25 +161,23 @@ void tare_matrix_order(int *order, int rows, const int *pivots, int count) {
     }
 }
 
-void tare_matrix_exchange(void *x, enum tare_lapack_type type, int line, int count, int step, const int *pivots,
-                          int first, int last, bool backward) {
-    const size_t bytes = (size_t)line * tare_lapack_size(type);
-    for (int k = first; k < last; k++) {
-        const int i = backward ? first + last - 1 - k : k, other = pivots[i] - 1;
-        if (other != i)
-            tare_lapack_swap(type, count, (char *)x + (size_t)i * bytes, (char *)x + (size_t)other * bytes, step);
+/* Exchanges lines i and pivots[i] - 1 of x [n, columns], in reverse order if `backward`. */
+static void exchange(const struct tare_lapack_call *lu, char *x, int64_t columns, bool backward) {
+    const size_t line = (size_t)columns * tare_lapack_size(lu->type);
+    for (int k = 0; k < lu->n; k++) {
+        const int i = backward ? lu->n - 1 - k : k, other = ((const int *)lu->pivots)[i] - 1;
+        if (other != i) tare_lapack_swap(lu->type, (int)columns, x + (size_t)i * line, x + (size_t)other * line, 1);
     }
 }
 
 /* In memory, Aᵀ = P·L·U for LAPACK, and x is xᵀ: xᵀ·P·L·U = bᵀ, or xᵀ·Uᴴ·Lᴴ·Pᵀ = bᵀ for the adjoint. */
 bool tare_matrix_solve(struct tare_lapack_call *lu, void *x, int64_t columns, bool adjoint) {
-    const char *forms[] = { adjoint ? "RLCU" : "RUNN", adjoint ? "RUCN" : "RLNU" };
     tare_small_lapack_run(lu);
     if (tare_matrix_is_singular(lu->a, lu->type, lu->n)) return false;
-    if (adjoint) tare_matrix_exchange(x, lu->type, (int)columns, (int)columns, 1, lu->pivots, 0, lu->n, false);
-    tare_small_trsm(lu->type, forms[0], (int)columns, lu->n, lu->a, x);
-    tare_small_trsm(lu->type, forms[1], (int)columns, lu->n, lu->a, x);
-    if (!adjoint) tare_matrix_exchange(x, lu->type, (int)columns, (int)columns, 1, lu->pivots, 0, lu->n, true);
+    if (adjoint) exchange(lu, x, columns, false);
+    tare_small_trsm(lu->type, adjoint ? "RLCU" : "RUNN", (int)columns, lu->n, lu->a, x);
+    tare_small_trsm(lu->type, adjoint ? "RUCN" : "RLNU", (int)columns, lu->n, lu->a, x);
+    if (!adjoint) exchange(lu, x, columns, true);
     return true;
 }
 

@@ -45,10 +45,6 @@ bool tare_matrix_is_finite(const void *x, enum tare_lapack_type type, int64_t co
 bool tare_matrix_is_singular(const void *a, enum tare_lapack_type type, int64_t n);
 /* The row order [rows] that `count` exchanges produce, whose pivots are those of getrf. */
 void tare_matrix_order(int *order, int rows, const int *pivots, int count);
-/* Exchanges line i of x with line pivots[i] - 1 for i = first … last - 1, or with `backward` in the other order. A line
- * has `count` elements, `step` elements apart; lines are `line` elements apart. */
-void tare_matrix_exchange(void *x, enum tare_lapack_type type, int line, int count, int step, const int *pivots,
-                          int first, int last, bool backward);
 /* Factors the row-major A [n, n] in lu->a by the prepared call of getrf, which reads it as Aᵀ, and replaces the
  * row-major x [n, columns] by A⁻¹ x, with `adjoint` A⁻ᴴ x. False: A is singular. */
 bool tare_matrix_solve(struct tare_lapack_call *lu, void *x, int64_t columns, bool adjoint);

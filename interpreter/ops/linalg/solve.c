@@ -46,19 +46,14 @@ static char *lu_at(const struct tare_lapack_call *lu, int row, int column) {
     return (char *)lu->a + ((size_t)column * (size_t)lu->n + (size_t)row) * tare_lapack_size(lu->type);
 }
 
-/* Exchanges rows as pivots first … last - 1 require, in columns begin … end - 1. */
-static void exchange_rows(const struct tare_lapack_call *lu, int first, int last, int begin, int end) {
-    tare_matrix_exchange(lu_at(lu, 0, begin), lu->type, 1, end - begin, lu->n, lu->pivots, first, last, false);
-}
-
-/* Finds the pivot of a column and divides what is below it. False: all are zero. */
+/* Finds the pivot of a column, exchanges its row and divides what is below it. False: all are zero. */
 static bool factor_column(const struct tare_lapack_call *lu, int column) {
     char *x = lu_at(lu, 0, column);
     int pivot = column;
     for (int row = column + 1; row < lu->n; row++)
         if (cabs(tare_lapack_at(x, lu->type, row)) > cabs(tare_lapack_at(x, lu->type, pivot))) pivot = row;
     ((int *)lu->pivots)[column] = pivot + 1;
-    exchange_rows(lu, column, column + 1, column, column + 1);
+    if (pivot != column) tare_lapack_swap(lu->type, lu->n, lu_at(lu, column, 0), lu_at(lu, pivot, 0), lu->n);
     const tare_complex divisor = tare_lapack_at(x, lu->type, column);
     for (int row = column + 1; row < lu->n && divisor != 0; row++)
         tare_lapack_set(x, lu->type, row, tare_lapack_at(x, lu->type, row) / divisor);
@@ -69,15 +64,12 @@ static bool factor_column(const struct tare_lapack_call *lu, int column) {
  * the right half. */
 static bool factor_complex(const struct tare_lapack_call *lu, int first, int count) {
     if (count == 1) return factor_column(lu, first);
-    const int n = lu->n, middle = first + count / 2, end = first + count, left = middle - first, right = end - middle;
+    const int n = lu->n, left = count / 2, right = count - left, middle = first + left;
     if (!factor_complex(lu, first, left)) return false;
-    exchange_rows(lu, first, middle, middle, end);
     tare_lapack_trsm(lu->type, "LLNU", left, right, lu_at(lu, first, first), n, lu_at(lu, first, middle), n);
     tare_lapack_gemm(lu->type, "NN", n - middle, right, left, lu_at(lu, middle, first), n, lu_at(lu, first, middle), n,
                      -1, lu_at(lu, middle, middle), n);
-    if (!factor_complex(lu, middle, right)) return false;
-    exchange_rows(lu, middle, end, first, middle);
-    return true;
+    return factor_complex(lu, middle, right);
 }
 
 static tare_status run_lu(struct tare_matrix_batch *b, int64_t i) {
