@@ -9,8 +9,9 @@
 # Then the same networks in int8: static ranges, depthwise convolutions and residual additions included. onnx_writer
 # writes them in QDQ form, which ONNX Runtime fuses to QLinear ops, and tflite_from_qdq.py in TensorFlow Lite's with the
 # same scales; all int8 models have ranges of the same examples, and output_agreement.py checks their outputs first.
-# Rows are processor time of one sample, one worker. tare runs at its highest CPU level and with TARE_CPU=vnni and avx2;
-# the peers choose their level themselves, so the columns of these levels have no ratio to them.
+# Rows are processor time of one sample, one worker, and the latency of one sample as above. tare runs at its highest CPU
+# level and with TARE_CPU=vnni and avx2; the peers choose their level themselves, so the columns of these levels have no
+# ratio to them.
 #
 # PRECISIONS selects the parts ("float int8"). Needs npm (the peers come as npm packages, into build/peers) and the
 # folder of model data (TARE_TEST_DATA, default ../shared/data).
@@ -166,6 +167,7 @@ compare_int8() { # compare_int8 NAME MODEL ONNX
                     ratio(batch, "tflite-int8", "tare-int8")
             }
         }' "$work/int8.lines"
+    latency "$name" "$work/int8" "$work/int8.onnx"
 }
 
 # both NAME MODEL ONNX TFLITE
