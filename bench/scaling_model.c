@@ -14,6 +14,7 @@
  * identity   a chain of N Identity ops
  * control    a chain of N Reshape, Maximum and NoOp, each of which also runs after the previous step's NoOp
  * fence      one NoOp with N control inputs
+ * effects    N NoOp that are control outputs of the function
  * constants  one sum of N constants
  * outputs    N outputs of the signature
  * calls      N calls of one function
@@ -276,6 +277,21 @@ static tare_status add_fence(struct builder *b, struct tare_edge *x) {
     return tare_node_add_control(x->node, fence);
 }
 
+static tare_status add_effects(struct builder *b, struct tare_edge *x) {
+    struct tare_control_return *returns = TARE_NEW_ARRAY(&b->model->arena, struct tare_control_return, b->count);
+    if (!returns) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < b->count; i++) {
+        struct tare_node *effect = tare_graph_add(b->body, "NoOp", "effect");
+        if (!effect) return TARE_NO_MEMORY;
+        TARE_TRY(tare_node_add_control(effect, x->node));
+        TARE_TRY(tare_node_resolve(effect));
+        returns[i] = (struct tare_control_return){ effect->name, effect };
+    }
+    b->body->control_returns = returns;
+    b->body->n_control_returns = b->count;
+    return TARE_OK;
+}
+
 /* The sum of the constants is a vector, so that it can be added to any number of rows. */
 static tare_status add_constants(struct builder *b, struct tare_edge *x) {
     struct tare_node *sum = tare_graph_add(b->body, "AddN", "sum");
@@ -485,14 +501,23 @@ int main(int argc, char **argv) {
         const char *name;
         add_function_type *add;
     } shapes[] = {
-        { "long", add_long },           { "wide", add_wide },
-        { "functions", add_functions }, { "nested", add_nested },
-        { "variables", add_variables }, { "recurrent", add_recurrent },
-        { "identity", add_identities }, { "control", add_controlled },
-        { "fence", add_fence },         { "constants", add_constants },
-        { "outputs", add_outputs },     { "calls", add_calls },
-        { "branches", add_branches },   { "loops", add_loops },
-        { "split", add_split },         { "normalized", add_normalized },
+        { "long", add_long },
+        { "wide", add_wide },
+        { "functions", add_functions },
+        { "nested", add_nested },
+        { "variables", add_variables },
+        { "recurrent", add_recurrent },
+        { "identity", add_identities },
+        { "control", add_controlled },
+        { "fence", add_fence },
+        { "constants", add_constants },
+        { "effects", add_effects },
+        { "outputs", add_outputs },
+        { "calls", add_calls },
+        { "branches", add_branches },
+        { "loops", add_loops },
+        { "split", add_split },
+        { "normalized", add_normalized },
     };
     struct builder b = { .count = argc > 3 ? strtoul(argv[3], NULL, 10) : 0 };
     for (size_t i = 0; argc == 4 && b.count && i < sizeof shapes / sizeof *shapes; i++) {

@@ -210,8 +210,10 @@ static tare_status clone_references(struct tare_graph_model *to, const struct ta
         if (constant.node) to->object_constants[to->n_object_constants++] = constant;
     }
     for (size_t i = 0; i < from->n_stand_ins; i++) {
-        struct tare_stand_in stand_in = { twin(to, from->stand_ins[i].node), from->stand_ins[i].original };
-        if (stand_in.node) to->stand_ins[to->n_stand_ins++] = stand_in;
+        struct tare_node *node = twin(to, from->stand_ins[i].node);
+        if (!node) continue;
+        node->is_stand_in = true;
+        to->stand_ins[to->n_stand_ins++] = (struct tare_stand_in){ node, from->stand_ins[i].original };
     }
     return TARE_OK;
 }

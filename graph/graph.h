@@ -2,7 +2,11 @@
  *
  * Nodes have stable addresses (arena) and refer to each other by pointer; graph->nodes has the order of the file, which
  * has no meaning. Function arguments are nodes of op "_Arg" that live in graph->args, not in graph->nodes. This file
- * does not know SavedModels or protobuf messages. */
+ * does not know SavedModels or protobuf messages.
+ *
+ * Cancellation and time limits: functions that passes call for each node poll tare_control_check (tare_node_resolve,
+ * tare_node_each_function, tare_call_site, tare_graph_order), so a pass that returns their status stops early. A pass
+ * that does long work without them polls itself. */
 #ifndef TARE_GRAPH_GRAPH_H
 #define TARE_GRAPH_GRAPH_H
 
@@ -58,6 +62,7 @@ struct tare_node {
     size_t n_outputs;
     size_t position;    /* index in graph->nodes (or graph->args); maintained by the functions below */
     bool dead;          /* removed by a pass; swept by tare_graph_sweep */
+    bool is_stand_in;   /* in the model's list of stand-ins */
     const void *origin; /* the NodeDef it was read from, whose unknown fields are kept; NULL: created by tare */
     const void *edit;   /* scratch of the pass that currently works on the graph */
 };

@@ -1,6 +1,7 @@
 /* The model: functions by name, signatures, kept tensors, and walks over the call graph. */
 #include "graph/model.h"
 #include "base/alloc.h"
+#include "base/control.h"
 #include "graph/op.h"
 
 #include <stdio.h>
@@ -93,18 +94,6 @@ struct tare_signature *tare_model_find_signature(const struct tare_graph_model *
     return NULL;
 }
 
-const char *tare_model_alias_of(const struct tare_graph_model *model, const char *function) {
-    for (size_t i = 0; i < model->n_aliases; i++)
-        if (strcmp(model->aliases[i].function, function) == 0) return model->aliases[i].alias;
-    return NULL;
-}
-
-struct tare_variable *tare_model_find_variable(const struct tare_graph_model *model, const char *shared_name) {
-    for (size_t i = 0; i < model->n_variables; i++)
-        if (strcmp(model->variables[i].shared_name, shared_name) == 0) return &model->variables[i];
-    return NULL;
-}
-
 /* The array of kept tensors may move; the tensors that attributes point to are arena copies that share the buffer. */
 struct tare_tensor *tare_model_keep_tensor(struct tare_graph_model *model, const struct tare_tensor *tensor) {
     struct tare_tensor *view;
@@ -129,6 +118,7 @@ tare_status tare_node_each_function(const struct tare_node *node,
                                     void *arg) {
     const struct tare_graph_model *model = node->graph->model;
     struct tare_graph *callee = node->def ? NULL : tare_model_find_function(model, node->op);
+    TARE_TRY(tare_control_check());
     if (callee) TARE_TRY(fn(arg, node, callee));
     for (size_t i = 0; i < node->n_attrs; i++) {
         const struct tare_attr *attr = &node->attrs[i];
@@ -188,10 +178,9 @@ tare_status tare_model_check_recursion(const struct tare_graph_model *model) {
     return status;
 }
 
-tare_status tare_model_add_stand_in(struct tare_graph_model *model, const struct tare_node *node,
-                                    const char *original) {
+tare_status tare_model_add_stand_in(struct tare_graph_model *model, struct tare_node *node, const char *original) {
     struct tare_stand_in *grown;
-    for (size_t i = 0; i < model->n_stand_ins; i++) {
+    for (size_t i = 0; i < model->n_stand_ins && node->is_stand_in; i++) {
         if (model->stand_ins[i].node != node) continue;
         model->stand_ins[i].original = original;
         return TARE_OK;
@@ -199,6 +188,7 @@ tare_status tare_model_add_stand_in(struct tare_graph_model *model, const struct
     grown = tare_arena_append(&model->arena, model->stand_ins, model->n_stand_ins, sizeof *grown);
     if (!grown) return TARE_NO_MEMORY;
     grown[model->n_stand_ins++] = (struct tare_stand_in){ node, original };
+    node->is_stand_in = true;
     model->stand_ins = grown;
     return TARE_OK;
 }

@@ -146,13 +146,11 @@ struct tare_graph *tare_model_function_of(const struct tare_graph_model *model, 
 /* An unused function name: `stem`, or stem_1, stem_2 …, in the model's arena. */
 const char *tare_model_unused_name(struct tare_graph_model *model, const char *stem);
 struct tare_signature *tare_model_find_signature(const struct tare_graph_model *model, const char *key);
-const char *tare_model_alias_of(const struct tare_graph_model *model, const char *function); /* NULL: none */
-struct tare_variable *tare_model_find_variable(const struct tare_graph_model *model, const char *shared_name);
 /* Keeps a reference to `tensor` as long as the model; the result belongs to the model. */
 struct tare_tensor *tare_model_keep_tensor(struct tare_graph_model *model, const struct tare_tensor *tensor);
 
 /* Records that a node now has the value of another (see struct tare_stand_in). */
-tare_status tare_model_add_stand_in(struct tare_graph_model *model, const struct tare_node *node, const char *original);
+tare_status tare_model_add_stand_in(struct tare_graph_model *model, struct tare_node *node, const char *original);
 
 /* Calls fn for every function that the attributes of `node` refer to (f, then_branch, body, branches …), and for a call
  * by op name. Stops at the first failure. */

@@ -1,6 +1,7 @@
 /* Changing graphs: removing nodes, reachability, topological order. */
 #include "graph/graph.h"
 #include "base/alloc.h"
+#include "base/control.h"
 #include "graph/model.h"
 #include "graph/uses.h"
 #include "graph/op.h"
@@ -60,15 +61,24 @@ static void mark_signature_edge(void *arg, struct tare_edge *edge) {
 }
 
 /* Constants captured by concrete functions are passed to them when the model is loaded. */
-static void mark_captured_constants(struct marks *marks, const struct tare_graph_model *model) {
-    for (size_t c = 0; c < model->n_concretes; c++)
-        for (size_t b = 0; b < model->concretes[c].n_bound; b++)
-            for (size_t i = 0; i < model->n_object_constants; i++)
-                if (model->object_constants[i].object_id == model->concretes[c].bound[b])
-                    mark(marks, model->object_constants[i].node);
+static tare_status mark_captured_constants(struct marks *marks, const struct tare_graph_model *model) {
+    struct tare_map captured = { 0 }; /* ids of objects */
+    bool has_memory = true;
+    for (size_t c = 0; c < model->n_concretes && model->n_object_constants; c++)
+        for (size_t b = 0; b < model->concretes[c].n_bound && has_memory; b++) {
+            int *id = &model->concretes[c].bound[b];
+            has_memory = tare_map_set_n(&captured, (const char *)id, sizeof *id, id);
+        }
+    for (size_t i = 0; i < model->n_object_constants && has_memory; i++) {
+        const struct tare_object_constant *constant = &model->object_constants[i];
+        if (tare_map_get_n(&captured, (const char *)&constant->object_id, sizeof constant->object_id))
+            mark(marks, constant->node);
+    }
+    tare_map_free(&captured);
+    return has_memory ? TARE_OK : TARE_NO_MEMORY;
 }
 
-static void mark_roots(struct marks *marks, const struct tare_graph *graph) {
+static tare_status mark_roots(struct marks *marks, const struct tare_graph *graph) {
     struct tare_graph_model *model = graph->model;
     for (size_t i = 0; i < graph->n_returns; i++)
         mark(marks, graph->returns[i].edge.node);
@@ -77,7 +87,7 @@ static void mark_roots(struct marks *marks, const struct tare_graph *graph) {
     if (graph != model->main) {
         for (size_t i = 0; i < graph->n_nodes; i++)
             if (graph->nodes[i]->def && graph->nodes[i]->def->is_stateful) mark(marks, graph->nodes[i]);
-        return;
+        return TARE_OK;
     }
     tare_model_each_signature_edge(model, mark_signature_edge, marks);
     mark(marks, model->init_node);
@@ -89,11 +99,11 @@ static void mark_roots(struct marks *marks, const struct tare_graph *graph) {
         if (!model->variables[i].removed) mark(marks, model->variables[i].node);
     for (size_t i = 0; i < model->n_tables; i++)
         mark(marks, model->tables[i].node);
-    mark_captured_constants(marks, model);
+    return mark_captured_constants(marks, model);
 }
 
-static void mark_reachable(struct marks *marks, const struct tare_graph *graph) {
-    mark_roots(marks, graph);
+static tare_status mark_reachable(struct marks *marks, const struct tare_graph *graph) {
+    TARE_TRY(mark_roots(marks, graph));
     while (marks->depth) {
         struct tare_node *node = marks->stack[--marks->depth];
         for (size_t k = 0; k < node->n_inputs; k++)
@@ -101,14 +111,15 @@ static void mark_reachable(struct marks *marks, const struct tare_graph *graph) 
         for (size_t k = 0; k < node->n_controls; k++)
             mark(marks, node->controls[k]);
     }
+    return TARE_OK;
 }
 
 tare_status tare_graph_remove_unreachable(struct tare_graph *graph, size_t *removed) {
     struct marks marks = { .seen = tare_calloc(graph->n_nodes + 1, sizeof(bool)),
                            .stack = tare_calloc(graph->n_nodes + 1, sizeof(struct tare_node *)) };
-    const tare_status status = marks.seen && marks.stack ? TARE_OK : TARE_NO_MEMORY;
+    tare_status status = marks.seen && marks.stack ? TARE_OK : TARE_NO_MEMORY;
+    if (status == TARE_OK) status = mark_reachable(&marks, graph);
     if (status == TARE_OK) {
-        mark_reachable(&marks, graph);
         for (size_t i = 0; i < graph->n_nodes; i++) {
             if (marks.seen[i]) continue;
             if (removed) *removed += !graph->nodes[i]->dead;
@@ -167,7 +178,9 @@ tare_status tare_graph_order(struct tare_node ***out, struct tare_arena *arena, 
     size_t count = 0;
     for (size_t i = 0; i < graph->n_nodes && status == TARE_OK; i++) {
         struct tare_node *node = graph->nodes[i];
-        if (!node->dead && state[node->position] == UNSEEN) status = visit(stack, state, node, order, &count);
+        status = tare_control_check();
+        if (status == TARE_OK && !node->dead && state[node->position] == UNSEEN)
+            status = visit(stack, state, node, order, &count);
     }
     tare_free(stack);
     tare_free(state);

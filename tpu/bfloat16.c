@@ -58,12 +58,12 @@ static tare_status call_body(struct tare_graph *wrapper, const struct tare_graph
 
 /* An inner function that a loader may call by name keeps its dtypes as a wrapper of its body, and the callers in the
  * set call the body: otherwise values would be cast to float32 and back between the two. */
-static tare_status part_promised(struct set *set) {
+static tare_status part_all(struct set *set, const struct tare_graph_table *promised) {
     const size_t count = set->closure.count;
     for (size_t m = 0; m < count; m++) {
         struct tare_graph *wrapper = set->closure.members[m].graph, *body;
         const char *stem, *name;
-        if (set->closure.members[m].is_entry || !tare_tpu_is_promised(set->model, wrapper)) continue;
+        if (set->closure.members[m].is_entry || !tare_graph_table_get(promised, wrapper)) continue;
         stem = tare_arena_printf(&set->model->arena, "%s_bfloat16", wrapper->name);
         name = stem ? tare_model_unused_name(set->model, stem) : NULL;
         if (!name) return TARE_NO_MEMORY;
@@ -74,6 +74,14 @@ static tare_status part_promised(struct set *set) {
         TARE_TRY(tare_tpu_closure_add_entry(&set->closure, set->arena, wrapper));
     }
     return TARE_OK;
+}
+
+static tare_status part_promised(struct set *set) {
+    struct tare_graph_table promised = { 0 };
+    tare_status status = tare_tpu_promised(&promised, set->model);
+    if (status == TARE_OK) status = part_all(set, &promised);
+    tare_graph_table_free(&promised);
+    return status;
 }
 
 /* ---- checks ---- */

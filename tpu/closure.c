@@ -10,11 +10,14 @@
 
 #include <string.h>
 
-bool tare_tpu_is_promised(const struct tare_graph_model *model, const struct tare_graph *graph) {
-    if (tare_model_alias_of(model, graph->name)) return true;
+tare_status tare_tpu_promised(struct tare_graph_table *out, const struct tare_graph_model *model) {
+    for (size_t i = 0; i < model->n_aliases; i++) {
+        struct tare_graph *function = tare_model_find_function(model, model->aliases[i].function);
+        if (function && !tare_graph_table_set(out, function, function)) return TARE_NO_MEMORY;
+    }
     for (size_t i = 0; i < model->n_concretes; i++)
-        if (model->concretes[i].graph == graph) return true;
-    return false;
+        if (!tare_graph_table_set(out, model->concretes[i].graph, model->concretes[i].graph)) return TARE_NO_MEMORY;
+    return TARE_OK;
 }
 
 static bool follows(const struct tare_tpu_closure *closure, const struct tare_node *call) {
@@ -110,6 +113,7 @@ struct sharing {
     struct tare_graph_table live;    /* functions that signatures and aliases reach, and the main graph */
     /* Functions that are called from outside; of those, from functions that something reaches. */
     struct tare_graph_table outer, outer_live;
+    struct tare_graph_table promised;
     bool noting_live; /* the node looked at now is in such a function */
 };
 
@@ -118,6 +122,7 @@ static tare_status start_sharing(struct sharing *sharing, struct tare_arena *are
     const struct tare_graph_model *model = closure->members[0].graph->model;
     bool *live;
     TARE_TRY(tare_model_reachable_functions(&live, arena, model, true));
+    TARE_TRY(tare_tpu_promised(&sharing->promised, model));
     sharing->shared = TARE_NEW_ARRAY(arena, bool, closure->count + 1);
     if (!sharing->shared || !tare_graph_table_set(&sharing->live, model->main, model->main)) return TARE_NO_MEMORY;
     for (size_t f = 0; f < model->n_functions; f++)
@@ -134,6 +139,7 @@ static void end_sharing(struct sharing *sharing) {
     tare_graph_table_free(&sharing->live);
     tare_graph_table_free(&sharing->outer);
     tare_graph_table_free(&sharing->outer_live);
+    tare_graph_table_free(&sharing->promised);
 }
 
 static struct tare_tpu_member *find_member(const struct sharing *sharing, const struct tare_graph *graph) {
@@ -172,9 +178,8 @@ static tare_status note_outside(struct sharing *sharing, const struct tare_graph
     return TARE_OK;
 }
 
-static bool is_shared(const struct sharing *sharing, const struct tare_graph_model *model,
-                      const struct tare_graph *graph) {
-    const bool promised = tare_tpu_is_promised(model, graph);
+static bool is_shared(const struct sharing *sharing, const struct tare_graph *graph) {
+    const bool promised = tare_graph_table_get(&sharing->promised, graph) != NULL;
     if (promised && sharing->closure->rules.wraps_promised) return tare_graph_table_get(&sharing->outer_live, graph);
     return promised || tare_graph_table_get(&sharing->outer, graph);
 }
@@ -187,7 +192,7 @@ static tare_status find_shared(struct sharing *sharing, const struct tare_graph_
         changed = false;
         for (size_t m = 0; m < closure->count; m++) {
             const struct tare_tpu_member *member = &closure->members[m];
-            if (member->is_entry || sharing->shared[m] || !is_shared(sharing, model, member->graph)) continue;
+            if (member->is_entry || sharing->shared[m] || !is_shared(sharing, member->graph)) continue;
             sharing->shared[m] = changed = true;
             TARE_TRY(note_calls(sharing, member->graph, false, is_live(sharing, member->graph)));
         }

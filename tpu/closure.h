@@ -2,6 +2,7 @@
 #ifndef TARE_TPU_CLOSURE_H
 #define TARE_TPU_CLOSURE_H
 
+#include "graph/graph_table.h"
 #include "graph/model.h"
 
 struct tare_tpu_member {
@@ -46,7 +47,7 @@ tare_status tare_tpu_closure_own(struct tare_tpu_closure *closure, struct tare_a
 tare_status tare_tpu_closure_redirect(const struct tare_tpu_closure *closure, const struct tare_graph *from,
                                       const struct tare_graph *to);
 
-/* Whether a loader may call the function by name: an alias or the object graph refers to it. */
-bool tare_tpu_is_promised(const struct tare_graph_model *model, const struct tare_graph *graph);
+/* Adds the functions that a loader may call by name to an empty table: an alias or the object graph refers to them. */
+tare_status tare_tpu_promised(struct tare_graph_table *out, const struct tare_graph_model *model) TARE_WARN_UNUSED;
 
 #endif

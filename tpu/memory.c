@@ -23,8 +23,14 @@ struct meter {
     struct tare_inference *inference; /* of all graphs */
     int64_t batch;
     int depth;
-    struct tare_graph_table peaks; /* function -> struct peak */
-    struct tare_map constants;     /* object id -> struct tare_object_constant */
+    struct tare_graph_table peaks;     /* function -> struct peak */
+    struct tare_map constants;         /* object id -> struct tare_object_constant */
+    struct tare_graph_table concretes; /* function -> struct listed_concrete: the first one */
+};
+
+struct listed_concrete {
+    const struct tare_concrete *concrete;
+    const struct listed_concrete *next; /* of the same function */
 };
 
 static double bytes_of(int dtype, const struct tare_shape *shape, int64_t first) {
@@ -50,6 +56,18 @@ static tare_status index_constants(struct meter *meter) {
     return TARE_OK;
 }
 
+static tare_status index_concretes(struct meter *meter) {
+    const struct tare_graph_model *model = meter->model;
+    struct listed_concrete *listed = TARE_NEW_ARRAY(meter->arena, struct listed_concrete, model->n_concretes + 1);
+    if (!listed) return TARE_NO_MEMORY;
+    for (size_t c = model->n_concretes; c-- > 0;) { /* backwards, so that each list is in order */
+        const struct tare_concrete *concrete = &model->concretes[c];
+        listed[c] = (struct listed_concrete){ concrete, tare_graph_table_get(&meter->concretes, concrete->graph) };
+        if (!tare_graph_table_set(&meter->concretes, concrete->graph, &listed[c])) return TARE_NO_MEMORY;
+    }
+    return TARE_OK;
+}
+
 static const struct tare_tensor *constant_of_object(const struct meter *meter, const int *object_id) {
     const struct tare_object_constant *constant =
         tare_map_get_n(&meter->constants, (const char *)object_id, sizeof *object_id);
@@ -59,12 +77,12 @@ static const struct tare_tensor *constant_of_object(const struct meter *meter, c
 /* The constants that the object graph binds the graph's arguments to, by argument; NULL: none. They are weights,
  * although they are passed as arguments. The first concrete function that has a constant for an argument counts. */
 static const struct tare_tensor **captured(const struct meter *meter, const struct tare_graph *graph) {
-    const struct tare_graph_model *model = meter->model;
     const struct tare_tensor **values = TARE_NEW_ARRAY(meter->arena, const struct tare_tensor *, graph->n_args + 1);
-    for (size_t c = 0; values && c < model->n_concretes; c++) {
-        const struct tare_concrete *concrete = &model->concretes[c];
+    const struct listed_concrete *listed = tare_graph_table_get(&meter->concretes, graph);
+    for (; values && listed; listed = listed->next) {
+        const struct tare_concrete *concrete = listed->concrete;
         const size_t first = graph->n_args - concrete->n_bound;
-        if (concrete->graph != graph || concrete->n_bound > graph->n_args) continue;
+        if (concrete->n_bound > graph->n_args) continue;
         for (size_t i = 0; i < concrete->n_bound; i++)
             if (!values[first + i]) values[first + i] = constant_of_object(meter, &concrete->bound[i]);
     }
@@ -250,6 +268,7 @@ tare_status tare_tpu_memory(struct tare_tpu_memory *out, struct tare_arena *aren
     TARE_CHECK(meter.inference ? TARE_OK : TARE_NO_MEMORY);
     TARE_CHECK(tare_model_shapes_new(&shapes, model));
     TARE_CHECK(index_constants(&meter));
+    TARE_CHECK(index_concretes(&meter));
     TARE_CHECK(add_weights(&out->weights, &meter, &closure));
     for (size_t i = 0; i < count && status == TARE_OK; i++)
         status = add_activations(&out->activations, &meter, functions[i], shapes);
@@ -257,6 +276,7 @@ done:
     tare_model_shapes_free(shapes);
     tare_graph_table_free(&meter.peaks);
     tare_map_free(&meter.constants);
+    tare_graph_table_free(&meter.concretes);
     tare_inference_free(meter.inference);
     tare_bindings_free(meter.bindings);
     return status;

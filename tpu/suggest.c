@@ -16,6 +16,7 @@ struct search {
     struct tare_tpu_suggestions *out;
     struct tare_map seen;    /* functions looked at */
     struct tare_map covered; /* functions that run inside a suggested one */
+    struct tare_map aliases; /* name of a function -> struct tare_alias */
     int depth;
 };
 
@@ -181,6 +182,19 @@ static tare_status does_it_all(bool *out, struct search *s, struct tare_graph *g
     return TARE_OK;
 }
 
+/* NULL: none. */
+static const char *alias_of(const struct search *s, const struct tare_graph *function) {
+    const struct tare_alias *alias = tare_map_get(&s->aliases, function->name);
+    return alias ? alias->alias : NULL;
+}
+
+/* The first alias of each function. */
+static tare_status index_aliases(struct search *s) {
+    for (size_t i = s->model->n_aliases; i-- > 0;)
+        if (!tare_map_set(&s->aliases, s->model->aliases[i].function, &s->model->aliases[i])) return TARE_NO_MEMORY;
+    return TARE_OK;
+}
+
 /* The function to suggest: one with an alias, if everything is computed by it, because the alias is stable across
  * exports; otherwise the outermost one. */
 static tare_status choose(const struct tare_graph **out, struct search *s, const struct tare_tpu_closure *closure,
@@ -189,7 +203,7 @@ static tare_status choose(const struct tare_graph **out, struct search *s, const
     for (size_t m = 0; m < closure->count; m++) {
         struct tare_graph *graph = closure->members[m].graph;
         bool all = false;
-        if (tare_model_alias_of(s->model, graph->name)) TARE_TRY(does_it_all(&all, s, graph, ops));
+        if (alias_of(s, graph)) TARE_TRY(does_it_all(&all, s, graph, ops));
         if (!all) continue;
         *out = graph;
         return TARE_OK;
@@ -206,7 +220,7 @@ static tare_status suggest(struct search *s, const struct tare_tpu_closure *clos
     for (size_t i = 0; i < out->count; i++)
         if (out->items[i].function == chosen) return TARE_OK; /* another signature calls it, too */
     if (!has_room(s->arena, (void **)&out->items, out->count, sizeof *out->items)) return TARE_NO_MEMORY;
-    out->items[out->count++] = (struct tare_tpu_suggestion){ chosen, tare_model_alias_of(s->model, chosen->name), ops };
+    out->items[out->count++] = (struct tare_tpu_suggestion){ chosen, alias_of(s, chosen), ops };
     for (size_t m = 1; m < closure->count; m++)
         if (closure->members[m].graph != chosen &&
             !tare_map_set(&s->covered, closure->members[m].graph->name, closure->members[m].graph))
@@ -265,6 +279,7 @@ tare_status tare_tpu_suggest(struct tare_tpu_suggestions *out, struct tare_arena
     tare_status status = TARE_OK;
     memset(out, 0, sizeof *out);
     if (!roots) return TARE_NO_MEMORY;
+    TARE_CHECK(index_aliases(&s));
     for (size_t i = 0; i < model->n_signatures; i++) {
         struct tare_graph *function = tare_signature_function(&model->signatures[i]);
         if (!function) continue;
@@ -277,5 +292,6 @@ tare_status tare_tpu_suggest(struct tare_tpu_suggestions *out, struct tare_arena
 done:
     tare_map_free(&s.seen);
     tare_map_free(&s.covered);
+    tare_map_free(&s.aliases);
     return status;
 }

@@ -1,5 +1,7 @@
 /* IR graphs -> NodeDef, FunctionDef, GraphDef. */
 #include "convert/export/export.h"
+#include "base/control.h"
+#include "base/map.h"
 #include "convert/import/import.h"
 #include "graph/op.h"
 
@@ -89,6 +91,7 @@ static tare_status export_node_attrs(Tensorflow__NodeDef *def, struct tare_arena
 }
 
 tare_status tare_export_node(Tensorflow__NodeDef **out, struct tare_arena *arena, const struct tare_node *node) {
+    TARE_TRY(tare_control_check());
     Tensorflow__NodeDef *def = TARE_NEW(arena, Tensorflow__NodeDef);
     if (!def) return TARE_NO_MEMORY;
     tensorflow__node_def__init(def);
@@ -145,29 +148,29 @@ static tare_status export_arg(Tensorflow__OpDef__ArgDef **out, struct tare_arena
     return TARE_OK;
 }
 
-static bool has_control_return(const struct tare_graph *graph, const char *name) {
-    for (size_t i = 0; i < graph->n_control_returns; i++)
-        if (strcmp(graph->control_returns[i].name, name) == 0) return true;
-    return false;
-}
-
-static bool is_listed(const Tensorflow__OpDef *def, const char *name) {
-    for (size_t i = 0; def && i < def->n_control_output; i++)
-        if (strcmp(def->control_output[i], name) == 0) return true;
-    return false;
-}
-
 /* The signature lists control outputs in an order of its own (the map of control returns has none): the file's first.
  */
-static void order_control_outputs(Tensorflow__OpDef *def, const struct tare_graph *graph,
-                                  const Tensorflow__OpDef *old) {
+static tare_status order_control_outputs(Tensorflow__OpDef *def, const struct tare_graph *graph,
+                                         const Tensorflow__OpDef *old) {
+    const size_t n_old = old ? old->n_control_output : 0;
+    struct tare_map returned = { 0 }, listed = { 0 };
     size_t count = 0;
-    for (size_t i = 0; old && i < old->n_control_output; i++)
-        if (has_control_return(graph, old->control_output[i])) def->control_output[count++] = old->control_output[i];
+    tare_status status = TARE_NO_MEMORY;
+    for (size_t i = 0; i < graph->n_control_returns && n_old; i++)
+        if (!tare_map_set(&returned, graph->control_returns[i].name, graph->control_returns[i].node)) goto done;
+    for (size_t i = 0; i < n_old; i++) {
+        if (tare_map_get(&returned, old->control_output[i])) def->control_output[count++] = old->control_output[i];
+        if (!tare_map_set(&listed, old->control_output[i], old->control_output[i])) goto done;
+    }
     for (size_t i = 0; i < graph->n_control_returns; i++)
-        if (!is_listed(old, graph->control_returns[i].name))
+        if (!tare_map_get(&listed, graph->control_returns[i].name))
             def->control_output[count++] = (char *)(uintptr_t)graph->control_returns[i].name;
     def->n_control_output = count;
+    status = TARE_OK;
+done:
+    tare_map_free(&returned);
+    tare_map_free(&listed);
+    return status;
 }
 
 static tare_status export_signature(Tensorflow__OpDef **out, struct tare_arena *arena, const struct tare_graph *graph) {
@@ -194,9 +197,8 @@ static tare_status export_signature(Tensorflow__OpDef **out, struct tare_arena *
     for (size_t i = 0; i < graph->n_returns; i++)
         TARE_TRY(export_arg(&def->output_arg[i], arena, &outputs, graph->returns[i].name, graph->returns[i].dtype,
                             graph->model->retyped));
-    order_control_outputs(def, graph, old);
     *out = def;
-    return TARE_OK;
+    return order_control_outputs(def, graph, old);
 }
 
 static tare_status export_return(Tensorflow__FunctionDef *def, struct tare_arena *arena, const struct tare_graph *graph,

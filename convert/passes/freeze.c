@@ -3,11 +3,18 @@
  * would exceed the size limit of saved_model.pb, large variables are kept and marked as constant. */
 #include "convert/pass.h"
 #include "base/alloc.h"
+#include "base/map.h"
 #include "graph/bindings.h"
 #include "graph/calls.h"
 #include "graph/op.h"
 
 #include <string.h>
+
+/* By variable. */
+struct variable_state {
+    bool is_written;
+    bool repeats_name; /* an earlier variable has the same name */
+};
 
 /* Ops that take a handle or reference and do not modify the value. */
 static bool only_reads(const struct tare_node *node) {
@@ -55,8 +62,8 @@ static tare_status may_write(bool *out, const struct tare_node *node, size_t i) 
     return status;
 }
 
-static tare_status note_writes(const struct tare_bindings *bindings, const struct tare_graph *graph, bool *written,
-                               const struct tare_graph_model *model) {
+static tare_status note_writes(const struct tare_bindings *bindings, const struct tare_graph *graph,
+                               struct variable_state *states, const struct tare_graph_model *model) {
     for (size_t n = 0; n < graph->n_nodes; n++) {
         const struct tare_node *node = graph->nodes[n];
         if (node->dead) continue;
@@ -67,20 +74,32 @@ static tare_status note_writes(const struct tare_bindings *bindings, const struc
             TARE_TRY(may_write(&writes, node, i));
             if (!writes) continue;
             variable = tare_bindings_variable(bindings, node->inputs[i], NULL);
-            if (variable) written[variable - model->variables] = true;
+            if (variable) states[variable - model->variables].is_written = true;
         }
     }
     return TARE_OK;
 }
 
+static tare_status note_repeated_names(struct variable_state *states, const struct tare_graph_model *model) {
+    struct tare_map names = { 0 };
+    tare_status status = tare_map_reserve(&names, model->n_variables) ? TARE_OK : TARE_NO_MEMORY;
+    for (size_t v = 0; v < model->n_variables && status == TARE_OK; v++) {
+        struct tare_variable *variable = &model->variables[v];
+        states[v].repeats_name = tare_map_get(&names, variable->shared_name) != NULL;
+        if (!tare_map_set(&names, variable->shared_name, variable)) status = TARE_NO_MEMORY;
+    }
+    tare_map_free(&names);
+    return status;
+}
+
 /* Several variables may have one name: all but the first are distinguished by their position. */
-static tare_status constant_for(struct tare_node **out, struct tare_graph *graph,
-                                const struct tare_variable *variable) {
+static tare_status constant_for(struct tare_node **out, struct tare_graph *graph, const struct tare_variable *variable,
+                                const struct variable_state *states) {
     struct tare_graph_model *model = graph->model;
-    bool first = tare_model_find_variable(model, variable->shared_name) == variable;
-    const char *name = first ? tare_arena_printf(&model->arena, "%s/frozen", variable->shared_name)
-                             : tare_arena_printf(&model->arena, "%s/frozen_%zu", variable->shared_name,
-                                                 (size_t)(variable - model->variables));
+    const size_t v = (size_t)(variable - model->variables);
+    const char *name = states[v].repeats_name
+                           ? tare_arena_printf(&model->arena, "%s/frozen_%zu", variable->shared_name, v)
+                           : tare_arena_printf(&model->arena, "%s/frozen", variable->shared_name);
     struct tare_node *node;
     if (!name) return TARE_NO_MEMORY;
     node = tare_graph_find(graph, name);
@@ -117,30 +136,31 @@ static tare_status freeze_gather(struct tare_node *node, struct tare_node *const
 
 /* A removed read may be a control input of other nodes; reading a constant needs no ordering, so the control is
  * dropped. */
-static tare_status freeze_read(struct tare_node *node, const struct tare_variable *variable) {
+static tare_status freeze_read(struct tare_node *node, const struct tare_variable *variable,
+                               const struct variable_state *states) {
     struct tare_node *constant;
     if (strcmp(node->op, "ReadVariableOp") == 0) {
-        TARE_TRY(constant_for(&constant, node->graph, variable));
+        TARE_TRY(constant_for(&constant, node->graph, variable, states));
         tare_graph_replace_uses(node->graph, (struct tare_edge){ node, 0 }, (struct tare_edge){ constant, 0 }, NULL);
         tare_node_remove(node);
         return TARE_OK;
     }
     if (strcmp(node->op, "ResourceGather") == 0) {
-        TARE_TRY(constant_for(&constant, node->graph, variable));
+        TARE_TRY(constant_for(&constant, node->graph, variable, states));
         return freeze_gather(node, constant);
     }
     return TARE_OK;
 }
 
-static bool is_constant(const struct tare_graph_model *model, const bool *written,
+static bool is_constant(const struct tare_graph_model *model, const struct variable_state *states,
                         const struct tare_variable *variable) {
     return variable && variable->value.dtype != TARE_DT_INVALID && variable->value.dtype != TARE_DT_STRING &&
-           !written[variable - model->variables];
+           !states[variable - model->variables].is_written;
 }
 
-static bool can_freeze(const struct tare_graph_model *model, const bool *written,
+static bool can_freeze(const struct tare_graph_model *model, const struct variable_state *states,
                        const struct tare_variable *variable) {
-    return is_constant(model, written, variable) && !variable->constant;
+    return is_constant(model, states, variable) && !variable->constant;
 }
 
 /* A protobuf message is limited to 2 GiB, which also includes existing constants and names. */
@@ -148,17 +168,17 @@ static const int64_t MOST_FROZEN = 1LL << 30, LARGE = 64 * 1024;
 
 /* Marks the variables that are kept. Reference variables are values themselves and cannot be kept; a single number has
  * no size to save, and quantization needs FakeQuant's ranges as constants. */
-static void mark_large(struct tare_graph_model *model, const bool *written) {
+static void mark_large(struct tare_graph_model *model, const struct variable_state *states) {
     int64_t from = model->keep_variables_from, all = 0;
     for (size_t v = 0; v < model->n_variables; v++)
-        if (is_constant(model, written, &model->variables[v]))
+        if (is_constant(model, states, &model->variables[v]))
             all += (int64_t)tare_tensor_bytes(&model->variables[v].value);
     if (from == 0 && all > MOST_FROZEN) from = LARGE;
     for (size_t v = 0; v < model->n_variables && from > 0; v++) {
         struct tare_variable *variable = &model->variables[v];
         variable->constant = variable->node && variable->node->n_outputs &&
                              !tare_dtype_is_ref(variable->node->output_dtypes[0]) && variable->key &&
-                             is_constant(model, written, variable) && variable->value.elements != 1 &&
+                             is_constant(model, states, variable) && variable->value.elements != 1 &&
                              (int64_t)tare_tensor_bytes(&variable->value) >= from;
     }
 }
@@ -176,8 +196,8 @@ static tare_status gather_read(struct tare_node *node, const struct tare_variabl
     return freeze_gather(node, read);
 }
 
-static tare_status freeze_graph(const struct tare_bindings *bindings, struct tare_graph *graph, const bool *written,
-                                size_t *changes) {
+static tare_status freeze_graph(const struct tare_bindings *bindings, struct tare_graph *graph,
+                                const struct variable_state *states, size_t *changes) {
     size_t count = graph->n_nodes; /* nodes that this pass adds need no visit */
     for (size_t n = 0; n < count; n++) {
         struct tare_node *node = graph->nodes[n];
@@ -185,8 +205,8 @@ static tare_status freeze_graph(const struct tare_bindings *bindings, struct tar
         if (node->dead || !node->n_inputs || !is_handle(node->inputs[0])) continue;
         variable = tare_bindings_variable(bindings, node->inputs[0], NULL);
         if (variable && variable->constant) TARE_TRY(gather_read(node, variable));
-        if (!can_freeze(graph->model, written, variable)) continue;
-        TARE_TRY(freeze_read(node, variable));
+        if (!can_freeze(graph->model, states, variable)) continue;
+        TARE_TRY(freeze_read(node, variable, states));
         *changes += node->dead;
     }
     tare_graph_sweep(graph);
@@ -194,14 +214,15 @@ static tare_status freeze_graph(const struct tare_bindings *bindings, struct tar
 }
 
 /* TF1: the reference itself is used wherever its value is needed. */
-static tare_status freeze_references(struct tare_graph_model *model, const bool *written, size_t *changes) {
+static tare_status freeze_references(struct tare_graph_model *model, const struct variable_state *states,
+                                     size_t *changes) {
     for (size_t v = 0; v < model->n_variables; v++) {
         struct tare_variable *variable = &model->variables[v];
         struct tare_node *constant;
-        if (!variable->node || !can_freeze(model, written, variable) || !variable->node->n_outputs ||
+        if (!variable->node || !can_freeze(model, states, variable) || !variable->node->n_outputs ||
             !tare_dtype_is_ref(variable->node->output_dtypes[0]))
             continue;
-        TARE_TRY(constant_for(&constant, model->main, variable));
+        TARE_TRY(constant_for(&constant, model->main, variable, states));
         *changes += tare_graph_replace_uses(model->main, (struct tare_edge){ variable->node, 0 },
                                             (struct tare_edge){ constant, 0 }, NULL);
     }
@@ -209,10 +230,10 @@ static tare_status freeze_references(struct tare_graph_model *model, const bool 
 }
 
 /* A variable whose handle is unused is removed from the checkpoint. */
-static void mark_frozen(struct tare_graph_model *model, const bool *written) {
+static void mark_frozen(struct tare_graph_model *model, const struct variable_state *states) {
     for (size_t v = 0; v < model->n_variables; v++) {
         struct tare_variable *variable = &model->variables[v];
-        if (!variable->node || !can_freeze(model, written, variable)) continue;
+        if (!variable->node || !can_freeze(model, states, variable)) continue;
         variable->removed = tare_graph_count_uses(model->main, (struct tare_edge){ variable->node, 0 }, NULL) == 0;
     }
 }
@@ -220,23 +241,24 @@ static void mark_frozen(struct tare_graph_model *model, const bool *written) {
 static tare_status run(struct tare_graph_model *model, size_t *changes) {
     struct tare_bindings *bindings = NULL;
     size_t removed = 0;
-    bool *written = tare_calloc(model->n_variables + 1, sizeof *written);
+    struct variable_state *states = tare_calloc(model->n_variables + 1, sizeof *states);
     tare_status status = TARE_NO_MEMORY;
-    if (!written) return status;
+    if (!states) return status;
+    TARE_CHECK(note_repeated_names(states, model));
     TARE_CHECK(tare_bindings_new(&bindings, model));
-    TARE_CHECK(note_writes(bindings, model->main, written, model));
+    TARE_CHECK(note_writes(bindings, model->main, states, model));
     for (size_t i = 0; i < model->n_functions; i++)
-        TARE_CHECK(note_writes(bindings, model->functions[i], written, model));
-    mark_large(model, written);
-    TARE_CHECK(freeze_graph(bindings, model->main, written, changes));
+        TARE_CHECK(note_writes(bindings, model->functions[i], states, model));
+    mark_large(model, states);
+    TARE_CHECK(freeze_graph(bindings, model->main, states, changes));
     for (size_t i = 0; i < model->n_functions; i++)
-        TARE_CHECK(freeze_graph(bindings, model->functions[i], written, changes));
-    TARE_CHECK(freeze_references(model, written, changes));
+        TARE_CHECK(freeze_graph(bindings, model->functions[i], states, changes));
+    TARE_CHECK(freeze_references(model, states, changes));
     TARE_CHECK(tare_model_remove_unused_args(&removed, model));
-    mark_frozen(model, written);
+    mark_frozen(model, states);
 done:
     tare_bindings_free(bindings);
-    tare_free(written);
+    tare_free(states);
     return status;
 }
 

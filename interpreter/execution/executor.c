@@ -9,8 +9,9 @@
 /* Scratch memory belongs to the session while no frame uses it: a product takes half a MiB, which the frames of
  * thousands of functions must not keep. */
 static bool take_scratch(struct tare_session *session, struct tare_arena *out) {
-    if (!session->n_scratches && !tare_grow((void **)&session->scratches, &session->scratches_capacity,
-                                            session->n_scratches_taken + 1, sizeof *session->scratches))
+    const size_t taken = session->n_scratches_taken + 1;
+    if (taken > session->scratches_capacity &&
+        !tare_grow((void **)&session->scratches, &session->scratches_capacity, taken, sizeof *session->scratches))
         return false;
     *out = session->n_scratches ? session->scratches[--session->n_scratches] : (struct tare_arena){ 0 };
     session->n_scratches_taken++;
