@@ -280,15 +280,18 @@ static TARE_TARGET_AVX512 void store_any_floats(const struct product *p, int32_t
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_packed(uint8_t *to, int64_t stride, __m512i bytes, int64_t rows,
                                                         uint32_t mask, const int panels, const bool is_whole) {
     const __m256i half[2] = { _mm512_castsi512_si256(bytes), _mm512_extracti64x4_epi64(bytes, 1) };
+    const __m128i quarter[4] = { _mm512_castsi512_si128(bytes), _mm512_extracti32x4_epi32(bytes, 1),
+                                 _mm512_extracti32x4_epi32(bytes, 2), _mm512_extracti32x4_epi32(bytes, 3) };
+    if (panels == 1) {
+        TARE_UNROLL
+        for (int i = 0; i < 4; i++)
+            if (i < rows) _mm_mask_storeu_epi8(to + i * stride, (__mmask16)mask, quarter[i]);
+        return;
+    }
     TARE_UNROLL
-    for (int i = 0; i < 4 / panels; i++) {
-        if (i >= rows) return;
-        if (panels == 1)
-            _mm_mask_storeu_epi8(to + i * stride, (__mmask16)mask, _mm256_extracti128_si256(half[i / 2], i % 2));
-        else if (is_whole)
-            _mm256_storeu_si256((__m256i *)(void *)(to + i * stride), half[i]);
-        else
-            _mm256_mask_storeu_epi8(to + i * stride, mask, half[i]);
+    for (int i = 0; i < 2; i++) {
+        if (i < rows && is_whole) _mm256_storeu_si256((__m256i *)(void *)(to + i * stride), half[i]);
+        if (i < rows && !is_whole) _mm256_mask_storeu_epi8(to + i * stride, mask, half[i]);
     }
 }
 
