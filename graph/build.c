@@ -1,7 +1,6 @@
 /* Building graphs: nodes, edges, arguments, returns, constants. */
 #include "graph/graph.h"
 #include "base/alloc.h"
-#include "base/control.h"
 #include "graph/model.h"
 #include "graph/uses.h"
 #include "graph/op.h"
@@ -250,7 +249,6 @@ static tare_status resolve_outputs(struct tare_node *node) {
 }
 
 tare_status tare_node_resolve(struct tare_node *node) {
-    TARE_TRY(tare_control_check());
     TARE_TRY(resolve_outputs(node));
     return tare_node_index_outputs(node);
 }

@@ -4,8 +4,8 @@
  * has no meaning. Function arguments are nodes of op "_Arg" that live in graph->args, not in graph->nodes. This file
  * does not know SavedModels or protobuf messages.
  *
- * Cancellation and time limits: functions that passes call for each node poll tare_control_check (tare_node_resolve,
- * tare_node_each_function, tare_call_site, tare_graph_order), so a pass that returns their status stops early. A pass
+ * Cancellation and time limits: functions that passes call for each node poll tare_control_check
+ * (tare_node_each_function, tare_call_site, tare_graph_order), so a pass that returns their status stops early. A pass
  * that does long work without them polls itself. */
 #ifndef TARE_GRAPH_GRAPH_H
 #define TARE_GRAPH_GRAPH_H

@@ -1,4 +1,5 @@
 /* Quantizes a model: finds the layers, chooses the settings of each and calls its method. */
+#include "base/control.h"
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "quant/fake_quant.h"
@@ -146,6 +147,7 @@ static tare_status quantize_weight(struct tare_quant_work *work, struct tare_qua
 
 static tare_status rewrite_layer(struct tare_quant_work *work, struct tare_quant_layer *layer) {
     tare_status status = TARE_OK;
+    TARE_TRY(tare_control_check());
     layer->outcome->input = layer->left_params;
     if (layer->weight) {
         layer->own_integers = layer->real.dtype != TARE_DT_INVALID || layer->quantized.values.dtype != TARE_DT_INVALID;
