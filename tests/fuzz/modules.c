@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 enum { SKIPPED = 77, MAX_SECONDS = 5, LARGEST_FILE = 1 << 20 };
@@ -64,11 +65,17 @@ static size_t damage(struct fuzz *f, uint8_t *data, size_t size) {
     }
 }
 
+/* Limits are processor time, because other programs may stop this one for longer. */
+static void set_alarm(int seconds) {
+    const struct itimerval timer = { .it_value = { .tv_sec = seconds } };
+    setitimer(ITIMER_PROF, &timer, NULL);
+}
+
 static void run_change(struct fuzz *f, const uint8_t *original, size_t size) {
     uint8_t *data = tare_malloc(size + 1);
     enum fuzz_depth depth;
-    const double began = tare_clock_seconds();
-    alarm(2 * MAX_SECONDS);
+    const double began = tare_clock_cpu_seconds();
+    set_alarm(2 * MAX_SECONDS);
     if (!data) abort();
     memcpy(data, original, size);
     if (f->change) size = damage(f, data, size);
@@ -77,7 +84,7 @@ static void run_change(struct fuzz *f, const uint8_t *original, size_t size) {
     f->imported += depth == FUZZ_USED;
     tare_free(data);
     f->changes++;
-    const double seconds = tare_clock_seconds() - began;
+    const double seconds = tare_clock_cpu_seconds() - began;
     if (seconds > f->longest) f->longest = seconds;
     if (seconds > MAX_SECONDS) {
         printf("%s: change %d takes %.1f s\n", f->path, f->change, seconds);
@@ -114,7 +121,7 @@ static void tell(int number) {
 }
 
 static void catch_signals(void) {
-    signal(SIGALRM, tell);
+    signal(SIGPROF, tell);
 #if !defined(__SANITIZE_ADDRESS__) /* which reports more */
     signal(SIGSEGV, tell);
     signal(SIGBUS, tell);

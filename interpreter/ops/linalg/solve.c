@@ -352,10 +352,12 @@ static tare_status run_tridiagonal_product(struct tare_kernel *kernel) {
         .aux = &kind                                                                                                   \
     }
 
+/* In the order of TensorFlow's registration, which differs from TARE_MATRIX_TYPES. */
+#define HALF_FIRST "T: {half, float, double, complex64, complex128}"
+
 const struct tare_op tare_ops_solve[] = {
-    TARE_MATRIX_OP("MatrixDeterminant", "input: T", "output: T", TARE_MATRIX_TYPES, determinant),
-    TARE_MATRIX_OP("LogMatrixDeterminant", "input: T", "sign: T, log_abs_determinant: T", TARE_MATRIX_TYPES,
-                   log_determinant),
+    TARE_MATRIX_OP("MatrixDeterminant", "input: T", "output: T", HALF_FIRST, determinant),
+    TARE_MATRIX_OP("LogMatrixDeterminant", "input: T", "sign: T, log_abs_determinant: T", HALF_FIRST, log_determinant),
     TARE_MATRIX_OP("BatchMatrixDeterminant", "input: T", "output: T", "T: {float, double, complex64, complex128}",
                    determinant),
     TARE_MATRIX_OP("Lu", "input: T", "lu: T, p: output_idx_type",
