@@ -2,6 +2,7 @@
 #include "convert/validation/validate.h"
 #include "interpreter/ops/builtin.h"
 #include "base/alloc.h"
+#include "base/control.h"
 #include "convert/import/edges.h"
 #include "convert/import/import.h"
 #include "convert/validation/internal.h"
@@ -174,6 +175,7 @@ static tare_status open_and_check(struct tare_faults *faults, size_t *n_metas, c
         tare_file_fault(&v, "saved_model", "schema version %lld (expected 1)", (long long)version);
     status = check_meta(&v, &open);
     tare_source_close(v.source);
+    if (status == TARE_OK) status = tare_control_check(); /* a check that it stopped is no lack of memory */
     if (status == TARE_OK && v.out_of_memory)
         status = TARE_FAIL(TARE_NO_MEMORY, "out of memory while faults were listed");
     return tare_error_prefix(status, "%s", path);

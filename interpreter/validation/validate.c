@@ -1,5 +1,6 @@
 /* The walk over a model, and the rules of single nodes. */
 #include "base/alloc.h"
+#include "base/control.h"
 #include "graph/definitions/attr_check.h"
 #include "graph/definitions/opdef.h"
 #include "interpreter/validation/validate_internal.h"
@@ -263,6 +264,7 @@ tare_status tare_model_validate(struct tare_faults *faults, const struct tare_gr
     tare_map_free(&validator.tpu_functions);
     tare_arena_free(&validator.scratch);
     tare_error_clear();
+    TARE_TRY(tare_control_check()); /* checks that it stopped count as faults or as lack of memory above */
     if (validator.out_of_memory) return TARE_FAIL(TARE_NO_MEMORY, "out of memory while the model was checked");
     return TARE_OK;
 }

@@ -30,7 +30,8 @@ struct tare_validate_options {
 };
 
 /* Appends the model's violations to a zeroed or existing list, in the order of the model's graphs and nodes. Violations
- * are not a failure: the status is TARE_OK or TARE_NO_MEMORY. NULL options: all default. */
+ * are not a failure. TARE_NO_MEMORY or TARE_INTERRUPTED: the list is incomplete, and may contain what was not a
+ * violation. NULL options: all default. */
 tare_status tare_model_validate(struct tare_faults *faults, const struct tare_graph_model *model,
                                 const struct tare_validate_options *options);
 

@@ -1,4 +1,5 @@
 /* Each rule of a loadable model: a model that keeps it, and the words for one that does not. */
+#include "base/control.h"
 #include "interpreter/validation/validate.h"
 #include "interpreter/ops/builtin.h"
 
@@ -329,6 +330,17 @@ static void tpu_cluster__takes_only_what_a_tpu_can(void **state) {
            "tpu/where (Where): input 0 is float32 (expected complex128)", NULL);
 }
 
+static void cancellation__is_no_fault_and_no_lack_of_memory(void **state) {
+    const struct fixture *f = *state;
+    const volatile sig_atomic_t cancelled = TARE_STOP_INTERRUPTED;
+    struct tare_control control = { .cancelled = &cancelled };
+    struct tare_faults faults = { 0 };
+    tare_control_set(&control);
+    assert_int_equal(tare_model_validate(&faults, f->model, &f->options), TARE_INTERRUPTED);
+    tare_control_set(NULL);
+    tare_faults_free(&faults);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
@@ -346,6 +358,7 @@ int main(void) {
         CASE(returns),
         CASE(variables_need_values),
         CASE(batch_sizes),
+        CASE(cancellation__is_no_fault_and_no_lack_of_memory),
         CASE(tpu_cluster__that_is_sound),
         CASE(tpu_cluster__must_be_left_by_replicated_outputs),
         CASE(tpu_cluster__needs_one_metadata_and_one_name),
