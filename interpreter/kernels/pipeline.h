@@ -68,9 +68,8 @@ struct tare_stage {
     int tag;             /* the caller's; simplification keeps it */
     const void *operand; /* NULL: none */
     float add, low, high;
-    float divisor, reciprocal, least,
-        most;        /* of QUANTIZE_QUOTIENT and QUANTIZE_RATIO: see tare_pipeline_join_quotient */
-    bool is_bounded; /* see tare_pipeline_set_bounds */
+    float divisor, reciprocal, least, most; /* see tare_pipeline_join_quotient */
+    bool is_bounded;                        /* see tare_pipeline_set_bounds */
 };
 
 enum {

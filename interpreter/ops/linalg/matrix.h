@@ -69,8 +69,7 @@ struct tare_matrix_op {
     const char *vectors; /* the attribute that requests the outputs after the first one; NULL: always */
     const char *arrays;  /* those of the call that its routine does not have */
     enum {
-        TARE_MATRIX_TRANSPOSED, /* `a` of the call is the matrix as it is in memory, which is the transpose for LAPACK
-                                 */
+        TARE_MATRIX_TRANSPOSED, /* `a` of the call is the matrix as it is in memory: for LAPACK, its transpose */
         TARE_MATRIX_BY_COLUMNS, /* `a` is the matrix */
         TARE_MATRIX_UNREAD
     } load;

@@ -12,6 +12,7 @@
 #include "support/draw.h"
 #include "support/mini_model.h"
 #include "support/models.h"
+#include "support/sample_file.h"
 #include "support/temp.h"
 
 #include <math.h>
@@ -44,15 +45,8 @@ static const char *write_samples(const char *key, int count) {
     uint64_t seed = 17;
     mini_ok(tare_tfrecord_create(&writer, path));
     for (int r = 0; r < count; r++) {
-        struct tare_tensor value;
-        void *data;
-        size_t size;
         draw_image(x, &seed);
-        mini_ok(tare_tensor_from(&value, TARE_DT_FLOAT, &shape, x));
-        mini_ok(tare_sample_encode(&data, &size, &key, &value, 1));
-        mini_ok(tare_tfrecord_write(writer, data, size));
-        tare_tensor_reset(&value);
-        tare_free(data);
+        write_float_sample(writer, key, &shape, x);
     }
     mini_ok(tare_tfrecord_commit(writer));
     return path;

@@ -8,6 +8,7 @@
 #include "support/draw.h"
 #include "support/mini_model.h"
 #include "support/process.h"
+#include "support/sample_file.h"
 #include "support/temp.h"
 
 #include <jansson.h>
@@ -74,22 +75,14 @@ static void export_model(void) {
 
 static void write_records(void) {
     struct tare_tfrecord_writer *writer;
-    const char *key = "x";
     mini_ok(tare_tfrecord_create(&writer, data_path));
     for (int r = 0; r < RECORDS; r++) {
         float values[WIDTH];
         struct tare_shape shape = tare_shape_make(2, 1, WIDTH);
-        struct tare_tensor value;
-        void *bytes;
-        size_t size;
         draw_fill(values, WIDTH, DRAW_TWO, (uint64_t)r); /* -1 and 3: no record stands out by itself */
         if (r == NAN_RECORD) values[2] = NAN;
         if (r == LARGE_RECORD) values[0] = 500;
-        mini_ok(tare_tensor_wrap(&value, TARE_DT_FLOAT, &shape, values, NULL, NULL));
-        mini_ok(tare_sample_encode(&bytes, &size, &key, &value, 1));
-        mini_ok(tare_tfrecord_write(writer, bytes, size));
-        tare_tensor_reset(&value);
-        tare_free(bytes);
+        write_float_sample(writer, "x", &shape, values);
     }
     mini_ok(tare_tfrecord_commit(writer));
 }

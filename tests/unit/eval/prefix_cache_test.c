@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "datasets/tfrecord.h"
 #include "support/mini_model.h"
+#include "support/sample_file.h"
 #include "support/temp.h"
 
 #include <stdio.h>
@@ -12,20 +13,12 @@ enum { RECORDS = 21, WIDTH = 3, STEPS = 4, MODELS = 4, MOST = RECORDS * WIDTH };
 
 static const char *write_records(void) {
     struct tare_tfrecord_writer *writer;
-    const char *const keys[] = { "x" };
     const char *path = temp_path("rerun.tfrecord");
     mini_ok(tare_tfrecord_create(&writer, path));
     for (int k = 0; k < RECORDS; k++) {
         const float x[WIDTH] = { (float)k / 7, (float)-k / 3, 1 };
         struct tare_shape shape = tare_shape_make(2, (int64_t)1, (int64_t)WIDTH);
-        struct tare_tensor value;
-        void *data;
-        size_t size;
-        mini_ok(tare_tensor_from(&value, TARE_DT_FLOAT, &shape, x));
-        mini_ok(tare_sample_encode(&data, &size, keys, &value, 1));
-        mini_ok(tare_tfrecord_write(writer, data, size));
-        tare_tensor_reset(&value);
-        tare_free(data);
+        write_float_sample(writer, "x", &shape, x);
     }
     mini_ok(tare_tfrecord_commit(writer));
     return path;

@@ -9,6 +9,7 @@
 #include "quant/xla.h"
 #include "support/draw.h"
 #include "support/mini_model.h"
+#include "support/sample_file.h"
 #include "support/temp.h"
 
 #include <math.h>
@@ -171,21 +172,13 @@ static void models_without_such_ranges__are_refused(void **state) {
 
 static const char *write_records(void) {
     struct tare_tfrecord_writer *writer;
-    const char *const keys[] = { "x" };
     const char *path = temp_path("ranges.tfrecord");
     mini_ok(tare_tfrecord_create(&writer, path));
     for (int k = 0; k < RECORDS; k++) {
         const struct tare_shape shape = tare_shape_make(2, (int64_t)1, (int64_t)WIDTH);
-        struct tare_tensor value;
         float x[WIDTH];
-        void *data;
-        size_t size;
         fill(x, k);
-        mini_ok(tare_tensor_from(&value, TARE_DT_FLOAT, &shape, x));
-        mini_ok(tare_sample_encode(&data, &size, keys, &value, 1));
-        mini_ok(tare_tfrecord_write(writer, data, size));
-        tare_tensor_reset(&value);
-        tare_free(data);
+        write_float_sample(writer, "x", &shape, x);
     }
     mini_ok(tare_tfrecord_commit(writer));
     return path;

@@ -6,6 +6,7 @@
 #include "base/strbuf.h"
 #include "datasets/tfrecord.h"
 #include "support/mini_model.h"
+#include "support/sample_file.h"
 #include "support/temp.h"
 
 #include <math.h>
@@ -15,16 +16,8 @@
 enum { RECORDS = 23, WIDTH = 3 };
 
 static void write_record(struct tare_tfrecord_writer *writer, int64_t rows, const float *x) {
-    const char *const keys[] = { "x" };
     struct tare_shape shape = tare_shape_make(2, rows, (int64_t)WIDTH);
-    struct tare_tensor value;
-    void *data;
-    size_t size;
-    mini_ok(tare_tensor_from(&value, TARE_DT_FLOAT, &shape, x));
-    mini_ok(tare_sample_encode(&data, &size, keys, &value, 1));
-    mini_ok(tare_tfrecord_write(writer, data, size));
-    tare_tensor_reset(&value);
-    tare_free(data);
+    write_float_sample(writer, "x", &shape, x);
 }
 
 /* Record k has one row: k, k / 3, -k; from `negative` on its second number is negative. */

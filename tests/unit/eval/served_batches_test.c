@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "datasets/tfrecord.h"
 #include "support/mini_model.h"
+#include "support/sample_file.h"
 #include "support/temp.h"
 
 #include <string.h>
@@ -12,7 +13,6 @@ enum { MOST = 64 };
 
 /* Records of the given numbers of rows; row r of all has the value r. */
 static const char *write_records(const char *name, const int *rows, size_t count) {
-    static const char *const keys[] = { "x" };
     struct tare_tfrecord_writer *writer;
     const char *path = temp_path(name);
     float next = 0;
@@ -20,16 +20,9 @@ static const char *write_records(const char *name, const int *rows, size_t count
     for (size_t k = 0; k < count; k++) {
         struct tare_shape shape = tare_shape_make(1, (int64_t)rows[k]);
         float x[MOST];
-        struct tare_tensor value;
-        void *data;
-        size_t size;
         for (int i = 0; i < rows[k]; i++)
             x[i] = next++;
-        mini_ok(tare_tensor_from(&value, TARE_DT_FLOAT, &shape, x));
-        mini_ok(tare_sample_encode(&data, &size, keys, &value, 1));
-        mini_ok(tare_tfrecord_write(writer, data, size));
-        tare_tensor_reset(&value);
-        tare_free(data);
+        write_float_sample(writer, "x", &shape, x);
     }
     mini_ok(tare_tfrecord_commit(writer));
     return path;

@@ -5,6 +5,7 @@
 #include "datasets/sample.h"
 #include "datasets/tfrecord.h"
 #include "support/mini_model.h"
+#include "support/sample_file.h"
 #include "support/temp.h"
 
 #include <stdlib.h>
@@ -46,18 +47,11 @@ static const char *write_samples(void) {
     const char *path = temp_path("samples");
     mini_ok(tare_tfrecord_create(&writer, path));
     for (int r = 0; r < RECORDS; r++) {
-        const char *key = "x";
-        struct tare_shape shape = tare_shape_make(1, WIDTH);
-        struct tare_tensor value;
-        void *bytes;
-        size_t size;
-        mini_ok(tare_tensor_new(&value, TARE_DT_FLOAT, &shape));
+        const struct tare_shape shape = tare_shape_make(1, WIDTH);
+        float x[WIDTH];
         for (int i = 0; i < WIDTH; i++)
-            TARE_DATA(float, &value)[i] = (float)r + 0.25f * (float)i;
-        mini_ok(tare_sample_encode(&bytes, &size, &key, &value, 1));
-        mini_ok(tare_tfrecord_write(writer, bytes, size));
-        tare_tensor_reset(&value);
-        tare_free(bytes);
+            x[i] = (float)r + 0.25f * (float)i;
+        write_float_sample(writer, "x", &shape, x);
     }
     mini_ok(tare_tfrecord_commit(writer));
     return path;

@@ -189,6 +189,15 @@ static struct layer layer_of(const struct size *s) {
                                      .groups = s->groups } };
 }
 
+static void check_all(const struct size *sizes, size_t count, bool is_product) {
+    for (size_t i = 0; i < count; i++) {
+        struct layer layer = layer_of(&sizes[i]);
+        layer.is_product = is_product;
+        assert_int_equal(tare_conv_check(&layer.conv), TARE_OK);
+        check(layer);
+    }
+}
+
 static void convolutions(void **unused) {
     static const struct size sizes[] = {
         { "3x3, lines", 1, 29, 28, 128, 96, 3, 1, 1, 1 },
@@ -207,11 +216,7 @@ static void convolutions(void **unused) {
         { "depthwise, few", 1, 120, 131, 20, 20, 3, 1, 20, 1 },
     };
     (void)unused;
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        const struct layer layer = layer_of(&sizes[i]);
-        assert_int_equal(tare_conv_check(&layer.conv), TARE_OK);
-        check(layer);
-    }
+    check_all(sizes, sizeof sizes / sizeof *sizes, false);
 }
 
 /* batch × [rows, in] · [in, out] */
@@ -223,11 +228,7 @@ static void products(void **unused) {
         { "batch", 3, 1, 40, 300, 200, 1, 1, 1, 1 },
     };
     (void)unused;
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        struct layer layer = layer_of(&sizes[i]);
-        layer.is_product = true;
-        check(layer);
-    }
+    check_all(sizes, sizeof sizes / sizeof *sizes, true);
 }
 
 static int run_layers(void) {
