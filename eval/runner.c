@@ -24,10 +24,9 @@ struct plan {
 struct batch {
     struct tare_bound_record *records;
     size_t count;
-    size_t joined;                   /* records to run as one batch if that changes no bit; 0: not chosen yet */
-    enum tare_batch_verdict verdict; /* of this worker's last check */
-    struct tare_record_ranges
-        *ranges; /* runs batches of records that depend on each other; NULL: they run one by one */
+    size_t joined;                     /* records to run as one batch if that changes no bit; 0: not chosen yet */
+    enum tare_batch_verdict verdict;   /* of this worker's last check */
+    struct tare_record_ranges *ranges; /* of records that depend on each other; NULL: they run one by one */
     bool tried_ranges;
 };
 
