@@ -69,6 +69,7 @@ static void copy_lines(float *to, const struct tare_conv *conv, const float *ima
 static void run_block(tare_gemm_block_function *run, struct tare_gemm_block *block, const struct tare_conv *conv,
                       const float *packed, const struct tare_gemm_epilogue *epilogue) {
     const float *a = block->a;
+    const struct tare_gemm_ahead ahead = block->ahead;
     const int64_t lines = conv->kernel[1], length = conv->kernel[2] * conv->in_channels;
     const int64_t together = tare_gemm_even_piece(lines, length < BLOCK_K ? BLOCK_K / length : 1, 1);
     const int64_t piece = tare_gemm_even_piece(length, BLOCK_K, 4);
@@ -82,14 +83,34 @@ static void run_block(tare_gemm_block_function *run, struct tare_gemm_block *blo
             block->next_panels = is_last ? packed : block->panels + block->segments * block->length * TARE_GEMM_PANEL;
             block->accumulate = line > 0 || k > 0;
             block->epilogue = is_last ? epilogue : NULL;
+            block->ahead = is_last ? ahead : (struct tare_gemm_ahead){ 0 };
             run(block);
         }
     }
 }
 
+/* The input lines that the block of output lines from `line` on needs and the one before it does not: after the last
+ * line those of the next image, if there is one. */
+static struct tare_gemm_ahead lines_ahead(const struct tare_conv *conv, const float *image, int64_t line,
+                                          bool is_last_image) {
+    const int64_t most = lines_of_block(conv), line_size = conv->in[2] * conv->in_channels;
+    int64_t first = (line - 1) * conv->stride[1] - conv->pad[1] + reach_h(conv, 1), count = most * conv->stride[1];
+    if (line >= conv->out[1]) {
+        if (is_last_image) return (struct tare_gemm_ahead){ 0 };
+        first = conv->in[1], count = reach_h(conv, most) - conv->pad[1];
+    } else if (first >= conv->in[1]) {
+        return (struct tare_gemm_ahead){ 0 };
+    } else {
+        first = first < 0 ? 0 : first;
+        count = conv->in[1] - first < count ? conv->in[1] - first : count;
+    }
+    return tare_gemm_rows_ahead(image + first * line_size, count, line_size, line_size,
+                                conv->batch * conv->in[0] * conv->in[1] * line_size);
+}
+
 static void run_image(tare_gemm_block_function *run, struct tare_gemm_block *block, const struct tare_conv *conv,
                       const float *image, const float *packed, const struct tare_gemm_epilogue *epilogue,
-                      float *scratch) {
+                      float *scratch, bool is_last_image) {
     const bool padded = is_padded(conv);
     const int64_t line_size = (padded ? reach_w(conv) : conv->in[2]) * conv->in_channels;
     const int64_t most = lines_of_block(conv);
@@ -105,6 +126,7 @@ static void run_image(tare_gemm_block_function *run, struct tare_gemm_block *blo
         block->a = padded ? scratch : image + first * line_size;
         block->c = output + line * block->c_line;
         block->panels_are_cached = line > 0 && tare_gemm_panels_stay_cached(block->n, tare_conv_patch(conv));
+        block->ahead = lines_ahead(conv, image, line + block->lines, is_last_image);
         if (epilogue) lines_epilogue = tare_epilogue_shifted(epilogue, line * block->c_line, 0);
         run_block(run, block, conv, packed, !epilogue ? NULL : &lines_epilogue);
     }
@@ -129,6 +151,6 @@ void tare_conv_direct_at(enum tare_cpu_level level, float *output, const struct 
         block.c = output + i * image_out;
         if (epilogue) image_epilogue = tare_epilogue_shifted(epilogue, i * image_out, 0);
         run_image(tare_gemm_block_at(level), &block, conv, input + i * image_in, packed,
-                  !epilogue ? NULL : &image_epilogue, scratch);
+                  !epilogue ? NULL : &image_epilogue, scratch, i + 1 == conv->batch * conv->in[0]);
     }
 }

@@ -90,6 +90,16 @@ bool tare_gemm_output_stays_cached(int64_t elements) {
     return elements <= MOST;
 }
 
+struct tare_gemm_ahead tare_gemm_rows_ahead(const float *data, int64_t rows, int64_t length, int64_t stride,
+                                            int64_t elements) {
+    enum { MOST = 256 << 10 }; /* half of a second-level cache of 2 MiB */
+    const bool is_one_row = length == stride;
+    if (elements <= MOST || rows <= 0 || length <= 0) return (struct tare_gemm_ahead){ 0 };
+    return (struct tare_gemm_ahead){
+        .data = data, .rows = is_one_row ? 1 : rows, .length = is_one_row ? rows * length : length, .stride = stride
+    };
+}
+
 /* The panels that are used next: from k0 on, or by the next block of rows. */
 static const float *panels_after(const float *packed, int64_t k0, int64_t k, bool is_last) {
     if (k0 < k) return packed + k0 * TARE_GEMM_PANEL;
@@ -116,6 +126,13 @@ static void take_rows(struct tare_gemm_block *block, const struct tare_gemm_rows
     }
     for (int64_t i = 0; i < block->rows; i++)
         memcpy(scratch + i * BLOCK_STRIDE, a->data + (row + i) * a->stride + k0, (size_t)block->length * sizeof(float));
+}
+
+/* The rows of the block that begins at `row`, of which at most `most` are left. */
+static struct tare_gemm_ahead next_rows(const struct tare_gemm_rows *a, int64_t m, int64_t k, int64_t row,
+                                        int64_t most) {
+    return tare_gemm_rows_ahead(a->data + row * a->stride, m - row < most ? m - row : most, k, a->stride,
+                                m * a->stride);
 }
 
 void tare_gemm_at(enum tare_cpu_level level, float *c, int64_t ldc, const struct tare_gemm_rows *a, const float *packed,
@@ -154,6 +171,8 @@ void tare_gemm_at(enum tare_cpu_level level, float *c, int64_t ldc, const struct
             block.panels_are_cached = row > 0 && tare_gemm_panels_stay_cached(n, k);
             block.accumulate = k0 > 0;
             block.epilogue = epilogue && k0 + block.length == k ? &rows_epilogue : NULL;
+            block.ahead = !a->data || k0 + block.length < k ? (struct tare_gemm_ahead){ 0 }
+                                                            : next_rows(a, m, k, row + block.rows, block_rows);
             take_rows(&block, a, row, k0, scratch);
             run(&block);
         }

@@ -70,6 +70,12 @@ void tare_gemm_at(enum tare_cpu_level level, float *c, int64_t ldc, const struct
 
 /* ---- for the variants and convolutions only ---- */
 
+/* Rows of A that the block after this one reads: `rows` rows of `length` floats, `stride` floats apart. Variants may
+ * prefetch them. */
+struct tare_gemm_ahead {
+    const float *data;
+    int64_t rows, length, stride; /* rows 0: not known, or cached already */
+};
 /* C block (+)= A block · panels. The rows are `lines` lines of `rows` each (a matrix is one line; a convolution's
  * output has several, which are not adjacent in the input). k is cut into `segments` of `length` floats, `step` apart
  * in A. */
@@ -83,8 +89,9 @@ struct tare_gemm_block {
     const float *panels;
     int64_t panel_stride;     /* floats between two panels; 16 between two k */
     const float *next_panels; /* what the next block uses, to prefetch; NULL: not known */
-    bool panels_are_cached;   /* in the second-level cache: not prefetched */
-    bool output_is_cached;    /* C and the addend probably are, too */
+    struct tare_gemm_ahead ahead;
+    bool panels_are_cached; /* in the second-level cache: not prefetched */
+    bool output_is_cached;  /* C and the addend probably are, too */
     bool accumulate;
     const struct tare_gemm_epilogue
         *epilogue; /* of C's first row and column; NULL: more of k comes, or nothing is to do */
@@ -96,6 +103,10 @@ tare_gemm_block_function *tare_gemm_block_at(enum tare_cpu_level level);
 bool tare_gemm_panels_stay_cached(int64_t n, int64_t k);
 /* True if an output of this many elements probably is in the second-level cache, from the values before it. */
 bool tare_gemm_output_stays_cached(int64_t elements);
+/* The rows of A that are read next, for struct tare_gemm_block: none if all `elements` of A probably are in the
+ * second-level cache. */
+struct tare_gemm_ahead tare_gemm_rows_ahead(const float *data, int64_t rows, int64_t length, int64_t stride,
+                                            int64_t elements);
 /* Divides `expected` into blocks of nearly equal size, at most `limit`: returns the block size, rounded up to a
  * multiple of `unit`. */
 int64_t tare_gemm_even_piece(int64_t expected, int64_t limit, int64_t unit);

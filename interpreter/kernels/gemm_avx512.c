@@ -5,7 +5,7 @@
 #if TARE_KERNELS_X86
 
 /* With one panel every product loads an element of A, and more than 12 rows gain nothing. */
-enum { MAX_ROWS = TARE_GEMM_TILE_ROWS, MOST_ROWS_OF_ONE_PANEL = 12 };
+enum { MAX_ROWS = TARE_GEMM_TILE_ROWS, MOST_ROWS_OF_ONE_PANEL = 12, LINE = 64 /* bytes of a cache line */ };
 
 /* The panels of the next tiles, which the tiles before them prefetch into the second-level cache, a few cache lines
  * every two k: large weights are in memory, and asking for many lines at once would stall the multiplication. */
@@ -16,9 +16,25 @@ struct panel_prefetch {
     int64_t rate;                  /* lines every two k */
 };
 
+/* The rows of A that the next block of rows multiplies. All tiles prefetch equal shares of them into the second-level
+ * cache: the hardware follows few of the rows that a tile reads side by side. */
+struct ahead_prefetch {
+    const char *at;            /* the next line */
+    int64_t lines;             /* left in the row of `at` */
+    int64_t lines_of_row, gap; /* lines in a row; bytes from its last line to the next row */
+    int64_t lines_of_tile;     /* each tile's share */
+    int64_t left;              /* of the share of the tile that runs */
+    int64_t rate;              /* lines every two k */
+};
+
+struct prefetch {
+    struct panel_prefetch panels;
+    struct ahead_prefetch ahead;
+};
+
 /* A tile of the block: `c` is its first element, `a` its first row, `column` its first column in the block. */
 typedef void tile_function(const struct tare_gemm_block *block, float *c, const float *a, int64_t column,
-                           __mmask16 last, struct panel_prefetch *next);
+                           __mmask16 last, struct prefetch *next);
 
 /* Where the rows of a tile are. The distances are in bytes; a row of the tile is at most one addition of a scaled
  * distance away from one of the pointers, which is an address of an instruction. Separate pointers to all rows would
@@ -135,14 +151,34 @@ TARE_ALWAYS_INLINE bool begin_next_panel(struct panel_prefetch *next) {
     return true;
 }
 
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void fetch_ahead(struct ahead_prefetch *ahead) {
+    for (int64_t i = 0; i < ahead->rate; i++) {
+        _mm_prefetch(ahead->at, _MM_HINT_T1);
+        ahead->at += LINE;
+        if (--ahead->lines > 0) continue;
+        ahead->lines = ahead->lines_of_row;
+        ahead->at += ahead->gap;
+    }
+    ahead->left -= ahead->rate;
+}
+
 /* Multiplies one segment; returns the panels after it, and moves the rows by its length. */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 const float *
 multiply_segment(__m512 sum[MAX_ROWS][8], int64_t length, struct rows_at *a, const float *b, int64_t panel_stride,
-                 struct row_prefetch *fetch, struct panel_prefetch *next, const int rows, const int panels) {
+                 struct row_prefetch *fetch, struct prefetch *prefetch, const int rows, const int panels) {
+    struct panel_prefetch *next = &prefetch->panels;
     struct rows_at at = *a;
     int64_t p = 0;
     for (; p + 2 <= length && fetch->row < fetch->rows; p += 2) {
         fetch_row(fetch->c, fetch->addend, fetch->ldc, fetch->row++, rows, panels);
+        if (next->lines > 0 || begin_next_panel(next)) fetch_lines(next);
+        keep_in_registers(&at, rows);
+        multiply(sum, &at, b, panel_stride, 0, rows, panels);
+        multiply(sum, &at, b, panel_stride, 1, rows, panels);
+        advance(&at, &b, 2, rows);
+    }
+    for (; p + 2 <= length && prefetch->ahead.left > 0; p += 2) {
+        fetch_ahead(&prefetch->ahead);
         if (next->lines > 0 || begin_next_panel(next)) fetch_lines(next);
         keep_in_registers(&at, rows);
         multiply(sum, &at, b, panel_stride, 0, rows, panels);
@@ -231,8 +267,8 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void finish_sums(__m512 sum[MAX_ROWS][8],
 }
 
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tile(const struct tare_gemm_block *block, float *c, const float *a,
-                                                int64_t column, __mmask16 last, struct panel_prefetch *next,
-                                                const int rows, const int panels, const bool is_bounded) {
+                                                int64_t column, __mmask16 last, struct prefetch *next, const int rows,
+                                                const int panels, const bool is_bounded) {
     __m512 sum[MAX_ROWS][8];
     const int64_t ldc = block->ldc, panel_stride = block->panel_stride;
     const struct tare_gemm_epilogue *epilogue = block->epilogue;
@@ -267,11 +303,11 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tile(const struct tare_gemm_block *bl
 
 #define TILE(r, p)                                                                                                     \
     static TARE_TARGET_AVX512 void tile_##r##_##p(const struct tare_gemm_block *block, float *c, const float *a,       \
-                                                  int64_t column, __mmask16 last, struct panel_prefetch *next) {       \
+                                                  int64_t column, __mmask16 last, struct prefetch *next) {             \
         tile(block, c, a, column, last, next, r, p, false);                                                            \
     }                                                                                                                  \
     static TARE_TARGET_AVX512 void bounded_##r##_##p(const struct tare_gemm_block *block, float *c, const float *a,    \
-                                                     int64_t column, __mmask16 last, struct panel_prefetch *next) {    \
+                                                     int64_t column, __mmask16 last, struct prefetch *next) {          \
         tile(block, c, a, column, last, next, r, p, true);                                                             \
     }
 #define TILES_2(r) TILE(r, 1) TILE(r, 2)
@@ -360,10 +396,23 @@ static struct panel_prefetch panels_after(const struct tare_gemm_block *block, i
     return next;
 }
 
+/* The share of one of `tile_count` tiles. */
+static struct ahead_prefetch rows_ahead(const struct tare_gemm_block *block, int64_t tile_count) {
+    const struct tare_gemm_ahead *ahead = &block->ahead;
+    const int64_t row_size = ahead->length * (int64_t)sizeof(float), lines = (row_size + LINE - 1) / LINE;
+    const int64_t steps = block->segments * block->length / 2 - (block->output_is_cached ? 0 : MAX_ROWS);
+    struct ahead_prefetch next = { .at = (const char *)ahead->data, .lines = lines, .lines_of_row = lines };
+    next.gap = ahead->stride * (int64_t)sizeof(float) - lines * LINE;
+    next.lines_of_tile = (ahead->rows * lines + tile_count - 1) / tile_count;
+    next.rate = steps > next.lines_of_tile ? 1 : 2;
+    return next;
+}
+
 static void run(const struct tare_gemm_block *block, const struct tare_gemm_epilogue *general) {
     const int64_t rows = block->rows, n = block->n;
     const bool is_bounded = block->epilogue && block->epilogue->is_bounded;
     tile_function *const(*const forms)[4] = is_bounded ? bounded_tiles : tiles;
+    struct prefetch next = { 0 };
     struct waiting waiting = { 0 };
     int64_t tile_count = (rows + MAX_ROWS - 1) / MAX_ROWS; /* of a line, all nearly as high */
     const int64_t highest = (rows + tile_count - 1) / tile_count;
@@ -376,7 +425,8 @@ static void run(const struct tare_gemm_block *block, const struct tare_gemm_epil
         const int64_t width = (int64_t)16 << width_log;
         const int64_t columns = n - column < width ? n - column : width;
         const __mmask16 last = (__mmask16)(0xffffu >> (width - columns));
-        struct panel_prefetch next = panels_after(block, column, width, tile_count * block->lines);
+        next.panels = panels_after(block, column, width, tile_count * block->lines);
+        if (column == 0) next.ahead = rows_ahead(block, (n + width - 1) / width * tile_count * block->lines);
         for (int64_t line = 0; line < block->lines; line++) {
             float *c = block->c + line * block->c_line + column;
             const float *a = block->a + line * block->a_line;
@@ -384,6 +434,7 @@ static void run(const struct tare_gemm_block *block, const struct tare_gemm_epil
             for (int64_t t = 0; t < tile_count; t++) {
                 const int64_t end = (t + 1) * rows / tile_count;
                 float *to = c + row * block->ldc;
+                next.ahead.left = next.ahead.lines_of_tile;
                 forms[end - row][width_log](block, to, a + row * block->lda, column, last, &next);
                 if (general) {
                     finish(&waiting, general, block);
