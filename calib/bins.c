@@ -35,6 +35,22 @@ static uint32_t bits_of(double value) {
     return tare_float_bits((float)value); /* an end of a bin, or an exact extreme: a float */
 }
 
+/* Fills the numbers of bins below each place of a page; the first bin of the page is bin `first`. Returns the number of
+ * bins in the page. */
+static size_t index_page(uint16_t below[TARE_HISTOGRAM_BINS], const struct tare_bins *bins, size_t first, int page) {
+    uint32_t next = 0;
+    size_t at = first;
+    for (; at < bins->count; at++) {
+        const uint32_t bits = bits_of(bins->bins[at].low);
+        if (bits >> 23 != (uint32_t)page || bins->centers[at] == 0) break;
+        for (const uint32_t end = bin_in_order(bits); next <= end; next++)
+            below[next] = (uint16_t)(at - first);
+    }
+    for (; next < TARE_HISTOGRAM_BINS; next++)
+        below[next] = (uint16_t)(at - first);
+    return at - first;
+}
+
 static tare_status index_bins(struct tare_bins *bins) {
     int16_t pages = 0;
     for (int page = 0; page < TARE_HISTOGRAM_PAGES; page++)
@@ -53,12 +69,7 @@ static tare_status index_bins(struct tare_bins *bins) {
         bins->before[page] = (uint32_t)at;
         if (bins->place[page] < 0) continue;
         uint16_t *below = bins->below + (size_t)bins->place[page] * TARE_HISTOGRAM_BINS;
-        size_t first = at;
-        for (uint32_t bin = 0; bin < TARE_HISTOGRAM_BINS; bin++) {
-            below[bin] = (uint16_t)(at - first);
-            uint32_t bits = at < bins->count ? bits_of(bins->bins[at].low) : 0;
-            if (at < bins->count && bits >> 23 == (uint32_t)page && bin_in_order(bits) == bin) at++;
-        }
+        at += index_page(below, bins, at, page);
     }
     return TARE_OK;
 }

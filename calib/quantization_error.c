@@ -1,10 +1,12 @@
 /* Quantization error of binned values.
  *
  * Bins carry prefix sums of count, value and value squared, so that the squared error of all bins that round to one
- * code is a difference of three sums: the cost depends on the number of codes, not of bins. */
+ * code is a difference of three sums. Codes to which no bin rounds are skipped, so that the cost depends on the number
+ * of codes or of bins, whichever is smaller. */
 #include "calib/quantization_error.h"
 
 #include <float.h>
+#include <math.h>
 
 /* Sum of count * (centre - value)^2 over bins from … to-1. */
 static double error_between(const struct tare_bins *bins, size_t from, size_t to, double value) {
@@ -23,28 +25,70 @@ static double fine_rounding(const struct tare_qparams *params, const struct tare
     return count * params->scale * params->scale / 12;
 }
 
-struct tare_quantization_error tare_quantization_error_of(const struct tare_qparams *params,
-                                                          const struct tare_bins *bins) {
+static double code_value(const struct tare_qparams *params, double code) {
+    return params->scale * (code - params->zero_point);
+}
+
+/* The code, from `code` on, that a value rounds to: the first whose upper end is above the value, or the last code. */
+static double code_of(const struct tare_qparams *params, double value, double code) {
+    const double half = 0.5 * params->scale;
+    const double guess = fmin(floor(value / params->scale + 0.5) + params->zero_point, params->qmax);
+    if (guess > code) code = guess;
+    while (code > params->qmin && value < code_value(params, code - 1) + half)
+        code--;
+    while (code < params->qmax && !(value < code_value(params, code) + half))
+        code++;
+    return code;
+}
+
+/* The number of bins whose centre is below `end`, at least `from` and at most `last`. */
+static size_t bins_until(const struct tare_bins *bins, size_t from, size_t last, double end) {
+    enum { NEAR = 4 }; /* bins that are visited before a search in the index */
+    const size_t near = last - from < NEAR ? last : from + NEAR;
+    size_t at = from;
+    while (at < near && bins->centers[at] < end)
+        at++;
+    if (at < near || at == last) return at;
+    at = tare_bins_below(bins, end);
+    return at < last ? at : last;
+}
+
+/* Sum of the rounding errors of bins first … last-1; stops when the sum and `clipping` exceed the limit. */
+static double rounding_error(const struct tare_qparams *params, const struct tare_bins *bins, size_t first, size_t last,
+                             double clipping, double limit) {
+    double error = 0, code = params->qmin;
+    for (size_t at = first; at < last && !(error + clipping > limit); code++) {
+        code = code_of(params, bins->centers[at], code);
+        const double value = code_value(params, code);
+        const size_t next = code == params->qmax ? last : bins_until(bins, at, last, value + 0.5 * params->scale);
+        error += error_between(bins, at, next, value);
+        at = next;
+    }
+    return error;
+}
+
+static struct tare_quantization_error error_within(const struct tare_qparams *params, const struct tare_bins *bins,
+                                                   double limit) {
     enum { FINE = 4096 }; /* from this number of codes on, they are as close as the bins of any useful range */
     struct tare_quantization_error error = { 0 };
-    double lowest = params->scale * (params->qmin - params->zero_point);
-    double highest = params->scale * (params->qmax - params->zero_point);
+    const double lowest = code_value(params, params->qmin), highest = code_value(params, params->qmax);
     size_t first = tare_bins_below(bins, lowest - 0.5 * params->scale);
     size_t last = tare_bins_below(bins, highest + 0.5 * params->scale);
     if (last < first) last = first;
     error.clipping = error_between(bins, 0, first, lowest) + error_between(bins, last, bins->count, highest);
     error.clipped = bins->counts[first] + (tare_bins_total(bins) - bins->counts[last]);
-    if (params->qmax - params->qmin >= FINE) {
-        error.rounding = fine_rounding(params, bins, first, last);
-        return error;
-    }
-    size_t at = first;
-    for (double q = params->qmin; q <= params->qmax && at < last; q += 1) {
-        double value = params->scale * (q - params->zero_point);
-        size_t next = q == params->qmax ? last : tare_bins_below(bins, value + 0.5 * params->scale);
-        if (next > last) next = last;
-        if (next > at) error.rounding += error_between(bins, at, next, value);
-        at = next > at ? next : at;
-    }
+    error.rounding = params->qmax - params->qmin >= FINE
+                         ? fine_rounding(params, bins, first, last)
+                         : rounding_error(params, bins, first, last, error.clipping, limit);
     return error;
+}
+
+struct tare_quantization_error tare_quantization_error_of(const struct tare_qparams *params,
+                                                          const struct tare_bins *bins) {
+    return error_within(params, bins, INFINITY);
+}
+
+double tare_quantization_error_within(const struct tare_qparams *params, const struct tare_bins *bins, double limit) {
+    const struct tare_quantization_error error = error_within(params, bins, limit);
+    return error.rounding + error.clipping;
 }

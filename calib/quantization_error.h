@@ -12,8 +12,11 @@ struct tare_quantization_error {
     double clipping; /* of values outside them */
     double clipped;  /* the number of values outside them */
 };
-/* Takes about 256 binary searches for 8 bits, whatever the number of bins. */
+/* The time is proportional to the smaller of the number of codes and the number of bins. */
 struct tare_quantization_error tare_quantization_error_of(const struct tare_qparams *params,
                                                           const struct tare_bins *bins);
+/* Rounding and clipping error together. A sum over `limit` may be incomplete: the computation stops as soon as the sum
+ * exceeds `limit`. A sum of at most `limit` has the bits of tare_quantization_error_of. */
+double tare_quantization_error_within(const struct tare_qparams *params, const struct tare_bins *bins, double limit);
 
 #endif

@@ -10,9 +10,9 @@
  *    times), then halve the step, down to 2^-11 octaves.
  *
  * An end at 0 is not searched; symmetric ranges move both ends together, which leaves one dimension. Each candidate is
- * evaluated as it will be deployed: tare_qparams_of_range computes scale and zero point, and tare_quantization_error_of
- * sums the rounding and clipping error with one binary search per code over prefix sums. Ties are resolved by
- * is_better, so the result depends on the histogram only. */
+ * evaluated as it will be deployed: tare_qparams_of_range computes scale and zero point, and
+ * tare_quantization_error_within sums the rounding and clipping error over prefix sums, until the sum exceeds the error
+ * that the candidate must not exceed. Ties are resolved by is_better, so the result depends on the histogram only. */
 #include "calib/algos/search.h"
 
 #include <math.h>
@@ -40,14 +40,14 @@ static struct tare_range range_at(const struct search *s, double a, double b) {
     return (struct tare_range){ .low = -s->reach_low * exp2(-a), .high = s->reach_high * exp2(-b) };
 }
 
-static struct place evaluate(struct search *s, double a, double b) {
+/* An error above `limit` may be incomplete. */
+static struct place evaluate(struct search *s, double a, double b, double limit) {
     a = a < 0 ? 0 : a;
     b = b < 0 ? 0 : b;
     struct tare_range range = range_at(s, a, b);
     struct tare_qparams grid = tare_qparams_of_range(range.low, range.high, s->scheme);
-    struct tare_quantization_error error = tare_quantization_error_of(&grid, s->bins);
     s->candidates++;
-    return (struct place){ a, b, error.rounding + error.clipping };
+    return (struct place){ a, b, tare_quantization_error_within(&grid, s->bins, limit) };
 }
 
 /* Smaller error first; of equal errors the wider range, then the one with the lower low end. */
@@ -74,7 +74,7 @@ static struct place best_neighbour(struct search *s, struct place start, double 
             bool still = i == 0 && j == 0;
             bool dead = s->together ? i != j : (i != 0 && s->reach_low == 0) || (j != 0 && s->reach_high == 0);
             if (still || dead) continue;
-            struct place next = evaluate(s, start.a + i * step, start.b + j * step);
+            struct place next = evaluate(s, start.a + i * step, start.b + j * step, best.error);
             if (is_better(&next, &best)) best = next;
         }
     }
@@ -100,8 +100,8 @@ static struct tare_range search(struct search *s) {
     int steps_high = s->reach_high == 0 ? 1 : COARSE_STEPS;
     for (int i = 0; i < steps_low; i++) {
         for (int j = 0; j < steps_high; j++) {
-            double b = COARSE_EXPONENT * j;
-            keep(best, &count, evaluate(s, s->together ? b : COARSE_EXPONENT * i, b));
+            const double b = COARSE_EXPONENT * j, a = s->together ? b : COARSE_EXPONENT * i;
+            keep(best, &count, evaluate(s, a, b, count < BEST ? INFINITY : best[BEST - 1].error));
         }
     }
     struct place found = best[0];
