@@ -1,4 +1,8 @@
-/* Counting into the floating-point histogram, merging, and reading it in order. */
+/* Counting into the floating-point histogram, merging, and reading it in order.
+ *
+ * All pages of a histogram have counters of one width, the narrowest for an upper bound of the counts. The bound grows
+ * with the number of values added; before the width grows, the bound is replaced by the largest count. So counting
+ * needs no check of each counter. */
 #include "calib/histogram.h"
 
 #include "base/alloc.h"
@@ -15,18 +19,207 @@ enum {
     FLAT_FROM = 8192,
 };
 
+/* The counters follow. */
+struct tare_histogram_page {
+    uint64_t number;
+};
+_Static_assert(sizeof(struct tare_histogram_page) == TARE_HISTOGRAM_PAGE_HEAD, "size of a page's head");
+
 struct tare_tally {
     uint32_t *counts; /* TARE_SCAN_SLOTS, all zero while the tally is empty or not flat */
     uint32_t *slots;  /* of the values so far, or, when flat, of one block */
     tare_scan_fn *scan;
     bool flat;
     int n_slots;
-    int64_t pending; /* values in counts */
+    int64_t pending;                      /* values in counts */
+    void *counters[TARE_HISTOGRAM_PAGES]; /* of a histogram's pages, while slots are counted in it; else NULL */
     int64_t nowhere[TARE_HISTOGRAM_BINS];
     int64_t zeros, nans, positive_infinities, negative_infinities;
     /* Range of the pending values: bits without sign. */
     uint32_t smallest, largest;
 };
+
+/* ---- pages ---- */
+
+/* DO(type of a counter) for counters of `width` bytes */
+#define OF_WIDTH(width, DO)                                                                                            \
+    switch (width) {                                                                                                   \
+    case 1:                                                                                                            \
+        DO(uint8_t);                                                                                                   \
+        break;                                                                                                         \
+    case 2:                                                                                                            \
+        DO(uint16_t);                                                                                                  \
+        break;                                                                                                         \
+    case 4:                                                                                                            \
+        DO(uint32_t);                                                                                                  \
+        break;                                                                                                         \
+    default:                                                                                                           \
+        DO(int64_t);                                                                                                   \
+        break;                                                                                                         \
+    }
+
+static void *counters_of(const struct tare_histogram_page *page) {
+    return (void *)(uintptr_t)(page + 1);
+}
+
+static void get_counts(int64_t counts[TARE_HISTOGRAM_BINS], const void *counters, int width) {
+#define GET(type)                                                                                                      \
+    for (int i = 0; i < TARE_HISTOGRAM_BINS; i++)                                                                      \
+    counts[i] = ((const type *)counters)[i]
+    OF_WIDTH(width, GET)
+#undef GET
+}
+
+static void add_counts(void *counters, int width, const int64_t counts[TARE_HISTOGRAM_BINS]) {
+#define ADD(type)                                                                                                      \
+    for (int i = 0; i < TARE_HISTOGRAM_BINS; i++)                                                                      \
+    ((type *)counters)[i] += (type)counts[i]
+    OF_WIDTH(width, ADD)
+#undef ADD
+}
+
+static int64_t largest_counter(const void *counters, int width) {
+    int64_t largest = 0;
+#define COMPARE(type)                                                                                                  \
+    {                                                                                                                  \
+        type most = 0;                                                                                                 \
+        for (int i = 0; i < TARE_HISTOGRAM_BINS; i++)                                                                  \
+            most = ((const type *)counters)[i] > most ? ((const type *)counters)[i] : most;                            \
+        largest = most;                                                                                                \
+    }
+    OF_WIDTH(width, COMPARE)
+#undef COMPARE
+    return largest;
+}
+
+/* Bytes of the narrowest counter that can be `count`. */
+static int width_for(int64_t count) {
+    return count <= UINT8_MAX ? 1 : count <= UINT16_MAX ? 2 : count <= UINT32_MAX ? 4 : 8;
+}
+
+static struct tare_histogram_page *new_page(int number, int width) {
+    struct tare_histogram_page *page = tare_calloc(1, sizeof *page + (size_t)TARE_HISTOGRAM_BINS * (size_t)width);
+    if (page) page->number = (uint64_t)number;
+    return page;
+}
+
+static void free_pages(struct tare_histogram_page **pages, int count) {
+    for (int i = 0; i < count; i++)
+        tare_free(pages[i]);
+    tare_free(pages);
+}
+
+static tare_status widen(struct tare_histogram *histogram, int width) {
+    struct tare_histogram_page **pages = NULL;
+    if (histogram->n_pages > 0) {
+        pages = tare_calloc((size_t)histogram->capacity, sizeof *pages);
+        if (!pages) return TARE_NO_MEMORY;
+    }
+    for (int i = 0; i < histogram->n_pages; i++) {
+        int64_t counts[TARE_HISTOGRAM_BINS];
+        pages[i] = new_page(tare_histogram_read_page(counts, histogram, i), width);
+        if (!pages[i]) {
+            free_pages(pages, i);
+            return TARE_NO_MEMORY;
+        }
+        add_counts(counters_of(pages[i]), width, counts);
+    }
+    if (pages) {
+        free_pages(histogram->pages, histogram->n_pages);
+        histogram->pages = pages;
+    }
+    histogram->width = width;
+    return TARE_OK;
+}
+
+/* Makes the counters wide enough for counts up to `largest`. */
+static tare_status expect_counter(struct tare_histogram *histogram, int64_t largest) {
+    if (histogram->width < width_for(largest)) TARE_TRY(widen(histogram, width_for(largest)));
+    if (histogram->bound < largest) histogram->bound = largest;
+    return TARE_OK;
+}
+
+/* Makes them wide enough to count `more` values. */
+static tare_status expect_values(struct tare_histogram *histogram, int64_t more) {
+    if (histogram->width == sizeof(int64_t)) return TARE_OK; /* as wide as the numbers of values */
+    if (histogram->width < width_for(histogram->bound + more)) {
+        histogram->bound = 0;
+        for (int i = 0; i < histogram->n_pages; i++) {
+            const int64_t largest = largest_counter(counters_of(histogram->pages[i]), histogram->width);
+            if (largest > histogram->bound) histogram->bound = largest;
+        }
+        /* With a width that half as many values would need, the bound would be computed again soon. */
+        if (histogram->width < width_for(2 * (histogram->bound + more)))
+            TARE_TRY(widen(histogram, width_for(2 * (histogram->bound + more))));
+    }
+    histogram->bound += more;
+    return TARE_OK;
+}
+
+/* Place in the list of pages of the first page with at least this number. */
+static int place_of(const struct tare_histogram *histogram, int number) {
+    int low = 0, high = histogram->n_pages;
+    while (low < high) {
+        const int middle = (low + high) / 2;
+        if (histogram->pages[middle]->number < (uint64_t)number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static tare_status insert_page(struct tare_histogram *histogram, int at, int number) {
+    if (histogram->n_pages == histogram->capacity) {
+        const int capacity = histogram->capacity ? 2 * histogram->capacity : 8;
+        struct tare_histogram_page **grown = tare_realloc(histogram->pages, (size_t)capacity, sizeof *grown);
+        if (!grown) return TARE_NO_MEMORY;
+        histogram->pages = grown;
+        histogram->capacity = capacity;
+    }
+    struct tare_histogram_page *page = new_page(number, histogram->width);
+    if (!page) return TARE_NO_MEMORY;
+    memmove(&histogram->pages[at + 1], &histogram->pages[at],
+            (size_t)(histogram->n_pages - at) * sizeof *histogram->pages);
+    histogram->pages[at] = page;
+    histogram->n_pages++;
+    return TARE_OK;
+}
+
+/* The counters of a page, which is created if necessary; NULL: no memory. */
+static void *counters_at(struct tare_histogram *histogram, int number) {
+    const int at = place_of(histogram, number);
+    if (at == histogram->n_pages || histogram->pages[at]->number != (uint64_t)number) {
+        if (insert_page(histogram, at, number) != TARE_OK) return NULL;
+    }
+    return counters_of(histogram->pages[at]);
+}
+
+tare_status tare_histogram_add_page(struct tare_histogram *histogram, int number,
+                                    const int64_t counts[TARE_HISTOGRAM_BINS]) {
+    const int at = place_of(histogram, number);
+    const bool found = at < histogram->n_pages && histogram->pages[at]->number == (uint64_t)number;
+    int64_t sums[TARE_HISTOGRAM_BINS] = { 0 }, largest = 0;
+    if (found) tare_histogram_read_page(sums, histogram, at);
+    for (int i = 0; i < TARE_HISTOGRAM_BINS; i++) {
+        sums[i] += counts[i];
+        if (sums[i] > largest) largest = sums[i];
+    }
+    TARE_TRY(expect_counter(histogram, largest));
+    void *counters = counters_at(histogram, number);
+    if (!counters) return TARE_NO_MEMORY;
+    add_counts(counters, histogram->width, counts);
+    for (int i = 0; i < TARE_HISTOGRAM_BINS; i++)
+        histogram->counted += counts[i];
+    return TARE_OK;
+}
+
+int tare_histogram_read_page(int64_t counts[TARE_HISTOGRAM_BINS], const struct tare_histogram *histogram, int i) {
+    get_counts(counts, counters_of(histogram->pages[i]), histogram->width);
+    return (int)histogram->pages[i]->number;
+}
+
+/* ---- tallies ---- */
 
 struct tare_tally *tare_tally_new(void) {
     struct tare_tally *tally = tare_calloc(1, sizeof *tally);
@@ -128,22 +321,22 @@ int64_t tare_tally_infinities(const struct tare_tally *tally) {
 
 /* ---- into the histogram ---- */
 
-int64_t *tare_histogram_page(struct tare_histogram *histogram, int page) {
-    if (!histogram->pages[page]) histogram->pages[page] = tare_calloc(TARE_HISTOGRAM_BINS, sizeof(int64_t));
-    return histogram->pages[page];
-}
-
-/* Adds the counters of one page to the histogram and zeroes them. */
+/* Adds the counters of one page to the histogram (NULL: after a failure) and zeroes them. */
 static tare_status flush_page(struct tare_histogram *histogram, uint32_t *counts, int page) {
     uint32_t any = 0;
     for (int i = 0; i < TARE_HISTOGRAM_BINS; i++)
         any |= counts[i];
     if (any == 0) return TARE_OK;
-    int64_t *bins = tare_histogram_page(histogram, page);
-    for (int i = 0; bins && i < TARE_HISTOGRAM_BINS; i++)
-        bins[i] += counts[i];
+    void *counters = histogram ? counters_at(histogram, page) : NULL;
+    if (counters) {
+#define FLUSH(type)                                                                                                    \
+    for (int i = 0; i < TARE_HISTOGRAM_BINS; i++)                                                                      \
+    ((type *)counters)[i] += (type)counts[i]
+        OF_WIDTH(histogram->width, FLUSH)
+#undef FLUSH
+    }
     memset(counts, 0, TARE_HISTOGRAM_BINS * sizeof *counts);
-    return !bins ? TARE_NO_MEMORY : TARE_OK;
+    return counters ? TARE_OK : TARE_NO_MEMORY;
 }
 
 static tare_status flush_counts(struct tare_histogram *histogram, struct tare_tally *tally) {
@@ -161,27 +354,42 @@ static tare_status flush_counts(struct tare_histogram *histogram, struct tare_ta
 }
 
 /* Slots without a count are added to an unused page: cheaper than a branch that zeros make unpredictable. */
-static tare_status count_direct(struct tare_histogram *histogram, struct tare_tally *tally) {
-    const uint32_t *slots = tally->slots;
-    tare_status status = TARE_OK;
-    histogram->pages[NOWHERE_PAGE] = tally->nowhere;
-    for (int i = 0; i < tally->n_slots; i++) {
-        int64_t *bins = histogram->pages[slots[i] >> BIN_BITS];
-        if (!bins) {
-            bins = tare_histogram_page(histogram, (int)(slots[i] >> BIN_BITS));
-            if (!bins) {
-                status = TARE_NO_MEMORY;
-                break;
-            }
-        }
-        bins[slots[i] & (TARE_HISTOGRAM_BINS - 1)]++;
+static tare_status count_slots(struct tare_histogram *histogram, struct tare_tally *tally) {
+#define COUNT(type)                                                                                                    \
+    for (int i = 0; i < tally->n_slots; i++) {                                                                         \
+        const uint32_t slot = tally->slots[i];                                                                         \
+        type *counters = tally->counters[slot >> BIN_BITS];                                                            \
+        if (!counters) {                                                                                               \
+            counters = counters_at(histogram, (int)(slot >> BIN_BITS));                                                \
+            if (!counters) return TARE_NO_MEMORY;                                                                      \
+            tally->counters[slot >> BIN_BITS] = counters;                                                              \
+        }                                                                                                              \
+        counters[slot & (TARE_HISTOGRAM_BINS - 1)]++;                                                                  \
     }
-    histogram->pages[NOWHERE_PAGE] = NULL;
+    OF_WIDTH(histogram->width, COUNT)
+#undef COUNT
+    return TARE_OK;
+}
+
+static tare_status count_direct(struct tare_histogram *histogram, struct tare_tally *tally) {
+    tare_status status;
+    for (int i = 0; i < histogram->n_pages; i++)
+        tally->counters[histogram->pages[i]->number] = counters_of(histogram->pages[i]);
+    tally->counters[NOWHERE_PAGE] = tally->nowhere;
+    status = count_slots(histogram, tally);
+    for (int i = 0; i < histogram->n_pages; i++)
+        tally->counters[histogram->pages[i]->number] = NULL;
     return status;
 }
 
 tare_status tare_histogram_take(struct tare_histogram *histogram, struct tare_tally *tally) {
-    tare_status status = tally->flat ? flush_counts(histogram, tally) : count_direct(histogram, tally);
+    const int64_t counted = tally->pending - tally->zeros - tally->nans - tare_tally_infinities(tally);
+    tare_status status = expect_values(histogram, counted);
+    if (tally->flat)
+        status = flush_counts(status == TARE_OK ? histogram : NULL, tally);
+    else if (status == TARE_OK)
+        status = count_direct(histogram, tally);
+    if (status == TARE_OK) histogram->counted += counted;
     histogram->zeros += tally->zeros;
     histogram->nans += tally->nans;
     histogram->positive_infinities += tally->positive_infinities;
@@ -200,13 +408,10 @@ tare_status tare_histogram_merge(struct tare_histogram *histogram, const struct 
     int64_t total;
     if (!tare_add_i64(&total, all_values(histogram), all_values(other)))
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "more values than can be counted");
-    for (int page = 0; page < TARE_HISTOGRAM_PAGES; page++) {
-        const int64_t *from = other->pages[page];
-        if (!from) continue;
-        int64_t *to = tare_histogram_page(histogram, page);
-        if (!to) return TARE_NO_MEMORY;
-        for (int i = 0; i < TARE_HISTOGRAM_BINS; i++)
-            to[i] += from[i];
+    for (int i = 0; i < other->n_pages; i++) {
+        int64_t counts[TARE_HISTOGRAM_BINS];
+        const int page = tare_histogram_read_page(counts, other, i);
+        TARE_TRY(tare_histogram_add_page(histogram, page, counts));
     }
     histogram->zeros += other->zeros;
     histogram->nans += other->nans;
@@ -216,39 +421,32 @@ tare_status tare_histogram_merge(struct tare_histogram *histogram, const struct 
 }
 
 void tare_histogram_reset(struct tare_histogram *histogram) {
-    for (int page = 0; page < TARE_HISTOGRAM_PAGES; page++)
-        tare_free(histogram->pages[page]);
+    free_pages(histogram->pages, histogram->n_pages);
     memset(histogram, 0, sizeof *histogram);
 }
 
-static bool pages_equal(const int64_t *a, const int64_t *b) {
-    static const int64_t nothing[TARE_HISTOGRAM_BINS];
-    return memcmp(!a ? nothing : a, !b ? nothing : b, TARE_HISTOGRAM_PAGE_BYTES) == 0;
+static bool pages_equal(const struct tare_histogram *a, const struct tare_histogram *b, int i) {
+    int64_t counts[2][TARE_HISTOGRAM_BINS];
+    return tare_histogram_read_page(counts[0], a, i) == tare_histogram_read_page(counts[1], b, i) &&
+           memcmp(counts[0], counts[1], sizeof counts[0]) == 0;
 }
 
 bool tare_histogram_equal(const struct tare_histogram *a, const struct tare_histogram *b) {
-    for (int page = 0; page < TARE_HISTOGRAM_PAGES; page++) {
-        if (!pages_equal(a->pages[page], b->pages[page])) return false;
+    if (a->n_pages != b->n_pages) return false; /* each page contains counts */
+    for (int i = 0; i < a->n_pages; i++) {
+        if (!pages_equal(a, b, i)) return false;
     }
     return a->zeros == b->zeros && a->nans == b->nans && a->positive_infinities == b->positive_infinities &&
            a->negative_infinities == b->negative_infinities;
 }
 
 int64_t tare_histogram_finite(const struct tare_histogram *histogram) {
-    int64_t total = histogram->zeros;
-    for (int page = 0; page < TARE_HISTOGRAM_PAGES; page++) {
-        const int64_t *bins = histogram->pages[page];
-        for (int i = 0; bins && i < TARE_HISTOGRAM_BINS; i++)
-            total += bins[i];
-    }
-    return total;
+    return histogram->zeros + histogram->counted;
 }
 
 size_t tare_histogram_bytes(const struct tare_histogram *histogram) {
-    size_t pages = 0;
-    for (int page = 0; page < TARE_HISTOGRAM_PAGES; page++)
-        pages += histogram->pages[page] != NULL;
-    return sizeof *histogram + pages * TARE_HISTOGRAM_PAGE_BYTES;
+    const size_t page = sizeof(struct tare_histogram_page) + (size_t)TARE_HISTOGRAM_BINS * (size_t)histogram->width;
+    return sizeof *histogram + (size_t)histogram->capacity * sizeof(void *) + (size_t)histogram->n_pages * page;
 }
 
 struct tare_histogram_bin tare_histogram_bounds(int page, int bin) {
@@ -264,39 +462,44 @@ struct tare_histogram_bin tare_histogram_bounds(int page, int bin) {
     return out;
 }
 
-static size_t list_page(struct tare_histogram_bin *bins, const struct tare_histogram *histogram, int page) {
-    const int64_t *counts = histogram->pages[page];
-    bool negative = page >= TARE_HISTOGRAM_PAGES / 2;
-    size_t used = 0;
-    for (int i = 0; counts && i < TARE_HISTOGRAM_BINS; i++) {
-        int bin = negative ? TARE_HISTOGRAM_BINS - 1 - i : i;
+/* Appends the bins of page i of `pages` that have counts. */
+static void list_page(struct tare_histogram_bin *bins, size_t *used, const struct tare_histogram *histogram, int i) {
+    int64_t counts[TARE_HISTOGRAM_BINS];
+    const int page = tare_histogram_read_page(counts, histogram, i);
+    const bool negative = page >= TARE_HISTOGRAM_PAGES / 2;
+    for (int k = 0; k < TARE_HISTOGRAM_BINS; k++) {
+        const int bin = negative ? TARE_HISTOGRAM_BINS - 1 - k : k;
         if (counts[bin] == 0) continue;
-        bins[used] = tare_histogram_bounds(page, bin);
-        bins[used++].count = counts[bin];
+        bins[*used] = tare_histogram_bounds(page, bin);
+        bins[(*used)++].count = counts[bin];
     }
-    return used;
+}
+
+static size_t count_bins(const struct tare_histogram *histogram) {
+    int64_t counts[TARE_HISTOGRAM_BINS];
+    size_t total = 0;
+    for (int i = 0; i < histogram->n_pages; i++) {
+        tare_histogram_read_page(counts, histogram, i);
+        for (int k = 0; k < TARE_HISTOGRAM_BINS; k++)
+            total += counts[k] != 0;
+    }
+    return total;
 }
 
 tare_status tare_histogram_list(struct tare_histogram_bin **bins, size_t *count,
                                 const struct tare_histogram *histogram) {
+    const size_t total = count_bins(histogram) + (histogram->zeros != 0);
+    const int negative = place_of(histogram, TARE_HISTOGRAM_PAGES / 2); /* the first page of negative values */
     *bins = NULL;
     *count = 0;
-    size_t total = histogram->zeros != 0;
-    for (int page = 0; page < TARE_HISTOGRAM_PAGES; page++) {
-        const int64_t *counts = histogram->pages[page];
-        for (int i = 0; counts && i < TARE_HISTOGRAM_BINS; i++)
-            total += counts[i] != 0;
-    }
     if (total == 0) return TARE_OK;
     struct tare_histogram_bin *list = tare_calloc(total, sizeof *list);
     if (!list) return TARE_NO_MEMORY;
-    size_t used = 0;
-    for (int page = TARE_HISTOGRAM_PAGES - 1; page >= TARE_HISTOGRAM_PAGES / 2; page--)
-        used += list_page(list + used, histogram, page);
-    if (histogram->zeros != 0) list[used++] = (struct tare_histogram_bin){ 0, 0, histogram->zeros };
-    for (int page = 0; page < TARE_HISTOGRAM_PAGES / 2; page++)
-        used += list_page(list + used, histogram, page);
+    for (int i = histogram->n_pages - 1; i >= negative; i--)
+        list_page(list, count, histogram, i);
+    if (histogram->zeros != 0) list[(*count)++] = (struct tare_histogram_bin){ 0, 0, histogram->zeros };
+    for (int i = 0; i < negative; i++)
+        list_page(list, count, histogram, i);
     *bins = list;
-    *count = used;
     return TARE_OK;
 }

@@ -14,14 +14,24 @@
 enum {
     TARE_HISTOGRAM_BINS = 512,  /* a page: the values of one sign and exponent */
     TARE_HISTOGRAM_PAGES = 512, /* by sign and exponent (the upper 9 bits of a float): 0 … 255 positive */
-    TARE_HISTOGRAM_PAGE_BYTES = TARE_HISTOGRAM_BINS * (int)sizeof(int64_t),
-    /* Pages that may contain counts: exponent 255 is infinity and NaN. */
-    TARE_HISTOGRAM_MAX_BYTES = (TARE_HISTOGRAM_PAGES - 2) * TARE_HISTOGRAM_PAGE_BYTES,
+    TARE_HISTOGRAM_PAGE_HEAD = 8,
+    TARE_HISTOGRAM_PAGE_BYTES = TARE_HISTOGRAM_PAGE_HEAD + TARE_HISTOGRAM_BINS * (int)sizeof(int64_t),
+    /* Pages that may contain counts (exponent 255 is infinity and NaN), with the list of pages. */
+    TARE_HISTOGRAM_MAX_BYTES =
+        (TARE_HISTOGRAM_PAGES - 2) * TARE_HISTOGRAM_PAGE_BYTES + TARE_HISTOGRAM_PAGES * (int)sizeof(void *),
 };
+
+struct tare_histogram_page;
 
 /* Zero it to start. */
 struct tare_histogram {
-    int64_t *pages[TARE_HISTOGRAM_PAGES]; /* NULL: no value there yet */
+    struct tare_histogram_page **pages; /* those with values, in ascending order */
+    int n_pages, capacity;
+    /* Bytes of each counter (0 without pages, 1, 2, 4 or 8), as the counts require: models have many tensors, most of
+     * which have few values. No counter exceeds `bound`. */
+    int width;
+    int64_t bound;
+    int64_t counted; /* values in the pages */
     int64_t zeros, nans, positive_infinities, negative_infinities;
 };
 
@@ -48,11 +58,14 @@ tare_status tare_histogram_take(struct tare_histogram *histogram, struct tare_ta
 
 /* Adds another's counts; TARE_INVALID_ARGUMENT, and no change, when they are more than can be counted. */
 tare_status tare_histogram_merge(struct tare_histogram *histogram, const struct tare_histogram *other) TARE_WARN_UNUSED;
-/* A page, made zeroed when it is not there; NULL: no memory. */
-int64_t *tare_histogram_page(struct tare_histogram *histogram, int page);
+/* Adds the counts of one page, of which none may overflow. */
+tare_status tare_histogram_add_page(struct tare_histogram *histogram, int page,
+                                    const int64_t counts[TARE_HISTOGRAM_BINS]) TARE_WARN_UNUSED;
+/* The number of page i of `pages`, and its counts. */
+int tare_histogram_read_page(int64_t counts[TARE_HISTOGRAM_BINS], const struct tare_histogram *histogram, int i);
 /* Releases the memory; leaves a zeroed histogram. */
 void tare_histogram_reset(struct tare_histogram *histogram);
-/* The same counts; a page of zeros is as no page. */
+/* The same counts. */
 bool tare_histogram_equal(const struct tare_histogram *a, const struct tare_histogram *b);
 /* Finite values, zeros included. */
 int64_t tare_histogram_finite(const struct tare_histogram *histogram);

@@ -5,6 +5,7 @@
 #include "calib/channels.h"
 
 #include <math.h>
+#include <string.h>
 
 static int32_t read_input(struct tare_wire_reader *in, size_t n_inputs) {
     uint64_t input = tare_wire_varint(in, INT32_MAX);
@@ -60,16 +61,18 @@ static void add_count(struct tare_wire_reader *in, int64_t *total, uint64_t coun
     if (__builtin_add_overflow(*total, (int64_t)count, total)) tare_wire_fail(in, "bad count");
 }
 
-/* The bins; *finite counts all values but NaN and infinities. */
-static void read_histogram(struct tare_wire_reader *in, struct tare_histogram *histogram, int64_t *finite) {
-    int64_t all = 0;
-    histogram->zeros = (int64_t)tare_wire_varint(in, INT64_MAX);
-    histogram->nans = (int64_t)tare_wire_varint(in, INT64_MAX);
-    histogram->positive_infinities = (int64_t)tare_wire_varint(in, INT64_MAX);
-    histogram->negative_infinities = (int64_t)tare_wire_varint(in, INT64_MAX);
-    *finite = histogram->zeros;
-    size_t count = tare_wire_count(in, 2);
-    uint64_t slot = 0;
+static void add_page(struct tare_wire_reader *in, struct tare_histogram *histogram, uint64_t page,
+                     const int64_t counts[TARE_HISTOGRAM_BINS]) {
+    if (in->status != TARE_OK) return;
+    const tare_status status = tare_histogram_add_page(histogram, (int)page, counts);
+    if (status != TARE_OK) in->status = status;
+}
+
+/* The bins, which are collected by page; *finite counts them. */
+static void read_bins(struct tare_wire_reader *in, struct tare_histogram *histogram, int64_t *finite) {
+    int64_t counts[TARE_HISTOGRAM_BINS] = { 0 };
+    const size_t count = tare_wire_count(in, 2);
+    uint64_t slot = 0, current = TARE_HISTOGRAM_PAGES;
     for (size_t i = 0; i < count && in->status == TARE_OK; i++, slot++) {
         slot += tare_wire_varint(in, TARE_SCAN_SLOTS);
         uint64_t number = tare_wire_varint(in, INT64_MAX);
@@ -77,14 +80,26 @@ static void read_histogram(struct tare_wire_reader *in, struct tare_histogram *h
         bool beyond = page >= TARE_HISTOGRAM_PAGES || page % (TARE_HISTOGRAM_PAGES / 2) == TARE_HISTOGRAM_PAGES / 2 - 1;
         if (in->status == TARE_OK && (beyond || number == 0)) tare_wire_fail(in, "bad bin");
         if (in->status != TARE_OK) return;
-        int64_t *bins = tare_histogram_page(histogram, (int)page);
-        if (!bins) {
-            in->status = TARE_NO_MEMORY;
-            return;
+        if (page != current && current < TARE_HISTOGRAM_PAGES) {
+            add_page(in, histogram, current, counts);
+            memset(counts, 0, sizeof counts);
         }
-        bins[slot % TARE_HISTOGRAM_BINS] = (int64_t)number;
+        current = page;
+        counts[slot % TARE_HISTOGRAM_BINS] = (int64_t)number;
         add_count(in, finite, number);
     }
+    if (current < TARE_HISTOGRAM_PAGES) add_page(in, histogram, current, counts);
+}
+
+/* *finite counts all values but NaN and infinities. */
+static void read_histogram(struct tare_wire_reader *in, struct tare_histogram *histogram, int64_t *finite) {
+    int64_t all = 0;
+    histogram->zeros = (int64_t)tare_wire_varint(in, INT64_MAX);
+    histogram->nans = (int64_t)tare_wire_varint(in, INT64_MAX);
+    histogram->positive_infinities = (int64_t)tare_wire_varint(in, INT64_MAX);
+    histogram->negative_infinities = (int64_t)tare_wire_varint(in, INT64_MAX);
+    *finite = histogram->zeros;
+    read_bins(in, histogram, finite);
     all = *finite;
     add_count(in, &all, (uint64_t)histogram->nans);
     add_count(in, &all, (uint64_t)histogram->positive_infinities);

@@ -43,20 +43,21 @@ static void write_histogram(struct tare_wire_writer *out, const struct tare_hist
     tare_wire_put_varint(out, (uint64_t)histogram->nans);
     tare_wire_put_varint(out, (uint64_t)histogram->positive_infinities);
     tare_wire_put_varint(out, (uint64_t)histogram->negative_infinities);
-    uint64_t count = 0, next = 0;
-    for (int page = 0; page < TARE_HISTOGRAM_PAGES; page++) {
-        const int64_t *bins = histogram->pages[page];
-        for (int i = 0; bins && i < TARE_HISTOGRAM_BINS; i++)
-            count += bins[i] != 0;
+    uint64_t used = 0, next = 0;
+    int64_t counts[TARE_HISTOGRAM_BINS];
+    for (int k = 0; k < histogram->n_pages; k++) {
+        tare_histogram_read_page(counts, histogram, k);
+        for (int i = 0; i < TARE_HISTOGRAM_BINS; i++)
+            used += counts[i] != 0;
     }
-    tare_wire_put_varint(out, count);
-    for (int page = 0; page < TARE_HISTOGRAM_PAGES; page++) {
-        const int64_t *bins = histogram->pages[page];
-        for (int i = 0; bins && i < TARE_HISTOGRAM_BINS; i++) {
-            if (bins[i] == 0) continue;
+    tare_wire_put_varint(out, used);
+    for (int k = 0; k < histogram->n_pages; k++) {
+        const int page = tare_histogram_read_page(counts, histogram, k);
+        for (int i = 0; i < TARE_HISTOGRAM_BINS; i++) {
+            if (counts[i] == 0) continue;
             uint64_t slot = (uint64_t)page * TARE_HISTOGRAM_BINS + (uint64_t)i;
             tare_wire_put_varint(out, slot - next);
-            tare_wire_put_varint(out, (uint64_t)bins[i]);
+            tare_wire_put_varint(out, (uint64_t)counts[i]);
             next = slot + 1;
         }
     }

@@ -157,8 +157,7 @@ static void histogram__zero_nan_and_infinities_are_apart(void **state) {
     assert_int_equal(histogram.positive_infinities, 1);
     assert_int_equal(histogram.negative_infinities, 2);
     assert_int_equal(tare_histogram_finite(&histogram), 4);
-    assert_null(histogram.pages[255]);
-    assert_null(histogram.pages[511]);
+    assert_int_equal(histogram.n_pages, 2); /* of the two finite values */
     tare_histogram_reset(&histogram);
 }
 
@@ -181,6 +180,43 @@ static void histogram__flat_and_direct_counting_agree_and_any_split_merges_to_th
     tare_histogram_reset(&whole);
     tare_histogram_reset(&pieces);
     tare_histogram_reset(&other);
+}
+
+/* Counts in one bin and in its neighbours, by takes of few values (direct) and of many (flat), past the limits of 8 and
+ * 16 bits; merging goes past that of 32 bits. */
+static void histogram__counters_grow_with_the_counts(void **state) {
+    (void)state;
+    enum { COUNT = 9000 };
+    static float values[COUNT];
+    struct tare_histogram histogram = { .zeros = 0 }, doubled = { .zeros = 0 };
+    int64_t expected[TARE_HISTOGRAM_BINS] = { 0 }, total = 0, counts[TARE_HISTOGRAM_BINS];
+    for (int turn = 0; turn < 600; turn++) {
+        const int count = turn % 50 == 49 ? COUNT : 1 + turn % 300;
+        for (int i = 0; i < count; i++) { /* most are 1, the first bin of its page */
+            const int bin = i % 4 ? 0 : (turn + i) % TARE_HISTOGRAM_BINS;
+            values[i] = 1 + (float)bin / TARE_HISTOGRAM_BINS;
+            expected[bin]++;
+        }
+        add(&histogram, values, count);
+        total += count;
+        assert_int_equal(tare_histogram_finite(&histogram), total);
+        assert_int_equal(histogram.n_pages, 1);
+        assert_int_equal(tare_histogram_read_page(counts, &histogram, 0), 127);
+        assert_memory_equal(counts, expected, sizeof counts);
+    }
+    assert_true(expected[0] > UINT16_MAX);
+    for (int power = 1; power <= 40; power++) {
+        assert_int_equal(tare_histogram_merge(&doubled, &histogram), TARE_OK);
+        assert_int_equal(tare_histogram_merge(&histogram, &doubled), TARE_OK);
+        tare_histogram_reset(&doubled);
+        assert_int_equal(tare_histogram_merge(&doubled, &histogram), TARE_OK);
+        assert_true(tare_histogram_equal(&histogram, &doubled));
+        tare_histogram_reset(&doubled);
+    }
+    tare_histogram_read_page(counts, &histogram, 0);
+    for (int i = 0; i < TARE_HISTOGRAM_BINS; i++)
+        assert_true(counts[i] == expected[i] << 40);
+    tare_histogram_reset(&histogram);
 }
 
 static void histogram__memory_that_runs_out_is_a_failure_and_leaves_the_tally_clean(void **state) {
@@ -216,6 +252,7 @@ int main(void) {
         cmocka_unit_test(histogram__normal_bins_are_a_512th_of_an_octave),
         cmocka_unit_test(histogram__zero_nan_and_infinities_are_apart),
         cmocka_unit_test(histogram__flat_and_direct_counting_agree_and_any_split_merges_to_the_same),
+        cmocka_unit_test(histogram__counters_grow_with_the_counts),
         cmocka_unit_test(histogram__memory_that_runs_out_is_a_failure_and_leaves_the_tally_clean),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
