@@ -75,20 +75,6 @@ static void NAME(trsm)(const char *form, int k, int n, const NUMBER *a, NUMBER *
     }
 }
 
-/* c [m, n] = op(a) · op(b) with k terms, as by gemm with the same ops and the smallest leading dimensions. */
-static void NAME(gemm)(const char *ops, int m, int n, int k, const NUMBER *a, const NUMBER *b, NUMBER *c) {
-    const bool adjoint_a = ops[0] == 'C', adjoint_b = ops[1] == 'C';
-    memset(c, 0, (size_t)(m * n) * sizeof *c);
-    for (int j = 0; j < n; j++)
-        for (int p = 0; p < k; p++) {
-            const NUMBER factor = adjoint_b ? CONJ(b[p * n + j]) : b[j * k + p];
-            for (int i = 0; adjoint_a && i < m; i++)
-                c[j * m + i] += CONJ(a[i * k + p]) * factor;
-            for (int i = 0; !adjoint_a && i < m; i++)
-                c[j * m + i] += a[p * m + i] * factor;
-        }
-}
-
 /* ---- reflectors ---- */
 
 /* The H with Hᴴ x = (beta, 0 …); x becomes beta and the elements of v. What is below 1e-140 counts as zero, because its
@@ -199,30 +185,6 @@ static double NAME(rotation)(double p, double q, NUMBER z, NUMBER *s) {
  * the diagonal what is of the size of rounding errors. */
 #define SQUARE_OF_ANGLE 1e-17
 
-/* Diagonalizes the Hermitian a: its diagonal becomes the eigenvalues, and v the eigenvectors. */
-static void NAME(diagonalize)(int n, NUMBER *a, NUMBER *v) {
-    bool again = true;
-    double total = 0;
-    NUMBER s;
-    NAME(set_identity)(n, v);
-    for (int i = 0; i < n * n; i++)
-        total += SQUARE(a[i]);
-    for (int sweep = 0; again && sweep < MOST_SWEEPS; sweep++) {
-        again = false;
-        for (int p = 0; p + 1 < n; p++)
-            for (int q = p + 1; q < n; q++) {
-                NUMBER *x = a + p * n, *y = a + q * n;
-                if (SQUARE(y[p]) <= total * 1e-33) continue;
-                const double c = NAME(rotation)(creal(x[p]), creal(y[q]), y[p], &s);
-                NAME(rotate)(c, s, x, y, n, 1);
-                NAME(rotate)(c, CONJ(s), a + p, a + q, n, n);
-                NAME(rotate)(c, s, v + p * n, v + q * n, n, 1);
-                x[q] = y[p] = 0;
-                again |= n > 2 && SQUARE(s) > SQUARE_OF_ANGLE;
-            }
-    }
-}
-
 /* Multiplies a [m, n] from the right with the unitary v that makes its columns orthogonal, except those of the size of
  * rounding errors. */
 static void NAME(orthogonalize)(int m, int n, NUMBER *a, NUMBER *v) {
@@ -251,12 +213,12 @@ static void NAME(orthogonalize)(int m, int n, NUMBER *a, NUMBER *v) {
 }
 #undef SQUARE_OF_ANGLE
 
-/* Sorts the columns of x [m, n] and v [n, n] by value, descending for sign 1, ascending for -1. */
-static void NAME(sort)(double *values, int sign, int m, int n, NUMBER *x, NUMBER *v) {
+/* Sorts the columns of x [m, n] and v [n, n] by value, descending. */
+static void NAME(sort)(double *values, int m, int n, NUMBER *x, NUMBER *v) {
     for (int i = 0; i < n; i++) {
         int first = i;
         for (int k = i + 1; k < n; k++)
-            if (sign * values[k] > sign * values[first]) first = k;
+            if (values[k] > values[first]) first = k;
         const double moved = values[i];
         values[i] = values[first], values[first] = moved;
         NAME(exchange)(x + i * m, x + first * m, m, 1);
@@ -264,26 +226,18 @@ static void NAME(sort)(double *values, int sign, int m, int n, NUMBER *x, NUMBER
     }
 }
 
-/* Eigenvalues of a, of which one triangle is read, ascending; the eigenvectors replace a. */
-static void NAME(syevd)(int n, bool upper, NUMBER *a, double *values) {
-    NUMBER v[TARE_SMALL_MOST * TARE_SMALL_MOST];
-    for (int j = 0; j < n; j++) {
-        for (int i = 0; i < j; i++)
-            a[upper ? i * n + j : j * n + i] = CONJ(a[upper ? j * n + i : i * n + j]);
-        a[j * n + j] = creal(a[j * n + j]);
-    }
-    NAME(diagonalize)(n, a, v);
-    for (int j = 0; j < n; j++)
-        values[j] = creal(a[j * n + j]);
-    NAME(sort)(values, -1, n, n, a, v);
-    memcpy(a, v, (size_t)(n * n) * sizeof *v);
-}
-
-static bool NAME(is_hermitian)(int n, const NUMBER *a) {
-    for (int j = 0; j < n; j++)
-        for (int i = 0; i <= j; i++)
-            if (a[j * n + i] != CONJ(a[i * n + j])) return false;
-    return true;
+/* Eigenvalues of a [2, 2], of which one triangle is read, ascending; the eigenvectors replace a. One rotation. */
+static void NAME(syevd_of_2)(bool upper, NUMBER *a, double *values) {
+    const NUMBER z = upper ? a[2] : CONJ(a[1]);
+    const double p = creal(a[0]), q = creal(a[3]);
+    NUMBER s = 0;
+    const double c = SQUARE(z) <= (p * p + q * q) * 1e-33 ? 1 : NAME(rotation)(p, q, z, &s);
+    const double shift = creal(s * CONJ(z)) / c; /* both values move away from the other one */
+    const int smaller = q < p;
+    values[smaller] = p - shift, values[!smaller] = q + shift;
+    NUMBER *x = a + 2 * smaller, *y = a + 2 * !smaller;
+    x[0] = c, x[1] = -CONJ(s);
+    y[0] = s, y[1] = c;
 }
 
 /* Singular values of a [m, n], m >= n, `columns` columns of u and vh [n, n]. The columns of A·V are orthogonal: scaled,
@@ -298,7 +252,7 @@ static void NAME(gesdd)(int m, int n, int columns, NUMBER *a, double *s, NUMBER 
             s[j] += SQUARE(a[j * m + i]);
         s[j] = sqrt(s[j]);
     }
-    NAME(sort)(s, 1, m, n, a, v);
+    NAME(sort)(s, m, n, a, v);
     if (columns == 0) return;
     if (columns == n && s[n - 1] > 1e-10 * s[0]) {
         for (int i = 0; i < m * n; i++)

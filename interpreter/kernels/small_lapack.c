@@ -1,6 +1,6 @@
-/* Factorizations and Jacobi iterations of our own (small_factors.h). Eigenvalues of general matrices are those of a
- * Hessenberg matrix, by our own iteration for complex types and by LAPACK's for real ones, which calls no BLAS; the
- * eigenvectors of the Schur form are LAPACK's. */
+/* Factorizations and Jacobi iterations of our own (small_factors.h), where LAPACK is slow at 4 x 4. Eigenvalues of
+ * general matrices are those of a Hessenberg matrix, by our own iteration for complex types and by LAPACK's for real
+ * ones, which calls no BLAS; the eigenvectors of the Schur form are LAPACK's. */
 #include "interpreter/kernels/small_lapack.h"
 
 #include <complex.h>
@@ -67,19 +67,13 @@ static bool has_squares(const struct tare_lapack_call *c) {
     return fits && (largest == 0 || largest >= 1e-60);
 }
 
-/* ---- eigenvalues of a complex Hessenberg matrix: QR iterations with explicit shifts by rotations (Golub and Van Loan,
- * "Matrix Computations", 7.5), as EISPACK's comqr2: H - shift = G·R and H := R·G + shift, until the subdiagonal is
- * zero. The shift is the eigenvalue of the last 2 by 2 block that is nearer to its last element. LAPACK's iteration
- * (lahqr) calls a routine per element pair, which takes 2.5 times as long at 4 x 4 ---- */
+/* ---- eigenvalues of a complex Hessenberg matrix: QR iterations with explicit shifts (Golub and Van Loan, "Matrix
+ * Computations", 7.5): H - shift = Q·R and H := R·Q + shift, with a product Q of reflectors of two elements, until the
+ * subdiagonal is zero. The shift is the eigenvalue of the last 2 by 2 block that is nearer to its last element.
+ * LAPACK's iteration (lahqr) takes longer at 4 x 4 than all other parts of geev together ---- */
 
 /* Below 1e-140, squares are not accurate; such numbers count as zero. */
 static const double smallest_square = 1e-280;
-
-/* [c -conj(s); s c] maps (f, g) to (r, 0). */
-struct rotation {
-    double c;
-    double complex s;
-};
 
 static double size_of(double complex x) {
     return fabs(creal(x)) + fabs(cimag(x));
@@ -90,20 +84,6 @@ static double complex root_of(double complex x) {
     if (major == 0) return 0;
     const double minor = cimag(x) / (2 * major);
     return creal(x) >= 0 ? __builtin_complex(major, minor) : __builtin_complex(fabs(minor), copysign(major, cimag(x)));
-}
-
-/* The rotation, and r in place of f. */
-static struct rotation rotation_of(double complex *f, double complex g) {
-    const double f_square = square_of(*f), square = f_square + square_of(g), length = sqrt(square);
-    if (square < smallest_square) return (struct rotation){ 1, 0 };
-    if (f_square < smallest_square) {
-        *f = length;
-        return (struct rotation){ 0, g * (-1 / length) };
-    }
-    const double f_length = sqrt(f_square);
-    const double complex direction = *f * (1 / f_length);
-    *f = length * direction;
-    return (struct rotation){ f_length / length, conj(direction) * g * (-1 / length) };
 }
 
 /* The shift for rows and columns up to `end`; every tenth one is another, because a cycle is possible. */
@@ -118,19 +98,19 @@ static double complex shift_of(int n, const double complex *h, int end, int step
 
 /* One step in rows and columns start … end - 1. */
 static void step_of(int n, double complex *h, double complex *q, int start, int end, double complex shift) {
-    struct rotation rotations[TARE_SMALL_MOST];
+    double complex tau[TARE_SMALL_MOST], v[TARE_SMALL_MOST][2];
     for (int i = start; i < end; i++)
         h[i * n + i] -= shift;
     for (int k = start; k + 1 < end; k++) {
         double complex *diagonal = &h[k * n + k];
-        rotations[k] = rotation_of(diagonal, diagonal[1]);
+        reflect_complex(2, diagonal, &tau[k]);
+        v[k][1] = diagonal[1];
         diagonal[1] = 0;
-        rotate_complex(rotations[k].c, rotations[k].s, diagonal + n, diagonal + n + 1, n - 1 - k, n);
+        apply_complex(conj(tau[k]), 2, v[k], false, diagonal + n, 1, n - 1 - k, n);
     }
     for (int k = start; k + 1 < end; k++) {
-        const double complex s = conj(rotations[k].s);
-        rotate_complex(rotations[k].c, s, &h[k * n], &h[(k + 1) * n], k + 2, 1);
-        rotate_complex(rotations[k].c, s, &q[k * n], &q[(k + 1) * n], n, 1);
+        apply_complex(tau[k], 2, v[k], true, &h[k * n], n, k + 2, 1);
+        apply_complex(tau[k], 2, v[k], true, &q[k * n], n, n, 1);
     }
     for (int i = start; i < end; i++)
         h[i * n + i] += shift;
@@ -170,17 +150,6 @@ static double complex *values_of(const struct tare_lapack_call *c) {
 }
 static double complex *vectors_of(const struct tare_lapack_call *c) {
     return tare_lapack_is_complex(c->type) ? c->v : c->joined_v;
-}
-
-/* The values of a Hermitian matrix are real, and its vectors orthogonal. */
-static bool hermitian_geev(struct tare_lapack_call *c) {
-    double values[TARE_SMALL_MOST];
-    RUN(c->type, syevd, c->n, true, c->a, values);
-    for (int i = 0; i < c->n; i++)
-        values_of(c)[i] = values[i];
-    for (int i = 0; i < c->n * c->n; i++)
-        vectors_of(c)[i] = tare_lapack_at(c->a, c->type, i);
-    return true;
 }
 
 /* Scales x to length one, and rotates it so that its largest element is real, as geev does. */
@@ -243,7 +212,6 @@ static bool small_geev(struct tare_lapack_call *c) {
     double complex copy[TARE_SMALL_MOST * TARE_SMALL_MOST]; /* LAPACK has further means to converge */
     const size_t bytes = (size_t)(c->n * c->n) * tare_lapack_size(c->type);
     if (c->left == 'V') return false;
-    if (RUN(c->type, is_hermitian, c->n, c->a)) return hermitian_geev(c);
     if (c->n == 2) return geev_of_2(c);
     memcpy(copy, c->a, bytes);
     if (general_geev(c)) return true;
@@ -273,8 +241,8 @@ bool tare_small_lapack_try(struct tare_lapack_call *c) {
         RUN(c->type, orgqr, c->m, c->n, c->k, c->a, c->tau);
         return true;
     case TARE_LAPACK_SYEVD:
-        if (c->n > 6 || !has_squares(c)) return false; /* LAPACK is faster from 7 x 7 on */
-        RUN(c->type, syevd, c->n, c->uplo == 'U', c->a, c->s);
+        if (c->n != 2 || !has_squares(c)) return false;
+        RUN(c->type, syevd_of_2, c->uplo == 'U', c->a, c->s);
         return true;
     case TARE_LAPACK_GESDD:
         if (c->m < c->n || !has_squares(c)) return false;
@@ -296,12 +264,4 @@ void tare_small_trsm(enum tare_lapack_type type, const char *form, int rows, int
         RUN(type, trsm, form, rows, n, a, b);
     else
         tare_lapack_trsm(type, form, rows, n, a, n, b, rows);
-}
-
-void tare_small_gemm(enum tare_lapack_type type, const char *ops, int m, int n, int k, const void *a, const void *b,
-                     void *c) {
-    if (is_small(type, m) && m <= 4 && n <= 4) /* larger ones: dgemm is faster */
-        RUN(type, gemm, ops, m, n, k, a, b, c);
-    else
-        tare_lapack_gemm(type, ops, m, n, k, a, *ops == 'N' ? m : k, b, ops[1] == 'N' ? k : n, 1, c, m);
 }

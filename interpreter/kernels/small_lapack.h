@@ -16,8 +16,5 @@ int tare_small_lapack_run(struct tare_lapack_call *call);
 /* tare_lapack_trsm from the right for b [rows, n] and a [n, n] with n as leading dimension: small ones by a function of
  * our own. */
 void tare_small_trsm(enum tare_lapack_type type, const char *form, int rows, int n, const void *a, void *b);
-/* c [m, n] = op(a) · op(b) with k terms and the smallest leading dimensions; `ops` are two of 'N', 'C'. */
-void tare_small_gemm(enum tare_lapack_type type, const char *ops, int m, int n, int k, const void *a, const void *b,
-                     void *c);
 
 #endif

@@ -43,7 +43,8 @@ static void copy(const struct work *work, void *to, const void *from) {
 /* *x = *x · b; *room is the other one of two buffers, which change places. */
 static void multiply(const struct work *work, void **x, const void *b, void **room) {
     void *product = *room;
-    tare_small_gemm(work->type, "NN", work->n, work->n, work->n, *x, b, product);
+    const int n = work->n;
+    tare_lapack_gemm(work->type, "NN", n, n, n, *x, n, b, n, 1, product, n);
     *room = *x;
     *x = product;
 }

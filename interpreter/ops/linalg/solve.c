@@ -188,15 +188,15 @@ static tare_status solve_normal_equations(struct system *s) {
     const int m = s->m, n = s->n, k = s->k, small = s->call.n;
     const enum tare_lapack_type type = s->type;
     void *gram = s->call.a, *y = m >= n ? s->x : s->b;
-    tare_small_gemm(type, m >= n ? "NC" : "CN", small, small, s->most, s->a, s->a, gram);
+    tare_lapack_gemm(type, m >= n ? "NC" : "CN", small, small, s->most, s->a, n, s->a, n, 1, gram, small);
     for (int64_t i = 0; i < small; i++)
         tare_lapack_set(gram, type, i * small + i, tare_lapack_at(gram, type, i * small + i) + s->l2);
-    if (m >= n) tare_small_gemm(type, "NC", k, n, m, s->b, s->a, s->x);
+    if (m >= n) tare_lapack_gemm(type, "NC", k, n, m, s->b, k, s->a, n, 1, s->x, k);
     if (tare_small_lapack_run(&s->call) || tare_matrix_is_singular(gram, type, small))
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input matrix was rank deficient or ill-conditioned.");
     tare_small_trsm(type, "RUNN", k, small, gram, y);
     tare_small_trsm(type, "RUCN", k, small, gram, y);
-    if (m < n) tare_small_gemm(type, "NC", k, n, m, s->b, s->a, s->x);
+    if (m < n) tare_lapack_gemm(type, "NC", k, n, m, s->b, k, s->a, n, 1, s->x, k);
     return TARE_OK;
 }
 
