@@ -7,6 +7,7 @@
 #include "interpreter/ops/support/split.h"
 #include "interpreter/kernels/gemm.h"
 #include "interpreter/kernels/gemm_double.h"
+#include "interpreter/kernels/permute.h"
 #include "interpreter/ops/support/floats.h"
 
 #include <math.h>
@@ -14,79 +15,43 @@
 
 /* ---- reference ---- */
 
-static float step_float(float a, float b, float sum) {
-    return fmaf(a, b, sum);
-}
-static double step_double(double a, double b, double sum) {
-    return fma(a, b, sum);
-}
-static int64_t step_int64(int64_t a, int64_t b, int64_t sum) {
+static int64_t fma_int64(int64_t a, int64_t b, int64_t sum) {
     return (int64_t)((uint64_t)sum + (uint64_t)a * (uint64_t)b);
 }
 
-#define REAL(type, suffix)                                                                                             \
-    static void plain_##suffix(const struct tare_product *p, int64_t batch) {                                          \
-        const type *a = (const type *)p->a + p->a_first[batch], *b = (const type *)p->b + p->b_first[batch];           \
-        type *c = (type *)p->c + batch * p->m * p->n;                                                                  \
-        for (int64_t i = 0; i < p->m; i++) {                                                                           \
-            for (int64_t j = 0; j < p->n; j++) {                                                                       \
-                type sum = 0;                                                                                          \
-                for (int64_t k = 0; k < p->k; k++)                                                                     \
-                    sum = step_##suffix(a[i * p->a_row + k * p->a_column], b[k * p->b_row + j * p->b_column], sum);    \
-                c[i * p->n + j] = sum;                                                                                 \
-            }                                                                                                          \
-        }                                                                                                              \
-    }
-REAL(float, float)
-REAL(double, double)
-REAL(int64_t, int64)
-#undef REAL
-
-/* Real and imaginary part are one accumulation chain each; elements are pairs. */
-#define COMPLEX(type, suffix)                                                                                          \
-    static void plain_complex_##suffix(const struct tare_product *p, int64_t batch) {                                  \
-        const type *a = (const type *)p->a + 2 * p->a_first[batch], *b = (const type *)p->b + 2 * p->b_first[batch];   \
-        type *c = (type *)p->c + 2 * batch * p->m * p->n;                                                              \
+/* Matrix `at` of the batch. Complex elements have two parts, and each part is one accumulation chain. */
+#define PLAIN(name, type, parts, fma)                                                                                  \
+    static void name(const struct tare_product *p, int64_t at) {                                                       \
+        const type *a = (const type *)p->a + parts * p->a_first[at], *b = (const type *)p->b + parts * p->b_first[at]; \
         const type sign_a = p->conjugate_a ? -1 : 1, sign_b = p->conjugate_b ? -1 : 1;                                 \
-        for (int64_t i = 0; i < p->m; i++) {                                                                           \
-            for (int64_t j = 0; j < p->n; j++) {                                                                       \
-                type real = 0, imaginary = 0;                                                                          \
-                for (int64_t k = 0; k < p->k; k++) {                                                                   \
-                    const type *x = a + 2 * (i * p->a_row + k * p->a_column);                                          \
-                    const type *y = b + 2 * (k * p->b_row + j * p->b_column);                                          \
-                    const type xi = sign_a * x[1], yi = sign_b * y[1];                                                 \
-                    real = step_##suffix(-xi, yi, step_##suffix(x[0], y[0], real));                                    \
-                    imaginary = step_##suffix(xi, y[0], step_##suffix(x[0], yi, imaginary));                           \
+        type *c = (type *)p->c + parts * at * p->m * p->n;                                                             \
+        for (int64_t i = 0; i < p->m; i++)                                                                             \
+            for (int64_t j = 0; j < p->n; j++)                                                                         \
+                for (int part = 0; part < parts; part++, c++) {                                                        \
+                    *c = 0;                                                                                            \
+                    for (int64_t k = 0; k < p->k; k++) {                                                               \
+                        const type *x = a + parts * (i * p->a_row + k * p->a_column);                                  \
+                        const type *y = b + parts * (k * p->b_row + j * p->b_column);                                  \
+                        *c = fma(x[0], part ? sign_b * y[1] : y[0], *c);                                               \
+                        if (parts == 1) continue;                                                                      \
+                        *c = part ? fma(sign_a * x[1], y[0], *c) : fma(-sign_a * x[1], sign_b * y[1], *c);             \
+                    }                                                                                                  \
                 }                                                                                                      \
-                c[2 * (i * p->n + j)] = real;                                                                          \
-                c[2 * (i * p->n + j) + 1] = imaginary;                                                                 \
-            }                                                                                                          \
-        }                                                                                                              \
     }
-COMPLEX(float, float)
-COMPLEX(double, double)
-#undef COMPLEX
+PLAIN(plain_float, float, 1, fmaf)
+PLAIN(plain_double, double, 1, fma)
+PLAIN(plain_int64, int64_t, 1, fma_int64)
+PLAIN(plain_complex64, float, 2, fmaf)
+PLAIN(plain_complex128, double, 2, fma)
+#undef PLAIN
 
 void tare_product_plain(const struct tare_product *product) {
-    for (int64_t batch = 0; batch < product->batch; batch++) {
-        switch (product->dtype) {
-        case TARE_DT_FLOAT:
-            plain_float(product, batch);
-            break;
-        case TARE_DT_DOUBLE:
-            plain_double(product, batch);
-            break;
-        case TARE_DT_COMPLEX64:
-            plain_complex_float(product, batch);
-            break;
-        case TARE_DT_COMPLEX128:
-            plain_complex_double(product, batch);
-            break;
-        default:
-            plain_int64(product, batch);
-            break;
-        }
-    }
+    static void (*const functions[])(const struct tare_product *product, int64_t at) = {
+        [TARE_DT_FLOAT] = plain_float,         [TARE_DT_DOUBLE] = plain_double,         [TARE_DT_INT64] = plain_int64,
+        [TARE_DT_COMPLEX64] = plain_complex64, [TARE_DT_COMPLEX128] = plain_complex128,
+    };
+    for (int64_t at = 0; at < product->batch; at++)
+        functions[product->dtype](product, at);
 }
 
 /* ---- fast ---- */
@@ -253,76 +218,66 @@ static tare_status run_double(const struct tare_product *p, struct tare_arena *s
 
 /* ---- complex products as real ones ----
  *
- * The real and imaginary part of each element are columns of one real product of A [m, 2k], which is A as it is stored,
- * and B [2k, 2n], in which every element (r, i) becomes the block (r, i; -i, r). The chains are those of
- * tare_product_plain. */
+ * The parts of each element are columns of one real product of A [m, 2k], which is A as it is stored, and B [2k, 2n],
+ * in which every element (r, i) becomes the block (r, i; -i, r), or (r, i; i, -r) for the conjugate of A. The chains
+ * are those of tare_product_plain. */
 
-#define EXPAND(type, name)                                                                                             \
-    /* Matrix `at` of A with contiguous rows, conjugated if the product requires it. */                                \
-    static void rows_##name(type *to, const struct tare_product *p, int64_t at) {                                      \
-        const type *a = (const type *)p->a + 2 * p->a_first[at];                                                       \
-        for (int64_t i = 0; i < p->m; i++)                                                                             \
-            for (int64_t k = 0; k < p->k; k++, to += 2) {                                                              \
-                const type *from = a + 2 * (i * p->a_row + k * p->a_column);                                           \
-                to[0] = from[0];                                                                                       \
-                to[1] = p->conjugate_a ? -from[1] : from[1];                                                           \
-            }                                                                                                          \
-    }                                                                                                                  \
-    static void blocks_##name(type *to, const struct tare_product *p, int64_t at) {                                    \
+#define BLOCKS(name, type)                                                                                             \
+    static void name(type *to, const struct tare_product *p, int64_t at) {                                             \
         const type *b = (const type *)p->b + 2 * p->b_first[at];                                                       \
+        const type sign_a = p->conjugate_a ? -1 : 1, sign_b = p->conjugate_b ? -1 : 1;                                 \
         for (int64_t k = 0; k < p->k; k++, to += 2 * p->n)                                                             \
             for (int64_t j = 0; j < p->n; j++, to += 2) {                                                              \
                 const type *from = b + 2 * (k * p->b_row + j * p->b_column);                                           \
-                to[0] = to[2 * p->n + 1] = from[0];                                                                    \
-                to[1] = p->conjugate_b ? -from[1] : from[1];                                                           \
-                to[2 * p->n] = -to[1];                                                                                 \
+                to[0] = from[0], to[1] = sign_b * from[1];                                                             \
+                to[2 * p->n] = -sign_a * to[1], to[2 * p->n + 1] = sign_a * to[0];                                     \
             }                                                                                                          \
     }
-EXPAND(float, float)
-EXPAND(double, double)
-#undef EXPAND
+BLOCKS(float_blocks, float)
+BLOCKS(double_blocks, double)
+#undef BLOCKS
 
-/* Matrix `at` of the batch. `a` and `b` have room for the operands of the real product. */
-static tare_status run_one_complex(const struct tare_product *p, int64_t at, void *a, void *b,
-                                   struct tare_arena *work) {
-    static const int64_t first = 0;
-    const bool is_double = p->dtype == TARE_DT_COMPLEX128;
-    const size_t size = is_double ? sizeof(double) : sizeof(float);
-    const struct tare_product real = { .dtype = is_double ? TARE_DT_DOUBLE : TARE_DT_FLOAT,
-                                       .batch = 1,
-                                       .m = p->m,
-                                       .n = 2 * p->n,
-                                       .k = 2 * p->k,
-                                       .a = a,
-                                       .b = b,
-                                       .c = (char *)p->c + (size_t)(at * p->m * p->n) * 2 * size,
-                                       .a_first = &first,
-                                       .b_first = &first,
-                                       .a_row = 2 * p->k,
-                                       .a_column = 1,
-                                       .b_row = 2 * p->n,
-                                       .b_column = 1 };
-    if (is_double) {
-        rows_double(a, p, at);
-        blocks_double(b, p, at);
-        return run_double(&real, work);
+/* Sets matrices first … of the batch as operands of the real product: A in place where its rows are contiguous. `a` and
+ * `b` have room for them. */
+static void set_real_operands(struct tare_product *real, const struct tare_product *p, int64_t first, char *a,
+                              char *b) {
+    const size_t size = tare_dtype_size(p->dtype);
+    const bool in_place = p->a_column == 1;
+    real->a = in_place ? p->a : a, real->b = b;
+    if (in_place) real->a_row = 2 * p->a_row;
+    for (int64_t i = 0; i < real->batch; i++, b += (size_t)(p->k * p->n) * 2 * size) {
+        const int64_t at = first + i, dims[] = { p->m, p->k }, steps[] = { p->a_row, p->a_column };
+        const char *from = (const char *)p->a + (size_t)p->a_first[at] * size;
+        if (in_place)
+            real->a_first[i] = 2 * p->a_first[at];
+        else
+            tare_permute_steps(a + (size_t)(i * p->m * p->k) * size, from, size, 2, dims, steps);
+        if (real->dtype == TARE_DT_FLOAT)
+            float_blocks((float *)b, p, at);
+        else
+            double_blocks((double *)b, p, at);
     }
-    rows_float(a, p, at);
-    blocks_float(b, p, at);
-    return run_float(&real, NULL, NULL, work);
 }
 
+/* Several small matrices at a time. */
 static tare_status run_complex(const struct tare_product *p, struct tare_arena *scratch) {
+    enum { MOST_ELEMENTS = 1 << 10 };
     const size_t size = tare_dtype_size(p->dtype);
+    const int64_t each = p->k * (p->m + p->n), most = each < MOST_ELEMENTS ? MOST_ELEMENTS / each : 1;
+    char *a = p->a_column == 1 ? NULL : tare_arena_alloc(scratch, (size_t)(most * p->m * p->k) * size);
+    char *b = tare_arena_alloc(scratch, (size_t)(most * p->k * p->n) * 2 * size);
     struct tare_arena work = { 0 };
-    size_t a_size, b_size;
-    if (!tare_mul_size(&a_size, (size_t)p->m * size, (size_t)p->k) ||
-        !tare_mul_size(&b_size, (size_t)p->n * 2 * size, (size_t)p->k))
-        return TARE_FAIL(TARE_NO_MEMORY, "product too large");
-    void *a = tare_arena_alloc(scratch, a_size), *b = tare_arena_alloc(scratch, b_size);
-    tare_status status = a && b ? TARE_OK : TARE_NO_MEMORY;
-    for (int64_t i = 0; status == TARE_OK && i < p->batch; i++) {
-        status = run_one_complex(p, i, a, b, &work);
+    tare_status status = (a || p->a_column == 1) && b ? TARE_OK : TARE_NO_MEMORY;
+    for (int64_t i = 0; status == TARE_OK && i < p->batch; i += most) {
+        struct tare_product real = { .dtype = p->dtype == TARE_DT_COMPLEX64 ? TARE_DT_FLOAT : TARE_DT_DOUBLE,
+                                     .batch = p->batch - i < most ? p->batch - i : most,
+                                     .m = p->m,
+                                     .n = 2 * p->n,
+                                     .k = 2 * p->k,
+                                     .c = (char *)p->c + (size_t)(i * p->m * p->n) * size };
+        status = tare_product_set_dense(&real, &work);
+        if (status == TARE_OK) set_real_operands(&real, p, i, a, b);
+        if (status == TARE_OK) status = tare_product_run(&real, NULL, NULL, &work);
         tare_arena_reset(&work);
     }
     tare_arena_free(&work);
@@ -346,6 +301,18 @@ tare_status tare_product_run(const struct tare_product *product, struct tare_wei
 }
 
 /* ---- ops ---- */
+
+tare_status tare_product_set_dense(struct tare_product *p, struct tare_arena *memory) {
+    p->a_first = TARE_NEW_ARRAY(memory, int64_t, (size_t)p->batch);
+    p->b_first = TARE_NEW_ARRAY(memory, int64_t, (size_t)p->batch);
+    if (!p->a_first || !p->b_first) return TARE_NO_MEMORY;
+    p->a_row = p->k, p->b_row = p->n, p->a_column = p->b_column = 1;
+    for (int64_t i = 0; i < p->batch; i++) {
+        p->a_first[i] = i * p->m * p->k;
+        p->b_first[i] = i * p->k * p->n;
+    }
+    return TARE_OK;
+}
 
 tare_status tare_product_prepare(struct tare_kernel *kernel) {
     struct tare_weights *weights = tare_calloc(1, sizeof *weights);

@@ -13,7 +13,7 @@ struct tare_product {
     int64_t batch, m, n, k;
     const void *a, *b;
     void *c;
-    const int64_t *a_first, *b_first;
+    int64_t *a_first, *b_first;
     int64_t a_row, a_column, b_row, b_column;
     bool conjugate_a, conjugate_b;
     struct tare_pool *pool; /* of float products; NULL: one thread */
@@ -25,6 +25,8 @@ struct tare_product {
  * input's are broadcast to. NULL: no memory. */
 int64_t *tare_product_offsets(struct tare_arena *memory, int64_t batch, const struct tare_shape *output,
                               const struct tare_shape *input);
+/* Sets offsets and steps for operands that are contiguous: A [batch, m, k] and B [batch, k, n]. */
+tare_status tare_product_set_dense(struct tare_product *product, struct tare_arena *memory);
 /* Reference product: one accumulation chain per element, element by element. */
 void tare_product_plain(const struct tare_product *product);
 /* Computes the same bits, with fast kernels for float. B is packed once and the packing is cached while `source`,

@@ -612,8 +612,6 @@ static tare_status real_dot(struct tare_kernel *kernel, void *result, const stru
     if (done) return TARE_OK;
     struct xla_state *state = kernel->state;
     const struct tare_tensor *rhs = &kernel->inputs[1];
-    int64_t *first_a = TARE_NEW_ARRAY(kernel->scratch, int64_t, (size_t)dot->batch);
-    int64_t *first_b = TARE_NEW_ARRAY(kernel->scratch, int64_t, (size_t)dot->batch);
     struct tare_product product = {
         .pool = plain ? NULL : tare_session_op_pool(kernel->session),
         .dtype = arithmetic == DOUBLES ? TARE_DT_DOUBLE : TARE_DT_FLOAT,
@@ -623,20 +621,11 @@ static tare_status real_dot(struct tare_kernel *kernel, void *result, const stru
         .k = dot->k,
         .a = operand(kernel, arithmetic, &kernel->inputs[0], dot->lhs_order),
         .c = result,
-        .a_first = first_a,
-        .b_first = first_b,
-        .a_row = dot->k,
-        .a_column = 1,
-        .b_row = dot->n,
-        .b_column = 1,
     };
     const bool without = arithmetic == FLOATS && is_kept(kernel, 0, plain);
     if (!without) product.b = operand(kernel, arithmetic, rhs, dot->rhs_order);
-    if (!first_a || !first_b || !product.a || (!without && !product.b)) return TARE_NO_MEMORY;
-    for (int64_t i = 0; i < dot->batch; i++) {
-        first_a[i] = i * dot->m * dot->k;
-        first_b[i] = i * dot->k * dot->n;
-    }
+    if (!product.a || (!without && !product.b)) return TARE_NO_MEMORY;
+    TARE_TRY(tare_product_set_dense(&product, kernel->scratch));
     if (!plain) return tare_product_run(&product, &state->weights, rhs, kernel->scratch);
     tare_product_plain(&product);
     return TARE_OK;
