@@ -9,19 +9,30 @@
 
 #include <string.h>
 
-enum { LETTERS = 52, MOST_LABELS = LETTERS + TARE_MAX_RANK, ELLIPSIS = -1 };
+enum { LETTERS = 52, MOST_LABELS = LETTERS + TARE_MAX_RANK, ELLIPSIS = -1, UNUSED = -2 };
 
 /* Labels in order; the dimensions of an ellipsis are labels LETTERS … counted from the right. */
-struct subscript {
+struct labels {
     int count;
-    int labels[TARE_MAX_RANK];
+    int8_t at[MOST_LABELS];
 };
 
 struct equation {
     int n_operands;
-    struct subscript operands[2], output;
-    bool has_ellipsis; /* batch and free labels may then depend on the shapes */
+    bool has_ellipsis;                 /* batch and free labels may then depend on the shapes */
+    struct labels operands[2], output; /* at most TARE_MAX_RANK labels each */
+    int64_t sizes[MOST_LABELS];        /* of the labels; -1: unknown */
 };
+
+static bool contains(const struct labels *labels, int label) {
+    for (int i = 0; i < labels->count; i++)
+        if (labels->at[i] == label) return true;
+    return false;
+}
+
+static void add(struct labels *labels, int label) {
+    labels->at[labels->count++] = (int8_t)label;
+}
 
 static int letter(char c) {
     if (c >= 'a' && c <= 'z') return c - 'a';
@@ -29,7 +40,7 @@ static int letter(char c) {
 }
 
 /* Parses "ab...c" up to `end`. */
-static tare_status parse_subscript(struct subscript *subscript, const char *text, const char *end) {
+static tare_status parse_subscript(struct labels *subscript, const char *text, const char *end) {
     subscript->count = 0;
     for (; text < end; text++) {
         int label = letter(*text);
@@ -41,10 +52,9 @@ static tare_status parse_subscript(struct subscript *subscript, const char *text
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "equation has a '%c'", *text);
         }
         if (subscript->count == TARE_MAX_RANK) return TARE_FAIL(TARE_INVALID_ARGUMENT, "equation is too long");
-        for (int i = 0; label == ELLIPSIS && i < subscript->count; i++) {
-            if (subscript->labels[i] == ELLIPSIS) return TARE_FAIL(TARE_INVALID_ARGUMENT, "equation has two ellipses");
-        }
-        subscript->labels[subscript->count++] = label;
+        if (label == ELLIPSIS && contains(subscript, ELLIPSIS))
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "equation has two ellipses");
+        add(subscript, label);
     }
     return TARE_OK;
 }
@@ -66,333 +76,272 @@ static tare_status parse_equation(struct equation *equation, const char *text, s
 }
 
 /* Replaces an ellipsis by `dims` labels. */
-static tare_status expand(struct subscript *subscript, int dims) {
+static tare_status expand(struct labels *subscript, int dims) {
     for (int i = 0; i < subscript->count; i++) {
-        if (subscript->labels[i] != ELLIPSIS) continue;
+        if (subscript->at[i] != ELLIPSIS) continue;
         if (dims < 0 || subscript->count - 1 + dims > TARE_MAX_RANK)
             return TARE_FAIL(TARE_SHAPE, "an operand has too few or too many dimensions");
-        memmove(&subscript->labels[i + dims], &subscript->labels[i + 1],
-                (size_t)(subscript->count - i - 1) * sizeof(int));
+        memmove(&subscript->at[i + dims], &subscript->at[i + 1],
+                (size_t)(subscript->count - i - 1) * sizeof *subscript->at);
         for (int j = 0; j < dims; j++)
-            subscript->labels[i + j] = LETTERS + dims - 1 - j;
+            subscript->at[i + j] = (int8_t)(LETTERS + dims - 1 - j);
         subscript->count += dims - 1;
         return TARE_OK;
     }
     return TARE_OK;
 }
 
-static bool has_ellipsis(const struct subscript *subscript) {
-    for (int i = 0; i < subscript->count; i++)
-        if (subscript->labels[i] == ELLIPSIS) return true;
-    return false;
-}
-
-/* Expands the ellipses and determines the size of each label (-1: unknown, -2: unused). */
-static tare_status resolve(struct equation *equation, const struct tare_shape *shapes, int64_t sizes[MOST_LABELS]) {
-    int widest = 0;
-    for (int i = 0; i < MOST_LABELS; i++)
-        sizes[i] = -2;
-    for (int i = 0; i < equation->n_operands; i++) {
-        struct subscript *subscript = &equation->operands[i];
-        const int dims = shapes[i].rank - subscript->count + 1;
-        if (has_ellipsis(subscript)) {
-            equation->has_ellipsis = true;
-            TARE_TRY(expand(subscript, dims));
-            if (dims > widest) widest = dims;
-        }
-        if (subscript->count != shapes[i].rank)
-            return TARE_FAIL(TARE_SHAPE, "operand %d has rank %d (expected %d)", i, shapes[i].rank, subscript->count);
-        for (int j = 0; j < subscript->count; j++) {
-            const int label = subscript->labels[j];
-            const int64_t dim = shapes[i].dims[j];
-            if (sizes[label] == -2 || sizes[label] == -1 || (label >= LETTERS && sizes[label] == 1))
-                sizes[label] = dim;
-            else if (dim >= 0 && dim != sizes[label] && !(label >= LETTERS && dim == 1))
-                return TARE_FAIL(TARE_SHAPE, "operand %d, dimension %d is %lld (expected %lld)", i, j, (long long)dim,
-                                 (long long)sizes[label]);
-        }
-    }
-    TARE_TRY(expand(&equation->output, widest));
-    for (int i = 0; i < equation->output.count; i++) {
-        if (sizes[equation->output.labels[i]] == -2)
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "an output label is in no operand");
-        for (int j = 0; j < i; j++) {
-            if (equation->output.labels[i] == equation->output.labels[j])
-                return TARE_FAIL(TARE_UNSUPPORTED, "duplicate output label");
-        }
+/* Sets the sizes of an operand's labels. Dimensions of an ellipsis that are 1 are broadcast. */
+static tare_status set_sizes(struct equation *equation, int operand, const struct tare_shape *shape) {
+    const struct labels *subscript = &equation->operands[operand];
+    if (subscript->count != shape->rank)
+        return TARE_FAIL(TARE_SHAPE, "operand %d has rank %d (expected %d)", operand, shape->rank, subscript->count);
+    for (int i = 0; i < subscript->count; i++) {
+        const bool broadcasts = subscript->at[i] >= LETTERS;
+        const int64_t dim = shape->dims[i];
+        int64_t *size = &equation->sizes[subscript->at[i]];
+        if (*size < 0 || (broadcasts && *size == 1))
+            *size = dim;
+        else if (dim >= 0 && dim != *size && !(broadcasts && dim == 1))
+            return TARE_FAIL(TARE_SHAPE, "operand %d, dimension %d is %lld (expected %lld)", operand, i, (long long)dim,
+                             (long long)*size);
     }
     return TARE_OK;
 }
 
-static struct tare_shape output_shape(const struct equation *equation, const int64_t sizes[MOST_LABELS]) {
-    struct tare_shape shape = { .rank = equation->output.count };
-    for (int i = 0; i < shape.rank; i++)
-        shape.dims[i] = sizes[equation->output.labels[i]];
-    return shape;
+/* The output's shape. Each of its labels must be in an operand, and only once in the output. */
+static tare_status set_output(const struct equation *equation, struct tare_shape *shape) {
+    struct labels seen = { 0 };
+    for (shape->rank = 0; shape->rank < equation->output.count; shape->rank++) {
+        const int label = equation->output.at[shape->rank];
+        if (equation->sizes[label] == UNUSED)
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "an output label is in no operand");
+        if (contains(&seen, label)) return TARE_FAIL(TARE_UNSUPPORTED, "duplicate output label");
+        add(&seen, label);
+        shape->dims[shape->rank] = equation->sizes[label];
+    }
+    return TARE_OK;
+}
+
+/* Parses the node's equation, expands its ellipses and determines the sizes and the output's shape, which stays unknown
+ * if the rank of an operand is. */
+static tare_status resolve(struct equation *equation, const struct tare_node *node, const struct tare_shape *shapes,
+                           size_t n_operands, struct tare_shape *output) {
+    int widest = 0;
+    TARE_TRY(parse_equation(equation, tare_node_string(node, "equation", ""), n_operands));
+    for (int i = 0; i < MOST_LABELS; i++)
+        equation->sizes[i] = UNUSED;
+    for (int i = 0; i < equation->n_operands; i++)
+        if (shapes[i].rank < 0) return TARE_OK;
+    for (int i = 0; i < equation->n_operands; i++) {
+        const int dims = shapes[i].rank - equation->operands[i].count + 1;
+        if (contains(&equation->operands[i], ELLIPSIS)) {
+            equation->has_ellipsis = true;
+            TARE_TRY(expand(&equation->operands[i], dims));
+            if (dims > widest) widest = dims;
+        }
+        TARE_TRY(set_sizes(equation, i, &shapes[i]));
+    }
+    TARE_TRY(expand(&equation->output, widest));
+    return set_output(equation, output);
 }
 
 static tare_status infer_einsum(struct tare_infer *infer) {
     struct equation equation = { 0 };
-    int64_t sizes[MOST_LABELS];
-    TARE_TRY(parse_equation(&equation, tare_node_string(infer->node, "equation", ""), infer->n_inputs));
-    for (size_t i = 0; i < infer->n_inputs; i++)
-        if (infer->inputs[i].rank < 0) return TARE_OK;
-    TARE_TRY(resolve(&equation, infer->inputs, sizes));
-    infer->outputs[0] = output_shape(&equation, sizes);
-    return TARE_OK;
+    return resolve(&equation, infer->node, infer->inputs, infer->n_inputs, &infer->outputs[0]);
 }
 
 /* ---- operands ---- */
 
-/* A view: each label once, with its stride (a repeated label iterates over the diagonal). */
+/* An array in which each label has its step in elements (a repeated label iterates over the diagonal). */
 struct view {
     const void *data;
     int64_t steps[MOST_LABELS]; /* 0 also if the label is absent */
     bool has[MOST_LABELS];
 };
 
-static void open_view(struct view *view, const void *data, const struct subscript *subscript,
-                      const struct tare_shape *shape, const int64_t sizes[MOST_LABELS]) {
-    int64_t step = 1;
-    *view = (struct view){ .data = data };
-    for (int i = subscript->count - 1; i >= 0; i--) {
-        const int label = subscript->labels[i];
-        if (shape->dims[i] ==
-            sizes[label]) { /* otherwise an ellipsis dimension of 1 that is broadcast: treated as absent */
-            view->has[label] = true;
-            view->steps[label] += step;
-        }
-        step *= shape->dims[i];
-    }
-}
-
-/* Labels of one kind, in label order. */
-struct group {
-    int count;
-    int labels[MOST_LABELS];
-    int64_t size; /* product of the sizes */
+struct einsum {
+    struct equation equation;
+    int dtype; /* of the computation */
+    struct view views[2];
 };
 
-static void add_label(struct group *group, int label, const int64_t sizes[MOST_LABELS]) {
-    if (group->count == 0) group->size = 1;
-    group->labels[group->count++] = label;
-    group->size *= sizes[label];
+/* The number of elements that the labels index. */
+static int64_t size_of(const struct einsum *e, const struct labels *labels) {
+    int64_t size = 1;
+    for (int i = 0; i < labels->count; i++)
+        size *= e->equation.sizes[labels->at[i]];
+    return size;
 }
 
-static bool in_output(const struct equation *equation, int label) {
-    for (int i = 0; i < equation->output.count; i++)
-        if (equation->output.labels[i] == label) return true;
-    return false;
-}
-
-/* Returns a dense copy of the view with the labels of the groups as axes, group by group; the view's own memory if
- * it already has that layout. NULL: no memory. */
-static const void *dense(struct tare_kernel *kernel, const struct view *view, size_t size,
-                         const int64_t sizes[MOST_LABELS], const struct group *const groups[3]) {
-    int64_t dims[MOST_LABELS], steps[MOST_LABELS], step = 1;
-    int rank = 0;
-    for (int g = 0; g < 3; g++) {
-        for (int i = 0; groups[g] && i < groups[g]->count; i++) {
-            dims[rank] = sizes[groups[g]->labels[i]];
-            steps[rank++] = view->steps[groups[g]->labels[i]];
-        }
+/* A contiguous array with the labels as axes. An ellipsis dimension of 1 that is broadcast counts as absent; `dims`
+ * NULL: there is none. */
+static struct view view_of(const struct einsum *e, const void *data, const struct labels *labels, const int64_t *dims) {
+    struct view view = { .data = data };
+    int64_t step = 1;
+    for (int i = labels->count - 1; i >= 0; i--) {
+        const int label = labels->at[i];
+        const int64_t size = e->equation.sizes[label], dim = dims ? dims[i] : size;
+        if (dim == size) view.has[label] = true, view.steps[label] += step;
+        step *= dim;
     }
+    return view;
+}
+
+/* Copies the elements of the view into a contiguous array with the labels as axes. */
+static void arrange(void *to, const struct einsum *e, const struct view *view, const struct labels *labels) {
+    int64_t dims[MOST_LABELS], steps[MOST_LABELS];
+    for (int i = 0; i < labels->count; i++) {
+        dims[i] = e->equation.sizes[labels->at[i]];
+        steps[i] = view->steps[labels->at[i]];
+    }
+    tare_permute_steps(to, view->data, tare_dtype_size(e->dtype), labels->count, dims, steps);
+}
+
+/* That array: a copy, or the view's own memory if it is contiguous. NULL: no memory. */
+static const void *dense(struct tare_kernel *kernel, const struct einsum *e, const struct view *view,
+                         const struct labels *labels) {
     bool is_dense = true;
-    for (int i = rank - 1; i >= 0; i--) {
-        is_dense = is_dense && (steps[i] == step || dims[i] == 1);
-        step *= dims[i];
+    int64_t step = 1;
+    for (int i = labels->count - 1; i >= 0; i--) {
+        const int64_t size = e->equation.sizes[labels->at[i]];
+        is_dense = is_dense && (view->steps[labels->at[i]] == step || size == 1);
+        step *= size;
     }
     if (is_dense) return view->data;
-    void *copy = tare_arena_alloc(kernel->scratch, (size_t)step * size);
-    if (copy) tare_permute_steps(copy, view->data, size, rank, dims, steps);
+    void *copy = tare_arena_alloc(kernel->scratch, (size_t)step * tare_dtype_size(e->dtype));
+    if (copy) arrange(copy, e, view, labels);
     return copy;
+}
+
+/* The labels of all three lists; the last one may be NULL. */
+static struct labels joined(const struct labels *first, const struct labels *second, const struct labels *third) {
+    struct labels all = *first;
+    for (int i = 0; i < second->count; i++)
+        add(&all, second->at[i]);
+    for (int i = 0; third && i < third->count; i++)
+        add(&all, third->at[i]);
+    return all;
 }
 
 /* to[i] = the sum of from[i * count] … from[i * count + count - 1], in order. */
 static void sum_rows(void *to, const void *from, int dtype, int64_t rows, int64_t count) {
-#define SUM(type)                                                                                                      \
-    for (int64_t i = 0; i < rows; i++) {                                                                               \
-        type sum = 0;                                                                                                  \
-        for (int64_t j = 0; j < count; j++)                                                                            \
-            sum += ((const type *)from)[i * count + j];                                                                \
-        ((type *)to)[i] = sum;                                                                                         \
-    }                                                                                                                  \
-    break
+#define SUM(id, type)                                                                                                  \
+    case id:                                                                                                           \
+        for (int64_t i = 0; i < rows; i++) {                                                                           \
+            type sum = 0;                                                                                              \
+            for (int64_t j = 0; j < count; j++)                                                                        \
+                sum += ((const type *)from)[i * count + j];                                                            \
+            ((type *)to)[i] = sum;                                                                                     \
+        }                                                                                                              \
+        break
     switch (dtype) {
-    case TARE_DT_FLOAT:
-        SUM(float);
-    case TARE_DT_DOUBLE:
-        SUM(double);
-    case TARE_DT_COMPLEX64:
-        SUM(_Complex float);
-    case TARE_DT_COMPLEX128:
-        SUM(_Complex double);
-    default:
-        SUM(uint64_t);
+        SUM(TARE_DT_FLOAT, float);
+        SUM(TARE_DT_DOUBLE, double);
+        SUM(TARE_DT_INT64, uint64_t);
+        SUM(TARE_DT_COMPLEX64, _Complex float);
+        SUM(TARE_DT_COMPLEX128, _Complex double);
     }
 #undef SUM
 }
 
-/* Sums the view over the labels that neither the output nor `other` has. */
-static tare_status reduce(struct tare_kernel *kernel, struct view *view, int dtype, const struct equation *equation,
-                          const struct view *other, const int64_t sizes[MOST_LABELS]) {
-    struct group kept = { .size = 1 }, summed = { .size = 1 };
-    const size_t size = tare_dtype_size(dtype);
+/* Sums operand i over the labels that neither the output nor the other operand has. */
+static tare_status reduce(struct tare_kernel *kernel, struct einsum *e, int i) {
+    struct labels kept = { 0 }, summed = { 0 };
+    struct view *view = &e->views[i];
     for (int label = 0; label < MOST_LABELS; label++) {
         if (!view->has[label]) continue;
-        const bool expected = in_output(equation, label) || (other && other->has[label]);
-        add_label(expected ? &kept : &summed, label, sizes);
+        const bool keeps = contains(&e->equation.output, label) || e->views[!i].has[label];
+        add(keeps ? &kept : &summed, label);
     }
     if (summed.count == 0) return TARE_OK;
-    const struct group *const groups[3] = { &kept, &summed, NULL };
-    const void *rows = dense(kernel, view, size, sizes, groups);
-    void *sums = tare_arena_alloc(kernel->scratch, (size_t)kept.size * size);
-    if (!rows || !sums) return TARE_NO_MEMORY;
-    sum_rows(sums, rows, dtype, kept.size, summed.size);
-    int64_t step = 1;
-    *view = (struct view){ .data = sums };
-    for (int i = kept.count - 1; i >= 0; i--) {
-        view->has[kept.labels[i]] = true;
-        view->steps[kept.labels[i]] = step;
-        step *= sizes[kept.labels[i]];
-    }
+    const int64_t rows = size_of(e, &kept), count = size_of(e, &summed);
+    const struct labels order = joined(&kept, &summed, NULL);
+    const void *values = dense(kernel, e, view, &order);
+    void *sums = tare_arena_alloc(kernel->scratch, (size_t)rows * tare_dtype_size(e->dtype));
+    if (!values || !sums) return TARE_NO_MEMORY;
+    sum_rows(sums, values, e->dtype, rows, count);
+    *view = view_of(e, sums, &kept, NULL);
     return TARE_OK;
 }
 
 /* ---- execution ---- */
 
-struct einsum {
-    struct equation equation;
-    int64_t sizes[MOST_LABELS];
-    int dtype; /* dtype of the computation */
-    struct view views[2];
-};
+enum { BATCH, LEFT, RIGHT, CONTRACTED, GROUPS };
 
-/* Stores a dense array over the labels of the groups in the output's order. */
-static void store_ordered(void *to, const void *from, const struct einsum *einsum,
-                          const struct group *const groups[3]) {
-    int64_t steps[MOST_LABELS] = { 0 }, output_steps[TARE_MAX_RANK], dims[TARE_MAX_RANK], step = 1;
-    for (int g = 2; g >= 0; g--) {
-        for (int i = groups[g]->count - 1; i >= 0; i--) {
-            steps[groups[g]->labels[i]] = step;
-            step *= einsum->sizes[groups[g]->labels[i]];
-        }
-    }
-    const struct subscript *output = &einsum->equation.output;
-    for (int i = 0; i < output->count; i++) {
-        output_steps[i] = steps[output->labels[i]];
-        dims[i] = einsum->sizes[output->labels[i]];
-    }
-    tare_permute_steps(to, from, tare_dtype_size(einsum->dtype), output->count, dims, output_steps);
-}
-
-/* Sorts free labels in the output's order, so that common equations need no final transposition. */
-static void sort_labels(const struct einsum *einsum, struct group *batch, struct group *left, struct group *right,
-                        struct group *contracted) {
-    const struct equation *equation = &einsum->equation;
-    const struct view *a = &einsum->views[0], *b = &einsum->views[1];
-    batch->size = left->size = right->size = contracted->size = 1;
+/* The labels of the output in its order, so that common equations need no final transposition, and contracted labels in
+ * the order of the left operand. A label of the output that neither operand has, a broadcast one, has any position. */
+static void group_labels(struct labels groups[GROUPS], const struct einsum *e) {
+    const struct equation *equation = &e->equation;
+    const bool *in_a = e->views[0].has, *in_b = e->views[1].has;
     for (int i = 0; i < equation->output.count; i++) {
-        const int label = equation->output.labels[i];
-        struct group *group = a->has[label] && b->has[label] ? batch : b->has[label] ? right : left;
-        add_label(group, label, einsum->sizes); /* a label without a size has size 1 and any position */
+        const int label = equation->output.at[i];
+        add(&groups[!in_b[label] ? LEFT : in_a[label] ? BATCH : RIGHT], label);
     }
-    for (int i = 0; i < equation->operands[0].count; i++) { /* in the order of the left operand */
-        const int label = equation->operands[0].labels[i];
-        bool again = false;
-        for (int j = 0; j < contracted->count; j++)
-            again = again || contracted->labels[j] == label;
-        if (!again && a->has[label] && b->has[label] && !in_output(equation, label))
-            add_label(contracted, label, einsum->sizes);
+    for (int i = 0; i < equation->operands[0].count; i++) {
+        const int label = equation->operands[0].at[i];
+        const bool is_contracted = in_a[label] && in_b[label] && !contains(&equation->output, label);
+        if (is_contracted && !contains(&groups[CONTRACTED], label)) add(&groups[CONTRACTED], label);
     }
 }
 
-static tare_status two_operands(struct tare_kernel *kernel, struct einsum *einsum, void *room, bool plain) {
-    struct group batch = { 0 }, left = { 0 }, right = { 0 }, contracted = { 0 };
-    const size_t size = tare_dtype_size(einsum->dtype);
-    const void *weights = einsum->views[1].data;
-    TARE_TRY(reduce(kernel, &einsum->views[0], einsum->dtype, &einsum->equation, &einsum->views[1], einsum->sizes));
-    TARE_TRY(reduce(kernel, &einsum->views[1], einsum->dtype, &einsum->equation, &einsum->views[0], einsum->sizes));
-    sort_labels(einsum, &batch, &left, &right, &contracted);
+/* Replaces the left operand by the product. */
+static tare_status multiply(struct tare_kernel *kernel, struct einsum *e, bool plain) {
+    struct labels groups[GROUPS] = { 0 };
+    const void *weights = e->views[1].data;
+    for (int i = 0; i < 2; i++)
+        TARE_TRY(reduce(kernel, e, i));
+    group_labels(groups, e);
     struct tare_weights *kept =
-        !plain && weights == einsum->views[1].data && !einsum->equation.has_ellipsis ? kernel->state : NULL;
-    const bool known = kept && tare_weights_find(kept, &kernel->inputs[1], 0);
-    int64_t *first_a = TARE_NEW_ARRAY(kernel->scratch, int64_t, (size_t)batch.size);
-    int64_t *first_b = TARE_NEW_ARRAY(kernel->scratch, int64_t, (size_t)batch.size);
-    struct tare_product product = {
-        .pool = tare_session_op_pool(kernel->session),
-        .dtype = einsum->dtype,
-        .batch = batch.size,
-        .m = left.size,
-        .n = right.size,
-        .k = contracted.size,
-        .a = dense(kernel, &einsum->views[0], size, einsum->sizes,
-                   (const struct group *const[3]){ &batch, &left, &contracted }),
-        .a_first = first_a,
-        .b_first = first_b,
-        .a_row = contracted.size,
-        .a_column = 1,
-        .b_row = right.size,
-        .b_column = 1,
-    };
-    if (!known || einsum->dtype != TARE_DT_FLOAT)
-        product.b = dense(kernel, &einsum->views[1], size, einsum->sizes,
-                          (const struct group *const[3]){ &batch, &contracted, &right });
-    void *result = tare_arena_alloc(kernel->scratch, (size_t)(batch.size * left.size * right.size) * size);
-    product.c = result;
-    if (!first_a || !first_b || !product.a || (!product.b && !known) || !result) return TARE_NO_MEMORY;
-    for (int64_t i = 0; i < batch.size; i++) {
-        first_a[i] = i * left.size * contracted.size;
-        first_b[i] = i * contracted.size * right.size;
-    }
+        !plain && weights == e->views[1].data && !e->equation.has_ellipsis ? kernel->state : NULL;
+    const struct labels *batch = &groups[BATCH], *left = &groups[LEFT], *right = &groups[RIGHT];
+    const struct labels *inner = &groups[CONTRACTED];
+    const struct labels a = joined(batch, left, inner), b = joined(batch, inner, right), c = joined(batch, left, right);
+    struct tare_product product = { .pool = tare_session_op_pool(kernel->session),
+                                    .dtype = e->dtype,
+                                    .batch = size_of(e, batch),
+                                    .m = size_of(e, left),
+                                    .n = size_of(e, right),
+                                    .k = size_of(e, inner),
+                                    .a = dense(kernel, e, &e->views[0], &a),
+                                    .c = tare_arena_alloc(kernel->scratch,
+                                                          (size_t)size_of(e, &c) * tare_dtype_size(e->dtype)) };
+    if (kept) product.b = tare_product_packed(&product, kept, &kernel->inputs[1]);
+    if (!product.b) product.b = dense(kernel, e, &e->views[1], &b);
+    if (!product.a || !product.b || !product.c) return TARE_NO_MEMORY;
+    TARE_TRY(tare_product_set_dense(&product, kernel->scratch));
     if (plain) /* the reference */
         tare_product_plain(&product);
     else
         TARE_TRY(tare_product_run(&product, kept, &kernel->inputs[1], kernel->scratch));
-    store_ordered(room, result, einsum, (const struct group *const[3]){ &batch, &left, &right });
-    return TARE_OK;
-}
-
-static tare_status one_operand(struct tare_kernel *kernel, struct einsum *einsum, void *room) {
-    const struct subscript *output = &einsum->equation.output;
-    int64_t dims[TARE_MAX_RANK], steps[TARE_MAX_RANK];
-    TARE_TRY(reduce(kernel, &einsum->views[0], einsum->dtype, &einsum->equation, NULL, einsum->sizes));
-    for (int i = 0; i < output->count; i++) {
-        dims[i] = einsum->sizes[output->labels[i]];
-        steps[i] = einsum->views[0].steps[output->labels[i]];
-    }
-    tare_permute_steps(room, einsum->views[0].data, tare_dtype_size(einsum->dtype), output->count, dims, steps);
+    e->views[0] = view_of(e, product.c, &c, NULL);
     return TARE_OK;
 }
 
 static tare_status run_any(struct tare_kernel *kernel, bool plain) {
-    struct einsum einsum = { 0 };
-    struct tare_shape shapes[2];
-    TARE_TRY(parse_equation(&einsum.equation, tare_node_string(kernel->node, "equation", ""), kernel->n_inputs));
-    for (int i = 0; i < einsum.equation.n_operands; i++)
-        shapes[i] = kernel->inputs[i].shape;
-    TARE_TRY(resolve(&einsum.equation, shapes, einsum.sizes));
-    const struct tare_shape shape = output_shape(&einsum.equation, einsum.sizes);
+    struct einsum e = { 0 };
+    struct tare_shape shapes[2], shape;
     const int dtype = kernel->inputs[0].dtype;
+    for (size_t i = 0; i < kernel->n_inputs && i < 2; i++)
+        shapes[i] = kernel->inputs[i].shape;
+    TARE_TRY(resolve(&e.equation, kernel->node, shapes, kernel->n_inputs, &shape));
     TARE_TRY(tare_kernel_output(kernel, 0, dtype, &shape));
     struct tare_tensor *output = &kernel->outputs[0];
     if (output->elements == 0) return TARE_OK;
-    einsum.dtype = tare_product_dtype(dtype);
-    for (int i = 0; i < einsum.equation.n_operands; i++) {
+    e.dtype = tare_product_dtype(dtype);
+    for (int i = 0; i < e.equation.n_operands; i++) {
         if (kernel->inputs[i].elements == 0) {
             memset(output->data, 0, tare_tensor_bytes(output));
             return TARE_OK;
         }
-        const void *data = tare_product_operand(kernel, &kernel->inputs[i], einsum.dtype);
+        const void *data = tare_product_operand(kernel, &kernel->inputs[i], e.dtype);
         if (!data) return TARE_NO_MEMORY;
-        open_view(&einsum.views[i], data, &einsum.equation.operands[i], &shapes[i], einsum.sizes);
+        e.views[i] = view_of(&e, data, &e.equation.operands[i], shapes[i].dims);
     }
     void *room = tare_product_room(kernel, 0);
     if (!room) return TARE_NO_MEMORY;
-    if (einsum.equation.n_operands == 2)
-        TARE_TRY(two_operands(kernel, &einsum, room, plain));
-    else
-        TARE_TRY(one_operand(kernel, &einsum, room));
+    TARE_TRY(e.equation.n_operands == 2 ? multiply(kernel, &e, plain) : reduce(kernel, &e, 0));
+    arrange(room, &e, &e.views[0], &e.equation.output);
     tare_product_store(kernel, 0, room);
     return TARE_OK;
 }
