@@ -92,7 +92,7 @@ static void run(const struct tare_conv *conv, const struct buffers *b, int how) 
     else if (how == 2)
         tare_conv_int_direct_at(tare_cpu_level(), &sink, conv, b->in, tare_conv_int_form_at(tare_cpu_level(), conv),
                                 b->packed_int, b->sums, b->scratch);
-    if (how == 3) tare_conv_int_depthwise_to(&sink, conv, b->in, b->packed_int, b->sums, b->scratch);
+    if (how == 3) tare_conv_int_depthwise_to(tare_cpu_level(), &sink, conv, b->in, b->packed_int, b->sums, b->scratch);
 }
 
 static void print_ratio(bool has, double flops, double ours, double other) {

@@ -93,8 +93,8 @@ bool tare_conv_int_depthwise_pads(enum tare_cpu_level level, const struct tare_c
     return tare_depthwise_form_at(level, conv) != NULL;
 }
 
-int tare_conv_int_depthwise_packing(const struct tare_conv *conv) {
-    return tare_depthwise_is_tiled(conv);
+int tare_conv_int_depthwise_packing(enum tare_cpu_level level, const struct tare_conv *conv) {
+    return tare_depthwise_is_tiled(level, conv);
 }
 
 size_t tare_conv_int_depthwise_packed_bytes(enum tare_cpu_level level, const struct tare_conv *conv) {
@@ -156,10 +156,10 @@ int64_t tare_conv_int_depthwise_sums(enum tare_cpu_level level, const struct tar
     return lines_together(level, conv) * conv->out[2] * conv->out_channels;
 }
 
-void tare_conv_int_depthwise_to(const struct tare_conv_int_sink *sink, const struct tare_conv *conv,
-                                const int8_t *input, const void *packed, int32_t *sums, void *scratch) {
+void tare_conv_int_depthwise_to(enum tare_cpu_level level, const struct tare_conv_int_sink *sink,
+                                const struct tare_conv *conv, const int8_t *input, const void *packed, int32_t *sums,
+                                void *scratch) {
     const int64_t lines = conv->batch * conv->out[0] * conv->out[1], size = conv->out[2] * conv->out_channels;
-    const enum tare_cpu_level level = tare_cpu_level();
     const struct tare_requantize *requantize = tare_depthwise_form_at(level, conv) ? sink->requantize : NULL;
     for (int64_t i = 0, count; i < lines; i += count) {
         const struct tare_igemm_output to = {

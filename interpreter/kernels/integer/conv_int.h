@@ -41,12 +41,13 @@ size_t tare_conv_int_depthwise_scratch_bytes(enum tare_cpu_level level, const st
 void tare_conv_int_depthwise_at(enum tare_cpu_level level, int32_t *output, const struct tare_conv *conv,
                                 const int8_t *input, const void *packed, void *scratch);
 /* Different for filters of the same kernel and channels that are packed differently: 0 or 1. */
-int tare_conv_int_depthwise_packing(const struct tare_conv *conv);
+int tare_conv_int_depthwise_packing(enum tare_cpu_level level, const struct tare_conv *conv);
 /* True if the level's depthwise kernel supports a pad_value other than 0 for the convolution. */
 bool tare_conv_int_depthwise_pads(enum tare_cpu_level level, const struct tare_conv *conv);
-/* At the machine's level, with `sums` for tare_conv_int_depthwise_sums sums. */
+/* With `sums` for tare_conv_int_depthwise_sums sums. */
 int64_t tare_conv_int_depthwise_sums(enum tare_cpu_level level, const struct tare_conv *conv);
-void tare_conv_int_depthwise_to(const struct tare_conv_int_sink *sink, const struct tare_conv *conv,
-                                const int8_t *input, const void *packed, int32_t *sums, void *scratch);
+void tare_conv_int_depthwise_to(enum tare_cpu_level level, const struct tare_conv_int_sink *sink,
+                                const struct tare_conv *conv, const int8_t *input, const void *packed, int32_t *sums,
+                                void *scratch);
 
 #endif

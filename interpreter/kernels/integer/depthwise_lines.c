@@ -52,20 +52,31 @@ static bool is_supported(const struct tare_conv *conv) {
            conv->kernel[1] <= 64 && conv->kernel[2] <= 64;
 }
 
-bool tare_depthwise_is_tiled(const struct tare_conv *conv) {
-    enum { SIZE = 3, LEAST_CHANNELS = 16 };
-    return conv->kernel[1] == SIZE && conv->kernel[2] == SIZE && conv->dilation[1] == 1 && conv->dilation[2] == 1 &&
-           conv->stride[1] == conv->stride[2] && conv->stride[2] <= 2 && conv->out_channels >= LEAST_CHANNELS;
+static const struct tare_depthwise_form *tiles_at(enum tare_cpu_level level, const struct tare_conv *conv) {
+#if TARE_KERNELS_X86
+    const int64_t size = conv->kernel[2], stride = conv->stride[2], channels = conv->out_channels;
+    if (!is_supported(conv) || conv->kernel[1] != size || conv->stride[1] != stride || stride > 2) return NULL;
+    if (conv->dilation[1] != 1 || conv->dilation[2] != 1) return NULL;
+    if (level >= TARE_CPU_VNNI) return size == 3 && channels >= 16 ? &tare_depthwise_tiles_int8_vnni : NULL;
+    if (level == TARE_CPU_AVX2)
+        return (size == 3 || size == 5) && channels >= 8 ? &tare_depthwise_tiles_int8_avx2 : NULL;
+#endif
+    (void)level, (void)conv, (void)is_supported;
+    return NULL;
+}
+
+bool tare_depthwise_is_tiled(enum tare_cpu_level level, const struct tare_conv *conv) {
+    return tiles_at(level, conv) != NULL;
 }
 
 const struct tare_depthwise_form *tare_depthwise_form_at(enum tare_cpu_level level, const struct tare_conv *conv) {
+    const struct tare_depthwise_form *tiles = tiles_at(level, conv);
+    if (tiles) return tiles;
 #if TARE_KERNELS_X86
-    if (level >= TARE_CPU_VNNI && is_supported(conv))
-        return tare_depthwise_is_tiled(conv) ? &tare_depthwise_tiles_vnni : &tare_depthwise_vnni;
+    if (level >= TARE_CPU_VNNI && is_supported(conv)) return &tare_depthwise_vnni;
     if (level == TARE_CPU_AVX_VNNI && is_supported(conv)) return &tare_depthwise_avx_vnni;
-    if (level == TARE_CPU_AVX2 && is_supported(conv)) return &tare_depthwise_avx2;
+    if (level >= TARE_CPU_AVX2 && is_supported(conv)) return &tare_depthwise_avx2;
 #endif
-    (void)level, (void)is_supported;
     return NULL;
 }
 
@@ -75,7 +86,7 @@ size_t tare_depthwise_packed_bytes(const struct tare_depthwise_form *form, const
 }
 
 size_t tare_depthwise_scratch_bytes(const struct tare_depthwise_form *form, const struct tare_conv *conv) {
-    if (form->run) return 0;
+    if (form->run) return form->scratch_bytes ? form->scratch_bytes(conv) : 0;
     return (size_t)(row_groups(form, conv) * group_bytes(conv));
 }
 
@@ -193,7 +204,7 @@ void tare_depthwise_run(const struct tare_depthwise_form *form, const struct tar
                         const struct tare_conv *conv, const int8_t *image, int64_t line, int64_t count,
                         const void *packed, void *scratch) {
     if (form->run) {
-        form->run(output, conv, image, line, count, packed);
+        form->run(output, conv, image, line, count, packed, scratch);
         return;
     }
     interleave_lines(scratch, form, conv, image, line, count);

@@ -11,8 +11,8 @@ struct tare_depthwise_form;
 /* The form of a level for a convolution; NULL: the level has none, or the convolution does not have two spatial
  * dimensions and a kernel of at most 64 × 64. */
 const struct tare_depthwise_form *tare_depthwise_form_at(enum tare_cpu_level level, const struct tare_conv *conv);
-/* True if the VNNI form depends on tiles (depthwise_tiles_vnni.c): a filter is packed in another way. */
-bool tare_depthwise_is_tiled(const struct tare_conv *conv);
+/* True if the form of the level computes tiles (depthwise_tiles_loop.h), for which a filter is packed differently. */
+bool tare_depthwise_is_tiled(enum tare_cpu_level level, const struct tare_conv *conv);
 /* The packed filter depends on the form, the kernel and the channels only. */
 size_t tare_depthwise_packed_bytes(const struct tare_depthwise_form *form, const struct tare_conv *conv);
 /* `packed` is aligned to 64 bytes; the filter is [kernel…, channels]. */
@@ -47,14 +47,15 @@ struct tare_depthwise_form {
     /* Interleaves `count` elements of each row (NULL: padding) to lanes. Writes up to 256 bytes too many. */
     void (*interleave)(char *to, const int8_t *const rows[TARE_DEPTHWISE_MOST_ROWS], int64_t count, int8_t pad_value);
     void (*walk)(const struct tare_igemm_output *output, const struct tare_depthwise_walk *walk);
-    /* If `run` is set, these functions instead, without scratch. */
+    /* If `run` is set, these functions instead; scratch_bytes NULL: none. */
     void (*run)(const struct tare_igemm_output *output, const struct tare_conv *conv, const int8_t *image, int64_t line,
-                int64_t count, const void *packed);
+                int64_t count, const void *packed, void *scratch);
+    size_t (*scratch_bytes)(const struct tare_conv *conv);
     size_t (*packed_bytes)(const struct tare_conv *conv);
     void (*pack)(void *packed, const struct tare_conv *conv, const int8_t *filter);
     int64_t (*most_lines)(const struct tare_conv *conv);
 };
-extern const struct tare_depthwise_form tare_depthwise_tiles_vnni, tare_depthwise_vnni, tare_depthwise_avx_vnni,
-    tare_depthwise_avx2;
+extern const struct tare_depthwise_form tare_depthwise_tiles_int8_vnni, tare_depthwise_tiles_int8_avx2,
+    tare_depthwise_vnni, tare_depthwise_avx_vnni, tare_depthwise_avx2;
 
 #endif

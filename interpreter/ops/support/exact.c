@@ -102,7 +102,8 @@ static bool is_direct(const struct tare_conv *conv, int lhs_dtype, int rhs_dtype
 }
 
 int64_t tare_exact_key(const struct tare_conv *conv, int lhs_dtype, int rhs_dtype) {
-    if (tare_conv_is_depthwise(conv)) return -2 * conv->groups - tare_conv_int_depthwise_packing(conv);
+    if (tare_conv_is_depthwise(conv))
+        return -2 * conv->groups - tare_conv_int_depthwise_packing(tare_cpu_level(), conv);
     if (!is_direct(conv, lhs_dtype, rhs_dtype)) return conv->groups;
     return -tare_conv_int_direct_packing(form_of(conv, lhs_dtype, rhs_dtype), conv);
 }

@@ -103,7 +103,7 @@ static void run_kernel(const struct part *part, const struct tare_conv_int_sink 
         if (output)
             tare_conv_int_depthwise_at(tare_cpu_level(), output, conv, input, run->packed, part->scratch);
         else
-            tare_conv_int_depthwise_to(sink, conv, input, run->packed, part->sums, part->scratch);
+            tare_conv_int_depthwise_to(tare_cpu_level(), sink, conv, input, run->packed, part->sums, part->scratch);
         break;
     default:
         if (output)

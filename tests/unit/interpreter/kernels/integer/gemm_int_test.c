@@ -230,13 +230,14 @@ static void conv_int__depthwise_kernels_of_every_size(void **unused) {
     }
 }
 
-static struct tare_conv depthwise_of(int64_t height, int64_t width, int64_t channels, int64_t stride, int64_t pad) {
+static struct tare_conv depthwise_of(int64_t height, int64_t width, int64_t channels, int64_t kernel, int64_t stride,
+                                     int64_t pad) {
     return (struct tare_conv){
         .batch = 2,
         .in = { 1, height, width },
         .in_channels = channels,
-        .kernel = { 1, 3, 3 },
-        .out = { 1, (height + 2 * pad - 3) / stride + 1, (width + 2 * pad - 3) / stride + 1 },
+        .kernel = { 1, kernel, kernel },
+        .out = { 1, (height + 2 * pad - kernel) / stride + 1, (width + 2 * pad - kernel) / stride + 1 },
         .out_channels = channels,
         .stride = { 1, stride, stride },
         .dilation = { 1, 1, 1 },
@@ -249,14 +250,43 @@ static struct tare_conv depthwise_of(int64_t height, int64_t width, int64_t chan
 /* Numbers of channels that are divided into blocks in every way, and heights and widths that do not fill tiles. */
 static void conv_int__depthwise_blocks_of_channels(void **unused) {
     (void)unused;
-    static const int64_t channels[] = { 16, 19, 32, 45, 64, 81, 96, 112, 127, 200 };
-    for (int i = 0; i < 120; i++) {
+    static const int64_t channels[] = { 16, 19, 32, 45, 64, 81, 96, 112, 127, 200, 8, 13, 24 };
+    for (int i = 0; i < 240; i++) {
+        const int64_t kernel = i < 120 ? 3 : 5;
         const struct tare_conv conv =
-            depthwise_of(3 + i % 7, 3 + i / 3 % 19, channels[i % 10], 1 + i / 10 % 2, i / 20 % 4);
+            depthwise_of(kernel + i % 7, kernel + i / 3 % 19, channels[i % 13], kernel, 1 + i / 10 % 2, i / 20 % 5);
         check_conv(&conv);
     }
-    const struct tare_conv several_calls = depthwise_of(90, 40, 64, 1, 1); /* of many lines each */
+    const struct tare_conv several_calls = depthwise_of(90, 40, 64, 3, 1, 1); /* of many lines each */
     check_conv(&several_calls);
+}
+
+/* The largest sums of both signs. */
+static void conv_int__depthwise_extremes(void **unused) {
+    (void)unused;
+    for (int i = 0; i < 32; i++) {
+        const int64_t kernel = i % 2 ? 3 : 5;
+        const struct tare_conv conv = depthwise_of(9, 8, i / 16 ? 24 : 77, kernel, 1 + i / 2 % 2, 1);
+        const int64_t in = conv.batch * conv.in[1] * conv.in[2] * conv.in_channels,
+                      weights = kernel * kernel * conv.groups;
+        const int64_t out = tare_conv_rows(&conv) * conv.out_channels;
+        const int8_t x = i / 4 % 2 ? -128 : 127, w = i / 8 % 2 ? -128 : 127;
+        int8_t *input = guarded_block((size_t)in), *filter = guarded_block((size_t)weights);
+        int32_t *sums = guarded_block((size_t)out * 4);
+        memset(input, x, (size_t)in), memset(filter, w, (size_t)weights);
+        for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level();
+             level = tare_cpu_next_level(level)) {
+            void *packed = guarded_block(tare_conv_int_depthwise_packed_bytes(level, &conv));
+            void *scratch = guarded_block(tare_conv_int_depthwise_scratch_bytes(level, &conv));
+            tare_conv_int_depthwise_pack(level, packed, &conv, filter);
+            tare_conv_int_depthwise_at(level, sums, &conv, input, packed, scratch);
+            const int64_t inside = (2 * conv.out[2] + 2) * conv.out_channels; /* the output at line 2, column 2 */
+            for (int64_t c = 0; c < conv.out_channels; c++)
+                assert_int_equal(sums[inside + c], kernel * kernel * x * w);
+            tare_free(packed), tare_free(scratch);
+        }
+        tare_free(input), tare_free(filter), tare_free(sums);
+    }
 }
 
 /* What requantization does with one sum. */
@@ -270,10 +300,9 @@ static float requantized(const struct tare_requantize *r, int32_t sum, int64_t c
     return nearbyintf(fminf(r->second.high, fmaxf(r->second.low, x + r->second.add)));
 }
 
-static void check_requantized(const struct tare_conv *conv, struct tare_requantize r) {
+static void check_requantized(enum tare_cpu_level level, const struct tare_conv *conv, struct tare_requantize r) {
     const int64_t in = conv->batch * conv->in[1] * conv->in[2] * conv->in_channels, columns = conv->out_channels;
     const int64_t count = tare_conv_rows(conv) * columns, taps = conv->kernel[1] * conv->kernel[2];
-    const enum tare_cpu_level level = tare_cpu_level();
     int8_t *x = guarded_block((size_t)in), *filter = guarded_block((size_t)(columns * taps)),
            *addend = guarded_block((size_t)count);
     int32_t *wide = guarded_block((size_t)in * 4), *wide_filter = guarded_block((size_t)(columns * taps) * 4);
@@ -299,7 +328,7 @@ static void check_requantized(const struct tare_conv *conv, struct tare_requanti
     if (r.addend) r.addend = addend;
     if (r.is_real) r.real.floats = reals;
     tare_conv_int_depthwise_pack(level, packed, conv, filter);
-    tare_conv_int_depthwise_to(&sink, conv, x, packed, sums, scratch);
+    tare_conv_int_depthwise_to(level, &sink, conv, x, packed, sums, scratch);
     for (int64_t i = 0; i < count; i++) {
         const float value = requantized(&r, expected[i], i % columns, addend[i]);
         if (r.is_real)
@@ -341,13 +370,14 @@ static void conv_int__depthwise_requantizes(void **unused) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         static const int64_t channels[] = { 64, 32, 16, 21, 120, 8, 5 };
         for (int k = 0; k < 28; k++) {
-            struct tare_conv conv = depthwise_of(7 + k % 3, 7 + k % 11, channels[k % 7], 1 + k / 7 % 2, 1);
-            if (k >= 14) { /* 5×5, with the padding that leaves the size of the output */
-                conv.kernel[1] = conv.kernel[2] = 5;
-                conv.pad[1] = conv.pad[2] = 2;
+            const int64_t kernel = k < 14 ? 3 : 5;
+            const struct tare_conv conv =
+                depthwise_of(7 + k % 3, 7 + k % 11, channels[k % 7], kernel, 1 + k / 7 % 2, kernel / 2);
+            for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level();
+                 level = tare_cpu_next_level(level)) {
+                /* levels without kernels for lines do not requantize */
+                if (tare_conv_int_depthwise_pads(level, &conv)) check_requantized(level, &conv, cases[i]);
             }
-            /* levels without kernels for lines do not requantize */
-            if (tare_conv_int_depthwise_pads(tare_cpu_level(), &conv)) check_requantized(&conv, cases[i]);
         }
     }
 }
@@ -357,19 +387,19 @@ static void conv_int__pad_value(void **unused) {
     (void)unused;
     enum { SIZE = 6, PAD = 2, PADDED = SIZE + 2 * PAD };
     static const int64_t channels[] = { 3, 16, 70 };
-    for (int i = 0; i < 12; i++) {
-        const int64_t c = channels[i % 3], groups = i / 3 % 2 ? c : 1, stride = 1 + i / 6;
+    for (int i = 0; i < 24; i++) {
+        const int64_t c = channels[i % 3], groups = i / 3 % 2 ? c : 1, stride = 1 + i / 6 % 2, kernel = i < 12 ? 3 : 5;
         struct tare_conv conv = { .batch = 1,
                                   .in = { 1, PADDED, PADDED },
                                   .in_channels = c,
-                                  .kernel = { 1, 3, 3 },
-                                  .out = { 1, (PADDED - 3) / stride + 1, (PADDED - 3) / stride + 1 },
+                                  .kernel = { 1, kernel, kernel },
+                                  .out = { 1, (PADDED - kernel) / stride + 1, (PADDED - kernel) / stride + 1 },
                                   .out_channels = c,
                                   .stride = { 1, stride, stride },
                                   .dilation = { 1, 1, 1 },
                                   .base_dilation = { 1, 1, 1 },
                                   .groups = groups };
-        const int64_t out = tare_conv_rows(&conv) * c, weights = 9 * c / groups * c;
+        const int64_t out = tare_conv_rows(&conv) * c, weights = kernel * kernel * c / groups * c;
         int8_t *padded = guarded_block((size_t)(PADDED * PADDED * c)),
                *inner = guarded_block((size_t)(SIZE * SIZE * c));
         int8_t *filter = guarded_block((size_t)weights);
@@ -412,6 +442,7 @@ int main(void) {
         cmocka_unit_test(conv_int__equals_the_plain_loops),
         cmocka_unit_test(conv_int__depthwise_kernels_of_every_size),
         cmocka_unit_test(conv_int__depthwise_blocks_of_channels),
+        cmocka_unit_test(conv_int__depthwise_extremes),
         cmocka_unit_test(conv_int__depthwise_requantizes),
         cmocka_unit_test(conv_int__pad_value),
     };
