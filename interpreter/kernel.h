@@ -21,6 +21,7 @@ struct tare_kept_epilogue {
     const struct tare_gemm_epilogue *made; /* NULL until the first run */
     int64_t columns;                       /* of the output that it was made for */
     int rank;
+    struct tare_kept_bounds *bounds; /* of a convolution that runs in tiles (ops/support/conv_tiling.h); NULL: none */
 };
 
 /* Epilogue fused into output 0, element by element: * scale and + bias of the last dimension, batch normalization,

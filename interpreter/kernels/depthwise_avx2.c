@@ -28,8 +28,15 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void positions(const struct tare_depthwise_r
         }
     }
     if (row->epilogue && row->epilogue->is_bounded) {
-        tare_epilogue_bounded_avx2(row->epilogue, sum, count, 1, output, row->output_step, first * row->output_step + c,
-                                   c, mask, whole ? 8 : row->channels - c);
+        const int64_t at = first * row->output_step + c, columns = whole ? 8 : row->channels - c;
+        if (tare_may_round_avx2(row->epilogue, sum, count, 1)) {
+            tare_epilogue_bounded_avx2(row->epilogue, sum, count, 1, output, row->output_step, at, c, mask, columns);
+            return;
+        }
+        TARE_UNROLL
+        for (int i = 0; i < count; i++)
+            tare_store_avx2(output + i * row->output_step, sum[i], mask, columns);
+        tare_epilogue_avx2(row->epilogue, output, row->output_step, count, columns, at, c);
         return;
     }
     if (row->epilogue && row->epilogue->scale) {

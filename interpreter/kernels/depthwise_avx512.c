@@ -32,8 +32,16 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void positions(const struct tare_depthwise
         }
     }
     if (row->epilogue && row->epilogue->is_bounded) {
-        tare_epilogue_bounded_avx512(row->epilogue, sum, count, 1, count, output, row->output_step,
-                                     first * row->output_step + c, c, mask, true);
+        const int64_t at = first * row->output_step + c;
+        if (tare_may_round_avx512(row->epilogue, sum, count, 1, count)) {
+            tare_epilogue_bounded_avx512(row->epilogue, sum, count, 1, count, output, row->output_step, at, c, mask,
+                                         true);
+            return;
+        }
+        TARE_UNROLL
+        for (int i = 0; i < count; i++)
+            _mm512_mask_storeu_ps(output + i * row->output_step, mask, sum[i]);
+        tare_epilogue_avx512(row->epilogue, output, row->output_step, count, __builtin_popcount(mask), at, c);
         return;
     }
     if (row->epilogue && row->epilogue->scale) {

@@ -41,6 +41,19 @@ TARE_ALWAYS_INLINE TARGET void store(float *to, vec x, vec_mask mask, const bool
 
 #include "interpreter/kernels/depthwise_tiles_loop.h"
 
+/* Sums that are beyond the bound. */
+static __attribute__((noinline)) TARGET void finish_in_memory(vec s0, vec s1, vec s2, vec s3, const struct tile *tile,
+                                                              int64_t line, const struct tare_gemm_epilogue *epilogue) {
+    const vec sums[COLUMNS] = { s0, s1, s2, s3 };
+    const int64_t channels = __builtin_popcount((unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(tile->mask)));
+    float *y = tile->y + line * tile->y_line;
+    TARE_UNROLL
+    for (int i = 0; i < COLUMNS; i++)
+        if (i < tile->count) tare_store_avx2(y + i * tile->y_step, sums[i], tile->mask, channels);
+    tare_epilogue_avx2(epilogue, y, tile->y_step, tile->count, channels, tile->y_at + line * tile->y_line,
+                       tile->channel);
+}
+
 /* A bounded epilogue has much code, so it is a function of its own instead of a part of every kernel. */
 static __attribute__((noinline)) TARGET void finish_bounded_line(vec s0, vec s1, vec s2, vec s3,
                                                                  const struct tile *tile, int64_t line,
@@ -49,6 +62,10 @@ static __attribute__((noinline)) TARGET void finish_bounded_line(vec s0, vec s1,
     float *y = tile->y + line * tile->y_line;
     const int64_t at = tile->y_at + line * tile->y_line;
     const int64_t channels = __builtin_popcount((unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(tile->mask)));
+    if (!tare_may_round_avx2(epilogue, sums, COLUMNS, 1)) {
+        finish_in_memory(s0, s1, s2, s3, tile, line, epilogue);
+        return;
+    }
     if (tile->count == COLUMNS) {
         tare_epilogue_bounded_avx2(epilogue, sums, COLUMNS, 1, y, tile->y_step, at, tile->channel, tile->mask,
                                    channels);

@@ -46,11 +46,31 @@ TARE_ALWAYS_INLINE TARGET void store(float *to, vec x, vec_mask mask, const bool
 #define SUMS vec s0, vec s1, vec s2, vec s3, vec s4, vec s5, vec s6
 #define SUMS_OF(x) x[0], x[1], x[2], x[3], x[4], x[5], x[6]
 
+/* Sums that are beyond the bound. */
+static __attribute__((noinline)) TARGET void finish_in_memory(SUMS, const struct tile *tile, int64_t line,
+                                                              const struct tare_gemm_epilogue *epilogue) {
+    const vec sums[COLUMNS] = { s0, s1, s2, s3, s4, s5, s6 };
+    float *y = tile->y + line * tile->y_line;
+    TARE_UNROLL
+    for (int i = 0; i < COLUMNS; i++)
+        if (i < tile->count) _mm512_mask_storeu_ps(y + i * tile->y_step, tile->mask, sums[i]);
+    tare_epilogue_avx512(epilogue, y, tile->y_step, tile->count, __builtin_popcount(tile->mask),
+                         tile->y_at + line * tile->y_line, tile->channel);
+}
+
 static __attribute__((noinline)) TARGET void finish_bounded_whole(SUMS, const struct tile *tile, int64_t line,
                                                                   const struct tare_gemm_epilogue *epilogue) {
     vec sums[COLUMNS] = { s0, s1, s2, s3, s4, s5, s6 };
-    tare_epilogue_bounded_avx512(epilogue, sums, COLUMNS, 1, tile->count, tile->y + line * tile->y_line, tile->y_step,
-                                 tile->y_at + line * tile->y_line, tile->channel, 0xffff, false);
+    float *y = tile->y + line * tile->y_line;
+    const int64_t at = tile->y_at + line * tile->y_line, count = tile->count;
+    if (!tare_may_round_avx512(epilogue, sums, COLUMNS, 1, count))
+        finish_in_memory(SUMS_OF(sums), tile, line, epilogue);
+    else if (count == COLUMNS)
+        tare_epilogue_bounded_avx512(epilogue, sums, COLUMNS, 1, COLUMNS, y, tile->y_step, at, tile->channel, 0xffff,
+                                     false);
+    else
+        tare_epilogue_bounded_avx512(epilogue, sums, COLUMNS, 1, count, y, tile->y_step, at, tile->channel, 0xffff,
+                                     false);
 }
 
 /* Of fewer than 16 channels. Two positions of eight channels fill a vector. */
@@ -59,6 +79,10 @@ static __attribute__((noinline)) TARGET void finish_bounded_part(SUMS, const str
     vec sums[COLUMNS] = { s0, s1, s2, s3, s4, s5, s6 };
     float *y = tile->y + line * tile->y_line;
     const int64_t at = tile->y_at + line * tile->y_line, count = tile->count;
+    if (!tare_may_round_avx512(epilogue, sums, COLUMNS, 1, count)) {
+        finish_in_memory(SUMS_OF(sums), tile, line, epilogue);
+        return;
+    }
     if (!epilogue->is_repeated || tile->y_step != 8) {
         tare_epilogue_bounded_avx512(epilogue, sums, COLUMNS, 1, count, y, tile->y_step, at, tile->channel, tile->mask,
                                      false);

@@ -51,17 +51,19 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256 tare_bounded_avx2(__m256 x) {
     return _mm256_fmsub_ps(x, _mm256_set1_ps(65536), _mm256_mul_ps(x, _mm256_set1_ps(65535)));
 }
 
-/* True if no sum is beyond the bound or NaN, of the first `live` of `rows` vectors. */
+/* True if no sum is beyond the bound or NaN, of the first `live` of `rows` vectors. The squares are added up in two
+ * chains. */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 bool tare_sums_are_bounded_avx512(const __m512 *sums, const int rows,
                                                                         const int step, int64_t live) {
     const float most = TARE_EPILOGUE_MOST;
-    __m512 squares = _mm512_setzero_ps();
+    __m512 squares[2] = { _mm512_setzero_ps(), _mm512_setzero_ps() };
     TARE_UNROLL
     for (int i = 0; i < rows; i++) {
         if (i >= live) break;
-        squares = _mm512_fmadd_ps(sums[i * step], sums[i * step], squares);
+        squares[i % 2] = _mm512_fmadd_ps(sums[i * step], sums[i * step], squares[i % 2]);
     }
-    return _mm512_cmp_ps_mask(squares, _mm512_set1_ps(most * most), _CMP_LT_OQ) == 0xffff;
+    const __m512 both = _mm512_add_ps(squares[0], squares[1]);
+    return _mm512_cmp_ps_mask(both, _mm512_set1_ps(most * most), _CMP_LT_OQ) == 0xffff;
 }
 
 TARE_ALWAYS_INLINE TARE_TARGET_AVX2 bool tare_sums_are_bounded_avx2(const __m256 *sums, const int rows,
@@ -72,6 +74,18 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 bool tare_sums_are_bounded_avx2(const __m256
     for (int i = 0; i < rows; i++)
         squares = _mm256_fmadd_ps(sums[i * step], sums[i * step], squares);
     return _mm256_movemask_ps(_mm256_cmp_ps(squares, _mm256_set1_ps(most * most), _CMP_LT_OQ)) == 0xff;
+}
+
+/* True if a bounded epilogue may round these sums as above. Otherwise the caller stores them, and tare_epilogue_avx512
+ * (or _avx2) computes the epilogue in memory: as its last call, so that no sums are kept across it. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 bool tare_may_round_avx512(const struct tare_gemm_epilogue *e, const __m512 *sums,
+                                                                 const int rows, const int step, int64_t live) {
+    return e->is_certain || tare_sums_are_bounded_avx512(sums, rows, step, live);
+}
+
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 bool tare_may_round_avx2(const struct tare_gemm_epilogue *e, const __m256 *sums,
+                                                             const int rows, const int step) {
+    return e->is_certain || tare_sums_are_bounded_avx2(sums, rows, step);
 }
 
 /* The steps after the product, with vectors of columns; the addend and the clamp follow. */
@@ -198,15 +212,6 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tare_epilogue_vectors_avx512(const st
                                                                         const int rows, const int step, int64_t live,
                                                                         float *c, int64_t ldc, int64_t at,
                                                                         int64_t column, __mmask16 mask) {
-    if (!tare_sums_are_bounded_avx512(x, rows, step, live)) {
-        TARE_UNROLL
-        for (int i = 0; i < rows; i++) {
-            if (i >= live) break;
-            _mm512_mask_storeu_ps(c + i * ldc, mask, x[i * step]);
-        }
-        tare_epilogue_avx512(e, c, ldc, live, __builtin_popcount(mask), at, column);
-        return;
-    }
     tare_bounded_vectors_avx512(e, x, rows, step, live, column, mask);
     if (e->addend_bfloat16) tare_bounded_addend_avx512(e, x, rows, step, live, ldc, at, mask);
     if (e->relu) {
@@ -234,9 +239,9 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tare_epilogue_vectors_avx512(const st
     }
 }
 
-/* A bounded epilogue of the first `live` of `rows` vectors of sums, x[i * step], of the same columns. `c`: where the
- * first one belongs, element `at` of C, whose column is `column`. `may_pair`: an output of eight columns is computed
- * two rows at a time. */
+/* A bounded epilogue of the first `live` of `rows` vectors of sums, x[i * step], of the same columns, which
+ * tare_may_round_avx512 has tested. `c`: where the first one belongs, element `at` of C, whose column is `column`.
+ * `may_pair`: an output of eight columns is computed two rows at a time. */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tare_epilogue_bounded_avx512(const struct tare_gemm_epilogue *e, __m512 *x,
                                                                         const int rows, const int step, int64_t live,
                                                                         float *c, int64_t ldc, int64_t at,
@@ -258,13 +263,6 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tare_epilogue_bounded_avx2(const struct
                                                                     const int rows, const int step, float *c,
                                                                     int64_t ldc, int64_t at, int64_t column,
                                                                     __m256i mask, int64_t count) {
-    if (!tare_sums_are_bounded_avx2(x, rows, step)) {
-        TARE_UNROLL
-        for (int i = 0; i < rows; i++)
-            tare_store_avx2(c + i * ldc, x[i * step], mask, count);
-        tare_epilogue_avx2(e, c, ldc, rows, count, at, column);
-        return;
-    }
     tare_bounded_vectors_avx2(e, x, rows, step, column, mask, count);
     if (e->addend_bfloat16) tare_bounded_addend_avx2(e, x, rows, step, ldc, at, count);
     if (e->relu) {

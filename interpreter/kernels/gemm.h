@@ -46,6 +46,7 @@ struct tare_gemm_epilogue {
     bool
         is_repeated; /* the vectors have eight columns, twice, so that two rows fill a vector of 16; false: not known */
     bool is_bounded; /* the result of tare_epilogue_is_bounded, which allows faster rounding; false: not known */
+    bool is_certain; /* all sums are known to be at most TARE_EPILOGUE_MOST in magnitude; false: they are tested */
     const float *mean, *factor, *offset; /* one a column; NULL: no normalization */
     const uint16_t *addend_bfloat16;     /* instead of `addend`, if `rounds` */
     uint16_t *to; /* as C, with its row stride: the bfloat16 result, if `rounds`; C then is scratch. NULL: C */

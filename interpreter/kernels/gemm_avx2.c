@@ -11,6 +11,13 @@ enum { MAX_ROWS = 6 };
 typedef void tile_function(const struct tare_gemm_block *block, float *c, const float *a, int64_t column,
                            const __m256i last[2]);
 
+/* Columns of a tile. */
+static inline TARE_TARGET_AVX2 int64_t lanes_of(const __m256i last[2], int panels) {
+    const int first = _mm256_movemask_ps(_mm256_castsi256_ps(last[0]));
+    const int second = _mm256_movemask_ps(_mm256_castsi256_ps(last[1]));
+    return (panels - 1) * 16 + __builtin_popcount((unsigned)first) + __builtin_popcount((unsigned)second);
+}
+
 TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tile(const struct tare_gemm_block *block, float *c, const float *a,
                                               int64_t column, const __m256i last[2], const int rows, const int panels,
                                               const bool is_bounded) {
@@ -42,7 +49,11 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tile(const struct tare_gemm_block *bloc
         }
     }
     const struct tare_gemm_epilogue *epilogue = block->epilogue;
-    if (is_bounded) {
+    bool may_round = is_bounded;
+    TARE_UNROLL
+    for (int j = 0; j < vectors && is_bounded; j++)
+        may_round = may_round && tare_may_round_avx2(epilogue, &sum[0][j], rows, 8);
+    if (may_round) {
         TARE_UNROLL
         for (int j = 0; j < vectors; j++) {
             const __m256i mask = j >= vectors - 2 ? last[j & 1] : _mm256_set1_epi32(-1);
@@ -53,7 +64,7 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tile(const struct tare_gemm_block *bloc
         }
         return;
     }
-    if (epilogue && epilogue->scale) {
+    if (epilogue && epilogue->scale && !is_bounded) {
         TARE_UNROLL
         for (int j = 0; j < vectors; j++) {
             const __m256i mask = j >= vectors - 2 ? last[j & 1] : _mm256_set1_epi32(-1);
@@ -67,12 +78,13 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tile(const struct tare_gemm_block *bloc
         TARE_UNROLL
         for (int j = 0; j < vectors; j++) {
             const __m256i mask = j >= vectors - 2 ? last[j & 1] : _mm256_set1_epi32(-1);
-            if (epilogue)
+            if (epilogue && !is_bounded)
                 sum[i][j] =
                     tare_epilogue_in_avx2(epilogue, sum[i][j], c - block->c + i * ldc + j * 8, column + j * 8, mask);
             _mm256_maskstore_ps(c + i * ldc + j * 8, mask, sum[i][j]);
         }
     }
+    if (is_bounded) tare_epilogue_avx2(epilogue, c, ldc, rows, lanes_of(last, panels), c - block->c, column);
 }
 
 #define TILE(r, p)                                                                                                     \

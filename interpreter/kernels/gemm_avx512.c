@@ -285,20 +285,27 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tile(const struct tare_gemm_block *bl
         b = multiply_segment(sum, block->length, &at, b, panel_stride, &fetch, next, rows, panels);
         move(&at, block->step - block->length, rows);
     }
-    if (is_bounded) {
+    bool may_round = is_bounded;
+    TARE_UNROLL
+    for (int j = 0; j < panels && is_bounded; j++)
+        may_round = may_round && tare_may_round_avx512(epilogue, &sum[0][j], rows, 8, rows);
+    if (may_round) {
         TARE_UNROLL
         for (int j = 0; j < panels; j++)
             tare_epilogue_bounded_avx512(epilogue, &sum[0][j], rows, 8, rows, c + j * 16, ldc, c - block->c + j * 16,
                                          column + j * 16, j == panels - 1 ? last : (__mmask16)0xffff, panels == 1);
         return;
     }
-    if (epilogue) finish_sums(sum, epilogue, c - block->c, ldc, column, last, rows, panels);
+    if (epilogue && !is_bounded) finish_sums(sum, epilogue, c - block->c, ldc, column, last, rows, panels);
     TARE_UNROLL
     for (int i = 0; i < rows; i++) {
         TARE_UNROLL
         for (int j = 0; j < panels; j++)
             _mm512_mask_storeu_ps(c + i * ldc + j * 16, j == panels - 1 ? last : (__mmask16)0xffff, sum[i][j]);
     }
+    if (is_bounded)
+        tare_epilogue_avx512(epilogue, c, ldc, rows, (panels - 1) * 16 + __builtin_popcount(last), c - block->c,
+                             column);
 }
 
 #define TILE(r, p)                                                                                                     \

@@ -4,8 +4,9 @@
 #include "base/clamp.h"
 #include "base/control.h"
 #include "base/tensor/number.h"
-#include "interpreter/kernels/pipeline.h"
+#include "interpreter/kernels/widening.h"
 
+#include <math.h>
 #include <string.h>
 
 /* The array between two stages; level 0 is the tiling's input, the last one its output. Of the others a buffer holds
@@ -17,6 +18,7 @@ struct level {
     int64_t first, end; /* of the input all lines, of the output none before `end` is looked at again */
     int64_t keep;       /* lines in front of it are needed no more */
     int64_t room;       /* most lines held so far */
+    float most;         /* bound of the magnitudes, of a bfloat16 tiling; INFINITY: not known */
 };
 
 struct walk {
@@ -73,15 +75,13 @@ static void pad_lines(const struct tare_conv *conv, float *output, const float *
 }
 
 /* bfloat16 lines [from, to) of each image. */
-static void widen_lines(const struct walk *walk, float *output, int64_t from, int64_t to) {
-    const struct level *in = &walk->levels[0], *out = &walk->levels[1];
-    const struct tare_pipeline widening = { .from = TARE_LANE_BFLOAT16, .to = TARE_LANE_FLOAT };
-    const int64_t count = (to - from) * in->line, whole = count - count % TARE_PIPELINE_UNIT;
+static void widen_lines(struct walk *walk, float *output, int64_t from, int64_t to) {
+    const struct level *in = &walk->levels[0];
+    struct level *out = &walk->levels[1];
+    const int64_t count = (to - from) * in->line;
     for (int64_t i = 0; i < walk->images; i++, output += out->lines * out->line) {
         const uint16_t *lines = (const uint16_t *)walk->input + (i * in->lines + from) * in->line;
-        tare_pipeline_run_at(walk->level, output, lines, &widening, whole);
-        for (int64_t j = whole; j < count; j++)
-            output[j] = tare_float_from_bfloat16(lines[j]);
+        out->most = tare_widen_at(walk->level, output, lines, count, out->most);
     }
 }
 
@@ -93,6 +93,20 @@ static const struct tare_gemm_epilogue *epilogue_of(const struct walk *walk, int
 static float *lines_of(const struct walk *walk, const struct level *level, int64_t from) {
     if (walk->last.to && level == &walk->levels[walk->tiling->n_stages]) return level->data;
     return level->data + (from - level->first) * level->line;
+}
+
+/* Sets the bound of a stage's output from that of its input. True if all sums of its bounded epilogue are known to be
+ * within the bound that the epilogue requires; then none of them is NaN. */
+static bool set_bound(struct walk *walk, int s, const struct tare_gemm_epilogue *epilogue) {
+    const struct tare_tiling_bounds *bounds = walk->tiling->stages[s].bounds;
+    const float in = walk->levels[s].most;
+    float *out = &walk->levels[s + 1].most;
+    const bool is_certain = bounds && in * bounds->sum <= TARE_EPILOGUE_MOST;
+    *out = walk->tiling->stages[s].is_padding ? in : INFINITY;
+    if (!is_certain || epilogue->addend_bfloat16) return is_certain;
+    *out = in * bounds->gain + bounds->offset;
+    if (epilogue->relu && epilogue->limit < *out) *out = epilogue->limit;
+    return true;
 }
 
 /* Lines [from, to) of stage `s`, appended to its level; the level before has the lines they need. */
@@ -122,8 +136,12 @@ static void run_stage(struct walk *walk, int s, int64_t from, int64_t to) {
     const float *input = s == 0 ? walk->input : in->data;
     struct tare_gemm_epilogue shifted;
     const struct tare_gemm_epilogue *epilogue = epilogue_of(walk, s);
+    const bool is_certain = set_bound(walk, s, epilogue);
     input += (first - in->first) * in->line;
-    if (epilogue) shifted = tare_epilogue_shifted(epilogue, (walk->first_image * out->lines + from) * out->line, 0);
+    if (epilogue) {
+        shifted = tare_epilogue_shifted(epilogue, (walk->first_image * out->lines + from) * out->line, 0);
+        shifted.is_certain = is_certain;
+    }
     if (stage->is_padding) {
         for (int64_t i = 0; i < walk->images; i++)
             pad_lines(&stage->conv, output + i * out->lines * out->line, input + i * in->lines * in->line, from, to);
@@ -261,6 +279,43 @@ static int count_convolutions(const struct tare_tiling *tiling) {
     for (int s = 0; s < tiling->n_stages; s++)
         count += tare_tiling_computes(&tiling->stages[s]);
     return count;
+}
+
+/* ---- bounds ---- */
+
+/* Adds the magnitudes of `rows` rows of weights to the sums of `columns` columns, at most a panel. */
+static void add_magnitudes(float *sums, const float *weights, int64_t rows, int64_t stride, int64_t columns) {
+    for (int64_t i = 0; i < rows; i++, weights += stride)
+        for (int64_t j = 0; j < columns; j++)
+            sums[j] += fabsf(weights[j]);
+}
+
+/* Rounding increases magnitudes by less than this factor: the additions of at most 2^20 weights' magnitudes, as many
+ * products in the convolution, and the steps of the epilogue. */
+static const float slack = 1.25f;
+
+static void add_column(struct tare_tiling_bounds *bounds, const struct tare_gemm_epilogue *e, float sum, int64_t j) {
+    const float shift = (e->bias ? fabsf(e->bias[j]) : 0) + (e->mean ? fabsf(e->mean[j]) : 0);
+    const float factor = e->mean ? fabsf(e->factor[j]) : 1, offset = e->mean ? fabsf(e->offset[j]) : 0;
+    bounds->sum = fmaxf(bounds->sum, slack * sum);
+    bounds->gain = fmaxf(bounds->gain, slack * sum * factor);
+    bounds->offset = fmaxf(bounds->offset, slack * (shift * factor + offset));
+}
+
+struct tare_tiling_bounds tare_tiling_bounds_of(const struct tare_conv *conv, const float *weights,
+                                                const struct tare_gemm_epilogue *epilogue) {
+    const int64_t columns = conv->out_channels, rows = tare_conv_patch(conv);
+    const bool is_packed = conv->groups == 1;
+    struct tare_tiling_bounds bounds = { 0 };
+    for (int64_t first = 0; first < columns; first += TARE_GEMM_PANEL) {
+        const int64_t left = columns - first, count = left < TARE_GEMM_PANEL ? left : TARE_GEMM_PANEL;
+        float sums[TARE_GEMM_PANEL] = { 0 };
+        add_magnitudes(sums, weights + first * (is_packed ? rows : 1), rows, is_packed ? TARE_GEMM_PANEL : columns,
+                       count);
+        for (int64_t j = 0; j < count; j++)
+            add_column(&bounds, epilogue, sums[j], first + j);
+    }
+    return bounds;
 }
 
 bool tare_tiling_plan(struct tare_tiling *tiling, int64_t floats) {

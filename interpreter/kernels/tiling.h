@@ -9,6 +9,12 @@
 
 enum { TARE_TILING_MAX_STAGES = 12 };
 
+/* Bounds of a convolution with a bounded epilogue: if its inputs are at most x in magnitude, the sums are at most
+ * x * sum, and the results without the addend at most x * gain + offset. */
+struct tare_tiling_bounds {
+    float sum, gain, offset;
+};
+
 /* One stage. Its convolution is two-dimensional (depth 1), float, channels-last, with batch 1. */
 struct tare_tiling_stage {
     struct tare_conv conv;
@@ -16,6 +22,7 @@ struct tare_tiling_stage {
     bool is_widening;     /* only the first: converts lines from bfloat16 */
     const float *weights; /* packed; the filter of a depthwise one */
     const struct tare_gemm_epilogue *epilogue; /* NULL: none. The addend has the layout of the stage's whole output */
+    const struct tare_tiling_bounds *bounds;   /* NULL: not known */
 };
 
 struct tare_tiling {
@@ -41,6 +48,9 @@ static inline bool tare_tiling_computes(const struct tare_tiling_stage *stage) {
 }
 /* True when the stage can be part of a tiling. */
 bool tare_tiling_supports(const struct tare_tiling_stage *stage);
+/* The bounds of a convolution of one group or a depthwise one, from its weights and the vectors of its epilogue. */
+struct tare_tiling_bounds tare_tiling_bounds_of(const struct tare_conv *conv, const float *weights,
+                                                const struct tare_gemm_epilogue *epilogue);
 /* Chooses the largest tile whose buffers fit in `floats`, at least one line. False when tiling is not faster: there is
  * no intermediate array, or reading the weights repeatedly would cost more than tiling saves. */
 bool tare_tiling_plan(struct tare_tiling *tiling, int64_t floats);

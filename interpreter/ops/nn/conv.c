@@ -323,7 +323,9 @@ static bool conv_stage(struct tare_tiling_stage *stage, struct tare_gemm_epilogu
     *shape = tare_layout_shape(&output, &state->window);
     if (!tare_tiling_supports(stage) || !tare_stage_epilogue(stage, room, kernel, shape)) return false;
     stage->weights = kernel_weights(kernel, conv);
-    return stage->weights;
+    if (!stage->weights) return false;
+    tare_stage_bounds(stage, kernel, &state->weights);
+    return true;
 }
 
 /* ---- transposed convolutions ---- */

@@ -23,6 +23,35 @@ bool tare_stage_epilogue(struct tare_tiling_stage *stage, struct tare_gemm_epilo
     return !kernel->epilogue || kernel->epilogue->applied;
 }
 
+/* Bounds and the weights that they were computed from: the packed form and how often it was replaced. */
+struct tare_kept_bounds {
+    struct tare_tiling_bounds bounds;
+    const float *weights;
+    int changes;
+};
+
+/* Reading more weights than this takes longer than the tests of many runs. */
+enum { MOST_WEIGHTS = 1 << 20 };
+
+void tare_stage_bounds(struct tare_tiling_stage *stage, const struct tare_kernel *kernel,
+                       const struct tare_weights *weights) {
+    struct tare_kept_epilogue *kept = kernel->epilogue ? kernel->epilogue->kept : NULL;
+    const struct tare_conv *conv = &stage->conv;
+    if (!kept || !kept->made || !stage->epilogue->is_bounded || stage->weights != weights->packed) return;
+    if (tare_conv_patch(conv) * conv->out_channels > MOST_WEIGHTS) return;
+    if (!kept->bounds) kept->bounds = TARE_NEW(kept->arena, struct tare_kept_bounds);
+    if (!kept->bounds) {
+        tare_error_clear(); /* the sums are tested */
+        return;
+    }
+    if (kept->bounds->weights != stage->weights || kept->bounds->changes != weights->changes)
+        *kept->bounds =
+            (struct tare_kept_bounds){ .bounds = tare_tiling_bounds_of(conv, stage->weights, stage->epilogue),
+                                       .weights = stage->weights,
+                                       .changes = weights->changes };
+    stage->bounds = &kept->bounds->bounds;
+}
+
 /* The first stage of bfloat16 steps: copies lines to float. */
 static void add_widening(struct stages *all, const struct tare_shape *shape) {
     struct tare_tiling_stage *stage = &all->tiling.stages[all->tiling.n_stages];

@@ -25,6 +25,7 @@ struct tiling_case {
     struct tare_gemm_epilogue epilogues[TARE_TILING_MAX_STAGES];
     float *filters[TARE_TILING_MAX_STAGES], *packed[TARE_TILING_MAX_STAGES], *biases[TARE_TILING_MAX_STAGES],
         *addends[TARE_TILING_MAX_STAGES];
+    struct tare_tiling_bounds bounds[TARE_TILING_MAX_STAGES];
     float *arrays[TARE_TILING_MAX_STAGES + 1]; /* the tiling's input, then what each stage makes of the one before */
 };
 
@@ -172,7 +173,11 @@ static void make_bfloat16(struct tiling_case *c, int n, int64_t batch) {
             c->biases[i][k] = tare_float_from_bfloat16(tare_bfloat16_from_float(c->biases[i][k]));
         c->epilogues[i].addend = NULL;
         c->epilogues[i].is_general = c->epilogues[i].rounds = true;
+        c->epilogues[i].is_bounded = tare_epilogue_is_bounded(&c->epilogues[i], channels);
         c->tiling.stages[i].epilogue = &c->epilogues[i];
+        if (!c->epilogues[i].is_bounded) continue;
+        c->bounds[i] = tare_tiling_bounds_of(&c->tiling.stages[i].conv, c->tiling.stages[i].weights, &c->epilogues[i]);
+        c->tiling.stages[i].bounds = &c->bounds[i];
     }
 }
 
@@ -207,7 +212,13 @@ static void widen_first(struct tare_tiling *widened, const struct tare_tiling *t
     }
 }
 
-static void check_bfloat16(struct tiling_case *c, const char *what) {
+static bool is_same_bfloat16(uint16_t got, float expected) {
+    const float x = tare_float_from_bfloat16(got);
+    return expected != expected ? x != x : got == tare_bfloat16_from_float(expected);
+}
+
+/* `scale`: factor of the input; an infinite one makes it infinities and NaN. */
+static void check_bfloat16(struct tiling_case *c, const char *what, float scale) {
     const int n = c->tiling.n_stages;
     const int64_t count = out_size(c, n - 1), in = in_size(c, 0);
     static const int64_t budgets[] = { 1, 3000, 1000000 };
@@ -216,7 +227,7 @@ static void check_bfloat16(struct tiling_case *c, const char *what) {
     assert_non_null(input);
     assert_non_null(got);
     for (int64_t i = 0; i < in; i++) {
-        input[i] = tare_bfloat16_from_float(c->arrays[0][i]);
+        input[i] = tare_bfloat16_from_float(c->arrays[0][i] * scale);
         c->arrays[0][i] = tare_float_from_bfloat16(input[i]);
     }
     for (int i = 0; i < n; i++)
@@ -232,7 +243,7 @@ static void check_bfloat16(struct tiling_case *c, const char *what) {
             memset(got, 0xff, (size_t)count * sizeof *got);
             tare_tiling_run_at(level, &widened, got, input, scratch);
             for (int64_t k = 0; k < count; k++)
-                if (got[k] != tare_bfloat16_from_float(c->arrays[n][k]))
+                if (!is_same_bfloat16(got[k], c->arrays[n][k]))
                     fail_msg("%s at level %s, budget %d: element %lld is %04x (expected %.9g)", what,
                              tare_cpu_level_name(level), b, (long long)k, got[k], (double)c->arrays[n][k]);
         }
@@ -241,16 +252,43 @@ static void check_bfloat16(struct tiling_case *c, const char *what) {
     free(input), free(got);
 }
 
+/* Sums within the bounds of all stages, beyond those of the later ones, and beyond those of the first. */
 static void tiling__bfloat16_bits_of_the_stages(void **unused) {
+    static const float scales[] = { 1, 1, 0x1p50f, 0x1p100f, INFINITY };
     (void)unused;
-    for (int i = 0; i < 60; i++) {
+    for (int i = 0; i < 120; i++) {
         struct tiling_case c = { .tiling = { .n_stages = 0 } };
         char what[40];
         make_bfloat16(&c, 1 + i % 4, 1 + i % 3);
         snprintf(what, sizeof what, "bfloat16 tiling %d", i);
-        check_bfloat16(&c, what);
+        check_bfloat16(&c, what, scales[i % 5]);
         release(&c);
     }
+}
+
+static void tiling_bounds__of_sums_and_results(void **unused) {
+    (void)unused;
+    float filter[2 * 20], packed[2 * 32] = { 0 }, bias[20], mean[20], factor[20], offset[20];
+    const struct tare_conv conv = { .batch = 1,
+                                    .in = { 1, 1, 1 },
+                                    .in_channels = 2,
+                                    .kernel = { 1, 1, 1 },
+                                    .out = { 1, 1, 1 },
+                                    .out_channels = 20,
+                                    .stride = { 1, 1, 1 },
+                                    .dilation = { 1, 1, 1 },
+                                    .base_dilation = { 1, 1, 1 },
+                                    .groups = 1 };
+    for (int j = 0; j < 20; j++) {
+        filter[j] = (float)-j, filter[20 + j] = 2;
+        bias[j] = -1, mean[j] = 3, factor[j] = j == 18 ? -10.0f : 0.5f, offset[j] = -4;
+    }
+    tare_conv_pack(packed, &conv, filter);
+    const struct tare_gemm_epilogue epilogue = { .bias = bias, .mean = mean, .factor = factor, .offset = offset };
+    const struct tare_tiling_bounds bounds = tare_tiling_bounds_of(&conv, packed, &epilogue);
+    assert_true(bounds.sum >= 19 + 2 && bounds.sum < 1.5f * (19 + 2));   /* column 19 */
+    assert_true(bounds.gain >= 20 * 10 && bounds.gain < 1.5f * 20 * 10); /* column 18 */
+    assert_true(bounds.offset >= 4 * 10 + 4 && bounds.offset < 1.5f * (4 * 10 + 4));
 }
 
 static void tiling__bits_of_the_stages_one_after_the_other(void **unused) {
@@ -318,6 +356,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tiling__bits_of_the_stages_one_after_the_other),
         cmocka_unit_test(tiling__bfloat16_bits_of_the_stages),
+        cmocka_unit_test(tiling_bounds__of_sums_and_results),
         cmocka_unit_test(tiling_plan__keeps_what_lies_between_in_the_room_given),
         cmocka_unit_test(tiling_plan__declines_what_does_not_pay),
     };
