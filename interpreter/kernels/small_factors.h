@@ -87,8 +87,8 @@ static void NAME(reflect)(int count, NUMBER *x, NUMBER *tau) {
     *tau = 0;
     if (sum >= 1e-280) {
         beta = -copysign(sqrt(beta * beta + sum), beta);
-        *tau = (beta - alpha) / beta;
-        const NUMBER inverse = CONJ(alpha - beta) / SQUARE(alpha - beta);
+        *tau = (beta - alpha) * (1 / beta);
+        const NUMBER inverse = CONJ(alpha - beta) * (1 / SQUARE(alpha - beta));
         for (int i = 1; i < count; i++)
             x[i] *= inverse;
     }

@@ -50,3 +50,30 @@ void tare_transpose_double(enum tare_cpu_level level, double *to, int64_t to_ste
     if (whole_rows < rows)
         transpose_plain(to + whole_rows, to_step, from + whole_rows * from_step, from_step, rows - whole_rows, columns);
 }
+
+/* In tiles, so that source and target lines stay in the cache. */
+#define CASE(size, type)                                                                                               \
+    case size:                                                                                                         \
+        for (int64_t first = 0; first < columns; first += TILE)                                                        \
+            for (int64_t i = 0; i < rows; i++)                                                                         \
+                for (int64_t j = first; j < columns && j < first + TILE; j++)                                          \
+                    ((type *)to)[j * rows + i] = ((const type *)from)[i * columns + j];                                \
+        break
+
+void tare_transpose(void *to, const void *from, size_t element_size, int64_t rows, int64_t columns) {
+    enum { TILE = 8 }; /* columns of a power of two fall into few sets of the cache */
+    if (element_size == sizeof(double) && rows >= 4) {
+        for (int64_t first = 0; first < columns; first += TILE)
+            tare_transpose_double(tare_cpu_level(), (double *)to + first * rows, rows, (const double *)from + first,
+                                  columns, rows, columns - first < TILE ? columns - first : TILE);
+        return;
+    }
+    switch (element_size) {
+        CASE(1, uint8_t);
+        CASE(2, uint16_t);
+        CASE(4, float);
+        CASE(8, double);
+        CASE(16, _Complex double);
+    }
+}
+#undef CASE

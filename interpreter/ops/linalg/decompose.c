@@ -21,7 +21,7 @@ static void put_r(struct tare_matrix_batch *b, int64_t i) {
     const size_t size = tare_lapack_size(b->call.type);
     const int64_t count = tare_matrices_of(&out->shape).rows, n = b->call.n;
     char *rows = count < b->call.m ? b->buffer : tare_matrix_room(out, b->call.type, i * count * n, b->buffer);
-    tare_matrix_transpose(rows, b->call.a, size, n, b->call.m);
+    tare_transpose(rows, b->call.a, size, n, b->call.m);
     for (int64_t row = 1; row < count; row++)
         memset(rows + (size_t)(row * n) * size, 0, (size_t)least(row, n) * size);
     tare_matrix_put(b, 1, i, rows);

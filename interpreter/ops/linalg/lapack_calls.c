@@ -191,9 +191,9 @@ static void move(struct call *c, const struct tare_lapack_array *array, const st
     const int64_t rows = array->rows, columns = array->columns;
     char *matrix = (char *)tensor->data + (size_t)(at * rows * columns) * size;
     if (back)
-        tare_matrix_transpose(matrix, *array->data, size, columns, rows);
+        tare_transpose(matrix, *array->data, size, columns, rows);
     else
-        tare_matrix_transpose(*array->data, matrix, size, rows, columns);
+        tare_transpose(*array->data, matrix, size, rows, columns);
 }
 
 /* The results of a matrix that is not finite: NaN, whose bits may all be ones, and numbers that report no convergence.

@@ -4,7 +4,7 @@
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/support/epilogue.h"
 #include "interpreter/ops/linalg/product.h"
-#include "interpreter/ops/support/window.h"
+#include "interpreter/kernels/transpose.h"
 
 #include "interpreter/session.h"
 
@@ -120,7 +120,7 @@ static const int32_t *dense_int32(struct tare_kernel *kernel, const int32_t *fro
                                   int64_t columns) {
     if (!transposed) return from;
     int32_t *copy = TARE_NEW_ARRAY(kernel->scratch, int32_t, (size_t)(rows * columns));
-    if (copy) tare_layout_to_last(copy, from, 1, columns, rows, sizeof *copy);
+    if (copy) tare_transpose(copy, from, sizeof *copy, columns, rows);
     return copy;
 }
 

@@ -1,7 +1,6 @@
 /* Helpers of the linear algebra ops (matrix.h). Row-major matrices are column-major transposes to LAPACK. */
 #include "interpreter/ops/linalg/matrix.h"
 
-#include "interpreter/kernels/transpose.h"
 #include "interpreter/ops/support/operand.h"
 
 #include <complex.h>
@@ -86,33 +85,10 @@ void tare_matrix_write(struct tare_tensor *to, int64_t first, enum tare_lapack_t
     }
 }
 
-/* In tiles, so that source and target lines stay in the cache. */
-#define TRANSPOSE(type)                                                                                                \
-    for (int64_t first = 0; first < columns; first += TILE)                                                            \
-        for (int64_t i = 0; i < rows; i++)                                                                             \
-            for (int64_t j = first; j < columns && j < first + TILE; j++)                                              \
-                ((type *)to)[j * rows + i] = ((const type *)from)[i * columns + j];
-
-void tare_matrix_transpose(void *to, const void *from, size_t element_size, int64_t rows, int64_t columns) {
-    enum { TILE = 8 }; /* columns of a power of two fall into few sets of the cache */
-    if (element_size == 4) {
-        TRANSPOSE(float)
-    } else if (element_size == 16) {
-        TRANSPOSE(tare_complex)
-    } else if (rows < 4) {
-        TRANSPOSE(double)
-    } else {
-        for (int64_t first = 0; first < columns; first += TILE)
-            tare_transpose_double(tare_cpu_level(), (double *)to + first * rows, rows, (const double *)from + first,
-                                  columns, rows, columns - first < TILE ? columns - first : TILE);
-    }
-}
-#undef TRANSPOSE
-
 void tare_matrix_store(struct tare_tensor *to, int64_t first, enum tare_lapack_type type, const void *from,
                        int64_t rows, int64_t columns, bool conjugate, void *buffer) {
     void *at = tare_matrix_room(to, type, first, buffer);
-    tare_matrix_transpose(at, from, tare_lapack_size(type), columns, rows);
+    tare_transpose(at, from, tare_lapack_size(type), columns, rows);
     if (conjugate) tare_matrix_conjugate(at, type, rows * columns);
     tare_matrix_write(to, first, type, at, rows * columns);
 }
@@ -273,7 +249,7 @@ static void load(struct tare_matrix_batch *b, const struct tare_matrix_op *op, i
     if (op->load == TARE_MATRIX_UNREAD) return;
     if (!by_columns || rows == b->buffer)
         tare_matrix_read(by_columns ? b->buffer : b->call.a, b->call.type, input, i * b->size, b->size);
-    if (by_columns) tare_matrix_transpose(b->call.a, rows, tare_lapack_size(b->call.type), b->call.m, b->call.n);
+    if (by_columns) tare_transpose(b->call.a, rows, tare_lapack_size(b->call.type), b->call.m, b->call.n);
 }
 
 tare_status tare_matrix_run(struct tare_kernel *kernel) {

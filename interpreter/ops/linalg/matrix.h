@@ -6,6 +6,7 @@
 #include "interpreter/inference/infer.h"
 #include "interpreter/kernel.h"
 #include "interpreter/kernels/small_lapack.h"
+#include "interpreter/kernels/transpose.h"
 
 /* The last two dimensions; -1 if unknown, or below rank 2. */
 struct tare_matrices {
@@ -34,8 +35,6 @@ void tare_matrix_store(struct tare_tensor *to, int64_t first, enum tare_lapack_t
                        int64_t rows, int64_t columns, bool conjugate, void *buffer);
 /* Where to store elements first … for tare_matrix_write: in the tensor, which then does nothing, otherwise `buffer`. */
 void *tare_matrix_room(const struct tare_tensor *to, enum tare_lapack_type type, int64_t first, void *buffer);
-/* to [columns, rows] = transpose of from [rows, columns], whose elements have 4, 8 or 16 bytes. */
-void tare_matrix_transpose(void *to, const void *from, size_t element_size, int64_t rows, int64_t columns);
 /* Conjugates the elements in place; nothing to do for real types. */
 void tare_matrix_conjugate(void *x, enum tare_lapack_type type, int64_t count);
 /* Sets x [n, n] to the identity. */

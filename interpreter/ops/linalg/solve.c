@@ -175,9 +175,9 @@ static tare_status solve_triangular(struct system *s) {
 /* Rows are always exchanged where that is more accurate: without `partial_pivoting` TensorFlow only omits that. */
 static tare_status solve_tridiagonal(struct system *s) {
     const size_t size = tare_lapack_size(s->type);
-    tare_matrix_transpose(s->call.b, s->b, size, s->n, s->k);
+    tare_transpose(s->call.b, s->b, size, s->n, s->k);
     if (tare_lapack_run(&s->call)) return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input is not invertible.");
-    tare_matrix_transpose(s->x, s->call.b, size, s->k, s->n);
+    tare_transpose(s->x, s->call.b, size, s->k, s->n);
     return TARE_OK;
 }
 
@@ -203,11 +203,11 @@ static tare_status solve_normal_equations(struct system *s) {
 /* The solution of least norm, which exists for every rank, by a complete orthogonal factorization. */
 static tare_status solve_by_qr(struct system *s) {
     const size_t size = tare_lapack_size(s->type);
-    tare_matrix_transpose(s->call.a, s->a, size, s->m, s->n);
-    tare_matrix_transpose(s->call.b, s->b, size, s->most, s->k);
+    tare_transpose(s->call.a, s->a, size, s->m, s->n);
+    tare_transpose(s->call.b, s->b, size, s->most, s->k);
     memset(s->call.order, 0, (size_t)s->n * sizeof(int)); /* columns may be exchanged */
     if (tare_lapack_run(&s->call)) return TARE_FAIL(TARE_INVALID_ARGUMENT, "the least squares solution failed");
-    tare_matrix_transpose(s->x, s->call.b, size, s->k, s->most);
+    tare_transpose(s->x, s->call.b, size, s->k, s->most);
     return TARE_OK;
 }
 

@@ -1,6 +1,7 @@
 #include "interpreter/ops/support/window.h"
 
 #include "base/alloc.h"
+#include "interpreter/kernels/transpose.h"
 
 #include <string.h>
 
@@ -159,36 +160,11 @@ struct tare_shape tare_layout_shape(const struct tare_layout *layout, const stru
 }
 
 /* [batch, rows, columns] to [batch, columns, rows] */
-#define TRANSPOSE(type)                                                                                                \
-    for (int64_t b = 0; b < batch; b++) {                                                                              \
-        const type *source = (const type *)from + b * rows * columns;                                                  \
-        type *target = (type *)to + b * rows * columns;                                                                \
-        for (int64_t first = 0; first < columns; first += 16) {                                                        \
-            const int64_t last = first + 16 < columns ? first + 16 : columns;                                          \
-            for (int64_t i = 0; i < rows; i++) {                                                                       \
-                for (int64_t j = first; j < last; j++)                                                                 \
-                    target[j * rows + i] = source[i * columns + j];                                                    \
-            }                                                                                                          \
-        }                                                                                                              \
-    }
-
 static void transpose(void *to, const void *from, int64_t batch, int64_t rows, int64_t columns, size_t element_size) {
-    switch (element_size) {
-    case 1:
-        TRANSPOSE(uint8_t)
-        break;
-    case 2:
-        TRANSPOSE(uint16_t)
-        break;
-    case 4:
-        TRANSPOSE(uint32_t)
-        break;
-    default:
-        TRANSPOSE(uint64_t)
-        break;
-    }
+    const size_t size = (size_t)(rows * columns) * element_size;
+    for (size_t i = 0; i < (size_t)batch; i++)
+        tare_transpose((char *)to + i * size, (const char *)from + i * size, element_size, rows, columns);
 }
-#undef TRANSPOSE
 
 void tare_layout_to_last(void *to, const void *from, int64_t batch, int64_t channels, int64_t pixels,
                          size_t element_size) {
