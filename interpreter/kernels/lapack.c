@@ -174,33 +174,35 @@ struct tare_lapack_array tare_lapack_array(struct tare_lapack_call *c, const cha
     const int m = c->m, n = c->n, least = m < n ? m : n;
     const bool is_complex = tare_lapack_is_complex(c->type), all = c->job == 'A',
                reduces = c->routine == TARE_LAPACK_GEHRD || c->routine == TARE_LAPACK_SYTRD;
+    const int own = tare_lapack_dtype(c->type), pair = tare_lapack_dtype(tare_lapack_complex(c->type));
+    const int real = pair == TARE_DT_COMPLEX64 ? TARE_DT_FLOAT : TARE_DT_DOUBLE;
     const int beside = n ? n - 1 : 0; /* elements next to the diagonal */
     const int factors = reduces ? beside : c->routine == TARE_LAPACK_ORGQR ? c->k : least;
     const struct {
         const char *name;
         struct tare_lapack_array array;
     } arrays[] = {
-        { "a", { &c->a, 2, m, n, TARE_LAPACK_OF_TYPE } },
-        { "b", { &c->b, 2, c->rows, c->k, TARE_LAPACK_OF_TYPE } },
-        { "tau", { &c->tau, 1, factors, 1, TARE_LAPACK_OF_TYPE } },
-        { "s", { &c->s, 1, least, 1, TARE_LAPACK_OF_REALS } },
-        { "e", { &c->e, 1, beside, 1, TARE_LAPACK_OF_REALS } },
-        { "u", { &c->u, 2, m, all ? m : least, TARE_LAPACK_OF_TYPE } },
-        { "v", { &c->v, 2, all ? n : least, n, TARE_LAPACK_OF_TYPE } },
-        { "vl", { &c->vl, 2, n, n, TARE_LAPACK_OF_TYPE } },
-        { "w", { &c->w, 1, n, 1, TARE_LAPACK_OF_TYPE } },
-        { "wi", { &c->wi, 1, n, 1, TARE_LAPACK_OF_TYPE } },
-        { "W", { is_complex ? &c->w : &c->joined_w, 1, n, 1, TARE_LAPACK_OF_COMPLEX } },
-        { "V", { is_complex ? &c->v : &c->joined_v, 2, n, n, TARE_LAPACK_OF_COMPLEX } },
-        { "VL", { is_complex ? &c->vl : &c->joined_vl, 2, n, n, TARE_LAPACK_OF_COMPLEX } },
-        { "dl", { &c->dl, 1, n, 1, TARE_LAPACK_OF_TYPE } },
-        { "d", { &c->d, 1, n, 1, TARE_LAPACK_OF_TYPE } },
-        { "du", { &c->du, 1, n, 1, TARE_LAPACK_OF_TYPE } },
-        { "rcond", { &c->rcond, 1, 1, 1, TARE_LAPACK_OF_REALS } },
-        { "pivots", { &c->pivots, 1, least, 1, TARE_LAPACK_OF_INTS } },
-        { "info", { &c->info, 0, 1, 1, TARE_LAPACK_OF_INTS } },
-        { "rank", { &c->rank, 0, 1, 1, TARE_LAPACK_OF_INTS } },
-        { "order", { &c->order, 1, c->routine == TARE_LAPACK_GELSY ? n : m, 1, TARE_LAPACK_OF_INTS } },
+        { "a", { &c->a, 2, m, n, own } },
+        { "b", { &c->b, 2, c->rows, c->k, own } },
+        { "tau", { &c->tau, 1, factors, 1, own } },
+        { "s", { &c->s, 1, least, 1, real } },
+        { "e", { &c->e, 1, beside, 1, real } },
+        { "u", { &c->u, 2, m, all ? m : least, own } },
+        { "v", { &c->v, 2, all ? n : least, n, own } },
+        { "vl", { &c->vl, 2, n, n, own } },
+        { "w", { &c->w, 1, n, 1, own } },
+        { "wi", { &c->wi, 1, n, 1, own } },
+        { "W", { is_complex ? &c->w : &c->joined_w, 1, n, 1, pair } },
+        { "V", { is_complex ? &c->v : &c->joined_v, 2, n, n, pair } },
+        { "VL", { is_complex ? &c->vl : &c->joined_vl, 2, n, n, pair } },
+        { "dl", { &c->dl, 1, n, 1, own } },
+        { "d", { &c->d, 1, n, 1, own } },
+        { "du", { &c->du, 1, n, 1, own } },
+        { "rcond", { &c->rcond, 1, 1, 1, real } },
+        { "pivots", { &c->pivots, 1, least, 1, TARE_DT_INT32 } },
+        { "info", { &c->info, 0, 1, 1, TARE_DT_INT32 } },
+        { "rank", { &c->rank, 0, 1, 1, TARE_DT_INT32 } },
+        { "order", { &c->order, 1, c->routine == TARE_LAPACK_GELSY ? n : m, 1, TARE_DT_INT32 } },
     };
     size_t i = 0;
     while (strcmp(arrays[i].name, name) != 0)
@@ -283,12 +285,10 @@ tare_status tare_lapack_allocate(struct tare_lapack_call *c, const char *names, 
     char name[8];
     while (tare_lapack_next_name(name, &names, c->type)) {
         const struct tare_lapack_array array = tare_lapack_array(c, name);
-        const enum tare_lapack_type type =
-            array.elements == TARE_LAPACK_OF_COMPLEX ? tare_lapack_complex(c->type) : c->type;
         if (*array.data) continue;
-        *array.data = tare_lapack_new(memory, (int64_t)array.rows * array.columns, tare_lapack_size(type));
+        *array.data = tare_lapack_new(memory, (int64_t)array.rows * array.columns, tare_dtype_size(array.dtype));
         if (!*array.data) return TARE_NO_MEMORY;
-        if (array.elements == TARE_LAPACK_OF_INTS) memset(*array.data, 0, (size_t)array.rows * sizeof(int));
+        if (array.dtype == TARE_DT_INT32) memset(*array.data, 0, (size_t)array.rows * sizeof(int));
     }
     return TARE_OK;
 }

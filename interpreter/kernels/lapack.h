@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "base/status.h"
+#include "base/tensor/dtype.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,6 +22,10 @@ enum tare_lapack_type { TARE_LAPACK_S, TARE_LAPACK_D, TARE_LAPACK_C, TARE_LAPACK
 
 static inline bool tare_lapack_is_complex(enum tare_lapack_type type) {
     return type >= TARE_LAPACK_C;
+}
+static inline int tare_lapack_dtype(enum tare_lapack_type type) {
+    static const int dtypes[] = { TARE_DT_FLOAT, TARE_DT_DOUBLE, TARE_DT_COMPLEX64, TARE_DT_COMPLEX128 };
+    return dtypes[type];
 }
 /* Bytes of an element, and of its real component. */
 static inline size_t tare_lapack_size(enum tare_lapack_type type) {
@@ -108,16 +113,11 @@ struct tare_lapack_call {
     int lwork, lrwork, liwork;
 };
 
-/* An array of a call: where its pointer is, its size, and its elements. Vectors (rank 1) have one column. */
+/* An array of a call: where its pointer is, its size, and the dtype of its elements. Vectors (rank 1) have one column.
+ */
 struct tare_lapack_array {
     void **data;
-    int rank, rows, columns;
-    enum tare_lapack_elements {
-        TARE_LAPACK_OF_TYPE,
-        TARE_LAPACK_OF_REALS,
-        TARE_LAPACK_OF_COMPLEX,
-        TARE_LAPACK_OF_INTS
-    } elements;
+    int rank, rows, columns, dtype;
 };
 /* The array with the name of its member in the call; W, V and VL are the complex ones of geev, which for complex types
  * are w, v and vl. Requires routine, type, and for its size m, n, k, rows and job. */

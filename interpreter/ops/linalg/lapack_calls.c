@@ -132,15 +132,6 @@ static tare_status check(const struct call *c) {
 
 /* ---- tensors ---- */
 
-/* The dtype of an array's elements. */
-static int dtype_of(const struct call *c, const struct tare_lapack_array *array) {
-    const bool is_double = tare_lapack_real_size(c->lapack.type) == 8;
-    if (array->elements == TARE_LAPACK_OF_TYPE) return c->kernel->inputs[0].dtype;
-    if (array->elements == TARE_LAPACK_OF_INTS) return TARE_DT_INT32;
-    if (array->elements == TARE_LAPACK_OF_REALS) return is_double ? TARE_DT_DOUBLE : TARE_DT_FLOAT;
-    return is_double ? TARE_DT_COMPLEX128 : TARE_DT_COMPLEX64;
-}
-
 /* Checks that all operands have the type and the shapes of the routine. */
 static tare_status check_operands(struct call *c) {
     for (size_t i = 0; i < c->operands.count; i++) {
@@ -156,15 +147,14 @@ static tare_status check_operands(struct call *c) {
 static tare_status create_results(struct call *c) {
     for (size_t i = 0; i < c->results.count; i++) {
         const struct tare_lapack_array *array = &c->results.arrays[i];
-        const int dtype = dtype_of(c, array);
         struct tare_shape shape = c->kernel->inputs[0].shape;
         shape.rank -= c->operands.arrays[0].rank;
         if (array->rank > 0) shape.dims[shape.rank++] = array->rows;
         if (array->rank > 1) shape.dims[shape.rank++] = array->columns;
-        TARE_TRY(tare_kernel_output(c->kernel, i, dtype, &shape));
-        if (dtype != c->kernel->node->output_dtypes[i])
+        TARE_TRY(tare_kernel_output(c->kernel, i, array->dtype, &shape));
+        if (array->dtype != c->kernel->node->output_dtypes[i])
             return TARE_FAIL(TARE_TYPE, "result %zu is declared as %s (expected %s)", i,
-                             tare_dtype_name(c->kernel->node->output_dtypes[i]), tare_dtype_name(dtype));
+                             tare_dtype_name(c->kernel->node->output_dtypes[i]), tare_dtype_name(array->dtype));
     }
     return TARE_OK;
 }
@@ -185,9 +175,8 @@ static tare_status open_call(struct call *c) {
 }
 
 /* Copies matrix `at` of a tensor to an array, or back, between row-major and column-major order. */
-static void move(struct call *c, const struct tare_lapack_array *array, const struct tare_tensor *tensor, int64_t at,
-                 bool back) {
-    const size_t size = tare_dtype_size(dtype_of(c, array));
+static void move(const struct tare_lapack_array *array, const struct tare_tensor *tensor, int64_t at, bool back) {
+    const size_t size = tare_dtype_size(array->dtype);
     const int64_t rows = array->rows, columns = array->columns;
     char *matrix = (char *)tensor->data + (size_t)(at * rows * columns) * size;
     if (back)
@@ -201,10 +190,10 @@ static void move(struct call *c, const struct tare_lapack_array *array, const st
 static void set_nan(struct call *c) {
     for (size_t i = 0; i < c->results.count; i++) {
         const struct tare_lapack_array *array = &c->results.arrays[i];
-        if (array->elements == TARE_LAPACK_OF_INTS)
+        if (array->dtype == TARE_DT_INT32)
             *(int *)*array->data = 1;
         else
-            memset(*array->data, 0xff, (size_t)array->rows * array->columns * tare_dtype_size(dtype_of(c, array)));
+            memset(*array->data, 0xff, (size_t)array->rows * array->columns * tare_dtype_size(array->dtype));
     }
 }
 
@@ -224,10 +213,10 @@ static tare_status run_lapack(struct tare_kernel *kernel, const void *arg) {
     TARE_TRY(open_call(&c));
     for (int64_t i = 0; i < c.batch; i++) {
         for (size_t k = 0; k < c.operands.count; k++)
-            move(&c, &c.operands.arrays[k], &kernel->inputs[k], i, false);
+            move(&c.operands.arrays[k], &kernel->inputs[k], i, false);
         TARE_TRY(run_matrix(&c));
         for (size_t k = 0; k < c.results.count; k++)
-            move(&c, &c.results.arrays[k], &kernel->outputs[k], i, true);
+            move(&c.results.arrays[k], &kernel->outputs[k], i, true);
     }
     return TARE_OK;
 }

@@ -14,14 +14,9 @@ struct tare_matrices tare_matrices_of(const struct tare_shape *shape) {
                            : (struct tare_matrices){ end[-2], end[-1] };
 }
 
-static const int dtypes[] = { [TARE_LAPACK_S] = TARE_DT_FLOAT,
-                              [TARE_LAPACK_D] = TARE_DT_DOUBLE,
-                              [TARE_LAPACK_C] = TARE_DT_COMPLEX64,
-                              [TARE_LAPACK_Z] = TARE_DT_COMPLEX128 };
-
 enum tare_lapack_type tare_matrix_type(int dtype) {
     for (int type = TARE_LAPACK_D; type <= TARE_LAPACK_Z; type++)
-        if (dtypes[type] == dtype) return (enum tare_lapack_type)type;
+        if (tare_lapack_dtype((enum tare_lapack_type)type) == dtype) return (enum tare_lapack_type)type;
     return TARE_LAPACK_S;
 }
 
@@ -44,7 +39,7 @@ void *tare_matrix_new(struct tare_arena *memory, enum tare_lapack_type type, int
 
 /* Whether tensors of the dtype contain the floats, or pairs of floats, of a type in double. */
 static bool is_narrow(enum tare_lapack_type type, int dtype) {
-    return tare_lapack_real_size(type) == 8 && dtype == dtypes[type == TARE_LAPACK_D ? TARE_LAPACK_S : TARE_LAPACK_C];
+    return tare_lapack_real_size(type) == 8 && dtype == (type == TARE_LAPACK_D ? TARE_DT_FLOAT : TARE_DT_COMPLEX64);
 }
 
 static int64_t parts_of(enum tare_lapack_type type, int64_t count) {
@@ -53,7 +48,7 @@ static int64_t parts_of(enum tare_lapack_type type, int64_t count) {
 
 void tare_matrix_read(void *to, enum tare_lapack_type type, const struct tare_tensor *from, int64_t first,
                       int64_t count) {
-    if (from->dtype == dtypes[type]) {
+    if (from->dtype == tare_lapack_dtype(type)) {
         memcpy(to, tare_matrix_room(from, type, first, NULL), (size_t)count * tare_lapack_size(type));
     } else if (is_narrow(type, from->dtype)) {
         const float *floats = (const float *)from->data + parts_of(type, first);
@@ -66,7 +61,7 @@ void tare_matrix_read(void *to, enum tare_lapack_type type, const struct tare_te
 }
 
 void *tare_matrix_room(const struct tare_tensor *to, enum tare_lapack_type type, int64_t first, void *buffer) {
-    return to->dtype == dtypes[type] ? (char *)to->data + (size_t)first * tare_lapack_size(type) : buffer;
+    return to->dtype == tare_lapack_dtype(type) ? (char *)to->data + (size_t)first * tare_lapack_size(type) : buffer;
 }
 
 void tare_matrix_write(struct tare_tensor *to, int64_t first, enum tare_lapack_type type, const void *from,
