@@ -1,7 +1,7 @@
 /* A kernel computes 1 to 12 rows by 16 columns of C; elements beyond the last column are masked. It reads both operands
- * in place where the product is small, because packing them would take longer. Otherwise B is packed once into panels
- * of 16 columns, A in blocks of at most 96 rows and 256 columns into tiles of 12 rows, both padded with zeros. A block
- * of k continues the chains of the block before, which C holds. */
+ * in place where the product is small, because packing them would take longer, except a B whose rows are not
+ * contiguous. Otherwise B is packed once into panels of 16 columns, A in blocks of at most 96 rows and 256 columns into
+ * tiles of 12 rows, both padded with zeros. A block of k continues the chains of the block before, which C holds. */
 #include "interpreter/kernels/gemm_double.h"
 
 #include "base/alloc.h"
@@ -182,24 +182,18 @@ size_t tare_gemm_double_scratch(int64_t k, int64_t n) {
     return (size_t)count;
 }
 
-/* Packs columns of B as panels [k][WIDTH]. */
+/* Packs B as panels [k][WIDTH]. */
 static void pack_b(enum tare_cpu_level level, double *to, const struct tare_gemm_double_matrix *b, int64_t k,
                    int64_t n) {
-    for (int64_t first = 0; first < n; first += WIDTH) {
+    for (int64_t first = 0; first < n; first += WIDTH, to += k * WIDTH) {
         const int64_t columns = n - first < WIDTH ? n - first : WIDTH;
         const double *from = b->data + first * b->column;
-        if (columns == WIDTH && b->row == 1) {
-            tare_transpose_double(level, to, WIDTH, from, b->column, WIDTH, k);
-            to += k * WIDTH;
-            continue;
-        }
-        for (int64_t p = 0; p < k; p++, to += WIDTH, from += b->row) {
-            if (columns == WIDTH && b->column == 1) {
-                memcpy(to, from, WIDTH * sizeof *to);
-                continue;
-            }
-            for (int64_t j = 0; j < WIDTH; j++)
-                to[j] = j < columns ? from[j * b->column] : 0;
+        if (columns < WIDTH) memset(to, 0, (size_t)(k * WIDTH) * sizeof *to);
+        if (b->row == 1) tare_transpose_double(level, to, WIDTH, from, b->column, columns, k);
+        for (int64_t p = 0; b->row != 1 && p < k; p++, from += b->row) {
+            if (b->column == 1) memcpy(to + p * WIDTH, from, (size_t)columns * sizeof *to);
+            for (int64_t j = 0; b->column != 1 && j < columns; j++)
+                to[p * WIDTH + j] = from[j * b->column];
         }
     }
 }
@@ -210,39 +204,20 @@ static void pack_a(enum tare_cpu_level level, double *to, const struct tare_gemm
     for (int64_t first = 0; first < rows; first += ROWS, to += k * ROWS) {
         const int64_t in_tile = rows - first < ROWS ? rows - first : ROWS;
         const double *from = a->data + (row + first) * a->row + p * a->column;
-        if (in_tile == ROWS && a->column == 1) {
-            tare_transpose_double(level, to, ROWS, from, a->row, ROWS, k);
-            continue;
-        }
-        for (int64_t i = 0; i < in_tile; i++, from += a->row)
+        if (in_tile < ROWS) memset(to, 0, (size_t)(k * ROWS) * sizeof *to);
+        if (a->column == 1) tare_transpose_double(level, to, ROWS, from, a->row, in_tile, k);
+        for (int64_t i = 0; a->column != 1 && i < in_tile; i++, from += a->row)
             for (int64_t at = 0; at < k; at++)
                 to[at * ROWS + i] = from[at * a->column];
-        for (int64_t at = 0; in_tile < ROWS && at < k; at++)
-            memset(to + at * ROWS + in_tile, 0, (size_t)(ROWS - in_tile) * sizeof *to);
     }
 }
 
 /* ---- product ---- */
 
-/* Whether packing the operands would take longer than it saves. */
+/* Whether packing A would take longer than it saves. */
 static bool is_small(int64_t m, int64_t n, int64_t k) {
     enum { MOST_COLUMNS = 64, MOST_TERMS = 64, MOST_PRODUCTS = 1 << 16 };
     return n <= MOST_COLUMNS && k <= MOST_TERMS && m <= MOST_PRODUCTS && m * n * k <= MOST_PRODUCTS;
-}
-
-/* Without packing; only a B whose rows are not contiguous is copied. */
-static void run_small(enum tare_cpu_level level, struct block *block, const struct tare_gemm_double_matrix *b,
-                      double *scratch) {
-    const int64_t n = block->n, k = block->k;
-    if (b->column != 1) {
-        if (b->row == 1) tare_transpose_double(level, scratch, n, b->data, b->column, n, k);
-        for (int64_t j = 0; b->row != 1 && j < n; j++)
-            for (int64_t p = 0; p < k; p++)
-                scratch[p * n + j] = b->data[p * b->row + j * b->column];
-        block->b = scratch;
-        block->b_row = n;
-    }
-    block_at(level)(block);
 }
 
 void tare_gemm_double(enum tare_cpu_level level, double *c, const struct tare_gemm_double_matrix *a,
@@ -255,14 +230,17 @@ void tare_gemm_double(enum tare_cpu_level level, double *c, const struct tare_ge
         return;
     }
     struct block block = { c, a->data, b->data, n, a->row, a->column, b->row, .panel = 1, .m = m, .n = n, .k = k };
-    if (is_small(m, n, k)) {
-        run_small(level, &block, b, scratch);
+    const bool small = is_small(m, n, k);
+    if (!small || b->column != 1) {
+        pack_b(level, packed_b, b, k, n);
+        block.b = packed_b, block.b_row = WIDTH, block.panel = k;
+    }
+    if (small) {
+        block_at(level)(&block);
         return;
     }
-    pack_b(level, packed_b, b, k, n);
     block.packed = true;
     block.a = scratch, block.a_column = ROWS;
-    block.b_row = WIDTH, block.panel = k;
     for (int64_t p = 0; p < k; p += BLOCK_K)
         for (int64_t row = 0; row < m; row += BLOCK_ROWS) {
             block.c = c + row * n;
