@@ -1,7 +1,7 @@
 /* Runs plans: acyclic graphs, with the dead values of TF1 conditionals. Loops of frames are in frames.c. */
 #include "base/alloc.h"
 #include "base/control.h"
-#include "interpreter/execution/step.h"
+#include "interpreter/execution/sections.h"
 #include "interpreter/execution/variable.h"
 
 #include <string.h>
@@ -162,9 +162,9 @@ static bool is_quiet(const struct tare_plan *plan, const struct tare_exec_frame 
     return quiet == TARE_STEP_IS_QUIET || (quiet >= 0 && frame->computed[quiet]);
 }
 
-static tare_status run_steps(struct tare_session *session, const struct tare_plan *plan,
-                             struct tare_exec_frame *frame) {
-    for (size_t s = 0; s < plan->n_steps; s++) {
+static tare_status run_range(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
+                             size_t first, size_t last) {
+    for (size_t s = first; s <= last; s++) {
         const struct tare_step *step = &plan->steps[s];
         if (is_quiet(plan, frame, s)) continue;
         if (plan->may_die) frame->dead[s] = is_dead(plan, frame, step);
@@ -180,6 +180,19 @@ static tare_status run_steps(struct tare_session *session, const struct tare_pla
         drop_after(frame, step);
     }
     return TARE_OK;
+}
+
+static tare_status run_steps(struct tare_session *session, const struct tare_plan *plan,
+                             struct tare_exec_frame *frame) {
+    size_t first = 0;
+    for (size_t s = 0; s < plan->n_steps; s++) {
+        struct tare_section *section = plan->steps[s].section;
+        if (!section) continue;
+        if (s > first) TARE_TRY(run_range(session, plan, frame, first, s - 1));
+        TARE_TRY(tare_section_run(session, plan, frame, section, run_range));
+        first = (size_t)section->last + 1;
+    }
+    return first < plan->n_steps ? run_range(session, plan, frame, first, plan->n_steps - 1) : TARE_OK;
 }
 
 static tare_status collect(const struct tare_plan *plan, const struct tare_exec_frame *frame,

@@ -258,10 +258,25 @@ static struct tare_group_binding *binding_of(const struct group_run *run) {
     return *binding;
 }
 
+/* Where the records are part of a larger batch, the result is a part of its tensor. */
+static tare_status place_output(struct group_run *run, bool *done) {
+    const struct tare_exec_frame *frame = run->frame;
+    for (size_t i = 0; i < frame->n_placements && !*done; i++) {
+        struct tare_placement *place = &frame->placements[i];
+        if (place->slot != run->group->output) continue;
+        TARE_TRY(tare_placement_open(place, run->group->output_dtype, &run->binding->shape, run->pool));
+        TARE_TRY(tare_tensor_share_rows(&run->output, &place->whole, place->first, run->binding->shape.dims[0]));
+        *done = true;
+    }
+    return TARE_OK;
+}
+
 /* Creates the result. */
 static tare_status make_output(struct group_run *run) {
     struct tare_group_binding *binding = run->binding;
-    TARE_TRY(tare_tensor_new_pooled(&run->output, run->group->output_dtype, &binding->shape, run->pool));
+    bool placed = false;
+    TARE_TRY(place_output(run, &placed));
+    if (!placed) TARE_TRY(tare_tensor_new_pooled(&run->output, run->group->output_dtype, &binding->shape, run->pool));
     binding->bound.to = run->output.data;
     if (binding->requantizes) tare_requantize_bind(&binding->requantize, &binding->bound);
     return TARE_OK;

@@ -56,6 +56,7 @@ struct tare_step_range {
     bool active;                   /* the present observer requests neither */
 };
 
+struct tare_section;        /* steps that run for some records at a time (sections.h) */
 struct tare_scalar_program; /* steps on single elements (scalars.c) */
 
 /* A group: steps whose results one expression computes, element by element (grouping.c). */
@@ -106,6 +107,7 @@ struct tare_step {
     struct tare_step_range *flattens; /* whose source this step makes, for nothing else; NULL: none */
     bool is_internal;                 /* only scalar programs use its result, a single element, which has no tensor */
     bool is_scalar;                   /* computes one element from others, derived from ranges */
+    struct tare_section *section;     /* of which this step is the first; NULL: none */
     struct tare_scalar_program *scalars; /* of which this step is the first; NULL: none */
 };
 
@@ -125,17 +127,26 @@ struct tare_shape_checks {
     bool passed;             /* that run succeeded */
 };
 
+/* A tensor of a whole batch for the values of a slot, of which some records are computed at a time (sections.h). */
+struct tare_placement {
+    int slot;
+    int64_t first, batch;     /* the next record; records of the tensor */
+    struct tare_tensor whole; /* without dtype: not created yet */
+};
+
 struct tare_group_binding; /* a group with its operands (grouping_binding.h) */
 
 /* Values and scratch of one run of a plan; kept for the next. */
 struct tare_exec_frame {
     struct tare_tensor *slots;
-    struct tare_tensor *inputs;           /* of the running node; borrowed, except for values read from references */
-    struct tare_tensor **last_use;        /* by input: the slot that the running node may move out; else NULL */
-    bool *dead;                           /* by step: on a branch of a TF1 conditional that was not taken */
-    bool *computed;                       /* by step: already computed by a fusion or a tiled run, or skipped */
-    float *extremes;                      /* by step of a range that is computed: its value */
-    struct tare_tensor **singles;         /* by step of a scalar program: the tensor of its last result; NULL: none */
+    struct tare_tensor *inputs;        /* of the running node; borrowed, except for values read from references */
+    struct tare_tensor **last_use;     /* by input: the slot that the running node may move out; else NULL */
+    bool *dead;                        /* by step: on a branch of a TF1 conditional that was not taken */
+    bool *computed;                    /* by step: already computed by a fusion or a tiled run, or skipped */
+    float *extremes;                   /* by step of a range that is computed: its value */
+    struct tare_tensor **singles;      /* by step of a scalar program: the tensor of its last result; NULL: none */
+    struct tare_placement *placements; /* where groups store their results; n_placements of them */
+    size_t n_placements;
     bool keeps_values;                    /* slots that no step frees in its place may have values */
     bool skips_checks;                    /* `computed` is set for the steps of the plan's checks */
     struct tare_group_binding **bindings; /* by step: of the group that runs in its place; NULL: not bound yet */
@@ -233,6 +244,9 @@ tare_status tare_plan_find_shape_checks(struct tare_plan *plan, const struct tar
 /* Decides whether a run with the feeds of `frame` skips the plan's checks: all shapes are those of the last successful
  * run. If it does not, plan->checks->passed must be set when the run has succeeded. */
 bool tare_shape_checks_begin(const struct tare_session *session, struct tare_plan *plan, struct tare_exec_frame *frame);
+/* Finds the sections, after the lifetimes of the slots are known. */
+tare_status tare_plan_find_sections(struct tare_plan *plan, struct tare_arena *arena, struct tare_arena *scratch);
+void tare_plan_select_sections(const struct tare_session *session, const struct tare_plan *plan);
 /* The lane type of a dtype; TARE_LANE_NONE: expressions do not support it. */
 enum tare_lane_type tare_plan_lane_of(int dtype);
 /* The step in whose place a step may run: the last of its group, or itself. */
@@ -262,6 +276,9 @@ bool tare_plan_fusion_is_before(const struct tare_plan_uses *uses, const struct 
 /* The epilogue of a fusion in a run; false if an operand has a rank that the op does not allow. */
 bool tare_plan_epilogue(struct tare_epilogue *epilogue, const struct tare_plan *plan,
                         const struct tare_exec_frame *frame, const struct tare_fusion *fusion);
+/* Creates the tensor of a placement if it does not exist, for values of dtype and shape `of` except for the batch. */
+tare_status tare_placement_open(struct tare_placement *place, int dtype, const struct tare_shape *of,
+                                struct tare_buffer_pool *pool);
 /* The slot of a step's output after its fusion, and the step that computes it: the last of the fusion. */
 int tare_plan_output_slot(const struct tare_step *step);
 const struct tare_step *tare_plan_last_step(const struct tare_plan *plan, const struct tare_step *head);
