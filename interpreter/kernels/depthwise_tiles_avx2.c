@@ -54,8 +54,33 @@ static __attribute__((noinline)) TARGET void finish_in_memory(vec s0, vec s1, ve
                        tile->channel);
 }
 
-/* A bounded epilogue has much code, so it is a function of its own instead of a part of every kernel. */
-static __attribute__((noinline)) TARGET void finish_bounded_line(vec s0, vec s1, vec s2, vec s3,
+TARE_ALWAYS_INLINE TARGET void finish_columns(vec sums[COLUMNS], const struct tile *tile, int64_t line,
+                                              const struct tare_gemm_epilogue *epilogue, const int count) {
+    const int64_t at = line * tile->y_line;
+    if (!tare_may_round_avx2(epilogue, sums, count, 1))
+        finish_in_memory(sums[0], sums[1], sums[2], sums[3], tile, line, epilogue);
+    else
+        tare_epilogue_bounded_avx2(epilogue, sums, count, 1, tile->y + at, tile->y_step, tile->y_at + at, tile->channel,
+                                   tile->mask, LANES);
+}
+
+/* Of eight channels, by the number of columns that are stored. A bounded epilogue has much code, so it is a function of
+ * its own instead of a part of every kernel. */
+#define FINISH(n)                                                                                                      \
+    static __attribute__((noinline))                                                                                   \
+    TARGET void finish_bounded_##n(vec s0, vec s1, vec s2, vec s3, const struct tile *tile, int64_t line,              \
+                                   const struct tare_gemm_epilogue *epilogue) {                                        \
+        vec sums[COLUMNS] = { s0, s1, s2, s3 };                                                                        \
+        finish_columns(sums, tile, line, epilogue, n);                                                                 \
+    }
+FINISH(1)
+FINISH(2)
+FINISH(3)
+FINISH(4)
+#undef FINISH
+
+/* Of fewer channels. */
+static __attribute__((noinline)) TARGET void finish_bounded_part(vec s0, vec s1, vec s2, vec s3,
                                                                  const struct tile *tile, int64_t line,
                                                                  const struct tare_gemm_epilogue *epilogue) {
     vec sums[COLUMNS] = { s0, s1, s2, s3 };
@@ -66,11 +91,6 @@ static __attribute__((noinline)) TARGET void finish_bounded_line(vec s0, vec s1,
         finish_in_memory(s0, s1, s2, s3, tile, line, epilogue);
         return;
     }
-    if (tile->count == COLUMNS) {
-        tare_epilogue_bounded_avx2(epilogue, sums, COLUMNS, 1, y, tile->y_step, at, tile->channel, tile->mask,
-                                   channels);
-        return;
-    }
     for (int64_t i = 0; i < tile->count; i++)
         tare_epilogue_bounded_avx2(epilogue, sums + i, 1, 1, y + i * tile->y_step, tile->y_step, at + i * tile->y_step,
                                    tile->channel, tile->mask, channels);
@@ -78,8 +98,14 @@ static __attribute__((noinline)) TARGET void finish_bounded_line(vec s0, vec s1,
 
 TARE_ALWAYS_INLINE TARGET void finish_bounded(vec sums[COLUMNS], const struct tile *tile, int line,
                                               const struct tare_gemm_epilogue *epilogue, const bool whole) {
-    (void)whole;
-    finish_bounded_line(sums[0], sums[1], sums[2], sums[3], tile, line, epilogue);
+    static void (*const by_count[COLUMNS + 1])(vec, vec, vec, vec, const struct tile *, int64_t,
+                                               const struct tare_gemm_epilogue *) = {
+        NULL, finish_bounded_1, finish_bounded_2, finish_bounded_3, finish_bounded_4,
+    };
+    if (whole)
+        by_count[tile->count](sums[0], sums[1], sums[2], sums[3], tile, line, epilogue);
+    else
+        finish_bounded_part(sums[0], sums[1], sums[2], sums[3], tile, line, epilogue);
 }
 
 tare_depthwise_image_kernel *tare_depthwise_tiles_avx2(const struct tare_conv *conv) {

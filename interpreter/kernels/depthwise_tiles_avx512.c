@@ -58,20 +58,43 @@ static __attribute__((noinline)) TARGET void finish_in_memory(SUMS, const struct
                          tile->y_at + line * tile->y_line, tile->channel);
 }
 
-static __attribute__((noinline)) TARGET void finish_bounded_whole(SUMS, const struct tile *tile, int64_t line,
-                                                                  const struct tare_gemm_epilogue *epilogue) {
-    vec sums[COLUMNS] = { s0, s1, s2, s3, s4, s5, s6 };
-    float *y = tile->y + line * tile->y_line;
-    const int64_t at = tile->y_at + line * tile->y_line, count = tile->count;
-    if (!tare_may_round_avx512(epilogue, sums, COLUMNS, 1, count))
+TARE_ALWAYS_INLINE TARGET void finish_columns(vec sums[COLUMNS], const struct tile *tile, int64_t line,
+                                              const struct tare_gemm_epilogue *epilogue, const int count) {
+    if (!tare_may_round_avx512(epilogue, sums, count, 1, count)) {
         finish_in_memory(SUMS_OF(sums), tile, line, epilogue);
-    else if (count == COLUMNS)
-        tare_epilogue_bounded_avx512(epilogue, sums, COLUMNS, 1, COLUMNS, y, tile->y_step, at, tile->channel, 0xffff,
-                                     false);
-    else
-        tare_epilogue_bounded_avx512(epilogue, sums, COLUMNS, 1, count, y, tile->y_step, at, tile->channel, 0xffff,
-                                     false);
+        return;
+    }
+    tare_epilogue_bounded_avx512(epilogue, sums, count, 1, count, tile->y + line * tile->y_line, tile->y_step,
+                                 tile->y_at + line * tile->y_line, tile->channel, 0xffff, false);
 }
+
+/* Of 16 channels, by the number of columns that are stored. */
+#define FINISH(n)                                                                                                      \
+    static __attribute__((noinline)) TARGET void finish_bounded_##n(SUMS, const struct tile *tile, int64_t line,       \
+                                                                    const struct tare_gemm_epilogue *epilogue) {       \
+        vec sums[COLUMNS] = { s0, s1, s2, s3, s4, s5, s6 };                                                            \
+        finish_columns(sums, tile, line, epilogue, n);                                                                 \
+    }
+FINISH(1)
+FINISH(2)
+FINISH(3)
+FINISH(4)
+FINISH(5)
+FINISH(6)
+FINISH(7)
+#undef FINISH
+
+typedef void finish_function(SUMS, const struct tile *tile, int64_t line, const struct tare_gemm_epilogue *epilogue);
+static finish_function *const finish_bounded_whole[COLUMNS + 1] = {
+    NULL,
+    finish_bounded_1,
+    finish_bounded_2,
+    finish_bounded_3,
+    finish_bounded_4,
+    finish_bounded_5,
+    finish_bounded_6,
+    finish_bounded_7,
+};
 
 /* Of fewer than 16 channels. Two positions of eight channels fill a vector. */
 static __attribute__((noinline)) TARGET void finish_bounded_part(SUMS, const struct tile *tile, int64_t line,
@@ -105,7 +128,7 @@ static __attribute__((noinline)) TARGET void finish_bounded_part(SUMS, const str
 TARE_ALWAYS_INLINE TARGET void finish_bounded(vec sums[COLUMNS], const struct tile *tile, int line,
                                               const struct tare_gemm_epilogue *epilogue, const bool whole) {
     if (whole)
-        finish_bounded_whole(SUMS_OF(sums), tile, line, epilogue);
+        finish_bounded_whole[tile->count](SUMS_OF(sums), tile, line, epilogue);
     else
         finish_bounded_part(SUMS_OF(sums), tile, line, epilogue);
 }
