@@ -167,6 +167,38 @@ static void slide(struct walk *walk, struct level *level, int64_t end) {
     if (end - level->first > level->room) level->room = end - level->first;
 }
 
+/* Output lines of stage 1 at a time, so that the lines that stage 0 converts are still in the first-level cache when
+ * they are used. All of them where the weights do not fit in the cache as well, or a piece would be small. */
+static int64_t lines_of_piece(const struct tare_tiling *tiling) {
+    enum { MOST_FLOATS = 6 * 1024, MOST_WEIGHTS = 2 * 1024, LEAST_POSITIONS = 128 };
+    const struct tare_conv *conv = &tiling->stages[1].conv;
+    const int64_t line = conv->in[2] * conv->in_channels;
+    const int64_t lines = (MOST_FLOATS / line - conv->kernel[1] + 1) / conv->stride[1];
+    const bool is_large = tare_conv_patch(conv) * conv->out_channels > MOST_WEIGHTS;
+    if (tiling->images > 1 || !tare_tiling_computes(&tiling->stages[1]) || is_large) return INT64_MAX;
+    return lines * conv->out[2] < LEAST_POSITIONS ? INT64_MAX : lines;
+}
+
+/* Stages 0, a widening, and 1 up to output line `to` of stage 1, in pieces. */
+static void run_widened(struct walk *walk, int64_t to) {
+    const int64_t most = lines_of_piece(walk->tiling);
+    struct level *in = &walk->levels[1], *out = &walk->levels[2];
+    const bool whole = walk->whole;
+    walk->whole = false;
+    while (out->end < to) {
+        const int64_t piece = to - out->end > most ? out->end + most : to;
+        int64_t first, end;
+        needed(&walk->tiling->stages[1].conv, out->end, piece, &first, &end);
+        in->keep = tare_clamp(first, in->first, in->end);
+        slide(walk, in, end);
+        if (end > in->end) run_stage(walk, 0, in->end, end);
+        in->end = end > in->end ? end : in->end;
+        run_stage(walk, 1, out->end, piece);
+        out->end = piece;
+    }
+    walk->whole = whole;
+}
+
 /* The next tile: output lines up to `to`. */
 static void run_tile(struct walk *walk, int64_t to) {
     const int n = walk->tiling->n_stages;
@@ -182,7 +214,13 @@ static void run_tile(struct walk *walk, int64_t to) {
         in->keep = first < in->end ? first : in->end;
         if (in->keep < in->first) in->keep = in->first;
     }
-    for (int s = 0; s < n; s++) {
+    int s = 0;
+    if (n > 1 && walk->tiling->stages[0].is_widening && lines_of_piece(walk->tiling) < INT64_MAX) {
+        if (n > 2) slide(walk, &walk->levels[2], expected[2]);
+        run_widened(walk, expected[2]);
+        s = 2;
+    }
+    for (; s < n; s++) {
         struct level *out = &walk->levels[s + 1];
         if (s + 1 < n) slide(walk, out, expected[s + 1]);
         if (expected[s + 1] > out->end) run_stage(walk, s, out->end, expected[s + 1]);
