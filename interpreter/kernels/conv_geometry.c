@@ -40,5 +40,6 @@ int64_t tare_conv_rows(const struct tare_conv *conv) {
     return conv->batch * conv->out[0] * conv->out[1] * conv->out[2];
 }
 int64_t tare_conv_patch(const struct tare_conv *conv) {
-    return conv->kernel[0] * conv->kernel[1] * conv->kernel[2] * (conv->in_channels / conv->groups);
+    const int64_t channels = conv->groups == 1 ? conv->in_channels : conv->in_channels / conv->groups;
+    return conv->kernel[0] * conv->kernel[1] * conv->kernel[2] * channels;
 }

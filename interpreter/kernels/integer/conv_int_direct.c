@@ -140,7 +140,7 @@ static struct block_limits limits_of(enum tare_igemm_form form) {
 
 /* Positions of a pointwise block; output lines of another one. `form` matters only if the kernel requantizes: sums that
  * are stored fill a quarter of the second-level cache at most. */
-static int64_t block_positions(enum tare_igemm_form form, const struct tare_conv *conv, bool requantizes) {
+static int64_t most_positions(enum tare_igemm_form form, const struct tare_conv *conv, bool requantizes) {
     const int64_t most = BLOCK_SUMS / conv->out_channels;
     if (requantizes && joins_lines(form)) {
         const struct block_limits limits = limits_of(form);
@@ -149,6 +149,10 @@ static int64_t block_positions(enum tare_igemm_form form, const struct tare_conv
         return fitting > limits.rows ? limits.rows : fitting / limits.tile * limits.tile;
     }
     return most >= LINE_ROWS ? LINE_ROWS : most > TILE_ROWS ? most / TILE_ROWS * TILE_ROWS : TILE_ROWS;
+}
+static int64_t block_positions(enum tare_igemm_form form, const struct tare_conv *conv, bool requantizes) {
+    const int64_t most = most_positions(form, conv, requantizes), all = tare_conv_rows(conv);
+    return most < all ? most : all;
 }
 static int64_t block_lines(enum tare_igemm_form form, const struct tare_conv *conv, bool requantizes) {
     const bool is_large = requantizes && joins_lines(form);

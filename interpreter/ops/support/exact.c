@@ -302,16 +302,55 @@ static tare_status few_rows(int32_t *output, const struct tare_exact *operands, 
     return TARE_OK;
 }
 
+/* What takes the sums of a small product. */
+struct small_sink {
+    int32_t *output;
+    struct tare_consumer *consumer; /* NULL: the output */
+};
+
+static void take_small(void *arg, int32_t *sums, int64_t first, int64_t count) {
+    const struct small_sink *to = arg;
+    if (to->consumer)
+        to->consumer->take(to->consumer, sums, first, count);
+    else
+        memcpy(to->output + first, sums, (size_t)count * sizeof *sums);
+}
+
+/* A small product with weights that are packed already, such as a step of a recurrent layer: choosing and preparing a
+ * kernel takes as long as the product itself. True if it has been computed. */
+static bool small_product(int32_t *output, const struct tare_exact *operands, int64_t m, int64_t n, int64_t k) {
+    enum { MOST_SUMS = 1024, MOST_BYTES = 4096 };
+    _Alignas(64) int32_t sums[MOST_SUMS];
+    _Alignas(64) char scratch[MOST_BYTES];
+    if (m < 1 || n < 1 || k < 1 || m > MOST_SUMS || n > MOST_SUMS || k > MOST_BYTES || operands->plain) return false;
+    if (!operands->weights || !is_int8(operands->lhs_dtype) || !is_int8(operands->rhs_dtype)) return false;
+    const struct tare_conv conv = as_pointwise(m, n, k);
+    const enum tare_igemm_form form = form_of(&conv, operands->lhs_dtype, operands->rhs_dtype);
+    if (tare_conv_int_direct_sums(&conv) > MOST_SUMS || tare_conv_int_direct_scratch(form, &conv) > MOST_BYTES)
+        return false;
+    const int64_t key = tare_exact_product_key(operands->lhs_dtype, operands->rhs_dtype);
+    const void *packed = tare_weights_find(operands->weights, operands->source, key);
+    if (!packed) return false;
+    struct small_sink to = { output, operands->consumer };
+    const struct tare_requantize *requantize = !to.consumer ? NULL : to.consumer->requantize;
+    const struct tare_conv_int_sink sink = { .take = take_small,
+                                             .arg = &to,
+                                             .requantize = requantize && requantize->columns == n ? requantize : NULL };
+    tare_conv_int_direct_at(tare_cpu_level(), &sink, &conv, operands->lhs, form, packed, sums, scratch);
+    return true;
+}
+
 tare_status tare_exact_product(int32_t *output, const struct tare_exact *operands, int64_t batch, int64_t m, int64_t n,
                                int64_t k) {
-    const struct tare_conv conv = as_pointwise(m, n, k); /* a product is a convolution with one tap */
     bool done = false;
     if (k == 0 && !operands->consumer) {
         memset(output, 0, (size_t)(batch * m * n) * sizeof *output);
         return TARE_OK;
     }
+    if (batch == 1 && small_product(output, operands, m, n, k)) return TARE_OK;
     if (batch == 1) TARE_TRY(few_rows(output, operands, m, n, k, &done));
     if (done) return TARE_OK;
+    const struct tare_conv conv = as_pointwise(m, n, k); /* a product is a convolution with one tap */
     TARE_TRY(tare_conv_check(&conv));
     for (int64_t b = 0; b < batch; b++) {
         struct tare_exact one = *operands;
