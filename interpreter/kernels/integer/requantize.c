@@ -135,7 +135,12 @@ static bool take_bounds(struct tare_real_stage *out, struct reader *reader) {
 static bool take_real(struct tare_real_stage *out, struct reader *reader, int64_t lanes, struct tare_arena *arena) {
     out->bias = take_columns(lanes, reader, TARE_STAGE_ADD, arena);
     const struct tare_stage *sum = peek(reader);
-    if (sum && !sum->is_one && is_float_array(reader->bound, sum->tag)) take(reader, TARE_STAGE_ADD);
+    const bool has_addend =
+        sum && !sum->is_one && is_float_array(reader->bound, sum->tag) && take(reader, TARE_STAGE_ADD);
+    if (has_addend && !out->bias) {
+        out->bias = take_columns(lanes, reader, TARE_STAGE_ADD, arena);
+        out->bias_is_last = out->bias != NULL;
+    }
     return take_bounds(out, reader) && !peek(reader);
 }
 

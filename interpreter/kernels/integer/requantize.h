@@ -26,12 +26,14 @@ struct tare_dequantize_stage {
     float scale;
 };
 
-/* A float result instead of an 8-bit one: (sum + offset) * scale, plus a bias and an addend, then max(low, x) and
- * min(high, x). It is stored, quantized to int8, or neither; its range may be collected. */
+/* A float result instead of an 8-bit one: (sum + offset) * scale, plus a bias and an addend, in this order unless
+ * `bias_is_last`, then max(low, x) and min(high, x). It is stored, quantized to int8, or neither; its range may be
+ * collected. */
 struct tare_real_stage {
     float *floats;                  /* element 0 of the stored result; NULL: it is not stored */
     const float *bias;              /* by column, readable as the scales; NULL: none */
     const float *addend;            /* its element 0; NULL: none */
+    bool bias_is_last;              /* only with an addend */
     float low, high;                /* infinities: no bound */
     struct tare_value_range *range; /* to which the values are added; NULL: none */
     /* Where floats are not stored and there is no addend, a kernel may add sums to this range instead of adding their
@@ -138,8 +140,9 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tare_real_avx2(const struct tare_requan
     const struct tare_real_stage *real = &r->real;
     const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     const __m256i mask = _mm256_cmpgt_epi32(_mm256_set1_epi32(count), lane);
-    if (real->bias) x = _mm256_add_ps(x, _mm256_loadu_ps(real->bias + column));
+    if (real->bias && !real->bias_is_last) x = _mm256_add_ps(x, _mm256_loadu_ps(real->bias + column));
     if (real->addend) x = _mm256_add_ps(x, _mm256_maskload_ps(real->addend + at, mask));
+    if (real->bias_is_last) x = _mm256_add_ps(x, _mm256_loadu_ps(real->bias + column));
     x = _mm256_min_ps(_mm256_set1_ps(real->high), _mm256_max_ps(_mm256_set1_ps(real->low), x));
     if (real->is_quantized) tare_store_quotients_avx2(r, x, at, count);
     if (real->floats) _mm256_maskstore_ps(real->floats + at, mask, x);
@@ -235,8 +238,9 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tare_real_avx512(const struct tare_re
                                                             int64_t column, __mmask16 mask,
                                                             struct tare_range_avx512 *seen) {
     const struct tare_real_stage *real = &r->real;
-    if (real->bias) x = _mm512_add_ps(x, _mm512_loadu_ps(real->bias + column));
+    if (real->bias && !real->bias_is_last) x = _mm512_add_ps(x, _mm512_loadu_ps(real->bias + column));
     if (real->addend) x = _mm512_add_ps(x, _mm512_maskz_loadu_ps(mask, real->addend + at));
+    if (real->bias_is_last) x = _mm512_add_ps(x, _mm512_loadu_ps(real->bias + column));
     x = _mm512_min_ps(_mm512_set1_ps(real->high), _mm512_max_ps(_mm512_set1_ps(real->low), x));
     if (real->is_quantized) tare_store_quotients_avx512(r, x, at, mask);
     if (real->floats) _mm512_mask_storeu_ps(real->floats + at, mask, x);

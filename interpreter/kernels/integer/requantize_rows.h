@@ -112,7 +112,8 @@ struct tare_real_columns {
     __m512i offset[2];
     __m512 scale[2], bias[2], low, high;
     __mmask16 mask[2];
-    bool has_bias;
+    bool has_bias;     /* before the addend */
+    bool bias_is_last; /* after it */
 };
 
 /* `masks`: the columns of each vector that exist. */
@@ -120,7 +121,8 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 struct tare_real_columns
 tare_real_columns_of(const struct tare_requantize *r, int64_t column, const __mmask16 masks[2], const int vectors) {
     struct tare_real_columns columns = { .low = _mm512_set1_ps(r->real.low),
                                          .high = _mm512_set1_ps(r->real.high),
-                                         .has_bias = r->real.bias };
+                                         .has_bias = r->real.bias && !r->real.bias_is_last,
+                                         .bias_is_last = r->real.bias_is_last };
     TARE_UNROLL
     for (int i = 0; i < vectors; i++, column += TARE_ROW_LANES) {
         columns.mask[i] = masks[i];
@@ -138,7 +140,10 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512 tare_real_lanes(const struct tare_r
     const __m512i total = _mm512_add_epi32(sums, columns->offset[vector]);
     __m512 x = _mm512_mul_ps(_mm512_cvtepi32_ps(total), columns->scale[vector]);
     if (columns->has_bias) x = _mm512_add_ps(x, columns->bias[vector]);
-    if (addend) x = _mm512_add_ps(x, _mm512_maskz_loadu_ps(columns->mask[vector], addend));
+    if (addend) {
+        x = _mm512_add_ps(x, _mm512_maskz_loadu_ps(columns->mask[vector], addend));
+        if (columns->bias_is_last) x = _mm512_add_ps(x, columns->bias[vector]);
+    }
     return _mm512_min_ps(columns->high, _mm512_max_ps(columns->low, x));
 }
 

@@ -49,7 +49,8 @@ static struct tare_edge cast(struct tare_graph *g, const char *name, struct tare
 struct layer {
     int64_t batch, size, channels, outputs, kernel, stride, dilation, groups, pad;
     int zero_point;
-    bool requantizes, clamps, adds; /* int8 output; Relu; residual addition of an int8 tensor */
+    /* int8 output; Relu; residual addition of an int8 tensor, or of a float one before a float bias */
+    bool requantizes, clamps, adds;
 };
 
 static struct tare_edge product(struct tare_graph *g, const struct layer *layer, struct tare_edge x) {
@@ -129,17 +130,24 @@ static struct tare_edge real(struct tare_graph *g, const char *name, struct tare
     return mini_node(g, "Mul", names[3], 2, cast(g, names[0], x, TARE_DT_FLOAT), mini_float(g, name, scale));
 }
 
+/* What follows the scale of a layer with a float output. */
+static struct tare_edge with_floats(struct tare_graph *g, const struct layer *layer, struct tare_edge y,
+                                    struct tare_edge x) {
+    const struct tare_shape vector = tare_shape_make(1, layer->outputs);
+    if (layer->adds)
+        y = mini_node(g, "AddV2", "sum", 2, y, mini_node(g, "Tanh", "tanh", 1, cast(g, "wide", x, TARE_DT_FLOAT)));
+    if (layer->clamps || layer->adds)
+        y = mini_node(g, "BiasAdd", "bias2", 2, y, constant(g, "b", TARE_DT_FLOAT, vector));
+    return layer->clamps ? mini_node(g, "Relu6", "relu6", 1, y) : y;
+}
+
 static struct tare_edge build(struct tare_graph *g, const struct layer *layer, struct tare_edge x) {
     const struct tare_shape vector = tare_shape_make(1, layer->outputs);
     struct tare_edge y = product(g, layer, padded(g, layer, x));
     y = mini_node(g, "Sub", "sub_offset", 2, y, constant(g, "offset", TARE_DT_INT32, vector));
     y = mini_node(g, "AddV2", "add_bias", 2, y, constant(g, "bias", TARE_DT_INT32, vector));
     y = mini_node(g, "Mul", "mul", 2, cast(g, "cast", y, TARE_DT_FLOAT), constant(g, "scale", TARE_DT_FLOAT, vector));
-    if (!layer->requantizes)
-        return layer->clamps
-                   ? mini_node(g, "Relu6", "relu6", 1,
-                               mini_node(g, "BiasAdd", "bias2", 2, y, constant(g, "b", TARE_DT_FLOAT, vector)))
-                   : y;
+    if (!layer->requantizes) return with_floats(g, layer, y, x);
     y = requantized(g, layer, y, "a");
     if (!layer->adds) return y;
     y = mini_node(g, "AddV2", "sum", 2, real(g, "left", y, 3, 0.5f), real(g, "right", x, -2, 0.25f));
@@ -224,7 +232,11 @@ static void check_layers(void) {
         { 1, 9, 2, 2, 3, 2, 1, 2, 1, 11, true, false, false },
         { 1, 8, 48, 48, 7, 1, 1, 48, 3, 2, true, true, true },
         { 1, 5, 130, 130, 3, 1, 1, 130, 1, 2, true, false, true },
-        { 1, 6, 33, 33, 1, 1, 1, 1, 0, -1, true, true, true }, /* a pointwise residual block */
+        { 1, 6, 33, 33, 1, 1, 1, 1, 0, -1, true, true, true },  /* a pointwise residual block */
+        { 1, 7, 16, 16, 3, 1, 1, 1, 1, -7, false, true, true }, /* a float addend, then a bias */
+        { 2, 6, 64, 64, 1, 1, 1, 1, 0, 5, false, false, true },
+        { 3, 6, 20, 20, 3, 1, 1, 1, 1, 127, false, true, true },
+        { 2, 9, 40, 40, 3, 1, 1, 40, 1, -9, false, false, true },
     };
     for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
         check_layer(&layers[i]);
