@@ -204,8 +204,15 @@ static void pool_return(struct tare_buffer *buffer) {
     pool_unref(pool);
 }
 
+/* True if that was the last reference. The only reference cannot be shared meanwhile, so that no atomic subtraction is
+ * needed. */
+static bool drop_reference(struct tare_buffer *buffer) {
+    return atomic_load_explicit(&buffer->references, memory_order_acquire) == 1 ||
+           atomic_fetch_sub_explicit(&buffer->references, 1, memory_order_acq_rel) == 1;
+}
+
 static void buffer_unref(struct tare_buffer *buffer) {
-    if (!buffer || atomic_fetch_sub_explicit(&buffer->references, 1, memory_order_acq_rel) != 1) return;
+    if (!buffer || !drop_reference(buffer)) return;
     if (buffer->dtype == TARE_DT_RESOURCE || buffer->dtype == TARE_DT_VARIANT)
         for (int64_t i = 0; i < buffer->elements; i++)
             tare_object_unref(((struct tare_object **)buffer->data)[i]);

@@ -164,9 +164,13 @@ static bool is_quiet(const struct tare_plan *plan, const struct tare_exec_frame 
 
 static tare_status run_range(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
                              size_t first, size_t last) {
-    for (size_t s = first; s <= last; s++) {
+    for (size_t s = first, next; s <= last; s = next) {
         const struct tare_step *step = &plan->steps[s];
-        if (is_quiet(plan, frame, s)) continue;
+        next = s + 1;
+        if (is_quiet(plan, frame, s)) {
+            next = (size_t)plan->next_step[s];
+            continue;
+        }
         if (plan->may_die) frame->dead[s] = is_dead(plan, frame, step);
         if (step->range) TARE_TRY(tare_range_run(plan, frame, (int)s));
         if (step->scalars) TARE_TRY(tare_scalars_run(plan, frame, step->scalars));

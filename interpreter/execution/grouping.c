@@ -386,6 +386,18 @@ static bool frees_values(const struct tare_plan *plan, const struct tare_step *s
     return any;
 }
 
+/* After a step that is skipped, those are skipped in whose place nothing happens, or that depend on the same step. */
+static void select_next(const struct tare_plan *plan) {
+    for (int s = (int)plan->n_steps - 1; s >= 0; s--) {
+        const int quiet = plan->quiet[s];
+        int next = s + 1;
+        while (quiet != TARE_STEP_RUNS && next < (int)plan->n_steps &&
+               (plan->quiet[next] == TARE_STEP_IS_QUIET || plan->quiet[next] == quiet))
+            next = plan->next_step[next];
+        plan->next_step[s] = next;
+    }
+}
+
 void tare_plan_select_quiet(const struct tare_plan *plan) {
     for (size_t v = 0; v < plan->n_slots; v++)
         plan->may_have[v] = true;
@@ -400,8 +412,11 @@ void tare_plan_select_quiet(const struct tare_plan *plan) {
         if (is_grouped && step->group->sink != (int)s)
             plan->quiet[s] = TARE_STEP_IS_QUIET;
         else if (!is_grouped && makes_no_tensor(step))
-            plan->quiet[s] = step->flattens ? step->flattens->steps[0] : (int)s;
+            plan->quiet[s] = step->flattens ? step->flattens->steps[0]
+                             : step->range  ? step->range->steps[0]
+                                            : step->computed_with;
     }
+    select_next(plan);
 }
 
 void tare_plan_select_groups(const struct tare_session *session, const struct tare_plan *plan) {

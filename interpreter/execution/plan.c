@@ -326,8 +326,9 @@ tare_status tare_plan_new(struct tare_plan **out, struct tare_session *session,
         b.plan->observe_epoch = -1;
         status = build(&b);
         b.plan->quiet = TARE_NEW_ARRAY(&session->arena, int, b.plan->n_steps + 1);
+        b.plan->next_step = TARE_NEW_ARRAY(&session->arena, int, b.plan->n_steps + 1);
         b.plan->may_have = TARE_NEW_ARRAY(&session->arena, bool, b.plan->n_slots + 1);
-        if (status == TARE_OK && (!b.plan->quiet || !b.plan->may_have)) status = TARE_NO_MEMORY;
+        if (status == TARE_OK && (!b.plan->quiet || !b.plan->next_step || !b.plan->may_have)) status = TARE_NO_MEMORY;
     }
     tare_arena_free(&b.scratch);
     if (status != TARE_OK) return status;

@@ -109,6 +109,7 @@ struct tare_step {
     bool is_scalar;                   /* computes one element from others, derived from ranges */
     struct tare_section *section;     /* of which this step is the first; NULL: none */
     struct tare_scalar_program *scalars; /* of which this step is the first; NULL: none */
+    int computed_with;                   /* of an internal step: the first step of its program */
 };
 
 /* Output `output` of a constant node. */
@@ -181,6 +182,7 @@ struct tare_plan {
     struct tare_shape_checks *checks; /* NULL: none */
     int observe_epoch;
     int *quiet;      /* by step, with the present observer */
+    int *next_step;  /* by quiet step: the first one after it that is not known to be skipped with it */
     bool *may_have;  /* by slot: it has a value if all groups and scalar programs run as planned */
     int *kept_slots; /* those that no step frees */
     size_t n_kept_slots;

@@ -171,8 +171,10 @@ static void mark_internal(struct tare_plan *plan) {
         struct tare_step *step = &plan->steps[s];
         const struct tare_scalar_program *program = step->scalars;
         if (step->range) step->is_internal = !step->range->is_used[step->range->steps[1] == (int)s];
-        for (int i = 0; program && i < program->n_ops; i++)
+        for (int i = 0; program && i < program->n_ops; i++) {
             plan->steps[program->ops[i].step].is_internal = !program->ops[i].is_used;
+            plan->steps[program->ops[i].step].computed_with = (int)s;
+        }
     }
 }
 
