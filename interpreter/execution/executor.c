@@ -189,7 +189,7 @@ static tare_status run_range(struct tare_session *session, const struct tare_pla
 static tare_status run_steps(struct tare_session *session, const struct tare_plan *plan,
                              struct tare_exec_frame *frame) {
     size_t first = 0;
-    for (size_t s = 0; s < plan->n_steps; s++) {
+    for (size_t s = 0; s < plan->n_steps && plan->has_sections; s++) {
         struct tare_section *section = plan->steps[s].section;
         if (!section) continue;
         if (s > first) TARE_TRY(run_range(session, plan, frame, first, s - 1));

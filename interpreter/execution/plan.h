@@ -178,6 +178,7 @@ struct tare_plan {
     size_t max_inputs;
     bool may_die;                     /* has Switch or Merge: steps may be skipped as dead */
     bool has_frames;                  /* has Enter: TF1 loops */
+    bool has_sections;                /* a step begins one */
     struct tare_flow *flow;           /* arena memory; NULL until the first run of a plan with has_frames */
     struct tare_shape_checks *checks; /* NULL: none */
     int observe_epoch;

@@ -231,6 +231,7 @@ tare_status tare_plan_find_sections(struct tare_plan *plan, struct tare_arena *a
         if (!section) return TARE_NO_MEMORY;
         *section = found;
         plan->steps[s].section = section;
+        plan->has_sections = true;
         TARE_TRY(divide(&f, section));
     }
     return TARE_OK;
