@@ -120,6 +120,14 @@ static bool is_pointwise(const struct tare_conv *conv) {
            conv->pad[1] == 0 && conv->pad[2] == 0 && conv->out[1] == conv->in[1] && conv->out[2] == conv->in[2];
 }
 
+/* A strided convolution of the same kind, of which only the positions that it reads are copied. Tiles read them in
+ * place. */
+static bool is_strided_pointwise(enum tare_igemm_form form, const struct tare_conv *conv) {
+    return form != TARE_IGEMM_TILES && conv->kernel[1] == 1 && conv->kernel[2] == 1 && conv->pad[1] == 0 &&
+           conv->pad[2] == 0 && (conv->out[1] - 1) * conv->stride[1] < conv->in[1] &&
+           (conv->out[2] - 1) * conv->stride[2] < conv->in[2];
+}
+
 /* Lines and columns of the padded input that `lines` output lines depend on. */
 static int64_t reach_h(const struct tare_conv *conv, int64_t lines) {
     return (lines - 1) * conv->stride[1] + (conv->kernel[1] - 1) * conv->dilation[1] + 1;
@@ -166,9 +174,11 @@ static int64_t block_lines(enum tare_igemm_form form, const struct tare_conv *co
 }
 
 int64_t tare_conv_int_direct_sums(const struct tare_conv *conv) {
-    if (is_pointwise(conv)) return block_positions(TARE_IGEMM_PAIRS, conv, false) * conv->out_channels;
-    return tare_conv_rows(conv) == 0 ? 0
-                                     : block_lines(TARE_IGEMM_PAIRS, conv, false) * conv->out[2] * conv->out_channels;
+    if (tare_conv_rows(conv) == 0) return 0;
+    const int64_t positions = block_positions(TARE_IGEMM_PAIRS, conv, false);
+    if (is_pointwise(conv)) return positions * conv->out_channels;
+    const int64_t lines = block_lines(TARE_IGEMM_PAIRS, conv, false) * conv->out[2];
+    return (conv->kernel[1] * conv->kernel[2] == 1 && positions > lines ? positions : lines) * conv->out_channels;
 }
 
 /* The bytes of a block's copied input, and of its gathered patches, with the slack after each, in multiples of it. */
@@ -181,7 +191,7 @@ static int64_t patches_bytes(enum tare_igemm_form form, const struct tare_conv *
 }
 
 static size_t block_bytes(enum tare_igemm_form form, const struct tare_conv *conv, bool requantizes) {
-    if (is_pointwise(conv))
+    if (is_pointwise(conv) || is_strided_pointwise(form, conv))
         return (size_t)(block_positions(form, conv, requantizes) * conv->in_channels * element_size(form) + SLACK);
     if (tare_conv_rows(conv) == 0) return SLACK;
     const int64_t lines = block_lines(form, conv, requantizes);
@@ -352,6 +362,51 @@ static bool reads_input(const struct direct *d, bool is_last) {
     return !is_last || segment_groups(d->form, conv) * 4 == segment_length(d->form, conv);
 }
 
+#if TARE_KERNELS_X86
+/* Copies positions of at least 16 elements, `step` elements apart. The last elements of a position may be written
+ * twice.
+ */
+static TARE_TARGET_AVX2 void copy_apart_avx2(char *to, const int8_t *from, int64_t count, int64_t step,
+                                             int64_t channels, enum tare_igemm_form form) {
+    const __m128i flip = _mm_set1_epi8(-128);
+    for (; count > 0; count--, from += step, to += channels * element_size(form)) {
+        for (int64_t c = 0, next; c < channels; c = next) {
+            const __m128i x = _mm_loadu_si128((const __m128i *)(const void *)(from + c));
+            if (form == TARE_IGEMM_PAIRS)
+                _mm256_storeu_si256((__m256i *)(void *)(to + c * 2), _mm256_cvtepi8_epi16(x));
+            else
+                _mm_storeu_si128((__m128i *)(void *)(to + c), _mm_xor_si128(x, flip));
+            next = c + 32 > channels && c + 16 < channels ? channels - 16 : c + 16;
+        }
+    }
+}
+#endif
+
+static void copy_apart(char *to, const int8_t *from, int64_t count, int64_t step, int64_t channels,
+                       enum tare_igemm_form form) {
+#if TARE_KERNELS_X86
+    if (tare_cpu_level() >= TARE_CPU_AVX2 && channels >= 16 && form != TARE_IGEMM_TILES) {
+        copy_apart_avx2(to, from, count, step, channels, form);
+        return;
+    }
+#endif
+    for (; count > 0; count--, from += step, to += channels * element_size(form))
+        copy_elements(to, from, channels, form);
+}
+
+/* Copies `rows` positions of the input that a strided pointwise convolution reads, from output position `first` on. */
+static void copy_positions(char *to, const struct tare_conv *conv, const int8_t *input, int64_t first, int64_t rows,
+                           enum tare_igemm_form form) {
+    const int64_t channels = conv->in_channels, width = conv->out[2], end = first + rows;
+    for (int64_t i = first, count; i < end; i += count, to += count * channels * element_size(form)) {
+        const int64_t x = i % width, line = i / width % conv->out[1], image = i / width / conv->out[1];
+        const int64_t row = image * conv->in[1] + line * conv->stride[1];
+        const int8_t *from = input + (row * conv->in[2] + x * conv->stride[2]) * channels;
+        count = width - x < end - i ? width - x : end - i;
+        copy_apart(to, from, count, conv->stride[2] * channels, channels, form);
+    }
+}
+
 static void run_pointwise(const struct direct *d, const int8_t *input) {
     const struct tare_conv *conv = d->conv;
     const int64_t positions = tare_conv_rows(conv), n = conv->out_channels;
@@ -360,8 +415,11 @@ static void run_pointwise(const struct direct *d, const int8_t *input) {
         const int64_t rows = positions - p < most ? positions - p : most;
         const struct tare_igemm_lines line = { .count = 1, .rows = rows };
         const void *a = input + p * conv->in_channels;
-        if (!reads_input(d, p + rows == positions)) {
-            copy_elements(d->scratch, a, rows * conv->in_channels, d->form);
+        if (!is_pointwise(conv) || !reads_input(d, p + rows == positions)) {
+            if (is_pointwise(conv))
+                copy_elements(d->scratch, a, rows * conv->in_channels, d->form);
+            else
+                copy_positions(d->scratch, conv, input, p, rows, d->form);
             memset(d->scratch + rows * conv->in_channels * element_size(d->form), 0, SLACK);
             a = d->scratch;
         }
@@ -413,7 +471,7 @@ void tare_conv_int_direct_at(enum tare_cpu_level level, const struct tare_conv_i
     const struct direct d = { level, sink, conv, form, packed, sums, scratch, requantizes };
     const int64_t in = conv->in[1] * conv->in[2] * conv->in_channels, images = conv->batch * conv->in[0];
     const int64_t out = conv->out[1] * conv->out[2] * conv->out_channels;
-    if (is_pointwise(conv)) {
+    if (is_pointwise(conv) || is_strided_pointwise(form, conv)) {
         run_pointwise(&d, input);
         return;
     }

@@ -2,6 +2,7 @@
  * instructions that add the products of a group. */
 #include "interpreter/kernels/integer/avx_vnni.h"
 #include "interpreter/kernels/integer/gemm_int_block.h"
+#include "interpreter/kernels/integer/requantize_rows.h"
 
 #if TARE_KERNELS_X86
 #include <immintrin.h>
@@ -17,17 +18,18 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256i add_group(__m256i sum, __m256i x, __
     return _mm256_add_epi32(sum, _mm256_madd_epi16(x, weights));
 }
 
-/* A tile of the output: `columns` of the panel are inside, those of the masks. */
+/* A tile of the output. */
 struct target {
-    const struct tare_igemm_output *c;
-    int columns;
+    struct tare_igemm_output c;
+    int columns; /* of the panel that are inside: those of the masks */
     __m256i last[2];
+    struct tare_packing_avx2 packing; /* of bytes, if it is possible */
 };
 
-/* A tile with addends or float results, or of a panel's first columns. */
+/* A tile whose results are not packed together. */
 static __attribute__((noinline)) TARE_TARGET_AVX2 void requantize_any(const struct target *to,
                                                                       const __m256i sum[MAX_ROWS][2], int rows) {
-    const struct tare_igemm_output *c = to->c;
+    const struct tare_igemm_output *c = &to->c;
     const struct tare_requantize copy = *c->requantize;
     struct tare_range_avx2 seen = tare_requantize_range_avx2(&copy);
     for (int i = 0; i < rows; i++) {
@@ -42,137 +44,190 @@ static __attribute__((noinline)) TARE_TARGET_AVX2 void requantize_any(const stru
     tare_requantize_store_range_avx2(&copy, &seen);
 }
 
-/* Requantizes a tile, whose 16 columns are stored together. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void requantize_tile(const struct target *to, __m256i sum[MAX_ROWS][2],
-                                                         const int rows) {
-    const struct tare_igemm_output *c = to->c;
-    if (!tare_requantize_is_bytes(c->requantize) || to->columns < 16) {
-        __m256i copy[MAX_ROWS][2]; /* `sum` itself stays in registers */
+/* The same for float results that are stored and not quantized. */
+static __attribute__((noinline)) TARE_TARGET_AVX2 void store_reals(const struct target *to,
+                                                                   const __m256i sum[MAX_ROWS][2], int rows) {
+    const struct tare_igemm_output *c = &to->c;
+    const struct tare_requantize *r = c->requantize;
+    const struct tare_real_stage *real = &r->real;
+    const __m256 low = _mm256_set1_ps(real->low), high = _mm256_set1_ps(real->high);
+    struct tare_range_avx2 seen = tare_requantize_range_avx2(r);
+    for (int v = 0; v * 8 < to->columns; v++) {
+        const int64_t column = c->column + v * 8;
+        const __m256i offset = _mm256_loadu_si256((const __m256i *)(const void *)(r->offset + column));
+        const __m256 scale = _mm256_loadu_ps(r->scale + column);
+        const __m256 bias = _mm256_loadu_ps((real->bias ? real->bias : r->scale) + column);
+        for (int i = 0; i < rows; i++) {
+            const int64_t at = c->element + i * c->stride + v * 8;
+            __m256 x = _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_add_epi32(sum[i][v], offset)), scale);
+            if (real->bias) x = _mm256_add_ps(x, bias);
+            if (real->addend) x = _mm256_add_ps(x, _mm256_loadu_ps(real->addend + at));
+            x = _mm256_min_ps(high, _mm256_max_ps(low, x));
+            _mm256_storeu_ps(real->floats + at, x);
+            if (real->range) tare_range_add_avx2(&seen, x);
+        }
+    }
+    tare_requantize_store_range_avx2(r, &seen);
+}
+
+/* Requantizes a tile: four vectors are packed together, which are two rows of 16 columns or four of 8. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void requantize_packed(const struct target *to, __m256i sum[MAX_ROWS][2],
+                                                           const int rows, const int vectors, const bool has_addend) {
+    const struct tare_packing_avx2 *p = &to->packing;
+    const struct tare_requantize *r = to->c.requantize;
+    const int64_t stride = to->c.stride, column = to->c.column, element = to->c.element;
+    const int together = 4 / vectors;
+    uint8_t *bytes = r->to + element;
+    const char *addend = has_addend ? (const char *)r->addend + element : NULL;
+    const int32_t *offset = r->offset + column;
+    const float *scale = r->scale + column;
+    TARE_UNROLL
+    for (int i = 0; i < rows; i += together) {
+        __m256i x[4];
         TARE_UNROLL
-        for (int i = 0; i < 2 * rows; i++)
-            copy[i / 2][i % 2] = sum[i / 2][i % 2];
-        requantize_any(to, (const __m256i(*)[2])copy, rows);
+        for (int k = 0; k < 4; k++) {
+            const int row = i + k / vectors < rows ? i + k / vectors : rows - 1, v = k % vectors;
+            x[k] = tare_packing_sum_avx2(p, sum[row][v], offset + v * 8, scale + v * 8,
+                                         has_addend ? addend + row * stride + v * 8 : NULL);
+        }
+        const __m256i packed = tare_pack_avx2(p, x);
+        const __m128i halves[] = { _mm256_castsi256_si128(packed), _mm256_extracti128_si256(packed, 1) };
+        TARE_UNROLL
+        for (int k = 0; k < 4; k += vectors) {
+            if (i + k / vectors >= rows) continue;
+            __m128i *at = (__m128i *)(void *)(bytes + (i + k / vectors) * stride);
+            if (vectors == 2)
+                _mm_storeu_si128(at, halves[k / 2]);
+            else
+                _mm_storel_epi64(at, k % 2 ? _mm_unpackhi_epi64(halves[k / 2], halves[k / 2]) : halves[k / 2]);
+        }
+    }
+}
+
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void requantize_tile(const struct target *to, __m256i sum[MAX_ROWS][2],
+                                                         const int rows, const int vectors) {
+    if (to->packing.is_possible && to->columns == 8 * vectors) {
+        if (to->c.requantize->addend)
+            requantize_packed(to, sum, rows, vectors, true);
+        else
+            requantize_packed(to, sum, rows, vectors, false);
         return;
     }
-    const __m256i mask = _mm256_set1_epi32(0xff), order = _mm256_setr_epi32(0, 4, 1, 5, 0, 4, 1, 5);
-    /* a copy, because a store of bytes may change the original as far as the compiler knows */
-    const struct tare_requantize r = *c->requantize;
+    __m256i copy[MAX_ROWS][2]; /* `sum` itself stays in registers */
     TARE_UNROLL
-    for (int i = 0; i < rows; i++) {
-        const __m256i low = _mm256_and_si256(mask, tare_requantize_bytes_avx2(&r, sum[i][0], c->column));
-        const __m256i high = _mm256_and_si256(mask, tare_requantize_bytes_avx2(&r, sum[i][1], c->column + 8));
-        const __m256i halves = _mm256_packus_epi32(low, high), bytes = _mm256_packus_epi16(halves, halves);
-        const __m256i ordered = _mm256_permutevar8x32_epi32(bytes, order);
-        _mm_storeu_si128((__m128i *)(void *)(r.to + c->element + i * c->stride), _mm256_castsi256_si128(ordered));
-    }
+    for (int i = 0; i < vectors * rows; i++)
+        copy[i / vectors][i % vectors] = sum[i / vectors][i % vectors];
+    const struct tare_requantize *r = to->c.requantize;
+    if (r->is_real && r->real.floats && !r->real.is_quantized && to->columns == 8 * vectors)
+        store_reals(to, (const __m256i(*)[2])copy, rows);
+    else
+        requantize_any(to, (const __m256i(*)[2])copy, rows);
 }
 
 TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tile(const struct target *to, const char *a, int64_t a_stride, const char *b,
                                               const struct tare_igemm_segments *segments, const int32_t *start,
-                                              const int rows, const enum step step) {
-    const struct tare_igemm_output *c = to->c;
+                                              const int rows, const int vectors, const enum step step) {
+    const struct tare_igemm_output *c = &to->c;
     __m256i sum[MAX_ROWS][2];
     TARE_UNROLL
     for (int i = 0; i < rows; i++) {
         TARE_UNROLL
-        for (int j = 0; j < 2; j++)
+        for (int j = 0; j < vectors; j++)
             sum[i][j] = _mm256_maskload_epi32((start ? start : c->sums + i * c->stride) + j * 8, to->last[j]);
     }
     for (int64_t s = 0; s < segments->count; s++, a += segments->step) {
         for (int64_t g = 0; g < segments->groups; g++, b += 64) {
             _mm_prefetch(b + AHEAD, _MM_HINT_T0);
-            const __m256i low = _mm256_loadu_si256((const __m256i *)(b));
-            const __m256i high = _mm256_loadu_si256((const __m256i *)(b + 32));
+            __m256i weights[2];
+            TARE_UNROLL
+            for (int j = 0; j < vectors; j++)
+                weights[j] = _mm256_loadu_si256((const __m256i *)(b + j * 32));
             TARE_UNROLL
             for (int i = 0; i < rows; i++) {
                 int32_t group;
                 memcpy(&group, a + i * a_stride + g * 4, sizeof group);
                 const __m256i x = _mm256_set1_epi32(group);
-                sum[i][0] = add_group(sum[i][0], x, low, step);
-                sum[i][1] = add_group(sum[i][1], x, high, step);
+                TARE_UNROLL
+                for (int j = 0; j < vectors; j++)
+                    sum[i][j] = add_group(sum[i][j], x, weights[j], step);
             }
         }
     }
     if (c->requantize) {
-        requantize_tile(to, sum, rows);
+        requantize_tile(to, sum, rows, vectors);
         return;
     }
     TARE_UNROLL
     for (int i = 0; i < rows; i++) {
-        _mm256_maskstore_epi32(c->sums + i * c->stride, to->last[0], sum[i][0]);
-        _mm256_maskstore_epi32(c->sums + i * c->stride + 8, to->last[1], sum[i][1]);
+        TARE_UNROLL
+        for (int j = 0; j < vectors; j++)
+            _mm256_maskstore_epi32(c->sums + i * c->stride + j * 8, to->last[j], sum[i][j]);
     }
 }
 
-TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void some_rows(const struct target *to, const char *a, int64_t a_stride,
-                                                   const char *b, const struct tare_igemm_segments *segments,
-                                                   const int32_t *start, int64_t rows, const enum step step) {
-    switch (rows) {
-    case 1:
-        tile(to, a, a_stride, b, segments, start, 1, step);
-        break;
-    case 2:
-        tile(to, a, a_stride, b, segments, start, 2, step);
-        break;
-    case 3:
-        tile(to, a, a_stride, b, segments, start, 3, step);
-        break;
-    case 4:
-        tile(to, a, a_stride, b, segments, start, 4, step);
-        break;
-    case 5:
-        tile(to, a, a_stride, b, segments, start, 5, step);
-        break;
-    default:
-        tile(to, a, a_stride, b, segments, start, 6, step);
-        break;
+typedef void tile_function(const struct target *to, const char *a, int64_t a_stride, const char *b,
+                           const struct tare_igemm_segments *segments, const int32_t *start);
+#define TILE(name, rows, vectors, step)                                                                                \
+    static TARE_TARGET_AVX2 void name##_##rows##_##vectors(const struct target *to, const char *a, int64_t a_stride,   \
+                                                           const char *b, const struct tare_igemm_segments *segments,  \
+                                                           const int32_t *start) {                                     \
+        tile(to, a, a_stride, b, segments, start, rows, vectors, step);                                                \
     }
-}
+#define TILES(name, step)                                                                                              \
+    TILE(name, 1, 1, step)                                                                                             \
+    TILE(name, 2, 1, step)                                                                                             \
+    TILE(name, 3, 1, step)                                                                                             \
+    TILE(name, 4, 1, step)                                                                                             \
+    TILE(name, 5, 1, step)                                                                                             \
+    TILE(name, 6, 1, step)                                                                                             \
+    TILE(name, 1, 2, step)                                                                                             \
+    TILE(name, 2, 2, step)                                                                                             \
+    TILE(name, 3, 2, step)                                                                                             \
+    TILE(name, 4, 2, step)                                                                                             \
+    TILE(name, 5, 2, step)                                                                                             \
+    TILE(name, 6, 2, step)                                                                                             \
+    static tile_function *const name[2][MAX_ROWS] = {                                                                  \
+        { name##_1_1, name##_2_1, name##_3_1, name##_4_1, name##_5_1, name##_6_1 },                                    \
+        { name##_1_2, name##_2_2, name##_3_2, name##_4_2, name##_5_2, name##_6_2 },                                    \
+    };
+TILES(pairs, STEP_PAIRS)
+TILES(pairs_avx_vnni, STEP_PAIRS_AVX_VNNI)
+TILES(quads_avx_vnni, STEP_QUADS_AVX_VNNI)
+#undef TILES
+#undef TILE
 
-typedef void rows_function(const struct target *to, const char *a, int64_t a_stride, const char *b,
-                           const struct tare_igemm_segments *segments, const int32_t *start, int64_t rows);
-#define ROWS(name, step)                                                                                               \
-    static TARE_TARGET_AVX2 void name(const struct target *to, const char *a, int64_t a_stride, const char *b,         \
-                                      const struct tare_igemm_segments *segments, const int32_t *start,                \
-                                      int64_t rows) {                                                                  \
-        some_rows(to, a, a_stride, b, segments, start, rows, step);                                                    \
-    }
-ROWS(rows_pairs, STEP_PAIRS)
-ROWS(rows_pairs_avx_vnni, STEP_PAIRS_AVX_VNNI)
-ROWS(rows_quads_avx_vnni, STEP_QUADS_AVX_VNNI)
-#undef ROWS
-
-static TARE_TARGET_AVX2 void run_tiles(rows_function *run_rows, const struct tare_igemm_output *c, const void *a,
-                                       int64_t a_stride, const void *panels, int64_t panel_stride, int64_t rows,
-                                       int64_t n, const struct tare_igemm_segments *segments, const int32_t *start) {
+/* A panel with at most 8 columns is computed by half of the vectors. */
+static TARE_TARGET_AVX2 void run_tiles(tile_function *const tiles[2][MAX_ROWS], const struct tare_igemm_output *c,
+                                       const void *a, int64_t a_stride, const void *panels, int64_t panel_stride,
+                                       int64_t rows, int64_t n, const struct tare_igemm_segments *segments,
+                                       const int32_t *start) {
     const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     const int64_t tile_count = (rows + MAX_ROWS - 1) / MAX_ROWS;
+    struct target to = { .packing = tare_packing_of_avx2(c->requantize, c->column, n) };
     for (int64_t column = 0; column < n; column += 16) {
-        const int columns = (int)(n - column < 16 ? n - column : 16);
         const char *panel = (const char *)panels + column / 16 * panel_stride;
+        to.columns = (int)(n - column < 16 ? n - column : 16);
+        to.last[0] = _mm256_cmpgt_epi32(_mm256_set1_epi32(to.columns), lane);
+        to.last[1] = _mm256_cmpgt_epi32(_mm256_set1_epi32(to.columns - 8), lane);
         int64_t row = 0;
         for (int64_t t = 0; t < tile_count; t++) {
             const int64_t end = (t + 1) * rows / tile_count;
-            const struct tare_igemm_output part = tare_igemm_output_at(c, row, column);
-            const struct target to = { .c = &part,
-                                       .columns = columns,
-                                       .last = { _mm256_cmpgt_epi32(_mm256_set1_epi32(columns), lane),
-                                                 _mm256_cmpgt_epi32(_mm256_set1_epi32(columns - 8), lane) } };
-            run_rows(&to, (const char *)a + row * a_stride, a_stride, panel, segments, !start ? NULL : start + column,
-                     end - row);
+            to.c = tare_igemm_output_at(c, row, column);
+            tiles[to.columns > 8][end - row - 1](&to, (const char *)a + row * a_stride, a_stride, panel, segments,
+                                                 !start ? NULL : start + column);
             row = end;
         }
     }
 }
 
-#define BLOCK(name, run_rows)                                                                                          \
+#define BLOCK(name, tiles)                                                                                             \
     void name(const struct tare_igemm_output *c, const void *a, int64_t a_stride, const void *panels,                  \
               int64_t panel_stride, int64_t rows, int64_t n, const struct tare_igemm_segments *segments,               \
               const int32_t *start) {                                                                                  \
-        run_tiles(run_rows, c, a, a_stride, panels, panel_stride, rows, n, segments, start);                           \
+        run_tiles(tiles, c, a, a_stride, panels, panel_stride, rows, n, segments, start);                              \
     }
-BLOCK(tare_igemm_pairs_avx2, rows_pairs)
-BLOCK(tare_igemm_pairs_avx_vnni, rows_pairs_avx_vnni)
-BLOCK(tare_igemm_quads_avx_vnni, rows_quads_avx_vnni)
+BLOCK(tare_igemm_pairs_avx2, pairs)
+BLOCK(tare_igemm_pairs_avx_vnni, pairs_avx_vnni)
+BLOCK(tare_igemm_quads_avx_vnni, quads_avx_vnni)
 #undef BLOCK
 #endif

@@ -229,21 +229,20 @@ static bool is_small(float x, float most) {
     return x >= -most && x <= most; /* false for NaN */
 }
 
-static TARE_TARGET_AVX512 bool scales_are_small(const float *scale, int64_t n) {
-    const __m512 most = _mm512_set1_ps(0.5f);
-    __mmask16 small = 0xffff;
-    for (int64_t i = 0; i < n; i += 16) {
-        const __mmask16 inside = (__mmask16)(0xffffu >> (n - i < 16 ? 16 - (n - i) : 0));
-        const __m512 x = _mm512_abs_ps(_mm512_maskz_loadu_ps(inside, scale + i));
-        small &= _mm512_cmp_ps_mask(x, most, _CMP_LE_OQ);
+static TARE_TARGET_AVX2 bool scales_are_small(const float *scale, int64_t n) {
+    const __m256 most = _mm256_set1_ps(0.5f);
+    int small = 0xff;
+    for (int64_t i = 0; i < n; i += 8) { /* the arrays have 16 lanes more */
+        const __m256 x = _mm256_andnot_ps(_mm256_set1_ps(-0.0f), _mm256_loadu_ps(scale + i));
+        small &= _mm256_movemask_ps(_mm256_cmp_ps(x, most, _CMP_LE_OQ));
     }
-    return small == 0xffff;
+    return small == 0xff;
 }
 
 /* Rounding is monotonic, so values may be clamped to the rounded bounds after rounding; they fit int32 then, with the
  * limits required here. */
-TARE_TARGET_AVX512 struct tare_byte_bounds tare_byte_bounds_of(const struct tare_requantize *r, int64_t column,
-                                                               int64_t n) {
+TARE_TARGET_AVX2 struct tare_byte_bounds tare_byte_bounds_of(const struct tare_requantize *r, int64_t column,
+                                                             int64_t n) {
     const struct tare_byte_bounds none = { false, 0, 0 };
     if (r->is_real || !is_small(r->first.add, 1 << 20) || !scales_are_small(r->scale + column, n)) return none;
     if (!r->addend)

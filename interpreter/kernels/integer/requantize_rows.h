@@ -1,5 +1,5 @@
-/* Requantization of rows of sums to bytes by AVX-512, for kernels that convert several vectors of sums together: four
- * vectors are packed at once, and packing with saturation replaces most of the clamping. */
+/* Requantization of rows of sums to bytes by AVX2 and AVX-512, for kernels that convert several vectors of sums
+ * together: four vectors are packed at once, and packing with saturation replaces most of the clamping. */
 #ifndef TARE_INTERPRETER_KERNELS_REQUANTIZE_ROWS_H
 #define TARE_INTERPRETER_KERNELS_REQUANTIZE_ROWS_H
 
@@ -17,6 +17,77 @@ struct tare_byte_bounds {
 /* Of the `n` columns from `column` on. Float results are not possible. */
 struct tare_byte_bounds tare_byte_bounds_of(const struct tare_requantize *r, int64_t column, int64_t n);
 
+/* Adding 1.5 · 2^23 rounds a float of few bits half to even. */
+static const float tare_rounding_shift = 12582912;
+
+/* ---- AVX2 ---- */
+
+/* The operands of a conversion to bytes, see struct tare_quantizer. */
+struct tare_packing_avx2 {
+    bool is_possible, is_signed, addend_is_unsigned;
+    __m256i low, high;
+    __m256 add;
+    /* with an addend */
+    __m256 first_low, first_high, shifted_zero_point, result_scale, addend_scale, addend_zero, second_add;
+};
+
+/* For the `n` columns from `column` on; `r` NULL: not possible. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 struct tare_packing_avx2 tare_packing_of_avx2(const struct tare_requantize *r,
+                                                                                  int64_t column, int64_t n) {
+    const struct tare_byte_bounds bounds = r ? tare_byte_bounds_of(r, column, n) : (struct tare_byte_bounds){ false };
+    if (!bounds.is_possible) return (struct tare_packing_avx2){ .is_possible = false };
+    return (struct tare_packing_avx2){
+        .is_possible = true,
+        .is_signed = bounds.high <= INT8_MAX,
+        .addend_is_unsigned = r->addend_is_unsigned,
+        .low = _mm256_set1_epi8((char)bounds.low),
+        .high = _mm256_set1_epi8((char)bounds.high),
+        .add = _mm256_set1_ps(r->first.add),
+        .first_low = _mm256_set1_ps(r->first.low),
+        .first_high = _mm256_set1_ps(r->first.high),
+        .shifted_zero_point = _mm256_set1_ps(tare_rounding_shift + (float)r->of_result.zero_point),
+        .result_scale = _mm256_set1_ps(r->of_result.scale),
+        .addend_scale = _mm256_set1_ps(r->of_addend.scale),
+        .addend_zero = _mm256_set1_ps((float)r->of_addend.zero_point),
+        .second_add = _mm256_set1_ps(r->second.add),
+    };
+}
+
+/* Adds the addend's 8 elements to a result of the first stage before its bounds. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256 tare_packing_add_avx2(const struct tare_packing_avx2 *p, __m256 x,
+                                                                 const char *addend) {
+    const __m128i bytes = _mm_loadl_epi64((const __m128i *)(const void *)addend);
+    const __m256i integers = p->addend_is_unsigned ? _mm256_cvtepu8_epi32(bytes) : _mm256_cvtepi8_epi32(bytes);
+    const __m256 other = _mm256_mul_ps(_mm256_sub_ps(_mm256_cvtepi32_ps(integers), p->addend_zero), p->addend_scale);
+    x = _mm256_min_ps(p->first_high, _mm256_max_ps(p->first_low, x));
+    x = _mm256_sub_ps(_mm256_add_ps(x, _mm256_set1_ps(tare_rounding_shift)), p->shifted_zero_point); /* exact */
+    return _mm256_add_ps(_mm256_add_ps(_mm256_mul_ps(x, p->result_scale), other), p->second_add);
+}
+
+/* The rounded results of a vector of sums, before the last clamping. `addend`: its elements; NULL: none. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256i tare_packing_sum_avx2(const struct tare_packing_avx2 *p, __m256i sums,
+                                                                  const int32_t *offset, const float *scale,
+                                                                  const char *addend) {
+    const __m256i total = _mm256_add_epi32(sums, _mm256_loadu_si256((const __m256i *)(const void *)offset));
+    __m256 x = _mm256_add_ps(_mm256_mul_ps(_mm256_cvtepi32_ps(total), _mm256_loadu_ps(scale)), p->add);
+    if (addend) x = tare_packing_add_avx2(p, x, addend);
+    return _mm256_cvtps_epi32(x);
+}
+
+/* Clamps four vectors and packs them to bytes, one after another. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256i tare_pack_avx2(const struct tare_packing_avx2 *p, const __m256i x[4]) {
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    const __m256i first = _mm256_packs_epi32(x[0], x[1]), second = _mm256_packs_epi32(x[2], x[3]);
+    __m256i bytes;
+    if (p->is_signed)
+        bytes = _mm256_min_epi8(_mm256_max_epi8(_mm256_packs_epi16(first, second), p->low), p->high);
+    else
+        bytes = _mm256_min_epu8(_mm256_max_epu8(_mm256_packus_epi16(first, second), p->low), p->high);
+    return _mm256_permutevar8x32_epi32(bytes, order);
+}
+
+/* ---- AVX-512 ---- */
+
 /* The operands of a conversion of up to two vectors of columns to bytes, in registers. */
 struct tare_quantizer {
     __m512i low, high;
@@ -26,9 +97,6 @@ struct tare_quantizer {
     __m512 addend_zero; /* the zero point; if `zero_is_exact` its negative product with the scale */
     bool addend_is_unsigned, zero_is_exact;
 };
-
-/* Adding 1.5 · 2^23 rounds a float of few bits half to even. */
-static const float tare_rounding_shift = 12582912;
 
 /* `second`: the columns of the second vector that exist. */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 struct tare_quantizer tare_quantizer_of(const struct tare_requantize *r,
