@@ -155,6 +155,37 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_bytes(const struct product *p, 
     }
 }
 
+/* The same of columns that one panel has: four rows of the tiles are packed together, two of each. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_narrow_bytes(const struct product *p, const struct finished *f,
+                                                              int64_t row, int64_t end, const bool is_unsigned,
+                                                              const bool has_addend) {
+    const int64_t column = p->c->column + f->columns.first, stride = p->c->stride;
+    const struct tare_quantizer q = tare_quantizer_of(p->requantize, &p->bounds, column, 0);
+    const __m512i offset = _mm512_loadu_si512(p->requantize->offset + column);
+    const int64_t element = p->c->element + element_of(p, f, 0, row);
+    const int64_t second = p->c->element + element_of(p, f, 1, row) - element;
+    const char *addend = has_addend ? (const char *)p->requantize->addend + element : NULL;
+    uint8_t *to = p->requantize->to + element;
+    for (; row < end; row += 2, to += 2 * stride) {
+        __m512i x[4];
+        __mmask16 masks[4];
+        TARE_UNROLL
+        for (int i = 0; i < 4; i++) {
+            const int64_t at = row + i / 2, place = i / 2 * stride + i % 2 * second;
+            const bool is_inside = at < end && at < f->tiles[i % 2].rows;
+            masks[i] = is_inside ? mask_of(&f->columns, 0) : 0;
+            const __m512i sums = _mm512_add_epi32(sums_at(f, i % 2, is_inside ? at : row, 0), offset);
+            x[i] = tare_rounded_result(&q, sums, 0, has_addend ? addend + (is_inside ? place : 0) : NULL, masks[i]);
+        }
+        const __m512i bytes = tare_packed_bytes(&q, x, is_unsigned);
+        _mm_mask_storeu_epi8(to, masks[0], _mm512_castsi512_si128(bytes));
+        _mm_mask_storeu_epi8(to + second, masks[1], _mm512_extracti32x4_epi32(bytes, 1));
+        _mm_mask_storeu_epi8(to + stride, masks[2], _mm512_extracti32x4_epi32(bytes, 2));
+        _mm_mask_storeu_epi8(to + stride + second, masks[3], _mm512_extracti32x4_epi32(bytes, 3));
+        if (has_addend) addend += 2 * stride;
+    }
+}
+
 /* Which panels of a tile are converted together: `count` ones from `first` on, of which all columns are inside or some.
  */
 struct panels {
@@ -268,19 +299,28 @@ static TARE_TARGET_AVX512 void store_quotients(const struct product *p, const st
     }
 }
 
+/* Stores the bytes of rows `row` … `end` of both tiles. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void convert_bytes(const struct product *p, const struct finished *f, int64_t row,
+                                                         int64_t end, const bool is_unsigned, const bool has_addend) {
+    if (mask_of(&f->columns, 1))
+        store_bytes(p, f, row, end, is_unsigned, has_addend);
+    else
+        store_narrow_bytes(p, f, row, end, is_unsigned, has_addend);
+}
+
 /* Converts up to `count` rows of both tiles. */
 static TARE_TARGET_AVX512 __attribute__((noinline)) void convert(struct product *p, struct finished *f, int64_t count) {
     const int64_t end = f->rows - f->next < count ? f->rows : f->next + count;
     if (f->next == end) return;
     const bool is_unsigned = p->bounds.high > INT8_MAX;
     if (p->conversion == TO_BYTES && is_unsigned) {
-        store_bytes(p, f, f->next, end, true, false);
+        convert_bytes(p, f, f->next, end, true, false);
     } else if (p->conversion == TO_BYTES) {
-        store_bytes(p, f, f->next, end, false, false);
+        convert_bytes(p, f, f->next, end, false, false);
     } else if (p->conversion == TO_BYTES_PLUS && is_unsigned) {
-        store_bytes(p, f, f->next, end, true, true);
+        convert_bytes(p, f, f->next, end, true, true);
     } else if (p->conversion == TO_BYTES_PLUS) {
-        store_bytes(p, f, f->next, end, false, true);
+        convert_bytes(p, f, f->next, end, false, true);
     } else if (p->conversion == TO_FLOATS) {
         store_all_floats(p, f, f->next, end);
     } else if (p->conversion == TO_RANGE) {
