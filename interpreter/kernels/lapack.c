@@ -172,8 +172,7 @@ int tare_lapack_run(struct tare_lapack_call *c) {
 
 struct tare_lapack_array tare_lapack_array(struct tare_lapack_call *c, const char *name) {
     const int m = c->m, n = c->n, least = m < n ? m : n;
-    const bool is_complex = tare_lapack_is_complex(c->type), all = c->job == 'A',
-               reduces = c->routine == TARE_LAPACK_GEHRD || c->routine == TARE_LAPACK_SYTRD;
+    const bool all = c->job == 'A', reduces = c->routine == TARE_LAPACK_GEHRD || c->routine == TARE_LAPACK_SYTRD;
     const int own = tare_lapack_dtype(c->type), pair = tare_lapack_dtype(tare_lapack_complex(c->type));
     const int real = pair == TARE_DT_COMPLEX64 ? TARE_DT_FLOAT : TARE_DT_DOUBLE;
     const int beside = n ? n - 1 : 0; /* elements next to the diagonal */
@@ -192,9 +191,9 @@ struct tare_lapack_array tare_lapack_array(struct tare_lapack_call *c, const cha
         { "vl", { &c->vl, 2, n, n, own } },
         { "w", { &c->w, 1, n, 1, own } },
         { "wi", { &c->wi, 1, n, 1, own } },
-        { "W", { is_complex ? &c->w : &c->joined_w, 1, n, 1, pair } },
-        { "V", { is_complex ? &c->v : &c->joined_v, 2, n, n, pair } },
-        { "VL", { is_complex ? &c->vl : &c->joined_vl, 2, n, n, pair } },
+        { "W", { &c->joined_w, 1, n, 1, pair } },
+        { "V", { &c->joined_v, 2, n, n, pair } },
+        { "VL", { &c->joined_vl, 2, n, n, pair } },
         { "dl", { &c->dl, 1, n, 1, own } },
         { "d", { &c->d, 1, n, 1, own } },
         { "du", { &c->du, 1, n, 1, own } },
@@ -298,6 +297,7 @@ tare_status tare_lapack_prepare(struct tare_lapack_call *c, struct tare_arena *m
     c->lda = c->m ? c->m : 1, c->ldb = c->rows ? c->rows : 1, c->ldv = v_rows ? v_rows : 1;
     TARE_TRY(tare_lapack_allocate(c, routines[c->routine].arrays, memory));
     TARE_TRY(tare_lapack_allocate(c, "info rank", memory));
+    if (tare_lapack_is_complex(c->type)) c->joined_w = c->w, c->joined_v = c->v, c->joined_vl = c->vl;
     return routines[c->routine].workspace ? add_workspace(c, memory) : TARE_OK;
 }
 

@@ -106,9 +106,10 @@ struct tare_lapack_call {
     char uplo, job, left, side, op, diag;
     /* Arrays; see tare_lapack_array. Those that are NULL are allocated. */
     void *a, *b, *tau, *s, *e, *u, *v, *vl, *w, *wi, *dl, *d, *du, *rcond, *pivots, *order;
-    void *info, *rank;                     /* one int each */
-    void *joined_w, *joined_v, *joined_vl; /* W, V and VL of real types; NULL: not requested */
-    int lda, ldb, ldv;                     /* internal: leading dimensions and workspace */
+    void *info, *rank; /* one int each */
+    void *joined_w, *joined_v,
+        *joined_vl;    /* W, V and VL: w, v and vl of complex types; NULL for real types: not requested */
+    int lda, ldb, ldv; /* internal: leading dimensions and workspace */
     void *work, *rwork, *iwork;
     int lwork, lrwork, liwork;
 };
@@ -119,8 +120,8 @@ struct tare_lapack_array {
     void **data;
     int rank, rows, columns, dtype;
 };
-/* The array with the name of its member in the call; W, V and VL are the complex ones of geev, which for complex types
- * are w, v and vl. Requires routine, type, and for its size m, n, k, rows and job. */
+/* The array with the name of its member in the call; W, V and VL are the complex ones of geev. Requires routine, type,
+ * and for its size m, n, k, rows and job. */
 struct tare_lapack_array tare_lapack_array(struct tare_lapack_call *call, const char *name);
 /* The next name of a list such as "w -wi info"; *list advances. Names with '+' are skipped for real types, those with
  * '-' for complex ones. False: none is left. */

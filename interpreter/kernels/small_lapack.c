@@ -144,14 +144,6 @@ static bool schur(int n, double complex *h, double complex *q) {
 
 /* ---- eigenvalues of general matrices ---- */
 
-/* The complex eigenvalues and vectors of the call. */
-static double complex *values_of(const struct tare_lapack_call *c) {
-    return tare_lapack_is_complex(c->type) ? c->w : c->joined_w;
-}
-static double complex *vectors_of(const struct tare_lapack_call *c) {
-    return tare_lapack_is_complex(c->type) ? c->v : c->joined_v;
-}
-
 /* Scales x to length one, and rotates it so that its largest element is real, as geev does. */
 static void normalize(int n, double complex *x) {
     double largest = 0, sum = 0, most = 0;
@@ -172,7 +164,7 @@ static void normalize(int n, double complex *x) {
  * - e) / 2, with the sign that adds magnitudes. A conjugate pair of a real matrix is exactly conjugate. */
 static bool geev_of_2(struct tare_lapack_call *call) {
     const bool is_complex = tare_lapack_is_complex(call->type);
-    double complex m[4], *w = values_of(call), *v = vectors_of(call);
+    double complex m[4], *w = call->joined_w, *v = call->joined_v;
     for (int i = 0; i < 4; i++)
         m[i] = tare_lapack_at(call->a, call->type, i);
     const double complex a = m[0], c = m[1], b = m[2], e = m[3], d = 0.5 * (a - e), root = root_of(d * d + b * c);
@@ -200,11 +192,11 @@ static bool general_geev(struct tare_lapack_call *c) {
     RUN(c->type, hessenberg, n, c->a, c->v);
     if (!(is_complex ? schur(n, c->a, c->v) : run_as(TARE_LAPACK_LAHQR, c))) return false;
     for (int i = 0; is_complex && i < n; i++)
-        values_of(c)[i] = ((double complex *)c->a)[i * (n + 1)];
+        ((double complex *)c->w)[i] = ((double complex *)c->a)[i * (n + 1)];
     if (c->job == 'V') run_as(TARE_LAPACK_TREVC, c);
     if (!is_complex) tare_lapack_join(c);
     for (int j = 0; c->job == 'V' && j < n; j++)
-        normalize(n, vectors_of(c) + j * n);
+        normalize(n, (double complex *)c->joined_v + j * n);
     return true;
 }
 

@@ -105,8 +105,6 @@ static void put(struct tare_tensor *to, int64_t i, tare_complex x) {
 static tare_status run_eig(struct tare_matrix_batch *b, int64_t i) {
     struct tare_lapack_call *c = &b->call;
     const enum tare_lapack_type type = tare_lapack_complex(c->type);
-    const bool is_complex = tare_lapack_is_complex(c->type);
-    const void *numbers = is_complex ? c->w : c->joined_w, *vectors = is_complex ? c->v : c->joined_v;
     const int64_t n = c->n;
     struct value *values = b->state ? b->state : TARE_NEW_ARRAY(b->kernel->scratch, struct value, (size_t)n);
     b->state = values;
@@ -114,12 +112,12 @@ static tare_status run_eig(struct tare_matrix_batch *b, int64_t i) {
     if (tare_matrix_run_finite(b))
         return TARE_FAIL(TARE_INVALID_ARGUMENT,
                          "Eigen decomposition was not successful. The input might not be valid.");
-    sort_values(values, numbers, type, n);
+    sort_values(values, c->joined_w, type, n);
     for (int64_t k = 0; k < n; k++) {
         put(&b->kernel->outputs[0], i * n + k, values[k].number);
         for (int64_t row = 0; b->vectors && row < n; row++)
             put(&b->kernel->outputs[1], (i * n + row) * n + k,
-                tare_lapack_at(vectors, type, values[k].column * n + row));
+                tare_lapack_at(c->joined_v, type, values[k].column * n + row));
     }
     return TARE_OK;
 }

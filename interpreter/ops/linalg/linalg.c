@@ -3,21 +3,17 @@
 #include "interpreter/kernel.h"
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/linalg/matrix.h"
-#include "base/tensor/number.h"
+#include "interpreter/ops/linalg/product.h"
 
 #include <complex.h>
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
-static tare_status not_invertible(void) {
-    return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input is not invertible.");
-}
-
 /* A⁻¹, or A⁻ᴴ, as the solution for the identity, which is what TensorFlow computes. */
 static tare_status run_inverse(struct tare_matrix_batch *b, int64_t i) {
     tare_matrix_set_identity(b->buffer, b->call.type, b->call.n);
-    if (!tare_matrix_solve(&b->call, b->buffer, b->call.n, b->adjoint)) return not_invertible();
+    if (!tare_matrix_solve(&b->call, b->buffer, b->call.n, b->adjoint)) return tare_matrix_not_invertible("Input");
     tare_matrix_put(b, 0, i, b->buffer);
     return TARE_OK;
 }
@@ -63,7 +59,7 @@ static void combine(const struct work *work, void *y, double y_factor, double x_
 /* x = a⁻¹ x for an x that commutes with a. */
 static tare_status divide(struct work *work, void *x, const void *a) {
     copy(work, work->lu->a, a);
-    return tare_matrix_solve(work->lu, x, work->n, false) ? TARE_OK : not_invertible();
+    return tare_matrix_solve(work->lu, x, work->n, false) ? TARE_OK : tare_matrix_not_invertible("Input");
 }
 
 /* x = a⁻¹ */
@@ -236,33 +232,29 @@ static tare_status infer_cross(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-#define CROSS(dtype, type, load, store)                                                                                \
-    case dtype: {                                                                                                      \
-        const type *x = kernel->inputs[0].data, *y = kernel->inputs[1].data;                                           \
-        type *to = kernel->outputs[0].data;                                                                            \
+#define CROSS(dtype, type)                                                                                             \
+    case dtype:                                                                                                        \
         for (int64_t i = 0; i < count; i++) {                                                                          \
             const int64_t p = i / 3 * 3 + (i + 1) % 3, q = i / 3 * 3 + (i + 2) % 3;                                    \
-            to[i] = (type)store(load(x[p]) * load(y[q]) - load(x[q]) * load(y[p]));                                    \
+            ((type *)to)[i] =                                                                                          \
+                ((const type *)x)[p] * ((const type *)y)[q] - ((const type *)x)[q] * ((const type *)y)[p];             \
         }                                                                                                              \
-        break;                                                                                                         \
-    }
+        break
 
-/* Integers wrap. */
-static void cross(struct tare_kernel *kernel, int64_t count) {
-    switch (kernel->inputs[0].dtype) {
-        CROSS(TARE_DT_FLOAT, float, , )
-        CROSS(TARE_DT_DOUBLE, double, , )
-        CROSS(TARE_DT_HALF, uint16_t, tare_float_from_half, tare_half_from_float)
-        CROSS(TARE_DT_BFLOAT16, uint16_t, tare_float_from_bfloat16, tare_bfloat16_from_float)
-        CROSS(TARE_DT_INT8, uint8_t, (uint32_t), )
-        CROSS(TARE_DT_UINT8, uint8_t, (uint32_t), )
-        CROSS(TARE_DT_INT16, uint16_t, (uint32_t), )
-        CROSS(TARE_DT_UINT16, uint16_t, (uint32_t), )
-        CROSS(TARE_DT_INT32, uint32_t, , )
-        CROSS(TARE_DT_UINT32, uint32_t, , )
-        CROSS(TARE_DT_INT64, uint64_t, , )
-        CROSS(TARE_DT_UINT64, uint64_t, , )
+/* In the dtypes of products; integers wrap. */
+static tare_status cross(struct tare_kernel *kernel, int64_t count) {
+    const int dtype = tare_product_dtype(kernel->inputs[0].dtype);
+    const void *x = tare_product_operand(kernel, &kernel->inputs[0], dtype);
+    const void *y = tare_product_operand(kernel, &kernel->inputs[1], dtype);
+    void *to = tare_product_room(kernel, 0);
+    if (!x || !y || !to) return TARE_NO_MEMORY;
+    switch (dtype) {
+        CROSS(TARE_DT_FLOAT, float);
+        CROSS(TARE_DT_DOUBLE, double);
+        CROSS(TARE_DT_INT64, uint64_t);
     }
+    tare_product_store(kernel, 0, to);
+    return TARE_OK;
 }
 #undef CROSS
 
@@ -275,8 +267,7 @@ static tare_status run_cross(struct tare_kernel *kernel) {
     if (a->rank < 1 || a->dims[a->rank - 1] != 3)
         return TARE_FAIL(TARE_SHAPE, "Cross-products are only defined for 3-element vectors.");
     TARE_TRY(tare_kernel_output(kernel, 0, kernel->inputs[0].dtype, a));
-    cross(kernel, kernel->inputs[0].elements);
-    return TARE_OK;
+    return cross(kernel, kernel->inputs[0].elements);
 }
 
 #define PLAIN_TYPES "T: {double, float}"

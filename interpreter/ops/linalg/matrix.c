@@ -116,6 +116,10 @@ bool tare_matrix_is_finite(const void *x, enum tare_lapack_type type, int64_t co
     return finite;
 }
 
+tare_status tare_matrix_not_invertible(const char *what) {
+    return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s is not invertible.", what);
+}
+
 bool tare_matrix_is_singular(const void *a, enum tare_lapack_type type, int64_t n) {
     for (int64_t i = 0; i < n; i++)
         if (tare_lapack_at(a, type, i * n + i) == 0) return true;

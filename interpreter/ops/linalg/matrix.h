@@ -40,6 +40,8 @@ void tare_matrix_conjugate(void *x, enum tare_lapack_type type, int64_t count);
 /* Sets x [n, n] to the identity. */
 void tare_matrix_set_identity(void *x, enum tare_lapack_type type, int64_t n);
 bool tare_matrix_is_finite(const void *x, enum tare_lapack_type type, int64_t count);
+/* Fails: "Input is not invertible." */
+tare_status tare_matrix_not_invertible(const char *what);
 /* Whether an element of the diagonal of a [n, n] is zero. */
 bool tare_matrix_is_singular(const void *a, enum tare_lapack_type type, int64_t n);
 /* The row order [rows] that `count` exchanges produce, whose pivots are those of getrf. */

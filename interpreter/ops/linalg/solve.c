@@ -78,7 +78,7 @@ static tare_status run_lu(struct tare_matrix_batch *b, int64_t i) {
     const bool fails = is_done                            ? *(int *)lu->info
                        : tare_lapack_is_complex(lu->type) ? !factor_complex(lu, 0, lu->n)
                                                           : tare_lapack_run(lu);
-    if (fails) return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input is not invertible.");
+    if (fails) return tare_matrix_not_invertible("Input");
     tare_matrix_order(lu->order, lu->n, lu->pivots, lu->n);
     for (int64_t k = 0; k < lu->n; k++)
         tare_tensor_set_i64(&b->kernel->outputs[1], i * lu->n + k, ((const int *)lu->order)[k]);
@@ -144,10 +144,6 @@ struct system {
     struct tare_lapack_call call; /* getrf, with a; gtsv, with the diagonals of a; potrf or gelsy; else none */
 };
 
-static tare_status not_invertible(void) {
-    return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input matrix is not invertible.");
-}
-
 /* Expands a triangular matrix stored as its diagonals: the main one is the first row of a lower matrix, the last of an
  * upper one. */
 static void expand_bands(const struct system *s) {
@@ -167,7 +163,7 @@ static void expand_bands(const struct system *s) {
 static tare_status solve_triangular(struct system *s) {
     const char form[] = { 'R', s->lower ? 'U' : 'L', s->adjoint ? 'C' : 'N', 'N' };
     if (s->solver->form == BANDED) expand_bands(s);
-    if (tare_matrix_is_singular(s->call.a, s->type, s->n)) return not_invertible();
+    if (tare_matrix_is_singular(s->call.a, s->type, s->n)) return tare_matrix_not_invertible("Input matrix");
     tare_small_trsm(s->type, form, s->k, s->n, s->call.a, s->x);
     return TARE_OK;
 }
@@ -176,7 +172,7 @@ static tare_status solve_triangular(struct system *s) {
 static tare_status solve_tridiagonal(struct system *s) {
     const size_t size = tare_lapack_size(s->type);
     tare_transpose(s->call.b, s->b, size, s->n, s->k);
-    if (tare_lapack_run(&s->call)) return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input is not invertible.");
+    if (tare_lapack_run(&s->call)) return tare_matrix_not_invertible("Input");
     tare_transpose(s->x, s->call.b, size, s->k, s->n);
     return TARE_OK;
 }
@@ -214,7 +210,8 @@ static tare_status solve_by_qr(struct system *s) {
 static tare_status solve_one(struct system *s) {
     switch (s->solver->form) {
     case DENSE:
-        return tare_matrix_solve(&s->call, s->x, s->k, s->adjoint) ? TARE_OK : not_invertible();
+        return tare_matrix_solve(&s->call, s->x, s->k, s->adjoint) ? TARE_OK
+                                                                   : tare_matrix_not_invertible("Input matrix");
     case TRIANGULAR:
     case BANDED:
         return solve_triangular(s);
