@@ -182,33 +182,19 @@ size_t tare_gemm_double_scratch(int64_t k, int64_t n) {
     return (size_t)count;
 }
 
-/* Packs B as panels [k][WIDTH]. */
-static void pack_b(enum tare_cpu_level level, double *to, const struct tare_gemm_double_matrix *b, int64_t k,
-                   int64_t n) {
-    for (int64_t first = 0; first < n; first += WIDTH, to += k * WIDTH) {
-        const int64_t columns = n - first < WIDTH ? n - first : WIDTH;
-        const double *from = b->data + first * b->column;
-        if (columns < WIDTH) memset(to, 0, (size_t)(k * WIDTH) * sizeof *to);
-        if (b->row == 1) tare_transpose_double(level, to, WIDTH, from, b->column, columns, k);
-        for (int64_t p = 0; b->row != 1 && p < k; p++, from += b->row) {
-            if (b->column == 1) memcpy(to + p * WIDTH, from, (size_t)columns * sizeof *to);
-            for (int64_t j = 0; b->column != 1 && j < columns; j++)
-                to[p * WIDTH + j] = from[j * b->column];
+/* Packs lines of A (rows) or B (columns), whose elements are `step` apart, into panels [k][width]. Element (i, p) is
+ * from[i * line + p * step]. */
+static void pack(enum tare_cpu_level level, double *to, int64_t width, const double *from, int64_t line, int64_t step,
+                 int64_t lines, int64_t k) {
+    for (int64_t first = 0; first < lines; first += width, to += k * width, from += width * line) {
+        const int64_t count = lines - first < width ? lines - first : width;
+        if (count < width) memset(to, 0, (size_t)(k * width) * sizeof *to);
+        if (step == 1) tare_transpose_double(level, to, width, from, line, count, k);
+        for (int64_t p = 0; step != 1 && p < k; p++) {
+            if (line == 1) memcpy(to + p * width, from + p * step, (size_t)count * sizeof *to);
+            for (int64_t i = 0; line != 1 && i < count; i++)
+                to[p * width + i] = from[i * line + p * step];
         }
-    }
-}
-
-/* Packs columns p … p + k - 1 of `rows` rows of A, as tiles [k][ROWS]. */
-static void pack_a(enum tare_cpu_level level, double *to, const struct tare_gemm_double_matrix *a, int64_t row,
-                   int64_t rows, int64_t p, int64_t k) {
-    for (int64_t first = 0; first < rows; first += ROWS, to += k * ROWS) {
-        const int64_t in_tile = rows - first < ROWS ? rows - first : ROWS;
-        const double *from = a->data + (row + first) * a->row + p * a->column;
-        if (in_tile < ROWS) memset(to, 0, (size_t)(k * ROWS) * sizeof *to);
-        if (a->column == 1) tare_transpose_double(level, to, ROWS, from, a->row, in_tile, k);
-        for (int64_t i = 0; a->column != 1 && i < in_tile; i++, from += a->row)
-            for (int64_t at = 0; at < k; at++)
-                to[at * ROWS + i] = from[at * a->column];
     }
 }
 
@@ -232,7 +218,7 @@ void tare_gemm_double(enum tare_cpu_level level, double *c, const struct tare_ge
     struct block block = { c, a->data, b->data, n, a->row, a->column, b->row, .panel = 1, .m = m, .n = n, .k = k };
     const bool small = is_small(m, n, k);
     if (!small || b->column != 1) {
-        pack_b(level, packed_b, b, k, n);
+        pack(level, packed_b, WIDTH, b->data, b->column, b->row, n, k);
         block.b = packed_b, block.b_row = WIDTH, block.panel = k;
     }
     if (small) {
@@ -248,7 +234,7 @@ void tare_gemm_double(enum tare_cpu_level level, double *c, const struct tare_ge
             block.m = m - row < BLOCK_ROWS ? m - row : BLOCK_ROWS;
             block.k = k - p < BLOCK_K ? k - p : BLOCK_K;
             block.accumulate = p > 0;
-            pack_a(level, scratch, a, row, block.m, p, block.k);
+            pack(level, scratch, ROWS, a->data + row * a->row + p * a->column, a->row, a->column, block.m, block.k);
             block_at(level)(&block);
         }
 }
