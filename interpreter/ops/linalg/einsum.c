@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { LETTERS = 52, MOST_LABELS = LETTERS + TARE_MAX_RANK, ELLIPSIS = -1, UNUSED = -2 };
+enum { LETTERS = 52, MOST_LABELS = LETTERS + TARE_MAX_RANK, UNUSED = -2 };
 
 /* Labels in order; the dimensions of an ellipsis are labels LETTERS … counted from the right. */
 struct labels {
@@ -39,56 +39,57 @@ static int letter(char c) {
     return c >= 'A' && c <= 'Z' ? c - 'A' + 26 : -2;
 }
 
-/* Parses "ab...c" up to `end`. */
-static tare_status parse_subscript(struct labels *subscript, const char *text, const char *end) {
-    subscript->count = 0;
-    for (; text < end; text++) {
-        int label = letter(*text);
+static int count_letters(const char *text, const char *end) {
+    int count = 0;
+    for (; text < end; text++)
+        count += letter(*text) >= 0;
+    return count;
+}
+
+/* Parses "ab...c" up to `end`; an ellipsis stands for `dims` dimensions. */
+static tare_status parse_subscript(struct labels *subscript, const char *text, const char *end, int dims,
+                                   bool *has_ellipsis) {
+    *has_ellipsis = false;
+    for (subscript->count = 0; text < end; text++) {
         if (*text == ' ') continue;
         if (end - text >= 3 && memcmp(text, "...", 3) == 0) {
-            label = ELLIPSIS;
+            if (*has_ellipsis) return TARE_FAIL(TARE_INVALID_ARGUMENT, "equation has two ellipses");
+            if (dims < 0) return TARE_FAIL(TARE_SHAPE, "an operand has too few dimensions");
+            for (int i = dims - 1; i >= 0; i--)
+                add(subscript, LETTERS + i);
+            *has_ellipsis = true;
             text += 2;
-        } else if (label < 0) {
+        } else if (letter(*text) < 0) {
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "equation has a '%c'", *text);
+        } else {
+            add(subscript, letter(*text));
         }
-        if (subscript->count == TARE_MAX_RANK) return TARE_FAIL(TARE_INVALID_ARGUMENT, "equation is too long");
-        if (label == ELLIPSIS && contains(subscript, ELLIPSIS))
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "equation has two ellipses");
-        add(subscript, label);
+        if (subscript->count > TARE_MAX_RANK) return TARE_FAIL(TARE_INVALID_ARGUMENT, "equation is too long");
     }
     return TARE_OK;
 }
 
-static tare_status parse_equation(struct equation *equation, const char *text, size_t n_operands) {
+/* Parses the equation for operands of the given shapes. */
+static tare_status parse_equation(struct equation *equation, const char *text, const struct tare_shape *shapes,
+                                  size_t n_operands) {
     const char *arrow = strstr(text, "->"), *at = text;
+    int widest = 0;
+    bool has_ellipsis;
     if (!arrow) return TARE_FAIL(TARE_UNSUPPORTED, "equation '%s' has no ->", text);
     if (n_operands < 1 || n_operands > 2)
         return TARE_FAIL(TARE_UNSUPPORTED, "%zu operands (expected 1 or 2)", n_operands);
     equation->n_operands = (int)n_operands;
     for (size_t i = 0; i < n_operands; i++) {
-        const char *comma = memchr(at, ',', (size_t)(arrow - at));
+        const char *comma = memchr(at, ',', (size_t)(arrow - at)), *end = comma ? comma : arrow;
+        const int dims = shapes[i].rank < 0 ? 0 : shapes[i].rank - count_letters(at, end);
         if ((comma != NULL) != (i + 1 < n_operands))
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "equation '%s' does not have %zu operands", text, n_operands);
-        TARE_TRY(parse_subscript(&equation->operands[i], at, comma ? comma : arrow));
+        TARE_TRY(parse_subscript(&equation->operands[i], at, end, dims, &has_ellipsis));
+        equation->has_ellipsis |= has_ellipsis;
+        if (has_ellipsis && dims > widest) widest = dims;
         at = comma ? comma + 1 : arrow;
     }
-    return parse_subscript(&equation->output, arrow + 2, text + strlen(text));
-}
-
-/* Replaces an ellipsis by `dims` labels. */
-static tare_status expand(struct labels *subscript, int dims) {
-    for (int i = 0; i < subscript->count; i++) {
-        if (subscript->at[i] != ELLIPSIS) continue;
-        if (dims < 0 || subscript->count - 1 + dims > TARE_MAX_RANK)
-            return TARE_FAIL(TARE_SHAPE, "an operand has too few or too many dimensions");
-        memmove(&subscript->at[i + dims], &subscript->at[i + 1],
-                (size_t)(subscript->count - i - 1) * sizeof *subscript->at);
-        for (int j = 0; j < dims; j++)
-            subscript->at[i + j] = (int8_t)(LETTERS + dims - 1 - j);
-        subscript->count += dims - 1;
-        return TARE_OK;
-    }
-    return TARE_OK;
+    return parse_subscript(&equation->output, arrow + 2, text + strlen(text), widest, &has_ellipsis);
 }
 
 /* Sets the sizes of an operand's labels. Dimensions of an ellipsis that are 1 are broadcast. */
@@ -123,26 +124,17 @@ static tare_status set_output(const struct equation *equation, struct tare_shape
     return TARE_OK;
 }
 
-/* Parses the node's equation, expands its ellipses and determines the sizes and the output's shape, which stays unknown
- * if the rank of an operand is. */
+/* Parses the node's equation and determines the sizes and the output's shape, which stays unknown if the rank of an
+ * operand is. */
 static tare_status resolve(struct equation *equation, const struct tare_node *node, const struct tare_shape *shapes,
                            size_t n_operands, struct tare_shape *output) {
-    int widest = 0;
-    TARE_TRY(parse_equation(equation, tare_node_string(node, "equation", ""), n_operands));
+    TARE_TRY(parse_equation(equation, tare_node_string(node, "equation", ""), shapes, n_operands));
     for (int i = 0; i < MOST_LABELS; i++)
         equation->sizes[i] = UNUSED;
     for (int i = 0; i < equation->n_operands; i++)
         if (shapes[i].rank < 0) return TARE_OK;
-    for (int i = 0; i < equation->n_operands; i++) {
-        const int dims = shapes[i].rank - equation->operands[i].count + 1;
-        if (contains(&equation->operands[i], ELLIPSIS)) {
-            equation->has_ellipsis = true;
-            TARE_TRY(expand(&equation->operands[i], dims));
-            if (dims > widest) widest = dims;
-        }
+    for (int i = 0; i < equation->n_operands; i++)
         TARE_TRY(set_sizes(equation, i, &shapes[i]));
-    }
-    TARE_TRY(expand(&equation->output, widest));
     return set_output(equation, output);
 }
 
