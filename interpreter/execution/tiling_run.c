@@ -23,8 +23,9 @@ static tare_status open_kernel(struct tare_session *session, const struct tare_p
                                struct tare_exec_frame *frame, const struct tare_step *step, bool is_first,
                                struct tare_kernel *kernel, struct room *room) {
     const struct tare_fusion *fusion = step->fusion;
-    struct tare_tensor *inputs = TARE_NEW_ARRAY(&frame->scratch, struct tare_tensor, step->n_inputs + 1);
+    struct tare_tensor *inputs = tare_arena_alloc(&frame->scratch, (step->n_inputs + 1) * sizeof *inputs);
     if (!inputs) return TARE_NO_MEMORY;
+    if (!is_first) inputs[0] = (struct tare_tensor){ 0 };
     for (size_t i = is_first ? 0 : 1; i < step->n_inputs; i++)
         inputs[i] = *tare_plan_value(plan, frame, step->inputs[i]);
     *room = (struct room){ .epilogue.applied = false };

@@ -29,6 +29,7 @@ struct conv_key {
 
 struct xla_state {
     struct tare_weights weights;
+    int64_t batch_groups;
     int output_dtype; /* 0: not read yet */
     int dims_rank;    /* of the arrays that `dims` was read for; 0: not read yet */
     struct tare_conv_dims dims;
@@ -43,6 +44,7 @@ static tare_status prepare_xla(struct tare_kernel *kernel) {
     struct xla_state *state = tare_calloc(1, sizeof *state);
     kernel->state = state;
     if (state) state->weights.owner = kernel->node;
+    if (state) state->batch_groups = tare_node_int(kernel->node, "batch_group_count", 1);
     return !state ? TARE_NO_MEMORY : TARE_OK;
 }
 
@@ -244,7 +246,7 @@ static bool same_key(const struct conv_key *a, const struct conv_key *b) {
 }
 
 /* The geometry of an execution, computed again only if the shapes or window parameters have changed. */
-static tare_status conv_of(struct tare_general_conv *general, const struct tare_kernel *kernel,
+static tare_status conv_of(const struct tare_general_conv **general, const struct tare_kernel *kernel,
                            const struct tare_tensor *const inputs[5]) {
     struct xla_state *state = kernel->state;
     const struct tare_conv_dims *dims;
@@ -257,7 +259,7 @@ static tare_status conv_of(struct tare_general_conv *general, const struct tare_
             set_conv(&state->general, kernel->node, dims, &kernel->inputs[0].shape, &kernel->inputs[1].shape, inputs));
         if (has_key) state->key = key;
     }
-    *general = state->general;
+    *general = &state->general;
     return TARE_OK;
 }
 
@@ -442,7 +444,7 @@ static bool join_padding(struct tare_tensor *padding, int64_t amounts[2 * TARE_M
 static tare_status run_padded_conv(struct tare_kernel *kernel) {
     int64_t amounts[2 * TARE_MOST_SPATIAL];
     struct tare_tensor padding;
-    struct tare_general_conv general;
+    const struct tare_general_conv *kept;
     const struct tare_tensor *lhs = &kernel->inputs[0], *rhs = &kernel->inputs[1];
     const int dtype = output_dtype(kernel);
     if (!is_int8(lhs->dtype) || !is_int8(rhs->dtype) || dtype != TARE_DT_INT32 || lhs->elements == 0 ||
@@ -450,10 +452,11 @@ static tare_status run_padded_conv(struct tare_kernel *kernel) {
         return TARE_OK;
     const struct tare_tensor *const inputs[5] = { &kernel->inputs[2], &padding, &kernel->inputs[4], &kernel->inputs[5],
                                                   &kernel->inputs[6] };
-    if (conv_of(&general, kernel, inputs) != TARE_OK) {
+    if (conv_of(&kept, kernel, inputs) != TARE_OK) {
         tare_error_clear(); /* reported when the steps run one by one */
         return TARE_OK;
     }
+    struct tare_general_conv general = *kept;
     general.conv.pad_value = (int8_t)tare_tensor_get_i64(kernel->consumer->pad_value, 0);
     if (!tare_general_conv_is_stored(&general) || !tare_exact_pads(&general.conv, lhs->dtype, rhs->dtype))
         return TARE_OK;
@@ -463,7 +466,7 @@ static tare_status run_padded_conv(struct tare_kernel *kernel) {
 
 static tare_status run_conv_any(struct tare_kernel *kernel, bool plain) {
     const struct tare_tensor *inputs[5];
-    struct tare_general_conv general;
+    const struct tare_general_conv *general;
     enum arithmetic arithmetic;
     if (kernel->consumer && kernel->consumer->paddings) return run_padded_conv(kernel);
     for (int i = 0; i < 5; i++)
@@ -472,12 +475,12 @@ static tare_status run_conv_any(struct tare_kernel *kernel, bool plain) {
     TARE_TRY(choose(&arithmetic, kernel->inputs[0].dtype, kernel->inputs[1].dtype, dtype));
     TARE_TRY(conv_of(&general, kernel, inputs));
     const bool is_empty = kernel->inputs[0].elements == 0 || kernel->inputs[1].elements == 0;
-    TARE_TRY(begin_output(kernel, arithmetic, dtype, &general.output,
-                          !plain && !is_empty && tare_general_conv_is_stored(&general)));
-    if (taking_consumer(kernel)) return pass_conv(kernel, arithmetic, &general);
+    TARE_TRY(begin_output(kernel, arithmetic, dtype, &general->output,
+                          !plain && !is_empty && tare_general_conv_is_stored(general)));
+    if (taking_consumer(kernel)) return pass_conv(kernel, arithmetic, general);
     struct tare_tensor *output = &kernel->outputs[0];
     if (output->elements == 0) return TARE_OK;
-    if (!is_empty) return store_conv(kernel, arithmetic, &general, plain);
+    if (!is_empty) return store_conv(kernel, arithmetic, general, plain);
     memset(output->data, 0, tare_tensor_bytes(output));
     return TARE_OK;
 }
@@ -505,10 +508,10 @@ static tare_status regroup(struct tare_tensor *out, const struct tare_kernel *ke
 }
 
 static tare_status run_grouped_conv(struct tare_kernel *kernel, bool plain) {
-    const int64_t groups = tare_node_int(kernel->node, "batch_group_count", 1);
+    const int64_t groups = ((const struct xla_state *)kernel->state)->batch_groups;
     struct tare_tensor inputs[7];
-    struct tare_kernel inner = *kernel;
     if (groups == 1) return run_conv_any(kernel, plain);
+    struct tare_kernel inner = *kernel;
     if (kernel->consumer && kernel->consumer->paddings) return TARE_OK; /* the steps run one by one */
     memcpy(inputs, kernel->inputs, sizeof inputs);
     inner.inputs = inputs;
@@ -517,7 +520,7 @@ static tare_status run_grouped_conv(struct tare_kernel *kernel, bool plain) {
 }
 
 /* The geometry of an execution whose input has another shape than input 0. */
-static tare_status conv_on(struct tare_general_conv *general, struct tare_kernel *kernel,
+static tare_status conv_on(const struct tare_general_conv **general, struct tare_kernel *kernel,
                            const struct tare_shape *shape) {
     const struct tare_tensor *const own = kernel->inputs, *windows[WINDOW_PARAMETERS];
     struct tare_tensor operands[] = { { .dtype = TARE_DT_FLOAT, .shape = *shape }, own[1] };
@@ -532,20 +535,20 @@ static tare_status conv_on(struct tare_general_conv *general, struct tare_kernel
 /* A stage of float values, with weights of any dtype. */
 static bool xla_conv_stage(struct tare_tiling_stage *stage, struct tare_gemm_epilogue *room, struct tare_kernel *kernel,
                            struct tare_shape *shape) {
-    struct tare_general_conv general;
+    const struct tare_general_conv *general;
     float *weights;
     *stage = (struct tare_tiling_stage){ 0 };
     if (shape->rank != 4 || output_dtype(kernel) != TARE_DT_FLOAT || kernel->inputs[1].elements == 0 ||
-        tare_node_int(kernel->node, "batch_group_count", 1) != 1)
+        ((const struct xla_state *)kernel->state)->batch_groups != 1)
         return false;
-    if (conv_on(&general, kernel, shape) != TARE_OK || !tare_general_conv_is_stored(&general) ||
-        !tare_permute_is_identity(general.rank, general.lhs_order))
+    if (conv_on(&general, kernel, shape) != TARE_OK || !tare_general_conv_is_stored(general) ||
+        !tare_permute_is_identity(general->rank, general->lhs_order))
         return false;
-    stage->conv = general.conv;
+    stage->conv = general->conv;
     stage->conv.batch = 1;
-    *shape = general.output;
+    *shape = general->output;
     if (!tare_tiling_supports(stage) || !tare_stage_epilogue(stage, room, kernel, shape)) return false;
-    if (float_weights(kernel, &weights, &general) != TARE_OK) return false;
+    if (float_weights(kernel, &weights, general) != TARE_OK) return false;
     stage->weights = weights;
     return true;
 }
