@@ -91,29 +91,30 @@ static const struct tare_matrix_op lu = { TARE_LAPACK_GETRF, "nn n", .arrays = "
 
 /* ---- A x = b: systems of equations, and least squares ---- */
 
+struct system;
+
 /* A row's aux. */
 struct solver {
-    enum { DENSE, TRIANGULAR, BANDED, LEAST_SQUARES, TRIDIAGONAL } form;
+    enum { SQUARE, BANDS, THREE_DIAGONALS, ANY } form; /* of A */
+    enum tare_lapack_routine routine;
+    tare_status (*solve)(struct system *system);
     bool broadcast; /* the dimensions before the last two broadcast; otherwise they must be equal */
 };
-static const struct solver dense = { DENSE, false }, triangular = { TRIANGULAR, true },
-                           old_triangular = { TRIANGULAR, false }, banded = { BANDED, true },
-                           least_squares = { LEAST_SQUARES, false }, tridiagonal = { TRIDIAGONAL, false };
 
 /* Checks A, or its diagonals in rows; unknown dimensions of a square one are set. */
 static tare_status infer_matrix(struct tare_matrices *a, const struct solver *solver) {
     const long long rows = a->rows, columns = a->columns;
-    if (solver->form <= TRIANGULAR) return tare_matrix_infer_square(a);
-    if (solver->form == TRIDIAGONAL && rows >= 0 && rows != 3)
+    if (solver->form == SQUARE) return tare_matrix_infer_square(a);
+    if (solver->form == THREE_DIAGONALS && rows >= 0 && rows != 3)
         return TARE_FAIL(TARE_SHAPE, "Expected 3 diagonals got %lld", rows);
-    if (solver->form == BANDED && rows >= 0 && columns > 0 && (rows < 1 || rows > columns))
+    if (solver->form == BANDS && rows >= 0 && columns > 0 && (rows < 1 || rows > columns))
         return TARE_FAIL(TARE_SHAPE, "the number of bands is %lld (expected 1 to %lld, the columns)", rows, columns);
     return TARE_OK;
 }
 
 static tare_status infer_solve(struct tare_infer *infer) {
     const struct solver *solver = infer->node->def->row->aux;
-    const bool by_rows = solver->form == LEAST_SQUARES;
+    const bool by_rows = solver->form == ANY;
     struct tare_shape *out = &infer->outputs[0], a = infer->inputs[0], b = infer->inputs[1];
     struct tare_matrices left = tare_matrices_of(&a), right = tare_matrices_of(&b);
     for (size_t i = 0; i < 2; i++)
@@ -140,13 +141,25 @@ struct system {
     double l2;
     int m, n, k, most; /* a is [m, n], b [n, k] or for least squares [m, k], x [n, k]; most: of m and n */
     enum tare_lapack_type type;
-    void *a, *b, *x;              /* b and x have room for [most, k]; x is b for a dense or triangular A */
-    struct tare_lapack_call call; /* getrf, with a; gtsv, with the diagonals of a; potrf or gelsy; else none */
+    void *a, *b, *x; /* b and x have room for [most, k]; x is b except by the normal equations */
+    struct tare_lapack_call call;
 };
+
+static tare_status solve_dense(struct system *s) {
+    return tare_matrix_solve(&s->call, s->x, s->k, s->adjoint) ? TARE_OK : tare_matrix_not_invertible("Input matrix");
+}
+
+/* A x = b is xᵀ·Aᵀ = bᵀ, and Aᴴ x = b is xᵀ·(Aᵀ)ᴴ = bᵀ. */
+static tare_status solve_triangular(struct system *s) {
+    const char form[] = { 'R', s->lower ? 'U' : 'L', s->adjoint ? 'C' : 'N', 'N' };
+    if (tare_matrix_is_singular(s->call.a, s->type, s->n)) return tare_matrix_not_invertible("Input matrix");
+    tare_small_trsm(s->type, form, s->k, s->n, s->call.a, s->x);
+    return TARE_OK;
+}
 
 /* Expands a triangular matrix stored as its diagonals: the main one is the first row of a lower matrix, the last of an
  * upper one. */
-static void expand_bands(const struct system *s) {
+static tare_status solve_banded(struct system *s) {
     const size_t size = tare_lapack_size(s->type);
     const int64_t n = s->n;
     memset(s->call.a, 0, (size_t)(n * n) * size);
@@ -157,15 +170,7 @@ static void expand_bands(const struct system *s) {
                 memcpy((char *)s->call.a + (size_t)(j * n + column) * size,
                        (const char *)s->a + (size_t)(band * n + j) * size, size);
         }
-}
-
-/* A x = b is xᵀ·Aᵀ = bᵀ, and Aᴴ x = b is xᵀ·(Aᵀ)ᴴ = bᵀ. */
-static tare_status solve_triangular(struct system *s) {
-    const char form[] = { 'R', s->lower ? 'U' : 'L', s->adjoint ? 'C' : 'N', 'N' };
-    if (s->solver->form == BANDED) expand_bands(s);
-    if (tare_matrix_is_singular(s->call.a, s->type, s->n)) return tare_matrix_not_invertible("Input matrix");
-    tare_small_trsm(s->type, form, s->k, s->n, s->call.a, s->x);
-    return TARE_OK;
+    return solve_triangular(s);
 }
 
 /* Rows are always exchanged where that is more accurate: without `partial_pivoting` TensorFlow only omits that. */
@@ -207,48 +212,31 @@ static tare_status solve_by_qr(struct system *s) {
     return TARE_OK;
 }
 
-static tare_status solve_one(struct system *s) {
-    switch (s->solver->form) {
-    case DENSE:
-        return tare_matrix_solve(&s->call, s->x, s->k, s->adjoint) ? TARE_OK
-                                                                   : tare_matrix_not_invertible("Input matrix");
-    case TRIANGULAR:
-    case BANDED:
-        return solve_triangular(s);
-    case TRIDIAGONAL:
-        return solve_tridiagonal(s);
-    default:
-        return s->fast ? solve_normal_equations(s) : solve_by_qr(s);
-    }
+static tare_status solve_least_squares(struct system *s) {
+    return s->fast ? solve_normal_equations(s) : solve_by_qr(s);
 }
 
-/* The call, with arrays in `a` where it has no other ones. */
+static const struct solver dense = { SQUARE, TARE_LAPACK_GETRF, solve_dense, false },
+                           triangular = { SQUARE, TARE_LAPACK_TRSM, solve_triangular, true },
+                           old_triangular = { SQUARE, TARE_LAPACK_TRSM, solve_triangular, false },
+                           banded = { BANDS, TARE_LAPACK_TRSM, solve_banded, true },
+                           tridiagonal = { THREE_DIAGONALS, TARE_LAPACK_GTSV, solve_tridiagonal, false },
+                           least_squares = { ANY, TARE_LAPACK_GELSY, solve_least_squares, false };
+
+/* Prepares the call for A: in place where it is square, or its superdiagonal, diagonal and subdiagonal. */
 static tare_status prepare(struct system *s, struct tare_arena *memory) {
     const size_t line = (size_t)s->n * tare_lapack_size(s->type);
     const int small = s->m < s->n ? s->m : s->n;
-    s->call = (struct tare_lapack_call){ .type = s->type, .m = s->n, .n = s->n, .k = s->k, .rows = s->n, .uplo = 'U' };
-    switch (s->solver->form) {
-    case BANDED:
-        s->call.a = tare_matrix_new(memory, s->type, (int64_t)s->n * s->n);
-        return s->call.a ? TARE_OK : TARE_NO_MEMORY;
-    case TRIANGULAR:
-        s->call.a = s->a;
-        return TARE_OK;
-    case DENSE:
-        s->call.routine = TARE_LAPACK_GETRF, s->call.a = s->a;
-        break;
-    case TRIDIAGONAL: /* superdiagonal, diagonal, subdiagonal */
-        s->call.routine = TARE_LAPACK_GTSV;
-        s->call.du = s->a, s->call.d = (char *)s->a + line, s->call.dl = (char *)s->a + 2 * line;
-        break;
-    default:
-        s->call.routine = s->fast ? TARE_LAPACK_POTRF : TARE_LAPACK_GELSY;
-        s->call.m = s->fast ? small : s->m, s->call.n = s->fast ? small : s->n, s->call.rows = s->most;
-        break;
-    }
-    TARE_TRY(tare_lapack_prepare(&s->call, memory));
-    if (s->call.rcond)
-        tare_lapack_set(s->call.rcond, s->type, 0,
+    struct tare_lapack_call *c = &s->call;
+    *c = (struct tare_lapack_call){ s->solver->routine, s->type, s->n, s->n, s->k, .rows = s->n, .uplo = 'U' };
+    if (c->routine == TARE_LAPACK_TRSM) c->b = s->b;
+    if (s->solver->form == SQUARE) c->a = s->a;
+    if (s->solver->form == THREE_DIAGONALS) c->du = s->a, c->d = (char *)s->a + line, c->dl = (char *)s->a + 2 * line;
+    if (s->solver->form == ANY) c->m = s->m, c->rows = s->most;
+    if (s->fast) c->routine = TARE_LAPACK_POTRF, c->m = c->n = small;
+    TARE_TRY(tare_lapack_prepare(c, memory));
+    if (c->rcond)
+        tare_lapack_set(c->rcond, s->type, 0,
                         small * (tare_lapack_real_size(s->type) == 4 ? (double)FLT_EPSILON : DBL_EPSILON));
     return TARE_OK;
 }
@@ -261,11 +249,10 @@ static tare_status open_system(struct system *s, struct tare_kernel *kernel) {
     TARE_TRY(tare_matrix_open(most, most > right.columns ? most : right.columns));
     s->m = (int)left.rows, s->n = (int)left.columns, s->k = (int)right.columns, s->most = (int)most;
     s->type = s->fast ? tare_matrix_type_for(kernel->inputs[0].dtype, 1, 1) : own;
-    if (s->solver->form != LEAST_SQUARES)
-        s->type = tare_matrix_type_for(kernel->inputs[0].dtype, left.columns, left.columns);
+    if (s->solver->form != ANY) s->type = tare_matrix_type_for(kernel->inputs[0].dtype, left.columns, left.columns);
     s->a = tare_matrix_new(kernel->scratch, s->type, left.rows * left.columns);
     s->b = tare_matrix_new(kernel->scratch, s->type, most * right.columns);
-    s->x = s->solver->form <= BANDED ? s->b : tare_matrix_new(kernel->scratch, s->type, most * right.columns);
+    s->x = s->fast ? tare_matrix_new(kernel->scratch, s->type, most * right.columns) : s->b;
     return s->a && s->b && s->x ? prepare(s, kernel->scratch) : TARE_NO_MEMORY;
 }
 
@@ -273,8 +260,8 @@ static tare_status read_options(struct system *s, const struct tare_kernel *kern
     s->solver = kernel->op->aux;
     s->lower = tare_node_bool(kernel->node, "lower", true);
     s->adjoint = tare_node_bool(kernel->node, "adjoint", false);
-    s->fast = s->solver->form == LEAST_SQUARES && tare_node_bool(kernel->node, "fast", true);
-    if (s->solver->form != LEAST_SQUARES) return TARE_OK;
+    s->fast = s->solver->form == ANY && tare_node_bool(kernel->node, "fast", true);
+    if (s->solver->form != ANY) return TARE_OK;
     if (kernel->inputs[2].elements != 1) return TARE_FAIL(TARE_SHAPE, "l2_regularizer must be a scalar");
     s->l2 = s->fast ? tare_tensor_get_f64(&kernel->inputs[2], 0) : 0;
     return s->l2 < 0 ? TARE_FAIL(TARE_INVALID_ARGUMENT, "l2_regularizer is %g (expected >= 0)", s->l2) : TARE_OK;
@@ -300,7 +287,7 @@ static tare_status run_solve(struct tare_kernel *kernel) {
     for (int64_t i = 0; i < count; i++) {
         tare_matrix_read(s.a, s.type, a, a_first[i], (int64_t)s.m * s.n);
         tare_matrix_read(s.b, s.type, b, b_first[i], right.rows * right.columns);
-        TARE_TRY(solve_one(&s));
+        TARE_TRY(s.solver->solve(&s));
         tare_matrix_write(out, i * size, s.type, s.x, size);
     }
     return TARE_OK;
