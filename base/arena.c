@@ -13,7 +13,7 @@ struct tare_arena_block {
     _Alignas(16) char data[];
 };
 
-enum { FIRST_BLOCK = 4096, LARGEST_BLOCK = 1 << 20 };
+enum { FIRST_BLOCK = 512, LARGEST_BLOCK = 1 << 20 };
 
 static struct tare_arena_block *add_block(struct tare_arena *arena, size_t size) {
     size_t bytes;
