@@ -9,7 +9,8 @@
  * variables  a chain of N layers whose weights are variables
  * recurrent  N unrolled steps h = Tanh(x W + h U), all with the same two weights
  *
- * The following have one layer, so that N may be larger (all but `branches`, `loops` and `normalized`):
+ * The following have one layer, so that N may be larger (all but `promised`, `served`, `branches`, `loops` and
+ * `normalized`):
  *
  * identity   a chain of N Identity ops
  * control    a chain of N Reshape, Maximum and NoOp, each of which also runs after the previous step's NoOp
@@ -18,6 +19,8 @@
  * constants  one sum of N constants
  * outputs    N outputs of the signature
  * calls      N calls of one function
+ * promised   N calls of one function each, all of which have aliases
+ * served     a chain of N layers in the main graph, each of which is an output of the signature
  * branches   N If ops with two functions each
  * loops      N While ops with two functions each
  * split      N outputs of one Split, joined again by one ConcatV2
@@ -37,15 +40,28 @@ struct builder {
     struct tare_graph *body;
     struct tare_edge *handles; /* of variables, in the main graph */
     size_t n_handles, count;
+    struct tare_graph **promised; /* functions with aliases */
+    size_t n_promised;
+    size_t n_served; /* layers in the main graph */
 };
 
-/* Each layer has its own numbers. */
+/* The factor of column `column` of the activations before a layer, 0.95 to 1.05. */
+static double scale_of(size_t layer, size_t column) {
+    const uint32_t bits = ((uint32_t)layer * SIDE + (uint32_t)column + 1) * 2654435761u;
+    return layer < 2 ? 1 : 0.95 + 0.1 * (double)(bits >> 8 & 0xffff) / 65536;
+}
+
+/* Each layer has its own numbers. It permutes the columns and replaces their factors by those of the next layer: the
+ * values of a chain of any length neither grow, shrink nor become equal. */
 static tare_status make_weights(struct tare_tensor *out, size_t layer) {
     const struct tare_shape shape = tare_shape_make(2, (int64_t)SIDE, (int64_t)SIDE);
     TARE_TRY(tare_tensor_new(out, TARE_DT_FLOAT, &shape));
-    for (int64_t i = 0; i < out->elements; i++)
-        TARE_DATA(float, out)
-    [i] = (float)(((uint32_t)i + 1) * 2654435761u * ((uint32_t)layer + 1) >> 8 & 0xffff) * 4e-6f;
+    float *weights = TARE_DATA(float, out);
+    memset(weights, 0, (size_t)out->elements * sizeof *weights);
+    for (size_t column = 0; column < SIDE; column++) {
+        const size_t row = (column * 3 + layer) % SIDE;
+        weights[row * SIDE + column] = (float)(scale_of(layer + 1, column) / scale_of(layer, row));
+    }
     return TARE_OK;
 }
 
@@ -324,6 +340,22 @@ static tare_status add_calls(struct builder *b, struct tare_edge *x) {
     return TARE_OK;
 }
 
+static tare_status add_promised(struct builder *b, struct tare_edge *x) {
+    b->promised = TARE_NEW_ARRAY(&b->model->arena, struct tare_graph *, b->count);
+    if (!b->promised) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < b->count; i++) {
+        TARE_TRY(add_function(&b->promised[b->n_promised++], b, i, NULL));
+        TARE_TRY(add_call(x, b->body, b->promised[i]));
+    }
+    return TARE_OK;
+}
+
+static tare_status add_served(struct builder *b, struct tare_edge *x) {
+    (void)x;
+    b->n_served = b->count;
+    return TARE_OK;
+}
+
 /* Sets the type lists of a node that calls functions with *x as their only argument, after the inputs before it. */
 static tare_status finish_caller(struct tare_edge *x, struct tare_node *node, const char *in, const char *out) {
     const int dtype = TARE_DT_FLOAT;
@@ -450,36 +482,61 @@ static tare_status add_body_call(struct tare_node **out, struct builder *b, stru
     return tare_node_resolve(call);
 }
 
+static tare_status add_aliases(struct builder *b) {
+    struct tare_arena *arena = &b->model->arena;
+    struct tare_alias *aliases = TARE_NEW_ARRAY(arena, struct tare_alias, b->n_promised + 1);
+    if (!aliases) return TARE_NO_MEMORY;
+    aliases[0] = (struct tare_alias){ b->body->name, "tpu_func" };
+    for (size_t i = 0; i < b->n_promised; i++)
+        aliases[i + 1] =
+            (struct tare_alias){ b->promised[i]->name, tare_arena_printf(arena, "%s_alias", b->promised[i]->name) };
+    b->model->aliases = aliases;
+    b->model->n_aliases = b->n_promised + 1;
+    return TARE_OK;
+}
+
+/* Outputs of the signature: those of the call, then the layers in the main graph, which follow its last output. */
+static tare_status add_signature_outputs(struct tare_binding *outputs, struct builder *b, struct tare_node *call,
+                                         const struct tare_shape *shape) {
+    const size_t n_returned = b->body->n_returns;
+    struct tare_edge x = { call, (int)n_returned - 1 };
+    for (size_t i = 0; i < n_returned + b->n_served; i++) {
+        const bool returned = i < n_returned;
+        if (!returned) TARE_TRY(add_constant_layer(&x, b->model->main, b->count + i));
+        outputs[i] = (struct tare_binding){ .key = returned ? b->body->returns[i].name
+                                                            : tare_arena_printf(&b->model->arena, "z%zu", i),
+                                            .dtype = TARE_DT_FLOAT,
+                                            .shape = *shape,
+                                            .edge = returned ? (struct tare_edge){ call, (int)i } : x };
+        if (!outputs[i].key) return TARE_NO_MEMORY;
+    }
+    return TARE_OK;
+}
+
 static tare_status add_main(struct builder *b) {
     const struct tare_shape shape = tare_shape_make(2, (int64_t)-1, (int64_t)SIDE);
     struct tare_arena *arena = &b->model->arena;
-    const size_t n_outputs = b->body->n_returns;
+    const size_t n_outputs = b->body->n_returns + b->n_served;
     struct tare_signature *signature = TARE_NEW(arena, struct tare_signature);
     struct tare_binding *bindings = TARE_NEW_ARRAY(arena, struct tare_binding, n_outputs + 1);
-    struct tare_alias *alias = TARE_NEW(arena, struct tare_alias);
     struct tare_node *x = tare_graph_add(b->model->main, "Placeholder", "serving_default_x"), *call;
-    if (!signature || !bindings || !alias || !x) return TARE_NO_MEMORY;
+    if (!signature || !bindings || !x) return TARE_NO_MEMORY;
     TARE_TRY(tare_node_set_type(x, "dtype", TARE_DT_FLOAT));
     TARE_TRY(tare_node_set_shape(x, "shape", &shape));
     TARE_TRY(tare_node_resolve(x));
     TARE_TRY(add_body_call(&call, b, tare_node_output0(x)));
     bindings[n_outputs] =
         (struct tare_binding){ .key = "x", .dtype = TARE_DT_FLOAT, .shape = shape, .edge = tare_node_output0(x) };
-    for (size_t i = 0; i < n_outputs; i++)
-        bindings[i] = (struct tare_binding){
-            .key = b->body->returns[i].name, .dtype = TARE_DT_FLOAT, .shape = shape, .edge = { call, (int)i }
-        };
+    TARE_TRY(add_signature_outputs(bindings, b, call, &shape));
     *signature = (struct tare_signature){ .key = "serving_default",
                                           .method_name = "tensorflow/serving/predict",
                                           .inputs = &bindings[n_outputs],
                                           .n_inputs = 1,
                                           .outputs = bindings,
                                           .n_outputs = n_outputs };
-    *alias = (struct tare_alias){ b->body->name, "tpu_func" };
     b->model->signatures = signature;
-    b->model->aliases = alias;
-    b->model->n_signatures = b->model->n_aliases = 1;
-    return TARE_OK;
+    b->model->n_signatures = 1;
+    return add_aliases(b);
 }
 
 typedef tare_status add_function_type(struct builder *b, struct tare_edge *x);
@@ -514,6 +571,8 @@ int main(int argc, char **argv) {
         { "effects", add_effects },
         { "outputs", add_outputs },
         { "calls", add_calls },
+        { "promised", add_promised },
+        { "served", add_served },
         { "branches", add_branches },
         { "loops", add_loops },
         { "split", add_split },
