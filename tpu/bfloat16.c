@@ -56,31 +56,37 @@ static tare_status call_body(struct tare_graph *wrapper, const struct tare_graph
     return TARE_OK;
 }
 
+/* Moves the body of member m to a function of its own. */
+static tare_status part(struct set *set, size_t m, struct tare_map *bodies) {
+    struct tare_graph *wrapper = set->closure.members[m].graph, *body;
+    const char *stem = tare_arena_printf(&set->model->arena, "%s_bfloat16", wrapper->name);
+    const char *name = stem ? tare_model_unused_name(set->model, stem) : NULL;
+    if (!name) return TARE_NO_MEMORY;
+    TARE_TRY(tare_function_move_body(&body, wrapper, name));
+    set->closure.members[m].graph = body;
+    if (!tare_map_set(bodies, wrapper->name, body)) return TARE_NO_MEMORY;
+    TARE_TRY(call_body(wrapper, body));
+    return tare_tpu_closure_add_entry(&set->closure, set->arena, wrapper);
+}
+
 /* An inner function that a loader may call by name keeps its dtypes as a wrapper of its body, and the callers in the
  * set call the body: otherwise values would be cast to float32 and back between the two. */
-static tare_status part_all(struct set *set, const struct tare_graph_table *promised) {
+static tare_status part_all(struct set *set, const struct tare_graph_table *promised, struct tare_map *bodies) {
     const size_t count = set->closure.count;
     for (size_t m = 0; m < count; m++) {
-        struct tare_graph *wrapper = set->closure.members[m].graph, *body;
-        const char *stem, *name;
-        if (set->closure.members[m].is_entry || !tare_graph_table_get(promised, wrapper)) continue;
-        stem = tare_arena_printf(&set->model->arena, "%s_bfloat16", wrapper->name);
-        name = stem ? tare_model_unused_name(set->model, stem) : NULL;
-        if (!name) return TARE_NO_MEMORY;
-        TARE_TRY(tare_function_move_body(&body, wrapper, name));
-        set->closure.members[m].graph = body;
-        TARE_TRY(tare_tpu_closure_redirect(&set->closure, wrapper, body));
-        TARE_TRY(call_body(wrapper, body));
-        TARE_TRY(tare_tpu_closure_add_entry(&set->closure, set->arena, wrapper));
+        const struct tare_tpu_member *member = &set->closure.members[m];
+        if (!member->is_entry && tare_graph_table_get(promised, member->graph)) TARE_TRY(part(set, m, bodies));
     }
-    return TARE_OK;
+    return bodies->count ? tare_tpu_closure_redirect(&set->closure, bodies) : TARE_OK;
 }
 
 static tare_status part_promised(struct set *set) {
     struct tare_graph_table promised = { 0 };
+    struct tare_map bodies = { 0 }; /* name of a promised function -> its body */
     tare_status status = tare_tpu_promised(&promised, set->model);
-    if (status == TARE_OK) status = part_all(set, &promised);
+    if (status == TARE_OK) status = part_all(set, &promised, &bodies);
     tare_graph_table_free(&promised);
+    tare_map_free(&bodies);
     return status;
 }
 

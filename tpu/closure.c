@@ -31,8 +31,21 @@ struct collector {
     struct tare_arena *arena;
     const struct tare_graph *main;
     struct tare_graph_table known; /* function -> its place among the members, from 1 */
-    size_t capacity;
 };
+
+static tare_status append(struct tare_tpu_closure *closure, struct tare_arena *arena, struct tare_graph *graph,
+                          bool is_entry) {
+    if (closure->count == closure->capacity) {
+        const size_t extra = closure->capacity ? closure->capacity : 16;
+        struct tare_tpu_member *grown =
+            tare_arena_extend(arena, closure->members, closure->count, extra, sizeof *grown);
+        if (!grown) return TARE_NO_MEMORY;
+        closure->members = grown;
+        closure->capacity += extra;
+    }
+    closure->members[closure->count++] = (struct tare_tpu_member){ graph, is_entry, false };
+    return TARE_OK;
+}
 
 static tare_status add(struct collector *c, struct tare_graph *graph, bool is_entry) {
     struct tare_tpu_closure *closure = c->closure;
@@ -41,15 +54,7 @@ static tare_status add(struct collector *c, struct tare_graph *graph, bool is_en
         closure->members[place - 1].is_entry |= is_entry;
         return TARE_OK;
     }
-    if (closure->count == c->capacity) {
-        size_t extra = c->capacity ? c->capacity : 16;
-        struct tare_tpu_member *grown =
-            tare_arena_extend(c->arena, closure->members, closure->count, extra, sizeof *grown);
-        if (!grown) return TARE_NO_MEMORY;
-        closure->members = grown;
-        c->capacity += extra;
-    }
-    closure->members[closure->count++] = (struct tare_tpu_member){ graph, is_entry, false };
+    TARE_TRY(append(closure, c->arena, graph, is_entry));
     return tare_graph_table_set(&c->known, graph, (void *)(uintptr_t)closure->count) ? TARE_OK : TARE_NO_MEMORY;
 }
 
@@ -97,11 +102,7 @@ tare_status tare_tpu_closure(struct tare_tpu_closure *out, struct tare_arena *ar
 
 tare_status tare_tpu_closure_add_entry(struct tare_tpu_closure *closure, struct tare_arena *arena,
                                        struct tare_graph *graph) {
-    struct tare_tpu_member *grown = tare_arena_extend(arena, closure->members, closure->count, 1, sizeof *grown);
-    if (!grown) return TARE_NO_MEMORY;
-    grown[closure->count++] = (struct tare_tpu_member){ graph, true, false };
-    closure->members = grown;
-    return TARE_OK;
+    return append(closure, arena, graph, true);
 }
 
 /* ---- callers from outside ---- */
@@ -244,7 +245,7 @@ static tare_status rename_attr(struct tare_node *node, struct tare_attr *attr, c
     return TARE_OK;
 }
 
-static tare_status redirect(const struct tare_tpu_closure *closure, const struct tare_map *renamed) {
+tare_status tare_tpu_closure_redirect(const struct tare_tpu_closure *closure, const struct tare_map *renamed) {
     for (size_t m = 0; m < closure->count; m++) {
         const struct tare_graph *graph = closure->members[m].graph;
         for (size_t i = 0; i < graph->n_nodes; i++) {
@@ -257,15 +258,6 @@ static tare_status redirect(const struct tare_tpu_closure *closure, const struct
         }
     }
     return TARE_OK;
-}
-
-tare_status tare_tpu_closure_redirect(const struct tare_tpu_closure *closure, const struct tare_graph *from,
-                                      const struct tare_graph *to) {
-    struct tare_map renamed = { 0 };
-    tare_status status = TARE_NO_MEMORY;
-    if (tare_map_set(&renamed, from->name, (void *)(uintptr_t)to)) status = redirect(closure, &renamed);
-    tare_map_free(&renamed);
-    return status;
 }
 
 static tare_status copy_member(struct tare_tpu_member *member, const char *suffix, struct tare_map *renamed) {
@@ -292,7 +284,7 @@ tare_status tare_tpu_closure_own(struct tare_tpu_closure *closure, struct tare_a
         TARE_CHECK(copy_member(&closure->members[m], closure->rules.suffix, &renamed));
         ++*copies;
     }
-    if (*copies) status = redirect(closure, &renamed);
+    if (*copies) status = tare_tpu_closure_redirect(closure, &renamed);
 done:
     tare_map_free(&renamed);
     end_sharing(&sharing);

@@ -24,7 +24,7 @@ struct tare_tpu_closure_rules {
 
 struct tare_tpu_closure {
     struct tare_tpu_member *members; /* the entries first, callers before the functions that they alone call */
-    size_t count;
+    size_t count, capacity;
     struct tare_tpu_closure_rules rules;
 };
 
@@ -43,9 +43,9 @@ tare_status tare_tpu_closure_add_entry(struct tare_tpu_closure *closure, struct 
  * rules). Shared callers of a copied function are copied as well. Members are updated, and call the copies; *copies is
  * their number. */
 tare_status tare_tpu_closure_own(struct tare_tpu_closure *closure, struct tare_arena *arena, size_t *copies);
-/* Members call `to` where they called `from`, in the calls that the closure follows. */
-tare_status tare_tpu_closure_redirect(const struct tare_tpu_closure *closure, const struct tare_graph *from,
-                                      const struct tare_graph *to);
+/* Members call the functions of `renamed` (name of a function -> struct tare_graph) instead of those with the names, in
+ * the calls that the closure follows. */
+tare_status tare_tpu_closure_redirect(const struct tare_tpu_closure *closure, const struct tare_map *renamed);
 
 /* Adds the functions that a loader may call by name to an empty table: an alias or the object graph refers to them. */
 tare_status tare_tpu_promised(struct tare_graph_table *out, const struct tare_graph_model *model) TARE_WARN_UNUSED;
