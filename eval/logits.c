@@ -20,5 +20,6 @@ tare_status tare_model_return_logits(struct tare_graph_model *model, const char 
     for (size_t s = 0; status == TARE_OK && s < model->n_signatures; s++)
         for (size_t i = 0; strcmp(model->signatures[s].key, key) == 0 && i < model->signatures[s].n_outputs; i++)
             model->signatures[s].outputs[i].edge = before_probability(model->signatures[s].outputs[i].edge);
+    tare_model_forget_signature_uses(model);
     return TARE_OK;
 }

@@ -39,6 +39,7 @@ void tare_model_free(struct tare_graph_model *model) {
     for (size_t i = 0; i < model->n_functions; i++)
         tare_graph_free_maps(model->functions[i]);
     if (model->main) tare_graph_free_maps(model->main);
+    tare_model_forget_signature_uses(model);
     tare_map_free(&model->functions_by_name);
     tare_map_free(&model->unknown_outputs);
     tare_ops_free(model->custom_ops);

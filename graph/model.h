@@ -101,6 +101,7 @@ struct tare_graph_model {
     struct tare_map functions_by_name;
     struct tare_signature *signatures;
     size_t n_signatures;
+    struct tare_signature_uses *signature_uses; /* lists of edges (graph/signature_uses.c); NULL: not built */
     struct tare_alias *aliases;
     size_t n_aliases;
     struct tare_variable *variables;
@@ -145,6 +146,8 @@ struct tare_graph *tare_model_find_function(const struct tare_graph_model *model
 struct tare_graph *tare_model_function_of(const struct tare_graph_model *model, const struct tare_func *func);
 /* An unused function name: `stem`, or stem_1, stem_2 …, in the model's arena. */
 const char *tare_model_unused_name(struct tare_graph_model *model, const char *stem);
+/* After the edges of a signature were changed by other means than the functions of the graph. */
+void tare_model_forget_signature_uses(struct tare_graph_model *model);
 struct tare_signature *tare_model_find_signature(const struct tare_graph_model *model, const char *key);
 /* Keeps a reference to `tensor` as long as the model; the result belongs to the model. */
 struct tare_tensor *tare_model_keep_tensor(struct tare_graph_model *model, const struct tare_tensor *tensor);

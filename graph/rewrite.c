@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/control.h"
 #include "graph/model.h"
+#include "graph/signature_uses.h"
 #include "graph/uses.h"
 #include "graph/op.h"
 

@@ -6,6 +6,7 @@
  * this. Linking allocates nothing: lists are allocated when the number of outputs becomes known, and an edge whose
  * index is not that of an output is in the list of output 0. */
 #include "graph/uses.h"
+#include "graph/signature_uses.h"
 
 #include <string.h>
 
@@ -302,37 +303,6 @@ void tare_node_drop_uses(struct tare_node *node) {
     node->uses->by_input = NULL;
 }
 
-/* ---- edges that are not inputs ---- */
-
-void tare_model_each_signature_edge(struct tare_graph_model *model, void (*visit)(void *arg, struct tare_edge *edge),
-                                    void *arg) {
-    for (size_t s = 0; s < model->n_signatures; s++) {
-        struct tare_signature *signature = &model->signatures[s];
-        for (int side = 0; side < 2; side++) {
-            struct tare_binding *bindings = side ? signature->outputs : signature->inputs;
-            size_t count = side ? signature->n_outputs : signature->n_inputs;
-            for (size_t i = 0; i < count; i++) {
-                visit(arg, &bindings[i].edge);
-                visit(arg, &bindings[i].indices);
-                visit(arg, &bindings[i].values);
-                visit(arg, &bindings[i].dense_shape);
-            }
-        }
-    }
-}
-
-struct replacement {
-    struct tare_edge from, to;
-    size_t changed;
-};
-
-static void replace_signature_edge(void *arg, struct tare_edge *edge) {
-    struct replacement *r = arg;
-    if (!tare_edge_equal(*edge, r->from)) return;
-    *edge = r->to;
-    r->changed++;
-}
-
 /* ---- replacing and counting ---- */
 
 /* Dead nodes may still be in a list; it may also contain other edges of the node (list_of). */
@@ -358,7 +328,6 @@ static size_t replace_by_scan(struct tare_graph *graph, struct tare_edge from, s
 static size_t replace_inputs(struct tare_graph *graph, struct tare_edge from, struct tare_edge to,
                              const struct tare_node *except) {
     size_t changed = 0;
-    if (tare_edge_equal(from, to)) return tare_graph_count_uses(graph, from, NULL);
     for (struct tare_use *use = tare_edge_first_use(from), *next; use; use = next) {
         next = tare_edge_next_use(use);
         if (use->user == except || !is_use_of(use, graph, from)) continue;
@@ -370,22 +339,12 @@ static size_t replace_inputs(struct tare_graph *graph, struct tare_edge from, st
 
 size_t tare_graph_replace_uses(struct tare_graph *graph, struct tare_edge from, struct tare_edge to,
                                const struct tare_node *except) {
-    struct replacement r = { from, to, 0 };
-    r.changed = tare_graph_index_uses(graph) == TARE_OK ? replace_inputs(graph, from, to, except)
-                                                        : replace_by_scan(graph, from, to, except);
-    r.changed += replace_returns(graph, from, to);
-    if (graph == graph->model->main) tare_model_each_signature_edge(graph->model, replace_signature_edge, &r);
-    return r.changed;
-}
-
-struct output_change {
-    const struct tare_node *node;
-    const struct tare_edge *to;
-};
-
-static void replace_output(void *arg, struct tare_edge *edge) {
-    const struct output_change *change = arg;
-    if (edge->node == change->node) *edge = change->to[edge->index];
+    if (tare_edge_equal(from, to)) return tare_graph_count_uses(graph, from, NULL);
+    size_t changed = tare_graph_index_uses(graph) == TARE_OK ? replace_inputs(graph, from, to, except)
+                                                             : replace_by_scan(graph, from, to, except);
+    changed += replace_returns(graph, from, to);
+    if (graph == graph->model->main) changed += tare_signatures_replace_uses(graph->model, from, to);
+    return changed;
 }
 
 /* All uses of a node, chained by `next`, in the order of the outputs; the lists are empty afterwards. */
@@ -451,23 +410,12 @@ static void replace_returned_outputs(struct tare_node *node, const struct tare_e
 
 void tare_node_replace_outputs(struct tare_node *node, const struct tare_edge *to) {
     struct tare_graph *graph = node->graph;
-    struct output_change change = { node, to };
     if (tare_graph_index_uses(graph) == TARE_OK)
         replace_listed_outputs(node, to);
     else
         replace_outputs_by_scan(node, to);
     replace_returned_outputs(node, to);
-    if (graph == graph->model->main) tare_model_each_signature_edge(graph->model, replace_output, &change);
-}
-
-struct use_count {
-    struct tare_edge edge;
-    size_t uses;
-};
-
-static void count_signature_edge(void *arg, struct tare_edge *edge) {
-    struct use_count *count = arg;
-    count->uses += tare_edge_equal(*edge, count->edge);
+    if (graph == graph->model->main) tare_signatures_replace_outputs(graph->model, node, to);
 }
 
 static size_t count_by_scan(const struct tare_graph *graph, struct tare_edge edge, struct tare_node **user) {
@@ -496,15 +444,13 @@ static size_t count_inputs(const struct tare_graph *graph, struct tare_edge edge
 
 size_t tare_graph_count_uses_to(const struct tare_graph *graph, struct tare_edge edge, size_t limit,
                                 struct tare_node **user) {
-    struct use_count count = { edge, 0 };
     struct tare_node *last = NULL;
-    count.uses = tare_graph_index_uses(graph) == TARE_OK ? count_inputs(graph, edge, limit, &last)
-                                                         : count_by_scan(graph, edge, &last);
+    size_t uses = tare_graph_index_uses(graph) == TARE_OK ? count_inputs(graph, edge, limit, &last)
+                                                          : count_by_scan(graph, edge, &last);
     if (user) *user = last;
-    if (count.uses < limit) count.uses += count_returns(graph, edge);
-    if (graph == graph->model->main && count.uses < limit)
-        tare_model_each_signature_edge(graph->model, count_signature_edge, &count);
-    return count.uses < limit ? count.uses : limit;
+    if (uses < limit) uses += count_returns(graph, edge);
+    if (graph == graph->model->main && uses < limit) uses += tare_signatures_count_uses(graph->model, edge);
+    return uses < limit ? uses : limit;
 }
 
 size_t tare_graph_count_uses(const struct tare_graph *graph, struct tare_edge edge, struct tare_node **user) {

@@ -10,8 +10,5 @@ tare_status tare_node_start_uses(struct tare_node *node);
 tare_status tare_node_index_outputs(struct tare_node *node);
 /* Removes the uses by a node's inputs from all lists: for a node that leaves the graph. */
 void tare_node_drop_uses(struct tare_node *node);
-/* Calls `visit` for each edge of the main graph that a signature refers to. */
-void tare_model_each_signature_edge(struct tare_graph_model *model, void (*visit)(void *arg, struct tare_edge *edge),
-                                    void *arg);
 
 #endif

@@ -1,5 +1,6 @@
 /* Uses and control inputs of nodes, in lists that the functions which change edges maintain. */
 #include "graph/model.h"
+#include "support/draw.h"
 #include "support/mini_model.h"
 
 /* Counts the returns with an edge by visiting all of them. */
@@ -250,6 +251,79 @@ static void many_control_inputs__are_added_in_linear_time(void **state) {
     tare_model_free(model);
 }
 
+enum { SIGNATURE_OUTPUTS = 60, NODES = 4, PARTS = 5 };
+
+/* A model with so many signature outputs that their uses are in lists. */
+struct served {
+    struct tare_graph_model *model;
+    struct tare_node *nodes[NODES];
+    struct tare_binding outputs[SIGNATURE_OUTPUTS];
+};
+
+/* The outputs of the signature become all edges in turn, by other means than the functions of the graph. */
+static void spread(struct served *s) {
+    for (size_t i = 0; i < SIGNATURE_OUTPUTS; i++)
+        s->outputs[i].edge = output(s->nodes[i % NODES], (int)(i / NODES % PARTS));
+    tare_model_forget_signature_uses(s->model);
+}
+
+static void set_up_served(struct served *s) {
+    *s = (struct served){ .model = mini_model_new() };
+    const struct tare_edge x = tare_node_output0(mini_open(s->model->main, "Placeholder", "x", 0));
+    for (size_t n = 0; n < NODES; n++)
+        s->nodes[n] = add_many_outputs(s->model->main, x, PARTS);
+    s->model->signatures = TARE_NEW(&s->model->arena, struct tare_signature);
+    assert_non_null(s->model->signatures);
+    s->model->n_signatures = 1;
+    *s->model->signatures =
+        (struct tare_signature){ .key = "s", .outputs = s->outputs, .n_outputs = SIGNATURE_OUTPUTS };
+    spread(s);
+}
+
+/* Counts the signature's outputs with an edge by visiting all of them. */
+static size_t outputs_with(const struct served *s, struct tare_edge edge) {
+    size_t count = 0;
+    for (size_t i = 0; i < SIGNATURE_OUTPUTS; i++)
+        count += tare_edge_equal(s->outputs[i].edge, edge);
+    return count;
+}
+
+static struct tare_edge draw_edge(const struct served *s, uint64_t *seed) {
+    return output(s->nodes[draw_bits(seed) % NODES], (int)(draw_bits(seed) % PARTS));
+}
+
+/* All outputs of a node become those of the same or another node, in another order. */
+static void replace_all(struct served *s, uint64_t *seed) {
+    const struct tare_edge from = draw_edge(s, seed), to = draw_edge(s, seed);
+    struct tare_edge all[PARTS];
+    for (int i = 0; i < PARTS; i++)
+        all[i] = output(to.node, (i + to.index) % PARTS);
+    tare_node_replace_outputs(from.node, all);
+}
+
+static void outputs_of_signatures__are_counted_and_replaced(void **state) {
+    struct served s;
+    uint64_t seed = 3;
+    (void)state;
+    set_up_served(&s);
+    for (int turn = 0; turn < 400; turn++) {
+        const struct tare_edge from = draw_edge(&s, &seed), to = draw_edge(&s, &seed);
+        const size_t expected = outputs_with(&s, from);
+        if (turn % 20 == 19)
+            spread(&s);
+        else if (turn % 5 == 4)
+            replace_all(&s, &seed);
+        else
+            assert_int_equal(tare_graph_replace_uses(s.model->main, from, to, NULL), expected);
+        for (size_t n = 0; n < NODES; n++)
+            for (int i = 0; i < PARTS; i++)
+                assert_int_equal(tare_graph_count_uses(s.model->main, output(s.nodes[n], i), NULL),
+                                 outputs_with(&s, output(s.nodes[n], i)));
+    }
+    s.model->n_signatures = 0;
+    tare_model_free(s.model);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(returns__are_counted_as_uses),
@@ -263,6 +337,7 @@ int main(void) {
         cmocka_unit_test(control_inputs__have_no_duplicates),
         cmocka_unit_test(a_removed_control_input__can_be_added_again),
         cmocka_unit_test(many_control_inputs__are_added_in_linear_time),
+        cmocka_unit_test(outputs_of_signatures__are_counted_and_replaced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
