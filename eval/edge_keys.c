@@ -18,10 +18,10 @@ struct body {
 struct keying {
     struct tare_arena *arena;
     const struct tare_graph_model *model;
-    const struct tare_edge *feeds;
-    size_t n_feeds;
+    const size_t *feeds; /* by position in the main graph: 1 + the number of the feed; 0: not fed */
     uint64_t serial;
-    struct tare_map bodies; /* function name -> struct body */
+    struct tare_map bodies;    /* function name -> struct body */
+    struct tare_map variables; /* address of a handle's node -> struct tare_variable */
 };
 
 static struct tare_edge_key finish(struct tare_hash *hash) {
@@ -96,10 +96,21 @@ static tare_status is_shareable(bool *out, struct keying *k, const struct tare_n
     return TARE_OK;
 }
 
+static tare_status index_variables(struct keying *k) {
+    for (size_t i = 0; i < k->model->n_variables; i++) {
+        struct tare_variable *variable = &k->model->variables[i];
+        if (!variable->node || tare_map_get_n(&k->variables, (const char *)&variable->node, sizeof variable->node))
+            continue;
+        if (!tare_map_set_n(&k->variables, (const char *)&variable->node, sizeof variable->node, variable))
+            return TARE_NO_MEMORY;
+    }
+    return TARE_OK;
+}
+
 /* The key of a handle identifies its resource. */
 static void add_variable(struct tare_hash *hash, const struct keying *k, const struct tare_node *node) {
-    for (size_t i = 0; i < k->model->n_variables; i++)
-        if (k->model->variables[i].node == node) tare_hash_add_tensor(hash, &k->model->variables[i].value);
+    const struct tare_variable *variable = tare_map_get_n(&k->variables, (const char *)&node, sizeof node);
+    if (variable) tare_hash_add_tensor(hash, &variable->value);
 }
 
 static bool makes_handle(const struct tare_node *node) {
@@ -157,18 +168,24 @@ static tare_status new_keys(struct tare_edge_keys *out, struct tare_arena *arena
     return out->nodes && out->fed && out->shared ? TARE_OK : TARE_NO_MEMORY;
 }
 
+/* The numbers of the fed nodes by position; of several feeds of a node, the first. */
+static size_t *number_feeds(struct tare_arena *arena, const struct tare_graph *graph, const struct tare_edge *feeds,
+                            size_t n_feeds) {
+    size_t *numbers = TARE_NEW_ARRAY(arena, size_t, graph->n_nodes + 1);
+    for (size_t i = n_feeds; numbers && i-- > 0;)
+        if (feeds[i].node && feeds[i].node->graph == graph) numbers[feeds[i].node->position] = i + 1;
+    return numbers;
+}
+
 static bool key_feed(struct tare_edge_keys *keys, const struct keying *k, const struct tare_node *node) {
-    for (size_t i = 0; i < k->n_feeds; i++) {
-        struct tare_hash hash;
-        if (k->feeds[i].node != node) continue;
-        tare_hash_begin(&hash);
-        tare_hash_add_text(&hash, "feed");
-        tare_hash_add_u64(&hash, i);
-        keys->nodes[node->position] = finish(&hash);
-        keys->fed[node->position] = keys->shared[node->position] = true;
-        return true;
-    }
-    return false;
+    struct tare_hash hash;
+    if (!k->feeds[node->position]) return false;
+    tare_hash_begin(&hash);
+    tare_hash_add_text(&hash, "feed");
+    tare_hash_add_u64(&hash, k->feeds[node->position] - 1);
+    keys->nodes[node->position] = finish(&hash);
+    keys->fed[node->position] = keys->shared[node->position] = true;
+    return true;
 }
 
 static tare_status key_nodes(struct tare_edge_keys *keys, struct keying *k, const struct tare_graph *graph) {
@@ -220,9 +237,13 @@ static tare_status add_body(struct tare_hash *hash, struct keying *k, const char
 tare_status tare_edge_keys_of(struct tare_edge_keys *out, struct tare_arena *arena,
                               const struct tare_graph_model *model, const struct tare_edge *feeds, size_t n_feeds,
                               uint64_t serial) {
-    struct keying k = { .arena = arena, .model = model, .feeds = feeds, .n_feeds = n_feeds, .serial = serial };
-    tare_status status = key_nodes(out, &k, model->main);
+    struct keying k = {
+        .arena = arena, .model = model, .feeds = number_feeds(arena, model->main, feeds, n_feeds), .serial = serial
+    };
+    tare_status status = k.feeds ? index_variables(&k) : TARE_NO_MEMORY;
+    if (status == TARE_OK) status = key_nodes(out, &k, model->main);
     tare_map_free(&k.bodies);
+    tare_map_free(&k.variables);
     return status;
 }
 

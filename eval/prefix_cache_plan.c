@@ -22,11 +22,13 @@ struct walk {
         RUNNING,
         WHOLE
     } purpose;    /* which values may be fed: those that will be kept, those that are kept, or none */
+    bool *input;  /* by position: a fed node */
     bool *seen;   /* by position */
     bool *costly; /* by position: a costly op computes it; NULL: not distinguished */
     struct tare_node **stack;
     size_t depth;
     struct tare_prefix_cache_route *route; /* NULL while planning */
+    struct tare_map listed;                /* edges and values in the lists of the route */
 };
 
 /* A value can be kept when it depends on the record and any model may be fed with it. */
@@ -43,30 +45,45 @@ static struct tare_prefix_cache_value *value_of(const struct walk *w, struct tar
 }
 
 static bool is_input(const struct walk *w, const struct tare_node *node) {
-    for (size_t i = 0; i < w->edges->n_feeds; i++)
-        if (w->edges->feeds[i].node == node) return true;
-    return false;
+    return w->input[node->position];
+}
+
+/* True, once for each key: it was not in the set. A failed allocation is a status. */
+static tare_status note(bool *is_new, struct tare_map *set, struct tare_arena *arena, const void *key, size_t size) {
+    char *copy;
+    *is_new = !tare_map_get_n(set, key, size);
+    if (!*is_new) return TARE_OK;
+    copy = tare_arena_extend(arena, key, size, 0, 1);
+    return copy && tare_map_set_n(set, copy, size, copy) ? TARE_OK : TARE_NO_MEMORY;
+}
+
+/* Appends to the list of fed edges, or of those whose values are kept. */
+static tare_status list_edge(struct walk *w, struct tare_edge **edges, struct tare_prefix_cache_value ***values,
+                             size_t *count, struct tare_edge edge, struct tare_prefix_cache_value *value) {
+    struct tare_edge *grown_edges = tare_arena_append(w->arena, *edges, *count, sizeof **edges);
+    struct tare_prefix_cache_value **grown_values = tare_arena_append(w->arena, *values, *count, sizeof **values);
+    if (!grown_edges || !grown_values) return TARE_NO_MEMORY;
+    grown_edges[*count] = edge;
+    grown_values[(*count)++] = value;
+    *edges = grown_edges;
+    *values = grown_values;
+    return TARE_OK;
 }
 
 static tare_status feed(struct walk *w, struct tare_edge edge, struct tare_prefix_cache_value *value) {
     struct tare_prefix_cache_route *route = w->route;
-    struct tare_edge *fed;
-    struct tare_prefix_cache_value **values;
+    const struct {
+        const struct tare_node *node;
+        int64_t index;
+    } key = { edge.node, edge.index };
+    bool is_new;
     if (w->purpose == PLANNING) {
         value->last_user = w->number;
         if (w->plan->shares) w->plan->shares[value->owner] = w->plan->shares[w->number] = true;
         return TARE_OK;
     }
-    for (size_t i = 0; i < route->n_fed; i++)
-        if (route->fed[i].node == edge.node && route->fed[i].index == edge.index) return TARE_OK;
-    fed = tare_arena_extend(w->arena, route->fed, route->n_fed, 1, sizeof *fed);
-    values = tare_arena_extend(w->arena, route->fed_values, route->n_fed, 1, sizeof *values);
-    if (!fed || !values) return TARE_NO_MEMORY;
-    fed[route->n_fed] = edge;
-    values[route->n_fed++] = value;
-    route->fed = fed;
-    route->fed_values = values;
-    return TARE_OK;
+    TARE_TRY(note(&is_new, &w->listed, w->arena, &key, sizeof key));
+    return is_new ? list_edge(w, &route->fed, &route->fed_values, &route->n_fed, edge, value) : TARE_OK;
 }
 
 static void push(struct walk *w, struct tare_node *node) {
@@ -133,7 +150,10 @@ static tare_status begin(struct walk *w, const struct tare_graph_model *model) {
     w->graph = model->main;
     w->seen = TARE_NEW_ARRAY(w->arena, bool, w->graph->n_nodes + 1);
     w->stack = TARE_NEW_ARRAY(w->arena, struct tare_node *, w->graph->n_nodes + 1);
-    if (!w->seen || !w->stack) return TARE_NO_MEMORY;
+    w->input = TARE_NEW_ARRAY(w->arena, bool, w->graph->n_nodes + 1);
+    if (!w->seen || !w->stack || !w->input) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < w->edges->n_feeds; i++)
+        if (w->edges->feeds[i].node) w->input[w->edges->feeds[i].node->position] = true;
     TARE_TRY(tare_edge_keys_of(&w->keys, w->arena, model, w->edges->feeds, w->edges->n_feeds, w->number + 1));
     return w->plan->costly_only ? find_costly(w) : TARE_OK;
 }
@@ -194,19 +214,11 @@ done:
 
 static tare_status leave(struct walk *w, struct tare_edge edge) {
     struct tare_prefix_cache_route *route = w->route;
-    struct tare_prefix_cache_value *value = value_of(w, edge), **values;
-    struct tare_edge *left;
+    struct tare_prefix_cache_value *value = value_of(w, edge);
+    bool is_new; /* no other node of the graph computes the same */
     if (!value || value->owner != w->number || value->last_user == w->number || value->refused) return TARE_OK;
-    for (size_t i = 0; i < route->n_left; i++) /* two nodes of the graph compute the same */
-        if (route->left_values[i] == value) return TARE_OK;
-    left = tare_arena_extend(w->arena, route->left, route->n_left, 1, sizeof *left);
-    values = tare_arena_extend(w->arena, route->left_values, route->n_left, 1, sizeof *values);
-    if (!left || !values) return TARE_NO_MEMORY;
-    left[route->n_left] = edge;
-    values[route->n_left++] = value;
-    route->left = left;
-    route->left_values = values;
-    return TARE_OK;
+    TARE_TRY(note(&is_new, &w->listed, w->arena, &value, sizeof(void *)));
+    return is_new ? list_edge(w, &route->left, &route->left_values, &route->n_left, edge, value) : TARE_OK;
 }
 
 static int64_t count_nodes(const struct walk *w) {
@@ -216,27 +228,34 @@ static int64_t count_nodes(const struct walk *w) {
     return count;
 }
 
+static tare_status find_route(struct walk *w, const struct tare_graph_model *model) {
+    struct tare_prefix_cache_route *out = w->route;
+    TARE_TRY(begin(w, model));
+    w->purpose = WHOLE;
+    TARE_TRY(walk_back(w));
+    out->whole = count_nodes(w);
+    memset(w->seen, 0, w->graph->n_nodes * sizeof *w->seen);
+    w->purpose = RUNNING;
+    TARE_TRY(walk_back(w));
+    out->nodes = count_nodes(w);
+    for (size_t i = 0; i < w->graph->n_nodes; i++) {
+        struct tare_node *node = w->graph->nodes[i];
+        if (!w->seen[i]) continue;
+        out->needs_inputs = out->needs_inputs || is_input(w, node);
+        for (size_t k = 0; k < node->n_outputs && !is_input(w, node); k++)
+            TARE_TRY(leave(w, (struct tare_edge){ node, (int)k }));
+    }
+    return TARE_OK;
+}
+
 tare_status tare_prefix_cache_route_of(struct tare_prefix_cache_route *out, struct tare_prefix_cache_plan *plan,
                                        const struct tare_graph_model *model, const struct tare_record_edges *edges,
                                        size_t number) {
     struct walk w = { .plan = plan, .edges = edges, .arena = &out->arena, .number = number, .route = out };
     *out = (struct tare_prefix_cache_route){ 0 };
-    TARE_TRY(begin(&w, model));
-    w.purpose = WHOLE;
-    TARE_TRY(walk_back(&w));
-    out->whole = count_nodes(&w);
-    memset(w.seen, 0, w.graph->n_nodes * sizeof *w.seen);
-    w.purpose = RUNNING;
-    TARE_TRY(walk_back(&w));
-    out->nodes = count_nodes(&w);
-    for (size_t i = 0; i < w.graph->n_nodes; i++) {
-        struct tare_node *node = w.graph->nodes[i];
-        if (!w.seen[i]) continue;
-        out->needs_inputs = out->needs_inputs || is_input(&w, node);
-        for (size_t k = 0; k < node->n_outputs && !is_input(&w, node); k++)
-            TARE_TRY(leave(&w, (struct tare_edge){ node, (int)k }));
-    }
-    return TARE_OK;
+    const tare_status status = find_route(&w, model);
+    tare_map_free(&w.listed);
+    return status;
 }
 
 void tare_prefix_cache_route_free(struct tare_prefix_cache_route *route) {

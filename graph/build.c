@@ -160,11 +160,15 @@ tare_status tare_graph_add_return(struct tare_graph *graph, const char *name, in
 }
 
 tare_status tare_graph_add_control_return(struct tare_graph *graph, const char *name, struct tare_node *node) {
-    struct tare_control_return *all = tare_arena_extend(arena_of(graph), graph->control_returns,
-                                                        graph->n_control_returns, 1, sizeof *graph->control_returns);
-    if (!all) return TARE_NO_MEMORY;
-    all[graph->n_control_returns++] = (struct tare_control_return){ name, node };
-    graph->control_returns = all;
+    if (graph->n_control_returns >= graph->control_returns_capacity) {
+        const size_t extra = graph->n_control_returns + 4;
+        struct tare_control_return *grown =
+            tare_arena_extend(arena_of(graph), graph->control_returns, graph->n_control_returns, extra, sizeof *grown);
+        if (!grown) return TARE_NO_MEMORY;
+        graph->control_returns = grown;
+        graph->control_returns_capacity = graph->n_control_returns + extra;
+    }
+    graph->control_returns[graph->n_control_returns++] = (struct tare_control_return){ name, node };
     return TARE_OK;
 }
 

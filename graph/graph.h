@@ -91,7 +91,7 @@ struct tare_graph {
     const struct tare_return *returns; /* changed only by tare_graph_add_return and its siblings */
     size_t n_returns, returns_capacity;
     struct tare_control_return *control_returns;
-    size_t n_control_returns;
+    size_t n_control_returns, control_returns_capacity; /* capacity: of a list that was added to; otherwise 0 */
     struct tare_attr *attrs; /* of the function (_noinline, _implements, _XlaMustCompile …) */
     size_t n_attrs, attrs_capacity;
     bool has_uses;            /* the lists of uses are built and maintained: tare_graph_index_uses */

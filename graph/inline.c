@@ -139,7 +139,7 @@ static tare_status change_control_returns(struct tare_graph *graph) {
     for (size_t i = 0; i < n_before; i++)
         count += count_control_returns(before[i].node);
     graph->control_returns = TARE_NEW_ARRAY(&graph->model->arena, struct tare_control_return, count + 1);
-    graph->n_control_returns = 0;
+    graph->n_control_returns = graph->control_returns_capacity = 0;
     if (!graph->control_returns) return TARE_NO_MEMORY;
     for (size_t i = 0; i < n_before; i++)
         add_control_returns(graph, before[i].node, before[i].name);

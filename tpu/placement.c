@@ -124,14 +124,8 @@ static tare_status replicate_output(struct job *job, size_t index) {
 
 /* When a runtime instantiates a function, it prunes unused stateless nodes; the status must be kept. */
 static tare_status keep_status(struct job *job) {
-    struct tare_graph *graph = job->graph;
-    struct tare_control_return *grown =
-        tare_arena_extend(&job->model->arena, graph->control_returns, graph->n_control_returns, 1, sizeof *grown);
-    struct tare_node *status = tare_graph_find(graph, "TPUCompilationResult");
-    if (!grown) return TARE_NO_MEMORY;
-    grown[graph->n_control_returns++] = (struct tare_control_return){ status->name, status };
-    graph->control_returns = grown;
-    return TARE_OK;
+    struct tare_node *status = tare_graph_find(job->graph, "TPUCompilationResult");
+    return tare_graph_add_control_return(job->graph, status->name, status);
 }
 
 static tare_status build_replicated(struct job *job, const struct tare_tpu_sharding *sharding) {

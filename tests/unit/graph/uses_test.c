@@ -251,6 +251,22 @@ static void many_control_inputs__are_added_in_linear_time(void **state) {
     tare_model_free(model);
 }
 
+static void many_control_returns__are_added_in_linear_time(void **state) {
+    enum { RETURNS = 200000 };
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *graph = tare_model_add_function(model, "f");
+    assert_non_null(graph);
+    (void)state;
+    for (int i = 0; i < RETURNS; i++) {
+        struct tare_node *effect = mini_open(graph, "NoOp", "effect", 0);
+        mini_ok(tare_graph_add_control_return(graph, effect->name, effect));
+    }
+    assert_int_equal(graph->n_control_returns, RETURNS);
+    for (int i = 0; i < RETURNS; i++)
+        assert_ptr_equal(graph->control_returns[i].node, graph->nodes[i]);
+    tare_model_free(model);
+}
+
 enum { SIGNATURE_OUTPUTS = 60, NODES = 4, PARTS = 5 };
 
 /* A model with so many signature outputs that their uses are in lists. */
@@ -337,6 +353,7 @@ int main(void) {
         cmocka_unit_test(control_inputs__have_no_duplicates),
         cmocka_unit_test(a_removed_control_input__can_be_added_again),
         cmocka_unit_test(many_control_inputs__are_added_in_linear_time),
+        cmocka_unit_test(many_control_returns__are_added_in_linear_time),
         cmocka_unit_test(outputs_of_signatures__are_counted_and_replaced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
