@@ -1,7 +1,9 @@
 /* Determines the nodes that a run needs, and their topological order. Independent nodes keep the order of the file,
- * which is mostly the order in which the model was written and keeps lifetimes short. */
+ * which is mostly the order in which the model was written and keeps lifetimes short. Ops that epilogues compute follow
+ * the ops that they belong to. */
 #include "base/alloc.h"
 #include "interpreter/execution/plan.h"
+#include "interpreter/inference/evaluate.h"
 
 #include <string.h>
 
@@ -143,4 +145,44 @@ tare_status tare_plan_order(struct tare_node ***out, size_t *count, struct tare_
     tare_free(walk.stack);
     *out = order;
     return status;
+}
+
+/* True for a pure op of an epilogue whose operands, except for the first input, are constant. */
+static bool follows_its_input(const struct tare_node *node, const bool *constant) {
+    static const char *const ops[] = { "BiasAdd",          "FusedBatchNorm", "FusedBatchNormV2",
+                                       "FusedBatchNormV3", "Relu",           "Relu6" };
+    bool is_listed = false;
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        is_listed |= strcmp(node->op, ops[i]) == 0;
+    if (!is_listed || !tare_node_is_pure(node) || node->n_controls || constant[node->position]) return false;
+    for (size_t i = 1; i < node->n_inputs; i++) {
+        const struct tare_node *operand = node->inputs[i].node;
+        if (!operand || tare_dtype_is_ref(operand->output_dtypes[node->inputs[i].index])) return false;
+        if (!tare_node_is_arg(operand) && !constant[operand->position]) return false;
+    }
+    return true;
+}
+
+/* A step's group is that of its input if it follows it, otherwise its own. Groups keep the order of their first steps,
+ * and steps of a group their order, so that the order remains topological. */
+tare_status tare_plan_join_epilogues(struct tare_node **order, size_t count, const bool *constant, size_t n_nodes) {
+    size_t *const places = tare_calloc(n_nodes + 1, sizeof *places); /* by node position: its place, plus 1 */
+    size_t *const groups = tare_calloc(count + 1, sizeof *groups);   /* by place: the place of its group */
+    size_t *const starts = tare_calloc(count + 2, sizeof *starts);
+    struct tare_node **sorted = tare_calloc(count + 1, sizeof *sorted);
+    const bool has_memory = places && groups && starts && sorted;
+    for (size_t i = 0; i < count && has_memory; i++) {
+        const struct tare_node *before = order[i]->n_inputs ? order[i]->inputs[0].node : NULL;
+        const size_t place = before && !tare_node_is_arg(before) ? places[before->position] : 0;
+        groups[i] = place && follows_its_input(order[i], constant) ? groups[place - 1] : i;
+        places[order[i]->position] = i + 1;
+        starts[groups[i] + 1]++;
+    }
+    for (size_t i = 0; i < count && has_memory; i++)
+        starts[i + 1] += starts[i];
+    for (size_t i = 0; i < count && has_memory; i++)
+        sorted[starts[groups[i]]++] = order[i];
+    if (has_memory) memcpy(order, sorted, count * sizeof *order);
+    tare_free(places), tare_free(groups), tare_free(starts), tare_free(sorted);
+    return has_memory ? TARE_OK : TARE_NO_MEMORY;
 }

@@ -295,6 +295,8 @@ static tare_status build(struct builder *b) {
     for (size_t i = 0; i < n; i++)
         b->step_of[i] = -1;
     sort_out_constants(b);
+    if (!b->plan->may_die && !b->plan->has_frames)
+        TARE_TRY(tare_plan_join_epilogues(b->order, b->n_order, b->constant, b->graph->n_nodes));
     TARE_TRY(lay_out(b));
     for (size_t i = 0; i < b->plan->n_constant_steps; i++)
         TARE_TRY(connect(b, &b->plan->constant_steps[i], true));

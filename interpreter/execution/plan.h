@@ -206,6 +206,9 @@ struct tare_plan_request {
 /* The nodes that a request needs, in topological order (back edges of NextIteration are ignored); arena memory. */
 tare_status tare_plan_order(struct tare_node ***out, size_t *count, struct tare_arena *arena,
                             const struct tare_plan_request *request);
+/* Moves epilogue ops with constant operands to directly after their first input, so that other ops' epilogues can use
+ * their results as addends. `constant`: by node position; n_nodes: of the graph. */
+tare_status tare_plan_join_epilogues(struct tare_node **order, size_t count, const bool *constant, size_t n_nodes);
 /* True for nodes of a function body that run even if no result depends on them: those with side effects. */
 bool tare_plan_is_root(const struct tare_node *node);
 

@@ -170,7 +170,7 @@ static void slide(struct walk *walk, struct level *level, int64_t end) {
 /* Output lines of stage 1 at a time, so that the lines that stage 0 converts are still in the first-level cache when
  * they are used. All of them where the weights do not fit in the cache as well, or a piece would be small. */
 static int64_t lines_of_piece(const struct tare_tiling *tiling) {
-    enum { MOST_FLOATS = 6 * 1024, MOST_WEIGHTS = 2 * 1024, LEAST_POSITIONS = 128 };
+    enum { MOST_FLOATS = 6 * 1024, MOST_WEIGHTS = 5 * 1024, LEAST_POSITIONS = 128 };
     const struct tare_conv *conv = &tiling->stages[1].conv;
     const int64_t line = conv->in[2] * conv->in_channels;
     const int64_t lines = (MOST_FLOATS / line - conv->kernel[1] + 1) / conv->stride[1];

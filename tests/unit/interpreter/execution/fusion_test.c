@@ -294,32 +294,57 @@ static void fusion__observers_see_every_value(void **state) {
     tare_model_free(model);
 }
 
-static void fusion__profile_counts_the_whole_at_the_first_node(void **state) {
-    (void)state;
+/* Fails if a node ran by itself. */
+static void assert_fused(const struct tare_graph_model *model, struct tare_edge x, struct tare_edge fetch,
+                         const struct tare_node *const *nodes, size_t n_nodes) {
     const struct tare_session_options profiled = { .profile = true };
-    struct tare_graph_model *model = mini_model_new();
-    struct tare_graph *g = model->main;
-    struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT), y = conv(g, "Conv2D", "conv", x, 3);
-    y = mini_node(g, "BiasAdd", "bias", 2, y, constant(g, "b", channels(), 4));
-    const struct tare_edge relu = mini_node(g, "Relu", "relu", 1, y);
-    y = mini_node(g, "Identity", "dropout", 1, relu);
     struct tare_session *session;
     struct tare_profile_row *rows;
     struct tare_arena arena = { 0 };
     struct tare_tensor result;
     size_t count;
     mini_ok(tare_session_new(&session, model, &profiled));
-    run(session, x, y, 1, &result);
+    run(session, x, fetch, 1, &result);
     mini_ok(tare_session_profile(&rows, &count, &arena, session));
     for (size_t i = 0; i < count; i++) {
-        if (rows[i].node == relu.node || rows[i].node == y.node)
-            fail_msg("%s ran by itself %lld times", rows[i].node->name, (long long)rows[i].calls);
+        for (size_t n = 0; n < n_nodes; n++)
+            if (rows[i].node == nodes[n])
+                fail_msg("%s ran by itself %lld times", rows[i].node->name, (long long)rows[i].calls);
     }
     assert_true(count > 0);
     tare_tensor_reset(&result);
     tare_arena_free(&arena);
     tare_session_free(session);
+}
+
+static void fusion__profile_counts_the_whole_at_the_first_node(void **state) {
+    (void)state;
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *g = model->main;
+    struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT), y = conv(g, "Conv2D", "conv", x, 3);
+    y = mini_node(g, "BiasAdd", "bias", 2, y, constant(g, "b", channels(), 4));
+    const struct tare_edge relu = mini_node(g, "Relu", "relu", 1, y);
+    y = mini_node(g, "Identity", "dropout", 1, relu);
+    const struct tare_node *const fused[] = { relu.node, y.node };
+    assert_fused(model, x, y, fused, 2);
     tare_model_free(model);
+}
+
+/* Two convolutions whose biases come after both in the file: the second one adds the result of the first. */
+static void fusion__sum_of_two_branches(void **state) {
+    (void)state;
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *g = model->main;
+    struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT);
+    const struct tare_edge first = conv(g, "Conv2D", "conv1", x, 3), second = conv(g, "Conv2D", "conv2", x, 4);
+    const struct tare_edge bias1 = mini_node(g, "BiasAdd", "bias1", 2, first, constant(g, "b1", channels(), 5));
+    const struct tare_edge relu1 = mini_node(g, "Relu6", "relu1", 1, bias1);
+    const struct tare_edge bias2 = mini_node(g, "BiasAdd", "bias2", 2, second, constant(g, "b2", channels(), 6));
+    const struct tare_edge sum = mini_node(g, "AddV2", "sum", 2, relu1, bias2);
+    const struct tare_edge relu2 = mini_node(g, "Relu", "relu2", 1, sum);
+    const struct tare_node *const fused[] = { bias1.node, relu1.node, bias2.node, sum.node, relu2.node };
+    assert_fused(model, x, relu2, fused, 5);
+    compare(model, x, relu2);
 }
 
 int main(void) {
@@ -335,6 +360,7 @@ int main(void) {
         cmocka_unit_test(fusion__bias_of_a_wrong_shape_is_the_ops_own_error),
         cmocka_unit_test(fusion__observers_see_every_value),
         cmocka_unit_test(fusion__profile_counts_the_whole_at_the_first_node),
+        cmocka_unit_test(fusion__sum_of_two_branches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
