@@ -12,15 +12,16 @@
 
 enum { LINES = 2, COLUMNS = 2, BLOCK = LANES * VECTORS, VECTOR_BYTES = 4 * LANES };
 
-/* Channels of the block before which `left` channels are left; tiles that it is computed for at once. */
+/* Channels of the block before which `left` channels are left. */
 static int64_t block_channels(int64_t left) {
     int64_t channels = BLOCK;
     while (channels > left && channels > LANES)
         channels /= 2;
     return left < channels ? left : channels;
 }
-static int block_parts(int64_t channels) {
-    return channels < LANES ? VECTORS : (int)(BLOCK / channels);
+/* Channels of a tile's part of a vector, with those that do not exist: a power of two. */
+static int64_t part_channels(int64_t channels) {
+    return channels < LANES ? LANES : channels;
 }
 
 /* ---- packing ---- */
@@ -40,7 +41,7 @@ static size_t packed_bytes(const struct tare_conv *conv) {
 
 /* The first of the four channels in part `part` of vector `vector` of a block. */
 static int64_t first_channel(int part, int vector, int64_t channels) {
-    return part * LANES % (BLOCK / block_parts(channels)) + 4 * vector;
+    return (part * LANES & (part_channels(channels) - 1)) + 4 * vector;
 }
 
 static void pack(void *packed, const struct tare_conv *conv, const int8_t *filter) {

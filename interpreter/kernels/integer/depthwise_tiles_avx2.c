@@ -93,8 +93,9 @@ static void pack_lane(int8_t *block, const struct tare_conv *conv, const int8_t 
 
 /* ---- widened input ---- */
 
-/* Output columns of a tile's part, a multiple of COLUMNS; widened columns of a line. */
+/* Output columns of a tile's part, of several parts a multiple of COLUMNS; widened columns of a line. */
 static int64_t part_columns(const struct tare_conv *conv, int parts) {
+    if (parts == 1) return conv->out[2];
     return (conv->out[2] + COLUMNS * parts - 1) / (COLUMNS * parts) * COLUMNS;
 }
 static int64_t widened_columns(const struct tare_conv *conv, int parts) {
@@ -218,47 +219,47 @@ TARE_ALWAYS_INLINE TARGET vec add_products(vec sum, vec lanes, const vec *weight
     return sum;
 }
 
+/* What the compiler knows of a tile: its output lines and columns, the kernel. */
+struct shape {
+    int lines, columns, size, stride;
+};
+
 /* Adds a pair of input lines, whose first columns are `x` and `next`. `line`: the number of the first one in the tile.
  */
 TARE_ALWAYS_INLINE TARGET void add_pair(vec sums[LINES][COLUMNS][VECTORS], const vec *weights, const vec *x,
-                                        const vec *next, const int line, const int lines, const int size,
-                                        const int stride) {
+                                        const vec *next, const int line, const struct shape shape) {
     TARE_UNROLL
-    for (int j = 0; j < size + (COLUMNS - 1) * stride; j++) {
+    for (int j = 0; j < shape.size + (shape.columns - 1) * shape.stride; j++) {
         const vec first = x[j], second = next[j];
         const vec lanes[VECTORS] = { _mm256_unpacklo_epi16(first, second), _mm256_unpackhi_epi16(first, second) };
         TARE_UNROLL
-        for (int i = 0; i < lines * COLUMNS * VECTORS; i++) {
+        for (int i = 0; i < shape.lines * COLUMNS * VECTORS; i++) {
             const int l = i / (COLUMNS * VECTORS), column = i / VECTORS % COLUMNS, v = i % VECTORS;
-            const int h = line - l * stride, w = j - column * stride;
-            if (h < 0 || h + 1 >= size || w < 0 || w >= size) continue;
-            sums[l][column][v] = add_products(sums[l][column][v], lanes[v], weights + pair_at(size, h, w) + v);
+            const int h = line - l * shape.stride, w = j - column * shape.stride;
+            if (h < 0 || h + 1 >= shape.size || w < 0 || w >= shape.size || column >= shape.columns) continue;
+            sums[l][column][v] = add_products(sums[l][column][v], lanes[v], weights + pair_at(shape.size, h, w) + v);
         }
     }
 }
 
 /* Adds one input line. */
 TARE_ALWAYS_INLINE TARGET void add_single(vec sums[LINES][COLUMNS][VECTORS], const vec *weights, const vec *x,
-                                          const int line, const int lines, const int size, const int stride) {
-    const int columns = size + (COLUMNS - 1) * stride;
+                                          const int line, const struct shape shape) {
+    const int columns = shape.size + (shape.columns - 1) * shape.stride, pairs = pairs_of(shape.size);
     TARE_UNROLL
     for (int p = 0; 2 * p < columns; p++) {
         const vec first = x[2 * p], second = 2 * p + 1 < columns ? x[2 * p + 1] : first;
         const vec lanes[VECTORS] = { _mm256_unpacklo_epi16(first, second), _mm256_unpackhi_epi16(first, second) };
         TARE_UNROLL
-        for (int i = 0; i < lines * COLUMNS * VECTORS; i++) {
+        for (int i = 0; i < shape.lines * COLUMNS * VECTORS; i++) {
             const int l = i / (COLUMNS * VECTORS), column = i / VECTORS % COLUMNS, v = i % VECTORS;
-            const int h = line - l * stride, shift = column * stride % SHIFTS, pair = p - column * stride / 2;
-            if (h < 0 || h >= size || pair < 0 || pair >= pairs_of(size)) continue;
-            sums[l][column][v] =
-                add_products(sums[l][column][v], lanes[v], weights + single_at(size, h, shift, pair) + v);
+            const int h = line - l * shape.stride, shift = column * shape.stride % SHIFTS;
+            const int pair = p - column * shape.stride / 2;
+            if (h < 0 || h >= shape.size || pair < 0 || pair >= pairs || column >= shape.columns) continue;
+            const vec *at = weights + single_at(shape.size, h, shift, pair) + v;
+            sums[l][column][v] = add_products(sums[l][column][v], lanes[v], at);
         }
     }
-}
-
-/* True if input line `line` of a tile is not one of a pair. */
-TARE_ALWAYS_INLINE bool is_single(const int line, const int size, const int stride) {
-    return stride == 1 ? line == 0 || line == size : line == size - 1;
 }
 
 /* A pointer whose sums with constants the compiler does not keep in registers, of which there are too few. */
@@ -267,17 +268,25 @@ TARE_ALWAYS_INLINE const vec *opaque(const vec *x) {
     return x;
 }
 
-/* All input lines of a tile. */
-TARE_ALWAYS_INLINE TARGET void add_lines(vec sums[LINES][COLUMNS][VECTORS], const vec *weights, const vec *x,
-                                         int64_t x_line, const int lines, const int size, const int stride) {
+/* True if input line `line` of a tile is not one of a pair. */
+TARE_ALWAYS_INLINE bool is_single(const int line, const int size, const int stride) {
+    return stride == 1 ? line == 0 || line == size : line == size - 1;
+}
+
+/* The sums of a tile, whose input begins at `x`. */
+TARE_ALWAYS_INLINE TARGET void compute_sums(vec sums[LINES][COLUMNS][VECTORS], const struct work *work, const vec *x,
+                                            int64_t x_line, const struct shape shape) {
+    const vec *weights = opaque((const vec *)(const void *)work->packed);
     bool is_second = false;
-    weights = opaque(weights);
     TARE_UNROLL
-    for (int h = 0; h < size + (lines - 1) * stride; h++, x = opaque(x + x_line)) {
-        if (is_single(h, size, stride)) {
-            add_single(sums, weights, x, h, lines, size, stride);
+    for (int i = 0; i < shape.lines * COLUMNS * VECTORS; i++)
+        sums[i / (COLUMNS * VECTORS)][i / VECTORS % COLUMNS][i % VECTORS] = work->start[i % VECTORS];
+    TARE_UNROLL
+    for (int h = 0; h < shape.size + (shape.lines - 1) * shape.stride; h++, x = opaque(x + x_line)) {
+        if (is_single(h, shape.size, shape.stride)) {
+            add_single(sums, weights, x, h, shape);
         } else {
-            if (!is_second) add_pair(sums, weights, x, opaque(x + x_line), h, lines, size, stride);
+            if (!is_second) add_pair(sums, weights, x, opaque(x + x_line), h, shape);
             is_second = !is_second;
         }
     }
@@ -353,73 +362,80 @@ static __attribute__((noinline)) TARGET void store_others(struct work *work, vec
 
 /* ---- lines ---- */
 
-TARE_ALWAYS_INLINE TARGET void start_sums(vec sums[LINES][COLUMNS][VECTORS], const struct work *work, const int lines) {
+/* A tile to bytes; y_line: bytes from output line to output line. */
+TARE_ALWAYS_INLINE TARGET void run_bytes_tile(const struct work *work, struct place place, int64_t y_line, const vec *x,
+                                              int64_t x_line, const struct shape shape, const int parts) {
+    vec sums[LINES][COLUMNS][VECTORS];
+    compute_sums(sums, work, x, x_line, shape);
     TARE_UNROLL
-    for (int i = 0; i < lines * COLUMNS * VECTORS; i++)
-        sums[i / (COLUMNS * VECTORS)][i / VECTORS % COLUMNS][i % VECTORS] = work->start[i % VECTORS];
+    for (int l = 0; l < shape.lines; l++, place.to += y_line) {
+        const vec *first = sums[l][0], *last = sums[l][shape.columns - 1];
+        store_bytes(&place, requantize(&work->bytes, first[0], first[1], last[0], last[1]), parts);
+    }
 }
 
 /* Output lines [line, line + lines) of the call, whose widened input begins at `x`, to bytes. */
-TARE_ALWAYS_INLINE TARGET void run_bytes(const struct work *work, int64_t line, const vec *x, const int lines,
-                                         const int size, const int stride, const int parts) {
+TARE_ALWAYS_INLINE TARGET void run_bytes(const struct work *work, int64_t line, const vec *x, const struct shape shape,
+                                         const int parts) {
     const struct tare_conv *conv = work->conv;
-    const vec *weights = (const vec *)(const void *)work->packed;
     const int64_t x_line = widened_columns(conv, parts), y_line = conv->out[2] * conv->out_channels;
+    const struct shape narrow = { shape.lines, 1, shape.size, shape.stride };
     struct place place = { .to = work->output->requantize->to + work->output->element +
                                  element_at(work, work->line + line, 0),
                            .step = conv->out_channels,
                            .left = conv->out[2],
                            .part_columns = work->part_columns,
                            .channels = (size_t)work->mask };
-    for (int64_t left = work->part_columns; left > 0; left -= COLUMNS, x += COLUMNS * stride) {
-        vec sums[LINES][COLUMNS][VECTORS];
-        start_sums(sums, work, lines);
-        add_lines(sums, weights, x, x_line, lines, size, stride);
-        struct place next = place;
-        TARE_UNROLL
-        for (int l = 0; l < lines; l++, next.to += y_line) {
-            const vec bytes = requantize(&work->bytes, sums[l][0][0], sums[l][0][1], sums[l][1][0], sums[l][1][1]);
-            store_bytes(&next, bytes, parts);
-        }
+    int64_t left = work->part_columns;
+    for (; left >= COLUMNS; left -= COLUMNS, x += COLUMNS * shape.stride) {
+        run_bytes_tile(work, place, y_line, x, x_line, shape, parts);
         place.to += COLUMNS * place.step, place.left -= COLUMNS;
+    }
+    if (parts == 1 && left > 0) run_bytes_tile(work, place, y_line, x, x_line, narrow, parts);
+}
+
+TARE_ALWAYS_INLINE TARGET void run_others_tile(struct work *work, int64_t line, int64_t column, const vec *x,
+                                               int64_t x_line, const struct shape shape, const int parts) {
+    vec sums[LINES][COLUMNS][VECTORS];
+    compute_sums(sums, work, x, x_line, shape);
+    TARE_UNROLL
+    for (int i = 0; i < shape.lines * shape.columns; i++) {
+        const int l = i / shape.columns, c = i % shape.columns;
+        store_others(work, sums[l][c][0], sums[l][c][1], work->line + line + l, column + c, parts);
     }
 }
 
 /* The same to other results. */
-TARE_ALWAYS_INLINE TARGET void run_others(struct work *work, int64_t line, const vec *x, const int lines,
-                                          const int size, const int stride, const int parts) {
-    const vec *weights = (const vec *)(const void *)work->packed;
+TARE_ALWAYS_INLINE TARGET void run_others(struct work *work, int64_t line, const vec *x, const struct shape shape,
+                                          const int parts) {
     const int64_t x_line = widened_columns(work->conv, parts);
-    for (int64_t column = 0; column < work->part_columns; column += COLUMNS, x += COLUMNS * stride) {
-        vec sums[LINES][COLUMNS][VECTORS];
-        start_sums(sums, work, lines);
-        add_lines(sums, weights, x, x_line, lines, size, stride);
-        TARE_UNROLL
-        for (int i = 0; i < lines * COLUMNS; i++)
-            store_others(work, sums[i / COLUMNS][i % COLUMNS][0], sums[i / COLUMNS][i % COLUMNS][1],
-                         work->line + line + i / COLUMNS, column + i % COLUMNS, parts);
-    }
+    const struct shape narrow = { shape.lines, 1, shape.size, shape.stride };
+    int64_t column = 0;
+    for (; column + COLUMNS <= work->part_columns; column += COLUMNS, x += COLUMNS * shape.stride)
+        run_others_tile(work, line, column, x, x_line, shape, parts);
+    if (parts == 1 && column < work->part_columns) run_others_tile(work, line, column, x, x_line, narrow, parts);
 }
 
-TARE_ALWAYS_INLINE TARGET void run_lines(struct work *work, int64_t line, const vec *x, const int lines, const int size,
-                                         const int stride, const int parts) {
+TARE_ALWAYS_INLINE TARGET void run_lines(struct work *work, int64_t line, const vec *x, const struct shape shape,
+                                         const int parts) {
     if (work->bytes.is_possible)
-        run_bytes(work, line, x, lines, size, stride, parts);
+        run_bytes(work, line, x, shape, parts);
     else
-        run_others(work, line, x, lines, size, stride, parts);
+        run_others(work, line, x, shape, parts);
 }
 
 /* `count` output lines of a block. */
 TARE_ALWAYS_INLINE TARGET void run_block(struct work *work, int64_t count, const int size, const int stride,
                                          const int parts) {
+    const struct shape both = { LINES, COLUMNS, size, stride }, one = { 1, COLUMNS, size, stride };
     const vec *x = work->scratch;
     const int64_t step = widened_columns(work->conv, parts) * stride;
     int64_t line = 0;
     work->part_columns = part_columns(work->conv, parts);
     widen(work, count, parts);
     for (; line + LINES <= count; line += LINES)
-        run_lines(work, line, x + line * step, LINES, size, stride, parts);
-    if (line < count) run_lines(work, line, x + line * step, 1, size, stride, parts);
+        run_lines(work, line, x + line * step, both, parts);
+    if (line < count) run_lines(work, line, x + line * step, one, parts);
 }
 
 /* ---- the form ---- */
@@ -444,14 +460,20 @@ static void (*kernel_of(const struct tare_conv *conv, int64_t channels))(struct 
     return kernels[conv->kernel[2] == 5][conv->stride[2] - 1][channels == BLOCK];
 }
 
+/* Widened columns of a line of any block: a half block may have more than a whole one. */
+static int64_t most_columns(const struct tare_conv *conv) {
+    const int64_t whole = widened_columns(conv, 1), half = widened_columns(conv, VECTORS);
+    return whole > half ? whole : half;
+}
+
 /* The widened input of the lines takes half of the first-level cache. */
 static int64_t lines(const struct tare_conv *conv) {
-    const int64_t most = (16 << 10) / (widened_columns(conv, 1) * VECTOR_BYTES);
+    const int64_t most = (16 << 10) / (most_columns(conv) * VECTOR_BYTES);
     return even_lines(conv, (most - conv->kernel[1]) / conv->stride[1] + 1);
 }
 
 static size_t scratch_bytes(const struct tare_conv *conv) {
-    return (size_t)(widened_lines(conv, lines(conv)) * widened_columns(conv, 1) * VECTOR_BYTES);
+    return (size_t)(widened_lines(conv, lines(conv)) * most_columns(conv) * VECTOR_BYTES);
 }
 
 const struct tare_depthwise_form tare_depthwise_tiles_int8_avx2 = {

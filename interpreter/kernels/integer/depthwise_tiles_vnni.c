@@ -496,7 +496,7 @@ static TARGET void prepare_quotients(struct work *work, int64_t channels) {
 static TARGET void store_extremes(const struct work *work, int64_t channels) {
     const struct tare_requantize *r = work->output->requantize;
     const struct tare_sum_range_avx512 *of = work->results.quotients.extremes;
-    const int64_t first = work->output->column + work->channel, width = BLOCK / block_parts(channels);
+    const int64_t first = work->output->column + work->channel, width = part_channels(channels);
     const vec lows[] = { of[0].low, of[1].low, of[2].low, of[3].low };
     const vec highs[] = { of[0].high, of[1].high, of[2].high, of[3].high };
     const struct units low = units_of(lows), high = units_of(highs);
