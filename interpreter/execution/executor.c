@@ -1,6 +1,7 @@
 /* Runs plans: acyclic graphs, with the dead values of TF1 conditionals. Loops of frames are in frames.c. */
 #include "base/alloc.h"
 #include "base/control.h"
+#include "interpreter/execution/mixed.h"
 #include "interpreter/execution/sections.h"
 #include "interpreter/execution/variable.h"
 
@@ -34,7 +35,9 @@ static struct tare_exec_frame *take_frame(struct tare_session *session, struct t
     return NULL;
 }
 
-static void give_frame(struct tare_session *session, struct tare_plan *plan, struct tare_exec_frame *frame) {
+/* A frame whose run failed is not used again: marks in it may not be those that a run begins with. */
+static void give_frame(struct tare_session *session, struct tare_plan *plan, struct tare_exec_frame *frame,
+                       bool succeeded) {
     const bool all = frame->keeps_values || plan->may_die || plan->has_frames;
     for (size_t i = 0; i < (all ? plan->n_slots : plan->n_kept_slots); i++) {
         struct tare_tensor *slot = &frame->slots[all ? (int)i : plan->kept_slots[i]];
@@ -42,7 +45,7 @@ static void give_frame(struct tare_session *session, struct tare_plan *plan, str
     }
     frame->keeps_values = false;
     give_scratch(session, &frame->scratch);
-    if (plan->spare)
+    if (plan->spare || !succeeded)
         tare_exec_frame_free(frame);
     else
         plan->spare = frame;
@@ -157,6 +160,20 @@ static tare_status run_group(struct tare_session *session, const struct tare_pla
     return TARE_OK;
 }
 
+/* The group that runs in the place of a step, unless a mixed tiling has computed it or does so now. */
+static tare_status run_sink(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
+                            int s) {
+    const struct tare_step *step = &plan->steps[s];
+    bool done = false;
+    if (step->mixed && frame->computed[s]) {
+        tare_mixed_mark(plan, frame, step->mixed, false);
+        return TARE_OK;
+    }
+    if (step->mixed && step->mixed->product->sink == s)
+        TARE_TRY(tare_mixed_run(session, plan, frame, step->mixed, &done));
+    return done ? TARE_OK : run_group(session, plan, frame, step->group);
+}
+
 static bool is_quiet(const struct tare_plan *plan, const struct tare_exec_frame *frame, size_t step) {
     const int quiet = plan->quiet[step];
     return quiet == TARE_STEP_IS_QUIET || (quiet >= 0 && frame->computed[quiet]);
@@ -176,7 +193,7 @@ static tare_status run_range(struct tare_session *session, const struct tare_pla
         if (step->scalars) TARE_TRY(tare_scalars_run(plan, frame, step->scalars));
         const bool is_needed = !step->flattens || step->observed || !tare_range_is_known(frame, step->flattens);
         if (step->group && step->group->active) {
-            if (step->group->sink == (int)s) TARE_TRY(run_group(session, plan, frame, step->group));
+            if (step->group->sink == (int)s) TARE_TRY(run_sink(session, plan, frame, (int)s));
         } else if (!frame->dead[s] && !frame->computed[s] && is_needed) {
             frame->keeps_values |= step->flattens && !plan->may_have[step->first_output];
             TARE_TRY(run_step(session, plan, frame, step));
@@ -247,6 +264,6 @@ tare_status tare_plan_run(struct tare_session *session, struct tare_plan *plan, 
     if (status != TARE_OK)
         for (size_t i = 0; i < plan->n_fetches; i++)
             tare_tensor_reset(&results[i]);
-    give_frame(session, plan, frame);
+    give_frame(session, plan, frame, status == TARE_OK);
     return status;
 }

@@ -258,12 +258,21 @@ static struct tare_group_binding *binding_of(const struct group_run *run) {
     return *binding;
 }
 
+/* The tensor of the placement does not exist yet or has records of this shape. */
+static bool may_hold(const struct tare_placement *place, int dtype, const struct tare_shape *shape) {
+    struct tare_shape whole = place->whole.shape;
+    if (!place->whole.dtype) return true;
+    whole.dims[0] = shape->dims[0];
+    return place->whole.dtype == dtype && tare_shape_equal(&whole, shape);
+}
+
 /* Where the records are part of a larger batch, the result is a part of its tensor. */
 static tare_status place_output(struct group_run *run, bool *done) {
     const struct tare_exec_frame *frame = run->frame;
     for (size_t i = 0; i < frame->n_placements && !*done; i++) {
         struct tare_placement *place = &frame->placements[i];
-        if (place->slot != run->group->output) continue;
+        if (place->slot != run->group->output || !may_hold(place, run->group->output_dtype, &run->binding->shape))
+            continue;
         TARE_TRY(tare_placement_open(place, run->group->output_dtype, &run->binding->shape, run->pool));
         TARE_TRY(tare_tensor_share_rows(&run->output, &place->whole, place->first, run->binding->shape.dims[0]));
         *done = true;
@@ -518,4 +527,31 @@ tare_status tare_group_run(struct tare_session *session, const struct tare_plan 
     frame->slots[group->output] = run.measures ? missing_result(run.binding) : run.output;
     TARE_TRY(set_range(session, &run));
     return sink->observed ? tare_step_show(session, sink, &frame->slots[group->output]) : TARE_OK;
+}
+
+tare_status tare_group_run_on(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
+                              const struct tare_step_group *group, const struct tare_tensor *input,
+                              struct tare_tensor *result) {
+    struct group_run run = {
+        .consumer = { .begin = begin, .take = take }, .plan = plan, .frame = frame, .group = group
+    };
+    const struct tare_step *product = &plan->steps[group->product];
+    TARE_TRY(run_product_on(session, frame, &run, input));
+    *result = run.consumer.accepted ? run.output : frame->slots[product->first_output];
+    if (!run.consumer.accepted) frame->slots[product->first_output] = (struct tare_tensor){ 0 };
+    return TARE_OK;
+}
+
+tare_status tare_group_open(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
+                            const struct tare_step_group *group, const struct tare_tensor *source,
+                            struct tare_tensor *result, struct tare_bound_expression **bound) {
+    struct group_run run = { .plan = plan, .frame = frame, .group = group };
+    const int slot = group->values[group->expression.branches[0].source];
+    bool fits;
+    frame->slots[slot] = *source;
+    const tare_status status = bind_group(&run, &source->shape, session->pool, &fits);
+    frame->slots[slot] = (struct tare_tensor){ 0 };
+    *bound = status == TARE_OK && fits ? &run.binding->bound : NULL;
+    *result = run.output;
+    return status;
 }

@@ -56,6 +56,7 @@ struct tare_step_range {
     bool active;                   /* the present observer requests neither */
 };
 
+struct tare_mixed_steps;    /* int8 and float steps that run line by line (mixed.h) */
 struct tare_section;        /* steps that run for some records at a time (sections.h) */
 struct tare_scalar_program; /* steps on single elements (scalars.c) */
 
@@ -107,7 +108,9 @@ struct tare_step {
     struct tare_step_range *flattens; /* whose source this step makes, for nothing else; NULL: none */
     bool is_internal;                 /* only scalar programs use its result, a single element, which has no tensor */
     bool is_scalar;                   /* computes one element from others, derived from ranges */
-    struct tare_section *section;     /* of which this step is the first; NULL: none */
+    struct tare_mixed_steps
+        *mixed; /* of which this step is the sink of the product's group or of the quantizer; NULL: none */
+    struct tare_section *section;        /* of which this step is the first; NULL: none */
     struct tare_scalar_program *scalars; /* of which this step is the first; NULL: none */
     int computed_with;                   /* of an internal step: the first step of its program */
 };
@@ -250,6 +253,9 @@ tare_status tare_plan_find_shape_checks(struct tare_plan *plan, const struct tar
 /* Decides whether a run with the feeds of `frame` skips the plan's checks: all shapes are those of the last successful
  * run. If it does not, plan->checks->passed must be set when the run has succeeded. */
 bool tare_shape_checks_begin(const struct tare_session *session, struct tare_plan *plan, struct tare_exec_frame *frame);
+/* Finds the mixed tilings, after the groups; selects them after fusions and groups. */
+tare_status tare_plan_find_mixed(struct tare_plan *plan, const struct tare_plan_uses *uses, struct tare_arena *arena);
+void tare_plan_select_mixed(const struct tare_session *session, const struct tare_plan *plan);
 /* Finds the sections, after the lifetimes of the slots are known. */
 tare_status tare_plan_find_sections(struct tare_plan *plan, struct tare_arena *arena, struct tare_arena *scratch);
 void tare_plan_select_sections(const struct tare_session *session, const struct tare_plan *plan);

@@ -1,5 +1,6 @@
 /* Finds the sections of a plan (sections.h): longest sequences of steps that treat records separately, between which
  * and inside which no fusion, group or tiling is divided. Requires the lifetimes of the slots. */
+#include "interpreter/execution/mixed.h"
 #include "interpreter/execution/sections.h"
 #include "interpreter/execution/stages.h"
 #include "interpreter/ops/support/dims_wire.h"
@@ -80,6 +81,7 @@ static void join_units(struct finder *f, int s) {
     for (int i = 0; step->tiled && i < step->tiled->n_heads; i++)
         join(f, s, step->tiled->heads[i]);
     if (step->group) join(f, s, step->group->sink);
+    if (step->mixed) join(f, step->mixed->product->sink, step->mixed->quantizer->sink);
 }
 
 /* ---- sections ---- */

@@ -22,6 +22,16 @@ void tare_step_ungather(struct tare_exec_frame *frame, const struct tare_step *s
  * group has one, and the other steps must run one by one. */
 tare_status tare_group_run(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
                            struct tare_step_group *group, bool *done);
+/* Runs the product of a group on `input` instead of its own input 0. *result: that of the group, or of the product
+ * alone if the operands do not fit an expression. */
+tare_status tare_group_run_on(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
+                              const struct tare_step_group *group, const struct tare_tensor *input,
+                              struct tare_tensor *result);
+/* Binds a group without product for a source of which only dtype, shape and number of elements are set, and creates its
+ * result: the caller passes values of the source to *bound. *bound: NULL if the operands do not fit an expression. */
+tare_status tare_group_open(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
+                            const struct tare_step_group *group, const struct tare_tensor *source,
+                            struct tare_tensor *result, struct tare_bound_expression **bound);
 /* Sets the values of an active range in frame->extremes, and the outputs of its steps if other steps use them, and
  * marks the steps in frame->computed, if `values` determine them; otherwise they must run. */
 tare_status tare_range_set(const struct tare_plan *plan, struct tare_exec_frame *frame,

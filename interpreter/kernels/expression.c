@@ -225,7 +225,7 @@ static void run_branch(struct tare_bound_expression *bound, int b, void *to, con
         if (bound->buffers[stage->tag] && !expression->branch_of[stage->tag])
             stage->operand = array_lanes(bound, stage->tag, first, count);
     }
-    run_pipeline(bound, pipeline, to, source < 0 ? values : element(&bound->operands[source], first), count);
+    run_pipeline(bound, pipeline, to, values ? values : element(&bound->operands[source], first), count);
 }
 
 /* The branches above 0 first: their results are operands. */

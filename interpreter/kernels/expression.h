@@ -72,7 +72,7 @@ void tare_expression_rebind(struct tare_bound_expression *bound);
 struct tare_bound_expression *tare_expression_copy(struct tare_bound_expression *bound, struct tare_value_range *range,
                                                    struct tare_arena *arena);
 /* Computes elements [first, first + count) of the result. `values`: those elements of the product, which may be
- * overwritten; NULL if the main pipeline's source is an operand. */
+ * overwritten, or of the main pipeline's source, instead of the operand's; NULL: the source is an operand. */
 void tare_expression_run(struct tare_bound_expression *bound, const void *values, int64_t first, int64_t count);
 
 #endif

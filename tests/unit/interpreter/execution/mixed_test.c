@@ -1,0 +1,189 @@
+/* Mixed tilings: an int8 pointwise layer, a float depthwise one and the quantization after it run line by line, with
+ * the bits of whole images, over sizes, kernels, strides and batches; observers still receive every value. */
+#include "interpreter/execution/state.h"
+#include "support/quantized_layers.h"
+
+#include <string.h>
+
+enum { C = 8, INNER = 48, SIZE = 96 };
+
+struct image {
+    int64_t batch, height, width, kernel, stride;
+    bool is_tiled; /* the lines are divided */
+};
+
+static struct tare_edge network(struct tare_graph *g, struct tare_edge x, const struct image *image) {
+    const struct layers_layer expand = { "expand", C, INNER, 1, 1 }, project = { "project", INNER, C, 1, 1 };
+    struct tare_edge y = mini_node(g, "Relu6", "expand_relu", 1, layers_real(g, &expand, x));
+    y = layers_float(g, "depthwise", y, image->kernel, INNER, 0, image->stride);
+    y = layers_requantized(g, "middle", mini_node(g, "Div", "div", 2, y, mini_float(g, "step", 0.02f)));
+    return layers_real(g, &project, y);
+}
+
+static struct tare_tensor run(struct tare_session *session, struct tare_edge x, struct tare_edge y,
+                              const struct image *image) {
+    struct tare_tensor value, out;
+    layers_seed = 7;
+    value = layers_random(TARE_DT_INT8, tare_shape_make(4, image->batch, image->height, image->width, (int64_t)C));
+    mini_ok(tare_session_run(session, &x, &value, 1, &y, &out, 1, NULL, 0));
+    tare_tensor_reset(&value);
+    return out;
+}
+
+static void check(const struct image *image, int threads) {
+    const struct tare_session_options options = { .profile = true, .op_threads = threads };
+    struct tare_graph_model *model = mini_model_new();
+    const struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_INT8), y = network(model->main, x, image);
+    struct tare_session *session, *plain = layers_plain_session(model);
+    mini_ok(tare_session_new(&session, model, &options));
+    for (int i = 0; i < 2; i++)
+        layers_assert_same(run(session, x, y, image), run(plain, x, y, image));
+    const int64_t calls = layers_calls_of(session, "XlaConvV2");
+    if (image->batch == 1 && (image->is_tiled && threads == 1 ? calls <= 4 : calls != 4))
+        fail_msg("%lld x %lld: %lld calls", (long long)image->height, (long long)image->width, (long long)calls);
+    tare_session_free(session);
+    tare_session_free(plain);
+    tare_model_free(model);
+}
+
+static void mixed__images_of_many_shapes(void **unused) {
+    (void)unused;
+    static const struct image images[] = {
+        { 1, 96, 96, 3, 1, true },  { 1, 96, 97, 3, 2, true },  { 2, 90, 100, 3, 1, true },   { 1, 95, 80, 3, 2, true },
+        { 1, 96, 96, 5, 1, true },  { 1, 98, 90, 5, 2, true },  { 1, 96, 70, 7, 3, true },    { 3, 85, 75, 3, 2, true },
+        { 1, 97, 96, 3, 1, false }, { 1, 40, 40, 3, 1, false }, { 1, 96, 1500, 3, 2, false }, { 1, 96, 96, 1, 1, true },
+    };
+    for (size_t i = 0; i < sizeof images / sizeof *images; i++)
+        for (int threads = 1; threads <= 2; threads++)
+            check(&images[i], threads);
+}
+
+/* One session with images of other sizes, of which one is not divided. */
+static void mixed__images_change(void **unused) {
+    (void)unused;
+    static const struct image images[] = { { 1, 96, 96, 3, 2, true },
+                                           { 1, 97, 96, 3, 2, false },
+                                           { 2, 96, 96, 3, 2, true },
+                                           { 1, 10, 10, 3, 2, false },
+                                           { 1, 100, 96, 3, 2, true } };
+    struct tare_graph_model *model = mini_model_new();
+    const struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_INT8), y = network(model->main, x, images);
+    struct tare_session *session = mini_session(model), *plain = layers_plain_session(model);
+    for (size_t i = 0; i < sizeof images / sizeof *images; i++)
+        layers_assert_same(run(session, x, y, &images[i]), run(plain, x, y, &images[i]));
+    tare_session_free(session);
+    tare_session_free(plain);
+    tare_model_free(model);
+}
+
+struct seen {
+    const char *only;
+    int count;
+};
+static bool accepts(void *arg, const struct tare_node *node, size_t output) {
+    (void)output;
+    return strcmp(node->name, ((struct seen *)arg)->only) == 0;
+}
+static tare_status see(void *arg, const struct tare_node *node, size_t output, const struct tare_tensor *value) {
+    (void)node, (void)output;
+    assert_true(value->elements > 0);
+    ((struct seen *)arg)->count++;
+    return TARE_OK;
+}
+
+static void mixed__observers_see_every_value(void **unused) {
+    (void)unused;
+    static const char *const names[] = { "expand",         "expand_mul",   "expand_relu", "depthwise", "depthwise_bias",
+                                         "depthwise_relu", "middle_round", "middle_int8", "project" };
+    const struct image image = { 1, SIZE, SIZE, 3, 2, true };
+    struct tare_graph_model *model = mini_model_new();
+    const struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_INT8), y = network(model->main, x, &image);
+    struct tare_session *session = mini_session(model);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct seen seen = { .only = names[i] };
+        struct tare_tensor before = run(session, x, y, &image), share;
+        tare_session_observe(session, see, accepts, &seen);
+        tare_tensor_share(&share, &before);
+        layers_assert_same(run(session, x, y, &image), share);
+        if (seen.count != 1) fail_msg("%s: %d values", names[i], seen.count);
+        tare_session_observe(session, NULL, NULL, NULL);
+        layers_assert_same(run(session, x, y, &image), before);
+    }
+    tare_session_free(session);
+    tare_model_free(model);
+}
+
+/* Less memory than whole images; with too little, a run fails, leaves nothing behind, and the next one succeeds. */
+static void mixed__memory(void **unused) {
+    (void)unused;
+    const struct image image = { 2, SIZE, SIZE, 3, 1, true };
+    struct tare_graph_model *model = mini_model_new();
+    const struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_INT8), y = network(model->main, x, &image);
+    struct tare_session *session = mini_session(model), *plain = layers_plain_session(model);
+    struct tare_tensor expected = run(session, x, y, &image), other = run(plain, x, y, &image);
+    assert_true(tare_buffer_pool_watch(session->pool) < tare_buffer_pool_watch(plain->pool) / 2);
+    const size_t bytes = tare_buffer_pool_bytes(session->pool);
+    int failed = 0;
+    layers_seed = 7;
+    struct tare_tensor value =
+        layers_random(TARE_DT_INT8, tare_shape_make(4, image.batch, image.height, image.width, (int64_t)C));
+    for (size_t limit = 1 << 16; limit < 1 << 23; limit += 1 << 17) {
+        struct tare_tensor out = { 0 };
+        tare_buffer_pool_limit(session->pool, limit);
+        if (tare_session_run(session, &x, &value, 1, &y, &out, 1, NULL, 0) != TARE_OK) {
+            failed++;
+            assert_int_equal(tare_buffer_pool_bytes(session->pool), bytes);
+            continue;
+        }
+        assert_memory_equal(out.data, expected.data, tare_tensor_bytes(&expected));
+        tare_tensor_reset(&out);
+    }
+    assert_in_range(failed, 4, 60);
+    tare_buffer_pool_limit(session->pool, 0);
+    layers_assert_same(run(session, x, y, &image), expected);
+    tare_tensor_reset(&value);
+    tare_tensor_reset(&other);
+    tare_session_free(session);
+    tare_session_free(plain);
+    tare_model_free(model);
+}
+
+/* A float result that another step uses is stored, and a depthwise result that is fetched, too. */
+static void mixed__values_that_are_used_elsewhere(void **unused) {
+    (void)unused;
+    const struct image image = { 1, SIZE, SIZE, 3, 1, true };
+    const struct layers_layer expand = { "expand", C, INNER, 1, 1 };
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *g = model->main;
+    const struct tare_edge x = mini_placeholder(g, "x", TARE_DT_INT8);
+    const struct tare_edge a = mini_node(g, "Relu6", "a_relu", 1, layers_real(g, &expand, x));
+    const struct tare_edge b = layers_float(g, "depthwise", a, 3, INNER, 0, 1);
+    const struct tare_edge c =
+        layers_requantized(g, "middle", mini_node(g, "Div", "div", 2, b, mini_float(g, "step", 0.02f)));
+    const struct tare_edge all[3] = { a, b, c };
+    struct tare_session *session = mini_session(model), *plain = layers_plain_session(model);
+    layers_seed = 7;
+    struct tare_tensor value =
+        layers_random(TARE_DT_INT8, tare_shape_make(4, image.batch, image.height, image.width, (int64_t)C));
+    for (int first = 0; first < 3; first++) {
+        const struct tare_edge fetches[2] = { all[first], c };
+        struct tare_tensor results[2][2];
+        mini_ok(tare_session_run(session, &x, &value, 1, fetches, results[0], 2, NULL, 0));
+        mini_ok(tare_session_run(plain, &x, &value, 1, fetches, results[1], 2, NULL, 0));
+        for (int k = 0; k < 2; k++)
+            layers_assert_same(results[0][k], results[1][k]);
+    }
+    tare_tensor_reset(&value);
+    tare_session_free(session);
+    tare_session_free(plain);
+    tare_model_free(model);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(mixed__images_of_many_shapes),          cmocka_unit_test(mixed__images_change),
+        cmocka_unit_test(mixed__observers_see_every_value),      cmocka_unit_test(mixed__memory),
+        cmocka_unit_test(mixed__values_that_are_used_elsewhere),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
