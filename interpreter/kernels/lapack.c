@@ -56,16 +56,22 @@ static void find_routines(void *library) {
         }
 }
 
+/* OpenBLAS starts a thread per further core, which waits actively for about 30 ms. They are ended, unless the host
+ * program has loaded the library before. */
 static void load(void) {
+    static const char name[] = "libopenblas.so.0";
+    void *loaded = dlopen(name, RTLD_NOW | RTLD_NOLOAD), *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     void (*set_threads)(int);
-    void *library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
+    int (*end_threads)(void);
     if (!library) {
         const char *why = dlerror();
         snprintf(lapack.error, sizeof lapack.error, "%s", why ? why : "libopenblas.so.0 cannot be loaded");
         return;
     }
     *(void **)&set_threads = dlsym(library, "openblas_set_num_threads");
+    *(void **)&end_threads = dlsym(library, "blas_thread_shutdown_");
     if (set_threads) set_threads(1);
+    if (end_threads && !loaded) end_threads();
     find_routines(library);
 }
 
