@@ -95,16 +95,13 @@ void tare_buffer_pool_trim(struct tare_buffer_pool *pool) {
 
 /* Four size classes per power of two: a buffer is at most a quarter larger than requested. */
 static int size_class_of(size_t size, size_t *rounded) {
-    size_t unit = 64, base = 256;
-    int class = 0;
-    if (size <= base) return *rounded = base, 0;
-    while (class < SIZE_CLASSES - 1 && base < size) {
-        base += unit;
-        class ++;
-        if ((class & 3) == 0) unit = base / 4;
-    }
-    *rounded = base;
-    return base < size ? -1 : class;
+    const size_t least = 256;
+    if (size <= least) return *rounded = least, 0;
+    const int power = 63 - __builtin_clzll((size - 1) / least); /* size is in (least << power, least << (power + 1)] */
+    const size_t unit = least / 4 << power, steps = (size - (least << power) + unit - 1) / unit;
+    const int class = 4 * power + (int)steps;
+    *rounded = (least << power) + steps * unit;
+    return class < SIZE_CLASSES ? class : -1;
 }
 
 void tare_buffer_pool_limit(struct tare_buffer_pool *pool, size_t bytes) {

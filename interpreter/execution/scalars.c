@@ -266,11 +266,11 @@ static void run_op(struct scalar registers[SCALARS_OF_PROGRAM], const struct sca
 
 /* The tensor of a result: that of the last run if it has the same rank and no other references. */
 static tare_status kept_tensor(struct tare_tensor **out, struct tare_exec_frame *frame, int step, int dtype, int rank) {
-    const struct tare_shape shape = { .rank = rank, .dims = { 1 } };
     if (!frame->singles[step]) frame->singles[step] = tare_calloc(1, sizeof **out);
     struct tare_tensor *tensor = *out = frame->singles[step];
     if (!tensor) return TARE_NO_MEMORY;
     if (tensor->dtype && tensor->shape.rank == rank && tare_tensor_is_exclusive(tensor)) return TARE_OK;
+    const struct tare_shape shape = { .rank = rank, .dims = { 1 } };
     tare_tensor_reset(tensor);
     return tare_tensor_new(tensor, dtype, &shape);
 }
