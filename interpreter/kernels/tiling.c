@@ -321,8 +321,14 @@ static int count_convolutions(const struct tare_tiling *tiling) {
 
 /* ---- bounds ---- */
 
-/* Adds the magnitudes of `rows` rows of weights to the sums of `columns` columns, at most a panel. */
-static void add_magnitudes(float *sums, const float *weights, int64_t rows, int64_t stride, int64_t columns) {
+/* Adds the magnitudes of `rows` rows of packed weights to the sums of a panel. */
+static void add_packed(float sums[TARE_GEMM_PANEL], const float *weights, int64_t rows) {
+    for (int64_t i = 0; i < rows; i++, weights += TARE_GEMM_PANEL)
+        for (int j = 0; j < TARE_GEMM_PANEL; j++)
+            sums[j] += fabsf(weights[j]);
+}
+
+static void add_filter(float *sums, const float *weights, int64_t rows, int64_t stride, int64_t columns) {
     for (int64_t i = 0; i < rows; i++, weights += stride)
         for (int64_t j = 0; j < columns; j++)
             sums[j] += fabsf(weights[j]);
@@ -343,13 +349,14 @@ static void add_column(struct tare_tiling_bounds *bounds, const struct tare_gemm
 struct tare_tiling_bounds tare_tiling_bounds_of(const struct tare_conv *conv, const float *weights,
                                                 const struct tare_gemm_epilogue *epilogue) {
     const int64_t columns = conv->out_channels, rows = tare_conv_patch(conv);
-    const bool is_packed = conv->groups == 1;
     struct tare_tiling_bounds bounds = { 0 };
     for (int64_t first = 0; first < columns; first += TARE_GEMM_PANEL) {
         const int64_t left = columns - first, count = left < TARE_GEMM_PANEL ? left : TARE_GEMM_PANEL;
         float sums[TARE_GEMM_PANEL] = { 0 };
-        add_magnitudes(sums, weights + first * (is_packed ? rows : 1), rows, is_packed ? TARE_GEMM_PANEL : columns,
-                       count);
+        if (conv->groups == 1)
+            add_packed(sums, weights + first * rows, rows);
+        else
+            add_filter(sums, weights + first, rows, columns, count);
         for (int64_t j = 0; j < count; j++)
             add_column(&bounds, epilogue, sums[j], first + j);
     }
