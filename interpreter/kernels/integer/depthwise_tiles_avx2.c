@@ -48,7 +48,15 @@ FUNCTION(bool, are_below, (vec_float x, float limit),
 FUNCTION(vec_mask, mask_of, (int64_t channels), (int)channels)
 #undef FUNCTION
 
+/* Conversion of a block of whole units to floats, by unit; the requantization has no addend. */
+struct reals {
+    vec offset[VECTORS];
+    vec_float scale[VECTORS], bias[VECTORS], low, high;
+    bool is_possible, has_bias;
+};
+
 struct results {
+    struct reals reals;
     struct tare_range_avx2 seen; /* of float results */
     bool is_padded;              /* whole blocks need only widen what is inside */
 };
@@ -298,7 +306,18 @@ static TARGET struct results open_results(const struct tare_igemm_output *output
     return (struct results){ .seen = tare_requantize_range_avx2(output->requantize) };
 }
 static TARGET void prepare_results(struct work *work, int64_t channels) {
-    (void)work, (void)channels;
+    const struct tare_requantize *r = work->output->requantize;
+    struct reals *reals = &work->results.reals;
+    reals->is_possible = r && r->is_real && !r->real.addend && channels >= LANES;
+    if (!reals->is_possible) return;
+    reals->has_bias = r->real.bias;
+    reals->low = set_floats(r->real.low), reals->high = set_floats(r->real.high);
+    for (int u = 0; u < VECTORS; u++) {
+        const int64_t column = work->output->column + work->channel + first_channel(u, 0, channels);
+        reals->offset[u] = load_vec(r->offset + column);
+        reals->scale[u] = _mm256_loadu_ps(r->scale + column);
+        reals->bias[u] = r->real.bias ? _mm256_loadu_ps(r->real.bias + column) : reals->scale[u];
+    }
 }
 static TARGET void complete_block(struct work *work, int64_t channels) {
     (void)work, (void)channels;
@@ -354,10 +373,42 @@ TARE_ALWAYS_INLINE TARGET void store_unit(struct work *work, vec sums, int64_t e
         _mm256_maskstore_epi32(output->sums + element, _mm256_cmpgt_epi32(_mm256_set1_epi32(work->mask), lane), sums);
 }
 
-static __attribute__((noinline)) TARGET void store_others(struct work *work, vec v0, vec v1, int64_t line,
-                                                          int64_t column, int parts) {
-    const vec sums[] = { v0, v1 };
-    store_any(work, sums, line, column, parts);
+/* Float results of the sums of column `column` of a line. */
+TARE_ALWAYS_INLINE TARGET void store_reals(const struct work *work, struct tare_range_avx2 *seen,
+                                           const vec sums[VECTORS], int64_t line, int64_t column, int parts) {
+    const struct reals *reals = &work->results.reals;
+    const struct tare_requantize *r = work->output->requantize;
+    const struct units units = units_of(sums);
+    TARE_UNROLL
+    for (int u = 0; u < VECTORS; u++) {
+        const int64_t at = column + u * parts / VECTORS * work->part_columns, channel = u * LANES % (BLOCK / parts);
+        if (at >= work->conv->out[2]) break;
+        const int64_t element = work->output->element + element_at(work, line, at) + channel;
+        vec_float x = mul_floats(to_floats(add_ints(units.of[u], reals->offset[u])), reals->scale[u]);
+        if (reals->has_bias) x = add_floats(x, reals->bias[u]);
+        x = _mm256_min_ps(reals->high, _mm256_max_ps(reals->low, x));
+        if (r->real.is_quantized) tare_store_quotients_avx2(r, x, element, LANES);
+        if (r->real.floats) _mm256_storeu_ps(r->real.floats + element, x);
+        if (r->real.range) tare_range_add_avx2(seen, x);
+    }
+}
+
+/* Results of a tile other than bytes, line by line. */
+static __attribute__((noinline)) TARGET void store_tile(struct work *work, const vec sums[LINES][COLUMNS][VECTORS],
+                                                        int64_t line, int64_t column, int lines, int columns,
+                                                        int parts) {
+    struct tare_range_avx2 seen = work->results.seen;
+    const bool is_real = work->results.reals.is_possible;
+    for (int i = 0; i < lines * columns; i++) {
+        const int l = i / columns, c = i % columns;
+        if (!is_real)
+            store_any(work, sums[l][c], line + l, column + c, parts);
+        else if (parts == 1)
+            store_reals(work, &seen, sums[l][c], line + l, column + c, 1);
+        else
+            store_reals(work, &seen, sums[l][c], line + l, column + c, 2);
+    }
+    if (is_real) work->results.seen = seen;
 }
 
 /* ---- lines ---- */
@@ -396,13 +447,14 @@ TARE_ALWAYS_INLINE TARGET void run_bytes(const struct work *work, int64_t line, 
 
 TARE_ALWAYS_INLINE TARGET void run_others_tile(struct work *work, int64_t line, int64_t column, const vec *x,
                                                int64_t x_line, const struct shape shape, const int parts) {
-    vec sums[LINES][COLUMNS][VECTORS];
+    vec sums[LINES][COLUMNS][VECTORS], stored[LINES][COLUMNS][VECTORS]; /* `sums` itself stays in registers */
     compute_sums(sums, work, x, x_line, shape);
     TARE_UNROLL
-    for (int i = 0; i < shape.lines * shape.columns; i++) {
-        const int l = i / shape.columns, c = i % shape.columns;
-        store_others(work, sums[l][c][0], sums[l][c][1], work->line + line + l, column + c, parts);
-    }
+    for (int i = 0; i < shape.lines * COLUMNS * VECTORS; i++)
+        stored[i / (COLUMNS * VECTORS)][i / VECTORS % COLUMNS][i % VECTORS] =
+            sums[i / (COLUMNS * VECTORS)][i / VECTORS % COLUMNS][i % VECTORS];
+    store_tile(work, (const vec(*)[COLUMNS][VECTORS])stored, work->line + line, column, shape.lines, shape.columns,
+               parts);
 }
 
 /* The same to other results. */
