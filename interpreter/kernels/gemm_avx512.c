@@ -7,6 +7,10 @@
 /* With one panel every product loads an element of A, and more than 12 rows gain nothing. */
 enum { MAX_ROWS = TARE_GEMM_TILE_ROWS, MOST_ROWS_OF_ONE_PANEL = 12, LINE = 64 /* bytes of a cache line */ };
 
+/* Products of so few rows take as long as reading the weights. Prefetching the next panels would delay the present
+ * ones, which the hardware prefetches. */
+enum { FEW_ROWS = 6 };
+
 /* The panels of the next tiles, which the tiles before them prefetch into the second-level cache, a few cache lines
  * every two k: large weights are in memory, and asking for many lines at once would stall the multiplication. */
 struct panel_prefetch {
@@ -394,7 +398,7 @@ static struct panel_prefetch panels_after(const struct tare_gemm_block *block, i
                                           int64_t tile_count) {
     const int64_t left = (block->n - column - columns + 15) / 16, lines = block->segments * block->length;
     struct panel_prefetch next = { .panel_stride = block->panel_stride, .lines_of_panel = lines };
-    if (block->panels_are_cached) return next;
+    if (block->panels_are_cached || block->lines * block->rows <= FEW_ROWS) return next;
     next.panels = left > 0 ? columns / 16 : block->next_panels ? 2 : 0;
     const int64_t most = left > 0 ? left : (block->n + 15) / 16;
     if (next.panels > most) next.panels = most;
