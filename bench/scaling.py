@@ -39,6 +39,7 @@ SIZES = {  # N: by the time that the commands take
     "effects": 2000,
     "constants": 2000,
     "outputs": 1000,
+    "inputs": 250,
     "calls": 1000,
     "promised": 500,
     "served": 500,
@@ -65,15 +66,17 @@ def commands(tare):
     ]
 
 
-def write_samples(tare):
-    """Eight records of one input of 8 values."""
+def write_samples(tare, inputs):
+    """Eight records; each input has 8 values."""
+    remove("samples.tfrecord")
     random.seed(1)
     header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (8, 8), }"
     header += b" " * ((64 - (10 + len(header) + 1) % 64) % 64) + b"\n"
     with open("x.npy", "wb") as file:
         file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header)
         file.write(struct.pack("<64f", *[random.gauss(0, 1) for _ in range(64)]))
-    subprocess.run([tare, "dataset", "make", "--quiet", "--input", "x=x.npy", "-o", "samples.tfrecord"], check=True)
+    options = [option for name in inputs for option in ("--input", name + "=x.npy")]
+    subprocess.run([tare, "dataset", "make", "--quiet", *options, "-o", "samples.tfrecord"], check=True)
 
 
 def remove(path):
@@ -132,7 +135,9 @@ class Measurements:
     def measure_size(self, shape, place, again):
         """All commands of one model; with `again`, those whose exponent exceeds the limit, and those they need."""
         remove("model")
-        subprocess.run([self.generator, shape, "model", str(self.sizes[shape] * FACTORS[place])], check=True)
+        size = self.sizes[shape] * FACTORS[place]
+        subprocess.run([self.generator, shape, "model", str(size)], check=True)
+        write_samples(self.tare, ["x"] + [f"x{i}" for i in range(size if shape == "inputs" else 0)])
         for name, output, command in commands(self.tare):
             costs = self.costs.setdefault((shape, name), [None] * len(FACTORS))
             if again and name not in again:
@@ -219,7 +224,6 @@ def main():
         print(f"{'shape':<10} {'command':<10} {'seconds at n, 4n, 16n: exponent':<33} MiB at n, 4n, 16n: exponent")
     with tempfile.TemporaryDirectory(prefix="scaling.") as folder:
         os.chdir(folder)
-        write_samples(measured.tare)
         for shape, size in shapes.items():
             measured.measure(shape, size)
             (print_markdown if markdown else print_text)(measured, shape)

@@ -18,6 +18,7 @@
  * effects    N NoOp that are control outputs of the function
  * constants  one sum of N constants
  * outputs    N outputs of the signature
+ * inputs     N + 1 inputs of the signature, x and x0 to x<N - 1>, which are added up
  * calls      N calls of one function
  * promised   N calls of one function each, all of which have aliases
  * served     a chain of N layers in the main graph, each of which is an output of the signature
@@ -38,8 +39,9 @@ enum { SIDE = 8 };
 struct builder {
     struct tare_graph_model *model;
     struct tare_graph *body;
-    struct tare_edge *handles; /* of variables, in the main graph */
+    struct tare_edge *handles; /* of variables, or inputs, in the main graph */
     size_t n_handles, count;
+    size_t n_inputs;              /* of the signature, without x */
     struct tare_graph **promised; /* functions with aliases */
     size_t n_promised;
     size_t n_served; /* layers in the main graph */
@@ -332,6 +334,34 @@ static tare_status add_outputs(struct builder *b, struct tare_edge *x) {
     return TARE_OK;
 }
 
+static tare_status add_placeholder(struct tare_edge *out, struct tare_graph *graph, const char *name) {
+    const struct tare_shape shape = tare_shape_make(2, (int64_t)-1, (int64_t)SIDE);
+    struct tare_node *node = tare_graph_add(graph, "Placeholder", name);
+    if (!node) return TARE_NO_MEMORY;
+    TARE_TRY(tare_node_set_type(node, "dtype", TARE_DT_FLOAT));
+    TARE_TRY(tare_node_set_shape(node, "shape", &shape));
+    *out = tare_node_output0(node);
+    return tare_node_resolve(node);
+}
+
+static tare_status add_inputs(struct builder *b, struct tare_edge *x) {
+    struct tare_node *sum = tare_graph_add(b->body, "AddN", "sum");
+    b->handles = TARE_NEW_ARRAY(&b->model->arena, struct tare_edge, b->count);
+    if (!sum || !b->handles) return TARE_NO_MEMORY;
+    TARE_TRY(tare_node_add_input(sum, *x));
+    for (; b->n_inputs < b->count; b->n_inputs++) {
+        const char *name = tare_arena_printf(&b->model->arena, "serving_default_x%zu", b->n_inputs);
+        struct tare_node *arg = tare_graph_add_arg(b->body, "x", TARE_DT_FLOAT);
+        if (!name || !arg) return TARE_NO_MEMORY;
+        TARE_TRY(add_placeholder(&b->handles[b->n_handles++], b->model->main, name));
+        TARE_TRY(tare_node_add_input(sum, tare_node_output0(arg)));
+    }
+    TARE_TRY(tare_node_set_type(sum, "T", TARE_DT_FLOAT));
+    TARE_TRY(tare_node_set_int(sum, "N", (int64_t)b->count + 1));
+    *x = tare_node_output0(sum);
+    return tare_node_resolve(sum);
+}
+
 static tare_status add_calls(struct builder *b, struct tare_edge *x) {
     struct tare_graph *function;
     TARE_TRY(add_function(&function, b, 0, NULL));
@@ -471,7 +501,7 @@ static tare_status add_body_call(struct tare_node **out, struct builder *b, stru
     in[0] = TARE_DT_FLOAT;
     for (size_t i = 0; i < b->n_handles; i++) {
         TARE_TRY(tare_node_add_input(call, b->handles[i]));
-        in[i + 1] = TARE_DT_RESOURCE;
+        in[i + 1] = b->n_inputs ? TARE_DT_FLOAT : TARE_DT_RESOURCE;
     }
     for (size_t i = 0; i < b->body->n_returns; i++)
         outputs[i] = b->body->returns[i].dtype;
@@ -513,26 +543,37 @@ static tare_status add_signature_outputs(struct tare_binding *outputs, struct bu
     return TARE_OK;
 }
 
+static tare_status add_signature_inputs(struct tare_binding *inputs, struct builder *b, struct tare_edge x,
+                                        const struct tare_shape *shape) {
+    for (size_t i = 0; i <= b->n_inputs; i++) {
+        inputs[i] = (struct tare_binding){ .key = i ? tare_arena_printf(&b->model->arena, "x%zu", i - 1) : "x",
+                                           .dtype = TARE_DT_FLOAT,
+                                           .shape = *shape,
+                                           .edge = i ? b->handles[i - 1] : x };
+        if (!inputs[i].key) return TARE_NO_MEMORY;
+    }
+    return TARE_OK;
+}
+
 static tare_status add_main(struct builder *b) {
     const struct tare_shape shape = tare_shape_make(2, (int64_t)-1, (int64_t)SIDE);
     struct tare_arena *arena = &b->model->arena;
     const size_t n_outputs = b->body->n_returns + b->n_served;
     struct tare_signature *signature = TARE_NEW(arena, struct tare_signature);
-    struct tare_binding *bindings = TARE_NEW_ARRAY(arena, struct tare_binding, n_outputs + 1);
-    struct tare_node *x = tare_graph_add(b->model->main, "Placeholder", "serving_default_x"), *call;
-    if (!signature || !bindings || !x) return TARE_NO_MEMORY;
-    TARE_TRY(tare_node_set_type(x, "dtype", TARE_DT_FLOAT));
-    TARE_TRY(tare_node_set_shape(x, "shape", &shape));
-    TARE_TRY(tare_node_resolve(x));
-    TARE_TRY(add_body_call(&call, b, tare_node_output0(x)));
-    bindings[n_outputs] =
-        (struct tare_binding){ .key = "x", .dtype = TARE_DT_FLOAT, .shape = shape, .edge = tare_node_output0(x) };
-    TARE_TRY(add_signature_outputs(bindings, b, call, &shape));
+    struct tare_binding *inputs = TARE_NEW_ARRAY(arena, struct tare_binding, b->n_inputs + 1);
+    struct tare_binding *outputs = TARE_NEW_ARRAY(arena, struct tare_binding, n_outputs + 1);
+    struct tare_edge x;
+    struct tare_node *call;
+    if (!signature || !inputs || !outputs) return TARE_NO_MEMORY;
+    TARE_TRY(add_placeholder(&x, b->model->main, "serving_default_x"));
+    TARE_TRY(add_body_call(&call, b, x));
+    TARE_TRY(add_signature_inputs(inputs, b, x, &shape));
+    TARE_TRY(add_signature_outputs(outputs, b, call, &shape));
     *signature = (struct tare_signature){ .key = "serving_default",
                                           .method_name = "tensorflow/serving/predict",
-                                          .inputs = &bindings[n_outputs],
-                                          .n_inputs = 1,
-                                          .outputs = bindings,
+                                          .inputs = inputs,
+                                          .n_inputs = b->n_inputs + 1,
+                                          .outputs = outputs,
                                           .n_outputs = n_outputs };
     b->model->signatures = signature;
     b->model->n_signatures = 1;
@@ -558,25 +599,16 @@ int main(int argc, char **argv) {
         const char *name;
         add_function_type *add;
     } shapes[] = {
-        { "long", add_long },
-        { "wide", add_wide },
-        { "functions", add_functions },
-        { "nested", add_nested },
-        { "variables", add_variables },
-        { "recurrent", add_recurrent },
-        { "identity", add_identities },
-        { "control", add_controlled },
-        { "fence", add_fence },
-        { "constants", add_constants },
-        { "effects", add_effects },
-        { "outputs", add_outputs },
-        { "calls", add_calls },
-        { "promised", add_promised },
-        { "served", add_served },
-        { "branches", add_branches },
-        { "loops", add_loops },
-        { "split", add_split },
-        { "normalized", add_normalized },
+        { "long", add_long },           { "wide", add_wide },
+        { "functions", add_functions }, { "nested", add_nested },
+        { "variables", add_variables }, { "recurrent", add_recurrent },
+        { "identity", add_identities }, { "control", add_controlled },
+        { "fence", add_fence },         { "constants", add_constants },
+        { "effects", add_effects },     { "outputs", add_outputs },
+        { "inputs", add_inputs },       { "calls", add_calls },
+        { "promised", add_promised },   { "served", add_served },
+        { "branches", add_branches },   { "loops", add_loops },
+        { "split", add_split },         { "normalized", add_normalized },
     };
     struct builder b = { .count = argc > 3 ? strtoul(argv[3], NULL, 10) : 0 };
     for (size_t i = 0; argc == 4 && b.count && i < sizeof shapes / sizeof *shapes; i++) {

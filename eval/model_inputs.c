@@ -1,5 +1,6 @@
 /* Binds the tensors of a sample to the inputs of a signature, with checks of keys, dtypes and shapes. */
 #include "eval/model_inputs.h"
+#include "base/map.h"
 #include "base/strbuf.h"
 
 #include <stdio.h>
@@ -29,10 +30,14 @@ tare_status tare_pick_signature(const struct tare_signature **out, const struct 
     return *out ? TARE_OK : no_signature(model, key);
 }
 
+static size_t parts_of(const struct tare_binding *binding) {
+    return binding->kind == TARE_BINDING_SPARSE ? 3 : 1;
+}
+
 size_t tare_signature_feed_count(const struct tare_signature *signature) {
     size_t count = 0;
     for (size_t i = 0; i < signature->n_inputs; i++)
-        count += signature->inputs[i].kind == TARE_BINDING_SPARSE ? 3 : 1;
+        count += parts_of(&signature->inputs[i]);
     return count;
 }
 
@@ -45,24 +50,26 @@ static void sparse_feed(struct tare_feed *out, const struct tare_binding *bindin
     out->edge = edges[part];
 }
 
-void tare_signature_feed(struct tare_feed *out, const struct tare_signature *signature, size_t i) {
-    for (size_t k = 0; k < signature->n_inputs; k++) {
-        const struct tare_binding *binding = &signature->inputs[k];
-        size_t parts = binding->kind == TARE_BINDING_SPARSE ? 3 : 1;
-        if (i >= parts) {
-            i -= parts;
-            continue;
-        }
-        if (parts == 3) {
-            sparse_feed(out, binding, i);
-            return;
-        }
-        snprintf(out->name, sizeof out->name, "%s", binding->key);
-        out->dtype = tare_dtype_base(binding->dtype);
-        out->shape = binding->shape;
-        out->edge = binding->edge;
+void tare_signature_next_feed(struct tare_feed *out, const struct tare_signature *signature,
+                              struct tare_feed_place *place) {
+    const struct tare_binding *binding = &signature->inputs[place->input];
+    const size_t part = place->part++;
+    if (place->part == parts_of(binding)) *place = (struct tare_feed_place){ place->input + 1, 0 };
+    if (parts_of(binding) == 3) {
+        sparse_feed(out, binding, part);
         return;
     }
+    snprintf(out->name, sizeof out->name, "%s", binding->key);
+    out->dtype = tare_dtype_base(binding->dtype);
+    out->shape = binding->shape;
+    out->edge = binding->edge;
+}
+
+void tare_signature_feed(struct tare_feed *out, const struct tare_signature *signature, size_t i) {
+    struct tare_feed_place place = { 0, i };
+    while (place.part >= parts_of(&signature->inputs[place.input]))
+        place.part -= parts_of(&signature->inputs[place.input++]);
+    tare_signature_next_feed(out, signature, &place);
 }
 
 /* An input that the graph also computes from other inputs is optional in a sample. */
@@ -93,10 +100,11 @@ static tare_status check_value(const struct tare_feed *feed, const struct tare_t
 
 static tare_status wrong_keys(const struct tare_signature *signature, const struct tare_sample *sample) {
     struct tare_strbuf expected = { 0 }, got = { 0 };
+    struct tare_feed_place place = { 0 };
     struct tare_feed feed;
     tare_status status;
     for (size_t i = 0; i < tare_signature_feed_count(signature); i++) {
-        tare_signature_feed(&feed, signature, i);
+        tare_signature_next_feed(&feed, signature, &place);
         tare_strbuf_printf(&expected, "%s%s", i ? ", " : "", feed.name);
     }
     for (size_t i = 0; i < sample->count; i++)
@@ -135,29 +143,53 @@ tare_status tare_bind_record(struct tare_tensor *values, const struct tare_signa
     return TARE_OK;
 }
 
-tare_status tare_bind_sample(struct tare_tensor *values, const struct tare_signature *signature,
-                             const struct tare_sample *sample, const char *label) {
-    size_t count = tare_signature_feed_count(signature), bound = 0;
+/* The values of a sample by key, in a map where there are many. */
+struct keyed_values {
+    const struct tare_sample *sample;
+    struct tare_map by_key;
+};
+
+static tare_status index_values(struct keyed_values *out, const struct tare_sample *sample) {
+    enum { FEW = 16 };
+    *out = (struct keyed_values){ .sample = sample };
+    for (size_t i = sample->count; i-- > 0 && sample->count > FEW;) /* of equal keys, the first */
+        if (!tare_map_set(&out->by_key, sample->keys[i], &sample->values[i])) return TARE_NO_MEMORY;
+    return TARE_OK;
+}
+
+static const struct tare_tensor *find_value(const struct keyed_values *values, const char *key) {
+    return values->by_key.count ? tare_map_get(&values->by_key, key) : tare_sample_find(values->sample, key);
+}
+
+static tare_status bind_values(struct tare_tensor *values, size_t *bound, const struct tare_signature *signature,
+                               const struct keyed_values *keyed) {
+    const size_t count = tare_signature_feed_count(signature);
+    struct tare_feed_place place = { 0 };
     struct tare_feed feed;
     for (size_t i = 0; i < count; i++) {
-        const struct tare_tensor *value;
-        tare_status status;
-        tare_signature_feed(&feed, signature, i);
-        value = tare_sample_find(sample, feed.name);
+        tare_signature_next_feed(&feed, signature, &place);
+        const struct tare_tensor *value = find_value(keyed, feed.name);
         if (!value && may_be_absent(&feed)) {
-            values[bound++] = (struct tare_tensor){ 0 };
+            values[(*bound)++] = (struct tare_tensor){ 0 };
             continue;
         }
-        status = value ? check_value(&feed, value) : wrong_keys(signature, sample);
-        if (status != TARE_OK) {
-            while (bound-- > 0)
-                tare_tensor_reset(&values[bound]);
-            return status;
-        }
-        tare_tensor_share(&values[bound++], value);
+        TARE_TRY(value ? check_value(&feed, value) : wrong_keys(signature, keyed->sample));
+        tare_tensor_share(&values[(*bound)++], value);
     }
-    (void)label; /* other keys are labels or expected outputs, for the evaluation */
     return TARE_OK;
+}
+
+tare_status tare_bind_sample(struct tare_tensor *values, const struct tare_signature *signature,
+                             const struct tare_sample *sample, const char *label) {
+    struct keyed_values keyed;
+    size_t bound = 0;
+    tare_status status = index_values(&keyed, sample);
+    if (status == TARE_OK) status = bind_values(values, &bound, signature, &keyed);
+    while (status != TARE_OK && bound-- > 0)
+        tare_tensor_reset(&values[bound]);
+    tare_map_free(&keyed.by_key);
+    (void)label; /* other keys are labels or expected outputs, for the evaluation */
+    return status;
 }
 
 static bool same_row(const struct tare_shape *a, const struct tare_shape *b) {

@@ -19,6 +19,13 @@ struct tare_feed {
     struct tare_edge edge;
 };
 void tare_signature_feed(struct tare_feed *out, const struct tare_signature *signature, size_t i);
+/* The place of a feed, for visiting all of them: zero it to start. */
+struct tare_feed_place {
+    size_t input, part;
+};
+/* The feed at the place, which moves to the next one. */
+void tare_signature_next_feed(struct tare_feed *out, const struct tare_signature *signature,
+                              struct tare_feed_place *place);
 /* Shares the sample's tensors in feed order. Errors name a missing key, a dtype or shape that does not match (expected
  * and got), or a key that the signature does not have (`label` is allowed; NULL: none). */
 tare_status tare_bind_sample(struct tare_tensor *values, const struct tare_signature *signature,

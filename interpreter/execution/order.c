@@ -8,6 +8,7 @@
 #include <string.h>
 
 enum { UNSEEN, OPEN, CLOSED };
+enum { PARTLY = 1, WHOLLY };
 
 struct walk_frame {
     struct tare_node *node;
@@ -17,14 +18,14 @@ struct walk_frame {
 struct walk {
     const struct tare_plan_request *request;
     const struct tare_graph *graph;
-    unsigned char *fed; /* by node position: all outputs are fed */
+    unsigned char *fed; /* by node position: PARTLY, WHOLLY, or 0 where no output is fed */
     unsigned char *needed, *state;
     struct walk_frame *stack;
 };
 
 static bool is_fed(const struct walk *walk, struct tare_edge edge) {
     const struct tare_plan_request *request = walk->request;
-    if (walk->fed[edge.node->position]) return true;
+    if (walk->fed[edge.node->position] != PARTLY) return walk->fed[edge.node->position] == WHOLLY;
     for (size_t i = 0; i < request->n_feeds; i++)
         if (request->feeds[i].node == edge.node && request->feeds[i].index == edge.index) return true;
     return false;
@@ -35,11 +36,16 @@ static void mark_fed(struct walk *walk) {
     const struct tare_plan_request *request = walk->request;
     for (size_t i = 0; i < request->n_feeds; i++) {
         const struct tare_node *node = request->feeds[i].node;
+        if (!tare_node_is_arg(node)) walk->fed[node->position] = PARTLY;
+    }
+    for (size_t i = 0; i < request->n_feeds; i++) {
+        const struct tare_node *node = request->feeds[i].node;
         bool all = true;
-        if (tare_node_is_arg(node)) continue;
-        for (size_t k = 0; k < node->n_outputs && all; k++)
+        if (tare_node_is_arg(node) || walk->fed[node->position] == WHOLLY) continue;
+        for (size_t k = node->n_outputs == 1; k < node->n_outputs && all;
+             k++) /* this feed is that of a single output */
             all = is_fed(walk, (struct tare_edge){ request->feeds[i].node, (int)k });
-        walk->fed[node->position] = all;
+        if (all) walk->fed[node->position] = WHOLLY;
     }
 }
 
@@ -51,7 +57,7 @@ static struct tare_node *predecessor(const struct walk *walk, const struct tare_
         if (!before || tare_node_is_arg(before) || is_fed(walk, node->inputs[i])) return NULL;
     } else {
         before = node->controls[i - node->n_inputs];
-        if (!before || tare_node_is_arg(before) || walk->fed[before->position]) return NULL;
+        if (!before || tare_node_is_arg(before) || walk->fed[before->position] == WHOLLY) return NULL;
     }
     return before->dead ? NULL : before;
 }

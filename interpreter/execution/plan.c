@@ -19,6 +19,7 @@ struct builder {
     size_t n_order;
     bool *constant;   /* by position */
     int *first_value; /* by position: first slot, or first constant */
+    size_t *feed_of;  /* by position: 1 + the first feed of an output of the node; 0: none is fed */
     int *step_of;     /* by position: index of the step; -1 */
 };
 
@@ -29,9 +30,18 @@ static bool is_function(const struct builder *b) {
 /* Slot of a fed edge; -1 if it is not fed. */
 static int feed_slot(const struct builder *b, struct tare_edge edge) {
     if (is_function(b)) return tare_node_is_arg(edge.node) ? (int)edge.node->position : -1;
-    for (size_t i = 0; i < b->request->n_feeds; i++)
-        if (b->request->feeds[i].node == edge.node && b->request->feeds[i].index == edge.index) return (int)i;
+    if (tare_node_is_arg(edge.node) || !b->feed_of[edge.node->position]) return -1;
+    for (size_t i = b->feed_of[edge.node->position] - 1; i < b->request->n_feeds; i++) {
+        if (b->request->feeds[i].node != edge.node) continue;
+        if (b->request->feeds[i].index == edge.index) return (int)i;
+        if (edge.node->n_outputs == 1) return -1;
+    }
     return -1;
+}
+
+static void list_feeds(struct builder *b) {
+    for (size_t i = is_function(b) ? 0 : b->request->n_feeds; i-- > 0;)
+        if (!tare_node_is_arg(b->request->feeds[i].node)) b->feed_of[b->request->feeds[i].node->position] = i + 1;
 }
 
 static enum tare_step_kind kind_of(const char *op) {
@@ -291,7 +301,9 @@ static tare_status build(struct builder *b) {
     b->constant = TARE_NEW_ARRAY(&b->scratch, bool, n);
     b->first_value = TARE_NEW_ARRAY(&b->scratch, int, n);
     b->step_of = TARE_NEW_ARRAY(&b->scratch, int, n);
-    if (!b->constant || !b->first_value || !b->step_of) return TARE_NO_MEMORY;
+    b->feed_of = TARE_NEW_ARRAY(&b->scratch, size_t, n);
+    if (!b->constant || !b->first_value || !b->step_of || !b->feed_of) return TARE_NO_MEMORY;
+    list_feeds(b);
     for (size_t i = 0; i < n; i++)
         b->step_of[i] = -1;
     sort_out_constants(b);

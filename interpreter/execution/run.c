@@ -76,29 +76,56 @@ static bool same_value(const struct tare_tensor *a, const struct tare_tensor *b)
     return a->dtype == TARE_DT_STRING || !a->elements || memcmp(a->data, b->data, (size_t)a->elements * size) == 0;
 }
 
+/* Feeds that are kept, with those of many listed by node. */
+struct kept_feeds {
+    struct tare_edge *feeds;
+    size_t count;
+    size_t *first; /* by position in the main graph: 1 + the first feed of the node; NULL: few feeds */
+};
+
+static size_t *first_of(const struct kept_feeds *kept, const struct tare_graph *main, const struct tare_node *node) {
+    const bool listed = kept->first && node && node->graph == main && !tare_node_is_arg(node);
+    return listed ? &kept->first[node->position] : NULL;
+}
+
+/* The place of the same edge; kept->count: there is none. */
+static size_t find_kept(const struct kept_feeds *kept, const struct tare_graph *main, struct tare_edge edge) {
+    const size_t *first = first_of(kept, main, edge.node);
+    size_t k = !first ? 0 : *first ? *first - 1 : kept->count;
+    while (k < kept->count && (!edge.node || !tare_edge_equal(kept->feeds[k], edge)))
+        k++;
+    return k;
+}
+
 /* Two inputs of a signature may be the same tensor: it is fed once, if their values agree. */
-static tare_status drop_repeated(struct tare_edge *feeds, struct tare_tensor *values, size_t *count) {
-    size_t kept = 0;
+static tare_status drop_repeated(const struct tare_graph *main, struct tare_arena *arena, struct tare_edge *feeds,
+                                 struct tare_tensor *values, size_t *count) {
+    enum { FEW = 16 };
+    struct kept_feeds kept = { .feeds = feeds };
+    if (*count > FEW) {
+        kept.first = TARE_NEW_ARRAY(arena, size_t, main->n_nodes + 1);
+        if (!kept.first) return TARE_NO_MEMORY;
+    }
     for (size_t i = 0; i < *count; i++) {
-        size_t k = 0;
-        while (k < kept && (!feeds[i].node || feeds[k].node != feeds[i].node || feeds[k].index != feeds[i].index))
-            k++;
-        if (k < kept && !same_value(&values[k], &values[i]))
+        const size_t k = find_kept(&kept, main, feeds[i]);
+        size_t *first = first_of(&kept, main, feeds[i].node);
+        if (k < kept.count && !same_value(&values[k], &values[i]))
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s:%d is fed twice, with different values", feeds[i].node->name,
                              feeds[i].index);
-        if (k < kept) {
+        if (k < kept.count) {
             tare_tensor_reset(&values[i]);
             values[i] = (struct tare_tensor){ 0 };
             continue;
         }
-        feeds[kept] = feeds[i];
-        if (kept != i) {
-            values[kept] = values[i];
+        feeds[kept.count] = feeds[i];
+        if (kept.count != i) {
+            values[kept.count] = values[i];
             values[i] = (struct tare_tensor){ 0 };
         }
-        kept++;
+        kept.count++;
+        if (first && !*first) *first = kept.count;
     }
-    *count = kept;
+    *count = kept.count;
     return TARE_OK;
 }
 
@@ -162,7 +189,7 @@ tare_status tare_session_run(struct tare_session *session, const struct tare_edg
         TARE_CHECK(share_feed(&fed[n++], &values[i]));
     }
     n_given = n;
-    TARE_CHECK(drop_repeated(edges, fed, &n));
+    TARE_CHECK(drop_repeated(session->model->main, &scratch, edges, fed, &n));
     add_assets(session, edges, fed, &n);
     request.n_feeds = n;
     TARE_CHECK(check_request(session, &request, fed));

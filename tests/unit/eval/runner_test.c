@@ -1,4 +1,5 @@
 /* Records through one or several sessions: order, bits, state, and which failure is reported. */
+#include "eval/model_inputs.h"
 #include "eval/record_store.h"
 #include "eval/runner.h"
 
@@ -395,8 +396,40 @@ static void batch__whose_outputs_cannot_be_split_is_run_record_by_record(void **
     tare_model_free(f.model);
 }
 
+/* Keys of the sample in another order than the inputs; an input that is missing is an error. */
+static void many_inputs__are_bound_by_key(void **state) {
+    enum { INPUTS = 40 };
+    (void)state;
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_binding inputs[INPUTS];
+    struct tare_tensor values[INPUTS], bound[INPUTS];
+    const char *keys[INPUTS];
+    for (int i = 0; i < INPUTS; i++) {
+        char *name = tare_arena_printf(&model->arena, "x%d", i);
+        inputs[i] = (struct tare_binding){ .key = name,
+                                           .dtype = TARE_DT_FLOAT,
+                                           .shape = tare_shape_unknown(),
+                                           .edge = mini_placeholder(model->main, name, TARE_DT_FLOAT) };
+        keys[INPUTS - 1 - i] = name;
+        values[INPUTS - 1 - i] = mini_scalar(TARE_DT_FLOAT, i);
+    }
+    const struct tare_signature signature = { .key = "test", .inputs = inputs, .n_inputs = INPUTS };
+    struct tare_sample sample = { .keys = keys, .values = values, .count = INPUTS };
+    mini_ok(tare_bind_sample(bound, &signature, &sample, NULL));
+    for (int i = 0; i < INPUTS; i++) {
+        assert_float_equal(TARE_DATA(float, &bound[i])[0], i, 0);
+        tare_tensor_reset(&bound[i]);
+    }
+    keys[7] = "y";
+    mini_fails(tare_bind_sample(bound, &signature, &sample, NULL), "Got: {x39, x38, x37, x36, x35, x34, x33, y, x31");
+    for (int i = 0; i < INPUTS; i++)
+        tare_tensor_reset(&values[i]);
+    tare_model_free(model);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(many_inputs__are_bound_by_key),
         cmocka_unit_test(records__give_the_same_bits_for_any_threads_and_batch),
         cmocka_unit_test(stored_records__give_the_same_bits_as_files),
         cmocka_unit_test(batches__are_at_least_two_per_worker_where_the_records_are_known),

@@ -58,6 +58,37 @@ static void plan__edge_that_is_fed_twice_must_be_fed_one_value(void **state) {
     tare_model_free(model);
 }
 
+/* With many feeds: the sum of all placeholders, two of which are fed twice. */
+static void plan__many_feeds_may_repeat_with_equal_values(void **state) {
+    enum { PLACEHOLDERS = 300 };
+    (void)state;
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_edge feeds[PLACEHOLDERS + 2], y;
+    struct tare_tensor values[PLACEHOLDERS + 2], result;
+    for (int i = 0; i < PLACEHOLDERS; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "x%d", i);
+        feeds[i] = mini_placeholder(model->main, name, TARE_DT_FLOAT);
+        values[i] = mini_scalar(TARE_DT_FLOAT, i);
+        y = i ? mini_node(model->main, "TestAdd", "y", 2, y, feeds[i]) : feeds[0];
+    }
+    for (int i = 0; i < 2; i++) {
+        feeds[PLACEHOLDERS + i] = feeds[100 * i + 5];
+        values[PLACEHOLDERS + i] = mini_scalar(TARE_DT_FLOAT, 100 * i + 5);
+    }
+    struct tare_session *session = mini_session(model);
+    mini_ok(tare_session_run(session, feeds, values, PLACEHOLDERS + 2, &y, &result, 1, NULL, 0));
+    assert_float_equal(TARE_DATA(float, &result)[0], PLACEHOLDERS * (PLACEHOLDERS - 1) / 2, 0);
+    tare_tensor_reset(&result);
+    TARE_DATA(float, &values[PLACEHOLDERS + 1])[0] = 3;
+    mini_fails(tare_session_run(session, feeds, values, PLACEHOLDERS + 2, &y, &result, 1, NULL, 0),
+               "x105:0 is fed twice, with different values");
+    for (int i = 0; i < PLACEHOLDERS + 2; i++)
+        tare_tensor_reset(&values[i]);
+    tare_session_free(session);
+    tare_model_free(model);
+}
+
 static void plan__controls_come_first(void **state) {
     (void)state;
     struct tare_graph_model *model = mini_model_new();
@@ -498,6 +529,7 @@ int main(void) {
         cmocka_unit_test(plan__runs_only_what_the_fetch_needs),
         cmocka_unit_test(plan__feed_of_an_inner_tensor_cuts_off_what_lies_above),
         cmocka_unit_test(plan__edge_that_is_fed_twice_must_be_fed_one_value),
+        cmocka_unit_test(plan__many_feeds_may_repeat_with_equal_values),
         cmocka_unit_test(plan__controls_come_first),
         cmocka_unit_test(plan__memory_is_reused_in_place_but_not_the_callers),
         cmocka_unit_test(plan__fetched_values_are_not_written_over),
