@@ -60,8 +60,9 @@ static __attribute__((noinline)) TARE_TARGET_AVX2 void store_reals(const struct 
         for (int i = 0; i < rows; i++) {
             const int64_t at = c->element + i * c->stride + v * 8;
             __m256 x = _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_add_epi32(sum[i][v], offset)), scale);
-            if (real->bias) x = _mm256_add_ps(x, bias);
+            if (real->bias && !real->bias_is_last) x = _mm256_add_ps(x, bias);
             if (real->addend) x = _mm256_add_ps(x, _mm256_loadu_ps(real->addend + at));
+            if (real->bias_is_last) x = _mm256_add_ps(x, bias);
             x = _mm256_min_ps(high, _mm256_max_ps(low, x));
             _mm256_storeu_ps(real->floats + at, x);
             if (real->range) tare_range_add_avx2(&seen, x);

@@ -134,8 +134,11 @@ static struct tare_edge real(struct tare_graph *g, const char *name, struct tare
 static struct tare_edge with_floats(struct tare_graph *g, const struct layer *layer, struct tare_edge y,
                                     struct tare_edge x) {
     const struct tare_shape vector = tare_shape_make(1, layer->outputs);
-    if (layer->adds)
-        y = mini_node(g, "AddV2", "sum", 2, y, mini_node(g, "Tanh", "tanh", 1, cast(g, "wide", x, TARE_DT_FLOAT)));
+    if (layer->adds) { /* numbers of many bits, so that the order of additions matters */
+        const struct tare_edge small =
+            mini_node(g, "Mul", "small", 2, cast(g, "wide", x, TARE_DT_FLOAT), mini_float(g, "seventieth", 1 / 70.0f));
+        y = mini_node(g, "AddV2", "sum", 2, y, mini_node(g, "Square", "square", 1, small));
+    }
     if (layer->clamps || layer->adds)
         y = mini_node(g, "BiasAdd", "bias2", 2, y, constant(g, "b", TARE_DT_FLOAT, vector));
     return layer->clamps ? mini_node(g, "Relu6", "relu6", 1, y) : y;
