@@ -437,7 +437,8 @@ static void run(const struct tare_gemm_block *block, const struct tare_gemm_epil
         const int64_t columns = n - column < width ? n - column : width;
         const __mmask16 last = (__mmask16)(0xffffu >> (width - columns));
         next.panels = panels_after(block, column, width, tile_count * block->lines);
-        if (column == 0) next.ahead = rows_ahead(block, (n + width - 1) / width * tile_count * block->lines);
+        if (column == 0 && block->ahead.rows > 0)
+            next.ahead = rows_ahead(block, (n + width - 1) / width * tile_count * block->lines);
         for (int64_t line = 0; line < block->lines; line++) {
             float *c = block->c + line * block->c_line + column;
             const float *a = block->a + line * block->a_line;
