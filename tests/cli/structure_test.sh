@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The structure of the source tree: includes point downward, and no folder holds more files than a reader can survey.
+# The structure of the source tree: includes point downward, no folder holds more files than a reader can survey, and
+# the top level holds only the files that a reader expects there.
 set -uo pipefail
 . "$TARE_SOURCE_DIR/tests/cli/support.sh"
 command -v python3 >/dev/null && command -v git >/dev/null || skip "needs python3 and git"
@@ -25,4 +26,7 @@ diff "$work/expected" <(sort "$work/found") || fail "upward includes: the lines 
 
 crowded=$(git -C "$TARE_SOURCE_DIR" ls-files '*.c' '*.h' | grep -v '^tests/' | sed 's|/[^/]*$||' | sort | uniq -c | awk '$1 > 60')
 [ -z "$crowded" ] || fail "more than 60 files in a folder: $crowded"
+
+strays=$(git -C "$TARE_SOURCE_DIR" ls-files | grep -v / | grep -vxE '\..*|(CHANGELOG|CONTRIBUTING|README)\.md|CMake(Lists\.txt|Presets\.json)|LICENSE')
+[ -z "$strays" ] || fail "unexpected files at the top level: $strays"
 finish
