@@ -37,13 +37,12 @@ static bool is_float_product(const struct tare_plan *plan, const struct tare_ste
            group->output_dtype == TARE_DT_FLOAT && is_pointwise(&plan->steps[group->product]);
 }
 
-static bool is_depthwise(const struct tare_plan *plan, const struct tare_step *step, int input) {
+static bool is_depthwise(const struct tare_step *step, int input) {
     const struct tare_fusion *fusion = step->fusion;
     if (strcmp(step->node->op, "DepthwiseConv2dNative") != 0 || step->node->output_dtypes[0] != TARE_DT_FLOAT)
         return false;
     if (step->inputs[0] != input || step->inputs[1] >= 0 || step->group || !step->op || !step->op->tiling_stage)
         return false;
-    (void)plan;
     return !fusion ||
            (!fusion->has_addend && (!fusion->has_bias || fusion->bias < 0) && !fusion->has_norm && !fusion->has_scale);
 }
@@ -62,7 +61,7 @@ static tare_status find_mixed(struct tare_plan *plan, const struct tare_plan_use
     struct tare_step_group *group = plan->steps[s].group;
     if (!is_float_product(plan, group) || group->sink != s) return TARE_OK;
     const int head = uses->used_by[group->output];
-    if (head < 0 || !is_depthwise(plan, &plan->steps[head], group->output)) return TARE_OK;
+    if (head < 0 || !is_depthwise(&plan->steps[head], group->output)) return TARE_OK;
     const int output = tare_plan_output_slot(&plan->steps[head]), user = uses->used_by[output];
     if (user < 0 || !quantizes(plan->steps[user].group, output)) return TARE_OK;
     struct tare_mixed_steps *mixed = tare_arena_alloc(arena, sizeof *mixed);
