@@ -18,6 +18,17 @@ static inline TARE_TARGET_AVX2 int64_t lanes_of(const __m256i last[2], int panel
     return (panels - 1) * 16 + __builtin_popcount((unsigned)first) + __builtin_popcount((unsigned)second);
 }
 
+/* Whether a bounded epilogue may round all sums. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 bool all_may_round(const struct tare_gemm_epilogue *epilogue, __m256 sum[][8],
+                                                       const int rows, const int vectors) {
+    bool may = true;
+    if (epilogue->is_certain) return true;
+    TARE_UNROLL
+    for (int j = 0; j < vectors; j++)
+        may &= tare_sums_are_bounded_avx2(&sum[0][j], rows, 8);
+    return may;
+}
+
 TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tile(const struct tare_gemm_block *block, float *c, const float *a,
                                               int64_t column, const __m256i last[2], const int rows, const int panels,
                                               const bool is_bounded) {
@@ -49,11 +60,7 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tile(const struct tare_gemm_block *bloc
         }
     }
     const struct tare_gemm_epilogue *epilogue = block->epilogue;
-    bool may_round = is_bounded;
-    TARE_UNROLL
-    for (int j = 0; j < vectors && is_bounded; j++)
-        may_round = may_round && tare_may_round_avx2(epilogue, &sum[0][j], rows, 8);
-    if (may_round) {
+    if (is_bounded && all_may_round(epilogue, sum, rows, vectors)) {
         TARE_UNROLL
         for (int j = 0; j < vectors; j++) {
             const __m256i mask = j >= vectors - 2 ? last[j & 1] : _mm256_set1_epi32(-1);

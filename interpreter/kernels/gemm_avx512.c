@@ -270,6 +270,17 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void finish_sums(__m512 sum[MAX_ROWS][8],
     }
 }
 
+/* Whether a bounded epilogue may round all sums. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 bool all_may_round(const struct tare_gemm_epilogue *epilogue,
+                                                         __m512 sum[MAX_ROWS][8], const int rows, const int panels) {
+    bool may = true;
+    if (epilogue->is_certain) return true;
+    TARE_UNROLL
+    for (int j = 0; j < panels; j++)
+        may &= tare_sums_are_bounded_avx512(&sum[0][j], rows, 8, rows);
+    return may;
+}
+
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tile(const struct tare_gemm_block *block, float *c, const float *a,
                                                 int64_t column, __mmask16 last, struct prefetch *next, const int rows,
                                                 const int panels, const bool is_bounded) {
@@ -289,11 +300,7 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tile(const struct tare_gemm_block *bl
         b = multiply_segment(sum, block->length, &at, b, panel_stride, &fetch, next, rows, panels);
         move(&at, block->step - block->length, rows);
     }
-    bool may_round = is_bounded;
-    TARE_UNROLL
-    for (int j = 0; j < panels && is_bounded; j++)
-        may_round = may_round && tare_may_round_avx512(epilogue, &sum[0][j], rows, 8, rows);
-    if (may_round) {
+    if (is_bounded && all_may_round(epilogue, sum, rows, panels)) {
         TARE_UNROLL
         for (int j = 0; j < panels; j++)
             tare_epilogue_bounded_avx512(epilogue, &sum[0][j], rows, 8, rows, c + j * 16, ldc, c - block->c + j * 16,
