@@ -29,9 +29,9 @@ static struct tare_edge int8_block(struct tare_graph *g, const char *prefix, str
     for (int i = 0; i < 3; i++)
         y = layers_int8(g, &layers[i], y);
     if (stride > 1) return y;
-    struct tare_edge sum =
-        mini_node(g, "AddV2", layers_name(names[3], "sum"), 2, real(g, layers_name(names[3], "left"), y),
-                  real(g, layers_name(names[3], "right"), x));
+    const struct tare_edge left = real(g, layers_name(names[3], "left"), y);
+    const struct tare_edge right = real(g, layers_name(names[3], "right"), x);
+    const struct tare_edge sum = mini_node(g, "AddV2", layers_name(names[3], "sum"), 2, left, right);
     return layers_requantized(g, names[3], sum);
 }
 
