@@ -181,15 +181,15 @@ tare_status tare_model_check_recursion(const struct tare_graph_model *model) {
 
 tare_status tare_model_add_stand_in(struct tare_graph_model *model, struct tare_node *node, const char *original) {
     struct tare_stand_in *grown;
-    const size_t place = node->stand_in;
-    if (place > 0 && place <= model->n_stand_ins && model->stand_ins[place - 1].node == node) {
-        model->stand_ins[place - 1].original = original;
+    for (size_t i = 0; i < model->n_stand_ins && node->is_stand_in; i++) {
+        if (model->stand_ins[i].node != node) continue;
+        model->stand_ins[i].original = original;
         return TARE_OK;
     }
     grown = tare_arena_append(&model->arena, model->stand_ins, model->n_stand_ins, sizeof *grown);
     if (!grown) return TARE_NO_MEMORY;
     grown[model->n_stand_ins++] = (struct tare_stand_in){ node, original };
-    node->stand_in = model->n_stand_ins;
+    node->is_stand_in = true;
     model->stand_ins = grown;
     return TARE_OK;
 }
