@@ -42,8 +42,8 @@ static void mark_fed(struct walk *walk) {
         const struct tare_node *node = request->feeds[i].node;
         bool all = true;
         if (tare_node_is_arg(node) || walk->fed[node->position] == WHOLLY) continue;
-        for (size_t k = node->n_outputs == 1; k < node->n_outputs && all;
-             k++) /* this feed is that of a single output */
+        /* A single output is that of this feed: it need not be searched among all feeds. */
+        for (size_t k = 0; node->n_outputs > 1 && k < node->n_outputs && all; k++)
             all = is_fed(walk, (struct tare_edge){ request->feeds[i].node, (int)k });
         if (all) walk->fed[node->position] = WHOLLY;
     }
