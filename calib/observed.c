@@ -33,20 +33,12 @@ static tare_status visit(struct tare_observed *observed, const void *thing, bool
 }
 
 static tare_status add_slots(struct tare_observed *observed, const struct tare_node *node) {
-    size_t first = observed->n_slots;
     for (size_t i = 0; i < node->n_outputs; i++) {
         if (!accepts_output(observed, node, i)) continue;
         if (!TARE_GROW(observed->slots, observed->n_slots, observed->slots_capacity)) return TARE_NO_MEMORY;
         observed->slots[observed->n_slots++] = (struct tare_observed_slot){ node, i };
     }
-    if (observed->n_slots == first) return TARE_OK;
-    const struct tare_node **key = TARE_NEW(&observed->arena, const struct tare_node *);
-    if (!key) return TARE_NO_MEMORY;
-    *key = node;
-    /* The value is an integer stored in a pointer: first slot + 1. */
-    return tare_map_set_n(&observed->by_node, (const char *)key, sizeof *key, (void *)(uintptr_t)(first + 1))
-               ? TARE_OK
-               : TARE_NO_MEMORY;
+    return TARE_OK;
 }
 
 static tare_status add_function(void *arg, const struct tare_node *caller, struct tare_graph *callee);
@@ -120,6 +112,43 @@ static int by_name(const void *a, const void *b) {
     return strcmp((*(const struct tare_graph *const *)a)->name, (*(const struct tare_graph *const *)b)->name);
 }
 
+static int compare_nodes(const struct tare_node *a, const struct tare_node *b) {
+    const int order = strcmp(a->graph->name, b->graph->name);
+    return order != 0 ? order : strcmp(a->name, b->name);
+}
+
+static int by_node(const void *a, const void *b) {
+    return compare_nodes(*(const struct tare_node *const *)a, *(const struct tare_node *const *)b);
+}
+
+static int by_output(const void *a, const void *b) {
+    const struct tare_observed_slot *x = a, *y = b;
+    const int order = compare_nodes(x->node, y->node);
+    return order != 0 ? order : (x->output > y->output) - (x->output < y->output);
+}
+
+/* Sorted as in a calibration, so that each is added there at the end of its list. */
+static void sort(struct tare_observed *observed) {
+    if (observed->n_slots > 1) qsort(observed->slots, observed->n_slots, sizeof *observed->slots, by_output);
+    if (observed->n_functions > 1)
+        qsort(observed->functions, observed->n_functions, sizeof *observed->functions, by_name);
+    if (observed->n_choices > 1) qsort(observed->choices, observed->n_choices, sizeof *observed->choices, by_node);
+}
+
+static tare_status index_slots(struct tare_observed *observed) {
+    for (size_t i = 0; i < observed->n_slots; i++) {
+        const struct tare_node *node = observed->slots[i].node;
+        if (i > 0 && observed->slots[i - 1].node == node) continue;
+        const struct tare_node **key = TARE_NEW(&observed->arena, const struct tare_node *);
+        if (!key) return TARE_NO_MEMORY;
+        *key = node;
+        /* The value is an integer stored in a pointer: first slot + 1. */
+        if (!tare_map_set_n(&observed->by_node, (const char *)key, sizeof *key, (void *)(uintptr_t)(i + 1)))
+            return TARE_NO_MEMORY;
+    }
+    return TARE_OK;
+}
+
 tare_status tare_observed_make(struct tare_observed *out, const struct tare_signature *signature,
                                bool (*accepts)(void *arg, const struct tare_node *node, size_t output), void *arg) {
     struct stack stack = { 0 };
@@ -127,8 +156,9 @@ tare_status tare_observed_make(struct tare_observed *out, const struct tare_sign
     tare_status status = push_bindings(out, &stack, signature->outputs, signature->n_outputs);
     if (status == TARE_OK) status = walk(out, &stack);
     tare_free(stack.nodes);
-    if (out->n_functions > 1) qsort(out->functions, out->n_functions, sizeof *out->functions, by_name);
-    return status;
+    if (status != TARE_OK) return status;
+    sort(out);
+    return index_slots(out);
 }
 
 void tare_observed_free(struct tare_observed *observed) {

@@ -13,12 +13,13 @@ struct tare_observed_slot {
 
 struct tare_observed {
     struct tare_arena arena;
-    struct tare_observed_slot *slots;
+    struct tare_observed_slot *slots; /* sorted by function, node and output */
     size_t n_slots, slots_capacity;
     struct tare_map by_node;             /* bytes of the node's address -> its first slot + 1, as a pointer */
     const struct tare_graph **functions; /* sorted by name */
     size_t n_functions, functions_capacity;
-    const struct tare_node **choices; /* nodes whose work depends on values: If, Case, While, Switch … */
+    const struct tare_node *
+        *choices; /* nodes whose work depends on values: If, Case, While, Switch …; sorted like slots */
     size_t n_choices, choices_capacity;
     size_t n_sides; /* of all of them together (calib/coverage.h) */
     struct tare_map visited;

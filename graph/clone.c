@@ -212,8 +212,8 @@ static tare_status clone_references(struct tare_graph_model *to, const struct ta
     for (size_t i = 0; i < from->n_stand_ins; i++) {
         struct tare_node *node = twin(to, from->stand_ins[i].node);
         if (!node) continue;
-        node->is_stand_in = true;
         to->stand_ins[to->n_stand_ins++] = (struct tare_stand_in){ node, from->stand_ins[i].original };
+        node->stand_in = (uint32_t)to->n_stand_ins;
     }
     return TARE_OK;
 }

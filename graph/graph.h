@@ -62,7 +62,7 @@ struct tare_node {
     size_t n_outputs;
     size_t position;    /* index in graph->nodes (or graph->args); maintained by the functions below */
     bool dead;          /* removed by a pass; swept by tare_graph_sweep */
-    bool is_stand_in;   /* in the model's list of stand-ins */
+    uint32_t stand_in;  /* place in the model's list of stand-ins + 1; 0: not in it */
     const void *origin; /* the NodeDef it was read from, whose unknown fields are kept; NULL: created by tare */
     const void *edit;   /* scratch of the pass that currently works on the graph */
 };

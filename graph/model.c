@@ -180,16 +180,15 @@ tare_status tare_model_check_recursion(const struct tare_graph_model *model) {
 }
 
 tare_status tare_model_add_stand_in(struct tare_graph_model *model, struct tare_node *node, const char *original) {
-    struct tare_stand_in *grown;
-    for (size_t i = 0; i < model->n_stand_ins && node->is_stand_in; i++) {
-        if (model->stand_ins[i].node != node) continue;
-        model->stand_ins[i].original = original;
+    if (node->stand_in > 0) {
+        model->stand_ins[node->stand_in - 1].original = original;
         return TARE_OK;
     }
-    grown = tare_arena_append(&model->arena, model->stand_ins, model->n_stand_ins, sizeof *grown);
+    if (model->n_stand_ins == UINT32_MAX) return TARE_NO_MEMORY;
+    struct tare_stand_in *grown = tare_arena_append(&model->arena, model->stand_ins, model->n_stand_ins, sizeof *grown);
     if (!grown) return TARE_NO_MEMORY;
     grown[model->n_stand_ins++] = (struct tare_stand_in){ node, original };
-    node->is_stand_in = true;
+    node->stand_in = (uint32_t)model->n_stand_ins;
     model->stand_ins = grown;
     return TARE_OK;
 }

@@ -50,6 +50,10 @@ static void clone__runs_and_changes_on_its_own(void **state) {
     assert_ptr_equal(clone->variables[0].node->graph, clone->main);
     assert_ptr_equal(clone->stand_ins[0].node, neg);
     assert_string_equal(clone->stand_ins[0].original, "before");
+    mini_ok(tare_model_add_stand_in(clone, neg, "later")); /* known: changed in its place */
+    assert_int_equal(clone->n_stand_ins, 1);
+    assert_string_equal(clone->stand_ins[0].original, "later");
+    assert_string_equal(model->stand_ins[0].original, "before");
     tare_graph_set_return(f, 0, mini_node(f, "Abs", "abs", 1, neg->inputs[0]));
     tare_node_remove(neg);
     tare_graph_sweep(f);
