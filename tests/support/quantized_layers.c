@@ -46,9 +46,9 @@ struct tare_edge layers_cast(struct tare_graph *g, const char *name, struct tare
     return mini_done(node);
 }
 
-/* ---- int8 layers ---- */
+/* ---- convolutions ---- */
 
-static void set_conv(struct tare_node *node) {
+static void set_conv(struct tare_node *node, int input, int filter) {
     const struct tare_conv_dims dims = { .spatial = 2,
                                          .input_feature = 3,
                                          .kernel_input = 2,
@@ -59,10 +59,10 @@ static void set_conv(struct tare_node *node) {
                                          .output_spatial = { 1, 2 } };
     struct tare_dims_wire wire = { .size = 0 };
     tare_conv_dims_write(&wire, &dims, TARE_CONV_XLA);
-    mini_ok(tare_node_set_type(node, "LhsT", TARE_DT_INT8));
-    mini_ok(tare_node_set_type(node, "RhsT", TARE_DT_INT8));
+    mini_ok(tare_node_set_type(node, "LhsT", input));
+    mini_ok(tare_node_set_type(node, "RhsT", filter));
     mini_ok(tare_node_set_type(node, "Tindices", TARE_DT_INT32));
-    mini_ok(tare_node_set_type(node, "preferred_element_type", TARE_DT_INT32));
+    mini_ok(tare_node_set_type(node, "preferred_element_type", input == TARE_DT_INT8 ? TARE_DT_INT32 : input));
     mini_ok(tare_node_set_string(node, "dimension_numbers", (const char *)wire.bytes, wire.size));
     mini_ok(tare_node_set_string(node, "precision_config", "", 0));
 }
@@ -76,32 +76,44 @@ static struct tare_edge matrix(struct tare_graph *g, const char *name, int64_t r
     return (struct tare_edge){ node, 0 };
 }
 
-static struct tare_edge padded(struct tare_graph *g, const struct layers_layer *layer, struct tare_edge x) {
-    static const int32_t around[8] = { 0, 0, 1, 1, 1, 1, 0, 0 };
-    const struct tare_shape scalar = tare_shape_make(0);
-    if (layer->kernel == 1) return x;
-    struct tare_node *node = mini_open(g, "PadV2", layers_name(layer->name, "pad"), 3, x,
-                                       matrix(g, layers_name(layer->name, "around"), 4, around),
-                                       layers_constant(g, layers_name(layer->name, "zero"), TARE_DT_INT8, scalar));
-    mini_ok(tare_node_set_type(node, "T", TARE_DT_INT8));
+static struct tare_edge pair(struct tare_graph *g, const char *name, const char *what, int64_t value) {
+    const int32_t values[2] = { (int32_t)value, (int32_t)value };
+    return mini_ints(g, layers_name(name, what), 2, values);
+}
+
+struct tare_edge layers_conv(struct tare_graph *g, const char *name, struct tare_edge x, struct tare_edge filter,
+                             struct layers_window window) {
+    const int32_t p = (int32_t)window.pad, pads[4] = { p, p, p, p };
+    struct tare_node *node = mini_open(g, "XlaConvV2", name, 7, x, filter, pair(g, name, "strides", window.stride),
+                                       matrix(g, layers_name(name, "padding"), 2, pads), pair(g, name, "lhs", 1),
+                                       pair(g, name, "rhs", window.dilation),
+                                       mini_int(g, layers_name(name, "groups"), (int32_t)window.groups));
+    set_conv(node, tare_edge_dtype(x), tare_edge_dtype(filter));
+    return mini_done(node);
+}
+
+struct tare_edge layers_padded(struct tare_graph *g, const char *name, struct tare_edge x, int64_t pad,
+                               struct tare_edge value) {
+    const int32_t p = (int32_t)pad, around[8] = { 0, 0, p, p, p, p, 0, 0 };
+    struct tare_node *node =
+        mini_open(g, "PadV2", layers_name(name, "pad"), 3, x, matrix(g, layers_name(name, "around"), 4, around), value);
+    mini_ok(tare_node_set_type(node, "T", tare_edge_dtype(x)));
     mini_ok(tare_node_set_type(node, "Tpaddings", TARE_DT_INT32));
     return mini_done(node);
 }
 
+/* ---- int8 layers ---- */
+
 static struct tare_edge product(struct tare_graph *g, const struct layers_layer *layer, struct tare_edge x) {
-    static const int32_t none[4] = { 0 };
-    const int32_t strides[2] = { (int32_t)layer->stride, (int32_t)layer->stride }, ones[2] = { 1, 1 };
     const int64_t outputs = layer->outputs ? layer->outputs : layer->inputs;
+    const struct tare_shape scalar = tare_shape_make(0);
     const struct tare_shape shape =
         tare_shape_make(4, layer->kernel, layer->kernel, layer->outputs ? layer->inputs : (int64_t)1, outputs);
     const char *name = layer->name;
-    struct tare_node *node = mini_open(
-        g, "XlaConvV2", name, 7, x, layers_constant(g, layers_name(name, "weight"), TARE_DT_INT8, shape),
-        mini_ints(g, layers_name(name, "strides"), 2, strides), matrix(g, layers_name(name, "padding"), 2, none),
-        mini_ints(g, layers_name(name, "lhs"), 2, ones), mini_ints(g, layers_name(name, "rhs"), 2, ones),
-        mini_int(g, layers_name(name, "groups"), layer->outputs ? 1 : (int32_t)layer->inputs));
-    set_conv(node);
-    return mini_done(node);
+    if (layer->kernel > 1)
+        x = layers_padded(g, name, x, 1, layers_constant(g, layers_name(name, "zero"), TARE_DT_INT8, scalar));
+    return layers_conv(g, name, x, layers_constant(g, layers_name(name, "weight"), TARE_DT_INT8, shape),
+                       (struct layers_window){ layer->stride, 1, layer->outputs ? 1 : layer->inputs, 0 });
 }
 
 struct tare_edge layers_requantized(struct tare_graph *g, const char *name, struct tare_edge y) {
@@ -114,7 +126,7 @@ struct tare_edge layers_requantized(struct tare_graph *g, const char *name, stru
 
 struct tare_edge layers_real(struct tare_graph *g, const struct layers_layer *layer, struct tare_edge x) {
     const struct tare_shape vector = tare_shape_make(1, layer->outputs ? layer->outputs : layer->inputs);
-    struct tare_edge y = product(g, layer, padded(g, layer, x));
+    struct tare_edge y = product(g, layer, x);
     const char *name = layer->name;
     y = mini_node(g, "Sub", layers_name(name, "sub"), 2, y,
                   layers_constant(g, layers_name(name, "offset"), TARE_DT_INT32, vector));

@@ -13,6 +13,18 @@ const char *layers_name(const char *prefix, const char *what);
 struct tare_edge layers_constant(struct tare_graph *g, const char *name, int dtype, struct tare_shape shape);
 struct tare_edge layers_cast(struct tare_graph *g, const char *name, struct tare_edge x, int dtype);
 
+/* Of a convolution over two dimensions, the same in both; `pad` zeros on each side. */
+struct layers_window {
+    int64_t stride, dilation, groups, pad;
+};
+/* XlaConvV2 of images (batch, height, width, channels) and a filter (height, width, inputs of a group, outputs). The
+ * result is int32 for int8 images, and has the dtype of the images otherwise. */
+struct tare_edge layers_conv(struct tare_graph *g, const char *name, struct tare_edge x, struct tare_edge filter,
+                             struct layers_window window);
+/* `pad` values on each side of images. */
+struct tare_edge layers_padded(struct tare_graph *g, const char *name, struct tare_edge x, int64_t pad,
+                               struct tare_edge value);
+
 /* A layer of `outputs` channels; depthwise for 0. */
 struct layers_layer {
     const char *name;

@@ -60,11 +60,45 @@ static void pool__refuses_more_than_its_limit(void **state) {
     tare_buffer_pool_free(pool);
 }
 
+/* Bytes that the pool counts for a buffer of `bytes`. */
+static size_t counted(struct tare_buffer_pool *pool, int bytes) {
+    struct tare_shape shape = tare_shape_make(1, bytes);
+    struct tare_tensor tensor;
+    assert_int_equal(tare_tensor_new_pooled(&tensor, TARE_DT_INT8, &shape, pool), TARE_OK);
+    memset(tensor.data, 1, (size_t)bytes); /* a sanitizer finds a buffer that is too small */
+    const size_t in_use = tare_buffer_pool_bytes(pool);
+    tare_tensor_reset(&tensor);
+    return in_use;
+}
+
+static void pool__rounds_up_by_at_most_a_quarter(void **state) {
+    (void)state;
+    struct tare_buffer_pool *pool = tare_buffer_pool_new();
+    size_t last = 256;
+    for (int bytes = 257; bytes <= 70000; bytes++) {
+        const size_t size = counted(pool, bytes);
+        assert_in_range(size, bytes, bytes + bytes / 4);
+        assert_true(size >= last);
+        if (size > last) assert_int_equal(bytes, last + 1); /* a boundary: sizes of a class are equal */
+        last = size;
+    }
+    for (int power = 17; power < 27; power++) {
+        assert_int_equal(counted(pool, 1 << power), 1 << power);
+        assert_int_equal(counted(pool, (1 << power) + 1), 5 << (power - 2));
+        assert_int_equal(counted(pool, 7 << (power - 2)), 7 << (power - 2));
+        assert_int_equal(counted(pool, (7 << (power - 2)) + 1), 2 << power);
+    }
+    assert_int_equal(counted(pool, 1), 256);
+    assert_int_equal(counted(pool, 256), 256);
+    tare_buffer_pool_free(pool);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pool__gives_freed_memory_again),
         cmocka_unit_test(pool__reports_the_most_bytes_in_use_since_the_last_call),
         cmocka_unit_test(pool__refuses_more_than_its_limit),
+        cmocka_unit_test(pool__rounds_up_by_at_most_a_quarter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

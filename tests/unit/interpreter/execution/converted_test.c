@@ -1,8 +1,7 @@
 /* Models converted to bfloat16 and models with int8 weights: fused and tiled steps have the bits of the ops run one by
  * one by their reference kernels, at every CPU level of the machine; observers still receive every value. */
-#include "interpreter/ops/support/dims_wire.h"
 #include "support/levels.h"
-#include "support/mini_model.h"
+#include "support/quantized_layers.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -35,13 +34,6 @@ static struct tare_edge constant(struct tare_graph *g, const char *of, const cha
 
 static struct tare_edge vector(struct tare_graph *g, const char *of, const char *what, int dtype, int64_t count) {
     return constant(g, of, what, dtype, tare_shape_make(1, count), strcmp(what, "variance") == 0);
-}
-
-static struct tare_edge cast(struct tare_graph *g, const char *name, struct tare_edge x, int dtype) {
-    struct tare_node *node = mini_open(g, "Cast", name, 1, x);
-    mini_ok(tare_node_set_type(node, "SrcT", tare_edge_dtype(x)));
-    mini_ok(tare_node_set_type(node, "DstT", dtype));
-    return mini_done(node);
 }
 
 static struct tare_edge named(struct tare_graph *g, const char *of, const char *op, struct tare_edge x,
@@ -114,42 +106,13 @@ static struct tare_edge conv(struct tare_graph *g, const char *name, struct tare
 /* A convolution of floats with int8 weights and what multiplies the sums with their scales. */
 static struct tare_edge int8_conv(struct tare_graph *g, const char *name, struct tare_edge x, int64_t kernel,
                                   int64_t in, int64_t out, bool per_channel) {
-    struct tare_conv_dims dims = { .spatial = 2,
-                                   .input_feature = 3,
-                                   .kernel_input = 2,
-                                   .kernel_output = 3,
-                                   .output_feature = 3,
-                                   .kernel_spatial = { 0, 1 },
-                                   .input_spatial = { 1, 2 },
-                                   .output_spatial = { 1, 2 } };
-    struct tare_dims_wire wire = { .size = 0 };
     const int64_t outputs = out ? out : in, groups = out ? 1 : in;
-    const int32_t p = (int32_t)(kernel / 2), ones[2] = { 1, 1 }, pads[4] = { p, p, p, p };
-    const struct tare_shape square = tare_shape_make(2, (int64_t)2, (int64_t)2);
-    char names[5][60];
-    static const char *const what[5] = { "strides", "padding", "lhs", "rhs", "groups" };
-    for (int i = 0; i < 5; i++)
-        snprintf(names[i], sizeof names[i], "%s_%s", name, what[i]);
-    struct tare_tensor padding;
-    mini_ok(tare_tensor_from(&padding, TARE_DT_INT32, &square, pads));
-    struct tare_node *around = tare_graph_add_const(g, names[1], &padding);
-    tare_tensor_reset(&padding);
     const struct tare_edge filter =
         constant(g, name, "filter", TARE_DT_INT8, tare_shape_make(4, kernel, kernel, in / groups, outputs), false);
-    struct tare_node *node = mini_open(g, "XlaConvV2", name, 7, x, filter, mini_ints(g, names[0], 2, ones),
-                                       (struct tare_edge){ around, 0 }, mini_ints(g, names[2], 2, ones),
-                                       mini_ints(g, names[3], 2, ones), mini_int(g, names[4], (int32_t)groups));
-    tare_conv_dims_write(&wire, &dims, TARE_CONV_XLA);
-    mini_ok(tare_node_set_type(node, "LhsT", TARE_DT_FLOAT));
-    mini_ok(tare_node_set_type(node, "RhsT", TARE_DT_INT8));
-    mini_ok(tare_node_set_type(node, "Tindices", TARE_DT_INT32));
-    mini_ok(tare_node_set_type(node, "preferred_element_type", TARE_DT_FLOAT));
-    mini_ok(tare_node_set_string(node, "dimension_numbers", (const char *)wire.bytes, wire.size));
-    mini_ok(tare_node_set_string(node, "precision_config", "", 0));
-    snprintf(names[0], sizeof names[0], "%s_Mul", name);
+    const struct tare_edge y = layers_conv(g, name, x, filter, (struct layers_window){ 1, 1, groups, kernel / 2 });
     const struct tare_edge scale =
-        per_channel ? vector(g, name, "s", TARE_DT_FLOAT, outputs) : mini_float(g, names[1], 0.03f);
-    return mini_node(g, "Mul", names[0], 2, mini_done(node), scale);
+        per_channel ? vector(g, name, "s", TARE_DT_FLOAT, outputs) : mini_float(g, layers_name(name, "scale"), 0.03f);
+    return mini_node(g, "Mul", layers_name(name, "Mul"), 2, y, scale);
 }
 
 /* ---- comparison ---- */
@@ -226,14 +189,14 @@ static void check_bfloat16(int parts) {
     struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     const struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT), none = { NULL, 0 };
-    struct tare_edge first = conv(g, "first", cast(g, "narrow", x, TARE_DT_BFLOAT16), 3, IN, C);
+    struct tare_edge first = conv(g, "first", layers_cast(g, "narrow", x, TARE_DT_BFLOAT16), 3, IN, C);
     first = follow(g, "first", first, none, C, parts & ~ADD);
     struct tare_edge y = follow(g, "expand", conv(g, "expand", first, 1, C, 2 * C), none, 2 * C, parts & ~ADD);
     y = follow(g, "depthwise", conv(g, "depthwise", y, 3, 2 * C, 0), none, 2 * C, parts & ~ADD);
     y = follow(g, "project", conv(g, "project", y, 1, 2 * C, C), first, C, parts);
     char what[40];
     snprintf(what, sizeof what, "bfloat16, parts %d", parts);
-    compare(model, x, cast(g, "wide", y, TARE_DT_FLOAT), what);
+    compare(model, x, layers_cast(g, "wide", y, TARE_DT_FLOAT), what);
 }
 
 static void check_int8_weights(bool per_channel) {
@@ -254,14 +217,14 @@ static void check_alone(int parts) {
     struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     const struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT);
-    const struct tare_edge narrow = cast(g, "narrow", x, TARE_DT_BFLOAT16);
+    const struct tare_edge narrow = layers_cast(g, "narrow", x, TARE_DT_BFLOAT16);
     struct tare_edge y = follow(g, "conv", conv(g, "conv", narrow, 3, IN, IN), narrow, IN, parts);
     const int32_t dims[2] = { -1, IN };
     y = mini_node(g, "Reshape", "rows", 2, y, mini_ints(g, "dims", 2, dims));
     y = mini_node(g, "MatMul", "product", 2, y,
                   constant(g, "product", "weight", TARE_DT_BFLOAT16, tare_shape_make(2, (int64_t)IN, (int64_t)C), 0));
     y = named(g, "product", "BiasAdd", y, vector(g, "product", "b", TARE_DT_BFLOAT16, C));
-    compare(model, x, cast(g, "wide", y, TARE_DT_FLOAT), "one convolution");
+    compare(model, x, layers_cast(g, "wide", y, TARE_DT_FLOAT), "one convolution");
 }
 
 static void check_all(void) {
@@ -285,7 +248,7 @@ static void converted__bfloat16_layers_run_together(void **unused) {
     struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     const struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT), none = { NULL, 0 };
-    struct tare_edge y = conv(g, "first", cast(g, "narrow", x, TARE_DT_BFLOAT16), 3, IN, C);
+    struct tare_edge y = conv(g, "first", layers_cast(g, "narrow", x, TARE_DT_BFLOAT16), 3, IN, C);
     y = follow(g, "second", conv(g, "second", follow(g, "first", y, none, C, BIAS | NORM | RELU), 3, C, 0), none, C,
                BIAS | NORM | RELU);
     struct tare_session *session;
@@ -293,7 +256,7 @@ static void converted__bfloat16_layers_run_together(void **unused) {
     struct tare_arena arena = { 0 };
     size_t count;
     mini_ok(tare_session_new(&session, model, &profiled));
-    struct tare_tensor result = run(session, x, cast(g, "wide", y, TARE_DT_FLOAT), 1);
+    struct tare_tensor result = run(session, x, layers_cast(g, "wide", y, TARE_DT_FLOAT), 1);
     mini_ok(tare_session_profile(&rows, &count, &arena, session));
     for (size_t i = 0; i < count; i++)
         if (rows[i].calls > 0 && strncmp(rows[i].node->name, "second", 6) == 0 &&

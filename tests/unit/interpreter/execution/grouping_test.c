@@ -3,7 +3,7 @@
  * the intermediate values, and operands that fit no expression run op by op. */
 #include "interpreter/ops/support/dims_wire.h"
 #include "support/levels.h"
-#include "support/mini_model.h"
+#include "support/quantized_layers.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -36,13 +36,6 @@ static struct tare_edge constant(struct tare_graph *g, const char *name, int dty
     return (struct tare_edge){ node, 0 };
 }
 
-static struct tare_edge cast(struct tare_graph *g, const char *name, struct tare_edge x, int dtype) {
-    struct tare_node *node = mini_open(g, "Cast", name, 1, x);
-    mini_ok(tare_node_set_type(node, "SrcT", tare_edge_dtype(x)));
-    mini_ok(tare_node_set_type(node, "DstT", dtype));
-    return mini_done(node);
-}
-
 /* ---- quantized layers ---- */
 
 /* Geometry of a convolution and what follows it. */
@@ -53,58 +46,19 @@ struct layer {
     bool requantizes, clamps, adds;
 };
 
+/* With the zero point around the images, as the quantizer pads. */
 static struct tare_edge product(struct tare_graph *g, const struct layer *layer, struct tare_edge x) {
-    struct tare_conv_dims dims = { .spatial = 2,
-                                   .input_feature = 3,
-                                   .kernel_input = 2,
-                                   .kernel_output = 3,
-                                   .output_feature = 3,
-                                   .kernel_spatial = { 0, 1 },
-                                   .input_spatial = { 1, 2 },
-                                   .output_spatial = { 1, 2 } };
-    struct tare_dims_wire wire = { .size = 0 };
-    const int32_t strides[2] = { (int32_t)layer->stride, (int32_t)layer->stride }, ones[2] = { 1, 1 };
-    const int32_t dilations[2] = { (int32_t)layer->dilation, (int32_t)layer->dilation };
-    const struct tare_shape square = tare_shape_make(2, (int64_t)2, (int64_t)2);
-    const int32_t none[4] = { 0 };
-    struct tare_tensor padding;
-    mini_ok(tare_tensor_from(&padding, TARE_DT_INT32, &square, none));
-    struct tare_node *pad = tare_graph_add_const(g, "padding", &padding);
-    tare_tensor_reset(&padding);
-    const struct tare_edge filter =
-        constant(g, "weight", TARE_DT_INT8,
-                 tare_shape_make(4, layer->kernel, layer->kernel, layer->channels / layer->groups, layer->outputs));
-    struct tare_node *node = mini_open(
-        g, "XlaConvV2", "product", 7, x, filter, mini_ints(g, "strides", 2, strides), (struct tare_edge){ pad, 0 },
-        mini_ints(g, "lhs", 2, ones), mini_ints(g, "rhs", 2, dilations), mini_int(g, "groups", (int32_t)layer->groups));
-    tare_conv_dims_write(&wire, &dims, TARE_CONV_XLA);
-    mini_ok(tare_node_set_type(node, "LhsT", TARE_DT_INT8));
-    mini_ok(tare_node_set_type(node, "RhsT", TARE_DT_INT8));
-    mini_ok(tare_node_set_type(node, "Tindices", TARE_DT_INT32));
-    mini_ok(tare_node_set_type(node, "preferred_element_type", TARE_DT_INT32));
-    mini_ok(tare_node_set_string(node, "dimension_numbers", (const char *)wire.bytes, wire.size));
-    mini_ok(tare_node_set_string(node, "precision_config", "", 0));
-    return mini_done(node);
-}
-
-/* The zero point around the image, as the quantizer pads. */
-static struct tare_edge padded(struct tare_graph *g, const struct layer *layer, struct tare_edge x) {
-    const struct tare_shape shape = tare_shape_make(2, (int64_t)4, (int64_t)2);
-    const int32_t p = (int32_t)layer->pad, values[8] = { 0, 0, p, p, p, p, 0, 0 };
     const struct tare_shape scalar = tare_shape_make(0);
+    const struct tare_shape shape =
+        tare_shape_make(4, layer->kernel, layer->kernel, layer->channels / layer->groups, layer->outputs);
     const int8_t zero_point = (int8_t)layer->zero_point;
-    struct tare_tensor paddings, zero;
-    if (!p) return x;
-    mini_ok(tare_tensor_from(&paddings, TARE_DT_INT32, &shape, values));
+    struct tare_tensor zero;
     mini_ok(tare_tensor_from(&zero, TARE_DT_INT8, &scalar, &zero_point));
-    struct tare_node *around = tare_graph_add_const(g, "paddings", &paddings);
-    struct tare_node *value = tare_graph_add_const(g, "zero", &zero);
-    tare_tensor_reset(&paddings), tare_tensor_reset(&zero);
-    struct tare_node *node =
-        mini_open(g, "PadV2", "pad", 3, x, (struct tare_edge){ around, 0 }, (struct tare_edge){ value, 0 });
-    mini_ok(tare_node_set_type(node, "T", TARE_DT_INT8));
-    mini_ok(tare_node_set_type(node, "Tpaddings", TARE_DT_INT32));
-    return mini_done(node);
+    if (layer->pad > 0)
+        x = layers_padded(g, "around", x, layer->pad, (struct tare_edge){ tare_graph_add_const(g, "zero", &zero), 0 });
+    tare_tensor_reset(&zero);
+    return layers_conv(g, "product", x, constant(g, "weight", TARE_DT_INT8, shape),
+                       (struct layers_window){ layer->stride, layer->dilation, layer->groups, 0 });
 }
 
 static struct tare_edge requantized(struct tare_graph *g, const struct layer *layer, struct tare_edge y,
@@ -115,8 +69,8 @@ static struct tare_edge requantized(struct tare_graph *g, const struct layer *la
     y = mini_node(g, "AddV2", names[0], 2, y, mini_float(g, names[1], (float)layer->zero_point));
     y = mini_node(g, "Maximum", names[2], 2, y, mini_float(g, names[3], layer->clamps ? -5 : -128));
     y = mini_node(g, "Minimum", names[4], 2, y, mini_float(g, names[5], 127));
-    return cast(g, strcmp(prefix, "a") == 0 ? "narrow_a" : "narrow_b",
-                mini_node(g, "Round", strcmp(prefix, "a") == 0 ? "round_a" : "round_b", 1, y), TARE_DT_INT8);
+    return layers_cast(g, strcmp(prefix, "a") == 0 ? "narrow_a" : "narrow_b",
+                       mini_node(g, "Round", strcmp(prefix, "a") == 0 ? "round_a" : "round_b", 1, y), TARE_DT_INT8);
 }
 
 /* (bytes - zero point) * scale */
@@ -124,10 +78,10 @@ static struct tare_edge real(struct tare_graph *g, const char *name, struct tare
     char names[4][32];
     for (int i = 0; i < 4; i++)
         snprintf(names[i], sizeof names[i], "%s%d", name, i);
-    x = cast(g, names[0], x, TARE_DT_INT32);
+    x = layers_cast(g, names[0], x, TARE_DT_INT32);
     x = mini_node(g, "Sub", names[1], 2, x, mini_int(g, names[2], zero_point));
     snprintf(names[0], sizeof names[0], "%s_float", name);
-    return mini_node(g, "Mul", names[3], 2, cast(g, names[0], x, TARE_DT_FLOAT), mini_float(g, name, scale));
+    return mini_node(g, "Mul", names[3], 2, layers_cast(g, names[0], x, TARE_DT_FLOAT), mini_float(g, name, scale));
 }
 
 /* What follows the scale of a layer with a float output. */
@@ -135,8 +89,8 @@ static struct tare_edge with_floats(struct tare_graph *g, const struct layer *la
                                     struct tare_edge x) {
     const struct tare_shape vector = tare_shape_make(1, layer->outputs);
     if (layer->adds) { /* numbers of many bits, so that the order of additions matters */
-        const struct tare_edge small =
-            mini_node(g, "Mul", "small", 2, cast(g, "wide", x, TARE_DT_FLOAT), mini_float(g, "seventieth", 1 / 70.0f));
+        const struct tare_edge small = mini_node(g, "Mul", "small", 2, layers_cast(g, "wide", x, TARE_DT_FLOAT),
+                                                 mini_float(g, "seventieth", 1 / 70.0f));
         y = mini_node(g, "AddV2", "sum", 2, y, mini_node(g, "Square", "square", 1, small));
     }
     if (layer->clamps || layer->adds)
@@ -146,10 +100,11 @@ static struct tare_edge with_floats(struct tare_graph *g, const struct layer *la
 
 static struct tare_edge build(struct tare_graph *g, const struct layer *layer, struct tare_edge x) {
     const struct tare_shape vector = tare_shape_make(1, layer->outputs);
-    struct tare_edge y = product(g, layer, padded(g, layer, x));
+    struct tare_edge y = product(g, layer, x);
     y = mini_node(g, "Sub", "sub_offset", 2, y, constant(g, "offset", TARE_DT_INT32, vector));
     y = mini_node(g, "AddV2", "add_bias", 2, y, constant(g, "bias", TARE_DT_INT32, vector));
-    y = mini_node(g, "Mul", "mul", 2, cast(g, "cast", y, TARE_DT_FLOAT), constant(g, "scale", TARE_DT_FLOAT, vector));
+    y = mini_node(g, "Mul", "mul", 2, layers_cast(g, "cast", y, TARE_DT_FLOAT),
+                  constant(g, "scale", TARE_DT_FLOAT, vector));
     if (!layer->requantizes) return with_floats(g, layer, y, x);
     y = requantized(g, layer, y, "a");
     if (!layer->adds) return y;
@@ -273,7 +228,7 @@ static void grouping__quantization_of_floats(void **unused) {
     y = mini_node(g, "AddV2", "add", 2, y, mini_float(g, "zero_point", -3));
     y = mini_node(g, "Minimum", "low", 2, mini_float(g, "most", 127), y);
     y = mini_node(g, "Maximum", "high", 2, mini_float(g, "least", -128), y);
-    y = cast(g, "narrow", mini_node(g, "Floor", "floor", 1, y), TARE_DT_INT8);
+    y = layers_cast(g, "narrow", mini_node(g, "Floor", "floor", 1, y), TARE_DT_INT8);
     compare(model, x, tare_shape_make(2, (int64_t)7, (int64_t)33), y);
 }
 
@@ -282,13 +237,13 @@ static void grouping__bfloat16_is_rounded_after_every_op(void **unused) {
     struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     const struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT);
-    struct tare_edge y = cast(g, "narrow", x, TARE_DT_BFLOAT16);
+    struct tare_edge y = layers_cast(g, "narrow", x, TARE_DT_BFLOAT16);
     const struct tare_edge b =
-        cast(g, "b16", constant(g, "b", TARE_DT_FLOAT, tare_shape_make(1, (int64_t)33)), TARE_DT_BFLOAT16);
+        layers_cast(g, "b16", constant(g, "b", TARE_DT_FLOAT, tare_shape_make(1, (int64_t)33)), TARE_DT_BFLOAT16);
     y = mini_node(g, "BiasAdd", "bias", 2, y, b);
     y = mini_node(g, "Mul", "mul", 2, y, b);
     y = mini_node(g, "Sub", "sub", 2, b, y);
-    y = cast(g, "wide", mini_node(g, "Relu", "relu", 1, y), TARE_DT_FLOAT);
+    y = layers_cast(g, "wide", mini_node(g, "Relu", "relu", 1, y), TARE_DT_FLOAT);
     compare(model, x, tare_shape_make(2, (int64_t)7, (int64_t)33), y);
 }
 
@@ -314,7 +269,8 @@ static void grouping__product_of_higher_rank(void **unused) {
     struct tare_edge y = mini_done(node);
     const struct layer layer = { .zero_point = -3 };
     y = mini_node(g, "Sub", "offset", 2, y, constant(g, "offsets", TARE_DT_INT32, vector));
-    y = mini_node(g, "Mul", "mul", 2, cast(g, "cast", y, TARE_DT_FLOAT), constant(g, "scale", TARE_DT_FLOAT, vector));
+    y = mini_node(g, "Mul", "mul", 2, layers_cast(g, "cast", y, TARE_DT_FLOAT),
+                  constant(g, "scale", TARE_DT_FLOAT, vector));
     compare(model, x, tare_shape_make(2, (int64_t)7, (int64_t)12), requantized(g, &layer, y, "a"));
 }
 
