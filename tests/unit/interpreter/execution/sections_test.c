@@ -1,10 +1,14 @@
 /* Sections: a batch that runs some records at a time gives the bits of the whole batch, over kinds of blocks, strides,
  * batch sizes and threads; observers still receive every value of the whole batch, and the peak memory is smaller. */
+#include "base/clock.h"
+#include "base/control.h"
 #include "interpreter/execution/state.h"
 #include "support/quantized_layers.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/time.h>
 
 enum { SIZE = 24, C = 32, INNER = 96 }; /* large enough that sections are divided */
 
@@ -178,6 +182,58 @@ static void sections__memory_limit(void **unused) {
     tare_model_free(model);
 }
 
+static volatile sig_atomic_t cancelled;
+static void cancel(int number) {
+    (void)number;
+    cancelled = TARE_STOP_INTERRUPTED;
+}
+
+/* A run that is cancelled after `us` microseconds, unless it ends before. */
+static tare_status run_for(int64_t us, struct tare_session *session, struct tare_edge x,
+                           const struct tare_tensor *value, struct tare_edge y, struct tare_tensor *out) {
+    struct tare_control control = { .cancelled = &cancelled };
+    const struct itimerval timer = { .it_value = { us / 1000000, us % 1000000 } }, none = { 0 };
+    *out = (struct tare_tensor){ 0 };
+    cancelled = TARE_STOP_NONE;
+    signal(SIGALRM, cancel);
+    tare_control_set(&control);
+    setitimer(ITIMER_REAL, &timer, NULL);
+    const tare_status status = tare_session_run(session, &x, value, 1, &y, out, 1, NULL, 0);
+    setitimer(ITIMER_REAL, &none, NULL);
+    tare_control_set(NULL);
+    return status;
+}
+
+/* Runs that are cancelled after any share of their time end with the right bits, or fail and leave nothing behind. */
+static void sections__cancelled_runs(void **unused) {
+    (void)unused;
+    struct tare_graph_model *model = mini_model_new();
+    const struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT), y = int8_network(model->main, x, 1);
+    struct tare_session *session = mini_session(model);
+    struct tare_tensor expected = run(session, x, y, 16), out;
+    const int64_t began = tare_clock_ns();
+    layers_assert_same(run(session, x, y, 16), run(session, x, y, 16));
+    const int64_t us = (tare_clock_ns() - began) / 2000 + 1;
+    const size_t bytes = tare_buffer_pool_bytes(session->pool);
+    layers_seed = 7;
+    struct tare_tensor value =
+        layers_random(TARE_DT_FLOAT, tare_shape_make(4, (int64_t)16, (int64_t)SIZE, (int64_t)SIZE + 1, (int64_t)C));
+    int interrupted = 0;
+    for (int i = 0; i < 24; i++) {
+        const tare_status status = run_for(1 + us * i / 20, session, x, &value, y, &out);
+        assert_true(status == TARE_OK || status == TARE_INTERRUPTED);
+        interrupted += status != TARE_OK;
+        if (status == TARE_OK) assert_memory_equal(out.data, expected.data, tare_tensor_bytes(&expected));
+        tare_tensor_reset(&out);
+        assert_int_equal(tare_buffer_pool_bytes(session->pool), bytes);
+    }
+    assert_true(interrupted > 3);
+    layers_assert_same(run(session, x, y, 16), expected);
+    tare_tensor_reset(&value);
+    tare_session_free(session);
+    tare_model_free(model);
+}
+
 struct seen {
     const char *only;
     int count;
@@ -300,6 +356,7 @@ int main(void) {
         cmocka_unit_test(sections__float_branches),
         cmocka_unit_test(sections__need_less_memory),
         cmocka_unit_test(sections__memory_limit),
+        cmocka_unit_test(sections__cancelled_runs),
         cmocka_unit_test(sections__observers_see_whole_batches),
         cmocka_unit_test(sections__operands_with_records),
         cmocka_unit_test(sections__inputs_of_other_batches),
