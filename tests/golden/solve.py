@@ -33,6 +33,15 @@ def wide(a):
     return a.astype(np.complex128)
 
 
+def least_squares_tolerance(name, w, y):
+    """Errors of QR decompositions grow with the condition of the matrix (Golub and Van Loan, Matrix Computations, 5.3);
+    which ones a library makes depends on the processor."""
+    absolute, relative, ulps = LOOSE[name]
+    if name == "half":  # computed in float
+        return LOOSE[name]
+    return max(absolute, 4 * np.finfo(KINDS[name]).eps * np.linalg.cond(w).max() * np.abs(y).max()), relative, ulps
+
+
 for name in KINDS:
     tolerance = LOOSE[name]
     for shape in [(1, 1), (3, 3), (2, 4, 4), (0, 0), (2, 0, 0), (0, 2, 2)]:
@@ -88,9 +97,10 @@ for name in KINDS:
                 else:
                     y = adjoint(w) @ np.linalg.solve(w @ adjoint(w) + weight * np.eye(m), wide(b))
                 attrs = f"T: {name}; fast: {str(fast).lower()}"
-                g.case("MatrixSolveLs", attrs, [a, b, np.float64(l2)], [to(name, y)], tolerance)
+                room = tolerance if fast else least_squares_tolerance(name, w, y)  # fast: in double
+                g.case("MatrixSolveLs", attrs, [a, b, np.float64(l2)], [to(name, y)], room)
                 if name in ("double", "float"):
-                    g.case("BatchMatrixSolveLs", attrs, [a, b, np.float64(l2)], [to(name, y)], tolerance)
+                    g.case("BatchMatrixSolveLs", attrs, [a, b, np.float64(l2)], [to(name, y)], room)
     # LU with row exchange
     a = draw(name, 2, 4, 4)
     lu, order = wide(a).copy(), np.zeros((2, 4), np.int32)
