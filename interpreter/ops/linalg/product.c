@@ -80,55 +80,36 @@ static bool is_one_tall_matrix(const struct tare_product *p) {
     return true;
 }
 
-/* Numbers the distinct matrices of B in the order of their first batch; returns their count. */
-static int64_t packed_index(const struct tare_product *p, int64_t *index) {
-    int64_t count = 0, highest = -1;
-    for (int64_t i = 0; i < p->batch; i++) {
-        int64_t j = p->b_first[i] > highest ? -1 : i - 1;
-        while (j >= 0 && p->b_first[j] != p->b_first[i])
-            j--;
-        index[i] = j >= 0 ? index[j] : count++;
-        if (p->b_first[i] > highest) highest = p->b_first[i];
-    }
-    return count;
-}
-
 const void *tare_product_packed(const struct tare_product *product, struct tare_weights *weights,
                                 const struct tare_tensor *source) {
     return product->dtype != TARE_DT_FLOAT || product->k == 0 ? NULL : tare_weights_find(weights, source, 0);
 }
 
-static tare_status pack_all(float **out, const struct tare_product *p, const int64_t *index, int64_t count,
-                            struct tare_weights *weights, const struct tare_tensor *source,
-                            struct tare_arena *scratch) {
+/* The matrix of B that product `i` has, counted in memory. */
+static int64_t matrix_of_b(const struct tare_product *p, int64_t i) {
+    return p->b_first[i] / (p->k * p->n);
+}
+
+static tare_status pack_all(float **out, const struct tare_product *p, struct tare_weights *weights,
+                            const struct tare_tensor *source, struct tare_arena *scratch) {
     float *packed = !weights ? NULL : tare_weights_find(weights, source, 0);
     *out = packed;
     if (packed) return TARE_OK;
     const size_t each = tare_gemm_packed_floats(p->k, p->n);
+    int64_t count = 0;
     size_t bytes;
+    for (int64_t i = 0; i < p->batch; i++)
+        if (matrix_of_b(p, i) >= count) count = matrix_of_b(p, i) + 1;
     if (!tare_mul_size(&bytes, each, (size_t)count) || !tare_mul_size(&bytes, bytes, sizeof(float)))
         return TARE_FAIL(TARE_NO_MEMORY, "product too large");
     packed = !weights ? tare_arena_alloc(scratch, bytes) : tare_weights_make(weights, source, 0, bytes, scratch);
     if (!packed) return TARE_NO_MEMORY;
-    int64_t done = 0;
-    for (int64_t i = 0; i < p->batch; i++) {
-        if (index[i] < done) continue;
-        tare_gemm_pack(packed + (size_t)done++ * each, (const float *)p->b + p->b_first[i], p->k, p->n, p->b_row,
+    for (int64_t j = 0; j < count; j++)
+        tare_gemm_pack(packed + (size_t)j * each, (const float *)p->b + j * p->k * p->n, p->k, p->n, p->b_row,
                        p->b_column);
-    }
     *out = tare_weights_publish(weights, packed);
     return TARE_OK;
 }
-
-/* The matrices of a float product. */
-struct float_run {
-    const struct tare_product *product;
-    const int64_t *index; /* of the packed matrix of B, by batch */
-    const float *packed;
-    int64_t batches, m;
-    struct tare_arena *arenas; /* scratch by worker */
-    int parts;
-};
 
 /* The rows of A of matrix `i`; `strided` describes them where they are not contiguous. */
 static struct tare_gemm_rows rows_of(const struct tare_product *p, int64_t i, struct strided_rows *strided) {
@@ -137,67 +118,45 @@ static struct tare_gemm_rows rows_of(const struct tare_product *p, int64_t i, st
     return (struct tare_gemm_rows){ .gather = gather_strided, .source = strided };
 }
 
-static tare_status run_matrices(void *arg, int worker) {
+struct float_run {
+    const struct tare_product *product;
+    const float *packed;
+    float *scratch; /* of all parts */
+};
+
+static void run_matrices(void *arg, int part, int64_t first, int64_t end) {
     const struct float_run *r = arg;
     const struct tare_product *p = r->product;
     const enum tare_cpu_level level = tare_cpu_level();
     const size_t packed_size = tare_gemm_packed_floats(p->k, p->n);
-    if (worker >= r->parts) return TARE_OK;
-    float *scratch = tare_arena_alloc(&r->arenas[worker], tare_gemm_scratch_floats() * sizeof *scratch);
-    if (!scratch) return TARE_NO_MEMORY;
-    for (int64_t i = r->batches * worker / r->parts; i < r->batches * (worker + 1) / r->parts; i++) {
+    for (int64_t i = first; i < end; i++) {
         struct strided_rows strided;
         const struct tare_gemm_rows rows = rows_of(p, i, &strided);
-        tare_gemm_at(level, (float *)p->c + i * p->m * p->n, p->n, &rows, r->packed + (size_t)r->index[i] * packed_size,
-                     r->m, p->n, p->k, p->epilogue, scratch);
+        tare_gemm_at(level, (float *)p->c + i * p->m * p->n, p->n, &rows,
+                     r->packed + (size_t)matrix_of_b(p, i) * packed_size, p->m, p->n, p->k, p->epilogue,
+                     r->scratch + (size_t)part * tare_gemm_scratch_floats());
     }
-    return TARE_OK;
-}
-
-static tare_status run_single_matrix(const struct float_run *r, struct tare_arena *scratch) {
-    const struct tare_product *p = r->product;
-    struct strided_rows strided;
-    const struct tare_gemm_rows rows = rows_of(p, 0, &strided);
-    const struct tare_split_product product = { .c = p->c,
-                                                .ldc = p->n,
-                                                .rows = &rows,
-                                                .packed = r->packed,
-                                                .m = r->m,
-                                                .n = p->n,
-                                                .k = p->k,
-                                                .epilogue = p->epilogue };
-    return tare_split_gemm(p->pool, scratch, &product);
 }
 
 /* Several matrices are divided between the threads, a single one is divided itself. */
-static tare_status run_float_matrices(struct float_run *r, struct tare_arena *scratch) {
-    const struct tare_product *p = r->product;
-    const double work = (double)r->batches * (double)r->m * (double)p->n * (double)p->k;
-    r->parts = tare_split_parts(p->pool, work);
-    if (r->parts > r->batches) r->parts = (int)r->batches;
-    if (r->batches == 1) return run_single_matrix(r, scratch);
-    r->arenas = TARE_NEW_ARRAY(scratch, struct tare_arena, (size_t)r->parts + 1);
-    if (!r->arenas) return TARE_NO_MEMORY;
-    const tare_status status = r->parts > 1 ? tare_pool_run(p->pool, run_matrices, r) : run_matrices(r, 0);
-    for (int i = 0; i < r->parts; i++)
-        tare_arena_free(&r->arenas[i]);
-    return status;
-}
-
 static tare_status run_float(const struct tare_product *p, struct tare_weights *weights,
                              const struct tare_tensor *source, struct tare_arena *scratch) {
-    int64_t *index = tare_arena_calloc(scratch, (size_t)p->batch, sizeof *index);
+    const int parts = tare_split_count(p->pool, (double)p->batch * (double)(p->m * p->n) * (double)p->k, p->batch);
+    struct float_run run = { p, NULL, NULL };
+    struct strided_rows strided;
     float *packed;
-    if (!index) return TARE_NO_MEMORY;
-    const int64_t count = packed_index(p, index);
-    TARE_TRY(pack_all(&packed, p, index, count, weights, source, scratch));
-    const bool tall = is_one_tall_matrix(p);
-    struct float_run run = { .product = p,
-                             .index = index,
-                             .packed = packed,
-                             .batches = tall ? 1 : p->batch,
-                             .m = tall ? p->m * p->batch : p->m };
-    return run.batches ? run_float_matrices(&run, scratch) : TARE_OK;
+    TARE_TRY(pack_all(&packed, p, weights, source, scratch));
+    if (is_one_tall_matrix(p)) {
+        const struct tare_gemm_rows rows = rows_of(p, 0, &strided);
+        const int64_t first = matrix_of_b(p, 0) * (int64_t)tare_gemm_packed_floats(p->k, p->n);
+        const struct tare_split_product product = { p->c, p->n, &rows,      packed + first, p->m * p->batch,
+                                                    p->n, p->k, p->epilogue };
+        return tare_split_gemm(p->pool, scratch, &product);
+    }
+    run.packed = packed;
+    run.scratch = tare_arena_alloc(scratch, (size_t)parts * tare_gemm_scratch_floats() * sizeof *run.scratch);
+    if (!run.scratch) return TARE_NO_MEMORY;
+    return tare_split_range(p->pool, parts, p->batch, run_matrices, &run);
 }
 
 static tare_status run_double(const struct tare_product *p, struct tare_arena *scratch) {
@@ -237,47 +196,38 @@ BLOCKS(float_blocks, float)
 BLOCKS(double_blocks, double)
 #undef BLOCKS
 
-/* Sets matrices first … of the batch as operands of the real product: A in place where its rows are contiguous. `a` and
- * `b` have room for them. */
-static void set_real_operands(struct tare_product *real, const struct tare_product *p, int64_t first, char *a,
-                              char *b) {
-    const size_t size = tare_dtype_size(p->dtype);
-    const bool in_place = p->a_column == 1;
-    real->a = in_place ? p->a : a, real->b = b;
-    if (in_place) real->a_row = 2 * p->a_row;
-    for (int64_t i = 0; i < real->batch; i++, b += (size_t)(p->k * p->n) * 2 * size) {
-        const int64_t at = first + i, dims[] = { p->m, p->k }, steps[] = { p->a_row, p->a_column };
-        const char *from = (const char *)p->a + (size_t)p->a_first[at] * size;
-        if (in_place)
-            real->a_first[i] = 2 * p->a_first[at];
-        else
-            tare_permute_steps(a + (size_t)(i * p->m * p->k) * size, from, size, 2, dims, steps);
-        if (real->dtype == TARE_DT_FLOAT)
-            float_blocks((float *)b, p, at);
-        else
-            double_blocks((double *)b, p, at);
-    }
-}
-
-/* Several small matrices at a time. */
+/* A is read in place where its rows are contiguous. */
 static tare_status run_complex(const struct tare_product *p, struct tare_arena *scratch) {
-    enum { MOST_ELEMENTS = 1 << 10 };
     const size_t size = tare_dtype_size(p->dtype);
-    const int64_t each = p->k * (p->m + p->n), most = each < MOST_ELEMENTS ? MOST_ELEMENTS / each : 1;
-    char *a = p->a_column == 1 ? NULL : tare_arena_alloc(scratch, (size_t)(most * p->m * p->k) * size);
-    char *b = tare_arena_alloc(scratch, (size_t)(most * p->k * p->n) * 2 * size);
+    const bool in_place = p->a_column == 1, is_float = p->dtype == TARE_DT_COMPLEX64;
+    const int64_t dims[] = { p->m, p->k }, steps[] = { p->a_row, p->a_column };
+    int64_t first[] = { 0 };
+    char *a = in_place ? NULL : tare_arena_alloc(scratch, (size_t)(p->m * p->k) * size);
+    void *b = tare_arena_alloc(scratch, (size_t)(p->k * p->n) * 2 * size);
     struct tare_arena work = { 0 };
-    tare_status status = (a || p->a_column == 1) && b ? TARE_OK : TARE_NO_MEMORY;
-    for (int64_t i = 0; status == TARE_OK && i < p->batch; i += most) {
-        struct tare_product real = { .dtype = p->dtype == TARE_DT_COMPLEX64 ? TARE_DT_FLOAT : TARE_DT_DOUBLE,
-                                     .batch = p->batch - i < most ? p->batch - i : most,
-                                     .m = p->m,
-                                     .n = 2 * p->n,
-                                     .k = 2 * p->k,
-                                     .c = (char *)p->c + (size_t)(i * p->m * p->n) * size };
-        status = tare_product_set_dense(&real, &work);
-        if (status == TARE_OK) set_real_operands(&real, p, i, a, b);
-        if (status == TARE_OK) status = tare_product_run(&real, NULL, NULL, &work);
+    tare_status status = (a || in_place) && b ? TARE_OK : TARE_NO_MEMORY;
+    for (int64_t i = 0; status == TARE_OK && i < p->batch; i++) {
+        const char *from = (const char *)p->a + (size_t)p->a_first[i] * size;
+        const struct tare_product real = { .dtype = is_float ? TARE_DT_FLOAT : TARE_DT_DOUBLE,
+                                           .batch = 1,
+                                           .m = p->m,
+                                           .n = 2 * p->n,
+                                           .k = 2 * p->k,
+                                           .a = in_place ? from : a,
+                                           .b = b,
+                                           .c = (char *)p->c + (size_t)(i * p->m * p->n) * size,
+                                           .a_first = first,
+                                           .b_first = first,
+                                           .a_row = in_place ? 2 * p->a_row : 2 * p->k,
+                                           .a_column = 1,
+                                           .b_row = 2 * p->n,
+                                           .b_column = 1 };
+        if (!in_place) tare_permute_steps(a, from, size, 2, dims, steps);
+        if (is_float)
+            float_blocks(b, p, i);
+        else
+            double_blocks(b, p, i);
+        status = tare_product_run(&real, NULL, NULL, &work);
         tare_arena_reset(&work);
     }
     tare_arena_free(&work);
@@ -286,7 +236,8 @@ static tare_status run_complex(const struct tare_product *p, struct tare_arena *
 
 tare_status tare_product_run(const struct tare_product *product, struct tare_weights *weights,
                              const struct tare_tensor *source, struct tare_arena *scratch) {
-    switch (product->k == 0 ? TARE_DT_INVALID : product->dtype) {
+    const bool is_empty = product->batch == 0 || product->k == 0 || product->n == 0;
+    switch (is_empty ? TARE_DT_INVALID : product->dtype) {
     case TARE_DT_FLOAT:
         return run_float(product, weights, source, scratch);
     case TARE_DT_DOUBLE:
@@ -366,13 +317,14 @@ const void *tare_product_operand(struct tare_kernel *kernel, const struct tare_t
     static const double nothing[2];
     if (tensor->elements == 0) return nothing;
     if (tensor->dtype == dtype) return tensor->data;
+    if (dtype == TARE_DT_FLOAT) return tare_floats_in(kernel, tensor);
     void *copy = scratch_elements(kernel, tensor->elements, dtype);
-    if (!copy) return NULL;
-    for (int64_t i = 0; dtype == TARE_DT_INT64 && i < tensor->elements; i++)
-        ((int64_t *)copy)[i] = tare_tensor_get_i64(tensor, i);
-    for (int64_t i = 0; dtype == TARE_DT_DOUBLE && i < tensor->elements; i++)
-        ((double *)copy)[i] = tare_tensor_get_f64(tensor, i);
-    if (dtype == TARE_DT_FLOAT) tare_floats_from(copy, tensor->dtype, tensor->data, tensor->elements);
+    for (int64_t i = 0; copy && i < tensor->elements; i++) {
+        if (dtype == TARE_DT_INT64)
+            ((int64_t *)copy)[i] = tare_tensor_get_i64(tensor, i);
+        else
+            ((double *)copy)[i] = tare_tensor_get_f64(tensor, i);
+    }
     return copy;
 }
 
@@ -387,7 +339,7 @@ void tare_product_store(struct tare_kernel *kernel, size_t i, const void *values
     const size_t size = tare_dtype_size(output->dtype);
     if (values == output->data) return;
     if (tare_floats_dtype(output->dtype)) {
-        tare_floats_to(output->data, output->dtype, values, output->elements);
+        tare_floats_round(kernel, i, values);
         return;
     }
     for (int64_t j = 0; j < output->elements; j++)
