@@ -221,44 +221,32 @@ static tare_status run_lapack(struct tare_kernel *kernel, const void *arg) {
     return TARE_OK;
 }
 
-/* Operands and results; whether operand 0 must be square, and finite. */
-static const struct routine potrf = { TARE_LAPACK_POTRF, "a", "a info", true, false, NULL },
-                            getrf = { TARE_LAPACK_GETRF, "a", "a pivots info", false, false, NULL },
-                            lu = { TARE_LAPACK_GETRF, "a", "a pivots order", false, false, finish_lu },
-                            geqrf = { TARE_LAPACK_GEQRF, "a", "a tau", false, false, NULL },
-                            orgqr = { TARE_LAPACK_ORGQR, "a tau", "a", false, false, NULL },
-                            gesdd = { TARE_LAPACK_GESDD, "a", "a s u v info", false, true, NULL },
-                            syevd = { TARE_LAPACK_SYEVD, "a", "a s info", true, true, NULL },
-                            eigh = { TARE_LAPACK_SYEVD, "a", "a s", true, true, finish_eigh },
-                            geev = { TARE_LAPACK_GEEV, "a", "w -wi VL V info", true, true, NULL },
-                            gehrd = { TARE_LAPACK_GEHRD, "a", "a tau info", true, false, NULL },
-                            gees = { TARE_LAPACK_GEES, "a", "a v w -wi rank info", true, true, NULL },
-                            trsm = { TARE_LAPACK_TRSM, "a b", "b", true, false, NULL },
-                            sytrd = { TARE_LAPACK_SYTRD, "a", "a s e tau info", true, false, NULL },
-                            gtsv = { TARE_LAPACK_GTSV, "dl d du b", "dl d du b info", false, false, NULL };
-
-#define ALL_TYPES(real, complex, routine)                                                                              \
-    { "lapack_s" real "_ffi", run_lapack, &routine }, { "lapack_d" real "_ffi", run_lapack, &routine },                \
-        { "lapack_c" complex "_ffi", run_lapack, &routine }, {                                                         \
-        "lapack_z" complex "_ffi", run_lapack, &routine                                                                \
+#define CALL(target, name, arrays, ...)                                                                                \
+    {                                                                                                                  \
+        target, run_lapack, &(const struct routine) {                                                                  \
+            .routine = TARE_LAPACK_##name, .operands = arrays, .results = __VA_ARGS__                                  \
+        }                                                                                                              \
     }
 
 const struct tare_custom_call tare_lapack_calls[] = {
-    ALL_TYPES("potrf", "potrf", potrf),
-    ALL_TYPES("getrf", "getrf", getrf),
-    ALL_TYPES("geqrf", "geqrf", geqrf),
-    ALL_TYPES("orgqr", "ungqr", orgqr),
-    ALL_TYPES("gesdd", "gesdd", gesdd),
-    ALL_TYPES("syevd", "heevd", syevd),
-    ALL_TYPES("geev", "geev", geev),
-    ALL_TYPES("gehrd", "gehrd", gehrd),
-    ALL_TYPES("gees", "gees", gees),
-    ALL_TYPES("trsm", "trsm", trsm),
-    ALL_TYPES("sytrd", "hetrd", sytrd),
-    ALL_TYPES("gtsv", "gtsv", gtsv),
-    { "LuDecomposition", run_lapack, &lu },
-    { "Qr", run_lapack, &geqrf },
-    { "ProductOfElementaryHouseholderReflectors", run_lapack, &orgqr },
-    { "Eigh", run_lapack, &eigh },
+    CALL("lapack_?potrf_ffi", POTRF, "a", "a info", .square = true),
+    CALL("lapack_?getrf_ffi", GETRF, "a", "a pivots info"),
+    CALL("lapack_?geqrf_ffi", GEQRF, "a", "a tau"),
+    CALL("lapack_?orgqr_ffi", ORGQR, "a tau", "a"),
+    CALL("lapack_?ungqr_ffi", ORGQR, "a tau", "a"),
+    CALL("lapack_?gesdd_ffi", GESDD, "a", "a s u v info", .finite = true),
+    CALL("lapack_?syevd_ffi", SYEVD, "a", "a s info", .square = true, .finite = true),
+    CALL("lapack_?heevd_ffi", SYEVD, "a", "a s info", .square = true, .finite = true),
+    CALL("lapack_?geev_ffi", GEEV, "a", "w -wi VL V info", .square = true, .finite = true),
+    CALL("lapack_?gehrd_ffi", GEHRD, "a", "a tau info", .square = true),
+    CALL("lapack_?gees_ffi", GEES, "a", "a v w -wi rank info", .square = true, .finite = true),
+    CALL("lapack_?trsm_ffi", TRSM, "a b", "b", .square = true),
+    CALL("lapack_?sytrd_ffi", SYTRD, "a", "a s e tau info", .square = true),
+    CALL("lapack_?hetrd_ffi", SYTRD, "a", "a s e tau info", .square = true),
+    CALL("lapack_?gtsv_ffi", GTSV, "dl d du b", "dl d du b info"),
+    CALL("LuDecomposition", GETRF, "a", "a pivots order", .finish = finish_lu),
+    CALL("Qr", GEQRF, "a", "a tau"),
+    CALL("ProductOfElementaryHouseholderReflectors", ORGQR, "a tau", "a"),
+    CALL("Eigh", SYEVD, "a", "a s", .square = true, .finite = true, .finish = finish_eigh),
     { 0 },
 };

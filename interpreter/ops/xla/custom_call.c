@@ -6,9 +6,16 @@
 
 #include <string.h>
 
+/* A '?' of the name is the letter of one of LAPACK's precisions. */
+static bool has_name(const char *name, const char *target) {
+    for (; *target && (*name == *target || (*name == '?' && strchr("sdcz", *target))); name++)
+        target++;
+    return !*name && !*target;
+}
+
 const struct tare_custom_call *tare_custom_call_find(const char *target) {
     for (const struct tare_custom_call *call = tare_lapack_calls; call->target; call++)
-        if (strcmp(call->target, target) == 0) return call;
+        if (has_name(call->target, target)) return call;
     return NULL;
 }
 

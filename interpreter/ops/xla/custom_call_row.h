@@ -6,7 +6,7 @@
 
 /* A target that the interpreter computes; `run` creates all outputs. */
 struct tare_custom_call {
-    const char *target;
+    const char *target; /* '?': any of s, d, c, z */
     tare_status (*run)(struct tare_kernel *kernel, const void *arg);
     const void *arg;
 };
