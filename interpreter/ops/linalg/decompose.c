@@ -52,7 +52,7 @@ static tare_status run_qr(struct tare_matrix_batch *b, int64_t i) {
     return TARE_OK;
 }
 
-static const struct tare_matrix_op qr = { TARE_LAPACK_GEQRF, "mq qn", .load = TARE_MATRIX_BY_COLUMNS, .run = run_qr };
+static const struct tare_matrix_op qr = { TARE_LAPACK_GEQRF, "mq qn", .by_columns = true, .run = run_qr };
 
 /* ---- eigenvalues ---- */
 
@@ -123,11 +123,8 @@ static tare_status run_eig(struct tare_matrix_batch *b, int64_t i) {
 }
 
 static const struct tare_matrix_op eigh_stacked = { TARE_LAPACK_SYEVD, "+n", .run = run_hermitian },
-                                   eigh = { TARE_LAPACK_SYEVD, "n nn", "compute_v", .run = run_hermitian },
-                                   xla_eigh = { TARE_LAPACK_SYEVD, "n nn", .run = run_hermitian },
-                                   eig = {
-                                       TARE_LAPACK_GEEV, "n nn", "compute_v", "W V", TARE_MATRIX_BY_COLUMNS, run_eig
-                                   };
+                                   eigh = { TARE_LAPACK_SYEVD, "n nn", .run = run_hermitian },
+                                   eig = { TARE_LAPACK_GEEV, "n nn", "W V", true, run_eig };
 
 /* ---- singular values ---- */
 
@@ -159,10 +156,7 @@ static tare_status run_svd(struct tare_matrix_batch *b, int64_t i) {
     return TARE_OK;
 }
 
-static const struct tare_matrix_op svd = { TARE_LAPACK_GESDD, "p mq nQ", "compute_uv", .load = TARE_MATRIX_BY_COLUMNS,
-                                           .run = run_svd },
-                                   xla_svd = { TARE_LAPACK_GESDD, "p mq nQ", .load = TARE_MATRIX_BY_COLUMNS,
-                                               .run = run_svd };
+static const struct tare_matrix_op svd = { TARE_LAPACK_GESDD, "p mq nQ", .by_columns = true, .run = run_svd };
 
 #define PLAIN "T: {double, float}"
 #define SUV "s: T, u: T, v: T"
@@ -180,8 +174,8 @@ const struct tare_op tare_ops_decompose[] = {
     TARE_MATRIX_OP("Svd", "input: T", SUV, UV TARE_MATRIX_TYPES, svd),
     TARE_MATRIX_OP("BatchSvd", "input: T", SUV, UV "T: {double, float, complex64, complex128}", svd),
     TARE_MATRIX_OP("XlaSelfAdjointEig", "a: T", "w: T, v: T",
-                   "lower: bool; max_iter: int; epsilon: float; T: numbertype", xla_eigh),
+                   "lower: bool; max_iter: int; epsilon: float; T: numbertype", eigh),
     TARE_MATRIX_OP("XlaSvd", "a: T", SUV, "max_iter: int; epsilon: float; precision_config: string; T: numbertype",
-                   xla_svd),
+                   svd),
     { 0 },
 };

@@ -4,6 +4,7 @@
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/linalg/matrix.h"
 #include "interpreter/ops/linalg/product.h"
+#include "interpreter/ops/support/operand.h"
 
 #include <complex.h>
 #include <float.h>
@@ -178,7 +179,7 @@ static tare_status run_function(struct tare_matrix_batch *b, int64_t i) {
     const struct function *function = b->kernel->op->aux;
     struct work *work = b->state = b->state ? b->state : open_work(b);
     if (!work) return TARE_NO_MEMORY;
-    tare_matrix_read(work->a, work->type, &b->kernel->inputs[0], i * b->size, b->size);
+    copy(work, work->a, b->call.a);
     tare_matrix_set_identity(work->result, work->type, work->n);
     TARE_TRY(function->of(work));
     tare_matrix_put(b, 0, i, work->result);
@@ -186,44 +187,35 @@ static tare_status run_function(struct tare_matrix_batch *b, int64_t i) {
 }
 
 #define FUNCTION                                                                                                       \
-    { TARE_LAPACK_GETRF, "nn", .load = TARE_MATRIX_UNREAD, .run = run_function }
+    { TARE_LAPACK_GETRF, "nn", .run = run_function }
 static const struct function exponential = { FUNCTION, exponential_of }, root = { FUNCTION, root_of },
                              logarithm = { FUNCTION, logarithm_of };
 
 /* ---- Cholesky factor ---- */
 
-/* Reads the lower triangle. In memory that is the upper triangle of conj(A) = UᴴU, so A = L·Lᴴ with L = Uᵀ, which in
- * memory is L again. Large matrices are read and written row by row up to the diagonal. False: not positive definite;
- * OpenBLAS accepts NaN, which reaches the last element of the diagonal. */
-static bool factor(struct tare_matrix_batch *b, int64_t first) {
-    struct tare_tensor *out = &b->kernel->outputs[0];
-    const int64_t n = b->call.n, step = n < 32 ? n : 1;
-    const size_t line = (size_t)n * tare_lapack_size(b->call.type), out_size = tare_dtype_size(out->dtype);
-    char *a = b->call.a, *to = (char *)out->data + (size_t)first * out_size;
-    for (int64_t i = 0; i < n; i += step)
-        tare_matrix_read(a + (size_t)i * line, b->call.type, &b->kernel->inputs[0], first + i * n,
-                         step == n ? b->size : i + 1);
-    if (tare_small_lapack_run(&b->call)) return false;
-    for (int64_t i = 0; i < n; i += step)
-        tare_matrix_write(out, first + i * n, b->call.type, a + (size_t)i * line, step == n ? b->size : i + 1);
-    for (int64_t i = 0; i < n - 1; i++)
-        memset(to + (size_t)(i * n + i + 1) * out_size, 0, (size_t)(n - 1 - i) * out_size);
-    return !isnan(creal(tare_lapack_at(a, b->call.type, b->size - 1)));
-}
-
+/* The lower triangle is in memory the upper triangle of conj(A) = UᴴU, so A = L·Lᴴ with L = Uᵀ, which in memory is L
+ * again. OpenBLAS accepts NaN, which reaches the last element of the diagonal. */
 static tare_status run_cholesky(struct tare_matrix_batch *b, int64_t i) {
-    if (factor(b, i * b->size)) return TARE_OK;
-    return TARE_FAIL(TARE_INVALID_ARGUMENT, "Cholesky decomposition was not successful. The input might not be valid.");
+    const struct tare_tensor *out = &b->kernel->outputs[0];
+    const size_t size = tare_dtype_size(out->dtype);
+    const int64_t n = b->call.n;
+    if (tare_small_lapack_run(&b->call) || isnan(creal(tare_lapack_at(b->call.a, b->call.type, b->size - 1))))
+        return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                         "Cholesky decomposition was not successful. The input might not be valid.");
+    tare_matrix_put(b, 0, i, b->call.a);
+    for (int64_t row = 0; row < n; row++)
+        memset((char *)out->data + (size_t)(i * b->size + row * n + row + 1) * size, 0, (size_t)(n - 1 - row) * size);
+    return TARE_OK;
 }
 
-static const struct tare_matrix_op cholesky = { TARE_LAPACK_POTRF, "nn", .load = TARE_MATRIX_UNREAD,
-                                                .run = run_cholesky };
+static const struct tare_matrix_op cholesky = { TARE_LAPACK_POTRF, "nn", .run = run_cholesky };
 
 /* ---- Cross ---- */
 
 static tare_status infer_cross(struct tare_infer *infer) {
     struct tare_shape *out = &infer->outputs[0];
-    TARE_TRY(tare_shape_merge(out, &infer->inputs[0], &infer->inputs[1]));
+    TARE_TRY(tare_error_prefix(tare_shape_merge(out, &infer->inputs[0], &infer->inputs[1]),
+                               "Both inputs must be of same shape"));
     if (out->rank < 0) return TARE_OK;
     if (out->rank < 1) return TARE_FAIL(TARE_SHAPE, "Input must be at least 1D");
     if (out->dims[out->rank - 1] >= 0 && out->dims[out->rank - 1] != 3)
@@ -242,12 +234,14 @@ static tare_status infer_cross(struct tare_infer *infer) {
         break
 
 /* In the dtypes of products; integers wrap. */
-static tare_status cross(struct tare_kernel *kernel, int64_t count) {
+static tare_status run_cross(struct tare_kernel *kernel) {
+    TARE_TRY(tare_operand_output(kernel, 0));
+    const int64_t count = kernel->outputs[0].elements;
     const int dtype = tare_product_dtype(kernel->inputs[0].dtype);
     const void *x = tare_product_operand(kernel, &kernel->inputs[0], dtype);
     const void *y = tare_product_operand(kernel, &kernel->inputs[1], dtype);
     void *to = tare_product_room(kernel, 0);
-    if (!x || !y || !to) return TARE_NO_MEMORY;
+    if (!x || !y || (!to && count > 0)) return TARE_NO_MEMORY;
     switch (dtype) {
         CROSS(TARE_DT_FLOAT, float);
         CROSS(TARE_DT_DOUBLE, double);
@@ -257,18 +251,6 @@ static tare_status cross(struct tare_kernel *kernel, int64_t count) {
     return TARE_OK;
 }
 #undef CROSS
-
-static tare_status run_cross(struct tare_kernel *kernel) {
-    const struct tare_shape *a = &kernel->inputs[0].shape, *b = &kernel->inputs[1].shape;
-    char left[TARE_SHAPE_TEXT_SIZE], right[TARE_SHAPE_TEXT_SIZE];
-    if (!tare_shape_equal(a, b))
-        return TARE_FAIL(TARE_SHAPE, "Both inputs must be of same shape: %s vs. %s", tare_shape_text(left, a),
-                         tare_shape_text(right, b));
-    if (a->rank < 1 || a->dims[a->rank - 1] != 3)
-        return TARE_FAIL(TARE_SHAPE, "Cross-products are only defined for 3-element vectors.");
-    TARE_TRY(tare_kernel_output(kernel, 0, kernel->inputs[0].dtype, a));
-    return cross(kernel, kernel->inputs[0].elements);
-}
 
 #define PLAIN_TYPES "T: {double, float}"
 #define ROW(op, spec, form) TARE_MATRIX_OP(op, "input: T", "output: T", spec, form)

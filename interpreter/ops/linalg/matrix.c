@@ -158,8 +158,8 @@ bool tare_matrix_solve(struct tare_lapack_call *lu, void *x, int64_t columns, bo
 
 /* ---- ops ---- */
 
-static bool wants_vectors(const struct tare_node *node, const struct tare_matrix_op *op) {
-    return !op->vectors || tare_node_bool(node, op->vectors, true);
+static bool wants_vectors(const struct tare_node *node) {
+    return tare_node_bool(node, "compute_v", true) && tare_node_bool(node, "compute_uv", true);
 }
 
 /* The dimension that a character of tare_matrix_op.shapes describes. */
@@ -181,7 +181,7 @@ tare_status tare_matrix_infer_square(struct tare_matrices *matrix) {
 tare_status tare_matrix_infer(struct tare_infer *infer) {
     const struct tare_matrix_op *op = infer->node->def->row->aux;
     const struct tare_shape *input = &infer->inputs[0];
-    const bool full = tare_node_bool(infer->node, "full_matrices", false), vectors = wants_vectors(infer->node, op);
+    const bool full = tare_node_bool(infer->node, "full_matrices", false), vectors = wants_vectors(infer->node);
     const char *c = op->shapes;
     if (input->rank >= 0 && input->rank < 2)
         return TARE_FAIL(TARE_SHAPE, "Input matrix must have rank >= 2, got rank %d", input->rank);
@@ -213,7 +213,7 @@ static void read_options(struct tare_matrix_batch *b, const struct tare_matrix_o
     const char vectors = op->routine != TARE_LAPACK_GESDD               ? 'V'
                          : tare_node_bool(node, "full_matrices", false) ? 'A'
                                                                         : 'S';
-    b->vectors = wants_vectors(node, op);
+    b->vectors = wants_vectors(node);
     b->adjoint = tare_node_bool(node, "adjoint", false);
     b->call.routine = op->routine;
     b->call.uplo = tare_node_bool(node, "lower", true) ? 'U' : 'L';
@@ -243,12 +243,10 @@ static tare_status open_batch(struct tare_matrix_batch *b, const struct tare_mat
 
 static void load(struct tare_matrix_batch *b, const struct tare_matrix_op *op, int64_t i) {
     const struct tare_tensor *input = &b->kernel->inputs[0];
-    const bool by_columns = op->load == TARE_MATRIX_BY_COLUMNS;
     const void *rows = tare_matrix_room(input, b->call.type, i * b->size, b->buffer);
-    if (op->load == TARE_MATRIX_UNREAD) return;
-    if (!by_columns || rows == b->buffer)
-        tare_matrix_read(by_columns ? b->buffer : b->call.a, b->call.type, input, i * b->size, b->size);
-    if (by_columns) tare_transpose(b->call.a, rows, tare_lapack_size(b->call.type), b->call.m, b->call.n);
+    if (!op->by_columns || rows == b->buffer)
+        tare_matrix_read(op->by_columns ? b->buffer : b->call.a, b->call.type, input, i * b->size, b->size);
+    if (op->by_columns) tare_transpose(b->call.a, rows, tare_lapack_size(b->call.type), b->call.m, b->call.n);
 }
 
 tare_status tare_matrix_run(struct tare_kernel *kernel) {

@@ -55,7 +55,7 @@ bool tare_matrix_solve(struct tare_lapack_call *lu, void *x, int64_t columns, bo
 struct tare_matrix_batch {
     struct tare_lapack_call call;
     struct tare_kernel *kernel;
-    bool vectors, adjoint; /* what the node requests */
+    bool vectors, adjoint; /* what the node requests; without vectors, outputs after the first one are empty */
     int64_t count, size;   /* matrices of [m, n] = `size` elements */
     void *buffer;          /* room for a matrix of input 0 or of an output */
     void *state;           /* of `run`; NULL before the first matrix */
@@ -67,13 +67,8 @@ struct tare_matrix_op {
     /* The last dimensions of the outputs, "n nn" for [n] and [n, n]: m rows and n columns of input 0, + for n + 1, p
      * for the smaller one, q and Q for p or, with full_matrices, m and n. Without m, input 0 must be square. */
     const char *shapes;
-    const char *vectors; /* the attribute that requests the outputs after the first one; NULL: always */
-    const char *arrays;  /* those of the call that its routine does not have */
-    enum {
-        TARE_MATRIX_TRANSPOSED, /* `a` of the call is the matrix as it is in memory: for LAPACK, its transpose */
-        TARE_MATRIX_BY_COLUMNS, /* `a` is the matrix */
-        TARE_MATRIX_UNREAD
-    } load;
+    const char *arrays; /* those of the call that its routine does not have */
+    bool by_columns;    /* `a` of the call is the matrix; otherwise as in memory: for LAPACK, its transpose */
     tare_status (*run)(struct tare_matrix_batch *batch, int64_t i); /* for matrix i */
 };
 

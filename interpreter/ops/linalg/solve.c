@@ -86,7 +86,7 @@ static tare_status run_lu(struct tare_matrix_batch *b, int64_t i) {
     return TARE_OK;
 }
 
-static const struct tare_matrix_op lu = { TARE_LAPACK_GETRF, "nn n", .arrays = "order", .load = TARE_MATRIX_BY_COLUMNS,
+static const struct tare_matrix_op lu = { TARE_LAPACK_GETRF, "nn n", .arrays = "order", .by_columns = true,
                                           .run = run_lu };
 
 /* ---- A x = b: systems of equations, and least squares ---- */
