@@ -59,6 +59,14 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tile(const struct tare_gemm_block *bloc
             }
         }
     }
+    if (block->zeros_follow) {
+        TARE_UNROLL
+        for (int i = 0; i < rows; i++) {
+            TARE_UNROLL
+            for (int j = 0; j < vectors; j++)
+                sum[i][j] = _mm256_add_ps(sum[i][j], _mm256_setzero_ps());
+        }
+    }
     const struct tare_gemm_epilogue *epilogue = block->epilogue;
     if (is_bounded && all_may_round(epilogue, sum, rows, vectors)) {
         TARE_UNROLL
@@ -154,10 +162,37 @@ static void finish(const struct waiting *tile, const struct tare_gemm_epilogue *
         tare_epilogue_avx2(general, tile->c, block->ldc, tile->rows, tile->columns, tile->c - block->c, tile->column);
 }
 
+/* Columns that tiles compute together. */
+struct column_group {
+    int64_t column, columns;
+    __m256i last[2];
+    int width_log; /* log2 of the panels */
+};
+
+static void run_line(const struct tare_gemm_block *block, const struct tare_gemm_epilogue *general, int64_t line,
+                     const struct column_group *group, int64_t tile_count, struct waiting *waiting) {
+    struct tare_gemm_block room;
+    const struct tare_gemm_block *taken = tare_gemm_take_line(&room, block, line);
+    if (!taken) return;
+    const bool is_bounded = taken->epilogue && taken->epilogue->is_bounded;
+    tile_function *const(*const forms)[3] = is_bounded ? bounded_tiles : tiles;
+    float *c = block->c + line * block->c_line + group->column;
+    const float *a = taken->a + line * block->a_line;
+    if (block->spans && !block->spans[line].is_last) general = NULL;
+    for (int64_t t = 0, row = 0; t < tile_count; t++) {
+        const int64_t end = (t + 1) * block->rows / tile_count;
+        float *to = c + row * block->ldc;
+        forms[end - row][group->width_log](taken, to, a + row * block->lda, group->column, group->last);
+        if (general) {
+            finish(waiting, general, block);
+            *waiting = (struct waiting){ to, end - row, group->columns, group->column };
+        }
+        row = end;
+    }
+}
+
 static TARE_TARGET_AVX2 void run(const struct tare_gemm_block *block, const struct tare_gemm_epilogue *general) {
     const int64_t rows = block->rows, n = block->n;
-    const bool is_bounded = block->epilogue && block->epilogue->is_bounded;
-    tile_function *const(*const forms)[3] = is_bounded ? bounded_tiles : tiles;
     struct waiting waiting = { 0 };
     const int64_t tile_count = (rows + MAX_ROWS - 1) / MAX_ROWS; /* of a line, all nearly as high */
     const int64_t highest = (rows + tile_count - 1) / tile_count;
@@ -169,22 +204,11 @@ static TARE_TARGET_AVX2 void run(const struct tare_gemm_block *block, const stru
         const int64_t width = (int64_t)16 << width_log;
         const int64_t columns = n - column < width ? n - column : width;
         const int64_t in_last = columns - (width - 16);
-        const __m256i last[2] = { lane_mask(in_last), lane_mask(in_last - 8) };
-        for (int64_t line = 0; line < block->lines; line++) {
-            float *c = block->c + line * block->c_line + column;
-            const float *a = block->a + line * block->a_line;
-            int64_t row = 0;
-            for (int64_t t = 0; t < tile_count; t++) {
-                const int64_t end = (t + 1) * rows / tile_count;
-                float *to = c + row * block->ldc;
-                forms[end - row][width_log](block, to, a + row * block->lda, column, last);
-                if (general) {
-                    finish(&waiting, general, block);
-                    waiting = (struct waiting){ to, end - row, columns, column };
-                }
-                row = end;
-            }
-        }
+        const struct column_group group = {
+            column, columns, { lane_mask(in_last), lane_mask(in_last - 8) }, width_log
+        };
+        for (int64_t line = 0; line < block->lines; line++)
+            run_line(block, general, line, &group, tile_count, &waiting);
         column += width;
     }
     if (general) finish(&waiting, general, block);

@@ -189,11 +189,11 @@ static void check_conv(const struct tare_conv *conv, int kind) {
 static void epilogue__in_convolutions(void **unused) {
     (void)unused;
     static const int64_t cases[][6] = { /* batch, size, in, out, kernel, groups */
-                                        { 2, 17, 3, 20, 3, 1 }, { 1, 9, 200, 33, 3, 1 }, { 2, 13, 37, 40, 1, 1 },
-                                        { 1, 6, 8, 140, 3, 1 }, { 2, 6, 12, 18, 3, 3 },  { 2, 11, 24, 24, 3, 24 },
-                                        { 1, 8, 8, 8, 5, 8 },   { 1, 12, 600, 16, 1, 1 }
+                                        { 2, 17, 3, 20, 3, 1 }, { 1, 9, 200, 33, 3, 1 },  { 2, 13, 37, 40, 1, 1 },
+                                        { 1, 6, 8, 140, 3, 1 }, { 2, 6, 12, 18, 3, 3 },   { 2, 11, 24, 24, 3, 24 },
+                                        { 1, 8, 8, 8, 5, 8 },   { 1, 12, 600, 16, 1, 1 }, { 1, 14, 130, 48, 3, 1 }
     };
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < 9; i++) {
         const int64_t *row = cases[i];
         const struct tare_conv conv = { .batch = row[0],
                                         .in = { 1, row[1], row[1] },

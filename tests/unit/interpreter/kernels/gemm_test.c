@@ -127,6 +127,14 @@ static const int conv_cases[][12] = {
     { 1, 6, 15, 43, 3, 3, 40, 1, 1, 1, 1, 1 },
     { 1, 12, 13, 512, 1, 1, 70, 1, 1, 1, 0, 1 },
     { 1, 3, 15, 513, 1, 1, 33, 1, 1, 1, 0, 1 },
+    /* lines of the highest tiles, whose products of zeros may be left out */
+    { 1, 5, 14, 20, 3, 3, 40, 1, 1, 1, 1, 1 },
+    { 2, 4, 28, 43, 3, 3, 33, 1, 1, 1, 1, 1 },
+    { 1, 14, 14, 150, 3, 3, 48, 1, 1, 1, 1, 1 },
+    { 1, 9, 27, 9, 5, 5, 32, 2, 1, 1, 2, 1 },
+    { 1, 6, 10, 24, 3, 1, 32, 1, 2, 1, 2, 1 },
+    { 1, 3, 8, 16, 3, 3, 32, 1, 1, 1, 4, 1 },
+    { 2, 40, 42, 8, 3, 3, 32, 3, 1, 1, 1, 1 },
     /* inputs so large that tiles prefetch the rows of the next block */
     { 2, 60, 61, 37, 1, 1, 18, 1, 1, 1, 0, 1 },
     { 2, 60, 61, 37, 3, 3, 2, 2, 1, 1, 1, 1 },
@@ -171,8 +179,55 @@ static void apply_plainly(float *values, int64_t count, int64_t columns, const s
     }
 }
 
+/* With tiny products a sum is the zero of the last product's sign, and a product of padding changes -0 to +0. */
+enum values { ORDINARY, TINY, TINY_SIGNED_ZEROS, TINY_NEGATIVE_TAP, INFINITE_WEIGHT };
+
+/* In a 3×3 convolution padded by 1: the first sum of output line 1 is -0 after the first line of taps, and all products
+ * of the others are -0, except those of padding. */
+static void set_signed_zeros(const struct tare_conv *conv, float *input, const float *filter) {
+    const int64_t channels = conv->in_channels, columns = conv->out_channels;
+    for (int64_t i = 0; i < 4 * channels; i++) {
+        const int64_t kh = 1 + i / channels / 2, kw = 1 + i / channels % 2, c = i % channels;
+        const float weight = filter[((kh * 3 + kw) * channels + c) * columns];
+        input[(kh * conv->in[2] + kw - 1) * channels + c] = weight > 0 ? -0.0f : 0.0f;
+    }
+    input[2 * channels - 1] = copysignf(0x1p-100f, -filter[(3 * channels - 1) * columns]);
+}
+
+static void change_values(enum values values, const struct tare_conv *conv, float *input, float *filter) {
+    const int64_t in = conv->batch * conv->in[1] * conv->in[2] * conv->in_channels, columns = conv->out_channels;
+    const int64_t size = tare_conv_patch(conv) * columns, last_tap = size - conv->in_channels * columns;
+    for (int64_t i = 0; i < in && values != ORDINARY; i++)
+        input[i] *= 0x1p-100f;
+    for (int64_t i = 0; i < size && values != ORDINARY; i++)
+        filter[i] *= 0x1p-100f;
+    for (int64_t i = last_tap; i < size && values == TINY_NEGATIVE_TAP; i += columns)
+        filter[i] = -fabsf(filter[i]);
+    if (values == TINY_SIGNED_ZEROS && conv->kernel[1] == 3 && conv->kernel[2] == 3 && conv->in[1] >= 3)
+        set_signed_zeros(conv, input, filter);
+    if (values == INFINITE_WEIGHT) filter[0] = INFINITY;
+}
+
+/* The plain loops over an input with zeros around it: they leave padding out. */
+static void run_plain_with_zeros(float *output, const struct tare_conv *conv, const float *input, const float *filter) {
+    struct tare_conv padded = *conv;
+    const int64_t line = conv->in[2] * conv->in_channels;
+    padded.in[1] += 2 * conv->pad[1], padded.in[2] += 2 * conv->pad[2];
+    padded.pad[1] = padded.pad[2] = 0;
+    const int64_t size = padded.batch * padded.in[1] * padded.in[2] * padded.in_channels;
+    float *copy = guarded(size);
+    memset(copy, 0, (size_t)size * sizeof *copy);
+    for (int64_t i = 0; i < conv->batch * conv->in[1]; i++) {
+        const int64_t h = i / conv->in[1] * padded.in[1] + i % conv->in[1] + conv->pad[1];
+        memcpy(copy + (h * padded.in[2] + conv->pad[2]) * conv->in_channels, input + i * line,
+               (size_t)line * sizeof *copy);
+    }
+    tare_conv_plain_f32(output, &padded, copy, filter);
+    free_guarded(copy, size);
+}
+
 /* Dense at every level, and depthwise where it is one, with and without epilogue. */
-static void check_conv(const struct tare_conv *conv, int kind, const char *what) {
+static void check_conv(const struct tare_conv *conv, int kind, enum values values, const char *what) {
     assert_int_equal(tare_conv_check(conv), TARE_OK);
     const int64_t in = conv->batch * conv->in[1] * conv->in[2] * conv->in_channels, columns = conv->out_channels;
     const int64_t out = tare_conv_rows(conv) * columns, filter_size = tare_conv_patch(conv) * columns;
@@ -183,7 +238,8 @@ static void check_conv(const struct tare_conv *conv, int kind, const char *what)
     float *bias = guarded_random(columns), *addend = guarded_random(out), *expanded = guarded(depthwise_size);
     float *got = guarded(out), *expected = guarded(out), *scratch = guarded(scratch_size);
     const struct tare_gemm_epilogue given = epilogue_of(kind, bias, addend), *epilogue = kind ? &given : NULL;
-    tare_conv_plain_f32(expected, conv, input, filter);
+    change_values(values, conv, input, filter);
+    (values == ORDINARY ? tare_conv_plain_f32 : run_plain_with_zeros)(expected, conv, input, filter);
     apply_plainly(expected, out, columns, &given);
     tare_conv_pack(packed, conv, filter);
     for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level = tare_cpu_next_level(level)) {
@@ -213,9 +269,53 @@ static void conv__bits_of_the_plain_loops(void **unused) {
         const struct tare_conv conv = conv_of(conv_cases[i]);
         for (int kind = 0; kind < 16; kind += i % 3 ? 5 : 1) {
             snprintf(what, sizeof what, "convolution %zu finished %d", i, kind);
-            check_conv(&conv, kind, what);
+            check_conv(&conv, kind, ORDINARY, what);
         }
     }
+}
+
+static void conv__zeros_of_padding_have_their_effect(void **unused) {
+    (void)unused;
+    for (size_t i = 0; i < sizeof conv_cases / sizeof *conv_cases; i++) {
+        char what[60];
+        const struct tare_conv conv = conv_of(conv_cases[i]);
+        if (conv.groups > 1 || conv.pad[1] < 0 || conv.base_dilation[1] > 1) continue;
+        for (enum values values = TINY; values <= INFINITE_WEIGHT; values++) {
+            snprintf(what, sizeof what, "convolution %zu with values %d", i, (int)values);
+            check_conv(&conv, 0, values, what);
+        }
+    }
+}
+
+static void conv_zeros_are_positive__looks_at_each_tap_and_channel(void **unused) {
+    (void)unused;
+    const struct tare_conv conv = conv_of((const int[12]){ 1, 5, 5, 3, 3, 3, 18, 1, 1, 1, 1, 1 });
+    const struct tare_conv pointwise = conv_of((const int[12]){ 1, 5, 5, 27, 1, 1, 18, 1, 1, 1, 0, 1 });
+    const size_t floats = tare_conv_packed_floats(&conv);
+    float filter[27 * 18], packed[27 * 32 + 16];
+    assert_int_equal(floats, 27 * 32 + 16);
+    assert_int_equal(tare_conv_packed_floats(&pointwise), 27 * 32);
+    for (int i = 0; i < 27 * 18; i++)
+        filter[i] = i / 18 % 3 == 1 ? 0.5f : -0.5f; /* one positive weight for each tap and output channel */
+    tare_conv_pack(packed, &conv, filter);
+    assert_true(tare_conv_zeros_are_positive(&conv, packed));
+    assert_false(tare_conv_zeros_are_positive(&pointwise, packed));
+    static const struct {
+        float weight;
+        bool positive;
+    } last[] = { { -0.5f, false }, { -0.0f, false }, { 0, true }, { INFINITY, false }, { NAN, false } };
+    for (int i = 0; i < 5; i++) {
+        filter[25 * 18 + 17] = last[i].weight;
+        tare_conv_pack(packed, &conv, filter);
+        assert_int_equal(tare_conv_zeros_are_positive(&conv, packed), last[i].positive);
+    }
+    int8_t bytes[27 * 18];
+    memset(bytes, 1, sizeof bytes);
+    tare_conv_pack_int8(packed, &conv, bytes);
+    assert_true(tare_conv_zeros_are_positive(&conv, packed));
+    memset(bytes, 0xff, 3 * 18);
+    tare_conv_pack_int8(packed, &conv, bytes);
+    assert_false(tare_conv_zeros_are_positive(&conv, packed));
 }
 
 /* Kernels, strides, paddings, heights and widths around the tiles of the vector kernels, whole and partial vectors of
@@ -241,7 +341,7 @@ static void conv__depthwise_kernels_of_every_size(void **unused) {
             .groups = c,
         };
         snprintf(what, sizeof what, "depthwise %d", i);
-        check_conv(&conv, i % 16, what);
+        check_conv(&conv, i % 16, ORDINARY, what);
     }
 }
 
@@ -302,6 +402,8 @@ int main(void) {
         cmocka_unit_test(gemm__transposed_and_int8_weights_pack_alike),
         cmocka_unit_test(gemm__a_row_is_the_same_bits_in_any_batch),
         cmocka_unit_test(conv__bits_of_the_plain_loops),
+        cmocka_unit_test(conv__zeros_of_padding_have_their_effect),
+        cmocka_unit_test(conv_zeros_are_positive__looks_at_each_tap_and_channel),
         cmocka_unit_test(conv__depthwise_kernels_of_every_size),
         cmocka_unit_test(conv__three_dimensions),
         cmocka_unit_test(conv_check__refuses_what_is_no_convolution),
