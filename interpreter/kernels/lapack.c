@@ -255,15 +255,16 @@ void *tare_lapack_new(struct tare_arena *memory, int64_t count, size_t size) {
 }
 
 bool tare_lapack_next_name(char name[8], const char **list, enum tare_lapack_type type) {
-    char mark = 0;
+    bool is_for_real;
     do {
         *list += strspn(*list, " ");
-        mark = **list == '+' || **list == '-' ? *(*list)++ : 0;
+        is_for_real = **list == '-';
+        *list += is_for_real;
         const size_t length = strcspn(*list, " ");
         memcpy(name, *list, length);
         name[length] = 0;
         *list += length;
-    } while (mark == (tare_lapack_is_complex(type) ? '-' : '+'));
+    } while (is_for_real && tare_lapack_is_complex(type));
     return *name;
 }
 
