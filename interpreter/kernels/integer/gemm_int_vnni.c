@@ -319,6 +319,25 @@ STORE_WHOLE(2, signed, true, false)
 STORE_WHOLE(2, signed_plus, true, true)
 #undef STORE_WHOLE
 
+/* store_floats of a result of 8 columns, of which the arrays repeat the columns: two rows are a vector. */
+static TARE_TARGET_AVX512 void store_eights(const struct product *p, int32_t sums[BUFFER_ROWS][WIDTH],
+                                            const struct row_tile *tile) {
+    const struct tare_requantize *r = p->c->requantize;
+    const __mmask16 masks[2] = { 0xffff, 0xffff };
+    const struct tare_real_columns columns = tare_real_columns_of(r, 0, masks, 1);
+    float *to = r->real.floats + p->c->element + tile->first * 8;
+    struct tare_range_avx512 seen = tare_requantize_range_avx512(r);
+    for (int64_t row = 0; row < tile->rows; row += 2, to += 16) {
+        const __mmask16 mask = row + 1 < tile->rows ? 0xffff : 0xff;
+        const __m512i first = _mm512_load_si512(sums[row]);
+        const __m512i both = _mm512_inserti64x4(first, _mm256_load_si256((const __m256i *)sums[row + 1]), 1);
+        const __m512 x = tare_real_lanes(&columns, 0, both, NULL);
+        _mm512_mask_storeu_ps(to, mask, x);
+        tare_range_add_avx512(&seen, x, mask);
+    }
+    tare_requantize_store_range_avx512(r, &seen);
+}
+
 static TARE_TARGET_AVX512 void store_any_floats(const struct product *p, int32_t sums[BUFFER_ROWS][WIDTH],
                                                 const struct row_tile *tile) {
     if (p->mask > UINT16_MAX)
@@ -334,7 +353,9 @@ static store_function *store_floats_of(const struct product *p) {
     };
     const struct tare_real_stage *real = &p->c->requantize->real;
     const bool is_whole = p->mask == UINT32_MAX || p->mask == UINT16_MAX;
-    if (!is_whole || !real->floats || !real->range || real->bias_is_last) return store_any_floats;
+    if (!real->floats || !real->range || real->bias_is_last) return store_any_floats;
+    if (p->c->requantize->columns == 8 && p->c->stride == 8 && p->mask == 0xff && !real->addend) return store_eights;
+    if (!is_whole) return store_any_floats;
     return whole[p->mask == UINT32_MAX][2 * !(real->low >= 0) + (real->addend != NULL)];
 }
 
