@@ -48,7 +48,7 @@ FUNCTION(bool, are_below, (vec_float x, float limit),
 FUNCTION(vec_mask, mask_of, (int64_t channels), (int)channels)
 #undef FUNCTION
 
-/* Conversion of a block of whole units to floats, by unit; the requantization has no addend. */
+/* Conversion of a block of whole units to floats that are stored, by unit; the requantization has no addend. */
 struct reals {
     vec offset[VECTORS];
     vec_float scale[VECTORS], bias[VECTORS], low, high;
@@ -318,7 +318,8 @@ static TARGET struct results open_results(const struct tare_igemm_output *output
 static TARGET void prepare_reals(struct work *work, int64_t channels) {
     const struct tare_requantize *r = work->output->requantize;
     struct reals *reals = &work->results.reals;
-    reals->is_possible = r && r->is_real && !r->real.addend && channels >= LANES;
+    reals->is_possible = r && r->is_real && r->real.floats && r->real.range && !r->real.addend &&
+                         !r->real.is_quantized && channels >= LANES;
     if (!reals->is_possible) return;
     reals->has_bias = r->real.bias;
     reals->low = set_floats(r->real.low), reals->high = set_floats(r->real.high);
@@ -422,42 +423,56 @@ TARE_ALWAYS_INLINE TARGET void store_unit(struct work *work, vec sums, int64_t e
         _mm256_maskstore_epi32(output->sums + element, _mm256_cmpgt_epi32(_mm256_set1_epi32(work->mask), lane), sums);
 }
 
-/* Float results of the sums of column `column` of a line. */
-TARE_ALWAYS_INLINE TARGET void store_reals(const struct work *work, struct tare_range_avx2 *seen,
-                                           const vec sums[VECTORS], int64_t line, int64_t column, int parts) {
+/* Stores the floats of a tile, unless a part of it is outside, and adds them to the range. */
+TARE_ALWAYS_INLINE TARGET void store_reals(struct work *work, const vec sums[LINES][COLUMNS][VECTORS], int64_t line,
+                                           int64_t column, const int lines, const int columns, const int parts) {
     const struct reals *reals = &work->results.reals;
-    const struct tare_requantize *r = work->output->requantize;
-    const struct units units = units_of(sums);
+    const int64_t step = work->conv->out_channels, y_line = work->conv->out[2] * step;
+    float *to = work->output->requantize->real.floats + work->output->element + element_at(work, line, column);
+    struct tare_range_avx2 seen = work->results.seen;
     TARE_UNROLL
-    for (int u = 0; u < VECTORS; u++) {
-        const int64_t at = column + u * parts / VECTORS * work->part_columns, channel = u * LANES % (BLOCK / parts);
-        if (at >= work->conv->out[2]) break;
-        const int64_t element = work->output->element + element_at(work, line, at) + channel;
-        vec_float x = mul_floats(to_floats(add_ints(units.of[u], reals->offset[u])), reals->scale[u]);
+    for (int i = 0; i < lines * columns * VECTORS; i++) {
+        const int l = i / (columns * VECTORS), c = i / VECTORS % columns, u = i % VECTORS;
+        const int64_t further = c + (parts == 1 ? 0 : u * work->part_columns);
+        if (parts > 1 && column + further >= work->conv->out[2]) continue;
+        vec_float x = mul_floats(to_floats(add_ints(units_of(sums[l][c]).of[u], reals->offset[u])), reals->scale[u]);
         if (reals->has_bias) x = add_floats(x, reals->bias[u]);
         x = _mm256_min_ps(reals->high, _mm256_max_ps(reals->low, x));
-        if (r->real.is_quantized) tare_store_quotients_avx2(r, x, element, LANES);
-        if (r->real.floats) _mm256_storeu_ps(r->real.floats + element, x);
-        if (r->real.range) tare_range_add_avx2(seen, x);
+        _mm256_storeu_ps(to + l * y_line + further * step + (parts == 1 ? u * LANES : 0), x);
+        tare_range_add_avx2(&seen, x);
     }
+    work->results.seen = seen;
 }
 
-/* Results of a tile other than bytes, line by line. */
-static __attribute__((noinline)) TARGET void store_tile(struct work *work, const vec sums[LINES][COLUMNS][VECTORS],
-                                                        int64_t line, int64_t column, int lines, int columns,
-                                                        int parts) {
-    struct tare_range_avx2 seen = work->results.seen;
-    const bool is_real = work->results.reals.is_possible;
-    for (int i = 0; i < lines * columns; i++) {
-        const int l = i / columns, c = i % columns;
-        if (!is_real)
-            store_any(work, sums[l][c], line + l, column + c, parts);
-        else if (parts == 1)
-            store_reals(work, &seen, sums[l][c], line + l, column + c, 1);
-        else
-            store_reals(work, &seen, sums[l][c], line + l, column + c, 2);
+#define STORE_REALS(parts, lines, columns)                                                                             \
+    static TARGET __attribute__((noinline)) void store_reals_##parts##_##lines##_##columns(                            \
+        struct work *work, const vec sums[LINES][COLUMNS][VECTORS], int64_t line, int64_t column) {                    \
+        store_reals(work, sums, line, column, lines, columns, parts);                                                  \
     }
-    if (is_real) work->results.seen = seen;
+STORE_REALS(1, 1, 1)
+STORE_REALS(1, 1, 2)
+STORE_REALS(1, 2, 1)
+STORE_REALS(1, 2, 2)
+STORE_REALS(2, 1, 1)
+STORE_REALS(2, 1, 2)
+STORE_REALS(2, 2, 1)
+STORE_REALS(2, 2, 2)
+#undef STORE_REALS
+
+/* Results of a tile other than bytes. */
+static TARGET void store_tile(struct work *work, const vec sums[LINES][COLUMNS][VECTORS], int64_t line, int64_t column,
+                              int lines, int columns, int parts) {
+    static void (*const reals[2][LINES][COLUMNS])(struct work *, const vec[LINES][COLUMNS][VECTORS], int64_t,
+                                                  int64_t) = {
+        { { store_reals_1_1_1, store_reals_1_1_2 }, { store_reals_1_2_1, store_reals_1_2_2 } },
+        { { store_reals_2_1_1, store_reals_2_1_2 }, { store_reals_2_2_1, store_reals_2_2_2 } },
+    };
+    if (work->results.reals.is_possible) {
+        reals[parts - 1][lines - 1][columns - 1](work, sums, line, column);
+        return;
+    }
+    for (int i = 0; i < lines * columns; i++)
+        store_any(work, sums[i / columns][i % columns], line + i / columns, column + i % columns, parts);
 }
 
 /* ---- lines ---- */

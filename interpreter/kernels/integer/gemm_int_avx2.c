@@ -18,6 +18,10 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256i add_group(__m256i sum, __m256i x, __
     return _mm256_add_epi32(sum, _mm256_madd_epi16(x, weights));
 }
 
+/* Stores the floats of a tile. */
+struct target;
+typedef void reals_function(const struct target *to, const __m256i sum[MAX_ROWS][2], int rows);
+
 /* A tile of the output. */
 struct target {
     struct tare_igemm_output c;
@@ -25,6 +29,7 @@ struct target {
     __m256i last[2];
     struct tare_packing_avx2 packing; /* of bytes, if it is possible */
     bool takes_sums;                  /* see tare_requantize_takes_sums */
+    reals_function *store_reals;      /* NULL: requantize_any stores them */
 };
 
 /* A tile whose results are not packed together. */
@@ -45,31 +50,46 @@ static __attribute__((noinline)) TARE_TARGET_AVX2 void requantize_any(const stru
     tare_requantize_store_range_avx2(&copy, &seen);
 }
 
-/* The same for float results that are stored and not quantized. */
-static __attribute__((noinline)) TARE_TARGET_AVX2 void store_reals(const struct target *to,
-                                                                   const __m256i sum[MAX_ROWS][2], int rows) {
+/* The same for float results that are stored and not quantized. Adding -0 is no operation where there is no bias. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void store_reals(const struct target *to, const __m256i sum[MAX_ROWS][2], int rows,
+                                                     const bool has_addend, const bool bias_is_last) {
     const struct tare_igemm_output *c = &to->c;
     const struct tare_requantize *r = c->requantize;
     const struct tare_real_stage *real = &r->real;
     const __m256 low = _mm256_set1_ps(real->low), high = _mm256_set1_ps(real->high);
     struct tare_range_avx2 seen = tare_requantize_range_avx2(r);
     for (int v = 0; v * 8 < to->columns; v++) {
-        const int64_t column = c->column + v * 8;
+        const int64_t column = c->column + v * 8, stride = c->stride;
         const __m256i offset = _mm256_loadu_si256((const __m256i *)(const void *)(r->offset + column));
         const __m256 scale = _mm256_loadu_ps(r->scale + column);
-        const __m256 bias = _mm256_loadu_ps((real->bias ? real->bias : r->scale) + column);
-        for (int i = 0; i < rows; i++) {
-            const int64_t at = c->element + i * c->stride + v * 8;
+        const __m256 bias = real->bias ? _mm256_loadu_ps(real->bias + column) : _mm256_set1_ps(-0.0f);
+        const float *addend = has_addend ? real->addend + c->element + v * 8 : NULL;
+        float *at = real->floats + c->element + v * 8;
+        for (int i = 0; i < rows; i++, at += stride) {
             __m256 x = _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_add_epi32(sum[i][v], offset)), scale);
-            if (real->bias && !real->bias_is_last) x = _mm256_add_ps(x, bias);
-            if (real->addend) x = _mm256_add_ps(x, _mm256_loadu_ps(real->addend + at));
-            if (real->bias_is_last) x = _mm256_add_ps(x, bias);
+            if (!bias_is_last) x = _mm256_add_ps(x, bias);
+            if (has_addend) x = _mm256_add_ps(x, _mm256_loadu_ps(addend + i * stride));
+            if (bias_is_last) x = _mm256_add_ps(x, bias);
             x = _mm256_min_ps(high, _mm256_max_ps(low, x));
-            _mm256_storeu_ps(real->floats + at, x);
-            if (real->range) tare_range_add_avx2(&seen, x);
+            _mm256_storeu_ps(at, x);
+            tare_range_add_avx2(&seen, x);
         }
     }
     tare_requantize_store_range_avx2(r, &seen);
+}
+#define STORE_REALS(name, has_addend, bias_is_last)                                                                    \
+    static __attribute__((noinline)) TARE_TARGET_AVX2 void name(const struct target *to,                               \
+                                                                const __m256i sum[MAX_ROWS][2], int rows) {            \
+        store_reals(to, sum, rows, has_addend, bias_is_last);                                                          \
+    }
+STORE_REALS(store_plain_reals, false, false)
+STORE_REALS(store_added_reals, true, false)
+STORE_REALS(store_biased_reals, true, true)
+#undef STORE_REALS
+
+static reals_function *reals_of(const struct tare_requantize *r) {
+    if (!r || !r->is_real || !r->real.floats || !r->real.range || r->real.is_quantized) return NULL;
+    return r->real.bias_is_last ? store_biased_reals : r->real.addend ? store_added_reals : store_plain_reals;
 }
 
 /* Adds the sums of a tile to the extremes of their columns. */
@@ -197,8 +217,8 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void requantize_tile(const struct target *to
         copy[i / vectors][i % vectors] = sum[i / vectors][i % vectors];
     if (to->takes_sums)
         (vectors == 1 ? store_quotients_1 : store_quotients_2)(to, (const __m256i(*)[2])copy, rows);
-    else if (r->is_real && r->real.floats && !r->real.is_quantized && to->columns == 8 * vectors)
-        store_reals(to, (const __m256i(*)[2])copy, rows);
+    else if (to->store_reals && to->columns == 8 * vectors)
+        to->store_reals(to, (const __m256i(*)[2])copy, rows);
     else
         requantize_any(to, (const __m256i(*)[2])copy, rows);
 }
@@ -283,7 +303,8 @@ static TARE_TARGET_AVX2 void run_tiles(tile_function *const tiles[2][MAX_ROWS], 
     const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     const int64_t tile_count = (rows + MAX_ROWS - 1) / MAX_ROWS;
     struct target to = { .packing = tare_packing_of_avx2(c->requantize, c->column, n),
-                         .takes_sums = tare_requantize_takes_sums(c->requantize) };
+                         .takes_sums = tare_requantize_takes_sums(c->requantize),
+                         .store_reals = reals_of(c->requantize) };
     for (int64_t column = 0; column < n; column += 16) {
         const char *panel = (const char *)panels + column / 16 * panel_stride;
         to.columns = (int)(n - column < 16 ? n - column : 16);
