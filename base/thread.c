@@ -81,6 +81,8 @@ struct tare_pool {
     atomic_int running; /* workers that have not finished the run */
     atomic_uint round;  /* counts the runs: a worker that sees a new number has work; changed under the lock */
     bool ending;
+    unsigned measured; /* the round after which cost_ns was measured; 0: it was not */
+    int64_t cost_ns;
     tare_worker_fn fn;
     void *arg;
     struct tare_call call; /* of the thread that called tare_pool_run */
@@ -210,6 +212,26 @@ tare_status tare_pool_run(struct tare_pool *pool, tare_worker_fn fn, void *arg) 
         pthread_cond_wait(&pool->finished, &pool->lock);
     pthread_mutex_unlock(&pool->lock);
     return collect(pool);
+}
+
+static tare_status do_nothing(void *arg, int worker) {
+    (void)arg, (void)worker;
+    return TARE_OK;
+}
+
+int64_t tare_pool_cost_ns(struct tare_pool *pool) {
+    enum { TIMES = 16, VALID_ROUNDS = 1 << 14 };
+    if (!pool || !pool->may_spin) return pool ? INT64_MAX : 0;
+    if (pool->measured && pool->round - pool->measured < VALID_ROUNDS) return pool->cost_ns;
+    pool->cost_ns = INT64_MAX;
+    for (int i = 0; i < TIMES; i++) {
+        const int64_t start = tare_clock_ns();
+        if (tare_pool_run(pool, do_nothing, NULL) != TARE_OK) break;
+        const int64_t took = tare_clock_ns() - start;
+        if (took < pool->cost_ns) pool->cost_ns = took;
+    }
+    pool->measured = pool->round;
+    return pool->cost_ns;
 }
 
 void tare_pool_free(struct tare_pool *pool) {

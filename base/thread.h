@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Processors that this process may use (its affinity mask), at least 1. */
 int tare_cpu_count(void);
@@ -24,6 +25,10 @@ struct tare_pool *tare_pool_new(int count);
 int tare_pool_size(const struct tare_pool *pool); /* 1 for NULL */
 /* Like tare_threads_run, on the pool's threads; NULL runs only worker 0. */
 tare_status tare_pool_run(struct tare_pool *pool, tare_worker_fn fn, void *arg) TARE_WARN_UNUSED;
+/* Nanoseconds that a run takes beside its work: the least of some runs without work, measured on the first call and
+ * again after many runs, since threads move to other processors. INT64_MAX if there are more workers than processors.
+ */
+int64_t tare_pool_cost_ns(struct tare_pool *pool);
 void tare_pool_free(struct tare_pool *pool);
 
 /* A bounded FIFO queue of pointers for any number of producers and consumers. */

@@ -47,6 +47,24 @@ static void pool__runs_again_and_again(void **state) {
     assert_int_equal(tare_pool_size(NULL), 1);
 }
 
+/* What it costs to run a pool decides what is worth dividing. */
+static void pool__measures_what_a_run_costs(void **state) {
+    const int cpus = tare_cpu_count();
+    struct tare_pool *pool = tare_pool_new(cpus > 2 ? 2 : cpus), *crowded = tare_pool_new(cpus + 1);
+    _Atomic int calls = 0;
+    (void)state;
+    assert_int_equal(tare_pool_cost_ns(NULL), 0);
+    assert_int_equal(tare_pool_cost_ns(crowded), INT64_MAX);
+    const int64_t cost = tare_pool_cost_ns(pool);
+    assert_true(cost > 0 && cost < INT64_MAX);
+    for (int i = 0; i < 100; i++) {
+        assert_int_equal(tare_pool_cost_ns(pool), cost); /* it is not measured again at once */
+        assert_int_equal(tare_pool_run(pool, count_up, &calls), TARE_OK);
+    }
+    tare_pool_free(pool);
+    tare_pool_free(crowded);
+}
+
 enum { ITEMS = 2000 };
 
 static tare_status produce(void *arg) {
@@ -94,6 +112,7 @@ int main(void) {
         cmocka_unit_test(run__calls_each_worker_once),
         cmocka_unit_test(run__carries_over_the_failure_of_the_lowest_worker),
         cmocka_unit_test(pool__runs_again_and_again),
+        cmocka_unit_test(pool__measures_what_a_run_costs),
         cmocka_unit_test(queue__keeps_order_and_ends),
         cmocka_unit_test(queue__close_wakes_a_waiting_producer),
         cmocka_unit_test(cpu_count__is_positive),
