@@ -73,6 +73,8 @@ struct tare_kernel {
     bool may_reuse_input0;          /* this is the last use of input 0 and its buffer is exclusive */
     struct tare_epilogue *epilogue; /* for rows with TARE_OP_EPILOGUE; NULL: none to apply */
     struct tare_consumer *consumer; /* for rows with TARE_OP_PASSES_ROWS; NULL: none */
+    /* Tilings that begin with this kernel, of earlier runs (ops/support/tiling_choice.h); NULL: none are kept. */
+    struct tare_kept_tiling **tilings;
 };
 
 /* Creates output i; numeric memory is uninitialised. */

@@ -109,6 +109,8 @@ void tare_session_set_op_threads(struct tare_session *session, int threads);
  * cannot be created. */
 struct tare_pool;
 struct tare_pool *tare_session_op_pool(struct tare_session *session);
+/* Memory that lives as long as the session. */
+struct tare_arena *tare_session_arena(struct tare_session *session);
 
 /* ---- for the executor and control-flow kernels only ---- */
 tare_status tare_kernel_call(struct tare_kernel *kernel, const struct tare_graph *function,

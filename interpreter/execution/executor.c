@@ -140,8 +140,7 @@ static tare_status run_step(struct tare_session *session, const struct tare_plan
 }
 
 static void drop_after(struct tare_exec_frame *frame, const struct tare_step *step) {
-    const int count = frame->keeps_values ? step->n_drops : step->n_values_dropped;
-    for (int i = 0; i < count; i++)
+    for (size_t i = 0; i < step->n_drops; i++)
         if (frame->slots[step->drops[i]].dtype) tare_tensor_reset(&frame->slots[step->drops[i]]);
 }
 

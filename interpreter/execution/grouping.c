@@ -379,16 +379,11 @@ static bool makes_no_tensor(const struct tare_step *step) {
     return step->is_internal;
 }
 
-/* Moves the slots that may have a value to the front of those that the step frees. */
-static void sort_drops(const struct tare_plan *plan, struct tare_step *step) {
-    int count = 0;
-    for (int i = 0; i < step->n_drops; i++) {
-        const int slot = step->drops[i];
-        if (!plan->may_have[slot]) continue;
-        step->drops[i] = step->drops[count];
-        step->drops[count++] = slot;
-    }
-    step->n_values_dropped = count;
+static bool frees_values(const struct tare_plan *plan, const struct tare_step *step) {
+    bool any = false;
+    for (size_t i = 0; i < step->n_drops; i++)
+        any |= plan->may_have[step->drops[i]];
+    return any;
 }
 
 /* After a step that is skipped, those are skipped in whose place nothing happens, or that depend on the same step. */
@@ -410,11 +405,10 @@ void tare_plan_select_quiet(const struct tare_plan *plan) {
         for (size_t k = 0; k < plan->steps[s].n_outputs && makes_no_tensor(&plan->steps[s]); k++)
             plan->may_have[plan->steps[s].first_output + (int)k] = false;
     for (size_t s = 0; s < plan->n_steps; s++) {
-        struct tare_step *step = &plan->steps[s];
+        const struct tare_step *step = &plan->steps[s];
         const bool is_grouped = step->group && step->group->active;
         plan->quiet[s] = TARE_STEP_RUNS;
-        sort_drops(plan, step);
-        if (plan->may_die || step->scalars || step->n_values_dropped > 0) continue;
+        if (plan->may_die || step->scalars || frees_values(plan, step)) continue;
         if (is_grouped && step->group->sink != (int)s)
             plan->quiet[s] = TARE_STEP_IS_QUIET;
         else if (!is_grouped && makes_no_tensor(step))

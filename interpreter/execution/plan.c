@@ -286,7 +286,7 @@ static tare_status end_values(struct builder *b) {
     for (size_t v = 0; v < plan->n_slots; v++) {
         struct tare_step *step = last[v] >= 0 && last[v] != TO_THE_END ? &plan->steps[last[v]] : NULL;
         if (step)
-            step->drops[step->n_drops++] = (int)v, step->n_values_dropped = step->n_drops;
+            step->drops[step->n_drops++] = (int)v;
         else
             plan->kept_slots[plan->n_kept_slots++] = (int)v;
     }

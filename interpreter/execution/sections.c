@@ -216,7 +216,7 @@ static tare_status prepare(struct finder *f, struct tare_arena *scratch) {
         join_units(f, (int)s);
         for (size_t k = 0; k < step->n_outputs; k++)
             f->made_by[step->first_output + (int)k] = (int)s;
-        for (int i = 0; i < step->n_drops; i++)
+        for (size_t i = 0; i < step->n_drops; i++)
             f->dropped_by[step->drops[i]] = (int)s;
     }
     return TARE_OK;

@@ -46,7 +46,7 @@ static void measure_step(struct measuring *m, const struct tare_plan *plan, cons
     m->live += *bytes;
     piece->made += *bytes;
     if (piece->most_live < m->live) piece->most_live = m->live;
-    for (int i = 0; i < step->n_drops; i++) {
+    for (size_t i = 0; i < step->n_drops; i++) {
         const int made = step->drops[i] - first_slot;
         if (made >= 0 && made <= s - section->first) m->live -= section->bytes[made];
         for (size_t e = 0; e < section->pieces[0].n_entries && made < 0; e++)
@@ -150,7 +150,7 @@ static tare_status run_records(struct part_run *run, int64_t first, int64_t coun
 /* Whether a step of the part drops the slot. */
 static bool drops(const struct part_run *run, int slot) {
     for (int s = run->first; s <= run->last; s++)
-        for (int i = 0; i < run->plan->steps[s].n_drops; i++)
+        for (size_t i = 0; i < run->plan->steps[s].n_drops; i++)
             if (run->plan->steps[s].drops[i] == slot) return true;
     return false;
 }

@@ -133,6 +133,10 @@ struct tare_pool *tare_session_op_pool(struct tare_session *session) {
     return session->op_pool;
 }
 
+struct tare_arena *tare_session_arena(struct tare_session *session) {
+    return &session->arena;
+}
+
 void tare_session_set_op_threads(struct tare_session *session, int threads) {
     if (threads == session->options.op_threads) return;
     tare_pool_free(session->op_pool);

@@ -16,6 +16,7 @@ struct tare_node_state {
     bool computed;              /* `values` are there */
     struct tare_tensor *values; /* outputs of a constant node */
     int64_t calls, nanoseconds;
+    struct tare_kept_tiling *tilings; /* of kernels that begin with this node (interpreter/kernel.h) */
 };
 
 /* The session's record of one graph. */

@@ -154,6 +154,7 @@ tare_status tare_step_run(struct tare_session *session, const struct tare_step *
                                   .pool = session->pool,
                                   .session = session,
                                   .state = step->state->kernel,
+                                  .tilings = &step->state->tilings,
                                   .epilogue = epilogue,
                                   .consumer = consumer };
     tare_status status;

@@ -2,6 +2,7 @@
  */
 #include "interpreter/execution/step.h"
 #include "base/clock.h"
+#include "interpreter/ops/support/split.h"
 
 static void mark(const struct tare_plan *plan, struct tare_exec_frame *frame, const struct tare_tiled_steps *tiled,
                  int count, bool computed) {
@@ -38,7 +39,8 @@ static tare_status open_kernel(struct tare_session *session, const struct tare_p
                                     .scratch = &frame->scratch,
                                     .pool = session->pool,
                                     .session = session,
-                                    .state = step->state->kernel };
+                                    .state = step->state->kernel,
+                                    .tilings = &step->state->tilings };
     if (fusion) {
         if (!tare_plan_epilogue(&room->epilogue, plan, frame, fusion))
             return TARE_FAIL(TARE_SHAPE, "bias has rank %d (expected 1)", room->epilogue.bias->shape.rank);
@@ -60,21 +62,36 @@ static size_t run_kernels(struct tare_session *session, const struct tare_step *
     return run;
 }
 
+/* How many steps to try: as many as ran together in the last run, if what determines it is the same. */
+static int begin(struct tare_tiled_steps *tiled, const struct tare_shape *shape, struct tare_pool *pool) {
+    const double least_work = pool ? tare_split_least_work(pool) : 0;
+    const int threads = tare_pool_size(pool);
+    const bool is_same = tiled->n_run >= 0 && tiled->threads == threads && tiled->least_work == least_work &&
+                         tare_shape_equal(&tiled->input, shape);
+    tiled->input = *shape;
+    tiled->least_work = least_work;
+    tiled->threads = threads;
+    return is_same ? tiled->n_run : tiled->n_active;
+}
+
 tare_status tare_tiled_steps_run(struct tare_session *session, const struct tare_plan *plan,
                                  struct tare_exec_frame *frame, const struct tare_step *step, bool *done) {
-    const struct tare_tiled_steps *tiled = step->tiled;
+    struct tare_tiled_steps *tiled = step->tiled;
+    const struct tare_tensor *input = tare_plan_value(plan, frame, step->inputs[0]);
+    const int count = begin(tiled, &input->shape, tare_session_op_pool(session));
     struct tare_kernel kernels[TARE_TILED_STEPS_MAX];
     struct room rooms[TARE_TILED_STEPS_MAX];
     size_t run = 0;
     int open = 0;
     *done = false;
     mark(plan, frame, tiled, tiled->n_heads, false);
-    while (open < tiled->n_active && open_kernel(session, plan, frame, &plan->steps[tiled->heads[open]], open == 0,
-                                                 &kernels[open], &rooms[open]) == TARE_OK)
+    while (open < count && open_kernel(session, plan, frame, &plan->steps[tiled->heads[open]], open == 0,
+                                       &kernels[open], &rooms[open]) == TARE_OK)
         open++;
-    if (open < tiled->n_active) tare_error_clear(); /* the step reports the error again when it runs alone */
+    if (open < count) tare_error_clear(); /* the step reports the error again when it runs alone */
     if (open >= 2) run = run_kernels(session, step, kernels, (size_t)open);
     tare_arena_reset(&frame->scratch);
+    tiled->n_run = (int)run;
     if (run == 0) return TARE_OK;
     const struct tare_step *head = &plan->steps[tiled->heads[run - 1]];
     const struct tare_step *last = tare_plan_last_step(plan, head);

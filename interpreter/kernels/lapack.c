@@ -255,16 +255,15 @@ void *tare_lapack_new(struct tare_arena *memory, int64_t count, size_t size) {
 }
 
 bool tare_lapack_next_name(char name[8], const char **list, enum tare_lapack_type type) {
-    bool is_for_real;
+    char mark = 0;
     do {
         *list += strspn(*list, " ");
-        is_for_real = **list == '-';
-        *list += is_for_real;
+        mark = **list == '+' || **list == '-' ? *(*list)++ : 0;
         const size_t length = strcspn(*list, " ");
         memcpy(name, *list, length);
         name[length] = 0;
         *list += length;
-    } while (is_for_real && tare_lapack_is_complex(type));
+    } while (mark == (tare_lapack_is_complex(type) ? '-' : '+'));
     return *name;
 }
 

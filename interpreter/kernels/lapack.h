@@ -123,8 +123,8 @@ struct tare_lapack_array {
 /* The array with the name of its member in the call; W, V and VL are the complex ones of geev. Requires routine, type,
  * and for its size m, n, k, rows and job. */
 struct tare_lapack_array tare_lapack_array(struct tare_lapack_call *call, const char *name);
-/* The next name of a list such as "w -wi info"; *list advances. Names with '-' are skipped for complex types. False:
- * none is left. */
+/* The next name of a list such as "w -wi info"; *list advances. Names with '+' are skipped for real types, those with
+ * '-' for complex ones. False: none is left. */
 bool tare_lapack_next_name(char name[8], const char **list, enum tare_lapack_type type);
 /* Allocates those of a list of arrays that are NULL; ints are 0. */
 tare_status tare_lapack_allocate(struct tare_lapack_call *call, const char *names, struct tare_arena *memory);

@@ -79,12 +79,19 @@ static double size_of(double complex x) {
     return fabs(creal(x)) + fabs(cimag(x));
 }
 
+static double complex root_of(double complex x) {
+    const double major = sqrt((sqrt(square_of(x)) + fabs(creal(x))) / 2);
+    if (major == 0) return 0;
+    const double minor = cimag(x) / (2 * major);
+    return creal(x) >= 0 ? __builtin_complex(major, minor) : __builtin_complex(fabs(minor), copysign(major, cimag(x)));
+}
+
 /* The shift for rows and columns up to `end`; every tenth one is another, because a cycle is possible. */
 static double complex shift_of(int n, const double complex *h, int end, int step) {
     const double complex *last = &h[(end - 1) * n + end - 1], *before = last - n - 1; /* on the diagonal */
     if (step % 10 == 9) return *last + 0.75 * size_of(last[-n]);
     const double complex half = 0.5 * (*before - *last), product = last[-1] * before[1];
-    const double complex root = csqrt(product + half * half);
+    const double complex root = root_of(product + half * half);
     const double complex larger = square_of(half + root) > square_of(half - root) ? half + root : half - root;
     return square_of(larger) < smallest_square ? *last : *last - product * inverse_of(larger);
 }
@@ -160,7 +167,7 @@ static bool geev_of_2(struct tare_lapack_call *call) {
     double complex m[4], *w = call->joined_w, *v = call->joined_v;
     for (int i = 0; i < 4; i++)
         m[i] = tare_lapack_at(call->a, call->type, i);
-    const double complex a = m[0], c = m[1], b = m[2], e = m[3], d = 0.5 * (a - e), root = csqrt(d * d + b * c);
+    const double complex a = m[0], c = m[1], b = m[2], e = m[3], d = 0.5 * (a - e), root = root_of(d * d + b * c);
     const double complex q = d + (creal(conj(d) * root) >= 0 ? root : -root);
     w[0] = e + q, w[1] = !is_complex && cimag(q) != 0 ? conj(e + q) : a - q;
     v[0] = q == 0 && c == 0 ? 1 : q, v[1] = c;
@@ -196,6 +203,7 @@ static bool general_geev(struct tare_lapack_call *c) {
 static bool small_geev(struct tare_lapack_call *c) {
     double complex copy[TARE_SMALL_MOST * TARE_SMALL_MOST]; /* LAPACK has further means to converge */
     const size_t bytes = (size_t)(c->n * c->n) * tare_lapack_size(c->type);
+    if (c->left == 'V') return false;
     if (c->n == 2) return geev_of_2(c);
     memcpy(copy, c->a, bytes);
     if (general_geev(c)) return true;
@@ -211,6 +219,7 @@ bool tare_small_lapack_try(struct tare_lapack_call *c) {
     if (!is_small(c->type, c->m > c->n ? c->m : c->n)) return false;
     switch (c->routine) {
     case TARE_LAPACK_POTRF:
+        if (c->uplo != 'U') return false;
         *info = RUN(c->type, potrf, c->n, c->a);
         return true;
     case TARE_LAPACK_GETRF:

@@ -48,8 +48,7 @@ bool tare_tiling_supports(const struct tare_tiling_stage *stage) {
     return conv->groups == 1 || (tare_conv_is_depthwise(conv) && conv->in_channels == conv->out_channels);
 }
 
-/* Lines [*first, *end) of the input that the stage's lines [from, to) depend on. */
-static void needed(const struct tare_conv *conv, int64_t from, int64_t to, int64_t *first, int64_t *end) {
+void tare_tiling_needed(const struct tare_conv *conv, int64_t from, int64_t to, int64_t *first, int64_t *end) {
     const int64_t reach = (conv->kernel[1] - 1) * conv->dilation[1] + 1;
     *first = tare_clamp(from * conv->stride[1] - conv->pad[1], 0, conv->in[1]);
     *end = tare_clamp((to - 1) * conv->stride[1] - conv->pad[1] + reach, *first, conv->in[1]);
@@ -117,7 +116,7 @@ static void run_stage(struct walk *walk, int s, int64_t from, int64_t to) {
     int64_t first, end;
     if (!walk->compute && !has_scratch) return;
     struct tare_conv conv = stage->conv;
-    needed(&stage->conv, from, to, &first, &end);
+    tare_tiling_needed(&stage->conv, from, to, &first, &end);
     if (walk->whole) first = 0, end = conv.in[1];
     conv.batch = walk->images;
     conv.in[1] = end - first;
@@ -188,7 +187,7 @@ static void run_widened(struct walk *walk, int64_t to) {
     while (out->end < to) {
         const int64_t piece = to - out->end > most ? out->end + most : to;
         int64_t first, end;
-        needed(&walk->tiling->stages[1].conv, out->end, piece, &first, &end);
+        tare_tiling_needed(&walk->tiling->stages[1].conv, out->end, piece, &first, &end);
         in->keep = tare_clamp(first, in->first, in->end);
         slide(walk, in, end);
         if (end > in->end) run_stage(walk, 0, in->end, end);
@@ -208,7 +207,7 @@ static void run_tile(struct walk *walk, int64_t to) {
         struct level *in = &walk->levels[s];
         const struct level *out = &walk->levels[s + 1];
         int64_t first, end;
-        needed(&walk->tiling->stages[s].conv, out->end, expected[s + 1], &first, &end);
+        tare_tiling_needed(&walk->tiling->stages[s].conv, out->end, expected[s + 1], &first, &end);
         expected[s] = end > in->end && expected[s + 1] > out->end ? end : in->end;
         if (walk->whole) expected[s] = in->lines;
         in->keep = first < in->end ? first : in->end;
@@ -243,7 +242,7 @@ static void start_at(struct walk *walk, int64_t from) {
         struct level *in = &walk->levels[s];
         const int64_t out = walk->levels[s + 1].end;
         int64_t first, end;
-        needed(&walk->tiling->stages[s].conv, out, out + 1, &first, &end);
+        tare_tiling_needed(&walk->tiling->stages[s].conv, out, out + 1, &first, &end);
         in->first = in->end = in->keep = first;
     }
 }

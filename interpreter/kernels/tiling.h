@@ -54,6 +54,8 @@ struct tare_tiling_bounds tare_tiling_bounds_of(const struct tare_conv *conv, co
 /* Chooses the largest tile whose buffers fit in `floats`, at least one line. False when tiling is not faster: there is
  * no intermediate array, or reading the weights repeatedly would cost more than tiling saves. */
 bool tare_tiling_plan(struct tare_tiling *tiling, int64_t floats);
+/* Lines [*first, *end) of a stage's input that its output lines [from, to) depend on. */
+void tare_tiling_needed(const struct tare_conv *conv, int64_t from, int64_t to, int64_t *first, int64_t *end);
 /* Floats of scratch that a planned tiling needs; 0 on overflow. */
 size_t tare_tiling_scratch(const struct tare_tiling *tiling);
 /* Runs one part of a planned tiling, with scratch of its own. */

@@ -1,6 +1,5 @@
 /* The VNNI variant of depthwise lines (depthwise_lines.c): four rows of bytes in a lane, 16 lanes in a vector. */
 #include "interpreter/kernels/integer/depthwise_lines.h"
-#include "interpreter/kernels/integer/requantize_rows.h"
 
 #if TARE_KERNELS_X86
 #include <immintrin.h>
@@ -72,25 +71,6 @@ TARE_ALWAYS_INLINE TARE_TARGET_VNNI void store_bytes(const struct bytes *bytes, 
         _mm_mask_storeu_epi8(bytes->to + at, (__mmask16)(0xffffu >> (LANES - lanes)), _mm512_cvtepi32_epi8(rounded));
 }
 
-/* tare_requantize_avx512 to stored floats without an addend, in the same way. */
-struct floats {
-    float *to;
-    struct tare_real_columns columns;
-    struct tare_range_avx512 seen;
-};
-TARE_ALWAYS_INLINE TARE_TARGET_VNNI struct floats floats_of(const struct tare_igemm_output *output) {
-    const struct tare_requantize *r = output->requantize;
-    const __mmask16 masks[2] = { 0xffff };
-    return (struct floats){ r->real.floats + output->element, tare_real_columns_of(r, output->column, masks, 1),
-                            tare_requantize_range_avx512(r) };
-}
-TARE_ALWAYS_INLINE TARE_TARGET_VNNI void store_floats(struct floats *floats, int64_t at, __m512i sums, int lanes) {
-    const __mmask16 mask = (__mmask16)(0xffffu >> (LANES - lanes));
-    const __m512 x = tare_real_lanes(&floats->columns, 0, sums, NULL);
-    tare_store_floats(floats->to + at, x, mask, lanes == LANES);
-    tare_add_to_range(&floats->seen, x, mask, lanes == LANES, true);
-}
-
 TARE_ALWAYS_INLINE TARE_TARGET_VNNI __m512i sums_at(const char *x, const struct tare_depthwise_walk *walk, __m512i sums,
                                                     const __m512i *weights, const int groups, const int taps) {
     TARE_UNROLL
@@ -117,14 +97,6 @@ TARE_ALWAYS_INLINE TARE_TARGET_VNNI void walk_known(const struct tare_igemm_outp
         for (int64_t p = 0; p < walk->count; p++, x += walk->step)
             store_bytes(&bytes, p * walk->out_step, sums_at(x, walk, first, weights, groups, taps),
                         p == walk->count - 1 ? walk->last : walk->inside);
-        return;
-    }
-    if (r && r->is_real && r->real.floats && !r->real.is_quantized && !r->real.addend) {
-        struct floats floats = floats_of(output);
-        for (int64_t p = 0; p < walk->count; p++, x += walk->step)
-            store_floats(&floats, p * walk->out_step, sums_at(x, walk, start, weights, groups, taps),
-                         p == walk->count - 1 ? walk->last : walk->inside);
-        tare_requantize_store_range_avx512(r, &floats.seen);
         return;
     }
     struct tare_range_avx512 seen = tare_requantize_range_avx512(r);

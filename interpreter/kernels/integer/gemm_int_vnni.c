@@ -259,104 +259,21 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_floats(const struct product *p,
     tare_requantize_store_range_avx512(r, &seen);
 }
 
-/* A row of floats of whole vectors, with the operands in registers. Adding -0 is no operation where there is no bias.
- */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_whole_row(const struct tare_real_columns *columns, const int32_t *sums,
-                                                           float *to, const float *addend,
-                                                           struct tare_range_avx512 *seen, const int panels,
-                                                           const bool has_sign) {
-    TARE_UNROLL
-    for (int panel = 0; panel < panels; panel++) {
-        const __m512i total = _mm512_add_epi32(_mm512_load_si512(sums + panel * LANES), columns->offset[panel]);
-        __m512 x = _mm512_mul_ps(_mm512_cvtepi32_ps(total), columns->scale[panel]);
-        x = _mm512_add_ps(x, columns->bias[panel]);
-        if (addend) x = _mm512_add_ps(x, _mm512_loadu_ps(addend + panel * LANES));
-        x = _mm512_min_ps(columns->high, _mm512_max_ps(columns->low, x));
-        _mm512_storeu_ps(to + panel * LANES, x);
-        tare_add_to_range(seen, x, 0xffff, true, has_sign);
-    }
-}
-
-/* store_floats for whole vectors that are stored, and a bias that is not added last; two vectors in each step. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_whole(const struct product *p, int32_t sums[BUFFER_ROWS][WIDTH],
-                                                       const struct row_tile *tile, const int panels,
-                                                       const bool has_sign, const bool has_addend) {
-    const struct tare_requantize *r = p->c->requantize;
-    const __mmask16 masks[2] = { 0xffff, 0xffff };
-    struct tare_real_columns columns = tare_real_columns_of(r, p->c->column + p->column, masks, panels);
-    const int64_t stride = p->c->stride, at = p->c->element + tile->first * stride + p->column, rows = tile->rows;
-    const float *addend = has_addend ? r->real.addend + at : NULL;
-    float *to = r->real.floats + at;
-    struct tare_range_avx512 seen = tare_requantize_range_avx512(r);
-    const int together = 2 / panels;
-    if (!r->real.bias) columns.bias[0] = columns.bias[1] = _mm512_set1_ps(-0.0f);
-    int64_t row = 0;
-    for (; row + together <= rows; row += together, to += together * stride) {
-        store_whole_row(&columns, sums[row], to, addend, &seen, panels, has_sign);
-        if (panels == 1)
-            store_whole_row(&columns, sums[row + 1], to + stride, has_addend ? addend + stride : NULL, &seen, panels,
-                            has_sign);
-        if (has_addend) addend += together * stride;
-    }
-    if (row < rows) store_whole_row(&columns, sums[row], to, addend, &seen, panels, has_sign);
-    tare_requantize_store_range_avx512(r, &seen);
-}
-
-typedef void store_function(const struct product *p, int32_t sums[BUFFER_ROWS][WIDTH], const struct row_tile *tile);
-
-#define STORE_WHOLE(panels, kind, has_sign, has_addend)                                                                \
-    static TARE_TARGET_AVX512 void store_whole_##panels##_##kind(                                                      \
-        const struct product *p, int32_t sums[BUFFER_ROWS][WIDTH], const struct row_tile *tile) {                      \
-        store_whole(p, sums, tile, panels, has_sign, has_addend);                                                      \
-    }
-STORE_WHOLE(1, positive, false, false)
-STORE_WHOLE(1, positive_plus, false, true)
-STORE_WHOLE(1, signed, true, false)
-STORE_WHOLE(1, signed_plus, true, true)
-STORE_WHOLE(2, positive, false, false)
-STORE_WHOLE(2, positive_plus, false, true)
-STORE_WHOLE(2, signed, true, false)
-STORE_WHOLE(2, signed_plus, true, true)
-#undef STORE_WHOLE
-
-/* store_floats of a result of 8 columns, of which the arrays repeat the columns: two rows are a vector. */
-static TARE_TARGET_AVX512 void store_eights(const struct product *p, int32_t sums[BUFFER_ROWS][WIDTH],
-                                            const struct row_tile *tile) {
-    const struct tare_requantize *r = p->c->requantize;
-    const __mmask16 masks[2] = { 0xffff, 0xffff };
-    const struct tare_real_columns columns = tare_real_columns_of(r, 0, masks, 1);
-    float *to = r->real.floats + p->c->element + tile->first * 8;
-    struct tare_range_avx512 seen = tare_requantize_range_avx512(r);
-    for (int64_t row = 0; row < tile->rows; row += 2, to += 16) {
-        const __mmask16 mask = row + 1 < tile->rows ? 0xffff : 0xff;
-        const __m512i first = _mm512_load_si512(sums[row]);
-        const __m512i both = _mm512_inserti64x4(first, _mm256_load_si256((const __m256i *)sums[row + 1]), 1);
-        const __m512 x = tare_real_lanes(&columns, 0, both, NULL);
-        _mm512_mask_storeu_ps(to, mask, x);
-        tare_range_add_avx512(&seen, x, mask);
-    }
-    tare_requantize_store_range_avx512(r, &seen);
-}
-
 static TARE_TARGET_AVX512 void store_any_floats(const struct product *p, int32_t sums[BUFFER_ROWS][WIDTH],
                                                 const struct row_tile *tile) {
-    if (p->mask > UINT16_MAX)
+    const bool has_sign = !(p->c->requantize->real.low >= 0);
+    if (p->mask == UINT32_MAX && has_sign)
+        store_floats(p, sums, tile, 2, true, true);
+    else if (p->mask == UINT32_MAX)
+        store_floats(p, sums, tile, 2, true, false);
+    else if (p->mask == UINT16_MAX && has_sign)
+        store_floats(p, sums, tile, 1, true, true);
+    else if (p->mask == UINT16_MAX)
+        store_floats(p, sums, tile, 1, true, false);
+    else if (p->mask > UINT16_MAX)
         store_floats(p, sums, tile, 2, false, true);
     else
         store_floats(p, sums, tile, 1, false, true);
-}
-
-static store_function *store_floats_of(const struct product *p) {
-    static store_function *const whole[2][4] = {
-        { store_whole_1_positive, store_whole_1_positive_plus, store_whole_1_signed, store_whole_1_signed_plus },
-        { store_whole_2_positive, store_whole_2_positive_plus, store_whole_2_signed, store_whole_2_signed_plus },
-    };
-    const struct tare_real_stage *real = &p->c->requantize->real;
-    const bool is_whole = p->mask == UINT32_MAX || p->mask == UINT16_MAX;
-    if (!real->floats || !real->range || real->bias_is_last) return store_any_floats;
-    if (p->c->requantize->columns == 8 && p->c->stride == 8 && p->mask == 0xff && !real->addend) return store_eights;
-    if (!is_whole) return store_any_floats;
-    return whole[p->mask == UINT32_MAX][2 * !(real->low >= 0) + (real->addend != NULL)];
 }
 
 /* Stores the first `rows` (at least 1) of two rows of 32 bytes, or of four rows of 16. */
@@ -465,6 +382,8 @@ TAKE_SUMS(1)
 TAKE_SUMS(2)
 #undef TAKE_SUMS
 
+typedef void store_function(const struct product *p, int32_t sums[BUFFER_ROWS][WIDTH], const struct row_tile *tile);
+
 #define STORE(name, panels, is_whole, is_unsigned, has_addend)                                                         \
     static TARE_TARGET_AVX512 void name(const struct product *p, int32_t sums[BUFFER_ROWS][WIDTH],                     \
                                         const struct row_tile *tile) {                                                 \
@@ -485,7 +404,7 @@ STORES(whole, 2, true)
 static store_function *store_of(const struct product *p) {
     if (p->conversion == TO_SUMS) return store_sums;
     if (p->conversion == TO_ANY) return store_any;
-    if (p->conversion == TO_FLOATS) return store_floats_of(p);
+    if (p->conversion == TO_FLOATS) return store_any_floats;
     if (p->conversion == TO_QUOTIENTS) return p->mask > UINT16_MAX ? take_sums_2 : take_sums_1;
     const int kind = 2 * (p->bounds.high > INT8_MAX) + (p->c->requantize->addend != NULL);
     return (p->mask == UINT32_MAX ? stores_whole : p->mask > UINT16_MAX ? stores_partial : stores_narrow)[kind];

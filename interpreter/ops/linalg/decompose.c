@@ -17,12 +17,14 @@ static int64_t least(int64_t a, int64_t b) {
 
 /* The first rows of R as matrix i of the output; what is below the diagonal of `a` are the reflectors of Q. */
 static void put_r(struct tare_matrix_batch *b, int64_t i) {
+    const struct tare_tensor *out = &b->kernel->outputs[1];
     const size_t size = tare_lapack_size(b->call.type);
-    const int64_t count = tare_matrices_of(&b->kernel->outputs[1].shape).rows, n = b->call.n;
-    tare_transpose(b->buffer, b->call.a, size, n, b->call.m);
+    const int64_t count = tare_matrices_of(&out->shape).rows, n = b->call.n;
+    char *rows = count < b->call.m ? b->buffer : tare_matrix_room(out, b->call.type, i * count * n, b->buffer);
+    tare_transpose(rows, b->call.a, size, n, b->call.m);
     for (int64_t row = 1; row < count; row++)
-        memset((char *)b->buffer + (size_t)(row * n) * size, 0, (size_t)least(row, n) * size);
-    tare_matrix_put(b, 1, i, b->buffer);
+        memset(rows + (size_t)(row * n) * size, 0, (size_t)least(row, n) * size);
+    tare_matrix_put(b, 1, i, rows);
 }
 
 /* The call that computes Q, in place where R has as many columns. */
@@ -46,7 +48,7 @@ static tare_status run_qr(struct tare_matrix_batch *b, int64_t i) {
     put_r(b, i);
     if (q->a != b->call.a) memcpy(q->a, b->call.a, (size_t)b->size * tare_lapack_size(q->type));
     tare_small_lapack_run(q);
-    tare_matrix_store(b, 0, i * q->m * q->n, q->a, q->m, q->n, false);
+    tare_matrix_store(&b->kernel->outputs[0], i * q->m * q->n, q->type, q->a, q->m, q->n, false, b->buffer);
     return TARE_OK;
 }
 
@@ -63,7 +65,9 @@ static tare_status run_hermitian(struct tare_matrix_batch *b, int64_t i) {
         return TARE_FAIL(TARE_INVALID_ARGUMENT,
                          "Self-adjoint eigen decomposition was not successful. The input might not be valid.");
     tare_matrix_put_reals(b, i * step, b->call.s, n);
-    if (b->vectors) tare_matrix_store(b, !stacked, stacked ? i * step + n : i * b->size, b->call.a, n, n, true);
+    if (b->vectors)
+        tare_matrix_store(&b->kernel->outputs[!stacked], stacked ? i * step + n : i * b->size, b->call.type, b->call.a,
+                          n, n, true, b->buffer);
     return TARE_OK;
 }
 
@@ -146,7 +150,7 @@ static tare_status run_svd(struct tare_matrix_batch *b, int64_t i) {
     if (info < 0) return TARE_OK;
     tare_matrix_put_reals(b, i * least(m, n), b->call.s, least(m, n));
     if (!b->vectors) return TARE_OK;
-    tare_matrix_store(b, U, i * m * columns, b->call.u, m, columns, false);
+    tare_matrix_store(&b->kernel->outputs[U], i * m * columns, b->call.type, b->call.u, m, columns, false, b->buffer);
     tare_matrix_conjugate(b->call.v, b->call.type, b->kernel->outputs[V].elements / b->count);
     tare_matrix_put(b, V, i, b->call.v); /* Vᴴ by columns is conj(V) by rows */
     return TARE_OK;

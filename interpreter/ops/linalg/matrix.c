@@ -49,8 +49,7 @@ static int64_t parts_of(enum tare_lapack_type type, int64_t count) {
 void tare_matrix_read(void *to, enum tare_lapack_type type, const struct tare_tensor *from, int64_t first,
                       int64_t count) {
     if (from->dtype == tare_lapack_dtype(type)) {
-        const size_t size = tare_lapack_size(type);
-        memcpy(to, (const char *)from->data + (size_t)first * size, (size_t)count * size);
+        memcpy(to, tare_matrix_room(from, type, first, NULL), (size_t)count * tare_lapack_size(type));
     } else if (is_narrow(type, from->dtype)) {
         const float *floats = (const float *)from->data + parts_of(type, first);
         for (int64_t i = 0; i < parts_of(type, count); i++)
@@ -61,11 +60,16 @@ void tare_matrix_read(void *to, enum tare_lapack_type type, const struct tare_te
     }
 }
 
+void *tare_matrix_room(const struct tare_tensor *to, enum tare_lapack_type type, int64_t first, void *buffer) {
+    return to->dtype == tare_lapack_dtype(type) ? (char *)to->data + (size_t)first * tare_lapack_size(type) : buffer;
+}
+
 void tare_matrix_write(struct tare_tensor *to, int64_t first, enum tare_lapack_type type, const void *from,
                        int64_t count) {
-    if (to->dtype == tare_lapack_dtype(type)) {
-        const size_t size = tare_lapack_size(type);
-        memcpy((char *)to->data + (size_t)first * size, from, (size_t)count * size);
+    void *at = tare_matrix_room(to, type, first, NULL);
+    if (at == from) return;
+    if (at) {
+        memcpy(at, from, (size_t)count * tare_lapack_size(type));
     } else if (is_narrow(type, to->dtype)) {
         float *floats = (float *)to->data + parts_of(type, first);
         for (int64_t i = 0; i < parts_of(type, count); i++)
@@ -74,6 +78,14 @@ void tare_matrix_write(struct tare_tensor *to, int64_t first, enum tare_lapack_t
         for (int64_t i = 0; i < count; i++)
             tare_tensor_set_c128(to, first + i, tare_lapack_at(from, type, i));
     }
+}
+
+void tare_matrix_store(struct tare_tensor *to, int64_t first, enum tare_lapack_type type, const void *from,
+                       int64_t rows, int64_t columns, bool conjugate, void *buffer) {
+    void *at = tare_matrix_room(to, type, first, buffer);
+    tare_transpose(at, from, tare_lapack_size(type), columns, rows);
+    if (conjugate) tare_matrix_conjugate(at, type, rows * columns);
+    tare_matrix_write(to, first, type, at, rows * columns);
 }
 
 void tare_matrix_conjugate(void *x, enum tare_lapack_type type, int64_t count) {
@@ -230,9 +242,11 @@ static tare_status open_batch(struct tare_matrix_batch *b, const struct tare_mat
 }
 
 static void load(struct tare_matrix_batch *b, const struct tare_matrix_op *op, int64_t i) {
-    const struct tare_lapack_call *c = &b->call;
-    tare_matrix_read(op->by_columns ? b->buffer : c->a, c->type, &b->kernel->inputs[0], i * b->size, b->size);
-    if (op->by_columns) tare_transpose(c->a, b->buffer, tare_lapack_size(c->type), c->m, c->n);
+    const struct tare_tensor *input = &b->kernel->inputs[0];
+    const void *rows = tare_matrix_room(input, b->call.type, i * b->size, b->buffer);
+    if (!op->by_columns || rows == b->buffer)
+        tare_matrix_read(op->by_columns ? b->buffer : b->call.a, b->call.type, input, i * b->size, b->size);
+    if (op->by_columns) tare_transpose(b->call.a, rows, tare_lapack_size(b->call.type), b->call.m, b->call.n);
 }
 
 tare_status tare_matrix_run(struct tare_kernel *kernel) {
@@ -258,13 +272,6 @@ int tare_matrix_run_finite(struct tare_matrix_batch *b) {
 void tare_matrix_put(struct tare_matrix_batch *b, size_t k, int64_t i, const void *from) {
     const int64_t count = b->kernel->outputs[k].elements / b->count;
     tare_matrix_write(&b->kernel->outputs[k], i * count, b->call.type, from, count);
-}
-
-void tare_matrix_store(struct tare_matrix_batch *b, size_t k, int64_t first, const void *from, int64_t rows,
-                       int64_t columns, bool conjugate) {
-    tare_transpose(b->buffer, from, tare_lapack_size(b->call.type), columns, rows);
-    if (conjugate) tare_matrix_conjugate(b->buffer, b->call.type, rows * columns);
-    tare_matrix_write(&b->kernel->outputs[k], first, b->call.type, b->buffer, rows * columns);
 }
 
 void tare_matrix_put_reals(struct tare_matrix_batch *b, int64_t first, const void *from, int64_t count) {

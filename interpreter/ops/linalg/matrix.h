@@ -29,6 +29,12 @@ void tare_matrix_read(void *to, enum tare_lapack_type type, const struct tare_te
                       int64_t count);
 void tare_matrix_write(struct tare_tensor *to, int64_t first, enum tare_lapack_type type, const void *from,
                        int64_t count);
+/* The matrix [rows, columns] at element `first` of the tensor from column-major order, or with `conjugate` the
+ * conjugate. `buffer` has room for it. */
+void tare_matrix_store(struct tare_tensor *to, int64_t first, enum tare_lapack_type type, const void *from,
+                       int64_t rows, int64_t columns, bool conjugate, void *buffer);
+/* Where to store elements first … for tare_matrix_write: in the tensor, which then does nothing, otherwise `buffer`. */
+void *tare_matrix_room(const struct tare_tensor *to, enum tare_lapack_type type, int64_t first, void *buffer);
 /* Conjugates the elements in place; nothing to do for real types. */
 void tare_matrix_conjugate(void *x, enum tare_lapack_type type, int64_t count);
 /* Sets x [n, n] to the identity. */
@@ -80,10 +86,6 @@ tare_status tare_matrix_run(struct tare_kernel *kernel);
 int tare_matrix_run_finite(struct tare_matrix_batch *batch);
 /* The elements of output k that belong to matrix i, from row-major elements of the call's type. */
 void tare_matrix_put(struct tare_matrix_batch *batch, size_t k, int64_t i, const void *from);
-/* The matrix [rows, columns] at element `first` of output k from column-major order, or with `conjugate` the conjugate.
- */
-void tare_matrix_store(struct tare_matrix_batch *batch, size_t k, int64_t first, const void *from, int64_t rows,
-                       int64_t columns, bool conjugate);
 /* Real numbers of the call's precision to elements first … of output 0. */
 void tare_matrix_put_reals(struct tare_matrix_batch *batch, int64_t first, const void *from, int64_t count);
 

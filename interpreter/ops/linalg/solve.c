@@ -82,7 +82,7 @@ static tare_status run_lu(struct tare_matrix_batch *b, int64_t i) {
     tare_matrix_order(lu->order, lu->n, lu->pivots, lu->n);
     for (int64_t k = 0; k < lu->n; k++)
         tare_tensor_set_i64(&b->kernel->outputs[1], i * lu->n + k, ((const int *)lu->order)[k]);
-    tare_matrix_store(b, 0, i * b->size, lu->a, lu->n, lu->n, false);
+    tare_matrix_store(&b->kernel->outputs[0], i * b->size, lu->type, lu->a, lu->n, lu->n, false, b->buffer);
     return TARE_OK;
 }
 

@@ -2,12 +2,10 @@
 
 #include "interpreter/ops/support/epilogue.h"
 #include "interpreter/ops/support/split.h"
+#include "interpreter/ops/support/tiling_choice.h"
 #include "interpreter/session.h"
 
 #include <string.h>
-
-/* A tile must fit in the second-level cache together with the weights. */
-enum { FLOATS_OF_TILE = 128 * 1024 };
 
 struct stages {
     struct tare_tiling tiling;
@@ -90,38 +88,6 @@ static void make_stages(struct stages *all, struct tare_kernel *kernels, size_t 
     }
 }
 
-static double work_of(const struct tare_tiling *tiling) {
-    double work = 0;
-    for (int i = 0; i < tiling->n_stages; i++) {
-        const struct tare_conv *conv = &tiling->stages[i].conv;
-        if (tare_tiling_computes(&tiling->stages[i]))
-            work += (double)tare_conv_rows(conv) * (double)conv->out_channels * (double)tare_conv_patch(conv);
-    }
-    return work * (double)tiling->batch;
-}
-
-static int64_t size_of(const struct tare_shape *shape) {
-    return shape->dims[1] * shape->dims[2] * shape->dims[3];
-}
-
-/* A tiling ends at a small tensor, so that the output written to memory is not large. The last stage of a bfloat16
- * tiling is a convolution, which rounds. */
-static bool may_end(const struct stages *all, int n, int most) {
-    if (all->tiling.stages[0].is_widening && !tare_tiling_computes(&all->tiling.stages[n - 1])) return false;
-    if (n == most) return true;
-    const int64_t here = size_of(&all->shapes[n - 1]);
-    return here <= size_of(&all->shapes[n - 2]) && here <= size_of(&all->shapes[n]);
-}
-
-static bool choose_end(struct stages *all) {
-    const int most = all->tiling.n_stages;
-    for (int n = most; n >= 2; n--) {
-        all->tiling.n_stages = n;
-        if (may_end(all, n, most) && tare_tiling_plan(&all->tiling, FLOATS_OF_TILE)) return true;
-    }
-    return false;
-}
-
 /* True for a bfloat16 convolution alone whose lines the parts do not share equally: without tiling, its output channels
  * are divided. */
 static bool is_uneven(const struct stages *all) {
@@ -135,8 +101,7 @@ size_t tare_run_tiled(struct tare_kernel *kernels, size_t count) {
     struct tare_pool *pool = tare_session_op_pool(kernels[0].session);
     struct stages all;
     make_stages(&all, kernels, count);
-    all.tiling.parts = tare_split_parts(pool, work_of(&all.tiling));
-    if (!choose_end(&all) || is_uneven(&all)) return 0;
+    if (!tare_tiling_choose(&all.tiling, pool, &kernels[0]) || is_uneven(&all)) return 0;
     const bool widens = all.tiling.stages[0].is_widening;
     const int n = all.tiling.n_stages, count_run = widens ? n - 1 : n;
     struct tare_kernel *last = &kernels[count_run - 1];

@@ -67,7 +67,7 @@ static int64_t units_of(const struct tare_few_rows *few) {
 }
 
 /* The weights limit the time: a byte takes that of several multiply-adds. */
-static int parts_of(const struct tare_few_rows *few, const struct tare_pool *threads) {
+static int parts_of(const struct tare_few_rows *few, struct tare_pool *threads) {
     enum { MULTIPLY_ADDS = 4 };
     return tare_split_count(threads, MULTIPLY_ADDS * (double)few->n * (double)few->k, units_of(few));
 }

@@ -2,20 +2,33 @@
 
 #include "base/alloc.h"
 
-/* Multiply-adds below which another thread costs more than it saves, and the columns of a whole tile. */
-enum { LEAST_WORK = 1 << 19, COLUMNS = 2 * TARE_GEMM_PANEL };
+enum { COLUMNS = 2 * TARE_GEMM_PANEL }; /* of a whole tile */
 
 void tare_split_part(int64_t *first, int64_t *end, int64_t units, int part, int parts) {
     *first = units * part / parts;
     *end = units * (part + 1) / parts;
 }
 
-int tare_split_parts(const struct tare_pool *pool, double work) {
-    const int parts = tare_pool_size(pool), most = work < (double)parts * LEAST_WORK ? (int)(work / LEAST_WORK) : parts;
+/* Values that another processor needs or has written arrive the later, the longer a run takes: twice the work for each
+ * 40 %. A power of two, so that what is chosen from it changes rarely. */
+double tare_split_least_work(struct tare_pool *pool) {
+    enum { LEAST = 1 << 16, MOST = 1 << 19, NANOSECONDS = 212 };
+    const int64_t cost = tare_pool_cost_ns(pool);
+    int64_t work = LEAST;
+    for (int64_t limit = NANOSECONDS; work < MOST && cost > limit; limit += limit * 2 / 5)
+        work *= 2;
+    return (double)work;
+}
+
+int tare_split_parts(struct tare_pool *pool, double work) {
+    const int parts = tare_pool_size(pool);
+    if (parts == 1) return 1;
+    const double least = tare_split_least_work(pool);
+    const int most = work < parts * least ? (int)(work / least) : parts;
     return most < 1 ? 1 : most;
 }
 
-int tare_split_count(const struct tare_pool *pool, double work, int64_t units) {
+int tare_split_count(struct tare_pool *pool, double work, int64_t units) {
     const int parts = tare_split_parts(pool, work);
     return parts <= units ? parts : units < 1 ? 1 : (int)units;
 }
@@ -117,7 +130,7 @@ static double work_of_conv(const struct tare_conv *conv) {
 }
 
 /* Columns read the weights once and the input several times, lines the other way round. */
-static void choose_conv_parts(struct conv_split *s, const struct tare_pool *pool) {
+static void choose_conv_parts(struct conv_split *s, struct tare_pool *pool) {
     const struct tare_conv *conv = s->conv;
     const double work = work_of_conv(conv);
     const int64_t lines = tare_conv_has_lines(conv) ? conv->batch * conv->in[0] * conv->out[1] : 1;

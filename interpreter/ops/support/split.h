@@ -20,10 +20,13 @@ struct tare_split_product {
     const struct tare_gemm_epilogue *epilogue; /* NULL: none */
 };
 
+/* Multiply-adds of a part below which another thread costs more than it saves, from the measured cost of a run of the
+ * pool. */
+double tare_split_least_work(struct tare_pool *pool);
 /* Threads of the pool that are worth using for so many multiply-adds, at least 1. */
-int tare_split_parts(const struct tare_pool *pool, double work);
+int tare_split_parts(struct tare_pool *pool, double work);
 /* The parts worth making of `units` units of equal work, at least 1; `work` is that of all. */
-int tare_split_count(const struct tare_pool *pool, double work, int64_t units);
+int tare_split_count(struct tare_pool *pool, double work, int64_t units);
 /* Part `part` of `parts` of `units` units: [*first, *end). */
 void tare_split_part(int64_t *first, int64_t *end, int64_t units, int part, int parts);
 /* The longest of so many parts over the mean: 1 is perfect. */

@@ -150,6 +150,31 @@ static void tiling__a_sample_is_the_same_in_any_batch(void **unused) {
     tare_model_free(model);
 }
 
+/* What runs together is kept from one run to the next, and must not be used for other shapes or threads. */
+static void tiling__what_was_chosen_before_does_not_matter(void **unused) {
+    (void)unused;
+    static const struct {
+        int64_t batch;
+        int threads;
+    } runs[] = { { 1, 1 }, { 4, 1 }, { 4, 2 }, { 1, 2 }, { 2, 3 }, { 3, 3 }, { 5, 1 }, { 1, 1 }, { 2, 2 }, { 4, 1 } };
+    const struct tare_session_options alone = { .check_numerics = true };
+    for (int64_t stride = 1; stride <= 2; stride++) {
+        struct tare_graph_model *model = mini_model_new();
+        struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT), y = block(model->main, x, stride);
+        struct tare_session *session = mini_session(model), *plain;
+        mini_ok(tare_session_new(&plain, model, &alone));
+        for (int round = 0; round < 2; round++) {
+            for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+                tare_session_set_op_threads(session, runs[i].threads);
+                assert_same(run(session, x, y, runs[i].batch), run(plain, x, y, runs[i].batch));
+            }
+        }
+        tare_session_free(session);
+        tare_session_free(plain);
+        tare_model_free(model);
+    }
+}
+
 /* One session: nobody looks, one looks at this and that, all, nobody again. */
 static void tiling__observers_see_every_value(void **unused) {
     (void)unused;
@@ -221,6 +246,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tiling__a_block_runs_as_one_and_gives_what_its_ops_give),
         cmocka_unit_test(tiling__a_sample_is_the_same_in_any_batch),
+        cmocka_unit_test(tiling__what_was_chosen_before_does_not_matter),
         cmocka_unit_test(tiling__observers_see_every_value),
         cmocka_unit_test(tiling__what_others_need_is_made),
         cmocka_unit_test(tiling__a_fault_names_its_node),
