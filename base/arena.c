@@ -13,7 +13,7 @@ struct tare_arena_block {
     _Alignas(16) char data[];
 };
 
-enum { FIRST_BLOCK = 512, LARGEST_BLOCK = 1 << 20 };
+enum { FIRST_BLOCK = 512, LARGEST_BLOCK = 1 << 20, LARGEST_ROOM = 8 << 20 };
 
 static struct tare_arena_block *add_block(struct tare_arena *arena, size_t size) {
     size_t bytes;
@@ -35,6 +35,7 @@ static size_t next_block_size(const struct tare_arena *arena, size_t expected) {
 #else
     size_t size = arena->blocks ? arena->blocks->size * 2 : FIRST_BLOCK;
     if (size > LARGEST_BLOCK) size = LARGEST_BLOCK;
+    if (!arena->blocks && size < arena->room) size = arena->room;
     return size < expected ? expected : size;
 #endif
 }
@@ -102,18 +103,29 @@ void *tare_arena_extend(struct tare_arena *arena, const void *items, size_t coun
     return copy;
 }
 
+static void free_blocks(struct tare_arena *arena) {
+    while (arena->blocks) {
+        struct tare_arena_block *next = arena->blocks->next;
+        tare_free(arena->blocks);
+        arena->blocks = next;
+    }
+}
+
+/* Several blocks are replaced by one of their size, which the same allocations fit in: an arena that is filled and
+ * reset over and over keeps its memory, instead of returning it to the operating system and getting it back as pages
+ * that are mapped and cleared at their first use. */
 void tare_arena_reset(struct tare_arena *arena) {
     struct tare_arena_block *kept = arena->blocks;
-    if (kept) {
-        struct tare_arena_block *block = kept->next;
-        while (block) {
-            struct tare_arena_block *next = block->next;
-            tare_free(block);
-            block = next;
-        }
-        kept->next = NULL;
-        kept->used = 0;
+    if (kept && kept->next) {
+        const size_t newest = kept->size;
+        arena->room = 0;
+        for (; kept; kept = kept->next)
+            arena->room += kept->size;
+        if (arena->room > LARGEST_ROOM) arena->room = LARGEST_ROOM;
+        if (arena->room < newest) arena->room = newest;
+        free_blocks(arena);
     }
+    if (kept) kept->used = 0;
     arena->bytes = 0;
 #ifdef TARE_ARENA_DEBUG
     tare_free(kept);
@@ -122,9 +134,8 @@ void tare_arena_reset(struct tare_arena *arena) {
 }
 
 void tare_arena_free(struct tare_arena *arena) {
-    tare_arena_reset(arena);
-    tare_free(arena->blocks);
-    arena->blocks = NULL;
+    free_blocks(arena);
+    arena->bytes = arena->room = 0;
 }
 
 /* The room of a list is the least power of two that is not below its length. */

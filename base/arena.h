@@ -11,6 +11,7 @@ struct tare_arena_block;
 struct tare_arena {
     struct tare_arena_block *blocks; /* newest first */
     size_t bytes;                    /* allocated since the last reset */
+    size_t room;                     /* of the first block after a reset */
 };
 
 /* A zeroed arena is valid: struct tare_arena arena = { 0 }; */
@@ -23,7 +24,7 @@ void *tare_arena_calloc(struct tare_arena *arena, size_t count, size_t size);
 char *tare_arena_strndup(struct tare_arena *arena, const char *text, size_t size);
 char *tare_arena_strdup(struct tare_arena *arena, const char *text);
 char *tare_arena_printf(struct tare_arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Frees all allocations; the arena stays usable and keeps one block for reuse. */
+/* Frees all allocations; the arena stays usable and keeps its block for reuse, or gets one block instead of several. */
 void tare_arena_reset(struct tare_arena *arena);
 /* Frees all allocations and all blocks. */
 void tare_arena_free(struct tare_arena *arena);
