@@ -8,6 +8,7 @@
 #include "dnnl_conv.h"
 #include "interpreter/kernels/integer/conv_int_direct.h"
 #include "interpreter/kernels/integer/winograd_int.h"
+#include "interpreter/kernels/integer/winograd_vnni.h"
 #include "interpreter/kernels/expression.h"
 
 #include <cblas.h>
@@ -87,7 +88,9 @@ static void run(const struct tare_conv *conv, const struct buffers *b, int how) 
     if (how == 0) tare_conv_dense(b->out, conv, b->in, b->packed, &epilogue, b->scratch);
     if (how == 1) tare_conv_depthwise(b->out, conv, b->in, b->filter, &epilogue, b->scratch);
     const struct tare_conv_int_sink sink = { .take = requantize, .arg = b->requantize, .requantize = b->in_kernel };
-    if (how == 2 && tare_winograd_int_is_for(tare_conv_int_form_at(tare_cpu_level(), conv), conv))
+    if (how == 2 && tare_winograd_vnni_is_for(tare_cpu_level(), tare_conv_int_form_at(tare_cpu_level(), conv), conv))
+        tare_winograd_vnni_run(&sink, conv, b->in, b->packed_int, b->sums, b->scratch);
+    else if (how == 2 && tare_winograd_int_is_for(tare_conv_int_form_at(tare_cpu_level(), conv), conv))
         tare_winograd_int_at(tare_cpu_level(), &sink, conv, b->in, b->packed_int, b->sums, b->scratch);
     else if (how == 2)
         tare_conv_int_direct_at(tare_cpu_level(), &sink, conv, b->in, tare_conv_int_form_at(tare_cpu_level(), conv),
@@ -105,11 +108,15 @@ static void measure(const struct tare_conv *conv, double peak, const char *what)
     const bool depthwise = tare_conv_is_depthwise(conv);
     const enum tare_igemm_form form = tare_conv_int_form_at(tare_cpu_level(), conv);
     const double flops = 2.0 * (double)out * (double)tare_conv_patch(conv);
-    const bool winograd = tare_winograd_int_is_for(form, conv);
+    const bool winograd = tare_winograd_int_is_for(form, conv),
+               vnni = tare_winograd_vnni_is_for(tare_cpu_level(), form, conv);
     const size_t packed_int = depthwise  ? tare_conv_int_depthwise_packed_bytes(tare_cpu_level(), conv)
+                              : vnni     ? tare_winograd_vnni_packed_bytes(conv)
                               : winograd ? tare_winograd_int_packed_bytes(conv)
                                          : tare_conv_int_direct_packed_bytes(form, conv);
-    const int64_t direct_sums = winograd ? tare_winograd_int_sums(conv) : tare_conv_int_direct_sums(conv);
+    const int64_t direct_sums = vnni       ? tare_winograd_vnni_sums(conv)
+                                : winograd ? tare_winograd_int_sums(conv)
+                                           : tare_conv_int_direct_sums(conv);
     struct tare_bound_expression bound;
     struct tare_requantize in_kernel;
     struct tare_arena arena = { 0 };
@@ -129,6 +136,8 @@ static void measure(const struct tare_conv *conv, double peak, const char *what)
     tare_conv_pack(b.packed, conv, b.filter);
     if (depthwise)
         tare_conv_int_depthwise_pack(tare_cpu_level(), b.packed_int, conv, b.filter);
+    else if (vnni)
+        tare_winograd_vnni_pack(b.packed_int, conv, b.filter);
     else if ((winograd ? tare_winograd_int_pack(b.packed_int, conv, b.filter)
                        : tare_conv_int_direct_pack(b.packed_int, form, conv, b.filter)) != TARE_OK)
         exit(1);

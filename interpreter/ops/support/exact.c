@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "interpreter/kernels/integer/conv_int_direct.h"
 #include "interpreter/kernels/integer/winograd_int.h"
+#include "interpreter/kernels/integer/winograd_vnni.h"
 #include "interpreter/ops/support/exact_split.h"
 #include "interpreter/ops/support/few_rows.h"
 #include "base/tensor/dtype.h"
@@ -101,11 +102,22 @@ static bool is_direct(const struct tare_conv *conv, int lhs_dtype, int rhs_dtype
            tare_conv_int_is_direct(form_of(conv, lhs_dtype, rhs_dtype), conv);
 }
 
+/* The other keys have the size of the number of groups at most. */
+static const int64_t winograd_vnni_key = INT64_MIN;
+
+/* The kernel for a convolution that is direct. */
+static enum tare_exact_kernel direct_kernel(enum tare_igemm_form form, const struct tare_conv *conv) {
+    if (tare_winograd_vnni_is_for(tare_cpu_level(), form, conv)) return TARE_EXACT_WINOGRAD_VNNI;
+    return tare_winograd_int_is_for(form, conv) ? TARE_EXACT_WINOGRAD : TARE_EXACT_DIRECT;
+}
+
 int64_t tare_exact_key(const struct tare_conv *conv, int lhs_dtype, int rhs_dtype) {
     if (tare_conv_is_depthwise(conv))
         return -2 * conv->groups - tare_conv_int_depthwise_packing(tare_cpu_level(), conv);
     if (!is_direct(conv, lhs_dtype, rhs_dtype)) return conv->groups;
-    return -tare_conv_int_direct_packing(form_of(conv, lhs_dtype, rhs_dtype), conv);
+    const enum tare_igemm_form form = form_of(conv, lhs_dtype, rhs_dtype);
+    if (direct_kernel(form, conv) == TARE_EXACT_WINOGRAD_VNNI) return winograd_vnni_key;
+    return -tare_conv_int_direct_packing(form, conv);
 }
 
 int64_t tare_exact_product_key(int lhs_dtype, int rhs_dtype) {
@@ -207,18 +219,28 @@ static void *packed_depthwise(const struct tare_exact *operands, const struct ta
     return tare_weights_publish(operands->weights, packed);
 }
 
+static size_t direct_bytes(enum tare_exact_kernel kernel, const struct tare_conv *conv, enum tare_igemm_form form) {
+    if (kernel == TARE_EXACT_WINOGRAD_VNNI) return tare_winograd_vnni_packed_bytes(conv);
+    return kernel == TARE_EXACT_WINOGRAD ? tare_winograd_int_packed_bytes(conv)
+                                         : tare_conv_int_direct_packed_bytes(form, conv);
+}
+
+static tare_status pack_direct(void *packed, enum tare_exact_kernel kernel, const struct tare_conv *conv,
+                               const void *filter, enum tare_igemm_form form) {
+    if (kernel == TARE_EXACT_WINOGRAD) return tare_winograd_int_pack(packed, conv, filter);
+    if (kernel == TARE_EXACT_DIRECT) return tare_conv_int_direct_pack(packed, form, conv, filter);
+    tare_winograd_vnni_pack(packed, conv, filter);
+    return TARE_OK;
+}
+
 /* The filter in the form of the kernel: Winograd's algorithm or the direct one. */
 static tare_status packed_direct(void **packed, const struct tare_exact *operands, const struct tare_conv *conv,
-                                 enum tare_igemm_form form) {
-    const bool winograd = tare_winograd_int_is_for(form, conv);
+                                 const struct tare_exact_run *run) {
     *packed = kept(operands, conv);
     if (*packed) return TARE_OK;
-    *packed = room_for_packed(operands, conv,
-                              winograd ? tare_winograd_int_packed_bytes(conv)
-                                       : tare_conv_int_direct_packed_bytes(form, conv));
+    *packed = room_for_packed(operands, conv, direct_bytes(run->kernel, conv, run->form));
     if (!*packed) return TARE_NO_MEMORY;
-    const tare_status status = winograd ? tare_winograd_int_pack(*packed, conv, operands->rhs)
-                                        : tare_conv_int_direct_pack(*packed, form, conv, operands->rhs);
+    const tare_status status = pack_direct(*packed, run->kernel, conv, operands->rhs, run->form);
     if (status == TARE_OK) *packed = tare_weights_publish(operands->weights, *packed);
     if (status != TARE_OK && operands->weights) tare_weights_reset(operands->weights);
     return status;
@@ -237,8 +259,8 @@ static tare_status open_run(struct tare_exact_run *run, bool *found, const struc
         return run->packed ? TARE_OK : TARE_NO_MEMORY;
     }
     if (is_direct(conv, operands->lhs_dtype, operands->rhs_dtype)) {
-        run->kernel = tare_winograd_int_is_for(run->form, conv) ? TARE_EXACT_WINOGRAD : TARE_EXACT_DIRECT;
-        TARE_TRY(packed_direct(&packed, operands, conv, run->form));
+        run->kernel = direct_kernel(run->form, conv);
+        TARE_TRY(packed_direct(&packed, operands, conv, run));
     } else {
         run->kernel = TARE_EXACT_DENSE;
         TARE_TRY(left_operand(&run->input, found, operands, in, run->form));

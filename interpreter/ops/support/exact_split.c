@@ -1,15 +1,16 @@
 /* Dividing int8 convolutions (exact_split.h).
  *
- * A part is a range of units. Units are output lines of all images (two where a kernel computes two together), groups
- * of positions where the convolution is a matrix product, or groups of output channels. Parts of output channels read
- * the whole input, but only their own weights; they are chosen for weights that are larger than the input. Sums that
- * are passed to a consumer are those of whole positions, so output channels are divided only where the kernel
+ * A part is a range of units. Units are output lines of all images (two or four where a kernel computes them together),
+ * groups of positions where the convolution is a matrix product, or groups of output channels. Parts of output channels
+ * read the whole input, but only their own weights; they are chosen for weights that are larger than the input. Sums
+ * that are passed to a consumer are those of whole positions, so output channels are divided only where the kernel
  * requantizes. */
 #include "interpreter/ops/support/exact_split.h"
 
 #include "base/alloc.h"
 #include "interpreter/kernels/integer/conv_int_direct.h"
 #include "interpreter/kernels/integer/winograd_int.h"
+#include "interpreter/kernels/integer/winograd_vnni.h"
 #include "interpreter/ops/support/split.h"
 
 #include <pthread.h>
@@ -68,6 +69,8 @@ static int64_t sums_of(const struct tare_exact_run *run, const struct tare_conv 
         return tare_conv_int_direct_sums(conv);
     case TARE_EXACT_WINOGRAD:
         return tare_winograd_int_sums(conv);
+    case TARE_EXACT_WINOGRAD_VNNI:
+        return tare_winograd_vnni_sums(conv);
     case TARE_EXACT_DEPTHWISE:
         return tare_conv_int_depthwise_sums(tare_cpu_level(), conv);
     default:
@@ -81,6 +84,8 @@ static size_t scratch_of(const struct tare_exact_run *run, const struct tare_con
         return tare_conv_int_direct_scratch(run->form, conv);
     case TARE_EXACT_WINOGRAD:
         return tare_winograd_int_scratch(conv);
+    case TARE_EXACT_WINOGRAD_VNNI:
+        return tare_winograd_vnni_scratch(conv);
     case TARE_EXACT_DEPTHWISE:
         return tare_conv_int_depthwise_scratch_bytes(tare_cpu_level(), conv);
     default:
@@ -98,6 +103,9 @@ static void run_kernel(const struct part *part, const struct tare_conv_int_sink 
         break;
     case TARE_EXACT_WINOGRAD:
         tare_winograd_int_at(tare_cpu_level(), sink, conv, input, run->packed, part->sums, part->scratch);
+        break;
+    case TARE_EXACT_WINOGRAD_VNNI:
+        tare_winograd_vnni_run(sink, conv, input, run->packed, part->sums, part->scratch);
         break;
     case TARE_EXACT_DEPTHWISE:
         if (output)
@@ -233,14 +241,16 @@ static void set_lines(struct split *s) {
     const bool has_pairs = s->run->kernel == TARE_EXACT_WINOGRAD || s->run->kernel == TARE_EXACT_DEPTHWISE;
     const bool has_positions = s->run->kernel == TARE_EXACT_DIRECT && is_product(&s->conv);
     if (has_positions) s->conv = as_rows(&s->conv);
-    s->unit = has_positions ? POSITIONS : has_pairs ? 2 : 1;
+    const bool has_tiles = s->run->kernel == TARE_EXACT_WINOGRAD_VNNI;
+    s->unit = has_positions ? POSITIONS : has_tiles ? 4 : has_pairs ? 2 : 1;
     s->units = tare_conv_has_lines(&s->conv) ? s->conv.batch * s->conv.in[0] * units_per_image(s) : 1;
 }
 
 static void choose_parts(struct split *s, struct tare_pool *threads) {
     const double work = work_of(s->run);
     const bool has_channels = s->requantize && tare_igemm_requantizes(tare_cpu_level()) &&
-                              (s->run->kernel == TARE_EXACT_DIRECT || s->run->kernel == TARE_EXACT_WINOGRAD);
+                              (s->run->kernel == TARE_EXACT_DIRECT || s->run->kernel == TARE_EXACT_WINOGRAD ||
+                               s->run->kernel == TARE_EXACT_WINOGRAD_VNNI);
     const int64_t channels = (s->conv.out_channels + CHANNELS - 1) / CHANNELS;
     set_lines(s);
     s->parts = tare_split_count(threads, work, s->units);
@@ -278,9 +288,11 @@ static void measure(const struct split *s, int64_t *sums, size_t *bytes) {
     }
 }
 
-/* True if the kernel stores the sums that no consumer takes itself. */
-static bool stores_sums(const struct tare_exact_run *run) {
-    return !run->consumer && (run->kernel == TARE_EXACT_DENSE || run->kernel == TARE_EXACT_DEPTHWISE);
+/* True if the kernel stores no sums for a consumer: it requantizes them, or stores them in the output itself. */
+static bool needs_no_sums(const struct split *s) {
+    const enum tare_exact_kernel kernel = s->run->kernel;
+    if (kernel == TARE_EXACT_DENSE || kernel == TARE_EXACT_DEPTHWISE) return !s->run->consumer;
+    return s->requantize && tare_igemm_requantizes(tare_cpu_level());
 }
 
 static tare_status make_parts(struct split *s, struct tare_arena *arena) {
@@ -288,7 +300,7 @@ static tare_status make_parts(struct split *s, struct tare_arena *arena) {
     int64_t sums;
     size_t bytes, sums_bytes;
     measure(s, &sums, &bytes);
-    if (stores_sums(s->run)) sums = 0;
+    if (needs_no_sums(s)) sums = 0;
     s->memory = TARE_NEW_ARRAY(arena, struct part, (size_t)s->parts);
     if (!s->memory || !tare_mul_size(&sums_bytes, (size_t)sums, sizeof(int32_t))) return TARE_NO_MEMORY;
     for (int i = 0; i < s->parts; i++) {

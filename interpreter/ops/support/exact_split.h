@@ -14,6 +14,7 @@ enum tare_exact_kernel {
     TARE_EXACT_DENSE,  /* gathered patches: tare_conv_int_dense */
     TARE_EXACT_DIRECT, /* tare_conv_int_direct_at */
     TARE_EXACT_WINOGRAD,
+    TARE_EXACT_WINOGRAD_VNNI,
     TARE_EXACT_DEPTHWISE,
 };
 
