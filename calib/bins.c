@@ -4,10 +4,12 @@
 #include "base/tensor/number.h"
 
 #include <float.h>
+#include <math.h>
 #include <string.h>
 
 static void fill_sums(struct tare_bins *bins) {
     bins->counts[0] = bins->sums[0] = bins->squares[0] = 0;
+    bins->centers[bins->count] = HUGE_VAL;
     for (size_t i = 0; i < bins->count; i++) {
         double count = (double)bins->bins[i].count;
         double center = 0.5 * (bins->bins[i].low + bins->bins[i].high);
@@ -87,7 +89,7 @@ tare_status tare_bins_make(struct tare_bins *out, const struct tare_statistics *
     struct tare_histogram_bin *first = &out->bins[0], *last = &out->bins[out->count - 1];
     if (out->low > first->low && out->low <= first->high) first->low = out->low;
     if (out->high < last->high && out->high >= last->low) last->high = out->high;
-    out->centers = tare_calloc(out->count, sizeof *out->centers);
+    out->centers = tare_calloc(out->count + 1, sizeof *out->centers);
     out->counts = tare_calloc(out->count + 1, sizeof *out->counts);
     out->sums = tare_calloc(out->count + 1, sizeof *out->sums);
     out->squares = tare_calloc(out->count + 1, sizeof *out->squares);
@@ -126,11 +128,12 @@ size_t tare_bins_below(const struct tare_bins *bins, double value) {
     uint32_t bits = tare_float_bits(rounded), page = bits >> 23;
     size_t at = bins->before[page];
     if (bins->place[page] >= 0) at += bins->below[(size_t)bins->place[page] * TARE_HISTOGRAM_BINS + bin_in_order(bits)];
-    /* Bins below the value's own have centres below it. Its own may have, and rounding may have moved the value over an
-     * end of its bin. */
+    /* Bins below the value's own have centres below it. Its own has in half of the cases, which no branch could
+     * foresee, and rounding may have moved the value over an end of its bin. */
+    at += bins->centers[at] < value;
     while (at > 0 && bins->centers[at - 1] >= value)
         at--;
-    while (at < bins->count && bins->centers[at] < value)
+    while (bins->centers[at] < value)
         at++;
     return at;
 }

@@ -7,7 +7,7 @@
 struct tare_bins {
     size_t count;
     struct tare_histogram_bin *bins; /* ascending; zero is a bin of its own; the outermost are cut to low and high */
-    double *centers;
+    double *centers;                 /* followed by infinity */
     /* Prefix sums with count + 1 entries: entry i is over bins 0 … i-1. Values, value, value squared, at centres. */
     double *counts, *sums, *squares;
     double low, high; /* exact extremes of the finite values */

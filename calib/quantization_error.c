@@ -53,9 +53,10 @@ static size_t bins_until(const struct tare_bins *bins, size_t from, size_t last,
     return at < last ? at : last;
 }
 
-/* Sum of the rounding errors of bins first … last-1; stops when the sum and `clipping` exceed the limit. */
-static double rounding_error(const struct tare_qparams *params, const struct tare_bins *bins, size_t first, size_t last,
-                             double clipping, double limit) {
+/* Sum of the rounding errors of bins first … last-1; stops when the sum and `clipping` exceed the limit. Codes to which
+ * no bin rounds are skipped. */
+static double error_of_few(const struct tare_qparams *params, const struct tare_bins *bins, size_t first, size_t last,
+                           double clipping, double limit) {
     double error = 0, code = params->qmin;
     for (size_t at = first; at < last && !(error + clipping > limit); code++) {
         code = code_of(params, bins->centers[at], code);
@@ -65,6 +66,28 @@ static double rounding_error(const struct tare_qparams *params, const struct tar
         at = next;
     }
     return error;
+}
+
+/* The same sum over all codes, where most have bins: the end of a code's bins does not wait for that of the code
+ * before, and a code without bins adds 0. */
+static double error_of_many(const struct tare_qparams *params, const struct tare_bins *bins, size_t first, size_t last,
+                            double clipping, double limit) {
+    double error = 0;
+    size_t at = first;
+    for (double code = params->qmin; code < params->qmax && !(error + clipping > limit); code++) {
+        const double value = code_value(params, code);
+        size_t next = tare_bins_below(bins, value + 0.5 * params->scale);
+        next = next < at ? at : next > last ? last : next;
+        error += error_between(bins, at, next, value);
+        at = next;
+    }
+    return error + error_between(bins, at, last, code_value(params, params->qmax));
+}
+
+static double rounding_error(const struct tare_qparams *params, const struct tare_bins *bins, size_t first, size_t last,
+                             double clipping, double limit) {
+    const bool many = (double)(last - first) > params->qmax - params->qmin;
+    return (many ? error_of_many : error_of_few)(params, bins, first, last, clipping, limit);
 }
 
 static struct tare_quantization_error error_within(const struct tare_qparams *params, const struct tare_bins *bins,
