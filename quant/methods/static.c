@@ -35,7 +35,8 @@ static tare_status plan(const char **reason, const struct tare_quant_work *work,
         TARE_TRY(tare_quant_find_params(&found, &layer->right_params, work, layer->second, &layer->setting));
         if (!found) *reason = "its second input was not calibrated (did any sample reach it?)";
     }
-    if (!found) return TARE_OK;
+    /* XLA's ops take the range of an output from the layers that use it; a search costs milliseconds. */
+    if (!found || layer->setting.method == &tare_method_static) return TARE_OK;
     return tare_quant_find_params(&layer->has_output_params, &layer->output_params, work, layer->output,
                                   &layer->setting);
 }
