@@ -7,7 +7,7 @@
 
 typedef __m256 vec;
 typedef __m256i vec_mask;
-enum { LANES = 8, COLUMNS = 4 };
+enum { LANES = 8, COLUMNS = 4, TOGETHER = 0 };
 
 #define FUNCTION(type, name, parameters, result)                                                                       \
     TARE_ALWAYS_INLINE TARGET type name parameters {                                                                   \

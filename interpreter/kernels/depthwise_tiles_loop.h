@@ -1,6 +1,6 @@
 /* Depthwise convolutions of whole images, for kernels 3, 5 and 7 wide with stride 1 or 2; included by the AVX2 and
  * AVX-512 variants, which define the vector types and the functions on them: `vec` holds LANES floats, `vec_mask`
- * selects lanes. Lanes hold channels.
+ * selects lanes. Lanes hold channels. TOGETHER is a number of channels for channels_together, or 0: all.
  *
  * A tile is two adjacent output lines by COLUMNS columns, whose sums are in registers. The input lines that it depends
  * on follow one after another: each input value is loaded once and used for all sums that need it, so that there is a
@@ -146,10 +146,9 @@ TARE_ALWAYS_INLINE TARGET void run_tile(const struct tile *tile, const struct ta
         finish(sums[l], tile, l, epilogue, whole);
 }
 
-/* All channels of a tile. */
-TARE_ALWAYS_INLINE TARGET void run_channels(struct tile *tile, const struct tare_depthwise_image *image,
+/* `left` channels of a tile. */
+TARE_ALWAYS_INLINE TARGET void run_channels(struct tile *tile, const struct tare_depthwise_image *image, int64_t left,
                                             const int lines, const int size, const int stride, const bool inside) {
-    int64_t left = image->conv->out_channels;
     for (; left >= LANES; left -= LANES) {
         __asm__("" : : "r"(tile) : "memory"); /* otherwise gcc keeps the addresses of all parts as loop variables */
         run_tile(tile, image->epilogue, lines, size, stride, inside, true);
@@ -159,21 +158,21 @@ TARE_ALWAYS_INLINE TARGET void run_channels(struct tile *tile, const struct tare
     if (left > 0) run_tile(tile, image->epilogue, lines, size, stride, false, false);
 }
 
-/* The tile at an output line and column: its first vector of channels. */
+/* The tile at an output line and column: the vector of channels from `channel` on. */
 TARE_ALWAYS_INLINE TARGET struct tile tile_at(const struct tare_depthwise_image *image, int64_t line, int64_t column,
-                                              const int size, const int stride) {
+                                              int64_t channel, const int size, const int stride) {
     const struct tare_conv *conv = image->conv;
-    const int64_t channels = conv->out_channels, y_at = (line * conv->out[2] + column) * channels;
+    const int64_t channels = conv->out_channels, y_at = (line * conv->out[2] + column) * channels + channel;
     const int64_t top = line * stride - conv->pad[1], left = column * stride - conv->pad[2];
     return (struct tile){
-        .x = image->input + (top * conv->in[2] + left) * channels,
+        .x = image->input + (top * conv->in[2] + left) * channels + channel,
         .x_line = conv->in[2] * channels,
         .x_step = channels,
         .first = most(-top, 0),
         .end = least(conv->in[1] - top, conv->kernel[1] + (line + 1 < conv->out[1] ? stride : 0)),
         .low = -left,
         .high = conv->in[2] - left,
-        .weights = image->filter,
+        .weights = image->filter + channel,
         .weights_line = size * channels,
         .weights_step = channels,
         .y = image->output + y_at,
@@ -181,24 +180,45 @@ TARE_ALWAYS_INLINE TARGET struct tile tile_at(const struct tare_depthwise_image 
         .y_step = channels,
         .y_at = y_at,
         .height = conv->kernel[1],
+        .channel = channel,
         .count = least(conv->out[2] - column, COLUMNS),
         .mask = mask_of(LANES),
     };
 }
 
-TARE_ALWAYS_INLINE TARGET void run(const struct tare_depthwise_image *image, const int size, const int stride) {
+/* Channels that are computed in the whole image before others are: their weights, and the lines that one tile has in
+ * common with the next, stay in the first-level cache. An input beyond the second-level cache is read in order. */
+TARE_ALWAYS_INLINE int64_t channels_together(const struct tare_conv *conv) {
+    enum { MOST_INPUT = 256 << 10 };
+    const bool is_large = conv->in[1] * conv->in[2] * conv->in_channels > MOST_INPUT;
+    return TOGETHER == 0 || is_large ? conv->out_channels : TOGETHER;
+}
+
+/* Channels [first, first + count) of the image. */
+TARE_ALWAYS_INLINE TARGET void run_image(const struct tare_depthwise_image *image, int64_t first, int64_t count,
+                                         const int size, const int stride) {
     const struct tare_conv *conv = image->conv;
     for (int64_t line = 0; line < conv->out[1]; line += LINES) {
         for (int64_t column = 0; column < conv->out[2]; column += COLUMNS) {
-            struct tile tile = tile_at(image, line, column, size, stride);
+            struct tile tile = tile_at(image, line, column, first, size, stride);
             if (line + 1 == conv->out[1])
-                run_channels(&tile, image, 1, size, stride, false);
+                run_channels(&tile, image, count, 1, size, stride, false);
             else if (tile.low <= 0 && tile.high >= (COLUMNS - 1) * stride + size)
-                run_channels(&tile, image, LINES, size, stride, true);
+                run_channels(&tile, image, count, LINES, size, stride, true);
             else
-                run_channels(&tile, image, LINES, size, stride, false);
+                run_channels(&tile, image, count, LINES, size, stride, false);
         }
     }
+}
+
+TARE_ALWAYS_INLINE TARGET void run(const struct tare_depthwise_image *image, const int size, const int stride) {
+    const int64_t channels = image->conv->out_channels, together = channels_together(image->conv);
+    if (TOGETHER == 0) {
+        run_image(image, 0, channels, size, stride);
+        return;
+    }
+    for (int64_t first = 0; first < channels; first += together)
+        run_image(image, first, least(channels - first, together), size, stride);
 }
 
 #define TILES(size, stride)                                                                                            \

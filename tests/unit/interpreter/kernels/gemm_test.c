@@ -139,6 +139,8 @@ static const int conv_cases[][12] = {
     { 2, 60, 61, 37, 1, 1, 18, 1, 1, 1, 0, 1 },
     { 2, 60, 61, 37, 3, 3, 2, 2, 1, 1, 1, 1 },
     { 1, 80, 90, 38, 1, 1, 6, 1, 1, 1, 0, 2 },
+    /* depthwise, beyond the second-level cache */
+    { 1, 42, 70, 93, 3, 3, 93, 2, 1, 1, 1, 93 },
 };
 
 static struct tare_conv conv_of(const int *row) {
@@ -322,11 +324,11 @@ static void conv_zeros_are_positive__looks_at_each_tap_and_channel(void **unused
  * channels. */
 static void conv__depthwise_kernels_of_every_size(void **unused) {
     (void)unused;
-    static const int64_t channels[] = { 16, 3, 32, 37 }, widths[] = { 8, 14, 7, 23, 9 };
+    static const int64_t channels[] = { 16, 3, 32, 37, 149 }, widths[] = { 8, 14, 7, 23, 9 };
     for (int i = 0; i < 240; i++) {
         char what[60];
         const int64_t kernel = 1 + i % 7, kernel_w = 2 + i / 3 % 6, stride = 1 + i / 2 % 3, pad = i % 5;
-        const int64_t height = 8 + i % 3, width = widths[i / 7 % 5], c = channels[i / 5 % 4];
+        const int64_t height = 8 + i % 3, width = widths[i / 7 % 5], c = channels[i / 5 % 5];
         struct tare_conv conv = {
             .batch = 1 + i % 2,
             .in = { 1, height, width },
