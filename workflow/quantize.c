@@ -2,6 +2,7 @@
 #include "workflow/quantize.h"
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/map.h"
 #include "quant/recipe.h"
 #include "workflow/speed_estimate.h"
 
@@ -91,30 +92,44 @@ tare_status tare_workflow_quantize_run(struct tare_quant_report *report, struct 
     return tare_workflow_warn_of_slower(report, arena, before, after);
 }
 
-/* The most frequent reason. */
-static const char *main_reason(size_t *count, const struct tare_quant_report *report) {
-    const char *reason = NULL;
-    *count = 0;
-    for (size_t i = 0; i < report->count; i++) {
+struct reason {
+    const char *text;
+    size_t count;
+};
+
+/* The most frequent reason; of several, the first one. */
+static tare_status main_reason(struct reason *out, const struct tare_quant_report *report) {
+    struct tare_map by_text = { 0 };
+    struct reason *reasons = tare_calloc(report->count + 1, sizeof *reasons);
+    size_t n_reasons = 0;
+    tare_status status = reasons ? TARE_OK : TARE_NO_MEMORY;
+    for (size_t i = 0; i < report->count && status == TARE_OK; i++) {
         const char *refused = report->outcomes[i].refused;
-        size_t same = 0;
-        for (size_t k = i; refused && k < report->count; k++)
-            same += report->outcomes[k].refused && strcmp(report->outcomes[k].refused, refused) == 0;
-        if (same > *count) *count = same, reason = refused;
+        struct reason *reason = refused ? tare_map_get(&by_text, refused) : NULL;
+        if (refused && !reason) {
+            reason = &reasons[n_reasons++];
+            reason->text = refused;
+            if (!tare_map_set(&by_text, refused, reason)) status = TARE_NO_MEMORY;
+        }
+        if (reason) reason->count++;
     }
-    return reason;
+    for (size_t i = 0; i < n_reasons; i++)
+        if (reasons[i].count > out->count) *out = reasons[i];
+    tare_map_free(&by_text);
+    tare_free(reasons);
+    return status;
 }
 
 tare_status tare_workflow_quantize_check(const struct tare_quant_report *report) {
-    size_t count;
-    const char *reason = main_reason(&count, report);
+    struct reason reason = { .text = "unknown" };
     if (report->quantized) return TARE_OK;
     if (!report->count)
         return TARE_FAIL(TARE_UNSUPPORTED,
                          "nothing was quantized: the model has no quantizable op (--allow-unquantized accepts this)");
+    TARE_TRY(main_reason(&reason, report));
     return TARE_FAIL(
         TARE_UNSUPPORTED,
         "none of %zu quantizable ops was quantized; reason for %zu of them: %s (--allow-unquantized accepts "
         "this)",
-        report->count, count, reason ? reason : "unknown");
+        report->count, reason.count, reason.text);
 }
