@@ -27,7 +27,7 @@ static bool write_all(const char *data, size_t size) {
     return true;
 }
 
-/* Bytes of plain text, which is nearly everything. */
+/* The number of bytes of plain text, which is nearly everything, at the beginning. */
 static size_t plain_length(const char *text, size_t size) {
     size_t n = 0;
     while (n < size && (((unsigned char)text[n] >= 0x20 && (unsigned char)text[n] < 0x7f) || text[n] == '\n'))
@@ -48,17 +48,18 @@ static bool write_visible(const char *text, size_t size, bool last) {
     char out[ROOM];
     size_t done = 0, at = 0, used;
     while (at < size) {
-        size_t count = plain_length(text + at, size - at);
+        const size_t room = ROOM - done;
+        size_t count = plain_length(text + at, size - at < room ? size - at : room);
         if (!count) count = color_length(text + at, size - at);
-        if (count > ROOM - done) count = ROOM - done;
+        if (count > room) count = room;
         memcpy(out + done, text + at, count);
         done += count;
         at += count;
-        if (ROOM - done < TARE_VISIBLE_MAX || count) {
+        if (ROOM - done < TARE_VISIBLE_MAX) {
             if (!write_all(out, done)) return false;
             done = 0;
-            continue;
         }
+        if (count) continue;
         count = tare_visible_step(out + done, &used, text + at, size - at, true, last);
         if (!count) break;
         done += count;

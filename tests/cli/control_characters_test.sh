@@ -83,4 +83,13 @@ grep -qF 'noevil\u001b[31m\n\r\u007f\xff' err || fail "the name is not escaped: 
 "$tare" inspect "$evil" >out && grep -qF 'pro\u001b[31m\nties' out || fail "the output's name is not in: $(cat -v out)"
 mkdir größe-日本 && "$tare" inspect größe-日本 2>err
 grep -qF 'größe-日本' err || fail "a name in other letters was changed: $(cat err)"
+# text that is longer than the buffer of the output
+python3 - <<'EOP'
+open("long.csv", "wb").write(("a" * 16383 + "\x1b[2J" + "é" * 9000 + "b" * 40000 + ",y\n1,2\n3,4\n").encode())
+EOP
+"$tare" dataset info long.csv >out || fail "dataset info of a long name: $?"
+python3 - <<'EOP' || fail "a long name was changed"
+import sys
+sys.exit("a" * 16383 + "\\u001b[2J" + "é" * 9000 + "b" * 40000 not in open("out", "rb").read().decode())
+EOP
 finish
