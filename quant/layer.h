@@ -88,10 +88,11 @@ struct tare_quant_work {
     struct tare_quant_report *report;
     struct tare_quant_layer *layers; /* of all graphs, each graph's in its order of execution */
     size_t n_layers;
-    struct tare_quant_fakes *fakes;       /* quant/fake_quant.h */
-    struct tare_quant_range_cache *cache; /* quant/range_cache.h */
-    struct tare_quant_layer_index *index; /* quant/layer_index.h */
-    struct tare_graph *quantize_function; /* of the op set TF, once it is created */
+    struct tare_quant_fakes *fakes;              /* quant/fake_quant.h */
+    struct tare_quant_range_cache *cache;        /* quant/range_cache.h */
+    struct tare_quant_layer_index *index;        /* quant/layer_index.h */
+    struct tare_graph *quantize_function;        /* of the op set TF, once it is created */
+    struct tare_quant_suffix *function_suffixes; /* of the op set TF, quant/methods/tf.c */
 };
 
 struct tare_statistics; /* calib/statistics.h */

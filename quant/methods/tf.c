@@ -25,17 +25,39 @@ struct call {
     size_t count;
 };
 
-/* A function of the model with an unused name: `name`_0, `name`_1 … */
-static struct tare_graph *add_function(struct tare_graph_model *model, const char *name) {
-    for (int i = 0;; i++) {
-        const char *full = tare_arena_printf(&model->arena, "%s_%d", name, i);
-        if (!full) return NULL;
-        if (!tare_model_find_function(model, full)) return tare_model_add_function(model, full);
-    }
+/* The next number for functions with a stem: all smaller ones are in use. */
+struct tare_quant_suffix {
+    struct tare_quant_suffix *following;
+    const char *stem;
+    int next;
+};
+
+/* There are a few dozen stems at most. */
+static struct tare_quant_suffix *suffix_of(struct tare_quant_work *work, const char *stem) {
+    struct tare_quant_suffix *suffix = work->function_suffixes;
+    while (suffix && strcmp(suffix->stem, stem) != 0)
+        suffix = suffix->following;
+    if (suffix) return suffix;
+    suffix = TARE_NEW(work->arena, struct tare_quant_suffix);
+    const char *copy = suffix ? tare_arena_strdup(work->arena, stem) : NULL;
+    if (!copy) return NULL;
+    *suffix = (struct tare_quant_suffix){ .following = work->function_suffixes, .stem = copy };
+    return work->function_suffixes = suffix;
 }
 
-static void open_call(struct call *call, struct tare_emit *caller, const char *name) {
-    struct tare_graph *body = caller->status == TARE_OK ? add_function(caller->graph->model, name) : NULL;
+/* A function of the model with an unused name: `stem`_0, `stem`_1 … */
+static struct tare_graph *add_function(struct tare_quant_work *work, const char *stem) {
+    struct tare_quant_suffix *suffix = suffix_of(work, stem);
+    while (suffix) {
+        const char *name = tare_arena_printf(&work->model->arena, "%s_%d", stem, suffix->next++);
+        if (!name) return NULL;
+        if (!tare_model_find_function(work->model, name)) return tare_model_add_function(work->model, name);
+    }
+    return NULL;
+}
+
+static void open_call(struct call *call, struct tare_quant_work *work, struct tare_emit *caller, const char *name) {
+    struct tare_graph *body = caller->status == TARE_OK ? add_function(work, name) : NULL;
     *call = (struct call){ .caller = caller, .body = { .graph = body, .prefix = "quantized" } };
     call->body.status = body ? TARE_OK : caller->status == TARE_OK ? TARE_NO_MEMORY : caller->status;
 }
@@ -104,7 +126,7 @@ static tare_status quantize_function(struct tare_graph **out, struct tare_quant_
     struct tare_graph *f;
     *out = work->quantize_function;
     if (*out) return TARE_OK;
-    f = tare_model_find_function(model, "quantize_i8") ? add_function(model, "quantize_i8")
+    f = tare_model_find_function(model, "quantize_i8") ? add_function(work, "quantize_i8")
                                                        : tare_model_add_function(model, "quantize_i8");
     if (!f) return TARE_NO_MEMORY;
     struct tare_emit emit = { .graph = f, .prefix = "quantized" };
@@ -288,7 +310,7 @@ static tare_status emit_static(struct tare_edge *result, struct tare_quant_work 
     struct call call;
     struct tare_edge y, bias = { NULL, 0 };
     name_function(name, sizeof name, layer, has_bias, real);
-    open_call(&call, emit, name);
+    open_call(&call, work, emit, name);
     struct tare_emit *body = &call.body;
     struct tare_edge x = pass(&call, "input", operands[0]), w = pass(&call, "filter", operands[1]);
     if (has_bias) bias = pass_bias(&call, work->arena, layer);
@@ -350,10 +372,9 @@ static tare_status rewrite_dynamic(struct tare_quant_work *work, struct tare_qua
     char name[96];
     struct call call;
     struct tare_edge y, x_scale = { NULL, 0 }, x_zero = { NULL, 0 };
-    (void)work;
     if (layer->kind == TARE_KIND_GATHER) return tare_quant_rewrite_table(layer);
     snprintf(name, sizeof name, "quantized_%s_fn", kind_names[layer->kind]);
-    open_call(&call, &emit, name);
+    open_call(&call, work, &emit, name);
     struct tare_emit *body = &call.body;
     const struct tare_edge x =
         pass(&call, "input", tare_emit_float(&emit, "input/float", layer->op->inputs[layer->left]));
