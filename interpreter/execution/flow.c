@@ -1,23 +1,27 @@
 /* Frames and targets of a plan. */
 #include "interpreter/execution/flow.h"
+#include "base/map.h"
 
-#include <string.h>
+#include <stdint.h>
 
 struct flow_builder {
     struct tare_session *session;
     struct tare_arena *arena;
     const struct tare_plan *plan;
     struct tare_flow *flow;
-    int *producer; /* by slot: step, -1 for feeds */
+    int *producer;          /* by slot: step, -1 for feeds */
+    struct tare_map frames; /* index of each frame but the root, by "PARENT/NAME" */
+    struct tare_arena keys;
 };
 
 static int add_frame(struct flow_builder *b, int parent, const char *name) {
     struct tare_flow *flow = b->flow;
-    struct tare_flow_frame *grown;
-    for (size_t f = 1; f < flow->n_frames; f++)
-        if (flow->frames[f].parent == parent && strcmp(flow->frames[f].name, name) == 0) return (int)f;
-    grown = tare_arena_extend(b->arena, flow->frames, flow->n_frames, 1, sizeof *grown);
-    if (!grown) return -1;
+    const char *key = tare_arena_printf(&b->keys, "%d/%s", parent, name);
+    if (!key) return -1;
+    const uintptr_t known = (uintptr_t)tare_map_get(&b->frames, key);
+    if (known) return (int)known;
+    struct tare_flow_frame *grown = tare_arena_append(b->arena, flow->frames, flow->n_frames, sizeof *grown);
+    if (!grown || !tare_map_set(&b->frames, key, (void *)(uintptr_t)flow->n_frames)) return -1;
     grown[flow->n_frames] = (struct tare_flow_frame){ .name = name, .parent = parent };
     flow->frames = grown;
     return (int)flow->n_frames++;
@@ -155,12 +159,23 @@ static tare_status mark_fetches(struct flow_builder *b) {
     return TARE_OK;
 }
 
+static tare_status place_all(struct flow_builder *b) {
+    tare_status status = TARE_OK;
+    for (size_t s = 0; s < b->plan->n_steps && status == TARE_OK; s++) {
+        status = place(b, (int)s);
+        if (status != TARE_OK) status = tare_exec_locate(b->session, b->plan->steps[s].node, status);
+    }
+    tare_map_free(&b->frames);
+    tare_arena_free(&b->keys);
+    return status;
+}
+
 tare_status tare_flow_new(struct tare_flow **out, struct tare_session *session, const struct tare_plan *plan) {
     struct flow_builder b = { .session = session, .arena = &session->arena, .plan = plan };
     b.flow = TARE_NEW(b.arena, struct tare_flow);
     if (!b.flow) return TARE_NO_MEMORY;
     b.flow->steps = TARE_NEW_ARRAY(b.arena, struct tare_flow_step, plan->n_steps + 1);
-    b.flow->frames = TARE_NEW(b.arena, struct tare_flow_frame);
+    b.flow->frames = tare_arena_append(b.arena, NULL, 0, sizeof *b.flow->frames);
     b.flow->fetched = TARE_NEW_ARRAY(b.arena, bool, plan->n_slots + 1);
     b.producer = TARE_NEW_ARRAY(b.arena, int, plan->n_slots + 1);
     if (!b.flow->steps || !b.flow->frames || !b.flow->fetched || !b.producer) return TARE_NO_MEMORY;
@@ -171,10 +186,7 @@ tare_status tare_flow_new(struct tare_flow **out, struct tare_session *session, 
     for (size_t s = 0; s < plan->n_steps; s++)
         for (size_t k = 0; k < plan->steps[s].n_outputs; k++)
             b.producer[plan->steps[s].first_output + (int)k] = (int)s;
-    for (size_t s = 0; s < plan->n_steps; s++) {
-        tare_status status = place(&b, (int)s);
-        if (status != TARE_OK) return tare_exec_locate(session, plan->steps[s].node, status);
-    }
+    TARE_TRY(place_all(&b));
     TARE_TRY(list_steps(&b));
     TARE_TRY(make_targets(&b));
     TARE_TRY(mark_fetches(&b));

@@ -208,9 +208,31 @@ static void frames__count_in_a_loop(void **state) {
     tare_model_free(model);
 }
 
-/* i = 0; while (i < n) { j = 0; while (j < i) j += 1; i += 1; total += j } */
-static void frames__nest(void **state) {
+static void frames__follow_each_other(void **state) {
+    static const char *const names[][2] = { { "a", "a_limit" }, { "b", "b_limit" }, { "c", "c_limit" } };
     (void)state;
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *g = model->main;
+    struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT), y = x, one = mini_float(g, "one", 1);
+    for (int i = 0; i < 3; i++) { /* while (y < 10 (i + 1)) y += 1 */
+        const char *frame = names[i][0];
+        const struct tare_edge limit = mini_float(g, "limit", 10.0f * (float)(i + 1));
+        struct loop loop =
+            open_loop(g, frame, enter(g, "e", y, frame, false), enter(g, names[i][1], limit, frame, true));
+        close_loop(g, "next", &loop,
+                   mini_node(g, "TestAdd", "step", 2, loop.body, enter(g, "one_in", one, frame, true)));
+        y = loop.exit;
+    }
+    struct tare_session *session = mini_session(model);
+    assert_float_equal(mini_number(session, x, 2.5, y), 30.5, 0);
+    assert_float_equal(mini_number(session, x, 19.25, y), 30.25, 0);
+    assert_float_equal(mini_number(session, x, 50, y), 50, 0);
+    tare_session_free(session);
+    tare_model_free(model);
+}
+
+/* i = 0; while (i < n) { j = 0; while (j < i) j += 1; i += 1; total += j } */
+static void nest(const char *inner) {
     struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     struct tare_edge n = mini_placeholder(g, "n", TARE_DT_FLOAT), zero = mini_float(g, "zero", 0);
@@ -220,9 +242,8 @@ static void frames__nest(void **state) {
     struct tare_edge total = mini_node(g, "Merge", "total", 2, enter(g, "et", zero, "outer", false), outer_zero);
     struct tare_edge total_switch = mini_node(g, "Switch", "total_switch", 2, total, i.cond);
     struct tare_edge total_exit = mini_node(g, "Exit", "total_exit", 1, mini_output(total_switch, 0));
-    struct loop j =
-        open_loop(g, "j", enter(g, "ej", outer_zero, "inner", false), enter(g, "eji", i.body, "inner", true));
-    struct tare_edge inner_one = enter(g, "one_in_in", outer_one, "inner", true);
+    struct loop j = open_loop(g, "j", enter(g, "ej", outer_zero, inner, false), enter(g, "eji", i.body, inner, true));
+    struct tare_edge inner_one = enter(g, "one_in_in", outer_one, inner, true);
     close_loop(g, "next_j", &j, mini_node(g, "TestAdd", "j_step", 2, j.body, inner_one));
     close_loop(g, "next_i", &i, mini_node(g, "TestAdd", "i_step", 2, i.body, outer_one));
     tare_node_set_input(total.node, 1,
@@ -234,6 +255,13 @@ static void frames__nest(void **state) {
     assert_float_equal(mini_number(session, n, 1, total_exit), 0, 0);
     tare_session_free(session);
     tare_model_free(model);
+}
+
+/* A frame is another one than its parent, also if both have one name. */
+static void frames__nest(void **state) {
+    (void)state;
+    nest("inner");
+    nest("outer");
 }
 
 /* A loop on the branch not taken: its Exit is dead, the Merge behind takes the other side. */
@@ -297,6 +325,7 @@ int main(void) {
         cmocka_unit_test(while__passes_a_fault_on_and_leaks_nothing),
         cmocka_unit_test(switch__leaves_one_side_out),
         cmocka_unit_test(frames__count_in_a_loop),
+        cmocka_unit_test(frames__follow_each_other),
         cmocka_unit_test(frames__nest),
         cmocka_unit_test(frames__on_a_branch_not_taken),
         cmocka_unit_test(frames__faults_inside_leak_nothing),
