@@ -2,6 +2,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/map.h"
 #include "base/progress.h"
 #include "base/strbuf.h"
 #include "base/thread.h"
@@ -263,11 +264,12 @@ static bool is_fed(const struct tare_feed *feed) {
 static tare_status check_any_input(const struct run_state *state) {
     const struct tare_signature *signature = state->signature;
     struct tare_strbuf options = { 0 }, keys = { 0 };
+    struct tare_feed_place place = { 0 };
     struct tare_feed feed;
     tare_status status = TARE_OK;
     if (state->options->data.count || state->options->inputs.count) return TARE_OK;
     for (size_t k = 0; k < tare_signature_feed_count(signature); k++) {
-        tare_signature_feed(&feed, signature, k);
+        tare_signature_next_feed(&feed, signature, &place);
         if (!is_fed(&feed)) continue;
         tare_strbuf_printf(&keys, "%s%s", keys.size ? ", " : "", feed.name);
         tare_strbuf_printf(&options, " --input %s=FILE.npy", feed.name);
@@ -282,34 +284,50 @@ static tare_status check_any_input(const struct run_state *state) {
     return status;
 }
 
-static tare_status check_names(const struct arrays *arrays, const struct tare_signature *signature) {
+static tare_status unknown_name(const char *name, const struct tare_signature *signature) {
     const size_t count = tare_signature_feed_count(signature);
+    struct tare_strbuf names = { 0 };
+    struct tare_feed_place place = { 0 };
     struct tare_feed feed;
-    for (size_t i = 0; i < arrays->count; i++) {
-        bool known = false;
-        for (size_t k = 0; k < count && !known; k++) {
-            tare_signature_feed(&feed, signature, k);
-            known = strcmp(feed.name, arrays->keys[i]) == 0;
-        }
-        if (known) continue;
-        struct tare_strbuf names = { 0 };
-        for (size_t k = 0; k < count; k++) {
-            tare_signature_feed(&feed, signature, k);
-            tare_strbuf_printf(&names, "%s%s", k ? ", " : "", feed.name);
-        }
-        tare_status status = TARE_FAIL(TARE_USAGE, "--input %s: unknown input (%s has %s)", arrays->keys[i],
-                                       signature->key, count ? tare_strbuf_text(&names) : "none");
-        tare_strbuf_free(&names);
-        return status;
-    }
     for (size_t k = 0; k < count; k++) {
-        bool given = false;
-        tare_signature_feed(&feed, signature, k);
-        for (size_t i = 0; i < arrays->count && !given; i++)
-            given = strcmp(feed.name, arrays->keys[i]) == 0;
-        if (!given && is_fed(&feed)) return TARE_FAIL(TARE_USAGE, "--input %s=FILE.npy is missing", feed.name);
+        tare_signature_next_feed(&feed, signature, &place);
+        tare_strbuf_printf(&names, "%s%s", k ? ", " : "", feed.name);
     }
+    const tare_status status = TARE_FAIL(TARE_USAGE, "--input %s: unknown input (%s has %s)", name, signature->key,
+                                         count ? tare_strbuf_text(&names) : "none");
+    tare_strbuf_free(&names);
+    return status;
+}
+
+/* `given`: by name, whether the signature has the input. */
+static tare_status compare_names(struct tare_map *given, bool *known, const struct arrays *arrays,
+                                 const struct tare_signature *signature) {
+    const size_t count = tare_signature_feed_count(signature);
+    struct tare_feed_place place = { 0 };
+    struct tare_feed feed, missing = { 0 };
+    for (size_t i = 0; i < arrays->count; i++)
+        if (!tare_map_set(given, arrays->keys[i], &known[i])) return TARE_NO_MEMORY;
+    for (size_t k = 0; k < count; k++) {
+        tare_signature_next_feed(&feed, signature, &place);
+        bool *found = tare_map_get(given, feed.name);
+        if (found)
+            *found = true;
+        else if (is_fed(&feed) && !missing.edge.node)
+            missing = feed;
+    }
+    for (size_t i = 0; i < arrays->count; i++)
+        if (!*(const bool *)tare_map_get(given, arrays->keys[i])) return unknown_name(arrays->keys[i], signature);
+    if (missing.edge.node) return TARE_FAIL(TARE_USAGE, "--input %s=FILE.npy is missing", missing.name);
     return TARE_OK;
+}
+
+static tare_status check_names(const struct arrays *arrays, const struct tare_signature *signature) {
+    struct tare_map given = { 0 };
+    bool *known = tare_calloc(arrays->count + 1, sizeof *known);
+    const tare_status status = known ? compare_names(&given, known, arrays, signature) : TARE_NO_MEMORY;
+    tare_map_free(&given);
+    tare_free(known);
+    return status;
 }
 
 static tare_status run_arrays(struct run_state *state, const struct arrays *arrays) {
@@ -318,11 +336,12 @@ static tare_status run_arrays(struct run_state *state, const struct arrays *arra
     const size_t n_feeds = tare_signature_feed_count(signature), n_outputs = signature->n_outputs;
     struct tare_tensor *tensors = tare_calloc(n_feeds + n_outputs + 1, sizeof *tensors);
     struct tare_edge *edges = tare_calloc(n_feeds + n_outputs + 1, sizeof *edges);
+    struct tare_feed_place place = { 0 };
     tare_status status = tensors && edges ? check_names(arrays, signature) : TARE_NO_MEMORY;
     if (status == TARE_OK) status = tare_bind_record(tensors, signature, &sample, NULL);
     for (size_t i = 0; i < n_feeds && status == TARE_OK; i++) {
         struct tare_feed feed;
-        tare_signature_feed(&feed, signature, i);
+        tare_signature_next_feed(&feed, signature, &place);
         edges[i] = feed.edge;
     }
     for (size_t i = 0; i < n_outputs && status == TARE_OK; i++)

@@ -34,6 +34,11 @@ array pair "float[2] 1 2"
 array ints "int32[2] 1 2"
 array matrix "int32[2,2] 1 2 3 4"
 [ "$("$tare" run "$guide" --function pow --input "a=$work/ten.npy")" = "identity float32[] 100" ] || fail "pow"
+"$tare" ops Sub --shape '[2]' --shape '[2]' --attr T=float --save-model "$work/sub" >/dev/null || fail "ops --save-model"
+expect 2 "--input y=FILE.npy is missing" "$tare" run "$work/sub" --input "x=$work/pair.npy"
+expect 2 "--input x=FILE.npy is missing" "$tare" run "$work/sub" --input "y=$work/pair.npy"
+expect 2 "--input z: unknown input (serving_default has x, y)" "$tare" run "$work/sub" --input "x=$work/pair.npy" --input "z=$work/pair.npy"
+[[ "$("$tare" run "$work/sub" --input "y=$work/pair.npy" --input "x=$work/pair.npy")" = *" 0 0" ]] || fail "inputs in another order"
 [ "$("$tare" run "$guide" --function pow --input "b=$work/two.npy" --input "a=$work/ten.npy")" = "identity float32[] 100" ] ||
     fail "pow with the value of b that it was traced with"
 expect 1 "ConcreteFunction pow(a, b) was constructed with int value 2 in b, but was called with int value 3" \
