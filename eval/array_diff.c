@@ -29,35 +29,38 @@ bool tare_array_diff_is_folder(const char *path) {
     return found;
 }
 
+static tare_status add_name(struct tare_array_diff *diff, const char *name) {
+    struct tare_array_difference *grown = tare_arena_append(&diff->arena, diff->files, diff->count, sizeof *grown);
+    if (!grown) return TARE_NO_MEMORY;
+    diff->files = grown;
+    grown[diff->count] = (struct tare_array_difference){ .name = tare_arena_strdup(&diff->arena, name),
+                                                         .sqnr_db = NAN,
+                                                         .max_abs_error = NAN,
+                                                         .mean_abs_error = NAN,
+                                                         .cosine = NAN };
+    return grown[diff->count++].name ? TARE_OK : TARE_NO_MEMORY;
+}
+
 /* Merges the sorted names of both folders. */
-static tare_status add_names(struct tare_array_diff *diff, const struct tare_file_list *list) {
-    for (size_t i = 0; i < list->count; i++) {
-        struct tare_array_difference *grown;
-        size_t at = 0;
-        if (!is_array(list->names[i])) continue;
-        while (at < diff->count && strcmp(diff->files[at].name, list->names[i]) < 0)
-            at++;
-        if (at < diff->count && strcmp(diff->files[at].name, list->names[i]) == 0) continue;
-        grown = tare_arena_append(&diff->arena, diff->files, diff->count, sizeof *grown);
-        if (!grown) return TARE_NO_MEMORY;
-        diff->files = grown;
-        memmove(&grown[at + 1], &grown[at], (diff->count - at) * sizeof *grown);
-        diff->count++;
-        grown[at] = (struct tare_array_difference){ .name = tare_arena_strdup(&diff->arena, list->names[i]),
-                                                    .sqnr_db = NAN,
-                                                    .max_abs_error = NAN,
-                                                    .mean_abs_error = NAN,
-                                                    .cosine = NAN };
-        if (!grown[at].name) return TARE_NO_MEMORY;
+static tare_status add_names(struct tare_array_diff *diff, const struct tare_file_list *first,
+                             const struct tare_file_list *second) {
+    for (size_t i = 0, k = 0; i < first->count || k < second->count;) {
+        const int order = i == first->count ? 1 : k == second->count ? -1 : strcmp(first->names[i], second->names[k]);
+        const char *name = order <= 0 ? first->names[i] : second->names[k];
+        i += order <= 0;
+        k += order >= 0;
+        if (is_array(name)) TARE_TRY(add_name(diff, name));
     }
     return TARE_OK;
 }
 
-static tare_status list_names(struct tare_array_diff *diff, const char *folder) {
-    struct tare_file_list list = { 0 };
-    tare_status status = tare_file_list(&list, folder);
-    if (status == TARE_OK) status = add_names(diff, &list);
-    tare_file_list_free(&list);
+static tare_status list_names(struct tare_array_diff *diff) {
+    struct tare_file_list first = { 0 }, second = { 0 };
+    tare_status status = tare_file_list(&first, diff->first);
+    if (status == TARE_OK) status = tare_file_list(&second, diff->second);
+    if (status == TARE_OK) status = add_names(diff, &first, &second);
+    tare_file_list_free(&first);
+    tare_file_list_free(&second);
     return status;
 }
 
@@ -127,8 +130,7 @@ static tare_status compare_file(struct tare_array_diff *diff, struct tare_array_
 
 tare_status tare_array_diff_make(struct tare_array_diff *out, const char *first, const char *second) {
     *out = (struct tare_array_diff){ .first = first, .second = second };
-    TARE_TRY(list_names(out, first));
-    TARE_TRY(list_names(out, second));
+    TARE_TRY(list_names(out));
     if (!out->count)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s and %s: no .npy files (expected outputs of tare run --output-dir)",
                          first, second);

@@ -96,6 +96,15 @@ PY
 says '^signed.npy +int64\[2\] +int64\[2\] +differs +[0-9.]+ +1\.0+ +0\.5 +1 at 1$'
 says '^unsigned.npy +uint64\[2\] +uint64\[2\] +differs +[0-9.]+ +1\.0+ +0\.5 +1 at 1$'
 
+# names of both folders in one order
+mkdir "$work/names_a" "$work/names_b"
+for name in b c e f; do cp "$work/large_a/signed.npy" "$work/names_a/$name.npy"; done
+for name in a c d e g; do cp "$work/large_b/signed.npy" "$work/names_b/$name.npy"; done
+"$tare" diff "$work/names_a" "$work/names_b" --json >"$work/names.json" || fail "diff of folders: $?"
+names=$(python3 -c 'import json, sys; print(*[f["name"][0] + f["result"][:15] for f in json.load(open(sys.argv[1]))["files"]])' "$work/names.json")
+[ "$names" = "aonly in the sec bonly in the fir cdiffers donly in the sec ediffers fonly in the fir gonly in the sec" ] ||
+    fail "names of two folders: $names"
+
 grep -q 'only in the second' "$work/arrays.html" || fail "the page has no missing file"
 
 expect 1 "no such directory" "$tare" diff "$model" "$work/nowhere"
