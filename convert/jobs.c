@@ -2,6 +2,7 @@
 #include "convert/jobs.h"
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/map.h"
 #include "base/strbuf.h"
 #include "proto/tare/batch.pb-c.h"
 #include "proto/text_format.h"
@@ -193,15 +194,22 @@ static tare_status read_job(struct tare_job *job, struct tare_arena *arena, cons
 
 /* Two jobs with the same output folder or the same name would overwrite each other. */
 static tare_status check_distinct(const struct tare_jobs *jobs) {
-    for (size_t i = 0; i < jobs->count; i++)
-        for (size_t k = 0; k < i; k++) {
-            if (strcmp(jobs->jobs[i].name, jobs->jobs[k].name) == 0)
-                return TARE_FAIL(TARE_INVALID_ARGUMENT, "two jobs have the name '%s'", jobs->jobs[i].name);
-            if (strcmp(jobs->jobs[i].output, jobs->jobs[k].output) == 0)
-                return TARE_FAIL(TARE_INVALID_ARGUMENT, "jobs '%s' and '%s' both write %s", jobs->jobs[k].name,
-                                 jobs->jobs[i].name, jobs->jobs[i].output);
-        }
-    return TARE_OK;
+    struct tare_map names = { 0 }, outputs = { 0 };
+    tare_status status = TARE_OK;
+    for (size_t i = 0; i < jobs->count && status == TARE_OK; i++) {
+        struct tare_job *job = &jobs->jobs[i];
+        const struct tare_job *same = tare_map_get(&outputs, job->output);
+        if (tare_map_get(&names, job->name))
+            status = TARE_FAIL(TARE_INVALID_ARGUMENT, "two jobs have the name '%s'", job->name);
+        else if (same)
+            status = TARE_FAIL(TARE_INVALID_ARGUMENT, "jobs '%s' and '%s' both write %s", same->name, job->name,
+                               job->output);
+        else if (!tare_map_set(&names, job->name, job) || !tare_map_set(&outputs, job->output, job))
+            status = TARE_NO_MEMORY;
+    }
+    tare_map_free(&names);
+    tare_map_free(&outputs);
+    return status;
 }
 
 /* ---- files ---- */
@@ -255,7 +263,7 @@ static tare_status expand_list(struct tare_text_list *list, const struct context
 static tare_status add_folder_job(struct tare_jobs *out, struct tare_arena *arena,
                                   const struct tare_jobs_of_folder *from, const char *model, const char *method) {
     struct context c = { .arena = arena, .folder = "", .method = method, .algorithm = from->common.algorithm };
-    struct tare_job *grown = tare_arena_extend(arena, out->jobs, out->count, 1, sizeof *grown), *job;
+    struct tare_job *grown = tare_arena_append(arena, out->jobs, out->count, sizeof *grown), *job;
     if (!grown) return TARE_NO_MEMORY;
     out->jobs = grown;
     job = &grown[out->count++];
