@@ -26,7 +26,7 @@ void tare_comparison_free(struct tare_comparison *comparison) {
 
 tare_status tare_comparison_skip(struct tare_comparison *c, const char *method, const char *algorithm,
                                  const char *granularity, const char *reason) {
-    struct tare_comparison_skipped *grown = tare_arena_extend(&c->arena, c->skipped, c->n_skipped, 1, sizeof *grown);
+    struct tare_comparison_skipped *grown = tare_arena_append(&c->arena, c->skipped, c->n_skipped, sizeof *grown);
     if (!grown) return TARE_NO_MEMORY;
     c->skipped = grown;
     grown[c->n_skipped] = (struct tare_comparison_skipped){

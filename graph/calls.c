@@ -35,8 +35,7 @@ struct callee_list {
 static tare_status add_callee(void *arg, const struct tare_node *node, struct tare_graph *callee) {
     struct callee_list *list = arg;
     struct tare_call_site *site = list->site;
-    struct tare_graph **grown =
-        tare_arena_extend(list->arena, site->callees, site->n_callees, 1, sizeof *site->callees);
+    struct tare_graph **grown = tare_arena_append(list->arena, site->callees, site->n_callees, sizeof *site->callees);
     (void)node;
     if (!grown) return TARE_NO_MEMORY;
     grown[site->n_callees++] = callee;

@@ -17,7 +17,7 @@ static const double POOR_WEIGHT_DB = 15;
 
 tare_status tare_quant_add_warning(struct tare_quant_report *report, struct tare_arena *arena, const char *format,
                                    ...) {
-    const char **grown = tare_arena_extend(arena, report->warnings, report->n_warnings, 1, sizeof *grown);
+    const char **grown = tare_arena_append(arena, report->warnings, report->n_warnings, sizeof *grown);
     char text[1024];
     va_list args;
     if (!grown) return TARE_NO_MEMORY;

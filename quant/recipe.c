@@ -65,7 +65,7 @@ static tare_status compile(pcre2_code **out, const struct tare_quant_recipe *rec
 }
 
 tare_status tare_quant_recipe_add(struct tare_quant_recipe *recipe, const struct tare_quant_rule *rule) {
-    struct entry *grown = tare_arena_extend(recipe->arena, recipe->entries, recipe->count, 1, sizeof *grown);
+    struct entry *grown = tare_arena_append(recipe->arena, recipe->entries, recipe->count, sizeof *grown);
     const char *const patterns[PATTERNS] = { rule->name, rule->op, rule->function };
     if (!grown) return TARE_NO_MEMORY;
     recipe->entries = grown;

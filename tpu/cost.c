@@ -101,7 +101,7 @@ static struct tare_cost_op *line_of(struct counter *counter, const char *op, boo
     line = TARE_NEW(counter->arena, struct tare_cost_op);
     if (!line) return NULL;
     *line = (struct tare_cost_op){ .op = op, .on_tpu = on_tpu };
-    lines = tare_arena_extend(counter->arena, counter->lines, counter->n_ops, 1, sizeof *lines);
+    lines = tare_arena_append(counter->arena, counter->lines, counter->n_ops, sizeof *lines);
     if (!lines) return NULL;
     lines[counter->n_ops++] = line;
     counter->lines = lines;

@@ -359,7 +359,7 @@ static tare_status search_target(struct tare_compare_job *c) {
 
 static tare_status add_line(struct tare_compare_job *c, const char *name, const char *value) {
     struct tare_comparison *r = &c->result;
-    struct tare_manifest_row *grown = tare_arena_extend(&r->arena, r->manifest, r->n_manifest, 1, sizeof *grown);
+    struct tare_manifest_row *grown = tare_arena_append(&r->arena, r->manifest, r->n_manifest, sizeof *grown);
     if (!name || !value || !grown) return TARE_NO_MEMORY;
     r->manifest = grown;
     grown[r->n_manifest++] = (struct tare_manifest_row){ name, value };

@@ -56,7 +56,7 @@ static tare_status make_user_object(struct builder *b, size_t id, const char *id
 typedef Tensorflow__TrackableObjectGraph__TrackableObject__ObjectReference reference;
 
 static tare_status push_child(struct builder *b, reference ***children, size_t *count, reference *child) {
-    reference **grown = tare_arena_extend(b->arena, *children, *count, 1, sizeof *grown);
+    reference **grown = tare_arena_append(b->arena, *children, *count, sizeof *grown);
     if (!grown) return TARE_NO_MEMORY;
     grown[(*count)++] = child;
     *children = grown;
@@ -215,7 +215,7 @@ static size_t count_captures(const struct tare_graph *graph) {
  * functions of a built model all take the same captures in the same order as the call in the main graph. */
 static tare_status bind_captures(struct builder *b, const struct tare_graph *graph, const struct tare_node *call) {
     size_t count = count_captures(graph);
-    struct tare_concrete *grown = tare_arena_extend(&b->model->arena, b->model->concretes, b->model->n_concretes, 1,
+    struct tare_concrete *grown = tare_arena_append(&b->model->arena, b->model->concretes, b->model->n_concretes,
                                                     sizeof *grown),
                          *concrete;
     if (!grown) return TARE_NO_MEMORY;
@@ -291,7 +291,7 @@ static tare_status add_concrete(struct builder *b, const struct tare_graph *grap
         TARE_TRY(make_tuple(&entry->value->output_signature, b, results, graph->n_returns));
     entry->value->bound_inputs = (int32_t *)b->model->concretes[b->model->n_concretes - 1].bound;
     entry->value->n_bound_inputs = b->model->concretes[b->model->n_concretes - 1].n_bound;
-    grown = tare_arena_extend(b->arena, saved->concrete_functions, saved->n_concrete_functions, 1, sizeof *grown);
+    grown = tare_arena_append(b->arena, saved->concrete_functions, saved->n_concrete_functions, sizeof *grown);
     if (!grown) return TARE_NO_MEMORY;
     grown[saved->n_concrete_functions++] = entry;
     saved->concrete_functions = grown;

@@ -87,7 +87,7 @@ static bool collect(struct conv **convs, size_t *count, struct tare_arena *arena
     for (size_t i = 0; i < graph->n_nodes; i++) {
         struct conv c;
         if (!describe(&c, graph->nodes[i], shapes)) continue;
-        *convs = tare_arena_extend(arena, *convs, *count, 1, sizeof **convs);
+        *convs = tare_arena_append(arena, *convs, *count, sizeof **convs);
         if (!*convs) return false;
         (*convs)[(*count)++] = c;
     }

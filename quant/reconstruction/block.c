@@ -250,7 +250,7 @@ static tare_status one_edge(struct tare_edge **out, size_t *count, const struct 
 
 static tare_status add_block(struct search *s, const struct value *begin, const struct value *end, size_t first_layer,
                              size_t n_layers) {
-    struct tare_block *grown = tare_arena_extend(s->arena, s->out->blocks, s->out->count, 1, sizeof *s->out->blocks);
+    struct tare_block *grown = tare_arena_append(s->arena, s->out->blocks, s->out->count, sizeof *s->out->blocks);
     struct tare_block *block;
     if (!grown) return TARE_NO_MEMORY;
     s->out->blocks = grown;
