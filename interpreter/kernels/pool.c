@@ -33,8 +33,6 @@ int64_t tare_pooling_take_lines(struct tare_pooling *part, const struct tare_poo
     }
 FOLD(fold_max, float, from[i] > to[i] ? from[i] : to[i])
 FOLD(fold_sum, float, to[i] + from[i])
-FOLD(fold_max_int8, int8_t, from[i] > to[i] ? from[i] : to[i])
-FOLD(fold_max_uint8, uint8_t, from[i] > to[i] ? from[i] : to[i])
 #undef FOLD
 
 static void fold_max_bfloat16(void *target, const void *source, int64_t count) {
@@ -134,21 +132,51 @@ void tare_pool_average_f32(float *output, const struct tare_pooling *pool, const
     tare_pool_average_f32_at(tare_cpu_level(), output, pool, input);
 }
 
+#define WINDOW(name, type, least)                                                                                      \
+    static void name(void *target, const struct tare_pool_window *window, int64_t channels) {                          \
+        type *to = target;                                                                                             \
+        for (int64_t c = 0; c < channels; c++)                                                                         \
+            to[c] = (least);                                                                                           \
+        TARE_POOL_POSITIONS(window, from) {                                                                            \
+            for (int64_t c = 0; c < channels; c++) {                                                                   \
+                const type x = ((const type *)from)[c];                                                                \
+                if (x > to[c]) to[c] = x;                                                                              \
+            }                                                                                                          \
+        }                                                                                                              \
+    }
+WINDOW(max_of_window_int8, int8_t, INT8_MIN)
+WINDOW(max_of_window_uint8, uint8_t, 0)
+#undef WINDOW
+
+/* The windows of an output line: what they have in common is computed once. */
+static void max_line(char *to, const struct tare_pooling *pool, const char *image, int64_t depth, int64_t height,
+                     tare_pool_max_window *max) {
+    const int64_t width = pool->in[2] * pool->channels, slice = pool->in[1] * width;
+    struct tare_pool_window window = { .step = { slice, width, pool->channels } };
+    int64_t first[3], last[3];
+    tare_pool_range(pool, 0, depth, &first[0], &last[0]);
+    tare_pool_range(pool, 1, height, &first[1], &last[1]);
+    window.count[0] = last[0] - first[0], window.count[1] = last[1] - first[1];
+    for (int64_t w = 0; w < pool->out[2]; w++, to += pool->channels) {
+        tare_pool_range(pool, 2, w, &first[2], &last[2]);
+        window.count[2] = last[2] - first[2];
+        window.from = image + first[0] * slice + first[1] * width + first[2] * pool->channels;
+        max(to, &window, pool->channels);
+    }
+}
+
 void tare_pool_max_bytes_at(enum tare_cpu_level level, void *output, const struct tare_pooling *pool, const void *input,
                             bool is_signed) {
-    const int64_t positions = pool->out[0] * pool->out[1] * pool->out[2];
     const int64_t image = pool->in[0] * pool->in[1] * pool->in[2] * pool->channels;
-    tare_pool_fold *fold = is_signed ? fold_max_int8 : fold_max_uint8;
+    tare_pool_max_window *max = is_signed ? max_of_window_int8 : max_of_window_uint8;
     char *to = output;
 #if TARE_KERNELS_X86
-    if (level >= TARE_CPU_AVX2) fold = is_signed ? tare_pool_fold_max_int8_avx2 : tare_pool_fold_max_uint8_avx2;
+    if (level >= TARE_CPU_AVX2) max = is_signed ? tare_pool_max_window_int8_avx2 : tare_pool_max_window_uint8_avx2;
 #endif
     (void)level;
-    memset(to, is_signed ? INT8_MIN : 0, (size_t)(pool->batch * positions * pool->channels));
-    for (int64_t i = 0; i < pool->batch * positions; i++, to += pool->channels) {
-        int64_t at[3];
-        position(at, pool, i % positions);
-        fold_window(to, pool, (const char *)input + i / positions * image, at, fold, 1);
+    for (int64_t b = 0; b < pool->batch; b++) {
+        for (int64_t i = 0; i < pool->out[0] * pool->out[1]; i++, to += pool->out[2] * pool->channels)
+            max_line(to, pool, (const char *)input + b * image, i / pool->out[1], i % pool->out[1], max);
     }
 }
 

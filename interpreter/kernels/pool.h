@@ -44,7 +44,22 @@ void tare_pool_average_f32_at(enum tare_cpu_level level, float *output, const st
 /* ---- for the variants only: to[c] = max(from[c], to[c]), to[c] += from[c], of `count` elements.
  * Those of bfloat16 convert `from`; `to` is float. ---- */
 typedef void tare_pool_fold(void *to, const void *from, int64_t count);
-tare_pool_fold tare_pool_fold_max_avx2, tare_pool_fold_sum_avx2, tare_pool_fold_max_int8_avx2,
-    tare_pool_fold_max_uint8_avx2, tare_pool_fold_max_bfloat16_avx2, tare_pool_fold_sum_bfloat16_avx2;
+tare_pool_fold tare_pool_fold_max_avx2, tare_pool_fold_sum_avx2, tare_pool_fold_max_bfloat16_avx2,
+    tare_pool_fold_sum_bfloat16_avx2;
+
+/* The positions of a window of bytes: on each axis their number and the distance from one to the next. */
+struct tare_pool_window {
+    const char *from;
+    int64_t count[3], step[3];
+};
+/* For each position: `at` is its first byte. */
+#define TARE_POOL_POSITIONS(window, at)                                                                                \
+    for (int64_t d_ = 0; d_ < (window)->count[0]; d_++)                                                                \
+        for (int64_t h_ = 0; h_ < (window)->count[1]; h_++)                                                            \
+            for (const char *at = (window)->from + d_ * (window)->step[0] + h_ * (window)->step[1],                    \
+                            *end_ = at + (window)->count[2] * (window)->step[2];                                       \
+                 at < end_; at += (window)->step[2])
+typedef void tare_pool_max_window(void *to, const struct tare_pool_window *window, int64_t channels);
+tare_pool_max_window tare_pool_max_window_int8_avx2, tare_pool_max_window_uint8_avx2;
 
 #endif

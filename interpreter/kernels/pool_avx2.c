@@ -48,20 +48,26 @@ TARE_TARGET_AVX2 void tare_pool_fold_sum_bfloat16_avx2(void *target, const void 
         to[i] += tare_float_from_bfloat16(from[i]);
 }
 
-#define FOLD_BYTES(name, type, max)                                                                                    \
-    TARE_TARGET_AVX2 void name(void *target, const void *source, int64_t count) {                                      \
+/* The maxima of 32 channels stay in a register for all positions. */
+#define WINDOW(name, type, least, max)                                                                                 \
+    TARE_TARGET_AVX2 void name(void *target, const struct tare_pool_window *window, int64_t channels) {                \
         type *to = target;                                                                                             \
-        const type *from = source;                                                                                     \
-        int64_t i = 0;                                                                                                 \
-        for (; i + 32 <= count; i += 32) {                                                                             \
-            const __m256i x = _mm256_loadu_si256((const __m256i *)(const void *)(from + i));                           \
-            const __m256i y = _mm256_loadu_si256((const __m256i *)(const void *)(to + i));                             \
-            _mm256_storeu_si256((__m256i *)(void *)(to + i), max(x, y));                                               \
+        int64_t c = 0;                                                                                                 \
+        for (; c + 32 <= channels; c += 32) {                                                                          \
+            __m256i most = _mm256_set1_epi8((char)(least));                                                            \
+            TARE_POOL_POSITIONS(window, from)                                                                          \
+            most = max(most, _mm256_loadu_si256((const __m256i *)(const void *)(from + c)));                           \
+            _mm256_storeu_si256((__m256i *)(void *)(to + c), most);                                                    \
         }                                                                                                              \
-        for (; i < count; i++)                                                                                         \
-            to[i] = from[i] > to[i] ? from[i] : to[i];                                                                 \
+        for (; c < channels; c++) {                                                                                    \
+            to[c] = (least);                                                                                           \
+            TARE_POOL_POSITIONS(window, from) {                                                                        \
+                const type x = ((const type *)from)[c];                                                                \
+                if (x > to[c]) to[c] = x;                                                                              \
+            }                                                                                                          \
+        }                                                                                                              \
     }
-FOLD_BYTES(tare_pool_fold_max_int8_avx2, int8_t, _mm256_max_epi8)
-FOLD_BYTES(tare_pool_fold_max_uint8_avx2, uint8_t, _mm256_max_epu8)
-#undef FOLD_BYTES
+WINDOW(tare_pool_max_window_int8_avx2, int8_t, INT8_MIN, _mm256_max_epi8)
+WINDOW(tare_pool_max_window_uint8_avx2, uint8_t, 0, _mm256_max_epu8)
+#undef WINDOW
 #endif
