@@ -69,6 +69,7 @@ struct pool_worker {
     struct tare_pool *pool;
     struct tare_thread *thread; /* NULL for worker 0 */
     int number;
+    atomic_uint taken; /* the last run whose part was taken, by this worker's thread or by the caller */
     tare_status status;
     char *text; /* error text of a failure; NULL if there was no memory for it */
 };
@@ -95,53 +96,67 @@ static inline void pause_processor(void) {
 #endif
 }
 
+/* Whether the caller may execute the worker's part of a run: nobody else has taken it. Each part of each run is taken
+ * once, so that a thread that wakes late does not take the part of a later run. */
+static bool take(struct pool_worker *worker, unsigned round) {
+    unsigned before = round - 1;
+    return atomic_compare_exchange_strong_explicit(&worker->taken, &before, round, memory_order_acq_rel,
+                                                   memory_order_relaxed);
+}
+
 static void work(struct pool_worker *worker, tare_worker_fn fn, void *arg) {
     worker->status = fn(arg, worker->number);
     worker->text = worker->status != TARE_OK ? tare_strdup(tare_error_text()) : NULL;
 }
 
 /* Runs of a pool often follow each other within microseconds, while waking a thread takes tens of them: a thread that
- * waits first looks for a while. Returns true if the wait is over; the thread then needs no lock, which the others may
- * hold. */
-static bool spin(const struct tare_pool *pool, bool (*is_over)(const struct tare_pool *pool, unsigned seen),
-                 unsigned seen) {
+ * waits first looks for a while whether the wait is over. If it is, the thread needs no lock, which others may hold. */
+static bool spin(bool (*is_over)(const void *arg), const void *arg) {
     enum { NANOSECONDS = 100000, LOOKS = 32 };
-    if (!pool->may_spin) return false;
     const int64_t end = tare_clock_ns() + NANOSECONDS;
     do {
         for (int i = 0; i < LOOKS; i++) {
-            if (is_over(pool, seen)) return true;
+            if (is_over(arg)) return true;
             pause_processor();
         }
     } while (tare_clock_ns() < end);
     return false;
 }
 
-static bool has_new_run(const struct tare_pool *pool, unsigned seen) {
-    return atomic_load_explicit(&pool->round, memory_order_acquire) != seen;
+struct next_run {
+    const struct tare_pool *pool;
+    unsigned seen; /* the run before */
+};
+
+static bool has_begun(const void *arg) {
+    const struct next_run *run = arg;
+    return atomic_load_explicit(&run->pool->round, memory_order_acquire) != run->seen;
 }
 
-static bool is_finished(const struct tare_pool *pool, unsigned seen) {
-    (void)seen;
+static bool is_finished(const void *arg) {
+    const struct tare_pool *pool = arg;
     return atomic_load_explicit(&pool->running, memory_order_acquire) == 0;
 }
 
 /* Waits for a run other than `seen`; false if the pool ends. */
 static bool wait_for_run(struct tare_pool *pool, unsigned seen) {
-    if (spin(pool, has_new_run, seen)) return true;
+    const struct next_run run = { pool, seen };
+    if (pool->may_spin && spin(has_begun, &run)) return true;
     pthread_mutex_lock(&pool->lock);
-    while (!has_new_run(pool, seen) && !pool->ending)
+    while (!has_begun(&run) && !pool->ending)
         pthread_cond_wait(&pool->start, &pool->lock);
     const bool ending = pool->ending;
     pthread_mutex_unlock(&pool->lock);
     return !ending;
 }
 
-/* `fn`, `arg` and `call` do not change until all workers have finished the run. */
+/* `fn`, `arg` and `call` do not change while a part of the run is taken and not finished. */
 static tare_status worker_main(void *arg) {
     struct pool_worker *worker = arg;
     struct tare_pool *pool = worker->pool;
-    for (unsigned seen = 0; wait_for_run(pool, seen); seen++) { /* no run begins before this worker has finished one */
+    for (unsigned seen = 0; wait_for_run(pool, seen);) {
+        seen = atomic_load_explicit(&pool->round, memory_order_acquire);
+        if (!take(worker, seen)) continue;
         tare_control_join(pool->call);
         work(worker, pool->fn, pool->arg);
         if (atomic_fetch_sub_explicit(&pool->running, 1, memory_order_acq_rel) > 1) continue;
@@ -195,6 +210,15 @@ static tare_status collect(struct tare_pool *pool) {
     return status;
 }
 
+/* The parts of threads that have not begun, which may get a processor only after milliseconds on a busy machine. */
+static void work_for_others(struct tare_pool *pool, unsigned round) {
+    for (int i = 1; i < pool->count; i++) {
+        if (!take(&pool->workers[i], round)) continue;
+        work(&pool->workers[i], pool->fn, pool->arg);
+        atomic_fetch_sub_explicit(&pool->running, 1, memory_order_acq_rel);
+    }
+}
+
 tare_status tare_pool_run(struct tare_pool *pool, tare_worker_fn fn, void *arg) {
     if (!pool) return fn(arg, 0);
     pthread_mutex_lock(&pool->lock);
@@ -202,20 +226,37 @@ tare_status tare_pool_run(struct tare_pool *pool, tare_worker_fn fn, void *arg) 
     pool->arg = arg;
     pool->call = tare_control_call();
     pool->running = pool->count - 1;
-    atomic_fetch_add_explicit(&pool->round, 1, memory_order_release);
+    const unsigned round = atomic_fetch_add_explicit(&pool->round, 1, memory_order_release) + 1;
     pthread_cond_broadcast(&pool->start);
     pthread_mutex_unlock(&pool->lock);
     work(&pool->workers[0], fn, arg);
-    if (spin(pool, is_finished, 0)) return collect(pool);
+    work_for_others(pool, round);
+    if (pool->may_spin && spin(is_finished, pool)) return collect(pool);
     pthread_mutex_lock(&pool->lock);
-    while (!is_finished(pool, 0))
+    while (!is_finished(pool))
         pthread_cond_wait(&pool->finished, &pool->lock);
     pthread_mutex_unlock(&pool->lock);
     return collect(pool);
 }
 
-static tare_status do_nothing(void *arg, int worker) {
-    (void)arg, (void)worker;
+struct gathering {
+    const struct tare_pool *pool;
+    atomic_int others; /* workers that have begun */
+};
+
+static bool all_are_here(const void *arg) {
+    const struct gathering *gathering = arg;
+    return atomic_load_explicit(&gathering->others, memory_order_acquire) == gathering->pool->count - 1;
+}
+
+/* The caller waits until each other thread has begun. */
+static tare_status gather(void *arg, int worker) {
+    struct gathering *gathering = arg;
+    if (worker > 0) {
+        atomic_fetch_add_explicit(&gathering->others, 1, memory_order_acq_rel);
+    } else {
+        spin(all_are_here, gathering);
+    }
     return TARE_OK;
 }
 
@@ -225,8 +266,9 @@ int64_t tare_pool_cost_ns(struct tare_pool *pool) {
     if (pool->measured && pool->round - pool->measured < VALID_ROUNDS) return pool->cost_ns;
     pool->cost_ns = INT64_MAX;
     for (int i = 0; i < TIMES; i++) {
+        struct gathering gathering = { .pool = pool };
         const int64_t start = tare_clock_ns();
-        if (tare_pool_run(pool, do_nothing, NULL) != TARE_OK) break;
+        if (tare_pool_run(pool, gather, &gathering) != TARE_OK) break;
         const int64_t took = tare_clock_ns() - start;
         if (took < pool->cost_ns) pool->cost_ns = took;
     }

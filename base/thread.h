@@ -11,11 +11,12 @@
 /* Processors that this process may use (its affinity mask), at least 1. */
 int tare_cpu_count(void);
 
-/* `worker` is 0 … count-1; 0 runs on the calling thread. */
+/* A part of the work: `worker` is 0 … count-1. 0 runs on the calling thread, which then also takes the parts of threads
+ * that have not begun. */
 typedef tare_status (*tare_worker_fn)(void *arg, int worker);
 
-/* Runs fn(arg, worker) on `count` threads (at least 1) and waits for all. If several fail, returns the status and text
- * of the lowest worker number, which makes the message as deterministic as the work. */
+/* Runs fn(arg, worker) once for each worker on up to `count` threads (at least 1) and waits for all. If several fail,
+ * returns the status and text of the lowest worker number, which makes the message as deterministic as the work. */
 tare_status tare_threads_run(int count, tare_worker_fn fn, void *arg) TARE_WARN_UNUSED;
 
 /* Threads that are reused for many short runs. One run at a time. */

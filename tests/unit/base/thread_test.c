@@ -1,6 +1,9 @@
 /* Workers, their failures, and the bounded queue. */
 #include "base/thread.h"
 
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -25,6 +28,11 @@ static tare_status fail_some(void *arg, int worker) {
     return worker >= 2 ? TARE_FAIL(TARE_CORRUPT, "worker %d failed", worker) : TARE_OK;
 }
 
+static tare_status fail_second(void *arg, int worker) {
+    (void)arg;
+    return worker == 1 ? TARE_FAIL(TARE_CORRUPT, "worker %d failed", worker) : TARE_OK;
+}
+
 static void run__carries_over_the_failure_of_the_lowest_worker(void **state) {
     (void)state;
     tare_error_clear();
@@ -45,6 +53,75 @@ static void pool__runs_again_and_again(void **state) {
     assert_int_equal(tare_pool_run(pool, count_up, &calls), TARE_OK);
     tare_pool_free(pool);
     assert_int_equal(tare_pool_size(NULL), 1);
+}
+
+/* ---- threads that do not begin ---- */
+
+static pthread_t second_thread;
+static atomic_int is_held, may_go;
+
+static void hold(int number) {
+    (void)number;
+    is_held = 1;
+    while (!may_go)
+        sched_yield();
+    is_held = 0;
+}
+
+static tare_status tell_thread(void *arg, int worker) {
+    if (worker == 1) second_thread = pthread_self();
+    atomic_int *begun = arg;
+    (*begun)++;
+    while (worker == 0 && *begun < 2) /* worker 1 has a thread of its own */
+        sched_yield();
+    return TARE_OK;
+}
+
+static void pool__ends_a_run_although_a_thread_does_not_begin(void **state) {
+    struct tare_pool *pool = tare_pool_new(2);
+    _Atomic int calls = 0;
+    atomic_int begun = 0;
+    (void)state;
+    signal(SIGUSR1, hold);
+    assert_int_equal(tare_pool_run(pool, tell_thread, &begun), TARE_OK);
+    assert_int_equal(pthread_kill(second_thread, SIGUSR1), 0);
+    while (!is_held)
+        sched_yield();
+    for (int i = 0; i < 7; i++)
+        assert_int_equal(tare_pool_run(pool, count_up, &calls), TARE_OK);
+    assert_int_equal(calls, 0x77);
+    assert_int_equal(tare_pool_run(pool, fail_second, NULL), TARE_CORRUPT);
+    assert_string_equal(tare_error_text(), "worker 1 failed");
+    may_go = 1;
+    while (is_held)
+        sched_yield();
+    for (int i = 0; i < 7; i++) /* it takes no part of a run that is over */
+        assert_int_equal(tare_pool_run(pool, count_up, &calls), TARE_OK);
+    assert_int_equal(calls, 0xee);
+    tare_pool_free(pool);
+}
+
+enum { WORKERS = 4, RUNS = 20000 };
+
+static tare_status note_part(void *arg, int worker) {
+    _Atomic int *parts = arg;
+    for (volatile int wait = 0; wait < worker * 7 % 30; wait++)
+        continue;
+    parts[worker]++;
+    return TARE_OK;
+}
+
+/* Whoever takes a part, it is taken once in each run. */
+static void pool__takes_each_part_once(void **state) {
+    struct tare_pool *pool = tare_pool_new(WORKERS);
+    (void)state;
+    for (int i = 0; i < RUNS; i++) {
+        _Atomic int parts[WORKERS] = { 0 };
+        assert_int_equal(tare_pool_run(pool, note_part, parts), TARE_OK);
+        for (int w = 0; w < WORKERS; w++)
+            if (parts[w] != 1) fail_msg("run %d: part %d was taken %d times", i, w, parts[w]);
+    }
+    tare_pool_free(pool);
 }
 
 /* What it costs to run a pool decides what is worth dividing. */
@@ -112,6 +189,8 @@ int main(void) {
         cmocka_unit_test(run__calls_each_worker_once),
         cmocka_unit_test(run__carries_over_the_failure_of_the_lowest_worker),
         cmocka_unit_test(pool__runs_again_and_again),
+        cmocka_unit_test(pool__ends_a_run_although_a_thread_does_not_begin),
+        cmocka_unit_test(pool__takes_each_part_once),
         cmocka_unit_test(pool__measures_what_a_run_costs),
         cmocka_unit_test(queue__keeps_order_and_ends),
         cmocka_unit_test(queue__close_wakes_a_waiting_producer),
