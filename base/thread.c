@@ -96,8 +96,8 @@ static inline void pause_processor(void) {
 #endif
 }
 
-/* Whether the caller may execute the worker's part of a run: nobody else has taken it. Each part of each run is taken
- * once, so that a thread that wakes late does not take the part of a later run. */
+/* Whether this thread may execute the worker's part of a run: no thread has taken it before. Each part of each run is
+ * taken once, so that a thread that wakes late does not take the part of a later run. */
 static bool take(struct pool_worker *worker, unsigned round) {
     unsigned before = round - 1;
     return atomic_compare_exchange_strong_explicit(&worker->taken, &before, round, memory_order_acq_rel,
