@@ -1,6 +1,5 @@
 /* Shape inference through calls: the callee is inferred with what the call passes. */
 #include "graph/calls.h"
-#include "graph/graph_table.h"
 #include "interpreter/inference/infer_walk.h"
 
 #include <string.h>
@@ -31,28 +30,52 @@ static bool same_facts(const struct tare_fact *a, const struct tare_fact *b, siz
     return true;
 }
 
-static const struct tare_inferred_call *find_call(const struct tare_infer_root *root, const struct tare_graph *callee,
+static uint64_t mix(uint64_t hash, uint64_t word) {
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+    return hash ^ hash >> 32;
+}
+
+static uint64_t mix_shape(uint64_t hash, const struct tare_shape *shape) {
+    hash = mix(hash, shape ? (uint64_t)(int64_t)shape->rank : UINT64_MAX / 3);
+    for (int i = 0; shape && i < shape->rank; i++)
+        hash = mix(hash, (uint64_t)shape->dims[i]);
+    return hash;
+}
+
+/* One callee may be called with as many different facts as there are calls (constants of quantized layers). */
+static struct tare_call_key key_of(const struct tare_graph *callee, const struct tare_fact *args) {
+    uint64_t hash = callee->n_args;
+    for (size_t i = 0; i < callee->n_args; i++) {
+        hash = mix_shape(mix(hash, (uint64_t)(uintptr_t)args[i].value), &args[i].shape);
+        hash = mix_shape(mix_shape(hash, args[i].partial), args[i].handle);
+    }
+    return (struct tare_call_key){ callee, hash };
+}
+
+static const struct tare_inferred_call *find_call(const struct tare_infer_root *root, struct tare_call_key key,
                                                   const struct tare_fact *args) {
-    const struct tare_inferred_call *call = tare_graph_table_get(&root->calls, callee);
-    while (call && !((!call->limited || call->limited == root->number) && same_facts(call->args, args, callee->n_args)))
+    const struct tare_inferred_call *call = tare_map_get_n(&root->calls, (const char *)&key, sizeof key);
+    while (call &&
+           !((!call->limited || call->limited == root->number) && same_facts(call->args, args, key.callee->n_args)))
         call = call->next;
     return call;
 }
 
 /* `limits`: those reached before the call. `status` is returned, except without memory. */
-static tare_status note_call(struct tare_infer_root *root, const struct tare_graph *callee,
-                             const struct tare_fact *args, const struct tare_fact *returns, uint64_t limits,
-                             tare_status status) {
+static tare_status note_call(struct tare_infer_root *root, struct tare_call_key key, const struct tare_fact *args,
+                             const struct tare_fact *returns, uint64_t limits, tare_status status) {
+    const struct tare_graph *callee = key.callee;
     struct tare_inferred_call *call = TARE_NEW(&root->arena, struct tare_inferred_call);
     if (!call || status == TARE_NO_MEMORY || status == TARE_INTERRUPTED) return call ? status : TARE_NO_MEMORY;
-    *call = (struct tare_inferred_call){ .callee = callee,
+    *call = (struct tare_inferred_call){ .key = key,
                                          .status = status,
                                          .limited = root->limits > limits ? root->number : 0 };
     call->args = tare_arena_extend(&root->arena, args, callee->n_args, 1, sizeof *args);
     call->returns = tare_arena_extend(&root->arena, returns, callee->n_returns, 1, sizeof *returns);
     call->text = status == TARE_OK ? "" : tare_arena_strdup(&root->arena, tare_error_text());
-    call->next = tare_graph_table_get(&root->calls, callee);
-    if (!call->args || !call->returns || !call->text || !tare_graph_table_set(&root->calls, callee, call))
+    call->next = tare_map_get_n(&root->calls, (const char *)&key, sizeof key);
+    if (!call->args || !call->returns || !call->text ||
+        !tare_map_set_n(&root->calls, (const char *)&call->key, sizeof call->key, call))
         return TARE_NO_MEMORY;
     return status;
 }
@@ -70,7 +93,8 @@ static tare_status infer_callee(struct tare_infer_walk *walk, const struct tare_
     if (n_args != callee->n_args)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "calls %s with %zu arguments (expected %zu)", callee->name, n_args,
                          callee->n_args);
-    known = find_call(root, callee, args);
+    const struct tare_call_key key = key_of(callee, args);
+    known = find_call(root, key, args);
     if (known) {
         root->limits += known->limited != 0;
         if (known->status != TARE_OK)
@@ -93,7 +117,7 @@ static tare_status infer_callee(struct tare_infer_walk *walk, const struct tare_
         if (edge.node && edge.index >= 0 && (size_t)edge.index < edge.node->n_outputs)
             returns[i] = tare_infer_fact_of(&inner, edge);
     }
-    return note_call(root, callee, args, returns, limits, status);
+    return note_call(root, key, args, returns, limits, status);
 }
 
 static struct tare_fact *new_returns(struct tare_infer_walk *walk, const struct tare_graph *callee) {

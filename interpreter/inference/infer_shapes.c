@@ -2,7 +2,6 @@
 #include "interpreter/inference/infer.h"
 #include "interpreter/inference/infer_walk.h"
 #include "graph/definitions/opdef.h"
-#include "graph/graph_table.h"
 #include "base/alloc.h"
 #include "base/control.h"
 #include "graph/model.h"
@@ -197,7 +196,7 @@ struct tare_inference {
 static void close_root(struct tare_infer_root *root) {
     for (struct tare_kept_value *kept = root->values; kept; kept = kept->next)
         tare_tensor_reset(&kept->tensor);
-    tare_graph_table_free(&root->calls);
+    tare_map_free(&root->calls);
     tare_arena_free(&root->arena);
 }
 

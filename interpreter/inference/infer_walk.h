@@ -3,8 +3,8 @@
 #ifndef TARE_INTERPRETER_INFERENCE_INFER_WALK_H
 #define TARE_INTERPRETER_INFERENCE_INFER_WALK_H
 
+#include "base/map.h"
 #include "graph/model.h"
-#include "graph/graph_table.h"
 #include "interpreter/inference/infer.h"
 
 /* What is known of one tensor. */
@@ -21,9 +21,14 @@ struct tare_kept_value {
     struct tare_kept_value *next;
 };
 
+struct tare_call_key {
+    const struct tare_graph *callee;
+    uint64_t facts; /* a hash of those of the arguments */
+};
+
 /* A callee that was inferred: the same facts of the arguments lead to the same facts of the returns. */
 struct tare_inferred_call {
-    const struct tare_graph *callee;
+    struct tare_call_key key;
     const struct tare_fact *args;
     struct tare_fact *returns;
     tare_status status; /* a failure is the same each time, too */
@@ -31,7 +36,7 @@ struct tare_inferred_call {
     /* 0: complete. Otherwise a limit was reached below this call, and the facts are used only in the inference of this
      * number, where the same limit applies. */
     uint64_t limited;
-    struct tare_inferred_call *next; /* of the same callee */
+    struct tare_inferred_call *next; /* of the same key */
 };
 
 struct tare_infer_walk;
@@ -41,8 +46,8 @@ struct tare_infer_root {
     tare_status (*infer_graph)(struct tare_infer_walk *walk); /* fills walk->facts; calls reach infer_shapes.c by it */
     struct tare_arena arena;                                  /* until the end of the last inference */
     struct tare_kept_value *values;
-    struct tare_graph_table calls; /* callee -> struct tare_inferred_call */
-    int64_t nodes_left;            /* that callees may still have: a file can nest calls without end */
+    struct tare_map calls; /* struct tare_call_key -> struct tare_inferred_call */
+    int64_t nodes_left;    /* that callees may still have: a file can nest calls without end */
     int depth;
     uint64_t number; /* of the inference, from 1 */
     uint64_t limits; /* times that a callee was not inferred because of a limit */

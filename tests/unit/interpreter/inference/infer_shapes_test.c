@@ -182,6 +182,35 @@ static void call__takes_the_callees_shape(void **state) {
     expect_shape(f, main, NULL, node, "[2,12]");
 }
 
+/* One function, called with constants that differ and with equal ones, in one inference. */
+static void calls__of_one_function_have_the_shapes_of_their_arguments(void **state) {
+    enum { CALLS = 60 };
+    struct fixture *f = *state;
+    struct tare_graph *main = f->model->main, *callee = tare_model_add_function(f->model, "reshape");
+    struct tare_node *x = tare_graph_add_arg(callee, "x", TARE_DT_FLOAT);
+    struct tare_node *to = tare_graph_add_arg(callee, "to", TARE_DT_INT32), *calls[CALLS];
+    struct tare_node *reshape = add(callee, "Reshape", "r", TARE_DT_FLOAT, INPUTS(out(x), out(to)));
+    struct tare_node *given = placeholder(main, "given", TARE_DT_FLOAT, tare_shape_make(1, 60));
+    OK(tare_node_resolve(reshape));
+    OK(tare_graph_add_return(callee, "y", TARE_DT_FLOAT, out(reshape)));
+    for (int i = 0; i < CALLS; i++) {
+        char names[2][16];
+        snprintf(names[0], sizeof names[0], "to%d", i);
+        snprintf(names[1], sizeof names[1], "call%d", i);
+        const int32_t rows = i % 6 + 1;
+        struct tare_node *shape = INTS(main, names[0], rows, -1);
+        calls[i] = call(main, "PartitionedCall", names[1], INPUTS(out(given), out(shape)),
+                        (int[]){ TARE_DT_FLOAT, TARE_DT_INT32 }, 2);
+        OK(tare_node_set_func(calls[i], "f", "reshape"));
+        OK(tare_node_resolve(calls[i]));
+    }
+    for (int i = 0; i < CALLS; i++) {
+        char expected[TARE_SHAPE_TEXT_SIZE];
+        snprintf(expected, sizeof expected, "[%d,%d]", i % 6 + 1, 60 / (i % 6 + 1));
+        expect_shape(f, main, NULL, calls[i], expected);
+    }
+}
+
 /* 300 functions, each of which calls the next one. One inference that all graphs share has the shapes of separate ones,
  * for each shape of the argument. */
 static void nested_calls__have_the_same_shapes_in_a_shared_inference(void **state) {
@@ -357,6 +386,7 @@ int main(void) {
         CASE(contradiction__names_the_node),
         CASE(wrong_arity__is_an_error_and_no_crash),
         CASE(call__takes_the_callees_shape),
+        CASE(calls__of_one_function_have_the_shapes_of_their_arguments),
         CASE(tpu_call__leaves_the_ordinal_out),
         CASE(batch_function__gives_the_callers_batch_back),
         CASE(branches__keep_what_they_have_in_common),
