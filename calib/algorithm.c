@@ -223,10 +223,19 @@ tare_status tare_algorithm_range_of_bins(struct tare_range *out, const struct ta
     return TARE_OK;
 }
 
+static bool has_counts(const struct tare_statistics *statistics) {
+    return statistics->histogram.n_pages > 0 || statistics->histogram.zeros > 0;
+}
+
 tare_status tare_algorithm_range(struct tare_range *out, const struct tare_algorithm_choice *choice,
                                  const struct tare_statistics *statistics, const struct tare_qscheme *scheme) {
     struct tare_bins bins;
     if (find_range(out, statistics, choice, scheme)) return TARE_OK;
+    if (row_of(choice)->of_extremes && has_counts(statistics)) {
+        memset(&bins, 0, sizeof bins);
+        if (tare_statistics_extremes(&bins.low, &bins.high, statistics))
+            return tare_algorithm_range_of_bins(out, choice, statistics, &bins, scheme);
+    }
     TARE_TRY(tare_bins_make(&bins, statistics));
     tare_status status = tare_algorithm_range_of_bins(out, choice, statistics, &bins, scheme);
     tare_bins_free(&bins);

@@ -29,6 +29,7 @@ struct tare_algorithm {
     /* `values` are the parameters in the row's order. The result depends on the arguments only. */
     tare_status (*range)(struct tare_range *out, const struct tare_statistics *statistics, const struct tare_bins *bins,
                          const double *values, const struct tare_qscheme *scheme);
+    bool of_extremes; /* of the bins, `range` reads low and high only */
 };
 
 /* An algorithm with its parameters. All zero is the default, min_max. */

@@ -76,6 +76,17 @@ static tare_status index_bins(struct tare_bins *bins) {
     return TARE_OK;
 }
 
+/* Centres and sums in one block, which fill_sums fills: the system clears large blocks, which costs as much. */
+static bool new_sums(struct tare_bins *bins) {
+    const size_t each = bins->count + 1;
+    bins->centers = tare_malloc(4 * each * sizeof *bins->centers);
+    if (!bins->centers) return false;
+    bins->counts = bins->centers + each;
+    bins->sums = bins->counts + each;
+    bins->squares = bins->sums + each;
+    return true;
+}
+
 tare_status tare_bins_make(struct tare_bins *out, const struct tare_statistics *statistics) {
     memset(out, 0, sizeof *out);
     if (!tare_statistics_extremes(&out->low, &out->high, statistics))
@@ -89,11 +100,7 @@ tare_status tare_bins_make(struct tare_bins *out, const struct tare_statistics *
     struct tare_histogram_bin *first = &out->bins[0], *last = &out->bins[out->count - 1];
     if (out->low > first->low && out->low <= first->high) first->low = out->low;
     if (out->high < last->high && out->high >= last->low) last->high = out->high;
-    out->centers = tare_calloc(out->count + 1, sizeof *out->centers);
-    out->counts = tare_calloc(out->count + 1, sizeof *out->counts);
-    out->sums = tare_calloc(out->count + 1, sizeof *out->sums);
-    out->squares = tare_calloc(out->count + 1, sizeof *out->squares);
-    if (!out->centers || !out->counts || !out->sums || !out->squares) {
+    if (!new_sums(out)) {
         status = TARE_NO_MEMORY;
         goto done;
     }
@@ -107,9 +114,6 @@ done:
 void tare_bins_free(struct tare_bins *bins) {
     tare_free(bins->bins);
     tare_free(bins->centers);
-    tare_free(bins->counts);
-    tare_free(bins->sums);
-    tare_free(bins->squares);
     tare_free(bins->below);
     memset(bins, 0, sizeof *bins);
 }

@@ -493,7 +493,7 @@ tare_status tare_histogram_list(struct tare_histogram_bin **bins, size_t *count,
     *bins = NULL;
     *count = 0;
     if (total == 0) return TARE_OK;
-    struct tare_histogram_bin *list = tare_calloc(total, sizeof *list);
+    struct tare_histogram_bin *list = tare_malloc(total * sizeof *list); /* a few thousand bins, all of them filled */
     if (!list) return TARE_NO_MEMORY;
     for (int i = histogram->n_pages - 1; i >= negative; i--)
         list_page(list, count, histogram, i);

@@ -23,4 +23,5 @@ const struct tare_algorithm tare_algorithm_average_min_max = {
     .help = "the mean over records of each record's least and greatest value",
     .tensorflow_names = tensorflow_names,
     .range = range,
+    .of_extremes = true,
 };

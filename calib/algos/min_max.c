@@ -17,4 +17,5 @@ const struct tare_algorithm tare_algorithm_min_max = {
     .help = "the exact least and greatest value",
     .tensorflow_names = tensorflow_names,
     .range = range,
+    .of_extremes = true,
 };

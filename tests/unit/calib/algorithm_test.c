@@ -468,6 +468,30 @@ static void algorithms__search_a_range_once_for_the_same_samples(void **state) {
     tare_statistics_reset(&grown);
 }
 
+/* Without the bins of the caller, the algorithms get only what they read. */
+static void algorithms__find_the_range_of_all_bins(void **state) {
+    (void)state;
+    size_t count;
+    const struct tare_algorithm *const *rows = tare_algorithm_list(&count);
+    for (size_t i = 0; i < count * DRAW_KINDS; i++) {
+        struct tare_statistics alone = { .samples = 0 }, shared = { .samples = 0 };
+        struct tare_algorithm_choice choice;
+        struct tare_range expected, range;
+        struct tare_bins bins;
+        assert_int_equal(tare_algorithm_parse(&choice, rows[i / DRAW_KINDS]->name), TARE_OK);
+        assert_int_equal(tare_statistics_merge(&alone, &statistics[i % DRAW_KINDS], NULL), TARE_OK);
+        assert_int_equal(tare_statistics_merge(&shared, &statistics[i % DRAW_KINDS], NULL), TARE_OK);
+        assert_int_equal(tare_bins_make(&bins, &shared), TARE_OK);
+        assert_int_equal(tare_algorithm_range_of_bins(&expected, &choice, &shared, &bins, &asymmetric), TARE_OK);
+        assert_int_equal(tare_algorithm_range(&range, &choice, &alone, &asymmetric), TARE_OK);
+        assert_true(range.low == expected.low && range.high == expected.high &&
+                    range.candidates == expected.candidates);
+        tare_bins_free(&bins);
+        tare_statistics_reset(&alone);
+        tare_statistics_reset(&shared);
+    }
+}
+
 static void parse__knows_tensorflows_names(void **state) {
     (void)state;
     const char *const names[][2] = { { "CALIBRATION_METHOD_MIN_MAX", "min_max" },
@@ -556,6 +580,7 @@ int main(void) {
         cmocka_unit_test(algorithms__say_so_when_nothing_finite_was_seen),
         cmocka_unit_test(algorithms__are_all_zero_for_zeros),
         cmocka_unit_test(algorithms__search_a_range_once_for_the_same_samples),
+        cmocka_unit_test(algorithms__find_the_range_of_all_bins),
         cmocka_unit_test(parse__knows_tensorflows_names),
         cmocka_unit_test(parse__says_what_is_wrong),
         cmocka_unit_test(list__keeps_parameters_with_their_algorithm),
