@@ -78,7 +78,7 @@ static void ranges__do_not_become_absent_without_memory(void **state) {
         int64_t allocations, unused, failures = 0;
         bool found;
         mini_ok(range_without(0, rows[i]->name, &found, expected, &allocations));
-        assert_true(found && allocations > 1);
+        assert_true(found && allocations > (rows[i]->of_extremes ? 0 : 1)); /* the memo of ranges, and bins */
         for (int64_t n = 1; n <= allocations; n++) {
             const tare_status status = range_without(n, rows[i]->name, &found, ends, &unused);
             failures += status == TARE_NO_MEMORY;
