@@ -79,8 +79,9 @@ static tare_status start(struct tare_batch_schedule *s, struct tare_task *task) 
     if (status != TARE_OK) return status;
     fflush(NULL);
     task->attempts++;
+    const pid_t parent = getpid();
     task->pid = fork();
-    if (task->pid == 0) tare_batch_child(task, &s->setup);
+    if (task->pid == 0) tare_batch_child(task, &s->setup, parent);
     if (task->pid < 0) return TARE_FAIL(TARE_NO_MEMORY, "cannot start a process: %s", strerror(errno));
     task->state = TARE_TASK_RUNNING;
     return TARE_OK;

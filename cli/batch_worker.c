@@ -218,12 +218,19 @@ static int64_t peak_memory(void) {
     return getrusage(RUSAGE_SELF, &usage) == 0 ? (int64_t)usage.ru_maxrss * 1024 : 0;
 }
 
-_Noreturn void tare_batch_child(const struct tare_task *task, const struct tare_batch_setup *setup) {
+/* Makes this process end when the batch process ends, however that ends, and ends it at once if that is over already.
+ */
+static void stop_with(pid_t parent) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(1);
+}
+
+_Noreturn void tare_batch_child(const struct tare_task *task, const struct tare_batch_setup *setup, pid_t parent) {
     struct tare_job_result result = tare_job_result_new(task->name);
     struct tare_control saving = { 0 };
     double start = tare_clock_seconds();
     tare_status status;
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* workers exit when the batch process is killed */
+    stop_with(parent);
     tare_ranks_leave();               /* under mpirun, `tare calibrate` would split the records among all ranks */
     tare_command_stop_with_parent();
     redirect(task->log_path);

@@ -33,7 +33,8 @@ struct tare_batch_setup {
     bool overwrite;  /* existing outputs */
 };
 
-/* Called in the child process: runs the task, writes its result file and exits. */
-_Noreturn void tare_batch_child(const struct tare_task *task, const struct tare_batch_setup *setup);
+/* Called in the child process: runs the task, writes its result file and exits. `parent` is the batch process; where it
+ * has ended, the child exits without a result. */
+_Noreturn void tare_batch_child(const struct tare_task *task, const struct tare_batch_setup *setup, pid_t parent);
 
 #endif

@@ -50,12 +50,12 @@ for _ in 1 2 3 4 5; do # until the kill comes before the end
     while kill -0 $batch 2>/dev/null && [ "$(count "$work/b" done)" -lt 8 ]; do sleep 0.02; done
     kill -9 $batch 2>/dev/null
     wait $batch 2>/dev/null
+    processes_end "$work/b/jobs.textproto"
     finished=$(grep -l '"outcome": "done"' "$work/b"/jobs.textproto.state/[!.]*.json)
     before=$(wc -l <<<"$finished")
     [ "$before" -ge 28 ] || break
 done
 [ "$before" -ge 8 ] && [ "$before" -lt 28 ] || fail "$before jobs were done when the batch was killed (expected 8 … 27)"
-sleep 0.3 # the processes of the killed batch end
 for file in $finished; do touch -d '2001-01-01' "$file"; done
 "$tare" batch "$work/b/jobs.textproto" --jobs 2 --quiet --resume --json >"$work/b/report.json" 2>/dev/null
 for file in $finished; do

@@ -51,6 +51,16 @@ ready() {
     return 1
 }
 
+# processes_end TEXT: waits until no process has TEXT in its command line, at most 60 s. Processes that a killed one had started
+# end a moment after it, and until then they finish the system call that they are in.
+processes_end() {
+    for _ in $(seq 6000); do
+        grep -alF -- "$1" /proc/[0-9]*/cmdline >/dev/null 2>&1 || return 0
+        sleep 0.01
+    done
+    fail "processes of '$1' go on"
+}
+
 finish() {
     if [ "$failures" -eq 0 ]; then echo "1 passed, 0 failed"; else echo "0 passed, $failures failed"; exit 1; fi
 }
