@@ -39,7 +39,7 @@ static struct tare_exec_frame *take_frame(struct tare_session *session, struct t
 static void give_frame(struct tare_session *session, struct tare_plan *plan, struct tare_exec_frame *frame,
                        bool succeeded) {
     const bool all = frame->keeps_values || plan->may_die || plan->has_frames;
-    for (size_t i = 0; i < (all ? plan->n_slots : plan->n_kept_slots); i++) {
+    for (size_t i = 0; i < (all ? plan->n_slots : plan->n_planned_kept); i++) {
         struct tare_tensor *slot = &frame->slots[all ? (int)i : plan->kept_slots[i]];
         if (slot->dtype) tare_tensor_reset(slot);
     }
@@ -140,7 +140,8 @@ static tare_status run_step(struct tare_session *session, const struct tare_plan
 }
 
 static void drop_after(struct tare_exec_frame *frame, const struct tare_step *step) {
-    for (size_t i = 0; i < step->n_drops; i++)
+    const size_t count = frame->keeps_values ? step->n_drops : step->n_planned_drops;
+    for (size_t i = 0; i < count; i++)
         if (frame->slots[step->drops[i]].dtype) tare_tensor_reset(&frame->slots[step->drops[i]]);
 }
 
@@ -185,7 +186,7 @@ static tare_status run_range(struct tare_session *session, const struct tare_pla
         const struct tare_step *step = &plan->steps[s];
         next = s + 1;
         if (is_quiet(plan, frame, s)) {
-            next = (size_t)plan->next_step[s];
+            next = (size_t)(frame->keeps_values ? plan->next_step : plan->next_run)[s];
             continue;
         }
         if (plan->may_die) frame->dead[s] = is_dead(plan, frame, step);
@@ -199,6 +200,7 @@ static tare_status run_range(struct tare_session *session, const struct tare_pla
             TARE_TRY(run_step(session, plan, frame, step));
         }
         drop_after(frame, step);
+        if (!frame->keeps_values) next = (size_t)plan->next_run[s];
     }
     return TARE_OK;
 }

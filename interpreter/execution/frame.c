@@ -18,6 +18,7 @@ void tare_exec_frame_free(struct tare_exec_frame *frame) {
     tare_free(frame->dead);
     tare_free(frame->computed);
     tare_free(frame->extremes);
+    tare_free(frame->lent);
     for (size_t i = 0; frame->singles && i < frame->n_bindings; i++) {
         if (frame->singles[i]) tare_tensor_reset(frame->singles[i]);
         tare_free(frame->singles[i]);
@@ -40,10 +41,11 @@ struct tare_exec_frame *tare_exec_frame_new(const struct tare_plan *plan) {
     frame->computed = tare_calloc(plan->n_steps + 1, sizeof *frame->computed);
     frame->extremes = tare_calloc(plan->n_steps + 1, sizeof *frame->extremes);
     frame->singles = tare_calloc(plan->n_steps + 1, sizeof *frame->singles);
+    frame->lent = tare_calloc(plan->n_steps + 1, sizeof *frame->lent);
     frame->bindings = tare_calloc(plan->n_steps + 1, sizeof *frame->bindings);
     frame->n_bindings = plan->n_steps;
     if (frame->slots && frame->inputs && frame->last_use && frame->dead && frame->computed && frame->extremes &&
-        frame->singles && frame->bindings)
+        frame->singles && frame->lent && frame->bindings)
         return frame;
     tare_exec_frame_free(frame);
     return NULL;

@@ -376,14 +376,19 @@ static bool makes_no_tensor(const struct tare_step *step) {
     if (step->group && step->group->active) return step->first_output != step->group->output;
     if (step->range) return step->is_internal && is_set_by_group(step->range) && !step->range->has_tensors;
     if (step->flattens) return is_set_by_group(step->flattens) && !step->observed;
-    return step->is_internal;
+    return step->is_internal || step->is_lent;
 }
 
-static bool frees_values(const struct tare_plan *plan, const struct tare_step *step) {
-    bool any = false;
-    for (size_t i = 0; i < step->n_drops; i++)
-        any |= plan->may_have[step->drops[i]];
-    return any;
+/* Moves the slots that may have values if all runs as planned to the front; returns their number. */
+static size_t sort_slots(const struct tare_plan *plan, int *slots, size_t count) {
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++) {
+        const int slot = slots[i];
+        if (!plan->may_have[slot]) continue;
+        slots[i] = slots[n];
+        slots[n++] = slot;
+    }
+    return n;
 }
 
 /* After a step that is skipped, those are skipped in whose place nothing happens, or that depend on the same step. */
@@ -395,26 +400,32 @@ static void select_next(const struct tare_plan *plan) {
                (plan->quiet[next] == TARE_STEP_IS_QUIET || plan->quiet[next] == quiet))
             next = plan->next_step[next];
         plan->next_step[s] = next;
+        plan->next_run[s] = s + 1;
+        if (s + 1 < (int)plan->n_steps && plan->quiet[s + 1] != TARE_STEP_RUNS)
+            plan->next_run[s] = plan->next_run[s + 1];
     }
 }
 
-void tare_plan_select_quiet(const struct tare_plan *plan) {
+void tare_plan_select_quiet(struct tare_plan *plan) {
     for (size_t v = 0; v < plan->n_slots; v++)
         plan->may_have[v] = true;
     for (size_t s = 0; s < plan->n_steps; s++)
         for (size_t k = 0; k < plan->steps[s].n_outputs && makes_no_tensor(&plan->steps[s]); k++)
             plan->may_have[plan->steps[s].first_output + (int)k] = false;
+    plan->n_planned_kept = sort_slots(plan, plan->kept_slots, plan->n_kept_slots);
+    for (size_t s = 0; s < plan->n_steps; s++)
+        plan->steps[s].n_planned_drops = sort_slots(plan, plan->steps[s].drops, plan->steps[s].n_drops);
     for (size_t s = 0; s < plan->n_steps; s++) {
         const struct tare_step *step = &plan->steps[s];
         const bool is_grouped = step->group && step->group->active;
         plan->quiet[s] = TARE_STEP_RUNS;
-        if (plan->may_die || step->scalars || frees_values(plan, step)) continue;
+        if (plan->may_die || step->scalars || step->n_planned_drops) continue;
         if (is_grouped && step->group->sink != (int)s)
             plan->quiet[s] = TARE_STEP_IS_QUIET;
+        else if (!is_grouped && step->computed_with >= 0)
+            plan->quiet[s] = step->computed_with;
         else if (!is_grouped && makes_no_tensor(step))
-            plan->quiet[s] = step->flattens ? step->flattens->steps[0]
-                             : step->range  ? step->range->steps[0]
-                                            : step->computed_with;
+            plan->quiet[s] = (step->flattens ? step->flattens : step->range)->steps[0];
     }
     select_next(plan);
 }

@@ -171,6 +171,13 @@ static void bind_again(struct tare_group_binding *binding, const struct tare_ste
     find_requantization(binding, group);
 }
 
+/* True for a result that a scalar program lends, and has lent in this run as well: only its value differs. */
+static bool is_lent(const struct group_run *run, const struct tare_operand *operand) {
+    const struct tare_exec_frame *frame = run->frame;
+    const uintptr_t at = (uintptr_t)operand->data, first = (uintptr_t)frame->lent;
+    return !frame->keeps_values && at >= first && at < first + run->plan->n_steps * sizeof *frame->lent;
+}
+
 /* Updates the operands that are not constants; false if the binding does not remain valid. */
 static bool rebind(struct group_run *run, const struct tare_shape *shape) {
     const struct tare_step_group *group = run->group;
@@ -181,6 +188,10 @@ static bool rebind(struct group_run *run, const struct tare_shape *shape) {
         if (group->expression.branch_of[i] || group->values[i] < 0) continue;
         struct tare_operand *operand = &binding->bound.operands[i];
         const enum tare_operand_kind kind = operand->kind;
+        if (is_lent(run, operand)) {
+            are_arrays = false;
+            continue;
+        }
         if (!classify(operand, tare_plan_value(run->plan, run->frame, group->values[i]), group->is_bias[i], shape) ||
             operand->kind != kind)
             return false;

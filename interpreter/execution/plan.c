@@ -122,7 +122,8 @@ static tare_status lay_out(struct builder *b) {
                                  .kind = kind_of(node->op),
                                  .n_inputs = node->n_inputs,
                                  .first_output = is_const ? -1 : (int)plan->n_slots,
-                                 .n_outputs = node->n_outputs };
+                                 .n_outputs = node->n_outputs,
+                                 .computed_with = TARE_NO_STEP };
         *(is_const ? &constants : &plan->n_slots) += node->n_outputs;
         if (node->n_inputs > plan->max_inputs) plan->max_inputs = node->n_inputs;
     }
@@ -235,7 +236,7 @@ static void find_last_uses(const struct tare_plan *plan, int *last, int *previou
                 extend_to(&last[step->inputs[i]], &previous[step->inputs[i]], tare_plan_runs_until(plan, (int)s));
     }
     for (size_t s = 0; s < plan->n_steps; s++) /* seldom exist, and have one element */
-        if (plan->steps[s].is_internal) last[plan->steps[s].first_output] = TO_THE_END;
+        if (plan->steps[s].is_internal || plan->steps[s].is_lent) last[plan->steps[s].first_output] = TO_THE_END;
     for (size_t i = 0; i < plan->n_fetches; i++)
         if (plan->fetches[i] >= 0) last[plan->fetches[i]] = TO_THE_END;
 }
@@ -342,8 +343,10 @@ tare_status tare_plan_new(struct tare_plan **out, struct tare_session *session,
         status = build(&b);
         b.plan->quiet = TARE_NEW_ARRAY(&session->arena, int, b.plan->n_steps + 1);
         b.plan->next_step = TARE_NEW_ARRAY(&session->arena, int, b.plan->n_steps + 1);
+        b.plan->next_run = TARE_NEW_ARRAY(&session->arena, int, b.plan->n_steps + 1);
         b.plan->may_have = TARE_NEW_ARRAY(&session->arena, bool, b.plan->n_slots + 1);
-        if (status == TARE_OK && (!b.plan->quiet || !b.plan->next_step || !b.plan->may_have)) status = TARE_NO_MEMORY;
+        const bool has_all = b.plan->quiet && b.plan->next_step && b.plan->next_run && b.plan->may_have;
+        if (status == TARE_OK && !has_all) status = TARE_NO_MEMORY;
     }
     tare_arena_free(&b.scratch);
     if (status != TARE_OK) return status;

@@ -88,6 +88,8 @@ struct tare_step_group {
     bool active; /* the present observer requests no intermediate value */
 };
 
+enum { TARE_NO_STEP = -1, TARE_MANY_STEPS = -2 };
+
 /* One node of a plan. */
 struct tare_step {
     const struct tare_node *node;
@@ -101,8 +103,8 @@ struct tare_step {
     bool *last_use;   /* this step is the last use of input i's slot, and reads it through no other input */
     int first_output; /* slot of output 0, the others follow; -1 for a constant step */
     size_t n_outputs;
-    int *drops; /* slots freed after this step */
-    size_t n_drops;
+    int *drops; /* slots freed after this step; the first n_planned_drops may have values if all runs as planned */
+    size_t n_drops, n_planned_drops;
     int *controls; /* steps that must have run; set only if may_die */
     size_t n_controls;
     bool *observed;                   /* by output: requested by the observer; NULL: none */
@@ -117,7 +119,8 @@ struct tare_step {
         *mixed; /* of which this step is the sink of the product's group or of the quantizer; NULL: none */
     struct tare_section *section;        /* of which this step is the first; NULL: none */
     struct tare_scalar_program *scalars; /* of which this step is the first; NULL: none */
-    int computed_with;                   /* of an internal step: the first step of its program */
+    int computed_with;                   /* of a step of a scalar program: the first one; otherwise TARE_NO_STEP */
+    bool is_lent;                        /* the program keeps the memory of its result (scalars.c) */
 };
 
 /* Output `output` of a constant node. */
@@ -154,9 +157,12 @@ struct tare_exec_frame {
     bool *computed;                    /* by step: already computed by a fusion or a tiled run, or skipped */
     float *extremes;                   /* by step of a range that is computed: its value */
     struct tare_tensor **singles;      /* by step of a scalar program: the tensor of its last result; NULL: none */
+    union tare_lane *lent;             /* by step of a scalar program: the result, if it is lent */
     struct tare_placement *placements; /* where groups store their results; n_placements of them */
     size_t n_placements;
-    bool keeps_values;                    /* slots that no step frees in its place may have values */
+    /* Something did not run as planned: slots that no step frees in its place may have values, and steps that are
+     * skipped otherwise may have to run. */
+    bool keeps_values;
     bool skips_checks;                    /* `computed` is set for the steps of the plan's checks */
     struct tare_group_binding **bindings; /* by step: of the group that runs in its place; NULL: not bound yet */
     size_t n_bindings;
@@ -192,9 +198,10 @@ struct tare_plan {
     int observe_epoch;
     int *quiet;      /* by step, with the present observer */
     int *next_step;  /* by quiet step: the first one after it that is not known to be skipped with it */
+    int *next_run;   /* by step: the first one after it that is not skipped if all runs as planned */
     bool *may_have;  /* by slot: it has a value if all groups and scalar programs run as planned */
-    int *kept_slots; /* those that no step frees */
-    size_t n_kept_slots;
+    int *kept_slots; /* those that no step frees; the first n_planned_kept may have values if all runs as planned */
+    size_t n_kept_slots, n_planned_kept;
     bool *fed_wanted; /* feed i is requested by the observer; NULL: not asked yet */
     int fed_epoch;    /* observe_epoch of fed_wanted */
     struct tare_exec_frame *spare;
@@ -236,7 +243,6 @@ const struct tare_tensor *tare_plan_value(const struct tare_plan *plan, const st
 
 /* ---- producers and users of slots ---- */
 
-enum { TARE_NO_STEP = -1, TARE_MANY_STEPS = -2 };
 struct tare_plan_uses {
     int *made_by; /* by slot: step; TARE_NO_STEP for a feed */
     int *used_by; /* by slot: the only step, TARE_NO_STEP, or TARE_MANY_STEPS (also for a result) */
@@ -283,7 +289,7 @@ int tare_plan_runs_at(const struct tare_plan *plan, int step);
 /* The step in whose place a step may run for the last time. */
 int tare_plan_runs_until(const struct tare_plan *plan, int step);
 /* After the other selections. */
-void tare_plan_select_quiet(const struct tare_plan *plan);
+void tare_plan_select_quiet(struct tare_plan *plan);
 void tare_plan_select_groups(const struct tare_session *session, const struct tare_plan *plan);
 /* Select the fusions, then the tilings, that the session's options and the current observer allow. */
 void tare_plan_select_fusions(const struct tare_session *session, const struct tare_plan *plan);

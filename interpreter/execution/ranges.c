@@ -157,6 +157,7 @@ tare_status tare_range_set(const struct tare_plan *plan, struct tare_exec_frame 
                            const struct tare_step_range *range, const struct tare_value_range *values) {
     float extremes[2] = { 0 };
     const bool is_known = tare_value_range_end(&extremes[MINIMUM], &extremes[MAXIMUM], values);
+    frame->keeps_values |= !is_known;
     for (int i = 0; i < 2; i++) {
         frame->extremes[range->steps[i]] = extremes[i];
         frame->computed[range->steps[i]] = is_known;

@@ -6,7 +6,8 @@
  * step runs: outputs of earlier steps, and those of ranges (ranges.c) that were set before, which are read without
  * tensors. It runs in the place of its first step; where an input has more than one element, or is not computed yet,
  * the steps run one by one. The tensors of results are kept in the frame and used again by the next run, unless they
- * have other references. */
+ * have other references. A result that all its users only read, as groups do, is lent: its slot keeps a tensor without
+ * a buffer of its own, so that a run stores only the value. */
 #include "base/alloc.h"
 #include "interpreter/execution/stages.h"
 #include "interpreter/execution/step.h"
@@ -22,6 +23,7 @@ struct scalar_op {
     int rank; /* of the result of Reshape; -1: the larger one of the inputs */
     int dtype, slot;
     bool is_used; /* by steps outside of the program */
+    bool is_kept; /* not all of them only read it: the tensor of the result has memory of its own */
 };
 
 struct scalar {
@@ -153,6 +155,13 @@ static tare_status begin_program(struct builder *b, struct tare_plan *plan, stru
     return TARE_OK;
 }
 
+/* True if the step only reads its operands of one element: it neither passes them on nor keeps them. */
+static bool only_reads(const struct tare_step *step) {
+    struct tare_step_stages stages;
+    if (!step->group) return false;
+    return step->n_inputs == 2 ? tare_plan_stages_of(&stages, step, 0) : strcmp(step->node->op, "PadV2") == 0;
+}
+
 /* Marks the results and the values of ranges that steps outside of their program, or of any program, use. */
 static void mark_used(struct builder *b, const int *program_of, int value, int by) {
     const int step = value < 0 ? TARE_NO_STEP : b->uses->made_by[value];
@@ -161,8 +170,11 @@ static void mark_used(struct builder *b, const int *program_of, int value, int b
     if (range && !is_in_program) range->is_used[range->steps[1] == step] = true;
     if (step < 0 || program_of[step] < 0 || (by >= 0 && program_of[by] == program_of[step])) return;
     struct tare_scalar_program *program = b->plan->steps[program_of[step]].scalars;
-    for (int i = 0; program && i < program->n_ops; i++)
-        program->ops[i].is_used |= program->ops[i].step == step;
+    for (int i = 0; program && i < program->n_ops; i++) {
+        if (program->ops[i].step != step) continue;
+        program->ops[i].is_used = true;
+        program->ops[i].is_kept |= !is_in_program && (by < 0 || !only_reads(&b->plan->steps[by]));
+    }
 }
 
 /* Marks the results and the values of ranges that only programs use. */
@@ -172,8 +184,10 @@ static void mark_internal(struct tare_plan *plan) {
         const struct tare_scalar_program *program = step->scalars;
         if (step->range) step->is_internal = !step->range->is_used[step->range->steps[1] == (int)s];
         for (int i = 0; program && i < program->n_ops; i++) {
-            plan->steps[program->ops[i].step].is_internal = !program->ops[i].is_used;
-            plan->steps[program->ops[i].step].computed_with = (int)s;
+            const struct scalar_op *op = &program->ops[i];
+            plan->steps[op->step].is_internal = !op->is_used;
+            plan->steps[op->step].is_lent = op->is_used && !op->is_kept;
+            plan->steps[op->step].computed_with = (int)s;
         }
     }
 }
@@ -275,9 +289,24 @@ static tare_status kept_tensor(struct tare_tensor **out, struct tare_exec_frame 
     return tare_tensor_new(tensor, dtype, &shape);
 }
 
+/* A lent result: its slot keeps the tensor, without a buffer, over the memory of the frame. */
+static void lend_result(struct tare_exec_frame *frame, const struct scalar_op *op, const struct scalar *result) {
+    struct tare_tensor *slot = &frame->slots[op->slot];
+    tare_lane_store(&frame->lent[op->step], tare_plan_lane_of(op->dtype), 0, result->value);
+    if (slot->dtype && slot->shape.rank == result->rank) return;
+    *slot = (struct tare_tensor){ .dtype = op->dtype,
+                                  .shape = { .rank = result->rank, .dims = { 1 } },
+                                  .elements = 1,
+                                  .data = &frame->lent[op->step] };
+}
+
 static tare_status store_result(struct tare_exec_frame *frame, const struct scalar_op *op,
                                 const struct scalar *result) {
     struct tare_tensor *tensor;
+    if (!op->is_kept) {
+        lend_result(frame, op, result);
+        return TARE_OK;
+    }
     TARE_TRY(kept_tensor(&tensor, frame, op->step, op->dtype, result->rank));
     tare_lane_store(tensor->data, tare_plan_lane_of(op->dtype), 0, result->value);
     tare_tensor_share(&frame->slots[op->slot], tensor);
@@ -295,6 +324,7 @@ tare_status tare_scalars_run(const struct tare_plan *plan, struct tare_exec_fram
     for (int i = 0; i < program->n_ops; i++) {
         const struct scalar_op *op = &program->ops[i];
         frame->computed[op->step] = runs;
+        if (!runs && op->is_used && !op->is_kept) frame->slots[op->slot] = (struct tare_tensor){ 0 };
         if (!runs) continue;
         run_op(registers, op, &stage, &registers[MOST_INPUTS + i]);
         if (op->is_used) TARE_TRY(store_result(frame, op, &registers[MOST_INPUTS + i]));

@@ -1,5 +1,6 @@
 /* Ranges and scalar programs: values that only a program uses, values that other steps use or a caller fetches, results
- * that a caller still holds when the next run computes them, and programs that cannot run. */
+ * that a caller still holds when the next run computes them, those that are lent to groups, and programs that cannot
+ * run. */
 #include "support/mini_model.h"
 
 #include <math.h>
@@ -8,7 +9,7 @@
 /* Max and Min of x, and a program of scalar steps: their difference, and the difference over 255. */
 struct ranged {
     struct tare_graph_model *model;
-    struct tare_edge x, high, low, difference, scale, product;
+    struct tare_edge x, high, low, difference, scale, product, grouped;
     struct tare_session *session;
 };
 
@@ -30,6 +31,8 @@ static void begin(struct ranged *r) {
     r->difference = mini_node(g, "Sub", "difference", 2, r->high, r->low);
     r->scale = mini_node(g, "Div", "scale", 2, r->difference, mini_float(g, "codes", 255));
     r->product = mini_node(g, "Mul", "product", 2, y, r->scale);
+    const struct tare_edge scaled = mini_node(g, "Mul", "scaled", 2, y, r->scale);
+    r->grouped = mini_node(g, "AddV2", "grouped", 2, scaled, r->difference); /* a group, to which both are lent */
     r->session = mini_session(r->model);
 }
 
@@ -86,6 +89,50 @@ static void ranges__a_result_that_is_held_keeps_its_value(void **unused) {
     end(&r);
 }
 
+static float grouped(float high) {
+    return (high + 1) * (high / 255) + high;
+}
+
+/* The group that reads single values does so in each run, also after one in which their program could not run. */
+static void ranges__lent_values_are_those_of_each_run(void **unused) {
+    (void)unused;
+    struct ranged r;
+    begin(&r);
+    for (int i = 1; i < 4; i++) {
+        check(&r, (float)(10 * i), 2, r.grouped, grouped((float)(10 * i)));
+        struct tare_tensor result = run(&r, NAN, 2, r.grouped);
+        assert_true(isnan(TARE_DATA(float, &result)[0]));
+        tare_tensor_reset(&result);
+    }
+    check(&r, 50, 2, r.grouped, grouped(50));
+    check(&r, 60, 2, r.grouped, grouped(60));
+    end(&r);
+}
+
+/* A value that is fetched beside the result of such a group does not change with the next run. */
+static void ranges__a_fetched_value_is_not_lent(void **unused) {
+    (void)unused;
+    struct ranged r;
+    begin(&r);
+    const struct tare_shape shape = tare_shape_make(1, (int64_t)3);
+    const struct tare_edge fetches[] = { r.grouped, r.difference };
+    struct tare_tensor held[3];
+    for (int i = 0; i < 3; i++) {
+        const float high = (float)(10 + i);
+        struct tare_tensor x, results[2];
+        mini_ok(tare_tensor_from(&x, TARE_DT_FLOAT, &shape, (float[]){ high, 2, 0 }));
+        mini_ok(tare_session_run(r.session, &r.x, &x, 1, fetches, results, 2, NULL, 0));
+        assert_float_equal(TARE_DATA(float, &results[0])[0], grouped(high), 0);
+        held[i] = results[1];
+        tare_tensor_reset(&results[0]), tare_tensor_reset(&x);
+    }
+    for (int i = 0; i < 3; i++) {
+        assert_float_equal(TARE_DATA(float, &held[i])[0], 10 + i, 0);
+        tare_tensor_reset(&held[i]);
+    }
+    end(&r);
+}
+
 /* The order of comparisons decides which NaN or zero is the result: the ops run. */
 static void ranges__with_nan_are_those_of_the_ops(void **unused) {
     (void)unused;
@@ -139,6 +186,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranges__values_are_those_of_each_run),
         cmocka_unit_test(ranges__a_result_that_is_held_keeps_its_value),
+        cmocka_unit_test(ranges__lent_values_are_those_of_each_run),
+        cmocka_unit_test(ranges__a_fetched_value_is_not_lent),
         cmocka_unit_test(ranges__with_nan_are_those_of_the_ops),
         cmocka_unit_test(ranges__observers_of_single_values_do_not_change_results),
     };
