@@ -1,5 +1,6 @@
 /* The VNNI variant of depthwise lines (depthwise_lines.c): four rows of bytes in a lane, 16 lanes in a vector. */
 #include "interpreter/kernels/integer/depthwise_lines.h"
+#include "interpreter/kernels/integer/requantize_rows.h"
 
 #if TARE_KERNELS_X86
 #include <immintrin.h>
@@ -79,6 +80,28 @@ TARE_ALWAYS_INLINE TARE_TARGET_VNNI __m512i sums_at(const char *x, const struct 
     return sums;
 }
 
+/* Float results without an addend, whose operands are loaded once a line. `first`: the start with the offset. */
+TARE_ALWAYS_INLINE TARE_TARGET_VNNI void walk_reals(const struct tare_igemm_output *output,
+                                                    const struct tare_depthwise_walk *walk, __m512i first,
+                                                    const __m512i *weights, const int groups, const int taps,
+                                                    const bool has_sign) {
+    const struct tare_requantize *r = output->requantize;
+    const __mmask16 all[] = { 0xffff, 0 }, inside = (__mmask16)(0xffffu >> (LANES - walk->inside)),
+                    last = (__mmask16)(0xffffu >> (LANES - walk->last));
+    struct tare_real_columns columns = tare_real_columns_of(r, output->column, all, 1);
+    struct tare_range_avx512 seen = tare_requantize_range_avx512(r);
+    float *to = r->real.floats ? r->real.floats + output->element : NULL;
+    const char *x = walk->x;
+    columns.offset[0] = _mm512_setzero_si512();
+    for (int64_t p = 0; p < walk->count; p++, x += walk->step) {
+        const __mmask16 mask = p == walk->count - 1 ? last : inside;
+        const __m512 real = tare_real_lanes(&columns, 0, sums_at(x, walk, first, weights, groups, taps), NULL);
+        if (to) tare_store_floats(to + p * walk->out_step, real, mask, mask == 0xffff);
+        tare_add_to_range(&seen, real, mask, mask == 0xffff, has_sign);
+    }
+    tare_requantize_store_range_avx512(r, &seen);
+}
+
 /* The weights of kernels of known size stay in registers. */
 TARE_ALWAYS_INLINE TARE_TARGET_VNNI void walk_known(const struct tare_igemm_output *output,
                                                     const struct tare_depthwise_walk *walk, const int groups,
@@ -97,6 +120,14 @@ TARE_ALWAYS_INLINE TARE_TARGET_VNNI void walk_known(const struct tare_igemm_outp
         for (int64_t p = 0; p < walk->count; p++, x += walk->step)
             store_bytes(&bytes, p * walk->out_step, sums_at(x, walk, first, weights, groups, taps),
                         p == walk->count - 1 ? walk->last : walk->inside);
+        return;
+    }
+    if (r && r->is_real && !r->real.addend && !r->real.is_quantized) {
+        const __m512i first = _mm512_add_epi32(start, _mm512_loadu_si512(r->offset + output->column));
+        if (r->real.low >= 0)
+            walk_reals(output, walk, first, weights, groups, taps, false);
+        else
+            walk_reals(output, walk, first, weights, groups, taps, true);
         return;
     }
     struct tare_range_avx512 seen = tare_requantize_range_avx512(r);

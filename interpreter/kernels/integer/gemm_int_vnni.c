@@ -235,17 +235,18 @@ static TARE_TARGET_AVX512 void store_any(const struct product *p, int32_t sums[B
     tare_requantize_store_range_avx512(r, &seen);
 }
 
-/* Floats, stored or not, of which the range is collected. */
+/* Floats, stored or not, of which the range is collected; the sums begin with the offsets. */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_floats(const struct product *p, int32_t sums[BUFFER_ROWS][WIDTH],
                                                         const struct row_tile *tile, const int panels,
                                                         const bool is_full, const bool has_sign) {
     const struct tare_requantize *r = p->c->requantize;
     const __mmask16 masks[2] = { mask_of(p, 0), mask_of(p, 1) };
-    const struct tare_real_columns columns = tare_real_columns_of(r, p->c->column + p->column, masks, panels);
+    struct tare_real_columns columns = tare_real_columns_of(r, p->c->column + p->column, masks, panels);
     const float *addend = r->real.addend;
     float *floats = r->real.floats;
     int64_t at = p->c->element + tile->first * p->c->stride + p->column;
     struct tare_range_avx512 seen = tare_requantize_range_avx512(r);
+    columns.offset[0] = columns.offset[1] = _mm512_setzero_si512();
     for (int64_t row = 0; row < tile->rows; row++, at += p->c->stride) {
         TARE_UNROLL
         for (int panel = 0; panel < panels; panel++) {
@@ -258,6 +259,44 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_floats(const struct product *p,
     }
     tare_requantize_store_range_avx512(r, &seen);
 }
+
+/* Whole vectors that are stored, without an addend; the sums begin with the offsets. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_whole_floats(const struct product *p, int32_t sums[BUFFER_ROWS][WIDTH],
+                                                              const struct row_tile *tile, const int panels,
+                                                              const bool has_sign) {
+    const struct tare_requantize *r = p->c->requantize;
+    const __mmask16 masks[2] = { 0xffff, 0xffff };
+    struct tare_real_columns columns = tare_real_columns_of(r, p->c->column + p->column, masks, panels);
+    float *to = r->real.floats + p->c->element + tile->first * p->c->stride + p->column;
+    struct tare_range_avx512 seen = tare_requantize_range_avx512(r);
+    const int64_t stride = p->c->stride;
+    columns.has_bias = true;
+    TARE_UNROLL
+    for (int panel = 0; panel < panels; panel++) {
+        columns.offset[panel] = _mm512_setzero_si512();
+        if (!r->real.bias) columns.bias[panel] = _mm512_set1_ps(-0.0f); /* changes no value */
+    }
+    for (int64_t row = 0; row < tile->rows; row++, to += stride) {
+        TARE_UNROLL
+        for (int panel = 0; panel < panels; panel++) {
+            const __m512 x = tare_real_lanes(&columns, panel, _mm512_load_si512(sums[row] + panel * LANES), NULL);
+            _mm512_storeu_ps(to + panel * LANES, x);
+            tare_add_to_range(&seen, x, 0xffff, true, has_sign);
+        }
+    }
+    tare_requantize_store_range_avx512(r, &seen);
+}
+
+#define STORE_WHOLE_FLOATS(name, panels, has_sign)                                                                     \
+    static TARE_TARGET_AVX512 void name(const struct product *p, int32_t sums[BUFFER_ROWS][WIDTH],                     \
+                                        const struct row_tile *tile) {                                                 \
+        store_whole_floats(p, sums, tile, panels, has_sign);                                                           \
+    }
+STORE_WHOLE_FLOATS(whole_floats_1, 1, false)
+STORE_WHOLE_FLOATS(whole_floats_2, 2, false)
+STORE_WHOLE_FLOATS(whole_signed_floats_1, 1, true)
+STORE_WHOLE_FLOATS(whole_signed_floats_2, 2, true)
+#undef STORE_WHOLE_FLOATS
 
 static TARE_TARGET_AVX512 void store_any_floats(const struct product *p, int32_t sums[BUFFER_ROWS][WIDTH],
                                                 const struct row_tile *tile) {
@@ -401,10 +440,19 @@ STORES(whole, 2, true)
 #undef STORE
 #undef STORES
 
+static store_function *store_of_floats(const struct product *p) {
+    static store_function *const functions[][2] = { { whole_floats_1, whole_signed_floats_1 },
+                                                    { whole_floats_2, whole_signed_floats_2 } };
+    const struct tare_real_stage *real = &p->c->requantize->real;
+    const bool is_whole = p->mask == UINT32_MAX || p->mask == UINT16_MAX;
+    if (!is_whole || real->addend || !real->floats) return store_any_floats;
+    return functions[p->mask == UINT32_MAX][!(real->low >= 0)];
+}
+
 static store_function *store_of(const struct product *p) {
     if (p->conversion == TO_SUMS) return store_sums;
     if (p->conversion == TO_ANY) return store_any;
-    if (p->conversion == TO_FLOATS) return store_any_floats;
+    if (p->conversion == TO_FLOATS) return store_of_floats(p);
     if (p->conversion == TO_QUOTIENTS) return p->mask > UINT16_MAX ? take_sums_2 : take_sums_1;
     const int kind = 2 * (p->bounds.high > INT8_MAX) + (p->c->requantize->addend != NULL);
     return (p->mask == UINT32_MAX ? stores_whole : p->mask > UINT16_MAX ? stores_partial : stores_narrow)[kind];
@@ -447,9 +495,10 @@ static struct row_tile next_tile(const struct product *p, struct row_cursor *at)
 
 /* ---- the whole ---- */
 
-/* The sums begin with the offsets of the conversion to bytes. Columns that do not exist begin with 0. */
+/* The sums begin with the offsets of the conversion to bytes or floats. Columns that do not exist begin with 0. */
 static TARE_TARGET_AVX512 void set_start(struct product *p, const int32_t *start) {
-    const int32_t *offset = p->conversion != TO_BYTES ? NULL : p->c->requantize->offset + p->c->column + p->column;
+    const bool has_offset = p->conversion == TO_BYTES || p->conversion == TO_FLOATS;
+    const int32_t *offset = has_offset ? p->c->requantize->offset + p->c->column + p->column : NULL;
     TARE_UNROLL
     for (int panel = 0; panel < WIDTH / LANES; panel++) {
         const __mmask16 mask = mask_of(p, panel);
