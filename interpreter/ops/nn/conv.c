@@ -172,7 +172,8 @@ static const float *kernel_weights(struct tare_kernel *kernel, const struct tare
     struct tare_weights *weights = &((struct conv_state *)kernel->state)->weights;
     const struct tare_tensor *filter = &kernel->inputs[1];
     const bool depthwise = tare_conv_is_depthwise(conv);
-    if (depthwise && filter->dtype == TARE_DT_FLOAT) return filter->data;
+    const bool is_aligned = (uintptr_t)filter->data % 64 == 0; /* vectors of constants in a file cross cache lines */
+    if (depthwise && filter->dtype == TARE_DT_FLOAT && is_aligned) return filter->data;
     float *made = tare_weights_find(weights, filter, conv->groups);
     if (made) return made;
     const size_t floats = depthwise ? (size_t)filter->elements : tare_conv_packed_floats(conv);
