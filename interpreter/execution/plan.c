@@ -60,7 +60,9 @@ static enum tare_step_kind kind_of(const char *op) {
 
 /* Where steps may be left out, a node with control inputs may be one of them, whatever its data inputs are. */
 static bool is_constant(const struct builder *b, const struct tare_node *node) {
-    if (!tare_node_is_pure(node) || (b->plan->may_die && node->n_controls)) return false;
+    const struct tare_op *op = node->def ? node->def->row : NULL;
+    const bool is_fixed = op && (op->flags & TARE_OP_FIXED);
+    if ((!is_fixed && !tare_node_is_pure(node)) || (b->plan->may_die && node->n_controls)) return false;
     for (size_t k = 0; k < node->n_outputs; k++)
         if (feed_slot(b, (struct tare_edge){ (struct tare_node *)node, (int)k }) >= 0) return false;
     for (size_t i = 0; i < node->n_inputs; i++) {
@@ -326,6 +328,7 @@ static tare_status build(struct builder *b) {
     TARE_TRY(tare_plan_join_ranges(b->plan, &uses, &b->scratch));
     TARE_TRY(tare_plan_find_scalars(b->plan, &uses, b->arena, &b->scratch));
     TARE_TRY(tare_plan_find_mixed(b->plan, &uses, b->arena));
+    TARE_TRY(tare_plan_find_aliases(b->plan, b->arena));
     TARE_TRY(end_values(b));
     TARE_TRY(tare_plan_find_sections(b->plan, b->arena, &b->scratch));
     return tare_plan_find_shape_checks(b->plan, &uses, b->arena, &b->scratch);

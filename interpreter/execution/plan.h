@@ -61,6 +61,13 @@ struct tare_step_range {
     bool active;                   /* the present observer requests neither */
 };
 
+/* A step whose output is its input 0 with another shape (TARE_OP_ALIAS), which no other input of the step but constants
+ * determines. For an input of the same shape as in the last run the kernel is not called (alias.c). */
+struct tare_step_alias {
+    struct tare_shape input, output; /* of the last run; without one the input's rank is unknown */
+    bool active;                     /* the present observer does not request the output */
+};
+
 struct tare_mixed_steps;    /* int8 and float steps that run line by line (mixed.h) */
 struct tare_section;        /* steps that run for some records at a time (sections.h) */
 struct tare_scalar_program; /* steps on single elements (scalars.c) */
@@ -117,6 +124,7 @@ struct tare_step {
     bool is_scalar;                   /* computes one element from others, derived from ranges */
     struct tare_mixed_steps
         *mixed; /* of which this step is the sink of the product's group or of the quantizer; NULL: none */
+    struct tare_step_alias *alias;       /* NULL: the kernel runs */
     struct tare_section *section;        /* of which this step is the first; NULL: none */
     struct tare_scalar_program *scalars; /* of which this step is the first; NULL: none */
     int computed_with;                   /* of a step of a scalar program: the first one; otherwise TARE_NO_STEP */
@@ -270,6 +278,13 @@ void tare_plan_select_mixed(const struct tare_session *session, const struct tar
 /* Finds the sections, after the lifetimes of the slots are known. */
 tare_status tare_plan_find_sections(struct tare_plan *plan, struct tare_arena *arena, struct tare_arena *scratch);
 void tare_plan_select_sections(const struct tare_session *session, const struct tare_plan *plan);
+/* Finds the steps whose kernels need not run; selects them. */
+tare_status tare_plan_find_aliases(struct tare_plan *plan, struct tare_arena *arena);
+void tare_plan_select_aliases(const struct tare_session *session, const struct tare_plan *plan);
+/* Sets the output of a step with an alias from its input; false if the kernel must run. */
+bool tare_alias_run(struct tare_exec_frame *frame, const struct tare_step *step);
+/* Notes the shapes after the kernel has run. */
+void tare_alias_note(const struct tare_exec_frame *frame, const struct tare_step *step);
 /* The lane type of a dtype; TARE_LANE_NONE: expressions do not support it. */
 enum tare_lane_type tare_plan_lane_of(int dtype);
 /* The step in whose place a step may run: the last of its group, or itself. */

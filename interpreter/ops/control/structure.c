@@ -196,7 +196,8 @@ static tare_status run_device_index(struct tare_kernel *kernel) {
 #define IDENTITY_WITH(op, extra, more)                                                                                 \
     {                                                                                                                  \
         .name = op, .inputs = "input: T", .outputs = "output: T", .attrs = "T: type" extra, .infer = tare_infer_same,  \
-        .run = run_forward, .flags = TARE_OP_ELEMENTWISE | TARE_OP_MOVE | (more), .quant = TARE_QUANT_PASS_THROUGH     \
+        .run = run_forward, .flags = TARE_OP_ELEMENTWISE | TARE_OP_MOVE | TARE_OP_ALIAS | (more),                      \
+        .quant = TARE_QUANT_PASS_THROUGH                                                                               \
     }
 #define NUMERICS(op)                                                                                                   \
     {                                                                                                                  \
@@ -275,7 +276,7 @@ const struct tare_op tare_ops_structure[] = {
       .infer = infer_each,
       .run = run_forward_all,
       .flags = TARE_OP_MOVE },
-    { .name = "NoOp", .infer = infer_nothing, .run = run_nothing },
+    { .name = "NoOp", .infer = infer_nothing, .run = run_nothing, .flags = TARE_OP_FIXED },
     { .name = "ControlTrigger", .infer = infer_nothing, .run = run_nothing },
     { .name = "FakeParam",
       .outputs = "output: dtype",

@@ -65,7 +65,7 @@ static tare_status run_over_replicas(struct tare_kernel *kernel) {
 #define PLACED(op, in, out, spec, shapes, kernel, extra)                                                               \
     {                                                                                                                  \
         .name = op, .inputs = in, .outputs = out, .attrs = spec, .infer = shapes, .run = kernel,                       \
-        .flags = TARE_OP_NO_FOLD | TARE_OP_FLOAT32 | (extra), .quant = TARE_QUANT_PASS_THROUGH                         \
+        .flags = TARE_OP_NO_FOLD | TARE_OP_FLOAT32 | TARE_OP_ALIAS | (extra), .quant = TARE_QUANT_PASS_THROUGH         \
     }
 
 const struct tare_op tare_ops_tpu[] = {
@@ -73,12 +73,12 @@ const struct tare_op tare_ops_tpu[] = {
       .outputs = "device_ordinals: int32",
       .infer = tare_infer_scalar,
       .run = run_ordinal,
-      .flags = TARE_OP_STATEFUL },
+      .flags = TARE_OP_STATEFUL | TARE_OP_FIXED },
     { .name = "TPURoundRobin",
       .outputs = "device_ordinal: int32",
       .infer = tare_infer_scalar,
       .run = run_ordinal,
-      .flags = TARE_OP_STATEFUL },
+      .flags = TARE_OP_STATEFUL | TARE_OP_FIXED },
     { .name = "TPUReplicateMetadata",
       .attrs =
           "num_replicas: int >= 0; num_cores_per_replica: int = 1; topology: string = ''; use_tpu: bool = true; "
@@ -87,12 +87,13 @@ const struct tare_op tare_ops_tpu[] = {
           "allow_soft_placement: bool = false; use_spmd_for_xla_partitioning: bool = false; "
           "use_shardy_partitioner: bool = false; tpu_compile_options_proto: string = ''",
       .infer = infer_nothing,
-      .run = run_nothing },
+      .run = run_nothing,
+      .flags = TARE_OP_FIXED },
     { .name = "TPUCompilationResult",
       .outputs = "output: string",
       .infer = tare_infer_scalar,
       .run = run_compilation_result,
-      .flags = TARE_OP_NO_FOLD },
+      .flags = TARE_OP_NO_FOLD | TARE_OP_FIXED },
     PLACED("TPUReplicatedInput", "inputs: N * T", "output: T",
            "N: int >= 1; T: type; is_mirrored_variable: bool = false; index: int = -1; is_packed: bool = false",
            tare_infer_same, run_forward, 0),
