@@ -132,7 +132,7 @@ static bool choose_fastest(struct tare_tiling *all, struct tare_pool *pool) {
         const int end = best_end(&search, search.first, most);
         all->parts = choose_parts(&search, search.first, end, &cost);
         all->n_stages = most = end;
-        if (end > 1 && tare_tiling_plan(all, FLOATS_OF_TILE)) return true;
+        if (end > 1 && can_end(all, end) && tare_tiling_plan(all, FLOATS_OF_TILE)) return true;
     }
     return false;
 }

@@ -72,6 +72,21 @@ static void a_small_chain__runs_on_one_thread(void **unused) {
     tare_pool_free(pool);
 }
 
+/* A padding of bfloat16 lines with nothing after it in the tiling: only a convolution rounds to bfloat16. */
+static void a_bfloat16_padding__runs_alone(void **unused) {
+    struct tare_tiling tiling = { .n_stages = 2, .batch = 1, .stages[0].is_widening = true };
+    struct tare_pool *pool = crowded_pool();
+    struct tare_kernel kernel = { 0 };
+    (void)unused;
+    tiling.stages[0].conv = tiling.stages[1].conv = conv_of(8, 16, 1, 1);
+    tiling.stages[1].is_padding = true;
+    tiling.stages[1].conv.out[1] = tiling.stages[1].conv.out[2] = 9;
+    struct tare_tiling divided = tiling;
+    assert_false(tare_tiling_choose(&tiling, NULL, &kernel));
+    assert_false(tare_tiling_choose(&divided, pool, &kernel));
+    tare_pool_free(pool);
+}
+
 static void assert_same_choice(struct tare_tiling given, struct tare_pool *pool, struct tare_kernel *keeping) {
     struct tare_kernel not_keeping = { 0 };
     struct tare_tiling kept = given;
@@ -112,6 +127,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_chain__is_cut_where_parts_would_repeat_too_much),
         cmocka_unit_test(a_small_chain__runs_on_one_thread),
+        cmocka_unit_test(a_bfloat16_padding__runs_alone),
         cmocka_unit_test(a_kept_choice__is_that_of_its_shapes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
