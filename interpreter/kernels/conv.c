@@ -278,6 +278,6 @@ int64_t tare_conv_take_lines(struct tare_conv *part, const struct tare_conv *con
     part->batch = part->in[0] = part->out[0] = 1;
     part->in[1] = tare_clamp(first + reach - skipped, 0, conv->in[1] - skipped);
     part->out[1] = count;
-    part->pad[1] = skipped - first;
+    part->pad[1] = skipped > first ? skipped - first : 0;
     return (image * conv->in[1] + skipped) * conv->in[2] * conv->in_channels;
 }

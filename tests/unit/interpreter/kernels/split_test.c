@@ -2,6 +2,7 @@
 #include "support/guarded.h"
 
 #include "base/arena.h"
+#include "interpreter/kernels/conv_direct.h"
 #include "interpreter/ops/support/split.h"
 
 #include <math.h>
@@ -78,6 +79,24 @@ static void a_divided_convolution__has_the_bits_of_a_whole_one(void **state) {
                                               cases[i].stride, cases[i].groups);
         assert_int_equal(tare_conv_check(&conv), TARE_OK);
         check_conv(&conv, cases[i].what);
+    }
+}
+
+/* Parts have the scratch of the whole, also those that read nothing but the padding below the image. */
+static void lines_of_padding__need_no_more_scratch(void **state) {
+    (void)state;
+    for (int64_t kernel = 1; kernel <= 5; kernel += 2) {
+        struct tare_conv conv = conv_of(1, 6, 6, 60, kernel, 1, 1), part;
+        conv.out[1] = 13;
+        assert_true(tare_conv_is_direct(&conv));
+        for (int64_t line = 0; line < conv.out[1]; line++) {
+            for (int64_t count = 1; count <= conv.out[1] - line; count++) {
+                (void)tare_conv_take_lines(&part, &conv, line, count);
+                assert_true(part.pad[1] >= 0);
+                assert_true(tare_conv_dense_scratch(&part) <= tare_conv_dense_scratch(&conv));
+            }
+        }
+        check_conv(&conv, "padding below the image");
     }
 }
 
@@ -159,6 +178,7 @@ static void a_divided_tiling__has_the_bits_of_a_whole_one(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_divided_convolution__has_the_bits_of_a_whole_one),
+        cmocka_unit_test(lines_of_padding__need_no_more_scratch),
         cmocka_unit_test(a_divided_product__has_the_bits_of_a_whole_one),
         cmocka_unit_test(a_divided_tiling__has_the_bits_of_a_whole_one),
     };
