@@ -1,4 +1,6 @@
-/* Open addressing with linear probing and FNV-1a hashes. Entries are never removed. */
+/* Open addressing with linear probing. The table has 8 bytes a slot and refers to the entries, which are in the order
+ * in which they were added: keys are mostly looked up in that order too, so that of a large map only the small table is
+ * accessed at random. Entries are never removed. */
 #include "base/map.h"
 #include "base/alloc.h"
 
@@ -6,24 +8,53 @@
 #include <string.h>
 
 struct tare_map_slot {
-    const char *key;
-    void *value; /* NULL: free slot */
-    uint32_t key_size, hash;
+    uint32_t hash;
+    uint32_t entry; /* its number + 1; 0: free slot */
 };
 
+struct entry {
+    const char *key;
+    void *value;
+    uint32_t key_size;
+};
+
+/* Eight bytes at a time; the size tells keys apart that end with NULs. */
 static uint32_t hash_bytes(const char *key, size_t size) {
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ (unsigned char)key[i]) * 0x100000001b3u;
+    uint64_t hash = 0xcbf29ce484222325u ^ size, word;
+    for (; size >= sizeof word; size -= sizeof word, key += sizeof word) {
+        memcpy(&word, key, sizeof word);
+        hash = (hash ^ word) * 0x9fb21c651e98df25u;
+        hash ^= hash >> 32;
+    }
+    word = 0;
+    memcpy(&word, key, size);
+    hash = (hash ^ word) * 0x9fb21c651e98df25u;
     return (uint32_t)(hash ^ (hash >> 32));
 }
 
+/* The maximum load factor is 4/5. */
+static size_t room_of(size_t capacity) {
+    return capacity - capacity / 5;
+}
+
+static bool is_full(const struct tare_map *map, size_t count) {
+    return count >= room_of(map->capacity);
+}
+
+/* The entries follow the table. */
+static struct entry *entries_of(const struct tare_map *map) {
+    return (struct entry *)(void *)(map->slots + map->capacity);
+}
+
 static struct tare_map_slot *find_slot(const struct tare_map *map, const char *key, size_t size, uint32_t hash) {
+    const struct entry *entries = entries_of(map);
     size_t mask = map->capacity - 1;
     for (size_t i = hash & mask;; i = (i + 1) & mask) {
         struct tare_map_slot *slot = &map->slots[i];
-        if (!slot->value) return slot;
-        if (slot->hash == hash && slot->key_size == size && memcmp(slot->key, key, size) == 0) return slot;
+        if (!slot->entry) return slot;
+        if (slot->hash != hash) continue;
+        const struct entry *entry = &entries[slot->entry - 1];
+        if (entry->key_size == size && memcmp(entry->key, key, size) == 0) return slot;
     }
 }
 
@@ -65,23 +96,26 @@ static bool set_value(struct tare_map *map, const char *key, size_t size, void *
 
 /* ---- the table ---- */
 
+static void put_slot(const struct tare_map *map, struct tare_map_slot slot) {
+    size_t mask = map->capacity - 1, i = slot.hash & mask;
+    while (map->slots[i].entry)
+        i = (i + 1) & mask;
+    map->slots[i] = slot;
+}
+
 static bool resize(struct tare_map *map, size_t capacity) {
     struct tare_map bigger = { .capacity = capacity, .count = map->count };
+    size_t bytes = SIZE_MAX; /* too much: fails */
     if (map->key_at) return resize_values(map, capacity);
-    bigger.slots = tare_calloc(bigger.capacity, sizeof *bigger.slots);
+    if (capacity <= UINT32_MAX) bytes = capacity * sizeof *bigger.slots + room_of(capacity) * sizeof(struct entry);
+    bigger.slots = tare_calloc(bytes, 1);
     if (!bigger.slots) return false;
-    for (size_t i = 0; i < map->capacity; i++) {
-        const struct tare_map_slot *slot = &map->slots[i];
-        if (slot->value) *find_slot(&bigger, slot->key, slot->key_size, slot->hash) = *slot;
-    }
+    for (size_t i = 0; i < map->capacity; i++)
+        if (map->slots[i].entry) put_slot(&bigger, map->slots[i]);
+    if (map->count) memcpy(entries_of(&bigger), entries_of(map), map->count * sizeof(struct entry));
     tare_free(map->slots);
     *map = bigger;
     return true;
-}
-
-/* The maximum load factor is 4/5. */
-static bool is_full(const struct tare_map *map, size_t count) {
-    return count >= map->capacity - map->capacity / 5;
 }
 
 bool tare_map_reserve(struct tare_map *map, size_t count) {
@@ -101,8 +135,8 @@ bool tare_map_set_n(struct tare_map *map, const char *key, size_t size, void *va
         return false;
     if (map->key_at) return set_value(map, key, size, value);
     slot = find_slot(map, key, size, hash);
-    if (!slot->value) map->count++;
-    *slot = (struct tare_map_slot){ key, value, (uint32_t)size, hash };
+    if (!slot->entry) *slot = (struct tare_map_slot){ hash, (uint32_t)++map->count };
+    entries_of(map)[slot->entry - 1] = (struct entry){ key, value, (uint32_t)size };
     return true;
 }
 
@@ -113,7 +147,8 @@ bool tare_map_set(struct tare_map *map, const char *key, void *value) {
 void *tare_map_get_n(const struct tare_map *map, const char *key, size_t size) {
     if (!map->count) return NULL;
     if (map->key_at) return *find_value(map, key, size, hash_bytes(key, size));
-    return find_slot(map, key, size, hash_bytes(key, size))->value;
+    const struct tare_map_slot *slot = find_slot(map, key, size, hash_bytes(key, size));
+    return slot->entry ? entries_of(map)[slot->entry - 1].value : NULL;
 }
 
 void *tare_map_get(const struct tare_map *map, const char *key) {

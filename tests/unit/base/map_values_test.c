@@ -1,4 +1,4 @@
-/* Maps whose values hold their keys: the same answers as of any map. */
+/* Maps that store keys, and maps whose values hold their keys: the same answers. */
 #include "base/map.h"
 
 #include <setjmp.h>
@@ -49,8 +49,48 @@ static void room__is_made_at_once(void **state) {
     tare_map_free(&map);
 }
 
+/* Keys of all lengths around the eight bytes that are hashed together, and such that differ only in NULs at the end. */
+static void keys_of_bytes__are_told_apart(void **state) {
+    enum { LENGTHS = 40 };
+    static const char zeros[LENGTHS];
+    struct tare_map map = { 0 };
+    char keys[LENGTHS][LENGTHS];
+    (void)state;
+    for (size_t i = 0; i < LENGTHS; i++) {
+        memset(keys[i], 'k', LENGTHS);
+        assert_null(tare_map_get_n(&map, keys[i], i));
+        assert_true(tare_map_set_n(&map, keys[i], i, &keys[i]));
+        if (i) assert_null(tare_map_get_n(&map, zeros, i));
+        if (i) assert_true(tare_map_set_n(&map, zeros, i, &things[i]));
+    }
+    assert_int_equal(map.count, 2 * LENGTHS - 1);
+    for (size_t i = 0; i < LENGTHS; i++) {
+        assert_ptr_equal(tare_map_get_n(&map, keys[0], i), &keys[i]);
+        if (i) assert_ptr_equal(tare_map_get_n(&map, zeros, i), &things[i]);
+    }
+    tare_map_free(&map);
+}
+
+static void entries__stay_when_the_map_grows_and_are_replaced(void **state) {
+    struct tare_map map = { 0 };
+    (void)state;
+    for (int i = 0; i < COUNT; i++) {
+        assert_true(tare_map_set(&map, names[i], &names[i]));
+        assert_true(tare_map_set(&map, names[i / 2], &things[i / 2])); /* replaces */
+    }
+    assert_int_equal(map.count, COUNT);
+    for (int i = 0; i < COUNT; i++)
+        assert_ptr_equal(tare_map_get(&map, names[i]), i < COUNT / 2 ? (void *)&things[i] : (void *)&names[i]);
+    assert_null(tare_map_get(&map, "absent"));
+    assert_false(tare_map_reserve(&map, SIZE_MAX / 4));
+    assert_ptr_equal(tare_map_get(&map, "n17"), &things[17]);
+    tare_map_free(&map);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(values__are_found_by_the_keys_in_them),
-                                        cmocka_unit_test(room__is_made_at_once) };
+                                        cmocka_unit_test(room__is_made_at_once),
+                                        cmocka_unit_test(keys_of_bytes__are_told_apart),
+                                        cmocka_unit_test(entries__stay_when_the_map_grows_and_are_replaced) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
