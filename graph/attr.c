@@ -90,6 +90,12 @@ static struct tare_arena *arena_of(const struct tare_node *node) {
     return &node->graph->model->arena;
 }
 
+/* The definition's, which all nodes of an op share, or a copy. */
+static const char *name_of(const struct tare_node *node, const char *name) {
+    const struct tare_op_attr *defined = node->def ? tare_op_def_find_attr(node->def, name, strlen(name)) : NULL;
+    return defined ? defined->name : tare_arena_strdup(arena_of(node), name);
+}
+
 /* The attribute to write: the old one of that name, or a new one at the end. */
 static struct tare_attr *slot(struct tare_node *node, const char *name) {
     struct tare_attr *attr = (struct tare_attr *)tare_node_find_attr(node, name);
@@ -102,7 +108,7 @@ static struct tare_attr *slot(struct tare_node *node, const char *name) {
         node->attrs_capacity = node->n_attrs + extra;
     }
     attr = &node->attrs[node->n_attrs];
-    attr->name = tare_arena_strdup(arena_of(node), name);
+    attr->name = name_of(node, name);
     if (!attr->name) return NULL;
     node->n_attrs++;
     return attr;
@@ -116,6 +122,7 @@ static tare_status set(struct tare_node *node, const char *name, enum tare_attr_
     if (!attr || !copy) return TARE_NO_MEMORY;
     kept = attr->name;
     *attr = (struct tare_attr){ .name = kept, .kind = kind, .is_list = is_list, .count = count, .items = copy };
+    node->has_no_functions &= kind != TARE_ATTR_FUNC;
     return TARE_OK;
 }
 
@@ -238,6 +245,7 @@ tare_status tare_node_copy_attrs(struct tare_node *node, const struct tare_node 
         name = attr->name;
         *attr = *source; /* items are never changed in place, so both may point to them */
         attr->name = name;
+        node->has_no_functions &= source->kind != TARE_ATTR_FUNC;
     }
     return TARE_OK;
 }

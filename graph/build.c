@@ -38,12 +38,13 @@ static struct tare_name_suffix *suffix_of(struct tare_graph *graph, const char *
 /* The stem, or the stem with the first suffix _1, _2 … that makes it unique. */
 static const char *unused_node_name(struct tare_graph *graph, const char *stem) {
     struct tare_name_suffix *suffix;
-    const char *name = tare_arena_strdup(arena_of(graph), stem);
+    struct tare_arena *names = &graph->model->names;
+    const char *name = tare_arena_strdup(names, stem);
     if (!name || !tare_map_get(&graph->by_name, name)) return name;
     suffix = suffix_of(graph, name);
     if (!suffix) return NULL;
     do
-        name = tare_arena_printf(arena_of(graph), "%s_%d", stem, ++suffix->last);
+        name = tare_arena_printf(names, "%s_%d", stem, ++suffix->last);
     while (name && tare_map_get(&graph->by_name, name));
     return name;
 }
@@ -53,7 +54,7 @@ static const struct tare_op_registry *registry_of(const struct tare_graph_model 
 }
 
 static struct tare_node *new_node(struct tare_graph *graph, const char *op, const char *name) {
-    struct tare_node *node = TARE_NEW(arena_of(graph), struct tare_node);
+    struct tare_node *node = TARE_NEW(&graph->model->nodes, struct tare_node);
     const struct tare_graph *callee = tare_model_find_function(graph->model, op);
     if (!node) return NULL;
     node->graph = graph;
@@ -66,6 +67,7 @@ static struct tare_node *new_node(struct tare_graph *graph, const char *op, cons
         node->op =
             node->def && strcmp(node->def->name, op) == 0 ? node->def->name : tare_arena_strdup(arena_of(graph), op);
     node->device = "";
+    node->has_no_functions = true;
     if (!node->name || !node->op || !tare_map_set(&graph->by_name, node->name, node)) return NULL;
     return graph->has_uses && tare_node_start_uses(node) != TARE_OK ? NULL : node;
 }
@@ -112,6 +114,7 @@ struct tare_node *tare_graph_add_arg_like(struct tare_graph *graph, const char *
     struct tare_node *node = place_arg(graph, name);
     if (!node) return NULL;
     node->attrs = like->attrs;
+    node->has_no_functions = like->has_no_functions;
     node->n_attrs = node->attrs_capacity = 2;
     node->output_dtypes = like->output_dtypes;
     node->n_outputs = 1;
@@ -224,7 +227,7 @@ tare_status tare_node_add_control(struct tare_node *node, struct tare_node *befo
     bool found;
     TARE_TRY(find_control(&found, &slot, node, before));
     if (found) return TARE_OK;
-    if (!reserve(arena_of(node->graph), (void **)&node->controls, node->n_controls, &node->controls_capacity,
+    if (!reserve(&node->graph->model->nodes, (void **)&node->controls, node->n_controls, &node->controls_capacity,
                  sizeof before))
         return TARE_NO_MEMORY;
     node->controls[node->n_controls++] = before;
@@ -233,7 +236,7 @@ tare_status tare_node_add_control(struct tare_node *node, struct tare_node *befo
 }
 
 static tare_status resolve_call(struct tare_node *node, const struct tare_graph *callee) {
-    node->output_dtypes = TARE_NEW_ARRAY(arena_of(node->graph), int, callee->n_returns + 1);
+    node->output_dtypes = TARE_NEW_ARRAY(&node->graph->model->outputs, int, callee->n_returns + 1);
     if (!node->output_dtypes) return TARE_NO_MEMORY;
     node->n_outputs = callee->n_returns;
     for (size_t i = 0; i < callee->n_returns; i++)
@@ -243,7 +246,8 @@ static tare_status resolve_call(struct tare_node *node, const struct tare_graph 
 
 static tare_status resolve_outputs(struct tare_node *node) {
     const struct tare_graph *callee;
-    if (node->def) return tare_opdef_output_dtypes(arena_of(node->graph), node, &node->output_dtypes, &node->n_outputs);
+    if (node->def)
+        return tare_opdef_output_dtypes(&node->graph->model->outputs, node, &node->output_dtypes, &node->n_outputs);
     callee = tare_model_find_function(node->graph->model, node->op);
     if (callee) return resolve_call(node, callee);
     TARE_TRY(tare_ops_check(registry_of(node->graph->model)));

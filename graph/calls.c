@@ -54,12 +54,12 @@ static tare_status loop_callees(struct callee_list *list, const struct tare_node
 tare_status tare_call_site(struct tare_call_site *out, struct tare_arena *arena, const struct tare_node *node) {
     struct callee_list list = { arena, out };
     memset(out, 0, sizeof *out);
-    TARE_TRY(tare_control_check());
-    out->kind = node->def ? kind_of(node) : TARE_CALL_PLAIN;
-    if (out->kind == TARE_CALL_LOOP)
+    TARE_TRY(tare_node_each_function(node, add_callee, &list)); /* polls tare_control_check */
+    if (out->n_callees) out->kind = node->def ? kind_of(node) : TARE_CALL_PLAIN;
+    if (out->kind == TARE_CALL_LOOP) {
+        out->n_callees = 0;
         TARE_TRY(loop_callees(&list, node));
-    else
-        TARE_TRY(tare_node_each_function(node, add_callee, &list));
+    }
     if (!out->n_callees) {
         out->kind = TARE_CALL_NONE;
         return TARE_OK;

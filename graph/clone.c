@@ -46,6 +46,7 @@ static tare_status clone_returns(struct tare_graph *to, const struct tare_graph 
 }
 
 static tare_status clone_body(struct tare_graph *to, const struct tare_graph *from, struct tare_node **nodes) {
+    TARE_TRY(tare_graph_reserve(to, from->n_nodes));
     for (size_t i = 0; i < from->n_nodes; i++)
         if (!from->nodes[i]->dead) TARE_TRY(clone_node(&nodes[i], to, from->nodes[i]));
     for (size_t i = 0; i < from->n_nodes; i++)

@@ -44,27 +44,29 @@ struct tare_node_uses {
     struct tare_use_list first;  /* `lists` of a node with one output */
 };
 
+/* What most passes read of each node comes first: it is in one or two lines of the cache. */
 struct tare_node {
     struct tare_graph *graph;
-    const char *name;
-    const char *op; /* the op's name, or the name of a function of the model (a legal call) */
-    const char *device;
-    const struct tare_op_def *def; /* NULL: a function call by name, or an op without a definition */
-    struct tare_attr *attrs;
-    size_t n_attrs, attrs_capacity;
+    const char *op;                 /* the op's name, or the name of a function of the model (a legal call) */
+    const struct tare_op_def *def;  /* NULL: a function call by name, or an op without a definition */
     const struct tare_edge *inputs; /* changed only by tare_node_add_input and its siblings, which maintain the uses */
-    size_t n_inputs, inputs_capacity;
-    struct tare_node_uses *uses; /* NULL until tare_graph_index_uses */
+    size_t n_inputs, n_controls;
+    size_t position;             /* index in graph->nodes (or graph->args); maintained by the functions below */
+    bool dead;                   /* removed by a pass; swept by tare_graph_sweep */
+    bool has_no_functions;       /* no attribute refers to a function; false also where that is not known */
+    uint32_t stand_in;           /* place in the model's list of stand-ins + 1; 0: not in it */
     struct tare_node **controls; /* run before this node; without duplicates */
-    size_t n_controls, controls_capacity;
-    struct tare_control_set *control_set; /* of long lists; NULL: none. Reset it after changing `controls` directly */
-    int *output_dtypes;                   /* may be reference dtypes; set by tare_node_resolve */
+    struct tare_attr *attrs;
+    size_t n_attrs;
+    int *output_dtypes; /* may be reference dtypes; set by tare_node_resolve */
     size_t n_outputs;
-    size_t position;    /* index in graph->nodes (or graph->args); maintained by the functions below */
-    bool dead;          /* removed by a pass; swept by tare_graph_sweep */
-    uint32_t stand_in;  /* place in the model's list of stand-ins + 1; 0: not in it */
+    struct tare_node_uses *uses; /* NULL until tare_graph_index_uses */
+    const char *name;
+    const void *edit; /* scratch of the pass that currently works on the graph */
+    const char *device;
+    size_t attrs_capacity, inputs_capacity, controls_capacity;
+    struct tare_control_set *control_set; /* of long lists; NULL: none. Reset it after changing `controls` directly */
     const void *origin; /* the NodeDef it was read from, whose unknown fields are kept; NULL: created by tare */
-    const void *edit;   /* scratch of the pass that currently works on the graph */
 };
 
 /* A returned value of a function. */

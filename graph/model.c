@@ -44,6 +44,9 @@ void tare_model_free(struct tare_graph_model *model) {
     tare_map_free(&model->unknown_outputs);
     tare_ops_free(model->custom_ops);
     if (model->release) model->release(model->release_arg);
+    tare_arena_free(&model->outputs);
+    tare_arena_free(&model->names);
+    tare_arena_free(&model->nodes);
     tare_arena_free(&model->arena);
     tare_free(model);
 }
@@ -121,6 +124,7 @@ tare_status tare_node_each_function(const struct tare_node *node,
     struct tare_graph *callee = node->def ? NULL : tare_model_find_function(model, node->op);
     TARE_TRY(tare_control_check());
     if (callee) TARE_TRY(fn(arg, node, callee));
+    if (node->has_no_functions) return TARE_OK;
     for (size_t i = 0; i < node->n_attrs; i++) {
         const struct tare_attr *attr = &node->attrs[i];
         if (attr->kind != TARE_ATTR_FUNC) continue;

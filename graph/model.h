@@ -92,8 +92,12 @@ struct tare_name_list {
 
 /* A SavedModel in memory: the root of the graph IR. The public handle tare_model (include/tare/model.h) owns one. */
 struct tare_graph_model {
-    struct tare_arena arena; /* everything below, but for tensors' buffers */
-    const char *path;        /* directory it was read from; for asset files and messages */
+    struct tare_arena arena; /* everything below, but for tensors' buffers and what has an arena of its own */
+    /* Nodes with their inputs and controls, their names, and types and uses of outputs: passes visit one of these of
+     * all nodes, in the order in which they were created, and read little memory in sequence if nothing is in between.
+     */
+    struct tare_arena nodes, names, outputs;
+    const char *path; /* directory it was read from; for asset files and messages */
     struct tare_graph *main;
     struct tare_graph **functions;
     size_t n_functions, functions_capacity;

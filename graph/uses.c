@@ -84,7 +84,7 @@ struct tare_use *tare_node_next_use(const struct tare_use *use) {
 }
 
 tare_status tare_node_start_uses(struct tare_node *node) {
-    struct tare_arena *arena = &node->graph->model->arena;
+    struct tare_arena *arena = &node->graph->model->outputs;
     node->uses = TARE_NEW(arena, struct tare_node_uses);
     if (!node->uses) return TARE_NO_MEMORY;
     node->uses->lists = &node->uses->first;
@@ -94,7 +94,7 @@ tare_status tare_node_start_uses(struct tare_node *node) {
 }
 
 static tare_status index_inputs(struct tare_node *node) {
-    struct tare_use *uses = TARE_NEW_ARRAY(&node->graph->model->arena, struct tare_use, node->n_inputs + 1);
+    struct tare_use *uses = TARE_NEW_ARRAY(&node->graph->model->outputs, struct tare_use, node->n_inputs + 1);
     if (!uses) return TARE_NO_MEMORY;
     for (size_t k = 0; k < node->n_inputs; k++) {
         node->uses->by_input[k] = &uses[k];
@@ -206,7 +206,7 @@ static void distribute(struct tare_node *node) {
 tare_status tare_node_index_outputs(struct tare_node *node) {
     struct tare_node_uses *uses = node->uses;
     if (!uses || node->n_outputs <= uses->n_lists) return TARE_OK;
-    struct tare_use_list *grown = tare_arena_extend(&node->graph->model->arena, uses->lists, uses->n_lists,
+    struct tare_use_list *grown = tare_arena_extend(&node->graph->model->outputs, uses->lists, uses->n_lists,
                                                     node->n_outputs - uses->n_lists, sizeof *grown);
     if (!grown) return TARE_NO_MEMORY;
     uses->lists = grown;
@@ -244,14 +244,14 @@ static bool is_tracked(const struct tare_node *node) {
 }
 
 tare_status tare_node_reserve_inputs(struct tare_node *node, size_t count) {
-    struct tare_arena *arena = &node->graph->model->arena;
+    struct tare_graph_model *model = node->graph->model;
     if (count <= node->inputs_capacity) return TARE_OK;
     struct tare_edge *grown =
-        tare_arena_extend(arena, inputs_of(node), node->n_inputs, count - node->n_inputs, sizeof *grown);
+        tare_arena_extend(&model->nodes, inputs_of(node), node->n_inputs, count - node->n_inputs, sizeof *grown);
     if (!grown) return TARE_NO_MEMORY;
     if (is_tracked(node)) {
-        struct tare_use **uses =
-            tare_arena_extend(arena, node->uses->by_input, node->n_inputs, count - node->n_inputs, sizeof *uses);
+        struct tare_use **uses = tare_arena_extend(&model->outputs, node->uses->by_input, node->n_inputs,
+                                                   count - node->n_inputs, sizeof *uses);
         if (!uses) return TARE_NO_MEMORY;
         node->uses->by_input = uses;
     }
@@ -264,7 +264,7 @@ tare_status tare_node_add_input(struct tare_node *node, struct tare_edge edge) {
     struct tare_use *use = NULL;
     if (node->n_inputs == node->inputs_capacity) TARE_TRY(tare_node_reserve_inputs(node, 2 * node->n_inputs + 4));
     if (is_tracked(node)) {
-        use = TARE_NEW(&node->graph->model->arena, struct tare_use);
+        use = TARE_NEW(&node->graph->model->outputs, struct tare_use);
         if (!use) return TARE_NO_MEMORY;
         *use = (struct tare_use){ .user = node, .input = node->n_inputs };
         node->uses->by_input[node->n_inputs] = use;

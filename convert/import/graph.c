@@ -58,18 +58,38 @@ static tare_status resolve_shared(struct tare_node *node, struct tare_shared_att
     return TARE_OK;
 }
 
+static void note_functions(struct tare_node *node) {
+    for (size_t i = 0; i < node->n_attrs; i++)
+        node->has_no_functions &= node->attrs[i].kind != TARE_ATTR_FUNC;
+}
+
+/* The names of the definition, which all nodes of the op share, instead of those of the message: searching an attribute
+ * then compares names that are in the cache. */
+static void share_attr_names(const struct tare_node *node) {
+    for (size_t i = 0; node->def && i < node->n_attrs; i++) {
+        struct tare_attr *attr = &node->attrs[i];
+        const struct tare_op_attr *defined = tare_op_def_find_attr(node->def, attr->name, strlen(attr->name));
+        if (defined) attr->name = defined->name;
+    }
+}
+
 static tare_status import_attrs(struct tare_node *node, const Tensorflow__NodeDef *def,
                                 struct tare_shared_attrs *shared) {
     if (!shared || !shared->attrs)
         TARE_TRY(tare_import_attrs(&node->attrs, &node->n_attrs, &node->attrs_capacity, node->graph->model, def->attr,
                                    def->n_attr));
-    if (!shared) return resolve(node);
+    if (!shared) {
+        share_attr_names(node);
+        note_functions(node);
+        return resolve(node);
+    }
     if (!shared->attrs) {
         shared->attrs = node->attrs;
         shared->n_attrs = node->n_attrs;
     }
     node->attrs = shared->attrs;
     node->n_attrs = node->attrs_capacity = shared->n_attrs;
+    note_functions(node);
     return resolve_shared(node, shared);
 }
 
@@ -125,7 +145,7 @@ static tare_status connect_control(struct tare_node *node, const char *text) {
     if (node->n_controls == node->controls_capacity) {
         size_t extra = node->n_controls + 1;
         struct tare_node **grown =
-            tare_arena_extend(&node->graph->model->arena, node->controls, node->n_controls, extra, sizeof *grown);
+            tare_arena_extend(&node->graph->model->nodes, node->controls, node->n_controls, extra, sizeof *grown);
         if (!grown) return TARE_NO_MEMORY;
         node->controls = grown;
         node->controls_capacity += extra;
