@@ -176,8 +176,7 @@ void tare_session_free(struct tare_session *session) {
     tare_session_drop_run_objects(session);
     for (size_t i = 0; i < session->model->n_assets && session->assets; i++)
         tare_tensor_reset(&session->assets[i]);
-    tare_map_free(&session->graphs);
-    tare_map_free(&session->sides);
+    tare_graph_table_free(&session->graphs);
     tare_map_free(&session->plans);
     for (struct tare_resource_kind *kind = session->kinds; kind; kind = kind->next)
         tare_map_free(&kind->by_name);

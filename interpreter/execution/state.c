@@ -9,7 +9,7 @@
 /* ---- records ---- */
 
 struct tare_exec_graph *tare_exec_graph_of(struct tare_session *session, const struct tare_graph *graph) {
-    struct tare_exec_graph *record = tare_map_get_n(&session->graphs, (const char *)&graph, sizeof graph);
+    struct tare_exec_graph *record = tare_graph_table_get(&session->graphs, graph);
     if (record) return record;
     record = TARE_NEW(&session->arena, struct tare_exec_graph);
     if (!record) return NULL;
@@ -19,8 +19,7 @@ struct tare_exec_graph *tare_exec_graph_of(struct tare_session *session, const s
     if (!record->nodes || !TARE_GROW(session->graph_list, session->n_graphs, session->graphs_capacity)) return NULL;
     for (size_t i = 0; i < graph->n_nodes; i++)
         record->nodes[i].node = graph->nodes[i];
-    /* the key is the record's own first member: it lives as long as the map */
-    if (!tare_map_set_n(&session->graphs, (const char *)&record->graph, sizeof record->graph, record)) return NULL;
+    if (!tare_graph_table_set(&session->graphs, graph, record)) return NULL;
     session->graph_list[session->n_graphs++] = record;
     return record;
 }
@@ -43,29 +42,37 @@ void tare_exec_take_input(struct tare_kernel *kernel, size_t i, struct tare_tens
 }
 
 int64_t tare_session_function_runs(const struct tare_session *session, const struct tare_graph *function) {
-    const struct tare_exec_graph *record = tare_map_get_n(&session->graphs, (const char *)&function, sizeof function);
+    const struct tare_exec_graph *record = tare_graph_table_get(&session->graphs, function);
     return record ? record->runs : 0;
 }
 
+/* Room for `count` sides and as many again. */
+static struct tare_exec_sides *grow_sides(struct tare_arena *arena, const struct tare_exec_sides *sides, size_t count) {
+    struct tare_exec_sides *grown = tare_arena_calloc(arena, 1, sizeof *grown + 2 * count * sizeof grown->runs[0]);
+    if (!grown) return NULL;
+    grown->count = 2 * count;
+    for (size_t i = 0; sides && i < sides->count; i++)
+        grown->runs[i] = sides->runs[i];
+    return grown;
+}
+
 tare_status tare_exec_count_side(struct tare_session *session, const struct tare_node *node, size_t side) {
-    const struct tare_exec_side expected = { .key = { node, side } };
-    struct tare_exec_side *found = tare_map_get_n(&session->sides, (const char *)&expected.key, sizeof expected.key);
-    if (!found) {
-        found = TARE_NEW(&session->arena, struct tare_exec_side);
-        if (!found) return TARE_NO_MEMORY;
-        found->key = expected.key;
-        if (!tare_map_set_n(&session->sides, (const char *)&found->key, sizeof found->key, found))
-            return TARE_NO_MEMORY;
+    struct tare_exec_graph *record = tare_exec_graph_of(session, node->graph);
+    if (!record) return TARE_NO_MEMORY;
+    struct tare_exec_sides **sides = &record->nodes[node->position].sides;
+    if (!*sides || side >= (*sides)->count) {
+        struct tare_exec_sides *grown = grow_sides(&session->arena, *sides, side + 1);
+        if (!grown) return TARE_NO_MEMORY;
+        *sides = grown;
     }
-    found->runs++;
+    (*sides)->runs[side]++;
     return TARE_OK;
 }
 
 int64_t tare_session_side_runs(const struct tare_session *session, const struct tare_node *node, size_t side) {
-    const struct tare_exec_side expected = { .key = { node, side } };
-    const struct tare_exec_side *found =
-        tare_map_get_n(&session->sides, (const char *)&expected.key, sizeof expected.key);
-    return found ? found->runs : 0;
+    const struct tare_exec_graph *record = tare_graph_table_get(&session->graphs, node->graph);
+    const struct tare_exec_sides *sides = record ? record->nodes[node->position].sides : NULL;
+    return sides && side < sides->count ? sides->runs[side] : 0;
 }
 
 /* ---- resources ---- */

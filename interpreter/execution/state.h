@@ -2,6 +2,7 @@
 #ifndef TARE_INTERPRETER_EXECUTION_STATE_H
 #define TARE_INTERPRETER_EXECUTION_STATE_H
 
+#include "graph/graph_table.h"
 #include "interpreter/session.h"
 
 struct tare_plan;
@@ -17,6 +18,7 @@ struct tare_node_state {
     struct tare_tensor *values; /* outputs of a constant node */
     int64_t calls, nanoseconds;
     struct tare_kept_tiling *tilings; /* of kernels that begin with this node (interpreter/kernel.h) */
+    struct tare_exec_sides *sides;    /* that the node has taken; NULL: none */
 };
 
 /* The session's record of one graph. */
@@ -28,13 +30,10 @@ struct tare_exec_graph {
     int64_t runs;
 };
 
-/* One side of an If, Case or While. */
-struct tare_exec_side {
-    struct {
-        const struct tare_node *node;
-        size_t side;
-    } key; /* without padding */
-    int64_t runs;
+/* How often each side of an If, Case or While was taken; sides from `count` on were not. */
+struct tare_exec_sides {
+    size_t count;
+    int64_t runs[];
 };
 
 /* One function call in progress. */
@@ -55,10 +54,9 @@ struct tare_session {
     struct tare_session_options options;
     struct tare_arena arena; /* plans, node states, names */
     struct tare_buffer_pool *pool;
-    struct tare_map graphs; /* bytes of a graph's address -> struct tare_exec_graph */
+    struct tare_graph_table graphs; /* -> struct tare_exec_graph */
     struct tare_exec_graph **graph_list;
     size_t n_graphs, graphs_capacity;
-    struct tare_map sides;        /* bytes of a node's address and a side -> struct tare_exec_side */
     struct tare_map plans;        /* feeds, fetches, targets of a main-graph run -> struct tare_plan */
     struct tare_plan *first_plan; /* every plan, linked */
     struct tare_resource_kind *kinds;

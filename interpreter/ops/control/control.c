@@ -53,7 +53,7 @@ static tare_status find_function(struct tare_graph **out, const struct tare_kern
     if (!kernel->session) return TARE_FAIL(TARE_INTERNAL, "a function call outside a session");
     if (!named || named->kind != TARE_ATTR_FUNC || index >= named->count)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "attribute %s does not name a function", attr);
-    *out = tare_model_find_function(kernel->node->graph->model, named->items[index].func.name);
+    *out = tare_model_function_of(kernel->node->graph->model, &named->items[index].func);
     if (*out) return TARE_OK;
     return TARE_FAIL(TARE_NOT_FOUND, "Failed to find definition for function \"%s\"", named->items[index].func.name);
 }
