@@ -137,6 +137,10 @@ static size_t tensor_place(const struct tare_calibration *c, const char *functio
 
 static size_t function_place(const struct tare_calibration *c, const char *name, bool *found) {
     size_t low = 0, high = c->n_functions;
+    const size_t next = c->next_function; /* functions are mostly asked for in their order */
+    *found = next < c->n_functions && strcmp(c->functions[next].name, name) == 0;
+    if (*found) return next;
+    if (next && next == c->n_functions && strcmp(c->functions[next - 1].name, name) < 0) return next;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (strcmp(c->functions[middle].name, name) < 0) {
@@ -295,6 +299,7 @@ tare_status tare_calibration_add_function(struct tare_calibration *c, const char
         c->n_functions++;
     }
     if (out) *out = &c->functions[at];
+    c->next_function = at + 1;
     return TARE_OK;
 }
 

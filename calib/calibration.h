@@ -76,6 +76,7 @@ struct tare_calibration {
     size_t n_tensors, tensors_capacity;
     struct tare_calibration_function *functions; /* by name */
     size_t n_functions, functions_capacity;
+    size_t next_function;          /* the place after that of the function that was added last */
     struct tare_coverage coverage; /* control flow that selects one of several functions */
     struct tare_hessians
         *hessians; /* from a second pass over the samples (calib/hessian.h); NULL: none. Not stored in the file */

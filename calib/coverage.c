@@ -22,6 +22,10 @@ static void free_side(struct tare_coverage_side *side) {
 static size_t place_of(const struct tare_coverage *coverage, const char *function, const char *node, int32_t side,
                        bool *found) {
     size_t low = 0, high = coverage->count;
+    const size_t next = coverage->next; /* sides are mostly asked for in their order */
+    *found = next < coverage->count && compare(&coverage->sides[next], function, node, side) == 0;
+    if (*found) return next;
+    if (next && next == coverage->count && compare(&coverage->sides[next - 1], function, node, side) < 0) return next;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (compare(&coverage->sides[middle], function, node, side) < 0) {
@@ -52,6 +56,7 @@ tare_status tare_coverage_add(struct tare_coverage *coverage, const char *functi
     memmove(coverage->sides + at + 1, coverage->sides + at, (coverage->count - at) * sizeof *coverage->sides);
     coverage->sides[at] = added;
     coverage->count++;
+    coverage->next = at + 1;
     return TARE_OK;
 }
 
@@ -96,6 +101,7 @@ void tare_coverage_count(struct tare_coverage *coverage, const char *function, c
     /* Counts of forged files may be of any size. */
     if (found && __builtin_add_overflow(coverage->sides[at].records, records, &coverage->sides[at].records))
         coverage->sides[at].records = INT64_MAX;
+    coverage->next = found ? at + 1 : coverage->next;
 }
 
 tare_status tare_coverage_merge(struct tare_coverage *coverage, const struct tare_coverage *other) {

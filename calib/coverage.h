@@ -19,6 +19,7 @@ struct tare_coverage_side {
 struct tare_coverage {
     struct tare_coverage_side *sides;
     size_t count, capacity;
+    size_t next; /* the place after that of the side that was added or counted last */
 };
 
 /* Adds a side with no records; does nothing if it exists. */

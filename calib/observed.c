@@ -113,7 +113,7 @@ static int by_name(const void *a, const void *b) {
 }
 
 static int compare_nodes(const struct tare_node *a, const struct tare_node *b) {
-    const int order = strcmp(a->graph->name, b->graph->name);
+    const int order = a->graph == b->graph ? 0 : strcmp(a->graph->name, b->graph->name);
     return order != 0 ? order : strcmp(a->name, b->name);
 }
 
@@ -135,16 +135,21 @@ static void sort(struct tare_observed *observed) {
     if (observed->n_choices > 1) qsort(observed->choices, observed->n_choices, sizeof *observed->choices, by_node);
 }
 
+/* Where the node is in the list of its graph (observed->by_graph). */
+static size_t place_of(const struct tare_node *node) {
+    return tare_node_is_arg(node) ? node->position : node->graph->n_args + node->position;
+}
+
 static tare_status index_slots(struct tare_observed *observed) {
     for (size_t i = 0; i < observed->n_slots; i++) {
         const struct tare_node *node = observed->slots[i].node;
-        if (i > 0 && observed->slots[i - 1].node == node) continue;
-        const struct tare_node **key = TARE_NEW(&observed->arena, const struct tare_node *);
-        if (!key) return TARE_NO_MEMORY;
-        *key = node;
-        /* The value is an integer stored in a pointer: first slot + 1. */
-        if (!tare_map_set_n(&observed->by_node, (const char *)key, sizeof *key, (void *)(uintptr_t)(i + 1)))
-            return TARE_NO_MEMORY;
+        const struct tare_graph *graph = node->graph;
+        size_t *first = tare_graph_table_get(&observed->by_graph, graph);
+        if (!first) {
+            first = TARE_NEW_ARRAY(&observed->arena, size_t, graph->n_args + graph->n_nodes);
+            if (!first || !tare_graph_table_set(&observed->by_graph, graph, first)) return TARE_NO_MEMORY;
+        }
+        if (!first[place_of(node)]) first[place_of(node)] = i + 1;
     }
     return TARE_OK;
 }
@@ -162,7 +167,7 @@ tare_status tare_observed_make(struct tare_observed *out, const struct tare_sign
 }
 
 void tare_observed_free(struct tare_observed *observed) {
-    tare_map_free(&observed->by_node);
+    tare_graph_table_free(&observed->by_graph);
     tare_map_free(&observed->visited);
     tare_free(observed->slots);
     tare_free(observed->functions);
@@ -172,9 +177,10 @@ void tare_observed_free(struct tare_observed *observed) {
 }
 
 ptrdiff_t tare_observed_find(const struct tare_observed *observed, const struct tare_node *node, size_t output) {
-    void *found = tare_map_get_n(&observed->by_node, (const char *)&node, sizeof node);
+    const size_t *first = tare_graph_table_get(&observed->by_graph, node->graph);
+    const size_t found = first ? first[place_of(node)] : 0;
     if (!found) return -1;
-    for (size_t i = (size_t)(uintptr_t)found - 1; i < observed->n_slots && observed->slots[i].node == node; i++) {
+    for (size_t i = found - 1; i < observed->n_slots && observed->slots[i].node == node; i++) {
         if (observed->slots[i].output == output) return (ptrdiff_t)i;
     }
     return -1;

@@ -4,6 +4,7 @@
 #define TARE_CALIB_OBSERVED_H
 
 #include "base/map.h"
+#include "graph/graph_table.h"
 #include "graph/model.h"
 
 struct tare_observed_slot {
@@ -15,7 +16,7 @@ struct tare_observed {
     struct tare_arena arena;
     struct tare_observed_slot *slots; /* sorted by function, node and output */
     size_t n_slots, slots_capacity;
-    struct tare_map by_node;             /* bytes of the node's address -> its first slot + 1, as a pointer */
+    struct tare_graph_table by_graph;    /* -> size_t by argument, then by node: its first slot + 1; 0: it has none */
     const struct tare_graph **functions; /* sorted by name */
     size_t n_functions, functions_capacity;
     const struct tare_node *
