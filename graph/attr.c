@@ -114,15 +114,19 @@ static struct tare_attr *slot(struct tare_node *node, const char *name) {
     return attr;
 }
 
+/* Gives an attribute a value; its name remains. */
+static void put(struct tare_node *node, struct tare_attr *attr, struct tare_attr value) {
+    value.name = attr->name;
+    *attr = value;
+    node->has_no_functions &= value.kind != TARE_ATTR_FUNC;
+}
+
 static tare_status set(struct tare_node *node, const char *name, enum tare_attr_kind kind, bool is_list,
                        const union tare_attr_item *items, size_t count) {
     struct tare_attr *attr = slot(node, name);
     union tare_attr_item *copy = tare_arena_extend(arena_of(node), items, count, 0, sizeof *items);
-    const char *kept;
     if (!attr || !copy) return TARE_NO_MEMORY;
-    kept = attr->name;
-    *attr = (struct tare_attr){ .name = kept, .kind = kind, .is_list = is_list, .count = count, .items = copy };
-    node->has_no_functions &= kind != TARE_ATTR_FUNC;
+    put(node, attr, (struct tare_attr){ .kind = kind, .is_list = is_list, .count = count, .items = copy });
     return TARE_OK;
 }
 
@@ -173,7 +177,7 @@ static tare_status set_list(struct tare_node *node, const char *name, enum tare_
     struct tare_attr *attr = slot(node, name);
     *items = TARE_NEW_ARRAY(arena_of(node), union tare_attr_item, count ? count : 1);
     if (!attr || !*items) return TARE_NO_MEMORY;
-    *attr = (struct tare_attr){ .name = attr->name, .kind = kind, .is_list = true, .count = count, .items = *items };
+    put(node, attr, (struct tare_attr){ .kind = kind, .is_list = true, .count = count, .items = *items });
     return TARE_OK;
 }
 
@@ -240,12 +244,8 @@ tare_status tare_node_copy_attrs(struct tare_node *node, const struct tare_node 
     for (size_t i = 0; i < from->n_attrs; i++) {
         const struct tare_attr *source = &from->attrs[i];
         struct tare_attr *attr = slot(node, source->name);
-        const char *name;
         if (!attr) return TARE_NO_MEMORY;
-        name = attr->name;
-        *attr = *source; /* items are never changed in place, so both may point to them */
-        attr->name = name;
-        node->has_no_functions &= source->kind != TARE_ATTR_FUNC;
+        put(node, attr, *source); /* items are never changed in place, so both may point to them */
     }
     return TARE_OK;
 }
