@@ -196,8 +196,7 @@ static tare_status clone_initialisers(struct tare_graph_model *to, const struct 
 static tare_status clone_references(struct tare_graph_model *to, const struct tare_graph_model *from) {
     to->concretes = COPY(to, from->concretes, from->n_concretes);
     to->object_constants = COPY(to, from->object_constants, from->n_object_constants);
-    to->stand_ins = COPY(to, from->stand_ins, from->n_stand_ins);
-    if (!to->concretes || !to->object_constants || !to->stand_ins) return TARE_NO_MEMORY;
+    if (!to->concretes || !to->object_constants) return TARE_NO_MEMORY;
     for (size_t i = 0; i < from->n_concretes; i++) {
         struct tare_concrete concrete = from->concretes[i];
         concrete.graph = twin_graph(to, concrete.graph);
@@ -212,9 +211,7 @@ static tare_status clone_references(struct tare_graph_model *to, const struct ta
     }
     for (size_t i = 0; i < from->n_stand_ins; i++) {
         struct tare_node *node = twin(to, from->stand_ins[i].node);
-        if (!node) continue;
-        to->stand_ins[to->n_stand_ins++] = (struct tare_stand_in){ node, from->stand_ins[i].original };
-        node->stand_in = (uint32_t)to->n_stand_ins;
+        if (node) TARE_TRY(tare_model_add_stand_in(to, node, from->stand_ins[i].original));
     }
     return TARE_OK;
 }

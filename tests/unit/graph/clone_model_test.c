@@ -6,6 +6,7 @@
 #include "support/mini_model.h"
 #include "support/models.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* y = f(x) + v with f(x) = -x, a signature, and a stand-in inside f. */
@@ -66,6 +67,34 @@ static void clone__runs_and_changes_on_its_own(void **state) {
     tare_model_free(model);
 }
 
+/* The list grows after numbers of stand-ins that are powers of two only; a clone may begin with any number. */
+static void clone__takes_more_stand_ins(void **state) {
+    enum { BEFORE = 5, AFTER = 12 };
+    struct tare_graph_model *model = mini_model_new(), *clone;
+    struct tare_edge nodes[AFTER];
+    char text[16];
+    (void)state;
+    for (int i = 0; i < AFTER; i++) {
+        snprintf(text, sizeof text, "c%d", i);
+        nodes[i] = mini_float(model->main, text, 1);
+        if (i < BEFORE) mini_ok(tare_model_add_stand_in(model, nodes[i].node, "before"));
+    }
+    mini_ok(tare_model_clone(&clone, model));
+    char *other = tare_arena_calloc(&clone->arena, 1, 256);
+    assert_non_null(other);
+    for (int i = BEFORE; i < AFTER; i++)
+        mini_ok(tare_model_add_stand_in(clone, tare_graph_find(clone->main, nodes[i].node->name), "later"));
+    for (int i = 0; i < 256; i++)
+        assert_int_equal(other[i], 0);
+    assert_int_equal(clone->n_stand_ins, AFTER);
+    for (int i = 0; i < AFTER; i++) {
+        assert_string_equal(clone->stand_ins[i].node->name, nodes[i].node->name);
+        assert_string_equal(clone->stand_ins[i].original, i < BEFORE ? "before" : "later");
+    }
+    tare_model_free(clone);
+    tare_model_free(model);
+}
+
 static void clone__of_a_prepared_model_has_its_fingerprint(void **state) {
     struct tare_file_list names = models_list();
     size_t compared = 0;
@@ -95,6 +124,7 @@ static void clone__of_a_prepared_model_has_its_fingerprint(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(clone__runs_and_changes_on_its_own),
+        cmocka_unit_test(clone__takes_more_stand_ins),
         cmocka_unit_test(clone__of_a_prepared_model_has_its_fingerprint),
     };
     if (!models_folder()) return TEST_SKIPPED;
