@@ -20,22 +20,17 @@
 #include "interpreter/kernels/integer/winograd_vnni.h"
 
 #include "base/alloc.h"
-#include "interpreter/kernels/integer/requantize_rows.h"
+#include "interpreter/kernels/integer/winograd_vnni_tiles.h"
 
-#if TARE_KERNELS_X86
-#include <immintrin.h>
-#endif
 #include <string.h>
 
 enum {
-    SIDE = 4,      /* positions of a tile's line */
-    REACH = 6,     /* and of its input's */
-    ELEMENTS = 36, /* of a transformed tile: matrix products */
-    POSITIONS = SIDE * SIDE,
-    LANES = TARE_ROW_LANES,
-    CHUNK = 2 * LANES, /* output channels that are computed together */
-    BLOCK = 32,        /* input channels of a vector of 16-bit integers */
-    LINE = 64,         /* bytes of a vector */
+    SIDE = TARE_WINOGRAD_SIDE,
+    REACH = TARE_WINOGRAD_REACH,
+    ELEMENTS = TARE_WINOGRAD_ELEMENTS,
+    CHUNK = TARE_WINOGRAD_CHUNK,
+    BLOCK = 32, /* input channels of a vector of 16-bit integers */
+    LINE = 64,  /* bytes of a vector */
     PASS_BLOCKS = 7,
     LEAST_CHANNELS = 64,
     MOST_CHANNELS = 256,
@@ -43,10 +38,6 @@ enum {
     LEAST_WIDTH = 14,
     CACHE_BYTES = 512 * 1024, /* of transformed inputs and products, half of the second-level cache */
 };
-
-static int64_t tiles_of(int64_t positions) {
-    return (positions + SIDE - 1) / SIDE;
-}
 
 /* Images with enough tiles for the registers of a product, whose lines have at most a seventh of superfluous columns,
  * and channels whose transformed weights, of eight times the size, take less time to read than they save. */
@@ -57,7 +48,7 @@ bool tare_winograd_vnni_is_for(enum tare_cpu_level level, enum tare_igemm_form f
            conv->in_channels >= LEAST_CHANNELS && conv->in_channels <= MOST_CHANNELS &&
            conv->in_channels % BLOCK == 0 && conv->out_channels >= LEAST_CHANNELS &&
            conv->out_channels <= MOST_CHANNELS && conv->out_channels % CHUNK == 0 && conv->out[2] >= LEAST_WIDTH &&
-           7 * SIDE * tiles_of(conv->out[2]) <= 8 * conv->out[2];
+           7 * SIDE * tare_winograd_tiles_of(conv->out[2]) <= 8 * conv->out[2];
 }
 
 /* ---- sizes ---- */
@@ -74,25 +65,21 @@ static int64_t pass_first(const struct tare_conv *conv, int64_t pass) {
 }
 /* Lines of tiles of all images. */
 static int64_t all_lines(const struct tare_conv *conv) {
-    return conv->batch * conv->in[0] * tiles_of(conv->out[1]);
+    return conv->batch * conv->in[0] * tare_winograd_tiles_of(conv->out[1]);
 }
 /* Those that are computed together: blocks are equally large. */
 static int64_t block_lines(const struct tare_conv *conv) {
     const int64_t tile = ELEMENTS * (conv->in_channels * 2 + CHUNK * 4), all = all_lines(conv);
-    const int64_t fitting = CACHE_BYTES / tile / tiles_of(conv->out[2]), most = fitting < 1 ? 1 : fitting;
+    const int64_t fitting = CACHE_BYTES / tile / tare_winograd_tiles_of(conv->out[2]), most = fitting < 1 ? 1 : fitting;
     const int64_t blocks = (all + most - 1) / most;
     return (all + blocks - 1) / blocks;
 }
 static bool is_empty(const struct tare_conv *conv) {
     return all_lines(conv) == 0 || conv->out[2] == 0;
 }
-/* Vectors from element to element of transformed inputs and of products; one more than needed, so that the elements of
- * a tile are in different sets of the cache. */
+/* Vectors from element to element of transformed inputs; see tare_winograd_product_step. */
 static int64_t input_step(const struct tare_conv *conv, int64_t tiles) {
     return blocks_of(conv) * tiles + 1;
-}
-static int64_t product_step(int64_t tiles) {
-    return 2 * tiles + 1;
 }
 static int64_t chunk_bytes(const struct tare_conv *conv) {
     return ELEMENTS * conv->in_channels * CHUNK * (int64_t)sizeof(int16_t);
@@ -109,9 +96,10 @@ int64_t tare_winograd_vnni_sums(const struct tare_conv *conv) {
 /* The parts of the scratch memory: a position of padding, transformed inputs, products, sums of the passes before. */
 size_t tare_winograd_vnni_scratch(const struct tare_conv *conv) {
     if (is_empty(conv)) return 0;
-    const int64_t tiles = block_lines(conv) * tiles_of(conv->out[2]);
-    const int64_t partial = pass_count(conv) > 1 ? 2 * POSITIONS * tiles : 0;
-    return (size_t)(MOST_CHANNELS + LINE * (ELEMENTS * (input_step(conv, tiles) + product_step(tiles)) + partial));
+    const int64_t tiles = block_lines(conv) * tare_winograd_tiles_of(conv->out[2]);
+    const int64_t partial = pass_count(conv) > 1 ? 2 * TARE_WINOGRAD_POSITIONS * tiles : 0;
+    return (size_t)(MOST_CHANNELS +
+                    LINE * (ELEMENTS * (input_step(conv, tiles) + tare_winograd_product_step(tiles)) + partial));
 }
 
 /* ---- weights ---- */
@@ -164,19 +152,6 @@ void tare_winograd_vnni_pack(void *packed, const struct tare_conv *conv, const i
 }
 
 #if TARE_KERNELS_X86
-struct run {
-    const struct tare_conv *conv;
-    const struct tare_requantize *requantize; /* NULL: sums are stored */
-    struct tare_byte_bounds bounds;
-    int32_t *sums;       /* of the block's first output line */
-    int64_t element;     /* with `requantize`: that of the block's first position */
-    int8_t *padding;     /* a position */
-    __m512i *inputs;     /* [element, block of channels, tile] */
-    __m512i *products;   /* [element, tile, panel of the chunk] */
-    __m512i *partial;    /* [tile, position, panel] */
-    int64_t line, tiles; /* of the block: the first line of tiles, counted over all images */
-};
-
 /* ---- inputs ---- */
 
 /* B' d. */
@@ -217,9 +192,10 @@ static TARE_TARGET_AVX512 void transform_block(__m512i *to, int64_t step, const 
     }
 }
 
-static void transform_inputs(const struct run *r, const int8_t *input) {
+static void transform_inputs(const struct tare_winograd_run *r, const int8_t *input) {
     const struct tare_conv *conv = r->conv;
-    const int64_t channels = conv->in_channels, width = tiles_of(conv->out[2]), height = tiles_of(conv->out[1]);
+    const int64_t channels = conv->in_channels, width = tare_winograd_tiles_of(conv->out[2]),
+                  height = tare_winograd_tiles_of(conv->out[1]);
     for (int64_t t = 0; t < r->tiles; t++) {
         const int64_t line = r->line + t / width;
         const int64_t top = SIDE * (line % height) - conv->pad[1], left = SIDE * (t % width) - conv->pad[2];
@@ -290,12 +266,12 @@ ROWS(8) ROWS(9) ROWS(10) ROWS(11) ROWS(12) ROWS(13) ROWS(14)
 
 /* The products of all elements, over the blocks [first, end) of channels. While an element is multiplied, the weights
  * of the next are prefetched: those of many channels do not stay in the second-level cache. */
-static void multiply(const struct run *r, const char *weights, int64_t first, int64_t end) {
+static void multiply(const struct tare_winograd_run *r, const char *weights, int64_t first, int64_t end) {
     const int64_t groups = (r->tiles + MAX_ROWS - 1) / MAX_ROWS, matrix = (end - first) * BLOCK * LINE;
     const int64_t ahead_step = 2 * LINE / groups < LINE ? 2 * LINE / groups : LINE;
     for (int element = 0; element < ELEMENTS; element++, weights += matrix) {
         const __m512i *a = r->inputs + element * input_step(r->conv, r->tiles) + first * r->tiles;
-        __m512i *to = r->products + element * product_step(r->tiles);
+        __m512i *to = r->products + element * tare_winograd_product_step(r->tiles);
         const char *ahead = weights + matrix;
         for (int64_t group = 0; group < groups; group++) {
             const int64_t row = group * r->tiles / groups, rows = (group + 1) * r->tiles / groups - row;
@@ -306,180 +282,47 @@ static void multiply(const struct run *r, const char *weights, int64_t first, in
     }
 }
 
-/* ---- outputs ---- */
-
-/* A' m, where the elements of m are `step` vectors apart. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void add_up(__m512i to[SIDE], const __m512i *m, int64_t step) {
-    const __m512i p = _mm512_add_epi32(m[step], m[2 * step]), q = _mm512_sub_epi32(m[step], m[2 * step]);
-    const __m512i u = _mm512_add_epi32(m[3 * step], m[4 * step]), v = _mm512_sub_epi32(m[3 * step], m[4 * step]);
-    const __m512i v2 = _mm512_add_epi32(v, v), last = _mm512_add_epi32(_mm512_add_epi32(v2, v2), m[5 * step]);
-    to[0] = _mm512_add_epi32(_mm512_sub_epi32(m[0], p), u);
-    to[1] = _mm512_sub_epi32(v2, q);
-    to[2] = _mm512_sub_epi32(_mm512_slli_epi32(u, 2), p);
-    to[3] = _mm512_sub_epi32(_mm512_add_epi32(last, last), q);
-}
-
-/* The sums of 16 output channels of a tile, of this pass and, unless NULL, of `before`; both two vectors apart. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void sums_of_tile(__m512i *to, const __m512i *products, int64_t step,
-                                                        const __m512i *before) {
-    const __m512i ninth = _mm512_set1_epi32(0x38e38e39); /* the inverse of 9 modulo 2^32 */
-    __m512i lines[SIDE][REACH];
-    TARE_UNROLL
-    for (int w = 0; w < REACH; w++) {
-        __m512i out[SIDE];
-        add_up(out, products + w * step, REACH * step);
-        TARE_UNROLL
-        for (int h = 0; h < SIDE; h++)
-            lines[h][w] = out[h];
-    }
-    TARE_UNROLL
-    for (int h = 0; h < SIDE; h++) {
-        __m512i out[SIDE];
-        add_up(out, lines[h], 1);
-        TARE_UNROLL
-        for (int w = 0; w < SIDE; w++) {
-            const int at = 2 * (SIDE * h + w);
-            __m512i x = _mm512_srai_epi32(_mm512_mullo_epi32(out[w], ninth), 6);
-            if (before) x = _mm512_add_epi32(x, before[at]);
-            to[at] = x;
-        }
-    }
-}
-
-/* Where a tile's positions are in the block's output: the first one, and how many of each line and column exist. */
-struct place {
-    int64_t first;
-    int64_t lines, columns;
-};
-static struct place place_of(const struct run *r, int64_t t) {
-    const struct tare_conv *conv = r->conv;
-    const int64_t width = tiles_of(conv->out[2]), height = tiles_of(conv->out[1]), line = r->line + t / width;
-    const int64_t h = SIDE * (line % height), w = SIDE * (t % width);
-    const int64_t begin = r->line / height * conv->out[1] + SIDE * (r->line % height);
-    return (struct place){ .first = (line / height * conv->out[1] + h - begin) * conv->out[2] + w,
-                           .lines = conv->out[1] - h < SIDE ? conv->out[1] - h : SIDE,
-                           .columns = conv->out[2] - w < SIDE ? conv->out[2] - w : SIDE };
-}
-
-/* Stores the sums of a line of a tile, position by position, or converts them by the general function. */
-static TARE_TARGET_AVX512 void store_line(const struct run *r, const __m512i *sums, int64_t position, int64_t columns,
-                                          int64_t column, struct tare_range_avx512 *seen) {
-    for (int64_t i = 0; i < 2 * columns; i++) {
-        const int64_t channel = column + i % 2 * LANES, at = (position + i / 2) * r->conv->out_channels + channel;
-        if (r->requantize)
-            tare_requantize_avx512(r->requantize, sums[i], r->element + at, channel, 0xffff, seen);
-        else
-            _mm512_storeu_si512(r->sums + at, sums[i]);
-    }
-}
-
-/* Converts a line of a tile to bytes, two positions at a time. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_line_bytes(const struct run *r, const struct tare_quantizer *q,
-                                                            const __m512i offset[2], const __m512i *sums,
-                                                            int64_t position, int64_t columns, int64_t column,
-                                                            const bool is_unsigned) {
-    const int64_t n = r->conv->out_channels;
-    uint8_t *to = r->requantize->to + r->element + position * n + column;
-    for (int64_t w = 0; w < columns; w += 2, sums += 4, to += 2 * n) {
-        __m512i x[4];
-        TARE_UNROLL
-        for (int i = 0; i < 4; i++)
-            x[i] = tare_rounded_result(q, _mm512_add_epi32(sums[i], offset[i % 2]), i % 2, NULL, 0);
-        const __m512i bytes = tare_packed_bytes(q, x, is_unsigned);
-        _mm256_storeu_si256((__m256i *)(void *)to, _mm512_castsi512_si256(bytes));
-        if (w + 1 < columns) _mm256_storeu_si256((__m256i *)(void *)(to + n), _mm512_extracti64x4_epi64(bytes, 1));
-    }
-}
-
-/* The columns of a chunk of all tiles, as bytes. */
-static TARE_TARGET_AVX512 void store_bytes(const struct run *r, int64_t column, bool adds) {
-    const struct tare_quantizer q = tare_quantizer_of(r->requantize, &r->bounds, column, 0xffff);
-    const __m512i offset[2] = { _mm512_loadu_si512(r->requantize->offset + column),
-                                _mm512_loadu_si512(r->requantize->offset + column + LANES) };
-    const int64_t step = product_step(r->tiles);
-    const bool is_unsigned = r->bounds.high > INT8_MAX;
-    for (int64_t t = 0; t < r->tiles; t++) {
-        const struct place place = place_of(r, t);
-        __m512i sums[2 * POSITIONS];
-        for (int panel = 0; panel < 2; panel++)
-            sums_of_tile(sums + panel, r->products + 2 * t + panel, step,
-                         adds ? r->partial + 2 * POSITIONS * t + panel : NULL);
-        for (int64_t h = 0; h < place.lines; h++) {
-            const int64_t position = place.first + h * r->conv->out[2];
-            if (is_unsigned)
-                store_line_bytes(r, &q, offset, sums + 2 * SIDE * h, position, place.columns, column, true);
-            else
-                store_line_bytes(r, &q, offset, sums + 2 * SIDE * h, position, place.columns, column, false);
-        }
-    }
-}
-
-static TARE_TARGET_AVX512 void store_any(const struct run *r, int64_t column, bool adds) {
-    struct tare_range_avx512 seen = tare_requantize_range_avx512(r->requantize);
-    for (int64_t t = 0; t < r->tiles; t++) {
-        const struct place place = place_of(r, t);
-        __m512i sums[2 * POSITIONS];
-        for (int panel = 0; panel < 2; panel++)
-            sums_of_tile(sums + panel, r->products + 2 * t + panel, product_step(r->tiles),
-                         adds ? r->partial + 2 * POSITIONS * t + panel : NULL);
-        for (int64_t h = 0; h < place.lines; h++)
-            store_line(r, sums + 2 * SIDE * h, place.first + h * r->conv->out[2], place.columns, column, &seen);
-    }
-    tare_requantize_store_range_avx512(r->requantize, &seen);
-}
-
-/* The sums of a pass that is not the last. */
-static TARE_TARGET_AVX512 void keep_sums(const struct run *r, bool adds) {
-    for (int64_t i = 0; i < 2 * r->tiles; i++) {
-        __m512i *to = r->partial + i / 2 * 2 * POSITIONS + i % 2;
-        sums_of_tile(to, r->products + i, product_step(r->tiles), adds ? to : NULL);
-    }
-}
-
 /* ---- running ---- */
 
-static void run_chunk(const struct run *r, const char *weights, int64_t column) {
+static void run_chunk(const struct tare_winograd_run *r, const char *weights, int64_t column) {
     const int64_t passes = pass_count(r->conv);
     for (int64_t pass = 0; pass < passes; pass++) {
         const int64_t first = pass_first(r->conv, pass), end = pass_first(r->conv, pass + 1);
         multiply(r, weights, first, end);
         weights += ELEMENTS * (end - first) * BLOCK * LINE;
-        if (pass + 1 < passes)
-            keep_sums(r, pass > 0);
-        else
-            (r->bounds.is_possible ? store_bytes : store_any)(r, column, pass > 0);
+        tare_winograd_vnni_store(r, column, pass > 0, pass + 1 == passes);
     }
 }
 
-static struct run run_of(const struct tare_conv_int_sink *sink, const struct tare_conv *conv, int32_t *sums,
-                         char *scratch) {
-    const int64_t tiles = block_lines(conv) * tiles_of(conv->out[2]);
+static struct tare_winograd_run run_of(const struct tare_conv_int_sink *sink, const struct tare_conv *conv,
+                                       int32_t *sums, char *scratch) {
+    const int64_t tiles = block_lines(conv) * tare_winograd_tiles_of(conv->out[2]);
     const struct tare_requantize *requantize = sink->requantize;
-    struct run r = { .conv = conv, .requantize = requantize, .sums = sums, .padding = (int8_t *)scratch };
+    struct tare_winograd_run r = { .conv = conv, .requantize = requantize, .sums = sums, .padding = (int8_t *)scratch };
     if (requantize && !requantize->is_real && !requantize->addend)
         r.bounds = tare_byte_bounds_of(requantize, 0, conv->out_channels);
     r.inputs = (__m512i *)(void *)(scratch + MOST_CHANNELS);
     r.products = r.inputs + ELEMENTS * input_step(conv, tiles);
-    r.partial = r.products + ELEMENTS * product_step(tiles);
+    r.partial = r.products + ELEMENTS * tare_winograd_product_step(tiles);
     memset(r.padding, conv->pad_value, (size_t)conv->in_channels);
     return r;
 }
 
 /* Output lines before a line of tiles, of all images. */
 static int64_t output_line(const struct tare_conv *conv, int64_t line) {
-    const int64_t height = tiles_of(conv->out[1]), h = SIDE * (line % height);
+    const int64_t height = tare_winograd_tiles_of(conv->out[1]), h = SIDE * (line % height);
     return line / height * conv->out[1] + h;
 }
 
 void tare_winograd_vnni_run(const struct tare_conv_int_sink *sink, const struct tare_conv *conv, const int8_t *input,
                             const void *packed, int32_t *sums, void *scratch) {
     if (is_empty(conv)) return;
-    struct run r = run_of(sink, conv, sums, scratch);
+    struct tare_winograd_run r = run_of(sink, conv, sums, scratch);
     const int64_t all = all_lines(conv), most = block_lines(conv), line_size = conv->out[2] * conv->out_channels;
     const int64_t end = sink->channels ? sink->first_channel + sink->channels : conv->out_channels;
     for (r.line = 0; r.line < all; r.line += most) {
         const int64_t lines = all - r.line < most ? all - r.line : most, first = output_line(conv, r.line) * line_size;
-        r.tiles = lines * tiles_of(conv->out[2]);
+        r.tiles = lines * tare_winograd_tiles_of(conv->out[2]);
         r.element = sink->element + first;
         transform_inputs(&r, input);
         for (int64_t column = sink->first_channel; column < end; column += CHUNK)
