@@ -102,57 +102,61 @@ static void print_ratio(bool has, double flops, double ours, double other) {
     if (has) printf(", %4.2f of oneDNN's %7.1f", other / ours, flops / other * 1e-9);
 }
 
-static void measure(const struct tare_conv *conv, double peak, const char *what) {
-    const int64_t in = conv->batch * conv->in[1] * conv->in[2] * conv->in_channels;
-    const int64_t out = tare_conv_rows(conv) * conv->out_channels, weights = tare_conv_patch(conv) * conv->out_channels;
-    const bool depthwise = tare_conv_is_depthwise(conv);
-    const enum tare_igemm_form form = tare_conv_int_form_at(tare_cpu_level(), conv);
-    const double flops = 2.0 * (double)out * (double)tare_conv_patch(conv);
-    const bool winograd = tare_winograd_int_is_for(form, conv),
-               vnni = tare_winograd_vnni_is_for(tare_cpu_level(), form, conv);
-    const size_t packed_int = depthwise  ? tare_conv_int_depthwise_packed_bytes(tare_cpu_level(), conv)
-                              : vnni     ? tare_winograd_vnni_packed_bytes(conv)
-                              : winograd ? tare_winograd_int_packed_bytes(conv)
-                                         : tare_conv_int_direct_packed_bytes(form, conv);
-    const int64_t direct_sums = vnni       ? tare_winograd_vnni_sums(conv)
-                                : winograd ? tare_winograd_int_sums(conv)
-                                           : tare_conv_int_direct_sums(conv);
-    struct tare_bound_expression bound;
-    struct tare_requantize in_kernel;
-    struct tare_arena arena = { 0 };
-    const struct buffers b = { array((size_t)in * 4),
-                               array((size_t)weights * 4),
-                               array((size_t)out * 4),
-                               array(tare_conv_packed_floats(conv) * 4),
-                               array(packed_int),
-                               array((tare_conv_dense_scratch(conv) + (1 << 20)) * 4),
-                               array((size_t)(direct_sums + tare_conv_int_depthwise_sums(tare_cpu_level(), conv)) * 4),
-                               array((size_t)conv->out_channels * 4),
-                               &bound,
-                               &in_kernel };
-    bind_requantization(&bound, &b, out, conv->out_channels, &arena);
-    if (!tare_requantize_find(&in_kernel, &bound, &arena)) exit(1);
-    tare_requantize_bind(&in_kernel, &bound);
-    tare_conv_pack(b.packed, conv, b.filter);
-    if (depthwise)
-        tare_conv_int_depthwise_pack(tare_cpu_level(), b.packed_int, conv, b.filter);
-    else if (vnni)
-        tare_winograd_vnni_pack(b.packed_int, conv, b.filter);
-    else if ((winograd ? tare_winograd_int_pack(b.packed_int, conv, b.filter)
-                       : tare_conv_int_direct_pack(b.packed_int, form, conv, b.filter)) != TARE_OK)
-        exit(1);
-    /* 0: float; 1: int8; 2 and 3: the same by oneDNN */
-    double best[4] = { 1e9, 1e9, 1e9, 1e9 };
-    struct dnnl_conv others[2];
-    const bool has[4] = { true, true, dnnl_conv_open(&others[0], conv, false), dnnl_conv_open(&others[1], conv, true) };
-    const int repeats = (int)(1e8 / flops) + 1;
+/* ---- the int8 kernel of a convolution ---- */
+
+enum int8_kernel { DEPTHWISE, WINOGRAD_VNNI, WINOGRAD, DIRECT };
+
+static enum int8_kernel kernel_of(const struct tare_conv *conv, enum tare_igemm_form form) {
+    if (tare_conv_is_depthwise(conv)) return DEPTHWISE;
+    if (tare_winograd_vnni_is_for(tare_cpu_level(), form, conv)) return WINOGRAD_VNNI;
+    return tare_winograd_int_is_for(form, conv) ? WINOGRAD : DIRECT;
+}
+
+static size_t packed_bytes(enum int8_kernel kernel, const struct tare_conv *conv, enum tare_igemm_form form) {
+    if (kernel == DEPTHWISE) return tare_conv_int_depthwise_packed_bytes(tare_cpu_level(), conv);
+    if (kernel == WINOGRAD_VNNI) return tare_winograd_vnni_packed_bytes(conv);
+    return kernel == WINOGRAD ? tare_winograd_int_packed_bytes(conv) : tare_conv_int_direct_packed_bytes(form, conv);
+}
+
+static int64_t sums_of(enum int8_kernel kernel, const struct tare_conv *conv) {
+    if (kernel == DEPTHWISE) return tare_conv_int_depthwise_sums(tare_cpu_level(), conv);
+    if (kernel == WINOGRAD_VNNI) return tare_winograd_vnni_sums(conv);
+    return kernel == WINOGRAD ? tare_winograd_int_sums(conv) : tare_conv_int_direct_sums(conv);
+}
+
+static void pack(enum int8_kernel kernel, void *packed, const struct tare_conv *conv, enum tare_igemm_form form,
+                 const void *filter) {
+    tare_status status = TARE_OK;
+    if (kernel == DEPTHWISE)
+        tare_conv_int_depthwise_pack(tare_cpu_level(), packed, conv, filter);
+    else if (kernel == WINOGRAD_VNNI)
+        tare_winograd_vnni_pack(packed, conv, filter);
+    else
+        status = kernel == WINOGRAD ? tare_winograd_int_pack(packed, conv, filter)
+                                    : tare_conv_int_direct_pack(packed, form, conv, filter);
+    if (status != TARE_OK) exit(1);
+}
+
+/* ---- measuring ---- */
+
+enum { KINDS = 4 }; /* float; int8; the same by oneDNN */
+
+static void free_buffers(const struct buffers *b) {
+    tare_free(b->bias);
+    tare_free(b->in), tare_free(b->filter), tare_free(b->out), tare_free(b->packed), tare_free(b->packed_int);
+    tare_free(b->scratch), tare_free(b->sums);
+}
+
+/* The best time of each kind, in seconds. */
+static void run_rounds(double best[KINDS], const struct tare_conv *conv, const struct buffers *b, const bool has[KINDS],
+                       const struct dnnl_conv others[2], int repeats) {
     for (int round = 0; round < 16; round++) {
-        for (int kind = 0; kind < 4; kind++) {
+        for (int kind = 0; kind < KINDS; kind++) {
             if (!has[kind]) continue;
             const double start = tare_clock_seconds();
             for (int i = 0; i < repeats; i++) {
                 if (kind < 2)
-                    run(conv, &b, kind * 2 + depthwise);
+                    run(conv, b, kind * 2 + tare_conv_is_depthwise(conv));
                 else
                     dnnl_conv_run(&others[kind - 2]);
             }
@@ -160,15 +164,44 @@ static void measure(const struct tare_conv *conv, double peak, const char *what)
             if (time < best[kind]) best[kind] = time;
         }
     }
+}
+
+static void measure(const struct tare_conv *conv, double peak, const char *what) {
+    const int64_t in = conv->batch * conv->in[1] * conv->in[2] * conv->in_channels;
+    const int64_t out = tare_conv_rows(conv) * conv->out_channels, weights = tare_conv_patch(conv) * conv->out_channels;
+    const enum tare_igemm_form form = tare_conv_int_form_at(tare_cpu_level(), conv);
+    const enum int8_kernel kernel = kernel_of(conv, form);
+    const double flops = 2.0 * (double)out * (double)tare_conv_patch(conv);
+    struct tare_bound_expression bound;
+    struct tare_requantize in_kernel;
+    struct tare_arena arena = { 0 };
+    const struct buffers b = { array((size_t)in * 4),
+                               array((size_t)weights * 4),
+                               array((size_t)out * 4),
+                               array(tare_conv_packed_floats(conv) * 4),
+                               array(packed_bytes(kernel, conv, form)),
+                               array((tare_conv_dense_scratch(conv) + (1 << 20)) * 4),
+                               array((size_t)sums_of(kernel, conv) * 4),
+                               array((size_t)conv->out_channels * 4),
+                               &bound,
+                               &in_kernel };
+    bind_requantization(&bound, &b, out, conv->out_channels, &arena);
+    if (!tare_requantize_find(&in_kernel, &bound, &arena)) exit(1);
+    tare_requantize_bind(&in_kernel, &bound);
+    tare_conv_pack(b.packed, conv, b.filter);
+    pack(kernel, b.packed_int, conv, form, b.filter);
+    double best[KINDS] = { 1e9, 1e9, 1e9, 1e9 };
+    struct dnnl_conv others[2];
+    const bool has[KINDS] = { true, true, dnnl_conv_open(&others[0], conv, false),
+                              dnnl_conv_open(&others[1], conv, true) };
+    run_rounds(best, conv, &b, has, others, (int)(1e8 / flops) + 1);
     printf("%-34s float %7.1f GFLOP/s = %4.2f of OpenBLAS sgemm", what, flops / best[0] * 1e-9, flops / best[0] / peak);
     print_ratio(has[2], flops, best[0], best[2]);
     printf("   int8 %7.1f GOP/s", flops / best[1] * 1e-9);
     print_ratio(has[3], flops, best[1], best[3]);
     putchar('\n');
     dnnl_conv_close(&others[0]), dnnl_conv_close(&others[1]);
-    tare_free(b.bias);
-    tare_free(b.in), tare_free(b.filter), tare_free(b.out), tare_free(b.packed), tare_free(b.packed_int);
-    tare_free(b.scratch), tare_free(b.sums);
+    free_buffers(&b);
     tare_arena_free(&arena);
 }
 
