@@ -10,6 +10,7 @@
 #include "cli/log.h"
 #include "cli/plugins.h"
 #include "include/tare/version.h"
+#include "interpreter/kernels/cpu.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -211,6 +212,16 @@ static int finish(tare_status status) {
     return exit_status(status);
 }
 
+/* The library ignores a value that is not a name, but a person who sets it here expects that level. */
+static tare_status check_environment(void) {
+    const char *level = getenv("TARE_CPU");
+    if (!level || !*level || tare_cpu_is_level_name(level)) return TARE_OK;
+    return TARE_FAIL(TARE_USAGE,
+                     "environment variable TARE_CPU: unknown level '%s' (expected plain, avx2, avx_vnni, avx512, vnni "
+                     "or amx; unset it for the highest one of this machine)",
+                     level);
+}
+
 int tare_main(int argc, char **argv) {
     static struct tare_control control;
     tare_status status;
@@ -225,6 +236,7 @@ int tare_main(int argc, char **argv) {
         print_overview(stderr);
         return 2;
     }
+    if (status == TARE_OK) status = check_environment();
     if (status == TARE_OK) status = run_command(argc, argv);
     tare_command_free_plugins();
     if (status == TARE_OK) status = tare_control_verify();

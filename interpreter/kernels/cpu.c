@@ -61,6 +61,12 @@ static void find_levels_of_machine(void) {
 #endif
 }
 
+bool tare_cpu_is_level_name(const char *name) {
+    for (int i = 0; i < N_LEVELS; i++)
+        if (strcmp(name, level_names[i]) == 0) return true;
+    return false;
+}
+
 static void find_level(void) {
     const char *expected = getenv("TARE_CPU");
     int most = N_LEVELS - 1;

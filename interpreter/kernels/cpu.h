@@ -26,6 +26,8 @@ bool tare_cpu_has_level(enum tare_cpu_level level);
 /* The lowest level above `level` that the machine has; a value above tare_cpu_level() if there is none. All levels:
  * for (level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level = tare_cpu_next_level(level)). */
 enum tare_cpu_level tare_cpu_next_level(enum tare_cpu_level level);
+/* True for a name that TARE_CPU may have. */
+bool tare_cpu_is_level_name(const char *name);
 /* "plain", "avx2", … */
 const char *tare_cpu_level_name(enum tare_cpu_level level);
 

@@ -107,12 +107,21 @@ static void environment__selects_the_level_or_the_next_lower_one(void **unused) 
     assert_int_equal(level_with(""), level_with(names[N_NAMES - 1]));
 }
 
+static void names__are_those_of_the_levels(void **unused) {
+    (void)unused;
+    for (int i = 0; i < N_NAMES; i++)
+        assert_true(tare_cpu_is_level_name(names[i]));
+    assert_false(tare_cpu_is_level_name("AVX2"));
+    assert_false(tare_cpu_is_level_name(""));
+}
+
 int main(int argc, char **argv) {
     if (argc == 2 && strcmp(argv[1], "level") == 0) return (int)tare_cpu_level();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(levels__are_those_of_the_machine),
         cmocka_unit_test(next_level__visits_each_level_of_the_machine_once),
         cmocka_unit_test(environment__selects_the_level_or_the_next_lower_one),
+        cmocka_unit_test(names__are_those_of_the_levels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
