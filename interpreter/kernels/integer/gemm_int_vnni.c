@@ -36,6 +36,7 @@ struct product {
     bool accumulates;
     enum conversion conversion;
     struct tare_byte_bounds bounds;
+    struct tare_quantizer quantizer; /* of these columns, where they become bytes */
     /* the panels of the next columns: the next byte to prefetch, and how many a group of k advances it */
     const char *ahead;
     int64_t ahead_step;
@@ -334,18 +335,24 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_packed(uint8_t *to, int64_t str
     }
 }
 
+/* What a conversion to bytes adds; decided once, not for every vector. */
+enum addend { NO_ADDEND, INT8_ADDEND, UINT8_ADDEND };
+
 /* Two rows of two panels, or four rows of one, as packed bytes. `addends`: of the first row, of which `rows` exist. */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512i bytes_of_rows(const struct tare_quantizer *q, int32_t sums[][WIDTH],
                                                             const char *addends, int64_t stride, int64_t rows,
                                                             const __mmask16 masks[2], const int panels,
-                                                            const bool is_unsigned) {
+                                                            const bool is_unsigned, const bool has_addend) {
     __m512i x[4];
     TARE_UNROLL
     for (int i = 0; i < 4; i++) {
         const int row = i / panels, panel = i % panels;
         const __mmask16 mask = row < rows ? masks[panel] : 0;
-        x[i] = tare_rounded_result(q, _mm512_load_si512(sums[row] + panel * LANES), panel,
-                                   addends ? addends + row * stride + panel * LANES : NULL, mask);
+        const __m512i sum = _mm512_load_si512(sums[row] + panel * LANES);
+        if (has_addend)
+            x[i] = tare_rounded_total(q, sum, panel, addends + row * stride + panel * LANES, mask);
+        else
+            x[i] = tare_rounded_alone(q, sum, panel);
     }
     return tare_packed_bytes(q, x, is_unsigned);
 }
@@ -353,22 +360,26 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512i bytes_of_rows(const struct tare_qu
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_bytes(const struct product *p, int32_t sums[BUFFER_ROWS][WIDTH],
                                                        const struct row_tile *tile, const int panels,
                                                        const bool is_whole, const bool is_unsigned,
-                                                       const bool has_addend) {
+                                                       const enum addend kind) {
     const struct tare_requantize *r = p->c->requantize;
     const __mmask16 masks[2] = { is_whole ? 0xffff : mask_of(p, 0), is_whole ? 0xffff : mask_of(p, 1) };
-    const struct tare_quantizer q = tare_quantizer_of(r, &p->bounds, p->c->column + p->column, masks[1]);
     const int64_t stride = p->c->stride, at = p->c->element + tile->first * stride + p->column;
     const int together = 4 / panels;
+    const bool has_addend = kind != NO_ADDEND;
     const char *addends = has_addend ? (const char *)r->addend + at : NULL;
+    struct tare_quantizer q = p->quantizer;
     uint8_t *to = r->to + at;
     int64_t row = 0;
+    q.addend_is_unsigned = kind == UINT8_ADDEND; /* known to the compiler */
     for (; row + together <= tile->rows; row += together, to += together * stride) {
-        const __m512i bytes = bytes_of_rows(&q, sums + row, addends, stride, together, masks, panels, is_unsigned);
+        const __m512i bytes =
+            bytes_of_rows(&q, sums + row, addends, stride, together, masks, panels, is_unsigned, has_addend);
         store_packed(to, stride, bytes, together, p->mask, panels, is_whole);
         if (has_addend) addends += together * stride;
     }
     if (row == tile->rows) return;
-    const __m512i bytes = bytes_of_rows(&q, sums + row, addends, stride, tile->rows - row, masks, panels, is_unsigned);
+    const __m512i bytes =
+        bytes_of_rows(&q, sums + row, addends, stride, tile->rows - row, masks, panels, is_unsigned, has_addend);
     store_packed(to, stride, bytes, tile->rows - row, p->mask, panels, is_whole);
 }
 
@@ -423,16 +434,21 @@ TAKE_SUMS(2)
 
 typedef void store_function(const struct product *p, int32_t sums[BUFFER_ROWS][WIDTH], const struct row_tile *tile);
 
-#define STORE(name, panels, is_whole, is_unsigned, has_addend)                                                         \
+#define STORE(name, panels, is_whole, is_unsigned, kind)                                                               \
     static TARE_TARGET_AVX512 void name(const struct product *p, int32_t sums[BUFFER_ROWS][WIDTH],                     \
                                         const struct row_tile *tile) {                                                 \
-        store_bytes(p, sums, tile, panels, is_whole, is_unsigned, has_addend);                                         \
+        store_bytes(p, sums, tile, panels, is_whole, is_unsigned, kind);                                               \
     }
 /* clang-format off */
 #define STORES(name, panels, is_whole)                                                                                 \
-    STORE(name##_int8, panels, is_whole, false, false) STORE(name##_int8_plus, panels, is_whole, false, true)          \
-    STORE(name##_uint8, panels, is_whole, true, false) STORE(name##_uint8_plus, panels, is_whole, true, true)          \
-    static store_function *const stores_##name[4] = { name##_int8, name##_int8_plus, name##_uint8, name##_uint8_plus };
+    STORE(name##_int8, panels, is_whole, false, NO_ADDEND)                                                             \
+    STORE(name##_int8_int8, panels, is_whole, false, INT8_ADDEND)                                                      \
+    STORE(name##_int8_uint8, panels, is_whole, false, UINT8_ADDEND)                                                    \
+    STORE(name##_uint8, panels, is_whole, true, NO_ADDEND)                                                             \
+    STORE(name##_uint8_int8, panels, is_whole, true, INT8_ADDEND)                                                      \
+    STORE(name##_uint8_uint8, panels, is_whole, true, UINT8_ADDEND)                                                    \
+    static store_function *const stores_##name[2][3] = { { name##_int8, name##_int8_int8, name##_int8_uint8 },         \
+                                                         { name##_uint8, name##_uint8_int8, name##_uint8_uint8 } };
 STORES(narrow, 1, false)
 STORES(partial, 2, false)
 STORES(whole, 2, true)
@@ -454,8 +470,12 @@ static store_function *store_of(const struct product *p) {
     if (p->conversion == TO_ANY) return store_any;
     if (p->conversion == TO_FLOATS) return store_of_floats(p);
     if (p->conversion == TO_QUOTIENTS) return p->mask > UINT16_MAX ? take_sums_2 : take_sums_1;
-    const int kind = 2 * (p->bounds.high > INT8_MAX) + (p->c->requantize->addend != NULL);
-    return (p->mask == UINT32_MAX ? stores_whole : p->mask > UINT16_MAX ? stores_partial : stores_narrow)[kind];
+    const struct tare_requantize *r = p->c->requantize;
+    const enum addend kind = !r->addend ? NO_ADDEND : r->addend_is_unsigned ? UINT8_ADDEND : INT8_ADDEND;
+    const bool is_unsigned = p->bounds.high > INT8_MAX;
+    return (p->mask == UINT32_MAX  ? stores_whole
+            : p->mask > UINT16_MAX ? stores_partial
+                                   : stores_narrow)[is_unsigned][kind];
 }
 
 /* ---- rows ---- */
@@ -509,6 +529,10 @@ static TARE_TARGET_AVX512 void set_start(struct product *p, const int32_t *start
     }
 }
 
+static TARE_TARGET_AVX512 void set_quantizer(struct product *p) {
+    p->quantizer = tare_quantizer_of(p->c->requantize, &p->bounds, p->c->column + p->column, mask_of(p, 1));
+}
+
 /* Distributes prefetching the panels of the columns after these over the groups of these. */
 static void plan_prefetching(struct product *p, int64_t columns_left) {
     const int64_t panels = (columns_left + LANES - 1) / LANES,
@@ -550,6 +574,7 @@ void tare_igemm_lines_vnni(const struct tare_igemm_output *c, const void *a, int
         p.mask = columns == WIDTH ? UINT32_MAX : (1u << columns) - 1;
         p.b = (const char *)panels + column / LANES * panel_stride;
         set_start(&p, start ? start + column : NULL);
+        if (p.conversion == TO_BYTES) set_quantizer(&p);
         plan_prefetching(&p, n - column - columns);
         store_function *const store = store_of(&p);
         while (at.lines_left > 0) {

@@ -93,33 +93,35 @@ struct tare_quantizer {
     __m512i low, high;
     __m512 scale[2], add;
     /* with an addend */
-    __m512 first_low, first_high, shift, shifted_zero_point, result_scale, addend_scale, second_add;
-    __m512 addend_zero; /* the zero point; if `zero_is_exact` its negative product with the scale */
-    bool addend_is_unsigned, zero_is_exact;
+    __m512i first_low, first_high; /* the bits of the sums of `shift` and the rounded bounds */
+    __m512 shift, shifted_zero_point, result_scale, addend_scale, second_add;
+    __m512i addend_zero;
+    bool addend_is_unsigned;
 };
+
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512i tare_shifted_bits(float x) {
+    return _mm512_castps_si512(_mm512_set1_ps(tare_rounding_shift + x));
+}
 
 /* `second`: the columns of the second vector that exist. */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 struct tare_quantizer tare_quantizer_of(const struct tare_requantize *r,
                                                                               const struct tare_byte_bounds *bounds,
                                                                               int64_t column, __mmask16 second) {
-    const float zero = (float)r->of_addend.zero_point * r->of_addend.scale;
-    const bool is_exact = (double)zero == (double)r->of_addend.zero_point * r->of_addend.scale;
     return (struct tare_quantizer){
         .scale = { _mm512_loadu_ps(r->scale + column),
                    _mm512_maskz_loadu_ps(second, r->scale + column + TARE_ROW_LANES) },
         .add = _mm512_set1_ps(r->first.add),
         .low = _mm512_set1_epi8((char)bounds->low),
         .high = _mm512_set1_epi8((char)bounds->high),
-        .first_low = _mm512_set1_ps(r->first.low),
-        .first_high = _mm512_set1_ps(r->first.high),
+        .first_low = tare_shifted_bits(r->first.low),
+        .first_high = tare_shifted_bits(r->first.high),
         .shift = _mm512_set1_ps(tare_rounding_shift),
         .shifted_zero_point = _mm512_set1_ps(tare_rounding_shift + (float)r->of_result.zero_point),
         .result_scale = _mm512_set1_ps(r->of_result.scale),
         .addend_scale = _mm512_set1_ps(r->of_addend.scale),
         .second_add = _mm512_set1_ps(r->second.add),
-        .addend_zero = _mm512_set1_ps(is_exact ? -zero : (float)r->of_addend.zero_point),
+        .addend_zero = _mm512_set1_epi32(r->of_addend.zero_point),
         .addend_is_unsigned = r->addend_is_unsigned,
-        .zero_is_exact = is_exact,
     };
 }
 
@@ -127,32 +129,44 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512i tare_rounded_sum(__m512 x, __m512 
     return _mm512_cvt_roundps_epi32(_mm512_add_ps(x, add), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
-/* dequantize(quantize(x)) of the first stage, without conversions to integers. */
+/* dequantize(quantize(x)) of the first stage, without conversions to integers. The shifted value is rounded first and
+ * then clamped as an integer, for which processors have more units than for floats: positive floats have the order of
+ * their bits, and negative ones are below the bounds. */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512 tare_requantized_real(const struct tare_quantizer *q, __m512 x) {
-    x = _mm512_min_ps(q->first_high, _mm512_max_ps(q->first_low, _mm512_add_ps(x, q->add)));
-    x = _mm512_sub_ps(_mm512_add_ps(x, q->shift), q->shifted_zero_point); /* exact */
+    const __m512i bits = _mm512_castps_si512(_mm512_add_ps(_mm512_add_ps(x, q->add), q->shift));
+    const __m512i clamped = _mm512_min_epi32(q->first_high, _mm512_max_epi32(q->first_low, bits));
+    x = _mm512_sub_ps(_mm512_castsi512_ps(clamped), q->shifted_zero_point); /* exact */
     return _mm512_mul_ps(x, q->result_scale);
 }
 
-/* (x - zero_point) * scale, by one operation where the product of the zero point and the scale is exact. */
+/* (x - zero_point) * scale. */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512 tare_addend_real(const struct tare_quantizer *q, const char *from,
                                                               __mmask16 mask) {
     const __m128i bytes =
         mask == 0xffff ? _mm_loadu_si128((const __m128i *)(const void *)from) : _mm_maskz_loadu_epi8(mask, from);
-    const __m512 x =
-        _mm512_cvtepi32_ps(q->addend_is_unsigned ? _mm512_cvtepu8_epi32(bytes) : _mm512_cvtepi8_epi32(bytes));
-    if (q->zero_is_exact) return _mm512_fmadd_ps(x, q->addend_scale, q->addend_zero);
-    return _mm512_mul_ps(_mm512_sub_ps(x, q->addend_zero), q->addend_scale); /* the difference is exact */
+    const __m512i x = q->addend_is_unsigned ? _mm512_cvtepu8_epi32(bytes) : _mm512_cvtepi8_epi32(bytes);
+    return _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_sub_epi32(x, q->addend_zero)), q->addend_scale);
 }
 
-/* The rounded result of sums to which the offsets have been added, before the last clamping. `addend`: its elements, of
- * which the mask's exist; NULL: none. */
+/* The rounded results of sums to which the offsets have been added, before the last clamping. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512i tare_rounded_alone(const struct tare_quantizer *q, __m512i sums,
+                                                                 int vector) {
+    const __m512 real = _mm512_mul_ps(_mm512_cvtepi32_ps(sums), q->scale[vector]);
+    return tare_rounded_sum(real, q->add);
+}
+
+/* The same with an addend, of whose elements the mask's exist. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512i tare_rounded_total(const struct tare_quantizer *q, __m512i sums,
+                                                                 int vector, const char *addend, __mmask16 mask) {
+    const __m512 other = tare_addend_real(q, addend, mask);
+    const __m512 real = _mm512_mul_ps(_mm512_cvtepi32_ps(sums), q->scale[vector]);
+    return tare_rounded_sum(_mm512_add_ps(tare_requantized_real(q, real), other), q->second_add);
+}
+
+/* `addend` NULL: none. */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512i tare_rounded_result(const struct tare_quantizer *q, __m512i sums,
                                                                   int vector, const char *addend, __mmask16 mask) {
-    const __m512 real = _mm512_mul_ps(_mm512_cvtepi32_ps(sums), q->scale[vector]);
-    if (!addend) return tare_rounded_sum(real, q->add);
-    const __m512 other = tare_addend_real(q, addend, mask);
-    return tare_rounded_sum(_mm512_add_ps(tare_requantized_real(q, real), other), q->second_add);
+    return addend ? tare_rounded_total(q, sums, vector, addend, mask) : tare_rounded_alone(q, sums, vector);
 }
 
 /* The bytes of four packed vectors, one after another: packing leaves 4 bytes of each in every 128-bit lane. */

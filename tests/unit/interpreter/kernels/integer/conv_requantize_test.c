@@ -61,11 +61,11 @@ static struct tare_requantize requantize_of(const struct layer *l, void *to) {
         .columns = l->conv.out_channels,
         .offset = l->offset,
         .scale = l->scale,
-        .first = { 3, low + 5, high },
+        .first = { 3, low + 5.5f, high - 0.75f }, /* rounded, as the clamped values are */
         .addend = l->kind.has_addend ? l->addend : NULL,
         .addend_is_unsigned = l->kind.addend_is_unsigned,
         .of_result = { 3, 0.07f },
-        .of_addend = { l->conv.out_channels % 2 ? 7 : -4, 0.11f }, /* -4 * 0.11f is exact */
+        .of_addend = { l->conv.out_channels % 2 ? 7 : -4, 0.11f },
         .second = { -2, low, high - 3 },
         .least = l->kind.has_least ? 7 : INT32_MIN,
         .to = to,
