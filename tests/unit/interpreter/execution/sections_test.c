@@ -2,6 +2,7 @@
  * batch sizes and threads; observers still receive every value of the whole batch, and the peak memory is smaller. */
 #include "base/clock.h"
 #include "base/control.h"
+#include "interpreter/execution/sections.h"
 #include "interpreter/execution/state.h"
 #include "support/quantized_layers.h"
 
@@ -275,6 +276,24 @@ static void sections__observers_see_whole_batches(void **unused) {
     tare_model_free(model);
 }
 
+/* The records that a section of one piece with values of 0.9 MiB a record runs at a time; 0: all. */
+static int64_t records_with(int64_t weights) {
+    struct tare_section_piece piece = { .most_live = 8 * 900 * 1024, .made = 64 << 20, .weights = weights };
+    struct tare_section_part part = { 0 };
+    struct tare_section section = { .pieces = &piece, .n_pieces = 1, .parts = &part };
+    tare_section_choose(&section, 8, 1);
+    return section.n_parts ? part.records : 0;
+}
+
+/* Weights that are read for each few records cost more than values that do not stay in the cache. */
+static void sections__weights(void **unused) {
+    (void)unused;
+    assert_int_equal(records_with(0), 1);
+    assert_int_equal(records_with(1 << 18), 1);
+    assert_int_equal(records_with(1 << 20), 4);
+    assert_int_equal(records_with(4 << 20), 0);
+}
+
 /* A constant with a value for each record is not the same for a part of the batch. */
 static void sections__operands_with_records(void **unused) {
     (void)unused;
@@ -359,6 +378,7 @@ int main(void) {
         cmocka_unit_test(sections__cancelled_runs),
         cmocka_unit_test(sections__observers_see_whole_batches),
         cmocka_unit_test(sections__operands_with_records),
+        cmocka_unit_test(sections__weights),
         cmocka_unit_test(sections__inputs_of_other_batches),
         cmocka_unit_test(sections__values_that_are_used_later),
     };
