@@ -295,6 +295,47 @@ static int join_ratio(struct tare_stage *stages, int n) {
     return n - 1;
 }
 
+/* ---- integer bounds after a quantization ---- */
+
+static int bounded_int(const struct tare_stage *stages, int count, int x) {
+    for (int s = 0; s < count; s++)
+        x = int_stage(stages[s].code, x, stages[s].operand ? *(const int32_t *)stages[s].operand : 0);
+    return x;
+}
+
+/* A clamp of int8 values after a static quantization to int8, such as a Relu6 of integers, becomes part of the
+ * quantization: a clamp of clamped values is a clamp. `ratio` is followed by INT8, as which NaN is 0, and by `left` - 2
+ * other stages. Returns the number of stages that are replaced by *joined and INT8, 0: none. */
+static int join_bounds(struct tare_stage *joined, const struct tare_stage *ratio, int left) {
+    int count = 1;
+    if (left < 3 || ratio->code != TARE_STAGE_QUANTIZE_RATIO || ratio[1].code != TARE_STAGE_INT8) return 0;
+    if (!is_within(ratio->low, INT8_MIN, INT8_MAX) || !is_within(ratio->high, INT8_MIN, INT8_MAX)) return 0;
+    while (count < left &&
+           (ratio[count].code == TARE_STAGE_INT8 || is_scalar_stage(&ratio[count], TARE_STAGE_INT_MAXIMUM) ||
+            is_scalar_stage(&ratio[count], TARE_STAGE_INT_MINIMUM)))
+        count++;
+    const int low = bounded_int(ratio + 1, count - 1, (int)ratio->low);
+    const int high = bounded_int(ratio + 1, count - 1, (int)ratio->high);
+    const bool fits = count > 2 && is_within((float)low, INT8_MIN, INT8_MAX) && is_within((float)high, low, INT8_MAX) &&
+                      bounded_int(ratio + 1, count - 1, 0) == 0;
+    return fits && tare_pipeline_join_ratio(joined, ratio->divisor, ratio->add, (float)low, (float)high) ? count : 0;
+}
+
+static void join_int_bounds(struct tare_pipeline *pipeline) {
+    const int count = pipeline->n_stages;
+    struct tare_stage *stages = pipeline->stages;
+    int n = 0;
+    for (int s = 0; s < count; s++) {
+        struct tare_stage joined;
+        const int replaced = join_bounds(&joined, &stages[s], count - s);
+        stages[n++] = replaced ? joined : stages[s];
+        if (!replaced) continue;
+        stages[n++] = (struct tare_stage){ .code = TARE_STAGE_INT8, .tag = -1 };
+        s += replaced - 1;
+    }
+    pipeline->n_stages = n;
+}
+
 void tare_pipeline_simplify(struct tare_pipeline *pipeline) {
     drop_roundings(pipeline);
     join_quotients(pipeline);
@@ -318,6 +359,9 @@ void tare_pipeline_simplify(struct tare_pipeline *pipeline) {
             n = join_ratio(stages, n);
         }
     }
+    pipeline->n_stages = n;
+    join_int_bounds(pipeline);
+    n = pipeline->n_stages;
     /* a byte is stored without the bits that the last stage would clear */
     if (n > 0 && tare_lane_size(pipeline->to) == 1 &&
         (stages[n - 1].code == TARE_STAGE_INT8 || stages[n - 1].code == TARE_STAGE_UINT8))

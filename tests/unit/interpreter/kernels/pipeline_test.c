@@ -225,6 +225,48 @@ static void pipeline__quotients_are_those_of_the_division(void **unused) {
     }
 }
 
+/* A static quantization to int8 between `low` and 127, and a maximum and a minimum of its integers in either order. */
+static struct tare_pipeline bounded_pipeline(const int32_t bounds[2], bool minimum_first) {
+    struct tare_pipeline pipeline = { .from = TARE_LANE_FLOAT, .to = TARE_LANE_INT8, .n_stages = 6 };
+    struct tare_stage *stages = pipeline.stages;
+    assert_true(tare_pipeline_join_ratio(&stages[0], 0.0471f, (float)(int)(next() % 256) - 128, -128, 127));
+    stages[1].code = stages[3].code = stages[5].code = TARE_STAGE_INT8;
+    stages[2] = (struct tare_stage){ .code = TARE_STAGE_INT_MAXIMUM, .is_one = true, .operand = &bounds[0] };
+    stages[4] = (struct tare_stage){ .code = TARE_STAGE_INT_MINIMUM, .is_one = true, .operand = &bounds[1] };
+    if (minimum_first) {
+        const struct tare_stage minimum = stages[4];
+        stages[4] = stages[2], stages[2] = minimum;
+    }
+    return pipeline;
+}
+
+/* As the Relu6 of int8 models; bounds outside of int8 wrap, and NaN is 0 before the bounds apply. */
+static void pipeline__bounds_of_integers_become_part_of_the_quantization(void **unused) {
+    (void)unused;
+    int joined = 0, kept = 0;
+    for (int round = 0; round < 3000; round++) {
+        const int32_t bounds[2] = { (int32_t)(next() % 400) - 260, (int32_t)(next() % 400) - 140 };
+        struct tare_pipeline pipeline = bounded_pipeline(bounds, round % 2);
+        _Alignas(64) float from[COUNT];
+        _Alignas(64) char expected[COUNT], got[COUNT];
+        for (int i = 0; i < COUNT; i++)
+            from[i] = i % 7 ? ((float)(int)(next() % 1024) - 512) * 0.5f * 0.0471f : next_float();
+        tare_pipeline_plain(expected, from, &pipeline, COUNT);
+        tare_pipeline_simplify(&pipeline);
+        joined += pipeline.n_stages == 1;
+        kept += pipeline.n_stages > 1;
+        if (bounds[0] > 0 && bounds[0] < 128 && bounds[1] > bounds[0]) assert_true(pipeline.n_stages > 1);
+        if (bounds[0] <= 0 && bounds[0] >= -128 && bounds[1] >= 0 && bounds[1] < 128)
+            assert_int_equal(pipeline.n_stages, 1);
+        for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level();
+             level = tare_cpu_next_level(level)) {
+            tare_pipeline_run_at(level, got, from, &pipeline, COUNT);
+            assert_memory_equal(got, expected, COUNT);
+        }
+    }
+    assert_true(joined > 500 && kept > 500);
+}
+
 /* Every zero point of 8 bits, with all multiples of half a step and their neighbours. */
 static void pipeline__ratios_are_rounded_to_even(void **unused) {
     (void)unused;
@@ -369,6 +411,7 @@ int main(void) {
         cmocka_unit_test(pipeline__rounds_every_bfloat16_neighborhood),
         cmocka_unit_test(pipeline__simplification_keeps_the_bits),
         cmocka_unit_test(pipeline__quotients_are_those_of_the_division),
+        cmocka_unit_test(pipeline__bounds_of_integers_become_part_of_the_quantization),
         cmocka_unit_test(pipeline__ratios_are_rounded_to_even),
         cmocka_unit_test(pipeline__bounded_quotients_have_the_same_integers),
         cmocka_unit_test(pipeline__bounds_that_are_too_large_are_ignored),
