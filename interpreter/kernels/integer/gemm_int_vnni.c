@@ -261,10 +261,10 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_floats(const struct product *p,
     tare_requantize_store_range_avx512(r, &seen);
 }
 
-/* Whole vectors that are stored, without an addend; the sums begin with the offsets. */
+/* Whole vectors that are stored, without an addend; the sums begin with the offsets. Static models collect no range. */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_whole_floats(const struct product *p, int32_t sums[BUFFER_ROWS][WIDTH],
                                                               const struct row_tile *tile, const int panels,
-                                                              const bool has_sign) {
+                                                              const bool has_range, const bool has_sign) {
     const struct tare_requantize *r = p->c->requantize;
     const __mmask16 masks[2] = { 0xffff, 0xffff };
     struct tare_real_columns columns = tare_real_columns_of(r, p->c->column + p->column, masks, panels);
@@ -282,21 +282,23 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_whole_floats(const struct produ
         for (int panel = 0; panel < panels; panel++) {
             const __m512 x = tare_real_lanes(&columns, panel, _mm512_load_si512(sums[row] + panel * LANES), NULL);
             _mm512_storeu_ps(to + panel * LANES, x);
-            tare_add_to_range(&seen, x, 0xffff, true, has_sign);
+            if (has_range) tare_add_to_range(&seen, x, 0xffff, true, has_sign);
         }
     }
-    tare_requantize_store_range_avx512(r, &seen);
+    if (has_range) tare_requantize_store_range_avx512(r, &seen);
 }
 
-#define STORE_WHOLE_FLOATS(name, panels, has_sign)                                                                     \
+#define STORE_WHOLE_FLOATS(name, panels, has_range, has_sign)                                                          \
     static TARE_TARGET_AVX512 void name(const struct product *p, int32_t sums[BUFFER_ROWS][WIDTH],                     \
                                         const struct row_tile *tile) {                                                 \
-        store_whole_floats(p, sums, tile, panels, has_sign);                                                           \
+        store_whole_floats(p, sums, tile, panels, has_range, has_sign);                                                \
     }
-STORE_WHOLE_FLOATS(whole_floats_1, 1, false)
-STORE_WHOLE_FLOATS(whole_floats_2, 2, false)
-STORE_WHOLE_FLOATS(whole_signed_floats_1, 1, true)
-STORE_WHOLE_FLOATS(whole_signed_floats_2, 2, true)
+STORE_WHOLE_FLOATS(whole_static_floats_1, 1, false, false)
+STORE_WHOLE_FLOATS(whole_static_floats_2, 2, false, false)
+STORE_WHOLE_FLOATS(whole_floats_1, 1, true, false)
+STORE_WHOLE_FLOATS(whole_floats_2, 2, true, false)
+STORE_WHOLE_FLOATS(whole_signed_floats_1, 1, true, true)
+STORE_WHOLE_FLOATS(whole_signed_floats_2, 2, true, true)
 #undef STORE_WHOLE_FLOATS
 
 static TARE_TARGET_AVX512 void store_any_floats(const struct product *p, int32_t sums[BUFFER_ROWS][WIDTH],
@@ -457,12 +459,12 @@ STORES(whole, 2, true)
 #undef STORES
 
 static store_function *store_of_floats(const struct product *p) {
-    static store_function *const functions[][2] = { { whole_floats_1, whole_signed_floats_1 },
-                                                    { whole_floats_2, whole_signed_floats_2 } };
+    static store_function *const functions[][3] = { { whole_static_floats_1, whole_floats_1, whole_signed_floats_1 },
+                                                    { whole_static_floats_2, whole_floats_2, whole_signed_floats_2 } };
     const struct tare_real_stage *real = &p->c->requantize->real;
     const bool is_whole = p->mask == UINT32_MAX || p->mask == UINT16_MAX;
     if (!is_whole || real->addend || !real->floats) return store_any_floats;
-    return functions[p->mask == UINT32_MAX][!(real->low >= 0)];
+    return functions[p->mask == UINT32_MAX][!real->range ? 0 : real->low >= 0 ? 1 : 2];
 }
 
 static store_function *store_of(const struct product *p) {

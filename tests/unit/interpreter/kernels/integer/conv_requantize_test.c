@@ -1,5 +1,6 @@
 /* Convolutions that requantize their sums have the bits of the stages one by one, at every CPU level: remainders of
- * rows, columns and k, saturation, residual additions, both signs of the result. */
+ * rows, columns and k, saturation, residual additions, both signs of the result, floats with and without bias, addend
+ * and range. */
 #include "base/alloc.h"
 #include "interpreter/kernels/integer/conv_int_direct.h"
 
@@ -134,13 +135,69 @@ static void check_level(const struct layer *l, enum tare_cpu_level level, int64_
     tare_free(packed), tare_free(sums), tare_free(scratch), tare_free(got);
 }
 
+/* ---- floats ---- */
+
+/* By the flags of the kind: with bias, addend, bias after it, and range. The arrays have the kernels' lanes. */
+static struct tare_requantize floats_of(const struct layer *l, float *to, const float *bias, const float *addend,
+                                        struct tare_value_range *range) {
+    return (struct tare_requantize){ .columns = l->conv.out_channels,
+                                     .offset = l->offset,
+                                     .scale = l->scale,
+                                     .is_real = true,
+                                     .real = { .floats = to,
+                                               .bias = l->kind.is_unsigned ? bias : NULL,
+                                               .addend = l->kind.has_addend ? addend : NULL,
+                                               .bias_is_last = l->kind.is_unsigned && l->kind.has_addend &&
+                                                               l->kind.addend_is_unsigned,
+                                               .low = l->kind.has_least ? 0 : -40,
+                                               .high = 60,
+                                               .range = l->kind.has_least ? range : NULL } };
+}
+
+static float expected_float(const struct tare_requantize *r, int32_t sum, int64_t i) {
+    const int64_t column = i % r->columns;
+    float x = (float)(int32_t)((uint32_t)sum + (uint32_t)r->offset[column]) * r->scale[column];
+    if (r->real.bias && !r->real.bias_is_last) x += r->real.bias[column];
+    if (r->real.addend) x += r->real.addend[i];
+    if (r->real.bias_is_last) x += r->real.bias[column];
+    return fminf(r->real.high, fmaxf(r->real.low, x));
+}
+
+static void check_floats(const struct layer *l, enum tare_cpu_level level, int64_t out) {
+    const enum tare_igemm_form form = tare_igemm_form_at(level);
+    const size_t bytes = (size_t)out * sizeof(float);
+    if (!tare_conv_int_is_direct(form, &l->conv)) return;
+    void *packed = guarded(tare_conv_int_direct_packed_bytes(form, &l->conv));
+    void *sums = guarded((size_t)tare_conv_int_direct_sums(&l->conv) * 4);
+    void *scratch = guarded(tare_conv_int_direct_scratch(form, &l->conv));
+    float *got = guarded(bytes), *addend = guarded(bytes), *bias = guarded((size_t)(l->conv.out_channels + LANES) * 4);
+    struct tare_value_range range;
+    tare_value_range_begin(&range);
+    for (int64_t i = 0; i < out; i++)
+        addend[i] = (float)l->addend[i] * 0.17f;
+    for (int64_t c = 0; c < l->conv.out_channels + LANES; c++)
+        bias[c] = (float)l->offset[c] * 1e-3f;
+    const struct tare_requantize requantize = floats_of(l, got, bias, addend, &range);
+    const struct tare_conv_int_sink sink = { .take = never, .requantize = &requantize };
+    assert_int_equal(tare_conv_int_direct_pack(packed, form, &l->conv, l->filter), TARE_OK);
+    tare_conv_int_direct_at(level, &sink, &l->conv, l->input, form, packed, sums, scratch);
+    for (int64_t i = 0; i < out; i++) {
+        const float expected = expected_float(&requantize, l->sums[i], i);
+        if (memcmp(&got[i], &expected, sizeof expected) != 0)
+            fail_msg("level %s, %lld columns: float %lld is %a (expected %a)", tare_cpu_level_name(level),
+                     (long long)requantize.columns, (long long)i, (double)got[i], (double)expected);
+    }
+    assert_guard(got, bytes);
+    tare_free(packed), tare_free(sums), tare_free(scratch), tare_free(got), tare_free(addend), tare_free(bias);
+}
+
 static void check(struct layer l) {
     const int64_t in = l.conv.batch * l.conv.in[1] * l.conv.in[2] * l.conv.in_channels;
     const int64_t out = tare_conv_rows(&l.conv) * l.conv.out_channels;
     fill(&l, in, out, tare_conv_patch(&l.conv) * l.conv.out_channels);
     expect(&l);
     for (enum tare_cpu_level level = TARE_CPU_AVX2; level <= tare_cpu_level(); level = tare_cpu_next_level(level))
-        check_level(&l, level, out);
+        check_level(&l, level, out), check_floats(&l, level, out);
     assert_guard(l.input, (size_t)in);
     tare_free(l.input), tare_free(l.filter), tare_free(l.addend), tare_free(l.sums), tare_free(l.expected);
     tare_free(l.offset), tare_free(l.scale);
