@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/control.h"
+#include "interpreter/kernels/integer/quads.h"
 
 #include <string.h>
 
@@ -54,8 +55,11 @@ size_t tare_igemm_packed_bytes(enum tare_igemm_form form, int64_t k, int64_t n) 
 static void pack_quad_panel(int32_t *starts, int8_t *to, const int8_t *b, int64_t k, int64_t columns,
                             int64_t row_stride, int64_t column_stride) {
     uint32_t sums[PANEL] = { 0 };
-    memset(to, 0, (size_t)(group_count(TARE_IGEMM_QUADS, k) * GROUP));
-    for (int64_t p = 0; p < k; p++, b += row_stride) {
+    int64_t p = 0;
+    for (; columns == PANEL && column_stride == 1 && p + 4 <= k; p += 4, b += 4 * row_stride)
+        tare_quad_pack(to + p / 4 * GROUP, sums, b, row_stride);
+    memset(to + p / 4 * GROUP, 0, (size_t)((group_count(TARE_IGEMM_QUADS, k) - p / 4) * GROUP));
+    for (; p < k; p++, b += row_stride) {
         int8_t *lane = to + p / 4 * GROUP + p % 4;
         for (int64_t j = 0; j < columns; j++, lane += 4) {
             *lane = b[j * column_stride];

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/control.h"
+#include "interpreter/kernels/integer/quads.h"
 
 #include <math.h>
 #include <string.h>
@@ -14,10 +15,9 @@ bool tare_gemv_is_for(int64_t m, int64_t n, int64_t k) {
 }
 
 enum tare_gemv_form tare_gemv_form_of(const int8_t *b, int64_t count) {
-    unsigned outside = 0;
     for (int64_t i = 0; i < count; i++)
-        outside |= ((unsigned)b[i] + 8) & ~15u;
-    return outside ? TARE_GEMV_BYTES : TARE_GEMV_NIBBLES;
+        if (((unsigned)b[i] + 8) & ~15u) return TARE_GEMV_BYTES;
+    return TARE_GEMV_NIBBLES;
 }
 
 /* ---- packing ---- */
@@ -51,8 +51,11 @@ static void pack_panel(int32_t *starts, uint8_t *to, enum tare_gemv_form form, c
                        int64_t columns) {
     uint32_t sums[PANEL] = { 0 };
     const bool nibbles = form == TARE_GEMV_NIBBLES;
-    memset(to, nibbles ? 0x88 : 0, (size_t)(line_count(form, k) * LINE));
-    for (int64_t p = 0; p < k; p++, b += n) {
+    int64_t p = 0;
+    for (; !nibbles && columns == PANEL && p + GROUP <= k; p += GROUP, b += GROUP * n)
+        tare_quad_pack(to + p / GROUP * LINE, sums, b, n);
+    memset(to + p / GROUP * LINE, nibbles ? 0x88 : 0, (size_t)(line_count(form, k) * LINE - p / GROUP * LINE));
+    for (; p < k; p++, b += n) {
         uint8_t *lane = to + p / line_k(form) * LINE + p % GROUP;
         const int shift = nibbles && p % line_k(form) >= GROUP ? 4 : 0;
         for (int64_t j = 0; j < columns; j++, lane += GROUP) {
