@@ -12,8 +12,8 @@
 
 enum {
     IMAGE_RANK = 4,
-    LEAST_BYTES = 1 << 20, /* of the float image: smaller ones stay in the second-level cache */
-    TILE_BYTES = 1 << 19,  /* most of the float lines of a tile */
+    LEAST_BYTES = 1 << 18, /* of the float image: smaller ones stay in the second-level cache with what they become */
+    TILE_BYTES = 1 << 18,  /* most of the float lines of a tile */
 };
 
 /* ---- finding ---- */

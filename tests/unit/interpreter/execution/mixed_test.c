@@ -49,9 +49,11 @@ static void check(const struct image *image, int threads) {
 static void mixed__images_of_many_shapes(void **unused) {
     (void)unused;
     static const struct image images[] = {
-        { 1, 96, 96, 3, 1, true },  { 1, 96, 97, 3, 2, true },  { 2, 90, 100, 3, 1, true },   { 1, 95, 80, 3, 2, true },
-        { 1, 96, 96, 5, 1, true },  { 1, 98, 90, 5, 2, true },  { 1, 96, 70, 7, 3, true },    { 3, 85, 75, 3, 2, true },
-        { 1, 97, 96, 3, 1, false }, { 1, 40, 40, 3, 1, false }, { 1, 96, 1500, 3, 2, false }, { 1, 96, 96, 1, 1, true },
+        { 1, 96, 96, 3, 1, true },  { 1, 96, 97, 3, 2, true }, { 2, 90, 100, 3, 1, true },
+        { 1, 95, 80, 3, 2, true },  { 1, 96, 96, 5, 1, true }, { 1, 98, 90, 5, 2, true },
+        { 1, 96, 70, 7, 3, true },  { 3, 85, 75, 3, 2, true }, { 1, 97, 96, 3, 1, false },
+        { 1, 36, 36, 3, 1, false }, { 1, 40, 40, 3, 1, true }, { 1, 96, 1500, 3, 2, false },
+        { 1, 96, 96, 1, 1, true },
     };
     for (size_t i = 0; i < sizeof images / sizeof *images; i++)
         for (int threads = 1; threads <= 2; threads++)
