@@ -242,6 +242,13 @@ static tare_status choose_threads(int *out, const struct tare_comparison *c, con
     return TARE_OK;
 }
 
+/* A pass reads as many outputs of each record as the comparison has. */
+static tare_status check_outputs(size_t count, const struct tare_comparison *comparison) {
+    return count == comparison->n_outputs
+               ? TARE_OK
+               : TARE_FAIL(TARE_INTERNAL, "a model has %zu outputs (expected %zu)", count, comparison->n_outputs);
+}
+
 tare_status tare_comparison_pass_begin(struct tare_comparison_pass *out, struct tare_comparison *comparison,
                                        const struct tare_signature *signature, const char *label) {
     *out = (struct tare_comparison_pass){ .comparison = comparison,
@@ -250,6 +257,7 @@ tare_status tare_comparison_pass_begin(struct tare_comparison_pass *out, struct 
                                           .expected_output = output_named(signature, label),
                                           .batches = tare_signature_batches(signature, false) };
     if (out->is_reference) TARE_TRY(name_outputs(comparison, signature));
+    TARE_TRY(check_outputs(signature->n_outputs, comparison));
     tare_hash_begin(&out->answers);
     out->outputs = TARE_NEW_ARRAY(&comparison->arena, struct tare_metrics, comparison->n_outputs + 1);
     out->first = tare_arena_calloc(&comparison->arena, comparison->n_outputs + 1, sizeof *out->first);
@@ -360,6 +368,7 @@ tare_status tare_comparison_add_known(struct tare_comparison_row **out, struct t
     struct tare_comparison_pass pass;
     tare_status status;
     TARE_TRY(tare_comparison_pass_begin(&pass, comparison, signature, label));
+    TARE_TRY(check_outputs(known->references.n_outputs, comparison));
     status = replay(&pass, known, options);
     if (status == TARE_OK) status = add_pass(out, &pass, known->rows[0].size_bytes, known->rows[0].seconds);
     if (status == TARE_OK) status = tare_measure_check_requested(comparison);
