@@ -11,7 +11,15 @@
 #include <immintrin.h>
 #include <string.h>
 
-enum { MAX_ROWS = 14, HALF = MAX_ROWS / 2, BUFFER_ROWS = 16, LANES = TARE_ROW_LANES, WIDTH = 2 * LANES, GROUP = 64 };
+enum {
+    MAX_ROWS = 14,
+    HALF = MAX_ROWS / 2,
+    BUFFER_ROWS = 16,
+    LANES = TARE_ROW_LANES,
+    WIDTH = 2 * LANES,
+    EIGHT = 8,
+    GROUP = 64
+};
 
 /* How the sums of a tile are converted. */
 enum conversion {
@@ -301,6 +309,35 @@ STORE_WHOLE_FLOATS(whole_signed_floats_1, 1, true, true)
 STORE_WHOLE_FLOATS(whole_signed_floats_2, 2, true, true)
 #undef STORE_WHOLE_FLOATS
 
+/* The only 8 columns of a result, without an addend: two rows are a vector, of which the columns are repeated. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_eight_floats(const struct product *p, int32_t sums[BUFFER_ROWS][WIDTH],
+                                                              const struct row_tile *tile, const bool has_sign) {
+    const struct tare_requantize *r = p->c->requantize;
+    const __mmask16 all[] = { 0xffff, 0 };
+    struct tare_real_columns columns = tare_real_columns_of(r, 0, all, 1);
+    struct tare_range_avx512 seen = tare_requantize_range_avx512(r);
+    float *to = r->real.floats + p->c->element + tile->first * EIGHT;
+    columns.offset[0] = _mm512_setzero_si512();
+    for (int64_t row = 0; row < tile->rows; row += 2, to += 2 * EIGHT) {
+        const __m256i first = _mm256_load_si256((const __m256i *)(const void *)sums[row]);
+        const __m256i second = _mm256_load_si256((const __m256i *)(const void *)sums[row + 1]);
+        const __m512 x =
+            tare_real_lanes(&columns, 0, _mm512_inserti64x4(_mm512_castsi256_si512(first), second, 1), NULL);
+        const __mmask16 mask = row + 1 < tile->rows ? 0xffff : 0xff;
+        tare_store_floats(to, x, mask, mask == 0xffff);
+        tare_add_to_range(&seen, x, mask, mask == 0xffff, has_sign);
+    }
+    tare_requantize_store_range_avx512(r, &seen);
+}
+static TARE_TARGET_AVX512 void eight_floats(const struct product *p, int32_t sums[BUFFER_ROWS][WIDTH],
+                                            const struct row_tile *tile) {
+    store_eight_floats(p, sums, tile, false);
+}
+static TARE_TARGET_AVX512 void eight_signed_floats(const struct product *p, int32_t sums[BUFFER_ROWS][WIDTH],
+                                                   const struct row_tile *tile) {
+    store_eight_floats(p, sums, tile, true);
+}
+
 static TARE_TARGET_AVX512 void store_any_floats(const struct product *p, int32_t sums[BUFFER_ROWS][WIDTH],
                                                 const struct row_tile *tile) {
     const bool has_sign = !(p->c->requantize->real.low >= 0);
@@ -463,6 +500,8 @@ static store_function *store_of_floats(const struct product *p) {
                                                     { whole_static_floats_2, whole_floats_2, whole_signed_floats_2 } };
     const struct tare_real_stage *real = &p->c->requantize->real;
     const bool is_whole = p->mask == UINT32_MAX || p->mask == UINT16_MAX;
+    const bool is_eight = p->c->requantize->columns == EIGHT && p->c->stride == EIGHT && p->c->column == 0;
+    if (is_eight && !real->addend && real->floats) return real->low >= 0 ? eight_floats : eight_signed_floats;
     if (!is_whole || real->addend || !real->floats) return store_any_floats;
     return functions[p->mask == UINT32_MAX][!real->range ? 0 : real->low >= 0 ? 1 : 2];
 }
