@@ -18,9 +18,17 @@
 #include <math.h>
 #include <string.h>
 
+/* The geometry of a tiled run, and the shapes that it was computed from. */
+struct kept_geometry {
+    bool made;
+    struct tare_shape input, filter, output;
+    struct tare_conv conv; /* of one image */
+};
+
 struct conv_state {
     struct tare_window window;
     struct tare_weights weights;
+    struct kept_geometry kept;
 };
 
 /* The rows' aux. */
@@ -310,20 +318,35 @@ static tare_status reference_conv(struct tare_kernel *kernel) {
     return run_forward(kernel, true);
 }
 
+/* Small networks take as long to find the geometry of their layers as to compute some of them, so that of the last
+ * shapes is kept. NULL: not supported, or an error. */
+static const struct kept_geometry *geometry_of(struct conv_state *state, const struct conv_kind *kind,
+                                               const struct tare_shape *input, const struct tare_shape *filter) {
+    struct kept_geometry *kept = &state->kept;
+    struct tare_layout output;
+    if (kept->made && tare_shape_equal(&kept->input, input) && tare_shape_equal(&kept->filter, filter)) return kept;
+    kept->made = false;
+    if (forward_geometry(&kept->conv, &output, &state->window, kind, input, filter) != TARE_OK) return NULL;
+    kept->conv.batch = 1;
+    if (!tare_tiling_supports(&(struct tare_tiling_stage){ .conv = kept->conv })) return NULL;
+    kept->input = *input;
+    kept->filter = *filter;
+    kept->output = tare_layout_shape(&output, &state->window);
+    kept->made = true;
+    return kept;
+}
+
 static bool conv_stage(struct tare_tiling_stage *stage, struct tare_gemm_epilogue *room, struct tare_kernel *kernel,
                        struct tare_shape *shape) {
     struct conv_state *state = kernel->state;
-    const struct tare_tensor *filter = &kernel->inputs[1];
     const struct conv_kind *kind = kernel->op->aux;
-    struct tare_conv *conv = &stage->conv;
-    struct tare_layout output;
-    *stage = (struct tare_tiling_stage){ 0 };
     if (kind->spatial != 2 || state->window.channels_first) return false;
-    if (forward_geometry(conv, &output, &state->window, kind, shape, &filter->shape) != TARE_OK) return false;
-    conv->batch = 1;
-    *shape = tare_layout_shape(&output, &state->window);
-    if (!tare_tiling_supports(stage) || !tare_stage_epilogue(stage, room, kernel, shape)) return false;
-    stage->weights = kernel_weights(kernel, conv);
+    const struct kept_geometry *geometry = geometry_of(state, kind, shape, &kernel->inputs[1].shape);
+    if (!geometry) return false;
+    *stage = (struct tare_tiling_stage){ .conv = geometry->conv };
+    *shape = geometry->output;
+    if (!tare_stage_epilogue(stage, room, kernel, shape)) return false;
+    stage->weights = kernel_weights(kernel, &stage->conv);
     if (!stage->weights) return false;
     tare_stage_bounds(stage, kernel, &state->weights);
     return true;
