@@ -132,10 +132,12 @@ static tare_status run_step(struct tare_session *session, const struct tare_plan
     if (status != TARE_OK) return tare_exec_locate(session, step->node, status);
     for (int i = 0; step->fusion && i < step->fusion->n_steps; i++)
         frame->computed[step->fusion->steps[i]] = false;
-    if (step->fusion && step->fusion->active)
+    if (step->fusion && step->fusion->active) {
         status = tare_fusion_run(session, plan, frame, step);
-    else
+        frame->keeps_values |= !frame->computed[step->fusion->steps[0]];
+    } else {
         status = tare_step_run(session, step, frame, frame->slots + step->first_output, NULL, NULL);
+    }
     tare_step_ungather(frame, step);
     if (step->alias && status == TARE_OK) tare_alias_note(frame, step);
     return status;

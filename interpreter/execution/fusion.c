@@ -183,6 +183,38 @@ void tare_plan_select_fusions(const struct tare_session *session, const struct t
     }
 }
 
+/* ---- steps that a run need not look at ---- */
+
+/* The fusion of a step alone, which its kernel is expected to apply; NULL: none. */
+static const struct tare_fusion *planned_fusion(const struct tare_plan *plan, const struct tare_step *head) {
+    return head->fusion && head->fusion->active && !head->group && !plan->may_die ? head->fusion : NULL;
+}
+
+void tare_plan_mark_fused(const struct tare_plan *plan) {
+    for (size_t s = 0; s < plan->n_steps; s++) {
+        const struct tare_fusion *fusion = planned_fusion(plan, &plan->steps[s]);
+        if (!fusion) continue;
+        plan->may_have[plan->steps[s].first_output] = false;
+        for (int i = 0; i < fusion->n_steps; i++) {
+            const struct tare_step *step = &plan->steps[fusion->steps[i]];
+            for (size_t k = 0; k < step->n_outputs; k++)
+                plan->may_have[step->first_output + (int)k] = false;
+        }
+        plan->may_have[fusion->output] = true;
+    }
+}
+
+void tare_plan_select_fused(const struct tare_plan *plan) {
+    for (size_t s = 0; s < plan->n_steps; s++) {
+        const struct tare_fusion *fusion = planned_fusion(plan, &plan->steps[s]);
+        for (int i = 0; fusion && i < fusion->n_steps; i++) {
+            const struct tare_step *step = &plan->steps[fusion->steps[i]];
+            const bool is_joined = step->group || step->range || step->scalars || step->flattens || step->mixed;
+            if (!is_joined && !step->n_planned_drops) plan->quiet[fusion->steps[i]] = fusion->steps[0];
+        }
+    }
+}
+
 bool tare_plan_fusion_is_before(const struct tare_plan_uses *uses, const struct tare_fusion *fusion, int head) {
     if (!fusion) return true;
     bool is_before = (!fusion->has_bias || tare_plan_is_before(uses, fusion->bias, head)) &&

@@ -412,6 +412,7 @@ void tare_plan_select_quiet(struct tare_plan *plan) {
     for (size_t s = 0; s < plan->n_steps; s++)
         for (size_t k = 0; k < plan->steps[s].n_outputs && makes_no_tensor(&plan->steps[s]); k++)
             plan->may_have[plan->steps[s].first_output + (int)k] = false;
+    tare_plan_mark_fused(plan);
     plan->n_planned_kept = sort_slots(plan, plan->kept_slots, plan->n_kept_slots);
     for (size_t s = 0; s < plan->n_steps; s++)
         plan->steps[s].n_planned_drops = sort_slots(plan, plan->steps[s].drops, plan->steps[s].n_drops);
@@ -427,6 +428,7 @@ void tare_plan_select_quiet(struct tare_plan *plan) {
         else if (!is_grouped && makes_no_tensor(step))
             plan->quiet[s] = (step->flattens ? step->flattens : step->range)->steps[0];
     }
+    tare_plan_select_fused(plan);
     select_next(plan);
 }
 

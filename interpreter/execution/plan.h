@@ -303,6 +303,10 @@ void tare_plan_select_ranges(const struct tare_session *session, const struct ta
 int tare_plan_runs_at(const struct tare_plan *plan, int step);
 /* The step in whose place a step may run for the last time. */
 int tare_plan_runs_until(const struct tare_plan *plan, int step);
+/* Part of tare_plan_select_quiet: the slots that have no values if the kernels apply the fusions, and the steps that
+ * are computed with the first one of their fusion. If a kernel does not apply it, the run keeps values. */
+void tare_plan_mark_fused(const struct tare_plan *plan);
+void tare_plan_select_fused(const struct tare_plan *plan);
 /* After the other selections. */
 void tare_plan_select_quiet(struct tare_plan *plan);
 void tare_plan_select_groups(const struct tare_session *session, const struct tare_plan *plan);
