@@ -231,7 +231,7 @@ _Noreturn void tare_batch_child(const struct tare_task *task, const struct tare_
     double start = tare_clock_seconds();
     tare_status status;
     stop_with(parent);
-    tare_ranks_leave();               /* under mpirun, `tare calibrate` would split the records among all ranks */
+    tare_ranks_leave(); /* under mpirun, `tare calibrate` would split the records among all ranks */
     tare_command_stop_with_parent();
     redirect(task->log_path);
     tare_error_clear();
