@@ -65,7 +65,7 @@ struct tare_step_range {
  * determines. For an input of the same shape as in the last run the kernel is not called (alias.c). */
 struct tare_step_alias {
     struct tare_shape input, output; /* of the last run; without one the input's rank is unknown */
-    bool active;                     /* the present observer does not request the output */
+    bool active;                     /* the output is not observed, and steps are not traced, profiled or checked */
 };
 
 struct tare_mixed_steps;    /* int8 and float steps that run line by line (mixed.h) */
