@@ -302,10 +302,10 @@ static tare_status make_output(struct group_run *run) {
     return TARE_OK;
 }
 
-/* Kernels for AVX-512 may collect the extremes of the sums. */
+/* Kernels for AVX2 and higher levels may collect the extremes of the sums. */
 static tare_status begin_sums(struct tare_group_binding *binding) {
     const int64_t columns = binding->bound.columns;
-    if (binding->bound.level < TARE_CPU_AVX512) return TARE_OK;
+    if (binding->bound.level < TARE_CPU_AVX2) return TARE_OK;
     if (!binding->sums.low) {
         binding->sums.low = tare_arena_alloc(&binding->arena, (size_t)columns * 2 * sizeof(int32_t));
         if (!binding->sums.low) return TARE_NO_MEMORY;

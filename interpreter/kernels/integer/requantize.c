@@ -185,6 +185,18 @@ static TARE_TARGET_AVX512 bool are_quotients_small(const struct tare_requantize 
     }
     return true;
 }
+static TARE_TARGET_AVX2 bool are_quotients_small_avx2(const struct tare_requantize *r, float most_sum) {
+    const __m256 limit = _mm256_set1_ps(0x1p19f * r->real.divisor), sign = _mm256_set1_ps(-0.0f);
+    for (int64_t c = 0; c < r->columns; c += 8) {
+        const __m256i offset = _mm256_loadu_si256((const __m256i *)(const void *)(r->offset + c));
+        const __m256 scale = _mm256_andnot_ps(sign, _mm256_loadu_ps(r->scale + c));
+        __m256 most = _mm256_andnot_ps(sign, _mm256_cvtepi32_ps(offset));
+        most = _mm256_mul_ps(_mm256_add_ps(most, _mm256_set1_ps(most_sum)), scale);
+        if (r->real.bias) most = _mm256_add_ps(most, _mm256_andnot_ps(sign, _mm256_loadu_ps(r->real.bias + c)));
+        if (_mm256_movemask_ps(_mm256_cmp_ps(most, limit, _CMP_LE_OQ)) != 0xff) return false;
+    }
+    return true;
+}
 #endif
 
 void tare_requantize_set_quotient(struct tare_requantize *requantize, float divisor, float reciprocal, float add,
@@ -197,8 +209,12 @@ void tare_requantize_set_quotient(struct tare_requantize *requantize, float divi
     real->least = byte_of(real, real->low), real->most = byte_of(real, real->high);
     real->is_bounded = false;
 #if TARE_KERNELS_X86
-    if (tare_cpu_level() >= TARE_CPU_AVX512)
-        real->is_bounded = are_quotients_small(requantize, (float)terms * 128 * 128);
+    const float most_sum = (float)terms * 128 * 128;
+    const enum tare_cpu_level level = tare_cpu_level();
+    if (level >= TARE_CPU_AVX512)
+        real->is_bounded = are_quotients_small(requantize, most_sum);
+    else if (level >= TARE_CPU_AVX2)
+        real->is_bounded = are_quotients_small_avx2(requantize, most_sum);
 #else
     (void)terms;
 #endif

@@ -122,13 +122,18 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256i tare_requantize_sum_avx2(const struc
     return _mm256_max_epi32(tare_quantize_avx2(&r->second, sum), _mm256_set1_epi32(r->least));
 }
 
-/* Stores the bytes of the first `count` lanes; see quantized_bounded in pipeline_loop.h. */
+/* The integers, before saturation; see quantized_bounded in pipeline_loop.h. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256i tare_quotients_avx2(__m256 x, __m256 reciprocal, __m256 divisor,
+                                                                __m256 add) {
+    const __m256 q = _mm256_mul_ps(x, reciprocal), left = _mm256_fnmadd_ps(q, divisor, x);
+    return _mm256_cvttps_epi32(_mm256_floor_ps(_mm256_add_ps(_mm256_fmadd_ps(left, reciprocal, q), add)));
+}
+
+/* Stores the bytes of the first `count` lanes. */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tare_store_quotients_avx2(const struct tare_requantize *r, __m256 x,
                                                                    int64_t at, int count) {
-    const __m256 reciprocal = _mm256_set1_ps(r->real.reciprocal), q = _mm256_mul_ps(x, reciprocal);
-    const __m256 left = _mm256_fnmadd_ps(q, _mm256_set1_ps(r->real.divisor), x);
-    const __m256 sum = _mm256_add_ps(_mm256_fmadd_ps(left, reciprocal, q), _mm256_set1_ps(r->real.add));
-    const __m256i lanes = _mm256_cvttps_epi32(_mm256_floor_ps(sum));
+    const __m256i lanes = tare_quotients_avx2(x, _mm256_set1_ps(r->real.reciprocal), _mm256_set1_ps(r->real.divisor),
+                                              _mm256_set1_ps(r->real.add));
     const __m128i halves = _mm_packs_epi32(_mm256_castsi256_si128(lanes), _mm256_extracti128_si256(lanes, 1));
     const int64_t eight = _mm_cvtsi128_si64(_mm_packs_epi16(halves, halves));
     memcpy(r->to + at, &eight, (size_t)count);
@@ -252,6 +257,31 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tare_real_avx512(const struct tare_re
 TARE_ALWAYS_INLINE bool tare_requantize_takes_sums(const struct tare_requantize *r) {
     return r && r->is_real && !r->real.floats && !r->real.addend &&
            (r->real.is_quantized ? r->real.is_bounded && (r->real.sums || !r->real.range) : r->real.sums != NULL);
+}
+
+/* What is read for all columns, and the integers of sums with their offsets, before they are saturated and clamped. */
+struct tare_quotient_avx2 {
+    __m256 reciprocal, divisor, add;
+    __m256i least, most; /* bytes */
+    bool has_bias;
+};
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 struct tare_quotient_avx2 tare_load_quotient_avx2(const struct tare_requantize *r) {
+    const struct tare_real_stage *real = &r->real;
+    return (struct tare_quotient_avx2){ _mm256_set1_ps(real->reciprocal), _mm256_set1_ps(real->divisor),
+                                        _mm256_set1_ps(real->add),        _mm256_set1_epi8(real->least),
+                                        _mm256_set1_epi8(real->most),     real->bias != NULL };
+}
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256i tare_sum_quotients_avx2(const struct tare_quotient_avx2 *q, __m256 scale,
+                                                                    __m256 bias, __m256i total) {
+    __m256 x = _mm256_mul_ps(_mm256_cvtepi32_ps(total), scale);
+    if (q->has_bias) x = _mm256_add_ps(x, bias);
+    return tare_quotients_avx2(x, q->reciprocal, q->divisor, q->add);
+}
+/* The bytes of four vectors of these integers, in the order of packing. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256i tare_pack_quotients_avx2(const struct tare_quotient_avx2 *q,
+                                                                     const __m256i x[4]) {
+    const __m256i low = _mm256_packs_epi32(x[0], x[1]), high = _mm256_packs_epi32(x[2], x[3]);
+    return _mm256_min_epi8(q->most, _mm256_max_epi8(q->least, _mm256_packs_epi16(low, high)));
 }
 
 /* What is read for a vector of columns, in the order of the sums' lanes. */

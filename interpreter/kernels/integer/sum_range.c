@@ -5,12 +5,6 @@
 #include <float.h>
 
 #if TARE_KERNELS_X86
-static TARE_TARGET_AVX512 void begin_avx512(struct tare_sum_range *sums, int64_t columns) {
-    const struct tare_sum_range_avx512 none = { _mm512_set1_epi32(INT32_MAX), _mm512_set1_epi32(INT32_MIN) };
-    for (int64_t c = 0; c < columns; c += 16)
-        tare_sum_range_store(sums, c, (__mmask16)(0xffffu >> (columns - c < 16 ? 16 - (columns - c) : 0)), &none);
-}
-
 /* Adds the results of sums; returns the mask of those that wrap. */
 static TARE_TARGET_AVX512 __mmask16 add_results(struct tare_range_avx512 *seen, const struct tare_requantize *r,
                                                 int64_t column, __m512i sums, __mmask16 mask) {
@@ -39,14 +33,50 @@ static TARE_TARGET_AVX512 bool end_avx512(struct tare_value_range *range, const 
     tare_range_store_avx512(range, &seen);
     return failed == 0;
 }
+
+/* ---- AVX2 ---- */
+
+/* Adds the results of the mask's sums; returns the mask of those that wrap. */
+static TARE_TARGET_AVX2 int add_results_avx2(struct tare_range_avx2 *seen, const struct tare_requantize *r,
+                                             int64_t column, __m256i sums, __m256i mask) {
+    const __m256i offset = _mm256_loadu_si256((const __m256i *)(const void *)(r->offset + column));
+    const __m256i total = _mm256_add_epi32(sums, offset);
+    const __m256i wraps = _mm256_and_si256(_mm256_xor_si256(sums, total), _mm256_xor_si256(offset, total));
+    struct tare_range_avx2 with = *seen;
+    __m256 x = _mm256_mul_ps(_mm256_cvtepi32_ps(total), _mm256_loadu_ps(r->scale + column));
+    if (r->real.bias) x = _mm256_add_ps(x, _mm256_loadu_ps(r->real.bias + column));
+    x = _mm256_min_ps(_mm256_set1_ps(r->real.high), _mm256_max_ps(_mm256_set1_ps(r->real.low), x));
+    tare_range_add_avx2(&with, x);
+    seen->low = _mm256_blendv_epi8(seen->low, with.low, mask);
+    seen->high = _mm256_blendv_epi8(seen->high, with.high, mask);
+    seen->negative = _mm256_blendv_epi8(seen->negative, with.negative, mask);
+    return _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_and_si256(mask, wraps)));
+}
+
+static TARE_TARGET_AVX2 bool end_avx2(struct tare_value_range *range, const struct tare_sum_range *sums,
+                                      const struct tare_requantize *r) {
+    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    struct tare_range_avx2 seen = tare_range_load_avx2(range);
+    int failed = 0;
+    for (int64_t c = 0; c < r->columns; c += 8) { /* the arrays have 16 lanes more */
+        const int left = r->columns - c < 8 ? (int)(r->columns - c) : 8;
+        const __m256i inside = _mm256_cmpgt_epi32(_mm256_set1_epi32(left), lane);
+        const struct tare_sum_range_avx2 of = tare_sum_range_load_avx2(sums, c, inside);
+        const __m256i mask = _mm256_andnot_si256(_mm256_cmpgt_epi32(of.low, of.high), inside);
+        const __m256 scale = _mm256_loadu_ps(r->scale + c);
+        const __m256 is_normal = _mm256_and_ps(_mm256_cmp_ps(scale, _mm256_set1_ps(FLT_MIN), _CMP_GE_OQ),
+                                               _mm256_cmp_ps(scale, _mm256_set1_ps(FLT_MAX), _CMP_LE_OQ));
+        failed |= add_results_avx2(&seen, r, c, of.low, mask) | add_results_avx2(&seen, r, c, of.high, mask);
+        failed |= _mm256_movemask_ps(_mm256_andnot_ps(is_normal, _mm256_castsi256_ps(mask)));
+    }
+    tare_range_store_avx2(range, &seen);
+    return failed == 0;
+}
 #endif
 
 void tare_sum_range_begin(struct tare_sum_range *sums, int64_t columns) {
-#if TARE_KERNELS_X86
-    begin_avx512(sums, columns);
-#else
-    (void)sums, (void)columns;
-#endif
+    for (int64_t i = 0; i < columns; i++)
+        sums->low[i] = INT32_MAX, sums->high[i] = INT32_MIN;
 }
 
 void tare_sum_range_merge(struct tare_sum_range *sums, const struct tare_sum_range *other, int64_t columns) {
@@ -56,12 +86,17 @@ void tare_sum_range_merge(struct tare_sum_range *sums, const struct tare_sum_ran
     }
 }
 
+bool tare_sum_range_end_at(enum tare_cpu_level level, struct tare_value_range *range, const struct tare_sum_range *sums,
+                           const struct tare_requantize *requantize) {
+#if TARE_KERNELS_X86
+    if (level >= TARE_CPU_AVX512) return end_avx512(range, sums, requantize);
+    if (level >= TARE_CPU_AVX2) return end_avx2(range, sums, requantize);
+#endif
+    (void)level, (void)range, (void)sums, (void)requantize;
+    return false;
+}
+
 bool tare_sum_range_end(struct tare_value_range *range, const struct tare_sum_range *sums,
                         const struct tare_requantize *requantize) {
-#if TARE_KERNELS_X86
-    return end_avx512(range, sums, requantize);
-#else
-    (void)range, (void)sums, (void)requantize;
-    return false;
-#endif
+    return tare_sum_range_end_at(tare_cpu_level(), range, sums, requantize);
 }
