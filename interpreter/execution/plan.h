@@ -75,16 +75,12 @@ struct tare_scalar_program; /* steps on single elements (scalars.c) */
 /* A group: steps whose results one expression computes, element by element (grouping.c). */
 enum { TARE_GROUP_MAX_STEPS = 40 };
 struct tare_step_group {
-    struct tare_expression expression;
-    int values[TARE_EXPRESSION_MAX_OPERANDS];   /* by operand: value number; not used where a branch computes it */
-    bool is_bias[TARE_EXPRESSION_MAX_OPERANDS]; /* by operand: must be a vector, as BiasAdd requires */
-    enum tare_lane_type lanes[TARE_EXPRESSION_MAX_OPERANDS]; /* by operand that a branch computes: int32 or float */
+    /* What every run reads comes first: fewer cache lines are read. */
+    bool active; /* the present observer requests no intermediate value */
     int product; /* the step that passes its values to the expression; -1: none */
     int pad;     /* the PadV2 that makes the product's input 0, which the product may include; -1: none */
-    int steps[TARE_GROUP_MAX_STEPS]; /* the others, in order */
-    int n_steps;
-    int sink;   /* the last of all: the group runs in its place */
-    int output; /* slot of the result */
+    int sink;    /* the last of all: the group runs in its place */
+    int output;  /* slot of the result */
     int output_dtype;
     struct tare_step_range *range; /* of the result; NULL: none */
     /* Of the tensor that a group without product begins with, set before the group runs; NULL: none. */
@@ -92,43 +88,49 @@ struct tare_step_group {
     /* The group that quantizes the result of a group with a product, where only it and the range use that result, and
      * the reverse; NULL: none. The product may run once for each of them (grouping_run.c). */
     struct tare_step_group *quantizer, *producer;
-    bool active; /* the present observer requests no intermediate value */
+    int values[TARE_EXPRESSION_MAX_OPERANDS];   /* by operand: value number; not used where a branch computes it */
+    bool is_bias[TARE_EXPRESSION_MAX_OPERANDS]; /* by operand: must be a vector, as BiasAdd requires */
+    enum tare_lane_type lanes[TARE_EXPRESSION_MAX_OPERANDS]; /* by operand that a branch computes: int32 or float */
+    struct tare_expression expression;
+    int steps[TARE_GROUP_MAX_STEPS]; /* the others, in order */
+    int n_steps;
 };
 
 enum { TARE_NO_STEP = -1, TARE_MANY_STEPS = -2 };
 
 /* One node of a plan. */
 struct tare_step {
+    /* What the executor reads of each step that it visits comes first: fewer cache lines are read. */
+    struct tare_step_group *group;       /* of which this step is part; NULL: none */
+    struct tare_step_range *range;       /* of which this step is the Min or Max; NULL: none */
+    struct tare_scalar_program *scalars; /* of which this step is the first; NULL: none */
+    struct tare_step_range *flattens;    /* whose source this step makes, for nothing else; NULL: none */
+    bool *observed;                      /* by output: requested by the observer; NULL: none */
+    int *drops; /* slots freed after this step; the first n_planned_drops may have values if all runs as planned */
+    size_t n_drops, n_planned_drops;
+    struct tare_mixed_steps
+        *mixed; /* of which this step is the sink of the product's group or of the quantizer; NULL: none */
     const struct tare_node *node;
     const struct tare_op *op;        /* NULL: an undefined op, or a call by name */
     const struct tare_graph *callee; /* call by name */
     struct tare_node_state *state;
     enum tare_step_kind kind;
-    int *inputs; /* value numbers */
-    size_t n_inputs;
-    bool *reads;      /* input i is a reference to a variable, read before the step; NULL: none is */
-    bool *last_use;   /* this step is the last use of input i's slot, and reads it through no other input */
     int first_output; /* slot of output 0, the others follow; -1 for a constant step */
     size_t n_outputs;
-    int *drops; /* slots freed after this step; the first n_planned_drops may have values if all runs as planned */
-    size_t n_drops, n_planned_drops;
-    int *controls; /* steps that must have run; set only if may_die */
+    int *inputs; /* value numbers */
+    size_t n_inputs;
+    bool *reads;    /* input i is a reference to a variable, read before the step; NULL: none is */
+    bool *last_use; /* this step is the last use of input i's slot, and reads it through no other input */
+    int *controls;  /* steps that must have run; set only if may_die */
     size_t n_controls;
-    bool *observed;                   /* by output: requested by the observer; NULL: none */
-    struct tare_fusion *fusion;       /* of which this step is the head; NULL: none */
-    struct tare_tiled_steps *tiled;   /* of which this step is the first; NULL: none */
-    struct tare_step_group *group;    /* of which this step is part; NULL: none */
-    struct tare_step_range *range;    /* of which this step is the Min or Max; NULL: none */
-    struct tare_step_range *flattens; /* whose source this step makes, for nothing else; NULL: none */
-    bool is_internal;                 /* only scalar programs use its result, a single element, which has no tensor */
-    bool is_scalar;                   /* computes one element from others, derived from ranges */
-    struct tare_mixed_steps
-        *mixed; /* of which this step is the sink of the product's group or of the quantizer; NULL: none */
-    struct tare_step_alias *alias;       /* NULL: the kernel runs */
-    struct tare_section *section;        /* of which this step is the first; NULL: none */
-    struct tare_scalar_program *scalars; /* of which this step is the first; NULL: none */
-    int computed_with;                   /* of a step of a scalar program: the first one; otherwise TARE_NO_STEP */
-    bool is_lent;                        /* the program keeps the memory of its result (scalars.c) */
+    struct tare_fusion *fusion;     /* of which this step is the head; NULL: none */
+    struct tare_tiled_steps *tiled; /* of which this step is the first; NULL: none */
+    struct tare_step_alias *alias;  /* NULL: the kernel runs */
+    struct tare_section *section;   /* of which this step is the first; NULL: none */
+    bool is_internal;               /* only scalar programs use its result, a single element, which has no tensor */
+    bool is_scalar;                 /* computes one element from others, derived from ranges */
+    bool is_lent;                   /* the program keeps the memory of its result (scalars.c) */
+    int computed_with;              /* of a step of a scalar program: the first one; otherwise TARE_NO_STEP */
 };
 
 /* Output `output` of a constant node. */

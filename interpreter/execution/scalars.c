@@ -16,14 +16,15 @@
 
 enum { MOST_OPS = 32, MOST_INPUTS = 32, SCALARS_OF_PROGRAM = MOST_OPS + MOST_INPUTS };
 
-/* One step: stages on register x, whose first has register y as its operand. */
+/* One step: stages on register x, whose first has register y as its operand. Small: a run reads all of them. */
 struct scalar_op {
-    struct tare_step_stages stages;
-    int x, y, step;
-    int rank; /* of the result of Reshape; -1: the larger one of the inputs */
-    int dtype, slot;
-    bool is_used; /* by steps outside of the program */
-    bool is_kept; /* not all of them only read it: the tensor of the result has memory of its own */
+    unsigned char codes[TARE_STEP_MAX_STAGES]; /* enum tare_stage_code */
+    unsigned char n_codes;
+    signed char x, y; /* y -1: none */
+    signed char rank; /* of the result of Reshape; -1: the larger one of the inputs */
+    bool is_used;     /* by steps outside of the program */
+    bool is_kept;     /* not all of them only read it: the tensor of the result has memory of its own */
+    int step, dtype, slot;
 };
 
 struct scalar {
@@ -31,16 +32,19 @@ struct scalar {
     int rank;
 };
 
+struct scalar_input {
+    int value; /* number */
+    enum tare_lane_type type;
+    int extreme;            /* the step of a range that computes it; TARE_NO_STEP: another step, or none */
+    struct scalar constant; /* if it is one and has_constants */
+};
+
 struct tare_scalar_program {
-    int inputs[MOST_INPUTS]; /* value numbers of registers 0 … */
-    enum tare_lane_type types[MOST_INPUTS];
-    int extremes[MOST_INPUTS]; /* by input: the step of a range that computes it; TARE_NO_STEP: another step, or none */
-    int n_inputs;
-    struct scalar constants[MOST_INPUTS]; /* by input that is a constant, if has_constants: the first run reads them */
-    bool has_constants;
-    struct scalar_op ops[MOST_OPS]; /* in order; the result of op i is register MOST_INPUTS + i */
-    int n_ops;
-    bool active; /* the present observer requests no result */
+    bool active;        /* the present observer requests no result */
+    bool has_constants; /* the first run reads them */
+    int n_inputs, n_ops;
+    struct scalar_input inputs[MOST_INPUTS]; /* registers 0 … */
+    struct scalar_op ops[MOST_OPS];          /* in order; the result of op i is register MOST_INPUTS + i */
 };
 
 /* ---- which steps are scalar ---- */
@@ -112,9 +116,9 @@ static int register_of(struct builder *b, const struct tare_step *step, int inpu
     const enum tare_lane_type type = tare_plan_lane_of(edge.node->output_dtypes[edge.index]);
     if (!type) return -1;
     const int made_by = value < 0 ? TARE_NO_STEP : b->uses->made_by[value];
-    program->inputs[program->n_inputs] = value;
-    program->types[program->n_inputs] = type;
-    program->extremes[program->n_inputs] = made_by >= 0 && b->plan->steps[made_by].range ? made_by : TARE_NO_STEP;
+    const bool is_extreme = made_by >= 0 && b->plan->steps[made_by].range;
+    program->inputs[program->n_inputs] =
+        (struct scalar_input){ .value = value, .type = type, .extreme = is_extreme ? made_by : TARE_NO_STEP };
     if (value >= 0) b->registers[value] = program->n_inputs;
     return program->n_inputs++;
 }
@@ -123,15 +127,19 @@ static int register_of(struct builder *b, const struct tare_step *step, int inpu
 static bool append(struct builder *b, int s) {
     const struct tare_step *step = &b->plan->steps[s];
     struct tare_scalar_program *program = b->program;
+    struct tare_step_stages stages = { .operand = -1 };
     struct scalar_op op = { .step = s,
-                            .rank = reshaped_rank(step),
+                            .rank = (signed char)reshaped_rank(step),
                             .y = -1,
                             .dtype = step->node->output_dtypes[0],
                             .slot = step->first_output };
-    if (program->n_ops == MOST_OPS || (op.rank < 0 && !tare_plan_stages_of(&op.stages, step, 0))) return false;
-    op.x = register_of(b, step, 0);
-    if (op.rank < 0 && op.stages.operand >= 0) op.y = register_of(b, step, op.stages.operand);
-    if (op.x < 0 || (op.rank < 0 && op.stages.operand >= 0 && op.y < 0)) return false;
+    if (program->n_ops == MOST_OPS || (op.rank < 0 && !tare_plan_stages_of(&stages, step, 0))) return false;
+    op.x = (signed char)register_of(b, step, 0);
+    if (stages.operand >= 0) op.y = (signed char)register_of(b, step, stages.operand);
+    if (op.x < 0 || (stages.operand >= 0 && op.y < 0)) return false;
+    op.n_codes = (unsigned char)stages.n_codes;
+    for (int i = 0; i < stages.n_codes; i++)
+        op.codes[i] = (unsigned char)stages.codes[i];
     b->registers[step->first_output] = MOST_INPUTS + program->n_ops;
     program->ops[program->n_ops++] = op;
     return true;
@@ -140,7 +148,7 @@ static bool append(struct builder *b, int s) {
 /* Those of the program that is complete. */
 static void forget_registers(struct builder *b) {
     for (int i = 0; b->program && i < b->program->n_inputs; i++)
-        if (b->program->inputs[i] >= 0) b->registers[b->program->inputs[i]] = -1;
+        if (b->program->inputs[i].value >= 0) b->registers[b->program->inputs[i].value] = -1;
     for (int i = 0; b->program && i < b->program->n_ops; i++)
         b->registers[b->plan->steps[b->program->ops[i].step].first_output] = -1;
 }
@@ -224,17 +232,16 @@ void tare_plan_select_scalars(const struct tare_session *session, const struct t
         for (int i = 0; i < program->n_ops; i++)
             program->active &= !plan->steps[program->ops[i].step].observed;
         for (int i = 0; i < program->n_inputs && !program->active; i++)
-            if (program->extremes[i] >= 0) plan->steps[program->extremes[i]].range->has_tensors = true;
+            if (program->inputs[i].extreme >= 0) plan->steps[program->inputs[i].extreme].range->has_tensors = true;
     }
 }
 
 /* ---- running ---- */
 
 /* True if the input is a value of a range that is computed. */
-static bool is_extreme(const struct tare_scalar_program *program, int input, const struct tare_plan *plan,
+static bool is_extreme(const struct scalar_input *input, const struct tare_plan *plan,
                        const struct tare_exec_frame *frame) {
-    const int step = program->extremes[input];
-    return step >= 0 && plan->steps[step].range->active && frame->computed[step];
+    return input->extreme >= 0 && frame->computed[input->extreme] && plan->steps[input->extreme].range->active;
 }
 
 static bool load_tensor(struct scalar *out, const struct tare_tensor *tensor, enum tare_lane_type type) {
@@ -247,15 +254,15 @@ static bool load_tensor(struct scalar *out, const struct tare_tensor *tensor, en
 static bool load_inputs(struct scalar registers[SCALARS_OF_PROGRAM], struct tare_scalar_program *program,
                         const struct tare_plan *plan, const struct tare_exec_frame *frame) {
     for (int i = 0; i < program->n_inputs; i++) {
-        const int value = program->inputs[i];
-        if (value < 0 && program->has_constants) {
-            registers[i] = program->constants[i];
-        } else if (is_extreme(program, i, plan, frame)) {
-            const int step = program->extremes[i];
+        struct scalar_input *input = &program->inputs[i];
+        if (input->value < 0 && program->has_constants) {
+            registers[i] = input->constant;
+        } else if (is_extreme(input, plan, frame)) {
+            const int step = input->extreme;
             registers[i] = (struct scalar){ { .f = frame->extremes[step] }, plan->steps[step].range->keep_dims };
         } else {
-            if (!load_tensor(&registers[i], tare_plan_value(plan, frame, value), program->types[i])) return false;
-            if (value < 0) program->constants[i] = registers[i];
+            if (!load_tensor(&registers[i], tare_plan_value(plan, frame, input->value), input->type)) return false;
+            if (input->value < 0) input->constant = registers[i];
         }
     }
     program->has_constants = true;
@@ -268,8 +275,8 @@ static void run_op(struct scalar registers[SCALARS_OF_PROGRAM], const struct sca
                    struct scalar *result) {
     union tare_lane value = registers[op->x].value;
     int rank = registers[op->x].rank;
-    for (int i = 0; i < op->stages.n_codes; i++) {
-        stage->code = op->stages.codes[i];
+    for (int i = 0; i < op->n_codes; i++) {
+        stage->code = (enum tare_stage_code)op->codes[i];
         const union tare_lane y = i == 0 && op->y >= 0 ? registers[op->y].value : (union tare_lane){ .i = 0 };
         value = tare_stage_run(stage, value, y);
     }
@@ -320,7 +327,8 @@ tare_status tare_scalars_run(const struct tare_plan *plan, struct tare_exec_fram
     const bool runs = program->active && load_inputs(registers, program, plan, frame);
     frame->keeps_values |= !runs;
     for (int i = 0; i < program->n_inputs && !runs; i++)
-        if (is_extreme(program, i, plan, frame)) TARE_TRY(tare_range_store(plan, frame, program->extremes[i]));
+        if (is_extreme(&program->inputs[i], plan, frame))
+            TARE_TRY(tare_range_store(plan, frame, program->inputs[i].extreme));
     for (int i = 0; i < program->n_ops; i++) {
         const struct scalar_op *op = &program->ops[i];
         frame->computed[op->step] = runs;

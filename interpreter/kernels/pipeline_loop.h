@@ -199,6 +199,7 @@ static TARGET bool convert_bfloat16(void *to, const void *from, const struct tar
 enum { AHEAD = 512, LINE = 16 }; /* floats: how far ahead of its use an array is prefetched; a cache line */
 
 TARE_ALWAYS_INLINE TARGET void prefetch_unit(const float *from) {
+    TARE_UNROLL
     for (int j = 0; j < VECTORS * LANES; j += LINE)
         __builtin_prefetch(from + AHEAD + j);
 }

@@ -263,12 +263,14 @@ TARE_ALWAYS_INLINE TARGET void store_reals(struct work *work, const vec sums[VEC
         bits[v] = _mm512_castps_si512(x);
     }
     if (real->floats) store_floats(work, bits, line, column, parts);
-    TARE_UNROLL
-    for (int v = 0; v < VECTORS; v++) {
-        work->results.seen.low = _mm512_min_epi32(work->results.seen.low, bits[v]);
-        work->results.seen.high = _mm512_max_epi32(work->results.seen.high, bits[v]);
-        if (reals->has_sign) work->results.seen.negative = _mm512_max_epu32(work->results.seen.negative, bits[v]);
-    }
+    struct tare_range_avx512 *seen = &work->results.seen; /* in memory: adding one by one would wait for each other */
+    const vec low = _mm512_min_epi32(_mm512_min_epi32(bits[0], bits[1]), _mm512_min_epi32(bits[2], bits[3]));
+    const vec high = _mm512_max_epi32(_mm512_max_epi32(bits[0], bits[1]), _mm512_max_epi32(bits[2], bits[3]));
+    seen->low = _mm512_min_epi32(seen->low, low);
+    seen->high = _mm512_max_epi32(seen->high, high);
+    if (!reals->has_sign) return;
+    const vec negative = _mm512_max_epu32(_mm512_max_epu32(bits[0], bits[1]), _mm512_max_epu32(bits[2], bits[3]));
+    seen->negative = _mm512_max_epu32(seen->negative, negative);
 }
 
 #define STORE_REALS(parts)                                                                                             \

@@ -247,7 +247,7 @@ static bool same_key(const struct conv_key *a, const struct conv_key *b) {
 
 /* The geometry of an execution, computed again only if the shapes or window parameters have changed. */
 static tare_status conv_of(const struct tare_general_conv **general, const struct tare_kernel *kernel,
-                           const struct tare_tensor *const inputs[5]) {
+                           const struct tare_tensor *const inputs[5], int8_t pad_value) {
     struct xla_state *state = kernel->state;
     const struct tare_conv_dims *dims;
     struct conv_key key;
@@ -259,6 +259,7 @@ static tare_status conv_of(const struct tare_general_conv **general, const struc
             set_conv(&state->general, kernel->node, dims, &kernel->inputs[0].shape, &kernel->inputs[1].shape, inputs));
         if (has_key) state->key = key;
     }
+    state->general.conv.pad_value = pad_value;
     *general = &state->general;
     return TARE_OK;
 }
@@ -444,7 +445,7 @@ static bool join_padding(struct tare_tensor *padding, int64_t amounts[2 * TARE_M
 static tare_status run_padded_conv(struct tare_kernel *kernel) {
     int64_t amounts[2 * TARE_MOST_SPATIAL];
     struct tare_tensor padding;
-    const struct tare_general_conv *kept;
+    const struct tare_general_conv *general;
     const struct tare_tensor *lhs = &kernel->inputs[0], *rhs = &kernel->inputs[1];
     const int dtype = output_dtype(kernel);
     if (!is_int8(lhs->dtype) || !is_int8(rhs->dtype) || dtype != TARE_DT_INT32 || lhs->elements == 0 ||
@@ -452,16 +453,15 @@ static tare_status run_padded_conv(struct tare_kernel *kernel) {
         return TARE_OK;
     const struct tare_tensor *const inputs[5] = { &kernel->inputs[2], &padding, &kernel->inputs[4], &kernel->inputs[5],
                                                   &kernel->inputs[6] };
-    if (conv_of(&kept, kernel, inputs) != TARE_OK) {
+    const int8_t pad_value = (int8_t)tare_tensor_get_i64(kernel->consumer->pad_value, 0);
+    if (conv_of(&general, kernel, inputs, pad_value) != TARE_OK) {
         tare_error_clear(); /* reported when the steps run one by one */
         return TARE_OK;
     }
-    struct tare_general_conv general = *kept;
-    general.conv.pad_value = (int8_t)tare_tensor_get_i64(kernel->consumer->pad_value, 0);
-    if (!tare_general_conv_is_stored(&general) || !tare_exact_pads(&general.conv, lhs->dtype, rhs->dtype))
+    if (!tare_general_conv_is_stored(general) || !tare_exact_pads(&general->conv, lhs->dtype, rhs->dtype))
         return TARE_OK;
-    TARE_TRY(tare_kernel_begin_rows(kernel, &general.output));
-    return kernel->consumer->accepted ? pass_conv(kernel, EXACT, &general) : TARE_OK;
+    TARE_TRY(tare_kernel_begin_rows(kernel, &general->output));
+    return kernel->consumer->accepted ? pass_conv(kernel, EXACT, general) : TARE_OK;
 }
 
 static tare_status run_conv_any(struct tare_kernel *kernel, bool plain) {
@@ -473,7 +473,7 @@ static tare_status run_conv_any(struct tare_kernel *kernel, bool plain) {
         inputs[i] = &kernel->inputs[i + 2];
     const int dtype = output_dtype(kernel);
     TARE_TRY(choose(&arithmetic, kernel->inputs[0].dtype, kernel->inputs[1].dtype, dtype));
-    TARE_TRY(conv_of(&general, kernel, inputs));
+    TARE_TRY(conv_of(&general, kernel, inputs, 0));
     const bool is_empty = kernel->inputs[0].elements == 0 || kernel->inputs[1].elements == 0;
     TARE_TRY(begin_output(kernel, arithmetic, dtype, &general->output,
                           !plain && !is_empty && tare_general_conv_is_stored(general)));
@@ -527,7 +527,7 @@ static tare_status conv_on(const struct tare_general_conv **general, struct tare
     for (int i = 0; i < WINDOW_PARAMETERS; i++)
         windows[i] = &own[i + 2];
     kernel->inputs = operands;
-    const tare_status status = conv_of(general, kernel, windows);
+    const tare_status status = conv_of(general, kernel, windows, 0);
     kernel->inputs = own;
     return status;
 }
