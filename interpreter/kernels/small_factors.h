@@ -1,6 +1,5 @@
 /* Factorizations of small matrices, included once for each type: NUMBER is double or double complex, NAME(f) the
- * function f of the type, and CONJ, SQUARE, MODULUS and INVERSE are its conjugate, square of the magnitude, magnitude
- * and reciprocal.
+ * function f of the type.
  *
  * Matrices are column-major; the leading dimension is the number of rows. A reflector is H = 1 - tau·v·vᴴ with v[0] =
  * 1; the other elements of v are stored in place of those that H eliminates. */
@@ -226,45 +225,23 @@ static void NAME(sort)(double *values, int m, int n, NUMBER *x, NUMBER *v) {
     }
 }
 
-/* Eigenvalues of a [2, 2], of which one triangle is read, ascending; the eigenvectors replace a. One rotation. */
-static void NAME(syevd_of_2)(bool upper, NUMBER *a, double *values) {
-    const NUMBER z = upper ? a[2] : CONJ(a[1]);
-    const double p = creal(a[0]), q = creal(a[3]);
-    NUMBER s = 0;
-    const double c = SQUARE(z) <= (p * p + q * q) * 1e-33 ? 1 : NAME(rotation)(p, q, z, &s);
-    const double shift = creal(s * CONJ(z)) / c; /* both values move away from the other one */
-    const int smaller = q < p;
-    values[smaller] = p - shift, values[!smaller] = q + shift;
-    NUMBER *x = a + 2 * smaller, *y = a + 2 * !smaller;
-    x[0] = c, x[1] = -CONJ(s);
-    y[0] = s, y[1] = c;
-}
-
-/* Singular values of a [m, n], m >= n, `columns` columns of u and vh [n, n]. The columns of A·V are orthogonal: scaled,
- * they are u. Where more are requested, or some are close to 0, A·V = Q·R with a diagonal R, whose signs go to V. */
+/* Singular values of a [m, n], m >= n, `columns` columns of u and vh [n, n]. The columns of A·V are orthogonal, so A·V
+ * = Q·R with a diagonal R, whose signs go to V. */
 static void NAME(gesdd)(int m, int n, int columns, NUMBER *a, double *s, NUMBER *u, NUMBER *vh) {
     NUMBER v[TARE_SMALL_MOST * TARE_SMALL_MOST], tau[TARE_SMALL_MOST];
-    double factors[TARE_SMALL_MOST]; /* of the columns of V */
     NAME(orthogonalize)(m, n, a, v);
     for (int j = 0; j < n; j++) {
-        s[j] = 0, factors[j] = 1;
+        s[j] = 0;
         for (int i = 0; i < m; i++)
             s[j] += SQUARE(a[j * m + i]);
         s[j] = sqrt(s[j]);
     }
     NAME(sort)(s, m, n, a, v);
     if (columns == 0) return;
-    if (columns == n && s[n - 1] > 1e-10 * s[0]) {
-        for (int i = 0; i < m * n; i++)
-            u[i] = a[i] * (1 / s[i / m]);
-    } else {
-        NAME(geqrf)(m, n, a, tau);
-        for (int j = 0; j < n; j++)
-            factors[j] = copysign(1, creal(a[j * (m + 1)]));
-        memcpy(u, a, (size_t)(m * n) * sizeof *u);
-        NAME(orgqr)(m, columns, n, u, tau);
-    }
+    NAME(geqrf)(m, n, a, tau);
     for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++)
-            vh[i * n + j] = factors[j] * CONJ(v[j * n + i]);
+            vh[i * n + j] = copysign(1, creal(a[j * (m + 1)])) * CONJ(v[j * n + i]);
+    memcpy(u, a, (size_t)(m * n) * sizeof *u);
+    NAME(orgqr)(m, columns, n, u, tau);
 }

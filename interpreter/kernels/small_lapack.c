@@ -18,31 +18,23 @@ static double modulus_of(double complex x) {
     return square > 1e-280 && square < 1e280 ? sqrt(square) : cabs(x);
 }
 static double complex inverse_of(double complex x) {
-    const double square = square_of(x);
-    if (square > 1e-280 && square < 1e280) return conj(x) * (1 / square);
-    const double scale = square < 1 ? 0x1p500 : 0x1p-500;
-    return conj(x * scale) * (scale / square_of(x * scale));
+    const double modulus = modulus_of(x);
+    return conj(x) / modulus / modulus;
 }
+
+/* For the templates below: a real number has no imaginary part to compute with. */
+#define CONJ(x) _Generic((x), double complex : conj(x), default : (x))
+#define SQUARE(x) _Generic((x), double complex : square_of(x), default : (x) * (x))
+#define MODULUS(x) _Generic((x), double complex : modulus_of, default : fabs)(x)
+#define INVERSE(x) _Generic((x), double complex : inverse_of(x), default : 1 / (x))
 
 #define NUMBER double
 #define NAME(function) function##_real
-#define CONJ(x) (x)
-#define SQUARE(x) ((x) * (x))
-#define MODULUS(x) fabs(x)
-#define INVERSE(x) (1 / (x))
 #include "interpreter/kernels/small_factors.h"
 #undef NUMBER
 #undef NAME
-#undef CONJ
-#undef SQUARE
-#undef MODULUS
-#undef INVERSE
 #define NUMBER double complex
 #define NAME(function) function##_complex
-#define CONJ(x) conj(x)
-#define SQUARE(x) square_of(x)
-#define MODULUS(x) modulus_of(x)
-#define INVERSE(x) inverse_of(x)
 #include "interpreter/kernels/small_factors.h"
 
 /* Runs a function for a type. */
@@ -79,19 +71,12 @@ static double size_of(double complex x) {
     return fabs(creal(x)) + fabs(cimag(x));
 }
 
-static double complex root_of(double complex x) {
-    const double major = sqrt((sqrt(square_of(x)) + fabs(creal(x))) / 2);
-    if (major == 0) return 0;
-    const double minor = cimag(x) / (2 * major);
-    return creal(x) >= 0 ? __builtin_complex(major, minor) : __builtin_complex(fabs(minor), copysign(major, cimag(x)));
-}
-
 /* The shift for rows and columns up to `end`; every tenth one is another, because a cycle is possible. */
 static double complex shift_of(int n, const double complex *h, int end, int step) {
     const double complex *last = &h[(end - 1) * n + end - 1], *before = last - n - 1; /* on the diagonal */
     if (step % 10 == 9) return *last + 0.75 * size_of(last[-n]);
     const double complex half = 0.5 * (*before - *last), product = last[-1] * before[1];
-    const double complex root = root_of(product + half * half);
+    const double complex root = csqrt(product + half * half);
     const double complex larger = square_of(half + root) > square_of(half - root) ? half + root : half - root;
     return square_of(larger) < smallest_square ? *last : *last - product * inverse_of(larger);
 }
@@ -160,24 +145,6 @@ static void normalize(int n, double complex *x) {
         x[k] = k == pivot ? creal(x[k] * factor) : x[k] * factor;
 }
 
-/* [a b; c e] has the eigenvalues e + q and a - q with the vectors (q, c) and (-b, q) for q = d ± sqrt(d² + bc), d = (a
- * - e) / 2, with the sign that adds magnitudes. A conjugate pair of a real matrix is exactly conjugate. */
-static bool geev_of_2(struct tare_lapack_call *call) {
-    const bool is_complex = tare_lapack_is_complex(call->type);
-    double complex m[4], *w = call->joined_w, *v = call->joined_v;
-    for (int i = 0; i < 4; i++)
-        m[i] = tare_lapack_at(call->a, call->type, i);
-    const double complex a = m[0], c = m[1], b = m[2], e = m[3], d = 0.5 * (a - e), root = root_of(d * d + b * c);
-    const double complex q = d + (creal(conj(d) * root) >= 0 ? root : -root);
-    w[0] = e + q, w[1] = !is_complex && cimag(q) != 0 ? conj(e + q) : a - q;
-    v[0] = q == 0 && c == 0 ? 1 : q, v[1] = c;
-    v[2] = -b, v[3] = q == 0 && b == 0 ? 1 : q;
-    if (!is_complex && cimag(q) != 0) v[2] = conj(v[0]), v[3] = conj(v[1]);
-    normalize(2, v);
-    normalize(2, v + 2);
-    return true;
-}
-
 /* Runs another routine of LAPACK on the arrays of the call. */
 static bool run_as(enum tare_lapack_routine routine, const struct tare_lapack_call *c) {
     struct tare_lapack_call part = *c;
@@ -204,7 +171,6 @@ static bool small_geev(struct tare_lapack_call *c) {
     double complex copy[TARE_SMALL_MOST * TARE_SMALL_MOST]; /* LAPACK has further means to converge */
     const size_t bytes = (size_t)(c->n * c->n) * tare_lapack_size(c->type);
     if (c->left == 'V') return false;
-    if (c->n == 2) return geev_of_2(c);
     memcpy(copy, c->a, bytes);
     if (general_geev(c)) return true;
     memcpy(c->a, copy, bytes);
@@ -231,10 +197,6 @@ bool tare_small_lapack_try(struct tare_lapack_call *c) {
         return true;
     case TARE_LAPACK_ORGQR:
         RUN(c->type, orgqr, c->m, c->n, c->k, c->a, c->tau);
-        return true;
-    case TARE_LAPACK_SYEVD:
-        if (c->n != 2 || !has_squares(c)) return false;
-        RUN(c->type, syevd_of_2, c->uplo == 'U', c->a, c->s);
         return true;
     case TARE_LAPACK_GESDD:
         if (c->m < c->n || !has_squares(c)) return false;
