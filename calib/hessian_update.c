@@ -16,5 +16,5 @@ void tare_hessian_update_plain(double *sums, int64_t size, int64_t stride, const
 
 /* In memory the sums for j >= i are the lower triangle of LAPACK's matrix. */
 void tare_hessian_update_blas(double *sums, int64_t size, int64_t stride, const double *x, int64_t rows) {
-    tare_lapack_syrk(TARE_LAPACK_D, "LN", (int)size, (int)rows, x, (int)stride, sums, (int)stride);
+    tare_lapack_syrk(TARE_DT_DOUBLE, "LN", (int)size, (int)rows, x, (int)stride, sums, (int)stride);
 }

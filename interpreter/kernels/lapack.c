@@ -40,18 +40,19 @@ static const struct routine {
 
 static struct {
     pthread_once_t once;
-    void (*functions[TARE_LAPACK_ROUTINES][4])(void);
-    char error[256]; /* empty: loaded */
+    void (*functions[TARE_LAPACK_ROUTINES][TARE_DT_COMPLEX128 + 1])(void); /* by dtype */
+    char error[256];                                                       /* empty: loaded */
 } lapack = { .once = PTHREAD_ONCE_INIT };
 
 static void find_routines(void *library) {
+    static const int dtypes[] = { TARE_DT_FLOAT, TARE_DT_DOUBLE, TARE_DT_COMPLEX64, TARE_DT_COMPLEX128 };
     for (int r = 0; r < TARE_LAPACK_ROUTINES; r++)
-        for (int type = 0; type < 4; type++) {
+        for (int i = 0; i < 4; i++) {
+            const char *complex_name = i < 2 ? NULL : routines[r].complex_name;
             char name[32];
-            snprintf(name, sizeof name, "%c%s_", "sdcz"[type],
-                     type >= TARE_LAPACK_C && routines[r].complex_name ? routines[r].complex_name : routines[r].name);
-            *(void **)&lapack.functions[r][type] = dlsym(library, name);
-            if (!lapack.functions[r][type] && !*lapack.error)
+            snprintf(name, sizeof name, "%c%s_", "sdcz"[i], complex_name ? complex_name : routines[r].name);
+            *(void **)&lapack.functions[r][dtypes[i]] = dlsym(library, name);
+            if (!lapack.functions[r][dtypes[i]] && !*lapack.error)
                 snprintf(lapack.error, sizeof lapack.error, "libopenblas.so.0 does not contain %s", name);
         }
 }
@@ -84,18 +85,18 @@ tare_status tare_lapack_open(void) {
 
 /* ---- calls ---- */
 
-/* A factor -1, 0 or 1 as the routines of a type read it. */
-static const void *factor_of(enum tare_lapack_type type, int value) {
+/* A factor -1, 0 or 1 as the routines of a dtype read it. */
+static const void *factor_of(int dtype, int value) {
     static const double wide[3][2] = { { -1 }, { 0 }, { 1 } };
     static const float narrow[3][2] = { { -1 }, { 0 }, { 1 } };
-    return tare_lapack_real_size(type) == 4 ? (const void *)narrow[value + 1] : wide[value + 1];
+    return tare_lapack_real_size(dtype) == 4 ? (const void *)narrow[value + 1] : wide[value + 1];
 }
 
 typedef const void *in; /* every parameter but the lengths of characters, which follow the others */
 enum { MOST_ARGUMENTS = 17 };
 typedef in arguments[MOST_ARGUMENTS];
 
-static const char omitted; /* an argument that the routine of this type does not have */
+static const char omitted; /* an argument that the routine of this dtype does not have */
 
 /* Calls the routine with the arguments up to NULL; the lengths of the characters, 1, follow. Callers reserve and
  * release the room for arguments, so a function ignores those after its last one. */
@@ -107,26 +108,26 @@ static void invoke(const struct tare_lapack_call *c, const arguments list) {
         if (list[i] != &omitted) a[count++] = list[i];
     while (count < MOST_ARGUMENTS)
         a[count++] = (const void *)(uintptr_t)1;
-    ((function *)lapack.functions[c->routine][c->type])(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9],
-                                                        a[10], a[11], a[12], a[13], a[14], a[15], a[16]);
+    ((function *)lapack.functions[c->routine][c->dtype])(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9],
+                                                         a[10], a[11], a[12], a[13], a[14], a[15], a[16]);
 }
 
 /* The complex vectors whose parts geev stores in two columns for real types; `to` NULL: not requested. */
 static void join_vectors(const struct tare_lapack_call *c, void *to, const void *parts) {
     const int64_t n = c->n;
     for (int64_t i = 0; to && i < n * n; i++) {
-        const double sign = creal(tare_lapack_at(c->wi, c->type, i / n));
+        const double sign = creal(tare_lapack_at(c->wi, c->dtype, i / n));
         const int64_t first = sign < 0 ? i - n : i;
-        const double x = creal(tare_lapack_at(parts, c->type, first));
-        const double y = sign == 0 ? 0 : creal(tare_lapack_at(parts, c->type, first + n));
-        tare_lapack_set(to, tare_lapack_complex(c->type), i, __builtin_complex(x, sign < 0 ? -y : y));
+        const double x = creal(tare_lapack_at(parts, c->dtype, first));
+        const double y = sign == 0 ? 0 : creal(tare_lapack_at(parts, c->dtype, first + n));
+        tare_lapack_set(to, tare_lapack_complex(c->dtype), i, __builtin_complex(x, sign < 0 ? -y : y));
     }
 }
 
 void tare_lapack_join(const struct tare_lapack_call *c) {
     for (int64_t i = 0; c->joined_w && i < c->n; i++) {
-        const double x = creal(tare_lapack_at(c->w, c->type, i)), y = creal(tare_lapack_at(c->wi, c->type, i));
-        tare_lapack_set(c->joined_w, tare_lapack_complex(c->type), i, __builtin_complex(x, y));
+        const double x = creal(tare_lapack_at(c->w, c->dtype, i)), y = creal(tare_lapack_at(c->wi, c->dtype, i));
+        tare_lapack_set(c->joined_w, tare_lapack_complex(c->dtype), i, __builtin_complex(x, y));
     }
     join_vectors(c, c->joined_v, c->v);
     join_vectors(c, c->joined_vl, c->vl);
@@ -138,7 +139,7 @@ void tare_lapack_join(const struct tare_lapack_call *c) {
         break;
 
 int tare_lapack_run(struct tare_lapack_call *c) {
-    const bool is_complex = tare_lapack_is_complex(c->type);
+    const bool is_complex = tare_dtype_is_complex(c->dtype);
     const void *rwork = is_complex ? c->rwork : &omitted, *lrwork = is_complex ? (const void *)&c->lrwork : &omitted;
     const void *wi = is_complex ? &omitted : c->wi;
     static const int one = 1;
@@ -146,7 +147,7 @@ int tare_lapack_run(struct tare_lapack_call *c) {
         CASE(POTRF, &c->uplo, &c->n, c->a, &c->lda, c->info)
         CASE(GETRF, &c->m, &c->n, c->a, &c->lda, c->pivots, c->info)
         /* dl without its first element, which no row has */
-        CASE(GTSV, &c->n, &c->k, (char *)c->dl + tare_lapack_size(c->type), c->d, c->du, c->b, &c->ldb, c->info)
+        CASE(GTSV, &c->n, &c->k, (char *)c->dl + tare_dtype_size(c->dtype), c->d, c->du, c->b, &c->ldb, c->info)
         CASE(GEQRF, &c->m, &c->n, c->a, &c->lda, c->tau, c->work, &c->lwork, c->info)
         CASE(ORGQR, &c->m, &c->n, &c->k, c->a, &c->lda, c->tau, c->work, &c->lwork, c->info)
         CASE(GEHRD, &c->n, &c->low, &c->high, c->a, &c->lda, c->tau, c->work, &c->lwork, c->info)
@@ -162,7 +163,7 @@ int tare_lapack_run(struct tare_lapack_call *c) {
         /* all eigenvalues are selected */
         CASE(GEES, &c->job, "N", "", &c->n, c->a, &c->lda, c->rank, c->w, wi, c->v, &c->lda, c->work, &c->lwork, rwork,
              c->iwork, c->info)
-        CASE(TRSM, &c->side, &c->uplo, &c->op, &c->diag, &c->rows, &c->k, factor_of(c->type, 1), c->a, &c->lda, c->b,
+        CASE(TRSM, &c->side, &c->uplo, &c->op, &c->diag, &c->rows, &c->k, factor_of(c->dtype, 1), c->a, &c->lda, c->b,
              &c->ldb)
         CASE(LAHQR, &one, &one, &c->n, &one, &c->n, c->a, &c->lda, c->w, wi, &one, &c->n, c->v, &c->lda, c->info)
         CASE(TREVC, "R", "B", "", &c->n, c->a, &c->lda, c->vl, &c->lda, c->v, &c->lda, &c->n, c->rank, c->work, rwork,
@@ -179,8 +180,7 @@ int tare_lapack_run(struct tare_lapack_call *c) {
 struct tare_lapack_array tare_lapack_array(struct tare_lapack_call *c, const char *name) {
     const int m = c->m, n = c->n, least = m < n ? m : n;
     const bool all = c->job == 'A', reduces = c->routine == TARE_LAPACK_GEHRD || c->routine == TARE_LAPACK_SYTRD;
-    const int own = tare_lapack_dtype(c->type), pair = tare_lapack_dtype(tare_lapack_complex(c->type));
-    const int real = pair == TARE_DT_COMPLEX64 ? TARE_DT_FLOAT : TARE_DT_DOUBLE;
+    const int own = c->dtype, real = tare_lapack_real(own), pair = tare_lapack_complex(own);
     const int beside = n ? n - 1 : 0; /* elements next to the diagonal */
     const int factors = reduces ? beside : c->routine == TARE_LAPACK_ORGQR ? c->k : least;
     const struct {
@@ -216,12 +216,12 @@ struct tare_lapack_array tare_lapack_array(struct tare_lapack_call *c, const cha
 }
 
 /* The optimum that a query stored in the first element, which may be rounded down in float. */
-static int queried(bool narrow, const void *first) {
-    const double size = narrow ? (double)*(const float *)first * (1 + FLT_EPSILON) : *(const double *)first;
+static int queried(const void *first, int dtype) {
+    const double size = creal(tare_lapack_at(first, dtype, 0)) * (1 + FLT_EPSILON);
     return size < 1 ? 1 : size < INT32_MAX ? (int)size : INT32_MAX;
 }
 
-/* Real elements that a routine of a complex type needs and does not report. */
+/* Real elements that a routine of a complex dtype needs and does not report. */
 static int64_t real_work_size(const struct tare_lapack_call *c) {
     const int64_t least = c->m < c->n ? c->m : c->n, most = c->m < c->n ? c->n : c->m;
     if (c->routine != TARE_LAPACK_GESDD) return 2 * (int64_t)c->n;
@@ -229,15 +229,15 @@ static int64_t real_work_size(const struct tare_lapack_call *c) {
     return c->job == 'N' ? 7 * least : vectors > tall ? vectors : tall;
 }
 
-void tare_lapack_set(void *x, enum tare_lapack_type type, int64_t i, tare_complex value) {
-    switch (type) {
-    case TARE_LAPACK_S:
+void tare_lapack_set(void *x, int dtype, int64_t i, tare_complex value) {
+    switch (dtype) {
+    case TARE_DT_FLOAT:
         ((float *)x)[i] = (float)creal(value);
         break;
-    case TARE_LAPACK_D:
+    case TARE_DT_DOUBLE:
         ((double *)x)[i] = creal(value);
         break;
-    case TARE_LAPACK_C:
+    case TARE_DT_COMPLEX64:
         ((_Complex float *)x)[i] = (_Complex float)value;
         break;
     default:
@@ -246,29 +246,30 @@ void tare_lapack_set(void *x, enum tare_lapack_type type, int64_t i, tare_comple
     }
 }
 
-void *tare_lapack_new(struct tare_arena *memory, int64_t count, size_t size) {
-    const size_t slack = 8 * size;
+void *tare_lapack_new(struct tare_arena *memory, int dtype, int64_t count) {
+    const size_t size = tare_dtype_size(dtype), slack = 8 * size;
     if ((size_t)count > (SIZE_MAX - slack) / size) return NULL;
     char *array = tare_arena_alloc(memory, (size_t)count * size + slack);
     if (array) memset(array + (size_t)count * size, 0, slack);
     return array;
 }
 
-bool tare_lapack_next_name(char name[8], const char **list, enum tare_lapack_type type) {
-    char mark = 0;
+bool tare_lapack_next_name(char name[8], const char **list, int dtype) {
+    bool skipped;
     do {
         *list += strspn(*list, " ");
-        mark = **list == '+' || **list == '-' ? *(*list)++ : 0;
+        skipped = **list == '-' && tare_dtype_is_complex(dtype);
+        *list += **list == '-';
         const size_t length = strcspn(*list, " ");
         memcpy(name, *list, length);
         name[length] = 0;
         *list += length;
-    } while (mark == (tare_lapack_is_complex(type) ? '-' : '+'));
+    } while (skipped);
     return *name;
 }
 
 static tare_status add_workspace(struct tare_lapack_call *c, struct tare_arena *memory) {
-    const bool narrow = tare_lapack_real_size(c->type) == 4;
+    const int real = tare_lapack_real(c->dtype);
     double first[2] = { 0 }, first_real[2] = { 0 };
     int first_int[8] = { 0 };
     c->work = first, c->rwork = first_real, c->iwork = first_int;
@@ -276,22 +277,22 @@ static tare_status add_workspace(struct tare_lapack_call *c, struct tare_arena *
     tare_lapack_run(c);
     const int64_t reals = real_work_size(c), ints = 8 * (int64_t)c->n;
     if (reals > INT32_MAX || ints > INT32_MAX) return TARE_NO_MEMORY;
-    c->lwork = queried(narrow, first);
-    c->lrwork = queried(narrow, first_real);
+    c->lwork = queried(first, c->dtype);
+    c->lrwork = queried(first_real, real);
     if (c->lrwork < reals) c->lrwork = (int)reals;
     c->liwork = first_int[0] > ints ? first_int[0] : (int)ints;
-    c->work = tare_lapack_new(memory, c->lwork, tare_lapack_size(c->type));
-    c->rwork = tare_lapack_new(memory, c->lrwork, tare_lapack_real_size(c->type));
-    c->iwork = tare_lapack_new(memory, c->liwork, sizeof(int));
+    c->work = tare_lapack_new(memory, c->dtype, c->lwork);
+    c->rwork = tare_lapack_new(memory, real, c->lrwork);
+    c->iwork = tare_lapack_new(memory, TARE_DT_INT32, c->liwork);
     return c->work && c->rwork && c->iwork ? TARE_OK : TARE_NO_MEMORY;
 }
 
 tare_status tare_lapack_allocate(struct tare_lapack_call *c, const char *names, struct tare_arena *memory) {
     char name[8];
-    while (tare_lapack_next_name(name, &names, c->type)) {
+    while (tare_lapack_next_name(name, &names, c->dtype)) {
         const struct tare_lapack_array array = tare_lapack_array(c, name);
         if (*array.data) continue;
-        *array.data = tare_lapack_new(memory, (int64_t)array.rows * array.columns, tare_dtype_size(array.dtype));
+        *array.data = tare_lapack_new(memory, array.dtype, (int64_t)array.rows * array.columns);
         if (!*array.data) return TARE_NO_MEMORY;
         if (array.dtype == TARE_DT_INT32) memset(*array.data, 0, (size_t)array.rows * sizeof(int));
     }
@@ -303,33 +304,31 @@ tare_status tare_lapack_prepare(struct tare_lapack_call *c, struct tare_arena *m
     c->lda = c->m ? c->m : 1, c->ldb = c->rows ? c->rows : 1, c->ldv = v_rows ? v_rows : 1;
     TARE_TRY(tare_lapack_allocate(c, routines[c->routine].arrays, memory));
     TARE_TRY(tare_lapack_allocate(c, "info rank", memory));
-    if (tare_lapack_is_complex(c->type)) c->joined_w = c->w, c->joined_v = c->v, c->joined_vl = c->vl;
+    if (tare_dtype_is_complex(c->dtype)) c->joined_w = c->w, c->joined_v = c->v, c->joined_vl = c->vl;
     return routines[c->routine].workspace ? add_workspace(c, memory) : TARE_OK;
 }
 
 /* ---- BLAS ---- */
 
 #define IN5 in, in, in, in, in
-#define CALL(r, type, parameters, ...) ((void(*) parameters)lapack.functions[r][type])(__VA_ARGS__)
+#define CALL(r, dtype, parameters, ...) ((void(*) parameters)lapack.functions[r][dtype])(__VA_ARGS__)
 
-void tare_lapack_trsm(enum tare_lapack_type type, const char *form, int rows, int columns, const void *a, int lda,
-                      void *b, int ldb) {
-    CALL(TARE_LAPACK_TRSM, type, (IN5, IN5, in, size_t, size_t, size_t, size_t), form, form + 1, form + 2, form + 3,
-         &rows, &columns, factor_of(type, 1), a, &lda, b, &ldb, 1, 1, 1, 1);
+void tare_lapack_trsm(int dtype, const char *form, int rows, int columns, const void *a, int lda, void *b, int ldb) {
+    CALL(TARE_LAPACK_TRSM, dtype, (IN5, IN5, in, size_t, size_t, size_t, size_t), form, form + 1, form + 2, form + 3,
+         &rows, &columns, factor_of(dtype, 1), a, &lda, b, &ldb, 1, 1, 1, 1);
 }
 
-void tare_lapack_gemm(enum tare_lapack_type type, const char *ops, int m, int n, int k, const void *a, int lda,
-                      const void *b, int ldb, int sign, void *c, int ldc) {
-    CALL(TARE_LAPACK_GEMM, type, (IN5, IN5, in, in, in, size_t, size_t), ops, ops + 1, &m, &n, &k,
-         factor_of(type, sign), a, &lda, b, &ldb, factor_of(type, sign < 0), c, &ldc, 1, 1);
+void tare_lapack_gemm(int dtype, const char *ops, int m, int n, int k, const void *a, int lda, const void *b, int ldb,
+                      int sign, void *c, int ldc) {
+    CALL(TARE_LAPACK_GEMM, dtype, (IN5, IN5, in, in, in, size_t, size_t), ops, ops + 1, &m, &n, &k,
+         factor_of(dtype, sign), a, &lda, b, &ldb, factor_of(dtype, sign < 0), c, &ldc, 1, 1);
 }
 
-void tare_lapack_syrk(enum tare_lapack_type type, const char *form, int n, int k, const void *a, int lda, void *c,
-                      int ldc) {
-    CALL(TARE_LAPACK_SYRK, type, (IN5, IN5, size_t, size_t), form, form + 1, &n, &k, factor_of(type, 1), a, &lda,
-         factor_of(type, 1), c, &ldc, 1, 1);
+void tare_lapack_syrk(int dtype, const char *form, int n, int k, const void *a, int lda, void *c, int ldc) {
+    CALL(TARE_LAPACK_SYRK, dtype, (IN5, IN5, size_t, size_t), form, form + 1, &n, &k, factor_of(dtype, 1), a, &lda,
+         factor_of(dtype, 1), c, &ldc, 1, 1);
 }
 
-void tare_lapack_swap(enum tare_lapack_type type, int count, void *x, void *y, int step) {
-    CALL(TARE_LAPACK_SWAP, type, (IN5), &count, x, &step, y, &step);
+void tare_lapack_swap(int dtype, int count, void *x, void *y, int step) {
+    CALL(TARE_LAPACK_SWAP, dtype, (IN5), &count, x, &step, y, &step);
 }

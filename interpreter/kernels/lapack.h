@@ -17,46 +17,36 @@
 
 typedef _Complex double tare_complex;
 
-/* Element type of a routine: float, double, float complex, double complex. */
-enum tare_lapack_type { TARE_LAPACK_S, TARE_LAPACK_D, TARE_LAPACK_C, TARE_LAPACK_Z };
-
-static inline bool tare_lapack_is_complex(enum tare_lapack_type type) {
-    return type >= TARE_LAPACK_C;
+/* Elements are float, double, complex64 or complex128. Bytes of one's real component, the dtype of that, and the
+ * complex one of the same precision. */
+static inline size_t tare_lapack_real_size(int dtype) {
+    return dtype == TARE_DT_FLOAT || dtype == TARE_DT_COMPLEX64 ? 4 : 8;
 }
-static inline int tare_lapack_dtype(enum tare_lapack_type type) {
-    static const int dtypes[] = { TARE_DT_FLOAT, TARE_DT_DOUBLE, TARE_DT_COMPLEX64, TARE_DT_COMPLEX128 };
-    return dtypes[type];
+static inline int tare_lapack_real(int dtype) {
+    return tare_lapack_real_size(dtype) == 4 ? TARE_DT_FLOAT : TARE_DT_DOUBLE;
 }
-/* Bytes of an element, and of its real component. */
-static inline size_t tare_lapack_size(enum tare_lapack_type type) {
-    return (size_t)(type == TARE_LAPACK_S ? 4 : type == TARE_LAPACK_Z ? 16 : 8);
+static inline int tare_lapack_complex(int dtype) {
+    return tare_lapack_real_size(dtype) == 4 ? TARE_DT_COMPLEX64 : TARE_DT_COMPLEX128;
 }
-static inline size_t tare_lapack_real_size(enum tare_lapack_type type) {
-    return type == TARE_LAPACK_S || type == TARE_LAPACK_C ? 4 : 8;
-}
-/* The complex type of the same precision. */
-static inline enum tare_lapack_type tare_lapack_complex(enum tare_lapack_type type) {
-    return tare_lapack_real_size(type) == 4 ? TARE_LAPACK_C : TARE_LAPACK_Z;
-}
-/* Element i of an array. Real types have and store no imaginary part. */
-static inline tare_complex tare_lapack_at(const void *x, enum tare_lapack_type type, int64_t i) {
-    switch (type) {
-    case TARE_LAPACK_S:
+/* Element i of an array. Real ones have and store no imaginary part. */
+static inline tare_complex tare_lapack_at(const void *x, int dtype, int64_t i) {
+    switch (dtype) {
+    case TARE_DT_FLOAT:
         return (double)((const float *)x)[i];
-    case TARE_LAPACK_D:
+    case TARE_DT_DOUBLE:
         return ((const double *)x)[i];
-    case TARE_LAPACK_C:
+    case TARE_DT_COMPLEX64:
         return ((const _Complex float *)x)[i];
     default:
         return ((const tare_complex *)x)[i];
     }
 }
-void tare_lapack_set(void *x, enum tare_lapack_type type, int64_t i, tare_complex value);
+void tare_lapack_set(void *x, int dtype, int64_t i, tare_complex value);
 
-/* `count` elements of `size` bytes for an operand or work array, and zeroed ones after them: OpenBLAS kernels read
- * whole vectors, up to four elements past the last one (zgemv of 0.3.21 with AVX-512). What is read there does not
- * enter the result. NULL: no memory. */
-void *tare_lapack_new(struct tare_arena *memory, int64_t count, size_t size);
+/* `count` elements for an operand or work array, and zeroed ones after them: OpenBLAS kernels read whole vectors, up to
+ * four elements past the last one (zgemv of 0.3.21 with AVX-512). What is read there does not enter the result. NULL:
+ * no memory. */
+void *tare_lapack_new(struct tare_arena *memory, int dtype, int64_t count);
 
 /* Loads OpenBLAS once per process. TARE_UNSUPPORTED if the library cannot be loaded. Every other function requires a
  * successful call. */
@@ -99,7 +89,7 @@ enum tare_lapack_routine {
  * the routine are ignored. */
 struct tare_lapack_call {
     enum tare_lapack_routine routine;
-    enum tare_lapack_type type;
+    int dtype;
     int m, n, k; /* rows and columns of a (the same for square ones); columns of b, or factors tau of orgqr */
     int rows;    /* of b: n, or for gelsy the larger one of m and n, which has m and then n rows in use */
     int low, high;
@@ -120,12 +110,12 @@ struct tare_lapack_array {
     void **data;
     int rank, rows, columns, dtype;
 };
-/* The array with the name of its member in the call; W, V and VL are the complex ones of geev. Requires routine, type,
+/* The array with the name of its member in the call; W, V and VL are the complex ones of geev. Requires routine, dtype,
  * and for its size m, n, k, rows and job. */
 struct tare_lapack_array tare_lapack_array(struct tare_lapack_call *call, const char *name);
-/* The next name of a list such as "w -wi info"; *list advances. Names with '+' are skipped for real types, those with
- * '-' for complex ones. False: none is left. */
-bool tare_lapack_next_name(char name[8], const char **list, enum tare_lapack_type type);
+/* The next name of a list such as "w -wi info"; *list advances. Names with '-' are skipped for complex
+ * elements. False: none is left. */
+bool tare_lapack_next_name(char name[8], const char **list, int dtype);
 /* Allocates those of a list of arrays that are NULL; ints are 0. */
 tare_status tare_lapack_allocate(struct tare_lapack_call *call, const char *names, struct tare_arena *memory);
 
@@ -134,22 +124,20 @@ tare_status tare_lapack_prepare(struct tare_lapack_call *call, struct tare_arena
 /* Runs the routine on what the arrays contain. Returns info. */
 int tare_lapack_run(struct tare_lapack_call *call);
 
-/* Computes W, V and VL of a real type, those that are not NULL, from the results of geev; tare_lapack_run does so. */
+/* Computes W, V and VL of a real dtype, those that are not NULL, from the results of geev; tare_lapack_run does so. */
 void tare_lapack_join(const struct tare_lapack_call *call);
 
 /* ---- BLAS ---- */
 
 /* Solves op(a) x = b or x op(a) = b for b [rows, columns] with a triangular a; b becomes x. `form` has the four
  * characters of BLAS: side of a ('L', 'R'), triangle ('U', 'L'), op ('N', 'T', 'C'), diagonal ('N', or 'U': ones). */
-void tare_lapack_trsm(enum tare_lapack_type type, const char *form, int rows, int columns, const void *a, int lda,
-                      void *b, int ldb);
+void tare_lapack_trsm(int dtype, const char *form, int rows, int columns, const void *a, int lda, void *b, int ldb);
 /* c [m, n] = op(a) · op(b) for sign 1, c -= op(a) · op(b) for sign -1, with k terms; `ops` are the two ops. */
-void tare_lapack_gemm(enum tare_lapack_type type, const char *ops, int m, int n, int k, const void *a, int lda,
-                      const void *b, int ldb, int sign, void *c, int ldc);
+void tare_lapack_gemm(int dtype, const char *ops, int m, int n, int k, const void *a, int lda, const void *b, int ldb,
+                      int sign, void *c, int ldc);
 /* c [n, n] += op(a) · op(a)ᵀ with k terms, one triangle of c; `form`: triangle ('U', 'L'), op ('N', 'T'). */
-void tare_lapack_syrk(enum tare_lapack_type type, const char *form, int n, int k, const void *a, int lda, void *c,
-                      int ldc);
+void tare_lapack_syrk(int dtype, const char *form, int n, int k, const void *a, int lda, void *c, int ldc);
 /* Exchanges x and y, whose `count` elements are `step` elements apart. */
-void tare_lapack_swap(enum tare_lapack_type type, int count, void *x, void *y, int step);
+void tare_lapack_swap(int dtype, int count, void *x, void *y, int step);
 
 #endif

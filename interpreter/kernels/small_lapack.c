@@ -37,12 +37,12 @@ static double complex inverse_of(double complex x) {
 #define NAME(function) function##_complex
 #include "interpreter/kernels/small_factors.h"
 
-/* Runs a function for a type. */
-#define RUN(type, function, ...)                                                                                       \
-    (tare_lapack_is_complex(type) ? function##_complex(__VA_ARGS__) : function##_real(__VA_ARGS__))
+/* Runs a function for a dtype. */
+#define RUN(dtype, function, ...)                                                                                      \
+    (tare_dtype_is_complex(dtype) ? function##_complex(__VA_ARGS__) : function##_real(__VA_ARGS__))
 
-static bool is_small(enum tare_lapack_type type, int n) {
-    return tare_lapack_real_size(type) == 8 && n <= TARE_SMALL_MOST;
+static bool is_small(int dtype, int n) {
+    return tare_lapack_real_size(dtype) == 8 && n <= TARE_SMALL_MOST;
 }
 
 /* Whether squares of the elements of a, which are finite, can neither overflow nor all underflow. */
@@ -50,7 +50,7 @@ static bool has_squares(const struct tare_lapack_call *c) {
     const double *a = c->a;
     double largest = 0;
     bool fits = true;
-    const int parts = c->m * c->n * (tare_lapack_is_complex(c->type) ? 2 : 1);
+    const int parts = c->m * c->n * (tare_dtype_is_complex(c->dtype) ? 2 : 1);
     for (int i = 0; i < parts; i++) {
         const double x = fabs(a[i]);
         fits &= x <= 1e60; /* not NaN */
@@ -154,9 +154,9 @@ static bool run_as(enum tare_lapack_routine routine, const struct tare_lapack_ca
 
 /* Real types in real arithmetic, so that conjugate eigenvalues and vectors are exactly conjugate. */
 static bool general_geev(struct tare_lapack_call *c) {
-    const bool is_complex = tare_lapack_is_complex(c->type);
+    const bool is_complex = tare_dtype_is_complex(c->dtype);
     const int n = c->n;
-    RUN(c->type, hessenberg, n, c->a, c->v);
+    RUN(c->dtype, hessenberg, n, c->a, c->v);
     if (!(is_complex ? schur(n, c->a, c->v) : run_as(TARE_LAPACK_LAHQR, c))) return false;
     for (int i = 0; is_complex && i < n; i++)
         ((double complex *)c->w)[i] = ((double complex *)c->a)[i * (n + 1)];
@@ -169,7 +169,7 @@ static bool general_geev(struct tare_lapack_call *c) {
 
 static bool small_geev(struct tare_lapack_call *c) {
     double complex copy[TARE_SMALL_MOST * TARE_SMALL_MOST]; /* LAPACK has further means to converge */
-    const size_t bytes = (size_t)(c->n * c->n) * tare_lapack_size(c->type);
+    const size_t bytes = (size_t)(c->n * c->n) * tare_dtype_size(c->dtype);
     if (c->left == 'V') return false;
     memcpy(copy, c->a, bytes);
     if (general_geev(c)) return true;
@@ -182,25 +182,25 @@ static bool small_geev(struct tare_lapack_call *c) {
 bool tare_small_lapack_try(struct tare_lapack_call *c) {
     int *info = c->info;
     *info = 0;
-    if (!is_small(c->type, c->m > c->n ? c->m : c->n)) return false;
+    if (!is_small(c->dtype, c->m > c->n ? c->m : c->n)) return false;
     switch (c->routine) {
     case TARE_LAPACK_POTRF:
         if (c->uplo != 'U') return false;
-        *info = RUN(c->type, potrf, c->n, c->a);
+        *info = RUN(c->dtype, potrf, c->n, c->a);
         return true;
     case TARE_LAPACK_GETRF:
-        *info = RUN(c->type, getrf, c->n, c->a, c->pivots);
+        *info = RUN(c->dtype, getrf, c->n, c->a, c->pivots);
         return true;
     case TARE_LAPACK_GEQRF:
         if (!has_squares(c)) return false;
-        RUN(c->type, geqrf, c->m, c->n, c->a, c->tau);
+        RUN(c->dtype, geqrf, c->m, c->n, c->a, c->tau);
         return true;
     case TARE_LAPACK_ORGQR:
-        RUN(c->type, orgqr, c->m, c->n, c->k, c->a, c->tau);
+        RUN(c->dtype, orgqr, c->m, c->n, c->k, c->a, c->tau);
         return true;
     case TARE_LAPACK_GESDD:
         if (c->m < c->n || !has_squares(c)) return false;
-        RUN(c->type, gesdd, c->m, c->n, c->job == 'N' ? 0 : c->job == 'A' ? c->m : c->n, c->a, c->s, c->u, c->v);
+        RUN(c->dtype, gesdd, c->m, c->n, c->job == 'N' ? 0 : c->job == 'A' ? c->m : c->n, c->a, c->s, c->u, c->v);
         return true;
     case TARE_LAPACK_GEEV:
         return has_squares(c) && small_geev(c);
@@ -213,9 +213,9 @@ int tare_small_lapack_run(struct tare_lapack_call *c) {
     return tare_small_lapack_try(c) ? *(int *)c->info : tare_lapack_run(c);
 }
 
-void tare_small_trsm(enum tare_lapack_type type, const char *form, int rows, int n, const void *a, void *b) {
-    if (is_small(type, n))
-        RUN(type, trsm, form, rows, n, a, b);
+void tare_small_trsm(int dtype, const char *form, int rows, int n, const void *a, void *b) {
+    if (is_small(dtype, n))
+        RUN(dtype, trsm, form, rows, n, a, b);
     else
-        tare_lapack_trsm(type, form, rows, n, a, n, b, rows);
+        tare_lapack_trsm(dtype, form, rows, n, a, n, b, rows);
 }

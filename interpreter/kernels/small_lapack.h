@@ -15,6 +15,6 @@ bool tare_small_lapack_try(struct tare_lapack_call *call);
 int tare_small_lapack_run(struct tare_lapack_call *call);
 /* tare_lapack_trsm from the right for b [rows, n] and a [n, n] with n as leading dimension: small ones by a function of
  * our own. */
-void tare_small_trsm(enum tare_lapack_type type, const char *form, int rows, int n, const void *a, void *b);
+void tare_small_trsm(int dtype, const char *form, int rows, int n, const void *a, void *b);
 
 #endif

@@ -18,9 +18,9 @@ static int64_t least(int64_t a, int64_t b) {
 /* The first rows of R as matrix i of the output; what is below the diagonal of `a` are the reflectors of Q. */
 static void put_r(struct tare_matrix_batch *b, int64_t i) {
     const struct tare_tensor *out = &b->kernel->outputs[1];
-    const size_t size = tare_lapack_size(b->call.type);
+    const size_t size = tare_dtype_size(b->call.dtype);
     const int64_t count = tare_matrices_of(&out->shape).rows, n = b->call.n;
-    char *rows = count < b->call.m ? b->buffer : tare_matrix_room(out, b->call.type, i * count * n, b->buffer);
+    char *rows = count < b->call.m ? b->buffer : tare_matrix_room(out, b->call.dtype, i * count * n, b->buffer);
     tare_transpose(rows, b->call.a, size, n, b->call.m);
     for (int64_t row = 1; row < count; row++)
         memset(rows + (size_t)(row * n) * size, 0, (size_t)least(row, n) * size);
@@ -34,7 +34,7 @@ static tare_status open_q(struct tare_matrix_batch *b) {
     b->state = q;
     if (!q) return TARE_NO_MEMORY;
     *q = (struct tare_lapack_call){
-        TARE_LAPACK_ORGQR, b->call.type, .m = b->call.m, .n = columns, .k = (int)least(b->call.m, b->call.n),
+        TARE_LAPACK_ORGQR, b->call.dtype, .m = b->call.m, .n = columns, .k = (int)least(b->call.m, b->call.n),
         .tau = b->call.tau
     };
     if (columns <= b->call.n) q->a = b->call.a;
@@ -46,9 +46,9 @@ static tare_status run_qr(struct tare_matrix_batch *b, int64_t i) {
     struct tare_lapack_call *q = b->state;
     tare_small_lapack_run(&b->call);
     put_r(b, i);
-    if (q->a != b->call.a) memcpy(q->a, b->call.a, (size_t)b->size * tare_lapack_size(q->type));
+    if (q->a != b->call.a) memcpy(q->a, b->call.a, (size_t)b->size * tare_dtype_size(q->dtype));
     tare_small_lapack_run(q);
-    tare_matrix_store(&b->kernel->outputs[0], i * q->m * q->n, q->type, q->a, q->m, q->n, false, b->buffer);
+    tare_matrix_store(&b->kernel->outputs[0], i * q->m * q->n, q->dtype, q->a, q->m, q->n, false, b->buffer);
     return TARE_OK;
 }
 
@@ -64,9 +64,9 @@ static tare_status run_hermitian(struct tare_matrix_batch *b, int64_t i) {
     if (tare_matrix_run_finite(b))
         return TARE_FAIL(TARE_INVALID_ARGUMENT,
                          "Self-adjoint eigen decomposition was not successful. The input might not be valid.");
-    tare_matrix_put_reals(b, i * step, b->call.s, n);
+    tare_matrix_write(&b->kernel->outputs[0], i * step, tare_lapack_real(b->call.dtype), b->call.s, n);
     if (b->vectors)
-        tare_matrix_store(&b->kernel->outputs[!stacked], stacked ? i * step + n : i * b->size, b->call.type, b->call.a,
+        tare_matrix_store(&b->kernel->outputs[!stacked], stacked ? i * step + n : i * b->size, b->call.dtype, b->call.a,
                           n, n, true, b->buffer);
     return TARE_OK;
 }
@@ -86,9 +86,9 @@ static bool precedes(const struct value *x, const struct value *y) {
 }
 
 /* Otherwise equal ones stay in the order of geev. */
-static void sort_values(struct value *values, const void *numbers, enum tare_lapack_type type, int64_t n) {
+static void sort_values(struct value *values, const void *numbers, int dtype, int64_t n) {
     for (int64_t k = 0; k < n; k++) {
-        const tare_complex number = tare_lapack_at(numbers, type, k);
+        const tare_complex number = tare_lapack_at(numbers, dtype, k);
         const struct value value = { number, cimag(number) == 0 ? fabs(creal(number)) : cabs(number), k };
         int64_t at = k;
         for (; at > 0 && precedes(&value, &values[at - 1]); at--)
@@ -97,14 +97,11 @@ static void sort_values(struct value *values, const void *numbers, enum tare_lap
     }
 }
 
-static void put(struct tare_tensor *to, int64_t i, tare_complex x) {
-    tare_lapack_set(to->data, tare_matrix_type(to->dtype), i, x);
-}
-
 /* Eigenvalues by ascending magnitude, and right eigenvectors of length one. */
 static tare_status run_eig(struct tare_matrix_batch *b, int64_t i) {
     struct tare_lapack_call *c = &b->call;
-    const enum tare_lapack_type type = tare_lapack_complex(c->type);
+    const struct tare_tensor *w = &b->kernel->outputs[0], *v = &b->kernel->outputs[1];
+    const int dtype = tare_lapack_complex(c->dtype);
     const int64_t n = c->n;
     struct value *values = b->state ? b->state : TARE_NEW_ARRAY(b->kernel->scratch, struct value, (size_t)n);
     b->state = values;
@@ -112,12 +109,12 @@ static tare_status run_eig(struct tare_matrix_batch *b, int64_t i) {
     if (tare_matrix_run_finite(b))
         return TARE_FAIL(TARE_INVALID_ARGUMENT,
                          "Eigen decomposition was not successful. The input might not be valid.");
-    sort_values(values, c->joined_w, type, n);
+    sort_values(values, c->joined_w, dtype, n);
     for (int64_t k = 0; k < n; k++) {
-        put(&b->kernel->outputs[0], i * n + k, values[k].number);
+        tare_lapack_set(w->data, w->dtype, i * n + k, values[k].number);
         for (int64_t row = 0; b->vectors && row < n; row++)
-            put(&b->kernel->outputs[1], (i * n + row) * n + k,
-                tare_lapack_at(c->joined_v, type, values[k].column * n + row));
+            tare_lapack_set(v->data, v->dtype, (i * n + row) * n + k,
+                            tare_lapack_at(c->joined_v, dtype, values[k].column * n + row));
     }
     return TARE_OK;
 }
@@ -148,10 +145,10 @@ static tare_status run_svd(struct tare_matrix_batch *b, int64_t i) {
     for (size_t k = b->size ? S : U; info < 0 && k <= V; k++)
         put_constant(b, k, i, b->size > 0);
     if (info < 0) return TARE_OK;
-    tare_matrix_put_reals(b, i * least(m, n), b->call.s, least(m, n));
+    tare_matrix_write(&b->kernel->outputs[S], i * least(m, n), tare_lapack_real(b->call.dtype), b->call.s, least(m, n));
     if (!b->vectors) return TARE_OK;
-    tare_matrix_store(&b->kernel->outputs[U], i * m * columns, b->call.type, b->call.u, m, columns, false, b->buffer);
-    tare_matrix_conjugate(b->call.v, b->call.type, b->kernel->outputs[V].elements / b->count);
+    tare_matrix_store(&b->kernel->outputs[U], i * m * columns, b->call.dtype, b->call.u, m, columns, false, b->buffer);
+    tare_matrix_conjugate(b->call.v, b->call.dtype, b->kernel->outputs[V].elements / b->count);
     tare_matrix_put(b, V, i, b->call.v); /* Vᴴ by columns is conj(V) by rows */
     return TARE_OK;
 }

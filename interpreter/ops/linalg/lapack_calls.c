@@ -52,17 +52,17 @@ static tare_status finish_eigh(struct tare_lapack_call *eigh) {
 
 /* ---- sizes and options ---- */
 
-static tare_status set_type(struct call *c) {
+static tare_status set_dtype(struct call *c) {
     const int dtype = c->kernel->n_inputs ? c->kernel->inputs[0].dtype : TARE_DT_INVALID;
-    c->lapack.type = tare_matrix_type(dtype);
-    if (dtype == TARE_DT_FLOAT || c->lapack.type != TARE_LAPACK_S) return TARE_OK;
+    c->lapack.dtype = dtype;
+    if (tare_matrix_dtype(dtype) == dtype) return TARE_OK;
     return TARE_FAIL(TARE_TYPE, "operand 0 is %s (expected float32, float64, complex64 or complex128)",
                      tare_dtype_name(dtype));
 }
 
 static void open_list(struct call *c, struct list *list, const char *names) {
     char name[8];
-    for (list->count = 0; tare_lapack_next_name(name, &names, c->lapack.type); list->count++)
+    for (list->count = 0; tare_lapack_next_name(name, &names, c->lapack.dtype); list->count++)
         list->arrays[list->count] = tare_lapack_array(&c->lapack, name);
 }
 
@@ -132,7 +132,7 @@ static tare_status check(const struct call *c) {
 
 /* ---- tensors ---- */
 
-/* Checks that all operands have the type and the shapes of the routine. */
+/* Checks that all operands have the dtype and the shapes of the routine. */
 static tare_status check_operands(struct call *c) {
     for (size_t i = 0; i < c->operands.count; i++) {
         const struct tare_tensor *operand = &c->kernel->inputs[i];
@@ -161,7 +161,7 @@ static tare_status create_results(struct call *c) {
 
 static tare_status open_call(struct call *c) {
     c->lapack.routine = c->routine->routine;
-    TARE_TRY(set_type(c));
+    TARE_TRY(set_dtype(c));
     TARE_TRY(open_lists(c));
     TARE_TRY(read_sizes(c));
     read_options(c);
@@ -199,7 +199,7 @@ static void set_nan(struct call *c) {
 
 static tare_status run_matrix(struct call *c) {
     const int64_t size = (int64_t)c->lapack.m * c->lapack.n;
-    if (c->routine->finite && !tare_matrix_is_finite(c->lapack.a, c->lapack.type, size)) {
+    if (c->routine->finite && !tare_matrix_is_finite(c->lapack.a, c->lapack.dtype, size)) {
         set_nan(c);
         return TARE_OK;
     }

@@ -13,7 +13,7 @@
 
 /* A⁻¹, or A⁻ᴴ, as the solution for the identity, which is what TensorFlow computes. */
 static tare_status run_inverse(struct tare_matrix_batch *b, int64_t i) {
-    tare_matrix_set_identity(b->buffer, b->call.type, b->call.n);
+    tare_matrix_set_identity(b->buffer, b->call.dtype, b->call.n);
     if (!tare_matrix_solve(&b->call, b->buffer, b->call.n, b->adjoint)) return tare_matrix_not_invertible("Input");
     tare_matrix_put(b, 0, i, b->buffer);
     return TARE_OK;
@@ -28,20 +28,20 @@ static const struct tare_matrix_op inverse_op = { TARE_LAPACK_GETRF, "nn", .run 
 struct work {
     int n;
     int64_t parts; /* numbers in a matrix: its elements, or their real and imaginary parts */
-    enum tare_lapack_type type;
+    int dtype;
     void *a, *result, *spare[4];
     struct tare_lapack_call *lu;
 };
 
 static void copy(const struct work *work, void *to, const void *from) {
-    memcpy(to, from, (size_t)work->parts * tare_lapack_real_size(work->type));
+    memcpy(to, from, (size_t)work->parts * tare_lapack_real_size(work->dtype));
 }
 
 /* *x = *x · b; *room is the other one of two buffers, which change places. */
 static void multiply(const struct work *work, void **x, const void *b, void **room) {
     void *product = *room;
     const int n = work->n;
-    tare_lapack_gemm(work->type, "NN", n, n, n, *x, n, b, n, 1, product, n);
+    tare_lapack_gemm(work->dtype, "NN", n, n, n, *x, n, b, n, 1, product, n);
     *room = *x;
     *x = product;
 }
@@ -49,7 +49,7 @@ static void multiply(const struct work *work, void **x, const void *b, void **ro
 /* y = y_factor · y + x_factor · x */
 static void combine(const struct work *work, void *y, double y_factor, double x_factor, const void *x) {
     const int64_t parts = work->parts;
-    if (tare_lapack_real_size(work->type) == 4)
+    if (tare_lapack_real_size(work->dtype) == 4)
         for (int64_t i = 0; i < parts; i++)
             ((float *)y)[i] = (float)y_factor * ((float *)y)[i] + (float)x_factor * ((const float *)x)[i];
     else
@@ -65,19 +65,16 @@ static tare_status divide(struct work *work, void *x, const void *a) {
 
 /* x = a⁻¹ */
 static tare_status invert(struct work *work, void *x, const void *a) {
-    tare_matrix_set_identity(x, work->type, work->n);
+    tare_matrix_set_identity(x, work->dtype, work->n);
     return divide(work, x, a);
 }
 
 /* The largest sum of magnitudes, of real and imaginary parts, in a row; or NaN. */
 static double norm_of(const struct work *work, const void *a) {
-    const int64_t parts = work->parts / work->n;
-    double norm = 0;
-    for (int64_t row = 0; row < work->n; row++) {
-        double sum = 0;
-        for (int64_t i = row * parts; i < (row + 1) * parts; i++)
-            sum +=
-                fabs(tare_lapack_real_size(work->type) == 4 ? (double)((const float *)a)[i] : ((const double *)a)[i]);
+    double norm = 0, sum = 0;
+    for (int64_t i = 0; i < (int64_t)work->n * work->n; i++) {
+        const tare_complex x = tare_lapack_at(a, work->dtype, i);
+        sum = (i % work->n == 0 ? 0 : sum) + fabs(creal(x)) + fabs(cimag(x));
         if (!(sum <= norm)) norm = sum; /* also NaN */
     }
     return norm;
@@ -113,9 +110,9 @@ static tare_status exponential_of(struct work *work) {
  * starting at y = a, z = 1, until y changes by rounding errors only. */
 static tare_status take_root(struct work *work, void *a) {
     enum { MOST_STEPS = 100 };
-    const double epsilon = tare_lapack_real_size(work->type) == 4 ? (double)FLT_EPSILON : DBL_EPSILON;
+    const double epsilon = tare_lapack_real_size(work->dtype) == 4 ? (double)FLT_EPSILON : DBL_EPSILON;
     void *z = work->spare[0], *inverse = work->spare[1], *change = work->spare[2];
-    tare_matrix_set_identity(z, work->type, work->n);
+    tare_matrix_set_identity(z, work->dtype, work->n);
     for (int step = 0; step < MOST_STEPS; step++) {
         TARE_TRY(invert(work, inverse, a));
         TARE_TRY(invert(work, change, z));
@@ -161,11 +158,11 @@ static tare_status logarithm_of(struct work *work) {
 static struct work *open_work(struct tare_matrix_batch *b) {
     struct work *work = TARE_NEW(b->kernel->scratch, struct work);
     if (!work) return NULL;
-    *work = (struct work){ b->call.n, tare_lapack_is_complex(b->call.type) ? 2 * b->size : b->size, b->call.type,
+    *work = (struct work){ b->call.n, tare_dtype_is_complex(b->call.dtype) ? 2 * b->size : b->size, b->call.dtype,
                            .lu = &b->call };
     void **matrices[] = { &work->a, &work->result, &work->spare[0], &work->spare[1], &work->spare[2], &work->spare[3] };
     for (size_t k = 0; k < sizeof matrices / sizeof *matrices; k++)
-        if (!(*matrices[k] = tare_matrix_new(b->kernel->scratch, work->type, b->size))) return NULL;
+        if (!(*matrices[k] = tare_lapack_new(b->kernel->scratch, work->dtype, b->size))) return NULL;
     return work;
 }
 
@@ -180,7 +177,7 @@ static tare_status run_function(struct tare_matrix_batch *b, int64_t i) {
     struct work *work = b->state = b->state ? b->state : open_work(b);
     if (!work) return TARE_NO_MEMORY;
     copy(work, work->a, b->call.a);
-    tare_matrix_set_identity(work->result, work->type, work->n);
+    tare_matrix_set_identity(work->result, work->dtype, work->n);
     TARE_TRY(function->of(work));
     tare_matrix_put(b, 0, i, work->result);
     return TARE_OK;
@@ -199,7 +196,7 @@ static tare_status run_cholesky(struct tare_matrix_batch *b, int64_t i) {
     const struct tare_tensor *out = &b->kernel->outputs[0];
     const size_t size = tare_dtype_size(out->dtype);
     const int64_t n = b->call.n;
-    if (tare_small_lapack_run(&b->call) || isnan(creal(tare_lapack_at(b->call.a, b->call.type, b->size - 1))))
+    if (tare_small_lapack_run(&b->call) || isnan(creal(tare_lapack_at(b->call.a, b->call.dtype, b->size - 1))))
         return TARE_FAIL(TARE_INVALID_ARGUMENT,
                          "Cholesky decomposition was not successful. The input might not be valid.");
     tare_matrix_put(b, 0, i, b->call.a);

@@ -14,16 +14,13 @@ struct tare_matrices tare_matrices_of(const struct tare_shape *shape) {
                            : (struct tare_matrices){ end[-2], end[-1] };
 }
 
-enum tare_lapack_type tare_matrix_type(int dtype) {
-    for (int type = TARE_LAPACK_D; type <= TARE_LAPACK_Z; type++)
-        if (tare_lapack_dtype((enum tare_lapack_type)type) == dtype) return (enum tare_lapack_type)type;
-    return TARE_LAPACK_S;
+int tare_matrix_dtype(int dtype) {
+    return dtype == TARE_DT_DOUBLE || tare_dtype_is_complex(dtype) ? dtype : TARE_DT_FLOAT;
 }
 
-enum tare_lapack_type tare_matrix_type_for(int dtype, int64_t rows, int64_t columns) {
-    const enum tare_lapack_type type = tare_matrix_type(dtype);
-    if (rows > TARE_SMALL_MOST || columns > TARE_SMALL_MOST) return type;
-    return tare_lapack_is_complex(type) ? TARE_LAPACK_Z : TARE_LAPACK_D;
+int tare_matrix_dtype_for(int dtype, int64_t rows, int64_t columns) {
+    if (rows > TARE_SMALL_MOST || columns > TARE_SMALL_MOST) return tare_matrix_dtype(dtype);
+    return tare_dtype_is_complex(dtype) ? TARE_DT_COMPLEX128 : TARE_DT_DOUBLE;
 }
 
 tare_status tare_matrix_open(int64_t rows, int64_t columns) {
@@ -33,86 +30,73 @@ tare_status tare_matrix_open(int64_t rows, int64_t columns) {
     return tare_lapack_open();
 }
 
-void *tare_matrix_new(struct tare_arena *memory, enum tare_lapack_type type, int64_t count) {
-    return tare_lapack_new(memory, count, tare_lapack_size(type));
+/* Whether a tensor contains the floats, or pairs of floats, of elements that are computed in double. */
+static bool is_narrow(int dtype, const struct tare_tensor *tensor) {
+    return (dtype == TARE_DT_DOUBLE && tensor->dtype == TARE_DT_FLOAT) ||
+           (dtype == TARE_DT_COMPLEX128 && tensor->dtype == TARE_DT_COMPLEX64);
 }
 
-/* Whether tensors of the dtype contain the floats, or pairs of floats, of a type in double. */
-static bool is_narrow(enum tare_lapack_type type, int dtype) {
-    return tare_lapack_real_size(type) == 8 && dtype == (type == TARE_LAPACK_D ? TARE_DT_FLOAT : TARE_DT_COMPLEX64);
+static int64_t parts_of(int dtype, int64_t count) {
+    return tare_dtype_is_complex(dtype) ? 2 * count : count;
 }
 
-static int64_t parts_of(enum tare_lapack_type type, int64_t count) {
-    return tare_lapack_is_complex(type) ? 2 * count : count;
-}
-
-void tare_matrix_read(void *to, enum tare_lapack_type type, const struct tare_tensor *from, int64_t first,
-                      int64_t count) {
-    if (from->dtype == tare_lapack_dtype(type)) {
-        memcpy(to, tare_matrix_room(from, type, first, NULL), (size_t)count * tare_lapack_size(type));
-    } else if (is_narrow(type, from->dtype)) {
-        const float *floats = (const float *)from->data + parts_of(type, first);
-        for (int64_t i = 0; i < parts_of(type, count); i++)
+void tare_matrix_read(void *to, int dtype, const struct tare_tensor *from, int64_t first, int64_t count) {
+    if (from->dtype == dtype) {
+        memcpy(to, tare_matrix_room(from, dtype, first, NULL), (size_t)count * tare_dtype_size(dtype));
+    } else if (is_narrow(dtype, from)) {
+        const int64_t parts = parts_of(dtype, count);
+        const float *floats = (const float *)from->data + parts_of(dtype, first);
+        for (int64_t i = 0; i < parts; i++)
             ((double *)to)[i] = (double)floats[i];
     } else {
         for (int64_t i = 0; i < count; i++)
-            tare_lapack_set(to, type, i, tare_tensor_get_c128(from, first + i));
+            tare_lapack_set(to, dtype, i, tare_tensor_get_c128(from, first + i));
     }
 }
 
-void *tare_matrix_room(const struct tare_tensor *to, enum tare_lapack_type type, int64_t first, void *buffer) {
-    return to->dtype == tare_lapack_dtype(type) ? (char *)to->data + (size_t)first * tare_lapack_size(type) : buffer;
+void *tare_matrix_room(const struct tare_tensor *to, int dtype, int64_t first, void *buffer) {
+    return to->dtype == dtype ? (char *)to->data + (size_t)first * tare_dtype_size(dtype) : buffer;
 }
 
-void tare_matrix_write(struct tare_tensor *to, int64_t first, enum tare_lapack_type type, const void *from,
-                       int64_t count) {
-    void *at = tare_matrix_room(to, type, first, NULL);
+void tare_matrix_write(struct tare_tensor *to, int64_t first, int dtype, const void *from, int64_t count) {
+    void *at = tare_matrix_room(to, dtype, first, NULL);
     if (at == from) return;
     if (at) {
-        memcpy(at, from, (size_t)count * tare_lapack_size(type));
-    } else if (is_narrow(type, to->dtype)) {
-        float *floats = (float *)to->data + parts_of(type, first);
-        for (int64_t i = 0; i < parts_of(type, count); i++)
+        memcpy(at, from, (size_t)count * tare_dtype_size(dtype));
+    } else if (is_narrow(dtype, to)) {
+        const int64_t parts = parts_of(dtype, count);
+        float *floats = (float *)to->data + parts_of(dtype, first);
+        for (int64_t i = 0; i < parts; i++)
             floats[i] = (float)((const double *)from)[i];
     } else {
         for (int64_t i = 0; i < count; i++)
-            tare_tensor_set_c128(to, first + i, tare_lapack_at(from, type, i));
+            tare_tensor_set_c128(to, first + i, tare_lapack_at(from, dtype, i));
     }
 }
 
-void tare_matrix_store(struct tare_tensor *to, int64_t first, enum tare_lapack_type type, const void *from,
-                       int64_t rows, int64_t columns, bool conjugate, void *buffer) {
-    void *at = tare_matrix_room(to, type, first, buffer);
-    tare_transpose(at, from, tare_lapack_size(type), columns, rows);
-    if (conjugate) tare_matrix_conjugate(at, type, rows * columns);
-    tare_matrix_write(to, first, type, at, rows * columns);
+void tare_matrix_store(struct tare_tensor *to, int64_t first, int dtype, const void *from, int64_t rows,
+                       int64_t columns, bool conjugate, void *buffer) {
+    void *at = tare_matrix_room(to, dtype, first, buffer);
+    tare_transpose(at, from, tare_dtype_size(dtype), columns, rows);
+    if (conjugate) tare_matrix_conjugate(at, dtype, rows * columns);
+    tare_matrix_write(to, first, dtype, at, rows * columns);
 }
 
-void tare_matrix_conjugate(void *x, enum tare_lapack_type type, int64_t count) {
-    if (!tare_lapack_is_complex(type)) return;
-    for (int64_t i = 1; i < 2 * count; i += 2) {
-        if (type == TARE_LAPACK_C)
-            ((float *)x)[i] = -((float *)x)[i];
-        else
-            ((double *)x)[i] = -((double *)x)[i];
-    }
+void tare_matrix_conjugate(void *x, int dtype, int64_t count) {
+    for (int64_t i = 0; i < count && tare_dtype_is_complex(dtype); i++)
+        tare_lapack_set(x, dtype, i, conj(tare_lapack_at(x, dtype, i)));
 }
 
-void tare_matrix_set_identity(void *x, enum tare_lapack_type type, int64_t n) {
-    memset(x, 0, (size_t)(n * n) * tare_lapack_size(type));
+void tare_matrix_set_identity(void *x, int dtype, int64_t n) {
+    memset(x, 0, (size_t)(n * n) * tare_dtype_size(dtype));
     for (int64_t i = 0; i < n; i++)
-        tare_lapack_set(x, type, i * n + i, 1);
+        tare_lapack_set(x, dtype, i * n + i, 1);
 }
 
-bool tare_matrix_is_finite(const void *x, enum tare_lapack_type type, int64_t count) {
-    const int64_t parts = parts_of(type, count);
+bool tare_matrix_is_finite(const void *x, int dtype, int64_t count) {
     bool finite = true;
-    for (int64_t i = 0; i < parts; i++) {
-        if (tare_lapack_real_size(type) == 4)
-            finite &= isfinite(((const float *)x)[i]) != 0;
-        else
-            finite &= isfinite(((const double *)x)[i]) != 0;
-    }
+    for (int64_t i = 0; i < count; i++) /* a difference of infinities is NaN */
+        finite &= tare_lapack_at(x, dtype, i) - tare_lapack_at(x, dtype, i) == 0;
     return finite;
 }
 
@@ -120,9 +104,9 @@ tare_status tare_matrix_not_invertible(const char *what) {
     return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s is not invertible.", what);
 }
 
-bool tare_matrix_is_singular(const void *a, enum tare_lapack_type type, int64_t n) {
+bool tare_matrix_is_singular(const void *a, int dtype, int64_t n) {
     for (int64_t i = 0; i < n; i++)
-        if (tare_lapack_at(a, type, i * n + i) == 0) return true;
+        if (tare_lapack_at(a, dtype, i * n + i) == 0) return true;
     return false;
 }
 
@@ -138,20 +122,20 @@ void tare_matrix_order(int *order, int rows, const int *pivots, int count) {
 
 /* Exchanges lines i and pivots[i] - 1 of x [n, columns], in reverse order if `backward`. */
 static void exchange(const struct tare_lapack_call *lu, char *x, int64_t columns, bool backward) {
-    const size_t line = (size_t)columns * tare_lapack_size(lu->type);
+    const size_t line = (size_t)columns * tare_dtype_size(lu->dtype);
     for (int k = 0; k < lu->n; k++) {
         const int i = backward ? lu->n - 1 - k : k, other = ((const int *)lu->pivots)[i] - 1;
-        if (other != i) tare_lapack_swap(lu->type, (int)columns, x + (size_t)i * line, x + (size_t)other * line, 1);
+        if (other != i) tare_lapack_swap(lu->dtype, (int)columns, x + (size_t)i * line, x + (size_t)other * line, 1);
     }
 }
 
 /* In memory, Aᵀ = P·L·U for LAPACK, and x is xᵀ: xᵀ·P·L·U = bᵀ, or xᵀ·Uᴴ·Lᴴ·Pᵀ = bᵀ for the adjoint. */
 bool tare_matrix_solve(struct tare_lapack_call *lu, void *x, int64_t columns, bool adjoint) {
     tare_small_lapack_run(lu);
-    if (tare_matrix_is_singular(lu->a, lu->type, lu->n)) return false;
+    if (tare_matrix_is_singular(lu->a, lu->dtype, lu->n)) return false;
     if (adjoint) exchange(lu, x, columns, false);
-    tare_small_trsm(lu->type, adjoint ? "RLCU" : "RUNN", (int)columns, lu->n, lu->a, x);
-    tare_small_trsm(lu->type, adjoint ? "RUCN" : "RLNU", (int)columns, lu->n, lu->a, x);
+    tare_small_trsm(lu->dtype, adjoint ? "RLCU" : "RUNN", (int)columns, lu->n, lu->a, x);
+    tare_small_trsm(lu->dtype, adjoint ? "RUCN" : "RLNU", (int)columns, lu->n, lu->a, x);
     if (!adjoint) exchange(lu, x, columns, true);
     return true;
 }
@@ -221,7 +205,7 @@ static void read_options(struct tare_matrix_batch *b, const struct tare_matrix_o
     b->call.job = b->vectors ? vectors : 'N';
 }
 
-/* Prepares the call for matrices of input 0 in the type in which they are computed. */
+/* Prepares the call for matrices of input 0 in the dtype in which they are computed. */
 static tare_status open_batch(struct tare_matrix_batch *b, const struct tare_matrix_op *op) {
     const struct tare_tensor *input = &b->kernel->inputs[0];
     const struct tare_matrices matrix = tare_matrices_of(&input->shape);
@@ -233,8 +217,8 @@ static tare_status open_batch(struct tare_matrix_batch *b, const struct tare_mat
     for (size_t i = 0; i < b->kernel->n_outputs; i++)
         if (b->kernel->outputs[i].elements / b->count > elements) elements = b->kernel->outputs[i].elements / b->count;
     b->call.m = (int)matrix.rows, b->call.n = (int)matrix.columns;
-    b->call.type = tare_matrix_type_for(input->dtype, matrix.rows, matrix.columns);
-    b->buffer = tare_matrix_new(b->kernel->scratch, b->call.type, elements);
+    b->call.dtype = tare_matrix_dtype_for(input->dtype, matrix.rows, matrix.columns);
+    b->buffer = tare_lapack_new(b->kernel->scratch, b->call.dtype, elements);
     if (!b->buffer) return TARE_NO_MEMORY;
     read_options(b, op);
     TARE_TRY(tare_lapack_prepare(&b->call, b->kernel->scratch));
@@ -243,10 +227,10 @@ static tare_status open_batch(struct tare_matrix_batch *b, const struct tare_mat
 
 static void load(struct tare_matrix_batch *b, const struct tare_matrix_op *op, int64_t i) {
     const struct tare_tensor *input = &b->kernel->inputs[0];
-    const void *rows = tare_matrix_room(input, b->call.type, i * b->size, b->buffer);
+    const void *rows = tare_matrix_room(input, b->call.dtype, i * b->size, b->buffer);
     if (!op->by_columns || rows == b->buffer)
-        tare_matrix_read(op->by_columns ? b->buffer : b->call.a, b->call.type, input, i * b->size, b->size);
-    if (op->by_columns) tare_transpose(b->call.a, rows, tare_lapack_size(b->call.type), b->call.m, b->call.n);
+        tare_matrix_read(op->by_columns ? b->buffer : b->call.a, b->call.dtype, input, i * b->size, b->size);
+    if (op->by_columns) tare_transpose(b->call.a, rows, tare_dtype_size(b->call.dtype), b->call.m, b->call.n);
 }
 
 tare_status tare_matrix_run(struct tare_kernel *kernel) {
@@ -265,16 +249,11 @@ tare_status tare_matrix_run(struct tare_kernel *kernel) {
 
 int tare_matrix_run_finite(struct tare_matrix_batch *b) {
     if (tare_small_lapack_try(&b->call)) return *(int *)b->call.info;
-    if (!tare_matrix_is_finite(b->call.a, b->call.type, b->size)) return -1;
+    if (!tare_matrix_is_finite(b->call.a, b->call.dtype, b->size)) return -1;
     return tare_lapack_run(&b->call);
 }
 
 void tare_matrix_put(struct tare_matrix_batch *b, size_t k, int64_t i, const void *from) {
     const int64_t count = b->kernel->outputs[k].elements / b->count;
-    tare_matrix_write(&b->kernel->outputs[k], i * count, b->call.type, from, count);
-}
-
-void tare_matrix_put_reals(struct tare_matrix_batch *b, int64_t first, const void *from, int64_t count) {
-    const enum tare_lapack_type real = tare_lapack_real_size(b->call.type) == 4 ? TARE_LAPACK_S : TARE_LAPACK_D;
-    tare_matrix_write(&b->kernel->outputs[0], first, real, from, count);
+    tare_matrix_write(&b->kernel->outputs[k], i * count, b->call.dtype, from, count);
 }

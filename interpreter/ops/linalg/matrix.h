@@ -16,34 +16,30 @@ struct tare_matrices tare_matrices_of(const struct tare_shape *shape);
 /* Sets an unknown dimension to the other one; TARE_SHAPE if they differ. */
 tare_status tare_matrix_infer_square(struct tare_matrices *matrix);
 
-/* The type of a dtype's own precision, and that in which matrices [rows, columns] of a dtype are computed: small ones
- * in double, which is the faster one there (small_lapack.h). */
-enum tare_lapack_type tare_matrix_type(int dtype);
-enum tare_lapack_type tare_matrix_type_for(int dtype, int64_t rows, int64_t columns);
+/* The dtype of LAPACK in which a tensor is computed (half and bfloat16: float), and that for matrices [rows, columns]:
+ * small ones in double, which is the faster one there (small_lapack.h). */
+int tare_matrix_dtype(int dtype);
+int tare_matrix_dtype_for(int dtype, int64_t rows, int64_t columns);
 /* Loads LAPACK; TARE_UNSUPPORTED if it is missing or a dimension does not fit its 32-bit integers. */
 tare_status tare_matrix_open(int64_t rows, int64_t columns);
-/* Room for `count` elements of a type (tare_lapack_new); NULL: no memory. */
-void *tare_matrix_new(struct tare_arena *memory, enum tare_lapack_type type, int64_t count);
-/* Elements first … first + count - 1 of the tensor, converted to `type`; and back, rounded once. */
-void tare_matrix_read(void *to, enum tare_lapack_type type, const struct tare_tensor *from, int64_t first,
-                      int64_t count);
-void tare_matrix_write(struct tare_tensor *to, int64_t first, enum tare_lapack_type type, const void *from,
-                       int64_t count);
+/* Elements first … first + count - 1 of the tensor, converted to `dtype`; and back, rounded once. */
+void tare_matrix_read(void *to, int dtype, const struct tare_tensor *from, int64_t first, int64_t count);
+void tare_matrix_write(struct tare_tensor *to, int64_t first, int dtype, const void *from, int64_t count);
 /* The matrix [rows, columns] at element `first` of the tensor from column-major order, or with `conjugate` the
  * conjugate. `buffer` has room for it. */
-void tare_matrix_store(struct tare_tensor *to, int64_t first, enum tare_lapack_type type, const void *from,
-                       int64_t rows, int64_t columns, bool conjugate, void *buffer);
+void tare_matrix_store(struct tare_tensor *to, int64_t first, int dtype, const void *from, int64_t rows,
+                       int64_t columns, bool conjugate, void *buffer);
 /* Where to store elements first … for tare_matrix_write: in the tensor, which then does nothing, otherwise `buffer`. */
-void *tare_matrix_room(const struct tare_tensor *to, enum tare_lapack_type type, int64_t first, void *buffer);
+void *tare_matrix_room(const struct tare_tensor *to, int dtype, int64_t first, void *buffer);
 /* Conjugates the elements in place; nothing to do for real types. */
-void tare_matrix_conjugate(void *x, enum tare_lapack_type type, int64_t count);
+void tare_matrix_conjugate(void *x, int dtype, int64_t count);
 /* Sets x [n, n] to the identity. */
-void tare_matrix_set_identity(void *x, enum tare_lapack_type type, int64_t n);
-bool tare_matrix_is_finite(const void *x, enum tare_lapack_type type, int64_t count);
+void tare_matrix_set_identity(void *x, int dtype, int64_t n);
+bool tare_matrix_is_finite(const void *x, int dtype, int64_t count);
 /* Fails: "Input is not invertible." */
 tare_status tare_matrix_not_invertible(const char *what);
 /* Whether an element of the diagonal of a [n, n] is zero. */
-bool tare_matrix_is_singular(const void *a, enum tare_lapack_type type, int64_t n);
+bool tare_matrix_is_singular(const void *a, int dtype, int64_t n);
 /* The row order [rows] that `count` exchanges produce, whose pivots are those of getrf. */
 void tare_matrix_order(int *order, int rows, const int *pivots, int count);
 /* Factors the row-major A [n, n] in lu->a by the prepared call of getrf, which reads it as Aᵀ, and replaces the
@@ -84,9 +80,7 @@ tare_status tare_matrix_run(struct tare_kernel *kernel);
 
 /* Runs the call and returns info, -1 without it if an element of `a` is not finite: iterations may not end for NaN. */
 int tare_matrix_run_finite(struct tare_matrix_batch *batch);
-/* The elements of output k that belong to matrix i, from row-major elements of the call's type. */
+/* The elements of output k that belong to matrix i, from row-major elements of the call's dtype. */
 void tare_matrix_put(struct tare_matrix_batch *batch, size_t k, int64_t i, const void *from);
-/* Real numbers of the call's precision to elements first … of output 0. */
-void tare_matrix_put_reals(struct tare_matrix_batch *batch, int64_t first, const void *from, int64_t count);
 
 #endif

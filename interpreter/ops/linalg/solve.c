@@ -14,7 +14,7 @@
 
 /* Element i of the diagonal of U, with the sign that exchanging rows contributes. */
 static tare_complex factor_at(const struct tare_lapack_call *lu, int64_t i) {
-    const tare_complex x = tare_lapack_at(lu->a, lu->type, i * (lu->n + 1));
+    const tare_complex x = tare_lapack_at(lu->a, lu->dtype, i * (lu->n + 1));
     return ((const int *)lu->pivots)[i] == i + 1 ? x : -x;
 }
 
@@ -43,7 +43,7 @@ static const struct tare_matrix_op determinant = { TARE_LAPACK_GETRF, "", .run =
  * P; so the recursion of getrf is repeated here with the other pivots. */
 
 static char *lu_at(const struct tare_lapack_call *lu, int row, int column) {
-    return (char *)lu->a + ((size_t)column * (size_t)lu->n + (size_t)row) * tare_lapack_size(lu->type);
+    return (char *)lu->a + ((size_t)column * (size_t)lu->n + (size_t)row) * tare_dtype_size(lu->dtype);
 }
 
 /* Finds the pivot of a column, exchanges its row and divides what is below it. False: all are zero. */
@@ -51,12 +51,12 @@ static bool factor_column(const struct tare_lapack_call *lu, int column) {
     char *x = lu_at(lu, 0, column);
     int pivot = column;
     for (int row = column + 1; row < lu->n; row++)
-        if (cabs(tare_lapack_at(x, lu->type, row)) > cabs(tare_lapack_at(x, lu->type, pivot))) pivot = row;
+        if (cabs(tare_lapack_at(x, lu->dtype, row)) > cabs(tare_lapack_at(x, lu->dtype, pivot))) pivot = row;
     ((int *)lu->pivots)[column] = pivot + 1;
-    if (pivot != column) tare_lapack_swap(lu->type, lu->n, lu_at(lu, column, 0), lu_at(lu, pivot, 0), lu->n);
-    const tare_complex divisor = tare_lapack_at(x, lu->type, column);
+    if (pivot != column) tare_lapack_swap(lu->dtype, lu->n, lu_at(lu, column, 0), lu_at(lu, pivot, 0), lu->n);
+    const tare_complex divisor = tare_lapack_at(x, lu->dtype, column);
     for (int row = column + 1; row < lu->n && divisor != 0; row++)
-        tare_lapack_set(x, lu->type, row, tare_lapack_at(x, lu->type, row) / divisor);
+        tare_lapack_set(x, lu->dtype, row, tare_lapack_at(x, lu->dtype, row) / divisor);
     return divisor != 0;
 }
 
@@ -66,8 +66,8 @@ static bool factor_complex(const struct tare_lapack_call *lu, int first, int cou
     if (count == 1) return factor_column(lu, first);
     const int n = lu->n, left = count / 2, right = count - left, middle = first + left;
     if (!factor_complex(lu, first, left)) return false;
-    tare_lapack_trsm(lu->type, "LLNU", left, right, lu_at(lu, first, first), n, lu_at(lu, first, middle), n);
-    tare_lapack_gemm(lu->type, "NN", n - middle, right, left, lu_at(lu, middle, first), n, lu_at(lu, first, middle), n,
+    tare_lapack_trsm(lu->dtype, "LLNU", left, right, lu_at(lu, first, first), n, lu_at(lu, first, middle), n);
+    tare_lapack_gemm(lu->dtype, "NN", n - middle, right, left, lu_at(lu, middle, first), n, lu_at(lu, first, middle), n,
                      -1, lu_at(lu, middle, middle), n);
     return factor_complex(lu, middle, right);
 }
@@ -76,13 +76,13 @@ static tare_status run_lu(struct tare_matrix_batch *b, int64_t i) {
     struct tare_lapack_call *lu = &b->call;
     const bool is_done = tare_small_lapack_try(lu);
     const bool fails = is_done                            ? *(int *)lu->info
-                       : tare_lapack_is_complex(lu->type) ? !factor_complex(lu, 0, lu->n)
+                       : tare_dtype_is_complex(lu->dtype) ? !factor_complex(lu, 0, lu->n)
                                                           : tare_lapack_run(lu);
     if (fails) return tare_matrix_not_invertible("Input");
     tare_matrix_order(lu->order, lu->n, lu->pivots, lu->n);
     for (int64_t k = 0; k < lu->n; k++)
         tare_tensor_set_i64(&b->kernel->outputs[1], i * lu->n + k, ((const int *)lu->order)[k]);
-    tare_matrix_store(&b->kernel->outputs[0], i * b->size, lu->type, lu->a, lu->n, lu->n, false, b->buffer);
+    tare_matrix_store(&b->kernel->outputs[0], i * b->size, lu->dtype, lu->a, lu->n, lu->n, false, b->buffer);
     return TARE_OK;
 }
 
@@ -140,7 +140,7 @@ struct system {
     bool lower, adjoint, fast; /* fast: least squares by the normal equations */
     double l2;
     int m, n, k, most; /* a is [m, n], b [n, k] or for least squares [m, k], x [n, k]; most: of m and n */
-    enum tare_lapack_type type;
+    int dtype;
     void *a, *b, *x; /* b and x have room for [most, k]; x is b except by the normal equations */
     struct tare_lapack_call call;
 };
@@ -152,15 +152,15 @@ static tare_status solve_dense(struct system *s) {
 /* A x = b is xᵀ·Aᵀ = bᵀ, and Aᴴ x = b is xᵀ·(Aᵀ)ᴴ = bᵀ. */
 static tare_status solve_triangular(struct system *s) {
     const char form[] = { 'R', s->lower ? 'U' : 'L', s->adjoint ? 'C' : 'N', 'N' };
-    if (tare_matrix_is_singular(s->call.a, s->type, s->n)) return tare_matrix_not_invertible("Input matrix");
-    tare_small_trsm(s->type, form, s->k, s->n, s->call.a, s->x);
+    if (tare_matrix_is_singular(s->call.a, s->dtype, s->n)) return tare_matrix_not_invertible("Input matrix");
+    tare_small_trsm(s->dtype, form, s->k, s->n, s->call.a, s->x);
     return TARE_OK;
 }
 
 /* Expands a triangular matrix stored as its diagonals: the main one is the first row of a lower matrix, the last of an
  * upper one. */
 static tare_status solve_banded(struct system *s) {
-    const size_t size = tare_lapack_size(s->type);
+    const size_t size = tare_dtype_size(s->dtype);
     const int64_t n = s->n;
     memset(s->call.a, 0, (size_t)(n * n) * size);
     for (int64_t band = 0; band < s->m; band++)
@@ -175,7 +175,7 @@ static tare_status solve_banded(struct system *s) {
 
 /* Rows are always exchanged where that is more accurate: without `partial_pivoting` TensorFlow only omits that. */
 static tare_status solve_tridiagonal(struct system *s) {
-    const size_t size = tare_lapack_size(s->type);
+    const size_t size = tare_dtype_size(s->dtype);
     tare_transpose(s->call.b, s->b, size, s->n, s->k);
     if (tare_lapack_run(&s->call)) return tare_matrix_not_invertible("Input");
     tare_transpose(s->x, s->call.b, size, s->k, s->n);
@@ -187,23 +187,23 @@ static tare_status solve_tridiagonal(struct system *s) {
  */
 static tare_status solve_normal_equations(struct system *s) {
     const int m = s->m, n = s->n, k = s->k, small = s->call.n;
-    const enum tare_lapack_type type = s->type;
+    const int dtype = s->dtype;
     void *gram = s->call.a, *y = m >= n ? s->x : s->b;
-    tare_lapack_gemm(type, m >= n ? "NC" : "CN", small, small, s->most, s->a, n, s->a, n, 1, gram, small);
+    tare_lapack_gemm(dtype, m >= n ? "NC" : "CN", small, small, s->most, s->a, n, s->a, n, 1, gram, small);
     for (int64_t i = 0; i < small; i++)
-        tare_lapack_set(gram, type, i * small + i, tare_lapack_at(gram, type, i * small + i) + s->l2);
-    if (m >= n) tare_lapack_gemm(type, "NC", k, n, m, s->b, k, s->a, n, 1, s->x, k);
-    if (tare_small_lapack_run(&s->call) || tare_matrix_is_singular(gram, type, small))
+        tare_lapack_set(gram, dtype, i * small + i, tare_lapack_at(gram, dtype, i * small + i) + s->l2);
+    if (m >= n) tare_lapack_gemm(dtype, "NC", k, n, m, s->b, k, s->a, n, 1, s->x, k);
+    if (tare_small_lapack_run(&s->call) || tare_matrix_is_singular(gram, dtype, small))
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input matrix was rank deficient or ill-conditioned.");
-    tare_small_trsm(type, "RUNN", k, small, gram, y);
-    tare_small_trsm(type, "RUCN", k, small, gram, y);
-    if (m < n) tare_lapack_gemm(type, "NC", k, n, m, s->b, k, s->a, n, 1, s->x, k);
+    tare_small_trsm(dtype, "RUNN", k, small, gram, y);
+    tare_small_trsm(dtype, "RUCN", k, small, gram, y);
+    if (m < n) tare_lapack_gemm(dtype, "NC", k, n, m, s->b, k, s->a, n, 1, s->x, k);
     return TARE_OK;
 }
 
 /* The solution of least norm, which exists for every rank, by a complete orthogonal factorization. */
 static tare_status solve_by_qr(struct system *s) {
-    const size_t size = tare_lapack_size(s->type);
+    const size_t size = tare_dtype_size(s->dtype);
     tare_transpose(s->call.a, s->a, size, s->m, s->n);
     tare_transpose(s->call.b, s->b, size, s->most, s->k);
     memset(s->call.order, 0, (size_t)s->n * sizeof(int)); /* columns may be exchanged */
@@ -225,10 +225,10 @@ static const struct solver dense = { SQUARE, TARE_LAPACK_GETRF, solve_dense, fal
 
 /* Prepares the call for A: in place where it is square, or its superdiagonal, diagonal and subdiagonal. */
 static tare_status prepare(struct system *s, struct tare_arena *memory) {
-    const size_t line = (size_t)s->n * tare_lapack_size(s->type);
+    const size_t line = (size_t)s->n * tare_dtype_size(s->dtype);
     const int small = s->m < s->n ? s->m : s->n;
     struct tare_lapack_call *c = &s->call;
-    *c = (struct tare_lapack_call){ s->solver->routine, s->type, s->n, s->n, s->k, .rows = s->n, .uplo = 'U' };
+    *c = (struct tare_lapack_call){ s->solver->routine, s->dtype, s->n, s->n, s->k, .rows = s->n, .uplo = 'U' };
     if (c->routine == TARE_LAPACK_TRSM) c->b = s->b;
     if (s->solver->form == SQUARE) c->a = s->a;
     if (s->solver->form == THREE_DIAGONALS) c->du = s->a, c->d = (char *)s->a + line, c->dl = (char *)s->a + 2 * line;
@@ -236,8 +236,8 @@ static tare_status prepare(struct system *s, struct tare_arena *memory) {
     if (s->fast) c->routine = TARE_LAPACK_POTRF, c->m = c->n = small;
     TARE_TRY(tare_lapack_prepare(c, memory));
     if (c->rcond)
-        tare_lapack_set(c->rcond, s->type, 0,
-                        small * (tare_lapack_real_size(s->type) == 4 ? (double)FLT_EPSILON : DBL_EPSILON));
+        tare_lapack_set(c->rcond, s->dtype, 0,
+                        small * (tare_lapack_real_size(s->dtype) == 4 ? (double)FLT_EPSILON : DBL_EPSILON));
     return TARE_OK;
 }
 
@@ -245,14 +245,14 @@ static tare_status open_system(struct system *s, struct tare_kernel *kernel) {
     const struct tare_matrices left = tare_matrices_of(&kernel->inputs[0].shape);
     const struct tare_matrices right = tare_matrices_of(&kernel->inputs[1].shape);
     const int64_t most = left.rows > left.columns ? left.rows : left.columns;
-    const enum tare_lapack_type own = tare_matrix_type(kernel->inputs[0].dtype);
+    const int own = tare_matrix_dtype(kernel->inputs[0].dtype);
     TARE_TRY(tare_matrix_open(most, most > right.columns ? most : right.columns));
     s->m = (int)left.rows, s->n = (int)left.columns, s->k = (int)right.columns, s->most = (int)most;
-    s->type = s->fast ? tare_matrix_type_for(kernel->inputs[0].dtype, 1, 1) : own;
-    if (s->solver->form != ANY) s->type = tare_matrix_type_for(kernel->inputs[0].dtype, left.columns, left.columns);
-    s->a = tare_matrix_new(kernel->scratch, s->type, left.rows * left.columns);
-    s->b = tare_matrix_new(kernel->scratch, s->type, most * right.columns);
-    s->x = s->fast ? tare_matrix_new(kernel->scratch, s->type, most * right.columns) : s->b;
+    s->dtype = s->fast ? tare_matrix_dtype_for(kernel->inputs[0].dtype, 1, 1) : own;
+    if (s->solver->form != ANY) s->dtype = tare_matrix_dtype_for(kernel->inputs[0].dtype, left.columns, left.columns);
+    s->a = tare_lapack_new(kernel->scratch, s->dtype, left.rows * left.columns);
+    s->b = tare_lapack_new(kernel->scratch, s->dtype, most * right.columns);
+    s->x = s->fast ? tare_lapack_new(kernel->scratch, s->dtype, most * right.columns) : s->b;
     return s->a && s->b && s->x ? prepare(s, kernel->scratch) : TARE_NO_MEMORY;
 }
 
@@ -285,10 +285,10 @@ static tare_status run_solve(struct tare_kernel *kernel) {
     const int64_t *b_first = tare_product_offsets(kernel->scratch, count, &out->shape, &b->shape);
     if (!a_first || !b_first) return TARE_NO_MEMORY;
     for (int64_t i = 0; i < count; i++) {
-        tare_matrix_read(s.a, s.type, a, a_first[i], (int64_t)s.m * s.n);
-        tare_matrix_read(s.b, s.type, b, b_first[i], right.rows * right.columns);
+        tare_matrix_read(s.a, s.dtype, a, a_first[i], (int64_t)s.m * s.n);
+        tare_matrix_read(s.b, s.dtype, b, b_first[i], right.rows * right.columns);
         TARE_TRY(s.solver->solve(&s));
-        tare_matrix_write(out, i * size, s.type, s.x, size);
+        tare_matrix_write(out, i * size, s.dtype, s.x, size);
     }
     return TARE_OK;
 }

@@ -29,7 +29,7 @@ static void open__starts_no_threads(void **state) {
     assert_int_equal(count_threads(), before);
     for (int i = 0; i < N * N; i++)
         a[i] = i % 7;
-    tare_lapack_gemm(TARE_LAPACK_D, "NT", N, N, N, a, N, a, N, 1, c, N);
+    tare_lapack_gemm(TARE_DT_DOUBLE, "NT", N, N, N, a, N, a, N, 1, c, N);
     for (int i = 0; i < N; i += 57) {
         double sum = 0;
         for (int k = 0; k < N; k++)
