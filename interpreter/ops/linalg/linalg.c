@@ -75,7 +75,7 @@ static double norm_of(const struct work *work, const void *a) {
     for (int64_t i = 0; i < (int64_t)work->n * work->n; i++) {
         const tare_complex x = tare_lapack_at(a, work->dtype, i);
         sum = (i % work->n == 0 ? 0 : sum) + fabs(creal(x)) + fabs(cimag(x));
-        if (!(sum <= norm)) norm = sum; /* also NaN */
+        if (sum > norm || isnan(sum)) norm = sum;
     }
     return norm;
 }
