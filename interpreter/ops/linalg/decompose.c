@@ -48,7 +48,7 @@ static tare_status run_qr(struct tare_matrix_batch *b, int64_t i) {
     put_r(b, i);
     if (q->a != b->call.a) memcpy(q->a, b->call.a, (size_t)b->size * tare_dtype_size(q->dtype));
     tare_small_lapack_run(q);
-    tare_matrix_store(&b->kernel->outputs[0], i * q->m * q->n, q->dtype, q->a, q->m, q->n, false, b->buffer);
+    tare_matrix_put_columns(b, 0, i * q->m * q->n, q->a, q->m, q->n, false);
     return TARE_OK;
 }
 
@@ -65,9 +65,7 @@ static tare_status run_hermitian(struct tare_matrix_batch *b, int64_t i) {
         return TARE_FAIL(TARE_INVALID_ARGUMENT,
                          "Self-adjoint eigen decomposition was not successful. The input might not be valid.");
     tare_matrix_write(&b->kernel->outputs[0], i * step, tare_lapack_real(b->call.dtype), b->call.s, n);
-    if (b->vectors)
-        tare_matrix_store(&b->kernel->outputs[!stacked], stacked ? i * step + n : i * b->size, b->call.dtype, b->call.a,
-                          n, n, true, b->buffer);
+    if (b->vectors) tare_matrix_put_columns(b, !stacked, stacked ? i * step + n : i * b->size, b->call.a, n, n, true);
     return TARE_OK;
 }
 
@@ -147,7 +145,7 @@ static tare_status run_svd(struct tare_matrix_batch *b, int64_t i) {
     if (info < 0) return TARE_OK;
     tare_matrix_write(&b->kernel->outputs[S], i * least(m, n), tare_lapack_real(b->call.dtype), b->call.s, least(m, n));
     if (!b->vectors) return TARE_OK;
-    tare_matrix_store(&b->kernel->outputs[U], i * m * columns, b->call.dtype, b->call.u, m, columns, false, b->buffer);
+    tare_matrix_put_columns(b, U, i * m * columns, b->call.u, m, columns, false);
     tare_matrix_conjugate(b->call.v, b->call.dtype, b->kernel->outputs[V].elements / b->count);
     tare_matrix_put(b, V, i, b->call.v); /* Vᴴ by columns is conj(V) by rows */
     return TARE_OK;

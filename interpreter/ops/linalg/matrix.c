@@ -74,14 +74,6 @@ void tare_matrix_write(struct tare_tensor *to, int64_t first, int dtype, const v
     }
 }
 
-void tare_matrix_store(struct tare_tensor *to, int64_t first, int dtype, const void *from, int64_t rows,
-                       int64_t columns, bool conjugate, void *buffer) {
-    void *at = tare_matrix_room(to, dtype, first, buffer);
-    tare_transpose(at, from, tare_dtype_size(dtype), columns, rows);
-    if (conjugate) tare_matrix_conjugate(at, dtype, rows * columns);
-    tare_matrix_write(to, first, dtype, at, rows * columns);
-}
-
 void tare_matrix_conjugate(void *x, int dtype, int64_t count) {
     for (int64_t i = 0; i < count && tare_dtype_is_complex(dtype); i++)
         tare_lapack_set(x, dtype, i, conj(tare_lapack_at(x, dtype, i)));
@@ -251,6 +243,15 @@ int tare_matrix_run_finite(struct tare_matrix_batch *b) {
     if (tare_small_lapack_try(&b->call)) return *(int *)b->call.info;
     if (!tare_matrix_is_finite(b->call.a, b->call.dtype, b->size)) return -1;
     return tare_lapack_run(&b->call);
+}
+
+void tare_matrix_put_columns(struct tare_matrix_batch *b, size_t k, int64_t first, const void *from, int64_t rows,
+                             int64_t columns, bool conjugate) {
+    const int dtype = b->call.dtype;
+    void *at = tare_matrix_room(&b->kernel->outputs[k], dtype, first, b->buffer);
+    tare_transpose(at, from, tare_dtype_size(dtype), columns, rows);
+    if (conjugate) tare_matrix_conjugate(at, dtype, rows * columns);
+    tare_matrix_write(&b->kernel->outputs[k], first, dtype, at, rows * columns);
 }
 
 void tare_matrix_put(struct tare_matrix_batch *b, size_t k, int64_t i, const void *from) {

@@ -25,10 +25,6 @@ tare_status tare_matrix_open(int64_t rows, int64_t columns);
 /* Elements first … first + count - 1 of the tensor, converted to `dtype`; and back, rounded once. */
 void tare_matrix_read(void *to, int dtype, const struct tare_tensor *from, int64_t first, int64_t count);
 void tare_matrix_write(struct tare_tensor *to, int64_t first, int dtype, const void *from, int64_t count);
-/* The matrix [rows, columns] at element `first` of the tensor from column-major order, or with `conjugate` the
- * conjugate. `buffer` has room for it. */
-void tare_matrix_store(struct tare_tensor *to, int64_t first, int dtype, const void *from, int64_t rows,
-                       int64_t columns, bool conjugate, void *buffer);
 /* Where to store elements first … for tare_matrix_write: in the tensor, which then does nothing, otherwise `buffer`. */
 void *tare_matrix_room(const struct tare_tensor *to, int dtype, int64_t first, void *buffer);
 /* Conjugates the elements in place; nothing to do for real types. */
@@ -80,6 +76,10 @@ tare_status tare_matrix_run(struct tare_kernel *kernel);
 
 /* Runs the call and returns info, -1 without it if an element of `a` is not finite: iterations may not end for NaN. */
 int tare_matrix_run_finite(struct tare_matrix_batch *batch);
+/* The matrix [rows, columns] at element `first` of output k from column-major order, or with `conjugate` the conjugate.
+ */
+void tare_matrix_put_columns(struct tare_matrix_batch *batch, size_t k, int64_t first, const void *from, int64_t rows,
+                             int64_t columns, bool conjugate);
 /* The elements of output k that belong to matrix i, from row-major elements of the call's dtype. */
 void tare_matrix_put(struct tare_matrix_batch *batch, size_t k, int64_t i, const void *from);
 

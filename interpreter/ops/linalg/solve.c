@@ -82,7 +82,7 @@ static tare_status run_lu(struct tare_matrix_batch *b, int64_t i) {
     tare_matrix_order(lu->order, lu->n, lu->pivots, lu->n);
     for (int64_t k = 0; k < lu->n; k++)
         tare_tensor_set_i64(&b->kernel->outputs[1], i * lu->n + k, ((const int *)lu->order)[k]);
-    tare_matrix_store(&b->kernel->outputs[0], i * b->size, lu->dtype, lu->a, lu->n, lu->n, false, b->buffer);
+    tare_matrix_put_columns(b, 0, i * b->size, lu->a, lu->n, lu->n, false);
     return TARE_OK;
 }
 
@@ -137,7 +137,7 @@ static tare_status infer_solve(struct tare_infer *infer) {
 /* A batch of systems. Matrices are row-major, so LAPACK sees aᵀ, bᵀ and xᵀ. */
 struct system {
     const struct solver *solver;
-    bool lower, adjoint, fast; /* fast: least squares by the normal equations */
+    bool lower, adjoint;
     double l2;
     int m, n, k, most; /* a is [m, n], b [n, k] or for least squares [m, k], x [n, k]; most: of m and n */
     int dtype;
@@ -186,8 +186,7 @@ static tare_status solve_tridiagonal(struct system *s) {
  * equations square the condition number. The factor of the Hermitian matrix, in memory U of Gᵀ = UᴴU, solves y Gᵀ = c.
  */
 static tare_status solve_normal_equations(struct system *s) {
-    const int m = s->m, n = s->n, k = s->k, small = s->call.n;
-    const int dtype = s->dtype;
+    const int m = s->m, n = s->n, k = s->k, small = s->call.n, dtype = s->dtype;
     void *gram = s->call.a, *y = m >= n ? s->x : s->b;
     tare_lapack_gemm(dtype, m >= n ? "NC" : "CN", small, small, s->most, s->a, n, s->a, n, 1, gram, small);
     for (int64_t i = 0; i < small; i++)
@@ -212,16 +211,13 @@ static tare_status solve_by_qr(struct system *s) {
     return TARE_OK;
 }
 
-static tare_status solve_least_squares(struct system *s) {
-    return s->fast ? solve_normal_equations(s) : solve_by_qr(s);
-}
-
 static const struct solver dense = { SQUARE, TARE_LAPACK_GETRF, solve_dense, false },
                            triangular = { SQUARE, TARE_LAPACK_TRSM, solve_triangular, true },
                            old_triangular = { SQUARE, TARE_LAPACK_TRSM, solve_triangular, false },
                            banded = { BANDS, TARE_LAPACK_TRSM, solve_banded, true },
                            tridiagonal = { THREE_DIAGONALS, TARE_LAPACK_GTSV, solve_tridiagonal, false },
-                           least_squares = { ANY, TARE_LAPACK_GELSY, solve_least_squares, false };
+                           normal_equations = { ANY, TARE_LAPACK_POTRF, solve_normal_equations, false },
+                           least_squares = { ANY, TARE_LAPACK_GELSY, solve_by_qr, false };
 
 /* Prepares the call for A: in place where it is square, or its superdiagonal, diagonal and subdiagonal. */
 static tare_status prepare(struct system *s, struct tare_arena *memory) {
@@ -233,7 +229,7 @@ static tare_status prepare(struct system *s, struct tare_arena *memory) {
     if (s->solver->form == SQUARE) c->a = s->a;
     if (s->solver->form == THREE_DIAGONALS) c->du = s->a, c->d = (char *)s->a + line, c->dl = (char *)s->a + 2 * line;
     if (s->solver->form == ANY) c->m = s->m, c->rows = s->most;
-    if (s->fast) c->routine = TARE_LAPACK_POTRF, c->m = c->n = small;
+    if (c->routine == TARE_LAPACK_POTRF) c->m = c->n = small;
     TARE_TRY(tare_lapack_prepare(c, memory));
     if (c->rcond)
         tare_lapack_set(c->rcond, s->dtype, 0,
@@ -245,14 +241,15 @@ static tare_status open_system(struct system *s, struct tare_kernel *kernel) {
     const struct tare_matrices left = tare_matrices_of(&kernel->inputs[0].shape);
     const struct tare_matrices right = tare_matrices_of(&kernel->inputs[1].shape);
     const int64_t most = left.rows > left.columns ? left.rows : left.columns;
-    const int own = tare_matrix_dtype(kernel->inputs[0].dtype);
+    const int dtype = kernel->inputs[0].dtype;
     TARE_TRY(tare_matrix_open(most, most > right.columns ? most : right.columns));
     s->m = (int)left.rows, s->n = (int)left.columns, s->k = (int)right.columns, s->most = (int)most;
-    s->dtype = s->fast ? tare_matrix_dtype_for(kernel->inputs[0].dtype, 1, 1) : own;
-    if (s->solver->form != ANY) s->dtype = tare_matrix_dtype_for(kernel->inputs[0].dtype, left.columns, left.columns);
+    s->dtype = tare_matrix_dtype_for(dtype, left.columns, left.columns);
+    if (s->solver == &normal_equations) s->dtype = tare_matrix_dtype_for(dtype, 1, 1);
+    if (s->solver == &least_squares) s->dtype = tare_matrix_dtype(dtype);
     s->a = tare_lapack_new(kernel->scratch, s->dtype, left.rows * left.columns);
     s->b = tare_lapack_new(kernel->scratch, s->dtype, most * right.columns);
-    s->x = s->fast ? tare_lapack_new(kernel->scratch, s->dtype, most * right.columns) : s->b;
+    s->x = s->solver == &normal_equations ? tare_lapack_new(kernel->scratch, s->dtype, most * right.columns) : s->b;
     return s->a && s->b && s->x ? prepare(s, kernel->scratch) : TARE_NO_MEMORY;
 }
 
@@ -260,10 +257,11 @@ static tare_status read_options(struct system *s, const struct tare_kernel *kern
     s->solver = kernel->op->aux;
     s->lower = tare_node_bool(kernel->node, "lower", true);
     s->adjoint = tare_node_bool(kernel->node, "adjoint", false);
-    s->fast = s->solver->form == ANY && tare_node_bool(kernel->node, "fast", true);
     if (s->solver->form != ANY) return TARE_OK;
     if (kernel->inputs[2].elements != 1) return TARE_FAIL(TARE_SHAPE, "l2_regularizer must be a scalar");
-    s->l2 = s->fast ? tare_tensor_get_f64(&kernel->inputs[2], 0) : 0;
+    if (!tare_node_bool(kernel->node, "fast", true)) return TARE_OK;
+    s->solver = &normal_equations;
+    s->l2 = tare_tensor_get_f64(&kernel->inputs[2], 0);
     return s->l2 < 0 ? TARE_FAIL(TARE_INVALID_ARGUMENT, "l2_regularizer is %g (expected >= 0)", s->l2) : TARE_OK;
 }
 
