@@ -89,7 +89,7 @@ tare_status tare_lapack_open(void) {
 static const void *factor_of(int dtype, int value) {
     static const double wide[3][2] = { { -1 }, { 0 }, { 1 } };
     static const float narrow[3][2] = { { -1 }, { 0 }, { 1 } };
-    return tare_lapack_real_size(dtype) == 4 ? (const void *)narrow[value + 1] : wide[value + 1];
+    return tare_lapack_real(dtype) == TARE_DT_FLOAT ? (const void *)narrow[value + 1] : wide[value + 1];
 }
 
 typedef const void *in; /* every parameter but the lengths of characters, which follow the others */

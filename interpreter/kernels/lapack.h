@@ -17,16 +17,12 @@
 
 typedef _Complex double tare_complex;
 
-/* Elements are float, double, complex64 or complex128. Bytes of one's real component, the dtype of that, and the
- * complex one of the same precision. */
-static inline size_t tare_lapack_real_size(int dtype) {
-    return dtype == TARE_DT_FLOAT || dtype == TARE_DT_COMPLEX64 ? 4 : 8;
-}
+/* Elements are float, double, complex64 or complex128: the real dtype of one's precision, and the complex one. */
 static inline int tare_lapack_real(int dtype) {
-    return tare_lapack_real_size(dtype) == 4 ? TARE_DT_FLOAT : TARE_DT_DOUBLE;
+    return dtype == TARE_DT_FLOAT || dtype == TARE_DT_COMPLEX64 ? TARE_DT_FLOAT : TARE_DT_DOUBLE;
 }
 static inline int tare_lapack_complex(int dtype) {
-    return tare_lapack_real_size(dtype) == 4 ? TARE_DT_COMPLEX64 : TARE_DT_COMPLEX128;
+    return tare_lapack_real(dtype) == TARE_DT_FLOAT ? TARE_DT_COMPLEX64 : TARE_DT_COMPLEX128;
 }
 /* Element i of an array. Real ones have and store no imaginary part. */
 static inline tare_complex tare_lapack_at(const void *x, int dtype, int64_t i) {

@@ -42,7 +42,7 @@ static double complex inverse_of(double complex x) {
     (tare_dtype_is_complex(dtype) ? function##_complex(__VA_ARGS__) : function##_real(__VA_ARGS__))
 
 static bool is_small(int dtype, int n) {
-    return tare_lapack_real_size(dtype) == 8 && n <= TARE_SMALL_MOST;
+    return tare_lapack_real(dtype) == TARE_DT_DOUBLE && n <= TARE_SMALL_MOST;
 }
 
 /* Whether squares of the elements of a, which are finite, can neither overflow nor all underflow. */
@@ -129,18 +129,16 @@ static bool schur(int n, double complex *h, double complex *q) {
 
 /* ---- eigenvalues of general matrices ---- */
 
-/* Scales x to length one, and rotates it so that its largest element is real, as geev does. */
+/* Scales x, whose largest element trevc made about 1, to length one, and rotates it so that its largest element is
+ * real, as geev does. */
 static void normalize(int n, double complex *x) {
-    double largest = 0, sum = 0, most = 0;
+    double sum = 0;
     int pivot = 0;
-    for (int k = 0; k < n; k++)
-        largest = fmax(largest, fmax(fabs(creal(x[k])), fabs(cimag(x[k]))));
     for (int k = 0; k < n; k++) {
-        x[k] *= 1 / largest; /* squares neither overflow nor underflow */
         sum += square_of(x[k]);
-        if (square_of(x[k]) > most) most = square_of(x[k]), pivot = k;
+        if (square_of(x[k]) > square_of(x[pivot])) pivot = k;
     }
-    const double complex factor = conj(x[pivot]) * (1 / sqrt(sum * most));
+    const double complex factor = conj(x[pivot]) * (1 / sqrt(sum * square_of(x[pivot])));
     for (int k = 0; k < n; k++)
         x[k] = k == pivot ? creal(x[k] * factor) : x[k] * factor;
 }

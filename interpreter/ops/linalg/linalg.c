@@ -34,7 +34,7 @@ struct work {
 };
 
 static void copy(const struct work *work, void *to, const void *from) {
-    memcpy(to, from, (size_t)work->parts * tare_lapack_real_size(work->dtype));
+    memcpy(to, from, (size_t)work->parts * tare_dtype_size(tare_lapack_real(work->dtype)));
 }
 
 /* *x = *x · b; *room is the other one of two buffers, which change places. */
@@ -49,7 +49,7 @@ static void multiply(const struct work *work, void **x, const void *b, void **ro
 /* y = y_factor · y + x_factor · x */
 static void combine(const struct work *work, void *y, double y_factor, double x_factor, const void *x) {
     const int64_t parts = work->parts;
-    if (tare_lapack_real_size(work->dtype) == 4)
+    if (tare_lapack_real(work->dtype) == TARE_DT_FLOAT)
         for (int64_t i = 0; i < parts; i++)
             ((float *)y)[i] = (float)y_factor * ((float *)y)[i] + (float)x_factor * ((const float *)x)[i];
     else
@@ -110,7 +110,7 @@ static tare_status exponential_of(struct work *work) {
  * starting at y = a, z = 1, until y changes by rounding errors only. */
 static tare_status take_root(struct work *work, void *a) {
     enum { MOST_STEPS = 100 };
-    const double epsilon = tare_lapack_real_size(work->dtype) == 4 ? (double)FLT_EPSILON : DBL_EPSILON;
+    const double epsilon = tare_lapack_real(work->dtype) == TARE_DT_FLOAT ? (double)FLT_EPSILON : DBL_EPSILON;
     void *z = work->spare[0], *inverse = work->spare[1], *change = work->spare[2];
     tare_matrix_set_identity(z, work->dtype, work->n);
     for (int step = 0; step < MOST_STEPS; step++) {

@@ -233,7 +233,7 @@ static tare_status prepare(struct system *s, struct tare_arena *memory) {
     TARE_TRY(tare_lapack_prepare(c, memory));
     if (c->rcond)
         tare_lapack_set(c->rcond, s->dtype, 0,
-                        small * (tare_lapack_real_size(s->dtype) == 4 ? (double)FLT_EPSILON : DBL_EPSILON));
+                        small * (tare_lapack_real(s->dtype) == TARE_DT_FLOAT ? (double)FLT_EPSILON : DBL_EPSILON));
     return TARE_OK;
 }
 
