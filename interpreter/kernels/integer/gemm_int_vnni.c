@@ -1,11 +1,13 @@
 /* The VNNI variant of the product of int8 rows, with 128 added, by int8 weights: tiles of up to 14 rows by 32 columns.
+ * Where the results are bytes of whole vectors and the rows are adjacent, strips of 7 rows take their place
+ * (gemm_int_strips_vnni.h).
  *
  * The rows of a tile are in two halves, each with rows at equal distances, so a tile may consist of two short lines.
  * Its 28 vectors of sums are in registers, and stored in a buffer in the first-level cache at the end, from which they
  * are converted to the result. While a tile is multiplied, the rows of its result and of an addend are prefetched, and
  * some lines of the next columns' panels: waiting for large weights would take longer than multiplying them. */
 #include "interpreter/kernels/integer/gemm_int_block.h"
-#include "interpreter/kernels/integer/requantize_rows.h"
+#include "interpreter/kernels/integer/gemm_int_strips_vnni.h"
 
 #if TARE_KERNELS_X86
 #include <immintrin.h>
@@ -584,6 +586,52 @@ static void plan_prefetching(struct product *p, int64_t columns_left) {
     if (p->ahead_step > GROUP) p->ahead_step = GROUP;
 }
 
+/* ---- strips ---- */
+
+/* How many strips of these columns tare_strips_run computes: an odd number, or 0 if the product is not of its kind. */
+static int64_t strip_count(const struct product *p) {
+    const struct tare_requantize *r = p->c->requantize;
+    const int64_t strips = p->lines->rows / TARE_STRIP_ROWS;
+    if (p->conversion != TO_BYTES || p->mask != UINT32_MAX || p->lines->count > 1 || p->segments->count > 1) return 0;
+    if (p->segments->groups < TARE_STRIP_LEAST_GROUPS || p->lines->rows % TARE_STRIP_ROWS != 0 || strips < 3) return 0;
+    if (r->addend && r->addend_is_unsigned != (p->bounds.high > INT8_MAX)) return 0;
+    return strips - (strips + 1) % 2;
+}
+
+/* A strip reads the weights as often as a tile of twice as many rows, so it prefetches half as much with each group. */
+static struct tare_strips strips_of(const struct product *p, const char *a) {
+    const struct tare_requantize *r = p->c->requantize;
+    const int64_t first = p->c->element + p->column;
+    return (struct tare_strips){ .a = a,
+                                 .weights = p->b,
+                                 .a_stride = p->a_stride,
+                                 .panel_stride = p->panel_stride,
+                                 .groups = p->segments->groups,
+                                 .addend = r->addend ? (const char *)r->addend + first : NULL,
+                                 .to = r->to + first,
+                                 .stride = p->c->stride,
+                                 .start = p->start,
+                                 .quantizer = &p->quantizer,
+                                 .is_unsigned = p->bounds.high > INT8_MAX,
+                                 .ahead = p->ahead,
+                                 .ahead_step = (p->ahead_step + 1) / 2 };
+}
+
+/* All rows of the columns, of which tare_strips_run computes `count` strips: one more may be left. */
+static void run_strips(struct product *p, const char *a, int64_t count, int32_t sums[BUFFER_ROWS][WIDTH],
+                       store_function *store) {
+    const struct tare_strips strips = strips_of(p, a);
+    const int64_t rows = TARE_STRIP_ROWS * count;
+    const struct row_tile last = { .first = rows - TARE_STRIP_ROWS, .rows = TARE_STRIP_ROWS };
+    tare_strips_run(&strips, count, sums);
+    store(p, sums, &last);
+    if (rows == p->lines->rows) return;
+    const char *left = a + rows * p->a_stride;
+    const struct row_tile tile = { { left, left + (TARE_STRIP_ROWS + 1) / 2 * p->a_stride }, rows, TARE_STRIP_ROWS };
+    tiles[TARE_STRIP_ROWS - 1][1](sums, p, &tile);
+    store(p, sums, &tile);
+}
+
 static enum conversion conversion_of(struct product *p, int64_t n) {
     const struct tare_requantize *r = p->c->requantize;
     if (!r) return TO_SUMS;
@@ -618,6 +666,11 @@ void tare_igemm_lines_vnni(const struct tare_igemm_output *c, const void *a, int
         if (p.conversion == TO_BYTES) set_quantizer(&p);
         plan_prefetching(&p, n - column - columns);
         store_function *const store = store_of(&p);
+        const int64_t strips = strip_count(&p);
+        if (strips > 0) {
+            run_strips(&p, a, strips, sums, store);
+            continue;
+        }
         while (at.lines_left > 0) {
             const struct row_tile tile = next_tile(&p, &at);
             tiles[tile.rows - 1][columns > LANES](sums, &p, &tile);

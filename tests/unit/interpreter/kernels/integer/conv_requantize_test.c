@@ -251,6 +251,19 @@ static void blocks__have_the_bits_of_the_stages(void **unused) {
     }
 }
 
+/* Rows by seven, of which some are converted while others are multiplied: odd and even numbers of strips, more rows
+ * than a block has, groups of k that seven does not divide, and columns that do not fill the last vectors. */
+static void strips__have_the_bits_of_the_stages(void **unused) {
+    (void)unused;
+    static const int64_t heights[] = { 3, 4, 5, 43 }, channels[] = { 28, 64, 100, 261 }, outputs[] = { 32, 64, 80, 96 };
+    for (int i = 0; i < 64; i++) {
+        struct layer layer = { .conv = conv_of(heights[i % 4], 7, channels[i / 4 % 4], outputs[i / 16 % 4], 1, 1),
+                               .kind = kind_of(i + i / 16, 1e-3f) };
+        layer.conv.batch = 1 + i / 32;
+        check(layer);
+    }
+}
+
 static void extremes__saturate(void **unused) {
     (void)unused;
     static const float scales[] = { 1e-30f, 0.3f, 0.6f, 40, 1e20f, 3e38f };
@@ -262,6 +275,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes__have_the_bits_of_the_stages),
         cmocka_unit_test(blocks__have_the_bits_of_the_stages),
+        cmocka_unit_test(strips__have_the_bits_of_the_stages),
         cmocka_unit_test(extremes__saturate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
