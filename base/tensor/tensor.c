@@ -2,6 +2,7 @@
 #include "base/tensor/tensor.h"
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "base/poison.h"
 #include "base/tensor/number.h"
 
 #include <math.h>
@@ -154,6 +155,13 @@ static struct tare_buffer *new_buffer(size_t bytes) {
     return NULL;
 }
 
+/* Of a recycled buffer only the bytes of the present elements may be accessed. */
+static void limit_access(const struct tare_buffer *buffer, size_t bytes, size_t rounded) {
+    const size_t used = bytes ? bytes : ONE_ELEMENT;
+    tare_unpoison(buffer->data, used);
+    if (rounded > used) tare_poison((const char *)buffer->data + used, rounded - used);
+}
+
 static tare_status pool_take(struct tare_buffer **out, struct tare_buffer_pool *pool, size_t bytes) {
     size_t rounded;
     int class = size_class_of(bytes, &rounded);
@@ -184,6 +192,7 @@ static tare_status pool_take(struct tare_buffer **out, struct tare_buffer_pool *
         pool_unref(pool);
         return TARE_NO_MEMORY;
     }
+    limit_access(buffer, bytes, rounded);
     buffer->size_class = class;
     buffer->size = rounded;
     buffer->pool = pool;
@@ -193,6 +202,7 @@ static tare_status pool_take(struct tare_buffer **out, struct tare_buffer_pool *
 
 static void pool_return(struct tare_buffer *buffer) {
     struct tare_buffer_pool *pool = buffer->pool;
+    tare_poison(buffer->data, buffer->size);
     pthread_mutex_lock(&pool->lock);
     buffer->next = pool->free[buffer->size_class];
     pool->free[buffer->size_class] = buffer;

@@ -1,4 +1,5 @@
 /* The buffer pool: recycling, and the limit on what is in use. */
+#include "base/poison.h"
 #include "base/tensor/tensor.h"
 
 #include <setjmp.h>
@@ -93,12 +94,36 @@ static void pool__rounds_up_by_at_most_a_quarter(void **state) {
     tare_buffer_pool_free(pool);
 }
 
+/* A recycled buffer is larger than its present elements; an access to the rest, or after the release, must not go
+ * unnoticed. */
+static void pool__lets_sanitizers_find_accesses_beyond_the_elements(void **state) {
+    (void)state;
+#if TARE_POISONS
+    static const int counts[] = { 1001, 1021, 0, 1 };
+    struct tare_buffer_pool *pool = tare_buffer_pool_new();
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        const size_t bytes = counts[i] ? (size_t)counts[i] * sizeof(float) : 16; /* empty: one element */
+        struct tare_tensor tensor;
+        assert_int_equal(take(&tensor, pool, counts[i]), TARE_OK);
+        char *data = tensor.data;
+        assert_null(__asan_region_is_poisoned(data, bytes));
+        assert_true(__asan_address_is_poisoned(data + bytes));
+        tare_tensor_reset(&tensor);
+        assert_true(__asan_address_is_poisoned(data)); /* the pool keeps it */
+    }
+    tare_buffer_pool_free(pool);
+#else
+    skip();
+#endif
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pool__gives_freed_memory_again),
         cmocka_unit_test(pool__reports_the_most_bytes_in_use_since_the_last_call),
         cmocka_unit_test(pool__refuses_more_than_its_limit),
         cmocka_unit_test(pool__rounds_up_by_at_most_a_quarter),
+        cmocka_unit_test(pool__lets_sanitizers_find_accesses_beyond_the_elements),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
