@@ -84,6 +84,7 @@ struct tare_pool {
     bool ending;
     unsigned measured; /* the round after which cost_ns was measured; 0: it was not */
     int64_t cost_ns;
+    bool is_assumed; /* cost_ns was given */
     tare_worker_fn fn;
     void *arg;
     struct tare_call call; /* of the thread that called tare_pool_run */
@@ -262,6 +263,7 @@ static tare_status gather(void *arg, int worker) {
 
 int64_t tare_pool_cost_ns(struct tare_pool *pool) {
     enum { TIMES = 16, VALID_ROUNDS = 1 << 14 };
+    if (pool && pool->is_assumed) return pool->cost_ns;
     if (!pool || !pool->may_spin) return pool ? INT64_MAX : 0;
     if (pool->measured && pool->round - pool->measured < VALID_ROUNDS) return pool->cost_ns;
     pool->cost_ns = INT64_MAX;
@@ -274,6 +276,11 @@ int64_t tare_pool_cost_ns(struct tare_pool *pool) {
     }
     pool->measured = pool->round;
     return pool->cost_ns;
+}
+
+void tare_pool_assume_cost(struct tare_pool *pool, int64_t nanoseconds) {
+    pool->is_assumed = true;
+    pool->cost_ns = nanoseconds;
 }
 
 void tare_pool_free(struct tare_pool *pool) {

@@ -30,6 +30,9 @@ tare_status tare_pool_run(struct tare_pool *pool, tare_worker_fn fn, void *arg) 
  * again after many runs, since threads move to other processors. INT64_MAX if there are more workers than processors.
  */
 int64_t tare_pool_cost_ns(struct tare_pool *pool);
+/* The cost is taken as given from now on and not measured, so that what is divided between threads does not depend on
+ * the machine: for tests. */
+void tare_pool_assume_cost(struct tare_pool *pool, int64_t nanoseconds);
 void tare_pool_free(struct tare_pool *pool);
 
 /* A bounded FIFO queue of pointers for any number of producers and consumers. */

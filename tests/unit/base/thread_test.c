@@ -138,6 +138,8 @@ static void pool__measures_what_a_run_costs(void **state) {
         assert_int_equal(tare_pool_cost_ns(pool), cost); /* it is not measured again at once */
         assert_int_equal(tare_pool_run(pool, count_up, &calls), TARE_OK);
     }
+    tare_pool_assume_cost(crowded, 7);
+    assert_int_equal(tare_pool_cost_ns(crowded), 7);
     tare_pool_free(pool);
     tare_pool_free(crowded);
 }
