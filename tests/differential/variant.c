@@ -1,0 +1,126 @@
+#include "differential/variant.h"
+#include "support/draw.h"
+#include "support/mini_model.h"
+#include "tpu/bfloat16.h"
+#include "workflow/calibrate.h"
+#include "workflow/option_text.h"
+#include "workflow/quantize.h"
+
+#include <float.h>
+#include <math.h>
+
+const struct variant variants[] = {
+    { .name = "float" },
+    { .name = "prepared", .prepares = true },
+    { .name = "bfloat16", .prepares = true, .to_bfloat16 = true },
+    { .name = "static", .prepares = true, .quantize = "activation-bits=8" },
+    { .name = "static-depthwise", .prepares = true, .quantize = "activation-bits=8 depthwise" },
+    { .name = "static-adds", .prepares = true, .quantize = "activation-bits=8 depthwise integer-adds two-inputs" },
+    { .name = "static-symmetric",
+      .prepares = true,
+      .quantize = "activation-bits=8 symmetric full-range granularity=per_tensor" },
+    { .name = "static-16", .prepares = true, .quantize = "activation-bits=16 depthwise" },
+    { .name = "static-bfloat16", .prepares = true, .quantize = "activation-bits=8", .to_bfloat16 = true },
+    { .name = "dynamic", .prepares = true, .quantize = "method=dynamic min-elements=1 depthwise", .mixes = true },
+    { .name = "weights", .prepares = true, .quantize = "method=weight_only min-elements=1 depthwise" },
+    { .name = "weights-4", .prepares = true, .quantize = "method=weight_only bits=4 min-elements=1 depthwise" },
+    { .name = "weights-block",
+      .prepares = true,
+      .quantize = "method=weight_only bits=4 granularity=per_block:32 min-elements=1" },
+    { .name = "weights-bfloat16",
+      .prepares = true,
+      .quantize = "method=weight_only min-elements=1 depthwise",
+      .to_bfloat16 = true },
+    { 0 },
+};
+
+enum { CALIBRATED = 3 };
+
+/* ---- examples ---- */
+
+struct tare_tensor variant_examples(const struct tare_graph_model *model, int64_t batch, uint64_t seed) {
+    struct tare_shape shape = model->signatures->inputs->shape;
+    struct tare_tensor value;
+    shape.dims[0] = batch;
+    mini_ok(tare_tensor_new(&value, TARE_DT_FLOAT, &shape));
+    draw_fill(value.data, (size_t)value.elements, DRAW_NORMAL, seed);
+    for (int64_t i = 0; i < value.elements; i += 1 + (int64_t)(draw_bits(&seed) % 64))
+        TARE_DATA(float, &value)[i] = i % 3 ? 0 : copysignf(8, TARE_DATA(float, &value)[i]);
+    return value;
+}
+
+void variant_spoil(struct tare_tensor *examples, uint64_t seed) {
+    static const float values[] = { NAN, INFINITY, -INFINITY, FLT_MAX, -FLT_MAX, FLT_MIN / 8, -0.0f };
+    for (int64_t i = 0; i < examples->elements; i += 1 + (int64_t)(draw_bits(&seed) % 200))
+        TARE_DATA(float, examples)[i] = values[draw_bits(&seed) % (sizeof values / sizeof *values)];
+}
+
+/* ---- calibration ---- */
+
+struct examples {
+    const struct tare_graph_model *model;
+    uint64_t seed;
+    int64_t at;
+};
+
+static tare_status next(void *arg, struct tare_tensor *inputs, struct tare_record *record, bool *end,
+                        bool (*expected)(void *wanted_arg, const struct tare_record *record), void *wanted_arg) {
+    struct examples *examples = arg;
+    for (; examples->at < CALIBRATED; examples->at++) {
+        const struct tare_record here = { .number = examples->at, .index = examples->at };
+        if (!expected(wanted_arg, &here)) continue;
+        *record = here;
+        inputs[0] = variant_examples(examples->model, 1, examples->seed + (uint64_t)examples->at++);
+        return TARE_OK;
+    }
+    *end = true;
+    return TARE_OK;
+}
+
+static struct tare_calibration *calibrate(const struct tare_graph_model *model, uint64_t seed) {
+    static const char *const files[] = { "examples" };
+    struct examples examples = { .model = model, .seed = seed };
+    const struct tare_sample_source source = {
+        .arg = &examples, .files = files, .n_files = 1, .expected = CALIBRATED, .next = next
+    };
+    const struct tare_calibrate_options options = { .threads = 1, .batch = 1, .samples = &source };
+    struct tare_calibration *calibration;
+    mini_ok(tare_workflow_calibrate(&calibration, model, &options));
+    return calibration;
+}
+
+/* ---- conversion ---- */
+
+static const struct tare_option_set quantize_set = { .program = "quantize", .options = tare_quantize_rows };
+
+static void quantize(const struct variant *variant, struct tare_graph_model *model, uint64_t seed) {
+    struct tare_quantize_request request = { 0 };
+    struct tare_quant_options options;
+    struct tare_quant_report report;
+    struct tare_arena arena = { 0 };
+    bool channels;
+    mini_ok(tare_option_text_read(&request, &arena, &quantize_set, variant->quantize));
+    mini_ok(tare_workflow_quantize_read(&options, &arena, &request));
+    mini_ok(tare_workflow_quantize_prepare(model, &options));
+    struct tare_calibration *calibration =
+        tare_workflow_quantize_needs_samples(&options, &channels) ? calibrate(model, seed) : NULL;
+    mini_ok(tare_workflow_quantize_run(&report, &arena, model, &options, calibration));
+    tare_calibration_free(calibration);
+    tare_options_free(&request, &quantize_set);
+    tare_arena_free(&arena);
+}
+
+static void to_bfloat16(struct tare_graph_model *model) {
+    const struct tare_bfloat16_options options = { .skip_safety_checks = true, .rounds_outputs = true };
+    struct tare_graph *const graphs[] = { model->main };
+    size_t changes = 0;
+    mini_ok(tare_tpu_bfloat16(model, graphs, 1, &options, &changes));
+}
+
+void variant_apply(const struct variant *variant, struct tare_graph_model *model, uint64_t seed) {
+    if (variant->quantize)
+        quantize(variant, model, seed);
+    else if (variant->prepares)
+        mini_ok(tare_pipeline_prepare(model, NULL));
+    if (variant->to_bfloat16) to_bfloat16(model);
+}
