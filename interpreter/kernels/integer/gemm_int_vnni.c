@@ -220,6 +220,11 @@ static __mmask16 mask_of(const struct product *p, int panel) {
     return (__mmask16)(p->mask >> panel * LANES);
 }
 
+/* All columns of the panels are inside C. */
+static bool has_whole_panels(const struct product *p) {
+    return p->mask == UINT32_MAX || p->mask == UINT16_MAX;
+}
+
 static TARE_TARGET_AVX512 void store_sums(const struct product *p, int32_t sums[BUFFER_ROWS][WIDTH],
                                           const struct row_tile *tile) {
     int32_t *to = p->c->sums + tile->first * p->c->stride + p->column;
@@ -271,17 +276,21 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_floats(const struct product *p,
     tare_requantize_store_range_avx512(r, &seen);
 }
 
-/* Whole vectors that are stored, without an addend; the sums begin with the offsets. Static models collect no range. */
+/* Whole vectors that are stored, and a bias that is not added last; the sums begin with the offsets. Static models
+ * collect no range. */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_whole_floats(const struct product *p, int32_t sums[BUFFER_ROWS][WIDTH],
                                                               const struct row_tile *tile, const int panels,
-                                                              const bool has_range, const bool has_sign) {
+                                                              const bool has_range, const bool has_sign,
+                                                              const bool has_addend) {
     const struct tare_requantize *r = p->c->requantize;
     const __mmask16 masks[2] = { 0xffff, 0xffff };
     struct tare_real_columns columns = tare_real_columns_of(r, p->c->column + p->column, masks, panels);
-    float *to = r->real.floats + p->c->element + tile->first * p->c->stride + p->column;
+    const int64_t stride = p->c->stride, at = p->c->element + tile->first * stride + p->column;
+    const float *addend = has_addend ? r->real.addend + at : NULL;
+    float *to = r->real.floats + at;
     struct tare_range_avx512 seen = tare_requantize_range_avx512(r);
-    const int64_t stride = p->c->stride;
     columns.has_bias = true;
+    columns.bias_is_last = false;
     TARE_UNROLL
     for (int panel = 0; panel < panels; panel++) {
         columns.offset[panel] = _mm512_setzero_si512();
@@ -290,25 +299,31 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_whole_floats(const struct produ
     for (int64_t row = 0; row < tile->rows; row++, to += stride) {
         TARE_UNROLL
         for (int panel = 0; panel < panels; panel++) {
-            const __m512 x = tare_real_lanes(&columns, panel, _mm512_load_si512(sums[row] + panel * LANES), NULL);
+            const __m512 x = tare_real_lanes(&columns, panel, _mm512_load_si512(sums[row] + panel * LANES),
+                                             has_addend ? addend + panel * LANES : NULL);
             _mm512_storeu_ps(to + panel * LANES, x);
             if (has_range) tare_add_to_range(&seen, x, 0xffff, true, has_sign);
         }
+        if (has_addend) addend += stride;
     }
     if (has_range) tare_requantize_store_range_avx512(r, &seen);
 }
 
-#define STORE_WHOLE_FLOATS(name, panels, has_range, has_sign)                                                          \
+#define STORE_WHOLE_FLOATS(name, panels, has_range, has_sign, has_addend)                                              \
     static TARE_TARGET_AVX512 void name(const struct product *p, int32_t sums[BUFFER_ROWS][WIDTH],                     \
                                         const struct row_tile *tile) {                                                 \
-        store_whole_floats(p, sums, tile, panels, has_range, has_sign);                                                \
+        store_whole_floats(p, sums, tile, panels, has_range, has_sign, has_addend);                                    \
     }
-STORE_WHOLE_FLOATS(whole_static_floats_1, 1, false, false)
-STORE_WHOLE_FLOATS(whole_static_floats_2, 2, false, false)
-STORE_WHOLE_FLOATS(whole_floats_1, 1, true, false)
-STORE_WHOLE_FLOATS(whole_floats_2, 2, true, false)
-STORE_WHOLE_FLOATS(whole_signed_floats_1, 1, true, true)
-STORE_WHOLE_FLOATS(whole_signed_floats_2, 2, true, true)
+STORE_WHOLE_FLOATS(whole_static_floats_1, 1, false, false, false)
+STORE_WHOLE_FLOATS(whole_static_floats_2, 2, false, false, false)
+STORE_WHOLE_FLOATS(whole_floats_1, 1, true, false, false)
+STORE_WHOLE_FLOATS(whole_floats_2, 2, true, false, false)
+STORE_WHOLE_FLOATS(whole_signed_floats_1, 1, true, true, false)
+STORE_WHOLE_FLOATS(whole_signed_floats_2, 2, true, true, false)
+STORE_WHOLE_FLOATS(whole_added_floats_1, 1, true, false, true)
+STORE_WHOLE_FLOATS(whole_added_floats_2, 2, true, false, true)
+STORE_WHOLE_FLOATS(whole_added_signed_floats_1, 1, true, true, true)
+STORE_WHOLE_FLOATS(whole_added_signed_floats_2, 2, true, true, true)
 #undef STORE_WHOLE_FLOATS
 
 /* The only 8 columns of a result, without an addend: two rows are a vector, of which the columns are repeated. */
@@ -365,8 +380,10 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_packed(uint8_t *to, int64_t str
                                  _mm512_extracti32x4_epi32(bytes, 2), _mm512_extracti32x4_epi32(bytes, 3) };
     if (panels == 1) {
         TARE_UNROLL
-        for (int i = 0; i < 4; i++)
-            if (i < rows) _mm_mask_storeu_epi8(to + i * stride, (__mmask16)mask, quarter[i]);
+        for (int i = 0; i < 4; i++) {
+            if (i < rows && is_whole) _mm_storeu_si128((__m128i *)(void *)(to + i * stride), quarter[i]);
+            if (i < rows && !is_whole) _mm_mask_storeu_epi8(to + i * stride, (__mmask16)mask, quarter[i]);
+        }
         return;
     }
     TARE_UNROLL
@@ -428,50 +445,91 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_bytes(const struct product *p, 
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void collect_sums(const struct product *p, int32_t sums[BUFFER_ROWS][WIDTH],
                                                         int64_t rows, const int panels) {
     struct tare_sum_range *range = p->c->requantize->real.sums;
+    const int64_t column = p->c->column + p->column;
+    struct tare_sum_range_avx512 seen[2];
     TARE_UNROLL
-    for (int panel = 0; panel < panels; panel++) {
-        const int64_t column = p->c->column + p->column + panel * LANES;
-        struct tare_sum_range_avx512 seen = tare_sum_range_load(range, column, mask_of(p, panel));
-        for (int64_t row = 0; row < rows; row++)
-            tare_sum_range_add(&seen, _mm512_load_si512(sums[row] + panel * LANES));
-        tare_sum_range_store(range, column, mask_of(p, panel), &seen);
+    for (int panel = 0; panel < panels; panel++)
+        seen[panel] = tare_sum_range_load(range, column + panel * LANES, mask_of(p, panel));
+    for (int64_t row = 0; row < rows; row++) {
+        TARE_UNROLL
+        for (int panel = 0; panel < panels; panel++)
+            tare_sum_range_add(&seen[panel], _mm512_load_si512(sums[row] + panel * LANES));
     }
+    TARE_UNROLL
+    for (int panel = 0; panel < panels; panel++)
+        tare_sum_range_store(range, column + panel * LANES, mask_of(p, panel), &seen[panel]);
 }
 
-/* Stores the bytes of quantized floats; see store_bytes. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_quotients(const struct product *p, int32_t sums[BUFFER_ROWS][WIDTH],
-                                                           const struct row_tile *tile, const int panels) {
+/* What the quantization of the floats of a tile reads. */
+struct quotients {
+    struct tare_quotient_avx512 quotient;
+    struct tare_quotient_columns columns[2];
+};
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 struct quotients load_quotients(const struct product *p, const int panels) {
     const struct tare_requantize *r = p->c->requantize;
-    const struct tare_quotient_avx512 quotient = tare_load_quotient_avx512(r);
-    const int64_t column = p->c->column + p->column, stride = p->c->stride;
-    const struct tare_quotient_columns columns[2] = {
-        tare_load_quotient_columns(r, column, mask_of(p, 0)),
-        tare_load_quotient_columns(r, column + (panels - 1) * LANES, mask_of(p, panels - 1)),
+    const int64_t column = p->c->column + p->column;
+    return (struct quotients){
+        tare_load_quotient_avx512(r),
+        { tare_load_quotient_columns(r, column, mask_of(p, 0)),
+          tare_load_quotient_columns(r, column + (panels - 1) * LANES, mask_of(p, panels - 1)) },
     };
-    uint8_t *to = r->to + p->c->element + tile->first * stride + p->column;
-    for (int64_t row = 0; row < tile->rows; row += 4 / panels, to += 4 / panels * stride) {
-        __m512i x[4];
-        TARE_UNROLL
-        for (int i = 0; i < 4; i++) {
-            const struct tare_quotient_columns *of = &columns[i % panels];
-            const __m512i total =
-                _mm512_add_epi32(_mm512_load_si512(sums[row + i / panels] + i % panels * LANES), of->offset);
-            x[i] = tare_sum_quotients_avx512(&quotient, of->scale, of->bias, total);
-        }
-        const __m512i bytes = tare_bytes_in_order(tare_pack_quotients_avx512(&quotient, x));
-        store_packed(to, stride, bytes, tile->rows - row, p->mask, panels, false);
+}
+
+/* The bytes of two rows of two panels, or of four rows of one. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512i quotients_of_rows(const struct quotients *q, int32_t sums[][WIDTH],
+                                                                const int panels, const bool has_offset) {
+    __m512i x[4];
+    TARE_UNROLL
+    for (int i = 0; i < 4; i++) {
+        const struct tare_quotient_columns *of = &q->columns[i % panels];
+        __m512i total = _mm512_load_si512(sums[i / panels] + i % panels * LANES);
+        if (!has_offset) total = _mm512_add_epi32(total, of->offset);
+        x[i] = tare_sum_quotients_avx512(&q->quotient, of->scale, of->bias, total);
     }
+    return tare_bytes_in_order(tare_pack_quotients_avx512(&q->quotient, x));
+}
+
+/* Stores the bytes of quantized floats; see store_bytes. `has_offset`: the sums begin with the offsets. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_quotients(const struct product *p, int32_t sums[BUFFER_ROWS][WIDTH],
+                                                           const struct row_tile *tile, const int panels,
+                                                           const bool is_whole, const bool has_offset,
+                                                           const bool has_bias) {
+    struct quotients q = load_quotients(p, panels);
+    const int64_t stride = p->c->stride, rows = tile->rows, together = 4 / panels;
+    const uint32_t mask = p->mask;
+    uint8_t *to = p->c->requantize->to + p->c->element + tile->first * stride + p->column;
+    int64_t row = 0;
+    q.quotient.has_bias = has_bias; /* known to the compiler */
+    for (; row + together <= rows; row += together, to += together * stride)
+        store_packed(to, stride, quotients_of_rows(&q, sums + row, panels, has_offset), together, mask, panels,
+                     is_whole);
+    if (row == rows) return;
+    store_packed(to, stride, quotients_of_rows(&q, sums + row, panels, has_offset), rows - row, mask, panels, is_whole);
 }
 
 #define TAKE_SUMS(panels)                                                                                              \
     static TARE_TARGET_AVX512 void take_sums_##panels(const struct product *p, int32_t sums[BUFFER_ROWS][WIDTH],       \
                                                       const struct row_tile *tile) {                                   \
-        if (p->c->requantize->real.sums) collect_sums(p, sums, tile->rows, panels);                                    \
-        if (p->c->requantize->real.is_quantized) store_quotients(p, sums, tile, panels);                               \
+        const struct tare_real_stage *real = &p->c->requantize->real;                                                  \
+        if (real->sums) collect_sums(p, sums, tile->rows, panels);                                                     \
+        if (real->is_quantized && real->bias) store_quotients(p, sums, tile, panels, false, false, true);              \
+        if (real->is_quantized && !real->bias) store_quotients(p, sums, tile, panels, false, false, false);            \
+    }                                                                                                                  \
+    static TARE_TARGET_AVX512 void whole_quotients_##panels(const struct product *p, int32_t sums[BUFFER_ROWS][WIDTH], \
+                                                            const struct row_tile *tile) {                             \
+        if (p->c->requantize->real.bias)                                                                               \
+            store_quotients(p, sums, tile, panels, true, true, true);                                                  \
+        else                                                                                                           \
+            store_quotients(p, sums, tile, panels, true, true, false);                                                 \
     }
 TAKE_SUMS(1)
 TAKE_SUMS(2)
 #undef TAKE_SUMS
+
+/* The sums of whole panels are quantized and nothing else; they begin with the offsets. */
+static bool are_whole_quotients(const struct product *p) {
+    return p->conversion == TO_QUOTIENTS && !p->c->requantize->real.sums && has_whole_panels(p);
+}
 
 typedef void store_function(const struct product *p, int32_t sums[BUFFER_ROWS][WIDTH], const struct row_tile *tile);
 
@@ -500,18 +558,22 @@ STORES(whole, 2, true)
 static store_function *store_of_floats(const struct product *p) {
     static store_function *const functions[][3] = { { whole_static_floats_1, whole_floats_1, whole_signed_floats_1 },
                                                     { whole_static_floats_2, whole_floats_2, whole_signed_floats_2 } };
+    static store_function *const added[][2] = { { whole_added_floats_1, whole_added_signed_floats_1 },
+                                                { whole_added_floats_2, whole_added_signed_floats_2 } };
     const struct tare_real_stage *real = &p->c->requantize->real;
-    const bool is_whole = p->mask == UINT32_MAX || p->mask == UINT16_MAX;
     const bool is_eight = p->c->requantize->columns == EIGHT && p->c->stride == EIGHT && p->c->column == 0;
-    if (is_eight && !real->addend && real->floats) return real->low >= 0 ? eight_floats : eight_signed_floats;
-    if (!is_whole || real->addend || !real->floats) return store_any_floats;
-    return functions[p->mask == UINT32_MAX][!real->range ? 0 : real->low >= 0 ? 1 : 2];
+    const bool has_sign = !(real->low >= 0), is_wide = p->mask == UINT32_MAX;
+    if (is_eight && !real->addend && real->floats) return has_sign ? eight_signed_floats : eight_floats;
+    if (!has_whole_panels(p) || real->bias_is_last || !real->floats) return store_any_floats;
+    if (real->addend) return real->range ? added[is_wide][has_sign] : store_any_floats;
+    return functions[is_wide][!real->range ? 0 : 1 + has_sign];
 }
 
 static store_function *store_of(const struct product *p) {
     if (p->conversion == TO_SUMS) return store_sums;
     if (p->conversion == TO_ANY) return store_any;
     if (p->conversion == TO_FLOATS) return store_of_floats(p);
+    if (are_whole_quotients(p)) return p->mask > UINT16_MAX ? whole_quotients_2 : whole_quotients_1;
     if (p->conversion == TO_QUOTIENTS) return p->mask > UINT16_MAX ? take_sums_2 : take_sums_1;
     const struct tare_requantize *r = p->c->requantize;
     const enum addend kind = !r->addend ? NO_ADDEND : r->addend_is_unsigned ? UINT8_ADDEND : INT8_ADDEND;
@@ -558,9 +620,10 @@ static struct row_tile next_tile(const struct product *p, struct row_cursor *at)
 
 /* ---- the whole ---- */
 
-/* The sums begin with the offsets of the conversion to bytes or floats. Columns that do not exist begin with 0. */
+/* The sums begin with the offsets of the conversion, unless their extremes are collected. Columns that do not exist
+ * begin with 0. */
 static TARE_TARGET_AVX512 void set_start(struct product *p, const int32_t *start) {
-    const bool has_offset = p->conversion == TO_BYTES || p->conversion == TO_FLOATS;
+    const bool has_offset = p->conversion == TO_BYTES || p->conversion == TO_FLOATS || are_whole_quotients(p);
     const int32_t *offset = has_offset ? p->c->requantize->offset + p->c->column + p->column : NULL;
     TARE_UNROLL
     for (int panel = 0; panel < WIDTH / LANES; panel++) {
