@@ -225,6 +225,20 @@ static void NAME(sort)(double *values, int m, int n, NUMBER *x, NUMBER *v) {
     }
 }
 
+/* Eigenvalues of a [2, 2], of which one triangle is read, ascending; the eigenvectors replace a. One rotation. */
+static void NAME(syevd_of_2)(bool upper, NUMBER *a, double *values) {
+    const NUMBER z = upper ? a[2] : CONJ(a[1]);
+    const double p = creal(a[0]), q = creal(a[3]);
+    NUMBER s = 0;
+    const double c = SQUARE(z) <= (p * p + q * q) * 1e-33 ? 1 : NAME(rotation)(p, q, z, &s);
+    const double shift = creal(s * CONJ(z)) / c; /* both values move away from the other one */
+    const int smaller = q < p;
+    values[smaller] = p - shift, values[!smaller] = q + shift;
+    NUMBER *x = a + 2 * smaller, *y = a + 2 * !smaller;
+    x[0] = c, x[1] = -CONJ(s);
+    y[0] = s, y[1] = c;
+}
+
 /* Singular values of a [m, n], m >= n, `columns` columns of u and vh [n, n]. The columns of A·V are orthogonal, so A·V
  * = Q·R with a diagonal R, whose signs go to V. */
 static void NAME(gesdd)(int m, int n, int columns, NUMBER *a, double *s, NUMBER *u, NUMBER *vh) {

@@ -13,13 +13,17 @@ enum { MOST_SWEEPS = 60 }; /* convergence is quadratic: six are usual */
 static double square_of(double complex x) {
     return creal(x) * creal(x) + cimag(x) * cimag(x);
 }
+/* Whether neither a square of a magnitude nor its reciprocal lost bits or overflowed. */
+static bool is_accurate(double square) {
+    return square > 1e-280 && square < 1e280;
+}
 static double modulus_of(double complex x) {
     const double square = square_of(x);
-    return square > 1e-280 && square < 1e280 ? sqrt(square) : cabs(x);
+    return is_accurate(square) ? sqrt(square) : cabs(x);
 }
 static double complex inverse_of(double complex x) {
-    const double modulus = modulus_of(x);
-    return conj(x) / modulus / modulus;
+    const double square = square_of(x), modulus = modulus_of(x);
+    return is_accurate(square) ? conj(x) * (1 / square) : conj(x) / modulus / modulus;
 }
 
 /* For the templates below: a real number has no imaginary part to compute with. */
@@ -143,6 +147,24 @@ static void normalize(int n, double complex *x) {
         x[k] = k == pivot ? creal(x[k] * factor) : x[k] * factor;
 }
 
+/* [a b; c e] has the eigenvalues e + q and a - q with the vectors (q, c) and (-b, q) for q = d ± sqrt(d² + bc), d = (a
+ * - e) / 2, with the sign that adds magnitudes. A conjugate pair of a real matrix is exactly conjugate. */
+static bool geev_of_2(struct tare_lapack_call *call) {
+    const bool is_complex = tare_dtype_is_complex(call->dtype);
+    double complex m[4], *w = call->joined_w, *v = call->joined_v;
+    for (int i = 0; i < 4; i++)
+        m[i] = tare_lapack_at(call->a, call->dtype, i);
+    const double complex a = m[0], c = m[1], b = m[2], e = m[3], d = 0.5 * (a - e), root = csqrt(d * d + b * c);
+    const double complex q = d + (creal(conj(d) * root) >= 0 ? root : -root);
+    w[0] = e + q, w[1] = !is_complex && cimag(q) != 0 ? conj(e + q) : a - q;
+    v[0] = q == 0 && c == 0 ? 1 : q, v[1] = c;
+    v[2] = -b, v[3] = q == 0 && b == 0 ? 1 : q;
+    if (!is_complex && cimag(q) != 0) v[2] = conj(v[0]), v[3] = conj(v[1]);
+    normalize(2, v);
+    normalize(2, v + 2);
+    return true;
+}
+
 /* Runs another routine of LAPACK on the arrays of the call. */
 static bool run_as(enum tare_lapack_routine routine, const struct tare_lapack_call *c) {
     struct tare_lapack_call part = *c;
@@ -169,6 +191,7 @@ static bool small_geev(struct tare_lapack_call *c) {
     double complex copy[TARE_SMALL_MOST * TARE_SMALL_MOST]; /* LAPACK has further means to converge */
     const size_t bytes = (size_t)(c->n * c->n) * tare_dtype_size(c->dtype);
     if (c->left == 'V') return false;
+    if (c->n == 2) return geev_of_2(c);
     memcpy(copy, c->a, bytes);
     if (general_geev(c)) return true;
     memcpy(c->a, copy, bytes);
@@ -195,6 +218,10 @@ bool tare_small_lapack_try(struct tare_lapack_call *c) {
         return true;
     case TARE_LAPACK_ORGQR:
         RUN(c->dtype, orgqr, c->m, c->n, c->k, c->a, c->tau);
+        return true;
+    case TARE_LAPACK_SYEVD:
+        if (c->n != 2 || !has_squares(c)) return false;
+        RUN(c->dtype, syevd_of_2, c->uplo == 'U', c->a, c->s);
         return true;
     case TARE_LAPACK_GESDD:
         if (c->m < c->n || !has_squares(c)) return false;
