@@ -1,5 +1,6 @@
 /* Reads the call signature of a concrete function from its canonicalized_input_signature: (positional, keywords). */
 #include "convert/call_signature.h"
+#include "base/map.h"
 #include "base/strbuf.h"
 #include "convert/functions.h"
 #include "convert/structured.h"
@@ -54,19 +55,21 @@ static bool take_leaf(void *arg, const value_message *leaf) {
     }
 }
 
-static size_t find_name(const struct leaves *leaves, const char *name) {
+/* The arguments are flattened in the order of the leaves. Where every argument has the name of a leaf, names decide.
+ * False if out of memory. */
+static bool order_shapes(struct tare_shape *out, const struct leaves *leaves, const struct tare_graph *function) {
+    struct tare_map places = { 0 };
+    bool by_name = true, complete = true;
+    for (size_t i = leaves->count; i > 0 && complete; i--) /* of leaves with one name the first counts */
+        complete = tare_map_set(&places, leaves->names[i - 1], &leaves->shapes[i - 1]);
     for (size_t i = 0; i < leaves->count; i++)
-        if (strcmp(leaves->names[i], name) == 0) return i;
-    return leaves->count;
-}
-
-/* The arguments are flattened in the order of the leaves. Where every argument has the name of a leaf, names decide. */
-static void order_shapes(struct tare_shape *out, const struct leaves *leaves, const struct tare_graph *function) {
-    bool by_name = true;
-    for (size_t i = 0; i < leaves->count; i++)
-        by_name = by_name && find_name(leaves, function->args[i]->name) < leaves->count;
-    for (size_t i = 0; i < leaves->count; i++)
-        out[i] = leaves->shapes[by_name ? find_name(leaves, function->args[i]->name) : i];
+        by_name = by_name && tare_map_get(&places, function->args[i]->name);
+    for (size_t i = 0; i < leaves->count; i++) {
+        const struct tare_shape *named = by_name ? tare_map_get(&places, function->args[i]->name) : NULL;
+        out[i] = named ? *named : leaves->shapes[i];
+    }
+    tare_map_free(&places);
+    return complete;
 }
 
 static tare_status read_shapes(struct tare_call_signature *out, struct tare_arena *arena, const value_message *nest,
@@ -79,7 +82,7 @@ static tare_status read_shapes(struct tare_call_signature *out, struct tare_aren
     leaves.names = TARE_NEW_ARRAY(arena, const char *, expected + 1);
     leaves.count = 0;
     if (!leaves.shapes || !leaves.names || !tare_structured_each_leaf(nest, take_leaf, &leaves)) return TARE_NO_MEMORY;
-    order_shapes(shapes, &leaves, function);
+    if (!order_shapes(shapes, &leaves, function)) return TARE_NO_MEMORY;
     out->shapes = shapes;
     out->n_shapes = expected;
     return TARE_OK;
@@ -106,7 +109,7 @@ static bool read_number(double *out, const value_message *value) {
 static void add_bound(struct reader *r, const char *name, const value_message *value) {
     struct tare_strbuf text = { 0 };
     struct tare_bound_argument *grown =
-        tare_arena_extend(r->arena, r->out->bound, r->out->n_bound, 1, sizeof *r->out->bound);
+        tare_arena_append(r->arena, r->out->bound, r->out->n_bound, sizeof *r->out->bound);
     tare_structured_repr(&text, value);
     r->failed = r->failed || !grown || text.failed;
     if (!r->failed) {

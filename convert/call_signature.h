@@ -18,7 +18,7 @@ struct tare_call_signature {
     const char *summary;             /* "ConcreteFunction pow(a, b)" */
     const struct tare_shape *shapes; /* of the tensor arguments, in the order of the graph's */
     size_t n_shapes;                 /* 0: not recorded, or arguments are not dense tensors */
-    const struct tare_bound_argument *bound;
+    struct tare_bound_argument *bound;
     size_t n_bound;
 };
 

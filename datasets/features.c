@@ -170,7 +170,7 @@ tare_status tare_features_of_sample(struct tare_features *out, const struct tare
 static tare_status add_one(struct tare_features *features, const char *key, int dtype, const void *value) {
     const struct tare_shape one = { .rank = 1, .dims = { 1 } };
     struct tare_feature *items =
-        tare_arena_extend(&features->arena, features->items, features->count, 1, sizeof *features->items);
+        tare_arena_append(&features->arena, features->items, features->count, sizeof *features->items);
     struct tare_feature *feature;
     if (!items) return TARE_NO_MEMORY;
     features->items = items;

@@ -1,6 +1,7 @@
 /* Object graphs for a model that was built in memory, with the layout of TensorFlow's tf.saved_model.save: the children
  * of the root are the variables by path, the aliased functions by alias, and "signatures". */
 #include "convert/export/objects.h"
+#include "base/map.h"
 #include "proto/field.h"
 #include "proto/tensor_message.h"
 #include "tpu/functions.h"
@@ -15,6 +16,8 @@ struct builder {
     Tensorflow__SavedObjectGraph *saved;
     Tensorflow__TrackableObjectGraph *trackable;
     size_t capacity;
+    struct tare_map variables; /* by the address of their node */
+    struct tare_map on_path;   /* children that are variables or contain some, by "PARENT/NAME" */
 };
 
 static void *new_message(struct builder *b, const ProtobufCMessageDescriptor *descriptor) {
@@ -75,16 +78,6 @@ static tare_status add_child(struct builder *b, size_t parent, const char *name,
     return push_child(b, &trackable->children, &trackable->n_children, ref);
 }
 
-static bool find_child(const struct builder *b, size_t parent, const char *name, size_t *child) {
-    const Tensorflow__SavedObject *object = b->saved->nodes[parent];
-    for (size_t i = 0; i < object->n_children; i++) {
-        if (strcmp(object->children[i]->local_name, name) != 0) continue;
-        *child = (size_t)object->children[i]->node_id;
-        return true;
-    }
-    return false;
-}
-
 /* ---- variables ---- */
 
 /* One step of a checkpoint key: "a.Sb" is the local name "a/b", ".." is ".". */
@@ -100,21 +93,29 @@ static const char *unescape(struct tare_arena *arena, const char *part, size_t s
     return out;
 }
 
+/* The child `name` of *id, which becomes *id; it is added if it does not exist. */
+static tare_status add_step(size_t *id, struct builder *b, const char *name) {
+    const size_t parent = *id;
+    const char *key = name ? tare_arena_printf(b->arena, "%zu/%s", parent, name) : NULL;
+    const reference *known = key ? tare_map_get(&b->on_path, key) : NULL;
+    if (!key) return TARE_NO_MEMORY;
+    if (known) {
+        *id = (size_t)known->node_id;
+        return TARE_OK;
+    }
+    TARE_TRY(add_object(id, b));
+    TARE_TRY(make_user_object(b, *id, "_generic_user_object"));
+    TARE_TRY(add_child(b, parent, name, *id));
+    const Tensorflow__SavedObject *object = b->saved->nodes[parent];
+    return tare_map_set(&b->on_path, key, object->children[object->n_children - 1]) ? TARE_OK : TARE_NO_MEMORY;
+}
+
 static tare_status add_path(size_t *id, struct builder *b, const char *key, size_t size) {
-    size_t at = 0;
     *id = 0;
-    while (at < size) {
+    for (size_t at = 0, end; at < size; at = end + 1) {
         const char *slash = memchr(key + at, '/', size - at);
-        size_t end = slash ? (size_t)(slash - key) : size, child;
-        const char *name = unescape(b->arena, key + at, end - at);
-        if (!name) return TARE_NO_MEMORY;
-        if (!find_child(b, *id, name, &child)) {
-            TARE_TRY(add_object(&child, b));
-            TARE_TRY(make_user_object(b, child, "_generic_user_object"));
-            TARE_TRY(add_child(b, *id, name, child));
-        }
-        *id = child;
-        at = end + 1;
+        end = slash ? (size_t)(slash - key) : size;
+        TARE_TRY(add_step(id, b, unescape(b->arena, key + at, end - at)));
     }
     return TARE_OK;
 }
@@ -227,9 +228,8 @@ static tare_status bind_captures(struct builder *b, const struct tare_graph *gra
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s has captures that no call binds", graph->name);
     for (size_t i = 0; i < count; i++) {
         const struct tare_node *handle = call->inputs[call->n_inputs - count + i].node;
-        concrete->bound[i] = -1;
-        for (size_t v = 0; v < b->model->n_variables; v++)
-            if (b->model->variables[v].node == handle) concrete->bound[i] = b->model->variables[v].object_id;
+        const struct tare_variable *variable = tare_map_get_n(&b->variables, (const char *)&handle, sizeof handle);
+        concrete->bound[i] = variable ? variable->object_id : -1;
         if (concrete->bound[i] < 0)
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: capture %zu is not a variable", graph->name, i);
     }
@@ -241,14 +241,18 @@ static tare_status bind_captures(struct builder *b, const struct tare_graph *gra
 
 static tare_status input_specs(Tensorflow__StructuredValue **values, struct builder *b,
                                const struct tare_signature *signature, const struct tare_graph *graph, size_t count) {
-    for (size_t i = 0; i < count; i++) {
+    struct tare_map inputs = { 0 };
+    tare_status status = TARE_OK;
+    for (size_t k = 0; k < signature->n_inputs && status == TARE_OK; k++)
+        if (!tare_map_set(&inputs, signature->inputs[k].key, &signature->inputs[k])) status = TARE_NO_MEMORY;
+    for (size_t i = 0; i < count && status == TARE_OK; i++) {
         const char *name = graph->args[i]->name;
-        struct tare_shape shape = tare_shape_unknown();
-        for (size_t k = 0; k < signature->n_inputs; k++)
-            if (strcmp(signature->inputs[k].key, name) == 0) shape = signature->inputs[k].shape;
-        TARE_TRY(make_spec(&values[i], b, name, graph->args[i]->output_dtypes[0], &shape));
+        const struct tare_binding *input = tare_map_get(&inputs, name);
+        const struct tare_shape shape = input ? input->shape : tare_shape_unknown();
+        status = make_spec(&values[i], b, name, graph->args[i]->output_dtypes[0], &shape);
     }
-    return TARE_OK;
+    tare_map_free(&inputs);
+    return status;
 }
 
 /* Entry of the concrete function map. Signature functions take keywords and return a dict, others take and return
@@ -353,28 +357,47 @@ static size_t most_objects(const struct tare_graph_model *model) {
     return count;
 }
 
+static tare_status begin(struct builder *b) {
+    b->saved = new_message(b, &tensorflow__saved_object_graph__descriptor);
+    if (!b->saved) return TARE_NO_MEMORY;
+    b->trackable = new_message(b, &tensorflow__trackable_object_graph__descriptor);
+    if (!b->trackable) return TARE_NO_MEMORY;
+    b->saved->nodes = TARE_NEW_ARRAY(b->arena, Tensorflow__SavedObject *, b->capacity);
+    b->trackable->nodes = TARE_NEW_ARRAY(b->arena, Tensorflow__TrackableObjectGraph__TrackableObject *, b->capacity);
+    if (!b->saved->nodes || !b->trackable->nodes) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < b->model->n_variables; i++) {
+        struct tare_variable *variable = &b->model->variables[i];
+        if (!tare_map_set_n(&b->variables, (const char *)&variable->node, sizeof variable->node, variable))
+            return TARE_NO_MEMORY;
+    }
+    return TARE_OK;
+}
+
+static tare_status add_all(struct builder *b) {
+    const struct tare_graph_model *model = b->model;
+    size_t root, map;
+    TARE_TRY(begin(b));
+    TARE_TRY(add_object(&root, b));
+    TARE_TRY(make_user_object(b, root, "_generic_user_object"));
+    for (size_t i = 0; i < model->n_variables; i++)
+        if (model->variables[i].key && !model->variables[i].removed) TARE_TRY(add_variable(b, &model->variables[i]));
+    for (size_t i = 0; i < model->n_aliases; i++)
+        TARE_TRY(add_alias(b, &model->aliases[i]));
+    TARE_TRY(add_object(&map, b));
+    TARE_TRY(make_user_object(b, map, "signature_map"));
+    TARE_TRY(add_child(b, root, "signatures", map));
+    for (size_t i = 0; i < model->n_signatures; i++)
+        TARE_TRY(add_signature(b, map, &model->signatures[i]));
+    return TARE_OK;
+}
+
 tare_status tare_objects_build(struct tare_objects *out, struct tare_arena *arena, struct tare_graph_model *model) {
     struct builder b = { .arena = arena, .model = model, .capacity = most_objects(model) };
-    size_t root, map;
     model->n_concretes = 0;
-    b.saved = new_message(&b, &tensorflow__saved_object_graph__descriptor);
-    if (!b.saved) return TARE_NO_MEMORY;
-    b.trackable = new_message(&b, &tensorflow__trackable_object_graph__descriptor);
-    if (!b.trackable) return TARE_NO_MEMORY;
-    b.saved->nodes = TARE_NEW_ARRAY(arena, Tensorflow__SavedObject *, b.capacity);
-    b.trackable->nodes = TARE_NEW_ARRAY(arena, Tensorflow__TrackableObjectGraph__TrackableObject *, b.capacity);
-    if (!b.saved->nodes || !b.trackable->nodes) return TARE_NO_MEMORY;
-    TARE_TRY(add_object(&root, &b));
-    TARE_TRY(make_user_object(&b, root, "_generic_user_object"));
-    for (size_t i = 0; i < model->n_variables; i++)
-        if (model->variables[i].key && !model->variables[i].removed) TARE_TRY(add_variable(&b, &model->variables[i]));
-    for (size_t i = 0; i < model->n_aliases; i++)
-        TARE_TRY(add_alias(&b, &model->aliases[i]));
-    TARE_TRY(add_object(&map, &b));
-    TARE_TRY(make_user_object(&b, map, "signature_map"));
-    TARE_TRY(add_child(&b, root, "signatures", map));
-    for (size_t i = 0; i < model->n_signatures; i++)
-        TARE_TRY(add_signature(&b, map, &model->signatures[i]));
+    const tare_status status = add_all(&b);
+    tare_map_free(&b.variables);
+    tare_map_free(&b.on_path);
+    if (status != TARE_OK) return status;
     out->saved = b.saved;
     out->trackable = b.trackable;
     return TARE_OK;

@@ -70,27 +70,32 @@ struct found {
     const Tensorflow__OpList *origin;
 };
 
+static tare_status append(struct found *found, Tensorflow__OpDef *op) {
+    Tensorflow__OpDef **grown = tare_arena_append(found->arena, found->list->op, found->list->n_op, sizeof *grown);
+    if (!grown) return TARE_NO_MEMORY;
+    grown[found->list->n_op++] = op;
+    found->list->op = grown;
+    return TARE_OK;
+}
+
 /* A list of our own, from the first op that is added on. */
 static tare_status own_list(struct found *found) {
-    size_t n = found->origin ? found->origin->n_op : 0;
+    const size_t n = found->origin ? found->origin->n_op : 0;
     if (found->list) return TARE_OK;
     found->list = TARE_NEW(found->arena, Tensorflow__OpList);
     if (!found->list) return TARE_NO_MEMORY;
     tensorflow__op_list__init(found->list);
-    found->list->op = tare_arena_extend(found->arena, n ? found->origin->op : NULL, n, 1, sizeof *found->list->op);
-    found->list->n_op = n;
-    return found->list->op ? TARE_OK : TARE_NO_MEMORY;
+    for (size_t i = 0; i < n; i++)
+        TARE_TRY(append(found, found->origin->op[i]));
+    return TARE_OK;
 }
 
 static tare_status add(struct found *found, const struct tare_op_def *def) {
-    Tensorflow__OpDef **grown;
+    Tensorflow__OpDef *op;
     TARE_TRY(own_list(found));
-    grown = tare_arena_extend(found->arena, found->list->op, found->list->n_op, 1, sizeof *grown);
-    if (!grown || !tare_map_set(&found->known, def->name, (void *)(uintptr_t)def)) return TARE_NO_MEMORY;
-    TARE_TRY(export_def(&grown[found->list->n_op], found->arena, def));
-    found->list->op = grown;
-    found->list->n_op++;
-    return TARE_OK;
+    if (!tare_map_set(&found->known, def->name, (void *)(uintptr_t)def)) return TARE_NO_MEMORY;
+    TARE_TRY(export_def(&op, found->arena, def));
+    return append(found, op);
 }
 
 static tare_status look_through(struct found *found, const struct tare_graph *graph) {

@@ -239,19 +239,20 @@ static void mark_defined(uint8_t *defined, const struct tare_shlo_block *block, 
     }
 }
 
+/* A value that is captured counts as defined from then on, so that it is added once. */
 static bool add_captures(struct tare_shlo_captures *out, struct tare_shlo_importer *im,
                          const struct tare_shlo_block *block) {
     for (size_t i = 0; i < block->n_ops; i++) {
         const struct tare_shlo_op *op = &block->ops[i];
         for (size_t k = 0; k < op->n_operands; k++) {
             struct tare_shlo_value *value = op->operands[k];
-            bool known = im->defined[value->number] || (value->op && tare_shlo_op_is(value->op, "constant"));
-            for (size_t c = 0; c < out->count && !known; c++)
-                known = out->values[c] == value;
-            if (known) continue;
-            out->values = tare_arena_extend(&im->arena, out->values, out->count, 1, sizeof *out->values);
-            if (!out->values) return false;
-            out->values[out->count++] = value;
+            struct tare_shlo_value **grown;
+            if (im->defined[value->number] || (value->op && tare_shlo_op_is(value->op, "constant"))) continue;
+            grown = tare_arena_append(&im->arena, out->values, out->count, sizeof *grown);
+            if (!grown) return false;
+            grown[out->count++] = value;
+            out->values = grown;
+            im->defined[value->number] = 1;
         }
         for (size_t k = 0; k < op->n_regions; k++)
             if (!add_captures(out, im, &op->regions[k])) return false;
@@ -259,11 +260,18 @@ static bool add_captures(struct tare_shlo_captures *out, struct tare_shlo_import
     return true;
 }
 
+static void mark_captured(uint8_t *defined, const struct tare_shlo_captures *captures, uint8_t mark) {
+    for (size_t i = 0; i < captures->count; i++)
+        defined[captures->values[i]->number] = mark;
+}
+
 static void captures_of(struct tare_shlo_captures *out, struct tare_lowering *l, const struct tare_shlo_block *region) {
     if (l->status != TARE_OK) return;
+    mark_captured(l->importer->defined, out, 1); /* of other regions of the op */
     mark_defined(l->importer->defined, region, 1);
     if (!add_captures(out, l->importer, region)) l->status = TARE_NO_MEMORY;
     mark_defined(l->importer->defined, region, 0);
+    mark_captured(l->importer->defined, out, 0);
 }
 
 static tare_status lower_region(struct tare_graph *graph, struct tare_shlo_importer *im,

@@ -1,6 +1,7 @@
 /* CSV files: quoting, dtypes of columns, errors by line, and inputs made of columns by a DatasetSpec. */
 #include "datasets/csv_file.h"
 #include "base/alloc.h"
+#include "base/strbuf.h"
 #include "datasets/foreign_file.h"
 #include "datasets/source.h"
 #include "support/temp.h"
@@ -84,6 +85,27 @@ static void values__that_are_empty_are_absent_numbers(void **state) {
     tare_features_reset(&features);
     assert_int_equal(tare_csv_file_read(&features, file, 1), TARE_OK);
     assert_null(tare_features_find(&features, "a"));
+    tare_features_reset(&features);
+    tare_csv_file_close(file);
+}
+
+/* The list of values is not copied for each further value. */
+static void rows__take_memory_in_proportion_to_their_columns(void **state) {
+    enum { COLUMNS = 4000 };
+    struct tare_strbuf text = { 0 };
+    struct tare_features features;
+    (void)state;
+    for (int i = 0; i < COLUMNS; i++)
+        tare_strbuf_printf(&text, "%sc%d", i ? "," : "", i);
+    for (int i = 0; i < COLUMNS; i++)
+        tare_strbuf_puts(&text, i ? ",7" : "\n7");
+    struct tare_csv_file *file = open_ok(tare_strbuf_text(&text));
+    tare_strbuf_free(&text);
+    assert_int_equal(tare_csv_file_read(&features, file, 0), TARE_OK);
+    assert_int_equal(features.count, COLUMNS);
+    const size_t most = COLUMNS * (4 * sizeof *features.items + 256);
+    if (features.arena.bytes > most)
+        fail_msg("%d columns: expected at most %zu bytes, got %zu", COLUMNS, most, features.arena.bytes);
     tare_features_reset(&features);
     tare_csv_file_close(file);
 }
@@ -233,6 +255,7 @@ int main(void) {
         cmocka_unit_test(values__may_be_quoted),
         cmocka_unit_test(columns__have_the_narrowest_dtype_of_their_values),
         cmocka_unit_test(values__that_are_empty_are_absent_numbers),
+        cmocka_unit_test(rows__take_memory_in_proportion_to_their_columns),
         cmocka_unit_test(files__with_errors_name_the_line),
         cmocka_unit_test(allocations__that_fail_are_reported),
         cmocka_unit_test(spec__makes_inputs_and_labels_of_columns),
