@@ -215,11 +215,16 @@ static int finish(tare_status status) {
 /* The library ignores a value that is not a name, but a person who sets it here expects that level. */
 static tare_status check_environment(void) {
     const char *level = getenv("TARE_CPU");
+    struct tare_strbuf names = { 0 };
+    tare_status status;
     if (!level || !*level || tare_cpu_is_level_name(level)) return TARE_OK;
-    return TARE_FAIL(TARE_USAGE,
-                     "environment variable TARE_CPU: unknown level '%s' (expected plain, avx2, avx_vnni, avx512, vnni "
-                     "or amx; unset it for the highest one of this machine)",
-                     level);
+    tare_cpu_put_level_names(&names);
+    status = TARE_FAIL(TARE_USAGE,
+                       "environment variable TARE_CPU: unknown level '%s' (expected %s; unset it for the highest one "
+                       "of this machine)",
+                       level, tare_strbuf_text(&names));
+    tare_strbuf_free(&names);
+    return status;
 }
 
 int tare_main(int argc, char **argv) {

@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "cli/limits.h"
 #include "include/tare/version.h"
+#include "interpreter/kernels/cpu.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -183,8 +184,9 @@ static void put_overview(struct tare_strbuf *out) {
     put_statuses(out);
     tare_strbuf_puts(out, ".SH ENVIRONMENT\n"
                           ".TP\n.B NO_COLOR\nif set and not empty, output is not colored\n"
-                          ".TP\n.B TARE_CPU\nhighest instruction set of the kernels: plain, avx2, avx_vnni, avx512, "
-                          "vnni or amx, instead of the highest one that the CPU supports\n");
+                          ".TP\n.B TARE_CPU\nhighest instruction set of the kernels: ");
+    tare_cpu_put_level_names(out);
+    tare_strbuf_puts(out, ", instead of the highest one that the CPU supports\n");
 }
 
 struct writer {

@@ -1,4 +1,5 @@
 #include "interpreter/kernels/cpu.h"
+#include "base/strbuf.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -78,6 +79,11 @@ static void find_level(void) {
     while (!on_machine[most])
         most--;
     found_level = (enum tare_cpu_level)most;
+}
+
+void tare_cpu_put_level_names(struct tare_strbuf *out) {
+    for (int i = 0; i < N_LEVELS; i++)
+        tare_strbuf_printf(out, "%s%s", i == 0 ? "" : i + 1 < N_LEVELS ? ", " : " or ", level_names[i]);
 }
 
 enum tare_cpu_level tare_cpu_level(void) {

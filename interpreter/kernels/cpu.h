@@ -5,6 +5,8 @@
 
 #include <stdbool.h>
 
+struct tare_strbuf;
+
 /* A level has the instructions of all lower ones, except that AVX-VNNI is an extension of AVX2 alone: processors with
  * AVX-512 may lack it. Kernels that use it are chosen with `level == TARE_CPU_AVX_VNNI`, all others with `level >=`. */
 enum tare_cpu_level {
@@ -16,10 +18,10 @@ enum tare_cpu_level {
     TARE_CPU_AMX,      /* the same with AMX: tiles of int8, where the operating system permits their use */
 };
 
-/* The highest level that this machine has; the environment variable TARE_CPU (plain, avx2, avx_vnni, avx512, vnni,
- * amx) lowers it to that level, or to the next lower one that the machine has. Constant from the first call on, which
- * requests the use of the tile registers for the process unless TARE_CPU excludes AMX: Linux refuses it where a thread
- * has a signal stack that is too small for them. */
+/* The highest level that this machine has; the environment variable TARE_CPU (a name of tare_cpu_level_name) lowers it
+ * to that level, or to the next lower one that the machine has. Constant from the first call on, which requests the use
+ * of the tile registers for the process unless TARE_CPU excludes AMX: Linux refuses it where a thread has a signal
+ * stack that is too small for them. */
 enum tare_cpu_level tare_cpu_level(void);
 /* True if the level is not above tare_cpu_level() and the machine has it. */
 bool tare_cpu_has_level(enum tare_cpu_level level);
@@ -30,6 +32,8 @@ enum tare_cpu_level tare_cpu_next_level(enum tare_cpu_level level);
 bool tare_cpu_is_level_name(const char *name);
 /* "plain", "avx2", … */
 const char *tare_cpu_level_name(enum tare_cpu_level level);
+/* All names: "plain, avx2, … or amx". */
+void tare_cpu_put_level_names(struct tare_strbuf *out);
 
 #if defined(__x86_64__)
 #define TARE_KERNELS_X86 1
