@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# format.sh [--fix] [BASE]: checks the C lines that differ from BASE (default: main, else HEAD) with clang-format; --fix
-# rewrites them. format.sh --all [--fix]: the same for all C files. Exits with 1 when a line would change.
+# format.sh [--fix] [BASE]: checks the C files that differ from BASE (default: main, else HEAD), new ones included, with
+# clang-format; --fix rewrites them. format.sh --all [--fix]: the same for all C files, as CI does. Files are formatted as
+# a whole: a change of one line may move comments and operands of lines next to it. Exits with 1 when a file would change.
 #   As a hook: ln -s ../../scripts/format.sh .git/hooks/pre-commit
 set -euo pipefail
 cd "$(git rev-parse --show-toplevel)"
@@ -23,17 +24,13 @@ if [ $all = yes ]; then
     exit
 fi
 wrong=0
-while read -r file; do
+while IFS= read -r -d '' file; do
     [ -f "$file" ] || continue
-    # "@@ -a,b +START,COUNT @@": the lines that are new; a COUNT of 0 is a removal.
-    lines=$(git diff -U0 "$base" -- "$file" | sed -nE 's/^@@ -[0-9,]+ \+([0-9]+)(,([0-9]+))? @@.*/\1 \3/p' |
-        awk '{ n = $2 == "" ? 1 : $2; if (n > 0) printf "--lines=%d:%d ", $1, $1 + n - 1 }')
-    [ -n "$lines" ] || continue
-    # shellcheck disable=SC2086
     if [ $fix = yes ]; then
-        clang-format -i $lines "$file"
-    elif ! clang-format $lines "$file" | diff -u --label "$file" --label "$file (formatted)" "$file" -; then
+        clang-format -i "$file"
+    elif ! clang-format "$file" | diff -u --label "$file" --label "$file (formatted)" "$file" -; then
         wrong=1
     fi
-done < <(git diff --name-only --diff-filter=d "$base" -- '*.c' '*.h')
+done < <(git diff -z --name-only --diff-filter=d "$base" -- '*.c' '*.h'
+    git ls-files -z --others --exclude-standard -- '*.c' '*.h')
 exit $wrong

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The developers' scripts on small trees of their own: format.sh sees changed lines only, coverage-sum.sh adds up by module;
+# The developers' scripts on small trees of their own: format.sh sees changed files only, coverage-sum.sh adds up by module;
 # the presets are read by cmake, and every file that CONTRIBUTING.md names is there.
 set -uo pipefail
 . "$TARE_SOURCE_DIR/tests/cli/support.sh"
@@ -8,17 +8,23 @@ scripts=$TARE_SOURCE_DIR/scripts
 if command -v git >/dev/null && command -v clang-format >/dev/null; then
     mkdir "$work/tree" && cd "$work/tree" || exit 1
     cp "$TARE_SOURCE_DIR/.clang-format" .
-    printf 'int  old( void );\nint second;\nint third;\n' >a.c
+    printf 'int  old( void );\n' >old.c
+    printf 'int first;  /* a */\nint second; /* b */\nint third;\n' >a.c
     git init -q -b main . && git add -A && git -c user.name=a -c user.email=a@b commit -qm first
     bash "$scripts/format.sh" >"$work/out" || fail "format.sh complains of nothing: $(cat "$work/out")"
-    printf 'int  old( void );\nint   changed ;\nint third;\n' >a.c
+    # The comment of the line before moves with the changed one.
+    printf 'int first;  /* a */\nint   changed ; /* b */\nint third;\n' >a.c
+    printf 'int  new;\n' >new.c
     bash "$scripts/format.sh" >"$work/out" && fail "format.sh passes a line with three blanks"
-    grep -q '^+int changed;' "$work/out" || fail "format.sh does not show the line: $(cat "$work/out")"
+    grep -q '^+int changed; /\* b' "$work/out" || fail "format.sh does not show the line: $(cat "$work/out")"
     bash "$scripts/format.sh" --fix || fail "format.sh --fix: $?"
-    [ "$(cat a.c)" = "$(printf 'int  old( void );\nint changed;\nint third;')" ] || fail "format.sh --fix made: $(cat a.c)"
-    bash "$scripts/format.sh" --all 2>"$work/out" && fail "format.sh --all passes an old line with two spaces"
+    [ "$(cat a.c)" = "$(printf 'int first;   /* a */\nint changed; /* b */\nint third;')" ] || fail "format.sh --fix made: $(cat a.c)"
+    [ "$(cat new.c)" = 'int new;' ] || fail "format.sh --fix leaves a new file: $(cat new.c)"
+    [ "$(cat old.c)" = 'int  old( void );' ] || fail "format.sh --fix made: $(cat old.c)"
+    git add new.c
+    bash "$scripts/format.sh" --all 2>"$work/out" && fail "format.sh --all passes an old file with two spaces"
     bash "$scripts/format.sh" --all --fix && bash "$scripts/format.sh" --all || fail "format.sh --all --fix: $(cat a.c)"
-    [ "$(head -1 a.c)" = 'int old(void);' ] || fail "format.sh --all --fix made: $(cat a.c)"
+    [ "$(cat old.c)" = 'int old(void);' ] || fail "format.sh --all --fix made: $(cat old.c)"
 else
     echo "no git or clang-format: format.sh is not tried"
 fi
