@@ -239,23 +239,31 @@ static void NAME(syevd_of_2)(bool upper, NUMBER *a, double *values) {
     y[0] = s, y[1] = c;
 }
 
-/* Singular values of a [m, n], m >= n, `columns` columns of u and vh [n, n]. The columns of A·V are orthogonal, so A·V
- * = Q·R with a diagonal R, whose signs go to V. */
+/* Singular values of a [m, n], m >= n, `columns` columns of u and vh [n, n]. The columns of A·V are orthogonal: scaled,
+ * they are u. Where more are requested, or some are close to 0, A·V = Q·R with a diagonal R, whose signs go to V. */
 static void NAME(gesdd)(int m, int n, int columns, NUMBER *a, double *s, NUMBER *u, NUMBER *vh) {
     NUMBER v[TARE_SMALL_MOST * TARE_SMALL_MOST], tau[TARE_SMALL_MOST];
+    double factors[TARE_SMALL_MOST]; /* of the columns of V */
     NAME(orthogonalize)(m, n, a, v);
     for (int j = 0; j < n; j++) {
-        s[j] = 0;
+        s[j] = 0, factors[j] = 1;
         for (int i = 0; i < m; i++)
             s[j] += SQUARE(a[j * m + i]);
         s[j] = sqrt(s[j]);
     }
     NAME(sort)(s, m, n, a, v);
     if (columns == 0) return;
-    NAME(geqrf)(m, n, a, tau);
+    if (columns == n && s[n - 1] > 1e-10 * s[0]) {
+        for (int i = 0; i < m * n; i++)
+            u[i] = a[i] * (1 / s[i / m]);
+    } else {
+        NAME(geqrf)(m, n, a, tau);
+        for (int j = 0; j < n; j++)
+            factors[j] = copysign(1, creal(a[j * (m + 1)]));
+        memcpy(u, a, (size_t)(m * n) * sizeof *u);
+        NAME(orgqr)(m, columns, n, u, tau);
+    }
     for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++)
-            vh[i * n + j] = copysign(1, creal(a[j * (m + 1)])) * CONJ(v[j * n + i]);
-    memcpy(u, a, (size_t)(m * n) * sizeof *u);
-    NAME(orgqr)(m, columns, n, u, tau);
+            vh[i * n + j] = factors[j] * CONJ(v[j * n + i]);
 }
