@@ -168,10 +168,10 @@ static bool squeeze_and_excite(struct network *n) {
 }
 
 const struct network_layer network_conv_layers[] = {
-    { "conv", 4, 10, network_conv },
-    { "depthwise", 4, 6, depthwise },
-    { "inverted_residual", 4, 5, inverted_residual },
-    { "blocks_conv", 4, 2, blocks_conv },
-    { "squeeze_and_excite", 4, 1, squeeze_and_excite },
+    { .name = "conv", .rank = 4, .weight = 10, .add = network_conv },
+    { .name = "depthwise", .rank = 4, .weight = 6, .add = depthwise },
+    { .name = "inverted_residual", .rank = 4, .weight = 5, .add = inverted_residual },
+    { .name = "blocks_conv", .rank = 4, .weight = 2, .add = blocks_conv },
+    { .name = "squeeze_and_excite", .rank = 4, .weight = 1, .add = squeeze_and_excite },
     { 0 },
 };

@@ -145,8 +145,8 @@ static bool combine(struct network *n) {
 }
 
 const struct network_layer network_elementwise_layers[] = {
-    { "activation", 0, 1, activation },
-    { "vector", 0, 1, vector },
-    { "combine", 0, 2, combine },
+    { .name = "activation", .rank = 0, .weight = 1, .add = activation },
+    { .name = "vector", .rank = 0, .weight = 1, .add = vector },
+    { .name = "combine", .rank = 0, .weight = 2, .add = combine },
     { 0 },
 };

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LAYERS = 7 }; /* at most */
+enum { LAYERS = 7, MOST_OUTPUTS = 2 }; /* at most */
 
 int network_draw(struct network *n, int count) {
     return (int)(draw_bits(&n->seed) % (uint64_t)count);
@@ -101,6 +101,7 @@ static const struct network_layer *const tables[] = { network_conv_layers, netwo
                                                       network_elementwise_layers };
 
 static bool takes(const struct network_layer *layer, const struct network *n) {
+    if (n->is_open && layer->needs_size) return false;
     return layer->rank == 0 || layer->rank == n->x.rank;
 }
 
@@ -163,27 +164,38 @@ int64_t network_channels(struct network *n) {
     return network_between(n, 1, network_rarely(n, 3) ? 70 : 24);
 }
 
-static struct tare_shape shape_of(const struct network_value *v) {
-    struct tare_shape shape = { .rank = v->rank };
-    for (int i = 1; i < v->rank; i++)
-        shape.dims[i] = v->dims[i];
-    shape.dims[0] = -1;
+static void set_shape(struct network *n) {
+    n->shape = (struct tare_shape){ .rank = n->x.rank };
+    n->shape.dims[0] = n->batch;
+    for (int i = 1; i < n->x.rank; i++)
+        n->shape.dims[i] = n->x.dims[i];
+}
+
+static struct tare_shape open_shape(const struct network *n) {
+    struct tare_shape shape = n->shape;
+    for (int i = 0; i < (n->is_open ? shape.rank - 1 : 1); i++)
+        shape.dims[i] = -1;
     return shape;
 }
 
-static void serve(struct network *n, struct tare_edge x, struct tare_shape shape) {
+static void add_output(struct network *n, struct tare_signature *s, const char *key, struct tare_edge edge) {
+    s->outputs[s->n_outputs++] = (struct tare_binding){
+        .key = key, .dtype = TARE_DT_FLOAT, .shape = tare_shape_unknown(), .edge = network_unary(n, "Identity", edge)
+    };
+}
+
+/* A value inside the network is sometimes an output as well, which fusions must not skip. */
+static void serve(struct network *n, struct tare_edge x) {
     struct tare_signature *s = TARE_NEW(&n->model->arena, struct tare_signature);
     *s = (struct tare_signature){ .key = "serving_default",
                                   .method_name = "tensorflow/serving/predict",
                                   .inputs = TARE_NEW(&n->model->arena, struct tare_binding),
-                                  .outputs = TARE_NEW(&n->model->arena, struct tare_binding),
-                                  .n_inputs = 1,
-                                  .n_outputs = 1 };
-    s->inputs[0] = (struct tare_binding){ .key = "x", .dtype = TARE_DT_FLOAT, .shape = shape, .edge = x };
-    s->outputs[0] = (struct tare_binding){ .key = "y",
-                                           .dtype = TARE_DT_FLOAT,
-                                           .shape = tare_shape_unknown(),
-                                           .edge = network_unary(n, "Identity", n->x.edge) };
+                                  .outputs = TARE_NEW_ARRAY(&n->model->arena, struct tare_binding, MOST_OUTPUTS),
+                                  .n_inputs = 1 };
+    s->inputs[0] = (struct tare_binding){ .key = "x", .dtype = TARE_DT_FLOAT, .shape = open_shape(n), .edge = x };
+    add_output(n, s, "y", n->x.edge);
+    if (n->n_earlier > 1 && network_rarely(n, 4))
+        add_output(n, s, "z", n->earlier[network_between(n, 1, n->n_earlier - 1)].edge);
     n->model->signatures = s;
     n->model->n_signatures = 1;
 }
@@ -192,15 +204,18 @@ void network_build(struct network *n, uint64_t seed, int most) {
     *n = (struct network){ .model = mini_model_new(), .seed = seed * 0x9e3779b97f4a7c15u + 1 };
     n->graph = n->model->main;
     draw_input(n);
-    const struct tare_shape shape = shape_of(&n->x);
+    set_shape(n);
+    n->is_open = n->x.rank > 2 && network_rarely(n, 4);
+    const struct tare_shape shape = open_shape(n);
     struct tare_node *placeholder = mini_open(n->graph, "Placeholder", "x", 0);
     mini_ok(tare_node_set_type(placeholder, "dtype", TARE_DT_FLOAT));
     mini_ok(tare_node_set_shape(placeholder, "shape", &shape));
     const struct tare_edge x = n->x.edge = mini_done(placeholder);
+    if (n->is_open) network_note(n, "any size; ");
     const int layers = 1 + network_draw(n, LAYERS);
     for (int i = 0; i < layers && i < most; i++)
         add_layer(n);
-    serve(n, x, shape);
+    serve(n, x);
 }
 
 void network_free(struct network *n) {

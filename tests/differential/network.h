@@ -24,6 +24,8 @@ struct network {
     struct network_value earlier[MOST_EARLIER]; /* outputs of the layers before */
     int n_earlier;
     int n_names;
+    bool is_open;            /* images of other sizes may be fed, too */
+    struct tare_shape shape; /* of the input */
     int64_t batch;           /* examples to run it with */
     int64_t most_blocks;     /* of 16 channels, for layers whose channels are a multiple of it */
     int64_t work;            /* multiply-adds that layers may still add */
@@ -35,14 +37,15 @@ struct network_layer {
     int rank;                       /* of the values that it takes; 0: any */
     int weight;                     /* how often it is chosen, compared with the others */
     bool (*add)(struct network *n); /* changes n->x; false if it cannot take this value, which it has not changed */
+    bool needs_size;                /* the numbers of lines, columns and steps are constants of the graph */
 };
 
 /* Tables, each ends with a row without a name. */
 extern const struct network_layer network_conv_layers[], network_image_layers[], network_vector_layers[],
     network_elementwise_layers[];
 
-/* Builds the network of a seed, with at most `most` layers. The model has a signature from x to y, both with an open
- * batch. n->x is the output. Release with network_free. */
+/* Builds the network of a seed, with at most `most` layers. The model has a signature with the input x and one or two
+ * outputs, all with an open batch. Release with network_free. */
 void network_build(struct network *n, uint64_t seed, int most);
 void network_free(struct network *n);
 

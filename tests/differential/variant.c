@@ -38,11 +38,9 @@ enum { CALIBRATED = 3 };
 
 /* ---- examples ---- */
 
-struct tare_tensor variant_examples(const struct tare_graph_model *model, int64_t batch, uint64_t seed) {
-    struct tare_shape shape = model->signatures->inputs->shape;
+struct tare_tensor variant_examples(const struct tare_shape *shape, uint64_t seed) {
     struct tare_tensor value;
-    shape.dims[0] = batch;
-    mini_ok(tare_tensor_new(&value, TARE_DT_FLOAT, &shape));
+    mini_ok(tare_tensor_new(&value, TARE_DT_FLOAT, shape));
     draw_fill(value.data, (size_t)value.elements, DRAW_NORMAL, seed);
     for (int64_t i = 0; i < value.elements; i += 1 + (int64_t)(draw_bits(&seed) % 64))
         TARE_DATA(float, &value)[i] = i % 3 ? 0 : copysignf(8, TARE_DATA(float, &value)[i]);
@@ -58,7 +56,7 @@ void variant_spoil(struct tare_tensor *examples, uint64_t seed) {
 /* ---- calibration ---- */
 
 struct examples {
-    const struct tare_graph_model *model;
+    struct tare_shape shape;
     uint64_t seed;
     int64_t at;
 };
@@ -70,16 +68,18 @@ static tare_status next(void *arg, struct tare_tensor *inputs, struct tare_recor
         const struct tare_record here = { .number = examples->at, .index = examples->at };
         if (!expected(wanted_arg, &here)) continue;
         *record = here;
-        inputs[0] = variant_examples(examples->model, 1, examples->seed + (uint64_t)examples->at++);
+        inputs[0] = variant_examples(&examples->shape, examples->seed + (uint64_t)examples->at++);
         return TARE_OK;
     }
     *end = true;
     return TARE_OK;
 }
 
-static struct tare_calibration *calibrate(const struct tare_graph_model *model, uint64_t seed) {
+static struct tare_calibration *calibrate(const struct tare_graph_model *model, const struct tare_shape *shape,
+                                          uint64_t seed) {
     static const char *const files[] = { "examples" };
-    struct examples examples = { .model = model, .seed = seed };
+    struct examples examples = { .shape = *shape, .seed = seed };
+    examples.shape.dims[0] = 1;
     const struct tare_sample_source source = {
         .arg = &examples, .files = files, .n_files = 1, .expected = CALIBRATED, .next = next
     };
@@ -93,7 +93,8 @@ static struct tare_calibration *calibrate(const struct tare_graph_model *model, 
 
 static const struct tare_option_set quantize_set = { .program = "quantize", .options = tare_quantize_rows };
 
-static void quantize(const struct variant *variant, struct tare_graph_model *model, uint64_t seed) {
+static void quantize(const struct variant *variant, struct tare_graph_model *model, const struct tare_shape *shape,
+                     uint64_t seed) {
     struct tare_quantize_request request = { 0 };
     struct tare_quant_options options;
     struct tare_quant_report report;
@@ -103,7 +104,7 @@ static void quantize(const struct variant *variant, struct tare_graph_model *mod
     mini_ok(tare_workflow_quantize_read(&options, &arena, &request));
     mini_ok(tare_workflow_quantize_prepare(model, &options));
     struct tare_calibration *calibration =
-        tare_workflow_quantize_needs_samples(&options, &channels) ? calibrate(model, seed) : NULL;
+        tare_workflow_quantize_needs_samples(&options, &channels) ? calibrate(model, shape, seed) : NULL;
     mini_ok(tare_workflow_quantize_run(&report, &arena, model, &options, calibration));
     tare_calibration_free(calibration);
     tare_options_free(&request, &quantize_set);
@@ -117,9 +118,10 @@ static void to_bfloat16(struct tare_graph_model *model) {
     mini_ok(tare_tpu_bfloat16(model, graphs, 1, &options, &changes));
 }
 
-void variant_apply(const struct variant *variant, struct tare_graph_model *model, uint64_t seed) {
+void variant_apply(const struct variant *variant, struct tare_graph_model *model, const struct tare_shape *shape,
+                   uint64_t seed) {
     if (variant->quantize)
-        quantize(variant, model, seed);
+        quantize(variant, model, shape, seed);
     else if (variant->prepares)
         mini_ok(tare_pipeline_prepare(model, NULL));
     if (variant->to_bfloat16) to_bfloat16(model);

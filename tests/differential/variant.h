@@ -13,11 +13,12 @@ struct variant {
 };
 extern const struct variant variants[]; /* ends with a row without a name */
 
-/* Converts the model of a network in place. Ranges are those of a few random examples drawn from the seed. */
-void variant_apply(const struct variant *variant, struct tare_graph_model *model, uint64_t seed);
+/* Converts a model in place. Ranges are those of a few random examples of the shape, drawn from the seed. */
+void variant_apply(const struct variant *variant, struct tare_graph_model *model, const struct tare_shape *shape,
+                   uint64_t seed);
 
-/* Values of the network's input for `batch` examples; some are zeros and extremes. The caller resets it. */
-struct tare_tensor variant_examples(const struct tare_graph_model *model, int64_t batch, uint64_t seed);
+/* Values for an input; some are zeros and extremes. The caller resets it. */
+struct tare_tensor variant_examples(const struct tare_shape *shape, uint64_t seed);
 /* Replaces some of them by NaN, infinities, and numbers whose products are none. */
 void variant_spoil(struct tare_tensor *examples, uint64_t seed);
 

@@ -6,12 +6,15 @@
 #include "base/tensor/tensor.h"
 #include "graph/model.h"
 
-/* Runs the signature of a model on examples in each way: fused and step by step, with 1 to 3 threads, and the examples
- * as one batch and, unless the model mixes them, in parts. Appends a line to `errors` for each way whose outputs differ
- * from those of the steps run one by one by one thread, and where these are not close to those of the reference
- * kernels: a mean squared difference of at most `tolerance` times the mean square. Returns a checksum of the outputs.
- */
-uint64_t ways_compare(struct tare_strbuf *errors, const struct tare_graph_model *model, const struct tare_tensor *x,
-                      bool mixes, double tolerance);
+enum { WAYS_INPUTS = 3 };
+
+/* Runs the signature of a model in each way: fused and step by step, while some values are observed, with 1 to 3
+ * threads, and the examples of inputs[0] as one batch and, unless the model mixes them, in parts. The other inputs (at
+ * most WAYS_INPUTS in all) have other shapes and are run by the same session, if the model can take them. Appends a
+ * line to `errors` for each way whose values differ from those of the steps run one by one by one thread, and where
+ * these are not close to those of the reference kernels: a mean squared difference of at most `tolerance` times the
+ * mean square. Returns a checksum of the outputs. */
+uint64_t ways_compare(struct tare_strbuf *errors, const struct tare_graph_model *model,
+                      const struct tare_tensor *inputs, int n_inputs, bool mixes, double tolerance);
 
 #endif
