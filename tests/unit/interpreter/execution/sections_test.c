@@ -212,9 +212,13 @@ static void sections__cancelled_runs(void **unused) {
     const struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT), y = int8_network(model->main, x, 1);
     struct tare_session *session = mini_session(model);
     struct tare_tensor expected = run(session, x, y, 16), out;
-    const int64_t began = tare_clock_ns();
-    layers_assert_same(run(session, x, y, 16), run(session, x, y, 16));
-    const int64_t us = (tare_clock_ns() - began) / 2000 + 1;
+    int64_t us = INT64_MAX; /* of one run: the least, since other programs may interrupt some */
+    for (int i = 0; i < 5; i++) {
+        const int64_t began = tare_clock_ns();
+        layers_assert_same(run(session, x, y, 16), run(session, x, y, 16));
+        const int64_t took = (tare_clock_ns() - began) / 2000 + 1;
+        us = took < us ? took : us;
+    }
     const size_t bytes = tare_buffer_pool_bytes(session->pool);
     layers_seed = 7;
     struct tare_tensor value =
