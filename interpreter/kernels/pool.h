@@ -41,13 +41,9 @@ void tare_pool_max_f32_at(enum tare_cpu_level level, float *output, const struct
 void tare_pool_average_f32_at(enum tare_cpu_level level, float *output, const struct tare_pooling *pool,
                               const float *input);
 
-/* ---- for the variants only: to[c] = max(from[c], to[c]), to[c] += from[c], of `count` elements.
- * Those of bfloat16 convert `from`; `to` is float. ---- */
-typedef void tare_pool_fold(void *to, const void *from, int64_t count);
-tare_pool_fold tare_pool_fold_max_avx2, tare_pool_fold_sum_avx2, tare_pool_fold_max_bfloat16_avx2,
-    tare_pool_fold_sum_bfloat16_avx2;
+/* ---- for the variants only ---- */
 
-/* The positions of a window of bytes: on each axis their number and the distance from one to the next. */
+/* The positions of a window: on each axis their number and the bytes from one to the next. */
 struct tare_pool_window {
     const char *from;
     int64_t count[3], step[3];
@@ -59,7 +55,9 @@ struct tare_pool_window {
             for (const char *at = (window)->from + d_ * (window)->step[0] + h_ * (window)->step[1],                    \
                             *end_ = at + (window)->count[2] * (window)->step[2];                                       \
                  at < end_; at += (window)->step[2])
-typedef void tare_pool_max_window(void *to, const struct tare_pool_window *window, int64_t channels);
-tare_pool_max_window tare_pool_max_window_int8_avx2, tare_pool_max_window_uint8_avx2;
+/* The maxima or means of the channels of a window. */
+typedef void tare_pool_of_window(void *to, const struct tare_pool_window *window, int64_t channels);
+tare_pool_of_window tare_pool_max_of_int8_avx2, tare_pool_max_of_uint8_avx2, tare_pool_max_of_f32_avx2,
+    tare_pool_max_of_bfloat16_avx2, tare_pool_mean_of_f32_avx2, tare_pool_mean_of_bfloat16_avx2;
 
 #endif

@@ -1,5 +1,6 @@
 /* Maxima of bytes over windows equal plain loops at every level, for channels that fill vectors or do not, with padding
- * and windows that contain none of the input. Maxima and means of bfloat16 input have the bits of converted input. */
+ * and windows that contain none of the input. Maxima and means of floats and of bfloat16 input have the bits of plain
+ * loops. */
 #include "interpreter/kernels/pool.h"
 
 #include "base/tensor/number.h"
@@ -69,12 +70,19 @@ static void check_bfloat16(const struct tare_pooling *pool, bool average) {
     else
         tare_pool_max_f32_at(TARE_CPU_PLAIN, expected, pool, floats);
     for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level = tare_cpu_next_level(level)) {
-        memset(output, 0x5a, sizeof output);
-        tare_pool_bfloat16_at(level, output, pool, input, average);
-        for (int64_t i = 0; i < count; i++)
-            assert_true(memcmp(&output[i], &expected[i], sizeof *output) == 0 ||
-                        (output[i] != output[i] && expected[i] != expected[i]));
-        assert_int_equal(((unsigned char *)&output[count])[0], 0x5a);
+        for (int form = 0; form < 2; form++) {
+            memset(output, 0x5a, sizeof output);
+            if (form == 0)
+                tare_pool_bfloat16_at(level, output, pool, input, average);
+            else if (average)
+                tare_pool_average_f32_at(level, output, pool, floats);
+            else
+                tare_pool_max_f32_at(level, output, pool, floats);
+            for (int64_t i = 0; i < count; i++)
+                assert_true(memcmp(&output[i], &expected[i], sizeof *output) == 0 ||
+                            (output[i] != output[i] && expected[i] != expected[i]));
+            assert_int_equal(((unsigned char *)&output[count])[0], 0x5a);
+        }
     }
 }
 
@@ -108,8 +116,8 @@ static void check_lines(const struct tare_pooling *pool) {
 
 static void check_pools(void (*check_pool)(const struct tare_pooling *pool)) {
     static const int64_t channels[] = { 1, 16, 31, 32, 33, 64, 70 };
-    for (int i = 0; i < 42; i++) {
-        const int64_t size = 1 + i % 3, stride = 1 + i / 3 % 2, pad = i % 4;
+    for (int i = 0; i < 56; i++) {
+        const int64_t size = i < 42 ? 1 + i % 3 : SIZE, stride = 1 + i / 3 % 2, pad = i % 4;
         const int64_t out = (SIZE + 2 * pad - size) / stride + 1;
         const struct tare_pooling pool = { .batch = 1 + i % 2,
                                            .channels = channels[i % 7],
