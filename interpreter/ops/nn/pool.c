@@ -238,14 +238,28 @@ static tare_status fast(struct tare_kernel *kernel, struct run *run) {
     return TARE_OK;
 }
 
+/* The attributes are read once, unless inputs replace them. */
+static tare_status prepare_pool(struct tare_kernel *kernel) {
+    if (kind_of(kernel->node)->sizes_are_inputs) return TARE_OK;
+    struct tare_window *window = tare_calloc(1, sizeof *window);
+    kernel->state = window;
+    return !window ? TARE_NO_MEMORY : parse_pool(window, kernel->node, NULL, NULL);
+}
+
+static tare_status window_of(struct tare_window *window, const struct tare_kernel *kernel) {
+    if (kind_of(kernel->node)->sizes_are_inputs)
+        return parse_pool(window, kernel->node, &kernel->inputs[1], &kernel->inputs[2]);
+    *window = *(const struct tare_window *)kernel->state;
+    return TARE_OK;
+}
+
 static tare_status run_any(struct tare_kernel *kernel, bool plain) {
     const struct pool_kind *kind = kernel->op->aux;
     const struct tare_tensor *input = &kernel->inputs[0];
     struct tare_window window;
     struct tare_pooling pool;
     struct tare_layout in, out;
-    TARE_TRY(parse_pool(&window, kernel->node, kind->sizes_are_inputs ? &kernel->inputs[1] : NULL,
-                        kind->sizes_are_inputs ? &kernel->inputs[2] : NULL));
+    TARE_TRY(window_of(&window, kernel));
     TARE_TRY(geometry(&pool, &in, &out, &window, &input->shape));
     const struct tare_shape shape = tare_layout_shape(&out, &window);
     TARE_TRY(tare_kernel_output(kernel, 0, input->dtype, &shape));
@@ -341,8 +355,8 @@ static tare_status run_argmax(struct tare_kernel *kernel) {
 
 #define ROW(op, in, list, kind, role)                                                                                  \
     {                                                                                                                  \
-        .name = op, .inputs = in, .outputs = "output: T", .attrs = list, .infer = infer_pool, .run = run_pool,         \
-        .reference = reference_pool, .aux = &kind, .quant = role                                                       \
+        .name = op, .inputs = in, .outputs = "output: T", .attrs = list, .infer = infer_pool, .prepare = prepare_pool, \
+        .release = tare_free, .run = run_pool, .reference = reference_pool, .aux = &kind, .quant = role                \
     }
 
 const struct tare_op tare_ops_pool[] = {
