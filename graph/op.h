@@ -81,7 +81,7 @@ struct tare_op {
     size_t (*run_tiled)(struct tare_kernel *kernels, size_t count);
     /* With run_tiled: creates the stage of one execution whose input 0 has *shape, which is set to the output's shape;
      * batch 1. The epilogue is written to `room` and refers to the kernel's tensors. False: the execution cannot be
-     * tiled; an error may be set. */
+     * tiled (tare_tiling_supports); an error may be set. */
     bool (*tiling_stage)(struct tare_tiling_stage *stage, struct tare_gemm_epilogue *room, struct tare_kernel *kernel,
                          struct tare_shape *shape);
     void (*cost)(const struct tare_infer *infer, struct tare_cost *cost); /* NULL: bytes in + out, no macs */

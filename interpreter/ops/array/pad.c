@@ -124,7 +124,7 @@ static bool pad_stage(struct tare_tiling_stage *stage, struct tare_gemm_epilogue
     stage->conv.out[0] = 1;
     stage->conv.out[1] = shape->dims[1];
     stage->conv.out[2] = shape->dims[2];
-    return tare_shape_elements(&elements, shape) == TARE_OK;
+    return tare_shape_elements(&elements, shape) == TARE_OK && tare_tiling_supports(stage);
 }
 
 /* Source coordinate of output coordinate i, reflected at both edges: without the edge element (REFLECT) or with it

@@ -78,8 +78,7 @@ static void make_stages(struct stages *all, struct tare_kernel *kernels, size_t 
         const int n = all->tiling.n_stages;
         struct tare_tiling_stage *stage = &all->tiling.stages[n];
         if (kernels[i].node->output_dtypes[0] != dtype ||
-            !kernels[i].op->tiling_stage(stage, &all->epilogues[n], &kernels[i], &shape) ||
-            !tare_tiling_supports(stage)) {
+            !kernels[i].op->tiling_stage(stage, &all->epilogues[n], &kernels[i], &shape)) {
             tare_error_clear(); /* the op reports the error again when it runs alone */
             return;
         }

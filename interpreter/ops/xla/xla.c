@@ -27,6 +27,15 @@ struct conv_key {
     unsigned char parameters[MOST_PARAMETER_BYTES];
 };
 
+/* The geometry of a stage of a tiled run, and what it was computed from: the shapes, and window parameters that are
+ * constants, of which `parameters` are shares, so that no other tensor can have their addresses. */
+struct kept_stage {
+    bool made;
+    struct tare_shape lhs, rhs;
+    struct tare_tensor parameters[WINDOW_PARAMETERS];
+    struct tare_general_conv general; /* of one image */
+};
+
 struct xla_state {
     struct tare_weights weights;
     int64_t batch_groups;
@@ -35,6 +44,7 @@ struct xla_state {
     struct tare_conv_dims dims;
     struct conv_key key; /* of `general`; size 0: not set */
     struct tare_general_conv general;
+    struct kept_stage stage;
     bool has_dot; /* the product's dimensions were read, for operands of these shapes */
     struct tare_dot dot;
     struct tare_shape dot_lhs, dot_rhs;
@@ -52,6 +62,8 @@ static void release_xla(void *pointer) {
     struct xla_state *state = pointer;
     if (!state) return;
     tare_weights_reset(&state->weights);
+    for (int i = 0; i < WINDOW_PARAMETERS; i++)
+        tare_tensor_reset(&state->stage.parameters[i]);
     tare_free(state);
 }
 
@@ -532,22 +544,59 @@ static tare_status conv_on(const struct tare_general_conv **general, struct tare
     return status;
 }
 
+/* Whether the geometry is that of the last run; comparing addresses is enough for constants. */
+static bool is_kept_stage(const struct kept_stage *kept, const struct tare_kernel *kernel,
+                          const struct tare_shape *shape) {
+    if (!kept->made || !tare_shape_equal(&kept->lhs, shape) || !tare_shape_equal(&kept->rhs, &kernel->inputs[1].shape))
+        return false;
+    bool same = true;
+    for (int i = 0; i < WINDOW_PARAMETERS; i++) {
+        const struct tare_tensor *a = &kept->parameters[i], *b = &kernel->inputs[i + 2];
+        same = same && a->data == b->data && a->dtype == b->dtype && a->elements == b->elements;
+    }
+    return same;
+}
+
+static void keep_stage(struct kept_stage *kept, const struct tare_kernel *kernel, const struct tare_shape *shape) {
+    for (int i = 0; i < WINDOW_PARAMETERS; i++)
+        if (!tare_edge_constant(kernel->node->inputs[i + 2])) return;
+    for (int i = 0; i < WINDOW_PARAMETERS; i++) {
+        tare_tensor_reset(&kept->parameters[i]);
+        tare_tensor_share(&kept->parameters[i], &kernel->inputs[i + 2]);
+    }
+    kept->lhs = *shape;
+    kept->rhs = kernel->inputs[1].shape;
+    kept->made = true;
+}
+
+/* The geometry of a stage; NULL: it cannot be tiled, or is not valid. */
+static const struct tare_general_conv *stage_geometry(struct tare_kernel *kernel, const struct tare_shape *shape) {
+    struct kept_stage *kept = &((struct xla_state *)kernel->state)->stage;
+    const struct tare_general_conv *general;
+    if (is_kept_stage(kept, kernel, shape)) return &kept->general;
+    kept->made = false;
+    if (conv_on(&general, kernel, shape) != TARE_OK || !tare_general_conv_is_stored(general) ||
+        !tare_permute_is_identity(general->rank, general->lhs_order))
+        return NULL;
+    kept->general = *general;
+    kept->general.conv.batch = 1;
+    if (!tare_tiling_supports(&(struct tare_tiling_stage){ .conv = kept->general.conv })) return NULL;
+    keep_stage(kept, kernel, shape);
+    return &kept->general;
+}
+
 /* A stage of float values, with weights of any dtype. */
 static bool xla_conv_stage(struct tare_tiling_stage *stage, struct tare_gemm_epilogue *room, struct tare_kernel *kernel,
                            struct tare_shape *shape) {
-    const struct tare_general_conv *general;
     float *weights;
-    *stage = (struct tare_tiling_stage){ 0 };
     if (shape->rank != 4 || output_dtype(kernel) != TARE_DT_FLOAT || kernel->inputs[1].elements == 0 ||
         ((const struct xla_state *)kernel->state)->batch_groups != 1)
         return false;
-    if (conv_on(&general, kernel, shape) != TARE_OK || !tare_general_conv_is_stored(general) ||
-        !tare_permute_is_identity(general->rank, general->lhs_order))
-        return false;
-    stage->conv = general->conv;
-    stage->conv.batch = 1;
+    const struct tare_general_conv *general = stage_geometry(kernel, shape);
+    if (!general) return false;
+    *stage = (struct tare_tiling_stage){ .conv = general->conv };
     *shape = general->output;
-    if (!tare_tiling_supports(stage) || !tare_stage_epilogue(stage, room, kernel, shape)) return false;
+    if (!tare_stage_epilogue(stage, room, kernel, shape)) return false;
     if (float_weights(kernel, &weights, general) != TARE_OK) return false;
     stage->weights = weights;
     return true;
