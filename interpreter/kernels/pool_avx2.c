@@ -9,27 +9,67 @@
 
 enum fold { MAX, MEAN };
 
-/* `vectors` vectors of eight channels, which stay in registers for all positions. Of max the second operand is the
- * result if one is NaN, so that a NaN is passed over. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256 start_of(const enum fold fold) {
+    return fold == MAX ? _mm256_set1_ps(-INFINITY) : _mm256_setzero_ps();
+}
+
+/* Of max the second operand is the result if one is NaN, so that a NaN is passed over. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256 folded(__m256 y, __m256 x, const enum fold fold) {
+    return fold == MAX ? _mm256_max_ps(x, y) : _mm256_add_ps(y, x);
+}
+
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256 end_of(__m256 y, const struct tare_pool_window *window,
+                                                  const enum fold fold) {
+    const float count = (float)(window->count[0] * window->count[1] * window->count[2]);
+    return fold == MAX ? y : _mm256_div_ps(y, _mm256_set1_ps(count));
+}
+
+/* `vectors` vectors of eight channels, which stay in registers for all positions. */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void fold_vectors(float *to, const struct tare_pool_window *window, int64_t channel,
                                                       const enum fold fold, const bool is_bfloat16, const int vectors) {
-    const float count = (float)(window->count[0] * window->count[1] * window->count[2]);
     const int64_t size = is_bfloat16 ? sizeof(uint16_t) : sizeof(float);
     __m256 y[8];
     TARE_UNROLL
     for (int i = 0; i < vectors; i++)
-        y[i] = fold == MAX ? _mm256_set1_ps(-INFINITY) : _mm256_setzero_ps();
+        y[i] = start_of(fold);
     TARE_POOL_POSITIONS(window, from) {
         TARE_UNROLL
         for (int i = 0; i < vectors; i++) {
             const void *at = from + (channel + 8 * i) * size;
-            const __m256 x = is_bfloat16 ? tare_load_bfloat16_avx2(at, 8) : _mm256_loadu_ps(at);
-            y[i] = fold == MAX ? _mm256_max_ps(x, y[i]) : _mm256_add_ps(y[i], x);
+            y[i] = folded(y[i], is_bfloat16 ? tare_load_bfloat16_avx2(at, 8) : _mm256_loadu_ps(at), fold);
         }
     }
     TARE_UNROLL
     for (int i = 0; i < vectors; i++)
-        _mm256_storeu_ps(to + channel + 8 * i, fold == MAX ? y[i] : _mm256_div_ps(y[i], _mm256_set1_ps(count)));
+        _mm256_storeu_ps(to + channel + 8 * i, end_of(y[i], window, fold));
+}
+
+/* 64 channels of bfloat16. Elements at even and odd places become floats by one operation each; vectors of them are
+ * joined at the end. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void fold_pairs(float *to, const struct tare_pool_window *window, int64_t channel,
+                                                    const enum fold fold) {
+    enum { PAIRS = 4 };
+    const __m256i high = _mm256_set1_epi32((int32_t)0xffff0000);
+    __m256 even[PAIRS], odd[PAIRS];
+    TARE_UNROLL
+    for (int i = 0; i < PAIRS; i++)
+        even[i] = odd[i] = start_of(fold);
+    TARE_POOL_POSITIONS(window, from) {
+        TARE_UNROLL
+        for (int i = 0; i < PAIRS; i++) {
+            const void *at = from + (channel + 16 * i) * (int64_t)sizeof(uint16_t);
+            const __m256i x = _mm256_loadu_si256(at);
+            even[i] = folded(even[i], _mm256_castsi256_ps(_mm256_slli_epi32(x, 16)), fold);
+            odd[i] = folded(odd[i], _mm256_castsi256_ps(_mm256_and_si256(x, high)), fold);
+        }
+    }
+    TARE_UNROLL
+    for (int i = 0; i < PAIRS; i++) {
+        const __m256 low = _mm256_unpacklo_ps(even[i], odd[i]), up = _mm256_unpackhi_ps(even[i], odd[i]);
+        float *at = to + channel + 16 * i;
+        _mm256_storeu_ps(at, end_of(_mm256_permute2f128_ps(low, up, 0x20), window, fold));
+        _mm256_storeu_ps(at + 8, end_of(_mm256_permute2f128_ps(low, up, 0x31), window, fold));
+    }
 }
 
 TARE_ALWAYS_INLINE void fold_channel(float *to, const struct tare_pool_window *window, int64_t channel,
@@ -55,8 +95,12 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void fold_window(float *to, const struct tar
         joined.count[1] = 1;
         joined.count[2] *= window->count[1];
     }
-    for (; c + 64 <= channels; c += 64)
-        fold_vectors(to, &joined, c, fold, is_bfloat16, 8);
+    for (; c + 64 <= channels; c += 64) {
+        if (is_bfloat16)
+            fold_pairs(to, &joined, c, fold);
+        else
+            fold_vectors(to, &joined, c, fold, false, 8);
+    }
     for (; c + 8 <= channels; c += 8)
         fold_vectors(to, &joined, c, fold, is_bfloat16, 1);
     for (; c < channels; c++)
