@@ -2,6 +2,7 @@
 #include "base/strbuf.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #if TARE_KERNELS_X86
@@ -18,6 +19,7 @@ static const char *const level_names[N_LEVELS] = { "plain", "avx2", "avx_vnni", 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool on_machine[N_LEVELS];
 static enum tare_cpu_level found_level;
+static atomic_bool is_found; /* tested first: kernels ask for each line, and pthread_once takes longer */
 
 #if TARE_KERNELS_X86
 /* By CPUID: clang 14 does not know the name of this extension in __builtin_cpu_supports. */
@@ -79,6 +81,7 @@ static void find_level(void) {
     while (!on_machine[most])
         most--;
     found_level = (enum tare_cpu_level)most;
+    atomic_store_explicit(&is_found, true, memory_order_release);
 }
 
 void tare_cpu_put_level_names(struct tare_strbuf *out) {
@@ -87,7 +90,7 @@ void tare_cpu_put_level_names(struct tare_strbuf *out) {
 }
 
 enum tare_cpu_level tare_cpu_level(void) {
-    pthread_once(&once, find_level);
+    if (!atomic_load_explicit(&is_found, memory_order_acquire)) pthread_once(&once, find_level);
     return found_level;
 }
 

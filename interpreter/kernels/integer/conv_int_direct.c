@@ -363,22 +363,34 @@ static bool reads_input(const struct direct *d, bool is_last) {
 }
 
 #if TARE_KERNELS_X86
+/* Copies 16 elements. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void copy_16(char *to, const int8_t *from, const bool is_pairs) {
+    const __m128i x = _mm_loadu_si128((const __m128i *)(const void *)from);
+    if (is_pairs)
+        _mm256_storeu_si256((__m256i *)(void *)to, _mm256_cvtepi8_epi16(x));
+    else
+        _mm_storeu_si128((__m128i *)(void *)to, _mm_xor_si128(x, _mm_set1_epi8(-128)));
+}
+
 /* Copies positions of at least 16 elements, `step` elements apart. The last elements of a position may be written
  * twice.
  */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void copy_positions_apart(char *to, const int8_t *from, int64_t count, int64_t step,
+                                                              int64_t channels, const bool is_pairs) {
+    const int64_t size = is_pairs ? 2 : 1, last = channels - 16;
+    for (; count > 0; count--, from += step, to += channels * size) {
+        for (int64_t c = 0; c < last; c += 16)
+            copy_16(to + c * size, from + c, is_pairs);
+        copy_16(to + last * size, from + last, is_pairs);
+    }
+}
+
 static TARE_TARGET_AVX2 void copy_apart_avx2(char *to, const int8_t *from, int64_t count, int64_t step,
                                              int64_t channels, enum tare_igemm_form form) {
-    const __m128i flip = _mm_set1_epi8(-128);
-    for (; count > 0; count--, from += step, to += channels * element_size(form)) {
-        for (int64_t c = 0, next; c < channels; c = next) {
-            const __m128i x = _mm_loadu_si128((const __m128i *)(const void *)(from + c));
-            if (form == TARE_IGEMM_PAIRS)
-                _mm256_storeu_si256((__m256i *)(void *)(to + c * 2), _mm256_cvtepi8_epi16(x));
-            else
-                _mm_storeu_si128((__m128i *)(void *)(to + c), _mm_xor_si128(x, flip));
-            next = c + 32 > channels && c + 16 < channels ? channels - 16 : c + 16;
-        }
-    }
+    if (form == TARE_IGEMM_PAIRS)
+        copy_positions_apart(to, from, count, step, channels, true);
+    else
+        copy_positions_apart(to, from, count, step, channels, false);
 }
 #endif
 
