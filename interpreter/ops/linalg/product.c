@@ -1,13 +1,13 @@
-/* Batches of strided matrix products. Float products run on the packed kernels of interpreter/kernels/gemm.h (rows of A
- * are gathered by a callback, so transposed operands are not copied), double products on those of gemm_double.h, and
- * complex products on both. Every path computes the bits of the reference product. */
+/* Batches of strided matrix products. Float products run on the packed kernels of interpreter/kernels/gemm.h (a
+ * transposed A is copied), double products on those of gemm_double.h, and complex products on both. Every path computes
+ * the bits of the reference product. */
 #include "interpreter/ops/linalg/product.h"
 
 #include "base/alloc.h"
 #include "interpreter/ops/support/split.h"
 #include "interpreter/kernels/gemm.h"
 #include "interpreter/kernels/gemm_double.h"
-#include "interpreter/kernels/permute.h"
+#include "interpreter/kernels/transpose.h"
 #include "interpreter/ops/support/floats.h"
 
 #include <math.h>
@@ -56,22 +56,6 @@ void tare_product_plain(const struct tare_product *product) {
 
 /* ---- fast ---- */
 
-/* Gathers A if its columns are not contiguous. */
-struct strided_rows {
-    const float *a;
-    int64_t row, column;
-};
-
-static void gather_strided(const void *source, float *block, int64_t stride, int64_t first_row, int64_t rows,
-                           int64_t first_k, int64_t count_k) {
-    const struct strided_rows *from = source;
-    for (int64_t k = 0; k < count_k; k++) { /* rows in the inner loop: they are contiguous in a transposed matrix */
-        const float *column = from->a + first_row * from->row + (first_k + k) * from->column;
-        for (int64_t i = 0; i < rows; i++)
-            block[i * stride + k] = column[i * from->row];
-    }
-}
-
 /* All batches have the same B, and A's rows of consecutive batches are contiguous. */
 static bool is_one_tall_matrix(const struct tare_product *p) {
     for (int64_t i = 1; i < p->batch; i++) {
@@ -111,52 +95,61 @@ static tare_status pack_all(float **out, const struct tare_product *p, struct ta
     return TARE_OK;
 }
 
-/* The rows of A of matrix `i`; `strided` describes them where they are not contiguous. */
-static struct tare_gemm_rows rows_of(const struct tare_product *p, int64_t i, struct strided_rows *strided) {
-    *strided = (struct strided_rows){ (const float *)p->a + p->a_first[i], p->a_row, p->a_column };
-    if (p->a_column == 1) return (struct tare_gemm_rows){ .data = strided->a, .stride = p->a_row };
-    return (struct tare_gemm_rows){ .gather = gather_strided, .source = strided };
+/* Matrix `i` of A with contiguous rows: in place, or transposed into `room`. */
+static const void *rows_of(const struct tare_product *p, int64_t i, void *room) {
+    const size_t size = tare_dtype_size(p->dtype);
+    const char *a = (const char *)p->a + (size_t)p->a_first[i] * size;
+    if (p->a_column == 1) return a;
+    tare_transpose(room, a, size, p->k, p->m);
+    return room;
+}
+static int64_t row_step(const struct tare_product *p) {
+    return p->a_column == 1 ? p->a_row : p->k;
+}
+/* Elements of the room. */
+static size_t room_of(const struct tare_product *p) {
+    return p->a_column == 1 ? 0 : (size_t)(p->m * p->k);
 }
 
 struct float_run {
     const struct tare_product *product;
     const float *packed;
-    float *scratch; /* of all parts */
+    float *scratch; /* of all parts, before the rooms */
+    int parts;
 };
 
 static void run_matrices(void *arg, int part, int64_t first, int64_t end) {
     const struct float_run *r = arg;
     const struct tare_product *p = r->product;
     const enum tare_cpu_level level = tare_cpu_level();
-    const size_t packed_size = tare_gemm_packed_floats(p->k, p->n);
+    const size_t packed_size = tare_gemm_packed_floats(p->k, p->n), each = tare_gemm_scratch_floats();
+    float *room = r->scratch + (size_t)r->parts * each + (size_t)part * room_of(p);
     for (int64_t i = first; i < end; i++) {
-        struct strided_rows strided;
-        const struct tare_gemm_rows rows = rows_of(p, i, &strided);
+        const struct tare_gemm_rows rows = { .data = rows_of(p, i, room), .stride = row_step(p) };
         tare_gemm_at(level, (float *)p->c + i * p->m * p->n, p->n, &rows,
                      r->packed + (size_t)matrix_of_b(p, i) * packed_size, p->m, p->n, p->k, p->epilogue,
-                     r->scratch + (size_t)part * tare_gemm_scratch_floats());
+                     r->scratch + (size_t)part * each);
     }
 }
 
 /* Several matrices are divided between the threads, a single one is divided itself. */
 static tare_status run_float(const struct tare_product *p, struct tare_weights *weights,
                              const struct tare_tensor *source, struct tare_arena *scratch) {
-    const int parts = tare_split_count(p->pool, (double)p->batch * (double)(p->m * p->n) * (double)p->k, p->batch);
-    struct float_run run = { p, NULL, NULL };
-    struct strided_rows strided;
+    const double work = (double)p->batch * (double)(p->m * p->n) * (double)p->k;
+    const bool tall = is_one_tall_matrix(p);
+    const int parts = tall ? 1 : tare_split_count(p->pool, work, p->batch);
+    const size_t each = room_of(p) + (tall ? 0 : tare_gemm_scratch_floats());
+    struct float_run run = { p, NULL, tare_arena_alloc(scratch, (size_t)parts * each * sizeof(float)), parts };
     float *packed;
     TARE_TRY(pack_all(&packed, p, weights, source, scratch));
-    if (is_one_tall_matrix(p)) {
-        const struct tare_gemm_rows rows = rows_of(p, 0, &strided);
-        const int64_t first = matrix_of_b(p, 0) * (int64_t)tare_gemm_packed_floats(p->k, p->n);
-        const struct tare_split_product product = { p->c, p->n, &rows,      packed + first, p->m * p->batch,
-                                                    p->n, p->k, p->epilogue };
-        return tare_split_gemm(p->pool, scratch, &product);
-    }
+    if (each > 0 && !run.scratch) return TARE_NO_MEMORY;
     run.packed = packed;
-    run.scratch = tare_arena_alloc(scratch, (size_t)parts * tare_gemm_scratch_floats() * sizeof *run.scratch);
-    if (!run.scratch) return TARE_NO_MEMORY;
-    return tare_split_range(p->pool, parts, p->batch, run_matrices, &run);
+    if (!tall) return tare_split_range(p->pool, parts, p->batch, run_matrices, &run);
+    const struct tare_gemm_rows rows = { .data = rows_of(p, 0, run.scratch), .stride = row_step(p) };
+    const size_t first = (size_t)matrix_of_b(p, 0) * tare_gemm_packed_floats(p->k, p->n);
+    const struct tare_split_product product = { p->c, p->n, &rows,      packed + first, p->m * p->batch,
+                                                p->n, p->k, p->epilogue };
+    return tare_split_gemm(p->pool, scratch, &product);
 }
 
 static tare_status run_double(const struct tare_product *p, struct tare_arena *scratch) {
@@ -196,33 +189,28 @@ BLOCKS(float_blocks, float)
 BLOCKS(double_blocks, double)
 #undef BLOCKS
 
-/* A is read in place where its rows are contiguous. */
 static tare_status run_complex(const struct tare_product *p, struct tare_arena *scratch) {
     const size_t size = tare_dtype_size(p->dtype);
-    const bool in_place = p->a_column == 1, is_float = p->dtype == TARE_DT_COMPLEX64;
-    const int64_t dims[] = { p->m, p->k }, steps[] = { p->a_row, p->a_column };
+    const bool is_float = p->dtype == TARE_DT_COMPLEX64;
     int64_t first[] = { 0 };
-    char *a = in_place ? NULL : tare_arena_alloc(scratch, (size_t)(p->m * p->k) * size);
+    struct tare_product real = { .dtype = is_float ? TARE_DT_FLOAT : TARE_DT_DOUBLE,
+                                 .batch = 1,
+                                 .m = p->m,
+                                 .n = 2 * p->n,
+                                 .k = 2 * p->k,
+                                 .a_first = first,
+                                 .b_first = first,
+                                 .a_row = 2 * row_step(p),
+                                 .a_column = 1,
+                                 .b_row = 2 * p->n,
+                                 .b_column = 1 };
+    void *a = tare_arena_alloc(scratch, room_of(p) * size);
     void *b = tare_arena_alloc(scratch, (size_t)(p->k * p->n) * 2 * size);
     struct tare_arena work = { 0 };
-    tare_status status = (a || in_place) && b ? TARE_OK : TARE_NO_MEMORY;
+    tare_status status = (a || room_of(p) == 0) && b ? TARE_OK : TARE_NO_MEMORY;
     for (int64_t i = 0; status == TARE_OK && i < p->batch; i++) {
-        const char *from = (const char *)p->a + (size_t)p->a_first[i] * size;
-        const struct tare_product real = { .dtype = is_float ? TARE_DT_FLOAT : TARE_DT_DOUBLE,
-                                           .batch = 1,
-                                           .m = p->m,
-                                           .n = 2 * p->n,
-                                           .k = 2 * p->k,
-                                           .a = in_place ? from : a,
-                                           .b = b,
-                                           .c = (char *)p->c + (size_t)(i * p->m * p->n) * size,
-                                           .a_first = first,
-                                           .b_first = first,
-                                           .a_row = in_place ? 2 * p->a_row : 2 * p->k,
-                                           .a_column = 1,
-                                           .b_row = 2 * p->n,
-                                           .b_column = 1 };
-        if (!in_place) tare_permute_steps(a, from, size, 2, dims, steps);
+        real.a = rows_of(p, i, a), real.b = b;
+        real.c = (char *)p->c + (size_t)(i * p->m * p->n) * size;
         if (is_float)
             float_blocks(b, p, i);
         else

@@ -7,7 +7,8 @@
 #include "interpreter/ops/support/weights.h"
 
 /* C[b] (m×n, dense, contiguous) = A[b] (m×k) · B[b] (k×n). Element (i, p) of A[b] is at a_first[b] + i * a_row + p *
- * a_column elements; B likewise, and its matrices are adjacent: b_first[b] is a multiple of k * n. */
+ * a_column elements; B likewise, and its matrices are adjacent: b_first[b] is a multiple of k * n. The rows of A are
+ * contiguous, or its columns, without gaps. */
 struct tare_product {
     int dtype; /* of all three arrays: float, double, int64 (wraps), complex64, complex128 */
     int64_t batch, m, n, k;
