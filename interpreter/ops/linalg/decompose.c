@@ -17,14 +17,12 @@ static int64_t least(int64_t a, int64_t b) {
 
 /* The first rows of R as matrix i of the output; what is below the diagonal of `a` are the reflectors of Q. */
 static void put_r(struct tare_matrix_batch *b, int64_t i) {
-    const struct tare_tensor *out = &b->kernel->outputs[1];
     const size_t size = tare_dtype_size(b->call.dtype);
-    const int64_t count = tare_matrices_of(&out->shape).rows, n = b->call.n;
-    char *rows = count < b->call.m ? b->buffer : tare_matrix_room(out, b->call.dtype, i * count * n, b->buffer);
-    tare_transpose(rows, b->call.a, size, n, b->call.m);
+    const int64_t count = tare_matrices_of(&b->kernel->outputs[1].shape).rows, n = b->call.n;
+    tare_transpose(b->buffer, b->call.a, size, n, b->call.m);
     for (int64_t row = 1; row < count; row++)
-        memset(rows + (size_t)(row * n) * size, 0, (size_t)least(row, n) * size);
-    tare_matrix_put(b, 1, i, rows);
+        memset((char *)b->buffer + (size_t)(row * n) * size, 0, (size_t)least(row, n) * size);
+    tare_matrix_put(b, 1, i, b->buffer);
 }
 
 /* The call that computes Q, in place where R has as many columns. */

@@ -42,7 +42,8 @@ static int64_t parts_of(int dtype, int64_t count) {
 
 void tare_matrix_read(void *to, int dtype, const struct tare_tensor *from, int64_t first, int64_t count) {
     if (from->dtype == dtype) {
-        memcpy(to, tare_matrix_room(from, dtype, first, NULL), (size_t)count * tare_dtype_size(dtype));
+        const size_t size = tare_dtype_size(dtype);
+        memcpy(to, (const char *)from->data + (size_t)first * size, (size_t)count * size);
     } else if (is_narrow(dtype, from)) {
         const int64_t parts = parts_of(dtype, count);
         const float *floats = (const float *)from->data + parts_of(dtype, first);
@@ -54,15 +55,10 @@ void tare_matrix_read(void *to, int dtype, const struct tare_tensor *from, int64
     }
 }
 
-void *tare_matrix_room(const struct tare_tensor *to, int dtype, int64_t first, void *buffer) {
-    return to->dtype == dtype ? (char *)to->data + (size_t)first * tare_dtype_size(dtype) : buffer;
-}
-
 void tare_matrix_write(struct tare_tensor *to, int64_t first, int dtype, const void *from, int64_t count) {
-    void *at = tare_matrix_room(to, dtype, first, NULL);
-    if (at == from) return;
-    if (at) {
-        memcpy(at, from, (size_t)count * tare_dtype_size(dtype));
+    if (to->dtype == dtype) {
+        const size_t size = tare_dtype_size(dtype);
+        memcpy((char *)to->data + (size_t)first * size, from, (size_t)count * size);
     } else if (is_narrow(dtype, to)) {
         const int64_t parts = parts_of(dtype, count);
         float *floats = (float *)to->data + parts_of(dtype, first);
@@ -218,11 +214,9 @@ static tare_status open_batch(struct tare_matrix_batch *b, const struct tare_mat
 }
 
 static void load(struct tare_matrix_batch *b, const struct tare_matrix_op *op, int64_t i) {
-    const struct tare_tensor *input = &b->kernel->inputs[0];
-    const void *rows = tare_matrix_room(input, b->call.dtype, i * b->size, b->buffer);
-    if (!op->by_columns || rows == b->buffer)
-        tare_matrix_read(op->by_columns ? b->buffer : b->call.a, b->call.dtype, input, i * b->size, b->size);
-    if (op->by_columns) tare_transpose(b->call.a, rows, tare_dtype_size(b->call.dtype), b->call.m, b->call.n);
+    const struct tare_lapack_call *c = &b->call;
+    tare_matrix_read(op->by_columns ? b->buffer : c->a, c->dtype, &b->kernel->inputs[0], i * b->size, b->size);
+    if (op->by_columns) tare_transpose(c->a, b->buffer, tare_dtype_size(c->dtype), c->m, c->n);
 }
 
 tare_status tare_matrix_run(struct tare_kernel *kernel) {
@@ -248,10 +242,9 @@ int tare_matrix_run_finite(struct tare_matrix_batch *b) {
 void tare_matrix_put_columns(struct tare_matrix_batch *b, size_t k, int64_t first, const void *from, int64_t rows,
                              int64_t columns, bool conjugate) {
     const int dtype = b->call.dtype;
-    void *at = tare_matrix_room(&b->kernel->outputs[k], dtype, first, b->buffer);
-    tare_transpose(at, from, tare_dtype_size(dtype), columns, rows);
-    if (conjugate) tare_matrix_conjugate(at, dtype, rows * columns);
-    tare_matrix_write(&b->kernel->outputs[k], first, dtype, at, rows * columns);
+    tare_transpose(b->buffer, from, tare_dtype_size(dtype), columns, rows);
+    if (conjugate) tare_matrix_conjugate(b->buffer, dtype, rows * columns);
+    tare_matrix_write(&b->kernel->outputs[k], first, dtype, b->buffer, rows * columns);
 }
 
 void tare_matrix_put(struct tare_matrix_batch *b, size_t k, int64_t i, const void *from) {

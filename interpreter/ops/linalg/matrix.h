@@ -25,8 +25,6 @@ tare_status tare_matrix_open(int64_t rows, int64_t columns);
 /* Elements first … first + count - 1 of the tensor, converted to `dtype`; and back, rounded once. */
 void tare_matrix_read(void *to, int dtype, const struct tare_tensor *from, int64_t first, int64_t count);
 void tare_matrix_write(struct tare_tensor *to, int64_t first, int dtype, const void *from, int64_t count);
-/* Where to store elements first … for tare_matrix_write: in the tensor, which then does nothing, otherwise `buffer`. */
-void *tare_matrix_room(const struct tare_tensor *to, int dtype, int64_t first, void *buffer);
 /* Conjugates the elements in place; nothing to do for real types. */
 void tare_matrix_conjugate(void *x, int dtype, int64_t count);
 /* Sets x [n, n] to the identity. */
