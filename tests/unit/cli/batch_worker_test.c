@@ -1,5 +1,5 @@
 /* The process of a task: what it does where the batch process has ended. */
-#include "cli/batch_worker.h"
+#include "cli/batch/worker.h"
 #include "support/mini_model.h"
 #include "support/temp.h"
 

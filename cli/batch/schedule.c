@@ -1,5 +1,5 @@
 /* Starts the processes of a batch within the limits of processes and memory, and collects their results. */
-#include "cli/batch_schedule.h"
+#include "cli/batch/schedule.h"
 #include "base/file.h"
 #include "base/progress.h"
 #include "cli/command.h"

@@ -1,40 +1,25 @@
 /* tare batch: processes many models, each in its own process. */
+#include "cli/batch/batch.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/output.h"
 #include "base/progress.h"
-#include "base/text_table.h"
 #include "base/thread.h"
-#include "cli/batch_schedule.h"
+#include "cli/batch/schedule.h"
 #include "cli/command.h"
-#include "cli/log.h"
 #include "cli/plugins.h"
-#include "cli/ranks.h"
 #include "cli/report_file.h"
 #include "include/tare/version.h"
-#include "convert/jobs.h"
 #include "convert/options.h"
-#include "eval/model_diff.h"
 #include "quant/method.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-struct batch_options {
-    const char *jobs, *methods, *output_dir, *algorithm, *label, *signature, *calibration, *state, *report;
-    struct tare_option_list data, evaluation, plugins;
-    int processes, retries;
-    int64_t limit, memory, max_size;
-    double max_drop, min_sqnr;
-    bool resume, overwrite, dry_run, json, quiet, keep_rejected;
-    struct tare_log_options logging;
-};
-
-#define OFFSET(member) .offset = offsetof(struct batch_options, member)
+#define OFFSET(member) .offset = offsetof(struct tare_batch_settings, member)
 static const struct tare_option rows[] = {
     { .name = "jobs",
       .kind = TARE_OPTION_INT,
@@ -152,8 +137,8 @@ static const struct tare_option rows[] = {
       .kind = TARE_OPTION_FLAG,
       OFFSET(keep_rejected),
       .help = "for a folder of models: keep rejected outputs as NAME.rejected" },
-    TARE_PLUGIN_OPTION(struct batch_options),
-    TARE_LOG_OPTIONS(struct batch_options),
+    TARE_PLUGIN_OPTION(struct tare_batch_settings),
+    TARE_LOG_OPTIONS(struct tare_batch_settings),
     { 0 },
 };
 static const struct tare_argument arguments[] = {
@@ -179,18 +164,6 @@ static const struct tare_option_set set = {
     .examples = examples,
 };
 
-struct batch {
-    const struct batch_options *options;
-    struct tare_arena arena;
-    struct tare_jobs jobs;
-    struct tare_task *tasks; /* calibrations first, then the jobs in file order */
-    size_t n_tasks, n_calibrations;
-    const char *state, *version;  /* version: of the program and of its op libraries */
-    struct tare_output_lock lock; /* of the state, on rank 0 */
-    struct tare_ranks ranks;
-    double started;
-};
-
 /* ---- jobs ---- */
 
 static tare_status split_methods(const char *const **out, struct tare_arena *arena, const char *text) {
@@ -212,8 +185,8 @@ static struct tare_text_list as_list(const struct tare_option_list *list) {
     return (struct tare_text_list){ list->items, list->count };
 }
 
-static tare_status jobs_of_folder(struct batch *b) {
-    const struct batch_options *o = b->options;
+static tare_status jobs_of_folder(struct tare_batch_run *b) {
+    const struct tare_batch_settings *o = b->options;
     struct tare_jobs_of_folder from = { .folder = o->jobs };
     struct tare_job *common = &from.common;
     if (!o->methods || !o->output_dir)
@@ -234,7 +207,7 @@ static tare_status jobs_of_folder(struct batch *b) {
     return tare_jobs_of_folder(&b->jobs, &b->arena, &from);
 }
 
-static tare_status read_jobs(struct batch *b) {
+static tare_status read_jobs(struct tare_batch_run *b) {
     const char *path = b->options->jobs;
     if (tare_file_kind_of(path) == TARE_FILE_DIRECTORY) return jobs_of_folder(b);
     return tare_jobs_read(&b->jobs, &b->arena, path);
@@ -243,7 +216,7 @@ static tare_status read_jobs(struct batch *b) {
 /* ---- tasks ---- */
 
 /* Whether the options of a conversion need activation ranges. False for invalid options: the job reports the error. */
-static tare_status converts_with_ranges(bool *ranges, struct batch *b, const struct tare_job *job) {
+static tare_status converts_with_ranges(bool *ranges, struct tare_batch_run *b, const struct tare_job *job) {
     struct tare_converter_options options;
     char *data = NULL;
     size_t size = job->converter_options ? strlen(job->converter_options) : 0;
@@ -258,13 +231,13 @@ static tare_status converts_with_ranges(bool *ranges, struct batch *b, const str
 }
 
 /* Calibrates only for methods that need ranges, even if samples are given. */
-static tare_status shares_calibration(bool *shares, struct batch *b, const struct tare_job *job) {
+static tare_status shares_calibration(bool *shares, struct tare_batch_run *b, const struct tare_job *job) {
     const struct tare_quant_method *method = job->method ? tare_quant_method_find(job->method) : NULL;
     *shares = job->data.count && method && method->needs_ranges;
     return job->data.count && !job->method ? converts_with_ranges(shares, b, job) : TARE_OK;
 }
 
-static tare_status name_files(struct tare_task *task, struct batch *b, const char *stem) {
+static tare_status name_files(struct tare_task *task, struct tare_batch_run *b, const char *stem) {
     int64_t bytes;
     TARE_TRY(tare_folder_bytes(&bytes, task->job->model));
     task->result_path = tare_arena_printf(&b->arena, "%s/%s.json", b->state, stem);
@@ -274,7 +247,7 @@ static tare_status name_files(struct tare_task *task, struct batch *b, const cha
 }
 
 /* The calibration that the job shares with others; added by the first job that needs it. */
-static tare_status find_calibration(struct tare_task **out, struct batch *b, const struct tare_job *job) {
+static tare_status find_calibration(struct tare_task **out, struct tare_batch_run *b, const struct tare_job *job) {
     struct tare_task *task = &b->tasks[b->n_calibrations];
     char key[TARE_KEY_SIZE];
     const char *stem;
@@ -300,7 +273,7 @@ static tare_status find_calibration(struct tare_task **out, struct batch *b, con
     return task->calibration_path ? TARE_OK : TARE_NO_MEMORY;
 }
 
-static tare_status make_task(struct tare_task *task, struct batch *b, const struct tare_job *job) {
+static tare_status make_task(struct tare_task *task, struct tare_batch_run *b, const struct tare_job *job) {
     bool shares;
     *task = (struct tare_task){ .name = job->name, .job = job };
     TARE_TRY(shares_calibration(&shares, b, job));
@@ -318,7 +291,7 @@ static tare_status make_task(struct tare_task *task, struct batch *b, const stru
 }
 
 /* Calibrations run first: jobs are appended once all calibrations are known. */
-static tare_status make_tasks(struct batch *b) {
+static tare_status make_tasks(struct tare_batch_run *b) {
     struct tare_task *jobs = TARE_NEW_ARRAY(&b->arena, struct tare_task, b->jobs.count);
     b->tasks = TARE_NEW_ARRAY(&b->arena, struct tare_task, 2 * b->jobs.count);
     if (!jobs || !b->tasks) return TARE_NO_MEMORY;
@@ -355,7 +328,7 @@ static tare_status find_done(struct tare_task *task, struct tare_arena *arena) {
     return tare_error_dismiss(status); /* what cannot be read is done again */
 }
 
-static tare_status look_back(struct batch *b) {
+static tare_status look_back(struct tare_batch_run *b) {
     for (size_t i = 0; i < b->n_tasks; i++)
         TARE_TRY(find_done(&b->tasks[i], &b->arena));
     for (size_t i = 0; i < b->n_calibrations; i++) { /* no remaining job needs this calibration */
@@ -370,7 +343,7 @@ static tare_status look_back(struct batch *b) {
 /* ---- ranks ---- */
 
 /* Jobs that share a calibration are assigned to one rank; the others are distributed round-robin. */
-static void share_out(struct batch *b) {
+static void share_out(struct tare_batch_run *b) {
     size_t next = 0;
     if (b->ranks.count < 2) return;
     for (size_t i = 0; i < b->n_tasks; i++) {
@@ -381,7 +354,7 @@ static void share_out(struct batch *b) {
 }
 
 /* Rank 0 waits for the other ranks' result files of this run. */
-static tare_status gather(struct batch *b) {
+static tare_status gather(struct tare_batch_run *b) {
     const struct timespec nap = { .tv_nsec = 50000000 };
     for (size_t i = b->n_calibrations; i < b->n_tasks; i++) {
         struct tare_task *task = &b->tasks[i];
@@ -401,14 +374,14 @@ static tare_status gather(struct batch *b) {
 /* ---- running ---- */
 
 /* Most of the free memory; 1 GiB if that is unknown. */
-static int64_t memory_budget(const struct batch_options *options) {
+static int64_t memory_budget(const struct tare_batch_settings *options) {
     long pages = sysconf(_SC_AVPHYS_PAGES), size = sysconf(_SC_PAGESIZE);
     if (options->memory) return options->memory * 1000000;
     return pages > 0 && size > 0 ? (int64_t)pages * size / 10 * 9 : (int64_t)1 << 30;
 }
 
-static tare_status run_tasks(struct batch *b) {
-    const struct batch_options *o = b->options;
+static tare_status run_tasks(struct tare_batch_run *b) {
+    const struct tare_batch_settings *o = b->options;
     const struct tare_progress_options progress = {
         .label = "batch", .unit = "jobs", .total = (int64_t)b->jobs.count, .quiet = o->quiet || b->ranks.rank > 0
     };
@@ -430,209 +403,10 @@ static tare_status run_tasks(struct batch *b) {
     return status;
 }
 
-/* ---- reports ---- */
-
-/* Seconds that the task took in its last run, changed since or not; NaN if it never ran. */
-static tare_status seconds_before(double *seconds, struct batch *b, const struct tare_task *task) {
-    struct tare_job_result result;
-    *seconds = NAN;
-    if (tare_file_kind_of(task->result_path) != TARE_FILE_REGULAR) return TARE_OK;
-    const tare_status status = tare_job_result_load(&result, &b->arena, task->result_path);
-    if (status == TARE_OK && result.outcome != TARE_JOB_FAILED) *seconds = result.seconds;
-    return tare_error_dismiss(status);
-}
-
-/* Estimated time of all tasks: the sum over those that will run. */
-struct plan_sums {
-    size_t jobs, calibrations, unknown; /* unknown: tasks without a previous run */
-    double seconds;
-    int64_t largest;
-};
-
-static tare_status plan_row(struct tare_text_table *table, struct batch *b, const struct tare_task *task,
-                            struct plan_sums *sums) {
-    double seconds;
-    int64_t bytes;
-    TARE_TRY(seconds_before(&seconds, b, task));
-    TARE_TRY(tare_folder_bytes(&bytes, task->job->model));
-    tare_text_table_row(table);
-    tare_text_table_cell(table, "%s", task->is_calibration ? task->job->model : task->name);
-    tare_text_table_cell(table, "%s",
-                         task->skip             ? "nothing: finished before"
-                         : task->is_calibration ? "calibrate"
-                         : task->job->method    ? task->job->method
-                                                : "convert");
-    tare_text_table_cell(table, "%.2f", (double)bytes / 1e6);
-    tare_text_table_cell(table, "%.0f", (double)task->memory / 1e6);
-    if (isnan(seconds))
-        tare_text_table_skip(table);
-    else
-        tare_text_table_cell(table, "%.1f", seconds);
-    tare_text_table_cell(table, "%s", task->is_calibration ? task->calibration_path : task->job->output);
-    if (task->skip) return TARE_OK;
-    ++*(task->is_calibration ? &sums->calibrations : &sums->jobs);
-    if (isnan(seconds))
-        sums->unknown++;
-    else
-        sums->seconds += seconds;
-    if (task->memory > sums->largest) sums->largest = task->memory;
-    return TARE_OK;
-}
-
-static void sum_up(struct tare_strbuf *text, const struct batch *b, const struct plan_sums *sums) {
-    const struct batch_options *o = b->options;
-    const int processes = o->processes ? o->processes : tare_cpu_count();
-    int64_t memory = sums->largest * processes, budget = memory_budget(o);
-    if (memory > budget) memory = budget > sums->largest ? budget : sums->largest;
-    tare_strbuf_printf(text, "%zu jobs and %zu calibrations in at most %d processes and %.0f MB, by estimate",
-                       sums->jobs, sums->calibrations, processes, (double)memory / 1e6);
-    if (sums->unknown)
-        tare_strbuf_printf(text, "; %zu of them never ran, so that their time is not known\n", sums->unknown);
-    else
-        tare_strbuf_printf(text, ", about %.0f s\n", ceil(sums->seconds / processes));
-}
-
-static tare_status print_plan(struct batch *b) {
-    static const struct tare_text_table_column columns[] = {
-        { .heading = "job", .left = true },
-        { .heading = "does", .left = true },
-        { .heading = "model MB" },
-        { .heading = "peak MB, by estimate" },
-        { .heading = "seconds before" },
-        { .heading = "writes", .left = true },
-        { 0 },
-    };
-    struct tare_text_table *table = tare_text_table_new(columns);
-    struct tare_strbuf text = { 0 };
-    struct plan_sums sums = { 0 };
-    tare_status status = TARE_OK;
-    for (size_t i = 0; i < b->n_tasks && status == TARE_OK; i++)
-        status = plan_row(table, b, &b->tasks[i], &sums);
-    tare_text_table_fit(table, tare_command_width(stdout));
-    tare_text_table_print(&text, table);
-    tare_text_table_free(table);
-    sum_up(&text, b, &sums);
-    if (status == TARE_OK) tare_strbuf_print(&text, stdout);
-    tare_strbuf_free(&text);
-    return status;
-}
-
-/* ---- pages of the models ---- */
-
-enum { MOST_PAGE_MB = 500 }; /* of a model that gets a page: comparing larger ones takes long */
-
-/* The folder of the pages: "batch.html" has "batch-pages". */
-static const char *page_folder(struct batch *b) {
-    const char *path = b->options->report, *end = strrchr(path, '.');
-    return tare_arena_printf(&b->arena, "%.*s-pages", (int)(end - path), path);
-}
-
-/* The job's name with other characters than letters, digits, '.' and '-' replaced, and its number, which is unique. */
-static const char *page_name(struct batch *b, size_t index, const char *name) {
-    char *text = tare_arena_printf(&b->arena, "%zu-%s.html", index, name);
-    for (char *c = text; c && *c; c++)
-        if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-", *c)) *c = '_';
-    return text;
-}
-
-static tare_status write_model_page(const struct tare_job *job, const char *output, const char *path) {
-    struct tare_graph_model *first = NULL, *second = NULL;
-    struct tare_model_diff diff = { 0 };
-    struct tare_strbuf page = { 0 };
-    tare_status status;
-    TARE_CHECK(tare_command_load(&first, job->model));
-    TARE_CHECK(tare_command_load(&second, output));
-    TARE_CHECK(tare_model_diff_make(&diff, first, job->model, second, output));
-    tare_model_diff_html(&page, &diff);
-    status = tare_report_write(path, &page);
-done:
-    tare_strbuf_free(&page);
-    tare_model_diff_free(&diff);
-    tare_model_free(first);
-    tare_model_free(second);
-    return status;
-}
-
-/* One page per written model, next to the report: the model compared with its input. */
-static tare_status write_pages(struct batch *b, struct tare_job_result *results) {
-    const struct tare_log log = tare_command_log(true);
-    const char *folder = page_folder(b), *base = folder ? strrchr(folder, '/') : NULL;
-    size_t existed;
-    if (!folder) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < b->jobs.count; i++) {
-        struct tare_job_result *r = &results[i];
-        const char *name = page_name(b, i + 1, r->name);
-        const char *path = name ? tare_arena_printf(&b->arena, "%s/%s", folder, name) : NULL;
-        int64_t bytes;
-        if (!path) return TARE_NO_MEMORY;
-        TARE_TRY(tare_folder_bytes(&bytes, b->jobs.jobs[i].model));
-        if (!r->output || bytes > MOST_PAGE_MB * (int64_t)1000000) continue;
-        TARE_TRY(tare_file_make_folders(folder, &existed));
-        if (write_model_page(&b->jobs.jobs[i], r->output, path) == TARE_OK) {
-            r->page = tare_arena_printf(&b->arena, "%s/%s", base ? base + 1 : folder, name);
-            continue;
-        }
-        tare_warn(&log, "no page of job '%s': %s", r->name, tare_error_text());
-        tare_error_clear();
-    }
-    return TARE_OK;
-}
-
-static tare_status write_report(const struct tare_batch_report *report, const char *path) {
-    struct tare_strbuf text = { 0 };
-    tare_status status = TARE_OK;
-    switch (tare_report_kind(path)) {
-    case TARE_REPORT_HTML:
-        tare_batch_html(&text, report);
-        break;
-    case TARE_REPORT_CSV:
-        tare_batch_csv(&text, report);
-        break;
-    default:
-        status = tare_batch_json(&text, report);
-    }
-    if (status == TARE_OK) status = tare_report_write(path, &text);
-    tare_strbuf_free(&text);
-    return status;
-}
-
-static tare_status print_report(const struct tare_batch_report *report, bool json) {
-    struct tare_strbuf text = { 0 };
-    tare_status status = TARE_OK;
-    if (json)
-        status = tare_batch_json(&text, report);
-    else
-        tare_batch_table(&text, report);
-    if (status == TARE_OK) tare_strbuf_print(&text, stdout);
-    tare_strbuf_free(&text);
-    return status;
-}
-
-static tare_status tell(struct batch *b) {
-    struct tare_job_result *results = TARE_NEW_ARRAY(&b->arena, struct tare_job_result, b->jobs.count);
-    struct tare_batch_report report = { .title = b->options->jobs,
-                                        .results = results,
-                                        .count = b->jobs.count,
-                                        .seconds = tare_clock_seconds() - b->started,
-                                        .text_width = tare_command_width(stdout) };
-    size_t failed;
-    if (!results) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < b->jobs.count; i++) {
-        results[i] = b->tasks[b->n_calibrations + i].result;
-        report.skipped += b->tasks[b->n_calibrations + i].skip;
-    }
-    TARE_TRY(print_report(&report, b->options->json));
-    if (b->options->report && tare_report_kind(b->options->report) == TARE_REPORT_HTML)
-        TARE_TRY(write_pages(b, results));
-    if (b->options->report) TARE_TRY(write_report(&report, b->options->report));
-    failed = tare_batch_failed(&report);
-    return failed ? TARE_FAIL(TARE_INVALID_ARGUMENT, "%zu of %zu jobs failed or were rejected (logs are in %s)", failed,
-                              report.count, b->state)
-                  : TARE_OK;
-}
+/* ---- the whole ---- */
 
 /* A different op library makes a different job. */
-static tare_status note_version(struct batch *b) {
+static tare_status note_version(struct tare_batch_run *b) {
     const struct tare_option_list *plugins = &b->options->plugins;
     char key[TARE_KEY_SIZE];
     b->version = TARE_VERSION;
@@ -642,8 +416,8 @@ static tare_status note_version(struct batch *b) {
     return b->version ? TARE_OK : TARE_NO_MEMORY;
 }
 
-static tare_status run_batch(struct batch *b) {
-    const struct batch_options *o = b->options;
+static tare_status run_batch(struct tare_batch_run *b) {
+    const struct tare_batch_settings *o = b->options;
     b->started = tare_clock_seconds();
     b->state = o->state ? o->state : tare_arena_printf(&b->arena, "%s.state", o->jobs);
     if (!b->state) return TARE_NO_MEMORY;
@@ -651,15 +425,15 @@ static tare_status run_batch(struct batch *b) {
     TARE_TRY(note_version(b));
     TARE_TRY(make_tasks(b));
     if (o->resume) TARE_TRY(look_back(b));
-    if (o->dry_run) return print_plan(b);
+    if (o->dry_run) return tare_batch_plan_print(b, memory_budget(o));
     share_out(b);
     TARE_TRY(run_tasks(b));
-    return b->ranks.rank == 0 ? tell(b) : TARE_OK;
+    return b->ranks.rank == 0 ? tare_batch_report_print(b) : TARE_OK;
 }
 
 static tare_status run(int argc, char *const *argv) {
-    struct batch_options options;
-    struct batch b = { .options = &options };
+    struct tare_batch_settings options;
+    struct tare_batch_run b = { .options = &options };
     bool done;
     tare_status status;
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));

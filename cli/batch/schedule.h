@@ -2,7 +2,7 @@
 #ifndef TARE_CLI_BATCH_SCHEDULE_H
 #define TARE_CLI_BATCH_SCHEDULE_H
 
-#include "cli/batch_worker.h"
+#include "cli/batch/worker.h"
 
 struct tare_progress;
 

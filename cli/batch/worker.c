@@ -1,6 +1,6 @@
 /* Runs one task of a batch in a child process: calibrate, or quantize/convert and evaluate. The output is written to a
  * folder ".NAME.batch" next to its final path and renamed when the job has passed its limits. */
-#include "cli/batch_worker.h"
+#include "cli/batch/worker.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/control.h"
