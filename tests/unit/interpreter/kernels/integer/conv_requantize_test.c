@@ -35,7 +35,8 @@ static void assert_guard(const void *block, size_t size) {
 /* What a case of a requantization consists of. */
 struct kind {
     bool is_unsigned, has_addend, addend_is_unsigned, has_least;
-    float scale; /* the largest */
+    bool has_range, is_open; /* floats: their range is collected; no bounds but 0, NaN and infinities in the addend */
+    float scale;             /* the largest */
 };
 
 struct layer {
@@ -151,7 +152,7 @@ static struct tare_requantize floats_of(const struct layer *l, float *to, const 
                                                                l->kind.addend_is_unsigned,
                                                .low = l->kind.has_least ? 0 : -40,
                                                .high = 60,
-                                               .range = l->kind.has_least ? range : NULL } };
+                                               .range = l->kind.has_least || l->kind.has_range ? range : NULL } };
 }
 
 static float expected_float(const struct tare_requantize *r, int32_t sum, int64_t i) {
@@ -160,7 +161,28 @@ static float expected_float(const struct tare_requantize *r, int32_t sum, int64_
     if (r->real.bias && !r->real.bias_is_last) x += r->real.bias[column];
     if (r->real.addend) x += r->real.addend[i];
     if (r->real.bias_is_last) x += r->real.bias[column];
-    return fminf(r->real.high, fmaxf(r->real.low, x));
+    x = r->real.low > x ? r->real.low : x; /* keeps NaN */
+    return r->real.high < x ? r->real.high : x;
+}
+
+static void fill_float_addend(float *addend, const struct layer *l, int64_t out) {
+    static const float special[] = { NAN, -INFINITY, INFINITY };
+    for (int64_t i = 0; i < out; i++) {
+        const bool is_special = l->kind.is_open && i % 1009 == out % 1009;
+        addend[i] = is_special ? special[i % 3] : (float)l->addend[i] * 0.17f;
+    }
+}
+
+/* The range is that of the floats that were stored. */
+static void assert_range(const struct tare_value_range *range, const float *got, int64_t out) {
+    struct tare_value_range plain;
+    float low = 0, high = 0, expected_low = 0, expected_high = 0;
+    tare_value_range_begin(&plain);
+    tare_value_range_add_at(TARE_CPU_PLAIN, &plain, got, out);
+    const bool is_known = tare_value_range_end(&expected_low, &expected_high, &plain);
+    assert_int_equal(tare_value_range_end(&low, &high, range), is_known);
+    assert_memory_equal(&low, &expected_low, sizeof low);
+    assert_memory_equal(&high, &expected_high, sizeof high);
 }
 
 static void check_floats(const struct layer *l, enum tare_cpu_level level, int64_t out) {
@@ -173,11 +195,12 @@ static void check_floats(const struct layer *l, enum tare_cpu_level level, int64
     float *got = guarded(bytes), *addend = guarded(bytes), *bias = guarded((size_t)(l->conv.out_channels + LANES) * 4);
     struct tare_value_range range;
     tare_value_range_begin(&range);
-    for (int64_t i = 0; i < out; i++)
-        addend[i] = (float)l->addend[i] * 0.17f;
+    fill_float_addend(addend, l, out);
     for (int64_t c = 0; c < l->conv.out_channels + LANES; c++)
         bias[c] = (float)l->offset[c] * 1e-3f;
-    const struct tare_requantize requantize = floats_of(l, got, bias, addend, &range);
+    struct tare_requantize requantize = floats_of(l, got, bias, addend, &range);
+    if (l->kind.is_open) requantize.real.high = INFINITY;
+    if (l->kind.is_open && !l->kind.has_least) requantize.real.low = -INFINITY;
     const struct tare_conv_int_sink sink = { .take = never, .requantize = &requantize };
     assert_int_equal(tare_conv_int_direct_pack(packed, form, &l->conv, l->filter), TARE_OK);
     tare_conv_int_direct_at(level, &sink, &l->conv, l->input, form, packed, sums, scratch);
@@ -187,6 +210,7 @@ static void check_floats(const struct layer *l, enum tare_cpu_level level, int64
             fail_msg("level %s, %lld columns: float %lld is %a (expected %a)", tare_cpu_level_name(level),
                      (long long)requantize.columns, (long long)i, (double)got[i], (double)expected);
     }
+    if (requantize.real.range) assert_range(&range, got, out);
     assert_guard(got, bytes);
     tare_free(packed), tare_free(sums), tare_free(scratch), tare_free(got), tare_free(addend), tare_free(bias);
 }
@@ -274,9 +298,9 @@ static struct tare_conv conv_of(int64_t height, int64_t width, int64_t in, int64
                                .groups = 1 };
 }
 
-/* The bits 0 to 3 of `bits` are the flags of the kind. */
+/* The bits 0 to 5 of `bits` are the flags of the kind. */
 static struct kind kind_of(int bits, float scale) {
-    return (struct kind){ bits & 1, bits & 2, bits & 4, bits & 8, scale };
+    return (struct kind){ bits & 1, bits & 2, bits & 4, bits & 8, bits & 16, bits & 32, scale };
 }
 
 static void sizes__have_the_bits_of_the_stages(void **unused) {
@@ -305,14 +329,15 @@ static void blocks__have_the_bits_of_the_stages(void **unused) {
 }
 
 /* Rows by seven, of which some are converted while others are multiplied: odd and even numbers of strips, more rows
- * than a block has, groups of k that seven does not divide, and columns that do not fill the last vectors. */
+ * than a block has, groups of k that seven does not divide, and columns that do not fill the last vectors. Each height
+ * has each kind. */
 static void strips__have_the_bits_of_the_stages(void **unused) {
     (void)unused;
     static const int64_t heights[] = { 3, 4, 5, 43 }, channels[] = { 28, 64, 100, 261 }, outputs[] = { 32, 64, 80, 96 };
-    for (int i = 0; i < 64; i++) {
+    for (int i = 0; i < 256; i++) {
         struct layer layer = { .conv = conv_of(heights[i % 4], 7, channels[i / 4 % 4], outputs[i / 16 % 4], 1, 1),
-                               .kind = kind_of(i + i / 16, 1e-3f) };
-        layer.conv.batch = 1 + i / 32;
+                               .kind = kind_of(i + i / 64, 1e-3f) };
+        layer.conv.batch = 1 + i / 32 % 2;
         check(layer);
     }
 }
