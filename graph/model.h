@@ -31,6 +31,9 @@ struct tare_alias {
     const char *alias;
 };
 
+/* The shared_name that TensorFlow's eager mode assigns to anonymous handles, which are not shared. */
+#define TARE_ANONYMOUS_VARIABLE "cd2c89b7-88b7-44c8-ad83-06c2a9158347"
+
 /* A variable of the main graph (VarHandleOp, VariableV2 …) and its value in the checkpoint. */
 struct tare_variable {
     struct tare_node *node;  /* the handle or reference node in the main graph; NULL once frozen away */

@@ -46,6 +46,8 @@ tare_status tare_import_meta(struct tare_graph_model *model, const struct tare_s
 /* Variables with the checkpoint key of each (variables.c describes the mapping), and tables with their stored contents.
  */
 tare_status tare_import_variables(struct tare_graph_model *model, struct tare_saved_model *saved);
+/* Makes handles of one resource one variable (shared_variables.c). Keys are known, values are not read yet. */
+tare_status tare_import_share_variables(struct tare_graph_model *model);
 
 /* Tables that the restore operation fills from the checkpoint. */
 tare_status tare_import_tables(struct tare_graph_model *model, struct tare_saved_model *source,

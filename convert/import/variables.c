@@ -262,13 +262,16 @@ static tare_status check_fit(const struct tare_variable *variable, int dtype, co
 
 static tare_status read_value(struct mapper *m, struct tare_variable *variable) {
     struct tare_bundle_entry entry;
-    if (!variable->key && tare_bundle_has(m->source->bundle, variable->shared_name))
-        variable->key = variable->shared_name;
     if (!variable->key) return TARE_OK; /* initialised by the graph, or not at all */
     TARE_TRY(tare_bundle_check_slice(&entry, m->source->bundle, variable->key, variable->slice));
     TARE_TRY(check_fit(variable, entry.dtype, &entry.shape));
     if (m->source->without_values) return TARE_OK;
     return tare_bundle_read_slice(&variable->value, m->source->bundle, variable->key, variable->slice);
+}
+
+static void map_by_names(struct mapper *m) {
+    for (size_t i = 0; i < m->model->n_variables && m->source->bundle; i++)
+        map_variable(m, &m->model->variables[i], m->model->variables[i].shared_name, NULL);
 }
 
 tare_status tare_import_variables(struct tare_graph_model *model, struct tare_saved_model *source) {
@@ -280,6 +283,8 @@ tare_status tare_import_variables(struct tare_graph_model *model, struct tare_sa
     if (source->bundle) TARE_CHECK(tare_restores_find(&restores, &arena, model, source->meta->saver_def));
     map_by_restore(&m, &restores);
     TARE_CHECK(map_by_objects(&m));
+    map_by_names(&m);
+    TARE_CHECK(tare_import_share_variables(model));
     for (size_t i = 0; i < model->n_variables && source->bundle; i++) {
         struct tare_variable *variable = &model->variables[i];
         status = tare_error_prefix(read_value(&m, variable), "variable %s", variable->shared_name);

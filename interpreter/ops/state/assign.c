@@ -20,15 +20,13 @@ static tare_status declare(struct tare_variable_object **out, const struct tare_
 }
 
 tare_status tare_assign_declared(struct tare_variable_object **out, const struct tare_kernel *kernel) {
-    /* the shared_name that eager mode assigns to anonymous handles, which are not shared */
-    static const char anonymous[] = "cd2c89b7-88b7-44c8-ad83-06c2a9158347";
     struct tare_session *session = kernel->session;
     const struct tare_node *node = kernel->node;
     const char *name = tare_node_string(node, "shared_name", ""), *container = tare_node_string(node, "container", "");
     struct tare_object *object;
     if (!session) return TARE_FAIL(TARE_INTERNAL, "a variable outside a session");
     object = tare_map_get_n(&session->variables, (const char *)&node, sizeof node);
-    if (!object && strcmp(name, anonymous) == 0) return declare(out, kernel, node->name);
+    if (!object && strcmp(name, TARE_ANONYMOUS_VARIABLE) == 0) return declare(out, kernel, node->name);
     if (!*name) name = node->name;
     if (*container) name = tare_arena_printf(kernel->scratch, "%s/%s", container, name);
     if (!name) return TARE_NO_MEMORY;

@@ -235,6 +235,56 @@ static void freezing__keeps_variables_of_one_name_apart(void **state) {
     tare_model_free(model);
 }
 
+/* Two handles of one resource are one variable, also if the second is not restored and has no object. */
+static void handles_of_one_resource__are_one_variable(void **state) {
+    struct tare_graph_model *model = open_model(
+        VARIABLE("first", "total") VARIABLE("other", "total_1") VARIABLE("again", "total") READ("read", "first")
+            READ("read_1", "again") "node { name: 'sub' op: 'Sub' input: 'read' input: 'read_1' attr { key: 'T' value "
+                                    "{ type: DT_FLOAT } } }\n",
+        "signature_def { key: 'serving_default' value { outputs { key: 'y' value { name: 'sub:0' dtype: DT_FLOAT } } "
+        "} }\n",
+        NULL);
+    (void)state;
+    assert_int_equal(model->n_variables, 2);
+    check(model, "first", "total", -1);
+    check(model, "other", "total_1", -1);
+    assert_ptr_equal(tare_graph_find(model->main, "read_1")->inputs[0].node, tare_graph_find(model->main, "first"));
+    /* an export stores its value once */
+    assert_int_equal(tare_file_remove_tree(temp_path("out")), TARE_OK);
+    if (tare_saved_model_export(model, temp_path("out"), NULL) != TARE_OK) fail_msg("%s", tare_error_text());
+    tare_model_free(model);
+    assert_int_equal(tare_file_remove_tree(temp_path("out")), TARE_OK);
+}
+
+/* Anonymous handles have one name, but are variables of their own. */
+static void anonymous_handles__are_not_one_variable(void **state) {
+    struct tare_graph_model *model =
+        open_model(VARIABLE("first", TARE_ANONYMOUS_VARIABLE) VARIABLE("second", TARE_ANONYMOUS_VARIABLE), "", NULL);
+    (void)state;
+    assert_int_equal(model->n_variables, 2);
+    tare_model_free(model);
+}
+
+/* The key may be that of a later handle. */
+static void restored_handle__may_be_the_second(void **state) {
+    /* clang-format off */
+    struct tare_graph_model *model = open_model(
+        VARIABLE("first", "count") VARIABLE("second", "count") VARIABLE("third", "count") FILE_NODE
+        "node { " TEXTS("names", "1", "string_val: 'total'") " }\n"
+        "node { " TEXTS("slices", "1", "string_val: ''") " }\n"
+        "node { name: 'save/RestoreV2' op: 'RestoreV2' input: 'file' input: 'names' input: 'slices'"
+        " attr { key: 'dtypes' value { list { type: DT_FLOAT } } } }\n"
+        "node { name: 'assign' op: 'AssignVariableOp' input: 'second' input: 'save/RestoreV2' attr { key: 'dtype'"
+        " value { type: DT_FLOAT } } }\n"
+        "node { name: 'restore_all' op: 'NoOp' input: '^assign' }\n",
+        "saver_def { filename_tensor_name: 'file:0' restore_op_name: 'restore_all' version: V2 }\n", NULL);
+    /* clang-format on */
+    (void)state;
+    assert_int_equal(model->n_variables, 1);
+    check(model, "first", "total", -1);
+    tare_model_free(model);
+}
+
 /* TF1: a partitioned variable is one tensor of the checkpoint, of which each part restores its rows. */
 #define PART(name, rows)                                                                                               \
     "node { name: '" name                                                                                              \
@@ -373,6 +423,9 @@ int main(void) {
         cmocka_unit_test(captures__tie_variables_to_objects),
         cmocka_unit_test(saver_nodes__decide_against_names),
         cmocka_unit_test(freezing__keeps_variables_of_one_name_apart),
+        cmocka_unit_test(handles_of_one_resource__are_one_variable),
+        cmocka_unit_test(anonymous_handles__are_not_one_variable),
+        cmocka_unit_test(restored_handle__may_be_the_second),
         cmocka_unit_test(partitioned__variables_get_their_parts),
         cmocka_unit_test(names__are_asked_last),
     };
