@@ -338,6 +338,13 @@ tare_status tare_quant_make_integers(struct tare_arena *arena, struct tare_quant
     return tare_quantize_weight_by_scales(&layer->quantized, &layer->real, &scheme);
 }
 
+/* The zero point is subtracted from the integers of activations, which differ from it by up to 255. The bytes of 16-bit
+ * activations are summed without it, their sums combined in int64 if necessary. */
+const char *tare_quant_check_sums(const struct tare_quant_layer *layer) {
+    const int64_t left = layer->setting.activation_bits == 16 ? 128 : 255, right = layer->weight ? 128 : 255;
+    return layer->product.rows > INT32_MAX / (left * right) ? "a sum of its products may not fit int32" : NULL;
+}
+
 double tare_quant_bias_code(const struct tare_quant_layer *layer, const double *scales, int64_t column) {
     const double real = layer->bias_real ? layer->bias_real[column] : tare_tensor_get_f64(layer->bias_value, column);
     const double q = tare_round_half_away(real / scales[layer->quantized.n_scales == 1 ? 0 : column]);

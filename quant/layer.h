@@ -149,6 +149,9 @@ tare_status tare_quant_scaled_params(bool *found, struct tare_qparams *out, cons
 tare_status tare_quant_find_params(bool *found, struct tare_qparams *out, const struct tare_quant_work *work,
                                    struct tare_edge edge, const struct tare_quant_setting *setting) TARE_WARN_UNUSED;
 
+/* Why the sums of the layer's integer products may not fit int32; NULL if they always do. */
+const char *tare_quant_check_sums(const struct tare_quant_layer *layer);
+
 /* bias-int32: bias / scale, rounded half away from zero and saturated; scales per column or per tensor. NULL: no
  * memory. */
 double tare_quant_bias_code(const struct tare_quant_layer *layer, const double *scales,

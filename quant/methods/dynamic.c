@@ -162,8 +162,9 @@ static void find_parts(const struct tare_quant_work *work, struct tare_quant_lay
 }
 
 static tare_status plan(const char **reason, const struct tare_quant_work *work, struct tare_quant_layer *layer) {
-    *reason = NULL;
-    if (layer->kind != TARE_KIND_GATHER) find_parts(work, layer);
+    if (layer->kind == TARE_KIND_GATHER) return TARE_OK;
+    find_parts(work, layer);
+    *reason = tare_quant_check_sums(layer);
     return TARE_OK;
 }
 

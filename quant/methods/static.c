@@ -15,11 +15,9 @@
 /* ---- planning ---- */
 
 static const char *check_form(const struct tare_quant_layer *layer) {
-    enum { MOST_ROWS = INT32_MAX / (128 * 128) }; /* whose int8 products always fit an int32 accumulator */
-    if (layer->product.rows > MOST_ROWS) return "a sum of its products may not fit int32";
     if (!layer->weight && layer->setting.activation_bits == 16)
         return "products of two activations have no form with 16 bits";
-    return NULL;
+    return tare_quant_check_sums(layer);
 }
 
 static tare_status plan(const char **reason, const struct tare_quant_work *work, struct tare_quant_layer *layer) {

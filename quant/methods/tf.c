@@ -364,6 +364,7 @@ static tare_status plan_dynamic(const char **reason, const struct tare_quant_wor
                                 struct tare_quant_layer *layer) {
     (void)work;
     *reason = tare_tf_refuses(layer);
+    if (!*reason && layer->kind != TARE_KIND_GATHER) *reason = tare_quant_check_sums(layer);
     return TARE_OK;
 }
 

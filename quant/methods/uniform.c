@@ -368,6 +368,7 @@ static tare_status plan_static(const char **reason, const struct tare_quant_work
 static tare_status plan_dynamic(const char **reason, const struct tare_quant_work *work,
                                 struct tare_quant_layer *layer) {
     *reason = plan_form(work, layer);
+    if (!*reason && layer->kind != TARE_KIND_GATHER) *reason = tare_quant_check_sums(layer);
     return TARE_OK;
 }
 
