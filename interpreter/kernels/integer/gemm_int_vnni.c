@@ -1,6 +1,6 @@
 /* The VNNI variant of the product of int8 rows, with 128 added, by int8 weights: tiles of up to 14 rows by 32 columns.
  * Where the results are bytes of whole vectors and the rows are adjacent, strips of 7 rows take their place
- * (gemm_int_strips_vnni.h).
+ * (gemm_int_strips_vnni.h), and pairs of rows where sums have 16 products (gemm_int_short_vnni.c).
  *
  * The rows of a tile are in two halves, each with rows at equal distances, so a tile may consist of two short lines.
  * Its 28 vectors of sums are in registers, and stored in a buffer in the first-level cache at the end, from which they
@@ -651,13 +651,18 @@ static void plan_prefetching(struct product *p, int64_t columns_left) {
 
 /* ---- strips ---- */
 
+/* Adjacent rows whose sums become bytes of 32 columns, with an addend of the result's sign if any. */
+static bool are_strips(const struct product *p) {
+    const struct tare_requantize *r = p->c->requantize;
+    if (p->conversion != TO_BYTES || p->mask != UINT32_MAX || p->lines->count > 1 || p->segments->count > 1)
+        return false;
+    return !r->addend || r->addend_is_unsigned == (p->bounds.high > INT8_MAX);
+}
+
 /* How many strips of these columns tare_strips_run computes: an odd number, or 0 if the product is not of its kind. */
 static int64_t strip_count(const struct product *p) {
-    const struct tare_requantize *r = p->c->requantize;
     const int64_t strips = p->lines->rows / TARE_STRIP_ROWS;
-    if (p->conversion != TO_BYTES || p->mask != UINT32_MAX || p->lines->count > 1 || p->segments->count > 1) return 0;
     if (p->segments->groups < TARE_STRIP_LEAST_GROUPS || p->lines->rows % TARE_STRIP_ROWS != 0 || strips < 3) return 0;
-    if (r->addend && r->addend_is_unsigned != (p->bounds.high > INT8_MAX)) return 0;
     return strips - (strips + 1) % 2;
 }
 
@@ -729,9 +734,14 @@ void tare_igemm_lines_vnni(const struct tare_igemm_output *c, const void *a, int
         if (p.conversion == TO_BYTES) set_quantizer(&p);
         plan_prefetching(&p, n - column - columns);
         store_function *const store = store_of(&p);
-        const int64_t strips = strip_count(&p);
+        const int64_t strips = are_strips(&p) ? strip_count(&p) : 0;
         if (strips > 0) {
             run_strips(&p, a, strips, sums, store);
+            continue;
+        }
+        if (p.segments->groups == TARE_SHORT_GROUPS && are_strips(&p)) {
+            const struct tare_strips rows = strips_of(&p, a);
+            tare_short_run(&rows, lines->rows);
             continue;
         }
         while (at.lines_left > 0) {

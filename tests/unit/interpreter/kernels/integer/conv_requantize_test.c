@@ -342,6 +342,22 @@ static void strips__have_the_bits_of_the_stages(void **unused) {
     }
 }
 
+/* 16 terms a sum, whose rows are computed in pairs with VNNI, and rows by four with AVX2: numbers of rows that neither
+ * divides, groups of k that are not unrolled, several segments, and columns that do not fill the last panels. Each
+ * width has each kind. */
+static void few_products__have_the_bits_of_the_stages(void **unused) {
+    (void)unused;
+    static const int64_t channels[] = { 16, 13, 8, 24, 48 }, outputs[] = { 32, 64, 80, 47, 24 };
+    for (int i = 0; i < 448; i++) {
+        const int64_t kernel = i / 7 % 5 == 2 ? 3 : 1, stride = 1 + i / 64 % 2, width = 1 + i % 7 * 2 + i / 7 % 2;
+        struct layer layer = { .conv = conv_of(kernel, stride * width, channels[i / 21 % 5], outputs[i / 105 % 5],
+                                               kernel, stride),
+                               .kind = kind_of(i / 7, 2e-3f) };
+        layer.conv.batch = 1;
+        check(layer);
+    }
+}
+
 static void extremes__saturate(void **unused) {
     (void)unused;
     static const float scales[] = { 1e-30f, 0.3f, 0.6f, 40, 1e20f, 3e38f };
@@ -354,6 +370,7 @@ int main(void) {
         cmocka_unit_test(sizes__have_the_bits_of_the_stages),
         cmocka_unit_test(blocks__have_the_bits_of_the_stages),
         cmocka_unit_test(strips__have_the_bits_of_the_stages),
+        cmocka_unit_test(few_products__have_the_bits_of_the_stages),
         cmocka_unit_test(extremes__saturate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
