@@ -2,6 +2,7 @@
  * instructions that add the products of a group. */
 #include "interpreter/kernels/integer/avx_vnni.h"
 #include "interpreter/kernels/integer/gemm_int_block.h"
+#include "interpreter/kernels/integer/gemm_int_packed_avx2.h"
 #include "interpreter/kernels/integer/requantize_rows.h"
 
 #if TARE_KERNELS_X86
@@ -28,6 +29,7 @@ struct target {
     int columns; /* of the panel that are inside: those of the masks */
     __m256i last[2];
     struct tare_packing_avx2 packing; /* of bytes, if it is possible */
+    bool is_packed;                   /* it is, and the columns are all of the vectors': the sums have the offsets */
     bool takes_sums;                  /* see tare_requantize_takes_sums */
     reals_function *store_reals;      /* NULL: requantize_any stores them */
 };
@@ -165,57 +167,85 @@ STORE_QUOTIENTS(1)
 STORE_QUOTIENTS(2)
 #undef STORE_QUOTIENTS
 
-/* Requantizes a tile: four vectors are packed together, which are two rows of 16 columns or four of 8. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void requantize_packed(const struct target *to, __m256i sum[MAX_ROWS][2],
-                                                           const int rows, const int vectors, const bool has_addend) {
-    const struct tare_packing_avx2 *p = &to->packing;
-    const struct tare_requantize *r = to->c.requantize;
-    const int64_t stride = to->c.stride, column = to->c.column, element = to->c.element;
-    const int together = 4 / vectors;
-    uint8_t *bytes = r->to + element;
-    const char *addend = has_addend ? (const char *)r->addend + element : NULL;
-    const int32_t *offset = r->offset + column;
-    const float *scale = r->scale + column;
+/* The tile's row `row` and vector `vector` as an element of the result. Rows that do not exist repeat the last one. */
+TARE_ALWAYS_INLINE int64_t element_of(const struct target *to, int row, int rows, int vector) {
+    return to->c.element + (row < rows ? row : rows - 1) * to->c.stride + vector * 8;
+}
+
+/* Stores the bytes of four vectors: two rows of 16 columns, or four of 8, from row `row` on. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void store_packed(const struct target *to, __m256i packed, int row, int rows,
+                                                      const int vectors) {
+    const __m128i halves[] = { _mm256_castsi256_si128(packed), _mm256_extracti128_si256(packed, 1) };
     TARE_UNROLL
-    for (int i = 0; i < rows; i += together) {
-        __m256i x[4];
-        TARE_UNROLL
-        for (int k = 0; k < 4; k++) {
-            const int row = i + k / vectors < rows ? i + k / vectors : rows - 1, v = k % vectors;
-            x[k] = tare_packing_sum_avx2(p, sum[row][v], offset + v * 8, scale + v * 8,
-                                         has_addend ? addend + row * stride + v * 8 : NULL);
-        }
-        const __m256i packed = tare_pack_avx2(p, x);
-        const __m128i halves[] = { _mm256_castsi256_si128(packed), _mm256_extracti128_si256(packed, 1) };
-        TARE_UNROLL
-        for (int k = 0; k < 4; k += vectors) {
-            if (i + k / vectors >= rows) continue;
-            __m128i *at = (__m128i *)(void *)(bytes + (i + k / vectors) * stride);
-            if (vectors == 2)
-                _mm_storeu_si128(at, halves[k / 2]);
-            else
-                _mm_storel_epi64(at, k % 2 ? _mm_unpackhi_epi64(halves[k / 2], halves[k / 2]) : halves[k / 2]);
-        }
+    for (int k = 0; k < 4; k += vectors) {
+        uint8_t *at = to->c.requantize->to + element_of(to, row + k / vectors, rows, 0);
+        if (vectors == 2)
+            _mm_storeu_si128((__m128i *)(void *)at, halves[k / 2]);
+        else
+            _mm_storel_epi64((__m128i *)(void *)at,
+                             k % 2 ? _mm_unpackhi_epi64(halves[k / 2], halves[k / 2]) : halves[k / 2]);
     }
 }
 
+/* Requantizes four vectors of a tile, from row `row` on. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void requantize_four(const struct target *to, const __m256i sum[MAX_ROWS][2],
+                                                         int row, int rows, const int vectors, const bool has_addend,
+                                                         const bool is_unsigned) {
+    const struct tare_packing_avx2 *p = &to->packing;
+    const struct tare_requantize *r = to->c.requantize;
+    const float *scale = r->scale + to->c.column;
+    const float *const scales[] = { scale, scale + 8 % (8 * vectors), scale, scale + 8 % (8 * vectors) };
+    const char *addend[4] = { NULL };
+    __m256i x[4];
+    TARE_UNROLL
+    for (int k = 0; k < 4; k++) {
+        const int at = row + k / vectors;
+        x[k] = sum[at < rows ? at : rows - 1][k % vectors];
+        if (has_addend) addend[k] = (const char *)r->addend + element_of(to, at, rows, k % vectors);
+    }
+    tare_packing_results_avx2(x, p, scales, addend, has_addend, is_unsigned);
+    store_packed(to, tare_pack_avx2(p, x, !p->is_signed), row, rows, vectors);
+}
+
+/* A tile without addends, whose sums are in registers. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void requantize_packed(const struct target *to, const __m256i sum[MAX_ROWS][2],
+                                                           const int rows, const int vectors) {
+    TARE_UNROLL
+    for (int row = 0; row < rows; row += 4 / vectors)
+        requantize_four(to, sum, row, rows, vectors, false, false);
+}
+
+/* With addends, for which there are not enough registers. */
+#define STORE_TOTALS(name, vectors, is_unsigned)                                                                       \
+    static __attribute__((noinline)) TARE_TARGET_AVX2 void name(const struct target *to,                               \
+                                                                const __m256i sum[MAX_ROWS][2], int rows) {            \
+        for (int row = 0; row < rows; row += 4 / (vectors))                                                            \
+            requantize_four(to, sum, row, rows, vectors, true, is_unsigned);                                           \
+    }
+STORE_TOTALS(store_int8_totals_1, 1, false)
+STORE_TOTALS(store_int8_totals_2, 2, false)
+STORE_TOTALS(store_uint8_totals_1, 1, true)
+STORE_TOTALS(store_uint8_totals_2, 2, true)
+#undef STORE_TOTALS
+
 TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void requantize_tile(const struct target *to, __m256i sum[MAX_ROWS][2],
                                                          const int rows, const int vectors) {
-    if (to->packing.is_possible && to->columns == 8 * vectors) {
-        if (to->c.requantize->addend)
-            requantize_packed(to, sum, rows, vectors, true);
-        else
-            requantize_packed(to, sum, rows, vectors, false);
+    const struct tare_requantize *r = to->c.requantize;
+    if (to->is_packed && !r->addend) {
+        requantize_packed(to, (const __m256i(*)[2])sum, rows, vectors);
         return;
     }
-    const struct tare_requantize *r = to->c.requantize;
     if (to->takes_sums && r->real.sums) collect_sums(to, sum, rows, vectors);
     if (to->takes_sums && !r->real.is_quantized) return;
     __m256i copy[MAX_ROWS][2]; /* `sum` itself stays in registers */
     TARE_UNROLL
     for (int i = 0; i < vectors * rows; i++)
         copy[i / vectors][i % vectors] = sum[i / vectors][i % vectors];
-    if (to->takes_sums)
+    if (to->is_packed && r->addend_is_unsigned)
+        (vectors == 1 ? store_uint8_totals_1 : store_uint8_totals_2)(to, (const __m256i(*)[2])copy, rows);
+    else if (to->is_packed)
+        (vectors == 1 ? store_int8_totals_1 : store_int8_totals_2)(to, (const __m256i(*)[2])copy, rows);
+    else if (to->takes_sums)
         (vectors == 1 ? store_quotients_1 : store_quotients_2)(to, (const __m256i(*)[2])copy, rows);
     else if (to->store_reals && to->columns == 8 * vectors)
         to->store_reals(to, (const __m256i(*)[2])copy, rows);
@@ -295,29 +325,95 @@ TILES(quads_avx_vnni, STEP_QUADS_AVX_VNNI)
 #undef TILES
 #undef TILE
 
-/* A panel with at most 8 columns is computed by half of the vectors. */
+/* The columns of a panel: up to 8 of them are computed by half of the vectors. */
+static TARE_TARGET_AVX2 void set_columns(struct target *to, int64_t columns) {
+    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    to->columns = (int)(columns < 16 ? columns : 16);
+    to->last[0] = _mm256_cmpgt_epi32(_mm256_set1_epi32(to->columns), lane);
+    to->last[1] = _mm256_cmpgt_epi32(_mm256_set1_epi32(to->columns - 8), lane);
+    to->is_packed = to->packing.is_possible && to->columns % 8 == 0;
+}
+
+/* The starting sums of a panel, with the offsets of the conversion. */
+static TARE_TARGET_AVX2 void add_offsets(int32_t begin[16], const int32_t *start, const int32_t *offset) {
+    for (int i = 0; i < 16; i += 8) {
+        const __m256i x = _mm256_loadu_si256((const __m256i *)(const void *)(start + i));
+        const __m256i y = _mm256_loadu_si256((const __m256i *)(const void *)(offset + i));
+        _mm256_storeu_si256((__m256i *)(void *)(begin + i), _mm256_add_epi32(x, y));
+    }
+}
+
+/* How many of the rows tare_packed_tiles_run computes; the others, if any, are a tile of at least three. */
+static int64_t packed_rows(const struct target *to, int64_t rows) {
+    const struct tare_requantize *r = to->c.requantize;
+    if (!to->is_packed || to->columns < 16 || rows <= MAX_ROWS) return 0;
+    if (r->addend && r->addend_is_unsigned == to->packing.is_signed) return 0;
+    const int64_t left = rows % TARE_PACKED_ROWS;
+    return rows - left - (left == 1 || left == 2 ? TARE_PACKED_ROWS : 0);
+}
+
+static TARE_TARGET_AVX2 void run_packed(const struct target *to, const char *a, int64_t a_stride, const char *panel,
+                                        int64_t rows, const struct tare_igemm_segments *segments,
+                                        const int32_t *start) {
+    const struct tare_requantize *r = to->c.requantize;
+    const struct tare_packed_tiles tiles = { .a = a,
+                                             .weights = panel,
+                                             .a_stride = a_stride,
+                                             .segments = *segments,
+                                             .start = start,
+                                             .packing = &to->packing,
+                                             .scale = r->scale + to->c.column,
+                                             .addend = r->addend ? (const char *)r->addend + to->c.element : NULL,
+                                             .to = r->to + to->c.element,
+                                             .stride = to->c.stride };
+    tare_packed_tiles_run(&tiles, rows);
+}
+
+struct panel_rows {
+    const char *a;
+    int64_t stride, count;
+};
+
+/* Tiles of equally many rows or, the last ones, one more. */
+static TARE_TARGET_AVX2 void run_panel(struct target *to, tile_function *const tiles[MAX_ROWS],
+                                       const struct panel_rows *rows, const char *panel,
+                                       const struct tare_igemm_segments *segments, const int32_t *start) {
+    if (rows->count <= 0) return;
+    const int64_t count = (rows->count + MAX_ROWS - 1) / MAX_ROWS, least = rows->count / count;
+    const int64_t larger = rows->count % count;
+    const char *a = rows->a;
+    for (int64_t t = 0; t < count; t++) {
+        const int64_t size = least + (t >= count - larger);
+        tiles[size - 1](to, a, rows->stride, panel, segments, start);
+        a += size * rows->stride;
+        to->c = tare_igemm_output_at(&to->c, size, 0);
+    }
+}
+
 static TARE_TARGET_AVX2 void run_tiles(tile_function *const tiles[2][MAX_ROWS], const struct tare_igemm_output *c,
                                        const void *a, int64_t a_stride, const void *panels, int64_t panel_stride,
                                        int64_t rows, int64_t n, const struct tare_igemm_segments *segments,
                                        const int32_t *start) {
-    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-    const int64_t tile_count = (rows + MAX_ROWS - 1) / MAX_ROWS;
     struct target to = { .packing = tare_packing_of_avx2(c->requantize, c->column, n),
                          .takes_sums = tare_requantize_takes_sums(c->requantize),
                          .store_reals = reals_of(c->requantize) };
     for (int64_t column = 0; column < n; column += 16) {
         const char *panel = (const char *)panels + column / 16 * panel_stride;
-        to.columns = (int)(n - column < 16 ? n - column : 16);
-        to.last[0] = _mm256_cmpgt_epi32(_mm256_set1_epi32(to.columns), lane);
-        to.last[1] = _mm256_cmpgt_epi32(_mm256_set1_epi32(to.columns - 8), lane);
-        int64_t row = 0;
-        for (int64_t t = 0; t < tile_count; t++) {
-            const int64_t end = (t + 1) * rows / tile_count;
-            to.c = tare_igemm_output_at(c, row, column);
-            tiles[to.columns > 8][end - row - 1](&to, (const char *)a + row * a_stride, a_stride, panel, segments,
-                                                 !start ? NULL : start + column);
-            row = end;
+        const int32_t *first = start ? start + column : NULL;
+        int32_t begin[16];
+        set_columns(&to, n - column);
+        to.c = tare_igemm_output_at(c, 0, column);
+        if (to.is_packed) {
+            add_offsets(begin, first, c->requantize->offset + to.c.column);
+            first = begin;
         }
+        const int64_t packed = tiles == pairs ? packed_rows(&to, rows) : 0;
+        if (packed > 0) {
+            run_packed(&to, a, a_stride, panel, packed, segments, first);
+            to.c = tare_igemm_output_at(&to.c, packed, 0);
+        }
+        const struct panel_rows left = { (const char *)a + packed * a_stride, a_stride, rows - packed };
+        run_panel(&to, tiles[to.columns > 8], &left, panel, segments, first);
     }
 }
 

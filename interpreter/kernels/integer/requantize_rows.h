@@ -28,7 +28,9 @@ struct tare_packing_avx2 {
     __m256i low, high;
     __m256 add;
     /* with an addend */
-    __m256 first_low, first_high, shifted_zero_point, result_scale, addend_scale, addend_zero, second_add;
+    __m256i first_low, first_high; /* the bits of the sums of `shift` and the rounded bounds */
+    __m256 shift, shifted_zero_point, result_scale, addend_scale, second_add;
+    __m256i addend_zero;
 };
 
 /* For the `n` columns from `column` on; `r` NULL: not possible. */
@@ -43,46 +45,83 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 struct tare_packing_avx2 tare_packing_of_avx
         .low = _mm256_set1_epi8((char)bounds.low),
         .high = _mm256_set1_epi8((char)bounds.high),
         .add = _mm256_set1_ps(r->first.add),
-        .first_low = _mm256_set1_ps(r->first.low),
-        .first_high = _mm256_set1_ps(r->first.high),
+        .first_low = _mm256_castps_si256(_mm256_set1_ps(tare_rounding_shift + r->first.low)),
+        .first_high = _mm256_castps_si256(_mm256_set1_ps(tare_rounding_shift + r->first.high)),
+        .shift = _mm256_set1_ps(tare_rounding_shift),
         .shifted_zero_point = _mm256_set1_ps(tare_rounding_shift + (float)r->of_result.zero_point),
         .result_scale = _mm256_set1_ps(r->of_result.scale),
         .addend_scale = _mm256_set1_ps(r->of_addend.scale),
-        .addend_zero = _mm256_set1_ps((float)r->of_addend.zero_point),
+        .addend_zero = _mm256_set1_epi32(r->of_addend.zero_point),
         .second_add = _mm256_set1_ps(r->second.add),
     };
 }
 
-/* Adds the addend's 8 elements to a result of the first stage before its bounds. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256 tare_packing_add_avx2(const struct tare_packing_avx2 *p, __m256 x,
-                                                                 const char *addend) {
-    const __m128i bytes = _mm_loadl_epi64((const __m128i *)(const void *)addend);
-    const __m256i integers = p->addend_is_unsigned ? _mm256_cvtepu8_epi32(bytes) : _mm256_cvtepi8_epi32(bytes);
-    const __m256 other = _mm256_mul_ps(_mm256_sub_ps(_mm256_cvtepi32_ps(integers), p->addend_zero), p->addend_scale);
-    x = _mm256_min_ps(p->first_high, _mm256_max_ps(p->first_low, x));
-    x = _mm256_sub_ps(_mm256_add_ps(x, _mm256_set1_ps(tare_rounding_shift)), p->shifted_zero_point); /* exact */
-    return _mm256_add_ps(_mm256_add_ps(_mm256_mul_ps(x, p->result_scale), other), p->second_add);
+/* Results stay in the order of the source: compilers would compute one vector after the other, a chain of operations
+ * that is longer than what the processor looks ahead. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256 tare_kept_avx2(__m256 x) {
+    __asm__("" : "+x"(x));
+    return x;
+}
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256i tare_kept_integers_avx2(__m256i x) {
+    __asm__("" : "+x"(x));
+    return x;
+}
+/* For four vectors: x[i] = value. */
+#define TARE_FOR_FOUR(x, value)                                                                                        \
+    do {                                                                                                               \
+        TARE_UNROLL                                                                                                    \
+        for (int i = 0; i < 4; i++)                                                                                    \
+            (x)[i] = value;                                                                                            \
+    } while (0)
+
+/* Four vectors of addends: see tare_addend_real. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tare_packing_addends_avx2(__m256 real[4], const struct tare_packing_avx2 *p,
+                                                                   const char *const addend[4],
+                                                                   const bool is_unsigned) {
+    __m256i x[4];
+    TARE_UNROLL
+    for (int i = 0; i < 4; i++) {
+        const __m128i bytes = _mm_loadl_epi64((const __m128i *)(const void *)addend[i]);
+        x[i] = tare_kept_integers_avx2(is_unsigned ? _mm256_cvtepu8_epi32(bytes) : _mm256_cvtepi8_epi32(bytes));
+    }
+    TARE_FOR_FOUR(x, tare_kept_integers_avx2(_mm256_sub_epi32(x[i], p->addend_zero)));
+    TARE_FOR_FOUR(real, tare_kept_avx2(_mm256_cvtepi32_ps(x[i])));
+    TARE_FOR_FOUR(real, tare_kept_avx2(_mm256_mul_ps(real[i], p->addend_scale)));
 }
 
-/* The rounded results of a vector of sums, before the last clamping. `addend`: its elements; NULL: none. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256i tare_packing_sum_avx2(const struct tare_packing_avx2 *p, __m256i sums,
-                                                                  const int32_t *offset, const float *scale,
-                                                                  const char *addend) {
-    const __m256i total = _mm256_add_epi32(sums, _mm256_loadu_si256((const __m256i *)(const void *)offset));
-    __m256 x = _mm256_add_ps(_mm256_mul_ps(_mm256_cvtepi32_ps(total), _mm256_loadu_ps(scale)), p->add);
-    if (addend) x = tare_packing_add_avx2(p, x, addend);
-    return _mm256_cvtps_epi32(x);
+/* The rounded results of four vectors of sums with their offsets, before the last clamping: see tare_rounded_total.
+ * `scale`: of each vector. `addend`: its elements, with `has_addend`. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tare_packing_results_avx2(__m256i sum[4], const struct tare_packing_avx2 *p,
+                                                                   const float *const scale[4],
+                                                                   const char *const addend[4], const bool has_addend,
+                                                                   const bool is_unsigned) {
+    __m256 x[4], other[4];
+    TARE_FOR_FOUR(x, tare_kept_avx2(_mm256_cvtepi32_ps(sum[i])));
+    TARE_FOR_FOUR(x, tare_kept_avx2(_mm256_mul_ps(x[i], _mm256_loadu_ps(scale[i]))));
+    TARE_FOR_FOUR(x, tare_kept_avx2(_mm256_add_ps(x[i], p->add)));
+    if (has_addend) {
+        TARE_FOR_FOUR(sum, tare_kept_integers_avx2(_mm256_castps_si256(_mm256_add_ps(x[i], p->shift))));
+        TARE_FOR_FOUR(sum, tare_kept_integers_avx2(_mm256_max_epi32(sum[i], p->first_low)));
+        TARE_FOR_FOUR(sum, tare_kept_integers_avx2(_mm256_min_epi32(sum[i], p->first_high)));
+        tare_packing_addends_avx2(other, p, addend, is_unsigned);
+        TARE_FOR_FOUR(x, tare_kept_avx2(_mm256_sub_ps(_mm256_castsi256_ps(sum[i]), p->shifted_zero_point)));
+        TARE_FOR_FOUR(x, tare_kept_avx2(_mm256_mul_ps(x[i], p->result_scale)));
+        TARE_FOR_FOUR(x, tare_kept_avx2(_mm256_add_ps(x[i], other[i])));
+        TARE_FOR_FOUR(x, tare_kept_avx2(_mm256_add_ps(x[i], p->second_add)));
+    }
+    TARE_FOR_FOUR(sum, tare_kept_integers_avx2(_mm256_cvtps_epi32(x[i])));
 }
 
 /* Clamps four vectors and packs them to bytes, one after another. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256i tare_pack_avx2(const struct tare_packing_avx2 *p, const __m256i x[4]) {
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256i tare_pack_avx2(const struct tare_packing_avx2 *p, const __m256i x[4],
+                                                           const bool is_unsigned) {
     const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     const __m256i first = _mm256_packs_epi32(x[0], x[1]), second = _mm256_packs_epi32(x[2], x[3]);
     __m256i bytes;
-    if (p->is_signed)
-        bytes = _mm256_min_epi8(_mm256_max_epi8(_mm256_packs_epi16(first, second), p->low), p->high);
-    else
+    if (is_unsigned)
         bytes = _mm256_min_epu8(_mm256_max_epu8(_mm256_packus_epi16(first, second), p->low), p->high);
+    else
+        bytes = _mm256_min_epi8(_mm256_max_epi8(_mm256_packs_epi16(first, second), p->low), p->high);
     return _mm256_permutevar8x32_epi32(bytes, order);
 }
 
