@@ -55,11 +55,12 @@ static tare_status count_readers(struct tare_map *counts, struct tare_arena *are
     return TARE_OK;
 }
 
+/* Scales belong to batches and columns: a table has one for each entry, a product one for each column. */
 static bool alike(const struct tare_quant_layer *a, const struct tare_quant_layer *b) {
     const struct tare_quant_setting *x = &a->setting, *y = &b->setting;
     return x->bits == y->bits && x->granularity == y->granularity && x->block == y->block &&
-           x->full_range == y->full_range && x->method == y->method &&
-           tare_shape_equal(&a->product.arranged, &b->product.arranged) &&
+           x->full_range == y->full_range && x->method == y->method && a->product.batches == b->product.batches &&
+           a->product.columns == b->product.columns && tare_shape_equal(&a->product.arranged, &b->product.arranged) &&
            memcmp(a->product.order, b->product.order, sizeof a->product.order) == 0 && !a->bias == !b->bias;
 }
 

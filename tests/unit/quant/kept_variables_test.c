@@ -22,20 +22,24 @@ struct network {
     struct tare_quant_report report;
 };
 
-static struct tare_edge read_variable(struct tare_graph_model *model) {
-    const struct tare_shape shape = tare_shape_make(3, TAPS, IN, OUT);
+static struct tare_edge read_variable_of(struct tare_graph_model *model, const struct tare_shape *shape) {
     struct tare_node *handle = mini_open(model->main, "VarHandleOp", "kernel", 0), *read;
     struct tare_tensor value;
-    mini_ok(tare_tensor_new(&value, TARE_DT_FLOAT, &shape));
-    for (int i = 0; i < TAPS * IN * OUT; i++)
+    mini_ok(tare_tensor_new(&value, TARE_DT_FLOAT, shape));
+    for (int i = 0; i < value.elements; i++)
         TARE_DATA(float, &value)[i] = weight_at(i);
     mini_ok(tare_node_set_type(handle, "dtype", TARE_DT_FLOAT));
-    mini_ok(tare_node_set_shape(handle, "shape", &shape));
+    mini_ok(tare_node_set_shape(handle, "shape", shape));
     read = mini_open(model->main, "ReadVariableOp", "read", 1, mini_done(handle));
     mini_add_variable(model, handle, value);
     model->variables[0].constant = true;
     mini_ok(tare_node_set_type(read, "dtype", TARE_DT_FLOAT));
     return mini_done(read);
+}
+
+static struct tare_edge read_variable(struct tare_graph_model *model) {
+    const struct tare_shape shape = tare_shape_make(3, TAPS, IN, OUT);
+    return read_variable_of(model, &shape);
 }
 
 static struct tare_edge read_in(struct tare_graph *graph, const char *name, struct tare_edge handle) {
@@ -176,10 +180,36 @@ static void variables__that_other_ops_read_stay_float(void **state) {
     tare_arena_free(&n.arena);
 }
 
+/* An embedding whose transpose or itself is also a product's weight: the table has scales for entries, the product for
+ * columns, and the variable has one value. */
+static void table_and_product__do_not_share_a_variable(void **state) {
+    const struct tare_quant_options options = { .setting.method = &tare_method_weight_only, .min_elements = 1 };
+    const struct tare_shape shape = tare_shape_make(2, IN, OUT), row = tare_shape_make(2, 1, IN);
+    struct tare_quant_report report;
+    struct tare_arena arena = { 0 };
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *g = model->main;
+    struct tare_edge w = read_variable_of(model, &shape);
+    const struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT);
+    (void)state;
+    mini_ok(tare_node_set_shape(x.node, "shape", &row));
+    mini_node(g, "GatherV2", "lookup", 3, w, mini_int(g, "entry", 1), mini_int(g, "axis", 0));
+    mini_node(g, "MatMul", "product", 2, x, w);
+    mini_ok(tare_quantize(&report, &arena, model, NULL, &options));
+    assert_int_equal(report.count, 2);
+    assert_int_equal(report.quantized, 0);
+    for (size_t i = 0; i < report.count; i++)
+        assert_string_equal(report.outcomes[i].refused,
+                            "its weight is a variable that another layer reads as other integers or in float");
+    tare_model_free(model);
+    tare_arena_free(&arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_for_control_edges__get_the_dtype_of_the_integers),
         cmocka_unit_test(variables__that_other_ops_read_stay_float),
+        cmocka_unit_test(table_and_product__do_not_share_a_variable),
         cmocka_unit_test(filters__are_found_through_ops_that_change_their_shape),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
