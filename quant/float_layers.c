@@ -1,8 +1,14 @@
 /* What decides that a layer stays in float, apart from its form (quant/layer.c) and its variable (quant/variables.c):
- * in this order the recipe or the caller, the method's kinds of ops, the operands, and the method's own conditions.
- * Each reason is the text that the report prints for the layer. Texts that end with a period are the converter's. */
+ * in this order the recipe or the caller, a conversion for the TPU, the method's kinds of ops, the operands, and the
+ * method's own conditions. Each reason is the text that the report prints for the layer. Texts that end with a period
+ * are the converter's. */
 #include "quant/float_layers.h"
 #include "base/arena.h"
+
+/* The ops of a quantized layer would have to join the cluster, and casts to bfloat16 have been inserted around it. */
+static bool is_on_tpu(const struct tare_quant_layer *layer) {
+    return tare_node_find_attr(layer->op, "_tpu_replicate") != NULL;
+}
 
 static tare_status check_kind(const char **reason, const struct tare_quant_work *work,
                               const struct tare_quant_layer *layer, bool by_rule) {
@@ -44,6 +50,10 @@ tare_status tare_quant_float_reason(const char **reason, const struct tare_quant
     *reason = NULL;
     if (!method || (options->accepts && !options->accepts(options->accepts_arg, layer->op->graph, layer->op))) {
         *reason = "left in float on request";
+        return TARE_OK;
+    }
+    if (is_on_tpu(layer)) {
+        *reason = "it is part of a TPU computation (quantize the model before it is converted)";
         return TARE_OK;
     }
     TARE_TRY(check_kind(reason, work, layer, by_rule));

@@ -1,0 +1,47 @@
+/* Layers that stay in float whatever their form. */
+#include "support/mini_model.h"
+
+#include "base/arena.h"
+#include "quant/layer.h"
+
+#include <string.h>
+
+enum { ROWS = 8, COLUMNS = 4 };
+
+/* The outcome for x [?, 8] times a constant [8, 4]; with `cluster`, in that cluster of a TPU computation. */
+static struct tare_quant_outcome outcome(struct tare_arena *arena, const char *cluster) {
+    const struct tare_quant_options options = { .setting.method = &tare_method_weight_only, .min_elements = 1 };
+    const struct tare_shape shape = tare_shape_make(2, ROWS, COLUMNS);
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_quant_report report;
+    struct tare_tensor weight;
+    struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT), y;
+    mini_ok(tare_tensor_new(&weight, TARE_DT_FLOAT, &shape));
+    for (int i = 0; i < ROWS * COLUMNS; i++)
+        TARE_DATA(float, &weight)[i] = (float)(i * 37 % 101 - 50) / 23;
+    y = mini_node(model->main, "MatMul", "product", 2, x,
+                  (struct tare_edge){ tare_graph_add_const(model->main, "w", &weight), 0 });
+    tare_tensor_reset(&weight);
+    if (cluster) mini_ok(tare_node_set_string(y.node, "_tpu_replicate", cluster, strlen(cluster)));
+    mini_ok(tare_quantize(&report, arena, model, NULL, &options));
+    assert_int_equal(report.count, 1);
+    tare_model_free(model);
+    return report.outcomes[0];
+}
+
+/* Quantized, its new ops would be outside of the cluster, and the model would not be valid. */
+static void layer_of_a_converted_model__stays_float(void **state) {
+    struct tare_arena arena = { 0 };
+    struct tare_quant_outcome result = outcome(&arena, NULL);
+    (void)state;
+    assert_null(result.refused);
+    result = outcome(&arena, "cluster");
+    assert_non_null(result.refused);
+    assert_string_equal(result.refused, "it is part of a TPU computation (quantize the model before it is converted)");
+    tare_arena_free(&arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = { cmocka_unit_test(layer_of_a_converted_model__stays_float) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
