@@ -1,8 +1,8 @@
 /* Plans: the steps to run for given feeds and fetches, in order, with the value slots and their lifetimes.
  *
  * A value number locates a value: v >= 0 is slot v of the run's frame, v < 0 is constant ~v of the plan. A plan does
- * not change while it runs, except for what depends on the observer (observed, active, n_active), the spare frame and
- * kept epilogues.
+ * not change while it runs, except for what depends on the observer (observed, active, n_active), the spare frame, kept
+ * epilogues and the inputs of tiled steps.
  */
 #ifndef TARE_INTERPRETER_EXECUTION_PLAN_H
 #define TARE_INTERPRETER_EXECUTION_PLAN_H
@@ -47,6 +47,8 @@ struct tare_tiled_steps {
     struct tare_shape input;
     double least_work;
     int threads, n_run;
+    struct tare_tensor *inputs[TARE_TILED_STEPS_MAX]; /* by head, without input 0 of later ones; NULL: not run yet */
+    bool has_constants;                               /* the constants among them, as they are in all runs */
 };
 
 /* The smallest and largest value of a tensor, as Min and Max over all of it: one pass computes both, or the group that

@@ -59,6 +59,7 @@ void tare_plan_select_tilings(const struct tare_session *session, const struct t
         if (!tiled) continue;
         tiled->n_active = 0;
         tiled->n_run = -1;
+        tiled->has_constants = false;
         while (any && tiled->n_active < tiled->n_heads) {
             const struct tare_step *head = &plan->steps[tiled->heads[tiled->n_active]];
             if (head->fusion ? !head->fusion->active : head->observed != NULL) break;

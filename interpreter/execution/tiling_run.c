@@ -20,15 +20,25 @@ struct room {
     struct tare_epilogue epilogue;
 };
 
+/* Constants are copied once: of XlaConvV2 most inputs are. NULL: no memory. */
+static struct tare_tensor *inputs_of(struct tare_session *session, const struct tare_plan *plan,
+                                     const struct tare_exec_frame *frame, struct tare_tiled_steps *tiled, int head) {
+    const struct tare_step *step = &plan->steps[tiled->heads[head]];
+    if (!tiled->inputs[head])
+        tiled->inputs[head] = TARE_NEW_ARRAY(&session->arena, struct tare_tensor, step->n_inputs + 1);
+    struct tare_tensor *inputs = tiled->inputs[head];
+    for (size_t i = head == 0 ? 0 : 1; inputs && i < step->n_inputs; i++)
+        if (step->inputs[i] >= 0 || !tiled->has_constants) inputs[i] = *tare_plan_value(plan, frame, step->inputs[i]);
+    return inputs;
+}
+
 static tare_status open_kernel(struct tare_session *session, const struct tare_plan *plan,
-                               struct tare_exec_frame *frame, const struct tare_step *step, bool is_first,
+                               struct tare_exec_frame *frame, struct tare_tiled_steps *tiled, int head,
                                struct tare_kernel *kernel, struct room *room) {
+    const struct tare_step *step = &plan->steps[tiled->heads[head]];
     const struct tare_fusion *fusion = step->fusion;
-    struct tare_tensor *inputs = tare_arena_alloc(&frame->scratch, (step->n_inputs + 1) * sizeof *inputs);
+    const struct tare_tensor *inputs = inputs_of(session, plan, frame, tiled, head);
     if (!inputs) return TARE_NO_MEMORY;
-    if (!is_first) inputs[0] = (struct tare_tensor){ 0 };
-    for (size_t i = is_first ? 0 : 1; i < step->n_inputs; i++)
-        inputs[i] = *tare_plan_value(plan, frame, step->inputs[i]);
     *room = (struct room){ .epilogue.applied = false };
     *kernel = (struct tare_kernel){ .node = step->node,
                                     .op = step->op,
@@ -85,9 +95,9 @@ tare_status tare_tiled_steps_run(struct tare_session *session, const struct tare
     int open = 0;
     *done = false;
     mark(plan, frame, tiled, tiled->n_heads, false);
-    while (open < count && open_kernel(session, plan, frame, &plan->steps[tiled->heads[open]], open == 0,
-                                       &kernels[open], &rooms[open]) == TARE_OK)
+    while (open < count && open_kernel(session, plan, frame, tiled, open, &kernels[open], &rooms[open]) == TARE_OK)
         open++;
+    tiled->has_constants |= open == tiled->n_active;
     if (open < count) tare_error_clear(); /* the step reports the error again when it runs alone */
     if (open >= 2) run = run_kernels(session, step, kernels, (size_t)open);
     tare_arena_reset(&frame->scratch);

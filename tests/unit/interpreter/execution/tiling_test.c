@@ -175,6 +175,38 @@ static void tiling__what_was_chosen_before_does_not_matter(void **unused) {
     }
 }
 
+/* Inputs that are constants are kept from one run to the next, others are those of the run. */
+static void tiling__a_filter_that_is_fed_is_that_of_the_run(void **unused) {
+    (void)unused;
+    const struct tare_session_options profiled = { .profile = true }, alone = { .check_numerics = true };
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *g = model->main;
+    const int64_t strides[4] = { 1, 1, 1, 1 };
+    struct tare_edge feeds[2] = { mini_placeholder(g, "x", TARE_DT_FLOAT), mini_placeholder(g, "f", TARE_DT_FLOAT) };
+    struct tare_node *node =
+        mini_open(g, "Conv2D", "second", 2, conv(g, "first", feeds[0], 3, C, INNER, 1, "SAME"), feeds[1]);
+    struct tare_session *session, *plain;
+    mini_ok(tare_node_set_int_list(node, "strides", strides, 4));
+    mini_ok(tare_node_set_string(node, "padding", "SAME", 4));
+    const struct tare_edge y = mini_done(node);
+    mini_ok(tare_session_new(&session, model, &profiled));
+    mini_ok(tare_session_new(&plain, model, &alone));
+    for (unsigned i = 0; i < 3; i++) {
+        struct tare_tensor values[2], got, expected;
+        values[0] = random_tensor(tare_shape_make(4, (int64_t)1, (int64_t)SIZE, (int64_t)SIZE, (int64_t)C), 9);
+        values[1] = random_tensor(tare_shape_make(4, (int64_t)1, (int64_t)1, (int64_t)INNER, (int64_t)C), 5 + i);
+        mini_ok(tare_session_run(session, feeds, values, 2, &y, &got, 1, NULL, 0));
+        mini_ok(tare_session_run(plain, feeds, values, 2, &y, &expected, 1, NULL, 0));
+        assert_same(got, expected);
+        tare_tensor_reset(&values[0]);
+        tare_tensor_reset(&values[1]);
+    }
+    assert_int_equal(calls_of(session, "second"), 0);
+    tare_session_free(session);
+    tare_session_free(plain);
+    tare_model_free(model);
+}
+
 /* One session: nobody looks, one looks at this and that, all, nobody again. */
 static void tiling__observers_see_every_value(void **unused) {
     (void)unused;
@@ -247,6 +279,7 @@ int main(void) {
         cmocka_unit_test(tiling__a_block_runs_as_one_and_gives_what_its_ops_give),
         cmocka_unit_test(tiling__a_sample_is_the_same_in_any_batch),
         cmocka_unit_test(tiling__what_was_chosen_before_does_not_matter),
+        cmocka_unit_test(tiling__a_filter_that_is_fed_is_that_of_the_run),
         cmocka_unit_test(tiling__observers_see_every_value),
         cmocka_unit_test(tiling__what_others_need_is_made),
         cmocka_unit_test(tiling__a_fault_names_its_node),
