@@ -97,10 +97,14 @@ static tare_status geometry(struct tare_pooling *pool, struct tare_layout *input
     return TARE_OK;
 }
 
+static int64_t positions_of(const struct tare_pooling *pool) {
+    return pool->out[0] * pool->out[1] * pool->out[2];
+}
+
 /* ---- reference loops for any dtype ---- */
 
 #define EACH_POSITION(body)                                                                                            \
-    const int64_t positions = pool->out[0] * pool->out[1] * pool->out[2];                                              \
+    const int64_t positions = positions_of(pool);                                                                      \
     for (int64_t b = 0; b < pool->batch; b++) {                                                                        \
         for (int64_t i = 0; i < positions; i++) {                                                                      \
             const int64_t line = i / pool->out[2];                                                                     \
@@ -195,6 +199,7 @@ struct run {
     const char *from;
     int dtype; /* of `from` */
     bool average;
+    int64_t elements;          /* of the result */
     size_t to_size, from_size; /* bytes of an element */
 };
 
@@ -229,7 +234,7 @@ static tare_status fast(struct tare_kernel *kernel, struct run *run) {
     enum { MULTIPLY_ADDS = 16 }; /* that take the time of one element of a window */
     const struct tare_pooling *pool = run->pool;
     const double window = (double)(pool->size[0] * pool->size[1] * pool->size[2]);
-    const double work = MULTIPLY_ADDS * window * (double)kernel->outputs[0].elements;
+    const double work = MULTIPLY_ADDS * window * (double)run->elements;
     struct tare_pool *threads = tare_session_op_pool(kernel->session);
     const int64_t lines = tare_pooling_lines(pool);
     const int parts = tare_split_count(threads, work, lines);
@@ -253,18 +258,40 @@ static tare_status window_of(struct tare_window *window, const struct tare_kerne
     return TARE_OK;
 }
 
+/* Floats where output 0 is computed: it itself, or scratch memory if it is of another dtype or a consumer takes it. */
+static float *floats_of_output(struct tare_kernel *kernel, int64_t elements, bool passes) {
+    size_t bytes;
+    if (!passes) return tare_floats_out(kernel, 0);
+    return tare_mul_size(&bytes, (size_t)elements, sizeof(float)) ? tare_arena_alloc(kernel->scratch, bytes) : NULL;
+}
+
+static void finish_floats(struct tare_kernel *kernel, float *values, int64_t elements, bool passes) {
+    if (passes)
+        kernel->consumer->take(kernel->consumer, values, 0, elements);
+    else
+        tare_floats_round(kernel, 0, values);
+}
+
+/* Creates output 0, unless it consists of floats that a consumer takes. */
+static tare_status begin_output(struct tare_kernel *kernel, bool *passes, const struct tare_shape *shape, bool plain) {
+    if (!plain && tare_floats_dtype(kernel->inputs[0].dtype)) TARE_TRY(tare_kernel_begin_rows(kernel, shape));
+    *passes = kernel->consumer && kernel->consumer->accepted;
+    return *passes ? TARE_OK : tare_kernel_output(kernel, 0, kernel->inputs[0].dtype, shape);
+}
+
 static tare_status run_any(struct tare_kernel *kernel, bool plain) {
     const struct pool_kind *kind = kernel->op->aux;
     const struct tare_tensor *input = &kernel->inputs[0];
     struct tare_window window;
     struct tare_pooling pool;
     struct tare_layout in, out;
+    bool passes;
     TARE_TRY(window_of(&window, kernel));
     TARE_TRY(geometry(&pool, &in, &out, &window, &input->shape));
     const struct tare_shape shape = tare_layout_shape(&out, &window);
-    TARE_TRY(tare_kernel_output(kernel, 0, input->dtype, &shape));
-    struct tare_tensor *output = &kernel->outputs[0];
-    if (output->elements == 0) return TARE_OK;
+    TARE_TRY(begin_output(kernel, &passes, &shape, plain));
+    const int64_t elements = passes ? pool.batch * positions_of(&pool) * pool.channels : kernel->outputs[0].elements;
+    if (elements == 0) return TARE_OK;
     plain_function *loop = plain_of(input->dtype, kind->average);
     if (!loop) return TARE_FAIL(TARE_UNSUPPORTED, "dtype %s", tare_dtype_name(input->dtype));
     const bool floats = tare_floats_dtype(input->dtype);
@@ -272,23 +299,23 @@ static tare_status run_any(struct tare_kernel *kernel, bool plain) {
     const bool is_bfloat16 = input->dtype == TARE_DT_BFLOAT16 && !plain && !window.channels_first; /* converted later */
     const void *from = floats && !is_bfloat16 ? tare_floats_in(kernel, input) : input->data;
     if (!from || !(from = tare_window_input(kernel, &window, &in, from, size))) return TARE_NO_MEMORY;
-    void *target = floats ? tare_floats_out(kernel, 0) : output->data, *to = target;
-    if (window.channels_first) to = tare_arena_alloc(kernel->scratch, (size_t)output->elements * size);
+    void *target = floats ? floats_of_output(kernel, elements, passes) : kernel->outputs[0].data, *to = target;
+    if (window.channels_first) to = tare_arena_alloc(kernel->scratch, (size_t)elements * size);
     if (!to || !target) return TARE_NO_MEMORY;
     struct run run = { .pool = &pool,
                        .to = to,
                        .from = from,
                        .dtype = floats && !is_bfloat16 ? TARE_DT_FLOAT : input->dtype,
                        .average = kind->average,
+                       .elements = elements,
                        .to_size = size,
                        .from_size = is_bfloat16 ? sizeof(uint16_t) : size };
     if (!plain && (floats || size == 1))
         TARE_TRY(fast(kernel, &run));
     else
         loop(to, &pool, from);
-    if (window.channels_first)
-        tare_layout_to_first(target, to, out.batch, out.channels, pool.out[0] * pool.out[1] * pool.out[2], size);
-    if (floats) tare_floats_round(kernel, 0, target);
+    if (window.channels_first) tare_layout_to_first(target, to, out.batch, out.channels, positions_of(&pool), size);
+    if (floats) finish_floats(kernel, target, elements, passes);
     return TARE_OK;
 }
 
@@ -353,28 +380,29 @@ static tare_status run_argmax(struct tare_kernel *kernel) {
 #define SIZES_2D "ksize: list(int) >= 4; strides: list(int) >= 4; "
 #define SIZES_3D "ksize: list(int) >= 5; strides: list(int) >= 5; "
 
-#define ROW(op, in, list, kind, role)                                                                                  \
+#define ROW(op, in, list, kind, passes, role)                                                                          \
     {                                                                                                                  \
         .name = op, .inputs = in, .outputs = "output: T", .attrs = list, .infer = infer_pool, .prepare = prepare_pool, \
-        .release = tare_free, .run = run_pool, .reference = reference_pool, .aux = &kind, .quant = role                \
+        .release = tare_free, .run = run_pool, .reference = reference_pool, .aux = &kind, .flags = passes,             \
+        .quant = role                                                                                                  \
     }
 
 const struct tare_op tare_ops_pool[] = {
     ROW("MaxPool", "input: T",
         "T: " MAX_TYPES " = DT_FLOAT; " SIZES_2D
         "padding: {'SAME', 'VALID', 'EXPLICIT'}; explicit_paddings: list(int) = []; " FORMAT_2D,
-        kind_max, TARE_QUANT_PASS_THROUGH),
+        kind_max, 0, TARE_QUANT_PASS_THROUGH),
     ROW("MaxPoolV2", "input: T, ksize: int32, strides: int32",
-        "T: " MAX_TYPES " = DT_FLOAT; padding: {'SAME', 'VALID'}; " FORMAT_2D, kind_max_v2, TARE_QUANT_PASS_THROUGH),
+        "T: " MAX_TYPES " = DT_FLOAT; padding: {'SAME', 'VALID'}; " FORMAT_2D, kind_max_v2, 0, TARE_QUANT_PASS_THROUGH),
     ROW("MaxPool3D", "input: T", SIZES_3D "padding: {'SAME', 'VALID'}; " FORMAT_3D "; T: {half, bfloat16, float}",
-        kind_max_3d, TARE_QUANT_PASS_THROUGH),
+        kind_max_3d, 0, TARE_QUANT_PASS_THROUGH),
     ROW("AvgPool", "value: T",
         SIZES_2D "padding: {'SAME', 'VALID'}; data_format: {'NHWC', 'NCHW'} = 'NHWC'; "
                  "T: {half, bfloat16, float, double}",
-        kind_average, TARE_QUANT_PASS_THROUGH),
+        kind_average, TARE_OP_PASSES_ROWS, TARE_QUANT_PASS_THROUGH),
     ROW("AvgPool3D", "input: T",
         SIZES_3D "padding: {'SAME', 'VALID'}; " FORMAT_3D "; T: {half, bfloat16, float, double}", kind_average_3d,
-        TARE_QUANT_PASS_THROUGH),
+        TARE_OP_PASSES_ROWS, TARE_QUANT_PASS_THROUGH),
     { .name = "MaxPoolWithArgmax",
       .inputs = "input: T",
       .outputs = "output: T, argmax: Targmax",

@@ -232,6 +232,63 @@ static void grouping__quantization_of_floats(void **unused) {
     compare(model, x, tare_shape_make(2, (int64_t)7, (int64_t)33), y);
 }
 
+/* The quantization of windows' means; in bfloat16 they are rounded before it. */
+static struct tare_graph_model *quantized_means(struct tare_edge *x, struct tare_edge *y, int dtype,
+                                                const char *format) {
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *g = model->main;
+    *x = mini_placeholder(g, "x", TARE_DT_FLOAT);
+    struct tare_edge values = *x;
+    if (dtype != TARE_DT_FLOAT) values = layers_cast(g, "values", *x, dtype);
+    struct tare_node *average = mini_open(g, "AvgPool", "average", 1, values);
+    const bool is_first = strcmp(format, "NCHW") == 0;
+    const int64_t sizes[] = { 1, is_first ? 1 : 3, 3, is_first ? 3 : 1 };
+    const int64_t strides[] = { 1, is_first ? 1 : 2, 2, is_first ? 2 : 1 };
+    mini_ok(tare_node_set_int_list(average, "ksize", sizes, 4));
+    mini_ok(tare_node_set_int_list(average, "strides", strides, 4));
+    mini_ok(tare_node_set_string(average, "padding", "SAME", 4));
+    mini_ok(tare_node_set_string(average, "data_format", format, strlen(format)));
+    struct tare_edge means = mini_done(average);
+    if (dtype != TARE_DT_FLOAT) means = layers_cast(g, "means", means, TARE_DT_FLOAT);
+    *y = mini_node(g, "Mul", "mul", 2, means, mini_float(g, "scale", 30));
+    *y = mini_node(g, "AddV2", "add", 2, *y, mini_float(g, "zero_point", -3));
+    *y = mini_node(g, "Minimum", "low", 2, *y, mini_float(g, "most", 127));
+    *y = mini_node(g, "Maximum", "high", 2, *y, mini_float(g, "least", -128));
+    *y = layers_cast(g, "narrow", mini_node(g, "Round", "round", 1, *y), TARE_DT_INT8);
+    return model;
+}
+
+static void assert_runs_without(const struct tare_graph_model *model, struct tare_edge x, struct tare_shape shape,
+                                struct tare_edge y, const char *name) {
+    const struct tare_session_options options = { .profile = true };
+    struct tare_session *session;
+    struct tare_arena arena = { 0 };
+    struct tare_profile_row *rows;
+    size_t count;
+    struct tare_tensor value = random_tensor(TARE_DT_FLOAT, shape), out;
+    mini_ok(tare_session_new(&session, model, &options));
+    mini_ok(tare_session_run(session, &x, &value, 1, &y, &out, 1, NULL, 0));
+    mini_ok(tare_session_profile(&rows, &count, &arena, session));
+    assert_true(count > 0);
+    for (size_t i = 0; i < count; i++)
+        assert_string_not_equal(rows[i].node->name, name);
+    tare_tensor_reset(&value), tare_tensor_reset(&out);
+    tare_arena_free(&arena);
+    tare_session_free(session);
+}
+
+static void grouping__means_are_quantized_in_their_own_step(void **unused) {
+    (void)unused;
+    const struct tare_shape shape = tare_shape_make(4, (int64_t)2, (int64_t)9, (int64_t)33, (int64_t)35);
+    static const int dtypes[] = { TARE_DT_FLOAT, TARE_DT_BFLOAT16, TARE_DT_HALF };
+    for (int i = 0; i < 6; i++) {
+        struct tare_edge x, y;
+        struct tare_graph_model *model = quantized_means(&x, &y, dtypes[i / 2], i % 2 ? "NCHW" : "NHWC");
+        if (dtypes[i / 2] != TARE_DT_HALF) assert_runs_without(model, x, shape, y, "narrow");
+        compare(model, x, shape, y);
+    }
+}
+
 static void grouping__bfloat16_is_rounded_after_every_op(void **unused) {
     (void)unused;
     struct tare_graph_model *model = mini_model_new();
@@ -372,6 +429,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(grouping__quantized_layers_at_every_level),
         cmocka_unit_test(grouping__quantization_of_floats),
+        cmocka_unit_test(grouping__means_are_quantized_in_their_own_step),
         cmocka_unit_test(grouping__bfloat16_is_rounded_after_every_op),
         cmocka_unit_test(grouping__product_of_higher_rank),
         cmocka_unit_test(grouping__other_operands_run_op_by_op),
