@@ -68,10 +68,13 @@ FUNCTION(void, range_store, (struct tare_value_range * range, const range_lanes 
 #undef FUNCTION
 
 /* The high halves of x, then those of y. */
-TARE_ALWAYS_INLINE TARGET void store_high_halves(uint16_t *to, ivec x, ivec y) {
+TARE_ALWAYS_INLINE TARGET ivec high_halves(ivec x, ivec y) {
     static const uint16_t odd[32] = { 1,  3,  5,  7,  9,  11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31,
                                       33, 35, 37, 39, 41, 43, 45, 47, 49, 51, 53, 55, 57, 59, 61, 63 };
-    _mm512_storeu_si512(to, _mm512_permutex2var_epi16(x, _mm512_loadu_si512(odd), y));
+    return _mm512_permutex2var_epi16(x, _mm512_loadu_si512(odd), y);
+}
+TARE_ALWAYS_INLINE TARGET void store_high_halves(uint16_t *to, ivec x, ivec y) {
+    _mm512_storeu_si512(to, high_halves(x, y));
 }
 
 /* The low bytes of lanes that are values of 16 bits or INT32_MIN: packing to 16 bits keeps the low bytes of both. */
@@ -87,6 +90,18 @@ TARE_ALWAYS_INLINE TARGET void store_saturated(int8_t *to, const ivec x[VECTORS]
     const ivec order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     const ivec bytes = _mm512_packs_epi16(_mm512_packs_epi32(x[0], x[1]), _mm512_packs_epi32(x[2], x[3]));
     _mm512_storeu_si512(to, _mm512_permutexvar_epi32(order, bytes));
+}
+
+/* Their high halves as signed bytes, saturated. */
+TARE_ALWAYS_INLINE TARGET void store_saturated_halves(int8_t *to, const ivec x[VECTORS]) {
+    const ivec order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
+    const ivec bytes = _mm512_packs_epi16(high_halves(x[0], x[1]), high_halves(x[2], x[3]));
+    _mm512_storeu_si512(to, _mm512_permutexvar_epi64(order, bytes));
+}
+/* True if the low half of a lane is less than TARE_FIXED_LIMIT, a power of two. */
+TARE_ALWAYS_INLINE TARGET bool is_any_near(const ivec x[VECTORS]) {
+    const ivec least = _mm512_min_epu16(_mm512_min_epu16(x[0], x[1]), _mm512_min_epu16(x[2], x[3]));
+    return _mm512_testn_epi32_mask(least, _mm512_set1_epi32(0x10000 - TARE_FIXED_LIMIT)) != 0;
 }
 
 #include "interpreter/kernels/pipeline_loop.h"

@@ -317,14 +317,48 @@ static void pipeline__bounded_quotients_have_the_same_integers(void **unused) {
     }
 }
 
+/* Quotients at `units` of 2^-16 from the boundaries between the integers -254 to 255, each of which is the distance of
+ * all values of a block: a block with a quotient too close to a boundary is computed in another way. */
+static void pipeline__small_quotients_have_the_same_integers(void **unused) {
+    (void)unused;
+    for (int round = 0; round < 400; round++) {
+        const float divisor = ldexpf(1 + (float)(next() % (1 << 23)) * 0x1p-23f, (int)(next() % 40) - 20);
+        const int zero_point = (int)(next() % 513) - 256;
+        struct tare_pipeline pipeline = { .from = TARE_LANE_FLOAT, .to = TARE_LANE_INT8, .n_stages = 1 };
+        if (!tare_pipeline_join_quotient(&pipeline.stages[0], divisor, (float)zero_point, -128, 127)) continue;
+        for (int units = -32; units <= 32; units++) {
+            _Alignas(64) float from[COUNT];
+            _Alignas(64) char expected[COUNT], got[COUNT];
+            for (int i = 0; i < COUNT; i++) {
+                const int n = i == COUNT - 1 ? 255 : 2 * i - 254;
+                from[i] = (float)((n - 0.5 + units * 0x1p-16 - zero_point) * divisor);
+            }
+            struct tare_pipeline bounded = pipeline;
+            tare_pipeline_set_bounds(&bounded.stages[0], from[0], from[COUNT - 1]);
+            assert_int_equal(bounded.stages[0].is_small, zero_point != -1);
+            tare_pipeline_plain(expected, from, &pipeline, COUNT);
+            for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level++) {
+                tare_pipeline_run_at(level, got, from, &bounded, COUNT);
+                assert_memory_equal(got, expected, COUNT);
+            }
+        }
+    }
+}
+
 static void pipeline__bounds_that_are_too_large_are_ignored(void **unused) {
     (void)unused;
     struct tare_stage stage;
     assert_true(tare_pipeline_join_quotient(&stage, 0.5f, 3, -128, 127));
     tare_pipeline_set_bounds(&stage, 0, 0x1p19f);
-    assert_true(stage.is_bounded);
+    assert_true(stage.is_bounded && !stage.is_small);
+    tare_pipeline_set_bounds(&stage, -129, 126);
+    assert_true(stage.is_small);
+    tare_pipeline_set_bounds(&stage, -129.1f, 126);
+    assert_true(stage.is_bounded && !stage.is_small);
+    tare_pipeline_set_bounds(&stage, -129, 126.1f);
+    assert_true(stage.is_bounded && !stage.is_small);
     tare_pipeline_set_bounds(&stage, 0, 0x1.000002p19f);
-    assert_false(stage.is_bounded);
+    assert_false(stage.is_bounded || stage.is_small);
     tare_pipeline_set_bounds(&stage, -INFINITY, 1);
     assert_false(stage.is_bounded);
     assert_true(tare_pipeline_join_quotient(&stage, 0.5f, 3, -127, 127));
@@ -414,6 +448,7 @@ int main(void) {
         cmocka_unit_test(pipeline__bounds_of_integers_become_part_of_the_quantization),
         cmocka_unit_test(pipeline__ratios_are_rounded_to_even),
         cmocka_unit_test(pipeline__bounded_quotients_have_the_same_integers),
+        cmocka_unit_test(pipeline__small_quotients_have_the_same_integers),
         cmocka_unit_test(pipeline__bounds_that_are_too_large_are_ignored),
         cmocka_unit_test(expression__any_number_of_elements_and_columns),
     };
