@@ -147,26 +147,32 @@ static tare_status write_directory(struct exporter *e, const struct tare_export_
     return options && options->extra ? options->extra(options->extra_arg, directory) : TARE_OK;
 }
 
+static bool keeps_key(const struct tare_map *owners, const struct tare_variable *variable) {
+    return !variable->key || variable->removed ||
+           (!variable->slice && tare_map_get(owners, variable->key) == (const void *)variable);
+}
+
 /* A variable that was a slice of a stored tensor is stored as a tensor of its own, under an unused key: other slices
- * may have been removed or changed. */
+ * may have been removed or changed. So is every further variable that was restored from the tensor of another one. */
 static tare_status give_own_keys(struct tare_graph_model *model) {
-    struct tare_map keys = { 0 };
+    struct tare_map owners = { 0 }; /* by key */
     tare_status status = TARE_OK;
     for (size_t i = 0; i < model->n_variables && status == TARE_OK; i++) {
-        const struct tare_variable *variable = &model->variables[i];
-        if (variable->key && !variable->slice && !tare_map_set(&keys, variable->key, model)) status = TARE_NO_MEMORY;
+        struct tare_variable *variable = &model->variables[i];
+        if (!variable->key || variable->slice || variable->removed || tare_map_get(&owners, variable->key)) continue;
+        if (!tare_map_set(&owners, variable->key, variable)) status = TARE_NO_MEMORY;
     }
     for (size_t i = 0; i < model->n_variables && status == TARE_OK; i++) {
         struct tare_variable *variable = &model->variables[i];
         const char *key = variable->shared_name;
-        if (!variable->slice) continue;
-        for (size_t n = 1; key && tare_map_get(&keys, key); n++)
+        if (keeps_key(&owners, variable)) continue;
+        for (size_t n = 1; key && tare_map_get(&owners, key); n++)
             key = tare_arena_printf(&model->arena, "%s_%zu", variable->shared_name, n);
-        if (!key || !tare_map_set(&keys, key, model)) status = TARE_NO_MEMORY;
+        if (!key || !tare_map_set(&owners, key, variable)) status = TARE_NO_MEMORY;
         variable->key = key;
         variable->slice = NULL;
     }
-    tare_map_free(&keys);
+    tare_map_free(&owners);
     return status;
 }
 

@@ -285,6 +285,39 @@ static void restored_handle__may_be_the_second(void **state) {
     tare_model_free(model);
 }
 
+/* Two variables that the restore operation fills from one tensor: an export stores a value for each. */
+static void variables_of_one_tensor__are_stored_apart(void **state) {
+    /* clang-format off */
+    struct tare_graph_model *model = open_model(
+        VARIABLE("first", "a") VARIABLE("second", "b") FILE_NODE READ("read", "first") READ("read_1", "second")
+        "node { name: 'sub' op: 'Sub' input: 'read' input: 'read_1' attr { key: 'T' value { type: DT_FLOAT } } }\n"
+        "node { " TEXTS("names", "2", "string_val: 'total'") " }\n"
+        "node { " TEXTS("slices", "2", "string_val: ''") " }\n"
+        "node { name: 'save/RestoreV2' op: 'RestoreV2' input: 'file' input: 'names' input: 'slices'"
+        " attr { key: 'dtypes' value { list { type: [DT_FLOAT, DT_FLOAT] } } } }\n"
+        "node { name: 'assign' op: 'AssignVariableOp' input: 'first' input: 'save/RestoreV2' attr { key: 'dtype'"
+        " value { type: DT_FLOAT } } }\n"
+        "node { name: 'assign_1' op: 'AssignVariableOp' input: 'second' input: 'save/RestoreV2:1' attr { key:"
+        " 'dtype' value { type: DT_FLOAT } } }\n"
+        "node { name: 'restore_all' op: 'NoOp' input: '^assign' input: '^assign_1' }\n",
+        "saver_def { filename_tensor_name: 'file:0' restore_op_name: 'restore_all' version: V2 }\n"
+        "signature_def { key: 'serving_default' value { outputs { key: 'y' value { name: 'sub:0' dtype: DT_FLOAT }"
+        " } } }\n", NULL);
+    /* clang-format on */
+    (void)state;
+    check(model, "first", "total", -1);
+    check(model, "second", "total", -1);
+    assert_int_equal(tare_file_remove_tree(temp_path("out")), TARE_OK);
+    if (tare_saved_model_export(model, temp_path("out"), NULL) != TARE_OK) fail_msg("%s", tare_error_text());
+    tare_model_free(model);
+    if (tare_saved_model_load(&model, temp_path("out"), NULL) != TARE_OK) fail_msg("%s", tare_error_text());
+    check(model, "first", "total", -1);
+    assert_string_equal(variable_of(model, "second")->key, "b");
+    assert_true(*TARE_CONST_DATA(float, &variable_of(model, "second")->value) == 12);
+    tare_model_free(model);
+    assert_int_equal(tare_file_remove_tree(temp_path("out")), TARE_OK);
+}
+
 /* TF1: a partitioned variable is one tensor of the checkpoint, of which each part restores its rows. */
 #define PART(name, rows)                                                                                               \
     "node { name: '" name                                                                                              \
@@ -425,6 +458,7 @@ int main(void) {
         cmocka_unit_test(freezing__keeps_variables_of_one_name_apart),
         cmocka_unit_test(handles_of_one_resource__are_one_variable),
         cmocka_unit_test(anonymous_handles__are_not_one_variable),
+        cmocka_unit_test(variables_of_one_tensor__are_stored_apart),
         cmocka_unit_test(restored_handle__may_be_the_second),
         cmocka_unit_test(partitioned__variables_get_their_parts),
         cmocka_unit_test(names__are_asked_last),
