@@ -2,15 +2,15 @@
  * on rank 3 reshapes its input, a Conv1D expands it. */
 #include "quant/fake_quant.h"
 
+#include <math.h>
 #include <string.h>
 
 static bool is_fake(const struct tare_node *node) {
     return strncmp(node->op, "FakeQuant", 9) == 0;
 }
 
-static bool range_of(double *low, double *high, const struct tare_node *node) {
+static bool ends_of(double *low, double *high, const struct tare_node *node) {
     const struct tare_tensor *ends[2];
-    if (tare_node_int(node, "num_bits", 8) != 8) return false;
     if (strcmp(node->op, "FakeQuantWithMinMaxArgs") == 0) {
         *low = (double)tare_node_float(node, "min", -6);
         *high = (double)tare_node_float(node, "max", 6);
@@ -24,6 +24,22 @@ static bool range_of(double *low, double *high, const struct tare_node *node) {
     *low = tare_tensor_get_f64(ends[0], 0);
     *high = tare_tensor_get_f64(ends[1], 0);
     return *low <= *high;
+}
+
+static bool range_of(double *low, double *high, const struct tare_node *node) {
+    return tare_node_int(node, "num_bits", 8) == 8 && ends_of(low, high, node);
+}
+
+bool tare_quant_fake_limits(double *low, double *high, const struct tare_node *node) {
+    const int64_t bits = tare_node_int(node, "num_bits", 8);
+    const double steps = (double)((1 << (bits < 8 ? 8 : bits)) - 1 - tare_node_bool(node, "narrow_range", false));
+    if (bits < 8 || bits > 16 || !ends_of(low, high, node)) return false;
+    const double scale = (*high - *low) / steps;
+    if (!(scale > 0) || !isfinite(scale)) return false;
+    const double below = fmin(fmax(round(-*low / scale), 0), steps); /* steps below zero, which is one of them */
+    *low = -below * scale;
+    *high = (steps - below) * scale;
+    return true;
 }
 
 enum { MOST_DEPTH = 16 }; /* ops between an activation and its FakeQuant */

@@ -22,6 +22,9 @@ void tare_quant_fakes_close(struct tare_quant_fakes *fakes);
  * range covers those of all inputs. Not found: there is none, or its range is not constant. */
 tare_status tare_quant_fake_range(bool *found, double *low, double *high, struct tare_quant_fakes *fakes,
                                   struct tare_edge edge) TARE_WARN_UNUSED;
+/* The least and the greatest value of a FakeQuant op: its range, shifted so that zero is one of its steps. False: the
+ * range is not constant or empty, or the op has fewer than 8 bits, so that integers round less than it does. */
+bool tare_quant_fake_limits(double *low, double *high, const struct tare_node *node);
 /* True when the model was trained with quantization: some op's name begins with FakeQuant, as TensorFlow decides it. */
 bool tare_quant_is_trained(const struct tare_graph_model *model);
 

@@ -1,5 +1,6 @@
 /* Ops that keep the scale of their activation. */
 #include "quant/same_scale.h"
+#include "quant/fake_quant.h"
 #include "quant/range_cache.h"
 #include "quant/layer_index.h"
 #include "base/tensor/number.h"
@@ -17,6 +18,7 @@ enum form {
     FORWARDS, /* output i is input i */
     PADS,     /* Pad: zeros become zero points */
     CLAMPS,   /* Relu, Relu6 */
+    LIMITS,   /* FakeQuant: the integers after it round as it does */
     ADDS,     /* AddV2 of two activations */
     AVERAGES, /* AvgPool: the mean of a layer's output codes */
 };
@@ -54,8 +56,8 @@ static const struct {
     { "SplitV", SPLITS, 0, 1, 0 },
     { "Unpack", SPLITS, 0, 1, 0 },
     { "IdentityN", FORWARDS, 0, 0, 1 },
-    { "FakeQuantWithMinMaxVars", FORWARDS, 0, 1, 0 }, /* its effect is that of the integers after it */
-    { "FakeQuantWithMinMaxArgs", FORWARDS, 0, 1, 0 },
+    { "FakeQuantWithMinMaxVars", LIMITS, 0, 1, 0 },
+    { "FakeQuantWithMinMaxArgs", LIMITS, 0, 1, 0 },
     { "Pad", PADS, 0, 1, 0 },
     { "PadV2", MOVES, 0, 0, 0 }, /* its constant, too: see is_activation_of */
     { "Relu", CLAMPS, 0, 1, 0 },
@@ -113,11 +115,13 @@ static bool can_add(const struct tare_quant_work *work, const struct tare_node *
 static bool made_as_integers(const struct tare_quant_work *work, struct tare_edge edge, int depth);
 
 static enum form form_of_at(const struct tare_quant_work *work, const struct tare_node *node, int depth) {
+    double low, high;
     for (size_t i = 0; i < N_FORMS; i++) {
         if (strcmp(node->op, forms[i].op) != 0) continue;
         if (!tare_quant_takes_dtype(tare_edge_dtype((struct tare_edge){ (struct tare_node *)(uintptr_t)node, 0 })))
             return OTHER;
         if (forms[i].form == ADDS && !can_add(work, node)) return OTHER;
+        if (forms[i].form == LIMITS && !tare_quant_fake_limits(&low, &high, node)) return OTHER;
         /* codes computed only for the mean would be rounded twice */
         if (forms[i].form == AVERAGES &&
             (!own_params(work, node->inputs[0]) || !made_as_integers(work, node->inputs[0], depth + 1)))
@@ -259,6 +263,24 @@ static struct tare_edge emit_clamped(struct tare_emit *emit, const struct tare_n
     return q;
 }
 
+/* Integers may have a wider range than the FakeQuant: symmetric ones, or those of a ConcatV2 of several. An end that
+ * differs by one code was only rounded differently. */
+static struct tare_edge emit_limited(struct tare_emit *emit, const struct tare_node *op, struct tare_edge q,
+                                     const struct tare_qparams *params) {
+    struct tare_emit own = { .graph = emit->graph, .prefix = op->name, .status = emit->status };
+    const int dtype = dtype_of(params);
+    double low, high;
+    if (!tare_quant_fake_limits(&low, &high, op)) return q;
+    const int32_t least = (int32_t)tare_quantize_number((float)low, params),
+                  most = (int32_t)tare_quantize_number((float)high, params);
+    if (least > params->qmin + 1)
+        q = tare_emit_binary(&own, "Maximum", "int8", q, tare_emit_number(&own, "least", dtype, least));
+    if (most < params->qmax - 1)
+        q = tare_emit_binary(&own, "Minimum", "int8", q, tare_emit_number(&own, "most", dtype, most));
+    emit->status = own.status;
+    return q;
+}
+
 /* (q - zero point) * (scale / output scale) of an addend. */
 static struct tare_edge emit_addend(struct tare_emit *emit, struct tare_edge q, const struct tare_qparams *from,
                                     const struct tare_qparams *to) {
@@ -355,6 +377,10 @@ static tare_status through_op(struct tare_quant_work *work, struct tare_emit *em
     case AVERAGES:
         made = emit_averaged(emit, op, inputs[0], addends[0], params);
         break;
+    case LIMITS:
+        made = emit_limited(emit, op, inputs[0], params);
+        TARE_TRY(emit->status);
+        return tare_quant_share_integers(work, real, made, params);
     case FORWARDS:
         return tare_quant_share_integers(work, real, inputs[real.index], params);
     default:

@@ -48,6 +48,16 @@ static tare_status find(void *arg, struct tare_edge edge, const struct tare_quan
     return TARE_OK;
 }
 
+/* The input, before and after its FakeQuant. */
+static tare_status find_input(void *arg, struct tare_edge edge, const struct tare_quant_setting *setting, bool *found,
+                              double *low, double *high) {
+    (void)arg, (void)edge, (void)setting;
+    *low = LOWS[1];
+    *high = HIGHS[1];
+    *found = true;
+    return TARE_OK;
+}
+
 /* x -> MatMul, BiasAdd, Relu -> MatMul, with FakeQuants of `bits` bits in front of the layers (0: without). */
 static struct tare_tensor answer(int bits, const struct tare_quant_ranges *ranges, size_t *quantized, size_t *fakes) {
     const struct tare_shape shape = tare_shape_make(2, 2, WIDTH);
@@ -105,6 +115,61 @@ static void other_bit_widths__do_not_set_int8_ranges(void **state) {
     assert_int_equal(quantized, 0);
     assert_int_equal(fakes, 2);
     tare_tensor_reset(&got);
+}
+
+/* x -> FakeQuant of [0, 3.5] -> MatMul, for x from -1.5 to 2.3; without a method as it is. */
+static struct tare_tensor limited(const struct tare_quant_setting *setting, int bits, size_t *fakes) {
+    const struct tare_shape shape = tare_shape_make(2, 2, WIDTH);
+    const struct tare_quant_options options = { .setting = *setting };
+    const struct tare_quant_ranges ranges = { .find = find_input };
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *f = tare_model_add_function(model, "f");
+    struct tare_quant_report report;
+    struct tare_arena arena = { 0 };
+    struct tare_tensor fed, result;
+    const struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT);
+    mini_ok(tare_node_set_shape(x.node, "shape", &shape));
+    struct tare_edge y = fake(f, mini_arg(f, "v", TARE_DT_FLOAT), 1, bits);
+    mini_return(f, "y", mini_node(f, "MatMul", "product", 2, y, constant(f, "w", WIDTH, 3)));
+    y = mini_call(model->main, "PartitionedCall", "call", f, 1, x);
+    if (setting->method) mini_ok(tare_quantize(&report, &arena, model, &ranges, &options));
+    if (setting->method) assert_int_equal(report.quantized, 1);
+    *fakes = 0;
+    for (size_t n = 0; n < f->n_nodes; n++)
+        *fakes += strncmp(f->nodes[n]->op, "FakeQuant", 9) == 0;
+    mini_ok(tare_tensor_new(&fed, TARE_DT_FLOAT, &shape));
+    for (int64_t i = 0; i < fed.elements; i++)
+        TARE_DATA(float, &fed)[i] = (float)(i * 61 % 127) * 0.03f - 1.5f;
+    struct tare_session *session = mini_session(model);
+    mini_ok(tare_session_run(session, &x, &fed, 1, &y, &result, 1, NULL, 0));
+    tare_tensor_reset(&fed);
+    tare_session_free(session);
+    tare_model_free(model);
+    tare_arena_free(&arena);
+    return result;
+}
+
+static void compare_limited(const struct tare_quant_setting *setting, int bits, size_t expected_fakes) {
+    size_t fakes;
+    struct tare_tensor expected = limited(&(struct tare_quant_setting){ 0 }, bits, &fakes);
+    struct tare_tensor got = limited(setting, bits, &fakes);
+    assert_int_equal(fakes, expected_fakes);
+    for (int64_t i = 0; i < expected.elements; i++)
+        assert_float_equal(TARE_DATA(float, &got)[i], TARE_DATA(float, &expected)[i], 0.06);
+    tare_tensor_reset(&got);
+    tare_tensor_reset(&expected);
+}
+
+static void a_fake_quant__limits_integers_of_a_wider_range(void **state) {
+    (void)state;
+    compare_limited(&(struct tare_quant_setting){ .method = &tare_method_static }, 8, 0);
+    compare_limited(&(struct tare_quant_setting){ .method = &tare_method_static, .symmetric = true }, 8, 0);
+    compare_limited(&(struct tare_quant_setting){ .method = &tare_method_static, .activation_bits = 16 }, 8, 0);
+}
+
+static void a_fake_quant_of_few_bits__still_rounds(void **state) {
+    (void)state;
+    compare_limited(&(struct tare_quant_setting){ .method = &tare_method_static }, 4, 1);
 }
 
 /* x [2, 2, WIDTH] -> FakeQuant -> ops that preserve values -> MatMul; `after`: the FakeQuant follows the ops. */
@@ -198,6 +263,8 @@ int main(void) {
         cmocka_unit_test(ranges__are_found_through_ops_that_preserve_values),
         cmocka_unit_test(ranges__do_not_pass_ops_that_change_values),
         cmocka_unit_test(ranges__come_from_fake_quants),
+        cmocka_unit_test(a_fake_quant__limits_integers_of_a_wider_range),
+        cmocka_unit_test(a_fake_quant_of_few_bits__still_rounds),
         cmocka_unit_test(other_bit_widths__do_not_set_int8_ranges),
         cmocka_unit_test(an_edge_without_fake_quant__is_searched_once),
     };
