@@ -47,11 +47,24 @@ static struct tare_edge constant(struct network *n, struct tare_tensor *value) {
     return (struct tare_edge){ node, 0 };
 }
 
+/* Some output channels without weights, of equal ones, or of very small or large ones. */
+static void vary_channels(struct network *n, const struct tare_tensor *weights) {
+    static const float factors[] = { 0, 0, 1e-42f, 1e-20f, 1e3f };
+    const int64_t channels = weights->shape.dims[weights->shape.rank - 1];
+    float *w = TARE_DATA(float, (struct tare_tensor *)weights);
+    for (int64_t c = 0; c < channels; c++) {
+        const int kind = network_draw(n, 12);
+        for (int64_t i = c; i < weights->elements && kind < 6; i += channels)
+            w[i] = kind < 5 ? w[i] * factors[kind] : w[c];
+    }
+}
+
 struct tare_edge network_random(struct network *n, struct tare_shape shape, double size) {
     struct tare_tensor value;
     mini_ok(tare_tensor_new(&value, TARE_DT_FLOAT, &shape));
     for (int64_t i = 0; i < value.elements; i++)
         TARE_DATA(float, &value)[i] = (float)size * draw_one(DRAW_NORMAL, &n->seed);
+    if (shape.rank > 1 && network_rarely(n, 12)) vary_channels(n, &value);
     return constant(n, &value);
 }
 
@@ -97,8 +110,10 @@ const struct network_value *network_same(struct network *n, int compared) {
 
 /* ---- the network ---- */
 
-static const struct network_layer *const tables[] = { network_conv_layers, network_image_layers, network_vector_layers,
-                                                      network_elementwise_layers };
+static const struct network_layer *const tables[] = { network_conv_layers,   network_image_layers,
+                                                      network_vector_layers, network_elementwise_layers,
+                                                      network_type_layers,   network_move_layers,
+                                                      network_call_layers,   network_math_layers };
 
 static bool takes(const struct network_layer *layer, const struct network *n) {
     if (n->is_open && layer->needs_size) return false;
@@ -129,6 +144,11 @@ static void add_layer(struct network *n) {
     }
 }
 
+void network_add_layers(struct network *n, int count) {
+    for (int i = 0; i < count; i++)
+        add_layer(n);
+}
+
 /* Small ones are many; some have images that are divided into tiles, or whose batches are divided into sections. */
 static const struct size {
     int weight;
@@ -143,16 +163,25 @@ static const struct size *draw_size(struct network *n) {
     return size;
 }
 
+/* One line or column, which may be long. */
+static void draw_line(struct network *n) {
+    const int axis = (int)network_between(n, 1, 2);
+    n->x.dims[axis] = 1;
+    n->x.dims[3 - axis] *= network_between(n, 1, 30);
+}
+
 static void draw_input(struct network *n) {
     const struct size *size = draw_size(n);
     struct network_value *x = &n->x;
     x->rank = network_rarely(n, 5) ? (int)network_between(n, 2, 3) : 4;
     for (int i = 1; i < x->rank - 1; i++)
         x->dims[i] = network_between(n, 1, size->most_side);
+    if (x->rank == 4 && network_rarely(n, 10)) draw_line(n);
     x->dims[x->rank - 1] = network_between(n, 1, network_rarely(n, 3) ? size->most_channels : 20);
     n->work = size->work;
     n->most_blocks = size->most_blocks;
-    n->batch = network_between(n, 1, size->most_batch);
+    n->batch = network_rarely(n, 16) ? network_between(n, 10, 70) : network_between(n, 1, size->most_batch);
+    if (n->batch > size->most_batch) n->work = n->work * size->most_batch / n->batch;
     network_note(n, "batch %d, input", (int)n->batch);
     for (int i = 1; i < x->rank; i++)
         network_note(n, " %d", (int)x->dims[i]);
@@ -213,8 +242,7 @@ void network_build(struct network *n, uint64_t seed, int most) {
     const struct tare_edge x = n->x.edge = mini_done(placeholder);
     if (n->is_open) network_note(n, "any size; ");
     const int layers = 1 + network_draw(n, LAYERS);
-    for (int i = 0; i < layers && i < most; i++)
-        add_layer(n);
+    network_add_layers(n, layers < most ? layers : most);
     serve(n, x);
 }
 

@@ -25,6 +25,9 @@ struct network {
     int n_earlier;
     int n_names;
     bool is_open;            /* images of other sizes may be fed, too */
+    bool mixes;              /* outputs of an example depend on the others */
+    bool rounds;             /* to integers or narrow floats: a difference in the last bits may become a large one */
+    int depth;               /* of the function that the next layer is added to */
     struct tare_shape shape; /* of the input */
     int64_t batch;           /* examples to run it with */
     int64_t most_blocks;     /* of 16 channels, for layers whose channels are a multiple of it */
@@ -42,7 +45,8 @@ struct network_layer {
 
 /* Tables, each ends with a row without a name. */
 extern const struct network_layer network_conv_layers[], network_image_layers[], network_vector_layers[],
-    network_elementwise_layers[];
+    network_elementwise_layers[], network_type_layers[], network_move_layers[], network_call_layers[],
+    network_math_layers[];
 
 /* Builds the network of a seed, with at most `most` layers. The model has a signature with the input x and one or two
  * outputs, all with an open batch. Release with network_free. */
@@ -51,6 +55,8 @@ void network_free(struct network *n);
 
 /* ---- for layers ---- */
 
+/* Adds some random layers to n->graph. */
+void network_add_layers(struct network *n, int count);
 /* A number in [0, count). */
 int network_draw(struct network *n, int count);
 /* A number in [least, most]. */

@@ -8,6 +8,8 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 const struct variant variants[] = {
     { .name = "float" },
@@ -31,6 +33,7 @@ const struct variant variants[] = {
       .prepares = true,
       .quantize = "method=weight_only min-elements=1 depthwise",
       .to_bfloat16 = true },
+    { .name = "drawn", .prepares = true, .quantize = "", .draws = true, .mixes = true },
     { 0 },
 };
 
@@ -93,14 +96,35 @@ static struct tare_calibration *calibrate(const struct tare_graph_model *model, 
 
 static const struct tare_option_set quantize_set = { .program = "quantize", .options = tare_quantize_rows };
 
+/* Method, op set and widths in any combination that exists. */
+static const char *draw_options(char *text, size_t size, uint64_t seed) {
+    static const char *const methods[] = { "static", "static", "dynamic", "weight_only" },
+                             *const flags[] = { " symmetric",  " full-range",   " depthwise",
+                                                " two-inputs", " integer-adds", " granularity=per_tensor",
+                                                " bits=4",     " algorithm=mse" },
+                             *const op_sets[] = { "xla", "tf", "uniform_quantized" };
+    const char *const method = methods[draw_bits(&seed) % 4], *const op_set =
+                                                                  op_sets[method[0] == 'w' ? 0 : draw_bits(&seed) % 3];
+    const bool is_static = strcmp(method, "static") == 0, is_wide = is_static && strcmp(op_set, "xla") == 0;
+    size_t at = (size_t)snprintf(text, size, "method=%s op-set=%s min-elements=1", method, op_set);
+    if (is_static && (!is_wide || draw_bits(&seed) % 4))
+        at += (size_t)snprintf(text + at, size - at, " activation-bits=%d",
+                               is_wide && draw_bits(&seed) % 3 == 0 ? 16 : 8);
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (draw_bits(&seed) % 3 == 0) at += (size_t)snprintf(text + at, size - at, "%s", flags[i]);
+    return text;
+}
+
 static void quantize(const struct variant *variant, struct tare_graph_model *model, const struct tare_shape *shape,
                      uint64_t seed) {
     struct tare_quantize_request request = { 0 };
     struct tare_quant_options options;
     struct tare_quant_report report;
     struct tare_arena arena = { 0 };
+    char drawn[200];
     bool channels;
-    mini_ok(tare_option_text_read(&request, &arena, &quantize_set, variant->quantize));
+    const char *const text = variant->draws ? draw_options(drawn, sizeof drawn, seed) : variant->quantize;
+    mini_ok(tare_option_text_read(&request, &arena, &quantize_set, text));
     mini_ok(tare_workflow_quantize_read(&options, &arena, &request));
     mini_ok(tare_workflow_quantize_prepare(model, &options));
     struct tare_calibration *calibration =
@@ -124,5 +148,5 @@ void variant_apply(const struct variant *variant, struct tare_graph_model *model
         quantize(variant, model, shape, seed);
     else if (variant->prepares)
         mini_ok(tare_pipeline_prepare(model, NULL));
-    if (variant->to_bfloat16) to_bfloat16(model);
+    if (variant->to_bfloat16 || (variant->draws && seed % 4 == 0)) to_bfloat16(model);
 }

@@ -8,6 +8,7 @@ struct variant {
     const char *name;
     bool prepares;        /* runs the passes before quantization */
     const char *quantize; /* option text of `tare quantize`; NULL: not quantized */
+    bool draws;           /* options of `tare quantize` that follow from the seed, and bfloat16 for some */
     bool to_bfloat16;
     bool mixes; /* ranges are those of the whole batch: the outputs of an example depend on the others */
 };

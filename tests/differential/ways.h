@@ -16,5 +16,8 @@ enum { WAYS_INPUTS = 3 };
  * mean square. Returns a checksum of the outputs. */
 uint64_t ways_compare(struct tare_strbuf *errors, const struct tare_graph_model *model,
                       const struct tare_tensor *inputs, int n_inputs, bool mixes, double tolerance);
+/* Appends a line to `errors` if the outputs of a model are not close to those of the model that it was made of. */
+void ways_compare_models(struct tare_strbuf *errors, const struct tare_graph_model *model,
+                         const struct tare_graph_model *original, const struct tare_tensor *x, double tolerance);
 
 #endif
