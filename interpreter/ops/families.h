@@ -116,7 +116,8 @@
     X(uniform_quantized) \
     X(variable) \
     X(window_gradient) \
-    X(xla) \
+    X(xla_conv) \
+    X(xla_dot) \
     X(xla_gather) \
     X(xla_move) \
     X(xla_random) \

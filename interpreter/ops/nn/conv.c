@@ -418,7 +418,7 @@ static tare_status make_flipped(struct tare_kernel *kernel, float **made, const 
     return TARE_OK;
 }
 
-/* Computed as XlaConvV2 does (interpreter/ops/xla/xla.c), so that both produce the same bits. */
+/* Computed as XlaConvV2 does (interpreter/ops/xla/xla_conv.c), so that both produce the same bits. */
 static tare_status run_transposed_arrays(struct tare_kernel *kernel, const struct tare_conv *conv,
                                          const struct tare_conv *forward, const struct conv_arrays *arrays,
                                          bool plain) {
