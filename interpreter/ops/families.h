@@ -23,6 +23,7 @@
     X(concat) \
     X(control) \
     X(conv) \
+    X(conv_transposed) \
     X(count) \
     X(crop) \
     X(cross_entropy) \
