@@ -3,7 +3,7 @@
 #include "base/alloc.h"
 #include "eval/measure.h"
 #include "eval/model_inputs.h"
-#include "eval/prefix_cache.h"
+#include "eval/prefix_cache/prefix_cache.h"
 
 static const int64_t DEFAULT_MEMORY = (int64_t)1 << 30;
 

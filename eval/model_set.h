@@ -1,7 +1,7 @@
 /* Measures a set of models that share most of their computation against the float model of a comparison: those of a
- * sensitivity measurement, and candidates of a search. They run together through eval/prefix_cache.h, each from the
- * first layer at which it differs from the models before it. Models that keep state or whose outputs cannot be split by
- * records run one after another, completely. The figures are the same in both cases. */
+ * sensitivity measurement, and candidates of a search. They run together through eval/prefix_cache/prefix_cache.h, each
+ * from the first layer at which it differs from the models before it. Models that keep state or whose outputs cannot be
+ * split by records run one after another, completely. The figures are the same in both cases. */
 #ifndef TARE_EVAL_MODEL_SET_H
 #define TARE_EVAL_MODEL_SET_H
 

@@ -64,8 +64,8 @@ struct tare_sensitivity_task {
     int threads;
     bool quiet;      /* no progress */
     bool alone_only; /* only `alone` is measured */
-    int64_t memory;  /* bytes for activations that are kept and fed to later models (eval/prefix_cache.h); 0: one
-                        gigabyte; negative: every model runs completely. The figures do not depend on it */
+    int64_t memory;  /* bytes for activations that are kept and fed to later models (eval/prefix_cache/prefix_cache.h);
+                        0: one  gigabyte; negative: every model runs completely. The figures do not depend on it */
 };
 
 /* Measures 3 n + 1 models for n layers, each from the first layer that differs from the models before it. The caller

@@ -5,7 +5,7 @@
  *                            the constants
  *   integer weights          by constant and settings, up to 256 MiB (quant/weight_store.h)
  *   activation ranges        by tensor and algorithm, in the calibration (calib/algorithm.h)
- *   outputs of first layers  of models that run together: eval/prefix_cache.h
+ *   outputs of first layers  of models that run together: eval/prefix_cache/prefix_cache.h
  *
  * A variant is the same as one made from the model's files. */
 #ifndef TARE_EVAL_VARIANT_SOURCE_H

@@ -1,7 +1,7 @@
 /* Variants that share their first layers: a part that stays float in several of them, such as preprocessing or layers
  * that are too small to be quantized, and layers that are quantized equally. They run together through
- * eval/prefix_cache.h: what a product, a loop or another costly op computes in several models is computed once and fed
- * into the later ones. The outputs, and so all figures, have the same bits as those of separate runs.
+ * eval/prefix_cache/prefix_cache.h: what a product, a loop or another costly op computes in several models is computed
+ * once and fed into the later ones. The outputs, and so all figures, have the same bits as those of separate runs.
  *
  * Bounds: values of shared edges and the models that are kept for them take at most KEPT_BYTES; records are processed
  * in parts that fit. Variants with more than MODEL_BYTES of weights in total are not made before they run, and share
@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/progress.h"
 #include "eval/model_inputs.h"
-#include "eval/prefix_cache.h"
+#include "eval/prefix_cache/prefix_cache.h"
 #include "graph/clone.h"
 #include "workflow/compare_internal.h"
 

@@ -1,6 +1,7 @@
 /* Runs models that share most of their computation over the same records, each model only from the edges at which it
- * differs: values that an earlier model computed, too (eval/edge_keys.h), are kept and fed into the middle of the
- * graph. Outputs have the same bits as those of complete runs, for any number of threads, batch size and memory budget.
+ * differs: values that an earlier model computed, too (eval/prefix_cache/edge_keys.h), are kept and fed into the middle
+ * of the graph. Outputs have the same bits as those of complete runs, for any number of threads, batch size and memory
+ * budget.
  */
 #ifndef TARE_EVAL_PREFIX_CACHE_H
 #define TARE_EVAL_PREFIX_CACHE_H
@@ -37,8 +38,9 @@ struct tare_prefix_cache_report {
 };
 
 /* Finds the models that share so much that running them together is worth it, without running any: shares[i] of model
- * number i. Sets none where the costs of the shared ops (eval/prefix_cache_plan.c) are below a tenth of those of all
- * models that share, because keeping and feeding values takes time as well, and where a graph cannot be inlined. */
+ * number i. Sets none where the costs of the shared ops (eval/prefix_cache/prefix_cache_plan.c) are below a tenth of
+ * those of all models that share, because keeping and feeding values takes time as well, and where a graph cannot be
+ * inlined. */
 tare_status tare_prefix_cache_find_shared(bool *shares, const struct tare_prefix_cache_task *task) TARE_WARN_UNUSED;
 /* The models must not keep state (tare_session_state_ops). */
 tare_status tare_prefix_cache_run(struct tare_prefix_cache_report *out,

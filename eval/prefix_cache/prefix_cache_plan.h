@@ -1,9 +1,10 @@
-/* The values that a set of models shares, and the part of each model that runs. Used by eval/prefix_cache*.c only. */
+/* The values that a set of models shares, and the part of each model that runs. Used by
+ * eval/prefix_cache/prefix_cache*.c only. */
 #ifndef TARE_EVAL_PREFIX_CACHE_PLAN_H
 #define TARE_EVAL_PREFIX_CACHE_PLAN_H
 
 #include "base/map.h"
-#include "eval/edge_keys.h"
+#include "eval/prefix_cache/edge_keys.h"
 #include "eval/records.h"
 
 /* The value of all edges that have one key. */

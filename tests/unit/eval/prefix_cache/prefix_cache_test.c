@@ -1,5 +1,5 @@
 /* Models that part from each other late: each runs from there on, and answers with the bits of the whole model. */
-#include "eval/prefix_cache.h"
+#include "eval/prefix_cache/prefix_cache.h"
 #include "base/alloc.h"
 #include "datasets/tfrecord.h"
 #include "support/mini_model.h"

@@ -1,7 +1,7 @@
 /* Hashes what each edge of a graph computes. The key of a node is a hash of its op, attributes, constants and the keys
  * of its inputs; function bodies are hashed with their nodes. Names do not enter, so equal computations in two models
  * have equal keys. */
-#include "eval/edge_keys.h"
+#include "eval/prefix_cache/edge_keys.h"
 #include "base/map.h"
 #include "calib/attr_hash.h"
 #include "graph/calls.h"

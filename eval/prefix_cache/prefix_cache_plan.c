@@ -1,7 +1,8 @@
 /* Plans which values are shared between models. Every edge of an inlined model has a key of what it computes
- * (eval/edge_keys.h). From the outputs of a model the plan walks towards the inputs and stops at edges whose key an
- * earlier model has: these are fed, and their first owner keeps them until the last model that uses them. */
-#include "eval/prefix_cache_plan.h"
+ * (eval/prefix_cache/edge_keys.h). From the outputs of a model the plan walks towards the inputs and stops at edges
+ * whose key an earlier model has: these are fed, and their first owner keeps them until the last model that uses them.
+ */
+#include "eval/prefix_cache/prefix_cache_plan.h"
 #include "base/alloc.h"
 #include "graph/calls.h"
 #include "graph/op.h"

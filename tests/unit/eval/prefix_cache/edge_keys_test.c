@@ -1,5 +1,5 @@
 /* Edges with one key compute one value; what may differ from run to run shares its key with nobody. */
-#include "eval/edge_keys.h"
+#include "eval/prefix_cache/edge_keys.h"
 #include "support/mini_model.h"
 
 #include <stdio.h>
