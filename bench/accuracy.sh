@@ -103,5 +103,6 @@ for task in "$folder"/*/; do
     for set in ${SETS:-int8 auto int4 reconstruction}; do run "$task" "$model" "$set" || failed=1; done
 done
 [ ${#tasks[@]} -gt 0 ] || { echo "$folder: no task (expected folders with calibration.tfrecord.gz and eval.tfrecord.gz)" >&2; exit 1; }
+mapfile -t tasks < <(printf '%s\n' "${tasks[@]}" | LC_ALL=C sort)
 python3 "$root/bench/accuracy_tables.py" ${INTO:+--into "$INTO"} "$out" "${tasks[@]}"
 exit $failed
