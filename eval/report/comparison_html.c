@@ -82,12 +82,6 @@ static double layer_db(const struct tare_explanation *e) {
     return noise > 0 ? -10 * log10(noise) : INFINITY;
 }
 
-static int by_layer_db(const void *a, const void *b) {
-    const struct tare_explanation *const *x = a, *const *y = b;
-    const double p = layer_db(*x), q = layer_db(*y);
-    return p != q ? (p < q ? -1 : 1) : (*x > *y) - (*x < *y); /* otherwise in the order of the model */
-}
-
 /* The bar is the noise in decibels above that of a layer with 60 dB, which is negligible. */
 static void layer_cell(struct tare_page_table *table, const struct tare_explanation *e) {
     const double db = layer_db(e);
@@ -141,19 +135,69 @@ static void explanation_row(struct tare_page_table *table, const struct tare_exp
         text_cell(table, e->remedy);
 }
 
-/* Moves the measured layers to the front, in the order of their sensitivity. */
-static void order_by_sensitivity(const struct tare_explanation **sorted, const struct tare_comparison *c) {
-    size_t front = 0;
-    for (size_t i = 0; i < c->sensitivity->count; i++) {
-        const struct tare_sensitive_layer *layer = &c->sensitivity->layers[i];
-        for (size_t k = front; k < c->explanations.count; k++) {
-            const struct tare_explanation *found = sorted[k];
-            if (strcmp(found->node, layer->node) != 0 || strcmp(found->function, layer->function) != 0) continue;
-            memmove(&sorted[front + 1], &sorted[front], (k - front) * sizeof *sorted);
-            sorted[front++] = found;
-            break;
-        }
+/* ---- the order of the layers ---- */
+
+struct shown_layer {
+    const struct tare_explanation *layer; /* explanations in the order of the model */
+    size_t place;                         /* among the measured layers; after all of them: not measured */
+    double db;
+};
+
+static int compare_names(const struct tare_sensitive_layer *layer, const char *function, const char *node) {
+    const int order = strcmp(layer->function, function);
+    return order ? order : strcmp(layer->node, node);
+}
+
+/* Layers of one name, which are steps of a search, in the order of their sensitivity. */
+static int by_name(const void *a, const void *b) {
+    const struct tare_sensitive_layer *const *x = a, *const *y = b;
+    const int order = compare_names(*x, (*y)->function, (*y)->node);
+    return order ? order : (*x > *y) - (*x < *y);
+}
+
+static int by_place(const void *a, const void *b) {
+    const struct shown_layer *x = a, *y = b;
+    if (x->place != y->place) return x->place < y->place ? -1 : 1;
+    if (x->db != y->db) return x->db < y->db ? -1 : 1;
+    return (x->layer > y->layer) - (x->layer < y->layer);
+}
+
+/* The place of the first of the measured layers with the name; their number if there is none. */
+static size_t place_of(const struct tare_sensitivity *s, const struct tare_sensitive_layer *const *named,
+                       const struct tare_explanation *e) {
+    size_t low = 0, high = s->count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (compare_names(named[middle], e->function, e->node) < 0)
+            low = middle + 1;
+        else
+            high = middle;
     }
+    return low < s->count && compare_names(named[low], e->function, e->node) == 0 ? (size_t)(named[low] - s->layers)
+                                                                                  : s->count;
+}
+
+/* The measured layers in the order of their sensitivity, then the others, the noisiest first. NULL: no memory. */
+static struct shown_layer *order_layers(const struct tare_comparison *c) {
+    static const struct tare_sensitivity none = { 0 };
+    const struct tare_sensitivity *s = c->sensitivity ? c->sensitivity : &none;
+    const size_t count = c->explanations.count;
+    struct shown_layer *shown = tare_calloc(count + 1, sizeof *shown);
+    const struct tare_sensitive_layer **named = tare_calloc(s->count + 1, sizeof *named);
+    const bool is_complete = shown && named;
+    if (is_complete) {
+        for (size_t i = 0; i < s->count; i++)
+            named[i] = &s->layers[i];
+        qsort(named, s->count, sizeof *named, by_name);
+        for (size_t i = 0; i < count; i++) {
+            const struct tare_explanation *e = &c->explanations.items[i];
+            shown[i] = (struct shown_layer){ e, place_of(s, named, e), layer_db(e) };
+        }
+        qsort(shown, count, sizeof *shown, by_place);
+    }
+    if (!is_complete) tare_free(shown);
+    tare_free(named);
+    return is_complete ? shown : NULL;
 }
 
 static void explanations(struct tare_strbuf *out, const struct tare_comparison *c) {
@@ -174,15 +218,8 @@ static void explanations(struct tare_strbuf *out, const struct tare_comparison *
         { 0 },
     };
     struct tare_page_table table;
-    const struct tare_explanation **sorted = tare_calloc(c->explanations.count + 1, sizeof *sorted);
-    if (!c->explanations.count || !sorted) {
-        tare_free(sorted);
-        return;
-    }
-    for (size_t i = 0; i < c->explanations.count; i++)
-        sorted[i] = &c->explanations.items[i];
-    qsort(sorted, c->explanations.count, sizeof *sorted, by_layer_db);
-    if (c->sensitivity) order_by_sensitivity(sorted, c);
+    struct shown_layer *shown = c->explanations.count ? order_layers(c) : NULL;
+    if (!shown) return;
     tare_page_heading(out, "Layers of %s", c->slowest_of ? c->slowest_of : "the first method");
     tare_page_element(out, "p", "soft small", "%s Links lead to the activation of the layer.",
                       c->sensitivity
@@ -191,9 +228,9 @@ static void explanations(struct tare_strbuf *out, const struct tare_comparison *
                             "the output.");
     tare_page_table_begin(&table, out, columns);
     for (size_t i = 0; i < c->explanations.count; i++)
-        explanation_row(&table, sorted[i], c->calibration != NULL);
+        explanation_row(&table, shown[i].layer, c->calibration != NULL);
     tare_page_table_end(&table);
-    tare_free(sorted);
+    tare_free(shown);
 }
 
 /* ---- sensitivity ---- */
