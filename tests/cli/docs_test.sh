@@ -1,17 +1,38 @@
 #!/usr/bin/env bash
-# What the documents say is there: every relative link leads to a file, every `tare SUBCOMMAND --option` in a code block or
+# What the documents say is there: every relative link leads to a file or a section of one, every `tare SUBCOMMAND --option` in a code block or
 # between backquotes is a subcommand and an option of it.
 set -uo pipefail
 . "$TARE_SOURCE_DIR/tests/cli/support.sh"
 cd "$TARE_SOURCE_DIR" || exit 1
 
+# The sections of a page as links name them: headings outside code blocks in lower case, without punctuation, with
+# hyphens for spaces; a second section of the same name ends in -1.
+sections() { # FILE
+    LC_ALL=C awk '
+        /^ *```/ { block = !block }
+        !block && sub(/^#+ +/, "") {
+            gsub(/\]\([^)]*\)/, "")
+            name = tolower($0)
+            gsub(/[^a-z0-9_ -]/, "", name)
+            gsub(/ /, "-", name)
+            print name (seen[name] ? "-" seen[name] : "")
+            seen[name]++
+        }' "$1"
+}
+
 check_links() { # FILE…: prints what is wrong
-    local file link
+    local file link target
     for file in "$@"; do
         # `[text](link)`; what stands in backquotes is code. "#section" alone is within the page.
         sed 's/`[^`]*`//g' "$file" | grep -oE '\]\([^) ]+\)' | sed -E 's/^\]\(//; s/\)$//' | while read -r link; do
-            case $link in http://* | https://* | mailto:* | '#'*) continue ;; esac
-            [ -e "$(dirname "$file")/${link%%#*}" ] || echo "$file: the link $link leads nowhere"
+            case $link in http://* | https://* | mailto:*) continue ;; esac
+            target=${link%%#*}
+            target=${target:+$(dirname "$file")/}${target:-$file}
+            if [ ! -e "$target" ]; then
+                echo "$file: the link $link leads nowhere"
+            elif [[ $link = *.md\#* || $link = \#* ]] && ! grep -qxF -- "${link#*#}" <<<"$(sections "$target")"; then
+                echo "$file: the link $link names no section of $target"
+            fi
         done
     done
 }
@@ -66,15 +87,21 @@ check_commands() { # FILE…: prints what is wrong, and counts on the last line
 # The checks find what is wrong.
 mkdir "$work/docs"
 cat >"$work/docs/wrong.md" <<'WRONG'
-See [here](nowhere.md), [there](wrong.md#part), `[not](a-link)` and `tare run m --dato x`.
+# A `Part`, and more
+# A part and more
+See [here](nowhere.md), [there](wrong.md#part), [there](#a-part-and-more), [there](wrong.md#a-part-and-more-1), [a block](#no-part),
+`[not](a-link)` and `tare run m --dato x`.
 ```
+# no part
 tare calibrat m
 $ tare convert --input_model_dir=a \
       --output-model-dir b --no-such | tare --ignored
 tare dataset make -z f
 ```
 WRONG
-[ "$(check_links "$work/docs/wrong.md")" = "$work/docs/wrong.md: the link nowhere.md leads nowhere" ] || fail "links: $(check_links "$work/docs/wrong.md")"
+check_links "$work/docs/wrong.md" | sed "s|$work/||g" | diff - <(echo "docs/wrong.md: the link nowhere.md leads nowhere
+docs/wrong.md: the link wrong.md#part names no section of docs/wrong.md
+docs/wrong.md: the link #no-part names no section of docs/wrong.md") || fail "links: other errors are found"
 check_commands "$work/docs/wrong.md" >"$work/found"
 [ "$(wc -l <"$work/found")" -eq 5 ] && [ "$(tail -1 "$work/found")" = 4 ] || fail "wrong commands: $(cat "$work/found")"
 for text in "no option --dato" "unknown command 'calibrat'" "no option --no[-_]such\|no option --no-such" "no option -z"; do
@@ -129,7 +156,7 @@ fi
 # The picture of a terminal in README shows what the program prints.
 python=$(command -v python3) && have_pty && { "$python" scripts/record-terminal.py "$tare" --check >"$work/found" 2>&1 || fail "$(cat "$work/found")"; }
 
-check_links README.md CONTRIBUTING.md CHANGELOG.md docs/*.md examples/*/*.md >"$work/found"
+check_links README.md CONTRIBUTING.md CHANGELOG.md docs/*.md examples/*/*.md */README.md */*/README.md >"$work/found"
 [ ! -s "$work/found" ] || fail "$(cat "$work/found")"
 check_commands README.md CONTRIBUTING.md docs/*.md >"$work/found"
 [ "$(tail -1 "$work/found")" -ge 60 ] || fail "only $(tail -1 "$work/found") commands were found in the documents (expected 60 or more)"
