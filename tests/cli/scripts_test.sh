@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The developers' scripts on small trees of their own: format.sh sees changed files only, coverage-sum.sh adds up by module;
-# the presets are read by cmake, and every file that CONTRIBUTING.md names is there.
+# The developers' scripts on small trees of their own: format.sh sees changed files only, coverage-sum.sh adds up by module,
+# stages.sh lists times; the presets are read by cmake, and every file that CONTRIBUTING.md names is there.
 set -uo pipefail
 . "$TARE_SOURCE_DIR/tests/cli/support.sh"
 scripts=$TARE_SOURCE_DIR/scripts
@@ -65,6 +65,18 @@ line=$(head -1 "$work/out")
 [ "$(sed -n 3p "$work/out")" = "\$ echo kept > $work/to" ] && [ "$(cat "$work/to")" = kept ] || fail "run_to: $(cat "$work/out")"
 grep -E '^ *(build/tare|\$tare) ' scripts/demo.sh | grep -v '^  \$tare' >"$work/silent" && fail "demo.sh runs commands without printing them: $(cat "$work/silent")"
 grep -q ' compare .* --with ' <<<"$(grep '^run ' scripts/demo.sh | tail -1)" || fail "demo.sh does not end with a comparison of the converted model"
+# stages.sh lists each stage with its time, passes variables and options on, and the first stage that fails ends the script.
+cat >"$work/staged.sh" <<'STAGED'
+set -euo pipefail
+. "$1/stages.sh"
+A=x stage "first one" sh -c 'echo "$A $1"' sh "b c"
+stage second sh -c 'sleep 1; exit 3'
+stage third true
+STAGED
+bash "$work/staged.sh" "$scripts" >"$work/out" 2>"$work/listed" && fail "a failed stage passes"
+status=$?
+[ $status -eq 3 ] && [ "$(cat "$work/out")" = "x b c" ] || fail "stages: status $status, $(cat "$work/out")"
+grep -qxE ' +[01] s  first one' "$work/listed" && grep -qxE ' +[1-9] s  second: failed' "$work/listed" && [ "$(wc -l <"$work/listed")" -eq 2 ] || fail "stages: $(cat "$work/listed")"
 for preset in release sanitize coverage threads fuzz; do
     grep -q "\"$preset\"" <<<"$(cmake --list-presets=configure 2>&1)" || fail "cmake does not list the preset $preset: $(cmake --list-presets 2>&1)"
 done
