@@ -2,17 +2,16 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/map.h"
 #include "base/progress.h"
 #include "base/strbuf.h"
 #include "base/thread.h"
 #include "cli/command.h"
 #include "cli/log.h"
 #include "cli/plugins.h"
+#include "cli/run_arrays.h"
 #include "cli/run_outputs.h"
 #include "cli/run_report.h"
 #include "convert/saved_model.h"
-#include "datasets/npy.h"
 #include "eval/function_signature.h"
 #include "eval/model_inputs.h"
 #include "eval/runner.h"
@@ -164,7 +163,7 @@ struct run_state {
     int64_t records;
 };
 
-/* ---- records ---- */
+/* ---- records and arrays ---- */
 
 static tare_status on_record(void *arg, const struct tare_sample *sample, const struct tare_provenance *where,
                              const struct tare_tensor *outputs) {
@@ -204,163 +203,15 @@ static tare_status run_samples(struct run_state *state) {
     return status;
 }
 
-/* ---- arrays ---- */
-
-struct arrays {
-    const char **keys;
-    struct tare_tensor *values;
-    size_t count;
-};
-
-static void free_arrays(struct arrays *arrays) {
-    for (size_t i = 0; i < arrays->count; i++) {
-        tare_free((void *)(uintptr_t)arrays->keys[i]);
-        tare_tensor_reset(&arrays->values[i]);
-    }
-    tare_free(arrays->keys);
-    tare_free(arrays->values);
-    *arrays = (struct arrays){ 0 };
-}
-
-/* Drops the arrays that repeat values bound in the function: tare_function_pick has compared them. */
-static tare_status drop_bound(struct arrays *arrays, const struct tare_graph *function) {
-    for (size_t i = 0; i < arrays->count;) {
-        bool bound;
-        TARE_TRY(tare_function_binds(&bound, function, arrays->keys[i]));
-        if (!bound) {
-            i++;
-            continue;
-        }
-        tare_free((void *)(uintptr_t)arrays->keys[i]);
-        tare_tensor_reset(&arrays->values[i]);
-        arrays->count--;
-        arrays->keys[i] = arrays->keys[arrays->count];
-        arrays->values[i] = arrays->values[arrays->count];
-    }
-    return TARE_OK;
-}
-
-static tare_status read_arrays(struct arrays *out, const struct tare_option_list *inputs) {
-    TARE_TRY(tare_input_files_check(inputs));
-    out->keys = tare_calloc(inputs->count + 1, sizeof *out->keys);
-    out->values = tare_calloc(inputs->count + 1, sizeof *out->values);
-    if (!out->keys || !out->values) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < inputs->count; i++) {
-        const char *equals = strchr(inputs->items[i], '=');
-        char *key = tare_strdup(inputs->items[i]);
-        if (!key) return TARE_NO_MEMORY;
-        key[equals - inputs->items[i]] = '\0';
-        out->keys[out->count++] = key;
-        TARE_TRY(tare_npy_read(&out->values[i], equals + 1));
-    }
-    return TARE_OK;
-}
-
-static bool is_fed(const struct tare_feed *feed) {
-    return feed->edge.node && strcmp(feed->edge.node->op, "Placeholder") == 0;
-}
-
-/* Without --data and --input: the error lists all ways to provide the inputs. */
-static tare_status check_any_input(const struct run_state *state) {
-    const struct tare_signature *signature = state->signature;
-    struct tare_strbuf options = { 0 }, keys = { 0 };
-    struct tare_feed_place place = { 0 };
-    struct tare_feed feed;
-    tare_status status = TARE_OK;
-    if (state->options->data.count || state->options->inputs.count) return TARE_OK;
-    for (size_t k = 0; k < tare_signature_feed_count(signature); k++) {
-        tare_signature_next_feed(&feed, signature, &place);
-        if (!is_fed(&feed)) continue;
-        tare_strbuf_printf(&keys, "%s%s", keys.size ? ", " : "", feed.name);
-        tare_strbuf_printf(&options, " --input %s=FILE.npy", feed.name);
-    }
-    if (keys.size)
-        status = TARE_FAIL(TARE_USAGE,
-                           "signature %s needs input (give%s, or --data FILE.tfrecord with keys %s, or --data with "
-                           "--spec)",
-                           signature->key, tare_strbuf_text(&options), tare_strbuf_text(&keys));
-    tare_strbuf_free(&options);
-    tare_strbuf_free(&keys);
-    return status;
-}
-
-static tare_status unknown_name(const char *name, const struct tare_signature *signature) {
-    const size_t count = tare_signature_feed_count(signature);
-    struct tare_strbuf names = { 0 };
-    struct tare_feed_place place = { 0 };
-    struct tare_feed feed;
-    for (size_t k = 0; k < count; k++) {
-        tare_signature_next_feed(&feed, signature, &place);
-        tare_strbuf_printf(&names, "%s%s", k ? ", " : "", feed.name);
-    }
-    const tare_status status = TARE_FAIL(TARE_USAGE, "--input %s: unknown input (%s has %s)", name, signature->key,
-                                         count ? tare_strbuf_text(&names) : "none");
-    tare_strbuf_free(&names);
-    return status;
-}
-
-/* `given`: by name, whether the signature has the input. */
-static tare_status compare_names(struct tare_map *given, bool *known, const struct arrays *arrays,
-                                 const struct tare_signature *signature) {
-    const size_t count = tare_signature_feed_count(signature);
-    struct tare_feed_place place = { 0 };
-    struct tare_feed feed, missing = { 0 };
-    for (size_t i = 0; i < arrays->count; i++)
-        if (!tare_map_set(given, arrays->keys[i], &known[i])) return TARE_NO_MEMORY;
-    for (size_t k = 0; k < count; k++) {
-        tare_signature_next_feed(&feed, signature, &place);
-        bool *found = tare_map_get(given, feed.name);
-        if (found)
-            *found = true;
-        else if (is_fed(&feed) && !missing.edge.node)
-            missing = feed;
-    }
-    for (size_t i = 0; i < arrays->count; i++)
-        if (!*(const bool *)tare_map_get(given, arrays->keys[i])) return unknown_name(arrays->keys[i], signature);
-    if (missing.edge.node) return TARE_FAIL(TARE_USAGE, "--input %s=FILE.npy is missing", missing.name);
-    return TARE_OK;
-}
-
-static tare_status check_names(const struct arrays *arrays, const struct tare_signature *signature) {
-    struct tare_map given = { 0 };
-    bool *known = tare_calloc(arrays->count + 1, sizeof *known);
-    const tare_status status = known ? compare_names(&given, known, arrays, signature) : TARE_NO_MEMORY;
-    tare_map_free(&given);
-    tare_free(known);
-    return status;
-}
-
-static tare_status run_arrays(struct run_state *state, const struct arrays *arrays) {
-    const struct tare_signature *signature = state->signature;
-    const struct tare_sample sample = { .keys = arrays->keys, .values = arrays->values, .count = arrays->count };
-    const size_t n_feeds = tare_signature_feed_count(signature), n_outputs = signature->n_outputs;
-    struct tare_tensor *tensors = tare_calloc(n_feeds + n_outputs + 1, sizeof *tensors);
-    struct tare_edge *edges = tare_calloc(n_feeds + n_outputs + 1, sizeof *edges);
-    struct tare_feed_place place = { 0 };
-    tare_status status = tensors && edges ? check_names(arrays, signature) : TARE_NO_MEMORY;
-    if (status == TARE_OK) status = tare_bind_record(tensors, signature, &sample, NULL);
-    for (size_t i = 0; i < n_feeds && status == TARE_OK; i++) {
-        struct tare_feed feed;
-        tare_signature_next_feed(&feed, signature, &place);
-        edges[i] = feed.edge;
-    }
-    for (size_t i = 0; i < n_outputs && status == TARE_OK; i++)
-        edges[n_feeds + i] = signature->outputs[i].edge;
-    if (status == TARE_OK)
-        status = tare_session_run(state->sessions[0], edges, tensors, n_feeds, edges + n_feeds, tensors + n_feeds,
-                                  n_outputs, NULL, 0);
-    if (status == TARE_OK) status = on_record(state, NULL, NULL, tensors + n_feeds);
-    for (size_t i = 0; tensors && i < n_feeds + n_outputs; i++)
-        tare_tensor_reset(&tensors[i]);
-    tare_free(tensors);
-    tare_free(edges);
-    return status;
+static tare_status run_arrays(struct run_state *state, const struct tare_run_arrays *arrays) {
+    state->records = 1;
+    return tare_run_arrays_run(state->outputs, arrays, state->sessions[0], state->signature);
 }
 
 /* ---- what to run ---- */
 
 /* Selects the concrete function that matches the arrays or the first record. */
-static tare_status pick_function(struct run_state *state, struct arrays *arrays) {
+static tare_status pick_function(struct run_state *state, struct tare_run_arrays *arrays) {
     const struct run_options *options = state->options;
     struct tare_call_arguments given = { arrays->keys, arrays->values, arrays->count };
     struct tare_sample sample = { 0 };
@@ -376,7 +227,7 @@ static tare_status pick_function(struct run_state *state, struct arrays *arrays)
         given = (struct tare_call_arguments){ sample.keys, sample.values, sample.count };
     }
     TARE_CHECK(tare_function_pick(&function, state->model, options->function, &given));
-    TARE_CHECK(drop_bound(arrays, function));
+    TARE_CHECK(tare_run_arrays_drop_bound(arrays, function));
     status = tare_function_signature(&state->signature, state->model, function);
 done:
     tare_sample_reset(&sample);
@@ -441,17 +292,17 @@ static tare_status choose_workers(struct run_state *state) {
     return status;
 }
 
-static tare_status prepare(struct run_state *state, struct arrays *arrays) {
+static tare_status prepare(struct run_state *state, struct tare_run_arrays *arrays) {
     const struct run_options *options = state->options;
     struct tare_session_options session = { .profile = options->profile,
                                             .check_numerics = options->check_numerics,
                                             .trace = options->trace,
                                             .use_reference_kernels = options->reference };
     TARE_TRY(tare_command_load(&state->model, options->model));
-    TARE_TRY(read_arrays(arrays, &options->inputs));
+    TARE_TRY(tare_run_arrays_read(arrays, &options->inputs));
     TARE_TRY(options->function ? pick_function(state, arrays)
                                : tare_pick_signature(&state->signature, state->model, options->signature));
-    TARE_TRY(check_any_input(state));
+    if (!options->data.count && !options->inputs.count) TARE_TRY(tare_run_arrays_missing(state->signature));
     if (options->outputs.count) TARE_TRY(choose_outputs(state));
     TARE_TRY(tare_session_check_ops(state->model, state->signature));
     TARE_TRY(choose_workers(state));
@@ -503,7 +354,7 @@ static tare_status check_usage(const struct run_options *options) {
 static tare_status run(int argc, char *const *argv) {
     struct run_options options = { 0 };
     struct run_state state = { .options = &options };
-    struct arrays arrays = { 0 };
+    struct tare_run_arrays arrays = { 0 };
     bool done;
     double began;
     tare_status status;
@@ -526,7 +377,7 @@ done:
     tare_run_outputs_free(state.outputs);
     tare_sessions_free(state.sessions, state.threads);
     tare_served_batches_free(state.batches);
-    free_arrays(&arrays);
+    tare_run_arrays_free(&arrays);
     tare_model_free(state.model);
     tare_data_options_close(&options.records);
     tare_options_free(&options, &set);

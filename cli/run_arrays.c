@@ -1,0 +1,151 @@
+#include "cli/run_arrays.h"
+#include "base/alloc.h"
+#include "base/map.h"
+#include "base/strbuf.h"
+#include "datasets/npy.h"
+#include "eval/function_signature.h"
+#include "eval/model_inputs.h"
+#include "workflow/data_options.h"
+
+#include <string.h>
+
+void tare_run_arrays_free(struct tare_run_arrays *arrays) {
+    for (size_t i = 0; i < arrays->count; i++) {
+        tare_free((void *)(uintptr_t)arrays->keys[i]);
+        tare_tensor_reset(&arrays->values[i]);
+    }
+    tare_free(arrays->keys);
+    tare_free(arrays->values);
+    *arrays = (struct tare_run_arrays){ 0 };
+}
+
+tare_status tare_run_arrays_drop_bound(struct tare_run_arrays *arrays, const struct tare_graph *function) {
+    for (size_t i = 0; i < arrays->count;) {
+        bool bound;
+        TARE_TRY(tare_function_binds(&bound, function, arrays->keys[i]));
+        if (!bound) {
+            i++;
+            continue;
+        }
+        tare_free((void *)(uintptr_t)arrays->keys[i]);
+        tare_tensor_reset(&arrays->values[i]);
+        arrays->count--;
+        arrays->keys[i] = arrays->keys[arrays->count];
+        arrays->values[i] = arrays->values[arrays->count];
+    }
+    return TARE_OK;
+}
+
+tare_status tare_run_arrays_read(struct tare_run_arrays *out, const struct tare_option_list *inputs) {
+    TARE_TRY(tare_input_files_check(inputs));
+    out->keys = tare_calloc(inputs->count + 1, sizeof *out->keys);
+    out->values = tare_calloc(inputs->count + 1, sizeof *out->values);
+    if (!out->keys || !out->values) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < inputs->count; i++) {
+        const char *equals = strchr(inputs->items[i], '=');
+        char *key = tare_strdup(inputs->items[i]);
+        if (!key) return TARE_NO_MEMORY;
+        key[equals - inputs->items[i]] = '\0';
+        out->keys[out->count++] = key;
+        TARE_TRY(tare_npy_read(&out->values[i], equals + 1));
+    }
+    return TARE_OK;
+}
+
+static bool is_fed(const struct tare_feed *feed) {
+    return feed->edge.node && strcmp(feed->edge.node->op, "Placeholder") == 0;
+}
+
+tare_status tare_run_arrays_missing(const struct tare_signature *signature) {
+    struct tare_strbuf options = { 0 }, keys = { 0 };
+    struct tare_feed_place place = { 0 };
+    struct tare_feed feed;
+    tare_status status = TARE_OK;
+    for (size_t k = 0; k < tare_signature_feed_count(signature); k++) {
+        tare_signature_next_feed(&feed, signature, &place);
+        if (!is_fed(&feed)) continue;
+        tare_strbuf_printf(&keys, "%s%s", keys.size ? ", " : "", feed.name);
+        tare_strbuf_printf(&options, " --input %s=FILE.npy", feed.name);
+    }
+    if (keys.size)
+        status = TARE_FAIL(TARE_USAGE,
+                           "signature %s needs input (give%s, or --data FILE.tfrecord with keys %s, or --data with "
+                           "--spec)",
+                           signature->key, tare_strbuf_text(&options), tare_strbuf_text(&keys));
+    tare_strbuf_free(&options);
+    tare_strbuf_free(&keys);
+    return status;
+}
+
+static tare_status unknown_name(const char *name, const struct tare_signature *signature) {
+    const size_t count = tare_signature_feed_count(signature);
+    struct tare_strbuf names = { 0 };
+    struct tare_feed_place place = { 0 };
+    struct tare_feed feed;
+    for (size_t k = 0; k < count; k++) {
+        tare_signature_next_feed(&feed, signature, &place);
+        tare_strbuf_printf(&names, "%s%s", k ? ", " : "", feed.name);
+    }
+    const tare_status status = TARE_FAIL(TARE_USAGE, "--input %s: unknown input (%s has %s)", name, signature->key,
+                                         count ? tare_strbuf_text(&names) : "none");
+    tare_strbuf_free(&names);
+    return status;
+}
+
+/* `given`: by name, whether the signature has the input. */
+static tare_status compare_names(struct tare_map *given, bool *known, const struct tare_run_arrays *arrays,
+                                 const struct tare_signature *signature) {
+    const size_t count = tare_signature_feed_count(signature);
+    struct tare_feed_place place = { 0 };
+    struct tare_feed feed, missing = { 0 };
+    for (size_t i = 0; i < arrays->count; i++)
+        if (!tare_map_set(given, arrays->keys[i], &known[i])) return TARE_NO_MEMORY;
+    for (size_t k = 0; k < count; k++) {
+        tare_signature_next_feed(&feed, signature, &place);
+        bool *found = tare_map_get(given, feed.name);
+        if (found)
+            *found = true;
+        else if (is_fed(&feed) && !missing.edge.node)
+            missing = feed;
+    }
+    for (size_t i = 0; i < arrays->count; i++)
+        if (!*(const bool *)tare_map_get(given, arrays->keys[i])) return unknown_name(arrays->keys[i], signature);
+    if (missing.edge.node) return TARE_FAIL(TARE_USAGE, "--input %s=FILE.npy is missing", missing.name);
+    return TARE_OK;
+}
+
+static tare_status check_names(const struct tare_run_arrays *arrays, const struct tare_signature *signature) {
+    struct tare_map given = { 0 };
+    bool *known = tare_calloc(arrays->count + 1, sizeof *known);
+    const tare_status status = known ? compare_names(&given, known, arrays, signature) : TARE_NO_MEMORY;
+    tare_map_free(&given);
+    tare_free(known);
+    return status;
+}
+
+tare_status tare_run_arrays_run(struct tare_run_outputs *outputs, const struct tare_run_arrays *arrays,
+                                struct tare_session *session, const struct tare_signature *signature) {
+    const struct tare_sample sample = { .keys = arrays->keys, .values = arrays->values, .count = arrays->count };
+    const size_t n_feeds = tare_signature_feed_count(signature), n_outputs = signature->n_outputs;
+    struct tare_tensor *tensors = tare_calloc(n_feeds + n_outputs + 1, sizeof *tensors);
+    struct tare_edge *edges = tare_calloc(n_feeds + n_outputs + 1, sizeof *edges);
+    struct tare_feed_place place = { 0 };
+    tare_status status = tensors && edges ? check_names(arrays, signature) : TARE_NO_MEMORY;
+    if (status == TARE_OK) status = tare_bind_record(tensors, signature, &sample, NULL);
+    for (size_t i = 0; i < n_feeds && status == TARE_OK; i++) {
+        struct tare_feed feed;
+        tare_signature_next_feed(&feed, signature, &place);
+        edges[i] = feed.edge;
+    }
+    for (size_t i = 0; i < n_outputs && status == TARE_OK; i++)
+        edges[n_feeds + i] = signature->outputs[i].edge;
+    if (status == TARE_OK)
+        status =
+            tare_session_run(session, edges, tensors, n_feeds, edges + n_feeds, tensors + n_feeds, n_outputs, NULL, 0);
+    if (status == TARE_OK) status = tare_run_outputs_take(outputs, tensors + n_feeds);
+    for (size_t i = 0; tensors && i < n_feeds + n_outputs; i++)
+        tare_tensor_reset(&tensors[i]);
+    tare_free(tensors);
+    tare_free(edges);
+    return status;
+}
