@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { OFFSET, COLLAPSED, INDEX_MAP, VECTOR_DIM, N_FIELDS };
+enum { OFFSET, COLLAPSED, INDEX_MAP, VECTOR_DIM, BATCHING, INDEX_BATCHING, N_FIELDS };
 
 /* xla.GatherDimensionNumbers and values derived from it. The result has batch dimensions, from the indices, and
  * offset dimensions, from the slice. */
@@ -16,7 +16,7 @@ struct gather {
     struct tare_dims_field fields[N_FIELDS];
     int64_t sizes[TARE_MAX_RANK]; /* slice sizes by operand dimension */
     int operand_rank, indices_rank;
-    bool collapsed[TARE_MAX_RANK]; /* operand dimensions that the result lacks */
+    bool collapsed[TARE_MAX_RANK]; /* operand dimensions that the slice lacks in the result, batching ones included */
     bool is_offset[TARE_MAX_RANK]; /* result dimensions that come from the slice */
     int rank;                      /* of the result */
 };
@@ -32,6 +32,25 @@ static tare_status in_range(const struct tare_dims_field *field, int limit, cons
         if (field->values[i] < 0 || field->values[i] >= limit)
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s contains %lld (expected 0 to %d)", what,
                              (long long)field->values[i], limit - 1);
+    return TARE_OK;
+}
+
+/* Each slice is taken from the operand at its own position along the batching dimensions. */
+static tare_status check_batching(const struct gather *g, const struct tare_shape *operand,
+                                  const struct tare_shape *indices) {
+    const struct tare_dims_field *own = &g->fields[BATCHING], *theirs = &g->fields[INDEX_BATCHING];
+    TARE_TRY(in_range(own, operand->rank, "operand_batching_dims"));
+    TARE_TRY(in_range(theirs, indices->rank, "start_indices_batching_dims"));
+    if (own->count != theirs->count)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%zu operand_batching_dims and %zu of the indices", own->count,
+                         theirs->count);
+    if (holds(theirs, tare_dims_single(&g->fields[VECTOR_DIM])))
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "start_indices_batching_dims contains index_vector_dim");
+    for (size_t k = 0; k < own->count; k++) {
+        const int64_t a = operand->dims[own->values[k]], b = indices->dims[theirs->values[k]];
+        if (a >= 0 && b >= 0 && a != b)
+            return TARE_FAIL(TARE_SHAPE, "batching dimensions differ (%lld and %lld)", (long long)a, (long long)b);
+    }
     return TARE_OK;
 }
 
@@ -54,9 +73,10 @@ static tare_status open_gather(struct gather *g, const struct tare_node *node, c
     TARE_TRY(in_range(&g->fields[OFFSET], g->rank, names[OFFSET]));
     TARE_TRY(in_range(&g->fields[COLLAPSED], operand->rank, names[COLLAPSED]));
     TARE_TRY(in_range(&g->fields[INDEX_MAP], operand->rank, names[INDEX_MAP]));
+    TARE_TRY(check_batching(g, operand, indices));
     int kept = 0, offsets = 0;
     for (int d = 0; d < operand->rank; d++) {
-        g->collapsed[d] = holds(&g->fields[COLLAPSED], d);
+        g->collapsed[d] = holds(&g->fields[COLLAPSED], d) || holds(&g->fields[BATCHING], d);
         kept += !g->collapsed[d];
     }
     for (int d = 0; d < g->rank; d++) {
@@ -103,6 +123,13 @@ static tare_status infer_gather(struct tare_infer *infer) {
     return TARE_OK;
 }
 
+/* The position of slice number `batch` along dimension `d` of the indices. */
+static int64_t batch_position(const struct tare_shape *indices, int64_t vector, int64_t batch, int64_t d) {
+    for (int after = indices->rank - 1; after > d; after--)
+        if (after != vector) batch /= indices->dims[after];
+    return batch % indices->dims[d];
+}
+
 /* Operand index at which slice number `batch` (in index order) starts. */
 static int64_t slice_start(const struct gather *g, const struct tare_tensor *operand, const struct tare_tensor *indices,
                            int64_t batch) {
@@ -119,6 +146,9 @@ static int64_t slice_start(const struct gather *g, const struct tare_tensor *ope
         at = at < 0 ? 0 : at > most ? most : at;
         start += at * strides[d];
     }
+    for (size_t k = 0; k < g->fields[BATCHING].count; k++)
+        start += batch_position(&indices->shape, vector, batch, g->fields[INDEX_BATCHING].values[k]) *
+                 strides[g->fields[BATCHING].values[k]];
     return start;
 }
 
