@@ -21,6 +21,7 @@ struct scatter {
     int64_t vector, depth;
     int window_of[TARE_MAX_RANK]; /* update dimension -> operand dimension; -1: a dimension of the indices */
     int index_of[TARE_MAX_RANK];  /* update dimension -> dimension of the indices; -1: a window dimension */
+    int64_t size[TARE_MAX_RANK];  /* of the window, by operand dimension */
 };
 
 static bool holds(const struct tare_dims_field *field, int64_t value) {
@@ -41,6 +42,8 @@ static tare_status check_field(const struct tare_dims_field *field, int limit, c
 static tare_status assign_dims(struct scatter *s, const struct tare_shape *operand, const struct tare_shape *indices,
                                const struct tare_shape *updates) {
     int own = 0, index = 0;
+    for (int d = 0; d < operand->rank; d++)
+        s->size[d] = 1;
     for (int d = 0; d < updates->rank; d++) {
         const bool window = holds(&s->fields[WINDOW], d);
         s->window_of[d] = s->index_of[d] = -1;
@@ -48,6 +51,7 @@ static tare_status assign_dims(struct scatter *s, const struct tare_shape *opera
             while (own < operand->rank && (holds(&s->fields[INSERTED], own) || holds(&s->fields[BATCHING], own)))
                 own++;
             if (own == operand->rank) return TARE_FAIL(TARE_SHAPE, "updates have more window dims than the operand");
+            s->size[own] = updates->dims[d];
             s->window_of[d] = own++;
         } else {
             index += index == s->vector;
@@ -92,28 +96,34 @@ static tare_status open_scatter(struct scatter *s, const struct tare_kernel *ker
     return assign_dims(s, operand, indices, updates);
 }
 
-/* Operand index for the update at `at`; -1: out of bounds, the update is skipped. */
-static int64_t target(const struct scatter *s, const struct tare_tensor *operand, const struct tare_tensor *indices,
-                      const int64_t *at, int update_rank) {
-    int64_t place[TARE_MAX_RANK] = { 0 }, index[TARE_MAX_RANK] = { 0 }, strides[TARE_MAX_RANK], row = 0, element = 0;
+/* Where the window of the update at `at` starts in the operand. */
+static void window_start(int64_t *start, const struct scatter *s, const struct tare_tensor *indices, const int64_t *at,
+                         int update_rank) {
+    int64_t index[TARE_MAX_RANK] = { 0 }, strides[TARE_MAX_RANK], row = 0;
     tare_move_strides(strides, &indices->shape);
-    for (int d = 0; d < update_rank; d++) {
-        if (s->window_of[d] >= 0) place[s->window_of[d]] = at[d];
+    for (int d = 0; d < update_rank; d++)
         if (s->index_of[d] >= 0) index[s->index_of[d]] = at[d];
-    }
     for (int d = 0; d < indices->shape.rank; d++)
         row += index[d] * strides[d];
     for (int64_t k = 0; k < s->depth; k++) {
         const int64_t step = s->vector < indices->shape.rank ? strides[s->vector] : 0;
-        int64_t *to = &place[s->fields[INDEX_MAP].values[k]];
-        if (!tare_add_i64(to, *to, tare_tensor_get_i64(indices, row + k * step))) return -1;
+        start[s->fields[INDEX_MAP].values[k]] = tare_tensor_get_i64(indices, row + k * step);
     }
     for (size_t k = 0; k < s->fields[BATCHING].count; k++)
-        place[s->fields[BATCHING].values[k]] = index[s->fields[INDEX_BATCHING].values[k]];
-    for (int d = 0; d < operand->shape.rank; d++) {
-        if (place[d] < 0 || place[d] >= operand->shape.dims[d]) return -1;
+        start[s->fields[BATCHING].values[k]] = index[s->fields[INDEX_BATCHING].values[k]];
+}
+
+/* Operand index for the update at `at`; -1: a part of its window is out of bounds, so that XLA skips all of it. */
+static int64_t target(const struct scatter *s, const struct tare_tensor *operand, const struct tare_tensor *indices,
+                      const int64_t *at, int update_rank) {
+    int64_t place[TARE_MAX_RANK] = { 0 }, element = 0;
+    window_start(place, s, indices, at, update_rank);
+    for (int d = 0; d < operand->shape.rank; d++)
+        if (place[d] < 0 || place[d] > operand->shape.dims[d] - s->size[d]) return -1;
+    for (int d = 0; d < update_rank; d++)
+        if (s->window_of[d] >= 0) place[s->window_of[d]] += at[d];
+    for (int d = 0; d < operand->shape.rank; d++)
         element = element * operand->shape.dims[d] + place[d];
-    }
     return element;
 }
 
