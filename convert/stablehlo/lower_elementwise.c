@@ -230,13 +230,31 @@ static void lower_quotient(struct tare_lowering *l, const void *arg) {
     tare_lower_set(l, tare_lower_select(l, by_zero, remainder ? x : tare_lower_unary(l, "Invert", zero), result));
 }
 
+/* Unsigned integers, of which there is no Pow: in int64, whose products have the same low bits. Powers of odd numbers
+ * repeat after 2^62 exponents and those of even ones are 0 from 64, so bit 62 can stand for bit 63 of an exponent. */
+static struct tare_edge unsigned_power(struct tare_lowering *l, struct tare_edge x, struct tare_edge y, int dtype) {
+    if (dtype != TARE_DT_UINT64)
+        return tare_lower_cast(
+            l, tare_lower_binary(l, "Pow", tare_lower_cast(l, x, TARE_DT_INT64), tare_lower_cast(l, y, TARE_DT_INT64)),
+            dtype);
+    const struct tare_edge half = tare_lower_binary(l, "RightShift", y, tare_lower_scalar(l, dtype, 1));
+    const struct tare_edge bit = tare_lower_scalar(l, dtype, ldexp(1, 62));
+    const struct tare_edge top = tare_lower_binary(l, "BitwiseAnd", half, bit);
+    const struct tare_edge low = tare_lower_binary(
+        l, "BitwiseAnd", y,
+        tare_lower_binary(l, "RightShift", tare_lower_unary(l, "Invert", tare_lower_scalar(l, dtype, 0)),
+                          tare_lower_scalar(l, dtype, 1)));
+    const struct tare_edge exponent = tare_lower_bitcast(l, tare_lower_binary(l, "BitwiseOr", low, top), TARE_DT_INT64);
+    return tare_lower_bitcast(l, tare_lower_binary(l, "Pow", tare_lower_bitcast(l, x, TARE_DT_INT64), exponent), dtype);
+}
+
 /* Integers: the result for a negative exponent is 0, or ±1 for the bases 1 and -1. */
 static void lower_power(struct tare_lowering *l, const void *arg) {
     const int dtype = tare_lower_in_dtype(l, 0);
     const struct tare_edge x = tare_lower_in(l, 0), y = tare_lower_in(l, 1);
     (void)arg;
     if (!is_integer(dtype) || is_unsigned(dtype)) {
-        tare_lower_set(l, tare_lower_binary(l, "Pow", x, y));
+        tare_lower_set(l, is_unsigned(dtype) ? unsigned_power(l, x, y, dtype) : tare_lower_binary(l, "Pow", x, y));
         return;
     }
     const struct tare_edge zero = tare_lower_scalar(l, dtype, 0), one = tare_lower_scalar(l, dtype, 1);

@@ -173,8 +173,8 @@ static bool is_dynamic(const struct tare_lowering *l) {
 static void read_convolution(struct convolution *c, struct tare_lowering *l) {
     const size_t rank = tare_lower_in_type(l, 0)->rank;
     memset(c, 0, sizeof *c);
-    if (rank < 3 || rank > 5) {
-        tare_lower_fail(l, TARE_UNSUPPORTED, "a convolution of rank %zu (expected 3 to 5)", rank);
+    if (rank < 2 || rank > 5) {
+        tare_lower_fail(l, TARE_UNSUPPORTED, "a convolution of rank %zu (expected 2 to 5)", rank);
         return;
     }
     c->spatial = rank - 2;
@@ -199,7 +199,8 @@ static void read_convolution(struct convolution *c, struct tare_lowering *l) {
         c->reversed = c->reversed || c->reversal[i];
 }
 
-/* [batch, spatial…, feature] and [spatial…, input, output], in two dimensions, without dilation of the input. */
+/* [batch, spatial…, feature] and [spatial…, input, output], in two dimensions, without dilation of the input. Conv2D
+ * rejects windows that do not fit, of which StableHLO has no outputs. */
 static bool is_conv2d(const struct convolution *c, struct tare_lowering *l) {
     const struct tare_conv_dims *d = &c->dims;
     const int dtype = tare_lower_in_dtype(l, 0);
@@ -209,7 +210,8 @@ static bool is_conv2d(const struct convolution *c, struct tare_lowering *l) {
     if (d->kernel_input != 2 || d->kernel_output != 3) return false;
     for (int i = 0; i < 2; i++)
         if (d->input_spatial[i] != i + 1 || d->output_spatial[i] != i + 1 || d->kernel_spatial[i] != i ||
-            c->lhs_dilation[i] != 1 || c->padding[2 * i] < 0 || c->padding[2 * i + 1] < 0)
+            c->lhs_dilation[i] != 1 || c->padding[2 * i] < 0 || c->padding[2 * i + 1] < 0 ||
+            tare_lower_out_type(l, 0)->dims[i + 1] == 0)
             return false;
     return true;
 }

@@ -64,6 +64,11 @@ void tare_conv_depthwise_at(enum tare_cpu_level level, float *output, const stru
 void tare_conv_plain_f32(float *output, const struct tare_conv *conv, const float *input, const float *filter);
 void tare_conv_plain_f64(double *output, const struct tare_conv *conv, const double *input, const double *filter);
 void tare_conv_plain_i32(int32_t *output, const struct tare_conv *conv, const int32_t *input, const int32_t *filter);
+void tare_conv_plain_i64(int64_t *output, const struct tare_conv *conv, const int64_t *input, const int64_t *filter);
+void tare_conv_plain_c64(_Complex float *output, const struct tare_conv *conv, const _Complex float *input,
+                         const _Complex float *filter);
+void tare_conv_plain_c128(_Complex double *output, const struct tare_conv *conv, const _Complex double *input,
+                          const _Complex double *filter);
 
 /* ---- for the depthwise variants only ---- */
 

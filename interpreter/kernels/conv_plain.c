@@ -21,6 +21,15 @@ static double step_f64(double x, double w, double sum) {
 static int32_t step_i32(int32_t x, int32_t w, int32_t sum) {
     return (int32_t)((uint32_t)sum + (uint32_t)x * (uint32_t)w);
 }
+static int64_t step_i64(int64_t x, int64_t w, int64_t sum) {
+    return (int64_t)((uint64_t)sum + (uint64_t)x * (uint64_t)w);
+}
+static _Complex float step_c64(_Complex float x, _Complex float w, _Complex float sum) {
+    return sum + x * w;
+}
+static _Complex double step_c128(_Complex double x, _Complex double w, _Complex double sum) {
+    return sum + x * w;
+}
 
 /* The chain of one output element: position `out`, output channel `oc`. */
 #define ELEMENT(type, suffix)                                                                                          \
@@ -66,5 +75,8 @@ static int32_t step_i32(int32_t x, int32_t w, int32_t sum) {
 PLAIN(float, f32)
 PLAIN(double, f64)
 PLAIN(int32_t, i32)
+PLAIN(int64_t, i64)
+PLAIN(_Complex float, c64)
+PLAIN(_Complex double, c128)
 #undef ELEMENT
 #undef PLAIN

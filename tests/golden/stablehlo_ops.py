@@ -865,6 +865,58 @@ def small_argument():
         out.write(module.dump())
 
 
+def edges():
+    """Dtypes, dimension numbers and sizes at which TensorFlow's ops differ from StableHLO's."""
+    c = Case('edges')
+    none = A(E('prec', 'DEFAULT'), E('prec', 'DEFAULT'))
+    for kind in np.uint8, np.uint32, np.uint64:
+        bits = 8 * np.dtype(kind).itemsize
+        bases = np.array([3, 2, 5, 0, 7, 2 ** bits - 1, 2 ** (bits - 1) + 1, 2, 4, 255], kind)
+        powers = np.array([2, 7, 11, 0, 2 ** bits - 1, 2 ** bits - 2, 2 ** (bits - 1), 2 ** (bits - 1), 31, 3], kind)
+        results = [pow(int(b), int(p), 2 ** bits) for b, p in zip(bases, powers)]
+        c.equal(c.op('power', [c.constant(bases), c.constant(powers)], [of(bases)]), np.array(results, kind))
+    x, y = np.array([[2 ** 62, 3], [-5, 7]]), np.array([[6, 1], [4, -1]])
+    with np.errstate(over='ignore'):
+        c.equal(c.op('dot_general', [c.constant(x), c.constant(y)], [of(x)], {
+            'lhs_batching_dimensions': ivec([]), 'rhs_batching_dimensions': ivec([]),
+            'lhs_contracting_dimensions': ivec([1]), 'rhs_contracting_dimensions': ivec([0]), 'precision_config': none,
+            **{name: T('none') for name in ('lhs_precision_type', 'rhs_precision_type', 'accumulation_type',
+                                            'lhs_component_count', 'rhs_component_count', 'num_primitive_operations',
+                                            'allow_imprecise_accumulation')}}), x @ y)
+
+    def convolve(lhs, rhs, spatial, shape):
+        places, one = range(1, spatial + 1), ivec([1] * spatial)
+        return c.op('convolution', [c.constant(lhs), c.constant(rhs)], [ten(shape, 'f32')], {
+            'batch_group_count': I(1), 'feature_group_count': I(1), 'input_batch_dimension': I(0),
+            'input_feature_dimension': I(spatial + 1), 'input_spatial_dimensions': ivec(places),
+            'kernel_input_feature_dimension': I(spatial), 'kernel_output_feature_dimension': I(spatial + 1),
+            'kernel_spatial_dimensions': ivec(range(spatial)), 'lhs_dilation': one, 'output_batch_dimension': I(0),
+            'output_feature_dimension': I(spatial + 1), 'output_spatial_dimensions': ivec(places),
+            'padding': arr(np.zeros((spatial, 2), np.int64)), 'precision_config': none, 'rhs_dilation': one,
+            'window_reversal': arr(np.zeros(spatial, bool)), 'window_strides': one})
+
+    a, b = random.normal(size=(2, 3)).astype(np.float32), random.normal(size=(3, 4)).astype(np.float32)
+    c.equal(convolve(a, b, 0, (2, 4)), a @ b, 1e-5)
+    image, wide = np.ones((1, 2, 5, 3), np.float32), np.ones((3, 2, 3, 4), np.float32)
+    c.equal(convolve(image, wide, 2, (1, 0, 4, 4)), np.zeros((1, 0, 4, 4), np.float32)) # no window fits
+
+    rows, at = np.arange(20, dtype=np.float32).reshape(4, 5), np.array([[[0], [9]], [[4], [2]], [[-1], [3]], [[1], [1]]], np.int32)
+    c.equal(c.op('gather', [c.constant(rows), c.constant(at)], [ten((4, 2), 'f32')], {
+        'offset_dims': ivec([]), 'collapsed_slice_dims': ivec([1]), 'operand_batching_dims': ivec([0]),
+        'start_indices_batching_dims': ivec([0]), 'start_index_map': ivec([1]), 'index_vector_dim': I(2),
+        'slice_sizes': ivec([1, 1]), 'indices_are_sorted': B(False)}),
+        np.take_along_axis(rows, np.clip(at[..., 0], 0, 4), 1))
+    updates = np.array([[1, 2], [3, 4], [5, 6]], np.float32)
+    expected = np.arange(5, dtype=np.float32)
+    expected[1:3] += updates[0]
+    c.equal(c.op('scatter', [c.constant(np.arange(5, dtype=np.float32)), c.constant(np.array([[1], [4], [-1]], np.int32)),
+                             c.constant(updates)], [ten((5,), 'f32')], { # a window that is partly outside is skipped
+        'update_window_dims': ivec([1]), 'inserted_window_dims': ivec([]), 'scatter_dims_to_operand_dims': ivec([0]),
+        'index_vector_dim': I(1), 'indices_are_sorted': B(False), 'unique_indices': B(False),
+        'input_batching_dims': ivec([]), 'scatter_indices_batching_dims': ivec([])}, [combine(c, 'f32', 'add')]), expected)
+    c.save()
+
+
 structure()
 numbers()
 windows()
@@ -882,3 +934,4 @@ batch_groups()
 elementary()
 shardy()
 shard_shape()
+edges()

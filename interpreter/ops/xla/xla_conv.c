@@ -94,11 +94,20 @@ static tare_status exact_conv(struct tare_kernel *kernel, int32_t *result, const
     return tare_exact_conv(result, &exact, &general->conv);
 }
 
-static tare_status double_conv(struct tare_kernel *kernel, double *result, const struct tare_general_conv *general) {
-    const double *lhs = tare_xla_operand(kernel, TARE_XLA_DOUBLES, &kernel->inputs[0], general->lhs_order);
-    const double *rhs = tare_xla_operand(kernel, TARE_XLA_DOUBLES, &kernel->inputs[1], general->rhs_order);
+/* Dtypes without fast kernels. */
+static tare_status plain_conv(struct tare_kernel *kernel, void *result, const struct tare_general_conv *general,
+                              enum tare_xla_arithmetic arithmetic) {
+    const void *lhs = tare_xla_operand(kernel, arithmetic, &kernel->inputs[0], general->lhs_order);
+    const void *rhs = tare_xla_operand(kernel, arithmetic, &kernel->inputs[1], general->rhs_order);
     if (!lhs || !rhs) return TARE_NO_MEMORY;
-    tare_conv_plain_f64(result, &general->conv, lhs, rhs);
+    if (arithmetic == TARE_XLA_DOUBLES)
+        tare_conv_plain_f64(result, &general->conv, lhs, rhs);
+    else if (arithmetic == TARE_XLA_LONGS)
+        tare_conv_plain_i64(result, &general->conv, lhs, rhs);
+    else if (arithmetic == TARE_XLA_COMPLEX64)
+        tare_conv_plain_c64(result, &general->conv, lhs, rhs);
+    else
+        tare_conv_plain_c128(result, &general->conv, lhs, rhs);
     return TARE_OK;
 }
 
@@ -117,9 +126,9 @@ static tare_status store_conv(struct tare_kernel *kernel, enum tare_xla_arithmet
     const bool stored = tare_general_conv_is_stored(general);
     void *result = tare_xla_result_room(kernel, arithmetic, stored), *ordered = result;
     if (!result) return TARE_NO_MEMORY;
-    TARE_TRY(arithmetic == TARE_XLA_EXACT     ? exact_conv(kernel, result, general, plain)
-             : arithmetic == TARE_XLA_DOUBLES ? double_conv(kernel, result, general)
-                                              : float_conv(kernel, result, general, plain));
+    TARE_TRY(arithmetic == TARE_XLA_EXACT    ? exact_conv(kernel, result, general, plain)
+             : arithmetic == TARE_XLA_FLOATS ? float_conv(kernel, result, general, plain)
+                                             : plain_conv(kernel, result, general, arithmetic));
     if (!stored) {
         ordered = tare_xla_result_room(kernel, arithmetic, true);
         if (!ordered) return TARE_NO_MEMORY;

@@ -64,7 +64,7 @@ static tare_status few_rows_dot(struct tare_kernel *kernel, float *result, const
     return tare_few_rows_float(result, a, &few, tare_session_op_pool(kernel->session));
 }
 
-static tare_status real_dot(struct tare_kernel *kernel, void *result, const struct tare_dot *dot,
+static tare_status wide_dot(struct tare_kernel *kernel, void *result, const struct tare_dot *dot,
                             enum tare_xla_arithmetic arithmetic, bool plain) {
     bool done = false;
     if (arithmetic == TARE_XLA_FLOATS && !plain) TARE_TRY(few_rows_dot(kernel, result, dot, &done));
@@ -73,7 +73,7 @@ static tare_status real_dot(struct tare_kernel *kernel, void *result, const stru
     const struct tare_tensor *rhs = &kernel->inputs[1];
     struct tare_product product = {
         .pool = plain ? NULL : tare_session_op_pool(kernel->session),
-        .dtype = arithmetic == TARE_XLA_DOUBLES ? TARE_DT_DOUBLE : TARE_DT_FLOAT,
+        .dtype = tare_xla_sum_dtype(arithmetic),
         .batch = dot->batch,
         .m = dot->m,
         .n = dot->n,
@@ -104,7 +104,7 @@ static tare_status pass_dot(struct tare_kernel *kernel, enum tare_xla_arithmetic
     float *values;
     if (arithmetic == TARE_XLA_EXACT) return exact_dot(kernel, NULL, dot, false);
     TARE_TRY(float_room(kernel, &values, count));
-    TARE_TRY(real_dot(kernel, values, dot, arithmetic, false));
+    TARE_TRY(wide_dot(kernel, values, dot, arithmetic, false));
     kernel->consumer->take(kernel->consumer, values, 0, count);
     return TARE_OK;
 }
@@ -141,7 +141,7 @@ static tare_status run_dot_any(struct tare_kernel *kernel, bool plain) {
     if (arithmetic == TARE_XLA_EXACT)
         TARE_TRY(exact_dot(kernel, result, dot, plain));
     else
-        TARE_TRY(real_dot(kernel, result, dot, arithmetic, plain));
+        TARE_TRY(wide_dot(kernel, result, dot, arithmetic, plain));
     tare_xla_store(output, arithmetic, result);
     return TARE_OK;
 }

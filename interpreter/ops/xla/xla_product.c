@@ -1,4 +1,5 @@
 #include "interpreter/ops/xla/xla_product.h"
+#include "interpreter/ops/linalg/product.h"
 #include "interpreter/ops/support/floats.h"
 #include "interpreter/ops/xla/general_conv.h"
 
@@ -22,38 +23,49 @@ int tare_xla_output_dtype(const struct tare_kernel *kernel) {
     return state->output_dtype;
 }
 
+static bool is_long(int dtype) {
+    return dtype == TARE_DT_INT64 || dtype == TARE_DT_UINT64;
+}
+
 tare_status tare_xla_choose(enum tare_xla_arithmetic *out, int lhs, int rhs, int output) {
+    bool fits = true;
     if (tare_floats_dtype(output)) {
         *out = TARE_XLA_FLOATS;
-        return TARE_OK;
-    }
-    if (output == TARE_DT_DOUBLE) {
+    } else if (output == TARE_DT_DOUBLE) {
         *out = TARE_XLA_DOUBLES;
-        return TARE_OK;
+    } else if (tare_dtype_is_complex(output)) {
+        *out = output == TARE_DT_COMPLEX64 ? TARE_XLA_COMPLEX64 : TARE_XLA_COMPLEX128;
+        fits = lhs == output && rhs == output;
+    } else if (is_long(output)) {
+        *out = TARE_XLA_LONGS;
+        fits = (tare_exact_dtype(lhs) || is_long(lhs)) && (tare_exact_dtype(rhs) || is_long(rhs));
+    } else {
+        *out = TARE_XLA_EXACT;
+        fits = tare_exact_dtype(output) && tare_exact_dtype(lhs) && tare_exact_dtype(rhs);
     }
-    *out = TARE_XLA_EXACT;
-    if (tare_exact_dtype(output) && tare_exact_dtype(lhs) && tare_exact_dtype(rhs)) return TARE_OK;
+    if (fits) return TARE_OK;
     return TARE_FAIL(TARE_UNSUPPORTED, "%s times %s giving %s", tare_dtype_name(lhs), tare_dtype_name(rhs),
                      tare_dtype_name(output));
 }
 
-size_t tare_xla_element_size(enum tare_xla_arithmetic arithmetic) {
-    return arithmetic == TARE_XLA_DOUBLES ? sizeof(double) : sizeof(float);
+int tare_xla_sum_dtype(enum tare_xla_arithmetic arithmetic) {
+    static const int dtypes[] = {
+        [TARE_XLA_EXACT] = TARE_DT_INT32,         [TARE_XLA_FLOATS] = TARE_DT_FLOAT,
+        [TARE_XLA_DOUBLES] = TARE_DT_DOUBLE,      [TARE_XLA_LONGS] = TARE_DT_INT64,
+        [TARE_XLA_COMPLEX64] = TARE_DT_COMPLEX64, [TARE_XLA_COMPLEX128] = TARE_DT_COMPLEX128,
+    };
+    return dtypes[arithmetic];
 }
 
-/* Returns the elements converted to double, in scratch. */
-static double *doubles_in(struct tare_kernel *kernel, const struct tare_tensor *tensor) {
-    double *copy = TARE_NEW_ARRAY(kernel->scratch, double, (size_t)tensor->elements);
-    for (int64_t i = 0; copy && i < tensor->elements; i++)
-        copy[i] = tare_tensor_get_f64(tensor, i);
-    return copy;
+size_t tare_xla_element_size(enum tare_xla_arithmetic arithmetic) {
+    return tare_dtype_size(tare_xla_sum_dtype(arithmetic));
 }
 
 const void *tare_xla_operand(struct tare_kernel *kernel, enum tare_xla_arithmetic arithmetic,
                              const struct tare_tensor *tensor, const int *order) {
-    const void *data = arithmetic == TARE_XLA_FLOATS    ? (const void *)tare_floats_in(kernel, tensor)
-                       : arithmetic == TARE_XLA_DOUBLES ? (const void *)doubles_in(kernel, tensor)
-                                                        : tensor->data;
+    const void *data = arithmetic == TARE_XLA_EXACT
+                           ? tensor->data
+                           : tare_product_operand(kernel, tensor, tare_xla_sum_dtype(arithmetic));
     if (!data) return NULL;
     const size_t size =
         arithmetic == TARE_XLA_EXACT ? tare_dtype_size(tensor->dtype) : tare_xla_element_size(arithmetic);

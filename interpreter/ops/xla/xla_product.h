@@ -13,8 +13,16 @@ struct tare_xla_kept {
     int output_dtype; /* 0: not read yet */
 };
 
-/* Exact int32 sums of integers, float sums (also of half, bfloat16 and int8 operands), double sums. */
-enum tare_xla_arithmetic { TARE_XLA_EXACT, TARE_XLA_FLOATS, TARE_XLA_DOUBLES };
+/* Exact int32 sums of integers, float sums (also of half, bfloat16 and int8 operands), double sums; sums of 64-bit
+ * integers, which wrap, and of complex numbers. */
+enum tare_xla_arithmetic {
+    TARE_XLA_EXACT,
+    TARE_XLA_FLOATS,
+    TARE_XLA_DOUBLES,
+    TARE_XLA_LONGS,
+    TARE_XLA_COMPLEX64,
+    TARE_XLA_COMPLEX128
+};
 
 /* A zeroed state of `state_size` bytes that begins with a struct tare_xla_kept. NULL: no memory. */
 void *tare_xla_state_new(const struct tare_kernel *kernel, size_t state_size);
@@ -22,12 +30,13 @@ void *tare_xla_state_new(const struct tare_kernel *kernel, size_t state_size);
 int tare_xla_output_dtype(const struct tare_kernel *kernel);
 /* TARE_UNSUPPORTED: no arithmetic computes `output` from these dtypes. */
 tare_status tare_xla_choose(enum tare_xla_arithmetic *out, int lhs, int rhs, int output);
-/* Bytes of a sum. */
+/* The dtype of a sum, and its bytes. */
+int tare_xla_sum_dtype(enum tare_xla_arithmetic arithmetic);
 size_t tare_xla_element_size(enum tare_xla_arithmetic arithmetic);
 bool tare_xla_is_int8(int dtype);
 
-/* Returns operand `tensor` in the given axis order: unchanged for exact sums, otherwise converted to float or double,
- * in scratch. NULL: no memory. */
+/* Returns operand `tensor` in the given axis order: unchanged for exact sums, otherwise converted to the dtype of the
+ * sums, in scratch. NULL: no memory. */
 const void *tare_xla_operand(struct tare_kernel *kernel, enum tare_xla_arithmetic arithmetic,
                              const struct tare_tensor *tensor, const int *order);
 /* Whether the packed weights are cached, in which case the weights themselves are not read. */

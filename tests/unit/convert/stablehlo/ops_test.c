@@ -110,6 +110,10 @@ static void small_floats__of_a_caller_are_rounded(void **state) {
     tare_tensor_reset(&output);
     tare_tensor_reset(&x);
 }
+static void edges__of_dtypes_dimension_numbers_and_sizes(void **state) {
+    (void)state;
+    mini_ok(run_module("edges"));
+}
 static void collectives__of_one_process_return_their_operands(void **state) {
     (void)state;
     mini_ok(run_module("collectives"));
@@ -151,6 +155,7 @@ int main(void) {
         cmocka_unit_test(narrow__types_are_rounded_or_wrapped_once),
         cmocka_unit_test(small_floats__are_rounded_as_xla_does),
         cmocka_unit_test(small_floats__of_a_caller_are_rounded),
+        cmocka_unit_test(edges__of_dtypes_dimension_numbers_and_sizes),
         cmocka_unit_test(collectives__of_one_process_return_their_operands),
         cmocka_unit_test(calls__of_a_function_with_one_call_are_inlined),
         cmocka_unit_test(assertion__that_does_not_hold_is_an_error_with_its_text),
