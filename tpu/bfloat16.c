@@ -1,9 +1,10 @@
 /* The bfloat16 pass over a set of functions.
  *
- * Order: collect the functions below the chosen ones; copy those that are also called from outside, and wrap those that
- * are part of the model's interface; find the values that must stay exact, on the resulting graphs; choose the dtype of
- * each node while all dtypes are still the original ones; convert the signatures of inner functions; rewrite the
- * bodies; convert the variables that only bfloat16 nodes read. */
+ * Order: collect the functions below the chosen ones; copy those that are also called from outside; keep the signatures
+ * of those that a branch or loop calls beside a chosen one; wrap those that are part of the model's interface; find the
+ * values that must stay exact, on the resulting graphs; choose the dtype of each node while all dtypes are still the
+ * original ones; convert the signatures of inner functions; rewrite the bodies; convert the variables that only
+ * bfloat16 nodes read. */
 #include "tpu/bfloat16.h"
 #include "interpreter/ops/builtin.h"
 #include "base/option.h"
@@ -37,6 +38,52 @@ static tare_status part_shared(struct set *set) {
     for (size_t m = 0; m < set->closure.count; m++)
         set->closure.members[m].changes = true;
     return tare_tpu_closure_own(&set->closure, set->arena, &copies);
+}
+
+/* ---- branches and loops ---- */
+
+/* The functions of one If, Case or While agree in their dtypes: if one keeps its signature, all do. */
+struct siblings {
+    struct tare_graph_table members; /* by function */
+    bool has_entry, changed;
+};
+
+static tare_status keep_sibling(void *arg, const struct tare_node *node, struct tare_graph *callee) {
+    struct siblings *siblings = arg;
+    struct tare_tpu_member *member = tare_graph_table_get(&siblings->members, callee);
+    (void)node;
+    if (!member) return TARE_OK;
+    if (siblings->has_entry && !member->is_entry) member->is_entry = siblings->changed = true;
+    siblings->has_entry |= member->is_entry;
+    return TARE_OK;
+}
+
+/* The first visit of a node's functions finds an entry, the second also reaches those before it. */
+static tare_status keep_siblings_in(struct siblings *siblings, const struct tare_graph *graph) {
+    for (size_t i = 0; i < graph->n_nodes; i++) {
+        const struct tare_node *node = graph->nodes[i];
+        if (node->dead || !tare_bf16_follows(node)) continue;
+        siblings->has_entry = false;
+        TARE_TRY(tare_node_each_function(node, keep_sibling, siblings));
+        if (siblings->has_entry) TARE_TRY(tare_node_each_function(node, keep_sibling, siblings));
+    }
+    return TARE_OK;
+}
+
+static tare_status keep_siblings(struct set *set) {
+    struct siblings siblings = { .changed = true };
+    tare_status status = TARE_OK;
+    for (size_t m = 0; m < set->closure.count; m++) {
+        struct tare_tpu_member *member = &set->closure.members[m];
+        if (!tare_graph_table_set(&siblings.members, member->graph, member)) status = TARE_NO_MEMORY;
+    }
+    while (status == TARE_OK && siblings.changed) {
+        siblings.changed = false;
+        for (size_t m = 0; m < set->closure.count && status == TARE_OK; m++)
+            status = keep_siblings_in(&siblings, set->closure.members[m].graph);
+    }
+    tare_graph_table_free(&siblings.members);
+    return status;
 }
 
 /* ---- functions that are promised ---- */
@@ -238,6 +285,7 @@ tare_status tare_tpu_bfloat16(struct tare_graph_model *model, struct tare_graph 
     for (size_t m = 0; m < set.closure.count && !options->skip_safety_checks; m++)
         TARE_CHECK(check_graph(set.closure.members[m].graph));
     TARE_CHECK(part_shared(&set));
+    TARE_CHECK(keep_siblings(&set));
     TARE_CHECK(part_promised(&set));
     status = convert_set(&set, graphs, n_graphs, changes);
 done:

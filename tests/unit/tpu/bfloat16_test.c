@@ -302,13 +302,12 @@ static void an_inner_function_with_an_alias__becomes_a_shell(void **state) {
     tare_model_free(model);
 }
 
-static void a_loop__carries_bfloat16(void **state) {
-    struct tare_graph_model *model = mini_model_new();
+/* for (i = 0; i < 3; i++) x *= 2, in functions cond, body and f */
+static void doubling_loop(struct tare_graph_model *model) {
     struct tare_graph *condition = function(model, "cond"), *body = function(model, "body"),
                       *graph = function(model, "f");
     struct tare_edge i, x;
     struct tare_node *loop;
-    (void)state;
     i = mini_arg(condition, "i", TARE_DT_INT32);
     mini_arg(condition, "x", TARE_DT_FLOAT);
     mini_return(condition, "go", mini_node(condition, "Less", "less", 2, i, mini_int(condition, "end", 3)));
@@ -321,12 +320,43 @@ static void a_loop__carries_bfloat16(void **state) {
     mini_ok(tare_node_set_func(loop, "cond", "cond"));
     mini_ok(tare_node_set_func(loop, "body", "body"));
     mini_return(graph, "y", mini_output(mini_done(loop), 1));
+}
+
+static void a_loop__carries_bfloat16(void **state) {
+    struct tare_graph_model *model = mini_model_new();
+    const struct tare_graph *condition, *body;
+    struct tare_graph *graph;
+    (void)state;
+    doubling_loop(model);
+    condition = tare_model_find_function(model, "cond");
+    body = tare_model_find_function(model, "body");
+    graph = tare_model_find_function(model, "f");
     convert(model, graph, &defaults);
     assert_int_equal(body->args[1]->output_dtypes[0], TARE_DT_BFLOAT16);
     assert_int_equal(condition->args[1]->output_dtypes[0], TARE_DT_BFLOAT16);
     assert_int_equal(condition->args[0]->output_dtypes[0], TARE_DT_INT32);
     assert_dtype(body, "mul", TARE_DT_BFLOAT16);
     assert_int_equal(graph_count(graph, "Cast"), 2);
+    tare_model_free(model);
+}
+
+/* The body is placed on the TPU and keeps its dtypes: the condition, which gets the same values, keeps them too. */
+static void a_loop_around_a_chosen_function__carries_float32(void **state) {
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *chosen[2];
+    const struct tare_graph *condition;
+    size_t changes = 0;
+    (void)state;
+    doubling_loop(model);
+    condition = tare_model_find_function(model, "cond");
+    chosen[0] = tare_model_find_function(model, "body");
+    chosen[1] = tare_model_find_function(model, "f");
+    mini_ok(tare_tpu_bfloat16(model, chosen, 2, &defaults, &changes));
+    graph_check_dtypes(model);
+    assert_int_equal(condition->args[1]->output_dtypes[0], TARE_DT_FLOAT);
+    assert_int_equal(chosen[0]->args[1]->output_dtypes[0], TARE_DT_FLOAT);
+    assert_dtype(chosen[0], "mul", TARE_DT_BFLOAT16);
+    assert_int_equal(graph_count(chosen[1], "Cast"), 0);
     tare_model_free(model);
 }
 
@@ -453,6 +483,7 @@ int main(void) {
         cmocka_unit_test(an_inner_function_that_others_call__is_copied),
         cmocka_unit_test(an_inner_function_with_an_alias__becomes_a_shell),
         cmocka_unit_test(a_loop__carries_bfloat16),
+        cmocka_unit_test(a_loop_around_a_chosen_function__carries_float32),
         cmocka_unit_test(bfloat16_in_the_input__is_refused_unless_asked_for),
         cmocka_unit_test(the_main_graph__keeps_signature_dtypes),
         cmocka_unit_test(shared_functions_that_call_each_other__both_get_copies),
