@@ -414,14 +414,23 @@ static tare_status check_graph(struct checker *checker, const struct tare_graph 
 
 /* ---- boundary ---- */
 
+/* A TPU function takes handles of variables, but does not return them: a loop body that is placed alone would. */
+static bool crosses(int dtype, bool is_return) {
+    const int base = tare_dtype_base(dtype);
+    return is_on_tpu(dtype) && base != TARE_DT_VARIANT && !(is_return && base == TARE_DT_RESOURCE);
+}
+
 static tare_status check_end(struct checker *checker, const struct tare_graph *function, const struct tare_node *node,
-                             const char *what, const char *name, int dtype) {
-    if (is_on_tpu(dtype) && tare_dtype_base(dtype) != TARE_DT_VARIANT) return TARE_OK;
+                             bool is_return, const char *name, int dtype) {
+    const char *remedy =
+        tare_dtype_base(dtype) == TARE_DT_RESOURCE ? "place a caller that does not return it" : MOVE_OUT;
+    if (crosses(dtype, is_return)) return TARE_OK;
     return add(checker, TARE_TPU_BAD_BOUNDARY, function, node,
                tare_arena_printf(checker->arena,
                                  "%s '%s' of TPU function %s is %s, which the TPU does not support (parameters and "
                                  "returns must be dense numbers; %s)",
-                                 what, name, function->name, tare_dtype_name(dtype), MOVE_OUT));
+                                 is_return ? "return" : "parameter", name, function->name, tare_dtype_name(dtype),
+                                 remedy));
 }
 
 /* A sparse tensor of a signature is passed as three dense ones, each of which a TPU would support. */
@@ -488,10 +497,10 @@ static tare_status check_function(struct checker *checker, const struct tare_gra
     bool *constant = TARE_NEW_ARRAY(checker->arena, bool, function->n_args + 1);
     if (!constant) return TARE_NO_MEMORY;
     for (size_t i = 0; i < function->n_args; i++)
-        TARE_TRY(check_end(checker, function, function->args[i], "parameter", function->args[i]->name,
+        TARE_TRY(check_end(checker, function, function->args[i], false, function->args[i]->name,
                            function->args[i]->output_dtypes[0]));
     for (size_t i = 0; i < function->n_returns; i++)
-        TARE_TRY(check_end(checker, function, function->returns[i].edge.node, "return", function->returns[i].name,
+        TARE_TRY(check_end(checker, function, function->returns[i].edge.node, true, function->returns[i].name,
                            function->returns[i].dtype));
     TARE_TRY(check_signatures(checker, function));
     return check_graph(checker, function, constant);

@@ -108,6 +108,20 @@ static void an_op_without_kernel__is_named_in_the_runtimes_words(void **state) {
     tear_down(&f);
 }
 
+/* A loop's body takes and returns the handles of its variables: it cannot be placed without the loop. */
+static void a_handle__is_a_parameter_but_not_a_return(void **state) {
+    struct fixture f;
+    struct tare_edge handle;
+    (void)state;
+    set_up(&f);
+    handle = mini_arg(f.graph, "handle", TARE_DT_RESOURCE);
+    mini_return(f.graph, "variable", mini_node(f.graph, "Identity", "same", 1, handle));
+    check(&f);
+    expect(&f, TARE_TPU_BAD_BOUNDARY, "return 'variable' of TPU function f is resource");
+    assert_int_equal(f.count, 1);
+    tear_down(&f);
+}
+
 static void a_dynamic_shape__names_its_node(void **state) {
     struct fixture f;
     struct tare_graph *inner;
@@ -282,6 +296,7 @@ int main(void) {
         cmocka_unit_test(plain_arithmetic__passes),
         cmocka_unit_test(gradients_of_convolutions__are_compiled_with_sizes_that_are_known),
         cmocka_unit_test(an_op_without_kernel__is_named_in_the_runtimes_words),
+        cmocka_unit_test(a_handle__is_a_parameter_but_not_a_return),
         cmocka_unit_test(a_dynamic_shape__names_its_node),
         cmocka_unit_test(written_variables_and_float64__are_found),
         cmocka_unit_test(float64__is_one_warning),
