@@ -103,15 +103,7 @@ static bool pad_stage(struct tare_tiling_stage *stage, struct tare_gemm_epilogue
     int64_t elements;
     *stage = (struct tare_tiling_stage){ .is_padding = true };
     if (shape->rank != 4 || kernel->n_inputs != 2 || paddings->elements != 2 * shape->rank) return false;
-    stage->conv = (struct tare_conv){ .batch = 1,
-                                      .in = { 1, shape->dims[1], shape->dims[2] },
-                                      .kernel = { 1, 1, 1 },
-                                      .stride = { 1, 1, 1 },
-                                      .dilation = { 1, 1, 1 },
-                                      .base_dilation = { 1, 1, 1 },
-                                      .in_channels = shape->dims[3],
-                                      .out_channels = shape->dims[3],
-                                      .groups = 1 };
+    stage->conv = tare_stage_copying_conv(shape);
     for (int d = 0; d < 4; d++) {
         int64_t before, after;
         if (padding(&before, &after, paddings, d, shape->dims[d], -1) != TARE_OK) return false;
@@ -121,7 +113,6 @@ static bool pad_stage(struct tare_tiling_stage *stage, struct tare_gemm_epilogue
             return false;
         if (d == 1 || d == 2) stage->conv.pad[d] = before;
     }
-    stage->conv.out[0] = 1;
     stage->conv.out[1] = shape->dims[1];
     stage->conv.out[2] = shape->dims[2];
     return tare_shape_elements(&elements, shape) == TARE_OK && tare_tiling_supports(stage);

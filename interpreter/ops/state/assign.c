@@ -174,3 +174,12 @@ tare_status tare_assign_count(struct tare_kernel *kernel) {
     tare_tensor_set_i64(&variable->value, 0, value + 1);
     return TARE_OK;
 }
+
+tare_status tare_assign_is_initialized(struct tare_kernel *kernel) {
+    struct tare_variable_object *variable = NULL;
+    struct tare_shape scalar = tare_shape_scalar();
+    TARE_TRY(tare_variable_from_handle(&variable, &kernel->inputs[0]));
+    TARE_TRY(tare_kernel_output(kernel, 0, TARE_DT_BOOL, &scalar));
+    TARE_DATA(bool, &kernel->outputs[0])[0] = variable->value.dtype != TARE_DT_INVALID;
+    return TARE_OK;
+}

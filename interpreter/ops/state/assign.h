@@ -29,5 +29,7 @@ tare_status tare_assign_tuples(struct tare_variable_object *variable, const stru
 /* The kernel of CountUpTo: output 0 is the value of the scalar variable of input 0, which is then incremented;
  * TARE_INVALID_ARGUMENT if it has reached the attribute `limit`. */
 tare_status tare_assign_count(struct tare_kernel *kernel);
+/* The kernel of the ops that return whether the variable of input 0 has a value. */
+tare_status tare_assign_is_initialized(struct tare_kernel *kernel);
 
 #endif

@@ -74,15 +74,6 @@ static tare_status run_scatter_nd(struct tare_kernel *kernel) {
     return tare_kernel_forward(kernel, 0, 0);
 }
 
-static tare_status run_is_initialized(struct tare_kernel *kernel) {
-    struct tare_variable_object *variable = NULL;
-    struct tare_shape scalar = tare_shape_scalar();
-    TARE_TRY(tare_variable_from_handle(&variable, &kernel->inputs[0]));
-    TARE_TRY(tare_kernel_output(kernel, 0, TARE_DT_BOOL, &scalar));
-    TARE_DATA(bool, &kernel->outputs[0])[0] = variable->value.dtype != TARE_DT_INVALID;
-    return TARE_OK;
-}
-
 #define VARIABLE(op)                                                                                                   \
     {                                                                                                                  \
         .name = op, .outputs = "ref: Ref(dtype)",                                                                      \
@@ -140,7 +131,7 @@ const struct tare_op tare_ops_reference[] = {
       .outputs = "is_initialized: bool",
       .attrs = "dtype: type",
       .infer = tare_infer_scalar,
-      .run = run_is_initialized,
+      .run = tare_assign_is_initialized,
       .flags = TARE_OP_NO_FOLD },
     { .name = "TemporaryVariable",
       .outputs = "ref: Ref(dtype)",

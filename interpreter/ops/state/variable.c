@@ -100,15 +100,6 @@ static tare_status run_scatter_nd(struct tare_kernel *kernel) {
     return tare_assign_tuples(variable, &kernel->inputs[1], &kernel->inputs[2], change->how);
 }
 
-static tare_status run_is_initialized(struct tare_kernel *kernel) {
-    struct tare_variable_object *variable = NULL;
-    struct tare_shape scalar = tare_shape_scalar();
-    TARE_TRY(tare_variable_from_handle(&variable, &kernel->inputs[0]));
-    TARE_TRY(tare_kernel_output(kernel, 0, TARE_DT_BOOL, &scalar));
-    TARE_DATA(bool, &kernel->outputs[0])[0] = variable->value.dtype != TARE_DT_INVALID;
-    return TARE_OK;
-}
-
 static tare_status run_shape(struct tare_kernel *kernel) {
     struct tare_variable_object *variable = NULL;
     struct tare_tensor value;
@@ -221,7 +212,7 @@ const struct tare_op tare_ops_variable[] = {
       .inputs = "resource: resource",
       .outputs = "is_initialized: bool",
       .infer = tare_infer_scalar,
-      .run = run_is_initialized,
+      .run = tare_assign_is_initialized,
       .flags = TARE_OP_STATEFUL },
     { .name = "VariableShape",
       .inputs = "input: resource",

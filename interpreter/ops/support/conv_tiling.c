@@ -50,20 +50,23 @@ void tare_stage_bounds(struct tare_tiling_stage *stage, const struct tare_kernel
     stage->bounds = &kept->bounds->bounds;
 }
 
+struct tare_conv tare_stage_copying_conv(const struct tare_shape *shape) {
+    return (struct tare_conv){ .batch = 1,
+                               .in = { 1, shape->dims[1], shape->dims[2] },
+                               .out = { 1, shape->dims[1], shape->dims[2] },
+                               .kernel = { 1, 1, 1 },
+                               .stride = { 1, 1, 1 },
+                               .dilation = { 1, 1, 1 },
+                               .base_dilation = { 1, 1, 1 },
+                               .in_channels = shape->dims[3],
+                               .out_channels = shape->dims[3],
+                               .groups = 1 };
+}
+
 /* The first stage of bfloat16 steps: copies lines to float. */
 static void add_widening(struct stages *all, const struct tare_shape *shape) {
     struct tare_tiling_stage *stage = &all->tiling.stages[all->tiling.n_stages];
-    *stage = (struct tare_tiling_stage){ .is_widening = true,
-                                         .conv = { .batch = 1,
-                                                   .in = { 1, shape->dims[1], shape->dims[2] },
-                                                   .out = { 1, shape->dims[1], shape->dims[2] },
-                                                   .kernel = { 1, 1, 1 },
-                                                   .stride = { 1, 1, 1 },
-                                                   .dilation = { 1, 1, 1 },
-                                                   .base_dilation = { 1, 1, 1 },
-                                                   .in_channels = shape->dims[3],
-                                                   .out_channels = shape->dims[3],
-                                                   .groups = 1 } };
+    *stage = (struct tare_tiling_stage){ .is_widening = true, .conv = tare_stage_copying_conv(shape) };
     all->shapes[all->tiling.n_stages++] = *shape;
 }
 
