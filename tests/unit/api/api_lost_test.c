@@ -2,6 +2,7 @@
  * on another model of the same context, in another thread, and on other data do not. */
 #include "include/tare/tare.h"
 
+#include "support/api_check.h"
 #include "support/temp.h"
 
 #include <pthread.h>
@@ -15,13 +16,7 @@
 
 #include <cmocka.h>
 
-#define GLYPHS TARE_SOURCE_DIR "/examples/glyphs/"
 enum { RUNS = 50, PADDING = 2 << 20 };
-
-static void ok_at(tare_status status, int line) {
-    if (status != TARE_OK) fail_msg("line %d: %s: %s", line, tare_status_name(status), tare_error_text());
-}
-#define OK(call) ok_at((call), __LINE__)
 
 static const char *checkpoint_of(const char *name) {
     char inner[128];

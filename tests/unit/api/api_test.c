@@ -1,6 +1,7 @@
 /* The public functions of include/tare/ on the example model: results, and errors for wrong arguments. */
 #include "include/tare/tare.h"
 
+#include "support/api_check.h"
 #include "support/temp.h"
 
 #include <pthread.h>
@@ -16,21 +17,7 @@
 
 #include <cmocka.h>
 
-#define GLYPHS TARE_SOURCE_DIR "/examples/glyphs/"
 static const char *const samples = GLYPHS "calibration.tfrecord.gz", *const records = GLYPHS "eval.tfrecord.gz";
-
-static void ok_at(tare_status status, int line) {
-    if (status != TARE_OK) fail_msg("line %d: %s: %s", line, tare_status_name(status), tare_error_text());
-}
-#define OK(call) ok_at((call), __LINE__)
-
-static void refused_at(tare_status status, tare_status expected, const char *text, int line) {
-    if (status != expected)
-        fail_msg("line %d: status %s (expected %s): %s", line, tare_status_name(status), tare_status_name(expected),
-                 tare_error_text());
-    if (!strstr(tare_error_text(), text)) fail_msg("line %d: '%s' has no '%s'", line, tare_error_text(), text);
-}
-#define REFUSED(call, status, text) refused_at((call), (status), (text), __LINE__)
 
 static tare_model *open_glyphs(tare_context *context) {
     tare_model *model;
