@@ -42,5 +42,7 @@ void tare_workflow_compare_drop(struct tare_made_variant *made);
  * `measured` of them; made[i] is of variant i. Others, and all of them where that fails, are run one by one later. The
  * caller drops `made`, also after a failure. */
 tare_status tare_workflow_compare_share(struct tare_made_variant *made, struct tare_compare_job *job) TARE_WARN_UNUSED;
+/* Adds the provenance of the figures to the result (compare_provenance.c); `seconds`: the time of the comparison. */
+tare_status tare_workflow_compare_describe(struct tare_compare_job *job, double seconds) TARE_WARN_UNUSED;
 
 #endif
