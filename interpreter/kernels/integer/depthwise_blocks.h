@@ -141,7 +141,7 @@ static bool is_byte_bound(float x) {
 
 /* True if the bounds are those of a signed byte or of an unsigned one. */
 static TARGET bool has_bounds(struct bytes *bytes, const struct tare_quantize_stage *stage) {
-    *bytes = (struct bytes){ .is_signed = stage->high <= 127 };
+    bytes->is_signed = stage->high <= 127;
     if (!is_byte_bound(stage->low) || !is_byte_bound(stage->high) || (!bytes->is_signed && stage->low < 0))
         return false;
     bytes->low = set_bytes((int)stage->low);
@@ -173,7 +173,7 @@ static TARGET void prepare_bytes(struct work *work, int64_t channels) {
 /* ---- lines ---- */
 
 /* Before and after the lines of a call, and of a block of it. */
-static TARGET struct results open_results(const struct tare_igemm_output *output);
+static TARGET void open_results(struct work *work);
 static TARGET void prepare_results(struct work *work, int64_t channels);
 static TARGET void complete_block(struct work *work, int64_t channels);
 static TARGET void complete_results(const struct work *work);
@@ -182,14 +182,16 @@ static void (*kernel_of(const struct tare_conv *conv, int64_t channels))(struct 
 
 static TARGET void run(const struct tare_igemm_output *output, const struct tare_conv *conv, const int8_t *image,
                        int64_t line, int64_t count, const void *packed, void *scratch) {
-    struct work work = { .output = output,
-                         .conv = conv,
-                         .end = image + conv->in[1] * conv->in[2] * conv->in_channels,
-                         .packed = packed,
-                         .line = line,
-                         .part_columns = COLUMNS,
-                         .scratch = scratch,
-                         .results = open_results(output) };
+    struct work work; /* not cleared: that takes longer than some tiles, and most of it is used by some results only */
+    work.output = output;
+    work.conv = conv;
+    work.end = image + conv->in[1] * conv->in[2] * conv->in_channels;
+    work.packed = packed;
+    work.line = line;
+    work.channel = 0;
+    work.part_columns = COLUMNS;
+    work.scratch = scratch;
+    open_results(&work);
     memset(work.padding, conv->pad_value, sizeof work.padding);
     const struct tare_requantize *r = output->requantize;
     work.bytes.has_bounds = r && !r->is_real && !r->addend && has_bounds(&work.bytes, &r->first);

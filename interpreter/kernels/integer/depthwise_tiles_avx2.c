@@ -312,8 +312,9 @@ TARE_ALWAYS_INLINE TARGET void compute_sums(vec sums[LINES][COLUMNS][VECTORS], c
 
 /* ---- results ---- */
 
-static TARGET struct results open_results(const struct tare_igemm_output *output) {
-    return (struct results){ .seen = tare_requantize_range_avx2(output->requantize) };
+static TARGET void open_results(struct work *work) {
+    work->results.seen = tare_requantize_range_avx2(work->output->requantize);
+    work->results.is_padded = false;
 }
 static TARGET void prepare_reals(struct work *work, int64_t channels) {
     const struct tare_requantize *r = work->output->requantize;

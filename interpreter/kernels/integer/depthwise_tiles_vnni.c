@@ -449,8 +449,8 @@ TARE_ALWAYS_INLINE TARGET void run_block(struct work *work, int64_t count, const
 
 /* ---- results of a block ---- */
 
-static TARGET struct results open_results(const struct tare_igemm_output *output) {
-    return (struct results){ .seen = tare_requantize_range_avx512(output->requantize) };
+static TARGET void open_results(struct work *work) {
+    work->results.seen = tare_requantize_range_avx512(work->output->requantize);
 }
 static TARGET void complete_results(const struct work *work) {
     tare_requantize_store_range_avx512(work->output->requantize, &work->results.seen);

@@ -709,11 +709,16 @@ static enum conversion conversion_of(struct product *p, int64_t n) {
     return p->bounds.is_possible ? TO_BYTES : TO_ANY;
 }
 
+/* Up to four rows are converted together, with rows beyond the last one of a tile, which begin with 0. */
+static void clear_beyond(const struct product *p, int32_t sums[BUFFER_ROWS][WIDTH]) {
+    const int64_t least = p->lines->rows % TARE_STRIP_ROWS == 0 ? TARE_STRIP_ROWS : p->tile_rows;
+    memset(sums[least], 0, (size_t)(BUFFER_ROWS - least) * sizeof sums[0]);
+}
+
 void tare_igemm_lines_vnni(const struct tare_igemm_output *c, const void *a, int64_t a_stride, const void *panels,
                            int64_t panel_stride, const struct tare_igemm_lines *lines, int64_t n,
                            const struct tare_igemm_segments *segments, const int32_t *start) {
-    _Alignas(64)
-        int32_t sums[BUFFER_ROWS][WIDTH] = { { 0 } }; /* groups of rows beyond the last one are converted, too */
+    _Alignas(64) int32_t sums[BUFFER_ROWS][WIDTH];
     struct product p = { .c = c,
                          .lines = lines,
                          .segments = segments,
@@ -723,6 +728,7 @@ void tare_igemm_lines_vnni(const struct tare_igemm_output *c, const void *a, int
                          .accumulates = !start };
     if (lines->count <= 0 || lines->rows <= 0) return;
     p.tile_rows = lines->rows / p.row_tiles, p.larger_tiles = lines->rows % p.row_tiles;
+    clear_beyond(&p, sums);
     p.conversion = conversion_of(&p, n);
     for (int64_t column = 0; column < n; column += WIDTH) {
         const int64_t columns = n - column < WIDTH ? n - column : WIDTH;
