@@ -69,18 +69,26 @@ tare_status tare_shape_merge(struct tare_shape *out, const struct tare_shape *a,
     return TARE_OK;
 }
 
-tare_status tare_shape_elements(int64_t *out, const struct tare_shape *shape) {
+/* A shape without elements, or one that has no number of elements. */
+static tare_status other_elements(int64_t *out, const struct tare_shape *shape) {
     char text[TARE_SHAPE_TEXT_SIZE];
-    int64_t count = 1;
     bool empty = false;
     if (!tare_shape_is_known(shape))
         return TARE_FAIL(TARE_SHAPE, "shape %s is not known", tare_shape_text(text, shape));
     for (int i = 0; i < shape->rank; i++)
         empty |= shape->dims[i] == 0;
-    for (int i = 0; i < shape->rank && !empty; i++)
-        if (!tare_mul_i64(&count, count, shape->dims[i]))
-            return TARE_FAIL(TARE_SHAPE, "shape %s has too many elements", tare_shape_text(text, shape));
-    *out = empty ? 0 : count;
+    if (!empty) return TARE_FAIL(TARE_SHAPE, "shape %s has too many elements", tare_shape_text(text, shape));
+    *out = 0;
+    return TARE_OK;
+}
+
+tare_status tare_shape_elements(int64_t *out, const struct tare_shape *shape) {
+    int64_t count = 1;
+    bool is_counted = shape->rank >= 0;
+    for (int i = 0; i < shape->rank && is_counted; i++)
+        is_counted = shape->dims[i] > 0 && tare_mul_i64(&count, count, shape->dims[i]);
+    if (!is_counted) return other_elements(out, shape);
+    *out = count;
     return TARE_OK;
 }
 

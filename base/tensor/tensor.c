@@ -233,44 +233,48 @@ static void buffer_unref(struct tare_buffer *buffer) {
     tare_free(buffer);
 }
 
+/* Sets all but the memory; zeros on failure. */
 static tare_status describe(struct tare_tensor *out, int dtype, const struct tare_shape *shape, size_t *bytes) {
-    size_t size = tare_dtype_size(dtype);
+    const size_t size = tare_dtype_size(dtype);
+    int64_t elements;
     memset(out, 0, sizeof *out);
     if (!size || tare_dtype_is_ref(dtype))
         return TARE_FAIL(TARE_TYPE, "%s is not a tensor dtype", tare_dtype_name(dtype));
-    TARE_TRY(tare_shape_elements(&out->elements, shape));
-    if (!tare_mul_size(bytes, (size_t)out->elements, size) || *bytes > (size_t)INT64_MAX / 2)
-        return TARE_FAIL(TARE_SHAPE, "a tensor of %lld elements is too large", (long long)out->elements);
+    TARE_TRY(tare_shape_elements(&elements, shape));
+    if (!tare_mul_size(bytes, (size_t)elements, size) || *bytes > (size_t)INT64_MAX / 2)
+        return TARE_FAIL(TARE_SHAPE, "a tensor of %lld elements is too large", (long long)elements);
     out->dtype = dtype;
     out->shape = *shape;
+    out->elements = elements;
     return TARE_OK;
+}
+
+static tare_status take_buffer(struct tare_buffer **buffer, struct tare_buffer_pool *pool, size_t bytes,
+                               enum tare_dtype_class class) {
+    if (pool && class != TARE_CLASS_STRING && class != TARE_CLASS_OBJECT) return pool_take(buffer, pool, bytes);
+    if (pool && pool->limit && bytes > pool->limit) return pool_is_full(pool, bytes);
+    *buffer = new_buffer(bytes);
+    return *buffer ? TARE_OK : TARE_NO_MEMORY;
 }
 
 tare_status tare_tensor_new_pooled(struct tare_tensor *out, int dtype, const struct tare_shape *shape,
                                    struct tare_buffer_pool *pool) {
-    struct tare_tensor made;
     struct tare_buffer *buffer = NULL;
     size_t bytes;
-    enum tare_dtype_class class;
-
-    memset(out, 0, sizeof *out);
-    TARE_TRY(describe(&made, dtype, shape, &bytes));
-    class = tare_dtype_get(dtype)->class;
-    if (pool && class != TARE_CLASS_STRING && class != TARE_CLASS_OBJECT) {
-        TARE_TRY(pool_take(&buffer, pool, bytes));
-    } else {
-        if (pool && pool->limit && bytes > pool->limit) return pool_is_full(pool, bytes);
-        buffer = new_buffer(bytes);
-        if (!buffer) return TARE_NO_MEMORY;
+    TARE_TRY(describe(out, dtype, shape, &bytes));
+    const enum tare_dtype_class class = tare_dtype_get(dtype)->class;
+    const tare_status status = take_buffer(&buffer, pool, bytes, class);
+    if (status != TARE_OK) {
+        memset(out, 0, sizeof *out);
+        return status;
     }
     if (!bytes) memset(buffer->data, 0, ONE_ELEMENT);
     if (class == TARE_CLASS_STRING || class == TARE_CLASS_OBJECT) memset(buffer->data, 0, bytes);
     atomic_init(&buffer->references, 1);
     buffer->dtype = dtype;
-    buffer->elements = made.elements;
-    made.data = buffer->data;
-    made.buffer = buffer;
-    *out = made;
+    buffer->elements = out->elements;
+    out->data = buffer->data;
+    out->buffer = buffer;
     return TARE_OK;
 }
 

@@ -72,6 +72,7 @@ static tare_status compute(struct tare_session *session, const struct tare_plan 
     tare_status status;
     if (!state->values) state->values = TARE_NEW_ARRAY(&session->arena, struct tare_tensor, step->n_outputs + 1);
     if (!state->values) return TARE_NO_MEMORY;
+    frame->inputs = frame->any_inputs;
     for (size_t i = 0; i < step->n_inputs; i++) {
         frame->inputs[i] = *tare_plan_value(plan, frame, step->inputs[i]);
         frame->last_use[i] = NULL;
@@ -212,10 +213,9 @@ static tare_status run_range(struct tare_session *session, const struct tare_pla
 static tare_status run_steps(struct tare_session *session, const struct tare_plan *plan,
                              struct tare_exec_frame *frame) {
     size_t first = 0;
-    for (size_t s = 0; s < plan->n_steps && plan->has_sections; s++) {
-        struct tare_section *section = plan->steps[s].section;
-        if (!section) continue;
-        if (s > first) TARE_TRY(run_range(session, plan, frame, first, s - 1));
+    for (struct tare_section *section = plan->sections; section; section = section->next) {
+        const size_t begin = (size_t)section->first;
+        if (begin > first) TARE_TRY(run_range(session, plan, frame, first, begin - 1));
         TARE_TRY(tare_section_run(session, plan, frame, section, run_range));
         first = (size_t)section->last + 1;
     }

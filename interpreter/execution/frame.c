@@ -13,7 +13,10 @@ static void free_binding(struct tare_group_binding *binding) {
 void tare_exec_frame_free(struct tare_exec_frame *frame) {
     if (!frame) return;
     tare_free(frame->slots);
-    tare_free(frame->inputs);
+    tare_free(frame->any_inputs);
+    for (size_t i = 0; frame->kept_inputs && i < frame->n_bindings; i++)
+        tare_free(frame->kept_inputs[i]);
+    tare_free(frame->kept_inputs);
     tare_free(frame->last_use);
     tare_free(frame->dead);
     tare_free(frame->computed);
@@ -35,7 +38,8 @@ struct tare_exec_frame *tare_exec_frame_new(const struct tare_plan *plan) {
     struct tare_exec_frame *frame = tare_calloc(1, sizeof *frame);
     if (!frame) return NULL;
     frame->slots = tare_calloc(plan->n_slots + 1, sizeof *frame->slots);
-    frame->inputs = tare_calloc(plan->max_inputs + 1, sizeof *frame->inputs);
+    frame->inputs = frame->any_inputs = tare_calloc(plan->max_inputs + 1, sizeof *frame->inputs);
+    frame->kept_inputs = tare_calloc(plan->n_steps + 1, sizeof *frame->kept_inputs);
     frame->last_use = tare_calloc(plan->max_inputs + 1, sizeof *frame->last_use);
     frame->dead = tare_calloc(plan->n_steps + 1, sizeof *frame->dead);
     frame->computed = tare_calloc(plan->n_steps + 1, sizeof *frame->computed);
@@ -44,8 +48,8 @@ struct tare_exec_frame *tare_exec_frame_new(const struct tare_plan *plan) {
     frame->lent = tare_calloc(plan->n_steps + 1, sizeof *frame->lent);
     frame->bindings = tare_calloc(plan->n_steps + 1, sizeof *frame->bindings);
     frame->n_bindings = plan->n_steps;
-    if (frame->slots && frame->inputs && frame->last_use && frame->dead && frame->computed && frame->extremes &&
-        frame->singles && frame->lent && frame->bindings)
+    if (frame->slots && frame->inputs && frame->kept_inputs && frame->last_use && frame->dead && frame->computed &&
+        frame->extremes && frame->singles && frame->lent && frame->bindings)
         return frame;
     tare_exec_frame_free(frame);
     return NULL;

@@ -278,6 +278,7 @@ static tare_status gather(struct flow_run *run, struct instance *instance, int s
     const struct tare_step *step = &run->plan->steps[s];
     struct tare_tensor *inputs = &instance->inputs[run->flow->steps[s].first_input];
     struct tare_exec_frame *frame = run->frame;
+    frame->inputs = frame->any_inputs;
     for (size_t i = 0; i < step->n_inputs; i++) {
         int value = step->inputs[i];
         frame->last_use[i] = NULL;

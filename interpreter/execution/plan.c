@@ -256,6 +256,15 @@ static void mark_last_uses(const struct tare_step *step, int s, const int *last,
         if (step->inputs[i] >= 0) count[step->inputs[i]] = 0;
 }
 
+/* Such as XlaConvV2, of whose seven inputs six are constants. */
+static bool keeps_inputs(const struct tare_step *step) {
+    enum { LEAST_CONSTANTS = 3 };
+    size_t constants = 0;
+    for (size_t i = 0; i < step->n_inputs; i++)
+        constants += step->inputs[i] < 0;
+    return !step->reads && constants >= LEAST_CONSTANTS;
+}
+
 /* Sets fusion->addend_ends. */
 static void mark_addends(const struct tare_plan *plan, const int *last, const int *previous) {
     for (size_t s = 0; s < plan->n_steps; s++) {
@@ -283,6 +292,7 @@ static tare_status end_values(struct builder *b) {
         if (!step->drops || !step->last_use) return TARE_NO_MEMORY;
         step->n_drops = 0;
         mark_last_uses(step, (int)s, last, count);
+        step->keeps_inputs = keeps_inputs(step);
     }
     plan->kept_slots = TARE_NEW_ARRAY(b->arena, int, plan->n_slots + 1);
     if (!plan->kept_slots) return TARE_NO_MEMORY;

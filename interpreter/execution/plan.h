@@ -121,14 +121,14 @@ struct tare_step {
     size_t n_outputs;
     int *inputs; /* value numbers */
     size_t n_inputs;
-    bool *reads;    /* input i is a reference to a variable, read before the step; NULL: none is */
-    bool *last_use; /* this step is the last use of input i's slot, and reads it through no other input */
-    int *controls;  /* steps that must have run; set only if may_die */
+    bool *reads;       /* input i is a reference to a variable, read before the step; NULL: none is */
+    bool *last_use;    /* this step is the last use of input i's slot, and reads it through no other input */
+    bool keeps_inputs; /* most are constants, which are gathered once */
+    int *controls;     /* steps that must have run; set only if may_die */
     size_t n_controls;
     struct tare_fusion *fusion;     /* of which this step is the head; NULL: none */
     struct tare_tiled_steps *tiled; /* of which this step is the first; NULL: none */
     struct tare_step_alias *alias;  /* NULL: the kernel runs */
-    struct tare_section *section;   /* of which this step is the first; NULL: none */
     bool is_internal;               /* only scalar programs use its result, a single element, which has no tensor */
     bool is_scalar;                 /* computes one element from others, derived from ranges */
     bool is_lent;                   /* the program keeps the memory of its result (scalars.c) */
@@ -164,6 +164,8 @@ struct tare_group_binding; /* a group with its operands (grouping_binding.h) */
 struct tare_exec_frame {
     struct tare_tensor *slots;
     struct tare_tensor *inputs;        /* of the running node; borrowed, except for values read from references */
+    struct tare_tensor *any_inputs;    /* where they are, except for steps that keep them */
+    struct tare_tensor **kept_inputs;  /* by step that keeps them; NULL: not gathered yet */
     struct tare_tensor **last_use;     /* by input: the slot that the running node may move out; else NULL */
     bool *dead;                        /* by step: on a branch of a TF1 conditional that was not taken */
     bool *computed;                    /* by step: already computed by a fusion or a tiled run, or skipped */
@@ -204,7 +206,7 @@ struct tare_plan {
     size_t max_inputs;
     bool may_die;                     /* has Switch or Merge: steps may be skipped as dead */
     bool has_frames;                  /* has Enter: TF1 loops */
-    bool has_sections;                /* a step begins one */
+    struct tare_section *sections;    /* in order; NULL: none */
     struct tare_flow *flow;           /* arena memory; NULL until the first run of a plan with has_frames */
     struct tare_shape_checks *checks; /* NULL: none */
     int observe_epoch;

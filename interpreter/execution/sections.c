@@ -224,6 +224,7 @@ static tare_status prepare(struct finder *f, struct tare_arena *scratch) {
 
 tare_status tare_plan_find_sections(struct tare_plan *plan, struct tare_arena *arena, struct tare_arena *scratch) {
     struct finder f = { .plan = plan, .arena = arena };
+    struct tare_section **end_of_list = &plan->sections;
     TARE_TRY(prepare(&f, scratch));
     for (int s = 0, end; s<(int)plan->n_steps; s = end> s ? end : s + 1) {
         end = f.joined[s] ? s : end_of_range(&f, s);
@@ -232,8 +233,8 @@ tare_status tare_plan_find_sections(struct tare_plan *plan, struct tare_arena *a
         struct tare_section *section = tare_arena_alloc(arena, sizeof *section);
         if (!section) return TARE_NO_MEMORY;
         *section = found;
-        plan->steps[s].section = section;
-        plan->has_sections = true;
+        *end_of_list = section;
+        end_of_list = &section->next;
         TARE_TRY(divide(&f, section));
     }
     return TARE_OK;
@@ -242,9 +243,7 @@ tare_status tare_plan_find_sections(struct tare_plan *plan, struct tare_arena *a
 void tare_plan_select_sections(const struct tare_session *session, const struct tare_plan *plan) {
     const struct tare_session_options *options = &session->options;
     const bool any = !options->trace && !options->check_numerics && !options->use_reference_kernels;
-    for (size_t s = 0; s < plan->n_steps; s++) {
-        struct tare_section *section = plan->steps[s].section;
-        if (!section) continue;
+    for (struct tare_section *section = plan->sections; section; section = section->next) {
         section->active = any;
         section->is_measured = false; /* groups and tilings may be others now */
         for (int i = section->first; i <= section->last; i++)

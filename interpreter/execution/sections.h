@@ -36,7 +36,8 @@ struct tare_section_part {
 };
 
 struct tare_section {
-    int first, last; /* steps */
+    struct tare_section *next; /* of the plan, in order */
+    int first, last;           /* steps */
     struct tare_section_piece *pieces;
     size_t n_pieces;
     int64_t *bytes;       /* by step: of the value that it makes, in the run that measures */

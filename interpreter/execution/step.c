@@ -1,6 +1,7 @@
 /* Running one node: calls the kernel, checks its outputs, and traces, checks and observes them as the session requests.
  */
 #include "interpreter/execution/step.h"
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "interpreter/execution/variable.h"
 
@@ -61,8 +62,25 @@ static void trace(const struct tare_kernel *kernel) {
 
 /* ---- inputs ---- */
 
+static tare_status gather_kept(const struct tare_plan *plan, struct tare_exec_frame *frame,
+                               const struct tare_step *step) {
+    struct tare_tensor **kept = &frame->kept_inputs[step - plan->steps];
+    const bool is_first = !*kept;
+    if (is_first) *kept = tare_calloc(step->n_inputs, sizeof **kept);
+    if (!*kept) return TARE_NO_MEMORY;
+    frame->inputs = *kept;
+    for (size_t i = 0; i < step->n_inputs; i++) {
+        const int value = step->inputs[i];
+        if (is_first || value >= 0) frame->inputs[i] = *tare_plan_value(plan, frame, value);
+        frame->last_use[i] = step->last_use[i] ? &frame->slots[value] : NULL;
+    }
+    return TARE_OK;
+}
+
 tare_status tare_step_gather(const struct tare_plan *plan, struct tare_exec_frame *frame,
                              const struct tare_step *step) {
+    if (step->keeps_inputs) return gather_kept(plan, frame, step);
+    frame->inputs = frame->any_inputs;
     for (size_t i = 0; i < step->n_inputs; i++) {
         const struct tare_tensor *value = tare_plan_value(plan, frame, step->inputs[i]);
         frame->last_use[i] = step->last_use[i] ? &frame->slots[step->inputs[i]] : NULL;

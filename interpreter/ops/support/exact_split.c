@@ -214,8 +214,8 @@ static void run_part(void *arg, int number, int64_t first, int64_t end) {
 static void run_whole(struct split *s) {
     struct part *part = &s->memory[0];
     part->first = s->run->first;
-    if (s->requantize) part->requantize = *s->requantize;
-    const struct tare_conv_int_sink sink = sink_of(part);
+    struct tare_conv_int_sink sink = sink_of(part);
+    sink.requantize = s->requantize;
     run_kernel(part, &sink, &s->conv, s->run->input);
 }
 
@@ -295,26 +295,30 @@ static bool needs_no_sums(const struct split *s) {
     return s->requantize && tare_igemm_requantizes(tare_cpu_level());
 }
 
-static tare_status make_parts(struct split *s, struct tare_arena *arena) {
+static tare_status open_part(struct split *s, struct part *part, struct tare_arena *arena, size_t sums, size_t bytes) {
+    char *scratch = tare_arena_alloc(arena, bytes + 2 * ALIGNMENT);
+    part->split = s;
+    part->sums = tare_arena_alloc(arena, sums + ALIGNMENT);
+    if (!scratch || !part->sums) return TARE_NO_MEMORY;
+    part->scratch = scratch + (ALIGNMENT - (uintptr_t)scratch % ALIGNMENT) % ALIGNMENT;
+    if (s->parts == 1 || !s->requantize || !s->requantize->real.sums) return TARE_OK;
     const int64_t columns = s->conv.out_channels;
+    part->sum_range.low = tare_arena_alloc(arena, (size_t)columns * 2 * sizeof(int32_t));
+    if (!part->sum_range.low) return TARE_NO_MEMORY;
+    part->sum_range.high = part->sum_range.low + columns;
+    return TARE_OK;
+}
+
+/* `one`: the memory of a single part. */
+static tare_status make_parts(struct split *s, struct part *one, struct tare_arena *arena) {
     int64_t sums;
     size_t bytes, sums_bytes;
     measure(s, &sums, &bytes);
     if (needs_no_sums(s)) sums = 0;
-    s->memory = TARE_NEW_ARRAY(arena, struct part, (size_t)s->parts);
+    s->memory = s->parts == 1 ? one : TARE_NEW_ARRAY(arena, struct part, (size_t)s->parts);
     if (!s->memory || !tare_mul_size(&sums_bytes, (size_t)sums, sizeof(int32_t))) return TARE_NO_MEMORY;
-    for (int i = 0; i < s->parts; i++) {
-        struct part *part = &s->memory[i];
-        char *scratch = tare_arena_alloc(arena, bytes + 2 * ALIGNMENT);
-        part->split = s;
-        part->sums = tare_arena_alloc(arena, sums_bytes + ALIGNMENT);
-        if (!scratch || !part->sums) return TARE_NO_MEMORY;
-        part->scratch = scratch + (ALIGNMENT - (uintptr_t)scratch % ALIGNMENT) % ALIGNMENT;
-        if (!s->requantize || !s->requantize->real.sums) continue;
-        part->sum_range.low = tare_arena_alloc(arena, (size_t)columns * 2 * sizeof(int32_t));
-        if (!part->sum_range.low) return TARE_NO_MEMORY;
-        part->sum_range.high = part->sum_range.low + columns;
-    }
+    for (int i = 0; i < s->parts; i++)
+        TARE_TRY(open_part(s, &s->memory[i], arena, sums_bytes, bytes));
     return TARE_OK;
 }
 
@@ -323,7 +327,8 @@ tare_status tare_exact_split(struct tare_pool *threads, struct tare_arena *scrat
     struct split s = { .run = run, .conv = *run->conv, .lock = PTHREAD_MUTEX_INITIALIZER, .units = 1, .parts = 1 };
     s.requantize = requantize && requantize->columns == run->conv->out_channels ? requantize : NULL;
     if (threads && tare_conv_rows(run->conv) > 0) choose_parts(&s, threads);
-    TARE_TRY(make_parts(&s, scratch));
+    struct part one;
+    TARE_TRY(make_parts(&s, &one, scratch));
     if (s.parts == 1) {
         run_whole(&s);
         return TARE_OK;
