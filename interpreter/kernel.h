@@ -50,8 +50,9 @@ struct tare_consumer {
     /* Set by `begin`: what a kernel may do with int32 sums instead of passing them to `take`; NULL: nothing. Element 0
      * of its result is element 0 of output 0. */
     const struct tare_requantize *requantize;
-    /* Operands of the PadV2 that precedes the product, whose input the kernel gets instead of its output; NULL: none. A
-     * kernel that cannot pad returns TARE_OK without having called `begin` and without output. */
+    /* Operands of the PadV2 that precedes the product, whose input the kernel gets instead of its output; NULL: none.
+     * `paddings` is a constant. A kernel that cannot pad returns TARE_OK without having called `begin` and without
+     * output. */
     const struct tare_tensor *paddings, *pad_value;
 };
 /* Asks the kernel's consumer, if there is one; kernel->consumer->accepted is its answer. */

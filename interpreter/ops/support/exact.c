@@ -129,18 +129,26 @@ static bool is_int8_depthwise(const struct tare_conv *conv, int lhs_dtype, int r
            is_int8(rhs_dtype);
 }
 
-bool tare_exact_pads(const struct tare_conv *conv, int lhs_dtype, int rhs_dtype) {
-    if (is_int8_depthwise(conv, lhs_dtype, rhs_dtype)) return tare_conv_int_depthwise_pads(tare_cpu_level(), conv);
-    return is_direct(conv, lhs_dtype, rhs_dtype);
+static enum tare_exact_kernel kernel_of(const struct tare_conv *conv, const struct tare_exact_choice *choice) {
+    if (is_int8_depthwise(conv, choice->lhs_dtype, choice->rhs_dtype)) return TARE_EXACT_DEPTHWISE;
+    if (!is_direct(conv, choice->lhs_dtype, choice->rhs_dtype)) return TARE_EXACT_DENSE;
+    return direct_kernel(choice->form, conv);
 }
 
-static int64_t key_of(const struct tare_exact *operands, const struct tare_conv *conv) {
-    return tare_exact_key(conv, operands->lhs_dtype, operands->rhs_dtype);
+void tare_exact_choose(struct tare_exact_choice *choice, const struct tare_conv *conv, int lhs_dtype, int rhs_dtype) {
+    if (choice->is_set && choice->lhs_dtype == lhs_dtype && choice->rhs_dtype == rhs_dtype) return;
+    *choice = (struct tare_exact_choice){ .lhs_dtype = lhs_dtype, .rhs_dtype = rhs_dtype };
+    choice->form = form_of(conv, lhs_dtype, rhs_dtype);
+    choice->kernel = kernel_of(conv, choice);
+    choice->key = tare_exact_key(conv, lhs_dtype, rhs_dtype);
+    choice->pads = choice->kernel == TARE_EXACT_DEPTHWISE ? tare_conv_int_depthwise_pads(tare_cpu_level(), conv)
+                                                          : choice->kernel != TARE_EXACT_DENSE;
+    tare_exact_measure(choice, conv);
+    choice->is_set = true;
 }
 
-static void *kept(const struct tare_exact *operands, const struct tare_conv *conv) {
-    if (!operands->weights) return NULL;
-    return tare_weights_find(operands->weights, operands->source, key_of(operands, conv));
+static void *kept(const struct tare_exact *operands, int64_t key) {
+    return !operands->weights ? NULL : tare_weights_find(operands->weights, operands->source, key);
 }
 
 /* Scratch memory aligned to 64 bytes. NULL: no memory. */
@@ -149,15 +157,15 @@ static void *aligned_room(struct tare_arena *scratch, size_t bytes) {
     return !block ? NULL : block + (64 - (uintptr_t)block % 64) % 64;
 }
 
-static void *room_for_packed(const struct tare_exact *operands, const struct tare_conv *conv, size_t bytes) {
+static void *room_for_packed(const struct tare_exact *operands, int64_t key, size_t bytes) {
     if (!operands->weights) return aligned_room(operands->scratch, bytes);
-    return tare_weights_make(operands->weights, operands->source, key_of(operands, conv), bytes, operands->scratch);
+    return tare_weights_make(operands->weights, operands->source, key, bytes, operands->scratch);
 }
 
 /* The convolution's filter packed; NULL in *out when its values are too large. */
 static tare_status packed_filter(void **out, const struct tare_exact *operands, const struct tare_conv *conv,
-                                 enum tare_igemm_form form) {
-    *out = kept(operands, conv);
+                                 const struct tare_exact_choice *choice) {
+    *out = kept(operands, choice->key);
     if (*out) return TARE_OK;
     const bool bytes = is_int8(operands->rhs_dtype);
     const int32_t *wide = NULL;
@@ -166,11 +174,11 @@ static tare_status packed_filter(void **out, const struct tare_exact *operands, 
         wide = tare_exact_widen(operands->scratch, operands->rhs, operands->rhs_dtype, count);
         if (!wide) return TARE_NO_MEMORY;
     }
-    void *packed = room_for_packed(operands, conv, tare_conv_int_packed_bytes(form, conv));
+    void *packed = room_for_packed(operands, choice->key, tare_conv_int_packed_bytes(choice->form, conv));
     if (!packed) return TARE_NO_MEMORY;
     *out = packed;
     if (bytes) {
-        tare_conv_int_pack(packed, form, conv, operands->rhs);
+        tare_conv_int_pack(packed, choice->form, conv, operands->rhs);
     } else if (!tare_conv_int_pack_int32(packed, conv, wide)) {
         *out = NULL;
         if (operands->weights) tare_weights_reset(operands->weights);
@@ -210,10 +218,10 @@ static tare_status plain_conv_to(int32_t *output, const struct tare_exact *opera
 }
 
 /* The filter in the depthwise kernel's form. NULL: no memory. */
-static void *packed_depthwise(const struct tare_exact *operands, const struct tare_conv *conv) {
-    void *packed = kept(operands, conv);
+static void *packed_depthwise(const struct tare_exact *operands, const struct tare_conv *conv, int64_t key) {
+    void *packed = kept(operands, key);
     if (packed) return packed;
-    packed = room_for_packed(operands, conv, tare_conv_int_depthwise_packed_bytes(tare_cpu_level(), conv));
+    packed = room_for_packed(operands, key, tare_conv_int_depthwise_packed_bytes(tare_cpu_level(), conv));
     if (!packed) return NULL;
     tare_conv_int_depthwise_pack(tare_cpu_level(), packed, conv, operands->rhs);
     return tare_weights_publish(operands->weights, packed);
@@ -235,36 +243,34 @@ static tare_status pack_direct(void *packed, enum tare_exact_kernel kernel, cons
 
 /* The filter in the form of the kernel: Winograd's algorithm or the direct one. */
 static tare_status packed_direct(void **packed, const struct tare_exact *operands, const struct tare_conv *conv,
-                                 const struct tare_exact_run *run) {
-    *packed = kept(operands, conv);
+                                 const struct tare_exact_choice *choice) {
+    *packed = kept(operands, choice->key);
     if (*packed) return TARE_OK;
-    *packed = room_for_packed(operands, conv, direct_bytes(run->kernel, conv, run->form));
+    *packed = room_for_packed(operands, choice->key, direct_bytes(choice->kernel, conv, choice->form));
     if (!*packed) return TARE_NO_MEMORY;
-    const tare_status status = pack_direct(*packed, run->kernel, conv, operands->rhs, run->form);
+    const tare_status status = pack_direct(*packed, choice->kernel, conv, operands->rhs, choice->form);
     if (status == TARE_OK) *packed = tare_weights_publish(operands->weights, *packed);
     if (status != TARE_OK && operands->weights) tare_weights_reset(operands->weights);
     return status;
 }
 
-/* Finds the fast kernel and its packed filter; *found is false if the values are too large for it. */
+/* Finds the packed filter and the input in the kernel's type; *found is false if the values are too large for it. */
 static tare_status open_run(struct tare_exact_run *run, bool *found, const struct tare_exact *operands,
                             const struct tare_conv *conv) {
+    const struct tare_exact_choice *choice = run->choice;
     const int64_t in = conv->batch * conv->in[0] * conv->in[1] * conv->in[2] * conv->in_channels;
     void *packed = NULL;
     *found = true;
     run->input = operands->lhs;
-    if (is_int8_depthwise(conv, operands->lhs_dtype, operands->rhs_dtype)) {
-        run->kernel = TARE_EXACT_DEPTHWISE;
-        run->packed = packed_depthwise(operands, conv);
+    if (choice->kernel == TARE_EXACT_DEPTHWISE) {
+        run->packed = packed_depthwise(operands, conv, choice->key);
         return run->packed ? TARE_OK : TARE_NO_MEMORY;
     }
-    if (is_direct(conv, operands->lhs_dtype, operands->rhs_dtype)) {
-        run->kernel = direct_kernel(run->form, conv);
-        TARE_TRY(packed_direct(&packed, operands, conv, run));
+    if (choice->kernel != TARE_EXACT_DENSE) {
+        TARE_TRY(packed_direct(&packed, operands, conv, choice));
     } else {
-        run->kernel = TARE_EXACT_DENSE;
-        TARE_TRY(left_operand(&run->input, found, operands, in, run->form));
-        if (*found) TARE_TRY(packed_filter(&packed, operands, conv, run->form));
+        TARE_TRY(left_operand(&run->input, found, operands, in, choice->form));
+        if (*found) TARE_TRY(packed_filter(&packed, operands, conv, choice));
         *found = packed;
     }
     run->packed = packed;
@@ -274,13 +280,15 @@ static tare_status open_run(struct tare_exact_run *run, bool *found, const struc
 /* `first`: the consumer's element that is the first of the convolution; 0 without a consumer. */
 static tare_status conv_to(int32_t *output, const struct tare_exact *operands, const struct tare_conv *conv,
                            int64_t first) {
-    struct tare_exact_run run = { .conv = conv,
-                                  .form = form_of(conv, operands->lhs_dtype, operands->rhs_dtype),
+    struct tare_exact_choice own = { .is_set = false };
+    struct tare_exact_run run = { .choice = operands->choice ? operands->choice : &own,
+                                  .conv = conv,
                                   .output = output,
                                   .consumer = operands->consumer,
                                   .first = first };
     bool found;
     if (operands->plain || tare_conv_patch(conv) == 0) return plain_conv_to(output, operands, conv, first);
+    if (run.choice == &own) tare_exact_choose(&own, conv, operands->lhs_dtype, operands->rhs_dtype);
     TARE_TRY(open_run(&run, &found, operands, conv));
     if (found) return tare_exact_split(operands->threads, operands->scratch, &run);
     if (!operands->rhs) return TARE_FAIL(TARE_INTERNAL, "the plain filter is gone");

@@ -7,6 +7,7 @@
 #include "base/thread.h"
 #include "interpreter/kernel.h"
 #include "interpreter/kernels/conv.h"
+#include "interpreter/ops/support/exact_split.h"
 #include "interpreter/ops/support/weights.h"
 
 /* True for the dtypes that an operand may have: integers and quantized integers of at most 32 bits. */
@@ -18,17 +19,19 @@ struct tare_exact {
     struct tare_weights *weights;     /* NULL: rhs is packed at each call */
     const struct tare_tensor *source; /* the tensor that rhs came from */
     struct tare_arena *scratch;
-    struct tare_pool *threads;      /* among which the computation is divided; NULL: one thread */
-    bool plain;                     /* the plain loops, for reference kernels */
-    struct tare_consumer *consumer; /* takes the sums instead of an output array; NULL: none */
+    struct tare_pool *threads;              /* among which the computation is divided; NULL: one thread */
+    bool plain;                             /* the plain loops, for reference kernels */
+    struct tare_consumer *consumer;         /* takes the sums instead of an output array; NULL: none */
+    const struct tare_exact_choice *choice; /* of tare_exact_conv, for the same dtypes; NULL: chosen at each call */
 };
 
 /* With a consumer, `output` is NULL.
  * output [batch][m][n] = lhs [batch][m][k] · rhs [batch][k][n] */
 tare_status tare_exact_product(int32_t *output, const struct tare_exact *operands, int64_t batch, int64_t m, int64_t n,
                                int64_t k);
-/* True if tare_exact_conv supports a pad_value other than 0 for the convolution. */
-bool tare_exact_pads(const struct tare_conv *conv, int lhs_dtype, int rhs_dtype);
+/* Sets `choice` unless it is set for these dtypes. Callers keep it as long as the convolution is the same, except for
+ * its pad_value: choosing takes as long as a small layer's kernel. */
+void tare_exact_choose(struct tare_exact_choice *choice, const struct tare_conv *conv, int lhs_dtype, int rhs_dtype);
 tare_status tare_exact_conv(int32_t *output, const struct tare_exact *operands, const struct tare_conv *conv);
 /* The key under which the packed weights of a convolution are stored, which depends on the kernel's form, and that of
  * a product. */

@@ -41,6 +41,13 @@ struct part {
     struct tare_sum_range sum_range;
 };
 
+static enum tare_exact_kernel kernel_of(const struct split *s) {
+    return s->run->choice->kernel;
+}
+static enum tare_igemm_form form_of(const struct split *s) {
+    return s->run->choice->form;
+}
+
 /* ---- geometry ---- */
 
 static bool is_product(const struct tare_conv *conv) {
@@ -63,8 +70,8 @@ static int64_t units_per_image(const struct split *s) {
 
 /* ---- kernels ---- */
 
-static int64_t sums_of(const struct tare_exact_run *run, const struct tare_conv *conv) {
-    switch (run->kernel) {
+static int64_t sums_of(const struct tare_exact_choice *choice, const struct tare_conv *conv) {
+    switch (choice->kernel) {
     case TARE_EXACT_DIRECT:
         return tare_conv_int_direct_sums(conv);
     case TARE_EXACT_WINOGRAD:
@@ -78,10 +85,10 @@ static int64_t sums_of(const struct tare_exact_run *run, const struct tare_conv 
     }
 }
 
-static size_t scratch_of(const struct tare_exact_run *run, const struct tare_conv *conv) {
-    switch (run->kernel) {
+static size_t scratch_of(const struct tare_exact_choice *choice, const struct tare_conv *conv) {
+    switch (choice->kernel) {
     case TARE_EXACT_DIRECT:
-        return tare_conv_int_direct_scratch(run->form, conv);
+        return tare_conv_int_direct_scratch(choice->form, conv);
     case TARE_EXACT_WINOGRAD:
         return tare_winograd_int_scratch(conv);
     case TARE_EXACT_WINOGRAD_VNNI:
@@ -93,13 +100,19 @@ static size_t scratch_of(const struct tare_exact_run *run, const struct tare_con
     }
 }
 
+void tare_exact_measure(struct tare_exact_choice *choice, const struct tare_conv *conv) {
+    choice->sums = sums_of(choice, conv);
+    choice->bytes = scratch_of(choice, conv);
+}
+
 static void run_kernel(const struct part *part, const struct tare_conv_int_sink *sink, const struct tare_conv *conv,
                        const void *input) {
     const struct tare_exact_run *run = part->split->run;
+    const enum tare_igemm_form form = run->choice->form;
     int32_t *output = run->consumer ? NULL : run->output + part->first;
-    switch (run->kernel) {
+    switch (run->choice->kernel) {
     case TARE_EXACT_DIRECT:
-        tare_conv_int_direct_at(tare_cpu_level(), sink, conv, input, run->form, run->packed, part->sums, part->scratch);
+        tare_conv_int_direct_at(tare_cpu_level(), sink, conv, input, form, run->packed, part->sums, part->scratch);
         break;
     case TARE_EXACT_WINOGRAD:
         tare_winograd_int_at(tare_cpu_level(), sink, conv, input, run->packed, part->sums, part->scratch);
@@ -115,9 +128,9 @@ static void run_kernel(const struct part *part, const struct tare_conv_int_sink 
         break;
     default:
         if (output)
-            tare_conv_int_dense(output, conv, input, run->form, run->packed, part->scratch);
+            tare_conv_int_dense(output, conv, input, form, run->packed, part->scratch);
         else
-            tare_conv_int_dense_to(sink, conv, input, run->form, run->packed, part->sums, part->scratch);
+            tare_conv_int_dense_to(sink, conv, input, form, run->packed, part->sums, part->scratch);
         break;
     }
 }
@@ -148,7 +161,7 @@ static struct tare_conv_int_sink sink_of(struct part *part) {
 /* Output lines [at, at + count), counted over all images. */
 static void run_lines(struct part *part, int64_t at, int64_t count) {
     const struct split *s = part->split;
-    const bool is_wide = s->run->kernel == TARE_EXACT_DENSE && s->run->form == TARE_IGEMM_PAIRS;
+    const bool is_wide = kernel_of(s) == TARE_EXACT_DENSE && form_of(s) == TARE_IGEMM_PAIRS;
     struct tare_conv lines;
     const int64_t offset = tare_conv_take_lines(&lines, &s->conv, at, count);
     part->first = s->run->first + at * s->conv.out[2] * s->conv.out_channels;
@@ -227,8 +240,9 @@ static double work_of(const struct tare_exact_run *run) {
     const struct tare_conv *conv = run->conv;
     const double sums = (double)tare_conv_rows(conv) * (double)conv->out_channels;
     const double work = sums * (double)tare_conv_patch(conv), after = sums * AFTER_SUM;
-    if (run->kernel == TARE_EXACT_DEPTHWISE) return work + after;
-    return (run->form == TARE_IGEMM_TILES ? work / 8 : run->form == TARE_IGEMM_QUADS ? work / 3 : work) + after;
+    const enum tare_igemm_form form = run->choice->form;
+    if (run->choice->kernel == TARE_EXACT_DEPTHWISE) return work + after;
+    return (form == TARE_IGEMM_TILES ? work / 8 : form == TARE_IGEMM_QUADS ? work / 3 : work) + after;
 }
 
 static bool is_weight_bound(const struct split *s) {
@@ -238,10 +252,10 @@ static bool is_weight_bound(const struct split *s) {
 }
 
 static void set_lines(struct split *s) {
-    const bool has_pairs = s->run->kernel == TARE_EXACT_WINOGRAD || s->run->kernel == TARE_EXACT_DEPTHWISE;
-    const bool has_positions = s->run->kernel == TARE_EXACT_DIRECT && is_product(&s->conv);
+    const bool has_pairs = kernel_of(s) == TARE_EXACT_WINOGRAD || kernel_of(s) == TARE_EXACT_DEPTHWISE;
+    const bool has_positions = kernel_of(s) == TARE_EXACT_DIRECT && is_product(&s->conv);
     if (has_positions) s->conv = as_rows(&s->conv);
-    const bool has_tiles = s->run->kernel == TARE_EXACT_WINOGRAD_VNNI;
+    const bool has_tiles = kernel_of(s) == TARE_EXACT_WINOGRAD_VNNI;
     s->unit = has_positions ? POSITIONS : has_tiles ? 4 : has_pairs ? 2 : 1;
     s->units = tare_conv_has_lines(&s->conv) ? s->conv.batch * s->conv.in[0] * units_per_image(s) : 1;
 }
@@ -249,8 +263,8 @@ static void set_lines(struct split *s) {
 static void choose_parts(struct split *s, struct tare_pool *threads) {
     const double work = work_of(s->run);
     const bool has_channels = s->requantize && tare_igemm_requantizes(tare_cpu_level()) &&
-                              (s->run->kernel == TARE_EXACT_DIRECT || s->run->kernel == TARE_EXACT_WINOGRAD ||
-                               s->run->kernel == TARE_EXACT_WINOGRAD_VNNI);
+                              (kernel_of(s) == TARE_EXACT_DIRECT || kernel_of(s) == TARE_EXACT_WINOGRAD ||
+                               kernel_of(s) == TARE_EXACT_WINOGRAD_VNNI);
     const int64_t channels = (s->conv.out_channels + CHANNELS - 1) / CHANNELS;
     set_lines(s);
     s->parts = tare_split_count(threads, work, s->units);
@@ -268,11 +282,12 @@ static void choose_parts(struct split *s, struct tare_pool *threads) {
 
 /* ---- running ---- */
 
-/* The sums and bytes that the parts need: blocks of fewer lines may be larger than those of all. */
+/* The sums and bytes that the parts need: blocks of fewer lines may be larger than those of all. A matrix product needs
+ * the same with one row per line. */
 static void measure(const struct split *s, int64_t *sums, size_t *bytes) {
     struct tare_conv lines;
-    *sums = sums_of(s->run, &s->conv);
-    *bytes = scratch_of(s->run, &s->conv);
+    *sums = s->run->choice->sums;
+    *bytes = s->run->choice->bytes;
     if (s->by_channels || s->parts == 1) return;
     for (int part = 0; part < s->parts; part++) {
         int64_t at, end, next, first;
@@ -280,8 +295,8 @@ static void measure(const struct split *s, int64_t *sums, size_t *bytes) {
         for (; at < end; at = next) {
             const int64_t count = lines_of(s, at, end, &first, &next);
             (void)tare_conv_take_lines(&lines, &s->conv, first, count);
-            const int64_t part_sums = sums_of(s->run, &lines);
-            const size_t part_bytes = scratch_of(s->run, &lines);
+            const int64_t part_sums = sums_of(s->run->choice, &lines);
+            const size_t part_bytes = scratch_of(s->run->choice, &lines);
             if (part_sums > *sums) *sums = part_sums;
             if (part_bytes > *bytes) *bytes = part_bytes;
         }
@@ -290,7 +305,7 @@ static void measure(const struct split *s, int64_t *sums, size_t *bytes) {
 
 /* True if the kernel stores no sums for a consumer: it requantizes them, or stores them in the output itself. */
 static bool needs_no_sums(const struct split *s) {
-    const enum tare_exact_kernel kernel = s->run->kernel;
+    const enum tare_exact_kernel kernel = kernel_of(s);
     if (kernel == TARE_EXACT_DENSE || kernel == TARE_EXACT_DEPTHWISE) return !s->run->consumer;
     return s->requantize && tare_igemm_requantizes(tare_cpu_level());
 }

@@ -18,10 +18,21 @@ enum tare_exact_kernel {
     TARE_EXACT_DEPTHWISE,
 };
 
-struct tare_exact_run {
+/* How a convolution is computed, which follows from its geometry and the operands' dtypes. */
+struct tare_exact_choice {
+    bool is_set;
+    int lhs_dtype, rhs_dtype;
     enum tare_exact_kernel kernel;
-    const struct tare_conv *conv;
     enum tare_igemm_form form;
+    int64_t key;  /* of the packed weights, which depends on the kernel's form */
+    bool pads;    /* a pad_value other than 0 is supported */
+    int64_t sums; /* sums and bytes that the kernel needs for the whole convolution */
+    size_t bytes;
+};
+
+struct tare_exact_run {
+    const struct tare_exact_choice *choice;
+    const struct tare_conv *conv;
     const void *input;  /* int16 elements if the kernel is DENSE and the form is pairs, otherwise int8 */
     const void *packed; /* in the form of the kernel */
     int32_t *output;    /* the sums; NULL with a consumer */
@@ -29,6 +40,8 @@ struct tare_exact_run {
     int64_t first; /* the consumer's element that is the first of the convolution; 0 without one */
 };
 
+/* Sets the sums and bytes of a choice whose kernel and form are set. */
+void tare_exact_measure(struct tare_exact_choice *choice, const struct tare_conv *conv);
 /* `threads`: NULL: one. The consumer gets elements in any order, but in one call at a time. TARE_NO_MEMORY. */
 tare_status tare_exact_split(struct tare_pool *threads, struct tare_arena *scratch,
                              const struct tare_exact_run *run) TARE_WARN_UNUSED;

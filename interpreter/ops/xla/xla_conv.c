@@ -87,10 +87,12 @@ static tare_status float_conv(struct tare_kernel *kernel, float *result, const s
 
 static tare_status exact_conv(struct tare_kernel *kernel, int32_t *result, const struct tare_general_conv *general,
                               bool plain) {
-    const int64_t key = tare_exact_key(&general->conv, kernel->inputs[0].dtype, kernel->inputs[1].dtype);
+    struct tare_exact_choice *choice = &geometry_of(kernel)->choice;
     struct tare_exact exact;
+    tare_exact_choose(choice, &general->conv, kernel->inputs[0].dtype, kernel->inputs[1].dtype);
     TARE_TRY(tare_xla_exact(&exact, kernel, general->lhs_order, general->rhs_order,
-                            !tare_xla_is_packed(kernel, key, plain), plain));
+                            !tare_xla_is_packed(kernel, choice->key, plain), plain));
+    exact.choice = choice;
     return tare_exact_conv(result, &exact, &general->conv);
 }
 
@@ -138,68 +140,29 @@ static tare_status store_conv(struct tare_kernel *kernel, enum tare_xla_arithmet
     return TARE_OK;
 }
 
-/* The padding of the preceding PadV2 as the convolution's own: `padding` with the amounts of the spatial dimensions in
- * `amounts`. False if batch or channels are padded, or the convolution pads as well. */
-static bool join_padding(struct tare_tensor *padding, int64_t amounts[2 * TARE_MOST_SPATIAL],
-                         const struct tare_kernel *kernel) {
-    const struct tare_tensor *outer = kernel->consumer->paddings, *own = &kernel->inputs[3];
-    const int rank = kernel->inputs[0].shape.rank, spatial = rank - 2;
-    const struct tare_conv_dims *dims;
-    if (rank < 3 || rank > 5 || outer->elements != 2 * rank || own->elements != 2 * spatial) return false;
-    if (tare_xla_conv_geometry_dims(&dims, geometry_of(kernel), kernel) != TARE_OK) {
-        tare_error_clear(); /* the convolution reports it */
-        return false;
-    }
-    int64_t others = 0;
-    for (int side = 0; side < 2; side++) {
-        others |= tare_tensor_get_i64(outer, 2 * dims->input_batch + side);
-        others |= tare_tensor_get_i64(outer, 2 * dims->input_feature + side);
-        for (int i = 0; i < spatial; i++) {
-            amounts[2 * i + side] = tare_tensor_get_i64(outer, 2 * dims->input_spatial[i] + side);
-            others |= tare_tensor_get_i64(own, 2 * i + side);
-            if (amounts[2 * i + side] < 0) return false;
-        }
-    }
-    *padding = (struct tare_tensor){ .dtype = TARE_DT_INT64,
-                                     .shape = tare_shape_make(2, (int64_t)spatial, (int64_t)2),
-                                     .elements = 2 * spatial,
-                                     .data = amounts };
-    return others == 0;
-}
-
 /* The convolution with the padding that the consumer passes; does nothing if it cannot include it. */
 static tare_status run_padded_conv(struct tare_kernel *kernel) {
-    int64_t amounts[2 * TARE_MOST_SPATIAL];
-    struct tare_tensor padding;
-    const struct tare_general_conv *general;
+    struct tare_xla_conv_geometry *geometry = geometry_of(kernel);
     const struct tare_tensor *lhs = &kernel->inputs[0], *rhs = &kernel->inputs[1];
     const int dtype = tare_xla_output_dtype(kernel);
     if (!tare_xla_is_int8(lhs->dtype) || !tare_xla_is_int8(rhs->dtype) || dtype != TARE_DT_INT32 ||
-        lhs->elements == 0 || rhs->elements == 0 || !join_padding(&padding, amounts, kernel))
+        lhs->elements == 0 || rhs->elements == 0)
         return TARE_OK;
-    const struct tare_tensor *const windows[] = { &kernel->inputs[2], &padding, &kernel->inputs[4], &kernel->inputs[5],
-                                                  &kernel->inputs[6] };
-    const int8_t pad_value = (int8_t)tare_tensor_get_i64(kernel->consumer->pad_value, 0);
-    if (tare_xla_conv_geometry_find(&general, geometry_of(kernel), kernel, windows, pad_value) != TARE_OK) {
-        tare_error_clear(); /* reported when the steps run one by one */
-        return TARE_OK;
-    }
-    if (!tare_general_conv_is_stored(general) || !tare_exact_pads(&general->conv, lhs->dtype, rhs->dtype))
-        return TARE_OK;
+    const struct tare_general_conv *general = tare_xla_conv_geometry_padded(geometry, kernel);
+    if (!general || !tare_general_conv_is_stored(general) || tare_conv_rows(&general->conv) == 0) return TARE_OK;
+    tare_exact_choose(&geometry->choice, &general->conv, lhs->dtype, rhs->dtype);
+    if (!geometry->choice.pads) return TARE_OK;
     TARE_TRY(tare_kernel_begin_rows(kernel, &general->output));
     return kernel->consumer->accepted ? pass_conv(kernel, TARE_XLA_EXACT, general) : TARE_OK;
 }
 
 static tare_status run_conv_any(struct tare_kernel *kernel, bool plain) {
-    const struct tare_tensor *windows[TARE_XLA_WINDOW_PARAMETERS];
     const struct tare_general_conv *general;
     enum tare_xla_arithmetic arithmetic;
     if (kernel->consumer && kernel->consumer->paddings) return run_padded_conv(kernel);
-    for (int i = 0; i < TARE_XLA_WINDOW_PARAMETERS; i++)
-        windows[i] = &kernel->inputs[i + 2];
     const int dtype = tare_xla_output_dtype(kernel);
     TARE_TRY(tare_xla_choose(&arithmetic, kernel->inputs[0].dtype, kernel->inputs[1].dtype, dtype));
-    TARE_TRY(tare_xla_conv_geometry_find(&general, geometry_of(kernel), kernel, windows, 0));
+    TARE_TRY(tare_xla_conv_geometry_find(&general, geometry_of(kernel), kernel));
     const bool is_empty = kernel->inputs[0].elements == 0 || kernel->inputs[1].elements == 0;
     TARE_TRY(tare_xla_begin_output(kernel, arithmetic, dtype, &general->output,
                                    !plain && !is_empty && tare_general_conv_is_stored(general)));

@@ -5,8 +5,10 @@
 #include <string.h>
 
 void tare_xla_conv_geometry_reset(struct tare_xla_conv_geometry *geometry) {
-    for (int i = 0; i < TARE_XLA_WINDOW_PARAMETERS; i++)
-        tare_tensor_reset(&geometry->stage.parameters[i]);
+    for (int i = 0; i < TARE_XLA_WINDOW_PARAMETERS; i++) {
+        tare_tensor_reset(&geometry->of_general.parameters[i]);
+        tare_tensor_reset(&geometry->of_stage.parameters[i]);
+    }
 }
 
 static tare_status vector_of(int64_t values[TARE_MOST_SPATIAL], const struct tare_tensor *tensor, int spatial,
@@ -78,44 +80,108 @@ tare_status tare_xla_conv_geometry_dims(const struct tare_conv_dims **out, struc
     return TARE_OK;
 }
 
-/* The key of an execution; false if its parameters are too large for one. */
-static bool set_key(struct tare_xla_conv_key *key, const struct tare_kernel *kernel,
-                    const struct tare_tensor *const inputs[TARE_XLA_WINDOW_PARAMETERS]) {
-    key->lhs = kernel->inputs[0].shape;
-    key->rhs = kernel->inputs[1].shape;
-    key->size = 0;
-    for (int i = 0; i < TARE_XLA_WINDOW_PARAMETERS; i++) {
-        const size_t bytes = tare_tensor_bytes(inputs[i]);
-        if (bytes >= TARE_XLA_MOST_PARAMETER_BYTES - key->size || inputs[i]->splat) return false;
-        key->parameters[key->size++] = (unsigned char)bytes;
-        if (bytes > 0) memcpy(key->parameters + key->size, inputs[i]->data, bytes);
-        key->size += bytes;
-    }
-    return true;
+/* ---- keeping a geometry ---- */
+
+/* Window parameter `i`; the padding is that of the preceding PadV2 if the convolution is asked to include it. */
+static const struct tare_tensor *parameter_of(const struct tare_kernel *kernel, int i) {
+    const bool joins = i == TARE_XLA_PADDING && kernel->consumer && kernel->consumer->paddings;
+    return joins ? kernel->consumer->paddings : &kernel->inputs[i + 2];
 }
 
-static bool same_key(const struct tare_xla_conv_key *a, const struct tare_xla_conv_key *b) {
-    return a->size == b->size && memcmp(a->parameters, b->parameters, a->size) == 0 &&
-           tare_shape_equal(&a->lhs, &b->lhs) && tare_shape_equal(&a->rhs, &b->rhs);
+/* Whether the geometry for an input of `lhs` is that of the last time; comparing addresses is enough for constants. */
+static bool is_same_source(const struct tare_xla_conv_source *kept, const struct tare_kernel *kernel,
+                           const struct tare_shape *lhs) {
+    if (!kept->made || !tare_shape_equal(&kept->lhs, lhs) || !tare_shape_equal(&kept->rhs, &kernel->inputs[1].shape))
+        return false;
+    bool same = true;
+    for (int i = 0; i < TARE_XLA_WINDOW_PARAMETERS; i++) {
+        const struct tare_tensor *a = &kept->parameters[i], *b = parameter_of(kernel, i);
+        same = same && a->data == b->data && a->dtype == b->dtype && a->elements == b->elements;
+    }
+    return same;
+}
+
+static void keep_source(struct tare_xla_conv_source *kept, const struct tare_kernel *kernel,
+                        const struct tare_shape *lhs) {
+    for (int i = 0; i < TARE_XLA_WINDOW_PARAMETERS; i++)
+        if (!tare_edge_constant(kernel->node->inputs[i + 2])) return;
+    for (int i = 0; i < TARE_XLA_WINDOW_PARAMETERS; i++) {
+        tare_tensor_reset(&kept->parameters[i]);
+        tare_tensor_share(&kept->parameters[i], parameter_of(kernel, i));
+    }
+    kept->lhs = *lhs;
+    kept->rhs = kernel->inputs[1].shape;
+    kept->made = true;
+}
+
+/* ---- an execution ---- */
+
+static tare_status make_general(struct tare_xla_conv_geometry *geometry, const struct tare_kernel *kernel,
+                                const struct tare_tensor *const windows[TARE_XLA_WINDOW_PARAMETERS]) {
+    const struct tare_shape *lhs = &kernel->inputs[0].shape, *rhs = &kernel->inputs[1].shape;
+    const struct tare_conv_dims *dims;
+    geometry->of_general.made = geometry->choice.is_set = false;
+    TARE_TRY(tare_xla_conv_geometry_dims(&dims, geometry, kernel));
+    TARE_TRY(set_conv(&geometry->general, kernel->node, dims, lhs, rhs, windows));
+    keep_source(&geometry->of_general, kernel, lhs);
+    return TARE_OK;
 }
 
 tare_status tare_xla_conv_geometry_find(const struct tare_general_conv **out, struct tare_xla_conv_geometry *geometry,
-                                        const struct tare_kernel *kernel,
-                                        const struct tare_tensor *const windows[TARE_XLA_WINDOW_PARAMETERS],
-                                        int8_t pad_value) {
-    const struct tare_conv_dims *dims;
-    struct tare_xla_conv_key key;
-    const bool has_key = set_key(&key, kernel, windows);
-    if (!has_key || !same_key(&key, &geometry->key)) {
-        geometry->key.size = 0;
-        TARE_TRY(tare_xla_conv_geometry_dims(&dims, geometry, kernel));
-        TARE_TRY(set_conv(&geometry->general, kernel->node, dims, &kernel->inputs[0].shape, &kernel->inputs[1].shape,
-                          windows));
-        if (has_key) geometry->key = key;
-    }
-    geometry->general.conv.pad_value = pad_value;
+                                        const struct tare_kernel *kernel) {
+    const struct tare_tensor *windows[TARE_XLA_WINDOW_PARAMETERS];
     *out = &geometry->general;
-    return TARE_OK;
+    geometry->general.conv.pad_value = 0;
+    if (is_same_source(&geometry->of_general, kernel, &kernel->inputs[0].shape)) return TARE_OK;
+    for (int i = 0; i < TARE_XLA_WINDOW_PARAMETERS; i++)
+        windows[i] = &kernel->inputs[i + 2];
+    return make_general(geometry, kernel, windows);
+}
+
+/* The padding of the preceding PadV2 as the convolution's own: `padding` with the amounts of the spatial dimensions in
+ * `amounts`. False if batch or channels are padded, or the convolution pads as well. */
+static bool join_padding(struct tare_tensor *padding, int64_t amounts[2 * TARE_MOST_SPATIAL],
+                         struct tare_xla_conv_geometry *geometry, const struct tare_kernel *kernel) {
+    const struct tare_tensor *outer = kernel->consumer->paddings, *own = &kernel->inputs[3];
+    const int rank = kernel->inputs[0].shape.rank, spatial = rank - 2;
+    const struct tare_conv_dims *dims;
+    if (rank < 3 || rank > 5 || outer->elements != 2 * rank || own->elements != 2 * spatial) return false;
+    if (tare_xla_conv_geometry_dims(&dims, geometry, kernel) != TARE_OK) {
+        tare_error_clear(); /* the convolution reports it */
+        return false;
+    }
+    int64_t others = 0;
+    for (int side = 0; side < 2; side++) {
+        others |= tare_tensor_get_i64(outer, 2 * dims->input_batch + side);
+        others |= tare_tensor_get_i64(outer, 2 * dims->input_feature + side);
+        for (int i = 0; i < spatial; i++) {
+            amounts[2 * i + side] = tare_tensor_get_i64(outer, 2 * dims->input_spatial[i] + side);
+            others |= tare_tensor_get_i64(own, 2 * i + side);
+            if (amounts[2 * i + side] < 0) return false;
+        }
+    }
+    *padding = (struct tare_tensor){ .dtype = TARE_DT_INT64,
+                                     .shape = tare_shape_make(2, (int64_t)spatial, (int64_t)2),
+                                     .elements = 2 * spatial,
+                                     .data = amounts };
+    return others == 0;
+}
+
+const struct tare_general_conv *tare_xla_conv_geometry_padded(struct tare_xla_conv_geometry *geometry,
+                                                              const struct tare_kernel *kernel) {
+    int64_t amounts[2 * TARE_MOST_SPATIAL];
+    struct tare_tensor padding;
+    if (!is_same_source(&geometry->of_general, kernel, &kernel->inputs[0].shape)) {
+        const struct tare_tensor *const windows[] = { &kernel->inputs[2], &padding, &kernel->inputs[4],
+                                                      &kernel->inputs[5], &kernel->inputs[6] };
+        if (!join_padding(&padding, amounts, geometry, kernel)) return NULL;
+        if (make_general(geometry, kernel, windows) != TARE_OK) {
+            tare_error_clear(); /* reported when the steps run one by one */
+            return NULL;
+        }
+    }
+    geometry->general.conv.pad_value = (int8_t)tare_tensor_get_i64(kernel->consumer->pad_value, 0);
+    return &geometry->general;
 }
 
 /* Infers batch and channels, which do not depend on the windows. */
@@ -156,58 +222,31 @@ tare_status tare_xla_conv_infer(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* The geometry of an execution whose input has another shape than input 0. */
-static tare_status find_on(const struct tare_general_conv **out, struct tare_xla_conv_geometry *geometry,
-                           struct tare_kernel *kernel, const struct tare_shape *shape) {
-    const struct tare_tensor *const own = kernel->inputs, *windows[TARE_XLA_WINDOW_PARAMETERS];
-    struct tare_tensor operands[] = { { .dtype = TARE_DT_FLOAT, .shape = *shape }, own[1] };
-    for (int i = 0; i < TARE_XLA_WINDOW_PARAMETERS; i++)
-        windows[i] = &own[i + 2];
-    kernel->inputs = operands;
-    const tare_status status = tare_xla_conv_geometry_find(out, geometry, kernel, windows, 0);
-    kernel->inputs = own;
-    return status;
-}
+/* ---- a stage ---- */
 
-/* Whether the geometry is that of the last run; comparing addresses is enough for constants. */
-static bool is_kept_stage(const struct tare_xla_conv_stage *kept, const struct tare_kernel *kernel,
-                          const struct tare_shape *shape) {
-    if (!kept->made || !tare_shape_equal(&kept->lhs, shape) || !tare_shape_equal(&kept->rhs, &kernel->inputs[1].shape))
-        return false;
-    bool same = true;
-    for (int i = 0; i < TARE_XLA_WINDOW_PARAMETERS; i++) {
-        const struct tare_tensor *a = &kept->parameters[i], *b = &kernel->inputs[i + 2];
-        same = same && a->data == b->data && a->dtype == b->dtype && a->elements == b->elements;
-    }
-    return same;
-}
-
-static void keep_stage(struct tare_xla_conv_stage *kept, const struct tare_kernel *kernel,
-                       const struct tare_shape *shape) {
+/* The input has another shape than input 0. */
+static tare_status make_stage(struct tare_xla_conv_geometry *geometry, const struct tare_kernel *kernel,
+                              const struct tare_shape *shape) {
+    const struct tare_tensor *windows[TARE_XLA_WINDOW_PARAMETERS];
+    struct tare_conv_dims dims;
     for (int i = 0; i < TARE_XLA_WINDOW_PARAMETERS; i++)
-        if (!tare_edge_constant(kernel->node->inputs[i + 2])) return;
-    for (int i = 0; i < TARE_XLA_WINDOW_PARAMETERS; i++) {
-        tare_tensor_reset(&kept->parameters[i]);
-        tare_tensor_share(&kept->parameters[i], &kernel->inputs[i + 2]);
-    }
-    kept->lhs = *shape;
-    kept->rhs = kernel->inputs[1].shape;
-    kept->made = true;
+        windows[i] = &kernel->inputs[i + 2];
+    TARE_TRY(read_dims(&dims, kernel->node, shape->rank));
+    TARE_TRY(set_conv(&geometry->stage, kernel->node, &dims, shape, &kernel->inputs[1].shape, windows));
+    geometry->stage.conv.batch = 1;
+    return TARE_OK;
 }
 
 const struct tare_general_conv *tare_xla_conv_geometry_of_stage(struct tare_xla_conv_geometry *geometry,
                                                                 struct tare_kernel *kernel,
                                                                 const struct tare_shape *shape) {
-    struct tare_xla_conv_stage *kept = &geometry->stage;
-    const struct tare_general_conv *general;
-    if (is_kept_stage(kept, kernel, shape)) return &kept->general;
-    kept->made = false;
-    if (find_on(&general, geometry, kernel, shape) != TARE_OK || !tare_general_conv_is_stored(general) ||
-        !tare_permute_is_identity(general->rank, general->lhs_order))
+    const struct tare_general_conv *stage = &geometry->stage;
+    if (is_same_source(&geometry->of_stage, kernel, shape)) return stage;
+    geometry->of_stage.made = false;
+    if (make_stage(geometry, kernel, shape) != TARE_OK || !tare_general_conv_is_stored(stage) ||
+        !tare_permute_is_identity(stage->rank, stage->lhs_order) ||
+        !tare_tiling_supports(&(struct tare_tiling_stage){ .conv = stage->conv }))
         return NULL;
-    kept->general = *general;
-    kept->general.conv.batch = 1;
-    if (!tare_tiling_supports(&(struct tare_tiling_stage){ .conv = kept->general.conv })) return NULL;
-    keep_stage(kept, kernel, shape);
-    return &kept->general;
+    keep_source(&geometry->of_stage, kernel, shape);
+    return stage;
 }
