@@ -103,7 +103,7 @@ static bool is_direct(const struct tare_conv *conv, int lhs_dtype, int rhs_dtype
 }
 
 /* The other keys have the size of the number of groups at most. */
-static const int64_t winograd_vnni_key = INT64_MIN;
+static const int64_t winograd_vnni_key = INT64_MIN, winograd_key = INT64_MIN + 1;
 
 /* The kernel for a convolution that is direct. */
 static enum tare_exact_kernel direct_kernel(enum tare_igemm_form form, const struct tare_conv *conv) {
@@ -116,8 +116,9 @@ int64_t tare_exact_key(const struct tare_conv *conv, int lhs_dtype, int rhs_dtyp
         return -2 * conv->groups - tare_conv_int_depthwise_packing(tare_cpu_level(), conv);
     if (!is_direct(conv, lhs_dtype, rhs_dtype)) return conv->groups;
     const enum tare_igemm_form form = form_of(conv, lhs_dtype, rhs_dtype);
-    if (direct_kernel(form, conv) == TARE_EXACT_WINOGRAD_VNNI) return winograd_vnni_key;
-    return -tare_conv_int_direct_packing(form, conv);
+    const enum tare_exact_kernel kernel = direct_kernel(form, conv);
+    if (kernel == TARE_EXACT_WINOGRAD_VNNI) return winograd_vnni_key;
+    return kernel == TARE_EXACT_WINOGRAD ? winograd_key : -tare_conv_int_direct_packing(form, conv);
 }
 
 int64_t tare_exact_product_key(int lhs_dtype, int rhs_dtype) {
