@@ -73,6 +73,7 @@
     X(reduce) \
     X(reference) \
     X(regex) \
+    X(requantization) \
     X(resize) \
     X(rnn) \
     X(scatter) \

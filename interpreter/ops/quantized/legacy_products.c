@@ -230,12 +230,11 @@ static tare_status run_average_pool(struct tare_kernel *kernel) {
     return run_pool(kernel, true);
 }
 
-#define QUANTIZED "{qint8, quint8, qint32, qint16, quint16}"
 #define POOL(op, kernel)                                                                                               \
     {                                                                                                                  \
         .name = op, .inputs = "input: T, min_input: float, max_input: float",                                          \
         .outputs = "output: T, min_output: float, max_output: float",                                                  \
-        .attrs = "T: " QUANTIZED "; ksize: list(int); strides: list(int); padding: {'SAME', 'VALID'}",                 \
+        .attrs = "T: " TARE_SPAN_DTYPES "; ksize: list(int); strides: list(int); padding: {'SAME', 'VALID'}",          \
         .infer = infer_pool, .run = kernel                                                                             \
     }
 
@@ -243,8 +242,9 @@ const struct tare_op tare_ops_legacy_products[] = {
     { .name = "QuantizedMatMul",
       .inputs = "a: T1, b: T2, min_a: float, max_a: float, min_b: float, max_b: float",
       .outputs = "out: Toutput, min_out: float, max_out: float",
-      .attrs = "T1: " QUANTIZED "; T2: " QUANTIZED "; Toutput: " QUANTIZED " = DT_QINT32; transpose_a: bool = false; "
-               "transpose_b: bool = false; Tactivation: " QUANTIZED " = DT_QUINT8",
+      .attrs = "T1: " TARE_SPAN_DTYPES "; T2: " TARE_SPAN_DTYPES "; Toutput: " TARE_SPAN_DTYPES
+               " = DT_QINT32; transpose_a: bool = false; "
+               "transpose_b: bool = false; Tactivation: " TARE_SPAN_DTYPES " = DT_QUINT8",
       .infer = infer_matmul,
       .run = run_matmul,
       .flags = TARE_OP_PRODUCT },
@@ -252,9 +252,9 @@ const struct tare_op tare_ops_legacy_products[] = {
       .inputs = "input: Tinput, filter: Tfilter, min_input: float, max_input: float, min_filter: float, max_filter: "
                 "float",
       .outputs = "output: out_type, min_output: float, max_output: float",
-      .attrs =
-          "Tinput: " QUANTIZED "; Tfilter: " QUANTIZED "; out_type: " QUANTIZED " = DT_QINT32; strides: list(int); "
-          "padding: {'SAME', 'VALID'}; dilations: list(int) = [1, 1, 1, 1]",
+      .attrs = "Tinput: " TARE_SPAN_DTYPES "; Tfilter: " TARE_SPAN_DTYPES "; out_type: " TARE_SPAN_DTYPES
+               " = DT_QINT32; strides: list(int); "
+               "padding: {'SAME', 'VALID'}; dilations: list(int) = [1, 1, 1, 1]",
       .infer = infer_conv,
       .run = run_conv,
       .flags = TARE_OP_PRODUCT },

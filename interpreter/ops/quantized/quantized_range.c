@@ -177,3 +177,9 @@ tare_status tare_span_dtypes(const struct tare_kernel *kernel, size_t n_inputs) 
                              kernel->node->def->inputs[i].name, tare_dtype_name(kernel->inputs[i].dtype));
     return TARE_OK;
 }
+
+tare_status tare_span_infer(struct tare_infer *infer) {
+    for (size_t i = 0; i < infer->n_outputs; i++)
+        infer->outputs[i] = i ? tare_shape_scalar() : infer->inputs[0];
+    return TARE_OK;
+}

@@ -49,4 +49,11 @@ tare_status tare_span_outputs(struct tare_kernel *kernel, size_t first, const st
 /* TARE_UNSUPPORTED unless the dtypes are integers of at most 32 bits. */
 tare_status tare_span_dtypes(const struct tare_kernel *kernel, size_t n_inputs);
 
+/* Shapes of an op whose output 0 has the shape of input 0 and is followed by its range, two scalars. */
+tare_status tare_span_infer(struct tare_infer *infer);
+
+#define TARE_SPAN_DTYPES "{qint8, quint8, qint32, qint16, quint16}"
+#define TARE_SPAN_OP(op, in, out, spec, shapes, kernel)                                                                \
+    { .name = op, .inputs = in, .outputs = out, .attrs = spec, .infer = shapes, .run = kernel }
+
 #endif
