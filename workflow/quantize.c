@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-static tare_status find_method(const struct tare_quant_method **out, const char *name) {
+tare_status tare_workflow_quantize_method(const struct tare_quant_method **out, const char *option, const char *name) {
     const char *known[16] = { "float" };
     const char *nearest;
     *out = tare_quant_method_find(name);
@@ -16,7 +16,7 @@ static tare_status find_method(const struct tare_quant_method **out, const char 
     for (size_t i = 0; i < 14 && tare_quant_methods[i]; i++)
         known[i + 1] = tare_quant_methods[i]->name;
     nearest = tare_nearest_name(name, known);
-    return TARE_FAIL(TARE_USAGE, "--method: unknown method '%s' (%s%s%s)", name,
+    return TARE_FAIL(TARE_USAGE, "%s: unknown method '%s' (%s%s%s)", option, name,
                      nearest ? "did you mean '" : "expected static, dynamic, weight_only or float",
                      nearest ? nearest : "", nearest ? "'?" : "");
 }
@@ -56,7 +56,7 @@ tare_status tare_workflow_quantize_read(struct tare_quant_options *out, struct t
     unsigned sets = 0;
     *out = (struct tare_quant_options){ .setting.bits = request->bits, .keep_variables = request->keep_variables };
     TARE_TRY(tare_workflow_quantize_apply_layers(out, arena, &request->layers));
-    TARE_TRY(find_method(&out->setting.method, request->method));
+    TARE_TRY(tare_workflow_quantize_method(&out->setting.method, "--method", request->method));
     TARE_TRY(tare_quant_setting_read(&out->setting, &sets, "granularity", request->granularity));
     TARE_TRY(tare_quant_check_setting(&out->setting));
     if (request->passes)

@@ -8,6 +8,9 @@
 #include "eval/explain.h"
 #include "workflow/requests.h"
 
+/* The method of a name, NULL for "float"; `option` is named in the error. */
+tare_status tare_workflow_quantize_method(const struct tare_quant_method **out, const char *option,
+                                          const char *name) TARE_WARN_UNUSED;
 /* Sets in *out the options that apply to layers; reads the recipe file. Memory is from the arena. */
 tare_status tare_workflow_quantize_apply_layers(struct tare_quant_options *out, struct tare_arena *arena,
                                                 const struct tare_layer_request *request) TARE_WARN_UNUSED;

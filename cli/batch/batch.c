@@ -6,6 +6,7 @@
 #include "base/output.h"
 #include "base/progress.h"
 #include "base/thread.h"
+#include "calib/algorithm.h"
 #include "cli/batch/schedule.h"
 #include "cli/command.h"
 #include "cli/plugins.h"
@@ -13,6 +14,7 @@
 #include "include/tare/version.h"
 #include "convert/options.h"
 #include "quant/method.h"
+#include "workflow/quantize.h"
 
 #include <math.h>
 #include <string.h>
@@ -181,6 +183,15 @@ static tare_status split_methods(const char *const **out, struct tare_arena *are
     return methods ? TARE_OK : TARE_FAIL(TARE_USAGE, "--methods: no method is given");
 }
 
+/* A name that is wrong is wrong for every model: nothing runs. */
+static tare_status check_names(const char *const *methods, const char *algorithm) {
+    const struct tare_quant_method *method;
+    struct tare_algorithm_choice choice;
+    for (size_t i = 0; methods[i]; i++)
+        TARE_TRY(tare_workflow_quantize_method(&method, "--methods", methods[i]));
+    return algorithm ? tare_algorithm_parse(&choice, algorithm) : TARE_OK;
+}
+
 static struct tare_text_list as_list(const struct tare_option_list *list) {
     return (struct tare_text_list){ list->items, list->count };
 }
@@ -192,6 +203,7 @@ static tare_status jobs_of_folder(struct tare_batch_run *b) {
     if (!o->methods || !o->output_dir)
         return TARE_FAIL(TARE_USAGE, "a folder of models needs --methods M,… and --output-dir DIR");
     TARE_TRY(split_methods(&from.methods, &b->arena, o->methods));
+    TARE_TRY(check_names(from.methods, o->algorithm));
     *common =
         (struct tare_job){ .algorithm = o->algorithm,
                            .data = as_list(&o->data),

@@ -191,4 +191,8 @@ wrong "needs evaluation records" 'job { model: "a" method: "static" output: "o" 
 wrong "metod" 'job { model: "a" metod: "static" }'
 wrong "cannot be a name" 'job { name: "../x" model: "a" method: "static" output: "o" }'
 expect 2 "needs --methods" "$tare" batch "$work/models"
+folder() { "$tare" batch "$work/models" --output-dir "$work/unknown" --state "$work/unknown.state" "$@"; }
+expect 2 "--methods: unknown method 'weight_onyl' (did you mean 'weight_only'" folder --methods static,weight_onyl
+expect 2 "unknown algorithm 'mim_max'" folder --methods weight_only --algorithm mim_max
+[ ! -e "$work/unknown.state" ] || fail "an unknown method leaves a state"
 finish
