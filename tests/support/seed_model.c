@@ -52,6 +52,49 @@ void seed_serve(struct tare_graph_model *model, const struct tare_graph *functio
                                                             .edge = mini_output(call, (int)i) };
 }
 
+struct tare_graph_model *seed_toy(const char *alias) {
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *f = tare_model_add_function(model, "__inference_tpu_func_10");
+    struct tare_graph *top = tare_model_add_function(model, "__inference_serve_24");
+    struct tare_shape shape = tare_shape_make(2, -1, 10);
+    struct tare_edge x = mini_arg(f, "x", TARE_DT_FLOAT);
+    mini_return(f, "y", mini_node(f, "Mul", "mul", 2, x, mini_float(f, "one", 1)));
+    x = mini_arg(top, "x", TARE_DT_FLOAT);
+    mini_return(top, "y", mini_call(top, "PartitionedCall", "call", f, 1, x));
+    seed_serve(model, top, &shape);
+    if (alias) seed_alias(model, f->name, alias);
+    return model;
+}
+
+struct tare_graph_model *seed_binary(const char *op, struct tare_shape a, struct tare_shape b) {
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *f = tare_model_add_function(model, "__inference_my_func_7");
+    struct tare_edge A = mini_arg(f, "A", TARE_DT_FLOAT), B = mini_arg(f, "B", TARE_DT_FLOAT);
+    mini_return(f, "C", mini_node(f, op, "matmul", 2, A, B));
+    seed_serve(model, f, (struct tare_shape[]){ a, b });
+    seed_alias(model, f->name, "batch_func");
+    return model;
+}
+
+struct tare_graph_model *seed_my_func(struct tare_shape a, struct tare_shape b) {
+    return seed_binary("BatchMatMulV2", a, b);
+}
+
+struct tare_graph_model *seed_language_model(void) {
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *f = tare_model_add_function(model, "__inference_tpu_func_3");
+    struct tare_graph *top = tare_model_add_function(model, "__inference_model_func_5");
+    struct tare_shape shape = tare_shape_make(2, -1, 4);
+    struct tare_edge x = mini_arg(f, "word_ids", TARE_DT_FLOAT);
+    mini_return(f, "y", mini_node(f, "MatMul", "bert_layer", 2, x, seed_weight(f, "w", 4, 3)));
+    x = mini_arg(top, "input_string", TARE_DT_STRING);
+    x = mini_node(top, "StringToNumber", "preprocess", 1, x);
+    mini_return(top, "y", mini_call(top, "PartitionedCall", "call", f, 1, x));
+    seed_serve(model, top, &shape);
+    seed_alias(model, f->name, "tpu_func");
+    return model;
+}
+
 const char *seed_write(struct tare_graph_model *model, const char *name) {
     static char paths[16][512];
     static size_t next;

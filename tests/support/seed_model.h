@@ -25,6 +25,14 @@ void seed_alias(struct tare_graph_model *model, const char *function, const char
 void seed_serve(struct tare_graph_model *model, const struct tare_graph *function, const struct tare_shape *shapes);
 /* A constant with normally distributed values. */
 struct tare_edge seed_weight(struct tare_graph *graph, const char *name, int rows, int columns);
+/* Models of the documents. class ToyModel: tpu_func(x) = x * 1.0 with x [None, 10]; __inference_serve_24 calls it on
+ * the CPU. */
+struct tare_graph_model *seed_toy(const char *alias);
+/* The batching tutorial: my_func(A, B) = tf.matmul(A, B), or another op; shapes as asked for. */
+struct tare_graph_model *seed_binary(const char *op, struct tare_shape a, struct tare_shape b);
+struct tare_graph_model *seed_my_func(struct tare_shape a, struct tare_shape b);
+/* class LanguageModel: model_func(input_string) = tpu_func(preprocess(input_string)). */
+struct tare_graph_model *seed_language_model(void);
 /* Writes and frees the model; returns the path of its directory. */
 const char *seed_write(struct tare_graph_model *model, const char *name);
 
