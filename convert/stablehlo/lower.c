@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "base/tensor/number.h"
+#include "graph/definitions/opdef.h"
 #include "graph/op.h"
 
 #include <math.h>
@@ -210,9 +211,16 @@ void tare_lower_attr_func(struct tare_lowering *l, struct tare_node *node, const
     if (node && graph) check(l, tare_node_set_func(node, name, graph->name));
 }
 
+/* A module whose types do not fit its ops gives nodes of which TensorFlow has no form: reported with the op's place. */
+static tare_status check_node(struct tare_node *node) {
+    TARE_TRY(tare_node_resolve(node));
+    TARE_TRY(tare_opdef_check_attrs(node));
+    return tare_opdef_check_inputs(node);
+}
+
 struct tare_edge tare_lower_end(struct tare_lowering *l, struct tare_node *node) {
     if (!node || l->status != TARE_OK) return no_edge;
-    check(l, tare_node_resolve(node));
+    check(l, check_node(node));
     return l->status == TARE_OK ? (struct tare_edge){ node, 0 } : no_edge;
 }
 

@@ -865,6 +865,14 @@ def small_argument():
         out.write(module.dump())
 
 
+def wrong_type():
+    """The real part of complex numbers as complex numbers."""
+    c = Case('wrong_type')
+    x = c.op('complex', [c.constant(np.float32(1)), c.constant(np.float32(2))], [ten((), ('complex', 'f32'))])
+    c.op('real', [x], [ten((), ('complex', 'f32'))])
+    c.save()
+
+
 def edges():
     """Dtypes, dimension numbers and sizes at which TensorFlow's ops differ from StableHLO's."""
     c = Case('edges')
@@ -935,3 +943,4 @@ elementary()
 shardy()
 shard_shape()
 edges()
+wrong_type()

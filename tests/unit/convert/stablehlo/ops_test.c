@@ -114,6 +114,15 @@ static void edges__of_dtypes_dimension_numbers_and_sizes(void **state) {
     (void)state;
     mini_ok(run_module("edges"));
 }
+static void types__that_no_op_has_are_reported_with_their_place(void **state) {
+    struct tare_graph_model *model;
+    (void)state;
+    mini_ok(tare_saved_model_load(&model, TARE_SOURCE_DIR "/tests/golden/stablehlo/ops_wrong_type.mlirbc", NULL));
+    assert_non_null(model->module_error);
+    assert_non_null(strstr(model->module_error, "function 'main': op vhlo.real_v1 at byte "));
+    assert_non_null(strstr(model->module_error, "complex64 is not in the list of allowed values: float, double"));
+    tare_model_free(model);
+}
 static void collectives__of_one_process_return_their_operands(void **state) {
     (void)state;
     mini_ok(run_module("collectives"));
@@ -156,6 +165,7 @@ int main(void) {
         cmocka_unit_test(small_floats__are_rounded_as_xla_does),
         cmocka_unit_test(small_floats__of_a_caller_are_rounded),
         cmocka_unit_test(edges__of_dtypes_dimension_numbers_and_sizes),
+        cmocka_unit_test(types__that_no_op_has_are_reported_with_their_place),
         cmocka_unit_test(collectives__of_one_process_return_their_operands),
         cmocka_unit_test(calls__of_a_function_with_one_call_are_inlined),
         cmocka_unit_test(assertion__that_does_not_hold_is_an_error_with_its_text),
