@@ -16,6 +16,7 @@
 
 enum { IN_PROGRESS = 1, DONE = 2 };
 enum { MOST_INLINED = 24 }; /* ops of a function that is emitted in place of its calls: relu, clip, _where … */
+enum { MOST_NESTED = 250 }; /* calls and regions in each other: each needs a few kB of the stack */
 
 struct function {
     const struct tare_shlo_op *op;
@@ -34,6 +35,8 @@ struct tare_shlo_importer {
     struct tare_map functions; /* name -> struct function */
     uint8_t *defined;          /* by value number: scratch of capture analysis */
     int64_t devices;           /* of the manual computation whose body is being lowered; else 1 */
+    int depth;                 /* of the op being lowered */
+    bool placed;               /* the text of the error has the function: its callers are not added */
 };
 
 /* ---- constants ---- */
@@ -139,18 +142,29 @@ static tare_status lower_op(struct tare_shlo_importer *im, struct tare_graph *gr
     struct tare_lowering l = { .importer = im, .host = &host, .graph = graph, .op = op };
     if (tare_shlo_op_is(op, "constant")) return TARE_OK; /* emitted where it is used */
     if (!row) return TARE_FAIL(TARE_UNSUPPORTED, "op %s is not supported", op->name);
+    if (im->depth == MOST_NESTED)
+        return TARE_FAIL(TARE_UNSUPPORTED, "calls and regions are nested more than %d deep", MOST_NESTED);
     l.outputs = TARE_NEW_ARRAY(&im->arena, struct tare_edge, op->n_results + 1);
     if (!l.outputs) return TARE_NO_MEMORY;
+    im->depth++;
     if (tare_lower_has_quantized(op))
         tare_lower_quantized(&l, row);
     else if (tare_lower_has_narrow(op))
         tare_lower_narrow(&l, row);
     else if (!tare_lower_pattern(&l))
         row->lower(&l, row->arg);
+    im->depth--;
     if (l.status == TARE_OK)
         for (size_t i = 0; i < op->n_results; i++)
             im->edges[op->results[i].number] = l.outputs[i];
-    return l.status == TARE_OK ? l.status : tare_error_prefix(l.status, "op %s at byte %zu", op->name, op->offset);
+    if (l.status == TARE_OK || im->placed) return l.status;
+    return tare_error_prefix(l.status, "op %s at byte %zu", op->name, op->offset);
+}
+
+static tare_status place(struct tare_shlo_importer *im, tare_status status, const char *name) {
+    if (status == TARE_OK || im->placed) return status;
+    im->placed = true;
+    return tare_error_prefix(status, "function '%s'", name);
 }
 
 static const struct tare_shlo_module *module_of(const struct tare_lowering *l) {
@@ -336,7 +350,7 @@ static tare_status import_function(struct tare_shlo_importer *im, struct functio
     for (size_t i = 0; i < body->n_args; i++)
         TARE_TRY(add_argument(im, f->graph, &body->args[i]));
     if (strcmp(name, "main") == 0) TARE_TRY(round_arguments(im, f->graph, body));
-    TARE_TRY(tare_error_prefix(lower_body(im, f->graph, body), "function '%s'", name));
+    TARE_TRY(place(im, lower_body(im, f->graph, body), name));
     f->state = DONE;
     return TARE_OK;
 }
@@ -403,7 +417,7 @@ static tare_status emit_body(struct tare_lowering *l, const struct tare_shlo_blo
 static bool inlined(struct tare_lowering *l, const char *name) {
     const struct function *f = tare_map_get(&l->importer->functions, name);
     if (l->status != TARE_OK || !f || f->state || (f->n_calls != 1 && !is_small(f))) return false;
-    l->status = tare_error_prefix(emit_body(l, &f->op->regions[0]), "function '%s'", name);
+    l->status = place(l->importer, emit_body(l, &f->op->regions[0]), name);
     return true;
 }
 

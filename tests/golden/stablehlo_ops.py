@@ -873,6 +873,17 @@ def wrong_type():
     c.save()
 
 
+def deep_calls():
+    """300 functions of which each calls the next one."""
+    module, t = Module('deep_calls', '1.8.0'), ten((), 'f32')
+    functions = [module.func('main' if i == 0 else f'f{i}', [t], visibility='private' if i else 'public') for i in range(300)]
+    for i, f in enumerate(functions):
+        call = ('call', {'callee': S(f'f{i + 1}')}) if i + 1 < len(functions) else ('negate', {})
+        module.ret(f, [f.op(call[0], [f.args[0]], [t], call[1])])
+    with open(os.path.join(FOLDER, 'ops_deep_calls.mlirbc'), 'wb') as out:
+        out.write(module.dump())
+
+
 def edges():
     """Dtypes, dimension numbers and sizes at which TensorFlow's ops differ from StableHLO's."""
     c = Case('edges')
@@ -944,3 +955,4 @@ shardy()
 shard_shape()
 edges()
 wrong_type()
+deep_calls()

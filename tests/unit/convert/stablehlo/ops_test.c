@@ -114,14 +114,24 @@ static void edges__of_dtypes_dimension_numbers_and_sizes(void **state) {
     (void)state;
     mini_ok(run_module("edges"));
 }
-static void types__that_no_op_has_are_reported_with_their_place(void **state) {
+/* The module is not imported, for a reason that contains `words`. */
+static void expect_error(const char *name, const char *words) {
+    char path[1200];
     struct tare_graph_model *model;
-    (void)state;
-    mini_ok(tare_saved_model_load(&model, TARE_SOURCE_DIR "/tests/golden/stablehlo/ops_wrong_type.mlirbc", NULL));
+    snprintf(path, sizeof path, "%s/tests/golden/stablehlo/ops_%s.mlirbc", TARE_SOURCE_DIR, name);
+    mini_ok(tare_saved_model_load(&model, path, NULL));
     assert_non_null(model->module_error);
-    assert_non_null(strstr(model->module_error, "function 'main': op vhlo.real_v1 at byte "));
-    assert_non_null(strstr(model->module_error, "complex64 is not in the list of allowed values: float, double"));
+    if (!strstr(model->module_error, words)) fail_msg("%s: %s", name, model->module_error);
     tare_model_free(model);
+}
+static void types__that_no_op_has_are_reported_with_their_place(void **state) {
+    (void)state;
+    expect_error("wrong_type", "function 'main': op vhlo.real_v1 at byte ");
+    expect_error("wrong_type", "complex64 is not in the list of allowed values: float, double");
+}
+static void calls__nested_too_deeply_are_an_error(void **state) {
+    (void)state;
+    expect_error("deep_calls", "calls and regions are nested more than 250 deep");
 }
 static void collectives__of_one_process_return_their_operands(void **state) {
     (void)state;
@@ -165,6 +175,7 @@ int main(void) {
         cmocka_unit_test(small_floats__are_rounded_as_xla_does),
         cmocka_unit_test(small_floats__of_a_caller_are_rounded),
         cmocka_unit_test(edges__of_dtypes_dimension_numbers_and_sizes),
+        cmocka_unit_test(calls__nested_too_deeply_are_an_error),
         cmocka_unit_test(types__that_no_op_has_are_reported_with_their_place),
         cmocka_unit_test(collectives__of_one_process_return_their_operands),
         cmocka_unit_test(calls__of_a_function_with_one_call_are_inlined),
