@@ -1,4 +1,5 @@
 /* Every error that the documents of the Cloud TPU inference converter name, provoked. */
+#include "support/graph_check.h"
 #include "support/mini_model.h"
 #include "support/seed_model.h"
 
