@@ -201,9 +201,14 @@ static bool rebind(struct group_run *run, const struct tare_shape *shape) {
     return true;
 }
 
-/* Binds the operands for a result of `shape` that is not empty, if they fit. */
-static tare_status bind_operands(struct group_run *run, const struct tare_shape *shape, int64_t elements, bool *fits) {
+/* Binds the operands for a result of `shape` if it is not empty and they fit. */
+static tare_status bind_operands(struct group_run *run, const struct tare_shape *shape, bool *fits) {
     struct tare_group_binding *binding = run->binding;
+    int64_t elements;
+    if (tare_shape_elements(&elements, shape) != TARE_OK || elements == 0) {
+        tare_error_clear();
+        return TARE_OK;
+    }
     binding->is_kept = binding->takes_sums = false;
     binding->sums.low = NULL;
     binding->guess = (struct tare_group_guess){ .waits = 0 };
@@ -334,16 +339,11 @@ static tare_status begin_measuring(struct group_run *run, bool guesses) {
 /* Binds the group's operands for a result of `shape` and creates the result, if they fit. */
 static tare_status bind_group(struct group_run *run, const struct tare_shape *shape, struct tare_buffer_pool *pool,
                               bool *fits) {
-    int64_t elements;
     *fits = false;
-    if (tare_shape_elements(&elements, shape) != TARE_OK || elements == 0) {
-        tare_error_clear();
-        return TARE_OK;
-    }
     run->binding = binding_of(run);
     if (!run->binding) return TARE_NO_MEMORY;
     *fits = rebind(run, shape);
-    if (!*fits) TARE_TRY(bind_operands(run, shape, elements, fits));
+    if (!*fits) TARE_TRY(bind_operands(run, shape, fits));
     if (!*fits) return TARE_OK;
     run->pool = pool;
     set_bounds(run);

@@ -315,6 +315,13 @@ static struct tare_conv as_pointwise(int64_t m, int64_t n, int64_t k) {
                                .groups = 1 };
 }
 
+void tare_exact_choose_product(struct tare_exact_choice *choice, int64_t m, int64_t n, int64_t k, int lhs_dtype,
+                               int rhs_dtype) {
+    if (choice->is_set && choice->lhs_dtype == lhs_dtype && choice->rhs_dtype == rhs_dtype) return;
+    const struct tare_conv conv = as_pointwise(m, n, k);
+    tare_exact_choose(choice, &conv, lhs_dtype, rhs_dtype);
+}
+
 /* With the kernels for few rows; *done is false if they are not for the product. */
 static tare_status few_rows(int32_t *output, const struct tare_exact *operands, int64_t m, int64_t n, int64_t k,
                             bool *done) {
@@ -355,10 +362,10 @@ static bool small_product(int32_t *output, const struct tare_exact *operands, in
     _Alignas(64) char scratch[MOST_BYTES];
     if (m < 1 || n < 1 || k < 1 || m > MOST_SUMS || n > MOST_SUMS || k > MOST_BYTES || operands->plain) return false;
     if (!operands->weights || !is_int8(operands->lhs_dtype) || !is_int8(operands->rhs_dtype)) return false;
-    const struct tare_conv conv = as_pointwise(m, n, k);
-    const enum tare_igemm_form form = form_of(&conv, operands->lhs_dtype, operands->rhs_dtype);
-    if (tare_conv_int_direct_sums(&conv) > MOST_SUMS || tare_conv_int_direct_scratch(form, &conv) > MOST_BYTES)
+    const struct tare_exact_choice *choice = operands->choice;
+    if (!choice || choice->kernel != TARE_EXACT_DIRECT || choice->sums > MOST_SUMS || choice->bytes > MOST_BYTES)
         return false;
+    const struct tare_conv conv = as_pointwise(m, n, k);
     const int64_t key = tare_exact_product_key(operands->lhs_dtype, operands->rhs_dtype);
     const void *packed = tare_weights_find(operands->weights, operands->source, key);
     if (!packed) return false;
@@ -367,7 +374,7 @@ static bool small_product(int32_t *output, const struct tare_exact *operands, in
     const struct tare_conv_int_sink sink = { .take = take_small,
                                              .arg = &to,
                                              .requantize = requantize && requantize->columns == n ? requantize : NULL };
-    tare_conv_int_direct_at(tare_cpu_level(), &sink, &conv, operands->lhs, form, packed, sums, scratch);
+    tare_conv_int_direct_at(tare_cpu_level(), &sink, &conv, operands->lhs, choice->form, packed, sums, scratch);
     return true;
 }
 

@@ -22,7 +22,7 @@ struct tare_exact {
     struct tare_pool *threads;              /* among which the computation is divided; NULL: one thread */
     bool plain;                             /* the plain loops, for reference kernels */
     struct tare_consumer *consumer;         /* takes the sums instead of an output array; NULL: none */
-    const struct tare_exact_choice *choice; /* of tare_exact_conv, for the same dtypes; NULL: chosen at each call */
+    const struct tare_exact_choice *choice; /* for the same operation and dtypes; NULL: chosen at each call */
 };
 
 /* With a consumer, `output` is NULL.
@@ -32,6 +32,9 @@ tare_status tare_exact_product(int32_t *output, const struct tare_exact *operand
 /* Sets `choice` unless it is set for these dtypes. Callers keep it as long as the convolution is the same, except for
  * its pad_value: choosing takes as long as a small layer's kernel. */
 void tare_exact_choose(struct tare_exact_choice *choice, const struct tare_conv *conv, int lhs_dtype, int rhs_dtype);
+/* The same for a product of at least one row, column and term. */
+void tare_exact_choose_product(struct tare_exact_choice *choice, int64_t m, int64_t n, int64_t k, int lhs_dtype,
+                               int rhs_dtype);
 tare_status tare_exact_conv(int32_t *output, const struct tare_exact *operands, const struct tare_conv *conv);
 /* The key under which the packed weights of a convolution are stored, which depends on the kernel's form, and that of
  * a product. */

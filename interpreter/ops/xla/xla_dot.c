@@ -16,6 +16,7 @@ struct dot_state {
     bool has_dot; /* the product's dimensions were read, for operands of these shapes */
     struct tare_dot dot;
     struct tare_shape lhs, rhs;
+    struct tare_exact_choice choice; /* for `dot` */
 };
 
 static tare_status prepare_dot(struct tare_kernel *kernel) {
@@ -45,6 +46,10 @@ static tare_status exact_dot(struct tare_kernel *kernel, int32_t *result, const 
                            (!plain && tare_few_rows_is_packed(&state->kept.weights, rhs, dot->m, dot->n, dot->k));
     struct tare_exact exact;
     TARE_TRY(tare_xla_exact(&exact, kernel, dot->lhs_order, dot->rhs_order, !is_packed || dot->batch != 1, plain));
+    if (dot->m > 0 && dot->n > 0 && dot->k > 0) {
+        tare_exact_choose_product(&state->choice, dot->m, dot->n, dot->k, lhs->dtype, rhs->dtype);
+        exact.choice = &state->choice;
+    }
     return tare_exact_product(result, &exact, dot->batch, dot->m, dot->n, dot->k);
 }
 
@@ -115,7 +120,7 @@ static tare_status dot_of(const struct tare_dot **out, const struct tare_kernel 
     const struct tare_shape *lhs = &kernel->inputs[0].shape, *rhs = &kernel->inputs[1].shape;
     *out = &state->dot;
     if (state->has_dot && tare_shape_equal(&state->lhs, lhs) && tare_shape_equal(&state->rhs, rhs)) return TARE_OK;
-    state->has_dot = false;
+    state->has_dot = state->choice.is_set = false;
     TARE_TRY(tare_dot_set(&state->dot, kernel->node, lhs, rhs));
     state->lhs = *lhs, state->rhs = *rhs;
     state->has_dot = true;
