@@ -295,6 +295,10 @@ static void lower_cholesky(struct tare_lowering *l, const void *arg) {
     const bool lower = tare_lower_flag(l, "lower");
     struct tare_edge x = tare_lower_in(l, 0);
     (void)arg;
+    if (rank < 2) {
+        tare_lower_fail(l, TARE_CORRUPT, "a matrix of rank %zu", rank);
+        return;
+    }
     if (!lower) x = adjoint(l, x, rank);
     x = tare_lower_unary(l, "Cholesky", x);
     tare_lower_set(l, lower ? x : adjoint(l, x, rank));

@@ -193,7 +193,7 @@ struct tare_vhlo_op {
     const char *name;  /* "add_v1" */
     const char *attrs; /* names sorted by ASCII and separated by spaces, which is their order in the file */
     uint8_t n_attrs;
-    uint8_t min_operands; /* operands that are not variadic */
+    uint8_t min_operands; /* operands that are not variadic, and the least number of those that are */
     bool variadic_operands;
     int8_t results;   /* -1: variadic */
     int8_t regions;   /* -1: variadic */

@@ -873,6 +873,21 @@ def wrong_type():
     c.save()
 
 
+def too_few():
+    """Modules with fewer operands or dimensions than an op has."""
+    dims = {'dimensions': ivec([0])}
+    windows = {name: ivec([1]) for name in ('window_dimensions', 'window_strides', 'base_dilations', 'window_dilations')}
+    windows['padding'] = arr(np.zeros((1, 2), np.int64))
+    for name, attrs in (('reduce', dims), ('reduce_window', windows), ('sort', {'dimension': I(0), 'is_stable': B(True)})):
+        c = Case(f'{name}_of_none')
+        c.op(name, [], [ten((), 'f32')], attrs, [combine(c, 'f32', 'add')])
+        c.save()
+    c = Case('cholesky_of_vector')
+    x = np.ones(1, np.float32)
+    c.op('cholesky', [c.constant(x)], [of(x)], {'lower': B(False)})
+    c.save()
+
+
 def deep_calls():
     """300 functions of which each calls the next one."""
     module, t = Module('deep_calls', '1.8.0'), ten((), 'f32')
@@ -955,4 +970,5 @@ shardy()
 shard_shape()
 edges()
 wrong_type()
+too_few()
 deep_calls()
