@@ -140,6 +140,18 @@ static void operands__too_few_or_of_too_low_rank_are_an_error(void **state) {
     expect_error("sort_of_none", "expected 1 operands, got 0");
     expect_error("cholesky_of_vector", "a matrix of rank 1");
 }
+/* Modules of tests/golden/stablehlo_random.py. */
+static void random__modules_of_general_dimension_numbers(void **state) {
+    static const char *const names[] = { "dot_general", "convolution", "reduce_window", "pad", "gather", "scatter" };
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char path[80];
+        struct tare_tensor done;
+        snprintf(path, sizeof path, "random_%s", names[i]);
+        mini_ok(run_main(&done, path, NULL));
+        tare_tensor_reset(&done);
+    }
+}
 static void calls__nested_too_deeply_are_an_error(void **state) {
     (void)state;
     expect_error("deep_calls", "calls and regions are nested more than 250 deep");
@@ -187,6 +199,7 @@ int main(void) {
         cmocka_unit_test(small_floats__of_a_caller_are_rounded),
         cmocka_unit_test(edges__of_dtypes_dimension_numbers_and_sizes),
         cmocka_unit_test(operands__too_few_or_of_too_low_rank_are_an_error),
+        cmocka_unit_test(random__modules_of_general_dimension_numbers),
         cmocka_unit_test(calls__nested_too_deeply_are_an_error),
         cmocka_unit_test(types__that_no_op_has_are_reported_with_their_place),
         cmocka_unit_test(collectives__of_one_process_return_their_operands),
