@@ -182,7 +182,8 @@ static tare_status localize_all(struct localize *l) {
 
 static bool is_weight(struct tare_edge edge) {
     const struct tare_tensor *value = tare_edge_constant(edge);
-    return value && value->dtype == TARE_DT_FLOAT && value->elements >= LEAST_WORTH_COPYING;
+    return value && value->elements >= LEAST_WORTH_COPYING &&
+           (value->dtype == TARE_DT_FLOAT || value->dtype == TARE_DT_BFLOAT16 || value->dtype == TARE_DT_HALF);
 }
 
 /* The callee of a plain call that passes a weight to an argument with several values; NULL: none. */
@@ -215,12 +216,14 @@ static tare_status copy_for_callers(struct localize *l, size_t *copies) {
 
 static tare_status run(struct tare_graph_model *model, size_t *changes) {
     struct localize l = { .model = model, .changes = changes };
-    size_t copies = 0, removed = 0;
+    size_t copies = 0, before, removed = 0;
     tare_status status;
-    TARE_CHECK(settle(&l));
-    TARE_CHECK(copy_for_callers(&l, &copies));
-    if (copies) TARE_CHECK(settle(&l)); /* each copy has one caller */
-    TARE_CHECK(localize_all(&l));
+    do { /* weights that a function or its copy passes on are constants there only afterwards */
+        before = copies;
+        TARE_CHECK(settle(&l)); /* each copy has one caller */
+        TARE_CHECK(localize_all(&l));
+        TARE_CHECK(copy_for_callers(&l, &copies));
+    } while (copies > before);
     TARE_CHECK(tare_model_remove_unused_args(&removed, model));
     *changes += copies;
 done:

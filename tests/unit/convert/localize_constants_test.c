@@ -82,6 +82,38 @@ static void other_weights__get_a_copy_of_the_function_each(void **state) {
     tare_model_free(model);
 }
 
+/* g(x, w) = f(f(x, w), w) */
+static struct tare_graph *nested_product(struct tare_graph_model *model) {
+    struct tare_graph *f = product(model, "f"), *g = tare_model_add_function(model, "g");
+    struct tare_edge x = mini_arg(g, "x", TARE_DT_FLOAT), w = mini_arg(g, "w", TARE_DT_FLOAT);
+    struct tare_edge y = mini_call(g, "PartitionedCall", "inner", f, 2, x, w);
+    mini_return(g, "y", mini_call(g, "PartitionedCall", "again", f, 2, y, w));
+    return g;
+}
+
+/* The caller gets its weights as arguments, too: they are constants only once they were moved into it. */
+static void other_weights__reach_functions_of_the_copies(void **state) {
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *g = nested_product(model);
+    (void)state;
+    struct tare_graph *h = tare_model_add_function(model, "h");
+    struct tare_edge x = mini_arg(h, "x", TARE_DT_FLOAT), a = mini_arg(h, "a", TARE_DT_FLOAT),
+                     b = mini_arg(h, "b", TARE_DT_FLOAT);
+    x = mini_call(h, "PartitionedCall", "first", g, 2, x, a);
+    mini_return(h, "y", mini_call(h, "PartitionedCall", "second", g, 2, x, b));
+    x = mini_placeholder(model->main, "x", TARE_DT_FLOAT);
+    struct tare_edge y = mini_call(model->main, "PartitionedCall", "h", h, 3, x, weight(model->main, "a", 2),
+                                   weight(model->main, "b", 5));
+    run_pass(model);
+    assert_true(answer(model, x, y) == 100);
+    for (int i = 0; i < 2; i++) {
+        const struct tare_graph *copy = tare_node_function(tare_graph_find(h, i ? "second" : "first"), "f");
+        const struct tare_graph *inner = tare_node_function(tare_graph_find(copy, "again"), "f");
+        assert_non_null(tare_edge_constant(tare_graph_find(inner, "product")->inputs[1]));
+    }
+    tare_model_free(model);
+}
+
 static void text__stays_where_a_loader_replaces_it(void **state) {
     struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = tare_model_add_function(model, "f");
@@ -161,6 +193,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(same_constant__goes_into_the_function),
         cmocka_unit_test(other_weights__get_a_copy_of_the_function_each),
+        cmocka_unit_test(other_weights__reach_functions_of_the_copies),
         cmocka_unit_test(text__stays_where_a_loader_replaces_it),
         cmocka_unit_test(argument_that_varies__stays),
         cmocka_unit_test(loop__carries_no_constant),
