@@ -24,6 +24,8 @@ extern const struct tare_pass tare_pass_fold_constants;
 extern const struct tare_pass tare_pass_fold_fake_quant;
 /* Moves constants that call sites pass as arguments into the functions, loops and branches that use them. */
 extern const struct tare_pass tare_pass_localize_constants;
+/* The same for reads of variables that stay variables. */
+extern const struct tare_pass tare_pass_localize_variables;
 /* Replaces the bodies of annotated composite functions (convert/composites/composites.h). */
 extern const struct tare_pass tare_pass_fuse_composites;
 /* Turns the batch groups of convolutions into feature groups, which quantization knows. */

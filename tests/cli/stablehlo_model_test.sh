@@ -50,6 +50,15 @@ if [ -e "$twin" ]; then
     "$tare" run "$work/int8" --data "$data" --output-dir "$work/twin.got" --quiet >/dev/null || fail "run"
     cmp -s "$work/twin.out/dense.npy" "$work/twin.got/output_0.npy" || fail "the int8 model computes other bits than its twin"
 fi
+# Weights that stay variables are read where they are used: the same layers and bits as with constants.
+encoder=$models/jax_encoder_poly encoder_data=$references/jax_encoder_poly/serving_default/inputs.tfrecord.gz
+for kept in "" --keep-variables; do
+    "$tare" quantize "$encoder" "$work/kept$kept" --method dynamic $kept --quiet >/dev/null 2>"$work/err" || fail "quantize $kept: $(cat "$work/err")"
+    "$tare" validate "$work/kept$kept" >/dev/null || fail "quantize $kept: not valid"
+    "$tare" run "$work/kept$kept" --data "$encoder_data" --output-dir "$work/kept$kept.out" --quiet >/dev/null || fail "run $kept"
+done
+cmp -s "$work/kept.out/output_0.npy" "$work/kept--keep-variables.out/output_0.npy" || fail "kept variables change the outputs"
+
 "$tare" copy "$model" "$work/copy" --quiet 2>/dev/null || "$tare" copy "$model" "$work/copy" || fail "copy: $?"
 cmp -s "$model/saved_model.pb" "$work/copy/saved_model.pb" || fail "a copy does not keep the module"
 
