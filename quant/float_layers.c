@@ -10,13 +10,26 @@ static bool is_on_tpu(const struct tare_quant_layer *layer) {
     return tare_node_find_attr(layer->op, "_tpu_replicate") != NULL;
 }
 
+/* One group per channel. Other layouts than TensorFlow's, which JAX exports, are XlaConvV2. */
+static bool is_depthwise(const struct tare_quant_layer *layer) {
+    const struct tare_quant_product *p = &layer->product;
+    if (layer->kind == TARE_KIND_DEPTHWISE) return true;
+    return layer->kind == TARE_KIND_XLA_CONV && p->groups > 1 && p->arranged.dims[p->spatial] == 1;
+}
+
+/* A depthwise convolution must be among the kinds also if the op is a general convolution. */
+static bool includes(unsigned kinds, const struct tare_quant_layer *layer) {
+    const unsigned bits = 1u << layer->kind | (is_depthwise(layer) ? 1u << TARE_KIND_DEPTHWISE : 0);
+    return (kinds & bits) == bits;
+}
+
 static tare_status check_kind(const char **reason, const struct tare_quant_work *work,
                               const struct tare_quant_layer *layer, bool by_rule) {
     const struct tare_quant_method *method = layer->setting.method;
-    const unsigned bit = 1u << layer->kind;
-    const bool requested = by_rule || (layer->kind == TARE_KIND_DEPTHWISE && work->options->depthwise);
-    if ((method->kinds & bit) || (requested && (method->kinds_on_request & bit))) return TARE_OK;
-    if (layer->kind == TARE_KIND_DEPTHWISE)
+    const bool depthwise = is_depthwise(layer), requested = by_rule || (depthwise && work->options->depthwise);
+    if (includes(method->kinds, layer)) return TARE_OK;
+    if (requested && includes(method->kinds | method->kinds_on_request, layer)) return TARE_OK;
+    if (depthwise)
         *reason = "DepthwiseConv2D doesn't get any benefit of quantization in XLA.";
     else if (layer->kind == TARE_KIND_GATHER)
         *reason = "Weight-only op is skipped. (quantize it by a recipe rule)";

@@ -30,7 +30,9 @@ struct form {
 
 static struct tare_tensor outputs_of(const struct form *form, const struct tare_quant_setting *setting,
                                      const char *passes, enum tare_quant_op_set op_set) {
-    const struct tare_quant_options options = { .setting = *setting, .min_elements = 1, .op_set = op_set };
+    const struct tare_quant_options options = {
+        .setting = *setting, .min_elements = 1, .op_set = op_set, .depthwise = true
+    };
     struct quantized_model m;
     struct tare_tensor out;
     form->build(&m, form->arg);
@@ -354,6 +356,24 @@ static void convolutions__with_gaps_pad_by_the_zero_point(void **state) {
     check_in(TARE_OP_SET_UNIFORM_QUANTIZED, forms, 3);
 }
 
+/* As DepthwiseConv2dNative does: the op is that of another order of dimensions. */
+static void depthwise_convolutions__stay_float_unless_requested(void **state) {
+    const struct conv conv = { "XlaConvV2", 2, CHANNELS_FIRST, { { 1, 0, 1, 1 }, { 1, 0, 1, 1 } }, 4, false };
+    struct tare_quant_options options = { .setting = settings[0], .min_elements = 1 };
+    struct quantized_model m;
+    (void)state;
+    build_xla_conv(&m, &conv);
+    quantized_model_quantize(&m, &options, "");
+    assert_string_equal(m.report.outcomes[0].refused,
+                        "DepthwiseConv2D doesn't get any benefit of quantization in XLA.");
+    quantized_model_end(&m);
+    options.depthwise = true;
+    build_xla_conv(&m, &conv);
+    quantized_model_quantize(&m, &options, "");
+    assert_int_equal(m.report.quantized, 1);
+    quantized_model_end(&m);
+}
+
 static void convolutions__with_gaps_stay_float_in_the_op_set_tf(void **state) {
     const struct conv conv = { "XlaConvV2", 2, CHANNELS_LAST, { { 1, 1, 1, 2 }, { 2, 2, 1, 3 } }, 1, false };
     const struct tare_quant_options options = { .setting = settings[0], .op_set = TARE_OP_SET_TF, .min_elements = 1 };
@@ -431,6 +451,7 @@ int main(void) {
         cmocka_unit_test(products__of_any_dimension_numbers_have_the_integers_of_a_matmul),
         cmocka_unit_test(convolutions__of_any_order_have_the_integers_of_a_conv2d),
         cmocka_unit_test(convolutions__with_gaps_pad_by_the_zero_point),
+        cmocka_unit_test(depthwise_convolutions__stay_float_unless_requested),
         cmocka_unit_test(convolutions__with_gaps_stay_float_in_the_op_set_tf),
         cmocka_unit_test(convolutions__that_cut_off_elements_stay_close_to_float),
         cmocka_unit_test(convolutions__in_groups_and_of_lines),
