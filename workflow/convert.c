@@ -128,7 +128,7 @@ tare_status tare_workflow_convert_run(struct tare_converted *out, struct tare_ar
     const struct tare_converter_options *converter = options->converter;
     struct tare_tpu_memory before;
     tare_status status;
-    *out = (struct tare_converted){ 0 };
+    *out = (struct tare_converted){ .module_error = model->module_error };
     /* Functions that are found automatically are measured once they are known. */
     if (!converter->automatic) TARE_TRY(tare_pipeline_memory(&before, arena, model, converter));
     if (converter->has_quantization) {
@@ -223,5 +223,8 @@ void tare_workflow_convert_log(const struct tare_log *log, const struct tare_con
     for (size_t i = 0; converted->was_quantized && i < converted->quantized.n_warnings; i++)
         tare_warn(log, "%s", converted->quantized.warnings[i]);
     tell_findings(log, &converted->conversion, status);
+    if (status == TARE_OK && converted->module_error)
+        tare_warn(log, "%s; it stays a module, in float32, and fails on a TPU unless XLA supports it there",
+                  converted->module_error);
     if (status == TARE_OK) tell_notes(log, &converted->conversion);
 }

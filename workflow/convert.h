@@ -32,6 +32,7 @@ struct tare_converted {
     bool was_quantized;
     struct tare_quant_report quantized;  /* if was_quantized */
     struct tare_explanation_list layers; /* per layer */
+    const char *module_error;            /* why a StableHLO module stays as it is (the model's text); NULL: none does */
 };
 
 /* Modifies the model. After a failure the model is unusable, and `out` contains what the TPU compiler would reject
