@@ -22,6 +22,8 @@ extern const struct tare_pass tare_pass_cancel_transposes;
 extern const struct tare_pass tare_pass_fold_constants;
 /* The same for FakeQuant ops that read the weight from a variable that is kept. */
 extern const struct tare_pass tare_pass_fold_fake_quant;
+/* Copies functions that are called with different variables, for each caller. */
+extern const struct tare_pass tare_pass_split_callers;
 /* Moves constants that call sites pass as arguments into the functions, loops and branches that use them. */
 extern const struct tare_pass tare_pass_localize_constants;
 /* The same for reads of variables that stay variables. */

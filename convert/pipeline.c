@@ -8,6 +8,7 @@
 const struct tare_pass *const tare_prepare_passes[] = {
     &tare_pass_prune,
     &tare_pass_fuse_composites,
+    &tare_pass_split_callers,
     &tare_pass_freeze,
     &tare_pass_localize_variables,
     &tare_pass_localize_constants,

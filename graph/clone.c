@@ -74,6 +74,16 @@ tare_status tare_function_clone(struct tare_graph **out, const struct tare_graph
     return clone_contents(to, from);
 }
 
+tare_status tare_call_copy_function(struct tare_node *call) {
+    const struct tare_graph *shared = tare_node_function(call, "f");
+    const char *name = tare_model_unused_name(shared->model, shared->name);
+    struct tare_graph *copy;
+    if (!name) return TARE_NO_MEMORY;
+    TARE_TRY(tare_function_clone(&copy, shared, name));
+    copy->copied_from = shared->copied_from ? shared->copied_from : shared->name;
+    return tare_node_set_func(call, "f", name);
+}
+
 tare_status tare_function_move_body(struct tare_graph **out, struct tare_graph *from, const char *name) {
     TARE_TRY(tare_function_clone(out, from, name));
     for (size_t i = 0; i < from->n_nodes; i++)
@@ -110,6 +120,7 @@ static tare_status clone_interface(struct tare_graph *to, const struct tare_grap
     to->must_not_jit = from->must_not_jit;
     to->arg_shapes_void = from->arg_shapes_void;
     to->origin = from->origin;
+    to->copied_from = from->copied_from;
     to->attrs = COPY(to->model, from->attrs, from->n_attrs);
     if (!to->attrs) return TARE_NO_MEMORY;
     to->n_attrs = to->attrs_capacity = from->n_attrs;

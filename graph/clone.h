@@ -6,6 +6,9 @@
 
 /* A new function `name` with the arguments, nodes, returns and attributes of `from` (values shared). */
 tare_status tare_function_clone(struct tare_graph **out, const struct tare_graph *from, const char *name);
+/* Gives a PartitionedCall or StatefulPartitionedCall a function of its own, with an unused name: a copy of the function
+ * that it shared with other callers. The copy's copied_from is the name of the first original. */
+tare_status tare_call_copy_function(struct tare_node *call);
 /* A model with the graphs, signatures, variables and tables of `from`, for passes that change it and for sessions. It
  * shares constants, strings and the values of attributes with `from`, which must outlive it and must not change, and
  * has none of the importer's data: it cannot be exported. NULL in *out after a failure. */

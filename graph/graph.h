@@ -104,6 +104,7 @@ struct tare_graph {
     bool arg_shapes_void; /* what `origin` records of the arguments' shapes no longer holds (tare_graph_drop_arg_shapes)
                            */
     const void *origin;   /* the FunctionDef it was read from */
+    const char *copied_from; /* name of the function that it was copied from for one of its callers; otherwise NULL */
 };
 
 /* Predicates; false for a NULL node. */

@@ -2,6 +2,7 @@
 #include "tpu/functions.h"
 #include "base/alloc.h"
 #include "base/strbuf.h"
+#include "graph/calls.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -109,16 +110,45 @@ static tare_status add(struct finder *finder, struct tare_graph *graph, const st
     return TARE_OK;
 }
 
+static bool is_copy_of(const struct tare_graph *graph, const char *name) {
+    return graph->copied_from && strcmp(graph->copied_from, name) == 0;
+}
+
+/* *replaced: all callers of the function have copies of it, and no loader lists it. */
+static tare_status is_replaced(bool *replaced, const struct finder *finder, const struct tare_graph *graph) {
+    bool *live, copied = false;
+    *replaced = false;
+    for (size_t i = 0; i < finder->model->n_functions; i++)
+        copied |= is_copy_of(finder->model->functions[i], graph->name);
+    if (!copied) return TARE_OK;
+    TARE_TRY(tare_model_reachable_functions(&live, finder->arena, finder->model, true));
+    for (size_t i = 0; i < finder->model->n_functions; i++)
+        if (finder->model->functions[i] == graph) *replaced = !live[i];
+    return TARE_OK;
+}
+
+/* Adds the function of that name, which its alias may label, and its copies. *found: there is one. */
+static tare_status add_named(bool *found, struct finder *finder, const char *name, const struct tare_tpu_choice *choice,
+                             const char *alias) {
+    for (size_t i = 0; i < finder->model->n_functions; i++) {
+        struct tare_graph *graph = finder->model->functions[i];
+        bool replaced = false;
+        if (strcmp(graph->name, name) == 0)
+            TARE_TRY(is_replaced(&replaced, finder, graph));
+        else if (!is_copy_of(graph, name))
+            continue;
+        *found = true;
+        if (!replaced) TARE_TRY(add(finder, graph, choice, alias ? alias : graph->name));
+    }
+    return TARE_OK;
+}
+
 static tare_status by_alias(struct finder *finder, const struct tare_tpu_choice *choice) {
     bool any = false;
     for (size_t i = 0; i < finder->model->n_aliases; i++) {
         const struct tare_alias *alias = &finder->model->aliases[i];
-        struct tare_graph *graph;
         if (strcmp(alias->alias, choice->name) != 0) continue;
-        graph = tare_model_find_function(finder->model, alias->function);
-        if (!graph) continue;
-        any = true;
-        TARE_TRY(add(finder, graph, choice, alias->alias));
+        TARE_TRY(add_named(&any, finder, alias->function, choice, alias->alias));
     }
     return any ? TARE_OK : unknown_alias(finder->model, choice->name);
 }
@@ -139,20 +169,26 @@ static tare_status by_signature(struct finder *finder, const struct tare_tpu_cho
 }
 
 static tare_status by_jit(struct finder *finder, const struct tare_tpu_choice *choice) {
-    bool any = false;
+    bool any = false, replaced;
     for (size_t i = 0; i < finder->model->n_functions; i++) {
         struct tare_graph *graph = finder->model->functions[i];
         const struct tare_attr *attr = tare_graph_find_attr(graph, "_XlaMustCompile");
         if (!attr || attr->kind != TARE_ATTR_BOOL || !attr->count || !attr->items[0].b) continue;
         any = true;
-        TARE_TRY(add(finder, graph, choice, graph->name));
+        TARE_TRY(is_replaced(&replaced, finder, graph));
+        if (!replaced) TARE_TRY(add(finder, graph, choice, graph->name));
     }
     return any ? TARE_OK
                : TARE_FAIL(TARE_NOT_FOUND, "jit_compile_functions: no function was traced with jit_compile=True");
 }
 
+static tare_status by_name(struct finder *finder, const struct tare_tpu_choice *choice) {
+    bool any = false;
+    TARE_TRY(add_named(&any, finder, choice->name, choice, NULL));
+    return any ? TARE_OK : unknown_function(finder->model, choice->name);
+}
+
 static tare_status find(struct finder *finder, const struct tare_tpu_choice *choice) {
-    struct tare_graph *graph;
     switch (choice->kind) {
     case TARE_TPU_BY_ALIAS:
         return by_alias(finder, choice);
@@ -163,8 +199,7 @@ static tare_status find(struct finder *finder, const struct tare_tpu_choice *cho
     case TARE_TPU_BY_CONCRETE:
         break;
     }
-    graph = tare_model_find_function(finder->model, choice->name);
-    return graph ? add(finder, graph, choice, graph->name) : unknown_function(finder->model, choice->name);
+    return by_name(finder, choice);
 }
 
 /* ---- indirect calls ---- */

@@ -22,8 +22,10 @@ struct tare_tpu_function {
     const char *label; /* for reports: alias, signature or function name */
 };
 
-/* Finds the functions; arena memory. TARE_NOT_FOUND lists the known names, TARE_INVALID_ARGUMENT when a function is
- * named twice (and by which names) or when one TPU function calls another through a function that stays on the CPU. */
+/* Finds the functions; arena memory. Copies of a named function that passes made for its callers (copied_from) are
+ * chosen with it, or in its place if nothing calls it any more. TARE_NOT_FOUND lists the known names,
+ * TARE_INVALID_ARGUMENT when a function is named twice (and by which names) or when one TPU function calls another
+ * through a function that stays on the CPU. */
 tare_status tare_tpu_find_functions(struct tare_tpu_function **out, size_t *count, struct tare_arena *arena,
                                     const struct tare_graph_model *model, const struct tare_tpu_choice *choices,
                                     size_t n_choices);

@@ -7,13 +7,14 @@
  */
 #include "convert/pass.h"
 #include "base/alloc.h"
+#include "convert/passes/copies.h"
 #include "graph/calls.h"
 #include "graph/clone.h"
 #include "graph/op.h"
 
 #include <string.h>
 
-enum { LEAST_WORTH_COPYING = 1024, MOST_COPIES = 256 }; /* elements; functions */
+enum { SMALL = 1024 }; /* elements of constants that are compared by value */
 
 /* What is known of one argument: nothing yet, one constant, or several values. Stored in the node's scratch pointer. */
 struct value {
@@ -52,7 +53,7 @@ static bool same_constant(const struct tare_node *a, const struct tare_node *b) 
     if (!x || !y || x->dtype != y->dtype || x->splat != y->splat || !tare_shape_equal(&x->shape, &y->shape))
         return false;
     if (x->data == y->data) return true;
-    return tare_dtype_size(x->dtype) && x->elements < LEAST_WORTH_COPYING &&
+    return tare_dtype_size(x->dtype) && x->elements < SMALL &&
            memcmp(x->data, y->data, (size_t)(x->splat ? 1 : x->elements) * tare_dtype_size(x->dtype)) == 0;
 }
 
@@ -182,32 +183,24 @@ static tare_status localize_all(struct localize *l) {
 
 static bool is_weight(struct tare_edge edge) {
     const struct tare_tensor *value = tare_edge_constant(edge);
-    return value && value->elements >= LEAST_WORTH_COPYING &&
-           (value->dtype == TARE_DT_FLOAT || value->dtype == TARE_DT_BFLOAT16 || value->dtype == TARE_DT_HALF);
+    return value && tare_is_worth_copying(value->dtype, value->elements);
 }
 
-/* The callee of a plain call that passes a weight to an argument with several values; NULL: none. */
-static struct tare_graph *shared_callee(const struct tare_node *node) {
-    struct tare_graph *callee = tare_node_function(node, "f");
-    if (strcmp(node->op, "PartitionedCall") != 0 && strcmp(node->op, "StatefulPartitionedCall") != 0) return NULL;
+/* A plain call that passes a weight to an argument with several values. */
+static bool shares_callee(const struct tare_node *node) {
+    const struct tare_graph *callee = tare_is_plain_call(node) ? tare_node_function(node, "f") : NULL;
     for (size_t i = 0; callee && i < node->n_inputs && i < callee->n_args; i++)
-        if (is_weight(node->inputs[i]) && value_of(callee->args[i]) && value_of(callee->args[i])->several)
-            return callee;
-    return NULL;
+        if (is_weight(node->inputs[i]) && value_of(callee->args[i]) && value_of(callee->args[i])->several) return true;
+    return false;
 }
 
 static tare_status copy_for_callers(struct localize *l, size_t *copies) {
     const size_t n_functions = l->model->n_functions;
     for (size_t g = 0; g <= n_functions; g++) {
         const struct tare_graph *graph = graph_at(l->model, g);
-        for (size_t i = 0; i < graph->n_nodes && *copies < MOST_COPIES; i++) {
-            struct tare_graph *callee = graph->nodes[i]->dead ? NULL : shared_callee(graph->nodes[i]);
-            struct tare_graph *copy;
-            const char *name = callee ? tare_model_unused_name(l->model, callee->name) : NULL;
-            if (!callee) continue;
-            if (!name) return TARE_NO_MEMORY;
-            TARE_TRY(tare_function_clone(&copy, callee, name));
-            TARE_TRY(tare_node_set_func(graph->nodes[i], "f", name));
+        for (size_t i = 0; i < graph->n_nodes && *copies < TARE_MOST_COPIES; i++) {
+            if (graph->nodes[i]->dead || !shares_callee(graph->nodes[i])) continue;
+            TARE_TRY(tare_call_copy_function(graph->nodes[i]));
             ++*copies;
         }
     }

@@ -7,6 +7,7 @@
  * A round visits every call; what a function passes on is a read in the function itself in the next round.
  */
 #include "convert/pass.h"
+#include "convert/passes/copies.h"
 #include "graph/bindings.h"
 #include "graph/calls.h"
 #include "graph/clone.h"
@@ -14,8 +15,6 @@
 #include "interpreter/ops/builtin.h"
 
 #include <string.h>
-
-enum { LEAST_WORTH_COPYING = 1024, MOST_COPIES = 256 }; /* elements; functions */
 
 /* The nodes that call a function. */
 struct callee {
@@ -46,10 +45,6 @@ static struct callee *callee_of(struct round *round, const struct tare_graph *fu
     return callee && tare_graph_table_set(&round->callees, function, callee) ? callee : NULL;
 }
 
-static bool is_plain_call(const struct tare_node *node) {
-    return tare_node_is(node, "PartitionedCall") || tare_node_is(node, "StatefulPartitionedCall");
-}
-
 static tare_status note_calls(struct round *round, struct tare_node *node) {
     struct tare_call_site site;
     if (node->dead) return TARE_OK;
@@ -62,7 +57,7 @@ static tare_status note_calls(struct round *round, struct tare_node *node) {
         if (!grown) return TARE_NO_MEMORY;
         callee->sites = grown;
         callee->sites[callee->n_sites++] = node;
-        callee->is_fixed |= !is_plain_call(node) && site.kind != TARE_CALL_BRANCH && site.kind != TARE_CALL_LOOP;
+        callee->is_fixed |= !tare_is_plain_call(node) && site.kind != TARE_CALL_BRANCH && site.kind != TARE_CALL_LOOP;
     }
     return TARE_OK;
 }
@@ -240,7 +235,7 @@ static tare_status push_all(struct round *round) {
         const struct callee *callee = tare_graph_table_get(&round->callees, function);
         bool is_plain = callee && !callee->is_fixed;
         for (size_t s = 0; is_plain && s < callee->n_sites; s++)
-            is_plain = is_plain_call(callee->sites[s]);
+            is_plain = tare_is_plain_call(callee->sites[s]);
         if (is_plain) TARE_TRY(push_plain(round, function, callee));
     }
     for (size_t g = 0; g <= round->model->n_functions; g++) {
@@ -258,31 +253,26 @@ static tare_status push_all(struct round *round) {
 
 /* ---- a copy for each caller ---- */
 
-/* The callee of a plain call that passes a large variable to an argument for which another call passes another one. */
-static struct tare_graph *shared_callee(struct round *round, const struct tare_node *node) {
-    struct tare_graph *function = is_plain_call(node) ? tare_node_function(node, "f") : NULL;
+/* A plain call that passes a weight to an argument for which another call passes another variable. */
+static bool shares_callee(struct round *round, const struct tare_node *node) {
+    const struct tare_graph *function = tare_is_plain_call(node) ? tare_node_function(node, "f") : NULL;
     const struct callee *callee = function ? tare_graph_table_get(&round->callees, function) : NULL;
     const struct tare_variable *variable;
-    if (!callee || callee->is_fixed || callee->n_sites < 2) return NULL;
+    if (!callee || callee->is_fixed || callee->n_sites < 2) return false;
     for (size_t i = 0; i < node->n_inputs && i < function->n_args; i++)
-        if (read_of(round, node->inputs[i], &variable) && variable->value.elements >= LEAST_WORTH_COPYING &&
-            !same_variable(round, callee, i))
-            return function;
-    return NULL;
+        if (read_of(round, node->inputs[i], &variable) && !same_variable(round, callee, i) &&
+            tare_is_worth_copying(variable->value.dtype, variable->value.elements))
+            return true;
+    return false;
 }
 
 static tare_status copy_for_callers(struct round *round) {
     const size_t n_functions = round->model->n_functions;
     for (size_t g = 0; g <= n_functions; g++) {
         const struct tare_graph *graph = graph_at(round->model, g);
-        for (size_t i = 0; i < graph->n_nodes && *round->copies < MOST_COPIES; i++) {
-            struct tare_graph *callee = graph->nodes[i]->dead ? NULL : shared_callee(round, graph->nodes[i]);
-            struct tare_graph *copy;
-            const char *name = callee ? tare_model_unused_name(round->model, callee->name) : NULL;
-            if (!callee) continue;
-            if (!name) return TARE_NO_MEMORY;
-            TARE_TRY(tare_function_clone(&copy, callee, name));
-            TARE_TRY(tare_node_set_func(graph->nodes[i], "f", name));
+        for (size_t i = 0; i < graph->n_nodes && *round->copies < TARE_MOST_COPIES; i++) {
+            if (graph->nodes[i]->dead || !shares_callee(round, graph->nodes[i])) continue;
+            TARE_TRY(tare_call_copy_function(graph->nodes[i]));
             ++*round->copies;
             round->changed = true;
         }

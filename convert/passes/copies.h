@@ -1,0 +1,19 @@
+/* When a function that several calls share is copied, so that each call has its own. */
+#ifndef TARE_CONVERT_PASSES_COPIES_H
+#define TARE_CONVERT_PASSES_COPIES_H
+
+#include "graph/graph.h"
+
+enum { TARE_MOST_COPIES = 256 }; /* functions that one pass copies */
+
+/* A weight that quantization may want: functions are copied for it. */
+static inline bool tare_is_worth_copying(int dtype, int64_t elements) {
+    return elements >= 1024 && (dtype == TARE_DT_FLOAT || dtype == TARE_DT_BFLOAT16 || dtype == TARE_DT_HALF);
+}
+
+/* Calls whose function a pass can replace (tare_call_copy_function). */
+static inline bool tare_is_plain_call(const struct tare_node *node) {
+    return tare_node_is(node, "PartitionedCall") || tare_node_is(node, "StatefulPartitionedCall");
+}
+
+#endif
