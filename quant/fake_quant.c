@@ -84,35 +84,58 @@ struct edge_key {
     size_t index; /* as wide as the pointer, so that the key has no padding */
 };
 
-static bool is_without(const struct tare_quant_fakes *fakes, struct tare_edge edge) {
-    const struct edge_key key = { edge.node, (size_t)edge.index };
-    return tare_map_get_n(&fakes->without, (const char *)&key, sizeof key);
+/* What the FakeQuants downstream of an edge cover. */
+struct span {
+    bool found;
+    double low, high;
+};
+
+static void widen(struct span *span, struct span other) {
+    if (!other.found) return;
+    span->low = span->found ? fmin(span->low, other.low) : other.low;
+    span->high = span->found ? fmax(span->high, other.high) : other.high;
+    span->found = true;
 }
 
-static void note_without(struct tare_quant_fakes *fakes, struct tare_edge edge) {
+static void note(struct tare_quant_fakes *fakes, struct tare_edge edge, struct span span) {
     struct edge_key *key = TARE_NEW(fakes->arena, struct edge_key);
+    struct span *kept = TARE_NEW(fakes->arena, struct span);
     if (key) *key = (struct edge_key){ edge.node, (size_t)edge.index };
-    if (!key || !tare_map_set_n(&fakes->without, (const char *)key, sizeof *key, key)) fakes->status = TARE_NO_MEMORY;
+    if (kept) *kept = span;
+    if (!key || !kept || !tare_map_set_n(&fakes->downstream, (const char *)key, sizeof *key, kept))
+        fakes->status = TARE_NO_MEMORY;
+}
+
+static const struct span *noted(const struct tare_quant_fakes *fakes, struct tare_edge edge) {
+    const struct edge_key key = { edge.node, (size_t)edge.index };
+    return tare_map_get_n(&fakes->downstream, (const char *)&key, sizeof key);
 }
 
 /* An edge is noted only if the search below it was not cut off at the greatest depth. */
-static bool range_downstream(double *low, double *high, struct tare_quant_fakes *fakes, struct tare_edge edge,
-                             int depth, bool *complete) {
-    bool all = true;
-    if (is_without(fakes, edge)) return false;
-    if (depth > MOST_DEPTH) return *complete = false;
+static struct span range_downstream(struct tare_quant_fakes *fakes, struct tare_edge edge, int depth, bool *complete) {
+    const struct span *known = noted(fakes, edge);
+    struct span all = { .found = false };
+    bool whole = true;
+    if (known) return *known;
+    if (depth > MOST_DEPTH) {
+        *complete = false;
+        return all;
+    }
     for (const struct tare_use *use = tare_edge_first_use(edge); use; use = tare_edge_next_use(use)) {
         struct tare_node *node = use->user;
         const bool is_value = is_concat(node) ? use->input + 1 < node->n_inputs : use->input == 0;
+        struct span own = { .found = false };
         fakes->visits++;
         if (node->dead || !is_value) continue;
-        if (is_fake(node) && range_of(low, high, node)) return true;
-        if (!preserves_values(node) && !is_concat(node)) continue;
-        if (range_downstream(low, high, fakes, (struct tare_edge){ node, 0 }, depth + 1, &all)) return true;
+        if (is_fake(node))
+            own.found = range_of(&own.low, &own.high, node);
+        else if (preserves_values(node) || is_concat(node))
+            own = range_downstream(fakes, (struct tare_edge){ node, 0 }, depth + 1, &whole);
+        widen(&all, own);
     }
-    if (all) note_without(fakes, edge);
-    *complete = *complete && all;
-    return false;
+    if (whole) note(fakes, edge, all);
+    *complete = *complete && whole;
+    return all;
 }
 
 tare_status tare_quant_fake_range(bool *found, double *low, double *high, struct tare_quant_fakes *fakes,
@@ -121,7 +144,10 @@ tare_status tare_quant_fake_range(bool *found, double *low, double *high, struct
     *found = fakes->is_trained && range_upstream(low, high, edge, 0);
     if (!fakes->is_trained || *found) return TARE_OK;
     TARE_TRY(tare_graph_index_uses(edge.node->graph));
-    *found = range_downstream(low, high, fakes, edge, 0, &complete);
+    const struct span span = range_downstream(fakes, edge, 0, &complete);
+    *found = span.found;
+    *low = span.low;
+    *high = span.high;
     return fakes->status;
 }
 
@@ -146,5 +172,5 @@ void tare_quant_fakes_open(struct tare_quant_fakes *fakes, struct tare_arena *ar
 }
 
 void tare_quant_fakes_close(struct tare_quant_fakes *fakes) {
-    tare_map_free(&fakes->without);
+    tare_map_free(&fakes->downstream);
 }

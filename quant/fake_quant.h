@@ -4,14 +4,14 @@
 
 #include "graph/model.h"
 
-/* What is known of the FakeQuant ops of a model while it is quantized. Rewriting adds none, so an edge without one
- * downstream is searched once, however many layers use it. */
+/* What is known of the FakeQuant ops of a model while it is quantized. Rewriting adds none, so what is downstream of an
+ * edge is searched once, however many layers use it. */
 struct tare_quant_fakes {
     struct tare_arena *arena;
-    bool is_trained;         /* the model has FakeQuant ops */
-    struct tare_map without; /* edges that have no FakeQuant downstream */
-    size_t visits;           /* uses that were examined */
-    tare_status status;      /* TARE_NO_MEMORY once an edge could not be added to `without` */
+    bool is_trained;            /* the model has FakeQuant ops */
+    struct tare_map downstream; /* edge -> the range of the FakeQuants downstream of it */
+    size_t visits;              /* uses that were examined */
+    tare_status status;         /* TARE_NO_MEMORY once an edge could not be added to `downstream` */
 };
 
 void tare_quant_fakes_open(struct tare_quant_fakes *fakes, struct tare_arena *arena,
@@ -19,7 +19,8 @@ void tare_quant_fakes_open(struct tare_quant_fakes *fakes, struct tare_arena *ar
 void tare_quant_fakes_close(struct tare_quant_fakes *fakes);
 /* The range of the 8-bit FakeQuant upstream or downstream of the activation, directly or through ops that preserve
  * values (Identity, Reshape, Transpose, Squeeze, ExpandDims, Pad, MaxPool, ConcatV2). Through a ConcatV2 upstream the
- * range covers those of all inputs. Not found: there is none, or its range is not constant. */
+ * range covers those of all inputs; of several FakeQuants downstream it covers all. Not found: there is none, or its
+ * range is not constant. */
 tare_status tare_quant_fake_range(bool *found, double *low, double *high, struct tare_quant_fakes *fakes,
                                   struct tare_edge edge) TARE_WARN_UNUSED;
 /* The least and the greatest value of a FakeQuant op: its range, shifted so that zero is one of its steps. False: the

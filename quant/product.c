@@ -124,6 +124,7 @@ static void set_labels(struct labels *labels, const char *text) {
 static tare_status describe_matmul(struct tare_quant_product *p, const struct tare_node *op,
                                    const struct tare_shape *right_shape) {
     struct labels left, right, out;
+    if (right_shape->rank < 0) return TARE_FAIL(TARE_UNSUPPORTED, "the rank of an operand is not known");
     if (right_shape->rank != 2)
         return TARE_FAIL(TARE_UNSUPPORTED, "the weight's rank is %d (expected 2)", right_shape->rank);
     set_labels(&left, tare_node_bool(op, "transpose_a", false) ? "km" : "mk");

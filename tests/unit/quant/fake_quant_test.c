@@ -258,6 +258,30 @@ static void an_edge_without_fake_quant__is_searched_once(void **state) {
     tare_model_free(model);
 }
 
+/* x is read by FakeQuants of two ranges, one of them behind a Reshape: a layer that reads x itself has values of both.
+ */
+static void several_fake_quants_of_an_activation__are_covered(void **state) {
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *f = tare_model_add_function(model, "f");
+    struct tare_edge x = mini_arg(f, "x", TARE_DT_FLOAT);
+    struct tare_arena arena = { 0 };
+    struct tare_quant_fakes fakes;
+    double low, high;
+    bool found;
+    (void)state;
+    fake(f, x, 0, 8);
+    fake(f, mini_node(f, "Reshape", "flat", 2, x, mini_ints(f, "shape", 1, (const int32_t[]){ -1 })), 1, 8);
+    tare_quant_fakes_open(&fakes, &arena, model);
+    for (int i = 0; i < 2; i++) { /* searched, and known */
+        mini_ok(tare_quant_fake_range(&found, &low, &high, &fakes, x));
+        assert_true(found);
+        assert_true(low == LOWS[0] && high == HIGHS[1]);
+    }
+    tare_quant_fakes_close(&fakes);
+    tare_arena_free(&arena);
+    tare_model_free(model);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranges__are_found_through_ops_that_preserve_values),
@@ -267,6 +291,7 @@ int main(void) {
         cmocka_unit_test(a_fake_quant_of_few_bits__still_rounds),
         cmocka_unit_test(other_bit_widths__do_not_set_int8_ranges),
         cmocka_unit_test(an_edge_without_fake_quant__is_searched_once),
+        cmocka_unit_test(several_fake_quants_of_an_activation__are_covered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,7 +41,26 @@ static void layer_of_a_converted_model__stays_float(void **state) {
     tare_arena_free(&arena);
 }
 
+/* As in a function whose callers pass different weights. */
+static void layer_with_a_weight_of_unknown_shape__stays_float(void **state) {
+    const struct tare_quant_options options = { .setting = { .method = &tare_method_static }, .min_elements = 1 };
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_arena arena = { 0 };
+    struct tare_quant_report report;
+    (void)state;
+    mini_node(model->main, "MatMul", "product", 2, mini_placeholder(model->main, "x", TARE_DT_FLOAT),
+              mini_placeholder(model->main, "w", TARE_DT_FLOAT));
+    mini_ok(tare_quantize(&report, &arena, model, NULL, &options));
+    assert_int_equal(report.count, 1);
+    assert_string_equal(report.outcomes[0].refused, "the rank of an operand is not known");
+    tare_arena_free(&arena);
+    tare_model_free(model);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(layer_of_a_converted_model__stays_float) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(layer_of_a_converted_model__stays_float),
+        cmocka_unit_test(layer_with_a_weight_of_unknown_shape__stays_float),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
