@@ -222,6 +222,11 @@ int64_t *tare_lower_devices(const struct tare_lowering *l);
 void tare_lower_ops(struct tare_lowering *l, const struct tare_shlo_block *block, size_t first, size_t end);
 /* True for ops that mean the same for a tensor as for each of its elements, and for constants and returns. */
 bool tare_lower_is_elementwise(const struct tare_shlo_op *op);
+/* Fail unless the function or region takes tensors of the inputs' dtypes, and returns tensors of these dtypes. */
+void tare_lower_check_inputs(struct tare_lowering *l, const struct tare_graph *function, const struct tare_edge *inputs,
+                             size_t count);
+void tare_lower_check_returns(struct tare_lowering *l, const struct tare_graph *function, const int *dtypes,
+                              size_t count);
 /* A call of a function; *node has its outputs. */
 struct tare_node *tare_lower_call(struct tare_lowering *l, struct tare_graph *function, const struct tare_edge *inputs,
                                   size_t count);

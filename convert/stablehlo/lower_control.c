@@ -36,18 +36,55 @@ static size_t result_leaves(const struct tare_lowering *l) {
     return count;
 }
 
+/* The dtypes of all results, tuples element by element; arena memory. */
+static const int *result_dtypes(struct tare_lowering *l) {
+    int *dtypes = TARE_NEW_ARRAY(&l->graph->model->arena, int, result_leaves(l) + 1);
+    size_t n = 0;
+    if (!dtypes) l->status = TARE_NO_MEMORY;
+    for (size_t i = 0; i < l->op->n_results && dtypes; i++) {
+        const struct tare_shlo_type *type = tare_lower_out_type(l, i);
+        for (size_t k = 0; k < tare_lower_leaves(type); k++)
+            dtypes[n++] = tare_shlo_dtype(type->kind == TARE_SHLO_TUPLE ? type->inputs.items[k] : type);
+    }
+    return dtypes;
+}
+
+static void check_tensor(struct tare_lowering *l, const char *what, size_t i, int dtype, int expected) {
+    if (dtype != expected)
+        tare_lower_fail(l, TARE_CORRUPT, "%s %zu of its function or region is %s (expected %s)", what, i,
+                        tare_dtype_name(dtype), tare_dtype_name(expected));
+}
+
+void tare_lower_check_inputs(struct tare_lowering *l, const struct tare_graph *function, const struct tare_edge *inputs,
+                             size_t count) {
+    if (l->status != TARE_OK) return;
+    if (function->n_args != count)
+        tare_lower_fail(l, TARE_CORRUPT, "its function or region takes %zu tensors (expected %zu)", function->n_args,
+                        count);
+    for (size_t i = 0; i < count && l->status == TARE_OK; i++)
+        check_tensor(l, "argument", i, tare_node_type(function->args[i], "T", TARE_DT_INVALID),
+                     tare_edge_dtype(inputs[i]));
+}
+
+void tare_lower_check_returns(struct tare_lowering *l, const struct tare_graph *function, const int *dtypes,
+                              size_t count) {
+    if (l->status != TARE_OK) return;
+    if (function->n_returns != count)
+        tare_lower_fail(l, TARE_CORRUPT, "its function or region returns %zu tensors (expected %zu)",
+                        function->n_returns, count);
+    for (size_t i = 0; i < count && l->status == TARE_OK; i++)
+        check_tensor(l, "result", i, function->returns[i].dtype, dtypes[i]);
+}
+
 static void lower_call(struct tare_lowering *l, const void *arg) {
     static const struct tare_shlo_captures none;
     struct tare_edge inputs[MOST_OPERANDS];
     if (tare_lower_inlined(l, tare_lower_text(l, arg))) return;
     struct tare_graph *function = tare_lower_function(l, tare_lower_text(l, arg));
     const size_t count = gather(l, inputs, 0, &none);
-    if (l->status != TARE_OK) return;
-    if (function->n_args != count || function->n_returns != result_leaves(l)) {
-        tare_lower_fail(l, TARE_CORRUPT, "the called function has other arguments or results");
-        return;
-    }
-    tare_lower_spread(l, tare_lower_call(l, function, inputs, count));
+    tare_lower_check_inputs(l, function, inputs, count);
+    tare_lower_check_returns(l, function, result_dtypes(l), result_leaves(l));
+    if (l->status == TARE_OK) tare_lower_spread(l, tare_lower_call(l, function, inputs, count));
 }
 
 /* The decomposition of a composite computes what its name says. */
@@ -73,6 +110,21 @@ static void end_control(struct tare_lowering *l, struct tare_node *node, struct 
     tare_lower_spread(l, node);
 }
 
+/* The body returns the next values of its arguments, which are the operands and then the captures. */
+static void check_while(struct tare_lowering *l, struct tare_graph *const *regions, const struct tare_edge *inputs,
+                        size_t count, size_t captured) {
+    static const int condition = TARE_DT_BOOL;
+    int dtypes[MOST_OPERANDS];
+    for (size_t i = 0; i < count && l->status == TARE_OK; i++)
+        dtypes[i] = tare_edge_dtype(inputs[i]);
+    for (size_t i = 0; i < 2; i++)
+        tare_lower_check_inputs(l, regions[i], inputs, count);
+    tare_lower_check_returns(l, regions[0], &condition, 1);
+    tare_lower_check_returns(l, regions[1], dtypes, count);
+    if (l->status == TARE_OK && result_leaves(l) != count - captured)
+        tare_lower_fail(l, TARE_CORRUPT, "%zu operands and %zu results", count - captured, result_leaves(l));
+}
+
 static void lower_while(struct tare_lowering *l, const void *arg) {
     struct tare_shlo_captures captures = { 0 };
     struct tare_edge inputs[MOST_OPERANDS];
@@ -82,36 +134,26 @@ static void lower_while(struct tare_lowering *l, const void *arg) {
     const size_t count = gather(l, inputs, 0, &captures);
     struct tare_graph *const regions[] = { tare_lower_region(l, &l->op->regions[0], &captures, false),
                                            tare_lower_region(l, &l->op->regions[1], &captures, true) };
+    check_while(l, regions, inputs, count, captures.count);
     struct tare_node *node = tare_lower_begin(l, control_op("StatelessWhile", regions, 2), inputs, count);
     tare_lower_attr_func(l, node, "cond", regions[0]);
     tare_lower_attr_func(l, node, "body", regions[1]);
     end_control(l, node, regions, 2);
 }
 
-static void set_outputs(struct tare_lowering *l, struct tare_node *node) {
-    int dtypes[MOST_OPERANDS];
-    if (!node || l->status != TARE_OK) return;
-    if (result_leaves(l) > MOST_OPERANDS) {
-        tare_lower_fail(l, TARE_UNSUPPORTED, "%zu results", result_leaves(l));
-        return;
-    }
-    size_t n = 0;
-    for (size_t i = 0; i < l->op->n_results; i++) {
-        const struct tare_shlo_type *type = tare_lower_out_type(l, i);
-        for (size_t k = 0; k < tare_lower_leaves(type); k++)
-            dtypes[n++] = tare_shlo_dtype(type->kind == TARE_SHLO_TUPLE ? type->inputs.items[k] : type);
-    }
-    l->status = tare_node_set_type_list(node, "Tout", dtypes, n);
-}
-
-static struct tare_node *begin_branches(struct tare_lowering *l, const char *op, struct tare_edge selector,
-                                        const struct tare_shlo_captures *captures) {
+/* Starts an If or Case: each of its branches takes all operands but the selector, and returns the results. */
+static struct tare_node *begin_branches(struct tare_lowering *l, const char *op, struct tare_graph *const *branches,
+                                        size_t n_branches, const struct tare_shlo_captures *captures) {
     struct tare_edge inputs[MOST_OPERANDS + 1];
     const size_t count = gather(l, inputs + 1, 1, captures);
-    struct tare_node *node;
-    inputs[0] = selector;
-    node = tare_lower_begin(l, op, inputs, count + 1);
-    set_outputs(l, node);
+    const int *dtypes = result_dtypes(l);
+    inputs[0] = tare_lower_in(l, 0);
+    for (size_t i = 0; i < n_branches; i++) {
+        tare_lower_check_inputs(l, branches[i], inputs + 1, count);
+        tare_lower_check_returns(l, branches[i], dtypes, result_leaves(l));
+    }
+    struct tare_node *node = tare_lower_begin(l, control_op(op, branches, n_branches), inputs, count + 1);
+    if (node && l->status == TARE_OK) l->status = tare_node_set_type_list(node, "Tout", dtypes, result_leaves(l));
     return node;
 }
 
@@ -122,7 +164,7 @@ static void lower_if(struct tare_lowering *l, const void *arg) {
     tare_lower_captures(&captures, l, &l->op->regions[1]);
     struct tare_graph *const regions[] = { tare_lower_region(l, &l->op->regions[0], &captures, false),
                                            tare_lower_region(l, &l->op->regions[1], &captures, false) };
-    struct tare_node *node = begin_branches(l, control_op("StatelessIf", regions, 2), tare_lower_in(l, 0), &captures);
+    struct tare_node *node = begin_branches(l, "StatelessIf", regions, 2, &captures);
     tare_lower_attr_func(l, node, "then_branch", regions[0]);
     tare_lower_attr_func(l, node, "else_branch", regions[1]);
     end_control(l, node, regions, 2);
@@ -142,8 +184,7 @@ static void lower_case(struct tare_lowering *l, const void *arg) {
         tare_lower_captures(&captures, l, &l->op->regions[i]);
     for (size_t i = 0; i < count; i++)
         branches[i] = tare_lower_region(l, &l->op->regions[i], &captures, false);
-    struct tare_node *node =
-        begin_branches(l, control_op("StatelessCase", branches, count), tare_lower_in(l, 0), &captures);
+    struct tare_node *node = begin_branches(l, "StatelessCase", branches, count, &captures);
     if (node && l->status == TARE_OK) l->status = tare_node_set_func_list(node, "branches", branches, count);
     end_control(l, node, branches, count);
 }

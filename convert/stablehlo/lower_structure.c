@@ -121,6 +121,9 @@ static void lower_map(struct tare_lowering *l, const void *arg) {
     for (size_t i = 0; i < captures.count; i++)
         inputs[count++] = tare_lower_value(l, captures.values[i]);
     struct tare_graph *function = tare_lower_region(l, body, &captures, false);
+    const int dtype = tare_lower_out_dtype(l, 0);
+    tare_lower_check_inputs(l, function, inputs, count);
+    tare_lower_check_returns(l, function, &dtype, 1);
     if (l->status != TARE_OK) return;
     struct tare_node *call = tare_lower_call(l, function, inputs, count);
     /* a result that does not depend on the arguments is a scalar */

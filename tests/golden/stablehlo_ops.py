@@ -888,6 +888,51 @@ def too_few():
     c.save()
 
 
+def wrong_regions():
+    """Regions and functions whose arguments or results are not those of the op."""
+    f32, i32, i1 = ten((), 'f32'), ten((), 'si32'), ten((), 'bool')
+
+    def region(c, args, number, results, ends=1):
+        block = Blk(args, c.f)
+        value = block.op('constant', [], results, {'value': arr(number)})
+        block.op('return', [value] * ends)
+        return block
+
+    one, two, true = np.float32(1), np.int32(2), np.array(True)
+    c = Case('if_without_result')
+    c.op('if', [c.constant(true)], [f32], {}, [region(c, [], one, [f32]), region(c, [], one, [f32], 0)])
+    c.save()
+    c = Case('case_of_other_result')
+    c.op('case', [c.constant(two)], [f32], {}, [region(c, [], one, [f32]), region(c, [], two, [i32])])
+    c.save()
+    c = Case('while_of_other_condition')
+    c.op('while', [c.constant(one)], [f32], {}, [region(c, [f32], two, [i32]), region(c, [f32], one, [f32])])
+    c.save()
+    c = Case('while_of_other_argument')
+    c.op('while', [c.constant(one)], [f32], {}, [region(c, [i32], true, [i1]), region(c, [f32], one, [f32])])
+    c.save()
+    c = Case('while_of_two_results')
+    c.op('while', [c.constant(one)], [f32, f32], {}, [region(c, [f32], true, [i1]), region(c, [f32], one, [f32])])
+    c.save()
+    c = Case('map_of_other_argument')
+    c.op('map', [c.constant(np.ones(3, np.float32))], [ten((3,), 'f32')], {'dimensions': ivec([0])},
+         [region(c, [i32], one, [f32])])
+    c.save()
+    c = Case('map_of_other_result')
+    c.op('map', [c.constant(np.ones(3, np.float32))], [ten((3,), 'f32')], {'dimensions': ivec([0])},
+         [region(c, [f32], two, [i32])])
+    c.save()
+    c = Case('call_of_other_argument')
+    f = c.module.func('f', [i32])
+    x = f.args[0]
+    for _ in range(30): # not inlined
+        x = f.op('negate', [x], [i32])
+    c.module.ret(f, [x])
+    for _ in range(2):
+        c.op('call', [c.constant(one)], [i32], {'callee': S('f')})
+    c.save()
+
+
 def deep_calls():
     """300 functions of which each calls the next one."""
     module, t = Module('deep_calls', '1.8.0'), ten((), 'f32')
@@ -971,4 +1016,5 @@ shard_shape()
 edges()
 wrong_type()
 too_few()
+wrong_regions()
 deep_calls()

@@ -140,6 +140,18 @@ static void operands__too_few_or_of_too_low_rank_are_an_error(void **state) {
     expect_error("sort_of_none", "expected 1 operands, got 0");
     expect_error("cholesky_of_vector", "a matrix of rank 1");
 }
+static void regions__with_other_arguments_or_results_are_an_error(void **state) {
+    (void)state;
+    expect_error("if_without_result", "function 'main': op vhlo.if_v1 at byte ");
+    expect_error("if_without_result", "its function or region returns 0 tensors (expected 1)");
+    expect_error("case_of_other_result", "result 0 of its function or region is int32 (expected float32)");
+    expect_error("while_of_other_condition", "result 0 of its function or region is int32 (expected bool)");
+    expect_error("while_of_other_argument", "argument 0 of its function or region is int32 (expected float32)");
+    expect_error("while_of_two_results", "1 operands and 2 results");
+    expect_error("map_of_other_argument", "argument 0 of its function or region is int32 (expected float32)");
+    expect_error("map_of_other_result", "result 0 of its function or region is int32 (expected float32)");
+    expect_error("call_of_other_argument", "argument 0 of its function or region is int32 (expected float32)");
+}
 /* Modules of tests/golden/stablehlo_random.py. */
 static void random__modules_of_general_dimension_numbers(void **state) {
     static const char *const names[] = { "dot_general", "convolution", "reduce_window", "pad", "gather", "scatter" };
@@ -199,6 +211,7 @@ int main(void) {
         cmocka_unit_test(small_floats__of_a_caller_are_rounded),
         cmocka_unit_test(edges__of_dtypes_dimension_numbers_and_sizes),
         cmocka_unit_test(operands__too_few_or_of_too_low_rank_are_an_error),
+        cmocka_unit_test(regions__with_other_arguments_or_results_are_an_error),
         cmocka_unit_test(random__modules_of_general_dimension_numbers),
         cmocka_unit_test(calls__nested_too_deeply_are_an_error),
         cmocka_unit_test(types__that_no_op_has_are_reported_with_their_place),
