@@ -190,7 +190,7 @@ done:
 static tare_status check_signatures(struct work *w) {
     for (size_t i = 0; i < w->job.groups.count; i++) {
         const struct tare_signature *signature = w->job.groups.items[i].signature;
-        TARE_TRY(tare_error_prefix(tare_session_check_ops(w->model, signature), "%s", w->options->model));
+        TARE_TRY(tare_session_check_ops(w->model, signature));
         struct tare_strbuf ops = { 0 };
         bool stateful;
         tare_status status = tare_session_state_ops(&stateful, w->model, signature, &ops);

@@ -314,5 +314,7 @@ void tare_lower_custom_call(struct tare_lowering *l, const void *arg) {
     else if (tare_custom_call_find(target))
         lower_kernel(l, target);
     else
-        tare_lower_fail(l, TARE_UNSUPPORTED, "custom call '%s' is not supported", target);
+        tare_lower_fail(l, TARE_UNSUPPORTED,
+                        "custom call '%s' is not supported (an export with platforms=(\"cpu\",) has none of GPUs)",
+                        target);
 }

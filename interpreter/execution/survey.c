@@ -187,17 +187,28 @@ static void join_lines(struct tare_strbuf *joined, const struct tare_strbuf *lin
     joined->failed |= lines->failed;
 }
 
+/* The error for the ops in `missing`, of which there are `count`. No library loads a module that cannot be expanded. */
+static tare_status fail_for(const struct tare_graph_model *model, struct tare_strbuf *missing, size_t count) {
+    const bool has_module = model->module_error && strstr(tare_strbuf_text(missing), "XlaCallModule: used by ");
+    if (has_module) tare_strbuf_printf(missing, "; %s", model->module_error);
+    TARE_TRY(tare_strbuf_status(missing));
+    const char *text = tare_strbuf_text(missing);
+    if (has_module && count == 1) return TARE_FAIL(TARE_UNSUPPORTED, "1 op cannot be run: %s", text);
+    if (has_module)
+        return TARE_FAIL(TARE_UNSUPPORTED,
+                         "%zu ops cannot be run; load those except XlaCallModule with --plugin LIB.so: %s", count,
+                         text);
+    return TARE_FAIL(TARE_UNSUPPORTED, "%zu op%s cannot be run; load %s with --plugin LIB.so: %s", count,
+                     count == 1 ? "" : "s", count == 1 ? "it" : "them", text);
+}
+
 tare_status tare_session_check_ops(const struct tare_graph_model *model, const struct tare_signature *signature) {
     struct tare_strbuf lines = { 0 }, missing = { 0 };
     size_t count;
     tare_status status = tare_session_missing_ops(&count, model, signature, &lines);
     join_lines(&missing, &lines);
-    if (model->module_error && strstr(tare_strbuf_text(&missing), "XlaCallModule"))
-        tare_strbuf_printf(&missing, "; %s", model->module_error);
     if (status == TARE_OK) status = tare_strbuf_status(&missing);
-    if (status == TARE_OK && count)
-        status = TARE_FAIL(TARE_UNSUPPORTED, "%zu op%s cannot be run; load %s with --plugin LIB.so: %s", count,
-                           count == 1 ? "" : "s", count == 1 ? "it" : "them", tare_strbuf_text(&missing));
+    if (status == TARE_OK && count) status = fail_for(model, &missing, count);
     tare_strbuf_free(&lines);
     tare_strbuf_free(&missing);
     return model->path ? tare_error_prefix(status, "%s", model->path) : status;

@@ -23,6 +23,9 @@ done
 grep -q "interpreter lacks: 3" text || fail "inspect: $(cat text)"
 grep -qx "OnlyDefined: used by OnlyDefined" text || fail "inspect: $(cat text)"
 
+"$tare" calibrate gaps --data x.tfrecord -o x.calib 2>err
+grep -q '^tare: gaps: 3 ops' err || fail "calibrate: the path is not printed once: $(cat err)"
+
 # the library brings all but the one that it only defines
 missing='gaps: 1 op cannot be run; load it with --plugin LIB.so: OnlyDefined: used by OnlyDefined'
 expect 1 "$missing" "$tare" run gaps --input x=x.npy --plugin "$everything"

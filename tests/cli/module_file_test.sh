@@ -25,6 +25,15 @@ for model in int8 tpu; do
     "$tare" run $model --data data.tfrecord --output-dir $model.out --quiet >/dev/null || fail "run $model"
 done
 "$tare" diff float tpu.out >out || fail "the converted model has other outputs: $(cat out)"
+# A module with an unknown custom call: no library could load it, and each command names the model once.
+LC_ALL=C sed 's/Sharding/Shardinq/' "$modules/network.mlirbc" >unknown.mlirbc
+"$helper" samples network.tfrecord arg0 "float[1,8,8,2] $(yes 1 | head -n 128 | tr '\n' ' ')" 2 || fail "samples: $?"
+for command in run 'calibrate -o unknown.calib'; do
+    # shellcheck disable=SC2086
+    "$tare" $command unknown.mlirbc --data network.tfrecord --quiet >out 2>err && fail "$command of an unknown custom call"
+    grep -q "^tare: unknown.mlirbc: 1 op cannot be run: XlaCallModule: used by .*custom call 'Shardinq' is not supported (an export" err ||
+        fail "$command of an unknown custom call: $(cat err)"
+done
 cp "$mlp" renamed.bin
 "$tare" run renamed.bin --data data.tfrecord --output-dir again --quiet >/dev/null && "$tare" diff float again >/dev/null ||
     fail "the name of the file matters"

@@ -95,6 +95,14 @@ static void lacking__initialisers_are_looked_at(void **state) {
     assert_int_equal(tare_session_check_ops(model, &signature), TARE_UNSUPPORTED);
     assert_string_equal(tare_error_text(),
                         "1 op cannot be run; load it with --plugin LIB.so: OnlyDefined: used by init");
+    struct tare_node *call = tare_graph_add(model->main, "XlaCallModule", "call");
+    model->table_inits = &call;
+    model->n_table_inits = 1;
+    model->module_error = "its module cannot be expanded"; /* for which no library helps */
+    assert_int_equal(tare_session_check_ops(model, &signature), TARE_UNSUPPORTED);
+    assert_string_equal(tare_error_text(),
+                        "2 ops cannot be run; load those except XlaCallModule with --plugin LIB.so: OnlyDefined: used "
+                        "by init; XlaCallModule: used by call; its module cannot be expanded");
     tare_model_free(model);
 }
 
