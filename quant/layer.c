@@ -211,11 +211,11 @@ static tare_status open_layer(struct tare_quant_layer *layer, struct tare_arena 
     return TARE_OK;
 }
 
-/* XLA's products of integers are part of a model that is quantized already. */
-static bool is_integer_product(const struct tare_node *node, size_t kind) {
-    if (ops[kind].kind != TARE_KIND_XLA_DOT && ops[kind].kind != TARE_KIND_XLA_CONV) return false;
-    return !tare_quant_takes_dtype(tare_edge_dtype(node->inputs[0])) ||
-           !tare_quant_takes_dtype(tare_edge_dtype(node->inputs[1]));
+bool tare_quant_takes_operands(const struct tare_node *node) {
+    const bool is_table = strncmp(node->op, "Gather", 6) == 0, is_xla = strncmp(node->op, "Xla", 3) == 0;
+    if (node->n_inputs < 2) return false;
+    return (!(is_table || is_xla) || tare_quant_takes_dtype(tare_edge_dtype(node->inputs[0]))) &&
+           (!is_xla || tare_quant_takes_dtype(tare_edge_dtype(node->inputs[1])));
 }
 
 static tare_status add_layer(struct tare_quant_layer_list *list, struct tare_arena *arena, struct tare_node *node,
@@ -224,13 +224,11 @@ static tare_status add_layer(struct tare_quant_layer_list *list, struct tare_are
     struct tare_quant_layer *layer;
     struct tare_shape shape;
     struct tare_node *read;
-    if (node->n_inputs < 2) return TARE_OK;
+    if (!tare_quant_takes_operands(node)) return TARE_OK;
     if (ops[kind].kind == TARE_KIND_GATHER && !tare_edge_constant(node->inputs[0]) &&
         !constant_variable(&read, &shape, node->inputs[0], bindings))
         return TARE_OK;
-    if (ops[kind].kind == TARE_KIND_GATHER && !tare_quant_takes_dtype(tare_edge_dtype(node->inputs[0]))) return TARE_OK;
     if (ops[kind].kind == TARE_KIND_EINSUM && node->n_inputs != 2) return TARE_OK;
-    if (is_integer_product(node, kind)) return TARE_OK;
     if (list->count == list->capacity) {
         const size_t extra = list->capacity ? list->capacity : 16;
         layer = tare_arena_extend(arena, list->layers, list->count, extra, sizeof *layer);

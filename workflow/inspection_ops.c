@@ -27,12 +27,9 @@ static bool is_of_conversion(const char *op) {
     return strncmp(op, "TPU", 3) == 0;
 }
 
-/* XLA's products of integers are quantized already. */
 static bool is_quantizable(const struct tare_node *node) {
-    if (!node->def || !node->def->row || node->def->row->quant != TARE_QUANT_WEIGHTED) return false;
-    if (strncmp(node->op, "Xla", 3) != 0 || node->n_inputs < 2) return true;
-    return tare_quant_takes_dtype(tare_edge_dtype(node->inputs[0])) &&
-           tare_quant_takes_dtype(tare_edge_dtype(node->inputs[1]));
+    return node->def && node->def->row && node->def->row->quant == TARE_QUANT_WEIGHTED &&
+           tare_quant_takes_operands(node);
 }
 
 /* The module of an XlaCallModule node counts with its layers; it is expanded when the model is run. */

@@ -20,6 +20,10 @@ module = json.load(open(sys.argv[1]))
 assert module["vhlo_version"] == "1.14.0" and module["convolutions"] == 1 and module["ops"]["vhlo.custom_call_v1"] == 1, module' "$work/out" ||
         fail "inspect --json: $(cat "$work/out")"
 fi
+# Gathers from vectors of integers, which shapes are computed with, are no layers: 4 of 60 gather floats.
+"$tare" unwrap "$modules/random_pad.mlirbc" "$work/pad" --quiet >/dev/null 2>&1 || fail "unwrap"
+"$tare" inspect "$work/pad" --ops >"$work/out" 2>/dev/null || fail "inspect of the unwrapped module"
+grep -qx ' *60 GatherV2' "$work/out" && grep -q ', 4 quantizable nodes$' "$work/out" || fail "quantizable gathers: $(cat "$work/out")"
 "$tare" inspect "$modules/network.mlirbc" --graph=main >"$work/out" && grep -qF -- '-> XlaCallModule' "$work/out" || fail "inspect --graph"
 head -c 200 "$modules/network.mlirbc" >"$work/cut.mlirbc"
 expect 1 "$work/cut.mlirbc: unexpected end of a section at byte" "$tare" inspect "$work/cut.mlirbc"
