@@ -45,6 +45,8 @@ static const char *check_operands(const struct tare_quant_work *work, const stru
     const struct tare_quant_method *method = layer->setting.method;
     int64_t least = work->options->min_elements ? work->options->min_elements : method->min_elements;
     if (!layer->weight) {
+        if (layer->computed_weight && (!method->takes_two_inputs || (!by_rule && !work->options->two_inputs)))
+            return tare_quant_computed_weight;
         if (!method->takes_two_inputs)
             return "Non-constant weights are not supported at the moment, except matmul and einsum.";
         if (!by_rule && !work->options->two_inputs)

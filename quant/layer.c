@@ -74,6 +74,8 @@ bool tare_quant_takes_dtype(int dtype) {
     return dtype == TARE_DT_FLOAT || dtype == TARE_DT_BFLOAT16 || dtype == TARE_DT_HALF;
 }
 
+const char tare_quant_computed_weight[] = "its weight is computed from a kept variable (omit --keep-variables)";
+
 static const char *refuse_form(const struct tare_quant_layer *layer) {
     const struct tare_node *op = layer->op;
     if (layer->weight && !tare_quant_takes_dtype(layer->weight->dtype)) return OTHER_DTYPES;
@@ -85,7 +87,9 @@ static const char *refuse_form(const struct tare_quant_layer *layer) {
                layer->kind == TARE_KIND_CONV3D ? "NDHWC" : "NHWC") != 0)
         return layer->kind == TARE_KIND_CONV3D ? "data_format must be NDHWC" : "data_format must be NHWC";
     if (!layer->weight && (layer->kind <= TARE_KIND_CONV3D || layer->kind == TARE_KIND_XLA_CONV))
-        return "Non-constant weights are not supported at the moment, except matmul and einsum.";
+        return layer->computed_weight
+                   ? tare_quant_computed_weight
+                   : "Non-constant weights are not supported at the moment, except matmul and einsum.";
     return NULL;
 }
 
@@ -165,12 +169,37 @@ static tare_status take_weight(struct tare_quant_layer *layer, struct tare_arena
     return tare_tensor_share_as(layer->held, &layer->variable->value, &shape);
 }
 
+/* Whether constants and variables that nothing assigns determine the edge, *reads of them variables: with frozen
+ * variables it would be folded to a constant. *budget bounds the nodes that are visited. */
+static bool is_computed(int *reads, int *budget, struct tare_edge edge, const struct tare_bindings *bindings) {
+    const struct tare_node *node = edge.node;
+    if ((*budget)-- <= 0) return false;
+    if (tare_edge_constant(edge)) return true;
+    if (strcmp(node->op, "ReadVariableOp") == 0) {
+        const struct tare_variable *variable = tare_bindings_variable(bindings, node->inputs[0], NULL);
+        *reads += 1;
+        return variable && variable->constant;
+    }
+    for (size_t i = 0; i < node->n_inputs; i++)
+        if (!is_computed(reads, budget, node->inputs[i], bindings)) return false;
+    return node->n_inputs > 0;
+}
+
+static bool is_computed_weight(struct tare_edge edge, const struct tare_bindings *bindings) {
+    enum { MOST_VISITED = 64 };
+    int reads = 0, budget = MOST_VISITED;
+    return is_computed(&reads, &budget, edge, bindings) && reads > 0;
+}
+
 /* The weight of an Einsum or XlaDotV2 may be its first operand. */
 static tare_status find_weight(struct tare_quant_layer *layer, struct tare_arena *arena,
                                const struct tare_bindings *bindings) {
+    const bool either = layer->kind == TARE_KIND_EINSUM || layer->kind == TARE_KIND_XLA_DOT;
     TARE_TRY(take_weight(layer, arena, layer->right, bindings));
-    if (layer->weight || (layer->kind != TARE_KIND_EINSUM && layer->kind != TARE_KIND_XLA_DOT)) return TARE_OK;
-    TARE_TRY(take_weight(layer, arena, 0, bindings));
+    if (layer->weight) return TARE_OK;
+    if (either) TARE_TRY(take_weight(layer, arena, 0, bindings));
+    layer->computed_weight = !layer->weight && (is_computed_weight(layer->op->inputs[layer->right], bindings) ||
+                                                (either && is_computed_weight(layer->op->inputs[0], bindings)));
     if (!layer->weight) return TARE_OK;
     layer->left = 1;
     layer->right = 0;

@@ -205,10 +205,37 @@ static void table_and_product__do_not_share_a_variable(void **state) {
     tare_arena_free(&arena);
 }
 
+/* As if it were frozen it would be a constant, and the reason says how it becomes one. */
+static void weights__computed_from_a_kept_variable_stay_float(void **state) {
+    const struct tare_quant_method *const methods[] = { &tare_method_static, &tare_method_weight_only };
+    const struct tare_shape shape = tare_shape_make(2, IN, OUT);
+    const int32_t order[] = { 1, 0 };
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        const struct tare_quant_options options = { .setting.method = methods[i], .min_elements = 1 };
+        struct tare_graph_model *model = mini_model_new();
+        struct tare_arena arena = { 0 };
+        struct tare_quant_report report;
+        struct tare_edge w = read_variable_of(model, &shape);
+        w = mini_node(model->main, "Transpose", "turned", 2, w, mini_ints(model->main, "order", 2, order));
+        w = mini_node(model->main, "Mul", "scaled", 2, w, mini_float(model->main, "two", 2));
+        mini_node(model->main, "MatMul", "product", 2, mini_placeholder(model->main, "x", TARE_DT_FLOAT), w);
+        mini_node(model->main, "MatMul", "other", 2, w, mini_placeholder(model->main, "z", TARE_DT_FLOAT));
+        mini_ok(tare_quantize(&report, &arena, model, NULL, &options));
+        assert_int_equal(report.count, 2);
+        assert_string_equal(report.outcomes[0].refused,
+                            "its weight is computed from a kept variable (omit --keep-variables)");
+        assert_null(strstr(report.outcomes[1].refused, "variable"));
+        tare_arena_free(&arena);
+        tare_model_free(model);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_for_control_edges__get_the_dtype_of_the_integers),
         cmocka_unit_test(variables__that_other_ops_read_stay_float),
+        cmocka_unit_test(weights__computed_from_a_kept_variable_stay_float),
         cmocka_unit_test(table_and_product__do_not_share_a_variable),
         cmocka_unit_test(filters__are_found_through_ops_that_change_their_shape),
     };
