@@ -200,7 +200,8 @@ static tare_status run_command(int argc, char *const *argv) {
 
 /* Prints the error, if any. */
 static int finish(tare_status status) {
-    const bool written = fflush(stdout) == 0;
+    /* A write of a full buffer may have failed before; that leaves nothing for fflush to write. */
+    const bool written = fflush(stdout) == 0 && !ferror(stdout);
     const char *text = NULL;
     char line[4 * 4096];
     if (status == TARE_OK && !written) status = TARE_FAIL(TARE_IO, "standard output: cannot be written");

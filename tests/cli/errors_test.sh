@@ -58,6 +58,16 @@ absent "$work/answers/probabilities.npy"
 echo "this is no TFRecord file, only text" >"$work/text.tfrecord"
 expect 1 "(Is this even a TFRecord file?)" "$tare" run "$glyphs/saved_model" --data "$work/text.tfrecord"
 
+# standard output that cannot be written, also where the text is longer than the buffer and nothing is left at the end
+if [ -w /dev/full ]; then
+    full() { "$@" >/dev/full; }
+    expect 1 "standard output: cannot be written" full "$tare" version
+    "$tare" calibrate "$glyphs/saved_model" --data "$data" -o "$work/full.calib" --quiet
+    for parts in "show $work/full.calib" "show $work/full.calib --json" "inspect $glyphs/saved_model --json" ops; do
+        expect 1 "standard output: cannot be written" full "$tare" $parts
+    done
+fi
+
 # converter options
 convert() { "$tare" convert --input_model_dir="$glyphs/saved_model" --output_model_dir="$out" --converter_options_string="$1"; }
 expect 1 'function_alias "my_func" does not exist (known aliases: "tpu_func")' convert 'tpu_functions { function_alias: "my_func" }'
