@@ -27,6 +27,9 @@ tare_status tare_output_file_begin(struct tare_output_file *out, const char *pat
 /* The same without the lock: the caller holds it. */
 tare_status tare_output_file_begin_held(struct tare_output_file *out, const char *path) TARE_WARN_UNUSED;
 tare_status tare_output_file_write(struct tare_output_file *out, const void *data, size_t size) TARE_WARN_UNUSED;
+/* TARE_INVALID_ARGUMENT when a file to write is one of the files that are read, also by another name (links): it would
+ * be replaced, and what it held lost. Inputs that cannot be found, and "-", are passed over. */
+tare_status tare_output_file_check_apart(const char *path, const char *const *inputs, size_t count) TARE_WARN_UNUSED;
 /* Overwrites bytes already written. TARE_UNSUPPORTED for a pipe. */
 tare_status tare_output_file_patch(struct tare_output_file *out, uint64_t offset, const void *data,
                                    size_t size) TARE_WARN_UNUSED;

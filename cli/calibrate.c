@@ -1,7 +1,7 @@
 /* tare calibrate: runs representative samples and writes their statistics to a calibration file. */
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/output_lock.h"
+#include "base/output.h"
 #include "base/log.h"
 #include "base/strbuf.h"
 #include "calib/format/file.h"
@@ -221,6 +221,17 @@ static void listen(void *arg) {
     if (tare_team_stopped(&w->team)) tare_interrupted = 1;
 }
 
+/* The output would replace a file of samples, or of a module, that is read. */
+static tare_status check_output_apart(const struct work *w) {
+    const struct calibrate_options *options = w->options;
+    TARE_TRY(tare_output_file_check_apart(options->output, &options->model, 1));
+    for (size_t i = 0; i < w->job.groups.count; i++) {
+        const struct tare_file_list *files = &w->job.groups.items[i].files;
+        TARE_TRY(tare_output_file_check_apart(options->output, (const char *const *)files->names, files->count));
+    }
+    return TARE_OK;
+}
+
 static tare_status prepare(struct work *w) {
     const struct calibrate_options *options = w->options;
     TARE_TRY(read_shard(w));
@@ -233,6 +244,7 @@ static tare_status prepare(struct work *w) {
     TARE_TRY(tare_command_load_prepared(&w->model, options->model));
     if (options->function) TARE_TRY(pick_function(w));
     TARE_TRY(tare_workflow_calibrate_open(&w->job, w->model, &w->job_options));
+    if (!options->dry_run) TARE_TRY(check_output_apart(w));
     TARE_TRY(check_signatures(w));
     TARE_TRY(tare_workflow_calibrate_measure(&w->size, &w->job));
     tare_calibrate_print_size(&w->log, &w->size, &w->team);

@@ -38,6 +38,8 @@ struct tare_split_options {
     bool shuffle;
     uint64_t seed;
     bool compress;
+    const struct tare_file_list *origin; /* files that the ones to split were made from: no part may replace one. NULL:
+                                            none */
 };
 
 /* One output file of a split. */

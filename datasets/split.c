@@ -1,6 +1,7 @@
 /* Splitting TFRecord files: the first pass counts the records, the second copies each to its part. */
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/output.h"
 #include "datasets/data_file.h"
 #include "datasets/make.h"
 #include "datasets/partition.h"
@@ -102,6 +103,11 @@ static tare_status check_names(const struct splitter *s) {
     return TARE_OK;
 }
 
+static tare_status check_apart(const struct tare_file_list *files, const char *path) {
+    if (!files) return TARE_OK;
+    return tare_output_file_check_apart(path, (const char *const *)files->names, files->count);
+}
+
 static tare_status open_part(struct splitter *s, size_t i, const char *prefix) {
     struct tare_split_outcome *out = s->out;
     const char *gz = s->options->compress ? ".gz" : "";
@@ -115,6 +121,8 @@ static tare_status open_part(struct splitter *s, size_t i, const char *prefix) {
     for (size_t k = 0; k < i; k++)
         if (strcmp(out->parts[k].path, out->parts[i].path) == 0)
             return TARE_FAIL(TARE_USAGE, "duplicate part name '%s'", name);
+    TARE_TRY(check_apart(&s->files, out->parts[i].path));
+    TARE_TRY(check_apart(s->options->origin, out->parts[i].path));
     TARE_TRY(tare_tfrecord_create(&s->writers[i], out->parts[i].path));
     out->count = i + 1;
     return TARE_OK;

@@ -175,8 +175,12 @@ static tare_status split_samples(struct tare_split_outcome *outcome, const struc
                                  struct tare_split_options *split) {
     const struct tare_make_options making = split->common;
     struct sample_file file = { .fd = -1 };
+    struct tare_file_list origin = { 0 };
     struct tare_make_outcome made;
     tare_status status;
+    for (size_t i = 0; i < options->files.count; i++)
+        if (strcmp(options->files.items[i], "-") != 0) TARE_CHECK(tare_file_glob(&origin, options->files.items[i]));
+    split->origin = &origin;
     TARE_CHECK(open_sample_file(&file, options->prefix));
     TARE_CHECK(tare_dataset_make(&made, file.path, options->files.items, options->files.count, options->records.spec,
                                  options->labels, &making));
@@ -184,6 +188,8 @@ static tare_status split_samples(struct tare_split_outcome *outcome, const struc
     split->common.progress = NULL;
     status = tare_dataset_split(outcome, options->prefix, (const char *const[]){ file.path }, 1, split);
 done:
+    split->origin = NULL;
+    tare_file_list_free(&origin);
     close_sample_file(&file);
     return status;
 }

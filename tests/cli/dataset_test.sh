@@ -108,6 +108,23 @@ expect 2 "there are only 4 records" "$tare" dataset split "$work/a.tfrecord" --c
 expect 2 "--seed x: expected an integer" "$tare" dataset split "$work/a.tfrecord" --parts 2 --seed x -o "$work/q"
 expect 2 "did you mean 'info'" "$tare" dataset inf
 
+# An output that is one of the files read would replace them: refused, by another name and with a spec too.
+cp "$work/a.tfrecord" "$work/keep-00000-of-00002.tfrecord"
+ln -s keep-00000-of-00002.tfrecord "$work/link.tfrecord"
+model=$glyphs/saved_model
+kept=$work/keep-00000-of-00002.tfrecord
+apart() { expect 1 "(choose another file)" "$@"; cmp -s "$work/a.tfrecord" "$kept" || fail "$*: the input was replaced"; }
+apart "$tare" dataset make "$kept" -o "$kept" --limit 1 --quiet
+apart "$tare" dataset make "$work/keep-*.tfrecord" -o "$work/link.tfrecord" --limit 1 --quiet
+apart "$tare" dataset split "$kept" --parts 2 -o "$work/keep" --quiet
+apart "$tare" dataset split "$work/link.tfrecord" --parts 2 --labels /dev/null -o "$work/keep" --quiet
+[ ! -e "$work/keep-00001-of-00002.tfrecord" ] || fail "a refused split left a part"
+gzip -dc "$glyphs/calibration.tfrecord.gz" | head -c 31880 >"$work/c.tfrecord"
+cp "$work/c.tfrecord" "$work/same.tfrecord"
+expect 1 "the output '$work/c.tfrecord' is the input '$work/c.tfrecord'" "$tare" calibrate "$model" --data "$work/c.tfrecord" -o "$work/c.tfrecord" --quiet
+cmp "$work/c.tfrecord" "$work/same.tfrecord" || fail "calibrate replaced its data"
+absent "$work/c.tfrecord.state"
+
 # --spec where models run: images as tf.Example records give what their samples give.
 cat >"$work/png.spec" <<'SPEC'
 input { name: "image" feature: "image/png" image { channels: 1 step { resize { height: 28 width: 28 } } } scale: 0.00392156862745098 }
