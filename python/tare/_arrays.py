@@ -152,7 +152,7 @@ def _known(array: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
 
 
 def prepare(value: Any, expected: int = 0) -> "np.ndarray[Any, Any]":
-    """The value as a C-contiguous array in native byte order. Python numbers and lists get the expected element type."""
+    """The value as an aligned C-contiguous array in native byte order. Python numbers and lists get the expected element type."""
     if isinstance(value, np.ndarray):
         array: "np.ndarray[Any, Any]" = value
     elif expected == STRING:
@@ -164,7 +164,7 @@ def prepare(value: Any, expected: int = 0) -> "np.ndarray[Any, Any]":
     if array.dtype not in _NUMBERS:
         array = _known(array)
     if array.flags.c_contiguous:
-        return array
+        return array if array.flags.aligned else array.copy()  # of a packed record or at any byte of a buffer
     return np.ascontiguousarray(array).reshape(array.shape)
 
 

@@ -8,6 +8,7 @@ from . import _native
 from ._arrays import NativeArray
 from ._calibration import Calibration
 from ._data import Data, is_path, native_records, records_of, spooled
+from ._errors import UsageError
 from ._model import Model
 from ._options import option_text, paths
 from ._progress import Progress, Reporter, reporting
@@ -100,6 +101,8 @@ def calibrate(
         text = option_text({**given, "limit": limit, "spec": spec, "hessians": hessians or None})
         with model._context.lock, reporting(model._context.handle, progress):
             return Calibration(_native.model_calibrate(model._handle, paths(data), text))
+    if limit is not None and limit < 0:
+        raise UsageError(f"limit: invalid number of records (expected 0 or more, got {limit})")
     inputs = model._signature(signature).inputs
     records = native_records(islice(records_of(data, inputs), limit), inputs, only_inputs=True)
     if hessians:

@@ -46,14 +46,36 @@ class Signature(NamedTuple):
     outputs: Dict[str, TensorSpec]
 
 
+def _join(values: Dict[str, Any], more: Mapping[str, Any]) -> None:
+    """Add inputs; one that is given twice would otherwise be passed over."""
+    for name in more:
+        if name in values:
+            raise InvalidArgumentError(f"input {name}: is given twice (expected once, in the dict or as a keyword)")
+    values.update(more)
+
+
+def calibration_handle(calibration: Any) -> Any:
+    """The handle for the extension module; None for None."""
+    if calibration is None:
+        return None
+    if not isinstance(calibration, Calibration):
+        raise InvalidArgumentError(
+            f"calibration: expected a Calibration, got {type(calibration).__name__}"
+            " (make one with tare.calibrate, or read a file with tare.Calibration.load)"
+        )
+    return calibration._handle
+
+
 class Context:
     """What the models of one load share: callbacks, threads, custom ops. Long calls take turns."""
 
-    def __init__(self, threads: int, plugins: Sequence[Path]) -> None:
+    def __init__(self, threads: int, plugins: Union[Path, Sequence[Path]]) -> None:
         self.handle = _native.context(on_log)
         self.lock = threading.RLock()
+        if threads < 0:
+            raise InvalidArgumentError(f"threads: invalid number (expected 0 or more, got {threads})")
         _native.context_set(self.handle, threads, 0)
-        for plugin in plugins:
+        for plugin in [plugins] if isinstance(plugins, (str, os.PathLike)) else plugins:
             _native.context_plugin(self.handle, os.fspath(plugin))
 
 
@@ -96,8 +118,8 @@ class Function:
         for given in args:
             if not isinstance(given, Mapping):
                 raise InvalidArgumentError(f"function {self.name}: pass arguments by name (expected a dict or keywords)")
-            values.update(given)
-        values.update(arguments)
+            _join(values, given)
+        _join(values, arguments)
         tuples, keep = native_inputs(values, {})
         free = self._free_runners(tuple((name, number, shape) for name, number, shape, _ in tuples))
         try:
@@ -287,7 +309,7 @@ class Model:
         """
         chosen = self._signature(signature)
         values = bind(inputs, chosen.inputs) if inputs is not None else {}
-        values.update(named)
+        _join(values, named)
         tuples, keep = native_inputs(values, chosen.inputs)
         free = self._runners.setdefault(chosen.name, [])
         try:
@@ -326,7 +348,7 @@ class Model:
     def _quantized(
         self, method: str, calibration: Optional[Calibration], options: Mapping[str, Any], keep: bool
     ) -> Tuple[Any, Dict[str, Any]]:
-        handle = None if calibration is None else calibration._handle
+        handle = calibration_handle(calibration)
         with self._context.lock:
             made, report = _native.model_quantize(self._handle, method, handle, option_text(options), keep)
         return made, json.loads(report)
@@ -439,7 +461,7 @@ class Model:
         flags = _ALLOW_INCOMPATIBLE * allow_incompatible | _BFLOAT16_OUTPUTS * bfloat16_outputs
         if "tpu_functions" not in text:
             flags |= _FIND_FUNCTIONS
-        handle = None if calibration is None else calibration._handle
+        handle = calibration_handle(calibration)
         with self._context.lock, reporting(self._context.handle, progress):
             made, report = _native.model_convert(self._handle, text, handle, flags)
         return Model(made, self._context, None, Report(json.loads(report)))
@@ -473,7 +495,7 @@ def load(
     path: Path,
     *,
     tags: Union[str, Sequence[str], None] = None,
-    plugins: Sequence[Path] = (),
+    plugins: Union[Path, Sequence[Path]] = (),
     threads: int = 0,
 ) -> Model:
     """Open a SavedModel directory. The checkpoint is mapped into memory, not read.
@@ -484,7 +506,7 @@ def load(
         The directory.
     tags : str or list of str, optional
         Tags of the MetaGraph, exactly. Default: the only MetaGraph, or the one with the single tag ``serve``.
-    plugins : list of path
+    plugins : path or list of path
         Shared libraries of custom ops (docs/custom-ops.md).
     threads : int
         Worker threads of calibration and comparison; 0: one per processor. Results do not depend on it.

@@ -26,6 +26,17 @@ class Types(Case):
         self.assertEqual(found["text"].tolist(), [b"a", "b\u00e4".encode(), b"\x00\xff"])
         self.assertEqual((found["empty"].shape, found["scalar"].shape), ((0, 3), ()))
 
+    def test_arrays_at_any_byte(self):
+        values = np.arange(6, dtype=np.float32)
+        packed = np.zeros(6, np.dtype([("flag", "u1"), ("x", "f4")]))
+        packed["x"] = values
+        shifted = np.frombuffer(b"\0" + values.tobytes(), np.uint8)[1:].view(np.float32)
+        self.assertFalse(shifted.flags.aligned)
+        tare.write_records(self.tmp / "a.tfrecord", [{"a": shifted, "b": packed["x"], "c": packed["x"][:1]}])
+        (found,) = tare.read_records(self.tmp / "a.tfrecord")
+        for name, expected in {"a": values, "b": values, "c": values[:1]}.items():
+            np.testing.assert_array_equal(found[name], expected)
+
     def test_bfloat16_rounds_to_nearest_even(self):
         values = np.array([1, 1 + 2**-9, 1 + 2**-8, 1 + 3 * 2**-8, np.inf, -np.inf, np.nan, 3.3895e38], np.float32)
         found = tare.bfloat16_to_float32(tare.float32_to_bfloat16(values))

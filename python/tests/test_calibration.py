@@ -65,6 +65,11 @@ class Data(Case):
         self.same(samples(), workers=1)
         self.same(samples(), workers=3)
 
+    def test_a_negative_limit_is_refused(self):
+        for data in (samples(), CALIBRATION):
+            with self.fails(tare.UsageError, "limit"):
+                tare.calibrate(self.model, data, limit=-1)
+
     def test_limit_takes_the_first_records(self):
         found = tare.calibrate(self.model, samples(), limit=20)
         self.assertEqual(found.records, 20)

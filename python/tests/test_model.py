@@ -40,6 +40,14 @@ class Loading(Case):
         with self.assertRaises(tare.CorruptDataError):
             tare.load(self.tmp)
 
+    def test_invalid_threads_are_refused(self):
+        with self.fails(tare.InvalidArgumentError, "expected 0 or more, got -1"):
+            tare.load(GLYPHS / "saved_model", threads=-1)
+
+    def test_one_plugin_needs_no_list(self):
+        with self.fails(tare.FileError, "plugin /nowhere.so"):
+            tare.load(GLYPHS / "saved_model", plugins="/nowhere.so")
+
     def test_a_missing_plugin_is_reported(self):
         with self.fails(tare.Error, "no_such.so"):
             tare.load(GLYPHS / "saved_model", plugins=[self.tmp / "no_such.so"])
@@ -98,6 +106,13 @@ class Running(Case):
         with self.fails(tare.DTypeError, "datetime64"):
             self.model.run({"image": np.zeros((1,), "datetime64[s]")})
 
+    def test_inputs_given_twice_are_refused(self):
+        images = np.zeros((1, 28, 28, 1), np.float32)
+        with self.fails(tare.InvalidArgumentError, "input image: is given twice"):
+            self.model.run({"image": images}, image=images)
+        with self.fails(tare.InvalidArgumentError, "input image: is given twice"):
+            self.model.function("tpu_func")({"image": images}, image=images)
+
     def test_empty_batches_have_empty_outputs(self):
         self.assertEqual(self.model.run(samples()[:0])["probabilities"].shape, (0, 10))
 
@@ -138,6 +153,11 @@ class Quantizing(Case):
         self.assertGreater(small.report["quantized_ops"], 5)
         found = small.run(samples()[:20])["probabilities"].argmax(-1)
         self.assertGreater((found == self.model.run(samples()[:20])["probabilities"].argmax(-1)).mean(), 0.8)
+
+    def test_a_path_is_no_calibration(self):
+        for call in (lambda: self.model.quantize("static", "my.calib"), lambda: self.model.convert(calibration="my.calib")):
+            with self.fails(tare.InvalidArgumentError, "expected a Calibration, got str"):
+                call()
 
     def test_options_are_checked(self):
         with self.fails(tare.UsageError, "did you mean '--granularity'"):
