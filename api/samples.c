@@ -12,6 +12,7 @@ struct tare_reader_handle {
     struct tare_source *source;
     struct tare_sample sample;
     tare_array *arrays; /* of the sample, in its arena */
+    bool failed;        /* what follows a bad record would pass for the whole data */
 };
 
 struct tare_writer_handle {
@@ -69,7 +70,9 @@ tare_status tare_reader_next(tare_reader *reader, const tare_array **arrays, siz
     tare_public_begin(reader->context, reader->family);
     *arrays = NULL;
     *count = 0;
-    status = read_next(reader, &end);
+    status = reader->failed ? TARE_FAIL(TARE_INVALID_ARGUMENT, "the reader failed before (close it)")
+                            : read_next(reader, &end);
+    reader->failed = reader->failed || (status != TARE_OK && status != TARE_INTERRUPTED);
     if (status == TARE_OK && !end) {
         *arrays = reader->arrays;
         *count = reader->sample.count;

@@ -82,16 +82,23 @@ static tare_status write_at(struct tare_output_file *out, const char *data, size
     return TARE_OK;
 }
 
+/* After a failure the file has a gap, also when the caller goes on and later writes succeed. */
+static tare_status append(struct tare_output_file *out, const void *data, size_t size) {
+    tare_status status = write_at(out, data, size, -1);
+    out->gap = out->gap || status != TARE_OK;
+    return status;
+}
+
 static tare_status flush(struct tare_output_file *out) {
     size_t used = out->used;
     out->used = 0;
-    return write_at(out, out->buffer, used, -1);
+    return append(out, out->buffer, used);
 }
 
 tare_status tare_output_file_write(struct tare_output_file *out, const void *data, size_t size) {
     if (size > BUFFER_SIZE - out->used) TARE_TRY(flush(out));
     out->offset += size;
-    if (size >= BUFFER_SIZE) return write_at(out, data, size, -1);
+    if (size >= BUFFER_SIZE) return append(out, data, size);
     if (size) memcpy(out->buffer + out->used, data, size);
     out->used += size;
     return TARE_OK;
@@ -107,6 +114,8 @@ tare_status tare_output_file_patch(struct tare_output_file *out, uint64_t offset
 tare_status tare_output_file_commit(struct tare_output_file *out) {
     tare_status status = TARE_OK;
     int result;
+    if (out->gap) status = TARE_FAIL(TARE_IO, "cannot complete '%s': a part of it could not be written", out->path);
+    if (status != TARE_OK) goto done;
     TARE_CHECK(flush(out));
     if (out->temporary && (tare_file_must_fail() || !tare_file_sync(out->fd)))
         status = tare_file_error("cannot sync", out->temporary);

@@ -17,6 +17,7 @@ struct tare_output_file {
     struct tare_output_lock lock;
     int fd;
     bool open;
+    bool gap; /* a write failed: bytes are missing, and the file cannot be completed */
     char *buffer;
     size_t used;
     uint64_t offset; /* bytes passed to write so far */

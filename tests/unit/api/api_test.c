@@ -449,6 +449,32 @@ static void writer__round_trips_through_the_reader(void **state) {
             TARE_ERROR_NOT_FOUND, "/nowhere.tfrecord");
 }
 
+/* What follows a corrupt record is readable, but it is not the data that the caller asked for. */
+static void reader__gives_no_record_after_a_failure(void **state) {
+    const float value = 1;
+    const tare_array array = { .name = "x", .dtype = TARE_DTYPE_FLOAT, .rank = 1, .dims = { 1 }, .data = &value };
+    const char *const path = temp_path("corrupt.tfrecord");
+    const tare_array *arrays;
+    tare_writer *writer;
+    tare_reader *reader;
+    size_t count;
+    (void)state;
+    OK(tare_writer_open(&writer, path));
+    for (int i = 0; i < 3; i++)
+        OK(tare_writer_add(writer, &array, 1));
+    OK(tare_writer_close(writer));
+    FILE *file = fopen(path, "r+b");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, 14, SEEK_SET), 0);
+    assert_int_equal(fputc('!', file), '!');
+    assert_int_equal(fclose(file), 0);
+    OK(tare_reader_open(&reader, NULL, &path, 1, NULL));
+    REFUSED(tare_reader_next(reader, &arrays, &count), TARE_ERROR_CORRUPT, "record 0");
+    REFUSED(tare_reader_next(reader, &arrays, &count), TARE_ERROR_INVALID_ARGUMENT, "the reader failed before");
+    assert_null(arrays);
+    tare_reader_close(reader);
+}
+
 static void status__numbers_are_fixed(void **state) {
     (void)state; /* programs built with an older header rely on them */
     assert_int_equal(TARE_OK, 0);
@@ -611,6 +637,7 @@ int main(void) {
         cmocka_unit_test(calibrate__accepts_a_quantized_model),
         cmocka_unit_test(calibrator__without_samples_fails),
         cmocka_unit_test(log__drops_messages_above_its_level),
+        cmocka_unit_test(reader__gives_no_record_after_a_failure),
         cmocka_unit_test(reader__stops_after_cancellation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

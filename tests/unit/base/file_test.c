@@ -148,6 +148,22 @@ static void output_file__any_failing_operation_leaves_the_old_file(void **state)
     assert_content(temp_path("out/f"), "new!");
 }
 
+static void output_file__a_failed_write_cannot_be_completed(void **state) {
+    static char block[100000];
+    struct tare_output_file out;
+    (void)state;
+    temp_file("gap", "old", 3);
+    assert_int_equal(tare_output_file_begin(&out, temp_path("gap")), TARE_OK);
+    assert_int_equal(tare_output_file_write(&out, "head", 4), TARE_OK);
+    tare_file_fail_at(1);
+    assert_int_equal(tare_output_file_write(&out, block, sizeof block), TARE_IO);
+    tare_file_fail_at(0);
+    assert_int_equal(tare_output_file_write(&out, "tail", 4), TARE_OK);
+    assert_int_equal(tare_output_file_commit(&out), TARE_IO);
+    assert_non_null(strstr(tare_error_text(), "a part of it could not be written"));
+    assert_content(temp_path("gap"), "old");
+}
+
 static void output_file__patches_what_was_written(void **state) {
     struct tare_output_file out;
     static char block[100000];
@@ -256,6 +272,7 @@ int main(void) {
         cmocka_unit_test(list_and_glob__are_sorted),
         cmocka_unit_test(tree__is_copied_and_removed),
         cmocka_unit_test(output_file__any_failing_operation_leaves_the_old_file),
+        cmocka_unit_test(output_file__a_failed_write_cannot_be_completed),
         cmocka_unit_test(output_file__patches_what_was_written),
         cmocka_unit_test(output_dir__appears_whole),
         cmocka_unit_test(output_dir__refuses_what_is_there),
