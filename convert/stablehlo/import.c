@@ -295,9 +295,10 @@ static tare_status lower_region(struct tare_graph *graph, struct tare_shlo_impor
         TARE_TRY(add_argument(im, graph, &region->args[i]));
     for (size_t i = 0; i < captures->count; i++)
         TARE_TRY(add_argument(im, graph, captures->values[i]));
+    const size_t first = graph->n_args - captures->count; /* tuples are several arguments; captures are tensors */
     TARE_TRY(lower_body(im, graph, region));
     for (size_t i = 0; i < captures->count && pass_captures; i++) {
-        struct tare_node *arg = graph->args[region->n_args + i];
+        struct tare_node *arg = graph->args[first + i];
         TARE_TRY(tare_graph_add_return(graph, arg->name, tare_node_type(arg, "T", TARE_DT_INVALID),
                                        (struct tare_edge){ arg, 0 }));
     }

@@ -90,6 +90,19 @@ def structure():
     c.module.ret(swap, [swap.op('tuple', [b, a], [swapped])])
     t = c.op('call', [t], [swapped], {'callee': S('swap')})
     c.equal(c.op('get_tuple_element', [t], [of(x)], {'index': I(1, 'si32')}), x)
+    limit = c.constant(np.float32(7)) # the loop captures it beside the two elements of its tuple
+    limit = c.op('add', [limit, limit], [ten((), 'f32')])
+    both, i1 = ('tuple', (ten((), 'f32'), ten((), 'si32'))), ten((), 'bool')
+    test, body = Blk([both], c.f), Blk([both], c.f)
+    first = [b.op('get_tuple_element', [b.args[0]], [ten((), 'f32')], {'index': I(0, 'si32')}) for b in (test, body)]
+    test.op('return', [test.op('compare', [first[0], limit], [i1], {
+        'comparison_direction': E('cmpdir', 'LT'), 'compare_type': E('cmptype', 'FLOAT')})])
+    count = body.op('get_tuple_element', [body.args[0]], [ten((), 'si32')], {'index': I(1, 'si32')})
+    after = [body.op('add', [first[1], first[1]], [ten((), 'f32')]), body.op('add', [count, count], [ten((), 'si32')])]
+    body.op('return', [body.op('tuple', after, [both])])
+    t = c.op('tuple', [c.constant(np.float32(1)), c.constant(np.int32(3))], [both])
+    t = c.op('while', [t], [both], {}, [test, body])
+    c.equal(c.op('get_tuple_element', [t], [ten((), 'si32')], {'index': I(1, 'si32')}), np.int32(48))
     token = c.op('create_token', [], ['token'])
     token = c.op('after_all', [token, token], ['token'])
     held = c.op('optimization_barrier', [c.constant(x), token], [of(x), 'token'])
