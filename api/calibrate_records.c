@@ -32,7 +32,7 @@ static tare_status calibrate_records(tare_calibration **out, const tare_model *m
     tare_status status;
     bool twice;
     *out = NULL;
-    TARE_TRY(tare_public_check_struct("tare_records", records->struct_size, sizeof *records, records->reserved));
+    TARE_TRY(tare_public_check_records(records));
     status = tare_public_calibrating_read(&calibrating, model, options);
     twice = calibrating.hessians;
     tare_public_calibrating_free(&calibrating);

@@ -112,7 +112,7 @@ static tare_status use_data(tare_comparison *c, const struct tare_context_handle
     c->task.data = paths;
     if (records) {
         if (task->n_paths) return TARE_FAIL(TARE_INVALID_ARGUMENT, "paths and records exclude each other");
-        TARE_TRY(tare_public_check_struct("tare_records", records->struct_size, sizeof *records, records->reserved));
+        TARE_TRY(tare_public_check_records(records));
         TARE_TRY(tare_public_spool_write(&c->spool, records, context));
         paths[c->task.n_data++] = c->spool.path;
         c->task.data_name = tare_arena_strdup(&c->arena, records->name ? records->name : "memory");

@@ -90,6 +90,8 @@ tare_status tare_public_describe(struct tare_public_side *out, struct tare_arena
  * are zero. `what`: its name. */
 tare_status tare_public_check_struct(const char *what, size_t size, size_t expected,
                                      const uint64_t reserved[4]) TARE_WARN_UNUSED;
+/* The same for records of the caller, whose callback must be set. */
+tare_status tare_public_check_records(const tare_records *records) TARE_WARN_UNUSED;
 /* The next record of the caller, with the status of its callback; *arrays NULL after the last one. */
 tare_status tare_public_next_record(const tare_records *records, const tare_array **arrays, size_t *count,
                                     int64_t number) TARE_WARN_UNUSED;

@@ -18,6 +18,11 @@ tare_status tare_public_check_struct(const char *what, size_t size, size_t expec
     return TARE_OK;
 }
 
+tare_status tare_public_check_records(const tare_records *records) {
+    TARE_TRY(tare_public_check_struct("tare_records", records->struct_size, sizeof *records, records->reserved));
+    return records->next ? TARE_OK : TARE_FAIL(TARE_INVALID_ARGUMENT, "tare_records: next must be set");
+}
+
 tare_status tare_public_next_record(const tare_records *records, const tare_array **arrays, size_t *count,
                                     int64_t number) {
     *arrays = NULL;

@@ -137,6 +137,10 @@ static void calibrate_records__reports_failures_of_the_callback(void **state) {
     REFUSED(tare_model_calibrate_records(&calibration, model, &records, NULL), TARE_ERROR_INVALID_ARGUMENT,
             "tare_records: struct_size is 8");
     records = records_of(&source);
+    records.next = NULL;
+    REFUSED(tare_model_calibrate_records(&calibration, model, &records, NULL), TARE_ERROR_INVALID_ARGUMENT,
+            "tare_records: next must be set");
+    records = records_of(&source);
     records.reserved[2] = 1;
     REFUSED(tare_model_calibrate_records(&calibration, model, &records, NULL), TARE_ERROR_INVALID_ARGUMENT,
             "reserved member 2");
