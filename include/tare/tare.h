@@ -4,7 +4,9 @@
  *
  * Handles are opaque. Release every handle from tare_*_open() with the matching tare_*_close(): runners and calibrators
  * before their model, models and readers before their context. Arguments are borrowed for the duration of the call
- * unless stated otherwise. Functions that can fail return tare_status and set tare_error_text(); *out is then NULL.
+ * unless stated otherwise, and must not be NULL unless stated otherwise; closing NULL does nothing (a writer's close
+ * reports a status, and needs one). Functions that can fail return tare_status and set tare_error_text(); *out is then
+ * NULL.
  *
  * Threads: different handles may be used by different threads at the same time. Models and calibrations may be shared
  * for reading (open runners, calibrate, quantize, convert, compare, describe, write); a runner, calibrator, reader or
