@@ -1,19 +1,13 @@
 /* Constants that call sites pass, before and after the pass: same results, constants where they are used, fewer
  * arguments. */
-#include "support/mini_model.h"
+#include "support/diagonal.h"
 
 #include "convert/pass.h"
 
 #include <string.h>
 
-enum { SIDE = 32 };
-
 static struct tare_edge weight(struct tare_graph *graph, const char *name, float value) {
-    const struct tare_shape shape = tare_shape_make(2, SIDE, SIDE);
-    struct tare_tensor tensor;
-    mini_ok(tare_tensor_new(&tensor, TARE_DT_FLOAT, &shape));
-    for (int64_t i = 0; i < tensor.elements; i++)
-        TARE_DATA(float, &tensor)[i] = i % (SIDE + 1) == 0 ? value : 0;
+    struct tare_tensor tensor = diagonal(DIAGONAL_SIDE, value);
     struct tare_edge edge = { tare_graph_add_const(graph, name, &tensor), 0 };
     tare_tensor_reset(&tensor);
     return edge;
@@ -25,41 +19,16 @@ static size_t run_pass(struct tare_graph_model *model) {
     return changes;
 }
 
-/* First element of what comes out for a matrix of ones. */
-static float answer(struct tare_graph_model *model, struct tare_edge x, struct tare_edge y) {
-    const struct tare_shape shape = tare_shape_make(2, 1, SIDE);
-    struct tare_session *session = mini_session(model);
-    struct tare_tensor fed, result;
-    float first;
-    mini_ok(tare_tensor_new(&fed, TARE_DT_FLOAT, &shape));
-    for (int i = 0; i < SIDE; i++)
-        TARE_DATA(float, &fed)[i] = 1;
-    mini_ok(tare_session_run(session, &x, &fed, 1, &y, &result, 1, NULL, 0));
-    first = TARE_DATA(float, &result)[0];
-    tare_tensor_reset(&fed);
-    tare_tensor_reset(&result);
-    tare_session_free(session);
-    return first;
-}
-
-/* f(x, w) = x * w */
-static struct tare_graph *product(struct tare_graph_model *model, const char *name) {
-    struct tare_graph *f = tare_model_add_function(model, name);
-    struct tare_edge x = mini_arg(f, "x", TARE_DT_FLOAT), w = mini_arg(f, "w", TARE_DT_FLOAT);
-    mini_return(f, "y", mini_node(f, "MatMul", "product", 2, x, w));
-    return f;
-}
-
 static void same_constant__goes_into_the_function(void **state) {
     struct tare_graph_model *model = mini_model_new();
-    struct tare_graph *f = product(model, "f");
+    struct tare_graph *f = diagonal_product(model, "f");
     (void)state;
     struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT), w = weight(model->main, "w", 3);
     struct tare_edge y = mini_call(model->main, "PartitionedCall", "first", f, 2, x, w);
     y = mini_call(model->main, "PartitionedCall", "second", f, 2, y, w);
-    assert_true(answer(model, x, y) == 9);
+    assert_true(diagonal_answer(model, x, y, DIAGONAL_SIDE) == 9);
     assert_int_equal(run_pass(model), 1);
-    assert_true(answer(model, x, y) == 9);
+    assert_true(diagonal_answer(model, x, y, DIAGONAL_SIDE) == 9);
     assert_int_equal(f->n_args, 1);
     assert_non_null(tare_edge_constant(tare_graph_find(f, "product")->inputs[1]));
     tare_model_free(model);
@@ -67,13 +36,13 @@ static void same_constant__goes_into_the_function(void **state) {
 
 static void other_weights__get_a_copy_of_the_function_each(void **state) {
     struct tare_graph_model *model = mini_model_new();
-    struct tare_graph *f = product(model, "f");
+    struct tare_graph *f = diagonal_product(model, "f");
     (void)state;
     struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT);
     struct tare_edge y = mini_call(model->main, "PartitionedCall", "first", f, 2, x, weight(model->main, "a", 2));
     y = mini_call(model->main, "PartitionedCall", "second", f, 2, y, weight(model->main, "b", 5));
     run_pass(model);
-    assert_true(answer(model, x, y) == 10);
+    assert_true(diagonal_answer(model, x, y, DIAGONAL_SIDE) == 10);
     struct tare_graph *first = tare_node_function(tare_graph_find(model->main, "first"), "f");
     struct tare_graph *second = tare_node_function(tare_graph_find(model->main, "second"), "f");
     assert_ptr_not_equal(first, second);
@@ -84,7 +53,7 @@ static void other_weights__get_a_copy_of_the_function_each(void **state) {
 
 /* g(x, w) = f(f(x, w), w) */
 static struct tare_graph *nested_product(struct tare_graph_model *model) {
-    struct tare_graph *f = product(model, "f"), *g = tare_model_add_function(model, "g");
+    struct tare_graph *f = diagonal_product(model, "f"), *g = tare_model_add_function(model, "g");
     struct tare_edge x = mini_arg(g, "x", TARE_DT_FLOAT), w = mini_arg(g, "w", TARE_DT_FLOAT);
     struct tare_edge y = mini_call(g, "PartitionedCall", "inner", f, 2, x, w);
     mini_return(g, "y", mini_call(g, "PartitionedCall", "again", f, 2, y, w));
@@ -105,7 +74,7 @@ static void other_weights__reach_functions_of_the_copies(void **state) {
     struct tare_edge y = mini_call(model->main, "PartitionedCall", "h", h, 3, x, weight(model->main, "a", 2),
                                    weight(model->main, "b", 5));
     run_pass(model);
-    assert_true(answer(model, x, y) == 100);
+    assert_true(diagonal_answer(model, x, y, DIAGONAL_SIDE) == 100);
     for (int i = 0; i < 2; i++) {
         const struct tare_graph *copy = tare_node_function(tare_graph_find(h, i ? "second" : "first"), "f");
         const struct tare_graph *inner = tare_node_function(tare_graph_find(copy, "again"), "f");
@@ -128,7 +97,7 @@ static void text__stays_where_a_loader_replaces_it(void **state) {
 
 static void argument_that_varies__stays(void **state) {
     struct tare_graph_model *model = mini_model_new();
-    struct tare_graph *f = product(model, "f");
+    struct tare_graph *f = diagonal_product(model, "f");
     (void)state;
     struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT),
                      w = mini_placeholder(model->main, "w", TARE_DT_FLOAT);
@@ -167,13 +136,13 @@ static void loop__carries_no_constant(void **state) {
     struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT);
     struct tare_node *loop = loop_model(model, x, false);
     struct tare_edge y = mini_node(model->main, "Identity", "y", 1, (struct tare_edge){ loop, 2 });
-    assert_true(answer(model, x, y) == 8);
+    assert_true(diagonal_answer(model, x, y, DIAGONAL_SIDE) == 8);
     run_pass(model);
     assert_int_equal(loop->n_inputs, 2); /* i and x */
     assert_int_equal(loop->n_outputs, 2);
     assert_int_equal(y.node->inputs[0].index, 1);
     assert_non_null(tare_edge_constant(tare_graph_find(tare_model_find_function(model, "body"), "product")->inputs[1]));
-    assert_true(answer(model, x, y) == 8);
+    assert_true(diagonal_answer(model, x, y, DIAGONAL_SIDE) == 8);
     tare_model_free(model);
 }
 
@@ -185,7 +154,7 @@ static void loop__weight_that_changes_stays(void **state) {
     struct tare_edge y = mini_node(model->main, "Identity", "y", 1, (struct tare_edge){ loop, 2 });
     run_pass(model);
     assert_null(tare_edge_constant(tare_graph_find(tare_model_find_function(model, "body"), "product")->inputs[1]));
-    assert_true(answer(model, x, y) == 2 * 4 * 8);
+    assert_true(diagonal_answer(model, x, y, DIAGONAL_SIDE) == 2 * 4 * 8);
     tare_model_free(model);
 }
 

@@ -1,26 +1,15 @@
 /* Values of kept variables that call sites pass, before and after the pass: same results, reads where they are used. */
-#include "support/mini_model.h"
+#include "support/diagonal.h"
 
 #include "convert/pass.h"
 #include "graph/bindings.h"
 
 #include <string.h>
 
-enum { SIDE = 32 };
-
 /* The value of a kept variable: `value` times the unit matrix. */
 static struct tare_edge weight(struct tare_graph_model *model, const char *name, float value) {
-    const struct tare_shape shape = tare_shape_make(2, SIDE, SIDE);
-    struct tare_node *handle = mini_open(model->main, "VarHandleOp", name, 0), *read;
-    struct tare_tensor tensor;
-    mini_ok(tare_node_set_type(handle, "dtype", TARE_DT_FLOAT));
-    mini_ok(tare_node_set_shape(handle, "shape", &shape));
-    mini_ok(tare_tensor_new(&tensor, TARE_DT_FLOAT, &shape));
-    for (int64_t i = 0; i < tensor.elements; i++)
-        TARE_DATA(float, &tensor)[i] = i % (SIDE + 1) == 0 ? value : 0;
-    mini_add_variable(model, handle, tensor);
-    model->variables[model->n_variables - 1].key = name;
-    read = mini_open(model->main, "ReadVariableOp", "read", 1, mini_done(handle));
+    struct tare_node *read =
+        mini_open(model->main, "ReadVariableOp", "read", 1, diagonal_variable(model, name, DIAGONAL_SIDE, value));
     mini_ok(tare_node_set_type(read, "dtype", TARE_DT_FLOAT));
     return mini_node(model->main, "Identity", "value", 1, mini_done(read));
 }
@@ -30,23 +19,6 @@ static void run_passes(struct tare_graph_model *model) {
     model->keep_variables_from = 1;
     mini_ok(tare_pass_freeze.run(model, &changes));
     mini_ok(tare_pass_localize_variables.run(model, &changes));
-}
-
-/* First element of what comes out for a matrix of ones. */
-static float answer(struct tare_graph_model *model, struct tare_edge x, struct tare_edge y) {
-    const struct tare_shape shape = tare_shape_make(2, 1, SIDE);
-    struct tare_session *session = mini_session(model);
-    struct tare_tensor fed, result;
-    float first;
-    mini_ok(tare_tensor_new(&fed, TARE_DT_FLOAT, &shape));
-    for (int i = 0; i < SIDE; i++)
-        TARE_DATA(float, &fed)[i] = 1;
-    mini_ok(tare_session_run(session, &x, &fed, 1, &y, &result, 1, NULL, 0));
-    first = TARE_DATA(float, &result)[0];
-    tare_tensor_reset(&fed);
-    tare_tensor_reset(&result);
-    tare_session_free(session);
-    return first;
 }
 
 /* Name of the variable that the weight of a function's product always is. */
@@ -62,23 +34,15 @@ static const char *weight_of(const struct tare_graph *function) {
     return variable->node->name;
 }
 
-/* f(x, w) = x * w */
-static struct tare_graph *product(struct tare_graph_model *model, const char *name) {
-    struct tare_graph *f = tare_model_add_function(model, name);
-    struct tare_edge x = mini_arg(f, "x", TARE_DT_FLOAT), w = mini_arg(f, "w", TARE_DT_FLOAT);
-    mini_return(f, "y", mini_node(f, "MatMul", "product", 2, x, w));
-    return f;
-}
-
 static void same_variable__is_read_in_the_function(void **state) {
     struct tare_graph_model *model = mini_model_new();
-    struct tare_graph *f = product(model, "f");
+    struct tare_graph *f = diagonal_product(model, "f");
     (void)state;
     struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT), w = weight(model, "w", 3);
     struct tare_edge y = mini_call(model->main, "PartitionedCall", "first", f, 2, x, w);
     y = mini_call(model->main, "StatefulPartitionedCall", "second", f, 2, y, w);
     run_passes(model);
-    assert_true(answer(model, x, y) == 9);
+    assert_true(diagonal_answer(model, x, y, DIAGONAL_SIDE) == 9);
     assert_int_equal(f->n_args, 2); /* x and the handle */
     assert_string_equal(weight_of(f), "w");
     assert_true(f->is_stateful);
@@ -89,7 +53,7 @@ static void same_variable__is_read_in_the_function(void **state) {
 /* h(x, a, b) calls g twice, which calls f twice; main passes two variables. */
 static void other_variables__get_copies_at_any_depth(void **state) {
     struct tare_graph_model *model = mini_model_new();
-    struct tare_graph *f = product(model, "f"), *g = tare_model_add_function(model, "g"),
+    struct tare_graph *f = diagonal_product(model, "f"), *g = tare_model_add_function(model, "g"),
                       *h = tare_model_add_function(model, "h");
     (void)state;
     struct tare_edge x = mini_arg(g, "x", TARE_DT_FLOAT), a = mini_arg(g, "w", TARE_DT_FLOAT), b;
@@ -102,7 +66,7 @@ static void other_variables__get_copies_at_any_depth(void **state) {
     a = weight(model, "a", 2);
     struct tare_edge y = mini_call(model->main, "PartitionedCall", "h", h, 3, x, a, weight(model, "b", 5));
     run_passes(model);
-    assert_true(answer(model, x, y) == 100);
+    assert_true(diagonal_answer(model, x, y, DIAGONAL_SIDE) == 100);
     for (int i = 0; i < 2; i++) {
         const struct tare_graph *copy = tare_node_function(tare_graph_find(h, i ? "second" : "first"), "f");
         assert_string_equal(weight_of(tare_node_function(tare_graph_find(copy, "again"), "f")), i ? "b" : "a");
@@ -112,7 +76,7 @@ static void other_variables__get_copies_at_any_depth(void **state) {
 
 static void branches__read_what_they_use(void **state) {
     struct tare_graph_model *model = mini_model_new();
-    struct tare_graph *yes = product(model, "yes"), *no = tare_model_add_function(model, "no");
+    struct tare_graph *yes = diagonal_product(model, "yes"), *no = tare_model_add_function(model, "no");
     (void)state;
     mini_return(no, "y", mini_arg(no, "x", TARE_DT_FLOAT));
     mini_arg(no, "w", TARE_DT_FLOAT);
@@ -124,7 +88,7 @@ static void branches__read_what_they_use(void **state) {
     mini_ok(tare_node_set_type_list(branch, "Tout", (const int[]){ TARE_DT_FLOAT }, 1));
     struct tare_edge y = mini_done(branch);
     run_passes(model);
-    assert_true(answer(model, x, y) == 4);
+    assert_true(diagonal_answer(model, x, y, DIAGONAL_SIDE) == 4);
     assert_string_equal(weight_of(yes), "w");
     assert_int_equal(no->n_args, yes->n_args);
     assert_string_equal(branch->op, "If");
@@ -161,7 +125,7 @@ static void loop__carries_the_handle(void **state) {
     assert_int_equal(loop->n_inputs, 3); /* i, x and the handle */
     assert_string_equal(loop->op, "While");
     assert_string_equal(weight_of(tare_model_find_function(model, "body")), "w");
-    assert_true(answer(model, x, y) == 8);
+    assert_true(diagonal_answer(model, x, y, DIAGONAL_SIDE) == 8);
     tare_model_free(model);
 }
 
@@ -173,7 +137,7 @@ static void loop__weight_that_changes_stays(void **state) {
     struct tare_edge y = mini_node(model->main, "Identity", "y", 1, (struct tare_edge){ loop, 2 });
     run_passes(model);
     assert_string_equal(loop->op, "StatelessWhile");
-    assert_true(answer(model, x, y) == 2 * 4 * 8);
+    assert_true(diagonal_answer(model, x, y, DIAGONAL_SIDE) == 2 * 4 * 8);
     tare_model_free(model);
 }
 

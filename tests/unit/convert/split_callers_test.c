@@ -1,24 +1,8 @@
 /* Functions that are called with different variables, before and after the pass: same results, a function for each
  * caller. */
-#include "support/mini_model.h"
+#include "support/diagonal.h"
 
 #include "convert/pass.h"
-
-enum { SIDE = 32 };
-
-/* A diagonal matrix of `side` rows. */
-static struct tare_edge variable(struct tare_graph_model *model, const char *name, int side, float value) {
-    const struct tare_shape shape = tare_shape_make(2, side, side);
-    struct tare_node *handle = mini_open(model->main, "VarHandleOp", name, 0);
-    struct tare_tensor tensor;
-    mini_ok(tare_node_set_type(handle, "dtype", TARE_DT_FLOAT));
-    mini_ok(tare_node_set_shape(handle, "shape", &shape));
-    mini_ok(tare_tensor_new(&tensor, TARE_DT_FLOAT, &shape));
-    for (int64_t i = 0; i < tensor.elements; i++)
-        TARE_DATA(float, &tensor)[i] = i % (side + 1) == 0 ? value : 0;
-    mini_add_variable(model, handle, tensor);
-    return mini_done(handle);
-}
 
 /* f(x, w) = x * w, where w is a handle */
 static struct tare_graph *product(struct tare_graph_model *model) {
@@ -33,22 +17,6 @@ static struct tare_graph *product(struct tare_graph_model *model) {
 static struct tare_edge call(struct tare_graph *graph, const char *name, const struct tare_graph *f, struct tare_edge x,
                              struct tare_edge w) {
     return mini_call(graph, "StatefulPartitionedCall", name, f, 2, x, w);
-}
-
-/* First element of y for a row of ones. */
-static float answer(struct tare_graph_model *model, struct tare_edge x, struct tare_edge y, int side) {
-    const struct tare_shape shape = tare_shape_make(2, 1, side);
-    struct tare_session *session = mini_session(model);
-    struct tare_tensor fed, result;
-    mini_ok(tare_tensor_new(&fed, TARE_DT_FLOAT, &shape));
-    for (int i = 0; i < side; i++)
-        TARE_DATA(float, &fed)[i] = 1;
-    mini_ok(tare_session_run(session, &x, &fed, 1, &y, &result, 1, NULL, 0));
-    const float first = TARE_DATA(float, &result)[0];
-    tare_tensor_reset(&fed);
-    tare_tensor_reset(&result);
-    tare_session_free(session);
-    return first;
 }
 
 static size_t run_pass(const struct tare_pass *pass, struct tare_graph_model *model) {
@@ -66,15 +34,15 @@ static void callers_with_different_weights__get_a_function_each(void **state) {
     const struct tare_graph *f = product(model);
     (void)state;
     const struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT);
-    const struct tare_edge first = call(model->main, "first", f, x, variable(model, "a", SIDE, 2));
-    const struct tare_edge y = call(model->main, "second", f, first, variable(model, "b", SIDE, 5));
+    const struct tare_edge first = call(model->main, "first", f, x, diagonal_variable(model, "a", DIAGONAL_SIDE, 2));
+    const struct tare_edge y = call(model->main, "second", f, first, diagonal_variable(model, "b", DIAGONAL_SIDE, 5));
     assert_int_equal(run_pass(&tare_pass_split_callers, model), 2);
     const struct tare_graph *f1 = tare_node_function(first.node, "f"), *f2 = tare_node_function(y.node, "f");
     assert_true(f1 != f2 && f1 != f && f2 != f);
     assert_string_equal(f1->copied_from, "f");
     run_pass(&tare_pass_freeze, model);
     assert_true(multiplies_by_a_constant(f1) && multiplies_by_a_constant(f2));
-    assert_true(answer(model, x, y, SIDE) == 10);
+    assert_true(diagonal_answer(model, x, y, DIAGONAL_SIDE) == 10);
     tare_model_free(model);
 }
 
@@ -87,8 +55,8 @@ static void nested_callers__get_a_function_each(void **state) {
     struct tare_edge x = mini_arg(g, "x", TARE_DT_FLOAT), a = mini_arg(g, "a", TARE_DT_RESOURCE);
     mini_return(g, "y", call(g, "outer", f, call(g, "inner", f, x, a), mini_arg(g, "b", TARE_DT_RESOURCE)));
     x = mini_placeholder(model->main, "x", TARE_DT_FLOAT);
-    a = variable(model, "a", SIDE, 2);
-    const struct tare_edge b = variable(model, "b", SIDE, 3);
+    a = diagonal_variable(model, "a", DIAGONAL_SIDE, 2);
+    const struct tare_edge b = diagonal_variable(model, "b", DIAGONAL_SIDE, 3);
     const struct tare_edge first = mini_call(model->main, "StatefulPartitionedCall", "first", g, 3, x, a, b);
     const struct tare_edge y = mini_call(model->main, "StatefulPartitionedCall", "second", g, 3, first, b, a);
     run_pass(&tare_pass_split_callers, model);
@@ -97,7 +65,7 @@ static void nested_callers__get_a_function_each(void **state) {
     for (size_t i = 0; i < model->n_functions; i++)
         if (tare_graph_find(model->functions[i], "product")) constant += multiplies_by_a_constant(model->functions[i]);
     assert_int_equal(constant, 4);
-    assert_true(answer(model, x, y, SIDE) == 36);
+    assert_true(diagonal_answer(model, x, y, DIAGONAL_SIDE) == 36);
     tare_model_free(model);
 }
 
@@ -105,10 +73,11 @@ static void callers_with_one_weight__share_the_function(void **state) {
     struct tare_graph_model *model = mini_model_new();
     const struct tare_graph *f = product(model);
     (void)state;
-    const struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT), w = variable(model, "w", SIDE, 2);
+    const struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT),
+                           w = diagonal_variable(model, "w", DIAGONAL_SIDE, 2);
     const struct tare_edge y = call(model->main, "second", f, call(model->main, "first", f, x, w), w);
     assert_int_equal(run_pass(&tare_pass_split_callers, model), 0);
-    assert_true(answer(model, x, y, SIDE) == 4);
+    assert_true(diagonal_answer(model, x, y, DIAGONAL_SIDE) == 4);
     tare_model_free(model);
 }
 
@@ -117,10 +86,10 @@ static void small_weights__are_not_worth_a_copy(void **state) {
     const struct tare_graph *f = product(model);
     (void)state;
     const struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT);
-    const struct tare_edge first = call(model->main, "first", f, x, variable(model, "a", 4, 2));
-    const struct tare_edge y = call(model->main, "second", f, first, variable(model, "b", 4, 5));
+    const struct tare_edge first = call(model->main, "first", f, x, diagonal_variable(model, "a", 4, 2));
+    const struct tare_edge y = call(model->main, "second", f, first, diagonal_variable(model, "b", 4, 5));
     assert_int_equal(run_pass(&tare_pass_split_callers, model), 0);
-    assert_true(answer(model, x, y, 4) == 10);
+    assert_true(diagonal_answer(model, x, y, 4) == 10);
     tare_model_free(model);
 }
 
