@@ -152,7 +152,9 @@ def _known(array: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
 
 
 def prepare(value: Any, expected: int = 0) -> "np.ndarray[Any, Any]":
-    """The value as an aligned C-contiguous array in native byte order. Python numbers and lists get the expected element type."""
+    """The value as an aligned C-contiguous array in native byte order.
+
+    Python numbers and lists get the expected element type."""
     if isinstance(value, np.ndarray):
         array: "np.ndarray[Any, Any]" = value
     elif expected == STRING:

@@ -4,8 +4,6 @@
 
 #include "convert/pass.h"
 
-#include <string.h>
-
 static struct tare_edge weight(struct tare_graph *graph, const char *name, float value) {
     struct tare_tensor tensor = diagonal(DIAGONAL_SIDE, value);
     struct tare_edge edge = { tare_graph_add_const(graph, name, &tensor), 0 };

@@ -4,8 +4,6 @@
 #include "convert/pass.h"
 #include "graph/bindings.h"
 
-#include <string.h>
-
 /* The value of a kept variable: `value` times the unit matrix. */
 static struct tare_edge weight(struct tare_graph_model *model, const char *name, float value) {
     struct tare_node *read =
