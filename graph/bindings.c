@@ -28,12 +28,25 @@ struct tare_bindings {
     struct caller *first_waiting, **last_waiting;
     struct tare_map state;   /* key: the bytes of an argument's node pointer -> struct binding */
     struct tare_map by_node; /* key: the bytes of a main-graph node pointer -> struct tare_variable */
+    struct tare_map mixed;   /* key: the bytes of a variable's pointer -> struct mixed */
+    struct capture *captures;
 };
 
 struct binding {
     struct tare_node *arg;
     struct tare_variable *variable; /* NULL: unbound so far */
     bool several;
+};
+
+/* An argument that the object graph binds to a variable. */
+struct capture {
+    const struct binding *binding;
+    struct tare_variable *variable;
+    struct capture *next;
+};
+
+struct mixed {
+    const struct tare_variable *variable;
 };
 
 static struct binding *binding_of(struct tare_bindings *bindings, struct tare_node *arg) {
@@ -159,8 +172,11 @@ static tare_status bind_captures_of(struct tare_bindings *bindings, const struct
         const struct tare_object_variable *object = tare_object_variables(by_object, concrete->bound[i]);
         if (!object) continue;
         struct binding *binding = binding_of(bindings, concrete->graph->args[first + i]);
-        if (!binding) return TARE_NO_MEMORY;
+        struct capture *capture = TARE_NEW(&bindings->arena, struct capture);
+        if (!binding || !capture) return TARE_NO_MEMORY;
         meet(binding, object->variable, false);
+        *capture = (struct capture){ binding, object->variable, bindings->captures };
+        bindings->captures = capture;
     }
     return TARE_OK;
 }
@@ -172,6 +188,80 @@ static tare_status bind_captures(struct tare_bindings *bindings, const struct ta
         status = bind_captures_of(bindings, &model->concretes[c], &by_object);
     tare_map_free(&by_object);
     return status;
+}
+
+/* ---- variables that are not the only ones in some place ---- */
+
+bool tare_bindings_is_mixed(const struct tare_bindings *bindings, const struct tare_variable *variable) {
+    return tare_map_get_n(&bindings->mixed, (const char *)&variable, sizeof variable) != NULL;
+}
+
+static tare_status mix(struct tare_bindings *bindings, const struct tare_variable *variable) {
+    struct mixed *mixed;
+    if (!variable || tare_bindings_is_mixed(bindings, variable)) return TARE_OK;
+    mixed = TARE_NEW(&bindings->arena, struct mixed);
+    if (!mixed) return TARE_NO_MEMORY;
+    mixed->variable = variable;
+    return tare_map_set_n(&bindings->mixed, (const char *)&mixed->variable, sizeof mixed->variable, mixed)
+               ? TARE_OK
+               : TARE_NO_MEMORY;
+}
+
+static bool is_used(const struct tare_node *node, size_t output) {
+    return tare_graph_count_uses_to(node->graph, (struct tare_edge){ (struct tare_node *)node, (int)output }, 1, NULL);
+}
+
+static bool is_ambiguous(const struct binding *binding) {
+    return binding && binding->several && is_used(binding->arg, 0);
+}
+
+/* A handle that a call returns, or a loop carries to its end, and that is used there. */
+static bool returns_handle(const struct tare_node *node, size_t output) {
+    return output < node->n_outputs && node->output_dtypes[output] == TARE_DT_RESOURCE && is_used(node, output);
+}
+
+static tare_status mix_results(struct tare_bindings *bindings, const struct call *call) {
+    const struct tare_node *node = call->node;
+    for (size_t i = 0; i < node->n_outputs; i++) {
+        if (!returns_handle(node, i)) continue;
+        if (call->site.kind == TARE_CALL_LOOP && i < node->n_inputs)
+            TARE_TRY(mix(bindings, tare_bindings_variable(bindings, node->inputs[i], NULL)));
+        for (size_t c = 0; c < call->site.n_callees; c++)
+            if (i < call->site.callees[c]->n_returns)
+                TARE_TRY(mix(bindings, tare_bindings_variable(bindings, call->site.callees[c]->returns[i].edge, NULL)));
+    }
+    return TARE_OK;
+}
+
+static tare_status mix_arguments(struct tare_bindings *bindings, const struct call *call) {
+    const struct tare_call_site *site = &call->site;
+    for (size_t c = 0; c < site->n_callees; c++) {
+        const struct tare_graph *callee = site->callees[c];
+        for (size_t i = 0; i < site->n_args && i < callee->n_args; i++) {
+            struct tare_node *arg = callee->args[i];
+            if (!is_ambiguous(tare_map_get_n(&bindings->state, (const char *)&arg, sizeof arg))) continue;
+            TARE_TRY(mix(bindings, tare_bindings_variable(bindings, call->node->inputs[site->first + i], NULL)));
+        }
+    }
+    return TARE_OK;
+}
+
+static tare_status mix_calls_of(struct tare_bindings *bindings, const struct tare_graph *graph) {
+    const struct caller *caller = tare_graph_table_get(&bindings->callers, graph);
+    for (const struct call *call = caller ? caller->calls : NULL; call; call = call->next) {
+        TARE_TRY(mix_arguments(bindings, call));
+        TARE_TRY(mix_results(bindings, call));
+    }
+    return TARE_OK;
+}
+
+static tare_status find_mixed(struct tare_bindings *bindings, const struct tare_graph_model *model) {
+    for (const struct capture *capture = bindings->captures; capture; capture = capture->next)
+        if (is_ambiguous(capture->binding)) TARE_TRY(mix(bindings, capture->variable));
+    TARE_TRY(mix_calls_of(bindings, model->main));
+    for (size_t i = 0; i < model->n_functions; i++)
+        TARE_TRY(mix_calls_of(bindings, model->functions[i]));
+    return TARE_OK;
 }
 
 tare_status tare_bindings_new(struct tare_bindings **out, const struct tare_graph_model *model) {
@@ -186,6 +276,7 @@ tare_status tare_bindings_new(struct tare_bindings **out, const struct tare_grap
     }
     if (status == TARE_OK) status = bind_captures(bindings, model);
     if (status == TARE_OK) status = trace_calls(bindings, model);
+    if (status == TARE_OK) status = find_mixed(bindings, model);
     if (bindings) tare_graph_table_free(&bindings->callers);
     if (status == TARE_OK)
         *out = bindings;
@@ -198,6 +289,7 @@ void tare_bindings_free(struct tare_bindings *bindings) {
     if (!bindings) return;
     tare_map_free(&bindings->state);
     tare_map_free(&bindings->by_node);
+    tare_map_free(&bindings->mixed);
     tare_arena_free(&bindings->arena);
     tare_free(bindings);
 }

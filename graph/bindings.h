@@ -14,6 +14,9 @@ void tare_bindings_free(struct tare_bindings *bindings);
  * Identity; NULL when there is none, or when call sites pass different ones (*several is then true; may be NULL). */
 struct tare_variable *tare_bindings_variable(const struct tare_bindings *bindings, struct tare_edge edge,
                                              bool *several);
+/* Whether a handle for which tare_bindings_variable finds no variable may be that of this one: a function that uses an
+ * argument gets this variable and others in it, or a call or loop returns the handle. */
+bool tare_bindings_is_mixed(const struct tare_bindings *bindings, const struct tare_variable *variable);
 /* The shapes of the variables that a function's arguments refer to (NULL entries for other arguments), for
  * tare_graph_infer_shapes_of. Arena memory that borrows the variables; NULL when out of memory. */
 const struct tare_shape **tare_bindings_handles(const struct tare_bindings *bindings, struct tare_arena *arena,

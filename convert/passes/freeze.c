@@ -16,6 +16,11 @@ struct variable_state {
     bool repeats_name; /* an earlier variable has the same name */
 };
 
+struct writes {
+    struct variable_state *states;
+    bool any_of_several; /* a write whose handle may be that of several variables */
+};
+
 /* Ops that take a handle or reference and do not modify the value. */
 static bool only_reads(const struct tare_node *node) {
     static const char *const readers[] = { "ReadVariableOp",     "ResourceGather",
@@ -62,21 +67,38 @@ static tare_status may_write(bool *out, const struct tare_node *node, size_t i) 
     return status;
 }
 
+/* The handle of a write is that of one variable, of any of several, or unknown because nothing calls the function. */
+static void note_write(const struct tare_bindings *bindings, struct tare_edge handle, struct writes *writes,
+                       const struct tare_graph_model *model) {
+    bool several;
+    const struct tare_variable *variable = tare_bindings_variable(bindings, handle, &several);
+    if (variable) writes->states[variable - model->variables].is_written = true;
+    writes->any_of_several |= !variable && (several || !tare_node_is_arg(handle.node));
+}
+
 static tare_status note_writes(const struct tare_bindings *bindings, const struct tare_graph *graph,
-                               struct variable_state *states, const struct tare_graph_model *model) {
+                               struct writes *writes, const struct tare_graph_model *model) {
     for (size_t n = 0; n < graph->n_nodes; n++) {
         const struct tare_node *node = graph->nodes[n];
         if (node->dead) continue;
         for (size_t i = 0; i < node->n_inputs; i++) {
-            struct tare_variable *variable;
-            bool writes;
+            bool is_write;
             if (!is_handle(node->inputs[i])) continue;
-            TARE_TRY(may_write(&writes, node, i));
-            if (!writes) continue;
-            variable = tare_bindings_variable(bindings, node->inputs[i], NULL);
-            if (variable) states[variable - model->variables].is_written = true;
+            TARE_TRY(may_write(&is_write, node, i));
+            if (is_write) note_write(bindings, node->inputs[i], writes, model);
         }
     }
+    return TARE_OK;
+}
+
+static tare_status note_all_writes(const struct tare_bindings *bindings, struct variable_state *states,
+                                   const struct tare_graph_model *model) {
+    struct writes writes = { .states = states };
+    TARE_TRY(note_writes(bindings, model->main, &writes, model));
+    for (size_t i = 0; i < model->n_functions; i++)
+        TARE_TRY(note_writes(bindings, model->functions[i], &writes, model));
+    for (size_t v = 0; v < model->n_variables && writes.any_of_several; v++)
+        states[v].is_written |= tare_bindings_is_mixed(bindings, &model->variables[v]);
     return TARE_OK;
 }
 
@@ -246,9 +268,7 @@ static tare_status run(struct tare_graph_model *model, size_t *changes) {
     if (!states) return status;
     TARE_CHECK(note_repeated_names(states, model));
     TARE_CHECK(tare_bindings_new(&bindings, model));
-    TARE_CHECK(note_writes(bindings, model->main, states, model));
-    for (size_t i = 0; i < model->n_functions; i++)
-        TARE_CHECK(note_writes(bindings, model->functions[i], states, model));
+    TARE_CHECK(note_all_writes(bindings, states, model));
     mark_large(model, states);
     TARE_CHECK(freeze_graph(bindings, model->main, states, changes));
     for (size_t i = 0; i < model->n_functions; i++)
