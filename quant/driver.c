@@ -9,6 +9,7 @@
 #include "quant/quality_warnings.h"
 #include "quant/range_cache.h"
 #include "quant/recipe.h"
+#include "quant/sweep.h"
 #include "quant/variables.h"
 #include "quant/weight_store.h"
 #include "quant/wide_inputs.h"
@@ -178,18 +179,6 @@ static tare_status find_all(struct tare_quant_work *work, const struct tare_bind
     return status;
 }
 
-/* The layers of a graph are contiguous. */
-static tare_status sweep(struct tare_quant_work *work) {
-    struct tare_graph *last = NULL;
-    for (size_t i = 0; i < work->n_layers; i++) {
-        struct tare_graph *graph = work->layers[i].op->graph;
-        if (work->layers[i].refused || graph == last) continue;
-        TARE_TRY(tare_graph_remove_unreachable(graph, NULL));
-        last = graph;
-    }
-    return TARE_OK;
-}
-
 tare_status tare_quantize(struct tare_quant_report *report, struct tare_arena *arena, struct tare_graph_model *model,
                           const struct tare_quant_ranges *ranges, const struct tare_quant_options *options) {
     struct tare_model_shapes *shapes = NULL;
@@ -221,7 +210,7 @@ tare_status tare_quantize(struct tare_quant_report *report, struct tare_arena *a
     if (options->warns) TARE_CHECK(tare_quant_warn_of_noisy_inputs(&work));
     for (size_t i = 0; i < work.n_layers; i++)
         if (!work.layers[i].refused) TARE_CHECK(rewrite_layer(&work, &work.layers[i]));
-    TARE_CHECK(sweep(&work));
+    TARE_CHECK(tare_quant_sweep(&work));
     TARE_CHECK(tare_quant_retype_reads(&work));
     if (options->warns) status = tare_quant_warn_of_weights(&work);
 done:

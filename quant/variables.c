@@ -66,7 +66,7 @@ static bool alike(const struct tare_quant_layer *a, const struct tare_quant_laye
 
 /* The variable has one value: every reader must be a layer that expects the same integers. */
 static const char *check(const struct tare_quant_work *work, const struct tare_quant_layer *layer,
-                         const struct tare_map *counts) {
+                         const struct tare_map *counts, const struct tare_bindings *bindings) {
     const struct reader_count *count = tare_map_get_n(counts, (const char *)&layer->variable, sizeof layer->variable);
     const size_t readers = count ? count->count : 0;
     size_t layers = 0;
@@ -78,17 +78,20 @@ static const char *check(const struct tare_quant_work *work, const struct tare_q
     }
     if (layers > 1 && layer->setting.method->takes_bias && layer->bias)
         return "its weight is a variable that several layers with biases read";
-    return layers == readers ? NULL : "its weight is a variable that other ops read as well";
+    return layers == readers && !tare_bindings_is_mixed(bindings, layer->variable)
+               ? NULL
+               : "its weight is a variable that other ops read as well";
 }
 
-static void check_layers(struct tare_quant_work *work, const struct tare_map *counts) {
+static void check_layers(struct tare_quant_work *work, const struct tare_map *counts,
+                         const struct tare_bindings *bindings) {
     bool changed = true;
     while (changed) { /* refusing a layer may leave another one with an unquantized reader of its variable */
         changed = false;
         for (size_t i = 0; i < work->n_layers; i++) {
             struct tare_quant_layer *layer = &work->layers[i];
             if (layer->refused || !layer->variable) continue;
-            layer->refused = check(work, layer, counts);
+            layer->refused = check(work, layer, counts, bindings);
             changed |= layer->refused != NULL;
         }
     }
@@ -99,7 +102,7 @@ tare_status tare_quant_check_variables(struct tare_quant_work *work, const struc
     tare_status status = count_readers(&counts, work->arena, work->model->main, bindings);
     for (size_t i = 0; i < work->model->n_functions && status == TARE_OK; i++)
         status = count_readers(&counts, work->arena, work->model->functions[i], bindings);
-    if (status == TARE_OK) check_layers(work, &counts);
+    if (status == TARE_OK) check_layers(work, &counts, bindings);
     tare_map_free(&counts);
     return status;
 }

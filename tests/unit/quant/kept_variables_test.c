@@ -180,6 +180,72 @@ static void variables__that_other_ops_read_stay_float(void **state) {
     tare_arena_free(&n.arena);
 }
 
+/* size(w) = the size of its value */
+static struct tare_graph *size_of_value(struct tare_graph_model *model) {
+    struct tare_graph *f = tare_model_add_function(model, "size");
+    mini_return(f, "y", mini_node(f, "Size", "size", 1, read_in(f, "read", mini_arg(f, "w", TARE_DT_RESOURCE))));
+    return f;
+}
+
+static void assert_stays_float(struct network *n) {
+    const struct tare_quant_options options = { .setting.method = &tare_method_weight_only, .min_elements = 1 };
+    mini_ok(tare_quantize(&n->report, &n->arena, n->model, NULL, &options));
+    assert_int_equal(n->report.quantized, 0);
+    assert_string_equal(n->report.outcomes[0].refused, "its weight is a variable that other ops read as well");
+    tare_model_free(n->model);
+    tare_arena_free(&n->arena);
+}
+
+/* The read in the function is that of no certain variable. */
+static void variables__that_a_function_reads_as_one_of_several_stay_float(void **state) {
+    struct network n;
+    (void)state;
+    build(&n, "ExpandDims");
+    const struct tare_graph *f = size_of_value(n.model);
+    mini_call(n.model->main, "PartitionedCall", "first", f, 1, tare_node_output0(n.model->variables[0].node));
+    mini_call(n.model->main, "PartitionedCall", "second", f, 1, mini_variable(n.model, "other", 1));
+    assert_stays_float(&n);
+}
+
+static void variables__whose_handle_a_function_returns_stay_float(void **state) {
+    struct network n;
+    (void)state;
+    build(&n, "ExpandDims");
+    struct tare_graph *f = tare_model_add_function(n.model, "same");
+    mini_return(f, "y", mini_arg(f, "w", TARE_DT_RESOURCE));
+    const struct tare_edge handle =
+        mini_call(n.model->main, "PartitionedCall", "call", f, 1, tare_node_output0(n.model->variables[0].node));
+    mini_node(n.model->main, "Size", "size", 1, read_in(n.model->main, "other", handle));
+    assert_stays_float(&n);
+}
+
+/* The op itself would read the integers as its filter. */
+static void nodes_that_wait_for_a_layer__wait_for_its_operands(void **state) {
+    const struct tare_quant_options options = { .setting.method = &tare_method_weight_only, .min_elements = 1 };
+    struct network n;
+    (void)state;
+    build(&n, "ExpandDims");
+    struct tare_node *conv = tare_graph_find(n.model->main, "conv"), *done;
+    const struct tare_edge waits = mini_node(n.model->main, "NoOp", "earlier", 0);
+    mini_ok(tare_node_add_control(conv, waits.node));
+    done = mini_open(n.model->main, "NoOp", "done", 0);
+    mini_ok(tare_node_add_control(done, conv));
+    mini_done(done);
+    mini_ok(tare_node_add_control(n.y.node, done));
+    mini_ok(tare_quantize(&n.report, &n.arena, n.model, NULL, &options));
+    assert_int_equal(n.report.quantized, 1);
+    for (size_t i = 0; i < n.model->main->n_nodes; i++)
+        assert_string_not_equal(n.model->main->nodes[i]->op, "Conv2D");
+    bool waits_for_input = false, waits_for_earlier = false;
+    for (size_t i = 0; i < done->n_controls; i++) {
+        waits_for_input |= done->controls[i] == n.x.node;
+        waits_for_earlier |= done->controls[i] == waits.node;
+    }
+    assert_true(waits_for_input && waits_for_earlier);
+    tare_model_free(n.model);
+    tare_arena_free(&n.arena);
+}
+
 /* An embedding whose transpose or itself is also a product's weight: the table has scales for entries, the product for
  * columns, and the variable has one value. */
 static void table_and_product__do_not_share_a_variable(void **state) {
@@ -235,6 +301,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_for_control_edges__get_the_dtype_of_the_integers),
         cmocka_unit_test(variables__that_other_ops_read_stay_float),
+        cmocka_unit_test(variables__that_a_function_reads_as_one_of_several_stay_float),
+        cmocka_unit_test(variables__whose_handle_a_function_returns_stay_float),
+        cmocka_unit_test(nodes_that_wait_for_a_layer__wait_for_its_operands),
         cmocka_unit_test(weights__computed_from_a_kept_variable_stay_float),
         cmocka_unit_test(table_and_product__do_not_share_a_variable),
         cmocka_unit_test(filters__are_found_through_ops_that_change_their_shape),

@@ -1,0 +1,100 @@
+#include "quant/sweep.h"
+#include "graph/model.h"
+
+#include <string.h>
+
+struct sweeper {
+    const struct tare_quant_work *work;
+    struct tare_map layers; /* key: the bytes of the pointer to an op of a rewritten layer -> struct tare_quant_layer */
+};
+
+static tare_status note_op(struct sweeper *sweeper, struct tare_node *const *op, struct tare_quant_layer *layer) {
+    if (!*op || tare_map_set_n(&sweeper->layers, (const char *)op, sizeof *op, layer)) return TARE_OK;
+    return TARE_NO_MEMORY;
+}
+
+static tare_status note_ops(struct sweeper *sweeper) {
+    for (size_t i = 0; i < sweeper->work->n_layers; i++) {
+        struct tare_quant_layer *layer = &sweeper->work->layers[i];
+        if (layer->refused) continue;
+        TARE_TRY(note_op(sweeper, &layer->op, layer));
+        TARE_TRY(note_op(sweeper, &layer->bias, layer));
+        TARE_TRY(note_op(sweeper, &layer->clamp, layer));
+    }
+    return TARE_OK;
+}
+
+static tare_status wait_for(struct tare_node *node, struct tare_node *before) {
+    if (!before || before->dead || tare_node_is_arg(before) || tare_node_is(before, "Const")) return TARE_OK;
+    return tare_node_add_control(node, before);
+}
+
+/* The node waits for the operands of the layer, and for what its ops waited for. */
+static tare_status wait_for_operands(struct tare_node *node, const struct tare_quant_layer *layer) {
+    struct tare_node *const ops[] = { layer->op, layer->bias, layer->clamp };
+    for (size_t i = 0; i < layer->op->n_inputs; i++)
+        TARE_TRY(wait_for(node, layer->op->inputs[i].node));
+    for (size_t k = 0; k < sizeof ops / sizeof *ops; k++)
+        for (size_t i = 0; ops[k] && i < ops[k]->n_controls; i++)
+            TARE_TRY(wait_for(node, ops[k]->controls[i]));
+    return TARE_OK;
+}
+
+/* The list grows by what is added, which may be an op of another layer. */
+static tare_status change_controls(const struct sweeper *sweeper, struct tare_node *node) {
+    for (size_t i = 0; i < node->n_controls && !node->dead; i++) {
+        struct tare_node *before = node->controls[i];
+        const struct tare_quant_layer *layer = tare_map_get_n(&sweeper->layers, (const char *)&before, sizeof before);
+        if (layer) TARE_TRY(wait_for_operands(node, layer));
+    }
+    return TARE_OK;
+}
+
+static void remove_unused(struct tare_node *op) {
+    if (op && !tare_graph_count_uses_to(op->graph, (struct tare_edge){ op, 0 }, 1, NULL)) tare_node_remove(op);
+}
+
+static tare_status change_all_controls(const struct sweeper *sweeper, struct tare_graph *graph) {
+    for (size_t i = 0; i < graph->n_nodes; i++)
+        TARE_TRY(change_controls(sweeper, graph->nodes[i]));
+    return TARE_OK;
+}
+
+static tare_status remove_unreachable(const struct sweeper *sweeper, struct tare_graph *graph) {
+    (void)sweeper;
+    return tare_graph_remove_unreachable(graph, NULL);
+}
+
+/* Calls `fn` for each graph with rewritten layers: those of a graph are contiguous. */
+static tare_status each_graph(const struct sweeper *sweeper,
+                              tare_status (*fn)(const struct sweeper *sweeper, struct tare_graph *graph)) {
+    const struct tare_graph *last = NULL;
+    for (size_t i = 0; i < sweeper->work->n_layers; i++) {
+        struct tare_graph *graph = sweeper->work->layers[i].op->graph;
+        if (sweeper->work->layers[i].refused || graph == last) continue;
+        TARE_TRY(fn(sweeper, graph));
+        last = graph;
+    }
+    return TARE_OK;
+}
+
+/* The last op of a layer first: it is a use of the one before. */
+static void remove_ops(const struct tare_quant_work *work) {
+    for (size_t i = 0; i < work->n_layers; i++) {
+        const struct tare_quant_layer *layer = &work->layers[i];
+        if (layer->refused) continue;
+        remove_unused(layer->clamp);
+        remove_unused(layer->bias);
+        remove_unused(layer->op);
+    }
+}
+
+tare_status tare_quant_sweep(const struct tare_quant_work *work) {
+    struct sweeper sweeper = { .work = work };
+    tare_status status = note_ops(&sweeper);
+    if (status == TARE_OK) status = each_graph(&sweeper, change_all_controls);
+    if (status == TARE_OK) remove_ops(work);
+    if (status == TARE_OK) status = each_graph(&sweeper, remove_unreachable);
+    tare_map_free(&sweeper.layers);
+    return status;
+}
