@@ -3,6 +3,7 @@
 #include "graph/calls.h"
 #include "graph/clone.h"
 #include "graph/op.h"
+#include "tpu/closure.h"
 
 #include <string.h>
 
@@ -178,37 +179,38 @@ static tare_status build_stub(struct tare_graph *stub, const struct tare_graph *
 
 struct redirect {
     const struct tare_tpu_function *functions;
-    struct tare_graph **plain; /* copies of the bodies as they were; made when first needed */
     size_t count;
+    struct tare_map plain; /* function -> a copy of its body as it was; made when first needed */
+    struct tare_tpu_closure callers;
 };
 
-static tare_status redirect_node(struct redirect *redirect, struct tare_node *node) {
-    struct tare_graph *callee = tare_node_function(node, "f");
-    for (size_t i = 0; callee && i < redirect->count; i++) {
-        if (redirect->functions[i].graph != callee) continue;
-        if (!redirect->plain[i]) {
-            const char *stem = tare_arena_printf(&callee->model->arena, "%s_on_tpu", callee->name);
-            const char *name = stem ? tare_model_unused_name(callee->model, stem) : NULL;
-            if (!name) return TARE_NO_MEMORY;
-            TARE_TRY(tare_function_clone(&redirect->plain[i], callee, name));
-        }
-        return tare_node_set_func(node, "f", redirect->plain[i]->name);
+static tare_status copy_callee(void *arg, const struct tare_node *node, struct tare_graph *callee) {
+    struct redirect *redirect = arg;
+    (void)node;
+    for (size_t i = 0; i < redirect->count; i++) {
+        const char *stem, *name;
+        struct tare_graph *copy;
+        if (redirect->functions[i].graph != callee || tare_map_get(&redirect->plain, callee->name)) continue;
+        stem = tare_arena_printf(&callee->model->arena, "%s_on_tpu", callee->name);
+        name = stem ? tare_model_unused_name(callee->model, stem) : NULL;
+        if (!name) return TARE_NO_MEMORY;
+        TARE_TRY(tare_function_clone(&copy, callee, name));
+        redirect->callers.members[redirect->callers.count++].graph = copy;
+        if (!tare_map_set(&redirect->plain, callee->name, copy)) return TARE_NO_MEMORY;
     }
     return TARE_OK;
 }
 
-/* Before any body moves: calls inside TPU functions are redirected to copies of the bodies, so that no stub runs on the
- * TPU. The copies themselves may call TPU functions as well. */
+/* Before any body moves: calls inside TPU functions, by whatever op, are redirected to copies of the bodies, so that no
+ * stub runs on the TPU. The copies themselves may call TPU functions as well. */
 static tare_status redirect_direct_calls(struct redirect *redirect) {
     for (size_t f = 0; f < redirect->count; f++) {
-        struct tare_graph *graph = redirect->functions[f].graph;
+        const struct tare_graph *graph = redirect->functions[f].graph;
+        redirect->callers.members[redirect->callers.count++].graph = redirect->functions[f].graph;
         for (size_t i = 0; i < graph->n_nodes; i++)
-            TARE_TRY(redirect_node(redirect, graph->nodes[i]));
+            if (!graph->nodes[i]->dead) TARE_TRY(tare_node_each_function(graph->nodes[i], copy_callee, redirect));
     }
-    for (size_t f = 0; f < redirect->count; f++)
-        for (size_t i = 0; redirect->plain[f] && i < redirect->plain[f]->n_nodes; i++)
-            TARE_TRY(redirect_node(redirect, redirect->plain[f]->nodes[i]));
-    return TARE_OK;
+    return tare_tpu_closure_redirect(&redirect->callers, &redirect->plain);
 }
 
 /* ---- all of it ---- */
@@ -235,10 +237,14 @@ static tare_status place_one(struct tare_tpu_placed *out, struct tare_graph_mode
 tare_status tare_tpu_place(struct tare_tpu_placed **out, struct tare_arena *arena, struct tare_graph_model *model,
                            const struct tare_tpu_function *functions, size_t count,
                            const struct tare_tpu_sharding *sharding, bool quantized) {
-    struct redirect redirect = { functions, TARE_NEW_ARRAY(arena, struct tare_graph *, count + 1), count };
+    struct redirect redirect = { .functions = functions, .count = count };
     struct tare_tpu_placed *placed = TARE_NEW_ARRAY(arena, struct tare_tpu_placed, count + 1);
-    if (!placed || !redirect.plain) return TARE_NO_MEMORY;
-    TARE_TRY(redirect_direct_calls(&redirect));
+    tare_status status;
+    redirect.callers.members = TARE_NEW_ARRAY(arena, struct tare_tpu_member, 2 * count + 1);
+    if (!placed || !redirect.callers.members) return TARE_NO_MEMORY;
+    status = redirect_direct_calls(&redirect);
+    tare_map_free(&redirect.plain);
+    TARE_TRY(status);
     for (size_t i = 0; i < count; i++)
         TARE_TRY(tare_error_prefix(place_one(&placed[i], model, &functions[i], sharding, quantized), "function %s",
                                    functions[i].graph->name));

@@ -145,11 +145,46 @@ static void the_batcher__calls_the_stub_that_calls_the_tpu(void **state) {
     tear_down(&f);
 }
 
+/* Calls that are not PartitionedCalls: by the name of the function, and as a branch. */
+static void functions_called_by_another_one__are_copied_for_any_call(void **state) {
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *f = tare_model_add_function(model, "f"), *outer = tare_model_add_function(model, "outer");
+    struct tare_arena arena = { 0 };
+    struct tare_tpu_placed *placed;
+    struct tare_node *by_name, *branch;
+    size_t changes = 0;
+    (void)state;
+    mini_return(f, "y", mini_node(f, "Neg", "neg", 1, mini_arg(f, "x", TARE_DT_FLOAT)));
+    const struct tare_edge x = mini_arg(outer, "x", TARE_DT_FLOAT);
+    by_name = mini_open(outer, "f", "by_name", 1, x);
+    branch = mini_open(outer, "StatelessIf", "branch", 2, mini_bool(outer, "condition", true), mini_done(by_name));
+    mini_ok(tare_node_set_func(branch, "then_branch", "f"));
+    mini_ok(tare_node_set_func(branch, "else_branch", "f"));
+    mini_ok(tare_node_set_type(branch, "Tcond", TARE_DT_BOOL));
+    mini_ok(tare_node_set_type_list(branch, "Tin", (int[]){ TARE_DT_FLOAT }, 1));
+    mini_ok(tare_node_set_type_list(branch, "Tout", (int[]){ TARE_DT_FLOAT }, 1));
+    mini_return(outer, "y", mini_done(branch));
+    mini_ok(tare_tpu_place(&placed, &arena, model,
+                           (struct tare_tpu_function[]){ { f, NULL, "f" }, { outer, NULL, "outer" } }, 2, NULL, false));
+    mini_ok(tare_tpu_adapt_callers(model, &changes));
+    by_name = graph_node(placed[1].replicated, "by_name");
+    branch = graph_node(placed[1].replicated, "branch");
+    assert_string_equal(by_name->op, "f_on_tpu");
+    assert_string_equal(branch->op, "StatelessIf");
+    assert_string_equal(tare_node_function(branch, "then_branch")->name, "f_on_tpu");
+    assert_string_equal(tare_node_function(branch, "else_branch")->name, "f_on_tpu");
+    assert_non_null(graph_only(tare_model_find_function(model, "f_on_tpu"), "Neg"));
+    graph_check_dtypes(model);
+    tare_model_free(model);
+    tare_arena_free(&arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_cluster__has_pivot_metadata_and_status),
         cmocka_unit_test(data_and_handles__enter_as_in_the_serving_graph),
         cmocka_unit_test(results__leave_by_a_replicated_output),
+        cmocka_unit_test(functions_called_by_another_one__are_copied_for_any_call),
         cmocka_unit_test(the_batcher__calls_the_stub_that_calls_the_tpu),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
