@@ -48,7 +48,12 @@ class BatchResult:
         return self.error is None
 
 
-def _run(job: Mapping[str, Any]) -> Any:
+def _run(job: Any) -> Any:
+    if not isinstance(job, Mapping):
+        raise UsageError(f"job: expected a dict, got {type(job).__name__}", Status.USAGE)
+    missing = [key for key in ("model", "output") if key not in job]
+    if missing:
+        raise UsageError(f"job: lacks {' and '.join(missing)}", Status.USAGE)
     unknown = set(job) - _KEYS
     if unknown:
         raise UsageError(f"job: unknown keys {', '.join(sorted(unknown))} (expected {', '.join(sorted(_KEYS))})", Status.USAGE)
@@ -109,7 +114,8 @@ def batch(jobs: Iterable[Mapping[str, Any]], *, progress: Progress = None) -> Li
             outcome.update(output=str(job["output"]), report=made.report, weight_bytes=made.weight_bytes)
         except Exception as error:  # of any kind: data may be the caller's generator
             outcome["error"] = error
-        name = str(job.get("name", job.get("output", number)))
+        named = job if isinstance(job, Mapping) else {}
+        name = str(named.get("name", named.get("output", number)))
         results.append(BatchResult(name, seconds=time.monotonic() - start, **outcome))
         if report is not None:
             report("batch", number + 1, len(todo))

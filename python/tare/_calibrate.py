@@ -9,7 +9,7 @@ from ._arrays import NativeArray
 from ._calibration import Calibration
 from ._data import Data, is_path, native_records, records_of, spooled
 from ._errors import UsageError
-from ._model import Model
+from ._model import Model, expect_model
 from ._options import option_text, paths
 from ._progress import Progress, Reporter, reporting
 
@@ -96,6 +96,7 @@ def calibrate(
     >>> tare.calibrate(model, glyphs / "calibration.tfrecord.gz").records
     300
     """
+    expect_model(model)
     given = {"signature": signature, "threads": workers, "batch": batch, "state": state, **options}
     if is_path(data):
         text = option_text({**given, "limit": limit, "spec": spec, "hessians": hessians or None})

@@ -13,7 +13,7 @@ from ._calibrate import calibrate
 from ._calibration import Calibration
 from ._data import Data, is_path, native_records, records_of
 from ._errors import InvalidArgumentError
-from ._model import Model
+from ._model import Model, expect_model
 from ._options import option_text, paths
 from ._progress import Progress, reporting
 from ._table import Table, framed
@@ -308,6 +308,7 @@ def compare(
     >>> tare.compare(model, images[:50], methods=["weight_only"], metric=mean_confidence).measure
     'mean_confidence'
     """
+    expect_model(model)
     if calibration is not None and not isinstance(calibration, Calibration):
         calibration = calibrate(model, calibration, signature=signature, spec=spec, workers=workers, progress=progress)
     custom = None if metric is None or isinstance(metric, str) else metric

@@ -211,7 +211,13 @@ def write_records(path: Union[str, "os.PathLike[str]"], records: Iterable[Mappin
     >>> tare.write_records(tmp / "two.tfrecord", ({"x": np.float32([i])} for i in range(2)))
     2
     """
-    return _write(path, native_records(records, {}))
+    return _write(path, native_records(map(_expect_dict, records), {}))
+
+
+def _expect_dict(record: Any) -> Mapping[str, Any]:
+    if not isinstance(record, Mapping):
+        raise InvalidArgumentError(f"records: a record is a {type(record).__name__} (expected a dict of arrays by name)")
+    return record
 
 
 def _write(path: Union[str, "os.PathLike[str]"], records: Iterable[List[NativeArray]]) -> int:

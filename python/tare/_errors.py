@@ -1,6 +1,7 @@
 """Exceptions and warnings. Every failure of libtare is a subclass of `Error`."""
 
 import enum
+import re
 from typing import Dict, Type
 
 from . import _native
@@ -21,6 +22,25 @@ __all__ = [
     "UnsupportedError",
     "UsageError",
 ]
+
+
+#: Options of the command line whose argument has another name here.
+_ARGUMENTS = {"calibration-data": "calibration", "plugin": "plugins", "threads": "workers"}
+#: An option with the space before the placeholder of its value, outside of a command: those are for a shell.
+_OPTION = re.compile(r"\btare (?:[a-z]+|…)[^();']*|(?<![^\s('\"])--([a-z][a-z-]*)(?: (?=[A-Z]))?")
+
+
+def argument_names(text: str) -> str:
+    """A text of the library with the arguments of this package in place of options: `--spec FILE` is `spec=FILE`."""
+
+    def named(match: "re.Match[str]") -> str:
+        option, whole = match.group(1), match.group(0)
+        if option is None:
+            return whole
+        name = _ARGUMENTS.get(option, option.replace("-", "_"))
+        return f"{name}=" if whole.endswith(" ") else name
+
+    return _OPTION.sub(named, text)
 
 
 class Status(enum.IntEnum):
@@ -75,6 +95,7 @@ class Error(Exception):
     where: str
 
     def __init__(self, text: str, status: int = Status.INVALID_ARGUMENT) -> None:
+        text = argument_names(text)
         super().__init__(text)
         self.status = Status(status)
         place, colon, _ = text.partition(": ")

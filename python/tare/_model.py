@@ -66,6 +66,13 @@ def calibration_handle(calibration: Any) -> Any:
     return calibration._handle
 
 
+def expect_model(model: Any) -> "Model":
+    """The model; a path in its place is a frequent mistake."""
+    if not isinstance(model, Model):
+        raise InvalidArgumentError(f"model: expected a Model, got {type(model).__name__} (open one with tare.load)")
+    return model
+
+
 class Context:
     """What the models of one load share: callbacks, threads, custom ops. Long calls take turns."""
 

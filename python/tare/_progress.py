@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any, Callable, Iterator, Optional, Union
 
 from . import _native
-from ._errors import TareWarning
+from ._errors import TareWarning, argument_names
 
 #: Called with what is done ("calibrating"), how many records are done, and their total (-1: unknown).
 ProgressFunction = Callable[[str, int, int], None]
@@ -31,6 +31,7 @@ def _depth() -> int:
 
 def on_log(level: int, text: str) -> None:
     """Receives the messages of the library."""
+    text = argument_names(text)
     if level == _WARNING:
         warnings.warn(text, TareWarning, stacklevel=_depth())
     else:

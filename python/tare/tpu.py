@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ._model import Model
+from ._model import Model, expect_model
 from ._report import Report
 
 __all__ = ["Report", "report"]
@@ -29,6 +29,6 @@ def report(model: Model, options: Any = None, **arguments: Any) -> Report:
     >>> [chip["fits"] for chip in costs["chips"] if chip["chip"] == "v5e"]
     [True]
     """
-    made = model.convert(options, **arguments).report
+    made = expect_model(model).convert(options, **arguments).report
     assert made is not None
     return made

@@ -63,7 +63,18 @@ class Types(Case):
         self.assertEqual(list(self.tmp.iterdir()), [])
 
 
+    def test_a_record_is_a_dict(self):
+        with self.fails(tare.InvalidArgumentError, "records: a record is a list (expected a dict of arrays by name)"):
+            tare.write_records(self.tmp / "a.tfrecord", [[1]])
+        self.assertEqual(list(self.tmp.iterdir()), [])
+
+
 class Batches(Case):
+    def test_a_job_is_a_dict_with_a_model_and_an_output(self):
+        number, empty = tare.batch([3, {"name": "none"}], progress=False)
+        self.assertEqual((number.name, str(number.error)), ("0", "job: expected a dict, got int"))
+        self.assertEqual((empty.name, str(empty.error)), ("none", "job: lacks model and output"))
+
     def test_results_do_not_hide_failures(self):
         results = tare.batch(
             [

@@ -122,6 +122,10 @@ class Failures(Case):
             tare.calibrate(self.model, broken())
         self.assertEqual(tare.calibrate(self.model, samples()[:5]).records, 5)  # the model still works
 
+    def test_a_path_in_place_of_the_model(self):
+        with self.fails(tare.InvalidArgumentError, "model: expected a Model, got str (open one with tare.load)"):
+            tare.calibrate(self.model.path, samples()[:2])
+
     def test_missing_files(self):
         with self.assertRaises(tare.NotFoundError):
             tare.calibrate(self.model, self.tmp / "none.tfrecord")

@@ -35,6 +35,18 @@ class Loading(Case):
         again = pickle.loads(pickle.dumps(caught.exception))
         self.assertEqual((str(again), again.status), (str(caught.exception), tare.Status.NOT_FOUND))
 
+    def test_errors_name_arguments_in_place_of_options(self):
+        for text, expected in [
+            ("missing option '--data' (or --input NAME=FILE.npy)", "missing option 'data' (or input=NAME=FILE.npy)"),
+            ("use --algorithm mse, or --bits 8", "use algorithm mse, or bits 8"),
+            ("give --calibration-data FILE", "give calibration=FILE"),
+            ("load those with --plugin LIB.so: Bar", "load those with plugins=LIB.so: Bar"),
+            ("(a path is /a--b/--c)", "(a path is /a--b/--c)"),
+            ("names no function (tare inspect --suggest names some)", "names no function (tare inspect --suggest names some)"),
+            ("copy it: 'gcloud cat | tare … --data -'", "copy it: 'gcloud cat | tare … --data -'"),
+        ]:
+            self.assertEqual(str(tare.Error(text)), expected)
+
     def test_a_damaged_model_is_corrupt(self):
         (self.tmp / "saved_model.pb").write_bytes(b"\x0a\xff\xff\xff\x0f")
         with self.assertRaises(tare.CorruptDataError):
@@ -160,7 +172,7 @@ class Quantizing(Case):
                 call()
 
     def test_options_are_checked(self):
-        with self.fails(tare.UsageError, "did you mean '--granularity'"):
+        with self.fails(tare.UsageError, "did you mean 'granularity'"):
             self.model.quantize("weight_only", granulariti="x")
         with self.fails(tare.UsageError, "double quote"):
             self.model.quantize("weight_only", recipe='a"b')
