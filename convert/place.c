@@ -5,6 +5,7 @@
 #include "convert/place.h"
 #include "convert/advice.h"
 #include "convert/saved_model.h"
+#include "graph/calls.h"
 #include "tpu/bfloat16.h"
 #include "tpu/callers.h"
 #include "tpu/sharding.h"
@@ -71,6 +72,18 @@ static tare_status check_model(struct tare_place *place, size_t *changes) {
 static tare_status fuse_composites(struct tare_place *place, size_t *changes) {
     TARE_TRY(tare_composites_fuse(&place->out->composites, place->arena, place->model));
     changes[0] += place->out->composites.fused;
+    return TARE_OK;
+}
+
+/* Nodes without effect in functions that a loader can call: a TPU would get them as well, and what it does not support
+ * among them would keep a function off it. */
+static tare_status remove_unused(struct tare_place *place, size_t *changes) {
+    struct tare_graph_model *model = place->model;
+    bool *live;
+    if (place->out->existing.tpu_calls || place->out->existing.batchers) return TARE_OK;
+    TARE_TRY(tare_model_reachable_functions(&live, place->arena, model, true));
+    for (size_t i = 0; i < model->n_functions; i++)
+        if (live[i]) TARE_TRY(tare_graph_remove_unreachable(model->functions[i], &changes[0]));
     return TARE_OK;
 }
 
@@ -259,6 +272,7 @@ static tare_status advise(struct tare_place *place, size_t *changes) {
 const struct tare_place_pass tare_place_passes[] = {
     { "check_model", { NULL }, NULL, check_model },
     { "fuse_composites", { "fuse_composites" }, NULL, fuse_composites },
+    { "prune", { "prune" }, places_functions, remove_unused },
     { "localize_constants", { "localize_constants" }, places_functions, localize_constants },
     { "check_sharding", { NULL }, is_sharded, check_sharding },
     { "find_functions", { "split" }, NULL, find_functions },

@@ -79,6 +79,12 @@ static tare_status mark_captured_constants(struct marks *marks, const struct tar
     return has_memory ? TARE_OK : TARE_NO_MEMORY;
 }
 
+/* A call by the name of a function has the effects of that function. */
+static bool has_effects(const struct tare_node *node) {
+    const struct tare_graph *callee = node->def ? NULL : tare_model_find_function(node->graph->model, node->op);
+    return node->def ? node->def->is_stateful : callee && callee->is_stateful;
+}
+
 static tare_status mark_roots(struct marks *marks, const struct tare_graph *graph) {
     struct tare_graph_model *model = graph->model;
     for (size_t i = 0; i < graph->n_returns; i++)
@@ -87,7 +93,7 @@ static tare_status mark_roots(struct marks *marks, const struct tare_graph *grap
         mark(marks, graph->control_returns[i].node);
     if (graph != model->main) {
         for (size_t i = 0; i < graph->n_nodes; i++)
-            if (graph->nodes[i]->def && graph->nodes[i]->def->is_stateful) mark(marks, graph->nodes[i]);
+            if (has_effects(graph->nodes[i])) mark(marks, graph->nodes[i]);
         return TARE_OK;
     }
     tare_model_each_signature_edge(model, mark_signature_edge, marks);

@@ -67,6 +67,20 @@ static void a_captured_constant__moves_into_the_function(void **state) {
     tear_down(&f);
 }
 
+/* A runtime prunes such nodes before it runs a function; the TPU's compiler would refuse them. */
+static void ops_whose_results_nothing_uses__do_not_matter(void **state) {
+    struct fixture f;
+    (void)state;
+    set_up(&f);
+    mini_node(f.f, "AsString", "unused", 1, tare_node_output0(f.f->args[0]));
+    place(&f);
+    assert_int_equal(f.conversion.n_findings, 0);
+    assert_int_equal(tare_conversion_changes(&f.conversion, "prune"), 1);
+    for (size_t i = 0; i < f.conversion.placed[0].replicated->n_nodes; i++)
+        assert_string_not_equal(f.conversion.placed[0].replicated->nodes[i]->op, "AsString");
+    tear_down(&f);
+}
+
 static void steps_and_changes__are_counted(void **state) {
     struct tare_pass_count counts[TARE_PIPELINE_STEPS];
     struct fixture f;
@@ -108,6 +122,7 @@ static void several_calls_a_request__are_advised_against(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_captured_constant__moves_into_the_function),
+        cmocka_unit_test(ops_whose_results_nothing_uses__do_not_matter),
         cmocka_unit_test(steps_and_changes__are_counted),
         cmocka_unit_test(several_calls_a_request__are_advised_against),
     };
