@@ -128,23 +128,58 @@ static void wait_again(struct tare_bindings *bindings, const struct tare_graph *
     bindings->last_waiting = &caller->next;
 }
 
+/* A handle that is none of an argument's and none of a variable's own: a result of a call or of a Switch, say. */
+static bool is_unknown(struct tare_edge edge) {
+    edge = through_identity(edge);
+    return edge.node && !tare_node_is_arg(edge.node) && tare_edge_dtype(edge) == TARE_DT_RESOURCE;
+}
+
+/* Adds to *changed. */
+static tare_status pass_to(bool *changed, struct tare_bindings *bindings, struct tare_edge edge,
+                           struct tare_node *arg) {
+    bool several;
+    struct tare_variable *variable = tare_bindings_variable(bindings, edge, &several);
+    struct binding *binding;
+    several |= !variable && is_unknown(edge);
+    if (!variable && !several) return TARE_OK;
+    binding = binding_of(bindings, arg);
+    if (!binding) return TARE_NO_MEMORY;
+    *changed |= meet(binding, variable, several);
+    return TARE_OK;
+}
+
+/* The body of a loop may pass its variables on in another order. */
+static tare_status pass_returns(bool *changed, struct tare_bindings *bindings, const struct tare_call_site *site) {
+    const struct tare_graph *body = site->callees[site->n_callees - 1];
+    for (size_t c = 0; c < site->n_callees; c++)
+        for (size_t i = 0; i < body->n_returns && i < site->callees[c]->n_args; i++)
+            if (body->returns[i].dtype == TARE_DT_RESOURCE)
+                TARE_TRY(pass_to(changed, bindings, body->returns[i].edge, site->callees[c]->args[i]));
+    return TARE_OK;
+}
+
+static tare_status pass_around(struct tare_bindings *bindings, const struct tare_call_site *site) {
+    bool changed, any = false;
+    do {
+        changed = false;
+        TARE_TRY(pass_returns(&changed, bindings, site));
+        any |= changed;
+    } while (changed);
+    for (size_t c = 0; c < site->n_callees && any; c++)
+        wait_again(bindings, site->callees[c]);
+    return TARE_OK;
+}
+
 static tare_status pass_arguments(struct tare_bindings *bindings, const struct call *call) {
     const struct tare_call_site *site = &call->site;
     for (size_t c = 0; c < site->n_callees; c++) {
         const struct tare_graph *callee = site->callees[c];
         bool changed = false;
-        for (size_t i = 0; i < site->n_args && i < callee->n_args; i++) {
-            bool several;
-            struct tare_variable *variable =
-                tare_bindings_variable(bindings, call->node->inputs[site->first + i], &several);
-            if (!variable && !several) continue;
-            struct binding *binding = binding_of(bindings, callee->args[i]);
-            if (!binding) return TARE_NO_MEMORY;
-            changed |= meet(binding, variable, several);
-        }
+        for (size_t i = 0; i < site->n_args && i < callee->n_args; i++)
+            TARE_TRY(pass_to(&changed, bindings, call->node->inputs[site->first + i], callee->args[i]));
         if (changed) wait_again(bindings, callee);
     }
-    return TARE_OK;
+    return site->kind == TARE_CALL_LOOP ? pass_around(bindings, site) : TARE_OK;
 }
 
 static tare_status trace_calls(struct tare_bindings *bindings, const struct tare_graph_model *model) {
