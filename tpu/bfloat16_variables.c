@@ -154,6 +154,18 @@ static enum use *uses_of_reads(const struct sorter *s, const struct tare_graph *
 
 /* ---- sorting ---- */
 
+/* The handles that an op such as Switch or IdentityN passes on are those of its operands, which are refused. */
+static tare_status refuse_results(struct sorter *s, struct tare_node *node) {
+    bool passes_on = false;
+    for (size_t k = 0; k < node->n_inputs; k++)
+        passes_on |= is_handle(node->inputs[k]);
+    for (size_t i = 0; passes_on && !tare_node_is(node, "Identity") && i < node->n_outputs; i++) {
+        const struct tare_edge result = { node, (int)i };
+        if (is_handle(result)) TARE_TRY(refuse(s, result));
+    }
+    return TARE_OK;
+}
+
 static tare_status sort_node(struct sorter *s, struct tare_node *node, const enum use *uses) {
     struct tare_call_site site;
     TARE_TRY(tare_call_site(&site, s->arena, node));
@@ -173,7 +185,7 @@ static tare_status sort_node(struct sorter *s, struct tare_node *node, const enu
         else
             slot->expected |= uses[node->position] == NARROWED;
     }
-    return TARE_OK;
+    return is_read(node) ? TARE_OK : refuse_results(s, node);
 }
 
 /* Outside of the converted graphs, every read is a float32 read: casts there belong to the model. */

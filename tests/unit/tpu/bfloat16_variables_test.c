@@ -99,6 +99,25 @@ static void read_as_float32_elsewhere__stays_float32(void **state) {
     tare_model_free(model);
 }
 
+/* Through IdentityN the handle is no longer known; the function that gets it is also called with another variable. */
+static void a_handle_behind_an_op__keeps_all_variables_of_the_function_float32(void **state) {
+    struct tare_graph_model *model = mini_model_new();
+    const struct tare_edge v = mini_variable(model, "v", third), w = mini_variable(model, "w", 2);
+    struct tare_graph *inner = binary(model, "inner", "Mul"), *outer = tare_model_add_function(model, "outer");
+    const struct tare_edge x = mini_arg(outer, "x", TARE_DT_FLOAT), first = mini_arg(outer, "v", TARE_DT_RESOURCE);
+    struct tare_node *same = mini_open(outer, "IdentityN", "same", 1, mini_arg(outer, "w", TARE_DT_RESOURCE));
+    (void)state;
+    mini_ok(tare_node_set_type_list(same, "T", (int[]){ TARE_DT_RESOURCE }, 1));
+    const struct tare_edge once = mini_call(outer, "StatefulPartitionedCall", "once", inner, 2, x, first);
+    mini_return(outer, "y", mini_call(outer, "StatefulPartitionedCall", "twice", inner, 2, once, mini_done(same)));
+    serve(model, outer, 2, (struct tare_edge[]){ v, w });
+    convert(model, outer, &defaults);
+    assert_variable(model, 0, TARE_DT_FLOAT);
+    assert_variable(model, 1, TARE_DT_FLOAT);
+    assert_true(answer(model, 0, 3) == 2);
+    tare_model_free(model);
+}
+
 static void the_savers_read__does_not_count(void **state) {
     struct tare_graph_model *model = mini_model_new();
     struct tare_edge handle = mini_variable(model, "v", third);
@@ -283,6 +302,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(read_as_bfloat16_only__holds_bfloat16),
         cmocka_unit_test(read_as_float32_elsewhere__stays_float32),
+        cmocka_unit_test(a_handle_behind_an_op__keeps_all_variables_of_the_function_float32),
         cmocka_unit_test(the_savers_read__does_not_count),
         cmocka_unit_test(the_savers_function__is_not_converted_with_the_main_graph),
         cmocka_unit_test(with_scope_all__the_savers_reads_stay_float32),
