@@ -91,6 +91,11 @@ static bool has_integer_operands(const struct tare_node *node) {
     return false;
 }
 
+/* Each dtype has other random numbers, which the model was not tested with: those of float32 are cast. */
+static bool draws_numbers(const struct tare_node *node) {
+    return begins_with(node->op, "StatelessRandom") || begins_with(node->op, "StatelessTruncatedNormal");
+}
+
 static bool names_function(const struct tare_node *node) {
     for (size_t a = 0; a < node->def->n_attrs; a++)
         if (node->def->attrs[a].kind == TARE_ATTR_FUNC) return true;
@@ -105,7 +110,8 @@ static enum tare_bf16_choice choose(const struct tare_bf16_job *job, const struc
     if (strcmp(node->op, "Const") == 0)
         return tare_node_type(node, "dtype", 0) == TARE_DT_FLOAT ? TARE_BF16_CONST : TARE_BF16_KEEP;
     if (node->def != builtin) return TARE_BF16_KEEP; /* a custom op knows the dtypes that it was made for */
-    if (names_function(node) || is_bound_to_float(node) || touches_state(node) || has_integer_operands(node))
+    if (names_function(node) || is_bound_to_float(node) || touches_state(node) || has_integer_operands(node) ||
+        draws_numbers(node))
         return TARE_BF16_KEEP;
     if (begins_with(node->op, "TensorList") || strcmp(node->op, "EmptyTensorList") == 0) {
         if (!job->lists) return TARE_BF16_KEEP;

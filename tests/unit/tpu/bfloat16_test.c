@@ -153,6 +153,23 @@ static void an_op_without_bfloat16__is_cast_around(void **state) {
     tare_model_free(model);
 }
 
+/* A dropout's mask would be another one. */
+static void random_numbers__are_those_of_float32(void **state) {
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *graph = function(model, "f");
+    struct tare_edge x = mini_arg(graph, "x", TARE_DT_FLOAT);
+    struct tare_node *draw;
+    (void)state;
+    draw = mini_open(graph, "StatelessRandomUniform", "draw", 2, mini_ints(graph, "shape", 1, (int32_t[]){ 4 }),
+                     mini_ints(graph, "seed", 2, (int32_t[]){ 1, 2 }));
+    mini_ok(tare_node_set_type(draw, "dtype", TARE_DT_FLOAT));
+    mini_return(graph, "y", mini_node(graph, "Mul", "mul", 2, x, mini_done(draw)));
+    convert(model, graph, &defaults);
+    assert_dtype(graph, "draw", TARE_DT_FLOAT);
+    assert_dtype(graph, "mul", TARE_DT_BFLOAT16);
+    tare_model_free(model);
+}
+
 static void the_filterlist__keeps_ops_in_float32(void **state) {
     static const char *const names[] = { "tf.AddV2" }, *const wrong[] = { "AddV7" };
     struct tare_bfloat16_options options = { .float_ops = names, .n_float_ops = 1 };
@@ -474,6 +491,7 @@ int main(void) {
         cmocka_unit_test(an_argument_that_is_only_moved__stays_exact),
         cmocka_unit_test(moves_between_products__are_bfloat16),
         cmocka_unit_test(an_op_without_bfloat16__is_cast_around),
+        cmocka_unit_test(random_numbers__are_those_of_float32),
         cmocka_unit_test(the_filterlist__keeps_ops_in_float32),
         cmocka_unit_test(resize_bilinear__returns_float32),
         cmocka_unit_test(batch_norm__keeps_its_statistics),
