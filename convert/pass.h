@@ -11,6 +11,8 @@ struct tare_pass {
     tare_status (*run)(struct tare_graph_model *model, size_t *changes);
 };
 
+/* Lets outputs of the main graph wait for the assignments that ops before them wait for. */
+extern const struct tare_pass tare_pass_keep_effects;
 /* Turns variables that nothing assigns into constants where functions read them, and drops the captures. */
 extern const struct tare_pass tare_pass_freeze;
 /* Folds inference batch normalisation, and multiplications and additions by constants, into the weights and bias of the

@@ -6,6 +6,7 @@
 #include <string.h>
 
 const struct tare_pass *const tare_prepare_passes[] = {
+    &tare_pass_keep_effects,
     &tare_pass_prune,
     &tare_pass_fuse_composites,
     &tare_pass_split_callers,
