@@ -11,7 +11,7 @@
 struct reach {
     const struct tare_graph *graph;
     bool *seen;       /* at all */
-    bool *controlled; /* by a path with a control input */
+    bool *controlled; /* by a path that may be lost: it has a control input, or begins at a loop */
     struct tare_node **stack;
     size_t depth;
 };
@@ -29,8 +29,8 @@ static void reach_all(struct reach *r, struct tare_node *output) {
     while (r->depth) {
         const struct tare_node *node = r->stack[--r->depth];
         const bool controlled = r->controlled[node->position];
-        for (size_t i = 0; i < node->n_inputs; i++)
-            reach(r, node->inputs[i].node, controlled);
+        for (size_t i = 0; i < node->n_inputs; i++) /* users of a loop's invariants get its inputs */
+            reach(r, node->inputs[i].node, controlled || tare_node_is(node->inputs[i].node, "While"));
         for (size_t i = 0; i < node->n_controls; i++)
             reach(r, node->controls[i], true);
     }

@@ -62,6 +62,51 @@ static void outputs__assign_what_a_frozen_read_waited_for(void **state) {
     tear_down(&f);
 }
 
+/* body(i, x, h) = i + 1, x, h, and h += 1 */
+static void add_loop_functions(struct tare_graph_model *model) {
+    struct tare_graph *condition = tare_model_add_function(model, "condition");
+    struct tare_graph *body = tare_model_add_function(model, "body");
+    const struct tare_edge i = mini_arg(body, "i", TARE_DT_INT32), x = mini_arg(body, "x", TARE_DT_FLOAT),
+                           h = mini_arg(body, "h", TARE_DT_RESOURCE);
+    struct tare_node *add = mini_open(body, "AssignAddVariableOp", "add", 2, h, mini_float(body, "one", 1));
+    mini_return(condition, "go",
+                mini_node(condition, "Less", "less", 2, mini_arg(condition, "i", TARE_DT_INT32),
+                          mini_int(condition, "limit", 3)));
+    mini_arg(condition, "x", TARE_DT_FLOAT);
+    mini_arg(condition, "h", TARE_DT_RESOURCE);
+    mini_ok(tare_node_set_type(add, "dtype", TARE_DT_FLOAT));
+    mini_done(add);
+    mini_return(body, "i", mini_node(body, "AddV2", "next", 2, i, mini_int(body, "step", 1)));
+    mini_return(body, "x", x);
+    mini_return(body, "h", h);
+    body->is_stateful = true;
+}
+
+/* The output uses a value that the loop carries unchanged, and gets it without the loop. */
+static void outputs__assign_what_a_loop_did_that_they_used(void **state) {
+    struct fixture f;
+    (void)state;
+    set_up(&f);
+    add_loop_functions(f.model);
+    struct tare_graph *main = f.model->main;
+    struct tare_node *loop =
+        mini_open(main, "While", "loop", 3, mini_int(main, "zero", 0), mini_float(main, "five", 5), f.count);
+    mini_ok(tare_node_set_type_list(loop, "T", (int[]){ TARE_DT_INT32, TARE_DT_FLOAT, TARE_DT_RESOURCE }, 3));
+    mini_ok(tare_node_set_func(loop, "cond", "condition"));
+    mini_ok(tare_node_set_func(loop, "body", "body"));
+    returns(&f, "y", mini_node(main, "Neg", "y", 1, mini_output(mini_done(loop), 1)));
+    returns(&f, "count", read(&f, "read_count", f.count, NULL));
+    run_pass(&f, &tare_pass_keep_effects);
+    run_pass(&f, &tare_pass_prune);
+    run_pass(&f, &tare_pass_freeze);
+    run_pass(&f, &tare_pass_prune);
+    struct tare_session *session = mini_session(f.model);
+    assert_true(mini_number(session, (struct tare_edge){ NULL, 0 }, 0, f.outputs[0].edge) == -5);
+    assert_true(mini_number(session, (struct tare_edge){ NULL, 0 }, 0, f.outputs[1].edge) == 3);
+    tare_session_free(session);
+    tear_down(&f);
+}
+
 static void outputs_that_wait_for_no_assignment__stay(void **state) {
     struct fixture f;
     (void)state;
@@ -78,6 +123,7 @@ static void outputs_that_wait_for_no_assignment__stay(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(outputs__assign_what_a_frozen_read_waited_for),
+        cmocka_unit_test(outputs__assign_what_a_loop_did_that_they_used),
         cmocka_unit_test(outputs_that_wait_for_no_assignment__stay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
