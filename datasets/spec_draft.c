@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { LEAST_RAW = 16 }; /* bytes: shorter strings of equal length are codes rather than raw numbers */
@@ -20,10 +21,31 @@ static bool is_single(const struct tare_survey_key *key) {
     return key->shape.rank == 1 && key->shape.dims[0] == 1;
 }
 
-static bool is_label(const struct tare_survey_key *key) {
+static bool is_label_name(const struct tare_survey_key *key) {
     const char *slash = strrchr(key->name, '/'), *name = slash ? slash + 1 : key->name;
-    return is_single(key) && key->dtype == TARE_DT_INT64 && !key->mixed &&
-           (strcmp(name, "label") == 0 || strcmp(name, "class") == 0 || strcmp(name, "target") == 0);
+    return strcmp(name, "label") == 0 || strcmp(name, "class") == 0 || strcmp(name, "target") == 0;
+}
+
+static bool is_label(const struct tare_survey_key *key) {
+    return is_single(key) && key->dtype == TARE_DT_INT64 && !key->mixed && is_label_name(key);
+}
+
+static int by_bytes(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Only the user knows which number the model has for a text, so these lines are comments. In byte order, as class
+ * folders and most encoders of labels number them. */
+static void put_class_names(struct tare_strbuf *out, const char *indent, const struct tare_survey_key *key) {
+    const char *texts[TARE_SURVEY_TEXTS];
+    memcpy(texts, key->texts, sizeof texts);
+    qsort(texts, key->n_texts, sizeof *texts, by_bytes);
+    for (size_t i = 0; i < key->n_texts; i++) {
+        tare_strbuf_printf(out, "%sclass_name: ", indent);
+        put_text(out, texts[i]);
+        tare_strbuf_printf(out, "   # %zu\n", i);
+    }
+    if (key->has_more_texts) tare_strbuf_printf(out, "%s# … and the other values\n", indent);
 }
 
 /* The side of a square image with so many pixels; 0 if there is none. */
@@ -147,13 +169,26 @@ static int64_t key_elements(const struct tare_survey_key *key) {
     return tare_shape_is_known(&key->shape) && tare_shape_elements(&count, &key->shape) == TARE_OK ? count : -1;
 }
 
+/* The type of the numbers in the strings of a feature: as many bytes as the input has elements, or that many numbers of
+ * its dtype. Invalid if the strings are texts. */
+static int raw_dtype(const struct tare_spec_draft_input *input, const struct tare_survey_key *key) {
+    const int64_t expected = sample_elements(&input->shape), element = (int64_t)tare_dtype_size(input->dtype);
+    const int64_t length = key->shortest == key->longest ? (int64_t)key->longest : -1;
+    if (!is_single(key) || (key->n_texts && length < LEAST_RAW)) return TARE_DT_INVALID;
+    if (expected > 0 && length == expected) return TARE_DT_UINT8;
+    if (expected > 0 && expected <= INT64_MAX / 16 && length == expected * element) return input->dtype;
+    return key->n_texts ? TARE_DT_INVALID : TARE_DT_UINT8;
+}
+
 static bool fits(const struct tare_spec_draft_input *input, const struct tare_survey_key *key) {
     const int64_t expected = sample_elements(&input->shape), got = key_elements(key);
     if (key->mixed) return false;
     if (is_image_key(key)) return is_image_input(input);
     if (key->dtype == TARE_DT_STRING || input->dtype == TARE_DT_STRING)
-        return key->dtype == input->dtype || (is_single(key) && key->shortest == key->longest && expected > 0 &&
-                                              key->longest == (size_t)expected && input->dtype != TARE_DT_STRING);
+        return key->dtype == input->dtype ||
+               (input->dtype != TARE_DT_STRING && key->dtype == TARE_DT_STRING && key->shortest == key->longest &&
+                expected > 0 && raw_dtype(input, key) != TARE_DT_INVALID &&
+                (int64_t)key->longest == expected * (int64_t)tare_dtype_size(raw_dtype(input, key)));
     return expected < 0 || got == expected || (got < 0 && input->shape.rank == 2);
 }
 
@@ -214,6 +249,21 @@ static void put_image_for(struct tare_strbuf *out, const struct tare_spec_draft_
                               "  # mean: 127.5 std: 127.5   if the model expects -1 … 1\n");
 }
 
+/* How strings become numbers. */
+static void put_strings_for(struct tare_strbuf *out, const struct tare_spec_draft_input *input,
+                            const struct tare_survey_key *key) {
+    const int dtype = raw_dtype(input, key);
+    if (dtype != TARE_DT_INVALID) {
+        tare_strbuf_printf(out, "  source: RAW raw_type: %s\n", tare_dataset_spec_type_name(dtype));
+        return;
+    }
+    tare_strbuf_printf(out,
+                       "  # The input is %s, but the values are texts. List all of them in the order of the model's "
+                       "numbers, from 0:\n",
+                       tare_dtype_name(input->dtype));
+    put_class_names(out, "  # ", key);
+}
+
 static void put_feature_for(const struct draft *d, const struct tare_spec_draft_input *input,
                             const struct tare_survey_key *key) {
     struct tare_strbuf *out = d->out;
@@ -224,9 +274,8 @@ static void put_feature_for(const struct draft *d, const struct tare_spec_draft_
         put_image_for(out, input);
         return;
     }
-    if (key->dtype == TARE_DT_STRING && input->dtype != TARE_DT_STRING)
-        tare_strbuf_puts(out, "  source: RAW raw_type: UINT8\n");
-    if (key_elements(key) < 0 && input->shape.rank == 2 && key->dtype != TARE_DT_STRING)
+    if (key->dtype == TARE_DT_STRING && input->dtype != TARE_DT_STRING) put_strings_for(out, input, key);
+    if (key_elements(key) < 0 && input->shape.rank == 2 && (key->dtype != TARE_DT_STRING || !is_single(key)))
         tare_strbuf_printf(out, "  length { rows: %" PRId64 " }\n",
                            input->shape.dims[1] > 0 ? input->shape.dims[1] : key->largest);
     put_sample_shape(out, &input->shape);
@@ -278,6 +327,19 @@ static bool is_input_name(const char *name, const struct tare_spec_draft_input *
     return false;
 }
 
+static bool is_text_label(const struct tare_survey_key *key) {
+    return key->dtype == TARE_DT_STRING && is_single(key) && !key->mixed && key->n_texts && is_label_name(key);
+}
+
+static void put_text_label(struct tare_strbuf *out, const struct tare_survey_key *key) {
+    tare_strbuf_puts(out, "# The labels are texts: list all of them in the order of the model's outputs.\n"
+                          "# label {\n#   feature: ");
+    put_text(out, key->name);
+    tare_strbuf_puts(out, "\n#   whole: true\n");
+    put_class_names(out, "#   ", key);
+    tare_strbuf_puts(out, "# }\n");
+}
+
 size_t tare_dataset_spec_draft_for(struct tare_strbuf *out, const struct tare_survey *survey,
                                    const struct tare_spec_draft_input *inputs, size_t n_inputs) {
     struct draft d = { .out = out, .survey = survey, .used = tare_calloc(survey->n_keys + 1, sizeof *d.used) };
@@ -301,6 +363,11 @@ size_t tare_dataset_spec_draft_for(struct tare_strbuf *out, const struct tare_su
     }
     for (size_t i = 0; i < survey->n_keys; i++) {
         if (!is_free(&d, i)) continue;
+        if (!d.label && is_text_label(&survey->keys[i])) {
+            d.label = &survey->keys[i];
+            put_text_label(out, d.label);
+            continue;
+        }
         tare_strbuf_puts(out, "# not used: feature ");
         put_text(out, survey->keys[i].name);
         tare_strbuf_printf(out, ", %s %s\n", tare_dtype_name(survey->keys[i].dtype),

@@ -116,6 +116,11 @@ tare_status tare__spec_convert(struct tare_tensor *value, const Tare__DatasetInp
     tare_status status;
     if (dtype == TARE_DT_INVALID) dtype = scaled && is_whole(value->dtype) ? TARE_DT_FLOAT : value->dtype;
     if (dtype == value->dtype && !scaled) return TARE_OK;
+    if (value->dtype == TARE_DT_STRING && is_number(dtype))
+        return TARE_FAIL(TARE_TYPE,
+                         "string values cannot be converted to %s%s (list the texts as class_name, in the order of "
+                         "their numbers; or set raw_type, if the bytes are numbers)",
+                         scaled ? "scaled " : "", tare_dtype_name(dtype));
     if (!is_number(value->dtype) || !is_number(dtype))
         return TARE_FAIL(TARE_TYPE, "%s values cannot be converted to %s%s", tare_dtype_name(value->dtype),
                          scaled ? "scaled " : "", tare_dtype_name(dtype));

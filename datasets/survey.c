@@ -2,6 +2,7 @@
 #include "datasets/survey.h"
 #include "base/file.h"
 #include "base/map.h"
+#include "base/visible.h"
 #include "datasets/data_file.h"
 #include "base/image/image.h"
 
@@ -54,13 +55,33 @@ static void count_numbers(struct tare_survey_key *key, const struct tare_tensor 
     }
 }
 
-static void count_strings(struct tare_survey_key *key, const struct tare_tensor *value) {
+/* Lists the string if it is a text that is not listed yet. */
+static tare_status list_text(struct tare_survey_key *key, struct tare_arena *arena, const struct tare_str *string) {
+    char text[TARE_SURVEY_TEXT_SIZE];
+    if (string->size < sizeof text) {
+        if (string->size) memcpy(text, string->data, string->size);
+        text[string->size] = '\0';
+        for (size_t i = 0; i < key->n_texts; i++)
+            if (strcmp(key->texts[i], text) == 0) return TARE_OK;
+        if (key->n_texts < TARE_SURVEY_TEXTS && strlen(text) == string->size && tare_is_visible(text)) {
+            key->texts[key->n_texts] = tare_arena_strdup(arena, text);
+            return key->texts[key->n_texts++] ? TARE_OK : TARE_NO_MEMORY;
+        }
+    }
+    key->has_more_texts = true;
+    return TARE_OK;
+}
+
+static tare_status count_strings(struct tare_survey_key *key, struct tare_arena *arena,
+                                 const struct tare_tensor *value) {
     for (int64_t i = 0; i < value->elements; i++) {
         const struct tare_str *text = &TARE_CONST_DATA(struct tare_str, value)[i];
         if (text->size < key->shortest) key->shortest = text->size;
         if (text->size > key->longest) key->longest = text->size;
         key->images += tare_image_format_of(*text) != TARE_IMAGE_ANY;
+        if (!key->has_more_texts) TARE_TRY(list_text(key, arena, text));
     }
+    return TARE_OK;
 }
 
 /* Reduces the shape to the dims that both have in common. */
@@ -110,10 +131,8 @@ static tare_status add_value(struct surveyor *s, const char *name, const struct 
     key->records++;
     key->elements += value->elements;
     if (value->elements > key->largest) key->largest = value->elements;
-    if (value->dtype == TARE_DT_STRING)
-        count_strings(key, value);
-    else
-        count_numbers(key, value, place);
+    if (value->dtype == TARE_DT_STRING) return count_strings(key, &s->out->arena, value);
+    count_numbers(key, value, place);
     return TARE_OK;
 }
 
@@ -221,6 +240,7 @@ tare_status tare_survey_files(struct tare_survey *out, const char *const *paths,
     memset(out, 0, sizeof *out);
     for (size_t i = 0; i < n_paths && status == TARE_OK; i++)
         status = tare_file_glob(&files, paths[i]);
+    if (status == TARE_OK) status = tare_data_files_check(&files);
     out->files = TARE_NEW_ARRAY(&out->arena, struct tare_survey_file, files.count + 1);
     if (!out->files && status == TARE_OK) status = TARE_NO_MEMORY;
     for (size_t i = 0; i < files.count && status == TARE_OK; i++) {

@@ -7,7 +7,11 @@
 
 #include <signal.h>
 
-enum { TARE_SURVEY_LISTED = 20 }; /* duplicates and bad records that are listed; all are counted */
+enum {
+    TARE_SURVEY_LISTED = 20,    /* duplicates and bad records that are listed; all are counted */
+    TARE_SURVEY_TEXTS = 8,      /* distinct texts of a key that are listed */
+    TARE_SURVEY_TEXT_SIZE = 64, /* bytes, with a NUL: longer strings are not listed */
+};
 
 struct tare_survey_place {
     int32_t file;
@@ -29,7 +33,10 @@ struct tare_survey_key {
     /* Strings: lengths in bytes, and how many are images by their first bytes. */
     size_t shortest, longest;
     int64_t images;
-    bool constant; /* at least two records, with equal values */
+    const char *texts[TARE_SURVEY_TEXTS]; /* the first distinct strings that are short and printable */
+    size_t n_texts;
+    bool has_more_texts; /* other strings that are not listed */
+    bool constant;       /* at least two records, with equal values */
     struct tare_content_hash first;
 };
 

@@ -86,6 +86,73 @@ static void draft__joins_scalar_numbers_into_one_input(void **state) {
     tare_strbuf_free(&text);
 }
 
+static void assert_lacks(const struct tare_strbuf *text, const char *part) {
+    if (strstr(tare_strbuf_text(text), part)) fail_msg("'%s' in:\n%s", part, tare_strbuf_text(text));
+}
+
+/* Which number a text becomes, only the user knows: without the comments the draft parses with class names. */
+static void draft__shows_the_class_names_of_texts(void **state) {
+    struct tare_survey_key keys[] = { { .name = "sex",
+                                        .dtype = TARE_DT_STRING,
+                                        .records = 9,
+                                        .elements = 9,
+                                        .shortest = 4,
+                                        .longest = 6,
+                                        .texts = { "male", "fe\"male" },
+                                        .n_texts = 2 },
+                                      { .name = "code",
+                                        .dtype = TARE_DT_STRING,
+                                        .records = 9,
+                                        .elements = 9,
+                                        .shortest = 1,
+                                        .longest = 1,
+                                        .texts = { "b", "a" },
+                                        .n_texts = 2,
+                                        .has_more_texts = true },
+                                      { .name = "class",
+                                        .dtype = TARE_DT_STRING,
+                                        .records = 9,
+                                        .elements = 9,
+                                        .shortest = 3,
+                                        .longest = 3,
+                                        .texts = { "yes" },
+                                        .n_texts = 1 } };
+    const struct tare_spec_draft_input inputs[] = { { "sex", TARE_DT_FLOAT, tare_shape_make(2, -1, 1) },
+                                                    { "code", TARE_DT_BOOL, tare_shape_make(1, -1) } };
+    struct tare_strbuf text;
+    (void)state;
+    assert_int_equal(draft(&text, keys, 3, inputs, 2), 0);
+    assert_has(&text, "  # class_name: \"fe\\\"male\"   # 0\n  # class_name: \"male\"   # 1\n  shape: [1]\n");
+    assert_has(&text, "  # class_name: \"a\"   # 0\n  # class_name: \"b\"   # 1\n  # # … and the other values\n");
+    assert_has(&text, "# label {\n#   feature: \"class\"\n#   whole: true\n#   class_name: \"yes\"   # 0\n# }\n");
+    assert_lacks(&text, "RAW");
+    for (char *at = text.data; (at = strstr(at, "  # class_name")); at++)
+        at[2] = ' ';
+    struct tare_dataset_spec *spec;
+    if (tare_dataset_spec_parse(&spec, text.data, text.size, "edited") != TARE_OK) fail_msg("%s", tare_error_text());
+    tare_dataset_spec_free(spec);
+    tare_strbuf_free(&text);
+    const struct tare_spec_draft_input other = { "x", TARE_DT_FLOAT, tare_shape_make(2, -1, 1) };
+    assert_int_equal(draft(&text, keys, 3, &other, 1), 1); /* a letter is not a number */
+    tare_strbuf_free(&text);
+}
+
+static void draft__reads_numbers_from_bytes_of_the_right_length(void **state) {
+    struct tare_survey_key keys[] = {
+        { .name = "pixels", .dtype = TARE_DT_STRING, .records = 9, .elements = 9, .shortest = 48, .longest = 48 }
+    };
+    const struct tare_spec_draft_input bytes = { "x", TARE_DT_FLOAT, tare_shape_make(2, -1, 48) };
+    const struct tare_spec_draft_input floats = { "x", TARE_DT_FLOAT, tare_shape_make(3, -1, 4, 3) };
+    struct tare_strbuf text;
+    (void)state;
+    assert_int_equal(draft(&text, keys, 1, &bytes, 1), 0);
+    assert_has(&text, "source: RAW raw_type: UINT8\n  shape: [48]\n  type: FLOAT32\n");
+    tare_strbuf_free(&text);
+    assert_int_equal(draft(&text, keys, 1, &floats, 1), 0);
+    assert_has(&text, "source: RAW raw_type: FLOAT32\n  shape: [4, 3]\n");
+    tare_strbuf_free(&text);
+}
+
 static void draft__lists_inputs_without_a_feature(void **state) {
     struct tare_survey_key keys[] = { label };
     const struct tare_spec_draft_input input = { "text", TARE_DT_STRING, tare_shape_make(1, -1) };
@@ -127,6 +194,8 @@ int main(void) {
         cmocka_unit_test(draft__resizes_images_to_the_input),
         cmocka_unit_test(draft__prefers_features_of_the_same_name_and_converts_dtypes),
         cmocka_unit_test(draft__joins_scalar_numbers_into_one_input),
+        cmocka_unit_test(draft__shows_the_class_names_of_texts),
+        cmocka_unit_test(draft__reads_numbers_from_bytes_of_the_right_length),
         cmocka_unit_test(draft__lists_inputs_without_a_feature),
         cmocka_unit_test(label__is_an_index_or_a_one_hot_row),
     };

@@ -118,6 +118,29 @@ static void survey__tells_kinds_and_features_apart(void **state) {
     tare_survey_free(&survey);
 }
 
+static void assert_texts(const char *name, const char *csv, const char *const *texts, size_t count, bool more) {
+    struct tare_survey survey;
+    look(&survey, temp_file(name, csv, strlen(csv)));
+    const struct tare_survey_key *key = &survey.keys[0];
+    assert_int_equal(key->dtype, TARE_DT_STRING);
+    assert_int_equal(key->n_texts, count);
+    for (size_t i = 0; i < count; i++)
+        assert_string_equal(key->texts[i], texts[i]);
+    assert_int_equal(key->has_more_texts, more);
+    tare_survey_free(&survey);
+}
+
+static void survey__lists_the_first_distinct_texts(void **state) {
+    static const char *const few[] = { "red", "", "blue" }, *const one[] = { "x" };
+    static const char *const many[] = { "a", "b", "c", "d", "e", "f", "g", "h" };
+    (void)state;
+    assert_texts("few.csv", "k,n\nred,1\n,2\nblue,3\nred,4\n", few, 3, false);
+    assert_texts("many.csv", "k,n\na,1\nb,1\nc,1\nd,1\ne,1\nf,1\ng,1\nh,1\na,1\ni,1\nj,1\n", many, 8, true);
+    assert_texts("bytes.csv", "k,n\nx,1\n\x01\xff,2\n", one, 1, true);
+    assert_texts("long.csv", "k,n\nx,1\n0123456789012345678901234567890123456789012345678901234567890abc,2\n", one, 1,
+                 true);
+}
+
 static void survey__shows_records_of_no_known_kind_as_bytes(void **state) {
     struct tare_tfrecord_writer *writer;
     struct tare_survey survey;
@@ -402,6 +425,7 @@ int main(void) {
         cmocka_unit_test(survey__finds_types_shapes_and_values),
         cmocka_unit_test(survey__finds_equal_records_whatever_the_order_of_keys),
         cmocka_unit_test(survey__tells_kinds_and_features_apart),
+        cmocka_unit_test(survey__lists_the_first_distinct_texts),
         cmocka_unit_test(survey__shows_records_of_no_known_kind_as_bytes),
         cmocka_unit_test(survey__counts_bad_records_and_goes_on),
         cmocka_unit_test(hash__sees_every_part_of_a_tensor),
