@@ -128,6 +128,12 @@ bool tare_csv_is_start(const uint8_t *head, size_t size) {
     return separator && separator_of((const char *)line + 1, (size_t)(head + size - line) - 1) == separator;
 }
 
+static bool is_blank(const struct cursor *c) {
+    for (const char *at = c->at; at < c->end; at++)
+        if (*at != ' ' && *at != '\t' && *at != '\r' && *at != '\n') return false;
+    return true;
+}
+
 static tare_status read_names(struct tare_csv_file *file, struct cursor *c) {
     struct tare_strbuf value = { 0 };
     size_t capacity = 0, numbers = 0;
@@ -199,6 +205,7 @@ static tare_status parse(struct tare_csv_file *file) {
     c.separator = separator_of(c.at, (size_t)(c.end - c.at));
     if (!c.separator) c.separator = ',';
     file->separator = c.separator;
+    if (is_blank(&c)) return TARE_FAIL(TARE_CORRUPT, "the file is empty (expected the names of the columns)");
     TARE_TRY(read_names(file, &c));
     TARE_TRY(check_names(file));
     return scan_rows(file, &c);

@@ -122,6 +122,14 @@ bool tare_data_is_arrays(const char *path) {
     return strncmp(path, TARE_DATA_ARRAYS, strlen(TARE_DATA_ARRAYS)) == 0;
 }
 
+tare_status tare_data_files_check(const struct tare_file_list *files) {
+    size_t inputs = 0;
+    for (size_t i = 0; i < files->count; i++)
+        inputs += strcmp(files->names[i], "-") == 0;
+    return inputs > 1 ? TARE_FAIL(TARE_USAGE, "-: standard input can be read only once (given %zu times)", inputs)
+                      : TARE_OK;
+}
+
 /* Splits "NAME=FILE,NAME=FILE", which it modifies, and joins the files. */
 static tare_status join_listed(struct tare_data_file *file, char *list) {
     size_t count = 1, at = 0;

@@ -3,6 +3,7 @@
 #ifndef TARE_DATASETS_DATA_FILE_H
 #define TARE_DATASETS_DATA_FILE_H
 
+#include "base/file.h"
 #include "datasets/spec.h"
 
 struct tare_data_file;
@@ -10,6 +11,8 @@ struct tare_data_file;
 /* Instead of a path: "arrays:NAME=FILE.npy,NAME=FILE.npy" are NPY files with equal numbers of rows, joined into records
  * with one key per file. */
 #define TARE_DATA_ARRAYS "arrays:"
+/* TARE_USAGE if standard input is among the files more than once: its second reader would find it empty. */
+tare_status tare_data_files_check(const struct tare_file_list *files) TARE_WARN_UNUSED;
 bool tare_data_is_arrays(const char *path);
 
 struct tare_data_record {

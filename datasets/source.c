@@ -59,6 +59,7 @@ static tare_status add_files(struct tare_source *source, const char *const *path
             return TARE_NO_MEMORY;
     }
     if (!source->files.count) return TARE_FAIL(TARE_NOT_FOUND, "no data files");
+    TARE_TRY(tare_data_files_check(&source->files));
     for (size_t i = 0; i < source->files.count; i++) {
         const char *name = source->files.names[i];
         if (strcmp(name, "-") != 0 && !tare_data_is_arrays(name) && tare_file_kind_of(name) == TARE_FILE_NONE)

@@ -75,6 +75,16 @@ static tare_status cut_record(struct tare_tfrecord_reader *reader) {
     return bad_record(reader, "truncated", false);
 }
 
+/* The compressed data ends after a whole record, but without its end marker and checksum. */
+static tare_status cut_stream(struct tare_tfrecord_reader *reader) {
+    reader->cut = reader->broken = true;
+    return TARE_FAIL(TARE_CORRUPT,
+                     "%s: record %lld: the %s data ends early at %lld, after a whole record (expected its checksum, or "
+                     "further records)",
+                     reader->path, (long long)reader->number, tare_stream_compression(reader->stream),
+                     (long long)reader->offset);
+}
+
 static tare_status take(const uint8_t **data, size_t *got, struct tare_tfrecord_reader *reader, size_t size) {
     tare_status status = tare_stream_take(data, got, reader->stream, size);
     if (status == TARE_OK) return status;
@@ -99,6 +109,7 @@ tare_status tare_tfrecord_next(struct tare_tfrecord *out, bool *end, struct tare
         *end = true;
         return TARE_OK;
     }
+    if (got == 0 && reader->number) return cut_stream(reader);
     if (got < HEADER_SIZE) return cut_record(reader);
     if (!tare_tfrecord_is_header(bytes, got)) return bad_record(reader, "corrupted", false);
     length = (uint64_t)load32(bytes) | (uint64_t)load32(bytes + 4) << 32;

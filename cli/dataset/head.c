@@ -204,6 +204,7 @@ static tare_status show_files(const struct head_options *options) {
     tare_status status = TARE_OK;
     for (size_t i = 0; i < options->files.count && status == TARE_OK; i++)
         status = tare_file_glob(&files, options->files.items[i]);
+    if (status == TARE_OK) status = tare_data_files_check(&files);
     for (size_t i = 0; i < files.count && status == TARE_OK; i++)
         status = show_file(list, files.names[i], options);
     if (list && status == TARE_OK) {

@@ -114,6 +114,8 @@ static void files__with_errors_name_the_line(void **state) {
     static const struct {
         const char *text, *error;
     } cases[] = {
+        { "", "t.csv: the file is empty (expected the names of the columns)" },
+        { "\xef\xbb\xbf \r\n\n", "t.csv: the file is empty (expected the names of the columns)" },
         { "1,2\n3,4\n", "t.csv: line 1: numbers (expected the names of the columns)" },
         { "a,a\n1,2\n", "t.csv: line 1: duplicate column 'a'" },
         { "a,\n1,2\n", "t.csv: line 1: column 2 has no name" },

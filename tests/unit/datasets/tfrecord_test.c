@@ -189,6 +189,23 @@ static void truncation__of_gzip_is_noticed_at_every_byte(void **state) {
     tare_free(packed);
 }
 
+/* The checksum at the end of the gzip data is missing: all records are there, but nothing confirms them. */
+static void truncation__of_the_gzip_trailer_is_not_one_of_a_record(void **state) {
+    char *packed, text[700];
+    size_t size;
+    int records;
+    (void)state;
+    assert_int_equal(tare_file_read(&packed, &size, temp_path("a.tfrecord.gz")), TARE_OK);
+    assert_int_equal(read_records(temp_path("a.tfrecord.gz"), &records), TARE_OK);
+    const int all = records;
+    assert_int_equal(read_records(temp_file("cut.gz", packed, size - 1), &records), TARE_CORRUPT);
+    assert_int_equal(records, all);
+    snprintf(text, sizeof text, "%s: record %d: the gzip data ends early at ", temp_path("cut.gz"), all);
+    if (strncmp(tare_error_text(), text, strlen(text)) != 0) fail_msg("%s", tare_error_text());
+    assert_non_null(strstr(tare_error_text(), ", after a whole record (expected its checksum, or further records)"));
+    tare_free(packed);
+}
+
 static void corruption__of_data_can_be_passed_over(void **state) {
     struct tare_tfrecord_reader *reader;
     struct tare_tfrecord record;
@@ -320,6 +337,7 @@ int main(void) {
         cmocka_unit_test(empty_file__has_no_records),
         cmocka_unit_test(truncation__is_told_from_the_end),
         cmocka_unit_test(truncation__of_gzip_is_noticed_at_every_byte),
+        cmocka_unit_test(truncation__of_the_gzip_trailer_is_not_one_of_a_record),
         cmocka_unit_test(corruption__of_data_can_be_passed_over),
         cmocka_unit_test(corruption__of_a_length_ends_the_file),
         cmocka_unit_test(every_bit_flip_of_a_small_file__is_noticed),
