@@ -8,8 +8,14 @@
  * placeholders for what the program does not know are in capitals: "EVAL.tfrecord". */
 void tare_hint(const struct tare_log *log, ...) __attribute__((sentinel));
 
-/* The name of a new file or folder for the model: the last part of its path and `suffix`. *name is the caller's to
- * tare_free; NULL: no memory. */
+/* The same for an array of words, which ends with NULL. */
+void tare_hint_words(const struct tare_log *log, const char *const *words);
+
+/* The name of a new file or folder in the working folder for a model: the last part of its path and `suffix`; with _2,
+ * _3 … before the suffix if that exists. *name is the caller's to tare_free; NULL: no memory. */
 void tare_hint_name(char **name, const char *model, const char *suffix);
+/* The prefix of new files for a model, a data file, a pattern or "-", without extension: PREFIX and each of `suffixes`,
+ * which ends with NULL, do not exist yet. */
+void tare_hint_prefix(char **prefix, const char *path, const char *const *suffixes);
 
 #endif

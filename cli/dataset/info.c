@@ -314,13 +314,29 @@ static tare_status write_draft(const struct tare_survey *survey, const struct in
 /* The draft serves calibration and evaluation, which need different records. */
 static void print_next(const struct info_options *options) {
     const struct tare_log log = tare_command_log(options->quiet);
-    const char *data = options->files.items[0];
+    static const char *const first[] = { "tare", "dataset", "split" },
+                             *const last[] = { "--fraction", "0.7", "--names", "calibration,evaluation",
+                                               "--seed",     "1",   "-o",      NULL },
+                             *const parts[] = { "-calibration.tfrecord", "-evaluation.tfrecord", NULL };
+    const struct tare_option_list *files = &options->files;
+    const char **words = tare_calloc(files->count + 20, sizeof *words);
+    size_t count = 0;
     char *prefix = NULL;
     tare_note(&log, "wrote %s (check its comments, above all the scale of the inputs)", options->draft);
-    tare_hint_name(&prefix, options->model ? options->model : data, "");
-    if (prefix)
-        tare_hint(&log, "tare", "dataset", "split", data, "--spec", options->draft, "--fraction", "0.7", "--names",
-                  "calibration,evaluation", "--seed", "1", "-o", prefix, NULL);
+    tare_hint_prefix(&prefix, options->model ? options->model : files->items[0], parts);
+    if (words && prefix) {
+        for (size_t i = 0; i < 3; i++)
+            words[count++] = first[i];
+        for (size_t i = 0; i < files->count; i++) /* standard input cannot be split */
+            words[count++] = strcmp(files->items[i], "-") == 0 ? "DATA" : files->items[i];
+        if (options->labels) words[count++] = "--labels", words[count++] = options->labels;
+        words[count++] = "--spec", words[count++] = options->draft;
+        for (size_t i = 0; last[i]; i++)
+            words[count++] = last[i];
+        words[count] = prefix;
+        tare_hint_words(&log, words);
+    }
+    tare_free(words);
     tare_free(prefix);
 }
 

@@ -65,6 +65,32 @@ gzip -k glyphs.csv
 cmp expected/probabilities.npy csv_gz/probabilities.npy || fail "a compressed CSV file gives other outputs"
 expect 2 "--model needs --draft-spec" "$tare" dataset info glyphs.csv --model "$model"
 
+# ---- the command that follows a draft: names of new files, all data, quoted ----
+suggests() {
+    local text=$1
+    shift
+    "$tare" dataset info "$@" >/dev/null 2>log || fail "dataset info $*: $(cat log)"
+    grep -qF "tare: next: tare dataset split $text" log || fail "dataset info $*: no '$text' in: $(cat log)"
+}
+cp glyphs.csv part-1.csv && cp glyphs.csv 'part 2.csv'
+after="--fraction 0.7 --names calibration,evaluation --seed 1 -o"
+suggests "part-1.csv 'part 2.csv' --spec new.spec $after part-1" part-1.csv 'part 2.csv' --draft-spec new.spec
+suggests "'part-*.csv' --spec new.spec $after part" 'part-*.csv' --draft-spec new.spec
+suggests "DATA --spec new.spec $after data" - --draft-spec new.spec <glyphs.csv
+suggests "glyphs.csv --spec new.spec $after saved_model" glyphs.csv --draft-spec new.spec --model "$model"
+touch saved_model-evaluation.tfrecord
+suggests "glyphs.csv --spec new.spec $after saved_model_2" glyphs.csv --draft-spec new.spec --model "$model"
+cp -r "$model" here && touch here.spec
+"$tare" inspect here >/dev/null 2>log || fail "inspect: $(cat log)"
+grep -qF "next: tare dataset info DATA --draft-spec here_2.spec --model here" log || fail "an existing spec is suggested: $(cat log)"
+
+# ---- standard input has one reader; empty tables ----
+expect 2 "-: standard input can be read only once (given 2 times)" "$tare" run "$model" --data - --data - --quiet <both.npz
+expect 2 "-: standard input can be read only once (given 2 times)" "$tare" dataset info - - --quiet <both.npz
+expect 2 "-: standard input can be read only once (given 2 times)" "$tare" dataset head - - <both.npz
+printf '\n' >empty.csv
+expect 1 "empty.csv: the file is empty (expected the names of the columns)" "$tare" run "$model" --data empty.csv --spec csv.spec --quiet
+
 # ---- files of other formats ----
 printf '\211HDF\r\n\032\nxxxxxxxxxxxx' >data.h5
 expect 1 "data.h5: an HDF5 file (expected TFRecord, NPY, NPZ, CSV, JPEG, PNG or BMP; in Python: numpy.savez" "$tare" run "$model" --data data.h5 --quiet
