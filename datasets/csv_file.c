@@ -253,7 +253,8 @@ static tare_status add_value(struct tare_features *out, const struct column *col
     double number = 0;
     if (column->dtype == TARE_DT_STRING)
         return tare_features_add_bytes(out, column->name, tare_strbuf_text(value), value->size);
-    if (!number_text(text, tare_strbuf_text(value), value->size) || !*text) return TARE_OK;
+    if (!number_text(text, tare_strbuf_text(value), value->size) || !*text)
+        return tare_features_add_absent(out, column->name, column->dtype);
     if (column->dtype == TARE_DT_INT64 && parse_integer(&integer, text))
         return tare_features_add_int(out, column->name, integer);
     if (!parse_float(&number, text)) return TARE_FAIL(TARE_INTERNAL, "column '%s': not numeric", column->name);

@@ -167,18 +167,32 @@ tare_status tare_features_of_sample(struct tare_features *out, const struct tare
     return TARE_OK;
 }
 
-static tare_status add_one(struct tare_features *features, const char *key, int dtype, const void *value) {
-    const struct tare_shape one = { .rank = 1, .dims = { 1 } };
+/* A new feature after the last one, which the caller counts; NULL: no memory. */
+static struct tare_feature *next_place(struct tare_features *features, const char *key) {
     struct tare_feature *items =
         tare_arena_append(&features->arena, features->items, features->count, sizeof *features->items);
     struct tare_feature *feature;
-    if (!items) return TARE_NO_MEMORY;
+    if (!items) return NULL;
     features->items = items;
     feature = &items[features->count];
     feature->key = tare_arena_strdup(&features->arena, key);
     feature->from_example = true;
-    if (!feature->key) return TARE_NO_MEMORY;
+    return feature->key ? feature : NULL;
+}
+
+static tare_status add_one(struct tare_features *features, const char *key, int dtype, const void *value) {
+    const struct tare_shape one = { .rank = 1, .dims = { 1 } };
+    struct tare_feature *feature = next_place(features, key);
+    if (!feature) return TARE_NO_MEMORY;
     TARE_TRY(tare_tensor_wrap(&feature->values, dtype, &one, value, NULL, NULL));
+    features->count++;
+    return TARE_OK;
+}
+
+tare_status tare_features_add_absent(struct tare_features *features, const char *key, int dtype) {
+    struct tare_feature *feature = next_place(features, key);
+    if (!feature) return TARE_NO_MEMORY;
+    feature->absent = dtype;
     features->count++;
     return TARE_OK;
 }
@@ -217,6 +231,15 @@ const struct tare_feature *tare_features_find(const struct tare_features *featur
         if (features->items[i].values.dtype != TARE_DT_INVALID && strcmp(features->items[i].key, key) == 0)
             return &features->items[i];
     return NULL;
+}
+
+int tare_features_dtype(const struct tare_features *features, const char *key) {
+    for (size_t i = 0; i < features->count; i++) {
+        const struct tare_feature *feature = &features->items[i];
+        if (strcmp(feature->key, key) == 0)
+            return feature->values.dtype != TARE_DT_INVALID ? feature->values.dtype : feature->absent;
+    }
+    return TARE_DT_INVALID;
 }
 
 /* [steps, length] if all steps have equal lengths. */

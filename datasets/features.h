@@ -13,6 +13,7 @@ struct tare_feature {
     bool is_list;              /* a feature list: the values of `steps` features, concatenated */
     const int64_t *lengths;    /* number of values of each step */
     size_t steps;
+    int absent; /* without values: the dtype that they have in other records; TARE_DT_INVALID: not known */
 };
 
 struct tare_features {
@@ -32,6 +33,10 @@ tare_status tare_features_add_bytes(struct tare_features *features, const char *
                                     size_t size) TARE_WARN_UNUSED;
 tare_status tare_features_add_int(struct tare_features *features, const char *key, int64_t value) TARE_WARN_UNUSED;
 tare_status tare_features_add_float(struct tare_features *features, const char *key, float value) TARE_WARN_UNUSED;
+/* Adds a feature without a value in this record, of known dtype: it cannot be found. */
+tare_status tare_features_add_absent(struct tare_features *features, const char *key, int dtype) TARE_WARN_UNUSED;
+/* The dtype of a feature's values, also of an absent one; TARE_DT_INVALID: not known. */
+int tare_features_dtype(const struct tare_features *features, const char *key);
 void tare_features_reset(struct tare_features *features);
 const struct tare_feature *tare_features_find(const struct tare_features *features, const char *key);
 /* The features as a sample, for display: lists whose steps have equal lengths become [steps, length], others stay one

@@ -37,15 +37,6 @@ static bool is_column_dtype(int dtype) {
     return dtype == TARE_DT_BOOL || tare_dtype_is_integer(dtype) || tare_dtype_is_floating(dtype);
 }
 
-static tare_status make_default(struct tare_tensor *out, const input_row *input) {
-    struct tare_shape shape;
-    TARE_TRY(tare_shape_from_dims(&shape, (int)input->n_shape, input->shape));
-    TARE_TRY(tare_tensor_new(out, TARE_DT_DOUBLE, &shape));
-    for (int64_t i = 0; i < out->elements; i++)
-        TARE_DATA(double, out)[i] = input->default_value[input->n_default_value == 1 ? 0 : i];
-    return TARE_OK;
-}
-
 /* ---- sources ---- */
 
 static tare_status wrong_kind(const struct tare_feature *feature, const char *expected) {
@@ -310,6 +301,13 @@ static tare_status run_image_steps(struct tare_tensor *value, const input_row *i
     return tare__spec_edit_image(value, input);
 }
 
+static void put_default(struct tare_tensor *out, size_t at, double value) {
+    if (out->dtype == TARE_DT_INT64)
+        TARE_DATA(int64_t, out)[at] = (int64_t)value;
+    else
+        TARE_DATA(float, out)[at] = (float)value;
+}
+
 /* The values of numeric features, one after another: int64 if all are, otherwise float32. Absent ones take the default
  * value. Reset out->values also after a failure. */
 static tare_status join_columns(struct tare_feature *out, const input_row *input,
@@ -327,18 +325,21 @@ static tare_status join_columns(struct tare_feature *out, const input_row *input
         else if (found[i] && !is_column_dtype(found[i]->values.dtype))
             status = TARE_FAIL(TARE_TYPE, "column '%s' is %s (expected numbers)", input->column[i],
                                tare_dtype_name(found[i]->values.dtype));
-        if (!found[i] || found[i]->values.dtype != TARE_DT_INT64) dtype = TARE_DT_FLOAT;
+        int is = found[i] ? found[i]->values.dtype : TARE_DT_INVALID;
+        if (!found[i] && status == TARE_OK) status = tare__spec_default_dtype(&is, input, features, input->column[i]);
+        if (is != TARE_DT_INT64) dtype = TARE_DT_FLOAT;
         shape.dims[0] += found[i] ? found[i]->values.elements : 1;
     }
     if (status == TARE_OK) status = tare_tensor_new(&out->values, dtype, &shape);
     for (size_t i = 0, at = 0; i < input->n_column && status == TARE_OK; i++) {
         const int64_t count = found[i] ? found[i]->values.elements : 1;
         for (int64_t k = 0; k < count; k++, at++) {
-            if (dtype == TARE_DT_INT64)
+            if (!found[i])
+                put_default(&out->values, at, input->default_value[0]);
+            else if (dtype == TARE_DT_INT64)
                 TARE_DATA(int64_t, &out->values)[at] = tare_tensor_get_i64(&found[i]->values, k);
             else
-                TARE_DATA(float, &out->values)
-            [at] = (float)(found[i] ? tare_tensor_get_f64(&found[i]->values, k) : input->default_value[0]);
+                TARE_DATA(float, &out->values)[at] = (float)tare_tensor_get_f64(&found[i]->values, k);
         }
     }
     tare_free(found);
@@ -371,7 +372,8 @@ static tare_status make_value(struct tare_tensor *out, const input_row *input, c
     else if (feature)
         TARE_TRY(make_from_feature(out, input, feature));
     else
-        TARE_TRY(input->n_default_value ? make_default(out, input) : no_feature(input->feature, features));
+        TARE_TRY(input->n_default_value ? tare__spec_make_default(out, input, features)
+                                        : no_feature(input->feature, features));
     TARE_TRY(tare__spec_convert(out, input, tare__spec_dtype(input->type)));
     if (input->channels_first) TARE_TRY(channels_to_front(out));
     return input->whole ? TARE_OK : add_axis(out);

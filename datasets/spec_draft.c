@@ -17,6 +17,11 @@ static void put_text(struct tare_strbuf *out, const char *text) {
     tare_strbuf_putc(out, '"');
 }
 
+static void put_type(struct tare_strbuf *out, int dtype) {
+    const char *type = tare_dataset_spec_type_name(dtype);
+    if (type) tare_strbuf_printf(out, "  type: %s\n", type);
+}
+
 static bool is_single(const struct tare_survey_key *key) {
     return key->shape.rank == 1 && key->shape.dims[0] == 1;
 }
@@ -81,7 +86,9 @@ static void put_numbers(struct tare_strbuf *out, const struct tare_survey *surve
     tare_strbuf_printf(out, "  shape: [%" PRId64, rows > 0 || shape->dims[0] == 0 ? rows : 1);
     if (shape->rank == 2) tare_strbuf_printf(out, ", %" PRId64, shape->dims[1]);
     tare_strbuf_puts(out, "]\n");
-    if (key->records < survey->records || shape->dims[0] < 0) tare_strbuf_puts(out, "  default_value: 0\n");
+    if (key->records == survey->records && shape->dims[0] >= 0) return;
+    put_type(out, key->dtype);
+    tare_strbuf_puts(out, "  default_value: 0\n");
 }
 
 /* Why a feature cannot be drafted; NULL if it can. */
@@ -214,11 +221,6 @@ static bool find_columns(const struct draft *d, const struct tare_spec_draft_inp
     return input->dtype != TARE_DT_STRING && count > 1 && sample_elements(&input->shape) == count;
 }
 
-static void put_type(struct tare_strbuf *out, int dtype) {
-    const char *type = tare_dataset_spec_type_name(dtype);
-    if (type) tare_strbuf_printf(out, "  type: %s\n", type);
-}
-
 static void put_sample_shape(struct tare_strbuf *out, const struct tare_shape *shape) {
     int unknown = 0;
     if (shape->rank < 2) {
@@ -279,9 +281,10 @@ static void put_feature_for(const struct draft *d, const struct tare_spec_draft_
         tare_strbuf_printf(out, "  length { rows: %" PRId64 " }\n",
                            input->shape.dims[1] > 0 ? input->shape.dims[1] : key->largest);
     put_sample_shape(out, &input->shape);
-    if (input->dtype != key->dtype) put_type(out, input->dtype);
-    if (key->records < d->survey->records && input->dtype != TARE_DT_STRING && sample_elements(&input->shape) >= 0)
-        tare_strbuf_puts(out, "  default_value: 0\n");
+    const bool by_default =
+        key->records < d->survey->records && input->dtype != TARE_DT_STRING && sample_elements(&input->shape) >= 0;
+    if (input->dtype != key->dtype || by_default) put_type(out, input->dtype);
+    if (by_default) tare_strbuf_puts(out, "  default_value: 0\n");
 }
 
 static void put_columns_for(const struct draft *d, const struct tare_spec_draft_input *input) {

@@ -18,6 +18,13 @@ tare_status tare__spec_make_image(struct tare_tensor *out, const Tare__DatasetIn
                                   struct tare_str file) TARE_WARN_UNUSED;
 /* Applies the steps to a decoded image. */
 tare_status tare__spec_edit_image(struct tare_tensor *image, const Tare__DatasetInput *input) TARE_WARN_UNUSED;
+/* spec_default.c: the dtype that the feature, which this record lacks, has in others: from the spec, from the record,
+ * or float32 for numbers that are not whole. TARE_TYPE if none of these shows it and the spec has no type. */
+tare_status tare__spec_default_dtype(int *out, const Tare__DatasetInput *input, const struct tare_features *features,
+                                     const char *name) TARE_WARN_UNUSED;
+/* The default value, before it is scaled and converted, in the input's shape. */
+tare_status tare__spec_make_default(struct tare_tensor *out, const Tare__DatasetInput *input,
+                                    const struct tare_features *features) TARE_WARN_UNUSED;
 /* spec_number.c: replaces numbers by (x * scale - mean) / std, converted to `dtype` (TARE_DT_INVALID: the same dtype,
  * or float32 if scaled). Shares the elements if nothing changes. */
 tare_status tare__spec_convert(struct tare_tensor *value, const Tare__DatasetInput *input, int dtype) TARE_WARN_UNUSED;

@@ -199,6 +199,37 @@ static void spec__makes_inputs_and_labels_of_columns(void **state) {
     tare_dataset_spec_free(spec);
 }
 
+static void assert_dtypes(const char *path, const char *text, int dtype, double missing) {
+    struct tare_dataset_spec *spec = spec_of(text);
+    const struct tare_source_options options = { .spec = spec };
+    struct tare_source *source;
+    struct tare_provenance where;
+    bool end;
+    assert_int_equal(tare_source_new(&source, &path, 1, &options), TARE_OK);
+    for (int row = 0; row < 2; row++) {
+        struct tare_sample sample;
+        if (tare_source_next(&sample, &where, &end, source, NULL, NULL) != TARE_OK) fail_msg("%s", tare_error_text());
+        const struct tare_tensor *x = tare_sample_find(&sample, "x");
+        if (x->dtype != dtype) fail_msg("%s: row %d is %s", text, row, tare_dtype_name(x->dtype));
+        const double got = tare_tensor_get_f64(x, x->elements - 1), expected = row ? missing : 16777217;
+        if (got != expected) fail_msg("%s: row %d is %g (expected %g)", text, row, got, expected);
+        tare_sample_reset(&sample);
+    }
+    tare_source_free(source);
+    tare_dataset_spec_free(spec);
+}
+
+/* A value that is missing gets the dtype of its column: float64, as the number in the spec, would be another input. */
+static void spec__gives_missing_numbers_the_dtype_of_their_column(void **state) {
+    static const char table[] = "k,y,n\n1,0.5,16777217\n2,1.5,\n";
+    const char *path = temp_file("missing.csv", table, sizeof table - 1);
+    (void)state;
+    assert_dtypes(path, "input { name: 'x' feature: 'n' shape: 1 default_value: 7 }", TARE_DT_INT64, 7);
+    assert_dtypes(path, "input { name: 'x' column: 'k' column: 'n' default_value: -7 shape: 2 }", TARE_DT_INT64, -7);
+    assert_dtypes(path, "input { name: 'x' feature: 'n' shape: 1 default_value: 0.5 type: FLOAT64 }", TARE_DT_DOUBLE,
+                  0.5);
+}
+
 static void spec__reports_columns_that_do_not_fit(void **state) {
     static const struct {
         const char *spec, *error;
@@ -261,6 +292,7 @@ int main(void) {
         cmocka_unit_test(files__with_errors_name_the_line),
         cmocka_unit_test(allocations__that_fail_are_reported),
         cmocka_unit_test(spec__makes_inputs_and_labels_of_columns),
+        cmocka_unit_test(spec__gives_missing_numbers_the_dtype_of_their_column),
         cmocka_unit_test(spec__reports_columns_that_do_not_fit),
         cmocka_unit_test(files__of_other_formats_name_the_conversion),
     };

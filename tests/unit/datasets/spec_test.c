@@ -308,6 +308,44 @@ static void default_value__stands_in_for_an_empty_list(void **state) {
     tare_dataset_spec_free(spec);
 }
 
+static void default_value__has_the_dtype_of_the_feature(void **state) {
+    static const char empty[] = "\x0a\x09\x0a\x07\x0a\x01x\x12\x02\x1a\x00"; /* int64_list { } */
+    static const struct {
+        const char *spec;
+        size_t size; /* of the record: 0: without x */
+        int dtype;   /* TARE_DT_INVALID: an error */
+    } cases[] = {
+        { "shape: 1 default_value: 3", 11, TARE_DT_INT64 },
+        { "shape: 1 default_value: 3", 0, TARE_DT_INVALID },
+        { "shape: 1 default_value: 0.5", 0, TARE_DT_FLOAT },
+        { "shape: 1 default_value: 3 source: INT64_LIST", 0, TARE_DT_INT64 },
+        { "shape: 1 default_value: 3 source: FLOAT_LIST", 0, TARE_DT_FLOAT },
+        { "shape: 1 default_value: 3 source: RAW raw_type: UINT8", 0, TARE_DT_UINT8 },
+        { "shape: 1 default_value: 0 class_name: \"a\"", 0, TARE_DT_INT64 },
+        { "shape: 1 default_value: 3 type: INT32", 0, TARE_DT_INT32 },
+        { "shape: 1 default_value: 3 type: FLOAT32 scale: 2", 0, TARE_DT_FLOAT },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct tare_dataset_spec *spec;
+        struct tare_sample sample;
+        char text[200];
+        snprintf(text, sizeof text, "input { name: \"x\" %s }", cases[i].spec);
+        if (tare_dataset_spec_parse(&spec, text, strlen(text), "s") != TARE_OK) fail_msg("%s", tare_error_text());
+        const tare_status status = tare_dataset_spec_decode(&sample, spec, empty, cases[i].size);
+        if (cases[i].dtype == TARE_DT_INVALID) {
+            assert_int_equal(status, TARE_TYPE);
+            assert_non_null(strstr(tare_error_text(), "the dtype of default_value is not known (set type"));
+        } else {
+            if (status != TARE_OK) fail_msg("%s: %s", text, tare_error_text());
+            if (sample.values[0].dtype != cases[i].dtype)
+                fail_msg("%s: %s", text, tare_dtype_name(sample.values[0].dtype));
+        }
+        tare_sample_reset(&sample);
+        tare_dataset_spec_free(spec);
+    }
+}
+
 /* Images that come as arrays, with the axis of samples. */
 static void samples__go_through_a_spec_too(void **state) {
     static const char text[] =
@@ -427,6 +465,7 @@ int main(void) {
         cmocka_unit_test(record__that_does_not_fit_says_got_and_wanted),
         cmocka_unit_test(numbers__that_do_not_fit_are_refused),
         cmocka_unit_test(default_value__stands_in_for_an_empty_list),
+        cmocka_unit_test(default_value__has_the_dtype_of_the_feature),
         cmocka_unit_test(samples__go_through_a_spec_too),
         cmocka_unit_test(damaged__records_are_decoded_or_refused),
         cmocka_unit_test(faults__are_reported),
