@@ -1,5 +1,6 @@
 #include "cli/calibrate_report.h"
 #include "calib/warnings.h"
+#include "eval/report/json_text.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -58,8 +59,9 @@ static json_t *bad_json(const struct tare_calibration_input *input) {
     json_t *list = json_array();
     for (size_t i = 0; i < input->n_bad; i++) {
         const struct tare_calibration_bad *bad = &input->bad[i];
-        json_array_append_new(list, json_pack("{s:I, s:I, s:s, s:s}", "record", (json_int_t)bad->record, "offset",
-                                              (json_int_t)bad->offset, "reason", bad->reason, "text", bad->text));
+        json_array_append_new(list, json_pack("{s:I, s:I, s:o, s:o}", "record", (json_int_t)bad->record, "offset",
+                                              (json_int_t)bad->offset, "reason", tare_json_text(bad->reason), "text",
+                                              tare_json_text(bad->text)));
     }
     return list;
 }
@@ -68,9 +70,10 @@ static json_t *inputs_json(const struct tare_calibration *c) {
     json_t *list = json_array();
     for (size_t i = 0; i < c->n_inputs; i++) {
         const struct tare_calibration_input *input = &c->inputs[i];
-        json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:o}", "signature", input->signature, "file",
-                                              input->file, "records", (json_int_t)tare_record_set_size(&input->records),
-                                              "bad", bad_json(input)));
+        json_array_append_new(list,
+                              json_pack("{s:o, s:o, s:I, s:o}", "signature", tare_json_text(input->signature), "file",
+                                        tare_json_text(input->file), "records",
+                                        (json_int_t)tare_record_set_size(&input->records), "bad", bad_json(input)));
     }
     return list;
 }
@@ -80,7 +83,8 @@ static tare_status warnings_json(json_t **out, const struct tare_calibration *c)
     tare_status status = tare_calibration_warnings(&list, c);
     *out = json_array();
     for (size_t i = 0; i < list.count && status == TARE_OK; i++)
-        json_array_append_new(*out, json_pack("{s:s, s:s}", "kind", list.items[i].kind, "text", list.items[i].text));
+        json_array_append_new(*out, json_pack("{s:o, s:o}", "kind", tare_json_text(list.items[i].kind), "text",
+                                              tare_json_text(list.items[i].text)));
     tare_calibration_warning_list_free(&list);
     return status;
 }
@@ -94,12 +98,12 @@ static void put_estimate(json_t *root, const struct tare_calibrate_estimate *est
 
 static void put_run(json_t *root, const struct tare_calibrate_summary *summary) {
     const struct tare_calibrate_outcome *outcome = summary->outcome;
-    json_object_set_new(root, "output", json_string(summary->output));
+    json_object_set_new(root, "output", tare_json_text(summary->output));
     json_object_set_new(root, "resumed_records", json_integer((json_int_t)summary->resumed));
     json_object_set_new(root, "ranks", json_integer(summary->ranks));
     json_object_set_new(root, "threads", json_integer(outcome->threads));
     json_object_set_new(root, "batch", json_integer(outcome->batch));
-    if (outcome->batch_reason) json_object_set_new(root, "batch_reason", json_string(outcome->batch_reason));
+    if (outcome->batch_reason) json_object_set_new(root, "batch_reason", tare_json_text(outcome->batch_reason));
     json_object_set_new(root, "stateful", json_boolean(outcome->stateful));
     json_object_set_new(root, "seconds", json_real(outcome->seconds));
     json_object_set_new(root, "records_per_second",
@@ -109,7 +113,7 @@ static void put_run(json_t *root, const struct tare_calibrate_summary *summary) 
 tare_status tare_calibrate_print_json(const struct tare_calibrate_summary *summary) {
     const struct tare_calibration *c = summary->calibration;
     json_t *root = json_object(), *warnings = NULL;
-    json_object_set_new(root, "model", json_string(summary->model));
+    json_object_set_new(root, "model", tare_json_text(summary->model));
     json_object_set_new(root, "records", json_integer((json_int_t)tare_calibration_records(c)));
     json_object_set_new(root, "bad_records", json_integer((json_int_t)tare_calibration_bad_records(c)));
     json_object_set_new(root, "inputs", inputs_json(c));

@@ -7,6 +7,7 @@
 #include "cli/ops_published.h"
 #include "cli/ops_stablehlo.h"
 #include "cli/plugins.h"
+#include "eval/report/json_text.h"
 #include "include/tare/version.h"
 #include "graph/attr_text.h"
 #include "graph/definitions/opspec.h"
@@ -263,7 +264,7 @@ static json_t *args_json(const struct tare_op_arg *args, size_t count) {
     for (size_t i = 0; i < count; i++) {
         struct tare_strbuf text = { 0 };
         tare_opspec_print_arg(&text, &args[i]);
-        json_array_append_new(array, json_string(tare_strbuf_text(&text)));
+        json_array_append_new(array, tare_json_text(tare_strbuf_text(&text)));
         tare_strbuf_free(&text);
     }
     return array;
@@ -274,7 +275,7 @@ static json_t *attrs_json(const struct tare_op_def *def) {
     for (size_t i = 0; i < def->n_attrs; i++) {
         struct tare_strbuf text = { 0 };
         tare_opspec_print_attr(&text, &def->attrs[i]);
-        json_array_append_new(array, json_string(tare_strbuf_text(&text)));
+        json_array_append_new(array, tare_json_text(tare_strbuf_text(&text)));
         tare_strbuf_free(&text);
     }
     return array;
@@ -282,17 +283,17 @@ static json_t *attrs_json(const struct tare_op_def *def) {
 
 static json_t *op_json(const struct tare_op_def *def) {
     const struct tare_xla_op *tpu = tare_tpu_find_op(def->name);
-    json_t *op = json_pack("{s:s, s:o, s:o, s:o, s:b, s:b, s:b}", "name", def->name, "inputs",
+    json_t *op = json_pack("{s:o, s:o, s:o, s:o, s:b, s:b, s:b}", "name", tare_json_text(def->name), "inputs",
                            args_json(def->inputs, def->n_inputs), "outputs", args_json(def->outputs, def->n_outputs),
                            "attrs", attrs_json(def), "stateful", def->is_stateful, "runs", runs_here(def), "tpu",
                            tare_tpu_compiles(def->name));
     const char *path = tare_plugin_path_of(def), *kernels = tare_plugin_kernels_of(def), *doc = tare_plugin_doc_of(def);
     if (op && runs_here(def) && !path) json_object_set_new(op, "fast", json_boolean(def->row->reference));
-    if (op && tpu && tpu->types) json_object_set_new(op, "tpu_types", json_string(tpu->types));
-    if (op && tpu && tpu->constants) json_object_set_new(op, "tpu_constants", json_string(tpu->constants));
-    if (op && path) json_object_set_new(op, "plugin", json_string(path));
-    if (op && kernels && runs_here(def)) json_object_set_new(op, "kernels", json_string(kernels));
-    if (op && doc) json_object_set_new(op, "doc", json_string(doc));
+    if (op && tpu && tpu->types) json_object_set_new(op, "tpu_types", tare_json_text(tpu->types));
+    if (op && tpu && tpu->constants) json_object_set_new(op, "tpu_constants", tare_json_text(tpu->constants));
+    if (op && path) json_object_set_new(op, "plugin", tare_json_text(path));
+    if (op && kernels && runs_here(def)) json_object_set_new(op, "kernels", tare_json_text(kernels));
+    if (op && doc) json_object_set_new(op, "doc", tare_json_text(doc));
     return op;
 }
 
@@ -301,7 +302,7 @@ static tare_status print_json(const struct tare_op_def *const *ops, size_t count
     int failed;
     for (size_t i = 0; i < count; i++)
         json_array_append_new(array, op_json(ops[i]));
-    root = json_pack("{s:s, s:o}", "tare", TARE_VERSION, "ops", array);
+    root = json_pack("{s:o, s:o}", "tare", tare_json_text(TARE_VERSION), "ops", array);
     failed = !root || json_dumpf(root, stdout, JSON_INDENT(1)) != 0;
     printf("\n");
     json_decref(root);

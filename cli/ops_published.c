@@ -1,5 +1,6 @@
 /* Compares an earlier list of ops with the registered ones. */
 #include "cli/ops_published.h"
+#include "eval/report/json_text.h"
 #include "graph/definitions/op_compat.h"
 #include "graph/definitions/opspec.h"
 #include "interpreter/plugins/plugin.h"
@@ -59,7 +60,8 @@ static tare_status report(struct comparison *comparison, const char *op, const c
     va_start(args, format);
     text = json_vsprintf(format, args);
     va_end(args);
-    return json_array_append_new(comparison->found, json_pack("{s:s, s:o}", "op", op, "change", text)) == 0
+    return json_array_append_new(comparison->found,
+                                 json_pack("{s:o, s:o}", "op", tare_json_text(op), "change", text)) == 0
                ? TARE_OK
                : TARE_NO_MEMORY;
 }

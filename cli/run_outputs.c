@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/output.h"
 #include "base/strbuf.h"
+#include "cli/value_text.h"
 #include "datasets/npy.h"
 
 #include <stdio.h>
@@ -179,10 +180,11 @@ static void print_value(const struct tare_binding *binding, const struct tare_te
                                TARE_CONST_DATA(struct tare_str, value)[i].size);
             printf(" \"%s\"", tare_strbuf_text(&text));
             tare_strbuf_free(&text);
-        } else if (tare_dtype_is_floating(value->dtype)) {
-            printf(" %.6g", tare_tensor_get_f64(value, i));
         } else {
-            printf(" %lld", (long long)tare_tensor_get_i64(value, i));
+            struct tare_strbuf text = { 0 };
+            tare_value_put(&text, value, i, 6);
+            printf(" %s", tare_strbuf_text(&text));
+            tare_strbuf_free(&text);
         }
     }
     printf("%s\n", value->elements > SHOWN ? " …" : "");

@@ -1,6 +1,7 @@
 /* The profile of a run and its summary. */
 #include "cli/run_report.h"
 #include "cli/output/visible_output.h"
+#include "eval/report/json_text.h"
 
 #include <jansson.h>
 #include <stdint.h>
@@ -125,7 +126,7 @@ static json_t *batching_json(const struct tare_served_batches *batches) {
     for (size_t i = 0; i < count; i++) {
         const struct tare_served_batcher *b = &batchers[i];
         json_t *entry = json_object(), *sizes = json_array();
-        json_object_set_new(entry, "node", json_string(b->name));
+        json_object_set_new(entry, "node", tare_json_text(b->name));
         json_object_set_new(entry, "requests", json_integer((json_int_t)b->requests));
         json_object_set_new(entry, "rows", json_integer((json_int_t)b->rows));
         json_object_set_new(entry, "padding_rows", json_integer((json_int_t)b->padding));
@@ -157,12 +158,12 @@ static json_t *outputs_json(const struct tare_run_outputs *outputs, size_t count
         struct tare_run_output output;
         json_t *entry = json_object();
         tare_run_outputs_describe(&output, outputs, i);
-        json_object_set_new(entry, "name", json_string(output.key));
+        json_object_set_new(entry, "name", tare_json_text(output.key));
         if (output.dtype) {
-            json_object_set_new(entry, "dtype", json_string(tare_dtype_name(output.dtype)));
+            json_object_set_new(entry, "dtype", tare_json_text(tare_dtype_name(output.dtype)));
             json_object_set_new(entry, "shape", shape_json(&output.row, !output.stacked));
         }
-        if (output.path) json_object_set_new(entry, "file", json_string(output.path));
+        if (output.path) json_object_set_new(entry, "file", tare_json_text(output.path));
         json_array_append_new(list, entry);
     }
     return list;
@@ -173,10 +174,10 @@ static json_t *rows_json(const struct tare_profile_row *rows, size_t count, bool
     for (size_t i = 0; i < count; i++) {
         json_t *entry = json_object();
         if (nodes) {
-            json_object_set_new(entry, "function", json_string(rows[i].node->graph->name));
-            json_object_set_new(entry, "node", json_string(rows[i].node->name));
+            json_object_set_new(entry, "function", tare_json_text(rows[i].node->graph->name));
+            json_object_set_new(entry, "node", tare_json_text(rows[i].node->name));
         }
-        json_object_set_new(entry, "op", json_string(rows[i].node->op));
+        json_object_set_new(entry, "op", tare_json_text(rows[i].node->op));
         json_object_set_new(entry, "calls", json_integer((json_int_t)rows[i].calls));
         json_object_set_new(entry, "nanoseconds", json_integer((json_int_t)rows[i].nanoseconds));
         json_array_append_new(list, entry);
@@ -189,8 +190,8 @@ tare_status tare_run_summary_print(const struct tare_run_summary *summary, const
     const double rate = summary->seconds > 0 ? (double)summary->records / summary->seconds : 0;
     json_t *root = json_object();
     char *text;
-    json_object_set_new(root, "model", json_string(summary->model));
-    json_object_set_new(root, "signature", json_string(summary->signature));
+    json_object_set_new(root, "model", tare_json_text(summary->model));
+    json_object_set_new(root, "signature", tare_json_text(summary->signature));
     json_object_set_new(root, "records", json_integer((json_int_t)summary->records));
     json_object_set_new(root, "threads", json_integer(summary->threads));
     json_object_set_new(root, "batch", json_integer(summary->batch));

@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/plugins.h"
 #include "cli/tags.h"
+#include "eval/report/json_text.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -46,21 +47,10 @@ static const struct tare_option_set set = {
     .examples = examples,
 };
 
-/* A JSON string from bytes that may not be UTF-8. */
-static json_t *text_json(const char *text, size_t size) {
-    struct tare_strbuf escaped = { 0 };
-    json_t *value = json_stringn(text, size);
-    if (value) return value;
-    tare_strbuf_escape(&escaped, text, size);
-    value = json_string(tare_strbuf_text(&escaped));
-    tare_strbuf_free(&escaped);
-    return value;
-}
-
 static json_t *notes_json(const struct tare_faults *faults) {
     json_t *list = json_array();
     for (size_t i = 0; i < faults->n_notes; i++)
-        json_array_append_new(list, text_json(faults->notes[i], strlen(faults->notes[i])));
+        json_array_append_new(list, tare_json_text(faults->notes[i]));
     return list;
 }
 
@@ -71,11 +61,11 @@ static void print_json(const char *path, const struct tare_faults *faults) {
         size_t size = colon ? (size_t)(colon - faults->items[i]) : 0;
         const char *what = colon ? colon + 2 : faults->items[i];
         json_t *fault = json_object();
-        json_object_set_new(fault, "where", text_json(faults->items[i], size));
-        json_object_set_new(fault, "what", text_json(what, strlen(what)));
+        json_object_set_new(fault, "where", tare_json_text_of(faults->items[i], size));
+        json_object_set_new(fault, "what", tare_json_text(what));
         json_array_append_new(list, fault);
     }
-    json_object_set_new(root, "path", text_json(path, strlen(path)));
+    json_object_set_new(root, "path", tare_json_text(path));
     json_object_set_new(root, "valid", json_boolean(faults->count == 0));
     json_object_set_new(root, "faults", list);
     json_object_set_new(root, "notes", notes_json(faults));

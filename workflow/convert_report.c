@@ -1,5 +1,6 @@
 /* The Conversion Report as JSON. */
 #include "workflow/convert_report.h"
+#include "eval/report/json_text.h"
 
 #include <jansson.h>
 
@@ -21,13 +22,13 @@ static json_t *functions_json(const struct tare_conversion *conversion) {
     json_t *functions = json_array();
     for (size_t i = 0; i < conversion->cost.n_functions; i++) {
         const struct tare_cost_share *one = &conversion->cost.functions[i], *full = &conversion->full.functions[i];
-        json_array_append_new(functions,
-                              json_pack("{s:s, s:I, s:o, s:o, s:o, s:{s:o, s:o}, s:{s:o, s:o}, s:o}", "name",
-                                        one->label, "cost", (json_int_t)one->cost, "macs", whole(one->macs),
-                                        "int8_macs", whole(one->int8_macs), "bytes", whole(one->bytes), "host_bytes",
-                                        "in", whole(one->host_in), "out", whole(one->host_out), "host_bytes_full_batch",
-                                        "in", whole(full->host_in), "out", whole(full->host_out),
-                                        "least_microseconds_full_batch", times_json(full)));
+        json_array_append_new(functions, json_pack("{s:o, s:I, s:o, s:o, s:o, s:{s:o, s:o}, s:{s:o, s:o}, s:o}", "name",
+                                                   tare_json_text(one->label), "cost", (json_int_t)one->cost, "macs",
+                                                   whole(one->macs), "int8_macs", whole(one->int8_macs), "bytes",
+                                                   whole(one->bytes), "host_bytes", "in", whole(one->host_in), "out",
+                                                   whole(one->host_out), "host_bytes_full_batch", "in",
+                                                   whole(full->host_in), "out", whole(full->host_out),
+                                                   "least_microseconds_full_batch", times_json(full)));
     }
     return functions;
 }
@@ -36,9 +37,10 @@ static json_t *ops_json(const struct tare_cost_report *cost) {
     json_t *ops = json_array();
     for (size_t i = 0; i < cost->n_ops; i++) {
         const struct tare_cost_op *op = &cost->ops[i];
-        json_array_append_new(ops, json_pack("{s:s, s:s, s:I, s:I, s:o, s:o}", "op", op->op, "where",
-                                             op->on_tpu ? "TPU" : "CPU", "nodes", (json_int_t)op->nodes, "cost",
-                                             (json_int_t)op->cost, "macs", whole(op->macs), "bytes", whole(op->bytes)));
+        json_array_append_new(ops, json_pack("{s:o, s:o, s:I, s:I, s:o, s:o}", "op", tare_json_text(op->op), "where",
+                                             tare_json_text(op->on_tpu ? "TPU" : "CPU"), "nodes", (json_int_t)op->nodes,
+                                             "cost", (json_int_t)op->cost, "macs", whole(op->macs), "bytes",
+                                             whole(op->bytes)));
     }
     return ops;
 }
@@ -57,10 +59,11 @@ static json_t *chips_json(const struct tare_conversion *conversion) {
         double seconds = 0;
         for (size_t i = 0; i < conversion->full.n_functions; i++)
             seconds += conversion->full.functions[i].seconds[c];
-        json_array_append_new(chips, json_pack("{s:s, s:o, s:b, s:f, s:f, s:s, s:s*}", "chip", chip->name, "hbm_bytes",
-                                               whole(chip->hbm_bytes), "fits", need <= chip->hbm_bytes, "share_of_hbm",
-                                               need / chip->hbm_bytes, "least_microseconds", seconds * 1e6, "source",
-                                               chip->source, "unsourced", chip->unsourced));
+        json_array_append_new(chips,
+                              json_pack("{s:o, s:o, s:b, s:f, s:f, s:o, s:s*}", "chip", tare_json_text(chip->name),
+                                        "hbm_bytes", whole(chip->hbm_bytes), "fits", need <= chip->hbm_bytes,
+                                        "share_of_hbm", need / chip->hbm_bytes, "least_microseconds", seconds * 1e6,
+                                        "source", tare_json_text(chip->source), "unsourced", chip->unsourced));
     }
     return chips;
 }
@@ -83,8 +86,8 @@ static json_t *batches_json(const struct tare_converter_options *options) {
         for (size_t i = 0; i < batch->n_allowed; i++)
             json_array_append_new(
                 rows, padding_row(i ? batch->allowed_batch_sizes[i - 1] + 1 : 1, batch->allowed_batch_sizes[i]));
-        json_array_append_new(batches, json_pack("{s:s?, s:i, s:o}", "name", batch->name, "max_batch_size",
-                                                 batch->max_batch_size, "padding", rows));
+        json_array_append_new(batches, json_pack("{s:o, s:i, s:o}", "name", tare_json_text(batch->name),
+                                                 "max_batch_size", batch->max_batch_size, "padding", rows));
     }
     return batches;
 }
@@ -96,8 +99,8 @@ static json_t *passes_json(const struct tare_conversion *conversion, const struc
     size_t count = tare_pipeline_counts(counts, conversion, prepared);
     json_t *passes = json_array();
     for (size_t i = 0; i < count; i++)
-        json_array_append_new(
-            passes, json_pack("{s:s, s:I}", "pass", counts[i].name, "changes", (json_int_t)counts[i].changes));
+        json_array_append_new(passes, json_pack("{s:o, s:I}", "pass", tare_json_text(counts[i].name), "changes",
+                                                (json_int_t)counts[i].changes));
     return passes;
 }
 
@@ -105,10 +108,12 @@ static json_t *findings_json(const struct tare_conversion *conversion) {
     json_t *findings = json_array();
     for (size_t i = 0; i < conversion->n_findings; i++) {
         const struct tare_tpu_finding *finding = &conversion->findings[i];
-        json_array_append_new(
-            findings, json_pack("{s:s, s:b, s:s, s:s?, s:s}", "kind", tare_tpu_finding_name(finding->kind), "error",
-                                tare_tpu_finding_is_error(finding->kind), "function", finding->function->name, "node",
-                                finding->node ? finding->node->name : NULL, "text", finding->text));
+        json_array_append_new(findings, json_pack("{s:o, s:b, s:o, s:o, s:o}", "kind",
+                                                  tare_json_text(tare_tpu_finding_name(finding->kind)), "error",
+                                                  tare_tpu_finding_is_error(finding->kind), "function",
+                                                  tare_json_text(finding->function->name), "node",
+                                                  tare_json_text(finding->node ? finding->node->name : NULL), "text",
+                                                  tare_json_text(finding->text)));
     }
     return findings;
 }
@@ -117,8 +122,9 @@ static json_t *float32_json(const struct tare_conversion *conversion) {
     json_t *kept = json_array();
     for (size_t i = 0; i < conversion->kept.count; i++) {
         const struct tare_bf16_kept *item = &conversion->kept.items[i];
-        json_array_append_new(kept, json_pack("{s:s, s:s, s:s, s:s}", "function", item->function, "node", item->node,
-                                              "op", item->op, "reason", item->reason));
+        json_array_append_new(kept, json_pack("{s:o, s:o, s:o, s:o}", "function", tare_json_text(item->function),
+                                              "node", tare_json_text(item->node), "op", tare_json_text(item->op),
+                                              "reason", tare_json_text(item->reason)));
     }
     return kept;
 }
@@ -127,9 +133,10 @@ static json_t *composites_json(const struct tare_conversion *conversion) {
     json_t *composites = json_array();
     for (size_t i = 0; i < conversion->composites.count; i++) {
         const struct tare_composite *composite = &conversion->composites.items[i];
-        json_array_append_new(composites, json_pack("{s:s, s:s, s:b, s:s?}", "function", composite->function,
-                                                    "implements", composite->implements, "fused", !composite->reason,
-                                                    "reason", composite->reason));
+        json_array_append_new(composites,
+                              json_pack("{s:o, s:o, s:b, s:o}", "function", tare_json_text(composite->function),
+                                        "implements", tare_json_text(composite->implements), "fused",
+                                        !composite->reason, "reason", tare_json_text(composite->reason)));
     }
     return composites;
 }

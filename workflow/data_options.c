@@ -11,7 +11,8 @@ const struct tare_option tare_data_rows[] = {
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct tare_data_options, spec_path),
       .placeholder = "FILE",
-      .help = "DatasetSpec that maps tf.Example records, arrays and images to model inputs (docs/dataset-spec.md)" },
+      .help = "DatasetSpec that maps tf.Example records, CSV rows, arrays and images to model inputs "
+              "(docs/dataset-spec.md)" },
     { 0 },
 };
 

@@ -1,4 +1,5 @@
 /* tare inspect as JSON; docs/json.md lists the keys. */
+#include "eval/report/json_text.h"
 #include "workflow/inspection.h"
 #include "convert/functions.h"
 #include "convert/saved_model.h"
@@ -8,28 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Text from a file may not be UTF-8: bytes outside ASCII are then escaped. */
 static json_t *text_json(const char *text) {
-    struct tare_strbuf escaped = { 0 };
-    json_t *value;
-    if (!text) text = "";
-    value = json_string(text);
-    if (value) return value;
-    tare_strbuf_escape(&escaped, text, strlen(text));
-    value = json_string(tare_strbuf_text(&escaped));
-    tare_strbuf_free(&escaped);
-    return value;
+    return tare_json_text(text ? text : "");
 }
 
 static void set(json_t *object, const char *key, json_t *value) {
-    struct tare_strbuf escaped = { 0 };
-    json_incref(value);
-    if (json_object_set_new(object, key, value) != 0) {
-        tare_strbuf_escape(&escaped, key, strlen(key));
-        json_object_set(object, tare_strbuf_text(&escaped), value);
-        tare_strbuf_free(&escaped);
-    }
-    json_decref(value);
+    tare_json_set(object, key, value);
 }
 
 static json_t *shape_json(const struct tare_shape *shape) {
@@ -244,11 +229,12 @@ tare_status inspect_add_suggestions(json_t *root, const struct tare_graph_model 
     json_t *functions = json_array(), *remarks = json_array();
     tare_status status = tare_tpu_suggest(&s, &arena, model);
     for (size_t i = 0; status == TARE_OK && i < s.count; i++)
-        json_array_append_new(functions, json_pack("{s:s, s:s?, s:I}", "function", s.items[i].function->name, "alias",
-                                                   s.items[i].alias, "ops", (json_int_t)s.items[i].ops));
+        json_array_append_new(functions,
+                              json_pack("{s:o, s:o, s:I}", "function", tare_json_text(s.items[i].function->name),
+                                        "alias", tare_json_text(s.items[i].alias), "ops", (json_int_t)s.items[i].ops));
     for (size_t i = 0; status == TARE_OK && i < s.n_remarks; i++)
-        json_array_append_new(
-            remarks, json_pack("{s:s, s:s}", "function", s.remarks[i].function->name, "text", s.remarks[i].text));
+        json_array_append_new(remarks, json_pack("{s:o, s:o}", "function", tare_json_text(s.remarks[i].function->name),
+                                                 "text", tare_json_text(s.remarks[i].text)));
     if (status == TARE_OK)
         json_object_set_new(root, "suggest",
                             json_pack("{s:O, s:O, s:I, s:I}", "functions", functions, "remarks", remarks, "covered",

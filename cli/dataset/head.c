@@ -3,7 +3,9 @@
 #include "base/strbuf.h"
 #include "cli/dataset/dataset.h"
 #include "cli/log.h"
+#include "cli/value_text.h"
 #include "datasets/data_file.h"
+#include "eval/report/json_text.h"
 #include "workflow/data_options.h"
 
 #include <inttypes.h>
@@ -53,7 +55,7 @@ static const struct tare_option rows[] = {
 static const struct tare_argument arguments[] = {
     { .name = "FILE",
       .offset = offsetof(struct head_options, files),
-      .help = "TFRecord, NPY, NPZ or image files, image folders, quoted patterns, or - for standard input",
+      .help = "TFRecord, NPY, NPZ, CSV or image files, image folders, quoted patterns, or - for standard input",
       .flags = TARE_OPTION_REQUIRED | TARE_OPTION_REPEATABLE },
     { 0 },
 };
@@ -97,34 +99,33 @@ static void print_value(struct tare_strbuf *out, const char *key, const struct t
         tare_strbuf_putc(out, ' ');
         if (value->dtype == TARE_DT_STRING)
             print_text_value(out, &TARE_CONST_DATA(struct tare_str, value)[i]);
-        else if (tare_dtype_is_floating(value->dtype))
-            tare_strbuf_printf(out, "%.7g", tare_tensor_get_f64(value, i));
-        else if (is_real(value))
-            tare_strbuf_printf(out, "%lld", (long long)tare_tensor_get_i64(value, i));
         else
-            tare_strbuf_putc(out, '?');
+            tare_value_put(out, value, i, 7);
     }
     tare_strbuf_puts(out, count < value->elements ? " …\n" : "\n");
 }
 
+/* What JSON has no number for is a string: NaN and infinity, complex numbers, integers of more than 63 bits. */
 static json_t *number_json(const struct tare_tensor *value, int64_t i) {
     double x;
+    if (!is_real(value) || (value->dtype == TARE_DT_UINT64 && TARE_CONST_DATA(uint64_t, value)[i] > INT64_MAX)) {
+        struct tare_strbuf text = { 0 };
+        tare_value_put(&text, value, i, 9);
+        json_t *out = tare_json_text(tare_strbuf_text(&text));
+        tare_strbuf_free(&text);
+        return out;
+    }
     if (!tare_dtype_is_floating(value->dtype)) return json_integer((json_int_t)tare_tensor_get_i64(value, i));
     x = tare_tensor_get_f64(value, i);
     if (isnan(x)) return json_string("NaN");
-    if (isinf(x)) return json_string(x > 0 ? "Infinity" : "-Infinity");
+    if (isinf(x)) return tare_json_text(x > 0 ? "Infinity" : "-Infinity");
     return json_real(x);
 }
 
-/* Bytes that are not UTF-8 are escaped as in protobuf text format. */
+/* Of bytes that are not UTF-8 only the first. */
 static json_t *text_json(const struct tare_str *text) {
     json_t *out = json_stringn(text->data, text->size);
-    struct tare_strbuf escaped = { 0 };
-    if (out) return out;
-    tare_strbuf_escape(&escaped, text->data, text->size < TEXT_SHOWN ? text->size : TEXT_SHOWN);
-    out = json_string(tare_strbuf_text(&escaped));
-    tare_strbuf_free(&escaped);
-    return out;
+    return out ? out : tare_json_text_of(text->data, text->size < TEXT_SHOWN ? text->size : TEXT_SHOWN);
 }
 
 static json_t *value_json(const struct tare_tensor *value, const struct head_options *options) {
@@ -136,9 +137,10 @@ static json_t *value_json(const struct tare_tensor *value, const struct head_opt
         if (value->dtype == TARE_DT_STRING)
             json_array_append_new(values, text_json(&TARE_CONST_DATA(struct tare_str, value)[i]));
         else
-            json_array_append_new(values, is_real(value) ? number_json(value, i) : json_null());
+            json_array_append_new(values, number_json(value, i));
     }
-    return json_pack("{s:s, s:o, s:o}", "dtype", tare_dtype_name(value->dtype), "shape", dims, "values", values);
+    return json_pack("{s:o, s:o, s:o}", "dtype", tare_json_text(tare_dtype_name(value->dtype)), "shape", dims, "values",
+                     values);
 }
 
 /* ---- records ---- */
@@ -159,9 +161,9 @@ static json_t *record_json(const struct tare_sample *sample, const char *kind, c
                            const struct tare_data_record *record, const struct head_options *options) {
     json_t *inputs = json_object();
     for (size_t i = 0; i < sample->count; i++)
-        json_object_set_new(inputs, sample->keys[i], value_json(&sample->values[i], options));
-    return json_pack("{s:s, s:I, s:I, s:s, s:o}", "file", path, "record", (json_int_t)record->number, "offset",
-                     (json_int_t)record->offset, "kind", kind, "inputs", inputs);
+        tare_json_set(inputs, sample->keys[i], value_json(&sample->values[i], options));
+    return json_pack("{s:o, s:I, s:I, s:o, s:o}", "file", tare_json_text(path), "record", (json_int_t)record->number,
+                     "offset", (json_int_t)record->offset, "kind", tare_json_text(kind), "inputs", inputs);
 }
 
 static tare_status show_record(json_t *list, struct tare_data_file *file, const char *path,

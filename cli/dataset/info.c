@@ -11,6 +11,7 @@
 #include "datasets/spec_draft.h"
 #include "datasets/survey.h"
 #include "eval/model_inputs.h"
+#include "eval/report/json_text.h"
 #include "workflow/data_options.h"
 
 #include <inttypes.h>
@@ -189,7 +190,8 @@ static void print_text(const struct tare_survey *survey, struct tare_strbuf *out
 /* ---- JSON ---- */
 
 static json_t *place_json(const struct tare_survey *survey, const struct tare_survey_place *place) {
-    return json_pack("{s:s, s:I}", "file", survey->files[place->file].path, "record", (json_int_t)place->number);
+    return json_pack("{s:o, s:I}", "file", tare_json_text(survey->files[place->file].path), "record",
+                     (json_int_t)place->number);
 }
 
 static json_t *shape_json(const struct tare_shape *shape) {
@@ -200,10 +202,10 @@ static json_t *shape_json(const struct tare_shape *shape) {
 }
 
 static json_t *key_json(const struct tare_survey *survey, const struct tare_survey_key *key) {
-    json_t *out =
-        json_pack("{s:s, s:s, s:b, s:o, s:I, s:I, s:b}", "name", key->name, "dtype", tare_dtype_name(key->dtype),
-                  "mixed", key->mixed, "shape", shape_json(&key->shape), "records", (json_int_t)key->records,
-                  "elements", (json_int_t)key->elements, "constant", key->constant);
+    json_t *out = json_pack("{s:o, s:o, s:b, s:o, s:I, s:I, s:b}", "name", tare_json_text(key->name), "dtype",
+                            tare_json_text(tare_dtype_name(key->dtype)), "mixed", key->mixed, "shape",
+                            shape_json(&key->shape), "records", (json_int_t)key->records, "elements",
+                            (json_int_t)key->elements, "constant", key->constant);
     if (key->dtype == TARE_DT_STRING) {
         if (key->elements) {
             json_object_set_new(out, "min_bytes", json_integer((json_int_t)key->shortest));
@@ -227,8 +229,9 @@ static json_t *survey_json(const struct tare_survey *survey) {
     json_t *files = json_array(), *keys = json_array(), *duplicates = json_array(), *bad = json_array();
     for (size_t i = 0; i < survey->n_files; i++) {
         const struct tare_survey_file *file = &survey->files[i];
-        json_t *entry = json_pack("{s:s, s:s, s:I, s:I}", "path", file->path, "format", file->format, "records",
-                                  (json_int_t)file->records, "bad", (json_int_t)file->bad);
+        json_t *entry =
+            json_pack("{s:o, s:o, s:I, s:I}", "path", tare_json_text(file->path), "format",
+                      tare_json_text(file->format), "records", (json_int_t)file->records, "bad", (json_int_t)file->bad);
         if (file->bytes >= 0) json_object_set_new(entry, "bytes", json_integer((json_int_t)file->bytes));
         json_array_append_new(files, entry);
     }
@@ -238,10 +241,11 @@ static json_t *survey_json(const struct tare_survey *survey) {
         json_array_append_new(duplicates, json_pack("{s:o, s:o}", "at", place_json(survey, &survey->listed[i].at),
                                                     "first", place_json(survey, &survey->listed[i].first)));
     for (int64_t i = 0; i < survey->bad && i < TARE_SURVEY_LISTED; i++)
-        json_array_append_new(bad, json_string(survey->bad_texts[i]));
-    return json_pack("{s:I, s:s?, s:o, s:o, s:I, s:o, s:I, s:o}", "records", (json_int_t)survey->records, "kind",
-                     survey->kind, "files", files, "keys", keys, "duplicates", (json_int_t)survey->duplicates,
-                     "duplicate_records", duplicates, "bad", (json_int_t)survey->bad, "bad_records", bad);
+        json_array_append_new(bad, tare_json_text(survey->bad_texts[i]));
+    return json_pack("{s:I, s:o, s:o, s:o, s:I, s:o, s:I, s:o}", "records", (json_int_t)survey->records, "kind",
+                     tare_json_text(survey->kind), "files", files, "keys", keys, "duplicates",
+                     (json_int_t)survey->duplicates, "duplicate_records", duplicates, "bad", (json_int_t)survey->bad,
+                     "bad_records", bad);
 }
 
 static tare_status print_survey(const struct tare_survey *survey, bool json) {

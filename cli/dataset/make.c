@@ -64,8 +64,8 @@ static const struct tare_option rows[] = {
 static const struct tare_argument arguments[] = {
     { .name = "FILE",
       .offset = offsetof(struct make_options, files),
-      .help = "TFRecord, NPZ (one array per input), NPY or image files, image folders, quoted patterns, or - for "
-              "standard input",
+      .help = "TFRecord, NPZ (one array per input), NPY, CSV or image files, image folders, quoted patterns, or - "
+              "for standard input",
       .flags = TARE_OPTION_REPEATABLE },
     { 0 },
 };
@@ -78,9 +78,10 @@ static const char *const examples[] = {
 };
 static const struct tare_option_set set = {
     .program = "tare dataset make",
-    .summary = "Writes a TFRecord file of RepresentativeDataSample records, the input format of calibration, from "
-               "arrays (row i of each array becomes record i), image folders, or tf.Example records (with a "
-               "DatasetSpec that maps features to inputs).",
+    .summary =
+        "Writes a TFRecord file of RepresentativeDataSample records, the input format of calibration, from "
+        "arrays (row i of each array becomes record i), and with a DatasetSpec that maps features to inputs from "
+        "image folders, CSV files and tf.Example records.",
     .options = rows,
     .arguments = arguments,
     .examples = examples,

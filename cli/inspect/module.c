@@ -3,6 +3,7 @@
 #include "convert/stablehlo/artifact.h"
 #include "convert/stablehlo/print.h"
 #include "convert/stablehlo/summary.h"
+#include "eval/report/json_text.h"
 
 #include <string.h>
 
@@ -90,10 +91,11 @@ static tare_status print_json(const struct tare_shlo_module *module, const char 
         ops = json_object();
         for (size_t i = 0; i < s.n_kinds; i++)
             json_object_set_new(ops, s.ops[i].name, json_integer((json_int_t)s.ops[i].count));
-        root = json_pack("{s:s, s:s, s:s, s:i, s:I, s:I, s:I, s:I, s:o}", "path", path, "vhlo_version", version,
-                         "producer", module->producer, "bytecode_version", module->bytecode_version, "functions",
-                         (json_int_t)s.n_functions, "matrix_products", (json_int_t)s.n_products, "convolutions",
-                         (json_int_t)s.n_convolutions, "constant_bytes", (json_int_t)s.constant_bytes, "ops", ops);
+        root = json_pack("{s:o, s:o, s:o, s:i, s:I, s:I, s:I, s:I, s:o}", "path", tare_json_text(path), "vhlo_version",
+                         tare_json_text(version), "producer", tare_json_text(module->producer), "bytecode_version",
+                         module->bytecode_version, "functions", (json_int_t)s.n_functions, "matrix_products",
+                         (json_int_t)s.n_products, "convolutions", (json_int_t)s.n_convolutions, "constant_bytes",
+                         (json_int_t)s.constant_bytes, "ops", ops);
         status = root && json_dumpf(root, stdout, JSON_INDENT(2)) == 0
                      ? TARE_OK
                      : TARE_FAIL(TARE_NO_MEMORY, "out of memory while the module was listed");

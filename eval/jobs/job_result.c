@@ -26,13 +26,13 @@ struct tare_job_result tare_job_result_new(const char *name) {
 /* ---- writing ---- */
 
 static void put_text(json_t *object, const char *key, const char *value) {
-    if (value && *value) json_object_set_new(object, key, json_string(value));
+    if (value && *value) json_object_set_new(object, key, tare_json_text(value));
 }
 
 /* JSON has no infinity; the SQNR of an exact model is the string "exact". */
 static void put_number(json_t *object, const char *key, double value) {
     if (isnan(value)) return;
-    json_object_set_new(object, key, isinf(value) ? json_string(value > 0 ? "exact" : "none") : json_real(value));
+    json_object_set_new(object, key, isinf(value) ? tare_json_text(value > 0 ? "exact" : "none") : json_real(value));
 }
 
 static void put_integer(json_t *object, const char *key, int64_t value) {

@@ -66,13 +66,14 @@ tare_status tare_array_diff_json(struct tare_strbuf *out, const struct tare_arra
     for (size_t i = 0; i < diff->count; i++) {
         const struct tare_array_difference *f = &diff->files[i];
         json_array_append_new(
-            files, json_pack("{s:s, s:s?, s:s?, s:s, s:o, s:o, s:o, s:o, s:I}", "name", f->name, "first", f->first,
-                             "second", f->second, "result", result_of(f), "sqnr_db", tare_json_number(f->sqnr_db),
-                             "cosine", tare_json_number(f->cosine), "mean_abs_error",
-                             tare_json_number(f->mean_abs_error), "max_abs_error", tare_json_number(f->max_abs_error),
-                             "max_abs_error_row", (json_int_t)f->max_abs_index));
+            files, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I}", "name", tare_json_text(f->name), "first",
+                             tare_json_text(f->first), "second", tare_json_text(f->second), "result",
+                             tare_json_text(result_of(f)), "sqnr_db", tare_json_number(f->sqnr_db), "cosine",
+                             tare_json_number(f->cosine), "mean_abs_error", tare_json_number(f->mean_abs_error),
+                             "max_abs_error", tare_json_number(f->max_abs_error), "max_abs_error_row",
+                             (json_int_t)f->max_abs_index));
     }
-    root = json_pack("{s:s, s:s, s:b, s:o}", "first", diff->first, "second", diff->second, "same",
-                     diff->n_differing == 0, "files", files);
+    root = json_pack("{s:o, s:o, s:b, s:o}", "first", tare_json_text(diff->first), "second",
+                     tare_json_text(diff->second), "same", diff->n_differing == 0, "files", files);
     return tare_json_write(out, root);
 }

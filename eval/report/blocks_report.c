@@ -39,12 +39,13 @@ json_t *tare_blocks_json(const struct tare_quant_report *report) {
     json_t *array = json_array();
     for (size_t i = 0; i < report->n_blocks; i++) {
         const struct tare_quant_block_outcome *block = &report->blocks[i];
-        json_array_append_new(array,
-                              json_pack("{s:s, s:s, s:s, s:I, s:s, s:s?, s:o, s:o, s:o}", "function", block->function,
-                                        "first_layer", block->first, "last_layer", block->last, "layers",
-                                        (json_int_t)block->n_layers, "result", block->result, "reason", block->reason,
-                                        "before_sqnr_db", error_json(block->before_db), "layers_sqnr_db",
-                                        error_json(block->layers_db), "block_sqnr_db", error_json(block->block_db)));
+        json_array_append_new(
+            array,
+            json_pack("{s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o}", "function", tare_json_text(block->function),
+                      "first_layer", tare_json_text(block->first), "last_layer", tare_json_text(block->last), "layers",
+                      (json_int_t)block->n_layers, "result", tare_json_text(block->result), "reason",
+                      tare_json_text(block->reason), "before_sqnr_db", error_json(block->before_db), "layers_sqnr_db",
+                      error_json(block->layers_db), "block_sqnr_db", error_json(block->block_db)));
     }
     return array;
 }

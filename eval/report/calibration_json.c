@@ -1,6 +1,7 @@
 /* A calibration as JSON. The keys are documented in docs/json.md. */
 #include "base/strbuf.h"
 #include "eval/report/calibration_report.h"
+#include "eval/report/json_text.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -12,17 +13,6 @@
 /* JSON has no NaN or infinity. */
 static json_t *number(double value) {
     return isfinite(value) ? json_real(value == 0 ? 0 : value) : json_null();
-}
-
-/* A name from a file may not be valid UTF-8; its bytes outside ASCII are then escaped. */
-static json_t *text_json(const char *text) {
-    struct tare_strbuf escaped = { 0 };
-    json_t *value = json_string(text);
-    if (value) return value;
-    tare_strbuf_escape(&escaped, text, strlen(text));
-    value = json_string(tare_strbuf_text(&escaped));
-    tare_strbuf_free(&escaped);
-    return value;
 }
 
 static json_t *integer(int64_t value) {
@@ -37,7 +27,7 @@ static json_t *digests_json(const struct tare_calibration *c) {
     json_t *list = json_array();
     for (size_t i = 0; i < c->n_digests; i++) {
         json_t *object = json_object();
-        set(object, "signature", text_json(c->digests[i].signature));
+        set(object, "signature", tare_json_text(c->digests[i].signature));
         set(object, "count", integer((int64_t)c->digests[i].set.count));
         json_array_append_new(list, object);
     }
@@ -52,8 +42,8 @@ static json_t *input_json(const struct tare_calibration_input *input) {
         json_array_append_new(run, integer(input->records.runs[i].end - 1));
         json_array_append_new(runs, run);
     }
-    set(object, "signature", text_json(input->signature));
-    set(object, "file", text_json(input->file));
+    set(object, "signature", tare_json_text(input->signature));
+    set(object, "file", tare_json_text(input->file));
     set(object, "records", integer(tare_record_set_size(&input->records)));
     set(object, "runs", runs);
     json_t *passed_over = json_array();
@@ -61,8 +51,8 @@ static json_t *input_json(const struct tare_calibration_input *input) {
         json_t *bad = json_object();
         set(bad, "record", integer(input->bad[i].record));
         set(bad, "offset", integer(input->bad[i].offset));
-        set(bad, "reason", text_json(input->bad[i].reason));
-        set(bad, "text", text_json(input->bad[i].text));
+        set(bad, "reason", tare_json_text(input->bad[i].reason));
+        set(bad, "text", tare_json_text(input->bad[i].text));
         json_array_append_new(passed_over, bad);
     }
     set(object, "passed_over", passed_over);
@@ -84,7 +74,7 @@ static json_t *extreme_json(const struct tare_extreme *extreme) {
 
 static json_t *range_json(const char *algorithm, const struct tare_calibration_report_range *r) {
     json_t *object = json_object();
-    set(object, "algorithm", text_json(algorithm));
+    set(object, "algorithm", tare_json_text(algorithm));
     set(object, "low", number(r->range.low));
     set(object, "high", number(r->range.high));
     set(object, "scale", number(r->grid.scale));
@@ -120,8 +110,8 @@ static json_t *channels_json(const struct tare_statistics *s) {
 
 static json_t *tensor_key(const struct tare_calibration_tensor *tensor) {
     json_t *object = json_object();
-    set(object, "function", text_json(tensor->function));
-    set(object, "node", text_json(tensor->node));
+    set(object, "function", tare_json_text(tensor->function));
+    set(object, "node", tare_json_text(tensor->node));
     set(object, "output", integer(tensor->output));
     return object;
 }
@@ -170,19 +160,19 @@ static json_t *tensor_json(const struct tare_calibration_report *report,
 static json_t *side_json(const struct tare_coverage_side *side) {
     json_t *object = json_object();
     char name[TARE_COVERAGE_SIDE_TEXT];
-    set(object, "function", text_json(side->function));
-    set(object, "node", text_json(side->node));
-    set(object, "op", text_json(side->op));
-    set(object, "side", text_json(tare_coverage_side_text(name, side)));
-    set(object, "target", text_json(side->target));
+    set(object, "function", tare_json_text(side->function));
+    set(object, "node", tare_json_text(side->node));
+    set(object, "op", tare_json_text(side->op));
+    set(object, "side", tare_json_text(tare_coverage_side_text(name, side)));
+    set(object, "target", tare_json_text(side->target));
     set(object, "records", integer(side->records));
     return object;
 }
 
 static json_t *warning_json(const struct tare_calibration_warning *warning) {
     json_t *object = json_object();
-    set(object, "kind", text_json(warning->kind));
-    set(object, "text", text_json(warning->text));
+    set(object, "kind", tare_json_text(warning->kind));
+    set(object, "text", tare_json_text(warning->text));
     if (warning->input >= 0) {
         set(object, "input", integer(warning->input));
         set(object, "record", integer(warning->record));
@@ -203,12 +193,12 @@ static void put_lists(json_t *root, const struct tare_calibration_report *report
     for (size_t i = 0; i < c->n_inputs; i++)
         json_array_append_new(inputs, input_json(&c->inputs[i]));
     for (size_t i = 0; i < report->n_algorithms; i++)
-        json_array_append_new(algorithms, text_json(report->algorithms[i]));
+        json_array_append_new(algorithms, tare_json_text(report->algorithms[i]));
     for (size_t i = 0; i < report->n_tensors; i++)
         json_array_append_new(tensors, tensor_json(report, &report->tensors[i]));
     for (size_t i = 0; i < c->n_functions; i++) {
         json_t *function = json_object();
-        set(function, "name", text_json(c->functions[i].name));
+        set(function, "name", tare_json_text(c->functions[i].name));
         set(function, "records", integer(c->functions[i].records));
         json_array_append_new(functions, function);
     }
@@ -232,8 +222,8 @@ tare_status tare_calibration_report_json(struct tare_strbuf *out, const struct t
     snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64 "%016" PRIx64, c->fingerprint[0], c->fingerprint[1]);
     set(scheme, "bits", integer(report->scheme.bits));
     set(scheme, "symmetric", json_boolean(report->scheme.symmetric));
-    set(root, "fingerprint", text_json(fingerprint));
-    set(root, "settings", text_json(c->settings));
+    set(root, "fingerprint", tare_json_text(fingerprint));
+    set(root, "settings", tare_json_text(c->settings));
     set(root, "unfinished", json_boolean(c->unfinished));
     set(root, "records", integer(tare_calibration_records(c)));
     set(root, "scheme", scheme);

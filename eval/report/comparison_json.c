@@ -81,8 +81,9 @@ static json_t *slowest_json(const struct tare_comparison *c) {
     json_t *ops = json_array();
     for (size_t i = 0; i < c->n_slowest; i++) {
         const struct tare_comparison_op *op = &c->slowest[i];
-        json_array_append_new(ops, json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:b}", "function", op->function, "node",
-                                             op->node, "op", op->op, "macs", op->macs, "bytes", op->bytes, "seconds",
+        json_array_append_new(ops, json_pack("{s:o, s:o, s:o, s:f, s:f, s:f, s:b}", "function",
+                                             tare_json_text(op->function), "node", tare_json_text(op->node), "op",
+                                             tare_json_text(op->op), "macs", op->macs, "bytes", op->bytes, "seconds",
                                              op->seconds, "integer", (int)op->integer));
     }
     return ops;
@@ -90,10 +91,10 @@ static json_t *slowest_json(const struct tare_comparison *c) {
 
 static json_t *row_json(const struct tare_comparison *c, const struct tare_comparison_row *row, bool is_reference) {
     json_t *object = json_object(), *outputs = json_object();
-    json_object_set_new(object, "method", json_string(row->method));
-    if (row->path) json_object_set_new(object, "path", json_string(row->path));
-    if (row->algorithm) json_object_set_new(object, "algorithm", json_string(row->algorithm));
-    if (row->granularity) json_object_set_new(object, "granularity", json_string(row->granularity));
+    json_object_set_new(object, "method", tare_json_text(row->method));
+    if (row->path) json_object_set_new(object, "path", tare_json_text(row->path));
+    if (row->algorithm) json_object_set_new(object, "algorithm", tare_json_text(row->algorithm));
+    if (row->granularity) json_object_set_new(object, "granularity", tare_json_text(row->granularity));
     if (row->weight_bits) json_object_set_new(object, "weight_bits", json_integer(row->weight_bits));
     put_metrics(object, tare_measured_of(c, row), is_reference); /* the model's figures are those of this output */
     json_object_set_new(object, "size_bytes", json_integer((json_int_t)row->size_bytes));
@@ -103,15 +104,15 @@ static json_t *row_json(const struct tare_comparison *c, const struct tare_compa
     if (row->n_warnings) {
         json_t *warnings = json_array();
         for (size_t i = 0; i < row->n_warnings; i++)
-            json_array_append_new(warnings, json_string(row->warnings[i]));
+            json_array_append_new(warnings, tare_json_text(row->warnings[i]));
         json_object_set_new(object, "warnings", warnings);
     }
-    if (*row->answers) json_object_set_new(object, "answers_hash", json_string(row->answers));
+    if (*row->answers) json_object_set_new(object, "answers_hash", tare_json_text(row->answers));
     put_cost(object, row);
     for (size_t i = 0; i < c->n_outputs; i++) {
         json_t *metrics = json_object();
         put_metrics(metrics, &row->outputs[i], is_reference);
-        json_object_set_new(outputs, c->output_keys[i], metrics);
+        tare_json_set(outputs, c->output_keys[i], metrics);
     }
     json_object_set_new(object, "outputs", outputs);
     return object;
@@ -121,8 +122,9 @@ static json_t *skipped_json(const struct tare_comparison *c) {
     json_t *rows = json_array();
     for (size_t i = 0; i < c->n_skipped; i++) {
         const struct tare_comparison_skipped *s = &c->skipped[i];
-        json_array_append_new(rows, json_pack("{s:s, s:s?, s:s?, s:s}", "method", s->method, "algorithm", s->algorithm,
-                                              "granularity", s->granularity, "reason", s->reason));
+        json_array_append_new(rows, json_pack("{s:o, s:o, s:o, s:o}", "method", tare_json_text(s->method), "algorithm",
+                                              tare_json_text(s->algorithm), "granularity",
+                                              tare_json_text(s->granularity), "reason", tare_json_text(s->reason)));
     }
     return rows;
 }
@@ -146,8 +148,8 @@ static json_t *measure_json(const struct tare_comparison *c) {
         json_object_set_new(row, "recommended", json_boolean(&c->rows[r] == verdict.row));
         json_array_append_new(rows, row);
     }
-    json_object_set_new(object, "name", json_string(tare_measure_key(measure)));
-    json_object_set_new(object, "output", json_string(c->output_keys[tare_measured_output(c)]));
+    json_object_set_new(object, "name", tare_json_text(tare_measure_key(measure)));
+    json_object_set_new(object, "output", tare_json_text(c->output_keys[tare_measured_output(c)]));
     json_object_set_new(object, "results", rows);
     return object;
 }
@@ -156,7 +158,7 @@ static json_t *verdict_json(const struct tare_comparison *c) {
     struct tare_strbuf text = { 0 };
     json_t *json;
     tare_verdict_put(&text, c);
-    json = json_string(tare_strbuf_text(&text));
+    json = tare_json_text(tare_strbuf_text(&text));
     tare_strbuf_free(&text);
     return json;
 }
@@ -164,7 +166,7 @@ static json_t *verdict_json(const struct tare_comparison *c) {
 static json_t *manifest_json(const struct tare_comparison *c) {
     json_t *object = json_object();
     for (size_t i = 0; i < c->n_manifest; i++)
-        json_object_set_new(object, c->manifest[i].name, json_string(c->manifest[i].value));
+        json_object_set_new(object, c->manifest[i].name, tare_json_text(c->manifest[i].value));
     return object;
 }
 
@@ -182,16 +184,17 @@ static json_t *sensitivity_json(const struct tare_sensitivity *s) {
     for (size_t i = 0; i < s->count; i++) {
         const struct tare_sensitive_layer *layer = &s->layers[i];
         json_array_append_new(
-            layers, json_pack("{s:s, s:s, s:s, s:I, s:o, s:o, s:o}", "function", layer->function, "layer", layer->node,
-                              "op", layer->op, "weight_elements", (json_int_t)layer->weight_elements, "alone",
-                              figures_json(&layer->alone), "all_but_it", figures_json(&layer->restored), "kept_so_far",
-                              figures_json(&layer->kept)));
+            layers, json_pack("{s:o, s:o, s:o, s:I, s:o, s:o, s:o}", "function", tare_json_text(layer->function),
+                              "layer", tare_json_text(layer->node), "op", tare_json_text(layer->op), "weight_elements",
+                              (json_int_t)layer->weight_elements, "alone", figures_json(&layer->alone), "all_but_it",
+                              figures_json(&layer->restored), "kept_so_far", figures_json(&layer->kept)));
     }
-    return json_pack("{s:s, s:s?, s:s?, s:I, s:o, s:o, s:o, s:f, s:I, s:I, s:I}", "method", s->method, "algorithm",
-                     s->algorithm, "granularity", s->granularity, "records", (json_int_t)s->records, "float",
-                     figures_json(&s->float_model), "all_layers", figures_json(&s->all), "layers", layers, "seconds",
-                     s->seconds, "nodes_run", (json_int_t)s->run_nodes, "nodes_of_whole_models",
-                     (json_int_t)s->whole_nodes, "kept_bytes", (json_int_t)s->kept_bytes);
+    return json_pack("{s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:f, s:I, s:I, s:I}", "method", tare_json_text(s->method),
+                     "algorithm", tare_json_text(s->algorithm), "granularity", tare_json_text(s->granularity),
+                     "records", (json_int_t)s->records, "float", figures_json(&s->float_model), "all_layers",
+                     figures_json(&s->all), "layers", layers, "seconds", s->seconds, "nodes_run",
+                     (json_int_t)s->run_nodes, "nodes_of_whole_models", (json_int_t)s->whole_nodes, "kept_bytes",
+                     (json_int_t)s->kept_bytes);
 }
 
 /* The layers of a mix in float, and those with more bits. */
@@ -202,10 +205,10 @@ static void put_mix(json_t *in_float, json_t *raised, const struct tare_sensitiv
         if (layer->level > 0) continue;
         last = tare_target_step(steps, p->kept, p->n_kept, layer->function, layer->node);
         if (last && last->quantized)
-            json_array_append_new(raised, json_pack("{s:s, s:i, s:i}", "layer", layer->node, "bits", last->bits,
-                                                    "activation_bits", last->activation_bits ? 16 : 8));
+            json_array_append_new(raised, json_pack("{s:o, s:i, s:i}", "layer", tare_json_text(layer->node), "bits",
+                                                    last->bits, "activation_bits", last->activation_bits ? 16 : 8));
         else if (last)
-            json_array_append_new(in_float, json_string(layer->node));
+            json_array_append_new(in_float, tare_json_text(layer->node));
     }
 }
 
@@ -224,7 +227,7 @@ static json_t *target_json(const struct tare_target_result *r) {
         json_object_set_new(point, "chosen", json_boolean(p == r->chosen));
         json_array_append_new(points, point);
     }
-    json_object_set_new(root, "method", json_string(r->sensitivity->method));
+    json_object_set_new(root, "method", tare_json_text(r->sensitivity->method));
     json_object_set_new(root, "layers", json_integer((json_int_t)tare_target_layers(&unused, r->sensitivity, NULL, 0)));
     json_object_set_new(root, "points", points);
     return root;
@@ -234,10 +237,10 @@ tare_status tare_comparison_json(struct tare_strbuf *out, const struct tare_comp
     json_t *results = json_array(), *root;
     for (size_t r = 0; r < c->n_rows; r++)
         json_array_append_new(results, row_json(c, &c->rows[r], r == 0));
-    root =
-        json_pack("{s:s, s:s, s:s, s:I, s:I, s:o}", "model", c->model, "data", c->data, "signature", c->signature,
-                  "records", (json_int_t)c->records, "calibrations", (json_int_t)c->calibrations, "results", results);
-    if (root) json_object_set_new(root, "chip", json_string(tare_comparison_chip_name(c)));
+    root = json_pack("{s:o, s:o, s:o, s:I, s:I, s:o}", "model", tare_json_text(c->model), "data",
+                     tare_json_text(c->data), "signature", tare_json_text(c->signature), "records",
+                     (json_int_t)c->records, "calibrations", (json_int_t)c->calibrations, "results", results);
+    if (root) json_object_set_new(root, "chip", tare_json_text(tare_comparison_chip_name(c)));
     if (root) json_object_set_new(root, "chip_batch", json_integer(c->chip_batch > 0 ? c->chip_batch : 1));
     if (root && c->leakage_compared)
         json_object_set_new(root, "leakage",

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 tare_status tare_json_write(struct tare_strbuf *out, json_t *root) {
     char *text = root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) : NULL;
@@ -17,4 +18,29 @@ tare_status tare_json_write(struct tare_strbuf *out, json_t *root) {
 
 json_t *tare_json_number(double value) {
     return isfinite(value) ? json_real(value) : json_null();
+}
+
+json_t *tare_json_text_of(const char *text, size_t size) {
+    struct tare_strbuf escaped = { 0 };
+    json_t *value = json_stringn(text, size);
+    if (value) return value;
+    tare_strbuf_escape(&escaped, text, size);
+    if (!escaped.failed) value = json_string(tare_strbuf_text(&escaped));
+    tare_strbuf_free(&escaped);
+    return value;
+}
+
+json_t *tare_json_text(const char *text) {
+    return text ? tare_json_text_of(text, strlen(text)) : json_null();
+}
+
+void tare_json_set(json_t *object, const char *key, json_t *value) {
+    struct tare_strbuf escaped = { 0 };
+    json_incref(value);
+    if (json_object_set_new(object, key, value) != 0) {
+        tare_strbuf_escape(&escaped, key, strlen(key));
+        json_object_set(object, tare_strbuf_text(&escaped), value);
+        tare_strbuf_free(&escaped);
+    }
+    json_decref(value);
 }

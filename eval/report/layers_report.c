@@ -107,7 +107,7 @@ static json_t *scales_json(const struct tare_explanation *e) {
 static void put_weight_json(json_t *object, const struct tare_explanation *e) {
     static const char *const granularities[] = { "per_channel", "per_tensor", "per_block" };
     json_object_set_new(object, "weight_bits", json_integer(e->bits));
-    json_object_set_new(object, "granularity", json_string(granularities[e->setting.granularity]));
+    json_object_set_new(object, "granularity", tare_json_text(granularities[e->setting.granularity]));
     if (e->setting.granularity == TARE_PER_BLOCK) json_object_set_new(object, "block", json_integer(e->setting.block));
     json_object_set_new(object, "weight_scales", scales_json(e));
     json_object_set_new(object, "n_weight_scales", json_integer(e->n_weight_scales));
@@ -116,9 +116,10 @@ static void put_weight_json(json_t *object, const struct tare_explanation *e) {
 }
 
 static json_t *explanation_json(const struct tare_explanation *e) {
-    json_t *object = json_pack("{s:s, s:s, s:s, s:s?, s:s?, s:I, s:s?}", "function", e->function, "layer", e->node,
-                               "op", e->op, "quantized", e->method, "refused", e->refused, "weight_elements",
-                               (json_int_t)e->weight_elements, "remedy", e->remedy);
+    json_t *object = json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:o}", "function", tare_json_text(e->function), "layer",
+                               tare_json_text(e->node), "op", tare_json_text(e->op), "quantized",
+                               tare_json_text(e->method), "refused", tare_json_text(e->refused), "weight_elements",
+                               (json_int_t)e->weight_elements, "remedy", tare_json_text(e->remedy));
     if (!object) return NULL;
     if (e->weight_elements) put_weight_json(object, e);
     if (e->input.scale > 0) {

@@ -263,9 +263,10 @@ void tare_model_diff_html(struct tare_strbuf *out, const struct tare_model_diff 
 /* ---- JSON ---- */
 
 static json_t *weight_json(const struct tare_weight_difference *w) {
-    json_t *object = json_pack("{s:s, s:s, s:s?, s:s?, s:I, s:I}", "name", w->name, "change", change_names[w->change],
-                               "first", w->types[0], "second", w->types[1], "first_bytes", (json_int_t)w->bytes[0],
-                               "second_bytes", (json_int_t)w->bytes[1]);
+    json_t *object = json_pack("{s:o, s:o, s:o, s:o, s:I, s:I}", "name", tare_json_text(w->name), "change",
+                               tare_json_text(change_names[w->change]), "first", tare_json_text(w->types[0]), "second",
+                               tare_json_text(w->types[1]), "first_bytes", (json_int_t)w->bytes[0], "second_bytes",
+                               (json_int_t)w->bytes[1]);
     if (!isnan(w->max_abs)) json_object_set_new(object, "max_abs_error", json_real(w->max_abs));
     if (isfinite(w->sqnr_db)) json_object_set_new(object, "sqnr_db", json_real(w->sqnr_db));
     return object;
@@ -276,26 +277,29 @@ tare_status tare_model_diff_json(struct tare_strbuf *out, const struct tare_mode
     json_t *layer_list = json_array(), *root;
     for (size_t i = 0; i < d->n_ops; i++)
         json_array_append_new(ops,
-                              json_pack("{s:s, s:I, s:I}", "op", d->ops[i].op, "first", (json_int_t)d->ops[i].counts[0],
-                                        "second", (json_int_t)d->ops[i].counts[1]));
+                              json_pack("{s:o, s:I, s:I}", "op", tare_json_text(d->ops[i].op), "first",
+                                        (json_int_t)d->ops[i].counts[0], "second", (json_int_t)d->ops[i].counts[1]));
     for (size_t i = 0; i < d->n_signatures; i++)
-        json_array_append_new(texts, json_pack("{s:s, s:s?, s:s?}", "name", d->signatures[i].name, "first",
-                                               d->signatures[i].texts[0], "second", d->signatures[i].texts[1]));
+        json_array_append_new(texts, json_pack("{s:o, s:o, s:o}", "name", tare_json_text(d->signatures[i].name),
+                                               "first", tare_json_text(d->signatures[i].texts[0]), "second",
+                                               tare_json_text(d->signatures[i].texts[1])));
     for (size_t i = 0; i < d->n_weights; i++)
         json_array_append_new(values, weight_json(&d->weights[i]));
     for (size_t i = 0; i < d->n_numbers; i++)
-        json_array_append_new(scalars, json_pack("{s:s, s:o, s:o}", "name", d->numbers[i].name, "first",
+        json_array_append_new(scalars, json_pack("{s:o, s:o, s:o}", "name", tare_json_text(d->numbers[i].name), "first",
                                                  tare_json_number(d->numbers[i].values[0]), "second",
                                                  tare_json_number(d->numbers[i].values[1])));
     for (size_t i = 0; i < d->n_layers; i++) {
         const struct tare_layer_difference *l = &d->layers[i];
-        json_array_append_new(layer_list, json_pack("{s:s, s:[s?, s?], s:[s?, s?], s:[I, I]}", "name", l->name, "ops",
-                                                    l->ops[0], l->ops[1], "weights", l->weights[0], l->weights[1],
-                                                    "bytes", (json_int_t)l->bytes[0], (json_int_t)l->bytes[1]));
+        json_array_append_new(layer_list,
+                              json_pack("{s:o, s:[o, o], s:[o, o], s:[I, I]}", "name", tare_json_text(l->name), "ops",
+                                        tare_json_text(l->ops[0]), tare_json_text(l->ops[1]), "weights",
+                                        tare_json_text(l->weights[0]), tare_json_text(l->weights[1]), "bytes",
+                                        (json_int_t)l->bytes[0], (json_int_t)l->bytes[1]));
     }
-    root = json_pack("{s:s, s:s, s:b, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "first", d->names[0], "second", d->names[1],
-                     "same", tare_model_diff_is_empty(d), "first_weight_bytes", (json_int_t)d->weight_bytes[0],
-                     "second_weight_bytes", (json_int_t)d->weight_bytes[1], "ops", ops, "signatures", texts, "layers",
-                     layer_list, "weights", values, "numbers", scalars);
+    root = json_pack("{s:o, s:o, s:b, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "first", tare_json_text(d->names[0]),
+                     "second", tare_json_text(d->names[1]), "same", tare_model_diff_is_empty(d), "first_weight_bytes",
+                     (json_int_t)d->weight_bytes[0], "second_weight_bytes", (json_int_t)d->weight_bytes[1], "ops", ops,
+                     "signatures", texts, "layers", layer_list, "weights", values, "numbers", scalars);
     return tare_json_write(out, root);
 }

@@ -136,7 +136,7 @@ static json_t *figure_of(const json_t *row, const char *key) {
 }
 
 static void add_object(void *arg, const char *name, const json_t *const rows[2]) {
-    json_t *object = json_pack("{s:s}", "name", name);
+    json_t *object = json_pack("{s:o}", "name", tare_json_text(name));
     for (size_t f = 0; f < N_FIGURES; f++)
         if (rows[0] ? json_object_get(rows[0], figures[f].key) || (rows[1] && json_object_get(rows[1], figures[f].key))
                     : json_object_get(rows[1], figures[f].key) != NULL)
@@ -188,5 +188,6 @@ tare_status tare_report_diff_json(struct tare_strbuf *out, const char *first, co
     each_pair((const json_t *const[2]){ reports[0], reports[1] }, add_object, results);
     json_decref(reports[0]);
     json_decref(reports[1]);
-    return tare_json_write(out, json_pack("{s:s, s:s, s:o}", "first", first, "second", second, "results", results));
+    return tare_json_write(out, json_pack("{s:o, s:o, s:o}", "first", tare_json_text(first), "second",
+                                          tare_json_text(second), "results", results));
 }

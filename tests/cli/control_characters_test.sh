@@ -83,6 +83,29 @@ grep -qF 'noevil\u001b[31m\n\r\u007f\xff' err || fail "the name is not escaped: 
 "$tare" inspect "$evil" >out && grep -qF 'pro\u001b[31m\nties' out || fail "the output's name is not in: $(cat -v out)"
 mkdir größe-日本 && "$tare" inspect größe-日本 2>err
 grep -qF 'größe-日本' err || fail "a name in other letters was changed: $(cat err)"
+# JSON has every name: bytes that are not UTF-8 are octal escapes (docs/json.md), nothing is left out
+latin=$(printf 'm\377')
+cp -r "$glyphs/saved_model" "$latin" && cp "$glyphs/calibration.tfrecord.gz" "$latin.gz"
+printf 'a\377,b\n1,2\n' >"$latin.csv"
+has() {
+    local key=$1 text=$2
+    shift 2
+    "$@" >out.json 2>err || fail "${*@Q}: status $?: $(cat err)"
+    python3 - "$key" "$text" <<'EOP' || fail "${*@Q}: no $key $text in: $(head -c 400 out.json)"
+import functools, json, sys
+value = functools.reduce(lambda x, key: x[int(key) if key.isdigit() else key], sys.argv[1].split("/"), json.load(open("out.json")))
+sys.exit(value != sys.argv[2])
+EOP
+}
+has model 'm\377' "$tare" run "$latin" --data "$latin.gz" --limit 2 --json --quiet --output-dir "out$latin"
+has files/0/path 'm\377.gz' "$tare" dataset info "$latin.gz" --json --quiet
+has keys/0/name 'a\377' "$tare" dataset info "$latin.csv" --json --quiet
+has 0/file 'm\377.gz' "$tare" dataset head -n 1 "$latin.gz" --json
+has '0/inputs/a\377/dtype' int64 "$tare" dataset head -n 1 "$latin.csv" --json
+has output 'm\377.calib' "$tare" calibrate "$latin" --data "$latin.gz" --limit 2 -o "$latin.calib" --json --quiet
+has data 'm\377.gz' "$tare" compare "$latin" --data "$latin.gz" --calibration "$latin.calib" --limit 2 --methods static --json --quiet
+has first 'm\377' "$tare" diff "$latin" "$latin" --json
+has second 'outm\377' "$tare" diff "out$latin" "out$latin" --json
 # text that is longer than the buffer of the output
 python3 - <<'EOP'
 open("long.csv", "wb").write(("a" * 16383 + "\x1b[2J" + "é" * 9000 + "b" * 40000 + ",y\n1,2\n3,4\n").encode())

@@ -84,6 +84,18 @@ cp -r "$model" here && touch here.spec
 "$tare" inspect here >/dev/null 2>log || fail "inspect: $(cat log)"
 grep -qF "next: tare dataset info DATA --draft-spec here_2.spec --model here" log || fail "an existing spec is suggested: $(cat log)"
 
+# ---- complex numbers and integers of 64 bits are printed as they are ----
+"$python" -c "
+import numpy
+numpy.save('complex.npy', numpy.array([[1 + 2j, -0.5j]], numpy.complex64))
+numpy.save('large.npy', numpy.array([[2**64 - 1, 5]], numpy.uint64))"
+grep -qx '  complex complex64\[1,2\] 1+2j -*0-0.5j' <<<"$("$tare" dataset head complex.npy)" || fail "complex: $("$tare" dataset head complex.npy)"
+grep -qx '  large uint64\[1,2\] 18446744073709551615 5' <<<"$("$tare" dataset head large.npy)" || fail "uint64: $("$tare" dataset head large.npy)"
+"$tare" dataset head large.npy --json | "$python" -c "
+import json, sys
+values = json.load(sys.stdin)[0]['inputs']['large']['values']
+assert values == ['18446744073709551615', 5], values" || fail "uint64 in JSON"
+
 # ---- standard input has one reader; empty tables ----
 expect 2 "-: standard input can be read only once (given 2 times)" "$tare" run "$model" --data - --data - --quiet <both.npz
 expect 2 "-: standard input can be read only once (given 2 times)" "$tare" dataset info - - --quiet <both.npz
