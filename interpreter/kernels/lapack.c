@@ -292,7 +292,9 @@ tare_status tare_lapack_allocate(struct tare_lapack_call *c, const char *names, 
     while (tare_lapack_next_name(name, &names, c->dtype)) {
         const struct tare_lapack_array array = tare_lapack_array(c, name);
         if (*array.data) continue;
-        *array.data = tare_lapack_new(memory, array.dtype, (int64_t)array.rows * array.columns);
+        /* gtsv of real types writes to the first column of b, even if there is none */
+        const int64_t columns = array.columns ? array.columns : 1;
+        *array.data = tare_lapack_new(memory, array.dtype, array.rows * columns);
         if (!*array.data) return TARE_NO_MEMORY;
         if (array.dtype == TARE_DT_INT32) memset(*array.data, 0, (size_t)array.rows * sizeof(int));
     }
