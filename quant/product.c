@@ -121,16 +121,16 @@ static void set_labels(struct labels *labels, const char *text) {
     memcpy(labels->at, text, (size_t)labels->count);
 }
 
-static tare_status describe_matmul(struct tare_quant_product *p, const struct tare_node *op,
+static tare_status describe_matmul(struct tare_quant_product *p, const struct tare_node *op, size_t left_input,
                                    const struct tare_shape *right_shape) {
-    struct labels left, right, out;
+    struct labels operands[2], out;
     if (right_shape->rank < 0) return TARE_FAIL(TARE_UNSUPPORTED, "the rank of an operand is not known");
     if (right_shape->rank != 2)
         return TARE_FAIL(TARE_UNSUPPORTED, "the weight's rank is %d (expected 2)", right_shape->rank);
-    set_labels(&left, tare_node_bool(op, "transpose_a", false) ? "km" : "mk");
-    set_labels(&right, tare_node_bool(op, "transpose_b", false) ? "nk" : "kn");
+    set_labels(&operands[0], tare_node_bool(op, "transpose_a", false) ? "km" : "mk");
+    set_labels(&operands[1], tare_node_bool(op, "transpose_b", false) ? "nk" : "kn");
     set_labels(&out, "mn");
-    return from_labels(p, &left, &right, &out, right_shape);
+    return from_labels(p, &operands[left_input], &operands[1 - left_input], &out, right_shape);
 }
 
 /* Removes the dropped axes from an operand's labels, and from its shape if there is one. */
@@ -330,7 +330,7 @@ tare_status tare_quant_describe(struct tare_quant_product *out, const struct tar
     case TARE_KIND_XLA_DOT:
         return describe_xla_dot(out, op, left, left_shape, right_shape);
     case TARE_KIND_MATMUL:
-        return describe_matmul(out, op, right_shape);
+        return describe_matmul(out, op, left, right_shape);
     case TARE_KIND_BATCH_MATMUL:
         return describe_batch_matmul(out, op, left_shape, right_shape, constant);
     case TARE_KIND_EINSUM:

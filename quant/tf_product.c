@@ -12,7 +12,8 @@
 #include <string.h>
 
 static bool is_einsum(const struct tare_quant_layer *layer) {
-    return layer->kind == TARE_KIND_EINSUM || layer->kind == TARE_KIND_XLA_DOT;
+    return layer->kind == TARE_KIND_EINSUM || layer->kind == TARE_KIND_XLA_DOT ||
+           (layer->kind == TARE_KIND_MATMUL && layer->left == 1); /* a weight that is the first operand */
 }
 
 const char *tare_tf_refuses(const struct tare_quant_layer *layer) {

@@ -27,7 +27,7 @@ struct pair {
 /* The columns of the first layer and the input channels of the second are channels of the activation between them. */
 static bool has_columns(const struct tare_quant_layer *layer) {
     const struct tare_quant_product *p = &layer->product;
-    if (p->batches != 1 || !layer->weight) return false;
+    if (p->batches != 1 || !layer->weight || p->moves) return false;
     return layer->kind == TARE_KIND_DEPTHWISE || (p->spatial && p->groups == 1) || layer->kind == TARE_KIND_MATMUL;
 }
 

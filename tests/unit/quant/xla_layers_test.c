@@ -160,6 +160,29 @@ static void build_matmul(struct quantized_model *m, const void *arg) {
     quantized_model_return(m, mini_node(m->graph, "MatMul", "dot", 2, m->in, permuted_weight(m, &shape, plain)));
 }
 
+/* The transposed layer, whose first operand is the weight. */
+static void build_weight_first(struct quantized_model *m, const void *arg) {
+    const int swap[] = { 1, 0 }, *transposed = arg;
+    const struct tare_shape shape = tare_shape_make(2, IN, OUT);
+    const int order[] = { transposed[0] ? 0 : 1, transposed[0] ? 1 : 0 };
+    quantized_model_begin(m, ROWS, IN, 1, 91);
+    const struct tare_edge w = permuted_weight(m, &shape, order);
+    struct tare_node *node =
+        mini_open(m->graph, "MatMul", "dot", 2, w, transposed[1] ? m->in : permuted(m, m->in, 2, swap));
+    mini_ok(tare_node_set_bool(node, "transpose_a", transposed[0]));
+    mini_ok(tare_node_set_bool(node, "transpose_b", transposed[1]));
+    quantized_model_return(m, permuted(m, mini_done(node), 2, swap));
+}
+
+static void products__with_the_weight_first_have_the_integers_of_a_matmul(void **state) {
+    static const int transposed[][2] = { { 0, 0 }, { 0, 1 }, { 1, 0 }, { 1, 1 } };
+    struct form forms[5] = { { "MatMul", build_matmul, NULL } };
+    (void)state;
+    for (size_t i = 0; i < 4; i++)
+        forms[i + 1] = (struct form){ "MatMul with the weight first", build_weight_first, transposed[i] };
+    check_forms(forms, 5);
+}
+
 static void products__of_any_dimension_numbers_have_the_integers_of_a_matmul(void **state) {
     static const struct dot dots[] = {
         { "XlaDotV2", 2, { 0, 1 }, false, { 0, 1 } },       { "XlaDot", 2, { 1, 0 }, false, { 1, 0 } },
@@ -449,6 +472,7 @@ static void convolutions__in_groups_of_the_batch_are_computed_by_the_op(void **s
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products__of_any_dimension_numbers_have_the_integers_of_a_matmul),
+        cmocka_unit_test(products__with_the_weight_first_have_the_integers_of_a_matmul),
         cmocka_unit_test(convolutions__of_any_order_have_the_integers_of_a_conv2d),
         cmocka_unit_test(convolutions__with_gaps_pad_by_the_zero_point),
         cmocka_unit_test(depthwise_convolutions__stay_float_unless_requested),
