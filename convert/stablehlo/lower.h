@@ -89,6 +89,8 @@ bool tare_lower_pattern(struct tare_lowering *l);
  * (lower_elementary.c). */
 bool tare_lower_erf(struct tare_lowering *l);
 bool tare_lower_elementary(struct tare_lowering *l);
+/* A custom call that is the elementary function `op` of TensorFlow. */
+void tare_lower_elementary_call(struct tare_lowering *l, const void *op);
 void tare_lower_fail(struct tare_lowering *l, tare_status status, const char *format, ...) TARE_PRINTF(3, 4);
 void tare_lower_set(struct tare_lowering *l, struct tare_edge value); /* output 0 */
 

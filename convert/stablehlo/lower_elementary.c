@@ -1,7 +1,7 @@
 /* Elementary functions that StableHLO has no op for. JAX writes them as a composite with the name of the function in
- * CHLO, or, in older modules and for erf, as the rational approximation that CHLO expands to. TensorFlow has ops for
- * them, which fusion knows, and which bfloat16 rounds once: an approximation of which every step is rounded to bfloat16
- * has few correct bits left. */
+ * CHLO, PyTorch/XLA and MHLO's legalization as a custom call with that in MHLO, or, in older modules and for erf, as
+ * the rational approximation that CHLO expands to. TensorFlow has ops for them, which fusion knows, and which bfloat16
+ * rounds once: an approximation of which every step is rounded to bfloat16 has few correct bits left. */
 #include "convert/stablehlo/lower.h"
 
 #include "base/tensor/dtype.h"
@@ -24,8 +24,7 @@ static const char *op_of(const char *function) {
     return NULL;
 }
 
-bool tare_lower_elementary(struct tare_lowering *l) {
-    const char *op = l->status == TARE_OK ? op_of(tare_lower_text(l, "name")) : NULL;
+static bool lower_function(struct tare_lowering *l, const char *op) {
     if (!op || l->op->n_operands != 1 || l->op->n_results != 1) return false;
     const int dtype = tare_lower_in_dtype(l, 0);
     const bool is_plain =
@@ -34,6 +33,15 @@ bool tare_lower_elementary(struct tare_lowering *l) {
         return false;
     tare_lower_set(l, tare_lower_unary(l, op, tare_lower_in(l, 0)));
     return true;
+}
+
+bool tare_lower_elementary(struct tare_lowering *l) {
+    return lower_function(l, l->status == TARE_OK ? op_of(tare_lower_text(l, "name")) : NULL);
+}
+
+void tare_lower_elementary_call(struct tare_lowering *l, const void *op) {
+    if (l->status == TARE_OK && !lower_function(l, op))
+        tare_lower_fail(l, TARE_UNSUPPORTED, "operands and results other than one of the same floating-point type");
 }
 
 /* ---- the error function ---- */

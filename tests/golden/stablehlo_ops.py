@@ -630,7 +630,7 @@ def batch_groups():
 
 
 def elementary():
-    """erf as the rational approximation that JAX exports, almost that, and as a composite; another composite."""
+    """erf as the rational approximation that JAX exports, almost that, and as a composite; another composite; custom calls."""
     c = Case('elementary', '1.14.0')
     alpha = [0.00022905065861350646, 0.0034082910107109506, 0.050955695062380861, 0.18520832239976145, 1.128379143519084]
     beta = [-1.1791602954361697e-7, 0.000023547966471313185, 0.0010179625278914885, 0.014070470171167667,
@@ -668,6 +668,13 @@ def elementary():
         out = c.op('composite', [v], [t], {'composite_attributes': DI({}), 'decomposition': S(name + '.impl'),
                                            'name': S(name), 'version': I(1, 'si32')})
         c.equal(out, result.astype(np.float32), 1e-4 if name == 'my.cube' else 1e-6)
+    small = x / 8
+    for name, f in (('acos', np.arccos), ('asin', np.arcsin), ('asinh', np.arcsinh), ('atanh', np.arctanh),
+                    ('cosh', np.cosh), ('erf', np.vectorize(math.erf)), ('sinh', np.sinh), ('tan', np.tan)):
+        out = c.call('mhlo.' + name, [c.constant(small)], [t], {'mhlo.attributes': DI({}), 'mhlo.version': I(1)})
+        c.equal(out, f(small.astype(np.float64)).astype(np.float32), 1e-6)
+    out = c.call('mhlo.acosh', [c.constant(x + 7)], [t], {'mhlo.attributes': DI({}), 'mhlo.version': I(1)})
+    c.equal(out, np.arccosh(x.astype(np.float64) + 7).astype(np.float32), 1e-6)
     c.save()
 
 
