@@ -33,6 +33,8 @@ absent again
 same_module kept || fail "the converted model has another module"
 "$tare" validate kept >/dev/null || fail "the converted model is not valid"
 outputs kept
+"$tare" compare mlp --with kept --data data.tfrecord >compared 2>&1 || fail "compare --with kept: $(cat compared)"
+"$tare" compare plain --with mlp --data data.tfrecord >compared 2>&1 || fail "compare --with a module: $(cat compared)"
 "$tare" diff mlp.out kept.out >/dev/null || fail "the converted model has other outputs"
 "$tare" copy kept copied 2>err && same_module copied && cmp -s kept/saved_model.pb copied/saved_model.pb || fail "a copy changes the module"
 "$tare" convert --input_model_dir="$modules/exported.jaxexport" --output_model_dir=batched --keep-module --quiet --converter_options_string='
