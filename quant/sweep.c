@@ -6,6 +6,7 @@
 struct sweeper {
     const struct tare_quant_work *work;
     struct tare_map layers; /* key: the bytes of the pointer to an op of a rewritten layer -> struct tare_quant_layer */
+    struct tare_node **fences; /* by layer: a NoOp that waits for what the layer waited for, or NULL */
 };
 
 static tare_status note_op(struct sweeper *sweeper, struct tare_node *const *op, struct tare_quant_layer *layer) {
@@ -40,12 +41,37 @@ static tare_status wait_for_operands(struct tare_node *node, const struct tare_q
     return TARE_OK;
 }
 
+static const struct tare_quant_layer *layer_of(const struct sweeper *sweeper, const struct tare_node *op) {
+    return tare_map_get_n(&sweeper->layers, (const char *)&op, sizeof op);
+}
+
+static bool waits_for_layer(const struct sweeper *sweeper, const struct tare_quant_layer *layer) {
+    const struct tare_node *const ops[] = { layer->op, layer->bias, layer->clamp };
+    for (size_t k = 0; k < sizeof ops / sizeof *ops; k++)
+        for (size_t i = 0; ops[k] && i < ops[k]->n_controls; i++)
+            if (layer_of(sweeper, ops[k]->controls[i])) return true;
+    return false;
+}
+
+/* Where a layer waits for another one, which may wait for a third one, a NoOp collects what it waited for: in each node
+ * that waits, the lists would grow with the length of the chain. */
+static tare_status wait_for_layer(const struct sweeper *sweeper, struct tare_node *node,
+                                  const struct tare_quant_layer *layer) {
+    struct tare_node **fence = &sweeper->fences[layer - sweeper->work->layers];
+    if (!*fence && !waits_for_layer(sweeper, layer)) return wait_for_operands(node, layer);
+    if (*fence) return *fence == node ? TARE_OK : tare_node_add_control(node, *fence);
+    *fence = tare_graph_add(layer->op->graph, "NoOp", "operands");
+    if (!*fence) return TARE_NO_MEMORY;
+    TARE_TRY(tare_node_resolve(*fence));
+    TARE_TRY(wait_for_operands(*fence, layer));
+    return tare_node_add_control(node, *fence);
+}
+
 /* The list grows by what is added, which may be an op of another layer. */
 static tare_status change_controls(const struct sweeper *sweeper, struct tare_node *node) {
     for (size_t i = 0; i < node->n_controls && !node->dead; i++) {
-        struct tare_node *before = node->controls[i];
-        const struct tare_quant_layer *layer = tare_map_get_n(&sweeper->layers, (const char *)&before, sizeof before);
-        if (layer) TARE_TRY(wait_for_operands(node, layer));
+        const struct tare_quant_layer *layer = layer_of(sweeper, node->controls[i]);
+        if (layer) TARE_TRY(wait_for_layer(sweeper, node, layer));
     }
     return TARE_OK;
 }
@@ -90,8 +116,11 @@ static void remove_ops(const struct tare_quant_work *work) {
 }
 
 tare_status tare_quant_sweep(const struct tare_quant_work *work) {
-    struct sweeper sweeper = { .work = work };
-    tare_status status = note_ops(&sweeper);
+    struct sweeper sweeper = {
+        .work = work,
+        .fences = TARE_NEW_ARRAY(work->arena, struct tare_node *, work->n_layers + 1),
+    };
+    tare_status status = sweeper.fences ? note_ops(&sweeper) : TARE_NO_MEMORY;
     if (status == TARE_OK) status = each_graph(&sweeper, change_all_controls);
     if (status == TARE_OK) remove_ops(work);
     if (status == TARE_OK) status = each_graph(&sweeper, remove_unreachable);

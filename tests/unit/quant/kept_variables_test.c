@@ -246,6 +246,32 @@ static void nodes_that_wait_for_a_layer__wait_for_its_operands(void **state) {
     tare_arena_free(&n.arena);
 }
 
+/* With lists of what all earlier layers waited for, the control inputs would be as many as the square of the layers. */
+static void layers_that_wait_for_one_another__get_few_control_inputs(void **state) {
+    enum { LAYERS = 40 };
+    const struct tare_quant_options options = { .setting.method = &tare_method_weight_only, .min_elements = 1 };
+    const struct tare_shape shape = tare_shape_make(2, IN, OUT);
+    struct tare_quant_report report;
+    struct tare_arena arena = { 0 };
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *g = model->main;
+    const struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT), w = read_variable_of(model, &shape);
+    struct tare_node *before = NULL, *last;
+    (void)state;
+    for (size_t i = 0; i < LAYERS; i++) {
+        struct tare_node *product = mini_open(g, "MatMul", "product", 2, x, w);
+        if (before) mini_ok(tare_node_add_control(product, before));
+        before = mini_done(product).node;
+    }
+    last = mini_node(g, "NoOp", "last", 0).node;
+    mini_ok(tare_node_add_control(last, before));
+    mini_ok(tare_quantize(&report, &arena, model, NULL, &options));
+    assert_int_equal(report.quantized, LAYERS);
+    assert_in_range(last->n_controls, 2, 4);
+    tare_model_free(model);
+    tare_arena_free(&arena);
+}
+
 /* An embedding whose transpose or itself is also a product's weight: the table has scales for entries, the product for
  * columns, and the variable has one value. */
 static void table_and_product__do_not_share_a_variable(void **state) {
@@ -304,6 +330,7 @@ int main(void) {
         cmocka_unit_test(variables__that_a_function_reads_as_one_of_several_stay_float),
         cmocka_unit_test(variables__whose_handle_a_function_returns_stay_float),
         cmocka_unit_test(nodes_that_wait_for_a_layer__wait_for_its_operands),
+        cmocka_unit_test(layers_that_wait_for_one_another__get_few_control_inputs),
         cmocka_unit_test(weights__computed_from_a_kept_variable_stay_float),
         cmocka_unit_test(table_and_product__do_not_share_a_variable),
         cmocka_unit_test(filters__are_found_through_ops_that_change_their_shape),
