@@ -1,4 +1,5 @@
 /* GraphDef and FunctionDef -> IR. Names become edges; every name and index is checked. */
+#include "base/alloc.h"
 #include "base/file.h"
 #include "convert/import/attr_pool.h"
 #include "convert/import/edges.h"
@@ -218,13 +219,34 @@ static tare_status connect_nodes(struct tare_graph *graph, const struct tare_nod
     return status;
 }
 
+static struct tare_node *copied(const struct tare_node *node) {
+    static const char *const copies[] = { "Identity", "TPUReplicatedInput", "StopGradient", "PreventGradient", NULL };
+    return node && node->n_inputs && tare_op_is_one_of(node->op, copies) ? node->inputs[0].node : NULL;
+}
+
+/* From an op that copies its operand, passes follow the operands to the first op that does not. */
+static tare_status check_copies(const struct tare_graph *graph) {
+    size_t *walk = tare_calloc(graph->n_nodes + 1, sizeof *walk); /* by position: the number of the walk that met it */
+    tare_status status = walk ? TARE_OK : TARE_NO_MEMORY;
+    for (size_t i = 0; i < graph->n_nodes && status == TARE_OK; i++) {
+        const struct tare_node *node = graph->nodes[i];
+        for (; copied(node) && !walk[node->position]; node = copied(node))
+            walk[node->position] = i + 1;
+        if (copied(node) && walk[node->position] == i + 1)
+            status = TARE_FAIL(TARE_INVALID_ARGUMENT, "the graph has a cycle through node %s", node->name);
+    }
+    tare_free(walk);
+    return status;
+}
+
 static tare_status import_body(struct tare_graph *graph, const struct tare_node_defs *defs, bool in_function) {
     size_t count, first = graph->n_nodes;
     TARE_TRY(tare_node_defs_count(&count, defs));
     if (graph->model->pool && !graph->by_name.count) graph->by_name.key_at = offsetof(struct tare_node, name);
     TARE_TRY(tare_graph_reserve(graph, count));
     TARE_TRY(import_nodes(graph, defs));
-    return connect_nodes(graph, defs, first, in_function);
+    TARE_TRY(connect_nodes(graph, defs, first, in_function));
+    return tare_import_fault(faults_of(graph), check_copies(graph), "%s", label_of(graph));
 }
 
 /* ---- functions ---- */

@@ -40,4 +40,26 @@ expect 1 "recursive function f (f calls g calls f)" "$tare" copy "$work/circle" 
 absent "$work/copy"
 expect 1 "1 violation" "$tare" validate "$work/circle"
 grep -q "recursive function f (f calls g calls f)" "$work/stdout" || fail "validate: $(cat "$work/stdout")"
+
+# Identities that copy each other: whatever follows them to their source must end.
+mkdir "$work/copies"
+cat >"$work/copies/saved_model.pbtxt" <<'PBTXT'
+saved_model_schema_version: 1
+meta_graphs { meta_info_def { tags: "serve" } graph_def {
+  node { name: "a" op: "Identity" input: "b" attr { key: "T" value { type: DT_RESOURCE } } }
+  node { name: "b" op: "Identity" input: "a" attr { key: "T" value { type: DT_RESOURCE } } }
+  node { name: "read" op: "ReadVariableOp" input: "a" attr { key: "dtype" value { type: DT_FLOAT } } }
+  node { name: "y" op: "PartitionedCall" input: "b" attr { key: "f" value { func { name: "f" } } }
+    attr { key: "Tin" value { list { type: DT_RESOURCE } } } attr { key: "Tout" value { list { type: DT_FLOAT } } } }
+  library { function { signature { name: "f" input_arg { name: "h" type: DT_RESOURCE }
+      output_arg { name: "r" type: DT_FLOAT } }
+    node_def { name: "read" op: "ReadVariableOp" input: "h" attr { key: "dtype" value { type: DT_FLOAT } } }
+    ret { key: "r" value: "read:value:0" } } }
+} signature_def { key: "serving_default" value { outputs { key: "y" value { name: "y:0" dtype: DT_FLOAT } } } } }
+PBTXT
+expect 1 "$work/copies: the graph has a cycle through node a" timeout 60 "$tare" quantize "$work/copies" "$work/quantized" \
+    --method weight_only --allow-unquantized
+absent "$work/quantized"
+expect 1 "1 violation" timeout 60 "$tare" validate "$work/copies"
+grep -q "graph: the graph has a cycle through node a" "$work/stdout" || fail "validate: $(cat "$work/stdout")"
 finish
