@@ -62,7 +62,7 @@ static void set_transforms(png_structp png, png_infop info, int *channels, bool 
     if (!alpha) png_set_strip_alpha(png);
     if (alpha && !(color & PNG_COLOR_MASK_ALPHA) && !transparent)
         png_set_add_alpha(png, depth == 16 && wide ? 0xFFFF : 0xFF, PNG_FILLER_AFTER);
-    if (gray && (color & PNG_COLOR_MASK_COLOR)) png_set_rgb_to_gray_fixed(png, 1, 21260, 71520);
+    if (gray && (color & PNG_COLOR_MASK_COLOR)) png_set_rgb_to_gray(png, 1, 0.299, 0.587); /* as TensorFlow: BT.601 */
     if (!gray && !(color & PNG_COLOR_MASK_COLOR)) png_set_gray_to_rgb(png);
     png_set_interlace_handling(png);
     png_read_update_info(png, info);

@@ -54,6 +54,12 @@ for op in ("DecodePng", "DecodeImage"):
     g.case(op, "dtype: uint16" + more, [text(png(wide, 2))], [wide], dynamic=True)
     g.case(op, "dtype: uint16" + more, [text(png(gray, 0))], [gray.astype(np.uint16) * 257], dynamic=True)
     g.case(op, "dtype: uint8" + more, [text(png(wide, 2))], [(wide >> 8).astype(np.uint8)], dynamic=True)
+# Gray by the weights of TensorFlow's core/lib/png/png_io.cc, in libpng's 15 bits, which it truncates.
+red, green = 29900 * 32768 // 100000, 58700 * 32768 // 100000
+luma = (rgb.astype(np.int64) @ np.array([red, green, 32768 - red - green]) >> 15).astype(np.uint8)[..., None]
+for op in ("DecodePng", "DecodeImage"):
+    g.case(op, "channels: 1" + ("; expand_animations: false" if op == "DecodeImage" else ""), [text(png(rgb, 2))], [luma],
+           dynamic=True)
 palette = rng.integers(0, 256, (4, 3)).astype(np.uint8)
 index = rng.integers(0, 4, (2, 5, 1)).astype(np.uint8)
 g.case("DecodePng", "", [text(png(index, 3, chunk(b"PLTE", palette.tobytes())))], [palette[index[..., 0]]], dynamic=True)
