@@ -47,7 +47,10 @@ static tare_status report_holder(long holder, const char *output) {
 static int open_lock(const char *path) {
     const int flags = O_CREAT | O_CLOEXEC | O_NOFOLLOW;
     int fd = tare_file_must_fail() ? -1 : open(path, O_RDWR | flags, 0666);
-    if (fd < 0 && errno == EACCES) fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0 && errno == EACCES) {
+        fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        if (fd < 0 && errno == ENOENT) errno = EACCES; /* the folder cannot be written */
+    }
     return fd;
 }
 
@@ -69,13 +72,27 @@ static tare_status try_lock(bool *again, const struct tare_output_lock *lock, in
     return TARE_OK;
 }
 
+/* The user knows the output, not its lock. */
+static tare_status cannot_create(const char *lock, const char *output) {
+    const int code = errno;
+    char *folder = tare_path_folder(lock);
+    const bool is_missing = folder && code == ENOENT && tare_file_kind_of(folder) == TARE_FILE_NONE;
+    errno = code;
+    const tare_status status =
+        !folder      ? TARE_NO_MEMORY
+        : is_missing ? TARE_FAIL(TARE_NOT_FOUND, "cannot create '%s': folder '%s' does not exist", output, folder)
+                     : tare_file_error("cannot create", output);
+    tare_free(folder);
+    return status;
+}
+
 static tare_status take(struct tare_output_lock *lock, const char *output) {
     const int64_t deadline = tare_clock_ns() + PATIENCE_NS;
     bool again = true;
     while (again) {
         if (lock->fd >= 0) close(lock->fd);
         lock->fd = open_lock(lock->path);
-        if (lock->fd < 0) return tare_file_error("cannot create", lock->path);
+        if (lock->fd < 0) return cannot_create(lock->path, output);
         TARE_TRY(try_lock(&again, lock, deadline, output));
     }
     /* Only the message of another process needs the id. */

@@ -198,6 +198,13 @@ static tare_status print_plan(struct tare_compare_job *c, const struct compare_o
     return status;
 }
 
+static tare_status check_output(const char *path, const struct compare_options *options) {
+    const char *const files[] = { options->calibration, options->records.spec_path };
+    TARE_TRY(tare_command_check_file_apart(path, options->data.items, options->data.count));
+    TARE_TRY(tare_command_check_file_apart(path, options->calibration_data.items, options->calibration_data.count));
+    return tare_command_check_file_apart(path, files, 2);
+}
+
 static tare_status run(int argc, char *const *argv) {
     const struct tare_log log = tare_command_log(true);
     struct compare_options options = { 0 };
@@ -209,8 +216,8 @@ static tare_status run(int argc, char *const *argv) {
     if (done) goto done;
     TARE_CHECK(tare_input_files_add(&options.data, &options.inputs));
     TARE_CHECK(tare_report_check(options.report));
-    TARE_CHECK(tare_command_check_file_output(options.report));
-    TARE_CHECK(tare_command_check_file_output(options.recipe));
+    TARE_CHECK(check_output(options.report, &options));
+    TARE_CHECK(check_output(options.recipe, &options));
     TARE_CHECK(tare_data_options_open(&options.records));
     options.how.sensitivity |=
         options.recipe && !options.how.automatic && !tare_workflow_mixed_precision_requested(&options.how.target);

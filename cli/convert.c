@@ -244,7 +244,7 @@ static tare_status check_usage(const struct convert_options *options, const stru
         return TARE_FAIL(TARE_USAGE, "--calibration and representative_datasets are mutually exclusive");
     if (!options->dry_run)
         TARE_TRY(tare_command_check_model_output(options->output, options->input, options->overwrite));
-    return tare_command_check_file_output(options->report);
+    return tare_command_check_file_apart(options->report, &options->calibration, 1);
 }
 
 /* Without named functions everything would stay on the CPU: finds functions automatically, unless the model has been

@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "cli/command.h"
 #include "cli/log.h"
+#include "cli/output_check.h"
 #include "cli/plugins.h"
 #include "cli/report_file.h"
 #include "convert/saved_model.h"
@@ -105,6 +106,7 @@ static tare_status run(int argc, char *const *argv) {
     tare_status status;
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
     if (done) goto done;
+    TARE_CHECK(tare_command_check_file_apart(options.html, (const char *const[]){ options.first, options.second }, 2));
     if (tare_file_kind_of(options.first) == TARE_FILE_REGULAR && tare_file_kind_of(options.second) == TARE_FILE_REGULAR)
         TARE_CHECK(diff_reports(&text, &page, &options));
     else if (tare_array_diff_is_folder(options.first) || tare_array_diff_is_folder(options.second))

@@ -54,6 +54,17 @@ tare_status tare_command_check_file_output(const char *path) {
     return status;
 }
 
+tare_status tare_command_check_file_apart(const char *path, const char *const *inputs, size_t count) {
+    struct tare_file_list files = { 0 };
+    tare_status status = tare_command_check_file_output(path);
+    for (size_t i = 0; path && i < count && status == TARE_OK; i++)
+        if (inputs[i] && tare_file_glob(&files, inputs[i]) != TARE_OK) tare_error_clear(); /* reading it reports that */
+    if (path && status == TARE_OK)
+        status = tare_output_file_check_apart(path, (const char *const *)files.names, files.count);
+    tare_file_list_free(&files);
+    return status;
+}
+
 /* ---- after the work ---- */
 
 tare_status tare_command_warn_of_written(const char *path, const char *input, const struct tare_graph_model *model,

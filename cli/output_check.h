@@ -12,6 +12,9 @@ tare_status tare_command_check_model_output(const char *path, const char *input,
 /* Whether a file can be written to `path`: it is not a folder, and its folder exists and is writable. NULL and "-" are
  * allowed. */
 tare_status tare_command_check_file_output(const char *path) TARE_WARN_UNUSED;
+/* The same, and that the file is none of those that the command reads: paths and patterns, NULL for what is not given.
+ */
+tare_status tare_command_check_file_apart(const char *path, const char *const *inputs, size_t count) TARE_WARN_UNUSED;
 /* Warns on standard error when a quantized model takes more bytes than the model it was made from, when a float one
  * takes more than 10 % and 10 kB more, and when the input has MetaGraphs that were not written. */
 tare_status tare_command_warn_of_written(const char *path, const char *input, const struct tare_graph_model *model,

@@ -384,7 +384,9 @@ static bool asks_to_quantize(const struct quantize_options *options) {
 static tare_status check_outputs(const struct quantize_options *options) {
     if (!options->dry_run)
         TARE_TRY(tare_command_check_model_output(options->output, options->model, options->overwrite));
-    return tare_command_check_file_output(options->write_recipe);
+    TARE_TRY(tare_command_check_file_apart(options->write_recipe, options->data.items, options->data.count));
+    TARE_TRY(tare_command_check_file_apart(options->write_recipe, options->eval.items, options->eval.count));
+    return tare_command_check_file_apart(options->write_recipe, &options->calibration, 1);
 }
 
 static void print_written(const struct quantize_options *options) {

@@ -5,6 +5,7 @@
 #include "calib/format/file.h"
 #include "cli/command.h"
 #include "cli/log.h"
+#include "cli/output_check.h"
 #include "eval/report/calibration_report.h"
 
 #include <stdio.h>
@@ -100,6 +101,7 @@ static tare_status run(int argc, char *const *argv) {
     tare_status status;
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
     if (done) goto done;
+    TARE_CHECK(tare_command_check_file_apart(options.html, options.files.items, options.files.count));
     TARE_CHECK(load(&calibration, &options.files));
     tare_strbuf_puts(&title, options.files.items[0]);
     if (options.files.count > 1) tare_strbuf_printf(&title, " and %zu more", options.files.count - 1);

@@ -7,6 +7,7 @@
 #include "cli/dataset/dataset.h"
 #include "cli/hint.h"
 #include "cli/log.h"
+#include "cli/output_check.h"
 #include "convert/saved_model.h"
 #include "datasets/spec_draft.h"
 #include "datasets/survey.h"
@@ -361,6 +362,12 @@ static tare_status run(int argc, char *const *argv) {
         status = TARE_FAIL(TARE_USAGE, options.model ? "--model needs --draft-spec" : "--signature needs --model");
         goto done;
     }
+    if (options.draft && strcmp(options.draft, "-") == 0) {
+        status = TARE_FAIL(TARE_USAGE, "--draft-spec -: standard output has the summary (expected a file)");
+        goto done;
+    }
+    TARE_CHECK(tare_command_check_file_apart(options.draft, options.files.items, options.files.count));
+    TARE_CHECK(tare_command_check_file_apart(options.draft, &options.labels, 1));
     TARE_CHECK(tare_data_options_open(&options.records));
     progress = tare_progress_new(
         &(struct tare_progress_options){ .label = "reading", .unit = "records", .total = -1, .quiet = options.quiet });
@@ -370,7 +377,7 @@ static tare_status run(int argc, char *const *argv) {
     survey_options.progress_arg = progress;
     status = tare_survey_files(&survey, options.files.items, options.files.count, &survey_options);
     tare_progress_free(progress);
-    if (status == TARE_OK && options.draft) status = write_draft(&survey, &options);
+    if (status == TARE_OK && options.draft && survey.records) status = write_draft(&survey, &options);
     if (status == TARE_OK) status = print_survey(&survey, options.json);
     if (status == TARE_OK && !survey.records && !survey.bad)
         status = TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: no records (expected at least 1)", options.files.items[0]);

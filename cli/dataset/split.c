@@ -2,9 +2,11 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/progress.h"
+#include "base/strbuf.h"
 #include "cli/dataset/dataset.h"
 #include "cli/hint.h"
 #include "cli/log.h"
+#include "cli/output_check.h"
 #include "datasets/data_file.h"
 #include "datasets/make.h"
 #include "workflow/data_options.h"
@@ -116,8 +118,10 @@ static const struct tare_option_set set = {
 
 static tare_status parse_seed(uint64_t *out, const char *text) {
     char *end;
+    errno = 0;
     *out = strtoull(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end) return TARE_FAIL(TARE_USAGE, "--seed %s: expected an integer", text);
+    if (*text < '0' || *text > '9' || *end || errno)
+        return TARE_FAIL(TARE_USAGE, "--seed %s: expected an integer from 0 to 18446744073709551615", text);
     return TARE_OK;
 }
 
@@ -204,9 +208,20 @@ static tare_status split_files(struct tare_split_outcome *outcome, const struct 
     return tare_dataset_split(outcome, options->prefix, options->files.items, options->files.count, split);
 }
 
+static tare_status check_prefix(const char *prefix) {
+    struct tare_strbuf name = { 0 };
+    tare_strbuf_printf(&name, "%s-…", prefix);
+    const tare_status status = name.failed ? TARE_NO_MEMORY : tare_command_check_file_output(tare_strbuf_text(&name));
+    tare_strbuf_free(&name);
+    return status;
+}
+
 static tare_status read_options(struct tare_split_options *split, struct split_options *options) {
     if ((options->parts != 0) + (options->counts != NULL) + (options->fractions != NULL) != 1)
         return TARE_FAIL(TARE_USAGE, "expected exactly one of --parts, --count and --fraction");
+    if (!*options->prefix || strcmp(options->prefix, "-") == 0)
+        return TARE_FAIL(TARE_USAGE, "--output '%s': expected a prefix of file names", options->prefix);
+    TARE_TRY(check_prefix(options->prefix));
     if (options->seed) TARE_TRY(parse_seed(&split->seed, options->seed));
     split->shuffle = options->seed;
     split->parts = options->parts;
@@ -224,7 +239,9 @@ static void print_parts(const struct tare_split_outcome *outcome, bool quiet) {
     const struct tare_log log = tare_command_log(quiet);
     for (size_t i = 0; i < outcome->count; i++)
         printf("%s %" PRId64 "\n", outcome->parts[i].path, outcome->parts[i].records);
-    if (outcome->count == 2)
+    for (size_t i = 0; i < outcome->count; i++)
+        if (!outcome->parts[i].records) tare_warn(&log, "%s has no records", outcome->parts[i].path);
+    if (outcome->count == 2 && outcome->parts[0].records)
         tare_hint(&log, "tare", "calibrate", "MODEL", "--data", outcome->parts[0].path, "-o", "MODEL.calib", NULL);
 }
 

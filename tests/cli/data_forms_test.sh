@@ -96,6 +96,31 @@ import json, sys
 values = json.load(sys.stdin)[0]['inputs']['large']['values']
 assert values == ['18446744073709551615', 5], values" || fail "uint64 in JSON"
 
+# ---- no output replaces a file that is read, and a bad output is reported before the work ----
+cp glyphs.csv report.csv && cp input.calib page.html
+expect 1 "the output 'report.csv' is the input 'report.csv'" "$tare" compare "$model" --data 'report.c*' --spec csv.spec --methods float --report report.csv --quiet
+expect 1 "the output 'page.html' is the input 'page.html'" "$tare" compare "$model" --data both.npz --calibration page.html --report page.html --quiet
+expect 1 "the output 'page.html' is the input 'page.html'" "$tare" show page.html --html page.html
+expect 1 "the output 'page.html' is the input 'page.html'" "$tare" convert "$model" converted --calibration page.html --report page.html --quiet
+expect 1 "the output 'page.html' is the input 'page.html'" "$tare" diff report.csv page.html --html page.html
+expect 1 "the output 'report.csv' is the input 'report.csv'" "$tare" dataset info report.csv --draft-spec report.csv --quiet
+cmp glyphs.csv report.csv && cmp input.calib page.html || fail "an input was replaced"
+expect 1 "cannot create 'nowhere/x': folder 'nowhere' does not exist" "$tare" dataset make both.npz -o nowhere/x --quiet
+expect 1 "cannot create 'nowhere/x-…': folder 'nowhere' does not exist" "$tare" dataset split both.npz --parts 2 -o nowhere/x --quiet
+expect 1 "cannot create 'nowhere/x.spec': folder 'nowhere' does not exist" "$tare" dataset info both.npz --draft-spec nowhere/x.spec --quiet
+expect 2 "--draft-spec -: standard output has the summary" "$tare" dataset info both.npz --draft-spec -
+expect 2 "--output '-': expected a prefix of file names" "$tare" dataset split both.npz --parts 2 -o -
+expect 2 "--seed 18446744073709551616: expected an integer" "$tare" dataset split both.npz --parts 2 --seed 18446744073709551616 -o p
+printf 'a,b\n' >header.csv
+expect 1 "header.csv: no records" "$tare" dataset info header.csv --draft-spec header.spec --quiet
+absent header.spec
+"$tare" dataset make both.npz --limit 3 -o three.tfrecord --quiet && "$tare" dataset split three.tfrecord --fraction 0.1 -o part >/dev/null 2>log || fail "split: $(cat log)"
+[ "$(cat log)" = "tare: warning: part-00000-of-00002.tfrecord has no records" ] || fail "a part without records: $(cat log)"
+mkdir -p read_only && chmod 555 read_only
+if command -v setpriv >/dev/null && setpriv --reuid 65534 --clear-groups test -x "$tare" -a -r "$work/three.tfrecord" 2>/dev/null; then
+    expect 1 "cannot create 'read_only/x': Permission denied" setpriv --reuid 65534 --clear-groups "$tare" dataset make three.tfrecord -o read_only/x --quiet
+fi
+
 # ---- standard input has one reader; empty tables ----
 expect 2 "-: standard input can be read only once (given 2 times)" "$tare" run "$model" --data - --data - --quiet <both.npz
 expect 2 "-: standard input can be read only once (given 2 times)" "$tare" dataset info - - --quiet <both.npz
