@@ -20,6 +20,7 @@ struct tare_features {
     struct tare_arena arena; /* owns everything, including the elements of examples */
     struct tare_feature *items;
     size_t count;
+    struct tare_str record; /* the bytes of a TFRecord, borrowed; NULL data: another kind of file */
 };
 
 /* Decodes a tf.Example or tf.SequenceExample; reset *out also after a failure. Features without a list are absent; of

@@ -84,7 +84,8 @@ static tare_status check_crop(const Tare__DatasetCrop *crop) {
 static tare_status check_image(const input_row *input) {
     const Tare__DatasetImage *image = input->image;
     if (!image) return TARE_OK;
-    if (input->source != TARE__DATASET_INPUT__SOURCE__AUTO && input->source < TARE__DATASET_INPUT__SOURCE__JPEG)
+    if ((input->source != TARE__DATASET_INPUT__SOURCE__AUTO && input->source < TARE__DATASET_INPUT__SOURCE__JPEG) ||
+        input->source == TARE__DATASET_INPUT__SOURCE__RECORD)
         return INVALID("image cannot be combined with source %s",
                        tare__dataset_input__source__descriptor.values[input->source].name);
     if (image->channels < 0 || image->channels == 2 || image->channels > 4)

@@ -364,10 +364,25 @@ static tare_status make_from_columns(struct tare_tensor *out, const input_row *i
     return status;
 }
 
+/* The whole record as one string. */
+static tare_status make_from_record(struct tare_tensor *out, const input_row *input,
+                                    const struct tare_features *features) {
+    const struct tare_shape one = { .rank = 1, .dims = { 1 } };
+    struct tare_feature record = { .key = "record", .from_example = true };
+    if (!features->record.data)
+        return TARE_FAIL(TARE_TYPE, "source RECORD needs a TFRecord file (images, arrays and CSV rows have no record)");
+    TARE_TRY(tare_tensor_wrap(&record.values, TARE_DT_STRING, &one, &features->record, NULL, NULL));
+    const tare_status status = make_from_feature(out, input, &record);
+    tare_tensor_reset(&record.values);
+    return status;
+}
+
 static tare_status make_value(struct tare_tensor *out, const input_row *input, const struct tare_features *features) {
     const struct tare_feature *feature = tare_features_find(features, input->feature);
     if (feature && !feature->values.elements && input->n_default_value) feature = NULL; /* an empty list is absent */
-    if (input->n_column)
+    if (input->source == TARE__DATASET_INPUT__SOURCE__RECORD)
+        TARE_TRY(make_from_record(out, input, features));
+    else if (input->n_column)
         TARE_TRY(make_from_columns(out, input, features));
     else if (feature)
         TARE_TRY(make_from_feature(out, input, feature));
@@ -424,6 +439,7 @@ tare_status tare_dataset_spec_decode(struct tare_sample *out, const struct tare_
     struct tare_features features;
     tare_status status = decode_features(&features, data, size);
     memset(out, 0, sizeof *out);
+    features.record = (struct tare_str){ size ? data : "", size };
     if (status == TARE_OK) status = tare_dataset_spec_apply(out, spec, &features);
     tare_features_reset(&features);
     return status;

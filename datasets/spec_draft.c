@@ -199,11 +199,22 @@ static bool fits(const struct tare_spec_draft_input *input, const struct tare_su
     return expected < 0 || got == expected || (got < 0 && input->shape.rank == 2);
 }
 
+/* Does the model parse the records itself, to go by the name of its input? */
+static bool takes_records(const struct draft *d, const struct tare_spec_draft_input *input) {
+    const char *kind = d->survey->kind ? d->survey->kind : "";
+    return input->dtype == TARE_DT_STRING && input->shape.rank == 1 &&
+           (strcmp(kind, "tf.Example") == 0 || strcmp(kind, "tf.SequenceExample") == 0) &&
+           (strstr(input->name, "example") || strstr(input->name, "serialized"));
+}
+
 /* The key of an input; n_keys if there is none. */
 static size_t find_key(const struct draft *d, const struct tare_spec_draft_input *input) {
     const size_t count = d->survey->n_keys;
     for (size_t i = 0; i < count; i++)
         if (strcmp(d->survey->keys[i].name, input->name) == 0) return i;
+    if (takes_records(d, input)) return count;
+    for (size_t i = 0; i < count; i++) /* one that needs no padding is preferred */
+        if (is_free(d, i) && fits(input, &d->survey->keys[i]) && key_elements(&d->survey->keys[i]) >= 0) return i;
     for (size_t i = 0; i < count; i++)
         if (is_free(d, i) && fits(input, &d->survey->keys[i])) return i;
     return count;
@@ -305,7 +316,8 @@ static bool put_input_for(const struct draft *d, const struct tare_spec_draft_in
     const size_t key = find_key(d, input);
     char shape[TARE_SHAPE_TEXT_SIZE];
     const bool by_columns = key == d->survey->n_keys && find_columns(d, input);
-    if (key == d->survey->n_keys && !by_columns) {
+    const bool by_record = key == d->survey->n_keys && takes_records(d, input);
+    if (key == d->survey->n_keys && !by_columns && !by_record) {
         tare_strbuf_puts(d->out, "# no feature fits the input ");
         put_text(d->out, input->name);
         tare_strbuf_printf(d->out, ", %s %s\n", tare_dtype_name(input->dtype), tare_shape_text(shape, &input->shape));
@@ -314,7 +326,9 @@ static bool put_input_for(const struct draft *d, const struct tare_spec_draft_in
     tare_strbuf_puts(d->out, "input {\n  name: ");
     put_text(d->out, input->name);
     tare_strbuf_putc(d->out, '\n');
-    if (by_columns) {
+    if (by_record) {
+        tare_strbuf_puts(d->out, "  source: RECORD shape: 1 whole: true\n");
+    } else if (by_columns) {
         put_columns_for(d, input);
     } else {
         d->used[key] = true;

@@ -71,6 +71,30 @@ static void draft__prefers_features_of_the_same_name_and_converts_dtypes(void **
     tare_strbuf_free(&text);
 }
 
+/* A feature that has the input's elements in every record is taken before an earlier one of varying length. */
+static void draft__prefers_features_of_known_length(void **state) {
+    struct tare_survey_key keys[] = { { .name = "a", .dtype = TARE_DT_FLOAT, .records = 9, .elements = 20 },
+                                      { .name = "b", .dtype = TARE_DT_FLOAT, .records = 9, .elements = 18 } };
+    const struct tare_spec_draft_input input = { "x", TARE_DT_FLOAT, tare_shape_make(2, -1, 2) };
+    struct tare_strbuf text;
+    (void)state;
+    keys[0].shape = tare_shape_make(1, -1);
+    keys[1].shape = tare_shape_make(1, 2);
+    assert_int_equal(draft(&text, keys, 2, &input, 1), 0);
+    assert_has(&text, "feature: \"b\"\n  shape: [2]\n}");
+    tare_strbuf_free(&text);
+}
+
+static void draft__gives_whole_records_to_models_that_parse_them(void **state) {
+    struct tare_survey_key keys[] = { { .name = "s", .dtype = TARE_DT_STRING, .records = 9, .elements = 9 } };
+    const struct tare_spec_draft_input input = { "examples", TARE_DT_STRING, tare_shape_make(1, -1) };
+    struct tare_strbuf text;
+    (void)state;
+    assert_int_equal(draft(&text, keys, 1, &input, 1), 0);
+    assert_has(&text, "name: \"examples\"\n  source: RECORD shape: 1 whole: true\n}");
+    tare_strbuf_free(&text);
+}
+
 static void draft__joins_scalar_numbers_into_one_input(void **state) {
     struct tare_survey_key keys[] = { { .name = "age", .dtype = TARE_DT_INT64, .records = 9, .elements = 9 },
                                       { .name = "label", .dtype = TARE_DT_INT64, .records = 9, .elements = 9 },
@@ -193,6 +217,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(draft__resizes_images_to_the_input),
         cmocka_unit_test(draft__prefers_features_of_the_same_name_and_converts_dtypes),
+        cmocka_unit_test(draft__prefers_features_of_known_length),
+        cmocka_unit_test(draft__gives_whole_records_to_models_that_parse_them),
         cmocka_unit_test(draft__joins_scalar_numbers_into_one_input),
         cmocka_unit_test(draft__shows_the_class_names_of_texts),
         cmocka_unit_test(draft__reads_numbers_from_bytes_of_the_right_length),

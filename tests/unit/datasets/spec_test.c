@@ -308,6 +308,27 @@ static void default_value__stands_in_for_an_empty_list(void **state) {
     tare_dataset_spec_free(spec);
 }
 
+static void record__is_one_string(void **state) {
+    static const char record[] = "\x0a\x09\x0a\x07\x0a\x01x\x12\x02\x1a\x00";
+    static const char text[] = "input { name: \"examples\" source: RECORD shape: 1 whole: true }";
+    struct tare_features features = { 0 };
+    struct tare_dataset_spec *spec;
+    struct tare_sample sample;
+    (void)state;
+    assert_int_equal(tare_dataset_spec_parse(&spec, text, strlen(text), "s"), TARE_OK);
+    if (tare_dataset_spec_decode(&sample, spec, record, 11) != TARE_OK) fail_msg("%s", tare_error_text());
+    assert_int_equal(sample.values[0].dtype, TARE_DT_STRING);
+    assert_int_equal(sample.values[0].shape.rank, 1);
+    const struct tare_str *got = TARE_CONST_DATA(struct tare_str, &sample.values[0]);
+    assert_int_equal(got->size, 11);
+    assert_memory_equal(got->data, record, 11);
+    tare_sample_reset(&sample);
+    assert_int_equal(tare_dataset_spec_apply(&sample, spec, &features), TARE_TYPE);
+    assert_non_null(strstr(tare_error_text(), "source RECORD needs a TFRecord file"));
+    tare_sample_reset(&sample);
+    tare_dataset_spec_free(spec);
+}
+
 static void default_value__has_the_dtype_of_the_feature(void **state) {
     static const char empty[] = "\x0a\x09\x0a\x07\x0a\x01x\x12\x02\x1a\x00"; /* int64_list { } */
     static const struct {
@@ -465,6 +486,7 @@ int main(void) {
         cmocka_unit_test(record__that_does_not_fit_says_got_and_wanted),
         cmocka_unit_test(numbers__that_do_not_fit_are_refused),
         cmocka_unit_test(default_value__stands_in_for_an_empty_list),
+        cmocka_unit_test(record__is_one_string),
         cmocka_unit_test(default_value__has_the_dtype_of_the_feature),
         cmocka_unit_test(samples__go_through_a_spec_too),
         cmocka_unit_test(damaged__records_are_decoded_or_refused),
