@@ -261,6 +261,9 @@ static tare_status choose_outputs(struct run_state *state) {
     for (size_t i = 0; i < names->count; i++) {
         struct tare_strbuf known = { 0 };
         size_t k = 0;
+        for (size_t j = 0; j < i; j++)
+            if (strcmp(names->items[j], names->items[i]) == 0)
+                return TARE_FAIL(TARE_USAGE, "--output %s is given twice", names->items[i]);
         while (k < all->n_outputs && strcmp(all->outputs[k].key, names->items[i]) != 0)
             tare_strbuf_printf(&known, "%s%s", k ? ", " : "", all->outputs[k].key), k++;
         if (k < all->n_outputs) chosen->outputs[chosen->n_outputs++] = all->outputs[k];

@@ -121,6 +121,10 @@ if command -v setpriv >/dev/null && setpriv --reuid 65534 --clear-groups test -x
     expect 1 "cannot create 'read_only/x': Permission denied" setpriv --reuid 65534 --clear-groups "$tare" dataset make three.tfrecord -o read_only/x --quiet
 fi
 
+# ---- an output is named once ----
+expect 2 "--output probabilities is given twice" "$tare" run "$model" --data both.npz --output probabilities --output probabilities --output-dir twice --quiet
+absent twice
+
 # ---- standard input has one reader; empty tables ----
 expect 2 "-: standard input can be read only once (given 2 times)" "$tare" run "$model" --data - --data - --quiet <both.npz
 expect 2 "-: standard input can be read only once (given 2 times)" "$tare" dataset info - - --quiet <both.npz
