@@ -77,12 +77,16 @@ static tare_status end_metric(void *arg, double *value) {
     return metric_failure(metric, metric->of->end(metric->of->arg, value));
 }
 
-static tare_status use_metric(struct metric *out, const tare_metric *metric) {
+/* Reports use the name after the call. */
+static tare_status use_metric(struct metric *out, struct tare_arena *arena, const tare_metric *metric) {
+    const char *name;
     TARE_TRY(tare_public_check_struct("tare_metric", metric->struct_size, sizeof *metric, metric->reserved));
     if (!metric->name || !metric->record || !metric->end)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "tare_metric: name, record and end must be set");
+    name = tare_arena_strdup(arena, metric->name);
+    if (!name) return TARE_NO_MEMORY;
     out->of = metric;
-    out->custom = (struct tare_custom_metric){ .name = metric->name,
+    out->custom = (struct tare_custom_metric){ .name = name,
                                                .lower_is_better = metric->lower_is_better != 0,
                                                .begin = begin_metric,
                                                .record = add_to_metric,
@@ -134,7 +138,7 @@ static tare_status use_settings(tare_comparison *c, const tare_model *model, con
     TARE_TRY(tare_data_options_open(&c->values.records));
     TARE_TRY(tare_public_path(&path, model));
     TARE_TRY(check_calibration(model, path, task->calibration));
-    if (task->metric) TARE_TRY(use_metric(&c->metric, task->metric));
+    if (task->metric) TARE_TRY(use_metric(&c->metric, &c->arena, task->metric));
     if (!c->values.how.threads && context) c->values.how.threads = context->threads;
     c->log = tare_public_log(context);
     c->task = (struct tare_compare_task){ .model = tare_arena_strdup(&c->arena, path),
