@@ -174,7 +174,9 @@ static tare_status bind(struct tare_tensor **out, const tare_calibrator *c, cons
     tare_status status;
     if (!values) return TARE_NO_MEMORY;
     status = tare_public_sample(&sample, inputs, n_inputs);
-    if (status == TARE_OK) status = (record ? tare_bind_record : tare_bind_sample)(values, c->signature, &sample, NULL);
+    if (status == TARE_OK)
+        status = record ? tare_bind_record(values, c->signature, &sample, NULL)
+                        : tare_bind_inputs(values, c->signature, &sample);
     tare_sample_reset(&sample);
     if (status == TARE_OK)
         *out = values;

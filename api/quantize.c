@@ -60,7 +60,9 @@ static tare_status quantize(struct tare_quant_report *report, struct tare_graph_
 /* The method comes first, so that the option text can override it. */
 static tare_status read_options(struct quantize_values *out, struct tare_arena *arena, const char *method,
                                 const char *options) {
-    const char *text = tare_arena_printf(arena, "method=\"%s\" %s", method ? method : "static", options ? options : "");
+    const char *text;
+    if (method && strchr(method, '"')) return TARE_FAIL(TARE_USAGE, "method: unknown method '%s'", method);
+    text = tare_arena_printf(arena, "method=\"%s\" %s", method ? method : "static", options ? options : "");
     return text ? tare_option_text_read(out, arena, &set, text) : TARE_NO_MEMORY;
 }
 

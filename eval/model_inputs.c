@@ -98,15 +98,19 @@ static tare_status check_value(const struct tare_feed *feed, const struct tare_t
     return TARE_OK;
 }
 
-static tare_status wrong_keys(const struct tare_signature *signature, const struct tare_sample *sample) {
-    struct tare_strbuf expected = { 0 }, got = { 0 };
+static void feed_names(struct tare_strbuf *out, const struct tare_signature *signature) {
     struct tare_feed_place place = { 0 };
     struct tare_feed feed;
-    tare_status status;
     for (size_t i = 0; i < tare_signature_feed_count(signature); i++) {
         tare_signature_next_feed(&feed, signature, &place);
-        tare_strbuf_printf(&expected, "%s%s", i ? ", " : "", feed.name);
+        tare_strbuf_printf(out, "%s%s", i ? ", " : "", feed.name);
     }
+}
+
+static tare_status wrong_keys(const struct tare_signature *signature, const struct tare_sample *sample) {
+    struct tare_strbuf expected = { 0 }, got = { 0 };
+    tare_status status;
+    feed_names(&expected, signature);
     for (size_t i = 0; i < sample->count; i++)
         tare_strbuf_printf(&got, "%s%s", i ? ", " : "", sample->keys[i]);
     status =
@@ -190,6 +194,42 @@ tare_status tare_bind_sample(struct tare_tensor *values, const struct tare_signa
     tare_map_free(&keyed.by_key);
     (void)label; /* other keys are labels or expected outputs, for the evaluation */
     return status;
+}
+
+static bool is_feed(const struct tare_signature *signature, const char *name) {
+    const size_t count = tare_signature_feed_count(signature);
+    struct tare_feed_place place = { 0 };
+    struct tare_feed feed;
+    for (size_t i = 0; i < count; i++) {
+        tare_signature_next_feed(&feed, signature, &place);
+        if (strcmp(feed.name, name) == 0) return true;
+    }
+    return false;
+}
+
+static tare_status unknown_key(const struct tare_signature *signature, const char *name) {
+    struct tare_strbuf names = { 0 };
+    tare_status status;
+    feed_names(&names, signature);
+    status = TARE_FAIL(TARE_INVALID_ARGUMENT, "input %s: unknown input (%s has %s)", name, signature->key,
+                       tare_strbuf_text(&names));
+    tare_strbuf_free(&names);
+    return status;
+}
+
+tare_status tare_bind_inputs(struct tare_tensor *values, const struct tare_signature *signature,
+                             const struct tare_sample *sample) {
+    const size_t count = tare_signature_feed_count(signature);
+    size_t used = 0;
+    TARE_TRY(tare_bind_sample(values, signature, sample, NULL));
+    for (size_t i = 0; i < count; i++)
+        used += values[i].dtype != 0;
+    if (used == sample->count) return TARE_OK;
+    for (size_t i = 0; i < count; i++)
+        tare_tensor_reset(&values[i]);
+    for (size_t i = 0; i < sample->count; i++)
+        if (!is_feed(signature, sample->keys[i])) return unknown_key(signature, sample->keys[i]);
+    return TARE_FAIL(TARE_INVALID_ARGUMENT, "an input is given twice");
 }
 
 static bool same_row(const struct tare_shape *a, const struct tare_shape *b) {

@@ -26,13 +26,16 @@ struct tare_feed_place {
 /* The feed at the place, which moves to the next one. */
 void tare_signature_next_feed(struct tare_feed *out, const struct tare_signature *signature,
                               struct tare_feed_place *place);
-/* Shares the sample's tensors in feed order. Errors name a missing key, a dtype or shape that does not match (expected
- * and got), or a key that the signature does not have (`label` is allowed; NULL: none). */
+/* Shares the sample's tensors in feed order. Errors name a missing key, or a dtype or shape that does not match
+ * (expected and got). Other keys are labels or expected outputs, for the evaluation. */
 tare_status tare_bind_sample(struct tare_tensor *values, const struct tare_signature *signature,
                              const struct tare_sample *sample, const char *label);
-/* The same for a record of a data file: if the signature has one input, it takes the value of a record with a single
- * key besides the label (`label`; NULL: "label"), whatever that key is: a bare .npy file has no other name than its
- * own. */
+/* The same where a key that the signature does not have is an error: that of an input with a default, misspelled. */
+tare_status tare_bind_inputs(struct tare_tensor *values, const struct tare_signature *signature,
+                             const struct tare_sample *sample);
+/* As tare_bind_sample for a record of a data file: if the signature has one input, it takes the value of a record with
+ * a single key besides the label (`label`; NULL: "label"), whatever that key is: a bare .npy file has no other name
+ * than its own. */
 tare_status tare_bind_record(struct tare_tensor *values, const struct tare_signature *signature,
                              const struct tare_sample *sample, const char *label);
 /* Concatenates the i-th values of `count` samples, rows[s][i], on axis 0. Sets *fits to false and makes no tensor when

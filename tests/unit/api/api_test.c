@@ -169,6 +169,10 @@ static void runner__reports_inputs_that_do_not_match(void **state) {
     REFUSED(tare_runner_run(runner, &wrong, 1, &outputs, &count), TARE_ERROR_SHAPE, "array image");
     tare_array twice[] = { image, image };
     REFUSED(tare_runner_run(runner, twice, 2, &outputs, &count), TARE_ERROR_INVALID_ARGUMENT, "duplicate array image");
+    tare_array more[] = { image, image };
+    more[1].name = "imgae";
+    REFUSED(tare_runner_run(runner, more, 2, &outputs, &count), TARE_ERROR_INVALID_ARGUMENT,
+            "input imgae: unknown input (serving_default has image)");
     OK(tare_runner_run(runner, &image, 1, &outputs, &count)); /* earlier failures have no effect */
     tare_runner_close(runner);
     REFUSED(tare_runner_open(&runner, model, "nothing"), TARE_ERROR_NOT_FOUND, "there is no signature 'nothing'");
