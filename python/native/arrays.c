@@ -27,7 +27,10 @@ static bool read_shape(tare_array *out, PyObject *shape) {
     const Py_ssize_t rank = PyTuple_Size(shape);
     if (rank < 0) return false;
     if (rank > TARE_ARRAY_MAX_RANK) {
-        PyErr_Format(PyExc_ValueError, "an array has %zd dimensions (expected at most %d)", rank, TARE_ARRAY_MAX_RANK);
+        char text[256];
+        PyOS_snprintf(text, sizeof text, "array %.150s: has %zd dimensions (expected at most %d)", out->name, rank,
+                      TARE_ARRAY_MAX_RANK);
+        native_raise_text(TARE_ERROR_SHAPE, text);
         return false;
     }
     out->rank = (int32_t)rank;

@@ -9,7 +9,7 @@ from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Seq
 import numpy as np
 
 from . import _native
-from ._errors import DTypeError, InvalidArgumentError, Status
+from ._errors import DTypeError, InvalidArgumentError, ShapeError, Status
 
 __all__ = ["TensorSpec", "bfloat16_to_float32", "float32_to_bfloat16"]
 
@@ -28,6 +28,8 @@ _QUANTIZED = {11, 12, 13, 15, 16}
 DTYPES = {number: np.dtype(name) for number, name in _NUMPY.items()}
 _NUMBERS = {dtype: number for number, dtype in DTYPES.items() if number not in _QUANTIZED and number != BFLOAT16}
 _NARROW = {"int4": np.int8, "uint4": np.uint8, "int2": np.int8, "uint2": np.uint8}
+#: Kinds of Python numbers by the kind of dtype that holds them without loss of a fraction, an imaginary part or a sign.
+_KINDS = {"b": "b", "i": "biu", "u": "biu", "f": "biuf", "c": "biufc"}
 
 
 class TensorSpec(NamedTuple):
@@ -80,13 +82,21 @@ def bfloat16_to_float32(values: Any) -> "np.ndarray[Any, np.dtype[np.float32]]":
     ndarray of float32
         Array of the same shape.
 
+    Raises
+    ------
+    DTypeError
+        The values have another dtype.
+
     Examples
     --------
     >>> tare.bfloat16_to_float32(tare.float32_to_bfloat16([1.0, -2.5]))
     array([ 1. , -2.5], dtype=float32)
     """
-    bits = np.ascontiguousarray(values)
-    shape = np.shape(values)
+    bits = np.asarray(values)
+    if bits.dtype.newbyteorder("=") != np.uint16 and (bits.dtype.kind, bits.dtype.itemsize) != ("V", 2):
+        raise DTypeError(f"values: expected uint16 or bfloat16, got {bits.dtype}", Status.TYPE)
+    shape = bits.shape
+    bits = np.ascontiguousarray(_known(bits))
     return (bits.view(np.uint16).astype(np.uint32) << np.uint32(16)).view(np.float32).reshape(shape)
 
 
@@ -127,9 +137,32 @@ def _as_bfloat16(bits: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
 # ---- to the library
 
 
-def _texts(values: "np.ndarray[Any, Any]") -> List[bytes]:
-    items: List[Any] = values.ravel().tolist()
-    return [item.encode() if isinstance(item, str) else bytes(item) for item in items]
+def encoded(name: Any) -> bytes:
+    """The name of an array."""
+    if not isinstance(name, str):
+        raise InvalidArgumentError(f"array {name!r}: the name is of type {type(name).__name__} (expected str)")
+    try:
+        data = name.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidArgumentError(f"array {name!r}: the name is not valid Unicode") from error
+    if b"\0" in data:
+        raise InvalidArgumentError(f"array {name!r}: the name contains a null character")
+    return data
+
+
+def _text(item: Any, name: str) -> bytes:
+    if isinstance(item, str):
+        try:
+            return item.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidArgumentError(f"array {name}: {item!r} is not valid Unicode (pass bytes)") from error
+    if not isinstance(item, bytes):
+        raise DTypeError(f"array {name}: an element is of type {type(item).__name__} (expected str or bytes)", Status.TYPE)
+    return item
+
+
+def _texts(values: "np.ndarray[Any, Any]", name: str) -> List[bytes]:
+    return [_text(item, name) for item in values.ravel().tolist()]
 
 
 def _number(values: "np.ndarray[Any, Any]", name: str, expected: int) -> int:
@@ -151,18 +184,49 @@ def _known(array: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
-def prepare(value: Any, expected: int = 0) -> "np.ndarray[Any, Any]":
+def _objects(value: Any, name: str) -> "np.ndarray[Any, Any]":
+    """Python objects as an array. NumPy would make strings of numbers, and cut null bytes from the end of bytes."""
+    try:
+        array = np.asarray(value)
+        return np.asarray(value, object) if array.dtype.kind in "SU" else array
+    except UnicodeDecodeError:  # str and bytes in one list
+        return np.asarray(value, object)
+    except (TypeError, ValueError) as error:
+        text = str(error).split(". ")[0]
+        raise ShapeError(f"array {name}: the value is not an array ({text})", Status.SHAPE) from error
+
+
+def _converted(array: "np.ndarray[Any, Any]", dtype: "np.dtype[Any]", name: str) -> "np.ndarray[Any, Any]":
+    """Python numbers in the dtype of the input; those that it does not hold are not rounded or wrapped silently."""
+    if array.size and array.dtype.kind not in _KINDS[dtype.kind]:
+        raise DTypeError(f"array {name}: expected {dtype}, got {array.dtype}", Status.TYPE)
+    converted = array.astype(dtype)
+    if dtype.kind in "iu" and not np.array_equal(converted, array):
+        raise DTypeError(f"array {name}: a number is out of range (expected {dtype})", Status.TYPE)
+    return converted
+
+
+def _from_python(value: Any, expected: int, name: str) -> "np.ndarray[Any, Any]":
+    array = _objects(value, name)
+    if expected == STRING and not array.size:
+        return array.astype(object)
+    if expected == BFLOAT16:
+        return float32_to_bfloat16(_converted(array, np.dtype(np.float32), name))
+    return _converted(array, DTYPES[expected], name) if expected in DTYPES else array
+
+
+def prepare(value: Any, expected: int = 0, name: str = "") -> "np.ndarray[Any, Any]":
     """The value as an aligned C-contiguous array in native byte order.
 
     Python numbers and lists get the expected element type."""
     if isinstance(value, np.ndarray):
         array: "np.ndarray[Any, Any]" = value
-    elif expected == STRING:
-        array = np.asarray(value, object)
+        if np.ma.is_masked(value):  # type: ignore[no-untyped-call]
+            raise InvalidArgumentError(f"array {name}: has masked elements (fill them with .filled)")
     elif hasattr(value, "__array__") or hasattr(value, "__array_interface__"):
         array = np.asarray(value)
     else:
-        array = np.asarray(value, DTYPES.get(expected))
+        array = _from_python(value, expected, name)
     if array.dtype not in _NUMBERS:
         array = _known(array)
     if array.flags.c_contiguous:
@@ -173,7 +237,9 @@ def prepare(value: Any, expected: int = 0) -> "np.ndarray[Any, Any]":
 def native(name: bytes, array: "np.ndarray[Any, Any]", expected: int = 0) -> NativeArray:
     """The tuple of a prepared array, which must outlive the call."""
     if array.dtype.kind in "OSU":
-        return name, STRING, array.shape, _texts(array)
+        if expected in DTYPES:
+            raise DTypeError(f"array {name.decode()}: expected {DTYPES[expected]}, got {array.dtype}", Status.TYPE)
+        return name, STRING, array.shape, _texts(array, name.decode())
     number = _number(array, name.decode(), expected)
     address: int = array.__array_interface__["data"][0]
     return name, number, array.shape, address
@@ -238,7 +304,7 @@ def native_inputs(
     tuples = []
     for name, value in values.items():
         expected = specs[name].number if name in specs else 0
-        array = prepare(value, expected)
+        array = prepare(value, expected, name)
         keep.append(array)
-        tuples.append(native(name.encode(), array, expected))
+        tuples.append(native(encoded(name), array, expected))
     return tuples, keep

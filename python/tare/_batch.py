@@ -56,7 +56,7 @@ def _run(job: Any) -> Any:
         raise UsageError(f"job: lacks {' and '.join(missing)}", Status.USAGE)
     unknown = set(job) - _KEYS
     if unknown:
-        raise UsageError(f"job: unknown keys {', '.join(sorted(unknown))} (expected {', '.join(sorted(_KEYS))})", Status.USAGE)
+        raise UsageError(f"job: unknown keys {', '.join(sorted(map(str, unknown)))} (expected {', '.join(sorted(_KEYS))})", Status.USAGE)
     model = load(job["model"])
     calibration = job.get("calibration")
     if calibration is not None and not isinstance(calibration, Calibration):

@@ -4,11 +4,13 @@ import os
 from itertools import islice
 from typing import Any, Iterable, List, Optional, Union
 
+import numpy as np
+
 from . import _native
 from ._arrays import NativeArray
 from ._calibration import Calibration
 from ._data import Data, is_path, native_records, records_of, spooled
-from ._errors import UsageError
+from ._errors import Status, UsageError
 from ._model import Model, expect_model
 from ._options import option_text, paths
 from ._progress import Progress, Reporter, reporting
@@ -58,7 +60,7 @@ def calibrate(
     batch : int, optional
         Records to run together where that changes no result. Default: automatic.
     limit : int, optional
-        Use the first records only.
+        Use the first records only; 0: all.
     name : str, optional
         Name of data from memory in the calibration; calibrations to be merged need different names.
     hessians : bool
@@ -99,13 +101,17 @@ def calibrate(
     expect_model(model)
     given = {"signature": signature, "threads": workers, "batch": batch, "state": state, **options}
     if is_path(data):
+        if name is not None:
+            raise UsageError("name: applies to data from memory (files have theirs)", Status.USAGE)
         text = option_text({**given, "limit": limit, "spec": spec, "hessians": hessians or None})
         with model._context.lock, reporting(model._context.handle, progress):
             return Calibration(_native.model_calibrate(model._handle, paths(data), text))
-    if limit is not None and limit < 0:
-        raise UsageError(f"limit: invalid number of records (expected 0 or more, got {limit})")
+    if limit is not None and (not isinstance(limit, (int, np.integer)) or limit < 0):
+        raise UsageError(f"limit: invalid number of records (expected 0 or more, got {limit!r})", Status.USAGE)
+    if spec is not None:
+        raise UsageError("spec: applies to files (the data is in memory)", Status.USAGE)
     inputs = model._signature(signature).inputs
-    records = native_records(islice(records_of(data, inputs), limit), inputs, only_inputs=True)
+    records = native_records(islice(records_of(data, inputs), limit or None), inputs, only_inputs=True)
     if hessians:
         with spooled(records) as path, model._context.lock, reporting(model._context.handle, progress):
             text = option_text({**given, "hessians": True})

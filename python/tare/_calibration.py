@@ -7,8 +7,8 @@ from typing import Any, Dict, List, NamedTuple, Optional, Union
 import numpy as np
 
 from . import _native
-from ._errors import NotFoundError, Status
-from ._options import option_text
+from ._errors import InvalidArgumentError, NotFoundError, Status, UsageError
+from ._options import one_path, option_text
 from ._table import framed
 
 __all__ = ["Calibration", "Histogram", "Ranges"]
@@ -112,7 +112,7 @@ class Calibration:
         >>> tare.Calibration.load(tmp / "glyphs.calib").records
         200
         """
-        return cls(_native.calibration_open(os.fspath(path)))
+        return cls(_native.calibration_open(one_path(path)))
 
     def save(self, path: Path) -> None:
         """Write a calibration file. After a crash the path has the old contents or the new.
@@ -122,7 +122,7 @@ class Calibration:
         path : path
             The file.
         """
-        _native.calibration_write(self._handle, os.fspath(path))
+        _native.calibration_write(self._handle, one_path(path))
 
     def merge(self, *others: "Calibration") -> "Calibration":
         """Add the statistics of other calibrations of the same model, over other records.
@@ -149,6 +149,9 @@ class Calibration:
         400
         """
         for other in others:
+            if not isinstance(other, Calibration):
+                raise InvalidArgumentError(f"calibration: expected a Calibration, got {type(other).__name__}")
+        for other in others:
             _native.calibration_add(self._handle, other._handle)
         self._described = None
         return self
@@ -171,6 +174,8 @@ class Calibration:
         dict
             See docs/json.md.
         """
+        if "html" in options:
+            raise UsageError("option html: is not one of describe (use to_html)", Status.USAGE)
         described: Dict[str, Any] = json.loads(_native.calibration_report(self._handle, option_text(options)))
         return described
 
@@ -244,7 +249,7 @@ class Calibration:
         return _native.calibration_report(self._handle, "html")
 
     def _repr_html_(self) -> str:
-                return framed(self.to_html())
+        return framed(self.to_html())
 
 
 def _name(tensor: Dict[str, Any]) -> str:

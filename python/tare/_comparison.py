@@ -112,7 +112,19 @@ class _NativeMetric:
 
 
 def _metric_name(metric: Any) -> str:
-    return str(getattr(metric, "__name__", None) or getattr(metric, "name", None) or type(metric).__name__)
+    name = str(getattr(metric, "__name__", None) or getattr(metric, "name", None) or type(metric).__name__)
+    return name.encode(errors="replace").decode().replace("\0", "?")
+
+
+def _check_metric(metric: Any) -> None:
+    if metric is None or isinstance(metric, str):
+        return
+    if isinstance(metric, type):
+        raise InvalidArgumentError(f"metric: expected an object of the class {metric.__name__}, got the class")
+    if not callable(metric) and not all(hasattr(metric, name) for name in ("reset", "update", "result")):
+        raise InvalidArgumentError(
+            f"metric: expected a name, a function, or an object with reset, update and result; got {type(metric).__name__}"
+        )
 
 
 class Comparison:
@@ -148,7 +160,7 @@ class Comparison:
 
     def __init__(self, handle: Any) -> None:
         self._handle = handle
-        self._report: Dict[str, Any] = json.loads(_native.comparison_report(handle, _JSON))
+        self._report = self.describe()
         values = self._report["measure"]["results"]
         self.rows = Table({**row, **value} for row, value in zip(self._report["results"], values))
         self.measure = self._report["measure"]["name"]
@@ -163,7 +175,8 @@ class Comparison:
 
     def describe(self) -> Dict[str, Any]:
         """Everything, with the keys of ``tare compare --json`` (docs/json.md)."""
-        return self._report
+        described: Dict[str, Any] = json.loads(_native.comparison_report(self._handle, _JSON))
+        return described
 
     def to_dataframe(self) -> Any:
         """The rows as a pandas DataFrame.
@@ -309,8 +322,10 @@ def compare(
     'mean_confidence'
     """
     expect_model(model)
+    _check_metric(metric)
     if calibration is not None and not isinstance(calibration, Calibration):
-        calibration = calibrate(model, calibration, signature=signature, spec=spec, workers=workers, progress=progress)
+        own = spec if is_path(calibration) else None
+        calibration = calibrate(model, calibration, signature=signature, spec=own, workers=workers, progress=progress)
     custom = None if metric is None or isinstance(metric, str) else metric
     given = {"methods": methods, "algorithms": algorithms, "label": label, "target": target, "signature": signature,
              "threads": workers, "limit": limit, "metric": metric if custom is None else None,

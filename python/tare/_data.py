@@ -8,9 +8,9 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optio
 import numpy as np
 
 from . import _native
-from ._arrays import DTYPES, NativeArray, TensorSpec, copy, native, prepare
+from ._arrays import DTYPES, NativeArray, TensorSpec, copy, encoded, native, prepare
 from ._errors import InvalidArgumentError
-from ._options import paths
+from ._options import one_path, paths
 
 __all__ = ["read_records", "write_records"]
 
@@ -44,7 +44,11 @@ def _rows(array: Any, spec: Optional[TensorSpec]) -> Tuple[int, Callable[[int], 
 
 
 def _from_arrays(columns: Mapping[str, Any], specs: Mapping[str, TensorSpec]) -> Iterator[Record]:
-    arrays = {name: prepare(values, specs[name].number if name in specs else 0) for name, values in columns.items()}
+    if not columns:
+        raise InvalidArgumentError(f"data: the dict is empty (expected keys {', '.join(specs)})")
+    arrays = {
+        name: prepare(values, specs[name].number if name in specs else 0, name) for name, values in columns.items()
+    }
     rows = {name: _rows(array, specs.get(name)) for name, array in arrays.items()}
     counts = {name: count for name, (count, _) in rows.items()}
     if len(set(counts.values())) != 1:
@@ -118,7 +122,7 @@ class _Binder:
         number = spec.number if spec else 0
         if spec is not None:
             rank = len(spec.shape) - 1 if spec.shape and spec.shape[0] in (None, 1) else None
-        self._known[name] = name.encode(), number, rank, DTYPES.get(number)
+        self._known[name] = encoded(name), number, rank, DTYPES.get(number)
         return self._known[name]
 
     def bind(self, record: Mapping[str, Any]) -> "Tuple[List[NativeArray], List[np.ndarray[Any, Any]]]":
@@ -129,7 +133,7 @@ class _Binder:
             encoded, expected, rank, dtype = known.get(name) or self._look_up(name)
             array = value
             if type(value) is not np.ndarray or value.dtype is not dtype or not value.flags.c_contiguous:
-                array = prepare(value, expected)
+                array = prepare(value, expected, name)
             if array.ndim == rank:
                 array = array[np.newaxis]
             keep.append(array)
@@ -183,6 +187,7 @@ def read_records(data: Union[str, "os.PathLike[str]", Sequence[Any]], spec: Any 
     >>> {name: array.shape for name, array in sorted(record.items())}
     {'image': (1, 28, 28, 1), 'label': (1,)}
     """
+    spec = None if spec is None else one_path(spec)
     reader = _native.reader_open(_native.context(lambda level, text: None), paths(data), spec)
     while True:
         arrays = _native.reader_next(reader)
@@ -221,7 +226,7 @@ def _expect_dict(record: Any) -> Mapping[str, Any]:
 
 
 def _write(path: Union[str, "os.PathLike[str]"], records: Iterable[List[NativeArray]]) -> int:
-    writer = _native.writer_open(os.fspath(path))
+    writer = _native.writer_open(one_path(path))
     count = 0
     for record in records:
         _native.writer_add(writer, record)

@@ -11,7 +11,7 @@ from . import _native
 from ._arrays import TensorSpec, bind, native_inputs, take
 from ._calibration import Calibration
 from ._errors import InvalidArgumentError, NotFoundError, Status
-from ._options import message_text, option_text
+from ._options import argument, message_text, one_path, option_text
 from ._progress import Progress, on_log, reporting
 from ._report import Report
 from ._table import Table
@@ -21,6 +21,7 @@ __all__ = ["Function", "Model", "Signature", "load"]
 Path = Union[str, "os.PathLike[str]"]
 
 _OVERWRITE = 1
+_MOST_THREADS = 1024
 _MOST_RUNNERS = 8  # of a function, by dtypes and shapes of the arguments
 _ALLOW_INCOMPATIBLE, _FIND_FUNCTIONS, _BFLOAT16_OUTPUTS = 1, 2, 4
 
@@ -79,11 +80,11 @@ class Context:
     def __init__(self, threads: int, plugins: Union[Path, Sequence[Path]]) -> None:
         self.handle = _native.context(on_log)
         self.lock = threading.RLock()
-        if threads < 0:
-            raise InvalidArgumentError(f"threads: invalid number (expected 0 or more, got {threads})")
-        _native.context_set(self.handle, threads, 0)
-        for plugin in [plugins] if isinstance(plugins, (str, os.PathLike)) else plugins:
-            _native.context_plugin(self.handle, os.fspath(plugin))
+        if not isinstance(threads, (int, np.integer)) or not 0 <= threads <= _MOST_THREADS:
+            raise InvalidArgumentError(f"threads: invalid number (expected 0 to {_MOST_THREADS}, got {threads})")
+        _native.context_set(self.handle, int(threads), 0)
+        for plugin in [plugins] if isinstance(plugins, (str, bytes, os.PathLike)) else plugins:
+            _native.context_plugin(self.handle, one_path(plugin))
 
 
 class Function:
@@ -179,7 +180,7 @@ class Model:
         self._handle = handle
         self._context = context
         self._runners: Dict[str, List[Any]] = {}
-        self._description: Optional[Dict[str, Any]] = None
+        self._description: Optional[str] = None
         self.path = path
         self.report = report
         self._signatures = {
@@ -214,9 +215,9 @@ class Model:
         1
         """
         if self._description is None:
-            self._description = json.loads(_native.model_describe(self._handle))
-        assert self._description is not None
-        return self._description
+            self._description = _native.model_describe(self._handle)
+        described: Dict[str, Any] = json.loads(self._description)  # the caller's own
+        return described
 
     @property
     def aliases(self) -> Dict[str, List[str]]:
@@ -272,7 +273,7 @@ class Model:
                 return self._signatures["serving_default"]
             if len(self._signatures) == 1:
                 return next(iter(self._signatures.values()))
-        if name is None or name not in self._signatures:
+        if not isinstance(name, str) or name not in self._signatures:
             raise NotFoundError(f"signature: {name} does not exist (expected {', '.join(self._signatures)})", Status.NOT_FOUND)
         return self._signatures[name]
 
@@ -348,7 +349,7 @@ class Model:
         >>> model.function("tpu_func")
         <tare.Function tpu_func>
         """
-        return Function(self, name)
+        return Function(self, argument("function", name))
 
     # ---- quantizing and converting
 
@@ -356,6 +357,7 @@ class Model:
         self, method: str, calibration: Optional[Calibration], options: Mapping[str, Any], keep: bool
     ) -> Tuple[Any, Dict[str, Any]]:
         handle = calibration_handle(calibration)
+        argument("method", method)
         with self._context.lock:
             made, report = _native.model_quantize(self._handle, method, handle, option_text(options), keep)
         return made, json.loads(report)
@@ -433,7 +435,8 @@ class Model:
         functions : str or list of str, optional
             Aliases of the functions to place on the TPU. Default: those of the options, else chosen automatically.
         calibration : Calibration, optional
-            Quantize with it before the conversion. Alternatively, convert a result of `quantize`.
+            Quantize with it before the conversion, with the ``quantization_options`` of the options if they have any.
+            Alternatively, convert a result of `quantize`.
         allow_incompatible : bool
             Convert functions that a TPU cannot compile, with a warning for each reason.
         bfloat16_outputs : bool
@@ -461,11 +464,11 @@ class Model:
         """
         names = [functions] if isinstance(functions, str) else list(functions or [])
         message: Dict[str, Any] = {"tpu_functions": [{"function_alias": name} for name in names], **fields}
-        if calibration is not None:
-            message["external_feature_configs"] = {"quantization_options": {}}
-        text = options if isinstance(options, str) else message_text(options or {})
+        text = argument("options", options) if isinstance(options, str) else message_text({} if options is None else options)
         text = f"{text} {message_text(message)}"
-        flags = _ALLOW_INCOMPATIBLE * allow_incompatible | _BFLOAT16_OUTPUTS * bfloat16_outputs
+        if calibration is not None and "quantization_options" not in text:
+            text += " external_feature_configs { quantization_options { } }"
+        flags = (_ALLOW_INCOMPATIBLE if allow_incompatible else 0) | (_BFLOAT16_OUTPUTS if bfloat16_outputs else 0)
         if "tpu_functions" not in text:
             flags |= _FIND_FUNCTIONS
         handle = calibration_handle(calibration)
@@ -495,7 +498,7 @@ class Model:
         ['saved_model.pb', 'variables']
         """
         with self._context.lock:
-            _native.model_write(self._handle, os.fspath(path), _OVERWRITE if overwrite else 0)
+            _native.model_write(self._handle, one_path(path), _OVERWRITE if overwrite else 0)
 
 
 def load(
@@ -535,5 +538,6 @@ def load(
     (None, 28, 28, 1)
     """
     context = Context(threads, plugins)
-    text = tags if tags is None or isinstance(tags, str) else ",".join(tags)
-    return Model(_native.model_open(context.handle, os.fspath(path), text), context, os.fspath(path))
+    directory = os.fsdecode(one_path(path))
+    text = None if tags is None else argument("tags", tags if isinstance(tags, str) else ",".join(tags))
+    return Model(_native.model_open(context.handle, directory, text), context, directory)

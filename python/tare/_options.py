@@ -3,7 +3,7 @@
 import os
 from typing import Any, Iterable, List, Mapping
 
-from ._errors import Status, UsageError
+from ._errors import InvalidArgumentError, Status, UsageError
 
 #: Fields of ConverterOptions and its parts whose values are enumerators, which text form writes without quotes.
 _ENUMERATED = frozenset(
@@ -25,12 +25,33 @@ _ENUMERATED = frozenset(
 )
 
 
+def argument(name: str, value: Any) -> str:
+    """A string for the library."""
+    if not isinstance(value, str):
+        raise InvalidArgumentError(f"{name}: expected a str, got {type(value).__name__}")
+    if "\0" in value:
+        raise InvalidArgumentError(f"{name}: contains a null character ({value!r})")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidArgumentError(f"{name}: is not valid Unicode ({value!r})") from error
+    return value
+
+
+def one_path(value: Any) -> Any:
+    """A path as str or bytes."""
+    path = os.fspath(value)
+    if b"\0" in os.fsencode(path):
+        raise InvalidArgumentError(f"path {path!r}: contains a null character")
+    return path
+
+
 def _word(name: str, value: Any) -> str:
     if isinstance(value, bool):
         return name if value else f"no-{name}"
     if isinstance(value, (list, tuple)):
         value = ",".join(str(item) for item in value)
-    text = os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+    text = argument(f"option {name}", os.fspath(value) if isinstance(value, os.PathLike) else str(value))
     if '"' in text:
         raise UsageError(f"option {name}: a value may not contain a double quote ({text})", Status.USAGE)
     return f'{name}="{text}"'
@@ -44,7 +65,7 @@ def option_text(options: Mapping[str, Any]) -> str:
 def paths(values: Any) -> List[bytes]:
     """One path or several as bytes."""
     several: Iterable[Any] = [values] if isinstance(values, (str, bytes, os.PathLike)) else values
-    return [os.fsencode(value) for value in several]
+    return [os.fsencode(one_path(value)) for value in several]
 
 
 def _scalar(name: str, value: Any) -> str:
@@ -52,7 +73,7 @@ def _scalar(name: str, value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, (int, float)):
         return str(value)
-    text = str(getattr(value, "name", value))
+    text = argument(name, str(getattr(value, "name", value)))
     if name in _ENUMERATED:
         return text
     quoted = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
@@ -61,6 +82,8 @@ def _scalar(name: str, value: Any) -> str:
 
 def message_text(message: Mapping[str, Any]) -> str:
     """A protobuf message in text form: dicts are messages, lists repeat their field."""
+    if not isinstance(message, Mapping):
+        raise InvalidArgumentError(f"options: expected a str or a dict, got {type(message).__name__}")
     parts = []
     for name, value in message.items():
         for item in value if isinstance(value, (list, tuple)) else [value]:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any, Callable, Iterator, Optional, Union
 
 from . import _native
-from ._errors import TareWarning, argument_names
+from ._errors import InvalidArgumentError, TareWarning, argument_names
 
 #: Called with what is done ("calibrating"), how many records are done, and their total (-1: unknown).
 ProgressFunction = Callable[[str, int, int], None]
@@ -68,6 +68,8 @@ def _visible() -> bool:
 def _function(progress: Progress) -> Optional[ProgressFunction]:
     if callable(progress):
         return progress
+    if progress is not None and not isinstance(progress, bool):
+        raise InvalidArgumentError(f"progress: expected a function, True or False, got {type(progress).__name__}")
     if progress is False or (progress is None and not _visible()):
         return None
     try:

@@ -17,7 +17,7 @@ class Report(Dict[str, Any]):
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><th>{html.escape(name)}</th><td>{html.escape(_short(value))}</td></tr>" for name, value in self.items()
+            f"<tr><th>{html.escape(str(name))}</th><td>{html.escape(_short(value))}</td></tr>" for name, value in self.items()
         )
         return f"<table><tbody>{rows}</tbody></table>"
 

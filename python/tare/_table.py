@@ -62,6 +62,6 @@ class Table(List[Dict[str, Any]]):
             text = f"{value:.4g}" if isinstance(value, float) else "" if value is None else str(value)
             return f"<td>{html.escape(text)}</td>"
 
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in self._columns)
+        head = "".join(f"<th>{html.escape(str(name))}</th>" for name in self._columns)
         rows = "".join("<tr>" + "".join(cell(row.get(name)) for name in self._columns) + "</tr>" for row in self)
         return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"

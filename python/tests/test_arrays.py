@@ -3,7 +3,7 @@
 import unittest
 
 import numpy as np
-from support import Case
+from support import Case, samples
 
 import tare
 from tare import _arrays
@@ -67,6 +67,56 @@ class Types(Case):
         with self.fails(tare.InvalidArgumentError, "records: a record is a list (expected a dict of arrays by name)"):
             tare.write_records(self.tmp / "a.tfrecord", [[1]])
         self.assertEqual(list(self.tmp.iterdir()), [])
+
+
+class PythonValues(Case):
+    def read_back(self, value):
+        tare.write_records(self.tmp / "a.tfrecord", [{"x": value}])
+        return next(tare.read_records(self.tmp / "a.tfrecord"))["x"].tolist()
+
+    def test_strings(self):
+        self.assertEqual(self.read_back([b"a\0", "b", b"\xff"]), [b"a\0", b"b", b"\xff"])
+        for value in (np.array([1, 2], object), ["x", 1], [None], np.array([10**13], object)):
+            with self.fails(tare.DTypeError, "array x: an element is of type"):
+                self.read_back(value)
+        with self.fails(tare.InvalidArgumentError, "is not valid Unicode"):
+            self.read_back(["\udcff"])
+
+    def test_names(self):
+        for name in (1, None, "a\0b", "\udcff"):
+            with self.fails(tare.InvalidArgumentError, "name"):
+                tare.write_records(self.tmp / "a.tfrecord", [{name: 1.0}])
+            with self.fails(tare.InvalidArgumentError, "name"):
+                tare.calibrate(self.model, {name: samples()[:2]}, progress=False)
+
+    def test_shapes(self):
+        with self.fails(tare.ShapeError, "array x: the value is not an array"):
+            self.read_back([[1.0], [1.0, 2.0]])
+        with self.fails(tare.ShapeError, "array x: has 13 dimensions (expected at most 12)"):
+            self.read_back(np.zeros((1,) * 13, np.float32))
+
+    def test_numbers_are_not_rounded_or_wrapped(self):
+        for dtype, value in ((np.int32, [1.5]), (np.uint8, [300]), (np.uint8, [-1]), (np.int64, [2**70]), (np.float32, ["1.5"]),
+                             (np.float32, [None]), (np.float32, [1j]), (np.bool_, [2])):  # fmt: skip
+            with self.assertRaises(tare.DTypeError, msg=f"{dtype} {value}"):
+                _arrays.prepare(value, _arrays._NUMBERS[np.dtype(dtype)], "x")
+        for dtype, value in ((np.int32, [-3]), (np.uint64, [2**64 - 1]), (np.float32, [1, True]), (np.complex64, [1.5]),
+                             (np.uint8, []), (np.int8, range(3))):  # fmt: skip
+            found = _arrays.prepare(value, _arrays._NUMBERS[np.dtype(dtype)], "x")
+            self.assertEqual((found.dtype, found.tolist()), (np.dtype(dtype), list(value)))
+        with self.fails(tare.DTypeError, "array image: expected float32, got object"):
+            self.model.run(samples()[:1].astype(object))
+        with self.fails(tare.InvalidArgumentError, "array image: has masked elements"):
+            self.model.run(np.ma.masked_array(samples()[:1], samples()[:1] > 0.5))
+
+    def test_bfloat16(self):
+        found = _arrays.prepare([1.5, -2], _arrays.BFLOAT16, "x")
+        np.testing.assert_array_equal(tare.bfloat16_to_float32(found), [1.5, -2])
+        swapped = np.array([16256, 16384], ">u2")
+        np.testing.assert_array_equal(tare.bfloat16_to_float32(swapped), [1, 2])
+        for values in ([1.0], np.float16([1]), np.float32([1]), b"ab", None):
+            with self.fails(tare.DTypeError, "values: expected uint16 or bfloat16, got"):
+                tare.bfloat16_to_float32(values)
 
 
 class Batches(Case):

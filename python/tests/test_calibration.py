@@ -74,6 +74,19 @@ class Data(Case):
         found = tare.calibrate(self.model, samples(), limit=20)
         self.assertEqual(found.records, 20)
         self.assertEqual(statistics(found), statistics(tare.calibrate(self.model, CALIBRATION, limit=20)))
+        self.assertEqual(tare.calibrate(self.model, samples(), limit=0).records, 300)
+
+    def test_arguments_that_do_not_apply_are_refused(self):
+        with self.fails(tare.UsageError, "spec: applies to files"):
+            tare.calibrate(self.model, samples(), spec="a.spec")
+        with self.fails(tare.UsageError, "name: applies to data from memory"):
+            tare.calibrate(self.model, CALIBRATION, name="a")
+        calibration = tare.calibrate(self.model, samples()[:5])
+        for other in (5, None, self.model):
+            with self.fails(tare.InvalidArgumentError, "calibration: expected a Calibration"):
+                calibration.merge(other)
+        with self.fails(tare.UsageError, "use to_html"):
+            calibration.describe(html=True)
 
 
 @unittest.skipUnless(pandas, "pandas (python3-pandas) is not installed")

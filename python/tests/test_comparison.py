@@ -151,6 +151,11 @@ class Reports(Case):
             tare.compare("glyphs", samples()[:5])
         with self.fails(tare.InvalidArgumentError, "expected at least 1, got 0"):
             tare.compare(self.model, np.array(1, np.float32), methods=["dynamic"])
+        for metric in (5, [], dict, object()):
+            with self.fails(tare.InvalidArgumentError, "metric: expected"):
+                tare.compare(self.model, samples()[:5], metric=metric)
+        with self.fails(tare.InvalidArgumentError, "progress: expected"):
+            tare.compare(self.model, samples()[:5], progress=5)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import threading
 import unittest
 
 import numpy as np
-from support import GLYPHS, Case, evaluation, samples
+from support import CALIBRATION, GLYPHS, Case, evaluation, samples
 
 import tare
 
@@ -53,7 +53,7 @@ class Loading(Case):
             tare.load(self.tmp)
 
     def test_invalid_threads_are_refused(self):
-        with self.fails(tare.InvalidArgumentError, "expected 0 or more, got -1"):
+        with self.fails(tare.InvalidArgumentError, "expected 0 to 1024, got -1"):
             tare.load(GLYPHS / "saved_model", threads=-1)
 
     def test_one_plugin_needs_no_list(self):
@@ -178,6 +178,24 @@ class Quantizing(Case):
             self.model.quantize("weight_only", recipe='a"b')
         with self.fails(tare.InvalidArgumentError, "needs a calibration"):
             self.model.quantize("static")
+        with self.fails(tare.UsageError, "unknown method"):
+            self.model.quantize('weight_only" bits="4')
+        for options in (5, b"x", [1]):
+            with self.fails(tare.InvalidArgumentError, "options: expected a str or a dict"):
+                self.model.convert(options)
+        for call in (tare.load, self.model.save, self.model.function, self.model.quantize, tare.Calibration.load):
+            with self.fails(tare.InvalidArgumentError, "contains a null character"):
+                call("a\0b")
+        with self.fails(tare.InvalidArgumentError, "contains a null character"):
+            next(tare.read_records(f"{CALIBRATION}\0"))
+
+    def test_unknown_inputs_are_refused(self):
+        with self.fails(tare.InvalidArgumentError, "input imgae: unknown input (serving_default has image)"):
+            self.model.run({"image": samples()[:1], "imgae": 1.0})
+
+    def test_descriptions_are_the_callers(self):
+        self.model.describe().clear()
+        self.assertIn("tpu_func", self.model.aliases)
 
     def test_recipes_select_layers(self):
         (self.tmp / "my recipe.txt").write_text(RECIPE)
@@ -228,6 +246,16 @@ class Converting(Case):
     def test_a_calibration_quantizes(self):
         calibration = tare.calibrate(self.model, samples()[:100])
         converted = self.model.convert(functions="tpu_func", calibration=calibration)
+        self.assertGreater(sum(f["int8_macs"] for f in converted.report["functions"]), 0)
+
+    def test_a_calibration_does_not_replace_the_options(self):
+        calibration = tare.calibrate(self.model, samples()[:20])
+        with self.fails(tare.InvalidArgumentError, "has no field 'no_such_field'"):
+            self.model.convert(calibration=calibration, external_feature_configs={"quantization_options": {"no_such_field": 1}})
+        converted = self.model.convert(
+            'tpu_functions { function_alias: "tpu_func" } external_feature_configs { quantization_options { } }',
+            calibration=calibration,
+        )
         self.assertGreater(sum(f["int8_macs"] for f in converted.report["functions"]), 0)
 
 
