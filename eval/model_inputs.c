@@ -224,12 +224,13 @@ tare_status tare_bind_inputs(struct tare_tensor *values, const struct tare_signa
     TARE_TRY(tare_bind_sample(values, signature, sample, NULL));
     for (size_t i = 0; i < count; i++)
         used += values[i].dtype != 0;
-    if (used == sample->count) return TARE_OK;
-    for (size_t i = 0; i < count; i++)
-        tare_tensor_reset(&values[i]);
-    for (size_t i = 0; i < sample->count; i++)
-        if (!is_feed(signature, sample->keys[i])) return unknown_key(signature, sample->keys[i]);
-    return TARE_FAIL(TARE_INVALID_ARGUMENT, "an input is given twice");
+    for (size_t i = 0; i < sample->count && used < sample->count; i++) {
+        if (is_feed(signature, sample->keys[i])) continue;
+        for (size_t k = 0; k < count; k++)
+            tare_tensor_reset(&values[k]);
+        return unknown_key(signature, sample->keys[i]);
+    }
+    return TARE_OK;
 }
 
 static bool same_row(const struct tare_shape *a, const struct tare_shape *b) {
