@@ -107,6 +107,25 @@ static void outputs__assign_what_a_loop_did_that_they_used(void **state) {
     tear_down(&f);
 }
 
+/* Assignments to variables of TensorFlow 1 are not declared stateful: they take a reference. */
+static void outputs__wait_for_assignments_by_reference(void **state) {
+    struct fixture f;
+    (void)state;
+    set_up(&f);
+    struct tare_graph *main = f.model->main;
+    struct tare_node *variable = mini_open(main, "VariableV2", "old", 0), *assign, *y;
+    mini_ok(tare_node_set_type(variable, "dtype", TARE_DT_FLOAT));
+    mini_ok(tare_node_set_shape(variable, "shape", &(struct tare_shape){ 0 }));
+    assign = mini_node(main, "AssignAdd", "assign", 2, mini_done(variable), mini_float(main, "two", 2)).node;
+    y = mini_open(main, "Neg", "y", 1, mini_float(main, "three", 3));
+    mini_ok(tare_node_add_control(y, assign));
+    returns(&f, "y", mini_done(y));
+    assert_int_equal(run_pass(&f, &tare_pass_keep_effects), 1);
+    assert_int_equal(f.outputs[0].edge.node->n_controls, 1);
+    assert_ptr_equal(f.outputs[0].edge.node->controls[0], assign);
+    tear_down(&f);
+}
+
 static void outputs_that_wait_for_no_assignment__stay(void **state) {
     struct fixture f;
     (void)state;
@@ -124,6 +143,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(outputs__assign_what_a_frozen_read_waited_for),
         cmocka_unit_test(outputs__assign_what_a_loop_did_that_they_used),
+        cmocka_unit_test(outputs__wait_for_assignments_by_reference),
         cmocka_unit_test(outputs_that_wait_for_no_assignment__stay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
