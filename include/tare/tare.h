@@ -11,7 +11,9 @@
  * Threads: different handles may be used by different threads at the same time. Models and calibrations may be shared
  * for reading (open runners, calibrate, quantize, convert, compare, describe, write); a runner, calibrator, reader or
  * writer serves one thread at a time. Calibration and comparison start worker threads and join them before the call
- * returns (a calibrator: before it is closed). The library installs no signal handlers and prints nothing. */
+ * returns (a calibrator: before it is closed). The library prints nothing. Its only signal handler is one of SIGBUS,
+ * installed when it maps a file: it handles mapped files that become shorter, and passes all else to the handler that
+ * was installed before. */
 #ifndef TARE_H
 #define TARE_H
 
