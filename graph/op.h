@@ -27,6 +27,8 @@ enum tare_op_flag {
     TARE_OP_IN_PLACE = 1 << 5,    /* the kernel may write its output into input 0 */
     TARE_OP_WRITES = 1 << 6,      /* changes state that later runs of the session read: variables, tables */
     TARE_OP_PASSES_ROWS = 1 << 17, /* the kernel may pass output 0 to tare_kernel.consumer instead of storing it */
+    TARE_OP_TAKES_CODES =
+        1 << 21, /* the kernel also takes int8 or uint8 values in place of their Cast to a float input 0 */
     TARE_OP_EPILOGUE = 1 << 7, /* the kernel may apply a bias, an addend and a ReLU clamp to output 0: tare_epilogue */
     TARE_OP_ROUNDS = 1 << 18,  /* with TARE_OP_EPILOGUE: also if output 0 is bfloat16 */
 

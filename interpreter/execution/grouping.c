@@ -4,6 +4,9 @@
  * The other operand of a binary step may have a chain of its own, for example the dequantization of a residual. Values
  * are computed where the last step of the group stands in the plan; the lifetimes of their inputs extend to it.
  *
+ * A product whose kernel takes bytes, in place of the floats of their Cast, is found before the product that computes
+ * the bytes, so that these are not stored as floats.
+ *
  * The shapes of the operands are known only in a run: where they do not fit an expression, or where an intermediate
  * value is observed, the steps run one by one. */
 #include "interpreter/execution/stages.h"
@@ -247,8 +250,10 @@ static tare_status add_group(const struct finder *f, const struct tare_step_grou
     struct tare_step_group *group = tare_arena_alloc(arena, sizeof *group);
     if (!group) return TARE_NO_MEMORY;
     *group = *found;
-    for (int i = -2; i < group->n_steps; i++) {
-        const int step = i == -2 ? group->pad : i == -1 ? group->product : group->steps[i];
+    const int first[] = { group->pad, group->cast, group->product };
+    enum { FIRST = sizeof first / sizeof *first };
+    for (int i = 0; i < FIRST + group->n_steps; i++) {
+        const int step = i < FIRST ? first[i] : group->steps[i - FIRST];
         if (step < 0) continue;
         f->taken[step] = true;
         f->plan->steps[step].group = group;
@@ -285,6 +290,20 @@ static int find_pad(const struct finder *f, const struct tare_step *product) {
     return fits && strcmp(product->node->op, "XlaConvV2") == 0 ? step : -1;
 }
 
+/* The Cast of bytes that only `product` uses, whose kernel takes bytes; -1: none. */
+static int find_cast(const struct finder *f, const struct tare_step *product) {
+    if (!passes_rows(product) || !(product->op->flags & TARE_OP_TAKES_CODES)) return -1;
+    const int value = product->inputs[0], step = value < 0 ? TARE_NO_STEP : f->uses->made_by[value];
+    if (!is_free(f, step) || f->uses->used_by[value] == TARE_MANY_STEPS) return -1;
+    const struct tare_step *cast = &f->plan->steps[step];
+    if (strcmp(cast->node->op, "Cast") != 0 || cast->inputs[0] < 0 || cast->reads) return -1;
+    const struct tare_edge bytes = cast->node->inputs[0];
+    const enum tare_lane_type type = tare_plan_lane_of(bytes.node->output_dtypes[bytes.index]);
+    const bool fits =
+        cast->node->output_dtypes[0] == TARE_DT_FLOAT && (type == TARE_LANE_INT8 || type == TARE_LANE_UINT8);
+    return fits ? step : -1;
+}
+
 /* The steps other than Identity, which alone passes its input on instead of copying it. */
 static int computing_steps(const struct finder *f, const struct tare_step_group *group) {
     int count = 0;
@@ -299,6 +318,7 @@ static tare_status find_group(const struct finder *f, struct tare_arena *arena, 
     const bool is_product = passes_rows(step);
     struct tare_step_group group = { .product = is_product ? first : -1,
                                      .pad = is_product ? find_pad(f, step) : -1,
+                                     .cast = find_cast(f, step),
                                      .expression = { .n_branches = 1 } };
     int slot = is_product ? step->first_output : -1;
     if (is_product) {
@@ -334,6 +354,13 @@ static tare_status find_group(const struct finder *f, struct tare_arena *arena, 
     return add_group(f, &group, arena);
 }
 
+/* Products that take bytes, other products, element-wise steps. */
+enum { TURNS = 3 };
+static int turn_of(const struct finder *f, const struct tare_step *step) {
+    if (!passes_rows(step)) return 2;
+    return find_cast(f, step) >= 0 ? 0 : 1;
+}
+
 tare_status tare_plan_find_groups(struct tare_plan *plan, const struct tare_plan_uses *uses, struct tare_arena *arena,
                                   struct tare_arena *scratch) {
     const struct finder f = { plan, uses, TARE_NEW_ARRAY(scratch, bool, plan->n_steps + 1) };
@@ -347,11 +374,9 @@ tare_status tare_plan_find_groups(struct tare_plan *plan, const struct tare_plan
         for (int i = 0; tiled && i < tiled->n_heads; i++)
             f.taken[tiled->heads[i]] = true;
     }
-    for (int products = 1; products >= 0; products--) {
-        for (size_t s = 0; s < plan->n_steps; s++) {
-            const struct tare_step *step = &plan->steps[s];
-            if (!f.taken[s] && passes_rows(step) == (products == 1)) TARE_TRY(find_group(&f, arena, (int)s));
-        }
+    for (int turn = 0; turn < TURNS; turn++) {
+        for (size_t s = 0; s < plan->n_steps; s++)
+            if (!f.taken[s] && turn_of(&f, &plan->steps[s]) == turn) TARE_TRY(find_group(&f, arena, (int)s));
     }
     return TARE_OK;
 }

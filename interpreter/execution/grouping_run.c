@@ -396,9 +396,8 @@ static tare_status run_product_on(struct tare_session *session, struct tare_exec
 }
 
 /* The product first tries to include the padding before it. */
-static tare_status run_product(struct tare_session *session, struct tare_exec_frame *frame, struct group_run *run) {
+static tare_status run_padded(struct tare_session *session, struct tare_exec_frame *frame, struct group_run *run) {
     const struct tare_plan *plan = run->plan;
-    if (run->group->pad < 0) return run_product_on(session, frame, run, NULL);
     const struct tare_step *pad = &plan->steps[run->group->pad];
     run->consumer.paddings = tare_plan_value(plan, frame, pad->inputs[1]);
     run->consumer.pad_value = tare_plan_value(plan, frame, pad->inputs[2]);
@@ -411,6 +410,12 @@ static tare_status run_product(struct tare_session *session, struct tare_exec_fr
     tare_tensor_reset(&frame->slots[pad->first_output]); /* of the product's first run */
     TARE_TRY(tare_step_run(session, pad, frame, frame->slots + pad->first_output, NULL, NULL));
     return run_product_on(session, frame, run, NULL);
+}
+
+static tare_status run_product(struct tare_session *session, struct tare_exec_frame *frame, struct group_run *run) {
+    if (run->group->pad >= 0) return run_padded(session, frame, run);
+    const struct tare_step *cast = run->group->cast < 0 ? NULL : &run->plan->steps[run->group->cast];
+    return run_product_on(session, frame, run, cast ? tare_plan_value(run->plan, frame, cast->inputs[0]) : NULL);
 }
 
 /* The time of a group without product is attributed to its last step. */

@@ -81,8 +81,9 @@ struct tare_step_group {
     bool active; /* the present observer requests no intermediate value */
     int product; /* the step that passes its values to the expression; -1: none */
     int pad;     /* the PadV2 that makes the product's input 0, which the product may include; -1: none */
-    int sink;    /* the last of all: the group runs in its place */
-    int output;  /* slot of the result */
+    int cast; /* the Cast of bytes to the floats of the product's input 0, which the product takes as bytes; -1: none */
+    int sink; /* the last of all: the group runs in its place */
+    int output; /* slot of the result */
     int output_dtype;
     struct tare_step_range *range; /* of the result; NULL: none */
     /* Of the tensor that a group without product begins with, set before the group runs; NULL: none. */

@@ -60,6 +60,8 @@ MAX_WINDOW(max_of_bfloat16, uint16_t, float, -INFINITY, tare_float_from_bfloat16
     }
 MEAN_WINDOW(mean_of_f32, float, )
 MEAN_WINDOW(mean_of_bfloat16, uint16_t, tare_float_from_bfloat16)
+MEAN_WINDOW(mean_of_int8, int8_t, (float))
+MEAN_WINDOW(mean_of_uint8, uint8_t, (float))
 #undef MEAN_WINDOW
 
 /* Bytes of an element of the input and the output, and what computes a window. */
@@ -126,6 +128,13 @@ void tare_pool_max_bytes_at(enum tare_cpu_level level, void *output, const struc
     const struct pool_form form = { 1, 1, is_signed ? FORM(level, max_of_int8) : FORM(level, max_of_uint8) };
     run(output, pool, input, &form);
 }
+
+void tare_pool_average_codes_at(enum tare_cpu_level level, float *output, const struct tare_pooling *pool,
+                                const void *input, bool is_signed) {
+    const struct pool_form form = { 1, sizeof *output,
+                                    is_signed ? FORM(level, mean_of_int8) : FORM(level, mean_of_uint8) };
+    run(output, pool, input, &form);
+}
 #undef FORM
 
 void tare_pool_bfloat16(float *output, const struct tare_pooling *pool, const uint16_t *input, bool average) {
@@ -139,4 +148,7 @@ void tare_pool_average_f32(float *output, const struct tare_pooling *pool, const
 }
 void tare_pool_max_bytes(void *output, const struct tare_pooling *pool, const void *input, bool is_signed) {
     tare_pool_max_bytes_at(tare_cpu_level(), output, pool, input, is_signed);
+}
+void tare_pool_average_codes(float *output, const struct tare_pooling *pool, const void *input, bool is_signed) {
+    tare_pool_average_codes_at(tare_cpu_level(), output, pool, input, is_signed);
 }

@@ -29,11 +29,18 @@ void tare_pool_max_f32(float *output, const struct tare_pooling *pool, const flo
 void tare_pool_average_f32(float *output, const struct tare_pooling *pool, const float *input);
 /* The same floats from bfloat16 input. */
 void tare_pool_bfloat16(float *output, const struct tare_pooling *pool, const uint16_t *input, bool average);
+/* Means of bytes, signed or unsigned, as those of the floats that they convert to. The sums are integers, and exact for
+ * windows of at most TARE_POOL_MOST_CODES positions, where those of floats are exact as well; for larger ones the
+ * result is not defined. */
+enum { TARE_POOL_MOST_CODES = 1 << 16 };
+void tare_pool_average_codes(float *output, const struct tare_pooling *pool, const void *input, bool is_signed);
 /* Of bytes, signed or unsigned; the least value for a window without elements. */
 void tare_pool_max_bytes(void *output, const struct tare_pooling *pool, const void *input, bool is_signed);
 /* The same at a level, for tests. */
 void tare_pool_max_bytes_at(enum tare_cpu_level level, void *output, const struct tare_pooling *pool, const void *input,
                             bool is_signed);
+void tare_pool_average_codes_at(enum tare_cpu_level level, float *output, const struct tare_pooling *pool,
+                                const void *input, bool is_signed);
 void tare_pool_bfloat16_at(enum tare_cpu_level level, float *output, const struct tare_pooling *pool,
                            const uint16_t *input, bool average);
 void tare_pool_max_f32_at(enum tare_cpu_level level, float *output, const struct tare_pooling *pool,
@@ -58,6 +65,7 @@ struct tare_pool_window {
 /* The maxima or means of the channels of a window. */
 typedef void tare_pool_of_window(void *to, const struct tare_pool_window *window, int64_t channels);
 tare_pool_of_window tare_pool_max_of_int8_avx2, tare_pool_max_of_uint8_avx2, tare_pool_max_of_f32_avx2,
-    tare_pool_max_of_bfloat16_avx2, tare_pool_mean_of_f32_avx2, tare_pool_mean_of_bfloat16_avx2;
+    tare_pool_max_of_bfloat16_avx2, tare_pool_mean_of_f32_avx2, tare_pool_mean_of_bfloat16_avx2,
+    tare_pool_mean_of_int8_avx2, tare_pool_mean_of_uint8_avx2;
 
 #endif

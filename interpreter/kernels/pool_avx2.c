@@ -87,14 +87,20 @@ TARE_ALWAYS_INLINE void fold_channel(float *to, const struct tare_pool_window *w
     to[channel] = fold == MAX ? y : y / (float)(window->count[0] * window->count[1] * window->count[2]);
 }
 
-TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void fold_window(float *to, const struct tare_pool_window *window, int64_t channels,
-                                                     const enum fold fold, const bool is_bfloat16) {
+/* With lines that follow each other as one. */
+TARE_ALWAYS_INLINE struct tare_pool_window with_joined_lines(const struct tare_pool_window *window) {
     struct tare_pool_window joined = *window;
-    int64_t c = 0;
-    if (window->step[1] == window->count[2] * window->step[2]) { /* whole lines follow each other */
+    if (window->step[1] == window->count[2] * window->step[2]) {
         joined.count[1] = 1;
         joined.count[2] *= window->count[1];
     }
+    return joined;
+}
+
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void fold_window(float *to, const struct tare_pool_window *window, int64_t channels,
+                                                     const enum fold fold, const bool is_bfloat16) {
+    const struct tare_pool_window joined = with_joined_lines(window);
+    int64_t c = 0;
     for (; c + 64 <= channels; c += 64) {
         if (is_bfloat16)
             fold_pairs(to, &joined, c, fold);
@@ -138,5 +144,88 @@ WINDOW(tare_pool_mean_of_bfloat16_avx2, MEAN, true)
     }
 WINDOW(tare_pool_max_of_int8_avx2, int8_t, INT8_MIN, _mm256_max_epi8)
 WINDOW(tare_pool_max_of_uint8_avx2, uint8_t, 0, _mm256_max_epu8)
+#undef WINDOW
+
+/* ---- means of bytes ---- */
+
+enum {
+    CODES = 32,      /* channels that are summed together */
+    MOST_PAIRS = 64, /* of positions, whose sums do not overflow 16 bits: 64 · 2 · 255 < 2^15 */
+};
+
+/* Adds two positions to 32 sums, in two vectors of 16 bits whose order is that of the bytes interleaved. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void add_pair(__m256i sums[2], __m256i a, __m256i b, const bool is_signed) {
+    const __m256i one = _mm256_set1_epi8(1), low = _mm256_unpacklo_epi8(a, b), high = _mm256_unpackhi_epi8(a, b);
+    sums[0] = _mm256_add_epi16(sums[0], is_signed ? _mm256_maddubs_epi16(one, low) : _mm256_maddubs_epi16(low, one));
+    sums[1] = _mm256_add_epi16(sums[1], is_signed ? _mm256_maddubs_epi16(one, high) : _mm256_maddubs_epi16(high, one));
+}
+
+/* Adds the 16-bit sums to 32 of 32 bits in the order of the channels. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void widen_sums(__m256i to[4], const __m256i sums[2]) {
+    for (int i = 0; i < 2; i++) {
+        to[i] = _mm256_add_epi32(to[i], _mm256_cvtepi16_epi32(_mm256_castsi256_si128(sums[i])));
+        to[i + 2] = _mm256_add_epi32(to[i + 2], _mm256_cvtepi16_epi32(_mm256_extracti128_si256(sums[i], 1)));
+    }
+}
+
+/* Adds the positions of a line. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void add_line(__m256i to[4], const char *from, int64_t step, int64_t positions,
+                                                  const bool is_signed) {
+    while (positions > 0) {
+        __m256i sums[2] = { _mm256_setzero_si256(), _mm256_setzero_si256() };
+        const char *end = from + (positions < 2 * MOST_PAIRS ? positions : 2 * MOST_PAIRS) * step;
+        for (; from + step < end; from += 2 * step)
+            add_pair(sums, _mm256_loadu_si256((const void *)from), _mm256_loadu_si256((const void *)(from + step)),
+                     is_signed);
+        if (from < end) {
+            add_pair(sums, _mm256_loadu_si256((const void *)from), _mm256_setzero_si256(), is_signed);
+            from += step;
+        }
+        positions -= 2 * MOST_PAIRS;
+        widen_sums(to, sums);
+    }
+}
+
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void mean_of_codes(float *to, const struct tare_pool_window *window,
+                                                       int64_t channel, const bool is_signed) {
+    const __m256 count = _mm256_set1_ps((float)(window->count[0] * window->count[1] * window->count[2]));
+    __m256i sums[4] = { _mm256_setzero_si256(), _mm256_setzero_si256(), _mm256_setzero_si256(),
+                        _mm256_setzero_si256() };
+    for (int64_t d = 0; d < window->count[0]; d++) {
+        for (int64_t h = 0; h < window->count[1]; h++) {
+            const char *line = window->from + d * window->step[0] + h * window->step[1] + channel;
+            add_line(sums, line, window->step[2], window->count[2], is_signed);
+        }
+    }
+    TARE_UNROLL
+    for (int i = 0; i < 4; i++)
+        _mm256_storeu_ps(to + channel + 8 * i, _mm256_div_ps(_mm256_cvtepi32_ps(sums[i]), count));
+}
+
+/* The last vectors overlap those before them. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void mean_window(float *to, const struct tare_pool_window *window, int64_t channels,
+                                                     const bool is_signed) {
+    const struct tare_pool_window joined = with_joined_lines(window);
+    int64_t c = 0;
+    for (; c + CODES <= channels; c += CODES)
+        mean_of_codes(to, &joined, c, is_signed);
+    if (c < channels && channels > CODES) {
+        mean_of_codes(to, &joined, channels - CODES, is_signed);
+        c = channels;
+    }
+    for (; c < channels; c++) {
+        int32_t sum = 0;
+        TARE_POOL_POSITIONS(&joined, from)
+        sum += is_signed ? (int8_t)from[c] : (uint8_t)from[c];
+        to[c] = (float)sum / (float)(window->count[0] * window->count[1] * window->count[2]);
+    }
+}
+
+#define WINDOW(name, is_signed)                                                                                        \
+    TARE_TARGET_AVX2 void name(void *target, const struct tare_pool_window *window, int64_t channels) {                \
+        mean_window(target, window, channels, is_signed);                                                              \
+    }
+WINDOW(tare_pool_mean_of_int8_avx2, true)
+WINDOW(tare_pool_mean_of_uint8_avx2, false)
 #undef WINDOW
 #endif

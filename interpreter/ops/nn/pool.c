@@ -204,10 +204,13 @@ struct run {
 };
 
 static void run_whole(const struct run *run, const struct tare_pooling *pool, void *to, const void *from) {
+    const bool is_signed = run->dtype == TARE_DT_INT8 || run->dtype == TARE_DT_QINT8;
     if (run->dtype == TARE_DT_BFLOAT16)
         tare_pool_bfloat16(to, pool, from, run->average);
+    else if (run->dtype != TARE_DT_FLOAT && run->average)
+        tare_pool_average_codes(to, pool, from, is_signed);
     else if (run->dtype != TARE_DT_FLOAT)
-        tare_pool_max_bytes(to, pool, from, run->dtype == TARE_DT_INT8 || run->dtype == TARE_DT_QINT8);
+        tare_pool_max_bytes(to, pool, from, is_signed);
     else if (run->average)
         tare_pool_average_f32(to, pool, from);
     else
@@ -272,51 +275,81 @@ static void finish_floats(struct tare_kernel *kernel, float *values, int64_t ele
         tare_floats_round(kernel, 0, values);
 }
 
+/* The dtype of the node's tensors; input 0 may have bytes in place of floats (TARE_OP_TAKES_CODES). */
+static int dtype_of(const struct tare_kernel *kernel) {
+    return kernel->node->output_dtypes[0];
+}
+
 /* Creates output 0, unless it consists of floats that a consumer takes. */
 static tare_status begin_output(struct tare_kernel *kernel, bool *passes, const struct tare_shape *shape, bool plain) {
-    if (!plain && tare_floats_dtype(kernel->inputs[0].dtype)) TARE_TRY(tare_kernel_begin_rows(kernel, shape));
+    if (!plain && tare_floats_dtype(dtype_of(kernel))) TARE_TRY(tare_kernel_begin_rows(kernel, shape));
     *passes = kernel->consumer && kernel->consumer->accepted;
-    return *passes ? TARE_OK : tare_kernel_output(kernel, 0, kernel->inputs[0].dtype, shape);
+    return *passes ? TARE_OK : tare_kernel_output(kernel, 0, dtype_of(kernel), shape);
+}
+
+static const float *floats_of_codes(const struct tare_kernel *kernel, const struct tare_tensor *input) {
+    float *floats = TARE_NEW_ARRAY(kernel->scratch, float, input->elements);
+    for (int64_t i = 0; floats && i < input->elements; i++)
+        floats[i] =
+            input->dtype == TARE_DT_INT8 ? (float)TARE_DATA(int8_t, input)[i] : (float)TARE_DATA(uint8_t, input)[i];
+    return floats;
+}
+
+/* Input 0 in a form that the loops read, with channels last: as it is, or as floats. */
+static tare_status read_input(struct run *run, struct tare_kernel *kernel, const struct tare_window *window,
+                              const struct tare_layout *layout, bool plain) {
+    const struct tare_tensor *input = &kernel->inputs[0];
+    const int64_t *size = run->pool->size;
+    const bool is_bfloat16 = input->dtype == TARE_DT_BFLOAT16 && !plain && !window->channels_first; /* else later */
+    const bool is_many = plain || size[0] * size[1] * size[2] > TARE_POOL_MOST_CODES;
+    const void *from = input->data;
+    run->dtype = input->dtype;
+    if (input->dtype != dtype_of(kernel) && is_many)
+        from = floats_of_codes(kernel, input);
+    else if (tare_floats_dtype(input->dtype) && !is_bfloat16)
+        from = tare_floats_in(kernel, input);
+    if (from != input->data) run->dtype = TARE_DT_FLOAT;
+    run->from_size = tare_dtype_size(run->dtype);
+    run->from = from ? tare_window_input(kernel, window, layout, from, run->from_size) : NULL;
+    return run->from ? TARE_OK : TARE_NO_MEMORY;
+}
+
+/* Output 0, or the elements that a consumer takes. */
+static tare_status compute(struct tare_kernel *kernel, struct run *run, const struct tare_window *window, bool passes,
+                           bool plain) {
+    const struct tare_pooling *pool = run->pool;
+    const bool floats = tare_floats_dtype(dtype_of(kernel));
+    plain_function *loop = plain_of(dtype_of(kernel), run->average);
+    if (!loop) return TARE_FAIL(TARE_UNSUPPORTED, "dtype %s", tare_dtype_name(dtype_of(kernel)));
+    void *target = floats ? floats_of_output(kernel, run->elements, passes) : kernel->outputs[0].data;
+    run->to = target;
+    run->to_size = floats ? sizeof(float) : tare_dtype_size(dtype_of(kernel));
+    if (window->channels_first) run->to = tare_arena_alloc(kernel->scratch, (size_t)run->elements * run->to_size);
+    if (!run->to || !target) return TARE_NO_MEMORY;
+    if (!plain && (floats || run->to_size == 1))
+        TARE_TRY(fast(kernel, run));
+    else
+        loop(run->to, pool, run->from);
+    if (window->channels_first)
+        tare_layout_to_first(target, run->to, pool->batch, pool->channels, positions_of(pool), run->to_size);
+    if (floats) finish_floats(kernel, target, run->elements, passes);
+    return TARE_OK;
 }
 
 static tare_status run_any(struct tare_kernel *kernel, bool plain) {
-    const struct pool_kind *kind = kernel->op->aux;
-    const struct tare_tensor *input = &kernel->inputs[0];
     struct tare_window window;
     struct tare_pooling pool;
     struct tare_layout in, out;
+    struct run run = { .pool = &pool, .average = kind_of(kernel->node)->average };
     bool passes;
     TARE_TRY(window_of(&window, kernel));
-    TARE_TRY(geometry(&pool, &in, &out, &window, &input->shape));
+    TARE_TRY(geometry(&pool, &in, &out, &window, &kernel->inputs[0].shape));
     const struct tare_shape shape = tare_layout_shape(&out, &window);
     TARE_TRY(begin_output(kernel, &passes, &shape, plain));
-    const int64_t elements = passes ? pool.batch * positions_of(&pool) * pool.channels : kernel->outputs[0].elements;
-    if (elements == 0) return TARE_OK;
-    plain_function *loop = plain_of(input->dtype, kind->average);
-    if (!loop) return TARE_FAIL(TARE_UNSUPPORTED, "dtype %s", tare_dtype_name(input->dtype));
-    const bool floats = tare_floats_dtype(input->dtype);
-    const size_t size = floats ? sizeof(float) : tare_dtype_size(input->dtype);
-    const bool is_bfloat16 = input->dtype == TARE_DT_BFLOAT16 && !plain && !window.channels_first; /* converted later */
-    const void *from = floats && !is_bfloat16 ? tare_floats_in(kernel, input) : input->data;
-    if (!from || !(from = tare_window_input(kernel, &window, &in, from, size))) return TARE_NO_MEMORY;
-    void *target = floats ? floats_of_output(kernel, elements, passes) : kernel->outputs[0].data, *to = target;
-    if (window.channels_first) to = tare_arena_alloc(kernel->scratch, (size_t)elements * size);
-    if (!to || !target) return TARE_NO_MEMORY;
-    struct run run = { .pool = &pool,
-                       .to = to,
-                       .from = from,
-                       .dtype = floats && !is_bfloat16 ? TARE_DT_FLOAT : input->dtype,
-                       .average = kind->average,
-                       .elements = elements,
-                       .to_size = size,
-                       .from_size = is_bfloat16 ? sizeof(uint16_t) : size };
-    if (!plain && (floats || size == 1))
-        TARE_TRY(fast(kernel, &run));
-    else
-        loop(to, &pool, from);
-    if (window.channels_first) tare_layout_to_first(target, to, out.batch, out.channels, positions_of(&pool), size);
-    if (floats) finish_floats(kernel, target, elements, passes);
-    return TARE_OK;
+    run.elements = passes ? pool.batch * positions_of(&pool) * pool.channels : kernel->outputs[0].elements;
+    if (run.elements == 0) return TARE_OK;
+    TARE_TRY(read_input(&run, kernel, &window, &in, plain));
+    return compute(kernel, &run, &window, passes, plain);
 }
 
 static tare_status run_pool(struct tare_kernel *kernel) {
@@ -399,10 +432,10 @@ const struct tare_op tare_ops_pool[] = {
     ROW("AvgPool", "value: T",
         SIZES_2D "padding: {'SAME', 'VALID'}; data_format: {'NHWC', 'NCHW'} = 'NHWC'; "
                  "T: {half, bfloat16, float, double}",
-        kind_average, TARE_OP_PASSES_ROWS, TARE_QUANT_PASS_THROUGH),
+        kind_average, TARE_OP_PASSES_ROWS | TARE_OP_TAKES_CODES, TARE_QUANT_PASS_THROUGH),
     ROW("AvgPool3D", "input: T",
         SIZES_3D "padding: {'SAME', 'VALID'}; " FORMAT_3D "; T: {half, bfloat16, float, double}", kind_average_3d,
-        TARE_OP_PASSES_ROWS, TARE_QUANT_PASS_THROUGH),
+        TARE_OP_PASSES_ROWS | TARE_OP_TAKES_CODES, TARE_QUANT_PASS_THROUGH),
     { .name = "MaxPoolWithArgmax",
       .inputs = "input: T",
       .outputs = "output: T, argmax: Targmax",

@@ -21,6 +21,7 @@ static struct tare_tensor random_tensor(int dtype, struct tare_shape shape) {
     mini_ok(tare_tensor_new(&tensor, dtype, &shape));
     for (int64_t i = 0; i < tensor.elements; i++) {
         const int byte = (int)(next() & 0xff) - 128;
+        if (dtype == TARE_DT_UINT8) TARE_DATA(uint8_t, &tensor)[i] = (uint8_t)(next() & 7 ? 255 : byte + 128);
         if (dtype == TARE_DT_INT8) TARE_DATA(int8_t, &tensor)[i] = (int8_t)(next() & 3 ? byte : byte < 0 ? -128 : 127);
         if (dtype == TARE_DT_INT32) TARE_DATA(int32_t, &tensor)[i] = byte * 1000;
         if (dtype == TARE_DT_FLOAT) TARE_DATA(float, &tensor)[i] = (float)byte / 40;
@@ -232,18 +233,18 @@ static void grouping__quantization_of_floats(void **unused) {
     compare(model, x, tare_shape_make(2, (int64_t)7, (int64_t)33), y);
 }
 
-/* The quantization of windows' means; in bfloat16 they are rounded before it. */
-static struct tare_graph_model *quantized_means(struct tare_edge *x, struct tare_edge *y, int dtype,
-                                                const char *format) {
+/* The quantization of windows' means, of values of `dtype`, in which they are rounded before it, or of bytes. */
+static struct tare_graph_model *quantized_means(struct tare_edge *x, struct tare_edge *y, int from, int dtype,
+                                                const char *format, int64_t size) {
     struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
-    *x = mini_placeholder(g, "x", TARE_DT_FLOAT);
+    *x = mini_placeholder(g, "x", from);
     struct tare_edge values = *x;
-    if (dtype != TARE_DT_FLOAT) values = layers_cast(g, "values", *x, dtype);
+    if (dtype != from) values = layers_cast(g, "values", *x, dtype);
     struct tare_node *average = mini_open(g, "AvgPool", "average", 1, values);
     const bool is_first = strcmp(format, "NCHW") == 0;
-    const int64_t sizes[] = { 1, is_first ? 1 : 3, 3, is_first ? 3 : 1 };
-    const int64_t strides[] = { 1, is_first ? 1 : 2, 2, is_first ? 2 : 1 };
+    const int64_t sizes[] = { 1, is_first ? 1 : size, size, is_first ? size : 1 };
+    const int64_t stride = size / 2 + 1, strides[] = { 1, is_first ? 1 : stride, stride, is_first ? stride : 1 };
     mini_ok(tare_node_set_int_list(average, "ksize", sizes, 4));
     mini_ok(tare_node_set_int_list(average, "strides", strides, 4));
     mini_ok(tare_node_set_string(average, "padding", "SAME", 4));
@@ -265,7 +266,7 @@ static void assert_runs_without(const struct tare_graph_model *model, struct tar
     struct tare_arena arena = { 0 };
     struct tare_profile_row *rows;
     size_t count;
-    struct tare_tensor value = random_tensor(TARE_DT_FLOAT, shape), out;
+    struct tare_tensor value = random_tensor(tare_edge_dtype(x), shape), out;
     mini_ok(tare_session_new(&session, model, &options));
     mini_ok(tare_session_run(session, &x, &value, 1, &y, &out, 1, NULL, 0));
     mini_ok(tare_session_profile(&rows, &count, &arena, session));
@@ -283,10 +284,39 @@ static void grouping__means_are_quantized_in_their_own_step(void **unused) {
     static const int dtypes[] = { TARE_DT_FLOAT, TARE_DT_BFLOAT16, TARE_DT_HALF };
     for (int i = 0; i < 6; i++) {
         struct tare_edge x, y;
-        struct tare_graph_model *model = quantized_means(&x, &y, dtypes[i / 2], i % 2 ? "NCHW" : "NHWC");
+        struct tare_graph_model *model =
+            quantized_means(&x, &y, TARE_DT_FLOAT, dtypes[i / 2], i % 2 ? "NCHW" : "NHWC", 3);
         if (dtypes[i / 2] != TARE_DT_HALF) assert_runs_without(model, x, shape, y, "narrow");
         compare(model, x, shape, y);
     }
+}
+
+/* The floats of bytes are not made. */
+static void grouping__means_of_bytes(void **unused) {
+    (void)unused;
+    enum { LARGE = 400 }; /* sums of floats are not exact */
+    for (int i = 0; i < 8; i++) {
+        const int64_t size = i / 4 ? LARGE : 3;
+        const bool is_first = i % 2;
+        struct tare_edge x, y;
+        struct tare_graph_model *model = quantized_means(&x, &y, i / 2 % 2 ? TARE_DT_INT8 : TARE_DT_UINT8,
+                                                         TARE_DT_FLOAT, is_first ? "NCHW" : "NHWC", size);
+        const struct tare_shape shape = tare_shape_make(4, (int64_t)2, is_first ? (int64_t)3 : size + 2, size + 2,
+                                                        is_first ? size + 2 : (int64_t)3);
+        if (size == LARGE) y = (struct tare_edge){ tare_graph_find(model->main, "mul"), 0 };
+        assert_runs_without(model, x, shape, y, "values");
+        compare(model, x, shape, y);
+    }
+}
+
+static void grouping__means_beside_another_reader_of_the_floats(void **unused) {
+    (void)unused;
+    struct tare_edge x, y;
+    struct tare_graph_model *model = quantized_means(&x, &y, TARE_DT_INT8, TARE_DT_FLOAT, "NHWC", 3);
+    const struct tare_edge floats = { tare_graph_find(model->main, "values"), 0 };
+    const struct tare_edge other = mini_node(model->main, "Softplus", "other", 1, floats);
+    y = mini_node(model->main, "AddV2", "sum", 2, other, layers_cast(model->main, "wide", y, TARE_DT_FLOAT));
+    compare(model, x, tare_shape_make(4, (int64_t)2, (int64_t)1, (int64_t)1, (int64_t)40), y);
 }
 
 static void grouping__bfloat16_is_rounded_after_every_op(void **unused) {
@@ -430,6 +460,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(grouping__quantized_layers_at_every_level),
         cmocka_unit_test(grouping__quantization_of_floats),
         cmocka_unit_test(grouping__means_are_quantized_in_their_own_step),
+        cmocka_unit_test(grouping__means_of_bytes),
+        cmocka_unit_test(grouping__means_beside_another_reader_of_the_floats),
         cmocka_unit_test(grouping__bfloat16_is_rounded_after_every_op),
         cmocka_unit_test(grouping__product_of_higher_rank),
         cmocka_unit_test(grouping__other_operands_run_op_by_op),

@@ -1,6 +1,6 @@
 /* Maxima of bytes over windows equal plain loops at every level, for channels that fill vectors or do not, with padding
  * and windows that contain none of the input. Maxima and means of floats and of bfloat16 input have the bits of plain
- * loops. */
+ * loops, and means of bytes those of the floats that the bytes convert to. */
 #include "interpreter/kernels/pool.h"
 
 #include "base/tensor/number.h"
@@ -12,7 +12,13 @@
 
 #include <cmocka.h>
 
-enum { SIZE = 7, MOST_CHANNELS = 70, MOST = 2 * (SIZE + 6) * (SIZE + 6) * MOST_CHANNELS };
+enum {
+    SIZE = 7,
+    MOST_CHANNELS = 70,
+    MOST = 2 * (SIZE + 6) * (SIZE + 6) * MOST_CHANNELS,
+    LARGE = 256,
+    MOST_CODES = LARGE * LARGE * 33,
+};
 
 static uint32_t seed = 9;
 static uint8_t random_byte(void) {
@@ -86,6 +92,30 @@ static void check_bfloat16(const struct tare_pooling *pool, bool average) {
     }
 }
 
+static void check_means_of_codes(const struct tare_pooling *pool, bool is_signed, const uint8_t *input,
+                                 int64_t elements) {
+    static float floats[MOST_CODES], output[MOST + 1], expected[MOST];
+    const int64_t count = pool->batch * pool->out[1] * pool->out[2] * pool->channels;
+    for (int64_t i = 0; i < elements; i++)
+        floats[i] = (float)value(input, i, is_signed);
+    tare_pool_average_f32_at(TARE_CPU_PLAIN, expected, pool, floats);
+    for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level = tare_cpu_next_level(level)) {
+        memset(output, 0x5a, sizeof output);
+        tare_pool_average_codes_at(level, output, pool, input, is_signed);
+        for (int64_t i = 0; i < count; i++)
+            assert_true(output[i] == expected[i] || (output[i] != output[i] && expected[i] != expected[i]));
+        assert_int_equal(((unsigned char *)&output[count])[0], 0x5a);
+    }
+}
+
+static void check_codes(const struct tare_pooling *pool) {
+    static uint8_t input[MOST];
+    for (size_t i = 0; i < sizeof input; i++)
+        input[i] = random_byte();
+    check_means_of_codes(pool, true, input, MOST);
+    check_means_of_codes(pool, false, input, MOST);
+}
+
 static void check_bytes(const struct tare_pooling *pool) {
     check(pool, true);
     check(pool, false);
@@ -140,6 +170,30 @@ static void pool__bfloat16_as_converted(void **unused) {
     check_pools(check_means_and_maxima);
 }
 
+static void pool__means_of_codes(void **unused) {
+    (void)unused;
+    check_pools(check_codes);
+}
+
+/* Sums of the largest windows that are allowed, of bytes with the largest magnitude. */
+static void pool__means_of_many_codes(void **unused) {
+    static const uint8_t extremes[] = { 0x80, 0x7f, 0xff };
+    static uint8_t input[MOST_CODES];
+    const struct tare_pooling pool = { .batch = 1,
+                                       .channels = 33,
+                                       .in = { 1, LARGE, LARGE },
+                                       .out = { 1, 1, 1 },
+                                       .size = { 1, LARGE, LARGE },
+                                       .stride = { 1, 1, 1 } };
+    (void)unused;
+    assert_int_equal(LARGE * LARGE, TARE_POOL_MOST_CODES);
+    for (size_t i = 0; i < sizeof extremes; i++) {
+        memset(input, extremes[i], sizeof input);
+        check_means_of_codes(&pool, true, input, MOST_CODES);
+        check_means_of_codes(&pool, false, input, MOST_CODES);
+    }
+}
+
 static void pool__divided_by_lines(void **unused) {
     (void)unused;
     check_pools(check_lines);
@@ -148,6 +202,8 @@ static void pool__divided_by_lines(void **unused) {
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(pool__maxima_of_bytes),
                                         cmocka_unit_test(pool__bfloat16_as_converted),
+                                        cmocka_unit_test(pool__means_of_codes),
+                                        cmocka_unit_test(pool__means_of_many_codes),
                                         cmocka_unit_test(pool__divided_by_lines) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
