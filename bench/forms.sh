@@ -2,14 +2,18 @@
 # Processor time of a sample of the quantized forms of networks against float and static int8: bench/forms.sh [network…].
 # ResNet-50 and MobileNetV2 are built by network_model with random weights, the others come from the folder of model data
 # (TARE_TEST_DATA, default ../shared/data). Static and dynamic models quantize the same layers (--min-elements 1,
-# depthwise convolutions included; static models also residual additions, with activations of 8 bits); weight-only and
-# bfloat16 models have the default options. Forms alternate at batch 1, ROUNDS times (4), SECONDS_EACH (0.2) each; the
-# least time counts. LEVELS: CPU levels, "default" for the highest (default: "default avx2").
+# depthwise convolutions included; static models also residual additions, with activations of 8 bits), or with
+# LAYERS=default have the default options, as weight-only and bfloat16 models always do. Forms alternate at batch 1,
+# ROUNDS times (4), SECONDS_EACH (0.2) each; the least time counts. LEVELS: CPU levels, "default" for the highest
+# (default: "default avx2").
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 data=${TARE_TEST_DATA:-$root/../shared/data}
 rounds=${ROUNDS:-4}
 seconds=${SECONDS_EACH:-0.2}
+static=(--depthwise --integer-adds --activation-bits 8 --min-elements 1)
+dynamic=(--depthwise --min-elements 1)
+[ "${LAYERS:-}" != default ] || static=() dynamic=()
 read -ra levels <<<"${LEVELS:-default avx2}"
 networks=("$@")
 [ $# -gt 0 ] || networks=(resnet50 mobilenetv2 resnet8 vww kws)
@@ -43,9 +47,8 @@ forms() { # forms MODEL: writes them below $work/forms
     ln -s "$(realpath "$model")" "$work/forms/float"
     "$bench/onnx_writer" "$model" "$work/forms.onnx" "$work/samples.npy"
     quiet "$tare" calibrate --quiet "$model" --data "$work/samples.npy" -o "$work/calibration"
-    quiet "$tare" quantize --quiet "$model" "$work/forms/static" --calibration "$work/calibration" --depthwise \
-        --integer-adds --activation-bits 8 --min-elements 1
-    quiet "$tare" quantize --quiet "$model" "$work/forms/dynamic" --method dynamic --depthwise --min-elements 1
+    quiet "$tare" quantize --quiet "$model" "$work/forms/static" --calibration "$work/calibration" "${static[@]}"
+    quiet "$tare" quantize --quiet "$model" "$work/forms/dynamic" --method dynamic "${dynamic[@]}"
     quiet "$tare" quantize --quiet "$model" "$work/forms/weight-only" --method weight_only
     quiet "$tare" convert --quiet "$model" "$work/forms/bfloat16"
     rm -rf "$work/calibration"

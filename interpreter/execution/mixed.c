@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/control.h"
 #include "interpreter/kernels/tiling.h"
+#include "interpreter/kernels/value_range.h"
 #include "interpreter/ops/support/dims_wire.h"
 
 #include <string.h>
@@ -63,12 +64,26 @@ static tare_status find_mixed(struct tare_plan *plan, const struct tare_plan_use
     const int head = uses->used_by[group->output];
     if (head < 0 || !is_depthwise(&plan->steps[head], group->output)) return TARE_OK;
     const int output = tare_plan_output_slot(&plan->steps[head]), user = uses->used_by[output];
-    if (user < 0 || !quantizes(plan->steps[user].group, output)) return TARE_OK;
+    struct tare_step_range *range = tare_plan_last_step(plan, &plan->steps[head])->result_range;
+    const bool is_quantized = user >= 0 && quantizes(plan->steps[user].group, output);
+    if (!is_quantized && (!range || plan->steps[head].tiled)) return TARE_OK;
     struct tare_mixed_steps *mixed = tare_arena_alloc(arena, sizeof *mixed);
     if (!mixed) return TARE_NO_MEMORY;
-    *mixed = (struct tare_mixed_steps){ .product = group, .quantizer = plan->steps[user].group, .depthwise = head };
-    plan->steps[s].mixed = plan->steps[mixed->quantizer->sink].mixed = mixed;
+    *mixed = (struct tare_mixed_steps){ .product = group, .depthwise = head };
+    if (is_quantized) {
+        mixed->quantizer = plan->steps[user].group;
+    } else {
+        mixed->range = range;
+        range->mixed = mixed;
+    }
+    plan->steps[s].mixed = plan->steps[is_quantized ? mixed->quantizer->sink : head].mixed = mixed;
     return TARE_OK;
+}
+
+int tare_mixed_last(const struct tare_plan *plan, const struct tare_mixed_steps *mixed) {
+    const struct tare_fusion *fusion = plan->steps[mixed->depthwise].fusion;
+    if (mixed->quantizer) return mixed->quantizer->sink;
+    return fusion ? fusion->steps[fusion->n_steps - 1] : mixed->depthwise;
 }
 
 tare_status tare_plan_find_mixed(struct tare_plan *plan, const struct tare_plan_uses *uses, struct tare_arena *arena) {
@@ -82,7 +97,8 @@ void tare_plan_select_mixed(const struct tare_session *session, const struct tar
         struct tare_mixed_steps *mixed = plan->steps[s].mixed;
         if (!mixed || mixed->product->sink != (int)s) continue;
         const struct tare_step *head = &plan->steps[mixed->depthwise];
-        mixed->active = session->options.op_threads <= 1 && mixed->product->active && mixed->quantizer->active &&
+        mixed->active = session->options.op_threads <= 1 && mixed->product->active &&
+                        (mixed->quantizer ? mixed->quantizer->active : mixed->range->active) &&
                         !plan->steps[s].observed && !tare_plan_last_step(plan, head)->observed &&
                         (head->fusion ? head->fusion->active : !head->observed);
     }
@@ -105,8 +121,9 @@ struct tiles {
     int64_t kept;                        /* most lines that the next tile needs again */
     int64_t line, out_line;              /* floats */
     struct tare_tensor window, present;  /* `kept` + `lines` lines; the last `lines` of them, as an image */
-    struct tare_tensor sums;             /* lines of the depthwise convolution */
-    struct tare_bound_expression *bound; /* the quantization */
+    struct tare_tensor sums;             /* lines of the depthwise convolution that the quantization reads */
+    struct tare_bound_expression *bound; /* the quantization; NULL: none */
+    struct tare_value_range values;      /* of the results, without quantization */
 };
 
 /* Output lines that need no input line from `end` on. */
@@ -226,7 +243,7 @@ static tare_status run_product(const struct tiles *t, int64_t image, int64_t fir
 }
 
 /* Output lines [from, to); the window begins with input line `start`. */
-static void run_depthwise(const struct tiles *t, int64_t from, int64_t to, int64_t start) {
+static void run_depthwise(const struct tiles *t, float *lines, int64_t from, int64_t to, int64_t start) {
     struct tare_conv conv = t->stage.conv;
     const int64_t reach = (conv.kernel[1] - 1) * conv.dilation[1] + 1, first = first_needed(&conv, from);
     const int64_t end = tare_clamp((to - 1) * conv.stride[1] - conv.pad[1] + reach, first, conv.in[1]);
@@ -236,7 +253,7 @@ static void run_depthwise(const struct tiles *t, int64_t from, int64_t to, int64
     conv.out[1] = to - from;
     conv.pad[1] = first - (from * conv.stride[1] - t->stage.conv.pad[1]);
     if (epilogue) shifted = tare_epilogue_shifted(epilogue, from * t->out_line, 0);
-    tare_conv_depthwise_at(tare_cpu_level(), TARE_DATA(float, &t->sums), &conv,
+    tare_conv_depthwise_at(tare_cpu_level(), lines, &conv,
                            TARE_CONST_DATA(float, &t->window) + (first - start) * t->line, t->stage.weights,
                            epilogue ? &shifted : NULL, NULL);
 }
@@ -248,19 +265,28 @@ static void note_time(const struct tiles *t, int64_t elapsed) {
     t->session->nested_ns += elapsed;
 }
 
-static tare_status run_image(const struct tiles *t, int64_t image, bool *fits) {
+/* Output lines [from, to) of an image, from where `at` elements precede them. */
+static void run_lines(struct tiles *t, struct tare_tensor *result, int64_t at, int64_t from, int64_t to,
+                      int64_t start) {
+    const int64_t before = t->session->options.profile ? tare_clock_ns() : 0, count = (to - from) * t->out_line;
+    float *lines = t->bound ? t->sums.data : TARE_DATA(float, result) + at;
+    run_depthwise(t, lines, from, to, start);
+    if (t->bound)
+        tare_expression_run(t->bound, lines, at, count);
+    else
+        tare_value_range_add(&t->values, lines, count);
+    if (before) note_time(t, tare_clock_ns() - before);
+}
+
+static tare_status run_image(struct tiles *t, struct tare_tensor *result, int64_t image, bool *fits) {
     const struct tare_conv *conv = &t->stage.conv;
     float *window = TARE_DATA(float, &t->window);
     for (int64_t first = 0, done = 0; first < conv->in[1] && *fits; first += t->lines) {
         TARE_TRY(tare_control_check());
         TARE_TRY(run_product(t, image, first, fits));
-        const int64_t to = lines_until(conv, first + t->lines), start = first - t->kept;
+        const int64_t to = lines_until(conv, first + t->lines);
         if (*fits && to > done) {
-            const int64_t at = (image * conv->out[1] + done) * t->out_line;
-            const int64_t before = t->session->options.profile ? tare_clock_ns() : 0;
-            run_depthwise(t, done, to, start);
-            tare_expression_run(t->bound, t->sums.data, at, (to - done) * t->out_line);
-            if (before) note_time(t, tare_clock_ns() - before);
+            run_lines(t, result, (image * conv->out[1] + done) * t->out_line, done, to, first - t->kept);
             done = to;
         }
         memmove(window, window + t->lines * t->line, (size_t)(t->kept * t->line) * sizeof *window);
@@ -268,19 +294,27 @@ static tare_status run_image(const struct tiles *t, int64_t image, bool *fits) {
     return TARE_OK;
 }
 
-static tare_status run_tiles(struct tiles *t, struct tare_tensor *result, bool *fits) {
+/* Creates the result, and binds the quantization; *fits: it can be bound. */
+static tare_status open_result(struct tiles *t, struct tare_tensor *result, bool *fits) {
     const struct tare_conv *conv = &t->stage.conv;
-    const int64_t batch = t->input->shape.dims[0];
     struct tare_tensor source = { .dtype = TARE_DT_FLOAT,
-                                  .shape = tare_shape_make(4, batch, conv->out[1], conv->out[2], conv->out_channels) };
+                                  .shape = tare_shape_make(4, t->input->shape.dims[0], conv->out[1], conv->out[2],
+                                                           conv->out_channels) };
+    if (!t->mixed->quantizer) return tare_tensor_new_pooled(result, TARE_DT_FLOAT, &source.shape, t->session->pool);
     TARE_TRY(tare_shape_elements(&source.elements, &source.shape));
     TARE_TRY(tare_group_open(t->session, t->plan, t->frame, t->mixed->quantizer, &source, result, &t->bound));
     *fits = t->bound != NULL;
+    return TARE_OK;
+}
+
+static tare_status run_tiles(struct tiles *t, struct tare_tensor *result, bool *fits) {
+    TARE_TRY(open_result(t, result, fits));
     if (!*fits) return TARE_OK;
     TARE_TRY(make_buffers(t));
-    for (int64_t i = 0; i < batch && *fits; i++)
-        TARE_TRY(run_image(t, i, fits));
-    return TARE_OK;
+    tare_value_range_begin(&t->values);
+    for (int64_t i = 0; i < t->input->shape.dims[0] && *fits; i++)
+        TARE_TRY(run_image(t, result, i, fits));
+    return *fits && t->mixed->range ? tare_range_set(t->plan, t->frame, t->mixed->range, &t->values) : TARE_OK;
 }
 
 void tare_mixed_mark(const struct tare_plan *plan, struct tare_exec_frame *frame, const struct tare_mixed_steps *mixed,
@@ -289,7 +323,18 @@ void tare_mixed_mark(const struct tare_plan *plan, struct tare_exec_frame *frame
     frame->computed[mixed->depthwise] = computed;
     for (int i = 0; head->fusion && i < head->fusion->n_steps; i++)
         frame->computed[head->fusion->steps[i]] = computed;
-    frame->computed[mixed->quantizer->sink] = computed;
+    if (mixed->quantizer) frame->computed[mixed->quantizer->sink] = computed;
+}
+
+/* Stores the result in place of those of the steps. */
+static tare_status end_run(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
+                           const struct tare_mixed_steps *mixed, const struct tare_tensor *result) {
+    const struct tare_step *last = &plan->steps[tare_mixed_last(plan, mixed)];
+    const int output =
+        mixed->quantizer ? mixed->quantizer->output : tare_plan_output_slot(&plan->steps[mixed->depthwise]);
+    frame->slots[output] = *result;
+    tare_mixed_mark(plan, frame, mixed, true);
+    return last->observed ? tare_step_show(session, last, &frame->slots[output]) : TARE_OK;
 }
 
 tare_status tare_mixed_run(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
@@ -302,6 +347,8 @@ tare_status tare_mixed_run(struct tare_session *session, const struct tare_plan 
                        .input = tare_plan_value(plan, frame, product->inputs[0]) };
     struct tare_tensor result = { 0 };
     *done = false;
+    for (int i = 0; mixed->range && i < 2; i++)
+        frame->computed[mixed->range->steps[i]] = false;
     if (!mixed->active || t.input->shape.rank != IMAGE_RANK || t.input->dtype != TARE_DT_INT8) return TARE_OK;
     if (mixed->is_refused && tare_shape_equal(&mixed->shape, &t.input->shape)) return TARE_OK;
     const struct tare_step *depthwise = &plan->steps[mixed->depthwise];
@@ -318,11 +365,8 @@ tare_status tare_mixed_run(struct tare_session *session, const struct tare_plan 
     mixed->is_refused = !fits;
     mixed->shape = t.input->shape;
     if (status == TARE_OK && fits) {
-        frame->slots[mixed->quantizer->output] = result;
-        tare_mixed_mark(plan, frame, mixed, true);
         *done = true;
-        const struct tare_step *sink = &plan->steps[mixed->quantizer->sink];
-        return sink->observed ? tare_step_show(session, sink, &frame->slots[mixed->quantizer->output]) : TARE_OK;
+        return end_run(session, plan, frame, mixed, &result);
     }
     if (result.dtype) tare_tensor_reset(&result);
     return status;

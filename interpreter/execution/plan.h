@@ -51,16 +51,21 @@ struct tare_tiled_steps {
     bool has_constants;                               /* the constants among them, as they are in all runs */
 };
 
-/* The smallest and largest value of a tensor, as Min and Max over all of it: one pass computes both, or the group that
- * computes the tensor (ranges.c). */
+struct tare_mixed_steps;    /* int8 and float steps that run line by line (mixed.h) */
+struct tare_section;        /* steps that run for some records at a time (sections.h) */
+struct tare_scalar_program; /* steps on single elements (scalars.c) */
+
+/* The smallest and largest value of a tensor, as Min and Max over all of it: one pass computes both, or the group or
+ * mixed tiling that computes the tensor (ranges.c). */
 struct tare_step_range {
-    int source;                    /* slot of the tensor, flattened */
-    int steps[2];                  /* Min and Max */
-    bool keep_dims;                /* their outputs are [1] instead of scalars */
-    struct tare_step_group *group; /* computes the tensor; NULL: another step, or a feed */
-    bool is_used[2];               /* by steps that are in no scalar program */
-    bool has_tensors;              /* is_used, or a scalar program that uses one does not run */
-    bool active;                   /* the present observer requests neither */
+    int source;                     /* slot of the tensor, flattened */
+    int steps[2];                   /* Min and Max */
+    bool keep_dims;                 /* their outputs are [1] instead of scalars */
+    struct tare_step_group *group;  /* computes the tensor; NULL: another step, or a feed */
+    struct tare_mixed_steps *mixed; /* computes the tensor where its shapes fit; NULL: none */
+    bool is_used[2];                /* by steps that are in no scalar program */
+    bool has_tensors;               /* is_used, or a scalar program that uses one does not run */
+    bool active;                    /* the present observer requests neither */
 };
 
 /* A step whose output is its input 0 with another shape (TARE_OP_ALIAS), which no other input of the step but constants
@@ -69,10 +74,6 @@ struct tare_step_alias {
     struct tare_shape input, output; /* of the last run; without one the input's rank is unknown */
     bool active;                     /* the output is not observed, and steps are not traced, profiled or checked */
 };
-
-struct tare_mixed_steps;    /* int8 and float steps that run line by line (mixed.h) */
-struct tare_section;        /* steps that run for some records at a time (sections.h) */
-struct tare_scalar_program; /* steps on single elements (scalars.c) */
 
 /* A group: steps whose results one expression computes, element by element (grouping.c). */
 enum { TARE_GROUP_MAX_STEPS = 40 };
@@ -111,8 +112,10 @@ struct tare_step {
     bool *observed;                      /* by output: requested by the observer; NULL: none */
     int *drops; /* slots freed after this step; the first n_planned_drops may have values if all runs as planned */
     size_t n_drops, n_planned_drops;
-    struct tare_mixed_steps
-        *mixed; /* of which this step is the sink of the product's group or of the quantizer; NULL: none */
+    /* Of which this step is the sink of the product's group or of the quantizer, or without quantizer the depthwise
+     * step; NULL: none. */
+    struct tare_mixed_steps *mixed;
+    struct tare_step_range *result_range; /* of the tensor that this step computes; NULL: none */
     const struct tare_node *node;
     const struct tare_op *op;        /* NULL: an undefined op, or a call by name */
     const struct tare_graph *callee; /* call by name */

@@ -1,8 +1,9 @@
 /* Ranges: Min and Max over all elements of the same tensor, from which dynamic quantization computes its parameters.
- * The group that computes the tensor (grouping.c) collects both while the values are in registers; where another step
- * computes it, one pass over the tensor collects both. Where the result depends on the order of comparisons (NaN, zeros
- * of both signs), or a step is observed, the ops run as any others. */
-#include "interpreter/execution/step.h"
+ * The group that computes the tensor (grouping.c) collects both while the values are in registers, and a mixed tiling
+ * (mixed.h) while they are in the cache; where another step computes it, one pass over the tensor collects both. Where
+ * the result depends on the order of comparisons (NaN, zeros of both signs), or a step is observed, the ops run as any
+ * others. */
+#include "interpreter/execution/mixed.h"
 #include "interpreter/kernels/value_range.h"
 
 #include <string.h>
@@ -99,6 +100,7 @@ tare_status tare_plan_join_ranges(struct tare_plan *plan, const struct tare_plan
         if (tensor < 0) continue;
         ranges[tensor] = range;
         const int made_by = uses->made_by[tensor];
+        if (made_by >= 0) plan->steps[made_by].result_range = range;
         struct tare_step_group *group = made_by < 0 ? NULL : plan->steps[made_by].group;
         if (!group || group->range || group->output != tensor || group->output_dtype != TARE_DT_FLOAT) continue;
         group->range = range;
@@ -166,8 +168,13 @@ tare_status tare_range_set(const struct tare_plan *plan, struct tare_exec_frame 
     return TARE_OK;
 }
 
+/* True where what computes the tensor also collects its range, unless that did not run as planned. */
+static bool is_collected(const struct tare_step_range *range) {
+    return (range->group && range->group->active) || (range->mixed && range->mixed->active);
+}
+
 bool tare_range_is_known(const struct tare_exec_frame *frame, const struct tare_step_range *range) {
-    return range->active && range->group && range->group->active && frame->computed[range->steps[MINIMUM]];
+    return range->active && is_collected(range) && frame->computed[range->steps[MINIMUM]];
 }
 
 tare_status tare_range_run(const struct tare_plan *plan, struct tare_exec_frame *frame, int step) {
@@ -175,9 +182,10 @@ tare_status tare_range_run(const struct tare_plan *plan, struct tare_exec_frame 
     const int first = range->steps[MINIMUM] < range->steps[MAXIMUM] ? range->steps[MINIMUM] : range->steps[MAXIMUM];
     const struct tare_tensor *source = tare_plan_value(plan, frame, range->source);
     struct tare_value_range values;
+    if (range->mixed && step != first) tare_mixed_mark(plan, frame, range->mixed, false);
     if (!range->active) frame->computed[step] = false;
     if (!range->active || step != first) return TARE_OK;
-    if (range->group && range->group->active && frame->computed[step]) return TARE_OK;
+    if (is_collected(range) && frame->computed[step]) return TARE_OK;
     tare_value_range_begin(&values);
     if (source->dtype == TARE_DT_FLOAT && !source->splat) tare_value_range_add(&values, source->data, source->elements);
     return tare_range_set(plan, frame, range, &values);

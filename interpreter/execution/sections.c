@@ -58,6 +58,7 @@ static bool is_elementwise(const struct tare_step *step) {
 static bool has_range(const struct tare_step *step) {
     const struct tare_step_group *group = step->group;
     return step->range || step->flattens || step->scalars || step->is_scalar || step->is_internal ||
+           (step->mixed && step->mixed->range) ||
            (group && (group->range || group->source_range || group->quantizer || group->producer));
 }
 
@@ -81,7 +82,7 @@ static void join_units(struct finder *f, int s) {
     for (int i = 0; step->tiled && i < step->tiled->n_heads; i++)
         join(f, s, step->tiled->heads[i]);
     if (step->group) join(f, s, step->group->sink);
-    if (step->mixed) join(f, step->mixed->product->sink, step->mixed->quantizer->sink);
+    if (step->mixed) join(f, step->mixed->product->sink, tare_mixed_last(f->plan, step->mixed));
 }
 
 /* ---- sections ---- */

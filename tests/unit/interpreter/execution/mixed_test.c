@@ -1,5 +1,6 @@
 /* Mixed tilings: an int8 pointwise layer, a float depthwise one and the quantization after it run line by line, with
- * the bits of whole images, over sizes, kernels, strides and batches; observers still receive every value. */
+ * the bits of whole images, over sizes, kernels, strides and batches; observers still receive every value. With
+ * parameters that follow from the range of the whole result, the quantization runs after the others. */
 #include "interpreter/execution/state.h"
 #include "support/quantized_layers.h"
 
@@ -12,11 +13,24 @@ struct image {
     bool is_tiled; /* the lines are divided */
 };
 
-static struct tare_edge network(struct tare_graph *g, struct tare_edge x, const struct image *image) {
+/* The step between integers that fits the range of y. */
+static struct tare_edge step_of_range(struct tare_graph *g, struct tare_edge y) {
+    const struct tare_edge flat = mini_node(g, "Reshape", "flat", 2, y, mini_ints(g, "all", 1, (int32_t[]){ -1 }));
+    const struct tare_edge axis = mini_ints(g, "axis", 1, (int32_t[]){ 0 });
+    const struct tare_edge low = mini_node(g, "Min", "low", 2, flat, axis);
+    const struct tare_edge high = mini_node(g, "Max", "high", 2, flat, axis);
+    const struct tare_edge range = mini_node(g, "Sub", "range", 2, high, low);
+    const struct tare_edge step = mini_node(g, "Div", "range_step", 2, range, mini_float(g, "steps", 255));
+    return mini_node(g, "Maximum", "step", 2, step, mini_float(g, "least_step", 1e-6f));
+}
+
+/* `is_dynamic`: the scale of the quantization follows from the range of the depthwise layer's result. */
+static struct tare_edge network(struct tare_graph *g, struct tare_edge x, const struct image *image, bool is_dynamic) {
     const struct layers_layer expand = { "expand", C, INNER, 1, 1 }, project = { "project", INNER, C, 1, 1 };
     struct tare_edge y = mini_node(g, "Relu6", "expand_relu", 1, layers_real(g, &expand, x));
     y = layers_float(g, "depthwise", y, image->kernel, INNER, 0, image->stride);
-    y = layers_requantized(g, "middle", mini_node(g, "Div", "div", 2, y, mini_float(g, "step", 0.02f)));
+    const struct tare_edge step = is_dynamic ? step_of_range(g, y) : mini_float(g, "step", 0.02f);
+    y = layers_requantized(g, "middle", mini_node(g, "Div", "div", 2, y, step));
     return layers_real(g, &project, y);
 }
 
@@ -30,10 +44,11 @@ static struct tare_tensor run(struct tare_session *session, struct tare_edge x, 
     return out;
 }
 
-static void check(const struct image *image, int threads) {
+static void check(const struct image *image, bool is_dynamic, int threads) {
     const struct tare_session_options options = { .profile = true, .op_threads = threads };
     struct tare_graph_model *model = mini_model_new();
-    const struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_INT8), y = network(model->main, x, image);
+    const struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_INT8),
+                           y = network(model->main, x, image, is_dynamic);
     struct tare_session *session, *plain = layers_plain_session(model);
     mini_ok(tare_session_new(&session, model, &options));
     for (int i = 0; i < 2; i++)
@@ -56,26 +71,32 @@ static void mixed__images_of_many_shapes(void **unused) {
         { 1, 96, 96, 1, 1, true },
     };
     for (size_t i = 0; i < sizeof images / sizeof *images; i++)
-        for (int threads = 1; threads <= 2; threads++)
-            check(&images[i], threads);
+        for (int kind = 0; kind < 4; kind++)
+            check(&images[i], kind / 2, 1 + kind % 2);
 }
 
-/* One session with images of other sizes, of which one is not divided. */
-static void mixed__images_change(void **unused) {
-    (void)unused;
+static void check_changes(bool is_dynamic) {
     static const struct image images[] = { { 1, 96, 96, 3, 2, true },
                                            { 1, 97, 96, 3, 2, false },
                                            { 2, 96, 96, 3, 2, true },
                                            { 1, 10, 10, 3, 2, false },
                                            { 1, 100, 96, 3, 2, true } };
     struct tare_graph_model *model = mini_model_new();
-    const struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_INT8), y = network(model->main, x, images);
+    const struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_INT8),
+                           y = network(model->main, x, images, is_dynamic);
     struct tare_session *session = mini_session(model), *plain = layers_plain_session(model);
     for (size_t i = 0; i < sizeof images / sizeof *images; i++)
         layers_assert_same(run(session, x, y, &images[i]), run(plain, x, y, &images[i]));
     tare_session_free(session);
     tare_session_free(plain);
     tare_model_free(model);
+}
+
+/* One session with images of other sizes, of which one is not divided; ranges of earlier runs are not used. */
+static void mixed__images_change(void **unused) {
+    (void)unused;
+    check_changes(false);
+    check_changes(true);
 }
 
 struct seen {
@@ -93,15 +114,13 @@ static tare_status see(void *arg, const struct tare_node *node, size_t output, c
     return TARE_OK;
 }
 
-static void mixed__observers_see_every_value(void **unused) {
-    (void)unused;
-    static const char *const names[] = { "expand",         "expand_mul",   "expand_relu", "depthwise", "depthwise_bias",
-                                         "depthwise_relu", "middle_round", "middle_int8", "project" };
+static void check_observers(const char *const *names, size_t count, bool is_dynamic) {
     const struct image image = { 1, SIZE, SIZE, 3, 2, true };
     struct tare_graph_model *model = mini_model_new();
-    const struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_INT8), y = network(model->main, x, &image);
+    const struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_INT8),
+                           y = network(model->main, x, &image, is_dynamic);
     struct tare_session *session = mini_session(model);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    for (size_t i = 0; i < count; i++) {
         struct seen seen = { .only = names[i] };
         struct tare_tensor before = run(session, x, y, &image), share;
         tare_session_observe(session, see, accepts, &seen);
@@ -115,12 +134,32 @@ static void mixed__observers_see_every_value(void **unused) {
     tare_model_free(model);
 }
 
+static void mixed__observers_see_every_value(void **unused) {
+    (void)unused;
+    static const char *const names[] = { "expand",
+                                         "expand_mul",
+                                         "expand_relu",
+                                         "depthwise",
+                                         "depthwise_bias",
+                                         "depthwise_relu",
+                                         "middle_round",
+                                         "middle_int8",
+                                         "project",
+                                         /* of a range */ "low",
+                                         "high",
+                                         "flat",
+                                         "range_step" };
+    check_observers(names, 9, false);
+    check_observers(names, sizeof names / sizeof *names, true);
+}
+
 /* Less memory than whole images; with too little, a run fails, leaves nothing behind, and the next one succeeds. */
 static void mixed__memory(void **unused) {
     (void)unused;
     const struct image image = { 2, SIZE, SIZE, 3, 1, true };
     struct tare_graph_model *model = mini_model_new();
-    const struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_INT8), y = network(model->main, x, &image);
+    const struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_INT8),
+                           y = network(model->main, x, &image, false);
     struct tare_session *session = mini_session(model), *plain = layers_plain_session(model);
     struct tare_tensor expected = run(session, x, y, &image), other = run(plain, x, y, &image);
     assert_true(tare_buffer_pool_watch(session->pool) < tare_buffer_pool_watch(plain->pool) / 2);
