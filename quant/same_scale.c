@@ -91,15 +91,21 @@ static const struct tare_quant_method *integers_of(const struct tare_quant_work 
     return tare_quant_method_in(&tare_method_static, work->options->op_set);
 }
 
-/* The parameters of an addend, from its own range; NULL if it was not observed, and after a failure, which is in
- * work->cache->status. Looked up by the name that the edge had before its layer was rewritten. */
-static const struct tare_qparams *own_params(const struct tare_quant_work *work, struct tare_edge edge) {
+/* The parameters of an addend or of the operand of a mean, from its own range, by the setting of the layer that
+ * computes it; NULL if it was not observed, and after a failure, which is in work->cache->status. They are as wide as
+ * those of the `result` (NULL: not known yet): operands of 8 bits would limit the accuracy of a result of 16. Looked up
+ * by the name that the edge had before its layer was rewritten. */
+static const struct tare_qparams *own_params(const struct tare_quant_work *work, struct tare_edge edge,
+                                             const struct tare_qparams *result) {
     const struct tare_quant_layer *replaced = tare_quant_layer_replaced_by(work, edge);
+    const struct tare_quant_layer *layer = replaced ? replaced : tare_quant_layer_with_output(work, edge);
+    struct tare_quant_setting setting = layer && !layer->refused ? layer->setting : work->options->setting;
     struct tare_qparams *params = TARE_NEW(work->arena, struct tare_qparams);
     tare_status status = TARE_NO_MEMORY;
     bool found = false;
     if (replaced) edge = replaced->output;
-    if (params) status = tare_quant_find_params(&found, params, work, edge, &work->options->setting);
+    if (result) setting.activation_bits = result->qmax > UINT8_MAX ? 16 : 8;
+    if (params) status = tare_quant_find_params(&found, params, work, edge, &setting);
     if (work->cache->status == TARE_OK) work->cache->status = status;
     return status == TARE_OK && found ? params : NULL;
 }
@@ -108,7 +114,7 @@ static const struct tare_qparams *own_params(const struct tare_quant_work *work,
 static bool can_add(const struct tare_quant_work *work, const struct tare_node *node) {
     if (!work->options->integer_adds || node->n_inputs != 2) return false;
     for (size_t i = 0; i < 2; i++)
-        if (tare_edge_constant(node->inputs[i]) || !own_params(work, node->inputs[i])) return false;
+        if (tare_edge_constant(node->inputs[i]) || !own_params(work, node->inputs[i], NULL)) return false;
     return true;
 }
 
@@ -124,7 +130,7 @@ static enum form form_of_at(const struct tare_quant_work *work, const struct tar
         if (forms[i].form == LIMITS && !tare_quant_fake_limits(&low, &high, node)) return OTHER;
         /* codes computed only for the mean would be rounded twice */
         if (forms[i].form == AVERAGES &&
-            (!own_params(work, node->inputs[0]) || !made_as_integers(work, node->inputs[0], depth + 1)))
+            (!own_params(work, node->inputs[0], NULL) || !made_as_integers(work, node->inputs[0], depth + 1)))
             return OTHER;
         return forms[i].form;
     }
@@ -182,7 +188,7 @@ static bool wanted_by(const struct tare_qparams **params, const struct tare_quan
         if (*params && !equal_params(*params, others)) return false;
         *params = others;
     }
-    if (form == ADDS || form == AVERAGES) *params = own_params(work, node->inputs[input]);
+    if (form == ADDS || form == AVERAGES) *params = own_params(work, node->inputs[input], *params);
     return *params;
 }
 
@@ -359,7 +365,7 @@ static tare_status through_op(struct tare_quant_work *work, struct tare_emit *em
     for (size_t i = 0; i < op->n_inputs; i++) {
         const struct tare_qparams *expected = params;
         if (!is_activation_of(op, i) || (form == FORWARDS && i != (size_t)real.index)) continue;
-        if (form == ADDS || form == AVERAGES) expected = addends[i] = own_params(work, op->inputs[i]);
+        if (form == ADDS || form == AVERAGES) expected = addends[i] = own_params(work, op->inputs[i], params);
         TARE_TRY(work->cache->status);
         if (!expected) return TARE_FAIL(TARE_INTERNAL, "%s: an operand without a range", op->name);
         TARE_TRY(integer_form(&inputs[i], work, emit, op->inputs[i], expected, depth + 1));

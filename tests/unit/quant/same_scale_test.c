@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 
 #include "base/arena.h"
+#include "quant/recipe.h"
 #include "quant/rewrite.h"
 
 #include <math.h>
@@ -245,6 +246,22 @@ static tare_status find_average(void *arg, struct tare_edge edge, const struct t
     return TARE_OK;
 }
 
+/* second(AvgPool(first(x))), or without the first layer. */
+static struct tare_edge averaging(struct tare_graph_model *model, const struct tare_shape *shape, bool with_first,
+                                  struct tare_edge *feed) {
+    struct tare_graph *f = tare_model_add_function(model, "f");
+    struct tare_edge edge = mini_arg(f, "x", TARE_DT_FLOAT);
+    if (with_first) edge = pointwise(f, "first", edge);
+    struct tare_node *average = mini_open(f, "AvgPool", "average", 1, edge);
+    mini_ok(tare_node_set_int_list(average, "ksize", (const int64_t[]){ 1, 2, 2, 1 }, 4));
+    mini_ok(tare_node_set_int_list(average, "strides", (const int64_t[]){ 1, 2, 2, 1 }, 4));
+    mini_ok(tare_node_set_string(average, "padding", "VALID", 5));
+    mini_return(f, "y", pointwise(f, "second", mini_done(average)));
+    *feed = mini_placeholder(model->main, "in", TARE_DT_FLOAT);
+    mini_ok(tare_node_set_shape(feed->node, "shape", shape));
+    return mini_call(model->main, "PartitionedCall", "call", f, 1, *feed);
+}
+
 /* first(x) -> AvgPool -> second: the mean of the first layer's codes, in its scale, is rounded once, to the scale of
  * the second. Without the first layer the pool stays float: codes made for it alone would be rounded twice for nothing.
  */
@@ -257,21 +274,12 @@ static void average__is_of_codes_that_a_layer_made(void **state) {
     (void)state;
     for (int with_first = 0; with_first < 2; with_first++) {
         struct tare_graph_model *model = mini_model_new();
-        struct tare_graph *f = tare_model_add_function(model, "f");
         struct tare_arena arena = { 0 };
         struct tare_quant_report report;
         struct tare_tensor x, y;
         double sum = 0, expected;
-        struct tare_edge edge = mini_arg(f, "x", TARE_DT_FLOAT);
-        if (with_first) edge = pointwise(f, "first", edge);
-        struct tare_node *average = mini_open(f, "AvgPool", "average", 1, edge);
-        mini_ok(tare_node_set_int_list(average, "ksize", (const int64_t[]){ 1, 2, 2, 1 }, 4));
-        mini_ok(tare_node_set_int_list(average, "strides", (const int64_t[]){ 1, 2, 2, 1 }, 4));
-        mini_ok(tare_node_set_string(average, "padding", "VALID", 5));
-        mini_return(f, "y", pointwise(f, "second", mini_done(average)));
-        struct tare_edge feed = mini_placeholder(model->main, "in", TARE_DT_FLOAT);
-        mini_ok(tare_node_set_shape(feed.node, "shape", &shape));
-        struct tare_edge fetched = mini_call(model->main, "PartitionedCall", "call", f, 1, feed);
+        struct tare_edge feed;
+        const struct tare_edge fetched = averaging(model, &shape, with_first, &feed);
         mini_ok(tare_quantize(&report, &arena, model, &ranges, &options));
         mini_ok(tare_tensor_from(&x, TARE_DT_FLOAT, &shape, values));
         struct tare_session *session = mini_session(model);
@@ -281,13 +289,44 @@ static void average__is_of_codes_that_a_layer_made(void **state) {
         expected = with_first ? (sum / 4 - zero) * scale : sum / 4;
         expected = (nearbyint(expected / (scale / 2) + zero) - zero) * (scale / 2);
         assert_float_equal(TARE_DATA(float, &y)[0], expected, 1e-5);
-        assert_true((tare_graph_find(f, "average") != NULL) == !with_first);
+        assert_true((tare_graph_find(model->functions[0], "average") != NULL) == !with_first);
         tare_tensor_reset(&x);
         tare_tensor_reset(&y);
         tare_session_free(session);
         tare_model_free(model);
         tare_arena_free(&arena);
     }
+}
+
+/* Layers of 16 bits by a recipe: the operand of the mean has 16 bits, too, so the mean has no error of 8-bit codes. */
+static void average__is_as_wide_as_the_layer_after_it(void **state) {
+    static const char rule[] = "op=Conv2D -> static activation_bits=16";
+    const struct tare_quant_ranges ranges = { .find = find_average };
+    struct tare_quant_options options = { .setting.method = &tare_method_static };
+    const struct tare_shape shape = tare_shape_make(4, 1, 2, 2, 1);
+    const float values[] = { 0.4f, 1.23f, -0.9f, 2.02f };
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_arena arena = { 0 };
+    struct tare_quant_recipe *recipe;
+    struct tare_quant_report report;
+    struct tare_tensor x, y;
+    struct tare_edge feed;
+    (void)state;
+    const struct tare_edge fetched = averaging(model, &shape, true, &feed);
+    mini_ok(tare_quant_recipe_new(&recipe, &arena));
+    mini_ok(tare_quant_recipe_read(recipe, rule, strlen(rule), "rules"));
+    options.recipe = recipe;
+    mini_ok(tare_quantize(&report, &arena, model, &ranges, &options));
+    assert_null(tare_graph_find(model->functions[0], "average"));
+    mini_ok(tare_tensor_from(&x, TARE_DT_FLOAT, &shape, values));
+    struct tare_session *session = mini_session(model);
+    mini_ok(tare_session_run(session, &feed, &x, 1, &fetched, &y, 1, NULL, 0));
+    assert_float_equal(TARE_DATA(float, &y)[0], (0.4 + 1.23 - 0.9 + 2.02) / 4, (HIGH - LOW) / 65535 * 4);
+    tare_tensor_reset(&x);
+    tare_tensor_reset(&y);
+    tare_session_free(session);
+    tare_model_free(model);
+    tare_arena_free(&arena);
 }
 
 /* ---- sums ---- */
@@ -461,6 +500,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(same_scale_ops__give_the_same_bits_on_integers),
         cmocka_unit_test(average__is_of_codes_that_a_layer_made),
+        cmocka_unit_test(average__is_as_wide_as_the_layer_after_it),
         cmocka_unit_test(integer_adds__each_addend_has_its_scale),
         cmocka_unit_test(a_range_that_cannot_be_computed__fails_the_quantization),
         cmocka_unit_test(an_allocation_that_fails__does_not_change_the_form),
