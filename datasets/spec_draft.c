@@ -63,7 +63,7 @@ static void put_bytes(struct tare_strbuf *out, const struct tare_survey_key *key
     int64_t colour = key->longest % 3 == 0 ? side_of(key->longest / 3) : 0, gray = side_of(key->longest);
     if (key->images == key->elements && is_single(key)) {
         tare_strbuf_puts(out, "  image { channels: 3 step { resize { height: 224 width: 224 } } }\n"
-                              "  # mean: 127.5 std: 127.5   if the model expects -1 … 1\n");
+                              "  # mean: 127.5 std: 127.5   # if the model expects -1 … 1\n");
     } else if (key->shortest == key->longest && key->longest >= LEAST_RAW && is_single(key)) {
         tare_strbuf_puts(out, "  source: RAW raw_type: UINT8 type: FLOAT32 ");
         if (colour || gray)
@@ -258,8 +258,8 @@ static void put_image_for(struct tare_strbuf *out, const struct tare_spec_draft_
     if (first) tare_strbuf_puts(out, "  channels_first: true\n");
     put_type(out, input->dtype);
     if (tare_dtype_is_floating(input->dtype))
-        tare_strbuf_puts(out, "  # scale: 0.00392156862745098   if the model expects 0 … 1\n"
-                              "  # mean: 127.5 std: 127.5   if the model expects -1 … 1\n");
+        tare_strbuf_puts(out, "  # scale: 0.00392156862745098   # if the model expects 0 … 1\n"
+                              "  # mean: 127.5 std: 127.5   # if the model expects -1 … 1\n");
 }
 
 /* How strings become numbers. */
@@ -299,16 +299,19 @@ static void put_feature_for(const struct draft *d, const struct tare_spec_draft_
 }
 
 static void put_columns_for(const struct draft *d, const struct tare_spec_draft_input *input) {
+    bool has_all = true;
+    tare_strbuf_puts(d->out, "  # In the order of the data; the model may expect another one.\n");
     for (size_t i = 0; i < d->survey->n_keys; i++) {
         if (!is_free(d, i) || !is_scalar_number(&d->survey->keys[i])) continue;
         tare_strbuf_puts(d->out, "  column: ");
         put_text(d->out, d->survey->keys[i].name);
         tare_strbuf_putc(d->out, '\n');
         d->used[i] = true;
+        has_all &= d->survey->keys[i].records == d->survey->records;
     }
     put_sample_shape(d->out, &input->shape);
     put_type(d->out, input->dtype);
-    tare_strbuf_puts(d->out, "  # default_value: 0   for values that are missing\n");
+    tare_strbuf_printf(d->out, "  %sdefault_value: 0   # for values that are missing\n", has_all ? "# " : "");
 }
 
 /* False if no feature fits. */

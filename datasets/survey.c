@@ -94,10 +94,34 @@ static void widen(struct tare_shape *shape, const struct tare_shape *other) {
         if (shape->dims[i] != other->dims[i]) shape->dims[i] = TARE_UNKNOWN_DIM;
 }
 
-static struct tare_survey_key *key_of(struct surveyor *s, const char *name) {
+/* The place, from 1, of the first key of a sample from `first` on that is in the survey; 0: there is none. */
+static size_t next_place(const struct surveyor *s, const struct tare_sample *sample, size_t first) {
+    size_t place = 0;
+    for (size_t i = first; i < sample->count && !place; i++)
+        place = (size_t)(uintptr_t)tare_map_get(&s->places, sample->keys[i]);
+    return place;
+}
+
+/* Moves the last key to a place, and those from there on after it. */
+static bool move_last_to(struct surveyor *s, size_t place) {
+    struct tare_survey_key *keys = s->out->keys;
+    const size_t count = s->out->n_keys;
+    const struct tare_survey_key moved = keys[count - 1];
+    memmove(&keys[place], &keys[place - 1], (count - place) * sizeof *keys);
+    keys[place - 1] = moved;
+    for (size_t i = place; i <= count; i++)
+        if (!tare_map_set(&s->places, keys[i - 1].name, (void *)(uintptr_t)i)) return false;
+    return true;
+}
+
+/* The entry of a sample's key. A key that earlier samples did not have is inserted before the next one that they had,
+ * so that keys are in the order of the samples (the columns of a table), whatever the first sample lacks. */
+static struct tare_survey_key *key_of(struct surveyor *s, const struct tare_sample *sample, size_t index) {
     struct tare_survey *out = s->out;
+    const char *name = sample->keys[index];
     size_t place = (size_t)(uintptr_t)tare_map_get(&s->places, name);
     if (place) return &out->keys[place - 1];
+    const size_t before = next_place(s, sample, index + 1);
     if (out->n_keys == s->key_capacity) {
         size_t extra = s->key_capacity ? s->key_capacity : 8;
         void *keys = tare_arena_extend(&out->arena, out->keys, out->n_keys, extra, sizeof *out->keys);
@@ -111,12 +135,14 @@ static struct tare_survey_key *key_of(struct surveyor *s, const char *name) {
     if (!out->keys[out->n_keys].name) return NULL;
     place = ++out->n_keys;
     if (!tare_map_set(&s->places, out->keys[place - 1].name, (void *)(uintptr_t)place)) return NULL;
-    return &out->keys[place - 1];
+    if (!before) return &out->keys[place - 1];
+    return move_last_to(s, before) ? &out->keys[before - 1] : NULL;
 }
 
-static tare_status add_value(struct surveyor *s, const char *name, const struct tare_tensor *value,
+static tare_status add_value(struct surveyor *s, const struct tare_sample *sample, size_t index,
                              const struct tare_survey_place *place) {
-    struct tare_survey_key *key = key_of(s, name);
+    const struct tare_tensor *value = &sample->values[index];
+    struct tare_survey_key *key = key_of(s, sample, index);
     struct tare_content_hash hash = tare_content_hash_tensor(value);
     if (!key) return TARE_NO_MEMORY;
     if (!key->records) {
@@ -160,7 +186,7 @@ static tare_status add_sample(struct surveyor *s, const struct tare_sample *samp
     struct tare_survey *out = s->out;
     TARE_TRY(find_duplicate(s, sample, place));
     for (size_t i = 0; i < sample->count; i++)
-        TARE_TRY(add_value(s, sample->keys[i], &sample->values[i], place));
+        TARE_TRY(add_value(s, sample, i, place));
     out->kind = !out->kind || strcmp(out->kind, kind) == 0 ? kind : "mixed";
     out->records++;
     out->files[s->file].records++;

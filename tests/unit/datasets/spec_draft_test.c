@@ -104,7 +104,8 @@ static void draft__joins_scalar_numbers_into_one_input(void **state) {
     struct tare_strbuf text;
     (void)state;
     assert_int_equal(draft(&text, keys, 4, &input, 1), 0);
-    assert_has(&text, "name: \"x\"\n  column: \"age\"\n  column: \"income\"\n  shape: [2]\n  type: FLOAT32");
+    assert_has(&text, "name: \"x\"\n  # In the order of the data; the model may expect another one.\n  column: "
+                      "\"age\"\n  column: \"income\"\n  shape: [2]\n  type: FLOAT32");
     assert_has(&text, "label {\n  feature: \"label\"");
     assert_has(&text, "# not used: feature \"city\", string [1]");
     tare_strbuf_free(&text);

@@ -96,6 +96,26 @@ static void survey__finds_equal_records_whatever_the_order_of_keys(void **state)
     tare_survey_free(&survey);
 }
 
+/* Keys are in the order of the columns, also those that the first records lack. */
+static void survey__orders_columns_as_the_header(void **state) {
+    static const char *const names[] = { "a", "b", "c", "d", "e" };
+    static const char table[] = "a,b,c,d,e\n,2,,4,\n1,2,,4,\n1,2,3,4,5\n";
+    struct tare_survey survey;
+    FILE *file = fopen(temp_path("columns.csv"), "wb");
+    (void)state;
+    assert_non_null(file);
+    assert_int_equal(fwrite(table, 1, sizeof table - 1, file), sizeof table - 1);
+    fclose(file);
+    look(&survey, temp_path("columns.csv"));
+    assert_int_equal(survey.n_keys, 5);
+    for (size_t i = 0; i < 5; i++)
+        assert_string_equal(survey.keys[i].name, names[i]);
+    assert_int_equal(survey.keys[0].records, 2);
+    assert_int_equal(survey.keys[2].records, 1);
+    assert_int_equal(survey.keys[3].records, 3);
+    tare_survey_free(&survey);
+}
+
 static void survey__tells_kinds_and_features_apart(void **state) {
     const char *paths[] = { GOLDEN "examples/images.tfrecord", GOLDEN "examples/sequences.tfrecord" };
     const struct tare_survey_options options = { .limit = 0 };
@@ -424,6 +444,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(survey__finds_types_shapes_and_values),
         cmocka_unit_test(survey__finds_equal_records_whatever_the_order_of_keys),
+        cmocka_unit_test(survey__orders_columns_as_the_header),
         cmocka_unit_test(survey__tells_kinds_and_features_apart),
         cmocka_unit_test(survey__lists_the_first_distinct_texts),
         cmocka_unit_test(survey__shows_records_of_no_known_kind_as_bytes),
