@@ -7,6 +7,7 @@
 #include "proto/tare/batch.pb-c.h"
 #include "proto/text_format.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -113,6 +114,24 @@ static tare_status list_of(struct tare_text_list *out, const struct context *c, 
 
 /* ---- one job ---- */
 
+/* A limit below 0, or NaN, would be no limit. */
+static tare_status check_limits(const Tare__BatchLimits *m) {
+    if (!m) return TARE_OK;
+    const struct {
+        const char *name;
+        bool is_set;
+        double value, least;
+    } limits[] = { { "max_drop", m->has_max_drop, m->max_drop, 0 },
+                   { "min_sqnr_db", m->has_min_sqnr_db, m->min_sqnr_db, -DBL_MAX },
+                   { "max_mae", m->has_max_mae, m->max_mae, 0 },
+                   { "max_size_bytes", m->has_max_size_bytes, (double)m->max_size_bytes, 0 } };
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        if (limits[i].is_set && !(limits[i].value >= limits[i].least && limits[i].value <= DBL_MAX))
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "limits: %s is %g (expected a finite number%s)", limits[i].name,
+                             limits[i].value, limits[i].least == 0 ? ", 0 or more" : "");
+    return TARE_OK;
+}
+
 static tare_status check_job(const struct tare_job *job) {
     const struct tare_job_limits *limits = &job->limits;
     if (!job->output) return TARE_FAIL(TARE_INVALID_ARGUMENT, "no output is given");
@@ -187,6 +206,7 @@ static tare_status read_job(struct tare_job *job, struct tare_arena *arena, cons
     TARE_TRY(list_of(&job->data, &c, m->data, m->n_data, path_of));
     TARE_TRY(list_of(&job->evaluation, &c, m->evaluation, m->n_evaluation, path_of));
     job->evaluation_limit = m->has_evaluation_limit ? m->evaluation_limit : 0;
+    TARE_TRY(check_limits(m->limits));
     job->limits = limits_of(m->limits);
     job->keep_rejected = m->keep_rejected;
     return check_job(job);
