@@ -413,8 +413,9 @@ tare_status tare_calibration_resume(struct tare_calibration **out, const char *s
         status =
             TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: this is a finished calibration, not the state of a run", state_path);
     } else if (strcmp(c->unfinished, task) != 0 || strcmp(c->settings, settings) != 0 || c->channels != channels) {
-        status = TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: this is the state of another run ('%s; %s', expected '%s; %s')",
-                           state_path, c->unfinished, c->settings, task, settings);
+        status = TARE_FAIL(
+            TARE_INVALID_ARGUMENT, "%s: this is the state of another run ('%s; %s%s', expected '%s; %s%s')", state_path,
+            c->unfinished, c->settings, c->channels ? "; channels" : "", task, settings, channels ? "; channels" : "");
     } else {
         tare_free(c->unfinished);
         c->unfinished = NULL;

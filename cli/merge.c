@@ -40,6 +40,15 @@ static const struct tare_option_set set = {
     .examples = examples,
 };
 
+static tare_status load(struct tare_calibration **out, const char *path) {
+    TARE_TRY(tare_calibration_load(out, path));
+    if (!(*out)->unfinished) return TARE_OK;
+    return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                     "%s: the state of an interrupted run is not a calibration (finish the run with tare calibrate "
+                     "--resume)",
+                     path);
+}
+
 static tare_status run(int argc, char *const *argv) {
     struct merge_options options;
     struct tare_calibration *sum = NULL, *next = NULL;
@@ -47,9 +56,9 @@ static tare_status run(int argc, char *const *argv) {
     tare_status status;
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
     if (done) goto done;
-    TARE_CHECK(tare_calibration_load(&sum, options.files.items[0]));
+    TARE_CHECK(load(&sum, options.files.items[0]));
     for (size_t i = 1; i < options.files.count; i++) {
-        TARE_CHECK(tare_calibration_load(&next, options.files.items[i]));
+        TARE_CHECK(load(&next, options.files.items[i]));
         status = tare_error_prefix(tare_calibration_merge(sum, next), "%s", options.files.items[i]);
         if (status != TARE_OK) goto done;
         tare_calibration_free(next);

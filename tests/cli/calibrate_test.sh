@@ -115,6 +115,8 @@ done
 grep -qE "records are saved in '.*stopped.calib.state'; continue with --resume" "$work/stderr" || fail "interrupted: $(cat "$work/stderr")"
 absent "$work/stopped.calib"
 expect 1 "this is the state of another run ('serving_default from 8 files #" calibrate -o "$work/stopped.calib" --limit 9 --resume --quiet
+expect 1 "stopped.calib.state: the state of an interrupted run is not a calibration (finish the run with" "$tare" merge "$work/stopped.calib.state" -o "$work/merged.calib"
+absent "$work/merged.calib"
 calibrate -o "$work/stopped.calib" --resume --quiet || fail "resume: $?"
 same "$work/stopped.calib" "interrupted and resumed"
 
