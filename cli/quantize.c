@@ -14,6 +14,7 @@
 #include "cli/report_file.h"
 #include "convert/saved_model.h"
 #include "eval/comparison.h"
+#include "eval/model_inputs.h"
 #include "workflow/autotune.h"
 #include "workflow/calibrate.h"
 #include "workflow/data_options.h"
@@ -405,6 +406,7 @@ static tare_status run(int argc, char *const *argv) {
     struct tare_export_options export = { 0 };
     struct tare_arena arena = { 0 };
     struct tare_graph_model *model = NULL;
+    const struct tare_signature *signature;
     int64_t float_bytes;
     bool done;
     tare_status status;
@@ -416,8 +418,9 @@ static tare_status run(int argc, char *const *argv) {
     TARE_CHECK(tare_data_options_open(&options.records));
     TARE_CHECK(tare_command_load(&model, options.model));
     TARE_CHECK(tare_command_check_values(model, options.model, options.allow_missing));
-    TARE_CHECK(tare_error_prefix(tare_workflow_quantize_prepare(model, &quantizing), "%s", options.model));
+    if (options.signature) TARE_CHECK(tare_pick_signature(&signature, model, options.signature));
     TARE_CHECK(tare_model_weight_bytes(&float_bytes, model));
+    TARE_CHECK(tare_error_prefix(tare_workflow_quantize_prepare(model, &quantizing), "%s", options.model));
     TARE_CHECK(quantize(&quantized, model, &arena, &options, &quantizing));
     if (asks_to_quantize(&options)) TARE_CHECK(tare_workflow_quantize_check(&quantized.report));
     if (options.json) TARE_CHECK(print_json(&quantized, float_bytes, model));

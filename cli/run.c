@@ -301,6 +301,10 @@ static tare_status prepare(struct run_state *state, struct tare_run_arrays *arra
                                             .check_numerics = options->check_numerics,
                                             .trace = options->trace,
                                             .use_reference_kernels = options->reference };
+    if (options->records.spec && options->inputs.count)
+        return TARE_FAIL(TARE_USAGE,
+                         "--spec: applies to --data, not to --input (expected --data FILE.npy, with 'feature: "
+                         "\"FILE\"' in the spec, or arrays of the model's dtypes)");
     TARE_TRY(tare_command_load(&state->model, options->model));
     TARE_TRY(tare_run_arrays_read(arrays, &options->inputs));
     TARE_TRY(options->function ? pick_function(state, arrays)

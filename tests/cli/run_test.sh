@@ -20,6 +20,8 @@ tail -c 800 "$work/s/probabilities.npy" >"$work/s.values"
 cmp -s "$work/f.values" "$work/s.values" || fail "the function and the signature differ"
 expect 1 "there is no function 'tpu_fun' (the model has tpu_func" "$tare" run "$model" --function tpu_fun --data "$data"
 expect 2 "--output nothing: unknown output (serving_default has probabilities)" "$tare" run "$model" --output nothing --data "$data"
+printf 'input { name: "image" type: FLOAT32 }\n' >"$work/cast.spec"
+expect 2 "--spec: applies to --data, not to --input" "$tare" run "$model" --input image=x.npy --spec "$work/cast.spec"
 expect 2 "--per-record requires --output-dir" "$tare" run "$model" --per-record --data "$data"
 expect 2 "--signature and --function are mutually exclusive" "$tare" run "$model" --function f --signature s --data "$data"
 
