@@ -91,7 +91,12 @@ static tare_status add_label(struct tare_metrics *m, const struct row *value, co
         TARE_TRY(tare_auc_add(&m->auc, value->count == 2 ? element(value, 1) - element(value, 0) : element(value, 0),
                               label == 1));
     if (label <= 1 && value->count == 1 && !is_class_number(value)) add_binary(m, value, reference, label == 1);
-    if ((rank = label_rank(value, label)) < 0) return TARE_OK;
+    if ((rank = label_rank(value, label)) < 0) {
+        const bool is_binary = value->count == 1 && !is_class_number(value);
+        m->unlabelled += !is_binary || label > 1;
+        if (label > m->largest_label) m->largest_label = label;
+        return TARE_OK;
+    }
     m->labelled++;
     m->classes = value->count;
     m->top1 += rank == 0;

@@ -15,6 +15,8 @@
 struct tare_metrics {
     int64_t rows;
     int64_t labelled, top1, top5; /* rows with a label that the output can express; of these, correct ones */
+    int64_t unlabelled;           /* rows with a label that it cannot: no class index, or not 0 or 1 of one score */
+    int64_t largest_label;        /* of these */
     int64_t classes;              /* of the rows with a label: elements per row */
     int64_t gained, lost;         /* labelled rows that only this model, or only the reference, has right */
     int64_t ranked, agree;        /* rows that predict a class (below); of these, equal to the reference's */

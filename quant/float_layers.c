@@ -50,7 +50,8 @@ static const char *check_operands(const struct tare_quant_work *work, const stru
         if (!method->takes_two_inputs)
             return "Non-constant weights are not supported at the moment, except matmul and einsum.";
         if (!by_rule && !work->options->two_inputs)
-            return "its second input is not constant (enable with --two-inputs)";
+            return "its second input is not constant (enable with --two-inputs, in converter options "
+                   "enable_two_input_tensors: true)";
         return NULL;
     }
     if (layer->kind == TARE_KIND_GATHER && work->options->min_table_elements) least = work->options->min_table_elements;

@@ -111,6 +111,7 @@ static tare_status compare_float(struct tare_compare_job *c) {
     c->loaded = NULL;
     TARE_TRY(estimate_prepared(c, &c->result.rows[0]));
     tare_workflow_warn_of_nan(c->task->log, &c->result);
+    tare_workflow_warn_of_labels(c->task->log, tare_measured_of(&c->result, &c->result.rows[0]));
     tare_workflow_warn_of_chance(c->task->log, tare_measured_of(&c->result, &c->result.rows[0]));
     return TARE_OK;
 }

@@ -144,6 +144,16 @@ void tare_workflow_warn_of_nan(const struct tare_log *log, const struct tare_com
     }
 }
 
+void tare_workflow_warn_of_labels(const struct tare_log *log, const struct tare_metrics *metrics) {
+    const int64_t classes = metrics->rows ? metrics->elements / metrics->rows : 0;
+    if (!metrics->unlabelled || !classes || !metrics->labelled) return;
+    tare_warn(log,
+              "%" PRId64 " of %" PRId64 " labels are not classes of the output and are not counted (got %" PRId64
+              ", expected 0 to %" PRId64 "; check the labels with 'tare dataset head')",
+              metrics->unlabelled, metrics->unlabelled + metrics->labelled, metrics->largest_label,
+              classes > 1 ? classes - 1 : 1);
+}
+
 void tare_workflow_warn_of_chance(const struct tare_log *log, const struct tare_metrics *metrics) {
     enum { ENOUGH = 50 };
     const double top1 = tare_metrics_share(metrics->top1, metrics->labelled);

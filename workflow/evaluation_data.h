@@ -43,6 +43,8 @@ void tare_workflow_warn_of_nan(const struct tare_log *log, const struct tare_com
  * at least 50 labelled rows): the inputs probably have another scale than in training, or the labels another order. */
 struct tare_metrics;
 void tare_workflow_warn_of_chance(const struct tare_log *log, const struct tare_metrics *metrics);
+/* Logs a warning if some, not all, labels are no classes of the first output, and are therefore not counted. */
+void tare_workflow_warn_of_labels(const struct tare_log *log, const struct tare_metrics *metrics);
 /* Logs a warning if records are shared. */
 void tare_workflow_warn_of_leakage(const struct tare_log *log, const struct tare_leakage *leakage);
 

@@ -12,7 +12,7 @@ from ._arrays import NativeArray, TakenArray, copy
 from ._calibrate import calibrate
 from ._calibration import Calibration
 from ._data import Data, is_path, native_records, records_of
-from ._errors import InvalidArgumentError
+from ._errors import InvalidArgumentError, Status, UsageError
 from ._model import Model, expect_model
 from ._options import option_text, paths
 from ._progress import Progress, reporting
@@ -323,6 +323,8 @@ def compare(
     """
     expect_model(model)
     _check_metric(metric)
+    if spec is not None and not is_path(data) and not is_path(calibration):
+        raise UsageError("spec: applies to files (the data is in memory)", Status.USAGE)
     if calibration is not None and not isinstance(calibration, Calibration):
         own = spec if is_path(calibration) else None
         calibration = calibrate(model, calibration, signature=signature, spec=own, workers=workers, progress=progress)

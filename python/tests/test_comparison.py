@@ -45,6 +45,17 @@ class Data(Case):
     def test_generators_of_pairs(self):
         self.same(zip(self.images, self.labels), workers=2)
 
+    def test_labels_that_are_not_classes(self):
+        labels = self.labels.copy()
+        labels[:5] = 10
+        expected = r"5 of 60 labels are not classes of the output and are not counted \(got 10, expected 0 to 9"
+        with self.assertWarnsRegex(tare.TareWarning, expected):
+            tare.compare(self.model, (self.images, labels), methods=["weight_only"])
+
+    def test_specs_are_of_files(self):
+        with self.fails(tare.UsageError, "spec: applies to files"):
+            tare.compare(self.model, (self.images, self.labels), methods=["weight_only"], spec="a.spec")
+
     def test_generator_exceptions(self):
         def broken():
             yield {"image": self.images[0]}
