@@ -192,6 +192,8 @@ struct trials {
     size_t unknown;          /* of these: not known */
     struct tare_shape shape; /* of the first trial with another number of rows */
     int64_t size;            /* its batch size */
+    struct tare_shape batch; /* of the first trial in which the number of rows follows */
+    bool grows;              /* another dimension is another one for another batch size */
 };
 
 struct trial {
@@ -202,6 +204,14 @@ struct trial {
     const struct tare_shape *const *handles;
     struct trials *outputs; /* by return */
 };
+
+/* Notes a shape whose number of rows follows. */
+static void note_columns(struct trials *seen, const struct tare_shape *shape) {
+    if (!seen->batch.rank) seen->batch = *shape;
+    for (int d = 1; d < shape->rank && shape->rank == seen->batch.rank; d++)
+        seen->grows |= shape->dims[d] != TARE_UNKNOWN_DIM && seen->batch.dims[d] != TARE_UNKNOWN_DIM &&
+                       shape->dims[d] != seen->batch.dims[d];
+}
 
 static void note_outputs(const struct trial *t, struct tare_shape *const *nodes, const struct tare_shape *args,
                          int64_t size) {
@@ -214,6 +224,7 @@ static void note_outputs(const struct trial *t, struct tare_shape *const *nodes,
         if (unknown || (shape->rank > 0 && shape->dims[0] == size)) {
             seen->others++;
             seen->unknown += unknown;
+            if (!unknown) note_columns(seen, shape);
         } else {
             if (seen->fixed++) continue;
             seen->shape = *shape;
@@ -252,6 +263,19 @@ static bool has_unknown_rank(const struct trial *t) {
     return false;
 }
 
+static tare_status note_growth(struct tare_batching_result *out, const struct trial *t, const struct tare_return *ret,
+                               const struct trials *seen) {
+    char text[TARE_SHAPE_TEXT_SIZE];
+    if (!seen->grows) return TARE_OK;
+    return add_note(out, t->arena,
+                    tare_arena_printf(t->arena,
+                                      "batching of function %s: output '%s' (node '%s') has shape %s for a batch of "
+                                      "%lld, and other columns for other batches: the examples of a request depend on "
+                                      "the requests that are batched with it",
+                                      t->function->name, ret->name, ret->edge.node->name,
+                                      tare_shape_text(text, &seen->batch), (long long)seen->batch.dims[0]));
+}
+
 /* An output whose number of rows never is that of the batch cannot be split; one of which that is not known is noted.
  */
 static tare_status judge(struct tare_batching_result *out, const struct trial *t) {
@@ -266,6 +290,7 @@ static tare_status judge(struct tare_batching_result *out, const struct trial *t
                 "tensors: output '%s' (node '%s') has shape %s for a batch of %lld (return a row a sample, or batch "
                 "another function or signature)",
                 ret->name, ret->edge.node->name, tare_shape_text(text, &seen->shape), (long long)seen->size);
+        TARE_TRY(note_growth(out, t, ret, seen));
         if (seen->unknown < seen->others) continue;
         TARE_TRY(add_note(
             out, t->arena,

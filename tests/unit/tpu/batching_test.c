@@ -321,6 +321,25 @@ static void an_output_whose_rows_are_not_known__is_noted(void **state) {
     tear_down(&f);
 }
 
+/* x·xᵀ has a row and a column per example: a request's columns depend on what is batched with it. */
+static void an_output_whose_columns_follow_the_batch__is_noted(void **state) {
+    struct tare_batch_options options = of(TARE_BATCH_CONCRETE, "products");
+    struct fixture f;
+    (void)state;
+    set_up(&f, tare_shape_make(2, -1, 3));
+    struct tare_graph *graph = tare_model_add_function(f.model, "products");
+    const struct tare_edge arg = mini_arg(graph, "x", TARE_DT_FLOAT);
+    struct tare_node *product = mini_open(graph, "MatMul", "product", 2, arg, arg);
+    mini_ok(tare_node_set_bool(product, "transpose_b", true));
+    mini_return(graph, "y", mini_done(product));
+    mini_call(f.model->main, "PartitionedCall", "products", graph, 1, f.x);
+    mini_ok(batch(&f, &options, 1));
+    assert_int_equal(f.result.n_notes, 1);
+    assert_non_null(strstr(f.result.notes[0], "output 'y' (node 'product') has shape [5,5] for a batch of 5, and other "
+                                              "columns for other batches"));
+    tear_down(&f);
+}
+
 static void open_dimensions__are_noted(void **state) {
     struct fixture f;
     (void)state;
@@ -348,6 +367,7 @@ int main(void) {
         cmocka_unit_test(an_output_of_fixed_rows__is_refused_behind_an_unknown_rank),
         cmocka_unit_test(an_output_without_batched_input__is_refused_through_calls),
         cmocka_unit_test(an_output_whose_rows_are_not_known__is_noted),
+        cmocka_unit_test(an_output_whose_columns_follow_the_batch__is_noted),
         cmocka_unit_test(open_dimensions__are_noted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
