@@ -6,9 +6,12 @@
 
 enum { TARE_MOST_COPIES = 256 }; /* functions that one pass copies */
 
-/* A weight that quantization may want: functions are copied for it. */
-static inline bool tare_is_worth_copying(int dtype, int64_t elements) {
-    return elements >= 1024 && (dtype == TARE_DT_FLOAT || dtype == TARE_DT_BFLOAT16 || dtype == TARE_DT_HALF);
+/* A weight that quantization may want: functions are copied for it. Static range quantization has no smallest size, but
+ * fewer elements, and most vectors, are scales, biases and other parameters. */
+static inline bool tare_is_worth_copying(const struct tare_tensor *weight) {
+    enum { LEAST_ELEMENTS = 64, LEAST_OF_VECTORS = 1024 };
+    return weight->elements >= (weight->shape.rank >= 2 ? LEAST_ELEMENTS : LEAST_OF_VECTORS) &&
+           (weight->dtype == TARE_DT_FLOAT || weight->dtype == TARE_DT_BFLOAT16 || weight->dtype == TARE_DT_HALF);
 }
 
 /* Calls whose function a pass can replace (tare_call_copy_function). */

@@ -183,7 +183,7 @@ static tare_status localize_all(struct localize *l) {
 
 static bool is_weight(struct tare_edge edge) {
     const struct tare_tensor *value = tare_edge_constant(edge);
-    return value && tare_is_worth_copying(value->dtype, value->elements);
+    return value && tare_is_worth_copying(value);
 }
 
 /* A plain call that passes a weight to an argument with several values. */

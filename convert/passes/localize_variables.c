@@ -261,7 +261,7 @@ static bool shares_callee(struct round *round, const struct tare_node *node) {
     if (!callee || callee->is_fixed || callee->n_sites < 2) return false;
     for (size_t i = 0; i < node->n_inputs && i < function->n_args; i++)
         if (read_of(round, node->inputs[i], &variable) && !same_variable(round, callee, i) &&
-            tare_is_worth_copying(variable->value.dtype, variable->value.elements))
+            tare_is_worth_copying(&variable->value))
             return true;
     return false;
 }

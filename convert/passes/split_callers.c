@@ -11,7 +11,7 @@
 #include "graph/clone.h"
 
 static bool is_weight(const struct tare_variable *variable) {
-    return variable && tare_is_worth_copying(variable->value.dtype, variable->value.elements);
+    return variable && tare_is_worth_copying(&variable->value);
 }
 
 /* A plain call that passes a weight to an argument for which other calls pass other variables. */

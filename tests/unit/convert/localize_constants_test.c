@@ -1,5 +1,6 @@
 /* Constants that call sites pass, before and after the pass: same results, constants where they are used, fewer
  * arguments. */
+#include "convert/passes/copies.h"
 #include "support/diagonal.h"
 
 #include "convert/pass.h"
@@ -47,6 +48,25 @@ static void other_weights__get_a_copy_of_the_function_each(void **state) {
     assert_non_null(tare_edge_constant(tare_graph_find(first, "product")->inputs[1]));
     assert_non_null(tare_edge_constant(tare_graph_find(second, "product")->inputs[1]));
     tare_model_free(model);
+}
+
+/* Matrices from 64 elements on, such as a 3 x 3 convolution of 3 channels; vectors are mostly biases and scales. */
+static void other_weights__are_those_of_layers(void **state) {
+    (void)state;
+    static const struct {
+        int dtype, rank;
+        int64_t rows, columns;
+        bool is_weight;
+    } cases[] = { { TARE_DT_FLOAT, 2, 8, 8, true },     { TARE_DT_HALF, 2, 8, 8, true },
+                  { TARE_DT_INT32, 2, 8, 8, false },    { TARE_DT_FLOAT, 2, 7, 9, false },
+                  { TARE_DT_FLOAT, 1, 1023, 1, false }, { TARE_DT_FLOAT, 1, 1024, 1, true } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct tare_tensor weight = { .dtype = cases[i].dtype,
+                                            .elements = cases[i].rows * cases[i].columns,
+                                            .shape = { .rank = cases[i].rank,
+                                                       .dims = { cases[i].rows, cases[i].columns } } };
+        assert_int_equal(tare_is_worth_copying(&weight), cases[i].is_weight);
+    }
 }
 
 /* g(x, w) = f(f(x, w), w) */
@@ -160,6 +180,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(same_constant__goes_into_the_function),
         cmocka_unit_test(other_weights__get_a_copy_of_the_function_each),
+        cmocka_unit_test(other_weights__are_those_of_layers),
         cmocka_unit_test(other_weights__reach_functions_of_the_copies),
         cmocka_unit_test(text__stays_where_a_loader_replaces_it),
         cmocka_unit_test(argument_that_varies__stays),
