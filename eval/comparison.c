@@ -199,6 +199,7 @@ tare_status tare_comparison_pass_record(struct tare_comparison_pass *pass, const
     if (status == TARE_OK && pass->is_reference)
         status = tare_reference_store_add(&pass->comparison->references, outputs);
     if (status == TARE_OK) status = measure(pass, sample, outputs, examples, labels);
+    status = tare_error_prefix(status, "record %lld", (long long)pass->record);
     tare_free(labels);
     for (size_t i = 0; i < pass->comparison->n_outputs; i++)
         hash_answer(&pass->answers, &outputs[i]);

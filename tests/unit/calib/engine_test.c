@@ -460,7 +460,9 @@ static void calibrate__interrupted_and_resumed_gives_the_same_bytes(void **state
         assert_non_null(strstr(tare_error_text(), "records are saved in '"));
         tare_calibration_free(c);
         mini_fails(tare_calibration_resume(&c, path, fingerprint, "observe=all", true, "limit 9"),
-                   "this is the state of another run ('all; observe=all', expected 'limit 9; observe=all')");
+                   "state of another run ('all; observe=all; channels', expected 'limit 9; observe=all; channels')");
+        mini_fails(tare_calibration_resume(&c, path, fingerprint, "observe=all", false, "all"),
+                   "this is the state of another run ('all; observe=all; channels', expected 'all; observe=all')");
         mini_ok(tare_calibration_resume(&c, path, fingerprint, "observe=all", true, "all"));
     }
     mini_ok(status);
