@@ -107,11 +107,13 @@ static tare_status exponential_of(struct work *work) {
 }
 
 /* Replaces a with its principal square root by the Denman-Beavers iteration: y = (y + z⁻¹) / 2, z = (z + y⁻¹) / 2,
- * starting at y = a, z = 1, until y changes by rounding errors only. */
+ * starting at y = a, z = 1, until y changes by rounding errors only. It does not converge if an eigenvalue is zero or
+ * on the negative real axis: y² is then compared with a. */
 static tare_status take_root(struct work *work, void *a) {
     enum { MOST_STEPS = 100 };
     const double epsilon = tare_lapack_real(work->dtype) == TARE_DT_FLOAT ? (double)FLT_EPSILON : DBL_EPSILON;
-    void *z = work->spare[0], *inverse = work->spare[1], *change = work->spare[2];
+    void *z = work->spare[0], *inverse = work->spare[1], *change = work->spare[2], *original = work->spare[3];
+    copy(work, original, a);
     tare_matrix_set_identity(z, work->dtype, work->n);
     for (int step = 0; step < MOST_STEPS; step++) {
         TARE_TRY(invert(work, inverse, a));
@@ -119,9 +121,13 @@ static tare_status take_root(struct work *work, void *a) {
         combine(work, change, 1, -1, a); /* twice the change of y */
         combine(work, a, 1, 0.5, change);
         combine(work, z, 0.5, 0.5, inverse);
-        if (!(norm_of(work, change) > norm_of(work, a) * (8 + work->n) * epsilon)) break;
+        if (!(norm_of(work, change) > norm_of(work, a) * (8 + work->n) * epsilon)) return TARE_OK;
     }
-    return TARE_OK;
+    copy(work, z, a);
+    multiply(work, &z, a, &inverse);
+    combine(work, z, 1, -1, original);
+    if (norm_of(work, z) <= norm_of(work, original) * sqrt(epsilon)) return TARE_OK;
+    return TARE_FAIL(TARE_UNSUPPORTED, "no square root was found (expected eigenvalues that are not negative or zero)");
 }
 
 static tare_status root_of(struct work *work) {
