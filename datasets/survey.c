@@ -94,6 +94,9 @@ static void widen(struct tare_shape *shape, const struct tare_shape *other) {
         if (shape->dims[i] != other->dims[i]) shape->dims[i] = TARE_UNKNOWN_DIM;
 }
 
+/* Inserting a key takes time proportional to their number: from so many on, new keys are appended. */
+enum { MOST_ORDERED = 1024 };
+
 /* The place, from 1, of the first key of a sample from `first` on that is in the survey; 0: there is none. */
 static size_t next_place(const struct surveyor *s, const struct tare_sample *sample, size_t first) {
     size_t place = 0;
@@ -121,7 +124,8 @@ static struct tare_survey_key *key_of(struct surveyor *s, const struct tare_samp
     const char *name = sample->keys[index];
     size_t place = (size_t)(uintptr_t)tare_map_get(&s->places, name);
     if (place) return &out->keys[place - 1];
-    const size_t before = next_place(s, sample, index + 1);
+    const bool is_ordered = out->records > 0 && out->n_keys < MOST_ORDERED;
+    const size_t before = is_ordered ? next_place(s, sample, index + 1) : 0;
     if (out->n_keys == s->key_capacity) {
         size_t extra = s->key_capacity ? s->key_capacity : 8;
         void *keys = tare_arena_extend(&out->arena, out->keys, out->n_keys, extra, sizeof *out->keys);

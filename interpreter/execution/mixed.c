@@ -81,9 +81,8 @@ static tare_status find_mixed(struct tare_plan *plan, const struct tare_plan_use
 }
 
 int tare_mixed_last(const struct tare_plan *plan, const struct tare_mixed_steps *mixed) {
-    const struct tare_fusion *fusion = plan->steps[mixed->depthwise].fusion;
     if (mixed->quantizer) return mixed->quantizer->sink;
-    return fusion ? fusion->steps[fusion->n_steps - 1] : mixed->depthwise;
+    return (int)(tare_plan_last_step(plan, &plan->steps[mixed->depthwise]) - plan->steps);
 }
 
 tare_status tare_plan_find_mixed(struct tare_plan *plan, const struct tare_plan_uses *uses, struct tare_arena *arena) {

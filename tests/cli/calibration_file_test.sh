@@ -7,6 +7,8 @@ calibration=$glyphs/calibration.tfrecord.gz
 eval=$glyphs/eval.tfrecord.gz
 
 "$tare" calibrate "$glyphs/saved_model" --data "$calibration" --limit 60 -o "$work/a.calib" --quiet 2>"$work/warnings" || fail "calibrate"
+expect 1 "there is no signature 'foo'" "$tare" quantize "$glyphs/saved_model" "$work/foo" --calibration "$work/a.calib" --signature foo
+absent "$work/foo"
 grep -q "warning: only 60 records of signature 'serving_default'" "$work/warnings" || fail "no warning of 60 records: $(cat "$work/warnings")"
 "$tare" calibrate "$glyphs/saved_model" --data "$eval" --limit 40 -o "$work/b.calib" --quiet 2>/dev/null || fail "calibrate on the other file"
 "$tare" merge "$work/a.calib" "$work/b.calib" -o "$work/both.calib" || fail "merge"
