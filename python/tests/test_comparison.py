@@ -52,6 +52,12 @@ class Data(Case):
         with self.assertWarnsRegex(tare.TareWarning, expected):
             tare.compare(self.model, (self.images, labels), methods=["weight_only"])
 
+    def test_labels_that_are_not_indices(self):
+        labels = self.labels.copy()
+        labels[3] = -1
+        with self.assertRaisesRegex(tare.Error, r"record 3: label 'label' is not a class index \(got -1\)"):
+            tare.compare(self.model, (self.images, labels), methods=["weight_only"])
+
     def test_specs_are_of_files(self):
         with self.fails(tare.UsageError, "spec: applies to files"):
             tare.compare(self.model, (self.images, self.labels), methods=["weight_only"], spec="a.spec")
