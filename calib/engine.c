@@ -44,6 +44,7 @@ struct engine {
     bool saving, stop, interrupted;
     int64_t saved_records; /* in the state file; -1: this run has saved none */
     double save_at;
+    int64_t save_tried_records; /* of records, when the state was last saved, or could not be */
     int64_t records;
     double run_seconds;
     /* The failure of the first record among those that failed. */
@@ -131,6 +132,7 @@ static void take_part_in_save(struct engine *e) {
         note_failure(e, status, INT64_MAX);
         e->stop = e->stop || status != TARE_OK;
         e->saving = false;
+        e->save_tried_records = e->records;
         e->generation++;
         double seconds = e->options->autosave_seconds > 0 ? e->options->autosave_seconds : DEFAULT_AUTOSAVE_SECONDS;
         e->save_at = tare_clock_seconds() + seconds;
@@ -144,7 +146,8 @@ static void take_part_in_save(struct engine *e) {
 /* Fills the batch, or leaves it empty at the end. With the lock. */
 static void fetch(struct engine *e, struct tare_batch *batch) {
     if (e->options->interrupted && *e->options->interrupted) e->stop = e->interrupted = true;
-    if (!e->stop && e->state_path && tare_clock_seconds() >= e->save_at) e->saving = true;
+    const bool unsaved = e->state_path && e->records > e->save_tried_records;
+    if (!e->stop && unsaved && tare_clock_seconds() >= e->save_at) e->saving = true;
     if (e->saving) take_part_in_save(e);
     if (e->stop) return;
     int64_t index;

@@ -515,6 +515,30 @@ static void calibrate__killed_and_resumed_gives_the_same_bytes(void **state) {
     tare_model_free(model);
 }
 
+static void expect_state_from_record_two(void *arg, int64_t records) {
+    assert_int_equal(access(arg, F_OK) == 0, records > 1);
+}
+
+static void calibrate__no_state_is_saved_before_a_record_is_done(void **state) {
+    (void)state;
+    struct tare_graph_model *model = make_model(PLAIN);
+    const char *path = temp_path("early");
+    unlink(path);
+    struct tare_calibration_options options = { .threads = 1,
+                                                .batch = 1,
+                                                .task = "all",
+                                                .state_path = path,
+                                                .autosave_seconds = 1e-9,
+                                                .progress = expect_state_from_record_two,
+                                                .progress_arg = (void *)path };
+    struct memory_source memory = all_records();
+    struct tare_sample_source source = source_of(&memory);
+    struct tare_calibration *c = new_calibration(model);
+    mini_ok(tare_calibration_run(c, NULL, model, &model->signatures[0], &source, &options));
+    tare_calibration_free(c);
+    tare_model_free(model);
+}
+
 struct full_disk {
     int warnings;
     int64_t failing; /* number of the file operation after each record that fails */
@@ -625,6 +649,7 @@ int main(void) {
         cmocka_unit_test(calibrate__the_limit_counts_from_the_front),
         cmocka_unit_test(calibrate__interrupted_and_resumed_gives_the_same_bytes),
         cmocka_unit_test(calibrate__killed_and_resumed_gives_the_same_bytes),
+        cmocka_unit_test(calibrate__no_state_is_saved_before_a_record_is_done),
         cmocka_unit_test(calibrate__a_state_that_cannot_be_saved_does_not_end_the_run),
         cmocka_unit_test(fingerprint__tells_models_apart_and_knows_one_again),
         cmocka_unit_test(bound__is_known_before_the_run),
