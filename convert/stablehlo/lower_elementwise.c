@@ -93,14 +93,44 @@ static void lower_complex(struct tare_lowering *l, const void *arg) {
     tare_lower_set(l, tare_lower_end(l, node));
 }
 
-/* In double, so that the result is rounded once. */
-static void lower_cbrt(struct tare_lowering *l, const void *arg) {
-    const struct tare_edge x = tare_lower_cast(l, tare_lower_in(l, 0), TARE_DT_DOUBLE);
-    const struct tare_edge third = tare_lower_scalar(l, TARE_DT_DOUBLE, 1.0 / 3);
-    const struct tare_edge root = tare_lower_binary(l, "Pow", tare_lower_unary(l, "Abs", x), third);
+/* x where it is a zero, which keeps its sign. */
+static struct tare_edge or_zero(struct tare_lowering *l, struct tare_edge x, int dtype, struct tare_edge otherwise) {
+    return tare_lower_select(l, tare_lower_binary(l, "Equal", x, tare_lower_scalar(l, dtype, 0)), x, otherwise);
+}
+
+static struct tare_edge sign(struct tare_lowering *l, struct tare_edge x, int dtype) {
+    const struct tare_edge result = tare_lower_unary(l, "Sign", x);
+    return tare_dtype_is_floating(dtype) ? or_zero(l, x, dtype, result) : result;
+}
+
+static void lower_sign(struct tare_lowering *l, const void *arg) {
     (void)arg;
-    tare_lower_set(l, tare_lower_cast(l, tare_lower_binary(l, "Mul", tare_lower_unary(l, "Sign", x), root),
-                                      tare_lower_out_dtype(l, 0)));
+    tare_lower_set(l, sign(l, tare_lower_in(l, 0), tare_lower_in_dtype(l, 0)));
+}
+
+/* The cube root of x >= 0 in double from x^(1/3), whose exponent is not a third exactly: one step of Newton's method.
+ * The step is not finite at 0 and infinity, and where the cube overflows. */
+static struct tare_edge cube_root(struct tare_lowering *l, struct tare_edge x) {
+    const struct tare_edge root = tare_lower_binary(l, "Pow", x, tare_lower_scalar(l, TARE_DT_DOUBLE, 1.0 / 3));
+    const struct tare_edge square = tare_lower_binary(l, "Mul", root, root);
+    const struct tare_edge error = tare_lower_binary(l, "Sub", tare_lower_binary(l, "Mul", square, root), x);
+    const struct tare_edge slope = tare_lower_binary(l, "Mul", square, tare_lower_scalar(l, TARE_DT_DOUBLE, 3));
+    const struct tare_edge step = tare_lower_binary(l, "RealDiv", error, slope);
+    return tare_lower_select(l, tare_lower_unary(l, "IsFinite", step), tare_lower_binary(l, "Sub", root, step), root);
+}
+
+/* In double, so that floats are rounded once. */
+static void lower_cbrt(struct tare_lowering *l, const void *arg) {
+    const bool is_complex = tare_dtype_is_complex(tare_lower_in_dtype(l, 0));
+    const int wide = is_complex ? TARE_DT_COMPLEX128 : TARE_DT_DOUBLE;
+    const struct tare_edge x = tare_lower_cast(l, tare_lower_in(l, 0), wide);
+    struct tare_edge result;
+    (void)arg;
+    if (is_complex)
+        result = tare_lower_binary(l, "Pow", x, tare_lower_scalar(l, wide, 1.0 / 3));
+    else
+        result = tare_lower_binary(l, "Mul", sign(l, x, wide), cube_root(l, tare_lower_unary(l, "Abs", x)));
+    tare_lower_set(l, tare_lower_cast(l, result, tare_lower_out_dtype(l, 0)));
 }
 
 /* Halves away from zero: |x| - floor(|x|) is exact. */
@@ -112,8 +142,7 @@ static void lower_round_away(struct tare_lowering *l, const void *arg) {
                                                   tare_lower_scalar(l, dtype, 0.5));
     const struct tare_edge more = tare_lower_binary(l, "AddV2", whole, tare_lower_scalar(l, dtype, 1));
     (void)arg;
-    tare_lower_set(l,
-                   tare_lower_binary(l, "Mul", tare_lower_unary(l, "Sign", x), tare_lower_select(l, up, more, whole)));
+    tare_lower_set(l, tare_lower_binary(l, "Mul", sign(l, x, dtype), tare_lower_select(l, up, more, whole)));
 }
 
 static void lower_popcount(struct tare_lowering *l, const void *arg) {
@@ -202,13 +231,27 @@ static void lower_extreme(struct tare_lowering *l, const void *arg) {
     }
 }
 
+/* The bound (operand i) where it is NaN. */
+static struct tare_edge or_nan_bound(struct tare_lowering *l, size_t i, struct tare_edge result) {
+    const struct tare_edge bound = tare_lower_in(l, i);
+    double number;
+    if (!tare_dtype_is_floating(tare_lower_in_dtype(l, i))) return result;
+    if (tare_lower_number_of(&number, l->op->operands[i]) && !isnan(number)) return result;
+    return tare_lower_select(l, tare_lower_unary(l, "IsNan", bound), bound, result);
+}
+
+/* NaN in any operand is the result. */
 static void lower_clamp(struct tare_lowering *l, const void *arg) {
     const struct tare_edge low = tare_lower_in(l, 0), x = tare_lower_in(l, 1), high = tare_lower_in(l, 2);
     const bool relu6 = tare_dtype_is_floating(tare_lower_in_dtype(l, 1)) && tare_lower_is_constant(l, 0, 0) &&
                        tare_lower_is_constant(l, 2, 6);
     (void)arg;
-    tare_lower_set(l, relu6 ? tare_lower_unary(l, "Relu6", x)
-                            : tare_lower_binary(l, "Minimum", tare_lower_binary(l, "Maximum", x, low), high));
+    if (relu6) {
+        tare_lower_set(l, tare_lower_unary(l, "Relu6", x));
+        return;
+    }
+    const struct tare_edge raised = or_nan_bound(l, 0, tare_lower_binary(l, "Maximum", x, low));
+    tare_lower_set(l, or_nan_bound(l, 2, tare_lower_binary(l, "Minimum", raised, high)));
 }
 
 /* Division and remainder by zero, and of the least integer by -1, as XLA defines them: all ones and x; x and 0. */
@@ -248,13 +291,21 @@ static struct tare_edge unsigned_power(struct tare_lowering *l, struct tare_edge
     return tare_lower_bitcast(l, tare_lower_binary(l, "Pow", tare_lower_bitcast(l, x, TARE_DT_INT64), exponent), dtype);
 }
 
+/* x^0 is 1 for complex numbers, too, 0 included. */
+static struct tare_edge floating_power(struct tare_lowering *l, struct tare_edge x, struct tare_edge y, int dtype) {
+    const struct tare_edge power = tare_lower_binary(l, "Pow", x, y);
+    if (!tare_dtype_is_complex(dtype)) return power;
+    const struct tare_edge none = tare_lower_binary(l, "Equal", y, tare_lower_scalar(l, dtype, 0));
+    return tare_lower_select(l, none, tare_lower_scalar(l, dtype, 1), power);
+}
+
 /* Integers: the result for a negative exponent is 0, or ±1 for the bases 1 and -1. */
 static void lower_power(struct tare_lowering *l, const void *arg) {
     const int dtype = tare_lower_in_dtype(l, 0);
     const struct tare_edge x = tare_lower_in(l, 0), y = tare_lower_in(l, 1);
     (void)arg;
     if (!is_integer(dtype) || is_unsigned(dtype)) {
-        tare_lower_set(l, is_unsigned(dtype) ? unsigned_power(l, x, y, dtype) : tare_lower_binary(l, "Pow", x, y));
+        tare_lower_set(l, is_unsigned(dtype) ? unsigned_power(l, x, y, dtype) : floating_power(l, x, y, dtype));
         return;
     }
     const struct tare_edge zero = tare_lower_scalar(l, dtype, 0), one = tare_lower_scalar(l, dtype, 1);
@@ -352,6 +403,25 @@ static struct tare_edge saturate(struct tare_lowering *l, struct tare_edge x, in
     return tare_lower_select(l, is_nan, zero, result);
 }
 
+/* double as float, of the two floats beside an inexact one that with an odd last bit: rounded to fewer bits, it is what
+ * the double rounds to (Boldo and Melquiond, "When double rounding is odd"). TensorFlow's Cast rounds to the nearest
+ * float. */
+static struct tare_edge odd_float(struct tare_lowering *l, struct tare_edge x) {
+    const struct tare_edge nearest = tare_lower_cast(l, x, TARE_DT_FLOAT);
+    const struct tare_edge back = tare_lower_cast(l, nearest, TARE_DT_DOUBLE);
+    const struct tare_edge word = tare_lower_bitcast(l, nearest, TARE_DT_INT32);
+    const struct tare_edge one = tare_lower_scalar(l, TARE_DT_INT32, 1);
+    const struct tare_edge odd = tare_lower_binary(l, "Equal", tare_lower_binary(l, "BitwiseAnd", word, one), one);
+    const struct tare_edge exact =
+        tare_lower_binary(l, "LogicalOr", tare_lower_binary(l, "Equal", back, x), tare_lower_unary(l, "IsNan", x));
+    const struct tare_edge beyond =
+        tare_lower_binary(l, "Greater", tare_lower_unary(l, "Abs", back), tare_lower_unary(l, "Abs", x));
+    const struct tare_edge other =
+        tare_lower_select(l, beyond, tare_lower_binary(l, "Sub", word, one), tare_lower_binary(l, "AddV2", word, one));
+    return tare_lower_bitcast(l, tare_lower_select(l, tare_lower_binary(l, "LogicalOr", exact, odd), word, other),
+                              TARE_DT_FLOAT);
+}
+
 static void lower_convert(struct tare_lowering *l, const void *arg) {
     const int from = tare_lower_in_dtype(l, 0), to = tare_lower_out_dtype(l, 0);
     struct tare_edge x = tare_lower_in(l, 0);
@@ -361,6 +431,8 @@ static void lower_convert(struct tare_lowering *l, const void *arg) {
         tare_lower_attr_type(l, node, "Tout", from == TARE_DT_COMPLEX64 ? TARE_DT_FLOAT : TARE_DT_DOUBLE);
         x = tare_lower_end(l, node);
     }
+    if ((from == TARE_DT_DOUBLE || from == TARE_DT_COMPLEX128) && (to == TARE_DT_HALF || to == TARE_DT_BFLOAT16))
+        x = odd_float(l, x);
     if (to == TARE_DT_BOOL && from != TARE_DT_BOOL)
         tare_lower_set(l, tare_lower_binary(l, "NotEqual", x,
                                             tare_lower_scalar(l, l->status == TARE_OK ? tare_edge_dtype(x) : 0, 0)));
@@ -423,7 +495,7 @@ const struct tare_lowering_row tare_lower_elementwise[] = {
     UNARY("floor", .op = "Floor"),
     UNARY("round_nearest_even", .op = "Rint"),
     { "round_nearest_afz", lower_round_away, NULL },
-    UNARY("sign", .op = "Sign"),
+    { "sign", lower_sign, NULL },
     UNARY("is_finite", .op = "IsFinite"),
     UNARY("not", .op = "LogicalNot", .of_integer = "Invert"),
     { "popcnt", lower_popcount, NULL },

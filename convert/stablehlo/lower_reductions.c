@@ -1,6 +1,7 @@
 /* Ops with a function on scalars: reductions, windows, sorting. The interpreter recognises the common functions. */
 #include "convert/stablehlo/lower.h"
 
+#include <math.h>
 #include <string.h>
 
 static const struct tare_edge no_edge;
@@ -158,16 +159,51 @@ static void reduce_gathered(struct tare_lowering *l, size_t count, struct tare_g
     set_all(l, node);
 }
 
-static void reduce_windows(struct tare_lowering *l, size_t count, struct tare_graph *reducer, const struct windows *w) {
+/* True if the function changes no float when its other argument is the initial value (operand 1), so that windows
+ * without the padding have the same result as those with it. */
+static bool is_neutral(const struct tare_lowering *l, const struct tare_shlo_block *body) {
+    static const struct {
+        const char *op;
+        double initial;
+    } neutral[] = { { "vhlo.add_v1", 0 },
+                    { "vhlo.multiply_v1", 1 },
+                    { "vhlo.maximum_v1", -INFINITY },
+                    { "vhlo.minimum_v1", INFINITY } };
+    const char *op = body_op(body);
+    if (tare_lower_has_quantized(l->op)) return false;
+    for (size_t i = 0; i < sizeof neutral / sizeof *neutral; i++)
+        if (strcmp(op, neutral[i].op) == 0) return tare_lower_is_constant(l, 1, neutral[i].initial);
+    return false;
+}
+
+/* Padding and what base dilation inserts are the initial value; XlaReduceWindow leaves them out of the windows.
+ * `neutral`: that is no difference. */
+static void reduce_windows(struct tare_lowering *l, size_t count, struct tare_graph *reducer, const struct windows *w,
+                           bool neutral) {
+    struct tare_edge x, base = w->base, padding = w->padding;
     if (count != 1) {
         reduce_gathered(l, count, reducer, w);
         return;
     }
-    const struct tare_edge inputs[] = { tare_lower_in(l, 0), tare_lower_in(l, 1), w->sizes, w->strides, w->base,
-                                        w->window,           w->padding };
+    x = tare_lower_in(l, 0);
+    if (!neutral) {
+        x = pad(l, x, tare_lower_in(l, 1), w);
+        base = tare_lower_unary(l, "OnesLike", base);
+        padding = tare_lower_unary(l, "ZerosLike", padding);
+    }
+    const struct tare_edge inputs[] = { x, tare_lower_in(l, 1), w->sizes, w->strides, base, w->window, padding };
     struct tare_node *node = tare_lower_begin(l, "XlaReduceWindow", inputs, 7);
     tare_lower_attr_func(l, node, "computation", reducer);
     tare_lower_set(l, tare_lower_end(l, node));
+}
+
+/* True if all integers of a list attribute have this value. */
+static bool all_are(struct tare_lowering *l, const char *name, int64_t value) {
+    int64_t values[2 * TARE_MAX_RANK];
+    const size_t n = tare_lower_ints(l, values, 2 * TARE_MAX_RANK, name);
+    for (size_t i = 0; i < n; i++)
+        if (values[i] != value) return false;
+    return true;
 }
 
 static void lower_reduce_window(struct tare_lowering *l, const void *arg) {
@@ -178,7 +214,9 @@ static void lower_reduce_window(struct tare_lowering *l, const void *arg) {
         tare_lower_fail(l, TARE_CORRUPT, "%zu operands and %zu results", l->op->n_operands, l->op->n_results);
         return;
     }
-    reduce_windows(l, l->op->n_results, tare_lower_region(l, &l->op->regions[0], NULL, false), &w);
+    const bool unpadded = all_are(l, "padding", 0) && all_are(l, "base_dilations", 1);
+    reduce_windows(l, l->op->n_results, tare_lower_region(l, &l->op->regions[0], NULL, false), &w,
+                   unpadded || is_neutral(l, &l->op->regions[0]));
 }
 
 /* stablehlo.dynamic_reduce_window(inputs…, initial values…, dimensions, strides, base dilations, window dilations,
@@ -194,7 +232,7 @@ void tare_lower_dynamic_reduce_window(struct tare_lowering *l, const void *arg) 
     for (size_t i = 0; i < 5; i++)
         lists[i] = tare_lower_cast(l, tare_lower_in(l, 2 * count + i), TARE_DT_INT64);
     const struct windows w = { lists[0], lists[1], lists[2], lists[3], lists[4] };
-    reduce_windows(l, count, tare_lower_called(l), &w);
+    reduce_windows(l, count, tare_lower_called(l), &w, false);
 }
 
 /* A function of int8 numbers around one of bools, of which XlaSelectAndScatter has no form. Its result is of `dtype`.

@@ -1016,6 +1016,74 @@ def edges():
     c.save()
 
 
+def corners():
+    """Zeros with signs, NaN, initial values and roundings at which TensorFlow's ops differ from StableHLO's."""
+    c = Case('corners')
+    words = {np.dtype(np.float32): np.uint32, np.dtype(np.float64): np.uint64, np.dtype(np.float16): np.uint16}
+    words_of = {np.uint16: 'ui16', np.uint32: 'ui32', np.uint64: 'ui64'}
+    NAMES[np.dtype(np.uint16)] = 'ui16'
+    vhlo_write.NPE['ui16'] = '<u2'
+
+    def bits_equal(value, expected):
+        word = words[expected.dtype]
+        c.equal(c.op('bitcast_convert', [value], [ten(expected.shape, words_of[word])]), expected.view(word))
+
+    zeros = np.array([-0.0, 0.0, -2.5, 0.5, -0.3, 7, -np.inf])
+    for kind in np.float16, np.float32, np.float64:
+        x = zeros.astype(kind)
+        bits_equal(c.op('sign', [c.constant(x)], [of(x)]), np.where(x == 0, x, np.sign(x)).astype(kind))
+        bits_equal(c.op('round_nearest_afz', [c.constant(x)], [of(x)]),
+                   np.copysign(np.floor(np.abs(x) + kind(0.5)), x).astype(kind))
+        cubes = np.array([-0.0, 0.0, 27, -1e3, 8, np.inf, -np.inf]).astype(kind)
+        bits_equal(c.op('cbrt', [c.constant(cubes)], [of(cubes)]), np.array([-0.0, 0.0, 3, -10, 2, np.inf, -np.inf]).astype(kind))
+    wide = np.concatenate([10.0 ** np.arange(-300, 308, 19), random.normal(size=40) * 1e5])
+    root = c.op('cbrt', [c.constant(wide)], [of(wide)])
+    c.call('check.expect_close', [root, c.constant(np.cbrt(wide))], [], {'max_ulp_difference': I(2), 'min_ulp_difference': I(0)})
+
+    nan = np.float32(np.nan)
+    x, bounds = np.array([1, 5, -5], np.float32), np.array([0, nan, nan], np.float32)
+    one, clamped = np.ones(3, np.float32), np.array([1, nan, nan], np.float32)
+    c.equal(c.op('clamp', [c.constant(bounds), c.constant(x), c.constant(one)], [of(x)]), clamped)
+    c.equal(c.op('clamp', [c.constant(-one), c.constant(x), c.constant(np.array([2, nan, nan], np.float32))], [of(x)]), clamped)
+    c.equal(c.op('clamp', [c.constant(nan), c.constant(x), c.constant(np.float32(1))], [of(x)]), np.full(3, nan))
+    c.equal(c.op('clamp', [c.constant(np.float32(-2)), c.constant(np.array([1, 5, nan], np.float32)), c.constant(np.float32(3))],
+                 [of(x)]), np.array([1, 3, nan], np.float32))
+    for kind in np.float32, np.float64:
+        pair, part = ten((3,), ('complex', NAMES[np.dtype(kind)])), of(np.zeros(3, kind))
+        base, power = [c.op('complex', [c.constant(np.array(real, kind)), c.constant(np.array(imaginary, kind))], [pair])
+                       for real, imaginary in (([0, 0, 2], [0, 0, 1]), ([0, 2, 0], [0, 0, 0]))]
+        result = c.op('power', [base, power], [pair])
+        c.equal(c.op('real', [result], [part]), np.array([1, 0, 1], kind))
+        c.equal(c.op('imag', [result], [part]), np.zeros(3, kind))
+
+    # ties of the half after rounding to float, which rounding twice gets wrong, and what is beyond float
+    exact = [1 + 2.0 ** -11 + 2.0 ** -40, 1 + 3 * 2.0 ** -11 - 2.0 ** -40, 2.0 ** -25 + 2.0 ** -60, 2.0 ** -25, 65519.999999999, 65520,
+             1 + 2.0 ** -11, 1e300, 1e-300, 0, np.inf, 0.1]
+    doubles = np.array(exact + [-v for v in exact])
+    with np.errstate(over='ignore'):
+        bits_equal(c.op('convert', [c.constant(doubles)], [ten(doubles.shape, 'f16')]), doubles.astype(np.float16))
+    c.equal(c.op('convert', [c.constant(np.array([np.nan]))], [ten((1,), 'f16')]), np.array([np.nan], np.float16))
+    halves = c.op('convert', [c.constant(np.array([1 + 2.0 ** -8 + 2.0 ** -40, 1 + 3 * 2.0 ** -8 - 2.0 ** -40, -1 - 2.0 ** -8]))],
+                  [ten((3,), 'bf16')])
+    c.equal(c.op('convert', [halves], [ten((3,), 'f32')]), np.array([1 + 2.0 ** -7, 1 + 2.0 ** -7, -1], np.float32))
+
+    # padding and gaps hold the initial value, whatever it is
+    row = np.array([1, 2, 3], np.float32)
+    windows_of = {'window_dimensions': ivec([2]), 'window_strides': ivec([1]), 'base_dilations': ivec([2]),
+                  'window_dilations': ivec([1]), 'padding': arr(np.array([[1, 2]], np.int64))}
+    for start in 0, 10:
+        full = np.full(8, start, np.float32)
+        full[1:6:2] = row
+        for op, combined in (('add', start + full[:-1] + full[1:]), ('maximum', np.maximum(start, np.maximum(full[:-1], full[1:])))):
+            out = c.op('reduce_window', [c.constant(row), c.constant(np.float32(start))], [ten((7,), 'f32')], windows_of,
+                       [combine(c, 'f32', op)])
+            c.equal(out, combined)
+            whole = c.op('reduce_window', [c.constant(row.astype(np.int32)), c.constant(np.int32(start))], [ten((7,), 'si32')],
+                         windows_of, [combine(c, 'si32', op)])
+            c.equal(whole, combined.astype(np.int32))
+    c.save()
+
+
 structure()
 numbers()
 windows()
@@ -1034,6 +1102,7 @@ elementary()
 shardy()
 shard_shape()
 edges()
+corners()
 wrong_type()
 too_few()
 wrong_regions()

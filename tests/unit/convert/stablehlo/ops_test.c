@@ -115,6 +115,10 @@ static void edges__of_dtypes_dimension_numbers_and_sizes(void **state) {
     (void)state;
     mini_ok(run_module("edges"));
 }
+static void corners__of_signed_zeros_nan_initial_values_and_roundings(void **state) {
+    (void)state;
+    mini_ok(run_module("corners"));
+}
 /* The module is not imported, for a reason that contains `words`. */
 static void expect_error(const char *name, const char *words) {
     char path[1200];
@@ -210,6 +214,7 @@ int main(void) {
         cmocka_unit_test(small_floats__are_rounded_as_xla_does),
         cmocka_unit_test(small_floats__of_a_caller_are_rounded),
         cmocka_unit_test(edges__of_dtypes_dimension_numbers_and_sizes),
+        cmocka_unit_test(corners__of_signed_zeros_nan_initial_values_and_roundings),
         cmocka_unit_test(operands__too_few_or_of_too_low_rank_are_an_error),
         cmocka_unit_test(regions__with_other_arguments_or_results_are_an_error),
         cmocka_unit_test(random__modules_of_general_dimension_numbers),
