@@ -5,6 +5,7 @@
  * plus walk.offset. */
 #include "base/option.h"
 #include "base/alloc.h"
+#include "base/strbuf.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -278,6 +279,35 @@ static tare_status take_argument(struct parser *parser, const struct tare_argume
     return TARE_OK;
 }
 
+/* Iterates over the names of `needs` that the set has. */
+static bool next_needed(char name[64], const char **list, const struct tare_option_set *set) {
+    struct tare_option_walk walk;
+    while (**list) {
+        const size_t size = strcspn(*list, " ");
+        snprintf(name, 64, "%.*s", (int)size, *list);
+        *list += size + ((*list)[size] == ' ');
+        if (find_row(&walk, set->options, name, strlen(name))) return true;
+    }
+    return false;
+}
+
+/* An option that changes nothing without another one is likely a mistake. */
+static tare_status check_needs(const struct parser *parser, const struct tare_option *row) {
+    struct tare_strbuf missing = { 0 };
+    const char *list = row->needs ? row->needs : "";
+    char name[64];
+    bool is_met = false;
+    tare_status status = TARE_OK;
+    while (next_needed(name, &list, parser->set)) {
+        is_met |= tare_option_was_given(parser->set, parser->outcome, name);
+        tare_strbuf_printf(&missing, "%s--%s", missing.size ? " or " : "", name);
+    }
+    if (missing.size && !is_met)
+        status = TARE_FAIL(TARE_USAGE, "option '--%s' has no effect without %s", row->name, tare_strbuf_text(&missing));
+    tare_strbuf_free(&missing);
+    return status;
+}
+
 static tare_status check_required(const struct parser *parser, const struct tare_argument *left) {
     for (; left && left->name; left++) {
         const struct tare_option_list *list = (const void *)((const char *)parser->values + left->offset);
@@ -285,9 +315,12 @@ static tare_status check_required(const struct parser *parser, const struct tare
         if (left->flags & TARE_OPTION_REQUIRED) return TARE_FAIL(TARE_USAGE, "missing argument %s", left->name);
     }
     struct tare_option_walk walk = tare_option_walk(parser->set->options);
-    for (const struct tare_option *row; (row = tare_option_next(&walk));)
-        if ((row->flags & TARE_OPTION_REQUIRED) && !tare_option_was_given(parser->set, parser->outcome, row->name))
+    for (const struct tare_option *row; (row = tare_option_next(&walk));) {
+        const bool was_given = parser->outcome->given >> walk.index & 1;
+        if ((row->flags & TARE_OPTION_REQUIRED) && !was_given)
             return TARE_FAIL(TARE_USAGE, "missing option '--%s'", row->name);
+        if (was_given) TARE_TRY(check_needs(parser, row));
+    }
     return TARE_OK;
 }
 

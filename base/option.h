@@ -55,6 +55,9 @@ struct tare_option {
     const char *fallback_text; /* default as shown in the help ("none"); NULL: `fallback` */
     const struct tare_option *group;
     const char *const *words; /* for completion: known words of a text or comma-separated list; ends with NULL */
+    /* Other options, separated by spaces: without any of them this one has no effect, and is an error on the command
+     * line. Names that the set lacks are passed over; NULL, or all are: it needs none. */
+    const char *needs;
 };
 
 /* The row that includes the table `rows` for the nested struct `member` of `type`. */

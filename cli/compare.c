@@ -59,6 +59,7 @@ static const struct tare_option rows[] = {
       .fallback = "1",
       .min = 1,
       .max = 1000000,
+      .needs = "write-recipe",
       .help = "number of layers that the recipe keeps in float" },
     { .name = "json",
       .kind = TARE_OPTION_FLAG,

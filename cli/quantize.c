@@ -64,6 +64,7 @@ static const struct tare_option rows[] = {
       .offset = offsetof(struct quantize_options, limit),
       .min = 0,
       .max = 1e15,
+      .needs = "data input",
       .help = "calibrate with only the first N records (default: all)" },
     { .name = "auto",
       .kind = TARE_OPTION_FLAG,
@@ -76,17 +77,20 @@ static const struct tare_option rows[] = {
       .kind = TARE_OPTION_LIST,
       .offset = offsetof(struct quantize_options, eval),
       .placeholder = "FILE",
+      .needs = "max-drop min-sqnr max-mae max-size",
       .help = "records to evaluate a target (--max-drop, --min-sqnr) with" },
     { .name = "label",
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct quantize_options, label),
       .fallback = "label",
       .placeholder = "KEY",
+      .needs = "eval auto",
       .help = "key of the class index in the records of --eval, and of --data for --auto" },
     { .name = "target",
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct quantize_options, target_key),
       .placeholder = "KEY",
+      .needs = "eval auto",
       .help =
           "key of the expected values in the records of --eval, for regression: --max-mae, and --max-drop in percent" },
     { .name = "metric",
@@ -94,6 +98,7 @@ static const struct tare_option rows[] = {
       .offset = offsetof(struct quantize_options, metric),
       .choices = tare_metric_names,
       .fallback = "auto",
+      .needs = "eval auto",
       .help = "measure that --max-drop applies to; auto: inferred from the labels or expected values" },
     { .name = "write-recipe",
       .kind = TARE_OPTION_STRING,
@@ -153,12 +158,22 @@ static const struct tare_option_set set = {
     .examples = examples,
 };
 
+static void warn_of_unused_samples(const struct quantize_options *options) {
+    const struct tare_log log = tare_command_log(true);
+    if (options->data.count || options->calibration)
+        tare_warn(&log, "--%s is not used: neither the method nor a rule of the recipe needs activation ranges",
+                  options->data.count ? "data" : "calibration");
+}
+
 /* Calibrates, if a method, rule or pass needs statistics; otherwise *out stays NULL. */
 static tare_status calibrate(struct tare_calibration **out, const struct tare_graph_model *model,
                              const struct quantize_options *options, const struct tare_quant_options *quantizing) {
     const bool hessians = options->automatic || tare_workflow_quantize_needs_hessians(quantizing);
     bool channels;
-    if (!tare_workflow_quantize_needs_samples(quantizing, &channels) && !options->automatic) return TARE_OK;
+    if (!tare_workflow_quantize_needs_samples(quantizing, &channels) && !options->automatic) {
+        warn_of_unused_samples(options);
+        return TARE_OK;
+    }
     if (options->calibration && options->data.count && !hessians)
         return TARE_FAIL(TARE_USAGE, "--calibration and --data are mutually exclusive");
     if (!options->calibration && !options->data.count && !channels && !hessians && tare_quant_is_trained(model))

@@ -71,12 +71,14 @@ static const struct tare_option rows[] = {
     { .name = "per-record",
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct run_options, per_record),
+      .needs = "output-dir",
       .help = "write one file per record, DIR/OUTPUT.recN.npy; required for outputs whose shapes differ" },
     { .name = "limit",
       .kind = TARE_OPTION_INT64,
       .offset = offsetof(struct run_options, limit),
       .min = 0,
       .max = 1e15,
+      .needs = "data input",
       .help = "run only the first N records (default: all)" },
     { .name = "threads",
       .kind = TARE_OPTION_INT,
@@ -354,7 +356,6 @@ static tare_status check_usage(const struct run_options *options) {
         return TARE_FAIL(TARE_USAGE, "--signature and --function are mutually exclusive");
     if (options->batching && !options->data.count)
         return TARE_FAIL(TARE_USAGE, "--batching requires --data, whose records are the requests");
-    if (options->per_record && !options->output_dir) return TARE_FAIL(TARE_USAGE, "--per-record requires --output-dir");
     return TARE_OK;
 }
 

@@ -147,6 +147,7 @@ const struct tare_option tare_compare_rows[] = {
     { ROW("sensitivity", FLAG, sensitivity),
       .help = "also measure the error that each layer contributes under the first quantizing method" },
     { ROW("sensitivity-limit", INT64, sensitivity_limit), .fallback = "200", .min = 1, .max = 1e15,
+      .needs = "sensitivity write-recipe max-drop min-sqnr max-mae max-size",
       .help = "number of records for the sensitivity measurement" },
     { ROW("sensitivity-memory", INT64, sensitivity_memory), .fallback = "1000", .min = 0, .max = 1e9,
       .placeholder = "MB",

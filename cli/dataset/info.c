@@ -45,11 +45,13 @@ static const struct tare_option rows[] = {
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct info_options, model),
       .placeholder = "MODEL",
+      .needs = "draft-spec",
       .help = "SavedModel whose inputs the draft is for" },
     { .name = "signature",
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct info_options, signature),
       .placeholder = "KEY",
+      .needs = "model",
       .help = "signature of --model (default serving_default, or the only one)" },
     { .name = "limit",
       .kind = TARE_OPTION_INT64,
@@ -356,10 +358,6 @@ static tare_status run(int argc, char *const *argv) {
     if (done) goto done;
     if (options.draft && options.records.spec_path) {
         status = TARE_FAIL(TARE_USAGE, "--spec and --draft-spec are mutually exclusive");
-        goto done;
-    }
-    if ((options.model && !options.draft) || (options.signature && !options.model)) {
-        status = TARE_FAIL(TARE_USAGE, options.model ? "--model needs --draft-spec" : "--signature needs --model");
         goto done;
     }
     if (options.draft && strcmp(options.draft, "-") == 0) {

@@ -63,7 +63,7 @@ cmp expected/probabilities.npy csv/probabilities.npy || fail "a CSV file gives o
 gzip -k glyphs.csv
 "$tare" run "$model" --data glyphs.csv.gz --spec csv.spec --output-dir csv_gz --quiet >/dev/null 2>log || fail "run --data glyphs.csv.gz: $(cat log)"
 cmp expected/probabilities.npy csv_gz/probabilities.npy || fail "a compressed CSV file gives other outputs"
-expect 2 "--model needs --draft-spec" "$tare" dataset info glyphs.csv --model "$model"
+expect 2 "option '--model' has no effect without --draft-spec" "$tare" dataset info glyphs.csv --model "$model"
 
 # ---- the command that follows a draft: names of new files, all data, quoted ----
 suggests() {

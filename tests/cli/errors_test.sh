@@ -15,6 +15,15 @@ expect 2 "--data and --input are mutually exclusive" "$tare" run "$glyphs/saved_
 expect 2 "static quantization needs representative samples" "$tare" quantize "$glyphs/saved_model" "$out"
 expect 2 "an accuracy pass needs representative samples" "$tare" quantize "$glyphs/saved_model" "$out" --method dynamic --passes equalization
 expect 2 "there is no 'statik' (did you mean 'static'?)" "$tare" compare "$glyphs/saved_model" --data "$data" --methods float,statik
+expect 2 "option '--eval' has no effect without --max-drop or --min-sqnr or --max-mae or --max-size" "$tare" quantize "$glyphs/saved_model" "$out" --data "$data" --eval "$data"
+expect 2 "option '--label' has no effect without --eval or --auto" "$tare" quantize "$glyphs/saved_model" "$out" --data "$data" --label none
+expect 2 "option '--worst' has no effect without --write-recipe" "$tare" compare "$glyphs/saved_model" --data "$data" --worst 3
+expect 2 "option '--sensitivity-limit' has no effect without --sensitivity or --write-recipe" "$tare" compare "$glyphs/saved_model" --data "$data" --sensitivity-limit 3
+printf 'job { model: "%s" method: "weight_only" output: "%s" }\n' "$glyphs/saved_model" "$out" >"$work/jobs.textproto"
+expect 2 "option '--label' has no effect without --output-dir" "$tare" batch "$work/jobs.textproto" --label none
+expect 2 "--methods and --output-dir are for a folder of models, and '$work/jobs.textproto' is none" "$tare" batch "$work/jobs.textproto" --methods static
+"$tare" quantize "$glyphs/saved_model" "$out" --method weight_only --data "$work/none.tfrecord" --dry-run --quiet 2>"$work/stderr" || fail "weight_only with data: $(cat "$work/stderr")"
+grep -q "warning: --data is not used: neither the method nor a rule" "$work/stderr" || fail "unused data: $(cat "$work/stderr")"
 
 # paths
 expect 1 "no such directory" "$tare" inspect "$work/nowhere"

@@ -22,7 +22,7 @@ expect 1 "there is no function 'tpu_fun' (the model has tpu_func" "$tare" run "$
 expect 2 "--output nothing: unknown output (serving_default has probabilities)" "$tare" run "$model" --output nothing --data "$data"
 printf 'input { name: "image" type: FLOAT32 }\n' >"$work/cast.spec"
 expect 2 "--spec: applies to --data, not to --input" "$tare" run "$model" --input image=x.npy --spec "$work/cast.spec"
-expect 2 "--per-record requires --output-dir" "$tare" run "$model" --per-record --data "$data"
+expect 2 "option '--per-record' has no effect without --output-dir" "$tare" run "$model" --per-record --data "$data"
 expect 2 "--signature and --function are mutually exclusive" "$tare" run "$model" --function f --signature s --data "$data"
 
 # a function of the guide to tf.function: shapes of its input_signature, values that were bound when it was traced, and

@@ -13,7 +13,7 @@ struct values {
     bool json, color;
     const char *output;
     int threads;
-    int64_t limit;
+    int64_t limit, seed, skip, step;
     double p;
     int method;
     struct tare_option_list data;
@@ -42,6 +42,21 @@ static const struct tare_option rows[] = {
       .max = 64,
       .help = "worker threads" },
     { .name = "limit", .kind = TARE_OPTION_INT64, .offset = AT(limit), .help = "records to read" },
+    { .name = "seed",
+      .kind = TARE_OPTION_INT64,
+      .offset = AT(seed),
+      .needs = "limit elsewhere",
+      .flags = TARE_OPTION_HIDDEN },
+    { .name = "skip",
+      .kind = TARE_OPTION_INT64,
+      .offset = AT(skip),
+      .needs = "limit seed",
+      .flags = TARE_OPTION_HIDDEN },
+    { .name = "step",
+      .kind = TARE_OPTION_INT64,
+      .offset = AT(step),
+      .needs = "elsewhere",
+      .flags = TARE_OPTION_HIDDEN },
     { .name = "percentile",
       .kind = TARE_OPTION_DOUBLE,
       .offset = AT(p),
@@ -140,6 +155,15 @@ static void parse__says_what_is_wrong(void **state) {
         "option '--quantization_method': invalid value (expected static, dynamic or weight_only, got 'q')");
     assert_usage_error("-o x", "missing argument MODEL");
     assert_usage_error("m", "missing option '--output'");
+}
+
+static void parse__an_option_without_effect_is_an_error(void **state) {
+    (void)state;
+    assert_usage_error("m -o x --seed=1", "option '--seed' has no effect without --limit");
+    assert_usage_error("m -o x --skip=1", "option '--skip' has no effect without --limit or --seed");
+    assert_int_equal(parse("m -o x --seed=1 --limit=2"), TARE_OK);
+    assert_int_equal(parse("m -o x --limit=2 --skip=1"), TARE_OK);
+    assert_int_equal(parse("m -o x --step=1"), TARE_OK); /* the set has no such option */
 }
 
 static void parse__help_needs_nothing_else(void **state) {
@@ -320,6 +344,7 @@ int main(void) {
         cmocka_unit_test(parse__sets_defaults),
         cmocka_unit_test(parse__no_and_double_dash),
         cmocka_unit_test(parse__says_what_is_wrong),
+        cmocka_unit_test(parse__an_option_without_effect_is_an_error),
         cmocka_unit_test(parse__help_needs_nothing_else),
         cmocka_unit_test(pairs__use_the_same_rows),
         cmocka_unit_test(help__shows_the_rows),
