@@ -13,6 +13,7 @@
 #include "cli/output_check.h"
 #include "cli/plugins.h"
 #include "cli/team.h"
+#include "convert/saved_model.h"
 #include "datasets/source.h"
 #include "eval/function_signature.h"
 #include "interpreter/session.h"
@@ -301,12 +302,14 @@ static tare_status print_json(const struct work *w) {
     return w->options->json ? tare_calibrate_print_json(&summary) : TARE_OK;
 }
 
-/* To convert with the default method, or to compare methods first. */
+/* To convert with the default method (TensorFlow 1: quantize), or to compare methods first. */
 static void print_next(const struct work *w) {
     const char *model = w->options->model, *calibration = w->options->output;
+    const bool is_tf1 = tare_saved_model_is_tf1(w->model);
     char *output;
-    tare_hint_name(&output, model, "_tpu");
-    if (output) tare_hint(&w->log, "tare", "convert", model, output, "--calibration", calibration, NULL);
+    tare_hint_name(&output, model, is_tf1 ? "_int8" : "_tpu");
+    if (output)
+        tare_hint(&w->log, "tare", is_tf1 ? "quantize" : "convert", model, output, "--calibration", calibration, NULL);
     tare_free(output);
     tare_note(&w->log, "to choose a method first:");
     tare_hint(&w->log, "tare", "compare", model, "--calibration", calibration, "--data", "EVAL.tfrecord", NULL);

@@ -63,7 +63,8 @@ static const struct tare_option rows[] = {
       .choices = function_choices,
       .fallback = "default",
       .help = "functions to place on the TPU: those named in the options, or auto to find them and to keep unsupported "
-              "parts on the CPU; by default auto if the options name none" },
+              "parts on the CPU; default: auto if no options are given, or they name no function and the model has no "
+              "aliases" },
     { .name = "report",
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct convert_options, report),

@@ -5,6 +5,7 @@
 #include "cli/output_check.h"
 #include "cli/plugins.h"
 #include "cli/report_file.h"
+#include "convert/model_hint.h"
 #include "convert/saved_model.h"
 #include "eval/array_diff.h"
 #include "eval/model_diff.h"
@@ -40,7 +41,7 @@ static const struct tare_argument arguments[] = {
     { .name = "FIRST",
       .offset = offsetof(struct diff_options, first),
       .flags = TARE_OPTION_REQUIRED,
-      .help = "SavedModel directory, folder of .npy files, or JSON report of a comparison or batch" },
+      .help = "SavedModel directory, .npy file or folder of them, or JSON report of a comparison or batch" },
     { .name = "SECOND",
       .offset = offsetof(struct diff_options, second),
       .flags = TARE_OPTION_REQUIRED,
@@ -52,9 +53,9 @@ static const char *const examples[] = { "tare diff my_model my_model_int8",
                                         "tare diff float_outputs int8_outputs", NULL };
 static const struct tare_option_set set = {
     .program = "tare diff",
-    .summary =
-        "Compares two models (sizes, ops, signatures, weights, scales), the arrays of two folders (outputs of tare run "
-        "--output-dir), or the figures of two reports.",
+    .summary = "Compares two models (sizes, ops, signatures, weights, scales), two arrays, the arrays of two folders "
+               "(outputs of "
+               "tare run --output-dir), or the figures of two reports.",
     .options = rows,
     .arguments = arguments,
     .examples = examples,
@@ -107,10 +108,16 @@ static tare_status run(int argc, char *const *argv) {
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
     if (done) goto done;
     TARE_CHECK(tare_command_check_file_apart(options.html, (const char *const[]){ options.first, options.second }, 2));
-    if (tare_file_kind_of(options.first) == TARE_FILE_REGULAR && tare_file_kind_of(options.second) == TARE_FILE_REGULAR)
-        TARE_CHECK(diff_reports(&text, &page, &options));
-    else if (tare_array_diff_is_folder(options.first) || tare_array_diff_is_folder(options.second))
+    const bool arrays[] = { tare_array_diff_is_arrays(options.first), tare_array_diff_is_arrays(options.second) };
+    if ((arrays[0] && tare_is_saved_model_folder(options.second)) ||
+        (arrays[1] && tare_is_saved_model_folder(options.first)))
+        TARE_CHECK(TARE_FAIL(TARE_USAGE, "%s and %s: a SavedModel and arrays (expected two of one kind)", options.first,
+                             options.second));
+    if (arrays[0] || arrays[1])
         TARE_CHECK(diff_arrays(&text, &page, &options));
+    else if (tare_file_kind_of(options.first) == TARE_FILE_REGULAR &&
+             tare_file_kind_of(options.second) == TARE_FILE_REGULAR)
+        TARE_CHECK(diff_reports(&text, &page, &options));
     else
         TARE_CHECK(diff_models(&text, &page, &options));
     if (options.html) TARE_CHECK(tare_report_write(options.html, &page));

@@ -405,10 +405,11 @@ static tare_status check_outputs(const struct quantize_options *options) {
     return tare_command_check_file_apart(options->write_recipe, &options->calibration, 1);
 }
 
-static void print_written(const struct quantize_options *options) {
+static void print_written(const struct quantize_options *options, bool converts) {
     const struct tare_log log = tare_command_log(options->quiet);
     char *output;
     tare_note(&log, "wrote %s", options->output);
+    if (!converts) return;
     tare_hint_name(&output, options->output, "_tpu");
     if (output) tare_hint(&log, "tare", "convert", options->output, output, NULL);
     tare_free(output);
@@ -447,7 +448,7 @@ static tare_status run(int argc, char *const *argv) {
     export.overwrite = options.overwrite;
     TARE_CHECK(tare_saved_model_export(model, options.output, &export));
     TARE_CHECK(tare_command_warn_of_written(options.output, options.model, model, asks_to_quantize(&options)));
-    if (!options.quiet) print_written(&options);
+    if (!options.quiet) print_written(&options, !tare_saved_model_is_tf1(model));
 done:
     tare_model_free(model);
     tare_arena_free(&arena);

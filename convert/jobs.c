@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/map.h"
 #include "base/strbuf.h"
+#include "convert/model_hint.h"
 #include "proto/tare/batch.pb-c.h"
 #include "proto/text_format.h"
 
@@ -92,9 +93,23 @@ static tare_status text_of(const char **out, const struct context *c, const char
     return text ? expand(out, c, text) : TARE_OK;
 }
 
+/* A word in braces that is no placeholder would become a part of the path. */
+static tare_status check_placeholders(const char *text) {
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz_";
+    for (const char *brace = text; brace && (brace = strchr(brace, '{')); brace++) {
+        const size_t size = strspn(brace + 1, letters);
+        if (size && brace[1 + size] == '}')
+            return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                             "%s: unknown placeholder %.*s (expected {name}, {model}, {method} or {algorithm})", text,
+                             (int)size + 2, brace);
+    }
+    return TARE_OK;
+}
+
 static tare_status path_of(const char **out, const struct context *c, const char *text) {
     char *joined;
     TARE_TRY(text_of(out, c, text));
+    TARE_TRY(check_placeholders(*out));
     if (!*out || **out == '/' || !*c->folder) return TARE_OK;
     joined = tare_path_join(c->folder, *out);
     *out = joined ? tare_arena_strdup(c->arena, joined) : NULL;
@@ -132,8 +147,35 @@ static tare_status check_limits(const Tare__BatchLimits *m) {
     return TARE_OK;
 }
 
+/* Options that the job has fields for, or with which no model is written. */
+static tare_status check_argument(const char *argument) {
+    static const char *const refused[] = { "--dry-run",
+                                           "--help",
+                                           "-h",
+                                           "--method",
+                                           "--algorithm",
+                                           "--signature",
+                                           "--data",
+                                           "--calibration",
+                                           "--input-model-dir",
+                                           "--output-model-dir",
+                                           "--converter-options-string",
+                                           "--converter-options-file" };
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        size_t at = 0;
+        while (refused[i][at] && (argument[at] == '_' ? '-' : argument[at]) == refused[i][at])
+            at++;
+        if (!refused[i][at] && (!argument[at] || argument[at] == '='))
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "arguments: %s cannot be among them (%s)", argument,
+                             i < 3 ? "no model would be written" : "use the field of the job");
+    }
+    return TARE_OK;
+}
+
 static tare_status check_job(const struct tare_job *job) {
     const struct tare_job_limits *limits = &job->limits;
+    for (size_t i = 0; i < job->arguments.count; i++)
+        TARE_TRY(check_argument(job->arguments.items[i]));
     if (!job->output) return TARE_FAIL(TARE_INVALID_ARGUMENT, "no output is given");
     if (job->converter_options && job->converter_options_file)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "give converter_options or converter_options_file, not both");
@@ -269,13 +311,6 @@ tare_status tare_jobs_read(struct tare_jobs *out, struct tare_arena *arena, cons
 
 /* ---- folders ---- */
 
-static bool holds_model(const char *path) {
-    static const char *const names[] = { "saved_model.pb", "saved_model.pbtxt", "saved_model.cpb" };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (tare_file_kind_in(path, names[i]) == TARE_FILE_REGULAR) return true;
-    return false;
-}
-
 static tare_status expand_list(struct tare_text_list *list, const struct context *c) {
     return list_of(list, c, (char **)(uintptr_t)list->items, list->count, path_of);
 }
@@ -307,7 +342,7 @@ tare_status tare_jobs_of_folder(struct tare_jobs *out, struct tare_arena *arena,
     for (size_t i = 0; i < names.count && status == TARE_OK; i++) {
         char *model = tare_path_join(from->folder, names.names[i]);
         if (!model) status = TARE_NO_MEMORY;
-        for (size_t k = 0; status == TARE_OK && from->methods[k] && holds_model(model); k++)
+        for (size_t k = 0; status == TARE_OK && from->methods[k] && tare_is_saved_model_folder(model); k++)
             status = add_folder_job(out, arena, from, model, from->methods[k]);
         tare_free(model);
     }

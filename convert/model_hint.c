@@ -137,10 +137,10 @@ static tare_status hint_file(const char *path) {
     return TARE_FAIL(TARE_NOT_FOUND, "not a SavedModel: this is a file (expected a folder with saved_model.pb)");
 }
 
-static bool has_model(const char *folder) {
+bool tare_is_saved_model_folder(const char *path) {
     static const char *const names[] = { "saved_model.pb", "saved_model.pbtxt", "saved_model.cpb" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (tare_file_kind_in(folder, names[i]) == TARE_FILE_REGULAR) return true;
+        if (tare_file_kind_in(path, names[i]) == TARE_FILE_REGULAR) return true;
     return false;
 }
 
@@ -151,7 +151,7 @@ static char *folder_below(const char *path) {
     if (tare_file_list(&list, path) != TARE_OK) tare_error_clear();
     for (size_t i = list.count; i > 0 && !found; i--) {
         char *folder = tare_path_join(path, list.names[i - 1]);
-        if (folder && has_model(folder)) found = folder;
+        if (folder && tare_is_saved_model_folder(folder)) found = folder;
         if (!found) tare_free(folder);
     }
     tare_file_list_free(&list);
@@ -161,7 +161,7 @@ static char *folder_below(const char *path) {
 static tare_status hint_folder(const char *path) {
     char *above = tare_path_folder(path), *below = folder_below(path);
     tare_status status;
-    if (above && has_model(above))
+    if (above && tare_is_saved_model_folder(above))
         status = TARE_FAIL(TARE_NOT_FOUND, "this is a folder of a SavedModel (give the folder above it: %s)", above);
     else if (below)
         status = TARE_FAIL(TARE_NOT_FOUND, "not a SavedModel: no saved_model.pb in it (did you mean %s?)", below);

@@ -4,6 +4,11 @@
 
 #include "base/status.h"
 
+#include <stdbool.h>
+
+/* True for a folder with a file of a SavedModel; nothing is read. */
+bool tare_is_saved_model_folder(const char *path);
+
 /* Called when no SavedModel could be opened at `path`. Always fails: TARE_NOT_FOUND or TARE_UNSUPPORTED, with the
  * reason and the remedy, without the path. */
 tare_status tare_model_hint(const char *path) TARE_WARN_UNUSED;

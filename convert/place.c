@@ -56,10 +56,8 @@ tare_status tare_pipeline_memory(struct tare_tpu_memory *out, struct tare_arena 
 /* A TensorFlow 1 model has no functions to place, and no functions that must be kept. */
 static tare_status check_model(struct tare_place *place, size_t *changes) {
     const struct tare_graph_model *model = place->model;
-    struct tare_saved_model_info info;
     (void)changes;
-    tare_saved_model_info(&info, model);
-    if (places_functions(place->options) && (!model->n_functions || info.is_tf1))
+    if (places_functions(place->options) && (!model->n_functions || tare_saved_model_is_tf1(model)))
         return TARE_FAIL(
             TARE_UNSUPPORTED,
             "The converter does not support TensorFlow 1 models. TensorFlow 1 models should be migrated to "

@@ -157,6 +157,12 @@ tare_status tare_saved_model_load(struct tare_graph_model **out, const char *pat
     return status;
 }
 
+bool tare_saved_model_is_tf1(const struct tare_graph_model *model) {
+    struct tare_saved_model_info info;
+    tare_saved_model_info(&info, model);
+    return info.is_tf1;
+}
+
 void tare_saved_model_info(struct tare_saved_model_info *out, const struct tare_graph_model *model) {
     const struct tare_saved_model *source = tare_source_of(model);
     const struct tare_shlo_artifact *artifact = tare_shlo_artifact_of(model);

@@ -44,5 +44,7 @@ struct tare_saved_model_info {
     bool is_tf1; /* no object graph */
 };
 void tare_saved_model_info(struct tare_saved_model_info *out, const struct tare_graph_model *model);
+/* True for a TensorFlow 1 model, which cannot be converted. */
+bool tare_saved_model_is_tf1(const struct tare_graph_model *model);
 
 #endif

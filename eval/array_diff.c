@@ -18,9 +18,14 @@ static bool is_array(const char *name) {
     return size > 4 && strcmp(name + size - 4, ".npy") == 0;
 }
 
-bool tare_array_diff_is_folder(const char *path) {
+/* A .npy file, which is a comparison of its own. */
+static bool is_file(const char *path) {
+    return is_array(path) && tare_file_kind_of(path) == TARE_FILE_REGULAR;
+}
+
+bool tare_array_diff_is_arrays(const char *path) {
     struct tare_file_list list = { 0 };
-    bool found = false;
+    bool found = is_file(path);
     if (tare_file_kind_of(path) == TARE_FILE_DIRECTORY && tare_file_list(&list, path) == TARE_OK)
         for (size_t i = 0; i < list.count; i++)
             found |= is_array(list.names[i]);
@@ -56,6 +61,11 @@ static tare_status add_names(struct tare_array_diff *diff, const struct tare_fil
 
 static tare_status list_names(struct tare_array_diff *diff) {
     struct tare_file_list first = { 0 }, second = { 0 };
+    size_t size;
+    if (is_file(diff->first) && is_file(diff->second)) return add_name(diff, tare_path_last(&size, diff->first));
+    if (is_file(diff->first) || is_file(diff->second))
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s and %s: an array and a folder (expected two of one kind)",
+                         diff->first, diff->second);
     tare_status status = tare_file_list(&first, diff->first);
     if (status == TARE_OK) status = tare_file_list(&second, diff->second);
     if (status == TARE_OK) status = add_names(diff, &first, &second);
@@ -64,10 +74,10 @@ static tare_status list_names(struct tare_array_diff *diff) {
     return status;
 }
 
-/* *type is NULL when the folder does not have the file. */
+/* Of the folder, or the file itself. *type is NULL when the folder does not have the file. */
 static tare_status read_array(struct tare_tensor *out, const char **type, struct tare_arena *arena, const char *folder,
                               const char *name) {
-    const char *path = tare_arena_printf(arena, "%s/%s", folder, name);
+    const char *path = is_file(folder) ? folder : tare_arena_printf(arena, "%s/%s", folder, name);
     struct tare_strbuf text = { 0 };
     if (!path) return TARE_NO_MEMORY;
     *type = NULL;

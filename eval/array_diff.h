@@ -1,5 +1,5 @@
 /* Comparison of two folders of .npy files, such as the outputs of two models by `tare run --output-dir`: files of one
- * name are compared as arrays. */
+ * name are compared as arrays. Or of two .npy files. */
 #ifndef TARE_EVAL_ARRAY_DIFF_H
 #define TARE_EVAL_ARRAY_DIFF_H
 
@@ -27,10 +27,10 @@ struct tare_array_diff {
     size_t text_width; /* characters per line that the table should fit into; 0: unlimited. Set by the caller */
 };
 
-/* True when the folder has .npy files. */
-bool tare_array_diff_is_folder(const char *path);
-/* Reads two arrays at a time. TARE_INVALID_ARGUMENT when neither folder has .npy files; errors of a file name it. The
- * caller frees `out`, also after a failure. */
+/* True for a folder that has .npy files, and for a .npy file. */
+bool tare_array_diff_is_arrays(const char *path);
+/* Reads two arrays at a time. TARE_INVALID_ARGUMENT when neither folder has .npy files, or one path is a file and the
+ * other a folder; errors of a file name it. The caller frees `out`, also after a failure. */
 tare_status tare_array_diff_make(struct tare_array_diff *out, const char *first, const char *second) TARE_WARN_UNUSED;
 void tare_array_diff_free(struct tare_array_diff *diff);
 

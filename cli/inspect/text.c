@@ -199,7 +199,7 @@ static void print_next(const struct tare_graph_model *model, const struct inspec
     tare_hint_name(&output, model->path, ops->quantizable ? ".spec" : "_tpu");
     if (output && ops->quantizable)
         tare_hint(&log, "tare", "dataset", "info", "DATA", "--draft-spec", output, "--model", model->path, NULL);
-    else if (output)
+    else if (output && !tare_saved_model_is_tf1(model))
         tare_hint(&log, "tare", "convert", model->path, output, NULL);
     tare_free(output);
 }

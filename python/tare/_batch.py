@@ -1,5 +1,6 @@
 """Several quantizations or conversions as one list of jobs."""
 
+import os
 import time
 from dataclasses import dataclass
 from typing import Any, Dict, Iterable, List, Mapping, Optional
@@ -103,6 +104,8 @@ def batch(jobs: Iterable[Mapping[str, Any]], *, progress: Progress = None) -> Li
     >>> [result.done for result in results]
     [True, False]
     """
+    if isinstance(jobs, (str, bytes, os.PathLike, Mapping)):
+        raise UsageError(f"jobs: expected a list of dicts, got {type(jobs).__name__} (job files: tare batch FILE)", Status.USAGE)
     todo = list(jobs)
     report = _function(progress)
     results = []

@@ -125,6 +125,11 @@ class Batches(Case):
         self.assertEqual((number.name, str(number.error)), ("0", "job: expected a dict, got int"))
         self.assertEqual((empty.name, str(empty.error)), ("none", "job: lacks model and output"))
 
+    def test_jobs_are_a_list(self):
+        for jobs in ("jobs.textproto", self.tmp / "jobs", {"model": "a", "output": "b"}):
+            with self.fails(tare.UsageError, "jobs: expected a list of dicts, got"):
+                tare.batch(jobs, progress=False)
+
     def test_results_do_not_hide_failures(self):
         results = tare.batch(
             [

@@ -195,6 +195,9 @@ wrong "limits: max_drop is -1 (expected a finite number, 0 or more)" 'job { mode
 wrong "limits: min_sqnr_db is inf (expected a finite number)" 'job { model: "a" method: "static" output: "o" limits { min_sqnr_db: inf } }'
 wrong "limits: max_size_bytes is -3 " 'job { model: "a" method: "static" output: "o" limits { max_size_bytes: -3 } }'
 wrong "metod" 'job { model: "a" metod: "static" }'
+wrong "o/{modle}: unknown placeholder {modle} (expected {name}, {model}" 'job { model: "a" method: "static" output: "o/{modle}" }'
+wrong "arguments: --dry_run cannot be among them (no model would be written)" 'job { model: "a" method: "static" output: "o" arguments: "--dry_run" }'
+wrong "arguments: --method=dynamic cannot be among them (use the field of the job)" 'job { model: "a" method: "static" output: "o" arguments: "--method=dynamic" }'
 wrong "cannot be a name" 'job { name: "../x" model: "a" method: "static" output: "o" }'
 expect 2 "needs --methods" "$tare" batch "$work/models"
 folder() { "$tare" batch "$work/models" --output-dir "$work/unknown" --state "$work/unknown.state" "$@"; }

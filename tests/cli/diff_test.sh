@@ -80,6 +80,19 @@ f = files["probabilities.npy"]
 assert f["result"] == "differs" and 20 < f["sqnr_db"] < 80 and 0 < f["mean_abs_error"] < f["max_abs_error"] < 1
 assert 0 <= f["max_abs_error_row"] < 20 and 0.99 < f["cosine"] < 1 and f["first"] == f["second"] == "float32[20,10]"
 PY
+# two arrays, and what are not two of one kind
+cp "$work/outputs_model/probabilities.npy" "$work/a.npy"
+cp "$work/outputs_int8/probabilities.npy" "$work/b.npy"
+"$tare" diff "$work/a.npy" "$work/b.npy" --json >"$work/two.json" || fail "diff of two files: $?"
+python3 - "$work/arrays.json" "$work/two.json" <<'PY' || fail "diff of two files: $(cat "$work/two.json")"
+import json, sys
+folders, files = (json.load(open(path))["files"] for path in sys.argv[1:])
+assert len(files) == 1 and files[0]["name"] == "a.npy"
+assert dict(files[0], name="probabilities.npy") == next(f for f in folders if f["name"] == "probabilities.npy")
+PY
+expect 1 "an array and a folder (expected two of one kind)" "$tare" diff "$work/a.npy" "$work/outputs_int8"
+expect 2 "a SavedModel and arrays (expected two of one kind)" "$tare" diff "$work/outputs_model" "$work/int8"
+expect 2 "a SavedModel and arrays (expected two of one kind)" "$tare" diff "$work/int8" "$work/a.npy"
 # 64-bit integers that round to the same double differ by 1
 python3 - "$work" <<'PY' || fail "no arrays of 64-bit integers"
 import os, struct, sys

@@ -88,4 +88,9 @@ grep -q 'twice takes .* MB, more than its input (.* MB): functions that run on b
     fail "convert tfx-tft-v2 gives no warning of the size: $(cat "$work/stderr")"
 "$tare" convert "$data/models/mobilenet_vww" "$work/once" --tpu_functions auto --quiet >/dev/null 2>"$work/stderr" || fail "convert mobilenet_vww: $?"
 grep -q 'more than its input' "$work/stderr" && fail "convert mobilenet_vww warns: $(cat "$work/stderr")"
+# TensorFlow 1 models cannot be converted: nothing suggests it
+"$tare" inspect "$data/models/mlnet-matmul" >/dev/null 2>"$work/hints" || fail "inspect: $(cat "$work/hints")"
+"$tare" quantize "$data/models/mlnet-matmul" "$work/tf1" --method weight_only --allow-unquantized 2>>"$work/hints" ||
+    fail "quantize: $(cat "$work/hints")"
+grep "next: tare convert" "$work/hints" && fail "a TensorFlow 1 model should be converted: $(cat "$work/hints")"
 finish
