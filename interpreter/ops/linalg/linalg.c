@@ -31,6 +31,9 @@ struct work {
     int dtype;
     void *a, *result, *spare[4];
     struct tare_lapack_call *lu;
+    struct tare_lapack_call schur; /* of square roots, with two complex matrices; not prepared yet: a is NULL */
+    void *wide[2];
+    struct tare_arena *memory;
 };
 
 static void copy(const struct work *work, void *to, const void *from) {
@@ -57,14 +60,14 @@ static void combine(const struct work *work, void *y, double y_factor, double x_
             ((double *)y)[i] = y_factor * ((double *)y)[i] + x_factor * ((const double *)x)[i];
 }
 
-/* x = a⁻¹ x for an x that commutes with a. */
-static tare_status divide(struct work *work, void *x, const void *a) {
+/* x = a⁻¹ x for an x that commutes with a; false if a is singular. */
+static bool divide(struct work *work, void *x, const void *a) {
     copy(work, work->lu->a, a);
-    return tare_matrix_solve(work->lu, x, work->n, false) ? TARE_OK : tare_matrix_not_invertible("Input");
+    return tare_matrix_solve(work->lu, x, work->n, false);
 }
 
 /* x = a⁻¹ */
-static tare_status invert(struct work *work, void *x, const void *a) {
+static bool invert(struct work *work, void *x, const void *a) {
     tare_matrix_set_identity(x, work->dtype, work->n);
     return divide(work, x, a);
 }
@@ -100,34 +103,111 @@ static tare_status exponential_of(struct work *work) {
         combine(work, work->result, 1, factor, power);
         combine(work, low, 1, k % 2 ? -factor : factor, power);
     }
-    TARE_TRY(divide(work, work->result, low));
+    if (!divide(work, work->result, low)) return tare_matrix_not_invertible("Input");
     for (; squarings > 0; squarings--)
         multiply(work, &work->result, work->result, &work->spare[3]);
     return TARE_OK;
 }
 
+/* True if a² is `original` but for rounding errors. */
+static bool is_root(struct work *work, const void *a, const void *original, double epsilon) {
+    enum { ERRORS = 4 };
+    void *square = work->spare[0], *room = work->spare[1];
+    copy(work, square, a);
+    multiply(work, &square, a, &room);
+    combine(work, square, 1, -1, original);
+    return norm_of(work, square) <= ERRORS * (8 + work->n) * epsilon * pow(norm_of(work, a), 2);
+}
+
 /* Replaces a with its principal square root by the Denman-Beavers iteration: y = (y + z⁻¹) / 2, z = (z + y⁻¹) / 2,
- * starting at y = a, z = 1, until y changes by rounding errors only. It does not converge if an eigenvalue is zero or
- * on the negative real axis: y² is then compared with a. */
-static tare_status take_root(struct work *work, void *a) {
+ * starting at y = a, z = 1, until y changes by rounding errors only. False if it does not converge to a root: an
+ * eigenvalue is zero or on the negative real axis. */
+static bool iterate_root(struct work *work, void *a, const void *original) {
     enum { MOST_STEPS = 100 };
     const double epsilon = tare_lapack_real(work->dtype) == TARE_DT_FLOAT ? (double)FLT_EPSILON : DBL_EPSILON;
-    void *z = work->spare[0], *inverse = work->spare[1], *change = work->spare[2], *original = work->spare[3];
-    copy(work, original, a);
+    void *z = work->spare[0], *inverse = work->spare[1], *change = work->spare[2];
     tare_matrix_set_identity(z, work->dtype, work->n);
     for (int step = 0; step < MOST_STEPS; step++) {
-        TARE_TRY(invert(work, inverse, a));
-        TARE_TRY(invert(work, change, z));
+        if (!invert(work, inverse, a) || !invert(work, change, z)) return false;
         combine(work, change, 1, -1, a); /* twice the change of y */
         combine(work, a, 1, 0.5, change);
         combine(work, z, 0.5, 0.5, inverse);
-        if (!(norm_of(work, change) > norm_of(work, a) * (8 + work->n) * epsilon)) return TARE_OK;
+        const double moved = norm_of(work, change);
+        if (isnan(moved)) return true; /* so is the root */
+        if (moved <= norm_of(work, a) * (8 + work->n) * epsilon) return is_root(work, a, original, epsilon);
     }
-    copy(work, z, a);
-    multiply(work, &z, a, &inverse);
-    combine(work, z, 1, -1, original);
-    if (norm_of(work, z) <= norm_of(work, original) * sqrt(epsilon)) return TARE_OK;
-    return TARE_FAIL(TARE_UNSUPPORTED, "no square root was found (expected eigenvalues that are not negative or zero)");
+    return false;
+}
+
+/* The principal root. Parts of at most `none` are rounding errors; without that of the imaginary part, roots of
+ * negative numbers would have the one or the other sign, and sums of two of them could be near zero. */
+static tare_complex root_of_number(tare_complex x, double none) {
+    if (cabs(x) <= none) return 0;
+    return csqrt(fabs(cimag(x)) <= none ? (tare_complex)creal(x) : x);
+}
+
+/* Replaces the upper triangular t, column by column, with its square root r: r r = t (Björck and Hammarling, 1983). */
+static void take_triangular_root(tare_complex *t, int n, double none) {
+    for (int column = 0; column < n; column++) {
+        tare_complex *to = t + (size_t)column * (size_t)n;
+        to[column] = root_of_number(to[column], none);
+        for (int row = column - 1; row >= 0; row--) {
+            tare_complex sum = to[row];
+            const tare_complex both = t[row + row * n] + to[column];
+            for (int k = row + 1; k < column; k++)
+                sum -= t[row + k * n] * to[k];
+            to[row] = sum == 0 || (both == 0 && cabs(sum) <= none) ? 0 : sum / both;
+        }
+    }
+}
+
+/* The result v · r · vᴴ. A real matrix whose root has an imaginary part has no real principal root: NaN, as in
+ * TensorFlow. */
+static void put_root(const struct work *work, void *a, const tare_complex *root) {
+    const int64_t count = (int64_t)work->n * work->n;
+    double real = 0, imaginary = 0;
+    for (int64_t i = 0; i < count; i++) {
+        real = fmax(real, fabs(creal(root[i])));
+        imaginary = fmax(imaginary, fabs(cimag(root[i])));
+    }
+    const bool is_real = tare_dtype_is_complex(work->dtype) || imaginary <= sqrt(DBL_EPSILON) * real;
+    for (int64_t i = 0; i < count; i++)
+        tare_lapack_set(a, work->dtype, i, is_real ? root[i] : (tare_complex)NAN);
+}
+
+/* The same by the Schur form, in complex double, for any eigenvalues. */
+static tare_status take_schur_root(struct work *work, void *a, const void *original) {
+    const int n = work->n;
+    struct tare_lapack_call *schur = &work->schur;
+    if (!schur->a) {
+        *schur = (struct tare_lapack_call){
+            .routine = TARE_LAPACK_GEES, .dtype = TARE_DT_COMPLEX128, .m = n, .n = n, .job = 'V'
+        };
+        TARE_TRY(tare_lapack_prepare(schur, work->memory));
+        for (int i = 0; i < 2; i++)
+            if (!(work->wide[i] = tare_lapack_new(work->memory, TARE_DT_COMPLEX128, (int64_t)n * n)))
+                return TARE_NO_MEMORY;
+    }
+    tare_complex *t = schur->a, *product = work->wide[0], *root = work->wide[1];
+    for (int64_t i = 0; i < (int64_t)n * n; i++)
+        t[i] = tare_lapack_at(original, work->dtype, i);
+    if (tare_lapack_run(schur) != 0)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "the eigenvalues of the matrix were not found");
+    const double none = norm_of(work, original) * n * DBL_EPSILON;
+    take_triangular_root(t, n, none);
+    tare_lapack_gemm(TARE_DT_COMPLEX128, "NN", n, n, n, schur->v, n, t, n, 1, product, n);
+    tare_lapack_gemm(TARE_DT_COMPLEX128, "NC", n, n, n, product, n, schur->v, n, 1, root, n);
+    if (!tare_matrix_is_finite(root, TARE_DT_COMPLEX128, (int64_t)n * n))
+        return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                         "the matrix has no square root (it is singular and not diagonalizable)");
+    put_root(work, a, root);
+    return TARE_OK;
+}
+
+static tare_status take_root(struct work *work, void *a) {
+    void *original = work->spare[3];
+    copy(work, original, a);
+    return iterate_root(work, a, original) ? TARE_OK : take_schur_root(work, a, original);
 }
 
 static tare_status root_of(struct work *work) {
@@ -144,11 +224,11 @@ static tare_status logarithm_of(struct work *work) {
     for (; roots < MOST_ROOTS; roots++) {
         copy(work, x, work->a);
         combine(work, x, 1, -1, work->result); /* the identity */
-        if (norm_of(work, x) < 0.25) break;
+        if (!(norm_of(work, x) >= 0.25)) break;
         TARE_TRY(take_root(work, work->a));
     }
     combine(work, work->a, 1, 1, work->result);
-    TARE_TRY(divide(work, x, work->a));
+    if (roots == MOST_ROOTS || !divide(work, x, work->a)) return tare_matrix_not_invertible("Input");
     copy(work, square, x);
     multiply(work, &square, x, &next);
     copy(work, power, x);
@@ -165,7 +245,7 @@ static struct work *open_work(struct tare_matrix_batch *b) {
     struct work *work = TARE_NEW(b->kernel->scratch, struct work);
     if (!work) return NULL;
     *work = (struct work){ b->call.n, tare_dtype_is_complex(b->call.dtype) ? 2 * b->size : b->size, b->call.dtype,
-                           .lu = &b->call };
+                           .lu = &b->call, .memory = b->kernel->scratch };
     void **matrices[] = { &work->a, &work->result, &work->spare[0], &work->spare[1], &work->spare[2], &work->spare[3] };
     for (size_t k = 0; k < sizeof matrices / sizeof *matrices; k++)
         if (!(*matrices[k] = tare_lapack_new(b->kernel->scratch, work->dtype, b->size))) return NULL;

@@ -248,6 +248,22 @@ static void check_root(struct matrix_request *r, enum matrix_kind kind) {
     free(logarithm.at);
 }
 
+/* For the negative of a definite A, whose root is i times that of A: none of a real matrix. */
+static void check_negative_root(struct matrix_request *r, enum matrix_kind kind) {
+    struct matrix root;
+    make_definite(&r->inputs[0]);
+    const int64_t count = r->inputs[0].rows * r->inputs[0].columns;
+    for (int64_t i = 0; i < count; i++)
+        r->inputs[0].at[i] = -r->inputs[0].at[i];
+    decompose(r, &root);
+    if (tare_dtype_is_complex(r->dtype))
+        assert_small(matrix_distance(matrix_product(root, false, root, false), matrix_copy(r->inputs[0])),
+                     matrix_norm(r->inputs[0]), r, kind, "|B B - A|");
+    for (int64_t i = 0; i < count && !tare_dtype_is_complex(r->dtype); i++)
+        assert_true(isnan(creal(root.at[i])));
+    free(root.at);
+}
+
 /* The solution without `fast`. */
 static struct matrix least_squares(const struct matrix_request *r) {
     struct tare_graph_model *model = mini_model_new();
@@ -373,6 +389,10 @@ static void root_and_logarithm__are_inverse_functions(void **state) {
     (void)state;
     each_square(check_root, "MatrixSquareRoot", 1);
 }
+static void root__of_negative_eigenvalues_is_imaginary(void **state) {
+    (void)state;
+    each_square(check_negative_root, "MatrixSquareRoot", 1);
+}
 static void least_squares__residual_is_orthogonal(void **state) {
     (void)state;
     each_shape(check_least_squares, "MatrixSolveLs", 1);
@@ -418,6 +438,7 @@ int main(void) {
         cmocka_unit_test(solve__residual_is_small),
         cmocka_unit_test(lu__restores_the_matrix),
         cmocka_unit_test(root_and_logarithm__are_inverse_functions),
+        cmocka_unit_test(root__of_negative_eigenvalues_is_imaginary),
         cmocka_unit_test(least_squares__residual_is_orthogonal),
         cmocka_unit_test(tridiagonal_solve__exchanges_rows),
         cmocka_unit_test(decompositions__do_not_depend_on_magnitude),
