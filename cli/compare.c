@@ -114,6 +114,8 @@ static tare_status write_recipe(struct tare_compare_job *c, const struct compare
     struct tare_strbuf text = { 0 };
     tare_status status;
     if (!options->recipe || (c->result.target && !c->result.target->chosen)) return TARE_OK;
+    const struct tare_variant *variant = tare_workflow_compare_first_quantizing(c);
+    if (variant) tare_workflow_quantize_command(&text, &c->result.arena, variant, !options->how.automatic);
     if (options->how.automatic) tare_workflow_autotune_recipe(&text, &c->automatic);
     if (c->result.target) tare_target_recipe(&text, c->result.target);
     if (!options->how.automatic && !c->result.target)

@@ -99,11 +99,23 @@ static int64_t examples_of(const struct tare_comparison_pass *pass, const struct
     return outputs[0].shape.dims[0];
 }
 
+/* Whether the label is the expected value of the output of that name, and not a class: an integer for each example, of
+ * an output with several elements or an integer. */
+static bool is_value(const struct tare_comparison_pass *pass, const struct tare_sample *sample,
+                     const struct tare_tensor *outputs, int64_t examples) {
+    const struct tare_tensor *label = tare_sample_find(sample, pass->label);
+    if (pass->expected_output < 0) return false;
+    const struct tare_tensor *output = &outputs[pass->expected_output];
+    const bool is_class = label && tare_dtype_is_integer(label->dtype) && label->elements == examples;
+    return !is_class || (output->elements == examples && !tare_dtype_is_integer(output->dtype));
+}
+
 /* The labels of a record if it has one per pixel or token of an output; NULL if not. */
 static const struct tare_tensor *position_labels(const struct tare_comparison_pass *pass,
                                                  const struct tare_sample *sample, const struct tare_tensor *outputs,
                                                  int64_t examples) {
-    const struct tare_tensor *labels = pass->expected_output < 0 ? tare_sample_find(sample, pass->label) : NULL;
+    const struct tare_tensor *labels =
+        is_value(pass, sample, outputs, examples) ? NULL : tare_sample_find(sample, pass->label);
     int classes;
     for (size_t i = 0; labels && i < pass->comparison->n_outputs; i++)
         if (tare_positions_fit(&classes, &outputs[i], labels, examples)) return labels;
@@ -114,7 +126,7 @@ static const struct tare_tensor *position_labels(const struct tare_comparison_pa
 static tare_status read_labels(int64_t **out, const struct tare_comparison_pass *pass, const struct tare_sample *sample,
                                const struct tare_tensor *outputs, int64_t examples) {
     *out = NULL;
-    if (pass->expected_output >= 0 || !tare_sample_find(sample, pass->label)) return TARE_OK;
+    if (is_value(pass, sample, outputs, examples) || !tare_sample_find(sample, pass->label)) return TARE_OK;
     if (position_labels(pass, sample, outputs, examples)) return TARE_OK;
     if (!(*out = tare_calloc((size_t)examples + 1, sizeof **out))) return TARE_NO_MEMORY;
     for (int64_t r = 0; r < examples; r++)
@@ -122,12 +134,14 @@ static tare_status read_labels(int64_t **out, const struct tare_comparison_pass 
     return TARE_OK;
 }
 
-/* The output that --target belongs to: the first floating-point one with as many elements as the expected values, then
- * the first floating-point one. */
+/* The output that --target belongs to: the one of that name, otherwise the first floating-point one with as many
+ * elements as the expected values, then the first floating-point one. */
 static size_t target_output(const struct tare_comparison_pass *pass, const struct tare_sample *sample,
                             const struct tare_tensor *outputs) {
     const struct tare_tensor *expected = tare_sample_find(sample, pass->comparison->target_key);
     size_t first = pass->comparison->n_outputs;
+    for (size_t i = 0; i < pass->comparison->n_outputs; i++)
+        if (strcmp(pass->comparison->output_keys[i], pass->comparison->target_key) == 0) return i;
     for (size_t i = pass->comparison->n_outputs; i-- > 0;)
         if (tare_dtype_is_floating(outputs[i].dtype)) first = i;
     for (size_t i = first; i < pass->comparison->n_outputs; i++)
@@ -135,22 +149,30 @@ static size_t target_output(const struct tare_comparison_pass *pass, const struc
     return first < pass->comparison->n_outputs ? first : 0;
 }
 
+static tare_status check_expected(const struct tare_comparison_pass *pass, const struct tare_tensor *expected,
+                                  const char *key, const struct tare_tensor *value, size_t output) {
+    if (expected->dtype == TARE_DT_STRING && value->dtype != TARE_DT_STRING)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "target '%s' is not numeric (--target, or --label)", key);
+    if (expected->elements != value->elements)
+        return TARE_FAIL(TARE_SHAPE, "target '%s' has %lld elements (expected %lld, as output %s)", key,
+                         (long long)expected->elements, (long long)value->elements,
+                         pass->comparison->output_keys[output]);
+    return TARE_OK;
+}
+
 /* The expected value of an output: by --target, or by a label that is the output's key. */
 static tare_status find_expected(const struct tare_tensor **out, const struct tare_comparison_pass *pass,
-                                 const struct tare_sample *sample, const struct tare_tensor *outputs, size_t output) {
+                                 const struct tare_sample *sample, const struct tare_tensor *outputs, size_t output,
+                                 int64_t examples) {
     const char *target = pass->comparison->target_key;
-    const struct tare_tensor *value = &outputs[output];
-    *out = (int)output == pass->expected_output ? tare_sample_find(sample, pass->label) : NULL;
+    *out = NULL;
+    if ((int)output == pass->expected_output && is_value(pass, sample, outputs, examples))
+        *out = tare_sample_find(sample, pass->label);
+    if (*out) TARE_TRY(check_expected(pass, *out, pass->label, &outputs[output], output));
     if (!target || target_output(pass, sample, outputs) != output) return TARE_OK;
     *out = tare_sample_find(sample, target);
     if (!*out) return TARE_FAIL(TARE_NOT_FOUND, "the record has no '%s' (--target)", target);
-    if ((*out)->dtype == TARE_DT_STRING)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "target '%s' is not numeric (--target)", target);
-    if ((*out)->elements != value->elements)
-        return TARE_FAIL(TARE_SHAPE, "target '%s' has %lld elements (expected %lld, as output %s)", target,
-                         (long long)(*out)->elements, (long long)value->elements,
-                         pass->comparison->output_keys[output]);
-    return TARE_OK;
+    return check_expected(pass, *out, target, &outputs[output], output);
 }
 
 static tare_status measure(struct tare_comparison_pass *pass, const struct tare_sample *sample,
@@ -161,7 +183,7 @@ static tare_status measure(struct tare_comparison_pass *pass, const struct tare_
     if (!references) return TARE_FAIL(TARE_INTERNAL, "more records than the first model saw");
     for (size_t i = 0; i < c->n_outputs; i++) {
         const struct tare_tensor *expected;
-        TARE_TRY(find_expected(&expected, pass, sample, outputs, i));
+        TARE_TRY(find_expected(&expected, pass, sample, outputs, i, examples));
         const struct tare_measured measured = {
             .value = &outputs[i],
             .reference = pass->is_reference ? NULL : &references[i],

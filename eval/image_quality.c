@@ -34,13 +34,19 @@ static double peak_of(const struct pair *p) {
     return low >= 0 && high <= 255 ? 255 : high - low;
 }
 
+/* Over the elements that have finite differences: a target is NaN where it is not known. NaN without any, and for a
+ * constant image outside of the known ranges, which has no peak. */
 static double psnr_of(const struct pair *p) {
-    const int64_t count = p->height * p->width * p->channels;
+    const int64_t elements = p->height * p->width * p->channels;
+    int64_t count = 0;
     double squares = 0;
-    for (int64_t i = p->first; i < p->first + count; i++) {
+    for (int64_t i = p->first; i < p->first + elements; i++) {
         const double d = tare_tensor_get_f64(p->value, i) - tare_tensor_get_f64(p->expected, i);
+        if (!isfinite(d)) continue;
         squares += d * d;
+        count++;
     }
+    if (!count || !(p->peak > 0)) return NAN;
     return squares > 0 ? fmin(EXACT_DB, 10 * log10(p->peak * p->peak * (double)count / squares)) : EXACT_DB;
 }
 

@@ -1,6 +1,7 @@
 /* Measures, their intervals and tests, and the recommendation; see the header. */
 #include "eval/measure_row.h"
 #include "base/strbuf.h"
+#include "eval/target.h"
 
 #include <math.h>
 #include <string.h>
@@ -78,13 +79,26 @@ static bool is_numeric(const struct tare_comparison *c, const struct tare_metric
     return m->elements > 0;
 }
 
+/* Of outputs that could have the classes of the labels, such as the scores and an embedding, the one by which float is
+ * right most often; output i if labels are not measured by class. */
+static size_t best_of_classes(const struct tare_comparison *c, size_t i) {
+    const struct tare_metrics *outputs = c->rows[0].outputs;
+    if (!tare_measure_has(TARE_MEASURE_TOP1, &outputs[i]) || tare_measure_has(TARE_MEASURE_MAE, &outputs[i])) return i;
+    for (size_t k = i + 1; k < c->n_outputs; k++)
+        if (tare_measure_has(TARE_MEASURE_TOP1, &outputs[k]) && !tare_measure_has(TARE_MEASURE_MAE, &outputs[k]) &&
+            tare_measure_value(&rows[TARE_MEASURE_TOP1]->measure, &outputs[k]) >
+                tare_measure_value(&rows[TARE_MEASURE_TOP1]->measure, &outputs[i]))
+            i = k;
+    return i;
+}
+
 size_t tare_measured_output(const struct tare_comparison *c) {
     bool (*const wanted[])(const struct tare_comparison *, const struct tare_metrics *) = { has_requested, has_truth,
                                                                                             is_varying, is_floating,
                                                                                             is_numeric };
     for (size_t w = 0; c->n_rows && w < sizeof wanted / sizeof *wanted; w++)
         for (size_t i = 0; i < c->n_outputs; i++)
-            if (wanted[w](c, &c->rows[0].outputs[i])) return i;
+            if (wanted[w](c, &c->rows[0].outputs[i])) return w < 2 ? best_of_classes(c, i) : i;
     return 0;
 }
 
@@ -117,8 +131,10 @@ double tare_worst_sqnr_db(size_t *index, const struct tare_comparison *c, const 
 }
 
 static enum tare_measure_kind kind_of(const struct tare_comparison *c) {
-    static const enum tare_measure_kind inferred[] = { TARE_MEASURE_PSNR,     TARE_MEASURE_MAE,  TARE_MEASURE_IOU,
-                                                       TARE_MEASURE_SEQUENCE, TARE_MEASURE_TOP1, TARE_MEASURE_SQNR };
+    static const enum tare_measure_kind inferred[] = {
+        TARE_MEASURE_PSNR,           TARE_MEASURE_MAE,  TARE_MEASURE_IOU, TARE_MEASURE_SEQUENCE,
+        TARE_MEASURE_PIXEL_ACCURACY, TARE_MEASURE_TOP1, TARE_MEASURE_SQNR
+    };
     const struct tare_metrics *m = tare_measured_of(c, &c->rows[0]);
     size_t i = 0;
     if (c->metric > 0 && tare_measure_has((enum tare_measure_kind)(c->metric - 1), m))
@@ -180,19 +196,32 @@ tare_status tare_measure_set_custom(struct tare_comparison *c, const struct tare
 
 /* ---- the recommendation ---- */
 
+/* The first output of another size or kind than float's, or with NaN or infinity in place of numbers; -1: none. */
+static int broken_output(const struct tare_comparison *c, const struct tare_comparison_row *row) {
+    for (size_t i = 0; i < c->n_outputs; i++)
+        if (row->outputs[i].unlike || row->outputs[i].not_finite) return (int)i;
+    return -1;
+}
+
+/* NaN: without a test, as one of one record, or of labels of one class. */
+static double p_of(const struct tare_comparison *c, const struct tare_comparison_row *row) {
+    return tare_measure_p(tare_measure_of(c), tare_measured_of(c, row), tare_measured_of(c, &c->rows[0]));
+}
+
 static bool keeps_up(const struct tare_measure *measure, const struct tare_comparison *c,
                      const struct tare_comparison_row *row) {
     const struct tare_metrics *m = tare_measured_of(c, row), *reference = tare_measured_of(c, &c->rows[0]);
     const double value = tare_measure_value(measure, m), base = tare_measure_value(measure, reference);
-    const double p = tare_measure_p(measure, m, reference);
-    if (m->not_finite) return false;
-    if (isnan(p)) return tare_metrics_sqnr_db(m) >= TARE_VERDICT_DB;
+    const double p = p_of(c, row);
+    if (broken_output(c, row) >= 0) return false;
+    if (isnan(p)) return tare_worst_sqnr_db(NULL, c, row->outputs) >= TARE_VERDICT_DB;
     return p >= 0.05 || (measure->lower_is_better ? value < base : value > base);
 }
 
 struct tare_verdict tare_verdict_of(const struct tare_comparison *c) {
     const struct tare_measure *measure = tare_measure_of(c);
-    struct tare_verdict verdict = { .tested = tare_measure_is_tested(measure) };
+    struct tare_verdict verdict = { 0 };
+    if (c->target) return verdict;
     int64_t smallest = c->rows[0].size_bytes;
     for (size_t r = 1; r < c->n_rows; r++) {
         if (c->rows[r].size_bytes >= c->rows[0].size_bytes || !keeps_up(measure, c, &c->rows[r])) continue;
@@ -208,6 +237,7 @@ struct tare_verdict tare_verdict_of(const struct tare_comparison *c) {
         verdict.row = row;
         verdict.fastest = true;
     }
+    verdict.tested = verdict.row && !isnan(p_of(c, verdict.row));
     return verdict;
 }
 
@@ -223,8 +253,15 @@ static bool has_smaller(const struct tare_comparison *c) {
     return false;
 }
 
-static void put_none(struct tare_strbuf *out, const struct tare_comparison *c, const struct tare_measure *measure,
-                     bool tested) {
+/* The smaller models that a paired test has a result for are worse than float: all of them, or none has one. */
+static bool are_tested(const struct tare_comparison *c) {
+    for (size_t r = 1; r < c->n_rows; r++)
+        if (c->rows[r].size_bytes < c->rows[0].size_bytes && !isnan(p_of(c, &c->rows[r]))) return true;
+    return false;
+}
+
+static void put_none(struct tare_strbuf *out, const struct tare_comparison *c, const struct tare_measure *measure) {
+    const bool tested = are_tested(c);
     if (!has_smaller(c))
         tare_strbuf_puts(out, "No model is smaller than float");
     else if (tested)
@@ -239,6 +276,7 @@ static void put_none(struct tare_strbuf *out, const struct tare_comparison *c, c
 bool tare_verdict_is_good(const struct tare_comparison *c) {
     const struct tare_measure *measure = tare_measure_of(c);
     size_t given = 0;
+    if (c->target) return c->target->chosen;
     if (tare_verdict_of(c).row) return true;
     for (size_t r = 1; r < c->n_rows; r++) {
         if (!c->rows[r].path) continue;
@@ -249,14 +287,36 @@ bool tare_verdict_is_good(const struct tare_comparison *c) {
 }
 
 /* What makes an output differ from float's in more than its values; false: nothing. */
-static bool put_unlike(struct tare_strbuf *out, const struct tare_metrics *m) {
+static bool put_unlike(struct tare_strbuf *out, const struct tare_comparison *c,
+                       const struct tare_comparison_row *row) {
+    const int output = broken_output(c, row);
+    if (output < 0) return false;
+    const struct tare_metrics *m = &row->outputs[output];
+    const char *key = c->n_outputs > 1 ? c->output_keys[output] : "", *space = c->n_outputs > 1 ? " " : "";
     if (m->unlike)
-        tare_strbuf_printf(out, ": the output has another size or kind than that of float in %lld of %lld examples",
-                           (long long)m->unlike, (long long)m->rows);
-    else if (m->not_finite)
-        tare_strbuf_printf(out, ": NaN or infinity in %lld elements of the output that are finite in float",
-                           (long long)m->not_finite);
-    return m->unlike || m->not_finite;
+        tare_strbuf_printf(out, ": the output%s%s has another size or kind than that of float in %lld of %lld examples",
+                           space, key, (long long)m->unlike, (long long)m->rows);
+    else
+        tare_strbuf_printf(out, ": NaN or infinity in %lld elements of the output%s%s that are finite in float",
+                           (long long)m->not_finite, space, key);
+    return true;
+}
+
+/* Why there is no paired test: "no labels to test accuracy". */
+static const char *untested(const struct tare_comparison *c) {
+    const struct tare_measure *measure = tare_measure_of(c);
+    if (measure->kind == TARE_MEASURE_CUSTOM) return measure->name;
+    if (!has_truth(c, tare_measured_of(c, &c->rows[0]))) return "no labels to test accuracy";
+    return tare_measure_is_tested(measure) ? "too few records, or labels, for a paired test"
+                                           : "a measure without a paired test";
+}
+
+/* Appends "; output logits: SQNR 3.08 dB" for the worst of the other outputs, unless it is near float's. */
+static void put_other(struct tare_strbuf *out, const struct tare_comparison *c, const struct tare_comparison_row *row) {
+    size_t worst;
+    const double db = tare_worst_sqnr_db(&worst, c, row->outputs);
+    if (worst != tare_measured_output(c) && db < TARE_VERDICT_DB)
+        tare_strbuf_printf(out, "; output %s: SQNR %.2f dB", c->output_keys[worst], db);
 }
 
 /* "tpu_model: the paired test finds no difference from float in top-1 (75.60 %, float 75.60 %)" */
@@ -266,7 +326,7 @@ static void put_outcome(struct tare_strbuf *out, const struct tare_comparison *c
     const struct tare_metrics *m = tare_measured_of(c, row), *reference = tare_measured_of(c, &c->rows[0]);
     const double p = tare_measure_p(measure, m, reference), db = tare_metrics_sqnr_db(m);
     tare_comparison_put_name(out, row);
-    if (put_unlike(out, m)) return;
+    if (put_unlike(out, c, row)) return;
     if (*row->answers && strcmp(row->answers, c->rows[0].answers) == 0) {
         tare_strbuf_puts(out, ": the outputs are those of float");
         return;
@@ -279,7 +339,8 @@ static void put_outcome(struct tare_strbuf *out, const struct tare_comparison *c
         return;
     }
     if (isnan(p)) {
-        tare_strbuf_printf(out, ": SQNR %.2f dB against float (no labels to test accuracy)", db);
+        tare_strbuf_printf(out, ": SQNR %.2f dB against float (%s)", db, untested(c));
+        put_other(out, c, row);
         return;
     }
     tare_strbuf_printf(out, ": the paired test finds %s float in %s (",
@@ -291,6 +352,7 @@ static void put_outcome(struct tare_strbuf *out, const struct tare_comparison *c
     tare_strbuf_puts(out, ", float ");
     tare_measure_put(out, measure, tare_measure_value(measure, reference));
     tare_strbuf_puts(out, ")");
+    put_other(out, c, row);
 }
 
 /* Returns the number of given models. */
@@ -308,10 +370,16 @@ void tare_verdict_put(struct tare_strbuf *out, const struct tare_comparison *c) 
     const struct tare_measure *measure = tare_measure_of(c);
     const struct tare_verdict verdict = tare_verdict_of(c);
     const size_t given = put_outcomes(out, c);
+    if (c->target) {
+        tare_strbuf_printf(out, "%sRecommended: %s", given ? ". " : "",
+                           c->target->chosen ? "the mix of precisions that is chosen for the target"
+                                             : "none, as no mix of precisions meets the target");
+        return;
+    }
     if (given && given + 1 == c->n_rows && verdict.candidates < 2) return; /* nothing to choose from */
     if (given) tare_strbuf_puts(out, ". ");
     if (!verdict.row) {
-        put_none(out, c, measure, verdict.tested);
+        put_none(out, c, measure);
         return;
     }
     tare_strbuf_puts(out, "Recommended: ");
@@ -324,13 +392,13 @@ void tare_verdict_put(struct tare_strbuf *out, const struct tare_comparison *c) 
     if (verdict.tested)
         tare_strbuf_printf(out, "that the paired test does not find worse than float in %s (", measure->name);
     else
-        tare_strbuf_printf(out, "with an SQNR of at least %d dB (%s; ", TARE_VERDICT_DB,
-                           measure->kind == TARE_MEASURE_CUSTOM ? measure->name : "no labels to test accuracy");
+        tare_strbuf_printf(out, "with an SQNR of at least %d dB (%s; ", TARE_VERDICT_DB, untested(c));
     tare_measure_put(out, measure, tare_measure_value(measure, tare_measured_of(c, verdict.row)));
     if (verdict.tested) {
         tare_strbuf_puts(out, ", float ");
         tare_measure_put(out, measure, tare_measure_value(measure, tare_measured_of(c, &c->rows[0])));
     }
     tare_strbuf_puts(out, ")");
+    put_other(out, c, verdict.row);
     put_gain(out, c, verdict.row);
 }

@@ -47,8 +47,9 @@ bool tare_measure_is_tested(const struct tare_measure *measure);
 tare_status tare_measure_check_requested(const struct tare_comparison *comparison) TARE_WARN_UNUSED;
 
 /* Index of the output by which models are measured: the first one with data for comparison->metric, for expected values
- * or for labels; without any of these the first floating-point one that differs between records (the SQNR of class
- * indices means little), then any floating-point one, then any numeric one (strings have no SQNR); otherwise 0. */
+ * or for labels, of several with classes the one by which the first model is right most often; without any of these the
+ * first floating-point one that differs between records (the SQNR of class indices means little), then any
+ * floating-point one, then any numeric one (strings have no SQNR); otherwise 0. */
 size_t tare_measured_output(const struct tare_comparison *comparison);
 /* The figures of a row at that output. */
 const struct tare_metrics *tare_measured_of(const struct tare_comparison *comparison,
@@ -83,13 +84,15 @@ struct tare_verdict {
     const struct tare_comparison_row *row; /* recommended; NULL: no smaller model keeps up with float */
     size_t candidates;                     /* models that keep up with float and are smaller */
     bool fastest;                          /* chosen by time among models of about the smallest size */
-    bool tested;                           /* by the paired test; otherwise by an SQNR of TARE_VERDICT_DB */
+    bool tested;                           /* `row`, by the paired test; otherwise by an SQNR of TARE_VERDICT_DB */
 };
 enum { TARE_VERDICT_DB = 20 };
 
-/* Recommends a model. Candidates are models that do not differ significantly from float in the paired test at 95 %, or
- * that are better (without a test: with an SQNR of at least TARE_VERDICT_DB). The smallest candidate is recommended, or
- * the fastest one within 5 % of its size. The value of the measure is never used. */
+/* Recommends a model; none where the comparison has a target, which chooses a mix of precisions. Candidates are models
+ * that do not differ significantly from float in the paired test at 95 %, or that are better (without a test: with an
+ * SQNR of at least TARE_VERDICT_DB at every output), and have no output of another size or with NaN or infinity in
+ * place of numbers. The smallest candidate is recommended, or the fastest one within 5 % of its size. The value of the
+ * measure is never used. */
 struct tare_verdict tare_verdict_of(const struct tare_comparison *comparison);
 /* Whether a model is recommended or every given model (row->path) keeps up with float. */
 bool tare_verdict_is_good(const struct tare_comparison *comparison);

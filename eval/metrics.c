@@ -213,7 +213,7 @@ static tare_status grow_errors(struct tare_example_errors *errors) {
     return TARE_OK;
 }
 
-/* Rows without a finite element are left out of the per-row errors. */
+/* The per-row errors of rows without a finite element are NaN. */
 static tare_status add_expected(struct tare_metrics *m, const struct tare_measured *in) {
     const int64_t rows = in->rows > 0 && in->value->elements % in->rows == 0 ? in->rows : 1;
     const int64_t width = in->value->elements / rows;
@@ -222,7 +222,6 @@ static tare_status add_expected(struct tare_metrics *m, const struct tare_measur
     for (int64_t r = 0; r < rows; r++) {
         double absolute, squared;
         add_expected_row(m, in, r * width, width, &absolute, &squared);
-        if (isnan(absolute)) continue;
         TARE_TRY(grow_errors(&m->errors));
         m->errors.absolute[m->errors.count] = absolute;
         m->errors.squared[m->errors.count++] = squared;
@@ -277,6 +276,26 @@ static double energy(const struct tare_tensor *tensor) {
     return sum;
 }
 
+/* The labels of a record whose output cannot be compared: those that the reference can express, none of them right. */
+static tare_status add_lost(struct tare_metrics *m, const struct tare_measured *in) {
+    struct tare_metrics own = { 0 };
+    const int64_t width = in->rows ? in->reference->elements / in->rows : 0;
+    tare_status status = TARE_OK;
+    for (int64_t r = 0; in->labels && is_real(in->reference) && width && r < in->rows && status == TARE_OK; r++) {
+        const struct row reference = { in->reference, r * width, width };
+        status = add_label(&own, &reference, NULL, in->labels[r]);
+    }
+    m->labelled += own.labelled;
+    m->lost += own.top1;
+    m->unlabelled += own.unlabelled;
+    m->at_half.count += own.at_half.count;
+    m->at_half.lost += own.at_half.correct;
+    m->at_zero.count += own.at_zero.count;
+    m->at_zero.lost += own.at_zero.correct;
+    tare_metrics_reset(&own);
+    return status;
+}
+
 /* A record whose output cannot be compared with the reference's: no row of it is right, and all of both is noise. */
 static tare_status add_unlike(struct tare_metrics *m, const struct tare_measured *in) {
     const int64_t rows = in->rows > 0 ? in->rows : 1;
@@ -289,9 +308,8 @@ static tare_status add_unlike(struct tare_metrics *m, const struct tare_measured
         struct tare_example_noise *list = &m->row_noise;
         if (!TARE_GROW(list->values, list->count, list->capacity)) return TARE_NO_MEMORY;
         list->values[list->count++] = noise / (double)rows;
-        m->labelled += in->labels && in->rows && in->labels[r] >= 0;
     }
-    return TARE_OK;
+    return add_lost(m, in);
 }
 
 tare_status tare_metrics_add(struct tare_metrics *m, const struct tare_measured *in) {

@@ -36,15 +36,18 @@ struct scores {
     double threshold; /* of one score */
 };
 
+/* -1 if all scores are NaN. */
 static int64_t class_at(const struct scores *s, int64_t position) {
-    int64_t best = 0;
+    int64_t best = -1;
+    double most = NAN;
     if (s->classes == 0) return tare_tensor_get_i64(s->value, position);
-    if (s->classes == 1) return tare_tensor_get_f64(s->value, position) >= s->threshold;
-    for (int64_t c = 1; c < s->classes; c++)
-        if (tare_tensor_get_f64(s->value, position * s->classes + c) >
-            tare_tensor_get_f64(s->value, position * s->classes + best))
-            best = c;
-    return best;
+    for (int64_t c = 0; c < s->classes; c++) {
+        const double score = tare_tensor_get_f64(s->value, position * s->classes + c);
+        if (isnan(score) || (best >= 0 && !(score > most))) continue;
+        best = c;
+        most = score;
+    }
+    return s->classes == 1 && best == 0 ? most >= s->threshold : best;
 }
 
 static int64_t label_at(const struct tare_tensor *labels, int classes, int64_t position) {
@@ -56,6 +59,15 @@ static int64_t label_at(const struct tare_tensor *labels, int classes, int64_t p
 
 static bool is_counted_class(int64_t class) {
     return class >= 0 && class < TARE_POSITION_CLASSES;
+}
+
+/* Whether there is a class that IoU does not count. */
+static bool has_others(const struct tare_tensor *value, const struct tare_tensor *labels, int classes) {
+    if (classes > TARE_POSITION_CLASSES) return true;
+    for (int64_t i = 0; i < labels->elements && classes == 0; i++)
+        if (tare_tensor_get_i64(value, i) >= TARE_POSITION_CLASSES || label_at(labels, 0, i) >= TARE_POSITION_CLASSES)
+            return true;
+    return false;
 }
 
 /* Intersections and unions of one example. */
@@ -143,6 +155,7 @@ tare_status tare_positions_add(struct tare_positions *p, const struct tare_tenso
     if (!tare_positions_fit(&classes, value, labels, rows)) return TARE_OK;
     p->classes = classes;
     p->known = true;
+    p->uncounted |= has_others(value, labels, classes);
     p->mask = wide_axes(&labels->shape, rows) > 1;
     p->outside_unit |= classes == 1 && leaves_unit(reference ? reference : value);
     for (int64_t r = 0; r < rows; r++)
@@ -167,5 +180,5 @@ const struct tare_position_counts *tare_positions_counts(const struct tare_posit
 
 double tare_positions_iou(const struct tare_positions *p) {
     const struct tare_position_counts *counts = tare_positions_counts(p);
-    return p->known ? mean_iou(counts->both, counts->either, p->classes == 1) : NAN;
+    return p->known && !p->uncounted ? mean_iou(counts->both, counts->either, p->classes == 1) : NAN;
 }

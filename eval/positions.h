@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-enum { TARE_POSITION_CLASSES = 256 }; /* IoU is known up to this number of classes */
+enum { TARE_POSITION_CLASSES = 256 }; /* with more classes, IoU is not known */
 
 /* At one threshold. */
 struct tare_position_counts {
@@ -26,6 +26,7 @@ struct tare_positions {
     bool known;        /* `classes` is set */
     bool mask;         /* positions have two or more axes: pixels; otherwise a sequence */
     bool outside_unit; /* a score is below 0 or above 1: the scores are logits */
+    bool uncounted;    /* there is a class beyond TARE_POSITION_CLASSES */
 };
 
 /* Whether `labels` has one label per position of `value`, whose first axis has `rows` examples; *classes as above. A

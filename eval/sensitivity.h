@@ -18,6 +18,9 @@ struct tare_sensitivity_figures {
     double score;
 };
 
+/* By how much a loss in points may exceed a limit: those of whole records are not exact in binary. */
+#define TARE_POINTS_SLACK 1e-9
+
 /* The figures of a row of a comparison, of which `outputs` are the metrics; the comparison's first row is the float
  * model. */
 struct tare_sensitivity_figures tare_sensitivity_figures_of(const struct tare_comparison *comparison,

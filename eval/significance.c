@@ -1,5 +1,6 @@
 /* Intervals and tests for counts. */
 #include "eval/significance.h"
+#include "base/alloc.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -78,7 +79,20 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-void tare_mean_interval(double *low, double *high, const double *values, size_t count) {
+/* Copies the values that are not NaN, of pairs those without a NaN; `b` may be NULL. NULL when out of memory. */
+static double *without_nan(size_t *kept, const double *a, const double *b, size_t count) {
+    double *room = tare_calloc(2 * count + 1, sizeof *room);
+    *kept = 0;
+    for (size_t i = 0; room && i < count; i++) {
+        if (isnan(a[i]) || (b && isnan(b[i]))) continue;
+        room[*kept] = a[i];
+        if (b) room[count + *kept] = b[i];
+        ++*kept;
+    }
+    return room;
+}
+
+static void interval_of(double *low, double *high, const double *values, size_t count) {
     const struct series s = { .a = values, .count = count };
     uint64_t state = SEED;
     double means[RESAMPLES];
@@ -97,7 +111,15 @@ void tare_mean_interval(double *low, double *high, const double *values, size_t 
     *high = means[RESAMPLES - 1 - RESAMPLES / 40];
 }
 
-double tare_paired_mean_p(const double *a, const double *b, size_t count) {
+void tare_mean_interval(double *low, double *high, const double *values, size_t count) {
+    size_t kept;
+    double *finite = without_nan(&kept, values, NULL, count);
+    *low = *high = NAN;
+    if (finite) interval_of(low, high, finite, kept);
+    tare_free(finite);
+}
+
+static double paired_p_of(const double *a, const double *b, size_t count) {
     struct series s = { .a = a, .b = b, .count = count };
     uint64_t state = SEED;
     size_t beyond = 0;
@@ -111,4 +133,12 @@ double tare_paired_mean_p(const double *a, const double *b, size_t count) {
     for (size_t r = 0; r < RESAMPLES; r++)
         beyond += fabs(resampled_mean(&s, &state)) >= fabs(mean);
     return ((double)beyond + 1) / (RESAMPLES + 1);
+}
+
+double tare_paired_mean_p(const double *a, const double *b, size_t count) {
+    size_t kept;
+    double *finite = without_nan(&kept, a, b, count);
+    const double p = finite ? paired_p_of(finite, finite + count, kept) : NAN;
+    tare_free(finite);
+    return p;
 }

@@ -15,10 +15,12 @@ void tare_share_interval(double *low, double *high, int64_t successes, int64_t c
 double tare_paired_p(int64_t gained, int64_t lost);
 
 /* 95 % confidence interval of the mean of `count` values: percentiles of 2,000 bootstrap resamples, with the same
- * random numbers each time; the normal approximation above 20,000 values. NaN with fewer than two. */
+ * random numbers each time; the normal approximation above 20,000 values. Values that are NaN are left out. NaN with
+ * fewer than two. */
 void tare_mean_interval(double *low, double *high, const double *values, size_t count);
 /* Two-sided p of the hypothesis that the mean of a[i] - b[i] is zero, by a bootstrap of the centred differences (the
- * normal approximation above 20,000); 1 when all differences are zero, NaN with fewer than two values. */
+ * normal approximation above 20,000); 1 when all differences are zero. Pairs with a NaN are left out; NaN with fewer
+ * than two. */
 double tare_paired_mean_p(const double *a, const double *b, size_t count);
 
 #endif

@@ -96,8 +96,7 @@ static double drop_of(const struct search *s, const struct tare_target_point *p)
 
 static bool accurate(const struct search *s, const struct tare_target_point *p) {
     const struct tare_target *t = s->task->target;
-    static const double SLACK = 1e-9; /* percentage points of whole records are not exact in binary */
-    if (isfinite(t->max_drop) && !(drop_of(s, p) <= t->max_drop + SLACK)) return false;
+    if (isfinite(t->max_drop) && !(drop_of(s, p) <= t->max_drop + TARE_POINTS_SLACK)) return false;
     if (t->max_mae > 0 && !(p->figures.mae <= t->max_mae)) return false;
     return !isfinite(t->min_sqnr_db) || p->figures.sqnr_db >= t->min_sqnr_db;
 }

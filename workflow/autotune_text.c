@@ -78,7 +78,7 @@ void tare_workflow_autotune_table(struct tare_strbuf *out, const struct tare_aut
 }
 
 void tare_workflow_autotune_recipe(struct tare_strbuf *out, const struct tare_autotune *a) {
-    tare_strbuf_printf(out, "# for tare quantize --method %s: ", a->method);
+    tare_strbuf_printf(out, "# %s: ", a->method);
     put_gain(out, a);
     tare_strbuf_puts(out, "\n");
     if (*a->passes) tare_strbuf_printf(out, "passes=%s\n", a->passes);

@@ -64,6 +64,40 @@ tare_status tare_workflow_quantize_read(struct tare_quant_options *out, struct t
     return tare_algorithm_parse(&out->setting.algorithm, request->algorithm);
 }
 
+static void put_setting(struct tare_strbuf *out, const char *option, const char *value, const char *fallback) {
+    if (value && strcmp(value, fallback) != 0) tare_strbuf_printf(out, " --%s %s", option, value);
+}
+
+static void put_flags(struct tare_strbuf *out, const struct tare_quant_options *options) {
+    const struct {
+        const char *option;
+        bool is_set;
+    } flags[] = { { "full-range", options->setting.full_range }, { "symmetric", options->setting.symmetric },
+                  { "depthwise", options->depthwise },           { "two-inputs", options->two_inputs },
+                  { "integer-adds", options->integer_adds },     { "keep-variables", options->keep_variables } };
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (flags[i].is_set) tare_strbuf_printf(out, " --%s", flags[i].option);
+}
+
+void tare_workflow_quantize_command(struct tare_strbuf *out, struct tare_arena *arena,
+                                    const struct tare_variant *variant, bool passes) {
+    const struct tare_quant_options *options = &variant->options;
+    const struct tare_quant_setting *setting = &options->setting;
+    tare_strbuf_printf(out, "# tare quantize MODEL OUT --method %s", setting->method ? setting->method->name : "float");
+    if (setting->bits == 4) tare_strbuf_puts(out, " --bits 4");
+    put_setting(out, "granularity", tare_variant_granularity(arena, variant), "per_channel");
+    put_setting(out, "algorithm", tare_variant_algorithm(arena, variant), "min_max");
+    put_setting(out, "op-set", tare_quant_op_set_names[options->op_set], "xla");
+    if (setting->activation_bits) tare_strbuf_printf(out, " --activation-bits %d", setting->activation_bits);
+    put_flags(out, options);
+    if (options->min_elements) tare_strbuf_printf(out, " --min-elements %lld", (long long)options->min_elements);
+    if (passes && options->passes && options->passes[0]) {
+        tare_strbuf_puts(out, " --passes ");
+        tare_quant_passes_print(out, options->passes, ',');
+    }
+    tare_strbuf_puts(out, " --recipe FILE\n");
+}
+
 bool tare_workflow_quantize_needs_hessians(const struct tare_quant_options *options) {
     return tare_quant_passes_need_hessians(options->passes);
 }

@@ -6,6 +6,7 @@
 #include "convert/pipeline.h"
 #include "convert/prepared.h"
 #include "eval/explain.h"
+#include "eval/variant.h"
 #include "workflow/requests.h"
 
 /* The method of a name, NULL for "float"; `option` is named in the error. */
@@ -29,6 +30,12 @@ tare_status tare_workflow_quantize_prepare(struct tare_graph_model *model,
 tare_status tare_workflow_quantize_run(struct tare_quant_report *report, struct tare_arena *arena,
                                        struct tare_graph_model *model, const struct tare_quant_options *options,
                                        const struct tare_calibration *calibration) TARE_WARN_UNUSED;
+
+/* Appends the comment "# tare quantize MODEL OUT --method static --bits 4 … --recipe FILE", the command with which a
+ * recipe of rules for this variant gives the model: with all settings that are not the default, and with `passes` the
+ * accuracy passes, which a recipe may have in a line of its own. */
+void tare_workflow_quantize_command(struct tare_strbuf *out, struct tare_arena *arena,
+                                    const struct tare_variant *variant, bool passes);
 
 /* TARE_UNSUPPORTED if no op was quantized, with the reason given for most of the quantizable ops. */
 tare_status tare_workflow_quantize_check(const struct tare_quant_report *report) TARE_WARN_UNUSED;

@@ -39,6 +39,7 @@ static void take_figures(struct tare_job_result *result, const struct tare_compa
                                           after = tare_sensitivity_figures_of(c, c->rows[1].outputs);
     result->records = c->records;
     result->measure = measure->title;
+    result->is_error = measure->lower_is_better;
     result->loss = 100 * (before.score - after.score);
     result->mae = after.mae;
     if (base->labelled) result->float_top1 = (double)base->top1 / (double)base->labelled;
@@ -102,9 +103,11 @@ bool tare_job_breaks_limit(char reason[160], const struct tare_job_result *resul
                            const struct tare_job_limits *limits) {
     const bool measured = !isnan(result->loss);
     const double drop = measured ? result->loss : 100 * (1 - result->agreement);
-    if (limits->max_drop >= 0 && !(drop <= limits->max_drop)) {
-        snprintf(reason, 160, "%s falls by %.2f points (at most %.2f allowed)",
-                 measured ? result->measure : "agreement with float", drop, limits->max_drop);
+    if (limits->max_drop >= 0 && !(drop <= limits->max_drop + TARE_POINTS_SLACK)) {
+        const bool rises = measured && result->is_error;
+        snprintf(reason, 160, "%s %s by %.2f %s (at most %.2f allowed)",
+                 measured ? result->measure : "agreement with float", rises ? "rises" : "falls", drop,
+                 rises ? "%" : "points", limits->max_drop);
         return true;
     }
     if (limits->max_mae >= 0 && !(result->mae <= limits->max_mae)) {

@@ -34,6 +34,7 @@ struct tare_job_result {
     double top1, float_top1, agreement, sqnr_db;
     double loss, mae;    /* of the measure against float, in points (eval/sensitivity.h); mean absolute error */
     const char *measure; /* its title; NULL when it was not measured by this process */
+    bool is_error;       /* less of it is better: the loss is in percent */
     int64_t records;     /* evaluated; 0: none */
 };
 

@@ -6,7 +6,7 @@
 #include <math.h>
 
 static bool has(const struct tare_metrics *m) {
-    return m->positions.known && m->positions.mask;
+    return m->positions.known && m->positions.mask && !m->positions.uncounted;
 }
 
 static double value(const struct tare_metrics *m) {
@@ -33,7 +33,7 @@ static double p(const struct tare_metrics *m, const struct tare_metrics *referen
 const struct tare_measure_row tare_measure_iou = {
     .key = "iou",
     .measure = { "IoU", "IoU", " %", false, TARE_MEASURE_IOU },
-    .needs = "a label per position: --label",
+    .needs = "a label per position, of at most 256 classes: --label",
     .has = has,
     .value = value,
     .interval = interval,

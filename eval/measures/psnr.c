@@ -10,9 +10,13 @@ static bool has(const struct tare_metrics *m) {
 
 static double value(const struct tare_metrics *m) {
     double sum = 0;
-    for (size_t i = 0; i < m->images.n; i++)
+    size_t count = 0;
+    for (size_t i = 0; i < m->images.n; i++) {
+        if (isnan(m->images.psnr[i])) continue;
         sum += m->images.psnr[i];
-    return sum / (double)m->images.n;
+        count++;
+    }
+    return count ? sum / (double)count : NAN;
 }
 
 static void interval(double *low, double *high, const struct tare_metrics *m) {

@@ -127,6 +127,25 @@ grep -qE '^name=.* -> (float|bits=8)' "$work/mix.txt" || fail "the recipe raises
 "$tare" compare "$model" --data "$glyphs/eval.tfrecord.gz" --quiet --methods weight_only --bits 4 --recipe "$work/mix2.txt" --json >"$work/mix.json" || fail "compare --recipe: $?"
 db=$(grep '"sqnr_db"' "$work/mix.json" | tail -1 | grep -o '[0-9.]*')
 awk -v x="$db" 'BEGIN { exit !(x >= 20) }' || fail "the mix has $db dB (expected 20)"
+# The first line of a recipe is the command that gives the model with it: sizes are those of the rows.
+sized() { # RECIPE: bytes of the weights of what its command gives
+    local words
+    words=$(sed -n '1s/^# tare quantize MODEL OUT \(.*\) --recipe FILE$/\1/p' "$1")
+    [ -n "$words" ] || fail "no command in $1: $(head -1 "$1")"
+    # shellcheck disable=SC2086
+    "$tare" quantize "$model" "$work/of_recipe" $words --recipe "$1" --calibration "$work/channels.calib" --overwrite --json --quiet 2>/dev/null |
+        python3 -c 'import json, sys; print(json.load(sys.stdin)["weight_bytes"])'
+}
+"$tare" calibrate "$model" --data "$samples" --channels -o "$work/channels.calib" --quiet || fail "calibrate: $?"
+"$tare" compare "$model" --calibration "$work/channels.calib" "${data[@]}" --methods static:bits=4:granularity=per_tensor --symmetric --depthwise \
+    --min-sqnr 12 --sensitivity-limit 50 --write-recipe "$work/whole.txt" --json --quiet >"$work/whole.json" || fail "compare with settings: $?"
+python3 - "$work/whole.json" "$(sized "$work/whole.txt")" <<'PY' || fail "the command of a recipe gives another model: $(head -1 "$work/whole.txt")"
+import json, sys
+report, size = json.load(open(sys.argv[1])), int(sys.argv[2])
+chosen = [point for point in report["target"]["points"] if point.get("chosen")]
+assert [point["size_bytes"] for point in chosen] == [size], (chosen, size)
+assert report["verdict"] == "Recommended: the mix of precisions that is chosen for the target", report["verdict"]
+PY
 # An algorithm that loses more than it needs to is reported with the layer, also with --quiet, and in the report.
 "$tare" compare "$model" --calibration-data "$samples" "${data[@]}" --methods static --algorithms percentile:p=80 --quiet \
     --report "$work/clipped.json" >/dev/null 2>"$work/log" || fail "compare with clipping: $?"

@@ -90,11 +90,31 @@ static void the_peak__is_that_of_the_expected_image(void **state) {
     tare_tensor_reset(&row);
 }
 
+static void nan__is_left_out(void **state) {
+    struct tare_tensor a = image(0, 1), b = image(0, 1), constant = image(300, 0);
+    struct tare_image_quality q = { 0 };
+    (void)state;
+    for (int64_t i = 0; i < a.elements; i++)
+        TARE_DATA(float, &b)[i] = TARE_DATA(float, &a)[i] + 0.1f;
+    TARE_DATA(float, &b)[0] = TARE_DATA(float, &b)[1] = -5;
+    TARE_DATA(float, &a)[0] = NAN;
+    TARE_DATA(float, &a)[1] = -5.1f;
+    mini_ok(tare_image_quality_add(&q, &b, &a, 1));
+    mini_ok(tare_image_quality_add(&q, &a, &constant, 1)); /* no peak */
+    assert_float_equal(q.psnr[0], 10 * log10(6.0999 * 6.0999 / 0.01), 0.05);
+    assert_true(isnan(q.psnr[1]));
+    tare_image_quality_reset(&q);
+    tare_tensor_reset(&a);
+    tare_tensor_reset(&b);
+    tare_tensor_reset(&constant);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_images__are_exact),
         cmocka_unit_test(differences__follow_the_formulas),
         cmocka_unit_test(the_peak__is_that_of_the_expected_image),
+        cmocka_unit_test(nan__is_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

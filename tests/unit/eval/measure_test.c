@@ -1,6 +1,7 @@
 /* Which measure a comparison has, its tests, and which model is recommended. */
 #include "eval/measure.h"
 #include "eval/sensitivity.h"
+#include "eval/target.h"
 #include "base/alloc.h"
 #include "base/strbuf.h"
 #include "support/mini_model.h"
@@ -228,6 +229,79 @@ static void verdict_of_a_given_model__names_outputs_that_cannot_be_compared(void
     assert_false(tare_verdict_is_good(&f.c));
 }
 
+/* The second of two outputs, which is not measured. */
+static void verdict__looks_at_all_outputs(void **state) {
+    struct fixture f;
+    const char *keys[] = { "scores", "embedding" };
+    struct tare_metrics own[2], reference[2];
+    (void)state;
+    open_fixture(&f, 1);
+    f.c.output_keys = keys;
+    f.c.n_outputs = 2;
+    size(&f, 1, 30, 1);
+    for (int i = 0; i < 2; i++) {
+        label(&f, i, 0, 0);
+        f.metrics[i].varies = f.metrics[i].floating = true;
+    }
+    reference[0] = f.metrics[0], own[0] = f.metrics[1];
+    reference[1] = (struct tare_metrics){ .elements = 1, .signal = 1, .varies = true, .floating = true };
+    own[1] = reference[1];
+    own[1].noise = 0.5;
+    f.rows[0].outputs = reference, f.rows[1].outputs = own;
+    expect_verdict(&f.c, "worse than float in top-1 (90.00 %, float 90.00 %); output embedding: SQNR 3.01 dB");
+    own[1].not_finite = 2;
+    assert_null(tare_verdict_of(&f.c).row);
+    f.rows[1].path = f.rows[1].method = "given";
+    expect_verdict(&f.c, "given: NaN or infinity in 2 elements of the output embedding that are finite in float");
+    f.rows[1].path = NULL;
+    own[1].not_finite = 0;
+    own[0].labelled = reference[0].labelled = 0; /* no test: the worst output counts */
+    assert_null(tare_verdict_of(&f.c).row);
+    own[1].noise = 1e-4;
+    assert_ptr_equal(tare_verdict_of(&f.c).row, &f.rows[1]);
+}
+
+static void verdict__of_a_target_is_its_mix(void **state) {
+    struct fixture f;
+    const struct tare_target_point point = { 0 };
+    struct tare_target_result target = { .chosen = &point };
+    (void)state;
+    open_fixture(&f, 1);
+    size(&f, 1, 30, 1);
+    f.c.target = &target;
+    assert_null(tare_verdict_of(&f.c).row);
+    assert_true(tare_verdict_is_good(&f.c));
+    expect_verdict(&f.c, "Recommended: the mix of precisions that is chosen for the target");
+    target.chosen = NULL;
+    assert_false(tare_verdict_is_good(&f.c));
+    expect_verdict(&f.c, "Recommended: none, as no mix of precisions meets the target");
+}
+
+static void verdict__says_why_there_is_no_test(void **state) {
+    struct fixture f;
+    (void)state;
+    open_fixture(&f, 1);
+    size(&f, 1, 30, 1);
+    f.metrics[0].expected_elements = f.metrics[1].expected_elements = 1; /* errors of one record */
+    expect_verdict(&f.c, "with an SQNR of at least 20 dB (too few records, or labels, for a paired test; ");
+    f.metrics[0].expected_elements = f.metrics[1].expected_elements = 0;
+    expect_verdict(&f.c, "with an SQNR of at least 20 dB (no labels to test accuracy; ");
+}
+
+static void measured_output__has_the_classes_of_the_labels(void **state) {
+    struct fixture f;
+    struct tare_metrics outputs[2];
+    (void)state;
+    open_fixture(&f, 0);
+    label(&f, 0, 0, 0);
+    outputs[0] = outputs[1] = f.metrics[0];
+    f.rows[0].outputs = outputs;
+    f.c.n_outputs = 2;
+    assert_int_equal(tare_measured_output(&f.c), 0);
+    outputs[0].top1 = 50; /* an embedding, whose largest elements are no classes */
+    assert_int_equal(tare_measured_output(&f.c), 1);
+}
+
 static void verdict__says_when_every_model_is_worse(void **state) {
     struct fixture f;
     struct tare_strbuf text = { 0 };
@@ -327,6 +401,10 @@ int main(void) {
         cmocka_unit_test(verdict__is_the_smallest_that_the_test_cannot_tell_from_float),
         cmocka_unit_test(verdict__without_labels_goes_by_decibels),
         cmocka_unit_test(verdict_of_a_given_model__names_outputs_that_cannot_be_compared),
+        cmocka_unit_test(verdict__looks_at_all_outputs),
+        cmocka_unit_test(verdict__of_a_target_is_its_mix),
+        cmocka_unit_test(verdict__says_why_there_is_no_test),
+        cmocka_unit_test(measured_output__has_the_classes_of_the_labels),
         cmocka_unit_test(verdict__says_when_every_model_is_worse),
         cmocka_unit_test(errors__against_expected_values),
         cmocka_unit_test(single_score__has_its_threshold_by_the_float_model),

@@ -247,7 +247,7 @@ static void strings__agree_as_a_whole(void **state) {
 static void output_of_another_size__does_not_agree(void **state) {
     struct tare_metrics m = { 0 };
     const float values[] = { 1, 2, 3 };
-    const int64_t label = 2;
+    const int64_t label = 1, outside = 2;
     struct tare_tensor a = floats(1, 3, values), b = floats(1, 2, values);
     (void)state;
     mini_ok(tare_metrics_add(&m, &(struct tare_measured){ .value = &a, .reference = &b, .rows = 1, .labels = &label }));
@@ -256,8 +256,14 @@ static void output_of_another_size__does_not_agree(void **state) {
     assert_int_equal(m.unlike, 1);
     assert_int_equal(m.labelled, 1);
     assert_int_equal(m.top1, 0);
-    near(m.noise, 19); /* all of both */
+    assert_int_equal(m.lost, 1); /* the reference is right */
+    near(m.noise, 19);           /* all of both */
     near(tare_metrics_sqnr_db(&m), 10 * log10(5. / 19));
+    mini_ok(
+        tare_metrics_add(&m, &(struct tare_measured){ .value = &a, .reference = &b, .rows = 1, .labels = &outside }));
+    assert_int_equal(m.labelled, 1); /* the reference cannot express it */
+    assert_int_equal(m.unlabelled, 1);
+    assert_int_equal(m.lost, 1);
     tare_tensor_reset(&a);
     tare_tensor_reset(&b);
     tare_metrics_reset(&m);

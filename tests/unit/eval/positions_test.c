@@ -112,12 +112,50 @@ static void class_labels_and_one_hot_rows__are_not_positions(void **state) {
     tare_tensor_reset(&label);
 }
 
+static void nan__is_no_class(void **state) {
+    const float scores[] = { NAN, NAN, NAN, 0.5f, 0.2f, 0.1f, NAN, 0.3f }, masks[] = { NAN, 0.2f, 0.9f, NAN };
+    const int32_t labels[] = { 0, 1, 0, 1 };
+    struct tare_tensor value = floats(tare_shape_make(4, 1, 2, 2, 2), scores),
+                       label = ints(tare_shape_make(3, 1, 2, 2), labels);
+    struct tare_tensor mask = floats(tare_shape_make(3, 1, 2, 2), masks);
+    struct tare_positions p = { 0 }, q = { 0 };
+    (void)state;
+    mini_ok(tare_positions_add(&p, &value, NULL, &label, 1));
+    assert_int_equal(tare_positions_counts(&p)->count, 4);
+    assert_int_equal(tare_positions_counts(&p)->right, 3); /* the first position has no class */
+    mini_ok(tare_positions_add(&q, &mask, NULL, &label, 1));
+    assert_int_equal(tare_positions_counts(&q)->right, 0);
+    tare_positions_reset(&p);
+    tare_positions_reset(&q);
+    tare_tensor_reset(&value);
+    tare_tensor_reset(&mask);
+    tare_tensor_reset(&label);
+}
+
+static void classes_beyond_those_counted__have_no_iou(void **state) {
+    const int32_t classes[] = { 3, TARE_POSITION_CLASSES - 1, 2, 1 }, more[] = { 3, TARE_POSITION_CLASSES, 2, 1 };
+    const struct tare_shape shape = tare_shape_make(3, 1, 2, 2);
+    struct tare_tensor a = ints(shape, classes), b = ints(shape, more);
+    struct tare_positions p = { 0 };
+    (void)state;
+    mini_ok(tare_positions_add(&p, &a, NULL, &a, 1));
+    assert_true(tare_positions_iou(&p) == 1);
+    mini_ok(tare_positions_add(&p, &a, NULL, &b, 1));
+    assert_true(isnan(tare_positions_iou(&p)));
+    assert_int_equal(tare_positions_counts(&p)->right, 7);
+    tare_positions_reset(&p);
+    tare_tensor_reset(&a);
+    tare_tensor_reset(&b);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(masks__of_one_score),
         cmocka_unit_test(logits__have_their_threshold_at_zero),
         cmocka_unit_test(masks_of_classes__average_those_that_occur),
         cmocka_unit_test(sequences__are_right_as_a_whole),
+        cmocka_unit_test(nan__is_no_class),
+        cmocka_unit_test(classes_beyond_those_counted__have_no_iou),
         cmocka_unit_test(class_labels_and_one_hot_rows__are_not_positions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

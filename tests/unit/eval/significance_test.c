@@ -89,6 +89,19 @@ static void paired_means__differ_only_when_they_do(void **state) {
     assert_true(isnan(tare_paired_mean_p(a, b, 1)));
 }
 
+static void means__leave_out_nan(void **state) {
+    const double a[] = { 1, NAN, 3, 2, 5, NAN }, b[] = { 2, 7, 3, NAN, 4, NAN }, a_kept[] = { 1, 3, 5 },
+                 b_kept[] = { 2, 3, 4 };
+    const double values[] = { 1, 3, 2, 5 };
+    double low, high, expected_low, expected_high;
+    (void)state;
+    assert_true(tare_paired_mean_p(a, b, 6) == tare_paired_mean_p(a_kept, b_kept, 3));
+    tare_mean_interval(&low, &high, a, 6);
+    tare_mean_interval(&expected_low, &expected_high, values, 4);
+    assert_true(low == expected_low && high == expected_high);
+    assert_true(isnan(tare_paired_mean_p(a, b, 2)));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(interval__is_wilsons),
@@ -98,6 +111,7 @@ int main(void) {
         cmocka_unit_test(paired_test__takes_thousands_without_underflow),
         cmocka_unit_test(mean_interval__is_about_two_standard_errors),
         cmocka_unit_test(paired_means__differ_only_when_they_do),
+        cmocka_unit_test(means__leave_out_nan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
