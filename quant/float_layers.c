@@ -47,6 +47,9 @@ static const char *check_operands(const struct tare_quant_work *work, const stru
     if (!layer->weight) {
         if (layer->computed_weight && (!method->takes_two_inputs || (!by_rule && !work->options->two_inputs)))
             return tare_quant_computed_weight;
+        if (!method->takes_two_inputs && tare_quant_multiplies_arrays(layer->kind))
+            return "both inputs are activations, and the method quantizes products with constant weights alone (method "
+                   "static with --two-inputs does)";
         if (!method->takes_two_inputs)
             return "Non-constant weights are not supported at the moment, except matmul and einsum.";
         if (!by_rule && !work->options->two_inputs)

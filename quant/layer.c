@@ -191,11 +191,10 @@ static bool is_computed_weight(struct tare_edge edge, const struct tare_bindings
     return is_computed(&reads, &budget, edge, bindings) && reads > 0;
 }
 
-/* The weight of a MatMul, Einsum or XlaDotV2 may be its first operand. */
+/* The weight of a product of arrays may be its first operand. */
 static tare_status find_weight(struct tare_quant_layer *layer, struct tare_arena *arena,
                                const struct tare_bindings *bindings) {
-    const bool either =
-        layer->kind == TARE_KIND_MATMUL || layer->kind == TARE_KIND_EINSUM || layer->kind == TARE_KIND_XLA_DOT;
+    const bool either = tare_quant_multiplies_arrays(layer->kind);
     TARE_TRY(take_weight(layer, arena, layer->right, bindings));
     if (layer->weight) return TARE_OK;
     if (either) TARE_TRY(take_weight(layer, arena, 0, bindings));

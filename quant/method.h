@@ -57,6 +57,9 @@ extern const struct tare_quant_method *const tare_quant_methods[];
 
 /* The ops of the quantized graph. */
 enum tare_quant_op_set { TARE_OP_SET_XLA, TARE_OP_SET_UNIFORM_QUANTIZED, TARE_OP_SET_TF };
+/* True for MatMul, BatchMatMul, Einsum and XlaDotV2, products of arrays without a window. */
+bool tare_quant_multiplies_arrays(enum tare_quant_kind kind);
+
 extern const char *const tare_quant_op_set_names[]; /* by value; ends with NULL */
 /* The method's form in an op set; NULL when it has none. */
 const struct tare_quant_method *tare_quant_method_in(const struct tare_quant_method *method,

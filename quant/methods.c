@@ -10,6 +10,11 @@ const struct tare_quant_method *const tare_quant_methods[] = {
     NULL,
 };
 
+bool tare_quant_multiplies_arrays(enum tare_quant_kind kind) {
+    return kind == TARE_KIND_MATMUL || kind == TARE_KIND_BATCH_MATMUL || kind == TARE_KIND_EINSUM ||
+           kind == TARE_KIND_XLA_DOT;
+}
+
 const char *const tare_quant_op_set_names[] = { "xla", "uniform_quantized", "tf", NULL };
 
 const struct tare_quant_method *tare_quant_method_in(const struct tare_quant_method *method,

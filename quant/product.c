@@ -173,30 +173,31 @@ static tare_status pair_batch(struct tare_quant_product *p, struct labels *left,
 }
 
 /* Batch axes are paired from the right; an axis that only one operand has is free. */
-static tare_status describe_batch_matmul(struct tare_quant_product *p, const struct tare_node *op,
+static tare_status describe_batch_matmul(struct tare_quant_product *p, const struct tare_node *op, size_t left_input,
                                          const struct tare_shape *l, const struct tare_shape *r, bool constant) {
-    struct labels left, right, out;
+    const struct tare_shape *const shapes[2] = { left_input == 0 ? l : r, left_input == 0 ? r : l };
+    struct labels operands[2], out, *const left = &operands[left_input], *const right = &operands[1 - left_input];
     struct tare_shape right_shape = *r;
     const bool adj_x = tare_node_bool(op, "adj_x", false), adj_y = tare_node_bool(op, "adj_y", false);
     const int rank = l->rank > r->rank ? l->rank : r->rank;
     if (l->rank < 2 || r->rank < 2) return TARE_FAIL(TARE_UNSUPPORTED, "the rank of an operand is not known");
-    left.count = l->rank;
-    right.count = r->rank;
+    left->count = l->rank;
+    right->count = r->rank;
     out.count = rank;
     for (int i = 0; i < rank - 2; i++) {
         const int at_left = i + l->rank - rank, at_right = i + r->rank - rank;
         out.at[i] = (char)('a' + i);
-        if (at_left >= 0) left.at[at_left] = out.at[i];
-        if (at_right >= 0) right.at[at_right] = out.at[i];
+        if (at_left >= 0) left->at[at_left] = out.at[i];
+        if (at_right >= 0) right->at[at_right] = out.at[i];
         if (at_left >= 0 && at_right >= 0)
-            TARE_TRY(pair_batch(p, &left, at_left, l->dims[at_left], &right, at_right, r->dims[at_right], constant));
+            TARE_TRY(pair_batch(p, left, at_left, l->dims[at_left], right, at_right, r->dims[at_right], constant));
     }
-    out.at[rank - 2] = left.at[l->rank - 2 + adj_x] = 'y';
-    left.at[l->rank - 1 - adj_x] = right.at[r->rank - 2 + adj_y] = 'x';
-    out.at[rank - 1] = right.at[r->rank - 1 - adj_y] = 'z';
-    p->squeezed_left = squeeze(&left, NULL);
-    if (!constant) p->squeezed_right = squeeze(&right, &right_shape);
-    return from_labels(p, &left, &right, &out, &right_shape);
+    out.at[rank - 2] = operands[0].at[shapes[0]->rank - 2 + adj_x] = 'y';
+    operands[0].at[shapes[0]->rank - 1 - adj_x] = operands[1].at[shapes[1]->rank - 2 + adj_y] = 'x';
+    out.at[rank - 1] = operands[1].at[shapes[1]->rank - 1 - adj_y] = 'z';
+    p->squeezed_left = squeeze(left, NULL);
+    if (!constant) p->squeezed_right = squeeze(right, &right_shape);
+    return from_labels(p, left, right, &out, &right_shape);
 }
 
 /* An ellipsis represents `hidden` axes: the n-th from the right is label n + 1. */
@@ -332,7 +333,7 @@ tare_status tare_quant_describe(struct tare_quant_product *out, const struct tar
     case TARE_KIND_MATMUL:
         return describe_matmul(out, op, left, right_shape);
     case TARE_KIND_BATCH_MATMUL:
-        return describe_batch_matmul(out, op, left_shape, right_shape, constant);
+        return describe_batch_matmul(out, op, left, left_shape, right_shape, constant);
     case TARE_KIND_EINSUM:
         return describe_einsum(out, op, left, left_shape, right_shape);
     case TARE_KIND_GATHER:

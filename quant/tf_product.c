@@ -13,13 +13,17 @@
 
 static bool is_einsum(const struct tare_quant_layer *layer) {
     return layer->kind == TARE_KIND_EINSUM || layer->kind == TARE_KIND_XLA_DOT ||
-           (layer->kind == TARE_KIND_MATMUL && layer->left == 1); /* a weight that is the first operand */
+           (tare_quant_multiplies_arrays(layer->kind) && layer->left == 1); /* a weight that is the first operand */
 }
 
 const char *tare_tf_refuses(const struct tare_quant_layer *layer) {
     const struct tare_quant_product *p = &layer->product;
     if (layer->weight && p->moves && !is_einsum(layer) && layer->setting.granularity != TARE_PER_TENSOR)
         return "in the op set TF a transposed result has one scale in all (granularity per_tensor)";
+    if (layer->kind == TARE_KIND_BATCH_MATMUL && layer->left == 1 &&
+        (p->squeezed_left || p->spreads_left || p->spreads_right ||
+         p->n_batch + p->n_contracted + p->n_free_right != layer->weight->shape.rank))
+        return "in the op set TF a weight that is the first operand has no batch axes that are broadcast";
     if (layer->kind != TARE_KIND_XLA_CONV) return NULL;
     for (int i = 0; i < p->spatial; i++)
         if (p->window[i].base > 1 || p->window[i].low < 0 || p->window[i].high < 0)

@@ -2,7 +2,7 @@
  *
  * Rounding an activation to a grid of step s adds an error of mean square s²/12 to each element that is not 0. The
  * errors of different elements are nearly independent, so that the output of a layer gets an error of mean square
- * s²/12 ‖W‖² / columns times the share of elements that are not 0, with ‖W‖² the sum of the squares of all weights. It
+ * s²/12 ‖W‖² / channels times the share of elements that are not 0, with ‖W‖² the sum of the squares of all weights. It
  * is compared with the variance of the output over the samples, not with its mean square: a mean carries no
  * information. The ratio is low where the channels of an activation have different scales and large weights belong to
  * the small channels (tables of numbers, sensor data, the concatenated input and state of a recurrent cell). Other
@@ -15,6 +15,7 @@
 #include "calib/statistics.h"
 #include "graph/calls.h"
 #include "quant/fake_quant.h"
+#include "quant/product.h"
 #include "quant/weight_store.h"
 
 #include <math.h>
@@ -42,14 +43,28 @@ static tare_status source_of(struct tare_edge *edge, struct tare_arena *arena) {
     return TARE_OK;
 }
 
+/* Whether an axis of this size is that of the examples: its size is not known or 1, or that of the inputs' first axes.
+ */
+static bool is_batch(const struct tare_quant_work *work, const struct tare_signature *signature, int64_t size) {
+    if (size < 0 || size == 1) return true;
+    for (size_t i = 0; i < signature->n_inputs; i++) {
+        const struct tare_binding *input = &signature->inputs[i];
+        const struct tare_shape shape = input->edge.node ? tare_model_shape(work->shapes, input->edge) : input->shape;
+        if (shape.rank >= 0 && (shape.rank == 0 || shape.dims[0] != size)) return false;
+    }
+    return true;
+}
+
 /* One floating-point number per example that is neither a probability nor bounded otherwise. */
-static tare_status is_number(bool *out, const struct tare_quant_work *work, const struct tare_binding *output) {
+static tare_status is_number(bool *out, const struct tare_quant_work *work, const struct tare_signature *signature,
+                             const struct tare_binding *output) {
     static const char *const bounded[] = { "Softmax", "LogSoftmax", "Sigmoid", "Tanh", NULL };
     const struct tare_shape shape = output->edge.node ? tare_model_shape(work->shapes, output->edge) : output->shape;
     struct tare_edge edge = output->edge;
     *out = false;
     if (output->kind != TARE_BINDING_DENSE || !edge.node || !tare_dtype_is_floating(output->dtype)) return TARE_OK;
     if (shape.rank < 1 || shape.rank > 2 || (shape.rank == 2 && shape.dims[1] != 1)) return TARE_OK;
+    if (!is_batch(work, signature, shape.dims[0])) return TARE_OK;
     TARE_TRY(source_of(&edge, work->arena));
     *out = edge.node && !tare_op_is_one_of(edge.node->op, bounded);
     return TARE_OK;
@@ -60,7 +75,7 @@ static tare_status predicts_numbers(bool *out, const struct tare_quant_work *wor
     *out = false;
     for (size_t s = 0; s < model->n_signatures && !*out; s++)
         for (size_t i = 0; i < model->signatures[s].n_outputs && !*out; i++)
-            TARE_TRY(is_number(out, work, &model->signatures[s].outputs[i]));
+            TARE_TRY(is_number(out, work, &model->signatures[s], &model->signatures[s].outputs[i]));
     return TARE_OK;
 }
 
@@ -82,7 +97,9 @@ static tare_status signal_to_noise(double *db, const struct tare_quant_work *wor
     if (!input || !output || !tare_statistics_elements(input) || !tare_statistics_elements(output)) return TARE_OK;
     if (layer->weight_squares == 0)
         TARE_TRY(tare_quant_weight_store_squares(&layer->weight_squares, work->options->weights, layer->weight));
-    noise = step * step / 12 * layer->weight_squares / (double)layer->product.columns;
+    noise = step * step / 12 * layer->weight_squares / (double)tare_quant_channels(&layer->product);
+    for (int i = 0; i < layer->product.spatial; i++) /* zeros between the elements of the input have no error */
+        noise /= (double)layer->product.window[i].base;
     noise *= 1 - (double)input->histogram.zeros / (double)tare_statistics_elements(input);
     signal = variance(output);
     if (signal > 0 && noise > 0) *db = 10 * log10(signal / noise);

@@ -256,11 +256,11 @@ done:
     return status;
 }
 
-/* One sample, whose output is `out`. */
-static tare_status run_one(struct tare_tensor *out, struct tare_block_batches *b, struct tare_session *session,
-                           const size_t *samples, size_t count, double drop) {
+/* One output of samples together. */
+static tare_status run_output(struct tare_tensor *out, struct tare_block_batches *b, struct tare_session *session,
+                              const size_t *samples, size_t count, double drop, size_t output) {
     const struct tare_block_batch batch = { .samples = samples, .count = count, .drop = drop };
-    struct tare_edge fetch = b->model->outputs[0];
+    struct tare_edge fetch = b->model->outputs[output];
     const struct call c = { .batches = b, .batch = &batch, .fetches = &fetch, .n_fetches = 1 };
     *out = (struct tare_tensor){ 0 };
     return run_samples(out, &c, session, 0, count);
@@ -276,7 +276,7 @@ static tare_status run_outputs(void *arg, int worker) {
     struct tare_block_batches *b = all->batches;
     for (size_t i = (size_t)worker; i < b->data->count; i += (size_t)b->threads) {
         TARE_TRY(tare_control_check());
-        TARE_TRY(run_one(&all->outputs[i], b, b->sessions[worker], &i, 1, 0));
+        TARE_TRY(run_output(&all->outputs[i], b, b->sessions[worker], &i, 1, 0, 0));
     }
     return TARE_OK;
 }
@@ -329,34 +329,51 @@ static bool same_ends(const struct tare_tensor *a, const struct tare_tensor *b, 
     return true;
 }
 
-/* Whether the outputs of several samples together are those of each alone. */
-static tare_status check_join(struct tare_block_batches *b) {
-    static const size_t samples[JOIN_CHECK] = { 0, 1, 2, 3 };
-    struct tare_tensor all, one;
+/* The shape of JOIN_CHECK samples one after another along the first axis. */
+static bool is_joined_shape(const struct tare_shape *all, const struct tare_shape *one) {
+    struct tare_shape joined = *one;
+    if (one->rank < 1) return false;
+    joined.dims[0] *= JOIN_CHECK;
+    return tare_shape_equal(all, &joined);
+}
+
+/* Compares an output of the first samples together with that of each alone. */
+static tare_status compare_joined(struct tare_block_batches *b, const struct tare_tensor *all, size_t output) {
     double difference = 0, largest = 0;
-    b->joins = b->data->count >= JOIN_CHECK && b->model->outputs[0].node;
-    for (size_t i = 1; i < b->data->count && b->joins; i++)
-        b->joins = same_ends(b->data->samples[0].inputs, b->data->samples[i].inputs, b->data->n_inputs) &&
-                   same_ends(b->data->samples[0].outputs, b->data->samples[i].outputs, b->data->n_outputs);
-    if (!b->joins) return TARE_OK;
-    if (run_one(&all, b, b->sessions[0], samples, JOIN_CHECK, 1) != TARE_OK) { /* shapes that need one sample */
-        b->joins = false;
-        tare_error_clear();
-        return tare_control_check();
-    }
     for (size_t i = 0; i < JOIN_CHECK && b->joins; i++) {
-        TARE_TRY(run_one(&one, b, b->sessions[0], &samples[i], 1, 1));
-        b->joins = one.elements * JOIN_CHECK == all.elements;
+        struct tare_tensor one;
+        TARE_TRY(run_output(&one, b, b->sessions[0], &i, 1, 1, output));
+        b->joins = is_joined_shape(&all->shape, &one.shape);
         for (int64_t k = 0; k < one.elements && b->joins; k++) {
             const double x = (double)TARE_CONST_DATA(float, &one)[k];
-            difference =
-                fmax(difference, fabs(x - (double)TARE_CONST_DATA(float, &all)[(int64_t)i * one.elements + k]));
+            difference = fmax(difference, fabs(x - (double)TARE_CONST_DATA(float, all)[(int64_t)i * one.elements + k]));
             largest = fmax(largest, fabs(x));
         }
         tare_tensor_reset(&one);
     }
     b->joins = b->joins && difference <= 1e-4 * largest;
-    tare_tensor_reset(&all);
+    return TARE_OK;
+}
+
+/* Whether the outputs of several samples together are those of each alone. */
+static tare_status check_join(struct tare_block_batches *b) {
+    static const size_t samples[JOIN_CHECK] = { 0, 1, 2, 3 };
+    b->joins = b->data->count >= JOIN_CHECK && b->model->outputs[0].node;
+    for (size_t i = 1; i < b->data->count && b->joins; i++)
+        b->joins = same_ends(b->data->samples[0].inputs, b->data->samples[i].inputs, b->data->n_inputs) &&
+                   same_ends(b->data->samples[0].outputs, b->data->samples[i].outputs, b->data->n_outputs);
+    for (size_t output = 0; output < b->block->n_outputs && b->joins; output++) {
+        struct tare_tensor all;
+        if (!b->model->outputs[output].node) continue;
+        if (run_output(&all, b, b->sessions[0], samples, JOIN_CHECK, 1, output) != TARE_OK) {
+            b->joins = false; /* shapes that need one sample */
+            tare_error_clear();
+            return tare_control_check();
+        }
+        const tare_status status = compare_joined(b, &all, output);
+        tare_tensor_reset(&all);
+        TARE_TRY(status);
+    }
     return TARE_OK;
 }
 

@@ -252,6 +252,25 @@ static void blocks_with_integer_inputs__are_trained(void **state) {
     quantized_model_end(&m);
 }
 
+/* Several samples one after another along the first axis are as many steps of one sequence here. */
+static void blocks_whose_first_axis_is_time__are_trained_by_sample(void **state) {
+    static const int32_t steps[] = { -1, 1, IN }, order[] = { 1, 0, 2 };
+    const struct tare_quant_options options = four_bits();
+    struct quantized_model m;
+    (void)state;
+    quantized_model_begin(&m, ROWS, IN, 1, 61);
+    m.kept = KEPT;
+    struct tare_edge y = mini_node(m.graph, "Reshape", "steps", 2, m.in, mini_ints(m.graph, "shape", 3, steps));
+    y = mini_node(m.graph, "BatchMatMulV2", "a", 2, y, offset_weight(m.graph, "w1", 0.45F, 62));
+    y = mini_node(m.graph, "Relu", "relu", 1, y);
+    quantized_model_return(&m, mini_node(m.graph, "Transpose", "moved", 2, y, mini_ints(m.graph, "order", 3, order)));
+    quantized_model_quantize(&m, &options, "reconstruction:iterations=4");
+    assert_int_equal(m.report.n_blocks, 1);
+    if (m.report.blocks[0].reason) fail_msg("%s", m.report.blocks[0].reason);
+    assert_false(isnan(m.report.blocks[0].block_db));
+    quantized_model_end(&m);
+}
+
 /* What is computed before the first layer, here by a call, is not part of the block. */
 static void preprocessing_without_derivative__does_not_prevent_training(void **state) {
     const struct tare_quant_options options = four_bits();
@@ -362,6 +381,7 @@ int main(void) {
         cmocka_unit_test(blocks_with_loops__are_rounded_layer_by_layer),
         cmocka_unit_test(blocks_with_long_paths__are_rounded_layer_by_layer),
         cmocka_unit_test(blocks_with_integer_inputs__are_trained),
+        cmocka_unit_test(blocks_whose_first_axis_is_time__are_trained_by_sample),
         cmocka_unit_test(preprocessing_without_derivative__does_not_prevent_training),
         cmocka_unit_test(blocks_of_several_signatures__are_trained),
         cmocka_unit_test(blocks_without_samples__are_rounded_layer_by_layer),

@@ -89,6 +89,63 @@ static void a_number__tolerates_less_noise_than_scores(void **state) {
     assert_int_equal(quantize(0.8, 1, "Sigmoid", true, 0).bits, 8);
 }
 
+/* y = x W for 64 heads of two numbers each, which Einsum keeps apart: a stack of products has the noise of one. */
+static void products_in_batches__have_the_noise_of_one(void **state) {
+    enum { HEADS = 64, OF_HEAD = 2, OUT = 3 };
+    static const int32_t split[] = { -1, HEADS, OF_HEAD };
+    const struct tare_quant_options options = { .setting.method = &tare_method_static, .widens = true, .warns = true };
+    const struct tare_shape shape = tare_shape_make(3, HEADS, OF_HEAD, OUT);
+    struct quantized_model m;
+    struct tare_tensor w;
+    uint64_t seed = 9;
+    (void)state;
+    quantized_model_begin(&m, ROWS, HEADS * OF_HEAD, 1, 3);
+    mini_ok(tare_tensor_new(&w, TARE_DT_FLOAT, &shape));
+    for (int64_t i = 0; i < w.elements; i++)
+        TARE_DATA(float, &w)[i] = quantized_model_normal(&seed);
+    const struct tare_edge weight = { tare_graph_add_const(m.graph, "w", &w), 0 };
+    struct tare_node *node =
+        mini_open(m.graph, "Einsum", "heads", 2,
+                  mini_node(m.graph, "Reshape", "split", 2, m.in, mini_ints(m.graph, "shape", 3, split)), weight);
+    mini_ok(tare_node_set_string(node, "equation", "bhi,hio->bho", 12));
+    mini_ok(tare_node_set_int(node, "N", 2));
+    quantized_model_return(&m, mini_done(node));
+    add_signature(&m);
+    quantized_model_quantize(&m, &options, "");
+    assert_int_equal(m.report.quantized, 1);
+    assert_int_not_equal(m.report.outcomes[0].setting.activation_bits, 16);
+    assert_int_equal(m.report.n_warnings, 0);
+    tare_tensor_reset(&w);
+    quantized_model_end(&m);
+}
+
+/* An output of one axis is a number for each example only if that axis is the inputs' first one. */
+static int bits_of_scores(bool has_batch) {
+    static const int32_t no_batch[] = { SCORES };
+    const struct tare_quant_options options = { .setting.method = &tare_method_static, .widens = true };
+    struct quantized_model m;
+    quantized_model_begin(&m, ROWS, IN, 0.8, 3);
+    struct tare_edge y =
+        mini_node(m.graph, "MatMul", "layer", 2, m.in, quantized_model_weight(&m, "w", IN, SCORES, 1, 0.8, 4));
+    quantized_model_return(&m, mini_node(m.graph, "Identity", "copy", 1, y));
+    add_signature(&m);
+    struct tare_binding *x = &m.model->signatures[0].inputs[0], *scores = &m.model->signatures[0].outputs[0];
+    scores->edge =
+        mini_node(m.y.node->graph, "Reshape", "flat", 2, m.y, mini_ints(m.y.node->graph, "flat/shape", 1, no_batch));
+    x->edge = (struct tare_edge){ 0 };
+    x->shape = has_batch ? tare_shape_make(2, SCORES, IN) : tare_shape_make(1, IN);
+    quantized_model_quantize(&m, &options, "");
+    const int bits = m.report.outcomes[0].setting.activation_bits == 16 ? 16 : 8;
+    quantized_model_end(&m);
+    return bits;
+}
+
+static void scores_without_an_axis_of_examples__are_no_number(void **state) {
+    (void)state;
+    assert_int_equal(bits_of_scores(true), 16);
+    assert_int_equal(bits_of_scores(false), 8);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(channels_of_different_scales__need_16_bits),
@@ -96,6 +153,8 @@ int main(void) {
         cmocka_unit_test(a_layer_for_which_16_bits_are_too_few__has_a_warning),
         cmocka_unit_test(bits_on_request__stay),
         cmocka_unit_test(a_number__tolerates_less_noise_than_scores),
+        cmocka_unit_test(products_in_batches__have_the_noise_of_one),
+        cmocka_unit_test(scores_without_an_axis_of_examples__are_no_number),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

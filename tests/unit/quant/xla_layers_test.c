@@ -174,6 +174,20 @@ static void build_weight_first(struct quantized_model *m, const void *arg) {
     quantized_model_return(m, permuted(m, mini_done(node), 2, swap));
 }
 
+static void build_batch_weight_first(struct quantized_model *m, const void *arg) {
+    const int swap[] = { 1, 0 }, *adjoint = arg;
+    const struct tare_shape shape = tare_shape_make(2, IN, OUT);
+    const int order[] = { adjoint[0] ? 0 : 1, adjoint[0] ? 1 : 0 };
+    quantized_model_begin(m, ROWS, IN, 1, 91);
+    const struct tare_edge w = permuted_weight(m, &shape, order);
+    struct tare_edge x = permuted(m, m->in, 2, swap); /* of known rank */
+    if (adjoint[1]) x = permuted(m, x, 2, swap);
+    struct tare_node *node = mini_open(m->graph, "BatchMatMulV2", "dot", 2, w, x);
+    mini_ok(tare_node_set_bool(node, "adj_x", adjoint[0]));
+    mini_ok(tare_node_set_bool(node, "adj_y", adjoint[1]));
+    quantized_model_return(m, permuted(m, mini_done(node), 2, swap));
+}
+
 static void products__with_the_weight_first_have_the_integers_of_a_matmul(void **state) {
     static const int transposed[][2] = { { 0, 0 }, { 0, 1 }, { 1, 0 }, { 1, 1 } };
     struct form forms[5] = { { "MatMul", build_matmul, NULL } };
@@ -181,6 +195,23 @@ static void products__with_the_weight_first_have_the_integers_of_a_matmul(void *
     for (size_t i = 0; i < 4; i++)
         forms[i + 1] = (struct form){ "MatMul with the weight first", build_weight_first, transposed[i] };
     check_forms(forms, 5);
+}
+
+/* Static and weight-only: method dynamic and the op set UNIFORM_QUANTIZED take no BatchMatMul. */
+static void batch_products__with_the_weight_first_have_the_integers_of_a_matmul(void **state) {
+    static const int adjoint[][2] = { { 0, 0 }, { 0, 1 }, { 1, 0 }, { 1, 1 } };
+    const struct form plain = { "MatMul", build_matmul, NULL };
+    (void)state;
+    for (size_t i = 0; i < 4 * sizeof settings / sizeof *settings; i++) {
+        const struct form form = { "BatchMatMulV2 with the weight first", build_batch_weight_first, adjoint[i % 4] };
+        const struct tare_quant_setting *setting = &settings[i / 4];
+        if (setting->method == &tare_method_dynamic) continue;
+        struct tare_tensor expected = outputs_of(&plain, setting, "", TARE_OP_SET_XLA);
+        struct tare_tensor got = outputs_of(&form, setting, "", TARE_OP_SET_XLA);
+        assert_true(quantized_model_loss(&got, &expected) < 1e-10);
+        tare_tensor_reset(&expected);
+        tare_tensor_reset(&got);
+    }
 }
 
 static void products__of_any_dimension_numbers_have_the_integers_of_a_matmul(void **state) {
@@ -473,6 +504,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products__of_any_dimension_numbers_have_the_integers_of_a_matmul),
         cmocka_unit_test(products__with_the_weight_first_have_the_integers_of_a_matmul),
+        cmocka_unit_test(batch_products__with_the_weight_first_have_the_integers_of_a_matmul),
         cmocka_unit_test(convolutions__of_any_order_have_the_integers_of_a_conv2d),
         cmocka_unit_test(convolutions__with_gaps_pad_by_the_zero_point),
         cmocka_unit_test(depthwise_convolutions__stay_float_unless_requested),
