@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -101,9 +102,12 @@ static tare_status add_line(struct tare_image_folder *folder, char *line) {
     label = trim(split + 1);
     line = trim(line);
     if (!*label || !*line) return TARE_FAIL(TARE_INVALID_ARGUMENT, "a path or label is empty (expected: path label)");
+    errno = 0;
     number = strtoll(label, &end, 10);
-    if (*end || number < 0) return add(folder, line, label, -1);
-    return add(folder, line, NULL, number);
+    if (!*end && number >= 0 && !errno) return add(folder, line, NULL, number);
+    (void)strtod(label, &end);
+    if (!*end) return TARE_FAIL(TARE_INVALID_ARGUMENT, "label '%s' (expected an integer, 0 or more, or a word)", label);
+    return add(folder, line, label, -1);
 }
 
 static tare_status read_labels(struct tare_image_folder *folder, const char *path) {
@@ -154,6 +158,16 @@ static tare_status number_classes(struct tare_image_folder *folder) {
     return TARE_OK;
 }
 
+/* Of a list, what it says of one file. */
+static tare_status keep_file(struct tare_image_folder *folder, const char *path, const char *labels) {
+    size_t kept = 0;
+    for (size_t i = 0; i < folder->count; i++)
+        if (strcmp(folder->images[i].name, path) == 0) folder->images[kept++] = folder->images[i];
+    folder->count = kept;
+    if (kept) return TARE_OK;
+    return TARE_FAIL(TARE_NOT_FOUND, "%s: no line of '%s' has this path", path, labels);
+}
+
 static tare_status open_folder(struct tare_image_folder *folder, const char *path, const char *labels) {
     bool is_folder = tare_file_kind_of(path) == TARE_FILE_DIRECTORY;
     if (is_folder) {
@@ -167,7 +181,8 @@ static tare_status open_folder(struct tare_image_folder *folder, const char *pat
     if (!folder->count && tare_file_kind_in(path, "saved_model.pb") == TARE_FILE_REGULAR)
         return TARE_FAIL(TARE_UNSUPPORTED, "%s: this is a SavedModel (expected records)", path);
     if (!folder->count) return TARE_FAIL(TARE_NOT_FOUND, "%s: no images (.jpg, .jpeg, .png, .bmp)", path);
-    return number_classes(folder);
+    TARE_TRY(number_classes(folder));
+    return labels && !is_folder ? keep_file(folder, path, labels) : TARE_OK;
 }
 
 tare_status tare_image_folder_open(struct tare_image_folder **out, const char *path, const char *labels) {

@@ -3,6 +3,7 @@
 #include "datasets/source.h"
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/strbuf.h"
 #include "base/thread.h"
 #include "datasets/data_file.h"
 #include "datasets/foreign_file.h"
@@ -26,7 +27,9 @@ struct tare_source {
     /* producer */
     size_t file; /* being read, or to be opened next */
     struct tare_data_file *reader;
-    int64_t index; /* of the next record in the data set */
+    char *classes;          /* of folders of images, one name a line; NULL: none so far */
+    size_t first_of_images; /* the file that they are of */
+    int64_t index;          /* of the next record in the data set */
     /* consumer */
     int64_t given; /* number of samples, and of records that the caller skipped */
     struct tare_arena notes;
@@ -68,6 +71,31 @@ static tare_status add_files(struct tare_source *source, const char *const *path
     return TARE_OK;
 }
 
+/* Folders of images number their classes by name, each its own: in two folders one number must not be of two classes.
+ */
+static tare_status check_classes(struct tare_source *source) {
+    struct tare_strbuf text = { 0 };
+    size_t count;
+    const char *const *classes = tare_data_file_classes(source->reader, &count);
+    tare_status status = TARE_OK;
+    if (!count) return TARE_OK;
+    for (size_t i = 0; i < count; i++)
+        tare_strbuf_printf(&text, "%s\n", classes[i]);
+    if (source->classes && strcmp(source->classes, tare_strbuf_text(&text)) != 0)
+        status =
+            TARE_FAIL(TARE_INVALID_ARGUMENT,
+                      "%s: other classes than %s, whose numbers they would share (put the folders of all classes into "
+                      "one folder, or list the images with numbers in --labels)",
+                      source->files.names[source->file], source->files.names[source->first_of_images]);
+    if (!source->classes) {
+        source->first_of_images = source->file;
+        source->classes = tare_strdup(tare_strbuf_text(&text));
+        if (!source->classes) status = TARE_NO_MEMORY;
+    }
+    tare_strbuf_free(&text);
+    return status;
+}
+
 tare_status tare_source_new(struct tare_source **out, const char *const *paths, size_t n_paths,
                             const struct tare_source_options *options) {
     struct tare_source *source;
@@ -82,6 +110,7 @@ tare_status tare_source_new(struct tare_source **out, const char *const *paths, 
     status = add_files(source, paths, n_paths);
     if (status == TARE_OK)
         status = tare_data_file_open(&source->reader, source->files.names[0], source->options.labels);
+    if (status == TARE_OK) status = check_classes(source);
     if (status == TARE_OK)
         *out = source;
     else
@@ -115,9 +144,11 @@ static bool is_mine(const struct tare_source *source, int64_t index) {
 static tare_status open_next_file(struct tare_source *source) {
     struct tare_data_file *before = source->reader;
     source->reader = NULL;
-    if (++source->file < source->files.count)
-        return tare_data_file_open_next(&source->reader, source->files.names[source->file], source->options.labels,
-                                        before);
+    if (++source->file < source->files.count) {
+        TARE_TRY(tare_data_file_open_next(&source->reader, source->files.names[source->file], source->options.labels,
+                                          before));
+        return check_classes(source);
+    }
     tare_data_file_close(before);
     return TARE_OK;
 }
@@ -250,6 +281,7 @@ void tare_source_free(struct tare_source *source) {
     tare_data_file_close(source->reader);
     tare_file_list_free(&source->files);
     tare_arena_free(&source->notes);
+    tare_free(source->classes);
     tare_free(source->bad);
     tare_free(source);
 }

@@ -19,6 +19,9 @@ static tare_status no_feature(const char *name, const struct tare_features *feat
     struct tare_strbuf list = { 0 };
     size_t count = 0;
     tare_status status;
+    for (size_t i = 0; i < features->count; i++)
+        if (strcmp(features->items[i].key, name) == 0)
+            return TARE_FAIL(TARE_NOT_FOUND, "'%s' has no value in this record (default_value sets one)", name);
     for (size_t i = 0; i < features->count && count < NAMES_SHOWN; i++) {
         if (features->items[i].values.dtype == TARE_DT_INVALID) continue;
         tare_strbuf_printf(&list, "%s%s", count ? ", " : "", features->items[i].key);
@@ -79,8 +82,19 @@ static tare_status decode_raw(struct tare_tensor *out, const input_row *input, c
     return TARE_OK;
 }
 
+/* The dtype that the input asks for where a record has a feature list without steps, whose own is not known. */
+static int expected_dtype(const input_row *input) {
+    if (input->source == TARE__DATASET_INPUT__SOURCE__INT64_LIST) return TARE_DT_INT64;
+    if (input->source == TARE__DATASET_INPUT__SOURCE__BYTES || input->n_class_name) return TARE_DT_STRING;
+    const int type = tare__spec_dtype(input->type);
+    if (input->source == TARE__DATASET_INPUT__SOURCE__FLOAT_LIST || type == TARE_DT_INVALID) return TARE_DT_FLOAT;
+    return type == TARE_DT_STRING || tare_dtype_is_floating(type) ? type : TARE_DT_INT64;
+}
+
 static tare_status take_values(struct tare_tensor *out, const input_row *input, const struct tare_feature *feature) {
     struct tare_str file;
+    if (feature->is_list && !feature->steps)
+        return tare_tensor_new(out, expected_dtype(input), &(struct tare_shape){ .rank = 1, .dims = { 0 } });
     switch (input->source) {
     case TARE__DATASET_INPUT__SOURCE__FLOAT_LIST:
         if (feature->values.dtype != TARE_DT_FLOAT) return wrong_kind(feature, "a float_list");
@@ -275,10 +289,23 @@ static bool has_ragged_steps(const struct tare_feature *feature) {
     return feature->is_list && row_size(&none, feature) < 0;
 }
 
+/* Sets the number of rows of an array, whose further axes stay. */
+static tare_status set_rows(struct tare_tensor *value, const Tare__DatasetLength *length) {
+    struct tare_shape shape = value->shape;
+    int64_t row = 1;
+    if (shape.rank < 1) return TARE_FAIL(TARE_SHAPE, "a single value has no length (expected an axis of rows)");
+    for (int d = 1; d < shape.rank; d++)
+        row *= shape.dims[d];
+    shape.dims[0] = length->rows;
+    TARE_TRY(set_length(value, length, row));
+    return reshape(value, &shape);
+}
+
 static tare_status shape_value(struct tare_tensor *value, const input_row *input, const struct tare_feature *feature) {
     bool is_list = value->shape.rank == 1 && feature->from_example;
     bool from_sample = !feature->from_example;
     if (from_sample && !input->whole) TARE_TRY(drop_axis(value));
+    if (input->length && from_sample && !input->n_shape) return set_rows(value, input->length);
     if (input->length) TARE_TRY(set_length(value, input->length, row_size(input, feature)));
     if (input->n_shape) return set_shape(value, input, !is_list && feature->from_example);
     if (!is_list) return TARE_OK;

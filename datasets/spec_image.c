@@ -52,6 +52,11 @@ static tare_status swap_colours(struct tare_tensor *image) {
 
 tare_status tare__spec_edit_image(struct tare_tensor *pixels, const Tare__DatasetInput *input) {
     const Tare__DatasetImage *image = input->image;
+    if (image && image->channels && pixels->shape.rank == 3 && pixels->shape.dims[2] != image->channels)
+        return TARE_FAIL(TARE_SHAPE,
+                         "an image of %lld channels (expected channels: %d, which only the decoders of files "
+                         "convert)",
+                         (long long)pixels->shape.dims[2], (int)image->channels);
     for (size_t i = 0; image && i < image->n_step; i++)
         TARE_TRY(run_step(pixels, image->step[i]));
     if (!image || image->order != TARE__DATASET_IMAGE__ORDER__BGR || pixels->shape.dims[2] < 3) return TARE_OK;

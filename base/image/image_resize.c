@@ -48,8 +48,8 @@ static void fill_taps(struct taps *taps, int64_t new_size, int64_t size, enum ta
         double half_width = rule == TARE_RESIZE_AREA ? scale / 2 : fmax(scale, 1);
         double *weights = taps->weights + (size_t)i * taps->most;
         switch (rule) {
-        case TARE_RESIZE_NEAREST:
-            taps->first[i] = clamp(floor(centre), size);
+        case TARE_RESIZE_NEAREST: /* in float, as TensorFlow: the position is at times just below an integer */
+            taps->first[i] = clamp((double)floorf(((float)i + 0.5F) * ((float)size / (float)new_size)), size);
             taps->count[i] = 1;
             weights[0] = 1;
             break;

@@ -14,6 +14,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <zlib.h>
@@ -254,6 +255,59 @@ static void images__are_labelled_by_a_list(void **state) {
     tare_strbuf_free(&out);
 }
 
+static void labels_that_are_no_class_index__are_refused(void **state) {
+    static const char *const labels[] = { "-1", "1.5", "99999999999999999999", "1e3" };
+    struct tare_strbuf out = { 0 };
+    (void)state;
+    for (size_t i = 0; i < sizeof labels / sizeof *labels; i++) {
+        char text[80];
+        snprintf(text, sizeof text, "dog/a.png %s\n", labels[i]);
+        const char *got = images_of(&out, temp_path("pets"), temp_file("list", text, strlen(text)));
+        if (!strstr(got, "(expected an integer, 0 or more, or a word)")) fail_msg("%s: %s", labels[i], got);
+    }
+    tare_strbuf_free(&out);
+}
+
+/* A list that is given with a file is for this file, numbered by all its words. */
+static void files__have_their_own_line_of_a_list(void **state) {
+    struct tare_strbuf out = { 0 };
+    char text[4000], dog[2000], cat[2000];
+    (void)state;
+    snprintf(dog, sizeof dog, "%s", temp_path("pets/dog/a.png"));
+    snprintf(cat, sizeof cat, "%s", temp_path("pets/cat/b.PNG"));
+    snprintf(text, sizeof text, "%.1900s zebra\n%.1900s apple\n", dog, cat);
+    const char *list = temp_file("list", text, strlen(text));
+    assert_string_equal(images_of(&out, dog, list), "10:1 ");
+    assert_string_equal(images_of(&out, cat, list), "20:0 ");
+    assert_non_null(strstr(images_of(&out, temp_path("pets/cat/c.png"), list), "has this path"));
+    tare_strbuf_free(&out);
+}
+
+static void folders_of_other_classes__are_refused(void **state) {
+    const char *paths[] = { strdup(temp_path("pets")), strdup(temp_path("birds")) };
+    struct tare_dataset_spec *spec = image_spec();
+    struct tare_source_options options = { .spec = spec };
+    struct tare_source *source;
+    tare_status status;
+    (void)state;
+    mkdir(temp_path("birds"), 0777);
+    mkdir(temp_path("birds/cat"), 0777);
+    write_image("birds/cat/d.png", 40);
+    assert_int_equal(tare_source_new(&source, paths, 2, &options), TARE_OK);
+    for (bool end = false; !end;) {
+        struct tare_sample sample;
+        struct tare_provenance where;
+        if ((status = tare_source_next(&sample, &where, &end, source, NULL, NULL)) != TARE_OK) break;
+        tare_sample_reset(&sample);
+    }
+    assert_int_equal(status, TARE_INVALID_ARGUMENT);
+    assert_non_null(strstr(tare_error_text(), "birds: other classes than "));
+    tare_source_free(source);
+    tare_dataset_spec_free(spec);
+    free((char *)paths[0]);
+    free((char *)paths[1]);
+}
+
 static void images__need_a_spec_and_a_label(void **state) {
     const char *path = temp_path("pets/dog/a.png");
     struct tare_strbuf out = { 0 };
@@ -350,6 +404,9 @@ int main(void) {
         cmocka_unit_test(arrays__that_do_not_go_together_are_named),
         cmocka_unit_test(arrays__survive_damage),
         cmocka_unit_test(images__have_their_folders_as_classes),
+        cmocka_unit_test(labels_that_are_no_class_index__are_refused),
+        cmocka_unit_test(files__have_their_own_line_of_a_list),
+        cmocka_unit_test(folders_of_other_classes__are_refused),
         cmocka_unit_test(images__are_labelled_by_a_list),
         cmocka_unit_test(images__need_a_spec_and_a_label),
         cmocka_unit_test(images__that_are_damaged_are_passed_over),

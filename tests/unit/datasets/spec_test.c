@@ -308,6 +308,65 @@ static void default_value__stands_in_for_an_empty_list(void **state) {
     tare_dataset_spec_free(spec);
 }
 
+/* feature_lists { feature_list { key: "x" value { } } }: the type of the values is not known. */
+static void feature_list_without_steps__has_the_dtype_that_the_spec_asks_for(void **state) {
+    static const char record[] = "\x12\x07\x0a\x05\x0a\x01x\x12\x00";
+    static const struct {
+        const char *spec;
+        int dtype;
+    } cases[] = { { "source: INT64_LIST", TARE_DT_INT64 }, { "type: INT32", TARE_DT_INT32 },
+                  { "source: BYTES", TARE_DT_STRING },     { "class_name: \"a\"", TARE_DT_INT64 },
+                  { "source: FLOAT_LIST", TARE_DT_FLOAT }, { "", TARE_DT_FLOAT } };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct tare_dataset_spec *spec;
+        struct tare_sample sample;
+        char text[200];
+        snprintf(text, sizeof text, "input { name: \"x\" length { rows: 2 } shape: 2 %s }", cases[i].spec);
+        assert_int_equal(tare_dataset_spec_parse(&spec, text, strlen(text), "s"), TARE_OK);
+        if (tare_dataset_spec_decode(&sample, spec, record, sizeof record - 1) != TARE_OK)
+            fail_msg("%s: %s", text, tare_error_text());
+        if (sample.values[0].dtype != cases[i].dtype) fail_msg("%s: %s", text, tare_dtype_name(sample.values[0].dtype));
+        assert_int_equal(sample.values[0].elements, 2);
+        tare_sample_reset(&sample);
+        tare_dataset_spec_free(spec);
+    }
+}
+
+/* A tensor of `rank` dims, counting up, as the feature x. */
+static void array_feature(struct tare_features *out, struct tare_tensor *value, const struct tare_shape *shape) {
+    const struct tare_sample sample = { .keys = (const char *[]){ "x" }, .values = value, .count = 1 };
+    assert_int_equal(tare_tensor_new(value, TARE_DT_FLOAT, shape), TARE_OK);
+    for (int64_t i = 0; i < value->elements; i++)
+        TARE_DATA(float, value)[i] = (float)i;
+    assert_int_equal(tare_features_of_sample(out, &sample), TARE_OK);
+}
+
+static void length__of_an_array_is_that_of_its_first_axis(void **state) {
+    static const char text[] = "input { name: \"x\" length { rows: 3 } }";
+    static const struct tare_shape shapes[] = { { .rank = 2, .dims = { 1, 5 } }, { .rank = 3, .dims = { 1, 2, 4 } } };
+    struct tare_dataset_spec *spec;
+    (void)state;
+    assert_int_equal(tare_dataset_spec_parse(&spec, text, strlen(text), "s"), TARE_OK);
+    for (int i = 0; i < 2; i++) {
+        struct tare_features features;
+        struct tare_tensor value;
+        struct tare_sample sample;
+        array_feature(&features, &value, &shapes[i]);
+        if (tare_dataset_spec_apply(&sample, spec, &features) != TARE_OK) fail_msg("%s", tare_error_text());
+        const struct tare_tensor *got = &sample.values[0];
+        assert_int_equal(got->shape.rank, 2 + i); /* [1,3], [1,3,4] */
+        assert_int_equal(got->shape.dims[1], 3);
+        assert_int_equal(got->shape.dims[1 + i], i ? 4 : 3);
+        for (int64_t k = 0; k < got->elements; k++)
+            assert_float_equal(TARE_CONST_DATA(float, got)[k], k < (i ? 8 : 3) ? (float)k : 0, 0);
+        tare_sample_reset(&sample);
+        tare_features_reset(&features);
+        tare_tensor_reset(&value);
+    }
+    tare_dataset_spec_free(spec);
+}
+
 static void record__is_one_string(void **state) {
     static const char record[] = "\x0a\x09\x0a\x07\x0a\x01x\x12\x02\x1a\x00";
     static const char text[] = "input { name: \"examples\" source: RECORD shape: 1 whole: true }";
@@ -486,6 +545,8 @@ int main(void) {
         cmocka_unit_test(record__that_does_not_fit_says_got_and_wanted),
         cmocka_unit_test(numbers__that_do_not_fit_are_refused),
         cmocka_unit_test(default_value__stands_in_for_an_empty_list),
+        cmocka_unit_test(feature_list_without_steps__has_the_dtype_that_the_spec_asks_for),
+        cmocka_unit_test(length__of_an_array_is_that_of_its_first_axis),
         cmocka_unit_test(record__is_one_string),
         cmocka_unit_test(default_value__has_the_dtype_of_the_feature),
         cmocka_unit_test(samples__go_through_a_spec_too),

@@ -132,6 +132,9 @@ static void resize__follows_its_rule(void **state) {
     check(1, 4, 1, 2, TARE_RESIZE_NEAREST, (const float[]){ 1, 3 });
     check(1, 4, 1, 2, TARE_RESIZE_AREA, (const float[]){ 0.5f, 2.5f });
     check(1, 4, 1, 2, TARE_RESIZE_ANTIALIAS, (const float[]){ 5.0f / 7, 16.0f / 7 }); /* weights 3 3 1 and 1 3 3 */
+    /* in float, (3 + 0.5) * (124 / 14) is below 31 */
+    check(1, 124, 1, 14, TARE_RESIZE_NEAREST,
+          (const float[]){ 4, 13, 22, 30, 39, 48, 57, 66, 75, 84, 92, 101, 110, 119 });
     /* twice as large: neighbours at quarters, borders repeated */
     check(2, 1, 4, 1, TARE_RESIZE_BILINEAR, (const float[]){ 0, 2.5f, 7.5f, 10 });
     check(2, 1, 4, 1, TARE_RESIZE_ANTIALIAS, (const float[]){ 0, 2.5f, 7.5f, 10 });
