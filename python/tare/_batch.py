@@ -58,14 +58,19 @@ def _run(job: Any) -> Any:
     unknown = set(job) - _KEYS
     if unknown:
         raise UsageError(f"job: unknown keys {', '.join(sorted(map(str, unknown)))} (expected {', '.join(sorted(_KEYS))})", Status.USAGE)
+    method = job.get("method", "static")
+    if method is None and (job.get("quantize") or job.get("data") is not None or job.get("calibration") is not None):
+        raise UsageError("job: method is None, so quantize, data and calibration would have no effect", Status.USAGE)
+    if job.get("calibration") is not None and job.get("data") is not None:
+        raise UsageError("job: has calibration and data (expected one of them)", Status.USAGE)
     model = load(job["model"])
     calibration = job.get("calibration")
     if calibration is not None and not isinstance(calibration, Calibration):
         calibration = Calibration.load(calibration)
     if job.get("data") is not None:
         calibration = calibrate(model, job["data"], progress=False)
-    if job.get("method", "static") is not None:
-        model = model.quantize(job.get("method", "static"), calibration, **job.get("quantize", {}))
+    if method is not None:
+        model = model.quantize(method, calibration, **job.get("quantize", {}))
     if job.get("convert") is not None:
         model = model.convert(progress=False, **job["convert"])
     model.save(job["output"], overwrite=job.get("overwrite", False))

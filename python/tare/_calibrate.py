@@ -4,12 +4,10 @@ import os
 from itertools import islice
 from typing import Any, Iterable, List, Optional, Union
 
-import numpy as np
-
 from . import _native
 from ._arrays import NativeArray
 from ._calibration import Calibration
-from ._data import Data, is_path, native_records, records_of, spooled
+from ._data import Data, check_limit, is_path, native_records, records_of, spooled
 from ._errors import Status, UsageError
 from ._model import Model, expect_model
 from ._options import option_text, paths
@@ -106,8 +104,7 @@ def calibrate(
         text = option_text({**given, "limit": limit, "spec": spec, "hessians": hessians or None})
         with model._context.lock, reporting(model._context.handle, progress):
             return Calibration(_native.model_calibrate(model._handle, paths(data), text))
-    if limit is not None and (not isinstance(limit, (int, np.integer)) or limit < 0):
-        raise UsageError(f"limit: invalid number of records (expected 0 or more, got {limit!r})", Status.USAGE)
+    check_limit(limit)
     if spec is not None:
         raise UsageError("spec: applies to files (the data is in memory)", Status.USAGE)
     inputs = model._signature(signature).inputs

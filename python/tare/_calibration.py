@@ -151,9 +151,11 @@ class Calibration:
         for other in others:
             if not isinstance(other, Calibration):
                 raise InvalidArgumentError(f"calibration: expected a Calibration, got {type(other).__name__}")
-        for other in others:
-            _native.calibration_add(self._handle, other._handle)
-        self._described = None
+        try:
+            for other in others:
+                _native.calibration_add(self._handle, other._handle)
+        finally:
+            self._described = None  # also if some of them were added
         return self
 
     @property
@@ -212,6 +214,8 @@ class Calibration:
             There is no such algorithm.
         """
         rows = [(t, t["ranges"][0]) for t in self.describe(algorithms=algorithm)["tensors"] if "ranges" in t]
+        if any(len(tensor["ranges"]) > 1 for tensor, _ in rows):
+            raise UsageError(f"algorithm: expected one, got {algorithm!r} (describe takes several)", Status.USAGE)
         return Ranges(
             [_name(tensor) for tensor, _ in rows],
             np.array([found["low"] for _, found in rows], np.float64),

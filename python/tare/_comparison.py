@@ -3,6 +3,7 @@
 import html
 import json
 import os
+from itertools import islice
 from typing import Any, Callable, Dict, Iterator, List, Optional, Protocol, Sequence, Union
 
 import numpy as np
@@ -11,7 +12,7 @@ from . import _native
 from ._arrays import NativeArray, TakenArray, copy
 from ._calibrate import calibrate
 from ._calibration import Calibration
-from ._data import Data, is_path, native_records, records_of
+from ._data import Data, check_limit, is_path, native_records, records_of
 from ._errors import InvalidArgumentError, Status, UsageError
 from ._model import Model, expect_model
 from ._options import option_text, paths
@@ -82,8 +83,10 @@ class _Collector:
     def reset(self) -> None:
         self._outputs: Dict[str, List["np.ndarray[Any, Any]"]] = {}
         self._labels: List["np.ndarray[Any, Any]"] = []
+        self._records = 0
 
     def update(self, outputs: Arrays, record: Arrays) -> None:
+        self._records += 1
         for name, value in outputs.items():
             self._outputs.setdefault(name, []).append(value)
         if self._label in record:
@@ -91,6 +94,10 @@ class _Collector:
 
     def result(self) -> float:
         outputs = {name: _joined(parts) for name, parts in self._outputs.items()}
+        if self._labels and len(self._labels) < self._records:
+            raise InvalidArgumentError(
+                f"metric: {len(self._labels)} of {self._records} records have '{self._label}' (expected all, or none)"
+            )
         labels = _joined(self._labels) if self._labels else None
         return float(self._function(next(iter(outputs.values())) if len(outputs) == 1 else outputs, labels))
 
@@ -332,9 +339,10 @@ def compare(
     given = {"methods": methods, "algorithms": algorithms, "label": label, "target": target, "signature": signature,
              "threads": workers, "limit": limit, "metric": metric if custom is None else None,
              "sensitivity": sensitivity or None, "spec": spec if is_path(data) else None, **options}  # fmt: skip
+    check_limit(limit)
     inputs = model._signature(signature).inputs
     records: Union[List[bytes], Iterator[List[NativeArray]]] = (
-        paths(data) if is_path(data) else native_records(records_of(data, inputs, label), inputs)
+        paths(data) if is_path(data) else native_records(islice(records_of(data, inputs, label), limit or None), inputs)
     )
     streamed: Any = custom if custom is None or hasattr(custom, "update") else _Collector(custom, target or label)
     with model._context.lock, reporting(model._context.handle, progress):

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _native
 from ._arrays import DTYPES, NativeArray, TensorSpec, copy, encoded, native, prepare
-from ._errors import InvalidArgumentError
+from ._errors import InvalidArgumentError, Status, UsageError
 from ._options import one_path, paths
 
 __all__ = ["read_records", "write_records"]
@@ -84,14 +84,20 @@ def _as_record(item: Any, specs: Mapping[str, TensorSpec], label: str) -> Record
     return dict(zip(names, values))
 
 
+def check_limit(limit: Any) -> None:
+    """A number of records, or None."""
+    if limit is not None and (not isinstance(limit, (int, np.integer)) or isinstance(limit, bool) or limit < 0):
+        raise UsageError(f"limit: invalid number of records (expected 0 or more, got {limit!r})", Status.USAGE)
+
+
 def records_of(data: Data, specs: Mapping[str, TensorSpec], label: str = "label") -> Iterator[Record]:
     """The data as records: a dict for each, with the shapes of the inputs."""
     if hasattr(data, "columns") and hasattr(data, "to_numpy"):
         return _from_arrays(_frame_columns(data, specs, label), specs)
     if isinstance(data, Mapping):
         return _from_arrays(data, specs)
-    if isinstance(data, np.ndarray):
-        return _from_arrays(_as_record(data, specs, label), specs)
+    if hasattr(data, "__array__") and hasattr(data, "ndim"):  # of NumPy, JAX and others
+        return _from_arrays(_as_record(np.asarray(data), specs, label), specs)
     if isinstance(data, tuple) and all(hasattr(part, "__array__") or isinstance(part, list) for part in data):
         return _from_arrays(_as_record(data, specs, label), specs)
     if not hasattr(data, "__iter__"):

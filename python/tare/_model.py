@@ -11,7 +11,7 @@ from . import _native
 from ._arrays import TensorSpec, bind, native_inputs, take
 from ._calibration import Calibration
 from ._errors import InvalidArgumentError, NotFoundError, Status
-from ._options import argument, message_text, one_path, option_text
+from ._options import argument, field_names, message_text, one_path, option_text
 from ._progress import Progress, on_log, reporting
 from ._report import Report
 from ._table import Table
@@ -465,11 +465,12 @@ class Model:
         names = [functions] if isinstance(functions, str) else list(functions or [])
         message: Dict[str, Any] = {"tpu_functions": [{"function_alias": name} for name in names], **fields}
         text = argument("options", options) if isinstance(options, str) else message_text({} if options is None else options)
-        text = f"{text} {message_text(message)}"
-        if calibration is not None and "quantization_options" not in text:
-            text += " external_feature_configs { quantization_options { } }"
+        text = f"{text}\n{message_text(message)}"
+        given = field_names(text)
+        if calibration is not None and "quantization_options" not in given:
+            text += "\nexternal_feature_configs { quantization_options { } }"
         flags = (_ALLOW_INCOMPATIBLE if allow_incompatible else 0) | (_BFLOAT16_OUTPUTS if bfloat16_outputs else 0)
-        if "tpu_functions" not in text:
+        if "tpu_functions" not in given:
             flags |= _FIND_FUNCTIONS
         handle = calibration_handle(calibration)
         with self._context.lock, reporting(self._context.handle, progress):

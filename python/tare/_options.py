@@ -1,7 +1,8 @@
 """Keyword arguments as libtare's option texts, and dicts as protobuf messages in text form."""
 
 import os
-from typing import Any, Iterable, List, Mapping
+import re
+from typing import Any, Iterable, List, Mapping, Set
 
 from ._errors import InvalidArgumentError, Status, UsageError
 
@@ -92,3 +93,8 @@ def message_text(message: Mapping[str, Any]) -> str:
             elif item is not None:
                 parts.append(f"{name}: {_scalar(name, item)}")
     return " ".join(parts)
+
+
+def field_names(text: str) -> Set[str]:
+    """The words of a message in text format that are not in comments and strings, among them the names of its fields."""
+    return set(re.findall(r"\w+", re.sub(r"""#[^\n]*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", " ", text)))

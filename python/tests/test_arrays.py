@@ -130,6 +130,17 @@ class Batches(Case):
             with self.fails(tare.UsageError, "jobs: expected a list of dicts, got"):
                 tare.batch(jobs, progress=False)
 
+    def test_keys_without_effect_are_refused(self):
+        base = {"model": self.model.path, "output": self.tmp / "x"}
+        for keys, words in (
+            ({"method": None, "quantize": {"bits": 4}}, "method is None"),
+            ({"method": None, "data": "a.tfrecord"}, "method is None"),
+            ({"calibration": "a.calib", "data": "a.tfrecord"}, "has calibration and data"),
+        ):
+            (result,) = tare.batch([{**base, **keys}], progress=False)
+            self.assertIn(words, str(result.error))
+            self.assertFalse((self.tmp / "x").exists())
+
     def test_results_do_not_hide_failures(self):
         results = tare.batch(
             [

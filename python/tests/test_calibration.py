@@ -70,6 +70,28 @@ class Data(Case):
             with self.fails(tare.UsageError, "limit"):
                 tare.calibrate(self.model, data, limit=-1)
 
+    def test_arrays_of_other_libraries_are_arrays(self):
+        class Other:
+            """As an array of JAX: it also iterates over its rows."""
+
+            def __init__(self, array):
+                self.array, self.ndim, self.shape = array, array.ndim, array.shape
+
+            def __array__(self, dtype=None, copy=None):
+                return self.array if dtype is None else self.array.astype(dtype)
+
+            def __iter__(self):
+                return iter(self.array)
+
+            def __len__(self):
+                return len(self.array)
+
+        array = samples()[:20].reshape(20, *samples().shape[1:])
+        flat = array.reshape(array.shape[:-1]) if array.shape[-1] == 1 else array
+        first = tare.calibrate(self.model, array)
+        for other in (Other(array), Other(flat)):
+            self.assertEqual(tare.calibrate(self.model, other).describe(), first.describe())
+
     def test_limit_takes_the_first_records(self):
         found = tare.calibrate(self.model, samples(), limit=20)
         self.assertEqual(found.records, 20)
@@ -152,6 +174,11 @@ class Contents(Case):
         self.assertEqual(statistics(again), statistics(calibration))
         again.save(self.tmp / "b.calib")
         self.assertEqual((self.tmp / "a.calib").read_bytes(), (self.tmp / "b.calib").read_bytes())
+
+    def test_ranges_are_of_one_algorithm(self):
+        calibration = tare.calibrate(self.model, samples()[:20])
+        with self.fails(tare.UsageError, "algorithm: expected one, got"):
+            calibration.ranges("mse,min_max")
 
     def test_merge_adds_records(self):
         parts = [tare.calibrate(self.model, samples()[i::2], name=f"part {i}") for i in range(2)]

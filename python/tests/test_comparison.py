@@ -42,6 +42,20 @@ class Data(Case):
     def test_generators(self):
         self.same({"image": image, "label": label} for image, label in zip(self.images, self.labels))
 
+    def test_the_limit_ends_the_generator(self):
+        taken = []
+
+        def endless():
+            while True:
+                taken.append(1)
+                yield {"image": samples()[0]}
+
+        result = tare.compare(self.model, endless(), methods=["weight_only"], limit=7)
+        self.assertEqual(len(taken), 7)
+        self.assertEqual(result.describe()["records"], 7)
+        with self.fails(tare.UsageError, "limit: invalid number of records"):
+            tare.compare(self.model, endless(), limit=-1)
+
     def test_generators_of_pairs(self):
         self.same(zip(self.images, self.labels), workers=2)
 
@@ -81,6 +95,11 @@ class Metrics(Case):
             self.assertAlmostEqual(row["value"], row["top1"])
         self.assertIn("accuracy", found.to_html())
         self.assertIn("accuracy", str(found))
+
+    def test_functions_get_the_labels_of_all_records(self):
+        records = [{"image": image, **({"label": 1} if i else {})} for i, image in enumerate(samples()[:4])]
+        with self.fails(tare.InvalidArgumentError, "3 of 4 records have 'label'"):
+            tare.compare(self.model, records, methods=["weight_only"], metric=lambda outputs, labels: 1.0)
 
     def test_objects_take_one_record_at_a_time(self):
         class Count:

@@ -230,6 +230,16 @@ class Converting(Case):
             self.assertIn("chips", converted.report)
         self.assertIn("chips", converted.report._repr_html_())
 
+    def test_comments_in_options_end_with_their_line(self):
+        options = 'bfloat16_optimization: DISABLED  # not: tpu_functions { }, quantization_options'
+        self.assertIn("TPUPartitionedCall", self.model.convert(options).describe()["ops"])
+        self.assertIn("TPUPartitionedCall", self.model.convert(options, functions="tpu_func").describe()["ops"])
+        with self.fails(tare.Error, "nope"):
+            self.model.convert(options, functions="nope")
+        calibration = tare.calibrate(self.model, samples()[:100])
+        converted = self.model.convert(options, functions="tpu_func", calibration=calibration)
+        self.assertGreater(sum(f["int8_macs"] for f in converted.report["functions"]), 0)
+
     def test_options_are_fields_of_the_message(self):
         report = tare.tpu.report(self.model, functions=["tpu_func"], bfloat16_optimization="DISABLED")
         rounded = tare.tpu.report(self.model, functions=["tpu_func"], bfloat16_optimization="ENABLED")
