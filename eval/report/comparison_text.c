@@ -103,8 +103,29 @@ void tare_comparison_verdict(struct tare_strbuf *out, const struct tare_comparis
 
 /* ---- CSV ---- */
 
-static void csv_row(struct tare_strbuf *out, const struct tare_comparison_row *row, const char *output,
-                    const struct tare_metrics *m, bool is_reference) {
+/* Measures that only some outputs have, then the one that ranks the models, at the output by which it does. */
+static void csv_measures(struct tare_strbuf *out, const struct tare_comparison *c,
+                         const struct tare_comparison_row *row, const struct tare_metrics *m) {
+    static const enum tare_measure_kind kinds[] = { TARE_MEASURE_IOU, TARE_MEASURE_PIXEL_ACCURACY,
+                                                    TARE_MEASURE_SEQUENCE, TARE_MEASURE_PSNR, TARE_MEASURE_SSIM };
+    const struct tare_measure *measure = tare_measure_of(c);
+    const bool is_measured = m == tare_measured_of(c, row);
+    double low = NAN, high = NAN;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        tare_csv_number(out, tare_measure_value(tare_measure_find(kinds[i]), m));
+    if (is_measured) tare_measure_interval(&low, &high, measure, m);
+    tare_strbuf_putc(out, ',');
+    tare_csv_text(out, is_measured ? tare_measure_key(measure) : "");
+    tare_csv_number(out, is_measured ? tare_measure_value(measure, m) : NAN);
+    tare_csv_number(out, low);
+    tare_csv_number(out, high);
+    tare_csv_number(out,
+                    is_measured && row != c->rows ? tare_measure_p(measure, m, tare_measured_of(c, c->rows)) : NAN);
+}
+
+static void csv_row(struct tare_strbuf *out, const struct tare_comparison *c, const struct tare_comparison_row *row,
+                    const char *output, const struct tare_metrics *m) {
+    const bool is_reference = row == c->rows;
     const char *texts[] = { output, row->method, row->algorithm, row->granularity };
     double low = NAN, high = NAN;
     if (m->labelled) tare_share_interval(&low, &high, m->top1, m->labelled);
@@ -134,6 +155,7 @@ static void csv_row(struct tare_strbuf *out, const struct tare_comparison_row *r
     tare_csv_number(out, m->expected_elements ? m->expected_error / (double)m->expected_elements : NAN);
     tare_csv_number(out, m->expected_elements ? sqrt(m->expected_squared_error / (double)m->expected_elements) : NAN);
     tare_csv_number(out, tare_metrics_r2(m));
+    csv_measures(out, c, row, m);
     tare_strbuf_puts(out, "\r\n");
 }
 
@@ -141,8 +163,9 @@ void tare_comparison_csv(struct tare_strbuf *out, const struct tare_comparison *
     tare_strbuf_puts(
         out, "output,method,algorithm,granularity,rows,labelled,top1,top5,auc,agreement,sqnr_db,cosine,"
              "mean_abs_error,max_abs_error,size_bytes,relative_error,max_abs_error_record,top1_low,top1_high,paired_p,"
-             "hbm_bytes,integer_share,tpu_seconds,f1,mae,rmse,r2\r\n");
+             "hbm_bytes,integer_share,tpu_seconds,f1,mae,rmse,r2,iou,pixel_accuracy,sequence,psnr,ssim,measure,"
+             "measure_value,measure_low,measure_high,measure_p\r\n");
     for (size_t r = 0; r < c->n_rows; r++)
         for (size_t i = 0; i < c->n_outputs; i++)
-            csv_row(out, &c->rows[r], c->output_keys[i], &c->rows[r].outputs[i], r == 0);
+            csv_row(out, c, &c->rows[r], c->output_keys[i], &c->rows[r].outputs[i]);
 }

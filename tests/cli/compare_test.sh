@@ -19,6 +19,14 @@ figures() { "$tare" compare "$model" "${data[@]}" --methods static --algorithms 
 from_samples=$(figures --calibration-data "$samples")
 from_file=$(figures --calibration "$work/c.calib")
 [ -n "$from_samples" ] && [ "$from_samples" = "$from_file" ] || fail "file and samples differ: $from_file / $from_samples"
+python3 - "$work/r.csv" <<'PY' || fail "the measure of the CSV: $(cat "$work/r.csv")"
+import csv, sys
+first, second = csv.DictReader(open(sys.argv[1], newline=""))
+for row in first, second:
+    assert row["measure"] == "top1" and abs(float(row["measure_value"]) - 100 * float(row["top1"])) < 1e-3, row
+    assert abs(float(row["measure_low"]) - 100 * float(row["top1_low"])) < 1e-3 and row["iou"] == row["psnr"] == "", row
+assert first["measure_p"] == "" and float(second["measure_p"]) == float(second["paired_p"])
+PY
 [ "$(wc -l <"$work/r.csv")" = 3 ] || fail "the CSV has $(wc -l <"$work/r.csv") lines (expected a heading and two rows)"
 
 for format in html json; do
