@@ -60,7 +60,7 @@ def calibrate(
     limit : int, optional
         Use the first records only; 0: all.
     name : str, optional
-        Name of data from memory in the calibration; calibrations to be merged need different names.
+        Name of data from memory in the calibration; calibrations to be merged need different names. Not with `hessians`.
     hessians : bool
         Also collect what the pass ``gptq`` needs. Reads the data twice: from memory by way of a temporary file.
     state : path, optional
@@ -107,6 +107,8 @@ def calibrate(
     check_limit(limit)
     if spec is not None:
         raise UsageError("spec: applies to files (the data is in memory)", Status.USAGE)
+    if hessians and name is not None:
+        raise UsageError("name: does not apply with hessians (the data is kept in a file, whose name it has)", Status.USAGE)
     inputs = model._signature(signature).inputs
     records = native_records(islice(records_of(data, inputs), limit or None), inputs, only_inputs=True)
     if hessians:

@@ -103,6 +103,8 @@ class Data(Case):
             tare.calibrate(self.model, samples(), spec="a.spec")
         with self.fails(tare.UsageError, "name: applies to data from memory"):
             tare.calibrate(self.model, CALIBRATION, name="a")
+        with self.fails(tare.UsageError, "name: does not apply with hessians"):
+            tare.calibrate(self.model, samples()[:5], hessians=True, name="a")
         calibration = tare.calibrate(self.model, samples()[:5])
         for other in (5, None, self.model):
             with self.fails(tare.InvalidArgumentError, "calibration: expected a Calibration"):
