@@ -147,29 +147,33 @@ static tare_status check_limits(const Tare__BatchLimits *m) {
     return TARE_OK;
 }
 
-/* Options that the job has fields for, or with which no model is written. */
-static tare_status check_argument(const char *argument) {
-    static const char *const refused[] = { "--dry-run",
-                                           "--help",
-                                           "-h",
-                                           "--method",
-                                           "--algorithm",
-                                           "--signature",
-                                           "--data",
-                                           "--calibration",
-                                           "--input-model-dir",
-                                           "--output-model-dir",
-                                           "--converter-options-string",
-                                           "--converter-options-file" };
-    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+/* Whether an argument is one of the options, with or without a value; '-' and '_' are equivalent. */
+static bool is_one_of(const char *argument, const char *const *options) {
+    for (; *options; options++) {
         size_t at = 0;
-        while (refused[i][at] && (argument[at] == '_' ? '-' : argument[at]) == refused[i][at])
+        while ((*options)[at] && (argument[at] == '_' ? '-' : argument[at]) == (*options)[at])
             at++;
-        if (!refused[i][at] && (!argument[at] || argument[at] == '='))
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "arguments: %s cannot be among them (%s)", argument,
-                             i < 3 ? "no model would be written" : "use the field of the job");
+        if (!(*options)[at] && (!argument[at] || argument[at] == '=')) return true;
     }
-    return TARE_OK;
+    return false;
+}
+
+static tare_status check_argument(const char *argument) {
+    static const char *const without_model[] = { "--dry-run", "--help", "-h", NULL };
+    static const char *const fields[] = { "--method",
+                                          "--algorithm",
+                                          "--signature",
+                                          "--data",
+                                          "--calibration",
+                                          "--input-model-dir",
+                                          "--output-model-dir",
+                                          "--converter-options-string",
+                                          "--converter-options-file",
+                                          NULL };
+    const bool writes_none = is_one_of(argument, without_model);
+    if (!writes_none && !is_one_of(argument, fields)) return TARE_OK;
+    return TARE_FAIL(TARE_INVALID_ARGUMENT, "arguments: %s cannot be among them (%s)", argument,
+                     writes_none ? "no model would be written" : "use the field of the job");
 }
 
 static tare_status check_job(const struct tare_job *job) {

@@ -253,17 +253,25 @@ static bool has_smaller(const struct tare_comparison *c) {
     return false;
 }
 
-/* The smaller models that a paired test has a result for are worse than float: all of them, or none has one. */
-static bool are_tested(const struct tare_comparison *c) {
-    for (size_t r = 1; r < c->n_rows; r++)
-        if (c->rows[r].size_bytes < c->rows[0].size_bytes && !isnan(p_of(c, &c->rows[r]))) return true;
-    return false;
+/* Of the smaller models, whether the paired test has a result for one, and whether one has a broken output. */
+static void survey_smaller(bool *tested, bool *broken, const struct tare_comparison *c) {
+    *tested = *broken = false;
+    for (size_t r = 1; r < c->n_rows; r++) {
+        if (c->rows[r].size_bytes >= c->rows[0].size_bytes) continue;
+        *tested |= !isnan(p_of(c, &c->rows[r]));
+        *broken |= broken_output(c, &c->rows[r]) >= 0;
+    }
 }
 
 static void put_none(struct tare_strbuf *out, const struct tare_comparison *c, const struct tare_measure *measure) {
-    const bool tested = are_tested(c);
+    bool tested, broken;
+    survey_smaller(&tested, &broken, c);
     if (!has_smaller(c))
         tare_strbuf_puts(out, "No model is smaller than float");
+    else if (broken)
+        tare_strbuf_puts(out,
+                         "No smaller model keeps up with float: each one is worse, or has an output of another size or "
+                         "with NaN or infinity");
     else if (tested)
         tare_strbuf_printf(out, "No smaller model keeps up with float: the paired test finds each one worse in %s",
                            measure->name);

@@ -37,8 +37,7 @@ struct tare_metrics {
     struct tare_auc auc;                   /* rows labelled 0 or 1 of an output with one or two elements per row */
     int64_t expected_elements;             /* elements with an expected value */
     double expected_sum, expected_squares; /* sums of the expected values and of their squares */
-    struct tare_example_errors { /* per row: means of |value - expected| and of its square; NaN without a finite element
-                                  */
+    struct tare_example_errors { /* per row: means of |value - expected| and of its square; NaN: no finite element */
         double *absolute, *squared;
         size_t count, capacity;
     } errors;

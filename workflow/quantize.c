@@ -96,6 +96,8 @@ void tare_workflow_quantize_command(struct tare_strbuf *out, struct tare_arena *
         tare_quant_passes_print(out, options->passes, ',');
     }
     tare_strbuf_puts(out, " --recipe FILE\n");
+    if (options->recipe)
+        tare_strbuf_puts(out, "# The rules below follow those of the recipe that was given: FILE needs both.\n");
 }
 
 bool tare_workflow_quantize_needs_hessians(const struct tare_quant_options *options) {

@@ -63,6 +63,15 @@ cmp expected/probabilities.npy csv/probabilities.npy || fail "a CSV file gives o
 gzip -k glyphs.csv
 "$tare" run "$model" --data glyphs.csv.gz --spec csv.spec --output-dir csv_gz --quiet >/dev/null 2>log || fail "run --data glyphs.csv.gz: $(cat log)"
 cmp expected/probabilities.npy csv_gz/probabilities.npy || fail "a compressed CSV file gives other outputs"
+printf 'a,b\n1,2\n,3\n' >gap.csv
+printf 'input { name: "x" feature: "a" shape: 1 }' >gap.spec
+expect 1 "'a' has no value in this record (default_value sets one)" "$tare" dataset make gap.csv --spec gap.spec -o gap.tfrecord --quiet
+printf 'input { name: "x" feature: "uint8" image { channels: 3 } }' >channels.spec
+expect 1 "an image of 1 channels (expected channels: 3" "$tare" dataset make uint8.npy --spec channels.spec -o c.tfrecord --quiet
+expect 2 "--max-bad applies to FILE, not to --input" "$tare" dataset make --input image=images.npy --max-bad 1 -o c.tfrecord
+expect 2 "option '--limit' has no effect without --data" "$tare" run "$model" --input image=images.npy --limit 1
+absent c.tfrecord
+absent gap.tfrecord
 expect 2 "option '--model' has no effect without --draft-spec" "$tare" dataset info glyphs.csv --model "$model"
 
 # ---- the command that follows a draft: names of new files, all data, quoted ----

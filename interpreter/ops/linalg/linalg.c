@@ -175,19 +175,23 @@ static void put_root(const struct work *work, void *a, const tare_complex *root)
         tare_lapack_set(a, work->dtype, i, is_real ? root[i] : (tare_complex)NAN);
 }
 
+/* Prepares the Schur form, and room for two matrices. */
+static tare_status open_schur(struct work *work) {
+    const int n = work->n;
+    if (work->schur.a) return TARE_OK;
+    work->schur = (struct tare_lapack_call){
+        .routine = TARE_LAPACK_GEES, .dtype = TARE_DT_COMPLEX128, .m = n, .n = n, .job = 'V'
+    };
+    for (int i = 0; i < 2; i++)
+        if (!(work->wide[i] = tare_lapack_new(work->memory, TARE_DT_COMPLEX128, (int64_t)n * n))) return TARE_NO_MEMORY;
+    return tare_lapack_prepare(&work->schur, work->memory);
+}
+
 /* The same by the Schur form, in complex double, for any eigenvalues. */
 static tare_status take_schur_root(struct work *work, void *a, const void *original) {
     const int n = work->n;
     struct tare_lapack_call *schur = &work->schur;
-    if (!schur->a) {
-        *schur = (struct tare_lapack_call){
-            .routine = TARE_LAPACK_GEES, .dtype = TARE_DT_COMPLEX128, .m = n, .n = n, .job = 'V'
-        };
-        TARE_TRY(tare_lapack_prepare(schur, work->memory));
-        for (int i = 0; i < 2; i++)
-            if (!(work->wide[i] = tare_lapack_new(work->memory, TARE_DT_COMPLEX128, (int64_t)n * n)))
-                return TARE_NO_MEMORY;
-    }
+    TARE_TRY(open_schur(work));
     tare_complex *t = schur->a, *product = work->wide[0], *root = work->wide[1];
     for (int64_t i = 0; i < (int64_t)n * n; i++)
         t[i] = tare_lapack_at(original, work->dtype, i);

@@ -251,6 +251,7 @@ static void verdict__looks_at_all_outputs(void **state) {
     expect_verdict(&f.c, "worse than float in top-1 (90.00 %, float 90.00 %); output embedding: SQNR 3.01 dB");
     own[1].not_finite = 2;
     assert_null(tare_verdict_of(&f.c).row);
+    expect_verdict(&f.c, "each one is worse, or has an output of another size or with NaN or infinity");
     f.rows[1].path = f.rows[1].method = "given";
     expect_verdict(&f.c, "given: NaN or infinity in 2 elements of the output embedding that are finite in float");
     f.rows[1].path = NULL;

@@ -49,10 +49,28 @@ static void max_drop__applies_to_the_agreement_without_a_measure(void **unused) 
     assert_reason(&result, &limits, "");
 }
 
+/* The loss of whole records is not exact in binary; of an error it is a rise in percent. */
+static void max_drop__allows_exactly_that_drop(void **unused) {
+    struct tare_job_limits limits = none;
+    struct tare_job_result result = tare_job_result_new("job");
+    (void)unused;
+    limits.max_drop = 0.1;
+    result.measure = "top-1";
+    result.loss = 100 * (0.949 - 0.948);
+    assert_true(result.loss > limits.max_drop);
+    assert_reason(&result, &limits, "");
+    result.loss = 0.2;
+    assert_reason(&result, &limits, "top-1 falls by 0.20 points (at most 0.10 allowed)");
+    result.measure = "MAE";
+    result.is_error = true;
+    assert_reason(&result, &limits, "MAE rises by 0.20 % (at most 0.10 allowed)");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(min_sqnr__of_each_case),
         cmocka_unit_test(max_drop__applies_to_the_agreement_without_a_measure),
+        cmocka_unit_test(max_drop__allows_exactly_that_drop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
