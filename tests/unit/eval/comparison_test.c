@@ -1,5 +1,5 @@
 /* Passes over models whose numbers of outputs differ are refused: a pass reads as many outputs as the first model has.
- */
+ * What labels and targets belong to. */
 #include "eval/comparison.h"
 #include "base/alloc.h"
 #include "eval/record_store.h"
@@ -63,10 +63,76 @@ static void later_models__have_as_many_outputs_as_the_first(void **state) {
     }
 }
 
+/* What the label, whose key is that of the first output, is for one record: a class, a value, or an error (NULL: none).
+ */
+static void expect_label(int label_dtype, int64_t labels, int output_dtype, int64_t elements, bool is_class,
+                         const char *error) {
+    const struct tare_binding binding = { .key = "first", .dtype = output_dtype };
+    const struct tare_signature signature = { .outputs = (struct tare_binding *)&binding, .n_outputs = 1 };
+    const struct tare_shape label_shape = tare_shape_make(2, (int64_t)1, labels),
+                            shape = tare_shape_make(2, (int64_t)1, elements);
+    struct tare_comparison comparison = { 0 };
+    struct tare_comparison_pass pass;
+    struct tare_tensor label, output;
+    const char *key = "first";
+    mini_ok(tare_tensor_new(&label, label_dtype, &label_shape));
+    mini_ok(tare_tensor_new(&output, output_dtype, &shape));
+    const struct tare_sample sample = { .keys = &key, .values = &label, .count = 1 };
+    mini_ok(tare_comparison_pass_begin(&pass, &comparison, &signature, "first"));
+    if (error) {
+        mini_fails(tare_comparison_pass_record(&pass, &sample, &output), error);
+    } else {
+        mini_ok(tare_comparison_pass_record(&pass, &sample, &output));
+        assert_int_equal(pass.outputs[0].labelled, is_class);
+        assert_int_equal(pass.outputs[0].expected_elements, is_class ? 0 : labels);
+    }
+    tare_comparison_pass_end(&pass);
+    tare_comparison_free(&comparison);
+    tare_tensor_reset(&label);
+    tare_tensor_reset(&output);
+}
+
+static void label_of_an_output__is_its_value_or_a_class(void **state) {
+    (void)state;
+    expect_label(TARE_DT_FLOAT, 3, TARE_DT_FLOAT, 3, false, NULL);
+    expect_label(TARE_DT_INT64, 1, TARE_DT_FLOAT, 1, false, NULL);
+    expect_label(TARE_DT_INT64, 1, TARE_DT_FLOAT, 3, true, NULL); /* scores */
+    expect_label(TARE_DT_INT64, 1, TARE_DT_INT64, 1, true, NULL); /* the class itself */
+    expect_label(TARE_DT_FLOAT, 2, TARE_DT_FLOAT, 3, false,
+                 "target 'first' has 2 elements (expected 3, as output first)");
+    expect_label(TARE_DT_STRING, 3, TARE_DT_FLOAT, 3, false, "target 'first' is not numeric");
+}
+
+/* The output of the name of --target, though another one has as many elements and comes first. */
+static void target__belongs_to_the_output_of_its_name(void **state) {
+    const struct tare_signature signature = { .outputs = (struct tare_binding *)bindings, .n_outputs = 2 };
+    const struct tare_shape shape = tare_shape_make(2, (int64_t)1, (int64_t)2);
+    struct tare_comparison comparison = { .target_key = "second" };
+    struct tare_comparison_pass pass;
+    struct tare_tensor target, outputs[2];
+    const char *key = "second";
+    (void)state;
+    mini_ok(tare_tensor_new(&target, TARE_DT_FLOAT, &shape));
+    for (int i = 0; i < 2; i++)
+        mini_ok(tare_tensor_new(&outputs[i], TARE_DT_FLOAT, &shape));
+    const struct tare_sample sample = { .keys = &key, .values = &target, .count = 1 };
+    mini_ok(tare_comparison_pass_begin(&pass, &comparison, &signature, "label"));
+    mini_ok(tare_comparison_pass_record(&pass, &sample, outputs));
+    assert_int_equal(pass.outputs[0].expected_elements, 0);
+    assert_int_equal(pass.outputs[1].expected_elements, 2);
+    tare_comparison_pass_end(&pass);
+    tare_comparison_free(&comparison);
+    tare_tensor_reset(&target);
+    for (int i = 0; i < 2; i++)
+        tare_tensor_reset(&outputs[i]);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_outputs__are_as_many_as_the_signature_has),
         cmocka_unit_test(later_models__have_as_many_outputs_as_the_first),
+        cmocka_unit_test(label_of_an_output__is_its_value_or_a_class),
+        cmocka_unit_test(target__belongs_to_the_output_of_its_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
