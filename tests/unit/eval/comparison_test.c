@@ -5,6 +5,8 @@
 #include "eval/record_store.h"
 #include "support/mini_model.h"
 
+#include <string.h>
+
 static const struct tare_binding bindings[] = { { .key = "first", .dtype = TARE_DT_FLOAT },
                                                 { .key = "second", .dtype = TARE_DT_FLOAT } };
 
@@ -63,20 +65,25 @@ static void later_models__have_as_many_outputs_as_the_first(void **state) {
     }
 }
 
+/* A tensor of zeros, or of empty strings. */
+static void zeros(struct tare_tensor *out, int dtype, int64_t elements) {
+    const struct tare_shape shape = tare_shape_make(2, (int64_t)1, elements);
+    mini_ok(tare_tensor_new(out, dtype, &shape));
+    if (dtype != TARE_DT_STRING) memset(out->data, 0, tare_tensor_bytes(out));
+}
+
 /* What the label, whose key is that of the first output, is for one record: a class, a value, or an error (NULL: none).
  */
 static void expect_label(int label_dtype, int64_t labels, int output_dtype, int64_t elements, bool is_class,
                          const char *error) {
     const struct tare_binding binding = { .key = "first", .dtype = output_dtype };
     const struct tare_signature signature = { .outputs = (struct tare_binding *)&binding, .n_outputs = 1 };
-    const struct tare_shape label_shape = tare_shape_make(2, (int64_t)1, labels),
-                            shape = tare_shape_make(2, (int64_t)1, elements);
     struct tare_comparison comparison = { 0 };
     struct tare_comparison_pass pass;
     struct tare_tensor label, output;
     const char *key = "first";
-    mini_ok(tare_tensor_new(&label, label_dtype, &label_shape));
-    mini_ok(tare_tensor_new(&output, output_dtype, &shape));
+    zeros(&label, label_dtype, labels);
+    zeros(&output, output_dtype, elements);
     const struct tare_sample sample = { .keys = &key, .values = &label, .count = 1 };
     mini_ok(tare_comparison_pass_begin(&pass, &comparison, &signature, "first"));
     if (error) {
@@ -106,15 +113,14 @@ static void label_of_an_output__is_its_value_or_a_class(void **state) {
 /* The output of the name of --target, though another one has as many elements and comes first. */
 static void target__belongs_to_the_output_of_its_name(void **state) {
     const struct tare_signature signature = { .outputs = (struct tare_binding *)bindings, .n_outputs = 2 };
-    const struct tare_shape shape = tare_shape_make(2, (int64_t)1, (int64_t)2);
     struct tare_comparison comparison = { .target_key = "second" };
     struct tare_comparison_pass pass;
     struct tare_tensor target, outputs[2];
     const char *key = "second";
     (void)state;
-    mini_ok(tare_tensor_new(&target, TARE_DT_FLOAT, &shape));
+    zeros(&target, TARE_DT_FLOAT, 2);
     for (int i = 0; i < 2; i++)
-        mini_ok(tare_tensor_new(&outputs[i], TARE_DT_FLOAT, &shape));
+        zeros(&outputs[i], TARE_DT_FLOAT, 2);
     const struct tare_sample sample = { .keys = &key, .values = &target, .count = 1 };
     mini_ok(tare_comparison_pass_begin(&pass, &comparison, &signature, "label"));
     mini_ok(tare_comparison_pass_record(&pass, &sample, outputs));
