@@ -86,7 +86,7 @@ mkdir killed && mkfifo never
 "$tare" dataset split - --spec classifier.spec --parts 3 -o killed/part --quiet <never >/dev/null 2>&1 &
 pid=$!
 exec {writer}>never
-for _ in $(seq 100); do
+for _ in $(seq 600); do
     grep -q "killed/part.samples-.*(deleted)" <<<"$(ls -l /proc/$pid/fd 2>/dev/null)" && opened=yes && break
     sleep 0.1
 done

@@ -126,7 +126,7 @@ grep -q 'more than its input' "$work/warnings" && fail "a smaller model is calle
 # only regular files and folders inside the model are read
 hostile() { rm -rf "$work/h" "$work/hout"; cp -r "$model" "$work/h"; mkdir -p "$work/h/assets.extra" "$work/h/assets"; }
 refuse() {
-    expect 1 "$1" timeout 20 "$tare" "$2" "$work/h" "$work/hout" "${@:3}"
+    expect 1 "$1" timeout 60 "$tare" "$2" "$work/h" "$work/hout" "${@:3}"
     absent "$work/hout"
 }
 hostile
