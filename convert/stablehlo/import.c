@@ -4,6 +4,7 @@
  * the graph that is being built. A region that becomes a function sees captured values as further arguments: while it
  * is lowered, their numbers map to those arguments. Constants are emitted in each graph that uses them. */
 #include "convert/stablehlo/import.h"
+#include "convert/stablehlo/declared.h"
 #include "convert/stablehlo/lower.h"
 
 #include "base/alloc.h"
@@ -36,7 +37,8 @@ struct tare_shlo_importer {
     uint8_t *defined;          /* by value number: scratch of capture analysis */
     int64_t devices;           /* of the manual computation whose body is being lowered; else 1 */
     int depth;                 /* of the op being lowered */
-    bool placed;               /* the text of the error has the function: its callers are not added */
+    struct tare_declarations declarations;
+    bool placed; /* the text of the error has the function: its callers are not added */
 };
 
 /* ---- constants ---- */
@@ -137,6 +139,19 @@ static const struct tare_lowering_row *find_rule(const struct tare_shlo_op *op) 
 
 /* ---- bodies ---- */
 
+static void apply_rule(struct tare_lowering *l, const struct tare_lowering_row *row) {
+    if (tare_lower_is_elementwise(l->op)) l->status = tare_check_alike(l->op);
+    if (l->status != TARE_OK) return;
+    l->importer->depth++;
+    if (tare_lower_has_quantized(l->op))
+        tare_lower_quantized(l, row);
+    else if (tare_lower_has_narrow(l->op))
+        tare_lower_narrow(l, row);
+    else if (!tare_lower_pattern(l))
+        row->lower(l, row->arg);
+    l->importer->depth--;
+}
+
 static tare_status lower_op(struct tare_shlo_importer *im, struct tare_graph *graph, const struct tare_shlo_op *op) {
     const struct tare_lowering_row *row = find_rule(op);
     struct tare_lowering l = { .importer = im, .host = &host, .graph = graph, .op = op };
@@ -146,17 +161,11 @@ static tare_status lower_op(struct tare_shlo_importer *im, struct tare_graph *gr
         return TARE_FAIL(TARE_UNSUPPORTED, "calls and regions are nested more than %d deep", MOST_NESTED);
     l.outputs = TARE_NEW_ARRAY(&im->arena, struct tare_edge, op->n_results + 1);
     if (!l.outputs) return TARE_NO_MEMORY;
-    im->depth++;
-    if (tare_lower_has_quantized(op))
-        tare_lower_quantized(&l, row);
-    else if (tare_lower_has_narrow(op))
-        tare_lower_narrow(&l, row);
-    else if (!tare_lower_pattern(&l))
-        row->lower(&l, row->arg);
-    im->depth--;
-    if (l.status == TARE_OK)
-        for (size_t i = 0; i < op->n_results; i++)
-            im->edges[op->results[i].number] = l.outputs[i];
+    apply_rule(&l, row);
+    for (size_t i = 0; i < op->n_results && l.status == TARE_OK; i++) {
+        im->edges[op->results[i].number] = l.outputs[i];
+        l.status = tare_declare(&im->declarations, l.outputs[i], op->results[i].type, op, i);
+    }
     if (l.status == TARE_OK || im->placed) return l.status;
     return tare_error_prefix(l.status, "op %s at byte %zu", op->name, op->offset);
 }
@@ -211,25 +220,26 @@ static tare_status lower_body(struct tare_shlo_importer *im, struct tare_graph *
     return TARE_OK;
 }
 
-static tare_status add_tensor(struct tare_edge *out, struct tare_graph *graph, const struct tare_shlo_type *type) {
+static tare_status add_tensor(struct tare_edge *out, struct tare_shlo_importer *im, struct tare_graph *graph,
+                              const struct tare_shlo_type *type) {
     const int dtype = tare_shlo_dtype(type);
     char name[32];
     if (dtype == TARE_DT_INVALID) return TARE_FAIL(TARE_UNSUPPORTED, "an argument of a type without TensorFlow dtype");
     snprintf(name, sizeof name, "%s%zu", type->kind == TARE_SHLO_TOKEN ? TARE_SHLO_TOKEN_NAME : "arg", graph->n_args);
     *out = (struct tare_edge){ tare_graph_add_arg(graph, name, dtype), 0 };
-    return out->node ? TARE_OK : TARE_NO_MEMORY;
+    return out->node ? tare_declare(&im->declarations, *out, type, NULL, 0) : TARE_NO_MEMORY;
 }
 
 /* The elements of a tuple are arguments of their own; together they are the outputs of one node. */
 static tare_status add_argument(struct tare_shlo_importer *im, struct tare_graph *graph,
                                 const struct tare_shlo_value *value) {
     struct tare_lowering l = { .importer = im, .host = &host, .graph = graph };
-    if (value->type->kind != TARE_SHLO_TUPLE) return add_tensor(&im->edges[value->number], graph, value->type);
+    if (value->type->kind != TARE_SHLO_TUPLE) return add_tensor(&im->edges[value->number], im, graph, value->type);
     const size_t count = value->type->inputs.count;
     struct tare_edge *elements = TARE_NEW_ARRAY(&im->arena, struct tare_edge, count + 1);
     if (!elements) return TARE_NO_MEMORY;
     for (size_t i = 0; i < count; i++)
-        TARE_TRY(add_tensor(&elements[i], graph, value->type->inputs.items[i]));
+        TARE_TRY(add_tensor(&elements[i], im, graph, value->type->inputs.items[i]));
     if (count) im->edges[value->number] = tare_lower_end(&l, tare_lower_begin(&l, "IdentityN", elements, count));
     return l.status;
 }
@@ -494,6 +504,7 @@ static tare_status import(struct tare_graph **out, struct tare_shlo_importer *im
     main_function = tare_map_get(&im->functions, "main");
     if (!main_function) return TARE_FAIL(TARE_UNSUPPORTED, "the module has no function 'main'");
     TARE_TRY(import_function(im, main_function, "main"));
+    TARE_TRY(tare_check_declarations(&im->declarations));
     *out = main_function->graph;
     return TARE_OK;
 }
@@ -503,7 +514,9 @@ tare_status tare_shlo_import(struct tare_graph **out, struct tare_graph_model *m
     struct tare_shlo_importer im = {
         .model = model, .module = module, .stem = options->stem, .caller = options->caller, .devices = 1
     };
+    im.declarations.arena = &im.arena;
     const tare_status status = import(out, &im);
+    tare_map_free(&im.declarations.by_graph);
     tare_map_free(&im.functions);
     tare_arena_free(&im.arena);
     return status;

@@ -953,6 +953,34 @@ def wrong_regions():
     c.save()
 
 
+def wrong_declarations():
+    """Results whose declared types are not what the op computes, and operands that would have to be broadcast."""
+    pair, row, column = np.ones(2, np.float32), np.ones((1, 3), np.float32), np.ones((2, 1), np.float32)
+    table, flags = np.ones((2, 3), np.float32), np.array([True, False])
+
+    def module(name, op, operands, result, attrs=None):
+        c = Case(name)
+        c.op(op, [c.constant(x) for x in operands], [result], attrs)
+        c.save()
+
+    module('transpose_to_other_shape', 'transpose', [table], of(table), {'permutation': ivec([1, 0])})
+    module('slice_to_other_shape', 'slice', [pair], of(pair),
+           {'start_indices': ivec([0]), 'limit_indices': ivec([1]), 'strides': ivec([1])})
+    module('negate_to_other_type', 'negate', [pair], ten((2,), 'f64'))
+    module('add_of_other_shapes', 'add', [row, column], of(table))
+    module('select_of_other_shapes', 'select', [flags, np.ones((2, 2), np.float32), np.ones((2, 2), np.float32)], ten((2, 2), 'f32'))
+    module('clamp_of_other_shapes', 'clamp', [pair, np.ones(1, np.float32), np.float32(1)], of(pair))
+    module('reshape_of_other_size', 'reshape', [pair], of(table))
+    c = Case('region_of_other_shape') # in the function of the region, whose argument is a captured value
+    x = c.constant(table)
+    y = c.op('negate', [x], [of(table)])
+    blocks = [Blk([], c.f), Blk([], c.f)]
+    for block in blocks:
+        block.op('return', [block.op('transpose', [y], [of(table)], {'permutation': ivec([1, 0])})])
+    c.op('if', [c.constant(np.array(True))], [of(table)], {}, blocks)
+    c.save()
+
+
 def deep_calls():
     """300 functions of which each calls the next one."""
     module, t = Module('deep_calls', '1.8.0'), ten((), 'f32')
@@ -1105,5 +1133,6 @@ edges()
 corners()
 wrong_type()
 too_few()
+wrong_declarations()
 wrong_regions()
 deep_calls()

@@ -156,6 +156,26 @@ static void regions__with_other_arguments_or_results_are_an_error(void **state) 
     expect_error("map_of_other_result", "result 0 of its function or region is int32 (expected float32)");
     expect_error("call_of_other_argument", "argument 0 of its function or region is int32 (expected float32)");
 }
+static void results__of_other_types_than_declared_are_an_error(void **state) {
+    (void)state;
+    expect_error("transpose_to_other_shape", "op vhlo.transpose_v1 at byte ");
+    expect_error("transpose_to_other_shape", "result 0 has the shape [3,2] by its operands and attributes (declared as "
+                                             "[2,3])");
+    expect_error("slice_to_other_shape", "result 0 has the shape [1] by its operands and attributes (declared as [2])");
+    expect_error("negate_to_other_type", "function 'main': op vhlo.negate_v1 at byte ");
+    expect_error("negate_to_other_type", "result 0 is float32 by its operands and attributes (declared as float64)");
+    expect_error("reshape_of_other_size", "Input to reshape is a tensor with 2 values, but the requested shape has 6");
+    expect_error("region_of_other_shape", "op vhlo.transpose_v1 at byte ");
+    expect_error("region_of_other_shape", "result 0 has the shape [3,2] by its operands and attributes (declared as "
+                                          "[2,3])");
+}
+static void operands__that_would_have_to_be_broadcast_are_an_error(void **state) {
+    (void)state;
+    expect_error("add_of_other_shapes", "op vhlo.add_v1 at byte ");
+    expect_error("add_of_other_shapes", "operand 0 has the shape [1,3] (expected the result's, [2,3])");
+    expect_error("select_of_other_shapes", "operand 0 has the shape [2] (expected the result's, [2,2])");
+    expect_error("clamp_of_other_shapes", "operand 1 has the shape [1] (expected the result's, [2])");
+}
 /* Modules of tests/golden/stablehlo_random.py. */
 static void random__modules_of_general_dimension_numbers(void **state) {
     static const char *const names[] = { "dot_general", "convolution", "reduce_window", "pad", "gather", "scatter" };
@@ -217,6 +237,8 @@ int main(void) {
         cmocka_unit_test(corners__of_signed_zeros_nan_initial_values_and_roundings),
         cmocka_unit_test(operands__too_few_or_of_too_low_rank_are_an_error),
         cmocka_unit_test(regions__with_other_arguments_or_results_are_an_error),
+        cmocka_unit_test(results__of_other_types_than_declared_are_an_error),
+        cmocka_unit_test(operands__that_would_have_to_be_broadcast_are_an_error),
         cmocka_unit_test(random__modules_of_general_dimension_numbers),
         cmocka_unit_test(calls__nested_too_deeply_are_an_error),
         cmocka_unit_test(types__that_no_op_has_are_reported_with_their_place),
