@@ -178,8 +178,9 @@ struct tare_edge tare_lower_round(struct tare_lowering *l, struct tare_edge x,
 struct tare_edge tare_lower_encode(struct tare_lowering *l, struct tare_edge x,
                                    const struct tare_shlo_small_float *format);
 struct tare_edge tare_lower_decode(struct tare_lowering *l, struct tare_edge codes, enum tare_shlo_type_kind kind);
-/* bitcast_convert where the operand or the result is stored as float. */
-void tare_lower_small_bitcast(struct tare_lowering *l);
+/* bitcast_convert where the operand or the result is stored as float, or has elements of few bits
+ * (lower_bitcast.c). */
+void tare_lower_bitcast_op(struct tare_lowering *l);
 
 /* ---- side effects ---- */
 

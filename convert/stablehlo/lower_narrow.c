@@ -56,12 +56,17 @@ static void convert_to_stored(struct tare_lowering *l, const struct tare_shlo_sm
     tare_lower_set(l, tare_lower_round(l, x, format));
 }
 
+/* TensorFlow's Bitcast does not have the type. */
+static bool is_uncastable(const struct tare_shlo_type *type) {
+    const bool is_small = is_narrow(type) && tare_shlo_type_bits(type->element) < 8;
+    return is_small || tare_shlo_stored_as_float(type);
+}
+
 /* True if the op was one that starts from the exact value or the bits of its operand. */
 static bool lower_exactly(struct tare_lowering *l) {
     const struct tare_shlo_type *out = l->op->n_results ? tare_lower_out_type(l, 0) : NULL;
-    if (tare_shlo_op_is(l->op, "bitcast_convert") &&
-        (tare_shlo_stored_as_float(out) || tare_shlo_stored_as_float(tare_lower_in_type(l, 0)))) {
-        tare_lower_small_bitcast(l);
+    if (tare_shlo_op_is(l->op, "bitcast_convert") && (is_uncastable(out) || is_uncastable(tare_lower_in_type(l, 0)))) {
+        tare_lower_bitcast_op(l);
         return true;
     }
     if (!tare_shlo_op_is(l->op, "convert")) return false;

@@ -134,34 +134,3 @@ struct tare_edge tare_lower_decode(struct tare_lowering *l, struct tare_edge cod
     tare_tensor_reset(&table);
     return tare_lower_end(l, tare_lower_begin(l, "GatherV2", inputs, 3));
 }
-
-/* The operand as codes or words of the size of its elements, which have 8 bits and more, or 4 or 6 in a byte. */
-static struct tare_edge codes_of(struct tare_lowering *l, const struct tare_shlo_type *type) {
-    const struct tare_edge x = tare_lower_in(l, 0);
-    if (tare_shlo_stored_as_float(type)) return tare_lower_encode(l, x, tare_shlo_stored_as_float(type));
-    if (tare_shlo_type_bits(type->element) >= 8) return tare_lower_bitcast(l, x, TARE_DT_UINT8);
-    return tare_lower_binary(l, "BitwiseAnd", tare_lower_cast(l, tare_lower_cast(l, x, TARE_DT_INT8), TARE_DT_UINT8),
-                             tare_lower_scalar(l, TARE_DT_UINT8, 15));
-}
-
-void tare_lower_small_bitcast(struct tare_lowering *l) {
-    const struct tare_shlo_type *from = tare_lower_in_type(l, 0), *to = tare_lower_out_type(l, 0);
-    const int from_bits = tare_shlo_type_bits(from->element), to_bits = tare_shlo_type_bits(to->element);
-    if (from_bits != to_bits && (from_bits % 8 || to_bits % 8)) {
-        tare_lower_fail(l, TARE_UNSUPPORTED, "a conversion of %d bits to %d bits", from_bits, to_bits);
-        return;
-    }
-    const struct tare_edge codes = codes_of(l, from);
-    const int dtype = tare_shlo_dtype(to);
-    if (tare_shlo_stored_as_float(to)) {
-        tare_lower_set(l, tare_lower_decode(l, codes, to->element->kind));
-    } else if (to_bits >= 8) {
-        tare_lower_set(l, tare_lower_bitcast(l, codes, dtype));
-    } else { /* the sign bit of si4 is the highest of four */
-        const struct tare_edge sign = tare_lower_scalar(l, TARE_DT_INT8, dtype == TARE_DT_INT4 ? 8 : 0);
-        const struct tare_edge word = tare_lower_cast(l, codes, TARE_DT_INT8);
-        tare_lower_set(
-            l, tare_lower_cast(l, tare_lower_binary(l, "Sub", tare_lower_binary(l, "BitwiseXor", word, sign), sign),
-                               dtype));
-    }
-}

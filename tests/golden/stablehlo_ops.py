@@ -15,7 +15,7 @@ sys.path.insert(0, sys.argv[1])
 import vhlo_write  # noqa: E402
 from vhlo_write import A, B, DI, E, F, I, Module, S, T, arr, ivec, section, svi, ten, vi, Blk  # noqa: E402
 
-vhlo_write.TC.update({'f8E4M3FN': 6, 'f8E5M2': 7})  # codes of VHLO that the writer does not know
+vhlo_write.TC.update({'f8E4M3FN': 6, 'f8E5M2': 7, 'si2': 31, 'ui2': 32, 'f4E2M1FN': 37})  # codes of VHLO that the writer does not know
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'stablehlo')
 random = np.random.default_rng(7)
 # names of types that the writer does not derive from numpy's
@@ -809,6 +809,47 @@ def shard_shape():
     c.save()
 
 
+def packed_bits():
+    """Integers of 2 and 4 bits in bytes and words, the first of them in the lowest bits."""
+    c = Case('packed_bits')
+    data = np.random.default_rng(3).integers(0, 256, (3, 2, 8), np.uint8)
+
+    def cast(x, shape, kind):
+        return c.op('bitcast_convert', [x], [ten(shape, kind)])
+
+    def parts(bits):
+        return (data[..., None] >> (np.arange(8 // bits, dtype=np.uint8) * bits)) & (2 ** bits - 1)
+
+    def signed(codes, bits):
+        return ((codes.astype(np.int64) ^ 2 ** (bits - 1)) - 2 ** (bits - 1)).astype(np.int8)
+
+    x = c.constant(data)
+    for bits in 2, 4:
+        codes = parts(bits)
+        for kind, wide, expected in (f'ui{bits}', 'ui8', codes), (f'si{bits}', 'si8', signed(codes, bits)):
+            packed = cast(x, codes.shape, kind)
+            c.equal(c.op('convert', [packed], [ten(codes.shape, wide)]), expected)
+            c.equal(cast(packed, data.shape, 'ui8'), data)
+            c.equal(cast(packed, data.shape, 'si8'), data.view(np.int8))
+        for word, kind in (np.int16, 'si16'), (np.int32, 'si32'), (np.float32, 'f32'), (np.uint64, 'ui64'):
+            words = data.view(word)
+            split = parts(bits).reshape(*words.shape, -1)
+            packed = cast(c.constant(words), split.shape, f'ui{bits}')
+            c.equal(c.op('convert', [packed], [ten(split.shape, 'ui8')]), split)
+            c.equal(cast(packed, words.shape, kind), words)
+    two, four = cast(x, (3, 2, 8, 4), 'ui2'), cast(x, (3, 2, 8, 2), 'si4')
+    c.equal(c.op('convert', [cast(four, (3, 2, 8, 2, 2), 'si2')], [ten((3, 2, 8, 2, 2), 'si8')]),
+            signed(parts(2), 2).reshape(3, 2, 8, 2, 2))
+    reshaped = c.op('reshape', [two], [ten((3, 2, 8, 2, 2), 'ui2')])
+    c.equal(c.op('convert', [cast(reshaped, (3, 2, 8, 2), 'si4')], [ten((3, 2, 8, 2), 'si8')]), signed(parts(4), 4))
+    floats = cast(x, (3, 2, 8, 2), 'f4E2M1FN')
+    values = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6], np.float32)
+    c.equal(c.op('convert', [floats], [ten((3, 2, 8, 2), 'f32')]),
+            np.where(parts(4) & 8, -1, 1).astype(np.float32) * values[parts(4) & 7])
+    c.equal(cast(floats, data.shape, 'ui8'), data)
+    c.save()
+
+
 def small_floats():
     c = Case('small_floats')
     vhlo_write.TC.update({'f8E4M3': 35, 'f8E3M4': 36, 'f4E2M1FN': 37, 'f6E2M3FN': 38, 'f6E3M2FN': 39, 'f8E8M0FNU': 40})
@@ -1122,6 +1163,7 @@ narrow()
 assertion()
 calls()
 collectives()
+packed_bits()
 small_floats()
 small_argument()
 dynamic_windows()

@@ -98,6 +98,10 @@ static void small_floats__are_rounded_as_xla_does(void **state) {
     (void)state;
     mini_ok(run_module("small_floats"));
 }
+static void packed_bits__of_bytes_and_words(void **state) {
+    (void)state;
+    mini_ok(run_module("packed_bits"));
+}
 static void small_floats__of_a_caller_are_rounded(void **state) {
     static const float values[] = { 1.3F, -0.2F, 2.6F, 9 }, doubled[] = { 3, 0, 6, 6 };
     const struct tare_shape shape = { .rank = 1, .dims = { 4 } };
@@ -232,6 +236,7 @@ int main(void) {
         cmocka_unit_test(quantized__is_dequantize_op_quantize),
         cmocka_unit_test(narrow__types_are_rounded_or_wrapped_once),
         cmocka_unit_test(small_floats__are_rounded_as_xla_does),
+        cmocka_unit_test(packed_bits__of_bytes_and_words),
         cmocka_unit_test(small_floats__of_a_caller_are_rounded),
         cmocka_unit_test(edges__of_dtypes_dimension_numbers_and_sizes),
         cmocka_unit_test(corners__of_signed_zeros_nan_initial_values_and_roundings),
