@@ -7,8 +7,9 @@
 
 enum { BYTE = 8 };
 
+/* 0 for other types than tensors of real numbers. */
 static int bits_of(const struct tare_shlo_type *type) {
-    return tare_shlo_type_bits(type->element);
+    return type->kind == TARE_SHLO_TENSOR ? tare_shlo_type_bits(type->element) : 0;
 }
 
 static int unit_of(const struct tare_shlo_type *type) {
@@ -73,7 +74,7 @@ static struct tare_edge shaped(struct tare_lowering *l, struct tare_edge x, cons
     }
     for (size_t i = 0; i < n_further; i++)
         dims[rank++] = further[i];
-    if (n_dynamic > 1) tare_lower_fail(l, TARE_UNSUPPORTED, "the result has %zu dynamic dimensions", n_dynamic);
+    if (n_dynamic > 1) tare_lower_fail(l, TARE_UNSUPPORTED, "the result has several dynamic dimensions");
     return tare_lower_reshape(l, x, tare_lower_longs(l, dims, rank));
 }
 
