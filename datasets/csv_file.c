@@ -1,5 +1,5 @@
-/* CSV files. Opening makes one pass over the text, which records where each row begins and which dtype fits all values
- * of a column; reading a record parses its row again. A quoted value may contain separators, line breaks and doubled
+/* CSV files. Opening makes one pass over the text, which records where each row begins and which kinds of values a
+ * column has; reading a record parses its row again. A quoted value may contain separators, line breaks and doubled
  * quotes. */
 #include "datasets/csv_file.h"
 #include "base/alloc.h"
@@ -7,15 +7,32 @@
 #include "base/strbuf.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 enum { NUMBER_SIZE = 64 }; /* longer values are not numbers */
 
+/* The kinds of values of a column, a set: the dtype follows from it, in whatever order rows and files are read. */
+enum kind {
+    INTEGERS = 1, /* that int64 holds */
+    LARGE = 2,    /* integers that it does not hold */
+    NUMBERS = 4,  /* fractions, exponents, inf, nan */
+    TEXTS = 8,
+};
+
 struct column {
     const char *name;
-    int dtype;
+    unsigned kinds;
+    const char *text; /* the first value that is neither an integer of int64 nor another number, with its place; or NULL
+                       */
+    const char *large; /* the first LARGE one */
+};
+
+struct tare_csv_columns {
+    struct tare_arena arena;
+    struct tare_map by_name; /* struct column */
 };
 
 struct row {
@@ -27,6 +44,7 @@ struct tare_csv_file {
     char *text; /* `size` bytes */
     size_t size;
     char separator;
+    const char *path;
     struct column *columns;
     size_t n_columns;
     struct row *rows;
@@ -45,6 +63,7 @@ struct cursor {
  * closed. */
 static bool read_value(struct tare_strbuf *out, bool *last, struct cursor *c) {
     bool quoted = c->at < c->end && *c->at == '"';
+    size_t in_quotes = 0;
     out->size = 0;
     for (c->at += quoted; c->at < c->end; c->at++) {
         const char x = *c->at;
@@ -54,6 +73,7 @@ static bool read_value(struct tare_strbuf *out, bool *last, struct cursor *c) {
                 c->at++; /* a doubled quote is a quote */
             else {
                 quoted = false;
+                in_quotes = out->size;
                 continue;
             }
         } else if (!quoted && (x == c->separator || x == '\n')) {
@@ -64,7 +84,7 @@ static bool read_value(struct tare_strbuf *out, bool *last, struct cursor *c) {
     if (quoted) return false;
     *last = c->at == c->end || *c->at == '\n';
     if (c->at < c->end) c->at++;
-    if (*last && out->size && out->data[out->size - 1] == '\r') out->size--;
+    if (*last && out->size > in_quotes && out->data[out->size - 1] == '\r') out->size--; /* of the line break */
     return true;
 }
 
@@ -80,12 +100,16 @@ static bool number_text(char text[NUMBER_SIZE], const char *data, size_t size) {
     return true;
 }
 
+static bool is_integer(const char *text) {
+    text += *text == '+' || *text == '-';
+    return *text && strspn(text, "0123456789") == strlen(text);
+}
+
+/* False if int64 does not hold it. */
 static bool parse_integer(int64_t *out, const char *text) {
-    char *end;
-    if (!*text || strspn(text, "+-0123456789") != strlen(text)) return false;
     errno = 0;
-    *out = strtoll(text, &end, 10);
-    return !*end && !errno;
+    *out = strtoll(text, NULL, 10);
+    return !errno;
 }
 
 static bool parse_float(double *out, const char *text) {
@@ -97,15 +121,41 @@ static bool parse_float(double *out, const char *text) {
     return end != text && !*end;
 }
 
-/* The narrowest of int64, float32 and string that holds the value and those of `dtype`. */
-static int widen(int dtype, const char *data, size_t size) {
+/* 0: the value is empty, and any dtype fits. */
+static unsigned kind_of(const char *data, size_t size) {
     char text[NUMBER_SIZE];
     int64_t integer;
     double number;
-    if (dtype == TARE_DT_STRING || !number_text(text, data, size)) return TARE_DT_STRING;
-    if (!*text) return dtype; /* absent */
-    if (dtype != TARE_DT_FLOAT && parse_integer(&integer, text)) return TARE_DT_INT64;
-    return parse_float(&number, text) ? TARE_DT_FLOAT : TARE_DT_STRING;
+    if (!number_text(text, data, size)) return TEXTS;
+    if (!*text) return 0;
+    if (is_integer(text)) return parse_integer(&integer, text) ? INTEGERS : LARGE;
+    return parse_float(&number, text) ? NUMBERS : TEXTS;
+}
+
+/* Large integers are texts unless the column has fractions: as float32 they would be other integers. */
+static int dtype_of(const struct column *column) {
+    if (column->kinds & TEXTS) return TARE_DT_STRING;
+    if (column->kinds & NUMBERS) return TARE_DT_FLOAT;
+    if (column->kinds & LARGE) return TARE_DT_STRING;
+    return column->kinds & INTEGERS ? TARE_DT_INT64 : TARE_DT_INVALID;
+}
+
+/* "data.csv: line 7: 'n/a'"; NULL: out of memory. */
+static const char *place_text(struct tare_csv_file *file, int64_t line, const struct tare_strbuf *value,
+                              const char *cause) {
+    const bool is_long = value->size > NUMBER_SIZE;
+    return tare_arena_printf(&file->arena, "%s: line %lld: '%.*s%s'%s", file->path, (long long)line,
+                             is_long ? NUMBER_SIZE : (int)value->size, tare_strbuf_text(value), is_long ? "…" : "",
+                             cause);
+}
+
+/* Adds the kind of a value; false: out of memory. */
+static bool add_kind(struct tare_csv_file *file, struct column *column, int64_t line, const struct tare_strbuf *value) {
+    const unsigned kind = kind_of(tare_strbuf_text(value), value->size), new = kind & ~column->kinds;
+    column->kinds |= kind;
+    if (new == TEXTS) return (column->text = place_text(file, line, value, "")) != NULL;
+    if (new == LARGE) return (column->large = place_text(file, line, value, ", which int64 does not hold")) != NULL;
+    return true;
 }
 
 /* ---- opening ---- */
@@ -147,8 +197,8 @@ static tare_status read_names(struct tare_csv_file *file, struct cursor *c) {
         } else {
             const char *name = tare_arena_strndup(&file->arena, tare_strbuf_text(&value), value.size);
             if (!name) status = TARE_NO_MEMORY;
-            if (widen(TARE_DT_INVALID, tare_strbuf_text(&value), value.size) != TARE_DT_STRING) numbers++;
-            columns[file->n_columns++] = (struct column){ name, TARE_DT_INVALID };
+            if (!(kind_of(tare_strbuf_text(&value), value.size) & (TEXTS | LARGE))) numbers++;
+            columns[file->n_columns++] = (struct column){ .name = name };
         }
     }
     tare_strbuf_free(&value);
@@ -174,7 +224,8 @@ static tare_status check_names(const struct tare_csv_file *file) {
     return status;
 }
 
-/* Records where rows begin and widens the dtypes of the columns. Rows with an error are reported when they are read. */
+/* Records where rows begin and the kinds of values of the columns. Rows with an error are reported when they are read.
+ */
 static tare_status scan_rows(struct tare_csv_file *file, struct cursor *c) {
     struct tare_strbuf value = { 0 };
     while (c->at < c->end) {
@@ -189,11 +240,13 @@ static tare_status scan_rows(struct tare_csv_file *file, struct cursor *c) {
         file->rows[file->n_rows++] = row;
         for (size_t i = 0; !last; i++) {
             if (!read_value(&value, &last, c)) last = true;
-            if (i < file->n_columns && !value.failed)
-                file->columns[i].dtype = widen(file->columns[i].dtype, tare_strbuf_text(&value), value.size);
+            if (value.failed || (i < file->n_columns && !add_kind(file, &file->columns[i], row.line, &value))) {
+                tare_strbuf_free(&value);
+                return TARE_NO_MEMORY;
+            }
         }
     }
-    const bool complete = c->at == c->end && !value.failed;
+    const bool complete = c->at == c->end;
     tare_strbuf_free(&value);
     return complete ? TARE_OK : TARE_NO_MEMORY;
 }
@@ -221,7 +274,8 @@ tare_status tare_csv_file_open(struct tare_csv_file **out, const char *path, uin
     }
     file->text = (char *)bytes;
     file->size = size;
-    status = tare_error_prefix(parse(file), "%s", path);
+    file->path = tare_arena_strdup(&file->arena, path);
+    status = file->path ? tare_error_prefix(parse(file), "%s", path) : TARE_NO_MEMORY;
     if (status == TARE_OK)
         *out = file;
     else
@@ -247,18 +301,31 @@ int64_t tare_csv_file_offset(const struct tare_csv_file *file, int64_t row) {
 
 /* ---- reading ---- */
 
-static tare_status add_value(struct tare_features *out, const struct column *column, const struct tare_strbuf *value) {
+/* A number that float32 does not hold is no value: it is an error where the column is used. */
+static tare_status add_float(struct tare_features *out, const char *name, const char *text, int64_t line) {
+    double number = 0;
+    if (!parse_float(&number, text)) return TARE_FAIL(TARE_INTERNAL, "column '%s': not numeric", name);
+    const float value = (float)number;
+    /* strtod returns an infinity also for what double does not hold. */
+    if (!isinf(value) || strcasecmp(text + (*text == '-'), "inf") == 0)
+        return tare_features_add_float(out, name, value);
+    return tare_features_add_invalid(
+        out, name, tare_arena_printf(&out->arena, "line %lld: column '%s': %s", (long long)line, name, text));
+}
+
+static tare_status add_value(struct tare_features *out, const struct column *column, const struct tare_strbuf *value,
+                             int64_t line) {
+    const int dtype = dtype_of(column);
     char text[NUMBER_SIZE];
     int64_t integer = 0;
-    double number = 0;
-    if (column->dtype == TARE_DT_STRING)
-        return tare_features_add_bytes(out, column->name, tare_strbuf_text(value), value->size);
+    if (dtype == TARE_DT_STRING)
+        return tare_features_add_text(out, column->name, tare_strbuf_text(value), value->size,
+                                      column->kinds & TEXTS ? column->text : column->large);
     if (!number_text(text, tare_strbuf_text(value), value->size) || !*text)
-        return tare_features_add_absent(out, column->name, column->dtype);
-    if (column->dtype == TARE_DT_INT64 && parse_integer(&integer, text))
-        return tare_features_add_int(out, column->name, integer);
-    if (!parse_float(&number, text)) return TARE_FAIL(TARE_INTERNAL, "column '%s': not numeric", column->name);
-    return tare_features_add_float(out, column->name, (float)number);
+        return tare_features_add_absent(out, column->name, dtype);
+    if (dtype == TARE_DT_FLOAT) return add_float(out, column->name, text, line);
+    if (!parse_integer(&integer, text)) return TARE_FAIL(TARE_INTERNAL, "column '%s': not an integer", column->name);
+    return tare_features_add_int(out, column->name, integer);
 }
 
 static tare_status read_row(struct tare_features *out, const struct tare_csv_file *file, const struct row *row,
@@ -269,7 +336,7 @@ static tare_status read_row(struct tare_features *out, const struct tare_csv_fil
         if (!read_value(value, &last, &c))
             return TARE_FAIL(TARE_CORRUPT, "line %lld: a quoted value is not closed", (long long)row->line);
         if (value->failed) return TARE_NO_MEMORY;
-        if (count < file->n_columns) TARE_TRY(add_value(out, &file->columns[count], value));
+        if (count < file->n_columns) TARE_TRY(add_value(out, &file->columns[count], value, row->line));
     }
     if (count == file->n_columns) return TARE_OK;
     return TARE_FAIL(TARE_CORRUPT, "line %lld: wrong number of values (expected %zu as in line 1, got %zu)",
@@ -282,4 +349,59 @@ tare_status tare_csv_file_read(struct tare_features *out, const struct tare_csv_
     const tare_status status = read_row(out, file, &file->rows[row], &value);
     tare_strbuf_free(&value);
     return status;
+}
+
+/* ---- columns of several files ---- */
+
+struct tare_csv_columns *tare_csv_columns_new(void) {
+    return tare_calloc(1, sizeof(struct tare_csv_columns));
+}
+
+void tare_csv_columns_free(struct tare_csv_columns *columns) {
+    if (!columns) return;
+    tare_map_free(&columns->by_name);
+    tare_arena_free(&columns->arena);
+    tare_free(columns);
+}
+
+/* The column of that name, which may be new; NULL: out of memory. */
+static struct column *shared_column(struct tare_csv_columns *columns, const char *name) {
+    struct column *shared = tare_map_get(&columns->by_name, name);
+    if (shared) return shared;
+    shared = TARE_NEW(&columns->arena, struct column);
+    if (!shared) return NULL;
+    *shared = (struct column){ .name = tare_arena_strdup(&columns->arena, name) };
+    return shared->name && tare_map_set(&columns->by_name, shared->name, shared) ? shared : NULL;
+}
+
+tare_status tare_csv_columns_add(struct tare_csv_columns *columns, const struct tare_csv_file *file) {
+    for (size_t i = 0; i < file->n_columns; i++) {
+        const struct column *own = &file->columns[i];
+        struct column *shared = shared_column(columns, own->name);
+        if (!shared) return TARE_NO_MEMORY;
+        shared->kinds |= own->kinds;
+        if (own->text && !shared->text && !(shared->text = tare_arena_strdup(&columns->arena, own->text)))
+            return TARE_NO_MEMORY;
+        if (own->large && !shared->large && !(shared->large = tare_arena_strdup(&columns->arena, own->large)))
+            return TARE_NO_MEMORY;
+    }
+    return TARE_OK;
+}
+
+tare_status tare_csv_file_share(struct tare_csv_file *file, const struct tare_csv_columns *columns) {
+    for (size_t i = 0; i < file->n_columns; i++) {
+        struct column *own = &file->columns[i];
+        const struct column *shared = tare_map_get(&columns->by_name, own->name);
+        struct column both = shared ? *shared : *own;
+        if (!shared) continue;
+        both.kinds |= own->kinds;
+        if (shared->kinds && dtype_of(&both) != dtype_of(shared))
+            return TARE_FAIL(TARE_TYPE,
+                             "%s: column '%s' is %s here and %s in the files before, which could not be compared "
+                             "(standard input and pipes are read once, after the first file: store them as files)",
+                             file->path, own->name, tare_dtype_name(dtype_of(&both)),
+                             tare_dtype_name(dtype_of(shared)));
+        *own = both;
+    }
+    return TARE_OK;
 }

@@ -25,7 +25,8 @@ struct tare_data_file {
     struct tare_array_file *arrays;
     struct tare_image_folder *images;
     struct tare_csv_file *table;
-    int64_t count, next; /* records of the other formats */
+    struct tare_csv_columns *columns; /* of all CSV files of the data set; NULL: this one is the only file */
+    int64_t count, next;              /* records of the other formats */
     char compression[8], name[32];
 };
 
@@ -203,22 +204,67 @@ static void close_keeping(struct tare_data_file *file, struct tare_stream_memory
     tare_array_file_close(file->arrays);
     tare_image_folder_close(file->images);
     tare_csv_file_close(file->table);
+    tare_csv_columns_free(file->columns);
     tare_free(file);
 }
 
-tare_status tare_data_file_open_next(struct tare_data_file **out, const char *path, const char *labels,
-                                     struct tare_data_file *before) {
+tare_status tare_data_file_open(struct tare_data_file **out, const char *path, const char *labels) {
     struct tare_stream_memory memory = { 0 };
-    tare_status status;
     *out = NULL;
-    close_keeping(before, &memory);
-    status = open_in(out, path, labels, &memory);
+    const tare_status status = open_in(out, path, labels, &memory);
     tare_stream_memory_free(&memory); /* empty unless no stream was opened */
     return status;
 }
 
-tare_status tare_data_file_open(struct tare_data_file **out, const char *path, const char *labels) {
-    return tare_data_file_open_next(out, path, labels, NULL);
+/* Adds the columns of a CSV file that can be read twice. Another file has none, nor has one that cannot be read, which
+ * is reported in its turn. */
+static tare_status add_columns(struct tare_csv_columns *columns, const char *path) {
+    struct tare_data_file *file;
+    if (strcmp(path, "-") == 0 || tare_file_kind_of(path) != TARE_FILE_REGULAR) return TARE_OK;
+    tare_status status = tare_data_file_open(&file, path, NULL);
+    if (status == TARE_NO_MEMORY) return status;
+    tare_error_clear();
+    if (status == TARE_OK && file->table)
+        status = tare_csv_columns_add(columns, file->table);
+    else
+        status = TARE_OK;
+    tare_data_file_close(file);
+    return status;
+}
+
+/* The columns of the first CSV file, which has the index i, and of all later ones. */
+static tare_status unite_columns(struct tare_data_file *first, const struct tare_file_list *files, size_t i) {
+    first->columns = tare_csv_columns_new();
+    if (!first->columns) return TARE_NO_MEMORY;
+    TARE_TRY(tare_csv_columns_add(first->columns, first->table));
+    while (++i < files->count)
+        TARE_TRY(add_columns(first->columns, files->names[i]));
+    return TARE_OK;
+}
+
+tare_status tare_data_file_open_of(struct tare_data_file **out, const struct tare_file_list *files, size_t i,
+                                   const char *labels, struct tare_data_file *before) {
+    struct tare_csv_columns *columns = before ? before->columns : NULL;
+    struct tare_stream_memory memory = { 0 };
+    struct tare_data_file *file = NULL;
+    tare_status status;
+    *out = NULL;
+    if (before) before->columns = NULL;
+    close_keeping(before, &memory);
+    status = open_in(&file, files->names[i], labels, &memory);
+    tare_stream_memory_free(&memory);
+    if (status != TARE_OK) {
+        tare_csv_columns_free(columns);
+        return status;
+    }
+    file->columns = columns;
+    if (file->table && !file->columns) status = unite_columns(file, files, i);
+    if (status == TARE_OK && file->table && file->columns) status = tare_csv_file_share(file->table, file->columns);
+    if (status == TARE_OK)
+        *out = file;
+    else
+        tare_data_file_close(file);
+    return status;
 }
 
 tare_status tare_data_file_join(struct tare_data_file **out, const char *const *names, const char *const *paths,

@@ -25,9 +25,10 @@ struct tare_data_record {
 /* "-" is standard input. CSV files, compressed arrays and arrays in pipes are read into memory. `labels` (NULL: none)
  * is for images, see image_folder.h. */
 tare_status tare_data_file_open(struct tare_data_file **out, const char *path, const char *labels) TARE_WARN_UNUSED;
-/* Closes `before` (may be NULL) and opens the next file, reusing its buffers. */
-tare_status tare_data_file_open_next(struct tare_data_file **out, const char *path, const char *labels,
-                                     struct tare_data_file *before) TARE_WARN_UNUSED;
+/* Opens the file `i` of a data set, in order from 0; closes `before`, the one before it (NULL for the first), and
+ * reuses its buffers. The first CSV file reads the columns of all later ones: a column has one dtype in all of them. */
+tare_status tare_data_file_open_of(struct tare_data_file **out, const struct tare_file_list *files, size_t i,
+                                   const char *labels, struct tare_data_file *before) TARE_WARN_UNUSED;
 /* Joins several NPY files, each the values of one input. */
 tare_status tare_data_file_join(struct tare_data_file **out, const char *const *names, const char *const *paths,
                                 size_t count) TARE_WARN_UNUSED;

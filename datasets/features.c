@@ -4,6 +4,7 @@
 #include "proto/message.h"
 #include "proto/tensorflow/example.pb-c.h"
 
+#include <float.h>
 #include <string.h>
 
 /* Collects the values of all steps of a feature into one tensor. */
@@ -197,12 +198,27 @@ tare_status tare_features_add_absent(struct tare_features *features, const char 
     return TARE_OK;
 }
 
+tare_status tare_features_add_invalid(struct tare_features *features, const char *key, const char *reason) {
+    struct tare_feature *feature = reason ? next_place(features, key) : NULL;
+    if (!feature) return TARE_NO_MEMORY;
+    feature->reason = reason;
+    features->count++;
+    return TARE_OK;
+}
+
 tare_status tare_features_add_bytes(struct tare_features *features, const char *key, const void *data, size_t size) {
     struct tare_str *text = TARE_NEW(&features->arena, struct tare_str);
     const char *copy = text ? tare_arena_strndup(&features->arena, data, size) : NULL;
     if (!copy) return TARE_NO_MEMORY;
     *text = (struct tare_str){ copy, size };
     return add_one(features, key, TARE_DT_STRING, text);
+}
+
+tare_status tare_features_add_text(struct tare_features *features, const char *key, const void *data, size_t size,
+                                   const char *reason) {
+    TARE_TRY(tare_features_add_bytes(features, key, data, size));
+    features->items[features->count - 1].reason = reason;
+    return TARE_OK;
 }
 
 tare_status tare_features_add_int(struct tare_features *features, const char *key, int64_t value) {
@@ -233,6 +249,22 @@ const struct tare_feature *tare_features_find(const struct tare_features *featur
     return NULL;
 }
 
+static bool is_invalid(const struct tare_feature *feature) {
+    return feature->reason && feature->values.dtype == TARE_DT_INVALID;
+}
+
+static tare_status report_invalid(const struct tare_feature *feature) {
+    return TARE_FAIL(TARE_TYPE, "%s does not fit float32 (expected -%g to %g)", feature->reason, (double)FLT_MAX,
+                     (double)FLT_MAX);
+}
+
+tare_status tare_features_check(const struct tare_features *features, const char *key) {
+    for (size_t i = 0; i < features->count; i++)
+        if (is_invalid(&features->items[i]) && strcmp(features->items[i].key, key) == 0)
+            return report_invalid(&features->items[i]);
+    return TARE_OK;
+}
+
 int tare_features_dtype(const struct tare_features *features, const char *key) {
     for (size_t i = 0; i < features->count; i++) {
         const struct tare_feature *feature = &features->items[i];
@@ -258,6 +290,7 @@ tare_status tare_features_to_sample(struct tare_sample *out, const struct tare_f
     for (size_t i = 0; i < features->count; i++) {
         const struct tare_feature *feature = &features->items[i];
         struct tare_shape shape = shape_of(feature);
+        if (is_invalid(feature)) return report_invalid(feature);
         if (feature->values.dtype == TARE_DT_INVALID) continue;
         out->keys[out->count] = tare_arena_strdup(&out->arena, feature->key);
         if (!out->keys[out->count]) return TARE_NO_MEMORY;

@@ -14,6 +14,9 @@ struct tare_feature {
     const int64_t *lengths;    /* number of values of each step */
     size_t steps;
     int absent; /* without values: the dtype that they have in other records; TARE_DT_INVALID: not known */
+    /* A value of a CSV file with its place: one that float32 does not hold, which is not among the values, or the one
+     * because of which a column is text. NULL: none. */
+    const char *reason;
 };
 
 struct tare_features {
@@ -36,12 +39,21 @@ tare_status tare_features_add_int(struct tare_features *features, const char *ke
 tare_status tare_features_add_float(struct tare_features *features, const char *key, float value) TARE_WARN_UNUSED;
 /* Adds a feature without a value in this record, of known dtype: it cannot be found. */
 tare_status tare_features_add_absent(struct tare_features *features, const char *key, int dtype) TARE_WARN_UNUSED;
+/* Adds a feature with a number that float32 does not hold: it cannot be found, and is an error where it is searched.
+ * `reason`, the number with its place, is borrowed (NULL: out of memory). */
+tare_status tare_features_add_invalid(struct tare_features *features, const char *key,
+                                      const char *reason) TARE_WARN_UNUSED;
+/* Adds a text of a column that is text because of the value that `reason` (borrowed) names. */
+tare_status tare_features_add_text(struct tare_features *features, const char *key, const void *data, size_t size,
+                                   const char *reason) TARE_WARN_UNUSED;
 /* The dtype of a feature's values, also of an absent one; TARE_DT_INVALID: not known. */
 int tare_features_dtype(const struct tare_features *features, const char *key);
 void tare_features_reset(struct tare_features *features);
 const struct tare_feature *tare_features_find(const struct tare_features *features, const char *key);
+/* TARE_TYPE if the feature is invalid. */
+tare_status tare_features_check(const struct tare_features *features, const char *key) TARE_WARN_UNUSED;
 /* The features as a sample, for display: lists whose steps have equal lengths become [steps, length], others stay one
- * list. Elements are copied. */
+ * list. Elements are copied. TARE_TYPE if a feature is invalid. */
 tare_status tare_features_to_sample(struct tare_sample *out, const struct tare_features *features) TARE_WARN_UNUSED;
 
 #endif

@@ -109,7 +109,7 @@ tare_status tare_source_new(struct tare_source **out, const char *const *paths, 
     if (options) source->options = *options;
     status = add_files(source, paths, n_paths);
     if (status == TARE_OK)
-        status = tare_data_file_open(&source->reader, source->files.names[0], source->options.labels);
+        status = tare_data_file_open_of(&source->reader, &source->files, 0, source->options.labels, NULL);
     if (status == TARE_OK) status = check_classes(source);
     if (status == TARE_OK)
         *out = source;
@@ -145,8 +145,7 @@ static tare_status open_next_file(struct tare_source *source) {
     struct tare_data_file *before = source->reader;
     source->reader = NULL;
     if (++source->file < source->files.count) {
-        TARE_TRY(tare_data_file_open_next(&source->reader, source->files.names[source->file], source->options.labels,
-                                          before));
+        TARE_TRY(tare_data_file_open_of(&source->reader, &source->files, source->file, source->options.labels, before));
         return check_classes(source);
     }
     tare_data_file_close(before);

@@ -40,6 +40,13 @@ static bool is_column_dtype(int dtype) {
     return dtype == TARE_DT_BOOL || tare_dtype_is_integer(dtype) || tare_dtype_is_floating(dtype);
 }
 
+/* A column of a CSV file is text as a whole because of one value. */
+static tare_status not_numeric(const struct tare_feature *feature) {
+    return TARE_FAIL(TARE_TYPE, "column '%s' is %s (expected numbers)%s%s", feature->key,
+                     tare_dtype_name(feature->values.dtype), feature->reason ? " because of " : "",
+                     feature->reason ? feature->reason : "");
+}
+
 /* ---- sources ---- */
 
 static tare_status wrong_kind(const struct tare_feature *feature, const char *expected) {
@@ -346,12 +353,13 @@ static tare_status join_columns(struct tare_feature *out, const input_row *input
     *out = (struct tare_feature){ .key = input->column[0], .from_example = true };
     for (size_t i = 0; i < input->n_column && status == TARE_OK; i++) {
         found[i] = tare_features_find(features, input->column[i]);
+        status = tare_features_check(features, input->column[i]);
+        if (status != TARE_OK) break;
         if (found[i] && !found[i]->values.elements) found[i] = NULL;
         if (!found[i] && !input->n_default_value)
             status = no_feature(input->column[i], features);
         else if (found[i] && !is_column_dtype(found[i]->values.dtype))
-            status = TARE_FAIL(TARE_TYPE, "column '%s' is %s (expected numbers)", input->column[i],
-                               tare_dtype_name(found[i]->values.dtype));
+            status = not_numeric(found[i]);
         int is = found[i] ? found[i]->values.dtype : TARE_DT_INVALID;
         if (!found[i] && status == TARE_OK) status = tare__spec_default_dtype(&is, input, features, input->column[i]);
         if (is != TARE_DT_INT64) dtype = TARE_DT_FLOAT;
@@ -404,8 +412,15 @@ static tare_status make_from_record(struct tare_tensor *out, const input_row *in
     return status;
 }
 
+static tare_status convert(struct tare_tensor *value, const input_row *input, const struct tare_feature *feature) {
+    const tare_status status = tare__spec_convert(value, input, tare__spec_result_dtype(input, value->dtype));
+    if (status != TARE_TYPE || !feature || !feature->reason) return status;
+    return tare_error_prefix(status, "column '%s' is text because of %s", feature->key, feature->reason);
+}
+
 static tare_status make_value(struct tare_tensor *out, const input_row *input, const struct tare_features *features) {
     const struct tare_feature *feature = tare_features_find(features, input->feature);
+    if (!input->n_column) TARE_TRY(tare_features_check(features, input->feature));
     if (feature && !feature->values.elements && input->n_default_value) feature = NULL; /* an empty list is absent */
     if (input->source == TARE__DATASET_INPUT__SOURCE__RECORD)
         TARE_TRY(make_from_record(out, input, features));
@@ -416,7 +431,7 @@ static tare_status make_value(struct tare_tensor *out, const input_row *input, c
     else
         TARE_TRY(input->n_default_value ? tare__spec_make_default(out, input, features)
                                         : no_feature(input->feature, features));
-    TARE_TRY(tare__spec_convert(out, input, tare__spec_dtype(input->type)));
+    TARE_TRY(convert(out, input, feature));
     if (input->channels_first) TARE_TRY(channels_to_front(out));
     return input->whole ? TARE_OK : add_axis(out);
 }

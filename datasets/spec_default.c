@@ -1,4 +1,5 @@
-/* Default values: what a feature that is missing becomes has the dtype of the same feature in other records. */
+/* Default values: what a feature that is missing becomes has the dtype of the same feature in other records. With a
+ * default value that is not whole, integers become float32 in all records. */
 #include "datasets/spec_input.h"
 
 #include <math.h>
@@ -34,6 +35,11 @@ static int dtype_of_source(const Tare__DatasetInput *input) {
     default:
         return TARE_DT_INVALID;
     }
+}
+
+int tare__spec_result_dtype(const Tare__DatasetInput *input, int dtype) {
+    if (!input->type && tare_dtype_is_integer(dtype) && !is_whole(input)) return TARE_DT_FLOAT;
+    return tare__spec_dtype(input->type);
 }
 
 tare_status tare__spec_default_dtype(int *out, const Tare__DatasetInput *input, const struct tare_features *features,

@@ -22,6 +22,8 @@ tare_status tare__spec_edit_image(struct tare_tensor *image, const Tare__Dataset
  * or float32 for numbers that are not whole. TARE_TYPE if none of these shows it and the spec has no type. */
 tare_status tare__spec_default_dtype(int *out, const Tare__DatasetInput *input, const struct tare_features *features,
                                      const char *name) TARE_WARN_UNUSED;
+/* The dtype of the input, whose values have `dtype` before; TARE_DT_INVALID: the spec does not set it. */
+int tare__spec_result_dtype(const Tare__DatasetInput *input, int dtype);
 /* The default value, before it is scaled and converted, in the input's shape. */
 tare_status tare__spec_make_default(struct tare_tensor *out, const Tare__DatasetInput *input,
                                     const struct tare_features *features) TARE_WARN_UNUSED;

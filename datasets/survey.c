@@ -248,24 +248,23 @@ static tare_status read_file(struct surveyor *s, struct tare_data_file *file) {
     }
 }
 
-static tare_status survey_file(struct surveyor *s, const char *path) {
+/* *file: the one before, which is replaced. */
+static tare_status survey_file(struct surveyor *s, struct tare_data_file **file, const struct tare_file_list *files) {
     struct tare_survey_file *entry = &s->out->files[s->file];
-    struct tare_data_file *file;
-    tare_status status;
+    const char *path = files->names[s->file];
     entry->path = tare_arena_strdup(&s->out->arena, path);
     entry->bytes = strcmp(path, "-") == 0 ? -1 : tare_file_size(path);
     if (!entry->path) return TARE_NO_MEMORY;
-    TARE_TRY(tare_data_file_open(&file, path, s->options->labels));
-    entry->format = tare_arena_strdup(&s->out->arena, tare_data_file_format(file));
-    status = entry->format ? read_file(s, file) : TARE_NO_MEMORY;
-    tare_data_file_close(file);
-    return status;
+    TARE_TRY(tare_data_file_open_of(file, files, (size_t)s->file, s->options->labels, *file));
+    entry->format = tare_arena_strdup(&s->out->arena, tare_data_file_format(*file));
+    return entry->format ? read_file(s, *file) : TARE_NO_MEMORY;
 }
 
 tare_status tare_survey_files(struct tare_survey *out, const char *const *paths, size_t n_paths,
                               const struct tare_survey_options *options) {
     struct surveyor s = { .out = out, .options = options };
     struct tare_file_list files = { 0 };
+    struct tare_data_file *file = NULL;
     tare_status status = TARE_OK;
     memset(out, 0, sizeof *out);
     for (size_t i = 0; i < n_paths && status == TARE_OK; i++)
@@ -276,8 +275,9 @@ tare_status tare_survey_files(struct tare_survey *out, const char *const *paths,
     for (size_t i = 0; i < files.count && status == TARE_OK; i++) {
         s.file = (int32_t)i;
         out->n_files = i + 1;
-        status = survey_file(&s, files.names[i]);
+        status = survey_file(&s, &file, &files);
     }
+    tare_data_file_close(file);
     tare_map_free(&s.seen);
     tare_map_free(&s.places);
     tare_file_list_free(&files);

@@ -181,11 +181,10 @@ static tare_status show_record(json_t *list, struct tare_data_file *file, const 
     return status;
 }
 
-static tare_status show_file(json_t *list, const char *path, const struct head_options *options) {
-    struct tare_data_file *file;
+static tare_status show_file(json_t *list, struct tare_data_file *file, const char *path,
+                             const struct head_options *options) {
     int64_t count = 0;
     tare_status status;
-    TARE_TRY(tare_data_file_open(&file, path, options->labels));
     if (!options->json) printf("%s (%s)\n", path, tare_data_file_format(file));
     for (status = TARE_OK; count < options->limit && status == TARE_OK; count++) {
         struct tare_data_record record;
@@ -196,19 +195,22 @@ static tare_status show_file(json_t *list, const char *path, const struct head_o
     }
     if (status == TARE_OK && !count && options->limit > 0)
         status = TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: no records (expected at least 1)", path);
-    tare_data_file_close(file);
     return status;
 }
 
 static tare_status show_files(const struct head_options *options) {
     struct tare_file_list files = { 0 };
+    struct tare_data_file *file = NULL;
     json_t *list = options->json ? json_array() : NULL;
     tare_status status = TARE_OK;
     for (size_t i = 0; i < options->files.count && status == TARE_OK; i++)
         status = tare_file_glob(&files, options->files.items[i]);
     if (status == TARE_OK) status = tare_data_files_check(&files);
-    for (size_t i = 0; i < files.count && status == TARE_OK; i++)
-        status = show_file(list, files.names[i], options);
+    for (size_t i = 0; i < files.count && status == TARE_OK; i++) {
+        status = tare_data_file_open_of(&file, &files, i, options->labels, file);
+        if (status == TARE_OK) status = show_file(list, file, files.names[i], options);
+    }
+    tare_data_file_close(file);
     if (list && status == TARE_OK) {
         json_dumpf(list, stdout, JSON_INDENT(2));
         putchar('\n');

@@ -9,6 +9,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -62,9 +63,18 @@ static void values__may_be_quoted(void **state) {
     tare_csv_file_close(file);
 }
 
+static void line_breaks__do_not_belong_to_values(void **state) {
+    struct tare_csv_file *file = open_ok("a,b\r\n1,x\r\n2,\"x\r\"\n3,\"x\r\"\r\n4,\"x\"\r\n5,x\r");
+    static const char *const expected[] = { "x", "x\r", "x\r", "x", "x" };
+    (void)state;
+    for (int row = 0; row < 5; row++)
+        assert_text(file, row, "b", expected[row]);
+    tare_csv_file_close(file);
+}
+
 static void columns__have_the_narrowest_dtype_of_their_values(void **state) {
-    struct tare_csv_file *file =
-        open_ok("i\tf\ts\tbig\n1\t2\t3\t9223372036854775807\n-4\t 5e-1\tx\t9223372036854775808");
+    struct tare_csv_file *file = open_ok("i\tf\ts\tbig\tmixed\n1\t2\t3\t9223372036854775807\t9223372036854775808\n"
+                                         "-4\t 5e-1\tx\t9223372036854775808\t.5");
     (void)state;
     assert_int_equal(tare_csv_file_rows(file), 2);
     assert_number(file, 0, "i", TARE_DT_INT64, 1);
@@ -72,8 +82,38 @@ static void columns__have_the_narrowest_dtype_of_their_values(void **state) {
     assert_number(file, 0, "f", TARE_DT_FLOAT, 2);
     assert_number(file, 1, "f", TARE_DT_FLOAT, 0.5);
     assert_text(file, 0, "s", "3");
-    assert_number(file, 0, "big", TARE_DT_FLOAT, 0x1p63);
+    assert_text(file, 0, "big", "9223372036854775807"); /* float32 would make other integers of them */
+    assert_text(file, 1, "big", "9223372036854775808");
+    assert_number(file, 0, "mixed", TARE_DT_FLOAT, 0x1p63);
     tare_csv_file_close(file);
+}
+
+static void numbers__that_float32_does_not_hold_are_errors(void **state) {
+    static const char *const bad[] = { "1e300", "-1e39", "1e999", "3.5e38" };
+    static const char *const good[] = { "inf", "-INF", "nan", "3.4e38", "1e-300" };
+    struct tare_features features;
+    char text[100];
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        snprintf(text, sizeof text, "a,b\n1.5,2\n%s,3\n", bad[i]);
+        struct tare_csv_file *file = open_ok(text);
+        assert_int_equal(tare_csv_file_read(&features, file, 1), TARE_OK);
+        assert_null(tare_features_find(&features, "a"));
+        assert_int_equal(tare_features_check(&features, "b"), TARE_OK);
+        assert_int_equal(tare_features_check(&features, "a"), TARE_TYPE);
+        snprintf(text, sizeof text, "line 3: column 'a': %s does not fit float32 (expected -3.40282e+38 to", bad[i]);
+        if (!strstr(tare_error_text(), text)) fail_msg("%s", tare_error_text());
+        tare_features_reset(&features);
+        tare_csv_file_close(file);
+    }
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        snprintf(text, sizeof text, "a,b\n1.5,2\n%s,3\n", good[i]);
+        struct tare_csv_file *file = open_ok(text);
+        assert_int_equal(tare_csv_file_read(&features, file, 1), TARE_OK);
+        assert_non_null(tare_features_find(&features, "a"));
+        tare_features_reset(&features);
+        tare_csv_file_close(file);
+    }
 }
 
 static void values__that_are_empty_are_absent_numbers(void **state) {
@@ -230,14 +270,108 @@ static void spec__gives_missing_numbers_the_dtype_of_their_column(void **state) 
                   0.5);
 }
 
+/* A value that makes a column float32 makes it float32 in all records. */
+static void spec__converts_integers_if_the_default_value_is_not_whole(void **state) {
+    const char *path = temp_file("default.csv", "n,k\n16777216,1\n,1\n", 18);
+    struct tare_dataset_spec *spec = spec_of("input { name: 'x' feature: 'n' shape: 1 default_value: 0.5 }\n"
+                                             "input { name: 'y' column: 'k' column: 'n' shape: 2 default_value: 0.5 }");
+    const struct tare_source_options options = { .spec = spec };
+    struct tare_source *source;
+    struct tare_provenance where;
+    bool end;
+    (void)state;
+    assert_int_equal(tare_source_new(&source, &path, 1, &options), TARE_OK);
+    for (int row = 0; row < 2; row++) {
+        struct tare_sample sample;
+        if (tare_source_next(&sample, &where, &end, source, NULL, NULL) != TARE_OK) fail_msg("%s", tare_error_text());
+        for (size_t i = 0; i < 2; i++) {
+            const struct tare_tensor *value = &sample.values[i];
+            if (value->dtype != TARE_DT_FLOAT)
+                fail_msg("%s, row %d: %s", sample.keys[i], row, tare_dtype_name(value->dtype));
+            assert_true(TARE_CONST_DATA(float, value)[i] == (row ? 0.5f : 16777216));
+        }
+        tare_sample_reset(&sample);
+    }
+    tare_source_free(source);
+    tare_dataset_spec_free(spec);
+}
+
+/* Each column of two files: the first record of each file has that dtype, in either order of the files. */
+static void columns__have_one_dtype_in_all_files(void **state) {
+    static const char one[] = "ints,floats,texts,large,only,empty\n1,1,1,1,1,\n";
+    static const char two[] = "large,empty,ints,texts,floats\n99999999999999999999,2.5,2,x,0.5\n";
+    const char *const paths[] = { temp_file("one.csv", one, sizeof one - 1),
+                                  temp_file("two.csv", two, sizeof two - 1) };
+    static const struct {
+        const char *key;
+        int dtype;
+    } columns[] = {
+        { "ints", TARE_DT_INT64 }, { "floats", TARE_DT_FLOAT }, { "texts", TARE_DT_STRING }, { "large", TARE_DT_STRING }
+    };
+    (void)state;
+    for (size_t c = 0; c < sizeof columns / sizeof *columns; c++)
+        for (int swap = 0; swap < 2; swap++) {
+            char text[200];
+            snprintf(text, sizeof text,
+                     "input { name: 'x' feature: '%s' } input { name: 'e' feature: 'empty' shape: 1 "
+                     "default_value: 0 }",
+                     columns[c].key);
+            struct tare_dataset_spec *spec = spec_of(text);
+            const struct tare_source_options options = { .spec = spec };
+            const char *const both[] = { paths[swap], paths[!swap] };
+            struct tare_source *source;
+            struct tare_provenance where;
+            bool end;
+            assert_int_equal(tare_source_new(&source, both, 2, &options), TARE_OK);
+            for (int row = 0; row < 2; row++) {
+                struct tare_sample sample;
+                if (tare_source_next(&sample, &where, &end, source, NULL, NULL) != TARE_OK)
+                    fail_msg("%s", tare_error_text());
+                if (sample.values[0].dtype != columns[c].dtype)
+                    fail_msg("%s, file %d: %s", columns[c].key, row, tare_dtype_name(sample.values[0].dtype));
+                assert_int_equal(sample.values[1].dtype, TARE_DT_FLOAT); /* also where it is absent */
+                tare_sample_reset(&sample);
+            }
+            tare_source_free(source);
+            tare_dataset_spec_free(spec);
+        }
+}
+
+/* A file that changes between the two passes, as one that could be read only once, is not read as another dtype. */
+static void columns__of_a_file_that_was_not_compared_must_fit(void **state) {
+    struct tare_csv_columns *columns = tare_csv_columns_new();
+    struct tare_csv_file *first = open_ok("a,b\n1,0.5\n"), *fits = open_ok("b,a,c\n1,,x\n"),
+                         *other = open_ok("a\n0.5\n");
+    (void)state;
+    assert_non_null(columns);
+    assert_int_equal(tare_csv_columns_add(columns, first), TARE_OK);
+    assert_int_equal(tare_csv_file_share(first, columns), TARE_OK);
+    assert_int_equal(tare_csv_file_share(fits, columns), TARE_OK);
+    assert_number(fits, 0, "b", TARE_DT_FLOAT, 1);
+    assert_int_equal(tare_csv_file_share(other, columns), TARE_TYPE);
+    assert_non_null(strstr(tare_error_text(), "t.csv: column 'a' is float32 here and int64 in the files before"));
+    tare_csv_file_close(first);
+    tare_csv_file_close(fits);
+    tare_csv_file_close(other);
+    tare_csv_columns_free(columns);
+}
+
 static void spec__reports_columns_that_do_not_fit(void **state) {
     static const struct {
         const char *spec, *error;
     } cases[] = {
         { "input { name: 'x' column: 'aeg' }", "has no feature 'aeg'; did you mean 'age'?" },
-        { "input { name: 'x' column: 'city' }", "column 'city' is string (expected numbers)" },
+        { "input { name: 'x' column: 'city' }", "input 'x': column 'city' is string (expected numbers) because of " },
+        { "input { name: 'x' column: 'city' }", "people.csv: line 2: 'Rome'" },
+        { "input { name: 'x' feature: 'city' type: INT32 }", "column 'city' is text because of " },
+        { "input { name: 'x' feature: 'id' type: INT64 }",
+          "people.csv: line 2: '99999999999999999999', which int64 does not hold" },
+        { "input { name: 'x' column: 'age' column: 'far' shape: 2 default_value: 0 }",
+          "people.csv: record 0 at 16: input 'x': line 2: column 'far': 1e300 does not fit float32" },
+        { "input { name: 'x' feature: 'far' shape: 1 default_value: 0 }", "column 'far': 1e300 does not fit float32" },
     };
-    const char *path = temp_file("people.csv", "age,city\n41,Rome\n", 17);
+    static const char table[] = "age,city,id,far\n41,Rome,99999999999999999999,1e300\n";
+    const char *path = temp_file("people.csv", table, sizeof table - 1);
     struct tare_dataset_spec *bad;
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -286,13 +420,18 @@ static void files__of_other_formats_name_the_conversion(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values__may_be_quoted),
+        cmocka_unit_test(line_breaks__do_not_belong_to_values),
         cmocka_unit_test(columns__have_the_narrowest_dtype_of_their_values),
+        cmocka_unit_test(numbers__that_float32_does_not_hold_are_errors),
         cmocka_unit_test(values__that_are_empty_are_absent_numbers),
         cmocka_unit_test(rows__take_memory_in_proportion_to_their_columns),
         cmocka_unit_test(files__with_errors_name_the_line),
         cmocka_unit_test(allocations__that_fail_are_reported),
         cmocka_unit_test(spec__makes_inputs_and_labels_of_columns),
         cmocka_unit_test(spec__gives_missing_numbers_the_dtype_of_their_column),
+        cmocka_unit_test(spec__converts_integers_if_the_default_value_is_not_whole),
+        cmocka_unit_test(columns__have_one_dtype_in_all_files),
+        cmocka_unit_test(columns__of_a_file_that_was_not_compared_must_fit),
         cmocka_unit_test(spec__reports_columns_that_do_not_fit),
         cmocka_unit_test(files__of_other_formats_name_the_conversion),
     };
