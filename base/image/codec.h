@@ -22,6 +22,8 @@ tare_status tare_png_decode(struct tare_str file, int channels, bool wide, tare_
 tare_status tare_jpeg_decode(struct tare_str file, int channels, const struct tare_jpeg_options *options,
                              tare_codec_make_fn make, void *arg);
 tare_status tare_bmp_decode(struct tare_str file, int channels, tare_codec_make_fn make, void *arg);
+/* Bytes of the pixels of a PNG before they are compressed, by its header; 0 if it has none. */
+uint64_t tare_png_packed_size(struct tare_str file);
 tare_status tare_jpeg_size(struct tare_str file, int64_t *height, int64_t *width, int64_t *channels);
 
 /* Number of frames of a GIF, and the largest height and width of a frame. */

@@ -6,8 +6,8 @@
 
 enum {
     FREE_PIXELS = 64 << 20, /* bytes of pixels that any file may have; beyond that … */
-    LARGEST_GAIN =
-        2048, /* … this many per byte of the file: a JPEG block takes at least a bit, deflate expands by up to 1032 */
+    LARGEST_GAIN = 2048,    /* … this many per byte of the file: a JPEG block takes at least a bit */
+    LARGEST_DEFLATE = 1032, /* in a PNG, of packed pixels: those of 1 bit become 8 to 32 in memory */
 };
 
 enum tare_image_format tare_image_format_of(struct tare_str file) {
@@ -19,11 +19,16 @@ enum tare_image_format tare_image_format_of(struct tare_str file) {
 
 struct making {
     struct tare_tensor *out;
-    size_t file_size;
+    struct tare_str file;
     tare_status status;
 };
 
-static tare_status check_size(size_t file_size, int64_t height, int64_t width, int64_t channels) {
+static bool can_be_encoded(struct tare_str file, int64_t bytes) {
+    if (tare_image_format_of(file) == TARE_IMAGE_PNG) return tare_png_packed_size(file) / LARGEST_DEFLATE <= file.size;
+    return (uint64_t)bytes / LARGEST_GAIN <= file.size;
+}
+
+static tare_status check_size(struct tare_str file, int64_t height, int64_t width, int64_t channels) {
     const struct tare_shape shape = tare_shape_make(3, -1, -1, (int)channels);
     struct tare_shape whole = shape;
     int64_t bytes;
@@ -31,16 +36,16 @@ static tare_status check_size(size_t file_size, int64_t height, int64_t width, i
     whole.dims[1] = width;
     TARE_TRY(tare_shape_elements(&bytes, &whole));
     if (height < 1 || width < 1) return TARE_FAIL(TARE_SHAPE, "the image has no pixels");
-    if (bytes > FREE_PIXELS && (uint64_t)bytes / LARGEST_GAIN > file_size)
+    if (bytes > FREE_PIXELS && !can_be_encoded(file, bytes))
         return TARE_FAIL(TARE_SHAPE, "an image of %lld x %lld pixels cannot be encoded in %zu bytes", (long long)height,
-                         (long long)width, file_size);
+                         (long long)width, file.size);
     return TARE_OK;
 }
 
 static void *make_pixels(void *arg, int64_t height, int64_t width, int64_t channels) {
     struct making *making = arg;
     struct tare_shape shape = { .rank = 3, .dims = { height, width, channels } };
-    making->status = check_size(making->file_size, height, width, channels);
+    making->status = check_size(making->file, height, width, channels);
     if (making->status == TARE_OK) making->status = tare_tensor_new(making->out, TARE_DT_UINT8, &shape);
     return making->status == TARE_OK ? making->out->data : NULL;
 }
@@ -52,7 +57,7 @@ static tare_status decode_jpeg(struct making *making, struct tare_str file, int 
     if (channels > 3)
         return TARE_FAIL(TARE_UNSUPPORTED, "a JPEG has no alpha channel (expected %d channels)", channels);
     TARE_TRY(tare_jpeg_size(file, &height, &width, &in_file));
-    TARE_TRY(check_size(file.size, height, width, in_file));
+    TARE_TRY(check_size(file, height, width, in_file));
     return tare_jpeg_decode(file, channels, &options, make_pixels, making);
 }
 
@@ -73,7 +78,7 @@ tare_status tare_image_decode(struct tare_tensor *out, struct tare_str file, enu
                               int channels) {
     static const char *const names[] = { "no image", "a JPEG", "a PNG", "a BMP" };
     enum tare_image_format is = tare_image_format_of(file);
-    struct making making = { .out = out, .file_size = file.size };
+    struct making making = { .out = out, .file = file };
     tare_status status;
     memset(out, 0, sizeof *out);
     if (format != TARE_IMAGE_ANY && is != format)

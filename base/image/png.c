@@ -43,6 +43,25 @@ static void on_flush(png_structp png) {
     (void)png;
 }
 
+static uint64_t load_word(const char *at) {
+    const unsigned char *bytes = (const unsigned char *)at;
+    return (uint64_t)bytes[0] << 24 | (uint64_t)bytes[1] << 16 | (uint64_t)bytes[2] << 8 | bytes[3];
+}
+
+uint64_t tare_png_packed_size(struct tare_str file) {
+    enum { WIDTH = 16, HEIGHT = 20, DEPTH = 24, COLOR = 25, HEADER_SIZE = 33 };
+    static const unsigned channels[] = { [PNG_COLOR_TYPE_GRAY] = 1,
+                                         [PNG_COLOR_TYPE_RGB] = 3,
+                                         [PNG_COLOR_TYPE_PALETTE] = 1,
+                                         [PNG_COLOR_TYPE_GRAY_ALPHA] = 2,
+                                         [PNG_COLOR_TYPE_RGB_ALPHA] = 4 };
+    if (file.size < HEADER_SIZE) return 0;
+    const unsigned depth = (unsigned char)file.data[DEPTH], color = (unsigned char)file.data[COLOR];
+    if (color >= sizeof channels / sizeof *channels || depth > 16) return 0;
+    const uint64_t row = (load_word(file.data + WIDTH) * channels[color] * depth + 7) / 8;
+    return load_word(file.data + HEIGHT) * (row + 1); /* each row begins with the byte of its filter */
+}
+
 /* Sets the transformations to the expected channels and depth. */
 static void set_transforms(png_structp png, png_infop info, int *channels, bool wide, bool *stretch) {
     int color = png_get_color_type(png, info), depth = png_get_bit_depth(png, info);

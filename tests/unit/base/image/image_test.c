@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <setjmp.h>
 #include <cmocka.h>
+#include <png.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -79,6 +80,47 @@ static void decode__refuses_absurd_sizes(void **state) {
     assert_non_null(strstr(tare_error_text(), "an image of 60000 x 60000 pixels cannot be encoded in"));
     tare_strbuf_free(&jpeg);
     tare_strbuf_free(&png);
+}
+
+static void append(png_structp png, png_bytep data, size_t size) {
+    tare_strbuf_append(png_get_io_ptr(png), data, size);
+}
+
+/* A white square of one bit a pixel, which deflate compresses by several hundreds. */
+static void make_white(struct tare_strbuf *out, unsigned side) {
+    png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, NULL, NULL, NULL);
+    png_infop info = png_create_info_struct(png);
+    unsigned char *row = tare_malloc(side / 8 + 1);
+    memset(row, 0xff, side / 8 + 1);
+    png_set_write_fn(png, out, append, NULL);
+    png_set_IHDR(png, info, side, side, 1, PNG_COLOR_TYPE_GRAY, PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT,
+                 PNG_FILTER_TYPE_DEFAULT);
+    png_write_info(png, info);
+    for (unsigned y = 0; y < side; y++)
+        png_write_row(png, row);
+    png_write_end(png, info);
+    png_destroy_write_struct(&png, &info);
+    tare_free(row);
+}
+
+static void decode__reads_what_deflate_compresses_most(void **state) {
+    enum { SIDE = 8400 }; /* a little more than 64 MiB of pixels */
+    struct tare_strbuf file = { 0 };
+    struct tare_tensor image;
+    (void)state;
+    make_white(&file, SIDE);
+    assert_true(file.size < SIDE * SIDE / 2048);
+    if (tare_image_decode(&image, (struct tare_str){ file.data, file.size }, TARE_IMAGE_ANY, 0) != TARE_OK)
+        fail_msg("%s", tare_error_text());
+    assert_int_equal(image.elements, SIDE * SIDE);
+    assert_int_equal(TARE_DATA(uint8_t, &image)[SIDE * SIDE - 1], 255);
+    tare_tensor_reset(&image);
+    /* The same bytes cannot have 60000 x 60000 pixels of one bit. */
+    memcpy(file.data + 16, "\0\0\xea\x60\0\0\xea\x60\1\0\0\0\0\xa8\xa9\x48\xef", 17);
+    assert_int_equal(tare_image_decode(&image, (struct tare_str){ file.data, file.size }, TARE_IMAGE_ANY, 0),
+                     TARE_SHAPE);
+    assert_non_null(strstr(tare_error_text(), "an image of 60000 x 60000 pixels cannot be encoded in"));
+    tare_strbuf_free(&file);
 }
 
 /* One channel: row y, column x is 10 * y + x. */
@@ -201,6 +243,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(decode__knows_formats_by_their_first_bytes),
         cmocka_unit_test(decode__refuses_absurd_sizes),
+        cmocka_unit_test(decode__reads_what_deflate_compresses_most),
         cmocka_unit_test(crop__keeps_the_middle),
         cmocka_unit_test(resize__follows_its_rule),
         cmocka_unit_test(resize__refuses_no_pixels),
