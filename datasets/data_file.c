@@ -183,6 +183,12 @@ static void name_format(struct tare_data_file *file) {
         snprintf(file->name, sizeof file->name, "%s, %s", names[file->format], file->compression);
 }
 
+static tare_status check_labels(const struct tare_data_file *file, const char *path, const char *labels) {
+    if (!labels || file->format == IMAGES) return TARE_OK;
+    return TARE_FAIL(TARE_USAGE, "--labels has no effect for %s, %s (expected images or folders of images)", path,
+                     file->name);
+}
+
 static tare_status open_in(struct tare_data_file **out, const char *path, const char *labels,
                            struct tare_stream_memory *memory) {
     struct tare_data_file *file = tare_calloc(1, sizeof *file);
@@ -191,10 +197,12 @@ static tare_status open_in(struct tare_data_file **out, const char *path, const 
     status = open_file(file, path, labels, memory);
     if (status == TARE_OK) {
         name_format(file);
-        *out = file;
-    } else {
-        tare_data_file_close(file);
+        status = check_labels(file, path, labels);
     }
+    if (status == TARE_OK)
+        *out = file;
+    else
+        tare_data_file_close(file);
     return status;
 }
 

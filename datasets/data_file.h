@@ -23,7 +23,7 @@ struct tare_data_record {
 };
 
 /* "-" is standard input. CSV files, compressed arrays and arrays in pipes are read into memory. `labels` (NULL: none)
- * is for images, see image_folder.h. */
+ * is for images, see image_folder.h; TARE_USAGE for files of other formats. */
 tare_status tare_data_file_open(struct tare_data_file **out, const char *path, const char *labels) TARE_WARN_UNUSED;
 /* Opens the file `i` of a data set, in order from 0; closes `before`, the one before it (NULL for the first), and
  * reuses its buffers. The first CSV file reads the columns of all later ones: a column has one dtype in all of them. */

@@ -122,6 +122,8 @@ static tare_status make_samples(struct tare_make_outcome *outcome, const struct 
         return TARE_FAIL(TARE_USAGE, "FILE and --input are mutually exclusive");
     if (options->inputs.count && options->max_bad)
         return TARE_FAIL(TARE_USAGE, "--max-bad applies to FILE, not to --input");
+    if (options->inputs.count && options->labels)
+        return TARE_FAIL(TARE_USAGE, "--labels has no effect with --input (expected images or folders of images)");
     if (options->files.count)
         return tare_dataset_make(outcome, options->output, options->files.items, options->files.count,
                                  options->records.spec, options->labels, &common);

@@ -69,6 +69,13 @@ expect 1 "'a' has no value in this record (default_value sets one)" "$tare" data
 printf 'input { name: "x" feature: "uint8" image { channels: 3 } }' >channels.spec
 expect 1 "an image of 1 channels (expected channels: 3" "$tare" dataset make uint8.npy --spec channels.spec -o c.tfrecord --quiet
 expect 2 "--max-bad applies to FILE, not to --input" "$tare" dataset make --input image=images.npy --max-bad 1 -o c.tfrecord
+printf 'a.png 1\n' >labels.txt
+for part in info head "make -o c.tfrecord"; do
+    for form in both.npz images.npy glyphs.csv "$glyphs/eval.tfrecord.gz"; do
+        expect 2 "--labels has no effect for $form, " "$tare" dataset $part "$form" --labels labels.txt
+    done
+done
+expect 2 "--labels has no effect with --input" "$tare" dataset make --input image=images.npy --labels labels.txt -o c.tfrecord
 expect 2 "option '--limit' has no effect without --data" "$tare" run "$model" --input image=images.npy --limit 1
 absent c.tfrecord
 absent gap.tfrecord

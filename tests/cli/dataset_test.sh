@@ -117,7 +117,8 @@ apart() { expect 1 "(choose another file)" "$@"; cmp -s "$work/a.tfrecord" "$kep
 apart "$tare" dataset make "$kept" -o "$kept" --limit 1 --quiet
 apart "$tare" dataset make "$work/keep-*.tfrecord" -o "$work/link.tfrecord" --limit 1 --quiet
 apart "$tare" dataset split "$kept" --parts 2 -o "$work/keep" --quiet
-apart "$tare" dataset split "$work/link.tfrecord" --parts 2 --labels /dev/null -o "$work/keep" --quiet
+printf 'input { name: "x" }' >"$work/x.spec"
+apart "$tare" dataset split "$work/link.tfrecord" --parts 2 --spec "$work/x.spec" -o "$work/keep" --quiet
 [ ! -e "$work/keep-00001-of-00002.tfrecord" ] || fail "a refused split left a part"
 gzip -dc "$glyphs/calibration.tfrecord.gz" | head -c 31880 >"$work/c.tfrecord"
 cp "$work/c.tfrecord" "$work/same.tfrecord"
