@@ -44,6 +44,10 @@ tare_status tare_file_error(const char *what, const char *path) {
                      strerror(reason));
 }
 
+size_t tare_file_mark_size(const void *text, size_t size) {
+    return size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+}
+
 tare_status tare_file_open(int *fd, const char *path) {
     *fd = -1;
     if (strcmp(path, "-") == 0) {

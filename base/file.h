@@ -32,6 +32,9 @@ void tare_file_unmap(struct tare_mapping *mapping);
  * in *size. Release *data with tare_free. */
 tare_status tare_file_read(char **data, size_t *size, const char *path) TARE_WARN_UNUSED;
 
+/* Bytes of the UTF-8 byte order mark at the start of a text, which some editors write and readers skip: 3 or 0. */
+size_t tare_file_mark_size(const void *text, size_t size);
+
 /* Opens for reading; "-" opens standard input. *fd must be closed with tare_file_close (which leaves 0 open). */
 tare_status tare_file_open(int *fd, const char *path) TARE_WARN_UNUSED;
 /* Reads up to `size` bytes; *got is 0 only at the end of the file. `path` is used in the error text. */

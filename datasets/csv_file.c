@@ -3,6 +3,7 @@
  * quotes. */
 #include "datasets/csv_file.h"
 #include "base/alloc.h"
+#include "base/file.h"
 #include "base/map.h"
 #include "base/strbuf.h"
 
@@ -254,7 +255,7 @@ static tare_status scan_rows(struct tare_csv_file *file, struct cursor *c) {
 static tare_status parse(struct tare_csv_file *file) {
     struct cursor c = { file->text, file->text + file->size, 1, ',' };
     if (memchr(file->text, '\0', file->size)) return TARE_FAIL(TARE_CORRUPT, "a NUL byte in a CSV file");
-    if (file->size >= 3 && memcmp(file->text, "\xef\xbb\xbf", 3) == 0) c.at += 3; /* a byte order mark */
+    c.at += tare_file_mark_size(file->text, file->size);
     c.separator = separator_of(c.at, (size_t)(c.end - c.at));
     if (!c.separator) c.separator = ',';
     file->separator = c.separator;

@@ -116,7 +116,7 @@ static tare_status read_labels(struct tare_image_folder *folder, const char *pat
     tare_status status = TARE_OK;
     int number = 0;
     TARE_TRY(tare_file_read(&text, &size, path));
-    for (char *at = text, *next; at && status == TARE_OK; at = next) {
+    for (char *at = text + tare_file_mark_size(text, size), *next; at && status == TARE_OK; at = next) {
         next = strchr(at, '\n');
         if (next) *next++ = '\0';
         number++;

@@ -245,10 +245,11 @@ static tare_status read_spec(struct tare_dataset_spec *spec, const char *text, s
 
 tare_status tare_dataset_spec_parse(struct tare_dataset_spec **out, const char *text, size_t size, const char *what) {
     struct tare_dataset_spec *spec = tare_calloc(1, sizeof *spec);
+    const size_t mark = tare_file_mark_size(text, size);
     tare_status status;
     *out = NULL;
     if (!spec) return TARE_NO_MEMORY;
-    status = read_spec(spec, text, size, what);
+    status = read_spec(spec, text + mark, size - mark, what);
     if (status == TARE_OK)
         *out = spec;
     else

@@ -1,5 +1,6 @@
 /* Names, numbers and strings of the text format. */
 #include "proto/text_scanner.h"
+#include "base/file.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -38,7 +39,9 @@ static void skip_space(struct tare_text_scanner *s) {
 
 void tare_text_scanner_init(struct tare_text_scanner *s, const char *text, size_t size, bool relaxed,
                             const char *what) {
-    *s = (struct tare_text_scanner){ .start = text, .at = text, .end = text + size, .what = what, .relaxed = relaxed };
+    const char *start = text + tare_file_mark_size(text, size);
+    *s =
+        (struct tare_text_scanner){ .start = start, .at = start, .end = text + size, .what = what, .relaxed = relaxed };
     skip_space(s);
 }
 

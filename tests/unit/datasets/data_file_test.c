@@ -244,15 +244,28 @@ static void images__are_labelled_by_a_list(void **state) {
     static const char numbers[] = "# path, label\ndog/a.png 7\n\n  cat/c.png, 5\r\n";
     static const char words[] = "dog/a.png\tzebra\ncat/b.PNG\tapple\n";
     static const char mixed[] = "dog/a.png 1\ncat/b.PNG apple\n", none[] = "dog/a.png\n";
+    static const char marked[] = "\xef\xbb\xbf"
+                                 "dog/a.png 7\n";
     struct tare_strbuf out = { 0 };
     (void)state;
     assert_string_equal(images_of(&out, temp_path("pets"), temp_file("list", numbers, strlen(numbers))), "10:7 30:5 ");
     assert_string_equal(images_of(&out, temp_path("pets"), temp_file("list", words, strlen(words))), "10:1 20:0 ");
+    assert_string_equal(images_of(&out, temp_path("pets"), temp_file("list", marked, strlen(marked))), "10:7 ");
     assert_non_null(strstr(images_of(&out, temp_path("pets"), temp_file("list", mixed, strlen(mixed))),
                            "list: some labels are numbers and some are words ('apple')"));
     assert_non_null(strstr(images_of(&out, temp_path("pets"), temp_file("list", none, strlen(none))),
                            "list: line 1: 'dog/a.png' (expected: path label)"));
     tare_strbuf_free(&out);
+}
+
+static void lists_of_labels__are_for_images(void **state) {
+    static const char list[] = "dog/a.png 7\n", table[] = "a,b\n1,2\n";
+    const char *path = temp_file("table.csv", table, strlen(table));
+    struct tare_data_file *file;
+    (void)state;
+    assert_int_equal(tare_data_file_open(&file, path, temp_file("list", list, strlen(list))), TARE_USAGE);
+    assert_null(file);
+    assert_non_null(strstr(tare_error_text(), "table.csv, CSV (expected images or folders of images)"));
 }
 
 static void labels_that_are_no_class_index__are_refused(void **state) {
@@ -408,6 +421,7 @@ int main(void) {
         cmocka_unit_test(files__have_their_own_line_of_a_list),
         cmocka_unit_test(folders_of_other_classes__are_refused),
         cmocka_unit_test(images__are_labelled_by_a_list),
+        cmocka_unit_test(lists_of_labels__are_for_images),
         cmocka_unit_test(images__need_a_spec_and_a_label),
         cmocka_unit_test(images__that_are_damaged_are_passed_over),
         cmocka_unit_test(faults__are_reported),

@@ -367,6 +367,19 @@ static void length__of_an_array_is_that_of_its_first_axis(void **state) {
     tare_dataset_spec_free(spec);
 }
 
+static void byte_order_mark__is_skipped(void **state) {
+    static const char good[] = "\xef\xbb\xbf"
+                               "input { name: 'x' }",
+                      bad[] = "\xef\xbb\xbf"
+                              " input { name: '' }";
+    struct tare_dataset_spec *spec;
+    (void)state;
+    assert_int_equal(tare_dataset_spec_parse(&spec, good, strlen(good), "s"), TARE_OK);
+    tare_dataset_spec_free(spec);
+    assert_int_equal(tare_dataset_spec_parse(&spec, bad, strlen(bad), "s"), TARE_INVALID_ARGUMENT);
+    assert_string_equal(tare_error_text(), "s:1:2: input 1 has no name");
+}
+
 static void record__is_one_string(void **state) {
     static const char record[] = "\x0a\x09\x0a\x07\x0a\x01x\x12\x02\x1a\x00";
     static const char text[] = "input { name: \"examples\" source: RECORD shape: 1 whole: true }";
@@ -547,6 +560,7 @@ int main(void) {
         cmocka_unit_test(default_value__stands_in_for_an_empty_list),
         cmocka_unit_test(feature_list_without_steps__has_the_dtype_that_the_spec_asks_for),
         cmocka_unit_test(length__of_an_array_is_that_of_its_first_axis),
+        cmocka_unit_test(byte_order_mark__is_skipped),
         cmocka_unit_test(record__is_one_string),
         cmocka_unit_test(default_value__has_the_dtype_of_the_feature),
         cmocka_unit_test(samples__go_through_a_spec_too),

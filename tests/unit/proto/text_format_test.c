@@ -72,6 +72,17 @@ static void messages__braces_angles_and_optional_colons(void **state) {
     assert_int_equal(read->batch_options[0]->allowed_batch_sizes[1], 8);
 }
 
+/* Editors may write one; it is not part of the line. */
+static void byte_order_mark__is_skipped(void **state) {
+    Tare__ConverterOptions *read = read_as(*state, options,
+                                           "\xef\xbb\xbf"
+                                           "batch_options { num_batch_threads: 2 }",
+                                           TARE_TEXT_STRICT);
+    assert_int_equal(read->batch_options[0]->num_batch_threads, 2);
+    expect_failure(*state, options, "\xef\xbb\xbf}", "1:1: expected a name (got '}')");
+    expect_failure(*state, options, "\xef\xbb", "1:1: expected a name (got byte 0xef)");
+}
+
 static void lists__of_scalars_and_of_messages(void **state) {
     Tare__ConverterOptions *read =
         read_as(*state, options,
@@ -493,6 +504,7 @@ static void memory__every_failing_allocation_is_reported(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(messages__braces_angles_and_optional_colons),
+        TEST(byte_order_mark__is_skipped),
         TEST(lists__of_scalars_and_of_messages),
         TEST(strings__escapes_quotes_and_neighbours),
         TEST(numbers__decimal_hexadecimal_octal_and_signs),
