@@ -84,6 +84,12 @@ static tare_status count_strings(struct tare_survey_key *key, struct tare_arena 
     return TARE_OK;
 }
 
+/* An empty list of a tf.Example, or a feature list without steps: the type of its values is not known, nor, of a list,
+ * the shape of a step. */
+static bool is_empty_list(const struct tare_tensor *value, bool from_example) {
+    return from_example && value->shape.rank == 1 && !value->elements;
+}
+
 /* Reduces the shape to the dims that both have in common. */
 static void widen(struct tare_shape *shape, const struct tare_shape *other) {
     if (shape->rank != other->rank) {
@@ -143,21 +149,42 @@ static struct tare_survey_key *key_of(struct surveyor *s, const struct tare_samp
     return move_last_to(s, before) ? &out->keys[before - 1] : NULL;
 }
 
-static tare_status add_value(struct surveyor *s, const struct tare_sample *sample, size_t index,
+/* The shape of an empty list is that of the other records with no rows. */
+static void add_shape(struct tare_survey_key *key, const struct tare_tensor *value, bool is_empty) {
+    struct tare_shape shape = value->shape;
+    if (!key->records) {
+        key->shape = shape;
+        return;
+    }
+    if (is_empty && key->shape.rank > 0) {
+        shape = key->shape;
+        shape.dims[0] = 0;
+    } else if (!key->has_type && key->shape.rank == 1) {
+        key->shape = shape;
+        if (shape.rank > 0) key->shape.dims[0] = 0;
+    }
+    widen(&key->shape, &shape);
+}
+
+static void add_type(struct tare_survey_key *key, const struct tare_tensor *value, bool is_empty) {
+    add_shape(key, value, is_empty);
+    if (!key->has_type) key->dtype = value->dtype;
+    if (is_empty) return;
+    key->mixed = key->mixed || key->dtype != value->dtype;
+    key->has_type = true;
+}
+
+static tare_status add_value(struct surveyor *s, const struct tare_sample *sample, size_t index, bool from_example,
                              const struct tare_survey_place *place) {
     const struct tare_tensor *value = &sample->values[index];
     struct tare_survey_key *key = key_of(s, sample, index);
     struct tare_content_hash hash = tare_content_hash_tensor(value);
     if (!key) return TARE_NO_MEMORY;
-    if (!key->records) {
-        key->dtype = value->dtype;
-        key->shape = value->shape;
-        key->first = hash;
-    } else {
+    add_type(key, value, is_empty_list(value, from_example));
+    if (key->records)
         key->constant = (key->records == 1 || key->constant) && memcmp(&key->first, &hash, sizeof hash) == 0;
-        key->mixed = key->mixed || key->dtype != value->dtype;
-        widen(&key->shape, &value->shape);
-    }
+    else
+        key->first = hash;
     key->records++;
     key->elements += value->elements;
     if (value->elements > key->largest) key->largest = value->elements;
@@ -188,9 +215,10 @@ static tare_status find_duplicate(struct surveyor *s, const struct tare_sample *
 static tare_status add_sample(struct surveyor *s, const struct tare_sample *sample, const char *kind,
                               const struct tare_survey_place *place) {
     struct tare_survey *out = s->out;
+    const bool from_example = strncmp(kind, "tf.", 3) == 0;
     TARE_TRY(find_duplicate(s, sample, place));
     for (size_t i = 0; i < sample->count; i++)
-        TARE_TRY(add_value(s, sample, i, place));
+        TARE_TRY(add_value(s, sample, i, from_example, place));
     out->kind = !out->kind || strcmp(out->kind, kind) == 0 ? kind : "mixed";
     out->records++;
     out->files[s->file].records++;

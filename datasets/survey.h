@@ -20,8 +20,9 @@ struct tare_survey_place {
 
 struct tare_survey_key {
     const char *name;
-    int dtype;               /* in the first record; see mixed */
+    int dtype;               /* in the first record that shows it: empty lists of a tf.Example do not; see mixed */
     bool mixed;              /* records have values of different dtypes */
+    bool has_type;           /* a record shows the dtype */
     struct tare_shape shape; /* of all records: dims that differ are -1; unknown rank if the ranks differ */
     int64_t records;         /* number of records with this key */
     int64_t elements;        /* in all records */

@@ -96,6 +96,58 @@ static void survey__finds_equal_records_whatever_the_order_of_keys(void **state)
     tare_survey_free(&survey);
 }
 
+/* A message field of length-delimited bytes. */
+static void put_field(struct tare_strbuf *out, int number, const struct tare_strbuf *body) {
+    assert_true(body->size < 128);
+    tare_strbuf_putc(out, (char)(number << 3 | 2));
+    tare_strbuf_putc(out, (char)body->size);
+    tare_strbuf_append(out, tare_strbuf_text(body), body->size);
+}
+
+/* A tf.SequenceExample with the feature list "l" of so many steps, each int64_list { 7, 8 }; steps < 0: a tf.Example
+ * with the feature "l" and an empty float_list. */
+static void write_list(struct tare_tfrecord_writer *writer, int steps) {
+    struct tare_strbuf value = { 0 }, list = { 0 }, entry = { 0 }, lists = { 0 }, record = { 0 };
+    static const char ints[] = "\x1a\x04\x0a\x02\x07\x08", floats[] = "\x12\x00";
+    tare_strbuf_append(&value, steps < 0 ? floats : ints, steps < 0 ? 2 : 6);
+    for (int i = 0; i < steps; i++)
+        put_field(&list, 1, &value);
+    tare_strbuf_append(&entry, "\x0a\x01l", 3);
+    put_field(&entry, 2, steps < 0 ? &value : &list);
+    put_field(&lists, 1, &entry);
+    put_field(&record, steps < 0 ? 1 : 2, &lists);
+    assert_int_equal(tare_tfrecord_write(writer, tare_strbuf_text(&record), record.size), TARE_OK);
+    tare_strbuf_free(&value);
+    tare_strbuf_free(&list);
+    tare_strbuf_free(&entry);
+    tare_strbuf_free(&lists);
+    tare_strbuf_free(&record);
+}
+
+/* Whether the empty list comes first or last, the other records show its type. */
+static void survey__finds_no_type_in_empty_lists(void **state) {
+    static const int cases[][3] = { { 0, 2, 3 }, { 3, 2, 0 }, { 2, -1, 2 }, { -1, 2, 2 }, { 2, 0, 2 } };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct tare_tfrecord_writer *writer;
+        struct tare_survey survey;
+        assert_int_equal(tare_tfrecord_create(&writer, temp_path("lists.tfrecord")), TARE_OK);
+        for (int k = 0; k < 3; k++)
+            write_list(writer, cases[i][k]);
+        assert_int_equal(tare_tfrecord_commit(writer), TARE_OK);
+        look(&survey, temp_path("lists.tfrecord"));
+        assert_int_equal(survey.bad, 0);
+        assert_int_equal(survey.n_keys, 1);
+        const struct tare_survey_key *key = &survey.keys[0];
+        if (key->mixed || key->dtype != TARE_DT_INT64)
+            fail_msg("case %zu: %s%s", i, tare_dtype_name(key->dtype), key->mixed ? ", mixed" : "");
+        if (key->shape.rank != 2 || key->shape.dims[0] != -1 || key->shape.dims[1] != 2)
+            fail_msg("case %zu: rank %d", i, key->shape.rank);
+        assert_int_equal(key->records, 3);
+        tare_survey_free(&survey);
+    }
+}
+
 /* Keys are in the order of the columns, also those that the first records lack. */
 static void survey__orders_columns_as_the_header(void **state) {
     static const char *const names[] = { "a", "b", "c", "d", "e" };
@@ -445,6 +497,7 @@ int main(void) {
         cmocka_unit_test(survey__finds_types_shapes_and_values),
         cmocka_unit_test(survey__finds_equal_records_whatever_the_order_of_keys),
         cmocka_unit_test(survey__orders_columns_as_the_header),
+        cmocka_unit_test(survey__finds_no_type_in_empty_lists),
         cmocka_unit_test(survey__tells_kinds_and_features_apart),
         cmocka_unit_test(survey__lists_the_first_distinct_texts),
         cmocka_unit_test(survey__shows_records_of_no_known_kind_as_bytes),
