@@ -92,17 +92,26 @@ static tare_status unknown_name(const char *name, const struct tare_signature *s
     return status;
 }
 
+/* A spec does not apply to --input: the array itself must have the dtype. */
+static tare_status check_dtype(const struct tare_feed *feed, const struct tare_tensor *value) {
+    if (!feed->dtype || value->dtype == feed->dtype) return TARE_OK;
+    return TARE_FAIL(TARE_TYPE, "--input %s: expected %s, got %s (save the array as %s)", feed->name,
+                     tare_dtype_name(feed->dtype), tare_dtype_name(value->dtype), tare_dtype_name(feed->dtype));
+}
+
 /* `given`: by name, whether the signature has the input. */
 static tare_status compare_names(struct tare_map *given, bool *known, const struct tare_run_arrays *arrays,
                                  const struct tare_signature *signature) {
     const size_t count = tare_signature_feed_count(signature);
     struct tare_feed_place place = { 0 };
     struct tare_feed feed, missing = { 0 };
+    tare_status status = TARE_OK;
     for (size_t i = 0; i < arrays->count; i++)
         if (!tare_map_set(given, arrays->keys[i], &known[i])) return TARE_NO_MEMORY;
     for (size_t k = 0; k < count; k++) {
         tare_signature_next_feed(&feed, signature, &place);
         bool *found = tare_map_get(given, feed.name);
+        if (found && status == TARE_OK) status = check_dtype(&feed, &arrays->values[found - known]);
         if (found)
             *found = true;
         else if (is_fed(&feed) && !missing.edge.node)
@@ -111,7 +120,7 @@ static tare_status compare_names(struct tare_map *given, bool *known, const stru
     for (size_t i = 0; i < arrays->count; i++)
         if (!*(const bool *)tare_map_get(given, arrays->keys[i])) return unknown_name(arrays->keys[i], signature);
     if (missing.edge.node) return TARE_FAIL(TARE_USAGE, "--input %s=FILE.npy is missing", missing.name);
-    return TARE_OK;
+    return status;
 }
 
 static tare_status check_names(const struct tare_run_arrays *arrays, const struct tare_signature *signature) {

@@ -296,6 +296,13 @@ static bool has_ragged_steps(const struct tare_feature *feature) {
     return feature->is_list && row_size(&none, feature) < 0;
 }
 
+static tare_status ragged_steps(const struct tare_feature *feature) {
+    return TARE_FAIL(TARE_SHAPE,
+                     "feature list '%s' has steps of different lengths (expected equal lengths, or shape: [ROWS, N], "
+                     "which divides all its values, in order, into rows of N)",
+                     feature->key);
+}
+
 /* Sets the number of rows of an array, whose further axes stay. */
 static tare_status set_rows(struct tare_tensor *value, const Tare__DatasetLength *length) {
     struct tare_shape shape = value->shape;
@@ -313,15 +320,14 @@ static tare_status shape_value(struct tare_tensor *value, const input_row *input
     bool from_sample = !feature->from_example;
     if (from_sample && !input->whole) TARE_TRY(drop_axis(value));
     if (input->length && from_sample && !input->n_shape) return set_rows(value, input->length);
+    if (input->length && row_size(input, feature) < 0) return ragged_steps(feature);
     if (input->length) TARE_TRY(set_length(value, input->length, row_size(input, feature)));
     if (input->n_shape) return set_shape(value, input, !is_list && feature->from_example);
     if (!is_list) return TARE_OK;
     if (input->length && row_size(input, feature) == 1 && !feature->is_list)
         return reshape(value, &(struct tare_shape){ .rank = 1, .dims = { input->length->rows } });
     if (input->length || !feature->is_list || value->elements != feature->values.elements) return TARE_OK;
-    if (has_ragged_steps(feature))
-        return TARE_FAIL(TARE_SHAPE, "feature list '%s' has steps of different lengths (expected a shape)",
-                         feature->key);
+    if (has_ragged_steps(feature)) return ragged_steps(feature);
     if (!feature->steps) return TARE_OK;
     return reshape(value, &(struct tare_shape){ .rank = 2, .dims = { (int64_t)feature->steps, feature->lengths[0] } });
 }

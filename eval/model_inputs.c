@@ -77,18 +77,22 @@ static bool may_be_absent(const struct tare_feed *feed) {
     return feed->edge.node && strcmp(feed->edge.node->op, "Placeholder") != 0;
 }
 
-/* The line of a DatasetSpec that converts the value to the input's dtype; empty if there is none. */
-static void cast_advice(char *out, size_t size, const struct tare_feed *feed, const struct tare_tensor *value) {
+/* The line of a DatasetSpec that converts the value, which has the key in the sample, to the input's dtype; empty if
+ * there is none. */
+static void cast_advice(char *out, size_t size, const struct tare_feed *feed, const struct tare_tensor *value,
+                        const char *key) {
     const char *type = tare_dataset_spec_type_name(feed->dtype);
+    const bool has_name = strcmp(key, feed->name) == 0;
     *out = '\0';
     if (type && feed->dtype != TARE_DT_STRING && value->dtype != TARE_DT_STRING)
-        snprintf(out, size, " (cast it with --spec FILE: input { name: \"%s\" type: %s })", feed->name, type);
+        snprintf(out, size, " (cast it with --spec FILE: input { name: \"%s\"%s%s%s type: %s })", feed->name,
+                 has_name ? "" : " feature: \"", has_name ? "" : key, has_name ? "" : "\"", type);
 }
 
-static tare_status check_value(const struct tare_feed *feed, const struct tare_tensor *value) {
-    char expected[TARE_SHAPE_TEXT_SIZE], got[TARE_SHAPE_TEXT_SIZE], advice[400];
+static tare_status check_value(const struct tare_feed *feed, const struct tare_tensor *value, const char *key) {
+    char expected[TARE_SHAPE_TEXT_SIZE], got[TARE_SHAPE_TEXT_SIZE], advice[600];
     if (feed->dtype && value->dtype != feed->dtype) {
-        cast_advice(advice, sizeof advice, feed, value);
+        cast_advice(advice, sizeof advice, feed, value, key);
         return TARE_FAIL(TARE_TYPE, "input %s: expected %s, got %s%s", feed->name, tare_dtype_name(feed->dtype),
                          tare_dtype_name(value->dtype), advice);
     }
@@ -142,7 +146,7 @@ tare_status tare_bind_record(struct tare_tensor *values, const struct tare_signa
     value = tare_sample_find(sample, feed.name);
     if (!value) value = only_value(sample, label);
     if (!value) return tare_bind_sample(values, signature, sample, label);
-    TARE_TRY(check_value(&feed, value));
+    TARE_TRY(check_value(&feed, value, sample->keys[value - sample->values]));
     tare_tensor_share(&values[0], value);
     return TARE_OK;
 }
@@ -177,7 +181,7 @@ static tare_status bind_values(struct tare_tensor *values, size_t *bound, const 
             values[(*bound)++] = (struct tare_tensor){ 0 };
             continue;
         }
-        TARE_TRY(value ? check_value(&feed, value) : wrong_keys(signature, keyed->sample));
+        TARE_TRY(value ? check_value(&feed, value, feed.name) : wrong_keys(signature, keyed->sample));
         tare_tensor_share(&values[(*bound)++], value);
     }
     return TARE_OK;

@@ -44,14 +44,16 @@ expect 2 "--input images.npy: expected NAME=FILE.npy" "$tare" calibrate "$model"
 absent none.calib
 
 # ---- another dtype: the error has the line of the spec that converts it, and that line works ----
-expect 1 'expected float32, got uint8 (cast it with --spec FILE: input { name: "image" type: FLOAT32 })' \
+expect 1 'expected float32, got uint8 (cast it with --spec FILE: input { name: "image" feature: "uint8" type: FLOAT32 })' \
     "$tare" run "$model" --data uint8.npy --quiet
-sed -E 's/.*--spec FILE: (.*)\)$/\1/' stderr | sed 's/name: "image"/& feature: "uint8" scale: 0.00392156862745098/' >cast.spec
+sed -E 's/.*--spec FILE: (.*)\)$/\1/' stderr | sed 's/feature: "uint8"/& scale: 0.00392156862745098/' >cast.spec
 "$tare" run "$model" --data uint8.npy --spec cast.spec --output-dir cast --quiet >/dev/null 2>log || fail "the line of the error: $(cat cast.spec log)"
 "$python" -c "
 import numpy
 a, b = (numpy.load(f'{folder}/probabilities.npy') for folder in ('expected', 'cast'))
 assert a.shape == b.shape and abs(a - b).max() < 1e-3, abs(a - b).max()" || fail "uint8 by a spec gives other outputs"
+
+expect 1 "--input image: expected float32, got uint8 (save the array as float32)" "$tare" run "$model" --input image=uint8.npy
 
 # ---- CSV, with the spec drafted for the model ----
 expect 1 "a CSV row (expected also --spec FILE" "$tare" run "$model" --data glyphs.csv --quiet

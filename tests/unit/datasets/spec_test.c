@@ -367,6 +367,38 @@ static void length__of_an_array_is_that_of_its_first_axis(void **state) {
     tare_dataset_spec_free(spec);
 }
 
+/* Steps of one and of two values: what they need is a shape for all of them. */
+static void feature_lists__of_unequal_steps_need_a_shape(void **state) {
+    static const char record[] =
+        "\x12\x16\x0a\x14\x0a\x01l\x12\x0f\x0a\x05\x1a\x03\x0a\x01\x07\x0a\x06\x1a\x04\x0a\x02\x08\x09";
+    static const char *const bad[] = { "", "length { rows: 4 }", "length { rows: 4 } shape: 4" };
+    static const char *const good[] = { "shape: [-1, 3]", "length { rows: 1 } shape: [1, 3]" };
+    struct tare_dataset_spec *spec;
+    struct tare_sample sample;
+    char text[100];
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        snprintf(text, sizeof text, "input { name: 'l' %s }", bad[i]);
+        assert_int_equal(tare_dataset_spec_parse(&spec, text, strlen(text), "s"), TARE_OK);
+        assert_int_equal(tare_dataset_spec_decode(&sample, spec, record, sizeof record - 1), TARE_SHAPE);
+        if (!strstr(tare_error_text(),
+                    "'l' has steps of different lengths (expected equal lengths, or shape: [ROWS, N]"))
+            fail_msg("%s: %s", bad[i], tare_error_text());
+        tare_sample_reset(&sample);
+        tare_dataset_spec_free(spec);
+    }
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        snprintf(text, sizeof text, "input { name: 'l' %s }", good[i]);
+        assert_int_equal(tare_dataset_spec_parse(&spec, text, strlen(text), "s"), TARE_OK);
+        if (tare_dataset_spec_decode(&sample, spec, record, sizeof record - 1) != TARE_OK)
+            fail_msg("%s: %s", good[i], tare_error_text());
+        for (int64_t k = 0; k < 3; k++)
+            assert_int_equal(tare_tensor_get_i64(&sample.values[0], k), 7 + k);
+        tare_sample_reset(&sample);
+        tare_dataset_spec_free(spec);
+    }
+}
+
 static void byte_order_mark__is_skipped(void **state) {
     static const char good[] = "\xef\xbb\xbf"
                                "input { name: 'x' }",
@@ -560,6 +592,7 @@ int main(void) {
         cmocka_unit_test(default_value__stands_in_for_an_empty_list),
         cmocka_unit_test(feature_list_without_steps__has_the_dtype_that_the_spec_asks_for),
         cmocka_unit_test(length__of_an_array_is_that_of_its_first_axis),
+        cmocka_unit_test(feature_lists__of_unequal_steps_need_a_shape),
         cmocka_unit_test(byte_order_mark__is_skipped),
         cmocka_unit_test(record__is_one_string),
         cmocka_unit_test(default_value__has_the_dtype_of_the_feature),
