@@ -61,6 +61,27 @@ static tare_status decode_jpeg(struct making *making, struct tare_str file, int 
     return tare_jpeg_decode(file, channels, &options, make_pixels, making);
 }
 
+static int64_t load_word(struct tare_str file, int64_t at) {
+    const unsigned char *bytes = (const unsigned char *)file.data + at;
+    return bytes[0] | (int64_t)bytes[1] << 8 | (int64_t)bytes[2] << 16 | (int64_t)bytes[3] << 24;
+}
+
+/* The decoder, as TensorFlow's, takes the bytes for gray values or channels. */
+static tare_status check_bmp(struct tare_str file) {
+    enum { OFFSET = 10, HEADER = 14, DEPTH = 28, COMPRESSION = 30, LEAST_SIZE = 54, COLORS = 256 };
+    if (file.size < LEAST_SIZE) return TARE_OK; /* which the decoder reports */
+    const int64_t compression = load_word(file, COMPRESSION), start = HEADER + load_word(file, HEADER);
+    if (compression == 1 || compression == 2)
+        return TARE_FAIL(TARE_UNSUPPORTED, "a BMP with run-length encoding (expected no compression, or a PNG)");
+    if (file.data[DEPTH] != 8) return TARE_OK;
+    for (int64_t i = 0, at = start; i < COLORS && at + 4 <= load_word(file, OFFSET); i++, at += 4)
+        if (at + 4 <= (int64_t)file.size && (load_word(file, at) & 0xffffff) != i * 0x010101)
+            return TARE_FAIL(TARE_UNSUPPORTED,
+                             "a BMP with a palette of colors (expected gray values, 24 or 32 bits, or "
+                             "a PNG)");
+    return TARE_OK;
+}
+
 static tare_status decode(struct making *making, struct tare_str file, enum tare_image_format format, int channels) {
     switch (format) {
     case TARE_IMAGE_JPEG:
@@ -68,6 +89,7 @@ static tare_status decode(struct making *making, struct tare_str file, enum tare
     case TARE_IMAGE_PNG:
         return tare_png_decode(file, channels, false, make_pixels, making);
     case TARE_IMAGE_BMP:
+        TARE_TRY(check_bmp(file));
         return tare_bmp_decode(file, channels, make_pixels, making);
     default:
         return TARE_FAIL(TARE_TYPE, "not an image (expected JPEG, PNG or BMP)");

@@ -82,6 +82,30 @@ static void decode__refuses_absurd_sizes(void **state) {
     tare_strbuf_free(&png);
 }
 
+/* 2 x 1 pixels of 8 bits with a palette of two entries, of the colors black and `second`. */
+static tare_status decode_palette(uint32_t second, unsigned char compression) {
+    unsigned char file[66] = { 'B', 'M', 0, 0, 0, 0, 0, 0, 0, 0, 62, 0, 0, 0, 40,
+                               0,   0,   0, 2, 0, 0, 0, 1, 0, 0, 0,  1, 0, 8 };
+    struct tare_tensor image;
+    file[30] = compression;
+    memcpy(file + 58, &second, sizeof second);
+    file[63] = 1;
+    const tare_status status =
+        tare_image_decode(&image, (struct tare_str){ (const char *)file, sizeof file }, TARE_IMAGE_ANY, 0);
+    if (status == TARE_OK) assert_int_equal(TARE_DATA(uint8_t, &image)[1], 1);
+    tare_tensor_reset(&image);
+    return status;
+}
+
+static void decode__refuses_indices_and_codes_as_pixels(void **state) {
+    (void)state;
+    assert_int_equal(decode_palette(0x010101, 0), TARE_OK);
+    assert_int_equal(decode_palette(0xff0000, 0), TARE_UNSUPPORTED);
+    assert_non_null(strstr(tare_error_text(), "a BMP with a palette of colors"));
+    assert_int_equal(decode_palette(0x010101, 1), TARE_UNSUPPORTED);
+    assert_non_null(strstr(tare_error_text(), "a BMP with run-length encoding"));
+}
+
 static void append(png_structp png, png_bytep data, size_t size) {
     tare_strbuf_append(png_get_io_ptr(png), data, size);
 }
@@ -243,6 +267,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(decode__knows_formats_by_their_first_bytes),
         cmocka_unit_test(decode__refuses_absurd_sizes),
+        cmocka_unit_test(decode__refuses_indices_and_codes_as_pixels),
         cmocka_unit_test(decode__reads_what_deflate_compresses_most),
         cmocka_unit_test(crop__keeps_the_middle),
         cmocka_unit_test(resize__follows_its_rule),
