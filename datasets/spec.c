@@ -106,6 +106,18 @@ static tare_status check_image(const input_row *input) {
     return TARE_OK;
 }
 
+/* Values that stand for others are not clipped to the type. */
+static tare_status check_fillers(const input_row *input) {
+    const int dtype = tare__spec_dtype(input->type);
+    if (dtype == TARE_DT_INVALID) return TARE_OK;
+    for (size_t i = 0; i < input->n_default_value; i++)
+        if (!tare__spec_number_fits(dtype, input->default_value[i]))
+            return INVALID("default_value %g does not fit %s", input->default_value[i], tare_dtype_name(dtype));
+    if (input->length && !tare__spec_number_fits(dtype, input->length->value))
+        return INVALID("the value %g of length does not fit %s", input->length->value, tare_dtype_name(dtype));
+    return TARE_OK;
+}
+
 static tare_status check_numbers(const input_row *input) {
     bool scaled = input->scale != 0 || input->n_mean || input->n_std;
     if (!isfinite(input->scale)) return INVALID("scale %g (expected a number)", input->scale);
@@ -115,6 +127,7 @@ static tare_status check_numbers(const input_row *input) {
         if (!isfinite(input->std[i]) || input->std[i] == 0)
             return INVALID("std %g (expected a number other than 0)", input->std[i]);
     if (scaled && tare__spec_dtype(input->type) == TARE_DT_STRING) return INVALID("strings cannot be scaled");
+    if (!scaled) TARE_TRY(check_fillers(input));
     if (input->length && (input->length->rows < 1 || input->length->rows > LARGEST_ROWS))
         return INVALID("length of %lld rows (expected 1 to %d)", (long long)input->length->rows, LARGEST_ROWS);
     return TARE_OK;

@@ -181,6 +181,8 @@ static tare_status fill_rows(struct tare_tensor *out, const struct tare_tensor *
         }
         return TARE_OK;
     }
+    if (!tare__spec_number_fits(out->dtype, filler))
+        return TARE_FAIL(TARE_TYPE, "the value %g of length does not fit %s", filler, tare_dtype_name(out->dtype));
     TARE_TRY(tare_tensor_from(&blank, TARE_DT_DOUBLE, &one, &filler));
     status = tare__spec_convert(&blank, &plain, out->dtype);
     for (int64_t i = 0; i < out->elements && status == TARE_OK; i++)
@@ -341,15 +343,8 @@ static tare_status run_image_steps(struct tare_tensor *value, const input_row *i
     return tare__spec_edit_image(value, input);
 }
 
-static void put_default(struct tare_tensor *out, size_t at, double value) {
-    if (out->dtype == TARE_DT_INT64)
-        TARE_DATA(int64_t, out)[at] = (int64_t)value;
-    else
-        TARE_DATA(float, out)[at] = (float)value;
-}
-
-/* The values of numeric features, one after another: int64 if all are, otherwise float32. Absent ones take the default
- * value. Reset out->values also after a failure. */
+/* The values of numeric features, one after another: int64 if all are, otherwise float64, which becomes the type of the
+ * input or float32. Absent ones take the default value. Reset out->values also after a failure. */
 static tare_status join_columns(struct tare_feature *out, const input_row *input,
                                 const struct tare_features *features) {
     const struct tare_feature **found = tare_calloc(input->n_column, sizeof *found);
@@ -368,19 +363,19 @@ static tare_status join_columns(struct tare_feature *out, const input_row *input
             status = not_numeric(found[i]);
         int is = found[i] ? found[i]->values.dtype : TARE_DT_INVALID;
         if (!found[i] && status == TARE_OK) status = tare__spec_default_dtype(&is, input, features, input->column[i]);
-        if (is != TARE_DT_INT64) dtype = TARE_DT_FLOAT;
+        if (is != TARE_DT_INT64) dtype = TARE_DT_DOUBLE;
         shape.dims[0] += found[i] ? found[i]->values.elements : 1;
     }
     if (status == TARE_OK) status = tare_tensor_new(&out->values, dtype, &shape);
+    int64_t *ints = out->values.data; /* or */
+    double *numbers = out->values.data;
     for (size_t i = 0, at = 0; i < input->n_column && status == TARE_OK; i++) {
         const int64_t count = found[i] ? found[i]->values.elements : 1;
         for (int64_t k = 0; k < count; k++, at++) {
-            if (!found[i])
-                put_default(&out->values, at, input->default_value[0]);
-            else if (dtype == TARE_DT_INT64)
-                TARE_DATA(int64_t, &out->values)[at] = tare_tensor_get_i64(&found[i]->values, k);
+            if (dtype == TARE_DT_INT64)
+                ints[at] = found[i] ? tare_tensor_get_i64(&found[i]->values, k) : (int64_t)input->default_value[0];
             else
-                TARE_DATA(float, &out->values)[at] = (float)tare_tensor_get_f64(&found[i]->values, k);
+                numbers[at] = found[i] ? tare_tensor_get_f64(&found[i]->values, k) : input->default_value[0];
         }
     }
     tare_free(found);

@@ -38,7 +38,8 @@ static int dtype_of_source(const Tare__DatasetInput *input) {
 }
 
 int tare__spec_result_dtype(const Tare__DatasetInput *input, int dtype) {
-    if (!input->type && tare_dtype_is_integer(dtype) && !is_whole(input)) return TARE_DT_FLOAT;
+    const bool is_joined = input->n_column && dtype == TARE_DT_DOUBLE;
+    if (!input->type && (is_joined || (tare_dtype_is_integer(dtype) && !is_whole(input)))) return TARE_DT_FLOAT;
     return tare__spec_dtype(input->type);
 }
 

@@ -30,5 +30,7 @@ tare_status tare__spec_make_default(struct tare_tensor *out, const Tare__Dataset
 /* spec_number.c: replaces numbers by (x * scale - mean) / std, converted to `dtype` (TARE_DT_INVALID: the same dtype,
  * or float32 if scaled). Shares the elements if nothing changes. */
 tare_status tare__spec_convert(struct tare_tensor *value, const Tare__DatasetInput *input, int dtype) TARE_WARN_UNUSED;
+/* False if the dtype is an integer type or bool, and conversion would clip x. */
+bool tare__spec_number_fits(int dtype, double x);
 
 #endif

@@ -52,20 +52,27 @@ static tare_status store_rounded(struct tare_tensor *out, int64_t i, double x) {
     return TARE_OK;
 }
 
+/* Finite numbers must stay finite. */
+static tare_status check_finite(double x, bool became_infinite, int dtype) {
+    if (!became_infinite || !isfinite(x)) return TARE_OK;
+    return TARE_FAIL(TARE_TYPE, "value %g does not fit %s", x, tare_dtype_name(dtype));
+}
+
 static tare_status store(struct tare_tensor *out, int64_t i, double x) {
+    uint16_t bits;
     switch (out->dtype) {
     case TARE_DT_FLOAT:
         TARE_DATA(float, out)[i] = (float)x;
-        return TARE_OK;
+        return check_finite(x, isinf((float)x), out->dtype);
     case TARE_DT_DOUBLE:
         TARE_DATA(double, out)[i] = x;
         return TARE_OK;
     case TARE_DT_HALF:
-        TARE_DATA(uint16_t, out)[i] = tare_half_from_float((float)x);
-        return TARE_OK;
+        TARE_DATA(uint16_t, out)[i] = bits = tare_half_from_float((float)x);
+        return check_finite(x, (bits & 0x7fff) == 0x7c00, out->dtype);
     case TARE_DT_BFLOAT16:
-        TARE_DATA(uint16_t, out)[i] = tare_bfloat16_from_float((float)x);
-        return TARE_OK;
+        TARE_DATA(uint16_t, out)[i] = bits = tare_bfloat16_from_float((float)x);
+        return check_finite(x, (bits & 0x7fff) == 0x7f80, out->dtype);
     default:
         return store_rounded(out, i, x);
     }
@@ -96,6 +103,14 @@ static tare_status fill(struct tare_tensor *out, const Tare__DatasetInput *input
         TARE_TRY(store(out, i, x));
     }
     return TARE_OK;
+}
+
+bool tare__spec_number_fits(int dtype, double x) {
+    const bool is_signed = tare_dtype_get(dtype)->class == TARE_CLASS_SIGNED;
+    const int bits = dtype == TARE_DT_BOOL ? 1 : (int)tare_dtype_size(dtype) * 8 - (is_signed ? 1 : 0);
+    if (!is_whole(dtype)) return true;
+    x = tare_round_half_even(x);
+    return x >= (is_signed ? -ldexp(1, bits) : 0) && x < ldexp(1, bits);
 }
 
 static tare_status check_channels(const struct tare_tensor *value, size_t count, const char *what) {

@@ -367,6 +367,79 @@ static void length__of_an_array_is_that_of_its_first_axis(void **state) {
     tare_dataset_spec_free(spec);
 }
 
+/* Finite numbers do not become infinite, whether they are scaled or not; infinities stay. */
+static void numbers__that_a_type_does_not_hold_are_errors(void **state) {
+    static const struct {
+        double x;
+        const char *spec;
+        bool fits;
+    } cases[] = {
+        { 1e300, "", true },
+        { 1e300, "type: FLOAT32", false },
+        { -1e300, "type: BFLOAT16", false },
+        { 65504, "type: FLOAT16", true },
+        { 65520, "type: FLOAT16", false },
+        { 3e38, "type: FLOAT32 scale: 2", false },
+        { 3e38, "type: FLOAT32 scale: 0.5", true },
+        { INFINITY, "type: FLOAT32", true },
+        { -INFINITY, "type: FLOAT16", true },
+        { 16777217, "column: 'x' type: FLOAT64", true },
+        { 1e300, "column: 'x'", false },
+        { 1e300, "column: 'x' type: FLOAT64", true },
+    };
+    const struct tare_shape shape = { .rank = 2, .dims = { 1, 1 } };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct tare_dataset_spec *spec;
+        struct tare_features features;
+        struct tare_tensor value;
+        struct tare_sample sample = { .keys = (const char *[]){ "x" }, .values = &value, .count = 1 };
+        char text[100];
+        snprintf(text, sizeof text, "input { name: 'x' %s }", cases[i].spec);
+        assert_int_equal(tare_tensor_from(&value, TARE_DT_DOUBLE, &shape, &cases[i].x), TARE_OK);
+        assert_int_equal(tare_features_of_sample(&features, &sample), TARE_OK);
+        if (tare_dataset_spec_parse(&spec, text, strlen(text), "s") != TARE_OK) fail_msg("%s", tare_error_text());
+        const tare_status status = tare_dataset_spec_apply(&sample, spec, &features);
+        if (status != (cases[i].fits ? TARE_OK : TARE_TYPE)) fail_msg("%g, %s: %d", cases[i].x, text, status);
+        if (!cases[i].fits) assert_non_null(strstr(tare_error_text(), "does not fit"));
+        if (cases[i].fits && sample.values[0].dtype == TARE_DT_DOUBLE)
+            assert_true(tare_tensor_get_f64(&sample.values[0], 0) == cases[i].x);
+        tare_sample_reset(&sample);
+        tare_features_reset(&features);
+        tare_tensor_reset(&value);
+        tare_dataset_spec_free(spec);
+    }
+}
+
+/* Clipped, they would be other values: 255 for 300, 0 for -1. */
+static void fillers__must_fit_their_type(void **state) {
+    static const char text[] = "input { name: 'x' length { rows: 2 value: -1 } }";
+    static const char *const bad[] = { "type: UINT8 default_value: -1", "type: INT8 default_value: 128",
+                                       "type: BOOL default_value: 2", "type: UINT8 length { rows: 3 value: 300 }" };
+    const uint8_t byte = 7;
+    const struct tare_shape shape = { .rank = 2, .dims = { 1, 1 } };
+    struct tare_dataset_spec *spec;
+    struct tare_features features;
+    struct tare_tensor value;
+    struct tare_sample sample = { .keys = (const char *[]){ "x" }, .values = &value, .count = 1 };
+    (void)state;
+    assert_int_equal(tare_tensor_from(&value, TARE_DT_UINT8, &shape, &byte), TARE_OK);
+    assert_int_equal(tare_features_of_sample(&features, &sample), TARE_OK);
+    assert_int_equal(tare_dataset_spec_parse(&spec, text, strlen(text), "s"), TARE_OK);
+    assert_int_equal(tare_dataset_spec_apply(&sample, spec, &features), TARE_TYPE);
+    assert_string_equal(tare_error_text(), "input 'x': the value -1 of length does not fit uint8");
+    tare_sample_reset(&sample);
+    tare_features_reset(&features);
+    tare_tensor_reset(&value);
+    tare_dataset_spec_free(spec);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char input[100];
+        snprintf(input, sizeof input, "input { name: 'x' shape: 1 %s }", bad[i]);
+        assert_int_equal(tare_dataset_spec_parse(&spec, input, strlen(input), "s"), TARE_INVALID_ARGUMENT);
+        assert_non_null(strstr(tare_error_text(), "does not fit"));
+    }
+}
+
 /* Steps of one and of two values: what they need is a shape for all of them. */
 static void feature_lists__of_unequal_steps_need_a_shape(void **state) {
     static const char record[] =
@@ -592,6 +665,8 @@ int main(void) {
         cmocka_unit_test(default_value__stands_in_for_an_empty_list),
         cmocka_unit_test(feature_list_without_steps__has_the_dtype_that_the_spec_asks_for),
         cmocka_unit_test(length__of_an_array_is_that_of_its_first_axis),
+        cmocka_unit_test(numbers__that_a_type_does_not_hold_are_errors),
+        cmocka_unit_test(fillers__must_fit_their_type),
         cmocka_unit_test(feature_lists__of_unequal_steps_need_a_shape),
         cmocka_unit_test(byte_order_mark__is_skipped),
         cmocka_unit_test(record__is_one_string),
