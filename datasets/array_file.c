@@ -2,6 +2,7 @@
 #include "datasets/array_file.h"
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/map.h"
 #include "datasets/npy.h"
 #include "datasets/zip.h"
 
@@ -20,6 +21,7 @@ struct tare_array_file {
     struct tare_arena arena;
     struct array *arrays;
     size_t count;
+    struct tare_map by_key; /* the arrays */
     int64_t rows;
 };
 
@@ -38,6 +40,9 @@ static tare_status add_array(struct tare_array_file *file, const char *name, con
     struct array *array = &file->arrays[file->count];
     array->key = key_of(&file->arena, name);
     if (!array->key) return TARE_NO_MEMORY;
+    if (tare_map_get(&file->by_key, array->key))
+        return TARE_FAIL(TARE_CORRUPT, "two arrays are named '%s'", array->key);
+    if (!tare_map_set(&file->by_key, array->key, array)) return TARE_NO_MEMORY;
     TARE_TRY(tare_error_prefix(tare_npy_view_open(&array->view, bytes, size), "array '%s'", array->key));
     if (array->view.shape.rank < 1)
         return TARE_FAIL(TARE_SHAPE, "array '%s' is a scalar (expected rows on its first axis)", array->key);
@@ -128,6 +133,7 @@ void tare_array_file_close(struct tare_array_file *file) {
         tare_file_unmap(&file->joined[i]);
     if (!file->owned) tare_file_unmap(&file->mapping);
     tare_free(file->owned);
+    tare_map_free(&file->by_key);
     tare_arena_free(&file->arena);
     tare_free(file);
 }

@@ -123,6 +123,10 @@ static void arrays__that_do_not_go_together_are_named(void **state) {
     (void)state;
     assert_int_equal(tare_array_file_open(&file, GOLDEN "uneven.npz"), TARE_SHAPE);
     assert_non_null(strstr(tare_error_text(), "uneven.npz: array 'y' has 3 rows (expected 4 as array 'x')"));
+    static const char *const names[] = { "x", "x" };
+    static const char *const twice[] = { GOLDEN "text_big_fortran.npy", GOLDEN "text_big_fortran.npy" };
+    assert_int_equal(tare_array_file_join(&file, names, twice, 2), TARE_CORRUPT);
+    assert_non_null(strstr(tare_error_text(), "two arrays are named 'x'"));
     assert_int_equal(tare_array_file_open(&file, GOLDEN "scalar.npz"), TARE_SHAPE);
     assert_non_null(strstr(tare_error_text(), "array 'y' is a scalar"));
 }
