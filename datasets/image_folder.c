@@ -23,16 +23,27 @@ struct tare_image_folder {
     size_t count, capacity;
     const char **classes;
     size_t n_classes;
+    const char *foreign; /* the first file that is another kind of image; NULL: none */
+    const char *empty;   /* the first folder directly below `root` without images; NULL: none */
 };
 
-static bool is_image_name(const char *name) {
-    static const char *const endings[] = { ".jpg", ".jpeg", ".png", ".bmp" };
-    size_t size = strlen(name);
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-        size_t n = strlen(endings[i]);
-        if (size > n && strcasecmp(name + size - n, endings[i]) == 0) return true;
+static bool ends_in(const char *name, const char *const *endings) {
+    const size_t size = strlen(name);
+    for (; *endings; endings++) {
+        const size_t n = strlen(*endings);
+        if (size > n && strcasecmp(name + size - n, *endings) == 0) return true;
     }
     return false;
+}
+
+static bool is_image_name(const char *name) {
+    static const char *const endings[] = { ".jpg", ".jpeg", ".png", ".bmp", NULL };
+    return ends_in(name, endings);
+}
+
+static bool is_foreign_name(const char *name) {
+    static const char *const endings[] = { ".gif", ".webp", ".tif", ".tiff", ".heic", ".avif", ".jp2", NULL };
+    return ends_in(name, endings);
 }
 
 static tare_status add(struct tare_image_folder *folder, const char *name, const char *class, int64_t label) {
@@ -44,6 +55,20 @@ static tare_status add(struct tare_image_folder *folder, const char *name, const
     if (!image->name || (class && !image->class)) return TARE_NO_MEMORY;
     folder->count++;
     return TARE_OK;
+}
+
+/* Remembers the first name. */
+static tare_status note(const char **place, struct tare_image_folder *folder, const char *name) {
+    if (!*place) *place = tare_arena_strdup(&folder->arena, name);
+    return *place ? TARE_OK : TARE_NO_MEMORY;
+}
+
+static tare_status add_tree(struct tare_image_folder *folder, const char *below, int depth);
+
+static tare_status add_folder(struct tare_image_folder *folder, const char *below, int depth) {
+    const size_t before = folder->count;
+    TARE_TRY(add_tree(folder, below, depth));
+    return depth > 1 || folder->count > before ? TARE_OK : note(&folder->empty, folder, below);
 }
 
 /* `below`: path relative to the folder; its first component is the class. */
@@ -61,7 +86,9 @@ static tare_status add_tree(struct tare_image_folder *folder, const char *below,
         if (!whole) status = TARE_NO_MEMORY;
         is_folder = whole && tare_file_kind_of(whole) == TARE_FILE_DIRECTORY;
         if (is_folder)
-            status = add_tree(folder, name, depth + 1);
+            status = add_folder(folder, name, depth + 1);
+        else if (status == TARE_OK && is_foreign_name(name))
+            status = note(&folder->foreign, folder, name);
         else if (status == TARE_OK && is_image_name(name)) {
             char *class = *below ? tare_strdup(below) : NULL;
             if (class) class[strcspn(class, "/")] = '\0';
@@ -168,6 +195,21 @@ static tare_status keep_file(struct tare_image_folder *folder, const char *path,
     return TARE_FAIL(TARE_NOT_FOUND, "%s: no line of '%s' has this path", path, labels);
 }
 
+/* Images that are left out, and classes whose number the next one would have, would be a part of the data. */
+static tare_status check_complete(const struct tare_image_folder *folder) {
+    if (folder->foreign)
+        return TARE_FAIL(TARE_UNSUPPORTED,
+                         "%s: '%s' is not read (expected .jpg, .jpeg, .png or .bmp; convert it or move it away)",
+                         folder->root, folder->foreign);
+    if (folder->empty && folder->count)
+        return TARE_FAIL(
+            TARE_INVALID_ARGUMENT,
+            "%s: folder '%s' has no images (remove it if it is not a class; otherwise list the images with "
+            "numbers in --labels)",
+            folder->root, folder->empty);
+    return TARE_OK;
+}
+
 static tare_status open_folder(struct tare_image_folder *folder, const char *path, const char *labels) {
     bool is_folder = tare_file_kind_of(path) == TARE_FILE_DIRECTORY;
     if (is_folder) {
@@ -178,6 +220,7 @@ static tare_status open_folder(struct tare_image_folder *folder, const char *pat
         TARE_TRY(read_labels(folder, labels));
     else
         TARE_TRY(is_folder ? add_tree(folder, "", 0) : add(folder, path, NULL, -1));
+    TARE_TRY(check_complete(folder));
     if (!folder->count && tare_file_kind_in(path, "saved_model.pb") == TARE_FILE_REGULAR)
         return TARE_FAIL(TARE_UNSUPPORTED, "%s: this is a SavedModel (expected records)", path);
     if (!folder->count) return TARE_FAIL(TARE_NOT_FOUND, "%s: no images (.jpg, .jpeg, .png, .bmp)", path);

@@ -13,7 +13,8 @@ struct tare_image_folder;
  * paths. Labels are read from `labels`, a text file with lines "path label" (separated by white space or a comma; the
  * label is a number or a word; only the listed files are used, in this order); without it, they are the names of the
  * folders directly below `path`. The class index of a word is its index in byte order. TARE_NOT_FOUND if there are no
- * images. */
+ * images; without `labels`, TARE_UNSUPPORTED for images of other kinds, TARE_INVALID_ARGUMENT for a folder directly
+ * below `path` without images. */
 tare_status tare_image_folder_open(struct tare_image_folder **out, const char *path,
                                    const char *labels) TARE_WARN_UNUSED;
 void tare_image_folder_close(struct tare_image_folder *folder);

@@ -244,6 +244,21 @@ static void images__have_their_folders_as_classes(void **state) {
     tare_strbuf_free(&out);
 }
 
+static void folders__without_their_images_are_errors(void **state) {
+    struct tare_strbuf out = { 0 };
+    const char *const parts[] = { "part", "part/a", "part/a/more", "part/b", "part/.hidden" };
+    (void)state;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        mkdir(temp_path(parts[i]), 0777);
+    write_image("part/a/x.png", 10);
+    assert_non_null(strstr(images_of(&out, temp_path("part"), NULL), "folder 'b' has no images (remove it if"));
+    write_image("part/b/y.png", 20);
+    assert_string_equal(images_of(&out, temp_path("part"), NULL), "10:0 20:1 ");
+    temp_file("part/a/z.WebP", "RIFF", 4);
+    assert_non_null(strstr(images_of(&out, temp_path("part"), NULL), "'a/z.WebP' is not read (expected .jpg"));
+    tare_strbuf_free(&out);
+}
+
 static void images__are_labelled_by_a_list(void **state) {
     static const char numbers[] = "# path, label\ndog/a.png 7\n\n  cat/c.png, 5\r\n";
     static const char words[] = "dog/a.png\tzebra\ncat/b.PNG\tapple\n";
@@ -424,6 +439,7 @@ int main(void) {
         cmocka_unit_test(labels_that_are_no_class_index__are_refused),
         cmocka_unit_test(files__have_their_own_line_of_a_list),
         cmocka_unit_test(folders_of_other_classes__are_refused),
+        cmocka_unit_test(folders__without_their_images_are_errors),
         cmocka_unit_test(images__are_labelled_by_a_list),
         cmocka_unit_test(lists_of_labels__are_for_images),
         cmocka_unit_test(images__need_a_spec_and_a_label),
