@@ -225,31 +225,47 @@ static tare_status check_names(const struct tare_csv_file *file) {
     return status;
 }
 
-/* Records where rows begin and the kinds of values of the columns. Rows with an error are reported when they are read.
- */
+/* Adds the kinds of the row's values, which read_row can read; false: out of memory. */
+static bool add_kinds(struct tare_csv_file *file, struct cursor c, struct tare_strbuf *value) {
+    const int64_t line = c.line;
+    bool last = false;
+    for (size_t i = 0; i < file->n_columns && read_value(value, &last, &c); i++)
+        if (value->failed || !add_kind(file, &file->columns[i], line, value)) return false;
+    return true;
+}
+
+/* Moves to the end of the row. The values of a row with an error, which is reported when it is read, do not count.
+ * False: out of memory. */
+static bool scan_row(struct tare_csv_file *file, struct cursor *c, struct tare_strbuf *value) {
+    const struct cursor start = *c;
+    size_t count = 0;
+    unsigned new = 0;
+    for (bool last = false; !last; count++) {
+        if (!read_value(value, &last, c)) return !value->failed; /* at the end of the file */
+        if (count < file->n_columns && !value->failed)
+            new |= kind_of(tare_strbuf_text(value), value->size) & ~file->columns[count].kinds;
+    }
+    if (value->failed || count != file->n_columns || !new) return !value->failed;
+    return add_kinds(file, start, value);
+}
+
+/* Records where rows begin and the kinds of values of the columns. */
 static tare_status scan_rows(struct tare_csv_file *file, struct cursor *c) {
     struct tare_strbuf value = { 0 };
-    while (c->at < c->end) {
-        const struct row row = { c->at - file->text, c->line };
-        bool last = false;
+    bool has_memory = true;
+    while (c->at < c->end && has_memory) {
         if (*c->at == '\n' || (*c->at == '\r' && c->at + 1 < c->end && c->at[1] == '\n')) { /* an empty line */
             c->at += *c->at == '\r' ? 2 : 1;
             c->line++;
             continue;
         }
-        if (!TARE_GROW(file->rows, file->n_rows, file->capacity)) break;
-        file->rows[file->n_rows++] = row;
-        for (size_t i = 0; !last; i++) {
-            if (!read_value(&value, &last, c)) last = true;
-            if (value.failed || (i < file->n_columns && !add_kind(file, &file->columns[i], row.line, &value))) {
-                tare_strbuf_free(&value);
-                return TARE_NO_MEMORY;
-            }
-        }
+        has_memory = TARE_GROW(file->rows, file->n_rows, file->capacity);
+        if (!has_memory) break;
+        file->rows[file->n_rows++] = (struct row){ c->at - file->text, c->line };
+        has_memory = scan_row(file, c, &value);
     }
-    const bool complete = c->at == c->end;
     tare_strbuf_free(&value);
-    return complete ? TARE_OK : TARE_NO_MEMORY;
+    return has_memory ? TARE_OK : TARE_NO_MEMORY;
 }
 
 static tare_status parse(struct tare_csv_file *file) {

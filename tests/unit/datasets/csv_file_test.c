@@ -180,6 +180,16 @@ static void files__with_errors_name_the_line(void **state) {
     tare_csv_file_close(file);
 }
 
+/* A damaged row, which --max-bad passes over, does not make text of the other rows' numbers. */
+static void rows__with_errors_do_not_count_for_the_dtype(void **state) {
+    struct tare_csv_file *file = open_ok("a,b\n1,2\nx\n1,y,z\n3,\"4\n5,6\n");
+    (void)state;
+    assert_int_equal(tare_csv_file_rows(file), 4);
+    assert_number(file, 0, "a", TARE_DT_INT64, 1);
+    assert_number(file, 0, "b", TARE_DT_INT64, 2);
+    tare_csv_file_close(file);
+}
+
 static void allocations__that_fail_are_reported(void **state) {
     (void)state;
     for (int n = 1;; n++) {
@@ -426,6 +436,7 @@ int main(void) {
         cmocka_unit_test(values__that_are_empty_are_absent_numbers),
         cmocka_unit_test(rows__take_memory_in_proportion_to_their_columns),
         cmocka_unit_test(files__with_errors_name_the_line),
+        cmocka_unit_test(rows__with_errors_do_not_count_for_the_dtype),
         cmocka_unit_test(allocations__that_fail_are_reported),
         cmocka_unit_test(spec__makes_inputs_and_labels_of_columns),
         cmocka_unit_test(spec__gives_missing_numbers_the_dtype_of_their_column),
