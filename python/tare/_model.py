@@ -1,5 +1,6 @@
 """Models: opened from a SavedModel, or made by quantization and conversion."""
 
+import copy
 import json
 import os
 import threading
@@ -150,6 +151,15 @@ class Function:
     def __repr__(self) -> str:
         return f"<tare.Function {self.name}>"
 
+    def __copy__(self) -> "Function":
+        return Function(self._model, self.name)
+
+    def __deepcopy__(self, memo: Any) -> "Function":
+        return self.__copy__()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a Function cannot be pickled (save its model)")
+
 
 class Model:
     """A model that can be run, calibrated, quantized, compared, converted and saved. Immutable.
@@ -193,6 +203,16 @@ class Model:
     def __repr__(self) -> str:
         name = os.path.basename(os.path.normpath(self.path)) if self.path else "in memory"
         return f"<tare.Model {name}: {', '.join(self._signatures)}>"
+
+    def __copy__(self) -> "Model":
+        """Models are immutable: a copy shares all of it."""
+        return Model(self._handle, self._context, self.path, self.report)
+
+    def __deepcopy__(self, memo: Any) -> "Model":
+        return Model(self._handle, self._context, self.path, copy.deepcopy(self.report, memo))
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a Model cannot be pickled (use save and tare.load)")
 
     # ---- description
 

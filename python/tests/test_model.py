@@ -1,5 +1,6 @@
 """Models: loading, describing, running, quantizing, converting, saving."""
 
+import copy
 import pickle
 import threading
 import unittest
@@ -139,6 +140,20 @@ class Running(Case):
             self.assertEqual(found.shape, (count, 10))
         with self.fails(tare.NotFoundError, "nothing"):
             self.model.function("nothing")(x=1.0)
+
+    def test_copies_share_the_model(self):
+        model = self.model.quantize("weight_only")
+        expected = model.run(samples()[:2])["probabilities"]
+        for made in (copy.copy(model), copy.deepcopy(model)):
+            np.testing.assert_array_equal(made.run(samples()[:2])["probabilities"], expected)
+            self.assertEqual(made.report, model.report)
+        copy.deepcopy(model).report["layers"].clear()
+        self.assertTrue(model.report["layers"])
+        function = copy.deepcopy(self.model.function("tpu_func"))
+        self.assertEqual(function(image=samples()[:2]).keys(), self.model.function("tpu_func")(image=samples()[:2]).keys())
+        for refused in (model, function):
+            with self.assertRaisesRegex(TypeError, "cannot be pickled"):
+                pickle.dumps(refused)
 
     def test_threads_run_at_the_same_time(self):
         images, _ = evaluation()
