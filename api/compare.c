@@ -23,7 +23,8 @@ static const struct tare_option rows[] = {
 static const struct tare_option_set set = { .program = "tare_model_compare", .options = rows };
 
 /* Statistics are matched to tensors by name: those of another model could match by chance. */
-static tare_status check_calibration(const tare_model *model, const char *path, const tare_calibration *calibration) {
+static tare_status check_calibration(const tare_model *model, const char *path,
+                                     const struct tare_calibration *calibration) {
     struct tare_graph_model *prepared;
     tare_status status;
     if (!calibration) return TARE_OK;
@@ -105,6 +106,7 @@ struct tare_comparison_handle {
     struct tare_compare_job job;
     struct metric metric;
     struct tare_public_spool spool;
+    struct tare_calibration *calibration; /* as it was when the comparison began; NULL: none */
 };
 
 /* Sets the records of the task: the caller's paths, or a file with the caller's records. */
@@ -137,14 +139,15 @@ static tare_status use_settings(tare_comparison *c, const tare_model *model, con
     TARE_TRY(tare_option_text_read(&c->values, &c->arena, &set, task->options));
     TARE_TRY(tare_data_options_open(&c->values.records));
     TARE_TRY(tare_public_path(&path, model));
-    TARE_TRY(check_calibration(model, path, task->calibration));
+    c->calibration = tare_public_contents(task->calibration);
+    TARE_TRY(check_calibration(model, path, c->calibration));
     if (task->metric) TARE_TRY(use_metric(&c->metric, &c->arena, task->metric));
     if (!c->values.how.threads && context) c->values.how.threads = context->threads;
     c->log = tare_public_log(context);
     c->task = (struct tare_compare_task){ .model = tare_arena_strdup(&c->arena, path),
                                           .ops = tare_public_ops(context),
                                           .metric = task->metric ? &c->metric.custom : NULL,
-                                          .calibration = task->calibration ? task->calibration->calibration : NULL,
+                                          .calibration = c->calibration,
                                           .spec = c->values.records.spec,
                                           .quiet = true,
                                           .on_progress = context ? context->progress : NULL,
@@ -185,6 +188,7 @@ void tare_comparison_close(tare_comparison *c) {
     tare_workflow_compare_close(&c->job);
     tare_data_options_close(&c->values.records);
     tare_options_free(&c->values, &set);
+    tare_calibration_free(c->calibration);
     tare_free(c->metric.arrays);
     tare_arena_free(&c->arena);
     tare_free(c);

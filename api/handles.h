@@ -46,8 +46,12 @@ struct tare_model_handle {
     pthread_mutex_t writing;                   /* held while the model is exported: that allocates in its arena */
 };
 
+/* The contents are never changed: tare_calibration_add replaces them by a changed copy. Whoever works with a handle
+ * takes a share of its contents (tare_public_contents) and keeps what it began with. */
 struct tare_calibration_handle {
-    struct tare_calibration *calibration;
+    struct tare_calibration *contents;
+    pthread_mutex_t lock;   /* of `contents`, held only while it is taken or replaced */
+    pthread_mutex_t adding; /* one addition at a time; taken before the lock of any handle */
 };
 
 /* Called at the beginning and end of every public function that returns a status: clears the text of earlier failures,
@@ -75,8 +79,10 @@ tare_status tare_public_model(tare_model **out, struct tare_context_handle *cont
  * first time. Thread-safe. */
 tare_status tare_public_path(const char **out, const tare_model *model) TARE_WARN_UNUSED;
 /* TARE_INVALID_ARGUMENT if the calibration belongs to another model than `prepared`. NULL: no calibration. */
-tare_status tare_public_check_calibration(const tare_calibration *calibration,
+tare_status tare_public_check_calibration(const struct tare_calibration *calibration,
                                           const struct tare_graph_model *prepared) TARE_WARN_UNUSED;
+/* A share of the contents; NULL for no calibration. Release with tare_calibration_free. Thread-safe. */
+struct tare_calibration *tare_public_contents(const tare_calibration *calibration);
 /* Makes a handle that owns the calibration; frees it on failure. */
 tare_status tare_public_calibration(tare_calibration **out, struct tare_calibration *calibration) TARE_WARN_UNUSED;
 

@@ -190,12 +190,12 @@ void tare_model_close(tare_model *model) {
     tare_free(model);
 }
 
-tare_status tare_public_check_calibration(const tare_calibration *calibration,
+tare_status tare_public_check_calibration(const struct tare_calibration *calibration,
                                           const struct tare_graph_model *prepared) {
     uint64_t fingerprint[2];
     if (!calibration) return TARE_OK;
     TARE_TRY(tare_model_fingerprint(fingerprint, prepared));
-    return tare_calibration_check_model(calibration->calibration, fingerprint, "the calibration");
+    return tare_calibration_check_model(calibration, fingerprint, "the calibration");
 }
 
 /* ---- describing and writing ---- */

@@ -35,9 +35,9 @@ static const struct tare_option_set set = { .program = "tare_model_quantize", .o
 
 static tare_status quantize(struct tare_quant_report *report, struct tare_graph_model *model, struct tare_arena *arena,
                             const tare_model *from, const struct tare_quantize_request *how,
-                            const tare_calibration *calibration) {
+                            const struct tare_calibration *calibration) {
     const struct tare_log log = tare_public_log(from->context);
-    struct tare_calibration *used = calibration ? calibration->calibration : NULL, *fitted = NULL;
+    struct tare_calibration *fitted = NULL;
     struct tare_quant_options options;
     tare_status status;
     bool channels;
@@ -46,8 +46,8 @@ static tare_status quantize(struct tare_quant_report *report, struct tare_graph_
     if (tare_workflow_quantize_needs_samples(&options, &channels) && !calibration &&
         (channels || !tare_quant_is_trained(model)))
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "method %s needs a calibration", how->method);
-    if (used) TARE_TRY(tare_calibration_fit(&fitted, used, model, "the calibration"));
-    status = tare_workflow_quantize_run(report, arena, model, &options, fitted ? fitted : used);
+    if (calibration) TARE_TRY(tare_calibration_fit(&fitted, calibration, model, "the calibration"));
+    status = tare_workflow_quantize_run(report, arena, model, &options, fitted ? fitted : calibration);
     tare_calibration_free(fitted);
     TARE_TRY(status);
     for (size_t i = 0; i < report->n_unused_rules; i++)
@@ -68,11 +68,11 @@ static tare_status read_options(struct quantize_values *out, struct tare_arena *
 
 /* The result for each layer, as `tare quantize --json`. */
 static tare_status describe(char **json, const struct tare_quant_report *report, struct tare_arena *arena,
-                            const tare_calibration *calibration, int64_t float_bytes, int64_t bytes) {
+                            const struct tare_calibration *calibration, int64_t float_bytes, int64_t bytes) {
     struct tare_explanation_list layers = { 0 };
     struct tare_strbuf text = { 0 };
     tare_status status;
-    TARE_TRY(tare_explain(&layers, arena, report, calibration ? calibration->calibration : NULL, false));
+    TARE_TRY(tare_explain(&layers, arena, report, calibration, false));
     status = tare_quant_report_json(&text, report, &layers, float_bytes, bytes);
     if (status == TARE_OK) status = tare_public_text(json, &text);
     tare_strbuf_free(&text);
@@ -80,7 +80,7 @@ static tare_status describe(char **json, const struct tare_quant_report *report,
 }
 
 static tare_status quantize_model(tare_model **out, char **json, const tare_model *model, const char *method,
-                                  const tare_calibration *calibration, const char *options) {
+                                  const struct tare_calibration *calibration, const char *options) {
     struct quantize_values values = { 0 };
     struct tare_arena arena = { 0 };
     struct tare_quant_report report;
@@ -111,14 +111,17 @@ done:
 
 tare_status tare_model_quantize(tare_model **out, const tare_model *model, const char *method,
                                 const tare_calibration *calibration, const char *options) {
-    tare_public_begin(model->context, model->family);
-    return tare_public_end(quantize_model(out, NULL, model, method, calibration, options));
+    return tare_model_quantize_report(out, NULL, model, method, calibration, options);
 }
 
 tare_status tare_model_quantize_report(tare_model **out, char **report, const tare_model *model, const char *method,
                                        const tare_calibration *calibration, const char *options) {
+    struct tare_calibration *contents = tare_public_contents(calibration);
+    tare_status status;
     tare_public_begin(model->context, model->family);
-    return tare_public_end(quantize_model(out, report, model, method, calibration, options));
+    status = quantize_model(out, report, model, method, contents, options);
+    tare_calibration_free(contents);
+    return tare_public_end(status);
 }
 
 /* ---- converting ---- */
@@ -136,7 +139,7 @@ static void step(void *arg) {
 }
 
 static tare_status check_calibration(const struct tare_converter_options *converter,
-                                     const tare_calibration *calibration) {
+                                     const struct tare_calibration *calibration) {
     if (!calibration) return TARE_OK;
     if (!converter->has_quantization)
         return TARE_FAIL(TARE_USAGE, "a calibration needs quantization_options in external_feature_configs");
@@ -147,11 +150,11 @@ static tare_status check_calibration(const struct tare_converter_options *conver
 
 static tare_status convert(struct tare_graph_model *made, char **report, struct tare_arena *arena,
                            const tare_model *model, const struct tare_converter_options *converter,
-                           const tare_calibration *calibration) {
+                           struct tare_calibration *calibration) {
     const struct tare_log log = tare_public_log(model->context);
     struct steps steps = { .context = model->context };
     const struct tare_convert_options options = { .converter = converter,
-                                                  .calibration = calibration ? calibration->calibration : NULL,
+                                                  .calibration = calibration,
                                                   .step = step,
                                                   .step_arg = &steps,
                                                   .interrupted = tare_public_interrupted(model->context) };
@@ -169,6 +172,7 @@ tare_status tare_model_convert(tare_model **out, char **report, const tare_model
     struct tare_converter_options converter;
     struct tare_arena arena = { 0 };
     struct tare_graph_model *made = NULL;
+    struct tare_calibration *contents = tare_public_contents(calibration);
     tare_status status;
     tare_public_begin(model->context, model->family);
     *out = NULL;
@@ -183,9 +187,9 @@ tare_status tare_model_convert(tare_model **out, char **report, const tare_model
     if (converter.automatic && converter.n_functions)
         TARE_CHECK(TARE_FAIL(TARE_INVALID_ARGUMENT,
                              "TARE_CONVERT_FIND_FUNCTIONS and tpu_functions in the options exclude each other"));
-    TARE_CHECK(check_calibration(&converter, calibration));
+    TARE_CHECK(check_calibration(&converter, contents));
     TARE_CHECK(load(&made, model));
-    TARE_CHECK(convert(made, report, &arena, model, &converter, calibration));
+    TARE_CHECK(convert(made, report, &arena, model, &converter, contents));
     status = tare_public_model(out, model->context, made, NULL);
     made = NULL;
 done:
@@ -194,6 +198,7 @@ done:
         *report = NULL;
     }
     tare_model_free(made);
+    tare_calibration_free(contents);
     tare_arena_free(&arena);
     return tare_public_end(status);
 }

@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 struct tare_calibration *tare_calibration_new(const uint64_t fingerprint[2], const char *settings, bool channels) {
@@ -69,7 +70,7 @@ void tare_kept_samples_clear(struct tare_kept_samples *samples) {
 }
 
 void tare_calibration_free(struct tare_calibration *calibration) {
-    if (!calibration) return;
+    if (!calibration || atomic_fetch_sub(&calibration->shares, 1) > 0) return;
     for (size_t i = 0; i < calibration->n_inputs; i++)
         free_input(&calibration->inputs[i]);
     for (size_t i = 0; i < calibration->n_digests; i++) {
@@ -90,6 +91,12 @@ void tare_calibration_free(struct tare_calibration *calibration) {
     tare_free(calibration->settings);
     tare_free(calibration->unfinished);
     tare_free(calibration);
+}
+
+struct tare_calibration *tare_calibration_share(const struct tare_calibration *calibration) {
+    struct tare_calibration *shared = (struct tare_calibration *)(uintptr_t)calibration;
+    atomic_fetch_add(&shared->shares, 1);
+    return shared;
 }
 
 /* ---- places in the sorted lists ---- */
@@ -426,5 +433,30 @@ tare_status tare_calibration_merge(struct tare_calibration *c, const struct tare
     status = tare_coverage_merge(&c->coverage, &other->coverage);
 done:
     tare_free(map);
+    return status;
+}
+
+/* What a merge leaves out. */
+static tare_status share_samples(struct tare_calibration *to, const struct tare_calibration *from) {
+    to->hessians = tare_hessians_share(from->hessians);
+    for (size_t i = 0; i < from->samples.count; i++) {
+        const struct tare_kept_sample *sample = &from->samples.items[i];
+        TARE_TRY(tare_kept_samples_add(&to->samples, sample->signature, sample->feeds, sample->n_feeds));
+    }
+    return TARE_OK;
+}
+
+tare_status tare_calibration_duplicate(struct tare_calibration **out, const struct tare_calibration *calibration) {
+    struct tare_calibration *made =
+        tare_calibration_new(calibration->fingerprint, calibration->settings, calibration->channels);
+    tare_status status;
+    *out = NULL;
+    if (!made) return TARE_NO_MEMORY;
+    status = tare_calibration_merge(made, calibration);
+    if (status == TARE_OK) status = share_samples(made, calibration);
+    if (status == TARE_OK)
+        *out = made;
+    else
+        tare_calibration_free(made);
     return status;
 }

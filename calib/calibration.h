@@ -63,6 +63,7 @@ tare_status tare_kept_samples_add(struct tare_kept_samples *samples, const char 
 void tare_kept_samples_clear(struct tare_kept_samples *samples);
 
 struct tare_calibration {
+    _Atomic int shares;      /* further owners (tare_calibration_share) */
     uint64_t fingerprint[2]; /* of the prepared model (calib/fingerprint.h) */
     char *settings;          /* what was observed, as set by the caller: "observe=quantizable"; never NULL */
     bool channels;           /* per-channel statistics are kept */
@@ -85,7 +86,15 @@ struct tare_calibration {
 
 /* An empty one; NULL: no memory. */
 struct tare_calibration *tare_calibration_new(const uint64_t fingerprint[2], const char *settings, bool channels);
+/* Frees it for its last owner. */
 void tare_calibration_free(struct tare_calibration *calibration);
+/* Adds an owner, who releases it with tare_calibration_free. Nobody may change a calibration with several owners.
+ * Thread-safe. */
+struct tare_calibration *tare_calibration_share(const struct tare_calibration *calibration);
+/* A copy that can be changed. It shares the Hessians and the tensors of the kept samples. TARE_INVALID_ARGUMENT for an
+ * unfinished calibration. */
+tare_status tare_calibration_duplicate(struct tare_calibration **out,
+                                       const struct tare_calibration *calibration) TARE_WARN_UNUSED;
 
 /* Adds an item unless it exists. The index of an input may change with every input added; `index` may be NULL. */
 tare_status tare_calibration_add_input(struct tare_calibration *calibration, const char *signature, const char *file,

@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 static const double STEPS = 8192;         /* of the greatest magnitude */
@@ -23,6 +24,7 @@ struct tare_hessians {
     struct entry **entries;
     size_t count, capacity;
     tare_hessian_update *update;
+    _Atomic int shares; /* further owners */
 };
 
 /* ---- the set ---- */
@@ -49,11 +51,16 @@ static void free_entry(struct entry *entry) {
 }
 
 void tare_hessians_free(struct tare_hessians *set) {
-    if (!set) return;
+    if (!set || atomic_fetch_sub(&set->shares, 1) > 0) return;
     for (size_t i = 0; i < set->count; i++)
         free_entry(set->entries[i]);
     tare_free(set->entries);
     tare_free(set);
+}
+
+struct tare_hessians *tare_hessians_share(struct tare_hessians *set) {
+    if (set) atomic_fetch_add(&set->shares, 1);
+    return set;
 }
 
 static int64_t groups_of(const struct tare_hessian_form *form) {

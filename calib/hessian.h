@@ -48,7 +48,9 @@ struct tare_hessian {
 struct tare_hessians; /* a set of Hessians; freed by tare_hessians_free */
 
 struct tare_hessians *tare_hessians_new(void);
-void tare_hessians_free(struct tare_hessians *set); /* NULL is fine */
+void tare_hessians_free(struct tare_hessians *set); /* by the last owner; NULL is fine */
+/* Adds an owner, who releases the set with tare_hessians_free; NULL is fine. Thread-safe. */
+struct tare_hessians *tare_hessians_share(struct tare_hessians *set);
 /* K of a form. */
 int64_t tare_hessian_size(const struct tare_hessian_form *form);
 size_t tare_hessian_bytes(const struct tare_hessian_form *form);

@@ -55,9 +55,16 @@ TARE_API TARE_CHECKED tare_status tare_calibration_open(tare_calibration **out, 
 TARE_API void tare_calibration_close(tare_calibration *calibration);
 /* Writes the calibration file atomically: after a crash the path has the old contents or the new. */
 TARE_API TARE_CHECKED tare_status tare_calibration_write(const tare_calibration *calibration, const char *path);
-/* Adds the statistics of `other`. TARE_ERROR_INVALID_ARGUMENT, without a change, if it belongs to another model or both
- * contain the same records. */
+/* Adds the statistics of `other`. TARE_ERROR_INVALID_ARGUMENT if it belongs to another model or both contain the same
+ * records. After any failure the calibration is unchanged. Other threads may use both calibrations meanwhile: calls
+ * that began before the addition work with the statistics without `other`. */
 TARE_API TARE_CHECKED tare_status tare_calibration_add(tare_calibration *calibration, const tare_calibration *other);
+/* The same for several: adds all of them, or none. */
+TARE_API TARE_CHECKED tare_status tare_calibration_add_all(tare_calibration *calibration,
+                                                           const tare_calibration *const *others, size_t count);
+/* A calibration of its own with the same statistics, which later additions to either do not change. Release *out with
+ * tare_calibration_close. */
+TARE_API TARE_CHECKED tare_status tare_calibration_copy(tare_calibration **out, const tare_calibration *calibration);
 /* Number of records that the statistics were collected over. */
 TARE_API int64_t tare_calibration_record_count(const tare_calibration *calibration);
 /* Returns the output of `tare show --json` (docs/json.md): ranges by algorithm, coverage, warnings. Release *json with

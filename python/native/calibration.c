@@ -114,17 +114,45 @@ static PyObject *write_file(PyObject *module, PyObject *args) {
     Py_RETURN_NONE;
 }
 
-/* calibration_add(calibration, other) */
+/* The handles of a list of calibrations, from PyMem_Malloc; the list must outlive it. */
+static bool read_calibrations(const tare_calibration ***out, size_t *count, PyObject *list) {
+    const Py_ssize_t size = PyList_Size(list);
+    *out = size < 0 ? NULL : PyMem_Calloc((size_t)size + 1, sizeof **out);
+    if (!*out) return size < 0 ? false : PyErr_NoMemory();
+    *count = (size_t)size;
+    for (Py_ssize_t i = 0; i < size; i++)
+        if (!((*out)[i] = native_handle(PyList_GetItem(list, i), native_calibration))) return false;
+    return true;
+}
+
+/* calibration_add(calibration, list of others): all of them, or none */
 static PyObject *add(PyObject *module, PyObject *args) {
-    PyObject *first, *second;
-    tare_calibration *calibration, *other;
+    PyObject *capsule, *list;
+    const tare_calibration **others = NULL;
+    tare_calibration *calibration;
+    tare_status status = TARE_OK;
+    size_t count;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OO", &first, &second)) return NULL;
-    if (!(calibration = native_handle(first, native_calibration))) return NULL;
-    if (!(other = native_handle(second, native_calibration))) return NULL;
-    const tare_status status = tare_calibration_add(calibration, other);
+    if (!PyArg_ParseTuple(args, "OO!", &capsule, &PyList_Type, &list)) return NULL;
+    if (!(calibration = native_handle(capsule, native_calibration))) return NULL;
+    if (read_calibrations(&others, &count, list)) {
+        Py_BEGIN_ALLOW_THREADS status = tare_calibration_add_all(calibration, others, count);
+        Py_END_ALLOW_THREADS
+    }
+    PyMem_Free(others);
+    if (PyErr_Occurred()) return NULL;
     if (status != TARE_OK) return native_raise(status);
     Py_RETURN_NONE;
+}
+
+/* calibration_copy(calibration) */
+static PyObject *copy(PyObject *module, PyObject *capsule) {
+    const tare_calibration *calibration = native_handle(capsule, native_calibration);
+    tare_calibration *made;
+    (void)module;
+    if (!calibration) return NULL;
+    const tare_status status = tare_calibration_copy(&made, calibration);
+    return status == TARE_OK ? native_capsule(made, native_calibration, NULL) : native_raise(status);
 }
 
 /* calibration_count(calibration) */
@@ -159,8 +187,9 @@ static PyObject *histogram(PyObject *module, PyObject *args) {
     (void)module;
     if (!PyArg_ParseTuple(args, "Ossi", &capsule, &function, &node, &output)) return NULL;
     if (!(calibration = native_handle(capsule, native_calibration))) return NULL;
-    const tare_status status = tare_calibration_histogram(&bins, &count, calibration, function, node, output);
-    if (status != TARE_OK) return native_raise(status);
+    tare_status status;
+    Py_BEGIN_ALLOW_THREADS status = tare_calibration_histogram(&bins, &count, calibration, function, node, output);
+    Py_END_ALLOW_THREADS if (status != TARE_OK) return native_raise(status);
     bytes = PyBytes_FromStringAndSize((const char *)bins, (Py_ssize_t)(count * sizeof *bins));
     tare_calibration_bins_free(bins);
     return bytes;
@@ -174,6 +203,7 @@ PyMethodDef native_calibration_functions[] = {
     { "calibration_open", open_file, METH_O, NULL },
     { "calibration_write", write_file, METH_VARARGS, NULL },
     { "calibration_add", add, METH_VARARGS, NULL },
+    { "calibration_copy", copy, METH_O, NULL },
     { "calibration_count", count_records, METH_O, NULL },
     { "calibration_report", report, METH_VARARGS, NULL },
     { "calibration_histogram", histogram, METH_VARARGS, NULL },

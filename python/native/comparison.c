@@ -130,17 +130,17 @@ static void use_metric(struct comparing *c, struct context *context, PyObject *o
     c->task.metric = &c->metric;
 }
 
-static PyObject *compare_and_close(struct comparing *c, PyObject *model, PyObject *calibration) {
+static PyObject *compare_and_close(struct comparing *c, PyObject *model) {
     const bool done = native_call(native_context_of(model), compare_work, c);
     native_arrays_free(&c->iterator.arrays);
     Py_XDECREF(c->iterator.record);
-    if (done) return native_capsule(c->made, native_comparison, calibration == Py_None ? NULL : calibration);
+    if (done) return native_capsule(c->made, native_comparison, NULL);
     tare_comparison_close(c->made);
     return NULL;
 }
 
 /* comparison_open(model, list of paths or iterator, name, calibration or None, metric or None, metric name,
- * lower is better, options); the comparison keeps the calibration alive */
+ * lower is better, options) */
 static PyObject *open_comparison(PyObject *module, PyObject *args) {
     struct comparing c = { .task.struct_size = sizeof c.task };
     PyObject *model, *data, *calibration, *metric, *result = NULL;
@@ -160,7 +160,7 @@ static PyObject *open_comparison(PyObject *module, PyObject *args) {
     else if (!native_strings(&paths, &c.task.n_paths, data))
         goto done;
     c.task.paths = paths;
-    result = compare_and_close(&c, model, calibration);
+    result = compare_and_close(&c, model);
 done:
     PyMem_Free(paths);
     return result;

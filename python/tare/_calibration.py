@@ -84,6 +84,7 @@ class Calibration:
     def __init__(self, handle: Any) -> None:
         self._handle = handle
         self._described: Optional[Dict[str, Any]] = None
+        self._merges = 0  # what a thread describes meanwhile is out of date
 
     def __repr__(self) -> str:
         return f"<tare.Calibration of {self.records} records, {len(self.tensors)} tensors>"
@@ -124,8 +125,20 @@ class Calibration:
         """
         _native.calibration_write(self._handle, one_path(path))
 
+    def __copy__(self) -> "Calibration":
+        """A calibration of its own: merging into one of them does not change the other."""
+        return Calibration(_native.calibration_copy(self._handle))
+
+    def __deepcopy__(self, memo: Any) -> "Calibration":
+        return self.__copy__()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a Calibration cannot be pickled (use save and Calibration.load)")
+
     def merge(self, *others: "Calibration") -> "Calibration":
         """Add the statistics of other calibrations of the same model, over other records.
+
+        All of them are added, or after an exception none. Other threads may use the calibrations meanwhile.
 
         Parameters
         ----------
@@ -151,11 +164,9 @@ class Calibration:
         for other in others:
             if not isinstance(other, Calibration):
                 raise InvalidArgumentError(f"calibration: expected a Calibration, got {type(other).__name__}")
-        try:
-            for other in others:
-                _native.calibration_add(self._handle, other._handle)
-        finally:
-            self._described = None  # also if some of them were added
+        _native.calibration_add(self._handle, [other._handle for other in others])
+        self._merges += 1
+        self._described = None
         return self
 
     @property
@@ -182,9 +193,12 @@ class Calibration:
         return described
 
     def _description(self) -> Dict[str, Any]:
-        if self._described is None:
-            self._described = self.describe(algorithms="min_max")
-        return self._described
+        described, merges = self._described, self._merges
+        if described is None:
+            described = self.describe(algorithms="min_max")
+            if merges == self._merges:
+                self._described = described
+        return described
 
     @property
     def tensors(self) -> List[str]:

@@ -174,6 +174,16 @@ class Comparison:
         self.verdict = self._report["verdict"]
         self.skipped = Table(self._report.get("skipped", []))
 
+    def __copy__(self) -> "Comparison":
+        """The result does not change; a copy has rows of its own."""
+        return Comparison(self._handle)
+
+    def __deepcopy__(self, memo: Any) -> "Comparison":
+        return self.__copy__()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a Comparison cannot be pickled (use describe or save_html)")
+
     def __repr__(self) -> str:
         return f"<tare.Comparison of {len(self.rows)} models on {self._report['records']} records by {self.measure}>"
 

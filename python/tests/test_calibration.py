@@ -1,6 +1,9 @@
 """Calibration: every form of data gives the statistics of the file with the same samples."""
 
+import copy
 import gc
+import pickle
+import threading
 import unittest
 import warnings
 
@@ -111,6 +114,81 @@ class Data(Case):
                 calibration.merge(other)
         with self.fails(tare.UsageError, "use to_html"):
             calibration.describe(html=True)
+
+
+class Merging(Case):
+    """Merging into a calibration that something else uses."""
+
+    def part(self, name):
+        return tare.calibrate(self.model, samples()[:3], name=name)
+
+    def test_a_merge_that_fails_changes_nothing(self):
+        a, b = self.part("a"), self.part("b")
+        before = a.describe()
+        for others in ((b, b), (b, a)):
+            with self.fails(tare.InvalidArgumentError, "is in both"):
+                a.merge(*others)
+            self.assertEqual(a.describe(), before)
+        self.assertEqual(a.merge(b, self.part("c")).records, 9)
+
+    def test_copies_are_calibrations_of_their_own(self):
+        for made in (copy.copy, copy.deepcopy):
+            a = self.part("a")
+            other = made(a)
+            self.assertEqual(other.describe(), a.describe())
+            other.merge(self.part("b"))
+            self.assertEqual((a.records, other.records), (3, 6))
+            a.merge(self.part("c"))
+            self.assertEqual((a.records, other.records), (6, 6))
+        with self.assertRaisesRegex(TypeError, "cannot be pickled"):
+            pickle.dumps(a)
+
+    def test_other_threads_read_meanwhile(self):
+        total, parts = self.part("total"), [self.part(str(i)) for i in range(20)]
+        failures, ended = [], threading.Event()
+
+        def read():
+            try:
+                while not ended.is_set():
+                    self.assertEqual(total.records % 3, 0)
+                    total.histogram(total.tensors[0])
+                    total.ranges()
+            except BaseException as error:
+                failures.append(error)
+
+        readers = [threading.Thread(target=read) for _ in range(2)]
+        adders = [threading.Thread(target=lambda i=i: [total.merge(part) for part in parts[i::2]]) for i in range(2)]
+        for thread in readers + adders:
+            thread.start()
+        for thread in adders:
+            thread.join()
+        ended.set()
+        for thread in readers:
+            thread.join()
+        self.assertEqual(failures, [])
+        self.assertEqual(total.records, 63)
+        self.assertEqual(repr(total), f"<tare.Calibration of 63 records, {len(total.tensors)} tensors>")
+
+    def test_a_comparison_keeps_what_it_was_made_from(self):
+        calibration = self.part("a")
+        result = tare.compare(self.model, samples()[:5], calibration=calibration, methods=["static"])
+        page = result.to_html()
+        calibration.merge(tare.calibrate(self.model, 9 * samples()[:3], name="b"))
+        self.assertEqual(result.to_html(), page)
+        del calibration
+        gc.collect()
+        self.assertEqual(result.to_html(), page)
+
+    def test_a_callback_may_merge(self):
+        calibration, other = self.part("a"), self.part("b")
+
+        def metric(outputs, labels):
+            if calibration.records == 3:
+                calibration.merge(other)
+            return 1.0
+
+        tare.compare(self.model, samples()[:5], calibration=calibration, methods=["static"], metric=metric)
+        self.assertEqual(calibration.records, 6)
 
 
 @unittest.skipUnless(pandas, "pandas (python3-pandas) is not installed")

@@ -1,5 +1,7 @@
 """Comparisons: data from memory gives the figures of the file; metrics in Python; reports."""
 
+import copy
+import pickle
 import unittest
 
 import numpy as np
@@ -152,6 +154,16 @@ class Reports(Case):
         self.assertTrue(best is None or best["recommended"])
         self.assertTrue(self.result.verdict)
         self.assertIn("4 models on 50 records", repr(self.result))
+
+    def test_copies_have_rows_of_their_own(self):
+        result = tare.compare(self.model, samples()[:5], methods=["weight_only"])
+        for made in (copy.copy(result), copy.deepcopy(result)):
+            self.assertEqual(list(made.rows), list(result.rows))
+            made.rows[0]["method"] = "changed"
+            self.assertEqual(result.rows[0]["method"], "float")
+            self.assertEqual(made.to_html(), result.to_html())
+        with self.assertRaisesRegex(TypeError, "cannot be pickled"):
+            pickle.dumps(result)
 
     def test_sensitivity_lists_layers(self):
         layers = self.result.sensitivity()

@@ -260,6 +260,180 @@ static void calibrator__collects_the_same_statistics_as_from_a_file(void **state
     tare_model_close(model);
 }
 
+/* ---- calibrations that are added to ---- */
+
+/* Statistics of one image of this brightness. */
+static tare_calibration *calibrate_image(const tare_model *model, const char *options, float brightness) {
+    static float pixels[28 * 28];
+    const tare_array image = {
+        .name = "image", .dtype = TARE_DTYPE_FLOAT, .rank = 4, .dims = { 1, 28, 28, 1 }, .data = pixels
+    };
+    tare_calibrator *calibrator;
+    tare_calibration *made;
+    for (size_t i = 0; i < 28 * 28; i++)
+        pixels[i] = brightness * (float)i;
+    OK(tare_calibrator_open(&calibrator, model, options));
+    OK(tare_calibrator_push(calibrator, &image, 1));
+    OK(tare_calibrator_finish(&made, calibrator));
+    tare_calibrator_close(calibrator);
+    return made;
+}
+
+static void calibration__adds_all_or_none(void **state) {
+    tare_model *model = open_glyphs(NULL);
+    tare_calibration *sum = calibrate_image(model, "name=a", 0.1f), *b = calibrate_image(model, "name=b", 0.2f),
+                     *c = calibrate_image(model, "name=c", 0.3f), *copy;
+    const char *before = temp_path("before.calib"), *after = temp_path("after.calib");
+    (void)state;
+    OK(tare_calibration_write(sum, before));
+    REFUSED(tare_calibration_add_all(sum, (const tare_calibration *const[]){ b, c, b }, 3), TARE_ERROR_INVALID_ARGUMENT,
+            "is in both");
+    REFUSED(tare_calibration_add(sum, sum), TARE_ERROR_INVALID_ARGUMENT, "is in both");
+    OK(tare_calibration_write(sum, after));
+    assert_true(same_files(before, after));
+    OK(tare_calibration_copy(&copy, sum));
+    OK(tare_calibration_add_all(sum, (const tare_calibration *const[]){ b, c }, 2));
+    assert_int_equal(tare_calibration_record_count(sum), 3);
+    OK(tare_calibration_write(copy, after));
+    assert_true(same_files(before, after));
+    REFUSED(tare_calibration_add(copy, sum), TARE_ERROR_INVALID_ARGUMENT, "of 'a' is in both");
+    tare_calibration_close(copy);
+    tare_calibration_close(c);
+    tare_calibration_close(b);
+    tare_calibration_close(sum);
+    tare_model_close(model);
+}
+
+static void hessians__remain_when_calibrations_are_added(void **state) {
+    tare_model *model = open_glyphs(NULL), *made;
+    tare_calibration *sum = calibrate(model, "limit=20 hessians"), *copy,
+                     *other = calibrate_image(model, "name=b channels", 0.2f);
+    (void)state;
+    OK(tare_calibration_copy(&copy, sum));
+    OK(tare_calibration_add(sum, other));
+    tare_calibration_close(copy);
+    OK(tare_model_quantize(&made, model, "weight_only", sum, "bits=4 passes=gptq"));
+    tare_model_close(made);
+    tare_calibration_close(other);
+    tare_calibration_close(sum);
+    tare_model_close(model);
+}
+
+enum { ADDITIONS = 30 };
+
+struct adding {
+    tare_calibration *sum, *parts[ADDITIONS];
+    _Atomic bool ended;
+};
+
+/* Returns an error, which belongs to no calibration that was ever complete. */
+static void *read_while_adding(void *arg) {
+    struct adding *adding = arg;
+    int64_t least = 0;
+    while (!adding->ended) {
+        const int64_t count = tare_calibration_record_count(adding->sum);
+        tare_calibration_bin *bins;
+        size_t n;
+        char *json;
+        if (count < least || tare_calibration_report(&json, adding->sum, "algorithms=min_max") != TARE_OK) return arg;
+        tare_text_free(json);
+        if (tare_calibration_histogram(&bins, &n, adding->sum, "", "nothing", 0) != TARE_ERROR_NOT_FOUND) return arg;
+        least = count;
+    }
+    return NULL;
+}
+
+static void *add_half(void *arg) {
+    struct adding *adding = arg;
+    for (size_t i = 0; i < ADDITIONS; i += 2)
+        if (tare_calibration_add(adding->sum, adding->parts[i]) != TARE_OK) return arg;
+    return NULL;
+}
+
+static void calibration__is_read_while_threads_add_to_it(void **state) {
+    tare_model *model = open_glyphs(NULL);
+    struct adding adding = { .sum = calibrate(model, "limit=20") };
+    pthread_t readers[2], adder;
+    void *failed;
+    (void)state;
+    for (int i = 0; i < ADDITIONS; i++) {
+        char options[32];
+        snprintf(options, sizeof options, "name=%d", i);
+        adding.parts[i] = calibrate_image(model, options, 0.01f * (float)(i + 1));
+    }
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&readers[i], NULL, read_while_adding, &adding), 0);
+    assert_int_equal(pthread_create(&adder, NULL, add_half, &adding), 0);
+    for (size_t i = 1; i < ADDITIONS; i += 2)
+        OK(tare_calibration_add(adding.sum, adding.parts[i]));
+    pthread_join(adder, &failed);
+    assert_null(failed);
+    adding.ended = true;
+    for (int i = 0; i < 2; i++) {
+        pthread_join(readers[i], &failed);
+        assert_null(failed);
+    }
+    assert_int_equal(tare_calibration_record_count(adding.sum), 20 + ADDITIONS);
+    for (int i = 0; i < ADDITIONS; i++)
+        tare_calibration_close(adding.parts[i]);
+    tare_calibration_close(adding.sum);
+    tare_model_close(model);
+}
+
+/* Each adds the other: whichever is first, one of the two additions fails, and neither waits for ever. */
+static void *add_other(void *arg) {
+    tare_calibration **pair = arg;
+    for (int i = 0; i < 20; i++)
+        if (tare_calibration_add(pair[0], pair[1]) != TARE_OK && !strstr(tare_error_text(), "is in both")) return arg;
+    return NULL;
+}
+
+static void calibrations__may_be_added_to_each_other_at_the_same_time(void **state) {
+    tare_model *model = open_glyphs(NULL);
+    tare_calibration *a = calibrate_image(model, "name=a", 0.1f), *b = calibrate_image(model, "name=b", 0.2f);
+    tare_calibration *pairs[2][2] = { { a, b }, { b, a } };
+    pthread_t threads[2];
+    void *failed;
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, add_other, pairs[i]), 0);
+    for (int i = 0; i < 2; i++) {
+        pthread_join(threads[i], &failed);
+        assert_null(failed);
+    }
+    assert_true(tare_calibration_record_count(a) == 2 || tare_calibration_record_count(b) == 2);
+    tare_calibration_close(a);
+    tare_calibration_close(b);
+    tare_model_close(model);
+}
+
+static void comparison__keeps_the_calibration_that_it_began_with(void **state) {
+    tare_model *model = open_glyphs(NULL);
+    tare_calibration *calibration = calibrate(model, "limit=20"), *other = calibrate_image(model, "name=b", 9);
+    const tare_comparison_task task = { .struct_size = sizeof task,
+                                        .paths = &records,
+                                        .n_paths = 1,
+                                        .calibration = calibration,
+                                        .options = "methods=static limit=10" };
+    tare_comparison *comparison;
+    char *before, *after;
+    (void)state;
+    OK(tare_comparison_open(&comparison, model, &task));
+    OK(tare_comparison_report(&before, comparison, TARE_COMPARISON_HTML));
+    OK(tare_calibration_add(calibration, other));
+    OK(tare_comparison_report(&after, comparison, TARE_COMPARISON_HTML));
+    assert_string_equal(before, after);
+    tare_text_free(after);
+    tare_calibration_close(calibration);
+    OK(tare_comparison_report(&after, comparison, TARE_COMPARISON_HTML));
+    assert_string_equal(before, after);
+    tare_text_free(after);
+    tare_text_free(before);
+    tare_comparison_close(comparison);
+    tare_calibration_close(other);
+    tare_model_close(model);
+}
+
 static void calibrator__without_samples_fails(void **state) {
     tare_model *model = open_glyphs(NULL);
     tare_calibration *none;
@@ -628,6 +802,11 @@ int main(void) {
         cmocka_unit_test(runner__reports_inputs_that_do_not_match),
         cmocka_unit_test(calibration__survives_its_file_and_describes_itself),
         cmocka_unit_test(calibrator__collects_the_same_statistics_as_from_a_file),
+        cmocka_unit_test(calibration__adds_all_or_none),
+        cmocka_unit_test(hessians__remain_when_calibrations_are_added),
+        cmocka_unit_test(calibration__is_read_while_threads_add_to_it),
+        cmocka_unit_test(calibrations__may_be_added_to_each_other_at_the_same_time),
+        cmocka_unit_test(comparison__keeps_the_calibration_that_it_began_with),
         cmocka_unit_test(calibrator__may_be_closed_at_any_time),
         cmocka_unit_test(quantize__reports_missing_and_invalid_arguments),
         cmocka_unit_test(hessians__are_collected_for_gptq),
