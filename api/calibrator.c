@@ -27,7 +27,8 @@ struct queue {
 
 struct tare_calibrator_handle {
     struct tare_context_handle *context;
-    uint64_t family; /* of the model */
+    uint64_t family;         /* of the model */
+    struct tare_control own; /* of the engine's thread, if not the context's flag cancels it */
     struct tare_public_calibrating work;
     struct tare_calibrate_job calibrating;
     struct tare_calibration *calibration;
@@ -102,11 +103,18 @@ static tare_status next(void *arg, struct tare_tensor *inputs, struct tare_recor
     return TARE_OK;
 }
 
+static struct tare_control *control_of(tare_calibrator *c) {
+    const volatile sig_atomic_t *flag = c->work.options.interrupted;
+    if (c->context && flag == &c->context->cancelled) return &c->context->control;
+    c->own.cancelled = flag;
+    return flag ? &c->own : NULL;
+}
+
 static void *work(void *arg) {
     tare_calibrator *c = arg;
     struct tare_calibrate_outcome outcome = { 0 };
     tare_status status;
-    tare_control_begin(c->context ? &c->context->control : NULL, c->family);
+    tare_control_begin(control_of(c), c->family);
     status = tare_control_conclude(tare_workflow_calibrate_run(c->calibration, &outcome, &c->calibrating));
     tare_control_end();
     pthread_mutex_lock(&c->queue.lock);

@@ -24,11 +24,24 @@ static _Thread_local struct {
     int depth;
 } calls;
 
+/* Of calls that tare_thread_cancel_by cancels; `cancelled` NULL: the context does it. */
+static _Thread_local struct tare_control own;
+
+void tare_thread_cancel_by(const volatile sig_atomic_t *flag) {
+    own.cancelled = flag;
+}
+
+static struct tare_control *control_of(struct tare_context_handle *context, int depth) {
+    if (!own.cancelled) return context ? &context->control : NULL;
+    if (depth == 0) own = (struct tare_control){ .cancelled = own.cancelled };
+    return &own;
+}
+
 void tare_public_begin(struct tare_context_handle *context, uint64_t family) {
     const int depth = calls.depth++;
     tare_error_clear();
     if (depth < MOST_CALLS) calls.outer[depth] = tare_control_call();
-    tare_control_begin(context ? &context->control : NULL, family);
+    tare_control_begin(control_of(context, depth), family);
 }
 
 uint64_t tare_public_family(void) {
@@ -106,6 +119,7 @@ const struct tare_op_registry *tare_public_ops(const struct tare_context_handle 
 }
 
 const volatile sig_atomic_t *tare_public_interrupted(const struct tare_context_handle *context) {
+    if (own.cancelled) return own.cancelled;
     return context ? &context->cancelled : NULL;
 }
 

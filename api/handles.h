@@ -55,7 +55,7 @@ struct tare_calibration_handle {
 };
 
 /* Called at the beginning and end of every public function that returns a status: clears the text of earlier failures,
- * makes the context's cancellation that of the thread during the call, and sets a text for failures that have none.
+ * makes the thread's or context's cancellation that of the call, and sets a text for failures that have none.
  * `context` NULL: a call that is never cancelled. `family`: of the handle that the call works on, so that the call
  * fails if a file that the handle maps became shorter (base/file_lost.h); 0 for functions that open a handle without
  * another.
@@ -67,6 +67,7 @@ tare_status tare_public_end(tare_status status);
 
 /* Settings of a context; NULL: the defaults. */
 const struct tare_op_registry *tare_public_ops(const struct tare_context_handle *context);
+/* The flag that cancels calls of this thread (tare_thread_cancel_by), else calls with the context; NULL: none does. */
 const volatile sig_atomic_t *tare_public_interrupted(const struct tare_context_handle *context);
 struct tare_log tare_public_log(const struct tare_context_handle *context);
 

@@ -9,6 +9,8 @@
 #include "log.h"
 #include "status.h"
 
+#include <signal.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -42,6 +44,11 @@ TARE_API void tare_context_on_log(tare_context *context, enum tare_log_level mos
  * inside a record or a loop of the model, fail with TARE_ERROR_INTERRUPTED and leave no partial files; later calls fail
  * as well. 0: clears the cancellation; call it when no other call is in progress. */
 TARE_API void tare_context_cancel(tare_context *context, int cancel);
+/* Later calls of this thread are cancelled while *flag is not 0, instead of by tare_context_cancel: where several
+ * threads share a context, one call can then be cancelled alone. NULL: by tare_context_cancel again. A calibrator keeps
+ * the flag of its tare_calibrator_open for its worker threads. The flag must outlive the calls and these calibrators.
+ * Any thread or signal handler may set it at any time. */
+TARE_API void tare_thread_cancel_by(const volatile sig_atomic_t *flag);
 
 #ifdef __cplusplus
 }

@@ -38,27 +38,31 @@ static PyObject *open_calibrator(PyObject *module, PyObject *args) {
     PyObject *capsule;
     const tare_model *model;
     const char *options;
-    tare_calibrator *calibrator;
+    struct calibrator *made;
     tare_status status;
     (void)module;
     if (!PyArg_ParseTuple(args, "Os", &capsule, &options)) return NULL;
     if (!(model = native_handle(capsule, native_model))) return NULL;
-    Py_BEGIN_ALLOW_THREADS status = tare_calibrator_open(&calibrator, model, options);
-    Py_END_ALLOW_THREADS return status == TARE_OK ? native_capsule(calibrator, native_calibrator, capsule)
-                                                  : native_raise(status);
+    if (!(made = PyMem_Calloc(1, sizeof *made))) return PyErr_NoMemory();
+    Py_BEGIN_ALLOW_THREADS tare_thread_cancel_by(&made->cancelled);
+    status = tare_calibrator_open(&made->calibrator, model, options);
+    tare_thread_cancel_by(NULL);
+    Py_END_ALLOW_THREADS if (status == TARE_OK) return native_capsule(made, native_calibrator, capsule);
+    PyMem_Free(made);
+    return native_raise(status);
 }
 
 /* calibrator_push(calibrator, inputs) */
 static PyObject *push(PyObject *module, PyObject *args) {
     PyObject *capsule, *sequence;
     struct arrays inputs;
-    tare_calibrator *calibrator;
+    const struct calibrator *calibrator;
     tare_status status = TARE_OK;
     (void)module;
     if (!PyArg_ParseTuple(args, "OO", &capsule, &sequence)) return NULL;
     if (!(calibrator = native_handle(capsule, native_calibrator))) return NULL;
     if (native_arrays_read(&inputs, sequence)) {
-        Py_BEGIN_ALLOW_THREADS status = tare_calibrator_push(calibrator, inputs.items, inputs.count);
+        Py_BEGIN_ALLOW_THREADS status = tare_calibrator_push(calibrator->calibrator, inputs.items, inputs.count);
         Py_END_ALLOW_THREADS
     }
     native_arrays_free(&inputs);
@@ -74,10 +78,12 @@ static tare_status finish_work(void *arg) {
 
 /* calibrator_finish(calibrator) */
 static PyObject *finish(PyObject *module, PyObject *capsule) {
-    struct calibrating work = { .calibrator = native_handle(capsule, native_calibrator) };
+    struct calibrator *calibrator = native_handle(capsule, native_calibrator);
+    struct calibrating work = { 0 };
     (void)module;
-    if (!work.calibrator) return NULL;
-    if (native_call(native_context_of(capsule), finish_work, &work))
+    if (!calibrator) return NULL;
+    work.calibrator = calibrator->calibrator;
+    if (native_calibrator_call(native_context_of(capsule), calibrator, finish_work, &work))
         return native_capsule(work.made, native_calibration, NULL);
     tare_calibration_close(work.made);
     return NULL;

@@ -23,8 +23,8 @@ struct call {
     tare_status answer;
     bool answered, ended;
     PyObject *type, *value, *traceback; /* of the first exception; owned by the calling thread */
-    struct context *context;            /* is cancelled by an exception; NULL: none */
-    bool serves;                        /* callbacks of the context come here */
+    volatile sig_atomic_t *cancelled;   /* set by an exception: of this call, and the calibrator that it waits for */
+    struct context *context;            /* whose callbacks come here; NULL: none */
     tare_status (*work)(void *arg);
     void *work_arg;
     tare_status status;
@@ -33,6 +33,7 @@ struct call {
 
 static void *run_work(void *arg) {
     struct call *call = arg;
+    tare_thread_cancel_by(call->cancelled);
     const tare_status status = call->work(call->work_arg);
     pthread_mutex_lock(&call->lock);
     call->status = status;
@@ -74,7 +75,7 @@ static void keep_exception(struct call *call) {
         return;
     }
     PyErr_Fetch(&call->type, &call->value, &call->traceback);
-    if (call->context) tare_context_cancel(call->context->context, 1);
+    *call->cancelled = 1;
 }
 
 /* With the lock and without the GIL, both at the beginning and at the end. */
@@ -130,19 +131,18 @@ static void begin(struct call *call) {
     pthread_mutex_init(&call->lock, NULL);
     pthread_cond_init(&call->changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    if (call->serves) call->context->call = call;
+    if (call->context) call->context->call = call;
 }
 
 /* Raises the exception of a callback or handler, else that of the status. */
 static bool end(struct call *call) {
-    if (call->serves) call->context->call = NULL;
+    if (call->context) call->context->call = NULL;
     pthread_cond_destroy(&call->changed);
     pthread_mutex_destroy(&call->lock);
     pthread_mutex_destroy(&call->turn);
-    if (call->type) {
-        if (call->context) tare_context_cancel(call->context->context, 0);
+    if (call->type)
         PyErr_Restore(call->type, call->value, call->traceback);
-    } else if (call->status != TARE_OK)
+    else if (call->status != TARE_OK)
         native_raise_text(call->status, call->text ? call->text : tare_status_name(call->status));
     free(call->text);
     return !PyErr_Occurred();
@@ -164,16 +164,28 @@ static bool run_call(struct call *call) {
     return end(call);
 }
 
-bool native_call(struct context *context, tare_status (*work)(void *arg), void *arg) {
-    struct call call = { .context = context, .serves = context, .work = work, .work_arg = arg };
+static bool long_call(struct context *context, volatile sig_atomic_t *cancelled, tare_status (*work)(void *arg),
+                      void *arg) {
+    struct call call = { .context = context, .cancelled = cancelled, .work = work, .work_arg = arg };
     if (!context || !context->call) return run_call(&call);
     PyErr_SetString(PyExc_RuntimeError, "a callback may not call the library with the model that calls it");
     return false;
 }
 
+bool native_call(struct context *context, tare_status (*work)(void *arg), void *arg) {
+    volatile sig_atomic_t cancelled = 0;
+    return long_call(context, &cancelled, work, arg);
+}
+
+bool native_calibrator_call(struct context *context, struct calibrator *calibrator, tare_status (*work)(void *arg),
+                            void *arg) {
+    return long_call(context, &calibrator->cancelled, work, arg);
+}
+
 /* Only the main thread runs signal handlers. */
-bool native_short_call(struct context *context, tare_status (*work)(void *arg), void *arg) {
-    struct call call = { .context = context, .work = work, .work_arg = arg };
+bool native_short_call(tare_status (*work)(void *arg), void *arg) {
+    volatile sig_atomic_t cancelled = 0;
+    struct call call = { .cancelled = &cancelled, .work = work, .work_arg = arg };
     tare_status status;
     if (getpid() == gettid()) return run_call(&call);
     Py_BEGIN_ALLOW_THREADS status = work(arg);

@@ -16,9 +16,9 @@ static void close_context(struct context *context) {
 }
 
 /* Workers of a calibrator may wait for the GIL while they end, so it is released. */
-static void close_calibrator(tare_calibrator *calibrator) {
-    Py_BEGIN_ALLOW_THREADS tare_calibrator_close(calibrator);
-    Py_END_ALLOW_THREADS
+static void close_calibrator(struct calibrator *calibrator) {
+    Py_BEGIN_ALLOW_THREADS tare_calibrator_close(calibrator->calibrator);
+    Py_END_ALLOW_THREADS PyMem_Free(calibrator);
 }
 
 static void close_handle(void *handle, const char *kind) {

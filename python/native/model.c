@@ -72,16 +72,15 @@ static PyObject *set_progress(PyObject *module, PyObject *args) {
     Py_RETURN_NONE;
 }
 
-/* context_set(context, threads, cancelled) */
+/* context_set(context, threads) */
 static PyObject *set_context(PyObject *module, PyObject *args) {
     PyObject *capsule;
-    int threads, cancelled;
+    int threads;
     struct context *context;
     (void)module;
-    if (!PyArg_ParseTuple(args, "Oii", &capsule, &threads, &cancelled)) return NULL;
+    if (!PyArg_ParseTuple(args, "Oi", &capsule, &threads)) return NULL;
     if (!(context = native_handle(capsule, native_context))) return NULL;
     tare_context_set_threads(context->context, threads);
-    tare_context_cancel(context->context, cancelled);
     Py_RETURN_NONE;
 }
 

@@ -13,6 +13,7 @@
 
 #include <tare/tare.h>
 
+#include <signal.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -34,6 +35,12 @@ struct context {
     struct call *call;        /* running now; NULL: none */
 };
 
+/* A calibrator with the flag that cancels its threads, at any time of its life. */
+struct calibrator {
+    tare_calibrator *calibrator;
+    volatile sig_atomic_t cancelled;
+};
+
 /* Capsules. Each keeps its parent alive: a model its context, a runner or calibrator its model. */
 extern const char native_context[], native_model[], native_calibration[], native_calibrator[], native_runner[],
     native_outputs[], native_comparison[], native_reader[], native_writer[];
@@ -53,12 +60,15 @@ PyObject *native_close(PyObject *module, PyObject *capsule);
 /* ---- calls (calls.c) ---- */
 
 /* Calls work(arg) on a thread of its own, without the GIL. The calling thread waits, runs Python's signal handlers, and
- * serves callbacks (native_serve). An exception of a handler or a callback cancels the context and is raised once the
- * library has returned. Returns true, or false with an exception; the work may then have succeeded nevertheless, and
- * the caller closes what it made. `context` may be NULL. */
+ * serves callbacks (native_serve). An exception of a handler or a callback cancels this call, and no other one, and is
+ * raised once the library has returned. Returns true, or false with an exception; the work may then have succeeded
+ * nevertheless, and the caller closes what it made. `context` may be NULL. */
 bool native_call(struct context *context, tare_status (*work)(void *arg), void *arg);
+/* The same for a call that waits for the threads of a calibrator: cancels these, too. */
+bool native_calibrator_call(struct context *context, struct calibrator *calibrator, tare_status (*work)(void *arg),
+                            void *arg);
 /* The same for work without callbacks, such as a run: any number at the same time. */
-bool native_short_call(struct context *context, tare_status (*work)(void *arg), void *arg);
+bool native_short_call(tare_status (*work)(void *arg), void *arg);
 /* Runs function(arg) on the thread that waits in native_call, with the GIL, and returns its result: for callbacks,
  * which come on any thread. A Python exception becomes TARE_ERROR_INTERRUPTED. */
 tare_status native_serve(struct context *context, tare_status (*function)(void *arg), void *arg);

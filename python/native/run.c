@@ -58,8 +58,7 @@ static PyObject *run(PyObject *module, PyObject *args) {
     (void)module;
     if (!PyArg_ParseTuple(args, "OO", &capsule, &sequence)) return NULL;
     if (!(running.runner = native_handle(capsule, native_runner))) return NULL;
-    const bool done = native_arrays_read(&running.inputs, sequence) &&
-                      native_short_call(native_context_of(capsule), run_work, &running);
+    const bool done = native_arrays_read(&running.inputs, sequence) && native_short_call(run_work, &running);
     native_arrays_free(&running.inputs);
     if (!done) tare_outputs_close(running.outputs);
     PyObject *owner = done ? native_capsule(running.outputs, native_outputs, NULL) : NULL;

@@ -83,7 +83,7 @@ class Context:
         self.lock = threading.RLock()
         if not isinstance(threads, (int, np.integer)) or not 0 <= threads <= _MOST_THREADS:
             raise InvalidArgumentError(f"threads: invalid number (expected 0 to {_MOST_THREADS}, got {threads})")
-        _native.context_set(self.handle, int(threads), 0)
+        _native.context_set(self.handle, int(threads))
         for plugin in [plugins] if isinstance(plugins, (str, bytes, os.PathLike)) else plugins:
             _native.context_plugin(self.handle, one_path(plugin))
 

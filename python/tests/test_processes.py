@@ -15,7 +15,7 @@ from support import GLYPHS
 import tare
 
 HEAD = f"""
-import gc, itertools, os, resource, signal, sys, tracemalloc, warnings
+import gc, itertools, os, resource, signal, sys, time, tracemalloc, warnings
 import numpy as np
 import tare
 warnings.simplefilter("ignore", tare.TareWarning)
@@ -107,6 +107,57 @@ class Interrupts(unittest.TestCase):
             print(tare.calibrate(model, itertools.repeat(image, 5)).records)
         """), ["alarm", "5"])  # fmt: skip
 
+
+    def test_calls_of_other_threads_go_on(self):
+        self.assertEqual(output_of("""
+            import threading
+            class Alarm(Exception):
+                pass
+            def on_alarm(*_):
+                raise Alarm
+            signal.signal(signal.SIGALRM, on_alarm)
+            ended, results = threading.Event(), []
+            def endless():
+                while not ended.is_set():
+                    yield image
+            thread = threading.Thread(target=lambda: results.append(tare.compare(model, endless(), methods=["weight_only"])))
+            thread.start()
+            large = np.zeros((20000, 28, 28, 1), np.float32)
+            for i in range(5):
+                signal.setitimer(signal.ITIMER_REAL, 0.05)
+                try:
+                    while True:
+                        model.run(large)
+                except Alarm:
+                    print("alarm")
+            ended.set()
+            thread.join()
+            print(len(results[0].rows))
+        """), ["alarm"] * 5 + ["2"])  # fmt: skip
+
+    def test_exceptions_of_a_call_stop_it_alone(self):
+        self.assertEqual(output_of("""
+            import threading
+            ended, done = threading.Event(), []
+            def run():
+                while not ended.is_set():
+                    model.run(image[None])
+                    done.append(1)
+            def failing(outputs, labels):
+                raise ValueError
+            thread = threading.Thread(target=run)
+            thread.start()
+            for i in range(20):
+                try:
+                    tare.compare(model, [image] * 50, methods=["weight_only"], metric=failing)
+                except ValueError:
+                    print(i)
+            runs = len(done)
+            while len(done) == runs and thread.is_alive():
+                time.sleep(0.01)
+            print(thread.is_alive())
+            ended.set()
+        """), [str(i) for i in range(20)] + ["True"])  # fmt: skip
 
     def test_state_is_kept(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -590,6 +590,48 @@ static void cancel__stops_calibration_and_comparison(void **state) {
     tare_context_close(context);
 }
 
+static void *calibrate_with_flag(void *arg) {
+    static const volatile sig_atomic_t cancelled = 1;
+    tare_calibration *made;
+    const tare_model *model = arg;
+    tare_thread_cancel_by(&cancelled);
+    const tare_status status = tare_model_calibrate(&made, model, &samples, 1, NULL);
+    tare_calibration_close(made);
+    return status == TARE_ERROR_INTERRUPTED ? NULL : arg;
+}
+
+/* What the calls of one context share does not let the cancellation of one stop another. */
+static void cancel__of_a_thread_stops_its_calls_alone(void **state) {
+    volatile sig_atomic_t cancelled = 0;
+    tare_calibrator *calibrator;
+    tare_calibration *made;
+    tare_context *context;
+    pthread_t thread;
+    void *failed;
+    (void)state;
+    OK(tare_context_open(&context));
+    tare_model *model = open_glyphs(context);
+    assert_int_equal(pthread_create(&thread, NULL, calibrate_with_flag, model), 0);
+    pthread_join(thread, &failed);
+    assert_null(failed);
+    tare_calibration_close(calibrate(model, "limit=5"));
+    tare_thread_cancel_by(&cancelled);
+    tare_context_cancel(context, 1);
+    OK(tare_calibrator_open(&calibrator, model, NULL));
+    tare_calibration_close(calibrate(model, "limit=5"));
+    tare_thread_cancel_by(NULL);
+    REFUSED(tare_model_calibrate(&made, model, &samples, 1, NULL), TARE_ERROR_INTERRUPTED, "interrupted");
+    tare_context_cancel(context, 0);
+    cancelled = 1; /* of the calibrator, which has the flag of its opening */
+    REFUSED(tare_calibrator_push(calibrator, &(tare_array){ .name = "image" }, 1), TARE_ERROR_INTERRUPTED,
+            "interrupted");
+    REFUSED(tare_calibrator_finish(&made, calibrator), TARE_ERROR_INTERRUPTED, "interrupted");
+    tare_calibrator_close(calibrator);
+    tare_calibration_close(calibrate(model, "limit=5"));
+    tare_model_close(model);
+    tare_context_close(context);
+}
+
 static void writer__round_trips_through_the_reader(void **state) {
     const float values[] = { 1, -2, 3 };
     const tare_text texts[] = { { "a\0b", 3 }, { "", 0 } };
@@ -813,6 +855,7 @@ int main(void) {
         cmocka_unit_test(convert__returns_model_and_report),
         cmocka_unit_test(compare__returns_json),
         cmocka_unit_test(cancel__stops_calibration_and_comparison),
+        cmocka_unit_test(cancel__of_a_thread_stops_its_calls_alone),
         cmocka_unit_test(writer__round_trips_through_the_reader),
         cmocka_unit_test(model__serves_runners_on_several_threads),
         cmocka_unit_test(status__numbers_are_fixed),
