@@ -1,4 +1,5 @@
 /* Calibration of files, and the options that every way to calibrate has in common. */
+#include "base/alloc.h"
 #include "base/file.h"
 #include "workflow/option_text.h"
 #include "api/calibrating.h"
@@ -111,8 +112,19 @@ done:
     return status;
 }
 
+/* Each signature has one file, so that the order of the inputs does not change. */
+static tare_status rename_files(struct tare_calibration *calibration, const char *name) {
+    for (size_t i = 0; i < calibration->n_inputs; i++) {
+        char *copy = tare_strdup(name);
+        if (!copy) return TARE_NO_MEMORY;
+        tare_free(calibration->inputs[i].file);
+        calibration->inputs[i].file = copy;
+    }
+    return TARE_OK;
+}
+
 tare_status tare_public_calibrate_files(tare_calibration **out, const tare_model *model, const char *const *paths,
-                                        size_t n_paths, const char *options) {
+                                        size_t n_paths, const char *name, const char *options) {
     struct tare_public_calibrating calibrating;
     struct tare_calibration *made = NULL;
     tare_status status;
@@ -123,8 +135,11 @@ tare_status tare_public_calibrate_files(tare_calibration **out, const tare_model
     calibrating.options.n_data = n_paths;
     TARE_CHECK(calibrating.state ? calibrate_with_state(&made, &calibrating)
                                  : tare_workflow_calibrate(&made, calibrating.prepared, &calibrating.options));
+    if (name) TARE_CHECK(rename_files(made, name));
     status = tare_public_calibrated(out, made, model->context);
+    made = NULL;
 done:
+    tare_calibration_free(made);
     tare_public_calibrating_free(&calibrating);
     return status;
 }
@@ -132,5 +147,5 @@ done:
 tare_status tare_model_calibrate(tare_calibration **out, const tare_model *model, const char *const *paths,
                                  size_t n_paths, const char *options) {
     tare_public_begin(model->context, model->family);
-    return tare_public_end(tare_public_calibrate_files(out, model, paths, n_paths, options));
+    return tare_public_end(tare_public_calibrate_files(out, model, paths, n_paths, NULL, options));
 }

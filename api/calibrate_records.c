@@ -2,6 +2,8 @@
 #include "api/calibrating.h"
 #include "api/handles.h"
 
+#include <string.h>
+
 static tare_status push_all(tare_calibrator *calibrator, const tare_records *records) {
     for (int64_t i = 0;; i++) {
         const tare_array *arrays;
@@ -24,24 +26,42 @@ static tare_status stream(tare_calibration **out, const tare_model *model, const
     return status;
 }
 
+/* The name of the records comes first, so that the option text can override it. */
+static tare_status name_records(const char **options, struct tare_arena *arena, const tare_records *records) {
+    const char *given = *options ? *options : "";
+    if (!records->name) return TARE_OK;
+    if (strchr(records->name, '"'))
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "tare_records: the name may not contain a double quote (%s)",
+                         records->name);
+    *options = tare_arena_printf(arena, "name=\"%s\" %s", records->name, given);
+    return *options ? TARE_OK : TARE_NO_MEMORY;
+}
+
 /* Hessians need a second pass over the records. */
+static tare_status calibrate_twice(tare_calibration **out, const tare_model *model, const tare_records *records,
+                                   const char *name, const char *options) {
+    struct tare_public_spool spool = { 0 };
+    tare_status status = tare_public_spool_write(&spool, records, name, model->context);
+    if (status == TARE_OK)
+        status = tare_public_calibrate_files(out, model, (const char *const *)&spool.path, 1, name, options);
+    tare_public_spool_remove(&spool);
+    return status;
+}
+
 static tare_status calibrate_records(tare_calibration **out, const tare_model *model, const tare_records *records,
                                      const char *options) {
-    struct tare_public_calibrating calibrating;
-    struct tare_public_spool spool = { 0 };
+    struct tare_public_calibrating calibrating = { 0 };
+    struct tare_arena arena = { 0 };
     tare_status status;
-    bool twice;
     *out = NULL;
     TARE_TRY(tare_public_check_records(records));
-    status = tare_public_calibrating_read(&calibrating, model, options);
-    twice = calibrating.hessians;
+    TARE_CHECK(name_records(&options, &arena, records));
+    TARE_CHECK(tare_public_calibrating_read(&calibrating, model, options));
+    status = calibrating.hessians ? calibrate_twice(out, model, records, calibrating.name, options)
+                                  : stream(out, model, records, options);
+done:
     tare_public_calibrating_free(&calibrating);
-    TARE_TRY(status);
-    if (!twice) return stream(out, model, records, options);
-    status = tare_public_spool_write(&spool, records, model->context);
-    if (status == TARE_OK)
-        status = tare_public_calibrate_files(out, model, (const char *const *)&spool.path, 1, options);
-    tare_public_spool_remove(&spool);
+    tare_arena_free(&arena);
     return status;
 }
 

@@ -30,9 +30,9 @@ tare_status tare_public_calibrating_start(struct tare_calibration **out,
 /* Removes the saved state of a finished calibration. */
 void tare_public_calibrating_end(const struct tare_public_calibrating *calibrating);
 void tare_public_calibrating_free(struct tare_public_calibrating *calibrating);
-/* tare_model_calibrate. */
+/* tare_model_calibrate. `name`: of the only file in the calibration; NULL: files have their paths. */
 tare_status tare_public_calibrate_files(tare_calibration **out, const tare_model *model, const char *const *paths,
-                                        size_t n_paths, const char *options) TARE_WARN_UNUSED;
+                                        size_t n_paths, const char *name, const char *options) TARE_WARN_UNUSED;
 /* Makes the caller's handle and logs the warnings about the calibration, which it owns. */
 tare_status tare_public_calibrated(tare_calibration **out, struct tare_calibration *calibration,
                                    const struct tare_context_handle *context) TARE_WARN_UNUSED;

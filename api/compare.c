@@ -119,10 +119,11 @@ static tare_status use_data(tare_comparison *c, const struct tare_context_handle
     if (records) {
         if (task->n_paths) return TARE_FAIL(TARE_INVALID_ARGUMENT, "paths and records exclude each other");
         TARE_TRY(tare_public_check_records(records));
-        TARE_TRY(tare_public_spool_write(&c->spool, records, context));
-        paths[c->task.n_data++] = c->spool.path;
         c->task.data_name = tare_arena_strdup(&c->arena, records->name ? records->name : "memory");
-        return c->task.data_name ? TARE_OK : TARE_NO_MEMORY;
+        if (!c->task.data_name) return TARE_NO_MEMORY;
+        TARE_TRY(tare_public_spool_write(&c->spool, records, c->task.data_name, context));
+        paths[c->task.n_data++] = c->spool.path;
+        return TARE_OK;
     }
     if (!task->n_paths) return TARE_FAIL(TARE_INVALID_ARGUMENT, "no data files");
     for (; c->task.n_data < task->n_paths; c->task.n_data++) {

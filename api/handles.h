@@ -105,11 +105,13 @@ tare_status tare_public_next_record(const tare_records *records, const tare_arra
 /* Records of the caller in a temporary file, for work that reads them several times. */
 struct tare_public_spool {
     char *directory, *path; /* path: NULL if nothing was written */
+    char *name;             /* of the records, for errors and reports */
 };
 /* Writes all records; TARE_INTERRUPTED when `context` is cancelled. Remove with tare_public_spool_remove, also after a
  * failure. */
-tare_status tare_public_spool_write(struct tare_public_spool *out, const tare_records *records,
+tare_status tare_public_spool_write(struct tare_public_spool *out, const tare_records *records, const char *name,
                                     const struct tare_context_handle *context) TARE_WARN_UNUSED;
+/* In the text of a failure, the records have their name in place of the path. */
 void tare_public_spool_remove(struct tare_public_spool *spool);
 
 /* Describes the tensors of a record: one array for each key, in `arrays`, which has room for sample->count. */

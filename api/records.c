@@ -2,10 +2,12 @@
  * file for work that reads them more than once. */
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/strbuf.h"
 #include "datasets/tfrecord.h"
 #include "api/handles.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,11 +74,12 @@ static tare_status write_all(struct tare_tfrecord_writer *writer, const tare_rec
     }
 }
 
-tare_status tare_public_spool_write(struct tare_public_spool *out, const tare_records *records,
+tare_status tare_public_spool_write(struct tare_public_spool *out, const tare_records *records, const char *name,
                                     const struct tare_context_handle *context) {
     struct tare_tfrecord_writer *writer;
     tare_status status;
-    *out = (struct tare_public_spool){ 0 };
+    *out = (struct tare_public_spool){ .name = tare_strdup(name) };
+    if (!out->name) return TARE_NO_MEMORY;
     TARE_TRY(tare_public_temporary(&out->directory));
     out->path = tare_path_join(out->directory, "records.tfrecord");
     if (!out->path) return TARE_NO_MEMORY;
@@ -87,12 +90,32 @@ tare_status tare_public_spool_write(struct tare_public_spool *out, const tare_re
     return status;
 }
 
+/* "PATH: record 3 at 9564: …" as "NAME: record 3: …". */
+static void write_with_name(struct tare_strbuf *out, const char *text, const struct tare_public_spool *spool) {
+    const char *at = spool->path ? strstr(text, spool->path) : NULL;
+    long long record, offset;
+    int record_end = 0, offset_end = 0;
+    if (!at) {
+        tare_strbuf_puts(out, text);
+        return;
+    }
+    tare_strbuf_printf(out, "%.*s%s", (int)(at - text), text, spool->name);
+    at += strlen(spool->path);
+    if (sscanf(at, ": record %lld%n at %lld%n", &record, &record_end, &offset, &offset_end) == 2) {
+        tare_strbuf_printf(out, "%.*s", record_end, at);
+        at += offset_end;
+    }
+    tare_strbuf_puts(out, at);
+}
+
 void tare_public_spool_remove(struct tare_public_spool *spool) {
-    char *text = spool->directory ? tare_strdup(tare_error_text()) : NULL;
+    struct tare_strbuf text = { 0 };
+    write_with_name(&text, tare_error_text(), spool);
     if (spool->directory && tare_file_remove_tree(spool->directory) != TARE_OK) tare_error_clear();
-    if (text) tare_error_set(text);
-    tare_free(text);
+    if (tare_strbuf_status(&text) == TARE_OK) tare_error_set(tare_strbuf_text(&text));
+    tare_strbuf_free(&text);
     tare_free(spool->directory);
     tare_free(spool->path);
+    tare_free(spool->name);
     *spool = (struct tare_public_spool){ 0 };
 }

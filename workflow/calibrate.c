@@ -252,7 +252,7 @@ static tare_status check_records(const struct tare_calibration *calibration, con
     if (c->options->shards > 1 || c->hessians || tare_calibration_signature_records(calibration, key) > 0)
         return TARE_OK;
     return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: no records for signature %s (expected at least 1)",
-                     group->files.count ? group->files.names[0] : "samples", key);
+                     group->files.count ? group->files.names[0] : c->options->samples->files[0], key);
 }
 
 tare_status tare_workflow_calibrate_run(struct tare_calibration *calibration, struct tare_calibrate_outcome *outcome,

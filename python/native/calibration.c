@@ -7,6 +7,7 @@ struct calibrating {
     tare_calibrator *calibrator;
     const char **paths;
     size_t n_paths;
+    const tare_records *records;
     const char *options;
 };
 
@@ -26,6 +27,28 @@ static PyObject *calibrate(PyObject *module, PyObject *args) {
     if (native_strings(&work.paths, &work.n_paths, paths))
         done = native_call(native_context_of(capsule), calibrate_work, &work);
     PyMem_Free(work.paths);
+    if (done) return native_capsule(work.made, native_calibration, NULL);
+    tare_calibration_close(work.made);
+    return NULL;
+}
+
+static tare_status calibrate_records_work(void *arg) {
+    struct calibrating *c = arg;
+    return tare_model_calibrate_records(&c->made, c->model, c->records, c->options);
+}
+
+/* model_calibrate_records(model, iterator, name, options) */
+static PyObject *calibrate_records(PyObject *module, PyObject *args) {
+    struct calibrating work = { 0 };
+    struct records records;
+    PyObject *capsule, *iterator;
+    const char *name;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OOss", &capsule, &iterator, &name, &work.options)) return NULL;
+    if (!(work.model = native_handle(capsule, native_model))) return NULL;
+    work.records = native_records_begin(&records, native_context_of(capsule), iterator, name);
+    const bool done = native_call(native_context_of(capsule), calibrate_records_work, &work);
+    native_records_end(&records);
     if (done) return native_capsule(work.made, native_calibration, NULL);
     tare_calibration_close(work.made);
     return NULL;
@@ -203,6 +226,7 @@ static PyObject *histogram(PyObject *module, PyObject *args) {
 
 PyMethodDef native_calibration_functions[] = {
     { "model_calibrate", calibrate, METH_VARARGS, NULL },
+    { "model_calibrate_records", calibrate_records, METH_VARARGS, NULL },
     { "calibrator_open", open_calibrator, METH_VARARGS, NULL },
     { "calibrator_push", push, METH_VARARGS, NULL },
     { "calibrator_finish", finish, METH_O, NULL },

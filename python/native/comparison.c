@@ -1,33 +1,5 @@
-/* Comparisons, with records from a Python iterator and a metric in Python. */
+/* Comparisons, with a metric in Python. */
 #include "native.h"
-
-/* ---- records ---- */
-
-/* A Python iterator of records, each a list of array tuples. The last record is kept until the next one. */
-struct iterator {
-    struct context *context;
-    PyObject *iterator, *record;
-    struct arrays arrays;
-    bool ended;
-};
-
-static tare_status next_record(void *arg) {
-    struct iterator *it = arg;
-    native_arrays_free(&it->arrays);
-    Py_CLEAR(it->record);
-    it->record = PyIter_Next(it->iterator);
-    it->ended = !it->record;
-    if (!it->record) return PyErr_Occurred() ? TARE_ERROR_INTERRUPTED : TARE_OK;
-    return native_arrays_read(&it->arrays, it->record) ? TARE_OK : TARE_ERROR_INTERRUPTED;
-}
-
-static tare_status next(void *arg, const tare_array **arrays, size_t *count) {
-    struct iterator *it = arg;
-    const tare_status status = native_serve(it->context, next_record, it);
-    *arrays = it->ended ? NULL : it->arrays.items;
-    *count = it->arrays.count;
-    return status;
-}
 
 /* ---- metrics ---- */
 
@@ -101,21 +73,14 @@ struct comparing {
     tare_comparison *made;
     const tare_model *model;
     tare_comparison_task task;
-    tare_records records;
+    struct records records;
     tare_metric metric;
-    struct iterator iterator;
     struct metric metric_object;
 };
 
 static tare_status compare_work(void *arg) {
     struct comparing *c = arg;
     return tare_comparison_open(&c->made, c->model, &c->task);
-}
-
-static void use_iterator(struct comparing *c, struct context *context, PyObject *iterator, const char *name) {
-    c->iterator = (struct iterator){ .context = context, .iterator = iterator };
-    c->records = (tare_records){ .struct_size = sizeof c->records, .name = name, .arg = &c->iterator, .next = next };
-    c->task.records = &c->records;
 }
 
 static void use_metric(struct comparing *c, struct context *context, PyObject *object, const char *name, int lower) {
@@ -132,8 +97,7 @@ static void use_metric(struct comparing *c, struct context *context, PyObject *o
 
 static PyObject *compare_and_close(struct comparing *c, PyObject *model) {
     const bool done = native_call(native_context_of(model), compare_work, c);
-    native_arrays_free(&c->iterator.arrays);
-    Py_XDECREF(c->iterator.record);
+    native_records_end(&c->records);
     if (done) return native_capsule(c->made, native_comparison, NULL);
     tare_comparison_close(c->made);
     return NULL;
@@ -156,7 +120,7 @@ static PyObject *open_comparison(PyObject *module, PyObject *args) {
     c.task.calibration = handle;
     if (metric != Py_None) use_metric(&c, native_context_of(model), metric, metric_name, lower);
     if (!PyList_Check(data))
-        use_iterator(&c, native_context_of(model), data, name);
+        c.task.records = native_records_begin(&c.records, native_context_of(model), data, name);
     else if (!native_strings(&paths, &c.task.n_paths, data))
         goto done;
     c.task.paths = paths;

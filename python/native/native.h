@@ -91,6 +91,21 @@ PyObject *native_arrays_list(const tare_array *arrays, size_t count);
 /* (name, element type, shape or None), for the descriptions of signatures; -1 is an unknown dim. */
 PyObject *native_array_description(const tare_array *array);
 
+/* ---- records (records.c) ---- */
+
+/* A Python iterator of records, each a sequence for native_arrays_read. The last record is kept until the next one. */
+struct records {
+    tare_records of;
+    struct context *context;
+    PyObject *iterator, *record;
+    struct arrays arrays;
+    bool ended;
+};
+/* The records for the library, during a native_call with this context. Borrows iterator and name. */
+const tare_records *native_records_begin(struct records *out, struct context *context, PyObject *iterator,
+                                         const char *name);
+void native_records_end(struct records *records);
+
 /* ---- texts (handles.c) ---- */
 
 /* The library's text as str; frees it. */

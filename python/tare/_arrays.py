@@ -234,6 +234,10 @@ def prepare(value: Any, expected: int = 0, name: str = "") -> "np.ndarray[Any, A
     return np.ascontiguousarray(array).reshape(array.shape)
 
 
+def _advice(expected: int) -> str:
+    return " (convert it with tare.float32_to_bfloat16)" if expected == BFLOAT16 else f" (convert it with .astype('{DTYPES[expected]}'))"
+
+
 def native(name: bytes, array: "np.ndarray[Any, Any]", expected: int = 0) -> NativeArray:
     """The tuple of a prepared array, which must outlive the call."""
     if array.dtype.kind in "OSU":
@@ -241,6 +245,10 @@ def native(name: bytes, array: "np.ndarray[Any, Any]", expected: int = 0) -> Nat
             raise DTypeError(f"array {name.decode()}: expected {DTYPES[expected]}, got {array.dtype}", Status.TYPE)
         return name, STRING, array.shape, _texts(array, name.decode())
     number = _number(array, name.decode(), expected)
+    if expected in DTYPES and number != expected:
+        raise DTypeError(
+            f"input {name.decode()}: expected {_native.element_name(expected)}, got {array.dtype}{_advice(expected)}", Status.TYPE
+        )
     address: int = array.__array_interface__["data"][0]
     return name, number, array.shape, address
 

@@ -2,15 +2,15 @@
 
 import os
 from itertools import islice
-from typing import Any, Iterable, List, Optional, Union
+from typing import Any, Iterable, Iterator, List, Optional, Union
 
 from . import _native
 from ._arrays import NativeArray
 from ._calibration import Calibration
-from ._data import Data, check_limit, is_path, native_records, records_of, spooled
-from ._errors import Status, UsageError
+from ._data import Data, check_limit, is_path, native_records, records_of
+from ._errors import Error, Status, UsageError, data_errors
 from ._model import Model, expect_model
-from ._options import option_text, paths
+from ._options import argument, option_text, paths
 from ._progress import Progress, Reporter, reporting
 
 __all__ = ["calibrate"]
@@ -60,7 +60,7 @@ def calibrate(
     limit : int, optional
         Use the first records only; 0: all.
     name : str, optional
-        Name of data from memory in the calibration; calibrations to be merged need different names. Not with `hessians`.
+        Name of data from memory in the calibration; calibrations to be merged need different names.
     hessians : bool
         Also collect what the pass ``gptq`` needs. Reads the data twice: from memory by way of a temporary file.
     state : path, optional
@@ -107,15 +107,30 @@ def calibrate(
     check_limit(limit)
     if spec is not None:
         raise UsageError("spec: applies to files (the data is in memory)", Status.USAGE)
-    if hessians and name is not None:
-        raise UsageError("name: does not apply with hessians (the data is kept in a file, whose name it has)", Status.USAGE)
+    known = "memory" if name is None else argument("name", name)
     inputs = model._signature(signature).inputs
     records = native_records(islice(records_of(data, inputs), limit or None), inputs, only_inputs=True)
-    if hessians:
-        with spooled(records) as path, model._context.lock, reporting(model._context.handle, progress):
-            text = option_text({**given, "hessians": True})
-            return Calibration(_native.model_calibrate(model._handle, paths(path), text))
-    return _stream(model, records, option_text({**given, "name": name}), progress)
+    with data_errors(known):
+        if hessians:
+            return _calibrate_twice(model, records, known, option_text({**given, "hessians": True}), progress)
+        return _stream(model, records, option_text({**given, "name": known}), progress)
+
+
+def _calibrate_twice(
+    model: Model, records: Iterator[List[NativeArray]], name: str, options: str, progress: Progress
+) -> Calibration:
+    with model._context.lock, reporting(model._context.handle, progress):
+        return Calibration(_native.model_calibrate_records(model._handle, records, name, options))
+
+
+def _push(calibrator: Any, record: List[NativeArray], number: int) -> None:
+    """Failures of earlier records, which have a place, come here too."""
+    try:
+        _native.calibrator_push(calibrator, record)
+    except Error as error:
+        if ": record " in str(error):
+            raise
+        raise type(error)(f"data: record {number}: {error}", error.status) from error.__cause__
 
 
 def _stream(model: Model, records: Iterable[List[NativeArray]], options: str, progress: Progress) -> Calibration:
@@ -126,7 +141,7 @@ def _stream(model: Model, records: Iterable[List[NativeArray]], options: str, pr
         try:
             done = 0
             for record in records:
-                _native.calibrator_push(calibrator, record)
+                _push(calibrator, record, done)
                 done += 1
                 reporter.report(done)
             made = Calibration(_native.calibrator_finish(calibrator))

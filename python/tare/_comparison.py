@@ -13,7 +13,7 @@ from ._arrays import NativeArray, TakenArray, copy
 from ._calibrate import calibrate
 from ._calibration import Calibration
 from ._data import Data, check_limit, is_path, native_records, records_of
-from ._errors import InvalidArgumentError, Status, UsageError
+from ._errors import InvalidArgumentError, Status, UsageError, data_errors
 from ._model import Model, expect_model
 from ._options import option_text, paths
 from ._progress import Progress, reporting
@@ -344,7 +344,8 @@ def compare(
         raise UsageError("spec: applies to files (the data is in memory)", Status.USAGE)
     if calibration is not None and not isinstance(calibration, Calibration):
         own = spec if is_path(calibration) else None
-        calibration = calibrate(model, calibration, signature=signature, spec=own, workers=workers, progress=progress)
+        with data_errors("data", "calibration"):
+            calibration = calibrate(model, calibration, signature=signature, spec=own, workers=workers, progress=progress)
     custom = None if metric is None or isinstance(metric, str) else metric
     given = {"methods": methods, "algorithms": algorithms, "label": label, "target": target, "signature": signature,
              "threads": workers, "limit": limit, "metric": metric if custom is None else None,
@@ -355,7 +356,7 @@ def compare(
         paths(data) if is_path(data) else native_records(islice(records_of(data, inputs, label), limit or None), inputs)
     )
     streamed: Any = custom if custom is None or hasattr(custom, "update") else _Collector(custom, target or label)
-    with model._context.lock, reporting(model._context.handle, progress):
+    with data_errors("memory"), model._context.lock, reporting(model._context.handle, progress):
         handle = _native.comparison_open(
             model._handle,
             records,

@@ -1,15 +1,13 @@
 """Data in the forms that users have it in, as records: dicts of arrays, or paths that libtare reads itself."""
 
 import os
-import tempfile
-from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from . import _native
 from ._arrays import DTYPES, NativeArray, TensorSpec, copy, encoded, native, prepare
-from ._errors import InvalidArgumentError, Status, UsageError
+from ._errors import Error, InvalidArgumentError, Status, UsageError
 from ._options import one_path, paths
 
 __all__ = ["read_records", "write_records"]
@@ -158,8 +156,11 @@ def native_records(
 ) -> Iterator[List[NativeArray]]:
     """Records for the extension module, which takes the next one only when it is done with the last."""
     binder = _Binder(specs, only_inputs)
-    for record in records:
-        tuples, keep = binder.bind(record)
+    for number, record in enumerate(records):
+        try:
+            tuples, keep = binder.bind(record)
+        except Error as error:
+            raise type(error)(f"{'data' if specs else 'records'}: record {number}: {error}", error.status) from error.__cause__
         yield tuples
         del keep
 
@@ -222,29 +223,16 @@ def write_records(path: Union[str, "os.PathLike[str]"], records: Iterable[Mappin
     >>> tare.write_records(tmp / "two.tfrecord", ({"x": np.float32([i])} for i in range(2)))
     2
     """
-    return _write(path, native_records(map(_expect_dict, records), {}))
-
-
-def _expect_dict(record: Any) -> Mapping[str, Any]:
-    if not isinstance(record, Mapping):
-        raise InvalidArgumentError(f"records: a record is a {type(record).__name__} (expected a dict of arrays by name)")
-    return record
-
-
-def _write(path: Union[str, "os.PathLike[str]"], records: Iterable[List[NativeArray]]) -> int:
     writer = _native.writer_open(one_path(path))
     count = 0
-    for record in records:
+    for record in native_records(map(_expect_dict, records), {}):
         _native.writer_add(writer, record)
         count += 1
     _native.writer_finish(writer)
     return count
 
 
-@contextmanager
-def spooled(records: Iterable[List[NativeArray]]) -> Iterator[str]:
-    """A temporary file with the records, for work that reads them more than once."""
-    with tempfile.TemporaryDirectory(prefix="tare-") as folder:
-        path = os.path.join(folder, "records.tfrecord")
-        _write(path, records)
-        yield path
+def _expect_dict(record: Any) -> Mapping[str, Any]:
+    if not isinstance(record, Mapping):
+        raise InvalidArgumentError(f"records: a record is a {type(record).__name__} (expected a dict of arrays by name)")
+    return record

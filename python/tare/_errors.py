@@ -2,7 +2,8 @@
 
 import enum
 import re
-from typing import Dict, Type
+from contextlib import contextmanager
+from typing import Dict, Iterator, Type
 
 from . import _native
 
@@ -40,7 +41,21 @@ def argument_names(text: str) -> str:
         name = _ARGUMENTS.get(option, option.replace("-", "_"))
         return f"{name}=" if whole.endswith(" ") else name
 
-    return _OPTION.sub(named, text)
+    return _OPTION.sub(named, text.replace("give --calibration-data FILE or --calibration FILE.calib", "pass calibration="))
+
+
+@contextmanager
+def data_errors(name: str, argument: str = "data") -> Iterator[None]:
+    """Errors about data from memory, which the library knows as `name`, begin with the argument: `data: record 3: …`."""
+    try:
+        yield
+    except Error as error:
+        text = str(error)
+        if text.startswith(f"{name}: "):
+            text = text[len(name) + 2 :]
+        elif not re.match(r"record \d", text):
+            raise
+        raise type(error)(f"{argument}: {text}", error.status) from error.__cause__
 
 
 class Status(enum.IntEnum):

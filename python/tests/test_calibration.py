@@ -106,8 +106,6 @@ class Data(Case):
             tare.calibrate(self.model, samples(), spec="a.spec")
         with self.fails(tare.UsageError, "name: applies to data from memory"):
             tare.calibrate(self.model, CALIBRATION, name="a")
-        with self.fails(tare.UsageError, "name: does not apply with hessians"):
-            tare.calibrate(self.model, samples()[:5], hessians=True, name="a")
         calibration = tare.calibrate(self.model, samples()[:5])
         for other in (5, None, self.model):
             with self.fails(tare.InvalidArgumentError, "calibration: expected a Calibration"):
@@ -209,6 +207,56 @@ class Frames(unittest.TestCase):
         found = self.records(tare.TensorSpec("x", "float32", (None, 2), 1))
         self.assertEqual(found[2]["x"].tolist(), [[3.0, 6.0]])
         self.assertEqual((found[2]["x"].dtype, found[2]["label"].tolist()), (np.float32, [0]))
+
+
+class Places(Case):
+    """Errors about data from memory name the argument and the record."""
+
+    def test_of_records(self):
+        good, small, double = samples()[0], samples()[0][:20], samples()[0].astype(np.float64)
+        for arguments in ({}, {"hessians": True}, {"name": "a"}, {"name": "a", "hessians": True}):
+            with self.fails(tare.ShapeError, "data: record 1: input image: expected shape"):
+                tare.calibrate(self.model, [{"image": good}, {"image": small}], **arguments)
+            with self.assertRaises(tare.DTypeError) as caught:
+                tare.calibrate(self.model, iter([{"image": good}, {"image": double}]), **arguments)
+            self.assertEqual(
+                str(caught.exception),
+                "data: record 1: input image: expected float32, got float64 (convert it with .astype('float32'))",
+            )
+            self.assertEqual(caught.exception.where, "data")
+            with self.fails(tare.InvalidArgumentError, "data: no records"):
+                tare.calibrate(self.model, [], **arguments)
+
+    def test_of_records_to_compare_with(self):
+        good, small = samples()[0], samples()[0][:20]
+        with self.fails(tare.ShapeError, "data: record 1: input image: expected shape"):
+            tare.compare(self.model, [{"image": good}, {"image": small}], methods=["weight_only"])
+        with self.fails(tare.ShapeError, "calibration: record 0: input image: expected shape"):
+            tare.compare(self.model, [good], calibration=[small], methods=["static"])
+        with self.fails(tare.UsageError, "samples (pass calibration=)"):
+            tare.compare(self.model, [good], methods=["static"])
+
+    def test_of_inputs(self):
+        with self.fails(tare.DTypeError, "input image: expected float32, got float64 (convert it with .astype('float32'))"):
+            self.model.run(samples()[:1].astype(np.float64))
+
+    def test_failures_of_the_data_are_raised_unchanged(self):
+        def records():
+            yield samples()[0]
+            raise tare.ShapeError("mine: broken")
+
+        for hessians in (False, True):
+            with self.fails(tare.ShapeError, "mine: broken"):
+                tare.calibrate(self.model, records(), hessians=hessians)
+
+    def test_of_calibrations_with_hessians(self):
+        first, second = (tare.calibrate(self.model, samples()[:5], hessians=True) for _ in range(2))
+        self.assertEqual(first.describe()["inputs"][0]["file"], "memory")
+        with self.fails(tare.InvalidArgumentError, "record 0 of 'memory' is in both"):
+            first.merge(second)
+        other = tare.calibrate(self.model, samples()[5:8], hessians=True, name="b")
+        self.assertEqual(first.merge(other).records, 8)
+        self.assertEqual([found["file"] for found in first.describe()["inputs"]], ["b", "memory"])
 
 
 class Failures(Case):

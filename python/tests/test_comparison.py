@@ -193,7 +193,7 @@ class Reports(Case):
         self.assertEqual(len(found.rows), 2)
 
     def test_errors(self):
-        with self.fails(tare.UsageError, "method static needs representative samples (give calibration=FILE"):
+        with self.fails(tare.UsageError, "method static needs representative samples (pass calibration=)"):
             tare.compare(self.model, samples()[:5], methods=["static"])
         with self.fails(tare.InvalidArgumentError, "model: expected a Model, got str (open one with tare.load)"):
             tare.compare("glyphs", samples()[:5])

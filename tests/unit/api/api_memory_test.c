@@ -117,6 +117,69 @@ static void calibrate_records__with_hessians_leaves_no_temporary_file(void **sta
     tare_model_close(model);
 }
 
+/* Two images; the second has a wrong shape. */
+static tare_status next_misshapen(void *arg, const tare_array **arrays, size_t *count) {
+    static const float pixels[28 * 28] = { 0 };
+    static tare_array image = { .name = "image", .dtype = TARE_DTYPE_FLOAT, .rank = 4, .data = pixels };
+    int *given = arg;
+    const int64_t dims[] = { 1, 28, *given == 1 ? 27 : 28, 1 };
+    memcpy(image.dims, dims, sizeof dims);
+    *arrays = (*given)++ < 2 ? &image : NULL;
+    *count = 1;
+    return TARE_OK;
+}
+
+static void records__have_their_name_in_errors(void **state) {
+    const char *folder = own_temporary_folder();
+    tare_model *model = open_glyphs();
+    tare_calibration *calibration;
+    tare_comparison *comparison;
+    int given = 0;
+    tare_records records = { .struct_size = sizeof records, .name = "pictures", .arg = &given, .next = next_misshapen };
+    const tare_comparison_task task = { .struct_size = sizeof task,
+                                        .records = &records,
+                                        .options = "methods=weight_only" };
+    (void)state;
+    REFUSED(tare_model_calibrate_records(&calibration, model, &records, "hessians"), TARE_ERROR_SHAPE,
+            "pictures: record 1: input image: expected shape");
+    assert_null(strstr(tare_error_text(), folder));
+    given = 0;
+    REFUSED(tare_model_calibrate_records(&calibration, model, &records, "hessians name=mine"), TARE_ERROR_SHAPE,
+            "mine: record 1: input image: expected shape");
+    given = 0;
+    REFUSED(tare_comparison_open(&comparison, model, &task), TARE_ERROR_SHAPE,
+            "pictures: record 1: input image: expected shape");
+    assert_null(strstr(tare_error_text(), folder));
+    records.name = "\"";
+    REFUSED(tare_model_calibrate_records(&calibration, model, &records, NULL), TARE_ERROR_INVALID_ARGUMENT,
+            "the name may not contain a double quote");
+    tare_model_close(model);
+}
+
+/* So that the same records are not added twice. */
+static void records__have_their_name_in_calibrations(void **state) {
+    static const char *const options[] = { "channels", "hessians", "name=mine channels", "name=mine hessians" };
+    tare_calibration *calibrations[4];
+    tare_model *model = open_glyphs();
+    char *text;
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        struct source source = open_source(samples, 5);
+        const tare_records records = records_of(&source);
+        OK(tare_model_calibrate_records(&calibrations[i], model, &records, options[i]));
+        OK(tare_calibration_describe(&text, calibrations[i]));
+        assert_non_null(strstr(text, i < 2 ? "\"file\": \"pictures\"" : "\"file\": \"mine\""));
+        tare_text_free(text);
+        tare_reader_close(source.reader);
+    }
+    REFUSED(tare_calibration_add(calibrations[0], calibrations[1]), TARE_ERROR_INVALID_ARGUMENT,
+            "record 0 of 'pictures' is in both");
+    OK(tare_calibration_add(calibrations[0], calibrations[3]));
+    for (int i = 0; i < 4; i++)
+        tare_calibration_close(calibrations[i]);
+    tare_model_close(model);
+}
+
 static void calibrate_records__reports_failures_of_the_callback(void **state) {
     const char *folder = own_temporary_folder();
     tare_model *model = open_glyphs();
@@ -446,6 +509,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calibrate_records__equals_calibration_of_the_file),
         cmocka_unit_test(calibrate_records__with_hessians_leaves_no_temporary_file),
+        cmocka_unit_test(records__have_their_name_in_errors),
+        cmocka_unit_test(records__have_their_name_in_calibrations),
         cmocka_unit_test(calibrate_records__reports_failures_of_the_callback),
         cmocka_unit_test(state__is_kept_by_a_failing_call_and_continued_by_the_next),
         cmocka_unit_test(histogram__counts_the_finite_values),
