@@ -79,6 +79,12 @@ static tare_status open_function(tare_runner *runner, const tare_model *model, c
     return start(runner, runner->called);
 }
 
+int32_t tare_model_function_argument(const tare_model *model, const char *name, const char *argument) {
+    int dtype = 0;
+    tare_public_begin(model->context, model->family);
+    return tare_public_end(tare_function_argument_dtype(&dtype, model->model, name, argument)) == TARE_OK ? dtype : 0;
+}
+
 static tare_status hand_out(tare_runner **out, tare_runner *runner, tare_status status) {
     *out = status == TARE_OK ? runner : NULL;
     if (status != TARE_OK) tare_runner_close(runner);

@@ -202,17 +202,50 @@ static tare_status pick(struct tare_graph **out, const char *name, const struct 
     return TARE_OK;
 }
 
+/* The functions that `name` can mean. */
+static tare_status find_candidates(struct candidates *out, struct tare_arena *arena,
+                                   const struct tare_graph_model *model, const char *name) {
+    struct tare_graph *exact = tare_model_find_function(model, name);
+    *out = (struct candidates){ TARE_NEW_ARRAY(arena, struct candidate, model->n_functions + 1), 0 };
+    if (!out->items) return TARE_NO_MEMORY;
+    if (exact) return candidate_of(&out->items[out->count++], arena, model, exact);
+    for (size_t i = 0; i < model->n_functions; i++)
+        if (is_called(model, model->functions[i], name))
+            TARE_TRY(candidate_of(&out->items[out->count++], arena, model, model->functions[i]));
+    return TARE_OK;
+}
+
+static int argument_dtype(const struct candidate *candidate, const char *argument) {
+    const struct tare_graph *function = candidate->function;
+    for (size_t i = 0; i < candidate->n_open; i++)
+        if (strcmp(function->args[i]->name, argument) == 0) return tare_dtype_base(function->args[i]->output_dtypes[0]);
+    return 0;
+}
+
+tare_status tare_function_argument_dtype(int *out, const struct tare_graph_model *model, const char *name,
+                                         const char *argument) {
+    struct tare_arena scratch = { 0 };
+    struct candidates all;
+    const tare_status status = find_candidates(&all, &scratch, model, name);
+    *out = 0;
+    for (size_t i = 0; i < all.count && status == TARE_OK; i++) {
+        const int dtype = argument_dtype(&all.items[i], argument);
+        if (*out && dtype && dtype != *out) {
+            *out = 0;
+            break;
+        }
+        if (dtype) *out = dtype;
+    }
+    tare_arena_free(&scratch);
+    return status;
+}
+
 tare_status tare_function_pick(struct tare_graph **out, const struct tare_graph_model *model, const char *name,
                                const struct tare_call_arguments *arguments) {
     struct tare_arena scratch = { 0 };
-    struct tare_graph *exact = tare_model_find_function(model, name);
-    struct candidates all = { TARE_NEW_ARRAY(&scratch, struct candidate, model->n_functions + 1), 0 };
-    struct candidates fitting = { TARE_NEW_ARRAY(&scratch, struct candidate, model->n_functions + 1), 0 };
-    tare_status status = all.items && fitting.items ? TARE_OK : TARE_NO_MEMORY;
-    for (size_t i = 0; i < model->n_functions && !exact && status == TARE_OK; i++)
-        if (is_called(model, model->functions[i], name))
-            status = candidate_of(&all.items[all.count++], &scratch, model, model->functions[i]);
-    if (exact && status == TARE_OK) status = candidate_of(&all.items[all.count++], &scratch, model, exact);
+    struct candidates fitting = { TARE_NEW_ARRAY(&scratch, struct candidate, model->n_functions + 1), 0 }, all;
+    tare_status status = find_candidates(&all, &scratch, model, name);
+    if (status == TARE_OK && !fitting.items) status = TARE_NO_MEMORY;
     if (status == TARE_OK)
         status = all.count ? pick(out, name, &all, &fitting, arguments) : no_such_function(model, name);
     tare_arena_free(&scratch);

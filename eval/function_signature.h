@@ -20,6 +20,11 @@ struct tare_call_arguments {
 tare_status tare_function_pick(struct tare_graph **out, const struct tare_graph_model *model, const char *name,
                                const struct tare_call_arguments *arguments);
 
+/* The dtype of an argument of the functions that tare_function_pick selects from; 0 if it is not the same in all of
+ * them, or none has the argument. */
+tare_status tare_function_argument_dtype(int *out, const struct tare_graph_model *model, const char *name,
+                                         const char *argument) TARE_WARN_UNUSED;
+
 /* *out: `name` is a Python argument that was bound when the function was traced (tare_call_signature), not a tensor. A
  * call may repeat its value, which tare_function_pick compares. */
 tare_status tare_function_binds(bool *out, const struct tare_graph *function, const char *name) TARE_WARN_UNUSED;

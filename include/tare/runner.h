@@ -23,6 +23,9 @@ TARE_API TARE_CHECKED tare_status tare_runner_open(tare_runner **out, const tare
 TARE_API TARE_CHECKED tare_status tare_runner_open_function(tare_runner **out, const tare_model *model,
                                                             const char *name, const tare_array *arguments,
                                                             size_t n_arguments);
+/* The element type of an argument of a function of this name (TARE_DTYPE_…). 0 if no function has both, or if the
+ * element type selects one of several concrete functions. */
+TARE_API int32_t tare_model_function_argument(const tare_model *model, const char *name, const char *argument);
 /* Frees the runner and its outputs. No-op if NULL. */
 TARE_API void tare_runner_close(tare_runner *runner);
 /* Runs the signature once. `inputs`: one array for each input of the signature, matched by name, in any order; they are

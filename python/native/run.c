@@ -36,6 +36,17 @@ static PyObject *open_function(PyObject *module, PyObject *args) {
     return status == TARE_OK ? native_capsule(runner, native_runner, capsule) : native_raise(status);
 }
 
+/* function_argument(model, function, argument): an element type; 0: not known, or several */
+static PyObject *function_argument(PyObject *module, PyObject *args) {
+    PyObject *capsule;
+    const tare_model *model;
+    const char *name, *argument;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "Oss", &capsule, &name, &argument)) return NULL;
+    if (!(model = native_handle(capsule, native_model))) return NULL;
+    return PyLong_FromLong(tare_model_function_argument(model, name, argument));
+}
+
 struct running {
     tare_runner *runner;
     struct arrays inputs;
@@ -68,6 +79,7 @@ static PyObject *run(PyObject *module, PyObject *args) {
 PyMethodDef native_run_functions[] = {
     { "runner_open", open_runner, METH_VARARGS, NULL },
     { "runner_open_function", open_function, METH_VARARGS, NULL },
+    { "function_argument", function_argument, METH_VARARGS, NULL },
     { "runner_run", run, METH_VARARGS, NULL },
     { 0 },
 };

@@ -113,16 +113,23 @@ def float32_to_bfloat16(values: Any) -> "np.ndarray[Any, Any]":
     ndarray of uint16, or of ml_dtypes.bfloat16 where that package is installed
         Array of the same shape.
 
+    Raises
+    ------
+    DTypeError
+        A number is out of the range of float32.
+
     Examples
     --------
     >>> tare.bfloat16_to_float32(tare.float32_to_bfloat16(3.14159))
     array(3.140625, dtype=float32)
     """
-    numbers = np.ascontiguousarray(values, np.float32)
+    given = np.asarray(values)
+    single = np.dtype(np.float32)
+    numbers = np.ascontiguousarray(exact(given, single, "values") if given.dtype.kind in "fiu" else given, single)
     bits = numbers.view(np.uint32)
     rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
     rounded = np.where(np.isnan(numbers), (bits >> np.uint32(16)) | np.uint32(0x40), rounded)
-    return _as_bfloat16(rounded.astype(np.uint16).reshape(np.shape(values)))
+    return _as_bfloat16(rounded.astype(np.uint16).reshape(given.shape))
 
 
 def _as_bfloat16(bits: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
@@ -196,14 +203,38 @@ def _objects(value: Any, name: str) -> "np.ndarray[Any, Any]":
         raise ShapeError(f"array {name}: the value is not an array ({text})", Status.SHAPE) from error
 
 
-def _converted(array: "np.ndarray[Any, Any]", dtype: "np.dtype[Any]", name: str) -> "np.ndarray[Any, Any]":
-    """Python numbers in the dtype of the input; those that it does not hold are not rounded or wrapped silently."""
+def _check_range(found: "np.ndarray[Any, Any]", array: "np.ndarray[Any, Any]", dtype: Any, name: str) -> None:
+    """Names the first number that the dtype does not hold."""
+    if found.any():
+        place = np.unravel_index(int(np.argmax(found)), found.shape)
+        where = f" at [{', '.join(map(str, place))}]" if place else ""
+        raise DTypeError(f"array {name}: {array[place]}{where} is out of range (expected {dtype})", Status.TYPE)
+
+
+def converted(array: "np.ndarray[Any, Any]", dtype: "np.dtype[Any]", name: str) -> "np.ndarray[Any, Any]":
+    """Numbers in the dtype of the input; those that it does not hold are not rounded to integers, wrapped or made infinite
+    silently."""
     if array.size and array.dtype.kind not in _KINDS[dtype.kind]:
         raise DTypeError(f"array {name}: expected {dtype}, got {array.dtype}", Status.TYPE)
-    converted = array.astype(dtype)
-    if dtype.kind in "iu" and not np.array_equal(converted, array):
-        raise DTypeError(f"array {name}: a number is out of range (expected {dtype})", Status.TYPE)
-    return converted
+    return exact(array, dtype, name)
+
+
+def exact(array: "np.ndarray[Any, Any]", dtype: "np.dtype[Any]", name: str) -> "np.ndarray[Any, Any]":
+    """The same for numbers of any kind: floats that are integers are integers."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        result = array.astype(dtype)
+    if dtype.kind in "iu":
+        _check_range(result != array, array, dtype, name)
+    elif dtype.kind in "fc":
+        _check_range(np.isinf(result) & ~np.isinf(array), array, dtype, name)
+    return result
+
+
+def _rounded_to_bfloat16(array: "np.ndarray[Any, Any]", name: str) -> "np.ndarray[Any, Any]":
+    numbers = converted(array, np.dtype(np.float32), name)
+    result = float32_to_bfloat16(numbers)
+    _check_range(np.isinf(bfloat16_to_float32(result)) & ~np.isinf(numbers), array, "bfloat16", name)
+    return result
 
 
 def _from_python(value: Any, expected: int, name: str) -> "np.ndarray[Any, Any]":
@@ -211,8 +242,13 @@ def _from_python(value: Any, expected: int, name: str) -> "np.ndarray[Any, Any]"
     if expected == STRING and not array.size:
         return array.astype(object)
     if expected == BFLOAT16:
-        return float32_to_bfloat16(_converted(array, np.dtype(np.float32), name))
-    return _converted(array, DTYPES[expected], name) if expected in DTYPES else array
+        return _rounded_to_bfloat16(array, name)
+    return converted(array, DTYPES[expected], name) if expected in DTYPES else array
+
+
+def is_python(value: Any) -> bool:
+    """Whether the value is of Python numbers, strings or lists of them, so that it has no dtype of its own."""
+    return not (isinstance(value, np.ndarray) or hasattr(value, "__array__") or hasattr(value, "__array_interface__"))
 
 
 def prepare(value: Any, expected: int = 0, name: str = "") -> "np.ndarray[Any, Any]":
@@ -223,10 +259,10 @@ def prepare(value: Any, expected: int = 0, name: str = "") -> "np.ndarray[Any, A
         array: "np.ndarray[Any, Any]" = value
         if np.ma.is_masked(value):  # type: ignore[no-untyped-call]
             raise InvalidArgumentError(f"array {name}: has masked elements (fill them with .filled)")
-    elif hasattr(value, "__array__") or hasattr(value, "__array_interface__"):
-        array = np.asarray(value)
-    else:
+    elif is_python(value):
         array = _from_python(value, expected, name)
+    else:
+        array = np.asarray(value)
     if array.dtype not in _NUMBERS:
         array = _known(array)
     if array.flags.c_contiguous:
@@ -235,7 +271,9 @@ def prepare(value: Any, expected: int = 0, name: str = "") -> "np.ndarray[Any, A
 
 
 def _advice(expected: int) -> str:
-    return " (convert it with tare.float32_to_bfloat16)" if expected == BFLOAT16 else f" (convert it with .astype('{DTYPES[expected]}'))"
+    if expected == BFLOAT16:
+        return " (convert it with tare.float32_to_bfloat16)"
+    return f" (convert it with .astype('{DTYPES[expected]}'))"
 
 
 def native(name: bytes, array: "np.ndarray[Any, Any]", expected: int = 0) -> NativeArray:
@@ -247,7 +285,8 @@ def native(name: bytes, array: "np.ndarray[Any, Any]", expected: int = 0) -> Nat
     number = _number(array, name.decode(), expected)
     if expected in DTYPES and number != expected:
         raise DTypeError(
-            f"input {name.decode()}: expected {_native.element_name(expected)}, got {array.dtype}{_advice(expected)}", Status.TYPE
+            f"input {name.decode()}: expected {_native.element_name(expected)}, got {array.dtype}{_advice(expected)}",
+            Status.TYPE,
         )
     address: int = array.__array_interface__["data"][0]
     return name, number, array.shape, address

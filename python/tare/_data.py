@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optio
 import numpy as np
 
 from . import _native
-from ._arrays import DTYPES, NativeArray, TensorSpec, copy, encoded, native, prepare
+from ._arrays import BFLOAT16, DTYPES, NativeArray, TensorSpec, converted, copy, encoded, exact, native, prepare
 from ._errors import Error, InvalidArgumentError, Status, UsageError
 from ._options import one_path, paths
 
@@ -56,6 +56,20 @@ def _from_arrays(columns: Mapping[str, Any], specs: Mapping[str, TensorSpec]) ->
         yield {name: row(i) for name, (_, row) in rows.items()}
 
 
+def _column(values: Any, dtype: "np.dtype[Any]", name: str) -> "np.ndarray[Any, Any]":
+    """Columns of objects hold numbers with missing ones; columns of floats may hold integers, as pandas makes them."""
+    array = np.asarray(values.tolist()) if values.dtype.kind == "O" else values
+    return exact(array, dtype, name) if array.dtype.kind == "f" else converted(array, dtype, name)
+
+
+def _matrix(features: Any, spec: TensorSpec) -> Any:
+    """The columns as one matrix in the dtype of the input."""
+    if spec.number not in DTYPES or spec.number == BFLOAT16:
+        return features.to_numpy()
+    dtype = DTYPES[spec.number]
+    return np.stack([_column(features[name].to_numpy(), dtype, str(name)) for name in features.columns], axis=1)
+
+
 def _frame_columns(frame: Any, specs: Mapping[str, TensorSpec], label: str) -> Dict[str, Any]:
     """Columns of a DataFrame by input; for a single input that no column names, all but the label as one matrix."""
     columns = {str(name): frame[name].to_numpy() for name in frame.columns}
@@ -63,8 +77,7 @@ def _frame_columns(frame: Any, specs: Mapping[str, TensorSpec], label: str) -> D
         return columns
     name, spec = next(iter(specs.items()))
     features = frame.drop(columns=[label]) if label in columns else frame
-    dtype = None if spec.dtype == "string" else np.dtype(spec.dtype)
-    matrix = {name: features.to_numpy(dtype)}
+    matrix = {name: _matrix(features, spec)}
     return {**matrix, label: columns[label]} if label in columns else matrix
 
 

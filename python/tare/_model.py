@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 import numpy as np
 
 from . import _native
-from ._arrays import TensorSpec, bind, native_inputs, take
+from ._arrays import TensorSpec, bind, encoded, is_python, native_inputs, take
 from ._calibration import Calibration
 from ._errors import InvalidArgumentError, NotFoundError, Status
 from ._options import argument, field_names, message_text, one_path, option_text
@@ -101,6 +101,7 @@ class Function:
     def __init__(self, model: "Model", name: str) -> None:
         self._model = model
         self._runners: Dict[Any, List[Any]] = {}
+        self._arguments: Dict[str, int] = {}
         self.name = name
 
     def __call__(self, *args: Any, **arguments: Any) -> "Dict[str, np.ndarray[Any, Any]]":
@@ -111,7 +112,8 @@ class Function:
         *args : dict of str to array_like
             Arguments by name, as an alternative to keywords.
         **arguments : array_like
-            Arguments by name. Dtypes and shapes select one of several concrete functions.
+            Arguments by name. Dtypes and shapes select one of several concrete functions. Python numbers and lists get
+            the dtype of the argument, if it is the same in all of these.
 
         Returns
         -------
@@ -129,7 +131,7 @@ class Function:
                 raise InvalidArgumentError(f"function {self.name}: pass arguments by name (expected a dict or keywords)")
             _join(values, given)
         _join(values, arguments)
-        tuples, keep = native_inputs(values, {})
+        tuples, keep = native_inputs(values, {name: self._argument(name) for name, value in values.items() if is_python(value)})
         free = self._free_runners(tuple((name, number, shape) for name, number, shape, _ in tuples))
         try:
             runner = free.pop()
@@ -141,6 +143,13 @@ class Function:
             free.append(runner)
         del keep
         return outputs
+
+    def _argument(self, name: Any) -> TensorSpec:
+        """The element type that Python numbers get; an array has its own, which selects one of several concrete functions."""
+        if name not in self._arguments:
+            known = encoded(name).decode()
+            self._arguments[name] = _native.function_argument(self._model._handle, self.name, known)
+        return TensorSpec(name, "", None, self._arguments[name])
 
     def _free_runners(self, arguments: Any) -> List[Any]:
         """Runners of the concrete function for these arguments. Those of the oldest arguments are closed."""

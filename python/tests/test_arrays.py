@@ -95,6 +95,25 @@ class PythonValues(Case):
         with self.fails(tare.ShapeError, "array x: has 13 dimensions (expected at most 12)"):
             self.read_back(np.zeros((1,) * 13, np.float32))
 
+    def test_numbers_do_not_become_infinite(self):
+        for value, number, text in (
+            ([[0.0, 1e300]], 1, "array x: 1e+300 at [0, 1] is out of range (expected float32)"),
+            (1e300, 1, "array x: 1e+300 is out of range"),
+            (np.float64(-1e39).tolist(), 1, "array x: -1e+39 is out of range"),
+            ([70000], 19, "array x: 70000 at [0] is out of range (expected float16)"),
+            ([1e39j], 8, "array x: 1e+39j at [0] is out of range (expected complex64)"),
+            ([3.4e38], 14, "array x: 3.4e+38 at [0] is out of range (expected bfloat16)"),
+            ([300], 6, "array x: 300 at [0] is out of range (expected int8)"),
+        ):
+            with self.fails(tare.DTypeError, text):
+                _arrays.prepare(value, number, "x")
+        self.assertEqual(_arrays.prepare([float("inf"), -float("inf"), 1e-50], 1, "x").tolist(), [np.inf, -np.inf, 0])
+        with self.fails(tare.DTypeError, "array values: 1e+300 at [1] is out of range (expected float32)"):
+            tare.float32_to_bfloat16([1.0, 1e300])
+        np.testing.assert_array_equal(tare.bfloat16_to_float32(tare.float32_to_bfloat16([np.inf, 2])), [np.inf, 2])
+        with self.fails(tare.DTypeError, "array image: 1e+300 at [0, 0] is out of range (expected float32)"):
+            self.model.run([[1e300]])
+
     def test_numbers_are_not_rounded_or_wrapped(self):
         for dtype, value in ((np.int32, [1.5]), (np.uint8, [300]), (np.uint8, [-1]), (np.int64, [2**70]), (np.float32, ["1.5"]),
                              (np.float32, [None]), (np.float32, [1j]), (np.bool_, [2])):  # fmt: skip

@@ -114,6 +114,28 @@ class Data(Case):
             calibration.describe(html=True)
 
 
+@unittest.skipUnless(pandas, "pandas (python3-pandas) is not installed")
+class Columns(Case):
+    def matrix(self, dtype, number, **columns):
+        spec = tare.TensorSpec("x", dtype, (None, len(columns)), number)
+        return np.concatenate([record["x"] for record in records_of(pandas.DataFrame(columns), {"x": spec})])
+
+    def test_numbers_that_the_input_does_not_hold_are_refused(self):
+        with self.fails(tare.DTypeError, "array b: 1e+300 at [1] is out of range (expected float32)"):
+            self.matrix("float32", 1, a=[1, 2], b=[1.0, 1e300])
+        with self.fails(tare.DTypeError, "array a: 2.5 at [1] is out of range (expected int32)"):
+            self.matrix("int32", 3, a=[1.0, 2.5])
+        with self.fails(tare.DTypeError, "array a: nan at [0] is out of range (expected int64)"):
+            self.matrix("int64", 9, a=[np.nan, 2.0])
+        with self.fails(tare.DTypeError, "array a: 1e+20 at [0] is out of range (expected int64)"):
+            self.matrix("int64", 9, a=[1e20, 2.0])
+
+    def test_numbers_of_several_kinds_get_the_dtype_of_the_input(self):
+        found = self.matrix("float32", 1, a=[1, 2], b=[True, False], c=[np.nan, 0.5], d=pandas.array([3, 4], "Int64"))
+        np.testing.assert_array_equal(found, np.float32([[1, 1, np.nan, 3], [2, 0, 0.5, 4]]))
+        self.assertEqual(self.matrix("int32", 3, a=[1.0, 2.0], b=[3, 4]).tolist(), [[1, 3], [2, 4]])
+
+
 class Merging(Case):
     """Merging into a calibration that something else uses."""
 

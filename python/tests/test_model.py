@@ -141,6 +141,21 @@ class Running(Case):
         with self.fails(tare.NotFoundError, "nothing"):
             self.model.function("nothing")(x=1.0)
 
+    def test_lists_get_the_dtype_of_the_argument(self):
+        function = self.model.function("tpu_func")
+        expected = function(image=samples()[:2])
+        found = function(image=samples()[:2].tolist())
+        for name, array in function({"image": samples()[:2].tolist()}).items():
+            np.testing.assert_array_equal(array, expected[name])
+            np.testing.assert_array_equal(found[name], expected[name])
+        function(image=np.zeros((1, 28, 28, 1), np.int64).tolist())
+        with self.fails(tare.DTypeError, "array image: 1e+300 at [0, 0, 0, 0] is out of range (expected float32)"):
+            function(image=[[[[1e300]]]])
+        with self.fails(tare.DTypeError, "expected to be a float tensor but is a double tensor"):
+            function(image=samples()[:2].astype(np.float64))
+        with self.fails(tare.InvalidArgumentError, "'image', is missing"):
+            function(picture=[1])
+
     def test_copies_share_the_model(self):
         model = self.model.quantize("weight_only")
         expected = model.run(samples()[:2])["probabilities"]

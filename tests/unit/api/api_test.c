@@ -102,6 +102,9 @@ static void model__lists_its_signatures(void **state) {
     OK(tare_model_describe(&json, model));
     assert_non_null(strstr(json, "\"tpu_func\""));
     tare_text_free(json);
+    assert_int_equal(tare_model_function_argument(model, "tpu_func", "image"), TARE_DTYPE_FLOAT);
+    assert_int_equal(tare_model_function_argument(model, "tpu_func", "nothing"), 0);
+    assert_int_equal(tare_model_function_argument(model, "nothing", "image"), 0);
     tare_model_close(model);
     REFUSED(tare_model_open(&model, NULL, "/nowhere/at/all"), TARE_ERROR_NOT_FOUND, "/nowhere/at/all");
     assert_null(model);

@@ -59,6 +59,27 @@ static void polymorphic__is_picked_by_dtype_and_shape(void **state) {
     tare_model_free(model);
 }
 
+static int argument_dtype(const struct tare_graph_model *model, const char *name, const char *argument) {
+    int dtype = -1;
+    mini_ok(tare_function_argument_dtype(&dtype, model, name, argument));
+    return dtype;
+}
+
+static void argument__has_a_dtype_if_all_functions_of_the_name_agree(void **state) {
+    (void)state;
+    struct tare_graph_model *model = mini_model_new();
+    add_function(model, "__inference_f_1", "f", TARE_DT_FLOAT, tare_shape_make(1, -1LL));
+    add_function(model, "__inference_f_2", "f", TARE_DT_FLOAT, tare_shape_make(1, 2LL));
+    add_function(model, "__inference_g_3", "g", TARE_DT_FLOAT, tare_shape_make(1, 2LL));
+    add_function(model, "__inference_g_4", "g", TARE_DT_INT32, tare_shape_make(1, 2LL));
+    assert_int_equal(argument_dtype(model, "f", "x"), TARE_DT_FLOAT);
+    assert_int_equal(argument_dtype(model, "f", "y"), 0);
+    assert_int_equal(argument_dtype(model, "g", "x"), 0);
+    assert_int_equal(argument_dtype(model, "__inference_g_4", "x"), TARE_DT_INT32);
+    assert_int_equal(argument_dtype(model, "h", "x"), 0);
+    tare_model_free(model);
+}
+
 static void polymorphic__without_a_match_lists_the_candidates(void **state) {
     struct tare_graph *got;
     (void)state;
@@ -175,6 +196,7 @@ int main(void) {
         cmocka_unit_test(polymorphic__is_picked_by_dtype_and_shape),
         cmocka_unit_test(polymorphic__without_a_match_lists_the_candidates),
         cmocka_unit_test(polymorphic__with_equal_matches_is_ambiguous),
+        cmocka_unit_test(argument__has_a_dtype_if_all_functions_of_the_name_agree),
         cmocka_unit_test(argument__of_a_wrong_dtype_is_told_as_for_a_concrete_function),
         cmocka_unit_test(name__may_be_that_of_the_program),
         cmocka_unit_test(signature__binds_captured_variables_that_keep_their_state),
