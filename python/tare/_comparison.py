@@ -4,7 +4,7 @@ import html
 import json
 import os
 from itertools import islice
-from typing import Any, Callable, Dict, Iterator, List, Optional, Protocol, Sequence, Union
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Protocol, Sequence, Union
 
 import numpy as np
 
@@ -134,6 +134,39 @@ def _check_metric(metric: Any) -> None:
         )
 
 
+#: Options of `compare` that are also those of `Model.quantize` and apply to all methods (tare_layer_rows of the library).
+_LAYER_OPTIONS = frozenset(
+    {
+        "full_range",
+        "op_set",
+        "activation_bits",
+        "symmetric",
+        "depthwise",
+        "two_inputs",
+        "integer_adds",
+        "min_elements",
+        "reconstruction_seconds",
+        "recipe",
+    }
+)
+_QUANTIZING = frozenset({"static", "dynamic", "weight_only"})
+
+
+def _quantize_arguments(row: Mapping[str, Any], options: Mapping[str, Any]) -> Optional[Dict[str, Any]]:
+    """Of a row whose method is METHOD[:SETTING=VALUE]…[+PASS]…; settings take precedence over options."""
+    text, *passes = row["method"].split("+")
+    method, *settings = text.split(":")
+    if method not in _QUANTIZING or "bfloat16" in passes:
+        return None
+    found = {name: value for name, value in options.items() if name in _LAYER_OPTIONS}
+    own = dict(setting.split("=", 1) for setting in settings)
+    found.update({name: own[name] for name in ("activation_bits", "op_set") if name in own})
+    found.update(method=method, bits=row["weight_bits"], granularity=row["granularity"], passes=",".join(passes) or None)
+    if "algorithm" in row:
+        found["algorithm"] = row["algorithm"]
+    return {name: value for name, value in found.items() if value is not None}
+
+
 class Comparison:
     """The result of `compare`: one row per model, the float model first.
 
@@ -143,7 +176,8 @@ class Comparison:
     ----------
     rows : Table
         One dict per model with the keys of ``results`` in docs/json.md, and ``value`` (of the measure), ``low`` and
-        ``high`` (95 % interval), ``p`` (paired test against float) and ``recommended``.
+        ``high`` (95 % interval), ``p`` (paired test against float), ``recommended``, and ``arguments``: those of
+        `Model.quantize` that make the model, None where it does not (float, computation in bfloat16, other models).
     measure : str
         What models are ranked by: ``"top1"``, ``"mae"``, ``"sqnr"`` … or the name of a metric.
     verdict : str
@@ -165,18 +199,21 @@ class Comparison:
     verdict: str
     skipped: Table
 
-    def __init__(self, handle: Any) -> None:
-        self._handle = handle
+    def __init__(self, handle: Any, options: Mapping[str, Any]) -> None:
+        self._handle, self._options = handle, options
         self._report = self.describe()
         values = self._report["measure"]["results"]
-        self.rows = Table({**row, **value} for row, value in zip(self._report["results"], values))
+        self.rows = Table(
+            {**row, **value, "arguments": _quantize_arguments(row, options)}
+            for row, value in zip(self._report["results"], values)
+        )
         self.measure = self._report["measure"]["name"]
         self.verdict = self._report["verdict"]
         self.skipped = Table(self._report.get("skipped", []))
 
     def __copy__(self) -> "Comparison":
         """The result does not change; a copy has rows of its own."""
-        return Comparison(self._handle)
+        return Comparison(self._handle, self._options)
 
     def __deepcopy__(self, memo: Any) -> "Comparison":
         return self.__copy__()
@@ -208,7 +245,7 @@ class Comparison:
         ImportError
             If pandas is not installed.
         """
-        rows = ({name: value for name, value in row.items() if name != "outputs"} for row in self.rows)
+        rows = ({name: value for name, value in row.items() if name not in ("outputs", "arguments")} for row in self.rows)
         return Table(rows).to_dataframe()
 
     def best(self) -> Optional[Dict[str, Any]]:
@@ -217,12 +254,15 @@ class Comparison:
         Returns
         -------
         dict or None
-            A row of `rows`; its ``method``, ``algorithm`` and ``granularity`` are arguments of `Model.quantize`.
+            A row of `rows`. Its ``arguments``, with the calibration, make the model.
 
         Examples
         --------
         >>> result.best()["method"]
         'weight_only'
+        >>> small = model.quantize(**result.best()["arguments"], calibration=None)
+        >>> small.weight_bytes == result.best()["size_bytes"]
+        True
         """
         return next((row for row in self.rows if row["recommended"]), None)
 
@@ -367,4 +407,4 @@ def compare(
             bool(getattr(custom, "lower_is_better", False)),
             option_text(given),
         )
-    return Comparison(handle)
+    return Comparison(handle, options)

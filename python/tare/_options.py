@@ -4,7 +4,9 @@ import os
 import re
 from typing import Any, Iterable, List, Mapping, Set
 
-from ._errors import InvalidArgumentError, Status, UsageError
+import numpy as np
+
+from ._errors import DTypeError, InvalidArgumentError, Status, UsageError
 
 #: Fields of ConverterOptions and its parts whose values are enumerators, which text form writes without quotes.
 _ENUMERATED = frozenset(
@@ -47,12 +49,21 @@ def one_path(value: Any) -> Any:
     return path
 
 
+def _text(name: str, value: Any) -> str:
+    value = os.fspath(value) if isinstance(value, os.PathLike) else value
+    if isinstance(value, (bytes, bytearray)):  # their text would be taken for the value
+        raise DTypeError(
+            f"{name.replace('-', '_')}: expected a str, got {type(value).__name__} (decode it, a path with os.fsdecode)",
+            Status.TYPE,
+        )
+    return str(value)
+
+
 def _word(name: str, value: Any) -> str:
-    if isinstance(value, bool):
+    if isinstance(value, (bool, np.bool_)):
         return name if value else f"no-{name}"
-    if isinstance(value, (list, tuple)):
-        value = ",".join(str(item) for item in value)
-    text = argument(f"option {name}", os.fspath(value) if isinstance(value, os.PathLike) else str(value))
+    several = value if isinstance(value, (list, tuple)) else [value]
+    text = argument(f"option {name}", ",".join(_text(name, item) for item in several))
     if '"' in text:
         raise UsageError(f"option {name}: a value may not contain a double quote ({text})", Status.USAGE)
     return f'{name}="{text}"'

@@ -155,6 +155,29 @@ class Reports(Case):
         self.assertTrue(self.result.verdict)
         self.assertIn("4 models on 50 records", repr(self.result))
 
+    def test_arguments_make_the_models_of_the_rows(self):
+        images, labels = (part[:40] for part in evaluation())
+        calibration = tare.calibrate(self.model, samples()[:60], hessians=True)
+        result = tare.compare(
+            self.model, (images, labels), calibration=calibration, depthwise=True, algorithms=["mse", "percentile:p=99.9"],
+            methods=["weight_only:bits=4:block=32", "weight_only+gptq", "static:activation_bits=16+smooth_quant:alpha=0.5",
+                     "static:op_set=tf", "dynamic", "bfloat16", "weight_only+bfloat16"],
+        )  # fmt: skip
+        made = 0
+        for row in result.rows:
+            if row["method"] in ("float", "bfloat16", "weight_only+bfloat16"):
+                self.assertIsNone(row["arguments"])
+                continue
+            model = self.model.quantize(**row["arguments"], calibration=calibration)
+            outputs = np.concatenate([model.run(image[None])["probabilities"] for image in images])  # as records are run
+            self.assertEqual(model.weight_bytes, row["size_bytes"], row["method"])
+            self.assertAlmostEqual(float((outputs.argmax(-1) == labels).mean()), row["top1"], msg=row["method"])
+            error = float(np.abs(outputs - self.model.run(images)["probabilities"]).mean())
+            self.assertAlmostEqual(error, row["mean_abs_error"], delta=1e-6 + 1e-3 * row["mean_abs_error"], msg=row["method"])
+            made += 1
+        self.assertEqual(made, 7)
+        self.assertIn("arguments", result.best())
+
     def test_copies_have_rows_of_their_own(self):
         result = tare.compare(self.model, samples()[:5], methods=["weight_only"])
         for made in (copy.copy(result), copy.deepcopy(result)):

@@ -219,6 +219,20 @@ class Quantizing(Case):
         with self.fails(tare.InvalidArgumentError, "contains a null character"):
             next(tare.read_records(f"{CALIBRATION}\0"))
 
+    def test_bytes_are_no_text(self):
+        for call in (
+            lambda: self.model.quantize("weight_only", recipe=b"/nowhere"),
+            lambda: self.model.quantize("weight_only", bits=b"4"),
+            lambda: tare.calibrate(self.model, CALIBRATION, spec=b"/nowhere"),
+            lambda: tare.calibrate(self.model, samples()[:1], state=b"/nowhere/my.state"),
+            lambda: tare.compare(self.model, samples()[:1], methods=[b"weight_only"]),
+            lambda: tare.compare(self.model, samples()[:1], label=b"label"),
+        ):
+            with self.assertRaises(TypeError) as caught:
+                call()
+            self.assertRegex(str(caught.exception), r"^[a-z]+: expected a str, got bytes")
+        self.assertEqual(self.model.quantize("weight_only", depthwise=np.False_).weight_bytes, 47412)
+
     def test_unknown_inputs_are_refused(self):
         with self.fails(tare.InvalidArgumentError, "input imgae: unknown input (serving_default has image)"):
             self.model.run({"image": samples()[:1], "imgae": 1.0})
