@@ -91,9 +91,34 @@ static void hash_answer(struct tare_hash *hash, const struct tare_tensor *answer
     }
 }
 
-/* Number of examples in a record: its rows, if the signature leaves the first dimension open. */
-static int64_t examples_of(const struct tare_comparison_pass *pass, const struct tare_tensor *outputs) {
-    if (!pass->batches) return 1;
+/* The first dimension of all inputs, if it is the same and they have further ones; 0 if not. An input of one dimension
+ * is as a rule an example itself, such as the tokens of a sentence. */
+static int64_t fixed_batch(const struct tare_signature *signature) {
+    int64_t batch = 0;
+    for (size_t i = 0; i < signature->n_inputs; i++) {
+        const struct tare_binding *input = &signature->inputs[i];
+        if (input->kind != TARE_BINDING_DENSE || input->shape.rank < 2 || input->shape.dims[0] < 2) return 0;
+        if (batch && input->shape.dims[0] != batch) return 0;
+        batch = input->shape.dims[0];
+    }
+    return batch;
+}
+
+/* Whether the label has a value, or a row, for each example of a fixed batch. A single one is too few: tare_label_class
+ * refuses it. */
+static bool labels_each(const struct tare_comparison_pass *pass, const struct tare_sample *sample) {
+    const struct tare_tensor *label = pass->fixed_batch ? tare_sample_find(sample, pass->label) : NULL;
+    if (!label) return false;
+    return label->elements == pass->fixed_batch || label->elements == 1 ||
+           (label->shape.rank > 0 && label->shape.dims[0] == pass->fixed_batch);
+}
+
+/* Number of examples in a record: its rows, if the signature leaves the first dimension open, or fixes it and the label
+ * has as many. */
+static int64_t examples_of(const struct tare_comparison_pass *pass, const struct tare_sample *sample,
+                           const struct tare_tensor *outputs) {
+    if (!pass->batches && !labels_each(pass, sample)) return 1;
+    if (!pass->batches && (outputs[0].shape.rank < 1 || outputs[0].shape.dims[0] != pass->fixed_batch)) return 1;
     for (size_t i = 0; i < pass->comparison->n_outputs; i++)
         if (outputs[i].shape.rank < 1 || outputs[i].shape.dims[0] != outputs[0].shape.dims[0]) return 1;
     return outputs[0].shape.dims[0];
@@ -216,7 +241,7 @@ static void note_variation(struct tare_comparison_pass *pass, const struct tare_
 
 tare_status tare_comparison_pass_record(struct tare_comparison_pass *pass, const struct tare_sample *sample,
                                         const struct tare_tensor *outputs) {
-    int64_t examples = examples_of(pass, outputs), *labels = NULL;
+    int64_t examples = examples_of(pass, sample, outputs), *labels = NULL;
     tare_status status = read_labels(&labels, pass, sample, outputs, examples);
     if (status == TARE_OK && pass->is_reference)
         status = tare_reference_store_add(&pass->comparison->references, outputs);
@@ -278,7 +303,8 @@ tare_status tare_comparison_pass_begin(struct tare_comparison_pass *out, struct 
                                           .label = label,
                                           .is_reference = !comparison->n_rows,
                                           .expected_output = output_named(signature, label),
-                                          .batches = tare_signature_batches(signature, false) };
+                                          .batches = tare_signature_batches(signature, false),
+                                          .fixed_batch = fixed_batch(signature) };
     if (out->is_reference) TARE_TRY(name_outputs(comparison, signature));
     TARE_TRY(check_outputs(signature->n_outputs, comparison));
     tare_hash_begin(&out->answers);

@@ -125,7 +125,8 @@ struct tare_comparison_pass {
     const char *label;
     int expected_output; /* the output that `label` names; -1: `label` is a class index */
     bool is_reference, batches;
-    int64_t record; /* records so far */
+    int64_t fixed_batch; /* examples in each record of a model exported for that many; 0: not known, or one */
+    int64_t record;      /* records so far */
     struct tare_hash answers;
     char (*first)[TARE_KEY_SIZE]; /* of the reference: hash of each output of the first record */
 };

@@ -1,7 +1,7 @@
 """Data in the forms that users have it in, as records: dicts of arrays, or paths that libtare reads itself."""
 
 import os
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple, Union
 
 import numpy as np
 
@@ -41,6 +41,16 @@ def _rows(array: Any, spec: Optional[TensorSpec]) -> Tuple[int, Callable[[int], 
     return len(array) // size, lambda i: array[i * size : (i + 1) * size]
 
 
+def _rows_like(array: Any, counts: Set[int], specs: Mapping[str, TensorSpec]) -> Optional[Tuple[int, Callable[[int], Any]]]:
+    """Labels of each example, for a model whose records have a fixed number of examples; None: one row is a record."""
+    sizes = {spec.shape[0] for spec in specs.values() if spec.shape}
+    size = next(iter(sizes)) if len(sizes) == 1 else None
+    count = next(iter(counts)) if len(counts) == 1 else 0
+    if not size or size == 1 or len(array) != count * size:
+        return None
+    return count, lambda i: array[i * size : (i + 1) * size]
+
+
 def _from_arrays(columns: Mapping[str, Any], specs: Mapping[str, TensorSpec]) -> Iterator[Record]:
     if not columns:
         raise InvalidArgumentError(f"data: the dict is empty (expected keys {', '.join(specs)})")
@@ -48,6 +58,8 @@ def _from_arrays(columns: Mapping[str, Any], specs: Mapping[str, TensorSpec]) ->
         name: prepare(values, specs[name].number if name in specs else 0, name) for name, values in columns.items()
     }
     rows = {name: _rows(array, specs.get(name)) for name, array in arrays.items()}
+    for name in arrays.keys() - specs.keys():
+        rows[name] = _rows_like(arrays[name], {rows[known][0] for known in arrays.keys() & specs.keys()}, specs) or rows[name]
     counts = {name: count for name, (count, _) in rows.items()}
     if len(set(counts.values())) != 1:
         found = ", ".join(f"{name} {count}" for name, count in counts.items())

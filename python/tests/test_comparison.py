@@ -2,10 +2,11 @@
 
 import copy
 import pickle
+import shutil
 import unittest
 
 import numpy as np
-from support import EVALUATION, Case, evaluation, samples
+from support import EVALUATION, GLYPHS, Case, evaluation, samples
 
 import tare
 
@@ -60,6 +61,25 @@ class Data(Case):
 
     def test_generators_of_pairs(self):
         self.same(zip(self.images, self.labels), workers=2)
+
+    def test_labels_of_models_with_a_fixed_batch(self):
+        """The model with a first dimension of 4: an open one, -1, is a varint of ten bytes, and so is this 4."""
+        shutil.copytree(GLYPHS / "saved_model", self.tmp / "fixed")
+        graph = self.tmp / "fixed" / "saved_model.pb"
+        graph.write_bytes(graph.read_bytes().replace(b"\x08" + b"\xff" * 9 + b"\x01", b"\x08\x84" + b"\x80" * 8 + b"\x00"))
+        model = tare.load(self.tmp / "fixed")
+        self.assertEqual(model.signatures["serving_default"].inputs["image"].shape, (4, 28, 28, 1))
+        batches, classes = self.images.reshape(15, 4, 28, 28, 1), self.labels.reshape(15, 4)
+        one_hot = np.eye(10, dtype=np.float32)[self.labels]
+        for data in ((self.images, self.labels), (batches, classes), (batches, self.labels), (self.images, classes),
+                     (self.images, one_hot), {"image": self.images, "label": self.labels}, zip(batches, classes)):  # fmt: skip
+            result = tare.compare(model, data, methods=["weight_only"])
+            self.assertEqual((result.measure, result.describe()["records"]), ("top1", 15))
+            self.assertEqual([row["top1"] for row in result.rows], [row["top1"] for row in self.expected[:2]])
+        with self.fails(tare.ShapeError, "data: record 0: label 'label' has the wrong number of elements (expected 4, got 1)"):
+            tare.compare(model, (self.images, self.labels[:15]), methods=["weight_only"])
+        with self.fails(tare.InvalidArgumentError, "different numbers of records (image 15, label 59)"):
+            tare.compare(model, (self.images, self.labels[:59]), methods=["weight_only"])
 
     def test_labels_that_are_not_classes(self):
         labels = self.labels.copy()

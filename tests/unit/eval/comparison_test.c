@@ -111,6 +111,41 @@ static void label_of_an_output__is_its_value_or_a_class(void **state) {
 }
 
 /* The output of the name of --target, though another one has as many elements and comes first. */
+/* Rows with a class of a record for a model whose input has this shape, of [4, 10] scores and labels of that shape. */
+static int64_t labelled_rows(struct tare_shape input, int64_t labels) {
+    struct tare_binding in = { .key = "x", .dtype = TARE_DT_FLOAT, .shape = input };
+    const struct tare_signature signature = {
+        .inputs = &in, .n_inputs = 1, .outputs = (struct tare_binding *)bindings, .n_outputs = 1
+    };
+    const struct tare_shape scores = tare_shape_make(2, 4LL, 10LL), classes = tare_shape_make(1, labels);
+    struct tare_comparison comparison = { 0 };
+    struct tare_comparison_pass pass;
+    struct tare_tensor label, output;
+    const char *key = "label";
+    mini_ok(tare_tensor_new(&output, TARE_DT_FLOAT, &scores));
+    mini_ok(tare_tensor_new(&label, TARE_DT_INT64, &classes));
+    memset(output.data, 0, tare_tensor_bytes(&output));
+    memset(label.data, 0, tare_tensor_bytes(&label));
+    const struct tare_sample sample = { .keys = &key, .values = &label, .count = 1 };
+    mini_ok(tare_comparison_pass_begin(&pass, &comparison, &signature, "label"));
+    mini_ok(tare_comparison_pass_record(&pass, &sample, &output));
+    const int64_t rows = pass.outputs[0].labelled;
+    tare_comparison_pass_end(&pass);
+    tare_comparison_free(&comparison);
+    tare_tensor_reset(&label);
+    tare_tensor_reset(&output);
+    return rows;
+}
+
+static void labels_of_a_fixed_batch__are_of_its_examples(void **state) {
+    (void)state;
+    assert_int_equal(labelled_rows(tare_shape_make(2, -1LL, 3LL), 4), 4);
+    assert_int_equal(labelled_rows(tare_shape_make(2, 4LL, 3LL), 4), 4);
+    assert_int_equal(labelled_rows(tare_shape_make(1, 4LL), 4), 0);      /* a sequence */
+    assert_int_equal(labelled_rows(tare_shape_make(2, 1LL, 4LL), 4), 0); /* of one example */
+    assert_int_equal(labelled_rows(tare_shape_make(2, 5LL, 3LL), 4), 0); /* not the output's rows */
+}
+
 static void target__belongs_to_the_output_of_its_name(void **state) {
     const struct tare_signature signature = { .outputs = (struct tare_binding *)bindings, .n_outputs = 2 };
     struct tare_comparison comparison = { .target_key = "second" };
@@ -138,6 +173,7 @@ int main(void) {
         cmocka_unit_test(known_outputs__are_as_many_as_the_signature_has),
         cmocka_unit_test(later_models__have_as_many_outputs_as_the_first),
         cmocka_unit_test(label_of_an_output__is_its_value_or_a_class),
+        cmocka_unit_test(labels_of_a_fixed_batch__are_of_its_examples),
         cmocka_unit_test(target__belongs_to_the_output_of_its_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
