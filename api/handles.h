@@ -46,8 +46,8 @@ struct tare_model_handle {
     pthread_mutex_t writing;                   /* held while the model is exported: that allocates in its arena */
 };
 
-/* The contents are never changed: tare_calibration_add replaces them by a changed copy. Whoever works with a handle
- * takes a share of its contents (tare_public_contents) and keeps what it began with. */
+/* The contents are never changed: tare_calibration_add replaces them by a changed copy. A function that works with a
+ * handle takes a share of its contents (tare_public_contents) and keeps what it began with. */
 struct tare_calibration_handle {
     struct tare_calibration *contents;
     pthread_mutex_t lock;   /* of `contents`, held only while it is taken or replaced */

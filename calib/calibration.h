@@ -88,7 +88,7 @@ struct tare_calibration {
 struct tare_calibration *tare_calibration_new(const uint64_t fingerprint[2], const char *settings, bool channels);
 /* Frees it for its last owner. */
 void tare_calibration_free(struct tare_calibration *calibration);
-/* Adds an owner, who releases it with tare_calibration_free. Nobody may change a calibration with several owners.
+/* Adds an owner, who releases it with tare_calibration_free. A calibration with several owners may not be changed.
  * Thread-safe. */
 struct tare_calibration *tare_calibration_share(const struct tare_calibration *calibration);
 /* A copy that can be changed. It shares the Hessians and the tensors of the kept samples. TARE_INVALID_ARGUMENT for an

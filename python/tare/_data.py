@@ -13,6 +13,7 @@ from ._options import one_path, paths
 __all__ = ["read_records", "write_records"]
 
 Record = Dict[str, Any]
+_MOST_RECORDS = 10**15  # as for the option of the library
 #: Everything that `calibrate` and `compare` take as data.
 Data = Any
 
@@ -109,8 +110,10 @@ def _as_record(item: Any, specs: Mapping[str, TensorSpec], label: str) -> Record
 
 def check_limit(limit: Any) -> None:
     """A number of records, or None."""
-    if limit is not None and (not isinstance(limit, (int, np.integer)) or isinstance(limit, bool) or limit < 0):
-        raise UsageError(f"limit: invalid number of records (expected 0 or more, got {limit!r})", Status.USAGE)
+    if limit is None:
+        return
+    if not isinstance(limit, (int, np.integer)) or isinstance(limit, bool) or not 0 <= limit <= _MOST_RECORDS:
+        raise UsageError(f"limit: invalid number of records (expected 0 to {_MOST_RECORDS}, got {limit!r})", Status.USAGE)
 
 
 def records_of(data: Data, specs: Mapping[str, TensorSpec], label: str = "label") -> Iterator[Record]:

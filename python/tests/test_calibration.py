@@ -72,6 +72,8 @@ class Data(Case):
         for data in (samples(), CALIBRATION):
             with self.fails(tare.UsageError, "limit"):
                 tare.calibrate(self.model, data, limit=-1)
+            with self.fails(tare.UsageError, "limit"):
+                tare.calibrate(self.model, data, limit=10**30)
 
     def test_arrays_of_other_libraries_are_arrays(self):
         class Other:
