@@ -37,16 +37,15 @@ typedef struct tare_metric {
 
 /* What to compare with. Zero it, then set struct_size and what is needed. */
 typedef struct tare_comparison_task {
-    size_t struct_size;          /* sizeof(tare_comparison_task) */
-    const char *const *paths;    /* evaluation data: files or patterns … */
-    size_t n_paths;              /* number of paths */
-    const tare_records *records; /* … or records of the caller, which are kept in a temporary file in $TMPDIR,
-                                    else /tmp, because each model reads them; NULL: paths */
-    const tare_calibration
-        *calibration;          /* of this model; NULL if no method needs one. May be closed or added to later */
-    const tare_metric *metric; /* NULL: a built-in one (option "metric") */
-    const char *options;       /* as for tare_model_compare */
-    uint64_t reserved[4];      /* zero. For members of later versions */
+    size_t struct_size;                  /* sizeof(tare_comparison_task) */
+    const char *const *paths;            /* evaluation data: files or patterns … */
+    size_t n_paths;                      /* number of paths */
+    const tare_records *records;         /* … or records of the caller, which are kept in a temporary file in $TMPDIR,
+                                            else /tmp, because each model reads them; NULL: paths */
+    const tare_calibration *calibration; /* of this model; NULL if no method needs one. Not used after the call */
+    const tare_metric *metric;           /* NULL: a built-in one (option "metric") */
+    const char *options;                 /* as for tare_model_compare */
+    uint64_t reserved[4];                /* zero. For members of later versions */
 } tare_comparison_task;
 
 typedef struct tare_comparison_handle tare_comparison;

@@ -45,9 +45,9 @@ def _rows(array: Any, spec: Optional[TensorSpec]) -> Tuple[int, Callable[[int], 
 def _rows_like(array: Any, counts: Set[int], specs: Mapping[str, TensorSpec]) -> Optional[Tuple[int, Callable[[int], Any]]]:
     """Labels of each example, for a model whose records have a fixed number of examples; None: one row is a record."""
     sizes = {spec.shape[0] for spec in specs.values() if spec.shape}
-    size = next(iter(sizes)) if len(sizes) == 1 else None
+    size = (next(iter(sizes)) if len(sizes) == 1 else None) or 1
     count = next(iter(counts)) if len(counts) == 1 else 0
-    if not size or size == 1 or len(array) != count * size:
+    if size == 1 or array.ndim == 0 or len(array) != count * size:
         return None
     return count, lambda i: array[i * size : (i + 1) * size]
 
