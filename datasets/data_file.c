@@ -123,6 +123,16 @@ bool tare_data_is_arrays(const char *path) {
     return strncmp(path, TARE_DATA_ARRAYS, strlen(TARE_DATA_ARRAYS)) == 0;
 }
 
+const char *tare_data_arrays_name(size_t *length, const char *path, size_t i) {
+    const char *item = path + strlen(TARE_DATA_ARRAYS);
+    for (; i > 0 && item; i--) {
+        item = strchr(item, ',');
+        if (item) item++;
+    }
+    if (item) *length = strcspn(item, "=");
+    return item;
+}
+
 tare_status tare_data_files_check(const struct tare_file_list *files) {
     size_t inputs = 0;
     for (size_t i = 0; i < files->count; i++)

@@ -14,6 +14,8 @@ struct tare_data_file;
 /* TARE_USAGE if standard input is among the files more than once: its second reader would find it empty. */
 tare_status tare_data_files_check(const struct tare_file_list *files) TARE_WARN_UNUSED;
 bool tare_data_is_arrays(const char *path);
+/* The name of array `i` of such a path, not terminated, and its length; NULL after the last one. */
+const char *tare_data_arrays_name(size_t *length, const char *path, size_t i);
 
 struct tare_data_record {
     int64_t number;      /* in the file, from 0 */

@@ -281,6 +281,16 @@ tare_status tare_dataset_spec_load(struct tare_dataset_spec **out, const char *p
     return status;
 }
 
+bool tare_dataset_spec_reads(const struct tare_dataset_spec *spec, const char *feature) {
+    for (size_t i = 0; i < spec->count; i++) {
+        const input_row *input = spec->inputs[i];
+        if (strcmp(input->feature, feature) == 0) return true;
+        for (size_t k = 0; k < input->n_column; k++)
+            if (strcmp(input->column[k], feature) == 0) return true;
+    }
+    return false;
+}
+
 void tare_dataset_spec_free(struct tare_dataset_spec *spec) {
     if (!spec) return;
     tare_arena_free(&spec->arena);

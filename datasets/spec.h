@@ -15,6 +15,8 @@ tare_status tare_dataset_spec_parse(struct tare_dataset_spec **out, const char *
                                     const char *what) TARE_WARN_UNUSED;
 /* The name of a dtype in specs ("FLOAT32"); NULL if specs have none. */
 const char *tare_dataset_spec_type_name(int dtype);
+/* Whether an input is made from the feature of this name. */
+bool tare_dataset_spec_reads(const struct tare_dataset_spec *spec, const char *feature);
 void tare_dataset_spec_free(struct tare_dataset_spec *spec);
 
 /* Converts features to a sample; reset *out also after a failure. Thread-safe for a shared spec. Errors name the input

@@ -1,6 +1,7 @@
 /* Calibrates a prepared model: finds the files of each signature, lists the tensors to observe, and runs the records
  * through calib/engine.h. A saved state is resumed only if model, files and settings are the same. */
 #include "workflow/calibrate.h"
+#include "workflow/array_names.h"
 #include "base/alloc.h"
 #include "base/progress.h"
 #include "base/strbuf.h"
@@ -97,6 +98,20 @@ static tare_status describe_task(struct tare_calibrate_job *c) {
     return c->task ? TARE_OK : TARE_NO_MEMORY;
 }
 
+/* Labels are not used, but the arrays of an evaluation may have them. */
+static tare_status check_array_names(const struct tare_data_groups *groups,
+                                     const struct tare_calibrate_options *options) {
+    for (size_t i = 0; i < groups->count; i++) {
+        const struct tare_data_group *group = &groups->items[i];
+        const struct tare_array_readers readers = { .signature = group->signature,
+                                                    .spec = options->spec,
+                                                    .label = "label" };
+        TARE_TRY(
+            tare_workflow_check_array_names((const char *const *)group->files.names, group->files.count, &readers));
+    }
+    return TARE_OK;
+}
+
 tare_status tare_workflow_calibrate_open(struct tare_calibrate_job *out, const struct tare_graph_model *model,
                                          const struct tare_calibrate_options *options) {
     const struct tare_signature *plain = options->callee;
@@ -106,6 +121,7 @@ tare_status tare_workflow_calibrate_open(struct tare_calibrate_job *out, const s
         TARE_TRY(tare_data_groups_make_one(&out->groups, model, plain));
     else
         TARE_TRY(tare_data_groups_make(&out->groups, model, options->data, options->n_data, plain));
+    TARE_TRY(check_array_names(&out->groups, options));
     if (!options->observe_all) TARE_TRY(list_wanted(out));
     if (options->fingerprint)
         memcpy(out->fingerprint, options->fingerprint, sizeof out->fingerprint);

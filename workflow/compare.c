@@ -1,6 +1,7 @@
 /* Runs a comparison: calibrates once if a variant needs it, measures float and every variant over the same records,
  * then the optional layer sensitivity or target search, and records the provenance of the figures. A variant that fails
  * becomes a row with its error; the finished rows are kept. */
+#include "workflow/array_names.h"
 #include "workflow/compare_internal.h"
 #include "workflow/evaluation_data.h"
 #include "base/alloc.h"
@@ -188,22 +189,35 @@ static struct tare_progress *new_progress(const struct tare_compare_job *c, int6
     return tare_progress_new(&options);
 }
 
-/* Checks the label key, before anything runs, or looks for records that the calibration has seen. */
-static tare_status check_data(struct tare_compare_job *c, const struct tare_calibration *calibration) {
-    const struct tare_compare_task *task = c->task;
-    struct tare_evaluation_data data = { .model = c->loaded,
-                                         .signature = c->options->signature,
-                                         .paths = task->data,
-                                         .n_paths = task->n_data,
-                                         .limit = c->options->limit,
-                                         .spec = task->spec,
-                                         .label = c->options->label,
-                                         .calibration = calibration,
-                                         .interrupted = task->interrupted };
+static struct tare_evaluation_data data_of(const struct tare_compare_job *c, const struct tare_graph_model *model) {
+    return (struct tare_evaluation_data){ .model = model,
+                                          .signature = c->options->signature,
+                                          .paths = c->task->data,
+                                          .n_paths = c->task->n_data,
+                                          .limit = c->options->limit,
+                                          .spec = c->task->spec,
+                                          .label = c->options->label,
+                                          .calibration = c->calibration,
+                                          .interrupted = c->task->interrupted };
+}
+
+tare_status tare_workflow_compare_check_keys(const struct tare_compare_job *c, const struct tare_graph_model *model) {
+    const struct tare_evaluation_data data = data_of(c, model);
+    struct tare_array_readers readers = { .spec = c->task->spec,
+                                          .label = c->options->label,
+                                          .target = c->options->target_key };
+    TARE_TRY(tare_pick_signature(&readers.signature, model, c->options->signature));
+    TARE_TRY(tare_workflow_check_array_names(c->task->data, c->task->n_data, &readers));
+    return tare_workflow_check_label(&data);
+}
+
+/* Looks for records that the calibration has seen. */
+static tare_status check_leakage(struct tare_compare_job *c) {
+    const struct tare_evaluation_data data = data_of(c, c->loaded);
     struct tare_leakage leakage = { 0 };
-    if (!calibration) return tare_workflow_check_label(&data);
+    if (!c->calibration) return TARE_OK;
     TARE_TRY(tare_workflow_find_leakage(&leakage, &data));
-    tare_workflow_warn_of_leakage(task->log, &leakage);
+    tare_workflow_warn_of_leakage(c->task->log, &leakage);
     c->result.leakage_compared = leakage.records;
     c->result.leakage_shared = leakage.shared;
     return TARE_OK;
@@ -284,9 +298,9 @@ static tare_status compare_all(struct tare_compare_job *c) {
     tare_status status;
     TARE_TRY(
         tare_saved_model_load(&c->loaded, c->task->model, &(struct tare_saved_model_options){ .ops = c->task->ops }));
-    TARE_TRY(check_data(c, NULL));
+    TARE_TRY(tare_workflow_compare_check_keys(c, c->loaded));
     TARE_TRY(calibrate(c));
-    if (c->calibration) TARE_TRY(check_data(c, c->calibration));
+    TARE_TRY(check_leakage(c));
     tare_record_store_fill(&c->records, &c->runner, TARE_RECORD_STORE_BYTES);
     c->result.progress = new_progress(c, c->options->limit ? c->options->limit : -1);
     status = compare_float(c);

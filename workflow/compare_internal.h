@@ -16,6 +16,9 @@ tare_status tare_workflow_compare_skip(struct tare_compare_job *job, const struc
 tare_status tare_workflow_compare_check_given(struct tare_compare_job *job) TARE_WARN_UNUSED;
 /* Runs given model number `index` over the records and adds its row. */
 tare_status tare_workflow_compare_run_given(struct tare_compare_job *job, size_t index) TARE_WARN_UNUSED;
+/* Checks the names of --input and of --label, before anything runs. */
+tare_status tare_workflow_compare_check_keys(const struct tare_compare_job *job,
+                                             const struct tare_graph_model *model) TARE_WARN_UNUSED;
 /* The methods to compare as text: those requested, otherwise the default. */
 const char *tare_workflow_compare_methods(const struct tare_compare_request *request);
 /* Whether a variant of the comparison needs second moments (compare_check.c). */

@@ -1,6 +1,6 @@
 /* Plans a comparison for --dry-run and estimates its time and memory from one batch of the float model. */
 #include "base/clock.h"
-#include "workflow/compare.h"
+#include "workflow/compare_internal.h"
 #include "base/strbuf.h"
 #include "convert/saved_model.h"
 #include "datasets/source.h"
@@ -61,6 +61,7 @@ static tare_status try_float(struct trial *trial, struct tare_compare_job *c) {
     tare_status status;
     TARE_TRY(tare_saved_model_load(&model, c->task->model, &options));
     TARE_CHECK(tare_pick_signature(&signature, model, c->options->signature));
+    TARE_CHECK(tare_workflow_compare_check_keys(c, model));
     trial->signature = tare_arena_strdup(&c->result.arena, signature->key);
     trial->n_outputs = signature->n_outputs;
     TARE_CHECK(trial->signature ? TARE_OK : TARE_NO_MEMORY);

@@ -42,6 +42,21 @@ expect 2 "missing option '--data'" "$tare" calibrate "$model" -o none.calib
 expect 2 "--data and --input are mutually exclusive" "$tare" compare "$model" --data both.npz --input image=images.npy
 expect 2 "--input images.npy: expected NAME=FILE.npy" "$tare" calibrate "$model" --input images.npy -o none.calib
 absent none.calib
+# An array that nothing reads is misspelled, and would leave the comparison without labels.
+unused=(--input image=images.npy --input lable=one_hot.npy)
+message="--input lable: unknown input (signature serving_default is run with image, label; did you mean 'label'?)"
+expect 2 "$message" "$tare" compare "$model" "${unused[@]}" --methods weight_only --quiet
+expect 2 "$message" "$tare" compare "$model" "${unused[@]}" --methods weight_only --quiet --dry-run
+expect 2 "$message" "$tare" calibrate "$model" "${unused[@]}" -o none.calib --quiet
+expect 2 "--input one_hot: unknown input" "$tare" compare "$model" --input image=images.npy --input one_hot=one_hot.npy \
+    --label class --methods weight_only --quiet
+expect 2 "--input picture: unknown input (the spec reads no feature of this name)" "$tare" calibrate "$model" \
+    --input picture=images.npy --spec <(echo 'input { name: "image" }') -o none.calib --quiet
+"$tare" calibrate "$model" --input pictures=images.npy --input label=one_hot.npy -o any.calib --quiet 2>log ||
+    fail "calibrate --input, the only value: $(cat log)"
+"$tare" compare "$model" --input image=images.npy --input one_hot=one_hot.npy --label one_hot --methods weight_only --quiet >/dev/null 2>log ||
+    fail "compare --input with --label: $(cat log)"
+absent none.calib
 
 # ---- another dtype: the error has the line of the spec that converts it, and that line works ----
 expect 1 'expected float32, got uint8 (cast it with --spec FILE: input { name: "image" feature: "uint8" type: FLOAT32 })' \
