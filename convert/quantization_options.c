@@ -376,6 +376,7 @@ static void read_keys(struct tare_quantization *out, const options_message *mess
     static const char *const serving[] = { "serving_default" };
     out->signatures = message->n_signature_keys ? (const char *const *)message->signature_keys : serving;
     out->n_signatures = message->n_signature_keys ? message->n_signature_keys : 1;
+    out->names_signatures = message->n_signature_keys > 0;
     out->tags = (const char *const *)message->tags;
     out->n_tags = message->n_tags;
     if (message->has_freeze_all_variables) out->options.keep_variables = !message->freeze_all_variables;

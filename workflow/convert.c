@@ -3,6 +3,7 @@
 #include "base/strbuf.h"
 #include "calib/format/file.h"
 #include "calib/fingerprint.h"
+#include "eval/model_inputs.h"
 #include "workflow/calibrate.h"
 #include "workflow/dataset_path.h"
 #include "workflow/integer_outputs.h"
@@ -79,6 +80,16 @@ static tare_status check_training(const struct tare_graph_model *model, const st
                      method == &tare_method_dynamic ? "dynamic-range" : "weight-only");
 }
 
+/* The default, serving_default, is not checked: a calibration may belong to the only signature of the model. */
+static tare_status check_signatures(const struct tare_graph_model *model, const struct tare_quantization *quantization) {
+    for (size_t i = 0; quantization->names_signatures && i < quantization->n_signatures; i++) {
+        const struct tare_signature *signature;
+        TARE_TRY(tare_error_prefix(tare_pick_signature(&signature, model, quantization->signatures[i]),
+                                   "signature_keys"));
+    }
+    return TARE_OK;
+}
+
 static tare_status quantize(struct tare_converted *out, struct tare_arena *arena, struct tare_graph_model *model,
                             const struct tare_convert_options *options) {
     struct tare_calibration *made = NULL;
@@ -132,6 +143,7 @@ tare_status tare_workflow_convert_run(struct tare_converted *out, struct tare_ar
     /* Functions that are found automatically are measured once they are known. */
     if (!converter->automatic) TARE_TRY(tare_pipeline_memory(&before, arena, model, converter));
     if (converter->has_quantization) {
+        TARE_TRY(check_signatures(model, &converter->quantization));
         model->keep_variables_from = converter->quantization.options.keep_variables ? 1 : 0;
         TARE_TRY(tare_pipeline_prepare(model, out->prepared));
         step(options);

@@ -88,5 +88,12 @@ expect 1 "monotonically increasing" convert 'tpu_functions { function_alias: "tp
 absent "$out"
 
 # signatures
+quantize_with() { convert "tpu_functions { function_alias: \"tpu_func\" } external_feature_configs { quantization_options { signature_keys: \"servin\" $1 } }"; }
+expect 1 "signature_keys: $glyphs/saved_model: there is no signature 'servin' (the model has serving_default)" \
+    quantize_with 'quantization_method { preset_method: METHOD_STATIC_RANGE_WEIGHT_ONLY_INT8 }'
+"$tare" calibrate "$glyphs/saved_model" --data "$data" -o "$work/signature.calib" --quiet
+expect 1 "signature_keys: $glyphs/saved_model: there is no signature 'servin'" "$tare" convert "$glyphs/saved_model" "$out" \
+    --calibration "$work/signature.calib" --converter_options_string 'external_feature_configs { quantization_options { signature_keys: "servin" } }'
+absent "$out"
 expect 1 "there is no signature 'predict' (the model has serving_default)" "$tare" run "$glyphs/saved_model" --signature predict --data "$data"
 finish
