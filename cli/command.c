@@ -209,8 +209,7 @@ static int finish(tare_status status) {
         text = tare_visible_line(line, sizeof line, *tare_error_text() ? tare_error_text() : tare_status_name(status));
         fprintf(stderr, "%s %s\n", tare_log_colors_on(stderr) ? "\033[31mtare:\033[0m" : "tare:", text);
     }
-    tare_command_log_close(exit_status(status), text);
-    return exit_status(status);
+    return tare_command_log_close(exit_status(status), text);
 }
 
 /* The library ignores a value that is not a name, but a person who sets it here expects that level. */

@@ -27,7 +27,9 @@ const struct tare_option tare_log_rows[] = {
 };
 
 static struct {
-    int file; /* -1: none */
+    const char *path;
+    int file;          /* -1: none */
+    _Atomic int error; /* of the first write that failed, after which nothing is written */
     bool verbose;
     double start;
 } state = { .file = -1 };
@@ -38,7 +40,17 @@ static const char *level_name(enum tare_log_level level) {
     return level == TARE_LOG_WARNING ? "warning" : level == TARE_LOG_NOTE ? "note" : "detail";
 }
 
-/* One write per line, so that lines of several processes with one file are not mixed. */
+/* One write per line, so that lines of several processes with one file are not mixed. A full disk does not end the
+ * work: tare_command_log_close reports it. */
+static void write_line(const struct tare_strbuf *line) {
+    const char *text = tare_strbuf_text(line);
+    for (size_t done = 0; done < line->size && !state.error;) {
+        const ssize_t written = write(state.file, text + done, line->size - done);
+        if (written > 0) done += (size_t)written;
+        if (written < 0 && errno != EINTR) state.error = errno;
+    }
+}
+
 static void append(const char *level, const char *text) {
     struct tare_strbuf line = { 0 };
     char when[32] = "";
@@ -47,10 +59,10 @@ static void append(const char *level, const char *text) {
     if (state.file < 0) return;
     if (gmtime_r(&now, &date)) strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &date);
     tare_strbuf_printf(&line, "%s %ld %s: %s\n", when, (long)getpid(), level, text);
-    if (!line.failed && write(state.file, tare_strbuf_text(&line), line.size) < 0) {
-        close(state.file); /* a full disk must not end the work */
-        state.file = -1;
-    }
+    if (line.failed)
+        state.error = ENOMEM;
+    else
+        write_line(&line);
     tare_strbuf_free(&line);
 }
 
@@ -76,6 +88,7 @@ struct tare_log tare_command_log(bool quiet) {
 
 static tare_status open_file(const char *path) {
     if (!path) return TARE_OK;
+    state.path = path;
     state.file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (state.file >= 0) return TARE_OK;
     return TARE_FAIL(TARE_IO, "cannot create '%s': %s", path, strerror(errno));
@@ -91,6 +104,17 @@ static void log_command(const char *program, int argc, char *const *argv) {
     tare_strbuf_free(&line);
 }
 
+/* The error is reported once. */
+static int take_error(void) {
+    const int error = state.error;
+    state.error = 0;
+    if (error && state.file >= 0) {
+        close(state.file);
+        state.file = -1;
+    }
+    return error;
+}
+
 tare_status tare_command_log_open(const void *values, const struct tare_option_set *set, int argc, char *const *argv) {
     struct tare_option_walk walk = tare_option_walk(set->options);
     for (const struct tare_option *row; (row = tare_option_next(&walk));) {
@@ -100,14 +124,26 @@ tare_status tare_command_log_open(const void *values, const struct tare_option_s
     }
     state.start = tare_clock_seconds();
     log_command(set->program, argc, argv);
-    return TARE_OK;
+    if (!state.error) return TARE_OK;
+    return TARE_FAIL(TARE_IO, "--log-file %s: cannot be written: %s", state.path, strerror(take_error()));
 }
 
 static double seconds_of(const struct timeval *t) {
     return (double)t->tv_sec + 1e-6 * (double)t->tv_usec;
 }
 
-void tare_command_log_close(int exit_status, const char *text) {
+/* A log that is not complete makes a command that succeeded fail. */
+static int close_file(int exit_status) {
+    int error = take_error();
+    if (state.file >= 0 && close(state.file) != 0) error = errno;
+    state.file = -1;
+    if (!error) return exit_status;
+    fprintf(stderr, "tare: %s--log-file %s: cannot be written: %s (%s)\n", exit_status ? "warning: " : "", state.path,
+            strerror(error), exit_status ? "the log is incomplete" : "the work is done, but its log is incomplete");
+    return exit_status ? exit_status : 1;
+}
+
+int tare_command_log_close(int exit_status, const char *text) {
     const struct tare_log log = tare_command_log(true);
     struct rusage usage;
     if (text) append("error", text);
@@ -115,8 +151,8 @@ void tare_command_log_close(int exit_status, const char *text) {
         tare_detail(&log, "exit status %d after %.2f s, %.2f s of processor time, at most %.1f MB of memory",
                     exit_status, tare_clock_seconds() - state.start,
                     seconds_of(&usage.ru_utime) + seconds_of(&usage.ru_stime), (double)usage.ru_maxrss * 1024 / 1e6);
-    if (state.file >= 0) close(state.file);
-    state.file = -1;
+    exit_status = close_file(exit_status);
     state.start = 0;
     state.verbose = false;
+    return exit_status;
 }

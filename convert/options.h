@@ -17,7 +17,7 @@ struct tare_quantization {
     struct tare_quant_options options; /* setting.method NULL: nothing is quantized */
     const char *const *signatures;     /* "serving_default" when none is given */
     size_t n_signatures;
-    bool names_signatures; /* `signatures` is from the options, not the default */
+    bool names_signatures;   /* `signatures` is from the options, not the default */
     const char *const *tags; /* empty: the model's own choice */
     size_t n_tags;
     const struct tare_dataset_file *datasets;

@@ -81,11 +81,12 @@ static tare_status check_training(const struct tare_graph_model *model, const st
 }
 
 /* The default, serving_default, is not checked: a calibration may belong to the only signature of the model. */
-static tare_status check_signatures(const struct tare_graph_model *model, const struct tare_quantization *quantization) {
+static tare_status check_signatures(const struct tare_graph_model *model,
+                                    const struct tare_quantization *quantization) {
     for (size_t i = 0; quantization->names_signatures && i < quantization->n_signatures; i++) {
         const struct tare_signature *signature;
-        TARE_TRY(tare_error_prefix(tare_pick_signature(&signature, model, quantization->signatures[i]),
-                                   "signature_keys"));
+        TARE_TRY(
+            tare_error_prefix(tare_pick_signature(&signature, model, quantization->signatures[i]), "signature_keys"));
     }
     return TARE_OK;
 }

@@ -62,7 +62,19 @@ expect 1 "Output directory already exists: plain" "$tare" quantize "$model" plai
 "$tare" calibrate "$model" --data few-00000-of-00002.tfrecord -o few.calib --quiet --log-file warnings 2>log || fail "calibrate: $(cat log)"
 grep -q "^tare: warning: .*20 records" log && grep -q " warning: .*20 records" warnings && grep -q " note: 20 records, " warnings || fail "warnings: $(cat warnings)"
 grep -q "note" log && fail "--quiet prints notes: $(cat log)"
-# The file is checked before the work.
+# A log that cannot be written is an error before the work, or at the end if it becomes full.
+if [ -w /dev/full ]; then
+    expect 1 "--log-file /dev/full: cannot be written: No space left on device" "$tare" copy "$model" unlogged --log-file /dev/full
+    absent unlogged
+fi
+"$tare" inspect "$model" --json --log-file sized >/dev/null || fail "inspect: $?"
+full() { # only the first line of the log fits, up to the length of the process id
+    head -c $((1024 - $(head -1 sized | wc -c) - 9)) /dev/zero >filled
+    { (trap '' XFSZ; ulimit -f 1; exec "$tare" inspect "$1" --json --log-file filled); echo $? >status; } | cat >printed
+    return "$(cat status)"
+}
+expect 1 "--log-file filled: cannot be written: File too large (the work is done, but its log is incomplete)" full "$model"
+"$tare" inspect "$model" --json | cmp - printed || fail "inspect with a full log prints something else"
 expect 1 "cannot create 'nowhere/messages': No such file or directory" "$tare" convert "$model" x --log-file nowhere/messages
 absent x
 
