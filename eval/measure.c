@@ -179,6 +179,16 @@ void tare_measure_put(struct tare_strbuf *out, const struct tare_measure *measur
         tare_strbuf_printf(out, "%.4g", value);
 }
 
+void tare_measure_put_loss(struct tare_strbuf *out, const struct tare_measure *measure, double points, int digits) {
+    if (measure->lower_is_better)
+        tare_strbuf_printf(out, "%.*g %% more %s", digits, points, measure->title);
+    else if (strcmp(measure->unit, " %") == 0)
+        tare_strbuf_printf(out, "%.*g percentage points of %s lost", digits, points, measure->title);
+    else
+        tare_strbuf_printf(out, "%.*g%s of %s lost", digits, *measure->unit ? points : points / 100, measure->unit,
+                           measure->title);
+}
+
 /* ---- the caller's metric ---- */
 
 tare_status tare_measure_set_custom(struct tare_comparison *c, const struct tare_custom_metric *metric) {

@@ -74,6 +74,11 @@ double tare_measure_p(const struct tare_measure *measure, const struct tare_metr
 /* Appends "75.60 %", "31.2 dB", "exact". */
 void tare_measure_put(struct tare_strbuf *out, const struct tare_measure *measure, double value);
 
+/* Appends a loss against float in the unit of the measure, with `digits` significant digits; `points`: the difference
+ * of the scores in hundredths (struct tare_sensitivity_figures). "1.2 percentage points of top-1 lost", "0.3 dB of PSNR
+ * lost", "0.012 of AUC lost", "2 % more MAE". */
+void tare_measure_put_loss(struct tare_strbuf *out, const struct tare_measure *measure, double points, int digits);
+
 /* Ranks the models by a metric of the caller, which is borrowed. Before the first model is added. */
 tare_status tare_measure_set_custom(struct tare_comparison *comparison,
                                     const struct tare_custom_metric *metric) TARE_WARN_UNUSED;

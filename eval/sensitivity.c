@@ -71,11 +71,14 @@ struct tare_sensitivity_figures tare_sensitivity_figures_of(const struct tare_co
                                                             const struct tare_metrics *outputs) {
     const struct tare_metrics *m = &outputs[tare_measured_output(c)], *reference = tare_measured_of(c, &c->rows[0]);
     const struct tare_measure *measure = tare_measure_of(c);
-    struct tare_sensitivity_figures f = { tare_worst_sqnr_db(NULL, c, outputs), NAN, NAN, NAN, NAN };
+    struct tare_sensitivity_figures f = { tare_worst_sqnr_db(NULL, c, outputs), NAN, NAN, NAN, NAN, NAN };
     if (m->labelled) f.top1 = (double)m->top1 / (double)m->labelled;
     if (m->ranked) f.agreement = (double)m->agree / (double)m->ranked;
     if (m->expected_elements) f.mae = m->expected_error / (double)m->expected_elements;
-    if (tare_measure_is_tested(measure)) f.score = score_of(measure, m, reference);
+    if (tare_measure_is_tested(measure)) {
+        f.score = score_of(measure, m, reference);
+        f.value = tare_measure_value(measure, m);
+    }
     return f;
 }
 

@@ -16,6 +16,7 @@ struct tare_sensitivity_figures {
     /* The measure (eval/measure.h) so that more is better and a difference of 0.01 is one point: a share 0 … 1, AUC or
      * R² as they are, decibels / 100, minus an error relative to the float model's. */
     double score;
+    double value; /* the measure in its own unit (tare_measure_value) */
 };
 
 /* By how much a loss in points may exceed a limit: those of whole records are not exact in binary. */

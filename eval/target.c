@@ -109,26 +109,37 @@ static bool same_layers(const struct tare_target_point *p, const size_t *kept, s
     return p->n_kept == n_kept && (!n_kept || memcmp(p->kept, kept, n_kept * sizeof *kept) == 0);
 }
 
-static int by_index(const void *a, const void *b) {
-    const size_t *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
+static bool same_layer(const struct tare_sensitive_layer *a, const struct tare_sensitive_layer *b) {
+    return strcmp(a->node, b->node) == 0 && strcmp(a->function, b->function) == 0;
+}
+
+/* The mix as the steps that its layers take, in the order of the steps: a layer with k steps of `kept` takes its first
+ * k ones, so that sets that lead to the same model are equal. */
+static void write_mix(size_t *mix, const struct tare_sensitivity *steps, const size_t *kept, size_t n_kept) {
+    size_t count = 0;
+    for (size_t i = 0; i < steps->count; i++) {
+        const struct tare_sensitive_layer *step = &steps->layers[i];
+        size_t taken = 0;
+        for (size_t k = 0; k < n_kept && taken <= step->level; k++)
+            taken += same_layer(&steps->layers[kept[k]], step);
+        if (taken > step->level) mix[count++] = i;
+    }
 }
 
 /* Measures a mix unless it was measured before. *out is valid until the next call. */
 static tare_status measure(struct tare_target_point **out, struct search *s, const size_t *kept, size_t n_kept) {
     struct tare_target_result *r = s->out;
     struct tare_target_point *p = &r->points[r->n_points];
-    size_t *sorted = TARE_NEW_ARRAY(&r->arena, size_t, n_kept + 1);
-    if (!sorted) return TARE_NO_MEMORY;
-    if (n_kept) memcpy(sorted, kept, n_kept * sizeof *kept);
-    qsort(sorted, n_kept, sizeof *sorted, by_index);
+    size_t *mix = TARE_NEW_ARRAY(&r->arena, size_t, n_kept + 1);
+    if (!mix) return TARE_NO_MEMORY;
+    write_mix(mix, s->task->sensitivity, kept, n_kept);
     for (size_t i = 0; i < r->n_points; i++)
-        if (same_layers(&r->points[i], sorted, n_kept)) {
+        if (same_layers(&r->points[i], mix, n_kept)) {
             *out = &r->points[i];
             return TARE_OK;
         }
     if (r->n_points == MOST_POINTS) return TARE_FAIL(TARE_INTERNAL, "more than %d mixes", MOST_POINTS);
-    *p = (struct tare_target_point){ .kept = sorted, .n_kept = n_kept };
+    *p = (struct tare_target_point){ .kept = mix, .n_kept = n_kept };
     TARE_TRY(s->task->measure(s->task->arg, p));
     p->meets = accurate(s, p) && small(s, p->size_bytes);
     r->n_points++;
@@ -254,13 +265,15 @@ static tare_status say_best(struct search *s) {
     struct tare_target_result *r = s->out;
     size_t in_float;
     const size_t layers = tare_target_layers(&in_float, s->task->sensitivity, p->kept, p->n_kept);
-    if (isnan(p->figures.score))
-        r->best = tare_arena_printf(&r->arena, "%zu of %zu layers in float: %.2f dB, %lld bytes", in_float, layers,
-                                    p->figures.sqnr_db, (long long)p->size_bytes);
-    else
-        r->best =
-            tare_arena_printf(&r->arena, "%zu of %zu layers in float: %.2f points below float, %.2f dB, %lld bytes",
-                              in_float, layers, drop_of(s, p), p->figures.sqnr_db, (long long)p->size_bytes);
+    struct tare_strbuf text = { 0 };
+    tare_strbuf_printf(&text, "%zu of %zu layers in float: ", in_float, layers);
+    if (!isnan(p->figures.score)) {
+        tare_measure_put_loss(&text, r->measured, drop_of(s, p), 3);
+        tare_strbuf_puts(&text, ", ");
+    }
+    tare_strbuf_printf(&text, "SQNR %.2f dB, %lld bytes", p->figures.sqnr_db, (long long)p->size_bytes);
+    r->best = text.failed ? NULL : tare_arena_strdup(&r->arena, tare_strbuf_text(&text));
+    tare_strbuf_free(&text);
     return r->best ? TARE_OK : TARE_NO_MEMORY;
 }
 
@@ -280,11 +293,16 @@ static tare_status check(const struct tare_target_task *task) {
         return TARE_FAIL(
             TARE_INVALID_ARGUMENT,
             "the records have no expected values, so there is no error to limit (name their key: --target)");
-    if (isfinite(t->max_drop) && isnan(task->float_score))
-        return TARE_FAIL(
-            TARE_INVALID_ARGUMENT,
-            "the records have no labels, so there is no accuracy drop to limit (set a limit in dB: --min-sqnr)");
-    return TARE_OK;
+    if (!isfinite(t->max_drop) || !isnan(task->float_score)) return TARE_OK;
+    if (task->measured->lower_is_better)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                         "the %s of the float model is 0, so there is no share of it to limit (set a limit in dB: "
+                         "--min-sqnr)",
+                         task->measured->title);
+    return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                     "the measure is %s, which compares with the float model, so there is no accuracy drop to limit "
+                     "(use records with labels or expected values, or set a limit in dB: --min-sqnr)",
+                     task->measured->title);
 }
 
 tare_status tare_target_search(struct tare_target_result *out, const struct tare_target_task *task) {
@@ -296,7 +314,7 @@ tare_status tare_target_search(struct tare_target_result *out, const struct tare
     *out = (struct tare_target_result){ .sensitivity = task->sensitivity,
                                         .target = *task->target,
                                         .float_score = task->float_score,
-                                        .measure_title = task->measure_title };
+                                        .measured = task->measured };
     TARE_TRY(check(task));
     out->points = TARE_NEW_ARRAY(&out->arena, struct tare_target_point, MOST_POINTS + 1);
     if (!out->points) return TARE_NO_MEMORY;

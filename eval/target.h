@@ -4,6 +4,7 @@
 #ifndef TARE_EVAL_TARGET_H
 #define TARE_EVAL_TARGET_H
 
+#include "eval/measure.h"
 #include "eval/sensitivity.h"
 
 struct tare_target {
@@ -29,9 +30,9 @@ struct tare_target_point {
 struct tare_target_task {
     const struct tare_target *target;
     const struct tare_sensitivity *sensitivity;
-    double float_score;        /* of the float model on the records of `measure`; NaN: they have no labels */
-    double float_mae;          /* likewise; NaN: they have no expected values */
-    const char *measure_title; /* "top-1", "MAE"; borrowed */
+    double float_score; /* of the float model on the records of `measure`; NaN: its measure has no score */
+    double float_mae;   /* likewise; NaN: they have no expected values */
+    const struct tare_measure *measured;                                               /* the measure; borrowed */
     tare_status (*size)(void *arg, int64_t *bytes, const size_t *kept, size_t n_kept); /* without running the model */
     tare_status (*measure)(void *arg, struct tare_target_point *point);                /* sets size_bytes and figures */
     void *arg;
@@ -42,7 +43,7 @@ struct tare_target_result {
     const struct tare_sensitivity *sensitivity;
     struct tare_target target;
     double float_score;
-    const char *measure_title;
+    const struct tare_measure *measured;
     struct tare_target_point *points; /* all measured mixes, the largest first */
     size_t n_points;
     const struct tare_target_point *chosen; /* NULL: no mix meets the target */

@@ -198,7 +198,7 @@ static tare_status search_mix(struct tare_mixed_precision *out, struct targeting
     TARE_TRY(measure_steps(out, t->task, t->runner, &t->comparison, measured));
     search.float_score = figures.score;
     search.float_mae = figures.mae;
-    search.measure_title = tare_measure_of(&t->comparison)->title;
+    search.measured = tare_measure_of(&t->comparison);
     begin_progress(t);
     status = tare_target_search(&out->result, &search);
     end_progress(t);

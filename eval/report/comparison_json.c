@@ -175,6 +175,7 @@ static json_t *figures_json(const struct tare_sensitivity_figures *f) {
     json_object_set_new(object, "sqnr_db", tare_json_number(f->sqnr_db));
     if (!isnan(f->top1)) json_object_set_new(object, "top1", json_real(f->top1));
     if (!isnan(f->mae)) json_object_set_new(object, "mae", json_real(f->mae));
+    if (!isnan(f->value)) json_object_set_new(object, "measure", tare_json_number(f->value));
     if (!isnan(f->agreement)) json_object_set_new(object, "agreement", json_real(f->agreement));
     return object;
 }

@@ -22,7 +22,8 @@ static void put_target(struct tare_strbuf *out, const struct tare_target_result 
     const struct tare_target *t = &r->target;
     const char *between = "";
     if (isfinite(t->max_drop)) {
-        tare_strbuf_printf(out, "at most %.4g points of %s lost", t->max_drop, r->measure_title);
+        tare_strbuf_puts(out, "at most ");
+        tare_measure_put_loss(out, r->measured, t->max_drop, 4);
         between = ", ";
     }
     if (t->max_mae > 0) {
@@ -54,11 +55,21 @@ static size_t raised(const struct tare_sensitivity *steps, const struct tare_tar
     return count;
 }
 
-static void put_measure(struct tare_text_table *table, const struct tare_target_point *p) {
-    if (!isnan(p->figures.mae))
-        tare_text_table_cell(table, "%.4g", p->figures.mae);
+/* The measure and its loss, each in its unit. */
+static void put_measure(struct tare_text_table *table, const struct tare_target_result *r,
+                        const struct tare_target_point *p) {
+    const struct tare_measure *measure = r->measured;
+    const double points = 100 * (r->float_score - p->figures.score);
+    struct tare_strbuf value = { 0 };
+    tare_measure_put(&value, measure, p->figures.value);
+    tare_text_table_cell(table, "%s", tare_strbuf_text(&value));
+    tare_strbuf_free(&value);
+    if (measure->lower_is_better)
+        tare_text_table_cell(table, "%.2f %%", points);
+    else if (!*measure->unit)
+        tare_text_table_cell(table, "%.4f", points / 100);
     else
-        tare_text_table_cell(table, "%.2f%%", 100 * p->figures.score);
+        tare_text_table_cell(table, "%.2f", points);
 }
 
 static void put_point(struct tare_text_table *table, const struct tare_target_result *r,
@@ -76,8 +87,7 @@ static void put_point(struct tare_text_table *table, const struct tare_target_re
         tare_text_table_skip(table);
         tare_text_table_skip(table);
     } else {
-        put_measure(table, p);
-        tare_text_table_cell(table, "%.2f", 100 * (r->float_score - p->figures.score));
+        put_measure(table, r, p);
     }
     if (isinf(p->figures.sqnr_db))
         tare_text_table_cell(table, "exact");

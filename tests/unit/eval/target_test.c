@@ -54,7 +54,7 @@ static tare_status measure(void *arg, struct tare_target_point *point) {
     const double noise = noise_of(w, point->kept, point->n_kept);
     w->measured++;
     point->size_bytes = bytes_of(w, point->kept, point->n_kept);
-    point->figures = (struct tare_sensitivity_figures){ -10 * log10(noise), 0.8 - noise, NAN, noise, 0.8 - noise };
+    point->figures = (struct tare_sensitivity_figures){ -10 * log10(noise), 0.8 - noise, NAN, noise, 0.8 - noise, 80 };
     return TARE_OK;
 }
 
@@ -80,7 +80,7 @@ static tare_status search(struct tare_target_result *out, struct world *w, doubl
                                            .sensitivity = &w->sensitivity,
                                            .float_score = 0.8,
                                            .float_mae = 0,
-                                           .measure_title = "top-1",
+                                           .measured = tare_measure_find(TARE_MEASURE_TOP1),
                                            .size = size_of,
                                            .measure = measure,
                                            .arg = w };
@@ -196,7 +196,7 @@ static tare_status measure_steps(void *arg, struct tare_target_point *point) {
     const size_t *in_float = steps_of(&count, &w->sensitivity, point->kept, point->n_kept, w);
     const double noise = noise_of(w, in_float, count);
     point->size_bytes = bytes_of(w, in_float, count);
-    point->figures = (struct tare_sensitivity_figures){ -10 * log10(noise), 0.8 - noise, NAN, noise, 0.8 - noise };
+    point->figures = (struct tare_sensitivity_figures){ -10 * log10(noise), 0.8 - noise, NAN, noise, 0.8 - noise, 80 };
     return TARE_OK;
 }
 
@@ -223,7 +223,7 @@ static void precisions__are_raised_before_layers_go_to_float(void **state) {
     const struct tare_target_task task = { .target = &target,
                                            .sensitivity = &w.sensitivity,
                                            .float_score = 0.8,
-                                           .measure_title = "MAE",
+                                           .measured = tare_measure_find(TARE_MEASURE_MAE),
                                            .size = size_of,
                                            .measure = measure_steps,
                                            .arg = &w };
@@ -239,6 +239,66 @@ static void precisions__are_raised_before_layers_go_to_float(void **state) {
     tare_target_free(&r);
 }
 
+/* Three layers, each with a step to 8 bits and one to float, of which the second is the more urgent one. */
+static void equal_mixes__are_measured_once(void **state) {
+    const struct tare_target target = { INFINITY, 26, 0, 0 };
+    struct tare_target_result r;
+    struct world w;
+    (void)state;
+    make(&w, 3, 3);
+    for (size_t i = 3; i-- > 0;) {
+        w.layers[2 * i] = w.layers[i];
+        w.layers[2 * i].alone.sqnr_db = 30 + (double)i;
+        w.layers[2 * i].quantized = true;
+        w.layers[2 * i].bits = 8;
+        w.layers[2 * i + 1] = w.layers[2 * i];
+        w.layers[2 * i + 1].alone.sqnr_db = 20;
+        w.layers[2 * i + 1].quantized = false;
+        w.layers[2 * i + 1].level = 1;
+    }
+    w.sensitivity.count = 6;
+    const struct tare_target_task task = { .target = &target,
+                                           .sensitivity = &w.sensitivity,
+                                           .float_score = 0.8,
+                                           .measured = tare_measure_find(TARE_MEASURE_TOP1),
+                                           .size = size_of,
+                                           .measure = measure_steps,
+                                           .arg = &w };
+    mini_ok(tare_target_search(&r, &task));
+    assert_true(r.n_points > 2);
+    for (size_t i = 0; i < r.n_points; i++)
+        for (size_t k = 0; k < i; k++) {
+            bool equal = true;
+            for (size_t l = 0; l < 3; l++)
+                equal &=
+                    tare_target_step(&w.sensitivity, r.points[i].kept, r.points[i].n_kept, "", w.layers[2 * l].node) ==
+                    tare_target_step(&w.sensitivity, r.points[k].kept, r.points[k].n_kept, "", w.layers[2 * l].node);
+            if (equal) fail_msg("mixes %zu and %zu are equal", k, i);
+        }
+    tare_target_free(&r);
+}
+
+/* A loss is in the unit of the measure. */
+static void losses__have_units(void **state) {
+    static const struct {
+        int kind;
+        const char *text;
+    } cases[] = {
+        { TARE_MEASURE_TOP1, "1.25 percentage points of top-1 lost" },
+        { TARE_MEASURE_IOU, "1.25 percentage points of IoU lost" },
+        { TARE_MEASURE_PSNR, "1.25 dB of PSNR lost" },
+        { TARE_MEASURE_AUC, "0.0125 of AUC lost" },
+        { TARE_MEASURE_MAE, "1.25 % more MAE" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct tare_strbuf text = { 0 };
+        tare_measure_put_loss(&text, tare_measure_find(cases[i].kind), 1.25, 3);
+        assert_string_equal(tare_strbuf_text(&text), cases[i].text);
+        tare_strbuf_free(&text);
+    }
+}
+
 static void out_of_reach__says_the_best(void **state) {
     struct world w;
     struct tare_target_result r;
@@ -247,7 +307,7 @@ static void out_of_reach__says_the_best(void **state) {
     make(&w, 4, 3);
     mini_ok(search(&r, &w, INFINITY, 200, 0)); /* all in float have 90 dB */
     assert_null(r.chosen);
-    assert_non_null(strstr(r.best, "4 of 4 layers in float: 0.00 points below float, 90.00 dB"));
+    assert_non_null(strstr(r.best, "4 of 4 layers in float: 1e-07 percentage points of top-1 lost, SQNR 90.00 dB, "));
     tare_target_table(&text, &r);
     assert_non_null(strstr(tare_strbuf_text(&text), "static, 4 layers; expected: at least 200 dB"));
     tare_strbuf_free(&text);
@@ -279,12 +339,15 @@ static void targets__are_checked(void **state) {
     struct world w;
     struct tare_target_result r;
     const struct tare_target drop = { 1, -INFINITY, 0, 0 }, mae = { INFINITY, -INFINITY, 0, 0.5 };
-    const struct tare_target_task task = { .target = &drop, .sensitivity = &w.sensitivity, .float_score = NAN };
+    const struct tare_target_task task = { .target = &drop,
+                                           .sensitivity = &w.sensitivity,
+                                           .float_score = NAN,
+                                           .measured = tare_measure_find(TARE_MEASURE_SQNR) };
     (void)state;
     make(&w, 2, 1);
     mini_fails(search(&r, &w, INFINITY, -INFINITY, 0), "there is no target");
     tare_target_free(&r);
-    mini_fails(tare_target_search(&r, &task), "no labels");
+    mini_fails(tare_target_search(&r, &task), "the measure is SQNR, which compares with the float model");
     tare_target_free(&r);
     const struct tare_target_task errors = { .target = &mae, .sensitivity = &w.sensitivity, .float_mae = NAN };
     mini_fails(tare_target_search(&r, &errors), "no expected values");
@@ -316,6 +379,8 @@ int main(void) {
         cmocka_unit_test(a_size_alone__keeps_what_fits_of_the_worst_a_byte),
         cmocka_unit_test(both__must_hold),
         cmocka_unit_test(precisions__are_raised_before_layers_go_to_float),
+        cmocka_unit_test(equal_mixes__are_measured_once),
+        cmocka_unit_test(losses__have_units),
         cmocka_unit_test(out_of_reach__says_the_best),
         cmocka_unit_test(a_recipe__names_the_layers),
         cmocka_unit_test(targets__are_checked),
