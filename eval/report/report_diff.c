@@ -12,6 +12,17 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The value of a row's measure. A comparison has it in a list next to the rows. */
+#define MEASURE "measure_value"
+
+static void add_measure(json_t *report) {
+    const json_t *values = json_object_get(json_object_get(report, "measure"), "results");
+    size_t i;
+    json_t *row;
+    json_array_foreach(json_object_get(report, "results"), i, row) if (json_is_object(row))
+        json_object_set(row, MEASURE, json_object_get(json_array_get(values, i), "value"));
+}
+
 static tare_status load(json_t **out, const char *path) {
     json_error_t error;
     char *text;
@@ -20,6 +31,7 @@ static tare_status load(json_t **out, const char *path) {
     *out = json_loadb(text, size, 0, &error);
     tare_free(text);
     if (!*out) return TARE_FAIL(TARE_CORRUPT, "%s: line %d: %s", path, error.line, error.text);
+    add_measure(*out);
     if (json_is_array(json_object_get(*out, "results")) || json_is_array(json_object_get(*out, "jobs"))) return TARE_OK;
     json_decref(*out);
     return TARE_FAIL(TARE_CORRUPT, "%s: not a report of 'tare compare' or 'tare batch' (no \"results\" or \"jobs\")",
@@ -60,9 +72,25 @@ static const struct figure {
     double factor;
     const char *format;
 } figures[] = {
-    { "top1", "top-1 %", 100, "%.2f" },           { "agreement", "agree %", 100, "%.2f" },
-    { "sqnr_db", "SQNR dB", 1, "%.2f" },          { "auc", "AUC", 1, "%.4f" },
-    { "size_bytes", "weights MB", 1e-6, "%.3f" }, { "tpu_seconds", "least µs", 1e6, "%.3g" },
+    { "top1", "top-1 %", 100, "%.2f" },
+    { "top5", "top-5 %", 100, "%.2f" },
+    { "auc", "AUC", 1, "%.4f" },
+    { "f1", "F1", 1, "%.4f" },
+    { "expected_mean_abs_error", "MAE", 1, "%.4g" },
+    { "mae", "MAE", 1, "%.4g" }, /* of a batch */
+    { "expected_rms_error", "RMSE", 1, "%.4g" },
+    { "expected_r2", "R²", 1, "%.4f" },
+    { "iou", "IoU %", 1, "%.2f" },
+    { "pixel_accuracy", "by position %", 1, "%.2f" },
+    { "sequence", "sequences %", 1, "%.2f" },
+    { "psnr", "PSNR dB", 1, "%.2f" },
+    { "ssim", "SSIM", 1, "%.4f" },
+    { MEASURE, "measure", 1, "%.4g" },
+    { "loss", "loss", 1, "%.2f" },
+    { "agreement", "agree %", 100, "%.2f" },
+    { "sqnr_db", "SQNR dB", 1, "%.2f" },
+    { "size_bytes", "weights MB", 1e-6, "%.3f" },
+    { "tpu_seconds", "least µs", 1e6, "%.3g" },
     { "seconds", "seconds", 1, "%.2f" },
 };
 enum { N_FIGURES = sizeof figures / sizeof *figures };

@@ -51,6 +51,18 @@ says '^weight_only per_channel +[0-9.]+ +[0-9.]+ +[+-]'
 says '"name": "weight_only per_channel"'
 says '"tpu_seconds": \['
 
+# every measure of a report
+measured() { printf '{"measure": {"name": "mae", "results": [{"value": %s}]}, "results": [{"method": "float", "expected_mean_abs_error": %s, "iou": %s, "psnr": 31}]}' "$@"; }
+measured 0.25 0.25 70 >"$work/first.json"
+measured 0.5 0.5 71.5 >"$work/second.json"
+"$tare" diff "$work/first.json" "$work/second.json" >"$work/out" || fail "diff of measures: $?"
+for heading in MAE 'IoU %' 'PSNR dB' measure; do
+    says "^$heading +first +second +change\$"
+done
+says '^float +70.00 +71.50 +\+1.5$'
+"$tare" diff "$work/first.json" "$work/second.json" --json >"$work/out" || fail "diff --json of measures: $?"
+grep -A2 '"measure_value": \[' "$work/out" | tr -d ' \n' | grep -q 'measure_value":\[0.25,0.5$' || fail "the measure in JSON: $(cat "$work/out")"
+
 for what in "two models:$work/channel $work/tensor" "two reports:$work/50.json $work/100.json"; do
     # shellcheck disable=SC2086
     "$tare" diff ${what#*:} --html "$work/diff.html" >"$work/out" || fail "diff --html: $?"
