@@ -38,8 +38,9 @@ static void take_figures(struct tare_job_result *result, const struct tare_compa
     const struct tare_sensitivity_figures before = tare_sensitivity_figures_of(c, c->rows[0].outputs),
                                           after = tare_sensitivity_figures_of(c, c->rows[1].outputs);
     result->records = c->records;
-    result->measure = measure->title;
-    result->is_error = measure->lower_is_better;
+    result->measure = tare_measure_key(measure);
+    if (tare_measure_is_tested(measure)) result->float_measure_value = tare_measure_value(measure, base);
+    result->measure_value = tare_measure_value(measure, made);
     result->loss = 100 * (before.score - after.score);
     result->mae = after.mae;
     if (base->labelled) result->float_top1 = (double)base->top1 / (double)base->labelled;
@@ -99,17 +100,30 @@ static bool breaks_sqnr(char reason[160], double db, double least) {
     return true;
 }
 
-bool tare_job_breaks_limit(char reason[160], const struct tare_job_result *result,
-                           const struct tare_job_limits *limits) {
+/* The loss is in points (eval/sensitivity.h), that of an error in percent of it. */
+static void write_drop(char reason[160], const struct tare_measure *measure, double drop, double most) {
+    const double unit = *measure->unit || measure->lower_is_better ? 1 : 100;
+    const char *name = measure->lower_is_better ? " %" : strcmp(measure->unit, " %") == 0 ? " points" : measure->unit;
+    snprintf(reason, 160, "%s %s by %.*f%s (at most %.*f allowed)", measure->title,
+             measure->lower_is_better ? "rises" : "falls", unit > 1 ? 4 : 2, drop / unit, name, unit > 1 ? 4 : 2,
+             most / unit);
+}
+
+static bool breaks_drop(char reason[160], const struct tare_job_result *result, double most) {
     const bool measured = !isnan(result->loss);
     const double drop = measured ? result->loss : 100 * (1 - result->agreement);
-    if (limits->max_drop >= 0 && !(drop <= limits->max_drop + TARE_POINTS_SLACK)) {
-        const bool rises = measured && result->is_error;
-        snprintf(reason, 160, "%s %s by %.2f %s (at most %.2f allowed)",
-                 measured ? result->measure : "agreement with float", rises ? "rises" : "falls", drop,
-                 rises ? "%" : "points", limits->max_drop);
-        return true;
-    }
+    int kind;
+    if (most < 0 || drop <= most + TARE_POINTS_SLACK) return false;
+    if (measured && result->measure && tare_measure_read(&kind, result->measure) == TARE_OK)
+        write_drop(reason, tare_measure_find((enum tare_measure_kind)(kind - 1)), drop, most);
+    else
+        snprintf(reason, 160, "agreement with float falls by %.2f points (at most %.2f allowed)", drop, most);
+    return true;
+}
+
+bool tare_job_breaks_limit(char reason[160], const struct tare_job_result *result,
+                           const struct tare_job_limits *limits) {
+    if (breaks_drop(reason, result, limits->max_drop)) return true;
     if (limits->max_mae >= 0 && !(result->mae <= limits->max_mae)) {
         snprintf(reason, 160, "mean absolute error is %.4g (at most %.4g allowed)", result->mae, limits->max_mae);
         return true;

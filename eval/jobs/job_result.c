@@ -16,6 +16,8 @@ struct tare_job_result tare_job_result_new(const char *name) {
                                      .run = "",
                                      .outcome = TARE_JOB_FAILED,
                                      .top1 = NAN,
+                                     .measure_value = NAN,
+                                     .float_measure_value = NAN,
                                      .loss = NAN,
                                      .mae = NAN,
                                      .float_top1 = NAN,
@@ -52,6 +54,9 @@ static json_t *result_json(const struct tare_job_result *r) {
     put_number(object, "float_top1", r->float_top1);
     put_number(object, "agreement", r->agreement);
     put_number(object, "sqnr_db", r->sqnr_db);
+    put_text(object, "measure", r->measure);
+    put_number(object, "float_measure_value", r->float_measure_value);
+    put_number(object, "measure_value", r->measure_value);
     put_number(object, "loss", r->loss);
     put_number(object, "mae", r->mae);
     put_integer(object, "records", r->records);
@@ -119,6 +124,9 @@ static tare_status read_result(struct tare_job_result *out, struct tare_arena *a
     out->float_top1 = take_number(root, "float_top1");
     out->agreement = take_number(root, "agreement");
     out->sqnr_db = take_number(root, "sqnr_db");
+    out->measure = take_text(arena, root, "measure");
+    out->float_measure_value = take_number(root, "float_measure_value");
+    out->measure_value = take_number(root, "measure_value");
     out->loss = take_number(root, "loss");
     out->mae = take_number(root, "mae");
     out->records = take_integer(root, "records");

@@ -32,10 +32,10 @@ struct tare_job_result {
     int64_t size_bytes, float_bytes; /* of constants and variables; 0: unknown */
     /* Measured on the evaluation records; NaN when not measured. Shares are 0 … 1. */
     double top1, float_top1, agreement, sqnr_db;
-    double loss, mae;    /* of the measure against float, in points (eval/sensitivity.h); mean absolute error */
-    const char *measure; /* its title; NULL when it was not measured by this process */
-    bool is_error;       /* less of it is better: the loss is in percent */
-    int64_t records;     /* evaluated; 0: none */
+    const char *measure;                       /* its name in JSON; NULL: nothing was measured */
+    double float_measure_value, measure_value; /* in its unit; an exact SQNR is infinite */
+    double loss, mae; /* of the measure against float, in points (eval/sensitivity.h); mean absolute error */
+    int64_t records;  /* evaluated; 0: none */
 };
 
 /* Returns a result with all figures unknown. */

@@ -71,10 +71,11 @@ void tare_batch_table(struct tare_strbuf *out, const struct tare_batch_report *r
 
 void tare_batch_csv(struct tare_strbuf *out, const struct tare_batch_report *report) {
     tare_strbuf_puts(out, "job,outcome,reason,output,records,float_top1,top1,agreement,sqnr_db,size_bytes,float_bytes,"
-                          "peak_bytes,seconds,key,output_hash\r\n");
+                          "peak_bytes,seconds,key,output_hash,measure,float_measure_value,measure_value,loss,mae\r\n");
     for (size_t i = 0; i < report->count; i++) {
         const struct tare_job_result *r = &report->results[i];
         const double figures[] = { r->float_top1, r->top1, r->agreement, r->sqnr_db };
+        const double measured[] = { r->float_measure_value, r->measure_value, r->loss, r->mae };
         tare_csv_text(out, r->name);
         tare_strbuf_printf(out, ",%s,", tare_job_outcomes[r->outcome].name);
         tare_csv_text(out, r->reason);
@@ -83,8 +84,11 @@ void tare_batch_csv(struct tare_strbuf *out, const struct tare_batch_report *rep
         tare_strbuf_printf(out, ",%lld", (long long)r->records);
         for (size_t k = 0; k < 4; k++)
             tare_csv_number(out, figures[k]);
-        tare_strbuf_printf(out, ",%lld,%lld,%lld,%.3f,%s,%s\r\n", (long long)r->size_bytes, (long long)r->float_bytes,
+        tare_strbuf_printf(out, ",%lld,%lld,%lld,%.3f,%s,%s,%s", (long long)r->size_bytes, (long long)r->float_bytes,
                            (long long)r->peak_bytes, r->seconds, r->key ? r->key : "",
-                           r->output_hash ? r->output_hash : "");
+                           r->output_hash ? r->output_hash : "", r->measure ? r->measure : "");
+        for (size_t k = 0; k < 4; k++)
+            tare_csv_number(out, measured[k]);
+        tare_strbuf_puts(out, "\r\n");
     }
 }

@@ -67,7 +67,17 @@ job { name: "strict" model: "$work/models/glyphs" method: "weight_only" limits {
 job { name: "unlabelled" model: "$work/models/glyphs" method: "weight_only" label: "nothing" limits { max_drop: 50 } }
 job { name: "misspelled" model: "$work/models/glyphs" method: "weight_only" metric: "top2" }
 JOBS
-"$tare" batch "$work/m/jobs.textproto" >/dev/null 2>&1
+"$tare" batch "$work/m/jobs.textproto" --report "$work/m/report.csv" --json >"$work/m/report.json" 2>/dev/null
+python3 - "$work/m/report.csv" "$work/m/report.json" <<'PY' || fail "the measure in the reports: $(cat "$work/m/report.csv" "$work/m/report.json")"
+import csv, json, sys
+row = next(r for r in csv.DictReader(open(sys.argv[1], newline="")) if r["job"] == "strict")
+job = next(j for j in json.load(open(sys.argv[2]))["jobs"] if j["name"] == "strict")
+assert row["measure"] == job["measure"] == "top1", row
+assert abs(float(row["float_measure_value"]) - 100 * float(row["float_top1"])) < 1e-4, row
+assert abs(float(row["float_measure_value"]) - float(row["measure_value"]) - float(row["loss"])) < 1e-4, row
+assert all(abs(float(row[key]) - job[key]) < 1e-4 for key in ("loss", "measure_value", "float_measure_value")), (row, job)
+assert row["mae"] == "" and "mae" not in job, row
+PY
 [ "$(outcome "$work/m" good)" = done ] || fail "a limit on a measure: $(cat "$work/m/jobs.textproto.state/good.json")"
 [ "$(outcome "$work/m" strict)" = rejected ] || fail "no loss allowed: $(cat "$work/m/jobs.textproto.state/strict.json")"
 grep -q 'top-1 falls by .* points (at most 0.00 allowed)' "$work/m/jobs.textproto.state/strict.json" || fail "the reason: $(cat "$work/m/jobs.textproto.state/strict.json")"
@@ -95,7 +105,7 @@ diff -r "$work/a/out" "$work/b/out" >"$work/diff" || fail "killed and resumed: o
 # finished and unchanged jobs are left out
 touch -d '2001-01-01' "$work/b/jobs.textproto.state/glyphs-static.json"
 "$tare" batch "$work/b/jobs.textproto" --resume --quiet --report "$work/b/report.csv" --json >"$work/b/report.json" 2>/dev/null
-grep -qE "^glyphs-static,done,.*,[0-9a-f]{32},$hash\$" <<<"$(tr -d '\r' <"$work/b/report.csv")" || fail "the CSV has no hashes: $(cat "$work/b/report.csv")"
+grep -qE "^glyphs-static,done,.*,[0-9a-f]{32},$hash," <<<"$(tr -d '\r' <"$work/b/report.csv")" || fail "the CSV has no hashes: $(cat "$work/b/report.csv")"
 grep -q '"jobs_skipped": 6' "$work/b/report.json" || fail "not 6 left out: $(grep jobs_ "$work/b/report.json")"
 [ "$work/b/jobs.textproto.state/glyphs-static.json" -ot "$work/models" ] || fail "a finished job ran again"
 # ... but not one whose output was touched

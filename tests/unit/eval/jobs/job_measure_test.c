@@ -55,15 +55,18 @@ static void max_drop__allows_exactly_that_drop(void **unused) {
     struct tare_job_result result = tare_job_result_new("job");
     (void)unused;
     limits.max_drop = 0.1;
-    result.measure = "top-1";
+    result.measure = "top1";
     result.loss = 100 * (0.949 - 0.948);
     assert_true(result.loss > limits.max_drop);
     assert_reason(&result, &limits, "");
     result.loss = 0.2;
     assert_reason(&result, &limits, "top-1 falls by 0.20 points (at most 0.10 allowed)");
-    result.measure = "MAE";
-    result.is_error = true;
+    result.measure = "mae";
     assert_reason(&result, &limits, "MAE rises by 0.20 % (at most 0.10 allowed)");
+    result.measure = "psnr";
+    assert_reason(&result, &limits, "PSNR falls by 0.20 dB (at most 0.10 allowed)");
+    result.measure = "auc";
+    assert_reason(&result, &limits, "AUC falls by 0.0020 (at most 0.0010 allowed)");
 }
 
 int main(void) {
