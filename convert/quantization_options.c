@@ -116,7 +116,7 @@ static tare_status add_rule(struct tare_quant_recipe *recipe, struct tare_arena 
     }
     rule->sets |= TARE_RULE_METHOD;
     if (rule->setting.bits) rule->sets |= TARE_RULE_BITS;
-    return tare_quant_recipe_add(recipe, rule);
+    return tare_error_prefix(tare_quant_recipe_add(recipe, rule), "%s", rule->where);
 }
 
 static tare_status read_unit_method(struct tare_quant_setting *setting, const struct tare_quant_method *top,

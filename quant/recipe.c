@@ -50,8 +50,8 @@ tare_status tare_quant_recipe_new(struct tare_quant_recipe **out, struct tare_ar
     return TARE_OK;
 }
 
-static tare_status compile(pcre2_code **out, const struct tare_quant_recipe *recipe, const struct tare_quant_rule *rule,
-                           const char *what, const char *pattern) {
+static tare_status compile(pcre2_code **out, const struct tare_quant_recipe *recipe, const char *what,
+                           const char *pattern) {
     PCRE2_SIZE at = 0;
     int error = 0;
     char text[128];
@@ -60,8 +60,8 @@ static tare_status compile(pcre2_code **out, const struct tare_quant_recipe *rec
                          recipe->compile);
     if (*out) return TARE_OK;
     pcre2_get_error_message(error, (PCRE2_UCHAR *)text, sizeof text);
-    return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: %s '%s' is not a regular expression: %s at character %zu", rule->where,
-                     what, pattern, text, (size_t)at + 1);
+    return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s '%s' is not a regular expression: %s at character %zu", what, pattern,
+                     text, (size_t)at + 1);
 }
 
 tare_status tare_quant_recipe_add(struct tare_quant_recipe *recipe, const struct tare_quant_rule *rule) {
@@ -71,7 +71,7 @@ tare_status tare_quant_recipe_add(struct tare_quant_recipe *recipe, const struct
     recipe->entries = grown;
     grown[recipe->count].rule = *rule;
     for (int i = 0; i < PATTERNS; i++)
-        TARE_TRY(compile(&grown[recipe->count].patterns[i], recipe, rule, pattern_names[i], patterns[i]));
+        TARE_TRY(compile(&grown[recipe->count].patterns[i], recipe, pattern_names[i], patterns[i]));
     recipe->count++;
     return TARE_OK;
 }

@@ -175,6 +175,15 @@ static void close_sample_file(struct sample_file *file) {
     tare_free(file->path);
 }
 
+/* An error of the file of samples names the parts instead, which are what the user knows. */
+static tare_status name_parts(tare_status status, const struct sample_file *file, const char *prefix) {
+    char *text = status == TARE_OK ? NULL : tare_strdup(tare_error_text());
+    const char *found = text && file->path ? strstr(text, file->path) : NULL;
+    if (found) tare_fail(status, "%.*s%s-…%s", (int)(found - text), text, prefix, found + strlen(file->path));
+    tare_free(text);
+    return status;
+}
+
 static tare_status split_samples(struct tare_split_outcome *outcome, const struct split_options *options,
                                  struct tare_split_options *split) {
     const struct tare_make_options making = split->common;
@@ -192,6 +201,7 @@ static tare_status split_samples(struct tare_split_outcome *outcome, const struc
     split->common.progress = NULL;
     status = tare_dataset_split(outcome, options->prefix, (const char *const[]){ file.path }, 1, split);
 done:
+    status = name_parts(status, &file, options->prefix);
     split->origin = NULL;
     tare_file_list_free(&origin);
     close_sample_file(&file);

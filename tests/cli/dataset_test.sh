@@ -103,6 +103,11 @@ parts=$("$tare" dataset info "$work/s-calibration.tfrecord" "$work/s-evaluation.
 [ "$all" = "$parts" ] || fail "records are missing: $parts of $all"
 "$tare" dataset split "$work/a.tfrecord" --parts 3 -o "$work/p" --quiet >/dev/null || fail "split: $?"
 cat "$work"/p-0000?-of-00003.tfrecord | cmp - "$work/a.tfrecord" || fail "parts in order are not the whole"
+# Samples that do not fit on the disk: the error names the parts, not the temporary file without a name.
+echo 'input { name: "image" }' >"$work/image.spec"
+full() { (trap '' XFSZ; ulimit -f 64; exec "$tare" dataset split "$glyphs/eval.tfrecord.gz" --spec "$work/image.spec" --parts 2 -o "$work/full" --quiet); }
+expect 1 "cannot write '$work/full-…': File too large" full
+absent "$work/full-00000-of-00002.tfrecord"
 expect 2 "expected exactly one of --parts, --count and --fraction" "$tare" dataset split "$work/a.tfrecord" -o "$work/q"
 expect 2 "there are only 4 records" "$tare" dataset split "$work/a.tfrecord" --count 5 -o "$work/q" --quiet
 expect 2 "--seed x: expected an integer" "$tare" dataset split "$work/a.tfrecord" --parts 2 --seed x -o "$work/q"

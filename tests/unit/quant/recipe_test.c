@@ -28,6 +28,15 @@ static void refuses(const char *text, const char *part) {
     tare_error_clear();
 }
 
+/* The place is named once. */
+static void refuses_at_start(const char *text, const char *start) {
+    struct tare_quant_recipe *recipe;
+    mini_ok(tare_quant_recipe_new(&recipe, &arena));
+    assert_int_not_equal(tare_quant_recipe_read(recipe, text, strlen(text), "r.txt"), TARE_OK);
+    assert_int_equal(strncmp(tare_error_text(), start, strlen(start)), 0);
+    tare_error_clear();
+}
+
 /* The setting of an op `name` after the recipe, beginning with static int8 per channel. */
 static struct tare_quant_setting apply(const char *text, const char *op, const char *name, bool *by_rule, bool *used) {
     struct tare_quant_setting setting = { .method = &tare_method_static, .bits = 8 };
@@ -96,6 +105,7 @@ static void faults__name_line_and_word(void **state) {
     (void)state;
     refuses("op=MatMul -> float\nname=( -> float",
             "r.txt:2: name '(' is not a regular expression: missing closing parenthesis");
+    refuses_at_start("op=( -> float", "r.txt:1: op '(' is not a regular expression");
     refuses("op=MatMul -> flot", "r.txt:1: there is no method 'flot' (did you mean float)");
     refuses("op=MatMul", "the rule sets nothing");
     refuses("opp=MatMul -> float", "'opp' is not a condition");
