@@ -126,3 +126,19 @@ size_t tare_text_width(const char *text) {
         width += ((unsigned char)*text & 0xc0) != 0x80;
     return width;
 }
+
+void tare_strbuf_shell_word(struct tare_strbuf *buf, const char *word) {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./=,:+-";
+    if (*word && !word[strspn(word, plain)]) {
+        tare_strbuf_puts(buf, word);
+        return;
+    }
+    tare_strbuf_putc(buf, '\'');
+    for (; *word; word++) {
+        if (*word == '\'')
+            tare_strbuf_puts(buf, "'\\''");
+        else
+            tare_strbuf_putc(buf, *word);
+    }
+    tare_strbuf_putc(buf, '\'');
+}

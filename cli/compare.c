@@ -111,11 +111,16 @@ static const struct tare_option_set set = {
 
 /* No recipe is written if no mix reaches the target. */
 static tare_status write_recipe(struct tare_compare_job *c, const struct compare_options *options) {
+    const struct tare_quantize_samples samples = { .data = options->calibration_data.items,
+                                                   .n_data = options->calibration_data.count,
+                                                   .calibration = options->calibration,
+                                                   .spec = options->records.spec_path,
+                                                   .signature = options->how.signature };
     struct tare_strbuf text = { 0 };
     tare_status status;
     if (!options->recipe || (c->result.target && !c->result.target->chosen)) return TARE_OK;
     const struct tare_variant *variant = tare_workflow_compare_first_quantizing(c);
-    if (variant) tare_workflow_quantize_command(&text, &c->result.arena, variant, !options->how.automatic);
+    if (variant) tare_workflow_quantize_command(&text, &c->result.arena, variant, &samples, options->how.automatic);
     if (options->how.automatic) tare_workflow_autotune_recipe(&text, &c->automatic);
     if (c->result.target) tare_target_recipe(&text, c->result.target);
     if (!options->how.automatic && !c->result.target)

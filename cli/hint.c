@@ -12,20 +12,8 @@
 enum { MOST_NAMES = 1000 };
 
 static void put_word(struct tare_strbuf *out, const char *word) {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./=,:+-";
     if (out->size) tare_strbuf_putc(out, ' ');
-    if (*word && !word[strspn(word, plain)]) {
-        tare_strbuf_puts(out, word);
-        return;
-    }
-    tare_strbuf_putc(out, '\'');
-    for (; *word; word++) {
-        if (*word == '\'')
-            tare_strbuf_puts(out, "'\\''");
-        else
-            tare_strbuf_putc(out, *word);
-    }
-    tare_strbuf_putc(out, '\'');
+    tare_strbuf_shell_word(out, word);
 }
 
 static void print_line(const struct tare_log *log, struct tare_strbuf *line) {

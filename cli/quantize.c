@@ -315,10 +315,16 @@ static tare_status check_measuring(const struct quantize_options *options) {
 /* Determines per-layer rules by measurement: first --auto, then the target search. */
 static tare_status find_rules(struct tare_quant_options *quantizing, struct tare_arena *arena,
                               const struct quantize_options *options, struct tare_calibration *calibration) {
+    const struct tare_quantize_samples samples = { .data = options->data.items,
+                                                   .n_data = options->data.count,
+                                                   .calibration = options->calibration,
+                                                   .spec = options->records.spec_path,
+                                                   .signature = options->signature,
+                                                   .limit = options->limit };
     struct tare_strbuf rules = { 0 };
     const struct tare_variant variant = variant_of(quantizing);
     tare_status status = TARE_OK;
-    tare_workflow_quantize_command(&rules, arena, &variant, !options->automatic);
+    tare_workflow_quantize_command(&rules, arena, &variant, &samples, options->automatic);
     if (options->automatic) status = choose(quantizing, &rules, arena, options, calibration);
     if (status == TARE_OK && tare_workflow_mixed_precision_requested(&options->target))
         status = search_target(quantizing, &rules, arena, options, calibration);

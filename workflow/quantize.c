@@ -6,6 +6,7 @@
 #include "quant/recipe.h"
 #include "workflow/speed_estimate.h"
 
+#include <stdio.h>
 #include <string.h>
 
 tare_status tare_workflow_quantize_method(const struct tare_quant_method **out, const char *option, const char *name) {
@@ -79,10 +80,35 @@ static void put_flags(struct tare_strbuf *out, const struct tare_quant_options *
         if (flags[i].is_set) tare_strbuf_printf(out, " --%s", flags[i].option);
 }
 
+/* A path with a line break would end the comment. */
+static void put_path(struct tare_strbuf *out, const char *option, const char *path) {
+    if (!path) return;
+    tare_strbuf_printf(out, " --%s ", option);
+    tare_strbuf_shell_word(out, strpbrk(path, "\r\n") ? "FILE" : path);
+}
+
+static void put_samples(struct tare_strbuf *out, const struct tare_quantize_samples *samples) {
+    for (size_t i = 0; i < samples->n_data; i++)
+        put_path(out, "data", samples->data[i]);
+    put_path(out, "spec", samples->n_data ? samples->spec : NULL);
+    put_path(out, "calibration", samples->calibration);
+    put_path(out, "signature", samples->signature);
+    if (samples->n_data && samples->limit) tare_strbuf_printf(out, " --limit %lld", (long long)samples->limit);
+}
+
+static bool reconstructs(const struct tare_quant_options *options) {
+    for (size_t i = 0; options->passes && options->passes[i]; i++)
+        if (strcmp(options->passes[i]->name, "reconstruction") == 0) return true;
+    return false;
+}
+
 void tare_workflow_quantize_command(struct tare_strbuf *out, struct tare_arena *arena,
-                                    const struct tare_variant *variant, bool passes) {
+                                    const struct tare_variant *variant, const struct tare_quantize_samples *samples,
+                                    bool automatic) {
     const struct tare_quant_options *options = &variant->options;
     const struct tare_quant_setting *setting = &options->setting;
+    char seconds[32];
+    bool channels;
     tare_strbuf_printf(out, "# tare quantize MODEL OUT --method %s", setting->method ? setting->method->name : "float");
     if (setting->bits == 4) tare_strbuf_puts(out, " --bits 4");
     put_setting(out, "granularity", tare_variant_granularity(arena, variant), "per_channel");
@@ -91,10 +117,13 @@ void tare_workflow_quantize_command(struct tare_strbuf *out, struct tare_arena *
     if (setting->activation_bits) tare_strbuf_printf(out, " --activation-bits %d", setting->activation_bits);
     put_flags(out, options);
     if (options->min_elements) tare_strbuf_printf(out, " --min-elements %lld", (long long)options->min_elements);
-    if (passes && options->passes && options->passes[0]) {
+    if (!automatic && options->passes && options->passes[0]) {
         tare_strbuf_puts(out, " --passes ");
         tare_quant_passes_print(out, options->passes, ',');
     }
+    snprintf(seconds, sizeof seconds, "%.0f", options->reconstruction_seconds);
+    if (automatic || reconstructs(options)) put_setting(out, "reconstruction-seconds", seconds, "600");
+    if (automatic || tare_workflow_quantize_needs_samples(options, &channels)) put_samples(out, samples);
     tare_strbuf_puts(out, " --recipe FILE\n");
     if (options->recipe)
         tare_strbuf_puts(out, "# The rules below follow those of the recipe that was given: FILE needs both.\n");

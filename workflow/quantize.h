@@ -31,11 +31,21 @@ tare_status tare_workflow_quantize_run(struct tare_quant_report *report, struct 
                                        struct tare_graph_model *model, const struct tare_quant_options *options,
                                        const struct tare_calibration *calibration) TARE_WARN_UNUSED;
 
+/* The samples of a quantization as options of `tare quantize`; everything is borrowed. */
+struct tare_quantize_samples {
+    const char *const *data; /* --data */
+    size_t n_data;
+    const char *calibration, *spec, *signature; /* NULL: not given */
+    int64_t limit;                              /* 0: all */
+};
+
 /* Appends the comment "# tare quantize MODEL OUT --method static --bits 4 … --recipe FILE", the command with which a
- * recipe of rules for this variant gives the model: with all settings that are not the default, and with `passes` the
- * accuracy passes, which a recipe may have in a line of its own. */
+ * recipe of rules for this variant gives the model: with all settings that are not the default, and with the samples if
+ * the variant needs any. `automatic`: the recipe has the accuracy passes, which may need samples, in a line of its own.
+ */
 void tare_workflow_quantize_command(struct tare_strbuf *out, struct tare_arena *arena,
-                                    const struct tare_variant *variant, bool passes);
+                                    const struct tare_variant *variant, const struct tare_quantize_samples *samples,
+                                    bool automatic);
 
 /* TARE_UNSUPPORTED if no op was quantized, with the reason given for most of the quantizable ops. */
 tare_status tare_workflow_quantize_check(const struct tare_quant_report *report) TARE_WARN_UNUSED;

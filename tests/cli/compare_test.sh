@@ -141,7 +141,7 @@ sized() { # RECIPE: bytes of the weights of what its command gives
     words=$(sed -n '1s/^# tare quantize MODEL OUT \(.*\) --recipe FILE$/\1/p' "$1")
     [ -n "$words" ] || fail "no command in $1: $(head -1 "$1")"
     # shellcheck disable=SC2086
-    "$tare" quantize "$model" "$work/of_recipe" $words --recipe "$1" --calibration "$work/channels.calib" --overwrite --json --quiet 2>/dev/null |
+    "$tare" quantize "$model" "$work/of_recipe" $words --recipe "$1" --overwrite --json --quiet 2>/dev/null |
         python3 -c 'import json, sys; print(json.load(sys.stdin)["weight_bytes"])'
 }
 "$tare" calibrate "$model" --data "$samples" --channels -o "$work/channels.calib" --quiet || fail "calibrate: $?"
@@ -154,6 +154,21 @@ chosen = [point for point in report["target"]["points"] if point.get("chosen")]
 assert [point["size_bytes"] for point in chosen] == [size], (chosen, size)
 assert report["verdict"] == "Recommended: the mix of precisions that is chosen for the target", report["verdict"]
 PY
+# The command has the samples, also those of --auto, and the time limit of a reconstruction; those of other methods are left out.
+recorded() { # TEXT OPTIONS: the command of the recipe ends with TEXT
+    local text=$1
+    shift
+    "$tare" compare "$model" "${data[@]}" --worst 1 --sensitivity-limit 10 --write-recipe "$work/recorded.txt" "$@" >/dev/null || fail "compare $*: $?"
+    grep -qF -- "$text --recipe FILE" <<<"$(head -1 "$work/recorded.txt")" || fail "no '$text' in: $(head -1 "$work/recorded.txt")"
+}
+ln -s "$samples" "$work/my samples"
+recorded "--method static --data '$work/my samples' --signature serving_default" --methods static --calibration-data "$work/my samples" \
+    --signature serving_default
+recorded "--method weight_only" --methods weight_only --calibration-data "$samples"
+recorded "--passes reconstruction:iterations=1 --reconstruction-seconds 5 --data $samples" --methods weight_only+reconstruction:iterations=1 \
+    --reconstruction-seconds 5 --calibration-data "$samples"
+head -1 "$work/auto.txt" | grep -qF -- " --data $samples --recipe FILE" || fail "no samples in: $(head -1 "$work/auto.txt")"
+
 # An algorithm that loses more than it needs to is reported with the layer, also with --quiet, and in the report.
 "$tare" compare "$model" --calibration-data "$samples" "${data[@]}" --methods static --algorithms percentile:p=80 --quiet \
     --report "$work/clipped.json" >/dev/null 2>"$work/log" || fail "compare with clipping: $?"
