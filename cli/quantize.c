@@ -333,17 +333,30 @@ static tare_status find_rules(struct tare_quant_options *quantizing, struct tare
     return status;
 }
 
+static struct tare_evaluation_data evaluation_of(const struct quantize_options *options,
+                                                 const struct tare_graph_model *model,
+                                                 const struct tare_calibration *calibration) {
+    return (struct tare_evaluation_data){ .model = model,
+                                          .signature = options->signature,
+                                          .paths = options->eval.items,
+                                          .n_paths = options->eval.count,
+                                          .spec = options->records.spec,
+                                          .label = options->label,
+                                          .calibration = calibration,
+                                          .interrupted = &tare_interrupted };
+}
+
+/* Before any work: a misspelled --label would leave the SQNR as the measure. The samples of --auto need no labels. */
+static tare_status check_label(const struct quantize_options *options, const struct tare_graph_model *model) {
+    const struct tare_evaluation_data data = evaluation_of(options, model, NULL);
+    return options->eval.count ? tare_workflow_check_label(&data) : TARE_OK;
+}
+
 /* Warns of evaluation records that the calibration has seen. */
 static tare_status check_leakage(const struct quantize_options *options, const struct tare_graph_model *model,
                                  const struct tare_calibration *calibration) {
     const struct tare_log log = tare_command_log(true);
-    const struct tare_evaluation_data data = { .model = model,
-                                               .signature = options->signature,
-                                               .paths = options->eval.items,
-                                               .n_paths = options->eval.count,
-                                               .spec = options->records.spec,
-                                               .calibration = calibration,
-                                               .interrupted = &tare_interrupted };
+    const struct tare_evaluation_data data = evaluation_of(options, model, calibration);
     struct tare_leakage leakage;
     TARE_TRY(tare_workflow_find_leakage(&leakage, &data));
     tare_workflow_warn_of_leakage(&log, &leakage);
@@ -362,6 +375,7 @@ static tare_status quantize(struct quantized *out, struct tare_graph_model *mode
     struct tare_calibration *calibration = NULL;
     tare_status status;
     TARE_TRY(check_measuring(options));
+    TARE_TRY(check_label(options, model));
     TARE_TRY(calibrate(&calibration, model, options, quantizing));
     status = options->eval.count ? check_leakage(options, model, calibration) : TARE_OK;
     if (status == TARE_OK) status = find_rules(quantizing, arena, options, calibration);

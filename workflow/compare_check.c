@@ -1,6 +1,7 @@
 /* Checks of a comparison before the first record: which combinations of methods and settings are applicable, with the
  * calibration that was given. Others become rows with a reason; the comparison fails only when none is left. */
 #include "base/file.h"
+#include "base/log.h"
 #include "calib/format/file.h"
 #include "workflow/compare_internal.h"
 
@@ -107,6 +108,19 @@ static tare_status check_calibration(struct tare_compare_job *c) {
     return TARE_OK;
 }
 
+/* A variant that is refused may have used them. A rule of the recipe may need ranges as well, which the variants know.
+ */
+static void warn_of_unused_samples(const struct tare_compare_job *c) {
+    const struct tare_compare_task *task = c->task;
+    bool used = c->options->automatic;
+    for (size_t i = 0; i < c->variants.count && !used; i++)
+        used = tare_variant_calibrates(&c->variants.variants[i]);
+    if (used) return;
+    if (task->calibration_file || task->n_calibration_data)
+        tare_warn(task->log, "--%s is not used: no method of the comparison needs activation ranges",
+                  task->n_calibration_data ? "calibration-data" : "calibration");
+}
+
 /* ---- the outcome ---- */
 
 static tare_status list_refused(struct tare_compare_job *c) {
@@ -132,6 +146,7 @@ tare_status tare_workflow_compare_check(struct tare_compare_job *c) {
     for (size_t i = 0; i < c->variants.count; i++)
         if (c->variants.variants[i].options.setting.method) TARE_TRY(apply_layers(c, &c->variants.variants[i]));
     TARE_TRY(check_calibration(c));
+    warn_of_unused_samples(c);
     TARE_TRY(tare_workflow_compare_check_given(c));
     TARE_TRY(check_data(c));
     return list_refused(c);

@@ -23,12 +23,6 @@ static bool is_interrupted(const struct tare_evaluation_data *data) {
 
 /* ---- labels ---- */
 
-static bool is_output(const struct tare_signature *signature, const char *key) {
-    for (size_t i = 0; i < signature->n_outputs; i++)
-        if (strcmp(signature->outputs[i].key, key) == 0) return true;
-    return false;
-}
-
 static void add_integer_keys(struct tare_strbuf *keys, const struct tare_sample *sample) {
     for (size_t i = 0; i < sample->count; i++)
         if (tare_dtype_is_integer(sample->values[i].dtype))
@@ -53,15 +47,12 @@ static tare_status search_label(bool *found, struct tare_strbuf *keys, struct ta
 
 tare_status tare_workflow_check_label(const struct tare_evaluation_data *data) {
     const struct tare_source_options options = { .stop = data->limit, .spec = data->spec };
-    const struct tare_signature *signature;
     struct tare_source *source = NULL;
     struct tare_strbuf keys = { 0 };
     bool found = false;
     tare_status status;
     if (!data->label || strcmp(data->label, "label") == 0 || !can_read_again(data->paths, data->n_paths))
         return TARE_OK;
-    TARE_TRY(tare_pick_signature(&signature, data->model, data->signature));
-    if (is_output(signature, data->label)) return TARE_OK;
     TARE_CHECK(tare_source_new(&source, data->paths, data->n_paths, &options));
     TARE_CHECK(search_label(&found, &keys, source, data));
     if (!found && !is_interrupted(data))

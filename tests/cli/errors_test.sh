@@ -87,6 +87,19 @@ expect 1 "is given twice" convert 'tpu_functions { function_alias: "tpu_func" } 
 expect 1 "monotonically increasing" convert 'tpu_functions { function_alias: "tpu_func" } batch_options { num_batch_threads: 1 max_batch_size: 8 batch_timeout_micros: 100 allowed_batch_sizes: 4 allowed_batch_sizes: 2 }'
 absent "$out"
 
+# a key of --label that no record has, also where it is that of an output
+for label in class probabilities; do
+    expect 1 "--label $label: no record has this key" "$tare" compare "$glyphs/saved_model" --data "$data" --methods weight_only --label $label --quiet
+    expect 1 "--label $label: no record has this key" "$tare" quantize "$glyphs/saved_model" "$out" --method weight_only --max-drop 1 \
+        --eval "$data" --label $label --quiet
+done
+absent "$out"
+# samples that nothing uses are named, also where the file does not exist
+for option in calibration calibration-data; do
+    "$tare" compare "$glyphs/saved_model" --data "$data" --methods weight_only --limit 5 --$option nothing --quiet >"$work/log" 2>&1 || fail "--$option: $?"
+    grep -q "warning: --$option is not used: no method of the comparison needs activation ranges" "$work/log" || fail "--$option: $(cat "$work/log")"
+done
+
 # signatures
 quantize_with() { convert "tpu_functions { function_alias: \"tpu_func\" } external_feature_configs { quantization_options { signature_keys: \"servin\" $1 } }"; }
 expect 1 "signature_keys: $glyphs/saved_model: there is no signature 'servin' (the model has serving_default)" \
