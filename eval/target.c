@@ -122,7 +122,7 @@ static void write_mix(size_t *mix, const struct tare_sensitivity *steps, const s
         size_t taken = 0;
         for (size_t k = 0; k < n_kept && taken <= step->level; k++)
             taken += same_layer(&steps->layers[kept[k]], step);
-        if (taken > step->level) mix[count++] = i;
+        if (taken > step->level && count < n_kept) mix[count++] = i;
     }
 }
 

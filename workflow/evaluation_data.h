@@ -29,8 +29,8 @@ struct tare_leakage {
 };
 
 /* TARE_NOT_FOUND if `label` is neither the default "label" nor a key of any record, also where it is the name of an
- * output; the text lists the integer keys of the records. Reads up to the first record with the key. Standard input and pipes
- * are not checked, because they can be read only once. */
+ * output; the text lists the integer keys of the records. Reads up to the first record with the key. Standard input and
+ * pipes are not checked, because they can be read only once. */
 tare_status tare_workflow_check_label(const struct tare_evaluation_data *data) TARE_WARN_UNUSED;
 /* Compares the evaluation records with all samples of the signature that the calibration has seen, by digests of their
  * inputs. Both counts are 0 if the calibration has no digests or the records cannot be read twice. */
