@@ -304,12 +304,13 @@ static tare_status judge(struct tare_batching_result *out, const struct trial *t
 }
 
 static tare_status try_all(struct tare_batching_result *out, const struct trial *t) {
-    static const int64_t sizes[] = { 5, 7 };
     enum { MAX_RANK = 8 }; /* of TensorFlow's kernels that have a limit */
-    const int ranks = has_unknown_rank(t) ? MAX_RANK : 1;
-    for (int rank = 1; rank <= ranks; rank++)
+    /* Above the ranks, so that rows that are as many as the rank (those of Shape) are not taken for the batch. */
+    static const int64_t sizes[] = { 5, 7 }, sizes_of_ranks[] = { MAX_RANK + 3, MAX_RANK + 5 };
+    const bool any_rank = has_unknown_rank(t);
+    for (int rank = 1; rank <= (any_rank ? MAX_RANK : 1); rank++)
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-            TARE_TRY(try_size(t, sizes[i], rank));
+            TARE_TRY(try_size(t, any_rank ? sizes_of_ranks[i] : sizes[i], rank));
     return judge(out, t);
 }
 

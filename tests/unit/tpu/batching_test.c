@@ -282,7 +282,23 @@ static void an_output_of_fixed_rows__is_refused_behind_an_unknown_rank(void **st
     tare_graph_set_return(f.function, 0, mini_done(slice));
     place(&f);
     mini_fails(batch(&f, &plain, 1), "output 'y' (node");
-    mini_fails(batch(&f, &plain, 1), "has shape [3] for a batch of 5");
+    mini_fails(batch(&f, &plain, 1), "has shape [3] for a batch of 11");
+    tear_down(&f);
+}
+
+/* As many rows as the input has dimensions, of which a batch may have as many. */
+static void the_shape_of_an_input__is_refused_behind_an_unknown_rank(void **state) {
+    struct fixture f;
+    struct tare_node *shape, *cast;
+    (void)state;
+    set_up(&f, tare_shape_unknown());
+    shape = mini_open(f.function, "Shape", "shape", 1, f.function->returns[0].edge);
+    mini_ok(tare_node_set_type(shape, "out_type", TARE_DT_INT32));
+    cast = mini_open(f.function, "Cast", "cast", 1, mini_done(shape));
+    mini_ok(tare_node_set_type(cast, "DstT", TARE_DT_FLOAT));
+    tare_graph_set_return(f.function, 0, mini_done(cast));
+    place(&f);
+    mini_fails(batch(&f, &plain, 1), "has shape [1] for a batch of 11");
     tear_down(&f);
 }
 
@@ -365,6 +381,7 @@ int main(void) {
         cmocka_unit_test(a_sparse_signature_input__is_refused),
         cmocka_unit_test(an_output_of_twice_the_batch__is_refused),
         cmocka_unit_test(an_output_of_fixed_rows__is_refused_behind_an_unknown_rank),
+        cmocka_unit_test(the_shape_of_an_input__is_refused_behind_an_unknown_rank),
         cmocka_unit_test(an_output_without_batched_input__is_refused_through_calls),
         cmocka_unit_test(an_output_whose_rows_are_not_known__is_noted),
         cmocka_unit_test(an_output_whose_columns_follow_the_batch__is_noted),
