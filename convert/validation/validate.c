@@ -135,6 +135,7 @@ static void check_assets(struct tare_file_validator *v) {
 
 static tare_status check_meta(struct tare_file_validator *v, const struct tare_saved_model_options *options) {
     const struct tare_validate_options rules = { .compiles = v->written ? NULL : tare_tpu_compiles,
+                                                 .any_tpu_dtypes = v->written,
                                                  .ops = v->written     ? NULL
                                                         : options->ops ? options->ops
                                                                        : tare_ops_builtin(),

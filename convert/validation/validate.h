@@ -14,8 +14,9 @@ tare_status tare_saved_model_validate(struct tare_faults *faults, const char *pa
                                       const struct tare_saved_model_options *options) TARE_WARN_UNUSED;
 
 /* The rules for a folder that was just written from a model loaded from `source_path` (NULL: built from nothing),
- * without reading the tensors again and without the table of TPU ops. TARE_INTERNAL with the first
- * violation that the source does not have. Takes about as long as opening the model for inspection. */
+ * without reading the tensors again and without the ops and dtypes that a TPU lacks: a conversion checks
+ * them itself, and may have been asked to allow them. TARE_INTERNAL with the first violation that the source does not
+ * have. Takes about as long as opening the model for inspection. */
 tare_status tare_saved_model_check_written(const char *path, const char *source_path,
                                            const struct tare_saved_model_options *options) TARE_WARN_UNUSED;
 

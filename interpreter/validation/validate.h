@@ -22,6 +22,7 @@ tare_status tare_faults_add(struct tare_faults *faults, const char *where, const
 struct tare_validate_options {
     /* Whether a TPU has a kernel for the op; NULL: not checked. */
     bool (*compiles)(const char *op);
+    bool any_tpu_dtypes; /* dtypes that a TPU lacks are not violations */
     /* An op that is not in this registry is a violation even if the file defines it, because loading it needs a kernel.
      * NULL: a definition is enough. */
     const struct tare_op_registry *ops;

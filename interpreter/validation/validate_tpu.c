@@ -73,7 +73,7 @@ static void check_inside(struct inside *inside, const struct tare_node *node) {
         tare_fault_at(validator, node, "op isn't compilable for TPU device");
     for (size_t i = 0; i < sizeof type_attrs / sizeof *type_attrs; i++) {
         int dtype = tare_node_type(node, type_attrs[i], TARE_DT_FLOAT);
-        if (!is_tpu_dtype(dtype))
+        if (!validator->options->any_tpu_dtypes && !is_tpu_dtype(dtype))
             tare_fault_at(validator, node, "attr %s is %s, which a TPU lacks", type_attrs[i], tare_dtype_name(dtype));
     }
     if (tare_node_each_function(node, check_callee, inside) != TARE_OK) validator->out_of_memory = true;

@@ -2,6 +2,7 @@
 #include "support/graph_check.h"
 #include "support/mini_model.h"
 #include "support/seed_model.h"
+#include "support/temp.h"
 
 #define BATCH SEED_BATCH
 #define TPU_FUNC SEED_TPU_FUNC
@@ -53,7 +54,7 @@ static void a_string_model__is_refused_whole_and_split(void **state) {
     model = seed_load();
     assert_int_equal(graph_count(tare_model_find_function(model, "__inference_model_func_5"), "StringToNumber"), 1);
     tare_model_free(model);
-    process_run(&process, (const char *const[]){ process_tare(), "convert", "--input_model_dir", path, "--dry-run",
+    process_run(&process, (const char *const[]){ process_tare(), "convert", path, temp_path("strings"),
                                                  "--allow-incompatible", "--converter_options_string",
                                                  "tpu_functions { signature_name: \"serving_default\" }", NULL });
     assert_int_equal(process.status, 0);
