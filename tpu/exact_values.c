@@ -375,10 +375,15 @@ static bool is_whole(const struct tare_tensor *value) {
     return any;
 }
 
+static bool rounds_to_integers(const struct tare_node *node) {
+    return tare_op_is_one_of(node->op, (const char *const[]){ "Floor", "Ceil", "Rint", "Round", NULL });
+}
+
 static bool is_integer_edge(struct tare_edge edge) {
     enum { MOST_STEPS = 16 };
     for (int step = 0; step < MOST_STEPS && edge.node; step++) {
         if (tare_node_is(edge.node, "Const")) return is_whole(tare_edge_constant(edge));
+        if (rounds_to_integers(edge.node)) return true;
         if (tare_node_is(edge.node, "Cast") && tare_dtype_is_integer(tare_edge_dtype(edge.node->inputs[0])))
             return true;
         if (!edge.node->n_inputs || !has_flag(edge.node, TARE_OP_MOVE)) return false;
@@ -392,6 +397,13 @@ static bool compares_integers(const struct tare_exact_values *v, const struct ta
     for (int i = 0; i < 2; i++)
         if (is_integer_edge(node->inputs[i]) && !is_computed(v, node->inputs[1 - i])) return true;
     return false;
+}
+
+/* Quotients and remainders of inputs: hours of a time, buckets or the parity of an identifier. */
+static bool divides_integers(const struct tare_exact_values *v, const struct tare_node *node) {
+    static const char *const ops[] = { "FloorDiv", "FloorMod", "Mod", "TruncateDiv", "TruncateMod", NULL };
+    return tare_op_is_one_of(node->op, ops) && is_wide_float(tare_edge_dtype(node->inputs[0])) &&
+           !is_computed(v, node->inputs[0]);
 }
 
 static bool returns_bool(const struct tare_node *node) {
@@ -416,6 +428,7 @@ static tare_status seed_node(struct tare_exact_values *v, const struct view *vie
     if (has_flag(node, TARE_OP_DISCRETE) && !returns_bool(node)) return seed_inputs(v, node, "decides a step");
     if (has_flag(node, TARE_OP_DISCRETE) && compares_integers(v, node))
         return seed_inputs(v, node, "is compared with integers");
+    if (divides_integers(v, node)) return seed_inputs(v, node, "is divided to a quotient or remainder");
     if (!view->converted && uses_digits(node)) return seed_inputs(v, node, "is used on the CPU");
     return TARE_OK;
 }

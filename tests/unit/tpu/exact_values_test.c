@@ -175,6 +175,53 @@ static void comparisons_with_integers__take_inputs_exactly(void **state) {
     tare_model_free(model);
 }
 
+static void comparisons_with_rounded_values__take_inputs_exactly(void **state) {
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *f = tare_model_add_function(model, "f");
+    struct tare_edge x = mini_arg(f, "x", TARE_DT_FLOAT), arg = mini_placeholder(model->main, "x", TARE_DT_FLOAT), y;
+    struct tare_session *session;
+    (void)state;
+    mini_return(
+        f, "whole",
+        cast(f, "number", mini_node(f, "Equal", "equal", 2, mini_node(f, "Floor", "floor", 1, x), x), TARE_DT_FLOAT));
+    y = mini_call(model->main, "PartitionedCall", "serve", f, 1, arg);
+    convert(model, f);
+    assert_string_equal(reason_of("x"), "is compared with integers (Equal 'equal' in f)");
+    session = mini_session(model);
+    assert_true(mini_number(session, arg, 300.5, y) == 0); /* 300.5 is 300 in bfloat16 */
+    assert_true(mini_number(session, arg, 300, y) == 1);
+    tare_session_free(session);
+    tare_model_free(model);
+}
+
+static void remainders_of_inputs__are_exact(void **state) {
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *f = tare_model_add_function(model, "f");
+    struct tare_edge x = mini_arg(f, "x", TARE_DT_FLOAT), arg = mini_placeholder(model->main, "x", TARE_DT_FLOAT), y;
+    struct tare_session *session;
+    (void)state;
+    mini_return(f, "hour", mini_node(f, "FloorMod", "hour", 2, x, mini_float(f, "day", 24)));
+    y = mini_call(model->main, "PartitionedCall", "serve", f, 1, arg);
+    convert(model, f);
+    assert_string_equal(reason_of("hour"), "is divided to a quotient or remainder (FloorMod 'hour' in f)");
+    session = mini_session(model);
+    assert_true(mini_number(session, arg, 1001, y) == 17); /* 1001 is 1000 in bfloat16 */
+    tare_session_free(session);
+    tare_model_free(model);
+}
+
+static void remainders_of_activations__are_rounded(void **state) {
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *f = tare_model_add_function(model, "f");
+    struct tare_edge product;
+    (void)state;
+    product = mini_node(f, "MatMul", "product", 2, mini_arg(f, "a", TARE_DT_FLOAT), mini_arg(f, "b", TARE_DT_FLOAT));
+    mini_return(f, "phase", mini_node(f, "FloorMod", "phase", 2, product, mini_float(f, "turn", 6.25f)));
+    convert(model, f);
+    assert_dtype(f, "phase", TARE_DT_BFLOAT16);
+    tare_model_free(model);
+}
+
 /* The function on the CPU makes bins of what the converted one returns. */
 static void results_that_the_cpu_makes_integers_of__stay_float32(void **state) {
     struct tare_graph_model *model = mini_model_new();
@@ -268,6 +315,9 @@ int main(void) {
         cmocka_unit_test(a_loop_variable_that_becomes_an_index__stays_float32),
         cmocka_unit_test(both_branches__keep_what_one_turns_into_an_index),
         cmocka_unit_test(comparisons_with_integers__take_inputs_exactly),
+        cmocka_unit_test(comparisons_with_rounded_values__take_inputs_exactly),
+        cmocka_unit_test(remainders_of_inputs__are_exact),
+        cmocka_unit_test(remainders_of_activations__are_rounded),
         cmocka_unit_test(results_that_the_cpu_makes_integers_of__stay_float32),
         cmocka_unit_test(final_probabilities_and_their_logits__stay_float32),
         cmocka_unit_test(a_softmax_inside__is_rounded),
