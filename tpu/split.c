@@ -396,7 +396,12 @@ static tare_status split_signature(struct splitter *s, const struct tare_signatu
     struct tare_graph *function = tare_signature_function(signature);
     struct task task = { .s = s, .graph = function, .signature = signature->key };
     bool whole;
-    if (!function || tare_map_get(&s->seen, function->name)) return TARE_OK;
+    if (!function)
+        return add_note(s, tare_arena_printf(s->arena,
+                                             "signature '%s' stays on the CPU: its outputs do not come from one "
+                                             "function call (wrap what it computes in a tf.function)",
+                                             signature->key));
+    if (tare_map_get(&s->seen, function->name)) return TARE_OK;
     if (!tare_map_set(&s->seen, function->name, function)) return TARE_NO_MEMORY;
     TARE_TRY(check(&whole, s, function));
     if (!whole) {
@@ -404,7 +409,10 @@ static tare_status split_signature(struct splitter *s, const struct tare_signatu
         return split(&task);
     }
     TARE_TRY(count_work(&task));
-    if (task.all <= 0) return TARE_OK;
+    if (task.all <= 0)
+        return add_note(s,
+                        tare_arena_printf(s->arena, "signature '%s' stays on the CPU: its function %s computes nothing",
+                                          signature->key, function->name));
     TARE_TRY(add_choice(s, TARE_TPU_BY_SIGNATURE, signature->key));
     return add_note(s, tare_arena_printf(s->arena, "signature '%s' is placed on the TPU whole", signature->key));
 }
@@ -419,5 +427,8 @@ tare_status tare_tpu_split(struct tare_tpu_split *out, struct tare_arena *arena,
     tare_map_free(&s.seen);
     if (status != TARE_OK || out->count) return status;
     return TARE_FAIL(TARE_UNSUPPORTED, "nothing can be placed on the TPU: %s",
-                     out->n_notes ? out->notes[0] : "no signature calls a function");
+                     out->n_notes
+                         ? out->notes[0]
+                         : "the model has no signatures (name functions in tpu_functions, by function_alias or "
+                           "concrete_function_name)");
 }

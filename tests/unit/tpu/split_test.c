@@ -293,6 +293,23 @@ static void a_model_of_strings__stays_and_that_is_said(void **state) {
     tear_down(&f);
 }
 
+static void a_model_without_work__says_what_it_lacks(void **state) {
+    struct fixture f;
+    (void)state;
+    set_up(&f);
+    mini_fails(tare_tpu_split(&f.split, &f.arena, f.model),
+               "nothing can be placed on the TPU: the model has no signatures (name functions in tpu_functions");
+    mini_return(f.top, "y", mini_arg(f.top, "x", TARE_DT_FLOAT));
+    serve(&f);
+    mini_fails(tare_tpu_split(&f.split, &f.arena, f.model),
+               "nothing can be placed on the TPU: signature 'serving_default' stays on the CPU: its function top "
+               "computes nothing");
+    f.out.edge = f.x;
+    mini_fails(tare_tpu_split(&f.split, &f.arena, f.model),
+               "signature 'serving_default' stays on the CPU: its outputs do not come from one function call");
+    tear_down(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_supported_signature__is_placed_whole),
@@ -306,6 +323,7 @@ int main(void) {
         cmocka_unit_test(what_must_be_known_at_compilation__stays_out_of_the_part),
         cmocka_unit_test(variables_that_are_written__stay_on_the_cpu),
         cmocka_unit_test(a_model_of_strings__stays_and_that_is_said),
+        cmocka_unit_test(a_model_without_work__says_what_it_lacks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
