@@ -5,6 +5,7 @@
 #include "graph/op.h"
 #include "tpu/compatibility_internal.h"
 #include "tpu/functions.h"
+#include "tpu/written_variables.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,8 +30,12 @@ struct checker {
     struct tare_tpu_finding *found;
     size_t count, capacity;
     int depth;
-    const struct tare_graph *part_of; /* only a part of this graph is looked at; NULL: everything */
-    const bool *part;                 /* its nodes by position; values of all others are dynamic */
+    const struct tare_graph *part_of;    /* only a part of this graph is looked at; NULL: everything */
+    const bool *part;                    /* its nodes by position; values of all others are dynamic */
+    struct tare_graph *const *functions; /* all that are to be placed */
+    size_t n_functions;
+    struct tare_tpu_written written; /* on the CPU */
+    bool knows_written;
 };
 
 static tare_status add(struct checker *checker, enum tare_tpu_finding_kind kind, const struct tare_graph *function,
@@ -222,16 +227,35 @@ static tare_status check_dtypes(struct checker *checker, const struct tare_node 
 /* ---- variables ---- */
 
 static tare_status check_assignment(struct checker *checker, const struct tare_node *node) {
-    bool assigns = strncmp(node->op, "Assign", strlen("Assign")) == 0 ||
-                   strncmp(node->op, "ResourceScatter", strlen("ResourceScatter")) == 0 ||
-                   strncmp(node->op, "ResourceApply", strlen("ResourceApply")) == 0 ||
-                   strcmp(node->op, "ResourceStridedSliceAssign") == 0;
-    if (!assigns) return TARE_OK;
+    if (!tare_tpu_assigns(node)) return TARE_OK;
     return add(checker, TARE_TPU_ASSIGNS, node->graph, node,
                tare_arena_printf(checker->arena,
                                  "node '%s' (%s) in function %s writes a variable: an inference TPU copies "
                                  "variables once and discards what is written (%s)",
                                  node->name, node->op, node->graph->name, MOVE_OUT));
+}
+
+/* What the CPU writes, found when the first read is checked. */
+static tare_status find_written(struct checker *checker) {
+    if (checker->knows_written) return TARE_OK;
+    checker->knows_written = true;
+    return tare_tpu_written_find(&checker->written, checker->arena, checker->model, checker->functions,
+                                 checker->n_functions);
+}
+
+static tare_status check_read(struct checker *checker, const struct tare_node *node) {
+    const struct tare_node *writer;
+    if (!tare_tpu_reads(node)) return TARE_OK;
+    TARE_TRY(find_written(checker));
+    writer = tare_tpu_writer_of(&checker->written, node);
+    if (!writer) return TARE_OK;
+    return add(checker, TARE_TPU_STALE_VARIABLE, node->graph, node,
+               tare_arena_printf(checker->arena,
+                                 "node '%s' (%s) in function %s reads a variable that node '%s' (%s) in function %s "
+                                 "writes: an inference TPU copies variables once and does not see what the CPU "
+                                 "writes (read it on the CPU and pass the value to the TPU function)",
+                                 node->name, node->op, node->graph->name, writer->name, writer->op,
+                                 writer->graph->name));
 }
 
 /* ---- compile-time constants ---- */
@@ -379,6 +403,7 @@ static tare_status check_node(struct checker *checker, const struct tare_node *n
     TARE_TRY(check_op(checker, node));
     if (is_lowered(node) || tare_tpu_find_op(node->op)) TARE_TRY(check_dtypes(checker, node));
     TARE_TRY(check_assignment(checker, node));
+    TARE_TRY(check_read(checker, node));
     TARE_TRY(check_constants(checker, node));
     return check_callees(checker, node);
 }
@@ -461,12 +486,12 @@ static tare_status check_signatures(struct checker *checker, const struct tare_g
 }
 
 bool tare_tpu_finding_is_error(enum tare_tpu_finding_kind kind) {
-    return kind != TARE_TPU_SLOW_TYPE && kind != TARE_TPU_ASSIGNS;
+    return kind < TARE_TPU_ASSIGNS;
 }
 
 const char *tare_tpu_finding_name(enum tare_tpu_finding_kind kind) {
-    static const char *const names[] = { "not_compilable", "bad_type",         "bad_boundary",
-                                         "not_constant",   "assigns_variable", "slow_type" };
+    static const char *const names[] = { "not_compilable",   "bad_type",       "bad_boundary", "not_constant",
+                                         "assigns_variable", "stale_variable", "slow_type" };
     return names[kind];
 }
 
@@ -514,11 +539,12 @@ static void close_checker(struct checker *checker) {
 tare_status tare_tpu_check(struct tare_tpu_finding **out, size_t *count, struct tare_arena *arena,
                            const struct tare_graph_model *model, struct tare_graph *const *functions,
                            size_t n_functions) {
-    struct checker checker = { .arena = arena, .model = model };
+    struct checker checker = { .arena = arena, .model = model, .functions = functions, .n_functions = n_functions };
     tare_status status = TARE_OK;
     for (size_t f = 0; f < n_functions && status == TARE_OK; f++)
         status = check_function(&checker, functions[f]);
     close_checker(&checker);
+    tare_tpu_written_free(&checker.written);
     TARE_TRY(status);
     TARE_TRY(merge_slow(&checker));
     *out = checker.found;
@@ -545,5 +571,6 @@ tare_status tare_tpu_check_part(bool *refused, struct tare_arena *arena, const s
             refused[i] |= checker.found[k].kind != TARE_TPU_SLOW_TYPE;
     }
     close_checker(&checker);
+    tare_tpu_written_free(&checker.written);
     return status;
 }

@@ -20,8 +20,9 @@ struct tare_tpu_finding {
         TARE_TPU_BAD_BOUNDARY,   /* a string or the like as argument or return */
         TARE_TPU_NOT_CONSTANT,   /* an input that must be known when the program is compiled */
         TARE_TPU_ASSIGNS,        /* a variable is written: works, but on the TPU's copy */
+        TARE_TPU_STALE_VARIABLE, /* a variable that the CPU writes is read: works, but on the TPU's copy */
         TARE_TPU_SLOW_TYPE,      /* float64: works, in software */
-    } kind;                      /* all but the last two are errors */
+    } kind;                      /* all but the last three are errors */
     const struct tare_graph *function;
     const struct tare_node *node; /* an argument's node, or the node that a return is an output of */
     const char *text;             /* one line: what, where, and the remedy */
@@ -41,8 +42,8 @@ tare_status tare_tpu_check(struct tare_tpu_finding **out, size_t *count, struct 
 
 /* Checks the nodes of `graph` that `part` marks (by position) as if they were a function of their own, whose arguments
  * are the values of the other nodes and which has copies of constants: sets refused[position] for each that the TPU
- * does not support there, or that writes variables, directly or in a function that it calls. The caller checks the
- * dtypes at the boundary. */
+ * does not support there, or that writes variables or reads some that the CPU writes, directly or in a function that it
+ * calls. The caller checks the dtypes at the boundary. */
 tare_status tare_tpu_check_part(bool *refused, struct tare_arena *arena, const struct tare_graph *graph,
                                 const bool *part);
 

@@ -252,6 +252,61 @@ static void only_what_cannot_run__is_an_error(void **state) {
     assert_true(tare_tpu_finding_is_error(TARE_TPU_BAD_BOUNDARY));
     assert_false(tare_tpu_finding_is_error(TARE_TPU_SLOW_TYPE));
     assert_false(tare_tpu_finding_is_error(TARE_TPU_ASSIGNS));
+    assert_false(tare_tpu_finding_is_error(TARE_TPU_STALE_VARIABLE));
+}
+
+static struct tare_edge read_variable(struct tare_graph *graph, const char *name, struct tare_edge handle) {
+    struct tare_node *read = mini_open(graph, "ReadVariableOp", name, 1, handle);
+    mini_ok(tare_node_set_type(read, "dtype", TARE_DT_FLOAT));
+    return mini_done(read);
+}
+
+/* A function that adds one to v, and returns it. */
+static struct tare_graph *counter(struct tare_graph_model *model) {
+    struct tare_graph *graph = tare_model_add_function(model, "count");
+    struct tare_edge v = mini_arg(graph, "v", TARE_DT_RESOURCE);
+    struct tare_node *assign = mini_open(graph, "AssignAddVariableOp", "add", 2, v, mini_float(graph, "one", 1));
+    mini_ok(tare_node_set_type(assign, "dtype", TARE_DT_FLOAT));
+    mini_ok(tare_node_resolve(assign));
+    mini_return(graph, "y", read_variable(graph, "counted", v));
+    return graph;
+}
+
+/* One signature reads v and w, another writes v: the TPU would use the v of its first request for ever. */
+static void reads_of_what_the_cpu_writes__are_found(void **state) {
+    struct fixture f;
+    struct tare_binding outs[2] = { { .key = "y" }, { .key = "count" } };
+    struct tare_signature signatures[2] = { { .key = "serve", .outputs = &outs[0], .n_outputs = 1 },
+                                            { .key = "count", .outputs = &outs[1], .n_outputs = 1 } };
+    struct tare_graph *both[2];
+    struct tare_edge v, w, read;
+    (void)state;
+    set_up(&f);
+    v = mini_variable(f.model, "v", 2);
+    w = mini_variable(f.model, "w", 3);
+    read = read_variable(f.graph, "read_v", mini_arg(f.graph, "v", TARE_DT_RESOURCE));
+    mini_return(f.graph, "y",
+                mini_node(f.graph, "Mul", "mul", 2, read,
+                          read_variable(f.graph, "read_w", mini_arg(f.graph, "w", TARE_DT_RESOURCE))));
+    both[0] = f.graph;
+    both[1] = counter(f.model);
+    outs[0].edge = mini_call(f.model->main, "StatefulPartitionedCall", "serve", f.graph, 2, v, w);
+    outs[1].edge = mini_call(f.model->main, "StatefulPartitionedCall", "count_up", both[1], 1, v);
+    f.model->signatures = signatures;
+    f.model->n_signatures = 1; /* the counter is not served: a training function, for example */
+    check(&f);
+    assert_int_equal(f.count, 0);
+    f.model->n_signatures = 2;
+    check(&f);
+    assert_int_equal(f.count, 1);
+    expect(&f, TARE_TPU_STALE_VARIABLE,
+           "node 'read_v' (ReadVariableOp) in function f reads a variable that node 'add' (AssignAddVariableOp) in "
+           "function count writes");
+    mini_ok(tare_tpu_check(&f.found, &f.count, &f.arena, f.model, both, 2)); /* both use the TPU's copy */
+    assert_int_equal(f.count, 1);
+    expect(&f, TARE_TPU_ASSIGNS, "node 'add'");
+    f.model->n_signatures = 0;
+    tear_down(&f);
 }
 
 static void messages_of_assertions__pass(void **state) {
@@ -305,6 +360,7 @@ int main(void) {
         cmocka_unit_test(a_string_variable__is_found),
         cmocka_unit_test(a_sparse_input_of_a_signature__is_found),
         cmocka_unit_test(only_what_cannot_run__is_an_error),
+        cmocka_unit_test(reads_of_what_the_cpu_writes__are_found),
         cmocka_unit_test(messages_of_assertions__pass),
         cmocka_unit_test(a_chain_of_calls__is_followed_once),
     };
