@@ -379,7 +379,7 @@ static tare_status read_fields(struct reader *r, ProtobufCMessage *message, cons
 tare_status tare_text_format_read(ProtobufCMessage **out, const ProtobufCMessageDescriptor *descriptor,
                                   struct tare_arena *arena, const char *text, size_t size, enum tare_text_mode mode,
                                   const char *what) {
-    struct reader r = { .arena = arena, .closed_enums = mode == TARE_TEXT_CLOSED };
+    struct reader r = { .arena = arena, .closed_enums = mode != TARE_TEXT_STRICT };
     tare_status status;
     ProtobufCMessage *message = tare_message_new(arena, descriptor);
     *out = NULL;

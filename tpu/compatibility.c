@@ -12,6 +12,8 @@
 
 #define MOVE_OUT "keep it on the CPU: split the function so that this part runs before or after the TPU function"
 
+#define QUANTIZE_FOR_TPU "quantize the float model with the op set xla, which a TPU compiles"
+
 #define MAKE_DENSE "call tf.sparse.to_dense on the CPU and pass the dense tensor to the TPU function"
 
 /* A function that was checked with these constant arguments; its findings are in the list. */
@@ -80,6 +82,7 @@ static bool is_lowered(const struct tare_node *node) {
 
 static const char *way_out(const struct tare_node *node) {
     if (strstr(node->op, "Sparse")) return MAKE_DENSE;
+    if (strstr(node->op, "Hybrid")) return QUANTIZE_FOR_TPU; /* of the op set uniform_quantized */
     return node->def ? MOVE_OUT : "it is a custom op without definition; " MOVE_OUT;
 }
 

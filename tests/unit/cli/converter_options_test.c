@@ -138,6 +138,7 @@ static void unknown_names__come_with_the_known_ones(void **state) {
                  "ConverterOptions has no field 'bfloat16_optimisation' (did you mean 'bfloat16_optimization'?)");
     seed_refuses(path, PLACE "io_shape_optimization: DISABLE",
                  "State has no value 'DISABLE' (did you mean 'DISABLED'?)");
+    seed_refuses(path, PLACE "bfloat16_optimization: 7", "State has no value '7'");
 }
 
 /* ---- bfloat16 ---- */

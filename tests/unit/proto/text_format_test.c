@@ -155,6 +155,9 @@ static void enums__closed_ones_take_only_their_values(void **state) {
         assert_int_equal(tare_text_format_read(&message, options, *state, text, strlen(text), TARE_TEXT_CLOSED, NULL),
                          TARE_INVALID_ARGUMENT);
         assert_string_equal(tare_error_text(), expected);
+        assert_int_equal(tare_text_format_read(&message, options, *state, text, strlen(text), TARE_TEXT_RELAXED, NULL),
+                         TARE_INVALID_ARGUMENT);
+        assert_string_equal(tare_error_text(), expected);
     }
 }
 

@@ -245,6 +245,28 @@ static void a_sparse_input_of_a_signature__is_found(void **state) {
     tear_down(&f);
 }
 
+static void hybrid_products__name_the_op_set_that_is_compiled(void **state) {
+    struct fixture f;
+    struct tare_edge x, weight, scales, zeros;
+    struct tare_node *node;
+    (void)state;
+    set_up(&f);
+    x = mini_arg(f.graph, "x", TARE_DT_FLOAT);
+    weight = mini_arg(f.graph, "weight", TARE_DT_QINT8);
+    scales = mini_float(f.graph, "scales", 1);
+    zeros = mini_int(f.graph, "zeros", 0);
+    node = mini_open(f.graph, "UniformQuantizedDotHybrid", "product", 4, x, weight, scales, zeros);
+    mini_ok(tare_node_set_type(node, "Tlhs", TARE_DT_FLOAT));
+    mini_ok(tare_node_set_type(node, "Trhs", TARE_DT_QINT8));
+    mini_ok(tare_node_set_type(node, "Tout", TARE_DT_FLOAT));
+    mini_ok(tare_node_set_int(node, "rhs_quantization_min_val", -128));
+    mini_ok(tare_node_set_int(node, "rhs_quantization_max_val", 127));
+    mini_return(f.graph, "y", mini_done(node));
+    check(&f);
+    expect(&f, TARE_TPU_NOT_COMPILABLE, "(node 'product' in function f; quantize the float model with the op set xla");
+    tear_down(&f);
+}
+
 static void only_what_cannot_run__is_an_error(void **state) {
     (void)state;
     assert_true(tare_tpu_finding_is_error(TARE_TPU_NOT_COMPILABLE));
@@ -359,6 +381,7 @@ int main(void) {
         cmocka_unit_test(a_custom_op_and_sparse_ops__get_their_own_advice),
         cmocka_unit_test(a_string_variable__is_found),
         cmocka_unit_test(a_sparse_input_of_a_signature__is_found),
+        cmocka_unit_test(hybrid_products__name_the_op_set_that_is_compiled),
         cmocka_unit_test(only_what_cannot_run__is_an_error),
         cmocka_unit_test(reads_of_what_the_cpu_writes__are_found),
         cmocka_unit_test(messages_of_assertions__pass),
