@@ -167,7 +167,7 @@ recorded "--method static --data '$work/my samples' --signature serving_default"
 recorded "--method weight_only" --methods weight_only --calibration-data "$samples"
 recorded "--passes reconstruction:iterations=1 --reconstruction-seconds 5 --data $samples" --methods weight_only+reconstruction:iterations=1 \
     --reconstruction-seconds 5 --calibration-data "$samples"
-head -1 "$work/auto.txt" | grep -qF -- " --data $samples --recipe FILE" || fail "no samples in: $(head -1 "$work/auto.txt")"
+grep -qF -- " --data $samples --recipe FILE" <<<"$(head -1 "$work/auto.txt")" || fail "no samples in: $(head -1 "$work/auto.txt")"
 
 # An algorithm that loses more than it needs to is reported with the layer, also with --quiet, and in the report.
 "$tare" compare "$model" --calibration-data "$samples" "${data[@]}" --methods static --algorithms percentile:p=80 --quiet \

@@ -61,7 +61,7 @@ for heading in MAE 'IoU %' 'PSNR dB' measure; do
 done
 says '^float +70.00 +71.50 +\+1.5$'
 "$tare" diff "$work/first.json" "$work/second.json" --json >"$work/out" || fail "diff --json of measures: $?"
-grep -A2 '"measure_value": \[' "$work/out" | tr -d ' \n' | grep -q 'measure_value":\[0.25,0.5$' || fail "the measure in JSON: $(cat "$work/out")"
+grep -q 'measure_value":\[0.25,0.5$' <<<"$(grep -A2 '"measure_value": \[' "$work/out" | tr -d ' \n')" || fail "the measure in JSON: $(cat "$work/out")"
 
 for what in "two models:$work/channel $work/tensor" "two reports:$work/50.json $work/100.json"; do
     # shellcheck disable=SC2086
