@@ -27,6 +27,7 @@ static const struct {
     { "XlaDotV2", TARE_KIND_XLA_DOT, 0, 1 },
     { "XlaConv", TARE_KIND_XLA_CONV, 0, 1 },
     { "XlaConvV2", TARE_KIND_XLA_CONV, 0, 1 },
+    { "Conv2DBackpropInput", TARE_KIND_TRANSPOSED_CONV, 2, 1 }, /* its first input is the size of the result */
 };
 
 /* ---- what the graph has ---- */
@@ -76,17 +77,22 @@ bool tare_quant_takes_dtype(int dtype) {
 
 const char tare_quant_computed_weight[] = "its weight is computed from a kept variable (omit --keep-variables)";
 
+/* Convolutions by TensorFlow's ops, which have the attribute data_format. */
+static bool has_data_format(enum tare_quant_kind kind) {
+    return kind <= TARE_KIND_CONV3D || kind == TARE_KIND_TRANSPOSED_CONV;
+}
+
 static const char *refuse_form(const struct tare_quant_layer *layer) {
     const struct tare_node *op = layer->op;
     if (layer->weight && !tare_quant_takes_dtype(layer->weight->dtype)) return OTHER_DTYPES;
     if (!tare_quant_takes_dtype(tare_edge_dtype((struct tare_edge){ (struct tare_node *)(uintptr_t)op, 0 })))
         return OTHER_DTYPES;
     if (layer->weight && layer->weight->elements == 0) return "the weight is empty";
-    if (layer->kind <= TARE_KIND_CONV3D &&
+    if (has_data_format(layer->kind) &&
         strcmp(tare_node_string(op, "data_format", layer->kind == TARE_KIND_CONV3D ? "NDHWC" : "NHWC"),
                layer->kind == TARE_KIND_CONV3D ? "NDHWC" : "NHWC") != 0)
         return layer->kind == TARE_KIND_CONV3D ? "data_format must be NDHWC" : "data_format must be NHWC";
-    if (!layer->weight && (layer->kind <= TARE_KIND_CONV3D || layer->kind == TARE_KIND_XLA_CONV))
+    if (!layer->weight && (has_data_format(layer->kind) || layer->kind == TARE_KIND_XLA_CONV))
         return layer->computed_weight
                    ? tare_quant_computed_weight
                    : "Non-constant weights are not supported at the moment, except matmul and einsum.";
@@ -218,7 +224,8 @@ static tare_status describe(struct tare_quant_layer *layer, struct tare_arena *a
                             const struct tare_model_shapes *shapes) {
     const struct tare_shape left = tare_model_shape(shapes, layer->input);
     const struct tare_shape right = layer->weight ? layer->weight->shape : tare_model_shape(shapes, layer->second);
-    if (tare_quant_describe(&layer->product, layer->op, layer->kind, layer->left, layer->right, &left, &right,
+    const struct tare_shape result = tare_model_shape(shapes, layer->output);
+    if (tare_quant_describe(&layer->product, layer->op, layer->kind, layer->left, layer->right, &left, &right, &result,
                             layer->weight) == TARE_OK)
         return TARE_OK;
     layer->refused = tare_arena_strdup(arena, tare_error_text());
@@ -396,7 +403,5 @@ bool tare_quant_same_integers(const struct tare_quant_layer *a, const struct tar
         return false;
     return a->op->graph == b->op->graph && !a->bias && !b->bias && !a->changed && !b->changed &&
            a->product.batches == b->product.batches && a->product.columns == b->product.columns &&
-           tare_shape_equal(&a->product.arranged, &b->product.arranged) &&
-           memcmp(a->product.order, b->product.order, sizeof a->product.order) == 0 &&
-           tare_tensor_same_bits(a->weight, b->weight);
+           tare_quant_same_arrangement(&a->product, &b->product) && tare_tensor_same_bits(a->weight, b->weight);
 }

@@ -23,6 +23,7 @@ enum tare_quant_kind {
     TARE_KIND_GATHER,
     TARE_KIND_XLA_DOT,  /* any dimension numbers */
     TARE_KIND_XLA_CONV, /* any order of dimensions, one to three spatial ones */
+    TARE_KIND_TRANSPOSED_CONV,
     TARE_KINDS,
 };
 

@@ -317,7 +317,8 @@ static tare_status describe_gather(struct tare_quant_product *p, const struct ta
 
 tare_status tare_quant_describe(struct tare_quant_product *out, const struct tare_node *op, enum tare_quant_kind kind,
                                 size_t left, size_t right, const struct tare_shape *left_shape,
-                                const struct tare_shape *right_shape, bool constant) {
+                                const struct tare_shape *right_shape, const struct tare_shape *result_shape,
+                                bool constant) {
     memset(out, 0, sizeof *out);
     out->kind = kind;
     (void)right;
@@ -326,6 +327,8 @@ tare_status tare_quant_describe(struct tare_quant_product *out, const struct tar
     case TARE_KIND_DEPTHWISE:
     case TARE_KIND_CONV3D:
         return tare_quant_describe_conv(out, op, left_shape, right_shape);
+    case TARE_KIND_TRANSPOSED_CONV:
+        return tare_quant_describe_transposed_conv(out, op, left_shape, right_shape, result_shape);
     case TARE_KIND_XLA_CONV:
         return tare_quant_describe_xla_conv(out, op, right_shape);
     case TARE_KIND_XLA_DOT:
@@ -343,11 +346,20 @@ tare_status tare_quant_describe(struct tare_quant_product *out, const struct tar
     }
 }
 
+/* Whether the weight's axis that is axis `i` of the arranged one is reversed. */
+static bool is_reversed(const struct tare_quant_product *product, int i) {
+    return product->reversed >> product->order[i] & 1;
+}
+
+static const void *element_at(const struct tare_tensor *tensor, int64_t at) {
+    return (const char *)tensor->data + (size_t)at * tare_dtype_size(tensor->dtype);
+}
+
 tare_status tare_quant_arrange(struct tare_tensor *out, const struct tare_quant_product *product,
                                const struct tare_tensor *weight) {
     struct tare_tensor whole;
-    int64_t steps[TARE_MAX_RANK], natural[TARE_MAX_RANK], step = 1;
-    bool moved = false;
+    int64_t steps[TARE_MAX_RANK], natural[TARE_MAX_RANK], step = 1, first = 0;
+    bool moved = product->reversed != 0;
     tare_status status;
     memset(out, 0, sizeof *out);
     for (int i = weight->shape.rank - 1; i >= 0; i--) {
@@ -356,6 +368,10 @@ tare_status tare_quant_arrange(struct tare_tensor *out, const struct tare_quant_
     }
     for (int i = 0, last = -1; i < product->n_order; i++) {
         steps[i] = natural[product->order[i]];
+        if (is_reversed(product, i)) {
+            first += (product->arranged.dims[i] - 1) * steps[i];
+            steps[i] = -steps[i];
+        }
         moved |= product->order[i] < last;
         last = product->order[i];
     }
@@ -366,8 +382,8 @@ tare_status tare_quant_arrange(struct tare_tensor *out, const struct tare_quant_
     } else {
         status = tare_tensor_new(out, weight->dtype, &product->arranged);
         if (status == TARE_OK)
-            tare_permute_steps(out->data, whole.data, tare_dtype_size(weight->dtype), product->arranged.rank,
-                               product->arranged.dims, steps);
+            tare_permute_steps(out->data, element_at(&whole, first), tare_dtype_size(weight->dtype),
+                               product->arranged.rank, product->arranged.dims, steps);
     }
     tare_tensor_reset(&whole);
     return status;
@@ -376,18 +392,26 @@ tare_status tare_quant_arrange(struct tare_tensor *out, const struct tare_quant_
 tare_status tare_quant_restore(struct tare_tensor *out, const struct tare_quant_product *product,
                                const struct tare_tensor *arranged, const struct tare_shape *shape) {
     int64_t steps[TARE_MAX_RANK] = { 0 }, step = 1; /* an axis that was dropped has one element and no step */
-    bool moved = false;
+    int64_t first = 0;
+    bool moved = product->reversed != 0;
     memset(out, 0, sizeof *out);
     for (int i = product->n_order - 1; i >= 0; i--) {
-        steps[product->order[i]] = step;
+        steps[product->order[i]] = is_reversed(product, i) ? -step : step;
+        if (is_reversed(product, i)) first += (arranged->shape.dims[i] - 1) * step;
         step *= arranged->shape.dims[i];
     }
     for (int i = 1; i < product->n_order; i++)
         moved |= product->order[i] < product->order[i - 1];
     if (!moved) return tare_tensor_share_as(out, arranged, shape);
     TARE_TRY(tare_tensor_new(out, arranged->dtype, shape));
-    tare_permute_steps(out->data, arranged->data, tare_dtype_size(arranged->dtype), shape->rank, shape->dims, steps);
+    tare_permute_steps(out->data, element_at(arranged, first), tare_dtype_size(arranged->dtype), shape->rank,
+                       shape->dims, steps);
     return TARE_OK;
+}
+
+bool tare_quant_same_arrangement(const struct tare_quant_product *a, const struct tare_quant_product *b) {
+    return tare_shape_equal(&a->arranged, &b->arranged) && a->reversed == b->reversed &&
+           memcmp(a->order, b->order, sizeof a->order) == 0;
 }
 
 bool tare_quant_pads(const struct tare_quant_product *product) {

@@ -5,12 +5,13 @@
 
 #include "quant/product_form.h"
 
-/* Describes `op`, whose activation and weight are inputs `left` and `right`; `shapes` are theirs. `constant`: the right
- * one is a weight, which may be rearranged.
+/* Describes `op`, whose activation and weight are inputs `left` and `right`; the shapes are theirs and that of its
+ * output. `constant`: the right one is a weight, which may be rearranged.
  * TARE_UNSUPPORTED with the reason when the XLA op set has no form for it. */
 tare_status tare_quant_describe(struct tare_quant_product *out, const struct tare_node *op, enum tare_quant_kind kind,
                                 size_t left, size_t right, const struct tare_shape *left_shape,
-                                const struct tare_shape *right_shape, bool constant);
+                                const struct tare_shape *right_shape, const struct tare_shape *result_shape,
+                                bool constant);
 
 /* The weight with its axes in the order of `product->arranged`; shares the buffer when nothing moves. */
 tare_status tare_quant_arrange(struct tare_tensor *out, const struct tare_quant_product *product,
@@ -19,6 +20,9 @@ tare_status tare_quant_arrange(struct tare_tensor *out, const struct tare_quant_
 /* The way back: an arranged weight with the axes of `shape`, the weight's own. */
 tare_status tare_quant_restore(struct tare_tensor *out, const struct tare_quant_product *product,
                                const struct tare_tensor *arranged, const struct tare_shape *shape);
+
+/* True when both arrange weights of the same shape in the same way. */
+bool tare_quant_same_arrangement(const struct tare_quant_product *a, const struct tare_quant_product *b);
 
 /* True when a convolution pads, or has zeros between the elements of its input. */
 bool tare_quant_pads(const struct tare_quant_product *product);

@@ -1,5 +1,6 @@
 /* Convolutions as products: TensorFlow's ops, which have channels last, and XLA's with any order of dimensions. */
 #include "quant/product_conv.h"
+#include "interpreter/ops/support/window.h"
 
 #include <string.h>
 
@@ -97,6 +98,58 @@ tare_status tare_quant_describe_conv(struct tare_quant_product *p, const struct 
     }
     set_matrices(p);
     return read_window(p, conv, input, filter);
+}
+
+/* ---- Conv2DBackpropInput ---- */
+
+static tare_status read_transposed_window(struct tare_quant_product *p, const struct tare_node *conv,
+                                          const struct tare_shape *input, const struct tare_shape *filter,
+                                          const struct tare_shape *result) {
+    struct tare_window window;
+    TARE_TRY(tare_window_parse(&window, conv, p->spatial));
+    for (int i = 0; i < p->spatial; i++) {
+        const int axis = 3 - p->spatial + i;
+        struct tare_spatial *s = &p->window[i];
+        int64_t pad[2];
+        if (input->dims[i + 1] < 1 || result->dims[i + 1] < 1)
+            return TARE_FAIL(TARE_UNSUPPORTED, "a transposed convolution needs images of known sizes");
+        TARE_TRY(tare_window_transposed_padding(pad, &window, axis, result->dims[i + 1], filter->dims[i],
+                                                input->dims[i + 1]));
+        *s = (struct tare_spatial){ .stride = 1,
+                                    .dilation = window.dilation[axis],
+                                    .base = window.stride[axis],
+                                    .low = pad[0],
+                                    .high = pad[1],
+                                    .reach = (filter->dims[i] - 1) * window.dilation[axis] + 1 };
+        if (s->low > INT32_MAX || s->high > INT32_MAX || s->low < INT32_MIN || s->high < INT32_MIN ||
+            s->dilation > INT32_MAX || s->base > INT32_MAX)
+            return TARE_FAIL(TARE_UNSUPPORTED, "its window is too large");
+    }
+    return TARE_OK;
+}
+
+/* The geometry of tpu/transposed_conv.c: the input's elements, `strides` apart, convolved with the reversed filter,
+ * whose last axes are those of the output and the input. */
+tare_status tare_quant_describe_transposed_conv(struct tare_quant_product *p, const struct tare_node *conv,
+                                                const struct tare_shape *input, const struct tare_shape *filter,
+                                                const struct tare_shape *result) {
+    static const int order[] = { 0, 1, 3, 2 };
+    p->spatial = 2;
+    p->groups = 1;
+    set_channels_last(&p->dims, p->spatial);
+    if (filter->rank != 4) return TARE_FAIL(TARE_UNSUPPORTED, "the filter's rank is %d", filter->rank);
+    if (input->rank != 4 || result->rank != 4 || result->dims[3] < 1)
+        return TARE_FAIL(TARE_UNSUPPORTED, "a transposed convolution needs images of known sizes");
+    if (result->dims[3] != filter->dims[2])
+        return TARE_FAIL(TARE_UNSUPPORTED, "transposed convolutions in groups are not quantized");
+    p->n_order = p->arranged.rank = 4;
+    for (int i = 0; i < 4; i++) {
+        p->order[i] = order[i];
+        p->arranged.dims[i] = filter->dims[order[i]];
+        if (i < p->spatial && filter->dims[i] > 1) p->reversed |= 1u << i;
+    }
+    set_matrices(p);
+    return read_transposed_window(p, conv, input, filter, result);
 }
 
 /* ---- XlaConvV2, XlaConv ---- */

@@ -40,6 +40,7 @@ struct tare_quant_product {
     /* The right operand, when it is a weight: its axes in the order batch, contracted, free. */
     int n_order;
     int order[TARE_MAX_RANK];
+    unsigned reversed;          /* bits 1 << axis of the weight whose elements are in the opposite order */
     struct tare_shape arranged; /* as the XLA op takes it: a filter, or the axes in that order */
     /* The same elements as a stack of matrices: rows are summed over, each column is one output channel. A table has
      * one matrix an entry, with one column. */

@@ -1,7 +1,7 @@
 /* Products on integers as TensorFlow's own ops. MatMul, Conv2D and the like keep their op and attributes. Einsum and
  * XlaDotV2 become an Einsum whose output has the raw order of axes (batch, left, right), so that one scale per channel
- * broadcasts; the result is transposed afterwards. XlaConvV2 becomes a Conv2D or Conv3D without padding between
- * transpositions, images of one dimension get a second one.
+ * broadcasts; the result is transposed afterwards. XlaConvV2, and Conv2DBackpropInput with strides of 1, become a
+ * Conv2D or Conv3D without padding between transpositions, images of one dimension get a second one.
  *
  * Depthwise, grouped and 3-D convolutions accumulate in float32, as TensorFlow has no integer kernels for them. */
 #include "quant/tf_product.h"
@@ -16,6 +16,10 @@ static bool is_einsum(const struct tare_quant_layer *layer) {
            (tare_quant_multiplies_arrays(layer->kind) && layer->left == 1); /* a weight that is the first operand */
 }
 
+bool tare_tf_takes_arranged(const struct tare_quant_layer *layer) {
+    return layer->kind == TARE_KIND_XLA_CONV || layer->kind == TARE_KIND_TRANSPOSED_CONV;
+}
+
 const char *tare_tf_refuses(const struct tare_quant_layer *layer) {
     const struct tare_quant_product *p = &layer->product;
     if (layer->weight && p->moves && !is_einsum(layer) && layer->setting.granularity != TARE_PER_TENSOR)
@@ -24,7 +28,7 @@ const char *tare_tf_refuses(const struct tare_quant_layer *layer) {
         (p->squeezed_left || p->spreads_left || p->spreads_right ||
          p->n_batch + p->n_contracted + p->n_free_right != layer->weight->shape.rank))
         return "in the op set TF a weight that is the first operand has no batch axes that are broadcast";
-    if (layer->kind != TARE_KIND_XLA_CONV) return NULL;
+    if (!tare_tf_takes_arranged(layer)) return NULL;
     for (int i = 0; i < p->spatial; i++)
         if (p->window[i].base > 1 || p->window[i].low < 0 || p->window[i].high < 0)
             return "the op set TF has no convolution that inserts zeros between elements or cuts off elements";
@@ -221,10 +225,10 @@ struct tare_edge tare_tf_product(struct tare_emit *emit, const struct tare_quant
         w = tare_emit_cast(emit, "filter/float", w, TARE_DT_FLOAT);
     }
     if (emit->status != TARE_OK) return x;
-    inputs[layer->left] = x;
-    inputs[layer->right] = w;
-    x = layer->kind == TARE_KIND_XLA_CONV ? emit_any_conv(emit, layer, x, w)
-        : is_einsum(layer)                ? emit_einsum(emit, layer, inputs)
-                                          : emit_same_op(emit, layer, inputs);
+    inputs[layer->left > layer->right] = x;
+    inputs[layer->left < layer->right] = w;
+    x = tare_tf_takes_arranged(layer) ? emit_any_conv(emit, layer, x, w)
+        : is_einsum(layer)            ? emit_einsum(emit, layer, inputs)
+                                      : emit_same_op(emit, layer, inputs);
     return sums_in_float(layer) ? tare_emit_cast(emit, "sums", x, TARE_DT_INT32) : x;
 }

@@ -60,8 +60,8 @@ static bool alike(const struct tare_quant_layer *a, const struct tare_quant_laye
     const struct tare_quant_setting *x = &a->setting, *y = &b->setting;
     return x->bits == y->bits && x->granularity == y->granularity && x->block == y->block &&
            x->full_range == y->full_range && x->method == y->method && a->product.batches == b->product.batches &&
-           a->product.columns == b->product.columns && tare_shape_equal(&a->product.arranged, &b->product.arranged) &&
-           memcmp(a->product.order, b->product.order, sizeof a->product.order) == 0 && !a->bias == !b->bias;
+           a->product.columns == b->product.columns && tare_quant_same_arrangement(&a->product, &b->product) &&
+           !a->bias == !b->bias;
 }
 
 /* The variable has one value: every reader must be a layer that expects the same integers. */

@@ -8,7 +8,7 @@
 struct weight_key {
     const void *values;
     int64_t dtype, splat, rank, dims[TARE_MAX_RANK];
-    int64_t batches, rows, columns, order[TARE_MAX_RANK];
+    int64_t batches, rows, columns, order[TARE_MAX_RANK], reversed;
     int64_t granularity, block, bits, full_range, is_table;
 };
 
@@ -35,6 +35,7 @@ static struct weight_key key_of(const struct tare_quant_layer *layer) {
                               .batches = product->batches,
                               .rows = product->rows,
                               .columns = product->columns,
+                              .reversed = product->reversed,
                               .granularity = setting->granularity,
                               .block = setting->block,
                               .bits = setting->bits ? setting->bits : 8,

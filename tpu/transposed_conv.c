@@ -216,13 +216,10 @@ static struct tare_edge emit_filter(struct job *job) {
 
 /* The paddings before and after one axis, when all sizes are known. */
 static void padding_of(int64_t pad[2], const struct job *job, int i) {
-    const int64_t reach = (job->filter[i] - 1) * job->dilation[i];
-    int64_t out, low = 0;
-    if (tare_window_output(&out, &low, &job->window, 3 - job->kind->spatial + i, job->input[i], job->filter[i]) !=
-        TARE_OK)
+    pad[0] = pad[1] = 0;
+    if (tare_window_transposed_padding(pad, &job->window, 3 - job->kind->spatial + i, job->input[i], job->filter[i],
+                                       job->gradient[i]) != TARE_OK)
         tare_error_clear(); /* fits() saw to it */
-    pad[0] = reach - low;
-    pad[1] = job->input[i] - 1 + reach - pad[0] - (job->gradient[i] - 1) * job->stride[i];
 }
 
 static struct tare_edge emit_known_padding(struct job *job) {

@@ -120,6 +120,9 @@ static bool describe_weights(struct target *target) {
     target->inner = 1;
     if ((tare_node_is(op, "Conv2D") && shape->rank == 4) || (tare_node_is(op, "Conv3D") && shape->rank == 5)) {
         target->channels = shape->dims[shape->rank - 1];
+    } else if (tare_node_is(op, "Conv2DBackpropInput") && shape->rank == 4) { /* [height, width, output, input] */
+        target->channels = shape->dims[2];
+        target->inner = shape->dims[3];
     } else if (tare_node_is(op, "DepthwiseConv2dNative") && shape->rank == 4) {
         target->channels = shape->dims[2] * shape->dims[3];
     } else if (tare_node_is(op, "MatMul") && shape->rank == 2) {
@@ -146,6 +149,8 @@ static bool find_target(struct target *target, const struct transform *t) {
     }
     target->weighted = node;
     if (!describe_weights(target)) return false;
+    /* Of groups, the filter has the outputs of one: several factors or terms tell that there is one group. */
+    if (tare_node_is(node, "Conv2DBackpropInput") && t->channels < 2) return false;
     if ((t->channels && t->channels != target->channels) || t->rank > target->weights->shape.rank) return false;
     if (target->bias_value && target->bias_value->elements != target->channels) return false;
     return t->any_layout || strncmp(tare_node_string(node, "data_format", "NHWC"), "NC", 2) != 0;

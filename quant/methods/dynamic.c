@@ -230,7 +230,7 @@ const struct tare_quant_method tare_method_dynamic = {
     .help = "int8 weights, activations quantized while the model runs; needs no samples",
     .integer_inputs = true,
     .kinds = 1 << TARE_KIND_CONV2D | 1 << TARE_KIND_MATMUL | 1 << TARE_KIND_GATHER | 1 << TARE_KIND_XLA_DOT |
-             1 << TARE_KIND_XLA_CONV,
+             1 << TARE_KIND_XLA_CONV | 1 << TARE_KIND_TRANSPOSED_CONV,
     /* TensorFlow excludes these from dynamic range quantization */
     .kinds_on_request =
         1 << TARE_KIND_DEPTHWISE | 1 << TARE_KIND_CONV3D | 1 << TARE_KIND_BATCH_MATMUL | 1 << TARE_KIND_EINSUM,

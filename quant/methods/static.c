@@ -262,7 +262,8 @@ const struct tare_quant_method tare_method_static = {
     .takes_two_inputs = true,
     .takes_wide = true,
     .kinds = 1 << TARE_KIND_CONV2D | 1 << TARE_KIND_CONV3D | 1 << TARE_KIND_MATMUL | 1 << TARE_KIND_BATCH_MATMUL |
-             1 << TARE_KIND_EINSUM | 1 << TARE_KIND_XLA_DOT | 1 << TARE_KIND_XLA_CONV | 1 << TARE_KIND_GATHER,
+             1 << TARE_KIND_EINSUM | 1 << TARE_KIND_XLA_DOT | 1 << TARE_KIND_XLA_CONV | 1 << TARE_KIND_GATHER |
+             1 << TARE_KIND_TRANSPOSED_CONV,
     .kinds_on_request = 1 << TARE_KIND_DEPTHWISE, /* no gain on a TPU */
     .plan = plan,
     .rewrite = rewrite,

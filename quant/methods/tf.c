@@ -183,7 +183,7 @@ static struct tare_edge emit_unpacked(struct tare_emit *emit, struct tare_quant_
 /* The layer's integers with the axes that its op expects. */
 static struct tare_edge emit_filter(struct tare_emit *emit, struct tare_quant_layer *layer) {
     struct tare_tensor own;
-    if (layer->kind == TARE_KIND_XLA_CONV) return tare_emit_weight(emit, layer); /* Conv2D takes it as arranged */
+    if (tare_tf_takes_arranged(layer)) return tare_emit_weight(emit, layer);
     if (layer->quantized.bits == 4) return emit_unpacked(emit, layer);
     if (layer->integers.node || emit->status != TARE_OK) return layer->integers;
     emit->status = tare_quant_restore(&own, &layer->product, &layer->quantized.values, &layer->weight->shape);
@@ -248,9 +248,9 @@ static struct tare_edge emit_dequantized(struct tare_emit *emit, const struct ta
 
 /* ---- static ---- */
 
-static const char *const kind_names[TARE_KINDS] = { "conv2d", "depthwise_conv2d", "conv3d",
-                                                    "matmul", "batch_matmul",     "einsum",
-                                                    "gather", "dot_general",      "convolution" };
+static const char *const kind_names[TARE_KINDS] = { "conv2d",       "depthwise_conv2d", "conv3d", "matmul",
+                                                    "batch_matmul", "einsum",           "gather", "dot_general",
+                                                    "convolution",  "conv2d_transpose" };
 
 /* quantized_conv2d_with_bias_and_relu_float_output_fn */
 static void name_function(char *out, size_t size, const struct tare_quant_layer *layer, bool has_bias, bool real) {
@@ -395,7 +395,7 @@ static tare_status rewrite_dynamic(struct tare_quant_work *work, struct tare_qua
 
 enum {
     DYNAMIC_KINDS = 1 << TARE_KIND_CONV2D | 1 << TARE_KIND_DEPTHWISE | 1 << TARE_KIND_MATMUL | 1 << TARE_KIND_GATHER |
-                    1 << TARE_KIND_XLA_DOT | 1 << TARE_KIND_XLA_CONV,
+                    1 << TARE_KIND_XLA_DOT | 1 << TARE_KIND_XLA_CONV | 1 << TARE_KIND_TRANSPOSED_CONV,
     OTHER_KINDS = 1 << TARE_KIND_CONV3D | 1 << TARE_KIND_BATCH_MATMUL | 1 << TARE_KIND_EINSUM
 };
 

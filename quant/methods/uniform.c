@@ -460,7 +460,7 @@ static tare_status rewrite_dynamic(struct tare_quant_work *work, struct tare_qua
 
 enum {
     DYNAMIC_KINDS = 1 << TARE_KIND_CONV2D | 1 << TARE_KIND_DEPTHWISE | 1 << TARE_KIND_MATMUL | 1 << TARE_KIND_XLA_DOT |
-                    1 << TARE_KIND_XLA_CONV,
+                    1 << TARE_KIND_XLA_CONV | 1 << TARE_KIND_TRANSPOSED_CONV,
     OTHER_KINDS = 1 << TARE_KIND_CONV3D | 1 << TARE_KIND_BATCH_MATMUL | 1 << TARE_KIND_EINSUM,
     TABLES = 1 << TARE_KIND_GATHER /* TensorFlow does not quantize them */
 };

@@ -138,6 +138,18 @@ tare_status tare_window_output(int64_t *out, int64_t *pad, const struct tare_win
     return TARE_OK;
 }
 
+tare_status tare_window_transposed_padding(int64_t pad[2], const struct tare_window *window, int axis, int64_t in,
+                                           int64_t size, int64_t out) {
+    int64_t expected, low;
+    TARE_TRY(tare_window_output(&expected, &low, window, axis, in, size));
+    if (expected != out)
+        return TARE_FAIL(TARE_SHAPE, "a window over %lld elements has %lld results, got %lld", (long long)in,
+                         (long long)expected, (long long)out);
+    pad[0] = (size - 1) * window->dilation[axis] - low;
+    pad[1] = in - 1 + low - (out - 1) * window->stride[axis];
+    return TARE_OK;
+}
+
 tare_status tare_layout_of(struct tare_layout *layout, const struct tare_shape *shape, const struct tare_window *window,
                            const char *what) {
     const int rank = window->spatial + 2;

@@ -29,6 +29,12 @@ tare_status tare_window_set_stride(struct tare_window *window, const int64_t *va
 tare_status tare_window_output(int64_t *out, int64_t *pad, const struct tare_window *window, int axis, int64_t in,
                                int64_t size);
 
+/* Padding of axis 0 … 2 with which a transposed convolution (from `out` elements back to `in`) is a convolution: of the
+ * elements, `stride` apart, with the reversed filter of `size` taps. Negative: elements are cut off.
+ * TARE_SHAPE when a window over `in` elements has not `out` results. */
+tare_status tare_window_transposed_padding(int64_t pad[2], const struct tare_window *window, int axis, int64_t in,
+                                           int64_t size, int64_t out);
+
 /* An array's dims by role: batch, spatial and channels, for any layout. Unknown dims are -1. */
 struct tare_layout {
     int64_t batch, channels, spatial[3];

@@ -107,10 +107,63 @@ static void stand_ins__name_the_node_whose_value_they_have(void **state) {
     }
 }
 
+/* ---- transposed convolutions ---- */
+
+/* A filter [1, 2, OUT, IN] on images [1, 1, 1, IN], in groups of one input if `groups` is IN, and the product with
+ * `factors` factors; 0: a scalar. */
+static struct network build_transposed(int groups, int factors) {
+    const struct tare_shape shape = tare_shape_make(4, 1, 2, OUT, IN);
+    const int64_t ones[] = { 1, 1, 1, 1 };
+    const int32_t sizes[] = { 1, 1, 2, OUT * groups }, image[] = { 1, 1, 1, IN }, flat[] = { 1, 2 * OUT * groups };
+    struct network n = { .model = mini_model_new() };
+    struct tare_graph *g = n.model->main;
+    struct tare_tensor filter;
+    mini_ok(tare_tensor_new(&filter, TARE_DT_FLOAT, &shape));
+    for (int i = 0; i < filter.elements; i++)
+        TARE_DATA(float, &filter)[i] = (float)(i * 5 % 7 - 3);
+    n.x = mini_placeholder(g, "x", TARE_DT_FLOAT);
+    n.y = mini_node(g, "Reshape", "image", 2, n.x, mini_ints(g, "image/shape", 4, image));
+    struct tare_node *up = mini_open(g, "Conv2DBackpropInput", "up", 3, mini_ints(g, "sizes", 4, sizes),
+                                     (struct tare_edge){ tare_graph_add_const(g, "filter", &filter), 0 }, n.y);
+    mini_ok(tare_node_set_type(up, "T", TARE_DT_FLOAT));
+    mini_ok(tare_node_set_int_list(up, "strides", ones, 4));
+    mini_ok(tare_node_set_string(up, "padding", "VALID", 5));
+    n.y = mini_done(up);
+    n.y = mini_node(g, "AddV2", "add", 2, n.y, factors ? vector(g, "m", factors, 0.5, 0.25) : mini_float(g, "m", 0.5f));
+    n.y = mini_node(g, "Mul", "mul", 2, n.y, factors ? vector(g, "a", factors, -2, 1.25) : mini_float(g, "a", 0.5f));
+    n.y = mini_node(g, "Reshape", "y", 2, n.y, mini_ints(g, "flat", 2, flat));
+    tare_tensor_reset(&filter);
+    return n;
+}
+
+/* The output channels are the third axis of the filter; of groups, the filter has those of one. */
+static void transposed_convolutions__have_factors_on_their_third_axis(void **state) {
+    static const struct {
+        int groups, factors, changes;
+    } cases[] = { { 1, OUT, 2 }, { 1, 0, 0 }, { IN, OUT * IN, 0 }, { IN, 0, 0 } };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct network plain = build_transposed(cases[i].groups, cases[i].factors);
+        struct network folded = build_transposed(cases[i].groups, cases[i].factors);
+        size_t changes = 0;
+        mini_ok(tare_pass_fold_batch_norm.run(folded.model, &changes));
+        assert_int_equal(changes, cases[i].changes);
+        struct tare_tensor a = answer(&plain), b = answer(&folded);
+        assert_int_equal(a.elements, b.elements);
+        for (int c = 0; c < a.elements; c++)
+            assert_float_equal(TARE_DATA(float, &a)[c], TARE_DATA(float, &b)[c], 1e-5);
+        tare_tensor_reset(&a);
+        tare_tensor_reset(&b);
+        tare_model_free(plain.model);
+        tare_model_free(folded.model);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(factors_and_terms__become_weights_and_bias),
         cmocka_unit_test(stand_ins__name_the_node_whose_value_they_have),
+        cmocka_unit_test(transposed_convolutions__have_factors_on_their_third_axis),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -69,6 +69,24 @@ static void build(struct network *n, const char *shaper) {
     n->y = mini_node(g, "Identity", "y", 1, mini_done(conv));
 }
 
+/* A filter [1, TAPS, OUT, IN]. */
+static void build_transposed(struct network *n) {
+    const struct tare_shape image = tare_shape_make(4, 1, 1, LENGTH, IN), filter = tare_shape_make(4, 1, TAPS, OUT, IN);
+    const int64_t strides[] = { 1, 1, 2, 1 };
+    const int32_t sizes[] = { 1, 1, 2 * LENGTH, OUT };
+    memset(n, 0, sizeof *n);
+    n->model = mini_model_new();
+    struct tare_graph *g = n->model->main;
+    const struct tare_edge w = read_variable_of(n->model, &filter);
+    n->x = mini_placeholder(g, "x", TARE_DT_FLOAT);
+    mini_ok(tare_node_set_shape(n->x.node, "shape", &image));
+    struct tare_node *up = mini_open(g, "Conv2DBackpropInput", "up", 3, mini_ints(g, "sizes", 4, sizes), w, n->x);
+    mini_ok(tare_node_set_type(up, "T", TARE_DT_FLOAT));
+    mini_ok(tare_node_set_string(up, "padding", "SAME", 4));
+    mini_ok(tare_node_set_int_list(up, "strides", strides, 4));
+    n->y = mini_node(g, "Identity", "y", 1, mini_done(up));
+}
+
 static void filters__are_found_through_ops_that_change_their_shape(void **state) {
     const char *const shapers[] = { "ExpandDims", "Reshape" };
     (void)state;
@@ -95,6 +113,31 @@ static void filters__are_found_through_ops_that_change_their_shape(void **state)
         tare_model_free(n.model);
         tare_arena_free(&n.arena);
     }
+}
+
+/* The taps are reversed, and the last two axes exchanged; scales belong to the third axis. */
+static void filters_of_transposed_convolutions__are_stored_reversed(void **state) {
+    const struct tare_quant_options options = { .setting.method = &tare_method_weight_only, .min_elements = 1 };
+    struct network n;
+    (void)state;
+    build_transposed(&n);
+    mini_ok(tare_quantize(&n.report, &n.arena, n.model, NULL, &options));
+    if (n.report.quantized != 1) fail_msg("%s", n.report.outcomes[0].refused);
+    const struct tare_tensor *q = &n.model->variables[0].value;
+    assert_int_equal(q->shape.dims[2], IN);
+    assert_int_equal(q->shape.dims[3], OUT);
+    for (int c = 0; c < OUT; c++) {
+        double most = 0;
+        for (int tap = 0; tap < TAPS; tap++)
+            for (int i = 0; i < IN; i++)
+                most = fmax(most, fabs((double)weight_at((tap * OUT + c) * IN + i)));
+        for (int tap = 0; tap < TAPS; tap++)
+            for (int i = 0; i < IN; i++)
+                assert_int_equal(TARE_CONST_DATA(int8_t, q)[((TAPS - 1 - tap) * IN + i) * OUT + c],
+                                 (int)round(weight_at((tap * OUT + c) * IN + i) / (most / 127)));
+    }
+    tare_model_free(n.model);
+    tare_arena_free(&n.arena);
 }
 
 /* As Keras exports a loop: the outer function reads the weight for control edges alone, here directly and through an
@@ -334,6 +377,7 @@ int main(void) {
         cmocka_unit_test(weights__computed_from_a_kept_variable_stay_float),
         cmocka_unit_test(table_and_product__do_not_share_a_variable),
         cmocka_unit_test(filters__are_found_through_ops_that_change_their_shape),
+        cmocka_unit_test(filters_of_transposed_convolutions__are_stored_reversed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Layers that are XlaDotV2, XlaDot, XlaConvV2 and XlaConv: in every order of dimensions they are quantized to the
- * integers of the same layer as MatMul or Conv2D, by every method, granularity and with GPTQ. */
+/* Layers that are XlaDotV2, XlaDot, XlaConvV2, XlaConv and Conv2DBackpropInput: in every order of dimensions they are
+ * quantized to the integers of the same layer as MatMul or Conv2D, by every method, granularity and with GPTQ. */
 #include "support/quantized_model.h"
 
 #include "convert/pass.h"
@@ -410,6 +410,156 @@ static void convolutions__with_gaps_pad_by_the_zero_point(void **state) {
     check_in(TARE_OP_SET_UNIFORM_QUANTIZED, forms, 3);
 }
 
+/* ---- transposed convolutions ---- */
+
+/* The convolution that it is, without strides of its own, and the op's attributes. */
+struct transposed {
+    struct conv conv;
+    const char *padding;
+    int64_t strides[2], explicit_low;
+    int32_t sizes[2]; /* of the result */
+    int32_t channels; /* of the result; 0: OUT */
+    bool open_height; /* computed from the number of records */
+};
+
+/* permuted_weight of [2, 2, in, out] with the last two axes exchanged, both spatial axes reversed. */
+static struct tare_edge reversed_weight(struct quantized_model *m, const struct conv *c) {
+    const int exchanged[] = { 0, 1, 3, 2 };
+    const struct tare_shape shape = filter_shape(c);
+    const struct tare_edge w = permuted_weight(m, &shape, exchanged);
+    const struct tare_tensor *plain = tare_node_tensor(w.node, "value");
+    const int64_t tap = plain->elements / 4;
+    struct tare_tensor reversed;
+    mini_ok(tare_tensor_new(&reversed, TARE_DT_FLOAT, &plain->shape));
+    for (int64_t i = 0; i < 4; i++)
+        memcpy(TARE_DATA(float, &reversed) + i * tap, TARE_CONST_DATA(float, plain) + (3 - i) * tap,
+               (size_t)tap * sizeof(float));
+    const struct tare_edge edge = { tare_graph_add_const(m->graph, "reversed", &reversed), 0 };
+    tare_tensor_reset(&reversed);
+    return edge;
+}
+
+/* As Keras exports it: only the batch of the sizes is not constant. */
+static struct tare_edge open_sizes(struct quantized_model *m, struct tare_edge x, const struct transposed *t) {
+    const struct tare_edge batch = mini_node(
+        m->graph, "Gather", "batch", 2, mini_node(m->graph, "Shape", "shape", 1, x), mini_int(m->graph, "first", 0));
+    struct tare_edge height = mini_int(m->graph, "height", t->sizes[0]);
+    if (t->open_height) {
+        const struct tare_edge none = mini_node(m->graph, "Sub", "none", 2, batch, batch);
+        height = mini_node(m->graph, "AddV2", "open_height", 2, height, none);
+    }
+    return mini_node(m->graph, "Pack", "sizes", 4, batch, height, mini_int(m->graph, "width", t->sizes[1]),
+                     mini_int(m->graph, "channels", t->channels ? t->channels : OUT));
+}
+
+static void build_transposed(struct quantized_model *m, const void *arg) {
+    const struct transposed *t = arg;
+    const int64_t strides[] = { 1, t->strides[0], t->strides[1], 1 };
+    const int64_t pads[] = { 0, 0, t->explicit_low, 0, t->explicit_low, 0, 0, 0 };
+    const struct tare_edge x = images(m, 2);
+    struct tare_node *node =
+        mini_open(m->graph, "Conv2DBackpropInput", "conv", 3, open_sizes(m, x, t), reversed_weight(m, &t->conv), x);
+    mini_ok(tare_node_set_type(node, "T", TARE_DT_FLOAT));
+    mini_ok(tare_node_set_int_list(node, "strides", strides, 4));
+    mini_ok(tare_node_set_string(node, "padding", t->padding, strlen(t->padding)));
+    if (t->explicit_low) mini_ok(tare_node_set_int_list(node, "explicit_paddings", pads, 8));
+    quantized_model_return(m, mini_done(node));
+}
+
+static const struct transposed transposed_convs[] = {
+    { .conv = { .spatial = 2, .groups = 1, .window = { { 1, 1, 1, 1 }, { 1, 1, 1, 1 } } },
+      .padding = "VALID",
+      .strides = { 1, 1 },
+      .sizes = { 3, 4 } },
+    { .conv = { .spatial = 2, .groups = 1, .window = { { 1, 1, 1, 2 }, { 1, 1, 1, 2 } } },
+      .padding = "VALID",
+      .strides = { 2, 2 },
+      .sizes = { 4, 6 } },
+    { .conv = { .spatial = 2, .groups = 1, .window = { { 1, 1, 1, 2 }, { 1, 1, 2, 3 } } },
+      .padding = "VALID",
+      .strides = { 2, 3 },
+      .sizes = { 4, 9 } },
+    { .conv = { .spatial = 2, .groups = 1, .window = { { 1, 1, 1, 2 }, { 1, 1, 1, 2 } } },
+      .padding = "SAME",
+      .strides = { 2, 2 },
+      .sizes = { 4, 6 } },
+    { .conv = { .spatial = 2, .groups = 1, .window = { { 1, 1, 0, 2 }, { 1, 1, 0, 2 } } },
+      .padding = "SAME",
+      .strides = { 2, 2 },
+      .sizes = { 3, 5 } },
+    { .conv = { .spatial = 2, .groups = 1, .window = { { 1, 0, 1, 2 }, { 1, 0, 1, 2 } } },
+      .padding = "EXPLICIT",
+      .strides = { 2, 2 },
+      .explicit_low = 1,
+      .sizes = { 3, 5 } },
+};
+
+enum { TRANSPOSED_CONVS = sizeof transposed_convs / sizeof *transposed_convs };
+
+static void transposed_convolutions__have_the_integers_of_a_conv2d(void **state) {
+    (void)state;
+    for (size_t i = 0; i < TRANSPOSED_CONVS; i++) {
+        const struct transposed *t = &transposed_convs[i];
+        const struct form forms[] = { { "Conv2D", build_conv2d, &t->conv },
+                                      { "Conv2DBackpropInput", build_transposed, t } };
+        check_in(TARE_OP_SET_XLA, forms, 2);
+        check_in(TARE_OP_SET_UNIFORM_QUANTIZED, forms, 2);
+        if (t->strides[0] == 1) check_in(TARE_OP_SET_TF, forms, 2);
+    }
+}
+
+static void quantize_transposed(struct quantized_model *m, const struct transposed *t,
+                                const struct tare_quant_options *options) {
+    build_transposed(m, t);
+    quantized_model_quantize(m, options, "");
+}
+
+/* The zero point, not 0, is between the elements. With a zero point of 0 the convolution inserts the zeros itself. */
+static void transposed_convolutions__pad_by_the_zero_point(void **state) {
+    struct tare_quant_options options = { .setting = settings[0], .min_elements = 1 };
+    struct quantized_model m;
+    (void)state;
+    quantize_transposed(&m, &transposed_convs[1], &options);
+    assert_int_equal(m.report.outcomes[0].n_weight_scales, OUT);
+    assert_int_equal(quantized_model_count(&m, "Conv2DBackpropInput"), 0);
+    assert_int_equal(quantized_model_count(&m, "XlaConvV2"), 1);
+    assert_int_equal(quantized_model_count(&m, "XlaPad"), 1);
+    quantized_model_end(&m);
+    options.setting.symmetric = true;
+    quantize_transposed(&m, &transposed_convs[1], &options);
+    assert_int_equal(quantized_model_count(&m, "XlaConvV2"), 1);
+    assert_int_equal(quantized_model_count(&m, "XlaPad"), 0);
+    quantized_model_end(&m);
+}
+
+static void transposed_convolutions__that_have_no_form_stay_float(void **state) {
+    static const struct {
+        enum tare_quant_op_set op_set;
+        int32_t channels;
+        bool open_height;
+        const char *reason;
+    } cases[] = {
+        { TARE_OP_SET_TF, OUT, false,
+          "the op set TF has no convolution that inserts zeros between elements or cuts off elements" },
+        { TARE_OP_SET_XLA, 2 * OUT, false, "transposed convolutions in groups are not quantized" },
+        { TARE_OP_SET_XLA, OUT, true, "a transposed convolution needs images of known sizes" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct tare_quant_options options = { .setting = settings[0],
+                                                    .op_set = cases[i].op_set,
+                                                    .min_elements = 1 };
+        struct transposed t = transposed_convs[1];
+        struct quantized_model m;
+        t.channels = cases[i].channels;
+        t.open_height = cases[i].open_height;
+        quantize_transposed(&m, &t, &options);
+        assert_string_equal(m.report.outcomes[0].refused, cases[i].reason);
+        assert_int_equal(quantized_model_count(&m, "Conv2DBackpropInput"), 1);
+        quantized_model_end(&m);
+    }
+}
+
 /* As DepthwiseConv2dNative does: the op is that of another order of dimensions. */
 static void depthwise_convolutions__stay_float_unless_requested(void **state) {
     const struct conv conv = { "XlaConvV2", 2, CHANNELS_FIRST, { { 1, 0, 1, 1 }, { 1, 0, 1, 1 } }, 4, false };
@@ -507,6 +657,9 @@ int main(void) {
         cmocka_unit_test(batch_products__with_the_weight_first_have_the_integers_of_a_matmul),
         cmocka_unit_test(convolutions__of_any_order_have_the_integers_of_a_conv2d),
         cmocka_unit_test(convolutions__with_gaps_pad_by_the_zero_point),
+        cmocka_unit_test(transposed_convolutions__have_the_integers_of_a_conv2d),
+        cmocka_unit_test(transposed_convolutions__pad_by_the_zero_point),
+        cmocka_unit_test(transposed_convolutions__that_have_no_form_stay_float),
         cmocka_unit_test(depthwise_convolutions__stay_float_unless_requested),
         cmocka_unit_test(convolutions__with_gaps_stay_float_in_the_op_set_tf),
         cmocka_unit_test(convolutions__that_cut_off_elements_stay_close_to_float),
