@@ -45,8 +45,8 @@ static const char *check_operands(const struct tare_quant_work *work, const stru
     const struct tare_quant_method *method = layer->setting.method;
     int64_t least = work->options->min_elements ? work->options->min_elements : method->min_elements;
     if (!layer->weight) {
-        if (layer->computed_weight && (!method->takes_two_inputs || (!by_rule && !work->options->two_inputs)))
-            return tare_quant_computed_weight;
+        if (layer->no_weight && (!method->takes_two_inputs || (!by_rule && !work->options->two_inputs)))
+            return layer->no_weight;
         if (!method->takes_two_inputs && tare_quant_multiplies_arrays(layer->kind))
             return "both inputs are activations, and the method quantizes products with constant weights alone (method "
                    "static with --two-inputs does)";

@@ -75,8 +75,6 @@ bool tare_quant_takes_dtype(int dtype) {
     return dtype == TARE_DT_FLOAT || dtype == TARE_DT_BFLOAT16 || dtype == TARE_DT_HALF;
 }
 
-const char tare_quant_computed_weight[] = "its weight is computed from a kept variable (omit --keep-variables)";
-
 /* Convolutions by TensorFlow's ops, which have the attribute data_format. */
 static bool has_data_format(enum tare_quant_kind kind) {
     return kind <= TARE_KIND_CONV3D || kind == TARE_KIND_TRANSPOSED_CONV;
@@ -93,9 +91,8 @@ static const char *refuse_form(const struct tare_quant_layer *layer) {
                layer->kind == TARE_KIND_CONV3D ? "NDHWC" : "NHWC") != 0)
         return layer->kind == TARE_KIND_CONV3D ? "data_format must be NDHWC" : "data_format must be NHWC";
     if (!layer->weight && (has_data_format(layer->kind) || layer->kind == TARE_KIND_XLA_CONV))
-        return layer->computed_weight
-                   ? tare_quant_computed_weight
-                   : "Non-constant weights are not supported at the moment, except matmul and einsum.";
+        return layer->no_weight ? layer->no_weight
+                                : "Non-constant weights are not supported at the moment, except matmul and einsum.";
     return NULL;
 }
 
@@ -197,6 +194,38 @@ static bool is_computed_weight(struct tare_edge edge, const struct tare_bindings
     return is_computed(&reads, &budget, edge, bindings) && reads > 0;
 }
 
+/* Control flow of TensorFlow 1 between a weight and a layer; NULL if there is none. The weight is a constant or a
+ * variable outside of it. */
+static const char *frame_of_weight(struct tare_edge edge) {
+    static const char *const enters[] = { "Enter", "RefEnter", NULL }, *const switches[] = { "Switch", "RefSwitch",
+                                                                                             NULL };
+    static const char *const sources[] = { "VarHandleOp", "Variable", "VariableV2", NULL };
+    enum { DEEPEST = 64 };
+    const char *frame = NULL;
+    for (int depth = 0; depth < DEEPEST && !tare_edge_constant(edge); depth++, edge = edge.node->inputs[0]) {
+        const struct tare_node *node = edge.node;
+        if (tare_op_is_one_of(node->op, sources)) return frame;
+        if (tare_op_is_one_of(node->op, enters))
+            frame = "its weight is outside of the TensorFlow 1 loop that the layer is in (export the model with loops "
+                    "that are functions: tf.compat.v1.enable_control_flow_v2)";
+        else if (tare_op_is_one_of(node->op, switches))
+            frame = frame ? frame
+                          : "its weight passes through a TensorFlow 1 conditional (export the model with branches that "
+                            "are functions: tf.compat.v1.enable_control_flow_v2)";
+        else if (strcmp(node->op, "ReadVariableOp") != 0 && !tare_quant_keeps_numbers(node))
+            return NULL;
+        if (!node->n_inputs) return NULL;
+    }
+    return tare_edge_constant(edge) ? frame : NULL;
+}
+
+static const char *why_no_weight(struct tare_edge edge, const struct tare_bindings *bindings) {
+    const char *frame = frame_of_weight(edge);
+    if (frame) return frame;
+    return is_computed_weight(edge, bindings) ? "its weight is computed from a kept variable (omit --keep-variables)"
+                                              : NULL;
+}
+
 /* The weight of a product of arrays may be its first operand. */
 static tare_status find_weight(struct tare_quant_layer *layer, struct tare_arena *arena,
                                const struct tare_bindings *bindings) {
@@ -204,9 +233,11 @@ static tare_status find_weight(struct tare_quant_layer *layer, struct tare_arena
     TARE_TRY(take_weight(layer, arena, layer->right, bindings));
     if (layer->weight) return TARE_OK;
     if (either) TARE_TRY(take_weight(layer, arena, 0, bindings));
-    layer->computed_weight = !layer->weight && (is_computed_weight(layer->op->inputs[layer->right], bindings) ||
-                                                (either && is_computed_weight(layer->op->inputs[0], bindings)));
-    if (!layer->weight) return TARE_OK;
+    if (!layer->weight) {
+        layer->no_weight = why_no_weight(layer->op->inputs[layer->right], bindings);
+        if (!layer->no_weight && either) layer->no_weight = why_no_weight(layer->op->inputs[0], bindings);
+        return TARE_OK;
+    }
     layer->left = 1;
     layer->right = 0;
     return TARE_OK;

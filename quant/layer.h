@@ -25,7 +25,7 @@ struct tare_quant_layer {
     struct tare_variable *variable;       /* that holds it; NULL: a constant of the graph */
     struct tare_node *read;               /* of the variable; ops that keep the values may follow it */
     struct tare_tensor *held;             /* its value before anything was rewritten: what `weight` points to */
-    bool computed_weight;                 /* no weight, but the operand is computed from constant variables */
+    const char *no_weight;                /* why an operand that constants determine is no weight; NULL: none is */
     uint64_t weight_hash;                 /* of its values; 0: not computed */
     double weight_squares;                /* sum of their squares; 0: not computed */
     const struct tare_tensor *bias_value; /* one element a column */
@@ -164,8 +164,6 @@ bool tare_quant_takes_dtype(int dtype);
 /* Whether the operands' dtypes let a node of a kind of layers be one: a table of integers, such as a shape, is none,
  * and XLA's products of integers are part of a model that is quantized already. */
 bool tare_quant_takes_operands(const struct tare_node *node);
-/* Why a layer whose weight is computed from variables stays float. */
-extern const char tare_quant_computed_weight[];
 /* Ops between a variable's read and a layer that keep the weight's values and their order. */
 bool tare_quant_keeps_numbers(const struct tare_node *node);
 /* How the setting quantizes weights. */
