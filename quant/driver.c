@@ -106,11 +106,20 @@ static tare_status channel_spread(double *out, struct tare_arena *arena, const s
     return TARE_OK;
 }
 
+static bool is_zero(const struct tare_tensor *integers) {
+    const int8_t *q = TARE_CONST_DATA(int8_t, integers);
+    int64_t i = 0;
+    while (i < integers->elements && q[i] == 0)
+        i++;
+    return i == integers->elements;
+}
+
 static void describe_weight(const struct tare_quant_layer *layer) {
     const struct tare_quantized_weight *q = &layer->quantized;
     struct tare_quant_outcome *outcome = layer->outcome;
     outcome->bits = q->bits;
     outcome->weight_elements = q->values.elements;
+    outcome->weight_vanishes = isfinite(outcome->weight_sqnr_db) && is_zero(&q->values); /* infinite: zeros before */
     outcome->weight_scale_min = outcome->weight_scale_max = q->scales[0];
     outcome->n_weight_scales = q->n_scales;
     for (int64_t i = 0; i < q->n_scales && i < TARE_OUTCOME_SCALES; i++)

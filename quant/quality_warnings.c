@@ -137,13 +137,24 @@ static const char *remedy(const struct tare_quant_work *work, const struct tare_
     return "leave it in float with a recipe rule, or use --passes weight_clipping";
 }
 
+static tare_status warn_of_weight(struct tare_quant_work *work, const struct tare_quant_layer *layer) {
+    const struct tare_quant_outcome *outcome = layer->outcome;
+    if (outcome->weight_vanishes)
+        return tare_quant_add_warning(
+            work->report, work->arena,
+            "layer '%s': its weight becomes 0 everywhere, as all values are less than half a step of the least range "
+            "(1e-6) or of the step that its bias needs: leave it in float with a recipe rule",
+            outcome->node);
+    return tare_quant_add_warning(work->report, work->arena, "layer '%s': its %d-bit weight has only %.1f dB: %s",
+                                  outcome->node, outcome->bits, outcome->weight_sqnr_db, remedy(work, layer));
+}
+
 tare_status tare_quant_warn_of_weights(struct tare_quant_work *work) {
     for (size_t i = 0; i < work->n_layers; i++) {
         const struct tare_quant_layer *layer = &work->layers[i];
         const struct tare_quant_outcome *outcome = layer->outcome;
         if (layer->refused || !layer->weight || !(outcome->weight_sqnr_db < POOR_WEIGHT_DB)) continue;
-        TARE_TRY(tare_quant_add_warning(work->report, work->arena, "layer '%s': its %d-bit weight has only %.1f dB: %s",
-                                        outcome->node, outcome->bits, outcome->weight_sqnr_db, remedy(work, layer)));
+        TARE_TRY(warn_of_weight(work, layer));
     }
     return TARE_OK;
 }

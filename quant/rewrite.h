@@ -99,6 +99,7 @@ struct tare_quant_outcome {
     double
         channel_spread; /* ratio of the largest to the median magnitude of the weight's columns (channels); 1: equal */
     double weight_sqnr_db; /* of the dequantized weight against the original */
+    bool weight_vanishes;  /* its integers are all 0, the original is not */
     int64_t weight_elements;
 };
 

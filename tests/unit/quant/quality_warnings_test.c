@@ -52,6 +52,31 @@ static void poor_weights__name_the_option_that_helps(void **state) {
     quantized_model_end(&m);
 }
 
+/* The least range is 1e-6: values below 1.9e-9 become 0. Zeros are 0 before. */
+static void weights__that_become_zeros_are_named(void **state) {
+    static const struct {
+        double size;
+        int warnings;
+    } cases[] = { { 1e-12, 1 }, { 0, 0 }, { 1e-3, 0 } };
+    static const struct tare_quant_method *const methods[] = { &tare_method_static, &tare_method_weight_only };
+    (void)state;
+    for (int i = 0; i < 6; i++) {
+        const struct tare_quant_options options = { .setting = { .method = methods[i / 3] },
+                                                    .min_elements = 1,
+                                                    .warns = true };
+        struct quantized_model m;
+        quantized_model_begin(&m, ROWS, COLUMNS, 1, 5);
+        const struct tare_edge w = quantized_model_weight(&m, "w", COLUMNS, COLUMNS, cases[i % 3].size, 1, 9);
+        quantized_model_return(&m, mini_node(m.graph, "MatMul", "product", 2, m.in, w));
+        quantized_model_quantize(&m, &options, "");
+        assert_int_equal(m.report.n_warnings, cases[i % 3].warnings);
+        assert_int_equal(m.report.outcomes[0].weight_vanishes, cases[i % 3].warnings);
+        if (m.report.n_warnings && !strstr(m.report.warnings[0], "layer 'product': its weight becomes 0 everywhere"))
+            fail_msg("%s", m.report.warnings[0]);
+        quantized_model_end(&m);
+    }
+}
+
 static void warnings__are_made_on_request(void **state) {
     struct quantized_model m;
     (void)state;
@@ -65,6 +90,7 @@ int main(void) {
         cmocka_unit_test(clipping__that_costs_a_bit_is_reported),
         cmocka_unit_test(good_ranges_and_weights__are_not_reported),
         cmocka_unit_test(poor_weights__name_the_option_that_helps),
+        cmocka_unit_test(weights__that_become_zeros_are_named),
         cmocka_unit_test(warnings__are_made_on_request),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
