@@ -8,6 +8,9 @@
 
 #include <math.h>
 
+/* Numbers to reserve in a generator: past the most that one op draws. */
+enum { MOST_NUMBERS = 1 << 24 };
+
 enum source { SESSION, SEEDS, KEYED, STATE };
 /* How the parameters relate to the shape: broadcast to it, appended after it, or one value per position of its first
  * dimension. */
@@ -58,7 +61,7 @@ static tare_status find_source(struct tare_philox *out, struct tare_kernel *kern
     case KEYED:
         return tare_random_from_key(out, kernel, 1);
     case STATE:
-        return tare_random_from_state(out, kernel, &kernel->inputs[1]);
+        return tare_random_from_state(out, kernel, &kernel->inputs[1], MOST_NUMBERS);
     default:
         return tare_random_from_session(out, kernel);
     }

@@ -24,9 +24,11 @@ struct random_form {
     int shape;     /* input that contains the shape */
 };
 
-static tare_status find_source(struct tare_philox *out, struct tare_kernel *kernel) {
+/* `numbers`: how many the op draws. */
+static tare_status find_source(struct tare_philox *out, struct tare_kernel *kernel, int64_t numbers) {
     const struct random_form *form = kernel->op->aux;
-    if (form->resource) return tare_random_from_state(out, kernel, form->shape == 2 ? &kernel->inputs[1] : NULL);
+    if (form->resource)
+        return tare_random_from_state(out, kernel, form->shape == 2 ? &kernel->inputs[1] : NULL, (uint64_t)numbers);
     if (!form->seeds) return tare_random_from_session(out, kernel);
     return form->keyed ? tare_random_from_key(out, kernel, form->seeds)
                        : tare_random_from_seeds(out, &kernel->inputs[form->seeds]);
@@ -135,9 +137,11 @@ static tare_status run_random(struct tare_kernel *kernel) {
     const struct random_form *form = kernel->op->aux;
     struct tare_philox source;
     struct tare_shape *shape;
-    TARE_TRY(find_source(&source, kernel));
+    int64_t numbers;
     TARE_TRY(tare_operand_shapes(kernel, &shape));
     if (!tare_shape_is_known(shape)) return TARE_FAIL(TARE_INVALID_ARGUMENT, "a dimension is negative");
+    TARE_TRY(tare_shape_elements(&numbers, shape));
+    TARE_TRY(find_source(&source, kernel, numbers));
     TARE_TRY(tare_kernel_output(kernel, 0, kernel->node->output_dtypes[0], shape));
     const int dtype = kernel->outputs[0].dtype;
     const bool whole = form->distribution == ALL_INTEGERS || form->distribution == INTEGERS;
@@ -234,7 +238,7 @@ static tare_status run_multinomial(struct tare_kernel *kernel) {
     struct tare_shape *shape;
     double *cumulated;
     int64_t classes;
-    TARE_TRY(find_source(&source, kernel));
+    TARE_TRY(find_source(&source, kernel, 0));
     TARE_TRY(tare_operand_shapes(kernel, &shape));
     classes = logits->shape.dims[1];
     if (!tare_shape_is_known(shape) || (classes == 0 && shape->dims[0] && shape->dims[1]))
@@ -262,7 +266,7 @@ static tare_status run_shuffle(struct tare_kernel *kernel) {
     int64_t *order = tare_arena_calloc(kernel->scratch, (size_t)rows + 1, sizeof *order);
     struct tare_philox source;
     if (!order) return TARE_NO_MEMORY;
-    TARE_TRY(find_source(&source, kernel));
+    TARE_TRY(find_source(&source, kernel, 0));
     TARE_TRY(tare_kernel_output(kernel, 0, in->dtype, &in->shape));
     for (int64_t i = 0; i < rows; i++)
         order[i] = i;

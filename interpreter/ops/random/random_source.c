@@ -5,12 +5,15 @@
 
 enum { ANY_ALGORITHM = 3 };
 
+static tare_status check_algorithm(int64_t algorithm) {
+    if (algorithm == TARE_RANDOM_PHILOX || algorithm == ANY_ALGORITHM) return TARE_OK;
+    return TARE_FAIL(TARE_UNSUPPORTED, "random algorithm %lld (expected 1, Philox)", (long long)algorithm);
+}
+
 tare_status tare_random_from_key(struct tare_philox *out, const struct tare_kernel *kernel, int first) {
     const struct tare_tensor *key = &kernel->inputs[first], *counter = &kernel->inputs[first + 1];
     const struct tare_tensor *algorithm = &kernel->inputs[first + 2];
-    int64_t alg = algorithm->elements == 1 ? tare_tensor_get_i64(algorithm, 0) : -1;
-    if (alg != TARE_RANDOM_PHILOX && alg != ANY_ALGORITHM)
-        return TARE_FAIL(TARE_UNSUPPORTED, "random algorithm %lld (expected 1, Philox)", (long long)alg);
+    TARE_TRY(check_algorithm(algorithm->elements == 1 ? tare_tensor_get_i64(algorithm, 0) : -1));
     if (key->elements < 1 || counter->elements < 2)
         return TARE_FAIL(TARE_SHAPE, "key and counter have %lld and %lld numbers (expected 1 and 2)",
                          (long long)key->elements, (long long)counter->elements);
@@ -41,21 +44,20 @@ enum { COUNTER_LOW, COUNTER_HIGH, KEY, STATE_SIZE };
 /* Each number reserves this many counter steps, as in TensorFlow: more than any distribution draws for one number. */
 enum { STEP = 256 };
 
+/* `algorithm` NULL: the variable contains it before the state. */
 static tare_status open_state(uint64_t **out, struct tare_variable_object **variable, struct tare_kernel *kernel,
                               const struct tare_tensor *algorithm) {
-    const int64_t alg = !algorithm                 ? TARE_RANDOM_PHILOX
-                        : algorithm->elements == 1 ? tare_tensor_get_i64(algorithm, 0)
-                                                   : -1;
-    if (alg != TARE_RANDOM_PHILOX && alg != ANY_ALGORITHM)
-        return TARE_FAIL(TARE_UNSUPPORTED, "random algorithm %lld (expected 1, Philox)", (long long)alg);
+    const int first = algorithm ? 0 : 1;
+    if (algorithm) TARE_TRY(check_algorithm(algorithm->elements == 1 ? tare_tensor_get_i64(algorithm, 0) : -1));
     TARE_TRY(tare_variable_from_handle(variable, &kernel->inputs[0]));
     TARE_TRY(tare_variable_own(*variable));
     const struct tare_tensor *value = &(*variable)->value;
-    if (value->dtype != TARE_DT_INT64 || value->shape.rank != 1 || value->elements < STATE_SIZE)
+    if (value->dtype != TARE_DT_INT64 || value->shape.rank != 1 || value->elements < first + STATE_SIZE)
         return TARE_FAIL(TARE_INVALID_ARGUMENT,
                          "For the Philox algorithm, the size of state must be at least %d; got %lld elements of %s",
-                         (int)STATE_SIZE, (long long)value->elements, tare_dtype_name(value->dtype));
-    *out = value->data;
+                         first + (int)STATE_SIZE, (long long)value->elements, tare_dtype_name(value->dtype));
+    if (!algorithm) TARE_TRY(check_algorithm(tare_tensor_get_i64(value, 0)));
+    *out = (uint64_t *)value->data + first;
     return TARE_OK;
 }
 
@@ -66,12 +68,12 @@ static void move_on(uint64_t *state, uint64_t numbers) {
 }
 
 tare_status tare_random_from_state(struct tare_philox *out, struct tare_kernel *kernel,
-                                   const struct tare_tensor *algorithm) {
+                                   const struct tare_tensor *algorithm, uint64_t numbers) {
     struct tare_variable_object *variable = NULL;
     uint64_t *state;
     TARE_TRY(open_state(&state, &variable, kernel, algorithm));
     *out = tare_philox_from(state[KEY], state[COUNTER_LOW], state[COUNTER_HIGH]);
-    move_on(state, (uint64_t)1 << 24); /* past the most that one op can draw */
+    move_on(state, numbers);
     return TARE_OK;
 }
 
