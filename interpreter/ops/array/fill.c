@@ -1,5 +1,6 @@
 /* Tensors generated from a few values: Fill, Empty, Range, LinSpace, OneHot, ZerosLike and OnesLike. */
 #include "base/alloc.h"
+#include "interpreter/ops/support/floats.h"
 #include "interpreter/ops/support/move.h"
 #include "interpreter/ops/support/operand.h"
 #include "base/tensor/number.h"
@@ -71,8 +72,7 @@ static tare_status range_count(int64_t *count, const struct tare_tensor *const *
         if (by > 0 ? from > to : from < to)
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "Requires start %s limit when delta %s 0: %g/%g",
                              by > 0 ? "<=" : ">=", by > 0 ? ">" : "<", from, to);
-        size = start->dtype == TARE_DT_DOUBLE ? ceil(fabs((to - from) / by))
-                                              : (double)ceilf(fabsf(((float)to - (float)from) / (float)by));
+        size = tare_floats_range(start->dtype, from, to, by);
         if (!(size < 0x1p63))
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "Requires ((limit - start) / delta) <= 9223372036854775807");
         *count = (int64_t)size;

@@ -1,12 +1,12 @@
 /* RaggedRange, RaggedGather and RaggedTensorToSparse. A ragged tensor consists of values and nested row splits. */
 #include "base/alloc.h"
+#include "interpreter/ops/support/floats.h"
 #include "interpreter/ops/support/index.h"
 #include "interpreter/ops/support/move.h"
 #include "interpreter/ops/support/operand.h"
 #include "interpreter/ops/string/text.h"
 #include "base/tensor/number.h"
 
-#include <math.h>
 #include <string.h>
 
 /* ---- RaggedRange ---- */
@@ -32,11 +32,13 @@ static tare_status range_size(int64_t *size, const struct tare_tensor *start, co
                               const struct tare_tensor *delta, int64_t a, int64_t b, int64_t c) {
     *size = 0;
     if (tare_dtype_is_floating(start->dtype)) {
-        double by = tare_tensor_get_f64(delta, c), span = tare_tensor_get_f64(limit, b) - tare_tensor_get_f64(start, a);
+        const double from = tare_tensor_get_f64(start, a), to = tare_tensor_get_f64(limit, b);
+        const double by = tare_tensor_get_f64(delta, c), count = tare_floats_range(start->dtype, from, to, by);
         if (by == 0) return TARE_FAIL(TARE_INVALID_ARGUMENT, "Requires delta != 0");
-        if (!(fabs(span / by) < 0x1p53))
+        if (by > 0 ? to < from : to > from) return TARE_OK;
+        if (!(count < 0x1p53))
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "Requires ((limit - start) / delta) <= 9007199254740992");
-        *size = span / by <= 0 ? 0 : (int64_t)ceil(span / by);
+        *size = (int64_t)count;
     } else {
         int64_t by = tare_tensor_get_i64(delta, c), from = tare_tensor_get_i64(start, a),
                 to = tare_tensor_get_i64(limit, b);

@@ -6,6 +6,7 @@
 #include "interpreter/ops/support/split.h"
 #include "interpreter/session.h"
 
+#include <math.h>
 #include <string.h>
 
 #define CONVERT(type, expression)                                                                                      \
@@ -146,4 +147,9 @@ void tare_floats_round(struct tare_kernel *kernel, size_t i, const float *values
         .dtype = output->dtype, .values = values, .other = output->data, .count = output->elements
     };
     if (output->dtype != TARE_DT_FLOAT && output->elements > 0) (void)convert(kernel, &c); /* a part cannot fail */
+}
+
+double tare_floats_range(int dtype, double start, double limit, double delta) {
+    if (dtype == TARE_DT_DOUBLE) return ceil(fabs((limit - start) / delta));
+    return (double)ceilf(fabsf(((float)limit - (float)start) / (float)delta));
 }
