@@ -304,7 +304,8 @@ static double magnitude(const void *value, int dtype) {
     return fabs(tare_tensor_get_f64(&view, 0));
 }
 
-/* Sums below the threshold are dropped; so is NaN, because it compares false. */
+/* Sums of two values below the threshold are dropped; so is NaN, because it compares false. A value that only one
+ * operand has is kept as it is. */
 static tare_status run_sparse_add(struct tare_kernel *kernel) {
     struct joint *joints;
     struct pair pair;
@@ -316,7 +317,8 @@ static tare_status run_sparse_add(struct tare_kernel *kernel) {
     TARE_TRY(read_pair(&pair, kernel));
     TARE_TRY(join(&joints, &count, kernel, &pair, TARE_ACCUMULATE_ADD, false));
     for (int64_t i = 0; i < count; i++)
-        if (threshold <= magnitude(joints[i].value, pair.a.values->dtype)) joints[kept++] = joints[i];
+        if (joints[i].a < 0 || joints[i].b < 0 || threshold <= magnitude(joints[i].value, pair.a.values->dtype))
+            joints[kept++] = joints[i];
     TARE_TRY(write_joints(kernel, &pair, joints, kept));
     dense = tare_operand_vector_shape(pair.a.rank);
     TARE_TRY(tare_kernel_output(kernel, 2, TARE_DT_INT64, &dense));
