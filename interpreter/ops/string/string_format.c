@@ -140,7 +140,9 @@ static int64_t padding_of(const struct ngrams *how, int64_t width) {
     return how->pad_width < 0 || how->pad_width > width - 1 ? width - 1 : how->pad_width;
 }
 
+/* If all rows are empty there are no n-grams, not even of padding, as in TensorFlow. */
 static int64_t count_ngrams(const struct ngrams *how, int64_t length, int64_t width) {
+    if (how->data->elements == 0) return 0;
     int64_t count = length + 2 * padding_of(how, width) - width + 1;
     return count > 0 ? count : 0;
 }
