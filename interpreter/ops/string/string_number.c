@@ -117,7 +117,7 @@ static void append_number(struct tare_strbuf *out, const struct number_text *how
     const struct tare_tensor *in = how->in;
     switch (tare_dtype_get(in->dtype)->class) {
     case TARE_CLASS_BOOL:
-        tare_strbuf_printf(out, how->format, TARE_CONST_DATA(uint8_t, in)[i] ? "true" : "false");
+        tare_strbuf_puts(out, TARE_CONST_DATA(uint8_t, in)[i] ? "true" : "false"); /* without width and fill */
         break;
     case TARE_CLASS_COMPLEX:
         for (int part = 0; part < 2; part++) {
@@ -150,11 +150,7 @@ static tare_status run_as_string(struct tare_kernel *kernel) {
     tare_status status = TARE_OK;
     if (class == TARE_CLASS_STRING) return tare_kernel_forward(kernel, 0, 0);
     if (class == TARE_CLASS_OBJECT) return TARE_FAIL(TARE_TYPE, "a variant cannot be converted to a string");
-    TARE_TRY(number_format(how.format, kernel->node,
-                           class == TARE_CLASS_BOOL       ? "s"
-                           : class == TARE_CLASS_UNSIGNED ? "llu"
-                                                          : "lld",
-                           real));
+    TARE_TRY(number_format(how.format, kernel->node, class == TARE_CLASS_UNSIGNED ? "llu" : "lld", real));
     TARE_TRY(tare_kernel_output(kernel, 0, TARE_DT_STRING, &in->shape));
     for (int64_t i = 0; status == TARE_OK && i < in->elements; i++) {
         append_number(&buf, &how, i);
