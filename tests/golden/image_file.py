@@ -68,7 +68,11 @@ for bad in (data[:40], data[:-20], data[:50] + b"\xff" + data[51:], data[:16] + 
     g.case("DecodePng", "", [text(bad)], [], error="Invalid PNG data")
 g.case("DecodePng", "", [text(b"what")], [], error="Unknown image file format")
 g.case("DecodePng", "channels: 5", [text(data)], [], error="channels must be 0, 1, 3 or 4, got 5")
-g.case("DecodeImage", "dtype: float; expand_animations: false", [text(data)],
+# PNG to float: from 16 bits (DecodePngV2 in TensorFlow's kernels/image/decode_image_op.cc)
+for pixels, words in ((rgb, rgb.astype(np.uint16) * 257), (wide, wide)):
+    g.case("DecodeImage", "dtype: float; expand_animations: false", [text(png(pixels, 2))],
+           [words.astype(np.float32) * np.float32(1 / 65535)], dynamic=True)
+g.case("DecodeImage", "dtype: float; expand_animations: false", [text(bmp(rgb))],
        [rgb.astype(np.float32) * np.float32(1 / 255)], dynamic=True)
 g.case("DecodeImage", "", [text(b"GIF89a")], [], error="Invalid GIF data")
 

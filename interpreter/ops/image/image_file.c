@@ -73,16 +73,19 @@ static tare_status jpeg_options(struct tare_jpeg_options *out, const struct tare
     return TARE_OK;
 }
 
-/* Converts between image dtypes as TensorFlow does: uint8 to uint16 and float by scaling the full range. */
+/* Converts between image dtypes as TensorFlow does: uint8 to uint16, and uint8 and uint16 to float, by scaling the full
+ * range. */
 static tare_status widen(struct tare_kernel *kernel, int dtype) {
     struct tare_tensor narrow = kernel->outputs[0];
+    const bool is_byte = narrow.dtype == TARE_DT_UINT8;
+    const float scale = is_byte ? 1.0f / UINT8_MAX : 1.0f / UINT16_MAX;
     tare_status status;
     memset(&kernel->outputs[0], 0, sizeof kernel->outputs[0]);
     status = tare_kernel_output(kernel, 0, dtype, &narrow.shape);
     for (int64_t i = 0; status == TARE_OK && i < narrow.elements; i++) {
-        uint8_t value = TARE_CONST_DATA(uint8_t, &narrow)[i];
+        const uint16_t value = is_byte ? TARE_CONST_DATA(uint8_t, &narrow)[i] : TARE_CONST_DATA(uint16_t, &narrow)[i];
         if (dtype == TARE_DT_FLOAT)
-            TARE_DATA(float, &kernel->outputs[0])[i] = (float)value * (1.0f / 255.0f);
+            TARE_DATA(float, &kernel->outputs[0])[i] = (float)value * scale;
         else
             TARE_DATA(uint16_t, &kernel->outputs[0])[i] = (uint16_t)(value * 256);
     }
@@ -113,9 +116,10 @@ static tare_status decode_gif(struct tare_kernel *kernel, struct tare_str file, 
     return tare_gif_decode(file, expand ? frames : 1, height, width, kernel->outputs[0].data);
 }
 
+/* A PNG file is decoded to 16 bits for float, too, so that deep ones keep their precision. */
 static tare_status decode(struct tare_kernel *kernel, enum format format, int channels, int dtype) {
     struct tare_str file = tare_text_at(&kernel->inputs[0], 0);
-    struct target target = { kernel, format == FORMAT_PNG && dtype != TARE_DT_FLOAT ? dtype : TARE_DT_UINT8 };
+    struct target target = { kernel, format == FORMAT_PNG && dtype != TARE_DT_UINT8 ? TARE_DT_UINT16 : TARE_DT_UINT8 };
     struct tare_jpeg_options options;
     switch (format) {
     case FORMAT_PNG:
