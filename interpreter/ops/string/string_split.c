@@ -240,7 +240,7 @@ static tare_status run_segment_join(struct tare_kernel *kernel) {
     for (int64_t i = 0; status == TARE_OK && i < out->elements; i++) {
         for (int64_t row = first[i / inner]; row; row = next[row - 1]) {
             struct tare_str text = tare_text_at(in, (row - 1) * inner + i % inner);
-            if (row != first[i / inner]) tare_strbuf_puts(&buf, separator);
+            if (buf.size) tare_strbuf_puts(&buf, separator); /* none behind empty strings alone */
             tare_strbuf_append(&buf, text.data, text.size);
         }
         status = tare_text_store(out, i, &buf);
