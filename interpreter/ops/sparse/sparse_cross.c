@@ -126,15 +126,16 @@ static void next_combination(struct cross *cross, int64_t row) {
     }
 }
 
-/* The hash of a value: for a string its fingerprint; an integer is used as is, except in the keyed hash, which reads
- * four of its bytes (TensorFlow uses the size of the dtype's enum value instead of the size of the element; this
- * reproduces it). */
+/* The hash of a value: for a string its fingerprint; an integer is used as is, except in SparseCrossHashed, which
+ * reads four of its bytes (TensorFlow uses the size of the dtype's enum value instead of the size of the element; this
+ * reproduces it), unless it is of a dense column and the hash is the weak one. */
 static uint64_t feature_hash(const struct cross *cross, const struct column *column, int64_t at) {
     const bool is_text = column->values->dtype == TARE_DT_STRING;
     const struct tare_str text =
         is_text ? tare_text_at(column->values, at)
                 : (struct tare_str){ (const char *)&TARE_CONST_DATA(int64_t, column->values)[at], 4 };
-    if (!is_text && !cross->keyed) return (uint64_t)TARE_CONST_DATA(int64_t, column->values)[at];
+    if (!is_text && (!cross->keyed || (!cross->strong && !column->starts)))
+        return (uint64_t)TARE_CONST_DATA(int64_t, column->values)[at];
     return cross->strong ? tare_siphash24(text.data, text.size, cross->key[0], cross->key[1])
                          : tare_fingerprint64(text.data, text.size);
 }
