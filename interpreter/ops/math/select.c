@@ -136,7 +136,7 @@ static tare_status run_select(struct tare_kernel *kernel) {
     return select_by_plan(kernel, &plan);
 }
 
-/* ---- ClipByValue: min(max(t, low), high); NaN is preserved ---- */
+/* ---- ClipByValue: max(min(t, high), low), so low wins where it is above high; NaN is preserved ---- */
 
 static tare_status infer_clip(struct tare_infer *infer) {
     infer->outputs[0] = infer->inputs[0];
@@ -175,8 +175,8 @@ static tare_status run_clip(struct tare_kernel *kernel) {
     TARE_TRY(tare_kernel_output_like0(kernel, 0));
     if (t->elements == 0) return TARE_OK;
     void *to = kernel->outputs[0].data;
-    at_least_loops[t->dtype](to, t->data, low->data, t->elements, false, low->shape.rank == 0);
-    at_most_loops[t->dtype](to, to, high->data, t->elements, false, high->shape.rank == 0);
+    at_most_loops[t->dtype](to, t->data, high->data, t->elements, false, high->shape.rank == 0);
+    at_least_loops[t->dtype](to, to, low->data, t->elements, false, low->shape.rank == 0);
     return TARE_OK;
 }
 
