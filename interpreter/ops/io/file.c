@@ -79,21 +79,30 @@ static tare_status read_field(struct tare_strbuf *out, bool *more, size_t *at, c
     return out->failed ? TARE_FAIL(TARE_NO_MEMORY, "out of memory") : TARE_OK;
 }
 
+/* Whether spaces alone follow the number that ends at `end`; there is none if `end` is where the text begins. */
+static bool ends(const char *text, const char *end) {
+    if (end == text) return false;
+    while (tare_text_is_space(*end))
+        end++;
+    return *end == '\0';
+}
+
+/* Spaces around the number are ignored. */
 static bool store_number(struct tare_tensor *out, int64_t i, const char *text) {
     char *end;
     long long whole;
     errno = 0;
-    if (!text[0] || tare_text_is_space(text[strlen(text) - 1])) return false;
     switch (out->dtype) {
     case TARE_DT_FLOAT:
         TARE_DATA(float, out)[i] = strtof(text, &end);
-        return *end == '\0';
+        return ends(text, end);
     case TARE_DT_DOUBLE:
         TARE_DATA(double, out)[i] = strtod(text, &end);
-        return *end == '\0';
+        return ends(text, end);
     default:
         whole = strtoll(text, &end, 10);
-        if (*end || errno || (out->dtype == TARE_DT_INT32 && (whole < INT32_MIN || whole > INT32_MAX))) return false;
+        if (!ends(text, end) || errno || (out->dtype == TARE_DT_INT32 && (whole < INT32_MIN || whole > INT32_MAX)))
+            return false;
         tare_text_set_index(out, i, whole);
         return true;
     }
