@@ -77,13 +77,19 @@ static tare_status store(struct tare_tensor *to, const struct reader *reader, st
     return store_text(to, reader, text);
 }
 
+/* Removes each CR of the line in place, as TensorFlow's reader does (CR LF line ends, but also others). */
+static struct tare_str without_returns(char *start, const char *end) {
+    size_t size = 0;
+    for (const char *from = start; from < end; from++)
+        if (*from != '\r') start[size++] = *from;
+    return (struct tare_str){ start, size };
+}
+
 static tare_status read_lines(struct reader *reader, struct tare_table *table, char *data, size_t size) {
     char *end = data + size;
     for (char *start = data; start < end && reader->line != reader->form->vocab_size; reader->line++) {
         char *stop = memchr(start, '\n', (size_t)(end - start));
-        size_t length = (size_t)((stop ? stop : end) - start);
-        struct tare_str line = { start, length };
-        if (length && start[length - 1] == '\r') line.size--; /* CR LF line ends, as TensorFlow's reader accepts them */
+        const struct tare_str line = without_returns(start, stop ? stop : end);
         TARE_TRY(store(&reader->key, reader, line, reader->form->key_index));
         TARE_TRY(store(&reader->value, reader, line, reader->form->value_index));
         TARE_TRY(tare_table_insert(table, &reader->key, &reader->value));
