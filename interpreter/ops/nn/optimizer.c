@@ -103,10 +103,10 @@ static void follow(struct point *p, double shrinkage, double power) {
     const double lr = p->numbers[0], l1 = p->numbers[1], l2 = p->numbers[2];
     const double grad = p->grad + 2 * shrinkage * p->slots[0], accum = p->slots[1] + p->grad * p->grad;
     const double after = pow(accum, -power), before = pow(p->slots[1], -power);
-    const double linear = (p->times_lr ? p->slots[2] / lr : p->slots[2]) + grad - (after - before) / lr * p->slots[0];
-    const double pull = copysign(l1, linear) - linear;
-    p->slots[2] = p->times_lr ? linear * lr : linear;
-    p->slots[0] = fabs(linear) > l1 ? pull / (after / lr + 2 * l2) : 0;
+    const double times = p->times_lr ? lr : 1, divisor = p->times_lr ? 1 : lr; /* no division by a rate of 0 */
+    const double linear = p->slots[2] + grad * times - (after - before) / divisor * p->slots[0], bound = l1 * times;
+    p->slots[2] = linear;
+    p->slots[0] = fabs(linear) > bound ? (copysign(bound, linear) - linear) / (after / divisor + 2 * l2 * times) : 0;
     p->slots[1] = accum;
 }
 static void ftrl(struct point *p) {
