@@ -359,6 +359,14 @@ static tare_status reference_pool(struct tare_kernel *kernel) {
     return run_any(kernel, true);
 }
 
+/* Whether element i is above element j, whose value as a double is the same. */
+static bool exceeds(const struct tare_tensor *tensor, int64_t i, int64_t j) {
+    if (tensor->dtype == TARE_DT_INT64)
+        return TARE_CONST_DATA(int64_t, tensor)[i] > TARE_CONST_DATA(int64_t, tensor)[j];
+    if (tensor->dtype != TARE_DT_UINT64) return false;
+    return TARE_CONST_DATA(uint64_t, tensor)[i] > TARE_CONST_DATA(uint64_t, tensor)[j];
+}
+
 /* The first of equal maxima wins; a window without comparable elements (NaN) yields its first element. */
 static void maxima_with_places(struct tare_tensor *output, struct tare_tensor *places, const struct tare_pooling *pool,
                                const struct tare_tensor *input, bool with_batch) {
@@ -370,7 +378,8 @@ static void maxima_with_places(struct tare_tensor *output, struct tare_tensor *p
         int64_t best_place = -1;
         EACH_ELEMENT({
             const double x = tare_tensor_get_f64(input, b * image + place);
-            if (best_place < 0 || x > best) {
+            if (best_place < 0 || x > best ||
+                (x == best && exceeds(input, b * image + place, b * image + best_place))) {
                 best = x;
                 best_place = place;
             }
