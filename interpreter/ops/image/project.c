@@ -93,6 +93,14 @@ static void project_pixel(const struct projection *p, const float *t, int64_t im
     }
 }
 
+/* The fill value as a value of the images' dtype. */
+static float fill_of(const struct tare_tensor *fill, int dtype) {
+    const float value = TARE_CONST_DATA(float, fill)[0];
+    if (dtype == TARE_DT_HALF) return tare_float_from_half(tare_half_from_float(value));
+    if (dtype == TARE_DT_BFLOAT16) return tare_float_from_bfloat16(tare_bfloat16_from_float(value));
+    return tare_dtype_is_floating(dtype) ? value : truncf(value);
+}
+
 static tare_status read_mode(struct projection *p, const struct tare_kernel *kernel) {
     static const struct {
         const char *name;
@@ -110,7 +118,7 @@ static tare_status read_mode(struct projection *p, const struct tare_kernel *ker
     p->bilinear = strcmp(rule, "BILINEAR") == 0;
     if (!p->bilinear && strcmp(rule, "NEAREST") != 0)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "Invalid interpolation %s. Supported types: NEAREST, BILINEAR", rule);
-    if (kernel->n_inputs > 3) p->fill = TARE_CONST_DATA(float, &kernel->inputs[3])[0];
+    if (kernel->n_inputs > 3) p->fill = fill_of(&kernel->inputs[3], kernel->inputs[0].dtype);
     return TARE_OK;
 }
 
