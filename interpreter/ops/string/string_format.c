@@ -64,7 +64,15 @@ static void append_element(struct tare_strbuf *out, const struct tare_tensor *te
     }
 }
 
-/* Formats nested brackets; prints the first and last `edge` entries of each dimension (-1: all). */
+/* What separates the entries of dimension d. */
+static void append_space(struct tare_strbuf *out, const struct tare_tensor *tensor, int d) {
+    for (int n = tensor->shape.rank - d - 1; n > 0; n--)
+        tare_strbuf_putc(out, '\n');
+    for (int n = d + 1 == tensor->shape.rank ? d : 0; n <= d; n++)
+        tare_strbuf_putc(out, ' ');
+}
+
+/* Formats nested brackets; prints the first and last `edge` entries of each dimension. */
 static void append_tensor(struct tare_strbuf *out, const struct tare_tensor *tensor, int d, int64_t at, int64_t edge) {
     int64_t dim, inner;
     if (d == tensor->shape.rank) {
@@ -75,17 +83,8 @@ static void append_tensor(struct tare_strbuf *out, const struct tare_tensor *ten
     inner = tare_move_product(&tensor->shape, d + 1, tensor->shape.rank);
     tare_strbuf_putc(out, '[');
     for (int64_t i = 0; i < dim; i++) {
-        bool last = d + 1 == tensor->shape.rank, skip = edge >= 0 && edge < dim - edge && i == edge;
-        if (i || skip) {
-            if (last) {
-                if (i) tare_strbuf_putc(out, ' ');
-            } else {
-                for (int n = tensor->shape.rank - d - 1; i && n > 0; n--)
-                    tare_strbuf_putc(out, '\n');
-                for (int n = 0; i && n <= d; n++)
-                    tare_strbuf_putc(out, ' ');
-            }
-        }
+        const bool skip = edge < dim - edge && i == edge;
+        if (i || skip) append_space(out, tensor, d);
         if (skip) {
             tare_strbuf_puts(out, "...");
             i = dim - edge - 1;
@@ -96,10 +95,21 @@ static void append_tensor(struct tare_strbuf *out, const struct tare_tensor *ten
     tare_strbuf_putc(out, ']');
 }
 
+/* `summarize` counts entries at each end of a dimension, -1 stands for all; there are no more than elements, so that of
+ * an empty tensor's rows none is printed, and nothing at all of booleans. */
+static void append_summary(struct tare_strbuf *out, const struct tare_tensor *tensor, int64_t summarize) {
+    const int64_t edge = summarize < 0 || summarize > tensor->elements ? tensor->elements : summarize;
+    if (edge == 0 && tensor->dtype == TARE_DT_BOOL) return;
+    if (tensor->shape.rank == 0 && edge == 0)
+        tare_strbuf_puts(out, "...");
+    else
+        append_tensor(out, tensor, 0, 0, edge);
+}
+
 static tare_status run_format(struct tare_kernel *kernel) {
     const char *template = tare_node_string(kernel->node, "template", "%s");
     const char *placeholder = tare_node_string(kernel->node, "placeholder", "%s"), *found;
-    int64_t edge = tare_node_int(kernel->node, "summarize", 3);
+    const int64_t summarize = tare_node_int(kernel->node, "summarize", 3);
     struct tare_shape scalar = tare_shape_scalar();
     struct tare_strbuf buf = { 0 };
     size_t used = 0, length = strlen(placeholder);
@@ -108,7 +118,7 @@ static tare_status run_format(struct tare_kernel *kernel) {
     TARE_TRY(tare_kernel_output(kernel, 0, TARE_DT_STRING, &scalar));
     for (; (found = strstr(template, placeholder)); template = found + length) {
         tare_strbuf_append(&buf, template, (size_t)(found - template));
-        if (used < kernel->n_inputs) append_tensor(&buf, &kernel->inputs[used], 0, 0, edge);
+        if (used < kernel->n_inputs) append_summary(&buf, &kernel->inputs[used], summarize);
         used++;
     }
     tare_strbuf_puts(&buf, template);
