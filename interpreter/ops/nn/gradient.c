@@ -53,9 +53,10 @@ static double softsign(double dy, double x, float alpha) {
     }
 OF_RESULT(sigmoid, dy *y *(1 - y))
 OF_RESULT(tanh_of, dy *(1 - y * y))
-OF_RESULT(root, dy * 0.5 / y)
-OF_RESULT(inverse_root, -0.5 * dy * y * y * y)
-OF_RESULT(reciprocal, -dy *y *y)
+/* no gradient stays none where the derivative is infinite */
+OF_RESULT(root, dy == 0 ? 0 : dy * 0.5 / y)
+OF_RESULT(inverse_root, dy == 0 ? 0 : -0.5 * dy * y * y * y)
+OF_RESULT(reciprocal, dy == 0 ? 0 : -dy * y * y)
 #undef OF_RESULT
 
 static tare_status infer_both(struct tare_infer *infer) {
