@@ -36,7 +36,7 @@ busy c .c.lock "$tare" copy "$model" c
 busy s.calib .s.calib.lock "$tare" calibrate "$model" --data "$data" -o s.calib --quiet
 busy m.calib .m.calib.lock "$tare" merge part0.calib part1.calib -o m.calib
 busy kept kept/.tare.lock "$tare" run "$model" --data "$data" --output-dir kept --limit 2 --quiet
-busy r.html .r.html.lock "$tare" compare "$model" --calibration shared.calib --data "$data" --methods weight_only --report r.html --quiet
+busy r.html .r.html.lock "$tare" compare "$model" --data "$data" --methods weight_only --report r.html --quiet
 busy h.html .h.html.lock "$tare" show shared.calib --html h.html
 busy d.tfrecord .d.tfrecord.lock "$tare" dataset make "$data" -o d.tfrecord --limit 2 --quiet
 module=$source_dir/tests/golden/stablehlo/mlp.mlirbc
