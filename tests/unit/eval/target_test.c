@@ -200,6 +200,22 @@ static tare_status measure_steps(void *arg, struct tare_target_point *point) {
     return TARE_OK;
 }
 
+/* Gives each of the three layers a step to 8 bits and one to float. `apart`: dB between the first steps of layers. */
+static void give_two_steps(struct world *w, const char *setting, double to_8_bits, double apart, double to_float) {
+    for (size_t i = 3; i-- > 0;) {
+        w->layers[2 * i] = w->layers[i];
+        w->layers[2 * i].setting = setting;
+        w->layers[2 * i].alone.sqnr_db = to_8_bits + apart * (double)i;
+        w->layers[2 * i].quantized = true;
+        w->layers[2 * i].bits = 8;
+        w->layers[2 * i + 1] = w->layers[2 * i];
+        w->layers[2 * i + 1].alone.sqnr_db = to_float;
+        w->layers[2 * i + 1].quantized = false;
+        w->layers[2 * i + 1].level = 1;
+    }
+    w->sensitivity.count = 6;
+}
+
 static void precisions__are_raised_before_layers_go_to_float(void **state) {
     const struct tare_target target = { INFINITY, -INFINITY, 0, 0.013 };
     struct tare_strbuf text = { 0 };
@@ -208,18 +224,7 @@ static void precisions__are_raised_before_layers_go_to_float(void **state) {
     size_t in_float;
     (void)state;
     make(&w, 3, 3);
-    for (size_t i = 3; i-- > 0;) {
-        w.layers[2 * i] = w.layers[i];
-        w.layers[2 * i].setting = " algorithm=mse";
-        w.layers[2 * i].alone.sqnr_db = 20;
-        w.layers[2 * i].quantized = true;
-        w.layers[2 * i].bits = 8;
-        w.layers[2 * i + 1] = w.layers[2 * i];
-        w.layers[2 * i + 1].alone.sqnr_db = 30;
-        w.layers[2 * i + 1].quantized = false;
-        w.layers[2 * i + 1].level = 1;
-    }
-    w.sensitivity.count = 6;
+    give_two_steps(&w, " algorithm=mse", 20, 0, 30);
     const struct tare_target_task task = { .target = &target,
                                            .sensitivity = &w.sensitivity,
                                            .float_score = 0.8,
@@ -239,24 +244,14 @@ static void precisions__are_raised_before_layers_go_to_float(void **state) {
     tare_target_free(&r);
 }
 
-/* Three layers, each with a step to 8 bits and one to float, of which the second is the more urgent one. */
+/* The steps to float are the more urgent ones. */
 static void equal_mixes__are_measured_once(void **state) {
     const struct tare_target target = { INFINITY, 26, 0, 0 };
     struct tare_target_result r;
     struct world w;
     (void)state;
     make(&w, 3, 3);
-    for (size_t i = 3; i-- > 0;) {
-        w.layers[2 * i] = w.layers[i];
-        w.layers[2 * i].alone.sqnr_db = 30 + (double)i;
-        w.layers[2 * i].quantized = true;
-        w.layers[2 * i].bits = 8;
-        w.layers[2 * i + 1] = w.layers[2 * i];
-        w.layers[2 * i + 1].alone.sqnr_db = 20;
-        w.layers[2 * i + 1].quantized = false;
-        w.layers[2 * i + 1].level = 1;
-    }
-    w.sensitivity.count = 6;
+    give_two_steps(&w, "", 30, 1, 20);
     const struct tare_target_task task = { .target = &target,
                                            .sensitivity = &w.sensitivity,
                                            .float_score = 0.8,
