@@ -107,7 +107,6 @@ class Interrupts(unittest.TestCase):
             print(tare.calibrate(model, itertools.repeat(image, 5)).records)
         """), ["alarm", "5"])  # fmt: skip
 
-
     def test_calls_of_other_threads_go_on(self):
         self.assertEqual(output_of("""
             import threading
