@@ -255,6 +255,14 @@ static tare_status input_specs(Tensorflow__StructuredValue **values, struct buil
     return status;
 }
 
+/* The output of a signature that is result i of the call; NULL: none. */
+static const struct tare_binding *output_of(const struct tare_signature *signature, size_t i) {
+    for (size_t k = 0; k < signature->n_outputs; k++)
+        if (signature->outputs[k].edge.node && signature->outputs[k].edge.index == (int)i)
+            return &signature->outputs[k];
+    return NULL;
+}
+
 /* Entry of the concrete function map. Signature functions take keywords and return a dict, others take and return
  * positional values. */
 static tare_status add_concrete(struct builder *b, const struct tare_graph *graph,
@@ -283,8 +291,9 @@ static tare_status add_concrete(struct builder *b, const struct tare_graph *grap
     pair[1] = kwargs;
     TARE_TRY(make_tuple(&entry->value->canonicalized_input_signature, b, pair, 2));
     for (size_t i = 0; i < graph->n_returns; i++) {
-        struct tare_shape shape = i < signature->n_outputs ? signature->outputs[i].shape : tare_shape_unknown();
-        names[i] = i < signature->n_outputs ? signature->outputs[i].key : graph->returns[i].name;
+        const struct tare_binding *output = output_of(signature, i);
+        const struct tare_shape shape = output ? output->shape : tare_shape_unknown();
+        names[i] = output ? output->key : graph->returns[i].name;
         TARE_TRY(make_spec(&results[i], b, names[i], graph->returns[i].dtype, &shape));
     }
     if (keywords)

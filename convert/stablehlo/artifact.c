@@ -7,7 +7,7 @@
 #include "graph/op.h"
 
 #include <ctype.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The calling convention of jax.export since 2024; it matters for arguments that are tokens. */
@@ -49,17 +49,31 @@ bool tare_shlo_is_artifact(const char *path) {
 
 /* One argument or result of main. */
 struct tensor {
+    const char *name; /* key in the signature */
     int dtype;
     struct tare_shape shape;
+    size_t index;        /* in the module */
+    struct tare_edge of; /* its value in the function */
+};
+
+/* TensorFlow flattens the inputs and outputs of a signature, which are dictionaries, by sorted key. The arguments and
+ * results of the function therefore have the order `sorted` (arg0, arg1, arg10, arg2 ...), those of the module have
+ * their own. */
+struct tensors {
+    struct tensor **in_module, **sorted;
+    size_t count;
 };
 
 struct builder {
     struct tare_graph_model *model;
     const struct tare_shlo_exported *exported;
     struct tare_arena arena;
-    struct tensor *inputs, *outputs;
-    size_t n_inputs, n_outputs;
+    struct tensors inputs, outputs;
 };
+
+static int by_name(const void *a, const void *b) {
+    return strcmp((*(struct tensor *const *)a)->name, (*(struct tensor *const *)b)->name);
+}
 
 static tare_status take_type(struct tensor *out, const struct tare_shlo_type *type, const char *what, size_t i) {
     int64_t dims[TARE_MAX_RANK];
@@ -75,15 +89,24 @@ static tare_status take_type(struct tensor *out, const struct tare_shlo_type *ty
 }
 
 /* All of a list that are tensors; the first `skipped` are left out. */
-static tare_status take_types(struct tensor **out, size_t *count, struct builder *b,
-                              const struct tare_shlo_type_list *types, size_t skipped, const char *what) {
-    *count = 0;
-    *out = TARE_NEW_ARRAY(&b->arena, struct tensor, types->count + 1);
-    if (!*out) return TARE_NO_MEMORY;
+static tare_status take_types(struct tensors *out, struct builder *b, const struct tare_shlo_type_list *types,
+                              size_t skipped, const char *what, const char *stem) {
+    out->in_module = TARE_NEW_ARRAY(&b->arena, struct tensor *, types->count + 1);
+    out->sorted = TARE_NEW_ARRAY(&b->arena, struct tensor *, types->count + 1);
+    if (!out->in_module || !out->sorted) return TARE_NO_MEMORY;
     for (size_t i = skipped; i < types->count; i++) {
+        struct tensor *tensor;
         if (types->items[i]->kind == TARE_SHLO_TOKEN) continue;
-        TARE_TRY(take_type(&(*out)[(*count)++], types->items[i], what, i));
+        tensor = TARE_NEW(&b->arena, struct tensor);
+        if (!tensor) return TARE_NO_MEMORY;
+        TARE_TRY(take_type(tensor, types->items[i], what, i));
+        tensor->index = out->count;
+        tensor->name = tare_arena_printf(&b->model->arena, "%s%zu", stem, out->count);
+        if (!tensor->name) return TARE_NO_MEMORY;
+        out->in_module[out->count] = out->sorted[out->count] = tensor;
+        out->count++;
     }
+    qsort(out->sorted, out->count, sizeof *out->sorted, by_name);
     return TARE_OK;
 }
 
@@ -95,23 +118,27 @@ static tare_status read_main(struct builder *b, const struct tare_shlo_module *m
     if (!attr || attr->kind != TARE_SHLO_ATTR_TYPE || attr->type->kind != TARE_SHLO_FUNCTION)
         return TARE_FAIL(TARE_CORRUPT, "main has no function type");
     const size_t skipped = b->exported->n_platforms > 1 && attr->type->inputs.count ? 1 : 0;
-    TARE_TRY(take_types(&b->inputs, &b->n_inputs, b, &attr->type->inputs, skipped, "argument"));
-    return take_types(&b->outputs, &b->n_outputs, b, &attr->type->outputs, 0, "result");
+    TARE_TRY(take_types(&b->inputs, b, &attr->type->inputs, skipped, "argument", "arg"));
+    return take_types(&b->outputs, b, &attr->type->outputs, 0, "result", "output_");
 }
 
-static tare_status set_types(struct tare_node *node, struct builder *b) {
-    int *dtypes = TARE_NEW_ARRAY(&b->arena, int, b->n_inputs + b->n_outputs + 1);
-    struct tare_shape *shapes = TARE_NEW_ARRAY(&b->arena, struct tare_shape, b->n_outputs + 1);
-    if (!dtypes || !shapes) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < b->n_inputs; i++)
-        dtypes[i] = b->inputs[i].dtype;
-    for (size_t i = 0; i < b->n_outputs; i++) {
-        dtypes[b->n_inputs + i] = b->outputs[i].dtype;
-        shapes[i] = b->outputs[i].shape;
-    }
-    TARE_TRY(tare_node_set_type_list(node, "Tin", dtypes, b->n_inputs));
-    TARE_TRY(tare_node_set_type_list(node, "Tout", dtypes + b->n_inputs, b->n_outputs));
-    return tare_node_is(node, "XlaCallModule") ? tare_node_set_shape_list(node, "Sout", shapes, b->n_outputs) : TARE_OK;
+static tare_status set_types(struct tare_node *node, struct builder *b, const char *attr, struct tensor *const *tensors,
+                             size_t count) {
+    int *dtypes = TARE_NEW_ARRAY(&b->arena, int, count + 1);
+    if (!dtypes) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        dtypes[i] = tensors[i]->dtype;
+    return tare_node_set_type_list(node, attr, dtypes, count);
+}
+
+static tare_status set_module_types(struct tare_node *node, struct builder *b) {
+    struct tare_shape *shapes = TARE_NEW_ARRAY(&b->arena, struct tare_shape, b->outputs.count + 1);
+    if (!shapes) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < b->outputs.count; i++)
+        shapes[i] = b->outputs.in_module[i]->shape;
+    TARE_TRY(set_types(node, b, "Tin", b->inputs.in_module, b->inputs.count));
+    TARE_TRY(set_types(node, b, "Tout", b->outputs.in_module, b->outputs.count));
+    return tare_node_set_shape_list(node, "Sout", shapes, b->outputs.count);
 }
 
 /* Replaces a string attribute by a list of one string, or appends to the list. */
@@ -157,101 +184,99 @@ static tare_status set_module(struct tare_node *node, const struct tare_shlo_exp
 }
 
 static tare_status add_arguments(struct tare_graph *function, struct tare_node *node, struct builder *b) {
-    char name[32];
-    for (size_t i = 0; i < b->n_inputs; i++) {
-        struct tare_node *arg;
-        snprintf(name, sizeof name, "arg%zu", i);
-        arg = tare_graph_add_arg(function, name, b->inputs[i].dtype);
+    for (size_t i = 0; i < b->inputs.count; i++) {
+        struct tensor *input = b->inputs.sorted[i];
+        struct tare_node *arg = tare_graph_add_arg(function, input->name, input->dtype);
         if (!arg) return TARE_NO_MEMORY;
-        TARE_TRY(tare_node_add_input(node, tare_node_output0(arg)));
+        input->of = tare_node_output0(arg);
     }
+    for (size_t i = 0; i < b->inputs.count; i++)
+        TARE_TRY(tare_node_add_input(node, b->inputs.in_module[i]->of));
     return TARE_OK;
 }
 
 /* A true that waits for the node: the result of a main that returns nothing. */
-static tare_status add_done(struct tare_graph *function, struct tare_node *node) {
+static tare_status add_done(struct tare_graph *function, struct tare_node *node, struct builder *b) {
     struct tare_tensor value;
-    struct tare_node *done;
-    const struct tare_shape scalar = tare_shape_scalar();
-    TARE_TRY(tare_tensor_new(&value, TARE_DT_BOOL, &scalar));
-    TARE_DATA(uint8_t, &value)[0] = 1;
-    done = tare_graph_add_const(function, "done", &value);
-    tare_tensor_reset(&value);
+    struct tensor *done = TARE_NEW(&b->arena, struct tensor);
+    struct tare_node *constant;
     if (!done) return TARE_NO_MEMORY;
-    TARE_TRY(tare_node_add_control(done, node));
-    return tare_graph_add_return(function, "done", TARE_DT_BOOL, tare_node_output0(done));
+    *done = (struct tensor){ .name = "done", .dtype = TARE_DT_BOOL, .shape = tare_shape_scalar() };
+    TARE_TRY(tare_tensor_new(&value, done->dtype, &done->shape));
+    TARE_DATA(uint8_t, &value)[0] = 1;
+    constant = tare_graph_add_const(function, done->name, &value);
+    tare_tensor_reset(&value);
+    if (!constant) return TARE_NO_MEMORY;
+    done->of = tare_node_output0(constant);
+    b->outputs.sorted[b->outputs.count++] = done;
+    return tare_node_add_control(constant, node);
 }
 
 static tare_status add_function(struct tare_graph **out, struct builder *b) {
     struct tare_graph *function = *out = tare_model_add_function(b->model, "main");
     struct tare_node *node = function ? tare_graph_add(function, "XlaCallModule", "XlaCallModule") : NULL;
-    char name[32];
     if (!node) return TARE_NO_MEMORY;
     TARE_TRY(add_arguments(function, node, b));
-    TARE_TRY(set_types(node, b));
+    TARE_TRY(set_module_types(node, b));
     TARE_TRY(tare_node_set_int(node, "version", CALLING_CONVENTION));
     TARE_TRY(set_module(node, b->exported));
     TARE_TRY(set_platforms(node, b->exported));
     TARE_TRY(tare_node_resolve(node));
     function->is_stateful = true; /* the op is */
     TARE_TRY(tare_graph_add_control_return(function, node->name, node));
-    for (size_t i = 0; i < b->n_outputs; i++) {
-        snprintf(name, sizeof name, "output_%zu", i);
-        TARE_TRY(tare_graph_add_return(function, name, b->outputs[i].dtype, (struct tare_edge){ node, (int)i }));
+    for (size_t i = 0; i < b->outputs.count; i++)
+        b->outputs.in_module[i]->of = (struct tare_edge){ node, (int)i };
+    if (!b->outputs.count) TARE_TRY(add_done(function, node, b));
+    for (size_t i = 0; i < b->outputs.count; i++) {
+        const struct tensor *output = b->outputs.sorted[i];
+        TARE_TRY(tare_graph_add_return(function, output->name, output->dtype, output->of));
     }
-    return b->n_outputs ? TARE_OK : add_done(function, node);
+    return TARE_OK;
 }
 
 /* ---- the signature ---- */
 
-static tare_status add_input(struct tare_binding *binding, struct tare_node *call, struct builder *b, size_t i) {
-    const struct tensor *input = &b->inputs[i];
-    struct tare_node *node;
-    const char *key = tare_arena_printf(&b->model->arena, "arg%zu", i);
-    const char *name = tare_arena_printf(&b->model->arena, "serving_default_arg%zu", i);
-    if (!key || !name) return TARE_NO_MEMORY;
-    node = tare_graph_add(b->model->main, "Placeholder", name);
+static tare_status add_input(struct tare_binding *binding, struct tare_node *call, struct builder *b,
+                             const struct tensor *input) {
+    const char *name = tare_arena_printf(&b->model->arena, "serving_default_%s", input->name);
+    struct tare_node *node = name ? tare_graph_add(b->model->main, "Placeholder", name) : NULL;
     if (!node) return TARE_NO_MEMORY;
     TARE_TRY(tare_node_set_type(node, "dtype", input->dtype));
     TARE_TRY(tare_node_set_shape(node, "shape", &input->shape));
     TARE_TRY(tare_node_resolve(node));
     *binding = (struct tare_binding){
-        .key = key, .dtype = input->dtype, .shape = input->shape, .edge = tare_node_output0(node)
+        .key = input->name, .dtype = input->dtype, .shape = input->shape, .edge = tare_node_output0(node)
     };
     return tare_node_add_input(call, binding->edge);
 }
 
-static tare_status set_outputs(struct tare_signature *signature, struct tare_node *call, struct builder *b) {
-    struct tare_graph *function = tare_node_function(call, "f");
-    for (size_t i = 0; i < function->n_returns; i++) {
-        const struct tensor done = { TARE_DT_BOOL, tare_shape_scalar() };
-        const struct tensor *output = b->n_outputs ? &b->outputs[i] : &done;
-        signature->outputs[i] = (struct tare_binding){
-            .key = function->returns[i].name, .dtype = output->dtype, .shape = output->shape, .edge = { call, (int)i }
-        };
-    }
-    signature->n_outputs = function->n_returns;
-    return TARE_OK;
-}
-
+/* The signature lists its tensors in the order of the module. */
 static tare_status add_signature(struct builder *b, struct tare_graph *function) {
     struct tare_arena *arena = &b->model->arena;
     struct tare_signature *signature = TARE_NEW(arena, struct tare_signature);
     struct tare_node *call = tare_graph_add(b->model->main, "StatefulPartitionedCall", "StatefulPartitionedCall");
-    const int done = TARE_DT_BOOL;
     if (!signature || !call) return TARE_NO_MEMORY;
-    *signature = (struct tare_signature){ .key = "serving_default", .method_name = "tensorflow/serving/predict" };
-    signature->inputs = TARE_NEW_ARRAY(arena, struct tare_binding, b->n_inputs + 1);
-    signature->outputs = TARE_NEW_ARRAY(arena, struct tare_binding, function->n_returns + 1);
+    *signature = (struct tare_signature){ .key = "serving_default",
+                                          .method_name = "tensorflow/serving/predict",
+                                          .n_inputs = b->inputs.count,
+                                          .n_outputs = b->outputs.count };
+    signature->inputs = TARE_NEW_ARRAY(arena, struct tare_binding, b->inputs.count + 1);
+    signature->outputs = TARE_NEW_ARRAY(arena, struct tare_binding, b->outputs.count + 1);
     if (!signature->inputs || !signature->outputs) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < b->n_inputs; i++)
-        TARE_TRY(add_input(&signature->inputs[i], call, b, i));
-    signature->n_inputs = b->n_inputs;
+    for (size_t i = 0; i < b->inputs.count; i++) {
+        const struct tensor *input = b->inputs.sorted[i];
+        TARE_TRY(add_input(&signature->inputs[input->index], call, b, input));
+    }
     TARE_TRY(tare_node_set_func(call, "f", function->name));
-    TARE_TRY(set_types(call, b));
-    if (!b->n_outputs) TARE_TRY(tare_node_set_type_list(call, "Tout", &done, 1));
+    TARE_TRY(set_types(call, b, "Tin", b->inputs.sorted, b->inputs.count));
+    TARE_TRY(set_types(call, b, "Tout", b->outputs.sorted, b->outputs.count));
     TARE_TRY(tare_node_resolve(call));
-    TARE_TRY(set_outputs(signature, call, b));
+    for (size_t i = 0; i < b->outputs.count; i++) {
+        const struct tensor *output = b->outputs.sorted[i];
+        signature->outputs[output->index] = (struct tare_binding){
+            .key = output->name, .dtype = output->dtype, .shape = output->shape, .edge = { call, (int)i }
+        };
+    }
     b->model->signatures = signature;
     b->model->n_signatures = 1;
     return TARE_OK;

@@ -34,6 +34,14 @@ for command in run 'calibrate -o unknown.calib'; do
     grep -q "^tare: unknown.mlirbc: 1 op cannot be run: XlaCallModule: used by .*custom call 'Shardinq' is not supported (an export" err ||
         fail "$command of an unknown custom call: $(cat err)"
 done
+# More than ten arguments and results keep their order, and their names in what is written.
+args=()
+for i in $(seq 0 11); do array "x$i" "float[1] $i"; args+=(--input "arg$i=x$i.npy"); done
+"$tare" unwrap "$modules/many.mlirbc" many --quiet 2>err || fail "unwrap: $(cat err)"
+for model in "$modules/many.mlirbc" many; do
+    "$tare" run "$model" "${args[@]}" >out || fail "run of many arguments: $?"
+    for i in $(seq 0 11); do grep -qxF "output_$i float32[1] $((101 * i))" out || fail "many arguments: $(cat out)"; done
+done
 cp "$mlp" renamed.bin
 "$tare" run renamed.bin --data data.tfrecord --output-dir again --quiet >/dev/null && "$tare" diff float again >/dev/null ||
     fail "the name of the file matters"

@@ -317,6 +317,17 @@ def exported():
     wrap('cpu', m, [b'cpu'])
 
 
+def many():
+    """Twelve arguments and results: result i is 100 times argument i, plus i. The order of the numbers is not that of the names."""
+    m = Module('many', '1.8.0')
+    t = ten((1,), 'f32')
+    f = m.func('main', [t] * 12, visibility='public')
+    hundred = constant(f, np.array([100], np.float32))
+    m.ret(f, [f.op('add', [f.op('multiply', [x, hundred], [t]), constant(f, np.array([i], np.float32))], [t])
+              for i, x in enumerate(f.args)])
+    save('many', m)
+
+
 constants()
 regions()
 network()
@@ -324,3 +335,4 @@ checks()
 mlp()
 patterns()
 exported()
+many()
