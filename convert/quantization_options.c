@@ -330,9 +330,11 @@ static tare_status read_op_set(enum tare_quant_op_set *out, const struct tare_qu
 }
 
 static tare_status read_granularity(struct tare_quant_options *out, const options_message *message) {
-    const bool expected = message->has_enable_per_channel_quantization && message->enable_per_channel_quantization;
-    if (!expected && (message->has_enable_per_channel_quantization || out->op_set == TARE_OP_SET_TF))
-        out->setting.granularity = TARE_PER_TENSOR;
+    const bool given = message->has_enable_per_channel_quantization;
+    const bool expected = given && message->enable_per_channel_quantization;
+    out->setting.granularity = given                           ? expected ? TARE_PER_CHANNEL : TARE_PER_TENSOR
+                               : out->op_set == TARE_OP_SET_TF ? TARE_PER_TENSOR
+                                                               : tare_quant_default_granularity(out->op_set);
     if (expected && (out->op_set == TARE_OP_SET_TF ||
                      (out->setting.method == &tare_method_dynamic && out->op_set != TARE_OP_SET_UNIFORM_QUANTIZED)))
         return TARE_FAIL(TARE_INVALID_ARGUMENT,

@@ -236,10 +236,11 @@ static tare_status add_method(struct tare_variant_list *list, struct tare_arena 
     struct tare_quant_setting *setting = &variant.options.setting;
     TARE_TRY(read_method(&variant, arena, name));
     if (!setting->method) return add(list, arena, &variant);
-    for (size_t g = 0; g < (variant.sets_granularity ? 1 : granularities->count); g++) {
+    if (!variant.sets_granularity) setting->granularity = tare_quant_default_granularity(variant.options.op_set);
+    for (size_t g = 0; g < (variant.sets_granularity || !granularities ? 1 : granularities->count); g++) {
         unsigned sets = 0;
         variant.refused = NULL;
-        if (!variant.sets_granularity)
+        if (!variant.sets_granularity && granularities)
             TARE_TRY(tare_error_prefix(tare_quant_setting_read(setting, &sets, "granularity", granularities->items[g]),
                                        "--granularities"));
         TARE_TRY(tare_variant_check(&variant, arena));
@@ -254,10 +255,11 @@ tare_status tare_variants_parse(struct tare_variant_list *out, struct tare_arena
     memset(out, 0, sizeof *out);
     TARE_TRY(split(&methods, arena, "--methods", method_names));
     TARE_TRY(split(&algorithms, arena, "--algorithms", algorithm_names));
-    TARE_TRY(split(&granularities, arena, "--granularities", granularity_names));
-    TARE_TRY(add_method(out, arena, "float", &algorithms, &granularities, bits));
+    if (granularity_names) TARE_TRY(split(&granularities, arena, "--granularities", granularity_names));
+    const struct names *chosen = granularity_names ? &granularities : NULL;
+    TARE_TRY(add_method(out, arena, "float", &algorithms, chosen, bits));
     for (size_t i = 0; i < methods.count; i++)
-        TARE_TRY(add_method(out, arena, methods.items[i], &algorithms, &granularities, bits));
+        TARE_TRY(add_method(out, arena, methods.items[i], &algorithms, chosen, bits));
     return TARE_OK;
 }
 

@@ -25,8 +25,9 @@ struct tare_variant_list {
 };
 
 /* Parses three comma-separated lists and makes every combination. Float is always first: the others are measured
- * against it. `bits`: of weights, for methods that do not set them. A combination that does not exist, such as static
- * with per_block:32, is listed with `refused` set. TARE_USAGE names an unknown word and the nearest known one. */
+ * against it. `granularities` NULL: the default of the op set. `bits`: of weights, for methods that do not set them. A
+ * combination that does not exist, such as static with per_block:32, is listed with `refused` set. TARE_USAGE names an
+ * unknown word and the nearest known one. */
 tare_status tare_variants_parse(struct tare_variant_list *out, struct tare_arena *arena, const char *methods,
                                 const char *algorithms, const char *granularities, int bits) TARE_WARN_UNUSED;
 /* Sets `refused` when the settings of the variant exclude each other, such as weight_only in the op set tf. Call after

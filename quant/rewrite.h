@@ -31,6 +31,9 @@ struct tare_quant_ranges {
 };
 
 enum tare_quant_granularity { TARE_PER_CHANNEL, TARE_PER_TENSOR, TARE_PER_BLOCK };
+/* Where none is chosen: per channel; per tensor in UNIFORM_QUANTIZED, as in TensorFlow, whose compiler does not support
+ * more scales in products of matrices, biases and activations. */
+enum tare_quant_granularity tare_quant_default_granularity(enum tare_quant_op_set op_set);
 
 /* How one layer is quantized. */
 struct tare_quant_setting {

@@ -1,6 +1,10 @@
 /* Checks of the setting of a layer. */
 #include "quant/rewrite.h"
 
+enum tare_quant_granularity tare_quant_default_granularity(enum tare_quant_op_set op_set) {
+    return op_set == TARE_OP_SET_UNIFORM_QUANTIZED ? TARE_PER_TENSOR : TARE_PER_CHANNEL;
+}
+
 tare_status tare_quant_check_setting(const struct tare_quant_setting *setting) {
     if (!setting->method) return TARE_OK;
     if (setting->bits && setting->bits != 8 && setting->bits != 4)

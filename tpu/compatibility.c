@@ -96,7 +96,29 @@ static bool is_cpu_call(const struct tare_node *node) {
     return strncmp(tare_node_string(node, "call_target_name", ""), "lapack_", strlen("lapack_")) == 0;
 }
 
+/* Ops that XLA compiles for tensors of one scale alone, not for one scale per channel: the others are rejected by its
+ * conversion to StableHLO ("failed to legalize operation"). */
+static bool has_channel_scales(const struct tare_node *node) {
+    static const struct {
+        const char *op, *axis;
+    } ops[] = { { "UniformQuantizedDot", "rhs_quantization_axis" },
+                { "UniformQuantizedAdd", "lhs_quantization_axis" },
+                { "UniformQuantizedAdd", "rhs_quantization_axis" },
+                { "UniformQuantizedClipByValue", "quantization_axis" } };
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        if (tare_node_is(node, ops[i].op) && tare_node_int(node, ops[i].axis, -1) >= 0) return true;
+    return false;
+}
+
 static tare_status check_op(struct checker *checker, const struct tare_node *node) {
+    if (has_channel_scales(node))
+        return add(
+            checker, TARE_TPU_NOT_COMPILABLE, node->graph, node,
+            tare_arena_printf(checker->arena,
+                              "'tf.%s' op isn't compilable for TPU device with one scale per channel. (node '%s' "
+                              "in function %s; quantize the float model with --granularity per_tensor, or with "
+                              "the op set xla)",
+                              node->op, node->name, node->graph->name));
     if (is_lowered(node) || (tare_tpu_find_op(node->op) && !is_cpu_call(node))) return TARE_OK;
     return add(checker, TARE_TPU_NOT_COMPILABLE, node->graph, node,
                tare_arena_printf(checker->arena,

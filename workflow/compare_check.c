@@ -14,6 +14,8 @@ static tare_status apply_layers(struct tare_compare_job *c, struct tare_variant 
     const struct tare_quant_options own = *options;
     TARE_TRY(tare_workflow_quantize_apply_layers(options, &c->result.arena, &c->options->layers));
     if (variant->sets_op_set) options->op_set = own.op_set;
+    if (!variant->sets_granularity && !c->options->granularities)
+        options->setting.granularity = tare_quant_default_granularity(options->op_set);
     if (variant->sets_activation_bits)
         options->setting.activation_bits = own.setting.activation_bits;
     else if (!options->setting.method->takes_wide)

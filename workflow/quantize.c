@@ -58,7 +58,9 @@ tare_status tare_workflow_quantize_read(struct tare_quant_options *out, struct t
     *out = (struct tare_quant_options){ .setting.bits = request->bits, .keep_variables = request->keep_variables };
     TARE_TRY(tare_workflow_quantize_apply_layers(out, arena, &request->layers));
     TARE_TRY(tare_workflow_quantize_method(&out->setting.method, "--method", request->method));
-    TARE_TRY(tare_quant_setting_read(&out->setting, &sets, "granularity", request->granularity));
+    out->setting.granularity = tare_quant_default_granularity(out->op_set);
+    if (request->granularity)
+        TARE_TRY(tare_quant_setting_read(&out->setting, &sets, "granularity", request->granularity));
     TARE_TRY(tare_quant_check_setting(&out->setting));
     if (request->passes)
         TARE_TRY(tare_error_prefix(tare_quant_passes_parse(&out->passes, arena, request->passes), "--passes"));
@@ -111,7 +113,8 @@ void tare_workflow_quantize_command(struct tare_strbuf *out, struct tare_arena *
     bool channels;
     tare_strbuf_printf(out, "# tare quantize MODEL OUT --method %s", setting->method ? setting->method->name : "float");
     if (setting->bits == 4) tare_strbuf_puts(out, " --bits 4");
-    put_setting(out, "granularity", tare_variant_granularity(arena, variant), "per_channel");
+    if (setting->granularity != tare_quant_default_granularity(options->op_set))
+        put_setting(out, "granularity", tare_variant_granularity(arena, variant), "");
     put_setting(out, "algorithm", tare_variant_algorithm(arena, variant), "min_max");
     put_setting(out, "op-set", tare_quant_op_set_names[options->op_set], "xla");
     if (setting->activation_bits) tare_strbuf_printf(out, " --activation-bits %d", setting->activation_bits);

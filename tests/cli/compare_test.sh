@@ -230,6 +230,15 @@ for set in tf uniform_quantized; do
     "$tare" validate "$work/$set" >/dev/null || fail "op set $set has faults"
     "$tare" run "$work/$set" --data "$glyphs/eval.tfrecord.gz" --limit 1 >/dev/null || fail "op set $set does not run"
 done
+# One scale per tensor is the default of the op set uniform_quantized, of which XLA does not compile much else.
+"$tare" convert "$work/uniform_quantized" "$work/x" --dry-run --quiet >/dev/null || fail "convert of op set uniform_quantized: $?"
+"$tare" quantize "$model" "$work/channels" --calibration "$work/c.calib" --op-set uniform_quantized --granularity per_channel --quiet ||
+    fail "one scale per channel in op set uniform_quantized: $?"
+"$tare" convert --input_model_dir="$work/channels" --output_model_dir="$work/x" --quiet --dry-run \
+    --converter_options_string='tpu_functions { signature_name: "serving_default" }' >"$work/out" 2>&1 && fail "convert of scales per channel"
+grep -q "isn't compilable for TPU device with one scale per channel" "$work/out" || fail "convert of scales per channel: $(cat "$work/out")"
+"$tare" compare "$model" "${data[@]}" --calibration "$work/c.calib" --methods static:op_set=uniform_quantized,static >"$work/out" || fail "two op sets: $?"
+grep -q 'static:op_set=uniform_quantized min_max per_tensor' "$work/out" && grep -q 'static min_max ' "$work/out" || fail "two op sets: $(cat "$work/out")"
 "$tare" inspect "$work/tf" --functions >"$work/functions"
 grep -q '^quantized_conv2d_with_bias_and_relu6_fn_0' "$work/functions" || fail "no functions of op set tf"
 plain=$("$tare" compare "$model" "${data[@]}" --calibration "$work/c.calib" --methods static --depthwise --json | grep '"sqnr_db"' | tail -1 | grep -o '[0-9.]*')

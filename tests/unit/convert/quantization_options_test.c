@@ -155,6 +155,10 @@ static void granularity__follows_the_flag(void **state) {
     assert_int_equal(read("enable_per_channel_quantization: true").options.setting.granularity, TARE_PER_CHANNEL);
     assert_int_equal(read("enable_per_channel_quantization: false").options.setting.granularity, TARE_PER_TENSOR);
     assert_int_equal(read("op_set: TF").options.setting.granularity, TARE_PER_TENSOR);
+    assert_int_equal(read("op_set: UNIFORM_QUANTIZED").options.setting.granularity, TARE_PER_TENSOR);
+    assert_int_equal(
+        read("op_set: UNIFORM_QUANTIZED enable_per_channel_quantization: true").options.setting.granularity,
+        TARE_PER_CHANNEL);
     assert_int_equal(read("op_set: TF extensions { granularity: \"per_channel\" }").options.setting.granularity,
                      TARE_PER_CHANNEL);
     refuses("enable_per_channel_quantization: true op_set: TF",

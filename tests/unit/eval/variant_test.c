@@ -87,6 +87,9 @@ static void settings_of_a_method__take_precedence(void **state) {
     assert_int_equal(wide->options.op_set, TARE_OP_SET_TF);
     assert_true(wide->sets_op_set && wide->sets_activation_bits && !wide->sets_granularity);
     tare_arena_free(&arena);
+    check("static:op_set=uniform_quantized,static,static:op_set=uniform_quantized:granularity=per_channel", "mse", NULL,
+          "float static:op_set=uniform_quantized/mse/per_tensor static/mse/per_channel "
+          "static:granularity=per_channel:op_set=uniform_quantized/mse/per_channel");
     refuse("weight_only:bits=3", "min_max", "per_channel", "bits is '3' (expected 8 or 4)");
     refuse("weight_only:bit=4", "min_max", "per_channel", "--methods: there is no 'bit' (did you mean 'bits'?)");
     refuse("weight_only:bits", "min_max", "per_channel",

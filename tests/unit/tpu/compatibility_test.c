@@ -69,6 +69,42 @@ static void custom_calls_of_lapack__are_not_compiled(void **state) {
     }
 }
 
+/* XLA rejects these ops with one scale per channel ("failed to legalize operation"), and compiles them with one. */
+static void quantized_ops__are_compiled_with_one_scale(void **state) {
+    static const struct {
+        const char *op, *axis;
+    } cases[] = { { "UniformQuantizedDot", "rhs_quantization_axis" },
+                  { "UniformQuantizedAdd", "lhs_quantization_axis" },
+                  { "UniformQuantizedClipByValue", "quantization_axis" } };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int axis = -1; axis < 2; axis++) {
+            struct fixture f;
+            struct tare_edge inputs[8];
+            const int n = strcmp(cases[i].op, "UniformQuantizedClipByValue") == 0 ? 5 : 8;
+            set_up(&f);
+            struct tare_node *node = tare_graph_add(f.graph, cases[i].op, "product");
+            for (int k = 0; k < n; k++) {
+                const bool is_scale = n == 8 ? k == 2 || k == 4 || k == 6 : k == 3;
+                const bool is_value = n == 8 ? k < 2 : k < 3;
+                char name[8] = { 'x', (char)('0' + k) };
+                inputs[k] = is_value   ? mini_arg(f.graph, name, TARE_DT_QINT8)
+                            : is_scale ? mini_float(f.graph, name, 0.5F)
+                                       : mini_int(f.graph, name, 0);
+                mini_ok(tare_node_add_input(node, inputs[k]));
+            }
+            mini_ok(tare_node_set_type(node, strstr(cases[i].op, "Dot") ? "Tin" : "T", TARE_DT_QINT8));
+            if (strstr(cases[i].op, "Dot")) mini_ok(tare_node_set_type(node, "Tout", TARE_DT_QINT32));
+            mini_ok(tare_node_set_int(node, cases[i].axis, axis));
+            mini_ok(tare_node_resolve(node));
+            check(&f);
+            if (axis >= 0)
+                expect(&f, TARE_TPU_NOT_COMPILABLE, "isn't compilable for TPU device with one scale per channel");
+            assert_int_equal(f.count, axis >= 0);
+            tear_down(&f);
+        }
+}
+
 static void plain_arithmetic__passes(void **state) {
     struct fixture f;
     struct tare_edge x, shape;
@@ -370,6 +406,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_table__is_sorted),
         cmocka_unit_test(custom_calls_of_lapack__are_not_compiled),
+        cmocka_unit_test(quantized_ops__are_compiled_with_one_scale),
         cmocka_unit_test(plain_arithmetic__passes),
         cmocka_unit_test(gradients_of_convolutions__are_compiled_with_sizes_that_are_known),
         cmocka_unit_test(an_op_without_kernel__is_named_in_the_runtimes_words),
