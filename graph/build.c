@@ -72,13 +72,18 @@ static struct tare_node *new_node(struct tare_graph *graph, const char *op, cons
     return graph->has_uses && tare_node_start_uses(node) != TARE_OK ? NULL : node;
 }
 
-struct tare_node *tare_graph_add(struct tare_graph *graph, const char *op, const char *name) {
+struct tare_node *tare_graph_add_read(struct tare_graph *graph, const char *op, const char *name) {
     struct tare_node *node = new_node(graph, op, name);
     if (!node || !reserve(arena_of(graph), (void **)&graph->nodes, graph->n_nodes, &graph->nodes_capacity, sizeof node))
         return NULL;
     node->position = graph->n_nodes;
     graph->nodes[graph->n_nodes++] = node;
     return node;
+}
+
+struct tare_node *tare_graph_add(struct tare_graph *graph, const char *op, const char *name) {
+    const char *valid = tare_node_name_is_valid(name) ? name : tare_node_name_from(&graph->model->names, name);
+    return valid ? tare_graph_add_read(graph, op, valid) : NULL;
 }
 
 tare_status tare_graph_reserve(struct tare_graph *graph, size_t n_nodes) {

@@ -137,9 +137,17 @@ tare_status tare_graph_drop_arg_shapes(struct tare_graph *function) TARE_WARN_UN
 
 /* Releases what is not in the model's arena: when the model is freed, and when a function is removed from it. */
 void tare_graph_free_maps(struct tare_graph *graph);
-/* Adds a node at the end of the graph. A name in use gets the first free suffix _1, _2 …. NULL: no memory.
- * `op` is looked up in the registry. Add inputs and attributes, then call tare_node_resolve. */
+/* TensorFlow's rule for names of nodes: parts that ">" separates, each a letter, a digit or "." and then also "_", "-"
+ * and "/". Names of functions have no rule: "__inference_<lambda>_6". */
+bool tare_node_name_is_valid(const char *name);
+/* A valid name that resembles `text`, in the arena: what the rule does not allow becomes "_", and is dropped where the
+ * name begins. NULL: no memory. */
+const char *tare_node_name_from(struct tare_arena *arena, const char *text);
+/* Adds a node at the end of the graph. The name is made valid; one in use gets the first free suffix _1, _2 …. NULL: no
+ * memory. `op` is looked up in the registry. Add inputs and attributes, then call tare_node_resolve. */
 struct tare_node *tare_graph_add(struct tare_graph *graph, const char *op, const char *name);
+/* As tare_graph_add for a node that is read from a file, which keeps its name: other parts of the file refer to it. */
+struct tare_node *tare_graph_add_read(struct tare_graph *graph, const char *op, const char *name);
 /* As tare_graph_add for a function argument. */
 struct tare_node *tare_graph_add_arg(struct tare_graph *graph, const char *name, int dtype);
 /* As tare_graph_add_arg, with the dtype and, shared, the attributes of `like`: an argument with the same index. For

@@ -155,8 +155,7 @@ static tare_status connect(struct tare_node *node, const struct tare_graph *func
     return tare_node_set_type_list(node, "Tout", out, function->n_returns);
 }
 
-/* Batchers of one name share a queue, and an op without shared_name uses its node name: the function's name makes it
- * unique. */
+/* Batchers of one name share a queue: the function's name makes it unique. The node's name resembles it alone. */
 static tare_status wrap(struct batcher *b, struct tare_graph *function, const bool *captured,
                         const struct tare_batch_options *options) {
     struct tare_arena *memory = &b->model->arena;
@@ -171,6 +170,7 @@ static tare_status wrap(struct batcher *b, struct tare_graph *function, const bo
     TARE_TRY(tare_graph_drop_arg_shapes(body)); /* in the old order, and of one request */
     node = tare_graph_add(function, "BatchFunction", node_name);
     if (!node) return TARE_NO_MEMORY;
+    TARE_TRY(tare_node_set_string(node, "shared_name", node_name, strlen(node_name)));
     TARE_TRY(tare_node_set_func(node, "f", body->name));
     TARE_TRY(set_numbers(node, options));
     TARE_TRY(connect(node, function, captured, b->arena));

@@ -223,7 +223,8 @@ static tare_status place_one(struct tare_tpu_placed *out, struct tare_graph_mode
         tare_arena_printf(&model->arena, "tpu_fn_icv2_%s%s", function->graph->name, quantized ? "_tf_quant" : "");
     const char *name = stem ? tare_model_unused_name(model, stem) : NULL;
     if (!name) return TARE_NO_MEMORY;
-    job.cluster = tare_arena_printf(&model->arena, "cluster_%s", function->graph->name);
+    stem = tare_arena_printf(&model->arena, "cluster_%s", function->graph->name);
+    job.cluster = stem ? tare_node_name_from(&model->arena, stem) : NULL; /* the runtime names nodes after it */
     if (!job.cluster) return TARE_NO_MEMORY;
     TARE_TRY(tare_function_move_body(&job.graph, function->graph, name));
     TARE_TRY(tare_graph_remove_attr(job.graph, "_XlaMustCompile")); /* the runtime compiles the cluster alone */

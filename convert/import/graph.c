@@ -121,7 +121,7 @@ static tare_status import_node(struct tare_graph *graph, const Tensorflow__NodeD
     struct tare_shared_attrs *shared = NULL;
     struct tare_node *node;
     TARE_TRY(check_node(graph, def));
-    node = tare_graph_add(graph, def->op, def->name);
+    node = tare_graph_add_read(graph, def->op, def->name);
     if (!node) return TARE_NO_MEMORY;
     if (pool) {
         tare_status status;

@@ -95,24 +95,16 @@ static void check_controls(struct tare_validator *validator, const struct tare_n
     }
 }
 
-/* TensorFlow's rule for the names of a GraphDef: parts that ">" separates, each a letter, a digit or "." and then also
- * "_", "-" and "/". An importing session allows names that begin with "_". */
-static bool is_valid_name(const char *name) {
-    static const char first[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.";
-    static const char all[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/";
-    const char *part = name;
-    do {
-        const bool internal = part == name && *part == '_';
-        if (!*part || (!internal && !strchr(first, *part))) return false;
-        part += strspn(part, all);
-    } while (*part++ == '>');
-    return !part[-1];
+/* A session that imports the main graph allows names that begin with "_"; a loader of functions does not. */
+static bool has_valid_name(const struct tare_validator *validator, const struct tare_node *node) {
+    const bool internal = *node->name == '_' && node->graph == validator->model->main;
+    const char *rest = node->name + (internal ? strspn(node->name, "._-/") : 0);
+    return (internal && !*rest) || tare_node_name_is_valid(rest);
 }
 
 static void check_node(struct tare_validator *validator, const struct tare_node *node) {
     const struct tare_node *named = tare_map_get(&node->graph->by_name, node->name);
-    if (node->graph == validator->model->main && !is_valid_name(node->name))
-        tare_fault_at(validator, node, "Node name contains invalid characters");
+    if (!has_valid_name(validator, node)) tare_fault_at(validator, node, "Node name contains invalid characters");
     if (named && named != node && !named->dead) tare_fault_at(validator, node, "two nodes named %s", node->name);
     if (!*node->op) {
         tare_fault_at(validator, node, "a node without an op");

@@ -56,6 +56,17 @@ static void what_goes_in__becomes_arguments_and_constants_go_along(void **state)
     tare_model_free(f.model);
 }
 
+static void the_call__has_a_valid_name_though_the_function_has_none(void **state) {
+    const bool chosen[16] = { true, true, true, true };
+    struct fixture f;
+    (void)state;
+    set_up(&f);
+    mini_ok(tare_graph_outline(&f.inner, f.outer, chosen, "__inference_<lambda>_6_tpu"));
+    assert_string_equal(graph_only(f.outer, "StatefulPartitionedCall")->name, "inference__lambda__6_tpu");
+    assert_true(value(&f, 3) == 11);
+    tare_model_free(f.model);
+}
+
 static void a_result_of_the_graph__is_returned_by_the_call(void **state) {
     struct fixture f;
     (void)state;
@@ -97,6 +108,7 @@ static void effects__keep_their_order(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_goes_in__becomes_arguments_and_constants_go_along),
+        cmocka_unit_test(the_call__has_a_valid_name_though_the_function_has_none),
         cmocka_unit_test(a_result_of_the_graph__is_returned_by_the_call),
         cmocka_unit_test(effects__keep_their_order),
     };

@@ -67,6 +67,33 @@ static void assert_text(const struct tare_node *node, const char *attr, const ch
     assert_string_equal(tare_node_string(node, attr, ""), text);
 }
 
+/* As tf.function names the functions of a lambda and of "é"; the names of nodes have fewer letters. */
+static void functions_of_any_name__get_nodes_with_valid_names(void **state) {
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *function = tare_model_add_function(model, "__inference_<lambda>_\xC3\xA9_6");
+    struct tare_tpu_function chosen = { function, NULL, "lambda" };
+    const struct tare_batch_options batch = { .component = TARE_BATCH_TPU,
+                                              .num_batch_threads = 1,
+                                              .max_batch_size = 4 };
+    struct tare_batching_result batching;
+    struct tare_tpu_placed *placed;
+    struct tare_arena arena = { 0 };
+    const struct tare_node *batcher;
+    struct tare_edge x = mini_arg(function, "x", TARE_DT_FLOAT);
+    (void)state;
+    mini_return(function, "y", mini_node(function, "Relu", "Relu", 1, x));
+    mini_ok(tare_tpu_place(&placed, &arena, model, &chosen, 1, NULL, false));
+    mini_ok(tare_tpu_batch(&batching, &arena, model, &batch, 1));
+    assert_non_null(graph_node(placed[0].replicated, "cluster___inference__lambda____6/pivot"));
+    assert_text(graph_only(placed[0].replicated, "TPUReplicateMetadata"), "_tpu_replicate",
+                "cluster___inference__lambda____6");
+    batcher = graph_only(function, "BatchFunction");
+    assert_string_equal(batcher->name, "batch/__inference__lambda____6");
+    assert_text(batcher, "shared_name", "batch/__inference_<lambda>_\xC3\xA9_6");
+    tare_model_free(model);
+    tare_arena_free(&arena);
+}
+
 static void the_cluster__has_pivot_metadata_and_status(void **state) {
     const struct tare_node *pivot, *metadata, *status;
     struct fixture f;
@@ -181,6 +208,7 @@ static void functions_called_by_another_one__are_copied_for_any_call(void **stat
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(functions_of_any_name__get_nodes_with_valid_names),
         cmocka_unit_test(the_cluster__has_pivot_metadata_and_status),
         cmocka_unit_test(data_and_handles__enter_as_in_the_serving_graph),
         cmocka_unit_test(results__leave_by_a_replicated_output),

@@ -183,9 +183,11 @@ static void names(void **state) {
                                  invalid[i]),
                NULL);
     }
-    identity(f->function, "a b", f->relu); /* a function may name its nodes otherwise */
     node->name = tare_arena_strdup(&f->model->arena, "n");
+    node = identity(f->function, "n", f->relu);
     expect(f, NULL);
+    node->name = tare_arena_strdup(&f->model->arena, "_n"); /* a loader of functions allows no internal names */
+    expect(f, "inner/_n (Identity): Node name contains invalid characters", NULL);
 }
 
 static void returns(void **state) {
