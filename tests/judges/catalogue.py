@@ -1,0 +1,58 @@
+"""The catalogue of models: one row per function that writes one. zoo/*.py register theirs with @model."""
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from steps import Bound
+
+if TYPE_CHECKING:
+    import numpy as np
+
+# The values of each input of a signature, one dict per record.
+Record = dict[str, "np.ndarray"]
+Writer = Callable[[str, "np.random.Generator"], dict[str, list[Record]]]
+WRITERS = {  # module of zoo/: environment of the process that writes its models; None: the judge's own process
+    "keras3": None,
+    "modules": None,
+    "preprocessing": None,
+}
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model of the zoo. `write(folder, random)` writes a SavedModel into `folder` and returns records by signature.
+
+    `refuses`: {pattern of a step: reason}, what `tare` must refuse with exit status 1 and a message that contains the reason.
+    `quick`: belongs to the quick tier. `differs`: why outputs are not compared (they are random, say); empty: they are.
+    `bound`: of every comparison, for a model that itself computes in bfloat16, say; None: that of the step."""
+
+    name: str
+    module: str
+    write: Writer
+    quick: bool = False
+    refuses: dict[str, str] = field(default_factory=dict)
+    differs: str = ""
+    bound: Bound | None = None
+
+
+MODELS: dict[str, Model] = {}
+
+
+def model(quick: bool = False, refuses: dict[str, str] | None = None, differs: str = "",
+          bound: Bound | None = None) -> Callable[[Writer], Writer]:
+    """Registers the function below it under its own name."""
+    def register(write: Writer) -> Writer:
+        name, module = write.__name__, write.__module__.rsplit(".", 1)[-1]
+        if name in MODELS:
+            raise ValueError(f"{name}: registered by {MODELS[name].module} and {module}")
+        MODELS[name] = Model(name, module, write, quick, refuses or {}, differs, bound)
+        return write
+    return register
+
+
+def load(module: str) -> None:
+    """Imports a module of zoo/, which registers its models."""
+    importlib.import_module(f"zoo.{module}")

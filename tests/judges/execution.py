@@ -1,0 +1,59 @@
+"""Runs signatures in TensorFlow, and compares outputs."""
+from __future__ import annotations
+
+import numpy as np
+import tensorflow as tf
+
+from catalogue import Record
+from program import plain
+from steps import Bound
+
+
+def run(loaded: object, signature: str, records: list[Record], compiled: bool = False) -> list[dict[str, np.ndarray]]:
+    """Outputs of a loaded model for each record; `compiled`: the whole signature by XLA."""
+    function = loaded.signatures[signature]     # type: ignore[attr-defined]
+    specs = function.structured_input_signature[1]
+
+    def call(inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        return function(**inputs)
+
+    call = tf.function(call, jit_compile=True, autograph=False) if compiled else call
+    found = []
+    for record in records:
+        inputs = {name: tf.constant(record[name], dtype=spec.dtype) for name, spec in specs.items() if name in record}
+        found.append({name: value.numpy() for name, value in call(inputs).items()})
+    return found
+
+
+def compare(got: list[dict[str, np.ndarray]], want: list[dict[str, np.ndarray]], bound: Bound) -> str:
+    """The first difference between the outputs of `tare` (got) and TensorFlow's (want), or ""."""
+    if len(got) != len(want):
+        return f"{len(got)} records (expected {len(want)})"
+    for index, (ours, theirs) in enumerate(zip(got, want, strict=True)):
+        if ours.keys() != {name.replace("/", "__") for name in theirs}:
+            return f"outputs {sorted(ours)} (expected {sorted(theirs)})"
+        for name, value in theirs.items():
+            text = difference(plain(ours[name.replace("/", "__")]), plain(value), bound)
+            if text:
+                return f"record {index}, {name}: {text}"
+    return ""
+
+
+def difference(got: np.ndarray, want: np.ndarray, bound: Bound) -> str:
+    if want.dtype == object:
+        return "" if list(got) == list(want.ravel()) else f"{list(got)[:4]} (expected {list(want.ravel())[:4]})"
+    if got.shape != want.shape or got.dtype != want.dtype:
+        return f"{got.dtype}{list(got.shape)} (expected {want.dtype}{list(want.shape)})"
+    if want.dtype.kind not in "fc" or not want.size:
+        wrong = int((got != want).sum())
+        return f"{wrong} of {want.size} values differ" if wrong else ""
+    finite = np.isfinite(want)
+    if not (np.isfinite(got) == finite).all() or not np.array_equal(got[~finite], want[~finite], equal_nan=True):
+        return "NaN or infinity in other places"
+    if not finite.any():
+        return ""
+    size = float(np.abs(want[finite]).max()) or 1.0
+    apart = np.abs(got[finite].astype(np.float64) - want[finite]) / size
+    if apart.max() > bound.largest or apart.mean() > bound.mean:
+        return f"largest difference {apart.max():.2g}, mean {apart.mean():.2g} of {size:.3g} (bounds {bound.largest:g}, {bound.mean:g})"
+    return ""
