@@ -177,13 +177,14 @@ tare_status tare_model_convert(tare_model **out, char **report, const tare_model
     tare_public_begin(model->context, model->family);
     *out = NULL;
     if (report) *report = NULL;
-    if (flags &
-        ~(unsigned)(TARE_CONVERT_ALLOW_INCOMPATIBLE | TARE_CONVERT_FIND_FUNCTIONS | TARE_CONVERT_BFLOAT16_OUTPUTS))
+    if (flags & ~(unsigned)(TARE_CONVERT_ALLOW_INCOMPATIBLE | TARE_CONVERT_FIND_FUNCTIONS |
+                            TARE_CONVERT_BFLOAT16_OUTPUTS | TARE_CONVERT_KEEP_TAGS))
         TARE_CHECK(TARE_FAIL(TARE_INVALID_ARGUMENT, "unknown flags %#x", flags));
     TARE_CHECK(tare_converter_options_parse(&converter, &arena, text, strlen(text)));
     converter.allow_incompatible = flags & TARE_CONVERT_ALLOW_INCOMPATIBLE;
     converter.automatic = flags & TARE_CONVERT_FIND_FUNCTIONS;
     converter.rounds_outputs = flags & TARE_CONVERT_BFLOAT16_OUTPUTS;
+    converter.keeps_tags = flags & TARE_CONVERT_KEEP_TAGS;
     if (converter.automatic && converter.n_functions)
         TARE_CHECK(TARE_FAIL(TARE_INVALID_ARGUMENT,
                              "TARE_CONVERT_FIND_FUNCTIONS and tpu_functions in the options exclude each other"));

@@ -25,7 +25,7 @@
 
 struct convert_options {
     const char *model, *out; /* positional: the same as input and output */
-    const char *input, *output, *text, *file, *report, *calibration;
+    const char *input, *output, *text, *file, *report, *calibration, *tags;
     int functions;
     bool keep_module, dry_run, allow_incompatible, allow_missing, allow_unquantized, bfloat16_outputs, overwrite, json,
         quiet;
@@ -76,6 +76,12 @@ static const struct tare_option rows[] = {
       .placeholder = "FILE.calib",
       .help = "quantize with the statistics of this calibration file; without quantization_options, with the "
               "default ones" },
+    { .name = "tags",
+      .kind = TARE_OPTION_STRING,
+      .offset = offsetof(struct convert_options, tags),
+      .placeholder = "TAG,…",
+      .fallback_text = "serve,tpu, which servers with TPUs look for; those of MODEL if nothing is placed on the TPU",
+      .help = "tags of the converted model" },
     { .name = "keep-module",
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct convert_options, keep_module),
@@ -307,6 +313,7 @@ static tare_status run(int argc, char *const *argv) {
     if (done) goto done;
     TARE_CHECK(take_arguments(&options));
     TARE_CHECK(read_options(&converter, &arena, &options));
+    converter.tags = options.tags;
     converter.allow_incompatible = options.allow_incompatible;
     converter.rounds_outputs = options.bfloat16_outputs;
     converter.automatic = options.functions == FUNCTIONS_AUTO;

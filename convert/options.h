@@ -35,6 +35,10 @@ struct tare_converter_options {
     bool requests_bfloat16;   /* bfloat16_optimization is ENABLED, not only on by default */
     bool bfloat16_all;        /* scope ALL */
     bool skip_safety_checks;
+    /* Not in the message: tags of the converted model, separated by commas. NULL: "serve,tpu" if functions were placed,
+     * otherwise those of the input. */
+    const char *tags;
+    bool keeps_tags;              /* not in the message: the tags are those of the input */
     bool rounds_outputs;          /* not in the message: final probabilities and logits are rounded to bfloat16, too */
     bool allow_incompatible;      /* not in the message: what a TPU would refuse is said, not refused */
     const char *const *float_ops; /* filterlist */

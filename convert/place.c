@@ -201,6 +201,16 @@ static tare_status place_functions(struct tare_place *place, size_t *changes) {
     return TARE_OK;
 }
 
+/* Servers with TPUs look for the tags "serve" and "tpu". Without new TPU functions the model keeps its tags. */
+static tare_status choose_tags(struct tare_place *place, size_t *changes) {
+    const struct tare_converter_options *options = place->options;
+    const char *tags = options->tags ? options->tags : "serve,tpu";
+    (void)changes;
+    if (options->keeps_tags || (!options->tags && !place->n_functions)) return TARE_OK;
+    place->model->tags = tare_arena_strdup(&place->model->arena, tags);
+    return place->model->tags ? TARE_OK : TARE_NO_MEMORY;
+}
+
 static bool shapes_io(const struct tare_converter_options *options) {
     return options->io_shapes;
 }
@@ -280,6 +290,7 @@ const struct tare_place_pass tare_place_passes[] = {
     { "bfloat16", { "bfloat16", "keep_float32" }, uses_bfloat16, to_bfloat16 },
     { "lower_transposed_conv", { "lower_transposed_conv" }, NULL, lower_transposed },
     { "place", { "place" }, NULL, place_functions },
+    { "tags", { NULL }, NULL, choose_tags },
     { "shard_inputs", { "shard_inputs" }, is_sharded, shard_inputs }, /* a vector could not be split */
     { "io_shapes", { "io_shape_inputs", "io_shape_outputs", "io_shape_narrowed" }, shapes_io, shape_io },
     { "batch", { "batch_inserted", "batch_updated" }, NULL, insert_batchers },

@@ -229,6 +229,7 @@ static tare_status clone_references(struct tare_graph_model *to, const struct ta
 
 static tare_status clone_model(struct tare_graph_model *to, const struct tare_graph_model *from) {
     to->path = from->path;
+    to->tags = from->tags;
     to->retyped = from->retyped;
     to->keep_variables_from = from->keep_variables_from;
     to->module_error = from->module_error;

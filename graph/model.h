@@ -101,6 +101,7 @@ struct tare_graph_model {
      */
     struct tare_arena nodes, names, outputs;
     const char *path; /* directory it was read from; for asset files and messages */
+    const char *tags; /* to write, separated by commas; NULL: those of the file it was read from, or "serve" */
     struct tare_graph *main;
     struct tare_graph **functions;
     size_t n_functions, functions_capacity;

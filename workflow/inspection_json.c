@@ -254,7 +254,7 @@ static tare_status add_model(json_t *root, const struct tare_graph_model *model,
     set(root, "path", text_json(model->path));
     set(root, "format", text_json(info.format));
     set(root, "tensorflow_version", text_json(info.tensorflow_version));
-    set(root, "tags", text_json(info.tags));
+    set(root, "tags", text_json(model->tags ? model->tags : info.tags));
     set(root, "tf1", json_boolean(info.is_tf1));
     set(root, "signatures", signatures_json(model, options->signature));
     set(root, "aliases", aliases_json(model));

@@ -130,19 +130,25 @@ static tare_status export_signatures(Tensorflow__MetaGraphDef *meta, struct tare
 
 /* ---- tags and aliases ---- */
 
+static tare_status set_tags(Tensorflow__MetaGraphDef__MetaInfoDef *info, struct tare_arena *arena,
+                            const struct tare_graph_model *model, bool has_tags) {
+    if (!model->tags && has_tags) return TARE_OK;
+    char *rest = tare_arena_strdup(arena, model->tags ? model->tags : "serve");
+    info->tags = rest ? TARE_NEW_ARRAY(arena, char *, strlen(rest) + 1) : NULL;
+    info->n_tags = 0;
+    if (!info->tags) return TARE_NO_MEMORY;
+    while (rest && *rest)
+        info->tags[info->n_tags++] = strsep(&rest, ",");
+    return TARE_OK;
+}
+
 static tare_status export_info(Tensorflow__MetaGraphDef *meta, struct tare_arena *arena,
                                const struct tare_graph_model *model, const Tensorflow__MetaGraphDef *origin) {
     Tensorflow__MetaGraphDef__MetaInfoDef *info = TARE_NEW(arena, Tensorflow__MetaGraphDef__MetaInfoDef);
     if (!info) return TARE_NO_MEMORY;
     tensorflow__meta_graph_def__meta_info_def__init(info);
-    if (origin && origin->meta_info_def) {
-        *info = *origin->meta_info_def;
-    } else {
-        info->tags = TARE_NEW(arena, char *);
-        if (!info->tags) return TARE_NO_MEMORY;
-        info->tags[0] = text("serve");
-        info->n_tags = 1;
-    }
+    if (origin && origin->meta_info_def) *info = *origin->meta_info_def;
+    TARE_TRY(set_tags(info, arena, model, origin && origin->meta_info_def));
     TARE_TRY(tare_export_op_list(&info->stripped_op_list, arena, model, info->stripped_op_list));
     info->function_aliases = TARE_NEW_ARRAY(arena, Tensorflow__StringEntry *, model->n_aliases + 1);
     info->n_function_aliases = model->n_aliases;

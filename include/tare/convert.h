@@ -15,6 +15,8 @@ enum tare_convert_flags {
     TARE_CONVERT_FIND_FUNCTIONS = 2,
     /* Round the final probabilities and their logits to bfloat16, too; they stay float32 otherwise. */
     TARE_CONVERT_BFLOAT16_OUTPUTS = 4,
+    /* Keep the tags of the model; otherwise those of a copy with TPU functions are "serve" and "tpu". */
+    TARE_CONVERT_KEEP_TAGS = 8,
 };
 
 /* Returns a converted copy of the model. `converter_options`: a ConverterOptions message in text format

@@ -24,7 +24,7 @@ Path = Union[str, "os.PathLike[str]"]
 _OVERWRITE = 1
 _MOST_THREADS = 1024
 _MOST_RUNNERS = 8  # of a function, by dtypes and shapes of the arguments
-_ALLOW_INCOMPATIBLE, _FIND_FUNCTIONS, _BFLOAT16_OUTPUTS = 1, 2, 4
+_ALLOW_INCOMPATIBLE, _FIND_FUNCTIONS, _BFLOAT16_OUTPUTS, _KEEP_TAGS = 1, 2, 4, 8
 
 
 class Signature(NamedTuple):
@@ -452,6 +452,7 @@ class Model:
         calibration: Optional[Calibration] = None,
         allow_incompatible: bool = False,
         bfloat16_outputs: bool = False,
+        keep_tags: bool = False,
         progress: Progress = None,
         **fields: Any,
     ) -> "Model":
@@ -470,6 +471,9 @@ class Model:
             Convert functions that a TPU cannot compile, with a warning for each reason.
         bfloat16_outputs : bool
             Also round the final probabilities and their logits to bfloat16.
+        keep_tags : bool
+            Write the copy with the tags of this model. Default: with ``serve`` and ``tpu``, which servers with TPUs look
+            for.
         progress : callable or bool, optional
             See `tare.calibrate`.
         **fields
@@ -499,6 +503,8 @@ class Model:
         if calibration is not None and "quantization_options" not in given:
             text += "\nexternal_feature_configs { quantization_options { } }"
         flags = (_ALLOW_INCOMPATIBLE if allow_incompatible else 0) | (_BFLOAT16_OUTPUTS if bfloat16_outputs else 0)
+        if keep_tags:
+            flags |= _KEEP_TAGS
         if "tpu_functions" not in given:
             flags |= _FIND_FUNCTIONS
         handle = calibration_handle(calibration)

@@ -272,7 +272,9 @@ class Converting(Case):
                           self.model.convert('tpu_functions { function_alias: "tpu_func" }')):  # fmt: skip
             self.assertIn("TPUPartitionedCall", converted.describe()["ops"])
             self.assertIn("chips", converted.report)
+            self.assertEqual(converted.describe()["tags"], "serve,tpu")
         self.assertIn("chips", converted.report._repr_html_())
+        self.assertEqual(self.model.convert(keep_tags=True).describe()["tags"], "serve")
 
     def test_comments_in_options_end_with_their_line(self):
         options = 'bfloat16_optimization: DISABLED  # not: tpu_functions { }, quantization_options'

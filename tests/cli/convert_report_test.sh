@@ -46,6 +46,24 @@ same "$work/file" "$work/percentile" && fail "percentile gives the model of min_
 grep -q 'float64\|becomes an integer' "$work/err" && fail "dynamic: $(cat "$work/err")"
 grep -q '"op": "Relu"' "$work/dynamic.json" && fail "dynamic: activations stay float32"
 
+# Tags: servers with TPUs look for serve and tpu. What has no part on the TPU keeps its own, and so does a converted model.
+tags() { "$tare" inspect "$1" 2>/dev/null | sed -n 's/^  tags *//p'; }
+expect_tags() { # OUT EXPECTED OPTIONS FLAGS...
+    convert "$1" "$3" "${@:4}" || fail "$1: $?"
+    [ "$(tags "$1")" = "$2" ] || fail "$1: tags '$(tags "$1")' (expected '$2')"
+}
+expect_tags "$work/tpu" serve,tpu "$place"
+expect_tags "$work/plain" serve "$place" --tags serve
+expect_tags "$work/others" serve,gpu "$place" --tags serve,gpu
+expect_tags "$work/none" '(none)' "$place" --tags ''
+expect_tags "$work/on_cpu" serve "disable_default_optimizations: true" --tpu_functions named
+expect_tags "$work/batched" serve "disable_default_optimizations: true ${batch%\} }experimental { function_alias: \"tpu_func\" } }" --tpu_functions named
+model=$work/tpu expect_tags "$work/again" serve,tpu "$batch"
+"$tare" validate "$work/tpu" >/dev/null || fail "validate: $?"
+"$tare" run "$work/tpu" --data "$samples" --limit 2 --quiet >/dev/null || fail "run: $?"
+"$tare" compare "$model" --with "$work/tpu" --data "$samples" --limit 2 --quiet >/dev/null || fail "compare: $?"
+"$tare" copy "$work/tpu" "$work/copy" >/dev/null && [ "$(tags "$work/copy")" = serve,tpu ] || fail "copy: tags '$(tags "$work/copy")'"
+
 # The report.
 convert "$work/float" "$place$batch" --report "$work/float.json" || fail "float: $?"
 value() { # FILE PATH...: one number or word, by the keys on the way

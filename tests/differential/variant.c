@@ -99,9 +99,15 @@ static const struct tare_option_set quantize_set = { .program = "quantize", .opt
 /* Method, op set and widths in any combination that exists. */
 static const char *draw_options(char *text, size_t size, uint64_t seed) {
     static const char *const methods[] = { "static", "static", "dynamic", "weight_only" },
-                             *const flags[] = { " symmetric",  " full-range",   " depthwise",
-                                                " two-inputs", " integer-adds", " granularity=per_tensor",
-                                                " bits=4",     " algorithm=mse" },
+                             *const flags[] = { " symmetric",
+                                                " full-range",
+                                                " depthwise",
+                                                " two-inputs",
+                                                " integer-adds",
+                                                " granularity=per_tensor",
+                                                " granularity=per_channel",
+                                                " bits=4",
+                                                " algorithm=mse" },
                              *const op_sets[] = { "xla", "tf", "uniform_quantized" };
     const char *const method = methods[draw_bits(&seed) % 4], *const op_set =
                                                                   op_sets[method[0] == 'w' ? 0 : draw_bits(&seed) % 3];

@@ -505,6 +505,32 @@ static void model__is_chosen_by_its_tags(void **state) {
     assert_null(model);
 }
 
+static void assert_opened_by(const tare_model *model, const char *directory, const char *tags) {
+    tare_model *opened;
+    OK(tare_model_write(model, directory, 0));
+    OK(tare_model_open_tagged(&opened, NULL, directory, tags));
+    tare_model_close(opened);
+    OK(tare_model_open(&opened, NULL, directory)); /* the only MetaGraph */
+    tare_model_close(opened);
+}
+
+static void converted_model__has_the_tags_of_tpu_servers(void **state) {
+    tare_model *model, *converted, *kept, *batched;
+    (void)state;
+    OK(tare_model_open(&model, NULL, GLYPHS "saved_model"));
+    OK(tare_model_convert(&converted, NULL, model, "", NULL, TARE_CONVERT_FIND_FUNCTIONS));
+    OK(tare_model_convert(&kept, NULL, model, "", NULL, TARE_CONVERT_FIND_FUNCTIONS | TARE_CONVERT_KEEP_TAGS));
+    OK(tare_model_convert(&batched, NULL, converted,
+                          "batch_options { num_batch_threads: 1 max_batch_size: 2 allowed_batch_sizes: 2 }", NULL, 0));
+    assert_opened_by(converted, temp_path("converted_tags"), "serve,tpu");
+    assert_opened_by(kept, temp_path("kept_tags"), "serve");
+    assert_opened_by(batched, temp_path("batched_tags"), "tpu,serve");
+    tare_model_close(batched);
+    tare_model_close(kept);
+    tare_model_close(converted);
+    tare_model_close(model);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calibrate_records__equals_calibration_of_the_file),
@@ -521,6 +547,7 @@ int main(void) {
         cmocka_unit_test(taken_outputs__outlive_runner_and_model),
         cmocka_unit_test(runner__calls_a_function_by_its_alias),
         cmocka_unit_test(model__is_chosen_by_its_tags),
+        cmocka_unit_test(converted_model__has_the_tags_of_tpu_servers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -539,7 +539,7 @@ static void convert__returns_model_and_report(void **state) {
             "tpu_functions");
     assert_null(report);
     REFUSED(tare_model_convert(&made, NULL, model, "", calibration, 0), TARE_ERROR_USAGE, "needs quantization_options");
-    REFUSED(tare_model_convert(&made, NULL, model, tpu, NULL, 8), TARE_ERROR_INVALID_ARGUMENT, "unknown flags 0x8");
+    REFUSED(tare_model_convert(&made, NULL, model, tpu, NULL, 16), TARE_ERROR_INVALID_ARGUMENT, "unknown flags 0x10");
     REFUSED(tare_model_convert(&made, NULL, model, tpu, NULL, TARE_CONVERT_FIND_FUNCTIONS), TARE_ERROR_INVALID_ARGUMENT,
             "exclude each other");
     assert_null(made);
