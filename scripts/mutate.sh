@@ -15,8 +15,8 @@ trap 'rm -rf "$work"' EXIT
 git -C "$root" ls-files -z --cached --others --exclude-standard | (cd "$root" && xargs -0 cp --parents -t "$work" 2>/dev/null) || true
 cmake -S "$work" -B "$work/build" -G Ninja -DTARE_TEST_DATA="$root/../shared/data" >/dev/null
 
-# The test program of a ctest name: proto/bundle is the target test_proto_bundle.
-targets() { sed -E 's/[\^$]//g; s/\|/\n/g' <<<"$1" | sed 's|/|_|g; s|^|test_|'; }
+# The test program of a ctest name: the tests proto/* are in the target test_proto.
+targets() { sed -E "s/[\^$]//g; s/\|/\n/g" <<<"$1" | sed "s|/.*||; s|^|test_|" | sort -u; }
 run_tests() { # shellcheck disable=SC2046
     ninja -C "$work/build" $(targets "$1") >"$work/log" 2>&1 || return 2
     ctest --test-dir "$work/build" -R "$1" >"$work/log" 2>&1

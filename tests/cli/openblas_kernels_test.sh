@@ -4,6 +4,10 @@
 set -uo pipefail
 . "$TARE_SOURCE_DIR/tests/cli/support.sh"
 
+program=$TARE_BUILD_DIR/tests/test_interpreter
+tests=$("$program" list 2>&1 | grep -o -e 'interpreter/ops/linalg/.*' -e 'interpreter/kernels/lapack')
+[ -n "$tests" ] || fail "no tests of linear algebra"
+
 # Whether the processor has all of these features.
 has() {
     local feature
@@ -13,12 +17,12 @@ has() {
 }
 
 check() { # check CORE [FEATURE…]
-    local core=$1 program
+    local core=$1 test
     shift
     has "$@" || return 0
-    for program in "$TARE_BUILD_DIR"/tests/test_interpreter_ops_linalg_* "$TARE_BUILD_DIR"/tests/test_interpreter_kernels_lapack; do
-        OPENBLAS_CORETYPE=$core OPENBLAS_NUM_THREADS=1 "$program" >"$work/output" 2>&1 ||
-            fail "$(basename "$program") with OPENBLAS_CORETYPE=$core: $(grep -v -e ' OK ' -e ' RUN ' "$work/output" | head -20)"
+    for test in $tests; do
+        OPENBLAS_CORETYPE=$core OPENBLAS_NUM_THREADS=1 "$program" "$test" >"$work/output" 2>&1 ||
+            fail "$test with OPENBLAS_CORETYPE=$core: $(grep -v -e ' OK ' -e ' RUN ' "$work/output" | head -20)"
     done
 }
 

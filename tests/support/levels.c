@@ -12,6 +12,12 @@
 
 #include <cmocka.h>
 
+static const char *own_test;
+
+void levels_set_test(const char *name) {
+    own_test = name;
+}
+
 int levels_run_at(const char *level, const char *argument) {
     char program[4096];
     const ssize_t size = readlink("/proc/self/exe", program, sizeof program - 1);
@@ -21,7 +27,7 @@ int levels_run_at(const char *level, const char *argument) {
     const pid_t child = fork();
     if (child == 0) {
         setenv("TARE_CPU", level, 1);
-        execl(program, program, argument, (char *)NULL);
+        execl(program, program, own_test, argument, (char *)NULL);
         _exit(127);
     }
     assert_int_equal(waitpid(child, &status, 0), child);

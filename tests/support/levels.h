@@ -3,6 +3,8 @@
 #ifndef TARE_TESTS_SUPPORT_LEVELS_H
 #define TARE_TESTS_SUPPORT_LEVELS_H
 
+/* Sets the test that this program runs, the first argument of the programs below. */
+void levels_set_test(const char *name);
 /* Fails the current test if the program with `argument` fails at a level. */
 void levels_run(const char *argument);
 /* The wait status of the program with `argument` in a process with TARE_CPU. */
