@@ -5,8 +5,10 @@ set -uo pipefail
 . "$TARE_SOURCE_DIR/tests/cli/support.sh"
 command -v python3 >/dev/null || skip "no python3"
 sanitized && skip "the sanitizers have an allocator of their own"
+day=$(date +%j | sed 's/^0*//')
+echo "offset: $day"
 python3 "$source_dir/tests/faults/allocation.py" --program "$tare" --shim "$TARE_BUILD_DIR/tests/faults/allocation.so" \
-    --first 25 --every 151 --offset "$(date +%j | sed 's/^0*//')" >"$work/log" 2>&1 || fail "$(head -40 "$work/log")"
+    --first 25 --every 151 --offset "$day" >"$work/log" 2>&1 || fail "$(head -40 "$work/log")"
 [ "$(grep -c ' runs with a fault, 0 findings' "$work/log")" -eq 9 ] || fail "not nine commands: $(cat "$work/log")"
 runs=$(grep -oE '^[0-9]+ runs' "$work/log" | cut -d' ' -f1)
 [ "${runs:-0}" -ge 700 ] || fail "only ${runs:-0} runs"

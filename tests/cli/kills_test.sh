@@ -8,6 +8,7 @@ random=4 every=9 least=32
 # A sanitized program takes three times as long; the leak checker cannot run in a traced process.
 sanitized && random=2 every=27 least=12 && export ASAN_OPTIONS=detect_leaks=0
 day=$(date +%j | sed 's/^0*//')
+echo "seed and offset: $day"
 python3 "$source_dir/tests/faults/kills.py" --program "$tare" --helper "$TARE_TEST_HELPERS/kill_at_call" --random "${TARE_KILLS:-$random}" \
     --every "${TARE_KILL_EVERY:-$every}" --offset "$day" --seed "$day" >"$work/log" 2>&1 || fail "$(head -40 "$work/log")"
 [ "$(grep -c ' 0 findings, ' "$work/log")" -eq 4 ] || fail "not four commands: $(cat "$work/log")"

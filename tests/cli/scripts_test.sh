@@ -49,6 +49,19 @@ if command -v gcov >/dev/null && command -v gcc >/dev/null; then
 fi
 
 cd "$TARE_SOURCE_DIR" || exit 1
+# Each row of tests/tiers.txt is a test; a nightly one has paths that exist.
+ctest --test-dir "$TARE_BUILD_DIR" -N | sed -nE 's/^ +Test +#[0-9]+: //p' >"$work/tests"
+while read -r seconds tier name paths; do
+    grep -qxF "$name" "$work/tests" || fail "tests/tiers.txt: no test '$name'"
+    [ "$tier" = quick ] || [ -n "$paths" ] || fail "tests/tiers.txt: $name has no paths"
+    set -f
+    for path in $paths; do [ -n "$(git ls-files -- "$path" 2>/dev/null)" ] || [ ! -e .git ] || fail "tests/tiers.txt: $name: no file '$path'"; done
+    set +f
+done < <(grep '^[0-9]' tests/tiers.txt)
+[ "$(bash scripts/nightly.sh --list | wc -l)" -ge 8 ] || fail "nightly.sh --list: $(bash scripts/nightly.sh --list)"
+printf '<testsuite><testcase name="a/b"><skipped/><system-out>one\nskipped: no data\n</system-out></testcase><testcase name="c"/></testsuite>' >"$work/tests.xml"
+[ "$(python3 scripts/list-skips.py "$work/tests.xml")" = 'a/b: skipped: no data' ] || fail "list-skips.py: $(python3 scripts/list-skips.py "$work/tests.xml")"
+
 # Under pipefail a pipe into `grep -q` is sometimes false although the text is there: grep leaves, and SIGPIPE ends the writer.
 grep -nE '[^|]\| *grep -[a-zA-Z]*q' $(grep -l pipefail tests/*/*.sh scripts/*.sh bench/*.sh) >"$work/piped"
 [ ! -s "$work/piped" ] || fail "a pipe into grep -q under pipefail (write grep -q ... <<<\"\$(...)\"): $(cat "$work/piped")"

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Everything: the tests of all tiers in Release with gcc and with clang and under the sanitizers, data races, failing allocations,
+# mutants, and all judges. Takes hours; goes on after a failure and ends with the seconds of each stage. --list prints the stages;
+# scripts/nightly.sh STAGE… runs some.
+set -uo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+. "$root/scripts/stages.sh"
+. "$root/scripts/tests.sh"
+
+# name: command
+release() { configure build && cmake --build "$root/build" && run_tests "$root/build"; }
+clang() { configure build-clang -DCMAKE_C_COMPILER=clang && cmake --build "$root/build-clang" && run_tests "$root/build-clang"; }
+sanitizers() { configure build-sanitize "${sanitized[@]}" && cmake --build "$root/build-sanitize" && run_tests "$root/build-sanitize"; }
+threads() { "$root/scripts/check-threads.sh"; }
+allocations() { "$root/scripts/allocation-faults.sh"; }
+networks() { configure build-sanitize "${sanitized[@]}" && cmake --build "$root/build-sanitize" --target networks && "$root/build-sanitize/tests/networks" --first "$seed" --count 100; }
+mutants() { "$root/scripts/mutate.sh"; }
+judges() { "$root/scripts/judges.sh" all; }
+
+all=(release clang sanitizers threads allocations networks mutants judges)
+[ "${1:-}" != --list ] || { printf '%s\n' "${all[@]}"; exit; }
+seed=$((10#$(date +%j) * 1000))
+echo "seed of the random networks: $seed"
+"$root/scripts/install-deps.sh" --dev || exit
+failed=
+for name in "${@:-${all[@]}}"; do
+    [[ " ${all[*]} " == *" $name "* ]] || { echo "nightly: no stage '$name' (expected ${all[*]})" >&2; exit 2; }
+    stage "$name" "$name" || failed+=" $name"
+done
+[ -z "$failed" ] || { echo "failed:$failed" >&2; exit 1; }
