@@ -10,6 +10,9 @@ tare_status tare_export_attr(Tensorflow__AttrValue **out, struct tare_arena *are
 tare_status tare_export_node(Tensorflow__NodeDef **out, struct tare_arena *arena, const struct tare_node *node);
 tare_status tare_export_function(Tensorflow__FunctionDef **out, struct tare_arena *arena,
                                  const struct tare_graph *graph);
+/* Removes names of what the passes removed, and names by which the runtime would take a changed function for another:
+ * before the messages are made. */
+tare_status tare_export_drop_references(struct tare_graph_model *model);
 /* Main graph and every function; versions and debug info are kept from `origin` (NULL: none). */
 tare_status tare_export_graph_def(Tensorflow__GraphDef **out, struct tare_arena *arena,
                                   const struct tare_graph_model *model, const Tensorflow__GraphDef *origin);

@@ -376,6 +376,7 @@ tare_status tare_export_graph_def(Tensorflow__GraphDef **out, struct tare_arena 
     if (origin) *def = *origin;
     if (origin && origin->library) {
         *library = *origin->library;
+        library->n_registered_gradients = 0; /* custom gradients: references.c */
         TARE_TRY(export_gradients(library, arena, model, origin->library));
     }
     if (model->n_functions || def->library) def->library = library;

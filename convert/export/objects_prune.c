@@ -1,5 +1,6 @@
 /* Pruning the object graphs of a file. */
 #include "convert/export/objects.h"
+#include "convert/import/object_twins.h"
 
 #include "graph/object_index.h"
 #include "proto/tensor_message.h"
@@ -12,6 +13,7 @@ struct remaining {
     struct tare_map concretes; /* name of a function -> the first struct tare_concrete of it */
     struct tare_map objects;   /* graph/object_index.h */
     struct tare_map keys;      /* checkpoint keys of variables and tables */
+    bool *bound;               /* by id: a function that remains captures the object */
 };
 
 static tare_status add_name(struct tare_map *map, const char *name, const void *value) {
@@ -19,10 +21,16 @@ static tare_status add_name(struct tare_map *map, const char *name, const void *
     return tare_map_set(map, name, (void *)(uintptr_t)value) ? TARE_OK : TARE_NO_MEMORY;
 }
 
-static tare_status index_model(struct remaining *r, struct tare_arena *arena, const struct tare_graph_model *model) {
-    *r = (struct remaining){ .model = model };
-    for (size_t i = 0; i < model->n_concretes; i++)
-        TARE_TRY(add_name(&r->concretes, model->concretes[i].graph->name, &model->concretes[i]));
+static tare_status index_model(struct remaining *r, struct tare_arena *arena, const struct tare_graph_model *model,
+                               size_t n_objects) {
+    *r = (struct remaining){ .model = model, .bound = TARE_NEW_ARRAY(arena, bool, n_objects + 1) };
+    if (!r->bound) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < model->n_concretes; i++) {
+        const struct tare_concrete *concrete = &model->concretes[i];
+        TARE_TRY(add_name(&r->concretes, concrete->graph->name, concrete));
+        for (size_t k = 0; k < concrete->n_bound; k++)
+            if ((size_t)concrete->bound[k] < n_objects) r->bound[concrete->bound[k]] = true;
+    }
     for (size_t i = 0; i < model->n_variables; i++)
         if (!model->variables[i].removed) TARE_TRY(add_name(&r->keys, model->variables[i].key, model));
     for (size_t i = 0; i < model->n_tables; i++) {
@@ -168,8 +176,8 @@ static tare_status prune_object(Tensorflow__SavedObject **out, struct tare_arena
             TARE_TRY(prune_bare_function(object, arena,
                                          find_concrete(r, object->bare_concrete_function->concrete_function_name)));
         break;
-    case TENSORFLOW__SAVED_OBJECT__KIND_CAPTURED_TENSOR:
-        gone = !find_concrete(r, object->captured_tensor->concrete_function);
+    case TENSORFLOW__SAVED_OBJECT__KIND_CAPTURED_TENSOR: /* a value inside a function; custom gradients capture them */
+        gone = !r->bound[id];
         break;
     default:
         break;
@@ -213,33 +221,87 @@ static tare_status prune_saved(Tensorflow__SavedObjectGraph **out, struct tare_a
     return prune_concretes(graph, arena, r, origin);
 }
 
+/* ---- the checkpoint's graph ---- */
+
+typedef Tensorflow__TrackableObjectGraph__TrackableObject trackable_object;
+typedef Tensorflow__TrackableObjectGraph__TrackableObject__SerializedTensor stored_tensor;
+
+/* The value of a variable is stored under the variable's key, whichever key the file had for the object: the graph and
+ * the objects of a file may each have a copy of the same variable (Keras exports do), of which one is kept. */
+static tare_status describe_value(stored_tensor **out, struct tare_arena *arena, const trackable_object *object,
+                                  const struct tare_variable *variable) {
+    const stored_tensor *value = tare_object_value(object);
+    stored_tensor *stored = *out = TARE_NEW(arena, stored_tensor);
+    if (!stored) return TARE_NO_MEMORY;
+    tensorflow__trackable_object_graph__trackable_object__serialized_tensor__init(stored);
+    if (value) *stored = *value;
+    stored->name = (char *)(uintptr_t) "VARIABLE_VALUE";
+    if (!value) stored->full_name = (char *)(uintptr_t)variable->shared_name;
+    stored->checkpoint_key = (char *)(uintptr_t)variable->key;
+    return TARE_OK;
+}
+
+/* Variables by the object that stores their value, and the keys of these. */
+struct stored_values {
+    const struct tare_variable **of; /* by number of the checkpoint's graph; NULL: none */
+    struct tare_map keys;
+};
+
+static tare_status index_values(struct stored_values *out, struct tare_arena *arena, const struct remaining *r,
+                                const Tensorflow__SavedObjectGraph *saved,
+                                const Tensorflow__TrackableObjectGraph *trackable) {
+    int *twins;
+    *out = (struct stored_values){ .of = TARE_NEW_ARRAY(arena, const struct tare_variable *, trackable->n_nodes + 1) };
+    if (!out->of) return TARE_NO_MEMORY;
+    if (!saved) return TARE_OK;
+    TARE_TRY(tare_object_twins(&twins, arena, saved, trackable, false));
+    for (size_t i = 0; i < r->model->n_variables; i++) {
+        const struct tare_variable *variable = &r->model->variables[i];
+        const size_t id = (size_t)variable->object_id;
+        if (variable->removed || !variable->key || variable->object_id < 0 || id >= saved->n_nodes) continue;
+        if (twins[id] < 0 || out->of[twins[id]]) continue;
+        out->of[twins[id]] = variable;
+        TARE_TRY(add_name(&out->keys, variable->key, variable));
+    }
+    return TARE_OK;
+}
+
+static tare_status prune_stored(trackable_object **out, struct tare_arena *arena, const struct remaining *r,
+                                const struct stored_values *values, const trackable_object *old, size_t id) {
+    trackable_object *object = *out = TARE_NEW(arena, trackable_object);
+    const struct tare_variable *variable = values->of[id];
+    if (!object) return TARE_NO_MEMORY;
+    *object = *old;
+    object->n_slot_variables = 0;
+    object->has_checkpoint_values = NULL; /* true only where attributes or children have some: not worth keeping up */
+    object->attributes = TARE_NEW_ARRAY(arena, stored_tensor *, old->n_attributes + 2);
+    object->n_attributes = 0;
+    if (!object->attributes) return TARE_NO_MEMORY;
+    if (variable) TARE_TRY(describe_value(&object->attributes[object->n_attributes++], arena, old, variable));
+    for (size_t a = 0; a < old->n_attributes; a++) {
+        const char *key = old->attributes[a]->checkpoint_key;
+        if (variable && strcmp(old->attributes[a]->name, "VARIABLE_VALUE") == 0) continue;
+        if (tare_map_get(&r->keys, key) && !tare_map_get(&values->keys, key))
+            object->attributes[object->n_attributes++] = old->attributes[a];
+    }
+    return TARE_OK;
+}
+
 static tare_status prune_trackable(Tensorflow__TrackableObjectGraph **out, struct tare_arena *arena,
-                                   const struct remaining *r, const Tensorflow__TrackableObjectGraph *origin) {
+                                   const struct remaining *r, const Tensorflow__SavedObjectGraph *saved,
+                                   const Tensorflow__TrackableObjectGraph *origin) {
     Tensorflow__TrackableObjectGraph *graph = TARE_NEW(arena, Tensorflow__TrackableObjectGraph);
+    struct stored_values values;
+    tare_status status;
     if (!graph) return TARE_NO_MEMORY;
     *graph = *origin;
-    graph->nodes = TARE_NEW_ARRAY(arena, Tensorflow__TrackableObjectGraph__TrackableObject *, origin->n_nodes + 1);
-    if (!graph->nodes) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < origin->n_nodes; i++) {
-        const Tensorflow__TrackableObjectGraph__TrackableObject *old = origin->nodes[i];
-        Tensorflow__TrackableObjectGraph__TrackableObject *object =
-            TARE_NEW(arena, Tensorflow__TrackableObjectGraph__TrackableObject);
-        if (!object) return TARE_NO_MEMORY;
-        *object = *old;
-        object->n_slot_variables = 0;
-        object->has_checkpoint_values =
-            NULL; /* true only where attributes or children have some: not worth keeping up */
-        object->attributes = TARE_NEW_ARRAY(
-            arena, Tensorflow__TrackableObjectGraph__TrackableObject__SerializedTensor *, old->n_attributes + 1);
-        object->n_attributes = 0;
-        if (!object->attributes) return TARE_NO_MEMORY;
-        for (size_t a = 0; a < old->n_attributes; a++)
-            if (tare_map_get(&r->keys, old->attributes[a]->checkpoint_key))
-                object->attributes[object->n_attributes++] = old->attributes[a];
-        graph->nodes[i] = object;
-    }
+    graph->nodes = TARE_NEW_ARRAY(arena, trackable_object *, origin->n_nodes + 1);
+    status = graph->nodes ? index_values(&values, arena, r, saved, origin) : TARE_NO_MEMORY;
+    for (size_t i = 0; i < origin->n_nodes && status == TARE_OK; i++)
+        status = prune_stored(&graph->nodes[i], arena, r, &values, origin->nodes[i], i);
+    if (graph->nodes) tare_map_free(&values.keys);
     *out = graph;
-    return TARE_OK;
+    return status;
 }
 
 tare_status tare_objects_prune(struct tare_objects *out, struct tare_arena *arena, const struct tare_graph_model *model,
@@ -247,9 +309,9 @@ tare_status tare_objects_prune(struct tare_objects *out, struct tare_arena *aren
                                const Tensorflow__TrackableObjectGraph *trackable) {
     struct remaining remaining;
     memset(out, 0, sizeof *out);
-    tare_status status = index_model(&remaining, arena, model);
+    tare_status status = index_model(&remaining, arena, model, saved ? saved->n_nodes : 0);
     if (status == TARE_OK && saved && saved->n_nodes) status = prune_saved(&out->saved, arena, &remaining, saved);
-    if (status == TARE_OK && trackable) status = prune_trackable(&out->trackable, arena, &remaining, trackable);
+    if (status == TARE_OK && trackable) status = prune_trackable(&out->trackable, arena, &remaining, saved, trackable);
     free_index(&remaining);
     return status;
 }

@@ -179,6 +179,7 @@ static tare_status give_own_keys(struct tare_graph_model *model) {
 static tare_status prepare(struct exporter *e) {
     size_t changes = 0;
     TARE_TRY(tare_pass_prune.run(e->model, &changes));
+    TARE_TRY(tare_export_drop_references(e->model));
     TARE_TRY(give_own_keys(e->model));
     TARE_TRY(make_objects(e));
     return tare_saver_build(&e->saver, e->model, e->object_bytes, e->object_size);

@@ -13,6 +13,7 @@
  *
  * A variable that none of these finds has no value: the graph initialises it, or nothing does. */
 #include "convert/import/import.h"
+#include "convert/import/object_twins.h"
 #include "convert/import/restores.h"
 #include "convert/source.h"
 #include "graph/calls.h"
@@ -87,57 +88,16 @@ static void map_by_restore(struct mapper *m, const struct tare_restores *restore
 
 /* ---- object graphs ---- */
 
-/* Walks both graphs from the root along equal child names; the node ids of the two need not be equal. */
 struct object_walk {
     const Tensorflow__SavedObjectGraph *saved;
     const Tensorflow__TrackableObjectGraph *trackable;
     int *trackable_of; /* by saved id; -1 */
-    bool faults;       /* errors are collected: continue after one */
 };
 
-/* In most files the i-th child is the same in both graphs. */
-static int child_of(const Tensorflow__TrackableObjectGraph__TrackableObject *object, size_t i, const char *name) {
-    if (i < object->n_children && strcmp(object->children[i]->local_name, name) == 0)
-        return object->children[i]->node_id;
-    for (size_t k = 0; k < object->n_children; k++)
-        if (strcmp(object->children[k]->local_name, name) == 0) return object->children[k]->node_id;
-    return -1;
-}
-
-static tare_status walk_objects(struct object_walk *walk, struct tare_arena *arena) {
-    size_t count = walk->saved->n_nodes, depth = 0;
-    size_t *stack = TARE_NEW_ARRAY(arena, size_t, count + 1);
-    walk->trackable_of = TARE_NEW_ARRAY(arena, int, count + 1);
-    if (!stack || !walk->trackable_of) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < count; i++)
-        walk->trackable_of[i] = -1;
-    if (!count || !walk->trackable->n_nodes) return TARE_OK;
-    walk->trackable_of[0] = 0;
-    stack[depth++] = 0;
-    while (depth) {
-        size_t id = stack[--depth];
-        const Tensorflow__SavedObject *object = walk->saved->nodes[id];
-        const Tensorflow__TrackableObjectGraph__TrackableObject *twin = walk->trackable->nodes[walk->trackable_of[id]];
-        for (size_t i = 0; i < object->n_children; i++) {
-            int child = object->children[i]->node_id, match = child_of(twin, i, object->children[i]->local_name);
-            if ((child < 0 || (size_t)child >= count) && walk->faults) continue; /* the validator reports it */
-            if (child < 0 || (size_t)child >= count)
-                return TARE_FAIL(TARE_CORRUPT, "object graph: node %zu has child %d of %zu nodes", id, child, count);
-            if (match < 0 || (size_t)match >= walk->trackable->n_nodes || walk->trackable_of[child] >= 0) continue;
-            walk->trackable_of[child] = match;
-            stack[depth++] = (size_t)child;
-        }
-    }
-    return TARE_OK;
-}
-
 static const char *checkpoint_key(const struct object_walk *walk, size_t id) {
-    const Tensorflow__TrackableObjectGraph__TrackableObject *object;
-    if (walk->trackable_of[id] < 0) return NULL;
-    object = walk->trackable->nodes[walk->trackable_of[id]];
-    for (size_t i = 0; i < object->n_attributes; i++)
-        if (strcmp(object->attributes[i]->name, "VARIABLE_VALUE") == 0) return object->attributes[i]->checkpoint_key;
-    return NULL;
+    const Tensorflow__TrackableObjectGraph__TrackableObject__SerializedTensor *value =
+        walk->trackable_of[id] < 0 ? NULL : tare_object_value(walk->trackable->nodes[walk->trackable_of[id]]);
+    return value ? value->checkpoint_key : NULL;
 }
 
 /* A call in the main graph passes the objects that its function captured. It assigns object ids to variables
@@ -228,13 +188,14 @@ static void map_by_full_names(struct mapper *m, const Tensorflow__TrackableObjec
 
 static tare_status map_by_objects(struct mapper *m) {
     struct tare_arena arena = { 0 };
-    struct object_walk walk = { .saved = m->source->meta->object_graph_def, .faults = m->source->faults };
+    struct object_walk walk = { .saved = m->source->meta->object_graph_def };
     Tensorflow__TrackableObjectGraph *trackable = NULL;
     tare_status status = TARE_OK;
     if (!walk.saved) return TARE_OK;
     TARE_CHECK(tare_source_trackable(&trackable, m->source));
     walk.trackable = trackable;
-    if (trackable) TARE_CHECK(walk_objects(&walk, &arena));
+    if (trackable) /* the validator reports an unknown child */
+        TARE_CHECK(tare_object_twins(&walk.trackable_of, &arena, walk.saved, trackable, m->source->faults));
     TARE_CHECK(index_concretes(m));
     for (size_t i = 0; i < m->model->main->n_nodes; i++)
         map_captures(m, m->model->main->nodes[i], walk.saved);

@@ -1,0 +1,20 @@
+/* The two object graphs of a SavedModel, which have the same shape but need not have the same numbers. */
+#ifndef TARE_CONVERT_OBJECT_TWINS_H
+#define TARE_CONVERT_OBJECT_TWINS_H
+
+#include "base/arena.h"
+#include "base/status.h"
+#include "proto/tensorflow/saved_model.pb-c.h"
+
+#include <stdbool.h>
+
+/* For each object of the saved graph its number in the checkpoint's graph, found along equal names of children from the
+ * root, as loaders restore values; -1: it is not reached. Arena memory. TARE_CORRUPT for a child that the saved graph
+ * does not have; with `tolerant`, such a child is skipped. */
+tare_status tare_object_twins(int **out, struct tare_arena *arena, const Tensorflow__SavedObjectGraph *saved,
+                              const Tensorflow__TrackableObjectGraph *trackable, bool tolerant);
+/* The attribute with the value of a variable; NULL: the object stores none. */
+const Tensorflow__TrackableObjectGraph__TrackableObject__SerializedTensor *
+tare_object_value(const Tensorflow__TrackableObjectGraph__TrackableObject *object);
+
+#endif

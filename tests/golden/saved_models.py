@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""Small models of which earlier versions of tare made files that TensorFlow refuses, as TensorFlow and Keras write them.
+
+usage: saved_models.py [NAME…]      (TensorFlow 2.21, Keras 3)
+
+Writes tests/golden/saved_models/NAME, and prints what TensorFlow computes for an input of ones.
+"""
+import os
+import shutil
+import sys
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+import numpy as np
+import tensorflow as tf
+
+FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "saved_models")
+WIDTH = 8
+ROWS = tf.TensorSpec([None, WIDTH], name="x")
+
+
+VALUES = np.linspace(-1, 1, WIDTH * WIDTH, dtype=np.float32).reshape(WIDTH, WIDTH)
+
+
+def weights():
+    return tf.Variable(VALUES)
+
+
+def save(path, module, function, **options):
+    tf.saved_model.save(module, path, function, tf.saved_model.SaveOptions(**options))
+
+
+def module_of(body, spec=ROWS):
+    class Module(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = weights()
+
+        @tf.function(input_signature=[spec])
+        def f(self, x):
+            return body(self, x)
+
+    return Module()
+
+
+def keras3_export(path):
+    """Each variable is saved twice, and functions capture the copy that the restore function does not assign."""
+    import keras
+    keras.utils.set_random_seed(1)
+    x = keras.Input((WIDTH,), name="x")
+    model = keras.Model(x, keras.layers.Dense(4, bias_initializer="ones")(x))
+    model.export(path, verbose=False)
+
+
+def strings(path):
+    """Only a part can run on a TPU."""
+    module = module_of(lambda self, x: {"y": tf.nn.relu(tf.strings.to_number(x) @ self.w)},
+                       tf.TensorSpec([None, WIDTH], tf.string, name="x"))
+    save(path, module, module.f)
+
+
+def function_of_a_lambda(path):
+    module = tf.Module()
+    module.w = weights()
+    module.f = tf.function(lambda x: {"y": x @ module.w}, input_signature=[ROWS])
+    save(path, module, module.f, function_aliases={"tpu_func": module.f})
+
+
+def colocated(path):
+    """Reference variables: their reads are colocated with them."""
+    v1 = tf.compat.v1
+    with tf.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(tf.float32, [None, WIDTH], "x")
+        w = v1.get_variable("w", initializer=VALUES, use_resource=False)
+        b = v1.get_variable("b", initializer=VALUES[0], use_resource=False)
+        y = tf.nn.relu(tf.nn.bias_add(tf.matmul(x, w), b), "y")
+        session.run(v1.global_variables_initializer())
+        v1.saved_model.simple_save(session, path, {"x": x}, {"y": y})
+
+
+def custom_gradient(path):
+    """The gradient function of silu captures values inside the function that calls it."""
+    module = module_of(lambda self, x: {"y": tf.nn.silu(x @ self.w) @ self.w})
+    save(path, module, module.f)
+
+
+def implementations(path):
+    """As the recurrent layers of Keras: the runtime chooses among the functions of one name in the whole process."""
+    class Module(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = weights()
+            self.cpu = tf.function(lambda x: x @ self.w, input_signature=[ROWS], experimental_attributes={
+                "api_implements": "dense_5f1c", "api_preferred_device": "CPU"})
+
+        @tf.function(input_signature=[ROWS])
+        def f(self, x):
+            return {"y": self.cpu(x)}
+
+    module = Module()
+    save(path, module, module.f)
+
+
+def traced_before_saving(path):
+    """The aliases name a trace that is not saved."""
+    class Module(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = weights()
+
+        @tf.function(input_signature=[ROWS])
+        def g(self, x):
+            return x @ self.w
+
+        @tf.function(input_signature=[ROWS])
+        def f(self, x):
+            return {"y": self.g(x)}
+
+    module = Module()
+    module.g(tf.ones([1, WIDTH]))
+    save(path, module, module.f, function_aliases={"tpu_func": module.g})
+
+
+MODELS = [keras3_export, strings, function_of_a_lambda, colocated, custom_gradient, implementations,
+          traced_before_saving]
+
+if __name__ == "__main__":
+    for write in MODELS:
+        if sys.argv[1:] and write.__name__ not in sys.argv[1:]:
+            continue
+        folder = os.path.join(FOLDER, write.__name__)
+        shutil.rmtree(folder, ignore_errors=True)
+        write(folder)
+        for name in ("fingerprint.pb", "assets", "debug"):
+            path = os.path.join(folder, name)
+            shutil.rmtree(path) if os.path.isdir(path) else os.path.exists(path) and os.remove(path)
+        function = tf.saved_model.load(folder).signatures["serving_default"]
+        ones = tf.fill([1, WIDTH], "1") if write is strings else tf.ones([1, WIDTH])
+        print(write.__name__, {k: v.numpy().tolist() for k, v in function(x=ones).items()})
