@@ -15,11 +15,15 @@ struct tare_file_validator {
 
 /* Adds "where: what". */
 void tare_file_fault(struct tare_file_validator *v, const char *where, const char *format, ...) TARE_PRINTF(3, 4);
+/* Adds it as a note. */
+void tare_file_note(struct tare_file_validator *v, const char *where, const char *format, ...) TARE_PRINTF(3, 4);
 /* Adds "where: prefix" and the error text if `status` is a failure, and clears the text. Without memory, the list is
  * marked as incomplete instead. */
 void tare_file_check(struct tare_file_validator *v, const char *where, const char *prefix, tare_status status);
 /* Object graphs, the saved one and the checkpoint's. */
 void tare_validate_objects(struct tare_file_validator *v);
 void tare_validate_trackable(struct tare_file_validator *v);
+void tare_validate_captures(struct tare_file_validator *v);
+void tare_validate_structured(struct tare_file_validator *v);
 
 #endif

@@ -117,6 +117,20 @@ static void check_tensors(struct tare_file_validator *v) {
     }
 }
 
+/* TensorFlow skips an alias of a function that was not saved; one that we write names a function. */
+static void check_aliases(struct tare_file_validator *v) {
+    const Tensorflow__MetaGraphDef__MetaInfoDef *info = v->source->meta->meta_info_def;
+    for (size_t i = 0; info && v->model && i < info->n_function_aliases; i++) {
+        const Tensorflow__StringEntry *entry = info->function_aliases[i];
+        if (tare_model_find_function(v->model, entry->key)) continue;
+        if (v->written)
+            tare_file_fault(v, "function_aliases", "%s: no function %s", entry->value, entry->key);
+        else
+            tare_file_note(v, "function_aliases", "%s: no function %s, so that loaders skip the alias", entry->value,
+                           entry->key);
+    }
+}
+
 static void check_assets(struct tare_file_validator *v) {
     const Tensorflow__MetaGraphDef *meta = v->source->meta;
     for (size_t i = 0; i < meta->n_asset_file_def; i++) {
@@ -129,6 +143,16 @@ static void check_assets(struct tare_file_validator *v) {
         tare_free(folder);
         tare_free(path);
     }
+}
+
+/* What functions capture and return is judged by object graphs that are sound. */
+static void check_objects(struct tare_file_validator *v) {
+    const size_t before = v->faults->count;
+    tare_validate_objects(v);
+    if (v->source->bundle) tare_validate_trackable(v);
+    if (v->faults->count > before) return;
+    tare_validate_captures(v);
+    tare_validate_structured(v);
 }
 
 /* ---- one MetaGraph, all ---- */
@@ -149,11 +173,9 @@ static tare_status check_meta(struct tare_file_validator *v, const struct tare_s
         check_saver(v);
         if (v->source->bundle) check_restores(v);
     }
-    tare_validate_objects(v);
-    if (v->source->bundle) {
-        tare_validate_trackable(v);
-        if (!v->written) check_tensors(v);
-    }
+    check_aliases(v);
+    check_objects(v);
+    if (v->source->bundle && !v->written) check_tensors(v);
     check_assets(v);
     if (model) {
         tare_model_free(model); /* and the source */

@@ -31,6 +31,13 @@ tare_status tare_faults_add(struct tare_faults *faults, const char *where, const
     return TARE_OK;
 }
 
+tare_status tare_faults_note(struct tare_faults *faults, const char *where, const char *what) {
+    const char *text = tare_arena_printf(&faults->arena, "%s: %s", where, what);
+    if (!text || !TARE_GROW(faults->notes, faults->n_notes, faults->notes_capacity)) return TARE_NO_MEMORY;
+    faults->notes[faults->n_notes++] = text;
+    return TARE_OK;
+}
+
 void tare_fault(struct tare_validator *validator, const char *where, const char *format, ...) {
     char what[1024];
     va_list args;

@@ -102,6 +102,20 @@ static bool has_valid_name(const struct tare_validator *validator, const struct 
     return (internal && !*rest) || tare_node_name_is_valid(rest);
 }
 
+/* Of the main graph; those in functions are not checked, and refer to what the function captured where it was made. The
+ * text is TensorFlow's (core/common_runtime/graph_constructor.cc). */
+static void check_colocation(struct tare_validator *validator, const struct tare_node *node) {
+    static const char prefix[] = "loc:@";
+    const struct tare_attr *classes = tare_node_find_attr(node, "_class");
+    if (node->graph != validator->model->main) return;
+    for (size_t i = 0; classes && classes->kind == TARE_ATTR_STRING && i < classes->count; i++) {
+        const char *text = classes->items[i].s.data;
+        if (classes->items[i].s.size < sizeof prefix - 1 || strncmp(text, prefix, sizeof prefix - 1) != 0) continue;
+        if (!tare_graph_find(node->graph, text + sizeof prefix - 1))
+            tare_fault_at(validator, node, "expects to be colocated with unknown node '%s'", text + sizeof prefix - 1);
+    }
+}
+
 static void check_node(struct tare_validator *validator, const struct tare_node *node) {
     const struct tare_node *named = tare_map_get(&node->graph->by_name, node->name);
     if (!has_valid_name(validator, node)) tare_fault_at(validator, node, "Node name contains invalid characters");
@@ -111,6 +125,7 @@ static void check_node(struct tare_validator *validator, const struct tare_node 
         return;
     }
     check_controls(validator, node);
+    check_colocation(validator, node);
     if (node->def && validator->options->ops && !tare_ops_find(validator->options->ops, node->op)) {
         tare_fault_at(validator, node, "unknown op");
     } else if (node->def) {
@@ -189,14 +204,12 @@ static void check_binding(struct tare_validator *validator, const struct tare_si
 
 /* An optimizer's slot or step counter that nothing which is served can read: a loader leaves it uninitialised. */
 static void note_unreachable(struct tare_validator *validator, const struct tare_variable *variable) {
-    struct tare_faults *faults = validator->faults;
-    const char *text = tare_arena_printf(
-        &faults->arena, "%s/%s (%s): variable %s has no value in the checkpoint, and nothing reads it",
-        tare_graph_label(variable->node->graph), variable->node->name, variable->node->op, variable->shared_name);
-    if (!text || !TARE_GROW(faults->notes, faults->n_notes, faults->notes_capacity))
-        validator->out_of_memory = true;
-    else
-        faults->notes[faults->n_notes++] = text;
+    const struct tare_node *node = variable->node;
+    const char *where =
+        tare_arena_printf(&validator->scratch, "%s/%s (%s)", tare_graph_label(node->graph), node->name, node->op);
+    const char *what = tare_arena_printf(
+        &validator->scratch, "variable %s has no value in the checkpoint, and nothing reads it", variable->shared_name);
+    if (!where || !what || tare_faults_note(validator->faults, where, what) != TARE_OK) validator->out_of_memory = true;
 }
 
 static void check_variable(struct tare_validator *validator, const struct tare_variable *variable) {

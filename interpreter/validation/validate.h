@@ -18,6 +18,7 @@ struct tare_faults {
 void tare_faults_free(struct tare_faults *faults);
 /* Adds "where: what", for rules that are checked elsewhere. */
 tare_status tare_faults_add(struct tare_faults *faults, const char *where, const char *what);
+tare_status tare_faults_note(struct tare_faults *faults, const char *where, const char *what);
 
 struct tare_validate_options {
     /* Whether a TPU has a kernel for the op; NULL: not checked. */

@@ -213,8 +213,10 @@ static void file__rules(void **state) {
     EXPECT(TEXT("restore_op_name: 'assign'", "restore_op_name: 'restore_all'"),
            "saver_def: tensor restore_all is not in the graph", NULL);
     EXPECT(CHANGE(.without_asset = true), "assets: words.txt is missing", NULL);
-    EXPECT(TEXT("key: 'f' value: 'tpu_func'", "key: 'g' value: 'tpu_func'"),
-           "function_aliases: alias 'tpu_func' names function g, which the library lacks", NULL);
+    EXPECT(TEXT("key: 'f' value: 'tpu_func'", "key: 'g' value: 'tpu_func'"), NULL); /* a note */
+    EXPECT(TEXT("op: 'VarHandleOp'",
+                "op: 'VarHandleOp' attr { key: '_class' value { list { s: 'loc:@file' s: 'loc:@gone' s: 'x' } } }"),
+           "graph/v (VarHandleOp): expects to be colocated with unknown node 'gone'", NULL);
 }
 
 static void object_graph__rules(void **state) {
@@ -234,6 +236,52 @@ static void object_graph__rules(void **state) {
     EXPECT(TEXT("bound_inputs: 2", "bound_inputs: 7"), "object graph: f is bound to node 7 of 5", NULL);
     EXPECT(TEXT("bound_inputs: 2", "bound_inputs: 2 bound_inputs: 2"),
            "object graph: f binds a variable to argument x of float32", NULL);
+}
+
+/* The objects that functions capture. */
+static void captures__rules(void **state) {
+    static const char bound[] = "concrete_functions { key: 'f' value { bound_inputs: 2 } }";
+    (void)state;
+    EXPECT(TEXT(bound, "concrete_functions { key: 'f' value { bound_inputs: 5 } }\n"
+                       "    nodes { user_object { identifier: '_generic_user_object' } }"),
+           "object graph: f captures node 5, which has no value", NULL);
+    EXPECT(TEXT(bound, "concrete_functions { key: 'f' value { bound_inputs: 5 } }\n"
+                       "    nodes { captured_tensor { name: 'id:1' concrete_function: 'f' } }"),
+           "object graph: node 5 is tensor id:1 of f, which does not exist", NULL);
+    EXPECT(TEXT(bound, "concrete_functions { key: 'f' value { bound_inputs: 5 } }\n"
+                       "    nodes { captured_tensor { name: 'id:0' concrete_function: 'f' } }"),
+           NULL);
+    EXPECT(TEXT(bound, "concrete_functions { key: 'f' value { bound_inputs: 5 } }\n"
+                       "    nodes { constant { operation: 'gone' } }"),
+           "object graph: node 5 is the constant gone, which is not in the graph", NULL);
+    EXPECT(CHANGE(.objects_from = "name: 'VARIABLE_VALUE'", .objects_to = "name: 'OTHER_VALUE'"),
+           "checkpoint: f captures variable v (node 2), for which its object graph has no key", NULL);
+    EXPECT(CHANGE(.objects_from = "local_name: 'v'", .objects_to = "local_name: 'w'"),
+           "checkpoint: f captures variable v (node 2), for which its object graph has no key", NULL);
+    EXPECT(TEXT("nodes { variable { dtype: DT_FLOAT shape { dim { size: 2 } }",
+                "nodes { variable { dtype: DT_INT32 shape { dim { size: 3 } }"),
+           "checkpoint: v/KEY is float32 [2], the variable v of the object graph (node 2) int32 [3]", NULL);
+}
+
+/* Nests of Python values against the tensors of the function. */
+static void structured__rules(void **state) {
+#define SPEC(name, dtype) "tensor_spec_value { name: '" name "' shape { } dtype: " dtype " }"
+#define DESCRIBED(text) TEXT("{ bound_inputs: 2 }", "{ bound_inputs: 2 " text " }")
+    (void)state;
+    EXPECT(DESCRIBED("canonicalized_input_signature { tuple_value { values { " SPEC(
+               "x", "DT_FLOAT") " } } }"
+                                "output_signature { dict_value { fields { key: 'y' value { " SPEC(
+                                    "y", "DT_FLOAT") " } } } }"),
+           NULL);
+    EXPECT(DESCRIBED("canonicalized_input_signature { tuple_value { values { " SPEC("x", "DT_INT32") " } } }"),
+           "object graph: argument x of f is float32, its structured signature has int32", NULL);
+    EXPECT(DESCRIBED("canonicalized_input_signature { list_value { values { " SPEC("x", "DT_FLOAT") " } values { " SPEC(
+               "z", "DT_FLOAT") " } } }"),
+           "object graph: f has 1 arguments, its structured signature 2 tensors", NULL);
+    EXPECT(DESCRIBED("output_signature { " SPEC("y", "DT_HALF") " }"),
+           "object graph: result y of f is float32, its structured outputs have float16", NULL);
+    EXPECT(DESCRIBED("output_signature { none_value { } }"),
+           "object graph: f has 1 results, its structured outputs 0 tensors", NULL);
 }
 
 static void checkpoint__rules(void **state) {
@@ -363,6 +411,8 @@ int main(void) {
         cmocka_unit_test(sound_model__has_no_fault),
         cmocka_unit_test(file__rules),
         cmocka_unit_test(object_graph__rules),
+        cmocka_unit_test(captures__rules),
+        cmocka_unit_test(structured__rules),
         cmocka_unit_test(checkpoint__rules),
         cmocka_unit_test(checkpoint__checksums),
         cmocka_unit_test(variables__must_fit_what_is_stored),

@@ -1,0 +1,83 @@
+# Models that TensorFlow and Keras wrote (tests/golden/saved_models.py), in every form that tare writes: TensorFlow refused each of
+# these files of earlier versions, or loaded them without their variables. Such files are in tests/golden/refused_models.
+. "$(dirname "${BASH_SOURCE[0]}")/support.sh"
+models=$source_dir/tests/golden/saved_models
+refused=$source_dir/tests/golden/refused_models
+alias='--converter_options_string=tpu_functions { function_alias: "tpu_func" }'
+
+# written NAME COMMAND MODEL OPTIONS…: writes $work/NAME and validates it.
+written() {
+    local name=$1
+    "$tare" "$2" "$models/$3" "$work/$name" --quiet "${@:4}" >"$work/stdout" 2>&1 || fail "$*: $(cat "$work/stdout")"
+    "$tare" validate "$work/$name" >"$work/stdout" 2>&1 || fail "$name: $(cat "$work/stdout")"
+}
+
+# lacks NAME TEXT: in the strings of the model.
+lacks() { ! grep -qaF -- "$2" "$work/$1/saved_model.pb" || fail "$1 has $2"; }
+
+# y NAME OUTPUT: what the model computes for ones.
+y() {
+    python3 -c 'import numpy, sys; numpy.save(sys.argv[1], numpy.ones((1, 8), "f4"))' "$work/x.npy"
+    "$tare" run "$work/$1" --input x="$work/x.npy" --output-dir "$work/y" --quiet >"$work/stdout" 2>&1 || fail "$1: $(cat "$work/stdout")"
+    python3 -c 'import numpy, sys; print(" ".join("%.2f" % v for v in numpy.load(sys.argv[1]).ravel()))' "$work/y/$2.npy"
+}
+
+# Each variable is stored twice there; the values are those that saved_models.py prints.
+keras="-0.38 -0.54 2.71 -0.77"
+written kept quantize keras3_export --method weight_only --min-elements 1 --keep-variables
+written placed convert keras3_export
+for name in kept placed; do
+    out=$(y $name output_0)
+    python3 - "$out" "$keras" <<'PYTHON' || fail "$name computes $out (expected $keras)"
+import sys
+got, expected = ([float(v) for v in text.split()] for text in sys.argv[1:])
+assert len(got) == len(expected) and all(abs(a - b) < 0.05 for a, b in zip(got, expected))
+PYTHON
+done
+
+written split convert strings
+written lambda convert function_of_a_lambda
+written aliased convert function_of_a_lambda "$alias"
+written batched convert function_of_a_lambda "$alias batch_options { num_batch_threads: 1 max_batch_size: 4 allowed_batch_sizes: [2, 4] }"
+
+written frozen quantize colocated --method weight_only --min-elements 1
+lacks frozen loc:@b
+
+for method in weight_only dynamic; do
+    written gradient_$method quantize custom_gradient --method $method --min-elements 1
+    lacks gradient_$method CustomGradient
+    lacks gradient_$method internal_grad_fn
+done
+
+# Two functions of one name, one of which is changed, would be taken for each other.
+written implementation quantize implementations --method weight_only --min-elements 1
+written bfloat16 convert implementations
+for name in implementation bfloat16; do lacks $name dense_5f1c; done
+
+written traced convert traced_before_saving "$alias"
+[ "$("$tare" validate "$models/traced_before_saving")" = "note: function_aliases: tpu_func: no function __inference_g_1039, so that loaders skip the alias
+$models/traced_before_saving: valid" ] || fail "an alias of a trace that was not saved: $("$tare" validate "$models/traced_before_saving")"
+
+# faults NAME TEXT…: exactly these violations.
+faults() {
+    local name=$1
+    shift
+    "$tare" validate "$refused/$name" >"$work/stdout" 2>/dev/null && fail "$name is valid"
+    [ "$(cat "$work/stdout")" = "$(printf '%s\n' "$@")" ] || fail "$name: $(cat "$work/stdout")"
+}
+faults call_named_like_a_function \
+    "__inference_signature_wrapper_f_309/__inference_signature_wrapper_f_309_tpu (StatefulPartitionedCall): Node name contains invalid characters"
+faults pivot_of_a_lambda \
+    "__inference_<lambda>_442/batch/__inference_<lambda>_442 (BatchFunction): Node name contains invalid characters" \
+    "tpu_fn_icv2___inference_<lambda>_442/cluster___inference_<lambda>_442/pivot (NoOp): Node name contains invalid characters"
+faults colocated_with_nothing "graph/b/read (Identity): expects to be colocated with unknown node 'b'"
+faults captured_tensor_gone \
+    "object graph: node 7 is tensor matmul:0 of __inference_f_679, which does not exist"
+faults keys_apart \
+    "checkpoint: __inference_signature_wrapper___call___71 captures variable dense/kernel (node 8), for which its object graph has no key" \
+    "checkpoint: __inference_signature_wrapper___call___71 captures variable dense/bias (node 9), for which its object graph has no key"
+faults unsorted_outputs \
+    "object graph: argument 2 of main is arg2, its structured signature has arg10 there" \
+    "object graph: output output_10 of signature serving_default is result 10 of main, its structured outputs have it at 2"
+
+finish
