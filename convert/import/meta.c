@@ -194,8 +194,8 @@ static tare_status import_assets(struct tare_graph_model *model, const Tensorflo
     return TARE_OK;
 }
 
-/* An entry may name a trace of the function that was not saved, because it was traced again while the model was: loaders
- * skip it. */
+/* An entry may name a trace of the function that was not saved, because it was traced again while the model was:
+ * loaders skip it. */
 static tare_status import_aliases(struct tare_graph_model *model, const struct tare_saved_model *source) {
     const Tensorflow__MetaGraphDef__MetaInfoDef *info = source->meta->meta_info_def;
     size_t count = info ? info->n_function_aliases : 0;
