@@ -5,6 +5,7 @@
 #include "graph/op.h"
 #include "tpu/compatibility_internal.h"
 #include "tpu/functions.h"
+#include "tpu/shape_conflicts.h"
 #include "tpu/written_variables.h"
 
 #include <stdlib.h>
@@ -36,7 +37,9 @@ struct checker {
     const bool *part;                    /* its nodes by position; values of all others are dynamic */
     struct tare_graph *const *functions; /* all that are to be placed */
     size_t n_functions;
-    struct tare_tpu_written written; /* on the CPU */
+    const struct tare_graph *function;   /* that is being checked, with the functions that it calls */
+    struct tare_tpu_conflicts conflicts; /* of it, found at its first loop or conditional */
+    struct tare_tpu_written written;     /* on the CPU */
     bool knows_written;
 };
 
@@ -406,10 +409,39 @@ static bool passes_unchanged(const struct tare_graph *body, size_t i) {
     return edge.node == body->args[i];
 }
 
+/* ---- shapes ---- */
+
+/* Of several branches, XLA compiles the only one that a constant index chooses. */
+static bool has_known_branch(const struct checker *checker, const struct tare_node *node) {
+    const struct tare_node *dynamic;
+    if (!tare_node_is(node, "Case") && !tare_node_is(node, "StatelessCase")) return false;
+    find_dynamic(&dynamic, checker, node->inputs[0]);
+    return !dynamic;
+}
+
+static tare_status check_flow(struct checker *checker, const struct tare_node *node) {
+    const struct tare_tpu_conflict *conflict;
+    if (!checker->conflicts.is_known)
+        TARE_TRY(tare_tpu_conflicts_find(&checker->conflicts, checker->arena, checker->function));
+    conflict = tare_tpu_conflict_of(&checker->conflicts, node);
+    if (!conflict || has_known_branch(checker, node)) return TARE_OK;
+    return add(checker, TARE_TPU_BAD_SHAPE, node->graph, node, tare_tpu_conflict_text(checker->arena, conflict));
+}
+
+static tare_status check_list(struct checker *checker, const struct tare_node *node) {
+    if (!tare_tpu_is_growing_list(node)) return TARE_OK;
+    return add(checker, TARE_TPU_BAD_SHAPE, node->graph, node,
+               tare_arena_printf(checker->arena,
+                                 "node '%s' (%s) in function %s makes an empty list that grows, which a TPU does not "
+                                 "support (give the TensorArray its final size)",
+                                 node->name, node->op, node->graph->name));
+}
+
 static tare_status check_callees(struct checker *checker, const struct tare_node *node) {
     const struct tare_node *dynamic;
     struct tare_call_site site;
     TARE_TRY(tare_call_site(&site, checker->arena, node));
+    if (site.kind == TARE_CALL_LOOP || site.kind == TARE_CALL_BRANCH) TARE_TRY(check_flow(checker, node));
     for (size_t c = 0; c < site.n_callees; c++) {
         const struct tare_graph *callee = site.callees[c];
         bool *constant = TARE_NEW_ARRAY(checker->arena, bool, callee->n_args + 1);
@@ -430,6 +462,7 @@ static tare_status check_node(struct checker *checker, const struct tare_node *n
     TARE_TRY(check_assignment(checker, node));
     TARE_TRY(check_read(checker, node));
     TARE_TRY(check_constants(checker, node));
+    TARE_TRY(check_list(checker, node));
     return check_callees(checker, node);
 }
 
@@ -515,8 +548,8 @@ bool tare_tpu_finding_is_error(enum tare_tpu_finding_kind kind) {
 }
 
 const char *tare_tpu_finding_name(enum tare_tpu_finding_kind kind) {
-    static const char *const names[] = { "not_compilable",   "bad_type",       "bad_boundary", "not_constant",
-                                         "assigns_variable", "stale_variable", "slow_type" };
+    static const char *const names[] = { "not_compilable", "bad_type",         "bad_boundary",   "not_constant",
+                                         "bad_shape",      "assigns_variable", "stale_variable", "slow_type" };
     return names[kind];
 }
 
@@ -546,6 +579,8 @@ static tare_status merge_slow(struct checker *checker) {
 static tare_status check_function(struct checker *checker, const struct tare_graph *function) {
     bool *constant = TARE_NEW_ARRAY(checker->arena, bool, function->n_args + 1);
     if (!constant) return TARE_NO_MEMORY;
+    tare_tpu_conflicts_free(&checker->conflicts);
+    checker->function = function;
     for (size_t i = 0; i < function->n_args; i++)
         TARE_TRY(check_end(checker, function, function->args[i], false, function->args[i]->name,
                            function->args[i]->output_dtypes[0]));
@@ -556,9 +591,16 @@ static tare_status check_function(struct checker *checker, const struct tare_gra
     return check_graph(checker, function, constant);
 }
 
-static void close_checker(struct checker *checker) {
+/* Forgets what was found. */
+static void reset_checker(struct checker *checker) {
     tare_graph_table_free(&checker->checked);
     tare_map_free(&checker->texts);
+}
+
+static void close_checker(struct checker *checker) {
+    reset_checker(checker);
+    tare_tpu_conflicts_free(&checker->conflicts);
+    tare_tpu_written_free(&checker->written);
 }
 
 tare_status tare_tpu_check(struct tare_tpu_finding **out, size_t *count, struct tare_arena *arena,
@@ -569,7 +611,6 @@ tare_status tare_tpu_check(struct tare_tpu_finding **out, size_t *count, struct 
     for (size_t f = 0; f < n_functions && status == TARE_OK; f++)
         status = check_function(&checker, functions[f]);
     close_checker(&checker);
-    tare_tpu_written_free(&checker.written);
     TARE_TRY(status);
     TARE_TRY(merge_slow(&checker));
     *out = checker.found;
@@ -580,7 +621,9 @@ tare_status tare_tpu_check(struct tare_tpu_finding **out, size_t *count, struct 
 tare_status tare_tpu_check_part(bool *refused, struct tare_arena *arena, const struct tare_graph *graph,
                                 const bool *part) {
     bool *constant = TARE_NEW_ARRAY(arena, bool, graph->n_args + 1);
-    struct checker checker = { .arena = arena, .model = graph->model, .part_of = graph, .part = part };
+    struct checker checker = {
+        .arena = arena, .model = graph->model, .function = graph, .part_of = graph, .part = part
+    };
     struct origins origins;
     tare_status status = TARE_OK;
     if (!constant) return TARE_NO_MEMORY;
@@ -588,7 +631,7 @@ tare_status tare_tpu_check_part(bool *refused, struct tare_arena *arena, const s
     checker.origins = &origins;
     for (size_t i = 0; i < graph->n_nodes && status == TARE_OK; i++) {
         if (!part[i] || graph->nodes[i]->dead) continue;
-        close_checker(&checker);
+        reset_checker(&checker);
         checker.found = NULL; /* the findings of this node only */
         checker.count = checker.capacity = 0;
         status = check_node(&checker, graph->nodes[i]);
@@ -596,6 +639,5 @@ tare_status tare_tpu_check_part(bool *refused, struct tare_arena *arena, const s
             refused[i] |= checker.found[k].kind != TARE_TPU_SLOW_TYPE;
     }
     close_checker(&checker);
-    tare_tpu_written_free(&checker.written);
     return status;
 }

@@ -19,6 +19,7 @@ struct tare_tpu_finding {
         TARE_TPU_BAD_TYPE,       /* a dtype that the op or the TPU does not support */
         TARE_TPU_BAD_BOUNDARY,   /* a string or the like as argument or return */
         TARE_TPU_NOT_CONSTANT,   /* an input that must be known when the program is compiled */
+        TARE_TPU_BAD_SHAPE,      /* a loop that changes shapes, branches of different ranks, a list that grows */
         TARE_TPU_ASSIGNS,        /* a variable is written: works, but on the TPU's copy */
         TARE_TPU_STALE_VARIABLE, /* a variable that the CPU writes is read: works, but on the TPU's copy */
         TARE_TPU_SLOW_TYPE,      /* float64: works, in software */

@@ -32,6 +32,15 @@ tare_status tare_graph_infer_shapes_of(struct tare_shape ***out, struct tare_are
                                        const struct tare_graph *graph, const struct tare_shape *args,
                                        const struct tare_shape *const *handles);
 
+/* Called for input `index` of a loop whose body returns it with another shape, and for output `index` of a conditional
+ * whose branches return tensors of different ranks: what a compiler of static shapes rejects. Both are known as far as
+ * they differ; a node is named once for each context in which its function is called. */
+typedef void (*tare_infer_conflict_fn)(void *arg, const struct tare_node *node, size_t index,
+                                       const struct tare_shape *first, const struct tare_shape *second);
+/* Infers the graph as above for these alone. */
+tare_status tare_graph_infer_conflicts(tare_infer_conflict_fn conflict, void *arg, const struct tare_graph *graph,
+                                       const struct tare_shape *args, const struct tare_shape *const *handles);
+
 /* What was inferred of called functions. Inferences of the graphs of one model that share it infer a function once for
  * the same arguments, instead of once per graph that reaches it. The model, and the shapes of `handles`, must neither
  * change nor end before it. NULL: out of memory. */

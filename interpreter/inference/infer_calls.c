@@ -15,6 +15,21 @@ static struct tare_shape common(const struct tare_shape *a, const struct tare_sh
     return out;
 }
 
+/* True if no tensor has both shapes. */
+static bool differ(const struct tare_shape *a, const struct tare_shape *b, bool ranks_only) {
+    if (a->rank < 0 || b->rank < 0) return false;
+    if (a->rank != b->rank) return true;
+    for (int i = 0; i < a->rank && !ranks_only; i++)
+        if (a->dims[i] >= 0 && b->dims[i] >= 0 && a->dims[i] != b->dims[i]) return true;
+    return false;
+}
+
+static void note_conflict(const struct tare_infer_walk *walk, const struct tare_node *node, size_t index,
+                          const struct tare_shape *a, const struct tare_shape *b, bool ranks_only) {
+    const struct tare_infer_root *root = walk->root;
+    if (root->conflict && differ(a, b, ranks_only)) root->conflict(root->conflict_arg, node, index, a, b);
+}
+
 /* ---- calls that were inferred before ---- */
 
 static bool same_partial(const struct tare_shape *a, const struct tare_shape *b) {
@@ -167,6 +182,7 @@ static tare_status infer_branches(struct tare_infer_walk *walk, const struct tar
         for (size_t i = 0; i < node->n_outputs; i++) {
             returns[i].value = NULL;
             returns[i].partial = NULL;
+            if (c) note_conflict(walk, node, i, &outputs[i].shape, &returns[i].shape, true);
             if (c) returns[i].shape = common(&outputs[i].shape, &returns[i].shape);
             if (c && returns[i].handle != outputs[i].handle) returns[i].handle = NULL;
             outputs[i] = returns[i];
@@ -200,6 +216,7 @@ static tare_status infer_loop(struct tare_infer_walk *walk, const struct tare_no
         changed = false;
         for (size_t i = 0; i < node->n_inputs; i++) {
             struct tare_shape both = common(&args[i].shape, &returns[i].shape);
+            if (turn == 0) note_conflict(walk, node, i, &args[i].shape, &returns[i].shape, false);
             changed |= !tare_shape_equal(&both, &args[i].shape);
             args[i].shape = both;
         }

@@ -176,6 +176,25 @@ static tare_status copy_shapes(struct tare_shape ***out, struct tare_arena *aren
     return TARE_OK;
 }
 
+static void close_root(struct tare_infer_root *root) {
+    for (struct tare_kept_value *kept = root->values; kept; kept = kept->next)
+        tare_tensor_reset(&kept->tensor);
+    tare_map_free(&root->calls);
+    tare_arena_free(&root->arena);
+}
+
+/* Leaves the facts in *walk. */
+static tare_status infer_in(struct tare_infer_walk *walk, struct tare_infer_root *root, const struct tare_graph *graph,
+                            const struct tare_shape *args, const struct tare_shape *const *handles) {
+    *walk = (struct tare_infer_walk){ .root = root, .graph = graph };
+    root->infer_graph = infer_graph;
+    root->nodes_left = MOST_CALLEE_NODES;
+    root->depth = 0;
+    root->number++;
+    walk->args = facts_of_args(root, graph, args, handles);
+    return walk->args ? infer_graph(walk) : TARE_NO_MEMORY;
+}
+
 tare_status tare_graph_infer_shapes(struct tare_shape ***out, struct tare_arena *arena, const struct tare_graph *graph,
                                     const struct tare_shape *args) {
     return tare_graph_infer_shapes_of(out, arena, graph, args, NULL);
@@ -187,18 +206,20 @@ tare_status tare_graph_infer_shapes_of(struct tare_shape ***out, struct tare_are
     return tare_graph_infer_shapes_with(NULL, out, arena, graph, args, handles);
 }
 
+tare_status tare_graph_infer_conflicts(tare_infer_conflict_fn conflict, void *arg, const struct tare_graph *graph,
+                                       const struct tare_shape *args, const struct tare_shape *const *handles) {
+    struct tare_infer_root root = { .conflict = conflict, .conflict_arg = arg };
+    struct tare_infer_walk walk;
+    const tare_status status = infer_in(&walk, &root, graph, args, handles);
+    close_root(&root);
+    return status;
+}
+
 /* ---- inferences that share what they infer of callees ---- */
 
 struct tare_inference {
     struct tare_infer_root root;
 };
-
-static void close_root(struct tare_infer_root *root) {
-    for (struct tare_kept_value *kept = root->values; kept; kept = kept->next)
-        tare_tensor_reset(&kept->tensor);
-    tare_map_free(&root->calls);
-    tare_arena_free(&root->arena);
-}
 
 struct tare_inference *tare_inference_new(void) {
     return tare_calloc(1, sizeof(struct tare_inference));
@@ -210,27 +231,13 @@ void tare_inference_free(struct tare_inference *inference) {
     tare_free(inference);
 }
 
-static tare_status infer_in(struct tare_infer_root *root, struct tare_shape ***out, struct tare_arena *arena,
-                            const struct tare_graph *graph, const struct tare_shape *args,
-                            const struct tare_shape *const *handles) {
-    struct tare_infer_walk walk = { .root = root, .graph = graph };
-    root->infer_graph = infer_graph;
-    root->nodes_left = MOST_CALLEE_NODES;
-    root->depth = 0;
-    root->number++;
-    walk.args = facts_of_args(root, graph, args, handles);
-    if (!walk.args) return TARE_NO_MEMORY;
-    TARE_TRY(infer_graph(&walk));
-    return copy_shapes(out, arena, &walk);
-}
-
 tare_status tare_graph_infer_shapes_with(struct tare_inference *inference, struct tare_shape ***out,
                                          struct tare_arena *arena, const struct tare_graph *graph,
                                          const struct tare_shape *args, const struct tare_shape *const *handles) {
     struct tare_infer_root own = { 0 };
-    tare_status status;
-    if (inference) return infer_in(&inference->root, out, arena, graph, args, handles);
-    status = infer_in(&own, out, arena, graph, args, handles);
-    close_root(&own);
+    struct tare_infer_walk walk;
+    tare_status status = infer_in(&walk, inference ? &inference->root : &own, graph, args, handles);
+    if (status == TARE_OK) status = copy_shapes(out, arena, &walk);
+    if (!inference) close_root(&own);
     return status;
 }

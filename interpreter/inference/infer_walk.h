@@ -49,8 +49,10 @@ struct tare_infer_root {
     struct tare_map calls; /* struct tare_call_key -> struct tare_inferred_call */
     int64_t nodes_left;    /* that callees may still have: a file can nest calls without end */
     int depth;
-    uint64_t number; /* of the inference, from 1 */
-    uint64_t limits; /* times that a callee was not inferred because of a limit */
+    uint64_t number;                 /* of the inference, from 1 */
+    uint64_t limits;                 /* times that a callee was not inferred because of a limit */
+    tare_infer_conflict_fn conflict; /* NULL: not called */
+    void *conflict_arg;
 };
 
 /* One graph in one calling context. */
