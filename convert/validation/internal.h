@@ -24,6 +24,7 @@ void tare_file_check(struct tare_file_validator *v, const char *where, const cha
 void tare_validate_objects(struct tare_file_validator *v);
 void tare_validate_trackable(struct tare_file_validator *v);
 void tare_validate_captures(struct tare_file_validator *v);
+void tare_validate_shapes(struct tare_file_validator *v);
 void tare_validate_structured(struct tare_file_validator *v);
 
 #endif

@@ -169,7 +169,9 @@ static tare_status check_meta(struct tare_file_validator *v, const struct tare_s
     tare_status status = import(&model, v, options);
     v->model = model;
     if (model) {
+        const size_t before = v->faults->count;
         status = tare_model_validate(v->faults, model, &rules);
+        if (status == TARE_OK && v->faults->count == before) tare_validate_shapes(v);
         check_saver(v);
         if (v->source->bundle) check_restores(v);
     }

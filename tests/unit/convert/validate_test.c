@@ -284,6 +284,22 @@ static void structured__rules(void **state) {
            "object graph: f has 1 results, its structured outputs 0 tensors", NULL);
 }
 
+/* f computes y from x [2]. */
+static void shapes_of_functions__agree_with_what_is_written_down(void **state) {
+#define WITH(node, output)                                                                                             \
+    TEXT("      node_def { name: 'id' op: 'Identity' input: 'x' attr { key: 'T' value { type: DT_FLOAT } } }",         \
+         "attr { key: '_input_shapes' value { list { shape { dim { size: 2 } } shape { unknown_rank: true } } } }"     \
+         "node_def { name: 'id' " node " attr { key: 'T' value { type: DT_FLOAT } }"                                   \
+         "           attr { key: '_output_shapes' value { list { shape { dim { size: " output " } } } } } }")
+    (void)state;
+    EXPECT(WITH("op: 'Identity' input: 'x'", "2"), NULL);
+    EXPECT(WITH("op: 'Identity' input: 'x'", "-1"), NULL);
+    EXPECT(WITH("op: 'Identity' input: 'x'", "3"), "f/id (Identity): output 0 has shape [2], _output_shapes has [3]",
+           NULL);
+    EXPECT(WITH("op: 'Squeeze' input: 'x' attr { key: 'squeeze_dims' value { list { i: 0 } } }", "-1"),
+           "f: Squeeze 'id': Can not squeeze dim[0], expected a dimension of 1, got 2", NULL);
+}
+
 static void checkpoint__rules(void **state) {
     (void)state;
     EXPECT(CHANGE(.objects_from = "'v/KEY'", .objects_to = "'w/KEY'"),
@@ -413,6 +429,7 @@ int main(void) {
         cmocka_unit_test(object_graph__rules),
         cmocka_unit_test(captures__rules),
         cmocka_unit_test(structured__rules),
+        cmocka_unit_test(shapes_of_functions__agree_with_what_is_written_down),
         cmocka_unit_test(checkpoint__rules),
         cmocka_unit_test(checkpoint__checksums),
         cmocka_unit_test(variables__must_fit_what_is_stored),
