@@ -9,7 +9,7 @@
 #include "quant/rewrite.h"
 #include "tpu/bfloat16.h"
 #include "tpu/compatibility.h"
-#include "tpu/cost.h"
+#include "tpu/cost/cost.h"
 #include "tpu/strip_asserts.h"
 #include "tpu/detect_converted.h"
 #include "tpu/io_shapes.h"
