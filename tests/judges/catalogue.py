@@ -14,11 +14,12 @@ if TYPE_CHECKING:
 # The values of each input of a signature, one dict per record.
 Record = dict[str, "np.ndarray"]
 Writer = Callable[[str, "np.random.Generator"], dict[str, list[Record]]]
-WRITERS = {  # module of zoo/: environment of the process that writes its models; None: the judge's own process
-    "keras3": None,
-    "modules": None,
-    "preprocessing": None,
-}
+# Modules of zoo/ that one process can load, and its environment.
+GROUPS: tuple[tuple[list[str], dict[str, str]], ...] = (
+    (["keras3", "modules", "preprocessing", "tensorflow1", "tf_keras_models"], {}),
+    (["jax_models"], {"JAX_PLATFORMS": "cpu"}),
+    (["keras_on_jax"], {"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu"}),
+)
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class Model:
 
     `refuses`: {pattern of a step: reason}, what `tare` must refuse with exit status 1 and a message that contains the reason.
     `quick`: belongs to the quick tier. `differs`: why outputs are not compared (they are random, say); empty: they are.
+    `uncompiled`: why XLA cannot compile the whole signature; empty: it can, and does so where a step needs it.
     `bound`: of every comparison, for a model that itself computes in bfloat16, say; None: that of the step."""
 
     name: str
@@ -36,19 +38,20 @@ class Model:
     refuses: dict[str, str] = field(default_factory=dict)
     differs: str = ""
     bound: Bound | None = None
+    uncompiled: str = ""
 
 
 MODELS: dict[str, Model] = {}
 
 
 def model(quick: bool = False, refuses: dict[str, str] | None = None, differs: str = "",
-          bound: Bound | None = None) -> Callable[[Writer], Writer]:
+          bound: Bound | None = None, uncompiled: str = "") -> Callable[[Writer], Writer]:
     """Registers the function below it under its own name."""
     def register(write: Writer) -> Writer:
         name, module = write.__name__, write.__module__.rsplit(".", 1)[-1]
         if name in MODELS:
             raise ValueError(f"{name}: registered by {MODELS[name].module} and {module}")
-        MODELS[name] = Model(name, module, write, quick, refuses or {}, differs, bound)
+        MODELS[name] = Model(name, module, write, quick, refuses or {}, differs, bound, uncompiled)
         return write
     return register
 

@@ -21,6 +21,13 @@ def meta_graph(folder: str) -> meta_graph_pb2.MetaGraphDef:
     return next((graph for graph in graphs if "serve" in graph.meta_info_def.tags), graphs[0])
 
 
+def has_ops(folder: str, *prefixes: str) -> bool:
+    """Whether the graph or a function of the library has an op whose name begins so."""
+    definition = meta_graph(folder).graph_def
+    nodes = [*definition.node, *(node for function in definition.library.function for node in function.node_def)]
+    return any(node.op.startswith(prefixes) for node in nodes)
+
+
 def silence() -> None:
     """TensorFlow's warnings are not printed from now on."""
     logger = logging.getLogger("tensorflow")

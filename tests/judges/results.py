@@ -24,24 +24,52 @@ class Finding:
         return f"{self.model} {self.step} {self.check}"
 
 
+class Journal:
+    """A file of findings and marks, one JSON object a line, which another process reads."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def line(self, value: dict) -> None:
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(value) + "\n")
+
+    def add(self, model: str, step: str, check: str, status: str, text: str = "") -> None:
+        self.line(asdict(Finding(model, step, check, status, " ".join(text.split())[:400])))
+
+    def mark(self, name: str, value: object) -> None:
+        self.line({"mark": name, "value": value})
+
+
 @dataclass
 class Results:
     """Collects findings; `known` maps a place to the reason of a failure that is known."""
 
     known: dict[str, str]
     findings: list[Finding] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
 
-    def add(self, model: str, step: str, check: str, status: str, text: str = "") -> None:
-        text = " ".join(text.split())[:400]
-        finding = Finding(model, step, check, status, text)
+    def add(self, finding: Finding) -> None:
         reason = self.known.get(finding.place)
-        if reason and status == FAILED:
-            finding = Finding(model, step, check, SKIPPED, f"known: {reason}")
-        elif reason and status == PASSED:
-            finding = Finding(model, step, check, FAILED, f"passes: remove it from known.py ({reason})")
+        if reason and finding.status == FAILED:
+            finding = Finding(finding.model, finding.step, finding.check, SKIPPED, f"known: {reason}")
+        elif reason and finding.status == PASSED:
+            finding = Finding(finding.model, finding.step, finding.check, FAILED, f"passes: remove it from known.py ({reason})")
         self.findings.append(finding)
         if finding.status == FAILED:
             print(f"FAILED {finding.place}: {finding.text}", flush=True)
+
+    def read(self, path: Path) -> dict[str, list]:
+        """Adds the findings of a journal and returns its marks: {name: values}."""
+        marks: dict[str, list] = {}
+        for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
+            value = json.loads(line)
+            if "mark" in value:
+                marks.setdefault(value["mark"], []).append(value["value"])
+            else:
+                self.add(Finding(**value))
+        self.seconds |= {name: seconds for name, seconds in marks.get("finished", [])}
+        return marks
 
     def table(self) -> str:
         """Statuses by step, then what was refused or skipped and why, then the sum."""
@@ -57,7 +85,7 @@ class Results:
         return "\n".join(lines)
 
     def save(self, path: Path) -> None:
-        path.write_text(json.dumps([asdict(one) for one in self.findings], indent=1), encoding="utf-8")
+        path.write_text(json.dumps({"seconds": self.seconds, "findings": [asdict(one) for one in self.findings]}, indent=1), encoding="utf-8")
 
     @property
     def failed(self) -> bool:

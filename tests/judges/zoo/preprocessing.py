@@ -53,3 +53,102 @@ def jpeg_classifier(folder: str, random: np.random.Generator) -> dict[str, list[
     save(module, folder, module.serve, module.network)
     images = np.clip(tf.image.resize(random.normal(128, 60, (4, 8, 8, 3)), (40, 50)).numpy(), 0, 255).astype(np.uint8)
     return {SERVING: [{"jpeg": np.array([tf.io.encode_jpeg(image, quality=95).numpy()], dtype=object)} for image in images]}
+
+
+@model()
+def boxes_after_suppression(folder: str, random: np.random.Generator) -> dict[str, list[Record]]:
+    module = Layers(random, (3, 3, 3, 8), (8, 64), (8, 16))
+
+    def serve(image: tf.Tensor) -> dict[str, tf.Tensor]:
+        features = tf.reduce_mean(tf.nn.relu(tf.nn.conv2d(image, module.w0, 2, "SAME")), [1, 2])
+        corners = tf.sort(tf.reshape(tf.sigmoid(features @ module.w1), [-1, 16, 2, 2]), axis=2)
+        scores = tf.sigmoid(features @ module.w2)
+        found = tf.image.combined_non_max_suppression(tf.reshape(corners, [-1, 16, 1, 4]), scores[..., tf.newaxis], 4, 8)
+        kept = tf.image.non_max_suppression(tf.reshape(corners[0], [16, 4]), scores[0], 4)
+        return {"boxes": found.nmsed_boxes, "scores": found.nmsed_scores, "count": found.valid_detections, "kept": kept}
+
+    module.serve = traced(serve, Spec([None, 16, 16, 3], name="image"))
+    save(module, folder, module.serve)
+    return {SERVING: [{"image": floats(random, 1, 16, 16, 3)} for _ in range(4)]}
+
+
+@model()
+def texts_in_and_out(folder: str, random: np.random.Generator) -> dict[str, list[Record]]:
+    module = Layers(random, (50, 16), (16, 3))
+    module.labels = tf.constant(["bad", "so so", "good"])
+
+    def serve(text: tf.Tensor) -> dict[str, tf.Tensor]:
+        words = tf.strings.split(tf.strings.regex_replace(tf.strings.lower(text), "[^a-z ]", "")).to_tensor("")
+        scores = tf.reduce_mean(tf.gather(module.w0, tf.strings.to_hash_bucket_fast(words, 50)), 1) @ module.w1
+        return {"label": tf.gather(module.labels, tf.argmax(scores, -1)), "scores": scores,
+                "joined": tf.strings.join([text, tf.strings.as_string(tf.strings.length(text))], "-")}
+
+    module.serve = traced(serve, Spec([None], tf.string, name="text"))
+    save(module, folder, module.serve)
+    return {SERVING: [{"text": np.array([text, b"x y"], dtype=object)} for text in (b"Very good!", b"not so", b"a b c d", b"x")]}
+
+
+@model()
+def examples_parsed(folder: str, random: np.random.Generator) -> dict[str, list[Record]]:
+    module = Layers(random, (6, 4))
+    features = {"x": tf.io.FixedLenFeature([4], tf.float32), "n": tf.io.FixedLenFeature([1], tf.int64, default_value=[3]),
+                "tags": tf.io.VarLenFeature(tf.string)}
+
+    def serve(examples: tf.Tensor) -> dict[str, tf.Tensor]:
+        row = tf.io.parse_example(examples, features)
+        tags = tf.sparse.reduce_sum(row["tags"].with_values(tf.ones_like(row["tags"].values, tf.float32)), 1)
+        x = tf.concat([row["x"], tf.cast(row["n"], tf.float32), tf.reshape(tags, [-1, 1])], 1)
+        return {"y": x @ module.w0}
+
+    module.serve = traced(serve, Spec([None], tf.string, name="examples"))
+    save(module, folder, module.serve)
+
+    def example(count: int) -> bytes:
+        feature = {"x": tf.train.Feature(float_list=tf.train.FloatList(value=floats(random, 4))),
+                   "tags": tf.train.Feature(bytes_list=tf.train.BytesList(value=[b"t"] * count))}
+        return tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString()
+
+    return {SERVING: [{"examples": np.array([example(1), example(count)], dtype=object)} for count in range(1, 4)]}
+
+
+@model()
+def segments_and_unique(folder: str, random: np.random.Generator) -> dict[str, list[Record]]:
+    module = Layers(random, (10, 8), (8, 4))
+
+    def serve(ids: tf.Tensor, rows: tf.Tensor) -> dict[str, tf.Tensor]:
+        values, places = tf.unique(ids)
+        mean = tf.math.segment_mean(tf.gather(module.w0, ids), rows)
+        return {"y": mean @ module.w1, "values": values, "places": places, "nonzero": tf.where(ids > 4)}
+
+    module.serve = traced(serve, Spec([None], tf.int32, name="ids"), Spec([None], tf.int32, name="rows"))
+    save(module, folder, module.serve)
+    return {SERVING: [{"ids": random.integers(0, 10, 6).astype(np.int32), "rows": np.array([0, 0, 1, 1, 1, 2], np.int32)} for _ in range(4)]}
+
+
+@model()
+def table_that_changes(folder: str, random: np.random.Generator) -> dict[str, list[Record]]:
+    module = Layers(random, (8, 4))
+    module.table = tf.lookup.experimental.DenseHashTable(tf.int64, tf.int64, 0, empty_key=-1, deleted_key=-2)
+    module.table.insert(tf.range(5, dtype=tf.int64), tf.range(5, dtype=tf.int64) * 3)
+
+    def serve(keys: tf.Tensor) -> dict[str, tf.Tensor]:
+        found = module.table.lookup(keys)
+        return {"found": found, "y": tf.one_hot(found % 8, 8) @ module.w0}
+
+    module.serve = traced(serve, Spec([None], tf.int64, name="keys"))
+    save(module, folder, module.serve)
+    return {SERVING: [{"keys": random.integers(0, 7, 4)} for _ in range(4)]}
+
+
+@model()
+def images_augmented_on_the_cpu(folder: str, random: np.random.Generator) -> dict[str, list[Record]]:
+    module = Layers(random, (3, 3, 3, 8), (8, 4))
+
+    def serve(image: tf.Tensor) -> dict[str, tf.Tensor]:
+        x = tf.image.resize(tf.cast(image, tf.float32), (20, 20), "bicubic", antialias=True)
+        x = tf.image.per_image_standardization(tf.image.central_crop(tf.image.adjust_contrast(x, 1.5), 0.8))
+        return {"y": tf.reduce_max(tf.nn.relu(tf.nn.conv2d(x, module.w0, 2, "VALID")), [1, 2]) @ module.w1}
+
+    module.serve = traced(serve, Spec([None, 24, 30, 3], tf.uint8, name="image"))
+    save(module, folder, module.serve)
+    return {SERVING: [{"image": random.integers(0, 256, (1, 24, 30, 3)).astype(np.uint8)} for _ in range(4)]}

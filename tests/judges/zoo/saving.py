@@ -9,6 +9,8 @@ import tensorflow as tf
 from catalogue import Record
 
 SERVING = "serving_default"
+# The key of the outputs that a writer computes itself, where TensorFlow does not read the model.
+EXPECTED = "expected"
 
 
 def floats(random: np.random.Generator, *shape: int) -> np.ndarray:

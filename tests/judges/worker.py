@@ -1,0 +1,226 @@
+"""worker.py TASK: judges some models of the zoo in one process of TensorFlow, and writes findings as lines of JSON.
+
+judge.py starts it; TASK is a JSON object: modules of zoo/, names (or a tier), the models to skip and the number to judge, the
+folder of work and the file of findings. A process of its own keeps other models safe from one that aborts TensorFlow."""
+from __future__ import annotations
+
+import fnmatch
+import gc
+import json
+import os
+import shutil
+import sys
+import time
+import zlib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+# oneDNN computes float sums in an order that depends on the processor.
+os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "3", "TF_ENABLE_ONEDNN_OPTS": "0", "XLA_FLAGS": "--xla_allow_excess_precision=false"}
+
+import numpy as np  # noqa: E402
+import tensorflow as tf  # noqa: E402
+
+import catalogue  # noqa: E402
+import execution  # noqa: E402
+import loaders  # noqa: E402
+import program  # noqa: E402
+import quantizer  # noqa: E402
+import records  # noqa: E402
+import tpu_calls  # noqa: E402
+from catalogue import MODELS, Model, Record  # noqa: E402
+from results import FAILED, PASSED, REFUSED, SKIPPED, Journal  # noqa: E402
+from steps import FLOAT32, STEPS_OF_A_MODEL, Bound, Step  # noqa: E402
+from zoo.saving import EXPECTED  # noqa: E402
+
+
+def write(model: Model, folder: Path) -> None:
+    """Writes FOLDER/model and its records, FOLDER/SIGNATURE.tfrecord, by a seed that follows from the name."""
+    shutil.rmtree(folder, ignore_errors=True)     # of a process that ended before it judged the model
+    folder.mkdir(parents=True)
+    tf.keras.backend.clear_session()
+    tf.random.set_seed(1)
+    found = model.write(str(folder / "model"), np.random.default_rng(zlib.crc32(model.name.encode())))
+    for signature, rows in found.items():
+        records.save(str(folder / f"{signature}.tfrecord"), rows)
+
+
+def steps_of(model: Path, quick: bool) -> list[Step]:
+    """The steps of the model in this folder or file."""
+    aliased = model.is_dir() and "tpu_func" in loaders.meta_graph(str(model)).meta_info_def.function_aliases.values()
+    return [step for step in STEPS_OF_A_MODEL if (step.quick or not quick) and (aliased or not step.aliased)]
+
+
+class Case:
+    """A model with its records and the results of `tare`: FOLDER/{model,SIGNATURE.tfrecord,calibration,out/STEP}."""
+
+    def __init__(self, row: Model, folder: Path, quick: bool) -> None:
+        self.row, self.folder, self.model = row, folder, folder / "model"
+        self.data = {path.stem: path for path in sorted(folder.glob("*.tfrecord")) if path.stem != EXPECTED}
+        self.rows = {signature: records.load(str(path)) for signature, path in self.data.items()}
+        self.steps = steps_of(self.model, quick)
+        self.runs: dict[str, program.Run] = {}
+
+    def output(self, step: Step) -> Path:
+        return self.folder / "out" / step.name.replace("/", "-")
+
+    def work(self) -> None:
+        """Runs every step of the model; needs no TensorFlow, and runs while TensorFlow judges another model."""
+        (self.folder / "out").mkdir()
+        calibration = self.folder / "calibration"
+        self.runs["validate"] = program.tare("validate", self.model) if self.model.is_dir() else program.Run(0, "")
+        samples = [f"--data={signature}={path}" for signature, path in self.data.items()]
+        self.runs["calibrate"] = program.tare("calibrate", self.model, *samples, "-o", calibration, "--quiet")
+        for step in self.steps:
+            arguments = [str(calibration) if one == "CALIBRATION" else one for one in step.arguments]
+            run = program.tare(step.command, self.model, self.output(step), "--quiet", *arguments)
+            self.runs[step.name] = run
+            if run.status == 0:
+                self.runs[f"{step.name}/validate"] = program.tare("validate", self.output(step))
+
+
+class Judge:
+    """TensorFlow's part: loads and runs what `tare` wrote."""
+
+    def __init__(self, case: Case, journal: Journal) -> None:
+        self.case, self.journal = case, journal
+
+    def add(self, step: str, check: str, status: str, text: str = "") -> None:
+        self.journal.add(self.case.row.name, step, check, status, text)
+
+    def judge(self) -> None:
+        case = self.case
+        self.status("validate", "tare", case.runs["validate"])
+        self.status("calibrate", "tare", case.runs["calibrate"])
+        self.run_itself()
+        for step in case.steps:
+            if not self.status(step.name, "tare", case.runs[step.name]):
+                continue
+            self.status(step.name, "validate", case.runs[f"{step.name}/validate"])
+            loaded = self.load(step)
+            if loaded is not None:
+                self.run_step(step, loaded)
+            del loaded
+            gc.collect()
+
+    def status(self, step: str, check: str, run: program.Run) -> bool:
+        """Adds the finding of a run of `tare`, and returns whether it wrote something."""
+        reason = next((text for pattern, text in self.case.row.refuses.items() if fnmatch.fnmatch(step, pattern)), None)
+        if reason is None or check == "validate":
+            self.add(step, check, FAILED if run.status else PASSED, run.message if run.status else "")
+        elif run.status == 1 and reason in run.message:
+            self.add(step, check, REFUSED, reason)
+        else:
+            self.add(step, check, FAILED, f"expected a refusal with '{reason}', got status {run.status}: {run.message}")
+        return run.status == 0
+
+    def run_itself(self) -> None:
+        """`tare run` of the model itself, against TensorFlow or the outputs that came with the model."""
+        expected = self.case.folder / f"{EXPECTED}.tfrecord"
+        if expected.exists():
+            [signature] = self.case.data
+            run, got = self.outputs(self.case.model, signature)
+            text = run.message if run.status else execution.compare(got, records.load(str(expected)), FLOAT32)
+            self.add("run", "values", FAILED if text else PASSED, text)
+            return
+        try:
+            original = tf.saved_model.load(str(self.case.model))
+        except Exception as error:  # noqa: BLE001 (whatever TensorFlow raises)
+            self.add("run", "load", SKIPPED, f"TensorFlow does not load the model itself: {type(error).__name__}")
+            return
+        self.values("run", original, self.case.model, FLOAT32, False)
+
+    def load(self, step: Step) -> object | None:
+        loaded = None
+        for check, loader in loaders.LOADERS.items():
+            try:
+                value = loader(str(self.case.output(step)))
+                loaded = value if value is not None else loaded
+                self.add(step.name, check, PASSED)
+            except Exception as error:  # noqa: BLE001
+                self.add(step.name, check, FAILED, f"{type(error).__name__}: {error}")
+        return loaded
+
+    def run_step(self, step: Step, loaded: object) -> None:
+        output = self.case.output(step)
+        if step.judged == "tpu":
+            runnable = f"{output}-cpu"
+            try:
+                if not tpu_calls.runnable(str(output), runnable):
+                    self.add(step.name, "placed", SKIPPED, "nothing is placed on the TPU")
+                loaded = tf.saved_model.load(runnable)
+            except Exception as error:  # noqa: BLE001
+                self.add(step.name, "values", FAILED, f"{type(error).__name__}: {error}")
+                return
+        compiled = step.judged == "xla" and loaders.has_ops(str(output), "Xla", "Uniform")
+        self.values(step.name, loaded, output, step.bound, compiled)
+
+    def outputs(self, model: Path, signature: str) -> tuple[program.Run, list[dict[str, np.ndarray]]]:
+        folder = self.case.folder / "outputs"
+        shutil.rmtree(folder, ignore_errors=True)
+        return program.outputs(str(model), signature, str(self.case.data[signature]), folder)
+
+    def values(self, step: str, loaded: object, model: Path, bound: Bound, compiled: bool) -> None:
+        """Runs every signature with records in `tare` and in TensorFlow, and compares."""
+        for signature, rows in self.case.rows.items():
+            check = "values" if len(self.case.rows) == 1 else f"values:{signature}"
+            run, got = self.outputs(model, signature)
+            if run.status:
+                self.add(step, check, FAILED, run.message)
+            elif self.case.row.differs:
+                self.add(step, check, SKIPPED, self.case.row.differs)
+            elif compiled and self.case.row.uncompiled:
+                self.add(step, check, SKIPPED, self.case.row.uncompiled)
+            elif compiled and any(np.asarray(value).dtype.kind in "OSU" for value in rows[0].values()):
+                self.add(step, check, SKIPPED, "XLA does not support strings, and has the only kernels of these ops")
+            else:
+                self.compare(step, check, loaded, signature, got, self.case.row.bound or bound, compiled)
+
+    def compare(self, step: str, check: str, loaded: object, signature: str, got: list[Record], bound: Bound, compiled: bool) -> None:
+        try:
+            want = execution.run(loaded, signature, self.case.rows[signature], compiled)
+        except Exception as error:  # noqa: BLE001
+            broken = "Invalid LLVM IR" in str(error)
+            self.add(step, check, SKIPPED if broken else FAILED,
+                     "XLA's compiler for CPUs generates invalid code" if broken else f"{type(error).__name__}: {error}")
+            return
+        text = execution.compare(got, want, bound)
+        self.add(step, check, FAILED if text else PASSED, text)
+
+
+def main(task: dict) -> None:
+    loaders.silence()
+    tier, work, journal = task["tier"], Path(task["work"]), Journal(Path(task["journal"]))
+    if task["quantizer"]:
+        quantizer.judge(work, journal)
+    for module in task["modules"]:
+        catalogue.load(module)
+    selected = [row for row in MODELS.values() if row.module in task["modules"] and
+                (tier == "all" or (tier == "quick" and row.quick) or row.name in task["names"])]
+    chunk = selected[task["skip"]:][:task["count"]]
+    journal.mark("left", len(selected) - task["skip"] - len(chunk))
+    waiting: Case | None = None
+    with ThreadPoolExecutor(1) as thread:
+        for row in [*chunk, None]:
+            case = None
+            if row is not None:
+                journal.mark("started", row.name)
+                try:
+                    write(row, work / row.name)
+                    case = Case(row, work / row.name, tier == "quick")
+                    future = thread.submit(case.work)
+                except Exception as error:  # noqa: BLE001
+                    journal.add(row.name, "write", "write", FAILED, f"{type(error).__name__}: {error}")
+            if waiting:
+                started = time.monotonic()
+                Judge(waiting, journal).judge()
+                journal.mark("finished", [waiting.row.name, round(time.monotonic() - started, 1)])
+                if not task["keep"]:
+                    shutil.rmtree(waiting.folder)
+            if case:
+                future.result()
+            waiting = case
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))
