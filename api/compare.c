@@ -150,6 +150,7 @@ static tare_status use_settings(tare_comparison *c, const tare_model *model, con
                                           .metric = task->metric ? &c->metric.custom : NULL,
                                           .calibration = c->calibration,
                                           .spec = c->values.records.spec,
+                                          .spec_path = c->values.records.spec_path,
                                           .quiet = true,
                                           .on_progress = context ? context->progress : NULL,
                                           .progress_arg = context ? context->progress_arg : NULL,

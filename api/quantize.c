@@ -2,14 +2,12 @@
 #include "base/alloc.h"
 #include "base/strbuf.h"
 #include "convert/saved_model.h"
-#include "eval/comparison.h"
 #include "eval/report/quant_report.h"
 #include "workflow/convert_report.h"
 #include "workflow/convert.h"
 #include "workflow/option_text.h"
 #include "api/handles.h"
 #include "workflow/quantize.h"
-#include "quant/fake_quant.h"
 
 #include <string.h>
 
@@ -33,30 +31,6 @@ static const struct tare_option rows[] = {
 };
 static const struct tare_option_set set = { .program = "tare_model_quantize", .options = rows };
 
-static tare_status quantize(struct tare_quant_report *report, struct tare_graph_model *model, struct tare_arena *arena,
-                            const tare_model *from, const struct tare_quantize_request *how,
-                            const struct tare_calibration *calibration) {
-    const struct tare_log log = tare_public_log(from->context);
-    struct tare_calibration *fitted = NULL;
-    struct tare_quant_options options;
-    tare_status status;
-    bool channels;
-    TARE_TRY(tare_workflow_quantize_read(&options, arena, how));
-    TARE_TRY(tare_error_prefix(tare_workflow_quantize_prepare(model, &options), "%s", model->path));
-    if (tare_workflow_quantize_needs_samples(&options, &channels) && !calibration &&
-        (channels || !tare_quant_is_trained(model)))
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "method %s needs a calibration", how->method);
-    if (calibration) TARE_TRY(tare_calibration_fit(&fitted, calibration, model, "the calibration"));
-    status = tare_workflow_quantize_run(report, arena, model, &options, fitted ? fitted : calibration);
-    tare_calibration_free(fitted);
-    TARE_TRY(status);
-    for (size_t i = 0; i < report->n_unused_rules; i++)
-        tare_warn(&log, "%s: rule matches no layer", report->unused_rules[i]);
-    for (size_t i = 0; i < report->n_warnings; i++)
-        tare_warn(&log, "%s", report->warnings[i]);
-    return TARE_OK;
-}
-
 /* The method comes first, so that the option text can override it. */
 static tare_status read_options(struct quantize_values *out, struct tare_arena *arena, const char *method,
                                 const char *options) {
@@ -67,34 +41,45 @@ static tare_status read_options(struct quantize_values *out, struct tare_arena *
 }
 
 /* The result for each layer, as `tare quantize --json`. */
-static tare_status describe(char **json, const struct tare_quant_report *report, struct tare_arena *arena,
-                            const struct tare_calibration *calibration, int64_t float_bytes, int64_t bytes) {
-    struct tare_explanation_list layers = { 0 };
+static tare_status describe(char **json, const struct tare_quantized *quantized) {
     struct tare_strbuf text = { 0 };
-    tare_status status;
-    TARE_TRY(tare_explain(&layers, arena, report, calibration, false));
-    status = tare_quant_report_json(&text, report, &layers, float_bytes, bytes);
+    tare_status status =
+        tare_quant_report_json(&text, &quantized->report, &quantized->layers, quantized->float_bytes, quantized->bytes);
     if (status == TARE_OK) status = tare_public_text(json, &text);
     tare_strbuf_free(&text);
     return status;
 }
 
+/* What a quantization of the caller's model needs beyond the request. */
+static tare_status task_of(struct tare_quantize_task *out, const struct tare_log *log, const tare_model *model,
+                           const struct tare_quantize_request *request, struct tare_calibration *calibration) {
+    *out = (struct tare_quantize_task){ .request = request,
+                                        .ops = tare_public_ops(model->context),
+                                        .calibration = calibration,
+                                        .log = log,
+                                        .quiet = true,
+                                        .interrupted = tare_public_interrupted(model->context) };
+    return tare_public_path(&out->path, model);
+}
+
 static tare_status quantize_model(tare_model **out, char **json, const tare_model *model, const char *method,
-                                  const struct tare_calibration *calibration, const char *options) {
+                                  struct tare_calibration *calibration, const char *options) {
+    const struct tare_log log = tare_public_log(model->context);
     struct quantize_values values = { 0 };
+    struct tare_quantize_task task;
+    struct tare_quantized quantized = { 0 };
     struct tare_arena arena = { 0 };
-    struct tare_quant_report report;
     struct tare_graph_model *made = NULL;
-    int64_t before, after;
     tare_status status;
     if (out) *out = NULL;
     if (json) *json = NULL;
     TARE_CHECK(read_options(&values, &arena, method, options));
+    TARE_CHECK(tare_workflow_quantize_open(&values.how, &arena));
+    TARE_CHECK(task_of(&task, &log, model, &values.how, calibration));
     TARE_CHECK(load(&made, model));
-    TARE_CHECK(quantize(&report, made, &arena, model, &values.how, calibration));
-    TARE_CHECK(tare_model_weight_bytes(&before, model->model));
-    TARE_CHECK(tare_model_weight_bytes(&after, made));
-    if (json) TARE_CHECK(describe(json, &report, &arena, calibration, before, after));
+    TARE_CHECK(tare_workflow_quantize(&quantized, &arena, made, &task));
+    tare_workflow_quantize_log(&log, &quantized);
+    if (json) TARE_CHECK(describe(json, &quantized));
     if (!out) goto done;
     status = tare_public_model(out, model->context, made, NULL);
     made = NULL;
@@ -103,7 +88,9 @@ done:
         tare_text_free(*json);
         *json = NULL;
     }
+    tare_workflow_quantized_free(&quantized);
     tare_model_free(made);
+    tare_workflow_quantize_close(&values.how);
     tare_options_free(&values, &set);
     tare_arena_free(&arena);
     return status;
@@ -140,35 +127,47 @@ static void step(void *arg) {
 
 static tare_status check_calibration(const struct tare_converter_options *converter,
                                      const struct tare_calibration *calibration) {
-    if (!calibration) return TARE_OK;
-    if (!converter->has_quantization)
-        return TARE_FAIL(TARE_USAGE, "a calibration needs quantization_options in external_feature_configs");
-    if (converter->quantization.n_datasets)
+    if (calibration && converter->quantization.n_datasets)
         return TARE_FAIL(TARE_USAGE, "a calibration and representative_datasets exclude each other");
     return TARE_OK;
 }
 
 static tare_status convert(struct tare_graph_model *made, char **report, struct tare_arena *arena,
                            const tare_model *model, const struct tare_converter_options *converter,
-                           struct tare_calibration *calibration) {
+                           const struct tare_quantize_request *request, struct tare_calibration *calibration) {
     const struct tare_log log = tare_public_log(model->context);
     struct steps steps = { .context = model->context };
-    const struct tare_convert_options options = { .converter = converter,
-                                                  .calibration = calibration,
-                                                  .step = step,
-                                                  .step_arg = &steps,
-                                                  .interrupted = tare_public_interrupted(model->context) };
-    struct tare_converted converted;
-    tare_status status = tare_workflow_convert_run(&converted, arena, made, &options);
+    struct tare_convert_options options = { .converter = converter, .step = step, .step_arg = &steps };
+    struct tare_converted converted = { 0 };
+    tare_status status;
+    TARE_TRY(task_of(&options.quantize, &log, model, request, calibration));
+    status = tare_workflow_convert_run(&converted, arena, made, &options);
     tare_workflow_convert_log(&log, &converted, converter, status);
-    if (status != TARE_OK || !report) return status;
-    return tare_convert_report_json(report, &converted.conversion, converter,
-                                    converted.was_quantized ? converted.prepared : NULL);
+    if (status == TARE_OK && report)
+        status = tare_convert_report_json(report, &converted.conversion, converter,
+                                          converted.was_quantized ? converted.quantized.prepared : NULL);
+    tare_workflow_quantized_free(&converted.quantized);
+    return status;
+}
+
+/* Options of a quantization, or a calibration, request one. */
+static tare_status read_converter(struct tare_converter_options *out, struct tare_arena *arena, const char *text,
+                                  const struct tare_quantize_request *request, bool calibrated) {
+    TARE_TRY(tare_converter_options_parse(out, arena, text, strlen(text), &request->plan));
+    if (!calibrated && !tare_workflow_quantize_requested(request)) return TARE_OK;
+    return tare_converter_options_quantize(out, arena, &request->plan);
 }
 
 tare_status tare_model_convert(tare_model **out, char **report, const tare_model *model, const char *converter_options,
                                const tare_calibration *calibration, unsigned flags) {
+    return tare_model_convert_quantized(out, report, model, converter_options, NULL, calibration, flags);
+}
+
+tare_status tare_model_convert_quantized(tare_model **out, char **report, const tare_model *model,
+                                         const char *converter_options, const char *quantize_options,
+                                         const tare_calibration *calibration, unsigned flags) {
     const char *text = converter_options ? converter_options : "";
+    struct quantize_values values = { 0 };
     struct tare_converter_options converter;
     struct tare_arena arena = { 0 };
     struct tare_graph_model *made = NULL;
@@ -180,7 +179,9 @@ tare_status tare_model_convert(tare_model **out, char **report, const tare_model
     if (flags & ~(unsigned)(TARE_CONVERT_ALLOW_INCOMPATIBLE | TARE_CONVERT_FIND_FUNCTIONS |
                             TARE_CONVERT_BFLOAT16_OUTPUTS | TARE_CONVERT_KEEP_TAGS))
         TARE_CHECK(TARE_FAIL(TARE_INVALID_ARGUMENT, "unknown flags %#x", flags));
-    TARE_CHECK(tare_converter_options_parse(&converter, &arena, text, strlen(text)));
+    TARE_CHECK(tare_option_text_read(&values, &arena, &set, quantize_options));
+    TARE_CHECK(tare_workflow_quantize_open(&values.how, &arena));
+    TARE_CHECK(read_converter(&converter, &arena, text, &values.how, contents != NULL));
     converter.allow_incompatible = flags & TARE_CONVERT_ALLOW_INCOMPATIBLE;
     converter.automatic = flags & TARE_CONVERT_FIND_FUNCTIONS;
     converter.rounds_outputs = flags & TARE_CONVERT_BFLOAT16_OUTPUTS;
@@ -190,7 +191,7 @@ tare_status tare_model_convert(tare_model **out, char **report, const tare_model
                              "TARE_CONVERT_FIND_FUNCTIONS and tpu_functions in the options exclude each other"));
     TARE_CHECK(check_calibration(&converter, contents));
     TARE_CHECK(load(&made, model));
-    TARE_CHECK(convert(made, report, &arena, model, &converter, contents));
+    TARE_CHECK(convert(made, report, &arena, model, &converter, &values.how, contents));
     status = tare_public_model(out, model->context, made, NULL);
     made = NULL;
 done:
@@ -200,6 +201,8 @@ done:
     }
     tare_model_free(made);
     tare_calibration_free(contents);
+    tare_workflow_quantize_close(&values.how);
+    tare_options_free(&values, &set);
     tare_arena_free(&arena);
     return tare_public_end(status);
 }

@@ -22,7 +22,24 @@ static char plain(char c) {
 
 struct tare_option_walk tare_option_walk(const struct tare_option *rows) {
     /* index wraps to 0 at the first row. */
-    return (struct tare_option_walk){ .next = { rows }, .index = UINT_MAX };
+    return (struct tare_option_walk){ .first = { rows }, .next = { rows }, .index = UINT_MAX };
+}
+
+/* Whether a list of names, separated by spaces, has this one. */
+static bool lists(const char *names, const char *name) {
+    const size_t size = strlen(name);
+    while (names && *names) {
+        const size_t length = strcspn(names, " ");
+        if (length == size && strncmp(names, name, size) == 0) return true;
+        names += length + (names[length] == ' ');
+    }
+    return false;
+}
+
+static bool is_left_out(const struct tare_option_walk *walk, const struct tare_option *row) {
+    for (int i = 1; i <= walk->depth; i++)
+        if (lists(walk->without[i], row->name)) return true;
+    return false;
 }
 
 const struct tare_option *tare_option_next(struct tare_option_walk *walk) {
@@ -35,11 +52,13 @@ const struct tare_option *tare_option_next(struct tare_option_walk *walk) {
         }
         walk->next[walk->depth]++;
         walk->offset = walk->base[walk->depth] + row->offset;
+        if (is_left_out(walk, row)) continue;
         if (row->kind != TARE_OPTION_GROUP) return walk->index++, row;
         if (walk->depth + 1 == TARE_OPTION_DEPTH) continue; /* deeper groups are a bug that the option tests find */
         walk->depth++;
-        walk->next[walk->depth] = row->group;
+        walk->first[walk->depth] = walk->next[walk->depth] = row->group;
         walk->base[walk->depth] = walk->offset;
+        walk->without[walk->depth] = row->without;
     }
 }
 
@@ -162,13 +181,15 @@ static tare_status set_text(void *place, const struct tare_option *row, const ch
         return set_choice(place, row, text);
     case TARE_OPTION_LIST:
         return append(place, text);
+    case TARE_OPTION_READ:
+        return row->read((char *)place - row->offset, text);
     case TARE_OPTION_GROUP:
         break;
     }
     return TARE_FAIL(TARE_INTERNAL, "option '--%s' has no kind", row->name);
 }
 
-static void set_zero(void *place, enum tare_option_kind kind) {
+static size_t size_of(const struct tare_option *row) {
     static const size_t sizes[] = { sizeof(bool),
                                     sizeof(char *),
                                     sizeof(int),
@@ -176,14 +197,25 @@ static void set_zero(void *place, enum tare_option_kind kind) {
                                     sizeof(double),
                                     sizeof(int),
                                     sizeof(struct tare_option_list) };
-    memset(place, 0, sizes[kind]);
+    return row->kind == TARE_OPTION_READ ? row->size : sizes[row->kind];
+}
+
+/* The values of a table whose row *walk has just returned. */
+static void *values_of(void *values, const struct tare_option_walk *walk) {
+    return (char *)values + walk->base[walk->depth];
+}
+
+static void note_given(void *values, const struct tare_option *row, const struct tare_option_walk *walk) {
+    uint64_t *given = (uint64_t *)(void *)((char *)values_of(values, walk) + row->given);
+    if (row->given) *given |= UINT64_C(1) << (row - walk->first[walk->depth]);
 }
 
 tare_status tare_options_defaults(void *values, const struct tare_option *rows) {
     struct tare_option_walk walk = tare_option_walk(rows);
     for (const struct tare_option *row; (row = tare_option_next(&walk));) {
         void *place = (char *)values + walk.offset;
-        set_zero(place, row->kind);
+        memset(place, 0, size_of(row));
+        if (row->given) memset((char *)values_of(values, &walk) + row->given, 0, sizeof(uint64_t));
         if (row->fallback) TARE_TRY(set_text(place, row, row->fallback));
     }
     return TARE_OK;
@@ -221,6 +253,7 @@ static tare_status take_value(struct parser *parser, const struct tare_option *r
     const char *text = attached;
     void *place = (char *)parser->values + walk->offset;
     parser->outcome->given |= UINT64_C(1) << walk->index;
+    note_given(parser->values, row, walk);
     if (!text && row->kind == TARE_OPTION_FLAG) text = "true";
     if (!text) {
         if (parser->next >= parser->argc) return TARE_FAIL(TARE_USAGE, "option '--%s' needs a value", row->name);
@@ -234,6 +267,7 @@ static tare_status take_value(struct parser *parser, const struct tare_option *r
         struct tare_option_list *list = place;
         if (list->count == 1 && list->items[0] == row->fallback) list->count = 0;
     }
+    if (row->kind == TARE_OPTION_READ) return tare_error_prefix(set_text(place, row, text), "--%s", row->name);
     return set_text(place, row, text);
 }
 
@@ -332,8 +366,8 @@ tare_status tare_options_parse(void *values, struct tare_option_outcome *outcome
 
     memset(outcome, 0, sizeof *outcome);
     for (const struct tare_argument *row = set->arguments; row && row->name; row++)
-        set_zero((char *)values + row->offset,
-                 row->flags & TARE_OPTION_REPEATABLE ? TARE_OPTION_LIST : TARE_OPTION_STRING);
+        memset((char *)values + row->offset, 0,
+               row->flags & TARE_OPTION_REPEATABLE ? sizeof(struct tare_option_list) : sizeof(char *));
     TARE_TRY(tare_options_defaults(values, set->options));
     while (parser.next < argc && !outcome->help) {
         const char *text = argv[parser.next++];
@@ -361,9 +395,87 @@ tare_status tare_options_parse_pairs(void *values, const struct tare_option *row
         if (!row) return unknown(rows, pair, strlen(pair));
         if (!equals && row->kind != TARE_OPTION_FLAG)
             return TARE_FAIL(TARE_USAGE, "option '--%s' needs a value", row->name);
+        note_given(values, row, &walk);
         TARE_TRY(set_text((char *)values + walk.offset, row, equals ? equals + 1 : "true"));
     }
     return TARE_OK;
+}
+
+const struct tare_option *tare_option_find(const struct tare_option *rows, const char *name) {
+    struct tare_option_walk walk;
+    return find_row(&walk, rows, name, strlen(name));
+}
+
+tare_status tare_option_set_value(void *values, const struct tare_option *rows, const char *name, const char *text) {
+    struct tare_option_walk walk;
+    const struct tare_option *row = find_row(&walk, rows, name, strlen(name));
+    if (!row) return unknown(rows, name, strlen(name));
+    note_given(values, row, &walk);
+    return set_text((char *)values + walk.offset, row, text);
+}
+
+void tare_options_copy(void *to, const void *from, const struct tare_option *rows, uint64_t mask) {
+    for (size_t i = 0; rows[i].name; i++)
+        if (mask >> i & 1) memcpy((char *)to + rows[i].offset, (const char *)from + rows[i].offset, size_of(&rows[i]));
+}
+
+/* ---- values as text ---- */
+
+void tare_option_put_value(struct tare_strbuf *out, const struct tare_option *row, const void *values) {
+    const void *value = (const char *)values + row->offset;
+    switch (row->kind) {
+    case TARE_OPTION_FLAG:
+        tare_strbuf_puts(out, *(const bool *)value ? "true" : "false");
+        return;
+    case TARE_OPTION_STRING:
+        tare_strbuf_puts(out, *(const char *const *)value ? *(const char *const *)value : "");
+        return;
+    case TARE_OPTION_INT:
+        tare_strbuf_printf(out, "%d", *(const int *)value);
+        return;
+    case TARE_OPTION_INT64:
+        tare_strbuf_printf(out, "%lld", (long long)*(const int64_t *)value);
+        return;
+    case TARE_OPTION_DOUBLE:
+        tare_strbuf_printf(out, "%.17g", *(const double *)value);
+        return;
+    case TARE_OPTION_CHOICE:
+        tare_strbuf_puts(out, row->choices[*(const int *)value]);
+        return;
+    case TARE_OPTION_READ:
+        row->print(out, values);
+        return;
+    case TARE_OPTION_LIST:
+    case TARE_OPTION_GROUP:
+        return;
+    }
+}
+
+/* The text of a default; numbers and flags without one are 0. */
+static const char *default_text(const struct tare_option *row) {
+    if (row->fallback) return row->fallback;
+    return row->kind == TARE_OPTION_FLAG ? "false" : row->kind == TARE_OPTION_STRING ? "" : "0";
+}
+
+bool tare_option_is_changed(const struct tare_option *row, const void *values) {
+    struct tare_strbuf text = { 0 };
+    tare_option_put_value(&text, row, values);
+    const bool changed = strcmp(tare_strbuf_text(&text), default_text(row)) != 0;
+    tare_strbuf_free(&text);
+    return changed;
+}
+
+void tare_option_put(struct tare_strbuf *out, const struct tare_option *row, const void *values) {
+    struct tare_strbuf text = { 0 };
+    tare_option_put_value(&text, row, values);
+    if (row->kind == TARE_OPTION_FLAG) {
+        tare_strbuf_printf(out, " --%s%s", strcmp(tare_strbuf_text(&text), "false") == 0 ? "no-" : "", row->name);
+    } else {
+        tare_strbuf_printf(out, " --%s ", row->name);
+        tare_strbuf_shell_word(out, tare_strbuf_text(&text));
+    }
+    out->failed |= text.failed;
+    tare_strbuf_free(&text);
 }
 
 bool tare_option_was_given(const struct tare_option_set *set, const struct tare_option_outcome *outcome,

@@ -23,6 +23,7 @@ enum tare_option_kind {
     TARE_OPTION_DOUBLE, /* double */
     TARE_OPTION_CHOICE, /* int: index into `choices` */
     TARE_OPTION_LIST,   /* struct tare_option_list: one element for each use of the option */
+    TARE_OPTION_READ,   /* what `read` sets in the struct of the table and `print` appends; `size` bytes at `offset` */
     TARE_OPTION_GROUP,  /* no option itself: the rows of `group`, with offsets relative to this row's */
 };
 
@@ -58,11 +59,21 @@ struct tare_option {
     /* Other options, separated by spaces: without any of them this one has no effect, and is an error on the command
      * line. Names that the set lacks are passed over; NULL, or all are: it needs none. */
     const char *needs;
+    /* Offset in the struct of a uint64_t in which the parser sets bit i if row i of this table is given; 0: none. */
+    size_t given;
+    size_t size;
+    tare_status (*read)(void *values, const char *text);
+    void (*print)(struct tare_strbuf *out, const void *values);
+    const char *without; /* of a group: rows to leave out, separated by spaces; their values are not set */
 };
 
 /* The row that includes the table `rows` for the nested struct `member` of `type`. */
 #define TARE_OPTION_NESTED(type, member, rows)                                                                         \
     { .name = #member, .kind = TARE_OPTION_GROUP, .offset = offsetof(type, member), .group = rows }
+
+/* The same without some of its rows. */
+#define TARE_OPTION_NESTED_WITHOUT(type, member, rows, names)                                                          \
+    { .name = #member, .kind = TARE_OPTION_GROUP, .offset = offsetof(type, member), .group = rows, .without = names }
 
 /* A positional argument; kind STRING, or LIST if it is repeatable. */
 struct tare_argument {
@@ -89,8 +100,9 @@ struct tare_option_outcome {
  *     struct tare_option_walk walk = tare_option_walk(rows);
  *     for (const struct tare_option *row; (row = tare_option_next(&walk));) … */
 struct tare_option_walk {
-    const struct tare_option *next[TARE_OPTION_DEPTH];
+    const struct tare_option *first[TARE_OPTION_DEPTH], *next[TARE_OPTION_DEPTH];
     size_t base[TARE_OPTION_DEPTH];
+    const char *without[TARE_OPTION_DEPTH];
     int depth;
     size_t offset;  /* of the current row's value in the outermost struct */
     unsigned index; /* of the current row */
@@ -107,6 +119,19 @@ tare_status tare_options_parse(void *values, struct tare_option_outcome *outcome
 /* Parses "name=value,name=value" (the value of a flag may be omitted) into `values` without setting defaults. Modifies
  * `text`; strings in `values` point into it. */
 tare_status tare_options_parse_pairs(void *values, const struct tare_option *rows, char *text) TARE_WARN_UNUSED;
+/* The row of this name, also in groups; '-' and '_' are equivalent. NULL: none. */
+const struct tare_option *tare_option_find(const struct tare_option *rows, const char *name);
+/* Sets one value by the name of its row. */
+tare_status tare_option_set_value(void *values, const struct tare_option *rows, const char *name,
+                                  const char *text) TARE_WARN_UNUSED;
+/* Copies the values of the rows in `mask` (bit i: row i of a table without groups). */
+void tare_options_copy(void *to, const void *from, const struct tare_option *rows, uint64_t mask);
+/* Appends the value of a row, as on a command line and not quoted; not for lists. `values`: the struct of its table. */
+void tare_option_put_value(struct tare_strbuf *out, const struct tare_option *row, const void *values);
+/* Appends the option of a row as a command line has it: " --bits 4", " --no-color"; not for lists. */
+void tare_option_put(struct tare_strbuf *out, const struct tare_option *row, const void *values);
+/* Whether the value differs from the default. */
+bool tare_option_is_changed(const struct tare_option *row, const void *values);
 /* Sets the value of each row to its default. */
 tare_status tare_options_defaults(void *values, const struct tare_option *rows) TARE_WARN_UNUSED;
 void tare_options_free(void *values, const struct tare_option_set *set);

@@ -111,20 +111,10 @@ static const struct tare_option_set set = {
 
 /* No recipe is written if no mix reaches the target. */
 static tare_status write_recipe(struct tare_compare_job *c, const struct compare_options *options) {
-    const struct tare_quantize_samples samples = { .data = options->calibration_data.items,
-                                                   .n_data = options->calibration_data.count,
-                                                   .calibration = options->calibration,
-                                                   .spec = options->records.spec_path,
-                                                   .signature = options->how.signature };
     struct tare_strbuf text = { 0 };
     tare_status status;
     if (!options->recipe || (c->result.target && !c->result.target->chosen)) return TARE_OK;
-    const struct tare_variant *variant = tare_workflow_compare_first_quantizing(c);
-    if (variant) tare_workflow_quantize_command(&text, &c->result.arena, variant, &samples, options->how.automatic);
-    if (options->how.automatic) tare_workflow_autotune_recipe(&text, &c->automatic);
-    if (c->result.target) tare_target_recipe(&text, c->result.target);
-    if (!options->how.automatic && !c->result.target)
-        tare_sensitivity_recipe(&text, &c->sensitivity, (size_t)options->worst);
+    TARE_TRY(tare_workflow_compare_recipe(&text, c, (size_t)options->worst));
     status = tare_report_write(options->recipe, &text);
     tare_strbuf_free(&text);
     return status == TARE_OK ? tare_workflow_compare_add_file(c, "recipe", options->recipe) : status;
@@ -188,6 +178,7 @@ static struct tare_compare_task task_of(const struct compare_options *options, c
                                        .n_calibration_data = options->calibration_data.count,
                                        .calibration_file = options->calibration,
                                        .spec = options->records.spec,
+                                       .spec_path = options->records.spec_path,
                                        .quiet = options->quiet,
                                        .interrupted = &tare_interrupted };
 }

@@ -25,10 +25,10 @@
 
 struct convert_options {
     const char *model, *out; /* positional: the same as input and output */
-    const char *input, *output, *text, *file, *report, *calibration, *tags;
+    const char *input, *output, *text, *file, *report, *tags;
+    struct tare_quantize_request how;
     int functions;
-    bool keep_module, dry_run, allow_incompatible, allow_missing, allow_unquantized, bfloat16_outputs, overwrite, json,
-        quiet;
+    bool keep_module, dry_run, allow_incompatible, allow_missing, bfloat16_outputs, overwrite, json, quiet;
     struct tare_option_list plugins;
     struct tare_log_options logging;
 };
@@ -70,12 +70,7 @@ static const struct tare_option rows[] = {
       .offset = offsetof(struct convert_options, report),
       .placeholder = "FILE.json",
       .help = "also write the Conversion Report as JSON" },
-    { .name = "calibration",
-      .kind = TARE_OPTION_STRING,
-      .offset = offsetof(struct convert_options, calibration),
-      .placeholder = "FILE.calib",
-      .help = "quantize with the statistics of this calibration file; without quantization_options, with the "
-              "default ones" },
+    TARE_OPTION_NESTED(struct convert_options, how, tare_quantize_rows),
     { .name = "tags",
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct convert_options, tags),
@@ -107,10 +102,6 @@ static const struct tare_option rows[] = {
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct convert_options, quiet),
       .help = "suppress progress and the quantization report on standard error" },
-    { .name = "allow-unquantized",
-      .kind = TARE_OPTION_FLAG,
-      .offset = offsetof(struct convert_options, allow_unquantized),
-      .help = "write the model even if quantization was requested and no op could be quantized" },
     TARE_MISSING_VARIABLES_OPTION(struct convert_options),
     { .name = "json",
       .kind = TARE_OPTION_FLAG,
@@ -129,7 +120,7 @@ static const struct tare_argument arguments[] = {
 };
 static const char *const examples[] = {
     "tare convert my_model my_tpu_model",
-    "tare convert my_model my_tpu_model --calibration my_model.calib",
+    "tare convert my_model my_tpu_model --data samples.tfrecord.gz --method int8",
     "tare convert --input_model_dir=my_model --output_model_dir=my_tpu_model --converter_options_string='tpu_functions "
     "{ function_alias: \"tpu_func\" }'",
     NULL,
@@ -143,14 +134,13 @@ static const struct tare_option_set set = {
     .examples = examples,
 };
 
-/* A calibration file requests quantization: without quantization_options, the default ones apply. */
+/* Options of a quantization request it without quantization_options, which override them. */
 static tare_status parse_options(struct tare_converter_options *out, struct tare_arena *arena,
                                  const struct convert_options *options, const char *text, size_t size) {
-    const char *more;
-    TARE_TRY(tare_converter_options_parse(out, arena, text, size));
-    if (!options->calibration || out->has_quantization) return TARE_OK;
-    more = tare_arena_printf(arena, "%.*s\nexternal_feature_configs { quantization_options { } }", (int)size, text);
-    return more ? tare_converter_options_parse(out, arena, more, strlen(more)) : TARE_NO_MEMORY;
+    const struct tare_quant_plan *plan = &options->how.plan;
+    TARE_TRY(tare_converter_options_parse(out, arena, text, size, plan));
+    if (!tare_workflow_quantize_requested(&options->how)) return TARE_OK;
+    return tare_converter_options_quantize(out, arena, plan);
 }
 
 static tare_status read_options(struct tare_converter_options *out, struct tare_arena *arena,
@@ -201,7 +191,7 @@ static tare_status write_report(const char *path, const struct tare_converted *c
     char *text;
     tare_status status;
     TARE_TRY(tare_convert_report_json(&text, &converted->conversion, converter,
-                                      converted->was_quantized ? converted->prepared : NULL));
+                                      converted->was_quantized ? converted->quantized.prepared : NULL));
     status = tare_file_write(path, text, strlen(text));
     free(text);
     return status;
@@ -212,46 +202,69 @@ static void print_written(const struct tare_log *log, const struct convert_optio
     tare_hint(log, "tare", "compare", options->input, "--with", options->output, "--data", "EVAL.tfrecord", NULL);
 }
 
+/* On standard error: what was found by measuring, also after a failure, and the result for each op. */
+static void print_quantized(const struct tare_converted *converted) {
+    struct tare_strbuf text = { 0 };
+    tare_workflow_quantize_tables(&text, &converted->quantized);
+    tare_strbuf_print(&text, stderr);
+    tare_strbuf_free(&text);
+    if (converted->was_quantized) tare_print_quant_report(&converted->quantized.report, &converted->quantized.layers);
+}
+
+static tare_status write_model(struct tare_graph_model *model, const struct convert_options *options,
+                               const struct tare_converted *converted) {
+    const struct tare_export_options export = { .overwrite = options->overwrite };
+    if (options->dry_run) return TARE_OK;
+    TARE_TRY(tare_saved_model_export(model, options->output, &export));
+    return tare_command_warn_of_written(options->output, options->input, model, converted->was_quantized);
+}
+
+static tare_status print_reports(const struct tare_converted *converted, const struct tare_converter_options *converter,
+                                 const struct convert_options *options) {
+    if (options->json)
+        TARE_TRY(write_report("-", converted, converter));
+    else
+        print_report(&converted->conversion);
+    return options->report ? write_report(options->report, converted, converter) : TARE_OK;
+}
+
 static tare_status convert(struct tare_graph_model *model, struct tare_arena *arena,
                            const struct tare_converter_options *converter, const struct convert_options *options,
                            struct tare_progress *progress) {
     const struct tare_log log = tare_command_log(options->quiet);
     const struct tare_convert_options converting = { .converter = converter,
-                                                     .calibration_file = options->calibration,
-                                                     .allow_unquantized = options->allow_unquantized,
-                                                     .log = &log,
+                                                     .quantize = { .request = &options->how,
+                                                                   .path = options->input,
+                                                                   .ops = tare_command_registry(),
+                                                                   .log = &log,
+                                                                   .quiet = options->quiet,
+                                                                   .interrupted = &tare_interrupted },
                                                      .step = advance,
-                                                     .step_arg = progress,
-                                                     .interrupted = &tare_interrupted };
-    const struct tare_export_options export = { .overwrite = options->overwrite };
+                                                     .step_arg = progress };
     struct tare_converted converted = { 0 };
     tare_status status = tare_workflow_convert_run(&converted, arena, model, &converting);
-    if (converted.was_quantized && !options->quiet) tare_print_quant_report(&converted.quantized, &converted.layers);
+    if (!options->quiet) print_quantized(&converted);
     tare_workflow_convert_log(&log, &converted, converter, status);
-    if (status != TARE_OK) return status;
-    if (!options->dry_run) {
-        TARE_TRY(tare_saved_model_export(model, options->output, &export));
-        TARE_TRY(tare_command_warn_of_written(options->output, options->input, model, converted.was_quantized));
-    }
+    if (status == TARE_OK) status = write_model(model, options, &converted);
     tare_progress_advance(progress, 1);
-    if (options->json)
-        TARE_TRY(write_report("-", &converted, converter));
-    else
-        print_report(&converted.conversion);
-    if (options->report) TARE_TRY(write_report(options->report, &converted, converter));
-    if (options->dry_run && !options->quiet) tare_dry_run_took();
-    if (!options->dry_run) print_written(&log, options);
-    return TARE_OK;
+    if (status == TARE_OK) status = print_reports(&converted, converter, options);
+    if (status == TARE_OK && options->dry_run && !options->quiet) tare_dry_run_took();
+    if (status == TARE_OK && !options->dry_run) print_written(&log, options);
+    tare_workflow_quantized_free(&converted.quantized);
+    return status;
 }
 
 static tare_status check_usage(const struct convert_options *options, const struct tare_converter_options *converter) {
     if (converter->automatic && converter->n_functions)
         return TARE_FAIL(TARE_USAGE, "--tpu_functions auto and tpu_functions in the options are mutually exclusive");
-    if (options->calibration && converter->quantization.n_datasets)
-        return TARE_FAIL(TARE_USAGE, "--calibration and representative_datasets are mutually exclusive");
+    const struct tare_quantize_request *how = &options->how;
+    if ((how->calibration || how->data.count) && converter->quantization.n_datasets)
+        return TARE_FAIL(TARE_USAGE, "--%s and representative_datasets are mutually exclusive",
+                         how->calibration ? "calibration" : "data");
     if (!options->dry_run)
         TARE_TRY(tare_command_check_model_output(options->output, options->input, options->overwrite));
-    return tare_command_check_file_apart(options->report, &options->calibration, 1);
+    TARE_TRY(tare_command_check_file_apart(options->report, how->data.items, how->data.count));
+    return tare_command_check_file_apart(options->report, &how->calibration, 1);
 }
 
 /* Without named functions everything would stay on the CPU: finds functions automatically, unless the model has been
@@ -302,7 +315,7 @@ static tare_status load_keeping(struct tare_graph_model **out, const struct conv
 }
 
 static tare_status run(int argc, char *const *argv) {
-    struct convert_options options;
+    struct convert_options options = { 0 };
     struct tare_converter_options converter;
     struct tare_arena arena = { 0 };
     struct tare_graph_model *model = NULL;
@@ -312,6 +325,7 @@ static tare_status run(int argc, char *const *argv) {
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
     if (done) goto done;
     TARE_CHECK(take_arguments(&options));
+    TARE_CHECK(tare_workflow_quantize_open(&options.how, &arena));
     TARE_CHECK(read_options(&converter, &arena, &options));
     converter.tags = options.tags;
     converter.allow_incompatible = options.allow_incompatible;
@@ -328,6 +342,7 @@ static tare_status run(int argc, char *const *argv) {
 done:
     tare_progress_free(progress);
     tare_model_free(model);
+    tare_workflow_quantize_close(&options.how);
     tare_arena_free(&arena);
     tare_options_free(&options, &set);
     return status;

@@ -171,14 +171,15 @@ static tare_status read_sharding(struct tare_converter_options *out, struct tare
 /* ---- features ---- */
 
 static tare_status read_features(struct tare_converter_options *out, struct tare_arena *arena,
-                                 const Tare__ConverterOptions *message) {
+                                 const Tare__ConverterOptions *message, const struct tare_quant_plan *plan) {
     for (size_t i = 0; i < message->n_external_feature_configs; i++) {
         const Tare__ExternalFeatureConfig *feature = message->external_feature_configs[i];
         if (feature->feature_case != TARE__EXTERNAL_FEATURE_CONFIG__FEATURE_QUANTIZATION_OPTIONS) continue;
         if (out->has_quantization)
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "external_feature_configs: quantization_options is given twice");
         out->has_quantization = true;
-        TARE_TRY(tare_quantization_read(&out->quantization, arena, feature->quantization_options));
+        TARE_TRY(tare_quantization_read(&out->quantization, arena, feature->quantization_options, plan));
+        out->quantization.from_text = true;
     }
     return TARE_OK;
 }
@@ -186,7 +187,7 @@ static tare_status read_features(struct tare_converter_options *out, struct tare
 /* ---- all of it ---- */
 
 tare_status tare_converter_options_parse(struct tare_converter_options *out, struct tare_arena *arena, const char *text,
-                                         size_t size) {
+                                         size_t size, const struct tare_quant_plan *plan) {
     ProtobufCMessage *parsed;
     const Tare__ConverterOptions *message;
     memset(out, 0, sizeof *out);
@@ -200,5 +201,13 @@ tare_status tare_converter_options_parse(struct tare_converter_options *out, str
     out->requests_bfloat16 = message->bfloat16_optimization == TARE__CONVERTER_OPTIONS__STATE__ENABLED;
     read_bfloat16(out, message->bfloat16_optimization_options);
     TARE_TRY(read_sharding(out, arena, message->xla_sharding_options));
-    return read_features(out, arena, message);
+    return read_features(out, arena, message, plan);
+}
+
+tare_status tare_converter_options_quantize(struct tare_converter_options *out, struct tare_arena *arena,
+                                            const struct tare_quant_plan *plan) {
+    const Tensorflow__Quantization__QuantizationOptions none = TENSORFLOW__QUANTIZATION__QUANTIZATION_OPTIONS__INIT;
+    if (out->has_quantization) return TARE_OK;
+    out->has_quantization = true;
+    return tare_quantization_read(&out->quantization, arena, &none, plan);
 }

@@ -12,10 +12,11 @@ struct tare_dataset_file {
     const char *path;
 };
 
-/* QuantizationOptions with TensorFlow's defaults filled in. */
+/* QuantizationOptions, over the plan of the command. */
 struct tare_quantization {
-    struct tare_quant_options options; /* setting.method NULL: nothing is quantized */
-    const char *const *signatures;     /* "serving_default" when none is given */
+    struct tare_quant_plan plan;   /* opened; setting.method NULL: nothing is quantized */
+    bool from_text;                /* the message is given, not only options of the command */
+    const char *const *signatures; /* "serving_default" when none is given */
     size_t n_signatures;
     bool names_signatures;   /* `signatures` is from the options, not the default */
     const char *const *tags; /* empty: the model's own choice */
@@ -50,8 +51,11 @@ struct tare_converter_options {
 };
 
 /* Parses the text format, including relaxed forms. Memory is from the arena. Errors name line, column and the nearest
- * known name, or the invalid option. */
+ * known name, or the invalid option. `plan` (opened): what QuantizationOptions do not set; NULL: the defaults. */
 tare_status tare_converter_options_parse(struct tare_converter_options *out, struct tare_arena *arena, const char *text,
-                                         size_t size);
+                                         size_t size, const struct tare_quant_plan *plan);
+/* Requests quantization by the plan (opened), unless the text has done so. */
+tare_status tare_converter_options_quantize(struct tare_converter_options *out, struct tare_arena *arena,
+                                            const struct tare_quant_plan *plan) TARE_WARN_UNUSED;
 
 #endif

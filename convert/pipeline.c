@@ -1,6 +1,7 @@
 /* Preparation and quantization; the TPU half is in place.c. */
 #include "convert/pipeline.h"
 #include "base/file.h"
+#include "convert/prepared.h"
 #include "proto/bundle.h"
 
 #include <string.h>
@@ -38,11 +39,13 @@ void tare_pipeline_forget(const struct tare_tensor *weight) {
 }
 
 tare_status tare_pipeline_quantize(struct tare_quant_report *report, struct tare_arena *arena,
-                                   struct tare_graph_model *model, const struct tare_quant_options *options,
-                                   const struct tare_quant_ranges *ranges) {
-    struct tare_quant_options own = *options;
+                                   struct tare_graph_model *model, const struct tare_quant_plan *plan,
+                                   const struct tare_calibration *calibration) {
+    const struct tare_quant_ranges ranges = tare_ranges_of(calibration);
+    struct tare_quant_plan own = *plan;
     memset(report, 0, sizeof *report);
-    if (!options->setting.method && !options->recipe) return TARE_OK;
+    if (!tare_quant_plan_quantizes(plan)) return TARE_OK;
+    TARE_TRY(tare_calibration_check_passes(calibration, plan->passes));
     if (!own.forget) own.forget = tare_pipeline_forget;
-    return tare_quantize(report, arena, model, ranges, &own);
+    return tare_quantize(report, arena, model, &ranges, &own);
 }

@@ -30,10 +30,12 @@ struct tare_pass_count {
  * entry per pass and must have space for all of them. */
 tare_status tare_pipeline_prepare(struct tare_graph_model *model, struct tare_pass_count *counts);
 
-/* Quantizes a prepared model by the options' method. */
+struct tare_calibration; /* calib/calibration.h */
+/* Builds the model of a plan from a prepared one, with the statistics of a calibration (NULL: none; layers that need
+ * ranges then stay float). The report is in arena memory. */
 tare_status tare_pipeline_quantize(struct tare_quant_report *report, struct tare_arena *arena,
-                                   struct tare_graph_model *model, const struct tare_quant_options *options,
-                                   const struct tare_quant_ranges *ranges);
+                                   struct tare_graph_model *model, const struct tare_quant_plan *plan,
+                                   const struct tare_calibration *calibration);
 
 enum { TARE_PIPELINE_STEPS = 32 };
 

@@ -1,7 +1,5 @@
 /* QuantizationOptions: spellings of all releases, TensorFlow's defaults and its validation. */
 #include "convert/quantization_options.h"
-#include "base/alloc.h"
-#include "base/file.h"
 #include "base/strbuf.h"
 #include "quant/recipe.h"
 
@@ -114,8 +112,8 @@ static tare_status add_rule(struct tare_quant_recipe *recipe, struct tare_arena 
         rule->op = exactly(arena, op);
         if (!rule->op) return TARE_NO_MEMORY;
     }
-    rule->sets |= TARE_RULE_METHOD;
-    if (rule->setting.bits) rule->sets |= TARE_RULE_BITS;
+    rule->setting.given |= 1u << TARE_SET_METHOD;
+    if (rule->setting.bits) rule->setting.given |= 1u << TARE_SET_BITS;
     return tare_error_prefix(tare_quant_recipe_add(recipe, rule), "%s", rule->where);
 }
 
@@ -166,23 +164,14 @@ static tare_status read_unit_spec(struct tare_quant_recipe *recipe, struct tare_
     return TARE_OK;
 }
 
-static tare_status read_recipe_file(struct tare_quant_recipe *recipe, const char *path) {
-    char *data = NULL;
-    size_t size = 0;
-    tare_status status;
-    TARE_TRY(tare_file_read(&data, &size, path));
-    status = tare_quant_recipe_read(recipe, data, size, path);
-    tare_free(data);
-    return status;
-}
-
-/* Units of all layouts, then the extension's recipe, which takes precedence. */
-static tare_status read_rules(struct tare_quant_options *out, struct tare_arena *arena,
-                              const options_message *message) {
+/* The rules of the command, units of all layouts, then the extension's recipe, which takes precedence. */
+static tare_status read_rules(struct tare_quant_plan *out, struct tare_arena *arena, const options_message *message) {
     const struct tare_quant_method *top = out->setting.method;
     const Tensorflow__Quantization__QuantizationExtensions *extensions = message->extensions;
     struct tare_quant_recipe *recipe;
     TARE_TRY(tare_quant_recipe_new(&recipe, arena));
+    for (size_t i = 0; i < tare_quant_recipe_count(out->recipe); i++)
+        TARE_TRY(tare_quant_recipe_add(recipe, tare_quant_recipe_rule(out->recipe, i)));
     for (size_t i = 0; i < message->n_unit_wise_quantization_spec; i++)
         TARE_TRY(read_unit_spec(recipe, arena, top, message->unit_wise_quantization_spec[i]));
     for (size_t i = 0; i < message->n_unit_wise_quantization_precision; i++) {
@@ -198,8 +187,8 @@ static tare_status read_rules(struct tare_quant_options *out, struct tare_arena 
         TARE_TRY(read_unit_spec(recipe, arena, top, message->unit_wise_quantization_specs[i]));
     if (extensions && extensions->recipe)
         TARE_TRY(tare_quant_recipe_read(recipe, extensions->recipe, strlen(extensions->recipe), "recipe"));
-    if (extensions && extensions->recipe_file) TARE_TRY(read_recipe_file(recipe, extensions->recipe_file));
-    out->recipe = tare_quant_recipe_count(recipe) ? recipe : NULL;
+    if (extensions && extensions->recipe_file) out->recipe_file = extensions->recipe_file;
+    out->recipe = recipe;
     return TARE_OK;
 }
 
@@ -274,10 +263,12 @@ static tare_status check_datasets(const struct tare_quantization *q) {
 
 /* ---- calibration ---- */
 
-/* TensorFlow's calibration methods as ours; 0 is TensorFlow's default of a parameter. */
+/* TensorFlow's calibration methods as ours. 0 keeps the algorithm of the plan, and is TensorFlow's default of a
+ * parameter. */
 static tare_status read_algorithm(struct tare_algorithm_choice *out, const options_message *message) {
-    static const char *const names[] = { "min_max", "min_max", "average_min_max", "percentile",
-                                         "mse",     "mse",     "mse_symmetric" };
+    static const char *const names[] = {
+        NULL, "min_max", "average_min_max", "percentile", "mse", "mse", "mse_symmetric"
+    };
     enum { PERCENTILE = 3 };
     const Tensorflow__Quantization__CalibrationOptions *calibration = message->calibration_options;
     const Tensorflow__Quantization__CalibrationOptions__CalibrationParameters *parameters =
@@ -286,6 +277,7 @@ static tare_status read_algorithm(struct tare_algorithm_choice *out, const optio
     char percentile[128];
     if (message->extensions && is_set(message->extensions->algorithm))
         return tare_algorithm_parse(out, message->extensions->algorithm);
+    if (method == 0) return TARE_OK;
     if (method < 0 || method >= (int)(sizeof names / sizeof *names))
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "Unsupported calibration method: %d", method);
     if (method != PERCENTILE || !parameters) return tare_algorithm_parse(out, names[method]);
@@ -329,12 +321,13 @@ static tare_status read_op_set(enum tare_quant_op_set *out, const struct tare_qu
     return TARE_OK;
 }
 
-static tare_status read_granularity(struct tare_quant_options *out, const options_message *message) {
+static tare_status read_granularity(struct tare_quant_plan *out, const options_message *message) {
     const bool given = message->has_enable_per_channel_quantization;
     const bool expected = given && message->enable_per_channel_quantization;
-    out->setting.granularity = given                           ? expected ? TARE_PER_CHANNEL : TARE_PER_TENSOR
-                               : out->op_set == TARE_OP_SET_TF ? TARE_PER_TENSOR
-                                                               : tare_quant_default_granularity(out->op_set);
+    if (given || (message->has_op_set && out->op_set == TARE_OP_SET_TF)) {
+        out->setting.granularity = expected ? TARE_PER_CHANNEL : TARE_PER_TENSOR;
+        out->setting.given |= 1u << TARE_SET_GRANULARITY;
+    }
     if (expected && (out->op_set == TARE_OP_SET_TF ||
                      (out->setting.method == &tare_method_dynamic && out->op_set != TARE_OP_SET_UNIFORM_QUANTIZED)))
         return TARE_FAIL(TARE_INVALID_ARGUMENT,
@@ -346,29 +339,27 @@ static tare_status read_granularity(struct tare_quant_options *out, const option
 /* 0: the method's default; static range applies it to tables only. */
 static tare_status read_min_elements(struct tare_quantization *out, const options_message *message) {
     const int64_t least = message->has_min_num_elements_for_weights ? message->min_num_elements_for_weights : 0;
+    if (!message->has_min_num_elements_for_weights) return TARE_OK;
     if (least < 0) return TARE_FAIL(TARE_INVALID_ARGUMENT, "min_num_elements_for_weights is %lld", (long long)least);
-    if (out->options.setting.method != &tare_method_static) {
-        out->options.min_elements = least;
+    if (out->plan.setting.method != &tare_method_static) {
+        out->plan.min_elements = least;
         return TARE_OK;
     }
-    out->options.min_table_elements = least;
+    out->plan.min_table_elements = least;
     if (least) out->warning = "min_num_elements_for_weights holds for tables alone in static range quantization";
     return TARE_OK;
 }
 
-static tare_status read_extensions(struct tare_quant_options *out, struct tare_arena *arena,
+static tare_status read_extensions(struct tare_quant_plan *out,
                                    const Tensorflow__Quantization__QuantizationExtensions *message) {
-    unsigned sets = 0;
     if (!message) return TARE_OK;
     if (message->has_weight_bits) out->setting.bits = message->weight_bits;
     if (is_set(message->granularity))
-        TARE_TRY(tare_quant_setting_read(&out->setting, &sets, "granularity", message->granularity));
+        TARE_TRY(tare_quant_setting_read(&out->setting, "granularity", message->granularity));
     if (message->has_full_range_weights) out->setting.full_range = message->full_range_weights;
     if (message->has_symmetric_activations) out->setting.symmetric = message->symmetric_activations;
     if (message->has_depthwise) out->depthwise = message->depthwise;
-    if (is_set(message->passes))
-        TARE_TRY(
-            tare_error_prefix(tare_quant_passes_parse(&out->passes, arena, message->passes), "extensions: passes"));
+    if (is_set(message->passes)) TARE_TRY(tare_option_set_value(out, tare_plan_rows, "passes", message->passes));
     if (message->has_activation_bits) out->setting.activation_bits = message->activation_bits;
     if (message->has_integer_adds) out->integer_adds = message->integer_adds;
     return tare_quant_check_setting(&out->setting);
@@ -381,41 +372,50 @@ static void read_keys(struct tare_quantization *out, const options_message *mess
     out->names_signatures = message->n_signature_keys > 0;
     out->tags = (const char *const *)message->tags;
     out->n_tags = message->n_tags;
-    if (message->has_freeze_all_variables) out->options.keep_variables = !message->freeze_all_variables;
+    if (message->has_freeze_all_variables) out->plan.keep_variables = !message->freeze_all_variables;
     if (message->freeze_all_variables_message)
-        out->options.keep_variables =
+        out->plan.keep_variables =
             !(message->freeze_all_variables_message->has_enabled && message->freeze_all_variables_message->enabled);
 }
 
+/* The plan to start from; its recipe file and rules are read. */
+static tare_status begin(struct tare_quant_plan *out, const struct tare_quant_plan *plan) {
+    if (!plan) return tare_options_defaults(out, tare_plan_rows);
+    *out = *plan;
+    out->recipe_file = NULL;
+    out->rules = (struct tare_option_list){ 0 };
+    return TARE_OK;
+}
+
 tare_status tare_quantization_read(struct tare_quantization *out, struct tare_arena *arena,
-                                   const options_message *message) {
+                                   const options_message *message, const struct tare_quant_plan *base) {
     const method_message *method = message->quantization_method;
-    struct tare_quant_options *options = &out->options;
+    struct tare_quant_plan *plan = &out->plan;
     bool given;
     memset(out, 0, sizeof *out);
-    options->setting.method = &tare_method_static;
-    options->two_inputs = message->has_enable_two_input_tensors && message->enable_two_input_tensors;
-    TARE_TRY(read_method(&options->setting.method, &given, method));
+    TARE_TRY(begin(plan, base));
+    if (message->has_enable_two_input_tensors) plan->two_inputs = message->enable_two_input_tensors;
+    TARE_TRY(read_method(&plan->setting.method, &given, method));
     if (message->has_quantization_precision && given)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "give quantization_method or quantization_precision, not both");
     if (message->has_quantization_precision)
-        TARE_TRY(read_precision(&options->setting, (int)message->quantization_precision));
+        TARE_TRY(read_precision(&plan->setting, (int)message->quantization_precision));
     if (method)
-        TARE_TRY(read_components(&options->setting, method->quantization_component_specs,
+        TARE_TRY(read_components(&plan->setting, method->quantization_component_specs,
                                  method->n_quantization_component_specs));
     if (message->has_enable_legacy_weight_only && message->enable_legacy_weight_only)
         return TARE_FAIL(TARE_INVALID_ARGUMENT,
                          "Legacy weight-only is deprecated. Use weight-only quantization method.");
-    TARE_TRY(read_op_set(&options->op_set, options->setting.method, message->has_op_set ? (int)message->op_set : 0));
-    TARE_TRY(read_granularity(options, message));
+    if (message->has_op_set && message->op_set)
+        TARE_TRY(read_op_set(&plan->op_set, plan->setting.method, (int)message->op_set));
+    TARE_TRY(read_granularity(plan, message));
     TARE_TRY(read_min_elements(out, message));
-    TARE_TRY(read_extensions(options, arena, message->extensions));
-    TARE_TRY(read_rules(options, arena, message));
-    if (!options->passes && tare_quant_recipe_passes(options->recipe))
-        TARE_TRY(tare_quant_passes_parse(&options->passes, arena, tare_quant_recipe_passes(options->recipe)));
-    TARE_TRY(read_algorithm(&options->setting.algorithm, message));
+    TARE_TRY(read_extensions(plan, message->extensions));
+    TARE_TRY(read_rules(plan, arena, message));
+    TARE_TRY(tare_quant_plan_open(plan, arena));
+    TARE_TRY(read_algorithm(&plan->setting.algorithm, message));
     TARE_TRY(check_debugger(message->debugger_config ? message->debugger_config : message->debugger_options));
     read_keys(out, message);
     TARE_TRY(read_datasets(out, arena, message));
-    return tare_quant_needs_ranges(options) ? check_datasets(out) : TARE_OK;
+    return tare_quant_needs_ranges(plan) ? check_datasets(out) : TARE_OK;
 }

@@ -5,9 +5,10 @@
 #include "convert/options.h"
 #include "proto/tensorflow/quantization_options.pb-c.h"
 
-/* Sets TensorFlow's defaults and checks with TensorFlow's error texts. Strings are owned by the message or the arena.
- */
+/* Sets in a copy of the plan (opened; NULL: the defaults) what the message has, and checks with TensorFlow's error
+ * texts. Strings are owned by the message or the arena. */
 tare_status tare_quantization_read(struct tare_quantization *out, struct tare_arena *arena,
-                                   const Tensorflow__Quantization__QuantizationOptions *message);
+                                   const Tensorflow__Quantization__QuantizationOptions *message,
+                                   const struct tare_quant_plan *plan);
 
 #endif

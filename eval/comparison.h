@@ -22,7 +22,10 @@ struct tare_comparison_row {
     struct tare_metrics *outputs;   /* one per output of the signature, in its order */
     int64_t size_bytes;             /* of constants and variables */
     int64_t quantized, quantizable; /* ops */
-    const char *const *warnings;    /* layers with avoidable loss, and the option that helps */
+    int64_t widened;                /* of these, with activations of 16 bits that the options do not request */
+    /* Command lines that build the model, quantized and converted, with OUT for its folder; NULL: there is none. */
+    const char *quantize, *convert;
+    const char *const *warnings; /* layers with avoidable loss, and the option that helps */
     size_t n_warnings;
     double seconds;
     char answers[TARE_KEY_SIZE]; /* hash of all outputs in the order of the records; independent of threads and batches

@@ -53,8 +53,8 @@ static tare_status make(struct tare_graph_model **out, struct measuring *m, stru
     struct tare_variant variant = *m->task->variant;
     struct tare_quant_report ignored;
     if (choice->how != ALL) {
-        variant.options.accepts = expected;
-        variant.options.accepts_arg = choice;
+        variant.plan.accepts = expected;
+        variant.plan.accepts_arg = choice;
     }
     return tare_variant_source_make(out, report ? report : &ignored, arena, m->task->source, &variant,
                                     m->task->calibration);
@@ -152,7 +152,7 @@ static tare_status note_layers(struct measuring *m, const struct tare_quant_repo
         layer->node = tare_arena_strdup(&out->arena, o->node);
         layer->op = tare_arena_strdup(&out->arena, o->op);
         layer->weight_elements = o->weight_elements;
-        layer->setting = setting_text(&out->arena, &o->setting, &m->task->variant->options.setting);
+        layer->setting = setting_text(&out->arena, &o->setting, &m->task->variant->plan.setting);
         if (!layer->function || !layer->node || !layer->op || !layer->setting) return TARE_NO_MEMORY;
         out->count++;
     }

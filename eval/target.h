@@ -68,7 +68,8 @@ const struct tare_sensitive_layer *tare_target_step(const struct tare_sensitivit
 size_t tare_target_layers(size_t *in_float, const struct tare_sensitivity *steps, const size_t *kept, size_t n_kept);
 
 void tare_target_table(struct tare_strbuf *out, const struct tare_target_result *result);
-/* Writes a recipe (quant/recipe.h) with the precisions of the chosen mix. */
+/* Writes the rules of a recipe (quant/recipe.h) with the precisions of the chosen mix; the target as a comment. */
 void tare_target_recipe(struct tare_strbuf *out, const struct tare_target_result *result);
+void tare_target_heading(struct tare_strbuf *out, const struct tare_target_result *result);
 
 #endif

@@ -9,9 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Methods without quantization; those of quant/method.h follow. */
-static const char *const plain_methods[] = { "float", "bfloat16" };
-enum { N_PLAIN = 2, MOST_METHODS = 32 };
+enum { MOST_METHODS = 32 };
 
 /* ---- lists ---- */
 
@@ -46,31 +44,24 @@ static tare_status split(struct names *out, struct tare_arena *arena, const char
     return copy ? TARE_OK : TARE_NO_MEMORY;
 }
 
-static tare_status unknown(const char *option, const char *name, const char *const *known) {
+static tare_status unknown(const char *name, const char *const *known) {
     struct tare_strbuf list = { 0 };
     const char *nearest = tare_nearest_name(name, known);
     tare_status status;
     for (size_t i = 0; known[i]; i++)
         tare_strbuf_printf(&list, "%s%s", i ? ", " : "", known[i]);
-    status = nearest ? TARE_FAIL(TARE_USAGE, "%s: there is no '%s' (did you mean '%s'?)", option, name, nearest)
-                     : TARE_FAIL(TARE_USAGE, "%s: there is no '%s' (known: %s)", option, name, tare_strbuf_text(&list));
+    status = nearest ? TARE_FAIL(TARE_USAGE, "there is no '%s' (did you mean '%s'?)", name, nearest)
+                     : TARE_FAIL(TARE_USAGE, "there is no '%s' (known: %s)", name, tare_strbuf_text(&list));
     tare_strbuf_free(&list);
     return status;
 }
 
 /* ---- combinations ---- */
 
-static tare_status find_method(const struct tare_quant_method **out, const char *name) {
-    const char *known[MOST_METHODS + 1] = { NULL };
-    *out = tare_quant_method_find(name);
-    if (*out) return TARE_OK;
-    for (size_t i = 0; i < N_PLAIN; i++) {
-        known[i] = plain_methods[i];
-        if (strcmp(name, plain_methods[i]) == 0) return TARE_OK;
-    }
-    for (size_t i = 0; tare_quant_methods[i] && N_PLAIN + i < MOST_METHODS; i++)
-        known[N_PLAIN + i] = tare_quant_methods[i]->name;
-    return unknown("--methods", name, known);
+/* Sets the method, and the settings of a preset. */
+static tare_status find_method(struct tare_quant_setting *setting, const char *name) {
+    const tare_status status = strcmp(name, "bfloat16") == 0 ? TARE_OK : tare_quant_method_read(setting, name);
+    return tare_error_prefix(status, "--methods");
 }
 
 /* An addition to a method: bfloat16, or an accuracy pass. */
@@ -88,106 +79,113 @@ static tare_status find_addition(struct tare_variant *variant, struct tare_strbu
     }
     for (size_t i = 0; tare_quant_passes[i] && i + 1 < MOST_METHODS; i++)
         known[i + 1] = tare_quant_passes[i]->name;
-    return unknown("--methods", plain, known);
+    return tare_error_prefix(unknown(plain, known), "--methods");
 }
 
-static tare_status read_op_set(struct tare_quant_options *options, const char *value) {
-    for (int i = 0; tare_quant_op_set_names[i]; i++) {
-        if (strcmp(tare_quant_op_set_names[i], value) != 0) continue;
-        options->op_set = (enum tare_quant_op_set)i;
-        return TARE_OK;
-    }
-    return TARE_FAIL(TARE_USAGE, "op_set is '%s' (expected xla, uniform_quantized or tf)", value);
-}
-
-/* One setting of a method; `key` is NAME of NAME=VALUE and may be written with hyphens. */
-static tare_status read_setting(struct tare_variant *variant, char *key, const char *value) {
-    static const char *const known[] = { "bits", "block", "granularity", "activation_bits", "op_set", NULL };
-    struct tare_quant_setting *setting = &variant->options.setting;
-    unsigned sets = 0;
-    for (char *c = key; *c; c++)
-        if (*c == '-') *c = '_';
-    if (strcmp(key, "op_set") == 0) {
-        variant->sets_op_set = true;
-        return read_op_set(&variant->options, value);
-    }
-    if (strcmp(key, "block") == 0 || strcmp(key, "granularity") == 0) {
-        char text[32];
-        variant->sets_granularity = true;
+/* One setting of a method: NAME=VALUE. */
+static tare_status read_setting(struct tare_variant *variant, const char *name, const char *value) {
+    static const char *const others[] = { "method", "algorithm", "passes", "recipe", "rule", NULL };
+    const char *known[MOST_METHODS + 1] = { "block" };
+    struct tare_option_walk walk = tare_option_walk(tare_plan_rows);
+    size_t count = 1;
+    char text[32];
+    if (strcmp(name, "block") == 0) {
         snprintf(text, sizeof text, "per_block:%s", value);
-        return tare_quant_setting_read(setting, &sets, "granularity", *key == 'b' ? text : value);
+        return tare_quant_setting_read(&variant->plan.setting, "granularity", text);
     }
-    if (strcmp(key, "bits") != 0 && strcmp(key, "activation_bits") != 0) return unknown("--methods", key, known);
-    *(*key == 'a' ? &variant->sets_activation_bits : &variant->sets_bits) = true;
-    return tare_quant_setting_read(setting, &sets, key, value);
+    for (const struct tare_option *row; (row = tare_option_next(&walk)) && count < MOST_METHODS;)
+        if (!tare_op_is_one_of(row->name, others)) known[count++] = row->name;
+    if (!tare_option_find(tare_plan_rows, name) || tare_op_is_one_of(name, others)) return unknown(name, known);
+    return tare_option_set_value(&variant->plan, tare_plan_rows, name, value);
 }
 
-/* "weight_only:bits=4:block=32". */
-static tare_status read_settings(struct tare_variant *variant, char *text) {
-    const struct tare_quant_method **method = &variant->options.setting.method;
-    char *save = NULL, *name = strtok_r(text, ":", &save), *piece;
-    if (!name) return unknown("--methods", "", plain_methods);
-    TARE_TRY(find_method(method, name));
-    variant->bfloat16 = strcmp(name, "bfloat16") == 0;
+/* Appends ":bits=4:block=32": what the method sets. */
+static void put_settings(struct tare_strbuf *text, const struct tare_quant_plan *plan) {
+    const struct tare_quant_setting *setting = &plan->setting;
+    struct tare_option_walk walk = tare_option_walk(tare_plan_rows);
+    for (const struct tare_option *row; (row = tare_option_next(&walk));) {
+        const void *table = (const char *)plan + walk.base[walk.depth];
+        const uint64_t given = *(const uint64_t *)(const void *)((const char *)table + row->given);
+        if (!(given >> (row - walk.first[walk.depth]) & 1)) continue;
+        tare_strbuf_putc(text, ':');
+        if (strcmp(row->name, "granularity") == 0 && setting->granularity == TARE_PER_BLOCK) {
+            tare_strbuf_printf(text, "block=%lld", (long long)setting->block);
+        } else {
+            tare_quant_option_put_name(text, row);
+            tare_option_put_value(text, row, table);
+        }
+    }
+}
+
+/* "weight_only:bits=4:block=32"; `name` gets "weight_only:bits=4:block=32" as printed from the settings. */
+static tare_status read_settings(struct tare_variant *variant, struct tare_strbuf *name, char *text) {
+    struct tare_quant_plan *plan = &variant->plan;
+    struct tare_quant_setting *setting = &plan->setting;
+    const uint64_t given[] = { plan->given, setting->given };
+    char *save = NULL, *word = strtok_r(text, ":", &save), *piece;
+    plan->given = setting->given = 0;
+    TARE_TRY(find_method(setting, word ? word : ""));
+    variant->bfloat16 = strcmp(word, "bfloat16") == 0;
     while ((piece = strtok_r(NULL, ":", &save))) {
         char *equals = strchr(piece, '=');
-        if (!*method) return TARE_FAIL(TARE_USAGE, "--methods: '%s' has no settings (got '%s')", name, piece);
+        if (!setting->method) return TARE_FAIL(TARE_USAGE, "--methods: '%s' has no settings (got '%s')", word, piece);
         if (!equals)
-            return TARE_FAIL(TARE_USAGE, "--methods: '%s' is not a setting of '%s' (expected NAME=VALUE)", piece, name);
+            return TARE_FAIL(TARE_USAGE, "--methods: '%s' is not a setting of '%s' (expected NAME=VALUE)", piece, word);
         *equals = '\0';
-        TARE_TRY(tare_error_prefix(read_setting(variant, piece, equals + 1), "--methods: %s", name));
+        TARE_TRY(tare_error_prefix(read_setting(variant, piece, equals + 1), "--methods: %s", word));
     }
+    tare_strbuf_puts(name, setting->method ? setting->method->name : word);
+    put_settings(name, plan);
+    variant->sets_granularity = setting->given >> TARE_SET_GRANULARITY & 1;
+    if (setting->method && !setting->method->takes_wide && !(setting->given >> TARE_SET_ACTIVATION_BITS & 1))
+        setting->activation_bits = 0;
+    plan->given |= given[0];
+    setting->given |= given[1];
     return TARE_OK;
 }
 
-static void put_settings(struct tare_strbuf *text, const struct tare_variant *variant) {
-    const struct tare_quant_setting *setting = &variant->options.setting;
-    if (variant->sets_bits) tare_strbuf_printf(text, ":bits=%d", setting->bits);
-    if (variant->sets_granularity && setting->granularity == TARE_PER_BLOCK)
-        tare_strbuf_printf(text, ":block=%lld", (long long)setting->block);
-    else if (variant->sets_granularity)
-        tare_strbuf_printf(text, ":granularity=%s",
-                           setting->granularity == TARE_PER_TENSOR ? "per_tensor" : "per_channel");
-    if (variant->sets_activation_bits) tare_strbuf_printf(text, ":activation_bits=%d", setting->activation_bits);
-    if (variant->sets_op_set) tare_strbuf_printf(text, ":op_set=%s", tare_quant_op_set_names[variant->options.op_set]);
-}
-
-/* Prints the name: "static", "weight_only:bits=4:block=32+gptq+bfloat16". */
-static tare_status name_variant(struct tare_variant *variant, struct tare_arena *arena, const char *method) {
-    const struct tare_quant_pass *const *passes = variant->options.passes;
-    struct tare_strbuf text = { 0 };
-    tare_strbuf_puts(&text, method);
-    put_settings(&text, variant);
-    if (passes && passes[0]) tare_strbuf_putc(&text, '+');
-    tare_quant_passes_print(&text, passes, '+');
-    if (variant->bfloat16 && variant->options.setting.method) tare_strbuf_puts(&text, "+bfloat16");
-    variant->name = text.failed ? NULL : tare_arena_strdup(arena, tare_strbuf_text(&text));
-    tare_strbuf_free(&text);
+/* Appends "+gptq+bfloat16". */
+static tare_status name_variant(struct tare_variant *variant, struct tare_arena *arena, struct tare_strbuf *text) {
+    const struct tare_quant_pass *const *passes = variant->plan.passes;
+    if (variant->plan.setting.method && passes && passes[0]) tare_strbuf_putc(text, '+');
+    if (variant->plan.setting.method) tare_quant_passes_print(text, passes, '+');
+    if (variant->bfloat16 && variant->plan.setting.method) tare_strbuf_puts(text, "+bfloat16");
+    variant->name = text->failed ? NULL : tare_arena_strdup(arena, tare_strbuf_text(text));
     return variant->name ? TARE_OK : TARE_NO_MEMORY;
 }
 
-/* Parses "static" or "static+bias_correction+bfloat16"; setting.method stays NULL for "float" and "bfloat16". */
+/* The passes as the plan has them: names in the arena and rows. */
+static tare_status set_passes(struct tare_quant_plan *plan, struct tare_arena *arena, const struct tare_strbuf *names) {
+    if (!names->size) return TARE_OK;
+    plan->pass_names = tare_arena_strndup(arena, tare_strbuf_text(names), names->size - 1);
+    if (!plan->pass_names) return TARE_NO_MEMORY;
+    return tare_error_prefix(tare_quant_passes_parse(&plan->passes, arena, plan->pass_names), "--methods");
+}
+
+/* Parses "static" or "static+bias_correction+bfloat16"; setting.method stays NULL for "float" and "bfloat16", whose
+ * plan is without passes and rules. */
 static tare_status read_method(struct tare_variant *variant, struct tare_arena *arena, const char *text) {
-    struct tare_quant_options *options = &variant->options;
+    struct tare_quant_plan *plan = &variant->plan;
     char *copy = tare_arena_strdup(arena, text), *save = NULL, *name;
-    struct tare_strbuf passes = { 0 };
+    struct tare_strbuf passes = { 0 }, printed = { 0 };
     tare_status status;
     if (!copy) return TARE_NO_MEMORY;
     name = strtok_r(copy, "+", &save);
-    status = read_settings(variant, name ? name : copy);
+    status = read_settings(variant, &printed, name ? name : copy);
     while (status == TARE_OK && (name = strtok_r(NULL, "+", &save)))
-        status = options->setting.method
+        status = plan->setting.method
                      ? find_addition(variant, &passes, name)
                      : TARE_FAIL(TARE_USAGE, "--methods: there is nothing to add to '%s' (got '%s')", copy, name);
-    if (status == TARE_OK && passes.size)
-        status =
-            tare_error_prefix(tare_quant_passes_parse(&options->passes, arena, tare_strbuf_text(&passes)), "--methods");
+    if (status == TARE_OK) status = set_passes(plan, arena, &passes);
+    if (status == TARE_OK && !plan->setting.method) *plan = (struct tare_quant_plan){ 0 };
+    if (status == TARE_OK) status = name_variant(variant, arena, &printed);
     tare_strbuf_free(&passes);
-    return status == TARE_OK ? name_variant(variant, arena, copy) : status;
+    tare_strbuf_free(&printed);
+    return status;
 }
 
 static bool is_same(const struct tare_variant *a, const struct tare_variant *b) {
-    const struct tare_quant_setting *x = &a->options.setting, *y = &b->options.setting;
+    const struct tare_quant_setting *x = &a->plan.setting, *y = &b->plan.setting;
     return strcmp(a->name, b->name) == 0 && x->granularity == y->granularity && x->block == y->block &&
            tare_algorithm_equal(&x->algorithm, &y->algorithm);
 }
@@ -206,7 +204,7 @@ static tare_status add(struct tare_variant_list *list, struct tare_arena *arena,
 /* All algorithms with one method and granularity. */
 static tare_status add_algorithms(struct tare_variant_list *list, struct tare_arena *arena, struct tare_variant variant,
                                   const struct names *algorithms) {
-    struct tare_quant_setting *setting = &variant.options.setting;
+    struct tare_quant_setting *setting = &variant.plan.setting;
     if (!setting->method->needs_ranges || variant.refused) return add(list, arena, &variant);
     for (size_t a = 0; a < algorithms->count; a++) {
         TARE_TRY(tare_error_prefix(tare_algorithm_parse(&setting->algorithm, algorithms->items[a]), "--algorithms"));
@@ -215,15 +213,16 @@ static tare_status add_algorithms(struct tare_variant_list *list, struct tare_ar
     return TARE_OK;
 }
 
-tare_status tare_variant_check(struct tare_variant *variant, struct tare_arena *arena) {
-    const struct tare_quant_options *options = &variant->options;
-    struct tare_quant_setting setting = options->setting;
+/* Sets `refused` when the settings of the variant exclude each other, such as weight_only in the op set tf. */
+static tare_status check(struct tare_variant *variant, struct tare_arena *arena) {
+    const struct tare_quant_plan *plan = &variant->plan;
+    struct tare_quant_setting setting = plan->setting;
     tare_status status;
     if (variant->refused || !setting.method) return TARE_OK;
-    setting.method = tare_quant_method_in(setting.method, options->op_set);
+    setting.method = tare_quant_method_in(setting.method, plan->op_set);
     status = setting.method ? tare_quant_check_setting(&setting)
                             : TARE_FAIL(TARE_INVALID_ARGUMENT, "method %s does not exist in the op set %s",
-                                        options->setting.method->name, tare_quant_op_set_names[options->op_set]);
+                                        plan->setting.method->name, tare_quant_op_set_names[plan->op_set]);
     if (status != TARE_INVALID_ARGUMENT) return status;
     variant->refused = tare_arena_strdup(arena, tare_error_text());
     tare_error_clear();
@@ -231,50 +230,52 @@ tare_status tare_variant_check(struct tare_variant *variant, struct tare_arena *
 }
 
 static tare_status add_method(struct tare_variant_list *list, struct tare_arena *arena, const char *name,
-                              const struct names *algorithms, const struct names *granularities, int bits) {
-    struct tare_variant variant = { .options.setting.bits = bits };
-    struct tare_quant_setting *setting = &variant.options.setting;
+                              const struct names *algorithms, const struct names *granularities,
+                              const struct tare_quant_plan *plan) {
+    struct tare_variant variant = { .plan = *plan };
+    struct tare_quant_setting *setting = &variant.plan.setting;
     TARE_TRY(read_method(&variant, arena, name));
     if (!setting->method) return add(list, arena, &variant);
-    if (!variant.sets_granularity) setting->granularity = tare_quant_default_granularity(variant.options.op_set);
+    if (!variant.sets_granularity && !granularities && !(plan->setting.given >> TARE_SET_GRANULARITY & 1))
+        setting->granularity = tare_quant_default_granularity(variant.plan.op_set);
     for (size_t g = 0; g < (variant.sets_granularity || !granularities ? 1 : granularities->count); g++) {
-        unsigned sets = 0;
         variant.refused = NULL;
         if (!variant.sets_granularity && granularities)
-            TARE_TRY(tare_error_prefix(tare_quant_setting_read(setting, &sets, "granularity", granularities->items[g]),
+            TARE_TRY(tare_error_prefix(tare_quant_setting_read(setting, "granularity", granularities->items[g]),
                                        "--granularities"));
-        TARE_TRY(tare_variant_check(&variant, arena));
+        TARE_TRY(check(&variant, arena));
         TARE_TRY(add_algorithms(list, arena, variant, algorithms));
     }
     return TARE_OK;
 }
 
 tare_status tare_variants_parse(struct tare_variant_list *out, struct tare_arena *arena, const char *method_names,
-                                const char *algorithm_names, const char *granularity_names, int bits) {
+                                const char *algorithm_names, const char *granularity_names,
+                                const struct tare_quant_plan *plan) {
     struct names methods, algorithms, granularities;
     memset(out, 0, sizeof *out);
     TARE_TRY(split(&methods, arena, "--methods", method_names));
     TARE_TRY(split(&algorithms, arena, "--algorithms", algorithm_names));
     if (granularity_names) TARE_TRY(split(&granularities, arena, "--granularities", granularity_names));
     const struct names *chosen = granularity_names ? &granularities : NULL;
-    TARE_TRY(add_method(out, arena, "float", &algorithms, chosen, bits));
+    TARE_TRY(add_method(out, arena, "float", &algorithms, chosen, plan));
     for (size_t i = 0; i < methods.count; i++)
-        TARE_TRY(add_method(out, arena, methods.items[i], &algorithms, chosen, bits));
+        TARE_TRY(add_method(out, arena, methods.items[i], &algorithms, chosen, plan));
     return TARE_OK;
 }
 
 const char *tare_variant_algorithm(struct tare_arena *arena, const struct tare_variant *variant) {
     struct tare_strbuf text = { 0 };
     const char *copy;
-    if (!tare_quant_needs_ranges(&variant->options)) return NULL;
-    tare_algorithm_print(&text, &variant->options.setting.algorithm);
+    if (!tare_quant_needs_ranges(&variant->plan)) return NULL;
+    tare_algorithm_print(&text, &variant->plan.setting.algorithm);
     copy = text.failed ? NULL : tare_arena_strdup(arena, tare_strbuf_text(&text));
     tare_strbuf_free(&text);
     return copy;
 }
 
 const char *tare_variant_granularity(struct tare_arena *arena, const struct tare_variant *variant) {
-    const struct tare_quant_setting *setting = &variant->options.setting;
+    const struct tare_quant_setting *setting = &variant->plan.setting;
     if (!setting->method) return NULL;
     if (setting->granularity == TARE_PER_BLOCK)
         return tare_arena_printf(arena, "per_block:%lld", (long long)setting->block);
@@ -282,7 +283,7 @@ const char *tare_variant_granularity(struct tare_arena *arena, const struct tare
 }
 
 bool tare_variant_calibrates(const struct tare_variant *variant) {
-    return tare_quant_needs_ranges(&variant->options) || tare_quant_passes_need_channels(variant->options.passes);
+    return tare_quant_plan_needs_calibration(&variant->plan);
 }
 
 bool tare_variants_calibrate(const struct tare_variant_list *list) {
@@ -293,15 +294,13 @@ bool tare_variants_calibrate(const struct tare_variant_list *list) {
 
 bool tare_variants_need_channels(const struct tare_variant_list *list) {
     for (size_t i = 0; i < list->count; i++)
-        if (!list->variants[i].refused && tare_quant_passes_need_channels(list->variants[i].options.passes))
-            return true;
+        if (!list->variants[i].refused && tare_quant_passes_need_channels(list->variants[i].plan.passes)) return true;
     return false;
 }
 
 bool tare_variants_need_hessians(const struct tare_variant_list *list) {
     for (size_t i = 0; i < list->count; i++)
-        if (!list->variants[i].refused && tare_quant_passes_need_hessians(list->variants[i].options.passes))
-            return true;
+        if (!list->variants[i].refused && tare_quant_passes_need_hessians(list->variants[i].plan.passes)) return true;
     return false;
 }
 
@@ -318,14 +317,9 @@ static tare_status remove_float_constants(struct tare_graph_model *model) {
 tare_status tare_variant_apply(struct tare_quant_report *report, struct tare_arena *arena,
                                struct tare_graph_model *model, const struct tare_variant *variant,
                                struct tare_calibration *calibration) {
-    const struct tare_quant_ranges ranges = tare_ranges_of(calibration);
     const struct tare_bfloat16_options bfloat16 = { .skip_safety_checks = true };
     size_t changes = 0;
-    memset(report, 0, sizeof *report);
-    if (tare_quant_needs_ranges(&variant->options) && !calibration)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "method %s needs a calibration", variant->name);
-    TARE_TRY(tare_calibration_check_passes(calibration, variant->options.passes));
-    TARE_TRY(tare_pipeline_quantize(report, arena, model, &variant->options, &ranges));
+    TARE_TRY(tare_pipeline_quantize(report, arena, model, &variant->plan, calibration));
     if (!variant->bfloat16) return TARE_OK;
     TARE_TRY(tare_tpu_bfloat16(model, &model->main, 1, &bfloat16, &changes));
     return remove_float_constants(model);

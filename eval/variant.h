@@ -1,9 +1,9 @@
 /* The models of a comparison: every combination of methods, calibration algorithms and weight granularities.
  *
  * A method is written METHOD[:SETTING=VALUE]…[+ADDITION]…: "static", "weight_only:bits=4:block=32+gptq",
- * "static:activation_bits=16+bfloat16". Settings are bits (8, 4), block (32, 64, 128, 256), granularity,
- * activation_bits (8, 16) and op_set (xla, uniform_quantized, tf); they take precedence over the options that apply to
- * all methods. Additions are bfloat16 and the accuracy passes. */
+ * "static:activation_bits=16+bfloat16". Settings are options of a plan (quant/plan.h) and block (32, 64, 128, 256);
+ * they take precedence over the plan from which all variants are made. Additions are bfloat16 and the accuracy passes.
+ */
 #ifndef TARE_EVAL_VARIANT_H
 #define TARE_EVAL_VARIANT_H
 
@@ -13,10 +13,10 @@
 
 struct tare_variant {
     const char *name; /* printed from the fields below: "float", "weight_only:bits=4:block=32+gptq"; or "auto" */
-    struct tare_quant_options options; /* setting.method NULL: not quantized */
+    struct tare_quant_plan plan; /* setting.method NULL: not quantized */
     bool bfloat16;
-    bool sets_bits, sets_granularity, sets_activation_bits, sets_op_set; /* by settings of the method */
-    const char *refused; /* why the combination is not applicable; NULL: it is */
+    bool sets_granularity; /* by a setting of the method */
+    const char *refused;   /* why the combination is not applicable; NULL: it is */
 };
 
 struct tare_variant_list {
@@ -25,14 +25,12 @@ struct tare_variant_list {
 };
 
 /* Parses three comma-separated lists and makes every combination. Float is always first: the others are measured
- * against it. `granularities` NULL: the default of the op set. `bits`: of weights, for methods that do not set them. A
- * combination that does not exist, such as static with per_block:32, is listed with `refused` set. TARE_USAGE names an
- * unknown word and the nearest known one. */
+ * against it. `granularities` NULL: that of the plan, or the default of the op set. `plan`: opened; what the methods do
+ * not set. A combination that does not exist, such as static with per_block:32, is listed with `refused` set.
+ * TARE_USAGE names an unknown word and the nearest known one. */
 tare_status tare_variants_parse(struct tare_variant_list *out, struct tare_arena *arena, const char *methods,
-                                const char *algorithms, const char *granularities, int bits) TARE_WARN_UNUSED;
-/* Sets `refused` when the settings of the variant exclude each other, such as weight_only in the op set tf. Call after
- * the options for all methods were applied. Strings are in the arena. */
-tare_status tare_variant_check(struct tare_variant *variant, struct tare_arena *arena) TARE_WARN_UNUSED;
+                                const char *algorithms, const char *granularities,
+                                const struct tare_quant_plan *plan) TARE_WARN_UNUSED;
 /* The variant needs a calibration, for activation ranges or for an accuracy pass. */
 bool tare_variant_calibrates(const struct tare_variant *variant);
 

@@ -21,7 +21,7 @@ tare_status tare_variant_source_make(struct tare_graph_model **out, struct tare_
     struct tare_variant sharing = *variant;
     tare_status status;
     TARE_TRY(tare_variant_source_clone(out, source));
-    sharing.options.weights = &source->weights;
+    sharing.plan.weights = &source->weights;
     status = tare_variant_apply(report, arena, *out, &sharing, calibration);
     if (status == TARE_OK) return TARE_OK;
     tare_model_free(*out);

@@ -23,20 +23,19 @@
 
 static tare_status plan_layer(struct tare_quant_work *work, struct tare_quant_layer *layer, bool *used_rules) {
     bool by_rule;
-    layer->setting = work->options->setting;
-    TARE_TRY(tare_quant_recipe_apply(&layer->setting, &by_rule, used_rules, work->options->recipe, layer->op));
-    if (work->options->adjust)
-        work->options->adjust(work->options->adjust_arg, layer->op->graph, layer->op, &layer->setting);
-    if (layer->setting.method && !tare_quant_method_in(layer->setting.method, work->options->op_set))
+    layer->setting = work->plan->setting;
+    TARE_TRY(tare_quant_recipe_apply(&layer->setting, &by_rule, used_rules, work->plan->recipe, layer->op));
+    if (work->plan->adjust) work->plan->adjust(work->plan->adjust_arg, layer->op->graph, layer->op, &layer->setting);
+    if (layer->setting.method && !tare_quant_method_in(layer->setting.method, work->plan->op_set))
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "TF/Uniform quantized opset does not support weight-only.");
-    layer->setting.method = tare_quant_method_in(layer->setting.method, work->options->op_set);
+    layer->setting.method = tare_quant_method_in(layer->setting.method, work->plan->op_set);
     TARE_TRY(tare_error_prefix(tare_quant_check_setting(&layer->setting), "%s (%s)", layer->op->name, layer->op->op));
     return layer->refused ? TARE_OK : tare_quant_float_reason(&layer->refused, work, layer, by_rule);
 }
 
 /* Rules that match no layer go to the report. */
 static tare_status plan_all(struct tare_quant_work *work) {
-    const struct tare_quant_recipe *recipe = work->options->recipe;
+    const struct tare_quant_recipe *recipe = work->plan->recipe;
     struct tare_quant_report *report = work->report;
     const size_t n_rules = tare_quant_recipe_count(recipe);
     bool *used = TARE_NEW_ARRAY(work->arena, bool, n_rules + 1);
@@ -47,16 +46,6 @@ static tare_status plan_all(struct tare_quant_work *work) {
     for (size_t i = 0; i < n_rules; i++)
         if (!used[i]) report->unused_rules[report->n_unused_rules++] = tare_quant_recipe_rule(recipe, i)->where;
     return tare_quant_widen_inputs(work);
-}
-
-bool tare_quant_needs_ranges(const struct tare_quant_options *options) {
-    const struct tare_quant_method *method = options->setting.method;
-    if (method && method->needs_ranges) return true;
-    for (size_t i = 0; i < tare_quant_recipe_count(options->recipe); i++) {
-        method = tare_quant_recipe_rule(options->recipe, i)->setting.method;
-        if (method && method->needs_ranges) return true;
-    }
-    return false;
 }
 
 /* ---- rewriting ---- */
@@ -141,7 +130,7 @@ static struct tare_edge shared_integers(const struct tare_quant_work *work, stru
 static tare_status quantize_weight(struct tare_quant_work *work, struct tare_quant_layer *layer) {
     struct tare_quant_outcome *outcome = layer->outcome;
     bool found;
-    TARE_TRY(tare_quant_weight_store_find(&found, work->options->weights, work->arena, layer));
+    TARE_TRY(tare_quant_weight_store_find(&found, work->plan->weights, work->arena, layer));
     if (!layer->variable) layer->integers = shared_integers(work, layer);
     if (!found) {
         TARE_TRY(tare_quant_make_integers(work->arena, layer));
@@ -149,7 +138,7 @@ static tare_status quantize_weight(struct tare_quant_work *work, struct tare_qua
         outcome->weight_sqnr_db = tare_weight_sqnr_db(&layer->quantized, &layer->real);
         TARE_TRY(channel_spread(&outcome->channel_spread, work->arena, layer));
         tare_tensor_reset(&layer->real); /* one weight's floats at a time */
-        TARE_TRY(tare_quant_weight_store_add(work->options->weights, layer));
+        TARE_TRY(tare_quant_weight_store_add(work->plan->weights, layer));
     }
     describe_weight(layer);
     return TARE_OK;
@@ -168,7 +157,7 @@ static tare_status rewrite_layer(struct tare_quant_work *work, struct tare_quant
 done:
     tare_tensor_reset(&layer->real);
     tare_tensor_reset(&layer->quantized.values);
-    if (layer->weight && work->options->forget) work->options->forget(layer->weight);
+    if (layer->weight && work->plan->forget) work->plan->forget(layer->weight);
     if (layer->held) tare_tensor_reset(layer->held);
     return tare_error_prefix(status, "%s (%s)", layer->op->name, layer->op->op);
 }
@@ -189,7 +178,7 @@ static tare_status find_all(struct tare_quant_work *work, const struct tare_bind
 }
 
 tare_status tare_quantize(struct tare_quant_report *report, struct tare_arena *arena, struct tare_graph_model *model,
-                          const struct tare_quant_ranges *ranges, const struct tare_quant_options *options) {
+                          const struct tare_quant_ranges *ranges, const struct tare_quant_plan *plan) {
     struct tare_model_shapes *shapes = NULL;
     struct tare_bindings *bindings = NULL;
     struct tare_quant_range_cache cache = { .arena = arena };
@@ -197,7 +186,7 @@ tare_status tare_quantize(struct tare_quant_report *report, struct tare_arena *a
     struct tare_quant_work work = { .arena = arena,
                                     .model = model,
                                     .ranges = ranges,
-                                    .options = options,
+                                    .plan = plan,
                                     .report = report,
                                     .fakes = &fakes,
                                     .cache = &cache };
@@ -212,16 +201,15 @@ tare_status tare_quantize(struct tare_quant_report *report, struct tare_arena *a
     TARE_CHECK(tare_quant_layer_index_new(&work.index, &work));
     TARE_CHECK(tare_quant_check_variables(&work, bindings));
     TARE_CHECK(add_outcomes(&work));
-    for (size_t i = 0; options->passes && options->passes[i]; i++)
-        TARE_CHECK(
-            tare_error_prefix(options->passes[i]->run(&work, options->passes[i]), "%s", options->passes[i]->name));
-    if (options->warns) TARE_CHECK(tare_quant_warn_of_ranges(&work));
-    if (options->warns) TARE_CHECK(tare_quant_warn_of_noisy_inputs(&work));
+    for (size_t i = 0; plan->passes && plan->passes[i]; i++)
+        TARE_CHECK(tare_error_prefix(plan->passes[i]->run(&work, plan->passes[i]), "%s", plan->passes[i]->name));
+    if (plan->warns) TARE_CHECK(tare_quant_warn_of_ranges(&work));
+    if (plan->warns) TARE_CHECK(tare_quant_warn_of_noisy_inputs(&work));
     for (size_t i = 0; i < work.n_layers; i++)
         if (!work.layers[i].refused) TARE_CHECK(rewrite_layer(&work, &work.layers[i]));
     TARE_CHECK(tare_quant_sweep(&work));
     TARE_CHECK(tare_quant_retype_reads(&work));
-    if (options->warns) status = tare_quant_warn_of_weights(&work);
+    if (plan->warns) status = tare_quant_warn_of_weights(&work);
 done:
     tare_quant_fakes_close(&fakes);
     tare_quant_range_cache_close(&cache);

@@ -26,7 +26,7 @@ static bool includes(unsigned kinds, const struct tare_quant_layer *layer) {
 static tare_status check_kind(const char **reason, const struct tare_quant_work *work,
                               const struct tare_quant_layer *layer, bool by_rule) {
     const struct tare_quant_method *method = layer->setting.method;
-    const bool depthwise = is_depthwise(layer), requested = by_rule || (depthwise && work->options->depthwise);
+    const bool depthwise = is_depthwise(layer), requested = by_rule || (depthwise && work->plan->depthwise);
     if (includes(method->kinds, layer)) return TARE_OK;
     if (requested && includes(method->kinds | method->kinds_on_request, layer)) return TARE_OK;
     if (depthwise)
@@ -43,21 +43,21 @@ static const char *check_operands(const struct tare_quant_work *work, const stru
                                   bool by_rule) {
     enum { SMALLEST_TABLE = 1024 };
     const struct tare_quant_method *method = layer->setting.method;
-    int64_t least = work->options->min_elements ? work->options->min_elements : method->min_elements;
+    int64_t least = work->plan->min_elements ? work->plan->min_elements : method->min_elements;
     if (!layer->weight) {
-        if (layer->no_weight && (!method->takes_two_inputs || (!by_rule && !work->options->two_inputs)))
+        if (layer->no_weight && (!method->takes_two_inputs || (!by_rule && !work->plan->two_inputs)))
             return layer->no_weight;
         if (!method->takes_two_inputs && tare_quant_multiplies_arrays(layer->kind))
             return "both inputs are activations, and the method quantizes products with constant weights alone (method "
                    "static with --two-inputs does)";
         if (!method->takes_two_inputs)
             return "Non-constant weights are not supported at the moment, except matmul and einsum.";
-        if (!by_rule && !work->options->two_inputs)
+        if (!by_rule && !work->plan->two_inputs)
             return "its second input is not constant (enable with --two-inputs, in converter options "
                    "enable_two_input_tensors: true)";
         return NULL;
     }
-    if (layer->kind == TARE_KIND_GATHER && work->options->min_table_elements) least = work->options->min_table_elements;
+    if (layer->kind == TARE_KIND_GATHER && work->plan->min_table_elements) least = work->plan->min_table_elements;
     if (layer->kind == TARE_KIND_GATHER && !least) least = SMALLEST_TABLE;
     return layer->weight->elements < least ? "the weight has too few elements" : NULL;
 }
@@ -65,9 +65,9 @@ static const char *check_operands(const struct tare_quant_work *work, const stru
 tare_status tare_quant_float_reason(const char **reason, const struct tare_quant_work *work,
                                     struct tare_quant_layer *layer, bool by_rule) {
     const struct tare_quant_method *method = layer->setting.method;
-    const struct tare_quant_options *options = work->options;
+    const struct tare_quant_plan *plan = work->plan;
     *reason = NULL;
-    if (!method || (options->accepts && !options->accepts(options->accepts_arg, layer->op->graph, layer->op))) {
+    if (!method || (plan->accepts && !plan->accepts(plan->accepts_arg, layer->op->graph, layer->op))) {
         *reason = "left in float on request";
         return TARE_OK;
     }

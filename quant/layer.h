@@ -84,7 +84,7 @@ struct tare_quant_work {
     struct tare_arena *arena;
     struct tare_graph_model *model;
     const struct tare_quant_ranges *ranges;
-    const struct tare_quant_options *options;
+    const struct tare_quant_plan *plan;
     const struct tare_model_shapes *shapes; /* of the model before any rewrite */
     struct tare_quant_report *report;
     struct tare_quant_layer *layers; /* of all graphs, each graph's in its order of execution */

@@ -128,7 +128,7 @@ tare_status tare_quant_warn_of_ranges(struct tare_quant_work *work) {
 /* The option that raises the SQNR of the weight most cheaply. */
 static const char *remedy(const struct tare_quant_work *work, const struct tare_quant_layer *layer) {
     const struct tare_quant_setting *setting = &layer->setting;
-    if (setting->granularity == TARE_PER_TENSOR && work->options->op_set != TARE_OP_SET_XLA)
+    if (setting->granularity == TARE_PER_TENSOR && work->plan->op_set != TARE_OP_SET_XLA)
         return "use --op-set xla, which has one scale per channel";
     if (setting->granularity == TARE_PER_TENSOR) return "use --granularity per_channel";
     if (setting->bits == 4 && setting->granularity == TARE_PER_CHANNEL && setting->method->takes_blocks)

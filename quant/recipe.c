@@ -3,7 +3,7 @@
 #include "quant/recipe.h"
 #include "base/option.h"
 #include "base/strbuf.h"
-#include "calib/algorithm.h"
+#include "quant/pass.h"
 
 #include <pcre2.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ struct tare_quant_recipe {
     struct tare_arena *arena;
     struct entry *entries;
     size_t count;
-    const char *passes;
+    struct tare_quant_plan options; /* those that are given */
     pcre2_compile_context *compile;
     pcre2_match_context *limits;
     pcre2_match_data *match;
@@ -76,8 +76,8 @@ tare_status tare_quant_recipe_add(struct tare_quant_recipe *recipe, const struct
     return TARE_OK;
 }
 
-const char *tare_quant_recipe_passes(const struct tare_quant_recipe *recipe) {
-    return recipe ? recipe->passes : NULL;
+const struct tare_quant_plan *tare_quant_recipe_options(const struct tare_quant_recipe *recipe) {
+    return recipe ? &recipe->options : NULL;
 }
 
 size_t tare_quant_recipe_count(const struct tare_quant_recipe *recipe) {
@@ -107,23 +107,17 @@ static tare_status matches(bool *out, const struct tare_quant_recipe *recipe, co
     return TARE_OK;
 }
 
+static bool gives(const struct tare_quant_rule *rule, enum tare_quant_setting_row row) {
+    return rule->setting.given >> row & 1;
+}
+
 static void apply(struct tare_quant_setting *setting, const struct tare_quant_rule *rule) {
-    const struct tare_quant_setting *from = &rule->setting;
-    if (rule->sets & TARE_RULE_METHOD) setting->method = from->method;
-    if (rule->sets & TARE_RULE_BITS) setting->bits = from->bits;
-    if (rule->sets & TARE_RULE_GRANULARITY) {
-        setting->granularity = from->granularity;
-        setting->block = from->block;
-    } else if (setting->granularity == TARE_PER_BLOCK && setting->method && !setting->method->takes_blocks) {
-        setting->granularity = TARE_PER_CHANNEL; /* the rule's method has no blocks, and the rule sets none */
-    }
-    if (rule->sets & TARE_RULE_FULL_RANGE) setting->full_range = from->full_range;
-    if (rule->sets & TARE_RULE_SYMMETRIC) setting->symmetric = from->symmetric;
-    if (rule->sets & TARE_RULE_ALGORITHM) setting->algorithm = from->algorithm;
-    if (rule->sets & TARE_RULE_ACTIVATION_BITS)
-        setting->activation_bits = from->activation_bits;
-    else if (setting->method && !setting->method->takes_wide)
-        setting->activation_bits = 0; /* as with blocks */
+    tare_options_copy(setting, &rule->setting, tare_quant_setting_rows, rule->setting.given);
+    if (!setting->method) return;
+    /* The rule's method has no blocks or no wide activations, and the rule sets none. */
+    if (!gives(rule, TARE_SET_GRANULARITY) && setting->granularity == TARE_PER_BLOCK && !setting->method->takes_blocks)
+        setting->granularity = TARE_PER_CHANNEL;
+    if (!gives(rule, TARE_SET_ACTIVATION_BITS) && !setting->method->takes_wide) setting->activation_bits = 0;
 }
 
 tare_status tare_quant_recipe_apply(struct tare_quant_setting *setting, bool *by_rule, bool *used,
@@ -139,73 +133,11 @@ tare_status tare_quant_recipe_apply(struct tare_quant_setting *setting, bool *by
     }
     if (!last) return TARE_OK;
     apply(setting, last);
-    *by_rule = (last->sets & TARE_RULE_METHOD) != 0;
+    *by_rule = gives(last, TARE_SET_METHOD);
     return TARE_OK;
 }
 
 /* ---- text ---- */
-
-static tare_status read_granularity(struct tare_quant_setting *setting, const char *text) {
-    static const char BLOCK[] = "per_block:";
-    char *end;
-    setting->block = 0;
-    if (strcmp(text, "per_tensor") == 0) {
-        setting->granularity = TARE_PER_TENSOR;
-    } else if (strcmp(text, "per_channel") == 0) {
-        setting->granularity = TARE_PER_CHANNEL;
-    } else if (strncmp(text, BLOCK, sizeof BLOCK - 1) == 0) {
-        setting->granularity = TARE_PER_BLOCK;
-        setting->block = strtoll(text + sizeof BLOCK - 1, &end, 10);
-        if (*end || (setting->block != 32 && setting->block != 64 && setting->block != 128 && setting->block != 256))
-            return TARE_FAIL(TARE_USAGE, "granularity '%s': blocks have 32, 64, 128 or 256 rows", text);
-    } else {
-        return TARE_FAIL(TARE_USAGE, "granularity is '%s' (expected per_tensor, per_channel or per_block:N)", text);
-    }
-    return TARE_OK;
-}
-
-static tare_status read_flag(bool *out, const char *name, const char *text) {
-    *out = strcmp(text, "true") == 0;
-    if (*out || strcmp(text, "false") == 0) return TARE_OK;
-    return TARE_FAIL(TARE_USAGE, "%s is '%s' (expected true or false)", name, text);
-}
-
-tare_status tare_quant_setting_read(struct tare_quant_setting *setting, unsigned *sets, const char *name,
-                                    const char *text) {
-    static const char *const names[] = { "bits",      "granularity",     "full_range", "symmetric",
-                                         "algorithm", "activation_bits", NULL };
-    int part = 0;
-    while (names[part] && strcmp(names[part], name) != 0)
-        part++;
-    if (!names[part]) {
-        const char *nearest = tare_nearest_name(name, names);
-        return TARE_FAIL(TARE_USAGE, "there is no setting '%s' (%s%s)", name,
-                         nearest ? "did you mean "
-                                 : "known: bits, granularity, full_range, symmetric, algorithm, activation_bits",
-                         nearest ? nearest : "");
-    }
-    *sets |= TARE_RULE_BITS << part;
-    switch (part) {
-    case 0:
-        if (strcmp(text, "8") != 0 && strcmp(text, "4") != 0)
-            return TARE_FAIL(TARE_USAGE, "bits is '%s' (expected 8 or 4)", text);
-        setting->bits = text[0] - '0';
-        return TARE_OK;
-    case 1:
-        return read_granularity(setting, text);
-    case 2:
-        return read_flag(&setting->full_range, name, text);
-    case 3:
-        return read_flag(&setting->symmetric, name, text);
-    case 4:
-        return tare_algorithm_parse(&setting->algorithm, text);
-    default:
-        if (strcmp(text, "8") != 0 && strcmp(text, "16") != 0)
-            return TARE_FAIL(TARE_USAGE, "activation_bits is '%s' (expected 8 or 16)", text);
-        setting->activation_bits = text[0] == '8' ? 8 : 16;
-        return TARE_OK;
-    }
-}
 
 /* The next word of a line, or NULL at its end; quotes keep spaces and '#'. */
 static tare_status next_word(char **out, char **at) {
@@ -228,6 +160,12 @@ static tare_status next_word(char **out, char **at) {
     return TARE_OK;
 }
 
+/* The text of the comment with which the rest of a line begins; NULL: it does not. */
+static const char *comment_at(const char *line) {
+    line += strspn(line, " \t\r");
+    return *line == '#' ? line + 1 + strspn(line + 1, " ") : NULL;
+}
+
 static tare_status read_condition(struct tare_quant_rule *rule, char *word) {
     const char **const fields[PATTERNS] = { &rule->name, &rule->op, &rule->function };
     char *value = strchr(word, '=');
@@ -244,29 +182,33 @@ static tare_status read_condition(struct tare_quant_rule *rule, char *word) {
 }
 
 static tare_status read_method(struct tare_quant_rule *rule, const char *word) {
-    const char *known[16] = { "float" };
-    const char *nearest;
-    size_t count = 1;
-    rule->sets |= TARE_RULE_METHOD;
-    rule->setting.method = tare_quant_method_find(word);
-    if (rule->setting.method || strcmp(word, "float") == 0) return TARE_OK;
-    for (size_t i = 0; tare_quant_methods[i] && count < 15; i++)
-        known[count++] = tare_quant_methods[i]->name;
-    nearest = tare_nearest_name(word, known);
-    return TARE_FAIL(TARE_USAGE, "there is no method '%s' (%s%s)", word,
-                     nearest ? "did you mean " : "tare help quantize lists them", nearest ? nearest : "");
+    rule->setting.given |= 1u << TARE_SET_METHOD;
+    return tare_quant_method_read(&rule->setting, word);
 }
 
-static const char PASSES[] = "passes=";
-
-/* For the whole model; the last such line applies. */
-static tare_status read_passes(struct tare_quant_recipe *recipe, const char *passes, char *rest) {
+/* A line "NAME=VALUE" without "->": an option of the model. The last such line applies. */
+static tare_status read_option(struct tare_quant_recipe *recipe, char *word, char *rest) {
     const struct tare_quant_pass *const *list;
-    char *word;
-    TARE_TRY(next_word(&word, &rest));
-    if (word) return TARE_FAIL(TARE_USAGE, "'%s' behind the passes (expected nothing)", word);
-    recipe->passes = passes;
-    return tare_quant_passes_parse(&list, recipe->arena, passes);
+    struct tare_quant_plan *options = &recipe->options;
+    char *value = strchr(word, '='), *more;
+    TARE_TRY(next_word(&more, &rest));
+    if (more) return TARE_FAIL(TARE_USAGE, "'%s' behind the option (expected nothing)", more);
+    *value++ = '\0';
+    TARE_TRY(tare_option_set_value(options, tare_plan_rows, word, value));
+    return options->pass_names ? tare_quant_passes_parse(&list, recipe->arena, options->pass_names) : TARE_OK;
+}
+
+bool tare_quant_recipe_takes(const struct tare_option *row) {
+    return row->kind != TARE_OPTION_LIST && strcmp(row->name, "recipe") != 0;
+}
+
+static bool is_option(const char *word) {
+    char name[64] = "";
+    const size_t size = strcspn(word, "=");
+    if (!word[size] || size >= sizeof name) return false;
+    memcpy(name, word, size);
+    const struct tare_option *row = tare_option_find(tare_plan_rows, name);
+    return row && tare_quant_recipe_takes(row);
 }
 
 static tare_status read_line(struct tare_quant_recipe *recipe, char *line, struct tare_quant_rule *rule) {
@@ -274,7 +216,7 @@ static tare_status read_line(struct tare_quant_recipe *recipe, char *line, struc
     bool conditions = true;
     TARE_TRY(next_word(&word, &line));
     if (!word) return TARE_OK;
-    if (strncmp(word, PASSES, sizeof PASSES - 1) == 0) return read_passes(recipe, word + sizeof PASSES - 1, line);
+    if (is_option(word)) return read_option(recipe, word, line);
     while (word) {
         if (strcmp(word, "->") == 0 && conditions) {
             conditions = false;
@@ -283,14 +225,16 @@ static tare_status read_line(struct tare_quant_recipe *recipe, char *line, struc
         } else if (strchr(word, '=')) {
             char *value = strchr(word, '=');
             *value++ = '\0';
-            TARE_TRY(tare_quant_setting_read(&rule->setting, &rule->sets, word, value));
+            TARE_TRY(tare_quant_setting_read(&rule->setting, word, value));
         } else {
             TARE_TRY(read_method(rule, word));
         }
+        rule->comment = comment_at(line);
         TARE_TRY(next_word(&word, &line));
     }
-    if (!rule->sets) return TARE_FAIL(TARE_USAGE, "the rule sets nothing (expected -> and a method or settings)");
-    if (rule->sets & TARE_RULE_METHOD && rule->sets & TARE_RULE_GRANULARITY)
+    if (!rule->setting.given)
+        return TARE_FAIL(TARE_USAGE, "the rule sets nothing (expected -> and a method or settings)");
+    if (gives(rule, TARE_SET_METHOD) && gives(rule, TARE_SET_GRANULARITY))
         TARE_TRY(tare_quant_check_setting(&rule->setting));
     return tare_quant_recipe_add(recipe, rule);
 }
@@ -326,4 +270,35 @@ void tare_quant_recipe_put_layer(struct tare_strbuf *out, const char *node, cons
     tare_strbuf_puts(out, "\" function=\"");
     put_literal(out, function);
     tare_strbuf_puts(out, "\"");
+}
+
+void tare_quant_option_put_name(struct tare_strbuf *out, const struct tare_option *row) {
+    for (const char *c = row->name; *c; c++)
+        tare_strbuf_putc(out, *c == '-' ? '_' : *c);
+    tare_strbuf_putc(out, '=');
+}
+
+static void put_pattern(struct tare_strbuf *out, const char *name, const char *pattern) {
+    if (!pattern) return;
+    tare_strbuf_printf(out, "%s=\"", name);
+    for (; *pattern; pattern++) {
+        if (*pattern == '"') tare_strbuf_putc(out, '\\');
+        tare_strbuf_putc(out, *pattern);
+    }
+    tare_strbuf_puts(out, "\" ");
+}
+
+void tare_quant_rule_put(struct tare_strbuf *out, const struct tare_quant_rule *rule) {
+    put_pattern(out, "name", rule->name);
+    put_pattern(out, "op", rule->op);
+    put_pattern(out, "function", rule->function);
+    tare_strbuf_puts(out, "->");
+    for (size_t i = 0; tare_quant_setting_rows[i].name; i++) {
+        if (!(rule->setting.given >> i & 1)) continue;
+        tare_strbuf_putc(out, ' ');
+        if (i != TARE_SET_METHOD) tare_quant_option_put_name(out, &tare_quant_setting_rows[i]);
+        tare_option_put_value(out, &tare_quant_setting_rows[i], &rule->setting);
+    }
+    if (rule->comment) tare_strbuf_printf(out, "  # %s", rule->comment);
+    tare_strbuf_putc(out, '\n');
 }

@@ -88,7 +88,7 @@ static bool is_activation_of(const struct tare_node *node, size_t input) {
 
 /* The method whose layers read integer activations. */
 static const struct tare_quant_method *integers_of(const struct tare_quant_work *work) {
-    return tare_quant_method_in(&tare_method_static, work->options->op_set);
+    return tare_quant_method_in(&tare_method_static, work->plan->op_set);
 }
 
 /* The parameters of an addend or of the operand of a mean, from its own range, by the setting of the layer that
@@ -99,7 +99,7 @@ static const struct tare_qparams *own_params(const struct tare_quant_work *work,
                                              const struct tare_qparams *result) {
     const struct tare_quant_layer *replaced = tare_quant_layer_replaced_by(work, edge);
     const struct tare_quant_layer *layer = replaced ? replaced : tare_quant_layer_with_output(work, edge);
-    struct tare_quant_setting setting = layer && !layer->refused ? layer->setting : work->options->setting;
+    struct tare_quant_setting setting = layer && !layer->refused ? layer->setting : work->plan->setting;
     struct tare_qparams *params = TARE_NEW(work->arena, struct tare_qparams);
     tare_status status = TARE_NO_MEMORY;
     bool found = false;
@@ -112,7 +112,7 @@ static const struct tare_qparams *own_params(const struct tare_quant_work *work,
 
 /* True if both addends are activations with their own ranges. */
 static bool can_add(const struct tare_quant_work *work, const struct tare_node *node) {
-    if (!work->options->integer_adds || node->n_inputs != 2) return false;
+    if (!work->plan->integer_adds || node->n_inputs != 2) return false;
     for (size_t i = 0; i < 2; i++)
         if (tare_edge_constant(node->inputs[i]) || !own_params(work, node->inputs[i], NULL)) return false;
     return true;

@@ -96,7 +96,7 @@ static tare_status signal_to_noise(double *db, const struct tare_quant_work *wor
     double noise, signal;
     if (!input || !output || !tare_statistics_elements(input) || !tare_statistics_elements(output)) return TARE_OK;
     if (layer->weight_squares == 0)
-        TARE_TRY(tare_quant_weight_store_squares(&layer->weight_squares, work->options->weights, layer->weight));
+        TARE_TRY(tare_quant_weight_store_squares(&layer->weight_squares, work->plan->weights, layer->weight));
     noise = step * step / 12 * layer->weight_squares / (double)tare_quant_channels(&layer->product);
     for (int i = 0; i < layer->product.spatial; i++) /* zeros between the elements of the input have no error */
         noise /= (double)layer->product.window[i].base;
@@ -121,7 +121,7 @@ static tare_status output_db(double *db, const struct tare_quant_work *work, str
 
 tare_status tare_quant_widen_inputs(struct tare_quant_work *work) {
     bool numbers;
-    if (!work->options->widens || work->options->op_set != TARE_OP_SET_XLA) return TARE_OK;
+    if (work->plan->op_set != TARE_OP_SET_XLA) return TARE_OK;
     TARE_TRY(predicts_numbers(&numbers, work));
     for (size_t i = 0; i < work->n_layers; i++) {
         struct tare_quant_layer *layer = &work->layers[i];

@@ -5,7 +5,7 @@
 #include "quant/layer.h"
 
 /* For each planned layer whose setting leaves the bits of the activation open (activation_bits 0): 16 bits where 8
- * would leave the output too little SQNR, if options->widens and the method has them. Layers without statistics and
+ * would leave the output too little SQNR, if the method has them. Layers without statistics and
  * layers with ranges from training keep 8 bits. */
 tare_status tare_quant_widen_inputs(struct tare_quant_work *work);
 /* Adds a warning for each static layer whose output the rounding of its input leaves so little SQNR that

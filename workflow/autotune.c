@@ -103,7 +103,7 @@ static tare_status input_db(double *db, const struct tare_autotune_search *c, co
     struct tare_bins bins;
     tare_status status;
     *db = NAN;
-    scheme.symmetric = c->task->variant->options.setting.symmetric;
+    scheme.symmetric = c->task->variant->plan.setting.symmetric;
     if (!tensor) return TARE_OK;
     status = tare_bins_make(&bins, &tensor->statistics);
     if (status != TARE_OK) return tare_error_dismiss(status);
@@ -179,14 +179,14 @@ static tare_status try_exception(bool *taken, struct tare_autotune_search *c, st
 }
 
 static bool can_widen(const struct tare_autotune_search *c) {
-    const struct tare_quant_options *options = &c->task->variant->options;
+    const struct tare_quant_plan *options = &c->task->variant->plan;
     return options->setting.method->takes_wide && options->op_set == TARE_OP_SET_XLA &&
            options->setting.activation_bits != 16;
 }
 
 /* From no cost at inference to the highest cost. */
 static tare_status find_exception(struct tare_autotune_search *c, struct tare_autotune_layer *layer) {
-    const struct tare_quant_setting *setting = &c->task->variant->options.setting;
+    const struct tare_quant_setting *setting = &c->task->variant->plan.setting;
     struct tare_autotune_layer other = *layer;
     bool taken = false;
     for (size_t i = 0; setting->method->needs_ranges && !taken && i < N_ALGORITHMS; i++) {
@@ -263,7 +263,7 @@ static void note_alone(void *arg, size_t number, const struct tare_metrics *outp
 
 /* Each layer alone quantized. Dynamic models run completely, in batches in which each record has its own range. */
 static tare_status measure_alone(struct tare_autotune_search *c) {
-    const struct tare_quant_method *method = c->task->variant->options.setting.method;
+    const struct tare_quant_method *method = c->task->variant->plan.setting.method;
     const bool is_dynamic = method->integer_inputs && !method->needs_ranges;
     const struct tare_model_set set = { .count = c->out->count,
                                         .make = make_alone,
@@ -352,7 +352,7 @@ static tare_status revert_to_plain(struct tare_autotune_search *c, const char *a
 }
 
 static tare_status choose(struct tare_autotune_search *c) {
-    const bool ranges = c->task->variant->options.setting.method->needs_ranges;
+    const bool ranges = c->task->variant->plan.setting.method->needs_ranges;
     const char *algorithm = c->out->algorithm;
     TARE_TRY(tare_autotune_measure_float(c));
     TARE_TRY(tare_autotune_measure(&c->out->plain_db, c, NULL)); /* without any choice */
@@ -437,7 +437,7 @@ tare_status tare_workflow_autotune_choose(struct tare_autotune *out, const struc
     const struct tare_progress_options progress = {
         .label = "choosing", .unit = "records", .total = -1, .quiet = task->quiet
     };
-    const struct tare_quant_setting *setting = &task->variant->options.setting;
+    const struct tare_quant_setting *setting = &task->variant->plan.setting;
     struct tare_autotune_search c = {
         .out = out,
         .task = task,
@@ -447,7 +447,7 @@ tare_status tare_workflow_autotune_choose(struct tare_autotune *out, const struc
     struct tare_data_groups groups = { 0 };
     tare_status status;
     *out = (struct tare_autotune){ .passes = "" };
-    if (task->variant->options.recipe) return TARE_FAIL(TARE_USAGE, "--auto and --recipe are mutually exclusive");
+    if (task->variant->plan.recipe) return TARE_FAIL(TARE_USAGE, "--auto and --recipe are mutually exclusive");
     out->method = setting->method->name;
     if (setting->method->needs_ranges) out->algorithm = tare_variant_algorithm(&out->arena, task->variant);
     c.comparison.progress = tare_progress_new(&progress);

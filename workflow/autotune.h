@@ -10,7 +10,7 @@
 /* Everything is borrowed. */
 struct tare_autotune_task {
     struct tare_variant_source *source;   /* of the model and its variants */
-    const struct tare_variant *variant;   /* default method, bits and granularity of the layers; no recipe */
+    const struct tare_variant *variant;   /* default method, bits and granularity of the layers; without rules */
     struct tare_calibration *calibration; /* with statistics per channel and Hessians */
     const char *signature;
     const char *const *data; /* representative samples, as for calibration; every fourth is held out, and at most
@@ -62,8 +62,9 @@ tare_status tare_workflow_autotune_choose(struct tare_autotune *out,
                                           const struct tare_autotune_task *task) TARE_WARN_UNUSED;
 void tare_workflow_autotune_free(struct tare_autotune *automatic);
 
-/* Appends the choices with their reasons as a table, or as a recipe (quant/recipe.h) with its passes. */
+/* Appends the choices with their reasons as a table; their gain as a comment; the rules of a recipe, with reasons. */
 void tare_workflow_autotune_table(struct tare_strbuf *out, const struct tare_autotune *automatic);
-void tare_workflow_autotune_recipe(struct tare_strbuf *out, const struct tare_autotune *automatic);
+void tare_workflow_autotune_heading(struct tare_strbuf *out, const struct tare_autotune *automatic);
+void tare_workflow_autotune_rules(struct tare_strbuf *out, const struct tare_autotune *automatic);
 
 #endif

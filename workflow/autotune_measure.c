@@ -20,18 +20,20 @@ static bool is_wanted(void *arg, const struct tare_graph *graph, const struct ta
 }
 
 tare_status tare_autotune_variant(struct tare_variant *out, struct tare_autotune_search *c, struct tare_arena *arena) {
+    struct tare_quant_plan *plan = &out->plan;
     struct tare_quant_recipe *recipe;
     struct tare_strbuf text = { 0 };
     tare_status status;
     *out = *c->task->variant;
-    if (c->out->algorithm) TARE_TRY(tare_algorithm_parse(&out->options.setting.algorithm, c->out->algorithm));
-    TARE_TRY(tare_quant_passes_parse(&out->options.passes, arena, c->out->passes));
+    if (c->out->algorithm) TARE_TRY(tare_algorithm_parse(&plan->setting.algorithm, c->out->algorithm));
+    plan->pass_names = *c->out->passes ? c->out->passes : NULL;
+    plan->passes = NULL;
     TARE_TRY(tare_quant_recipe_new(&recipe, arena));
-    tare_workflow_autotune_recipe(&text, c->out);
+    tare_workflow_autotune_rules(&text, c->out);
     status = text.failed ? TARE_NO_MEMORY : tare_quant_recipe_read(recipe, tare_strbuf_text(&text), text.size, "auto");
     tare_strbuf_free(&text);
-    out->options.recipe = recipe;
-    return status;
+    plan->recipe = recipe;
+    return status == TARE_OK ? tare_quant_plan_open(plan, arena) : status;
 }
 
 /* The last model's row by the measure of the task. The first one shows whether the samples have data for a measure; the
@@ -102,8 +104,8 @@ tare_status tare_autotune_model(struct tare_graph_model **out, struct tare_autot
     *out = NULL;
     c->only = only;
     TARE_CHECK(tare_autotune_variant(&variant, c, &arena));
-    variant.options.accepts = is_wanted;
-    variant.options.accepts_arg = c;
+    variant.plan.accepts = is_wanted;
+    variant.plan.accepts_arg = c;
     TARE_CHECK(tare_variant_source_make(out, &report, &arena, c->task->source, &variant,
                                         c->fit ? c->fit : c->task->calibration));
     if (!c->out->layers) status = note_layers(c->out, &report);

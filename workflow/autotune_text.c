@@ -77,11 +77,13 @@ void tare_workflow_autotune_table(struct tare_strbuf *out, const struct tare_aut
     tare_text_table_free(table);
 }
 
-void tare_workflow_autotune_recipe(struct tare_strbuf *out, const struct tare_autotune *a) {
+void tare_workflow_autotune_heading(struct tare_strbuf *out, const struct tare_autotune *a) {
     tare_strbuf_printf(out, "# %s: ", a->method);
     put_gain(out, a);
     tare_strbuf_puts(out, "\n");
-    if (*a->passes) tare_strbuf_printf(out, "passes=%s\n", a->passes);
+}
+
+void tare_workflow_autotune_rules(struct tare_strbuf *out, const struct tare_autotune *a) {
     for (size_t i = 0; i < a->count; i++) {
         struct tare_strbuf settings = { 0 };
         put_settings(&settings, a, &a->layers[i]);

@@ -58,7 +58,7 @@ static tare_status calibrate(struct tare_compare_job *c) {
 
 const struct tare_variant *tare_workflow_compare_first_quantizing(const struct tare_compare_job *c) {
     for (size_t i = 0; i < c->variants.count; i++)
-        if (c->variants.variants[i].options.setting.method && !c->variants.variants[i].refused)
+        if (c->variants.variants[i].plan.setting.method && !c->variants.variants[i].refused)
             return &c->variants.variants[i];
     return NULL;
 }
@@ -71,10 +71,19 @@ static tare_status run_row(struct tare_comparison_row **row, struct tare_compare
     return tare_comparison_add(row, &c->result, model, signature, &c->runner, c->options->label);
 }
 
+/* Layers of 16 bits that neither the plan nor a rule of it requests. */
+static int64_t count_widened(const struct tare_quant_report *report, const struct tare_variant *variant) {
+    int64_t count = 0;
+    if (variant->plan.setting.activation_bits) return 0;
+    for (size_t i = 0; i < report->count; i++)
+        count += !report->outcomes[i].refused && report->outcomes[i].setting.activation_bits == 16;
+    return count;
+}
+
 static tare_status add_row(struct tare_compare_job *c, struct tare_graph_model *model,
                            const struct tare_variant *variant, const struct tare_quant_report *report,
                            struct tare_made_variant *made) {
-    const bool first = variant->options.setting.method && variant == tare_workflow_compare_first_quantizing(c);
+    const bool first = variant->plan.setting.method && variant == tare_workflow_compare_first_quantizing(c);
     const struct tare_signature *signature;
     struct tare_comparison_row *row;
     TARE_TRY(tare_pick_signature(&signature, model, c->options->signature));
@@ -84,9 +93,11 @@ static tare_status add_row(struct tare_compare_job *c, struct tare_graph_model *
     row->algorithm = tare_variant_algorithm(&c->result.arena, variant);
     row->granularity = tare_variant_granularity(&c->result.arena, variant);
     row->named_granularity = variant->sets_granularity;
-    row->weight_bits = variant->options.setting.method ? variant->options.setting.bits : 0;
+    row->weight_bits = variant->plan.setting.method ? variant->plan.setting.bits : 0;
     row->quantized = (int64_t)report->quantized;
     row->quantizable = (int64_t)report->count;
+    row->widened = count_widened(report, variant);
+    TARE_TRY(tare_workflow_compare_commands(row, c, variant));
     if (first) c->result.slowest_of = variant->name;
     return tare_comparison_estimate(row, &c->result, model, signature, first);
 }
@@ -369,11 +380,33 @@ static tare_status search_target(struct tare_compare_job *c) {
 
 /* ---- all of it ---- */
 
+static const char *algorithm_of(struct tare_arena *arena, const struct tare_quant_plan *plan) {
+    struct tare_strbuf text = { 0 };
+    tare_algorithm_print(&text, &plan->setting.algorithm);
+    const char *copy = text.failed ? NULL : tare_arena_strdup(arena, tare_strbuf_text(&text));
+    tare_strbuf_free(&text);
+    return copy;
+}
+
+/* The plan of all variants, and what they vary: as requested, otherwise as the recipe has it, otherwise the default. */
+static tare_status list_variants(struct tare_compare_job *c) {
+    const struct tare_compare_request *options = c->options;
+    struct tare_arena *arena = &c->result.arena;
+    c->plan = options->plan;
+    TARE_TRY(tare_quant_plan_open(&c->plan, arena));
+    c->methods = options->methods         ? options->methods
+                 : c->plan.setting.method ? c->plan.setting.method->name
+                 : options->with.count    ? "float"
+                                          : "float,static,weight_only";
+    c->algorithms = options->algorithms ? options->algorithms : algorithm_of(arena, &c->plan);
+    if (!c->algorithms) return TARE_NO_MEMORY;
+    return tare_variants_parse(&c->variants, arena, c->methods, c->algorithms, options->granularities, &c->plan);
+}
+
 tare_status tare_workflow_compare_open(struct tare_compare_job *out, const struct tare_compare_request *options,
                                        const struct tare_compare_task *task) {
     *out = (struct tare_compare_job){ .options = options, .task = task };
-    TARE_TRY(tare_variants_parse(&out->variants, &out->result.arena, tare_workflow_compare_methods(options),
-                                 options->algorithms, options->granularities, options->bits));
+    TARE_TRY(list_variants(out));
     TARE_TRY(tare_workflow_compare_check(out));
     if (tare_workflow_mixed_precision_requested(&options->target) && !tare_workflow_compare_first_quantizing(out))
         return TARE_FAIL(TARE_USAGE, "a target requires a quantizing method");

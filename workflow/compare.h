@@ -25,6 +25,7 @@ struct tare_compare_task {
     const char *calibration_file;         /* … or a calibration file … */
     struct tare_calibration *calibration; /* … or a calibration of the prepared model */
     const struct tare_dataset_spec *spec; /* maps records to inputs; NULL: records are samples */
+    const char *spec_path;                /* its file, for the commands of the rows; NULL: none */
     bool quiet;                           /* print no progress */
     void (*on_progress)(void *arg, const char *label, int64_t done,
                         int64_t total); /* progress callback (base/progress.h); NULL: none */
@@ -37,6 +38,8 @@ struct tare_compare_task {
 struct tare_compare_job {
     const struct tare_compare_request *options;
     const struct tare_compare_task *task;
+    struct tare_quant_plan plan;      /* of all variants, opened */
+    const char *methods, *algorithms; /* that are compared */
     struct tare_variant_list variants;
     const char **given; /* names of the models of options->with, as printed */
     struct tare_comparison result;
@@ -68,9 +71,13 @@ tare_status tare_workflow_compare_failure(const struct tare_compare_job *compari
 /* Adds a written file and its hash to the provenance in the reports. */
 tare_status tare_workflow_compare_add_file(struct tare_compare_job *comparing, const char *what,
                                            const char *path) TARE_WARN_UNUSED;
+/* Appends a recipe: of --auto and the target if they were requested, otherwise of the first quantizing variant with the
+ * `worst` most sensitive layers in float. */
+struct tare_strbuf;
+tare_status tare_workflow_compare_recipe(struct tare_strbuf *out, struct tare_compare_job *comparing,
+                                         size_t worst) TARE_WARN_UNUSED;
 /* For --dry-run: what would run, on how many records, and the estimated time and memory, measured with one batch of the
  * float model. Reads all records, writes nothing. */
-struct tare_strbuf;
 tare_status tare_workflow_compare_plan(struct tare_strbuf *out, struct tare_compare_job *comparing) TARE_WARN_UNUSED;
 /* The first applicable variant that quantizes; NULL: none. */
 const struct tare_variant *tare_workflow_compare_first_quantizing(const struct tare_compare_job *comparing);

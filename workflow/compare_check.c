@@ -7,22 +7,6 @@
 
 #include <string.h>
 
-/* All quantizing variants use the same layer options, except for the settings of their own method. A recipe may have
- * rules that need activation ranges for a method that does not. */
-static tare_status apply_layers(struct tare_compare_job *c, struct tare_variant *variant) {
-    struct tare_quant_options *options = &variant->options;
-    const struct tare_quant_options own = *options;
-    TARE_TRY(tare_workflow_quantize_apply_layers(options, &c->result.arena, &c->options->layers));
-    if (variant->sets_op_set) options->op_set = own.op_set;
-    if (!variant->sets_granularity && !c->options->granularities)
-        options->setting.granularity = tare_quant_default_granularity(options->op_set);
-    if (variant->sets_activation_bits)
-        options->setting.activation_bits = own.setting.activation_bits;
-    else if (!options->setting.method->takes_wide)
-        options->setting.activation_bits = 0;
-    return tare_variant_check(variant, &c->result.arena);
-}
-
 tare_status tare_workflow_compare_skip(struct tare_compare_job *c, const struct tare_variant *variant,
                                        const char *reason) {
     struct tare_arena *arena = &c->result.arena;
@@ -51,7 +35,7 @@ static bool has_calibration(const struct tare_compare_task *task) {
 /* Passes that a calibration file cannot serve. Hessians come from samples, also next to a file. */
 static tare_status check_passes(struct tare_compare_job *c, struct tare_variant *variant,
                                 const struct tare_calibration *calibration) {
-    const struct tare_quant_pass *const *passes = variant->options.passes;
+    const struct tare_quant_pass *const *passes = variant->plan.passes;
     for (size_t i = 0; passes && passes[i] && !variant->refused; i++) {
         const struct tare_quant_pass *const one[] = { passes[i], NULL };
         tare_status status;
@@ -145,8 +129,6 @@ static tare_status list_refused(struct tare_compare_job *c) {
 }
 
 tare_status tare_workflow_compare_check(struct tare_compare_job *c) {
-    for (size_t i = 0; i < c->variants.count; i++)
-        if (c->variants.variants[i].options.setting.method) TARE_TRY(apply_layers(c, &c->variants.variants[i]));
     TARE_TRY(check_calibration(c));
     warn_of_unused_samples(c);
     TARE_TRY(tare_workflow_compare_check_given(c));

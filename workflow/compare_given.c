@@ -165,8 +165,3 @@ tare_status tare_workflow_compare_run_given(struct tare_compare_job *c, size_t i
     tare_model_free(model);
     return tare_error_prefix(status, "%s", c->options->with.items[index]);
 }
-
-const char *tare_workflow_compare_methods(const struct tare_compare_request *request) {
-    if (request->methods) return request->methods;
-    return request->with.count ? "float" : "float,static,weight_only";
-}

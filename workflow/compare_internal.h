@@ -5,7 +5,7 @@
 #include "eval/comparison.h"
 #include "workflow/compare.h"
 
-/* Applies the layer options to every variant and sets `refused` for combinations that are not applicable, which also
+/* Sets `refused` for combinations that are not applicable, which also
  * become skipped rows of the result. Fails when no combination is left. */
 tare_status tare_workflow_compare_check(struct tare_compare_job *job) TARE_WARN_UNUSED;
 /* Adds the variant to the rows that are not measured, with the reason. */
@@ -19,8 +19,6 @@ tare_status tare_workflow_compare_run_given(struct tare_compare_job *job, size_t
 /* Checks the names of --input and of --label, before anything runs. */
 tare_status tare_workflow_compare_check_keys(const struct tare_compare_job *job,
                                              const struct tare_graph_model *model) TARE_WARN_UNUSED;
-/* The methods to compare as text: those requested, otherwise the default. */
-const char *tare_workflow_compare_methods(const struct tare_compare_request *request);
 /* Whether a variant of the comparison needs second moments (compare_check.c). */
 bool tare_workflow_compare_needs_hessians(const struct tare_compare_job *job);
 
@@ -45,6 +43,9 @@ void tare_workflow_compare_drop(struct tare_made_variant *made);
  * `measured` of them; made[i] is of variant i. Others, and all of them where that fails, are run one by one later. The
  * caller drops `made`, also after a failure. */
 tare_status tare_workflow_compare_share(struct tare_made_variant *made, struct tare_compare_job *job) TARE_WARN_UNUSED;
+/* Sets the commands of a row that build the model of the variant (compare_commands.c). */
+tare_status tare_workflow_compare_commands(struct tare_comparison_row *row, struct tare_compare_job *job,
+                                           const struct tare_variant *variant) TARE_WARN_UNUSED;
 /* Adds the provenance of the figures to the result (compare_provenance.c); `seconds`: the time of the comparison. */
 tare_status tare_workflow_compare_describe(struct tare_compare_job *job, double seconds) TARE_WARN_UNUSED;
 

@@ -69,8 +69,10 @@ static tare_status describe_data(struct tare_compare_job *c) {
 }
 
 tare_status tare_workflow_compare_describe(struct tare_compare_job *c, double seconds) {
-    const struct tare_compare_request *o = c->options;
     struct tare_arena *arena = &c->result.arena;
+    struct tare_quant_plan plan = c->plan;
+    struct tare_strbuf options = { 0 };
+    const char *plain;
     time_t now = time(NULL);
     struct tm date;
     char text[32] = "";
@@ -84,12 +86,16 @@ tare_status tare_workflow_compare_describe(struct tare_compare_job *c, double se
     if (c->calibration)
         TARE_TRY(add_line(c, "calibrations", tare_arena_printf(arena, "%lld", (long long)c->result.calibrations)));
     TARE_TRY(add_given(c));
-    TARE_TRY(add_line_if(c, tare_workflow_compare_methods(o), "methods", tare_workflow_compare_methods(o)));
-    TARE_TRY(add_line_if(c, o->algorithms, "algorithms", o->algorithms));
-    TARE_TRY(add_line_if(c, o->granularities, "granularities", o->granularities));
-    TARE_TRY(add_line_if(c, o->layers.recipe, "recipe", o->layers.recipe));
-    TARE_TRY(add_line_if(c, o->layers.activation_bits == 16, "activations", "16 bits (static)"));
-    return add_line_if(c, o->layers.depthwise, "depthwise", "quantized, too");
+    TARE_TRY(add_line(c, "methods", c->methods));
+    TARE_TRY(add_line(c, "algorithms", c->algorithms));
+    TARE_TRY(add_line_if(c, c->options->granularities, "granularities", c->options->granularities));
+    plan.setting.method = &tare_method_static; /* the lists above have it, the algorithm and the granularity */
+    plan.setting.algorithm = (struct tare_algorithm_choice){ 0 };
+    plan.setting.granularity = tare_quant_default_granularity(plan.op_set);
+    tare_quant_plan_put(&options, &plan);
+    plain = options.size ? tare_arena_strdup(arena, tare_strbuf_text(&options) + 1) : NULL;
+    tare_strbuf_free(&options);
+    return add_line_if(c, plain != NULL, "options", plain);
 }
 
 tare_status tare_workflow_compare_add_file(struct tare_compare_job *c, const char *what, const char *path) {

@@ -24,9 +24,9 @@ tare_status tare_workflow_compare_make(struct tare_made_variant *made, struct ta
                                        const struct tare_variant *variant) {
     struct tare_variant warning = *variant;
     if (made->model) return TARE_OK;
-    warning.options.warns = true;
-    warning.options.quiet = c->task->quiet;
-    warning.options.threads = c->result.threads;
+    warning.plan.warns = true;
+    warning.plan.quiet = c->task->quiet;
+    warning.plan.threads = c->result.threads;
     return tare_variant_source_make(&made->model, &made->report, &made->arena, &c->source, &warning, c->calibration);
 }
 

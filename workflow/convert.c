@@ -1,79 +1,18 @@
 /* The whole conversion of a loaded model: calibration, quantization, TPU placement. */
 #include "workflow/convert.h"
 #include "base/strbuf.h"
-#include "calib/format/file.h"
-#include "calib/fingerprint.h"
 #include "eval/model_inputs.h"
-#include "workflow/calibrate.h"
 #include "workflow/dataset_path.h"
 #include "workflow/integer_outputs.h"
-#include "workflow/quantize.h"
 #include "quant/fake_quant.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Options for the calibration of a data set. */
-struct counting {
-    const struct tare_graph_model *model;
-    bool channels, hessians;
-    const volatile sig_atomic_t *interrupted;
-};
-
-/* Calibrates with a data set; if *out is set, adds Hessians to it instead. */
-static tare_status count_dataset(struct tare_calibration **out, const struct counting *counting,
-                                 const struct tare_dataset_file *dataset) {
-    struct tare_strbuf path = { 0 };
-    struct tare_calibrate_options options = { .signature = dataset->signature,
-                                              .n_data = 1,
-                                              .channels = counting->channels,
-                                              .interrupted = counting->interrupted };
-    const char *text;
-    tare_status status = tare_workflow_dataset_path(&path, dataset->path);
-    text = tare_strbuf_text(&path);
-    options.data = &text;
-    if (status == TARE_OK)
-        status = *out ? tare_workflow_calibrate_hessians(*out, counting->model, &options)
-                      : tare_workflow_calibrate(out, counting->model, &options);
-    tare_strbuf_free(&path);
-    return status;
-}
-
-/* Calibrates every signature with samples and merges the statistics. */
-static tare_status calibrate(struct tare_calibration **out, const struct tare_convert_options *options,
-                             const struct counting *counting) {
-    const struct tare_quantization *quantization = &options->converter->quantization;
-    if (options->calibration_file) return tare_calibration_load_for(out, counting->model, options->calibration_file);
-    if (!quantization->n_datasets && !counting->channels && !counting->hessians &&
-        tare_quant_is_trained(counting->model))
-        return TARE_OK;
-    if (!quantization->n_datasets)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT,
-                         "When `representative_dataset` is not provided, the model should be trained with "
-                         "quantization-aware training (QAT). (representative_datasets has no entry for '%s')",
-                         quantization->signatures[0]);
-    for (size_t i = 0; i < quantization->n_datasets; i++) {
-        struct tare_calibration *calibration = NULL;
-        tare_status status;
-        TARE_TRY(count_dataset(&calibration, counting, &quantization->datasets[i]));
-        if (!*out) {
-            *out = calibration;
-            continue;
-        }
-        status = tare_calibration_merge(*out, calibration);
-        tare_calibration_free(calibration);
-        TARE_TRY(status);
-    }
-    if (options->log) TARE_TRY(tare_workflow_calibrate_log(options->log, *out));
-    for (size_t i = 0; counting->hessians && i < quantization->n_datasets; i++)
-        TARE_TRY(count_dataset(out, counting, &quantization->datasets[i]));
-    return TARE_OK;
-}
-
 /* The text is TensorFlow's. */
-static tare_status check_training(const struct tare_graph_model *model, const struct tare_quant_options *options) {
-    const struct tare_quant_method *method = options->setting.method;
+static tare_status check_training(const struct tare_graph_model *model, const struct tare_quant_plan *plan) {
+    const struct tare_quant_method *method = plan->setting.method;
     if (!method || method->needs_ranges || !tare_quant_is_trained(model)) return TARE_OK;
     return TARE_FAIL(TARE_INVALID_ARGUMENT,
                      "The models trained with quantization-aware training (QAT) is not supported for %s quantization.",
@@ -91,30 +30,50 @@ static tare_status check_signatures(const struct tare_graph_model *model,
     return TARE_OK;
 }
 
+/* The data sets of the options as values of --data. */
+static tare_status list_datasets(struct tare_option_list *out, struct tare_arena *arena,
+                                 const struct tare_quantization *quantization) {
+    out->items = TARE_NEW_ARRAY(arena, const char *, quantization->n_datasets + 1);
+    if (!out->items) return TARE_NO_MEMORY;
+    for (; out->count < quantization->n_datasets; out->count++) {
+        const struct tare_dataset_file *dataset = &quantization->datasets[out->count];
+        struct tare_strbuf path = { 0 };
+        const tare_status status = tare_workflow_dataset_path(&path, dataset->path);
+        out->items[out->count] = tare_arena_printf(arena, "%s=%s", dataset->signature, tare_strbuf_text(&path));
+        tare_strbuf_free(&path);
+        TARE_TRY(status);
+        if (!out->items[out->count]) return TARE_NO_MEMORY;
+    }
+    return TARE_OK;
+}
+
+/* The text is TensorFlow's. */
+static tare_status check_samples(const struct tare_graph_model *model, const struct tare_convert_options *options,
+                                 const struct tare_quantize_request *request) {
+    const struct tare_quantization *quantization = &options->converter->quantization;
+    const bool has_any = request->data.count || request->calibration || options->quantize.calibration;
+    if (!quantization->from_text || has_any || !tare_quant_plan_needs_calibration(&request->plan)) return TARE_OK;
+    if (!tare_quant_plan_needs_channels(&request->plan) && tare_quant_is_trained(model)) return TARE_OK;
+    return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                     "When `representative_dataset` is not provided, the model should be trained with "
+                     "quantization-aware training (QAT). (representative_datasets has no entry for '%s')",
+                     quantization->signatures[0]);
+}
+
 static tare_status quantize(struct tare_converted *out, struct tare_arena *arena, struct tare_graph_model *model,
                             const struct tare_convert_options *options) {
-    struct tare_calibration *made = NULL;
-    const struct tare_calibration *used;
-    const struct tare_quant_options *how = &options->converter->quantization.options;
-    struct tare_quant_report report;
-    struct counting counting = { .model = model, .interrupted = options->interrupted };
-    bool needed;
-    tare_status status;
-    TARE_TRY(check_training(model, how));
-    needed = tare_workflow_quantize_needs_samples(how, &counting.channels);
-    counting.hessians = tare_workflow_quantize_needs_hessians(how);
-    if (needed && options->calibration)
-        TARE_TRY(tare_calibration_fit(&made, options->calibration, model, "the calibration"));
-    if (needed && !options->calibration) TARE_CHECK(calibrate(&made, options, &counting));
-    used = !needed ? NULL : made ? made : options->calibration;
-    status = tare_workflow_quantize_run(&report, arena, model, how, used);
-    if (status == TARE_OK) status = tare_explain(&out->layers, arena, &report, used, false);
-    if (status == TARE_OK) out->quantized = report;
-    if (status == TARE_OK && !options->allow_unquantized) status = tare_workflow_quantize_check(&report);
-    out->was_quantized = status == TARE_OK;
-done:
-    tare_calibration_free(made);
-    return status;
+    const struct tare_quantization *quantization = &options->converter->quantization;
+    struct tare_quantize_request request = *options->quantize.request;
+    struct tare_quantize_task task = options->quantize;
+    task.request = &request;
+    request.plan = quantization->plan;
+    if (!request.data.count) TARE_TRY(list_datasets(&request.data, arena, quantization));
+    TARE_TRY(check_signatures(model, quantization));
+    if (quantization->from_text) TARE_TRY(check_training(model, &request.plan));
+    TARE_TRY(check_samples(model, options, &request));
+    TARE_TRY(tare_workflow_quantize(&out->quantized, arena, model, &task));
+    out->was_quantized = true;
+    return TARE_OK;
 }
 
 static void step(const struct tare_convert_options *options) {
@@ -143,15 +102,8 @@ tare_status tare_workflow_convert_run(struct tare_converted *out, struct tare_ar
     *out = (struct tare_converted){ .module_error = model->module_error };
     /* Functions that are found automatically are measured once they are known. */
     if (!converter->automatic) TARE_TRY(tare_pipeline_memory(&before, arena, model, converter));
-    if (converter->has_quantization) {
-        TARE_TRY(check_signatures(model, &converter->quantization));
-        model->keep_variables_from = converter->quantization.options.keep_variables ? 1 : 0;
-        TARE_TRY(tare_pipeline_prepare(model, out->prepared));
-        step(options);
-        TARE_TRY(quantize(out, arena, model, options));
-    } else {
-        step(options);
-    }
+    step(options);
+    if (converter->has_quantization) TARE_TRY(quantize(out, arena, model, options));
     step(options);
     status = place(out, arena, model, converter, converter->automatic ? NULL : &before);
     if (status == TARE_OK) step(options);
@@ -231,10 +183,7 @@ void tare_workflow_convert_log(const struct tare_log *log, const struct tare_con
                                const struct tare_converter_options *converter, tare_status status) {
     if (converter->has_quantization && converter->quantization.warning)
         tare_warn(log, "%s", converter->quantization.warning);
-    for (size_t i = 0; converted->was_quantized && i < converted->quantized.n_unused_rules; i++)
-        tare_warn(log, "%s: rule matches no layer", converted->quantized.unused_rules[i]);
-    for (size_t i = 0; converted->was_quantized && i < converted->quantized.n_warnings; i++)
-        tare_warn(log, "%s", converted->quantized.warnings[i]);
+    if (converted->was_quantized) tare_workflow_quantize_log(log, &converted->quantized);
     tell_findings(log, &converted->conversion, status);
     if (status == TARE_OK && converted->module_error)
         tare_warn(log, "%s; it stays a module, in float32, and fails on a TPU unless XLA supports it there",

@@ -7,20 +7,15 @@
 #include "convert/options.h"
 #include "convert/pipeline.h"
 #include "convert/prepared.h"
-#include "eval/explain.h"
-
-#include <signal.h>
+#include "workflow/quantize.h"
 
 /* Everything in it is borrowed. */
 struct tare_convert_options {
     const struct tare_converter_options *converter;
-    const char *calibration_file;         /* quantize with these statistics … */
-    struct tare_calibration *calibration; /* … or these; both NULL: representative_datasets are calibrated with */
-    bool allow_unquantized;               /* succeed even if quantization was requested and no op was quantized */
-    const struct tare_log *log;           /* for warnings about a calibration; NULL: none */
-    void (*step)(void *arg);              /* called after each of the TARE_WORKFLOW_CONVERT_STEPS steps; NULL: none */
+    struct tare_quantize_task quantize; /* its plan is that of converter->quantization, whose samples are its data if it
+                                           has none */
+    void (*step)(void *arg);            /* called after each of the TARE_WORKFLOW_CONVERT_STEPS steps; NULL: none */
     void *step_arg;
-    const volatile sig_atomic_t *interrupted; /* NULL: never */
 };
 
 enum { TARE_WORKFLOW_CONVERT_STEPS = 3 };
@@ -28,15 +23,13 @@ enum { TARE_WORKFLOW_CONVERT_STEPS = 3 };
 /* Result of a conversion. Memory belongs to the arena unless `conversion` documents otherwise. */
 struct tare_converted {
     struct tare_conversion conversion;
-    struct tare_pass_count prepared[TARE_PIPELINE_STEPS]; /* if the model was quantized */
     bool was_quantized;
-    struct tare_quant_report quantized;  /* if was_quantized */
-    struct tare_explanation_list layers; /* per layer */
-    const char *module_error;            /* why a StableHLO module stays as it is (the model's text); NULL: none does */
+    struct tare_quantized quantized; /* if was_quantized */
+    const char *module_error;        /* why a StableHLO module stays as it is (the model's text); NULL: none does */
 };
 
-/* Modifies the model. After a failure the model is unusable, and `out` contains what the TPU compiler would reject
- * (conversion.findings). */
+/* Modifies the model. Release `out` with tare_workflow_quantized_free(&out->quantized), also after a failure. After a
+ * failure the model is unusable, and `out` contains what the TPU compiler would reject (conversion.findings). */
 tare_status tare_workflow_convert_run(struct tare_converted *out, struct tare_arena *arena,
                                       struct tare_graph_model *model,
                                       const struct tare_convert_options *options) TARE_WARN_UNUSED;

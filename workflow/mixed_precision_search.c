@@ -3,10 +3,12 @@
 #include "workflow/mixed_precision_search.h"
 #include "workflow/precision_levels.h"
 #include "base/progress.h"
+#include "base/strbuf.h"
 #include "convert/saved_model.h"
 #include "eval/measure.h"
 #include "eval/model_inputs.h"
 #include "eval/record_store.h"
+#include "quant/recipe.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -53,10 +55,10 @@ static tare_status make_mix(struct tare_graph_model **out, struct targeting *t, 
     tare_status status;
     t->kept = kept;
     t->n_kept = n_kept;
-    variant.options.accepts = is_quantized;
-    variant.options.accepts_arg = t;
-    variant.options.adjust = set_bits;
-    variant.options.adjust_arg = t;
+    variant.plan.accepts = is_quantized;
+    variant.plan.accepts_arg = t;
+    variant.plan.adjust = set_bits;
+    variant.plan.adjust_arg = t;
     status = tare_variant_source_make(out, &report, &arena, t->task->source, &variant, t->task->calibration);
     tare_arena_free(&arena);
     return status;
@@ -241,4 +243,21 @@ tare_status tare_workflow_mixed_precision_check(const struct tare_mixed_precisio
     if (targeting->result.chosen) return TARE_OK;
     return TARE_FAIL(TARE_NOT_FOUND, "no mix of %s and more exact layers meets the target (best: %s)",
                      targeting->sensitivity.method, targeting->result.best);
+}
+
+/* Rules of the plan that were found before stay where they are, for others that use it. */
+tare_status tare_workflow_mixed_precision_apply(struct tare_quant_plan *plan, struct tare_arena *arena,
+                                                const struct tare_mixed_precision *targeting) {
+    struct tare_quant_recipe *recipe;
+    struct tare_strbuf text = { 0 };
+    tare_status status;
+    TARE_TRY(tare_quant_recipe_new(&recipe, arena));
+    for (size_t i = 0; i < tare_quant_recipe_count(plan->recipe); i++)
+        TARE_TRY(tare_quant_recipe_add(recipe, tare_quant_recipe_rule(plan->recipe, i)));
+    tare_target_recipe(&text, &targeting->result);
+    status =
+        text.failed ? TARE_NO_MEMORY : tare_quant_recipe_read(recipe, tare_strbuf_text(&text), text.size, "target");
+    tare_strbuf_free(&text);
+    plan->recipe = recipe;
+    return status;
 }

@@ -41,4 +41,8 @@ void tare_workflow_mixed_precision_close(struct tare_mixed_precision *targeting)
 /* TARE_NOT_FOUND with the best value reached, if no mix meets the target. */
 tare_status tare_workflow_mixed_precision_check(const struct tare_mixed_precision *targeting) TARE_WARN_UNUSED;
 
+/* Adds the rules of the chosen mix to the plan of the variant. Memory is from the arena. */
+tare_status tare_workflow_mixed_precision_apply(struct tare_quant_plan *plan, struct tare_arena *arena,
+                                                const struct tare_mixed_precision *targeting) TARE_WARN_UNUSED;
+
 #endif

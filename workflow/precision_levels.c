@@ -18,12 +18,12 @@ struct levels {
 };
 
 static int bits_of(const struct tare_variant *variant) {
-    return variant->options.setting.bits == 4 ? 4 : 8;
+    return variant->plan.setting.bits == 4 ? 4 : 8;
 }
 
 /* The precisions between the variant's own settings and float. */
 static void list_levels(struct levels *out, const struct tare_variant *variant) {
-    const struct tare_quant_options *options = &variant->options;
+    const struct tare_quant_plan *options = &variant->plan;
     const bool wide = options->setting.method->takes_wide && options->op_set == TARE_OP_SET_XLA &&
                       options->setting.activation_bits != 16;
     if (bits_of(variant) == 4) out->items[out->count++] = (struct level){ .bits = 8 };
@@ -43,8 +43,8 @@ static void set_level(void *arg, const struct tare_graph *graph, const struct ta
 static tare_status measure_level(struct level *level, const struct tare_sensitivity_task *task) {
     struct tare_sensitivity_task alone = *task;
     struct tare_variant variant = *task->variant;
-    variant.options.adjust = set_level;
-    variant.options.adjust_arg = level;
+    variant.plan.adjust = set_level;
+    variant.plan.adjust_arg = level;
     alone.variant = &variant;
     alone.alone_only = true;
     return tare_sensitivity_measure(&level->measured, &alone);

@@ -1,95 +1,297 @@
-/* Quantizes a model as requested by a user: parses the request, prepares the model, and runs the quantizer. */
+/* The main line of a quantization: prepare, calibrate, search, build. */
 #include "workflow/quantize.h"
 #include "base/alloc.h"
-#include "base/file.h"
 #include "base/map.h"
+#include "base/output.h"
+#include "base/strbuf.h"
+#include "base/thread.h"
+#include "eval/comparison.h"
+#include "eval/model_inputs.h"
+#include "quant/fake_quant.h"
 #include "quant/recipe.h"
+#include "workflow/calibrate.h"
+#include "workflow/evaluation_data.h"
 #include "workflow/speed_estimate.h"
 
-#include <stdio.h>
 #include <string.h>
 
-tare_status tare_workflow_quantize_method(const struct tare_quant_method **out, const char *option, const char *name) {
-    const char *known[16] = { "float" };
-    const char *nearest;
-    *out = tare_quant_method_find(name);
-    if (*out || strcmp(name, "float") == 0) return TARE_OK;
-    for (size_t i = 0; i < 14 && tare_quant_methods[i]; i++)
-        known[i + 1] = tare_quant_methods[i]->name;
-    nearest = tare_nearest_name(name, known);
-    return TARE_FAIL(TARE_USAGE, "%s: unknown method '%s' (%s%s%s)", option, name,
-                     nearest ? "did you mean '" : "expected static, dynamic, weight_only or float",
-                     nearest ? nearest : "", nearest ? "'?" : "");
+/* ---- requests ---- */
+
+static tare_status check_measuring(const struct tare_quantize_request *request) {
+    const bool has_target = tare_workflow_mixed_precision_requested(&request->target);
+    if (has_target && !request->eval.count)
+        return TARE_FAIL(
+            TARE_USAGE,
+            "a target (--max-drop, --min-sqnr, --max-mae, --max-size) needs evaluation records (give --eval FILE)");
+    if (request->automatic && !request->data.count)
+        return TARE_FAIL(TARE_USAGE, "--auto needs representative samples (give --data FILE)");
+    if (request->automatic && request->plan.recipe)
+        return TARE_FAIL(TARE_USAGE, "--auto and --recipe are mutually exclusive");
+    if (request->automatic && !request->plan.setting.method)
+        return TARE_FAIL(TARE_USAGE, "--auto needs a method other than float");
+    return TARE_OK;
 }
 
-static tare_status read_recipe(struct tare_quant_recipe **out, struct tare_arena *arena, const char *path) {
-    char *data = NULL;
-    size_t size = 0;
-    tare_status status;
-    TARE_TRY(tare_file_read(&data, &size, path));
-    status = tare_quant_recipe_new(out, arena);
-    if (status == TARE_OK) status = tare_quant_recipe_read(*out, data, size, path);
-    tare_free(data);
+tare_status tare_workflow_quantize_open(struct tare_quantize_request *request, struct tare_arena *arena) {
+    TARE_TRY(tare_quant_plan_open(&request->plan, arena));
+    TARE_TRY(check_measuring(request));
+    return tare_data_options_open(&request->records);
+}
+
+bool tare_workflow_quantize_requested(const struct tare_quantize_request *request) {
+    return request->plan.given || request->plan.setting.given || request->data.count || request->calibration ||
+           request->automatic || tare_workflow_mixed_precision_requested(&request->target);
+}
+
+void tare_workflow_quantize_close(struct tare_quantize_request *request) {
+    tare_data_options_close(&request->records);
+}
+
+/* ---- samples ---- */
+
+static bool needs_hessians(const struct tare_quantize_task *task, const struct tare_quant_plan *plan) {
+    return task->request->automatic || tare_quant_plan_needs_hessians(plan);
+}
+
+static bool needs_channels(const struct tare_quantize_task *task, const struct tare_quant_plan *plan) {
+    return task->request->automatic || tare_quant_plan_needs_channels(plan);
+}
+
+static void warn_of_unused_samples(const struct tare_quantize_task *task) {
+    const struct tare_quantize_request *request = task->request;
+    if (request->data.count || request->calibration)
+        tare_warn(task->log, "--%s is not used: neither the method nor a rule of the recipe needs activation ranges",
+                  request->data.count ? "data" : "calibration");
+}
+
+/* Whether the model can be quantized as its training set the ranges. */
+static tare_status check_samples(bool *trained, const struct tare_quantize_task *task,
+                                 const struct tare_quant_plan *plan, const struct tare_graph_model *model) {
+    const struct tare_quantize_request *request = task->request;
+    const bool passes = needs_channels(task, plan) || needs_hessians(task, plan);
+    *trained = false;
+    if (request->calibration && request->data.count && !needs_hessians(task, plan))
+        return TARE_FAIL(TARE_USAGE, "--calibration and --data are mutually exclusive");
+    if (request->calibration || request->data.count || task->calibration) return TARE_OK;
+    *trained = !passes && tare_quant_is_trained(model);
+    if (*trained) return TARE_OK;
+    return TARE_FAIL(TARE_USAGE, "%s needs representative samples (give --data FILE or --calibration FILE)",
+                     request->automatic ? "--auto"
+                     : passes           ? "an accuracy pass"
+                                        : "static quantization");
+}
+
+/* *out stays NULL if nothing needs statistics. */
+static tare_status calibrate(struct tare_calibration **out, const struct tare_quantize_task *task,
+                             const struct tare_quant_plan *plan, const struct tare_graph_model *model) {
+    const struct tare_quantize_request *request = task->request;
+    const struct tare_calibrate_options options = { .signature = request->signature,
+                                                    .data = request->data.items,
+                                                    .n_data = request->data.count,
+                                                    .limit = request->limit,
+                                                    .spec = request->records.spec,
+                                                    .progress = !task->quiet,
+                                                    .channels = needs_channels(task, plan),
+                                                    .hessians = needs_hessians(task, plan),
+                                                    .interrupted = task->interrupted };
+    bool trained;
+    if (!tare_quant_plan_needs_calibration(plan) && !request->automatic) {
+        warn_of_unused_samples(task);
+        return TARE_OK;
+    }
+    TARE_TRY(check_samples(&trained, task, plan, model));
+    if (trained) return TARE_OK;
+    if (task->calibration) {
+        TARE_TRY(tare_calibration_fit(out, task->calibration, model, "the calibration"));
+        if (!*out) *out = tare_calibration_share(task->calibration);
+        return options.hessians && options.n_data ? tare_workflow_calibrate_hessians(*out, model, &options) : TARE_OK;
+    }
+    TARE_TRY(tare_workflow_calibrate_from(out, model, request->calibration, &options));
+    return request->data.count && task->log ? tare_workflow_calibrate_log(task->log, *out) : TARE_OK;
+}
+
+/* ---- what is found by measuring ---- */
+
+static struct tare_evaluation_data evaluation_of(const struct tare_quantize_task *task,
+                                                 const struct tare_graph_model *model,
+                                                 const struct tare_calibration *calibration) {
+    const struct tare_quantize_request *request = task->request;
+    return (struct tare_evaluation_data){ .model = model,
+                                          .signature = request->signature,
+                                          .paths = request->eval.items,
+                                          .n_paths = request->eval.count,
+                                          .spec = request->records.spec,
+                                          .label = request->label,
+                                          .calibration = calibration,
+                                          .interrupted = task->interrupted };
+}
+
+/* Warns of evaluation records that the calibration has seen. */
+static tare_status check_leakage(const struct tare_quantize_task *task, const struct tare_graph_model *model,
+                                 const struct tare_calibration *calibration) {
+    const struct tare_evaluation_data data = evaluation_of(task, model, calibration);
+    struct tare_leakage leakage;
+    if (!task->request->eval.count || !task->log) return TARE_OK;
+    TARE_TRY(tare_workflow_find_leakage(&leakage, &data));
+    tare_workflow_warn_of_leakage(task->log, &leakage);
+    return TARE_OK;
+}
+
+static struct tare_variant variant_of(const struct tare_quant_plan *plan) {
+    return (struct tare_variant){ .name = plan->setting.method ? plan->setting.method->name : "float", .plan = *plan };
+}
+
+/* Replaces the plan by the one that was chosen. */
+static tare_status choose(struct tare_quantized *out, const struct tare_quantize_task *task,
+                          struct tare_variant_source *source, struct tare_calibration *calibration) {
+    const struct tare_quantize_request *request = task->request;
+    const struct tare_variant variant = variant_of(&out->plan);
+    const struct tare_autotune_task choosing = { .source = source,
+                                                 .variant = &variant,
+                                                 .calibration = calibration,
+                                                 .signature = request->signature,
+                                                 .data = request->data.items,
+                                                 .n_data = request->data.count,
+                                                 .spec = request->records.spec,
+                                                 .label = request->label,
+                                                 .target_key = request->target_key,
+                                                 .metric = request->metric,
+                                                 .interrupted = task->interrupted,
+                                                 .threads = tare_cpu_count(),
+                                                 .quiet = task->quiet };
+    TARE_TRY(tare_workflow_autotune_choose(&out->automatic, &choosing));
+    out->plan = out->automatic.variant.plan;
+    return TARE_OK;
+}
+
+/* Adds a rule for each layer whose precision is not that of the plan. */
+static tare_status search_target(struct tare_quantized *out, const struct tare_quantize_task *task,
+                                 struct tare_arena *arena, struct tare_variant_source *source,
+                                 struct tare_calibration *calibration) {
+    enum { SENSITIVITY_RECORDS = 200 };
+    const struct tare_quantize_request *request = task->request;
+    const struct tare_variant variant = variant_of(&out->plan);
+    const struct tare_runner_options runner = { .paths = request->eval.items,
+                                                .n_paths = request->eval.count,
+                                                .spec = request->records.spec,
+                                                .batch = TARE_RUNNER_BATCH,
+                                                .interrupted = task->interrupted };
+    const struct tare_mixed_precision_task searching = { .options = &request->target,
+                                                         .source = source,
+                                                         .variant = &variant,
+                                                         .calibration = calibration,
+                                                         .signature = request->signature,
+                                                         .label = request->label,
+                                                         .target_key = request->target_key,
+                                                         .metric = request->metric,
+                                                         .runner = &runner,
+                                                         .sensitivity_limit = SENSITIVITY_RECORDS,
+                                                         .threads = tare_cpu_count(),
+                                                         .quiet = task->quiet };
+    TARE_TRY(tare_workflow_mixed_precision_run(&out->targeting, &searching, NULL));
+    TARE_TRY(tare_workflow_mixed_precision_check(&out->targeting));
+    return tare_workflow_mixed_precision_apply(&out->plan, arena, &out->targeting);
+}
+
+static tare_status search(struct tare_quantized *out, const struct tare_quantize_task *task, struct tare_arena *arena,
+                          struct tare_calibration *calibration) {
+    const struct tare_quantize_request *request = task->request;
+    struct tare_variant_source source = { .model = task->path, .ops = task->ops };
+    tare_status status = TARE_OK;
+    if (request->automatic) status = choose(out, task, &source, calibration);
+    if (status == TARE_OK && tare_workflow_mixed_precision_requested(&request->target))
+        status = search_target(out, task, arena, &source, calibration);
+    tare_variant_source_close(&source);
     return status;
 }
 
-tare_status tare_workflow_quantize_apply_layers(struct tare_quant_options *out, struct tare_arena *arena,
-                                                const struct tare_layer_request *options) {
-    struct tare_quant_recipe *recipe = NULL;
-    out->op_set = (enum tare_quant_op_set)options->op_set;
-    out->setting.full_range = options->full_range;
-    out->setting.symmetric = options->symmetric;
-    out->setting.activation_bits = options->activation_bits;
-    out->widens = !options->activation_bits;
-    out->depthwise = options->depthwise;
-    out->two_inputs = options->two_inputs;
-    out->integer_adds = options->integer_adds;
-    out->min_elements = options->min_elements;
-    out->reconstruction_seconds = (double)options->reconstruction_seconds;
-    if (options->recipe) TARE_TRY(read_recipe(&recipe, arena, options->recipe));
-    out->recipe = recipe;
-    if (out->passes || !tare_quant_recipe_passes(recipe)) return TARE_OK;
-    return tare_quant_passes_parse(&out->passes, arena, tare_quant_recipe_passes(recipe));
+/* ---- the model ---- */
+
+/* Builds the model by the plan. */
+static tare_status build(struct tare_quantized *out, struct tare_arena *arena, struct tare_graph_model *model,
+                         const struct tare_quantize_task *task, const struct tare_calibration *calibration) {
+    struct tare_quant_plan plan = out->plan;
+    double before, after;
+    plan.warns = true;
+    plan.quiet = task->quiet;
+    TARE_TRY(tare_workflow_estimate_speed(&before, model));
+    TARE_TRY(tare_pipeline_quantize(&out->report, arena, model, &plan, calibration));
+    TARE_TRY(tare_workflow_estimate_speed(&after, model));
+    TARE_TRY(tare_workflow_warn_of_slower(&out->report, arena, before, after));
+    TARE_TRY(tare_explain(&out->layers, arena, &out->report, calibration, false));
+    if (task->request->allow_unquantized || !tare_quant_plan_quantizes(&plan)) return TARE_OK;
+    return tare_workflow_quantize_check(&out->report);
 }
 
-tare_status tare_workflow_quantize_read(struct tare_quant_options *out, struct tare_arena *arena,
-                                        const struct tare_quantize_request *request) {
-    unsigned sets = 0;
-    *out = (struct tare_quant_options){ .setting.bits = request->bits, .keep_variables = request->keep_variables };
-    TARE_TRY(tare_workflow_quantize_apply_layers(out, arena, &request->layers));
-    TARE_TRY(tare_workflow_quantize_method(&out->setting.method, "--method", request->method));
-    out->setting.granularity = tare_quant_default_granularity(out->op_set);
-    if (request->granularity)
-        TARE_TRY(tare_quant_setting_read(&out->setting, &sets, "granularity", request->granularity));
-    TARE_TRY(tare_quant_check_setting(&out->setting));
-    if (request->passes)
-        TARE_TRY(tare_error_prefix(tare_quant_passes_parse(&out->passes, arena, request->passes), "--passes"));
-    return tare_algorithm_parse(&out->setting.algorithm, request->algorithm);
+static tare_status write_recipe(const struct tare_quantized *quantized, const struct tare_quantize_request *request) {
+    const struct tare_sample_options samples = { .data = request->data.items,
+                                                 .n_data = request->data.count,
+                                                 .calibration = request->calibration,
+                                                 .spec = request->records.spec_path,
+                                                 .signature = request->signature,
+                                                 .limit = request->limit };
+    struct tare_strbuf text = { 0 };
+    tare_status status;
+    if (!request->write_recipe) return TARE_OK;
+    tare_workflow_recipe_put(&text, &quantized->plan, &samples, &quantized->automatic, &quantized->targeting.result);
+    status = text.failed ? TARE_NO_MEMORY : tare_file_write(request->write_recipe, tare_strbuf_text(&text), text.size);
+    tare_strbuf_free(&text);
+    return status;
 }
 
-static void put_setting(struct tare_strbuf *out, const char *option, const char *value, const char *fallback) {
-    if (value && strcmp(value, fallback) != 0) tare_strbuf_printf(out, " --%s %s", option, value);
+tare_status tare_workflow_quantize(struct tare_quantized *out, struct tare_arena *arena, struct tare_graph_model *model,
+                                   const struct tare_quantize_task *task) {
+    const struct tare_quantize_request *request = task->request;
+    const struct tare_evaluation_data evaluation = evaluation_of(task, model, NULL);
+    const struct tare_signature *signature;
+    struct tare_calibration *calibration = NULL;
+    tare_status status;
+    *out = (struct tare_quantized){ .plan = request->plan };
+    if (request->signature) TARE_TRY(tare_pick_signature(&signature, model, request->signature));
+    TARE_TRY(tare_model_weight_bytes(&out->float_bytes, model));
+    model->keep_variables_from = request->plan.keep_variables ? 1 : 0;
+    TARE_TRY(tare_error_prefix(tare_pipeline_prepare(model, out->prepared), "%s", task->path));
+    if (request->eval.count) TARE_TRY(tare_workflow_check_label(&evaluation));
+    TARE_CHECK(calibrate(&calibration, task, &out->plan, model));
+    TARE_CHECK(check_leakage(task, model, calibration));
+    TARE_CHECK(search(out, task, arena, calibration));
+    TARE_CHECK(build(out, arena, model, task, calibration));
+    TARE_CHECK(tare_model_weight_bytes(&out->bytes, model));
+    status = write_recipe(out, request);
+done:
+    tare_calibration_free(calibration);
+    return status;
 }
 
-static void put_flags(struct tare_strbuf *out, const struct tare_quant_options *options) {
-    const struct {
-        const char *option;
-        bool is_set;
-    } flags[] = { { "full-range", options->setting.full_range }, { "symmetric", options->setting.symmetric },
-                  { "depthwise", options->depthwise },           { "two-inputs", options->two_inputs },
-                  { "integer-adds", options->integer_adds },     { "keep-variables", options->keep_variables } };
-    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
-        if (flags[i].is_set) tare_strbuf_printf(out, " --%s", flags[i].option);
+void tare_workflow_quantized_free(struct tare_quantized *quantized) {
+    tare_workflow_autotune_free(&quantized->automatic);
+    tare_workflow_mixed_precision_close(&quantized->targeting);
 }
 
-/* A path with a line break would end the comment. */
+/* ---- text ---- */
+
+void tare_workflow_quantize_log(const struct tare_log *log, const struct tare_quantized *quantized) {
+    for (size_t i = 0; i < quantized->report.n_unused_rules; i++)
+        tare_warn(log, "%s: rule matches no layer", quantized->report.unused_rules[i]);
+    for (size_t i = 0; i < quantized->report.n_warnings; i++)
+        tare_warn(log, "%s", quantized->report.warnings[i]);
+}
+
+void tare_workflow_quantize_tables(struct tare_strbuf *out, const struct tare_quantized *quantized) {
+    if (quantized->automatic.method) tare_workflow_autotune_table(out, &quantized->automatic);
+    if (quantized->targeting.result.points) tare_target_table(out, &quantized->targeting.result);
+}
+
+/* A path with a line break would end a comment. */
 static void put_path(struct tare_strbuf *out, const char *option, const char *path) {
     if (!path) return;
     tare_strbuf_printf(out, " --%s ", option);
     tare_strbuf_shell_word(out, strpbrk(path, "\r\n") ? "FILE" : path);
 }
 
-static void put_samples(struct tare_strbuf *out, const struct tare_quantize_samples *samples) {
+static void put_samples(struct tare_strbuf *out, const struct tare_quant_plan *plan,
+                        const struct tare_sample_options *samples) {
+    if (!tare_quant_plan_needs_calibration(plan)) return;
     for (size_t i = 0; i < samples->n_data; i++)
         put_path(out, "data", samples->data[i]);
     put_path(out, "spec", samples->n_data ? samples->spec : NULL);
@@ -98,66 +300,21 @@ static void put_samples(struct tare_strbuf *out, const struct tare_quantize_samp
     if (samples->n_data && samples->limit) tare_strbuf_printf(out, " --limit %lld", (long long)samples->limit);
 }
 
-static bool reconstructs(const struct tare_quant_options *options) {
-    for (size_t i = 0; options->passes && options->passes[i]; i++)
-        if (strcmp(options->passes[i]->name, "reconstruction") == 0) return true;
-    return false;
+void tare_workflow_plan_put(struct tare_strbuf *out, const struct tare_quant_plan *plan,
+                            const struct tare_sample_options *samples) {
+    put_samples(out, plan, samples);
+    tare_quant_plan_put(out, plan);
 }
 
-void tare_workflow_quantize_command(struct tare_strbuf *out, struct tare_arena *arena,
-                                    const struct tare_variant *variant, const struct tare_quantize_samples *samples,
-                                    bool automatic) {
-    const struct tare_quant_options *options = &variant->options;
-    const struct tare_quant_setting *setting = &options->setting;
-    char seconds[32];
-    bool channels;
-    tare_strbuf_printf(out, "# tare quantize MODEL OUT --method %s", setting->method ? setting->method->name : "float");
-    if (setting->bits == 4) tare_strbuf_puts(out, " --bits 4");
-    if (setting->granularity != tare_quant_default_granularity(options->op_set))
-        put_setting(out, "granularity", tare_variant_granularity(arena, variant), "");
-    put_setting(out, "algorithm", tare_variant_algorithm(arena, variant), "min_max");
-    put_setting(out, "op-set", tare_quant_op_set_names[options->op_set], "xla");
-    if (setting->activation_bits) tare_strbuf_printf(out, " --activation-bits %d", setting->activation_bits);
-    put_flags(out, options);
-    if (options->min_elements) tare_strbuf_printf(out, " --min-elements %lld", (long long)options->min_elements);
-    if (!automatic && options->passes && options->passes[0]) {
-        tare_strbuf_puts(out, " --passes ");
-        tare_quant_passes_print(out, options->passes, ',');
-    }
-    snprintf(seconds, sizeof seconds, "%.0f", options->reconstruction_seconds);
-    if (automatic || reconstructs(options)) put_setting(out, "reconstruction-seconds", seconds, "600");
-    if (automatic || tare_workflow_quantize_needs_samples(options, &channels)) put_samples(out, samples);
+void tare_workflow_recipe_put(struct tare_strbuf *out, const struct tare_quant_plan *plan,
+                              const struct tare_sample_options *samples, const struct tare_autotune *automatic,
+                              const struct tare_target_result *target) {
+    tare_strbuf_puts(out, "# tare quantize MODEL OUT");
+    put_samples(out, plan, samples);
     tare_strbuf_puts(out, " --recipe FILE\n");
-    if (options->recipe)
-        tare_strbuf_puts(out, "# The rules below follow those of the recipe that was given: FILE needs both.\n");
-}
-
-bool tare_workflow_quantize_needs_hessians(const struct tare_quant_options *options) {
-    return tare_quant_passes_need_hessians(options->passes);
-}
-
-bool tare_workflow_quantize_needs_samples(const struct tare_quant_options *options, bool *channels) {
-    *channels = tare_quant_passes_need_channels(options->passes);
-    return *channels || tare_quant_needs_ranges(options);
-}
-
-tare_status tare_workflow_quantize_prepare(struct tare_graph_model *model, const struct tare_quant_options *options) {
-    model->keep_variables_from = options->keep_variables ? 1 : 0;
-    return tare_pipeline_prepare(model, NULL);
-}
-
-tare_status tare_workflow_quantize_run(struct tare_quant_report *report, struct tare_arena *arena,
-                                       struct tare_graph_model *model, const struct tare_quant_options *options,
-                                       const struct tare_calibration *calibration) {
-    const struct tare_quant_ranges ranges = tare_ranges_of(calibration);
-    struct tare_quant_options warning = *options;
-    double before, after;
-    warning.warns = true;
-    TARE_TRY(tare_calibration_check_passes(calibration, options->passes));
-    TARE_TRY(tare_workflow_estimate_speed(&before, model));
-    TARE_TRY(tare_pipeline_quantize(report, arena, model, &warning, &ranges));
-    TARE_TRY(tare_workflow_estimate_speed(&after, model));
-    return tare_workflow_warn_of_slower(report, arena, before, after);
+    if (automatic && automatic->method) tare_workflow_autotune_heading(out, automatic);
+    if (target && target->points) tare_target_heading(out, target);
+    tare_quant_plan_write(out, plan);
 }
 
 struct reason {

@@ -1,52 +1,74 @@
-/* Quantization of a model as requested by a user, for `tare quantize`, `tare convert` and the public functions: read
- * the request into a job, prepare the model, calibrate it (workflow/calibrate.h), run the job. */
+/* Quantization of a model as requested by a user, for `tare quantize`, `tare convert` and the public functions: open
+ * the request, then quantize a loaded model: prepare it, calibrate it, find what the request leaves to measurement, and
+ * build it by the plan (quant/plan.h). */
 #ifndef TARE_WORKFLOW_QUANTIZE_H
 #define TARE_WORKFLOW_QUANTIZE_H
 
+#include "base/log.h"
 #include "convert/pipeline.h"
 #include "convert/prepared.h"
 #include "eval/explain.h"
-#include "eval/variant.h"
+#include "workflow/autotune.h"
+#include "workflow/mixed_precision_search.h"
 #include "workflow/requests.h"
 
-/* The method of a name, NULL for "float"; `option` is named in the error. */
-tare_status tare_workflow_quantize_method(const struct tare_quant_method **out, const char *option,
-                                          const char *name) TARE_WARN_UNUSED;
-/* Sets in *out the options that apply to layers; reads the recipe file. Memory is from the arena. */
-tare_status tare_workflow_quantize_apply_layers(struct tare_quant_options *out, struct tare_arena *arena,
-                                                const struct tare_layer_request *request) TARE_WARN_UNUSED;
-/* Turns a request into options; reads the recipe file. Memory is from the arena. */
-tare_status tare_workflow_quantize_read(struct tare_quant_options *out, struct tare_arena *arena,
-                                        const struct tare_quantize_request *request) TARE_WARN_UNUSED;
-/* Whether an accuracy pass needs Hessians, which only samples provide. */
-bool tare_workflow_quantize_needs_hessians(const struct tare_quant_options *options);
-/* Whether a method, rule or accuracy pass needs a calibration; *channels: one with statistics per channel. */
-bool tare_workflow_quantize_needs_samples(const struct tare_quant_options *options, bool *channels);
-/* Prepares a loaded model for calibration and quantization (convert/pipeline.h). */
-tare_status tare_workflow_quantize_prepare(struct tare_graph_model *model,
-                                           const struct tare_quant_options *options) TARE_WARN_UNUSED;
-/* Quantizes a prepared model. `calibration` may be NULL when none is needed. The report is in arena memory; its
- * warnings include one if the result is estimated slower (workflow/speed_estimate.h). */
-tare_status tare_workflow_quantize_run(struct tare_quant_report *report, struct tare_arena *arena,
-                                       struct tare_graph_model *model, const struct tare_quant_options *options,
-                                       const struct tare_calibration *calibration) TARE_WARN_UNUSED;
+/* Resolves the plan of the request and opens its spec. Memory is from the arena. Fails for options that exclude each
+ * other or lack another one. Release with tare_workflow_quantize_close, also after a failure. */
+tare_status tare_workflow_quantize_open(struct tare_quantize_request *request,
+                                        struct tare_arena *arena) TARE_WARN_UNUSED;
+/* Whether an option of the request asks for a quantization, for commands that do not always quantize. */
+bool tare_workflow_quantize_requested(const struct tare_quantize_request *request);
+void tare_workflow_quantize_close(struct tare_quantize_request *request);
 
-/* The samples of a quantization as options of `tare quantize`; everything is borrowed. */
-struct tare_quantize_samples {
+/* Everything is borrowed. */
+struct tare_quantize_task {
+    const struct tare_quantize_request *request; /* opened */
+    const char *path;                            /* of the model, from which candidates are loaded */
+    const struct tare_op_registry *ops;          /* NULL: the built-in ones */
+    struct tare_calibration *calibration;        /* of the prepared model, instead of the request's; NULL: none */
+    const struct tare_log *log;                  /* for warnings; NULL: none */
+    bool quiet;                                  /* print no progress */
+    const volatile sig_atomic_t *interrupted;    /* NULL: never */
+};
+
+/* Result of a quantization. Memory belongs to the arena unless noted. */
+struct tare_quantized {
+    struct tare_quant_plan plan; /* by which the model was built */
+    struct tare_pass_count prepared[TARE_PIPELINE_STEPS];
+    struct tare_quant_report report; /* its warnings include one if the result is estimated slower */
+    struct tare_explanation_list layers;
+    int64_t float_bytes, bytes;            /* of the weights, before and after */
+    struct tare_autotune automatic;        /* with request->automatic; owned */
+    struct tare_mixed_precision targeting; /* with a target; owned */
+};
+
+/* Quantizes a loaded model. Without allow_unquantized, TARE_UNSUPPORTED if something was to be quantized and nothing
+ * was. Release `out` with tare_workflow_quantized_free, also after a failure. */
+tare_status tare_workflow_quantize(struct tare_quantized *out, struct tare_arena *arena, struct tare_graph_model *model,
+                                   const struct tare_quantize_task *task) TARE_WARN_UNUSED;
+void tare_workflow_quantized_free(struct tare_quantized *quantized);
+/* Logs the rules that match no layer and the warnings of the report. */
+void tare_workflow_quantize_log(const struct tare_log *log, const struct tare_quantized *quantized);
+/* Appends the tables of what was found by measuring. */
+void tare_workflow_quantize_tables(struct tare_strbuf *out, const struct tare_quantized *quantized);
+
+/* The samples of a quantization as options of a command; everything is borrowed. */
+struct tare_sample_options {
     const char *const *data; /* --data */
     size_t n_data;
     const char *calibration, *spec, *signature; /* NULL: not given */
     int64_t limit;                              /* 0: all */
 };
 
-/* Appends the comment "# tare quantize MODEL OUT --method static --bits 4 … --recipe FILE", the command with which a
- * recipe of rules for this variant gives the model: with all settings that are not the default, and with the samples if
- * the variant needs any. `automatic`: the recipe has the accuracy passes, which may need samples, in a line of its own.
- */
-void tare_workflow_quantize_command(struct tare_strbuf *out, struct tare_arena *arena,
-                                    const struct tare_variant *variant, const struct tare_quantize_samples *samples,
-                                    bool automatic);
-
+/* Appends the options that build the model of a plan, " --data FILE --method static --bits 4 …"; with the samples if
+ * the plan needs any. */
+void tare_workflow_plan_put(struct tare_strbuf *out, const struct tare_quant_plan *plan,
+                            const struct tare_sample_options *samples);
+/* Appends a recipe that builds the model: the command to use it with, as a comment, what was found by measuring
+ * (NULL: nothing), likewise, and the plan. */
+void tare_workflow_recipe_put(struct tare_strbuf *out, const struct tare_quant_plan *plan,
+                              const struct tare_sample_options *samples, const struct tare_autotune *automatic,
+                              const struct tare_target_result *target);
 /* TARE_UNSUPPORTED if no op was quantized, with the reason given for most of the quantizable ops. */
 tare_status tare_workflow_quantize_check(const struct tare_quant_report *report) TARE_WARN_UNUSED;
 

@@ -1,33 +1,14 @@
 /* What users request, as parsed from options: one struct and one option table per concern, shared by the commands and
  * by the option texts of the public functions. A command includes a table with TARE_OPTION_NESTED (base/option.h).
  *
- * A request holds the user's text unchanged; workflow/quantize.h, compare.h and mixed_precision_search.h turn it into
- * settings. Strings are borrowed from the command line or the option text. */
+ * A request holds the user's text unchanged, except for the plan (quant/plan.h), whose options are read at once.
+ * Strings are borrowed from the command line or the option text. */
 #ifndef TARE_WORKFLOW_REQUESTS_H
 #define TARE_WORKFLOW_REQUESTS_H
 
 #include "base/option.h"
-
-/* Options that apply to layers, whatever their method. */
-struct tare_layer_request {
-    const char *recipe;  /* file; NULL: none */
-    int op_set;          /* enum tare_quant_op_set */
-    int activation_bits; /* 0: chosen per layer */
-    int64_t min_elements;
-    int64_t reconstruction_seconds; /* 0: no limit */
-    bool depthwise, two_inputs, integer_adds, symmetric, full_range;
-};
-extern const struct tare_option tare_layer_rows[];
-
-/* How to quantize one model. */
-struct tare_quantize_request {
-    const char *method, *granularity, *algorithm;
-    const char *passes; /* separated by commas; NULL: none */
-    struct tare_layer_request layers;
-    int bits;
-    bool keep_variables;
-};
-extern const struct tare_option tare_quantize_rows[];
+#include "quant/plan.h"
+#include "workflow/data_options.h"
 
 /* How to calibrate. */
 struct tare_calibrate_request {
@@ -51,6 +32,22 @@ extern const struct tare_option tare_mixed_precision_rows[];
 /* Choices of --metric: "auto", then the measures by enum tare_measure_kind (eval/measure.h); ends with NULL. */
 extern const char *const tare_metric_names[];
 
+/* How to quantize one model: the plan, its samples, and what is to be found by measuring (workflow/quantize.h). */
+struct tare_quantize_request {
+    struct tare_quant_plan plan;
+    struct tare_option_list data;
+    const char *calibration, *signature;
+    struct tare_data_options records;
+    int64_t limit;
+    bool automatic;
+    struct tare_mixed_precision_request target;
+    struct tare_option_list eval;
+    const char *label, *target_key, *write_recipe;
+    int metric; /* 0: inferred, else 1 + enum tare_measure_kind */
+    bool allow_unquantized;
+};
+extern const struct tare_option tare_quantize_rows[];
+
 /* What to compare. */
 struct tare_compare_request {
     const char *methods; /* NULL: float, and static and weight_only unless models are given */
@@ -61,9 +58,9 @@ struct tare_compare_request {
     int chip;                     /* index into tare_tpu_chips */
     int64_t chip_batch;
     int64_t limit, sensitivity_limit, sensitivity_memory; /* records, records, MB */
-    struct tare_layer_request layers;
+    struct tare_quant_plan plan; /* of all variants, without method, granularity, algorithm and passes */
     struct tare_mixed_precision_request target;
-    int bits, batch, threads;
+    int batch, threads;
     bool sensitivity, automatic;
 };
 extern const struct tare_option tare_compare_rows[];

@@ -196,10 +196,10 @@ static tare_status split_methods(const char *const **out, struct tare_arena *are
 
 /* A name that is wrong is wrong for every model: nothing runs. */
 static tare_status check_names(const char *const *methods, const char *algorithm) {
-    const struct tare_quant_method *method;
+    struct tare_quant_setting setting = { 0 };
     struct tare_algorithm_choice choice;
     for (size_t i = 0; methods[i]; i++)
-        TARE_TRY(tare_workflow_quantize_method(&method, "--methods", methods[i]));
+        TARE_TRY(tare_error_prefix(tare_quant_method_read(&setting, methods[i]), "--methods"));
     return algorithm ? tare_algorithm_parse(&choice, algorithm) : TARE_OK;
 }
 
@@ -248,17 +248,19 @@ static tare_status converts_with_ranges(bool *ranges, struct tare_batch_run *b, 
     tare_status status = TARE_OK;
     if (job->converter_options_file) status = tare_file_read(&data, &size, job->converter_options_file);
     if (status == TARE_OK)
-        status = tare_converter_options_parse(&options, &b->arena, data ? data : job->converter_options, size);
-    *ranges = status == TARE_OK && options.has_quantization && options.quantization.options.setting.method &&
-              options.quantization.options.setting.method->needs_ranges;
+        status = tare_converter_options_parse(&options, &b->arena, data ? data : job->converter_options, size, NULL);
+    *ranges = status == TARE_OK && options.has_quantization && tare_quant_needs_ranges(&options.quantization.plan);
     tare_free(data);
     return tare_error_dismiss(status);
 }
 
 /* Calibrates only for methods that need ranges, even if samples are given. */
 static tare_status shares_calibration(bool *shares, struct tare_batch_run *b, const struct tare_job *job) {
-    const struct tare_quant_method *method = job->method ? tare_quant_method_find(job->method) : NULL;
-    *shares = job->data.count && method && method->needs_ranges;
+    struct tare_quant_setting setting = { 0 };
+    *shares = false;
+    const tare_status status = job->method ? tare_quant_method_read(&setting, job->method) : TARE_OK;
+    if (status != TARE_OK) return tare_error_dismiss(status); /* the job reports the error */
+    *shares = job->data.count && setting.method && setting.method->needs_ranges;
     return job->data.count && !job->method ? converts_with_ranges(shares, b, job) : TARE_OK;
 }
 

@@ -64,7 +64,6 @@ void tare_sensitivity_table(struct tare_strbuf *out, const struct tare_sensitivi
 }
 
 void tare_sensitivity_recipe(struct tare_strbuf *out, const struct tare_sensitivity *s, size_t worst) {
-    tare_strbuf_printf(out, "# %s: the most sensitive layers, kept in float\n", s->method);
     for (size_t i = 0; i < s->count && i < worst; i++) {
         const struct tare_sensitive_layer *layer = &s->layers[i];
         tare_quant_recipe_put_layer(out, layer->node, layer->function);

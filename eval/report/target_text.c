@@ -138,11 +138,14 @@ void tare_target_table(struct tare_strbuf *out, const struct tare_target_result 
     put_layers(out, r);
 }
 
-void tare_target_recipe(struct tare_strbuf *out, const struct tare_target_result *r) {
-    const struct tare_sensitivity *steps = r->sensitivity;
-    tare_strbuf_printf(out, "# %s: ", steps->method);
+void tare_target_heading(struct tare_strbuf *out, const struct tare_target_result *r) {
+    tare_strbuf_printf(out, "# %s: ", r->sensitivity->method);
     put_target(out, r);
     tare_strbuf_puts(out, "\n");
+}
+
+void tare_target_recipe(struct tare_strbuf *out, const struct tare_target_result *r) {
+    const struct tare_sensitivity *steps = r->sensitivity;
     for (size_t i = 0; r->chosen && i < steps->count; i++) {
         const struct tare_sensitive_layer *layer = &steps->layers[i], *last;
         if (layer->level > 0) continue;

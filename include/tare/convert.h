@@ -28,6 +28,13 @@ enum tare_convert_flags {
 TARE_API TARE_CHECKED tare_status tare_model_convert(tare_model **out, char **report, const tare_model *model,
                                                      const char *converter_options, const tare_calibration *calibration,
                                                      unsigned flags);
+/* The same with options of `tare quantize`, written as in calibration.h, which request a quantization: "method=int8
+ * passes=gptq", "method=weight_only bits=4", "data=samples.tfrecord auto". quantization_options in `converter_options`
+ * override them. NULL: none. */
+TARE_API TARE_CHECKED tare_status tare_model_convert_quantized(tare_model **out, char **report, const tare_model *model,
+                                                               const char *converter_options,
+                                                               const char *quantize_options,
+                                                               const tare_calibration *calibration, unsigned flags);
 
 #ifdef __cplusplus
 }

@@ -432,7 +432,7 @@ class Model:
         Raises
         ------
         InvalidArgumentError
-            The method needs a calibration, or it belongs to another model.
+            The method needs a calibration (`UsageError`), or it belongs to another model.
 
         Examples
         --------

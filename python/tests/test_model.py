@@ -206,7 +206,7 @@ class Quantizing(Case):
             self.model.quantize("weight_only", granulariti="x")
         with self.fails(tare.UsageError, "double quote"):
             self.model.quantize("weight_only", recipe='a"b')
-        with self.fails(tare.InvalidArgumentError, "needs a calibration"):
+        with self.fails(tare.UsageError, "needs representative samples"):
             self.model.quantize("static")
         with self.fails(tare.UsageError, "unknown method"):
             self.model.quantize('weight_only" bits="4')

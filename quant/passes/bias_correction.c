@@ -33,7 +33,7 @@ static const double *input_means(struct tare_quant_work *work, const struct tare
  * columns and row. NULL: none. */
 static const double *row_means(struct tare_quant_work *work, const struct tare_quant_layer *layer, int64_t *groups) {
     const struct tare_hessian *h =
-        tare_quant_passes_need_hessians(work->options->passes) ? tare_quant_hessian(work, layer) : NULL;
+        tare_quant_passes_need_hessians(work->plan->passes) ? tare_quant_hessian(work, layer) : NULL;
     double *means = h ? TARE_NEW_ARRAY(work->arena, double, (size_t)(h->groups * h->size)) : NULL;
     for (int64_t g = 0; means && g < h->groups; g++)
         for (int64_t r = 0; r < h->size; r++) {

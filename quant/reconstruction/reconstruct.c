@@ -381,13 +381,11 @@ static tare_status prepare(struct pass *p) {
 
 tare_status tare_quant_reconstruct(struct tare_quant_work *work, const struct tare_reconstruction *how) {
     struct pass p = { .work = work, .how = how, .deadline = INFINITY };
-    const double seconds = work->options->reconstruction_seconds;
-    struct tare_progress_options look = { .label = "reconstructing",
-                                          .unit = "iterations",
-                                          .quiet = work->options->quiet };
+    const double seconds = work->plan->reconstruction_seconds;
+    struct tare_progress_options look = { .label = "reconstructing", .unit = "iterations", .quiet = work->plan->quiet };
     tare_status status = TARE_OK;
     if (seconds > 0) p.deadline = tare_clock_seconds() + seconds;
-    p.threads = work->options->threads > 0 ? work->options->threads : tare_cpu_count();
+    p.threads = work->plan->threads > 0 ? work->plan->threads : tare_cpu_count();
     TARE_TRY(prepare(&p));
     TARE_TRY(tare_quant_compensate_layers(work, &how->layers));
     look.total = (int64_t)p.list.count * how->iterations;

@@ -154,19 +154,20 @@ chosen = [point for point in report["target"]["points"] if point.get("chosen")]
 assert [point["size_bytes"] for point in chosen] == [size], (chosen, size)
 assert report["verdict"] == "Recommended: the mix of precisions that is chosen for the target", report["verdict"]
 PY
-# The command has the samples, also those of --auto, and the time limit of a reconstruction; those of other methods are left out.
-recorded() { # TEXT OPTIONS: the command of the recipe ends with TEXT
-    local text=$1
-    shift
+# The command has the samples, also those of --auto, if the plan needs any; the recipe has the other options.
+recorded() { # COMMAND LINES OPTIONS: the recipe's command has these samples, and the recipe these options
+    local text="# tare quantize MODEL OUT$1 --recipe FILE" lines=$2
+    shift 2
     "$tare" compare "$model" "${data[@]}" --worst 1 --sensitivity-limit 10 --write-recipe "$work/recorded.txt" "$@" >/dev/null || fail "compare $*: $?"
-    grep -qF -- "$text --recipe FILE" <<<"$(head -1 "$work/recorded.txt")" || fail "no '$text' in: $(head -1 "$work/recorded.txt")"
+    [ "$(head -1 "$work/recorded.txt")" = "$text" ] || fail "no '$text' in: $(head -1 "$work/recorded.txt")"
+    [ "$(grep -v '^#\|->' "$work/recorded.txt" | tr '\n' ' ')" = "$lines " ] || fail "no '$lines' in: $(cat "$work/recorded.txt")"
 }
 ln -s "$samples" "$work/my samples"
-recorded "--method static --data '$work/my samples' --signature serving_default" --methods static --calibration-data "$work/my samples" \
-    --signature serving_default
-recorded "--method weight_only" --methods weight_only --calibration-data "$samples"
-recorded "--passes reconstruction:iterations=1 --reconstruction-seconds 5 --data $samples" --methods weight_only+reconstruction:iterations=1 \
-    --reconstruction-seconds 5 --calibration-data "$samples"
+recorded " --data '$work/my samples' --signature serving_default" "method=static" --methods static \
+    --calibration-data "$work/my samples" --signature serving_default
+recorded "" "method=weight_only" --methods weight_only --calibration-data "$samples"
+recorded " --data $samples" "method=weight_only passes=reconstruction:iterations=1 reconstruction_seconds=5" \
+    --methods weight_only+reconstruction:iterations=1 --reconstruction-seconds 5 --calibration-data "$samples"
 grep -qF -- " --data $samples --recipe FILE" <<<"$(head -1 "$work/auto.txt")" || fail "no samples in: $(head -1 "$work/auto.txt")"
 
 # An algorithm that loses more than it needs to is reported with the layer, also with --quiet, and in the report.

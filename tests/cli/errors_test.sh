@@ -14,7 +14,7 @@ expect 2 "needs input (give --input image=FILE.npy" "$tare" run "$glyphs/saved_m
 expect 2 "--data and --input are mutually exclusive" "$tare" run "$glyphs/saved_model" --data "$data" --input image=x.npy
 expect 2 "static quantization needs representative samples" "$tare" quantize "$glyphs/saved_model" "$out"
 expect 2 "an accuracy pass needs representative samples" "$tare" quantize "$glyphs/saved_model" "$out" --method dynamic --passes equalization
-expect 2 "there is no 'statik' (did you mean 'static'?)" "$tare" compare "$glyphs/saved_model" --data "$data" --methods float,statik
+expect 2 "unknown method 'statik' (did you mean 'static'?)" "$tare" compare "$glyphs/saved_model" --data "$data" --methods float,statik
 expect 2 "option '--eval' has no effect without --max-drop or --min-sqnr or --max-mae or --max-size" "$tare" quantize "$glyphs/saved_model" "$out" --data "$data" --eval "$data"
 expect 2 "option '--label' has no effect without --eval or --auto" "$tare" quantize "$glyphs/saved_model" "$out" --data "$data" --label none
 expect 2 "option '--worst' has no effect without --write-recipe" "$tare" compare "$glyphs/saved_model" --data "$data" --worst 3

@@ -124,18 +124,16 @@ static const char *draw_options(char *text, size_t size, uint64_t seed) {
 static void quantize(const struct variant *variant, struct tare_graph_model *model, const struct tare_shape *shape,
                      uint64_t seed) {
     struct tare_quantize_request request = { 0 };
-    struct tare_quant_options options;
     struct tare_quant_report report;
     struct tare_arena arena = { 0 };
     char drawn[200];
-    bool channels;
     const char *const text = variant->draws ? draw_options(drawn, sizeof drawn, seed) : variant->quantize;
     mini_ok(tare_option_text_read(&request, &arena, &quantize_set, text));
-    mini_ok(tare_workflow_quantize_read(&options, &arena, &request));
-    mini_ok(tare_workflow_quantize_prepare(model, &options));
+    mini_ok(tare_quant_plan_open(&request.plan, &arena));
+    mini_ok(tare_pipeline_prepare(model, NULL));
     struct tare_calibration *calibration =
-        tare_workflow_quantize_needs_samples(&options, &channels) ? calibrate(model, shape, seed) : NULL;
-    mini_ok(tare_workflow_quantize_run(&report, &arena, model, &options, calibration));
+        tare_quant_plan_needs_calibration(&request.plan) ? calibrate(model, shape, seed) : NULL;
+    mini_ok(tare_pipeline_quantize(&report, &arena, model, &request.plan, calibration));
     tare_calibration_free(calibration);
     tare_options_free(&request, &quantize_set);
     tare_arena_free(&arena);

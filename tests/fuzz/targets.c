@@ -244,7 +244,7 @@ static enum fuzz_depth state(const uint8_t *data, size_t size) {
 static enum fuzz_depth options(const uint8_t *data, size_t size) {
     struct tare_arena arena = { 0 };
     struct tare_converter_options parsed;
-    const tare_status status = tare_converter_options_parse(&parsed, &arena, (const char *)data, size);
+    const tare_status status = tare_converter_options_parse(&parsed, &arena, (const char *)data, size, NULL);
     tare_error_clear();
     tare_arena_free(&arena);
     return status == TARE_OK ? FUZZ_USED : FUZZ_REFUSED;
@@ -256,7 +256,7 @@ static enum fuzz_depth recipe(const uint8_t *data, size_t size) {
     enum fuzz_depth depth = FUZZ_REFUSED;
     if (tare_quant_recipe_new(&rules, &arena) == TARE_OK &&
         tare_quant_recipe_read(rules, (const char *)data, size, "recipe") == TARE_OK)
-        depth = tare_quant_recipe_count(rules) || tare_quant_recipe_passes(rules) ? FUZZ_USED : FUZZ_READ;
+        depth = tare_quant_recipe_count(rules) || tare_quant_recipe_options(rules)->given ? FUZZ_USED : FUZZ_READ;
     tare_error_clear();
     tare_arena_free(&arena);
     return depth;

@@ -125,8 +125,8 @@ static void calibrate(struct quantized_model *m) {
     if (m->kept) keep_samples(m);
 }
 
-void quantized_model_quantize(struct quantized_model *m, const struct tare_quant_options *options, const char *passes) {
-    struct tare_quant_options own = *options;
+void quantized_model_quantize(struct quantized_model *m, const struct tare_quant_plan *options, const char *passes) {
+    struct tare_quant_plan own = *options;
     struct tare_quant_ranges ranges;
     mini_ok(tare_quant_passes_parse(&own.passes, &m->arena, passes));
     calibrate(m);

@@ -32,7 +32,7 @@ void quantized_model_end(struct quantized_model *m);
 struct tare_edge quantized_model_weight(struct quantized_model *m, const char *name, int rows, int columns, double size,
                                         double spread, uint64_t seed);
 /* Runs the samples through the model, collects the statistics that quantization requires, and quantizes. */
-void quantized_model_quantize(struct quantized_model *m, const struct tare_quant_options *options, const char *passes);
+void quantized_model_quantize(struct quantized_model *m, const struct tare_quant_plan *options, const char *passes);
 /* Returns y for the samples; the caller resets it. */
 struct tare_tensor quantized_model_run(struct quantized_model *m);
 /* Mean squared difference of two outputs, relative to the mean square of the second. */

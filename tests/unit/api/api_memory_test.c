@@ -434,8 +434,8 @@ static void report__lists_the_layers(void **state) {
     OK(tare_model_quantize_report(NULL, &text, model, "weight_only", NULL, NULL));
     assert_non_null(strstr(text, "\"weight_sqnr_db\""));
     tare_text_free(text);
-    REFUSED(tare_model_quantize_report(NULL, &text, model, "static", NULL, NULL), TARE_ERROR_INVALID_ARGUMENT,
-            "needs a calibration");
+    REFUSED(tare_model_quantize_report(NULL, &text, model, "static", NULL, NULL), TARE_ERROR_USAGE,
+            "needs representative samples");
     assert_null(text);
     tare_model_close(model);
 }

@@ -268,7 +268,7 @@ static void each_method(void (*make)(struct fixture *f), size_t expected, bool a
     const struct tare_quant_ranges ranges = { .find = find };
     struct tare_tensor want = { 0 }, got;
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
-        struct tare_quant_options options = { .setting.method = methods[i], .min_elements = 1 };
+        struct tare_quant_plan options = { .setting.method = methods[i], .min_elements = 1 };
         struct tare_quant_report report = { 0 };
         char what[64];
         struct fixture f;

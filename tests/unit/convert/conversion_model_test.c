@@ -141,7 +141,6 @@ static void check_answers(const char *variant, const char *key, const struct ans
 static tare_status quantize(struct tare_graph_model *model, struct tare_arena *arena,
                             const struct tare_quantization *options, const char *inputs) {
     struct tare_calibration *calibration;
-    struct tare_quant_ranges ranges;
     struct tare_quant_report report;
     tare_status status;
     TARE_TRY(tare_pipeline_prepare(model, NULL));
@@ -149,8 +148,7 @@ static tare_status quantize(struct tare_graph_model *model, struct tare_arena *a
                                                         .data = &inputs,
                                                         .n_data = 1 };
     TARE_TRY(tare_workflow_calibrate(&calibration, model, &calibrating));
-    ranges = tare_ranges_of(calibration);
-    status = tare_pipeline_quantize(&report, arena, model, &options->options, &ranges);
+    status = tare_pipeline_quantize(&report, arena, model, &options->plan, calibration);
     tare_calibration_free(calibration);
     return status;
 }
@@ -163,7 +161,7 @@ static tare_status convert(struct tare_graph_model **out, struct tare_arena *are
     struct tare_conversion conversion;
     struct tare_graph_model *model = NULL;
     tare_status status;
-    TARE_TRY(tare_converter_options_parse(&options, arena, text, strlen(text)));
+    TARE_TRY(tare_converter_options_parse(&options, arena, text, strlen(text), NULL));
     options.automatic = options.n_functions == 0;
     TARE_TRY(tare_saved_model_load(&model, path, NULL));
     if (options.has_quantization) TARE_CHECK(quantize(model, arena, &options.quantization, inputs));

@@ -149,7 +149,7 @@ static void quantized__the_variable_has_the_integers_of_the_grid(void **state) {
     static const struct tare_quant_method *const methods[] = { &tare_method_weight_only, &tare_method_dynamic };
     (void)state;
     for (size_t m = 0; m < sizeof methods / sizeof *methods; m++) {
-        const struct tare_quant_options options = { .setting.method = methods[m], .min_elements = 1 };
+        const struct tare_quant_plan options = { .setting.method = methods[m], .min_elements = 1 };
         struct tare_quant_report report;
         struct tare_arena arena = { 0 };
         struct fixture f;

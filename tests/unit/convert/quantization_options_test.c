@@ -18,7 +18,7 @@ static int empty_arena(void **state) {
 static tare_status parse(struct tare_converter_options *out, const char *text) {
     char whole[4096];
     snprintf(whole, sizeof whole, "external_feature_configs { quantization_options { %s } }", text);
-    return tare_converter_options_parse(out, &arena, whole, strlen(whole));
+    return tare_converter_options_parse(out, &arena, whole, strlen(whole), NULL);
 }
 
 static struct tare_quantization read(const char *text) {
@@ -37,20 +37,20 @@ static void refuses(const char *text, const char *part) {
 static void assert_algorithm(const struct tare_quantization *q, const char *expected) {
     struct tare_algorithm_choice choice;
     mini_ok(tare_algorithm_parse(&choice, expected));
-    assert_true(tare_algorithm_equal(&q->options.setting.algorithm, &choice));
+    assert_true(tare_algorithm_equal(&q->plan.setting.algorithm, &choice));
 }
 
 static void empty_options__have_the_defaults(void **state) {
     struct tare_quantization q = read("");
     (void)state;
-    assert_ptr_equal(q.options.setting.method, &tare_method_static);
+    assert_ptr_equal(q.plan.setting.method, &tare_method_static);
     assert_algorithm(&q, "min_max");
     assert_int_equal(q.n_signatures, 1);
     assert_string_equal(q.signatures[0], "serving_default");
-    assert_false(q.options.keep_variables);
-    assert_false(q.options.two_inputs);
-    assert_int_equal(q.options.min_elements, 0);
-    assert_null(q.options.recipe);
+    assert_false(q.plan.keep_variables);
+    assert_false(q.plan.two_inputs);
+    assert_int_equal(q.plan.min_elements, 0);
+    assert_null(q.plan.recipe);
 }
 
 static void method__every_spelling(void **state) {
@@ -73,7 +73,7 @@ static void method__every_spelling(void **state) {
     };
     (void)state;
     for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++)
-        if (read(spellings[i].text).options.setting.method != spellings[i].method)
+        if (read(spellings[i].text).plan.setting.method != spellings[i].method)
             fail_msg("%s gives another method", spellings[i].text);
 }
 
@@ -83,7 +83,7 @@ static void components__int8_int32_and_int4_weights(void **state) {
         "quantization_component_specs { quantization_component: COMPONENT_WEIGHT tensor_type: TENSORTYPE_INT_4 } "
         "quantization_component_specs { quantization_component: COMPONENT_BIAS tensor_type: TENSORTYPE_INT_32 } }");
     (void)state;
-    assert_int_equal(q.options.setting.bits, 4);
+    assert_int_equal(q.plan.setting.bits, 4);
     refuses("quantization_method { quantization_component_specs { quantization_component: COMPONENT_ACTIVATION "
             "tensor_type: TENSORTYPE_INT_4 } }",
             "Only int8 precision is supported for input operands.");
@@ -101,11 +101,11 @@ static void components__int8_int32_and_int4_weights(void **state) {
 
 /* Method of a node after the rules of `q`; by default static. */
 static const struct tare_quant_method *method_of(const struct tare_quantization *q, const char *op, const char *name) {
-    struct tare_quant_setting setting = q->options.setting;
+    struct tare_quant_setting setting = q->plan.setting;
     struct tare_graph_model *model = mini_model_new();
     struct tare_node *node = tare_graph_add(tare_model_add_function(model, "body"), op, name);
     bool by_rule;
-    mini_ok(tare_quant_recipe_apply(&setting, &by_rule, NULL, q->options.recipe, node));
+    mini_ok(tare_quant_recipe_apply(&setting, &by_rule, NULL, q->plan.recipe, node));
     tare_model_free(model);
     return setting.method;
 }
@@ -132,7 +132,7 @@ static void units__of_older_layouts(void **state) {
     assert_null(method_of(&a, "Conv2D", "x"));
     assert_ptr_equal(method_of(&a, "MatMul", "x"), &tare_method_static);
     assert_ptr_equal(method_of(&b, "MatMul", "a"), &tare_method_static);
-    assert_int_equal(tare_quant_recipe_rule(b.options.recipe, 0)->setting.bits, 4);
+    assert_int_equal(tare_quant_recipe_rule(b.plan.recipe, 0)->setting.bits, 4);
 }
 
 static void units__faults(void **state) {
@@ -151,15 +151,14 @@ static void units__faults(void **state) {
 
 static void granularity__follows_the_flag(void **state) {
     (void)state;
-    assert_int_equal(read("").options.setting.granularity, TARE_PER_CHANNEL);
-    assert_int_equal(read("enable_per_channel_quantization: true").options.setting.granularity, TARE_PER_CHANNEL);
-    assert_int_equal(read("enable_per_channel_quantization: false").options.setting.granularity, TARE_PER_TENSOR);
-    assert_int_equal(read("op_set: TF").options.setting.granularity, TARE_PER_TENSOR);
-    assert_int_equal(read("op_set: UNIFORM_QUANTIZED").options.setting.granularity, TARE_PER_TENSOR);
-    assert_int_equal(
-        read("op_set: UNIFORM_QUANTIZED enable_per_channel_quantization: true").options.setting.granularity,
-        TARE_PER_CHANNEL);
-    assert_int_equal(read("op_set: TF extensions { granularity: \"per_channel\" }").options.setting.granularity,
+    assert_int_equal(read("").plan.setting.granularity, TARE_PER_CHANNEL);
+    assert_int_equal(read("enable_per_channel_quantization: true").plan.setting.granularity, TARE_PER_CHANNEL);
+    assert_int_equal(read("enable_per_channel_quantization: false").plan.setting.granularity, TARE_PER_TENSOR);
+    assert_int_equal(read("op_set: TF").plan.setting.granularity, TARE_PER_TENSOR);
+    assert_int_equal(read("op_set: UNIFORM_QUANTIZED").plan.setting.granularity, TARE_PER_TENSOR);
+    assert_int_equal(read("op_set: UNIFORM_QUANTIZED enable_per_channel_quantization: true").plan.setting.granularity,
+                     TARE_PER_CHANNEL);
+    assert_int_equal(read("op_set: TF extensions { granularity: \"per_channel\" }").plan.setting.granularity,
                      TARE_PER_CHANNEL);
     refuses("enable_per_channel_quantization: true op_set: TF",
             "Currently, per-channel quantization is supported for Uniform");
@@ -172,8 +171,8 @@ static void granularity__follows_the_flag(void **state) {
 static void op_set__what_does_not_go_together(void **state) {
     (void)state;
     read("op_set: XLA");
-    assert_int_equal(read("op_set: UNIFORM_QUANTIZED").options.op_set, TARE_OP_SET_UNIFORM_QUANTIZED);
-    assert_int_equal(read("op_set: TF").options.op_set, TARE_OP_SET_TF);
+    assert_int_equal(read("op_set: UNIFORM_QUANTIZED").plan.op_set, TARE_OP_SET_UNIFORM_QUANTIZED);
+    assert_int_equal(read("op_set: TF").plan.op_set, TARE_OP_SET_TF);
     read("op_set: OP_SET_UNSPECIFIED");
     refuses("op_set: STABLEHLO", "op_set must be TF, XLA or UNIFORM_QUANTIZED (got STABLEHLO)");
     refuses("op_set: TF quantization_method { experimental_method: WEIGHT_ONLY }",
@@ -229,25 +228,25 @@ static void min_elements__static_looks_at_tables_alone(void **state) {
     struct tare_quantization q =
         read("min_num_elements_for_weights: 5000 quantization_method { experimental_method: WEIGHT_ONLY }");
     (void)state;
-    assert_int_equal(q.options.min_elements, 5000);
+    assert_int_equal(q.plan.min_elements, 5000);
     assert_null(q.warning);
     q = read("min_num_elements_for_weights: 5000");
-    assert_int_equal(q.options.min_elements, 0);
-    assert_int_equal(q.options.min_table_elements, 5000);
+    assert_int_equal(q.plan.min_elements, 0);
+    assert_int_equal(q.plan.min_table_elements, 5000);
     assert_non_null(q.warning);
 }
 
 static void freeze__both_forms(void **state) {
     (void)state;
-    assert_false(read("freeze_all_variables: true").options.keep_variables);
-    assert_true(read("freeze_all_variables: false").options.keep_variables);
-    assert_false(read("freeze_all_variables { enabled: true }").options.keep_variables);
-    assert_true(read("freeze_all_variables { enabled: false }").options.keep_variables);
+    assert_false(read("freeze_all_variables: true").plan.keep_variables);
+    assert_true(read("freeze_all_variables: false").plan.keep_variables);
+    assert_false(read("freeze_all_variables { enabled: true }").plan.keep_variables);
+    assert_true(read("freeze_all_variables { enabled: false }").plan.keep_variables);
 }
 
 static void others__have_tensorflows_words(void **state) {
     (void)state;
-    assert_true(read("enable_two_input_tensors: true").options.two_inputs);
+    assert_true(read("enable_two_input_tensors: true").plan.two_inputs);
     read("experimental_enable_tpu_model_support: true force_graph_mode_calibration: true tags: \"serve\"");
     refuses("enable_legacy_weight_only: true",
             "Legacy weight-only is deprecated. Use weight-only quantization method.");
@@ -262,21 +261,20 @@ static void extensions__say_what_tensorflow_cannot(void **state) {
              "\"per_block:64\" full_range_weights: true depthwise: true symmetric_activations: true integer_adds: true "
              "recipe: \"op=MatMul -> float\" passes: \"smooth_quant:alpha=0.75,bias_correction\" }");
     (void)state;
-    assert_int_equal(q.options.setting.bits, 4);
-    assert_int_equal(q.options.setting.granularity, TARE_PER_BLOCK);
-    assert_int_equal(q.options.setting.block, 64);
-    assert_true(q.options.setting.full_range && q.options.depthwise && q.options.setting.symmetric &&
-                q.options.integer_adds);
+    assert_int_equal(q.plan.setting.bits, 4);
+    assert_int_equal(q.plan.setting.granularity, TARE_PER_BLOCK);
+    assert_int_equal(q.plan.setting.block, 64);
+    assert_true(q.plan.setting.full_range && q.plan.depthwise && q.plan.setting.symmetric && q.plan.integer_adds);
     assert_null(method_of(&q, "MatMul", "x"));
-    assert_string_equal(q.options.passes[0]->name, "smooth_quant");
-    assert_true(q.options.passes[0]->parameters[0].value == 0.75);
-    assert_ptr_equal(q.options.passes[1], &tare_quant_pass_bias_correction);
+    assert_string_equal(q.plan.passes[0]->name, "smooth_quant");
+    assert_true(q.plan.passes[0]->parameters[0].value == 0.75);
+    assert_ptr_equal(q.plan.passes[1], &tare_quant_pass_bias_correction);
     refuses("extensions { passes: \"smoth_quant\" }", "did you mean 'smooth_quant'");
-    assert_int_equal(read("extensions { activation_bits: 16 }").options.setting.activation_bits, 16);
+    assert_int_equal(read("extensions { activation_bits: 16 }").plan.setting.activation_bits, 16);
     refuses("extensions { activation_bits: 4 }", "activations of 4 bits (expected 8 or 16)");
     refuses("extensions { weight_bits: 3 }", "weights of 3 bits (expected 8 or 4)");
     refuses("extensions { granularity: \"per_block:64\" }", "method static has no weights in blocks");
-    refuses("extensions { recipe: \"op=MatMul -> flot\" }", "recipe:1: there is no method 'flot'");
+    refuses("extensions { recipe: \"op=MatMul -> flot\" }", "recipe:1: unknown method 'flot'");
 }
 
 int main(void) {

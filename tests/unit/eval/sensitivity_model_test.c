@@ -71,7 +71,8 @@ static void check_method(const char *method) {
     struct tare_variant_list list;
     struct tare_calibration *calibration = calibrate(models_path("resnet8_cifar10"));
     struct tare_sensitivity whole, parts;
-    mini_ok(tare_variants_parse(&list, &arena, method, "min_max", "per_channel", 8));
+    mini_ok(tare_variants_parse(&list, &arena, method, "min_max", "per_channel",
+                                &(const struct tare_quant_plan){ .setting.bits = 8 }));
     measure(&whole, calibration, &list.variants[1], 2, -1);
     assert_true(whole.whole && whole.count >= 7);
     for (int threads = 1; threads <= 2; threads++)
@@ -125,7 +126,8 @@ static void float_outputs_that_are_known__give_the_figures_of_a_run(void **state
     struct tare_variant_list list;
     struct tare_sensitivity run, taken;
     (void)state;
-    mini_ok(tare_variants_parse(&list, &arena, "weight_only", "min_max", "per_channel", 4));
+    mini_ok(tare_variants_parse(&list, &arena, "weight_only", "min_max", "per_channel",
+                                &(const struct tare_quant_plan){ .setting.bits = 4 }));
     measure(&run, NULL, &list.variants[1], 2, 0);
     assert_true(run.float_model.top1 > 0.4);
     for (int more = 0; more <= 13; more += 13) {
@@ -147,7 +149,8 @@ static void float_outputs_that_are_known__are_those_that_count(void **state) {
     struct tare_sensitivity run, taken;
     struct tare_comparison known;
     (void)state;
-    mini_ok(tare_variants_parse(&list, &arena, "weight_only", "min_max", "per_channel", 8));
+    mini_ok(tare_variants_parse(&list, &arena, "weight_only", "min_max", "per_channel",
+                                &(const struct tare_quant_plan){ .setting.bits = 8 }));
     measure(&run, NULL, &list.variants[1], 1, 0);
     run_float(&known, 0);
     TARE_DATA(float, &known.references.tensors[0])[3] += 1;

@@ -323,6 +323,7 @@ static void a_recipe__names_the_layers(void **state) {
     w.noise[1] = 0.5;
     w.layers[1].alone.sqnr_db = 3.01;
     mini_ok(search(&r, &w, INFINITY, 9, 0));
+    tare_target_heading(&text, &r);
     tare_target_recipe(&text, &r);
     assert_non_null(strstr(tare_strbuf_text(&text),
                            "# static: at least 9 dB\nname=\"x/a\\.b\" function=\"\" -> float  # alone 3.01 dB\n"));

@@ -6,11 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
+static const struct tare_quant_plan plan = { .setting.bits = 8 };
+
 static void check(const char *methods, const char *algorithms, const char *granularities, const char *expected) {
     struct tare_arena arena = { 0 };
     struct tare_variant_list list;
     char text[1024] = "";
-    mini_ok(tare_variants_parse(&list, &arena, methods, algorithms, granularities, 8));
+    mini_ok(tare_variants_parse(&list, &arena, methods, algorithms, granularities, &plan));
     for (size_t i = 0; i < list.count; i++) {
         const struct tare_variant *v = &list.variants[i];
         const char *algorithm = tare_variant_algorithm(&arena, v), *granularity = tare_variant_granularity(&arena, v);
@@ -26,7 +28,7 @@ static void check(const char *methods, const char *algorithms, const char *granu
 static void refuse(const char *methods, const char *algorithms, const char *granularities, const char *part) {
     struct tare_arena arena = { 0 };
     struct tare_variant_list list;
-    mini_fails(tare_variants_parse(&list, &arena, methods, algorithms, granularities, 8), part);
+    mini_fails(tare_variants_parse(&list, &arena, methods, algorithms, granularities, &plan), part);
     tare_arena_free(&arena);
 }
 
@@ -78,23 +80,26 @@ static void settings_of_a_method__take_precedence(void **state) {
     check("weight_only:bits=4:block=32+gptq,static:granularity=per_tensor", "mse", "per_channel,per_tensor",
           "float weight_only:bits=4:block=32+gptq/per_block:32 static:granularity=per_tensor/mse/per_tensor");
     mini_ok(tare_variants_parse(&list, &arena, "weight_only:bits=4:block=64+gptq,static:op-set=tf:activation_bits=16",
-                                "min_max", "per_channel", 8));
+                                "min_max", "per_channel", &plan));
     const struct tare_variant *blocks = &list.variants[1], *wide = &list.variants[2];
-    assert_int_equal(blocks->options.setting.bits, 4);
-    assert_int_equal(blocks->options.setting.block, 64);
-    assert_non_null(blocks->options.passes);
-    assert_int_equal(wide->options.setting.bits, 8);
-    assert_int_equal(wide->options.op_set, TARE_OP_SET_TF);
-    assert_true(wide->sets_op_set && wide->sets_activation_bits && !wide->sets_granularity);
+    assert_int_equal(blocks->plan.setting.bits, 4);
+    assert_int_equal(blocks->plan.setting.block, 64);
+    assert_non_null(blocks->plan.passes);
+    assert_int_equal(wide->plan.setting.bits, 8);
+    assert_int_equal(wide->plan.op_set, TARE_OP_SET_TF);
+    assert_string_equal(wide->name, "static:activation_bits=16:op_set=tf");
+    assert_false(wide->sets_granularity);
     tare_arena_free(&arena);
     check("static:op_set=uniform_quantized,static,static:op_set=uniform_quantized:granularity=per_channel", "mse", NULL,
           "float static:op_set=uniform_quantized/mse/per_tensor static/mse/per_channel "
           "static:granularity=per_channel:op_set=uniform_quantized/mse/per_channel");
-    refuse("weight_only:bits=3", "min_max", "per_channel", "bits is '3' (expected 8 or 4)");
-    refuse("weight_only:bit=4", "min_max", "per_channel", "--methods: there is no 'bit' (did you mean 'bits'?)");
+    refuse("weight_only:bits=3", "min_max", "per_channel", "option '--bits': invalid value (expected 4 or 8, got '3')");
+    refuse("weight_only:bit=4", "min_max", "per_channel",
+           "--methods: weight_only: there is no 'bit' (did you mean 'bits'?)");
     refuse("weight_only:bits", "min_max", "per_channel",
            "'bits' is not a setting of 'weight_only' (expected NAME=VALUE)");
-    refuse("static:op_set=onnx", "min_max", "per_channel", "op_set is 'onnx' (expected xla, uniform_quantized or tf)");
+    refuse("static:op_set=onnx", "min_max", "per_channel",
+           "option '--op-set': invalid value (expected xla, uniform_quantized or tf, got 'onnx')");
     refuse("bfloat16:bits=4", "min_max", "per_channel", "--methods: 'bfloat16' has no settings (got 'bits=4')");
 }
 
@@ -103,7 +108,7 @@ static void settings_that_exclude_each_other__are_refused_with_a_reason(void **s
     struct tare_variant_list list;
     (void)state;
     mini_ok(tare_variants_parse(&list, &arena, "weight_only:op_set=tf,dynamic:activation_bits=16,static:block=32",
-                                "mse", "per_channel", 8));
+                                "mse", "per_channel", &plan));
     assert_int_equal(list.count, 4);
     assert_string_equal(list.variants[1].refused, "method weight_only does not exist in the op set tf");
     assert_non_null(strstr(list.variants[2].refused, "method dynamic has no activations of 16 bits"));
@@ -121,7 +126,7 @@ static void parameters_of_an_algorithm__may_hold_commas(void **state) {
 
 static void unknown_names__are_told_with_the_nearest(void **state) {
     (void)state;
-    refuse("statik", "min_max", "per_channel", "--methods: there is no 'statik' (did you mean 'static'?)");
+    refuse("statik", "min_max", "per_channel", "--methods: unknown method 'statik' (did you mean 'static'?)");
     refuse("static", "minmax", "per_channel", "--algorithms: ");
     refuse("static", "min_max", "per_chanel",
            "--granularities: granularity is 'per_chanel' (expected per_tensor, per_channel or per_block:N)");
@@ -132,9 +137,9 @@ static void calibration__is_needed_where_ranges_are(void **state) {
     struct tare_arena arena = { 0 };
     struct tare_variant_list list;
     (void)state;
-    mini_ok(tare_variants_parse(&list, &arena, "weight_only,bfloat16", "min_max", "per_channel", 8));
+    mini_ok(tare_variants_parse(&list, &arena, "weight_only,bfloat16", "min_max", "per_channel", &plan));
     assert_false(tare_variants_calibrate(&list));
-    mini_ok(tare_variants_parse(&list, &arena, "weight_only,static", "min_max", "per_channel", 8));
+    mini_ok(tare_variants_parse(&list, &arena, "weight_only,static", "min_max", "per_channel", &plan));
     assert_true(tare_variants_calibrate(&list));
     tare_arena_free(&arena);
 }
@@ -173,7 +178,7 @@ static void a_model_in_bfloat16__has_half_the_bytes(void **state) {
     struct tare_graph_model *model = model_of_constants();
     int64_t bytes;
     (void)state;
-    mini_ok(tare_variants_parse(&list, &arena, "bfloat16", "min_max", "per_channel", 8));
+    mini_ok(tare_variants_parse(&list, &arena, "bfloat16", "min_max", "per_channel", &plan));
     mini_ok(tare_model_weight_bytes(&bytes, model));
     assert_int_equal(bytes, 4 * 80);
     mini_ok(tare_variant_apply(&report, &arena, model, &list.variants[1], NULL));

@@ -115,7 +115,7 @@ static struct tare_tensor answer(const struct form *form, const struct tare_quan
                                  enum tare_quant_op_set op_set) {
     const struct tare_shape shape = tare_shape_make(2, 1, WIDTH);
     const struct tare_quant_ranges ranges = { .find = find };
-    const struct tare_quant_options options = { .setting.method = method, .op_set = op_set, .min_elements = 1 };
+    const struct tare_quant_plan options = { .setting.method = method, .op_set = op_set, .min_elements = 1 };
     struct tare_graph_model *model = mini_model_new();
     struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT), y;
     struct tare_quant_report report;

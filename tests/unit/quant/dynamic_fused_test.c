@@ -108,7 +108,7 @@ struct quantized {
 };
 
 static void build(struct quantized *q, enum network network, const struct form *form) {
-    const struct tare_quant_options options = {
+    const struct tare_quant_plan options = {
         .setting = { .method = &tare_method_dynamic, .bits = form->bits, .granularity = form->granularity },
         .depthwise = true,
         .min_elements = 1

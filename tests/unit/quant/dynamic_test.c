@@ -32,7 +32,7 @@ static void run_quantized(struct quantized *q, struct tare_tensor *result, const
 }
 
 static void quantize(struct quantized *q) {
-    const struct tare_quant_options options = { .setting.method = &tare_method_dynamic, .min_elements = 1 };
+    const struct tare_quant_plan options = { .setting.method = &tare_method_dynamic, .min_elements = 1 };
     mini_ok(tare_quantize(&q->report, &q->arena, q->model, NULL, &options));
 }
 

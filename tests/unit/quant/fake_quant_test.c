@@ -61,7 +61,7 @@ static tare_status find_input(void *arg, struct tare_edge edge, const struct tar
 /* x -> MatMul, BiasAdd, Relu -> MatMul, with FakeQuants of `bits` bits in front of the layers (0: without). */
 static struct tare_tensor answer(int bits, const struct tare_quant_ranges *ranges, size_t *quantized, size_t *fakes) {
     const struct tare_shape shape = tare_shape_make(2, 2, WIDTH);
-    const struct tare_quant_options options = { .setting.method = &tare_method_static };
+    const struct tare_quant_plan options = { .setting.method = &tare_method_static };
     struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = tare_model_add_function(model, "f");
     struct tare_quant_report report;
@@ -120,7 +120,7 @@ static void other_bit_widths__do_not_set_int8_ranges(void **state) {
 /* x -> FakeQuant of [0, 3.5] -> MatMul, for x from -1.5 to 2.3; without a method as it is. */
 static struct tare_tensor limited(const struct tare_quant_setting *setting, int bits, size_t *fakes) {
     const struct tare_shape shape = tare_shape_make(2, 2, WIDTH);
-    const struct tare_quant_options options = { .setting = *setting };
+    const struct tare_quant_plan options = { .setting = *setting };
     const struct tare_quant_ranges ranges = { .find = find_input };
     struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = tare_model_add_function(model, "f");
@@ -175,7 +175,7 @@ static void a_fake_quant_of_few_bits__still_rounds(void **state) {
 /* x [2, 2, WIDTH] -> FakeQuant -> ops that preserve values -> MatMul; `after`: the FakeQuant follows the ops. */
 static size_t quantized_through(const char *const *ops, int n_ops, bool after, const char **refused) {
     const int32_t flat[] = { 4, WIDTH }, order[] = { 0, 1 }, none[] = { 0, 0, 0, 0 };
-    const struct tare_quant_options options = { .setting.method = &tare_method_static };
+    const struct tare_quant_plan options = { .setting.method = &tare_method_static };
     struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = tare_model_add_function(model, "f");
     struct tare_quant_report report;

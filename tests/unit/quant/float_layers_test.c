@@ -10,7 +10,7 @@ enum { ROWS = 8, COLUMNS = 4 };
 
 /* The outcome for x [?, 8] times a constant [8, 4]; with `cluster`, in that cluster of a TPU computation. */
 static struct tare_quant_outcome outcome(struct tare_arena *arena, const char *cluster) {
-    const struct tare_quant_options options = { .setting.method = &tare_method_weight_only, .min_elements = 1 };
+    const struct tare_quant_plan options = { .setting.method = &tare_method_weight_only, .min_elements = 1 };
     const struct tare_shape shape = tare_shape_make(2, ROWS, COLUMNS);
     struct tare_graph_model *model = mini_model_new();
     struct tare_quant_report report;
@@ -43,7 +43,7 @@ static void layer_of_a_converted_model__stays_float(void **state) {
 
 /* As in a function whose callers pass different weights. */
 static void layer_with_a_weight_of_unknown_shape__stays_float(void **state) {
-    const struct tare_quant_options options = { .setting = { .method = &tare_method_static }, .min_elements = 1 };
+    const struct tare_quant_plan options = { .setting = { .method = &tare_method_static }, .min_elements = 1 };
     struct tare_graph_model *model = mini_model_new();
     struct tare_arena arena = { 0 };
     struct tare_quant_report report;
@@ -89,7 +89,7 @@ static void weights_outside_of_frames__are_named(void **state) {
     static const struct tare_quant_method *const methods[] = { &tare_method_static, &tare_method_weight_only };
     (void)state;
     for (int i = 0; i < 4; i++) {
-        const struct tare_quant_options options = { .setting = { .method = methods[i / 2] }, .min_elements = 1 };
+        const struct tare_quant_plan options = { .setting = { .method = methods[i / 2] }, .min_elements = 1 };
         struct tare_graph_model *model = mini_model_new();
         struct tare_graph *graph = model->main;
         struct tare_arena arena = { 0 };

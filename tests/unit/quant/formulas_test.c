@@ -104,7 +104,7 @@ static tare_status find(void *arg, struct tare_edge edge, const struct tare_quan
 static bool quantize(struct layer_model *m, const struct op_case *test, struct tare_arena *arena,
                      enum tare_quant_op_set op_set) {
     const struct tare_quant_ranges ranges = { .find = find, .arg = m };
-    const struct tare_quant_options options = {
+    const struct tare_quant_plan options = {
         .setting = { .method = number(test, METHOD) == 1   ? &tare_method_dynamic
                                : number(test, METHOD) == 3 ? &tare_method_weight_only
                                                            : &tare_method_static,

@@ -14,9 +14,9 @@ static bool has_function(const struct quantized_model *m, int number) {
 }
 
 static void op_set_tf__numbers_its_functions(void **state) {
-    const struct tare_quant_options options = { .setting.method = &tare_method_static,
-                                                .min_elements = 1,
-                                                .op_set = TARE_OP_SET_TF };
+    const struct tare_quant_plan options = { .setting.method = &tare_method_static,
+                                             .min_elements = 1,
+                                             .op_set = TARE_OP_SET_TF };
     struct quantized_model m;
     struct tare_graph *taken;
     (void)state;

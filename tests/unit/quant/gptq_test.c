@@ -119,7 +119,7 @@ static void build_stacked(struct quantized_model *m) {
 
 static double loss_of(void (*make)(struct quantized_model *m), const struct tare_quant_setting *setting,
                       const char *passes) {
-    const struct tare_quant_options options = { .setting = *setting, .min_elements = 1, .depthwise = true };
+    const struct tare_quant_plan options = { .setting = *setting, .min_elements = 1, .depthwise = true };
     struct quantized_model m;
     struct tare_tensor expected, got;
     double loss;
@@ -167,9 +167,9 @@ static void convolutions__gain_by_what_their_windows_see(void **state) {
 
 /* Each group of a convolution is one of its own. */
 static void groups__get_the_integers_of_convolutions_of_their_own(void **state) {
-    const struct tare_quant_options options = { .setting = { .method = &tare_method_weight_only },
-                                                .min_elements = 1,
-                                                .depthwise = true };
+    const struct tare_quant_plan options = { .setting = { .method = &tare_method_weight_only },
+                                             .min_elements = 1,
+                                             .depthwise = true };
     const struct grouped cases[] = { { "Conv2D", tare_shape_make(4, 2, 2, 2, 6), 2 },
                                      { "DepthwiseConv2dNative", tare_shape_make(4, 2, 3, CHANNELS, 3), CHANNELS } };
     const char *const passes[] = { "gptq", "gptq,bias_correction" };
@@ -216,7 +216,7 @@ static const struct tare_tensor *integers_of(const struct quantized_model *m, in
 }
 
 static void layers_of_one_weight__get_the_integers_of_all_their_samples(void **state) {
-    const struct tare_quant_options options = { .setting = { .method = &tare_method_weight_only }, .min_elements = 1 };
+    const struct tare_quant_plan options = { .setting = { .method = &tare_method_weight_only }, .min_elements = 1 };
     const char *const passes[] = { "gptq", "weight_clipping,gptq:damp=0.1" };
     (void)state;
     for (size_t i = 0; i < 2; i++) {
@@ -263,7 +263,7 @@ static struct tare_tensor run_others(struct quantized_model *m) {
 
 /* With fewer samples than inputs, most directions of the error cost nothing on the samples, but they do on others. */
 static void few_samples__are_not_fitted(void **state) {
-    const struct tare_quant_options options = { .setting = four_bits[0], .min_elements = 1 };
+    const struct tare_quant_plan options = { .setting = four_bits[0], .min_elements = 1 };
     const char *const passes[] = { NULL, "", "gptq" };
     struct tare_tensor outputs[3];
     double nearest, compensated;

@@ -35,7 +35,7 @@ static struct tare_tensor filled(const struct tare_shape *shape) {
 /* x, a weight of the shape, and y = op(x, w) (a table: op(w, x, axis)), quantized. */
 static void make(struct quantized *q, const char *op, const struct tare_tensor *weight,
                  const struct tare_shape *x_shape, const struct tare_quant_setting *setting) {
-    struct tare_quant_options options = { .setting = *setting, .min_elements = 1 };
+    struct tare_quant_plan options = { .setting = *setting, .min_elements = 1 };
     const bool table = strcmp(op, "GatherV2") == 0;
     memset(q, 0, sizeof *q);
     options.setting.method = &tare_method_weight_only;
@@ -179,7 +179,7 @@ static struct tare_tensor block_answer(const struct block_case *c, const struct 
     mini_ok(tare_node_set_shape(q.x.node, "shape", &c->x));
     q.y = mini_call(q.model->main, "PartitionedCall", "call", f, 1, q.x);
     if (setting) {
-        const struct tare_quant_options options = { .setting = *setting, .min_elements = 1 };
+        const struct tare_quant_plan options = { .setting = *setting, .min_elements = 1 };
         mini_ok(tare_quantize(&q.report, &q.arena, q.model, NULL, &options));
         if (q.report.quantized != 1) fail_msg("%s: %s", c->op, q.report.outcomes[0].refused);
     }
@@ -309,7 +309,7 @@ static void table__every_granularity_and_width(void **state) {
 }
 
 static void same_weight_twice__is_one_constant(void **state) {
-    const struct tare_quant_options options = { .setting.method = &tare_method_weight_only, .min_elements = 1 };
+    const struct tare_quant_plan options = { .setting.method = &tare_method_weight_only, .min_elements = 1 };
     const struct tare_shape shape = tare_shape_make(2, 4, 4);
     struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = tare_model_add_function(model, "f");
@@ -364,9 +364,9 @@ static const struct tare_quant_pass threes = { .name = "threes", .help = "for th
 
 static float answer_of(const struct tare_quant_pass *pass) {
     const struct tare_quant_pass *const passes[] = { pass, NULL };
-    const struct tare_quant_options options = { .setting.method = &tare_method_weight_only,
-                                                .min_elements = 1,
-                                                .passes = passes };
+    const struct tare_quant_plan options = { .setting.method = &tare_method_weight_only,
+                                             .min_elements = 1,
+                                             .passes = passes };
     const struct tare_shape shape = tare_shape_make(2, 2, 1), x_shape = tare_shape_make(2, 1, 2);
     struct tare_graph_model *model = mini_model_new();
     struct tare_arena arena = { 0 };

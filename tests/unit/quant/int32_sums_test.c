@@ -23,7 +23,7 @@ static const char *refused(struct tare_arena *arena, int64_t rows, const struct 
     struct tare_graph_model *model = mini_model_new();
     struct tare_graph *g = model->main;
     const struct tare_quant_ranges ranges = { .find = find_range };
-    struct tare_quant_options options = { .min_elements = 1 };
+    struct tare_quant_plan options = { .min_elements = 1 };
     struct tare_quant_report report;
     const struct tare_shape shape = tare_shape_make(2, rows, (int64_t)1),
                             x_shape = tare_shape_make(2, (int64_t)2, rows);

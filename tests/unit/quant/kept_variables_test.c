@@ -91,7 +91,7 @@ static void filters__are_found_through_ops_that_change_their_shape(void **state)
     const char *const shapers[] = { "ExpandDims", "Reshape" };
     (void)state;
     for (int s = 0; s < 2; s++) {
-        const struct tare_quant_options options = { .setting.method = &tare_method_weight_only, .min_elements = 1 };
+        const struct tare_quant_plan options = { .setting.method = &tare_method_weight_only, .min_elements = 1 };
         struct network n;
         build(&n, shapers[s]);
         mini_ok(tare_quantize(&n.report, &n.arena, n.model, NULL, &options));
@@ -117,7 +117,7 @@ static void filters__are_found_through_ops_that_change_their_shape(void **state)
 
 /* The taps are reversed, and the last two axes exchanged; scales belong to the third axis. */
 static void filters_of_transposed_convolutions__are_stored_reversed(void **state) {
-    const struct tare_quant_options options = { .setting.method = &tare_method_weight_only, .min_elements = 1 };
+    const struct tare_quant_plan options = { .setting.method = &tare_method_weight_only, .min_elements = 1 };
     struct network n;
     (void)state;
     build_transposed(&n);
@@ -182,7 +182,7 @@ static int count_reads(const struct tare_graph *graph, int dtype) {
 }
 
 static void reads_for_control_edges__get_the_dtype_of_the_integers(void **state) {
-    const struct tare_quant_options options = { .setting.method = &tare_method_weight_only, .min_elements = 1 };
+    const struct tare_quant_plan options = { .setting.method = &tare_method_weight_only, .min_elements = 1 };
     const struct tare_shape shape = tare_shape_make(4, 1, 1, LENGTH, IN);
     struct tare_tensor fed, result;
     struct network n;
@@ -210,7 +210,7 @@ static void reads_for_control_edges__get_the_dtype_of_the_integers(void **state)
 
 /* VariableShape would report the shape of the arranged integers, and ResourceGather would expect float32. */
 static void variables__that_other_ops_read_stay_float(void **state) {
-    const struct tare_quant_options options = { .setting.method = &tare_method_weight_only, .min_elements = 1 };
+    const struct tare_quant_plan options = { .setting.method = &tare_method_weight_only, .min_elements = 1 };
     struct network n;
     (void)state;
     build(&n, "ExpandDims");
@@ -231,7 +231,7 @@ static struct tare_graph *size_of_value(struct tare_graph_model *model) {
 }
 
 static void assert_stays_float(struct network *n) {
-    const struct tare_quant_options options = { .setting.method = &tare_method_weight_only, .min_elements = 1 };
+    const struct tare_quant_plan options = { .setting.method = &tare_method_weight_only, .min_elements = 1 };
     mini_ok(tare_quantize(&n->report, &n->arena, n->model, NULL, &options));
     assert_int_equal(n->report.quantized, 0);
     assert_string_equal(n->report.outcomes[0].refused, "its weight is a variable that other ops read as well");
@@ -264,7 +264,7 @@ static void variables__whose_handle_a_function_returns_stay_float(void **state) 
 
 /* The op itself would read the integers as its filter. */
 static void nodes_that_wait_for_a_layer__wait_for_its_operands(void **state) {
-    const struct tare_quant_options options = { .setting.method = &tare_method_weight_only, .min_elements = 1 };
+    const struct tare_quant_plan options = { .setting.method = &tare_method_weight_only, .min_elements = 1 };
     struct network n;
     (void)state;
     build(&n, "ExpandDims");
@@ -292,7 +292,7 @@ static void nodes_that_wait_for_a_layer__wait_for_its_operands(void **state) {
 /* With lists of what all earlier layers waited for, the control inputs would be as many as the square of the layers. */
 static void layers_that_wait_for_one_another__get_few_control_inputs(void **state) {
     enum { LAYERS = 40 };
-    const struct tare_quant_options options = { .setting.method = &tare_method_weight_only, .min_elements = 1 };
+    const struct tare_quant_plan options = { .setting.method = &tare_method_weight_only, .min_elements = 1 };
     const struct tare_shape shape = tare_shape_make(2, IN, OUT);
     struct tare_quant_report report;
     struct tare_arena arena = { 0 };
@@ -318,7 +318,7 @@ static void layers_that_wait_for_one_another__get_few_control_inputs(void **stat
 /* An embedding whose transpose or itself is also a product's weight: the table has scales for entries, the product for
  * columns, and the variable has one value. */
 static void table_and_product__do_not_share_a_variable(void **state) {
-    const struct tare_quant_options options = { .setting.method = &tare_method_weight_only, .min_elements = 1 };
+    const struct tare_quant_plan options = { .setting.method = &tare_method_weight_only, .min_elements = 1 };
     const struct tare_shape shape = tare_shape_make(2, IN, OUT), row = tare_shape_make(2, 1, IN);
     struct tare_quant_report report;
     struct tare_arena arena = { 0 };
@@ -347,7 +347,7 @@ static void weights__computed_from_a_kept_variable_stay_float(void **state) {
     const int32_t order[] = { 1, 0 };
     (void)state;
     for (size_t i = 0; i < 2; i++) {
-        const struct tare_quant_options options = { .setting.method = methods[i], .min_elements = 1 };
+        const struct tare_quant_plan options = { .setting.method = methods[i], .min_elements = 1 };
         struct tare_graph_model *model = mini_model_new();
         struct tare_arena arena = { 0 };
         struct tare_quant_report report;

@@ -68,7 +68,7 @@ static void build(struct mixed *m, int dtype, bool used_otherwise) {
 }
 
 static void quantize(struct mixed *m) {
-    const struct tare_quant_options options = { .setting.method = &tare_method_weight_only };
+    const struct tare_quant_plan options = { .setting.method = &tare_method_weight_only };
     mini_ok(tare_quantize(&m->report, &m->arena, m->model, NULL, &options));
 }
 

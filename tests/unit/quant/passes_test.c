@@ -139,9 +139,9 @@ static void calibrate(struct network *n) {
 
 static void quantize(struct network *n, const struct tare_quant_method *method, int bits,
                      enum tare_quant_granularity granularity, const char *passes) {
-    struct tare_quant_options options = { .setting = { .method = method, .bits = bits, .granularity = granularity },
-                                          .op_set = n->op_set,
-                                          .min_elements = 1 };
+    struct tare_quant_plan options = { .setting = { .method = method, .bits = bits, .granularity = granularity },
+                                       .op_set = n->op_set,
+                                       .min_elements = 1 };
     const struct tare_quant_ranges ranges = { .find = find, .arg = n, .statistics = statistics };
     mini_ok(tare_quant_passes_parse(&options.passes, &n->arena, passes));
     calibrate(n);
@@ -186,13 +186,13 @@ static double error_of(double spread, const struct tare_quant_method *method, in
 /* ---- bias correction ---- */
 
 static void bias_correction__of_one_layer_keeps_the_mean(void **state) {
-    const struct tare_quant_options base = { .setting = { .method = &tare_method_weight_only, .bits = 4 },
-                                             .min_elements = 1 };
+    const struct tare_quant_plan base = { .setting = { .method = &tare_method_weight_only, .bits = 4 },
+                                          .min_elements = 1 };
     double biases[2];
     (void)state;
     for (int with = 0; with < 2; with++) {
         struct network n, plain;
-        struct tare_quant_options options = base;
+        struct tare_quant_plan options = base;
         const struct tare_quant_ranges ranges = { .find = find, .arg = &n, .statistics = statistics };
         struct tare_tensor got, expected;
         build_to(&n, 1, true);

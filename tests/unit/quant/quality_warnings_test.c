@@ -7,7 +7,7 @@ enum { ROWS = 256, COLUMNS = 16 };
 
 static void quantize(struct quantized_model *m, const char *algorithm, enum tare_quant_granularity granularity,
                      int bits, float outlier, bool warns) {
-    struct tare_quant_options options = {
+    struct tare_quant_plan options = {
         .setting = { .method = &tare_method_static, .granularity = granularity, .bits = bits }, .warns = warns
     };
     quantized_model_begin(m, ROWS, COLUMNS, 1, 5);
@@ -61,9 +61,9 @@ static void weights__that_become_zeros_are_named(void **state) {
     static const struct tare_quant_method *const methods[] = { &tare_method_static, &tare_method_weight_only };
     (void)state;
     for (int i = 0; i < 6; i++) {
-        const struct tare_quant_options options = { .setting = { .method = methods[i / 3] },
-                                                    .min_elements = 1,
-                                                    .warns = true };
+        const struct tare_quant_plan options = { .setting = { .method = methods[i / 3] },
+                                                 .min_elements = 1,
+                                                 .warns = true };
         struct quantized_model m;
         quantized_model_begin(&m, ROWS, COLUMNS, 1, 5);
         const struct tare_edge w = quantized_model_weight(&m, "w", COLUMNS, COLUMNS, cases[i % 3].size, 1, 9);

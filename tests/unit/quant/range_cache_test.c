@@ -114,9 +114,9 @@ static void ranges_of_outputs__are_searched_only_for_op_sets_that_use_them(void 
         struct tare_quant_report report;
         struct tare_graph_model *model = new_product();
         const struct tare_quant_ranges ranges = { .find = count_asked, .arg = &asked };
-        const struct tare_quant_options options = { .setting = { .method = &tare_method_static },
-                                                    .min_elements = 1,
-                                                    .op_set = (enum tare_quant_op_set)set };
+        const struct tare_quant_plan options = { .setting = { .method = &tare_method_static },
+                                                 .min_elements = 1,
+                                                 .op_set = (enum tare_quant_op_set)set };
         mini_ok(tare_quantize(&report, &arena, model, &ranges, &options));
         assert_int_equal(report.quantized, 1);
         assert_int_equal(asked.inputs, 1);

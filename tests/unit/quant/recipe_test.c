@@ -106,11 +106,11 @@ static void faults__name_line_and_word(void **state) {
     refuses("op=MatMul -> float\nname=( -> float",
             "r.txt:2: name '(' is not a regular expression: missing closing parenthesis");
     refuses_at_start("op=( -> float", "r.txt:1: op '(' is not a regular expression");
-    refuses("op=MatMul -> flot", "r.txt:1: there is no method 'flot' (did you mean float)");
+    refuses("op=MatMul -> flot", "r.txt:1: unknown method 'flot' (did you mean 'float'?)");
     refuses("op=MatMul", "the rule sets nothing");
     refuses("opp=MatMul -> float", "'opp' is not a condition");
     refuses("op=A op=B -> float", "duplicate op");
-    refuses("-> bits=5", "bits is '5' (expected 8 or 4)");
+    refuses("-> bits=5", "option '--bits': invalid value (expected 4 or 8, got '5')");
     refuses("-> granularity=per_block:33", "blocks have 32, 64, 128 or 256 rows");
     refuses("-> static granularity=per_block:32", "method static has no weights in blocks (weight_only has)");
     refuses("-> algorithm=minmax", "min_max");
@@ -135,12 +135,12 @@ static void passes__hold_for_the_whole_model(void **state) {
     struct tare_quant_recipe *recipe =
         read("# what --auto wrote\n passes=gptq:damp=0.1,act_order=false,bias_correction # all\nop=MatMul -> float\n");
     (void)state;
-    assert_string_equal(tare_quant_recipe_passes(recipe), "gptq:damp=0.1,act_order=false,bias_correction");
+    assert_string_equal(tare_quant_recipe_options(recipe)->pass_names, "gptq:damp=0.1,act_order=false,bias_correction");
     assert_int_equal(tare_quant_recipe_count(recipe), 1);
-    assert_null(tare_quant_recipe_passes(read("op=MatMul -> float")));
-    assert_null(tare_quant_recipe_passes(NULL));
+    assert_null(tare_quant_recipe_options(read("op=MatMul -> float"))->pass_names);
+    assert_null(tare_quant_recipe_options(NULL));
     refuses("op=A -> float\npasses=gptk", "r.txt:2: there is no accuracy pass 'gptk' (did you mean 'gptq'?)");
-    refuses("passes=gptq -> float", "'->' behind the passes (expected nothing)");
+    refuses("passes=gptq -> float", "'->' behind the option (expected nothing)");
 }
 
 static void a_layer__is_written_so_that_it_alone_matches(void **state) {

@@ -38,14 +38,14 @@ static void build(struct quantized_model *m, const char *end) {
     quantized_model_return(m, mini_node(m->graph, end, "end", 1, y));
 }
 
-static struct tare_quant_options four_bits(void) {
-    return (struct tare_quant_options){ .setting = { .method = &tare_method_weight_only, .bits = 4 },
-                                        .min_elements = 1,
-                                        .quiet = true };
+static struct tare_quant_plan four_bits(void) {
+    return (struct tare_quant_plan){ .setting = { .method = &tare_method_weight_only, .bits = 4 },
+                                     .min_elements = 1,
+                                     .quiet = true };
 }
 
 /* Loss of the quantized model's output; *block is what the report says of the only block. */
-static double loss_of(struct tare_quant_block_outcome *block, const char *end, const struct tare_quant_options *options,
+static double loss_of(struct tare_quant_block_outcome *block, const char *end, const struct tare_quant_plan *options,
                       const char *passes) {
     struct quantized_model m;
     struct tare_tensor expected, got;
@@ -66,7 +66,7 @@ static double loss_of(struct tare_quant_block_outcome *block, const char *end, c
 }
 
 static void layers_of_a_residual_block__compensate_for_each_other(void **state) {
-    const struct tare_quant_options options = four_bits();
+    const struct tare_quant_plan options = four_bits();
     const char *const passes[][2] = { { "reconstruction:iterations=0", "reconstruction" },
                                       { "gptq,reconstruction:iterations=0", "gptq,reconstruction" } };
     (void)state;
@@ -88,7 +88,7 @@ static void layers_of_a_residual_block__compensate_for_each_other(void **state) 
 
 /* The same with activations of 8 bits, which training drops. */
 static void quantized_activations__are_part_of_the_error(void **state) {
-    struct tare_quant_options options = four_bits();
+    struct tare_quant_plan options = four_bits();
     const struct tare_quant_method *const methods[] = { &tare_method_static, &tare_method_dynamic };
     (void)state;
     for (size_t i = 0; i < 2; i++) {
@@ -102,7 +102,7 @@ static void quantized_activations__are_part_of_the_error(void **state) {
 }
 
 /* The integers of all constants of the quantized graph. */
-static void quantized_with(struct quantized_model *m, const struct tare_quant_options *options, const char *passes) {
+static void quantized_with(struct quantized_model *m, const struct tare_quant_plan *options, const char *passes) {
     build(m, "Relu");
     quantized_model_quantize(m, options, passes);
 }
@@ -122,7 +122,7 @@ static void check_same_constants(const struct quantized_model *a, const struct q
 
 static void threads__do_not_change_the_result(void **state) {
     const int threads[] = { 2, 3, 7 };
-    struct tare_quant_options options = four_bits();
+    struct tare_quant_plan options = four_bits();
     struct quantized_model one;
     (void)state;
     options.setting.method = &tare_method_static;
@@ -139,7 +139,7 @@ static void threads__do_not_change_the_result(void **state) {
 }
 
 static void the_time_limit__leaves_layers_rounded_one_by_one(void **state) {
-    struct tare_quant_options options = four_bits();
+    struct tare_quant_plan options = four_bits();
     struct tare_quant_block_outcome block;
     (void)state;
     const double by_layer = loss_of(&block, "Relu", &options, "reconstruction:iterations=0");
@@ -152,7 +152,7 @@ static void the_time_limit__leaves_layers_rounded_one_by_one(void **state) {
 }
 
 static void blocks_without_derivative__are_rounded_layer_by_layer(void **state) {
-    const struct tare_quant_options options = four_bits();
+    const struct tare_quant_plan options = four_bits();
     struct tare_quant_block_outcome block;
     (void)state;
     loss_of(&block, "Floor", &options, "reconstruction");
@@ -193,7 +193,7 @@ static void build_loop(struct quantized_model *m) {
 
 /* The back edge of a TensorFlow 1 loop is a cycle of the graph. */
 static void blocks_with_loops__are_rounded_layer_by_layer(void **state) {
-    const struct tare_quant_options options = four_bits();
+    const struct tare_quant_plan options = four_bits();
     struct quantized_model m;
     (void)state;
     build_loop(&m);
@@ -207,7 +207,7 @@ static void blocks_with_loops__are_rounded_layer_by_layer(void **state) {
 /* a and b with a chain of many ops between them. */
 static void blocks_with_long_paths__are_rounded_layer_by_layer(void **state) {
     enum { OPS = 60000 };
-    const struct tare_quant_options options = four_bits();
+    const struct tare_quant_plan options = four_bits();
     struct quantized_model m;
     struct tare_edge y;
     (void)state;
@@ -232,7 +232,7 @@ static struct tare_edge cast(struct tare_graph *graph, const char *name, struct 
 
 /* A function of x and integers, such as the mask of an attention layer. */
 static void blocks_with_integer_inputs__are_trained(void **state) {
-    const struct tare_quant_options options = four_bits();
+    const struct tare_quant_plan options = four_bits();
     struct quantized_model m;
     (void)state;
     quantized_model_begin(&m, ROWS, IN, 1, 61);
@@ -255,7 +255,7 @@ static void blocks_with_integer_inputs__are_trained(void **state) {
 /* Several samples one after another along the first axis are as many steps of one sequence here. */
 static void blocks_whose_first_axis_is_time__are_trained_by_sample(void **state) {
     static const int32_t steps[] = { -1, 1, IN }, order[] = { 1, 0, 2 };
-    const struct tare_quant_options options = four_bits();
+    const struct tare_quant_plan options = four_bits();
     struct quantized_model m;
     (void)state;
     quantized_model_begin(&m, ROWS, IN, 1, 61);
@@ -273,7 +273,7 @@ static void blocks_whose_first_axis_is_time__are_trained_by_sample(void **state)
 
 /* What is computed before the first layer, here by a call, is not part of the block. */
 static void preprocessing_without_derivative__does_not_prevent_training(void **state) {
-    const struct tare_quant_options options = four_bits();
+    const struct tare_quant_plan options = four_bits();
     struct quantized_model m;
     struct tare_graph *inner;
     struct tare_edge called, y;
@@ -298,7 +298,7 @@ static void preprocessing_without_derivative__does_not_prevent_training(void **s
 /* Layers of the main graph, as in TensorFlow 1, of which another signature returns other values as well: no sample
  * computes these. */
 static void blocks_of_several_signatures__are_trained(void **state) {
-    const struct tare_quant_options options = four_bits();
+    const struct tare_quant_plan options = four_bits();
     struct quantized_model m;
     struct tare_graph *main;
     struct tare_edge a;
@@ -319,7 +319,7 @@ static void blocks_of_several_signatures__are_trained(void **state) {
 
 /* Without samples that can be run again, and after passes that scale activations. */
 static void blocks_without_samples__are_rounded_layer_by_layer(void **state) {
-    const struct tare_quant_options options = four_bits();
+    const struct tare_quant_plan options = four_bits();
     struct quantized_model m;
     (void)state;
     build(&m, "Relu");
@@ -357,7 +357,7 @@ static void build_chain(struct quantized_model *m) {
 
 static void blocks__are_found_from_the_graph(void **state) {
     const char *const expected[][2] = { { "stem", "stem" }, { "res1", "res2" }, { "c0", "c2" }, { "c3", "c3" } };
-    const struct tare_quant_options options = four_bits();
+    const struct tare_quant_plan options = four_bits();
     struct quantized_model m;
     (void)state;
     build_chain(&m);

@@ -168,7 +168,7 @@ static struct outcome run(int which, bool with_chain, bool with_layer, const str
         "_Arg", "Const", "Div", "AddV2", "Maximum", "Minimum", "Round", "Cast", "Mul"
     };
     const struct tare_quant_ranges ranges = { .find = find };
-    const struct tare_quant_options options = { .setting = { .method = &tare_method_static, .activation_bits = bits } };
+    const struct tare_quant_plan options = { .setting = { .method = &tare_method_static, .activation_bits = bits } };
     struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = tare_model_add_function(model, "f");
     struct outcome out = { .float_ops = 0 };
@@ -267,7 +267,7 @@ static struct tare_edge averaging(struct tare_graph_model *model, const struct t
  */
 static void average__is_of_codes_that_a_layer_made(void **state) {
     const struct tare_quant_ranges ranges = { .find = find_average };
-    const struct tare_quant_options options = { .setting.method = &tare_method_static };
+    const struct tare_quant_plan options = { .setting.method = &tare_method_static };
     const struct tare_shape shape = tare_shape_make(4, 1, 2, 2, 1);
     const float values[] = { 0.4f, 1.23f, -0.9f, 2.02f };
     const double scale = (HIGH - LOW) / 255, zero = round(-128 - LOW / scale);
@@ -302,7 +302,7 @@ static void average__is_of_codes_that_a_layer_made(void **state) {
 static void average__is_as_wide_as_the_layer_after_it(void **state) {
     static const char rule[] = "op=Conv2D -> static activation_bits=16";
     const struct tare_quant_ranges ranges = { .find = find_average };
-    struct tare_quant_options options = { .setting.method = &tare_method_static };
+    struct tare_quant_plan options = { .setting.method = &tare_method_static };
     const struct tare_shape shape = tare_shape_make(4, 1, 2, 2, 1);
     const float values[] = { 0.4f, 1.23f, -0.9f, 2.02f };
     struct tare_graph_model *model = mini_model_new();
@@ -371,7 +371,7 @@ static double quantized(double x, double low, double high, double *scale, double
 /* y = dense(relu(x + branch(x))): the addends, the sum and what reads it are integers; near the formula in double. */
 static void integer_adds__each_addend_has_its_scale(void **state) {
     const struct tare_quant_ranges ranges = { .find = find_residual };
-    const struct tare_quant_options options = { .setting.method = &tare_method_static, .integer_adds = true };
+    const struct tare_quant_plan options = { .setting.method = &tare_method_static, .integer_adds = true };
     const struct tare_shape shape = tare_shape_make(2, 1, WIDTH);
     const float values[WIDTH] = { -3.5f, -1, 0, 0.7f, 2.2f, 3.9f };
     struct tare_graph_model *model = mini_model_new();
@@ -448,7 +448,7 @@ static tare_status find_or_fail(void *arg, struct tare_edge edge, const struct t
 static tare_status quantize_sum_and_mean(struct source *source, int64_t failing_allocation, int64_t *allocations,
                                          size_t *adds) {
     const struct tare_quant_ranges ranges = { .find = find_or_fail, .arg = source };
-    const struct tare_quant_options options = { .setting.method = &tare_method_static, .integer_adds = true };
+    const struct tare_quant_plan options = { .setting.method = &tare_method_static, .integer_adds = true };
     struct tare_graph_model *model = sum_and_mean();
     struct tare_arena arena = { 0 };
     struct tare_quant_report report;

@@ -6,9 +6,9 @@
 
 enum { ROWS = 200, IN = 16, MIDDLE = 16, OUT = 8 };
 
-static const struct tare_quant_options plain_static = { .setting = { .method = &tare_method_static } };
-static const struct tare_quant_options plain_dynamic = { .setting = { .method = &tare_method_dynamic },
-                                                         .min_elements = 1 };
+static const struct tare_quant_plan plain_static = { .setting = { .method = &tare_method_static } };
+static const struct tare_quant_plan plain_dynamic = { .setting = { .method = &tare_method_dynamic },
+                                                      .min_elements = 1 };
 
 /* How x gets to the product. */
 enum shape { BARE, NORMALIZED, BEHIND_LAYER };
@@ -42,7 +42,7 @@ static void build(struct quantized_model *m, enum shape shape) {
     quantized_model_return(m, mini_node(graph, "AddV2", "y", 2, z, y));
 }
 
-static double loss_of(enum shape shape, const struct tare_quant_options *options, const char *passes, int *muls) {
+static double loss_of(enum shape shape, const struct tare_quant_plan *options, const char *passes, int *muls) {
     struct quantized_model m;
     struct tare_tensor expected, got;
     double loss;
@@ -58,7 +58,7 @@ static double loss_of(enum shape shape, const struct tare_quant_options *options
     return loss;
 }
 
-static void compare(enum shape shape, const struct tare_quant_options *options, int extra_muls) {
+static void compare(enum shape shape, const struct tare_quant_plan *options, int extra_muls) {
     int before, after;
     const double plain = loss_of(shape, options, "", &before), smooth = loss_of(shape, options, "smooth_quant", &after);
     if (!(smooth < plain / 20)) fail_msg("loss %g, smoothed %g", plain, smooth);
@@ -84,7 +84,7 @@ static void a_static_layer_before_the_activation__takes_the_division(void **stat
 }
 
 static void weight_only__is_left_alone(void **state) {
-    const struct tare_quant_options options = { .setting = { .method = &tare_method_weight_only }, .min_elements = 1 };
+    const struct tare_quant_plan options = { .setting = { .method = &tare_method_weight_only }, .min_elements = 1 };
     int before, after;
     const double plain = loss_of(BARE, &options, "", &before), smooth = loss_of(BARE, &options, "smooth_quant", &after);
     (void)state;
@@ -162,7 +162,7 @@ static void alpha__is_checked(void **state) {
 
 /* Means of the divided activation: the correction must not undo the division. */
 static void bias_correction__knows_of_the_division(void **state) {
-    const struct tare_quant_options options = { .setting = { .method = &tare_method_static, .bits = 4 } };
+    const struct tare_quant_plan options = { .setting = { .method = &tare_method_static, .bits = 4 } };
     int muls;
     const double smooth = loss_of(NORMALIZED, &options, "smooth_quant", &muls);
     const double corrected = loss_of(NORMALIZED, &options, "smooth_quant,bias_correction", &muls);

@@ -86,7 +86,7 @@ static struct tare_edge layer(struct tare_graph *f, const struct layer_case *c, 
 static struct tare_tensor answer(const struct layer_case *c, const struct tare_quant_method *method,
                                  enum tare_quant_op_set op_set, const char *op, size_t *count) {
     const struct tare_quant_ranges ranges = { .find = find };
-    const struct tare_quant_options options = {
+    const struct tare_quant_plan options = {
         .setting = { .method = method,
                      .bits = c->bits,
                      .granularity = c->per_tensor ? TARE_PER_TENSOR : TARE_PER_CHANNEL },
@@ -232,8 +232,8 @@ static void tables__are_quantized_by_a_rule_alone(void **state) {
         struct tare_graph *g = tare_model_add_function(model, "f");
         struct tare_arena arena = { 0 };
         struct tare_quant_report report;
-        struct tare_quant_options options = { .setting.method = &tare_method_dynamic,
-                                              .op_set = TARE_OP_SET_UNIFORM_QUANTIZED };
+        struct tare_quant_plan options = { .setting.method = &tare_method_dynamic,
+                                           .op_set = TARE_OP_SET_UNIFORM_QUANTIZED };
         const int32_t entries[] = { 3, 39, 0 };
         struct tare_quant_recipe *recipe;
         struct tare_tensor got, read;
@@ -343,8 +343,8 @@ static void dynamic_range__is_near_xla(void **state) {
 }
 
 static void weight_only__has_no_such_form(void **state) {
-    const struct tare_quant_options options = { .setting.method = &tare_method_weight_only,
-                                                .op_set = TARE_OP_SET_UNIFORM_QUANTIZED };
+    const struct tare_quant_plan options = { .setting.method = &tare_method_weight_only,
+                                             .op_set = TARE_OP_SET_UNIFORM_QUANTIZED };
     struct tare_graph_model *model = mini_model_new();
     struct tare_arena arena = { 0 };
     struct tare_quant_report report;

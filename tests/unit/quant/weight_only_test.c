@@ -19,8 +19,7 @@ struct product {
 };
 
 static void product_quantize(struct product *p, int64_t min_elements) {
-    const struct tare_quant_options options = { .setting.method = &tare_method_weight_only,
-                                                .min_elements = min_elements };
+    const struct tare_quant_plan options = { .setting.method = &tare_method_weight_only, .min_elements = min_elements };
     struct tare_shape shape = { .rank = 2, .dims = { K, N } };
     struct tare_tensor w;
     memset(p, 0, sizeof *p);

@@ -58,7 +58,7 @@ struct quantized {
 static void quantize(struct quantized *q, struct source *s, const struct tare_quant_setting *setting,
                      struct tare_quant_weight_store *store) {
     const struct tare_quant_ranges ranges = { .find = find_range, .arg = s };
-    const struct tare_quant_options options = { .setting = *setting, .min_elements = 1, .weights = store };
+    const struct tare_quant_plan options = { .setting = *setting, .min_elements = 1, .weights = store };
     memset(q, 0, sizeof *q);
     mini_ok(tare_model_clone(&q->model, s->model));
     mini_ok(tare_quantize(&q->report, &q->arena, q->model, &ranges, &options));

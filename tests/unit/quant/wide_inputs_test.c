@@ -25,11 +25,10 @@ static void add_signature(struct quantized_model *m) {
 
 /* y = x W with column c of x reaching spread^c times as far as the first and rows of W that undo it; `op` (NULL: none)
  * follows. */
-static struct result quantize(double spread, int outputs, const char *op, bool widens, int activation_bits) {
-    const struct tare_quant_options options = { .setting = { .method = &tare_method_static,
-                                                             .activation_bits = activation_bits },
-                                                .widens = widens,
-                                                .warns = true };
+static struct result quantize(double spread, int outputs, const char *op, int activation_bits) {
+    const struct tare_quant_plan options = {
+        .setting = { .method = &tare_method_static, .activation_bits = activation_bits }, .warns = true
+    };
     struct quantized_model m;
     struct tare_tensor expected, got;
     struct tare_edge y;
@@ -52,7 +51,7 @@ static struct result quantize(double spread, int outputs, const char *op, bool w
 }
 
 static void channels_of_different_scales__need_16_bits(void **state) {
-    const struct result narrow = quantize(0.5, SCORES, NULL, false, 0), wide = quantize(0.5, SCORES, NULL, true, 0);
+    const struct result narrow = quantize(0.5, SCORES, NULL, 8), wide = quantize(0.5, SCORES, NULL, 0);
     (void)state;
     assert_int_equal(narrow.bits, 8);
     assert_int_equal(wide.bits, 16);
@@ -62,13 +61,13 @@ static void channels_of_different_scales__need_16_bits(void **state) {
 
 static void a_layer_that_keeps_8_bits_and_is_noisy__has_a_warning(void **state) {
     (void)state;
-    assert_int_equal(quantize(0.5, SCORES, NULL, false, 0).warnings, 1);
-    assert_int_equal(quantize(0.5, SCORES, NULL, true, 0).warnings, 0);
-    assert_int_equal(quantize(1, SCORES, NULL, false, 0).warnings, 0);
+    assert_int_equal(quantize(0.5, SCORES, NULL, 8).warnings, 1);
+    assert_int_equal(quantize(0.5, SCORES, NULL, 0).warnings, 0);
+    assert_int_equal(quantize(1, SCORES, NULL, 8).warnings, 0);
 }
 
 static void a_layer_for_which_16_bits_are_too_few__has_a_warning(void **state) {
-    const struct result result = quantize(0.03, SCORES, NULL, true, 0);
+    const struct result result = quantize(0.03, SCORES, NULL, 0);
     (void)state;
     assert_int_equal(result.bits, 16);
     assert_int_equal(result.warnings, 1);
@@ -77,23 +76,23 @@ static void a_layer_for_which_16_bits_are_too_few__has_a_warning(void **state) {
 
 static void bits_on_request__stay(void **state) {
     (void)state;
-    assert_int_equal(quantize(0.5, SCORES, NULL, true, 8).bits, 8);
-    assert_int_equal(quantize(1, SCORES, NULL, true, 16).bits, 16);
+    assert_int_equal(quantize(0.5, SCORES, NULL, 8).bits, 8);
+    assert_int_equal(quantize(1, SCORES, NULL, 16).bits, 16);
 }
 
 /* About 33 dB: enough for scores and probabilities, too little for a number. */
 static void a_number__tolerates_less_noise_than_scores(void **state) {
     (void)state;
-    assert_int_equal(quantize(0.8, SCORES, NULL, true, 0).bits, 8);
-    assert_int_equal(quantize(0.8, 1, NULL, true, 0).bits, 16);
-    assert_int_equal(quantize(0.8, 1, "Sigmoid", true, 0).bits, 8);
+    assert_int_equal(quantize(0.8, SCORES, NULL, 0).bits, 8);
+    assert_int_equal(quantize(0.8, 1, NULL, 0).bits, 16);
+    assert_int_equal(quantize(0.8, 1, "Sigmoid", 0).bits, 8);
 }
 
 /* y = x W for 64 heads of two numbers each, which Einsum keeps apart: a stack of products has the noise of one. */
 static void products_in_batches__have_the_noise_of_one(void **state) {
     enum { HEADS = 64, OF_HEAD = 2, OUT = 3 };
     static const int32_t split[] = { -1, HEADS, OF_HEAD };
-    const struct tare_quant_options options = { .setting.method = &tare_method_static, .widens = true, .warns = true };
+    const struct tare_quant_plan options = { .setting.method = &tare_method_static, .warns = true };
     const struct tare_shape shape = tare_shape_make(3, HEADS, OF_HEAD, OUT);
     struct quantized_model m;
     struct tare_tensor w;
@@ -122,7 +121,7 @@ static void products_in_batches__have_the_noise_of_one(void **state) {
 /* An output of one axis is a number for each example only if that axis is the inputs' first one. */
 static int bits_of_scores(bool has_batch) {
     static const int32_t no_batch[] = { SCORES };
-    const struct tare_quant_options options = { .setting.method = &tare_method_static, .widens = true };
+    const struct tare_quant_plan options = { .setting.method = &tare_method_static };
     struct quantized_model m;
     quantized_model_begin(&m, ROWS, IN, 0.8, 3);
     struct tare_edge y =

@@ -30,7 +30,7 @@ struct form {
 
 static struct tare_tensor outputs_of(const struct form *form, const struct tare_quant_setting *setting,
                                      const char *passes, enum tare_quant_op_set op_set) {
-    const struct tare_quant_options options = {
+    const struct tare_quant_plan options = {
         .setting = *setting, .min_elements = 1, .op_set = op_set, .depthwise = true
     };
     struct quantized_model m;
@@ -509,14 +509,14 @@ static void transposed_convolutions__have_the_integers_of_a_conv2d(void **state)
 }
 
 static void quantize_transposed(struct quantized_model *m, const struct transposed *t,
-                                const struct tare_quant_options *options) {
+                                const struct tare_quant_plan *options) {
     build_transposed(m, t);
     quantized_model_quantize(m, options, "");
 }
 
 /* The zero point, not 0, is between the elements. With a zero point of 0 the convolution inserts the zeros itself. */
 static void transposed_convolutions__pad_by_the_zero_point(void **state) {
-    struct tare_quant_options options = { .setting = settings[0], .min_elements = 1 };
+    struct tare_quant_plan options = { .setting = settings[0], .min_elements = 1 };
     struct quantized_model m;
     (void)state;
     quantize_transposed(&m, &transposed_convs[1], &options);
@@ -546,9 +546,7 @@ static void transposed_convolutions__that_have_no_form_stay_float(void **state) 
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const struct tare_quant_options options = { .setting = settings[0],
-                                                    .op_set = cases[i].op_set,
-                                                    .min_elements = 1 };
+        const struct tare_quant_plan options = { .setting = settings[0], .op_set = cases[i].op_set, .min_elements = 1 };
         struct transposed t = transposed_convs[1];
         struct quantized_model m;
         t.channels = cases[i].channels;
@@ -563,7 +561,7 @@ static void transposed_convolutions__that_have_no_form_stay_float(void **state) 
 /* As DepthwiseConv2dNative does: the op is that of another order of dimensions. */
 static void depthwise_convolutions__stay_float_unless_requested(void **state) {
     const struct conv conv = { "XlaConvV2", 2, CHANNELS_FIRST, { { 1, 0, 1, 1 }, { 1, 0, 1, 1 } }, 4, false };
-    struct tare_quant_options options = { .setting = settings[0], .min_elements = 1 };
+    struct tare_quant_plan options = { .setting = settings[0], .min_elements = 1 };
     struct quantized_model m;
     (void)state;
     build_xla_conv(&m, &conv);
@@ -580,7 +578,7 @@ static void depthwise_convolutions__stay_float_unless_requested(void **state) {
 
 static void convolutions__with_gaps_stay_float_in_the_op_set_tf(void **state) {
     const struct conv conv = { "XlaConvV2", 2, CHANNELS_LAST, { { 1, 1, 1, 2 }, { 2, 2, 1, 3 } }, 1, false };
-    const struct tare_quant_options options = { .setting = settings[0], .op_set = TARE_OP_SET_TF, .min_elements = 1 };
+    const struct tare_quant_plan options = { .setting = settings[0], .op_set = TARE_OP_SET_TF, .min_elements = 1 };
     struct quantized_model m;
     (void)state;
     build_xla_conv(&m, &conv);

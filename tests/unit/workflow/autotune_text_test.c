@@ -18,7 +18,7 @@ static void expect(double db, double plain_db, size_t n_outputs, const char *exp
                                      .models = 5 };
     struct tare_strbuf table = { 0 }, recipe = { 0 };
     tare_workflow_autotune_table(&table, &a);
-    tare_workflow_autotune_recipe(&recipe, &a);
+    tare_workflow_autotune_heading(&recipe, &a);
     if (!strstr(tare_strbuf_text(&table), expected))
         fail_msg("'%s', expected '%s'", tare_strbuf_text(&table), expected);
     if (!strstr(tare_strbuf_text(&recipe), expected))

@@ -1,0 +1,361 @@
+/* The options of a plan, and a plan as text. */
+#include "quant/plan.h"
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/strbuf.h"
+#include "quant/pass.h"
+#include "quant/recipe.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- methods ---- */
+
+/* Names of other tools for a method with settings. */
+static const struct preset {
+    const char *name;
+    const struct tare_quant_method *method;
+    int bits, activation_bits; /* 0: not set */
+    int64_t block;
+} presets[] = {
+    { .name = "int8", .method = &tare_method_static, .bits = 8 },
+    { .name = "w8a8", .method = &tare_method_static, .bits = 8 },
+    { .name = "w8a16", .method = &tare_method_static, .bits = 8, .activation_bits = 16 },
+    { .name = "w4a8", .method = &tare_method_static, .bits = 4 },
+    { .name = "int8_dynamic", .method = &tare_method_dynamic, .bits = 8 },
+    { .name = "int8_weight_only", .method = &tare_method_weight_only, .bits = 8 },
+    { .name = "int4", .method = &tare_method_weight_only, .bits = 4, .block = 64 },
+    { .name = NULL },
+};
+
+static tare_status unknown_method(const char *name) {
+    const char *known[32] = { "float" };
+    const char *nearest;
+    size_t count = 1;
+    for (size_t i = 0; tare_quant_methods[i]; i++)
+        known[count++] = tare_quant_methods[i]->name;
+    for (size_t i = 0; presets[i].name; i++)
+        known[count++] = presets[i].name;
+    nearest = tare_nearest_name(name, known);
+    return TARE_FAIL(TARE_USAGE, "unknown method '%s' (%s%s%s)", name,
+                     nearest ? "did you mean '" : "expected static, dynamic, weight_only or float",
+                     nearest ? nearest : "", nearest ? "'?" : "");
+}
+
+static void set_preset(struct tare_quant_setting *setting, const struct preset *preset) {
+    setting->method = preset->method;
+    setting->bits = preset->bits;
+    setting->given |= 1u << TARE_SET_BITS;
+    if (preset->activation_bits) {
+        setting->activation_bits = preset->activation_bits;
+        setting->given |= 1u << TARE_SET_ACTIVATION_BITS;
+    }
+    if (preset->block) {
+        setting->granularity = TARE_PER_BLOCK;
+        setting->block = preset->block;
+        setting->given |= 1u << TARE_SET_GRANULARITY;
+    }
+}
+
+tare_status tare_quant_method_read(struct tare_quant_setting *setting, const char *text) {
+    setting->method = tare_quant_method_find(text);
+    if (setting->method || strcmp(text, "float") == 0) return TARE_OK;
+    for (size_t i = 0; presets[i].name; i++)
+        if (strcmp(presets[i].name, text) == 0) return set_preset(setting, &presets[i]), TARE_OK;
+    return unknown_method(text);
+}
+
+static tare_status read_method(void *values, const char *text) {
+    return tare_quant_method_read(values, text);
+}
+
+static void put_method(struct tare_strbuf *out, const void *values) {
+    const struct tare_quant_setting *setting = values;
+    tare_strbuf_puts(out, setting->method ? setting->method->name : "float");
+}
+
+/* ---- granularities and algorithms ---- */
+
+static tare_status read_granularity(void *values, const char *text) {
+    static const char BLOCK[] = "per_block:";
+    struct tare_quant_setting *setting = values;
+    char *end;
+    setting->block = 0;
+    if (strcmp(text, "per_tensor") == 0) {
+        setting->granularity = TARE_PER_TENSOR;
+    } else if (strcmp(text, "per_channel") == 0) {
+        setting->granularity = TARE_PER_CHANNEL;
+    } else if (strncmp(text, BLOCK, sizeof BLOCK - 1) == 0) {
+        setting->granularity = TARE_PER_BLOCK;
+        setting->block = strtoll(text + sizeof BLOCK - 1, &end, 10);
+        if (*end || (setting->block != 32 && setting->block != 64 && setting->block != 128 && setting->block != 256))
+            return TARE_FAIL(TARE_USAGE, "granularity '%s': blocks have 32, 64, 128 or 256 rows", text);
+    } else {
+        return TARE_FAIL(TARE_USAGE, "granularity is '%s' (expected per_tensor, per_channel or per_block:N)", text);
+    }
+    return TARE_OK;
+}
+
+void tare_quant_granularity_put(struct tare_strbuf *out, const struct tare_quant_setting *setting) {
+    if (setting->granularity == TARE_PER_BLOCK)
+        tare_strbuf_printf(out, "per_block:%lld", (long long)setting->block);
+    else
+        tare_strbuf_puts(out, setting->granularity == TARE_PER_TENSOR ? "per_tensor" : "per_channel");
+}
+
+static void put_granularity(struct tare_strbuf *out, const void *values) {
+    tare_quant_granularity_put(out, values);
+}
+
+static tare_status read_algorithm(void *values, const char *text) {
+    struct tare_quant_setting *setting = values;
+    return tare_algorithm_parse(&setting->algorithm, text);
+}
+
+static void put_algorithm(struct tare_strbuf *out, const void *values) {
+    const struct tare_quant_setting *setting = values;
+    tare_algorithm_print(out, &setting->algorithm);
+}
+
+/* ---- the options ---- */
+
+static const char *const weight_bits[] = { "4", "8", NULL };
+static const char *const activation_bits[] = { "8", "16", NULL };
+
+/* For completion only. */
+static const char *const methods[] = { "float", "static", "dynamic", "weight_only", "int8",
+                                       "w8a16", "w4a8",   "int4",    NULL };
+static const char *const algorithms[] = { "min_max", "average_min_max", "percentile", "entropy",
+                                          "mse",     "mse_symmetric",   NULL };
+static const char *const granularities[] = {
+    "per_channel", "per_tensor", "per_block:32", "per_block:64", "per_block:128", "per_block:256", NULL
+};
+static const char *const passes[] = {
+    "equalization", "smooth_quant", "weight_clipping", "gptq", "reconstruction", "bias_correction", NULL
+};
+
+#define AT(member) offsetof(struct tare_quant_setting, member)
+#define ROW(row_name, row_kind, member)                                                                                \
+    .name = row_name, .kind = TARE_OPTION_##row_kind, .offset = AT(member), .given = AT(given)
+/* In the order of enum tare_quant_setting_row. */
+const struct tare_option tare_quant_setting_rows[] = {
+    { ROW("method", READ, method), .size = sizeof(const struct tare_quant_method *), .read = read_method,
+      .print = put_method, .words = methods, .fallback = "static", .placeholder = "M",
+      .help = "quantization method: static (int8 weights and activations), dynamic (activations quantized at run "
+              "time), weight_only, or float (quantize only the layers that the recipe names); or a preset, which also "
+              "sets bits: int8 or w8a8 (static), w8a16 (static, activations of 16 bits), w4a8, int8_dynamic, "
+              "int8_weight_only, int4 (weight_only in blocks of 64 rows)" },
+    { ROW("bits", INT, bits), .fallback = "8", .choices = weight_bits,
+      .help = "bit width of weights; 4-bit weights are packed two to a byte" },
+    { ROW("granularity", READ, granularity), .size = AT(block) + sizeof(int64_t) - AT(granularity),
+      .read = read_granularity, .print = put_granularity, .words = granularities, .fallback = "per_channel",
+      .placeholder = "G", .fallback_text = "per_channel; per_tensor with --op-set uniform_quantized",
+      .help = "weight quantization granularity: per_tensor, per_channel, or per_block:N with N = 32, 64, 128 or 256 "
+              "input rows (weight_only)" },
+    { ROW("full-range", FLAG, full_range),
+      .help = "use the full integer range for weights, -128 … 127 (4 bits: -8 … 7), instead of -127 … 127" },
+    { ROW("symmetric", FLAG, symmetric), .help = "use symmetric activation ranges" },
+    { ROW("algorithm", READ, algorithm), .size = sizeof(struct tare_algorithm_choice), .read = read_algorithm,
+      .print = put_algorithm, .words = algorithms, .fallback = "min_max", .placeholder = "A",
+      .help = "calibration algorithm that chooses activation ranges: min_max, average_min_max, percentile[:p=99.99], "
+              "entropy, mse, …" },
+    { ROW("activation-bits", INT, activation_bits), .choices = activation_bits,
+      .help = "bit width of activations for method static; 16 computes two int8 products per layer (op set xla; "
+              "default: 8, and 16 for layers whose output 8 bits would make too noisy)" },
+    { 0 },
+};
+#undef ROW
+#undef AT
+
+#define AT(member) offsetof(struct tare_quant_plan, member)
+#define ROW(row_name, row_kind, member)                                                                                \
+    .name = row_name, .kind = TARE_OPTION_##row_kind, .offset = AT(member), .given = AT(given)
+const struct tare_option tare_plan_rows[] = {
+    TARE_OPTION_NESTED(struct tare_quant_plan, setting, tare_quant_setting_rows),
+    { ROW("passes", STRING, pass_names), .words = passes, .placeholder = "P,…",
+      .help = "accuracy passes to run: equalization, smooth_quant[:alpha=0.5], weight_clipping, gptq[:damp=0.01], "
+              "reconstruction[:iterations=500], bias_correction" },
+    { ROW("op-set", CHOICE, op_set), .fallback = "xla", .choices = tare_quant_op_set_names,
+      .help = "ops of the quantized graph: XlaConvV2 and XlaDotV2, UniformQuantized ops, or functions of standard "
+              "TensorFlow ops" },
+    { ROW("depthwise", FLAG, depthwise), .help = "also quantize depthwise convolutions (no speedup on a TPU)" },
+    { ROW("two-inputs", FLAG, two_inputs),
+      .help = "also quantize products of two activations, as in attention (method static)" },
+    { ROW("integer-adds", FLAG, integer_adds),
+      .help = "compute residual additions between static layers in integers, with the scale of the sum" },
+    { ROW("min-elements", INT64, min_elements), .min = 0, .max = 1e15,
+      .help = "quantize only weights with at least N elements (default: 1024 for weight_only, dynamic and embedding "
+              "tables, otherwise all)" },
+    { ROW("reconstruction-seconds", DOUBLE, reconstruction_seconds), .fallback = "600", .min = 0, .max = 1e9,
+      .help = "time limit of the accuracy pass reconstruction for one model; blocks not completed by then are rounded "
+              "layer by layer (0: no limit)" },
+    { ROW("keep-variables", FLAG, keep_variables),
+      .help = "keep quantized weights as checkpoint variables (automatic for large models)" },
+    { ROW("recipe", STRING, recipe_file), .placeholder = "FILE",
+      .help = "read options (bits=4) and per-layer rules from FILE, one per line: op=MatMul name=.*dense.* -> "
+              "weight_only bits=4; options of the command line precede" },
+    { ROW("rule", LIST, rules), .placeholder = "RULE",
+      .help = "one line of a recipe, after those of --recipe: 'name=\"head\" -> float'" },
+    { 0 },
+};
+#undef ROW
+#undef AT
+
+/* ---- opening ---- */
+
+enum tare_quant_granularity tare_quant_default_granularity(enum tare_quant_op_set op_set) {
+    return op_set == TARE_OP_SET_UNIFORM_QUANTIZED ? TARE_PER_TENSOR : TARE_PER_CHANNEL;
+}
+
+tare_status tare_quant_check_setting(const struct tare_quant_setting *setting) {
+    if (!setting->method) return TARE_OK;
+    if (setting->bits && setting->bits != 8 && setting->bits != 4)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "weights of %d bits (expected 8 or 4)", setting->bits);
+    if (setting->activation_bits && setting->activation_bits != 8 && setting->activation_bits != 16)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "activations of %d bits (expected 8 or 16)", setting->activation_bits);
+    if (setting->activation_bits == 16 && !setting->method->takes_wide)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                         "method %s has no activations of 16 bits (static in the op set XLA has)",
+                         setting->method->name);
+    if (setting->granularity != TARE_PER_BLOCK) return TARE_OK;
+    if (setting->block != 32 && setting->block != 64 && setting->block != 128 && setting->block != 256)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "blocks of %lld rows (expected 32, 64, 128 or 256)",
+                         (long long)setting->block);
+    if (!setting->method->takes_blocks)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "method %s has no weights in blocks (weight_only has)",
+                         setting->method->name);
+    return TARE_OK;
+}
+
+static tare_status read_recipe(struct tare_quant_recipe **out, struct tare_arena *arena,
+                               const struct tare_quant_plan *plan) {
+    char *data = NULL;
+    size_t size = 0;
+    tare_status status = TARE_OK;
+    if (!plan->recipe_file && !plan->rules.count) return TARE_OK;
+    if (!*out) TARE_TRY(tare_quant_recipe_new(out, arena));
+    if (plan->recipe_file) {
+        TARE_TRY(tare_file_read(&data, &size, plan->recipe_file));
+        status = tare_quant_recipe_read(*out, data, size, plan->recipe_file);
+        tare_free(data);
+    }
+    for (size_t i = 0; i < plan->rules.count && status == TARE_OK; i++)
+        status = tare_quant_recipe_read(*out, plan->rules.items[i], strlen(plan->rules.items[i]), "rule");
+    return status;
+}
+
+/* What the recipe sets and the command does not. */
+static void take_options(struct tare_quant_plan *plan, const struct tare_quant_plan *recipe) {
+    struct tare_quant_setting *setting = &plan->setting;
+    if (!recipe) return;
+    tare_options_copy(setting, &recipe->setting, tare_quant_setting_rows, recipe->setting.given & ~setting->given);
+    tare_options_copy(plan, recipe, tare_plan_rows, recipe->given & ~plan->given);
+    setting->given |= recipe->setting.given;
+    plan->given |= recipe->given;
+}
+
+tare_status tare_quant_plan_open(struct tare_quant_plan *plan, struct tare_arena *arena) {
+    struct tare_quant_recipe *recipe = (struct tare_quant_recipe *)(uintptr_t)plan->recipe;
+    TARE_TRY(read_recipe(&recipe, arena, plan));
+    take_options(plan, tare_quant_recipe_options(recipe));
+    plan->recipe = tare_quant_recipe_count(recipe) ? recipe : NULL;
+    if (!(plan->setting.given >> TARE_SET_GRANULARITY & 1))
+        plan->setting.granularity = tare_quant_default_granularity(plan->op_set);
+    if (plan->pass_names)
+        TARE_TRY(tare_error_prefix(tare_quant_passes_parse(&plan->passes, arena, plan->pass_names), "--passes"));
+    return tare_quant_check_setting(&plan->setting);
+}
+
+/* ---- needs ---- */
+
+bool tare_quant_plan_quantizes(const struct tare_quant_plan *plan) {
+    return plan->setting.method || plan->recipe;
+}
+
+bool tare_quant_needs_ranges(const struct tare_quant_plan *plan) {
+    const struct tare_quant_method *method = plan->setting.method;
+    if (method && method->needs_ranges) return true;
+    for (size_t i = 0; i < tare_quant_recipe_count(plan->recipe); i++) {
+        method = tare_quant_recipe_rule(plan->recipe, i)->setting.method;
+        if (method && method->needs_ranges) return true;
+    }
+    return false;
+}
+
+bool tare_quant_plan_needs_channels(const struct tare_quant_plan *plan) {
+    return tare_quant_passes_need_channels(plan->passes);
+}
+
+bool tare_quant_plan_needs_hessians(const struct tare_quant_plan *plan) {
+    return tare_quant_passes_need_hessians(plan->passes);
+}
+
+bool tare_quant_plan_needs_calibration(const struct tare_quant_plan *plan) {
+    return tare_quant_needs_ranges(plan) || tare_quant_plan_needs_channels(plan);
+}
+
+/* ---- text ---- */
+
+/* Rules that are not in the file are written as options. */
+static void put_rules(struct tare_strbuf *out, const struct tare_quant_plan *plan) {
+    const size_t size = plan->recipe_file ? strlen(plan->recipe_file) : 0;
+    for (size_t i = 0; i < tare_quant_recipe_count(plan->recipe); i++) {
+        struct tare_quant_rule rule = *tare_quant_recipe_rule(plan->recipe, i);
+        struct tare_strbuf text = { 0 };
+        if (size && strncmp(rule.where, plan->recipe_file, size) == 0 && rule.where[size] == ':') continue;
+        rule.comment = NULL;
+        tare_quant_rule_put(&text, &rule);
+        tare_strbuf_puts(out, " --rule ");
+        if (text.size) text.data[--text.size] = '\0'; /* the end of the line */
+        tare_strbuf_shell_word(out, tare_strbuf_text(&text));
+        out->failed |= text.failed;
+        tare_strbuf_free(&text);
+    }
+}
+
+/* Whether the value of a row is to be written: the granularity has a default of the op set. */
+static bool is_written(const struct tare_quant_plan *plan, const struct tare_option *row, const void *table) {
+    if (row == &tare_quant_setting_rows[TARE_SET_METHOD]) return true;
+    if (row == &tare_quant_setting_rows[TARE_SET_GRANULARITY])
+        return plan->setting.granularity != tare_quant_default_granularity(plan->op_set);
+    return tare_option_is_changed(row, table);
+}
+
+void tare_quant_plan_put(struct tare_strbuf *out, const struct tare_quant_plan *plan) {
+    struct tare_option_walk walk = tare_option_walk(tare_plan_rows);
+    for (const struct tare_option *row; (row = tare_option_next(&walk));) {
+        const void *table = (const char *)plan + walk.base[walk.depth];
+        if (row->kind != TARE_OPTION_LIST && is_written(plan, row, table)) tare_option_put(out, row, table);
+    }
+    put_rules(out, plan);
+}
+
+void tare_quant_plan_write(struct tare_strbuf *out, const struct tare_quant_plan *plan) {
+    struct tare_option_walk walk = tare_option_walk(tare_plan_rows);
+    for (const struct tare_option *row; (row = tare_option_next(&walk));) {
+        const void *table = (const char *)plan + walk.base[walk.depth];
+        if (!tare_quant_recipe_takes(row) || !is_written(plan, row, table)) continue;
+        tare_quant_option_put_name(out, row);
+        tare_option_put_value(out, row, table);
+        tare_strbuf_putc(out, '\n');
+    }
+    for (size_t i = 0; i < tare_quant_recipe_count(plan->recipe); i++)
+        tare_quant_rule_put(out, tare_quant_recipe_rule(plan->recipe, i));
+}
+
+tare_status tare_quant_setting_read(struct tare_quant_setting *setting, const char *name, const char *text) {
+    const char *names[16] = { NULL };
+    struct tare_strbuf list = { 0 };
+    tare_status status;
+    if (tare_option_find(tare_quant_setting_rows, name))
+        return tare_option_set_value(setting, tare_quant_setting_rows, name, text);
+    for (size_t i = 0; tare_quant_setting_rows[i].name; i++) {
+        names[i] = tare_quant_setting_rows[i].name;
+        tare_strbuf_printf(&list, "%s%s", i ? ", " : "", names[i]);
+    }
+    const char *nearest = tare_nearest_name(name, names);
+    status = TARE_FAIL(TARE_USAGE, "there is no setting '%s' (%s%s)", name,
+                       nearest ? "did you mean " : "known: ", nearest ? nearest : tare_strbuf_text(&list));
+    tare_strbuf_free(&list);
+    return status;
+}

@@ -1,0 +1,74 @@
+/* Command lines and recipes that build the models of a comparison, from the plans by which they were measured. */
+#include "base/strbuf.h"
+#include "eval/sensitivity.h"
+#include "quant/recipe.h"
+#include "workflow/compare_internal.h"
+
+static const char *const SAMPLES[] = { "SAMPLES" };
+
+/* Samples that are in memory have no name. */
+static struct tare_sample_options samples_of(const struct tare_compare_job *c) {
+    const struct tare_compare_task *task = c->task;
+    const bool has_file = task->calibration_file || task->n_calibration_data;
+    return (struct tare_sample_options){ .data = has_file ? task->calibration_data : SAMPLES,
+                                         .n_data = has_file ? task->n_calibration_data : 1,
+                                         .calibration = task->calibration_file,
+                                         .spec = task->spec_path,
+                                         .signature = c->options->signature };
+}
+
+static tare_status take(const char **out, struct tare_arena *arena, struct tare_strbuf *text) {
+    *out = text->failed ? NULL : tare_arena_strdup(arena, tare_strbuf_text(text));
+    tare_strbuf_free(text);
+    return *out ? TARE_OK : TARE_NO_MEMORY;
+}
+
+static void begin(struct tare_strbuf *out, const struct tare_compare_job *c, const char *command) {
+    tare_strbuf_printf(out, "tare %s ", command);
+    tare_strbuf_shell_word(out, c->task->model);
+    tare_strbuf_puts(out, " OUT");
+}
+
+tare_status tare_workflow_compare_commands(struct tare_comparison_row *row, struct tare_compare_job *c,
+                                           const struct tare_variant *variant) {
+    const struct tare_sample_options samples = samples_of(c);
+    const bool quantizes = tare_quant_plan_quantizes(&variant->plan);
+    struct tare_strbuf text = { 0 };
+    if (quantizes && !variant->bfloat16) {
+        begin(&text, c, "quantize");
+        tare_workflow_plan_put(&text, &variant->plan, &samples);
+        TARE_TRY(take(&row->quantize, &c->result.arena, &text));
+    }
+    begin(&text, c, "convert");
+    if (quantizes) tare_workflow_plan_put(&text, &variant->plan, &samples);
+    if (!variant->bfloat16)
+        tare_strbuf_puts(&text, " --tpu_functions auto --converter_options_string 'bfloat16_optimization: DISABLED'");
+    return take(&row->convert, &c->result.arena, &text);
+}
+
+/* The plan of the recipe, with the rules that were found. */
+static tare_status recipe_plan(struct tare_quant_plan *out, struct tare_compare_job *c, size_t worst) {
+    struct tare_arena *arena = &c->result.arena;
+    struct tare_quant_recipe *recipe;
+    struct tare_strbuf text = { 0 };
+    tare_status status;
+    *out = c->options->automatic ? c->automatic.variant.plan : tare_workflow_compare_first_quantizing(c)->plan;
+    if (c->result.target) return tare_workflow_mixed_precision_apply(out, arena, &c->targeting);
+    if (c->options->automatic) return TARE_OK;
+    TARE_TRY(tare_quant_recipe_new(&recipe, arena));
+    for (size_t i = 0; i < tare_quant_recipe_count(out->recipe); i++)
+        TARE_TRY(tare_quant_recipe_add(recipe, tare_quant_recipe_rule(out->recipe, i)));
+    tare_sensitivity_recipe(&text, &c->sensitivity, worst);
+    status = text.failed ? TARE_NO_MEMORY : tare_quant_recipe_read(recipe, tare_strbuf_text(&text), text.size, "worst");
+    tare_strbuf_free(&text);
+    out->recipe = recipe;
+    return status;
+}
+
+tare_status tare_workflow_compare_recipe(struct tare_strbuf *out, struct tare_compare_job *c, size_t worst) {
+    const struct tare_sample_options samples = samples_of(c);
+    struct tare_quant_plan plan;
+    TARE_TRY(recipe_plan(&plan, c, worst));
+    tare_workflow_recipe_put(out, &plan, &samples, &c->automatic, c->result.target);
+    return TARE_OK;
+}
