@@ -42,7 +42,7 @@ static struct tare_quant_setting apply(const char *text, const char *op, const c
     struct tare_quant_setting setting = { .method = &tare_method_static, .bits = 8 };
     struct tare_graph_model *model = mini_model_new();
     struct tare_graph *function = tare_model_add_function(model, "head");
-    struct tare_node *node = tare_graph_add(function, op, name);
+    struct tare_node *node = tare_graph_add_read(function, op, name);
     bool ignored;
     mini_ok(tare_quant_recipe_apply(&setting, by_rule ? by_rule : &ignored, used, read(text), node));
     tare_model_free(model);
