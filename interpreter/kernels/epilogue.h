@@ -5,6 +5,7 @@
 
 #include "interpreter/kernels/bfloat16_lanes.h"
 #include "interpreter/kernels/gemm.h"
+#include "interpreter/kernels/simd/avx2.h"
 
 #if TARE_KERNELS_X86
 #include <immintrin.h>
@@ -135,18 +136,6 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tare_bounded_addend_avx512(const stru
         x[i * step] =
             is_bounded ? tare_bounded_avx512(x[i * step]) : tare_canonical_avx512(tare_rounded_avx512(x[i * step]));
     }
-}
-
-/* Vectors of `count` columns; masked loads and stores are slow. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256 tare_load_avx2(const float *from, __m256i mask, int64_t count) {
-    return count == 8 ? _mm256_loadu_ps(from) : _mm256_maskload_ps(from, mask);
-}
-
-TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tare_store_avx2(float *to, __m256 x, __m256i mask, int64_t count) {
-    if (count == 8)
-        _mm256_storeu_ps(to, x);
-    else
-        _mm256_maskstore_ps(to, mask, x);
 }
 
 TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tare_bounded_vectors_avx2(const struct tare_gemm_epilogue *e, __m256 *x,

@@ -1,6 +1,7 @@
 /* The AVX2 variant of general epilogues: lanes hold columns, whose vectors are loaded once for all rows. */
 #include "interpreter/kernels/bfloat16_lanes.h"
 #include "interpreter/kernels/gemm.h"
+#include "interpreter/kernels/simd/avx2.h"
 
 #include <math.h>
 
@@ -38,7 +39,7 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256 apply(const struct tare_gemm_epilogue
 TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void store(const struct tare_gemm_epilogue *e, float *c, int64_t at, __m256 x,
                                                __m256i mask, int64_t count) {
     if (!e->to) {
-        _mm256_maskstore_ps(c, mask, x);
+        tare_store_avx2(c, x, mask, count);
         return;
     }
     tare_store_bfloat16_avx2(e->to + at, tare_canonical_avx2(x), count);
@@ -48,10 +49,9 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void run(const struct tare_gemm_epilogue *ep
                                              int64_t rows, int64_t columns, int64_t at, int64_t column,
                                              const bool rounds) {
     const struct tare_gemm_epilogue e = *epilogue;
-    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     for (int64_t j = 0; j < columns; j += LANES) {
         const int64_t count = columns - j < LANES ? columns - j : LANES;
-        const __m256i mask = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)count), lane);
+        const __m256i mask = tare_lanes_avx2(count);
         const struct vectors v = { load(e.scale, column + j, mask), load(e.bias, column + j, mask),
                                    load(e.mean, column + j, mask), load(e.factor, column + j, mask),
                                    load(e.offset, column + j, mask) };

@@ -88,6 +88,7 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tile(const struct tare_gemm_block *bloc
                 sum[i][j] = tare_epilogue_scale_avx2(epilogue, sum[i][j], column + j * 8, mask);
         }
     }
+    const bool is_whole = _mm256_movemask_epi8(last[1]) == -1;
     TARE_UNROLL
     for (int i = 0; i < rows; i++) {
         TARE_UNROLL
@@ -96,7 +97,7 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tile(const struct tare_gemm_block *bloc
             if (epilogue && !is_bounded)
                 sum[i][j] =
                     tare_epilogue_in_avx2(epilogue, sum[i][j], c - block->c + i * ldc + j * 8, column + j * 8, mask);
-            _mm256_maskstore_ps(c + i * ldc + j * 8, mask, sum[i][j]);
+            tare_store_avx2(c + i * ldc + j * 8, sum[i][j], mask, is_whole || j < vectors - 2 ? 8 : 0);
         }
     }
     if (is_bounded) tare_epilogue_avx2(epilogue, c, ldc, rows, lanes_of(last, panels), c - block->c, column);
@@ -143,11 +144,6 @@ static tile_function *const bounded_tiles[MAX_ROWS + 1][3] = {
     { bounded_6_1 },
 };
 #undef TILE
-
-static TARE_TARGET_AVX2 __m256i lane_mask(int64_t lanes) {
-    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)(lanes < 0 ? 0 : lanes)), lane);
-}
 
 /* A tile whose general epilogue, if it is not bounded, is computed after the next tile: masked stores cannot be
  * forwarded to loads, which would wait for them. */
@@ -205,7 +201,7 @@ static TARE_TARGET_AVX2 void run(const struct tare_gemm_block *block, const stru
         const int64_t columns = n - column < width ? n - column : width;
         const int64_t in_last = columns - (width - 16);
         const struct column_group group = {
-            column, columns, { lane_mask(in_last), lane_mask(in_last - 8) }, width_log
+            column, columns, { tare_lanes_avx2(in_last), tare_lanes_avx2(in_last - 8) }, width_log
         };
         for (int64_t line = 0; line < block->lines; line++)
             run_line(block, general, line, &group, tile_count, &waiting);

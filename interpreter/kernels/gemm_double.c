@@ -111,6 +111,7 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void rows_avx2(const struct block *t, int64_
     const int64_t a_row = packed ? 1 : t->a_row, a_column = packed ? ROWS : t->a_column;
     const int64_t b_row = packed ? WIDTH : t->b_row;
     const __m256i first = lanes_avx2(t->n - column), second = lanes_avx2(t->n - column - 4);
+    const bool is_whole = t->n - column >= 8; /* masked stores of whole vectors are slow */
     const double *a = row_of(t, row), *b = column_of(t, column);
     double *c = t->c + row * t->ldc + column;
     __m256d sum[6][2];
@@ -131,8 +132,13 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void rows_avx2(const struct block *t, int64_
     }
     TARE_UNROLL
     for (int i = 0; i < rows; i++) {
-        _mm256_maskstore_pd(c + i * t->ldc, first, sum[i][0]);
-        _mm256_maskstore_pd(c + i * t->ldc + 4, second, sum[i][1]);
+        if (is_whole) {
+            _mm256_storeu_pd(c + i * t->ldc, sum[i][0]);
+            _mm256_storeu_pd(c + i * t->ldc + 4, sum[i][1]);
+        } else {
+            _mm256_maskstore_pd(c + i * t->ldc, first, sum[i][0]);
+            _mm256_maskstore_pd(c + i * t->ldc + 4, second, sum[i][1]);
+        }
     }
 }
 

@@ -81,9 +81,8 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 struct target target_of(const struct tare_ig
 }
 
 TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void store_sums(struct target *to, int64_t at, __m256i sums, int lanes) {
-    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     if (to->store == STORE_SUMS)
-        _mm256_maskstore_epi32(to->sums + at, _mm256_cmpgt_epi32(_mm256_set1_epi32(lanes), lane), sums);
+        tare_store_ints_avx2(to->sums + at, sums, lanes);
     else if (to->store == STORE_BYTES)
         tare_store_bytes_avx2(to->requantize.to + to->element + at,
                               tare_requantize_bytes_avx2(&to->requantize, sums, to->column), lanes);

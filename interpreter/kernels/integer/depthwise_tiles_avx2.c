@@ -416,12 +416,11 @@ TARE_ALWAYS_INLINE TARGET void store_bytes(const struct place *place, vec x, con
 
 TARE_ALWAYS_INLINE TARGET void store_unit(struct work *work, vec sums, int64_t element, int64_t column) {
     const struct tare_igemm_output *output = work->output;
-    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     if (output->requantize)
         tare_requantize_avx2(output->requantize, sums, output->element + element, column, work->mask,
                              &work->results.seen);
     else
-        _mm256_maskstore_epi32(output->sums + element, _mm256_cmpgt_epi32(_mm256_set1_epi32(work->mask), lane), sums);
+        tare_store_ints_avx2(output->sums + element, sums, work->mask);
 }
 
 /* Stores the floats of a tile, unless a part of it is outside, and adds them to the range. */

@@ -290,7 +290,7 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tile(const struct target *to, const cha
     for (int i = 0; i < rows; i++) {
         TARE_UNROLL
         for (int j = 0; j < vectors; j++)
-            _mm256_maskstore_epi32(c->sums + i * c->stride + j * 8, to->last[j], sum[i][j]);
+            tare_store_ints_avx2(c->sums + i * c->stride + j * 8, sum[i][j], to->columns - j * 8);
     }
 }
 

@@ -1,6 +1,7 @@
 /* The AVX2 and AVX-VNNI variants of products of few rows (gemv.h). */
 #include "interpreter/kernels/integer/avx_vnni.h"
 #include "interpreter/kernels/integer/gemv.h"
+#include "interpreter/kernels/simd/avx2.h"
 
 #if TARE_KERNELS_X86
 #include <immintrin.h>
@@ -12,11 +13,6 @@ enum { TOGETHER = 2, HALVES = 2 * TOGETHER };
 
 TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256i load(const void *from) {
     return _mm256_loadu_si256((const __m256i *)from);
-}
-
-/* The first `columns` of 16 lanes. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256i mask_of(int columns, int half) {
-    return _mm256_cmpgt_epi32(_mm256_set1_epi32(columns - 8 * half), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
 
 /* ---- int8 rows ---- */
@@ -94,8 +90,8 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void int_panel(const struct tare_gemv_part *
         byte_panel(part, rows, part->panels + p * part->panel_bytes, sums);
     TARE_UNROLL
     for (int i = 0; i < 2 * rows; i++)
-        _mm256_maskstore_epi32(part->sums + i / 2 * part->ldc + p * PANEL + 8 * (i % 2), mask_of(columns, i % 2),
-                               sums[i / 2][i % 2]);
+        tare_store_ints_avx2(part->sums + i / 2 * part->ldc + p * PANEL + 8 * (i % 2), sums[i / 2][i % 2],
+                             columns - 8 * (i % 2));
 }
 
 /* ---- int8 rows, AVX-VNNI ---- */
@@ -136,8 +132,8 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void quad_panels(const struct tare_gemv_part
     TARE_UNROLL
     for (int i = 0; i < halves * rows; i++) {
         const int h = i % halves;
-        _mm256_maskstore_epi32(part->sums + i / halves * part->ldc + p * PANEL + 8 * h,
-                               mask_of(h < halves - 2 ? PANEL : columns, h % 2), sums[i / halves][h]);
+        tare_store_ints_avx2(part->sums + i / halves * part->ldc + p * PANEL + 8 * h, sums[i / halves][h],
+                             (h < halves - 2 ? PANEL : columns) - 8 * (h % 2));
     }
 }
 
@@ -195,8 +191,9 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void real_panels(const struct tare_gemv_part
     TARE_UNROLL
     for (int i = 0; i < halves * rows; i++) {
         const int h = i % halves;
-        _mm256_maskstore_ps(part->real + i / halves * part->ldc + p * PANEL + 8 * h,
-                            mask_of(h < halves - 2 ? PANEL : columns, h % 2), sums[i / halves][h]);
+        const int count = (h < halves - 2 ? PANEL : columns) - 8 * (h % 2);
+        tare_store_avx2(part->real + i / halves * part->ldc + p * PANEL + 8 * h, sums[i / halves][h],
+                        tare_lanes_avx2(count), count);
     }
 }
 

@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "interpreter/kernels/cpu.h"
 #include "interpreter/kernels/integer/sum_range.h"
+#include "interpreter/kernels/simd/avx2.h"
 #include "interpreter/kernels/value_range.h"
 
 #include <stdbool.h>
@@ -143,14 +144,13 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tare_store_quotients_avx2(const struct 
 TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tare_real_avx2(const struct tare_requantize *r, __m256 x, int64_t at,
                                                         int64_t column, int count, struct tare_range_avx2 *seen) {
     const struct tare_real_stage *real = &r->real;
-    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-    const __m256i mask = _mm256_cmpgt_epi32(_mm256_set1_epi32(count), lane);
+    const __m256i mask = tare_lanes_avx2(count);
     if (real->bias && !real->bias_is_last) x = _mm256_add_ps(x, _mm256_loadu_ps(real->bias + column));
-    if (real->addend) x = _mm256_add_ps(x, _mm256_maskload_ps(real->addend + at, mask));
+    if (real->addend) x = _mm256_add_ps(x, tare_load_avx2(real->addend + at, mask, count));
     if (real->bias_is_last) x = _mm256_add_ps(x, _mm256_loadu_ps(real->bias + column));
     x = _mm256_min_ps(_mm256_set1_ps(real->high), _mm256_max_ps(_mm256_set1_ps(real->low), x));
     if (real->is_quantized) tare_store_quotients_avx2(r, x, at, count);
-    if (real->floats) _mm256_maskstore_ps(real->floats + at, mask, x);
+    if (real->floats) tare_store_avx2(real->floats + at, x, mask, count);
     if (!real->range) return;
     if (count < 8) /* the other lanes repeat the first */
         x = _mm256_blendv_ps(_mm256_broadcastss_ps(_mm256_castps256_ps128(x)), x, _mm256_castsi256_ps(mask));
