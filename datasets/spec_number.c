@@ -68,10 +68,10 @@ static tare_status store(struct tare_tensor *out, int64_t i, double x) {
         TARE_DATA(double, out)[i] = x;
         return TARE_OK;
     case TARE_DT_HALF:
-        TARE_DATA(uint16_t, out)[i] = bits = tare_half_from_float((float)x);
+        TARE_DATA(uint16_t, out)[i] = bits = tare_half_from_double(x);
         return check_finite(x, (bits & 0x7fff) == 0x7c00, out->dtype);
     case TARE_DT_BFLOAT16:
-        TARE_DATA(uint16_t, out)[i] = bits = tare_bfloat16_from_float((float)x);
+        TARE_DATA(uint16_t, out)[i] = bits = tare_bfloat16_from_double(x);
         return check_finite(x, (bits & 0x7fff) == 0x7f80, out->dtype);
     default:
         return store_rounded(out, i, x);

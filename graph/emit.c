@@ -66,8 +66,8 @@ struct tare_edge tare_emit_number(struct tare_emit *emit, const char *name, int 
                     { .i32 = (int32_t)value },
                     { .i64 = value },
                     { .f32 = (float)value },
-                    { .bits = tare_bfloat16_from_float((float)value) },
-                    { .bits = tare_half_from_float((float)value) } };
+                    { .bits = tare_bfloat16_from_double(value) },
+                    { .bits = tare_half_from_double(value) } };
     static const int dtypes[] = { TARE_DT_INT8,  TARE_DT_INT16,    TARE_DT_INT32, TARE_DT_INT64,
                                   TARE_DT_FLOAT, TARE_DT_BFLOAT16, TARE_DT_HALF };
     for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)

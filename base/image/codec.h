@@ -11,8 +11,9 @@ typedef void *(*tare_codec_make_fn)(void *arg, int64_t height, int64_t width, in
 
 struct tare_jpeg_options {
     int ratio; /* 1, 2, 4, 8: downscaling factor while decoding */
-    bool fancy_upscaling, fast_dct, accurate_dct, recover_truncated;
-    bool crop; /* decode only the window below, in pixels of the whole image */
+    bool fancy_upscaling, recover_truncated;
+    bool accurate_dct; /* otherwise the fast integer transform, TensorFlow's default */
+    bool crop;         /* decode only the window below, in pixels of the whole image */
     int64_t top, left, height, width;
 };
 

@@ -101,8 +101,7 @@ static tare_status decompress(struct jpeg_decompress_struct *jpeg, struct jpeg_f
     jpeg->scale_num = 1;
     jpeg->scale_denom = (unsigned)options->ratio;
     jpeg->do_fancy_upsampling = options->fancy_upscaling;
-    if (options->fast_dct) jpeg->dct_method = JDCT_IFAST;
-    if (options->accurate_dct) jpeg->dct_method = JDCT_ISLOW;
+    jpeg->dct_method = options->accurate_dct ? JDCT_ISLOW : JDCT_IFAST;
     jpeg_start_decompress(jpeg);
     return read_rows(jpeg, fault, options, make, arg);
 }

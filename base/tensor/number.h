@@ -31,6 +31,22 @@ static inline float tare_float_from_bfloat16(uint16_t x) {
 uint16_t tare_half_from_float(float x);
 float tare_float_from_half(uint16_t x);
 
+/* round-to-odd: a value between two floats becomes the one with an odd last bit, so that a second rounding to half or
+ * bfloat16 has the result of a single one. */
+static inline float tare_float_to_odd(double x) {
+    const float nearest = (float)x;
+    uint32_t bits = tare_float_bits(nearest);
+    if (isnan(x) || (double)nearest == x) return nearest;
+    if (fabs((double)nearest) > fabs(x)) bits--;
+    return tare_float_from_bits(bits | 1);
+}
+static inline uint16_t tare_half_from_double(double x) {
+    return tare_half_from_float(tare_float_to_odd(x));
+}
+static inline uint16_t tare_bfloat16_from_double(double x) {
+    return tare_bfloat16_from_float(tare_float_to_odd(x));
+}
+
 /* round-half-even and round-half-away-from-zero, independent of the floating-point environment. */
 static inline float tare_round_half_even_f(float x) {
     return __builtin_rintf(x);

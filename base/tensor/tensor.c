@@ -546,10 +546,10 @@ void tare_tensor_set_f64(struct tare_tensor *t, int64_t i, double value) {
         TARE_DATA(double, t)[i] = value;
         break;
     case TARE_DT_HALF:
-        TARE_DATA(uint16_t, t)[i] = tare_half_from_float((float)value);
+        TARE_DATA(uint16_t, t)[i] = tare_half_from_double(value);
         break;
     case TARE_DT_BFLOAT16:
-        TARE_DATA(uint16_t, t)[i] = tare_bfloat16_from_float((float)value);
+        TARE_DATA(uint16_t, t)[i] = tare_bfloat16_from_double(value);
         break;
     case TARE_DT_COMPLEX64:
         TARE_DATA(_Complex float, t)[i] = (float)value;

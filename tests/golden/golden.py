@@ -109,8 +109,11 @@ class Golden:
                 body += struct.pack("<ii", 0, 0) if value is None else T.of(value).pack()
         self.cases.append(struct.pack("<I", len(body)) + body)
 
-    def save(self, script):
+    def save(self, script, family=None):
+        """Writes <family>.bin next to the script; by default its own name."""
         path = os.path.splitext(os.path.abspath(script))[0] + ".bin"
+        if family:
+            path = os.path.join(os.path.dirname(path), family + ".bin")
         data = MAGIC + struct.pack("<II", VERSION, len(self.cases)) + b"".join(self.cases)
         with open(path, "wb") as out:
             out.write(gzip.compress(data, 9, mtime=0))

@@ -17,10 +17,12 @@
 
 #include <cmocka.h>
 
+enum { N_GOLDENS = 2 };
+
 /* The cases of one family as one list: those of the text file, then the golden ones. */
 struct family {
     struct case_file *texts;
-    struct golden_file *goldens;
+    struct golden_file *goldens[N_GOLDENS]; /* NULL: no such file */
 };
 
 struct op_test {
@@ -28,18 +30,40 @@ struct op_test {
     const char *op;
 };
 
+static size_t count_texts(const struct family *family) {
+    return family->texts ? case_file_count(family->texts) : 0;
+}
+
+static size_t count_goldens(const struct golden_file *file) {
+    return file ? golden_count(file) : 0;
+}
+
 static size_t count_cases(const struct family *family) {
-    return (family->texts ? case_file_count(family->texts) : 0) + (family->goldens ? golden_count(family->goldens) : 0);
+    size_t count = count_texts(family);
+    for (size_t k = 0; k < N_GOLDENS; k++)
+        count += count_goldens(family->goldens[k]);
+    return count;
+}
+
+/* The golden file of case *i, which becomes the number in that file. */
+static const struct golden_file *golden_of(const struct family *family, size_t *i) {
+    size_t k = 0;
+    *i -= count_texts(family);
+    for (; *i >= count_goldens(family->goldens[k]); k++)
+        *i -= count_goldens(family->goldens[k]);
+    return family->goldens[k];
 }
 
 static const char *op_of(const struct family *family, size_t i) {
-    const size_t n_texts = family->texts ? case_file_count(family->texts) : 0;
-    return i < n_texts ? case_file_op(family->texts, i) : golden_op(family->goldens, i - n_texts);
+    if (i < count_texts(family)) return case_file_op(family->texts, i);
+    const struct golden_file *file = golden_of(family, &i);
+    return golden_op(file, i);
 }
 
 static tare_status read_case(struct op_case *out, const struct family *family, size_t i) {
-    const size_t n_texts = family->texts ? case_file_count(family->texts) : 0;
-    return i < n_texts ? case_file_read(out, family->texts, i) : golden_read(out, family->goldens, i - n_texts);
+    if (i < count_texts(family)) return case_file_read(out, family->texts, i);
+    const struct golden_file *file = golden_of(family, &i);
+    return golden_read(out, file, i);
 }
 
 static bool run_one(const struct family *family, size_t i) {
@@ -102,14 +126,17 @@ static bool make_plan(struct plan *plan, const struct family *family, const stru
 }
 
 static bool open_family(struct family *out, const char *source_dir, const char *family) {
+    static const char *const folders[N_GOLDENS] = { "golden", "golden/tensorflow" };
     char path[4096];
     snprintf(path, sizeof path, "%s/tests/ops/%s.cases", source_dir, family);
-    const tare_status texts = case_file_open(&out->texts, path);
-    if (texts != TARE_OK && texts != TARE_NOT_FOUND) return false;
-    snprintf(path, sizeof path, "%s/tests/golden/%s.bin", source_dir, family);
-    const tare_status goldens = golden_open(&out->goldens, path);
-    if (goldens != TARE_OK && goldens != TARE_NOT_FOUND) return false;
-    return texts == TARE_OK || goldens == TARE_OK;
+    tare_status status = case_file_open(&out->texts, path);
+    bool any = status == TARE_OK;
+    for (size_t k = 0; k < N_GOLDENS && (status == TARE_OK || status == TARE_NOT_FOUND); k++) {
+        snprintf(path, sizeof path, "%s/tests/%s/%s.bin", source_dir, folders[k], family);
+        status = golden_open(&out->goldens[k], path);
+        any = any || status == TARE_OK;
+    }
+    return any && (status == TARE_OK || status == TARE_NOT_FOUND);
 }
 
 int op_family_main(const char *source_dir, const char *family, const struct CMUnitTest *more, size_t n_more) {
@@ -122,7 +149,8 @@ int op_family_main(const char *source_dir, const char *family, const struct CMUn
         failed = _cmocka_run_group_tests(family, plan.tests, plan.count, NULL, NULL);
     tare_arena_free(&plan.arena);
     case_file_close(cases.texts);
-    golden_close(cases.goldens);
+    for (size_t k = 0; k < N_GOLDENS; k++)
+        golden_close(cases.goldens[k]);
     return failed;
 }
 
@@ -221,6 +249,7 @@ struct op_coverage *op_coverage_load(const char *source_dir) {
     if (!coverage) return NULL;
     if (cover_each(coverage, source_dir, "tests/ops/*.cases", cover_texts) &&
         cover_each(coverage, source_dir, "tests/golden/*.bin", cover_goldens) &&
+        cover_each(coverage, source_dir, "tests/golden/tensorflow/*.bin", cover_goldens) &&
         cover_each(coverage, source_dir, "tests/ops/*.graphs", cover_scripts) &&
         cover_each(coverage, source_dir, "tests/ops/elsewhere.txt", cover_elsewhere))
         return coverage;

@@ -1,5 +1,6 @@
-/* The test program of one op family: runs every case of tests/ops/<family>.cases and tests/golden/<family>.bin, with
- * one cmocka test per op. Also counts the cases of each op, for the test that requires a minimum. */
+/* The test program of one op family: runs every case of tests/ops/<family>.cases, tests/golden/<family>.bin and
+ * tests/golden/tensorflow/<family>.bin, with one cmocka test per op. Also counts the cases of each op, for the test that
+ * requires a minimum. */
 #ifndef TARE_TESTS_OP_FAMILY_H
 #define TARE_TESTS_OP_FAMILY_H
 
@@ -7,7 +8,7 @@
 
 struct CMUnitTest;
 
-/* Runs the family's cases, then `more` (additional tests; NULL: none). At least one of the two files must exist.
+/* Runs the family's cases, then `more` (additional tests; NULL: none). At least one of the files must exist.
  * Returns the number of failed tests, the value for main. The environment variable TARE_OP=Name selects the cases of
  * one op. */
 int op_family_main(const char *source_dir, const char *family, const struct CMUnitTest *more, size_t n_more);

@@ -57,7 +57,6 @@ static tare_status jpeg_options(struct tare_jpeg_options *out, const struct tare
     int64_t ratio = tare_node_int(node, "ratio", 1);
     *out = (struct tare_jpeg_options){ .ratio = (int)ratio,
                                        .fancy_upscaling = tare_node_bool(node, "fancy_upscaling", true),
-                                       .fast_dct = strcmp(dct, "INTEGER_FAST") == 0,
                                        .accurate_dct = strcmp(dct, "INTEGER_ACCURATE") == 0,
                                        .recover_truncated = tare_node_bool(node, "try_recover_truncated", false) };
     if (ratio != 1 && ratio != 2 && ratio != 4 && ratio != 8)

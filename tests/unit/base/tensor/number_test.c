@@ -70,6 +70,16 @@ static void tensor_set__rounds_truncates_and_saturates(void **state) {
         { TARE_DT_INT32, NAN, 0 },
         { TARE_DT_BOOL, 0.5, 1 },
         { TARE_DT_INT4, 9, 7 },
+        { TARE_DT_HALF, 1 + 0x1p-11 + 0x1p-24, 1 + 0x1p-10 }, /* one rounding: float would make a tie of it */
+        { TARE_DT_HALF, -(1 + 0x1p-11 + 0x1p-50), -(1 + 0x1p-10) },
+        { TARE_DT_HALF, 1 + 3 * 0x1p-11 - 0x1p-40, 1 + 0x1p-10 },
+        { TARE_DT_HALF, 65520 - 0x1p-30, 65504 },
+        { TARE_DT_HALF, 1e300, INFINITY },
+        { TARE_DT_HALF, 0x1p-25 + 0x1p-70, 0x1p-24 },
+        { TARE_DT_HALF, 1e-300, 0 },
+        { TARE_DT_BFLOAT16, 1 + 0x1p-8 + 0x1p-30, 1 + 0x1p-7 },
+        { TARE_DT_BFLOAT16, -1e39, -INFINITY },
+        { TARE_DT_BFLOAT16, 0x1.fffffep127 + 0x1p103, INFINITY },
     };
     const struct tare_shape shape = tare_shape_make(1, 2);
     (void)state;
