@@ -1,6 +1,6 @@
 /* The test program of one op family: runs every case of tests/ops/<family>.cases, tests/golden/<family>.bin and
- * tests/golden/tensorflow/<family>.bin, with one cmocka test per op. Also counts the cases of each op, for the test that
- * requires a minimum. */
+ * tests/golden/tensorflow/<family>.bin, with one cmocka test per op. Also counts the cases of each op, for the test
+ * that requires a minimum. */
 #ifndef TARE_TESTS_OP_FAMILY_H
 #define TARE_TESTS_OP_FAMILY_H
 
