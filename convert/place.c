@@ -176,6 +176,7 @@ static tare_status to_bfloat16(struct tare_place *place, size_t *changes) {
         .float_ops = options->float_ops,
         .n_float_ops = options->n_float_ops,
         .rounds_outputs = options->rounds_outputs,
+        .rounds_magnitudes = options->extent == TARE_BF16_ALL,
         .kept = &place->out->kept,
         .forget = tare_pipeline_forget,
     };

@@ -261,7 +261,8 @@ static tare_status convert_set(struct set *set, struct tare_graph *const *graphs
                                                 .n_converted = set->closure.count,
                                                 .placed = graphs,
                                                 .n_placed = n_graphs,
-                                                .rounds_outputs = set->options->rounds_outputs };
+                                                .rounds_outputs = set->options->rounds_outputs,
+                                                .rounds_magnitudes = set->options->rounds_magnitudes };
     struct tare_exact_values *exact = NULL;
     tare_status status;
     if (!converted) return TARE_NO_MEMORY;
