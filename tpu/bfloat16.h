@@ -25,7 +25,10 @@ enum tare_bf16_extent {
 };
 
 struct tare_bfloat16_options {
-    bool skip_safety_checks;      /* a model that computes in bfloat16 already is taken, too */
+    bool skip_safety_checks; /* a model that computes in bfloat16 already is taken, too */
+    /* Receives a node that is bfloat16 already ("function f: node 'x' (Cast)"; memory of the model); graphs with one
+     * are left unchanged. NULL: they are an error. */
+    const char **found;
     const char *const *float_ops; /* ops that stay in float32 (the filterlist); "tf." before a name is allowed */
     size_t n_float_ops;
     bool rounds_outputs;    /* round final probabilities, their logits and the operands of ArgMax and TopK as well */
@@ -48,7 +51,7 @@ struct tare_bfloat16_options {
  * finite constant stays finite.
  *
  * Adds the number of nodes that changed to *changes. TARE_INVALID_ARGUMENT for bfloat16 in the input (unless
- * skip_safety_checks) and for unknown names in the filterlist. */
+ * `skip_safety_checks` or `found`) and for unknown names in the filterlist. */
 tare_status tare_tpu_bfloat16(struct tare_graph_model *model, struct tare_graph *const *graphs, size_t n_graphs,
                               const struct tare_bfloat16_options *options, size_t *changes);
 
