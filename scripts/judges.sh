@@ -31,4 +31,4 @@ install() {
 [ $# -gt 0 ] || set -- quick
 install tensorflow
 [ "$*" = quick ] || install jax
-exec env TARE="$tare" TARE_JUDGES_RESULTS="${TARE_JUDGES_RESULTS:-$cache/results.json}" CUDA_VISIBLE_DEVICES=-1 PYTHONDONTWRITEBYTECODE=1 "$python" -W ignore "$judges/judge.py" "$@"
+exec env TARE="$tare" TARE_TEST_DATA="${TARE_TEST_DATA:-$root/../shared/data}" TARE_JUDGES_RESULTS="${TARE_JUDGES_RESULTS:-$cache/results.json}" CUDA_VISIBLE_DEVICES=-1 PYTHONDONTWRITEBYTECODE=1 "$python" -W ignore "$judges/judge.py" "$@"

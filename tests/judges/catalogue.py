@@ -17,6 +17,7 @@ Writer = Callable[[str, "np.random.Generator"], dict[str, list[Record]]]
 # Modules of zoo/ that one process can load, and its environment.
 GROUPS: tuple[tuple[list[str], dict[str, str]], ...] = (
     (["keras3", "modules", "preprocessing", "tensorflow1", "tf_keras_models"], {}),
+    (["real_models"], {}),
     (["jax_models"], {"JAX_PLATFORMS": "cpu"}),
     (["keras_on_jax"], {"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu"}),
 )
@@ -27,7 +28,7 @@ class Model:
     """A model of the zoo. `write(folder, random)` writes a SavedModel into `folder` and returns records by signature.
 
     `refuses`: {pattern of a step: reason}, what `tare` must refuse with exit status 1 and a message that contains the reason.
-    `quick`: belongs to the quick tier. `differs`: why outputs are not compared (they are random, say); empty: they are.
+    `may_refuse`: every refusal with a message is accepted. `quick`: belongs to the quick tier. `differs`: why outputs are not compared (they are random, say); empty: they are.
     `uncompiled`: why XLA cannot compile the whole signature; empty: it can, and does so where a step needs it.
     `bound`: of every comparison, for a model that itself computes in bfloat16, say; None: that of the step."""
 
@@ -39,6 +40,7 @@ class Model:
     differs: str = ""
     bound: Bound | None = None
     uncompiled: str = ""
+    may_refuse: bool = False
 
 
 MODELS: dict[str, Model] = {}

@@ -37,42 +37,64 @@ def worker(task: dict, environment: dict[str, str], results: Results) -> tuple[i
     return tried, marks["left"][0] + len(marks.get("started", [])) - tried if "left" in marks else 0
 
 
-def judge_zoo(tier: str, names: list[str], results: Results, work: Path, keep: bool) -> int:
-    """Judges the models of a tier, or those named; returns their number."""
-    models = 0
-    for group, environment in GROUPS:
-        if tier == "quick" and environment:     # the quick tier installs no JAX
-            continue
-        skip, left = 0, 1
-        while left > 0:
-            task = {"modules": group, "quantizer": False, "tier": tier, "names": names, "skip": skip, "count": 1000 if tier == "quick" else COUNT,
-                    "work": str(work), "journal": str(work / "journal"), "keep": keep}
-            tried, left = worker(task, environment, results)
-            skip += tried
-        models += skip
-    return models
+class Judges:
+    """The parts of a run, with what they share."""
 
+    def __init__(self, tier: str, names: list[str], results: Results, work: Path, keep: bool) -> None:
+        self.tier, self.names, self.results, self.work, self.keep = tier, names, results, work, keep
+        self.modules = work / "hlo"     # for the TPU's compiler
 
-def judge_quantizer(results: Results, work: Path) -> None:
-    """TensorFlow's own quantizer (quantizer.py)."""
-    task = {"modules": [], "quantizer": True, "tier": "named", "names": [], "skip": 0, "count": 0, "work": str(work),
-            "journal": str(work / "journal"), "keep": True}
-    worker(task, {}, results)
+    def task(self, **given: object) -> dict:
+        return {"modules": [], "quantizer": False, "tier": self.tier, "names": self.names, "skip": 0, "count": 0, "work": str(self.work),
+                "journal": str(self.work / "journal"), "keep": self.keep, "hlo": ""} | given
+
+    def quantizer(self) -> None:
+        """TensorFlow's own quantizer (quantizer.py)."""
+        worker(self.task(quantizer=True), {}, self.results)
+
+    def zoo(self) -> int:
+        """The models of the tier, or those named; returns their number."""
+        models, hlo = 0, {}
+        if self.tier != "quick":
+            (self.modules / "dump").mkdir(parents=True)
+            hlo = {"XLA_FLAGS": f"--xla_dump_to={self.modules}/dump --xla_dump_hlo_as_proto"}
+        for group, environment in GROUPS:
+            if self.tier == "quick" and environment:     # the quick tier installs no JAX
+                continue
+            skip, left = 0, 1
+            while left > 0:
+                task = self.task(modules=group, skip=skip, count=1000 if self.tier == "quick" else COUNT, hlo=str(self.modules) if hlo else "")
+                tried, left = worker(task, environment | hlo, self.results)
+                skip += tried
+            models += skip
+        return models
+
+    def tpu_compiler(self) -> None:
+        """Google's compiler for TPUs, on the modules that XLA compiled (tpu_compiler.py)."""
+        journal = self.work / "journal"
+        journal.unlink(missing_ok=True)
+        done = subprocess.run([sys.executable, "-W", "ignore", str(HERE / "tpu_compiler.py"), str(self.modules), str(journal)],
+                              stderr=subprocess.PIPE, text=True, errors="replace")
+        self.results.read(journal)
+        if done.returncode:
+            self.results.add(Finding("all", "tpu", "abort", FAILED, done.stderr[-300:]))
 
 
 def main(arguments: list[str]) -> int:
     started = time.monotonic()
     tier = arguments[0] if arguments in (["quick"], ["all"]) else "named"
-    names = arguments if tier == "named" else []
+    names = [name for name in arguments if tier == "named" and name != QUANTIZER]
     results = Results(KNOWN)
     keep = os.environ.get("TARE_JUDGES_KEEP")
     with tempfile.TemporaryDirectory(prefix="tare-judges-", ignore_cleanup_errors=True) as folder:
         work = Path(keep or folder)
         work.mkdir(exist_ok=True)
-        if tier != "named" or QUANTIZER in names:
-            judge_quantizer(results, work)
-        names = [name for name in names if name != QUANTIZER]
-        models = judge_zoo(tier, names, results, work, bool(keep)) if names or tier != "named" else 0
+        judges = Judges(tier, names, results, work, bool(keep))
+        if tier != "named" or QUANTIZER in arguments:
+            judges.quantizer()
+        models = judges.zoo() if names or tier != "named" else 0
+        if tier != "quick" and models:
+            judges.tpu_compiler()
     results.save(Path(os.environ["TARE_JUDGES_RESULTS"]))
     if tier == "named" and models != len(names):
         print(f"judges: {len(names)} models named, {models} found", file=sys.stderr)

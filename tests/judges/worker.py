@@ -16,7 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 # oneDNN computes float sums in an order that depends on the processor.
-os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "3", "TF_ENABLE_ONEDNN_OPTS": "0", "XLA_FLAGS": "--xla_allow_excess_precision=false"}
+os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "3", "TF_ENABLE_ONEDNN_OPTS": "0",
+               "XLA_FLAGS": f"--xla_allow_excess_precision=false {os.environ.get('XLA_FLAGS', '')}"}
 
 import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
@@ -70,7 +71,9 @@ class Case:
         calibration = self.folder / "calibration"
         self.runs["validate"] = program.tare("validate", self.model) if self.model.is_dir() else program.Run(0, "")
         samples = [f"--data={signature}={path}" for signature, path in self.data.items()]
-        self.runs["calibrate"] = program.tare("calibrate", self.model, *samples, "-o", calibration, "--quiet")
+        if samples:
+            self.runs["calibrate"] = program.tare("calibrate", self.model, *samples, "-o", calibration, "--quiet")
+        self.steps = [step for step in self.steps if self.data or "CALIBRATION" not in step.arguments]
         for step in self.steps:
             arguments = [str(calibration) if one == "CALIBRATION" else one for one in step.arguments]
             run = program.tare(step.command, self.model, self.output(step), "--quiet", *arguments)
@@ -82,16 +85,23 @@ class Case:
 class Judge:
     """TensorFlow's part: loads and runs what `tare` wrote."""
 
-    def __init__(self, case: Case, journal: Journal) -> None:
-        self.case, self.journal = case, journal
+    def __init__(self, case: Case, journal: Journal, modules: Path | None) -> None:
+        self.case, self.journal, self.modules = case, journal, modules
 
     def add(self, step: str, check: str, status: str, text: str = "") -> None:
         self.journal.add(self.case.row.name, step, check, status, text)
 
     def judge(self) -> None:
         case = self.case
+        try:
+            if case.model.is_dir():
+                loaders.by_python_loader(str(case.model))
+        except Exception as error:  # noqa: BLE001 (whatever TensorFlow raises)
+            self.add("run", "load", SKIPPED, f"TensorFlow does not load the model itself: {type(error).__name__}")
+            return
         self.status("validate", "tare", case.runs["validate"])
-        self.status("calibrate", "tare", case.runs["calibrate"])
+        if "calibrate" in case.runs:
+            self.status("calibrate", "tare", case.runs["calibrate"])
         self.run_itself()
         for step in case.steps:
             if not self.status(step.name, "tare", case.runs[step.name]):
@@ -106,7 +116,9 @@ class Judge:
     def status(self, step: str, check: str, run: program.Run) -> bool:
         """Adds the finding of a run of `tare`, and returns whether it wrote something."""
         reason = next((text for pattern, text in self.case.row.refuses.items() if fnmatch.fnmatch(step, pattern)), None)
-        if reason is None or check == "validate":
+        if run.status == 1 and run.message and self.case.row.may_refuse and check == "tare":
+            self.add(step, check, REFUSED, run.message)
+        elif reason is None or check == "validate":
             self.add(step, check, FAILED if run.status else PASSED, run.message if run.status else "")
         elif run.status == 1 and reason in run.message:
             self.add(step, check, REFUSED, reason)
@@ -123,12 +135,8 @@ class Judge:
             text = run.message if run.status else execution.compare(got, records.load(str(expected)), FLOAT32)
             self.add("run", "values", FAILED if text else PASSED, text)
             return
-        try:
-            original = tf.saved_model.load(str(self.case.model))
-        except Exception as error:  # noqa: BLE001 (whatever TensorFlow raises)
-            self.add("run", "load", SKIPPED, f"TensorFlow does not load the model itself: {type(error).__name__}")
-            return
-        self.values("run", original, self.case.model, FLOAT32, False)
+        original = tf.saved_model.load(str(self.case.model))
+        self.values("run", original, self.case.model, FLOAT32, False, str(self.case.model))
 
     def load(self, step: Step) -> object | None:
         loaded = None
@@ -143,25 +151,36 @@ class Judge:
 
     def run_step(self, step: Step, loaded: object) -> None:
         output = self.case.output(step)
+        source = f"{output}-cpu" if step.judged == "tpu" else str(output)
         if step.judged == "tpu":
-            runnable = f"{output}-cpu"
             try:
-                if not tpu_calls.runnable(str(output), runnable):
+                if not tpu_calls.runnable(str(output), source):
                     self.add(step.name, "placed", SKIPPED, "nothing is placed on the TPU")
-                loaded = tf.saved_model.load(runnable)
+                loaded = tf.saved_model.load(source)
             except Exception as error:  # noqa: BLE001
                 self.add(step.name, "values", FAILED, f"{type(error).__name__}: {error}")
                 return
+            self.collect_modules(None)
         compiled = step.judged == "xla" and loaders.has_ops(str(output), "Xla", "Uniform")
-        self.values(step.name, loaded, output, step.bound, compiled)
+        self.values(step.name, loaded, output, step.bound, compiled, source)
+        if step.judged == "tpu":
+            self.collect_modules(step)
+
+    def collect_modules(self, step: Step | None) -> None:
+        """Keeps the modules that XLA compiled in this step for the TPU's compiler; other files of its dump are removed."""
+        for number, path in enumerate(sorted(self.modules.glob("dump/*"))) if self.modules else ():
+            if step and path.name.endswith("before_optimizations.hlo.pb"):
+                path.rename(self.modules / f"{self.case.row.name}@{step.name.replace('/', '+')}@{number}.hlo")
+            elif path.is_file():
+                path.unlink()
 
     def outputs(self, model: Path, signature: str) -> tuple[program.Run, list[dict[str, np.ndarray]]]:
         folder = self.case.folder / "outputs"
         shutil.rmtree(folder, ignore_errors=True)
         return program.outputs(str(model), signature, str(self.case.data[signature]), folder)
 
-    def values(self, step: str, loaded: object, model: Path, bound: Bound, compiled: bool) -> None:
-        """Runs every signature with records in `tare` and in TensorFlow, and compares."""
+    def values(self, step: str, loaded: object, model: Path, bound: Bound, compiled: bool, source: str) -> None:
+        """Runs every signature with records in `tare` and in TensorFlow, which loads `source` again for each, and compares."""
         for signature, rows in self.case.rows.items():
             check = "values" if len(self.case.rows) == 1 else f"values:{signature}"
             run, got = self.outputs(model, signature)
@@ -174,7 +193,8 @@ class Judge:
             elif compiled and any(np.asarray(value).dtype.kind in "OSU" for value in rows[0].values()):
                 self.add(step, check, SKIPPED, "XLA does not support strings, and has the only kernels of these ops")
             else:
-                self.compare(step, check, loaded, signature, got, self.case.row.bound or bound, compiled)
+                fresh = loaded if len(self.case.rows) == 1 else tf.saved_model.load(source)     # without the state of others
+                self.compare(step, check, fresh, signature, got, self.case.row.bound or bound, compiled)
 
     def compare(self, step: str, check: str, loaded: object, signature: str, got: list[Record], bound: Bound, compiled: bool) -> None:
         try:
@@ -193,6 +213,7 @@ def main(task: dict) -> None:
     tier, work, journal = task["tier"], Path(task["work"]), Journal(Path(task["journal"]))
     if task["quantizer"]:
         quantizer.judge(work, journal)
+    modules = Path(task["hlo"]) if task["hlo"] else None
     for module in task["modules"]:
         catalogue.load(module)
     selected = [row for row in MODELS.values() if row.module in task["modules"] and
@@ -213,7 +234,7 @@ def main(task: dict) -> None:
                     journal.add(row.name, "write", "write", FAILED, f"{type(error).__name__}: {error}")
             if waiting:
                 started = time.monotonic()
-                Judge(waiting, journal).judge()
+                Judge(waiting, journal, modules).judge()
                 journal.mark("finished", [waiting.row.name, round(time.monotonic() - started, 1)])
                 if not task["keep"]:
                     shutil.rmtree(waiting.folder)
