@@ -78,6 +78,10 @@ tare_status tare_pipeline_memory(struct tare_tpu_memory *out, struct tare_arena 
  */
 tare_status tare_pipeline_place(struct tare_conversion *out, struct tare_arena *arena, struct tare_graph_model *model,
                                 const struct tare_converter_options *options, const struct tare_tpu_memory *before);
+/* The part of tare_pipeline_place that changes what is computed: chooses the functions and computes them in bfloat16,
+ * but does not place them. */
+tare_status tare_pipeline_compute(struct tare_conversion *out, struct tare_arena *arena, struct tare_graph_model *model,
+                                  const struct tare_converter_options *options) TARE_WARN_UNUSED;
 
 /* Releases the pages of a large weight after a pass over it; they are read from the checkpoint again when needed. */
 void tare_pipeline_forget(const struct tare_tensor *weight);

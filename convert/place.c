@@ -305,16 +305,29 @@ static void note_counts(struct tare_conversion *out, const struct tare_place_pas
         out->counts[out->n_counts++] = (struct tare_pass_count){ pass->counts[i], changes[i] };
 }
 
-tare_status tare_pipeline_place(struct tare_conversion *out, struct tare_arena *arena, struct tare_graph_model *model,
-                                const struct tare_converter_options *options, const struct tare_tpu_memory *before) {
+/* All passes, or those before `until`. */
+static tare_status run_passes(struct tare_conversion *out, struct tare_arena *arena, struct tare_graph_model *model,
+                              const struct tare_converter_options *options, const struct tare_tpu_memory *before,
+                              const char *until) {
     struct tare_place place = { .out = out, .arena = arena, .model = model, .options = options, .before = before };
     memset(out, 0, sizeof *out);
     for (const struct tare_place_pass *pass = tare_place_passes; pass->name; pass++) {
+        if (until && strcmp(pass->name, until) == 0) break;
         size_t changes[TARE_PLACE_COUNTS] = { 0 };
         if (!pass->applies || pass->applies(options)) TARE_TRY(pass->run(&place, changes));
         note_counts(out, pass, changes);
     }
     return TARE_OK;
+}
+
+tare_status tare_pipeline_place(struct tare_conversion *out, struct tare_arena *arena, struct tare_graph_model *model,
+                                const struct tare_converter_options *options, const struct tare_tpu_memory *before) {
+    return run_passes(out, arena, model, options, before, NULL);
+}
+
+tare_status tare_pipeline_compute(struct tare_conversion *out, struct tare_arena *arena, struct tare_graph_model *model,
+                                  const struct tare_converter_options *options) {
+    return run_passes(out, arena, model, options, NULL, "place");
 }
 
 /* Preparation also runs some of the passes; its count is the one reported. */

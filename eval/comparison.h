@@ -25,6 +25,7 @@ struct tare_comparison_row {
     int64_t widened;                /* of these, with activations of 16 bits that the options do not request */
     /* Command lines that build the model, quantized and converted, with OUT for its folder; NULL: there is none. */
     const char *quantize, *convert;
+    const char *plan; /* by which it was built, as a recipe (quant/recipe.h); NULL: nothing is quantized */
     const char *const *warnings; /* layers with avoidable loss, and the option that helps */
     size_t n_warnings;
     double seconds;
@@ -75,6 +76,7 @@ struct tare_comparison {
     const struct tare_target_result *target;    /* shown by the reports; NULL: no target */
     const struct tare_sensitivity *sensitivity; /* shown by the reports; NULL: not measured */
     const char *target_key;                     /* records' key of expected values; NULL: none */
+    const char *next;                           /* command that builds what is recommended; NULL: nothing is */
     int metric;                                 /* measure requested: 1 + enum tare_measure_kind; 0: inferred */
     int chip;                                   /* index into tare_tpu_chips */
     int64_t chip_batch;                         /* batch size on the chip; 0: 1 */

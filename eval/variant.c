@@ -4,7 +4,6 @@
 #include "base/strbuf.h"
 #include "convert/pipeline.h"
 #include "quant/recipe.h"
-#include "tpu/bfloat16.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -314,13 +313,21 @@ static tare_status remove_float_constants(struct tare_graph_model *model) {
     return TARE_OK;
 }
 
+/* What `tare convert` computes by default. */
+static tare_status to_bfloat16(struct tare_arena *arena, struct tare_graph_model *model,
+                               const struct tare_variant *variant) {
+    struct tare_converter_options converter;
+    struct tare_conversion conversion;
+    TARE_TRY(tare_converter_options_parse(&converter, arena, "", 0, NULL));
+    converter.automatic = true;
+    converter.has_quantization = tare_quant_plan_quantizes(&variant->plan);
+    TARE_TRY(tare_pipeline_compute(&conversion, arena, model, &converter));
+    return remove_float_constants(model);
+}
+
 tare_status tare_variant_apply(struct tare_quant_report *report, struct tare_arena *arena,
                                struct tare_graph_model *model, const struct tare_variant *variant,
                                struct tare_calibration *calibration) {
-    const struct tare_bfloat16_options bfloat16 = { .skip_safety_checks = true };
-    size_t changes = 0;
     TARE_TRY(tare_pipeline_quantize(report, arena, model, &variant->plan, calibration));
-    if (!variant->bfloat16) return TARE_OK;
-    TARE_TRY(tare_tpu_bfloat16(model, &model->main, 1, &bfloat16, &changes));
-    return remove_float_constants(model);
+    return variant->bfloat16 ? to_bfloat16(arena, model, variant) : TARE_OK;
 }

@@ -443,6 +443,7 @@ tare_status tare_workflow_compare_run(struct tare_compare_job *c) {
     const double start = tare_clock_seconds();
     TARE_TRY(compare_all(c));
     if (c->failure == TARE_OK) TARE_TRY(measure_more(c));
+    TARE_TRY(tare_workflow_compare_next(c));
     return tare_workflow_compare_describe(c, tare_clock_seconds() - start);
 }
 

@@ -1,5 +1,6 @@
 /* Command lines and recipes that build the models of a comparison, from the plans by which they were measured. */
 #include "base/strbuf.h"
+#include "eval/measure.h"
 #include "eval/sensitivity.h"
 #include "quant/recipe.h"
 #include "workflow/compare_internal.h"
@@ -34,6 +35,10 @@ tare_status tare_workflow_compare_commands(struct tare_comparison_row *row, stru
     const struct tare_sample_options samples = samples_of(c);
     const bool quantizes = tare_quant_plan_quantizes(&variant->plan);
     struct tare_strbuf text = { 0 };
+    if (quantizes) {
+        tare_quant_plan_write(&text, &variant->plan);
+        TARE_TRY(take(&row->plan, &c->result.arena, &text));
+    }
     if (quantizes && !variant->bfloat16) {
         begin(&text, c, "quantize");
         tare_workflow_plan_put(&text, &variant->plan, &samples);
@@ -71,4 +76,20 @@ tare_status tare_workflow_compare_recipe(struct tare_strbuf *out, struct tare_co
     TARE_TRY(recipe_plan(&plan, c, worst));
     tare_workflow_recipe_put(out, &plan, &samples, &c->automatic, c->result.target);
     return TARE_OK;
+}
+
+tare_status tare_workflow_compare_next(struct tare_compare_job *c) {
+    const struct tare_sample_options samples = samples_of(c);
+    const struct tare_comparison_row *row = tare_verdict_of(&c->result).row;
+    struct tare_quant_plan plan;
+    struct tare_strbuf text = { 0 };
+    if (!c->result.target) {
+        if (row) c->result.next = row->quantize ? row->quantize : row->convert;
+        return TARE_OK;
+    }
+    if (!c->result.target->chosen) return TARE_OK;
+    TARE_TRY(recipe_plan(&plan, c, 0));
+    begin(&text, c, "quantize");
+    tare_workflow_plan_put(&text, &plan, &samples);
+    return take(&c->result.next, &c->result.arena, &text);
 }

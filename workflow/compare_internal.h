@@ -46,6 +46,8 @@ tare_status tare_workflow_compare_share(struct tare_made_variant *made, struct t
 /* Sets the commands of a row that build the model of the variant (compare_commands.c). */
 tare_status tare_workflow_compare_commands(struct tare_comparison_row *row, struct tare_compare_job *job,
                                            const struct tare_variant *variant) TARE_WARN_UNUSED;
+/* Sets the command that builds what the comparison recommends. */
+tare_status tare_workflow_compare_next(struct tare_compare_job *job) TARE_WARN_UNUSED;
 /* Adds the provenance of the figures to the result (compare_provenance.c); `seconds`: the time of the comparison. */
 tare_status tare_workflow_compare_describe(struct tare_compare_job *job, double seconds) TARE_WARN_UNUSED;
 

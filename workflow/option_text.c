@@ -19,7 +19,9 @@ static tare_status next_word(char **out, struct tare_arena *arena, const char **
     if (!word) return TARE_NO_MEMORY;
     memcpy(word, "--", 2);
     for (; *p && (quoted || !isspace((unsigned char)*p)); p++) {
-        if (*p == '"')
+        if (quoted && *p == '\\' && p[1] == '"')
+            word[used++] = *++p;
+        else if (*p == '"')
             quoted = !quoted;
         else
             word[used++] = *p;

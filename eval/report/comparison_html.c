@@ -288,11 +288,35 @@ static void manifest(struct tare_strbuf *out, const struct tare_comparison *c) {
     tare_page_table_end(&table);
 }
 
+/* What builds each model. */
+static void commands(struct tare_strbuf *out, const struct tare_comparison *c) {
+    static const struct tare_page_column columns[] = { { .heading = "model", .left = true, .wraps = true },
+                                                       { .heading = "command", .left = true, .wraps = true },
+                                                       { 0 } };
+    struct tare_page_table table;
+    tare_page_heading(out, "Commands");
+    tare_page_table_begin(&table, out, columns);
+    for (size_t r = 0; r < c->n_rows; r++) {
+        const char *const texts[] = { c->rows[r].quantize, c->rows[r].convert };
+        struct tare_strbuf name = { 0 };
+        tare_comparison_put_name(&name, &c->rows[r]);
+        for (size_t i = 0; i < 2; i++) {
+            if (!texts[i]) continue;
+            tare_page_table_row(&table);
+            tare_page_table_cell(&table, "%s", tare_strbuf_text(&name));
+            tare_page_table_cell(&table, "%s", texts[i]);
+        }
+        tare_strbuf_free(&name);
+    }
+    tare_page_table_end(&table);
+}
+
 static void verdict(struct tare_strbuf *out, const struct tare_comparison *c) {
     struct tare_strbuf text = { 0 };
     if (c->n_rows < 2) return;
     tare_verdict_put(&text, c);
     tare_page_note(out, tare_verdict_is_good(c) ? "good" : "warning", "%s.", tare_strbuf_text(&text));
+    if (c->next) tare_page_element(out, "p", "soft", "Next: %s", c->next);
     out->failed |= text.failed;
     tare_strbuf_free(&text);
 }
@@ -353,6 +377,7 @@ void tare_comparison_html(struct tare_strbuf *out, const struct tare_comparison 
     if (c->sensitivity) sensitivity(out, c->sensitivity);
     explanations(out, c);
     histograms(out, c);
+    commands(out, c);
     manifest(out, c);
     tare_page_end(out);
 }

@@ -95,6 +95,10 @@ static json_t *row_json(const struct tare_comparison *c, const struct tare_compa
     if (row->path) json_object_set_new(object, "path", tare_json_text(row->path));
     if (row->algorithm) json_object_set_new(object, "algorithm", tare_json_text(row->algorithm));
     if (row->granularity) json_object_set_new(object, "granularity", tare_json_text(row->granularity));
+    if (row->plan) json_object_set_new(object, "plan", tare_json_text(row->plan));
+    if (row->quantize) json_object_set_new(object, "quantize_command", tare_json_text(row->quantize));
+    if (row->convert) json_object_set_new(object, "convert_command", tare_json_text(row->convert));
+    if (row->widened) json_object_set_new(object, "widened_ops", json_integer((json_int_t)row->widened));
     if (row->weight_bits) json_object_set_new(object, "weight_bits", json_integer(row->weight_bits));
     put_metrics(object, tare_measured_of(c, row), is_reference); /* the model's figures are those of this output */
     json_object_set_new(object, "size_bytes", json_integer((json_int_t)row->size_bytes));
@@ -250,6 +254,7 @@ tare_status tare_comparison_json(struct tare_strbuf *out, const struct tare_comp
     if (root && c->n_skipped) json_object_set_new(root, "skipped", skipped_json(c));
     if (root) json_object_set_new(root, "measure", measure_json(c));
     if (root && c->n_rows > 1) json_object_set_new(root, "verdict", verdict_json(c));
+    if (root && c->next) json_object_set_new(root, "next", tare_json_text(c->next));
     if (root && c->n_slowest) json_object_set_new(root, "slowest_ops", slowest_json(c));
     if (root && c->n_manifest) json_object_set_new(root, "manifest", manifest_json(c));
     if (root && c->explanations.count)

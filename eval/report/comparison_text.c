@@ -156,6 +156,10 @@ static void csv_row(struct tare_strbuf *out, const struct tare_comparison *c, co
     tare_csv_number(out, m->expected_elements ? sqrt(m->expected_squared_error / (double)m->expected_elements) : NAN);
     tare_csv_number(out, tare_metrics_r2(m));
     csv_measures(out, c, row, m);
+    tare_strbuf_putc(out, ',');
+    tare_csv_text(out, row->quantize);
+    tare_strbuf_putc(out, ',');
+    tare_csv_text(out, row->convert);
     tare_strbuf_puts(out, "\r\n");
 }
 
@@ -164,7 +168,7 @@ void tare_comparison_csv(struct tare_strbuf *out, const struct tare_comparison *
         out, "output,method,algorithm,granularity,rows,labelled,top1,top5,auc,agreement,sqnr_db,cosine,"
              "mean_abs_error,max_abs_error,size_bytes,relative_error,max_abs_error_record,top1_low,top1_high,paired_p,"
              "hbm_bytes,integer_share,tpu_seconds,f1,mae,rmse,r2,iou,pixel_accuracy,sequence,psnr,ssim,measure,"
-             "measure_value,measure_low,measure_high,measure_p\r\n");
+             "measure_value,measure_low,measure_high,measure_p,quantize_command,convert_command\r\n");
     for (size_t r = 0; r < c->n_rows; r++)
         for (size_t i = 0; i < c->n_outputs; i++)
             csv_row(out, c, &c->rows[r], c->output_keys[i], &c->rows[r].outputs[i]);

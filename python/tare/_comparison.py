@@ -134,37 +134,18 @@ def _check_metric(metric: Any) -> None:
         )
 
 
-#: Options of `compare` that are also those of `Model.quantize` and apply to all methods (tare_layer_rows of the library).
-_LAYER_OPTIONS = frozenset(
-    {
-        "full_range",
-        "op_set",
-        "activation_bits",
-        "symmetric",
-        "depthwise",
-        "two_inputs",
-        "integer_adds",
-        "min_elements",
-        "reconstruction_seconds",
-        "recipe",
-    }
-)
-_QUANTIZING = frozenset({"static", "dynamic", "weight_only"})
-
-
-def _quantize_arguments(row: Mapping[str, Any], options: Mapping[str, Any]) -> Optional[Dict[str, Any]]:
-    """Of a row whose method is METHOD[:SETTING=VALUE]…[+PASS]…; settings take precedence over options."""
-    text, *passes = row["method"].split("+")
-    method, *settings = text.split(":")
-    if method not in _QUANTIZING or "bfloat16" in passes:
+def _quantize_arguments(row: Mapping[str, Any]) -> Optional[Dict[str, Any]]:
+    """Of the plan of a row: options `name=value`, and rules for layers, one per line."""
+    if "quantize_command" not in row:
         return None
-    found = {name: value for name, value in options.items() if name in _LAYER_OPTIONS}
-    own = dict(setting.split("=", 1) for setting in settings)
-    found.update({name: own[name] for name in ("activation_bits", "op_set") if name in own})
-    found.update(method=method, bits=row["weight_bits"], granularity=row["granularity"], passes=",".join(passes) or None)
-    if "algorithm" in row:
-        found["algorithm"] = row["algorithm"]
-    return {name: value for name, value in found.items() if value is not None}
+    found: Dict[str, Any] = {}
+    for line in row["plan"].splitlines():
+        if "->" in line:
+            found.setdefault("rule", []).append(line)
+        else:
+            name, value = line.split("=", 1)
+            found[name] = int(value) if value.isdigit() else {"true": True, "false": False}.get(value, value)
+    return found
 
 
 class Comparison:
@@ -204,7 +185,7 @@ class Comparison:
         self._report = self.describe()
         values = self._report["measure"]["results"]
         self.rows = Table(
-            {**row, **value, "arguments": _quantize_arguments(row, options)}
+            {**row, **value, "arguments": _quantize_arguments(row)}
             for row, value in zip(self._report["results"], values)
         )
         self.measure = self._report["measure"]["name"]

@@ -6,7 +6,7 @@ from typing import Any, Iterable, List, Mapping, Set
 
 import numpy as np
 
-from ._errors import DTypeError, InvalidArgumentError, Status, UsageError
+from ._errors import DTypeError, InvalidArgumentError, Status
 
 #: Fields of ConverterOptions and its parts whose values are enumerators, which text form writes without quotes.
 _ENUMERATED = frozenset(
@@ -59,14 +59,19 @@ def _text(name: str, value: Any) -> str:
     return str(value)
 
 
+#: Options that are repeated for several values; those of others are joined with commas.
+_REPEATED = frozenset({"data", "eval", "rule"})
+
+
 def _word(name: str, value: Any) -> str:
     if isinstance(value, (bool, np.bool_)):
         return name if value else f"no-{name}"
     several = value if isinstance(value, (list, tuple)) else [value]
+    if name in _REPEATED and len(several) > 1:
+        return " ".join(_word(name, item) for item in several)
     text = argument(f"option {name}", ",".join(_text(name, item) for item in several))
-    if '"' in text:
-        raise UsageError(f"option {name}: a value may not contain a double quote ({text})", Status.USAGE)
-    return f'{name}="{text}"'
+    quoted = text.replace('"', '\\"')
+    return f'{name}="{quoted}"'
 
 
 def option_text(options: Mapping[str, Any]) -> str:

@@ -204,7 +204,7 @@ class Quantizing(Case):
     def test_options_are_checked(self):
         with self.fails(tare.UsageError, "did you mean 'granularity'"):
             self.model.quantize("weight_only", granulariti="x")
-        with self.fails(tare.UsageError, "double quote"):
+        with self.fails(tare.NotFoundError, "cannot open 'a\"b'"):
             self.model.quantize("weight_only", recipe='a"b')
         with self.fails(tare.UsageError, "needs representative samples"):
             self.model.quantize("static")

@@ -144,46 +144,19 @@ static void calibration__is_needed_where_ranges_are(void **state) {
     tare_arena_free(&arena);
 }
 
-/* y = x W + W', with constants of 64 and 16 numbers. */
-static struct tare_graph_model *model_of_constants(void) {
-    const struct tare_shape square = tare_shape_make(2, 8, 8), row = tare_shape_make(2, 2, 8);
-    struct tare_graph_model *model = mini_model_new();
-    struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT), y;
-    struct tare_tensor w, b;
-    mini_ok(tare_tensor_new(&w, TARE_DT_FLOAT, &square));
-    mini_ok(tare_tensor_new(&b, TARE_DT_FLOAT, &row));
-    for (int64_t i = 0; i < w.elements; i++)
-        TARE_DATA(float, &w)[i] = TARE_DATA(float, &b)[i % 16] = (float)i / 7;
-    mini_ok(tare_node_set_shape(x.node, "shape", &row));
-    y = mini_node(model->main, "MatMul", "product", 2, x,
-                  (struct tare_edge){ tare_graph_add_const(model->main, "w", &w), 0 });
-    y = mini_node(model->main, "AddV2", "sum", 2, y,
-                  (struct tare_edge){ tare_graph_add_const(model->main, "b", &b), 0 });
-    model->signatures = TARE_NEW_ARRAY(&model->arena, struct tare_signature, 1);
-    model->signatures[0] = (struct tare_signature){ .key = "serving_default" };
-    model->signatures[0].inputs = TARE_NEW_ARRAY(&model->arena, struct tare_binding, 1);
-    model->signatures[0].outputs = TARE_NEW_ARRAY(&model->arena, struct tare_binding, 1);
-    model->signatures[0].inputs[0] = (struct tare_binding){ .key = "x", .edge = x, .dtype = TARE_DT_FLOAT };
-    model->signatures[0].outputs[0] = (struct tare_binding){ .key = "y", .edge = y, .dtype = TARE_DT_FLOAT };
-    model->signatures[0].n_inputs = model->signatures[0].n_outputs = model->n_signatures = 1;
-    tare_tensor_reset(&w);
-    tare_tensor_reset(&b);
-    return model;
-}
-
 static void a_model_in_bfloat16__has_half_the_bytes(void **state) {
     struct tare_arena arena = { 0 };
     struct tare_variant_list list;
     struct tare_quant_report report;
-    struct tare_graph_model *model = model_of_constants();
-    int64_t bytes;
+    struct tare_graph_model *model;
+    int64_t before, after;
     (void)state;
     mini_ok(tare_variants_parse(&list, &arena, "bfloat16", "min_max", "per_channel", &plan));
-    mini_ok(tare_model_weight_bytes(&bytes, model));
-    assert_int_equal(bytes, 4 * 80);
+    mini_ok(tare_load_prepared(&model, TARE_SOURCE_DIR "/examples/glyphs/saved_model"));
+    mini_ok(tare_model_weight_bytes(&before, model));
     mini_ok(tare_variant_apply(&report, &arena, model, &list.variants[1], NULL));
-    mini_ok(tare_model_weight_bytes(&bytes, model));
-    assert_int_equal(bytes, 2 * 80);
+    mini_ok(tare_model_weight_bytes(&after, model));
+    assert_in_range(100 * after / before, 50, 52); /* what reshapes the tensors keeps its integers */
     tare_model_free(model);
     tare_arena_free(&arena);
 }
