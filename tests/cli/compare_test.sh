@@ -14,7 +14,7 @@ results=$(grep -c '"method": ' "$work/all.json")
 grep -q '"calibrations": 1,' "$work/all.json" || fail "not calibrated once: $(grep calibrations "$work/all.json")"
 
 # A calibration file leads to the same figures as its samples.
-figures() { "$tare" compare "$model" "${data[@]}" --methods static --algorithms mse --report "$work/r.csv" "$@" >/dev/null && cat "$work/r.csv"; }
+figures() { "$tare" compare "$model" "${data[@]}" --methods static --algorithms mse --report "$work/r.csv" "$@" >/dev/null && sed 's/tare [qc].*//' "$work/r.csv"; }
 "$tare" calibrate "$model" --data "$samples" -o "$work/c.calib" --quiet || fail "calibrate: $?"
 from_samples=$(figures --calibration-data "$samples")
 from_file=$(figures --calibration "$work/c.calib")
@@ -284,6 +284,8 @@ for method, reason in skipped.items():
     assert "not measured: " + method in plan and reason in plan, plan
 assert "would run 2 models" in plan
 lines = out.rstrip("\n").split("\n")
+if lines[-1].startswith("next: "): # as long as it is
+    assert lines.pop() == "next: " + r["next"]
 assert all(len(l) <= 80 for l in lines), [l for l in lines if len(l) > 80]
 text = " ".join(lines[lines.index("not measured"):])
 assert text.rstrip().endswith(".") and ("Recommended: " in text or "No smaller model" in text), text
