@@ -25,7 +25,7 @@ struct tare_comparison_row {
     int64_t widened;                /* of these, with activations of 16 bits that the options do not request */
     /* Command lines that build the model, quantized and converted, with OUT for its folder; NULL: there is none. */
     const char *quantize, *convert;
-    const char *plan; /* by which it was built, as a recipe (quant/recipe.h); NULL: nothing is quantized */
+    const char *plan;            /* by which it was built, as a recipe (quant/recipe.h); NULL: nothing is quantized */
     const char *const *warnings; /* layers with avoidable loss, and the option that helps */
     size_t n_warnings;
     double seconds;
