@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # judges.sh [quick|all|tpu|NAME…]: lets TensorFlow, XLA and the TPU compiler judge what build/tare writes (tests/judges/README.md).
 # quick (default): the models of the quick tier and TensorFlow's own quantizer; all: every model, those of TARE_TEST_DATA, and
-# the TPU compiler; tpu: the TPU compiler alone; NAME…: these models. The programs are installed from PyPI, at pinned
+# the TPU compiler; tpu: conversions and the TPU compiler alone; NAME…: these models. The programs are installed from PyPI, at pinned
 # versions, into TARE_JUDGES (default: tare-judges in the user's cache folder), once. Without PyPI: one line, and exit 0.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

@@ -1,4 +1,4 @@
-"""judge.py quick|all|quantizer|MODEL…: lets TensorFlow judge what `tare` makes of the models of the zoo.
+"""judge.py quick|all|tpu|quantizer|MODEL…: lets TensorFlow judge what `tare` makes of the models of the zoo.
 
 Called by scripts/judges.sh, in the environment that it installs; README.md describes what is judged."""
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Judges:
 
 def main(arguments: list[str]) -> int:
     started = time.monotonic()
-    tier = arguments[0] if arguments in (["quick"], ["all"]) else "named"
+    tier = arguments[0] if arguments in (["quick"], ["all"], ["tpu"]) else "named"
     names = [name for name in arguments if tier == "named" and name != QUANTIZER]
     results = Results(KNOWN)
     keep = os.environ.get("TARE_JUDGES_KEEP")
@@ -90,7 +90,7 @@ def main(arguments: list[str]) -> int:
         work = Path(keep or folder)
         work.mkdir(exist_ok=True)
         judges = Judges(tier, names, results, work, bool(keep))
-        if tier != "named" or QUANTIZER in arguments:
+        if tier in ("quick", "all") or QUANTIZER in arguments:
             judges.quantizer()
         models = judges.zoo() if names or tier != "named" else 0
         if tier != "quick" and models:

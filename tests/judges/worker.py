@@ -46,20 +46,21 @@ def write(model: Model, folder: Path) -> None:
         records.save(str(folder / f"{signature}.tfrecord"), rows)
 
 
-def steps_of(model: Path, quick: bool) -> list[Step]:
+def steps_of(model: Path, tier: str) -> list[Step]:
     """The steps of the model in this folder or file."""
     aliased = model.is_dir() and "tpu_func" in loaders.meta_graph(str(model)).meta_info_def.function_aliases.values()
-    return [step for step in STEPS_OF_A_MODEL if (step.quick or not quick) and (aliased or not step.aliased)]
+    rows = [step for step in STEPS_OF_A_MODEL if aliased or not step.aliased]
+    return [step for step in rows if (step.quick if tier == "quick" else step.judged == "tpu" if tier == "tpu" else True)]
 
 
 class Case:
     """A model with its records and the results of `tare`: FOLDER/{model,SIGNATURE.tfrecord,calibration,out/STEP}."""
 
-    def __init__(self, row: Model, folder: Path, quick: bool) -> None:
-        self.row, self.folder, self.model = row, folder, folder / "model"
+    def __init__(self, row: Model, folder: Path, tier: str) -> None:
+        self.row, self.folder, self.model, self.tier = row, folder, folder / "model", tier
         self.data = {path.stem: path for path in sorted(folder.glob("*.tfrecord")) if path.stem != EXPECTED}
         self.rows = {signature: records.load(str(path)) for signature, path in self.data.items()}
-        self.steps = steps_of(self.model, quick)
+        self.steps = steps_of(self.model, tier)
         self.runs: dict[str, program.Run] = {}
 
     def output(self, step: Step) -> Path:
@@ -107,8 +108,8 @@ class Judge:
             if not self.status(step.name, "tare", case.runs[step.name]):
                 continue
             self.status(step.name, "validate", case.runs[f"{step.name}/validate"])
-            loaded = self.load(step)
-            if loaded is not None:
+            loaded = self.load(step) if case.tier != "tpu" else None
+            if loaded is not None or case.tier == "tpu":
                 self.run_step(step, loaded)
             del loaded
             gc.collect()
@@ -149,7 +150,7 @@ class Judge:
                 self.add(step.name, check, FAILED, f"{type(error).__name__}: {error}")
         return loaded
 
-    def run_step(self, step: Step, loaded: object) -> None:
+    def run_step(self, step: Step, loaded: object | None) -> None:
         output = self.case.output(step)
         source = f"{output}-cpu" if step.judged == "tpu" else str(output)
         if step.judged == "tpu":
@@ -217,7 +218,7 @@ def main(task: dict) -> None:
     for module in task["modules"]:
         catalogue.load(module)
     selected = [row for row in MODELS.values() if row.module in task["modules"] and
-                (tier == "all" or (tier == "quick" and row.quick) or row.name in task["names"])]
+                (tier in ("all", "tpu") or (tier == "quick" and row.quick) or row.name in task["names"])]
     chunk = selected[task["skip"]:][:task["count"]]
     journal.mark("left", len(selected) - task["skip"] - len(chunk))
     waiting: Case | None = None
@@ -228,7 +229,7 @@ def main(task: dict) -> None:
                 journal.mark("started", row.name)
                 try:
                     write(row, work / row.name)
-                    case = Case(row, work / row.name, tier == "quick")
+                    case = Case(row, work / row.name, tier)
                     future = thread.submit(case.work)
                 except Exception as error:  # noqa: BLE001
                     journal.add(row.name, "write", "write", FAILED, f"{type(error).__name__}: {error}")
