@@ -115,6 +115,13 @@ static inline bool tare_node_is(const struct tare_node *node, const char *op) {
 static inline bool tare_node_is_arg(const struct tare_node *node) {
     return node->position < node->graph->n_args && node->graph->args[node->position] == node;
 }
+/* Whether an argument of the function is a resource: a variable, a table. */
+static inline bool tare_graph_takes_resource(const struct tare_graph *function) {
+    bool takes = false;
+    for (size_t i = 0; i < function->n_args && !takes; i++)
+        takes = function->args[i]->output_dtypes[0] == TARE_DT_RESOURCE;
+    return takes;
+}
 /* The op whose output is the back edge of a TF1 loop. */
 static inline bool tare_node_is_back_edge(const struct tare_node *node) {
     return tare_node_is(node, "NextIteration") || tare_node_is(node, "RefNextIteration");

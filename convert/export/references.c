@@ -6,7 +6,9 @@
  *   uses them, so they are removed with their names.
  * - `api_implements` is a name that TensorFlow gives once to each set of functions that compute the same (an LSTM for
  *   the CPU and for the GPU). Of the functions of all models in a process that have one name, the runtime calls
- *   whichever suits the device: a changed function must not have the name of the one that it was. */
+ *   whichever suits the device: a changed function must not have the name of the one that it was.
+ * - `_implements` is a name for what a function of values computes. TensorFlow refuses it on a function to which passes
+ *   moved the read of a variable. */
 #include "convert/export/export.h"
 
 #include <string.h>
@@ -51,6 +53,7 @@ static tare_status clean_graph(struct tare_graph *graph) {
                                          "backward_function_name" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         TARE_TRY(tare_graph_remove_attr(graph, names[i]));
+    if (tare_graph_takes_resource(graph)) TARE_TRY(tare_graph_remove_attr(graph, "_implements"));
     for (size_t i = 0; i < graph->n_nodes; i++)
         if (!graph->nodes[i]->dead) TARE_TRY(clean_node(graph->nodes[i]));
     return TARE_OK;

@@ -178,6 +178,7 @@ static void check_graph(struct tare_validator *validator, const struct tare_grap
             tare_fault(validator, tare_graph_label(graph), "control_ret %s names no node",
                        graph->control_returns[i].name);
     }
+    tare_validate_implements(validator, graph);
     tare_validate_arg_shapes(validator, graph);
     status = tare_graph_order(&order, &validator->scratch, graph);
     if (status == TARE_NO_MEMORY) validator->out_of_memory = true;

@@ -15,6 +15,12 @@ void tare_validate_arg_shapes(struct tare_validator *validator, const struct tar
                    shapes->count, function->n_args);
 }
 
+/* Python's loader asserts it (python/eager/polymorphic_function/atomic_function.py). */
+void tare_validate_implements(struct tare_validator *validator, const struct tare_graph *function) {
+    if (tare_graph_find_attr(function, "_implements") && tare_graph_takes_resource(function))
+        tare_fault(validator, tare_graph_label(function), "has the attribute _implements and takes a resource");
+}
+
 /* The text and the rule are TensorFlow's (core/common_runtime/graph_constructor.cc); a value without content is an
  * empty list there. */
 void tare_validate_output_shapes(struct tare_validator *validator, const struct tare_node *node) {

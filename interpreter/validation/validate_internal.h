@@ -30,6 +30,7 @@ void tare_validate_batching(struct tare_validator *validator, const struct tare_
 void tare_validate_tpu(struct tare_validator *validator, const struct tare_node *node);
 
 /* _input_shapes of a function, _output_shapes of a node: as many shapes as there are arguments and outputs. */
+void tare_validate_implements(struct tare_validator *validator, const struct tare_graph *function);
 void tare_validate_arg_shapes(struct tare_validator *validator, const struct tare_graph *function);
 void tare_validate_output_shapes(struct tare_validator *validator, const struct tare_node *node);
 /* Reads and assignments have the dtype of their variable, also where functions pass its handle. */

@@ -54,6 +54,9 @@ written implementation quantize implementations --method weight_only --min-eleme
 written bfloat16 convert implementations
 for name in implementation bfloat16; do lacks $name dense_5f1c; done
 
+written implements quantize implements_an_op --method weight_only --min-elements 1 --keep-variables
+lacks implements my.op
+
 written traced convert traced_before_saving "$alias"
 [ "$("$tare" validate "$models/traced_before_saving")" = "note: function_aliases: tpu_func: no function __inference_g_1039, so that loaders skip the alias
 $models/traced_before_saving: valid" ] || fail "an alias of a trace that was not saved: $("$tare" validate "$models/traced_before_saving")"

@@ -100,6 +100,25 @@ def implementations(path):
     save(path, module, module.f)
 
 
+def implements_an_op(path):
+    """TensorFlow refuses the name on a function that reads a variable; passes move the read of the weight into it."""
+    class Module(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = weights()
+
+        @tf.function(experimental_implements="my.op")
+        def product(self, x, w):
+            return x @ w
+
+        @tf.function(input_signature=[ROWS])
+        def f(self, x):
+            return {"y": self.product(x, self.w.read_value())}
+
+    module = Module()
+    save(path, module, module.f)
+
+
 def traced_before_saving(path):
     """The aliases name a trace that is not saved."""
     class Module(tf.Module):
@@ -121,7 +140,7 @@ def traced_before_saving(path):
 
 
 MODELS = [keras3_export, strings, function_of_a_lambda, colocated, custom_gradient, implementations,
-          traced_before_saving]
+          implements_an_op, traced_before_saving]
 
 if __name__ == "__main__":
     for write in MODELS:

@@ -263,6 +263,13 @@ static void captures__rules(void **state) {
            "checkpoint: v/KEY is float32 [2], the variable v of the object graph (node 2) int32 [3]", NULL);
 }
 
+static void function_that_implements_an_op__takes_values(void **state) {
+    (void)state;
+    EXPECT(TEXT("ret { key: 'y' value: 'id:output:0' }",
+                "ret { key: 'y' value: 'id:output:0' } attr { key: '_implements' value { s: 'my.op' } }"),
+           "f: has the attribute _implements and takes a resource", NULL);
+}
+
 /* Nests of Python values against the tensors of the function. */
 static void structured__rules(void **state) {
 #define SPEC(name, dtype) "tensor_spec_value { name: '" name "' shape { } dtype: " dtype " }"
@@ -428,6 +435,7 @@ int main(void) {
         cmocka_unit_test(file__rules),
         cmocka_unit_test(object_graph__rules),
         cmocka_unit_test(captures__rules),
+        cmocka_unit_test(function_that_implements_an_op__takes_values),
         cmocka_unit_test(structured__rules),
         cmocka_unit_test(shapes_of_functions__agree_with_what_is_written_down),
         cmocka_unit_test(checkpoint__rules),
