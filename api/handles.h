@@ -43,7 +43,7 @@ struct tare_model_handle {
     char *temporary; /* directory above `path`, removed with the handle; NULL: `path` is the caller's, or not set */
     struct tare_arena arena;
     struct tare_public_side *inputs, *outputs; /* one a signature */
-    pthread_mutex_t writing;                   /* held while the model is exported: that allocates in its arena */
+    pthread_mutex_t path_lock;                 /* of `path` and `temporary` */
 };
 
 /* The contents are never changed: tare_calibration_add replaces them by a changed copy. A function that works with a

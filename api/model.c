@@ -126,7 +126,7 @@ tare_status tare_public_model(tare_model **out, struct tare_context_handle *cont
         return TARE_NO_MEMORY;
     }
     *handle = (struct tare_model_handle){ .context = context, .family = tare_public_family(), .model = model };
-    pthread_mutex_init(&handle->writing, NULL);
+    pthread_mutex_init(&handle->path_lock, NULL);
     if (path) handle->path = tare_strdup(path);
     if (!path || handle->path) status = describe_signatures(handle);
     if (status == TARE_OK) status = tare_control_verify();
@@ -182,7 +182,7 @@ tare_status tare_model_open_tagged(tare_model **out, tare_context *context, cons
 void tare_model_close(tare_model *model) {
     if (!model) return;
     tare_model_free(model->model);
-    pthread_mutex_destroy(&model->writing);
+    pthread_mutex_destroy(&model->path_lock);
     tare_arena_free(&model->arena);
     if (model->temporary && tare_file_remove_tree(model->temporary) != TARE_OK) tare_error_clear();
     tare_free(model->temporary);
@@ -220,23 +220,14 @@ int64_t tare_model_weight_size(const tare_model *model) {
     return tare_public_end(tare_model_weight_bytes(&bytes, model->model)) == TARE_OK ? bytes : -1;
 }
 
-/* Exports allocate in the model's arena, so that one thread at a time may export. */
-static pthread_mutex_t *writing_lock(const tare_model *model) {
-    return (pthread_mutex_t *)(uintptr_t)&model->writing;
-}
-
 static tare_status write_model(const tare_model *model, const char *directory, unsigned flags) {
     const struct tare_export_options options = { .overwrite = flags & TARE_WRITE_OVERWRITE };
-    tare_status status;
     if (flags & ~(unsigned)TARE_WRITE_OVERWRITE)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "unknown flags %#x", flags & ~(unsigned)TARE_WRITE_OVERWRITE);
-    pthread_mutex_lock(writing_lock(model));
-    status = tare_saved_model_export(model->model, directory, &options);
-    pthread_mutex_unlock(writing_lock(model));
-    return status;
+    return tare_saved_model_export(model->model, directory, &options);
 }
 
-/* Writes the model to a new folder in $TMPDIR, else /tmp. With the lock. */
+/* Writes the model to a new folder in $TMPDIR, else /tmp. With the lock of the path. */
 static tare_status write_temporary(tare_model *model) {
     const struct tare_export_options options = { 0 };
     char *path;
@@ -252,11 +243,12 @@ static tare_status write_temporary(tare_model *model) {
 }
 
 tare_status tare_public_path(const char **out, const tare_model *model) {
+    tare_model *handle = (tare_model *)(uintptr_t)model; /* the path is no part of what callers see of a model */
     tare_status status = TARE_OK;
-    pthread_mutex_lock(writing_lock(model));
-    if (!model->path) status = write_temporary((tare_model *)(uintptr_t)model);
-    *out = model->path;
-    pthread_mutex_unlock(writing_lock(model));
+    pthread_mutex_lock(&handle->path_lock);
+    if (!handle->path) status = write_temporary(handle);
+    *out = handle->path;
+    pthread_mutex_unlock(&handle->path_lock);
     return status;
 }
 

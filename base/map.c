@@ -103,12 +103,16 @@ static void put_slot(const struct tare_map *map, struct tare_map_slot slot) {
     map->slots[i] = slot;
 }
 
+/* Of slots and entries; SIZE_MAX, which cannot be allocated, where entries could not be numbered. */
+static size_t bytes_of(size_t capacity) {
+    if (capacity > UINT32_MAX) return SIZE_MAX;
+    return capacity * sizeof(struct tare_map_slot) + room_of(capacity) * sizeof(struct entry);
+}
+
 static bool resize(struct tare_map *map, size_t capacity) {
     struct tare_map bigger = { .capacity = capacity, .count = map->count };
-    size_t bytes = SIZE_MAX; /* too much: fails */
     if (map->key_at) return resize_values(map, capacity);
-    if (capacity <= UINT32_MAX) bytes = capacity * sizeof *bigger.slots + room_of(capacity) * sizeof(struct entry);
-    bigger.slots = tare_calloc(bytes, 1);
+    bigger.slots = tare_calloc(bytes_of(capacity), 1);
     if (!bigger.slots) return false;
     for (size_t i = 0; i < map->capacity; i++)
         if (map->slots[i].entry) put_slot(&bigger, map->slots[i]);
@@ -153,6 +157,18 @@ void *tare_map_get_n(const struct tare_map *map, const char *key, size_t size) {
 
 void *tare_map_get(const struct tare_map *map, const char *key) {
     return tare_map_get_n(map, key, strlen(key));
+}
+
+bool tare_map_copy(struct tare_map *to, const struct tare_map *from) {
+    const size_t bytes = from->key_at ? from->capacity * sizeof(void *) : bytes_of(from->capacity);
+    *to = (struct tare_map){ .key_at = from->key_at };
+    if (!from->count) return true;
+    struct tare_map_slot *slots = tare_calloc(bytes, 1);
+    if (!slots) return false;
+    memcpy(slots, from->slots, bytes);
+    *to = *from;
+    to->slots = slots;
+    return true;
 }
 
 void tare_map_free(struct tare_map *map) {

@@ -27,6 +27,9 @@ bool tare_map_reserve(struct tare_map *map, size_t count) TARE_WARN_UNUSED;
 /* The value of a key; NULL if it is absent. */
 void *tare_map_get(const struct tare_map *map, const char *key);
 void *tare_map_get_n(const struct tare_map *map, const char *key, size_t key_size);
+/* Makes the empty map `to` a copy of `from`, with the same keys and values. False, with `to` empty, if out of memory.
+ */
+bool tare_map_copy(struct tare_map *to, const struct tare_map *from) TARE_WARN_UNUSED;
 void tare_map_free(struct tare_map *map);
 
 #endif

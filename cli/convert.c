@@ -27,7 +27,7 @@ struct convert_options {
     const char *model, *out; /* positional: the same as input and output */
     const char *input, *output, *text, *file, *report, *tags;
     struct tare_quantize_request how;
-    int functions;
+    int functions, bfloat16;
     bool keep_module, dry_run, allow_incompatible, allow_missing, bfloat16_outputs, overwrite, json, quiet;
     struct tare_option_list plugins;
     struct tare_log_options logging;
@@ -35,6 +35,7 @@ struct convert_options {
 
 enum { FUNCTIONS_DEFAULT, FUNCTIONS_NAMED, FUNCTIONS_AUTO };
 static const char *const function_choices[] = { "default", "named", "auto", NULL };
+static const char *const bfloat16_choices[] = { "checked", "analysis", "all", NULL }; /* enum tare_bf16_extent */
 
 static const struct tare_option rows[] = {
     { .name = "input_model_dir",
@@ -90,6 +91,13 @@ static const struct tare_option rows[] = {
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct convert_options, allow_incompatible),
       .help = "convert functions that the TPU compiler rejects, with a warning for each reason" },
+    { .name = "bfloat16",
+      .kind = TARE_OPTION_CHOICE,
+      .offset = offsetof(struct convert_options, bfloat16),
+      .choices = bfloat16_choices,
+      .fallback = "checked",
+      .help = "values to round: those that the analysis finds safe, checked with the representative data if there are "
+              "any; the same without a check; or all but integers, ranks and final probabilities" },
     { .name = "bfloat16-outputs",
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct convert_options, bfloat16_outputs),
@@ -330,6 +338,7 @@ static tare_status run(int argc, char *const *argv) {
     converter.tags = options.tags;
     converter.allow_incompatible = options.allow_incompatible;
     converter.rounds_outputs = options.bfloat16_outputs;
+    converter.extent = (enum tare_bf16_extent)options.bfloat16;
     converter.automatic = options.functions == FUNCTIONS_AUTO;
     TARE_CHECK(check_usage(&options, &converter));
     progress = tare_progress_new(&(struct tare_progress_options){

@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "quant/rewrite.h"
 #include "tpu/batching.h"
+#include "tpu/bfloat16.h"
 #include "tpu/placement.h"
 
 struct tare_dataset_file {
@@ -40,6 +41,7 @@ struct tare_converter_options {
      * otherwise those of the input. */
     const char *tags;
     bool keeps_tags;              /* not in the message: the tags are those of the input */
+    enum tare_bf16_extent extent; /* not in the message: which values are rounded */
     bool rounds_outputs;          /* not in the message: final probabilities and logits are rounded to bfloat16, too */
     bool allow_incompatible;      /* not in the message: what a TPU would refuse is said, not refused */
     const char *const *float_ops; /* filterlist */

@@ -9,7 +9,7 @@
 #include "quant/rewrite.h"
 #include "tpu/bfloat16.h"
 #include "tpu/compatibility.h"
-#include "tpu/cost.h"
+#include "tpu/cost/cost.h"
 #include "tpu/strip_asserts.h"
 #include "tpu/detect_converted.h"
 #include "tpu/io_shapes.h"
@@ -49,6 +49,7 @@ struct tare_conversion {
     struct tare_tpu_converted existing; /* TPU and batching ops that the model brought */
     struct tare_tpu_split split;        /* the functions that were found or made, where the user named none */
     struct tare_tpu_stripped stripped;
+    const char *bfloat16; /* a node that is bfloat16 already, for which the rest stays float32; NULL: there is none */
     struct tare_bf16_kept_list kept;                    /* what stays float32 for the sake of exact values, and why */
     struct tare_pass_count counts[TARE_PIPELINE_STEPS]; /* changes made by the passes of convert/place.h, in order */
     size_t n_counts;

@@ -168,14 +168,17 @@ static bool uses_bfloat16(const struct tare_converter_options *options) {
     return options->bfloat16;
 }
 
-/* With scope ALL, everything that signatures run. */
+/* With scope ALL, everything that signatures run. A model with bfloat16 of its own stays as its author made it, unless
+ * the options request the optimization. */
 static tare_status to_bfloat16(struct tare_place *place, size_t *changes) {
     const struct tare_converter_options *options = place->options;
     struct tare_bfloat16_options bfloat16 = {
         .skip_safety_checks = options->skip_safety_checks,
+        .found = options->requests_bfloat16 ? NULL : &place->out->bfloat16,
         .float_ops = options->float_ops,
         .n_float_ops = options->n_float_ops,
         .rounds_outputs = options->rounds_outputs,
+        .rounds_magnitudes = options->extent == TARE_BF16_ALL,
         .kept = &place->out->kept,
         .forget = tare_pipeline_forget,
     };

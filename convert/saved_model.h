@@ -29,9 +29,10 @@ struct tare_export_options {
     void *extra_arg;
 };
 /* Writes the model as a SavedModel: the functions that signatures and aliases need, the variables that are not frozen
- * with a new saver, and the assets. The model may have been loaded or built in memory. The written files are validated
- * before they replace anything; on failure no file remains. */
-tare_status tare_saved_model_export(struct tare_graph_model *model, const char *out_path,
+ * with a new saver, and the assets. The model, which may have been loaded or built in memory, does not change, and
+ * several threads may write it: what is written is a pruned clone. The written files are validated before they replace
+ * anything; on failure no file remains. */
+tare_status tare_saved_model_export(const struct tare_graph_model *model, const char *out_path,
                                     const struct tare_export_options *options) TARE_WARN_UNUSED;
 
 /* Facts about the file for reports; NULL or 0 for a model that was not loaded. */

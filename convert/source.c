@@ -262,13 +262,12 @@ static tare_status open_checkpoint(struct tare_saved_model *source) {
     return status;
 }
 
-tare_status tare_source_trackable(Tensorflow__TrackableObjectGraph **out, struct tare_saved_model *source) {
+static tare_status read_trackable(struct tare_saved_model *source) {
     static const char key[] = "_CHECKPOINTABLE_OBJECT_GRAPH";
     struct tare_tensor text;
     ProtobufCMessage *message = NULL;
     tare_status status;
-    *out = NULL;
-    if (!source->bundle || !tare_bundle_has(source->bundle, key)) return TARE_OK;
+    if (source->trackable || !source->bundle || !tare_bundle_has(source->bundle, key)) return TARE_OK;
     TARE_TRY(tare_bundle_read(&text, source->bundle, key));
     if (text.dtype != TARE_DT_STRING || text.elements != 1) {
         status = TARE_FAIL(TARE_CORRUPT, "%s is not a string", key);
@@ -278,7 +277,15 @@ tare_status tare_source_trackable(Tensorflow__TrackableObjectGraph **out, struct
                                      bytes->data, bytes->size, key);
     }
     tare_tensor_reset(&text);
-    *out = (Tensorflow__TrackableObjectGraph *)message;
+    if (status == TARE_OK) source->trackable = (Tensorflow__TrackableObjectGraph *)message;
+    return status;
+}
+
+tare_status tare_source_trackable(Tensorflow__TrackableObjectGraph **out, struct tare_saved_model *source) {
+    pthread_mutex_lock(&source->lock);
+    const tare_status status = read_trackable(source);
+    *out = source->trackable;
+    pthread_mutex_unlock(&source->lock);
     return status;
 }
 
@@ -303,6 +310,7 @@ static tare_status open_path(struct tare_saved_model **out, const char *path,
     tare_status status = TARE_NO_MEMORY;
     *out = NULL;
     if (!source) return status;
+    pthread_mutex_init(&source->lock, NULL);
     source->path = tare_strdup(path);
     source->without_values = options && options->without_values;
     if (source->path) status = tare_error_prefix(open_all(source, options, index), "%s", path);
@@ -331,6 +339,7 @@ void tare_source_close(struct tare_saved_model *source) {
     tare_free(source->wires);
     tare_file_unmap(&source->file);
     tare_arena_free(&source->arena);
+    pthread_mutex_destroy(&source->lock);
     tare_free(source->path);
     tare_free(source);
 }

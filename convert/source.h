@@ -8,6 +8,8 @@
 #include "proto/bundle.h"
 #include "proto/tensorflow/saved_model.pb-c.h"
 
+#include <pthread.h>
+
 struct tare_graph_model;
 struct tare_import_faults;
 
@@ -23,10 +25,12 @@ struct tare_saved_model {
     const char *all_tags;            /* "{serve}, {serve,tpu}"; NULL: one MetaGraph only */
     struct tare_wire_graph *wires;   /* the MetaGraphs' graphs, left in the mapped file; NULL: the messages have them */
     size_t n_wires, wires_capacity;
-    const struct tare_wire_graph *wire; /* of the chosen one */
-    struct tare_bundle *bundle;         /* NULL: no checkpoint */
-    bool without_values;                /* from the options */
-    struct tare_import_faults *faults;  /* not NULL: all that is wrong is expected (convert/import/import.h) */
+    const struct tare_wire_graph *wire;          /* of the chosen one */
+    struct tare_bundle *bundle;                  /* NULL: no checkpoint */
+    bool without_values;                         /* from the options */
+    struct tare_import_faults *faults;           /* not NULL: all that is wrong is expected (convert/import/import.h) */
+    pthread_mutex_t lock;                        /* of `trackable` */
+    Tensorflow__TrackableObjectGraph *trackable; /* of tare_source_trackable; NULL: not read, or there is none */
 };
 
 /* Opens and parses, chooses the MetaGraph, opens the checkpoint. */
@@ -43,7 +47,7 @@ tare_status tare_saved_model_import(struct tare_graph_model **out, struct tare_s
                                     const struct tare_saved_model_options *options);
 /* The source of a loaded model; NULL for a model built in memory. */
 struct tare_saved_model *tare_source_of(const struct tare_graph_model *model);
-/* The checkpoint's object graph, in the source's arena; *out NULL when there is none. */
+/* The checkpoint's object graph, read once, in the source's arena; *out NULL when there is none. Thread-safe. */
 tare_status tare_source_trackable(Tensorflow__TrackableObjectGraph **out, struct tare_saved_model *source);
 
 #endif

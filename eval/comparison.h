@@ -31,7 +31,7 @@ struct tare_comparison_row {
     double seconds;
     char answers[TARE_KEY_SIZE]; /* hash of all outputs in the order of the records; independent of threads and batches
                                   */
-    /* Estimates by tpu/fused_cost.h, per record in batches of chip_batch, with the whole signature on the TPU; NaN:
+    /* Estimates by tpu/cost/fused.h, per record in batches of chip_batch, with the whole signature on the TPU; NaN:
      * unknown. */
     double macs, integer_macs;          /* multiply-accumulates; of these, on integers of 8 or 4 bits */
     double tpu_seconds;                 /* time on the comparison's chip, at least */

@@ -1,9 +1,9 @@
-/* Estimates time, memory and integer share of a compared model on a TPU chip (tpu/fused_cost.h). */
+/* Estimates time, memory and integer share of a compared model on a TPU chip (tpu/cost/fused.h). */
 #include "eval/comparison.h"
 #include "graph/inline.h"
 #include "graph/model.h"
 #include "tpu/detect_converted.h"
-#include "tpu/fused_cost.h"
+#include "tpu/cost/fused.h"
 #include "tpu/functions.h"
 #include "tpu/memory.h"
 

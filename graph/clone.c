@@ -12,7 +12,7 @@ static struct tare_edge mapped(struct tare_edge edge, struct tare_node *const *n
 }
 
 static tare_status clone_node(struct tare_node **out, struct tare_graph *to, const struct tare_node *from) {
-    struct tare_node *node = tare_graph_add(to, from->op, from->name);
+    struct tare_node *node = tare_graph_add_read(to, from->op, from->name); /* the names are unique already */
     if (!node) return TARE_NO_MEMORY;
     node->device = from->device;
     node->origin = from->origin;
@@ -97,8 +97,14 @@ tare_status tare_function_move_body(struct tare_graph **out, struct tare_graph *
 
 /* ---- models ---- */
 
-/* A copy of an array, in the memory of the clone. */
-#define COPY(to, items, count) tare_arena_extend(&(to)->arena, (items), (count), 1, sizeof *(items))
+/* A copy of a list, in the memory of the clone, with the room that tare_arena_append expects. */
+static void *copy_list(struct tare_graph_model *to, const void *items, size_t count, size_t item_size) {
+    size_t room = 1;
+    while (room < count)
+        room *= 2;
+    return tare_arena_extend(&to->arena, items, count, room - count, item_size);
+}
+#define COPY(to, items, count) copy_list((to), (items), (count), sizeof *(items))
 
 static struct tare_graph *twin_graph(const struct tare_graph_model *to, const struct tare_graph *graph) {
     return graph == graph->model->main ? to->main : tare_model_find_function(to, graph->name);
@@ -180,11 +186,15 @@ static tare_status clone_state(struct tare_graph_model *to, const struct tare_gr
         variable->node = twin(to, variable->node);
         tare_tensor_share(&variable->value, &from->variables[to->n_variables].value);
     }
-    for (; to->n_tables < from->n_tables; to->n_tables++) {
-        struct tare_table_content *table = &to->tables[to->n_tables];
-        table->node = twin(to, table->node);
-        tare_tensor_share(&table->keys, &from->tables[to->n_tables].keys);
-        tare_tensor_share(&table->values, &from->tables[to->n_tables].values);
+    for (size_t i = 0; i < from->n_tables; i++) {
+        const struct tare_table_content *table = &from->tables[i];
+        struct tare_table_content *copy = &to->tables[to->n_tables];
+        if (table->node->dead) continue;
+        *copy = *table;
+        copy->node = twin(to, table->node);
+        tare_tensor_share(&copy->keys, &table->keys);
+        tare_tensor_share(&copy->values, &table->values);
+        to->n_tables++;
     }
     return TARE_OK;
 }
@@ -237,6 +247,7 @@ static tare_status clone_model(struct tare_graph_model *to, const struct tare_gr
     if (from->custom_ops) to->custom_ops = tare_ops_new(from->custom_ops);
     to->aliases = COPY(to, from->aliases, from->n_aliases);
     if (!to->aliases || (from->custom_ops && !to->custom_ops)) return TARE_NO_MEMORY;
+    if (!tare_map_copy(&to->unknown_outputs, &from->unknown_outputs)) return TARE_NO_MEMORY;
     to->n_aliases = from->n_aliases;
     TARE_TRY(clone_graphs(to, from));
     TARE_TRY(clone_signatures(to, from));

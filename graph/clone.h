@@ -11,7 +11,8 @@ tare_status tare_function_clone(struct tare_graph **out, const struct tare_graph
 tare_status tare_call_copy_function(struct tare_node *call);
 /* A model with the graphs, signatures, variables and tables of `from`, for passes that change it and for sessions. It
  * shares constants, strings and the values of attributes with `from`, which must outlive it and must not change, and
- * has none of the importer's data: it cannot be exported. NULL in *out after a failure. */
+ * does not own the files of `from`. Reads `from` only, so that several threads may clone it. NULL in *out after a
+ * failure. */
 tare_status tare_model_clone(struct tare_graph_model **out, const struct tare_graph_model *from) TARE_WARN_UNUSED;
 /* Moves the body of `from` into a new function `name`: afterwards `from` has its arguments and returns (whose edges
  * must be set again) but no nodes. The new function has its own arguments. */

@@ -166,20 +166,33 @@ static tare_status check_options(const struct set *set) {
     return TARE_OK;
 }
 
-static tare_status check_graph(const struct tare_graph *graph) {
+static const struct tare_node *find_bfloat16(const struct tare_graph *graph) {
     for (size_t i = 0; i < graph->n_args + graph->n_nodes; i++) {
         const struct tare_node *node = i < graph->n_args ? graph->args[i] : graph->nodes[i - graph->n_args];
-        for (size_t k = 0; !node->dead && k < node->n_outputs; k++) {
-            if (tare_dtype_base(node->output_dtypes[k]) != TARE_DT_BFLOAT16) continue;
-            return TARE_FAIL(
-                TARE_INVALID_ARGUMENT,
-                "%s%s%snode '%s' (%s) is bfloat16 already: the bfloat16 optimization expects a float32 model "
-                "(bfloat16_optimization: DISABLED leaves the model as it is, skip_safety_checks: true in "
-                "bfloat16_optimization_options converts the rest)",
-                graph->name[0] ? "function " : "", graph->name, graph->name[0] ? ": " : "", node->name, node->op);
-        }
+        for (size_t k = 0; !node->dead && k < node->n_outputs; k++)
+            if (tare_dtype_base(node->output_dtypes[k]) == TARE_DT_BFLOAT16) return node;
     }
-    return TARE_OK;
+    return NULL;
+}
+
+/* Whether the graphs compute in bfloat16 already, which is an error unless the caller leaves them unchanged then. */
+static tare_status check_graphs(bool *is_bfloat16, const struct set *set) {
+    const struct tare_bfloat16_options *options = set->options;
+    const struct tare_node *node = NULL;
+    for (size_t m = 0; m < set->closure.count && !options->skip_safety_checks && !node; m++)
+        node = find_bfloat16(set->closure.members[m].graph);
+    *is_bfloat16 = node;
+    if (!node) return TARE_OK;
+    const char *name = node->graph->name;
+    const char *text = tare_arena_printf(&set->model->arena, "%s%s%snode '%s' (%s)", name[0] ? "function " : "", name,
+                                         name[0] ? ": " : "", node->name, node->op);
+    if (!text) return TARE_NO_MEMORY;
+    if (options->found) return *options->found = text, TARE_OK;
+    return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                     "%s is bfloat16 already: the bfloat16 optimization expects a float32 model "
+                     "(bfloat16_optimization: DISABLED leaves the model as it is, skip_safety_checks: true in "
+                     "bfloat16_optimization_options converts the rest)",
+                     text);
 }
 
 /* ---- TensorLists ---- */
@@ -261,7 +274,8 @@ static tare_status convert_set(struct set *set, struct tare_graph *const *graphs
                                                 .n_converted = set->closure.count,
                                                 .placed = graphs,
                                                 .n_placed = n_graphs,
-                                                .rounds_outputs = set->options->rounds_outputs };
+                                                .rounds_outputs = set->options->rounds_outputs,
+                                                .rounds_magnitudes = set->options->rounds_magnitudes };
     struct tare_exact_values *exact = NULL;
     tare_status status;
     if (!converted) return TARE_NO_MEMORY;
@@ -279,11 +293,12 @@ tare_status tare_tpu_bfloat16(struct tare_graph_model *model, struct tare_graph 
                               const struct tare_bfloat16_options *options, size_t *changes) {
     struct tare_arena arena = { 0 };
     struct set set = { .arena = &arena, .model = model, .options = options };
+    bool is_bfloat16;
     tare_status status;
     TARE_CHECK(check_options(&set));
     TARE_CHECK(collect(&set, graphs, n_graphs));
-    for (size_t m = 0; m < set.closure.count && !options->skip_safety_checks; m++)
-        TARE_CHECK(check_graph(set.closure.members[m].graph));
+    TARE_CHECK(check_graphs(&is_bfloat16, &set));
+    if (is_bfloat16) goto done;
     TARE_CHECK(part_shared(&set));
     TARE_CHECK(keep_siblings(&set));
     TARE_CHECK(part_promised(&set));

@@ -17,11 +17,22 @@ struct tare_bf16_kept_list {
     size_t count;
 };
 
+/* Which values a conversion rounds, as --bfloat16 names them. */
+enum tare_bf16_extent {
+    TARE_BF16_CHECKED,  /* those that the analysis finds safe; a caller with samples checks the outputs */
+    TARE_BF16_ANALYSIS, /* the same without a check */
+    TARE_BF16_ALL,      /* all but integers, ranks and final probabilities */
+};
+
 struct tare_bfloat16_options {
-    bool skip_safety_checks;      /* a model that computes in bfloat16 already is taken, too */
+    bool skip_safety_checks; /* a model that computes in bfloat16 already is taken, too */
+    /* Receives a node that is bfloat16 already ("function f: node 'x' (Cast)"; memory of the model); graphs with one
+     * are left unchanged. NULL: they are an error. */
+    const char **found;
     const char *const *float_ops; /* ops that stay in float32 (the filterlist); "tf." before a name is allowed */
     size_t n_float_ops;
-    bool rounds_outputs; /* round final probabilities, their logits and the operands of ArgMax and TopK as well */
+    bool rounds_outputs;    /* round final probabilities, their logits and the operands of ArgMax and TopK as well */
+    bool rounds_magnitudes; /* only integers, ranks and final probabilities stay exact, whatever depends on sizes */
     struct tare_bf16_kept_list *kept; /* receives the nodes that stay float32 for exact values; NULL: not needed */
     /* Called with a variable's float32 value when it is no longer needed: its pages may be released. May be NULL. */
     void (*forget)(const struct tare_tensor *value);
@@ -40,7 +51,7 @@ struct tare_bfloat16_options {
  * finite constant stays finite.
  *
  * Adds the number of nodes that changed to *changes. TARE_INVALID_ARGUMENT for bfloat16 in the input (unless
- * skip_safety_checks) and for unknown names in the filterlist. */
+ * `skip_safety_checks` or `found`) and for unknown names in the filterlist. */
 tare_status tare_tpu_bfloat16(struct tare_graph_model *model, struct tare_graph *const *graphs, size_t n_graphs,
                               const struct tare_bfloat16_options *options, size_t *changes);
 

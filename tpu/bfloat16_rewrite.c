@@ -241,6 +241,42 @@ static tare_status add_cast(struct tare_edge *out, struct tare_bf16_job *job, st
     return tare_node_resolve(cast);
 }
 
+static tare_status add_bound(struct tare_edge *out, struct tare_bf16_job *job, const char *name, float bound) {
+    const struct tare_shape scalar = tare_shape_scalar();
+    struct tare_tensor value;
+    struct tare_node *node;
+    TARE_TRY(tare_tensor_new(&value, TARE_DT_FLOAT, &scalar));
+    *TARE_DATA(float, &value) = bound;
+    node = tare_graph_add_const(job->graph, name, &value);
+    tare_tensor_reset(&value);
+    if (!node) return TARE_NO_MEMORY;
+    *out = tare_node_output0(node);
+    return TARE_OK;
+}
+
+/* Limits an input to the range of bfloat16, as constants are when they are rounded: a mask of the largest float32 would
+ * become infinite, and a row of such NaN. */
+static tare_status add_limits(struct tare_edge *edge, struct tare_bf16_job *job) {
+    const float largest = 0x1.FEp127F;
+    const char *name = tare_arena_printf(&job->graph->model->arena, "%s/bfloat16_range", edge->node->name);
+    struct tare_node *clip = name ? tare_graph_add(job->graph, "ClipByValue", name) : NULL;
+    struct tare_edge low, high;
+    if (!clip) return TARE_NO_MEMORY;
+    TARE_TRY(add_bound(&low, job, name, -largest));
+    TARE_TRY(add_bound(&high, job, name, largest));
+    TARE_TRY(tare_node_set_type(clip, "T", TARE_DT_FLOAT));
+    TARE_TRY(tare_node_add_input(clip, *edge));
+    TARE_TRY(tare_node_add_input(clip, low));
+    TARE_TRY(tare_node_add_input(clip, high));
+    *edge = tare_node_output0(clip);
+    return tare_node_resolve(clip);
+}
+
+static tare_status cast_edge(struct tare_edge *out, struct tare_bf16_job *job, struct tare_edge from, int dtype) {
+    if (dtype == TARE_DT_BFLOAT16 && tare_exact_needs_limits(job->exact, from)) TARE_TRY(add_limits(&from, job));
+    return add_cast(out, job, from, dtype);
+}
+
 /* Makes *edge a value of `dtype`, float32 or bfloat16. Other differences are reported by the check of the graph. */
 static tare_status convert_edge(struct tare_edge *edge, struct tare_bf16_job *job, struct tare_map *casts, int dtype) {
     int got = tare_edge_dtype(*edge);
@@ -259,7 +295,7 @@ static tare_status convert_edge(struct tare_edge *edge, struct tare_bf16_job *jo
              tare_edge_dtype(edge->node->inputs[0]) == TARE_DT_BFLOAT16)
         to = edge->node->inputs[0]; /* undoes that Cast */
     else
-        TARE_TRY(add_cast(&to, job, *edge, dtype));
+        TARE_TRY(cast_edge(&to, job, *edge, dtype));
     TARE_TRY(note_cast(casts, job->arena, *edge, to, dtype));
     *edge = to;
     return TARE_OK;

@@ -5,17 +5,10 @@
 
 #include "graph/model.h"
 
-/* Values that stay exact:
- *  - values that become an integer of more than 8 bits: an index, a count, a hash, a position;
- *  - inputs of ops whose result changes by steps (Bucketize, Range), and operands of comparisons with integers that
- *    come from inputs by arithmetic alone;
- *  - values that cross to functions outside of the conversion (from TPU to CPU) and are compared, looked up, printed or
- * converted to integers there;
- *  - logits that ArgMax, TopK and the like order, and final probabilities with their logits: bfloat16 has 8 bits of
- *    precision, so that many classes would tie.
- * From these values the analysis propagates backward through elementwise arithmetic, moves, reductions, calls,
- * branches, loops and lists. It stops at inputs and constants, and at any other op (a matrix product, a pooling), whose
- * result stays exact but whose operands need not. */
+/* The kinds of values that stay exact are the table in tpu/exact_kinds.c, and outputs (tpu/exact_results.c). From them
+ * the analysis propagates backward through elementwise arithmetic, moves, reductions, calls, branches, loops and lists.
+ * It stops at inputs and constants, and at products: those compute in bfloat16, unless the kind needs their results in
+ * float32 as well. Arithmetic on exact values alone is exact up to the next product. */
 struct tare_exact_values;
 
 struct tare_exact_options {
@@ -23,7 +16,8 @@ struct tare_exact_options {
     size_t n_converted;
     struct tare_graph *const *placed; /* functions whose returns count as final results, besides the signatures' */
     size_t n_placed;
-    bool rounds_outputs; /* logits, probabilities and operands of ArgMax and TopK may be rounded */
+    bool rounds_outputs;    /* logits, probabilities and operands of ArgMax and TopK may be rounded */
+    bool rounds_magnitudes; /* only integers, ranks and final probabilities stay exact */
 };
 
 /* Analyses the whole model. The result is arena memory, but for maps, which tare_exact_values_free releases. */
@@ -37,6 +31,9 @@ const char *tare_exact_edge(const struct tare_exact_values *values, struct tare_
 const char *tare_exact_node(const struct tare_exact_values *values, const struct tare_node *node);
 /* The same for a function's return: callers need it exact. */
 const char *tare_exact_return(const struct tare_exact_values *values, const struct tare_graph *graph, size_t i);
+/* Whether the value is an input that is added to computed values, such as a mask: it may be beyond the range of
+ * bfloat16, and must be limited to it when it is rounded. */
+bool tare_exact_needs_limits(const struct tare_exact_values *values, struct tare_edge edge);
 /* Whether elements of some list must stay exact. */
 bool tare_exact_has_lists(const struct tare_exact_values *values);
 

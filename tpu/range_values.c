@@ -2,7 +2,10 @@
 #include "tpu/range_values.h"
 #include "graph/op.h"
 
-enum { MOST_STEPS = 16 };
+enum {
+    MOST_STEPS = 16,
+    MOST_ADDITIONS = 6 /* zero point, one half, rounding, two limits */
+};
 
 static bool is_floating_cast(const struct tare_node *node) {
     return tare_node_is(node, "Cast") && tare_dtype_is_floating(tare_node_type(node, "SrcT", 0)) &&
@@ -44,8 +47,11 @@ static bool ends_narrow(const struct tare_node *node, int steps) {
     return false;
 }
 
+bool tare_ends_narrow(const struct tare_node *node) {
+    return ends_narrow(node, MOST_ADDITIONS);
+}
+
 bool tare_is_zero_point(const struct tare_node *node) {
-    enum { MOST_ADDITIONS = 6 }; /* zero point, one half, rounding, two limits */
     if (!tare_node_is(node, "Cast") || !tare_is_range_value(node->inputs[0])) return false;
     for (const struct tare_use *use = tare_node_first_use(node); use; use = tare_node_next_use(use))
         if (!use->user->dead && tare_node_is(use->user, "Cast") &&

@@ -10,5 +10,7 @@ bool tare_is_range_value(struct tare_edge edge);
 /* True for a Cast of a range value to an integer that quantizes a tensor: the integer, as a float again, is added
  * before a cast to 8 bits or fewer. Needs the lists of uses (tare_graph_index_uses). */
 bool tare_is_zero_point(const struct tare_node *node);
+/* True if arithmetic on the node's output ends in a cast to 8 bits or fewer. Needs the lists of uses. */
+bool tare_ends_narrow(const struct tare_node *node);
 
 #endif

@@ -6,7 +6,7 @@
 #include "graph/outline.h"
 #include "tpu/closure.h"
 #include "tpu/compatibility.h"
-#include "tpu/cost_rows.h"
+#include "tpu/cost/rows.h"
 #include "tpu/partition.h"
 #include "tpu/split_derived.h"
 

@@ -3,7 +3,7 @@
 #include "graph/calls.h"
 #include "tpu/closure.h"
 #include "tpu/compatibility.h"
-#include "tpu/cost_rows.h"
+#include "tpu/cost/rows.h"
 #include "tpu/functions.h"
 #include "tpu/partition.h"
 

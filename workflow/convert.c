@@ -170,6 +170,11 @@ static void tell_notes(const struct tare_log *log, const struct tare_conversion 
                   composite->reason ? "stays composite: " : "was fused", composite->reason ? composite->reason : "");
     }
     tell_float32(log, &conversion->kept);
+    if (conversion->bfloat16)
+        tare_note(log,
+                  "%s is bfloat16 already: all else stays float32, as with bfloat16_optimization: DISABLED "
+                  "(skip_safety_checks: true in bfloat16_optimization_options converts it)",
+                  conversion->bfloat16);
     for (size_t i = 0; i < conversion->batching.n_notes; i++)
         tare_note(log, "%s", conversion->batching.notes[i]);
     for (size_t i = 0; i < conversion->n_advice; i++)

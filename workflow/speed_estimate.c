@@ -2,7 +2,7 @@
 #include "workflow/speed_estimate.h"
 #include "eval/model_inputs.h"
 #include "quant/rewrite.h"
-#include "tpu/fused_cost.h"
+#include "tpu/cost/fused.h"
 
 #include <math.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "graph/model.h"
 #include "quant/rewrite.h"
 
-/* Estimated seconds per example (batch 1) on the chip that `tare compare` uses by default (tpu/fused_cost.h). Calls are
+/* Estimated seconds per example (batch 1) on the chip that `tare compare` uses by default (tpu/cost/fused.h). Calls are
  * not inlined, so tensors that cross a call count as written and read; the model is not changed. NaN: unknown, because
  * the model has several signatures and no serving_default, or is too large or invalid. TARE_NO_MEMORY and
  * TARE_INTERRUPTED are the only failures. */

@@ -5,7 +5,7 @@
  *
  * The smaller form is chosen. An unrolled LSTM step is 13 nodes, about 750 bytes of the file, a loop about 3,000 bytes
  * whatever its steps, so up to three steps are unrolled. Time is no reason to unroll more: the estimate for TPUs
- * (tpu/fused_cost.h) has the same products in both forms and no more bytes for a step of the loop. */
+ * (tpu/cost/fused.h) has the same products in both forms and no more bytes for a step of the loop. */
 #include "convert/composites/build.h"
 
 #include <string.h>

@@ -6,6 +6,7 @@
 #include "convert/pass.h"
 #include "convert/validation/validate.h"
 #include "convert/source.h"
+#include "graph/clone.h"
 #include "proto/message.h"
 
 #include <string.h>
@@ -13,8 +14,8 @@
 /* State of one export. */
 struct exporter {
     struct tare_arena arena;
-    struct tare_graph_model *model;
-    struct tare_saved_model *source; /* NULL: a model built in memory */
+    struct tare_graph_model *model;  /* a clone, which the exporter prunes and adds a saver to */
+    struct tare_saved_model *source; /* of the original; NULL: a model built in memory */
     struct tare_objects objects;
     uint8_t *object_bytes; /* the packed trackable graph */
     size_t object_size;
@@ -176,8 +177,9 @@ static tare_status give_own_keys(struct tare_graph_model *model) {
     return status;
 }
 
-static tare_status prepare(struct exporter *e) {
+static tare_status prepare(struct exporter *e, const struct tare_graph_model *model) {
     size_t changes = 0;
+    TARE_TRY(tare_model_clone(&e->model, model));
     TARE_TRY(tare_pass_prune.run(e->model, &changes));
     TARE_TRY(tare_export_drop_references(e->model));
     TARE_TRY(give_own_keys(e->model));
@@ -206,21 +208,22 @@ static tare_status check_written(const struct exporter *e, const char *directory
     return tare_saved_model_check_written(directory, e->source ? e->source->path : NULL, &open);
 }
 
-tare_status tare_saved_model_export(struct tare_graph_model *model, const char *out_path,
+tare_status tare_saved_model_export(const struct tare_graph_model *model, const char *out_path,
                                     const struct tare_export_options *options) {
-    struct exporter e = { .model = model, .source = tare_source_of(model) };
+    struct exporter e = { .source = tare_source_of(model) };
     struct tare_output_dir output = { 0 };
     struct tare_output_rules rules;
     tare_status status;
     tare_saved_model_output_rules(&rules, e.source ? e.source->path : NULL, options && options->overwrite);
     TARE_CHECK(tare_output_dir_begin(&output, out_path, &rules));
-    TARE_CHECK(prepare(&e));
+    TARE_CHECK(prepare(&e, model));
     TARE_CHECK(write_directory(&e, options, output.temporary));
     TARE_CHECK(check_written(&e, output.temporary));
     status = tare_output_dir_commit(&output);
 done:
     tare_output_dir_abort(&output);
     tare_free(e.object_bytes);
+    tare_model_free(e.model);
     tare_arena_free(&e.arena);
     return tare_error_prefix(status, "%s", out_path);
 }

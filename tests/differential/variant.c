@@ -140,7 +140,9 @@ static void quantize(const struct variant *variant, struct tare_graph_model *mod
 }
 
 static void to_bfloat16(struct tare_graph_model *model) {
-    const struct tare_bfloat16_options options = { .skip_safety_checks = true, .rounds_outputs = true };
+    const struct tare_bfloat16_options options = { .skip_safety_checks = true,
+                                                   .rounds_outputs = true,
+                                                   .rounds_magnitudes = true };
     struct tare_graph *const graphs[] = { model->main };
     size_t changes = 0;
     mini_ok(tare_tpu_bfloat16(model, graphs, 1, &options, &changes));

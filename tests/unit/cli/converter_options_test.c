@@ -188,10 +188,16 @@ static struct tare_edge through_bfloat16(struct tare_graph *f, struct tare_edge 
     return dense(f, mini_done(cast));
 }
 
-static void existing_bfloat16__is_an_error_unless_checks_are_skipped(void **state) {
+static void existing_bfloat16__is_left_as_it_is_unless_the_options_say_more(void **state) {
     const char *path = model_of(through_bfloat16, false);
     (void)state;
-    seed_refuses(path, PLACE, "is bfloat16 already: the bfloat16 optimization expects a float32 model");
+    seed_says(path, PLACE, "node 'narrow' (Cast) is bfloat16 already: all else stays float32");
+    seed_refuses(path, PLACE "bfloat16_optimization: ENABLED",
+                 "is bfloat16 already: the bfloat16 optimization expects a float32 model");
+    seed_converts(path, PLACE);
+    struct tare_graph_model *model = seed_load();
+    assert_int_equal(seed_count(model, "Cast"), 2);
+    tare_model_free(model);
     seed_converts(path, PLACE "bfloat16_optimization_options { skip_safety_checks: true }");
     tare_model_free(seed_load());
     seed_converts(path, PLACE "bfloat16_optimization: DISABLED");
@@ -341,14 +347,14 @@ static void a_written_variable__is_a_warning(void **state) {
 static void a_sparse_input__is_refused(void **state) {
     struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = tare_model_add_function(model, "__inference_tpu_func_10");
-    struct tare_shape shapes[] = { tare_shape_make(2, -1, 2), tare_shape_make(1, -1), tare_shape_make(1, 2) };
+    struct tare_shape shapes[] = { tare_shape_make(1, 2), tare_shape_make(2, -1, 2), tare_shape_make(1, -1) };
     struct tare_binding *in;
     const char *path;
     struct tare_edge values;
     (void)state;
+    mini_arg(f, "dense_shape", TARE_DT_INT64); /* in the order of the names, as TensorFlow flattens them */
     mini_arg(f, "indices", TARE_DT_INT64);
     values = mini_arg(f, "values", TARE_DT_FLOAT);
-    mini_arg(f, "dense_shape", TARE_DT_INT64);
     mini_return(f, "y", mini_node(f, "Relu", "relu", 1, values));
     seed_serve(model, f, shapes);
     seed_alias(model, f->name, "tpu_func");
@@ -357,9 +363,9 @@ static void a_sparse_input__is_refused(void **state) {
                                    .dtype = TARE_DT_FLOAT,
                                    .shape = tare_shape_make(2, -1, 4),
                                    .kind = TARE_BINDING_SPARSE,
-                                   .indices = in[0].edge,
-                                   .values = in[1].edge,
-                                   .dense_shape = in[2].edge };
+                                   .indices = in[1].edge,
+                                   .values = in[2].edge,
+                                   .dense_shape = in[0].edge };
     model->signatures[0].n_inputs = 1;
     path = seed_write(model, "sparse");
     seed_refuses(
@@ -376,7 +382,7 @@ int main(void) {
         cmocka_unit_test(one_alias__names_several_functions),
         cmocka_unit_test(unknown_names__come_with_the_known_ones),
         cmocka_unit_test(the_scope__is_the_tpu_or_all),
-        cmocka_unit_test(existing_bfloat16__is_an_error_unless_checks_are_skipped),
+        cmocka_unit_test(existing_bfloat16__is_left_as_it_is_unless_the_options_say_more),
         cmocka_unit_test(a_function_called_on_the_tpu__is_not_batched),
         cmocka_unit_test(what_a_tpu_lacks__is_refused_with_function_node_and_way_out),
         cmocka_unit_test(float64__is_a_warning),

@@ -5,7 +5,7 @@
 #include "support/draw.h"
 #include "support/graph_check.h"
 #include "support/temp.h"
-#include "tpu/fused_cost.h"
+#include "tpu/cost/fused.h"
 
 #include <math.h>
 #include <string.h>

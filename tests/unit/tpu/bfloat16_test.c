@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-static const struct tare_bfloat16_options defaults;
+static const struct tare_bfloat16_options defaults = { .rounds_magnitudes = true };
 
 static struct tare_graph *function(struct tare_graph_model *model, const char *name) {
     struct tare_graph *graph = tare_model_add_function(model, name);
@@ -172,7 +172,7 @@ static void random_numbers__are_those_of_float32(void **state) {
 
 static void the_filterlist__keeps_ops_in_float32(void **state) {
     static const char *const names[] = { "tf.AddV2" }, *const wrong[] = { "AddV7" };
-    struct tare_bfloat16_options options = { .float_ops = names, .n_float_ops = 1 };
+    struct tare_bfloat16_options options = { .rounds_magnitudes = true, .float_ops = names, .n_float_ops = 1 };
     struct tare_graph_model *model = mini_model_new();
     struct tare_graph *graph = affine(model, "f");
     size_t changes = 0;
@@ -378,7 +378,7 @@ static void a_loop_around_a_chosen_function__carries_float32(void **state) {
 }
 
 static void bfloat16_in_the_input__is_refused_unless_asked_for(void **state) {
-    struct tare_bfloat16_options options = { .skip_safety_checks = true };
+    struct tare_bfloat16_options options = { .rounds_magnitudes = true, .skip_safety_checks = true };
     struct tare_graph_model *model = mini_model_new();
     struct tare_graph *graph = function(model, "f");
     struct tare_edge x = mini_arg(graph, "x", TARE_DT_FLOAT);

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static const struct tare_bfloat16_options defaults;
+static const struct tare_bfloat16_options defaults = { .rounds_magnitudes = true };
 static const float third = 1.0f / 3; /* 0x3eaaaaab: rounds up to 0x3eab */
 
 /* x in the main graph, given to a call of `function` with the handles; y is what the signature returns. */
@@ -179,7 +179,7 @@ static void with_scope_all__the_savers_reads_stay_float32(void **state) {
 
 static void an_op_of_the_filterlist__keeps_its_variable(void **state) {
     static const char *const ops[] = { "Mul" };
-    const struct tare_bfloat16_options options = { .float_ops = ops, .n_float_ops = 1 };
+    const struct tare_bfloat16_options options = { .rounds_magnitudes = true, .float_ops = ops, .n_float_ops = 1 };
     struct tare_graph_model *model = mini_model_new();
     struct tare_edge handle = mini_variable(model, "v", third);
     struct tare_graph *graph = binary(model, "f", "Mul");

@@ -12,7 +12,9 @@ static struct tare_bf16_kept_list kept;
 static void convert_with(struct tare_graph_model *model, struct tare_graph *graph, bool rounds_outputs) {
     size_t changes = 0;
     kept = (struct tare_bf16_kept_list){ .arena = &model->arena };
-    const struct tare_bfloat16_options options = { .rounds_outputs = rounds_outputs, .kept = &kept };
+    const struct tare_bfloat16_options options = { .rounds_outputs = rounds_outputs,
+                                                   .rounds_magnitudes = true,
+                                                   .kept = &kept };
     mini_ok(tare_tpu_bfloat16(model, &graph, 1, &options, &changes));
     graph_check_dtypes(model);
 }

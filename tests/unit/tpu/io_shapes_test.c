@@ -20,7 +20,7 @@ struct fixture {
 
 /* With `cores` above 1, inputs are split between them. */
 static void set_up_on(struct fixture *f, struct tare_shape shape, bool bfloat16, int cores) {
-    static const struct tare_bfloat16_options options;
+    static const struct tare_bfloat16_options options = { .rounds_magnitudes = true };
     struct tare_tpu_function function;
     struct tare_node *input;
     struct tare_edge x;

@@ -1,9 +1,9 @@
 /* Costs by op row, the report over a placed function, memory, and what chips make of it. */
-#include "tpu/cost.h"
+#include "tpu/cost/cost.h"
 #include "support/graph_check.h"
 #include "support/mini_model.h"
 #include "base/strbuf.h"
-#include "tpu/cost_rows.h"
+#include "tpu/cost/rows.h"
 #include "tpu/memory.h"
 
 #include <math.h>

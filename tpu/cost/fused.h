@@ -1,5 +1,5 @@
 /* Lower bound of a signature's time on a TPU with the compiler's usual fusions: elementwise ops are fused into the op
- * before them, and only tensors that another op reads pass through memory. Unlike tpu/cost.h, whose units count
+ * before them, and only tensors that another op reads pass through memory. Unlike tpu/cost/cost.h, whose units count
  * every op separately, this is for comparing models of one function: a quantized model has many more elementwise ops,
  * whose cost is negligible.
  *

@@ -1,5 +1,5 @@
 /* Traffic through a TPU's memory when elementwise ops are fused. */
-#include "tpu/fused_cost.h"
+#include "tpu/cost/fused.h"
 #include "support/mini_model.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Costs of ops by row: multiply-accumulates of all kinds of products, and bytes of ops that read a part of their
  * inputs.
  */
-#include "tpu/cost_rows.h"
+#include "tpu/cost/rows.h"
 #include "base/status.h"
 #include "interpreter/ops/support/dims_wire.h"
 

@@ -1,9 +1,9 @@
 /* Groups of ops that are fused, and their roofline. */
-#include "tpu/fused_cost.h"
+#include "tpu/cost/fused.h"
 #include "graph/bindings.h"
 #include "graph/calls.h"
 #include "interpreter/inference/infer.h"
-#include "tpu/cost_rows.h"
+#include "tpu/cost/rows.h"
 
 #include <string.h>
 

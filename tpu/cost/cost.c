@@ -1,11 +1,11 @@
 /* Costs of graphs and the Conversion Report. */
-#include "tpu/cost.h"
+#include "tpu/cost/cost.h"
 #include "base/strbuf.h"
 #include "graph/bindings.h"
 #include "graph/calls.h"
 #include "graph/graph_table.h"
 #include "interpreter/inference/infer.h"
-#include "tpu/cost_rows.h"
+#include "tpu/cost/rows.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,0 +1,76 @@
+/* Shared by the files of the analysis of exact values. */
+#ifndef TARE_TPU_EXACT_INTERNAL_H
+#define TARE_TPU_EXACT_INTERNAL_H
+
+#include "base/map.h"
+#include "graph/graph_table.h"
+#include "tpu/exact_values.h"
+#include "tpu/value_facts.h"
+
+/* How far a use that needs exact values reaches back. Uses are followed in this order, so that no value is visited
+ * again for a weaker reason. */
+enum tare_exact_level {
+    TARE_EXACT_PRODUCT,    /* through arithmetic; the product before it is float32, with its operands of inputs */
+    TARE_EXACT_RESULT,     /* through arithmetic; the product before it is float32, its operands may be rounded */
+    TARE_EXACT_ARITHMETIC, /* to the product before, which computes in bfloat16 */
+    TARE_EXACT_OUTPUT,     /* the same, but a residual sum with other users may be bfloat16 */
+    TARE_EXACT_LOCAL,      /* the same, but any value of a small mean may be bfloat16 */
+    TARE_EXACT_LEVELS
+};
+
+/* Why a value must stay exact. */
+struct tare_exact_why {
+    const char *reason;
+    enum tare_exact_level level;
+};
+
+/* The analysis of one graph. */
+struct tare_exact_view {
+    struct tare_graph *graph;
+    bool converted;
+    bool *served; /* of the main graph; NULL: all nodes count */
+    struct tare_exact_caller *callers;
+};
+
+struct tare_exact_values {
+    struct tare_arena *arena;
+    const struct tare_graph_model *model;
+    const struct tare_exact_options *options;
+    struct tare_value_facts *facts;
+    struct tare_exact_view *views; /* the main graph first */
+    size_t n_views;
+    struct tare_graph_table by_graph; /* -> struct tare_exact_view */
+    struct tare_map by_edge, by_node, final, limited;
+    struct tare_exact_slot *worklist;
+    bool has_lists;
+};
+
+/* One kind of use, or of node, that needs exact values. */
+struct tare_exact_kind {
+    const char *reason; /* completes "the value …" */
+    enum tare_exact_level level;
+    bool always; /* also where only integers, ranks and final probabilities are exact (--bfloat16 all) */
+    bool (*applies)(const struct tare_exact_values *values, const struct tare_exact_view *view,
+                    const struct tare_node *node);
+};
+
+/* tpu/exact_kinds.c: the table; the last has no reason. */
+extern const struct tare_exact_kind tare_exact_kinds[];
+/* x², (x − y)². */
+bool tare_exact_is_square(const struct tare_node *node);
+
+/* tpu/exact_results.c: final probabilities and outputs with a large mean (level TARE_EXACT_RESULT), other outputs
+ * (TARE_EXACT_OUTPUT). */
+tare_status tare_exact_probabilities(struct tare_exact_values *values);
+tare_status tare_exact_large_outputs(struct tare_exact_values *values);
+tare_status tare_exact_outputs(struct tare_exact_values *values);
+
+/* tpu/exact_values.c, for those two. */
+bool tare_exact_carries_floats(int dtype);
+tare_status tare_exact_push(struct tare_exact_values *values, struct tare_edge edge, struct tare_exact_why why);
+/* Pushes the inputs of a node, which itself keeps its dtype; the reason gets the node's name. */
+tare_status tare_exact_push_inputs(struct tare_exact_values *values, const struct tare_node *node, const char *what,
+                                   enum tare_exact_level level);
+const char *tare_exact_reason(struct tare_exact_values *values, const char *what, const struct tare_node *node);
+
+#endif

@@ -1,0 +1,473 @@
+/* The kinds of uses and values that bfloat16 must not touch: one row each, with what is printed, how far the analysis
+ * follows the operands back, and the test. docs/converter.md explains the reasons and the cost. */
+#include "tpu/exact_internal.h"
+#include "tpu/range_values.h"
+#include "graph/op.h"
+
+#include <math.h>
+#include <string.h>
+
+static bool has_flag(const struct tare_node *node, unsigned flags) {
+    return node->def && node->def->row && node->def->row->flags & flags;
+}
+
+static bool has_float_output(const struct tare_node *node) {
+    for (size_t i = 0; i < node->n_outputs; i++)
+        if (tare_exact_carries_floats(tare_dtype_base(node->output_dtypes[i]))) return true;
+    return false;
+}
+
+/* Floats that the bfloat16 pass would round. */
+static bool is_wide_float(int dtype) {
+    return tare_exact_carries_floats(dtype) && dtype != TARE_DT_VARIANT;
+}
+
+static const struct tare_value_fact *fact_of(const struct tare_exact_values *v, struct tare_edge edge) {
+    return tare_value_fact(v->facts, edge);
+}
+
+static bool is_input(const struct tare_exact_values *v, struct tare_edge edge) {
+    return tare_fact_is_input(fact_of(v, edge));
+}
+
+/* The value of the node's first output. */
+static const struct tare_value_fact *fact_of_node(const struct tare_exact_values *v, const struct tare_node *node) {
+    return fact_of(v, (struct tare_edge){ (struct tare_node *)(uintptr_t)node, 0 });
+}
+
+static bool is_one_of(const struct tare_node *node, const char *const *ops) {
+    return tare_op_is_one_of(node->op, ops);
+}
+
+/* ---- integers ---- */
+
+static bool is_narrow(int dtype) {
+    static const int narrow[] = { TARE_DT_INT8, TARE_DT_UINT8, TARE_DT_INT4, TARE_DT_UINT4, TARE_DT_QINT8 };
+    for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++)
+        if (dtype == narrow[i]) return true;
+    return false;
+}
+
+/* Quantizing values to 8 bits loses more than bfloat16 does: tpu/bfloat16_exact.c keeps its arithmetic, and that of
+ * zero points. Whole numbers of inputs up to 256 are exact in bfloat16. */
+static bool becomes_integer(const struct tare_exact_values *v, const struct tare_exact_view *view,
+                            const struct tare_node *node) {
+    int to;
+    (void)v;
+    (void)view;
+    if (!tare_node_is(node, "Cast") || !is_wide_float(tare_edge_dtype(node->inputs[0]))) return false;
+    to = tare_dtype_base(node->output_dtypes[0]);
+    return tare_dtype_is_integer(to) && !is_narrow(to) && !tare_is_zero_point(node);
+}
+
+/* A constant of whole numbers that are not all zero: rounding keeps the sign, so 0 is a safe bound. */
+static bool is_whole(const struct tare_tensor *value) {
+    enum { MOST = 4096 };
+    bool any = false;
+    if (!value || value->elements > MOST) return false;
+    for (int64_t i = 0; i < value->elements; i++) {
+        const double x = tare_tensor_get_f64(value, value->splat ? 0 : i);
+        if (!(x > -9.2e18 && x < 9.2e18) || x != (double)(int64_t)x) return false;
+        any |= x != 0;
+    }
+    return any;
+}
+
+static bool rounds_to_integers(const struct tare_node *node) {
+    return is_one_of(node, (const char *const[]){ "Floor", "Ceil", "Rint", "Round", NULL });
+}
+
+/* Ascending whole numbers, as a Range that was folded. */
+static bool is_folded_range(const struct tare_tensor *value) {
+    enum { SHORTEST = 3 };
+    if (!value || value->splat || value->elements < SHORTEST || !is_whole(value)) return false;
+    for (int64_t i = 1; i < value->elements; i++)
+        if (tare_tensor_get_f64(value, i) <= tare_tensor_get_f64(value, i - 1)) return false;
+    return true;
+}
+
+/* What an edge counts: 2: a Range or integers of the model's inputs, 1: other whole numbers, 0: neither. */
+static int integers_of(const struct tare_exact_values *v, struct tare_edge edge) {
+    enum { MOST_STEPS = 16 };
+    for (int step = 0; step < MOST_STEPS && edge.node; step++) {
+        if (tare_node_is(edge.node, "Const"))
+            return is_folded_range(tare_edge_constant(edge)) ? 2 : is_whole(tare_edge_constant(edge));
+        if (tare_node_is(edge.node, "Range")) return 2;
+        if (rounds_to_integers(edge.node)) return 1;
+        if (tare_node_is(edge.node, "Cast") && tare_dtype_is_integer(tare_edge_dtype(edge.node->inputs[0])))
+            return tare_node_is_arg(edge.node->inputs[0].node) ? 1 : 2;
+        if (!edge.node->n_inputs || !has_flag(edge.node, TARE_OP_MOVE | TARE_OP_ARITHMETIC)) return 0;
+        edge = edge.node->inputs[has_flag(edge.node, TARE_OP_MOVE) || fact_of(v, edge.node->inputs[0])->varies ||
+                                         edge.node->n_inputs < 2 || !tare_edge_constant(edge.node->inputs[0])
+                                     ? 0
+                                     : 1];
+    }
+    return 0;
+}
+
+static bool is_zero(struct tare_edge edge) {
+    const struct tare_tensor *value = tare_edge_constant(edge);
+    return value && value->elements == 1 && is_wide_float(value->dtype) && tare_tensor_get_f64(value, 0) == 0;
+}
+
+static bool compares(const struct tare_node *node) {
+    return has_flag(node, TARE_OP_DISCRETE) && node->n_inputs == 2 && node->n_outputs == 1 &&
+           tare_dtype_base(node->output_dtypes[0]) == TARE_DT_BOOL && is_wide_float(tare_edge_dtype(node->inputs[0]));
+}
+
+static bool compares_integers(const struct tare_exact_values *v, const struct tare_exact_view *view,
+                              const struct tare_node *node) {
+    (void)view;
+    for (int i = 0; compares(node) && i < 2; i++)
+        if (integers_of(v, node->inputs[i]) && !fact_of(v, node->inputs[1 - i])->computed) return true;
+    return false;
+}
+
+static bool compares_positions(const struct tare_exact_values *v, const struct tare_exact_view *view,
+                               const struct tare_node *node) {
+    (void)view;
+    for (int i = 0; compares(node) && i < 2; i++)
+        if (integers_of(v, node->inputs[i]) == 2) return true;
+    return false;
+}
+
+/* Rounding keeps the sign: a comparison with zero is the same. */
+static bool compares_inputs(const struct tare_exact_values *v, const struct tare_exact_view *view,
+                            const struct tare_node *node) {
+    (void)view;
+    if (!compares(node) || is_zero(node->inputs[0]) || is_zero(node->inputs[1])) return false;
+    return is_input(v, node->inputs[0]) || is_input(v, node->inputs[1]);
+}
+
+/* Quotients and remainders: hours of a time, buckets or the parity of an identifier, phases. */
+static bool divides(const struct tare_node *node) {
+    static const char *const ops[] = { "FloorDiv", "FloorMod", "Mod", "TruncateDiv", "TruncateMod", NULL };
+    return is_one_of(node, ops) && is_wide_float(tare_edge_dtype(node->inputs[0]));
+}
+
+static bool divides_inputs(const struct tare_exact_values *v, const struct tare_exact_view *view,
+                           const struct tare_node *node) {
+    (void)view;
+    return divides(node) && !fact_of(v, node->inputs[0])->computed;
+}
+
+/* Quantizing to 8 bits rounds, too, and loses more than bfloat16 does. */
+static bool rounds_inputs(const struct tare_exact_values *v, const struct tare_exact_view *view,
+                          const struct tare_node *node) {
+    (void)view;
+    return rounds_to_integers(node) && !tare_ends_narrow(node) && is_input(v, node->inputs[0]);
+}
+
+static bool rounds_computed(const struct tare_exact_values *v, const struct tare_exact_view *view,
+                            const struct tare_node *node) {
+    (void)view;
+    return (divides(node) || (rounds_to_integers(node) && !tare_ends_narrow(node))) &&
+           fact_of(v, node->inputs[0])->computed;
+}
+
+static bool is_ordered(const struct tare_exact_values *v, const struct tare_exact_view *view,
+                       const struct tare_node *node) {
+    (void)view;
+    return has_flag(node, TARE_OP_RANK) && !v->options->rounds_outputs;
+}
+
+static bool decides_step(const struct tare_exact_values *v, const struct tare_exact_view *view,
+                         const struct tare_node *node) {
+    (void)v;
+    (void)view;
+    return has_flag(node, TARE_OP_DISCRETE) &&
+           !(node->n_outputs == 1 && tare_dtype_base(node->output_dtypes[0]) == TARE_DT_BOOL);
+}
+
+/* Outside of the conversion: values are compared, looked up, printed or made integers, and no float comes out. */
+static bool uses_digits(const struct tare_exact_values *v, const struct tare_exact_view *view,
+                        const struct tare_node *node) {
+    (void)v;
+    if (view->converted || !node->def || !node->n_outputs || has_float_output(node)) return false;
+    if (has_flag(node, TARE_OP_SHAPE_ONLY | TARE_OP_CONTROL)) return false;
+    for (size_t i = 0; i < node->n_outputs; i++) {
+        const int dtype = tare_dtype_base(node->output_dtypes[i]);
+        if (dtype == TARE_DT_RESOURCE || dtype == TARE_DT_BFLOAT16) return false;
+    }
+    return true;
+}
+
+/* ---- where values are paths of arithmetic ---- */
+
+enum { MOST_EDGES = 48 };
+
+/* What lies between a value and a product, an argument or a constant before it. */
+struct path {
+    const struct tare_exact_values *values;
+    struct tare_edge edges[MOST_EDGES];
+    size_t count;
+    bool reduces; /* a sum, mean, extreme or rounding is on the way */
+    bool shifts;  /* a slice, roll or padding is */
+};
+
+static bool is_on(const struct path *path, struct tare_edge edge) {
+    for (size_t i = 0; i < path->count; i++)
+        if (tare_edge_equal(path->edges[i], edge)) return true;
+    return false;
+}
+
+static bool is_shift(const struct tare_node *node) {
+    return is_one_of(node, (const char *const[]){ "StridedSlice", "Slice", "Roll", "Pad", "PadV2", NULL });
+}
+
+bool tare_exact_is_square(const struct tare_node *node) {
+    return tare_node_is(node, "Square") || tare_node_is(node, "SquaredDifference") ||
+           (tare_node_is(node, "Mul") && tare_edge_equal(node->inputs[0], node->inputs[1]));
+}
+
+/* Adds the varying values before an edge. */
+static void trace(struct path *path, struct tare_edge edge) {
+    const struct tare_node *node = edge.node;
+    if (path->count == MOST_EDGES || is_on(path, edge) || !fact_of(path->values, edge)->varies ||
+        !tare_exact_carries_floats(tare_edge_dtype(edge)))
+        return;
+    path->edges[path->count++] = edge;
+    if (tare_node_is_arg(node) || !tare_passes_values(node)) return;
+    path->reduces |= has_flag(node, TARE_OP_REDUCE) || rounds_to_integers(node) || tare_node_is(node, "AvgPool");
+    path->shifts |= is_shift(node);
+    for (size_t i = 0; i < node->n_inputs; i++)
+        trace(path, node->inputs[i]);
+}
+
+static bool subtracts(const struct tare_node *node) {
+    return is_one_of(node, (const char *const[]){ "Sub", "SquaredDifference", NULL });
+}
+
+/* The two terms of a difference, also of a sum with a negative term. */
+static bool is_difference(const struct tare_node *node) {
+    if (subtracts(node)) return true;
+    if (!is_one_of(node, (const char *const[]){ "AddV2", "Add", NULL })) return false;
+    for (int i = 0; i < 2; i++) {
+        const struct tare_node *term = node->inputs[i].node;
+        if (tare_node_is(term, "Neg")) return true;
+        for (int k = 0; tare_node_is(term, "Mul") && k < 2; k++) {
+            const struct tare_tensor *factor = tare_edge_constant(term->inputs[k]);
+            if (factor && factor->elements == 1 && tare_tensor_get_f64(factor, 0) < 0) return true;
+        }
+    }
+    return false;
+}
+
+static bool share(const struct path *a, const struct path *b) {
+    for (size_t i = 0; i < b->count; i++)
+        if (is_on(a, b->edges[i])) return true;
+    return false;
+}
+
+/* x − mean(x), E[x²] − E[x]², x − max(x), x − floor(x), x[1:] − x[:-1]. */
+static bool differs_from_itself(const struct tare_exact_values *v, const struct tare_exact_view *view,
+                                const struct tare_node *node) {
+    struct path a = { .values = v }, b = { .values = v };
+    (void)view;
+    if (!is_difference(node) || !is_wide_float(tare_edge_dtype(node->inputs[0]))) return false;
+    trace(&a, node->inputs[0]);
+    trace(&b, node->inputs[1]);
+    return share(&a, &b) && (a.reduces || b.reduces || (a.shifts && b.shifts));
+}
+
+static struct tare_edge before_moves(struct tare_edge edge) {
+    while (!tare_node_is_arg(edge.node) && has_flag(edge.node, TARE_OP_MOVE) && edge.node->n_inputs)
+        edge = edge.node->inputs[0];
+    return edge;
+}
+
+/* The terms of a sum: a product of two values, or a sum of squares. */
+struct terms {
+    const struct tare_exact_values *values;
+    const struct tare_node *product;
+    struct tare_edge squared;
+};
+
+static void find_terms(struct terms *terms, struct tare_edge edge, int depth) {
+    enum { DEEPEST = 8 };
+    const struct tare_node *node = before_moves(edge).node;
+    if (depth > DEEPEST || tare_node_is_arg(node)) return;
+    if (has_flag(node, TARE_OP_PRODUCT)) terms->product = node;
+    if (has_flag(node, TARE_OP_REDUCE) && tare_exact_is_square(before_moves(node->inputs[0]).node))
+        terms->squared = before_moves(before_moves(node->inputs[0]).node->inputs[0]);
+    if (!is_one_of(node, (const char *const[]){ "AddV2", "Add", "Sub", "Mul", "Neg", "RealDiv", NULL })) return;
+    for (size_t i = 0; i < node->n_inputs; i++)
+        if (fact_of(terms->values, node->inputs[i])->varies) find_terms(terms, node->inputs[i], depth + 1);
+}
+
+/* Squared distances as x² + c² − 2 x·c: a sum of squares of x, and a product of x. */
+static bool is_expanded_distance(const struct tare_exact_values *v, const struct tare_exact_view *view,
+                                 const struct tare_node *node) {
+    struct terms terms = { .values = v };
+    (void)view;
+    if (!is_one_of(node, (const char *const[]){ "AddV2", "Add", "Sub", NULL })) return false;
+    find_terms(&terms, node->inputs[0], 0);
+    find_terms(&terms, node->inputs[1], 0);
+    for (size_t i = 0; terms.product && terms.squared.node && i < terms.product->n_inputs; i++)
+        if (tare_edge_equal(before_moves(terms.product->inputs[i]), terms.squared)) return true;
+    return false;
+}
+
+/* ---- sizes ---- */
+
+/* Arguments of up to this size lose less than 40 dB. */
+static bool is_small(const struct tare_value_fact *fact) {
+    return fact->computed && !fact->wild && fabsf(fact->mean) + fact->spread + fact->dev <= 4;
+}
+
+static bool is_angle(const struct tare_exact_values *v, const struct tare_exact_view *view,
+                     const struct tare_node *node) {
+    (void)v;
+    (void)view;
+    return is_one_of(node, (const char *const[]){ "Sin", "Cos", "Tan", NULL });
+}
+
+static bool is_large_angle(const struct tare_exact_values *v, const struct tare_exact_view *view,
+                           const struct tare_node *node) {
+    return is_angle(v, view, node) && !is_small(fact_of(v, node->inputs[0]));
+}
+
+static bool is_exponential(const struct tare_node *node) {
+    return is_one_of(node, (const char *const[]){ "Exp", "Expm1", "Sinh", "Cosh", "Pow", NULL });
+}
+
+static bool is_large_exponent(const struct tare_exact_values *v, const struct tare_exact_view *view,
+                              const struct tare_node *node) {
+    (void)view;
+    return is_exponential(node) && !is_small(fact_of(v, node->inputs[0])) && fact_of_node(v, node)->varies;
+}
+
+static bool is_exponent(const struct tare_exact_values *v, const struct tare_exact_view *view,
+                        const struct tare_node *node) {
+    (void)view;
+    return is_exponential(node) && fact_of_node(v, node)->varies;
+}
+
+/* Sums and differences of inputs, and what turns ratios into differences. */
+static bool is_arithmetic_of_inputs(const struct tare_exact_values *v, const struct tare_exact_view *view,
+                                    const struct tare_node *node) {
+    static const char *const ops[] = { "AddV2",   "Add",         "AddN",    "Sub",     "SquaredDifference",
+                                       "Log",     "Log1p",       "Sum",     "Mean",    "Asinh",
+                                       "BiasAdd", "ClipByValue", "Minimum", "Maximum", NULL };
+    (void)view;
+    return is_one_of(node, ops) && has_float_output(node) && tare_fact_is_input(fact_of_node(v, node));
+}
+
+static bool is_of_one_sign(const struct tare_exact_values *v, struct tare_edge edge) {
+    const struct tare_value_fact *fact = fact_of(v, edge);
+    if (tare_node_is_arg(edge.node) || !has_flag(edge.node, TARE_OP_PRODUCT) || !fact->heavy) return false;
+    for (size_t i = 0; i < edge.node->n_inputs; i++)
+        if (fact_of(v, edge.node->inputs[i])->heavy) return false;
+    return fabsf(fact->mean) >= TARE_HEAVY * fact->dev;
+}
+
+/* A product whose own result has a large mean: its weights have one sign, and its operand has a mean. */
+static bool follows_large_product(const struct tare_exact_values *v, const struct tare_exact_view *view,
+                                  const struct tare_node *node) {
+    (void)view;
+    for (size_t i = 0; has_float_output(node) && i < node->n_inputs; i++)
+        if (is_of_one_sign(v, node->inputs[i])) return true;
+    return false;
+}
+
+/* Rounding the operand removes what the product is made of. */
+static bool is_large_factor(const struct tare_exact_values *v, const struct tare_exact_view *view,
+                            const struct tare_node *node) {
+    (void)view;
+    for (size_t i = 0; has_flag(node, TARE_OP_PRODUCT) && i < node->n_inputs; i++)
+        if (fact_of(v, node->inputs[i])->heavy && tare_fact_weight(fact_of(v, node->inputs[i])) >= TARE_VERY_HEAVY)
+            return true;
+    return false;
+}
+
+static bool is_heavy(const struct tare_exact_values *v, const struct tare_exact_view *view,
+                     const struct tare_node *node) {
+    (void)view;
+    return has_float_output(node) && tare_passes_values(node) && !has_flag(node, TARE_OP_MOVE | TARE_OP_CREATE) &&
+           fact_of_node(v, node)->heavy;
+}
+
+/* By channel, what rounding its input by one part in 512 adds to the output of a normalization with constants. */
+static bool normalizes_large_mean(const struct tare_exact_values *v, const struct tare_exact_view *view,
+                                  const struct tare_node *node) {
+    enum { SCALE = 1, MEAN = 3, VARIANCE = 4 };
+    const struct tare_tensor *scale, *mean, *variance;
+    const double limit = 100; /* (mean / deviation)²: a loss of 38 dB */
+    double error = 0, signal = 0;
+    (void)view;
+    if (strncmp(node->op, "FusedBatchNorm", strlen("FusedBatchNorm")) != 0) return false;
+    if (fact_of(v, node->inputs[0])->heavy) return true;
+    if (tare_node_bool(node, "is_training", true)) return false;
+    scale = tare_value_constant(v->facts, node->inputs[SCALE]);
+    mean = tare_value_constant(v->facts, node->inputs[MEAN]);
+    variance = tare_value_constant(v->facts, node->inputs[VARIANCE]);
+    if (!scale || !mean || !variance || mean->elements != scale->elements || variance->elements != scale->elements)
+        return false;
+    for (int64_t i = 0; i < scale->elements; i++) {
+        const double g = tare_tensor_get_f64(scale, i), m = tare_tensor_get_f64(mean, i);
+        const double s = tare_tensor_get_f64(variance, i) + tare_node_float(node, "epsilon", 1e-4F);
+        error += g * g * m * m / s;
+        signal += g * g * tare_tensor_get_f64(variance, i) / s;
+    }
+    return signal > 0 && error > limit * signal;
+}
+
+/* Batch norms in training mode (layer norms of Keras) subtract a mean of their own. */
+static bool normalizes(const struct tare_exact_values *v, const struct tare_exact_view *view,
+                       const struct tare_node *node) {
+    (void)view;
+    return strncmp(node->op, "FusedBatchNorm", strlen("FusedBatchNorm")) == 0 &&
+           tare_node_bool(node, "is_training", true) &&
+           (fact_of(v, node->inputs[0])->wild || is_input(v, node->inputs[0]));
+}
+
+/* ---- sums and constants ---- */
+
+static bool is_sum(const struct tare_exact_values *v, const struct tare_exact_view *view,
+                   const struct tare_node *node) {
+    static const char *const extremes[] = {
+        "Max", "Min", "All", "Any", "SegmentMax", "SegmentMin", "UnsortedSegmentMax", "UnsortedSegmentMin", NULL
+    };
+    (void)view;
+    return has_flag(node, TARE_OP_REDUCE) && has_float_output(node) && !is_one_of(node, extremes) &&
+           fact_of_node(v, node)->varies;
+}
+
+/* Constants of the size of weights are rounded, and computed by the TPU, as before. */
+static bool is_constant_arithmetic(const struct tare_exact_values *v, const struct tare_exact_view *view,
+                                   const struct tare_node *node) {
+    const struct tare_value_fact *fact = fact_of_node(v, node);
+    (void)view;
+    return has_float_output(node) && node->n_inputs > 0 && !fact->varies && !fact->large &&
+           !has_flag(node, TARE_OP_MOVE) && (tare_passes_values(node) || has_flag(node, TARE_OP_PRODUCT));
+}
+
+/* ---- the table ---- */
+
+const struct tare_exact_kind tare_exact_kinds[] = {
+    { "is an angle", TARE_EXACT_PRODUCT, false, is_large_angle },
+    { "is a squared distance", TARE_EXACT_PRODUCT, false, is_expanded_distance },
+    { "becomes an integer", TARE_EXACT_RESULT, true, becomes_integer },
+    { "is ordered by value", TARE_EXACT_RESULT, true, is_ordered },
+    { "decides a step", TARE_EXACT_RESULT, true, decides_step },
+    { "is compared with integers", TARE_EXACT_RESULT, true, compares_integers },
+    { "is compared with positions", TARE_EXACT_RESULT, false, compares_positions },
+    { "is divided to a quotient or remainder", TARE_EXACT_RESULT, true, divides_inputs },
+    { "is used on the CPU", TARE_EXACT_RESULT, true, uses_digits },
+    { "is compared as an input", TARE_EXACT_RESULT, false, compares_inputs },
+    { "is rounded as an input", TARE_EXACT_RESULT, false, rounds_inputs },
+    { "is a product of one sign", TARE_EXACT_RESULT, false, follows_large_product },
+    { "is normalized by a large mean", TARE_EXACT_RESULT, false, normalizes_large_mean },
+    { "is rounded to an integer", TARE_EXACT_ARITHMETIC, false, rounds_computed },
+    { "is arithmetic of inputs", TARE_EXACT_ARITHMETIC, false, is_arithmetic_of_inputs },
+    { "is an angle", TARE_EXACT_ARITHMETIC, false, is_angle },
+    { "is an exponent", TARE_EXACT_ARITHMETIC, false, is_large_exponent },
+    { "has a large mean", TARE_EXACT_ARITHMETIC, false, is_heavy },
+    { "is a factor with a large mean", TARE_EXACT_ARITHMETIC, false, is_large_factor },
+    { "is normalized", TARE_EXACT_ARITHMETIC, false, normalizes },
+    { "is computed from constants", TARE_EXACT_ARITHMETIC, false, is_constant_arithmetic },
+    { "is a difference of related values", TARE_EXACT_LOCAL, false, differs_from_itself },
+    { "is an exponent", TARE_EXACT_LOCAL, false, is_exponent },
+    { "is a sum", TARE_EXACT_LOCAL, false, is_sum },
+    { NULL, TARE_EXACT_LEVELS, false, NULL },
+};

@@ -1,0 +1,123 @@
+/* Outputs of signatures and of TPU functions: final probabilities, and all others. */
+#include "tpu/exact_internal.h"
+#include "graph/calls.h"
+#include "graph/op.h"
+
+static const char PROBABILITY[] = "is a final probability";
+static const char OUTPUT[] = "is an output";
+
+static bool has_flag(const struct tare_node *node, unsigned flags) {
+    return node->def && node->def->row && node->def->row->flags & flags;
+}
+
+typedef tare_status (*visit)(struct tare_exact_values *v, struct tare_edge edge, const char *name);
+
+static tare_status each_return(struct tare_exact_values *v, const struct tare_graph *graph, visit seed) {
+    for (size_t i = 0; i < graph->n_returns; i++)
+        if (graph->returns[i].edge.node) TARE_TRY(seed(v, graph->returns[i].edge, graph->name));
+    return TARE_OK;
+}
+
+static tare_status each_output(struct tare_exact_values *v, visit seed) {
+    const struct tare_graph_model *model = v->model;
+    for (size_t s = 0; s < model->n_signatures; s++)
+        for (size_t i = 0; i < model->signatures[s].n_outputs; i++)
+            if (model->signatures[s].outputs[i].edge.node)
+                TARE_TRY(seed(v, model->signatures[s].outputs[i].edge, model->signatures[s].key));
+    for (size_t i = 0; i < v->options->n_placed; i++)
+        if (v->options->placed[i] != model->main) TARE_TRY(each_return(v, v->options->placed[i], seed));
+    for (size_t i = 0; i < model->n_aliases; i++) {
+        const struct tare_graph *graph = tare_model_find_function(model, model->aliases[i].function);
+        if (graph) TARE_TRY(each_return(v, graph, seed));
+    }
+    return TARE_OK;
+}
+
+/* ---- probabilities ---- */
+
+/* exp(x) / sum(exp(x)), as softmax over an axis that is not the last is written. */
+static bool is_written_softmax(const struct tare_node *node) {
+    const struct tare_node *sum;
+    if (!tare_node_is(node, "RealDiv") || !tare_node_is(node->inputs[0].node, "Exp")) return false;
+    sum = node->inputs[1].node;
+    return tare_node_is(sum, "Sum") && sum->inputs[0].node == node->inputs[0].node;
+}
+
+static tare_status find_final(const char **reason, struct tare_exact_values *v, struct tare_edge edge, int depth);
+
+/* Through the returns of a call's functions, or the inputs of a move. */
+static tare_status find_before(const char **reason, struct tare_exact_values *v, struct tare_edge edge, int depth) {
+    const struct tare_node *node = edge.node;
+    struct tare_call_site site;
+    TARE_TRY(tare_call_site(&site, v->arena, node));
+    for (size_t c = 0; c < site.n_callees && site.kind != TARE_CALL_OTHER; c++)
+        if ((size_t)edge.index < site.callees[c]->n_returns)
+            TARE_TRY(find_final(reason, v, site.callees[c]->returns[edge.index].edge, depth + 1));
+    if (site.kind != TARE_CALL_NONE || !tare_exact_carries_floats(tare_edge_dtype(edge))) return TARE_OK;
+    if (has_flag(node, TARE_OP_PROBABILITY) || is_written_softmax(node)) {
+        *reason = tare_exact_reason(v, PROBABILITY, node);
+        return tare_exact_push_inputs(v, node, PROBABILITY, TARE_EXACT_RESULT);
+    }
+    for (size_t i = 0; i < node->n_inputs; i++)
+        if (has_flag(node, TARE_OP_MOVE) || tare_node_is(node, "Cast"))
+            TARE_TRY(find_final(reason, v, node->inputs[i], depth + 1));
+    return TARE_OK;
+}
+
+/* Sets *reason when the value is a probability that is only moved afterwards; every edge on the way stays exact. */
+static tare_status find_final(const char **reason, struct tare_exact_values *v, struct tare_edge edge, int depth) {
+    enum { DEEPEST = 256 };
+    const char *found = NULL;
+    struct tare_edge *key;
+    if (!edge.node || tare_node_is_arg(edge.node) || depth > DEEPEST) return TARE_OK;
+    key = TARE_NEW(v->arena, struct tare_edge); /* zeroed: padding, too */
+    if (!key) return TARE_NO_MEMORY;
+    key->node = edge.node;
+    key->index = edge.index;
+    if (!tare_map_get_n(&v->final, (const char *)key, sizeof *key)) {
+        if (!tare_map_set_n(&v->final, (const char *)key, sizeof *key, v)) return TARE_NO_MEMORY;
+        TARE_TRY(find_before(&found, v, edge, depth));
+        if (found) TARE_TRY(tare_exact_push(v, edge, (struct tare_exact_why){ found, TARE_EXACT_RESULT }));
+    }
+    if (!found) found = tare_exact_edge(v, edge); /* of an earlier visit */
+    if (found) *reason = found;
+    return TARE_OK;
+}
+
+static tare_status seed_final(struct tare_exact_values *v, struct tare_edge edge, const char *name) {
+    const char *reason;
+    (void)name;
+    return find_final(&reason, v, edge, 0);
+}
+
+tare_status tare_exact_probabilities(struct tare_exact_values *v) {
+    return each_output(v, seed_final);
+}
+
+/* ---- other outputs ---- */
+
+static tare_status push_output(struct tare_exact_values *v, struct tare_edge edge, const char *name,
+                               enum tare_exact_level level) {
+    const char *reason = tare_arena_printf(v->arena, "%s (of '%s')", OUTPUT, name);
+    return tare_exact_push(v, edge, (struct tare_exact_why){ reason, level });
+}
+
+static tare_status seed_output(struct tare_exact_values *v, struct tare_edge edge, const char *name) {
+    return push_output(v, edge, name, TARE_EXACT_OUTPUT);
+}
+
+/* A price: rounding the product would change the number by a quarter of its unit or more. */
+static tare_status seed_large(struct tare_exact_values *v, struct tare_edge edge, const char *name) {
+    const struct tare_value_fact *fact = tare_value_fact(v->facts, edge);
+    const float most = 128;
+    if (!fact->computed || fact->dev < most || tare_fact_weight(fact) < TARE_VERY_HEAVY) return TARE_OK;
+    return push_output(v, edge, name, TARE_EXACT_RESULT);
+}
+
+tare_status tare_exact_large_outputs(struct tare_exact_values *v) {
+    return each_output(v, seed_large);
+}
+
+tare_status tare_exact_outputs(struct tare_exact_values *v) {
+    return each_output(v, seed_output);
+}

@@ -1,0 +1,514 @@
+/* Forward data flow over the whole model, repeated until no flag changes; flags are only ever set, so it ends. One fact
+ * per node and per argument. Results pass from callees to callers and arguments the other way, so that rounds alternate
+ * their direction: few rounds for functions nested in either order. */
+#include "tpu/value_facts.h"
+#include "base/tensor/tensor.h"
+#include "graph/bindings.h"
+#include "graph/calls.h"
+#include "graph/graph_table.h"
+#include "graph/op.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MOST_ROUNDS = 64, TYPICAL_LENGTH = 16 };
+
+struct view {
+    struct tare_graph *graph;
+    struct tare_value_fact *nodes, *args; /* by position */
+    bool *served;                         /* of the main graph; NULL: all nodes count */
+};
+
+struct tare_value_facts {
+    struct tare_arena *arena;
+    const struct tare_graph_model *model;
+    struct tare_bindings *bindings;
+    struct view *views;
+    size_t n_views;
+    struct tare_graph_table by_graph;
+};
+
+static bool has_flag(const struct tare_node *node, unsigned flags) {
+    return node->def && node->def->row && node->def->row->flags & flags;
+}
+
+static bool carries_floats(int dtype) {
+    return tare_dtype_is_floating(dtype) || dtype == TARE_DT_VARIANT;
+}
+
+static bool has_float_output(const struct tare_node *node) {
+    for (size_t i = 0; i < node->n_outputs; i++)
+        if (carries_floats(tare_dtype_base(node->output_dtypes[i]))) return true;
+    return false;
+}
+
+bool tare_passes_values(const struct tare_node *node) {
+    enum { PASSING = TARE_OP_ELEMENTWISE | TARE_OP_MOVE | TARE_OP_CREATE | TARE_OP_ARITHMETIC | TARE_OP_REDUCE };
+    if (has_flag(node, PASSING)) return true;
+    if (node->def && node->def->row && node->def->row->quant == TARE_QUANT_BIAS) return true;
+    return has_flag(node, TARE_OP_CONTROL) || strstr(node->op, "TensorList");
+}
+
+/* ---- views ---- */
+
+static struct view *view_of(const struct tare_value_facts *f, const struct tare_graph *graph) {
+    return tare_graph_table_get(&f->by_graph, graph);
+}
+
+static tare_status add_view(struct tare_value_facts *f, struct tare_graph *graph) {
+    struct view *view = &f->views[f->n_views++];
+    view->graph = graph;
+    view->nodes = TARE_NEW_ARRAY(f->arena, struct tare_value_fact, graph->n_nodes + 1);
+    view->args = TARE_NEW_ARRAY(f->arena, struct tare_value_fact, graph->n_args + 1);
+    if (!view->nodes || !view->args) return TARE_NO_MEMORY;
+    if (graph == f->model->main) TARE_TRY(tare_model_served_nodes(&view->served, f->arena, f->model));
+    return tare_graph_table_set(&f->by_graph, graph, view) ? TARE_OK : TARE_NO_MEMORY;
+}
+
+const struct tare_value_fact *tare_value_fact(const struct tare_value_facts *facts, struct tare_edge edge) {
+    const struct view *view = view_of(facts, edge.node->graph);
+    return tare_node_is_arg(edge.node) ? &view->args[edge.node->position] : &view->nodes[edge.node->position];
+}
+
+float tare_fact_weight(const struct tare_value_fact *fact) {
+    return hypotf(fact->mean, fact->spread) / fmaxf(fact->dev, 1e-30F);
+}
+
+/* Adds what `from` is to *to, which also has the larger ratio of the two. */
+static void join(struct tare_value_fact *to, const struct tare_value_fact *from, bool first) {
+    to->varies |= from->varies;
+    to->computed |= from->computed;
+    to->wild |= from->wild;
+    to->heavy |= from->heavy;
+    to->large |= from->large;
+    if (first || tare_fact_weight(from) > tare_fact_weight(to)) {
+        to->mean = from->mean;
+        to->spread = from->spread;
+        to->dev = from->dev;
+    }
+    if (first) {
+        to->elements = from->elements;
+        to->last = from->last;
+    }
+}
+
+static bool same_flags(const struct tare_value_fact *a, const struct tare_value_fact *b) {
+    return a->varies == b->varies && a->computed == b->computed && a->wild == b->wild && a->heavy == b->heavy &&
+           a->large == b->large;
+}
+
+/* ---- constants ---- */
+
+/* Masks of zeros and one negative number choose values, and shift none of those that remain. */
+static bool is_mask(const struct tare_tensor *value, int64_t step) {
+    bool zero = false;
+    double other = 0;
+    for (int64_t i = 0; i < value->elements; i += step) {
+        const double x = tare_tensor_get_f64(value, i);
+        zero |= x == 0;
+        if (x > 0 || (x != 0 && other != 0 && x != other)) return false;
+        if (x != 0) other = x;
+    }
+    return zero && other <= -16;
+}
+
+/* Mean and deviation of up to MOST elements. */
+static void measure(struct tare_value_fact *fact, const struct tare_tensor *value) {
+    enum { MOST = 4096 };
+    const int64_t step = value->elements / MOST + 1;
+    double sum = 0, squares = 0;
+    int64_t count = 0;
+    fact->elements = (float)value->elements;
+    fact->last = value->shape.rank > 0 ? (float)value->shape.dims[value->shape.rank - 1] : 1;
+    fact->large = value->elements > TARE_LARGE || value->dtype == TARE_DT_INT8 || value->dtype == TARE_DT_INT4 ||
+                  value->dtype == TARE_DT_UINT8 || value->dtype == TARE_DT_UINT4;
+    if (!value->data || value->elements < 1 || tare_dtype_size(value->dtype) == 0 || value->dtype == TARE_DT_STRING ||
+        value->dtype == TARE_DT_COMPLEX64 || value->dtype == TARE_DT_COMPLEX128)
+        return;
+    if (value->splat) {
+        fact->mean = (float)tare_tensor_get_f64(value, 0);
+        fact->spread = 0;
+        return;
+    }
+    if (is_mask(value, step)) {
+        fact->spread = 0;
+        return;
+    }
+    for (int64_t i = 0; i < value->elements; i += step, count++) {
+        const double x = tare_tensor_get_f64(value, i);
+        if (!isfinite(x)) return;
+        sum += x;
+        squares += x * x;
+    }
+    fact->mean = (float)(sum / (double)count);
+    fact->spread = (float)sqrt(fmax(0, squares / (double)count - sum / (double)count * (sum / (double)count)));
+}
+
+static bool reads_variable(const struct tare_node *node) {
+    return tare_node_is(node, "ReadVariableOp") || tare_node_is(node, "ResourceGather");
+}
+
+static const struct tare_tensor *value_of(const struct tare_value_facts *f, const struct tare_node *node) {
+    const struct tare_variable *variable;
+    if (tare_node_is(node, "Const")) return tare_node_tensor(node, "value");
+    if (!reads_variable(node)) return NULL;
+    variable = tare_bindings_variable(f->bindings, node->inputs[0], NULL);
+    return variable && variable->value.dtype != TARE_DT_INVALID ? &variable->value : NULL;
+}
+
+const struct tare_tensor *tare_value_constant(const struct tare_value_facts *facts, struct tare_edge edge) {
+    while (!tare_node_is_arg(edge.node) && tare_node_is(edge.node, "Identity"))
+        edge = edge.node->inputs[0];
+    return tare_node_is_arg(edge.node) ? NULL : value_of(facts, edge.node);
+}
+
+/* Facts of nodes without float operands; they do not change. True: set. */
+static bool find_source(struct tare_value_fact *fact, const struct tare_value_facts *f, const struct tare_node *node) {
+    const struct tare_tensor *value = value_of(f, node);
+    if (!value && !tare_node_is(node, "Const") && !reads_variable(node)) return false;
+    if (reads_variable(node)) fact->varies = fact->computed = tare_node_is(node, "ResourceGather");
+    fact->spread = 1;
+    fact->dev = fact->varies ? 1 : 0;
+    fact->large = reads_variable(node);
+    if (value) measure(fact, value);
+    return true;
+}
+
+/* ---- sizes ---- */
+
+static float rms(const struct tare_value_fact *fact) {
+    return hypotf(fact->mean, fact->spread);
+}
+
+static float bounded(float x) {
+    return fminf(fmaxf(x, -1e15F), 1e15F);
+}
+
+static struct tare_value_fact sized(float mean, float spread, float dev) {
+    return (struct tare_value_fact){ .mean = bounded(mean), .spread = bounded(spread), .dev = bounded(dev) };
+}
+
+static struct tare_value_fact add(const struct tare_value_fact *a, const struct tare_value_fact *b, float sign) {
+    return sized(a->mean + sign * b->mean, hypotf(a->spread, b->spread), hypotf(a->dev, b->dev));
+}
+
+static struct tare_value_fact multiply(const struct tare_value_fact *a, const struct tare_value_fact *b) {
+    return sized(a->mean * b->mean, hypotf(hypotf(a->mean * b->spread, b->mean * a->spread), a->spread * b->spread),
+                 hypotf(hypotf(rms(a) * b->dev, rms(b) * a->dev), a->dev * b->dev));
+}
+
+/* A computed divisor is taken for a norm: the quotient has deviation 1. */
+static struct tare_value_fact divide(const struct tare_value_fact *a, const struct tare_value_fact *b) {
+    const float divisor = b->varies ? fmaxf(a->dev, 1e-15F) : fmaxf(rms(b), 1e-15F);
+    if (b->varies && !a->varies) return sized(1, 0, 1);
+    return sized(a->mean / divisor, a->spread / divisor, a->dev / divisor);
+}
+
+/* Networks keep their values near 1: a larger estimate is not trusted, so that offsets are noticed. */
+static struct tare_value_fact limited(struct tare_value_fact fact) {
+    const float most = 2, factor = fact.dev > most ? most / fact.dev : 1;
+    return sized(fact.mean * factor, fact.spread * factor, fact.dev * factor);
+}
+
+/* Sums over the contraction of a product with weights. */
+static struct tare_value_fact weigh(const struct tare_node *node, const struct tare_value_fact *x,
+                                    const struct tare_value_fact *w) {
+    const bool transposed = tare_node_bool(node, "transpose_b", false) || tare_node_bool(node, "adj_y", false);
+    float length = w->last > 0 ? (transposed ? w->last : w->elements / w->last) : 0;
+    if (strncmp(node->op, "Depthwise", strlen("Depthwise")) == 0) length = fminf(length, TYPICAL_LENGTH);
+    if (w->varies || length <= 0) return sized(0, 0, 1);
+    if (!x->computed) return limited(sized(length * w->mean, 0, sqrtf(length) * rms(w))); /* of any input */
+    return limited(sized(length * w->mean * x->mean, sqrtf(length) * rms(w) * rms(x), sqrtf(length) * rms(w) * x->dev));
+}
+
+enum rule {
+    NO_RULE,
+    ADDS,
+    MULTIPLIES,
+    DIVIDES,
+    IS_UNIT,
+    RECTIFIES,
+    SQUARES,
+    ROOTS,
+    ROOTS_INVERSE,
+    EXPONENTIAL,
+    AVERAGES,
+    SUMS,
+    NEGATES,
+    SUBTRACTS,
+    SATURATES
+};
+
+static enum rule rule_of(const struct tare_node *node) {
+    static const struct {
+        const char *op;
+        enum rule rule;
+    } rules[] = {
+        { "AddV2", ADDS },
+        { "Add", ADDS },
+        { "Sub", SUBTRACTS },
+        { "BiasAdd", ADDS },
+        { "BiasAddV1", ADDS },
+        { "SquaredDifference", SQUARES },
+        { "Mul", MULTIPLIES },
+        { "RealDiv", DIVIDES },
+        { "Div", DIVIDES },
+        { "DivNoNan", DIVIDES },
+        { "Sigmoid", SATURATES },
+        { "Relu", RECTIFIES },
+        { "Relu6", RECTIFIES },
+        { "Softplus", RECTIFIES },
+        { "Tanh", SATURATES },
+        { "Sin", IS_UNIT },
+        { "Cos", IS_UNIT },
+        { "Softmax", IS_UNIT },
+        { "LogSoftmax", IS_UNIT },
+        { "Erf", SATURATES },
+        { "Square", SQUARES },
+        { "Sqrt", ROOTS },
+        { "Rsqrt", ROOTS_INVERSE },
+        { "Exp", EXPONENTIAL },
+        { "Log", SATURATES },
+        { "Mean", AVERAGES },
+        { "Sum", SUMS },
+        { "Cumsum", SUMS },
+        { "Neg", NEGATES },
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (strcmp(node->op, rules[i].op) == 0) return rules[i].rule;
+    return NO_RULE;
+}
+
+static struct tare_value_fact of_one(enum rule rule, const struct tare_value_fact *x) {
+    const float size = rms(x), dev = x->dev, both = hypotf(size, dev), n = TYPICAL_LENGTH, weight = tare_fact_weight(x);
+    switch (rule) {
+    case RECTIFIES:
+        return fabsf(x->mean) > 2 * dev ? *x : sized(0.4F * dev + x->mean / 2, x->spread / 2, 0.6F * dev);
+    case SQUARES:
+        return sized(both * both, 2 * fabsf(x->mean) * x->spread, hypotf(2 * size * dev, 1.4F * dev * dev));
+    case ROOTS:
+        return sized(sqrtf(both), 0, dev / (2 * sqrtf(fmaxf(both, 1e-15F))));
+    case ROOTS_INVERSE:
+        return sized(1, 0, dev / (2 * fmaxf(size, dev + 1e-15F)));
+    case EXPONENTIAL:
+        return sized(1, 0, fminf(dev, 1));
+    case AVERAGES:
+        return sized(x->mean, x->spread, dev / sqrtf(n));
+    case SUMS:
+        return sized(x->mean * n, x->spread * sqrtf(n), dev * sqrtf(n));
+    case SATURATES:
+        return weight > 2 ? sized(1, 0, 1 / weight) : sized(0, 0, 1);
+    case NEGATES:
+        return sized(-x->mean, x->spread, dev);
+    default:
+        return sized(0, 0, 1);
+    }
+}
+
+/* Scale and offset determine what leaves a normalization. */
+static struct tare_value_fact normalized(const struct tare_value_facts *f, const struct tare_node *node) {
+    const struct tare_value_fact *scale = tare_value_fact(f, node->inputs[1]);
+    const struct tare_value_fact *offset = tare_value_fact(f, node->inputs[2]);
+    return scale->varies || offset->varies ? sized(0, 0, 1) : sized(offset->mean, offset->spread, rms(scale));
+}
+
+static struct tare_value_fact size_of(const struct tare_value_facts *f, const struct tare_node *node) {
+    const struct tare_value_fact *a = NULL, *b = NULL;
+    const enum rule rule = rule_of(node);
+    struct tare_value_fact size = sized(0, 0, 1);
+    for (size_t i = 0; i < node->n_inputs; i++) {
+        if (!carries_floats(tare_edge_dtype(node->inputs[i]))) continue;
+        if (!a)
+            a = tare_value_fact(f, node->inputs[i]);
+        else if (!b)
+            b = tare_value_fact(f, node->inputs[i]);
+    }
+    if (!a) return size;
+    if (strncmp(node->op, "FusedBatchNorm", strlen("FusedBatchNorm")) == 0) return normalized(f, node);
+    if (has_flag(node, TARE_OP_PRODUCT)) return b ? a->varies ? weigh(node, a, b) : weigh(node, b, a) : size;
+    if (rule == ADDS && b) return add(a, b, 1);
+    if (rule == SUBTRACTS && b) return add(a, b, -1);
+    if (rule == MULTIPLIES && b) return multiply(a, b);
+    if (rule == DIVIDES && b) return divide(a, b);
+    if (rule == SQUARES && b) {
+        size = add(a, b, -1);
+        a = &size;
+    }
+    if (rule != NO_RULE) return of_one(rule, a);
+    if (!tare_passes_values(node)) return size;
+    size = *a;
+    for (size_t i = 0; i < node->n_inputs; i++)
+        if (carries_floats(tare_edge_dtype(node->inputs[i])) && tare_value_fact(f, node->inputs[i])->varies)
+            join(&size, tare_value_fact(f, node->inputs[i]), false);
+    return sized(size.mean, size.spread, size.dev);
+}
+
+/* ---- one node ---- */
+
+static bool adds(const struct tare_node *node) {
+    return rule_of(node) == ADDS || rule_of(node) == SUBTRACTS || tare_node_is(node, "AddN");
+}
+
+/* The mean of an input is not known, nor that of a value to which one was added. */
+static bool is_wild(const struct tare_value_facts *f, const struct tare_node *node) {
+    bool input = false, computed = false, wild = false;
+    for (size_t i = 0; i < node->n_inputs; i++) {
+        const struct tare_value_fact *fact;
+        if (!carries_floats(tare_edge_dtype(node->inputs[i]))) continue;
+        fact = tare_value_fact(f, node->inputs[i]);
+        input |= tare_fact_is_input(fact);
+        computed |= fact->computed;
+        wild |= fact->wild;
+    }
+    if (has_flag(node, TARE_OP_PRODUCT | TARE_OP_PROBABILITY) || rule_of(node) == IS_UNIT) return false;
+    return wild || (adds(node) && input && computed);
+}
+
+static void find_arithmetic(struct tare_value_fact *fact, const struct tare_value_facts *f,
+                            const struct tare_node *node) {
+    struct tare_value_fact size = size_of(f, node);
+    bool takes_floats = false, any = false;
+    for (size_t i = 0; i < node->n_inputs; i++) {
+        const struct tare_value_fact *from = tare_value_fact(f, node->inputs[i]);
+        const bool floats = carries_floats(tare_edge_dtype(node->inputs[i]));
+        if (!has_flag(node, TARE_OP_SHAPE_ONLY)) fact->varies |= from->varies;
+        takes_floats |= floats;
+        fact->computed |= floats && from->computed && has_float_output(node);
+        fact->large |= from->large;
+        if (!any && floats) {
+            size.elements = from->elements;
+            size.last = from->last;
+            any = true;
+        }
+    }
+    /* A look-up in a learned table by an integer is as good as computed: its values have the size of activations. */
+    if (has_flag(node, TARE_OP_MOVE) && node->n_inputs > 1 && takes_floats && fact->varies &&
+        !tare_value_fact(f, node->inputs[0])->varies && carries_floats(tare_edge_dtype(node->inputs[0])) &&
+        strncmp(node->op, "Gather", strlen("Gather")) == 0)
+        fact->computed = true;
+    fact->varies |= (!node->n_inputs || has_flag(node, TARE_OP_STATEFUL)) && !tare_node_is(node, "NoOp") &&
+                    !tare_node_is(node, "VarHandleOp");
+    fact->computed |= takes_floats && !tare_passes_values(node) && has_float_output(node);
+    fact->wild |= is_wild(f, node);
+    fact->mean = size.mean;
+    fact->spread = size.spread;
+    fact->dev = size.dev;
+    fact->elements = size.elements;
+    fact->last = size.last;
+}
+
+static bool is_heavy(const struct tare_value_fact *fact) {
+    return fact->varies && fact->computed && tare_fact_weight(fact) >= TARE_HEAVY;
+}
+
+/* Outputs are the returns of its functions; arguments are what callers pass, and for loops the returns. */
+static void find_call(struct tare_value_fact *fact, const struct tare_value_facts *f, const struct tare_node *node,
+                      const struct tare_call_site *site, bool *changed) {
+    bool first = true;
+    for (size_t c = 0; c < site->n_callees; c++) {
+        const struct tare_graph *callee = site->callees[c];
+        struct view *view = view_of(f, callee);
+        for (size_t i = 0; i < callee->n_args; i++) {
+            struct tare_value_fact before = view->args[i], *arg = &view->args[i];
+            if (i < site->n_args)
+                join(arg, tare_value_fact(f, node->inputs[site->first + i]),
+                     arg->dev == 0 && arg->mean == 0 && arg->spread == 0);
+            if (site->kind == TARE_CALL_LOOP && i < callee->n_args && c == 1 && i < callee->n_returns &&
+                callee->returns[i].edge.node)
+                join(arg, tare_value_fact(f, callee->returns[i].edge), false);
+            *changed |= !same_flags(&before, arg);
+        }
+        for (size_t i = 0; i < callee->n_returns; i++) {
+            if (!callee->returns[i].edge.node) continue;
+            join(fact, tare_value_fact(f, callee->returns[i].edge), first);
+            first = false;
+        }
+    }
+}
+
+static tare_status find_node(const struct tare_value_facts *f, struct view *view, size_t i, bool *changed) {
+    const struct tare_node *node = view->graph->nodes[i];
+    struct tare_value_fact *fact = &view->nodes[i], before = *fact;
+    struct tare_call_site site;
+    if (find_source(fact, f, node)) return TARE_OK;
+    TARE_TRY(tare_call_site(&site, f->arena, node));
+    if (site.kind != TARE_CALL_NONE && site.kind != TARE_CALL_OTHER)
+        find_call(fact, f, node, &site, changed);
+    else
+        find_arithmetic(fact, f, node);
+    fact->heavy |= is_heavy(fact);
+    *changed |= !same_flags(&before, fact);
+    return TARE_OK;
+}
+
+/* ---- all of it ---- */
+
+static tare_status mark_called(const struct tare_value_facts *f, bool *called) {
+    for (size_t g = 0; g < f->n_views; g++) {
+        const struct view *view = &f->views[g];
+        for (size_t i = 0; i < view->graph->n_nodes; i++) {
+            struct tare_call_site site;
+            if (view->graph->nodes[i]->dead || (view->served && !view->served[i])) continue;
+            TARE_TRY(tare_call_site(&site, f->arena, view->graph->nodes[i]));
+            for (size_t c = 0; c < site.n_callees && site.kind != TARE_CALL_OTHER; c++)
+                called[view_of(f, site.callees[c]) - f->views] = true;
+        }
+    }
+    return TARE_OK;
+}
+
+/* What nothing in the model calls, a user may call with any input. */
+static tare_status open_arguments(const struct tare_value_facts *f) {
+    bool *called = TARE_NEW_ARRAY(f->arena, bool, f->n_views + 1);
+    if (!called) return TARE_NO_MEMORY;
+    TARE_TRY(mark_called(f, called));
+    for (size_t g = 0; g < f->n_views; g++)
+        for (size_t i = 0; i < f->views[g].graph->n_args && !called[g]; i++)
+            f->views[g].args[i] =
+                (struct tare_value_fact){ .varies = f->views[g].graph->args[i]->output_dtypes[0] != TARE_DT_RESOURCE,
+                                          .dev = 1 };
+    return TARE_OK;
+}
+
+static tare_status find_all(struct tare_value_facts *f) {
+    bool changed = true;
+    for (size_t round = 0; changed && round < MOST_ROUNDS; round++) {
+        changed = false;
+        for (size_t k = 0; k < f->n_views; k++) {
+            struct view *view = &f->views[round % 2 ? k : f->n_views - 1 - k];
+            struct tare_node **order;
+            TARE_TRY(tare_graph_order(&order, f->arena, view->graph));
+            for (size_t n = 0; n < view->graph->n_nodes; n++)
+                if (order[n] && !order[n]->dead && (!view->served || view->served[order[n]->position]))
+                    TARE_TRY(find_node(f, view, order[n]->position, &changed));
+        }
+    }
+    return TARE_OK;
+}
+
+tare_status tare_value_facts_find(struct tare_value_facts **out, struct tare_arena *arena,
+                                  const struct tare_graph_model *model) {
+    struct tare_value_facts *f = TARE_NEW(arena, struct tare_value_facts);
+    tare_status status;
+    if (!f) return TARE_NO_MEMORY;
+    f->arena = arena;
+    f->model = model;
+    f->views = TARE_NEW_ARRAY(arena, struct view, model->n_functions + 1);
+    if (!f->views) return TARE_NO_MEMORY;
+    TARE_CHECK(tare_bindings_new(&f->bindings, model));
+    TARE_CHECK(add_view(f, model->main));
+    for (size_t i = 0; i < model->n_functions; i++)
+        TARE_CHECK(add_view(f, model->functions[i]));
+    TARE_CHECK(open_arguments(f));
+    status = find_all(f);
+done:
+    if (status != TARE_OK) tare_value_facts_free(f);
+    if (status == TARE_OK) *out = f;
+    return status;
+}
+
+void tare_value_facts_free(struct tare_value_facts *facts) {
+    if (!facts) return;
+    tare_graph_table_free(&facts->by_graph);
+    tare_bindings_free(facts->bindings);
+}
