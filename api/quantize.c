@@ -144,8 +144,9 @@ static tare_status convert(struct tare_graph_model *made, char **report, struct 
     status = tare_workflow_convert_run(&converted, arena, made, &options);
     tare_workflow_convert_log(&log, &converted, converter, status);
     if (status == TARE_OK && report)
-        status = tare_convert_report_json(report, &converted.conversion, converter,
-                                          converted.was_quantized ? converted.quantized.prepared : NULL);
+        status =
+            tare_convert_report_json(report, &converted.conversion, converter,
+                                     converted.was_quantized ? converted.quantized.prepared : NULL, &converted.checked);
     tare_workflow_quantized_free(&converted.quantized);
     return status;
 }

@@ -199,7 +199,8 @@ static tare_status write_report(const char *path, const struct tare_converted *c
     char *text;
     tare_status status;
     TARE_TRY(tare_convert_report_json(&text, &converted->conversion, converter,
-                                      converted->was_quantized ? converted->quantized.prepared : NULL));
+                                      converted->was_quantized ? converted->quantized.prepared : NULL,
+                                      &converted->checked));
     status = tare_file_write(path, text, strlen(text));
     free(text);
     return status;

@@ -40,7 +40,9 @@ struct tare_converter_options {
     /* Not in the message: tags of the converted model, separated by commas. NULL: "serve,tpu" if functions were placed,
      * otherwise those of the input. */
     const char *tags;
-    bool keeps_tags;              /* not in the message: the tags are those of the input */
+    bool keeps_tags;                          /* not in the message: the tags are those of the input */
+    const struct tare_bf16_node *float_nodes; /* not in the message: found by a check */
+    size_t n_float_nodes;
     enum tare_bf16_extent extent; /* not in the message: which values are rounded */
     bool rounds_outputs;          /* not in the message: final probabilities and logits are rounded to bfloat16, too */
     bool allow_incompatible;      /* not in the message: what a TPU would refuse is said, not refused */

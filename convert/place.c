@@ -177,6 +177,8 @@ static tare_status to_bfloat16(struct tare_place *place, size_t *changes) {
         .found = options->requests_bfloat16 ? NULL : &place->out->bfloat16,
         .float_ops = options->float_ops,
         .n_float_ops = options->n_float_ops,
+        .nodes = options->float_nodes,
+        .n_nodes = options->n_float_nodes,
         .rounds_outputs = options->rounds_outputs,
         .rounds_magnitudes = options->extent == TARE_BF16_ALL,
         .kept = &place->out->kept,

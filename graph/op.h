@@ -32,7 +32,7 @@ enum tare_op_flag {
     TARE_OP_EPILOGUE = 1 << 7, /* the kernel may apply a bias, an addend and a ReLU clamp to output 0: tare_epilogue */
     TARE_OP_ROUNDS = 1 << 18,  /* with TARE_OP_EPILOGUE: also if output 0 is bfloat16 */
 
-    /* Which values may be rounded to bfloat16 (tpu/exact_values.h). */
+    /* Which values may be rounded to bfloat16 (tpu/exact/values.h). */
     TARE_OP_CREATE = 1 << 8,       /* creates elements without arithmetic on values: OneHot, ZerosLike */
     TARE_OP_ARITHMETIC = 1 << 9,   /* +, -, *, /, rounding, extremes: what quantizing and dequantizing consist of */
     TARE_OP_REDUCE = 1 << 10,      /* combines elements by sums, products or extremes: counts are made so */

@@ -15,6 +15,15 @@
 
 #include <string.h>
 
+const char *tare_bf16_function_stem(struct tare_arena *arena, const char *name) {
+    static const char prefix[] = "tpu_fn_icv2_";
+    const char *end, *suffix;
+    if (strncmp(name, prefix, strlen(prefix)) == 0) name += strlen(prefix);
+    suffix = strstr(name, "_bfloat16");
+    end = suffix ? suffix : name + strlen(name);
+    return tare_arena_strndup(arena, name, (size_t)(end - name));
+}
+
 struct set {
     struct tare_arena *arena;
     struct tare_graph_model *model;
@@ -275,6 +284,8 @@ static tare_status convert_set(struct set *set, struct tare_graph *const *graphs
                                                 .placed = graphs,
                                                 .n_placed = n_graphs,
                                                 .rounds_outputs = set->options->rounds_outputs,
+                                                .nodes = set->options->nodes,
+                                                .n_nodes = set->options->n_nodes,
                                                 .rounds_magnitudes = set->options->rounds_magnitudes };
     struct tare_exact_values *exact = NULL;
     tare_status status;

@@ -24,6 +24,15 @@ enum tare_bf16_extent {
     TARE_BF16_ALL,      /* all but integers, ranks and final probabilities */
 };
 
+/* A node that stays float32 with the arithmetic before it, because a check has shown that rounding changes outputs. */
+struct tare_bf16_node {
+    const char *function; /* as tare_bf16_function_stem returns it; "": the main graph */
+    const char *node;
+};
+
+/* The name of a function without what placement and this pass add to it; arena memory. */
+const char *tare_bf16_function_stem(struct tare_arena *arena, const char *name);
+
 struct tare_bfloat16_options {
     bool skip_safety_checks; /* a model that computes in bfloat16 already is taken, too */
     /* Receives a node that is bfloat16 already ("function f: node 'x' (Cast)"; memory of the model); graphs with one
@@ -33,6 +42,8 @@ struct tare_bfloat16_options {
     size_t n_float_ops;
     bool rounds_outputs;    /* round final probabilities, their logits and the operands of ArgMax and TopK as well */
     bool rounds_magnitudes; /* only integers, ranks and final probabilities stay exact, whatever depends on sizes */
+    const struct tare_bf16_node *nodes; /* of which the values and the products before them stay float32 */
+    size_t n_nodes;
     struct tare_bf16_kept_list *kept; /* receives the nodes that stay float32 for exact values; NULL: not needed */
     /* Called with a variable's float32 value when it is no longer needed: its pages may be released. May be NULL. */
     void (*forget)(const struct tare_tensor *value);
@@ -45,7 +56,7 @@ struct tare_bfloat16_options {
  * cast after each read.
  *
  * In float32 stay: ops whose definition allows no bfloat16, those of the filterlist, random and other stateful ops, the
- * statistics of FusedBatchNorm, values that must stay exact (tpu/exact_values.h), also as arguments and returns of
+ * statistics of FusedBatchNorm, values that must stay exact (tpu/exact/values.h), also as arguments and returns of
  * inner functions, and arithmetic that quantizes to 8 bits or dequantizes integer products: rounding indices or scales
  * to 8 bits of precision would change results, not just their last digits. Constants are rounded to nearest even; a
  * finite constant stays finite.

@@ -1,8 +1,8 @@
 /* Float ops in quantize and dequantize chains that must stay float32: scaling and rounding before a cast to 8 bits or
  * fewer, scaling, offset and activation after an integer product. Wider integers are handled in
- * tpu/exact_values.c. */
+ * tpu/exact/values.c. */
 #include "tpu/bfloat16_internal.h"
-#include "tpu/range_values.h"
+#include "tpu/exact/range_values.h"
 
 #include <string.h>
 

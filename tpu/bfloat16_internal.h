@@ -4,7 +4,7 @@
 
 #include "graph/op.h"
 #include "tpu/bfloat16.h"
-#include "tpu/exact_values.h"
+#include "tpu/exact/values.h"
 
 /* How a node is converted. */
 enum tare_bf16_choice {

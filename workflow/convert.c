@@ -66,6 +66,7 @@ static tare_status quantize(struct tare_converted *out, struct tare_arena *arena
     struct tare_quantize_request request = *options->quantize.request;
     struct tare_quantize_task task = options->quantize;
     task.request = &request;
+    task.checks_later = options->converter->bfloat16 && options->converter->extent == TARE_BF16_CHECKED;
     request.plan = quantization->plan;
     if (!request.data.count) TARE_TRY(list_datasets(&request.data, arena, quantization));
     TARE_TRY(check_signatures(model, quantization));
@@ -94,9 +95,24 @@ done:
     return status;
 }
 
+/* With samples, a copy is converted and run first: what changes outputs stays float32. */
+static tare_status check_bfloat16(struct tare_converted *out, struct tare_converter_options *converter,
+                                  struct tare_arena *arena, const struct tare_graph_model *model,
+                                  const struct tare_convert_options *options) {
+    struct tare_quantize_request request = *options->quantize.request;
+    if (!converter->bfloat16 || converter->extent != TARE_BF16_CHECKED) return TARE_OK;
+    if (!request.data.count && converter->has_quantization)
+        TARE_TRY(list_datasets(&request.data, arena, &converter->quantization));
+    TARE_TRY(tare_workflow_bfloat16_check(&out->checked, arena, model, converter, &request));
+    converter->float_nodes = out->checked.nodes;
+    converter->n_float_nodes = out->checked.n_nodes;
+    return TARE_OK;
+}
+
 tare_status tare_workflow_convert_run(struct tare_converted *out, struct tare_arena *arena,
                                       struct tare_graph_model *model, const struct tare_convert_options *options) {
-    const struct tare_converter_options *converter = options->converter;
+    struct tare_converter_options checked = *options->converter;
+    const struct tare_converter_options *converter = &checked;
     struct tare_tpu_memory before;
     tare_status status;
     *out = (struct tare_converted){ .module_error = model->module_error };
@@ -105,6 +121,7 @@ tare_status tare_workflow_convert_run(struct tare_converted *out, struct tare_ar
     step(options);
     if (converter->has_quantization) TARE_TRY(quantize(out, arena, model, options));
     step(options);
+    TARE_TRY(check_bfloat16(out, &checked, arena, model, options));
     status = place(out, arena, model, converter, converter->automatic ? NULL : &before);
     if (status == TARE_OK) step(options);
     return status;
@@ -157,6 +174,27 @@ static void tell_float32(const struct tare_log *log, const struct tare_bf16_kept
     }
 }
 
+/* What the check measured, in two lines at most. */
+static void tell_checked(const struct tare_log *log, const struct tare_bfloat16_checked *checked) {
+    const struct tare_bfloat16_output *worst = NULL;
+    if (checked->skipped) tare_note(log, "bfloat16 was not checked: %s", checked->skipped);
+    for (size_t i = 0; i < checked->n_outputs; i++)
+        if (!worst || checked->outputs[i].sqnr < worst->sqnr) worst = &checked->outputs[i];
+    if (!worst) return;
+    if (checked->n_nodes)
+        tare_note(log,
+                  "bfloat16 left %.1f dB of what varies between records, from node '%s'%s%s on: %zu node%s stay%s "
+                  "float32 by the check of %lld records",
+                  checked->before, checked->nodes[0].node, checked->nodes[0].function[0] ? " in " : "",
+                  checked->nodes[0].function, checked->n_nodes, checked->n_nodes == 1 ? "" : "s",
+                  checked->n_nodes == 1 ? "s" : "", (long long)checked->records);
+    if (worst->sqnr < 30)
+        tare_warn(log,
+                  "bfloat16 leaves output '%s' of '%s' %.1f dB of what varies between records (expected 30 or more: "
+                  "set bfloat16_optimization: DISABLED, or name ops in the filterlist)",
+                  worst->key, worst->signature, worst->sqnr);
+}
+
 static void tell_notes(const struct tare_log *log, const struct tare_conversion *conversion) {
     const struct tare_tpu_converted *existing = &conversion->existing;
     if (existing->tpu_calls)
@@ -193,5 +231,6 @@ void tare_workflow_convert_log(const struct tare_log *log, const struct tare_con
     if (status == TARE_OK && converted->module_error)
         tare_warn(log, "%s; it stays a module, in float32, and fails on a TPU unless XLA supports it there",
                   converted->module_error);
+    if (status == TARE_OK) tell_checked(log, &converted->checked);
     if (status == TARE_OK) tell_notes(log, &converted->conversion);
 }

@@ -7,6 +7,7 @@
 #include "convert/options.h"
 #include "convert/pipeline.h"
 #include "convert/prepared.h"
+#include "workflow/bfloat16_check.h"
 #include "workflow/quantize.h"
 
 /* Everything in it is borrowed. */
@@ -24,8 +25,9 @@ enum { TARE_WORKFLOW_CONVERT_STEPS = 3 };
 struct tare_converted {
     struct tare_conversion conversion;
     bool was_quantized;
-    struct tare_quantized quantized; /* if was_quantized */
-    const char *module_error;        /* why a StableHLO module stays as it is (the model's text); NULL: none does */
+    struct tare_quantized quantized;      /* if was_quantized */
+    struct tare_bfloat16_checked checked; /* how bfloat16 was checked */
+    const char *module_error; /* why a StableHLO module stays as it is (the model's text); NULL: none does */
 };
 
 /* Modifies the model. Release `out` with tare_workflow_quantized_free(&out->quantized), also after a failure. After a

@@ -59,7 +59,7 @@ static bool needs_channels(const struct tare_quantize_task *task, const struct t
 
 static void warn_of_unused_samples(const struct tare_quantize_task *task) {
     const struct tare_quantize_request *request = task->request;
-    if (request->data.count || request->calibration)
+    if ((request->data.count && !task->checks_later) || request->calibration)
         tare_warn(task->log, "--%s is not used: neither the method nor a rule of the recipe needs activation ranges",
                   request->data.count ? "data" : "calibration");
 }

@@ -27,6 +27,7 @@ struct tare_quantize_task {
     const struct tare_op_registry *ops;          /* NULL: the built-in ones */
     struct tare_calibration *calibration;        /* of the prepared model, instead of the request's; NULL: none */
     const struct tare_log *log;                  /* for warnings; NULL: none */
+    bool checks_later;                           /* the request's data are also used after quantization */
     bool quiet;                                  /* print no progress */
     const volatile sig_atomic_t *interrupted;    /* NULL: never */
 };

@@ -1,5 +1,5 @@
 /* Scales and zero points are recognised by what they are computed from and what they are used for. */
-#include "tpu/range_values.h"
+#include "tpu/exact/range_values.h"
 
 #include "support/mini_model.h"
 

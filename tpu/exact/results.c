@@ -1,5 +1,5 @@
 /* Outputs of signatures and of TPU functions: final probabilities, and all others. */
-#include "tpu/exact_internal.h"
+#include "tpu/exact/internal.h"
 #include "graph/calls.h"
 #include "graph/op.h"
 

@@ -1,7 +1,7 @@
 /* The kinds of uses and values that bfloat16 must not touch: one row each, with what is printed, how far the analysis
  * follows the operands back, and the test. docs/converter.md explains the reasons and the cost. */
-#include "tpu/exact_internal.h"
-#include "tpu/range_values.h"
+#include "tpu/exact/internal.h"
+#include "tpu/exact/range_values.h"
 #include "graph/op.h"
 
 #include <math.h>
@@ -442,11 +442,23 @@ static bool is_constant_arithmetic(const struct tare_exact_values *v, const stru
            !has_flag(node, TARE_OP_MOVE) && (tare_passes_values(node) || has_flag(node, TARE_OP_PRODUCT));
 }
 
+/* ---- found by a check ---- */
+
+bool tare_exact_is_found(const struct tare_exact_values *v, const struct tare_exact_view *view,
+                         const struct tare_node *node) {
+    for (size_t i = 0; view->stem && i < v->options->n_nodes; i++)
+        if (strcmp(v->options->nodes[i].node, node->name) == 0 &&
+            strcmp(v->options->nodes[i].function, view->stem) == 0)
+            return true;
+    return false;
+}
+
 /* ---- the table ---- */
 
 const struct tare_exact_kind tare_exact_kinds[] = {
     { "is an angle", TARE_EXACT_PRODUCT, false, is_large_angle },
     { "is a squared distance", TARE_EXACT_PRODUCT, false, is_expanded_distance },
+    { "changes an output, by the check", TARE_EXACT_RESULT, false, tare_exact_is_found },
     { "becomes an integer", TARE_EXACT_RESULT, true, becomes_integer },
     { "is ordered by value", TARE_EXACT_RESULT, true, is_ordered },
     { "decides a step", TARE_EXACT_RESULT, true, decides_step },

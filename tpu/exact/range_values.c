@@ -1,5 +1,5 @@
 /* Recognises scales and zero points by their data flow; see the header. */
-#include "tpu/range_values.h"
+#include "tpu/exact/range_values.h"
 #include "graph/op.h"
 
 enum {

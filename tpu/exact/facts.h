@@ -1,8 +1,8 @@
 /* What is known about the float values of a model before it runs: where they come from and, roughly, how large their
  * mean is compared with what varies from record to record. The sizes are estimates: constants and variables are
  * measured, products scale by the norm of their weights, and what nothing is known about has mean 0 and deviation 1. */
-#ifndef TARE_TPU_VALUE_FACTS_H
-#define TARE_TPU_VALUE_FACTS_H
+#ifndef TARE_TPU_EXACT_FACTS_H
+#define TARE_TPU_EXACT_FACTS_H
 
 #include "graph/model.h"
 

@@ -1,15 +1,15 @@
 /* Data-flow analysis over the whole model.
  *
- * Forward: where values come from and how large their mean is (tpu/value_facts.h).
+ * Forward: where values come from and how large their mean is (tpu/exact/facts.h).
  *
- * Backward: from every use that needs exact values (tpu/exact_kinds.c, tpu/exact_results.c), along edges, with a
+ * Backward: from every use that needs exact values (tpu/exact/kinds.c, tpu/exact/results.c), along edges, with a
  * worklist. A slot is an edge, or the return of a function, which is an edge whose index is negative: a return may have
  * to stay exact for one of its callers although nothing in the function needs it. Every slot enters the worklist once,
  * so the cost is linear in the number of edges and call sites. Kinds that reach further back come first.
  *
  * Forward again: arithmetic on exact values alone stays exact up to the next product, so that a second reader of an
  * exact value does not get a rounded one. */
-#include "tpu/exact_internal.h"
+#include "tpu/exact/internal.h"
 #include "graph/calls.h"
 #include "graph/op.h"
 
@@ -46,6 +46,10 @@ static struct tare_exact_view *view_of(const struct tare_exact_values *v, const 
 static tare_status add_view(struct tare_exact_values *v, struct tare_graph *graph) {
     struct tare_exact_view *view = &v->views[v->n_views++];
     view->graph = graph;
+    if (v->options->n_nodes) {
+        view->stem = tare_bf16_function_stem(v->arena, graph->name);
+        if (!view->stem) return TARE_NO_MEMORY;
+    }
     if (graph == v->model->main) TARE_TRY(tare_model_served_nodes(&view->served, v->arena, v->model));
     return tare_graph_table_set(&v->by_graph, graph, view) ? TARE_OK : TARE_NO_MEMORY;
 }
@@ -297,7 +301,20 @@ static tare_status seed_node(struct tare_exact_values *v, const struct tare_exac
     return TARE_OK;
 }
 
+static tare_status seed_arguments(struct tare_exact_values *v, const struct tare_exact_view *view) {
+    for (size_t i = 0; i < view->graph->n_args; i++) {
+        struct tare_node *arg = view->graph->args[i];
+        if (tare_exact_is_found(v, view, arg))
+            TARE_TRY(push_arg(v, view->graph, i,
+                              (struct tare_exact_why){ tare_exact_reason(v, "changes an output, by the check", arg),
+                                                       TARE_EXACT_RESULT }));
+    }
+    return TARE_OK;
+}
+
 static tare_status seed_level(struct tare_exact_values *v, enum tare_exact_level level) {
+    for (size_t g = 0; g < v->n_views && level == TARE_EXACT_RESULT; g++)
+        TARE_TRY(seed_arguments(v, &v->views[g]));
     for (size_t g = 0; g < v->n_views; g++)
         for (size_t i = 0; i < v->views[g].graph->n_nodes; i++)
             if (counts(&v->views[g], i)) TARE_TRY(seed_node(v, &v->views[g], v->views[g].graph->nodes[i], level));

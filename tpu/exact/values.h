@@ -3,9 +3,9 @@
 #ifndef TARE_TPU_EXACT_VALUES_H
 #define TARE_TPU_EXACT_VALUES_H
 
-#include "graph/model.h"
+#include "tpu/bfloat16.h"
 
-/* The kinds of values that stay exact are the table in tpu/exact_kinds.c, and outputs (tpu/exact_results.c). From them
+/* The kinds of values that stay exact are the table in tpu/exact/kinds.c, and outputs (tpu/exact/results.c). From them
  * the analysis propagates backward through elementwise arithmetic, moves, reductions, calls, branches, loops and lists.
  * It stops at inputs and constants, and at products: those compute in bfloat16, unless the kind needs their results in
  * float32 as well. Arithmetic on exact values alone is exact up to the next product. */
@@ -16,7 +16,9 @@ struct tare_exact_options {
     size_t n_converted;
     struct tare_graph *const *placed; /* functions whose returns count as final results, besides the signatures' */
     size_t n_placed;
-    bool rounds_outputs;    /* logits, probabilities and operands of ArgMax and TopK may be rounded */
+    bool rounds_outputs;                /* logits, probabilities and operands of ArgMax and TopK may be rounded */
+    const struct tare_bf16_node *nodes; /* found by a check (tpu/bfloat16.h) */
+    size_t n_nodes;
     bool rounds_magnitudes; /* only integers, ranks and final probabilities stay exact */
 };
 

@@ -1,7 +1,7 @@
 /* Forward data flow over the whole model, repeated until no flag changes; flags are only ever set, so it ends. One fact
  * per node and per argument. Results pass from callees to callers and arguments the other way, so that rounds alternate
  * their direction: few rounds for functions nested in either order. */
-#include "tpu/value_facts.h"
+#include "tpu/exact/facts.h"
 #include "base/tensor/tensor.h"
 #include "graph/bindings.h"
 #include "graph/calls.h"

@@ -4,8 +4,8 @@
 
 #include "base/map.h"
 #include "graph/graph_table.h"
-#include "tpu/exact_values.h"
-#include "tpu/value_facts.h"
+#include "tpu/exact/values.h"
+#include "tpu/exact/facts.h"
 
 /* How far a use that needs exact values reaches back. Uses are followed in this order, so that no value is visited
  * again for a weaker reason. */
@@ -30,6 +30,7 @@ struct tare_exact_view {
     bool converted;
     bool *served; /* of the main graph; NULL: all nodes count */
     struct tare_exact_caller *callers;
+    const char *stem; /* of its name; NULL: no check has found nodes */
 };
 
 struct tare_exact_values {
@@ -54,18 +55,21 @@ struct tare_exact_kind {
                     const struct tare_node *node);
 };
 
-/* tpu/exact_kinds.c: the table; the last has no reason. */
+/* tpu/exact/kinds.c: the table; the last has no reason. */
 extern const struct tare_exact_kind tare_exact_kinds[];
+/* Whether a check has found that the node, which may be an argument, changes outputs. */
+bool tare_exact_is_found(const struct tare_exact_values *values, const struct tare_exact_view *view,
+                         const struct tare_node *node);
 /* x², (x − y)². */
 bool tare_exact_is_square(const struct tare_node *node);
 
-/* tpu/exact_results.c: final probabilities and outputs with a large mean (level TARE_EXACT_RESULT), other outputs
+/* tpu/exact/results.c: final probabilities and outputs with a large mean (level TARE_EXACT_RESULT), other outputs
  * (TARE_EXACT_OUTPUT). */
 tare_status tare_exact_probabilities(struct tare_exact_values *values);
 tare_status tare_exact_large_outputs(struct tare_exact_values *values);
 tare_status tare_exact_outputs(struct tare_exact_values *values);
 
-/* tpu/exact_values.c, for those two. */
+/* tpu/exact/values.c, for those two. */
 bool tare_exact_carries_floats(int dtype);
 tare_status tare_exact_push(struct tare_exact_values *values, struct tare_edge edge, struct tare_exact_why why);
 /* Pushes the inputs of a node, which itself keeps its dtype; the reason gets the node's name. */

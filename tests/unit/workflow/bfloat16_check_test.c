@@ -1,0 +1,129 @@
+/* What the analysis cannot know is found by running records: features with a large mean that go straight into a product
+ * whose columns cancel it. */
+#include "workflow/bfloat16_check.h"
+
+#include "datasets/tfrecord.h"
+#include "support/draw.h"
+#include "support/mini_model.h"
+#include "support/sample_file.h"
+#include "support/temp.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { WIDTH = 16, RECORDS = 6 };
+
+/* Columns of sum 0. */
+static struct tare_edge weights(struct tare_graph *graph) {
+    const struct tare_shape shape = tare_shape_make(2, (int64_t)WIDTH, (int64_t)WIDTH);
+    struct tare_tensor value;
+    struct tare_node *node;
+    mini_ok(tare_tensor_new(&value, TARE_DT_FLOAT, &shape));
+    draw_fill(TARE_DATA(float, &value), WIDTH * WIDTH, DRAW_NORMAL, 7);
+    for (int c = 0; c < WIDTH; c++) {
+        float mean = 0;
+        for (int r = 0; r < WIDTH; r++)
+            mean += TARE_DATA(float, &value)[r * WIDTH + c] / WIDTH;
+        for (int r = 0; r < WIDTH; r++)
+            TARE_DATA(float, &value)[r * WIDTH + c] -= mean;
+    }
+    node = tare_graph_add_const(graph, "weights", &value);
+    tare_tensor_reset(&value);
+    return (struct tare_edge){ node, 0 };
+}
+
+/* y = relu(x W) W */
+static struct tare_graph_model *make_model(void) {
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *f = tare_model_add_function(model, "f");
+    struct tare_signature *s = TARE_NEW(&model->arena, struct tare_signature);
+    struct tare_edge x = mini_arg(f, "x", TARE_DT_FLOAT), in;
+    x = mini_node(f, "Relu", "relu", 1, mini_node(f, "MatMul", "first", 2, x, weights(f)));
+    mini_return(f, "y", mini_node(f, "MatMul", "second", 2, x, weights(f)));
+    model->signatures = s;
+    model->n_signatures = 1;
+    s->key = "serving_default";
+    s->method_name = "";
+    s->inputs = TARE_NEW(&model->arena, struct tare_binding);
+    s->outputs = TARE_NEW(&model->arena, struct tare_binding);
+    s->n_inputs = s->n_outputs = 1;
+    in = mini_placeholder(model->main, "x", TARE_DT_FLOAT);
+    *s->inputs = (struct tare_binding){
+        .key = "x", .dtype = TARE_DT_FLOAT, .edge = in, .shape = tare_shape_make(2, (int64_t)1, (int64_t)WIDTH)
+    };
+    *s->outputs = (struct tare_binding){ .key = "y",
+                                         .dtype = TARE_DT_FLOAT,
+                                         .shape = tare_shape_unknown(),
+                                         .edge = mini_call(model->main, "PartitionedCall", "serve", f, 1, in) };
+    return model;
+}
+
+static const char *write_samples(float mean) {
+    const struct tare_shape shape = tare_shape_make(2, (int64_t)1, (int64_t)WIDTH);
+    struct tare_tfrecord_writer *writer;
+    const char *path = temp_path("samples");
+    mini_ok(tare_tfrecord_create(&writer, path));
+    for (unsigned r = 0; r < RECORDS; r++) {
+        float x[WIDTH];
+        draw_fill(x, WIDTH, DRAW_NORMAL, r + 1);
+        for (int i = 0; i < WIDTH; i++)
+            x[i] += mean;
+        write_float_sample(writer, "x", &shape, x);
+    }
+    mini_ok(tare_tfrecord_commit(writer));
+    return path;
+}
+
+static struct tare_bfloat16_checked check(struct tare_graph_model *model, const char *path) {
+    struct tare_tpu_choice choice = { TARE_TPU_BY_SIGNATURE, "serving_default" };
+    const struct tare_converter_options options = { .functions = &choice, .n_functions = 1, .bfloat16 = true };
+    const struct tare_quantize_request request = { .data = { .items = &path, .count = path != NULL } };
+    struct tare_bfloat16_checked checked;
+    mini_ok(tare_workflow_bfloat16_check(&checked, &model->arena, model, &options, &request));
+    return checked;
+}
+
+static void features_with_a_large_mean__are_found(void **state) {
+    struct tare_graph_model *model = make_model();
+    const struct tare_bfloat16_checked checked = check(model, write_samples(300));
+    bool first = false;
+    (void)state;
+    for (size_t i = 0; i < checked.n_nodes; i++)
+        first |= strcmp(checked.nodes[i].node, "first") == 0;
+    assert_int_equal(checked.records, RECORDS);
+    assert_int_equal(checked.n_outputs, 1);
+    assert_true(checked.before < 20);
+    assert_true(checked.outputs[0].sqnr > 40);
+    assert_true(first);
+    model->n_signatures = 0;
+    tare_model_free(model);
+}
+
+static void centred_features__are_rounded(void **state) {
+    struct tare_graph_model *model = make_model();
+    const struct tare_bfloat16_checked checked = check(model, write_samples(0));
+    (void)state;
+    assert_int_equal(checked.n_nodes, 0);
+    assert_true(checked.outputs[0].sqnr > 40 && checked.outputs[0].sqnr < 60);
+    model->n_signatures = 0;
+    tare_model_free(model);
+}
+
+static void without_records__nothing_is_run(void **state) {
+    struct tare_graph_model *model = make_model();
+    const struct tare_bfloat16_checked checked = check(model, NULL);
+    (void)state;
+    assert_int_equal(checked.records, 0);
+    assert_int_equal(checked.n_outputs, 0);
+    model->n_signatures = 0;
+    tare_model_free(model);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(features_with_a_large_mean__are_found),
+        cmocka_unit_test(centred_features__are_rounded),
+        cmocka_unit_test(without_records__nothing_is_run),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
