@@ -17,8 +17,8 @@ install() {
     cmp -s "$list" "$installed" && return
     [ -x "$python" ] || python3.11 -m venv "$cache"
     "$cache/bin/pip" --disable-pip-version-check --retries 1 install --quiet --no-deps --require-hashes -r "$list" >"$cache/$1.log" 2>&1 || {
-        # A wrong hash or version is a fault of the list; anything else is a missing connection.
-        if "$cache/bin/pip" --disable-pip-version-check --retries 0 --timeout 10 download --quiet --no-deps --dest "$cache/probe" six >/dev/null 2>&1; then
+        # A wrong hash or version is an error of the list; anything else is a missing connection.
+        if "$python" -c 'import urllib.request; urllib.request.urlopen("https://pypi.org/simple/six/", timeout=10)' 2>/dev/null; then
             cat "$cache/$1.log" >&2
             exit 1
         fi
