@@ -23,6 +23,7 @@ volatile sig_atomic_t tare_interrupted;
 
 /* One line per command, in the order of the overview. */
 #define COMMANDS(X)                                                                                                    \
+    X(auto)                                                                                                            \
     X(inspect)                                                                                                         \
     X(run)                                                                                                             \
     X(calibrate)                                                                                                       \

@@ -19,14 +19,13 @@ static void put_word(struct tare_strbuf *out, const char *name, const char *valu
     tare_strbuf_printf(out, "%s%s", name, value);
 }
 
-static void put_settings(struct tare_strbuf *out, const struct tare_autotune *a,
-                         const struct tare_autotune_layer *layer) {
-    const char *algorithm = layer->algorithm ? layer->algorithm : a->algorithm;
+/* What the layer does not have from the model. */
+static void put_settings(struct tare_strbuf *out, const struct tare_autotune_layer *layer) {
     if (layer->method) put_word(out, "", layer->method);
     if (layer->bits) put_word(out, "bits=", layer->bits == 4 ? "4" : "8");
     if (layer->activation_bits) put_word(out, "activation_bits=", layer->activation_bits == 16 ? "16" : "8");
     if (layer->granularity) put_word(out, "granularity=", layer->granularity);
-    if (algorithm && !layer->method) put_word(out, "algorithm=", algorithm);
+    if (layer->algorithm && !layer->method) put_word(out, "algorithm=", layer->algorithm);
 }
 
 /* "top-1 75.20 % instead of 74.80 %, ". */
@@ -65,7 +64,7 @@ void tare_workflow_autotune_table(struct tare_strbuf *out, const struct tare_aut
     tare_strbuf_printf(out, ", %d models measured\n", a->models);
     for (size_t i = 0; i < a->count; i++) {
         struct tare_strbuf settings = { 0 };
-        put_settings(&settings, a, &a->layers[i]);
+        put_settings(&settings, &a->layers[i]);
         tare_text_table_row(table);
         tare_text_table_cell(table, "%s", a->layers[i].node);
         tare_text_table_cell(table, "%s", a->layers[i].op);
@@ -86,7 +85,7 @@ void tare_workflow_autotune_heading(struct tare_strbuf *out, const struct tare_a
 void tare_workflow_autotune_rules(struct tare_strbuf *out, const struct tare_autotune *a) {
     for (size_t i = 0; i < a->count; i++) {
         struct tare_strbuf settings = { 0 };
-        put_settings(&settings, a, &a->layers[i]);
+        put_settings(&settings, &a->layers[i]);
         if (settings.size) {
             tare_quant_recipe_put_layer(out, a->layers[i].node, a->layers[i].function);
             tare_strbuf_printf(out, " -> %s  # %s\n", tare_strbuf_text(&settings), a->layers[i].why);

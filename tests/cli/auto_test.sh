@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# tare auto: one command that compares, decides, builds, verifies and reports, by the commands that it prints.
+set -uo pipefail
+. "$TARE_SOURCE_DIR/tests/cli/support.sh"
+model=$glyphs/saved_model
+data=(--data "$glyphs/calibration.tfrecord.gz" --eval "$glyphs/eval.tfrecord.gz")
+cd "$work" || exit 1
+
+"$tare" auto "$model" int8 "${data[@]}" >out 2>log || fail "auto: $(cat log)"
+grep -q '^Recommended: ' out || fail "no recommendation: $(cat out)"
+grep -qx 'wrote int8, whose outputs are those that were measured; int8.recipe: the plan; int8.html' out || fail "auto: $(tail -1 out)"
+grep -q '<html' int8.html || fail "no report"
+grep -q '^method=' int8.recipe || fail "no plan: $(cat int8.recipe)"
+# The steps that it prints do the same: the second builds the same files.
+grep '^tare: step: ' log | sed 's/^tare: step: //' >steps
+[ "$(awk '{ print $2 }' steps | tr '\n' ' ')" = "compare quantize compare " ] || fail "steps: $(cat steps)"
+mv int8 by_auto
+while read -r line; do
+    eval "${line/#tare/\"\$tare\"} --quiet" >/dev/null || fail "step: $line"
+done <steps
+diff -r by_auto int8 >/dev/null || fail "the printed command builds another model"
+
+"$tare" auto "$model" tpu "${data[@]}" --tpu --quiet >out 2>log || fail "auto --tpu: $(cat log)"
+[ ! -s log ] || fail "auto --quiet: $(cat log)"
+"$tare" inspect tpu --ops | grep -q TPUPartitionedCall || fail "auto --tpu does not place the model"
+expect 1 "already exists" "$tare" auto "$model" tpu "${data[@]}" --tpu
+expect 2 "missing option '--data'" "$tare" auto "$model" other
+absent other
+finish
