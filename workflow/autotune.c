@@ -447,7 +447,8 @@ tare_status tare_workflow_autotune_choose(struct tare_autotune *out, const struc
     struct tare_data_groups groups = { 0 };
     tare_status status;
     *out = (struct tare_autotune){ .passes = "" };
-    if (task->variant->plan.recipe) return TARE_FAIL(TARE_USAGE, "--auto and --recipe are mutually exclusive");
+    if (task->variant->plan.recipe || task->variant->plan.recipe_file)
+        return TARE_FAIL(TARE_USAGE, "--auto and --recipe are mutually exclusive");
     out->method = setting->method->name;
     if (setting->method->needs_ranges) out->algorithm = tare_variant_algorithm(&out->arena, task->variant);
     c.comparison.progress = tare_progress_new(&progress);

@@ -25,7 +25,7 @@ static tare_status check_measuring(const struct tare_quantize_request *request) 
             "a target (--max-drop, --min-sqnr, --max-mae, --max-size) needs evaluation records (give --eval FILE)");
     if (request->automatic && !request->data.count)
         return TARE_FAIL(TARE_USAGE, "--auto needs representative samples (give --data FILE)");
-    if (request->automatic && request->plan.recipe)
+    if (request->automatic && (request->plan.recipe || request->plan.recipe_file))
         return TARE_FAIL(TARE_USAGE, "--auto and --recipe are mutually exclusive");
     if (request->automatic && !request->plan.setting.method)
         return TARE_FAIL(TARE_USAGE, "--auto needs a method other than float");
