@@ -228,6 +228,7 @@ static tare_status build(const struct run *run, const struct choice *choice) {
     if (choice->samples) add_value(&words, "--spec", options->records.spec_path);
     if (choice->samples) add_value(&words, "--signature", options->signature);
     if (choice->plan) add_value(&words, "--recipe", run->recipe);
+    if (options->tpu) add_value(&words, "--bfloat16", "analysis"); /* as it was measured */
     if (options->overwrite) add(&words, "--overwrite");
     if (words.count == MOST_WORDS) return TARE_FAIL(TARE_USAGE, "more than %d words in a command", MOST_WORDS - 1);
     for (int i = 0; i < words.count; i++) {

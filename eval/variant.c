@@ -313,13 +313,14 @@ static tare_status remove_float_constants(struct tare_graph_model *model) {
     return TARE_OK;
 }
 
-/* What `tare convert` computes by default. */
+/* What `tare convert --bfloat16 analysis` computes. */
 static tare_status to_bfloat16(struct tare_arena *arena, struct tare_graph_model *model,
                                const struct tare_variant *variant) {
     struct tare_converter_options converter;
     struct tare_conversion conversion;
     TARE_TRY(tare_converter_options_parse(&converter, arena, "", 0, NULL));
     converter.automatic = true;
+    converter.extent = TARE_BF16_ANALYSIS;
     converter.has_quantization = tare_quant_plan_quantizes(&variant->plan);
     TARE_TRY(tare_pipeline_compute(&conversion, arena, model, &converter));
     return remove_float_constants(model);

@@ -46,8 +46,8 @@ bool tare_variants_need_channels(const struct tare_variant_list *list);
 /* An accuracy pass needs Hessians. */
 bool tare_variants_need_hessians(const struct tare_variant_list *list);
 
-/* Turns a prepared model into the variant: quantized and, if requested, computed in bfloat16 as `tare convert` does.
- * `calibration` may be NULL for variants that need none. */
+/* Turns a prepared model into the variant: quantized and, if requested, computed in bfloat16 as `tare convert
+ * --bfloat16 analysis` does. `calibration` may be NULL for variants that need none. */
 tare_status tare_variant_apply(struct tare_quant_report *report, struct tare_arena *arena,
                                struct tare_graph_model *model, const struct tare_variant *variant,
                                struct tare_calibration *calibration) TARE_WARN_UNUSED;

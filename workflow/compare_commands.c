@@ -46,7 +46,9 @@ tare_status tare_workflow_compare_commands(struct tare_comparison_row *row, stru
     }
     begin(&text, c, "convert");
     if (quantizes) tare_workflow_plan_put(&text, &variant->plan, &samples);
-    if (!variant->bfloat16)
+    if (variant->bfloat16)
+        tare_strbuf_puts(&text, " --bfloat16 analysis");
+    else
         tare_strbuf_puts(&text, " --tpu_functions auto --converter_options_string 'bfloat16_optimization: DISABLED'");
     return take(&row->convert, &c->result.arena, &text);
 }
