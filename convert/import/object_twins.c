@@ -1,5 +1,6 @@
 /* Walking both object graphs from the root. */
 #include "convert/import/object_twins.h"
+#include "base/alloc.h"
 
 #include <string.h>
 
@@ -12,19 +13,13 @@ static int child_of(const Tensorflow__TrackableObjectGraph__TrackableObject *obj
     return -1;
 }
 
-tare_status tare_object_twins(int **out, struct tare_arena *arena, const Tensorflow__SavedObjectGraph *saved,
-                              const Tensorflow__TrackableObjectGraph *trackable, bool tolerant) {
-    size_t count = saved->n_nodes, depth = 0;
-    size_t *stack = TARE_NEW_ARRAY(arena, size_t, count + 1);
-    int *twins = *out = TARE_NEW_ARRAY(arena, int, count + 1);
-    if (!stack || !twins) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < count; i++)
-        twins[i] = -1;
-    if (!count || !trackable->n_nodes) return TARE_OK;
-    twins[0] = 0;
+static tare_status walk(int *twins, int *stack, const Tensorflow__SavedObjectGraph *saved,
+                        const Tensorflow__TrackableObjectGraph *trackable, bool tolerant) {
+    const size_t count = saved->n_nodes;
+    size_t depth = 0;
     stack[depth++] = 0;
     while (depth) {
-        size_t id = stack[--depth];
+        size_t id = (size_t)stack[--depth];
         const Tensorflow__SavedObject *object = saved->nodes[id];
         const Tensorflow__TrackableObjectGraph__TrackableObject *twin = trackable->nodes[twins[id]];
         for (size_t i = 0; i < object->n_children; i++) {
@@ -34,10 +29,25 @@ tare_status tare_object_twins(int **out, struct tare_arena *arena, const Tensorf
                 return TARE_FAIL(TARE_CORRUPT, "object graph: node %zu has child %d of %zu", id, child, count);
             if (match < 0 || (size_t)match >= trackable->n_nodes || twins[child] >= 0) continue;
             twins[child] = match;
-            stack[depth++] = (size_t)child;
+            stack[depth++] = child;
         }
     }
     return TARE_OK;
+}
+
+tare_status tare_object_twins(int **out, struct tare_arena *arena, const Tensorflow__SavedObjectGraph *saved,
+                              const Tensorflow__TrackableObjectGraph *trackable, bool tolerant) {
+    int *twins = *out = TARE_NEW_ARRAY(arena, int, saved->n_nodes + 1), *stack;
+    tare_status status;
+    if (!twins) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < saved->n_nodes; i++)
+        twins[i] = -1;
+    if (!saved->n_nodes || !trackable->n_nodes) return TARE_OK;
+    twins[0] = 0;
+    stack = tare_calloc(saved->n_nodes, sizeof *stack);
+    status = stack ? walk(twins, stack, saved, trackable, tolerant) : TARE_NO_MEMORY;
+    tare_free(stack);
+    return status;
 }
 
 const Tensorflow__TrackableObjectGraph__TrackableObject__SerializedTensor *

@@ -11,9 +11,9 @@
 struct captures {
     struct tare_file_validator *v;
     const Tensorflow__SavedObjectGraph *objects;
-    const Tensorflow__TrackableObjectGraph *trackable; /* NULL: the checkpoint has none */
-    const int *twins;                                  /* by object; only with `trackable` */
-    const char **captured_by;                          /* by object: a function; NULL: none */
+    const int *twins;     /* by object; only with v->trackable */
+    const char *function; /* the one whose captures are checked */
+    bool *seen;           /* by object: another function captured it */
 };
 
 /* ---- kinds ---- */
@@ -59,12 +59,12 @@ static bool is_plain(const Tensorflow__SavedObject *object) {
 static void check_value(const struct captures *c, size_t id) {
     const Tensorflow__SavedVariable *variable = c->objects->nodes[id]->variable;
     const Tensorflow__TrackableObjectGraph__TrackableObject__SerializedTensor *value =
-        c->twins[id] < 0 ? NULL : tare_object_value(c->trackable->nodes[c->twins[id]]);
+        c->twins[id] < 0 ? NULL : tare_object_value(c->v->trackable->nodes[c->twins[id]]);
     struct tare_shape declared = tare_shape_unknown();
     struct tare_bundle_entry entry;
     if (!value) {
         tare_file_fault(c->v, "checkpoint", "%s captures variable %s (node %zu), for which its object graph has no key",
-                        c->captured_by[id], variable->name, id);
+                        c->function, variable->name, id);
         return;
     }
     if (!tare_bundle_has(c->v->source->bundle, value->checkpoint_key)) return; /* reported for the object graph */
@@ -82,41 +82,40 @@ static void check_value(const struct captures *c, size_t id) {
 
 /* ---- all ---- */
 
-static tare_status index_captures(struct captures *c, struct tare_arena *arena) {
-    c->captured_by = TARE_NEW_ARRAY(arena, const char *, c->objects->n_nodes + 1);
-    if (!c->captured_by) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < c->objects->n_concrete_functions; i++) {
-        const Tensorflow__SavedConcreteFunction *concrete = c->objects->concrete_functions[i]->value;
-        for (size_t k = 0; concrete && k < concrete->n_bound_inputs; k++)
-            if (concrete->bound_inputs[k] >= 0 && (size_t)concrete->bound_inputs[k] < c->objects->n_nodes)
-                c->captured_by[concrete->bound_inputs[k]] = c->objects->concrete_functions[i]->key;
-    }
-    return TARE_OK;
-}
-
 static void check_object(const struct captures *c, size_t id) {
     const Tensorflow__SavedObject *object = c->objects->nodes[id];
     if (object->kind_case == TENSORFLOW__SAVED_OBJECT__KIND_CAPTURED_TENSOR && c->v->model) check_tensor(c, id);
     if (object->kind_case == TENSORFLOW__SAVED_OBJECT__KIND_CONSTANT && c->v->model) check_constant(c, id);
-    if (!c->captured_by[id]) return;
+}
+
+static void check_captured(const struct captures *c, size_t id) {
+    const Tensorflow__SavedObject *object = c->objects->nodes[id];
     if (is_plain(object))
-        tare_file_fault(c->v, "object graph", "%s captures node %zu, which has no value", c->captured_by[id], id);
-    if (object->kind_case == TENSORFLOW__SAVED_OBJECT__KIND_VARIABLE && c->trackable) check_value(c, id);
+        tare_file_fault(c->v, "object graph", "%s captures node %zu, which has no value", c->function, id);
+    if (object->kind_case == TENSORFLOW__SAVED_OBJECT__KIND_VARIABLE && c->v->trackable) check_value(c, id);
+}
+
+static void check_function(struct captures *c, const Tensorflow__SavedConcreteFunction *concrete) {
+    for (size_t k = 0; concrete && k < concrete->n_bound_inputs; k++) {
+        const size_t id = (size_t)concrete->bound_inputs[k];
+        if (concrete->bound_inputs[k] < 0 || id >= c->objects->n_nodes || c->seen[id]) continue;
+        c->seen[id] = true;
+        check_captured(c, id);
+    }
 }
 
 static tare_status check_captures(struct captures *c, struct tare_arena *arena) {
-    Tensorflow__TrackableObjectGraph *trackable = NULL;
     int *twins = NULL;
-    TARE_TRY(index_captures(c, arena));
-    if (c->v->source->bundle && tare_source_trackable(&trackable, c->v->source) != TARE_OK) {
-        tare_error_clear(); /* reported for the checkpoint */
-        trackable = NULL;
-    }
-    if (trackable) TARE_TRY(tare_object_twins(&twins, arena, c->objects, trackable, true));
-    c->trackable = trackable;
+    c->seen = TARE_NEW_ARRAY(arena, bool, c->objects->n_nodes + 1);
+    if (!c->seen) return TARE_NO_MEMORY;
+    if (c->v->trackable) TARE_TRY(tare_object_twins(&twins, arena, c->objects, c->v->trackable, true));
     c->twins = twins;
     for (size_t i = 0; i < c->objects->n_nodes; i++)
         check_object(c, i);
+    for (size_t i = 0; i < c->objects->n_concrete_functions; i++) {
+        c->function = c->objects->concrete_functions[i]->key;
+        check_function(c, c->objects->concrete_functions[i]->value);
+    }
     return TARE_OK;
 }
 

@@ -8,7 +8,8 @@
 struct tare_file_validator {
     struct tare_faults *faults;
     struct tare_saved_model *source;
-    const struct tare_graph_model *model; /* NULL: it could not be imported */
+    const struct tare_graph_model *model;              /* NULL: it could not be imported */
+    const Tensorflow__TrackableObjectGraph *trackable; /* read by tare_validate_trackable; NULL: the file has none */
     bool written; /* by this process a moment ago: tensors are not read, and what a TPU compiles was checked before */
     bool out_of_memory; /* the list is incomplete */
 };

@@ -135,6 +135,7 @@ void tare_validate_trackable(struct tare_file_validator *v) {
     const tare_status status = tare_source_trackable(&trackable, v->source);
     tare_file_check(v, "checkpoint", "", status);
     if (status != TARE_OK || !trackable) return;
+    v->trackable = trackable;
     for (size_t i = 0; i < trackable->n_nodes; i++) {
         const Tensorflow__TrackableObjectGraph__TrackableObject *node = trackable->nodes[i];
         for (size_t k = 0; k < node->n_attributes; k++)

@@ -1,13 +1,19 @@
 /* Shapes of what functions compute: a loader infers them when it imports a function, from the shapes that are written
- * down for the arguments, and refuses a function whose nodes contradict each other or what is written down for them. */
+ * down for the arguments, and refuses a function whose nodes contradict each other or what is written down for them.
+ *
+ * What is inferred takes more memory than the file's nodes: functions of unusual size are left out, and what was
+ * inferred of callees is forgotten from time to time. */
 #include "convert/validation/internal.h"
 #include "interpreter/inference/infer.h"
 
 #include <string.h>
 
+enum { MOST_NODES = 30000, MOST_KEPT = 4000 };
+
 struct shape_check {
     struct tare_file_validator *v;
-    struct tare_inference *inference; /* of all functions */
+    struct tare_inference *inference; /* of the functions since the last renewal */
+    size_t n_nodes;                   /* of these */
     struct tare_arena arena;          /* of one function */
 };
 
@@ -53,11 +59,24 @@ static tare_status check_function(struct shape_check *s, const struct tare_graph
     return TARE_OK;
 }
 
+static tare_status renew(struct shape_check *s, size_t n_nodes) {
+    s->n_nodes += n_nodes;
+    if (s->inference && s->n_nodes <= MOST_KEPT) return TARE_OK;
+    tare_inference_free(s->inference);
+    s->inference = tare_inference_new();
+    s->n_nodes = n_nodes;
+    return s->inference ? TARE_OK : TARE_NO_MEMORY;
+}
+
 void tare_validate_shapes(struct tare_file_validator *v) {
-    struct shape_check s = { .v = v, .inference = tare_inference_new() };
-    tare_status status = s.inference ? TARE_OK : TARE_NO_MEMORY;
+    struct shape_check s = { .v = v };
+    tare_status status = TARE_OK;
     for (size_t i = 0; i < v->model->n_functions && status == TARE_OK; i++) {
-        status = check_function(&s, v->model->functions[i]);
+        const struct tare_graph *function = v->model->functions[i];
+        const size_t n_nodes = function->n_nodes + function->n_args;
+        if (n_nodes > MOST_NODES) continue;
+        status = renew(&s, n_nodes);
+        if (status == TARE_OK) status = check_function(&s, function);
         tare_arena_reset(&s.arena);
     }
     if (status != TARE_OK) v->out_of_memory = true;

@@ -157,22 +157,29 @@ static const char *signature_function(const Tensorflow__SavedObjectGraph *object
     return at->bare_concrete_function->concrete_function_name;
 }
 
+/* Signatures by the name of their function; the first counts, others with the same function have the same outputs. */
+static tare_status index_signatures(struct tare_map *out, const struct tare_file_validator *v) {
+    for (size_t s = 0; s < v->model->n_signatures; s++) {
+        struct tare_signature *signature = &v->model->signatures[s];
+        const char *name = signature_function(v->source->meta->object_graph_def, signature->key);
+        if (name && !tare_map_get(out, name) && !tare_map_set(out, name, signature)) return TARE_NO_MEMORY;
+    }
+    return TARE_OK;
+}
+
 void tare_validate_structured(struct tare_file_validator *v) {
     const Tensorflow__SavedObjectGraph *objects = v->source->meta->object_graph_def;
-    struct tare_map described = { 0 };
+    struct tare_map signatures = { 0 };
     if (!objects || !v->model) return;
+    if (index_signatures(&signatures, v) != TARE_OK) v->out_of_memory = true;
     for (size_t i = 0; i < objects->n_concrete_functions; i++) {
         const char *name = objects->concrete_functions[i]->key;
         const struct tare_graph *function = tare_model_find_function(v->model, name);
-        described_function *value = objects->concrete_functions[i]->value;
-        if (!function || !value) continue;
-        if (!check_function(v, function, value) || !tare_map_set(&described, name, value)) v->out_of_memory = true;
+        const struct tare_signature *signature = tare_map_get(&signatures, name);
+        const described_function *described = objects->concrete_functions[i]->value;
+        if (!function || !described) continue;
+        if (!check_function(v, function, described)) v->out_of_memory = true;
+        if (signature) check_signature(v, signature, function, described);
     }
-    for (size_t s = 0; s < v->model->n_signatures; s++) {
-        const struct tare_signature *signature = &v->model->signatures[s];
-        const char *name = signature_function(objects, signature->key);
-        const described_function *value = name ? tare_map_get(&described, name) : NULL;
-        if (value) check_signature(v, signature, tare_model_find_function(v->model, name), value);
-    }
-    tare_map_free(&described);
+    tare_map_free(&signatures);
 }

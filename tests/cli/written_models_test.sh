@@ -77,8 +77,8 @@ faults colocated_with_nothing "graph/b/read (Identity): expects to be colocated 
 faults captured_tensor_gone \
     "object graph: node 7 is tensor matmul:0 of __inference_f_679, which does not exist"
 faults keys_apart \
-    "checkpoint: __inference_signature_wrapper___call___71 captures variable dense/kernel (node 8), for which its object graph has no key" \
-    "checkpoint: __inference_signature_wrapper___call___71 captures variable dense/bias (node 9), for which its object graph has no key"
+    "checkpoint: __inference_signature_wrapper___call___62 captures variable dense/kernel (node 8), for which its object graph has no key" \
+    "checkpoint: __inference_signature_wrapper___call___62 captures variable dense/bias (node 9), for which its object graph has no key"
 faults unsorted_outputs \
     "object graph: argument 2 of main is arg2, its structured signature has arg10 there" \
     "object graph: output output_10 of signature serving_default is result 10 of main, its structured outputs have it at 2"
