@@ -5,6 +5,7 @@
 #include "datasets/npy.h"
 #include "eval/function_signature.h"
 #include "eval/model_inputs.h"
+#include "interpreter/signature_target.h"
 #include "workflow/data_options.h"
 
 #include <string.h>
@@ -139,6 +140,7 @@ tare_status tare_run_arrays_run(struct tare_run_outputs *outputs, const struct t
     struct tare_tensor *tensors = tare_calloc(n_feeds + n_outputs + 1, sizeof *tensors);
     struct tare_edge *edges = tare_calloc(n_feeds + n_outputs + 1, sizeof *edges);
     struct tare_feed_place place = { 0 };
+    struct tare_node *target = tare_session_target(session, signature);
     tare_status status = tensors && edges ? check_names(arrays, signature) : TARE_NO_MEMORY;
     if (status == TARE_OK) status = tare_bind_record(tensors, signature, &sample, NULL);
     for (size_t i = 0; i < n_feeds && status == TARE_OK; i++) {
@@ -149,8 +151,8 @@ tare_status tare_run_arrays_run(struct tare_run_outputs *outputs, const struct t
     for (size_t i = 0; i < n_outputs && status == TARE_OK; i++)
         edges[n_feeds + i] = signature->outputs[i].edge;
     if (status == TARE_OK)
-        status =
-            tare_session_run(session, edges, tensors, n_feeds, edges + n_feeds, tensors + n_feeds, n_outputs, NULL, 0);
+        status = tare_session_run(session, edges, tensors, n_feeds, edges + n_feeds, tensors + n_feeds, n_outputs,
+                                  &target, target != NULL);
     if (status == TARE_OK) status = tare_run_outputs_take(outputs, tensors + n_feeds);
     for (size_t i = 0; tensors && i < n_feeds + n_outputs; i++)
         tare_tensor_reset(&tensors[i]);

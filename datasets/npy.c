@@ -16,10 +16,10 @@ static const struct {
     const char *code;
     int dtype;
 } codes[] = {
-    { "b1", TARE_DT_BOOL },      { "i1", TARE_DT_INT8 },        { "i2", TARE_DT_INT16 },  { "i4", TARE_DT_INT32 },
-    { "i8", TARE_DT_INT64 },     { "u1", TARE_DT_UINT8 },       { "u2", TARE_DT_UINT16 }, { "u4", TARE_DT_UINT32 },
-    { "u8", TARE_DT_UINT64 },    { "f2", TARE_DT_HALF },        { "f4", TARE_DT_FLOAT },  { "f8", TARE_DT_DOUBLE },
-    { "c8", TARE_DT_COMPLEX64 }, { "c16", TARE_DT_COMPLEX128 },
+    { "b1", TARE_DT_BOOL },      { "i1", TARE_DT_INT8 },        { "i2", TARE_DT_INT16 },    { "i4", TARE_DT_INT32 },
+    { "i8", TARE_DT_INT64 },     { "u1", TARE_DT_UINT8 },       { "u2", TARE_DT_UINT16 },   { "u4", TARE_DT_UINT32 },
+    { "u8", TARE_DT_UINT64 },    { "f2", TARE_DT_HALF },        { "f4", TARE_DT_FLOAT },    { "f8", TARE_DT_DOUBLE },
+    { "c8", TARE_DT_COMPLEX64 }, { "c16", TARE_DT_COMPLEX128 }, { "V2", TARE_DT_BFLOAT16 }, /* of ml_dtypes */
 };
 
 /* ---- the header ---- */

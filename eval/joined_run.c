@@ -1,11 +1,13 @@
 /* Records alone and as one batch; see the header. */
 #include "eval/joined_run.h"
 #include "base/alloc.h"
+#include "interpreter/signature_target.h"
 
 static tare_status run_values(struct tare_session *session, const struct tare_record_edges *edges,
                               const struct tare_tensor *values, struct tare_tensor *outputs) {
+    struct tare_node *target = tare_session_target(session, edges->signature);
     return tare_session_run(session, edges->feeds, values, edges->n_feeds, edges->fetches, outputs, edges->n_outputs,
-                            NULL, 0);
+                            &target, target != NULL);
 }
 
 tare_status tare_record_run(struct tare_session *session, const struct tare_record_edges *edges,

@@ -1,5 +1,6 @@
 /* Reading checkpoints: the index is read whole, data files are mapped and shared by the tensors that view them. */
 #include "proto/bundle.h"
+#include "base/tensor/narrow.h"
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/map.h"
@@ -213,8 +214,11 @@ static tare_status read_numbers(struct tare_tensor *out, struct shard *shard, co
     tare_status status;
     TARE_TRY(check_size(entry, shape, key));
     TARE_TRY(check_crc(shard, entry, crc_of_mapped(data, (size_t)entry->size)));
-    if (((uintptr_t)data & (element > 8 ? 7 : element - 1)) != 0)
-        return tare_tensor_from(out, (int)entry->dtype, shape, data);
+    if (((uintptr_t)data & (element > 8 ? 7 : element - 1)) != 0 || tare_dtype_is_narrow((int)entry->dtype)) {
+        TARE_TRY(tare_tensor_from(out, (int)entry->dtype, shape, data));
+        tare_tensor_narrow(out);
+        return TARE_OK;
+    }
     atomic_fetch_add(&shard->references, 1);
     status = tare_tensor_wrap(out, (int)entry->dtype, shape, data, shard_unref, shard);
     if (status != TARE_OK) shard_unref(shard);

@@ -1,5 +1,6 @@
 /* Conversion between tensors and TensorProto. */
 #include "proto/tensor_message.h"
+#include "base/tensor/narrow.h"
 #include "base/alloc.h"
 #include "proto/field.h"
 
@@ -178,7 +179,7 @@ static tare_status make_expanded(struct tare_tensor *out, int dtype, const struc
 
 static bool may_borrow(enum tare_tensor_memory memory, int dtype, const void *data) {
     size_t size = tare_dtype_size(dtype);
-    return memory == TARE_TENSOR_BORROW && (uintptr_t)data % (size > 8 ? 8 : size) == 0;
+    return memory == TARE_TENSOR_BORROW && (uintptr_t)data % (size > 8 ? 8 : size) == 0 && !tare_dtype_is_narrow(dtype);
 }
 
 static tare_status from_content(struct tare_tensor *out, int dtype, const struct tare_shape *shape, size_t bytes,
@@ -189,7 +190,9 @@ static tare_status from_content(struct tare_tensor *out, int dtype, const struct
         return TARE_FAIL(TARE_SHAPE, "tensor_content has %zu bytes (expected %zu for %s %s)", content->len, bytes,
                          tare_dtype_name(dtype), tare_shape_text(text, shape));
     if (may_borrow(memory, dtype, content->data)) return tare_tensor_wrap(out, dtype, shape, content->data, NULL, NULL);
-    return tare_tensor_from(out, dtype, shape, content->data);
+    TARE_TRY(tare_tensor_from(out, dtype, shape, content->data));
+    tare_tensor_narrow(out);
+    return TARE_OK;
 }
 
 static tare_status from_values(struct tare_tensor *out, const Tensorflow__TensorProto *message, int dtype,

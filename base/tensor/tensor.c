@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/poison.h"
+#include "base/tensor/narrow.h"
 #include "base/tensor/number.h"
 
 #include <math.h>
@@ -517,9 +518,7 @@ void tare_tensor_set_i64(struct tare_tensor *t, int64_t i, int64_t value) {
 /* Least and greatest value of an integer dtype, the latter below 2^63. */
 static void integer_limits(int dtype, double *low, double *high) {
     const struct tare_dtype_info *info = tare_dtype_get(dtype);
-    const int bits = dtype == TARE_DT_INT4 || dtype == TARE_DT_UINT4   ? 4
-                     : dtype == TARE_DT_INT2 || dtype == TARE_DT_UINT2 ? 2
-                                                                       : 8 * (int)info->size;
+    const int bits = tare_dtype_bits(dtype);
     const bool is_unsigned =
         info->class == TARE_CLASS_UNSIGNED || (info->class == TARE_CLASS_QUANTIZED && info->spec_name[1] == 'u');
     *low = is_unsigned ? 0 : -ldexp(1, bits - 1);

@@ -133,9 +133,11 @@ static tare_status replace(struct tare_node *node, const struct binding *b) {
     return TARE_OK;
 }
 
-static tare_status import_module(struct tare_graph **out, struct tare_node *node) {
+static tare_status import_module(struct tare_graph **out, struct tare_node *node, const struct binding *b) {
     const struct tare_attr *attr = tare_node_find_attr(node, "module");
-    const struct tare_shlo_import_options options = { .stem = "stablehlo", .caller = node };
+    const struct tare_shlo_import_options options = {
+        .stem = "stablehlo", .caller = node, .has_platform = b->has_index, .platform = b->index
+    };
     struct tare_shlo_module *module;
     tare_status status;
     if (!attr || attr->is_list || attr->kind != TARE_ATTR_STRING)
@@ -150,7 +152,7 @@ static tare_status expand_node(struct tare_node *node) {
     struct tare_graph *function;
     struct binding b = { 0 };
     b.has_index = platforms_of(node, &b.index) > 1;
-    TARE_TRY(import_module(&function, node));
+    TARE_TRY(import_module(&function, node, &b));
     b.function = function;
     TARE_TRY(check_call(node, &b));
     return replace(node, &b);

@@ -4,7 +4,9 @@
  * the graph that is being built. A region that becomes a function sees captured values as further arguments: while it
  * is lowered, their numbers map to those arguments. Constants are emitted in each graph that uses them. */
 #include "convert/stablehlo/import.h"
+#include "base/tensor/narrow.h"
 #include "convert/stablehlo/declared.h"
+#include "convert/stablehlo/known_index.h"
 #include "convert/stablehlo/lower.h"
 
 #include "base/alloc.h"
@@ -35,8 +37,9 @@ struct tare_shlo_importer {
     struct tare_edge *edges;   /* by value number */
     struct tare_map functions; /* name -> struct function */
     uint8_t *defined;          /* by value number: scratch of capture analysis */
-    int64_t devices;           /* of the manual computation whose body is being lowered; else 1 */
-    int depth;                 /* of the op being lowered */
+    struct tare_known_indices known;
+    int64_t devices; /* of the manual computation whose body is being lowered; else 1 */
+    int depth;       /* of the op being lowered */
     struct tare_declarations declarations;
     bool placed; /* the text of the error has the function: its callers are not added */
 };
@@ -73,6 +76,7 @@ static tare_status constant_tensor(struct tare_tensor *out, const struct tare_sh
     } else if (bytes) {
         copy_bytes(out->data, value->data, bytes);
     }
+    tare_tensor_narrow(out);
     return TARE_OK;
 }
 
@@ -111,6 +115,7 @@ static const struct tare_shlo_module *module_of(const struct tare_lowering *l);
 static struct tare_edge *edges_of(const struct tare_lowering *l);
 static void lower_ops(struct tare_lowering *l, const struct tare_shlo_block *block, size_t first, size_t end);
 static int64_t *devices_of(const struct tare_lowering *l);
+static int64_t known_index_of(const struct tare_lowering *l, const struct tare_shlo_value *value);
 static const struct tare_lowering_host host = { .value = value_of,
                                                 .captures = captures_of,
                                                 .region = function_of_region,
@@ -120,6 +125,7 @@ static const struct tare_lowering_host host = { .value = value_of,
                                                 .module = module_of,
                                                 .edges = edges_of,
                                                 .devices = devices_of,
+                                                .known_index = known_index_of,
                                                 .ops = lower_ops };
 
 /* ---- rules ---- */
@@ -186,6 +192,10 @@ static struct tare_edge *edges_of(const struct tare_lowering *l) {
 
 static int64_t *devices_of(const struct tare_lowering *l) {
     return &l->importer->devices;
+}
+
+static int64_t known_index_of(const struct tare_lowering *l, const struct tare_shlo_value *value) {
+    return tare_known_index(&l->importer->known, value);
 }
 
 static void lower_ops(struct tare_lowering *l, const struct tare_shlo_block *block, size_t first, size_t end) {
@@ -494,13 +504,15 @@ static tare_status index_functions(struct tare_shlo_importer *im) {
     return TARE_OK;
 }
 
-static tare_status import(struct tare_graph **out, struct tare_shlo_importer *im) {
+static tare_status import(struct tare_graph **out, struct tare_shlo_importer *im,
+                          const struct tare_shlo_import_options *options) {
     struct function *main_function;
     im->edges = TARE_NEW_ARRAY(&im->arena, struct tare_edge, im->module->n_values + 1);
     im->defined = TARE_NEW_ARRAY(&im->arena, uint8_t, im->module->n_values + 1);
     if (!im->edges || !im->defined) return TARE_NO_MEMORY;
     TARE_TRY(tare_shlo_check_ops(im->module));
     TARE_TRY(index_functions(im));
+    if (options->has_platform) TARE_TRY(tare_known_indices_make(&im->known, &im->arena, im->module, options->platform));
     main_function = tare_map_get(&im->functions, "main");
     if (!main_function) return TARE_FAIL(TARE_UNSUPPORTED, "the module has no function 'main'");
     TARE_TRY(import_function(im, main_function, "main"));
@@ -515,7 +527,7 @@ tare_status tare_shlo_import(struct tare_graph **out, struct tare_graph_model *m
         .model = model, .module = module, .stem = options->stem, .caller = options->caller, .devices = 1
     };
     im.declarations.arena = &im.arena;
-    const tare_status status = import(out, &im);
+    const tare_status status = import(out, &im, options);
     tare_map_free(&im.declarations.by_graph);
     tare_map_free(&im.functions);
     tare_arena_free(&im.arena);

@@ -9,6 +9,8 @@
 struct tare_shlo_import_options {
     const struct tare_node *caller; /* the XlaCallModule node, whose function_list tf.call_tf_function uses; or NULL */
     const char *stem;               /* of the names of functions and nodes */
+    bool has_platform;              /* main's first argument is the index of the platform: */
+    size_t platform;
 };
 
 /* Adds the functions that `main` of the module reaches to the model; *out is main's. TARE_UNSUPPORTED with all ops and

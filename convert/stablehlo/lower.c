@@ -365,6 +365,21 @@ struct tare_graph *tare_lower_function(struct tare_lowering *l, const char *name
     return l->host->function(l, name);
 }
 
+int64_t tare_lower_known_index(const struct tare_lowering *l, const struct tare_shlo_value *value) {
+    return l->host->known_index(l, value);
+}
+
+void tare_lower_region_here(struct tare_lowering *l, const struct tare_shlo_block *region) {
+    const struct tare_shlo_op *end = region->n_ops ? &region->ops[region->n_ops - 1] : NULL;
+    if (!end || region->n_args || end->n_operands != l->op->n_results) {
+        tare_lower_fail(l, TARE_CORRUPT, "a region has arguments or other results");
+        return;
+    }
+    l->host->ops(l, region, 0, region->n_ops - 1);
+    for (size_t i = 0; i < end->n_operands && l->status == TARE_OK; i++)
+        l->outputs[i] = l->host->value(l, end->operands[i]);
+}
+
 bool tare_lower_inlined(struct tare_lowering *l, const char *name) {
     return l->host->inlined(l, name);
 }

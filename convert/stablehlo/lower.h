@@ -24,6 +24,7 @@ struct tare_lowering_host {
     const struct tare_shlo_module *(*module)(const struct tare_lowering *l);
     struct tare_edge *(*edges)(const struct tare_lowering *l);
     int64_t *(*devices)(const struct tare_lowering *l);
+    int64_t (*known_index)(const struct tare_lowering *l, const struct tare_shlo_value *value);
     void (*ops)(struct tare_lowering *l, const struct tare_shlo_block *block, size_t first, size_t end);
 };
 
@@ -204,6 +205,10 @@ struct tare_graph *tare_lower_region(struct tare_lowering *l, const struct tare_
                                      const struct tare_shlo_captures *captures, bool pass_captures);
 /* The edge of a captured value in the graph of the lowering. */
 struct tare_edge tare_lower_value(struct tare_lowering *l, const struct tare_shlo_value *value);
+/* The integer that a value always is where the module runs; -1: not known. */
+int64_t tare_lower_known_index(const struct tare_lowering *l, const struct tare_shlo_value *value);
+/* Emits the ops of a region that captures values but has no arguments, and sets the outputs to what it returns. */
+void tare_lower_region_here(struct tare_lowering *l, const struct tare_shlo_block *region);
 /* The function of a StableHLO function by name; fails when there is none. */
 struct tare_graph *tare_lower_function(struct tare_lowering *l, const char *name);
 /* Emits the body of a small function in place of a call, so that the ops before and after it are neighbors of the ops

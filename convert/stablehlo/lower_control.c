@@ -170,7 +170,8 @@ static void lower_if(struct tare_lowering *l, const void *arg) {
     end_control(l, node, regions, 2);
 }
 
-/* An index out of range selects the last branch, in TensorFlow as in XLA. */
+/* An index out of range selects the last branch, in TensorFlow as in XLA. Of a known index, that of the platform, the
+ * other branches are not part of the model. */
 static void lower_case(struct tare_lowering *l, const void *arg) {
     struct tare_shlo_captures captures = { 0 };
     struct tare_graph *branches[MOST_BRANCHES];
@@ -178,6 +179,11 @@ static void lower_case(struct tare_lowering *l, const void *arg) {
     (void)arg;
     if (!count || count > MOST_BRANCHES) {
         tare_lower_fail(l, TARE_UNSUPPORTED, "a case of %zu branches (expected 1 to %d)", count, MOST_BRANCHES);
+        return;
+    }
+    const int64_t known = l->op->n_operands ? tare_lower_known_index(l, l->op->operands[0]) : -1;
+    if (known >= 0) {
+        tare_lower_region_here(l, &l->op->regions[(size_t)known < count ? (size_t)known : count - 1]);
         return;
     }
     for (size_t i = 0; i < count; i++)

@@ -222,6 +222,15 @@ static tare_status run_steps(struct tare_session *session, const struct tare_pla
     return first < plan->n_steps ? run_range(session, plan, frame, first, plan->n_steps - 1) : TARE_OK;
 }
 
+/* A copy of its own in place of a share. */
+static tare_status keep(struct tare_tensor *result) {
+    struct tare_tensor copy;
+    TARE_TRY(tare_tensor_copy(&copy, result));
+    tare_tensor_reset(result);
+    *result = copy;
+    return TARE_OK;
+}
+
 static tare_status collect(const struct tare_plan *plan, const struct tare_exec_frame *frame,
                            struct tare_tensor *results) {
     for (size_t i = 0; i < plan->n_fetches; i++) {
@@ -230,9 +239,10 @@ static tare_status collect(const struct tare_plan *plan, const struct tare_exec_
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "result %zu has no value: it lies on a branch that was not taken",
                              i);
         if (plan->fetch_reads[i])
-            TARE_TRY(tare_reference_read(&results[i], value));
+            TARE_TRY(tare_reference_read(&results[i], value, false));
         else
             tare_tensor_share(&results[i], value);
+        if (plan->writes_references) TARE_TRY(keep(&results[i]));
     }
     return TARE_OK;
 }

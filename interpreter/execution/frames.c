@@ -290,7 +290,7 @@ static tare_status gather(struct flow_run *run, struct instance *instance, int s
         if ((size_t)value < run->plan->n_feeds && !inputs[i].dtype) tare_tensor_share(&inputs[i], &frame->slots[value]);
         if (step->reads && step->reads[i] && inputs[i].dtype) {
             struct tare_tensor read;
-            TARE_TRY(tare_reference_read(&read, &inputs[i]));
+            TARE_TRY(tare_reference_read(&read, &inputs[i], step->reads[i] == TARE_READ_WRITTEN));
             tare_tensor_reset(&inputs[i]);
             inputs[i] = read;
         }

@@ -68,7 +68,7 @@ tare_status tare_step_show(struct tare_session *session, const struct tare_step 
             TARE_TRY(session->observe(session->observe_arg, step->node, k, &outputs[k]));
             continue;
         }
-        if (tare_reference_read(&value, &outputs[k]) != TARE_OK) { /* not initialised: nothing to see */
+        if (tare_reference_read(&value, &outputs[k], false) != TARE_OK) { /* not initialised: nothing to see */
             tare_error_clear();
             continue;
         }

@@ -160,11 +160,42 @@ static tare_status find_reads(struct builder *b, struct tare_step *step) {
         references += is_reference(node->inputs[i]);
     if (!references) return TARE_OK;
     if (node->def) TARE_TRY(tare_opdef_input_dtypes(&b->scratch, node, &expected, &count));
-    step->reads = TARE_NEW_ARRAY(b->arena, bool, node->n_inputs);
+    step->reads = TARE_NEW_ARRAY(b->arena, uint8_t, node->n_inputs);
     if (!step->reads) return TARE_NO_MEMORY;
     for (size_t i = 0; i < node->n_inputs; i++)
         step->reads[i] = is_reference(node->inputs[i]) && (i >= count || !tare_dtype_is_ref(expected[i]));
     return TARE_OK;
+}
+
+/* The node that declares the variable of a reference: ops pass on that of input 0. */
+static const struct tare_node *variable_of(struct tare_edge edge) {
+    for (size_t k = 0; k < edge.node->graph->n_nodes; k++) { /* of a cycle any node will do */
+        if (!edge.node->n_inputs || !is_reference(edge.node->inputs[0])) break;
+        edge = edge.node->inputs[0];
+    }
+    return edge.node;
+}
+
+static bool is_written(const struct tare_plan *plan, const struct tare_node *variable) {
+    for (size_t s = 0; s < plan->n_steps; s++) {
+        const struct tare_step *step = &plan->steps[s];
+        if (step->op && step->op->flags & TARE_OP_WRITES && step->n_inputs && is_reference(step->node->inputs[0]) &&
+            variable_of(step->node->inputs[0]) == variable)
+            return true;
+    }
+    return false;
+}
+
+/* Readers of a variable that the plan writes see the change, as in TensorFlow, where they share its memory. */
+static void find_written_reads(struct tare_plan *plan) {
+    for (size_t s = 0; s < plan->n_steps; s++) {
+        const struct tare_step *step = &plan->steps[s];
+        for (size_t i = 0; step->reads && i < step->n_inputs; i++)
+            if (step->reads[i] && is_written(plan, variable_of(step->node->inputs[i]))) {
+                step->reads[i] = TARE_READ_WRITTEN;
+                plan->writes_references = true;
+            }
+    }
 }
 
 static tare_status connect(struct builder *b, struct tare_step *step, bool constant) {
@@ -328,6 +359,7 @@ static tare_status build(struct builder *b) {
     for (size_t i = 0; i < b->plan->n_steps; i++)
         TARE_TRY(connect(b, &b->plan->steps[i], false));
     TARE_TRY(connect_fetches(b));
+    find_written_reads(b->plan);
     if (b->plan->may_die || b->plan->has_frames) return end_values(b);
     TARE_TRY(tare_plan_note_uses(&uses, b->plan, &b->scratch));
     TARE_TRY(tare_plan_find_fusions(b->plan, &uses, b->arena));

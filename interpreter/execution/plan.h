@@ -102,6 +102,9 @@ struct tare_step_group {
 
 enum { TARE_NO_STEP = -1, TARE_MANY_STEPS = -2 };
 
+/* Whether an input is a variable that is read before the step, and whether another step writes that variable. */
+enum tare_plan_read { TARE_READ_NONE, TARE_READ_PLAIN, TARE_READ_WRITTEN };
+
 /* One node of a plan. */
 struct tare_step {
     /* What the executor reads of each step that it visits comes first: fewer cache lines are read. */
@@ -125,7 +128,7 @@ struct tare_step {
     size_t n_outputs;
     int *inputs; /* value numbers */
     size_t n_inputs;
-    bool *reads;       /* input i is a reference to a variable, read before the step; NULL: none is */
+    uint8_t *reads;    /* enum tare_plan_read of input i, a reference to a variable; NULL: all are TARE_READ_NONE */
     bool *last_use;    /* this step is the last use of input i's slot, and reads it through no other input */
     bool keeps_inputs; /* most are constants, which are gathered once */
     int *controls;     /* steps that must have run; set only if may_die */
@@ -203,8 +206,9 @@ struct tare_plan {
     size_t n_constants;
     int *feeds; /* slot of feed i */
     size_t n_feeds;
-    int *fetches;      /* value numbers */
-    bool *fetch_reads; /* fetch i is a reference, read at the end of the run */
+    int *fetches;           /* value numbers */
+    bool *fetch_reads;      /* fetch i is a reference, read at the end of the run */
+    bool writes_references; /* results are copies of what a later run could write */
     size_t n_fetches;
     size_t n_slots;
     size_t max_inputs;

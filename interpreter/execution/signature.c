@@ -1,6 +1,8 @@
 /* Running a signature: its inputs and outputs are edges of the main graph with a dtype and a shape that must fit. */
 #include "base/arena.h"
+#include "interpreter/execution/state.h"
 #include "interpreter/session.h"
+#include "interpreter/signature_target.h"
 
 #include <string.h>
 
@@ -90,12 +92,25 @@ static tare_status check_results(const struct tare_signature *signature, const s
     return TARE_OK;
 }
 
+struct tare_node *tare_signature_target(const struct tare_graph_model *model, const struct tare_signature *signature) {
+    for (size_t i = model->main->n_nodes; i-- > 0 && !signature->n_outputs;) {
+        struct tare_node *node = model->main->nodes[i];
+        if (!node->dead && strcmp(node->op, signature->key) == 0) return node;
+    }
+    return NULL;
+}
+
+struct tare_node *tare_session_target(const struct tare_session *session, const struct tare_signature *signature) {
+    return tare_signature_target(session->model, signature);
+}
+
 tare_status tare_session_run_signature(struct tare_session *session, const struct tare_signature *signature,
                                        const struct tare_tensor *inputs, struct tare_tensor *outputs) {
     struct tare_arena scratch = { 0 };
     struct feed_list list = { TARE_NEW_ARRAY(&scratch, struct tare_edge, 3 * signature->n_inputs + 1),
                               TARE_NEW_ARRAY(&scratch, struct tare_tensor, 3 * signature->n_inputs + 1), 0 };
     struct tare_edge *fetches = TARE_NEW_ARRAY(&scratch, struct tare_edge, 3 * signature->n_outputs + 1);
+    struct tare_node *target = tare_session_target(session, signature);
     size_t n_fetches = 0;
     tare_status status = list.edges && list.values && fetches ? TARE_OK : TARE_NO_MEMORY;
     if (status != TARE_OK) goto done;
@@ -103,7 +118,8 @@ tare_status tare_session_run_signature(struct tare_session *session, const struc
     for (size_t i = 0; i < n_fetches; i++)
         outputs[i] = (struct tare_tensor){ 0 };
     TARE_CHECK(feed_bindings(&list, signature, inputs));
-    TARE_CHECK(tare_session_run(session, list.edges, list.values, list.count, fetches, outputs, n_fetches, NULL, 0));
+    TARE_CHECK(tare_session_run(session, list.edges, list.values, list.count, fetches, outputs, n_fetches, &target,
+                                target != NULL));
     status = check_results(signature, outputs);
     for (size_t i = 0; i < n_fetches && status != TARE_OK; i++)
         tare_tensor_reset(&outputs[i]);

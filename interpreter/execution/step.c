@@ -89,7 +89,7 @@ tare_status tare_step_gather(const struct tare_plan *plan, struct tare_exec_fram
             continue;
         }
         frame->last_use[i] = NULL;
-        tare_status status = tare_reference_read(&frame->inputs[i], value);
+        tare_status status = tare_reference_read(&frame->inputs[i], value, step->reads[i] == TARE_READ_WRITTEN);
         if (status == TARE_OK) continue;
         while (i-- > 0)
             if (step->reads[i] && frame->inputs[i].dtype) tare_tensor_reset(&frame->inputs[i]);

@@ -2,6 +2,7 @@
 #include "base/alloc.h"
 #include "base/strbuf.h"
 #include "interpreter/execution/plan.h"
+#include "interpreter/signature_target.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -95,6 +96,9 @@ static tare_status search_signature(struct search *search, const struct tare_sig
     if (!feeds || !fetches) return TARE_NO_MEMORY;
     request.n_feeds = list_edges(feeds, signature->inputs, signature->n_inputs);
     request.n_fetches = list_edges(fetches, signature->outputs, signature->n_outputs);
+    struct tare_node *target = tare_signature_target(search->model, signature);
+    request.targets = &target;
+    request.n_targets = target != NULL;
     return search_nodes(search, &request);
 }
 

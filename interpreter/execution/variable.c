@@ -68,25 +68,44 @@ void tare_variable_assign(struct tare_variable_object *variable, const struct ta
     struct tare_tensor old = variable->value;
     tare_tensor_share(&variable->value, value);
     tare_tensor_reset(&old);
+    variable->written_in_place = false;
 }
 
 tare_status tare_variable_own(struct tare_variable_object *variable) {
     struct tare_tensor copy;
     if (!variable->value.dtype)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "variable '%s' is not initialised", variable->name);
-    if (tare_tensor_is_exclusive(&variable->value)) return TARE_OK;
+    if (variable->written_in_place || tare_tensor_is_exclusive(&variable->value)) return TARE_OK;
     TARE_TRY(tare_tensor_copy(&copy, &variable->value));
     tare_tensor_reset(&variable->value);
     variable->value = copy;
     return TARE_OK;
 }
 
-tare_status tare_reference_read(struct tare_tensor *out, const struct tare_tensor *handle) {
+tare_status tare_reference_read(struct tare_tensor *out, const struct tare_tensor *handle, bool written) {
     struct tare_variable_object *variable = NULL;
     if (handle->dtype != TARE_DT_RESOURCE) { /* a fed value in a reference's place */
         tare_tensor_share(out, handle);
         return TARE_OK;
     }
     TARE_TRY(tare_variable_from_handle(&variable, handle));
+    if (written && variable->value.dtype != TARE_DT_STRING) {
+        TARE_TRY(tare_variable_own(variable));
+        variable->written_in_place = true;
+    }
     return tare_variable_read(out, variable);
+}
+
+tare_status tare_reference_assign(struct tare_variable_object *variable, const struct tare_tensor *value) {
+    struct tare_tensor *to = &variable->value;
+    struct tare_tensor whole = { 0 };
+    if (!variable->written_in_place || to->dtype != value->dtype || to->elements != value->elements) {
+        tare_variable_assign(variable, value);
+        return TARE_OK;
+    }
+    if (value->splat) TARE_TRY(tare_tensor_copy(&whole, value));
+    if (to->elements) memmove(to->data, value->splat ? whole.data : value->data, tare_tensor_bytes(to));
+    to->shape = value->shape;
+    tare_tensor_reset(&whole);
+    return TARE_OK;
 }

@@ -188,6 +188,8 @@ def _known(array: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
     """Integers below one byte as int8 or uint8; other byte orders as the native one."""
     if array.dtype.name in _NARROW:
         return array.astype(_NARROW[array.dtype.name])
+    if array.dtype == np.dtype("V2"):  # what numpy.load makes of bfloat16
+        return _as_bfloat16(array.view(np.uint16))
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 

@@ -197,9 +197,7 @@ fi
 
 counter=$test_data/models/serving-counter
 if [ -d "$counter" ]; then
-    printf '\x93NUMPY\x01\x00v\x00%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': (20,), }" >"$work/delta.npy"
-    for i in $(seq 20); do printf '\x00\x00\x80\x3f'; done >>"$work/delta.npy"
-    "$tare" dataset make --input delta="$work/delta.npy" -o "$work/delta.tfrecord" --quiet || fail "dataset make: $?"
+    "$TARE_TEST_HELPERS/op_model" samples "$work/delta.tfrecord" delta 'float[] 1' 20 || fail "samples: $?"
     counting=("$tare" calibrate "$counter" --data "incr_counter_by=$work/delta.tfrecord" --observe all -o "$work/counter.calib")
     "${counting[@]}" --threads 2 --batch 4 --json >"$work/counter.json" 2>"$work/stderr" || fail "counter: $?"
     grep -q "is stateful (AssignAdd.*): it runs on one worker, one record at a time" "$work/stderr" ||

@@ -4,6 +4,7 @@
  * x86-64 instructions produce for the wider type that TensorFlow's CPU kernels convert through: the minimum for
  * signed 32-bit and 64-bit results, the low bits of the 32-bit conversion for narrower ones. */
 #include "interpreter/ops/families.h"
+#include "base/tensor/narrow.h"
 #include "interpreter/kernel.h"
 #include "interpreter/ops/support/float8.h"
 #include "interpreter/ops/support/loops.h"
@@ -154,17 +155,6 @@ static cast_loop find_loop(int from, int to) {
     return loops[from][to];
 }
 
-/* Keeps the low bits of 4-bit and 2-bit integers and extends the sign. */
-static void narrow(struct tare_tensor *tensor) {
-    const int bits = tensor->dtype == TARE_DT_INT4 || tensor->dtype == TARE_DT_UINT4 ? 4 : 2;
-    const bool has_sign = tensor->dtype == TARE_DT_INT4 || tensor->dtype == TARE_DT_INT2;
-    uint8_t *data = tensor->data;
-    for (int64_t i = 0; i < tensor->elements; i++) {
-        const uint8_t low = (uint8_t)(data[i] & ((1 << bits) - 1)), sign = (uint8_t)(1 << (bits - 1));
-        data[i] = has_sign ? (uint8_t)((low ^ sign) - sign) : low;
-    }
-}
-
 /* ---- Truncate: clears the fraction bits that the target cannot represent before the conversion ---- */
 
 static int fraction_bits(int dtype) {
@@ -222,7 +212,7 @@ static tare_status cast_float8(struct tare_kernel *kernel, int to) {
              (int64_t)n);
     for (size_t i = 0; target && i < n; i++)
         TARE_DATA(uint8_t, &kernel->outputs[0])[i] = tare_float8_encode(target, doubles[i]);
-    if (to >= TARE_DT_INT4) narrow(&kernel->outputs[0]);
+    tare_tensor_narrow(&kernel->outputs[0]);
     return TARE_OK;
 }
 
@@ -242,7 +232,7 @@ static tare_status run_cast(struct tare_kernel *kernel) {
         from = cut_fraction(kernel, cut);
     if (input->elements > 0 && !from) return TARE_NO_MEMORY;
     loop(kernel->outputs[0].data, from, input->elements);
-    if (to >= TARE_DT_INT4) narrow(&kernel->outputs[0]);
+    tare_tensor_narrow(&kernel->outputs[0]);
     return TARE_OK;
 }
 

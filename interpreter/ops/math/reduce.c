@@ -8,6 +8,7 @@
 #include "interpreter/ops/support/axes.h"
 #include "interpreter/kernel.h"
 #include "interpreter/ops/families.h"
+#include "base/alloc.h"
 #include "base/tensor/number.h"
 
 #include <complex.h>
@@ -305,7 +306,7 @@ static tare_status run_reduce(struct tare_kernel *kernel) {
     struct tare_tensor *output = &kernel->outputs[0];
     int64_t count = 1;
     for (int d = 0; d < input->shape.rank; d++)
-        count *= reduced[d] ? input->shape.dims[d] : 1;
+        if (reduced[d] && !tare_mul_i64(&count, count, input->shape.dims[d])) count = INT64_MAX; /* of no elements */
     void *memory = tare_arena_calloc(kernel->scratch, (size_t)output->elements, sizeof(complex128));
     if (!memory) return TARE_NO_MEMORY;
     job.to.real = memory;

@@ -40,7 +40,8 @@ tare_status tare_assign_declared(struct tare_variable_object **out, const struct
     return TARE_OK;
 }
 
-tare_status tare_assign_value(struct tare_variable_object *variable, const struct tare_tensor *value, bool validate) {
+tare_status tare_assign_check(const struct tare_variable_object *variable, const struct tare_tensor *value,
+                              bool validate) {
     char got[TARE_SHAPE_TEXT_SIZE], expected[TARE_SHAPE_TEXT_SIZE];
     if (value->dtype != variable->dtype)
         return TARE_FAIL(TARE_TYPE, "variable '%s' gets a %s value (expected %s)", variable->name,
@@ -48,38 +49,25 @@ tare_status tare_assign_value(struct tare_variable_object *variable, const struc
     if (validate && !tare_shape_compatible(&value->shape, &variable->shape))
         return TARE_FAIL(TARE_SHAPE, "variable '%s' gets a value of shape %s (expected %s)", variable->name,
                          tare_shape_text(got, &value->shape), tare_shape_text(expected, &variable->shape));
+    return TARE_OK;
+}
+
+tare_status tare_assign_value(struct tare_variable_object *variable, const struct tare_tensor *value, bool validate) {
+    TARE_TRY(tare_assign_check(variable, value, validate));
     tare_variable_assign(variable, value);
     return TARE_OK;
 }
 
-/* Broadcasts a scalar value to the shape of the operand. */
-static tare_status spread_value(struct tare_variable_object *variable, const struct tare_shape *shape) {
-    struct tare_tensor wide;
-    tare_status status;
-    TARE_TRY(tare_tensor_new(&wide, variable->value.dtype, shape));
-    status = tare_move_fill(&wide, 0, wide.elements, &variable->value, 0);
-    if (status != TARE_OK) {
-        tare_tensor_reset(&wide);
-        return status;
-    }
-    tare_tensor_reset(&variable->value);
-    variable->value = wide;
-    return TARE_OK;
-}
-
 tare_status tare_assign_accumulate(struct tare_variable_object *variable, const struct tare_tensor *operand,
-                                   enum tare_accumulate how, bool spread) {
+                                   enum tare_accumulate how) {
     char got[TARE_SHAPE_TEXT_SIZE], expected[TARE_SHAPE_TEXT_SIZE];
     struct tare_tensor *value = &variable->value;
-    bool scalar = spread && operand->shape.rank == 0;
     TARE_TRY(tare_variable_own(variable));
-    if (operand->dtype == value->dtype && spread && value->shape.rank == 0)
-        TARE_TRY(spread_value(variable, &operand->shape));
-    if (operand->dtype != value->dtype || (!scalar && !tare_shape_equal(&operand->shape, &value->shape)))
+    if (operand->dtype != value->dtype || !tare_shape_equal(&operand->shape, &value->shape))
         return TARE_FAIL(TARE_SHAPE, "variable '%s' is changed by a %s %s tensor (expected %s %s)", variable->name,
                          tare_dtype_name(operand->dtype), tare_shape_text(got, &operand->shape),
                          tare_dtype_name(value->dtype), tare_shape_text(expected, &value->shape));
-    return tare_accumulate(how, value->dtype, value->data, operand->data, value->elements, scalar);
+    return tare_accumulate(how, value->dtype, value->data, operand->data, value->elements, false);
 }
 
 /* Combines `rows` elements of `updates` (one element if `scalar`) with the value's elements from `first` on. */

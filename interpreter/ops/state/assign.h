@@ -9,14 +9,15 @@
 /* Finds the variable of a node that declares one (VarHandleOp, VariableV2): in the main graph by node, otherwise by
  * container and name; creates it uninitialized if it does not exist. Returns a new reference. */
 tare_status tare_assign_declared(struct tare_variable_object **out, const struct tare_kernel *kernel);
-/* Sets the variable to a shared reference to `value`; with `validate` its shape must match the declared one. */
+/* TARE_TYPE or TARE_SHAPE if the variable cannot have the value; with `validate` its shape must match the declared one.
+ */
+tare_status tare_assign_check(const struct tare_variable_object *variable, const struct tare_tensor *value,
+                              bool validate);
+/* Sets the variable to a shared reference to `value`, after that check. */
 tare_status tare_assign_value(struct tare_variable_object *variable, const struct tare_tensor *value, bool validate);
-/* value op= operand, of the same shape. With `spread`, a scalar on either side is broadcast to the other's shape,
- * which becomes the value's shape. TensorFlow's AssignAdd and AssignSub kernels reject differing shapes ("Parameters
- * and update must be the same size"); broadcasting supports models whose signature feeds a vector to a scalar
- * counter, which other executors accept (docs/unsupported.md). */
+/* value op= operand, of the same shape. */
 tare_status tare_assign_accumulate(struct tare_variable_object *variable, const struct tare_tensor *operand,
-                                   enum tare_accumulate how, bool spread);
+                                   enum tare_accumulate how);
 /* How a scatter combines; SET replaces. */
 enum { TARE_ASSIGN_SET = -1 };
 /* rows of the value selected by `indices` op= `updates` (shape: the indices' followed by a row's, or a scalar). */

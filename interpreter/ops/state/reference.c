@@ -23,7 +23,8 @@ static tare_status infer_assign(struct tare_infer *infer) {
 static tare_status run_assign(struct tare_kernel *kernel) {
     struct tare_variable_object *variable = NULL;
     TARE_TRY(tare_variable_from_handle(&variable, &kernel->inputs[0]));
-    TARE_TRY(tare_assign_value(variable, &kernel->inputs[1], tare_node_bool(kernel->node, "validate_shape", true)));
+    TARE_TRY(tare_assign_check(variable, &kernel->inputs[1], tare_node_bool(kernel->node, "validate_shape", true)));
+    TARE_TRY(tare_reference_assign(variable, &kernel->inputs[1]));
     return tare_kernel_forward(kernel, 0, 0);
 }
 
@@ -54,7 +55,7 @@ static tare_status run_accumulate(struct tare_kernel *kernel) {
     const struct change *change = kernel->op->aux;
     struct tare_variable_object *variable = NULL;
     TARE_TRY(tare_variable_from_handle(&variable, &kernel->inputs[0]));
-    TARE_TRY(tare_assign_accumulate(variable, &kernel->inputs[1], (enum tare_accumulate)change->how, true));
+    TARE_TRY(tare_assign_accumulate(variable, &kernel->inputs[1], (enum tare_accumulate)change->how));
     return tare_kernel_forward(kernel, 0, 0);
 }
 

@@ -83,7 +83,7 @@ static tare_status run_accumulate(struct tare_kernel *kernel) {
     const struct change *change = kernel->op->aux;
     struct tare_variable_object *variable = NULL;
     TARE_TRY(tare_variable_from_handle(&variable, &kernel->inputs[0]));
-    return tare_assign_accumulate(variable, &kernel->inputs[1], (enum tare_accumulate)change->how, false);
+    return tare_assign_accumulate(variable, &kernel->inputs[1], (enum tare_accumulate)change->how);
 }
 
 static tare_status run_scatter(struct tare_kernel *kernel) {
@@ -148,7 +148,7 @@ static tare_status run_descend(struct tare_kernel *kernel) {
         return TARE_FAIL(TARE_SHAPE, "alpha has %lld elements (expected 1)", (long long)kernel->inputs[1].elements);
     TARE_TRY(tare_tensor_copy(&step, &kernel->inputs[2]));
     status = tare_accumulate(TARE_ACCUMULATE_MUL, step.dtype, step.data, kernel->inputs[1].data, step.elements, true);
-    if (status == TARE_OK) status = tare_assign_accumulate(variable, &step, TARE_ACCUMULATE_SUB, false);
+    if (status == TARE_OK) status = tare_assign_accumulate(variable, &step, TARE_ACCUMULATE_SUB);
     tare_tensor_reset(&step);
     return status;
 }

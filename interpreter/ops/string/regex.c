@@ -1,52 +1,189 @@
 /* Regular expression ops. TensorFlow uses RE2; these use PCRE2 with the closest options: UTF-8 text, "$" matches
- * only at the end of the text, and \d \w \s and \b are ASCII-only. Remaining differences: \s also matches the
- * vertical tab, backreferences and look-around are accepted, and a pattern that exceeds PCRE2's match limit fails. */
+ * only at the end of the text, \d \w \s and \b are ASCII-only, and \s has no vertical tab. Where backtracking exceeds
+ * PCRE2's limits, its matcher without backtracking decides. Remaining differences: backreferences and look-around are
+ * accepted, and a replacement fails where backtracking gives up and matches of several lengths begin at one place. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "base/alloc.h"
-#include "interpreter/ops/support/operand.h"
+#include "interpreter/ops/string/codepoint.h"
 #include "interpreter/ops/string/text.h"
+#include "interpreter/ops/support/operand.h"
 
 #include <pcre2.h>
 #include <string.h>
 
 struct regex {
-    pcre2_code *code;
+    pcre2_code *code;    /* for UTF-8 text */
+    pcre2_code *lenient; /* for text with invalid bytes, which match nothing; not compiled to machine code, where PCRE2
+                            10.42 misses letters outside ASCII for \D, \W and \S */
     pcre2_match_data *match;
 };
 
 static void regex_free(struct regex *regex) {
     pcre2_match_data_free(regex->match);
     pcre2_code_free(regex->code);
+    pcre2_code_free(regex->lenient);
     *regex = (struct regex){ 0 };
 }
 
-static tare_status regex_make(struct regex *regex, const char *pattern, size_t size) {
-    uint32_t options = PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_DOLLAR_ENDONLY | PCRE2_NEVER_BACKSLASH_C;
+/* ---- RE2's \s and \S, which do not include the vertical tab in the spaces ---- */
+
+static const char *space_class(char letter, bool in_class) {
+    if (letter == 's') return in_class ? "\\t\\n\\f\\r " : "[\\t\\n\\f\\r ]";
+    return in_class ? "\\x00-\\x08\\x0b\\x0e-\\x1f!-\\x{10ffff}" : "[^\\t\\n\\f\\r ]";
+}
+
+/* Appends what begins with a backslash at text[i] and returns what follows it; \Q … \E is copied as it is. */
+static size_t translate_escape(struct tare_strbuf *out, struct tare_str text, size_t i, bool in_class) {
+    const char letter = i + 1 < text.size ? text.data[i + 1] : '\0';
+    if (letter == 's' || letter == 'S') {
+        tare_strbuf_puts(out, space_class(letter, in_class));
+        return i + 2;
+    }
+    size_t end = i + 2 < text.size ? i + 2 : text.size;
+    if (letter == 'Q') {
+        const char *quoted = memmem(text.data + end, text.size - end, "\\E", 2);
+        end = quoted ? (size_t)(quoted - text.data) + 2 : text.size;
+    }
+    tare_strbuf_append(out, text.data + i, end - i);
+    return end;
+}
+
+/* The end of the brackets that open at text[i], as far as they close a class: "[]a]", "[^]a]" and "[[:alpha:]]". */
+static size_t translate_class(struct tare_strbuf *out, struct tare_str text, size_t i) {
+    const size_t first = i + 1 < text.size && text.data[i + 1] == '^' ? i + 2 : i + 1;
+    tare_strbuf_append(out, text.data + i, first - i);
+    for (i = first; i < text.size;) {
+        const char c = text.data[i];
+        const char *named = c == '[' && i + 1 < text.size && text.data[i + 1] == ':'
+                                ? memmem(text.data + i + 2, text.size - i - 2, ":]", 2)
+                                : NULL;
+        const size_t end = named ? (size_t)(named - text.data) + 2 : i + 1;
+        if (c == '\\') {
+            i = translate_escape(out, text, i, true);
+            continue;
+        }
+        if (c == '[' && !named) tare_strbuf_putc(out, '\\'); /* a letter of the class */
+        tare_strbuf_append(out, text.data + i, end - i);
+        if (c == ']' && i > first) return end;
+        i = end;
+    }
+    return i;
+}
+
+static void translate(struct tare_strbuf *out, struct tare_str text) {
+    for (size_t i = 0; i < text.size;) {
+        if (text.data[i] == '\\')
+            i = translate_escape(out, text, i, false);
+        else if (text.data[i] == '[')
+            i = translate_class(out, text, i);
+        else
+            tare_strbuf_putc(out, text.data[i++]);
+    }
+}
+
+/* ---- compiling, matching ---- */
+
+static tare_status compile(struct regex *regex, struct tare_str translated, struct tare_str pattern) {
+    const uint32_t options = PCRE2_UTF | PCRE2_DOLLAR_ENDONLY | PCRE2_NEVER_BACKSLASH_C;
+    const PCRE2_SPTR text = (PCRE2_SPTR)translated.data;
     int error;
     size_t at;
-    *regex = (struct regex){ 0 };
-    regex->code = pcre2_compile((PCRE2_SPTR)pattern, size, options, &error, &at, NULL);
+    regex->code = pcre2_compile(text, translated.size, options, &error, &at, NULL);
     if (!regex->code) {
-        PCRE2_UCHAR text[128] = "";
-        pcre2_get_error_message(error, text, sizeof text);
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "Invalid pattern: %.*s, error: %s at character %zu", (int)size, pattern,
-                         (const char *)text, at + 1);
+        PCRE2_UCHAR reason[128] = "";
+        pcre2_get_error_message(error, reason, sizeof reason);
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "Invalid pattern: %.*s, error: %s at character %zu", (int)pattern.size,
+                         pattern.data, (const char *)reason, at + 1);
     }
+    regex->lenient = pcre2_compile(text, translated.size, options | PCRE2_MATCH_INVALID_UTF, &error, &at, NULL);
     regex->match = pcre2_match_data_create_from_pattern(regex->code, NULL);
-    if (!regex->match) {
-        regex_free(regex);
-        return TARE_FAIL(TARE_NO_MEMORY, "out of memory");
-    }
+    if (!regex->match || !regex->lenient) return TARE_FAIL(TARE_NO_MEMORY, "out of memory");
     pcre2_jit_compile(regex->code, PCRE2_JIT_COMPLETE); /* on failure matching is slower but works */
     return TARE_OK;
 }
 
-/* found: whether there is a match at or after `start`; regex->match contains its offsets. */
-static tare_status regex_search(bool *found, const struct regex *regex, struct tare_str text, size_t start,
-                                uint32_t options) {
-    int count = pcre2_match(regex->code, (PCRE2_SPTR)text.data, text.size, start, options, regex->match, NULL);
+static tare_status regex_make(struct regex *regex, const char *pattern, size_t size) {
+    struct tare_strbuf translated = { 0 };
+    *regex = (struct regex){ 0 };
+    translate(&translated, (struct tare_str){ pattern, size });
+    tare_status status = translated.failed
+                             ? TARE_NO_MEMORY
+                             : compile(regex, (struct tare_str){ tare_strbuf_text(&translated), translated.size },
+                                       (struct tare_str){ pattern, size });
+    tare_strbuf_free(&translated);
+    if (status != TARE_OK) regex_free(regex);
+    return status;
+}
+
+struct subject {
+    struct tare_str text;
+    bool valid; /* as UTF-8 */
+};
+
+static bool is_utf8(struct tare_str text) {
+    for (size_t at = 0; at < text.size;) {
+        uint32_t code;
+        bool bad;
+        if (!((unsigned char)text.data[at] & 0x80)) {
+            at++;
+            continue;
+        }
+        at +=
+            tare_codepoint_read(&code, &bad, TARE_ENCODING_UTF8, (const unsigned char *)text.data + at, text.size - at);
+        if (bad) return false;
+    }
+    return true;
+}
+
+static bool gave_up(int count) {
+    return count == PCRE2_ERROR_MATCHLIMIT || count == PCRE2_ERROR_DEPTHLIMIT || count == PCRE2_ERROR_HEAPLIMIT ||
+           count == PCRE2_ERROR_JIT_STACKLIMIT;
+}
+
+/* Follows all alternatives at once: the longest match, if only its existence counts (the options have ENDANCHORED) or
+ * it is the only one at its place. Otherwise PCRE2_ERROR_MATCHLIMIT. */
+static int match_breadth_first(const struct regex *regex, struct tare_str text, size_t start, uint32_t options) {
+    enum { STATES = 20000 };
+    int *states = tare_calloc(STATES, sizeof *states);
+    pcre2_match_data *found = pcre2_match_data_create(2, NULL);
+    int count = PCRE2_ERROR_NOMEMORY;
+    if (states && found)
+        count =
+            pcre2_dfa_match(regex->code, (PCRE2_SPTR)text.data, text.size, start, options, found, NULL, states, STATES);
+    if (count >= 0 && count != 1 && !(options & PCRE2_ENDANCHORED)) count = PCRE2_ERROR_MATCHLIMIT;
+    if (count >= 0) {
+        size_t *places = pcre2_get_ovector_pointer(regex->match);
+        for (uint32_t i = 0; i < 2 * pcre2_get_ovector_count(regex->match); i++)
+            places[i] = i < 2 ? pcre2_get_ovector_pointer(found)[i] : PCRE2_UNSET;
+        count = 1;
+    }
+    pcre2_match_data_free(found);
+    tare_free(states);
+    return count;
+}
+
+static struct subject subject_of(struct tare_str text) {
+    return (struct subject){ text, is_utf8(text) };
+}
+
+/* found: whether there is a match at or after `start`; regex->match contains its offsets, of groups if they are asked
+ * for. */
+static tare_status regex_search(bool *found, const struct regex *regex, const struct subject *subject, size_t start,
+                                uint32_t options, bool groups) {
+    const pcre2_code *code = subject->valid ? regex->code : regex->lenient;
+    const PCRE2_SPTR text = (PCRE2_SPTR)subject->text.data;
+    const size_t size = subject->text.size;
+    if (subject->valid) options |= PCRE2_NO_UTF_CHECK;
+    int count = pcre2_match(code, text, size, start, options, regex->match, NULL);
+    if (count == PCRE2_ERROR_JIT_STACKLIMIT)
+        count = pcre2_match(code, text, size, start, options | PCRE2_NO_JIT, regex->match, NULL);
+    if (gave_up(count) && subject->valid) {
+        const int decided = match_breadth_first(regex, subject->text, start, options);
+        if (decided < 0 || !groups) count = decided;
+    }
     *found = count >= 0;
     if (count >= 0 || count == PCRE2_ERROR_NOMATCH) return TARE_OK;
+    if (count == PCRE2_ERROR_NOMEMORY) return TARE_FAIL(TARE_NO_MEMORY, "out of memory");
     return TARE_FAIL(TARE_INVALID_ARGUMENT, "the pattern cannot be matched (PCRE2 error %d)", count);
 }
 
@@ -80,14 +217,23 @@ struct replacement {
     bool all;
 };
 
+/* Whether the rewrite uses groups of the match. */
+static bool uses_groups(struct tare_str rewrite) {
+    for (size_t i = 0; i + 1 < rewrite.size; i++)
+        if (rewrite.data[i] == '\\' && rewrite.data[++i] >= '1' && rewrite.data[i] <= '9') return true;
+    return false;
+}
+
 /* An empty match directly after the previous match is ignored: one character is copied instead. */
 static tare_status replace(struct tare_strbuf *out, struct tare_str text, const void *arg) {
     const struct replacement *how = arg;
+    const struct subject subject = subject_of(text);
+    const bool groups = uses_groups(how->rewrite);
     size_t at = 0, last_end = SIZE_MAX;
     while (at <= text.size) {
         const size_t *places;
         bool found;
-        TARE_TRY(regex_search(&found, &how->regex, text, at, 0));
+        TARE_TRY(regex_search(&found, &how->regex, &subject, at, 0, groups));
         if (!found) break;
         places = pcre2_get_ovector_pointer(how->regex.match);
         if (places[0] < at || places[1] < places[0]) break; /* \K in a lookbehind assertion */
@@ -168,8 +314,10 @@ static tare_status match_all(struct tare_kernel *kernel, const struct regex *reg
     const struct tare_tensor *in = &kernel->inputs[0];
     TARE_TRY(tare_kernel_output(kernel, 0, TARE_DT_BOOL, &in->shape));
     for (int64_t i = 0; i < in->elements; i++) {
-        bool found;
-        TARE_TRY(regex_search(&found, regex, tare_text_at(in, i), 0, PCRE2_ANCHORED | PCRE2_ENDANCHORED));
+        const struct subject subject = subject_of(tare_text_at(in, i));
+        bool found = false; /* nothing matches an invalid byte */
+        if (subject.valid)
+            TARE_TRY(regex_search(&found, regex, &subject, 0, PCRE2_ANCHORED | PCRE2_ENDANCHORED, false));
         TARE_DATA(uint8_t, &kernel->outputs[0])[i] = found;
     }
     return TARE_OK;

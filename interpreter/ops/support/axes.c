@@ -95,6 +95,10 @@ tare_status tare_axis_resolve(int *out, int64_t axis, int rank) {
 
 struct tare_axis_split tare_axis_split(const struct tare_shape *shape, int axis) {
     struct tare_axis_split split = { 1, shape->dims[axis], 1 };
+    for (int d = 0; d < shape->rank; d++) { /* nothing to visit, however large the other dimensions are */
+        if (d < axis && shape->dims[d] == 0) return (struct tare_axis_split){ 0, split.size, 1 };
+        if (d > axis && shape->dims[d] == 0) return (struct tare_axis_split){ 1, split.size, 0 };
+    }
     for (int d = 0; d < axis; d++)
         split.outer *= shape->dims[d];
     for (int d = axis + 1; d < shape->rank; d++)

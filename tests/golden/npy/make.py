@@ -1,4 +1,5 @@
-"""Writes the .npy files of this folder with NumPy: python3 make.py. Values: arange(24) - 4, cast to each dtype."""
+"""Writes the .npy files of this folder with NumPy and ml_dtypes: python3 make.py. Values: arange(24) - 4, cast to each dtype."""
+import ml_dtypes
 import numpy as np
 
 for dtype in ["f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "b1", "c8", "c16"]:
@@ -8,6 +9,7 @@ for dtype in ["f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", 
     np.save(f"{dtype}.npy", values)
     np.save(f"{dtype}_big_fortran.npy", np.asfortranarray(values.astype(">" + dtype if dtype[1] != "1" or len(dtype) > 2 else dtype)))
 
+np.save("V2.npy", (np.arange(24) - 4).reshape(2, 3, 4).astype(ml_dtypes.bfloat16))
 np.save("scalar.npy", np.float32(2.5))
 np.save("empty.npy", np.zeros((0, 3), "f4"))
 np.save("text.npy", np.array(["ab"]))

@@ -1,6 +1,7 @@
 """Goldens whose values TensorFlow computes, one file for each family: run with TensorFlow 2.21 (tests/judges/README.md)
 as `python tests/golden/tensorflow/goldens.py [FAMILY …]`."""
 import os
+import shutil
 import sys
 
 import numpy as np
@@ -37,6 +38,48 @@ def image_file():
     g.save(__file__, "image_file")
 
 
-FAMILIES = {f.__name__: f for f in (image_file,)}
+def regex():
+    """RE2's classes outside ASCII and in text that is not UTF-8, and patterns on which backtracking takes for ever."""
+    g = Golden()
+    spaced = ["W\u00f6rld 42".encode(), "na\x0bve\tcaf\u00e9".encode(), b"a\xff\xc3b", "\u65e5 \u672c\r\n\f".encode()]
+    rows = [(pattern, spaced) for pattern in (
+        r"\D", r"\W", r"\S", r"\s", r"[\s]", r"[^\s]", r"[\S]", r"[^\S]", r"[\Sx]", r"[[:space:]]", r"\Q\s\E", r"[]\s]",
+        r"[[a]", r"[^]a]", r"\\\\s", r".", r"[^a]", r"[\d\s]+", r"\w+\s")]
+    rows += [(r"(a*)*b", [b"a" * 40]), (r"(a|aa)+$", [b"a" * 40 + b"b", b"a" * 40]), (r"(x+x+)+y", [b"x" * 40, b"x" * 40 + b"y"]),
+             (r"((a{0,5}){0,5}){0,5}[c]", [b"a" * 60]), (r"(a|b|\s)*", [b"ab " * 20000])]
+    for pattern, texts in rows:
+        given = text(texts)
+        g.case("RegexFullMatch", "", [given, text(pattern)], [tf.strings.regex_full_match(texts, pattern).numpy()])
+        replaced = tf.raw_ops.RegexReplace(input=texts, pattern=pattern, rewrite="|").numpy()
+        g.case("RegexReplace", "", [given, text(pattern), text("|")], [replaced])
+    g.save(__file__, "regex")
+
+
+def model():
+    """A SavedModel with a 4-bit variable and a function without results, for tests/cli/tensorflow_values_test.sh."""
+    class Model(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.table = tf.Variable(tf.cast(tf.constant([-8, -3, 0, 1, 7]), tf.dtypes.experimental.int4))
+
+        @tf.function(input_signature=[])
+        def values(self):
+            return {"values": tf.cast(self.table, tf.int8)}
+
+        @tf.function(input_signature=[tf.TensorSpec([], tf.float32, name="x")])
+        def check(self, x):
+            tf.print("got", x)
+            tf.debugging.assert_greater(x, 0.0)
+
+    made = Model()
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "model")
+    shutil.rmtree(folder, ignore_errors=True)
+    tf.saved_model.save(made, folder, signatures={"serving_default": made.values},
+                        options=tf.saved_model.SaveOptions(save_debug_info=False))
+    os.remove(os.path.join(folder, "fingerprint.pb"))
+    os.rmdir(os.path.join(folder, "assets"))
+
+
+FAMILIES = {f.__name__: f for f in (image_file, regex, model)}
 for name in sys.argv[1:] or FAMILIES:
     FAMILIES[name]()

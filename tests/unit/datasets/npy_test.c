@@ -58,6 +58,7 @@ static void read__takes_each_dtype_in_each_order(void **state) {
         snprintf(path, sizeof path, GOLDEN "%s_big_fortran.npy", files[i].name);
         check_golden(path, files[i].name, files[i].dtype);
     }
+    check_golden(GOLDEN "V2.npy", "V2", TARE_DT_BFLOAT16); /* of ml_dtypes */
 }
 
 static void read__takes_each_version_scalars_and_nothing(void **state) {
