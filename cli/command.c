@@ -33,6 +33,7 @@ volatile sig_atomic_t tare_interrupted;
     X(convert)                                                                                                         \
     X(compare)                                                                                                         \
     X(batch)                                                                                                           \
+    X(export)                                                                                                          \
     X(diff)                                                                                                            \
     X(unwrap)                                                                                                          \
     X(copy)                                                                                                            \

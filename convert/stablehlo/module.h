@@ -110,7 +110,7 @@ enum tare_shlo_attr_kind {
     TARE_SHLO_ATTR_ARRAY,      /* items */
     TARE_SHLO_ATTR_DICTIONARY, /* items: key, value, key, value … */
     TARE_SHLO_ATTR_BOOL,       /* bits */
-    TARE_SHLO_ATTR_ENUM,       /* text: the name; bits: the code */
+    TARE_SHLO_ATTR_ENUM,       /* code: the enumeration's (codes.h); text: the value's name; bits: the value */
     TARE_SHLO_ATTR_INTEGER,    /* type, bits (sign-extended to 64 unless the type is unsigned) */
     TARE_SHLO_ATTR_FLOAT,      /* type, bits */
     TARE_SHLO_ATTR_STRING,     /* text */
@@ -137,6 +137,7 @@ struct tare_shlo_text {
 
 struct tare_shlo_attr {
     enum tare_shlo_attr_kind kind;
+    int code;
     const struct tare_shlo_type *type;
     uint64_t bits;
     struct tare_shlo_text text;

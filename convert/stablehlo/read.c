@@ -1,5 +1,6 @@
 /* Reading a module: header, sections, strings, dialects and op names, and where attributes and types are stored.
  * Strings come late in the file, so all sections are located first. Source: mlir/docs/BytecodeFormat.md. */
+#include "convert/stablehlo/codes.h"
 #include "convert/stablehlo/reader.h"
 
 #include "base/alloc.h"
@@ -7,19 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum {
-    SECTION_STRINGS = 0,
-    SECTION_DIALECTS = 1,
-    SECTION_DATA = 2,
-    SECTION_OFFSETS = 3,
-    SECTION_IR = 4,
-    SECTION_RESOURCES = 5,
-    SECTION_RESOURCE_OFFSETS = 6,
-    SECTION_PROPERTIES = 8,
-    N_SECTIONS = 9,
-};
-enum { NEWEST_BYTECODE = 6 };
-static const uint8_t magic[4] = { 0x4d, 0x4c, 0xef, 0x52 };
+enum { N_SECTIONS = 9 };
 
 struct sections {
     struct tare_mlir_input content[N_SECTIONS];
@@ -27,7 +16,7 @@ struct sections {
 };
 
 bool tare_shlo_is_bytecode(const uint8_t *data, size_t size) {
-    return size >= sizeof magic && memcmp(data, magic, sizeof magic) == 0;
+    return size >= sizeof tare_mlir_magic && memcmp(data, tare_mlir_magic, sizeof tare_mlir_magic) == 0;
 }
 
 /* "StableHLO_v1.8.0"; other producers wrote the oldest version. */
@@ -51,11 +40,11 @@ static tare_status read_header(struct tare_shlo_module *module, struct tare_mlir
     const uint8_t *end;
     if (!tare_shlo_is_bytecode(in->data, in->end))
         return TARE_FAIL(TARE_CORRUPT, "not MLIR bytecode (bad magic number)");
-    in->at = sizeof magic;
+    in->at = sizeof tare_mlir_magic;
     TARE_TRY(tare_mlir_varint(&version, in));
-    if (version > NEWEST_BYTECODE)
+    if (version > TARE_MLIR_NEWEST_BYTECODE)
         return TARE_FAIL(TARE_UNSUPPORTED, "MLIR bytecode version %llu (expected 0 to %d)", (unsigned long long)version,
-                         NEWEST_BYTECODE);
+                         TARE_MLIR_NEWEST_BYTECODE);
     module->bytecode_version = (int)version;
     end = memchr(in->data + in->at, 0, tare_mlir_left(in));
     if (!end) return tare_mlir_corrupt(in, "the producer's name has no end");
@@ -76,8 +65,8 @@ static tare_status find_sections(struct sections *sections, struct tare_mlir_inp
         sections->content[id] = content;
     }
     for (int id = 0; id < N_SECTIONS; id++) {
-        const bool optional = id == SECTION_RESOURCES || id == SECTION_RESOURCE_OFFSETS || id == 7 ||
-                              (id == SECTION_PROPERTIES && version < 5);
+        const bool optional = id == TARE_MLIR_SECTION_RESOURCES || id == TARE_MLIR_SECTION_RESOURCE_OFFSETS ||
+                              id == 7 || (id == TARE_MLIR_SECTION_PROPERTIES && version < 5);
         if (!sections->present[id] && !optional) return TARE_FAIL(TARE_CORRUPT, "section %d is missing", id);
     }
     return TARE_OK;
@@ -206,9 +195,9 @@ static tare_status read_property_table(struct tare_shlo_reader *reader, struct t
 
 /* VHLO does not store large constants as resources: the section must have 0 groups. */
 static tare_status check_resources(const struct sections *sections) {
-    struct tare_mlir_input in = sections->content[SECTION_RESOURCE_OFFSETS];
+    struct tare_mlir_input in = sections->content[TARE_MLIR_SECTION_RESOURCE_OFFSETS];
     uint64_t groups = 0;
-    if (sections->present[SECTION_RESOURCE_OFFSETS]) TARE_TRY(tare_mlir_varint(&groups, &in));
+    if (sections->present[TARE_MLIR_SECTION_RESOURCE_OFFSETS]) TARE_TRY(tare_mlir_varint(&groups, &in));
     return groups ? TARE_FAIL(TARE_UNSUPPORTED, "the module has resources, which portable artifacts do not use")
                   : TARE_OK;
 }
@@ -220,13 +209,14 @@ static tare_status read_all(struct tare_shlo_reader *reader) {
     TARE_TRY(read_header(module, &in));
     TARE_TRY(find_sections(&sections, &in, module->bytecode_version));
     TARE_TRY(check_resources(&sections));
-    TARE_TRY(read_strings(reader, sections.content[SECTION_STRINGS]));
-    TARE_TRY(read_dialects(reader, &sections.content[SECTION_DIALECTS]));
-    TARE_TRY(read_op_names(reader, &sections.content[SECTION_DIALECTS]));
-    TARE_TRY(read_offsets(reader, sections.content[SECTION_OFFSETS], &sections.content[SECTION_DATA]));
-    if (sections.present[SECTION_PROPERTIES])
-        TARE_TRY(read_property_table(reader, sections.content[SECTION_PROPERTIES]));
-    return tare_shlo_read_ops(reader, sections.content[SECTION_IR]);
+    TARE_TRY(read_strings(reader, sections.content[TARE_MLIR_SECTION_STRINGS]));
+    TARE_TRY(read_dialects(reader, &sections.content[TARE_MLIR_SECTION_DIALECTS]));
+    TARE_TRY(read_op_names(reader, &sections.content[TARE_MLIR_SECTION_DIALECTS]));
+    TARE_TRY(
+        read_offsets(reader, sections.content[TARE_MLIR_SECTION_OFFSETS], &sections.content[TARE_MLIR_SECTION_DATA]));
+    if (sections.present[TARE_MLIR_SECTION_PROPERTIES])
+        TARE_TRY(read_property_table(reader, sections.content[TARE_MLIR_SECTION_PROPERTIES]));
+    return tare_shlo_read_ops(reader, sections.content[TARE_MLIR_SECTION_IR]);
 }
 
 tare_status tare_shlo_read(struct tare_shlo_module **out, const uint8_t *data, size_t size) {

@@ -4,23 +4,14 @@
  * the scope when it begins, and numbers its block arguments and results in order; a region that is not isolated
  * continues after all numbers of its parent, and its numbers are released when it ends. An operand must be defined
  * before its use. */
+#include "convert/stablehlo/codes.h"
 #include "convert/stablehlo/reader.h"
 
 #include "base/alloc.h"
 
 #include <string.h>
 
-/* Fields of an op that are present. */
-enum {
-    HAS_ATTRS = 0x01,
-    HAS_RESULTS = 0x02,
-    HAS_OPERANDS = 0x04,
-    HAS_SUCCESSORS = 0x08,
-    HAS_REGIONS = 0x10,
-    HAS_USE_ORDERS = 0x20,
-    HAS_PROPERTIES = 0x40,
-};
-enum { IR_SECTION = 4, LEAST_OP_BYTES = 3, MOST_REGIONS = 4096 };
+enum { LEAST_OP_BYTES = 3, MOST_REGIONS = 4096 };
 
 struct scope {
     struct tare_shlo_value **values; /* by number; NULL: not defined yet */
@@ -228,7 +219,7 @@ static tare_status read_regions(struct tare_shlo_op *op, struct ops_reader *r, s
     if (op->n_regions && !op->regions) return TARE_NO_MEMORY;
     if (!isolated || r->base->module->bytecode_version < 2) return read_regions_of(op, r, in, isolated);
     TARE_TRY(tare_mlir_section(&id, &section, in));
-    if (id != IR_SECTION) return tare_mlir_corrupt(in, "a section of regions is expected");
+    if (id != TARE_MLIR_SECTION_IR) return tare_mlir_corrupt(in, "a section of regions is expected");
     TARE_TRY(read_regions_of(op, r, &section, true));
     return tare_mlir_at_end(&section, "regions");
 }
@@ -236,16 +227,16 @@ static tare_status read_regions(struct tare_shlo_op *op, struct ops_reader *r, s
 /* The fields before the regions, in the order in which they are stored. */
 static tare_status read_fields(struct tare_shlo_op *op, struct ops_reader *r, struct tare_mlir_input *in,
                                unsigned mask) {
-    if (mask & HAS_ATTRS) {
+    if (mask & TARE_MLIR_HAS_ATTRS) {
         TARE_TRY(tare_shlo_next_attr(&op->extra, r->base, in));
         if (op->extra->kind != TARE_SHLO_ATTR_DICTIONARY)
             return tare_mlir_corrupt(in, "an op's attributes are not a dictionary");
     }
-    if (mask & HAS_PROPERTIES) TARE_TRY(read_properties(op, r, in));
-    if (mask & HAS_RESULTS) TARE_TRY(read_results(op, r, in));
-    if (mask & HAS_OPERANDS) TARE_TRY(read_operands(op, r, in));
-    if (mask & HAS_SUCCESSORS) return tare_mlir_corrupt(in, "an op with successors");
-    if (mask & HAS_USE_ORDERS) TARE_TRY(skip_use_orders(in, op->n_results));
+    if (mask & TARE_MLIR_HAS_PROPERTIES) TARE_TRY(read_properties(op, r, in));
+    if (mask & TARE_MLIR_HAS_RESULTS) TARE_TRY(read_results(op, r, in));
+    if (mask & TARE_MLIR_HAS_OPERANDS) TARE_TRY(read_operands(op, r, in));
+    if (mask & TARE_MLIR_HAS_SUCCESSORS) return tare_mlir_corrupt(in, "an op with successors");
+    if (mask & TARE_MLIR_HAS_USE_ORDERS) TARE_TRY(skip_use_orders(in, op->n_results));
     for (size_t i = 0; i < op->n_results; i++)
         TARE_TRY(define(r, &op->results[i], in));
     return TARE_OK;
@@ -260,11 +251,11 @@ static tare_status read_body(struct tare_shlo_op *op, struct ops_reader *r, stru
     if (tare_shlo_def(op)) TARE_TRY(make_attrs(op, r));
     TARE_TRY(read_fields(op, r, in, mask));
     if (tare_shlo_def(op)) {
-        if (op->def && op->extra && !(mask & HAS_PROPERTIES) && r->base->module->bytecode_version < 5)
+        if (op->def && op->extra && !(mask & TARE_MLIR_HAS_PROPERTIES) && r->base->module->bytecode_version < 5)
             TARE_TRY(split_dictionary(op, r));
         TARE_TRY(check_attrs(op));
     }
-    if (mask & HAS_REGIONS) {
+    if (mask & TARE_MLIR_HAS_REGIONS) {
         if (r->base->depth >= TARE_SHLO_MAX_DEPTH) return tare_mlir_corrupt(in, "regions are nested too deeply");
         r->base->depth++;
         const tare_status status = read_regions(op, r, in);

@@ -1,26 +1,11 @@
 /* Decoding types and attributes, which contain each other: VHLO's, and the builtin ones that other dialects use next to
  * them. Attributes of other dialects and locations stay opaque. */
+#include "convert/stablehlo/codes.h"
 #include "convert/stablehlo/reader.h"
 
 #include <string.h>
 
 /* ---- types ---- */
-
-/* Codes of builtin types (mlir/lib/IR/BuiltinDialectBytecode.cpp). */
-enum {
-    TYPE_INTEGER = 0,
-    TYPE_INDEX = 1,
-    TYPE_FUNCTION = 2,
-    TYPE_BF16 = 3,
-    TYPE_F16 = 4,
-    TYPE_F32 = 5,
-    TYPE_F64 = 6,
-    TYPE_COMPLEX = 9,
-    TYPE_NONE = 12,
-    TYPE_TENSOR = 13,
-    TYPE_TENSOR_ENCODED = 14,
-    TYPE_TUPLE = 15,
-};
 
 tare_status tare_shlo_next_type(const struct tare_shlo_type **out, struct tare_shlo_reader *reader,
                                 struct tare_mlir_input *in) {
@@ -170,27 +155,28 @@ static tare_status read_integer(struct tare_shlo_type *type, struct tare_mlir_in
 static tare_status read_builtin_type(struct tare_shlo_type *type, struct tare_shlo_reader *reader,
                                      struct tare_mlir_input *in) {
     static const uint8_t scalars[] = {
-        [TYPE_INDEX] = TARE_SHLO_INDEX, [TYPE_BF16] = TARE_SHLO_BF16, [TYPE_F16] = TARE_SHLO_F16,
-        [TYPE_F32] = TARE_SHLO_F32,     [TYPE_F64] = TARE_SHLO_F64,   [TYPE_NONE] = TARE_SHLO_NONE
+        [TARE_MLIR_TYPE_INDEX] = TARE_SHLO_INDEX, [TARE_MLIR_TYPE_BF16] = TARE_SHLO_BF16,
+        [TARE_MLIR_TYPE_F16] = TARE_SHLO_F16,     [TARE_MLIR_TYPE_F32] = TARE_SHLO_F32,
+        [TARE_MLIR_TYPE_F64] = TARE_SHLO_F64,     [TARE_MLIR_TYPE_NONE] = TARE_SHLO_NONE
     };
     uint64_t code;
     TARE_TRY(tare_mlir_varint(&code, in));
     switch (code) {
-    case TYPE_INTEGER:
+    case TARE_MLIR_TYPE_INTEGER:
         return read_integer(type, in);
-    case TYPE_COMPLEX:
+    case TARE_MLIR_TYPE_COMPLEX:
         type->kind = TARE_SHLO_COMPLEX;
         return tare_shlo_next_type(&type->element, reader, in);
-    case TYPE_FUNCTION:
+    case TARE_MLIR_TYPE_FUNCTION:
         type->kind = TARE_SHLO_FUNCTION;
         TARE_TRY(tare_shlo_next_types(&type->inputs, reader, in));
         return tare_shlo_next_types(&type->outputs, reader, in);
-    case TYPE_TUPLE:
+    case TARE_MLIR_TYPE_TUPLE:
         type->kind = TARE_SHLO_TUPLE;
         return tare_shlo_next_types(&type->inputs, reader, in);
-    case TYPE_TENSOR_ENCODED:
+    case TARE_MLIR_TYPE_TENSOR_ENCODED:
         TARE_TRY(tare_shlo_next_attr(&type->encoding, reader, in)); /* fallthrough */
-    case TYPE_TENSOR:
+    case TARE_MLIR_TYPE_TENSOR:
         type->kind = TARE_SHLO_TENSOR;
         return read_dims(type, reader, in);
     default:
@@ -239,63 +225,6 @@ tare_status tare_shlo_read_type(const struct tare_shlo_type **out, struct tare_s
 }
 
 /* ---- attributes ---- */
-
-/* Codes of VHLO attributes (stablehlo/dialect/VhloBytecode.cpp). */
-enum {
-    VHLO_ARRAY = 1,
-    VHLO_BOOL = 2,
-    VHLO_DIRECTION = 3,
-    VHLO_COMPARE_TYPE = 4,
-    VHLO_API_VERSION = 5,
-    VHLO_DICTIONARY = 6,
-    VHLO_FFT_TYPE = 7,
-    VHLO_FLOAT = 8,
-    VHLO_INTEGER = 9,
-    VHLO_ALIAS = 10,
-    VHLO_PRECISION = 11,
-    VHLO_RNG_ALGORITHM = 12,
-    VHLO_RNG_DISTRIBUTION = 13,
-    VHLO_STRING = 14,
-    VHLO_TENSOR = 15,
-    VHLO_TRANSPOSE = 16,
-    VHLO_TYPE = 17,
-    VHLO_EXTENSIONS = 18,
-    VHLO_ACCURACY_MODE = 19,
-    VHLO_ACCURACY = 20,
-    VHLO_SUB_AXIS = 21,
-    VHLO_AXIS_REF = 22,
-    VHLO_MESH_AXES = 23,
-    VHLO_MESH_AXIS = 24,
-    VHLO_MESH = 25,
-    N_VHLO,
-};
-/* Codes of builtin attributes. */
-enum {
-    ATTR_ARRAY = 0,
-    ATTR_DICTIONARY = 1,
-    ATTR_STRING = 2,
-    ATTR_STRING_TYPED = 3,
-    ATTR_SYMBOL = 4,
-    ATTR_TYPE = 6,
-    ATTR_UNIT = 7,
-    ATTR_INTEGER = 8,
-    ATTR_FLOAT = 9,
-    ATTR_DENSE_ARRAY = 17,
-    ATTR_DENSE = 18,
-};
-
-static const char *const enums[N_VHLO][6] = {
-    [VHLO_DIRECTION] = { "EQ", "NE", "GE", "GT", "LE", "LT" },
-    [VHLO_COMPARE_TYPE] = { "NOTYPE", "FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED" },
-    [VHLO_API_VERSION] = { "API_VERSION_UNSPECIFIED", "API_VERSION_ORIGINAL", "API_VERSION_STATUS_RETURNING",
-                           "API_VERSION_STATUS_RETURNING_UNIFIED", "API_VERSION_TYPED_FFI" },
-    [VHLO_FFT_TYPE] = { "FFT", "IFFT", "RFFT", "IRFFT" },
-    [VHLO_PRECISION] = { "DEFAULT", "HIGH", "HIGHEST" },
-    [VHLO_RNG_ALGORITHM] = { "DEFAULT", "THREE_FRY", "PHILOX" },
-    [VHLO_RNG_DISTRIBUTION] = { NULL, "UNIFORM", "NORMAL" },
-    [VHLO_TRANSPOSE] = { "TRANSPOSE_INVALID", "NO_TRANSPOSE", "TRANSPOSE", "ADJOINT" },
-    [VHLO_ACCURACY_MODE] = { "DEFAULT", "HIGHEST", "TOLERANCE" },
-};
 
 tare_status tare_shlo_next_attr(const struct tare_shlo_attr **out, struct tare_shlo_reader *reader,
                                 struct tare_mlir_input *in) {
@@ -346,10 +275,6 @@ static tare_status read_bits(uint64_t *out, struct tare_mlir_input *in, int bits
     return TARE_OK;
 }
 
-static bool is_unsigned(enum tare_shlo_type_kind kind) {
-    return kind == TARE_SHLO_BOOL || kind == TARE_SHLO_UI2 || (kind >= TARE_SHLO_UI4 && kind <= TARE_SHLO_UI64);
-}
-
 static tare_status read_number(struct tare_shlo_attr *attr, struct tare_shlo_reader *reader,
                                struct tare_mlir_input *in) {
     TARE_TRY(tare_shlo_next_type(&attr->type, reader, in));
@@ -357,17 +282,19 @@ static tare_status read_number(struct tare_shlo_attr *attr, struct tare_shlo_rea
     if (tare_shlo_type_is_float(attr->type->kind) != (attr->kind == TARE_SHLO_ATTR_FLOAT))
         return tare_mlir_corrupt(in, "a number of the wrong type");
     TARE_TRY(read_bits(&attr->bits, in, bits));
-    if (attr->kind == TARE_SHLO_ATTR_INTEGER && bits < 64 && !is_unsigned(attr->type->kind) && attr->bits >> (bits - 1))
+    if (attr->kind == TARE_SHLO_ATTR_INTEGER && bits < 64 && !tare_shlo_kind_is_unsigned(attr->type->kind) &&
+        attr->bits >> (bits - 1))
         attr->bits |= ~UINT64_C(0) << bits;
     return TARE_OK;
 }
 
 static tare_status read_enum(struct tare_shlo_attr *attr, struct tare_mlir_input *in, uint64_t code) {
     TARE_TRY(tare_mlir_varint(&attr->bits, in));
-    if (attr->bits >= sizeof enums[0] / sizeof *enums[0] || !enums[code][attr->bits])
+    if (attr->bits >= TARE_VHLO_MOST_ENUM_VALUES || !tare_vhlo_enums[code][attr->bits])
         return TARE_FAIL(TARE_UNSUPPORTED, "unknown enumeration value %llu at byte %zu", (unsigned long long)attr->bits,
                          in->at);
-    attr->text.data = enums[code][attr->bits];
+    attr->code = (int)code;
+    attr->text.data = tare_vhlo_enums[code][attr->bits];
     attr->text.size = strlen(attr->text.data);
     return TARE_OK;
 }
@@ -461,33 +388,14 @@ static tare_status read_bool(struct tare_shlo_attr *attr, struct tare_mlir_input
     return attr->bits <= 1 ? TARE_OK : tare_mlir_corrupt(in, "a bool is neither 0 nor 1");
 }
 
-static const uint8_t vhlo_kinds[N_VHLO] = {
-    [VHLO_ARRAY] = TARE_SHLO_ATTR_ARRAY,
-    [VHLO_BOOL] = TARE_SHLO_ATTR_BOOL,
-    [VHLO_DICTIONARY] = TARE_SHLO_ATTR_DICTIONARY,
-    [VHLO_FLOAT] = TARE_SHLO_ATTR_FLOAT,
-    [VHLO_INTEGER] = TARE_SHLO_ATTR_INTEGER,
-    [VHLO_ALIAS] = TARE_SHLO_ATTR_ALIAS,
-    [VHLO_STRING] = TARE_SHLO_ATTR_STRING,
-    [VHLO_TENSOR] = TARE_SHLO_ATTR_TENSOR,
-    [VHLO_TYPE] = TARE_SHLO_ATTR_TYPE,
-    [VHLO_EXTENSIONS] = TARE_SHLO_ATTR_EXTENSIONS,
-    [VHLO_ACCURACY] = TARE_SHLO_ATTR_ACCURACY,
-    [VHLO_SUB_AXIS] = TARE_SHLO_ATTR_SUB_AXIS,
-    [VHLO_AXIS_REF] = TARE_SHLO_ATTR_AXIS_REF,
-    [VHLO_MESH_AXES] = TARE_SHLO_ATTR_MESH_AXES,
-    [VHLO_MESH_AXIS] = TARE_SHLO_ATTR_MESH_AXIS,
-    [VHLO_MESH] = TARE_SHLO_ATTR_MESH,
-};
-
 static tare_status read_vhlo_attr(struct tare_shlo_attr *attr, struct tare_shlo_reader *reader,
                                   struct tare_mlir_input *in) {
     uint64_t code;
     TARE_TRY(tare_mlir_varint(&code, in));
-    if (!code || code >= N_VHLO)
+    if (!code || code >= TARE_VHLO_N_ATTRS)
         return TARE_FAIL(TARE_UNSUPPORTED, "unknown VHLO attribute code %llu at byte %zu", (unsigned long long)code,
                          in->at);
-    attr->kind = enums[code][1] ? TARE_SHLO_ATTR_ENUM : (enum tare_shlo_attr_kind)vhlo_kinds[code];
+    attr->kind = tare_vhlo_enums[code][1] ? TARE_SHLO_ATTR_ENUM : (enum tare_shlo_attr_kind)tare_vhlo_kinds[code];
     switch (attr->kind) {
     case TARE_SHLO_ATTR_ARRAY:
         return read_items(attr, reader, in, 1);
@@ -550,32 +458,32 @@ static tare_status read_builtin_attr(struct tare_shlo_attr *attr, struct tare_sh
     uint64_t code;
     TARE_TRY(tare_mlir_varint(&code, in));
     switch (code) {
-    case ATTR_ARRAY:
+    case TARE_MLIR_ATTR_ARRAY:
         attr->kind = TARE_SHLO_ATTR_ARRAY;
         return read_items(attr, reader, in, 1);
-    case ATTR_DICTIONARY:
+    case TARE_MLIR_ATTR_DICTIONARY:
         attr->kind = TARE_SHLO_ATTR_DICTIONARY;
         return read_items(attr, reader, in, 2);
-    case ATTR_STRING:
+    case TARE_MLIR_ATTR_STRING:
         attr->kind = TARE_SHLO_ATTR_STRING;
         return tare_shlo_next_text(&attr->text, reader, in);
-    case ATTR_STRING_TYPED:
+    case TARE_MLIR_ATTR_STRING_TYPED:
         return read_typed_string(attr, reader, in);
-    case ATTR_SYMBOL:
+    case TARE_MLIR_ATTR_SYMBOL:
         return read_symbol(attr, reader, in);
-    case ATTR_TYPE:
+    case TARE_MLIR_ATTR_TYPE:
         attr->kind = TARE_SHLO_ATTR_TYPE;
         return tare_shlo_next_type(&attr->type, reader, in);
-    case ATTR_UNIT:
+    case TARE_MLIR_ATTR_UNIT:
         attr->kind = TARE_SHLO_ATTR_UNIT;
         return TARE_OK;
-    case ATTR_INTEGER:
+    case TARE_MLIR_ATTR_INTEGER:
         attr->kind = TARE_SHLO_ATTR_INTEGER;
         return read_number(attr, reader, in);
-    case ATTR_FLOAT:
+    case TARE_MLIR_ATTR_FLOAT:
         attr->kind = TARE_SHLO_ATTR_FLOAT;
         return read_number(attr, reader, in);
-    case ATTR_DENSE:
+    case TARE_MLIR_ATTR_DENSE:
         attr->kind = TARE_SHLO_ATTR_TENSOR;
         return read_tensor(attr, reader, in);
     default:

@@ -1,0 +1,100 @@
+/* tare export: writes a signature of a model as a StableHLO module. */
+#include "cli/command.h"
+#include "cli/log.h"
+#include "convert/stablehlo/emit/export.h"
+
+#include <stdio.h>
+
+struct export_options {
+    const char *model, *output;
+    struct tare_shlo_export_options module;
+    int container;
+    struct tare_option_list shapes;
+    bool quiet;
+    struct tare_log_options logging;
+};
+
+static const struct tare_option rows[] = {
+    { .name = "signature",
+      .kind = TARE_OPTION_STRING,
+      .offset = offsetof(struct export_options, module.signature),
+      .placeholder = "KEY",
+      .help = "signature to export (default: serving_default, or the only one)" },
+    { .name = "batch",
+      .kind = TARE_OPTION_INT64,
+      .offset = offsetof(struct export_options, module.batch),
+      .placeholder = "N",
+      .min = 1,
+      .max = 1 << 20,
+      .fallback = "1",
+      .help = "size of open first dimensions: a module has arguments of one size" },
+    { .name = "shape",
+      .kind = TARE_OPTION_LIST,
+      .offset = offsetof(struct export_options, shapes),
+      .placeholder = "INPUT=SIZES",
+      .help = "shape of an input whose sizes are open, as text=1,128" },
+    { .name = "container",
+      .kind = TARE_OPTION_CHOICE,
+      .offset = offsetof(struct export_options, container),
+      .choices = tare_shlo_container_names,
+      .fallback = "mlirbc",
+      .help = "file to write: a portable artifact, or a file of jax.export around it" },
+    { .name = "vhlo-version",
+      .kind = TARE_OPTION_STRING,
+      .offset = offsetof(struct export_options, module.vhlo_version),
+      .placeholder = "VERSION",
+      .fallback = TARE_SHLO_EXPORT_VERSION,
+      .help = "oldest version of StableHLO that reads the file; JAX of 2024 reads the default" },
+    { .name = "quiet",
+      .kind = TARE_OPTION_FLAG,
+      .offset = offsetof(struct export_options, quiet),
+      .help = "suppress notes on standard error" },
+    TARE_LOG_OPTIONS(struct export_options),
+    { 0 },
+};
+static const struct tare_argument arguments[] = {
+    { .name = "MODEL",
+      .offset = offsetof(struct export_options, model),
+      .help = "SavedModel directory, or a file of a StableHLO module",
+      .flags = TARE_OPTION_REQUIRED },
+    { .name = "OUT",
+      .offset = offsetof(struct export_options, output),
+      .help = "file to write",
+      .flags = TARE_OPTION_REQUIRED },
+    { 0 },
+};
+static const char *const examples[] = { "tare export my_model my_model.mlirbc",
+                                        "tare export my_model_int8 my_model.jax --container jax --batch 8", NULL };
+static const struct tare_option_set set = {
+    .program = "tare export",
+    .summary =
+        "Writes a signature as a StableHLO module, which JAX, PJRT and XLA run: a float model, or one that tare "
+        "quantize wrote. "
+        "Variables become constants; ops that StableHLO does not have (strings, tables) are an error that names them.",
+    .options = rows,
+    .arguments = arguments,
+    .examples = examples,
+};
+
+static tare_status run(int argc, char *const *argv) {
+    struct export_options options;
+    struct tare_shlo_exported_summary summary;
+    bool done;
+    tare_status status;
+    TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
+    if (done) goto done;
+    options.module.container = (enum tare_shlo_container)options.container;
+    options.module.shapes = options.shapes.items;
+    options.module.n_shapes = options.shapes.count;
+    TARE_CHECK(tare_shlo_export(&summary, options.model, options.output, &options.module));
+    const struct tare_log log = tare_command_log(options.quiet);
+    tare_note(&log, "%s: %zu ops, %zu arguments, %zu results, %.2f MB", options.output, summary.n_ops, summary.n_inputs,
+              summary.n_outputs, (double)summary.bytes / 1e6);
+done:
+    tare_options_free(&options, &set);
+    return status;
+}
+
+const struct tare_command tare_command_export = {
+    .name = "export", .summary = "write a signature as a StableHLO module", .run = run, .options = &set
+};

@@ -1,0 +1,470 @@
+#include "convert/stablehlo/emit/emit.h"
+
+#include "base/alloc.h"
+#include "base/strbuf.h"
+#include "graph/inline.h"
+#include "interpreter/inference/evaluate.h"
+#include "interpreter/inference/infer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Functions in functions that are followed; larger constants than these elements are not computed here. */
+enum { MOST_DEPTH = 100, MOST_FOLDED = 1 << 24 };
+
+const struct tare_emit_row *tare_emit_find(const char *op) {
+    static const struct tare_emit_row *const tables[] = { tare_emit_elementwise, tare_emit_shapes,   tare_emit_indexing,
+                                                          tare_emit_reductions,  tare_emit_products, tare_emit_windows,
+                                                          tare_emit_control };
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        for (const struct tare_emit_row *row = tables[i]; row->op; row++)
+            if (strcmp(row->op, op) == 0) return row;
+    return NULL;
+}
+
+/* ---- what rules use ---- */
+
+static struct tare_emit_value *value_of(const struct tare_emit *emit, struct tare_edge edge) {
+    return tare_node_is_arg(edge.node) ? NULL : &emit->graph->values[edge.node->position][edge.index];
+}
+
+static tare_build_value edge_value(struct tare_emit *emit, struct tare_edge edge) {
+    struct tare_emit_value *value = value_of(emit, edge);
+    if (!value) return emit->graph->args[edge.node->position];
+    if (!value->value && value->constant.dtype != TARE_DT_INVALID)
+        value->value = tare_build_constant(&emit->build, &value->constant);
+    if (!value->value && emit->build.status == TARE_OK)
+        return tare_build_fail(&emit->build, TARE_FAIL(TARE_UNSUPPORTED, "output %d of %s has no StableHLO form",
+                                                       edge.index, edge.node->op));
+    return value->value;
+}
+
+static struct tare_shape edge_shape(const struct tare_emit *emit, struct tare_edge edge) {
+    if (tare_node_is_arg(edge.node)) return tare_build_shape(emit->graph->args[edge.node->position]);
+    return emit->graph->shapes[edge.node->position][edge.index];
+}
+
+tare_build_value tare_emit_in(struct tare_emit *emit, const struct tare_node *node, size_t k) {
+    return edge_value(emit, node->inputs[k]);
+}
+
+struct tare_shape tare_emit_in_shape(const struct tare_emit *emit, const struct tare_node *node, size_t k) {
+    return edge_shape(emit, node->inputs[k]);
+}
+
+const struct tare_tensor *tare_emit_in_constant(const struct tare_emit *emit, const struct tare_node *node, size_t k) {
+    const struct tare_emit_value *value = value_of(emit, node->inputs[k]);
+    return value && value->constant.dtype != TARE_DT_INVALID ? &value->constant : NULL;
+}
+
+tare_status tare_emit_in_ints(int64_t *out, size_t *count, const struct tare_emit *emit, const struct tare_node *node,
+                              size_t k) {
+    const struct tare_tensor *constant = tare_emit_in_constant(emit, node, k);
+    if (!constant)
+        return TARE_FAIL(TARE_UNSUPPORTED, "input %zu is computed when the model runs (expected a constant)", k);
+    if (constant->elements > TARE_MAX_RANK)
+        return TARE_FAIL(TARE_UNSUPPORTED, "input %zu has %lld elements (expected at most %d)", k,
+                         (long long)constant->elements, TARE_MAX_RANK);
+    *count = (size_t)constant->elements;
+    for (size_t i = 0; i < *count; i++)
+        out[i] = tare_tensor_get_i64(constant, (int64_t)i);
+    return TARE_OK;
+}
+
+struct tare_shape tare_emit_out_shape(const struct tare_emit *emit, const struct tare_node *node, size_t i) {
+    return emit->graph->shapes[node->position][i];
+}
+
+tare_status tare_emit_set(struct tare_emit *emit, const struct tare_node *node, size_t i, tare_build_value value) {
+    emit->graph->values[node->position][i].value = value;
+    if (emit->build.status != TARE_OK) return emit->build.status;
+    return value ? TARE_OK : TARE_FAIL(TARE_INTERNAL, "no value");
+}
+
+/* ---- constants ---- */
+
+/* Shape, ShapeN, Size and Rank of shapes that are known. */
+static tare_status fold_shape(bool *folded, struct tare_emit *emit, const struct tare_node *node,
+                              struct tare_emit_value *out) {
+    const bool is_shape = tare_node_is(node, "Shape") || tare_node_is(node, "ShapeN"),
+               is_size = tare_node_is(node, "Size");
+    *folded = false;
+    if (!is_shape && !is_size && !tare_node_is(node, "Rank")) return TARE_OK;
+    for (size_t i = 0; i < node->n_outputs; i++) {
+        const struct tare_shape shape = tare_emit_in_shape(emit, node, i);
+        const struct tare_shape own = { .rank = is_shape, .dims = { shape.rank } };
+        int64_t elements = shape.rank;
+        if (!tare_shape_is_known(&shape)) return TARE_OK;
+        if (is_size) TARE_TRY(tare_shape_elements(&elements, &shape));
+        TARE_TRY(tare_tensor_new(&out[i].constant, node->output_dtypes[i], &own));
+        for (int64_t k = 0; k < out[i].constant.elements; k++)
+            tare_tensor_set_i64(&out[i].constant, k, is_shape ? shape.dims[k] : elements);
+    }
+    *folded = true;
+    return TARE_OK;
+}
+
+static bool is_small(const struct tare_shape *shape) {
+    int64_t elements;
+    return tare_shape_is_known(shape) && tare_shape_elements(&elements, shape) == TARE_OK && elements <= MOST_FOLDED;
+}
+
+/* A pure node on constants. Its kernel's error is the node's own when it is emitted, so that it is forgotten here. */
+static tare_status fold_pure(struct tare_emit *emit, const struct tare_node *node, struct tare_emit_value *out) {
+    struct tare_tensor *inputs, *outputs;
+    if (!tare_node_is_pure(node)) return TARE_OK;
+    for (size_t i = 0; i < node->n_inputs; i++)
+        if (!tare_emit_in_constant(emit, node, i)) return TARE_OK;
+    for (size_t i = 0; i < node->n_outputs; i++)
+        if (!is_small(&emit->graph->shapes[node->position][i])) return TARE_OK;
+    inputs = TARE_NEW_ARRAY(&emit->arena, struct tare_tensor, node->n_inputs + 1);
+    outputs = TARE_NEW_ARRAY(&emit->arena, struct tare_tensor, node->n_outputs + 1);
+    if (!inputs || !outputs) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < node->n_inputs; i++)
+        inputs[i] = *tare_emit_in_constant(emit, node, i);
+    if (tare_node_evaluate(node, inputs, outputs) != TARE_OK) {
+        tare_error_clear();
+        return TARE_OK;
+    }
+    for (size_t i = 0; i < node->n_outputs; i++)
+        out[i].constant = outputs[i];
+    return TARE_OK;
+}
+
+static tare_status fold(struct tare_emit *emit, const struct tare_node *node, struct tare_emit_value *out) {
+    bool folded;
+    if (out[0].value) return TARE_OK; /* an argument of main, also where it has a default */
+    if (tare_node_is(node, "Const")) {
+        const struct tare_tensor *value = tare_node_tensor(node, "value");
+        if (value) tare_tensor_share(&out[0].constant, value);
+        return TARE_OK;
+    }
+    TARE_TRY(fold_shape(&folded, emit, node, out));
+    return folded ? TARE_OK : fold_pure(emit, node, out);
+}
+
+static bool is_constant(const struct tare_emit *emit, const struct tare_node *node) {
+    const struct tare_emit_value *values = emit->graph->values[node->position];
+    for (size_t i = 0; i < node->n_outputs; i++)
+        if (values[i].constant.dtype == TARE_DT_INVALID) return false;
+    return node->n_outputs > 0;
+}
+
+/* ---- nodes ---- */
+
+/* Marks the nodes that results need: not those behind constants. */
+static tare_status mark_needed(bool *needed, struct tare_emit *emit, const struct tare_edge *results, size_t count) {
+    const struct tare_graph *graph = emit->graph->graph;
+    const struct tare_node **stack = TARE_NEW_ARRAY(&emit->arena, const struct tare_node *, graph->n_nodes + 1);
+    size_t depth = 0;
+    if (!stack) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        const struct tare_node *node = results[i].node;
+        if (tare_node_is_arg(node) || needed[node->position]) continue;
+        needed[node->position] = true;
+        stack[depth++] = node;
+        while (depth) {
+            node = stack[--depth];
+            if (is_constant(emit, node)) continue;
+            for (size_t k = 0; k < node->n_inputs; k++) {
+                const struct tare_node *input = node->inputs[k].node;
+                if (tare_node_is_arg(input) || needed[input->position]) continue;
+                needed[input->position] = true;
+                stack[depth++] = input;
+            }
+        }
+    }
+    return TARE_OK;
+}
+
+static tare_status emit_node(struct tare_emit *emit, const struct tare_node *node) {
+    const struct tare_emit_row *row = tare_emit_find(node->op);
+    if (is_constant(emit, node) || emit->graph->values[node->position][0].value)
+        return TARE_OK; /* or an argument of main */
+    if (!row) return TARE_FAIL(TARE_UNSUPPORTED, "the op has no StableHLO form");
+    for (size_t i = 0; i < node->n_outputs; i++)
+        if (!tare_shape_is_known(&emit->graph->shapes[node->position][i]) && i == 0)
+            return TARE_FAIL(TARE_UNSUPPORTED, "the shape of its result is not known before the model runs");
+    TARE_TRY(row->emit(emit, node, row->arg));
+    return emit->build.status;
+}
+
+/* The ops that have no rule, with their numbers, in one message. */
+static tare_status check_ops(const struct tare_emit *emit, const bool *needed) {
+    const struct tare_graph *graph = emit->graph->graph;
+    struct tare_strbuf list = { 0 };
+    tare_status status;
+    for (size_t i = 0; i < graph->n_nodes; i++) {
+        const struct tare_node *node = graph->nodes[i];
+        size_t nodes = 0, before = 0;
+        if (!needed[i] || is_constant(emit, node) || tare_node_is(node, "Placeholder") || tare_emit_find(node->op))
+            continue;
+        for (size_t k = 0; k < graph->n_nodes; k++) {
+            if (!needed[k] || strcmp(graph->nodes[k]->op, node->op) != 0) continue;
+            nodes++;
+            before += k < i;
+        }
+        if (!before) tare_strbuf_printf(&list, "%s%s (%zu)", list.size ? ", " : "", node->op, nodes);
+    }
+    status = tare_strbuf_status(&list);
+    if (status == TARE_OK && list.size)
+        status = TARE_FAIL(TARE_UNSUPPORTED, "ops without StableHLO form: %s", list.data);
+    tare_strbuf_free(&list);
+    return status;
+}
+
+/* Translates what the results need of emit->graph, whose constants are found first. */
+static tare_status emit_graph(struct tare_emit *emit, const struct tare_edge *results, size_t count) {
+    const struct tare_graph *graph = emit->graph->graph;
+    bool *needed = TARE_NEW_ARRAY(&emit->arena, bool, graph->n_nodes + 1);
+    struct tare_node **order;
+    if (!needed) return TARE_NO_MEMORY;
+    TARE_TRY(tare_graph_order(&order, &emit->arena, graph));
+    for (size_t i = 0; i < graph->n_nodes && order[i]; i++)
+        TARE_TRY(tare_error_prefix(fold(emit, order[i], emit->graph->values[order[i]->position]), "%s '%s'",
+                                   order[i]->op, order[i]->name));
+    TARE_TRY(mark_needed(needed, emit, results, count));
+    TARE_TRY(check_ops(emit, needed));
+    for (size_t i = 0; i < graph->n_nodes && order[i]; i++)
+        if (needed[order[i]->position])
+            TARE_TRY(tare_error_prefix(emit_node(emit, order[i]), "%s '%s'", order[i]->op, order[i]->name));
+    return TARE_OK;
+}
+
+/* Makes a graph the one that is translated; NULL: no memory. */
+static struct tare_emit_graph *enter(struct tare_emit *emit, const struct tare_graph *graph,
+                                     const tare_build_value *args) {
+    struct tare_emit_graph *own = TARE_NEW(&emit->arena, struct tare_emit_graph);
+    if (!own) return NULL;
+    own->graph = graph;
+    own->args = args;
+    own->values = TARE_NEW_ARRAY(&emit->arena, struct tare_emit_value *, graph->n_nodes + 1);
+    for (size_t i = 0; own->values && i < graph->n_nodes; i++) {
+        own->values[i] = TARE_NEW_ARRAY(&emit->arena, struct tare_emit_value, graph->nodes[i]->n_outputs + 1);
+        if (!own->values[i]) return NULL;
+    }
+    own->next = emit->all;
+    emit->all = own;
+    return own->values ? own : NULL;
+}
+
+tare_status tare_emit_function(tare_build_value *results, struct tare_emit *emit, const struct tare_graph *function,
+                               const tare_build_value *args) {
+    struct tare_emit_graph *outer = emit->graph;
+    struct tare_shape *shapes = TARE_NEW_ARRAY(&emit->arena, struct tare_shape, function->n_args + 1);
+    struct tare_edge *edges = TARE_NEW_ARRAY(&emit->arena, struct tare_edge, function->n_returns + 1);
+    struct tare_emit_graph *own = enter(emit, function, args);
+    if (!shapes || !edges || !own) return TARE_NO_MEMORY;
+    if (emit->depth >= MOST_DEPTH) return TARE_FAIL(TARE_UNSUPPORTED, "functions are nested too deeply");
+    for (size_t i = 0; i < function->n_args; i++) {
+        if (!args[i]) return emit->build.status;
+        shapes[i] = tare_build_shape(args[i]);
+    }
+    for (size_t i = 0; i < function->n_returns; i++)
+        edges[i] = function->returns[i].edge;
+    emit->depth++;
+    tare_status status = tare_graph_infer_shapes(&own->shapes, &emit->arena, function, shapes);
+    emit->graph = own;
+    if (status == TARE_OK) status = emit_graph(emit, edges, function->n_returns);
+    for (size_t i = 0; i < function->n_returns && status == TARE_OK; i++) {
+        results[i] = edge_value(emit, edges[i]);
+        status = emit->build.status;
+    }
+    emit->graph = outer;
+    emit->depth--;
+    return tare_error_prefix(status, "function %s", function->name);
+}
+
+/* ---- the module ---- */
+
+/* Sets *shape to that of "KEY=2,16" for this input; false if no text is for it or what follows is not a list of sizes.
+ */
+static bool find_shape(struct tare_shape *shape, const char *key, const char *const *texts, size_t count) {
+    const size_t size = strlen(key);
+    for (size_t i = 0; i < count; i++) {
+        const char *at = texts[i] + size + 1;
+        if (strncmp(texts[i], key, size) != 0 || texts[i][size] != '=') continue;
+        for (shape->rank = 0; *at && shape->rank < TARE_MAX_RANK; shape->rank++) {
+            char *end;
+            shape->dims[shape->rank] = strtoll(at, &end, 10);
+            if (end == at || shape->dims[shape->rank] < 0 || (*end && *end != ',')) return false;
+            at = *end ? end + 1 : end;
+        }
+        return !*at;
+    }
+    return false;
+}
+
+/* Gives the signature's inputs the sizes of one run. A default of an input is replaced by the argument. */
+static tare_status fix_shapes(const struct tare_signature *signature, const struct tare_emit_options *options) {
+    for (size_t i = 0; i < signature->n_inputs; i++) {
+        const struct tare_binding *input = &signature->inputs[i];
+        struct tare_shape shape = input->shape;
+        if (!tare_node_is(input->edge.node, "Placeholder") && !tare_node_is(input->edge.node, "PlaceholderWithDefault"))
+            return TARE_FAIL(TARE_UNSUPPORTED, "input '%s' is not a dense tensor that is fed", input->key);
+        if (!find_shape(&shape, input->key, options->shapes, options->n_shapes) && shape.rank > 0 && shape.dims[0] < 0)
+            shape.dims[0] = options->batch;
+        if (!tare_shape_is_known(&shape))
+            return TARE_FAIL(
+                TARE_UNSUPPORTED,
+                "input '%s' has an open size besides its first dimension (a module has arguments of one size: "
+                "set it with --shape %s=SIZE,SIZE)",
+                input->key, input->key);
+        TARE_TRY(tare_node_set_shape(input->edge.node, "shape", &shape));
+    }
+    return TARE_OK;
+}
+
+/* The texts name inputs of the signature. */
+static tare_status check_shapes(const struct tare_signature *signature, const struct tare_emit_options *options) {
+    for (size_t i = 0; i < options->n_shapes; i++) {
+        struct tare_shape shape;
+        bool found = false;
+        for (size_t k = 0; k < signature->n_inputs && !found; k++)
+            found = find_shape(&shape, signature->inputs[k].key, &options->shapes[i], 1);
+        if (!found)
+            return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                             "--shape %s: expected INPUT=SIZE,SIZE with an input of signature %s", options->shapes[i],
+                             signature->key);
+    }
+    return TARE_OK;
+}
+
+static tare_build_attr function_type(struct tare_build *build, struct tare_arena *arena,
+                                     const struct tare_shlo_type **inputs, size_t n_inputs,
+                                     const tare_build_value *results, size_t n_results) {
+    struct tare_shlo_type *type = TARE_NEW(arena, struct tare_shlo_type);
+    struct tare_shlo_attr *attr = TARE_NEW(arena, struct tare_shlo_attr);
+    const struct tare_shlo_type **outputs = TARE_NEW_ARRAY(arena, const struct tare_shlo_type *, n_results + 1);
+    if (!type || !attr || !outputs) {
+        tare_build_fail(build, TARE_NO_MEMORY);
+        return NULL;
+    }
+    for (size_t i = 0; i < n_results; i++)
+        outputs[i] = results[i]->type;
+    *type = (struct tare_shlo_type){ .kind = TARE_SHLO_FUNCTION,
+                                     .inputs = { inputs, n_inputs },
+                                     .outputs = { outputs, n_results } };
+    *attr = (struct tare_shlo_attr){ .kind = TARE_SHLO_ATTR_TYPE, .type = type };
+    return attr;
+}
+
+/* The names of the signature's tensors as jax.export writes them. */
+static tare_build_attr names(struct tare_build *build, struct tare_arena *arena, const struct tare_binding *bindings,
+                             size_t count, const char *key) {
+    tare_build_attr *items = TARE_NEW_ARRAY(arena, tare_build_attr, count + 1);
+    for (size_t i = 0; items && i < count; i++)
+        items[i] = tare_build_dictionary(build, key, bindings[i].key);
+    return items ? tare_build_array(build, items, count) : NULL;
+}
+
+/* builtin.module with the functions of the current block. */
+static tare_status close_module(struct tare_build *build, struct tare_build_block *block) {
+    struct tare_arena *arena = &build->module->arena;
+    struct tare_shlo_op *root = TARE_NEW(arena, struct tare_shlo_op);
+    struct tare_shlo_op *functions = TARE_NEW_ARRAY(arena, struct tare_shlo_op, block->n_ops + 1);
+    if (!root || !functions) return TARE_NO_MEMORY;
+    memcpy(functions, block->ops, block->n_ops * sizeof *functions);
+    root->regions = TARE_NEW(arena, struct tare_shlo_block);
+    if (!root->regions) return TARE_NO_MEMORY;
+    root->name = "builtin.module";
+    root->n_regions = 1;
+    root->regions[0] = (struct tare_shlo_block){ .ops = functions, .n_ops = block->n_ops };
+    build->module->root = root;
+    return TARE_OK;
+}
+
+static tare_status emit_main(struct tare_emit *emit, const struct tare_signature *signature) {
+    struct tare_build *build = &emit->build;
+    const size_t n_inputs = signature->n_inputs, n_outputs = signature->n_outputs;
+    const struct tare_shlo_type **types =
+        TARE_NEW_ARRAY(&build->module->arena, const struct tare_shlo_type *, n_inputs + 1);
+    struct tare_edge *edges = TARE_NEW_ARRAY(&emit->arena, struct tare_edge, n_outputs + 1);
+    tare_build_value *results = TARE_NEW_ARRAY(&emit->arena, tare_build_value, n_outputs + 1);
+    struct tare_shlo_block body = { 0 };
+    struct tare_build_block block;
+    if (!types || !edges || !results) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < n_inputs; i++) {
+        struct tare_shape shape;
+        if (!tare_node_shape(signature->inputs[i].edge.node, "shape", &shape))
+            return TARE_FAIL(TARE_INTERNAL, "a placeholder without shape");
+        types[i] = tare_build_type(build, signature->inputs[i].dtype, &shape);
+        if (!types[i]) return tare_error_prefix(build->status, "input '%s'", signature->inputs[i].key);
+    }
+    const tare_build_value args = tare_build_arguments(build, &body, types, n_inputs);
+    if (!args) return build->status;
+    for (size_t i = 0; i < n_inputs; i++)
+        value_of(emit, signature->inputs[i].edge)->value = &args[i];
+    for (size_t i = 0; i < n_outputs; i++) {
+        if (!signature->outputs[i].edge.node)
+            return TARE_FAIL(TARE_UNSUPPORTED, "output '%s' is not a dense tensor", signature->outputs[i].key);
+        edges[i] = signature->outputs[i].edge;
+    }
+    tare_build_begin(build, &block);
+    tare_status status = emit_graph(emit, edges, n_outputs);
+    for (size_t i = 0; i < n_outputs && status == TARE_OK; i++) {
+        results[i] = edge_value(emit, edges[i]);
+        status = build->status;
+    }
+    tare_build_end(build, &body, results, status == TARE_OK ? n_outputs : 0);
+    TARE_TRY(status);
+    const struct tare_build_named attrs[] = {
+        { "arg_attrs", names(build, &build->module->arena, signature->inputs, n_inputs, "jax.arg_info") },
+        { "function_type", function_type(build, &build->module->arena, types, n_inputs, results, n_outputs) },
+        { "res_attrs", names(build, &build->module->arena, signature->outputs, n_outputs, "jax.result_info") },
+        { "sym_name", tare_build_text(build, "main") },
+        { "sym_visibility", tare_build_text(build, "public") },
+    };
+    tare_build_op(build, &(struct tare_build_request){
+                             .name = "func", .attrs = attrs, .n_attrs = 5, .regions = &body, .n_regions = 1 });
+    return build->status;
+}
+
+static tare_status emit_signature(struct tare_emit *emit, struct tare_graph_model *model,
+                                  const struct tare_signature *signature, const struct tare_emit_options *options) {
+    struct tare_build_block block = { 0 };
+    TARE_TRY(check_shapes(signature, options));
+    TARE_TRY(fix_shapes(signature, options));
+    TARE_TRY(tare_model_inline_calls(model));
+    emit->graph = enter(emit, model->main, NULL);
+    if (!emit->graph) return TARE_NO_MEMORY;
+    TARE_TRY(tare_graph_infer_shapes(&emit->graph->shapes, &emit->arena, model->main, NULL));
+    emit->build.block = &block;
+    tare_status status = emit_main(emit, signature);
+    if (status == TARE_OK) status = close_module(&emit->build, &block);
+    tare_free(block.ops);
+    return status;
+}
+
+static tare_status choose_signature(const struct tare_signature **out, const struct tare_graph_model *model,
+                                    const char *key) {
+    *out = tare_model_find_signature(model, key ? key : "serving_default");
+    if (!*out && !key && model->n_signatures == 1) *out = model->signatures;
+    if (*out) return TARE_OK;
+    return TARE_FAIL(TARE_NOT_FOUND,
+                     key ? "the model has no signature '%s'"
+                         : "the model has several signatures and no serving_default (choose one with --signature)",
+                     key);
+}
+
+tare_status tare_emit_module(struct tare_shlo_module **out, struct tare_emit *emit, struct tare_graph_model *model,
+                             const struct tare_emit_options *options) {
+    const struct tare_signature *signature;
+    *out = NULL;
+    TARE_TRY(choose_signature(&signature, model, options->signature));
+    TARE_TRY(tare_build_open(&emit->build, options->version));
+    const tare_status status = emit_signature(emit, model, signature, options);
+    if (status == TARE_OK)
+        *out = emit->build.module;
+    else
+        tare_shlo_free(emit->build.module);
+    return status;
+}
+
+void tare_emit_free(struct tare_emit *emit) {
+    for (struct tare_emit_graph *graph = emit->all; graph; graph = graph->next)
+        for (size_t i = 0; i < graph->graph->n_nodes; i++)
+            for (size_t k = 0; k < graph->graph->nodes[i]->n_outputs; k++)
+                tare_tensor_reset(&graph->values[i][k].constant);
+    tare_arena_free(&emit->arena);
+}

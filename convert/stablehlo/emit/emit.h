@@ -1,0 +1,78 @@
+/* From graphs to StableHLO: a signature of a model whose variables are frozen, for arguments of one size, becomes the
+ * function main of a module. Calls are inlined, nodes whose values follow from shapes and constants become constants,
+ * and every other node is translated by the rule of its op: a row in one of the tables of emit_*.c. */
+#ifndef TARE_CONVERT_STABLEHLO_EMIT_EMIT_H
+#define TARE_CONVERT_STABLEHLO_EMIT_EMIT_H
+
+#include "convert/stablehlo/emit/build.h"
+#include "graph/model.h"
+
+/* What is known of one output of a node. */
+struct tare_emit_value {
+    tare_build_value value;      /* in the module; NULL: not emitted (yet) */
+    struct tare_tensor constant; /* dtype INVALID: not constant */
+};
+
+/* A graph that is being translated: the main graph, or the function of a branch or a loop. */
+struct tare_emit_graph {
+    const struct tare_graph *graph;
+    struct tare_shape **shapes;      /* by position and output */
+    struct tare_emit_value **values; /* the same */
+    const tare_build_value *args;    /* of a function */
+    struct tare_emit_graph *next;    /* of all that were translated */
+};
+
+struct tare_emit {
+    struct tare_build build;
+    struct tare_emit_graph *graph; /* translated now */
+    struct tare_emit_graph *all;   /* their constants live until tare_emit_free */
+    struct tare_arena arena;
+    int depth; /* of functions in functions */
+};
+
+/* The rule of an op: emits the node and sets its outputs. Rules use the functions below; a failure is recorded in the
+ * builder, or returned with a text that does not name the node. */
+struct tare_emit_row {
+    const char *op;
+    tare_status (*emit)(struct tare_emit *emit, const struct tare_node *node, const void *arg);
+    const void *arg;
+};
+/* The row of an op; NULL: StableHLO has no form of it. */
+const struct tare_emit_row *tare_emit_find(const char *op);
+
+/* The tables; each ends with a row without op. */
+extern const struct tare_emit_row tare_emit_elementwise[], tare_emit_shapes[], tare_emit_indexing[],
+    tare_emit_reductions[], tare_emit_products[], tare_emit_windows[], tare_emit_control[];
+
+/* Input k: its value in the module, shape, and value if it is constant (NULL: it is not). */
+tare_build_value tare_emit_in(struct tare_emit *emit, const struct tare_node *node, size_t k);
+struct tare_shape tare_emit_in_shape(const struct tare_emit *emit, const struct tare_node *node, size_t k);
+const struct tare_tensor *tare_emit_in_constant(const struct tare_emit *emit, const struct tare_node *node, size_t k);
+/* The integers of a constant input of at most TARE_MAX_RANK elements; TARE_UNSUPPORTED if it is not constant. */
+tare_status tare_emit_in_ints(int64_t *out, size_t *count, const struct tare_emit *emit, const struct tare_node *node,
+                              size_t k);
+struct tare_shape tare_emit_out_shape(const struct tare_emit *emit, const struct tare_node *node, size_t i);
+/* Sets output i. */
+tare_status tare_emit_set(struct tare_emit *emit, const struct tare_node *node, size_t i, tare_build_value value);
+
+/* The values of a function's results for arguments, emitted into the current block; the arguments' shapes are those of
+ * the values. */
+tare_status tare_emit_function(tare_build_value *results, struct tare_emit *emit, const struct tare_graph *function,
+                               const tare_build_value *args);
+
+struct tare_emit_options {
+    const char *signature;     /* NULL: serving_default, or the only one */
+    int64_t batch;             /* size of open first dimensions of inputs; at least 1 */
+    const char *const *shapes; /* "KEY=2,16": the shape of an input */
+    size_t n_shapes;
+    int version; /* of VHLO */
+};
+/* Translates a signature of a prepared model (convert/pipeline.h), whose main graph is changed: its calls are inlined.
+ * `emit` is zeroed. The module borrows elements of constants. TARE_UNSUPPORTED names the ops without StableHLO form, or
+ * the node that failed. */
+tare_status tare_emit_module(struct tare_shlo_module **out, struct tare_emit *emit, struct tare_graph_model *model,
+                             const struct tare_emit_options *options) TARE_WARN_UNUSED;
+/* Releases what the module borrows; call it after the module was written, and tare_shlo_free before it. */
+void tare_emit_free(struct tare_emit *emit);
+
+#endif

@@ -1,0 +1,67 @@
+#include "convert/stablehlo/emit/export.h"
+
+#include "base/output.h"
+#include "convert/prepared.h"
+#include "convert/stablehlo/emit/emit.h"
+#include "convert/stablehlo/exported_write.h"
+#include "convert/stablehlo/write.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *const tare_shlo_container_names[] = {
+    [TARE_SHLO_ARTIFACT] = "mlirbc", [TARE_SHLO_JAX_EXPORT] = "jax", NULL
+};
+
+/* The first version whose gather and scatter have batch axes, which rules use. */
+enum { OLDEST = TARE_VHLO_VERSION(1, 1, 0) };
+
+static tare_status parse_version(int *out, const char *text) {
+    unsigned major, minor, patch;
+    int used = 0;
+    if (sscanf(text, "%3u.%3u.%3u%n", &major, &minor, &patch, &used) == 3 && !text[used]) {
+        *out = TARE_VHLO_VERSION((int)major, (int)minor, (int)patch);
+        if (*out >= OLDEST && *out <= TARE_VHLO_NEWEST) return TARE_OK;
+    }
+    return TARE_FAIL(TARE_INVALID_ARGUMENT, "VHLO version '%s' (expected 1.1.0 to 1.20.0)", text);
+}
+
+static const struct tare_shlo_type *main_type(const struct tare_shlo_module *module) {
+    return tare_shlo_op_attr(tare_shlo_function(module, "main"), "function_type")->type;
+}
+
+static tare_status write_module(struct tare_shlo_exported_summary *summary, const struct tare_shlo_module *module,
+                                const char *path, const struct tare_shlo_export_options *options) {
+    const struct tare_shlo_type *type = main_type(module);
+    struct tare_strbuf artifact = { 0 }, wrapped = { 0 };
+    tare_status status = tare_shlo_write(&artifact, module, module->version);
+    if (status == TARE_OK && options->container == TARE_SHLO_JAX_EXPORT)
+        status = tare_shlo_write_exported(&wrapped, type, "main", artifact.data, artifact.size);
+    const struct tare_strbuf *file = options->container == TARE_SHLO_JAX_EXPORT ? &wrapped : &artifact;
+    if (status == TARE_OK) status = tare_file_write(path, file->data, file->size);
+    *summary = (struct tare_shlo_exported_summary){
+        .n_ops = module->n_ops, .n_inputs = type->inputs.count, .n_outputs = type->outputs.count, .bytes = file->size
+    };
+    tare_strbuf_free(&artifact);
+    tare_strbuf_free(&wrapped);
+    return status;
+}
+
+tare_status tare_shlo_export(struct tare_shlo_exported_summary *summary, const char *model_path, const char *out_path,
+                             const struct tare_shlo_export_options *options) {
+    struct tare_emit_options request = { .signature = options->signature,
+                                         .batch = options->batch,
+                                         .shapes = options->shapes,
+                                         .n_shapes = options->n_shapes };
+    struct tare_graph_model *model;
+    struct tare_emit emit = { 0 };
+    struct tare_shlo_module *module = NULL;
+    TARE_TRY(parse_version(&request.version, options->vhlo_version));
+    TARE_TRY(tare_load_prepared(&model, model_path));
+    tare_status status = tare_error_prefix(tare_emit_module(&module, &emit, model, &request), "%s", model_path);
+    if (status == TARE_OK) status = tare_error_prefix(write_module(summary, module, out_path, options), "%s", out_path);
+    tare_shlo_free(module);
+    tare_emit_free(&emit);
+    tare_model_free(model);
+    return status;
+}

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# tare export: the module of a float model and of quantized ones gives the outputs of the model, in both containers and in every
+# version of VHLO; what StableHLO cannot express is an error that names it.
+set -uo pipefail
+. "$TARE_SOURCE_DIR/tests/cli/support.sh"
+cd "$work" || exit 1
+model=$glyphs/saved_model
+
+python3 - <<'PY' || skip "no NumPy"
+import numpy
+numpy.save("image.npy", numpy.random.default_rng(5).random((3, 28, 28, 1), numpy.float32))
+PY
+# same SOURCE ULPS: the files of SOURCE give the outputs of the model SOURCE, up to a relative error of ULPS units of float32.
+same() {
+    local source=$1 most=$2 file
+    "$tare" run "$source" --input image=image.npy --output-dir "$work/expected" --quiet >/dev/null || fail "run $source: $?"
+    for file in module.mlirbc module.jax newest.mlirbc; do
+        "$tare" run "$file" --input arg0=image.npy --output-dir "$work/found" --quiet >/dev/null || fail "run $file of $source: $?"
+        python3 - "$most" <<'PY' || fail "$file of $source: other outputs"
+import sys, numpy
+expected, found = numpy.load("expected/probabilities.npy"), numpy.load("found/output_0.npy")
+assert expected.shape == found.shape == (3, 10), (expected.shape, found.shape)
+error = abs(expected - found).max() / abs(expected).max() / 2.0**-23
+assert error <= float(sys.argv[1]), error
+PY
+    done
+}
+export_all() { # export_all SOURCE
+    "$tare" export "$1" module.mlirbc --batch 3 --quiet || fail "export $1: $?"
+    "$tare" export "$1" module.jax --batch 3 --container jax --quiet || fail "export --container jax $1: $?"
+    "$tare" export "$1" newest.mlirbc --batch 3 --vhlo-version 1.20.0 --quiet || fail "export --vhlo-version $1: $?"
+}
+
+"$tare" calibrate "$model" --data "$glyphs/calibration.tfrecord.gz" -o c.calib --quiet || fail "calibrate: $?"
+export_all "$model"
+same "$model" 32 # products and means are added in another order
+"$tare" inspect module.mlirbc >out && grep -qF 'VHLO        1.5.0 (StableHLO_v1.5.0' out && grep -qF '(tensor<3x28x28x1xf32>) -> tensor<3x10xf32>' out || fail "inspect: $(cat out)"
+"$tare" inspect newest.mlirbc | grep -F 'VHLO        1.20.0' >/dev/null || fail "inspect: $("$tare" inspect newest.mlirbc)"
+# Quantized models: products of integers, the same bits.
+for method in static dynamic weight_only; do
+    rm -rf quantized
+    "$tare" quantize "$model" quantized --method $method --calibration c.calib --quiet 2>/dev/null || fail "quantize --method $method: $?"
+    export_all quantized
+    same quantized 0
+done
+rm -rf quantized
+"$tare" quantize "$model" quantized --calibration c.calib --quiet 2>/dev/null && "$tare" export quantized module.mlirbc --quiet
+"$tare" inspect module.mlirbc --functions >out || fail "inspect --functions: $?"
+[ "$(grep -c 'stablehlo.convolution.*xi8>, tensor.*xi8>) -> tensor.*xi32>' out)" -ge 6 ] || fail "no products of 8-bit integers: $(grep convolution out)"
+
+# Exporting what was imported, and reading it again, changes nothing.
+"$tare" export "$TARE_SOURCE_DIR/tests/golden/stablehlo/mlp.mlirbc" again.mlirbc --quiet || fail "export of a module: $?"
+
+# Errors name what StableHLO does not have; nothing is written.
+expect 1 "expected 1.1.0 to 1.20.0" "$tare" export "$model" none.mlirbc --vhlo-version 0.9.0
+expect 1 "--shape picture=1,28,28,1: expected INPUT=SIZE,SIZE with an input of signature serving_default" "$tare" export "$model" none.mlirbc --shape picture=1,28,28,1
+expect 1 "the model has no signature 'other'" "$tare" export "$model" none.mlirbc --signature other
+expect 2 "--batch" "$tare" export "$model" none.mlirbc --batch 0
+absent none.mlirbc
+"$tare" export "$model" fixed.mlirbc --shape image=2,28,28,1 --quiet || fail "--shape: $?"
+"$tare" inspect fixed.mlirbc | grep -F '(tensor<2x28x28x1xf32>)' >/dev/null || fail "--shape: $("$tare" inspect fixed.mlirbc)"
+finish
