@@ -19,6 +19,8 @@ struct tare_batching_result {
     size_t inserted, updated; /* BatchFunction nodes */
     const char **notes;       /* shapes that only requests will show: one line each */
     size_t n_notes;
+    const char **warnings; /* requests that depend on others, or fail */
+    size_t n_warnings;
 };
 
 /* Applies every entry of `options`, after placement. A function F that is batched keeps its name and signature; its

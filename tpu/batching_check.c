@@ -96,11 +96,19 @@ tare_status tare_batch_check_shapes(const struct tare_graph *function, const boo
     return check_outputs(function, shapes);
 }
 
-static tare_status add_note(struct tare_batching_result *out, struct tare_arena *arena, const char *text) {
+tare_status tare_batch_add_note(struct tare_batching_result *out, struct tare_arena *arena, const char *text) {
     const char **grown = tare_arena_append(arena, out->notes, out->n_notes, sizeof *grown);
     if (!grown || !text) return TARE_NO_MEMORY;
     grown[out->n_notes++] = text;
     out->notes = grown;
+    return TARE_OK;
+}
+
+tare_status tare_batch_add_warning(struct tare_batching_result *out, struct tare_arena *arena, const char *text) {
+    const char **grown = tare_arena_append(arena, out->warnings, out->n_warnings, sizeof *grown);
+    if (!grown || !text) return TARE_NO_MEMORY;
+    grown[out->n_warnings++] = text;
+    out->warnings = grown;
     return TARE_OK;
 }
 
@@ -267,13 +275,14 @@ static tare_status note_growth(struct tare_batching_result *out, const struct tr
                                const struct trials *seen) {
     char text[TARE_SHAPE_TEXT_SIZE];
     if (!seen->grows) return TARE_OK;
-    return add_note(out, t->arena,
-                    tare_arena_printf(t->arena,
-                                      "batching of function %s: output '%s' (node '%s') has shape %s for a batch of "
-                                      "%lld, and other columns for other batches: the examples of a request depend on "
-                                      "the requests that are batched with it",
-                                      t->function->name, ret->name, ret->edge.node->name,
-                                      tare_shape_text(text, &seen->batch), (long long)seen->batch.dims[0]));
+    return tare_batch_add_note(
+        out, t->arena,
+        tare_arena_printf(t->arena,
+                          "batching of function %s: output '%s' (node '%s') has shape %s for a batch of "
+                          "%lld, and other columns for other batches: the examples of a request depend on "
+                          "the requests that are batched with it",
+                          t->function->name, ret->name, ret->edge.node->name, tare_shape_text(text, &seen->batch),
+                          (long long)seen->batch.dims[0]));
 }
 
 /* An output whose number of rows never is that of the batch cannot be split; one of which that is not known is noted.
@@ -292,13 +301,35 @@ static tare_status judge(struct tare_batching_result *out, const struct trial *t
                 ret->name, ret->edge.node->name, tare_shape_text(text, &seen->shape), (long long)seen->size);
         TARE_TRY(note_growth(out, t, ret, seen));
         if (seen->unknown < seen->others) continue;
-        TARE_TRY(add_note(
+        TARE_TRY(tare_batch_add_note(
             out, t->arena,
             tare_arena_printf(t->arena,
                               "batching of function %s: the number of rows of output '%s' (node '%s') is not known "
                               "before it runs (if it is not that of the batch, every request is refused when serving; "
                               "try it with tare run --batching)",
                               t->function->name, ret->name, ret->edge.node->name)));
+    }
+    return TARE_OK;
+}
+
+/* A Squeeze without axes removes the batch as well if it is 1. */
+static tare_status try_one_row(struct tare_batching_result *out, const struct trial *t) {
+    struct trial one = *t;
+    char text[TARE_SHAPE_TEXT_SIZE];
+    one.outputs = TARE_NEW_ARRAY(t->arena, struct trials, t->function->n_returns + 1);
+    if (!one.outputs) return TARE_NO_MEMORY;
+    TARE_TRY(try_size(&one, 1, 1));
+    for (size_t i = 0; i < t->function->n_returns; i++) {
+        const struct tare_return *ret = &t->function->returns[i];
+        if (!one.outputs[i].fixed) continue;
+        TARE_TRY(tare_batch_add_warning(
+            out, t->arena,
+            tare_arena_printf(t->arena,
+                              "batching of function %s: output '%s' (node '%s') has shape %s for a batch of 1, which "
+                              "cannot be split: requests of one row fail when serving (give Squeeze its axes, or leave "
+                              "1 out of allowed_batch_sizes)",
+                              t->function->name, ret->name, ret->edge.node->name,
+                              tare_shape_text(text, &one.outputs[i].shape))));
     }
     return TARE_OK;
 }
@@ -311,7 +342,8 @@ static tare_status try_all(struct tare_batching_result *out, const struct trial 
     for (int rank = 1; rank <= (any_rank ? MAX_RANK : 1); rank++)
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
             TARE_TRY(try_size(t, any_rank ? sizes_of_ranks[i] : sizes[i], rank));
-    return judge(out, t);
+    TARE_TRY(judge(out, t));
+    return any_rank ? TARE_OK : try_one_row(out, t);
 }
 
 tare_status tare_batch_try_sizes(struct tare_batching_result *out, struct tare_arena *arena,
@@ -340,7 +372,7 @@ tare_status tare_batch_note_shapes(struct tare_batching_result *out, struct tare
         const char *name = function->args[i]->name;
         if (captured[i]) continue;
         if (shape.rank == TARE_UNKNOWN_RANK)
-            TARE_TRY(add_note(
+            TARE_TRY(tare_batch_add_note(
                 out, arena,
                 tare_arena_printf(arena,
                                   "batching of function %s: the shape of input '%s' is not known (a scalar, or "
@@ -348,13 +380,13 @@ tare_status tare_batch_note_shapes(struct tare_batching_result *out, struct tare
                                   function->name, name)));
         for (int d = 1; d < shape.rank; d++) {
             if (shape.dims[d] != TARE_UNKNOWN_DIM) continue;
-            TARE_TRY(
-                add_note(out, arena,
-                         tare_arena_printf(arena,
-                                           "batching of function %s: input '%s' has shape %s, and requests whose "
-                                           "dimension %d differs will be refused: Dimensions of inputs should match "
-                                           "(pad them to one size)",
-                                           function->name, name, tare_shape_text(text, &shape), d)));
+            TARE_TRY(tare_batch_add_note(
+                out, arena,
+                tare_arena_printf(arena,
+                                  "batching of function %s: input '%s' has shape %s, and requests whose "
+                                  "dimension %d differs will be refused: Dimensions of inputs should match "
+                                  "(pad them to one size)",
+                                  function->name, name, tare_shape_text(text, &shape), d)));
             break;
         }
     }

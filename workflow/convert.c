@@ -232,5 +232,7 @@ void tare_workflow_convert_log(const struct tare_log *log, const struct tare_con
         tare_warn(log, "%s; it stays a module, in float32, and fails on a TPU unless XLA supports it there",
                   converted->module_error);
     if (status == TARE_OK) tell_checked(log, &converted->checked);
+    for (size_t i = 0; status == TARE_OK && i < converted->conversion.batching.n_warnings; i++)
+        tare_warn(log, "%s", converted->conversion.batching.warnings[i]);
     if (status == TARE_OK) tell_notes(log, &converted->conversion);
 }

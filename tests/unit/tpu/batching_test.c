@@ -356,6 +356,55 @@ static void an_output_whose_columns_follow_the_batch__is_noted(void **state) {
     tear_down(&f);
 }
 
+/* A function of x, whose first node is `op` along `axis`: what the batcher warns of. */
+static const char *warning_of(struct fixture *f, const char *op, int axis) {
+    struct tare_batch_options options = of(TARE_BATCH_CONCRETE, "rows");
+    struct tare_graph *graph;
+    struct tare_edge arg, y;
+    struct tare_node *node;
+    set_up(f, tare_shape_make(2, -1, 3));
+    graph = tare_model_add_function(f->model, "rows");
+    arg = mini_arg(graph, "x", TARE_DT_FLOAT);
+    node = mini_open(graph, op, "mixes", 2, arg, mini_int(graph, "axis", axis));
+    if (strcmp(op, "Mean") == 0) mini_ok(tare_node_set_bool(node, "keep_dims", true));
+    y = mini_done(node);
+    mini_return(graph, "y", mini_node(graph, "Sub", "y", 2, arg, y));
+    mini_call(f->model->main, "PartitionedCall", "rows", graph, 1, f->x);
+    mini_ok(batch(f, &options, 1));
+    return f->result.n_warnings ? f->result.warnings[0] : "";
+}
+
+static void computation_along_the_batch__is_a_warning(void **state) {
+    static const struct {
+        const char *op, *text;
+    } cases[] = { { "Mean", "node 'mixes' (Mean) reduces over the rows: the results of a request depend on" },
+                  { "Cumsum", "node 'mixes' (Cumsum) accumulates over the rows" } };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct fixture f;
+        assert_non_null(strstr(warning_of(&f, cases[i].op, 0), cases[i].text));
+        tear_down(&f);
+        assert_string_equal(warning_of(&f, cases[i].op, 1), "");
+        tear_down(&f);
+    }
+}
+
+/* Squeeze without axes removes a batch of 1. */
+static void batches_of_one_row_that_fail__are_a_warning(void **state) {
+    struct tare_batch_options options = of(TARE_BATCH_CONCRETE, "squeeze");
+    struct tare_graph *graph;
+    struct fixture f;
+    (void)state;
+    set_up(&f, tare_shape_make(3, -1, 1, 3));
+    graph = tare_model_add_function(f.model, "squeeze");
+    mini_return(graph, "y", mini_node(graph, "Squeeze", "squeeze", 1, mini_arg(graph, "x", TARE_DT_FLOAT)));
+    mini_call(f.model->main, "PartitionedCall", "squeeze", graph, 1, f.x);
+    mini_ok(batch(&f, &options, 1));
+    assert_int_equal(f.result.n_warnings, 1);
+    assert_non_null(strstr(f.result.warnings[0], "output 'y' (node 'squeeze') has shape [3] for a batch of 1"));
+    tear_down(&f);
+}
+
 static void open_dimensions__are_noted(void **state) {
     struct fixture f;
     (void)state;
@@ -385,6 +434,8 @@ int main(void) {
         cmocka_unit_test(an_output_without_batched_input__is_refused_through_calls),
         cmocka_unit_test(an_output_whose_rows_are_not_known__is_noted),
         cmocka_unit_test(an_output_whose_columns_follow_the_batch__is_noted),
+        cmocka_unit_test(computation_along_the_batch__is_a_warning),
+        cmocka_unit_test(batches_of_one_row_that_fail__are_a_warning),
         cmocka_unit_test(open_dimensions__are_noted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
