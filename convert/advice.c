@@ -1,5 +1,6 @@
 /* Advice that the converter reports on the chosen TPU functions: TPU calls per request, and memory. */
 #include "convert/advice.h"
+#include "tpu/devices.h"
 #include "base/strbuf.h"
 #include "tpu/chips.h"
 
@@ -145,6 +146,30 @@ static tare_status advise_on_sharding(struct adviser *a, const struct tare_conve
                              cores, cores, cores));
 }
 
+static void count_devices(const struct tare_graph *graph, size_t *count, const struct tare_node **first) {
+    for (size_t i = 0; i < graph->n_nodes; i++) {
+        const struct tare_node *node = graph->nodes[i];
+        if (node->dead || !tare_tpu_is_foreign_device(node->device)) continue;
+        if (!*count) *first = node;
+        ++*count;
+    }
+}
+
+/* What is left outside of the TPU functions: a server without that device refuses the model. */
+static tare_status advise_on_devices(struct adviser *a) {
+    const struct tare_node *first = NULL;
+    size_t count = 0;
+    count_devices(a->model->main, &count, &first);
+    for (size_t i = 0; i < a->model->n_functions; i++)
+        count_devices(a->model->functions[i], &count, &first);
+    if (!count) return TARE_OK;
+    return add(a,
+               tare_arena_printf(a->arena,
+                                 "%zu node%s outside of the TPU functions %s assigned to a device, as '%s' of node "
+                                 "'%s': a server without it needs soft placement, or an export with clear_devices",
+                                 count, count == 1 ? "" : "s", count == 1 ? "is" : "are", first->device, first->name));
+}
+
 tare_status tare_conversion_advise(struct tare_conversion *conversion, struct tare_arena *arena,
                                    const struct tare_graph_model *model, const struct tare_converter_options *options) {
     struct adviser a = { conversion, arena, model };
@@ -152,5 +177,6 @@ tare_status tare_conversion_advise(struct tare_conversion *conversion, struct ta
         TARE_TRY(add(&a, "nothing is on the TPU: tpu_functions names no function (tare inspect --suggest names some)"));
     TARE_TRY(advise_on_calls(&a));
     TARE_TRY(advise_on_sharding(&a, options));
+    TARE_TRY(advise_on_devices(&a));
     return advise_on_memory(&a);
 }

@@ -3,6 +3,7 @@
  * Passes that only check have no counts. A pass that does not apply counts zero changes, so that every report has the
  * same rows. */
 #include "convert/place.h"
+#include "tpu/devices.h"
 #include "convert/advice.h"
 #include "convert/saved_model.h"
 #include "graph/calls.h"
@@ -164,6 +165,10 @@ static tare_status strip_asserts(struct tare_place *place, size_t *changes) {
     return TARE_OK;
 }
 
+static tare_status clear_devices(struct tare_place *place, size_t *changes) {
+    return tare_tpu_clear_devices(&changes[0], place->arena, place->graphs, place->n_functions);
+}
+
 static bool uses_bfloat16(const struct tare_converter_options *options) {
     return options->bfloat16;
 }
@@ -292,6 +297,7 @@ const struct tare_place_pass tare_place_passes[] = {
     { "measure_memory", { NULL }, NULL, measure_memory },
     { "check_functions", { NULL }, NULL, check_functions },
     { "strip_asserts", { "strip_asserts", "strip_handle_identities" }, NULL, strip_asserts },
+    { "clear_devices", { "clear_devices" }, NULL, clear_devices },
     { "bfloat16", { "bfloat16", "keep_float32" }, uses_bfloat16, to_bfloat16 },
     { "lower_transposed_conv", { "lower_transposed_conv" }, NULL, lower_transposed },
     { "place", { "place" }, NULL, place_functions },
