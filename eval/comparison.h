@@ -76,11 +76,11 @@ struct tare_comparison {
     const struct tare_target_result *target;    /* shown by the reports; NULL: no target */
     const struct tare_sensitivity *sensitivity; /* shown by the reports; NULL: not measured */
     const char *target_key;                     /* records' key of expected values; NULL: none */
-    const char *next;                           /* command that builds what is recommended; NULL: nothing is */
-    int metric;                                 /* measure requested: 1 + enum tare_measure_kind; 0: inferred */
-    int chip;                                   /* index into tare_tpu_chips */
-    int64_t chip_batch;                         /* batch size on the chip; 0: 1 */
-    struct tare_comparison_op *slowest;         /* of the first quantizing method, the slowest first */
+    const char *next;                   /* command that builds what is recommended, or looks for more; NULL: none */
+    int metric;                         /* measure requested: 1 + enum tare_measure_kind; 0: inferred */
+    int chip;                           /* index into tare_tpu_chips */
+    int64_t chip_batch;                 /* batch size on the chip; 0: 1 */
+    struct tare_comparison_op *slowest; /* of the first quantizing method, the slowest first */
     size_t n_slowest;
     const char *slowest_of;         /* its name */
     double slowest_total;           /* seconds of the whole model per batch */

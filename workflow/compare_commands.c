@@ -5,6 +5,8 @@
 #include "quant/recipe.h"
 #include "workflow/compare_internal.h"
 
+#include <string.h>
+
 static const char *const SAMPLES[] = { "SAMPLES" };
 
 /* Samples that are in memory have no name. */
@@ -80,13 +82,38 @@ tare_status tare_workflow_compare_recipe(struct tare_strbuf *out, struct tare_co
     return TARE_OK;
 }
 
+static void put_files(struct tare_strbuf *out, const char *option, const char *const *paths, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        tare_strbuf_printf(out, " --%s ", option);
+        tare_strbuf_shell_word(out, paths[i]);
+    }
+}
+
+/* Where no model is recommended, settings chosen by measurement may help, unless they were tried. */
+static tare_status suggest_auto(struct tare_compare_job *c) {
+    const struct tare_compare_task *task = c->task;
+    const struct tare_compare_request *options = c->options;
+    struct tare_strbuf text = { 0 };
+    if (options->automatic || !task->n_calibration_data || !tare_workflow_compare_first_quantizing(c)) return TARE_OK;
+    begin(&text, c, "auto");
+    put_files(&text, "data", task->calibration_data, task->n_calibration_data);
+    put_files(&text, "eval", task->data, task->data_name ? 0 : task->n_data);
+    put_files(&text, "spec", &task->spec_path, task->spec_path ? 1 : 0);
+    put_files(&text, "signature", &options->signature, options->signature ? 1 : 0);
+    put_files(&text, "target", &options->target_key, options->target_key ? 1 : 0);
+    put_files(&text, "label", &options->label, options->label && strcmp(options->label, "label") != 0 ? 1 : 0);
+    if (options->metric) put_files(&text, "metric", &tare_metric_names[options->metric], 1);
+    return take(&c->result.next, &c->result.arena, &text);
+}
+
 tare_status tare_workflow_compare_next(struct tare_compare_job *c) {
     const struct tare_sample_options samples = samples_of(c);
     const struct tare_comparison_row *row = tare_verdict_of(&c->result).row;
     struct tare_quant_plan plan;
     struct tare_strbuf text = { 0 };
     if (!c->result.target) {
-        if (row) c->result.next = row->quantize ? row->quantize : row->convert;
+        if (!row) return suggest_auto(c);
+        c->result.next = row->quantize ? row->quantize : row->convert;
         return TARE_OK;
     }
     if (!c->result.target->chosen) return TARE_OK;

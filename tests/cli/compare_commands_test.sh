@@ -52,4 +52,10 @@ import json, shlex, sys
 words = shlex.split(json.load(open(sys.argv[1]))["next"])
 assert words[:2] == ["tare", "quantize"] and "--rule" in words and "weight_only" in words, words
 PY
+
+# Where no model is recommended, the next step is a search for better settings.
+"$tare" compare "$glyphs/saved_model" --data "$glyphs/eval.tfrecord.gz" --calibration-data "$glyphs/calibration.tfrecord.gz" --limit 300 \
+    --methods static --algorithms percentile:p=60 --quiet >"$work/out" 2>/dev/null || fail "compare with clipping: $?"
+[ "$(tail -1 "$work/out")" = "next: tare auto $glyphs/saved_model OUT --data $glyphs/calibration.tfrecord.gz --eval $glyphs/eval.tfrecord.gz" ] ||
+    fail "no way out: $(tail -3 "$work/out")"
 finish
