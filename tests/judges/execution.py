@@ -1,6 +1,8 @@
 """Runs signatures in TensorFlow, and compares outputs."""
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import tensorflow as tf
 
@@ -23,6 +25,14 @@ def run(loaded: object, signature: str, records: list[Record], compiled: bool = 
         inputs = {name: tf.constant(record[name], dtype=spec.dtype) for name, spec in specs.items() if name in record}
         found.append({name: value.numpy() for name, value in call(inputs).items()})
     return found
+
+
+def beyond_xla(error: str, compiled: bool) -> str:
+    """Why an error is not one of the model: XLA for CPUs fails, or the whole signature has ops that XLA does not support; or ""."""
+    if "Invalid LLVM IR" in error:
+        return "XLA's compiler for CPUs generates invalid code"
+    unsupported = re.search(r"Detected unsupported operations .* on XLA_CPU_JIT: (?!Xla|Uniform)(\w+)", error, re.S)
+    return f"XLA does not support {unsupported[1]}" if compiled and unsupported else ""
 
 
 def compare(got: list[dict[str, np.ndarray]], want: list[dict[str, np.ndarray]], bound: Bound) -> str:
@@ -53,7 +63,7 @@ def difference(got: np.ndarray, want: np.ndarray, bound: Bound) -> str:
     if not finite.any():
         return ""
     size = float(np.abs(want[finite]).max()) or 1.0
-    apart = np.abs(got[finite].astype(np.float64) - want[finite]) / size
+    apart = np.abs(got[finite] - want[finite].astype(np.result_type(want, np.float64))) / size
     if apart.max() > bound.largest or apart.mean() > bound.mean:
         return f"largest difference {apart.max():.2g}, mean {apart.mean():.2g} of {size:.3g} (bounds {bound.largest:g}, {bound.mean:g})"
     return ""

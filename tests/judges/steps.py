@@ -56,7 +56,7 @@ STEPS_OF_A_MODEL = (
     quantize("static-variables", *STATIC, "--keep-variables", judged="xla", quick=False),
     quantize("static-int16", *STATIC, "--activation-bits", "16", judged="xla", quick=False),
     quantize("static-tf", *STATIC, "--op-set", "tf"),
-    quantize("static-uniform", *STATIC, "--op-set", "uniform_quantized"),
+    quantize("static-uniform", *STATIC, "--op-set", "uniform_quantized", judged="xla"),
     quantize("dynamic", "--method", "dynamic", judged="xla"),
     quantize("dynamic-tf", "--method", "dynamic", "--op-set", "tf", quick=False),
     quantize("dynamic-uniform", "--method", "dynamic", "--op-set", "uniform_quantized", quick=False),

@@ -201,9 +201,8 @@ class Judge:
         try:
             want = execution.run(loaded, signature, self.case.rows[signature], compiled)
         except Exception as error:  # noqa: BLE001
-            broken = "Invalid LLVM IR" in str(error)
-            self.add(step, check, SKIPPED if broken else FAILED,
-                     "XLA's compiler for CPUs generates invalid code" if broken else f"{type(error).__name__}: {error}")
+            reason = execution.beyond_xla(str(error), compiled)
+            self.add(step, check, SKIPPED if reason else FAILED, reason or f"{type(error).__name__}: {error}")
             return
         text = execution.compare(got, want, bound)
         self.add(step, check, FAILED if text else PASSED, text)

@@ -5,7 +5,7 @@ import numpy as np
 import tensorflow as tf
 
 from catalogue import Record, model
-from zoo.modules import Layers, Spec, traced
+from zoo.modules import FLOAT_IN_DYNAMIC, Layers, Spec, traced
 from zoo.saving import SERVING, floats, save
 
 
@@ -55,7 +55,7 @@ def jpeg_classifier(folder: str, random: np.random.Generator) -> dict[str, list[
     return {SERVING: [{"jpeg": np.array([tf.io.encode_jpeg(image, quality=95).numpy()], dtype=object)} for image in images]}
 
 
-@model()
+@model(refuses={"convert/batching": "whose dimension 0 is fixed"})
 def boxes_after_suppression(folder: str, random: np.random.Generator) -> dict[str, list[Record]]:
     module = Layers(random, (3, 3, 3, 8), (8, 64), (8, 16))
 
@@ -67,12 +67,12 @@ def boxes_after_suppression(folder: str, random: np.random.Generator) -> dict[st
         kept = tf.image.non_max_suppression(tf.reshape(corners[0], [16, 4]), scores[0], 4)
         return {"boxes": found.nmsed_boxes, "scores": found.nmsed_scores, "count": found.valid_detections, "kept": kept}
 
-    module.serve = traced(serve, Spec([None, 16, 16, 3], name="image"))
+    module.serve = traced(serve, Spec([1, 16, 16, 3], name="image"))
     save(module, folder, module.serve)
     return {SERVING: [{"image": floats(random, 1, 16, 16, 3)} for _ in range(4)]}
 
 
-@model()
+@model(refuses={"convert/*": "no part that the TPU supports is worth a call"})
 def texts_in_and_out(folder: str, random: np.random.Generator) -> dict[str, list[Record]]:
     module = Layers(random, (50, 16), (16, 3))
     module.labels = tf.constant(["bad", "so so", "good"])
@@ -125,7 +125,7 @@ def segments_and_unique(folder: str, random: np.random.Generator) -> dict[str, l
     return {SERVING: [{"ids": random.integers(0, 10, 6).astype(np.int32), "rows": np.array([0, 0, 1, 1, 1, 2], np.int32)} for _ in range(4)]}
 
 
-@model()
+@model(refuses=FLOAT_IN_DYNAMIC)
 def table_that_changes(folder: str, random: np.random.Generator) -> dict[str, list[Record]]:
     module = Layers(random, (8, 4))
     module.table = tf.lookup.experimental.DenseHashTable(tf.int64, tf.int64, 0, empty_key=-1, deleted_key=-2)
