@@ -90,7 +90,7 @@ def flax_transformer(folder: str, random: np.random.Generator) -> dict[str, list
     return {SERVING: [{"tokens": random.integers(0, 20, (2, 6)).astype(np.int32)} for _ in range(4)]}
 
 
-@model()
+@model(refuses={"quantize/*-variables": "its weight is computed from a kept variable"})
 def flax_lstm(folder: str, random: np.random.Generator) -> dict[str, list[Record]]:
     network = nn.RNN(nn.OptimizedLSTMCell(12))
     variables = network.init(jax.random.key(1), jnp.ones((1, 6, 8)))
