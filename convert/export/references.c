@@ -43,7 +43,8 @@ static tare_status clean_node(struct tare_node *node) {
     tare_node_remove_attr(node, "_gradient_op_type");
     for (size_t i = 0; i < node->n_attrs; i++) {
         struct tare_attr *attr = &node->attrs[i];
-        if (strcmp(attr->name, "_class") == 0 && attr->kind == TARE_ATTR_STRING) return keep_classes(node, attr);
+        if (strcmp(attr->name, "_class") == 0 && attr->kind == TARE_ATTR_STRING && attr->count)
+            return keep_classes(node, attr);
     }
     return TARE_OK;
 }
