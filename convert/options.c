@@ -31,13 +31,42 @@ static tare_status read_function(struct tare_tpu_choice *out, const Tare__TpuFun
                                             "concrete_function_name, signature_name or jit_compile_functions: true)");
 }
 
+static tare_status read_xla_function(struct tare_tpu_choice *out, const Tare__XlaFunctionSpec *message) {
+    if (message->device_type != TARE__XLA_FUNCTION_SPEC__DEVICE_TYPE__TPU)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                         "xla_functions: device_type is %s (expected TPU: tare converts for Cloud TPUs)",
+                         message->device_type ? "GPU" : "not set");
+    switch (message->function_spec_case) {
+    case TARE__XLA_FUNCTION_SPEC__FUNCTION_SPEC_FUNCTION_ALIAS:
+        *out = (struct tare_tpu_choice){ TARE_TPU_BY_ALIAS, message->function_alias };
+        return TARE_OK;
+    case TARE__XLA_FUNCTION_SPEC__FUNCTION_SPEC_CONCRETE_FUNCTION_NAME:
+        *out = (struct tare_tpu_choice){ TARE_TPU_BY_CONCRETE, message->concrete_function_name };
+        return TARE_OK;
+    case TARE__XLA_FUNCTION_SPEC__FUNCTION_SPEC_SIGNATURE_NAME:
+        *out = (struct tare_tpu_choice){ TARE_TPU_BY_SIGNATURE, message->signature_name };
+        return TARE_OK;
+    case TARE__XLA_FUNCTION_SPEC__FUNCTION_SPEC_JIT_COMPILE_FUNCTIONS:
+        if (!message->jit_compile_functions) break;
+        *out = (struct tare_tpu_choice){ TARE_TPU_BY_JIT, NULL };
+        return TARE_OK;
+    default:
+        break;
+    }
+    return TARE_FAIL(TARE_INVALID_ARGUMENT, "xla_functions: an entry names no function (expected function_alias, "
+                                            "concrete_function_name, signature_name or jit_compile_functions: true)");
+}
+
 static tare_status read_functions(struct tare_converter_options *out, struct tare_arena *arena,
                                   const Tare__ConverterOptions *message) {
-    out->functions = TARE_NEW_ARRAY(arena, struct tare_tpu_choice, message->n_tpu_functions + 1);
+    out->functions =
+        TARE_NEW_ARRAY(arena, struct tare_tpu_choice, message->n_tpu_functions + message->n_xla_functions + 1);
     if (!out->functions) return TARE_NO_MEMORY;
     for (size_t i = 0; i < message->n_tpu_functions; i++)
         TARE_TRY(read_function(&out->functions[i], message->tpu_functions[i]));
     out->n_functions = message->n_tpu_functions;
+    for (size_t i = 0; i < message->n_xla_functions; i++)
+        TARE_TRY(read_xla_function(&out->functions[out->n_functions++], message->xla_functions[i]));
     return TARE_OK;
 }
 
@@ -86,6 +115,29 @@ static void read_component(struct tare_batch_options *out, const Tare__BatchOpti
     }
 }
 
+/* The fields of version 2, in the message itself. */
+static tare_status read_own_component(struct tare_batch_options *out, const Tare__BatchOptions *message) {
+    if (message->batch_component_case && message->experimental)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "batch_options: the component is given twice, also in experimental");
+    switch (message->batch_component_case) {
+    case TARE__BATCH_OPTIONS__BATCH_COMPONENT_FUNCTION_ALIAS:
+        out->component = TARE_BATCH_ALIAS;
+        out->name = message->function_alias;
+        break;
+    case TARE__BATCH_OPTIONS__BATCH_COMPONENT_CONCRETE_FUNCTION_NAME:
+        out->component = TARE_BATCH_CONCRETE;
+        out->name = message->concrete_function_name;
+        break;
+    case TARE__BATCH_OPTIONS__BATCH_COMPONENT_SIGNATURE_NAME:
+        out->component = TARE_BATCH_SIGNATURE;
+        out->name = message->signature_name;
+        break;
+    default:
+        break;
+    }
+    return TARE_OK;
+}
+
 /* The runtime's rules for individual numbers. */
 static tare_status check_numbers(const struct tare_batch_options *batch) {
     if (batch->max_batch_size < 1)
@@ -119,6 +171,7 @@ static tare_status read_batch(struct tare_batch_options *out, struct tare_arena 
         .disable_large_batch_splitting = message->disable_large_batch_splitting,
     };
     read_component(out, message->experimental);
+    TARE_TRY(read_own_component(out, message));
     TARE_TRY(check_numbers(out));
     return check_sizes(out);
 }
@@ -141,12 +194,23 @@ static bool resolve(Tare__ConverterOptions__State state, bool disable_defaults) 
     return state == TARE__CONVERTER_OPTIONS__STATE__DEFAULT && !disable_defaults;
 }
 
-static void read_bfloat16(struct tare_converter_options *out, const Tare__BFloat16OptimizationOptions *message) {
-    if (!message) return;
+static tare_status read_bfloat16(struct tare_converter_options *out, const Tare__BFloat16OptimizationOptions *message) {
+    if (!message) return TARE_OK;
+    if (message->scope == TARE__BFLOAT16_OPTIMIZATION_OPTIONS__SCOPE__GPU)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                         "bfloat16_optimization_options: scope is GPU (expected TPU or ALL: tare "
+                         "converts for Cloud TPUs)");
+    if (message->preserve_signature && message->scope != TARE__BFLOAT16_OPTIMIZATION_OPTIONS__SCOPE__ALL)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "bfloat16_optimization_options: preserve_signature requires scope ALL "
+                                                "(with others, signatures keep their dtypes anyway)");
+    if (message->enable_cast_outside && message->scope == TARE__BFLOAT16_OPTIMIZATION_OPTIONS__SCOPE__ALL)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                         "bfloat16_optimization_options: enable_cast_outside excludes scope ALL");
     out->bfloat16_all = message->scope == TARE__BFLOAT16_OPTIMIZATION_OPTIONS__SCOPE__ALL;
     out->skip_safety_checks = message->skip_safety_checks;
     out->float_ops = (const char *const *)message->filterlist;
     out->n_float_ops = message->n_filterlist;
+    return TARE_OK;
 }
 
 static tare_status read_sharding(struct tare_converter_options *out, struct tare_arena *arena,
@@ -199,7 +263,11 @@ tare_status tare_converter_options_parse(struct tare_converter_options *out, str
     out->io_shapes = resolve(message->io_shape_optimization, message->disable_default_optimizations);
     out->bfloat16 = resolve(message->bfloat16_optimization, message->disable_default_optimizations);
     out->requests_bfloat16 = message->bfloat16_optimization == TARE__CONVERTER_OPTIONS__STATE__ENABLED;
-    read_bfloat16(out, message->bfloat16_optimization_options);
+    TARE_TRY(read_bfloat16(out, message->bfloat16_optimization_options));
+    if (message->experimental_options &&
+        message->experimental_options->graph_pruning == TARE__CONVERTER_OPTIONS__STATE__DISABLED)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "experimental_options: graph_pruning is DISABLED (expected ENABLED: "
+                                                "functions that become unused are always removed)");
     TARE_TRY(read_sharding(out, arena, message->xla_sharding_options));
     return read_features(out, arena, message, plan);
 }

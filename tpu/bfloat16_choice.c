@@ -102,6 +102,16 @@ static bool names_function(const struct tare_node *node) {
     return false;
 }
 
+/* A look-up in a constant or variable: a table of float32 would be twice as large, so that its rows are cast. */
+static bool looks_up_table(const struct tare_node *node) {
+    const struct tare_node *table;
+    if (strcmp(node->op, "GatherV2") != 0 && strcmp(node->op, "Gather") != 0) return false;
+    table = node->inputs[0].node;
+    while (tare_node_is(table, "Identity") && table->n_inputs)
+        table = table->inputs[0].node;
+    return tare_node_is(table, "Const") || tare_node_is(table, "ReadVariableOp");
+}
+
 static enum tare_bf16_choice choose(const struct tare_bf16_job *job, const struct tare_node *node) {
     const struct tare_op_def *builtin = tare_ops_find(tare_ops_builtin(), node->op);
     bool refuses;
@@ -117,7 +127,7 @@ static enum tare_bf16_choice choose(const struct tare_bf16_job *job, const struc
         if (!job->lists) return TARE_BF16_KEEP;
     }
     if (!can_convert(node, &refuses) || refuses) return TARE_BF16_KEEP;
-    return is_flexible(node) ? TARE_BF16_FLEXIBLE : TARE_BF16_CONVERT;
+    return is_flexible(node) && !looks_up_table(node) ? TARE_BF16_FLEXIBLE : TARE_BF16_CONVERT;
 }
 
 /* Lists a node that would compute in bfloat16 otherwise. */

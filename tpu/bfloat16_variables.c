@@ -25,7 +25,8 @@ struct sorter {
     struct tare_graph_model *model;
     struct tare_map by_edge;
     struct tare_map by_name; /* shared name -> slot of the first variable called so */
-    struct tare_map jobs;    /* the graphs that are converted, by the bytes of their address */
+    const struct tare_bfloat16_options *options;
+    struct tare_map jobs; /* the graphs that are converted, by the bytes of their address */
     struct slot *slots;
 };
 
@@ -180,7 +181,7 @@ static tare_status sort_node(struct sorter *s, struct tare_node *node, const enu
         slot = slot_of(s, node->inputs[k]);
         if (!slot) return TARE_NO_MEMORY;
         slot = class_of(slot);
-        if (!is_read(node) || k != 0 || uses[node->position] == KEPT)
+        if (!is_read(node) || k != 0 || uses[node->position] == KEPT || tare_bf16_is_filtered(s->options, node->op))
             slot->refused = true;
         else
             slot->expected |= uses[node->position] == NARROWED;
@@ -345,8 +346,10 @@ static tare_status change(struct sorter *s, const struct tare_bf16_job *jobs, si
 tare_status tare_bf16_variables(const struct tare_bf16_job *jobs, size_t n_jobs, struct tare_graph_model *model,
                                 const struct tare_bfloat16_options *options, size_t *count) {
     struct tare_arena arena = { 0 };
-    struct sorter s = { .arena = &arena, .model = model };
-    tare_status status = sort(&s, jobs, n_jobs);
+    struct sorter s = { .arena = &arena, .model = model, .options = options };
+    tare_status status = TARE_OK;
+    if (tare_bf16_is_filtered(options, "VarHandleOp")) return TARE_OK;
+    status = sort(&s, jobs, n_jobs);
     if (status == TARE_OK) status = change(&s, jobs, n_jobs, options, count);
     tare_map_free(&s.by_edge);
     tare_map_free(&s.by_name);

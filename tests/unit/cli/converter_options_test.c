@@ -12,6 +12,8 @@
 #define PLACE "tpu_functions { function_alias: \"tpu_func\" } "
 #define BATCH_OF(component) SEED_BATCH "  experimental {\n    " component "\n  }\n}\n"
 
+static struct tare_edge dense(struct tare_graph *f, struct tare_edge x);
+
 /* tpu_func(x) = what `build` makes of x [None, 4]; served through a function on the CPU. */
 static const char *model_of(struct tare_edge (*build)(struct tare_graph *f, struct tare_edge x), bool jit) {
     struct tare_graph_model *model = mini_model_new();
@@ -22,6 +24,7 @@ static const char *model_of(struct tare_edge (*build)(struct tare_graph *f, stru
     mini_return(f, "y", build(f, x));
     x = mini_arg(top, "x", TARE_DT_FLOAT);
     x = mini_call(top, "PartitionedCall", "call", f, 1, x);
+    if (build == dense) x = mini_node(top, "MatMul", "product_on_the_cpu", 2, x, seed_weight(top, "v", 4, 4));
     mini_return(top, "y", mini_node(top, "Mul", "on_the_cpu", 2, x, mini_float(top, "third", 1.0f / 3)));
     seed_serve(model, top, &shape);
     seed_alias(model, f->name, "tpu_func");
@@ -166,11 +169,14 @@ static void the_scope__is_the_tpu_or_all(void **state) {
     };
     const char *path = model_of(dense, false);
     (void)state;
+    seed_converts(path, "xla_functions { device_type: TPU function_alias: \"tpu_func\" } experimental_options { "
+                        "graph_pruning: ENABLED } bfloat16_optimization_options { scope: ALL preserve_signature: true "
+                        "experimental { convert_checkpoint: true } }");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct tare_graph_model *model;
         seed_converts(path, cases[i].options);
         model = seed_load();
-        assert_int_equal(dtype_in(model, "__inference_serve_24", "on_the_cpu"), cases[i].cpu);
+        assert_int_equal(dtype_in(model, "__inference_serve_24", "product_on_the_cpu"), cases[i].cpu);
         assert_int_equal(dtype_in(model, "tpu_fn_icv2___inference_tpu_func_10", "matmul"), cases[i].tpu);
         assert_int_equal(model->signatures[0].inputs[0].dtype, TARE_DT_FLOAT);
         assert_int_equal(model->signatures[0].outputs[0].dtype, TARE_DT_FLOAT);

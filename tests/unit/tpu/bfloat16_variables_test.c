@@ -298,6 +298,27 @@ static void an_embedding_table__is_gathered_as_bfloat16(void **state) {
     tare_model_free(model);
 }
 
+/* As a converter that casts on restore: VarHandleOp in the filterlist. */
+static void variables_of_the_filterlist__stay_float32(void **state) {
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *f = tare_model_add_function(model, "f");
+    const char *ops[] = { "VarHandleOp" };
+    const struct tare_bfloat16_options options = { .rounds_magnitudes = true, .float_ops = ops, .n_float_ops = 1 };
+    struct tare_edge handle = mini_arg(f, "handle", TARE_DT_RESOURCE), x = mini_arg(f, "x", TARE_DT_FLOAT);
+    struct tare_node *read = mini_open(f, "ReadVariableOp", "read", 1, handle);
+    size_t changes = 0;
+    (void)state;
+    mini_ok(tare_node_set_type(read, "dtype", TARE_DT_FLOAT));
+    mini_return(f, "y", mini_node(f, "Mul", "mul", 2, x, mini_done(read)));
+    mini_call(model->main, "StatefulPartitionedCall", "call", f, 2, mini_variable(model, "v", 3),
+              mini_placeholder(model->main, "x", TARE_DT_FLOAT));
+    mini_ok(tare_tpu_bfloat16(model, &f, 1, &options, &changes));
+    assert_int_equal(graph_node(f, "mul")->output_dtypes[0], TARE_DT_BFLOAT16);
+    assert_int_equal(graph_node(f, "read")->output_dtypes[0], TARE_DT_FLOAT);
+    assert_int_equal(model->variables[0].dtype, TARE_DT_FLOAT);
+    tare_model_free(model);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(read_as_bfloat16_only__holds_bfloat16),
@@ -312,6 +333,7 @@ int main(void) {
         cmocka_unit_test(variables_of_one_reader__change_together),
         cmocka_unit_test(a_handle_in_a_loop__is_followed),
         cmocka_unit_test(an_embedding_table__is_gathered_as_bfloat16),
+        cmocka_unit_test(variables_of_the_filterlist__stay_float32),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
