@@ -1,5 +1,5 @@
 /* Compares an earlier list of ops with the registered ones. */
-#include "cli/ops_published.h"
+#include "cli/ops/published.h"
 #include "eval/report/json_text.h"
 #include "graph/definitions/op_compat.h"
 #include "graph/definitions/opspec.h"

@@ -1,5 +1,5 @@
 /* A single op: infers its output shapes, or writes it as a model. */
-#include "cli/ops_node.h"
+#include "cli/ops/node.h"
 #include "interpreter/inference/infer.h"
 #include "convert/saved_model.h"
 #include "graph/model.h"

@@ -1,5 +1,5 @@
 /* The table of StableHLO ops, from the rows of VHLO ops and the importer's rules. */
-#include "cli/ops_stablehlo.h"
+#include "cli/ops/stablehlo.h"
 #include "convert/stablehlo/import.h"
 
 #include <stdio.h>
