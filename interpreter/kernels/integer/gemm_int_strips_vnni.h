@@ -7,7 +7,6 @@
 enum {
     TARE_STRIP_ROWS = 7,
     TARE_STRIP_LEAST_GROUPS = TARE_STRIP_ROWS, /* of k: one follows each row that is converted */
-    TARE_SHORT_GROUPS = 4,                     /* of k, of tare_short_run */
 };
 
 #if TARE_KERNELS_X86
@@ -30,8 +29,6 @@ struct tare_strips {
  */
 void tare_strips_run(const struct tare_strips *strips, int64_t count,
                      int32_t sums[TARE_STRIP_ROWS][2 * TARE_ROW_LANES]);
-/* Computes `rows` rows, of TARE_SHORT_GROUPS groups of k; prefetches nothing of `ahead`. */
-void tare_short_run(const struct tare_strips *strips, int64_t rows);
 #endif
 
 #endif

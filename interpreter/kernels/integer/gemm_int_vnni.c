@@ -1,6 +1,6 @@
 /* The VNNI variant of the product of int8 rows, with 128 added, by int8 weights: tiles of up to 14 rows by 32 columns.
  * Where the results are bytes of whole vectors and the rows are adjacent, strips of 7 rows take their place
- * (gemm_int_strips_vnni.h), and pairs of rows where sums have 16 products (gemm_int_short_vnni.c).
+ * (gemm_int_strips_vnni.h).
  *
  * The rows of a tile are in two halves, each with rows at equal distances, so a tile may consist of two short lines.
  * Its 28 vectors of sums are in registers, and stored in a buffer in the first-level cache at the end, from which they
@@ -743,11 +743,6 @@ void tare_igemm_lines_vnni(const struct tare_igemm_output *c, const void *a, int
         const int64_t strips = are_strips(&p) ? strip_count(&p) : 0;
         if (strips > 0) {
             run_strips(&p, a, strips, sums, store);
-            continue;
-        }
-        if (p.segments->groups == TARE_SHORT_GROUPS && are_strips(&p)) {
-            const struct tare_strips rows = strips_of(&p, a);
-            tare_short_run(&rows, lines->rows);
             continue;
         }
         while (at.lines_left > 0) {
