@@ -2,7 +2,6 @@
  * instructions that add the products of a group. */
 #include "interpreter/kernels/integer/avx_vnni.h"
 #include "interpreter/kernels/integer/gemm_int_block.h"
-#include "interpreter/kernels/integer/gemm_int_packed_avx2.h"
 #include "interpreter/kernels/integer/requantize_rows.h"
 
 #if TARE_KERNELS_X86
@@ -343,32 +342,6 @@ static TARE_TARGET_AVX2 void add_offsets(int32_t begin[16], const int32_t *start
     }
 }
 
-/* How many of the rows tare_packed_tiles_run computes; the others, if any, are a tile of at least three. */
-static int64_t packed_rows(const struct target *to, int64_t rows) {
-    const struct tare_requantize *r = to->c.requantize;
-    if (!to->is_packed || to->columns < 16 || rows <= MAX_ROWS) return 0;
-    if (r->addend && r->addend_is_unsigned == to->packing.is_signed) return 0;
-    const int64_t left = rows % TARE_PACKED_ROWS;
-    return rows - left - (left == 1 || left == 2 ? TARE_PACKED_ROWS : 0);
-}
-
-static TARE_TARGET_AVX2 void run_packed(const struct target *to, const char *a, int64_t a_stride, const char *panel,
-                                        int64_t rows, const struct tare_igemm_segments *segments,
-                                        const int32_t *start) {
-    const struct tare_requantize *r = to->c.requantize;
-    const struct tare_packed_tiles tiles = { .a = a,
-                                             .weights = panel,
-                                             .a_stride = a_stride,
-                                             .segments = *segments,
-                                             .start = start,
-                                             .packing = &to->packing,
-                                             .scale = r->scale + to->c.column,
-                                             .addend = r->addend ? (const char *)r->addend + to->c.element : NULL,
-                                             .to = r->to + to->c.element,
-                                             .stride = to->c.stride };
-    tare_packed_tiles_run(&tiles, rows);
-}
-
 struct panel_rows {
     const char *a;
     int64_t stride, count;
@@ -407,13 +380,8 @@ static TARE_TARGET_AVX2 void run_tiles(tile_function *const tiles[2][MAX_ROWS], 
             add_offsets(begin, first, c->requantize->offset + to.c.column);
             first = begin;
         }
-        const int64_t packed = tiles == pairs ? packed_rows(&to, rows) : 0;
-        if (packed > 0) {
-            run_packed(&to, a, a_stride, panel, packed, segments, first);
-            to.c = tare_igemm_output_at(&to.c, packed, 0);
-        }
-        const struct panel_rows left = { (const char *)a + packed * a_stride, a_stride, rows - packed };
-        run_panel(&to, tiles[to.columns > 8], &left, panel, segments, first);
+        const struct panel_rows all = { a, a_stride, rows };
+        run_panel(&to, tiles[to.columns > 8], &all, panel, segments, first);
     }
 }
 
