@@ -42,7 +42,6 @@ enum tare_op_flag {
     TARE_OP_PROBABILITY = 1 << 14, /* maps logits to probabilities (or their logarithms) */
     TARE_OP_SHAPE_ONLY = 1 << 15,  /* uses the shapes of its inputs, not their values */
     TARE_OP_FLOAT32 = 1 << 16, /* keeps its dtype for other reasons than computing in it: bits, formats, positions */
-    TARE_OP_ALIAS = 1 << 19,   /* each output is input 0, with a shape that its shape and the other inputs determine */
     TARE_OP_FIXED = 1 << 20,   /* without inputs: no effect, and the same outputs in each run, though never folded */
 };
 

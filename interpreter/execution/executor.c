@@ -122,7 +122,6 @@ static bool is_dead(const struct tare_plan *plan, const struct tare_exec_frame *
 
 static tare_status run_step(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
                             const struct tare_step *step) {
-    if (step->alias && tare_alias_run(frame, step)) return TARE_OK;
     TARE_TRY(tare_control_check());
     if (step->tiled) {
         bool done;
@@ -140,7 +139,6 @@ static tare_status run_step(struct tare_session *session, const struct tare_plan
         status = tare_step_run(session, step, frame, frame->slots + step->first_output, NULL, NULL);
     }
     tare_step_ungather(frame, step);
-    if (step->alias && status == TARE_OK) tare_alias_note(frame, step);
     return status;
 }
 

@@ -68,13 +68,6 @@ struct tare_step_range {
     bool active;                    /* the present observer requests neither */
 };
 
-/* A step whose output is its input 0 with another shape (TARE_OP_ALIAS), which no other input of the step but constants
- * determines. For an input of the same shape as in the last run the kernel is not called (alias.c). */
-struct tare_step_alias {
-    struct tare_shape input, output; /* of the last run; without one the input's rank is unknown */
-    bool active;                     /* the output is not observed, and steps are not traced, profiled or checked */
-};
-
 /* A group: steps whose results one expression computes, element by element (grouping.c). */
 enum { TARE_GROUP_MAX_STEPS = 40 };
 struct tare_step_group {
@@ -135,7 +128,6 @@ struct tare_step {
     size_t n_controls;
     struct tare_fusion *fusion;     /* of which this step is the head; NULL: none */
     struct tare_tiled_steps *tiled; /* of which this step is the first; NULL: none */
-    struct tare_step_alias *alias;  /* NULL: the kernel runs */
     bool is_internal;               /* only scalar programs use its result, a single element, which has no tensor */
     bool is_scalar;                 /* computes one element from others, derived from ranges */
     bool is_lent;                   /* the program keeps the memory of its result (scalars.c) */
@@ -292,13 +284,6 @@ void tare_plan_select_mixed(const struct tare_session *session, const struct tar
 /* Finds the sections, after the lifetimes of the slots are known. */
 tare_status tare_plan_find_sections(struct tare_plan *plan, struct tare_arena *arena, struct tare_arena *scratch);
 void tare_plan_select_sections(const struct tare_session *session, const struct tare_plan *plan);
-/* Finds the steps whose kernels need not run; selects them. */
-tare_status tare_plan_find_aliases(struct tare_plan *plan, struct tare_arena *arena);
-void tare_plan_select_aliases(const struct tare_session *session, const struct tare_plan *plan);
-/* Sets the output of a step with an alias from its input; false if the kernel must run. */
-bool tare_alias_run(struct tare_exec_frame *frame, const struct tare_step *step);
-/* Notes the shapes after the kernel has run. */
-void tare_alias_note(const struct tare_exec_frame *frame, const struct tare_step *step);
 /* The lane type of a dtype; TARE_LANE_NONE: expressions do not support it. */
 enum tare_lane_type tare_plan_lane_of(int dtype);
 /* The step in whose place a step may run: the last of its group, or itself. */

@@ -196,8 +196,7 @@ static tare_status run_device_index(struct tare_kernel *kernel) {
 #define IDENTITY_WITH(op, extra, more)                                                                                 \
     {                                                                                                                  \
         .name = op, .inputs = "input: T", .outputs = "output: T", .attrs = "T: type" extra, .infer = tare_infer_same,  \
-        .run = run_forward, .flags = TARE_OP_ELEMENTWISE | TARE_OP_MOVE | TARE_OP_ALIAS | (more),                      \
-        .quant = TARE_QUANT_PASS_THROUGH                                                                               \
+        .run = run_forward, .flags = TARE_OP_ELEMENTWISE | TARE_OP_MOVE | (more), .quant = TARE_QUANT_PASS_THROUGH     \
     }
 #define NUMERICS(op)                                                                                                   \
     {                                                                                                                  \

@@ -65,7 +65,7 @@ static tare_status run_over_replicas(struct tare_kernel *kernel) {
 #define PLACED(op, in, out, spec, shapes, kernel, extra)                                                               \
     {                                                                                                                  \
         .name = op, .inputs = in, .outputs = out, .attrs = spec, .infer = shapes, .run = kernel,                       \
-        .flags = TARE_OP_NO_FOLD | TARE_OP_FLOAT32 | TARE_OP_ALIAS | (extra), .quant = TARE_QUANT_PASS_THROUGH         \
+        .flags = TARE_OP_NO_FOLD | TARE_OP_FLOAT32 | (extra), .quant = TARE_QUANT_PASS_THROUGH                         \
     }
 
 const struct tare_op tare_ops_tpu[] = {

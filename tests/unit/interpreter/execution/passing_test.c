@@ -1,4 +1,4 @@
-/* Steps that only pass on a value run without their kernels, with the same results. */
+/* Steps that only pass on a value, perhaps with another shape: results from run to run. */
 #include "support/mini_model.h"
 
 #include "base/arena.h"
