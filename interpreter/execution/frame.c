@@ -4,7 +4,6 @@
 
 static void free_binding(struct tare_group_binding *binding) {
     if (!binding) return;
-    if (binding->guessed.dtype) tare_tensor_reset(&binding->guessed);
     tare_arena_free(&binding->arena);
     tare_arena_free(&binding->requantize_arena);
     tare_free(binding);

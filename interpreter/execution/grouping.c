@@ -386,11 +386,6 @@ int tare_plan_runs_at(const struct tare_plan *plan, int step) {
     return group ? group->sink : step;
 }
 
-int tare_plan_runs_until(const struct tare_plan *plan, int step) {
-    const struct tare_step_group *group = plan->steps[step].group;
-    return group && group->quantizer ? group->quantizer->sink : tare_plan_runs_at(plan, step);
-}
-
 /* True if the range is set in the place of the group that computes its tensor. */
 static bool is_set_by_group(const struct tare_step_range *range) {
     return range->active && range->group && range->group->active;

@@ -24,14 +24,6 @@ struct tare_group_factor {
     void *to; /* array of the requantization */
 };
 
-/* A quantization of a product's float result that the next run may guess (grouping_guess.c). */
-struct tare_group_guess {
-    bool may_set; /* the range of the last result was that of its clamp */
-    bool is_set;  /* and its quantization is known */
-    float divisor, reciprocal, add;
-    int misses, waits; /* wrong guesses; results with the clamp's range until the next guess */
-};
-
 struct tare_group_binding {
     struct tare_bound_expression bound;
     struct tare_computed_branch *branches[TARE_EXPRESSION_MAX_BRANCHES];
@@ -42,9 +34,6 @@ struct tare_group_binding {
     struct tare_requantize requantize;
     struct tare_arena requantize_arena;
     struct tare_value_range range; /* of the result, in groups with a range */
-    struct tare_sum_range sums;    /* of a product that does not store its float result; NULL: not allocated */
-    struct tare_group_guess guess;
-    struct tare_tensor guessed; /* the result of the quantizer if it was guessed, until the quantizer runs */
     struct tare_arena arena;
     /* Updates of values that depend on the run: at most one of the two. */
     bool has_factors, has_quotient;
@@ -59,15 +48,6 @@ struct tare_group_binding {
 void tare_group_find_update(struct tare_group_binding *binding, const struct tare_step_group *group);
 /* Updates the values; false if the group must be bound again. */
 bool tare_group_update(struct tare_group_binding *binding);
-
-/* Guesses, with the binding of the group that has the product. `stage`: the quantizer's, set for this run. */
-bool tare_group_guesses(const struct tare_group_binding *binding);
-/* Notes the range of a result; drops what was guessed if the range is not that of the clamp. */
-void tare_group_note_range(struct tare_group_binding *binding, bool is_known, float low, float high);
-/* The next run may guess this quantization if the range noted last was that of the clamp. */
-void tare_group_set_guess(struct tare_group_binding *binding, const struct tare_stage *stage);
-/* True if the result was guessed, with this quantization. */
-bool tare_group_is_guessed(const struct tare_group_binding *binding, const struct tare_stage *stage);
 
 /* Computes all elements of an expression without product, on the threads of the session. TARE_NO_MEMORY. */
 tare_status tare_group_run_parts(struct tare_session *session, struct tare_exec_frame *frame,

@@ -3,12 +3,7 @@
  * The bound expression is kept in the frame for the next run. It remains valid if the result has the same shape and the
  * operands have the same kinds. Of arrays only the addresses change; what depends on the values of other operands that
  * are not constants is computed again.
- *
- * A product whose float result is only quantized dynamically may run twice instead of storing that result: first for
- * its range, then, in the place of the group that quantizes it, for the bytes (tare_step_group.quantizer). A large
- * float result passes through memory twice; if the sums have few terms, computing them again takes less time. The range
- * follows from the extremes of the sums (sum_range.h). If the quantization can be guessed (grouping_guess.c), the
- * product runs once. */
+ */
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "interpreter/execution/grouping_binding.h"
@@ -25,11 +20,6 @@ struct group_run {
     struct tare_tensor output;
     struct tare_group_binding *binding;
     struct tare_buffer_pool *pool;
-    bool may_measure; /* the product may run for the range only */
-    bool measures;    /* it does */
-    bool has_result;  /* no memory is needed for it: it was guessed */
-    bool is_refused;  /* by a kernel that does not use the requantization: nothing is computed */
-    tare_status status;
 };
 
 static int64_t last_dim(const struct tare_shape *shape) {
@@ -210,8 +200,6 @@ static tare_status bind_operands(struct group_run *run, const struct tare_shape 
         return TARE_OK;
     }
     binding->is_kept = binding->takes_sums = false;
-    binding->sums.low = NULL;
-    binding->guess = (struct tare_group_guess){ .waits = 0 };
     binding->n_branches = 0;
     tare_arena_reset(&binding->arena);
     binding->bound.elements = elements;
@@ -235,37 +223,6 @@ static void set_bounds(const struct group_run *run) {
     if (!run->binding->has_quotient || !range || !range->active || !run->frame->computed[range->steps[0]]) return;
     struct tare_stage *stage = &run->binding->bound.pipelines[0].stages[0];
     tare_pipeline_set_bounds(stage, run->frame->extremes[range->steps[0]], run->frame->extremes[range->steps[1]]);
-    const struct tare_step_group *producer = run->group->producer;
-    struct tare_group_binding *of_product = producer ? run->frame->bindings[producer->sink] : NULL;
-    if (of_product) tare_group_set_guess(of_product, stage);
-}
-
-static bool is_quantizer(const struct tare_step_group *group, const struct group_run *run) {
-    return group && group->active && !run->plan->steps[run->group->sink].observed && run->group->range->active;
-}
-
-/* Whether the product may run for the range only: nothing else reads its float result. */
-static bool may_measure(const struct group_run *run) {
-    const struct tare_group_binding *binding = run->binding;
-    if (!run->may_measure || run->group->product < 0 || !is_quantizer(run->group->quantizer, run)) return false;
-    if (!binding->requantizes || !binding->requantize.is_real || binding->takes_sums) return false;
-    for (int i = 0; i < run->group->expression.n_operands; i++)
-        if (binding->bound.operands[i].kind == TARE_OPERAND_ARRAY) return false;
-    return true;
-}
-
-/* Products of a sum. */
-static int64_t terms_of(const struct group_run *run) {
-    const struct tare_step *product = &run->plan->steps[run->group->product];
-    const int64_t columns = run->binding->bound.columns;
-    return (tare_plan_value(run->plan, run->frame, product->inputs[1])->elements + columns - 1) / columns;
-}
-
-/* Whether running the product twice takes less time than storing its float result and quantizing that: its result does
- * not fit into half of a second-level cache of 2 MiB, and each of its sums has few terms. */
-static bool is_large(const struct group_run *run) {
-    enum { LARGE = 1 << 20, MOST_TERMS = 64 };
-    return run->binding->bound.elements > LARGE / (int64_t)sizeof(float) && terms_of(run) <= MOST_TERMS;
 }
 
 static struct tare_group_binding *binding_of(const struct group_run *run) {
@@ -307,35 +264,6 @@ static tare_status make_output(struct group_run *run) {
     return TARE_OK;
 }
 
-/* Kernels for AVX2 and higher levels may collect the extremes of the sums. */
-static tare_status begin_sums(struct tare_group_binding *binding) {
-    const int64_t columns = binding->bound.columns;
-    if (binding->bound.level < TARE_CPU_AVX2) return TARE_OK;
-    if (!binding->sums.low) {
-        binding->sums.low = tare_arena_alloc(&binding->arena, (size_t)columns * 2 * sizeof(int32_t));
-        if (!binding->sums.low) return TARE_NO_MEMORY;
-        binding->sums.high = binding->sums.low + columns;
-    }
-    tare_sum_range_begin(&binding->sums, columns);
-    binding->requantize.real.sums = &binding->sums;
-    return TARE_OK;
-}
-
-/* The product collects the range of its result. `guesses`: it also quantizes it. */
-static tare_status begin_measuring(struct group_run *run, bool guesses) {
-    struct tare_group_binding *binding = run->binding;
-    binding->bound.to = NULL;
-    tare_requantize_bind(&binding->requantize, &binding->bound);
-    TARE_TRY(begin_sums(binding));
-    if (!guesses) return TARE_OK;
-    const int dtype = run->group->quantizer->output_dtype;
-    TARE_TRY(tare_tensor_new_pooled(&binding->guessed, dtype, &binding->shape, run->pool));
-    binding->requantize.to = binding->guessed.data;
-    tare_requantize_set_quotient(&binding->requantize, binding->guess.divisor, binding->guess.reciprocal,
-                                 binding->guess.add, terms_of(run));
-    return TARE_OK;
-}
-
 /* Binds the group's operands for a result of `shape` and creates the result, if they fit. */
 static tare_status bind_group(struct group_run *run, const struct tare_shape *shape, struct tare_buffer_pool *pool,
                               bool *fits) {
@@ -348,11 +276,7 @@ static tare_status bind_group(struct group_run *run, const struct tare_shape *sh
     run->pool = pool;
     set_bounds(run);
     if (run->group->range) tare_value_range_begin(&run->binding->range);
-    if (run->binding->guessed.dtype) tare_tensor_reset(&run->binding->guessed); /* of a run that failed */
-    if (run->has_result) return TARE_OK;
-    const bool guesses = tare_group_guesses(run->binding);
-    run->measures = may_measure(run) && (guesses || is_large(run));
-    return run->measures ? begin_measuring(run, guesses) : make_output(run);
+    return make_output(run);
 }
 
 static tare_status begin(struct tare_consumer *consumer, struct tare_kernel *kernel, const struct tare_shape *shape,
@@ -366,12 +290,6 @@ static tare_status begin(struct tare_consumer *consumer, struct tare_kernel *ker
 /* A kernel that passes sums instead of requantizing them stores the result. */
 static void take(struct tare_consumer *consumer, void *values, int64_t first, int64_t count) {
     struct group_run *run = (struct group_run *)consumer;
-    if (run->measures && run->status == TARE_OK) {
-        run->measures = false;
-        if (run->binding->guessed.dtype) tare_tensor_reset(&run->binding->guessed);
-        run->status = make_output(run);
-    }
-    if (run->status != TARE_OK) return;
     if (run->binding->is_stale) {
         bind_again(run->binding, run->group);
         tare_requantize_bind(&run->binding->requantize, &run->binding->bound);
@@ -390,7 +308,6 @@ static tare_status run_product_on(struct tare_session *session, struct tare_exec
     if (input) frame->last_use[0] = NULL;
     status = tare_step_run(session, product, frame, frame->slots + product->first_output, NULL, &run->consumer);
     tare_step_ungather(frame, product);
-    if (status == TARE_OK) status = run->status;
     if (status != TARE_OK && run->output.dtype) tare_tensor_reset(&run->output);
     return status;
 }
@@ -436,112 +353,18 @@ static tare_status run_elements(struct tare_session *session, struct tare_exec_f
     return TARE_OK;
 }
 
-/* ---- products that run twice ---- */
-
-/* The result of a product that has run for its range only: a shape without elements in memory. */
-static struct tare_tensor missing_result(const struct tare_group_binding *binding) {
-    return (struct tare_tensor){ .dtype = TARE_DT_FLOAT, .shape = binding->shape, .elements = binding->bound.elements };
-}
-
-static bool is_missing(const struct tare_tensor *tensor) {
-    return tensor->dtype == TARE_DT_FLOAT && tensor->elements > 0 && !tensor->data;
-}
-
-/* Runs the product for the bytes: `consumer` is that of the producer's run, whose output is the quantizer's. */
-static tare_status begin_bytes(struct tare_consumer *consumer, struct tare_kernel *kernel,
-                               const struct tare_shape *shape, bool *accepted) {
-    struct group_run *run = (struct group_run *)consumer;
-    (void)kernel;
-    *accepted = tare_shape_equal(shape, &run->output.shape);
-    consumer->requantize = *accepted ? &run->binding->requantize : NULL;
-    return TARE_OK;
-}
-
-static void refuse_sums(struct tare_consumer *consumer, void *values, int64_t first, int64_t count) {
-    (void)values, (void)first, (void)count;
-    ((struct group_run *)consumer)->is_refused = true;
-}
-
-/* Stores the missing result. */
-static tare_status run_storing(struct tare_session *session, const struct tare_plan *plan,
-                               struct tare_exec_frame *frame, const struct tare_step_group *group) {
-    struct group_run run = {
-        .consumer = { .begin = begin, .take = take }, .plan = plan, .frame = frame, .group = group
-    };
-    TARE_TRY(run_product(session, frame, &run));
-    if (!run.consumer.accepted) return TARE_FAIL(TARE_INTERNAL, "output %zu was not made", (size_t)0);
-    frame->slots[group->output] = run.output;
-    return TARE_OK;
-}
-
-/* Runs the product of the group that `quantizer` quantizes again, if it has stored no result: for the bytes, or, where
- * the quantization is not that of the kernels, to store the result. *done: for the bytes. */
-static tare_status run_again(struct tare_session *session, struct group_run *quantizer, bool *done) {
-    const struct tare_step_group *group = quantizer->group->producer;
-    struct tare_exec_frame *frame = quantizer->frame;
-    struct group_run run = { .consumer = { .begin = begin_bytes, .take = refuse_sums },
-                             .plan = quantizer->plan,
-                             .frame = frame,
-                             .group = group };
-    const struct tare_shape shape = frame->slots[group->output].shape;
-    run.binding = binding_of(&run);
-    quantizer->has_result = run.binding->guessed.dtype != TARE_DT_INVALID;
-    TARE_TRY(bind_group(quantizer, &shape, session->pool, done));
-    const struct tare_stage *stage = &quantizer->binding->bound.pipelines[0].stages[0];
-    const bool is_quotient = *done && quantizer->binding->has_quotient && stage->is_bounded;
-    if (quantizer->has_result) {
-        const bool is_guessed = is_quotient && tare_group_is_guessed(run.binding, stage);
-        quantizer->output = run.binding->guessed;
-        run.binding->guessed = (struct tare_tensor){ 0 };
-        if (is_guessed) return TARE_OK;
-    }
-    if (is_quotient) {
-        struct tare_requantize *requantize = &run.binding->requantize;
-        run.output = quantizer->output;
-        requantize->to = run.output.data;
-        requantize->real.sums = NULL;
-        requantize->real.range = NULL;
-        tare_requantize_set_quotient(requantize, stage->divisor, stage->reciprocal, stage->add + 0.5f, terms_of(&run));
-        TARE_TRY(run_product(session, frame, &run));
-        if (run.consumer.accepted && !run.is_refused) return TARE_OK;
-        tare_tensor_reset(&frame->slots[run.plan->steps[group->product].first_output]);
-    }
-    *done = false;
-    tare_tensor_reset(&quantizer->output);
-    return run_storing(session, run.plan, frame, group);
-}
-
-/* Sets the range of the result. If it is not known, the ops that compute it need the result. */
-static tare_status set_range(struct tare_session *session, const struct group_run *run) {
-    const struct tare_step_range *range = run->group->range;
-    struct tare_group_binding *binding = run->binding;
-    if (!range || !range->active) return TARE_OK;
-    const bool follows = !run->measures || !binding->requantize.real.sums ||
-                         tare_sum_range_end(&binding->range, &binding->sums, &binding->requantize);
-    if (!follows) tare_value_range_begin(&binding->range); /* not known */
-    TARE_TRY(tare_range_set(run->plan, run->frame, range, &binding->range));
-    tare_group_note_range(binding, run->frame->computed[range->steps[0]], run->frame->extremes[range->steps[0]],
-                          run->frame->extremes[range->steps[1]]);
-    if (!run->measures || run->frame->computed[range->steps[0]]) return TARE_OK;
-    return run_storing(session, run->plan, run->frame, run->group);
-}
-
 tare_status tare_group_run(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
                            struct tare_step_group *group, bool *done) {
     struct group_run run = {
-        .consumer = { .begin = begin, .take = take }, .plan = plan, .frame = frame, .group = group, .may_measure = true
+        .consumer = { .begin = begin, .take = take }, .plan = plan, .frame = frame, .group = group
     };
     const struct tare_step *sink = &plan->steps[group->sink];
     *done = false;
-    if (group->producer && is_missing(&frame->slots[group->producer->output])) {
-        TARE_TRY(run_again(session, &run, done));
-        run.consumer.accepted = *done;
-    }
-    if (!*done) TARE_TRY(group->product >= 0 ? run_product(session, frame, &run) : run_elements(session, frame, &run));
+    TARE_TRY(group->product >= 0 ? run_product(session, frame, &run) : run_elements(session, frame, &run));
     if (!run.consumer.accepted) return TARE_OK;
     *done = true;
-    frame->slots[group->output] = run.measures ? missing_result(run.binding) : run.output;
-    TARE_TRY(set_range(session, &run));
+    frame->slots[group->output] = run.output;
+    if (group->range && group->range->active) TARE_TRY(tare_range_set(plan, frame, group->range, &run.binding->range));
     return sink->observed ? tare_step_show(session, sink, &frame->slots[group->output]) : TARE_OK;
 }
 

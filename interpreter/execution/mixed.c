@@ -34,8 +34,8 @@ static bool is_pointwise(const struct tare_step *step) {
 }
 
 static bool is_float_product(const struct tare_plan *plan, const struct tare_step_group *group) {
-    return group && group->product >= 0 && group->pad < 0 && !group->range && !group->quantizer &&
-           group->output_dtype == TARE_DT_FLOAT && is_pointwise(&plan->steps[group->product]);
+    return group && group->product >= 0 && group->pad < 0 && !group->range && group->output_dtype == TARE_DT_FLOAT &&
+           is_pointwise(&plan->steps[group->product]);
 }
 
 static bool is_depthwise(const struct tare_step *step, int input) {

@@ -266,7 +266,7 @@ static void find_last_uses(const struct tare_plan *plan, int *last, int *previou
             last[step->first_output + (int)k] = tare_plan_runs_at(plan, (int)s);
         for (size_t i = 0; i < step->n_inputs; i++)
             if (step->inputs[i] >= 0)
-                extend_to(&last[step->inputs[i]], &previous[step->inputs[i]], tare_plan_runs_until(plan, (int)s));
+                extend_to(&last[step->inputs[i]], &previous[step->inputs[i]], tare_plan_runs_at(plan, (int)s));
     }
     for (size_t s = 0; s < plan->n_steps; s++) /* seldom exist, and have one element */
         if (plan->steps[s].is_internal || plan->steps[s].is_lent) last[plan->steps[s].first_output] = TO_THE_END;

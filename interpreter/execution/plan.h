@@ -82,9 +82,6 @@ struct tare_step_group {
     struct tare_step_range *range; /* of the result; NULL: none */
     /* Of the tensor that a group without product begins with, set before the group runs; NULL: none. */
     const struct tare_step_range *source_range;
-    /* The group that quantizes the result of a group with a product, where only it and the range use that result, and
-     * the reverse; NULL: none. The product may run once for each of them (grouping_run.c). */
-    struct tare_step_group *quantizer, *producer;
     int values[TARE_EXPRESSION_MAX_OPERANDS];   /* by operand: value number; not used where a branch computes it */
     bool is_bias[TARE_EXPRESSION_MAX_OPERANDS]; /* by operand: must be a vector, as BiasAdd requires */
     enum tare_lane_type lanes[TARE_EXPRESSION_MAX_OPERANDS]; /* by operand that a branch computes: int32 or float */

@@ -62,20 +62,8 @@ static void count_users(const struct finder *f) {
         if (plan->fetches[i] >= 0) f->n_users[plan->fetches[i]]++;
 }
 
-/* Joins the group that computes the tensor of a range with the one that quantizes it, if nothing else uses the tensor.
- */
-static void join_quantizer(const struct finder *f, const struct tare_step_range *range, struct tare_step_group *group) {
-    const struct tare_step *flat = &f->plan->steps[f->uses->made_by[range->source]];
-    struct tare_step_group *producer = range->group;
-    if (!producer || producer->product < 0 || flat->flattens != range || f->n_users[producer->output] != 2) return;
-    if (group->expression.to != TARE_LANE_INT8 || group->expression.n_branches != 1) return;
-    producer->quantizer = group;
-    group->producer = producer;
-}
-
 /* Groups that begin with the tensor of a range and run after the range is set. `ranges`: by slot of the tensor. */
-static void join_sources(const struct finder *f, struct tare_step_range *const *ranges) {
-    struct tare_plan *plan = f->plan;
+static void join_sources(const struct tare_plan *plan, struct tare_step_range *const *ranges) {
     for (size_t s = 0; s < plan->n_steps; s++) {
         struct tare_step_group *group = plan->steps[s].group;
         if (!group || group->sink != (int)s || group->product >= 0) continue;
@@ -83,16 +71,13 @@ static void join_sources(const struct finder *f, struct tare_step_range *const *
         const struct tare_step_range *range = value < 0 ? NULL : ranges[value];
         if (!range || (range->steps[MINIMUM] > (int)s && range->steps[MAXIMUM] > (int)s)) continue;
         group->source_range = range;
-        join_quantizer(f, range, group);
     }
 }
 
 tare_status tare_plan_join_ranges(struct tare_plan *plan, const struct tare_plan_uses *uses,
                                   struct tare_arena *scratch) {
-    const struct finder f = { plan, uses, NULL, TARE_NEW_ARRAY(scratch, int, plan->n_slots + 1) };
     struct tare_step_range **ranges = TARE_NEW_ARRAY(scratch, struct tare_step_range *, plan->n_slots + 1);
-    if (!ranges || !f.n_users) return TARE_NO_MEMORY;
-    count_users(&f);
+    if (!ranges) return TARE_NO_MEMORY;
     for (size_t s = 0; s < plan->n_steps; s++) {
         struct tare_step_range *range = plan->steps[s].range;
         if (!range || range->steps[MINIMUM] != (int)s) continue;
@@ -106,7 +91,7 @@ tare_status tare_plan_join_ranges(struct tare_plan *plan, const struct tare_plan
         group->range = range;
         range->group = group;
     }
-    join_sources(&f, ranges);
+    join_sources(plan, ranges);
     return TARE_OK;
 }
 

@@ -58,8 +58,7 @@ static bool is_elementwise(const struct tare_step *step) {
 static bool has_range(const struct tare_step *step) {
     const struct tare_step_group *group = step->group;
     return step->range || step->flattens || step->scalars || step->is_scalar || step->is_internal ||
-           (step->mixed && step->mixed->range) ||
-           (group && (group->range || group->source_range || group->quantizer || group->producer));
+           (step->mixed && step->mixed->range) || (group && (group->range || group->source_range));
 }
 
 static bool is_separate(const struct tare_step *step) {
@@ -108,7 +107,7 @@ static int count_convolutions(const struct tare_plan *plan, const struct tare_se
 static void note_uses(struct finder *f, const struct tare_section *section) {
     for (int s = section->first; s <= section->last; s++) {
         const struct tare_step *step = &f->plan->steps[s];
-        const int until = tare_plan_runs_until(f->plan, s);
+        const int until = tare_plan_runs_at(f->plan, s);
         for (size_t i = 0; i < step->n_inputs; i++)
             if (step->inputs[i] >= 0 && f->used_last[step->inputs[i]] < until) f->used_last[step->inputs[i]] = until;
     }

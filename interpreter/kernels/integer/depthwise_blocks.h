@@ -175,7 +175,6 @@ static TARGET void prepare_bytes(struct work *work, int64_t channels) {
 /* Before and after the lines of a call, and of a block of it. */
 static TARGET void open_results(struct work *work);
 static TARGET void prepare_results(struct work *work, int64_t channels);
-static TARGET void complete_block(struct work *work, int64_t channels);
 static TARGET void complete_results(const struct work *work);
 /* The kernel for a block. */
 static void (*kernel_of(const struct tare_conv *conv, int64_t channels))(struct work *work, int64_t count);
@@ -202,7 +201,6 @@ static TARGET void run(const struct tare_igemm_output *output, const struct tare
         prepare_bytes(&work, channels);
         prepare_results(&work, channels);
         kernel_of(conv, channels)(&work, count);
-        complete_block(&work, channels);
         work.packed += block_bytes(conv);
     }
     complete_results(&work);

@@ -90,13 +90,13 @@ TARE_ALWAYS_INLINE TARE_TARGET_VNNI void walk_reals(const struct tare_igemm_outp
                     last = (__mmask16)(0xffffu >> (LANES - walk->last));
     struct tare_real_columns columns = tare_real_columns_of(r, output->column, all, 1);
     struct tare_range_avx512 seen = tare_requantize_range_avx512(r);
-    float *to = r->real.floats ? r->real.floats + output->element : NULL;
+    float *to = r->real.floats + output->element;
     const char *x = walk->x;
     columns.offset[0] = _mm512_setzero_si512();
     for (int64_t p = 0; p < walk->count; p++, x += walk->step) {
         const __mmask16 mask = p == walk->count - 1 ? last : inside;
         const __m512 real = tare_real_lanes(&columns, 0, sums_at(x, walk, first, weights, groups, taps), NULL);
-        if (to) tare_store_floats(to + p * walk->out_step, real, mask, mask == 0xffff);
+        tare_store_floats(to + p * walk->out_step, real, mask, mask == 0xffff);
         tare_add_to_range(&seen, real, mask, mask == 0xffff, has_sign);
     }
     tare_requantize_store_range_avx512(r, &seen);
@@ -122,7 +122,7 @@ TARE_ALWAYS_INLINE TARE_TARGET_VNNI void walk_known(const struct tare_igemm_outp
                         p == walk->count - 1 ? walk->last : walk->inside);
         return;
     }
-    if (r && r->is_real && !r->real.addend && !r->real.is_quantized) {
+    if (r && r->is_real && !r->real.addend) {
         const __m512i first = _mm512_add_epi32(start, _mm512_loadu_si512(r->offset + output->column));
         if (r->real.low >= 0)
             walk_reals(output, walk, first, weights, groups, taps, false);

@@ -55,18 +55,8 @@ struct reals {
     bool is_possible, has_bias;
 };
 
-/* Quantization of float results of a block, or only the extremes of their sums (tare_requantize_takes_sums). Sums start
- * with the offsets. */
-struct quotients {
-    struct tare_quotient_avx2 quotient;
-    vec_float scale[VECTORS], bias[VECTORS];
-    struct tare_sum_range_avx2 extremes[VECTORS];
-    bool is_possible, is_stored;
-};
-
 struct results {
     struct reals reals;
-    struct quotients quotients;
     struct tare_range_avx2 seen; /* of float results */
     bool is_padded;              /* whole blocks need only widen what is inside */
 };
@@ -316,11 +306,10 @@ static TARGET void open_results(struct work *work) {
     work->results.seen = tare_requantize_range_avx2(work->output->requantize);
     work->results.is_padded = false;
 }
-static TARGET void prepare_reals(struct work *work, int64_t channels) {
+static TARGET void prepare_results(struct work *work, int64_t channels) {
     const struct tare_requantize *r = work->output->requantize;
     struct reals *reals = &work->results.reals;
-    reals->is_possible = r && r->is_real && r->real.floats && r->real.range && !r->real.addend &&
-                         !r->real.is_quantized && channels >= LANES;
+    reals->is_possible = r && r->is_real && r->real.range && !r->real.addend && channels >= LANES;
     if (!reals->is_possible) return;
     reals->has_bias = r->real.bias;
     reals->low = set_floats(r->real.low), reals->high = set_floats(r->real.high);
@@ -331,53 +320,11 @@ static TARGET void prepare_reals(struct work *work, int64_t channels) {
         reals->bias[u] = r->real.bias ? _mm256_loadu_ps(r->real.bias + column) : reals->scale[u];
     }
 }
-/* Sets the quantization and adds the offsets to the starts of the sums. */
-static TARGET void prepare_quotients(struct work *work, int64_t channels) {
-    const struct tare_requantize *r = work->output->requantize;
-    struct quotients *q = &work->results.quotients;
-    const int64_t column = work->output->column + work->channel;
-    q->is_possible = tare_requantize_takes_sums(r) && channels >= LANES;
-    if (!q->is_possible) return;
-    q->quotient = tare_load_quotient_avx2(r);
-    q->is_stored = r->real.is_quantized;
-    const struct units offset = ordered(r->offset + column, channels), scale = ordered(r->scale + column, channels);
-    const struct units bias = r->real.bias ? ordered(r->real.bias + column, channels) : scale;
-    for (int v = 0; v < VECTORS; v++) {
-        work->start[v] = add_ints(work->start[v], offset.of[v]);
-        q->scale[v] = as_floats(scale.of[v]), q->bias[v] = as_floats(bias.of[v]);
-        q->extremes[v].low = _mm256_set1_epi32(INT32_MAX);
-        q->extremes[v].high = _mm256_set1_epi32(INT32_MIN);
-    }
-}
-static TARGET void prepare_results(struct work *work, int64_t channels) {
-    prepare_quotients(work, channels);
-    prepare_reals(work, channels);
-}
-
 TARE_ALWAYS_INLINE TARGET struct units units_of(const vec sums[VECTORS]) {
     return (struct units){ { _mm256_permute2x128_si256(sums[0], sums[1], 0x20),
                              _mm256_permute2x128_si256(sums[0], sums[1], 0x31) } };
 }
 
-/* Adds the extremes of the block, without the offsets, to those of its columns. If a sum with its offset has wrapped,
- * one of the extremes has, which tare_sum_range_end finds. */
-static TARGET void complete_block(struct work *work, int64_t channels) {
-    const struct tare_requantize *r = work->output->requantize;
-    if (!work->results.quotients.is_possible || !r->real.sums) return;
-    const struct tare_sum_range_avx2 *of = work->results.quotients.extremes;
-    const vec all = _mm256_set1_epi32(-1), lows[] = { of[0].low, of[1].low }, highs[] = { of[0].high, of[1].high };
-    const struct units low = units_of(lows), high = units_of(highs);
-    for (int u = 0; u < VECTORS; u++) {
-        const int64_t column = work->output->column + work->channel + u * LANES % part_channels(channels);
-        const vec offset = load_vec(r->offset + column), none = _mm256_cmpgt_epi32(low.of[u], high.of[u]);
-        struct tare_sum_range_avx2 seen = tare_sum_range_load_avx2(r->real.sums, column, all), with = seen;
-        with.low = _mm256_min_epi32(seen.low, _mm256_sub_epi32(low.of[u], offset));
-        with.high = _mm256_max_epi32(seen.high, _mm256_sub_epi32(high.of[u], offset));
-        seen.low = _mm256_blendv_epi8(with.low, seen.low, none);
-        seen.high = _mm256_blendv_epi8(with.high, seen.high, none);
-        tare_sum_range_store_avx2(r->real.sums, column, all, &seen);
-    }
-}
 static TARGET void complete_results(const struct work *work) {
     tare_requantize_store_range_avx2(work->output->requantize, &work->results.seen);
 }
@@ -477,110 +424,11 @@ static TARGET void store_tile(struct work *work, const vec sums[LINES][COLUMNS][
 
 /* ---- lines ---- */
 
-/* The lanes of the parts whose column is inside, of which `left` columns are left from that of the first part on. */
-TARE_ALWAYS_INLINE TARGET vec lanes_inside(const struct place *place, int64_t left, const int parts) {
-    if (parts == 1) return _mm256_set1_epi64x(-1);
-    return _mm256_setr_epi64x(-(left > 0), -(left > 0), -(left > place->part_columns), -(left > place->part_columns));
-}
-
-/* Adds the sums of a tile that is inside. */
-TARE_ALWAYS_INLINE TARGET void collect_tile(struct quotients *quotients, const vec sums[LINES][COLUMNS][VECTORS],
-                                            const int lines, const int columns) {
-    TARE_UNROLL
-    for (int v = 0; v < VECTORS; v++) {
-        struct tare_sum_range_avx2 seen = quotients->extremes[v];
-        TARE_UNROLL
-        for (int i = 0; i < lines * columns; i++)
-            tare_sum_range_add_avx2(&seen, sums[i / columns][i % columns][v]);
-        quotients->extremes[v] = seen;
-    }
-}
-
-/* Adds the sums of column `column` of a tile, where they are inside. */
-TARE_ALWAYS_INLINE TARGET void collect_column(struct quotients *quotients, const struct place *place,
-                                              const vec sums[VECTORS], const int column, const int parts) {
-    const vec inside = lanes_inside(place, place->left - column, parts);
-    TARE_UNROLL
-    for (int v = 0; v < VECTORS; v++) {
-        struct tare_sum_range_avx2 *seen = &quotients->extremes[v];
-        seen->low = _mm256_min_epi32(seen->low, _mm256_blendv_epi8(seen->low, sums[v], inside));
-        seen->high = _mm256_max_epi32(seen->high, _mm256_blendv_epi8(seen->high, sums[v], inside));
-    }
-}
-
-TARE_ALWAYS_INLINE TARGET void collect_sums(struct quotients *quotients, const struct place *place,
-                                            const vec sums[LINES][COLUMNS][VECTORS], const int lines, const int columns,
-                                            const int parts) {
-    if (parts == 1 || place->left >= place->part_columns + columns) {
-        collect_tile(quotients, sums, lines, columns);
-        return;
-    }
-    TARE_UNROLL
-    for (int i = 0; i < lines * columns; i++)
-        collect_column(quotients, place, sums[i / columns][i % columns], i % columns, parts);
-}
-
-/* The same, and stores the bytes of quantized results. */
-TARE_ALWAYS_INLINE TARGET void take_sums(struct work *work, struct place place, int64_t y_line,
-                                         const vec sums[LINES][COLUMNS][VECTORS], const int lines, const int columns,
-                                         const int parts) {
-    struct quotients *q = &work->results.quotients;
-    if (work->output->requantize->real.sums) collect_sums(q, &place, sums, lines, columns, parts);
-    if (!q->is_stored) return;
-    TARE_UNROLL
-    for (int l = 0; l < lines; l++, place.to += y_line) {
-        vec x[COLUMNS * VECTORS];
-        TARE_UNROLL
-        for (int i = 0; i < COLUMNS * VECTORS; i++)
-            x[i] = tare_sum_quotients_avx2(&q->quotient, q->scale[i % VECTORS], q->bias[i % VECTORS],
-                                           sums[l][i / VECTORS % columns][i % VECTORS]);
-        store_bytes(&place, tare_pack_quotients_avx2(&q->quotient, x), parts);
-    }
-}
-
-#define TAKE_SUMS(parts, lines, columns)                                                                               \
-    static TARGET __attribute__((noinline)) void take_sums_##parts##_##lines##_##columns(                              \
-        struct work *work, struct place place, int64_t y_line, const vec sums[LINES][COLUMNS][VECTORS]) {              \
-        take_sums(work, place, y_line, sums, lines, columns, parts);                                                   \
-    }
-TAKE_SUMS(1, 1, 1)
-TAKE_SUMS(1, 1, 2)
-TAKE_SUMS(1, 2, 1)
-TAKE_SUMS(1, 2, 2)
-TAKE_SUMS(2, 1, 1)
-TAKE_SUMS(2, 1, 2)
-TAKE_SUMS(2, 2, 1)
-TAKE_SUMS(2, 2, 2)
-#undef TAKE_SUMS
-
-/* The function above for a shape, with the sums in memory: in the kernels themselves it would take their registers. */
-TARE_ALWAYS_INLINE TARGET void take_stored_sums(struct work *work, const struct place *place, int64_t y_line,
-                                                vec sums[LINES][COLUMNS][VECTORS], const struct shape shape,
-                                                const int parts) {
-    static void (*const functions[2][LINES][COLUMNS])(struct work *, struct place, int64_t,
-                                                      const vec[LINES][COLUMNS][VECTORS]) = {
-        { { take_sums_1_1_1, take_sums_1_1_2 }, { take_sums_1_2_1, take_sums_1_2_2 } },
-        { { take_sums_2_1_1, take_sums_2_1_2 }, { take_sums_2_2_1, take_sums_2_2_2 } },
-    };
-    vec stored[LINES][COLUMNS][VECTORS];
-    TARE_UNROLL
-    for (int i = 0; i < shape.lines * COLUMNS * VECTORS; i++) {
-        const int l = i / (COLUMNS * VECTORS), column = i / VECTORS % COLUMNS, v = i % VECTORS;
-        if (column < shape.columns) stored[l][column][v] = sums[l][column][v];
-    }
-    functions[parts - 1][shape.lines - 1][shape.columns - 1](work, *place, y_line,
-                                                             (const vec(*)[COLUMNS][VECTORS])stored);
-}
-
-/* A tile to bytes, or of which only the extremes are collected; y_line: bytes from output line to output line. */
+/* A tile to bytes; y_line: bytes from output line to output line. */
 TARE_ALWAYS_INLINE TARGET void run_bytes_tile(struct work *work, struct place place, int64_t y_line, const vec *x,
                                               int64_t x_line, const struct shape shape, const int parts) {
     vec sums[LINES][COLUMNS][VECTORS];
     compute_sums(sums, work, x, x_line, shape);
-    if (work->results.quotients.is_possible) {
-        take_stored_sums(work, &place, y_line, sums, shape, parts);
-        return;
-    }
     TARE_UNROLL
     for (int l = 0; l < shape.lines; l++, place.to += y_line) {
         const vec *first = sums[l][0], *last = sums[l][shape.columns - 1];
@@ -594,8 +442,8 @@ TARE_ALWAYS_INLINE TARGET void run_bytes(struct work *work, int64_t line, const 
     const struct tare_conv *conv = work->conv;
     const int64_t x_line = widened_columns(conv, parts), y_line = conv->out[2] * conv->out_channels;
     const struct shape narrow = { shape.lines, 1, shape.size, shape.stride };
-    uint8_t *to = work->output->requantize->to; /* NULL: no bytes are stored */
-    struct place place = { .to = to ? to + work->output->element + element_at(work, work->line + line, 0) : NULL,
+    struct place place = { .to = work->output->requantize->to + work->output->element +
+                                 element_at(work, work->line + line, 0),
                            .step = conv->out_channels,
                            .left = conv->out[2],
                            .part_columns = work->part_columns,
@@ -603,7 +451,7 @@ TARE_ALWAYS_INLINE TARGET void run_bytes(struct work *work, int64_t line, const 
     int64_t left = work->part_columns;
     for (; left >= COLUMNS; left -= COLUMNS, x += COLUMNS * shape.stride) {
         run_bytes_tile(work, place, y_line, x, x_line, shape, parts);
-        if (place.to) place.to += COLUMNS * place.step;
+        place.to += COLUMNS * place.step;
         place.left -= COLUMNS;
     }
     if (parts == 1 && left > 0) run_bytes_tile(work, place, y_line, x, x_line, narrow, parts);
@@ -634,7 +482,7 @@ TARE_ALWAYS_INLINE TARGET void run_others(struct work *work, int64_t line, const
 
 TARE_ALWAYS_INLINE TARGET void run_lines(struct work *work, int64_t line, const vec *x, const struct shape shape,
                                          const int parts) {
-    if (work->bytes.is_possible || work->results.quotients.is_possible)
+    if (work->bytes.is_possible)
         run_bytes(work, line, x, shape, parts);
     else
         run_others(work, line, x, shape, parts);

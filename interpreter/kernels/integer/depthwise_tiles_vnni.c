@@ -52,18 +52,8 @@ struct reals {
     bool is_possible, has_bias, has_sign;
 };
 
-/* Quantization of float results of a block, or only the extremes of their sums (tare_requantize_takes_sums). Sums start
- * with the offsets. */
-struct quotients {
-    struct tare_quotient_avx512 quotient;
-    vec_float scale[VECTORS], bias[VECTORS];
-    struct tare_sum_range_avx512 extremes[VECTORS];
-    bool is_possible, is_stored;
-};
-
 struct results {
     struct reals reals;
-    struct quotients quotients;
     struct tare_range_avx512 seen; /* of float results */
 };
 
@@ -252,7 +242,6 @@ TARE_ALWAYS_INLINE TARGET void store_floats(const struct work *work, const vec x
 TARE_ALWAYS_INLINE TARGET void store_reals(struct work *work, const vec sums[VECTORS], int64_t line, int64_t column,
                                            const int parts) {
     const struct reals *reals = &work->results.reals;
-    const struct tare_real_stage *real = &work->output->requantize->real;
     vec bits[VECTORS];
     TARE_UNROLL
     for (int v = 0; v < VECTORS; v++) {
@@ -262,7 +251,7 @@ TARE_ALWAYS_INLINE TARGET void store_reals(struct work *work, const vec sums[VEC
         x = _mm512_min_ps(reals->high, _mm512_max_ps(reals->low, x));
         bits[v] = _mm512_castps_si512(x);
     }
-    if (real->floats) store_floats(work, bits, line, column, parts);
+    store_floats(work, bits, line, column, parts);
     struct tare_range_avx512 *seen = &work->results.seen; /* in memory: adding one by one would wait for each other */
     const vec low = _mm512_min_epi32(_mm512_min_epi32(bits[0], bits[1]), _mm512_min_epi32(bits[2], bits[3]));
     const vec high = _mm512_max_epi32(_mm512_max_epi32(bits[0], bits[1]), _mm512_max_epi32(bits[2], bits[3]));
@@ -299,89 +288,8 @@ static TARGET void store_others(struct work *work, vec v0, vec v1, vec v2, vec v
     store_any(work, sums, line, column, parts);
 }
 
-/* The lanes of the tiles whose column `column` is inside. */
-TARE_ALWAYS_INLINE vec_mask lanes_inside(const struct work *work, int64_t column, const int parts) {
-    const int64_t left = (work->conv->out[2] - column + COLUMNS - 1) / COLUMNS;
-    return left >= parts ? 0xffff : left <= 0 ? 0 : (vec_mask)((1 << left * LANES / parts) - 1);
-}
-
-/* Adds the sums of a column of the tiles to the extremes. */
-TARE_ALWAYS_INLINE TARGET void collect_column(struct quotients *quotients, const vec sums[VECTORS], vec_mask mask) {
-    TARE_UNROLL
-    for (int v = 0; v < VECTORS; v++) {
-        struct tare_sum_range_avx512 *seen = &quotients->extremes[v];
-        seen->low = _mm512_mask_min_epi32(seen->low, mask, seen->low, sums[v]);
-        seen->high = _mm512_mask_max_epi32(seen->high, mask, seen->high, sums[v]);
-    }
-}
-
-/* Adds the sums of tiles that are inside. */
-TARE_ALWAYS_INLINE TARGET void collect_tile(struct quotients *quotients, const vec sums[LINES][COLUMNS][VECTORS],
-                                            const int lines) {
-    TARE_UNROLL
-    for (int v = 0; v < VECTORS; v++) {
-        struct tare_sum_range_avx512 seen = { sums[0][0][v], sums[0][0][v] };
-        TARE_UNROLL
-        for (int i = 1; i < lines * COLUMNS; i++)
-            tare_sum_range_add(&seen, sums[i / COLUMNS][i % COLUMNS][v]);
-        quotients->extremes[v].low = _mm512_min_epi32(quotients->extremes[v].low, seen.low);
-        quotients->extremes[v].high = _mm512_max_epi32(quotients->extremes[v].high, seen.high);
-    }
-}
-
-TARE_ALWAYS_INLINE TARGET void store_quotients(const struct work *work, const vec sums[VECTORS], int64_t line,
-                                               int64_t column, const int parts) {
-    const struct quotients *q = &work->results.quotients;
-    vec x[VECTORS];
-    TARE_UNROLL
-    for (int v = 0; v < VECTORS; v++)
-        x[v] = tare_sum_quotients_avx512(&q->quotient, q->scale[v], q->bias[v], sums[v]);
-    store_bytes(work, tare_pack_quotients_avx512(&q->quotient, x), line, column, parts, true);
-}
-
-#define TAKE_SUMS(parts, lines)                                                                                        \
-    static TARGET __attribute__((noinline)) void take_sums_##parts##_##lines(                                          \
-        struct work *work, vec sums[LINES][COLUMNS][VECTORS], int64_t line, int64_t column) {                          \
-        const bool has_range = work->output->requantize->real.sums;                                                    \
-        const bool is_inside = column + COLUMNS * (parts) <= work->conv->out[2];                                       \
-        if (has_range && is_inside) collect_tile(&work->results.quotients, sums, lines);                               \
-        TARE_UNROLL                                                                                                    \
-        for (int i = 0; i < (lines)*COLUMNS; i++) {                                                                    \
-            const vec *of_column = sums[i / COLUMNS][i % COLUMNS];                                                     \
-            const int64_t at = column + i % COLUMNS;                                                                   \
-            if (has_range && !is_inside)                                                                               \
-                collect_column(&work->results.quotients, of_column, lanes_inside(work, at, parts));                    \
-            if (work->results.quotients.is_stored) store_quotients(work, of_column, line + i / COLUMNS, at, parts);    \
-        }                                                                                                              \
-    }
-TAKE_SUMS(1, 1)
-TAKE_SUMS(1, 2)
-TAKE_SUMS(2, 1)
-TAKE_SUMS(2, 2)
-TAKE_SUMS(4, 1)
-TAKE_SUMS(4, 2)
-#undef TAKE_SUMS
-
-/* The sums of tiles, from memory. */
-TARE_ALWAYS_INLINE TARGET void take_sums(struct work *work, vec sums[LINES][COLUMNS][VECTORS], const struct tile *tile,
-                                         const int lines, const int parts) {
-    static void (*const functions[][2])(struct work *, vec[LINES][COLUMNS][VECTORS], int64_t, int64_t) = {
-        { take_sums_1_1, take_sums_1_2 }, { take_sums_2_1, take_sums_2_2 }, { take_sums_4_1, take_sums_4_2 }
-    };
-    vec stored[LINES][COLUMNS][VECTORS];
-    TARE_UNROLL
-    for (int i = 0; i < lines * COLUMNS * VECTORS; i++)
-        stored[i / (COLUMNS * VECTORS)][i / VECTORS % COLUMNS][i % VECTORS] =
-            sums[i / (COLUMNS * VECTORS)][i / VECTORS % COLUMNS][i % VECTORS];
-    functions[parts / 2][lines - 1](work, stored, tile->line, tile->column);
-}
-
 TARE_ALWAYS_INLINE TARGET void finish(struct work *work, vec sums[LINES][COLUMNS][VECTORS], const struct tile *tile,
                                       const int lines, const int parts, const bool whole) {
-    if (whole && work->results.quotients.is_possible) {
-        take_sums(work, sums, tile, lines, parts);
-        return;
-    }
     TARE_UNROLL
     for (int i = 0; i < lines * COLUMNS; i++) {
         const vec *s = sums[i / COLUMNS][i % COLUMNS];
@@ -456,12 +364,11 @@ static TARGET void complete_results(const struct work *work) {
     tare_requantize_store_range_avx512(work->output->requantize, &work->results.seen);
 }
 
-static TARGET void prepare_reals(struct work *work, int64_t channels) {
+static TARGET void prepare_results(struct work *work, int64_t channels) {
     const struct tare_requantize *r = work->output->requantize;
     struct reals *reals = &work->results.reals;
     const int64_t column = work->output->column + work->channel;
-    reals->is_possible = r && r->is_real && !r->real.addend && !r->real.is_quantized && channels >= LANES &&
-                         !work->results.quotients.is_possible;
+    reals->is_possible = r && r->is_real && !r->real.addend && channels >= LANES;
     if (!reals->is_possible) return;
     reals->has_bias = r->real.bias;
     reals->has_sign = !(r->real.low >= 0);
@@ -472,55 +379,6 @@ static TARGET void prepare_reals(struct work *work, int64_t channels) {
         reals->offset[v] = offset.of[v];
         reals->scale[v] = as_floats(scale.of[v]), reals->bias[v] = as_floats(bias.of[v]);
     }
-}
-
-/* Sets the quantization and adds the offsets to the starts of the sums. */
-static TARGET void prepare_quotients(struct work *work, int64_t channels) {
-    const struct tare_requantize *r = work->output->requantize;
-    struct quotients *q = &work->results.quotients;
-    const int64_t column = work->output->column + work->channel;
-    q->is_possible = tare_requantize_takes_sums(r) && channels >= LANES;
-    if (!q->is_possible) return;
-    q->quotient = tare_load_quotient_avx512(r);
-    q->is_stored = r->real.is_quantized;
-    const struct units offset = ordered(r->offset + column, channels), scale = ordered(r->scale + column, channels);
-    const struct units bias = r->real.bias ? ordered(r->real.bias + column, channels) : scale;
-    for (int v = 0; v < VECTORS; v++) {
-        work->start[v] = add_ints(work->start[v], offset.of[v]);
-        q->scale[v] = as_floats(scale.of[v]), q->bias[v] = as_floats(bias.of[v]);
-        q->extremes[v].low = _mm512_set1_epi32(INT32_MAX);
-        q->extremes[v].high = _mm512_set1_epi32(INT32_MIN);
-    }
-}
-
-/* Adds the extremes of the block, without the offsets, to those of its columns. If a sum with its offset has wrapped,
- * one of the extremes has, which tare_sum_range_end finds. */
-static TARGET void store_extremes(const struct work *work, int64_t channels) {
-    const struct tare_requantize *r = work->output->requantize;
-    const struct tare_sum_range_avx512 *of = work->results.quotients.extremes;
-    const int64_t first = work->output->column + work->channel, width = part_channels(channels);
-    const vec lows[] = { of[0].low, of[1].low, of[2].low, of[3].low };
-    const vec highs[] = { of[0].high, of[1].high, of[2].high, of[3].high };
-    const struct units low = units_of(lows), high = units_of(highs);
-    for (int q = 0; q < 4; q++) {
-        const int64_t column = first + q * LANES % width;
-        const vec offset = _mm512_loadu_si512(r->offset + column);
-        const vec_mask any = _mm512_cmple_epi32_mask(low.of[q], high.of[q]);
-        struct tare_sum_range_avx512 seen = tare_sum_range_load(r->real.sums, column, 0xffff);
-        seen.low = _mm512_mask_min_epi32(seen.low, any, seen.low, _mm512_sub_epi32(low.of[q], offset));
-        seen.high = _mm512_mask_max_epi32(seen.high, any, seen.high, _mm512_sub_epi32(high.of[q], offset));
-        tare_sum_range_store(r->real.sums, column, 0xffff, &seen);
-    }
-}
-
-static TARGET void prepare_results(struct work *work, int64_t channels) {
-    prepare_quotients(work, channels);
-    prepare_reals(work, channels);
-}
-
-static TARGET void complete_block(struct work *work, int64_t channels) {
-    const struct tare_requantize *r = work->output->requantize;
-    if (work->results.quotients.is_possible && r->real.sums) store_extremes(work, channels);
 }
 
 /* ---- the form ---- */

@@ -37,8 +37,6 @@ enum conversion {
     TO_BYTES,      /* requantized, where no stage before the last clamping overflows */
     TO_BYTES_PLUS, /* the same with an addend */
     TO_FLOATS,     /* stored floats, of which the range is collected */
-    TO_RANGE,      /* floats of which only the range is collected */
-    TO_QUOTIENTS,  /* floats that are quantized, or only the extremes of their sums are collected */
     TO_ANY,        /* by tare_requantize_avx512 */
 };
 
@@ -193,11 +191,11 @@ struct panels {
     bool is_full;
 };
 
-/* Rows `row` … `end` of a tile as floats. Of stored ones and of addends, the rows of the block that is computed, which
- * is converted next, are prefetched. */
+/* Rows `row` … `end` of a tile as floats. Of these and of addends, the rows of the block that is computed, which is
+ * converted next, are prefetched. */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_panels(struct product *p, const struct finished *f, int tile,
-                                                        int64_t row, int64_t end, const enum conversion to, int first,
-                                                        const struct panels panels, const bool has_sign) {
+                                                        int64_t row, int64_t end, int first, const struct panels panels,
+                                                        const bool has_sign) {
     const struct tare_real_stage *real = &p->requantize->real;
     const __mmask16 masks[2] = { mask_of(&f->columns, first), mask_of(&f->columns, 1) };
     const struct tare_real_columns columns =
@@ -213,11 +211,11 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_panels(struct product *p, const
         for (int panel = 0; panel < panels.count; panel++) {
             const int64_t i = at + panel * PANEL, next = ahead + row * stride + panel * PANEL;
             const __mmask16 mask = columns.mask[panel];
-            if (to == TO_FLOATS) __builtin_prefetch(floats + next, 1);
+            __builtin_prefetch(floats + next, 1);
             if (addend) __builtin_prefetch(addend + next);
             const __m512 x =
                 tare_real_lanes(&columns, panel, sums_at(f, tile, row, first + panel), addend ? addend + i : NULL);
-            if (to == TO_FLOATS) tare_store_floats(floats + i, x, mask, panels.is_full);
+            tare_store_floats(floats + i, x, mask, panels.is_full);
             tare_add_to_range(&seen, x, mask, panels.is_full, has_sign);
         }
     }
@@ -225,77 +223,26 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_panels(struct product *p, const
 }
 
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_full_panels(struct product *p, const struct finished *f, int tile,
-                                                             int64_t row, int64_t end, const enum conversion to,
-                                                             const int count) {
+                                                             int64_t row, int64_t end, const int count) {
     const struct panels panels = { count, true };
     if (p->requantize->real.low >= 0)
-        store_panels(p, f, tile, row, end, to, 0, panels, false);
+        store_panels(p, f, tile, row, end, 0, panels, false);
     else
-        store_panels(p, f, tile, row, end, to, 0, panels, true);
+        store_panels(p, f, tile, row, end, 0, panels, true);
 }
 
 /* Rows `row` … `end` of both tiles as floats. */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_reals(struct product *p, const struct finished *f, int64_t row,
-                                                       int64_t end, const enum conversion to) {
+                                                       int64_t end) {
     const struct panels some = { 1, false };
     const uint32_t mask = f->columns.mask, first = mask & 0xffff;
     for (int tile = 0; tile < 2; tile++) {
         if (mask == UINT32_MAX)
-            store_full_panels(p, f, tile, row, end, to, 2);
+            store_full_panels(p, f, tile, row, end, 2);
         else if (first == 0xffff)
-            store_full_panels(p, f, tile, row, end, to, 1);
+            store_full_panels(p, f, tile, row, end, 1);
         if (mask == UINT32_MAX || mask == 0xffff) continue;
-        store_panels(p, f, tile, row, end, to, first == 0xffff ? 1 : 0, some, true);
-    }
-}
-
-static TARE_TARGET_AVX512 void store_all_floats(struct product *p, const struct finished *f, int64_t row, int64_t end) {
-    store_reals(p, f, row, end, TO_FLOATS);
-}
-static TARE_TARGET_AVX512 void collect_range(struct product *p, const struct finished *f, int64_t row, int64_t end) {
-    store_reals(p, f, row, end, TO_RANGE);
-}
-
-/* Adds the sums of rows `row` … `end` of both tiles to the extremes of their columns. */
-static TARE_TARGET_AVX512 void collect_sums(const struct product *p, const struct finished *f, int64_t row,
-                                            int64_t end) {
-    struct tare_sum_range *sums = p->requantize->real.sums;
-    struct tare_sum_range_avx512 seen[2];
-    const int64_t column = p->c->column + f->columns.first;
-    for (int panel = 0; panel < 2; panel++)
-        seen[panel] = tare_sum_range_load(sums, column + panel * PANEL, mask_of(&f->columns, panel));
-    for (int tile = 0; tile < 2; tile++) {
-        const int64_t stop = end < f->tiles[tile].rows ? end : f->tiles[tile].rows;
-        for (int64_t i = row; i < stop; i++) {
-            tare_sum_range_add(&seen[0], sums_at(f, tile, i, 0));
-            tare_sum_range_add(&seen[1], sums_at(f, tile, i, 1));
-        }
-    }
-    for (int panel = 0; panel < 2; panel++)
-        tare_sum_range_store(sums, column + panel * PANEL, mask_of(&f->columns, panel), &seen[panel]);
-}
-
-/* Stores the bytes of rows `row` … `end` of both tiles. */
-static TARE_TARGET_AVX512 void store_quotients(const struct product *p, const struct finished *f, int64_t row,
-                                               int64_t end) {
-    const struct tare_quotient_avx512 quotient = tare_load_quotient_avx512(p->requantize);
-    const int64_t column = p->c->column + f->columns.first, first = p->c->element + element_of(p, f, 0, row);
-    const int64_t second = p->c->element + element_of(p, f, 1, row) - first;
-    const struct tare_quotient_columns columns[2] = {
-        tare_load_quotient_columns(p->requantize, column, mask_of(&f->columns, 0)),
-        tare_load_quotient_columns(p->requantize, column + PANEL, mask_of(&f->columns, 1))
-    };
-    uint8_t *to = p->requantize->to + first;
-    for (; row < end; row++, to += p->c->stride) {
-        __m512i x[4];
-        TARE_UNROLL
-        for (int i = 0; i < 4; i++)
-            x[i] = tare_sum_quotients_avx512(&quotient, columns[i % 2].scale, columns[i % 2].bias,
-                                             _mm512_add_epi32(sums_at(f, i / 2, row, i % 2), columns[i % 2].offset));
-        const __m512i bytes = tare_bytes_in_order(tare_pack_quotients_avx512(&quotient, x));
-        if (row < f->tiles[0].rows) _mm256_mask_storeu_epi8(to, f->columns.mask, _mm512_castsi512_si256(bytes));
-        if (row < f->tiles[1].rows)
-            _mm256_mask_storeu_epi8(to + second, f->columns.mask, _mm512_extracti64x4_epi64(bytes, 1));
+        store_panels(p, f, tile, row, end, first == 0xffff ? 1 : 0, some, true);
     }
 }
 
@@ -322,12 +269,7 @@ static TARE_TARGET_AVX512 __attribute__((noinline)) void convert(struct product 
     } else if (p->conversion == TO_BYTES_PLUS) {
         convert_bytes(p, f, f->next, end, false, true);
     } else if (p->conversion == TO_FLOATS) {
-        store_all_floats(p, f, f->next, end);
-    } else if (p->conversion == TO_RANGE) {
-        collect_range(p, f, f->next, end);
-    } else if (p->conversion == TO_QUOTIENTS) {
-        if (p->requantize->real.sums) collect_sums(p, f, f->next, end);
-        if (p->requantize->real.is_quantized) store_quotients(p, f, f->next, end);
+        store_reals(p, f, f->next, end);
     } else {
         for (int tile = 0; tile < 2; tile++) {
             for (int64_t row = f->next; row < end && row < f->tiles[tile].rows; row++) {
@@ -446,12 +388,8 @@ static TARE_TARGET_AVX512 void run_columns(struct product *p, const struct colum
 
 static void choose_conversion(struct product *p) {
     const struct tare_requantize *r = p->requantize;
-    p->conversion = !r ? TO_SUMS : TO_ANY;
+    p->conversion = !r ? TO_SUMS : r->is_real ? TO_FLOATS : TO_ANY;
     if (!r) return;
-    if (tare_requantize_takes_sums(r))
-        p->conversion = TO_QUOTIENTS;
-    else if (r->is_real && !r->real.is_quantized)
-        p->conversion = r->real.floats ? TO_FLOATS : TO_RANGE;
     p->bounds = tare_byte_bounds_of(r, p->c->column, p->n);
     if (p->bounds.is_possible) p->conversion = r->addend ? TO_BYTES_PLUS : TO_BYTES;
 }

@@ -29,7 +29,6 @@ struct target {
     __m256i last[2];
     struct tare_packing_avx2 packing; /* of bytes, if it is possible */
     bool is_packed;                   /* it is, and the columns are all of the vectors': the sums have the offsets */
-    bool takes_sums;                  /* see tare_requantize_takes_sums */
     reals_function *store_reals;      /* NULL: requantize_any stores them */
 };
 
@@ -51,7 +50,7 @@ static __attribute__((noinline)) TARE_TARGET_AVX2 void requantize_any(const stru
     tare_requantize_store_range_avx2(&copy, &seen);
 }
 
-/* The same for float results that are stored and not quantized. Adding -0 is no operation where there is no bias. */
+/* The same for float results. Adding -0 is no operation where there is no bias. */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void store_reals(const struct target *to, const __m256i sum[MAX_ROWS][2], int rows,
                                                      const bool has_addend, const bool bias_is_last) {
     const struct tare_igemm_output *c = &to->c;
@@ -89,82 +88,9 @@ STORE_REALS(store_biased_reals, true, true)
 #undef STORE_REALS
 
 static reals_function *reals_of(const struct tare_requantize *r) {
-    if (!r || !r->is_real || !r->real.floats || !r->real.range || r->real.is_quantized) return NULL;
+    if (!r || !r->is_real || !r->real.range) return NULL;
     return r->real.bias_is_last ? store_biased_reals : r->real.addend ? store_added_reals : store_plain_reals;
 }
-
-/* Adds the sums of a tile to the extremes of their columns. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void collect_sums(const struct target *to, __m256i sum[MAX_ROWS][2], const int rows,
-                                                      const int vectors) {
-    struct tare_sum_range *range = to->c.requantize->real.sums;
-    TARE_UNROLL
-    for (int v = 0; v < vectors; v++) {
-        struct tare_sum_range_avx2 seen = tare_sum_range_load_avx2(range, to->c.column + v * 8, to->last[v]);
-        TARE_UNROLL
-        for (int i = 0; i < rows; i++)
-            tare_sum_range_add_avx2(&seen, sum[i][v]);
-        tare_sum_range_store_avx2(range, to->c.column + v * 8, to->last[v], &seen);
-    }
-}
-
-/* What the quantization of a tile's float results reads for all of its rows. */
-struct quotients {
-    struct tare_quotient_avx2 quotient;
-    __m256i offset[2];
-    __m256 scale[2], bias[2];
-};
-
-TARE_ALWAYS_INLINE TARE_TARGET_AVX2 struct quotients quotients_of(const struct tare_requantize *r, int64_t column,
-                                                                  const int vectors) {
-    struct quotients q = { .quotient = tare_load_quotient_avx2(r) };
-    TARE_UNROLL
-    for (int v = 0; v < vectors; v++, column += 8) {
-        q.offset[v] = _mm256_loadu_si256((const __m256i *)(const void *)(r->offset + column));
-        q.scale[v] = _mm256_loadu_ps(r->scale + column);
-        q.bias[v] = _mm256_loadu_ps((r->real.bias ? r->real.bias : r->scale) + column);
-    }
-    return q;
-}
-
-/* The bytes of four vectors: two rows of 16 columns, or four of 8, of which `rows` exist. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void store_quotients(uint8_t *to, int64_t stride, const struct quotients *q,
-                                                         const __m256i sum[][2], int rows, size_t columns,
-                                                         const int vectors) {
-    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-    __m256i x[4];
-    TARE_UNROLL
-    for (int k = 0; k < 4; k++) {
-        const int v = k % vectors;
-        const __m256i total = _mm256_add_epi32(sum[k / vectors < rows ? k / vectors : 0][v], q->offset[v]);
-        x[k] = tare_sum_quotients_avx2(&q->quotient, q->scale[v], q->bias[v], total);
-    }
-    const __m256i bytes = _mm256_permutevar8x32_epi32(tare_pack_quotients_avx2(&q->quotient, x), order);
-    if (vectors == 2 && rows == 2 && columns == 16) {
-        _mm_storeu_si128((__m128i *)(void *)to, _mm256_castsi256_si128(bytes));
-        _mm_storeu_si128((__m128i *)(void *)(to + stride), _mm256_extracti128_si256(bytes, 1));
-        return;
-    }
-    uint8_t packed[32];
-    _mm256_storeu_si256((__m256i *)(void *)packed, bytes);
-    for (int k = 0; k < rows; k++)
-        memcpy(to + k * stride, packed + k * 8 * vectors, columns);
-}
-
-#define STORE_QUOTIENTS(vectors)                                                                                       \
-    static __attribute__((noinline)) TARE_TARGET_AVX2 void store_quotients_##vectors(                                  \
-        const struct target *to, const __m256i sum[MAX_ROWS][2], int rows) {                                           \
-        const struct quotients q = quotients_of(to->c.requantize, to->c.column, vectors);                              \
-        const int together = 4 / (vectors);                                                                            \
-        uint8_t *bytes = to->c.requantize->to + to->c.element;                                                         \
-        const size_t columns = (size_t)to->columns;                                                                    \
-        int i = 0;                                                                                                     \
-        for (; i + together <= rows; i += together, bytes += together * to->c.stride)                                  \
-            store_quotients(bytes, to->c.stride, &q, sum + i, together, columns, vectors);                             \
-        if (i < rows) store_quotients(bytes, to->c.stride, &q, sum + i, rows - i, columns, vectors);                   \
-    }
-STORE_QUOTIENTS(1)
-STORE_QUOTIENTS(2)
-#undef STORE_QUOTIENTS
 
 /* The tile's row `row` and vector `vector` as an element of the result. Rows that do not exist repeat the last one. */
 TARE_ALWAYS_INLINE int64_t element_of(const struct target *to, int row, int rows, int vector) {
@@ -234,8 +160,6 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void requantize_tile(const struct target *to
         requantize_packed(to, (const __m256i(*)[2])sum, rows, vectors);
         return;
     }
-    if (to->takes_sums && r->real.sums) collect_sums(to, sum, rows, vectors);
-    if (to->takes_sums && !r->real.is_quantized) return;
     __m256i copy[MAX_ROWS][2]; /* `sum` itself stays in registers */
     TARE_UNROLL
     for (int i = 0; i < vectors * rows; i++)
@@ -244,8 +168,6 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void requantize_tile(const struct target *to
         (vectors == 1 ? store_uint8_totals_1 : store_uint8_totals_2)(to, (const __m256i(*)[2])copy, rows);
     else if (to->is_packed)
         (vectors == 1 ? store_int8_totals_1 : store_int8_totals_2)(to, (const __m256i(*)[2])copy, rows);
-    else if (to->takes_sums)
-        (vectors == 1 ? store_quotients_1 : store_quotients_2)(to, (const __m256i(*)[2])copy, rows);
     else if (to->store_reals && to->columns == 8 * vectors)
         to->store_reals(to, (const __m256i(*)[2])copy, rows);
     else
@@ -368,7 +290,6 @@ static TARE_TARGET_AVX2 void run_tiles(tile_function *const tiles[2][MAX_ROWS], 
                                        int64_t rows, int64_t n, const struct tare_igemm_segments *segments,
                                        const int32_t *start) {
     struct target to = { .packing = tare_packing_of_avx2(c->requantize, c->column, n),
-                         .takes_sums = tare_requantize_takes_sums(c->requantize),
                          .store_reals = reals_of(c->requantize) };
     for (int64_t column = 0; column < n; column += 16) {
         const char *panel = (const char *)panels + column / 16 * panel_stride;

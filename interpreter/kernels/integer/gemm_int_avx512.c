@@ -37,30 +37,6 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_sums(const struct tare_igemm_ou
         _mm512_mask_storeu_epi32(c->sums + at, mask, sums);
 }
 
-/* The sums of a tile whose results are quantized, or of which only the extremes are collected. Their conversion runs
- * from memory, with what it reads for the columns in registers. */
-static TARE_TARGET_AVX512 __attribute__((noinline)) void
-take_sums(const struct tare_igemm_output *c, __m512i sums[MAX_ROWS][2], int rows, int panel, __mmask16 mask) {
-    const struct tare_requantize *r = c->requantize;
-    const int64_t column = c->column + panel * 16;
-    if (r->real.sums) {
-        struct tare_sum_range_avx512 seen = tare_sum_range_load(r->real.sums, column, mask);
-        for (int i = 0; i < rows; i++)
-            tare_sum_range_add(&seen, sums[i][panel]);
-        tare_sum_range_store(r->real.sums, column, mask, &seen);
-    }
-    if (!r->real.is_quantized) return;
-    const struct tare_quotient_avx512 quotient = tare_load_quotient_avx512(r);
-    const struct tare_quotient_columns columns = tare_load_quotient_columns(r, column, mask);
-    uint8_t *to = r->to + c->element + panel * 16;
-    for (int i = 0; i < rows; i++, to += c->stride) {
-        const __m512i total = _mm512_add_epi32(sums[i][panel], columns.offset);
-        const __m512i x = tare_sum_quotients_avx512(&quotient, columns.scale, columns.bias, total);
-        const __m128i bytes = _mm_max_epi8(_mm512_castsi512_si128(quotient.least), _mm512_cvtsepi32_epi8(x));
-        _mm_mask_storeu_epi8(to, mask, _mm_min_epi8(_mm512_castsi512_si128(quotient.most), bytes));
-    }
-}
-
 /* Rows of a float result and of its addend, one of which is prefetched in each step of k: the stores would wait for
  * memory at the end of the tile. */
 struct ahead {
@@ -119,15 +95,6 @@ TARE_ALWAYS_INLINE void prefetch_row(struct ahead *ahead, int64_t stride) {
         for (; g < segments->groups; g++, b += 64) {                                                                   \
             GROUP(accumulate)                                                                                          \
         }                                                                                                              \
-    }                                                                                                                  \
-    if (tare_requantize_takes_sums(c->requantize)) {                                                                   \
-        __m512i stored[MAX_ROWS][2]; /* `sum` stays in registers */                                                    \
-        TARE_UNROLL                                                                                                    \
-        for (int i = 0; i < rows * panels; i++)                                                                        \
-            stored[i / panels][i % panels] = sum[i / panels][i % panels];                                              \
-        for (int j = 0; j < panels; j++)                                                                               \
-            take_sums(c, stored, rows, j, j == panels - 1 ? last : (__mmask16)0xffff);                                 \
-        return;                                                                                                        \
     }                                                                                                                  \
     struct tare_range_avx512 seen = tare_requantize_range_avx512(c->requantize);                                       \
     TARE_UNROLL                                                                                                        \

@@ -28,8 +28,7 @@ enum conversion {
     TO_SUMS,
     TO_BYTES, /* within tare_byte_bounds */
     TO_FLOATS,
-    TO_QUOTIENTS, /* floats that are quantized, or only the extremes of their sums are collected */
-    TO_ANY,       /* by tare_requantize_avx512 */
+    TO_ANY, /* by tare_requantize_avx512 */
 };
 
 /* A product for the columns of one or two panels. */
@@ -127,7 +126,7 @@ TARE_ALWAYS_INLINE struct rows_ahead rows_ahead_of(const struct product *p, cons
     const struct tare_requantize *r = p->c->requantize;
     const int64_t at = p->c->element + tile->first * p->c->stride + p->column;
     struct rows_ahead ahead = { .left = tile->rows };
-    if (!r || (r->is_real && !r->real.floats)) return (struct rows_ahead){ 0 };
+    if (!r) return (struct rows_ahead){ 0 };
     const char *addend = NULL;
     if (r->is_real) {
         ahead.to = (const char *)(r->real.floats + at);
@@ -251,7 +250,7 @@ static TARE_TARGET_AVX512 void store_any(const struct product *p, int32_t sums[B
     tare_requantize_store_range_avx512(r, &seen);
 }
 
-/* Floats, stored or not, of which the range is collected; the sums begin with the offsets. */
+/* Floats of which the range is collected; the sums begin with the offsets. */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_floats(const struct product *p, int32_t sums[BUFFER_ROWS][WIDTH],
                                                         const struct row_tile *tile, const int panels,
                                                         const bool is_full, const bool has_sign) {
@@ -269,14 +268,14 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_floats(const struct product *p,
             const int64_t i = at + panel * LANES;
             const __m512 x = tare_real_lanes(&columns, panel, _mm512_load_si512(sums[row] + panel * LANES),
                                              addend ? addend + i : NULL);
-            if (floats) tare_store_floats(floats + i, x, masks[panel], is_full);
+            tare_store_floats(floats + i, x, masks[panel], is_full);
             tare_add_to_range(&seen, x, masks[panel], is_full, has_sign);
         }
     }
     tare_requantize_store_range_avx512(r, &seen);
 }
 
-/* Whole vectors that are stored, and a bias that is not added last; the sums begin with the offsets. Static models
+/* Whole vectors, and a bias that is not added last; the sums begin with the offsets. Static models
  * collect no range. */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_whole_floats(const struct product *p, int32_t sums[BUFFER_ROWS][WIDTH],
                                                               const struct row_tile *tile, const int panels,
@@ -441,96 +440,6 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_bytes(const struct product *p, 
     store_packed(to, stride, bytes, tile->rows - row, p->mask, panels, is_whole);
 }
 
-/* Adds the sums to the extremes of their columns. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void collect_sums(const struct product *p, int32_t sums[BUFFER_ROWS][WIDTH],
-                                                        int64_t rows, const int panels) {
-    struct tare_sum_range *range = p->c->requantize->real.sums;
-    const int64_t column = p->c->column + p->column;
-    struct tare_sum_range_avx512 seen[2];
-    TARE_UNROLL
-    for (int panel = 0; panel < panels; panel++)
-        seen[panel] = tare_sum_range_load(range, column + panel * LANES, mask_of(p, panel));
-    for (int64_t row = 0; row < rows; row++) {
-        TARE_UNROLL
-        for (int panel = 0; panel < panels; panel++)
-            tare_sum_range_add(&seen[panel], _mm512_load_si512(sums[row] + panel * LANES));
-    }
-    TARE_UNROLL
-    for (int panel = 0; panel < panels; panel++)
-        tare_sum_range_store(range, column + panel * LANES, mask_of(p, panel), &seen[panel]);
-}
-
-/* What the quantization of the floats of a tile reads. */
-struct quotients {
-    struct tare_quotient_avx512 quotient;
-    struct tare_quotient_columns columns[2];
-};
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 struct quotients load_quotients(const struct product *p, const int panels) {
-    const struct tare_requantize *r = p->c->requantize;
-    const int64_t column = p->c->column + p->column;
-    return (struct quotients){
-        tare_load_quotient_avx512(r),
-        { tare_load_quotient_columns(r, column, mask_of(p, 0)),
-          tare_load_quotient_columns(r, column + (panels - 1) * LANES, mask_of(p, panels - 1)) },
-    };
-}
-
-/* The bytes of two rows of two panels, or of four rows of one. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512i quotients_of_rows(const struct quotients *q, int32_t sums[][WIDTH],
-                                                                const int panels, const bool has_offset) {
-    __m512i x[4];
-    TARE_UNROLL
-    for (int i = 0; i < 4; i++) {
-        const struct tare_quotient_columns *of = &q->columns[i % panels];
-        __m512i total = _mm512_load_si512(sums[i / panels] + i % panels * LANES);
-        if (!has_offset) total = _mm512_add_epi32(total, of->offset);
-        x[i] = tare_sum_quotients_avx512(&q->quotient, of->scale, of->bias, total);
-    }
-    return tare_bytes_in_order(tare_pack_quotients_avx512(&q->quotient, x));
-}
-
-/* Stores the bytes of quantized floats; see store_bytes. `has_offset`: the sums begin with the offsets. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void store_quotients(const struct product *p, int32_t sums[BUFFER_ROWS][WIDTH],
-                                                           const struct row_tile *tile, const int panels,
-                                                           const bool is_whole, const bool has_offset,
-                                                           const bool has_bias) {
-    struct quotients q = load_quotients(p, panels);
-    const int64_t stride = p->c->stride, rows = tile->rows, together = 4 / panels;
-    const uint32_t mask = p->mask;
-    uint8_t *to = p->c->requantize->to + p->c->element + tile->first * stride + p->column;
-    int64_t row = 0;
-    q.quotient.has_bias = has_bias; /* known to the compiler */
-    for (; row + together <= rows; row += together, to += together * stride)
-        store_packed(to, stride, quotients_of_rows(&q, sums + row, panels, has_offset), together, mask, panels,
-                     is_whole);
-    if (row == rows) return;
-    store_packed(to, stride, quotients_of_rows(&q, sums + row, panels, has_offset), rows - row, mask, panels, is_whole);
-}
-
-#define TAKE_SUMS(panels)                                                                                              \
-    static TARE_TARGET_AVX512 void take_sums_##panels(const struct product *p, int32_t sums[BUFFER_ROWS][WIDTH],       \
-                                                      const struct row_tile *tile) {                                   \
-        const struct tare_real_stage *real = &p->c->requantize->real;                                                  \
-        if (real->sums) collect_sums(p, sums, tile->rows, panels);                                                     \
-        if (real->is_quantized && real->bias) store_quotients(p, sums, tile, panels, false, false, true);              \
-        if (real->is_quantized && !real->bias) store_quotients(p, sums, tile, panels, false, false, false);            \
-    }                                                                                                                  \
-    static TARE_TARGET_AVX512 void whole_quotients_##panels(const struct product *p, int32_t sums[BUFFER_ROWS][WIDTH], \
-                                                            const struct row_tile *tile) {                             \
-        if (p->c->requantize->real.bias)                                                                               \
-            store_quotients(p, sums, tile, panels, true, true, true);                                                  \
-        else                                                                                                           \
-            store_quotients(p, sums, tile, panels, true, true, false);                                                 \
-    }
-TAKE_SUMS(1)
-TAKE_SUMS(2)
-#undef TAKE_SUMS
-
-/* The sums of whole panels are quantized and nothing else; they begin with the offsets. */
-static bool are_whole_quotients(const struct product *p) {
-    return p->conversion == TO_QUOTIENTS && !p->c->requantize->real.sums && has_whole_panels(p);
-}
-
 typedef void store_function(const struct product *p, int32_t sums[BUFFER_ROWS][WIDTH], const struct row_tile *tile);
 
 #define STORE(name, panels, is_whole, is_unsigned, kind)                                                               \
@@ -563,8 +472,8 @@ static store_function *store_of_floats(const struct product *p) {
     const struct tare_real_stage *real = &p->c->requantize->real;
     const bool is_eight = p->c->requantize->columns == EIGHT && p->c->stride == EIGHT && p->c->column == 0;
     const bool has_sign = !(real->low >= 0), is_wide = p->mask == UINT32_MAX;
-    if (is_eight && !real->addend && real->floats) return has_sign ? eight_signed_floats : eight_floats;
-    if (!has_whole_panels(p) || real->bias_is_last || !real->floats) return store_any_floats;
+    if (is_eight && !real->addend) return has_sign ? eight_signed_floats : eight_floats;
+    if (!has_whole_panels(p) || real->bias_is_last) return store_any_floats;
     if (real->addend) return real->range ? added[is_wide][has_sign] : store_any_floats;
     return functions[is_wide][!real->range ? 0 : 1 + has_sign];
 }
@@ -573,8 +482,6 @@ static store_function *store_of(const struct product *p) {
     if (p->conversion == TO_SUMS) return store_sums;
     if (p->conversion == TO_ANY) return store_any;
     if (p->conversion == TO_FLOATS) return store_of_floats(p);
-    if (are_whole_quotients(p)) return p->mask > UINT16_MAX ? whole_quotients_2 : whole_quotients_1;
-    if (p->conversion == TO_QUOTIENTS) return p->mask > UINT16_MAX ? take_sums_2 : take_sums_1;
     const struct tare_requantize *r = p->c->requantize;
     const enum addend kind = !r->addend ? NO_ADDEND : r->addend_is_unsigned ? UINT8_ADDEND : INT8_ADDEND;
     const bool is_unsigned = p->bounds.high > INT8_MAX;
@@ -620,10 +527,10 @@ static struct row_tile next_tile(const struct product *p, struct row_cursor *at)
 
 /* ---- the whole ---- */
 
-/* The sums begin with the offsets of the conversion, unless their extremes are collected. Columns that do not exist
+/* The sums begin with the offsets of the conversion. Columns that do not exist
  * begin with 0. */
 static TARE_TARGET_AVX512 void set_start(struct product *p, const int32_t *start) {
-    const bool has_offset = p->conversion == TO_BYTES || p->conversion == TO_FLOATS || are_whole_quotients(p);
+    const bool has_offset = p->conversion == TO_BYTES || p->conversion == TO_FLOATS;
     const int32_t *offset = has_offset ? p->c->requantize->offset + p->c->column + p->column : NULL;
     TARE_UNROLL
     for (int panel = 0; panel < WIDTH / LANES; panel++) {
@@ -703,8 +610,7 @@ static void run_strips(struct product *p, const char *a, int64_t count, int32_t 
 static enum conversion conversion_of(struct product *p, int64_t n) {
     const struct tare_requantize *r = p->c->requantize;
     if (!r) return TO_SUMS;
-    if (tare_requantize_takes_sums(r)) return TO_QUOTIENTS;
-    if (r->is_real) return r->real.is_quantized ? TO_ANY : TO_FLOATS;
+    if (r->is_real) return TO_FLOATS;
     p->bounds = tare_byte_bounds_of(r, p->c->column, n);
     return p->bounds.is_possible ? TO_BYTES : TO_ANY;
 }

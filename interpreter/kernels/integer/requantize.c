@@ -167,67 +167,12 @@ bool tare_requantize_find(struct tare_requantize *out, const struct tare_bound_e
 /* ---- quantized float results ---- */
 
 /* The byte of a bound of the values. */
-static int8_t byte_of(const struct tare_real_stage *real, float x) {
-    const float byte = floorf(x / real->divisor + real->add);
-    return (int8_t)(byte >= INT8_MIN ? byte <= INT8_MAX ? byte : INT8_MAX : INT8_MIN);
-}
-
-#if TARE_KERNELS_X86
-/* True if no value of a column can have a quotient of more than 2^20, with a margin for rounding. */
-static TARE_TARGET_AVX512 bool are_quotients_small(const struct tare_requantize *r, float most_sum) {
-    const __m512 limit = _mm512_set1_ps(0x1p19f * r->real.divisor);
-    for (int64_t c = 0; c < r->columns; c += 16) { /* the arrays have 16 lanes more */
-        const __m512 offset = _mm512_abs_ps(_mm512_cvtepi32_ps(_mm512_loadu_si512(r->offset + c)));
-        const __m512 scale = _mm512_abs_ps(_mm512_loadu_ps(r->scale + c));
-        __m512 most = _mm512_mul_ps(_mm512_add_ps(offset, _mm512_set1_ps(most_sum)), scale);
-        if (r->real.bias) most = _mm512_add_ps(most, _mm512_abs_ps(_mm512_loadu_ps(r->real.bias + c)));
-        if (_mm512_cmp_ps_mask(most, limit, _CMP_LE_OQ) != 0xffff) return false;
-    }
-    return true;
-}
-static TARE_TARGET_AVX2 bool are_quotients_small_avx2(const struct tare_requantize *r, float most_sum) {
-    const __m256 limit = _mm256_set1_ps(0x1p19f * r->real.divisor), sign = _mm256_set1_ps(-0.0f);
-    for (int64_t c = 0; c < r->columns; c += 8) {
-        const __m256i offset = _mm256_loadu_si256((const __m256i *)(const void *)(r->offset + c));
-        const __m256 scale = _mm256_andnot_ps(sign, _mm256_loadu_ps(r->scale + c));
-        __m256 most = _mm256_andnot_ps(sign, _mm256_cvtepi32_ps(offset));
-        most = _mm256_mul_ps(_mm256_add_ps(most, _mm256_set1_ps(most_sum)), scale);
-        if (r->real.bias) most = _mm256_add_ps(most, _mm256_andnot_ps(sign, _mm256_loadu_ps(r->real.bias + c)));
-        if (_mm256_movemask_ps(_mm256_cmp_ps(most, limit, _CMP_LE_OQ)) != 0xff) return false;
-    }
-    return true;
-}
-#endif
-
-void tare_requantize_set_quotient(struct tare_requantize *requantize, float divisor, float reciprocal, float add,
-                                  int64_t terms) {
-    struct tare_real_stage *real = &requantize->real;
-    real->is_quantized = true;
-    real->divisor = divisor;
-    real->reciprocal = reciprocal;
-    real->add = add;
-    real->least = byte_of(real, real->low), real->most = byte_of(real, real->high);
-    real->is_bounded = false;
-#if TARE_KERNELS_X86
-    const float most_sum = (float)terms * 128 * 128;
-    const enum tare_cpu_level level = tare_cpu_level();
-    if (level >= TARE_CPU_AVX512)
-        real->is_bounded = are_quotients_small(requantize, most_sum);
-    else if (level >= TARE_CPU_AVX2)
-        real->is_bounded = are_quotients_small_avx2(requantize, most_sum);
-#else
-    (void)terms;
-#endif
-}
-
 void tare_requantize_bind(struct tare_requantize *requantize, const struct tare_bound_expression *bound) {
     const struct tare_expression *expression = bound->expression;
     const bool is_real = expression->to == TARE_LANE_FLOAT;
     requantize->to = is_real ? NULL : bound->to;
     requantize->real.floats = is_real ? bound->to : NULL;
-    requantize->real.is_quantized = false;
     requantize->real.range = is_real ? bound->range : NULL;
-    requantize->real.sums = NULL;
     requantize->addend = NULL;
     requantize->real.addend = NULL;
     for (int i = 0; i < expression->n_operands; i++) {

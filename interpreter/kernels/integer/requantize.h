@@ -7,7 +7,6 @@
 
 #include "base/arena.h"
 #include "interpreter/kernels/cpu.h"
-#include "interpreter/kernels/integer/sum_range.h"
 #include "interpreter/kernels/simd/avx2.h"
 #include "interpreter/kernels/value_range.h"
 
@@ -28,24 +27,14 @@ struct tare_dequantize_stage {
 };
 
 /* A float result instead of an 8-bit one: (sum + offset) * scale, plus a bias and an addend, in this order unless
- * `bias_is_last`, then max(low, x) and min(high, x). It is stored, quantized to int8, or neither; its range may be
- * collected. */
+ * `bias_is_last`, then max(low, x) and min(high, x). Its range may be collected. */
 struct tare_real_stage {
-    float *floats;                  /* element 0 of the stored result; NULL: it is not stored */
+    float *floats;                  /* element 0 of the result */
     const float *bias;              /* by column, readable as the scales; NULL: none */
     const float *addend;            /* its element 0; NULL: none */
     bool bias_is_last;              /* only with an addend */
     float low, high;                /* infinities: no bound */
     struct tare_value_range *range; /* to which the values are added; NULL: none */
-    /* Where floats are not stored and there is no addend, a kernel may add sums to this range instead of adding their
-     * results to `range`; NULL: it may not. */
-    struct tare_sum_range *sums;
-    /* Quantization to tare_requantize.to: floor(x / divisor + add), saturated, for values that are bounded as
-     * tare_pipeline_set_bounds requires; `add` is an integer plus 0.5. */
-    bool is_quantized;
-    float divisor, reciprocal, add;
-    bool is_bounded; /* also the values before max and min: these may clamp the bytes instead, to [least, most] */
-    int8_t least, most;
 };
 
 struct tare_requantize {
@@ -69,12 +58,8 @@ struct tare_requantize {
  * `arena` and remain valid as long as the operands of the expression. Does not set what tare_requantize_bind sets. */
 bool tare_requantize_find(struct tare_requantize *out, const struct tare_bound_expression *bound,
                           struct tare_arena *arena);
-/* Sets `to`, `floats`, `range` and the addends from the current operands of the expression; the result is not
- * quantized. */
+/* Sets `to`, `floats`, `range` and the addends from the current operands of the expression. */
 void tare_requantize_bind(struct tare_requantize *requantize, const struct tare_bound_expression *bound);
-/* Sets the quantization of a float result whose sums have `terms` products of int8. */
-void tare_requantize_set_quotient(struct tare_requantize *requantize, float divisor, float reciprocal, float add,
-                                  int64_t terms);
 
 #if TARE_KERNELS_X86
 #include <immintrin.h>
@@ -123,23 +108,6 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256i tare_requantize_sum_avx2(const struc
     return _mm256_max_epi32(tare_quantize_avx2(&r->second, sum), _mm256_set1_epi32(r->least));
 }
 
-/* The integers, before saturation; see quantized_bounded in pipeline_loop.h. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256i tare_quotients_avx2(__m256 x, __m256 reciprocal, __m256 divisor,
-                                                                __m256 add) {
-    const __m256 q = _mm256_mul_ps(x, reciprocal), left = _mm256_fnmadd_ps(q, divisor, x);
-    return _mm256_cvttps_epi32(_mm256_floor_ps(_mm256_add_ps(_mm256_fmadd_ps(left, reciprocal, q), add)));
-}
-
-/* Stores the bytes of the first `count` lanes. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tare_store_quotients_avx2(const struct tare_requantize *r, __m256 x,
-                                                                   int64_t at, int count) {
-    const __m256i lanes = tare_quotients_avx2(x, _mm256_set1_ps(r->real.reciprocal), _mm256_set1_ps(r->real.divisor),
-                                              _mm256_set1_ps(r->real.add));
-    const __m128i halves = _mm_packs_epi32(_mm256_castsi256_si128(lanes), _mm256_extracti128_si256(lanes, 1));
-    const int64_t eight = _mm_cvtsi128_si64(_mm_packs_epi16(halves, halves));
-    memcpy(r->to + at, &eight, (size_t)count);
-}
-
 /* The float results of the first `count` lanes (1 to 8). */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tare_real_avx2(const struct tare_requantize *r, __m256 x, int64_t at,
                                                         int64_t column, int count, struct tare_range_avx2 *seen) {
@@ -149,8 +117,7 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tare_real_avx2(const struct tare_requan
     if (real->addend) x = _mm256_add_ps(x, tare_load_avx2(real->addend + at, mask, count));
     if (real->bias_is_last) x = _mm256_add_ps(x, _mm256_loadu_ps(real->bias + column));
     x = _mm256_min_ps(_mm256_set1_ps(real->high), _mm256_max_ps(_mm256_set1_ps(real->low), x));
-    if (real->is_quantized) tare_store_quotients_avx2(r, x, at, count);
-    if (real->floats) tare_store_avx2(real->floats + at, x, mask, count);
+    tare_store_avx2(real->floats + at, x, mask, count);
     if (!real->range) return;
     if (count < 8) /* the other lanes repeat the first */
         x = _mm256_blendv_ps(_mm256_broadcastss_ps(_mm256_castps256_ps128(x)), x, _mm256_castsi256_ps(mask));
@@ -222,22 +189,6 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512i tare_requantize_sum_avx512(const s
     return _mm512_max_epi32(tare_quantize_avx512(&r->second, sum), _mm512_set1_epi32(r->least));
 }
 
-/* The integers, before saturation; see quantized_bounded in pipeline_loop.h. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512i tare_quotients_avx512(__m512 x, __m512 reciprocal, __m512 divisor,
-                                                                    __m512 add) {
-    const __m512 q = _mm512_mul_ps(x, reciprocal), left = _mm512_fnmadd_ps(q, divisor, x);
-    const __m512 sum = _mm512_add_ps(_mm512_fmadd_ps(left, reciprocal, q), add);
-    return _mm512_cvt_roundps_epi32(sum, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
-}
-
-/* Stores the bytes of the mask's lanes. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tare_store_quotients_avx512(const struct tare_requantize *r, __m512 x,
-                                                                       int64_t at, __mmask16 mask) {
-    const __m512i lanes = tare_quotients_avx512(x, _mm512_set1_ps(r->real.reciprocal), _mm512_set1_ps(r->real.divisor),
-                                                _mm512_set1_ps(r->real.add));
-    _mm_mask_storeu_epi8(r->to + at, mask, _mm512_cvtsepi32_epi8(lanes));
-}
-
 /* The float results of the mask's lanes. */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tare_real_avx512(const struct tare_requantize *r, __m512 x, int64_t at,
                                                             int64_t column, __mmask16 mask,
@@ -247,80 +198,8 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tare_real_avx512(const struct tare_re
     if (real->addend) x = _mm512_add_ps(x, _mm512_maskz_loadu_ps(mask, real->addend + at));
     if (real->bias_is_last) x = _mm512_add_ps(x, _mm512_loadu_ps(real->bias + column));
     x = _mm512_min_ps(_mm512_set1_ps(real->high), _mm512_max_ps(_mm512_set1_ps(real->low), x));
-    if (real->is_quantized) tare_store_quotients_avx512(r, x, at, mask);
-    if (real->floats) _mm512_mask_storeu_ps(real->floats + at, mask, x);
+    _mm512_mask_storeu_ps(real->floats + at, mask, x);
     if (real->range) tare_range_add_avx512(seen, x, mask);
-}
-
-/* True if a kernel stores the bytes of quantized results, collects the extremes of the sums, or both, and nothing else.
- */
-TARE_ALWAYS_INLINE bool tare_requantize_takes_sums(const struct tare_requantize *r) {
-    return r && r->is_real && !r->real.floats && !r->real.addend &&
-           (r->real.is_quantized ? r->real.is_bounded && (r->real.sums || !r->real.range) : r->real.sums != NULL);
-}
-
-/* What is read for all columns, and the integers of sums with their offsets, before they are saturated and clamped. */
-struct tare_quotient_avx2 {
-    __m256 reciprocal, divisor, add;
-    __m256i least, most; /* bytes */
-    bool has_bias;
-};
-TARE_ALWAYS_INLINE TARE_TARGET_AVX2 struct tare_quotient_avx2 tare_load_quotient_avx2(const struct tare_requantize *r) {
-    const struct tare_real_stage *real = &r->real;
-    return (struct tare_quotient_avx2){ _mm256_set1_ps(real->reciprocal), _mm256_set1_ps(real->divisor),
-                                        _mm256_set1_ps(real->add),        _mm256_set1_epi8(real->least),
-                                        _mm256_set1_epi8(real->most),     real->bias != NULL };
-}
-TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256i tare_sum_quotients_avx2(const struct tare_quotient_avx2 *q, __m256 scale,
-                                                                    __m256 bias, __m256i total) {
-    __m256 x = _mm256_mul_ps(_mm256_cvtepi32_ps(total), scale);
-    if (q->has_bias) x = _mm256_add_ps(x, bias);
-    return tare_quotients_avx2(x, q->reciprocal, q->divisor, q->add);
-}
-/* The bytes of four vectors of these integers, in the order of packing. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256i tare_pack_quotients_avx2(const struct tare_quotient_avx2 *q,
-                                                                     const __m256i x[4]) {
-    const __m256i low = _mm256_packs_epi32(x[0], x[1]), high = _mm256_packs_epi32(x[2], x[3]);
-    return _mm256_min_epi8(q->most, _mm256_max_epi8(q->least, _mm256_packs_epi16(low, high)));
-}
-
-/* What is read for a vector of columns, in the order of the sums' lanes. */
-struct tare_quotient_columns {
-    __m512i offset;
-    __m512 scale, bias;
-};
-/* What is read for all columns. */
-struct tare_quotient_avx512 {
-    __m512 reciprocal, divisor, add;
-    __m512i least, most; /* bytes */
-    bool has_bias;
-};
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 struct tare_quotient_columns
-tare_load_quotient_columns(const struct tare_requantize *r, int64_t column, __mmask16 mask) {
-    struct tare_quotient_columns columns = { _mm512_maskz_loadu_epi32(mask, r->offset + column),
-                                             _mm512_maskz_loadu_ps(mask, r->scale + column), _mm512_setzero_ps() };
-    if (r->real.bias) columns.bias = _mm512_maskz_loadu_ps(mask, r->real.bias + column);
-    return columns;
-}
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 struct tare_quotient_avx512
-tare_load_quotient_avx512(const struct tare_requantize *r) {
-    const struct tare_real_stage *real = &r->real;
-    return (struct tare_quotient_avx512){ _mm512_set1_ps(real->reciprocal), _mm512_set1_ps(real->divisor),
-                                          _mm512_set1_ps(real->add),        _mm512_set1_epi8(real->least),
-                                          _mm512_set1_epi8(real->most),     real->bias != NULL };
-}
-/* The integers of sums with their offsets, before they are saturated and clamped. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512i tare_sum_quotients_avx512(const struct tare_quotient_avx512 *q,
-                                                                        __m512 scale, __m512 bias, __m512i total) {
-    __m512 x = _mm512_mul_ps(_mm512_cvtepi32_ps(total), scale);
-    if (q->has_bias) x = _mm512_add_ps(x, bias);
-    return tare_quotients_avx512(x, q->reciprocal, q->divisor, q->add);
-}
-/* The bytes of four vectors of these integers, in the order of packing. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512i tare_pack_quotients_avx512(const struct tare_quotient_avx512 *q,
-                                                                         const __m512i x[4]) {
-    const __m512i low = _mm512_packs_epi32(x[0], x[1]), high = _mm512_packs_epi32(x[2], x[3]);
-    return _mm512_min_epi8(q->most, _mm512_max_epi8(q->least, _mm512_packs_epi16(low, high)));
 }
 
 /* Requantizes the sums of the mask's lanes and stores them as elements `at` … of the result. Floats are added to

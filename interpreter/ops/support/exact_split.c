@@ -38,7 +38,6 @@ struct part {
     void *scratch;
     struct tare_requantize requantize; /* with ranges of its own */
     struct tare_value_range range;
-    struct tare_sum_range sum_range;
 };
 
 static enum tare_exact_kernel kernel_of(const struct split *s) {
@@ -198,16 +197,11 @@ static void begin_requantize(struct part *part) {
         tare_value_range_begin(&part->range);
         part->requantize.real.range = &part->range;
     }
-    if (whole->real.sums) {
-        tare_sum_range_begin(&part->sum_range, whole->columns);
-        part->requantize.real.sums = &part->sum_range;
-    }
 }
 
 static void end_requantize(const struct part *part) {
     const struct tare_requantize *whole = part->split->requantize;
     if (whole && whole->real.range) tare_value_range_merge(whole->real.range, &part->range);
-    if (whole && whole->real.sums) tare_sum_range_merge(whole->real.sums, &part->sum_range, whole->columns);
 }
 
 static void run_part(void *arg, int number, int64_t first, int64_t end) {
@@ -316,11 +310,6 @@ static tare_status open_part(struct split *s, struct part *part, struct tare_are
     part->sums = tare_arena_alloc(arena, sums + ALIGNMENT);
     if (!scratch || !part->sums) return TARE_NO_MEMORY;
     part->scratch = scratch + (ALIGNMENT - (uintptr_t)scratch % ALIGNMENT) % ALIGNMENT;
-    if (s->parts == 1 || !s->requantize || !s->requantize->real.sums) return TARE_OK;
-    const int64_t columns = s->conv.out_channels;
-    part->sum_range.low = tare_arena_alloc(arena, (size_t)columns * 2 * sizeof(int32_t));
-    if (!part->sum_range.low) return TARE_NO_MEMORY;
-    part->sum_range.high = part->sum_range.low + columns;
     return TARE_OK;
 }
 

@@ -22,7 +22,7 @@ enum { COUNTS = sizeof thread_counts / sizeof *thread_counts };
 static struct tare_pool *pools[COUNTS];
 
 /* What follows the sums. */
-enum result { SUMS, BYTES, FLOATS, RANGE, N_RESULTS };
+enum result { SUMS, BYTES, FLOATS, N_RESULTS };
 
 struct layer {
     const char *what;
@@ -39,8 +39,6 @@ struct taken {
     struct tare_consumer consumer; /* first */
     struct tare_requantize requantize;
     struct tare_value_range range;
-    struct tare_sum_range sum_range;
-    int32_t *extremes; /* of the columns' sums */
     int32_t *sums;
     uint8_t *bytes;
     float *floats;
@@ -71,15 +69,11 @@ static void open_taken(struct taken *t, const struct layer *l, enum result resul
         .least = INT32_MIN,
         .to = t->bytes,
     };
-    t->extremes = guarded_block((size_t)l->conv.out_channels * 8);
-    t->sum_range = (struct tare_sum_range){ t->extremes, t->extremes + l->conv.out_channels };
-    tare_sum_range_begin(&t->sum_range, l->conv.out_channels);
-    if (result == FLOATS || result == RANGE) {
+    if (result == FLOATS) {
         t->requantize.is_real = true;
         t->requantize.real =
             (struct tare_real_stage){ .floats = t->floats, .low = -1e9f, .high = 1e9f, .range = &t->range };
     }
-    if (result == RANGE) t->requantize.real.floats = NULL, t->requantize.real.sums = &t->sum_range;
     t->consumer.requantize = &t->requantize;
 }
 
@@ -113,8 +107,7 @@ static void close_taken(struct taken *t, const struct layer *l) {
     assert_block_guard(t->sums, (size_t)l->count * 4);
     assert_block_guard(t->bytes, (size_t)l->count);
     assert_block_guard(t->floats, (size_t)l->count * 4);
-    assert_block_guard(t->extremes, (size_t)l->conv.out_channels * 8);
-    tare_free(t->sums), tare_free(t->bytes), tare_free(t->floats), tare_free(t->extremes);
+    tare_free(t->sums), tare_free(t->bytes), tare_free(t->floats);
 }
 
 static void assert_equal(const struct taken *got, const struct taken *expected, const struct layer *l, int threads) {
@@ -125,8 +118,6 @@ static void assert_equal(const struct taken *got, const struct taken *expected, 
     if (memcmp(got->bytes, expected->bytes, (size_t)l->count) != 0) fail_msg("%s: bytes, %d threads", l->what, threads);
     if (memcmp(got->floats, expected->floats, (size_t)l->count * 4) != 0)
         fail_msg("%s: floats, %d threads", l->what, threads);
-    if (memcmp(got->extremes, expected->extremes, (size_t)l->conv.out_channels * 8) != 0)
-        fail_msg("%s: extremes of the sums, %d threads", l->what, threads);
     bool known[2];
     for (int i = 0; i < 2; i++)
         known[i] = tare_value_range_end(&ends[i][0], &ends[i][1], &both[i]->range);

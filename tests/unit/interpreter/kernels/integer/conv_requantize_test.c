@@ -215,66 +215,13 @@ static void check_floats(const struct layer *l, enum tare_cpu_level level, int64
     tare_free(packed), tare_free(sums), tare_free(scratch), tare_free(got), tare_free(addend), tare_free(bias);
 }
 
-static int8_t expected_quotient(const struct tare_requantize *r, int32_t sum, int64_t i) {
-    const float x = floorf(expected_float(r, sum, i) / r->real.divisor + r->real.add);
-    return (int8_t)fminf(127, fmaxf(-128, x));
-}
-
-/* The extremes of a column's sums. */
-static void assert_extremes(const struct layer *l, const struct tare_sum_range *got, int64_t out) {
-    const int64_t columns = l->conv.out_channels;
-    for (int64_t c = 0; c < columns; c++) {
-        int32_t low = l->sums[c], high = low;
-        for (int64_t i = c; i < out; i += columns) {
-            low = l->sums[i] < low ? l->sums[i] : low;
-            high = l->sums[i] > high ? l->sums[i] : high;
-        }
-        assert_int_equal(got->low[c], low);
-        assert_int_equal(got->high[c], high);
-    }
-}
-
-/* Floats that are quantized and not stored, with the extremes of their sums if the kind has a range. */
-static void check_quotients(const struct layer *l, enum tare_cpu_level level, int64_t out) {
-    const enum tare_igemm_form form = tare_igemm_form_at(level);
-    const int64_t columns = l->conv.out_channels;
-    if (l->kind.has_addend || !tare_conv_int_is_direct(form, &l->conv)) return;
-    void *packed = guarded(tare_conv_int_direct_packed_bytes(form, &l->conv));
-    void *sums = guarded((size_t)tare_conv_int_direct_sums(&l->conv) * 4);
-    void *scratch = guarded(tare_conv_int_direct_scratch(form, &l->conv));
-    float *bias = guarded((size_t)(columns + LANES) * 4);
-    int32_t *extremes = guarded((size_t)columns * 2 * sizeof *extremes);
-    struct tare_sum_range range = { extremes, extremes + columns };
-    uint8_t *got = guarded((size_t)out);
-    for (int64_t c = 0; c < columns + LANES; c++)
-        bias[c] = (float)l->offset[c] * 1e-3f;
-    struct tare_requantize requantize = floats_of(l, NULL, bias, NULL, NULL);
-    requantize.to = got;
-    requantize.real.sums = l->kind.has_least ? &range : NULL;
-    tare_sum_range_begin(&range, columns);
-    tare_requantize_set_quotient(&requantize, 0.37f, 1 / 0.37f, 5.5f, tare_conv_patch(&l->conv));
-    const struct tare_conv_int_sink sink = { .take = never, .requantize = &requantize };
-    assert_int_equal(tare_conv_int_direct_pack(packed, form, &l->conv, l->filter), TARE_OK);
-    if (requantize.real.is_bounded)
-        tare_conv_int_direct_at(level, &sink, &l->conv, l->input, form, packed, sums, scratch);
-    for (int64_t i = 0; i < out && requantize.real.is_bounded; i++) {
-        const int8_t expected = expected_quotient(&requantize, l->sums[i], i);
-        if ((int8_t)got[i] != expected)
-            fail_msg("level %s, %lld columns: quotient %lld is %d (expected %d)", tare_cpu_level_name(level),
-                     (long long)columns, (long long)i, (int8_t)got[i], expected);
-    }
-    if (requantize.real.is_bounded && requantize.real.sums) assert_extremes(l, &range, out);
-    assert_guard(got, (size_t)out);
-    tare_free(packed), tare_free(sums), tare_free(scratch), tare_free(got), tare_free(bias), tare_free(extremes);
-}
-
 static void check(struct layer l) {
     const int64_t in = l.conv.batch * l.conv.in[1] * l.conv.in[2] * l.conv.in_channels;
     const int64_t out = tare_conv_rows(&l.conv) * l.conv.out_channels;
     fill(&l, in, out, tare_conv_patch(&l.conv) * l.conv.out_channels);
     expect(&l);
     for (enum tare_cpu_level level = TARE_CPU_AVX2; level <= tare_cpu_level(); level = tare_cpu_next_level(level))
-        check_level(&l, level, out), check_floats(&l, level, out), check_quotients(&l, level, out);
+        check_level(&l, level, out), check_floats(&l, level, out);
     assert_guard(l.input, (size_t)in);
     tare_free(l.input), tare_free(l.filter), tare_free(l.addend), tare_free(l.sums), tare_free(l.expected);
     tare_free(l.offset), tare_free(l.scale);
