@@ -131,60 +131,14 @@ static void gather_floats(const void *source, float *block, int64_t stride, int6
 
 /* ---- dense ---- */
 
-static bool has_taps(const struct tare_conv *conv) {
-    return conv->groups == 1 && conv->kernel[0] * conv->kernel[1] * conv->kernel[2] > 1;
-}
-
-/* Floats of the packed matrices alone. */
-static size_t matrix_floats(const struct tare_conv *conv) {
-    return (size_t)conv->groups * tare_gemm_packed_floats(tare_conv_patch(conv), conv->out_channels / conv->groups);
-}
-
 size_t tare_conv_packed_floats(const struct tare_conv *conv) {
-    const size_t floats = matrix_floats(conv);
-    return floats > 0 && has_taps(conv) ? floats + TARE_GEMM_PANEL : floats;
-}
-
-/* For a panel of one tap: whether zeros times `rows` rows of finite weights add +0 to each column. */
-static bool adds_positive_zero(const float *weights, int64_t rows) {
-    uint32_t negative[TARE_GEMM_PANEL], most = 0;
-    memset(negative, 0xff, sizeof negative);
-    for (int64_t i = 0; i < rows; i++, weights += TARE_GEMM_PANEL) {
-        uint32_t bits[TARE_GEMM_PANEL];
-        memcpy(bits, weights, sizeof bits);
-        for (int j = 0; j < TARE_GEMM_PANEL; j++) {
-            const uint32_t magnitude = bits[j] & 0x7fffffff;
-            negative[j] &= bits[j];
-            most = magnitude > most ? magnitude : most;
-        }
-    }
-    uint32_t signs = 0;
-    for (int j = 0; j < TARE_GEMM_PANEL; j++)
-        signs |= negative[j];
-    return most < 0x7f800000 && signs >> 31 == 0;
-}
-
-/* Sets what tare_conv_zeros_are_positive returns. */
-static void examine(float *packed, const struct tare_conv *conv) {
-    const int64_t floats = (int64_t)matrix_floats(conv), tap = conv->in_channels * TARE_GEMM_PANEL;
-    bool positive = true;
-    if (floats == 0 || !has_taps(conv)) return;
-    for (int64_t at = 0; at < floats && positive; at += tap)
-        positive = adds_positive_zero(packed + at, conv->in_channels);
-    for (int j = 0; j < TARE_GEMM_PANEL; j++)
-        packed[floats + j] = positive;
-}
-
-bool tare_conv_zeros_are_positive(const struct tare_conv *conv, const float *packed) {
-    const size_t floats = matrix_floats(conv);
-    return floats > 0 && has_taps(conv) && packed[floats] != 0;
+    return (size_t)conv->groups * tare_gemm_packed_floats(tare_conv_patch(conv), conv->out_channels / conv->groups);
 }
 
 void tare_conv_pack(float *packed, const struct tare_conv *conv, const float *filter) {
     const int64_t k = tare_conv_patch(conv), n = conv->out_channels / conv->groups;
     for (int64_t g = 0; g < conv->groups; g++)
         tare_gemm_pack(packed + (size_t)g * tare_gemm_packed_floats(k, n), filter + g * n, k, n, conv->out_channels, 1);
-    examine(packed, conv);
 }
 
 void tare_conv_pack_int8(float *packed, const struct tare_conv *conv, const int8_t *filter) {
@@ -192,7 +146,6 @@ void tare_conv_pack_int8(float *packed, const struct tare_conv *conv, const int8
     for (int64_t g = 0; g < conv->groups; g++)
         tare_gemm_pack_int8(packed + (size_t)g * tare_gemm_packed_floats(k, n), filter + g * n, k, n,
                             conv->out_channels, 1);
-    examine(packed, conv);
 }
 
 /* One tap, no stride, no padding: the input is the matrix. */

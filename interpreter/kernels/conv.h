@@ -20,14 +20,10 @@ struct tare_conv_patches {
 void tare_conv_gather(const struct tare_conv_patches *patches, void *block, int64_t stride, int64_t first_row,
                       int64_t rows, int64_t first_k, int64_t count_k);
 
-/* Packed weights of a dense convolution: one packed matrix per group; of one group with several taps, what
- * tare_conv_zeros_are_positive tells comes after it. */
+/* Packed weights of a dense convolution: one packed matrix per group. */
 size_t tare_conv_packed_floats(const struct tare_conv *conv);
 void tare_conv_pack(float *packed, const struct tare_conv *conv, const float *filter);
 void tare_conv_pack_int8(float *packed, const struct tare_conv *conv, const int8_t *filter);
-/* True if it is known of the packed weights that the products of a tap in the padding add +0 to each output: all
- * weights are finite, and for each tap and output channel one is not negative. */
-bool tare_conv_zeros_are_positive(const struct tare_conv *conv, const float *packed);
 /* Dense or grouped, with an epilogue (NULL: none; an addend has the layout of the output). `scratch` holds
  * tare_conv_dense_scratch floats. */
 size_t tare_conv_dense_scratch(const struct tare_conv *conv);

@@ -67,50 +67,9 @@ static void copy_lines(float *to, const struct tare_conv *conv, const float *ima
     }
 }
 
-/* The taps [*from, *to) of a column of taps that are inside the image; all if none is. `top` is the input line of the
- * first one. */
-static void taps_inside(const struct tare_conv *conv, int64_t top, int64_t *from, int64_t *to) {
-    const int64_t step = conv->dilation[1], below = conv->in[1] - top;
-    *from = top < 0 ? (-top + step - 1) / step : 0;
-    *to = below > 0 ? tare_clamp((below + step - 1) / step, 0, conv->kernel[1]) : 0;
-    if (*from >= *to) *from = 0, *to = conv->kernel[1];
-}
-
-/* What each line of the block takes of tap lines [line, line + block->segments), of which other pieces come before if
- * `goes_on` and after unless `is_last`. Returns whether there is something to leave out. */
-static bool set_spans(struct tare_gemm_span spans[BLOCK_ROWS], const struct tare_gemm_block *block,
-                      const struct tare_conv *conv, int64_t top, int64_t line, bool goes_on, bool is_last) {
-    bool some = false;
-    for (int64_t i = 0; i < block->lines; i++) {
-        int64_t from, to;
-        taps_inside(conv, top + i * conv->stride[1], &from, &to);
-        const int64_t first = from > line ? from - line : 0, last = to - line;
-        spans[i] = (struct tare_gemm_span){ .first = first,
-                                            .end = last < block->segments ? last : block->segments,
-                                            .accumulate = from < line || goes_on,
-                                            .is_last = last <= block->segments && is_last,
-                                            .zeros_follow = to < conv->kernel[1] };
-        some |= from > 0 || to < conv->kernel[1];
-    }
-    return some;
-}
-
-/* The zeros to the left and to the right of piece [k, k + block->length) of a line of taps. */
-static void set_sides(struct tare_gemm_block *block, const struct tare_conv *conv, int64_t k) {
-    const int64_t all = conv->kernel[2] * conv->in_channels, right = reach_w(conv) - conv->pad[2] - conv->in[2];
-    const int64_t lead = conv->pad[2] * conv->in_channels, trail = right > 0 ? right * conv->in_channels : 0;
-    block->lead = block->trail = 0;
-    if (lead + trail > all) return;
-    block->lead = tare_clamp(lead - k, 0, block->length);
-    block->trail = tare_clamp(k + block->length - (all - trail), 0, block->length);
-}
-
-/* The block's lines, over all of k in pieces that stay in the first-level cache. `top` is the input line of its first
- * tap. */
+/* The block's lines, over all of k in pieces that stay in the first-level cache. */
 static void run_block(tare_gemm_block_function *run, struct tare_gemm_block *block, const struct tare_conv *conv,
-                      const float *packed, const struct tare_gemm_epilogue *epilogue, int64_t top) {
-    const bool may_leave_out = is_padded(conv) && tare_conv_zeros_are_positive(conv, packed);
-    struct tare_gemm_span spans[BLOCK_ROWS];
+                      const float *packed, const struct tare_gemm_epilogue *epilogue) {
     const float *a = block->a;
     const struct tare_gemm_ahead ahead = block->ahead;
     const int64_t lines = conv->kernel[1], length = conv->kernel[2] * conv->in_channels;
@@ -127,15 +86,6 @@ static void run_block(tare_gemm_block_function *run, struct tare_gemm_block *blo
             block->accumulate = line > 0 || k > 0;
             block->epilogue = is_last ? epilogue : NULL;
             block->ahead = is_last ? ahead : (struct tare_gemm_ahead){ 0 };
-            block->spans = NULL;
-            if (may_leave_out) {
-                const bool is_end = k + block->length == length;
-                if (set_spans(spans, block, conv, top, line, k > 0, is_end)) {
-                    block->spans = spans;
-                    block->epilogue = epilogue;
-                }
-                set_sides(block, conv, k);
-            }
             run(block);
         }
     }
@@ -180,7 +130,7 @@ static void run_image(tare_gemm_block_function *run, struct tare_gemm_block *blo
         block->panels_are_cached = line > 0 && tare_gemm_panels_stay_cached(block->n, tare_conv_patch(conv));
         block->ahead = lines_ahead(conv, image, line + block->lines, is_last_image);
         if (epilogue) lines_epilogue = tare_epilogue_shifted(epilogue, line * block->c_line, 0);
-        run_block(run, block, conv, packed, !epilogue ? NULL : &lines_epilogue, first);
+        run_block(run, block, conv, packed, !epilogue ? NULL : &lines_epilogue);
     }
 }
 

@@ -39,21 +39,6 @@ size_t tare_gemm_scratch_floats(void) {
     return (size_t)TARE_GEMM_BLOCK_ROWS * BLOCK_STRIDE;
 }
 
-const struct tare_gemm_block *tare_gemm_take_line(struct tare_gemm_block *room, const struct tare_gemm_block *block,
-                                                  int64_t line) {
-    if (!block->spans) return block;
-    const struct tare_gemm_span *span = &block->spans[line];
-    if (span->first >= span->end) return NULL;
-    *room = *block;
-    room->a += span->first * block->step;
-    room->panels += span->first * block->length * TARE_GEMM_PANEL;
-    room->segments = span->end - span->first;
-    room->accumulate = span->accumulate;
-    room->zeros_follow = span->zeros_follow && span->is_last;
-    if (!span->is_last) room->epilogue = NULL;
-    return room;
-}
-
 static void run_rows_plainly(const struct tare_gemm_block *block, int64_t line) {
     for (int64_t i = 0; i < block->rows; i++) {
         const int64_t at = line * block->c_line + i * block->ldc;
@@ -65,7 +50,6 @@ static void run_rows_plainly(const struct tare_gemm_block *block, int64_t line) 
                 for (int64_t p = 0; p < block->length; p++, b += TARE_GEMM_PANEL)
                     sum = fmaf(a[s * block->step + p], *b, sum);
             }
-            if (block->zeros_follow) sum += 0.0f;
             const bool is_simple = block->epilogue && !block->epilogue->is_general;
             block->c[at + j] = is_simple ? tare_gemm_apply_epilogue(block->epilogue, sum, at + j, j) : sum;
         }
@@ -75,11 +59,8 @@ static void run_rows_plainly(const struct tare_gemm_block *block, int64_t line) 
 }
 
 void tare_gemm_block_plain(const struct tare_gemm_block *block) {
-    struct tare_gemm_block room;
-    for (int64_t line = 0; line < block->lines; line++) {
-        const struct tare_gemm_block *taken = tare_gemm_take_line(&room, block, line);
-        if (taken) run_rows_plainly(taken, line);
-    }
+    for (int64_t line = 0; line < block->lines; line++)
+        run_rows_plainly(block, line);
 }
 
 tare_gemm_block_function *tare_gemm_block_at(enum tare_cpu_level level) {

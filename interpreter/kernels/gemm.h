@@ -77,14 +77,6 @@ struct tare_gemm_ahead {
     const float *data;
     int64_t rows, length, stride; /* rows 0: not known, or cached already */
 };
-/* The segments of a block that a line takes. In all others the line's elements of A are zeros whose products are +0:
- * leaving them out changes no sum but -0, which would become +0. */
-struct tare_gemm_span {
-    int64_t first, end; /* none: the block leaves the line as it is */
-    bool accumulate;    /* instead of the block's */
-    bool is_last;       /* the sums are complete: the block's epilogue applies */
-    bool zeros_follow;  /* segments are left out after the last one */
-};
 /* C block (+)= A block · panels. The rows are `lines` lines of `rows` each (a matrix is one line; a convolution's
  * output has several, which are not adjacent in the input). k is cut into `segments` of `length` floats, `step` apart
  * in A. */
@@ -103,21 +95,11 @@ struct tare_gemm_block {
     bool output_is_cached;  /* C and the addend probably are, too */
     bool accumulate;
     const struct tare_gemm_epilogue
-        *epilogue;                      /* of C's first row and column; NULL: more of k comes, or nothing is to do */
-    const struct tare_gemm_span *spans; /* of each line; NULL: each takes all segments */
-    /* Zeros whose products are +0, which variants may leave out: of each segment, the first `lead` floats of a line's
-     * first row and the last `trail` of its last row. */
-    int64_t lead, trail;
-    bool zeros_follow; /* see tare_gemm_take_line */
+        *epilogue; /* of C's first row and column; NULL: more of k comes, or nothing is to do */
 };
 typedef void tare_gemm_block_function(const struct tare_gemm_block *block);
 tare_gemm_block_function tare_gemm_block_plain, tare_gemm_block_avx2, tare_gemm_block_avx512;
 tare_gemm_block_function *tare_gemm_block_at(enum tare_cpu_level level);
-/* What a line of a block takes: the block itself if it has no spans; otherwise `room` with the segments, panels,
- * epilogue and `zeros_follow` of the line (`c` remains the block's, `a` is moved by the segments that are left out), or
- * NULL if the line takes nothing. */
-const struct tare_gemm_block *tare_gemm_take_line(struct tare_gemm_block *room, const struct tare_gemm_block *block,
-                                                  int64_t line);
 /* True if all packed weights stay in the second-level cache while blocks of rows are multiplied. */
 bool tare_gemm_panels_stay_cached(int64_t n, int64_t k);
 /* True if an output of this many elements probably is in the second-level cache, from the values before it. */

@@ -59,14 +59,6 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tile(const struct tare_gemm_block *bloc
             }
         }
     }
-    if (block->zeros_follow) {
-        TARE_UNROLL
-        for (int i = 0; i < rows; i++) {
-            TARE_UNROLL
-            for (int j = 0; j < vectors; j++)
-                sum[i][j] = _mm256_add_ps(sum[i][j], _mm256_setzero_ps());
-        }
-    }
     const struct tare_gemm_epilogue *epilogue = block->epilogue;
     if (is_bounded && all_may_round(epilogue, sum, rows, vectors)) {
         TARE_UNROLL
@@ -167,18 +159,14 @@ struct column_group {
 
 static void run_line(const struct tare_gemm_block *block, const struct tare_gemm_epilogue *general, int64_t line,
                      const struct column_group *group, int64_t tile_count, struct waiting *waiting) {
-    struct tare_gemm_block room;
-    const struct tare_gemm_block *taken = tare_gemm_take_line(&room, block, line);
-    if (!taken) return;
-    const bool is_bounded = taken->epilogue && taken->epilogue->is_bounded;
+    const bool is_bounded = block->epilogue && block->epilogue->is_bounded;
     tile_function *const(*const forms)[3] = is_bounded ? bounded_tiles : tiles;
     float *c = block->c + line * block->c_line + group->column;
-    const float *a = taken->a + line * block->a_line;
-    if (block->spans && !block->spans[line].is_last) general = NULL;
+    const float *a = block->a + line * block->a_line;
     for (int64_t t = 0, row = 0; t < tile_count; t++) {
         const int64_t end = (t + 1) * block->rows / tile_count;
         float *to = c + row * block->ldc;
-        forms[end - row][group->width_log](taken, to, a + row * block->lda, group->column, group->last);
+        forms[end - row][group->width_log](block, to, a + row * block->lda, group->column, group->last);
         if (general) {
             finish(waiting, general, block);
             *waiting = (struct waiting){ to, end - row, group->columns, group->column };

@@ -89,21 +89,21 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void multiply_few(__m512 sum[MAX_ROWS][8],
     }
 }
 
-/* Element `p` of k of rows [first, end) and all panels. Sums, and weights and one element or the reverse, fit in 32
+/* Element `p` of k of all rows and panels. Sums, and weights and one element or the reverse, fit in 32
  * registers. */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void multiply(__m512 sum[MAX_ROWS][8], const struct rows_at *a, const float *b,
-                                                    int64_t panel_stride, const int p, const int first, const int end,
+                                                    int64_t panel_stride, const int p, const int rows,
                                                     const int panels) {
     __m512 weights[8];
     if (panels == 8) {
-        multiply_few(sum, a, b, panel_stride, p, end, panels);
+        multiply_few(sum, a, b, panel_stride, p, rows, panels);
         return;
     }
     TARE_UNROLL
     for (int j = 0; j < panels; j++)
         weights[j] = _mm512_loadu_ps(b + p * 16 + j * panel_stride);
     TARE_UNROLL
-    for (int i = first; i < end; i++) {
+    for (int i = 0; i < rows; i++) {
         const __m512 element = _mm512_set1_ps(row_of(a, i)[p]);
         TARE_UNROLL
         for (int j = 0; j < panels; j++)
@@ -167,12 +167,10 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void fetch_ahead(struct ahead_prefetch *ah
     ahead->left -= ahead->rate;
 }
 
-/* Multiplies `length` elements of rows [first, end) of a segment; returns the panels after them, and moves all rows. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 const float *multiply_segment(__m512 sum[MAX_ROWS][8], int64_t length,
-                                                                    struct rows_at *a, const float *b,
-                                                                    int64_t panel_stride, struct row_prefetch *fetch,
-                                                                    struct prefetch *prefetch, const int rows,
-                                                                    const int first, const int end, const int panels) {
+/* Multiplies `length` elements of the rows of a segment; returns the panels after them, and moves all rows. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 const float *
+multiply_segment(__m512 sum[MAX_ROWS][8], int64_t length, struct rows_at *a, const float *b, int64_t panel_stride,
+                 struct row_prefetch *fetch, struct prefetch *prefetch, const int rows, const int panels) {
     struct panel_prefetch *next = &prefetch->panels;
     struct rows_at at = *a;
     int64_t p = 0;
@@ -180,34 +178,34 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 const float *multiply_segment(__m512 sum[M
         fetch_row(fetch->c, fetch->addend, fetch->ldc, fetch->row++, rows, panels);
         if (next->lines > 0 || begin_next_panel(next)) fetch_lines(next);
         keep_in_registers(&at, rows);
-        multiply(sum, &at, b, panel_stride, 0, first, end, panels);
-        multiply(sum, &at, b, panel_stride, 1, first, end, panels);
+        multiply(sum, &at, b, panel_stride, 0, rows, panels);
+        multiply(sum, &at, b, panel_stride, 1, rows, panels);
         advance(&at, &b, 2, rows);
     }
     for (; p + 2 <= length && prefetch->ahead.left > 0; p += 2) {
         fetch_ahead(&prefetch->ahead);
         if (next->lines > 0 || begin_next_panel(next)) fetch_lines(next);
         keep_in_registers(&at, rows);
-        multiply(sum, &at, b, panel_stride, 0, first, end, panels);
-        multiply(sum, &at, b, panel_stride, 1, first, end, panels);
+        multiply(sum, &at, b, panel_stride, 0, rows, panels);
+        multiply(sum, &at, b, panel_stride, 1, rows, panels);
         advance(&at, &b, 2, rows);
     }
     for (; p + 2 <= length; p += 2) {
         if (next->lines <= 0 && !begin_next_panel(next)) break;
         fetch_lines(next);
         keep_in_registers(&at, rows);
-        multiply(sum, &at, b, panel_stride, 0, first, end, panels);
-        multiply(sum, &at, b, panel_stride, 1, first, end, panels);
+        multiply(sum, &at, b, panel_stride, 0, rows, panels);
+        multiply(sum, &at, b, panel_stride, 1, rows, panels);
         advance(&at, &b, 2, rows);
     }
     for (; p + 2 <= length; p += 2) {
         keep_in_registers(&at, rows);
-        multiply(sum, &at, b, panel_stride, 0, first, end, panels);
-        multiply(sum, &at, b, panel_stride, 1, first, end, panels);
+        multiply(sum, &at, b, panel_stride, 0, rows, panels);
+        multiply(sum, &at, b, panel_stride, 1, rows, panels);
         advance(&at, &b, 2, rows);
     }
     if (p < length) {
-        multiply(sum, &at, b, panel_stride, 0, first, end, panels);
+        multiply(sum, &at, b, panel_stride, 0, rows, panels);
         advance(&at, &b, 1, rows);
     }
     *a = at;
@@ -231,17 +229,6 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void begin_sums(__m512 sum[MAX_ROWS][8], c
             const __mmask16 mask = j == panels - 1 ? last : (__mmask16)0xffff;
             sum[i][j] = _mm512_maskz_loadu_ps(mask, c + i * block->ldc + j * 16);
         }
-    }
-}
-
-/* Adds +0 to rows [first, end): what products of zeros do that are left out. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void add_zero(__m512 sum[MAX_ROWS][8], const int first, const int end,
-                                                    const int panels) {
-    TARE_UNROLL
-    for (int i = first; i < end; i++) {
-        TARE_UNROLL
-        for (int j = 0; j < panels; j++)
-            sum[i][j] = _mm512_add_ps(sum[i][j], _mm512_setzero_ps());
     }
 }
 
@@ -297,7 +284,7 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 bool all_may_round(const struct tare_gemm_
 
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tile(const struct tare_gemm_block *block, float *c, const float *a,
                                                 int64_t column, __mmask16 last, struct prefetch *next, const int rows,
-                                                const int panels, const bool is_bounded, const bool has_zeros) {
+                                                const int panels, const bool is_bounded) {
     __m512 sum[MAX_ROWS][8];
     const int64_t ldc = block->ldc, panel_stride = block->panel_stride;
     const struct tare_gemm_epilogue *epilogue = block->epilogue;
@@ -311,16 +298,9 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tile(const struct tare_gemm_block *bl
     struct rows_at at = { (const char *)a, (const char *)a + 7 * stride, stride, 3 * stride, 5 * stride };
     begin_sums(sum, block, c, last, rows, panels);
     for (int64_t s = 0; s < block->segments; s++) {
-        const int64_t lead = has_zeros ? block->lead : 0, trail = has_zeros ? block->trail : 0;
-        if (has_zeros) b = multiply_segment(sum, lead, &at, b, panel_stride, &fetch, next, rows, 1, rows, panels);
-        if (lead > 0) add_zero(sum, 0, 1, panels);
-        b = multiply_segment(sum, block->length - lead - trail, &at, b, panel_stride, &fetch, next, rows, 0, rows,
-                             panels);
-        if (has_zeros) b = multiply_segment(sum, trail, &at, b, panel_stride, &fetch, next, rows, 0, rows - 1, panels);
-        if (trail > 0) add_zero(sum, rows - 1, rows, panels);
+        b = multiply_segment(sum, block->length, &at, b, panel_stride, &fetch, next, rows, panels);
         move(&at, block->step - block->length, rows);
     }
-    if (block->zeros_follow) add_zero(sum, 0, rows, panels);
     if (is_bounded && all_may_round(epilogue, sum, rows, panels)) {
         TARE_UNROLL
         for (int j = 0; j < panels; j++)
@@ -343,11 +323,11 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tile(const struct tare_gemm_block *bl
 #define TILE(r, p)                                                                                                     \
     static TARE_TARGET_AVX512 void tile_##r##_##p(const struct tare_gemm_block *block, float *c, const float *a,       \
                                                   int64_t column, __mmask16 last, struct prefetch *next) {             \
-        tile(block, c, a, column, last, next, r, p, false, false);                                                     \
+        tile(block, c, a, column, last, next, r, p, false);                                                            \
     }                                                                                                                  \
     static TARE_TARGET_AVX512 void bounded_##r##_##p(const struct tare_gemm_block *block, float *c, const float *a,    \
                                                      int64_t column, __mmask16 last, struct prefetch *next) {          \
-        tile(block, c, a, column, last, next, r, p, true, false);                                                      \
+        tile(block, c, a, column, last, next, r, p, true);                                                             \
     }
 #define TILES_2(r) TILE(r, 1) TILE(r, 2)
 #define TILES_4(r) TILES_2(r) TILE(r, 4)
@@ -366,16 +346,6 @@ TILES_2(11)
 TILES_2(12)
 TILE(13, 2)
 TILE(14, 2)
-
-/* The highest tile where the block's `lead` and `trail` are those of the tile: it leaves out the zeros. */
-static TARE_TARGET_AVX512 void tile_of_zeros(const struct tare_gemm_block *block, float *c, const float *a,
-                                             int64_t column, __mmask16 last, struct prefetch *next) {
-    tile(block, c, a, column, last, next, MAX_ROWS, 2, false, true);
-}
-static TARE_TARGET_AVX512 void bounded_of_zeros(const struct tare_gemm_block *block, float *c, const float *a,
-                                                int64_t column, __mmask16 last, struct prefetch *next) {
-    tile(block, c, a, column, last, next, MAX_ROWS, 2, true, true);
-}
 
 /* [rows][log2 of panels] */
 static tile_function *const tiles[MAX_ROWS + 1][4] = {
@@ -464,34 +434,18 @@ struct column_group {
     int width_log; /* log2 of the panels */
 };
 
-/* `rows` rows of a line, from `a` and `c` on. */
-static void run_tile(const struct tare_gemm_block *block, float *c, const float *a, int64_t rows, bool is_first_of_line,
-                     bool is_last_of_line, const struct column_group *group, struct prefetch *next) {
-    const bool is_bounded = block->epilogue && block->epilogue->is_bounded;
-    const int64_t lead = is_first_of_line ? block->lead : 0, trail = is_last_of_line ? block->trail : 0;
-    if (lead + trail > 0 && rows == MAX_ROWS && group->width_log == 1) {
-        struct tare_gemm_block with = *block;
-        with.lead = lead, with.trail = trail;
-        (is_bounded ? bounded_of_zeros : tile_of_zeros)(&with, c, a, group->column, group->last, next);
-        return;
-    }
-    (is_bounded ? bounded_tiles : tiles)[rows][group->width_log](block, c, a, group->column, group->last, next);
-}
-
 static void run_line(const struct tare_gemm_block *block, const struct tare_gemm_epilogue *general, int64_t line,
                      const struct column_group *group, int64_t tile_count, struct prefetch *next,
                      struct waiting *waiting) {
-    struct tare_gemm_block room;
-    const struct tare_gemm_block *taken = tare_gemm_take_line(&room, block, line);
-    if (!taken) return;
+    const bool is_bounded = block->epilogue && block->epilogue->is_bounded;
     float *c = block->c + line * block->c_line + group->column;
-    const float *a = taken->a + line * block->a_line;
-    if (block->spans && !block->spans[line].is_last) general = NULL;
+    const float *a = block->a + line * block->a_line;
     for (int64_t t = 0, row = 0; t < tile_count; t++) {
         const int64_t end = (t + 1) * block->rows / tile_count;
         float *to = c + row * block->ldc;
         next->ahead.left = next->ahead.lines_of_tile;
-        run_tile(taken, to, a + row * block->lda, end - row, t == 0, t + 1 == tile_count, group, next);
+        (is_bounded ? bounded_tiles : tiles)[end - row][group->width_log](block, to, a + row * block->lda,
+                                                                          group->column, group->last, next);
         if (general) {
             finish(waiting, general, block);
             *waiting = (struct waiting){ to, end - row, group->columns, group->column };

@@ -127,7 +127,7 @@ static const int conv_cases[][12] = {
     { 1, 6, 15, 43, 3, 3, 40, 1, 1, 1, 1, 1 },
     { 1, 12, 13, 512, 1, 1, 70, 1, 1, 1, 0, 1 },
     { 1, 3, 15, 513, 1, 1, 33, 1, 1, 1, 0, 1 },
-    /* lines of the highest tiles, whose products of zeros may be left out */
+    /* lines of the highest tiles */
     { 1, 5, 14, 20, 3, 3, 40, 1, 1, 1, 1, 1 },
     { 2, 4, 28, 43, 3, 3, 33, 1, 1, 1, 1, 1 },
     { 1, 14, 14, 150, 3, 3, 48, 1, 1, 1, 1, 1 },
@@ -289,37 +289,6 @@ static void conv__zeros_of_padding_have_their_effect(void **unused) {
     }
 }
 
-static void conv_zeros_are_positive__looks_at_each_tap_and_channel(void **unused) {
-    (void)unused;
-    const struct tare_conv conv = conv_of((const int[12]){ 1, 5, 5, 3, 3, 3, 18, 1, 1, 1, 1, 1 });
-    const struct tare_conv pointwise = conv_of((const int[12]){ 1, 5, 5, 27, 1, 1, 18, 1, 1, 1, 0, 1 });
-    const size_t floats = tare_conv_packed_floats(&conv);
-    float filter[27 * 18], packed[27 * 32 + 16];
-    assert_int_equal(floats, 27 * 32 + 16);
-    assert_int_equal(tare_conv_packed_floats(&pointwise), 27 * 32);
-    for (int i = 0; i < 27 * 18; i++)
-        filter[i] = i / 18 % 3 == 1 ? 0.5f : -0.5f; /* one positive weight for each tap and output channel */
-    tare_conv_pack(packed, &conv, filter);
-    assert_true(tare_conv_zeros_are_positive(&conv, packed));
-    assert_false(tare_conv_zeros_are_positive(&pointwise, packed));
-    static const struct {
-        float weight;
-        bool positive;
-    } last[] = { { -0.5f, false }, { -0.0f, false }, { 0, true }, { INFINITY, false }, { NAN, false } };
-    for (int i = 0; i < 5; i++) {
-        filter[25 * 18 + 17] = last[i].weight;
-        tare_conv_pack(packed, &conv, filter);
-        assert_int_equal(tare_conv_zeros_are_positive(&conv, packed), last[i].positive);
-    }
-    int8_t bytes[27 * 18];
-    memset(bytes, 1, sizeof bytes);
-    tare_conv_pack_int8(packed, &conv, bytes);
-    assert_true(tare_conv_zeros_are_positive(&conv, packed));
-    memset(bytes, 0xff, 3 * 18);
-    tare_conv_pack_int8(packed, &conv, bytes);
-    assert_false(tare_conv_zeros_are_positive(&conv, packed));
-}
-
 /* Kernels, strides, paddings, heights and widths around the tiles of the vector kernels, whole and partial vectors of
  * channels. */
 static void conv__depthwise_kernels_of_every_size(void **unused) {
@@ -405,7 +374,6 @@ int main(void) {
         cmocka_unit_test(gemm__a_row_is_the_same_bits_in_any_batch),
         cmocka_unit_test(conv__bits_of_the_plain_loops),
         cmocka_unit_test(conv__zeros_of_padding_have_their_effect),
-        cmocka_unit_test(conv_zeros_are_positive__looks_at_each_tap_and_channel),
         cmocka_unit_test(conv__depthwise_kernels_of_every_size),
         cmocka_unit_test(conv__three_dimensions),
         cmocka_unit_test(conv_check__refuses_what_is_no_convolution),
