@@ -251,9 +251,6 @@ void tare_pipeline_set_bounds(struct tare_stage *stage, float least, float most)
     const float limit = 0x1p20f * stage->divisor;
     stage->is_bounded = stage->low == INT8_MIN && stage->high == INT8_MAX && stage->add != -1 &&
                         is_within(least, -limit, limit) && is_within(most, -limit, limit);
-    stage->is_small = stage->is_bounded && is_within(stage->add, -256, 256) &&
-                      is_within(least / stage->divisor + stage->add, -255, 255) &&
-                      is_within(most / stage->divisor + stage->add, -255, 255);
 }
 
 /* DIV, ADD, ADD, FLOOR, MAXIMUM, MINIMUM and TO_INT with scalars, as in dynamic quantization. */

@@ -69,7 +69,7 @@ struct tare_stage {
     const void *operand; /* NULL: none */
     float add, low, high;
     float divisor, reciprocal, least, most; /* see tare_pipeline_join_quotient */
-    bool is_bounded, is_small;              /* see tare_pipeline_set_bounds */
+    bool is_bounded;                        /* see tare_pipeline_set_bounds */
 };
 
 enum {
@@ -109,8 +109,7 @@ bool tare_pipeline_join_quotient(struct tare_stage *stage, float divisor, float 
 /* The same for a QUANTIZE_RATIO stage. */
 bool tare_pipeline_join_ratio(struct tare_stage *stage, float divisor, float add, float low, float high);
 /* Declares that all values that a QUANTIZE_QUOTIENT stage gets are in [least, most]. If their quotients are small
- * enough, the vector forms do not clamp the values, because packing integers to bytes saturates; if the results are
- * small, as those of a dynamic quantization, they compute in integers. */
+ * enough, the vector forms do not clamp the values, because packing integers to bytes saturates. */
 void tare_pipeline_set_bounds(struct tare_stage *stage, float least, float most);
 
 size_t tare_lane_size(enum tare_lane_type type);
@@ -118,8 +117,6 @@ size_t tare_lane_size(enum tare_lane_type type);
 bool tare_lane_is_float(enum tare_lane_type type);
 
 /* ---- for the variants only ---- */
-
-enum { TARE_FIXED_LIMIT = 16 }; /* units of 2^-16: see quantize_fixed in pipeline_loop.h */
 
 tare_pipeline_function tare_pipeline_plain, tare_pipeline_avx2, tare_pipeline_avx512;
 

@@ -95,21 +95,5 @@ TARE_ALWAYS_INLINE TARGET void store_saturated(int8_t *to, const ivec x[VECTORS]
     _mm256_storeu_si256((__m256i *)to, _mm256_permutevar8x32_epi32(bytes, order));
 }
 
-/* Their high halves as signed bytes, saturated. */
-TARE_ALWAYS_INLINE TARGET void store_saturated_halves(int8_t *to, const ivec x[VECTORS]) {
-    ivec high[VECTORS];
-    TARE_UNROLL
-    for (int j = 0; j < VECTORS; j++)
-        high[j] = _mm256_srai_epi32(x[j], 16);
-    store_saturated(to, high);
-}
-/* True if the low half of a lane is less than TARE_FIXED_LIMIT, a power of two. */
-TARE_ALWAYS_INLINE TARGET bool is_any_near(const ivec x[VECTORS]) {
-    const ivec least = _mm256_min_epu16(_mm256_min_epu16(x[0], x[1]), _mm256_min_epu16(x[2], x[3]));
-    const ivec zeros = _mm256_cmpeq_epi32(_mm256_and_si256(least, _mm256_set1_epi32(0x10000 - TARE_FIXED_LIMIT)),
-                                          _mm256_setzero_si256());
-    return _mm256_movemask_epi8(zeros) != 0;
-}
-
 #include "interpreter/kernels/pipeline_loop.h"
 #endif

@@ -92,17 +92,5 @@ TARE_ALWAYS_INLINE TARGET void store_saturated(int8_t *to, const ivec x[VECTORS]
     _mm512_storeu_si512(to, _mm512_permutexvar_epi32(order, bytes));
 }
 
-/* Their high halves as signed bytes, saturated. */
-TARE_ALWAYS_INLINE TARGET void store_saturated_halves(int8_t *to, const ivec x[VECTORS]) {
-    const ivec order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
-    const ivec bytes = _mm512_packs_epi16(high_halves(x[0], x[1]), high_halves(x[2], x[3]));
-    _mm512_storeu_si512(to, _mm512_permutexvar_epi64(order, bytes));
-}
-/* True if the low half of a lane is less than TARE_FIXED_LIMIT, a power of two. */
-TARE_ALWAYS_INLINE TARGET bool is_any_near(const ivec x[VECTORS]) {
-    const ivec least = _mm512_min_epu16(_mm512_min_epu16(x[0], x[1]), _mm512_min_epu16(x[2], x[3]));
-    return _mm512_testn_epi32_mask(least, _mm512_set1_epi32(0x10000 - TARE_FIXED_LIMIT)) != 0;
-}
-
 #include "interpreter/kernels/pipeline_loop.h"
 #endif

@@ -217,32 +217,6 @@ static TARGET void quantize_bounded(int8_t *to, const float *from, const struct 
     }
 }
 
-/* The same for quotients whose sums with the integer a are in [-255, 255], |a| <= 256, with one fused operation: the
- * sum of the quotient, a and 0.5 as an integer in units of 2^-16, whose high half is the result, plus TARE_FIXED_LIMIT
- * / 2 units. It differs from the exact sum by at most 2 units by the rounding of the reciprocal (quotients are below
- * 512), 0.5 by the operation and 1 by the conversion; the sum of quantized_bounded by at most 1, 0.5 and 0.5. So both
- * have the same result unless the low half is below TARE_FIXED_LIMIT; where one is (1.6 % of the blocks of 64 elements
- * if all fractions are as frequent), the block is computed again. */
-static TARGET void quantize_fixed(int8_t *to, const float *from, const struct tare_stage *stage, int64_t count) {
-    struct quotient by = load_quotient(stage);
-    by.add = set_vec(stage->add + 0.5f);
-    const vec factor = set_vec(stage->reciprocal * 0x1p16f);
-    const vec offset = set_vec((stage->add + 0.5f) * 0x1p16f + (float)(TARE_FIXED_LIMIT / 2));
-    for (int64_t at = 0; at < count; at += (int64_t)VECTORS * LANES) {
-        ivec x[VECTORS];
-        TARE_UNROLL
-        for (int j = 0; j < VECTORS; j++)
-            x[j] = float_to_int(fused_add(load_vec(from + at + j * LANES), factor, offset));
-        prefetch_unit(from + at);
-        store_saturated_halves(to + at, x);
-        if (!is_any_near(x)) continue;
-        TARE_UNROLL
-        for (int j = 0; j < VECTORS; j++)
-            x[j] = quantized_bounded(load_vec(from + at + j * LANES), &by);
-        store_saturated(to + at, x);
-    }
-}
-
 TARE_ALWAYS_INLINE TARGET void quantize_clamped(uint8_t *to, const float *from, const struct tare_stage *stage,
                                                 int64_t count, const bool is_ratio) {
     const struct quotient by = load_quotient(stage);
@@ -269,9 +243,7 @@ static TARGET bool quantize(void *to, const void *from, const struct tare_pipeli
     const struct tare_stage *stage = &pipeline->stages[0];
     if (pipeline->n_stages != 1 || pipeline->from != TARE_LANE_FLOAT || tare_lane_size(pipeline->to) != 1) return false;
     if (stage->code != TARE_STAGE_QUANTIZE_QUOTIENT && stage->code != TARE_STAGE_QUANTIZE_RATIO) return false;
-    if (stage->is_small && pipeline->to == TARE_LANE_INT8)
-        quantize_fixed(to, from, stage, count);
-    else if (stage->is_bounded && pipeline->to == TARE_LANE_INT8)
+    if (stage->is_bounded && pipeline->to == TARE_LANE_INT8)
         quantize_bounded(to, from, stage, count);
     else if (stage->low < INT16_MIN || stage->high > INT16_MAX)
         return false;

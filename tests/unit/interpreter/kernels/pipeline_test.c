@@ -317,8 +317,7 @@ static void pipeline__bounded_quotients_have_the_same_integers(void **unused) {
     }
 }
 
-/* Quotients at `units` of 2^-16 from the boundaries between the integers -254 to 255, each of which is the distance of
- * all values of a block: a block with a quotient too close to a boundary is computed in another way. */
+/* Quotients at `units` of 2^-16 from the boundaries between the integers -254 to 255. */
 static void pipeline__small_quotients_have_the_same_integers(void **unused) {
     (void)unused;
     for (int round = 0; round < 400; round++) {
@@ -335,7 +334,7 @@ static void pipeline__small_quotients_have_the_same_integers(void **unused) {
             }
             struct tare_pipeline bounded = pipeline;
             tare_pipeline_set_bounds(&bounded.stages[0], from[0], from[COUNT - 1]);
-            assert_int_equal(bounded.stages[0].is_small, zero_point != -1);
+            assert_int_equal(bounded.stages[0].is_bounded, zero_point != -1);
             tare_pipeline_plain(expected, from, &pipeline, COUNT);
             for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level++) {
                 tare_pipeline_run_at(level, got, from, &bounded, COUNT);
@@ -350,15 +349,9 @@ static void pipeline__bounds_that_are_too_large_are_ignored(void **unused) {
     struct tare_stage stage;
     assert_true(tare_pipeline_join_quotient(&stage, 0.5f, 3, -128, 127));
     tare_pipeline_set_bounds(&stage, 0, 0x1p19f);
-    assert_true(stage.is_bounded && !stage.is_small);
-    tare_pipeline_set_bounds(&stage, -129, 126);
-    assert_true(stage.is_small);
-    tare_pipeline_set_bounds(&stage, -129.1f, 126);
-    assert_true(stage.is_bounded && !stage.is_small);
-    tare_pipeline_set_bounds(&stage, -129, 126.1f);
-    assert_true(stage.is_bounded && !stage.is_small);
+    assert_true(stage.is_bounded);
     tare_pipeline_set_bounds(&stage, 0, 0x1.000002p19f);
-    assert_false(stage.is_bounded || stage.is_small);
+    assert_false(stage.is_bounded);
     tare_pipeline_set_bounds(&stage, -INFINITY, 1);
     assert_false(stage.is_bounded);
     assert_true(tare_pipeline_join_quotient(&stage, 0.5f, 3, -127, 127));
