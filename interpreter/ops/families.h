@@ -58,7 +58,6 @@
     X(norm) \
     X(norm_gradient) \
     X(nth_element) \
-    X(optimizer) \
     X(pad) \
     X(parse) \
     X(parse_sequence) \
