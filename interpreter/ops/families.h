@@ -56,7 +56,6 @@
     X(neighbors) \
     X(nms) \
     X(norm) \
-    X(norm_gradient) \
     X(nth_element) \
     X(pad) \
     X(parse) \
