@@ -28,7 +28,6 @@
     X(crop) \
     X(cross_entropy) \
     X(ctc) \
-    X(ctc_loss) \
     X(cumulative) \
     X(custom_call) \
     X(data_format) \
