@@ -95,7 +95,6 @@
     X(sparse_serialize) \
     X(special) \
     X(split) \
-    X(stack) \
     X(string) \
     X(string_format) \
     X(string_number) \

@@ -1,5 +1,4 @@
-/* A list of tensors of one dtype in which elements may be unset: the storage of TensorLists, TensorArrays and
- * Stacks. */
+/* A list of tensors of one dtype in which elements may be unset: the storage of TensorLists and TensorArrays. */
 #ifndef TARE_INTERPRETER_OPS_CONTROL_ELEMENT_LIST_H
 #define TARE_INTERPRETER_OPS_CONTROL_ELEMENT_LIST_H
 

@@ -1,4 +1,4 @@
-/* Tables, tensor lists, tensor arrays, stacks, random numbers, checkpoints read from a graph. */
+/* Tables, tensor lists, tensor arrays, random numbers, checkpoints read from a graph. */
 #include "support/mini_model.h"
 #include "support/temp.h"
 
@@ -277,7 +277,7 @@ static void list__faults_say_what_was_asked(void **state) {
     tare_model_free(model);
 }
 
-/* ---- arrays and stacks ---- */
+/* ---- arrays ---- */
 
 static void array__writes_once_and_stacks(void **state) {
     (void)state;
@@ -305,32 +305,6 @@ static void array__writes_once_and_stacks(void **state) {
     mini_fails(tare_session_run(session, &x, &fed, 1, &outside, &result, 1, NULL, 0),
                "index 2 but array is not resizeable");
     tare_tensor_reset(&fed);
-    tare_session_free(session);
-    tare_model_free(model);
-}
-
-static void stack__gives_the_last_first(void **state) {
-    (void)state;
-    struct tare_graph_model *model = mini_model_new();
-    struct tare_graph *g = model->main;
-    struct tare_node *node = mini_open(g, "StackV2", "stack", 1, mini_int(g, "most", -1));
-    mini_ok(tare_node_set_type(node, "elem_type", TARE_DT_FLOAT));
-    struct tare_edge stack = mini_done(node);
-    struct tare_edge a = mini_node(g, "StackPushV2", "a", 2, stack, mini_float(g, "c", 1));
-    struct tare_edge b = mini_node(g, "StackPushV2", "b", 2, stack, mini_float(g, "d", 2));
-    mini_ok(tare_node_add_control(b.node, a.node));
-    node = mini_open(g, "StackPopV2", "pop", 1, stack);
-    mini_ok(tare_node_set_type(node, "elem_type", TARE_DT_FLOAT));
-    mini_ok(tare_node_add_control(node, b.node));
-    struct tare_edge popped = mini_done(node);
-    node = mini_open(g, "StackPopV2", "early", 1, stack);
-    mini_ok(tare_node_set_type(node, "elem_type", TARE_DT_FLOAT));
-    struct tare_edge early = mini_done(node);
-    struct tare_session *session = mini_session(model);
-    struct tare_tensor result;
-    for (int i = 0; i < 2; i++)
-        assert_float_equal(mini_number(session, none, 0, popped), 2, 0);
-    mini_fails(tare_session_run(session, NULL, NULL, 0, &early, &result, 1, NULL, 0), "Stack is empty");
     tare_session_free(session);
     tare_model_free(model);
 }
@@ -495,7 +469,6 @@ int main(void) {
         cmocka_unit_test(list__from_a_tensor_and_back_by_concatenation),
         cmocka_unit_test(list__faults_say_what_was_asked),
         cmocka_unit_test(array__writes_once_and_stacks),
-        cmocka_unit_test(stack__gives_the_last_first),
         cmocka_unit_test(philox__gives_the_published_words),
         cmocka_unit_test(random__has_its_distribution_and_repeats_in_each_run),
         cmocka_unit_test(random__stateless_ops_agree_on_seeds_and_keys),
