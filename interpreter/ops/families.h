@@ -47,8 +47,6 @@
     X(image) \
     X(image_file) \
     X(inplace) \
-    X(legacy_products) \
-    X(legacy_quantized) \
     X(linalg) \
     X(matmul) \
     X(morphology) \
@@ -70,7 +68,6 @@
     X(reduce) \
     X(reference) \
     X(regex) \
-    X(requantization) \
     X(resize) \
     X(rnn) \
     X(scatter) \
