@@ -1,6 +1,6 @@
 /* Special functions, element-wise: Bessel functions, incomplete gamma and beta functions, zeta, polygamma, Fresnel
  * integrals and others. half, bfloat16 and float are computed in double and rounded once. */
-#include "interpreter/kernels/special/bessel.h"
+#include "interpreter/kernels/special/functions.h"
 #include "interpreter/ops/support/elementwise.h"
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/support/operand.h"
@@ -85,14 +85,6 @@ const struct tare_op tare_ops_special[] = {
     ONE("BesselI1", tare_bessel_i1),
     ONE("BesselI0e", tare_bessel_i0_scaled),
     ONE("BesselI1e", tare_bessel_i1_scaled),
-    ONE("BesselJ0", j0),
-    ONE("BesselJ1", j1),
-    ONE("BesselK0", tare_bessel_k0),
-    ONE("BesselK1", tare_bessel_k1),
-    ONE("BesselK0e", tare_bessel_k0_scaled),
-    ONE("BesselK1e", tare_bessel_k1_scaled),
-    ONE("BesselY0", y0),
-    ONE("BesselY1", y1),
     ONE("Dawsn", tare_dawson),
     ONE("Expint", tare_expint),
     ONE("FresnelCos", tare_fresnel_cos),

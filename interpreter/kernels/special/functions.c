@@ -1,4 +1,4 @@
-#include "interpreter/kernels/special/bessel.h"
+#include "interpreter/kernels/special/functions.h"
 #include "interpreter/kernels/special/special.h"
 
 #include <complex.h>
@@ -64,66 +64,6 @@ double tare_bessel_i0_scaled(double x) {
 }
 double tare_bessel_i1_scaled(double x) {
     return i_scaled(x, 1);
-}
-
-/* The series at 0, with the logarithm. */
-static double k_series(double x, int order) {
-    const double step = x * x / 4, logarithm = log(x / 2);
-    double term = 1, sum = 0, psi = -euler, psi_next = order ? 1 - euler : -euler;
-    for (int k = 0; k < 60 && term > DBL_EPSILON / 64; k++) {
-        sum += term * (order ? psi + psi_next : psi);
-        psi += 1.0 / (k + 1);
-        psi_next += 1.0 / (k + 1 + order);
-        term *= step / ((double)(k + 1) * (k + 1 + order));
-    }
-    return order ? 1 / x + logarithm * i_series(x, 1) - x / 4 * sum : sum - logarithm * i_series(x, 0);
-}
-
-/* exp(x) times the function: the integral of exp(-x (cosh t - 1)) cosh(order t), by the trapezoidal rule, whose error
- * falls exponentially with the step. */
-static double k_integral(double x, int order) {
-    const double step = 0.125;
-    double sum = 0.5;
-    for (int k = 1; k < 400; k++) {
-        const double t = k * step, s = sinh(t / 2), value = exp(-2 * x * s * s) * (order ? cosh(t) : 1);
-        sum += value;
-        if (value < sum * DBL_EPSILON / 64) break;
-    }
-    return sum * step;
-}
-
-/* For very large x the integrand is narrower than the step. */
-static double k_asymptotic(double x, int order) {
-    const double mu = 4.0 * order;
-    double term = 1, sum = 1;
-    for (int k = 1; k < 100; k++) {
-        const double odd = 2 * k - 1, next = term * (mu - odd * odd) / (k * 8 * x);
-        if (fabs(next) >= fabs(term) || fabs(next) < DBL_EPSILON / 8) break;
-        sum += term = next;
-    }
-    return sum * sqrt(M_PI / (2 * x));
-}
-
-static double k_function(double x, int order, int scaled) {
-    if (isnan(x) || x < 0) return NAN;
-    if (x == 0) return INFINITY;
-    if (isinf(x)) return 0;
-    if (x < 1) return k_series(x, order) * (scaled ? exp(x) : 1);
-    const double y = x < 30 ? k_integral(x, order) : k_asymptotic(x, order);
-    return scaled ? y : y * exp(-x);
-}
-
-double tare_bessel_k0(double x) {
-    return k_function(x, 0, 0);
-}
-double tare_bessel_k1(double x) {
-    return k_function(x, 1, 0);
-}
-double tare_bessel_k0_scaled(double x) {
-    return k_function(x, 0, 1);
-}
-double tare_bessel_k1_scaled(double x) {
-    return k_function(x, 1, 1);
 }
 
 /* ---- integrals ---- */

@@ -1,18 +1,13 @@
 /* More special functions that the C library does not have, in double, with an error of a few ulp (near a root: ulp of
  * 1). Outside of a function's domain: NaN. */
-#ifndef TARE_INTERPRETER_KERNELS_SPECIAL_BESSEL_H
-#define TARE_INTERPRETER_KERNELS_SPECIAL_BESSEL_H
+#ifndef TARE_INTERPRETER_KERNELS_SPECIAL_FUNCTIONS_H
+#define TARE_INTERPRETER_KERNELS_SPECIAL_FUNCTIONS_H
 
 /* Modified Bessel functions of the first kind; the scaled ones are multiplied by exp(-|x|). */
 double tare_bessel_i0(double x);
 double tare_bessel_i1(double x);
 double tare_bessel_i0_scaled(double x);
 double tare_bessel_i1_scaled(double x);
-/* Of the second kind, x > 0 (inf at 0); the scaled ones are multiplied by exp(x). */
-double tare_bessel_k0(double x);
-double tare_bessel_k1(double x);
-double tare_bessel_k0_scaled(double x);
-double tare_bessel_k1_scaled(double x);
 /* exp(-x²) times the integral of exp(t²) from 0 to x. */
 double tare_dawson(double x);
 /* The exponential integral Ei, x > 0 (-inf at 0). */
