@@ -170,42 +170,4 @@ for given in (True, False):
     g.case("QuantizeAndDequantizeV2", f"T: float; axis: 1; range_given: {str(given).lower()}", [x, lows, highs], [y])
 g.case("QuantizeAndDequantizeV2", "T: float; range_given: true", [x, f32(2), f32(1)], [], error="above input_max")
 
-
-# gradients of fake quantization
-def nudged(low, high, bits, narrow):
-    low, high = f32(low), f32(high)
-    first, last = f32(1 if narrow else 0), f32(2**bits - 1)
-    scale = (high - low) / (last - first)
-    zero = first - low / scale
-    zero = first if zero < first else last if zero > last else away(zero)
-    return (first - zero) * scale, (last - zero) * scale
-
-
-x = (rng.standard_normal((6, 5)) * 3).astype(f32)
-dy = rng.standard_normal((6, 5)).astype(f32)
-for low, high in [(-6, 6), (0, 2), (-1.3, 1.7), (-0.1, 0.0)]:
-    for bits, narrow in [(8, False), (4, True)]:
-        a, b = nudged(low, high, bits, narrow)
-        attrs = f"num_bits: {bits}; narrow_range: {str(narrow).lower()}"
-        inside = np.where((x >= a) & (x <= b), dy, f32(0))
-        g.case("FakeQuantWithMinMaxArgsGradient", f"min: {low}; max: {high}; {attrs}", [dy, x], [inside])
-        g.case("FakeQuantWithMinMaxVarsGradient", attrs, [dy, x, f32(low), f32(high)],
-               [inside, f32(dy[x < a].astype(float).sum()), f32(dy[x > b].astype(float).sum())], (1e-6, 1e-6, 0))
-g.case("FakeQuantWithMinMaxVarsGradient", None, [dy, x, f32(0), f32(0)], [dy, f32(0), f32(0)])
-g.case("FakeQuantWithMinMaxVarsGradient", None, [dy[:2], x, f32(0), f32(1)], [], error="gradient and input must be the same size")
-lows, highs = np.array([-1, -2, 0, 0, -3], f32), np.array([1, 0.5, 4, 0, 2.2], f32)
-for narrow in (False, True):
-    for shape in [(6, 5), (2, 3, 5), (5,)]:
-        xs, ds = x.reshape(-1)[:np.prod(shape)].reshape(shape), dy.reshape(-1)[:np.prod(shape)].reshape(shape)
-        inside, below, above = np.zeros(shape, f32), np.zeros(5), np.zeros(5)
-        for c in range(5):
-            v, d = xs[..., c], ds[..., c]
-            if lows[c] == 0 and highs[c] == 0:
-                inside[..., c] = d
-                continue
-            a, b = nudged(lows[c], highs[c], 8, narrow)
-            inside[..., c] = np.where((v >= a) & (v <= b), d, 0)
-            below[c], above[c] = np.where(v < a, d, 0).sum(dtype=float), np.where(v > b, d, 0).sum(dtype=float)
-        g.case("FakeQuantWithMinMaxVarsPerChannelGradient", f"narrow_range: {str(narrow).lower()}", [ds, xs, lows, highs],
-               [inside, below.astype(f32), above.astype(f32)], (1e-6, 1e-6, 0))
 g.save(__file__)

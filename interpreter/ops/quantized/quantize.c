@@ -94,75 +94,6 @@ static tare_status run_fake_vars_channels(struct tare_kernel *kernel) {
     return run_fake_vars(kernel, true);
 }
 
-/* Gradients inside the range pass through; the gradient below it is added to min, the gradient above it to max. */
-static tare_status run_fake_args_gradient(struct tare_kernel *kernel) {
-    int64_t bits;
-    bool narrow;
-    const float low = tare_node_float(kernel->node, "min", -6), high = tare_node_float(kernel->node, "max", 6);
-    TARE_TRY(fake_bits(&bits, &narrow, kernel->node));
-    if (!(low < high)) return TARE_FAIL(TARE_INVALID_ARGUMENT, "min is %g, max %g", (double)low, (double)high);
-    if (!tare_shape_equal(&kernel->inputs[0].shape, &kernel->inputs[1].shape))
-        return TARE_FAIL(TARE_SHAPE, "gradient and input must be the same size");
-    TARE_TRY(tare_kernel_output(kernel, 0, TARE_DT_FLOAT, &kernel->inputs[0].shape));
-    const struct nudged range = nudge(low, high, bits, narrow);
-    const float *g = kernel->inputs[0].data, *x = kernel->inputs[1].data;
-    float *y = kernel->outputs[0].data;
-    for (int64_t i = 0; i < kernel->inputs[0].elements; i++)
-        y[i] = x[i] >= range.low && x[i] <= range.high ? g[i] : 0;
-    return TARE_OK;
-}
-
-static tare_status run_fake_gradient(struct tare_kernel *kernel, bool per_channel) {
-    const struct tare_tensor *inputs = kernel->inputs;
-    const struct tare_shape *shape = &inputs[1].shape;
-    struct tare_channels channels;
-    int64_t bits;
-    bool narrow;
-    TARE_TRY(fake_bits(&bits, &narrow, kernel->node));
-    if (!tare_shape_equal(&inputs[0].shape, shape))
-        return TARE_FAIL(TARE_SHAPE, "gradient and input must be the same size");
-    if (per_channel && shape->rank < 1) return TARE_FAIL(TARE_SHAPE, "inputs is a scalar");
-    TARE_TRY(tare_channels_of(&channels, shape, per_channel ? shape->rank - 1 : -1));
-    for (int i = 2; i < 4; i++)
-        if (inputs[i].elements != channels.count)
-            return TARE_FAIL(TARE_SHAPE, "%s has %lld elements (expected %lld)", i == 2 ? "min" : "max",
-                             (long long)inputs[i].elements, (long long)channels.count);
-    for (size_t k = 0; k < 3; k++)
-        TARE_TRY(tare_kernel_output(kernel, k, TARE_DT_FLOAT, k ? &inputs[2].shape : shape));
-    double *sums = TARE_NEW_ARRAY(kernel->scratch, double, 2 * (size_t)channels.count);
-    struct nudged *ranges = TARE_NEW_ARRAY(kernel->scratch, struct nudged, (size_t)channels.count);
-    if (!sums || !ranges) return TARE_NO_MEMORY;
-    for (int64_t c = 0; c < channels.count; c++)
-        ranges[c] = nudge(TARE_CONST_DATA(float, &inputs[2])[c], TARE_CONST_DATA(float, &inputs[3])[c], bits, narrow);
-    const float *g = inputs[0].data, *x = inputs[1].data;
-    float *y = kernel->outputs[0].data;
-    for (int64_t i = 0; i < inputs[1].elements; i++) {
-        const int64_t c = tare_channels_at(&channels, i);
-        const struct nudged *range = &ranges[c];
-        const bool below = !range->empty && x[i] < range->low, above = !range->empty && x[i] > range->high;
-        y[i] = below || above || (!range->empty && isnan(x[i])) ? 0 : g[i];
-        if (below) sums[2 * c] += (double)g[i];
-        if (above) sums[2 * c + 1] += (double)g[i];
-    }
-    for (int64_t c = 0; c < channels.count; c++)
-        for (int k = 0; k < 2; k++)
-            TARE_DATA(float, &kernel->outputs[1 + k])[c] = (float)sums[2 * c + k];
-    return TARE_OK;
-}
-
-static tare_status run_fake_tensor_gradient(struct tare_kernel *kernel) {
-    return run_fake_gradient(kernel, false);
-}
-static tare_status run_fake_channels_gradient(struct tare_kernel *kernel) {
-    return run_fake_gradient(kernel, true);
-}
-
-static tare_status infer_fake_gradient(struct tare_infer *infer) {
-    for (size_t i = 0; i < infer->n_outputs; i++)
-        infer->outputs[i] = infer->inputs[i ? 2 : 1];
-    return TARE_OK;
-}
-
 /* ---- QuantizeV2 and Dequantize ---- */
 
 enum mode { MIN_COMBINED, MIN_FIRST, SCALED };
@@ -529,24 +460,5 @@ const struct tare_op tare_ops_quantize[] = {
       .infer = tare_infer_same,
       .run = run_round_trip,
       .flags = TARE_OP_FLOAT32 },
-    { .name = "FakeQuantWithMinMaxArgsGradient",
-      .inputs = "gradients: float, inputs: float",
-      .outputs = "backprops: float",
-      .attrs = "min: float = -6; max: float = 6; " BITS,
-      .infer = tare_infer_same,
-      .run = run_fake_args_gradient,
-      .flags = TARE_OP_ELEMENTWISE },
-    { .name = "FakeQuantWithMinMaxVarsGradient",
-      .inputs = "gradients: float, inputs: float, min: float, max: float",
-      .outputs = "backprops_wrt_input: float, backprop_wrt_min: float, backprop_wrt_max: float",
-      .attrs = BITS,
-      .infer = infer_fake_gradient,
-      .run = run_fake_tensor_gradient },
-    { .name = "FakeQuantWithMinMaxVarsPerChannelGradient",
-      .inputs = "gradients: float, inputs: float, min: float, max: float",
-      .outputs = "backprops_wrt_input: float, backprop_wrt_min: float, backprop_wrt_max: float",
-      .attrs = BITS,
-      .infer = infer_fake_gradient,
-      .run = run_fake_channels_gradient },
     { 0 },
 };
