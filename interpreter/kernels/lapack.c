@@ -32,8 +32,6 @@ static const struct routine {
     [TARE_LAPACK_GEMM] = { .name = "gemm" },
     [TARE_LAPACK_SYRK] = { .name = "syrk" },
     [TARE_LAPACK_SWAP] = { .name = "swap" },
-    [TARE_LAPACK_LAHQR] = { .name = "lahqr" },
-    [TARE_LAPACK_TREVC] = { .name = "trevc" },
 };
 
 /* ---- the library ---- */
@@ -124,7 +122,8 @@ static void join_vectors(const struct tare_lapack_call *c, void *to, const void 
     }
 }
 
-void tare_lapack_join(const struct tare_lapack_call *c) {
+/* Computes W, V and VL, those that are not NULL, from the results of geev for a real dtype. */
+static void join(const struct tare_lapack_call *c) {
     for (int64_t i = 0; c->joined_w && i < c->n; i++) {
         const double x = creal(tare_lapack_at(c->w, c->dtype, i)), y = creal(tare_lapack_at(c->wi, c->dtype, i));
         tare_lapack_set(c->joined_w, tare_lapack_complex(c->dtype), i, __builtin_complex(x, y));
@@ -142,7 +141,6 @@ int tare_lapack_run(struct tare_lapack_call *c) {
     const bool is_complex = tare_dtype_is_complex(c->dtype);
     const void *rwork = is_complex ? c->rwork : &omitted, *lrwork = is_complex ? (const void *)&c->lrwork : &omitted;
     const void *wi = is_complex ? &omitted : c->wi;
-    static const int one = 1;
     switch (c->routine) {
         CASE(POTRF, &c->uplo, &c->n, c->a, &c->lda, c->info)
         CASE(GETRF, &c->m, &c->n, c->a, &c->lda, c->pivots, c->info)
@@ -165,13 +163,10 @@ int tare_lapack_run(struct tare_lapack_call *c) {
              c->iwork, c->info)
         CASE(TRSM, &c->side, &c->uplo, &c->op, &c->diag, &c->rows, &c->k, factor_of(c->dtype, 1), c->a, &c->lda, c->b,
              &c->ldb)
-        CASE(LAHQR, &one, &one, &c->n, &one, &c->n, c->a, &c->lda, c->w, wi, &one, &c->n, c->v, &c->lda, c->info)
-        CASE(TREVC, "R", "B", "", &c->n, c->a, &c->lda, c->vl, &c->lda, c->v, &c->lda, &c->n, c->rank, c->work, rwork,
-             c->info)
     default:
         break;
     }
-    if (c->routine == TARE_LAPACK_GEEV && !is_complex && c->lwork > 0) tare_lapack_join(c);
+    if (c->routine == TARE_LAPACK_GEEV && !is_complex && c->lwork > 0) join(c);
     return *(const int *)c->info;
 }
 

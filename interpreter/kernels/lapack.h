@@ -70,9 +70,6 @@ enum tare_lapack_routine {
     TARE_LAPACK_GEES,  /* a = v·T·vᴴ: a becomes the Schur form T; job 'V': v is computed; eigenvalues as geev's */
     TARE_LAPACK_TRSM,  /* b = the x of op(a) x = b (`side` 'L') or x op(a) = b ('R') for b [rows, k]; a: triangle
                           `uplo`, `op` 'N', 'T' or 'C', diagonal `diag` 'N' or 'U' (ones) */
-    TARE_LAPACK_LAHQR, /* eigenvalues w of the Hessenberg matrix a, which becomes its Schur form; v = v · Schur vectors
-                        */
-    TARE_LAPACK_TREVC, /* v = v · the eigenvectors of the Schur form a; both with the arrays of geev */
 
     /* Without a call: by functions of their own (below), or directly. */
     TARE_LAPACK_GEMM,
@@ -119,9 +116,6 @@ tare_status tare_lapack_allocate(struct tare_lapack_call *call, const char *name
 tare_status tare_lapack_prepare(struct tare_lapack_call *call, struct tare_arena *memory);
 /* Runs the routine on what the arrays contain. Returns info. */
 int tare_lapack_run(struct tare_lapack_call *call);
-
-/* Computes W, V and VL of a real dtype, those that are not NULL, from the results of geev; tare_lapack_run does so. */
-void tare_lapack_join(const struct tare_lapack_call *call);
 
 /* ---- BLAS ---- */
 

@@ -42,10 +42,10 @@ static tare_status open_q(struct tare_matrix_batch *b) {
 static tare_status run_qr(struct tare_matrix_batch *b, int64_t i) {
     if (!b->state) TARE_TRY(open_q(b));
     struct tare_lapack_call *q = b->state;
-    tare_small_lapack_run(&b->call);
+    tare_lapack_run(&b->call);
     put_r(b, i);
     if (q->a != b->call.a) memcpy(q->a, b->call.a, (size_t)b->size * tare_dtype_size(q->dtype));
-    tare_small_lapack_run(q);
+    tare_lapack_run(q);
     tare_matrix_put_columns(b, 0, i * q->m * q->n, q->a, q->m, q->n, false);
     return TARE_OK;
 }

@@ -286,7 +286,7 @@ static tare_status run_cholesky(struct tare_matrix_batch *b, int64_t i) {
     const struct tare_tensor *out = &b->kernel->outputs[0];
     const size_t size = tare_dtype_size(out->dtype);
     const int64_t n = b->call.n;
-    if (tare_small_lapack_run(&b->call) || isnan(creal(tare_lapack_at(b->call.a, b->call.dtype, b->size - 1))))
+    if (tare_lapack_run(&b->call) || isnan(creal(tare_lapack_at(b->call.a, b->call.dtype, b->size - 1))))
         return TARE_FAIL(TARE_INVALID_ARGUMENT,
                          "Cholesky decomposition was not successful. The input might not be valid.");
     tare_matrix_put(b, 0, i, b->call.a);

@@ -19,7 +19,8 @@ int tare_matrix_dtype(int dtype) {
 }
 
 int tare_matrix_dtype_for(int dtype, int64_t rows, int64_t columns) {
-    if (rows > TARE_SMALL_MOST || columns > TARE_SMALL_MOST) return tare_matrix_dtype(dtype);
+    enum { MOST_IN_DOUBLE = 8 };
+    if (rows > MOST_IN_DOUBLE || columns > MOST_IN_DOUBLE) return tare_matrix_dtype(dtype);
     return tare_dtype_is_complex(dtype) ? TARE_DT_COMPLEX128 : TARE_DT_DOUBLE;
 }
 
@@ -119,11 +120,12 @@ static void exchange(const struct tare_lapack_call *lu, char *x, int64_t columns
 
 /* In memory, Aᵀ = P·L·U for LAPACK, and x is xᵀ: xᵀ·P·L·U = bᵀ, or xᵀ·Uᴴ·Lᴴ·Pᵀ = bᵀ for the adjoint. */
 bool tare_matrix_solve(struct tare_lapack_call *lu, void *x, int64_t columns, bool adjoint) {
-    tare_small_lapack_run(lu);
+    tare_lapack_run(lu);
     if (tare_matrix_is_singular(lu->a, lu->dtype, lu->n)) return false;
     if (adjoint) exchange(lu, x, columns, false);
-    tare_small_trsm(lu->dtype, adjoint ? "RLCU" : "RUNN", (int)columns, lu->n, lu->a, x);
-    tare_small_trsm(lu->dtype, adjoint ? "RUCN" : "RLNU", (int)columns, lu->n, lu->a, x);
+    const int rows = (int)columns, n = lu->n;
+    tare_lapack_trsm(lu->dtype, adjoint ? "RLCU" : "RUNN", rows, n, lu->a, n, x, rows);
+    tare_lapack_trsm(lu->dtype, adjoint ? "RUCN" : "RLNU", rows, n, lu->a, n, x, rows);
     if (!adjoint) exchange(lu, x, columns, true);
     return true;
 }
@@ -234,7 +236,6 @@ tare_status tare_matrix_run(struct tare_kernel *kernel) {
 }
 
 int tare_matrix_run_finite(struct tare_matrix_batch *b) {
-    if (tare_small_lapack_try(&b->call)) return *(int *)b->call.info;
     if (!tare_matrix_is_finite(b->call.a, b->call.dtype, b->size)) return -1;
     return tare_lapack_run(&b->call);
 }

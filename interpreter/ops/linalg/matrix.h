@@ -5,7 +5,7 @@
 
 #include "interpreter/inference/infer.h"
 #include "interpreter/kernel.h"
-#include "interpreter/kernels/small_lapack.h"
+#include "interpreter/kernels/lapack.h"
 #include "interpreter/kernels/transpose.h"
 
 /* The last two dimensions; -1 if unknown, or below rank 2. */
@@ -17,7 +17,7 @@ struct tare_matrices tare_matrices_of(const struct tare_shape *shape);
 tare_status tare_matrix_infer_square(struct tare_matrices *matrix);
 
 /* The dtype of LAPACK in which a tensor is computed (half and bfloat16: float), and that for matrices [rows, columns]:
- * small ones in double, which is the faster one there (small_lapack.h). */
+ * up to 8 x 8 in double. */
 int tare_matrix_dtype(int dtype);
 int tare_matrix_dtype_for(int dtype, int64_t rows, int64_t columns);
 /* Loads LAPACK; TARE_UNSUPPORTED if it is missing or a dimension does not fit its 32-bit integers. */

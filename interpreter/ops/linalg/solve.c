@@ -23,7 +23,7 @@ static tare_status run_determinant(struct tare_matrix_batch *b, int64_t at) {
     const bool by_logarithm = b->kernel->n_outputs > 1;
     tare_complex product = 1;
     double logarithm = 0;
-    tare_small_lapack_run(&b->call);
+    tare_lapack_run(&b->call);
     for (int64_t i = 0; i < b->call.n; i++) {
         const tare_complex x = factor_at(&b->call, i);
         product *= !by_logarithm ? x : x == 0 ? 0 : x / cabs(x);
@@ -74,10 +74,7 @@ static bool factor_complex(const struct tare_lapack_call *lu, int first, int cou
 
 static tare_status run_lu(struct tare_matrix_batch *b, int64_t i) {
     struct tare_lapack_call *lu = &b->call;
-    const bool is_done = tare_small_lapack_try(lu);
-    const bool fails = is_done                            ? *(int *)lu->info
-                       : tare_dtype_is_complex(lu->dtype) ? !factor_complex(lu, 0, lu->n)
-                                                          : tare_lapack_run(lu);
+    const bool fails = tare_dtype_is_complex(lu->dtype) ? !factor_complex(lu, 0, lu->n) : tare_lapack_run(lu);
     if (fails) return tare_matrix_not_invertible("Input");
     tare_matrix_order(lu->order, lu->n, lu->pivots, lu->n);
     for (int64_t k = 0; k < lu->n; k++)
@@ -153,7 +150,7 @@ static tare_status solve_dense(struct system *s) {
 static tare_status solve_triangular(struct system *s) {
     const char form[] = { 'R', s->lower ? 'U' : 'L', s->adjoint ? 'C' : 'N', 'N' };
     if (tare_matrix_is_singular(s->call.a, s->dtype, s->n)) return tare_matrix_not_invertible("Input matrix");
-    tare_small_trsm(s->dtype, form, s->k, s->n, s->call.a, s->x);
+    tare_lapack_trsm(s->dtype, form, s->k, s->n, s->call.a, s->n, s->x, s->k);
     return TARE_OK;
 }
 
@@ -192,10 +189,10 @@ static tare_status solve_normal_equations(struct system *s) {
     for (int64_t i = 0; i < small; i++)
         tare_lapack_set(gram, dtype, i * small + i, tare_lapack_at(gram, dtype, i * small + i) + s->l2);
     if (m >= n) tare_lapack_gemm(dtype, "NC", k, n, m, s->b, k, s->a, n, 1, s->x, k);
-    if (tare_small_lapack_run(&s->call) || tare_matrix_is_singular(gram, dtype, small))
+    if (tare_lapack_run(&s->call) || tare_matrix_is_singular(gram, dtype, small))
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input matrix was rank deficient or ill-conditioned.");
-    tare_small_trsm(dtype, "RUNN", k, small, gram, y);
-    tare_small_trsm(dtype, "RUCN", k, small, gram, y);
+    tare_lapack_trsm(dtype, "RUNN", k, small, gram, small, y, k);
+    tare_lapack_trsm(dtype, "RUCN", k, small, gram, small, y, k);
     if (m < n) tare_lapack_gemm(dtype, "NC", k, n, m, s->b, k, s->a, n, 1, s->x, k);
     return TARE_OK;
 }
