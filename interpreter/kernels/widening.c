@@ -22,11 +22,11 @@ static uint16_t widen_plain(float *to, const uint16_t *from, int64_t count) {
     return most;
 }
 
+#if TARE_KERNELS_X86
 static uint16_t larger(uint16_t x, uint16_t y) {
     return x > y ? x : y;
 }
 
-#if TARE_KERNELS_X86
 static uint16_t largest(const uint16_t *values, int count) {
     uint16_t most = 0;
     for (int i = 0; i < count; i++)
