@@ -149,13 +149,11 @@ tare_status tare_ops_add_def(struct tare_op_registry *registry, const struct tar
 void tare_ops_attach(struct tare_op_registry *registry, const void *data);
 const void *tare_ops_attached(const struct tare_op_registry *registry);
 const struct tare_op_def *tare_ops_find(const struct tare_op_registry *registry, const char *name);
-/* TARE_INTERNAL with the first error when a built-in row or definition does not parse (such an op is not found),
- * TARE_NO_MEMORY when memory ran out while the built-in ops were registered. */
+/* Why an op may not have been found although it is defined: TARE_INTERNAL with the first error when a built-in row or
+ * definition does not parse, TARE_NO_MEMORY when memory ran out while one was parsed. */
 tare_status tare_ops_check(const struct tare_op_registry *registry) TARE_WARN_UNUSED;
-/* Every definition with a row, the parent's included, sorted by name (the array belongs to the registry). */
-const struct tare_op_def *const *tare_ops_list(const struct tare_op_registry *registry, size_t *count);
-
-/* Every definition, also those without a row and the parents', sorted by name; arena memory. */
+/* Every definition, also those without a row and the parents', sorted by name; arena memory. Fails as tare_ops_check.
+ */
 tare_status tare_ops_list_all(const struct tare_op_def *const **out, size_t *count, struct tare_arena *arena,
                               const struct tare_op_registry *registry);
 

@@ -311,37 +311,42 @@ static tare_status print_json(const struct tare_op_def *const *ops, size_t count
 
 /* ---- the command ---- */
 
-static tare_status unknown_op(const struct tare_op_def *const *all, size_t count, const char *name) {
-    const char **names = tare_calloc(count + 1, sizeof *names);
-    const char *nearest;
-    tare_status status;
+static tare_status unknown_op(const char *name, struct tare_arena *arena) {
+    const struct tare_op_def *const *all;
+    size_t count;
+    TARE_TRY(tare_ops_list_all(&all, &count, arena, tare_command_registry()));
+    const char **names = TARE_NEW_ARRAY(arena, const char *, count + 1);
     if (!names) return TARE_NO_MEMORY;
     for (size_t i = 0; i < count; i++)
         names[i] = all[i]->name;
-    nearest = tare_nearest_name(name, names);
-    status = TARE_FAIL(TARE_NOT_FOUND, "there is no op '%s'%s%s%s", name, nearest ? " (did you mean '" : "",
-                       nearest ? nearest : "", nearest ? "'?)" : "; load a custom op with --plugin LIB.so");
-    tare_free(names);
-    return status;
+    const char *nearest = tare_nearest_name(name, names);
+    return TARE_FAIL(TARE_NOT_FOUND, "there is no op '%s'%s%s%s", name, nearest ? " (did you mean '" : "",
+                     nearest ? nearest : "", nearest ? "'?)" : "; load a custom op with --plugin LIB.so");
+}
+
+static tare_status choose_named(const struct tare_op_def ***out, size_t *count, struct tare_arena *arena,
+                                const struct ops_options *options) {
+    *out = TARE_NEW_ARRAY(arena, const struct tare_op_def *, options->names.count);
+    if (!*out) return TARE_NO_MEMORY;
+    for (*count = 0; *count < options->names.count; ++*count) {
+        const char *name = options->names.items[*count];
+        (*out)[*count] = tare_ops_find(tare_command_registry(), name);
+        if (!(*out)[*count]) return unknown_op(name, arena);
+    }
+    return TARE_OK;
 }
 
 /* The ops to list: the named ones; otherwise those with a kernel, or all with --all. */
 static tare_status choose(const struct tare_op_def ***out, size_t *count, struct tare_arena *arena,
                           const struct ops_options *options) {
-    const struct tare_op_registry *registry = tare_command_registry();
     const struct tare_op_def *const *all;
     size_t n_all;
-    TARE_TRY(tare_ops_check(registry));
-    TARE_TRY(tare_ops_list_all(&all, &n_all, arena, registry));
-    *out = TARE_NEW_ARRAY(arena, const struct tare_op_def *, n_all + options->names.count + 1);
+    if (options->names.count) return choose_named(out, count, arena, options);
+    TARE_TRY(tare_ops_list_all(&all, &n_all, arena, tare_command_registry()));
+    *out = TARE_NEW_ARRAY(arena, const struct tare_op_def *, n_all + 1);
     if (!*out) return TARE_NO_MEMORY;
     *count = 0;
-    for (size_t i = 0; i < options->names.count; i++) {
-        const struct tare_op_def *def = tare_ops_find(registry, options->names.items[i]);
-        if (!def) return unknown_op(all, n_all, options->names.items[i]);
-        (*out)[(*count)++] = def;
-    }
-    for (size_t i = 0; i < n_all && !options->names.count; i++)
+    for (size_t i = 0; i < n_all; i++)
         if (options->all || runs_here(all[i]) || tare_plugin_path_of(all[i])) (*out)[(*count)++] = all[i];
     return TARE_OK;
 }

@@ -8,16 +8,7 @@
 
 struct tare_op_registry *tare_ops_new(const struct tare_op_registry *parent) {
     struct tare_op_registry *registry = tare_calloc(1, sizeof *registry);
-    if (!registry || !parent) return registry;
-    registry->parent = parent;
-    if (parent->n_rows &&
-        !tare_grow((void **)&registry->rows, &registry->rows_capacity, parent->n_rows, sizeof *registry->rows)) {
-        tare_free(registry);
-        return NULL;
-    }
-    for (size_t i = 0; i < parent->n_rows; i++)
-        registry->rows[i] = parent->rows[i];
-    registry->n_rows = parent->n_rows;
+    if (registry) registry->parent = parent;
     return registry;
 }
 
@@ -25,7 +16,6 @@ void tare_ops_free(struct tare_op_registry *registry) {
     if (!registry) return;
     tare_map_free(&registry->by_name);
     tare_opspec_memory_free(&registry->memory);
-    tare_free(registry->rows);
     tare_free(registry->defs);
     tare_free(registry->error);
     tare_free(registry);
@@ -41,33 +31,11 @@ const void *tare_ops_attached(const struct tare_op_registry *registry) {
     return registry ? registry->attached : NULL;
 }
 
-/* Keeps the rows sorted; a row of the parent's with the same name is hidden. */
-static tare_status list_row(struct tare_op_registry *registry, const struct tare_op_def *def) {
-    size_t low = 0, high = registry->n_rows;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (strcmp(registry->rows[middle]->name, def->name) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low < registry->n_rows && strcmp(registry->rows[low]->name, def->name) == 0) {
-        registry->rows[low] = def;
-        return TARE_OK;
-    }
-    if (!TARE_GROW(registry->rows, registry->n_rows, registry->rows_capacity)) return TARE_NO_MEMORY;
-    memmove(registry->rows + low + 1, registry->rows + low, (registry->n_rows - low) * sizeof *registry->rows);
-    registry->rows[low] = def;
-    registry->n_rows++;
-    return TARE_OK;
-}
-
 tare_status tare_ops_add_def(struct tare_op_registry *registry, const struct tare_op_def *def) {
     if (tare_map_get(&registry->by_name, def->name))
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "Op with name %s is already registered", def->name);
     TARE_TRY(tare_opspec_validate(def));
     if (!TARE_GROW(registry->defs, registry->n_defs, registry->defs_capacity)) return TARE_NO_MEMORY;
-    if (def->row) TARE_TRY(list_row(registry, def));
     registry->defs[registry->n_defs++] = def;
     return tare_map_set(&registry->by_name, def->name, (void *)def) ? TARE_OK : TARE_NO_MEMORY;
 }
@@ -81,15 +49,11 @@ tare_status tare_ops_add(struct tare_op_registry *registry, const struct tare_op
 
 const struct tare_op_def *tare_ops_find(const struct tare_op_registry *registry, const char *name) {
     for (; registry; registry = registry->parent) {
-        const struct tare_op_def *def = tare_map_get(&registry->by_name, name);
+        const struct tare_op_def *def =
+            registry->look_up ? registry->look_up(name) : tare_map_get(&registry->by_name, name);
         if (def) return def;
     }
     return NULL;
-}
-
-const struct tare_op_def *const *tare_ops_list(const struct tare_op_registry *registry, size_t *count) {
-    *count = registry->n_rows;
-    return registry->rows;
 }
 
 static int by_name(const void *a, const void *b) {
@@ -100,8 +64,11 @@ tare_status tare_ops_list_all(const struct tare_op_def *const **out, size_t *cou
                               const struct tare_op_registry *registry) {
     const struct tare_op_def **list;
     size_t total = 0;
-    for (const struct tare_op_registry *r = registry; r; r = r->parent)
+    for (const struct tare_op_registry *r = registry; r; r = r->parent) {
+        if (r->look_up) r->look_up(NULL);
         total += r->n_defs;
+    }
+    TARE_TRY(tare_ops_check(registry));
     list = TARE_NEW_ARRAY(arena, const struct tare_op_def *, total + 1);
     if (!list) return TARE_NO_MEMORY;
     *count = 0;

@@ -10,12 +10,13 @@ struct tare_op_registry {
     const struct tare_op_registry *parent;
     struct tare_opspec_memory memory;
     struct tare_map by_name;
-    const struct tare_op_def **rows; /* definitions with a row, the parent's included, sorted by name */
-    size_t n_rows, rows_capacity;
+    /* Of a registry that parses its definitions when they are looked up: the definition, NULL if there is none. Without
+     * a name it parses all of them and returns NULL. Takes a lock; NULL: `by_name` has all definitions. */
+    const struct tare_op_def *(*look_up)(const char *name);
     const struct tare_op_def **defs; /* own definitions, with and without a row, in insertion order */
     size_t n_defs, defs_capacity;
     const void *attached;
-    tare_status status; /* of filling it; TARE_NO_MEMORY: ops are missing */
+    tare_status status; /* of parsing definitions; TARE_NO_MEMORY: ops are missing */
     char *error;        /* first built-in row or entry that does not parse; NULL: none */
 };
 

@@ -18,12 +18,14 @@ static void expect_load_fault(const char *name, tare_status status, const char *
 }
 
 static void load__registers_rows_like_the_built_in_ones(void **state) {
-    const struct tare_op_def *def;
+    const struct tare_op_def *def, *const *list;
+    struct tare_arena arena = { 0 };
     size_t builtins, all;
     (void)state;
     mini_ok(tare_plugins_load(plugins, plugin_path("everything")));
-    tare_ops_list(tare_ops_builtin(), &builtins);
-    tare_ops_list(tare_plugins_ops(plugins), &all);
+    mini_ok(tare_ops_list_all(&list, &builtins, &arena, tare_ops_builtin()));
+    mini_ok(tare_ops_list_all(&list, &all, &arena, tare_plugins_ops(plugins)));
+    tare_arena_free(&arena);
     assert_int_equal(all, builtins + 15);
     def = tare_ops_find(tare_plugins_ops(plugins), "ZeroOut");
     assert_non_null(def);
