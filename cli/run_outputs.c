@@ -3,6 +3,7 @@
 #include "cli/output/visible_output.h"
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/map.h"
 #include "base/output.h"
 #include "base/strbuf.h"
 #include "cli/value_text.h"
@@ -193,6 +194,32 @@ static void print_value(const struct tare_binding *binding, const struct tare_te
 
 /* ---- all outputs ---- */
 
+/* "a/b" and "a__b" would be one file. `paths`: one for each sink, by base/alloc.h. */
+static tare_status find_clash(struct tare_map *files, char **paths, const struct tare_run_outputs *outputs) {
+    for (size_t i = 0; i < outputs->count; i++) {
+        struct sink *sink = &outputs->sinks[i];
+        paths[i] = output_path(outputs->directory, sink->binding->key, "");
+        if (!paths[i]) return TARE_NO_MEMORY;
+        const struct sink *other = tare_map_get(files, paths[i]);
+        if (other)
+            return TARE_FAIL(TARE_USAGE, "outputs '%s' and '%s' would be one file '%s' (choose one with --output)",
+                             other->binding->key, sink->binding->key, paths[i]);
+        if (!tare_map_set(files, paths[i], sink)) return TARE_NO_MEMORY;
+    }
+    return TARE_OK;
+}
+
+static tare_status check_files(const struct tare_run_outputs *outputs) {
+    struct tare_map files = { 0 };
+    char **paths = tare_calloc(outputs->count + 1, sizeof *paths);
+    const tare_status status = paths ? find_clash(&files, paths, outputs) : TARE_NO_MEMORY;
+    for (size_t i = 0; paths && i < outputs->count; i++)
+        tare_free(paths[i]);
+    tare_free(paths);
+    tare_map_free(&files);
+    return status;
+}
+
 tare_status tare_run_outputs_new(struct tare_run_outputs **out, const struct tare_signature *signature,
                                  const char *directory, enum tare_run_outputs_form form, bool silent) {
     struct tare_run_outputs *outputs = tare_calloc(1, sizeof *outputs);
@@ -206,6 +233,7 @@ tare_status tare_run_outputs_new(struct tare_run_outputs **out, const struct tar
     for (size_t i = 0; i < outputs->count; i++)
         outputs->sinks[i].binding = &signature->outputs[i];
     if (!directory) return TARE_OK;
+    TARE_TRY(check_files(outputs));
     return tare_output_dir_begin_adding(&outputs->folder, directory);
 }
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# A model that TensorFlow saved (tests/golden/tensorflow/model): a 4-bit variable, a function without results.
+# A model that TensorFlow saved (tests/golden/tensorflow/model): a 4-bit variable, a function without results, outputs of
+# similar names.
 set -uo pipefail
 . "$TARE_SOURCE_DIR/tests/cli/support.sh"
 model=$source_dir/tests/golden/tensorflow/model
@@ -19,4 +20,10 @@ status=0
 "$helper" samples many.tfrecord x 'float[] 2' 3 || fail "samples: $?"
 "$tare" run "$model" --function check --data many.tfrecord >out 2>err || fail "of records: $(cat err)"
 [ "$(grep -c '^got 2$' err)" = 3 ] || fail "of records: $(cat err)"
+
+# Two outputs whose files would have one name.
+expect 2 "outputs 'a/b' and 'a__b' would be one file" "$tare" run "$model" --signature names --output-dir out.names --quiet
+absent out.names
+"$tare" run "$model" --signature names --output a/b --output-dir out.names --quiet || fail "--output a/b: $?"
+[ -s out.names/a__b.npy ] || fail "--output a/b writes $(ls out.names)"
 finish

@@ -56,7 +56,7 @@ def regex():
 
 
 def model():
-    """A SavedModel with a 4-bit variable and a function without results, for tests/cli/tensorflow_values_test.sh."""
+    """A SavedModel with a 4-bit variable, a function without results and outputs of similar names, for tests/cli/tensorflow_values_test.sh."""
     class Model(tf.Module):
         def __init__(self):
             super().__init__()
@@ -66,6 +66,10 @@ def model():
         def values(self):
             return {"values": tf.cast(self.table, tf.int8)}
 
+        @tf.function(input_signature=[])
+        def names(self):
+            return {"a/b": tf.constant(1.0), "a__b": tf.constant(2.0)}
+
         @tf.function(input_signature=[tf.TensorSpec([], tf.float32, name="x")])
         def check(self, x):
             tf.print("got", x)
@@ -74,7 +78,7 @@ def model():
     made = Model()
     folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "model")
     shutil.rmtree(folder, ignore_errors=True)
-    tf.saved_model.save(made, folder, signatures={"serving_default": made.values},
+    tf.saved_model.save(made, folder, signatures={"serving_default": made.values, "names": made.names},
                         options=tf.saved_model.SaveOptions(save_debug_info=False))
     os.remove(os.path.join(folder, "fingerprint.pb"))
     os.rmdir(os.path.join(folder, "assets"))
