@@ -25,28 +25,12 @@ static tare_status add(struct tare_public_side *side, struct tare_arena *arena, 
     return array->name ? TARE_OK : TARE_NO_MEMORY;
 }
 
-static tare_status add_sparse(struct tare_public_side *side, struct tare_arena *arena,
-                              const struct tare_binding *binding) {
-    static const char *const parts[] = { "indices", "values", "dense_shape" };
-    const struct tare_shape unknown = tare_shape_unknown();
-    for (int i = 0; i < 3; i++) {
-        const char *name = tare_arena_printf(arena, "%s.%s", binding->key, parts[i]);
-        if (!name) return TARE_NO_MEMORY;
-        TARE_TRY(add(side, arena, name, i == 1 ? binding->dtype : TARE_DT_INT64, &unknown));
-    }
-    return TARE_OK;
-}
-
 tare_status tare_public_describe(struct tare_public_side *side, struct tare_arena *arena,
                                  const struct tare_binding *bindings, size_t count) {
-    side->items = TARE_NEW_ARRAY(arena, tare_array, 3 * count + 1);
+    side->items = TARE_NEW_ARRAY(arena, tare_array, count + 1);
     if (!side->items) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < count; i++) {
-        if (bindings[i].kind == TARE_BINDING_SPARSE)
-            TARE_TRY(add_sparse(side, arena, &bindings[i]));
-        else
-            TARE_TRY(add(side, arena, bindings[i].key, bindings[i].dtype, &bindings[i].shape));
-    }
+    for (size_t i = 0; i < count; i++)
+        TARE_TRY(add(side, arena, bindings[i].key, bindings[i].dtype, &bindings[i].shape));
     return TARE_OK;
 }
 

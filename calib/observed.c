@@ -87,12 +87,8 @@ static tare_status push(struct tare_observed *observed, struct stack *stack, con
 
 static tare_status push_bindings(struct tare_observed *observed, struct stack *stack,
                                  const struct tare_binding *bindings, size_t count) {
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         TARE_TRY(push(observed, stack, bindings[i].edge.node));
-        TARE_TRY(push(observed, stack, bindings[i].indices.node));
-        TARE_TRY(push(observed, stack, bindings[i].values.node));
-        TARE_TRY(push(observed, stack, bindings[i].dense_shape.node));
-    }
     return TARE_OK;
 }
 

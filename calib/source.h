@@ -25,12 +25,11 @@ struct tare_sample_source {
     size_t n_files;
     /* Number of samples to come, -1 if unknown; for progress only. */
     int64_t expected;
-    /* Returns the next sample whose record is expected, and its record: one tensor for each feed of the signature, in
-     * the signature's order (a dense input is one feed, a sparse one three: indices, values, dense_shape; a zeroed
-     * tensor is not fed), which the caller resets. `expected(wanted_arg, record)` is false for records that need not be
-     * decoded because they are already done. Each record is returned at most once. At the end, only *end is set. On
-     * failure the caller owns no tensor; *record is where it happened unless `record->number` is -1 (preset by the
-     * caller). */
+    /* Returns the next sample whose record is expected, and its record: one tensor for each input of the signature, in
+     * the signature's order (a zeroed tensor is not fed), which the caller resets. `expected(wanted_arg, record)` is
+     * false for records that need not be decoded because they are already done. Each record is returned at most once.
+     * At the end, only *end is set. On failure the caller owns no tensor; *record is where it happened unless
+     * `record->number` is -1 (preset by the caller). */
     tare_status (*next)(void *arg, struct tare_tensor *inputs, struct tare_record *record, bool *end,
                         bool (*expected)(void *wanted_arg, const struct tare_record *record), void *wanted_arg);
 };

@@ -6,28 +6,19 @@
 
 #include <string.h>
 
-static size_t binding_edges(const struct tare_binding *binding) {
-    return binding->kind == TARE_BINDING_SPARSE ? 3 : 1;
-}
-
 static tare_status add_edges(struct tare_edge *edges, size_t *count, const struct tare_binding *bindings, size_t n,
                              const char *what) {
     for (size_t i = 0; i < n; i++) {
-        const struct tare_binding *b = &bindings[i];
-        const struct tare_edge parts[] = { b->indices, b->values, b->dense_shape };
-        for (size_t k = 0; k < binding_edges(b); k++) {
-            struct tare_edge edge = b->kind == TARE_BINDING_SPARSE ? parts[k] : b->edge;
-            if (!edge.node || b->kind == TARE_BINDING_COMPOSITE)
-                return TARE_FAIL(TARE_UNSUPPORTED, "%s '%s' is a composite tensor", what, b->key);
-            edges[(*count)++] = edge;
-        }
+        if (!bindings[i].edge.node)
+            return TARE_FAIL(TARE_UNSUPPORTED, "%s '%s' is not bound to a tensor", what, bindings[i].key);
+        edges[(*count)++] = bindings[i].edge;
     }
     return TARE_OK;
 }
 
 tare_status tare_worker_plan_edges(struct tare_worker_plan *plan, const struct tare_signature *signature) {
-    plan->feeds = tare_calloc(3 * signature->n_inputs + 1, sizeof *plan->feeds);
-    plan->fetches = tare_calloc(3 * signature->n_outputs + 1, sizeof *plan->fetches);
+    plan->feeds = tare_calloc(signature->n_inputs + 1, sizeof *plan->feeds);
+    plan->fetches = tare_calloc(signature->n_outputs + 1, sizeof *plan->fetches);
     if (!plan->feeds || !plan->fetches) return TARE_NO_MEMORY;
     TARE_TRY(add_edges(plan->feeds, &plan->n_feeds, signature->inputs, signature->n_inputs, "input"));
     return add_edges(plan->fetches, &plan->n_fetches, signature->outputs, signature->n_outputs, "output");

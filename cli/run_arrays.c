@@ -59,11 +59,10 @@ static bool is_fed(const struct tare_feed *feed) {
 
 tare_status tare_run_arrays_missing(const struct tare_signature *signature) {
     struct tare_strbuf options = { 0 }, keys = { 0 };
-    struct tare_feed_place place = { 0 };
     struct tare_feed feed;
     tare_status status = TARE_OK;
     for (size_t k = 0; k < tare_signature_feed_count(signature); k++) {
-        tare_signature_next_feed(&feed, signature, &place);
+        tare_signature_feed(&feed, signature, k);
         if (!is_fed(&feed)) continue;
         tare_strbuf_printf(&keys, "%s%s", keys.size ? ", " : "", feed.name);
         tare_strbuf_printf(&options, " --input %s=FILE.npy", feed.name);
@@ -81,10 +80,9 @@ tare_status tare_run_arrays_missing(const struct tare_signature *signature) {
 static tare_status unknown_name(const char *name, const struct tare_signature *signature) {
     const size_t count = tare_signature_feed_count(signature);
     struct tare_strbuf names = { 0 };
-    struct tare_feed_place place = { 0 };
     struct tare_feed feed;
     for (size_t k = 0; k < count; k++) {
-        tare_signature_next_feed(&feed, signature, &place);
+        tare_signature_feed(&feed, signature, k);
         tare_strbuf_printf(&names, "%s%s", k ? ", " : "", feed.name);
     }
     const tare_status status = TARE_FAIL(TARE_USAGE, "--input %s: unknown input (%s has %s)", name, signature->key,
@@ -104,13 +102,12 @@ static tare_status check_dtype(const struct tare_feed *feed, const struct tare_t
 static tare_status compare_names(struct tare_map *given, bool *known, const struct tare_run_arrays *arrays,
                                  const struct tare_signature *signature) {
     const size_t count = tare_signature_feed_count(signature);
-    struct tare_feed_place place = { 0 };
     struct tare_feed feed, missing = { 0 };
     tare_status status = TARE_OK;
     for (size_t i = 0; i < arrays->count; i++)
         if (!tare_map_set(given, arrays->keys[i], &known[i])) return TARE_NO_MEMORY;
     for (size_t k = 0; k < count; k++) {
-        tare_signature_next_feed(&feed, signature, &place);
+        tare_signature_feed(&feed, signature, k);
         bool *found = tare_map_get(given, feed.name);
         if (found && status == TARE_OK) status = check_dtype(&feed, &arrays->values[found - known]);
         if (found)
@@ -139,13 +136,12 @@ tare_status tare_run_arrays_run(struct tare_run_outputs *outputs, const struct t
     const size_t n_feeds = tare_signature_feed_count(signature), n_outputs = signature->n_outputs;
     struct tare_tensor *tensors = tare_calloc(n_feeds + n_outputs + 1, sizeof *tensors);
     struct tare_edge *edges = tare_calloc(n_feeds + n_outputs + 1, sizeof *edges);
-    struct tare_feed_place place = { 0 };
     struct tare_node *target = tare_session_target(session, signature);
     tare_status status = tensors && edges ? check_names(arrays, signature) : TARE_NO_MEMORY;
     if (status == TARE_OK) status = tare_bind_record(tensors, signature, &sample, NULL);
     for (size_t i = 0; i < n_feeds && status == TARE_OK; i++) {
         struct tare_feed feed;
-        tare_signature_next_feed(&feed, signature, &place);
+        tare_signature_feed(&feed, signature, i);
         edges[i] = feed.edge;
     }
     for (size_t i = 0; i < n_outputs && status == TARE_OK; i++)

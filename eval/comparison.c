@@ -97,7 +97,7 @@ static int64_t fixed_batch(const struct tare_signature *signature) {
     int64_t batch = 0;
     for (size_t i = 0; i < signature->n_inputs; i++) {
         const struct tare_binding *input = &signature->inputs[i];
-        if (input->kind != TARE_BINDING_DENSE || input->shape.rank < 2 || input->shape.dims[0] < 2) return 0;
+        if (input->whole || input->shape.rank < 2 || input->shape.dims[0] < 2) return 0;
         if (batch && input->shape.dims[0] != batch) return 0;
         batch = input->shape.dims[0];
     }

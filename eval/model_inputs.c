@@ -30,46 +30,16 @@ tare_status tare_pick_signature(const struct tare_signature **out, const struct 
     return *out ? TARE_OK : no_signature(model, key);
 }
 
-static size_t parts_of(const struct tare_binding *binding) {
-    return binding->kind == TARE_BINDING_SPARSE ? 3 : 1;
-}
-
 size_t tare_signature_feed_count(const struct tare_signature *signature) {
-    size_t count = 0;
-    for (size_t i = 0; i < signature->n_inputs; i++)
-        count += parts_of(&signature->inputs[i]);
-    return count;
+    return signature->n_inputs;
 }
 
-static void sparse_feed(struct tare_feed *out, const struct tare_binding *binding, size_t part) {
-    static const char *const parts[] = { "indices", "values", "dense_shape" };
-    const struct tare_edge edges[] = { binding->indices, binding->values, binding->dense_shape };
-    snprintf(out->name, sizeof out->name, "%s.%s", binding->key, parts[part]);
-    out->dtype = part == 1 ? binding->dtype : TARE_DT_INT64;
-    out->shape = tare_shape_unknown();
-    out->edge = edges[part];
-}
-
-void tare_signature_next_feed(struct tare_feed *out, const struct tare_signature *signature,
-                              struct tare_feed_place *place) {
-    const struct tare_binding *binding = &signature->inputs[place->input];
-    const size_t part = place->part++;
-    if (place->part == parts_of(binding)) *place = (struct tare_feed_place){ place->input + 1, 0 };
-    if (parts_of(binding) == 3) {
-        sparse_feed(out, binding, part);
-        return;
-    }
+void tare_signature_feed(struct tare_feed *out, const struct tare_signature *signature, size_t i) {
+    const struct tare_binding *binding = &signature->inputs[i];
     snprintf(out->name, sizeof out->name, "%s", binding->key);
     out->dtype = tare_dtype_base(binding->dtype);
     out->shape = binding->shape;
     out->edge = binding->edge;
-}
-
-void tare_signature_feed(struct tare_feed *out, const struct tare_signature *signature, size_t i) {
-    struct tare_feed_place place = { 0, i };
-    while (place.part >= parts_of(&signature->inputs[place.input]))
-        place.part -= parts_of(&signature->inputs[place.input++]);
-    tare_signature_next_feed(out, signature, &place);
 }
 
 /* An input that the graph also computes from other inputs is optional in a sample. */
@@ -103,10 +73,9 @@ static tare_status check_value(const struct tare_feed *feed, const struct tare_t
 }
 
 static void feed_names(struct tare_strbuf *out, const struct tare_signature *signature) {
-    struct tare_feed_place place = { 0 };
     struct tare_feed feed;
     for (size_t i = 0; i < tare_signature_feed_count(signature); i++) {
-        tare_signature_next_feed(&feed, signature, &place);
+        tare_signature_feed(&feed, signature, i);
         tare_strbuf_printf(out, "%s%s", i ? ", " : "", feed.name);
     }
 }
@@ -172,10 +141,9 @@ static const struct tare_tensor *find_value(const struct keyed_values *values, c
 static tare_status bind_values(struct tare_tensor *values, size_t *bound, const struct tare_signature *signature,
                                const struct keyed_values *keyed) {
     const size_t count = tare_signature_feed_count(signature);
-    struct tare_feed_place place = { 0 };
     struct tare_feed feed;
     for (size_t i = 0; i < count; i++) {
-        tare_signature_next_feed(&feed, signature, &place);
+        tare_signature_feed(&feed, signature, i);
         const struct tare_tensor *value = find_value(keyed, feed.name);
         if (!value && may_be_absent(&feed)) {
             values[(*bound)++] = (struct tare_tensor){ 0 };
@@ -202,10 +170,9 @@ tare_status tare_bind_sample(struct tare_tensor *values, const struct tare_signa
 
 static bool is_feed(const struct tare_signature *signature, const char *name) {
     const size_t count = tare_signature_feed_count(signature);
-    struct tare_feed_place place = { 0 };
     struct tare_feed feed;
     for (size_t i = 0; i < count; i++) {
-        tare_signature_next_feed(&feed, signature, &place);
+        tare_signature_feed(&feed, signature, i);
         if (strcmp(feed.name, name) == 0) return true;
     }
     return false;

@@ -8,8 +8,7 @@
 /* Finds the signature `key`; NULL: serving_default, or the only signature. Errors list the signatures. */
 tare_status tare_pick_signature(const struct tare_signature **out, const struct tare_graph_model *model,
                                 const char *key);
-/* Number of tensors fed to a signature: one for a dense input, three for a sparse one (KEY.indices, KEY.values,
- * KEY.dense_shape). */
+/* Number of tensors fed to a signature; a SparseTensor is three (KEY.indices, KEY.values, KEY.dense_shape). */
 size_t tare_signature_feed_count(const struct tare_signature *signature);
 /* Name, dtype, shape and edge of feed i. */
 struct tare_feed {
@@ -19,13 +18,6 @@ struct tare_feed {
     struct tare_edge edge;
 };
 void tare_signature_feed(struct tare_feed *out, const struct tare_signature *signature, size_t i);
-/* The place of a feed, for visiting all of them: zero it to start. */
-struct tare_feed_place {
-    size_t input, part;
-};
-/* The feed at the place, which moves to the next one. */
-void tare_signature_next_feed(struct tare_feed *out, const struct tare_signature *signature,
-                              struct tare_feed_place *place);
 /* Shares the sample's tensors in feed order. Errors name a missing key, or a dtype or shape that does not match
  * (expected and got). Other keys are labels or expected outputs, for the evaluation. */
 tare_status tare_bind_sample(struct tare_tensor *values, const struct tare_signature *signature,

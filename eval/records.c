@@ -17,10 +17,9 @@ tare_status tare_record_edges_of(struct tare_record_edges *out, const struct tar
     out->feeds = tare_calloc(out->n_feeds + out->n_outputs + 1, sizeof *out->feeds);
     if (!out->feeds) return TARE_NO_MEMORY;
     out->fetches = out->feeds + out->n_feeds;
-    struct tare_feed_place place = { 0 };
     for (size_t i = 0; i < out->n_feeds; i++) {
         struct tare_feed feed;
-        tare_signature_next_feed(&feed, signature, &place);
+        tare_signature_feed(&feed, signature, i);
         if (!feed.edge.node) return TARE_FAIL(TARE_UNSUPPORTED, "input %s cannot be fed", feed.name);
         out->feeds[i] = feed.edge;
     }

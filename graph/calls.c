@@ -122,12 +122,8 @@ tare_status tare_model_served_nodes(bool **out, struct tare_arena *arena, const 
     } while (0)
     for (size_t s = 0; s < model->n_signatures; s++) {
         const struct tare_signature *signature = &model->signatures[s];
-        for (size_t i = 0; i < signature->n_outputs; i++) {
+        for (size_t i = 0; i < signature->n_outputs; i++)
             PUSH(signature->outputs[i].edge.node);
-            PUSH(signature->outputs[i].indices.node);
-            PUSH(signature->outputs[i].values.node);
-            PUSH(signature->outputs[i].dense_shape.node);
-        }
     }
     PUSH(model->init_node);
     for (size_t i = 0; i < model->n_table_inits; i++)

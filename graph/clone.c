@@ -153,12 +153,8 @@ static tare_status clone_graphs(struct tare_graph_model *to, const struct tare_g
 }
 
 static void clone_bindings(struct tare_graph_model *to, struct tare_binding *bindings, size_t count) {
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         bindings[i].edge = twin_edge(to, bindings[i].edge);
-        bindings[i].indices = twin_edge(to, bindings[i].indices);
-        bindings[i].values = twin_edge(to, bindings[i].values);
-        bindings[i].dense_shape = twin_edge(to, bindings[i].dense_shape);
-    }
 }
 
 static tare_status clone_signatures(struct tare_graph_model *to, const struct tare_graph_model *from) {

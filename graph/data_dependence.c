@@ -181,13 +181,10 @@ static tare_status pass(struct analysis *s) {
 }
 
 static tare_status mark_binding(struct analysis *s, const struct tare_binding *binding) {
-    const struct tare_edge edges[] = { binding->edge, binding->indices, binding->dense_shape };
-    for (size_t i = 0; i < sizeof edges / sizeof *edges; i++) {
-        struct flow *flow;
-        if (!edges[i].node) continue;
-        TARE_TRY(flow_of(&flow, s, edges[i].node->graph));
-        mark(s, mark_of(flow, edges[i].node), VALUES | SHAPES);
-    }
+    struct flow *flow;
+    if (!binding->edge.node) return TARE_OK;
+    TARE_TRY(flow_of(&flow, s, binding->edge.node->graph));
+    mark(s, mark_of(flow, binding->edge.node), VALUES | SHAPES);
     return TARE_OK;
 }
 
@@ -207,7 +204,7 @@ tare_status tare_signature_is_data_dependent(bool *dependent, const struct tare_
 bool tare_signature_batches(const struct tare_signature *signature, bool unknown_rank) {
     for (size_t i = 0; i < signature->n_inputs; i++) {
         const struct tare_binding *input = &signature->inputs[i];
-        if (input->kind != TARE_BINDING_DENSE) return false;
+        if (input->whole) return false;
         if (input->shape.rank == TARE_UNKNOWN_RANK ? !unknown_rank : input->shape.rank < 1 || input->shape.dims[0] >= 0)
             return false;
     }

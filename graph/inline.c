@@ -108,9 +108,6 @@ static tare_status change_controls(struct tare_node *user) {
 
 static void change_binding(struct tare_binding *binding) {
     follow(&binding->edge);
-    follow(&binding->indices);
-    follow(&binding->values);
-    follow(&binding->dense_shape);
 }
 
 static size_t count_control_returns(const struct tare_node *node) {

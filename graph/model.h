@@ -5,15 +5,20 @@
 
 #include "graph/graph.h"
 
+/* A SparseTensor, a RaggedTensor or another composite tensor of a signature: its components are bindings. */
+struct tare_composite_tensor {
+    const char *key;  /* in the file */
+    const char *kind; /* "SparseTensor" */
+};
+
 /* One named tensor of a signature. */
 struct tare_binding {
-    const char *key; /* name visible to users */
+    const char *key; /* name visible to users; of a component: KEY.indices, KEY.values, KEY.row_splits ... */
     int dtype;
     struct tare_shape shape;
-    struct tare_edge edge; /* in the main graph; node NULL for the parts below */
-    /* A sparse tensor has three edges, fed as KEY.indices, KEY.values, KEY.dense_shape; a composite one is not fed. */
-    enum tare_binding_kind { TARE_BINDING_DENSE, TARE_BINDING_SPARSE, TARE_BINDING_COMPOSITE } kind;
-    struct tare_edge indices, values, dense_shape;
+    struct tare_edge edge;                     /* in the main graph; node NULL: not bound */
+    const struct tare_composite_tensor *whole; /* that it is a component of; NULL: a tensor of its own */
+    size_t part;                               /* which of its components; they follow each other in the signature */
 };
 
 struct tare_signature {

@@ -39,12 +39,8 @@ void tare_model_each_signature_edge(struct tare_graph_model *model, void (*visit
         for (int side = 0; side < 2; side++) {
             struct tare_binding *bindings = side ? signature->outputs : signature->inputs;
             size_t count = side ? signature->n_outputs : signature->n_inputs;
-            for (size_t i = 0; i < count; i++) {
+            for (size_t i = 0; i < count; i++)
                 visit(arg, &bindings[i].edge);
-                visit(arg, &bindings[i].indices);
-                visit(arg, &bindings[i].values);
-                visit(arg, &bindings[i].dense_shape);
-            }
         }
     }
 }

@@ -46,9 +46,8 @@ tare_status tare_session_run(struct tare_session *session, const struct tare_edg
                              const struct tare_tensor *values, size_t n_feeds, const struct tare_edge *fetches,
                              struct tare_tensor *results, size_t n_fetches, struct tare_node *const *targets,
                              size_t n_targets);
-/* Runs a signature: inputs in the order of signature->inputs, outputs likewise; a sparse binding takes three tensors:
- * indices, values, dense_shape. An input that the graph computes itself may be omitted (no dtype). dtypes and shapes
- * are checked. */
+/* Runs a signature: inputs in the order of signature->inputs, outputs likewise. An input that the graph computes itself
+ * may be omitted (no dtype). dtypes and shapes are checked. */
 tare_status tare_session_run_signature(struct tare_session *session, const struct tare_signature *signature,
                                        const struct tare_tensor *inputs, struct tare_tensor *outputs);
 /* Calls a function: all arguments, captures included. */

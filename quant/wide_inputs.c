@@ -62,7 +62,7 @@ static tare_status is_number(bool *out, const struct tare_quant_work *work, cons
     const struct tare_shape shape = output->edge.node ? tare_model_shape(work->shapes, output->edge) : output->shape;
     struct tare_edge edge = output->edge;
     *out = false;
-    if (output->kind != TARE_BINDING_DENSE || !edge.node || !tare_dtype_is_floating(output->dtype)) return TARE_OK;
+    if (output->whole || !edge.node || !tare_dtype_is_floating(output->dtype)) return TARE_OK;
     if (shape.rank < 1 || shape.rank > 2 || (shape.rank == 2 && shape.dims[1] != 1)) return TARE_OK;
     if (!is_batch(work, signature, shape.dims[0])) return TARE_OK;
     TARE_TRY(source_of(&edge, work->arena));

@@ -397,12 +397,12 @@ tare_status tare_batch_note_shapes(struct tare_batching_result *out, struct tare
 
 static tare_status check_bindings(const struct tare_binding *bindings, size_t count, const char *what) {
     for (size_t i = 0; i < count; i++)
-        if (bindings[i].kind != TARE_BINDING_DENSE)
-            return TARE_FAIL(
-                TARE_UNSUPPORTED,
-                "BatchFunction does not support SparseTensors as inputs or outputs: %s '%s' is one, and its parts "
-                "have different 0th-dimension sizes (batch a function after tf.sparse.to_dense instead)",
-                what, bindings[i].key);
+        if (bindings[i].whole)
+            return TARE_FAIL(TARE_UNSUPPORTED,
+                             "BatchFunction does not support SparseTensors as inputs or outputs: %s '%s' is a %s, and "
+                             "its parts have "
+                             "different 0th-dimension sizes (batch a function after tf.sparse.to_dense instead)",
+                             what, bindings[i].whole->key, bindings[i].whole->kind);
     return TARE_OK;
 }
 

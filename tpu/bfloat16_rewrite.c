@@ -323,7 +323,6 @@ static tare_status cast_signatures(struct tare_bf16_job *job, struct tare_map *c
         for (size_t i = 0; i < model->signatures[s].n_outputs; i++) {
             struct tare_binding *binding = &model->signatures[s].outputs[i];
             if (binding->edge.node) TARE_TRY(convert_edge(&binding->edge, job, casts, binding->dtype));
-            if (binding->values.node) TARE_TRY(convert_edge(&binding->values, job, casts, binding->dtype));
         }
     }
     return TARE_OK;

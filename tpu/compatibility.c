@@ -15,6 +15,8 @@
 
 #define QUANTIZE_FOR_TPU "quantize the float model with the op set xla, which a TPU compiles"
 
+#define RETURN_DENSE "return a dense tensor, from which the CPU makes it"
+
 #define MAKE_DENSE "call tf.sparse.to_dense on the CPU and pass the dense tensor to the TPU function"
 
 /* A function that was checked with these constant arguments; its findings are in the list. */
@@ -522,14 +524,13 @@ static tare_status check_sparse(struct checker *checker, const struct tare_graph
     const struct tare_binding *bindings = outputs ? signature->outputs : signature->inputs;
     size_t count = outputs ? signature->n_outputs : signature->n_inputs;
     for (size_t i = 0; i < count; i++)
-        if (bindings[i].kind == TARE_BINDING_SPARSE)
-            TARE_TRY(
-                add(checker, TARE_TPU_BAD_BOUNDARY, function, NULL,
-                    tare_arena_printf(checker->arena,
-                                      "%s '%s' of signature %s is a SparseTensor, which TPU function %s must not %s "
-                                      "(%s)",
-                                      outputs ? "output" : "input", bindings[i].key, signature->key, function->name,
-                                      outputs ? "return" : "take", MAKE_DENSE)));
+        if (bindings[i].whole && bindings[i].part == 0)
+            TARE_TRY(add(checker, TARE_TPU_BAD_BOUNDARY, function, NULL,
+                         tare_arena_printf(checker->arena,
+                                           "%s '%s' of signature %s is a %s, which TPU function %s must not %s (%s)",
+                                           outputs ? "output" : "input", bindings[i].whole->key, signature->key,
+                                           bindings[i].whole->kind, function->name, outputs ? "return" : "take",
+                                           outputs ? RETURN_DENSE : MAKE_DENSE)));
     return TARE_OK;
 }
 

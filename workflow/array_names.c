@@ -11,11 +11,10 @@
 static tare_status list_names(const char ***out, struct tare_arena *arena, const struct tare_array_readers *readers) {
     const size_t feeds = tare_signature_feed_count(readers->signature);
     const char **names = TARE_NEW_ARRAY(arena, const char *, feeds + 3);
-    struct tare_feed_place place = { 0 };
     struct tare_feed feed;
     if (!names) return TARE_NO_MEMORY;
     for (size_t i = 0; i < feeds; i++) {
-        tare_signature_next_feed(&feed, readers->signature, &place);
+        tare_signature_feed(&feed, readers->signature, i);
         if (!(names[i] = tare_arena_strdup(arena, feed.name))) return TARE_NO_MEMORY;
     }
     names[feeds] = readers->label;

@@ -34,7 +34,7 @@ static json_t *bindings_json(const struct tare_binding *bindings, size_t count) 
         json_t *binding = json_object();
         set(binding, "dtype", text_json(tare_dtype_name(bindings[i].dtype)));
         set(binding, "shape", shape_json(&bindings[i].shape));
-        if (bindings[i].kind == TARE_BINDING_SPARSE) set(binding, "sparse", json_true());
+        if (bindings[i].whole) set(binding, "component_of", text_json(bindings[i].whole->kind));
         set(object, bindings[i].key, binding);
     }
     return object;

@@ -102,13 +102,8 @@ static void push_outputs(struct walk *walk, const struct tare_graph_model *model
     for (size_t s = 0; s < model->n_signatures; s++) {
         const struct tare_signature *signature = &model->signatures[s];
         if (only && strcmp(signature->key, only) != 0) continue;
-        for (size_t i = 0; i < signature->n_outputs; i++) {
-            const struct tare_binding *output = &signature->outputs[i];
-            push(walk, output->edge.node);
-            push(walk, output->indices.node);
-            push(walk, output->values.node);
-            push(walk, output->dense_shape.node);
-        }
+        for (size_t i = 0; i < signature->n_outputs; i++)
+            push(walk, signature->outputs[i].edge.node);
     }
 }
 

@@ -278,7 +278,6 @@ static tare_status draft_for_model(struct tare_strbuf *text, const struct tare_s
     const struct tare_signature *signature;
     struct tare_spec_draft_input *inputs = NULL;
     struct tare_feed *feeds = NULL;
-    struct tare_feed_place place = { 0 };
     struct tare_graph_model *model;
     tare_status status;
     TARE_TRY(tare_saved_model_load(&model, path, &look));
@@ -288,7 +287,7 @@ static tare_status draft_for_model(struct tare_strbuf *text, const struct tare_s
     feeds = tare_calloc(count + 1, sizeof *feeds);
     if (!inputs || !feeds) TARE_CHECK(TARE_NO_MEMORY);
     for (size_t i = 0; i < count; i++) {
-        tare_signature_next_feed(&feeds[i], signature, &place);
+        tare_signature_feed(&feeds[i], signature, i);
         inputs[i] = (struct tare_spec_draft_input){ feeds[i].name, feeds[i].dtype, feeds[i].shape };
     }
     if (tare_dataset_spec_draft_for(text, survey, inputs, count))

@@ -19,9 +19,10 @@ static void print_bindings(const char *title, const struct tare_binding *binding
         width = length > width ? length : width;
     }
     for (size_t i = 0; i < count; i++)
-        printf("  %-7s %-*s  %-8s %s%s\n", i ? "" : title, (int)width, tare_visible_name(&arena, bindings[i].key),
+        printf("  %-7s %-*s  %-8s %s%s%s%s\n", i ? "" : title, (int)width, tare_visible_name(&arena, bindings[i].key),
                tare_dtype_name(bindings[i].dtype), tare_shape_text(shape, &bindings[i].shape),
-               bindings[i].kind == TARE_BINDING_SPARSE ? "  (sparse)" : "");
+               bindings[i].whole ? "  (of a " : "", bindings[i].whole ? bindings[i].whole->kind : "",
+               bindings[i].whole ? ")" : "");
     tare_arena_free(&arena);
 }
 

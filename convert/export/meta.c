@@ -15,19 +15,40 @@ static tare_status tensor_name(char **out, struct tare_arena *arena, struct tare
     return *out ? TARE_OK : TARE_NO_MEMORY;
 }
 
+/* The components of a SparseTensor. */
 static tare_status export_sparse(Tensorflow__TensorInfo *info, struct tare_arena *arena,
-                                 const struct tare_binding *binding) {
+                                 const struct tare_binding *parts) {
     Tensorflow__TensorInfo__CooSparse *sparse = TARE_NEW(arena, Tensorflow__TensorInfo__CooSparse);
     if (!sparse) return TARE_NO_MEMORY;
     tensorflow__tensor_info__coo_sparse__init(sparse);
-    TARE_TRY(tensor_name(&sparse->indices_tensor_name, arena, binding->indices));
-    TARE_TRY(tensor_name(&sparse->values_tensor_name, arena, binding->values));
-    TARE_TRY(tensor_name(&sparse->dense_shape_tensor_name, arena, binding->dense_shape));
+    info->dtype = (Tensorflow__DataType)parts[1].dtype;
     info->encoding_case = TENSORFLOW__TENSOR_INFO__ENCODING_COO_SPARSE;
     info->coo_sparse = sparse;
+    TARE_TRY(tensor_name(&sparse->indices_tensor_name, arena, parts[0].edge));
+    TARE_TRY(tensor_name(&sparse->values_tensor_name, arena, parts[1].edge));
+    return tensor_name(&sparse->dense_shape_tensor_name, arena, parts[2].edge);
+}
+
+/* The components of another composite tensor, which only files have. */
+static tare_status export_composite(Tensorflow__TensorInfo *info, struct tare_arena *arena,
+                                    const struct tare_binding *parts) {
+    Tensorflow__TensorInfo__CompositeTensor *composite = TARE_NEW(arena, Tensorflow__TensorInfo__CompositeTensor);
+    if (!composite) return TARE_NO_MEMORY;
+    *composite = *info->composite_tensor;
+    composite->components = TARE_NEW_ARRAY(arena, Tensorflow__TensorInfo *, composite->n_components + 1);
+    if (!composite->components) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < composite->n_components; i++) {
+        Tensorflow__TensorInfo *part = TARE_NEW(arena, Tensorflow__TensorInfo);
+        if (!part) return TARE_NO_MEMORY;
+        *part = *info->composite_tensor->components[i];
+        composite->components[i] = part;
+        TARE_TRY(tensor_name(&part->name, arena, parts[i].edge));
+    }
+    info->composite_tensor = composite;
     return TARE_OK;
 }
 
+/* A tensor of its own, or the first component of a composite one. */
 static tare_status export_binding(Tensorflow__TensorInfo **out, struct tare_arena *arena,
                                   const struct tare_binding *binding, const Tensorflow__TensorInfo *origin) {
     Tensorflow__TensorInfo *info = TARE_NEW(arena, Tensorflow__TensorInfo);
@@ -35,8 +56,9 @@ static tare_status export_binding(Tensorflow__TensorInfo **out, struct tare_aren
     tensorflow__tensor_info__init(info);
     if (origin) *info = *origin;
     *out = info;
-    if (binding->kind == TARE_BINDING_COMPOSITE) return TARE_OK;
-    if (binding->kind == TARE_BINDING_SPARSE) return export_sparse(info, arena, binding);
+    if (info->encoding_case == TENSORFLOW__TENSOR_INFO__ENCODING_COMPOSITE_TENSOR)
+        return export_composite(info, arena, binding);
+    if (binding->whole) return export_sparse(info, arena, binding);
     if (!binding->edge.node) return TARE_OK;
     info->dtype = (Tensorflow__DataType)binding->dtype;
     if (!origin) info->tensor_shape = tare_shape_to_message(arena, &binding->shape);
@@ -65,19 +87,22 @@ static tare_status export_bindings(binding_entry ***out, size_t *n_out, struct t
     binding_entry **entries = TARE_NEW_ARRAY(arena, binding_entry *, count + 1);
     struct tare_map infos = { 0 };
     tare_status status = entries ? index_infos(&infos, origin, n_origin) : TARE_NO_MEMORY;
+    *out = entries;
+    *n_out = 0;
     for (size_t i = 0; i < count && status == TARE_OK; i++) {
-        entries[i] = TARE_NEW(arena, binding_entry);
-        if (!entries[i]) {
-            status = TARE_NO_MEMORY;
-            break;
-        }
-        tensorflow__tensor_info_entry__init(entries[i]);
-        entries[i]->key = text(bindings[i].key);
-        status = export_binding(&entries[i]->value, arena, &bindings[i], tare_map_get(&infos, bindings[i].key));
+        const struct tare_composite_tensor *whole = bindings[i].whole;
+        const char *key = whole ? whole->key : bindings[i].key;
+        binding_entry *entry;
+        if (whole && bindings[i].part > 0) continue; /* exported with the first */
+        entry = TARE_NEW(arena, binding_entry);
+        status = entry ? TARE_OK : TARE_NO_MEMORY;
+        if (!entry) break;
+        tensorflow__tensor_info_entry__init(entry);
+        entry->key = text(key);
+        entries[(*n_out)++] = entry;
+        status = export_binding(&entry->value, arena, &bindings[i], tare_map_get(&infos, key));
     }
     tare_map_free(&infos);
-    *out = entries;
-    *n_out = count;
     return status;
 }
 

@@ -41,7 +41,9 @@ size_t tare_import_function_count(const struct tare_saved_model *source);
 tare_status tare_import_function(Tensorflow__FunctionDef **out, struct tare_node_defs *nodes,
                                  struct tare_arena *scratch, const struct tare_saved_model *source,
                                  size_t i) TARE_WARN_UNUSED;
-/* Signatures, aliases, assets, initialisers, concrete functions. */
+/* Signatures; SparseTensors, RaggedTensors and the like become their components. */
+tare_status tare_import_signatures(struct tare_graph_model *model, const struct tare_saved_model *source);
+/* These, aliases, assets, initialisers, concrete functions. */
 tare_status tare_import_meta(struct tare_graph_model *model, const struct tare_saved_model *source);
 /* Variables with the checkpoint key of each (variables.c describes the mapping), and tables with their stored contents.
  */

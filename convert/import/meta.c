@@ -1,4 +1,4 @@
-/* Signatures, aliases, assets, initialisers and concrete functions of a MetaGraphDef. */
+/* Aliases, assets, initialisers and concrete functions of a MetaGraphDef. */
 #include "convert/import/edges.h"
 #include "convert/import/import.h"
 #include "convert/source.h"
@@ -7,108 +7,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- signatures ---- */
-
-static tare_status import_sparse(struct tare_binding *out, const struct tare_graph_model *model,
-                                 const Tensorflow__TensorInfo__CooSparse *sparse) {
-    out->kind = TARE_BINDING_SPARSE;
-    TARE_TRY(tare_import_tensor_name(&out->indices, model, sparse->indices_tensor_name));
-    TARE_TRY(tare_import_tensor_name(&out->values, model, sparse->values_tensor_name));
-    return tare_import_tensor_name(&out->dense_shape, model, sparse->dense_shape_tensor_name);
-}
-
-static tare_status import_binding(struct tare_binding *out, const struct tare_graph_model *model, const char *key,
-                                  const Tensorflow__TensorInfo *info) {
-    *out = (struct tare_binding){ .key = key, .shape = tare_shape_unknown() };
-    if (!info) return TARE_FAIL(TARE_CORRUPT, "no tensor");
-    out->dtype = (int)info->dtype;
-    if (info->tensor_shape) TARE_TRY(tare_shape_from_message(&out->shape, info->tensor_shape));
-    switch (info->encoding_case) {
-    case TENSORFLOW__TENSOR_INFO__ENCODING_NAME:
-        if (!*info->name) return TARE_OK; /* not bound: some exporters write optional inputs this way */
-        return tare_import_tensor_name(&out->edge, model, info->name);
-    case TENSORFLOW__TENSOR_INFO__ENCODING_COO_SPARSE:
-        return import_sparse(out, model, info->coo_sparse);
-    case TENSORFLOW__TENSOR_INFO__ENCODING_COMPOSITE_TENSOR:
-        out->kind = TARE_BINDING_COMPOSITE;
-        return TARE_OK;
-    default:
-        return TARE_OK;
-    }
-}
-
-static int compare_bindings(const void *a, const void *b) {
-    return strcmp(((const struct tare_binding *)a)->key, ((const struct tare_binding *)b)->key);
-}
-
-static tare_status import_bindings(struct tare_binding **out, size_t *count, struct tare_graph_model *model,
-                                   Tensorflow__TensorInfoEntry *const *entries, size_t n_entries) {
-    struct tare_binding *bindings = TARE_NEW_ARRAY(&model->arena, struct tare_binding, n_entries + 1);
-    if (!bindings) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < n_entries; i++)
-        TARE_TRY(tare_error_prefix(import_binding(&bindings[i], model, entries[i]->key, entries[i]->value), "%s",
-                                   entries[i]->key));
-    qsort(bindings, n_entries, sizeof *bindings, compare_bindings); /* maps have no order */
-    *out = bindings;
-    *count = n_entries;
-    return TARE_OK;
-}
-
-static tare_status import_signature(struct tare_signature *out, struct tare_graph_model *model, const char *key,
-                                    const Tensorflow__SignatureDef *def) {
-    out->key = key;
-    out->method_name = def->method_name;
-    out->origin = def;
-    TARE_TRY(import_bindings(&out->inputs, &out->n_inputs, model, def->inputs, def->n_inputs));
-    return import_bindings(&out->outputs, &out->n_outputs, model, def->outputs, def->n_outputs);
-}
-
-static int compare_signatures(const void *a, const void *b) {
-    return strcmp(((const struct tare_signature *)a)->key, ((const struct tare_signature *)b)->key);
-}
-
-static const char INIT_OP[] = "__saved_model_init_op", TRAIN_OP[] = "__saved_model_train_op";
-
-/* The init op is stored as a signature with one output, which names a node. */
-static tare_status import_init_signature(struct tare_graph_model *model, const Tensorflow__SignatureDef *def) {
-    const Tensorflow__TensorInfo *info = def->n_outputs == 1 ? def->outputs[0]->value : NULL;
-    struct tare_edge edge;
-    const char *name = info && info->encoding_case == TENSORFLOW__TENSOR_INFO__ENCODING_NAME ? info->name : "";
-    model->init_node = tare_graph_find(model->main, name);
-    if (model->init_node) return TARE_OK;
-    TARE_TRY(tare_import_tensor_name(&edge, model, name));
-    model->init_node = edge.node;
-    return TARE_OK;
-}
-
-/* Reports an error of a signature if errors are collected; otherwise prefixes it with the signature's name. */
-static tare_status at_signature(const struct tare_saved_model *source, const char *key, tare_status status) {
-    TARE_TRY(tare_error_prefix(tare_import_fault(source->faults, status, "signature %s", key), "signature %s", key));
-    return TARE_OK;
-}
-
-static tare_status import_signatures(struct tare_graph_model *model, const struct tare_saved_model *source) {
-    const Tensorflow__MetaGraphDef *meta = source->meta;
-    size_t count;
-    model->signatures = TARE_NEW_ARRAY(&model->arena, struct tare_signature, meta->n_signature_def + 1);
-    if (!model->signatures) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < meta->n_signature_def; i++) {
-        const char *key = meta->signature_def[i]->key;
-        const Tensorflow__SignatureDef *def = meta->signature_def[i]->value;
-        if (!def) continue;
-        if (strcmp(key, INIT_OP) == 0) {
-            TARE_TRY(at_signature(source, key, import_init_signature(model, def)));
-            continue;
-        }
-        if (strcmp(key, TRAIN_OP) == 0) continue;
-        count = source->faults ? source->faults->count : 0;
-        TARE_TRY(at_signature(source, key, import_signature(&model->signatures[model->n_signatures], model, key, def)));
-        model->n_signatures += !source->faults || source->faults->count == count;
-    }
-    qsort(model->signatures, model->n_signatures, sizeof *model->signatures, compare_signatures);
-    return TARE_OK;
-}
 
 /* ---- TF1 collections ---- */
 
@@ -249,7 +147,7 @@ static tare_status import_concretes(struct tare_graph_model *model, const struct
 
 tare_status tare_import_meta(struct tare_graph_model *model, const struct tare_saved_model *source) {
     const Tensorflow__MetaGraphDef *meta = source->meta;
-    TARE_TRY(import_signatures(model, source));
+    TARE_TRY(tare_import_signatures(model, source));
     TARE_TRY(import_main_op(model, meta));
     TARE_TRY(import_table_initializers(model, meta));
     TARE_TRY(import_assets(model, meta));

@@ -79,19 +79,12 @@ static tare_status keep_effects(struct tare_edge *output, struct reach *r, size_
     return tare_node_resolve(identity);
 }
 
-static tare_status keep_effects_of(struct tare_binding *output, struct reach *r, size_t *changes) {
-    struct tare_edge *edges[] = { &output->edge, &output->indices, &output->values, &output->dense_shape };
-    for (size_t i = 0; i < sizeof edges / sizeof *edges; i++)
-        if (edges[i]->node) TARE_TRY(keep_effects(edges[i], r, changes));
-    return TARE_OK;
-}
-
 static tare_status run(struct tare_graph_model *model, size_t *changes) {
     size_t most = model->main->n_nodes + 1;
     struct reach r = { .graph = model->main };
     tare_status status = TARE_NO_MEMORY;
     for (size_t s = 0; s < model->n_signatures; s++)
-        most += 4 * model->signatures[s].n_outputs; /* the nodes that are added */
+        most += model->signatures[s].n_outputs; /* the nodes that are added */
     r.seen = tare_calloc(most, sizeof *r.seen);
     r.controlled = tare_calloc(most, sizeof *r.controlled);
     r.stack = tare_calloc(2 * most, sizeof(struct tare_node *));
@@ -99,7 +92,8 @@ static tare_status run(struct tare_graph_model *model, size_t *changes) {
     status = TARE_OK;
     for (size_t s = 0; s < model->n_signatures; s++)
         for (size_t k = 0; k < model->signatures[s].n_outputs; k++)
-            TARE_CHECK(keep_effects_of(&model->signatures[s].outputs[k], &r, changes));
+            if (model->signatures[s].outputs[k].edge.node)
+                TARE_CHECK(keep_effects(&model->signatures[s].outputs[k].edge, &r, changes));
     tare_model_forget_signature_uses(model);
 done:
     tare_free(r.seen);

@@ -31,8 +31,9 @@ TARE_API void tare_model_close(tare_model *model);
 TARE_API size_t tare_model_signature_count(const tare_model *model);
 /* The name of signature i, valid as long as the model; NULL if i is out of range. */
 TARE_API const char *tare_model_signature_name(const tare_model *model, size_t i);
-/* Number of inputs and outputs of a signature; 0 if there is no such signature. A sparse input counts as three:
- * NAME.indices, NAME.values, NAME.dense_shape. */
+/* Number of inputs and outputs of a signature; 0 if there is no such signature. A SparseTensor counts as three
+ * (NAME.indices, NAME.values, NAME.dense_shape), a RaggedTensor as two (NAME.values, NAME.row_splits) or, with more
+ * ragged dimensions, NAME.flat_values, NAME.row_splits_0 ... */
 TARE_API size_t tare_model_input_count(const tare_model *model, const char *signature);
 TARE_API size_t tare_model_output_count(const tare_model *model, const char *signature);
 /* Describes input or output i: name (valid as long as the model), dtype, rank and dims as far as they are known, no

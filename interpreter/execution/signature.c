@@ -39,15 +39,6 @@ static tare_status feed_bindings(struct feed_list *list, const struct tare_signa
                                  const struct tare_tensor *inputs) {
     for (size_t i = 0; i < signature->n_inputs; i++) {
         const struct tare_binding *binding = &signature->inputs[i];
-        if (binding->kind == TARE_BINDING_SPARSE) {
-            add_feed(list, binding->indices, &inputs[0]);
-            add_feed(list, binding->values, &inputs[1]);
-            add_feed(list, binding->dense_shape, &inputs[2]);
-            inputs += 3;
-            continue;
-        }
-        if (binding->kind == TARE_BINDING_COMPOSITE)
-            return TARE_FAIL(TARE_UNSUPPORTED, "input '%s' is a composite tensor: it cannot be fed", binding->key);
         if (inputs->dtype || !may_be_absent(binding->edge)) {
             TARE_TRY(check_binding(binding, inputs));
             add_feed(list, binding->edge, inputs);
@@ -57,30 +48,10 @@ static tare_status feed_bindings(struct feed_list *list, const struct tare_signa
     return TARE_OK;
 }
 
-static tare_status fetch_bindings(struct tare_edge *fetches, size_t *count, const struct tare_signature *signature) {
-    for (size_t i = 0; i < signature->n_outputs; i++) {
-        const struct tare_binding *binding = &signature->outputs[i];
-        if (binding->kind == TARE_BINDING_COMPOSITE)
-            return TARE_FAIL(TARE_UNSUPPORTED, "output '%s' is a composite tensor", binding->key);
-        if (binding->kind == TARE_BINDING_SPARSE) {
-            fetches[(*count)++] = binding->indices;
-            fetches[(*count)++] = binding->values;
-            fetches[(*count)++] = binding->dense_shape;
-        } else {
-            fetches[(*count)++] = binding->edge;
-        }
-    }
-    return TARE_OK;
-}
-
 static tare_status check_results(const struct tare_signature *signature, const struct tare_tensor *outputs) {
     for (size_t i = 0; i < signature->n_outputs; i++) {
         const struct tare_binding *binding = &signature->outputs[i];
         char got[TARE_SHAPE_TEXT_SIZE], expected[TARE_SHAPE_TEXT_SIZE];
-        if (binding->kind == TARE_BINDING_SPARSE) {
-            outputs += 3;
-            continue;
-        }
         if (binding->dtype && outputs->dtype != tare_dtype_base(binding->dtype))
             return TARE_FAIL(TARE_TYPE, "output '%s' is %s (expected %s)", binding->key,
                              tare_dtype_name(outputs->dtype), tare_dtype_name(binding->dtype));
@@ -107,16 +78,17 @@ struct tare_node *tare_session_target(const struct tare_session *session, const 
 tare_status tare_session_run_signature(struct tare_session *session, const struct tare_signature *signature,
                                        const struct tare_tensor *inputs, struct tare_tensor *outputs) {
     struct tare_arena scratch = { 0 };
-    struct feed_list list = { TARE_NEW_ARRAY(&scratch, struct tare_edge, 3 * signature->n_inputs + 1),
-                              TARE_NEW_ARRAY(&scratch, struct tare_tensor, 3 * signature->n_inputs + 1), 0 };
-    struct tare_edge *fetches = TARE_NEW_ARRAY(&scratch, struct tare_edge, 3 * signature->n_outputs + 1);
+    struct feed_list list = { TARE_NEW_ARRAY(&scratch, struct tare_edge, signature->n_inputs + 1),
+                              TARE_NEW_ARRAY(&scratch, struct tare_tensor, signature->n_inputs + 1), 0 };
+    struct tare_edge *fetches = TARE_NEW_ARRAY(&scratch, struct tare_edge, signature->n_outputs + 1);
+    const size_t n_fetches = signature->n_outputs;
     struct tare_node *target = tare_session_target(session, signature);
-    size_t n_fetches = 0;
     tare_status status = list.edges && list.values && fetches ? TARE_OK : TARE_NO_MEMORY;
     if (status != TARE_OK) goto done;
-    TARE_CHECK(fetch_bindings(fetches, &n_fetches, signature));
-    for (size_t i = 0; i < n_fetches; i++)
+    for (size_t i = 0; i < n_fetches; i++) {
+        fetches[i] = signature->outputs[i].edge;
         outputs[i] = (struct tare_tensor){ 0 };
+    }
     TARE_CHECK(feed_bindings(&list, signature, inputs));
     TARE_CHECK(tare_session_run(session, list.edges, list.values, list.count, fetches, outputs, n_fetches, &target,
                                 target != NULL));

@@ -82,16 +82,13 @@ static size_t list_edges(struct tare_edge *edges, const struct tare_binding *bin
     size_t count = 0;
     for (size_t i = 0; i < n; i++) {
         add_edge(edges, &count, bindings[i].edge);
-        add_edge(edges, &count, bindings[i].indices);
-        add_edge(edges, &count, bindings[i].values);
-        add_edge(edges, &count, bindings[i].dense_shape);
     }
     return count;
 }
 
 static tare_status search_signature(struct search *search, const struct tare_signature *signature) {
-    struct tare_edge *feeds = TARE_NEW_ARRAY(&search->arena, struct tare_edge, 4 * signature->n_inputs + 1);
-    struct tare_edge *fetches = TARE_NEW_ARRAY(&search->arena, struct tare_edge, 4 * signature->n_outputs + 1);
+    struct tare_edge *feeds = TARE_NEW_ARRAY(&search->arena, struct tare_edge, signature->n_inputs + 1);
+    struct tare_edge *fetches = TARE_NEW_ARRAY(&search->arena, struct tare_edge, signature->n_outputs + 1);
     struct tare_plan_request request = { .graph = search->model->main, .feeds = feeds, .fetches = fetches };
     if (!feeds || !fetches) return TARE_NO_MEMORY;
     request.n_feeds = list_edges(feeds, signature->inputs, signature->n_inputs);

@@ -191,16 +191,10 @@ static void check_graph(struct tare_validator *validator, const struct tare_grap
 
 static void check_binding(struct tare_validator *validator, const struct tare_signature *signature,
                           const struct tare_binding *binding) {
-    const struct tare_edge parts[] = { binding->edge, binding->indices, binding->values, binding->dense_shape };
-    const int dtypes[] = { binding->dtype, TARE_DT_INT64, binding->dtype, TARE_DT_INT64 };
-    size_t first = binding->kind == TARE_BINDING_SPARSE, last = first ? 4 : 1;
-    if (binding->kind == TARE_BINDING_COMPOSITE) return;
-    for (size_t i = first; i < last; i++) {
-        const char *fault = edge_fault(validator, validator->model->main, parts[i], dtypes[i]);
-        const char *where =
-            fault ? tare_arena_printf(&validator->scratch, "signature %s/%s", signature->key, binding->key) : NULL;
-        if (where) tare_fault(validator, where, "tensor %s", fault);
-    }
+    const char *fault = edge_fault(validator, validator->model->main, binding->edge, binding->dtype);
+    const char *where =
+        fault ? tare_arena_printf(&validator->scratch, "signature %s/%s", signature->key, binding->key) : NULL;
+    if (where) tare_fault(validator, where, "tensor %s", fault);
 }
 
 /* An optimizer's slot or step counter that nothing which is served can read: a loader leaves it uninitialised. */

@@ -25,6 +25,26 @@ expect 2 "--spec: applies to --data, not to --input" "$tare" run "$model" --inpu
 expect 2 "option '--per-record' has no effect without --output-dir" "$tare" run "$model" --per-record --data "$data"
 expect 2 "--signature and --function are mutually exclusive" "$tare" run "$model" --function f --signature s --data "$data"
 
+# Composite outputs are their components, also in what is written of the model; TensorFlow wrote the model.
+composite=$source_dir/tests/models/composite_outputs
+"$TARE_TEST_HELPERS/op_model" array "$work/rows.npy" "float[2,3] 1 0 0 0 2 3" || fail "array rows"
+"$tare" quantize "$composite" "$work/composite" --method weight_only --allow-unquantized --quiet 2>"$work/err" || fail "quantize: $(cat "$work/err")"
+for written in "$composite" "$work/composite"; do
+    "$tare" run "$written" --input "x=$work/rows.npy" >"$work/out" 2>"$work/err" || fail "composite outputs: $(cat "$work/err")"
+    diff "$work/out" - >"$work/differs" <<'OUT' || fail "composite outputs of $written: $(cat "$work/differs")"
+dense float32[2,3] 2 1 1 1 3 4
+nested.flat_values float32[6] 1 0 0 0 2 3
+nested.row_splits_0 int64[2] 0 2
+nested.row_splits_1 int64[3] 0 3 6
+ragged.values float32[6] 2 0 0 0 4 6
+ragged.row_splits int64[3] 0 3 6
+sparse.indices int64[3,2] 0 0 1 1 1 2
+sparse.values float32[3] 1 2 3
+sparse.dense_shape int64[2] 2 3
+OUT
+done
+"$tare" inspect "$work/composite" --signature serving_default 2>/dev/null | grep -qF 'int64    [?]  (of a RaggedTensor)' || fail "inspect of composite outputs"
+
 # a function of the guide to tf.function: shapes of its input_signature, values that were bound when it was traced, and
 # outputs of --input in their own shapes
 guide=$source_dir/tests/models/function_guide

@@ -354,7 +354,8 @@ static void a_sparse_input__is_refused(void **state) {
     struct tare_graph_model *model = mini_model_new();
     struct tare_graph *f = tare_model_add_function(model, "__inference_tpu_func_10");
     struct tare_shape shapes[] = { tare_shape_make(1, 2), tare_shape_make(2, -1, 2), tare_shape_make(1, -1) };
-    struct tare_binding *in;
+    const struct tare_composite_tensor x = { "x", "SparseTensor" };
+    struct tare_binding parts[3];
     const char *path;
     struct tare_edge values;
     (void)state;
@@ -364,15 +365,12 @@ static void a_sparse_input__is_refused(void **state) {
     mini_return(f, "y", mini_node(f, "Relu", "relu", 1, values));
     seed_serve(model, f, shapes);
     seed_alias(model, f->name, "tpu_func");
-    in = model->signatures[0].inputs;
-    in[0] = (struct tare_binding){ .key = "x",
-                                   .dtype = TARE_DT_FLOAT,
-                                   .shape = tare_shape_make(2, -1, 4),
-                                   .kind = TARE_BINDING_SPARSE,
-                                   .indices = in[1].edge,
-                                   .values = in[2].edge,
-                                   .dense_shape = in[0].edge };
-    model->signatures[0].n_inputs = 1;
+    for (size_t i = 0; i < 3; i++) { /* indices, values, dense_shape */
+        parts[i] = model->signatures[0].inputs[(i + 1) % 3];
+        parts[i].whole = &x;
+        parts[i].part = i;
+    }
+    model->signatures[0].inputs = parts;
     path = seed_write(model, "sparse");
     seed_refuses(
         path, "tpu_functions { signature_name: \"serving_default\" }",

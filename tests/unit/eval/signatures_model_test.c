@@ -202,15 +202,13 @@ static tare_status run_signature(struct tare_session *session, const struct tare
     const size_t n_inputs = tare_signature_feed_count(signature);
     struct tare_tensor *inputs = tare_calloc(n_inputs + 1, sizeof *inputs), outputs[MOST_OUTPUTS];
     struct tare_strbuf example = { 0 };
-    size_t n_outputs = 0;
+    const size_t n_outputs = signature->n_outputs;
     make_example(&example, tare_session_model(session));
     for (size_t i = 0; i < n_inputs; i++) {
         struct tare_feed feed;
         tare_signature_feed(&feed, signature, i);
         make_input(&inputs[i], &feed, &example, unknown_rank);
     }
-    for (size_t i = 0; i < signature->n_outputs; i++)
-        n_outputs += signature->outputs[i].kind == TARE_BINDING_SPARSE ? 3 : 1;
     assert_true(n_outputs <= MOST_OUTPUTS);
     const tare_status status = tare_session_run_signature(session, signature, inputs, outputs);
     for (size_t i = 0; i < n_outputs && status == TARE_OK; i++)

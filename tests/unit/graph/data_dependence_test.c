@@ -129,8 +129,9 @@ static void a_switch_of_a_frozen_graph__is_data_dependent_by_its_predicate(void 
     expect(&f, false);
 }
 
-static bool batches(enum tare_binding_kind kind, int rank, int64_t first, bool unknown_rank) {
-    struct tare_binding inputs[2] = { { .key = "x" }, { .key = "y", .kind = kind } };
+static bool batches(bool is_component, int rank, int64_t first, bool unknown_rank) {
+    static const struct tare_composite_tensor whole = { "y", "SparseTensor" };
+    struct tare_binding inputs[2] = { { .key = "x" }, { .key = "y", .whole = is_component ? &whole : NULL } };
     const struct tare_signature signature = { "test", "", inputs, 2, NULL, 0, NULL };
     inputs[0].shape = tare_shape_make(2, -1, 3);
     inputs[1].shape = (struct tare_shape){ .rank = rank, .dims = { first } };
@@ -140,12 +141,12 @@ static bool batches(enum tare_binding_kind kind, int rank, int64_t first, bool u
 static void a_signature__batches_when_every_input_leaves_its_first_dimension_open(void **state) {
     (void)state;
     const struct tare_signature none = { "test", "", NULL, 0, NULL, 0, NULL };
-    assert_true(batches(TARE_BINDING_DENSE, 1, -1, false));
-    assert_false(batches(TARE_BINDING_DENSE, 1, 8, true));
-    assert_false(batches(TARE_BINDING_DENSE, 0, 0, true));
-    assert_false(batches(TARE_BINDING_SPARSE, 2, -1, true));
-    assert_false(batches(TARE_BINDING_DENSE, TARE_UNKNOWN_RANK, 0, false));
-    assert_true(batches(TARE_BINDING_DENSE, TARE_UNKNOWN_RANK, 0, true));
+    assert_true(batches(false, 1, -1, false));
+    assert_false(batches(false, 1, 8, true));
+    assert_false(batches(false, 0, 0, true));
+    assert_false(batches(true, 2, -1, true));
+    assert_false(batches(false, TARE_UNKNOWN_RANK, 0, false));
+    assert_true(batches(false, TARE_UNKNOWN_RANK, 0, true));
     assert_false(tare_signature_batches(&none, true));
 }
 

@@ -243,7 +243,7 @@ static void a_sparse_signature_input__is_refused(void **state) {
     struct fixture f;
     (void)state;
     set_up(&f, tare_shape_make(2, -1, 2));
-    f.in.kind = TARE_BINDING_SPARSE;
+    f.in.whole = &(struct tare_composite_tensor){ "x", "SparseTensor" };
     mini_fails(batch(&f, &options, 1), "BatchFunction does not support SparseTensors as inputs or outputs: input 'x'");
     tear_down(&f);
 }

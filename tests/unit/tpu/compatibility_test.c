@@ -263,7 +263,8 @@ static void a_string_variable__is_found(void **state) {
 
 static void a_sparse_input_of_a_signature__is_found(void **state) {
     struct fixture f;
-    struct tare_binding in = { .key = "words", .kind = TARE_BINDING_SPARSE }, out = { .key = "y" };
+    const struct tare_composite_tensor words = { "words", "SparseTensor" };
+    struct tare_binding in = { .key = "words.indices", .whole = &words }, out = { .key = "y" };
     struct tare_signature signature = {
         .key = "serving_default", .inputs = &in, .n_inputs = 1, .outputs = &out, .n_outputs = 1
     };
