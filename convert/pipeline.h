@@ -13,7 +13,7 @@
 #include "tpu/strip_asserts.h"
 #include "tpu/detect_converted.h"
 #include "tpu/io_shapes.h"
-#include "tpu/memory.h"
+#include "tpu/cost/memory.h"
 #include "tpu/split.h"
 
 /* Runs before calibration and quantization, in this order; ends with NULL. */

@@ -5,7 +5,7 @@
 #include "tpu/detect_converted.h"
 #include "tpu/cost/fused.h"
 #include "tpu/functions.h"
-#include "tpu/memory.h"
+#include "tpu/cost/memory.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "support/mini_model.h"
 #include "base/strbuf.h"
 #include "tpu/cost/rows.h"
-#include "tpu/memory.h"
+#include "tpu/cost/memory.h"
 
 #include <math.h>
 #include <string.h>

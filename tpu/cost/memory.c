@@ -1,5 +1,5 @@
 /* Bytes of weights, and of activations by liveness. */
-#include "tpu/memory.h"
+#include "tpu/cost/memory.h"
 #include "graph/bindings.h"
 #include "graph/calls.h"
 #include "graph/graph_table.h"
