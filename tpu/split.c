@@ -268,6 +268,96 @@ static tare_status find_part(struct part *part, const struct task *task, bool *b
     return TARE_OK;
 }
 
+/* ---- parts between refused nodes ---- */
+
+/* The number of refused nodes on the path to each node that has most of them. Nodes of one depth that are not refused
+ * form a part: no path leaves it and comes back, as depths never decrease. */
+static tare_status find_depths(size_t *depth, const struct task *task, const bool *bad) {
+    struct tare_node **order;
+    TARE_TRY(tare_graph_order(&order, task->s->arena, task->graph));
+    for (size_t i = 0; i < task->graph->n_nodes && order[i]; i++) {
+        const struct tare_node *node = order[i];
+        size_t most = 0;
+        for (size_t k = 0; k < node->n_inputs; k++)
+            if (!tare_node_is_arg(node->inputs[k].node) && depth[node->inputs[k].node->position] > most)
+                most = depth[node->inputs[k].node->position];
+        for (size_t k = 0; k < node->n_controls; k++)
+            if (depth[node->controls[k]->position] > most) most = depth[node->controls[k]->position];
+        depth[node->position] = most + bad[node->position];
+    }
+    return TARE_OK;
+}
+
+static bool may_be_placed(const struct task *task, const bool *bad, size_t i) {
+    const struct tare_node *node = task->graph->nodes[i];
+    return !node->dead && !bad[i] && !tare_node_is(node, "Const") && !tare_node_is(node, "Placeholder");
+}
+
+/* The depth at which most is computed. */
+static tare_status deepest_work(size_t *out, const struct task *task, const size_t *depth, const bool *bad) {
+    const size_t n = task->graph->n_nodes;
+    double *work = TARE_NEW_ARRAY(task->s->arena, double, n + 2);
+    if (!work) return TARE_NO_MEMORY;
+    *out = 0;
+    for (size_t i = 0; i < n; i++)
+        if (may_be_placed(task, bad, i)) work[depth[i]] += task->work[i];
+    for (size_t d = 1; d <= n; d++)
+        if (work[d] > work[*out]) *out = d;
+    return TARE_OK;
+}
+
+/* Adds nodes that only the part uses, such as reads of its variables. */
+static tare_status add_feeders(struct part *part, const struct task *task, const size_t *depth, const bool *bad,
+                               size_t chosen) {
+    const size_t n = task->graph->n_nodes;
+    bool *outside = TARE_NEW_ARRAY(task->s->arena, bool, n + 1), again = true;
+    if (!outside) return TARE_NO_MEMORY;
+    while (again) {
+        again = false;
+        memset(outside, 0, n * sizeof *outside);
+        for (size_t i = 0; i < n; i++) {
+            const struct tare_node *node = task->graph->nodes[i];
+            for (size_t k = 0; !node->dead && !part->nodes[i] && k < node->n_inputs; k++)
+                if (!tare_node_is_arg(node->inputs[k].node)) outside[node->inputs[k].node->position] = true;
+            for (size_t k = 0; !node->dead && !part->nodes[i] && k < node->n_controls; k++)
+                outside[node->controls[k]->position] = true;
+        }
+        for (size_t i = 0; i < task->graph->n_returns; i++)
+            if (!tare_node_is_arg(task->graph->returns[i].edge.node))
+                outside[task->graph->returns[i].edge.node->position] = true;
+        for (size_t i = 0; i < n; i++) {
+            if (part->nodes[i] || outside[i] || depth[i] >= chosen || !may_be_placed(task, bad, i)) continue;
+            part->nodes[i] = again = true;
+        }
+    }
+    return TARE_OK;
+}
+
+/* The part of one depth that computes most, reduced until the TPU supports it: a network between the decoding of images
+ * and the names of classes, for example. Adds to `bad`. */
+static tare_status find_middle(struct part *part, const struct task *task, bool *bad) {
+    const size_t n = task->graph->n_nodes;
+    bool *before = TARE_NEW_ARRAY(task->s->arena, bool, n + 1);
+    size_t *depth = TARE_NEW_ARRAY(task->s->arena, size_t, n + 1), chosen;
+    part->nodes = TARE_NEW_ARRAY(task->s->arena, bool, n + 1);
+    if (!before || !depth || !part->nodes) return TARE_NO_MEMORY;
+    do {
+        memcpy(before, bad, n * sizeof *bad);
+        TARE_TRY(find_depths(depth, task, bad));
+        TARE_TRY(deepest_work(&chosen, task, depth, bad));
+        for (size_t i = 0; i < n; i++)
+            part->nodes[i] = may_be_placed(task, bad, i) && depth[i] == chosen;
+        TARE_TRY(add_feeders(part, task, depth, bad, chosen));
+        TARE_TRY(trim(part, task));
+        mark_borders(bad, task, part);
+        TARE_TRY(tare_tpu_check_part(bad, task->s->arena, task->graph, part->nodes));
+    } while (memcmp(before, bad, n * sizeof *bad) != 0);
+    part->work = 0;
+    for (size_t i = 0; i < n; i++)
+        if (part->nodes[i]) part->work += task->work[i];
+    return TARE_OK;
+}
+
 /* ---- outlining ---- */
 
 static tare_status add_choice(struct splitter *s, enum tare_tpu_choice_kind kind, const char *name) {
@@ -347,8 +437,8 @@ static tare_status outline_parts(struct task *task, const struct part *first, co
 
 static tare_status split(struct task *task) {
     struct splitter *s = task->s;
-    bool *bad[TARE_TPU_PLACES];
-    struct part sides[TARE_TPU_PLACES], other;
+    bool *bad[TARE_TPU_PLACES], *between;
+    struct part sides[TARE_TPU_PLACES], other, middle;
     TARE_TRY(count_work(task));
     TARE_TRY(tare_split_find_derived(&task->derived, s->arena, task->graph));
     for (int place = 0; place < TARE_TPU_PLACES; place++) {
@@ -357,6 +447,10 @@ static tare_status split(struct task *task) {
     }
     const enum tare_tpu_place larger =
         sides[TARE_TPU_AFTER].work >= sides[TARE_TPU_BEFORE].work ? TARE_TPU_AFTER : TARE_TPU_BEFORE;
+    TARE_TRY(find_refused(&between, task));
+    TARE_TRY(find_middle(&middle, task, between));
+    if (middle.work > sides[larger].work && middle.work >= LEAST_SHARE * task->all)
+        return outline_parts(task, &middle, NULL);
     if (sides[larger].work <= 0 || sides[larger].work < LEAST_SHARE * task->all)
         return add_note(
             s, tare_arena_printf(s->arena,

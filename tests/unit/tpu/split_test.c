@@ -93,6 +93,21 @@ static void a_supported_signature__is_placed_whole(void **state) {
     tear_down(&f);
 }
 
+/* The network of an image classifier: between the decoding of the image and the name of the class. */
+static void a_network_between_two_refused_ops__is_placed(void **state) {
+    struct fixture f;
+    struct tare_edge x;
+    (void)state;
+    set_up(&f);
+    x = through_text(f.top, chain(f.top, mini_arg(f.top, "x", TARE_DT_FLOAT), 1));
+    mini_return(f.top, "y", through_text(f.top, chain(f.top, x, 5)));
+    serve(&f);
+    split(&f, 1);
+    assert_int_equal(graph_count(part(&f, 0), "Tanh"), 5);
+    assert_int_equal(graph_count(f.top, "Tanh"), 1);
+    tear_down(&f);
+}
+
 /* class LanguageModel of the documentation, without a function of its own for the network. */
 static void strings_at_the_beginning__stay_on_the_cpu(void **state) {
     struct fixture f;
@@ -314,6 +329,7 @@ static void a_model_without_work__says_what_it_lacks(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_supported_signature__is_placed_whole),
+        cmocka_unit_test(a_network_between_two_refused_ops__is_placed),
         cmocka_unit_test(strings_at_the_beginning__stay_on_the_cpu),
         cmocka_unit_test(strings_at_the_end__stay_on_the_cpu),
         cmocka_unit_test(constants_and_shapes__are_computed_on_the_cpu_for_the_cpu),
