@@ -1,5 +1,6 @@
 /* Arenas allocate from blocks of growing size. */
 #include "base/arena.h"
+#include "base/format.h"
 #include "base/alloc.h"
 
 #include <stdarg.h>
@@ -88,9 +89,9 @@ char *tare_arena_printf(struct tare_arena *arena, const char *format, ...) {
     int size;
     va_start(args, format);
     va_copy(again, args);
-    size = vsnprintf(NULL, 0, format, args);
+    size = tare_format_va(NULL, 0, format, args);
     if (size >= 0) text = allocate(arena, (size_t)size + 1, 1);
-    if (text) vsnprintf(text, (size_t)size + 1, format, again);
+    if (text) tare_format_va(text, (size_t)size + 1, format, again);
     va_end(again);
     va_end(args);
     return text;

@@ -1,5 +1,6 @@
 /* Log messages are formatted here and passed to the log's write function. */
 #include "base/log.h"
+#include "base/format.h"
 #include "base/visible.h"
 
 #include <stdarg.h>
@@ -43,7 +44,7 @@ void tare_log_write(const struct tare_log *log, enum tare_log_level level, const
     va_list args;
     if (!log || !log->write || level > log->most) return;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    tare_format_va(text, sizeof text, format, args);
     va_end(args);
     log->write(log->arg, level, tare_visible_line(line, sizeof line, text)); /* names in it may contain anything */
 }

@@ -4,6 +4,7 @@
  * tare_option_next, which adds up the offsets of the enclosing groups: a value's address is always the caller's struct
  * plus walk.offset. */
 #include "base/option.h"
+#include "base/format.h"
 #include "base/alloc.h"
 #include "base/strbuf.h"
 
@@ -94,9 +95,9 @@ static tare_status check_bounds(const struct tare_option *row, const char *text,
     char expected[96];
     if (row->min == row->max || (value >= row->min && value <= row->max)) return TARE_OK;
     if (isinf(row->max) || row->max >= 9e18)
-        snprintf(expected, sizeof expected, "at least %.17g", row->min);
+        tare_format(expected, sizeof expected, "at least %.17g", row->min);
     else
-        snprintf(expected, sizeof expected, "%.17g to %.17g", row->min, row->max);
+        tare_format(expected, sizeof expected, "%.17g to %.17g", row->min, row->max);
     return wrong_value(row, text, expected);
 }
 
@@ -136,7 +137,7 @@ static tare_status set_integer(void *place, const struct tare_option *row, const
 
 static tare_status set_double(double *place, const struct tare_option *row, const char *text) {
     char *end;
-    double value = strtod(text, &end);
+    double value = tare_read_double(text, &end);
     if (!*text || *end || isnan(value)) return wrong_value(row, text, "a number");
     TARE_TRY(check_bounds(row, text, value));
     *place = value;

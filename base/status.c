@@ -1,6 +1,8 @@
-/* Thread-local error text. Texts that are too long are truncated at the end; the location at the beginning stays. */
+/* Thread-local error text. Of texts that are too long, the location at the beginning and the reason at the end stay. */
 #include "base/status.h"
+#include "base/format.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +12,7 @@ static _Thread_local char error_text[TEXT_SIZE];
 
 tare_status tare_fail_va(tare_status status, const char *format, va_list args) {
     char text[TEXT_SIZE]; /* arguments may point into error_text */
-    vsnprintf(text, sizeof text, format, args);
+    tare_format_va(text, sizeof text, format, args);
     memcpy(error_text, text, strlen(text) + 1);
     return status;
 }
@@ -23,17 +25,37 @@ tare_status tare_fail(tare_status status, const char *format, ...) {
     return status;
 }
 
+static bool continues_character(char byte) {
+    return ((unsigned char)byte & 0xc0) == 0x80; /* UTF-8 */
+}
+
+/* Shortens a text to TEXT_SIZE by its middle. */
+static void keep_ends(char *text) {
+    static const char gap[] = " … ";
+    const size_t size = strlen(text);
+    size_t head = TEXT_SIZE / 2, tail = size - (TEXT_SIZE / 2 - sizeof gap);
+    if (size < TEXT_SIZE) return;
+    while (head > 0 && continues_character(text[head]))
+        head--;
+    while (tail < size && continues_character(text[tail]))
+        tail++;
+    memcpy(text + head, gap, sizeof gap - 1);
+    memmove(text + head + sizeof gap - 1, text + tail, size - tail + 1);
+}
+
 tare_status tare_error_prefix(tare_status status, const char *format, ...) {
-    char text[TEXT_SIZE];
+    char text[2 * TEXT_SIZE];
     va_list args;
     int used;
 
     if (status == TARE_OK || status == TARE_INTERRUPTED) return status;
     va_start(args, format);
-    used = vsnprintf(text, sizeof text, format, args);
+    used = tare_format_va(text, TEXT_SIZE, format, args);
     va_end(args);
     if (used < 0) return status;
-    if ((size_t)used < sizeof text) snprintf(text + used, sizeof text - (size_t)used, ": %s", error_text);
+    if (used >= TEXT_SIZE) used = TEXT_SIZE - 1;
+    snprintf(text + used, sizeof text - (size_t)used, ": %s", error_text);
+    keep_ends(text);
     memcpy(error_text, text, strlen(text) + 1);
     return status;
 }

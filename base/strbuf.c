@@ -1,5 +1,6 @@
 /* Growing strings. */
 #include "base/strbuf.h"
+#include "base/format.h"
 #include "base/alloc.h"
 #include "base/varint.h"
 #include "base/visible.h"
@@ -41,9 +42,9 @@ void tare_strbuf_printf(struct tare_strbuf *buf, const char *format, ...) {
     int size;
     va_start(args, format);
     va_copy(again, args);
-    size = vsnprintf(NULL, 0, format, args);
+    size = tare_format_va(NULL, 0, format, args);
     if (size >= 0 && reserve(buf, (size_t)size)) {
-        vsnprintf(buf->data + buf->size, (size_t)size + 1, format, again);
+        tare_format_va(buf->data + buf->size, (size_t)size + 1, format, again);
         buf->size += (size_t)size;
     }
     va_end(again);
@@ -90,7 +91,8 @@ const char *tare_strbuf_text(const struct tare_strbuf *buf) {
 }
 
 tare_status tare_strbuf_status(const struct tare_strbuf *buf) {
-    return buf->failed ? TARE_FAIL(TARE_NO_MEMORY, "out of memory") : TARE_OK;
+    if (!buf->failed) return TARE_OK;
+    return TARE_FAIL(TARE_NO_MEMORY, "out of memory (expected more than %zu bytes)", buf->capacity);
 }
 
 void tare_strbuf_put_visible(struct tare_strbuf *buf, const char *text) {

@@ -1,5 +1,6 @@
 /* Text tables. Cells are stored as text until all rows, and thereby the column widths, are known. */
 #include "base/text_table.h"
+#include "base/format.h"
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/visible.h"
@@ -63,9 +64,9 @@ void tare_text_table_cell(struct tare_text_table *table, const char *format, ...
     if (!table || table->failed || !table->n_rows || table->next >= table->n_columns) return;
     va_start(args, format);
     va_copy(again, args);
-    size = vsnprintf(NULL, 0, format, args);
+    size = tare_format_va(NULL, 0, format, args);
     text = size < 0 ? NULL : tare_arena_alloc(&table->arena, (size_t)size + 1);
-    if (text) vsnprintf(text, (size_t)size + 1, format, again);
+    if (text) tare_format_va(text, (size_t)size + 1, format, again);
     if (text && !tare_is_visible(text)) { /* every byte of a name could become six */
         char *visible = tare_arena_alloc(&table->arena, 6 * (size_t)size + 1);
         if (visible) tare_visible_line(visible, 6 * (size_t)size + 1, text);

@@ -1,5 +1,6 @@
 /* Selects a calibration algorithm by name and runs it. */
 #include "calib/algorithm.h"
+#include "base/format.h"
 
 #include "base/alloc.h"
 #include "base/control.h"
@@ -63,7 +64,7 @@ static tare_status parse_parameter(struct tare_algorithm_choice *choice, const c
         size_t length = equals ? size - name_size - 1 : 0;
         if (length < sizeof number) memcpy(number, equals ? equals + 1 : text, length);
         char *end = number;
-        double value = strtod(number, &end);
+        double value = tare_read_double(number, &end);
         if (length == 0 || length >= sizeof number || *end != '\0' || !isfinite(value) || value < parameters[i].min ||
             value > parameters[i].max)
             return TARE_FAIL(TARE_USAGE, "algorithm '%s': %s is '%.*s' (expected a number from %g to %g)",

@@ -1,8 +1,10 @@
 /* --max-memory limits the heap (base/alloc.h). --max-seconds sets a timer whose signal cancels the command as Ctrl-C
  * does, but with its own message; a command that has not stopped five seconds later is ended. */
 #include "cli/limits.h"
+#include "base/format.h"
 #include "base/alloc.h"
 #include "base/control.h"
+#include "base/memory_size.h"
 #include "base/strbuf.h"
 #include "cli/interrupted.h"
 
@@ -22,7 +24,7 @@ static tare_status read_size(size_t *bytes, const char *text) {
         { "TB", 1e12 }, { "KiB", 0x1p10 }, { "MiB", 0x1p20 }, { "GiB", 0x1p30 }, { "TiB", 0x1p40 },
     };
     char *end;
-    const double value = strtod(text, &end);
+    const double value = tare_read_double(text, &end);
     for (size_t i = 0; i < sizeof units / sizeof *units && end != text; i++) {
         const double size = value * units[i].factor;
         if (strcmp(end, units[i].unit) != 0 || !(size >= 1) || size > 0x1p62) continue;
@@ -32,16 +34,24 @@ static tare_status read_size(size_t *bytes, const char *text) {
     return TARE_FAIL(TARE_USAGE, "--max-memory is '%s' (expected a size such as 500MB, 8GB or 2GiB)", text);
 }
 
+/* The end of a command that did not stop in time; what it wrote so far is as after a kill. */
+static void on_end(int number) {
+    static const char text[] = "tare: error: the time limit has passed, and the command did not stop in 5 s: ended\n";
+    const ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
+    (void)written;
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
 static void on_time(int number) {
-    (void)number;
     if (!tare_interrupted) tare_interrupted = TARE_STOP_TIME;
-    signal(SIGALRM, SIG_DFL);
+    signal(number, on_end);
     alarm(5);
 }
 
 static tare_status set_time(const char *text) {
     char *end;
-    const double seconds = strtod(text, &end);
+    const double seconds = tare_read_double(text, &end);
     struct itimerval timer = { 0 };
     if (end == text || *end || !(seconds > 0) || seconds > 1e9)
         return TARE_FAIL(TARE_USAGE, "--max-seconds is '%s' (expected a positive number of seconds)", text);
@@ -68,7 +78,7 @@ static tare_status option_value(const char **value, const char *name, int *i, in
 }
 
 tare_status tare_limits_apply(int *argc, char **argv) {
-    size_t bytes = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
+    size_t bytes = tare_memory_bytes();
     int kept = 0, i = 0;
     for (; i < *argc && strcmp(argv[i], "--") != 0; i++) {
         const int first = i;
@@ -91,7 +101,8 @@ const struct tare_option tare_limits_rows[] = {
     { .name = "max-memory",
       .kind = TARE_OPTION_STRING,
       .placeholder = "SIZE",
-      .help = "fail instead of using more heap memory: 500MB, 8GB, 2GiB (default: the memory of the machine)" },
+      .help = "fail instead of using more heap memory: 500MB, 8GB, 2GiB (default: the memory of the machine or "
+              "container)" },
     { .name = "max-seconds",
       .kind = TARE_OPTION_STRING,
       .placeholder = "N",

@@ -1,5 +1,6 @@
 /* QuantizationOptions: spellings of all releases, TensorFlow's defaults and its validation. */
 #include "convert/quantization_options.h"
+#include "base/format.h"
 #include "base/strbuf.h"
 #include "quant/recipe.h"
 
@@ -281,9 +282,9 @@ static tare_status read_algorithm(struct tare_algorithm_choice *out, const optio
     if (method < 0 || method >= (int)(sizeof names / sizeof *names))
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "Unsupported calibration method: %d", method);
     if (method != PERCENTILE || !parameters) return tare_algorithm_parse(out, names[method]);
-    snprintf(percentile, sizeof percentile, "percentile:min_percentile=%.9g,max_percentile=%.9g",
-             parameters->min_percentile != 0 ? (double)parameters->min_percentile : 0.001,
-             parameters->max_percentile != 0 ? (double)parameters->max_percentile : 99.999);
+    tare_format(percentile, sizeof percentile, "percentile:min_percentile=%.9g,max_percentile=%.9g",
+                parameters->min_percentile != 0 ? (double)parameters->min_percentile : 0.001,
+                parameters->max_percentile != 0 ? (double)parameters->max_percentile : 99.999);
     return tare_algorithm_parse(out, percentile);
 }
 

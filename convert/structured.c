@@ -1,5 +1,6 @@
 /* Python values as text. Their depth is bounded by that of the message that they were read from. */
 #include "convert/structured.h"
+#include "base/format.h"
 #include "base/alloc.h"
 #include "proto/tensor_message.h"
 #include "base/tensor/dtype.h"
@@ -61,10 +62,11 @@ static void put_double(struct tare_strbuf *out, double number) {
         return;
     }
     for (int digits = 1; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, number);
-        if (strtod(text, NULL) == number) break;
+        tare_format(text, sizeof text, "%.*g", digits, number);
+        if (tare_read_double(text, NULL) == number) break;
     }
-    if (fabs(number) >= 1e-4 && fabs(number) < 1e16 && strchr(text, 'e')) snprintf(text, sizeof text, "%.0f", number);
+    if (fabs(number) >= 1e-4 && fabs(number) < 1e16 && strchr(text, 'e'))
+        tare_format(text, sizeof text, "%.0f", number);
     tare_strbuf_puts(out, text);
     if (!strpbrk(text, ".e")) tare_strbuf_puts(out, ".0");
 }

@@ -2,6 +2,7 @@
  * column has; reading a record parses its row again. A quoted value may contain separators, line breaks and doubled
  * quotes. */
 #include "datasets/csv_file.h"
+#include "base/format.h"
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/map.h"
@@ -118,7 +119,7 @@ static bool parse_float(double *out, const char *text) {
     if (strspn(text, "+-.0123456789eE") != strlen(text) && strcasecmp(text, "nan") != 0 &&
         strcasecmp(text, "inf") != 0 && strcasecmp(text, "-inf") != 0)
         return false;
-    *out = strtod(text, &end);
+    *out = tare_read_double(text, &end);
     return end != text && !*end;
 }
 

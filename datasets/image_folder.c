@@ -1,5 +1,6 @@
 /* Folders of images. */
 #include "datasets/image_folder.h"
+#include "base/format.h"
 #include "base/alloc.h"
 #include "base/file.h"
 
@@ -132,7 +133,7 @@ static tare_status add_line(struct tare_image_folder *folder, char *line) {
     errno = 0;
     number = strtoll(label, &end, 10);
     if (!*end && number >= 0 && !errno) return add(folder, line, NULL, number);
-    (void)strtod(label, &end);
+    (void)tare_read_double(label, &end);
     if (!*end) return TARE_FAIL(TARE_INVALID_ARGUMENT, "label '%s' (expected an integer, 0 or more, or a word)", label);
     return add(folder, line, label, -1);
 }

@@ -1,5 +1,6 @@
 /* Sizes of the parts of a data set, and the assignment of records. */
 #include "datasets/partition.h"
+#include "base/format.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -23,7 +24,7 @@ tare_status tare_partition_equally(struct tare_partition *out, int64_t records, 
 /* Parses the next number of "a,b,c"; moves *at after it and its comma. */
 static bool next_number(double *out, const char **at) {
     char *end;
-    *out = strtod(*at, &end);
+    *out = tare_read_double(*at, &end);
     if (end == *at || (*end && *end != ',') || (*end == ',' && !end[1]) || !(*out >= 0)) return false;
     *at = *end ? end + 1 : end;
     return true;

@@ -4,6 +4,7 @@
  * the shortest prefix of that order that meets the target; then each step of the prefix, the least useful first, is
  * taken back if the target still holds. Every mix that decides is measured on the records. */
 #include "eval/target.h"
+#include "base/format.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -338,7 +339,7 @@ tare_status tare_target_read_size(int64_t *bytes, const char *text, int64_t whol
         double factor;
     } units[] = { { "", 1 }, { "B", 1 }, { "kB", 1e3 }, { "MB", 1e6 }, { "GB", 1e9 }, { "%", 0 } };
     char *end;
-    const double value = strtod(text, &end);
+    const double value = tare_read_double(text, &end);
     for (size_t i = 0; end != text && i < sizeof units / sizeof *units; i++) {
         double size = value * (units[i].factor > 0 ? units[i].factor : (double)whole / 100);
         if (strcmp(end, units[i].name) != 0 || !(size >= 1) || !(size < 9e18)) continue;

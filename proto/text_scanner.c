@@ -1,5 +1,6 @@
 /* Names, numbers and strings of the text format. */
 #include "proto/text_scanner.h"
+#include "base/format.h"
 #include "base/file.h"
 
 #include <ctype.h>
@@ -280,13 +281,13 @@ static bool clean_number(char copy[TARE_TEXT_WORD_SIZE], const char *word) {
 bool tare_text_parse_double(const char *word, double *value) {
     char copy[TARE_TEXT_WORD_SIZE], *end;
     if (!clean_number(copy, word)) return false;
-    *value = strtod(copy, &end);
+    *value = tare_read_double(copy, &end);
     return end > copy && !*end;
 }
 
 bool tare_text_parse_float(const char *word, float *value) {
     char copy[TARE_TEXT_WORD_SIZE], *end;
     if (!clean_number(copy, word)) return false;
-    *value = strtof(copy, &end);
+    *value = tare_read_float(copy, &end);
     return end > copy && !*end;
 }

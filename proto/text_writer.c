@@ -1,5 +1,6 @@
 /* The writer of the text format. */
 #include "proto/field.h"
+#include "base/format.h"
 #include "proto/text_format.h"
 
 #include <inttypes.h>
@@ -16,8 +17,8 @@ static void write_float(struct tare_strbuf *out, float value) {
         return;
     }
     for (int digits = 6; digits <= 9; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, (double)value);
-        if (strtof(text, NULL) == value) break;
+        tare_format(text, sizeof text, "%.*g", digits, (double)value);
+        if (tare_read_float(text, NULL) == value) break;
     }
     tare_strbuf_puts(out, text);
 }
@@ -29,8 +30,8 @@ static void write_double(struct tare_strbuf *out, double value) {
         return;
     }
     for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, value);
-        if (strtod(text, NULL) == value) break;
+        tare_format(text, sizeof text, "%.*g", digits, value);
+        if (tare_read_double(text, NULL) == value) break;
     }
     tare_strbuf_puts(out, text);
 }

@@ -1,5 +1,6 @@
 /* The accuracy passes and their names. */
 #include "quant/layer.h"
+#include "base/format.h"
 #include "quant/pass.h"
 #include "base/arena.h"
 #include "base/option.h"
@@ -52,7 +53,7 @@ static tare_status read_value(struct tare_quant_pass_parameter *parameter, const
         if (parameter->value || strcmp(text, "false") == 0) return TARE_OK;
         return TARE_FAIL(TARE_USAGE, "%s: %s is '%s' (expected true or false)", pass, parameter->name, text);
     }
-    value = strtod(text, &end);
+    value = tare_read_double(text, &end);
     if (end == text || *end || !(value >= parameter->least) || !(value <= parameter->most))
         return TARE_FAIL(TARE_USAGE, "%s: %s is '%s' (expected a number from %g to %g)", pass, parameter->name, text,
                          parameter->least, parameter->most);

@@ -3,6 +3,7 @@
  * An activation is judged by the parameters that are deployed, not by the name of the algorithm: squared error on the
  * calibration histogram, against the error of the range that algorithm mse finds for the same integer type. */
 #include "quant/quality_warnings.h"
+#include "base/format.h"
 #include "quant/layer_index.h"
 #include "calib/algorithm.h"
 #include "calib/range_error.h"
@@ -22,7 +23,7 @@ tare_status tare_quant_add_warning(struct tare_quant_report *report, struct tare
     va_list args;
     if (!grown) return TARE_NO_MEMORY;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    tare_format_va(text, sizeof text, format, args);
     va_end(args);
     report->warnings = grown;
     grown[report->n_warnings] = tare_arena_strdup(arena, text);

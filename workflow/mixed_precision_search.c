@@ -1,6 +1,7 @@
 /* Runs the mixed-precision search (eval/target.h) on a model: the sensitivity of its layers to each precision first,
  * then whole mixes as the search requests them. */
 #include "workflow/mixed_precision_search.h"
+#include "base/format.h"
 #include "workflow/precision_levels.h"
 #include "base/progress.h"
 #include "base/strbuf.h"
@@ -125,7 +126,7 @@ static tare_status measure_float(struct tare_sensitivity_figures *out, int64_t *
 
 static tare_status read_number(double *out, const char *name, const char *text) {
     char *end;
-    *out = strtod(text, &end);
+    *out = tare_read_double(text, &end);
     if (end != text && !*end && isfinite(*out)) return TARE_OK;
     return TARE_FAIL(TARE_USAGE, "--%s is '%s' (expected a number)", name, text);
 }

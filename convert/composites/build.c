@@ -1,5 +1,6 @@
 /* Helpers with which the rows of composite functions check signatures and build bodies. */
 #include "convert/composites/build.h"
+#include "base/format.h"
 #include "graph/definitions/opdef.h"
 
 #include <stdarg.h>
@@ -18,7 +19,7 @@ tare_status tare_composing_decline(struct tare_composing *c, const char *format,
     char text[512];
     va_list values;
     va_start(values, format);
-    vsnprintf(text, sizeof text, format, values);
+    tare_format_va(text, sizeof text, format, values);
     va_end(values);
     c->reason = tare_arena_printf(c->arena, "%s", text);
     return c->reason ? TARE_OK : TARE_NO_MEMORY;

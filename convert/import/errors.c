@@ -1,5 +1,6 @@
 /* Reporting an error of the file and continuing. */
 #include "convert/import/import.h"
+#include "base/format.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,7 +10,7 @@ tare_status tare_import_fault(struct tare_import_faults *faults, tare_status sta
     va_list args;
     if (status == TARE_OK || status == TARE_NO_MEMORY || !faults) return status;
     va_start(args, where);
-    vsnprintf(place, sizeof place, where, args);
+    tare_format_va(place, sizeof place, where, args);
     va_end(args);
     faults->add(faults->arg, place, tare_error_text());
     faults->count++;

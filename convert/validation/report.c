@@ -1,5 +1,6 @@
 /* Adding violations to the list. */
 #include "convert/validation/internal.h"
+#include "base/format.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,7 +9,7 @@ void tare_file_fault(struct tare_file_validator *v, const char *where, const cha
     char what[1024];
     va_list args;
     va_start(args, format);
-    vsnprintf(what, sizeof what, format, args);
+    tare_format_va(what, sizeof what, format, args);
     va_end(args);
     if (tare_faults_add(v->faults, where, what) != TARE_OK) v->out_of_memory = true;
 }
@@ -17,7 +18,7 @@ void tare_file_note(struct tare_file_validator *v, const char *where, const char
     char what[1024];
     va_list args;
     va_start(args, format);
-    vsnprintf(what, sizeof what, format, args);
+    tare_format_va(what, sizeof what, format, args);
     va_end(args);
     if (tare_faults_note(v->faults, where, what) != TARE_OK) v->out_of_memory = true;
 }

@@ -1,5 +1,6 @@
 /* Measures the output of a batch job: sizes, and accuracy against the float model on the job's evaluation records. */
 #include "eval/jobs/job_measure.h"
+#include "base/format.h"
 #include "convert/saved_model.h"
 #include "eval/measure.h"
 #include "eval/sensitivity.h"
@@ -91,12 +92,13 @@ static bool breaks_sqnr(char reason[160], double db, double least) {
                  "the measured output has no SQNR, as it is a string or has no finite elements (use "
                  "max_drop instead of min_sqnr_db)");
     else if (isinf(db))
-        snprintf(reason, 160,
-                 "the output has NaN, infinite or missing elements where float's is finite (SQNR of at least %.2f dB "
-                 "expected)",
-                 least);
+        tare_format(
+            reason, 160,
+            "the output has NaN, infinite or missing elements where float's is finite (SQNR of at least %.2f dB "
+            "expected)",
+            least);
     else
-        snprintf(reason, 160, "SQNR is %.2f dB (at least %.2f expected)", db, least);
+        tare_format(reason, 160, "SQNR is %.2f dB (at least %.2f expected)", db, least);
     return true;
 }
 
@@ -104,9 +106,9 @@ static bool breaks_sqnr(char reason[160], double db, double least) {
 static void write_drop(char reason[160], const struct tare_measure *measure, double drop, double most) {
     const double unit = *measure->unit || measure->lower_is_better ? 1 : 100;
     const char *name = measure->lower_is_better ? " %" : strcmp(measure->unit, " %") == 0 ? " points" : measure->unit;
-    snprintf(reason, 160, "%s %s by %.*f%s (at most %.*f allowed)", measure->title,
-             measure->lower_is_better ? "rises" : "falls", unit > 1 ? 4 : 2, drop / unit, name, unit > 1 ? 4 : 2,
-             most / unit);
+    tare_format(reason, 160, "%s %s by %.*f%s (at most %.*f allowed)", measure->title,
+                measure->lower_is_better ? "rises" : "falls", unit > 1 ? 4 : 2, drop / unit, name, unit > 1 ? 4 : 2,
+                most / unit);
 }
 
 static bool breaks_drop(char reason[160], const struct tare_job_result *result, double most) {
@@ -117,7 +119,7 @@ static bool breaks_drop(char reason[160], const struct tare_job_result *result, 
     if (measured && result->measure && tare_measure_read(&kind, result->measure) == TARE_OK)
         write_drop(reason, tare_measure_find((enum tare_measure_kind)(kind - 1)), drop, most);
     else
-        snprintf(reason, 160, "agreement with float falls by %.2f points (at most %.2f allowed)", drop, most);
+        tare_format(reason, 160, "agreement with float falls by %.2f points (at most %.2f allowed)", drop, most);
     return true;
 }
 
@@ -125,7 +127,7 @@ bool tare_job_breaks_limit(char reason[160], const struct tare_job_result *resul
                            const struct tare_job_limits *limits) {
     if (breaks_drop(reason, result, limits->max_drop)) return true;
     if (limits->max_mae >= 0 && !(result->mae <= limits->max_mae)) {
-        snprintf(reason, 160, "mean absolute error is %.4g (at most %.4g allowed)", result->mae, limits->max_mae);
+        tare_format(reason, 160, "mean absolute error is %.4g (at most %.4g allowed)", result->mae, limits->max_mae);
         return true;
     }
     if (breaks_sqnr(reason, result->sqnr_db, limits->min_sqnr_db)) return true;

@@ -1,5 +1,6 @@
 /* A calibration as one HTML page. */
 #include "base/strbuf.h"
+#include "base/format.h"
 #include "eval/report/calibration_report.h"
 #include "eval/report/page.h"
 
@@ -20,7 +21,7 @@ static int decades_of(double count) {
 
 static void decade_text(char text[16], int decade) {
     static const char *const units[] = { "", "k", "M", "G", "T", "P" };
-    snprintf(text, 16, "%.0f%s", pow(10, decade % 3), units[decade / 3 < 6 ? decade / 3 : 5]);
+    tare_format(text, 16, "%.0f%s", pow(10, decade % 3), units[decade / 3 < 6 ? decade / 3 : 5]);
 }
 
 static void draw_thresholds(struct tare_strbuf *out, const struct tare_plot *plot,

@@ -1,4 +1,5 @@
 #include "eval/report/calibration_report.h"
+#include "base/format.h"
 
 #include "base/alloc.h"
 #include "base/strbuf.h"
@@ -173,7 +174,7 @@ void tare_calibration_report_free(struct tare_calibration_report *report) {
 /* ---- numbers ---- */
 
 const char *tare_calibration_value_text(char text[TARE_CALIBRATION_NUMBER], double value) {
-    snprintf(text, TARE_CALIBRATION_NUMBER, "%.5g", value == 0 ? 0 : value);
+    tare_format(text, TARE_CALIBRATION_NUMBER, "%.5g", value == 0 ? 0 : value);
     return text;
 }
 
@@ -181,12 +182,12 @@ const char *tare_calibration_sqnr_text(char text[TARE_CALIBRATION_NUMBER], doubl
     if (isinf(sqnr_db))
         snprintf(text, TARE_CALIBRATION_NUMBER, "exact");
     else
-        snprintf(text, TARE_CALIBRATION_NUMBER, "%.2f", sqnr_db);
+        tare_format(text, TARE_CALIBRATION_NUMBER, "%.2f", sqnr_db);
     return text;
 }
 
 const char *tare_calibration_share_text(char text[TARE_CALIBRATION_NUMBER], double share) {
-    snprintf(text, TARE_CALIBRATION_NUMBER, "%.3g%%", 100 * share);
+    tare_format(text, TARE_CALIBRATION_NUMBER, "%.3g%%", 100 * share);
     return text;
 }
 

@@ -1,5 +1,6 @@
 /* The layers of a quantization as a table and as JSON. */
 #include "base/strbuf.h"
+#include "base/format.h"
 #include "base/text_table.h"
 #include "eval/explain.h"
 #include "eval/report/json_text.h"
@@ -65,7 +66,7 @@ static void put_weight(struct tare_text_table *table, const struct tare_explanat
         return;
     }
     for (int64_t i = 0; i < e->n_weight_scales && i < SHOWN; i++)
-        size += snprintf(text + size, sizeof text - (size_t)size, "%s%.4g", i ? " " : "", e->weight_scales[i]);
+        size += tare_format(text + size, sizeof text - (size_t)size, "%s%.4g", i ? " " : "", e->weight_scales[i]);
     if (e->n_weight_scales > SHOWN)
         snprintf(text + size, sizeof text - (size_t)size, " … (%" PRId64 ")", e->n_weight_scales);
     tare_text_table_cell(table, "%s", text);

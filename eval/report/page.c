@@ -1,4 +1,5 @@
 #include "eval/report/page.h"
+#include "base/format.h"
 #include "page_css.h" /* TARE_PAGE_CSS, generated from page.css */
 #include "page_js.h"  /* TARE_PAGE_JS, from page.js */
 
@@ -44,7 +45,7 @@ static void print_escaped(struct tare_strbuf *out, const char *format, va_list a
     char small[256];
     va_list again;
     va_copy(again, args);
-    int size = vsnprintf(small, sizeof small, format, args);
+    int size = tare_format_va(small, sizeof small, format, args);
     if (size >= 0 && (size_t)size < sizeof small) {
         tare_page_text(out, small);
     } else if (size >= 0) {
@@ -52,7 +53,7 @@ static void print_escaped(struct tare_strbuf *out, const char *format, va_list a
         for (int i = 0; i <= size; i++)
             tare_strbuf_putc(&plain, ' ');
         if (!plain.failed) {
-            vsnprintf(plain.data, (size_t)size + 1, format, again);
+            tare_format_va(plain.data, (size_t)size + 1, format, again);
             tare_page_text(out, plain.data);
         }
         out->failed = out->failed || plain.failed;
@@ -140,7 +141,7 @@ void tare_page_legend_item(struct tare_strbuf *out, int series, const char *form
     char text[256];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    tare_format_va(text, sizeof text, format, args);
     va_end(args);
     tare_strbuf_puts(out, "<span class=\"item\">");
     tare_page_swatch(out, series);

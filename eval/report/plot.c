@@ -1,6 +1,7 @@
 /* Plots of pages (eval/report/page.h). The SVG has a thousand units in each direction and is stretched to its box;
  * strokes do not scale. Text and markers are HTML, positioned in percent. */
 #include "eval/report/page.h"
+#include "base/format.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -111,7 +112,7 @@ void tare_plot_x_tick(struct tare_strbuf *out, const struct tare_plot *plot, dou
     char text[TEXT_SIZE];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    tare_format_va(text, sizeof text, format, args);
     va_end(args);
     double share = part(x, plot->x_low, plot->x_high);
     tare_strbuf_printf(out, "<span class=\"x%s\" style=\"left:%.2f%%\">", end_class(share), 100 * share);
@@ -123,7 +124,7 @@ void tare_plot_y_tick(struct tare_strbuf *out, const struct tare_plot *plot, dou
     char text[TEXT_SIZE];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    tare_format_va(text, sizeof text, format, args);
     va_end(args);
     tare_strbuf_printf(out, "<span class=\"y\" style=\"top:%.2f%%\">", y_of(plot, y) * 100 / UNITS);
     tare_page_text(out, text);
@@ -157,7 +158,7 @@ void tare_plot_label(struct tare_strbuf *out, const struct tare_plot *plot, doub
     char text[TEXT_SIZE];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    tare_format_va(text, sizeof text, format, args);
     va_end(args);
     double share = part(x, plot->x_low, plot->x_high);
     tare_strbuf_printf(out, "<span class=\"at%s %s\" style=\"left:%.2f%%;top:%.2f%%\">", share > 0.5 ? " left" : "",

@@ -1,5 +1,6 @@
 /* Tables of reports. Cells are stored until the end, when empty columns are known and can be omitted. */
 #include "eval/report/report_table.h"
+#include "base/format.h"
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/text_table.h"
@@ -71,9 +72,9 @@ void tare_report_table_cell(struct tare_report_table *table, const char *format,
     if (!cell) return;
     va_start(args, format);
     va_copy(again, args);
-    const int size = vsnprintf(NULL, 0, format, args);
+    const int size = tare_format_va(NULL, 0, format, args);
     text = size < 0 ? NULL : tare_arena_alloc(&table->arena, (size_t)size + 1);
-    if (text) vsnprintf(text, (size_t)size + 1, format, again);
+    if (text) tare_format_va(text, (size_t)size + 1, format, again);
     va_end(again);
     va_end(args);
     table->failed |= !text;
@@ -114,7 +115,7 @@ void tare_report_table_number(struct tare_report_table *table, const char *forma
         tare_report_table_skip(table, 1);
         return;
     }
-    snprintf(text, sizeof text, format, value);
+    tare_format(text, sizeof text, format, value);
     tare_report_table_cell(table, "%s", text);
 }
 

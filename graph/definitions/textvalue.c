@@ -1,5 +1,6 @@
 /* Syntax of protobuf's text format. */
 #include "graph/definitions/textvalue.h"
+#include "base/format.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -188,7 +189,7 @@ bool tare_text_float(double *out, const struct tare_text_value *value) {
     const char *text = value->text.data;
     char *end;
     if (value->kind != TARE_TEXT_SCALAR || strncasecmp(text + (*text == '-'), "0x", 2) == 0) return false;
-    *out = strtod(text, &end);
+    *out = tare_read_double(text, &end);
     if (end > text && (*end == 'f' || *end == 'F')) end++;
     return end > text && end == text + value->text.size;
 }

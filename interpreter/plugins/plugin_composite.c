@@ -2,6 +2,7 @@
  * interface of a function and build its new body. Values are edges of the graph; a node is resolved when its first
  * output is asked for, after the library has set its attributes. */
 #include "graph/definitions/opdef.h"
+#include "base/format.h"
 #include "interpreter/plugins/host.h"
 
 #include <stdio.h>
@@ -134,7 +135,7 @@ static int composite_attr_string(const tare_op_composite *c, const char *name, c
 
 static int composite_decline(tare_op_composite *c, const char *format, va_list args) {
     char text[512];
-    vsnprintf(text, sizeof text, format, args);
+    tare_format_va(text, sizeof text, format, args);
     c->rewrite->reason = tare_arena_strdup(c->rewrite->arena, text);
     return c->rewrite->reason ? (int)TARE_OK : (int)TARE_NO_MEMORY;
 }

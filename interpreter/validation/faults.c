@@ -1,5 +1,6 @@
 /* Recording violations with the place where they were found. */
 #include "base/alloc.h"
+#include "base/format.h"
 #include "interpreter/validation/validate_internal.h"
 
 #include <stdio.h>
@@ -42,7 +43,7 @@ void tare_fault(struct tare_validator *validator, const char *where, const char 
     char what[1024];
     va_list args;
     va_start(args, format);
-    vsnprintf(what, sizeof what, format, args);
+    tare_format_va(what, sizeof what, format, args);
     va_end(args);
     add(validator, tare_arena_printf(&validator->faults->arena, "%s: %s", where, what));
 }
@@ -51,7 +52,7 @@ void tare_fault_at(struct tare_validator *validator, const struct tare_node *nod
     char what[1024];
     va_list args;
     va_start(args, format);
-    vsnprintf(what, sizeof what, format, args);
+    tare_format_va(what, sizeof what, format, args);
     va_end(args);
     add(validator, tare_arena_printf(&validator->faults->arena, "%s/%s (%s): %s", tare_graph_label(node->graph),
                                      node->name, node->op, what));

@@ -29,4 +29,12 @@ crowded=$(git -C "$TARE_SOURCE_DIR" ls-files '*.c' '*.h' | grep -v '^tests/' | s
 
 strays=$(git -C "$TARE_SOURCE_DIR" ls-files | grep -v / | grep -vxE '\..*|(CHANGELOG|CONTRIBUTING|README)\.md|CMake(Lists\.txt|Presets\.json)|LICENSE')
 [ -z "$strays" ] || fail "unexpected files at the top level: $strays"
+
+# Numbers are read and printed with a point whatever the locale of the host: base/format.h.
+local_numbers=$(cd "$TARE_SOURCE_DIR" && git ls-files '*.c' | grep -vE '^(tests|bench|examples|python)/|^base/format\.c$' |
+    xargs grep -nE '\b(strtod|strtof|strtold|atof|vsnprintf|vsprintf)\(|[^n]scanf\(.*%[0-9]*l?[efgaEFGA]')
+[ -z "$local_numbers" ] || fail "numbers that depend on the locale (tare_read_double, tare_format in base/format.h): $local_numbers"
+printed=$(cd "$TARE_SOURCE_DIR" && git ls-files '*.c' | grep -vE '^(tests|bench|examples|python|cli)/|^base/progress\.c$' |
+    xargs grep -nE '\b(snprintf|fprintf|printf)\(.*%[-+ #0-9.*]*[efgaEFGA]\b')
+[ -z "$printed" ] || fail "numbers printed in the host's locale (tare_format in base/format.h): $printed"
 finish

@@ -1,5 +1,6 @@
 /* ReadFile and DecodeCSV. */
 #include "base/alloc.h"
+#include "base/format.h"
 #include "base/file.h"
 #include "interpreter/ops/support/operand.h"
 #include "interpreter/ops/string/text.h"
@@ -76,7 +77,7 @@ static tare_status read_field(struct tare_strbuf *out, bool *more, size_t *at, c
     }
     *more = i < record.size;
     *at = i + 1;
-    return out->failed ? TARE_FAIL(TARE_NO_MEMORY, "out of memory") : TARE_OK;
+    return tare_strbuf_status(out);
 }
 
 /* Whether spaces alone follow the number that ends at `end`; there is none if `end` is where the text begins. */
@@ -94,10 +95,10 @@ static bool store_number(struct tare_tensor *out, int64_t i, const char *text) {
     errno = 0;
     switch (out->dtype) {
     case TARE_DT_FLOAT:
-        TARE_DATA(float, out)[i] = strtof(text, &end);
+        TARE_DATA(float, out)[i] = tare_read_float(text, &end);
         return ends(text, end);
     case TARE_DT_DOUBLE:
-        TARE_DATA(double, out)[i] = strtod(text, &end);
+        TARE_DATA(double, out)[i] = tare_read_double(text, &end);
         return ends(text, end);
     default:
         whole = strtoll(text, &end, 10);

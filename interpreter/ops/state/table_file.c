@@ -1,5 +1,6 @@
 /* Initializes lookup tables from the lines of a text file (table_file.h). */
 #include "interpreter/ops/state/table_file.h"
+#include "base/format.h"
 
 #include "base/alloc.h"
 #include "base/file.h"
@@ -47,10 +48,10 @@ static tare_status store_text(struct tare_tensor *to, const struct reader *reade
             TARE_DATA(int64_t, to)[0] = strtoll(number, &end, 10);
             break;
         case TARE_DT_FLOAT:
-            TARE_DATA(float, to)[0] = strtof(number, &end);
+            TARE_DATA(float, to)[0] = tare_read_float(number, &end);
             break;
         case TARE_DT_DOUBLE:
-            TARE_DATA(double, to)[0] = strtod(number, &end);
+            TARE_DATA(double, to)[0] = tare_read_double(number, &end);
             break;
         default:
             return TARE_FAIL(TARE_UNSUPPORTED, "a table file with %s", tare_dtype_name(to->dtype));

@@ -1,5 +1,6 @@
 /* StringFormat, StringNGrams, EncodeBase64 and DecodeBase64. */
 #include "base/alloc.h"
+#include "base/format.h"
 #include "interpreter/ops/support/move.h"
 #include "interpreter/ops/support/operand.h"
 #include "interpreter/ops/string/text.h"
@@ -21,9 +22,9 @@ static void append_real(struct tare_strbuf *out, double value, bool is_double) {
         tare_strbuf_puts(out, signbit(value) ? "-nan" : "nan");
         return;
     }
-    snprintf(text, sizeof text, "%.*g", is_double ? DBL_DIG : FLT_DIG, value);
-    if (is_double ? strtod(text, NULL) != value : strtof(text, NULL) != (float)value)
-        snprintf(text, sizeof text, "%.*g", is_double ? DBL_DECIMAL_DIG : FLT_DECIMAL_DIG, value);
+    tare_format(text, sizeof text, "%.*g", is_double ? DBL_DIG : FLT_DIG, value);
+    if (is_double ? tare_read_double(text, NULL) != value : tare_read_float(text, NULL) != (float)value)
+        tare_format(text, sizeof text, "%.*g", is_double ? DBL_DECIMAL_DIG : FLT_DECIMAL_DIG, value);
     tare_strbuf_puts(out, text);
 }
 

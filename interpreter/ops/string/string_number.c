@@ -1,5 +1,6 @@
 /* AsString, StringToNumber, hash buckets, DecodeRaw and Fingerprint: conversions between strings and numbers. */
 #include "base/alloc.h"
+#include "base/format.h"
 #include "interpreter/ops/string/hash64.h"
 #include "interpreter/ops/support/operand.h"
 #include "interpreter/ops/string/text.h"
@@ -49,9 +50,9 @@ static bool parse_real(struct tare_tensor *out, int64_t i, const char *text) {
     for (const char *c = text; *c; c++)
         if (*c == '(') return false; /* nan(...) */
     if (out->dtype == TARE_DT_FLOAT)
-        TARE_DATA(float, out)[i] = strtof(text, &end);
+        TARE_DATA(float, out)[i] = tare_read_float(text, &end);
     else
-        TARE_DATA(double, out)[i] = strtod(text, &end);
+        TARE_DATA(double, out)[i] = tare_read_double(text, &end);
     return end != text && *end == '\0';
 }
 

@@ -1,0 +1,144 @@
+/* The library reads and prints numbers with a point whatever the locale of its host: results in a locale with a decimal
+ * comma, which the test builds, are those in the locale "C". */
+#include "include/tare/tare.h"
+
+#include "support/api_check.h"
+#include "support/temp.h"
+
+#include <locale.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char *const samples = GLYPHS "calibration.tfrecord.gz", *const records = GLYPHS "eval.tfrecord.gz";
+
+/* localedef warns, and fails, because the other categories are missing; what it writes is complete. */
+static void use_comma(void) {
+    static const char source[] = "LC_NUMERIC\ndecimal_point \",\"\nthousands_sep \".\"\ngrouping 3;3\nEND LC_NUMERIC\n";
+    const char *path = temp_file("comma.source", source, sizeof source - 1);
+    char command[4096], text[32];
+    snprintf(command, sizeof command, "localedef --force --no-archive -i '%s' '%s/comma' >/dev/null 2>&1", path,
+             temp_folder());
+    (void)!system(command);
+    setenv("LOCPATH", temp_folder(), 1);
+    assert_non_null(setlocale(LC_ALL, "comma"));
+    snprintf(text, sizeof text, "%g", 0.5);
+    assert_string_equal(text, "0,5");
+    assert_true(strtod("0.5", NULL) == 0);
+}
+
+static tare_model *open_glyphs(void) {
+    tare_model *model;
+    OK(tare_model_open(&model, NULL, GLYPHS "saved_model"));
+    return model;
+}
+
+/* Texts with numbers that are read and printed, none of which depends on the time. */
+struct texts {
+    char *described, *ranges, *page, *layers, *report, *error;
+};
+
+static void make_texts(struct texts *out) {
+    static const char converter[] = "tpu_functions { function_alias: 'tpu_func' } batch_options { "
+                                    "num_batch_threads: 2 max_batch_size: 8 batch_timeout_micros: 5000 "
+                                    "allowed_batch_sizes: 8 max_enqueued_batches: 10 }";
+    static const char text[] = "input { name: \"image\" scale: 0.5 mean: 0.25 std: 1.5 }";
+    const char *spec = temp_file("spec.pbtxt", text, sizeof text - 1);
+    tare_model *model = open_glyphs(), *made;
+    tare_calibration *calibration;
+    char options[4096];
+    OK(tare_model_describe(&out->described, model));
+    snprintf(options, sizeof options, "limit=30 channels spec=%s", spec);
+    OK(tare_model_calibrate(&calibration, model, &samples, 1, options));
+    OK(tare_calibration_report(&out->ranges, calibration, "algorithms=percentile:p=99.9,mse"));
+    OK(tare_calibration_report(&out->page, calibration, "algorithms=percentile:p=99.9 html"));
+    OK(tare_model_quantize_report(NULL, &out->layers, model, "static", calibration,
+                                  "algorithm=percentile:p=99.9 passes=smooth_quant:alpha=0.4"));
+    OK(tare_model_convert(&made, &out->report, model, converter, calibration, 0));
+    REFUSED(tare_model_quantize(NULL, model, "static", calibration, "algorithm=percentile:p=0.25"), TARE_ERROR_USAGE,
+            "from 50 to 100");
+    out->error = strdup(tare_error_text());
+    tare_model_close(made);
+    tare_calibration_close(calibration);
+    tare_model_close(model);
+}
+
+static void check_equal(char *point, char *comma) {
+    assert_non_null(strstr(point, "."));
+    assert_string_equal(point, comma);
+    tare_text_free(point);
+    tare_text_free(comma);
+}
+
+static void texts__are_the_same_with_a_decimal_comma(void **state) {
+    struct texts point, comma;
+    (void)state;
+    make_texts(&point);
+    use_comma();
+    make_texts(&comma);
+    setlocale(LC_ALL, "C");
+    check_equal(point.described, comma.described);
+    check_equal(point.ranges, comma.ranges);
+    check_equal(point.page, comma.page);
+    check_equal(point.layers, comma.layers);
+    check_equal(point.report, comma.report);
+    assert_string_equal(point.error, comma.error);
+    free(point.error);
+    free(comma.error);
+}
+
+/* Every line has as many cells as the first one. */
+static void check_cells(const char *csv) {
+    size_t expected = 0;
+    for (const char *line = csv; *line; line += strcspn(line, "\n") + 1) {
+        size_t cells = 1;
+        for (const char *at = line; *at && *at != '\n'; at++)
+            cells += *at == ',';
+        if (!expected) expected = cells;
+        if (cells != expected) print_error("%.*s\n", (int)strcspn(line, "\n"), line);
+        assert_int_equal(cells, expected);
+    }
+    assert_true(expected > 5);
+}
+
+static void check_no_comma(const char *text) {
+    for (const char *at = text; (at = strchr(at, ',')); at++)
+        if (at > text && at[-1] >= '0' && at[-1] <= '9' && at[1] >= '0' && at[1] <= '9') fail_msg("%.40s", at - 1);
+}
+
+static void comparison__has_points_with_a_decimal_comma(void **state) {
+    const tare_comparison_task task = { .struct_size = sizeof task,
+                                        .paths = &records,
+                                        .n_paths = 1,
+                                        .options = "methods=dynamic,weight_only limit=10 max-drop=0.5" };
+    tare_model *model;
+    tare_comparison *comparison;
+    char *text;
+    (void)state;
+    use_comma();
+    model = open_glyphs();
+    OK(tare_comparison_open(&comparison, model, &task));
+    OK(tare_comparison_report(&text, comparison, TARE_COMPARISON_CSV));
+    check_cells(text);
+    tare_text_free(text);
+    OK(tare_comparison_report(&text, comparison, TARE_COMPARISON_TEXT));
+    check_no_comma(text);
+    tare_text_free(text);
+    tare_comparison_close(comparison);
+    tare_model_close(model);
+    setlocale(LC_ALL, "C");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(texts__are_the_same_with_a_decimal_comma),
+        cmocka_unit_test(comparison__has_points_with_a_decimal_comma),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
