@@ -200,7 +200,6 @@ void tare_comparison_close(tare_comparison *c) {
 
 static void put_text(struct tare_strbuf *out, const struct tare_compare_job *job) {
     tare_comparison_table(out, &job->result);
-    if (job->result.sensitivity) tare_sensitivity_table(out, job->result.sensitivity, 0);
     tare_comparison_verdict(out, &job->result);
 }
 

@@ -43,7 +43,7 @@ struct tare_model_handle {
     char *temporary; /* directory above `path`, removed with the handle; NULL: `path` is the caller's, or not set */
     struct tare_arena arena;
     struct tare_public_side *inputs, *outputs; /* one a signature */
-    pthread_mutex_t path_lock;                 /* of `path` and `temporary` */
+    pthread_mutex_t lock; /* of `path` and `temporary`, and of building the lists of uses of `model` */
 };
 
 /* The contents are never changed: tare_calibration_add replaces them by a changed copy. A function that works with a

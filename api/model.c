@@ -7,6 +7,7 @@
 #include "convert/saved_model.h"
 #include "eval/comparison.h"
 #include "eval/model_inputs.h"
+#include "graph/signature_uses.h"
 #include "workflow/inspection.h"
 #include "api/handles.h"
 
@@ -110,7 +111,7 @@ tare_status tare_public_model(tare_model **out, struct tare_context_handle *cont
         return TARE_NO_MEMORY;
     }
     *handle = (struct tare_model_handle){ .context = context, .family = tare_public_family(), .model = model };
-    pthread_mutex_init(&handle->path_lock, NULL);
+    pthread_mutex_init(&handle->lock, NULL);
     if (path) handle->path = tare_strdup(path);
     if (!path || handle->path) status = describe_signatures(handle);
     if (status == TARE_OK) status = tare_control_verify();
@@ -166,7 +167,7 @@ tare_status tare_model_open_tagged(tare_model **out, tare_context *context, cons
 void tare_model_close(tare_model *model) {
     if (!model) return;
     tare_model_free(model->model);
-    pthread_mutex_destroy(&model->path_lock);
+    pthread_mutex_destroy(&model->lock);
     tare_arena_free(&model->arena);
     if (model->temporary && tare_file_remove_tree(model->temporary) != TARE_OK) tare_error_clear();
     tare_free(model->temporary);
@@ -184,10 +185,27 @@ tare_status tare_public_check_calibration(const struct tare_calibration *calibra
 
 /* ---- describing and writing ---- */
 
+/* Analyses count uses, in lists that graphs and signatures build when they are first needed. */
+static tare_status index_uses(const struct tare_graph_model *model) {
+    for (size_t i = 0; i < model->n_functions; i++)
+        TARE_TRY(tare_graph_index_uses(model->functions[i]));
+    (void)tare_signatures_count_uses(model->main->model, (struct tare_edge){ NULL, 0 });
+    return tare_graph_index_uses(model->main);
+}
+
+static tare_status index_once(const tare_model *model) {
+    pthread_mutex_t *lock = (pthread_mutex_t *)(uintptr_t)&model->lock;
+    pthread_mutex_lock(lock);
+    const tare_status status = index_uses(model->model);
+    pthread_mutex_unlock(lock);
+    return status;
+}
+
 static tare_status describe_model(char **json, const tare_model *model) {
     const struct inspect_options options = { .functions = true };
-    json_t *root;
-    tare_status status = inspect_json(&root, model->model, &options);
+    json_t *root = NULL;
+    tare_status status = index_once(model);
+    if (status == TARE_OK) status = inspect_json(&root, model->model, &options);
     *json = status == TARE_OK ? json_dumps(root, JSON_INDENT(2)) : NULL;
     json_decref(root);
     return status == TARE_OK && !*json ? TARE_NO_MEMORY : status;
@@ -229,10 +247,10 @@ static tare_status write_temporary(tare_model *model) {
 tare_status tare_public_path(const char **out, const tare_model *model) {
     tare_model *handle = (tare_model *)(uintptr_t)model; /* the path is no part of what callers see of a model */
     tare_status status = TARE_OK;
-    pthread_mutex_lock(&handle->path_lock);
+    pthread_mutex_lock(&handle->lock);
     if (!handle->path) status = write_temporary(handle);
     *out = handle->path;
-    pthread_mutex_unlock(&handle->path_lock);
+    pthread_mutex_unlock(&handle->lock);
     return status;
 }
 

@@ -397,9 +397,10 @@ void tare_output_dir_abort(struct tare_output_dir *out) {
     char text[4096];
     char *slash = out->path ? strrchr(out->path, '/') : NULL;
     snprintf(text, sizeof text, "%s", tare_error_text());
-    if (out->temporary && tare_file_remove_tree(out->temporary) != TARE_OK) tare_error_set(text);
+    /* First, so that removing has descriptors where the process is out of them: other processes then may help. */
     if (out->temporary && out->guard >= 0) close(out->guard);
     tare_output_unlock(&out->lock);
+    if (out->temporary && tare_file_remove_tree(out->temporary) != TARE_OK) tare_error_set(text);
     /* rmdir leaves a parent alone that holds something else by now. */
     if (out->adds && out->path) {
         tare_file_remove_made_folders(out->path, out->existed);

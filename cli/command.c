@@ -67,9 +67,11 @@ static void on_signal(int number) {
     tare_interrupted = TARE_STOP_INTERRUPTED;
 }
 
-/* A signal that the parent ignores (nohup, a background job of a shell without job control) stays ignored. */
+/* A signal that the parent ignores (nohup, a background job of a shell without job control) stays ignored. A file that
+ * becomes larger than the process may write (ulimit -f) is an error of the write, as a full disk is. */
 static void catch_signals(void) {
     const struct sigaction action = { .sa_handler = on_signal };
+    signal(SIGXFSZ, SIG_IGN);
     for (size_t i = 0; i < sizeof stop_signals / sizeof *stop_signals; i++) {
         struct sigaction before;
         if (sigaction(stop_signals[i], NULL, &before) == 0 && before.sa_handler == SIG_IGN) continue;

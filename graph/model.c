@@ -2,6 +2,7 @@
 #include "graph/model.h"
 #include "base/alloc.h"
 #include "base/control.h"
+#include "base/stack.h"
 #include "graph/op.h"
 
 #include <stdio.h>
@@ -123,6 +124,7 @@ tare_status tare_node_each_function(const struct tare_node *node,
     const struct tare_graph_model *model = node->graph->model;
     struct tare_graph *callee = node->def ? NULL : tare_model_find_function(model, node->op);
     TARE_TRY(tare_control_check());
+    TARE_TRY(tare_stack_check()); /* analyses follow calls by recursion */
     if (callee) TARE_TRY(fn(arg, node, callee));
     if (node->has_no_functions) return TARE_OK;
     for (size_t i = 0; i < node->n_attrs; i++) {
@@ -136,11 +138,18 @@ tare_status tare_node_each_function(const struct tare_node *node,
     return TARE_OK;
 }
 
+/* A function that the walk has reached. */
+struct recursion_state {
+    bool on_path;
+    size_t height; /* functions in the longest chain of calls from it on */
+};
+
 /* Depth-first walk of the call graph; `path` is the chain of callers. */
 struct recursion_walk {
-    struct tare_map states; /* by name: the graph when its callees were all seen, the walk while it is on the path */
+    struct tare_arena arena;
+    struct tare_map states; /* by name: struct recursion_state */
     const struct tare_graph **path;
-    size_t depth, capacity;
+    size_t depth, height; /* height: of the callees of the last function on the path, so far */
 };
 
 static tare_status report_recursion(const struct recursion_walk *walk, size_t first) {
@@ -155,30 +164,52 @@ static tare_status report_recursion(const struct recursion_walk *walk, size_t fi
                      walk->path[first]->name);
 }
 
+static tare_status check_height(size_t height) {
+    if (height <= TARE_MOST_NESTED_CALLS) return TARE_OK;
+    return TARE_FAIL(TARE_INVALID_ARGUMENT, "functions nest too deep (more than %d calls)", TARE_MOST_NESTED_CALLS);
+}
+
+static tare_status walk_calls(void *arg, const struct tare_node *node, struct tare_graph *callee);
+
+static tare_status walk_function(struct recursion_walk *walk, struct recursion_state *state, struct tare_graph *graph) {
+    const size_t height_of_others = walk->height;
+    TARE_TRY(check_height(walk->depth + 1)); /* bounds the stack on a hostile file */
+    state->on_path = true;
+    walk->path[walk->depth++] = graph;
+    walk->height = 0;
+    for (size_t i = 0; i < graph->n_nodes; i++)
+        TARE_TRY(tare_node_each_function(graph->nodes[i], walk_calls, walk));
+    walk->depth--;
+    state->on_path = false;
+    state->height = walk->height + 1;
+    walk->height = height_of_others;
+    return check_height(state->height); /* also where the callees were reached before this function */
+}
+
 static tare_status walk_calls(void *arg, const struct tare_node *node, struct tare_graph *callee) {
     struct recursion_walk *walk = arg;
+    struct recursion_state *state = tare_map_get(&walk->states, callee->name);
     (void)node;
-    const void *seen = tare_map_get(&walk->states, callee->name);
-    for (size_t i = 0; seen == walk && i < walk->depth; i++)
+    for (size_t i = 0; state && state->on_path && i < walk->depth; i++)
         if (walk->path[i] == callee) return report_recursion(walk, i);
-    if (seen) return TARE_OK;
-    if (walk->depth == walk->capacity) return TARE_FAIL(TARE_INVALID_ARGUMENT, "functions nest too deep");
-    if (!tare_map_set(&walk->states, callee->name, walk)) return TARE_NO_MEMORY;
-    walk->path[walk->depth++] = callee;
-    for (size_t i = 0; i < callee->n_nodes; i++)
-        TARE_TRY(tare_node_each_function(callee->nodes[i], walk_calls, walk));
-    walk->depth--;
-    return tare_map_set(&walk->states, callee->name, callee) ? TARE_OK : TARE_NO_MEMORY;
+    if (!state) {
+        state = TARE_NEW(&walk->arena, struct recursion_state);
+        if (!state || !tare_map_set(&walk->states, callee->name, state)) return TARE_NO_MEMORY;
+        TARE_TRY(walk_function(walk, state, callee));
+    }
+    if (walk->height < state->height) walk->height = state->height;
+    return TARE_OK;
 }
 
 tare_status tare_model_check_recursion(const struct tare_graph_model *model) {
-    struct recursion_walk walk = { .capacity = TARE_MOST_NESTED_CALLS }; /* bounds the stack on a hostile file */
+    struct recursion_walk walk = { 0 };
     tare_status status = TARE_OK;
     walk.path = tare_calloc(TARE_MOST_NESTED_CALLS, sizeof *walk.path);
     if (!walk.path) return TARE_NO_MEMORY;
     for (size_t i = 0; i < model->n_functions && status == TARE_OK; i++)
         status = walk_calls(&walk, NULL, model->functions[i]);
     tare_map_free(&walk.states);
+    tare_arena_free(&walk.arena);
     tare_free(walk.path);
     return status;
 }

@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
-# check-threads.sh [MODEL…]: calibrate, run, compare and batch with four workers under ThreadSanitizer, on the bundled example
-# and on models of the test data ($TARE_TEST_DATA, ../shared/data) with recorded inputs. Prints a line per model and command;
-# exit status 1 if a data race was found. Builds the preset "threads" first.
+# check-threads.sh [MODEL…]: under ThreadSanitizer, all pairs of calls of libtare that may share a handle, and calibrate, run,
+# compare and batch with four workers, on the bundled example and on models of the test data ($TARE_TEST_DATA, ../shared/data)
+# with recorded inputs. Prints a line per model and command; exit status 1 if a data race was found. Builds the preset "threads"
+# first. --library: only the pairs of calls.
 set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 data=${TARE_TEST_DATA:-$root/../shared/data}
+library=
+[ "${1:-}" != --library ] || { library=1; shift; }
 models=("$@")
 [ $# -gt 0 ] || models=(mlperf-tiny-kws mobilenet_vww resnet8_cifar10 scisharp-lstm vespa-mnist)
 work=$(mktemp -d)
@@ -15,9 +18,13 @@ export TSAN_OPTIONS="exitcode=66 log_path=$work/race"
 failed=0
 
 try() { # MODEL COMMAND…
+    check "$1" "$2" "$tare" "${@:2}"
+}
+
+check() { # NAME WHAT PROGRAM ARGUMENT…
     local status=0 races
     rm -f "$work"/race.*
-    "$tare" "${@:2}" >"$work/out" 2>"$work/err" || status=$?
+    "${@:3}" >"$work/out" 2>"$work/err" || status=$?
     races=$(cat "$work"/race.* 2>/dev/null | grep -c '^WARNING: ThreadSanitizer')
     printf '%-20s %-10s status %d, %d data races\n' "$1" "$2" "$status" "$races"
     [ "$races" -eq 0 ] && [ "$status" -eq 0 ] && return
@@ -38,6 +45,8 @@ all() { # NAME MODEL SIGNATURE RECORDS
         --output-dir "$work/$1-batch" --state "$work/$1-state"
 }
 
+check libtare pairs "$root/build-threads/tests/test_api" api/thread_pairs
+[ -z "$library" ] || exit $failed
 all glyphs "$root/examples/glyphs/saved_model" serving_default "$root/examples/glyphs/calibration.tfrecord.gz"
 for model in "${models[@]}"; do
     inputs=$(ls "$data/references/$model"/*/inputs.tfrecord.gz 2>/dev/null | head -1)

@@ -404,10 +404,9 @@ tare_status tare_workflow_calibrate_hessians(struct tare_calibration *calibratio
     size_t left_out;
     if (!calibration->hessians && !(calibration->hessians = tare_hessians_new())) return TARE_NO_MEMORY;
     TARE_TRY(tare_quant_want_hessians(calibration->hessians, &left_out, model, calibration, LIMIT));
-    if (options->progress)
-        fprintf(stderr, "Hessians of %zu layer inputs: %.1f MB%s\n", tare_hessians_count(calibration->hessians),
-                (double)tare_hessians_total_bytes(calibration->hessians) / 1e6,
-                left_out ? "; the rest would take too much and is rounded to nearest" : "");
+    tare_note(options->log, "Hessians of %zu layer inputs: %.1f MB%s", tare_hessians_count(calibration->hessians),
+              (double)tare_hessians_total_bytes(calibration->hessians) / 1e6,
+              left_out ? "; the rest would take too much and is rounded to nearest" : "");
     second.state_path = NULL;
     second.channels = false;
     if (!tare_hessians_count(calibration->hessians)) return TARE_OK;

@@ -6,7 +6,8 @@
 
 #include <stdint.h>
 
-/* Appends the text, quoted when it contains a comma, quote or line break; nothing for NULL. */
+/* Appends the text, quoted when it contains a comma, quote or line break, and after a single quote when a spreadsheet
+ * would take it for a formula; nothing for NULL. */
 void tare_csv_text(struct tare_strbuf *out, const char *text);
 /* Appends a comma and the number ("inf", "-inf"); only the comma for NaN. */
 void tare_csv_number(struct tare_strbuf *out, double value);

@@ -13,7 +13,9 @@
 extern "C" {
 #endif
 
+/* Thread-safe: an addition replaces the statistics, with a lock, and does not change them. */
 typedef struct tare_calibration_handle tare_calibration;
+/* Thread-compatible: samples are in the order of the calls. */
 typedef struct tare_calibrator_handle tare_calibrator;
 
 /* Runs the samples of files through the model. A path is a file or a pattern, optionally with a signature in front:

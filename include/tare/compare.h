@@ -48,6 +48,7 @@ typedef struct tare_comparison_task {
     uint64_t reserved[4];                /* zero. For members of later versions */
 } tare_comparison_task;
 
+/* Thread-safe: it does not change. */
 typedef struct tare_comparison_handle tare_comparison;
 
 /* Runs the comparison. Release *out with tare_comparison_close. */

@@ -15,6 +15,7 @@
 extern "C" {
 #endif
 
+/* Thread-safe once it is configured: calls only read it. */
 typedef struct tare_context_handle tare_context;
 
 /* Progress of a call: `what` is "calibrating", "comparing" …, `done` counts from 0, `total` is -1 while unknown. Called

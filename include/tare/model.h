@@ -11,6 +11,7 @@
 extern "C" {
 #endif
 
+/* Thread-safe: it does not change. */
 typedef struct tare_model_handle tare_model;
 
 enum tare_write_flags {

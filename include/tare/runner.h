@@ -11,7 +11,9 @@
 extern "C" {
 #endif
 
+/* Thread-compatible: it has the state of the model's variables. */
 typedef struct tare_runner_handle tare_runner;
+/* Thread-compatible: the arrays may be written. */
 typedef struct tare_outputs_handle tare_outputs;
 
 /* Creates a runner, initializes variables and runs the model's initializers. TARE_ERROR_UNSUPPORTED lists the ops that

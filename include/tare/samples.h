@@ -11,7 +11,9 @@
 extern "C" {
 #endif
 
+/* Thread-compatible: it has a place in its files. */
 typedef struct tare_reader_handle tare_reader;
+/* Thread-compatible: records are in the order of the calls. */
 typedef struct tare_writer_handle tare_writer;
 
 /* Reads files one after another; a path may be a pattern ("samples-*.tfrecord"). `spec`: path of a DatasetSpec

@@ -8,9 +8,9 @@
  * reports a status, and needs one). Functions that can fail return tare_status and set tare_error_text(); *out is then
  * NULL.
  *
- * Threads: different handles may be used by different threads at the same time. Models and calibrations may be shared
- * for reading (open runners, calibrate, quantize, convert, compare, describe, write); a runner, calibrator, reader or
- * writer serves one thread at a time. Calibration and comparison start worker threads and join them before the call
+ * Threads: different handles may be used by different threads at the same time. Handles whose type is declared
+ * "thread-safe" may be used by several threads at once, until they are closed; those declared "thread-compatible" serve
+ * one thread at a time. Calibration and comparison start worker threads and join them before the call
  * returns (a calibrator: before it is closed). The library prints nothing. Its only signal handler is one of SIGBUS,
  * installed when it maps a file: it handles mapped files that become shorter, and passes all else to the handler that
  * was installed before. */

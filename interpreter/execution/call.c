@@ -2,6 +2,7 @@
  * session->run_plan, because the executor is a layer above the steps that call functions. */
 #include "interpreter/execution/plan.h"
 #include "base/alloc.h"
+#include "base/stack.h"
 
 #include <stdio.h>
 
@@ -88,6 +89,7 @@ tare_status tare_exec_call(struct tare_session *session, const struct tare_graph
         results[i] = (struct tare_tensor){ 0 };
     status = session->depth >= session->options.max_call_depth ? report_depth(session, function)
                                                                : check_args(function, args, n_args, n_results);
+    if (status == TARE_OK) status = tare_stack_check();
     if (status == TARE_OK) status = run_function(session, function, args, results);
     for (size_t i = 0; i < n_args; i++)
         if (args[i].dtype) tare_tensor_reset(&args[i]);

@@ -76,23 +76,43 @@ static const struct tare_inferred_call *find_call(const struct tare_infer_root *
     return call;
 }
 
+/* A call with these facts that was inferred incompletely in an earlier inference, which is not used again; NULL: none.
+ */
+static struct tare_inferred_call *find_stale(const struct tare_infer_root *root, struct tare_call_key key,
+                                             const struct tare_fact *args) {
+    struct tare_inferred_call *call = tare_map_get_n(&root->calls, (const char *)&key, sizeof key);
+    while (call && !same_facts(call->args, args, key.callee->n_args))
+        call = call->next;
+    return call;
+}
+
+/* Adds a call without returns. */
+static struct tare_inferred_call *add_call(struct tare_infer_root *root, struct tare_call_key key,
+                                           const struct tare_fact *args) {
+    struct tare_inferred_call *call = TARE_NEW(&root->arena, struct tare_inferred_call);
+    if (!call) return NULL;
+    call->key = key;
+    call->args = tare_arena_extend(&root->arena, args, key.callee->n_args, 1, sizeof *args);
+    call->returns = TARE_NEW_ARRAY(&root->arena, struct tare_fact, key.callee->n_returns + 1);
+    call->next = tare_map_get_n(&root->calls, (const char *)&key, sizeof key);
+    if (!call->args || !call->returns) return NULL;
+    return tare_map_set_n(&root->calls, (const char *)&call->key, sizeof call->key, call) ? call : NULL;
+}
+
 /* `limits`: those reached before the call. `status` is returned, except without memory. */
 static tare_status note_call(struct tare_infer_root *root, struct tare_call_key key, const struct tare_fact *args,
                              const struct tare_fact *returns, uint64_t limits, tare_status status) {
     const struct tare_graph *callee = key.callee;
-    struct tare_inferred_call *call = TARE_NEW(&root->arena, struct tare_inferred_call);
-    if (!call || status == TARE_NO_MEMORY || status == TARE_INTERRUPTED) return call ? status : TARE_NO_MEMORY;
-    *call = (struct tare_inferred_call){ .key = key,
-                                         .status = status,
-                                         .limited = root->limits > limits ? root->number : 0 };
-    call->args = tare_arena_extend(&root->arena, args, callee->n_args, 1, sizeof *args);
-    call->returns = tare_arena_extend(&root->arena, returns, callee->n_returns, 1, sizeof *returns);
+    struct tare_inferred_call *call;
+    if (status == TARE_NO_MEMORY || status == TARE_INTERRUPTED) return status;
+    call = find_stale(root, key, args);
+    if (!call) call = add_call(root, key, args);
+    if (!call) return TARE_NO_MEMORY;
+    call->status = status;
+    call->limited = root->limits > limits ? root->number : 0;
+    if (callee->n_returns) memcpy(call->returns, returns, callee->n_returns * sizeof *returns);
     call->text = status == TARE_OK ? "" : tare_arena_strdup(&root->arena, tare_error_text());
-    call->next = tare_map_get_n(&root->calls, (const char *)&key, sizeof key);
-    if (!call->args || !call->returns || !call->text ||
-        !tare_map_set_n(&root->calls, (const char *)&call->key, sizeof call->key, call))
-        return TARE_NO_MEMORY;
-    return status;
+    return call->text ? status : TARE_NO_MEMORY;
 }
 
 /* The facts of the callee's returns. Values die with no call: all memory is the root's. */

@@ -44,5 +44,12 @@ usage() { expect 2 "$1" "$tare" "${@:2}"; }
 usage "--max-memory is '4x' (expected a size" run small --data x.tfrecord --max-memory 4x
 usage "--max-seconds is '-1' (expected a positive number" run small --data x.tfrecord --max-seconds=-1
 usage "option '--max-seconds' needs a value" run small --data x.tfrecord --max-seconds
+# a file size limit is an error of the write
+limited() { (ulimit -f 8; exec "$tare" "$@"); }
+expect 1 "File too large" limited copy "$glyphs/saved_model" out
+expect 1 "File too large" limited calibrate "$glyphs/saved_model" --data "$glyphs/calibration.tfrecord.gz" -o out.calib --quiet
+rm -f stdout stderr
+[ "$(ls -A)" = "$before" ] || fail "ulimit -f: left behind: $(ls -A)"
+
 grep -q -- '--max-memory SIZE' <<<"$("$tare" help)" || fail "help does not name the limits"
 finish

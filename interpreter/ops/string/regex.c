@@ -97,7 +97,8 @@ static tare_status compile(struct regex *regex, struct tare_str translated, stru
     }
     regex->lenient = pcre2_compile(text, translated.size, options | PCRE2_MATCH_INVALID_UTF, &error, &at, NULL);
     regex->match = pcre2_match_data_create_from_pattern(regex->code, NULL);
-    if (!regex->match || !regex->lenient) return TARE_FAIL(TARE_NO_MEMORY, "out of memory");
+    if (!regex->match || !regex->lenient)
+        return TARE_FAIL(TARE_NO_MEMORY, "out of memory for a pattern of %zu bytes", pattern.size);
     pcre2_jit_compile(regex->code, PCRE2_JIT_COMPLETE); /* on failure matching is slower but works */
     return TARE_OK;
 }
@@ -183,7 +184,7 @@ static tare_status regex_search(bool *found, const struct regex *regex, const st
     }
     *found = count >= 0;
     if (count >= 0 || count == PCRE2_ERROR_NOMATCH) return TARE_OK;
-    if (count == PCRE2_ERROR_NOMEMORY) return TARE_FAIL(TARE_NO_MEMORY, "out of memory");
+    if (count == PCRE2_ERROR_NOMEMORY) return TARE_FAIL(TARE_NO_MEMORY, "out of memory for a text of %zu bytes", size);
     return TARE_FAIL(TARE_INVALID_ARGUMENT, "the pattern cannot be matched (PCRE2 error %d)", count);
 }
 

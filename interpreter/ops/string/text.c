@@ -2,8 +2,8 @@
 #include "interpreter/ops/string/text.h"
 
 tare_status tare_text_store(struct tare_tensor *tensor, int64_t i, struct tare_strbuf *buf) {
-    tare_status status = buf->failed ? TARE_FAIL(TARE_NO_MEMORY, "out of memory")
-                                     : tare_tensor_set_string(tensor, i, tare_strbuf_text(buf), buf->size);
+    tare_status status = tare_strbuf_status(buf);
+    if (status == TARE_OK) status = tare_tensor_set_string(tensor, i, tare_strbuf_text(buf), buf->size);
     buf->size = 0;
     return status;
 }

@@ -53,7 +53,7 @@ static tare_status split_by_logits(struct tokens *tokens, struct tare_str text, 
         }
         after_blank = blank;
     }
-    return tokens->bytes.failed ? TARE_FAIL(TARE_NO_MEMORY, "out of memory") : TARE_OK;
+    return tare_strbuf_status(&tokens->bytes);
 }
 
 static tare_status write_tokens(struct tare_kernel *kernel, const struct tokens *tokens) {

@@ -1,0 +1,339 @@
+/* Every pair of calls that docs/library.md allows on one handle at the same time, each on a handle that nothing has
+ * used yet. scripts/check-threads.sh runs it under ThreadSanitizer. */
+#include "include/tare/tare.h"
+
+#include "support/api_check.h"
+#include "support/temp.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char *const samples = GLYPHS "calibration.tfrecord.gz", *const records = GLYPHS "eval.tfrecord.gz";
+
+/* The handles that both threads use. */
+struct shared {
+    tare_context *context;
+    tare_model *model;
+    tare_calibration *calibration, *other; /* of the model; of different records */
+    tare_comparison *comparison;
+};
+
+/* ---- calls: each returns a status and leaves nothing ---- */
+
+static tare_status describe(const struct shared *s, int thread) {
+    char *json;
+    (void)thread;
+    const tare_status status = tare_model_describe(&json, s->model);
+    tare_text_free(json);
+    return status;
+}
+
+static tare_status look(const struct shared *s, int thread) {
+    tare_array array;
+    (void)thread;
+    if (tare_model_signature_count(s->model) != 1 || !tare_model_signature_name(s->model, 0))
+        return TARE_ERROR_INTERNAL;
+    if (tare_model_input_count(s->model, NULL) != 1 || tare_model_output_count(s->model, NULL) != 1)
+        return TARE_ERROR_INTERNAL;
+    if (tare_model_weight_size(s->model) < 1) return TARE_ERROR_INTERNAL;
+    if (!tare_model_function_argument(s->model, "tpu_func", "image")) return TARE_ERROR_INTERNAL;
+    const tare_status status = tare_model_input(&array, s->model, NULL, 0);
+    return status == TARE_OK ? tare_model_output(&array, s->model, NULL, 0) : status;
+}
+
+static tare_status write_model(const struct shared *s, int thread) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/written-%d", temp_folder(), thread);
+    return tare_model_write(s->model, path, TARE_WRITE_OVERWRITE);
+}
+
+static tare_status run(const struct shared *s, int thread) {
+    static const float pixels[28 * 28];
+    const tare_array image = {
+        .name = "image", .dtype = TARE_DTYPE_FLOAT, .rank = 4, .dims = { 1, 28, 28, 1 }, .data = pixels
+    };
+    const tare_array *outputs;
+    tare_runner *runner;
+    size_t count;
+    tare_status status = thread ? tare_runner_open(&runner, s->model, NULL)
+                                : tare_runner_open_function(&runner, s->model, "tpu_func", &image, 1);
+    if (status == TARE_OK) status = tare_runner_run(runner, &image, 1, &outputs, &count);
+    tare_runner_close(runner);
+    return status;
+}
+
+static tare_status calibrate(const struct shared *s, int thread) {
+    tare_calibration *calibration;
+    (void)thread;
+    const tare_status status = tare_model_calibrate(&calibration, s->model, &samples, 1, "limit=4 threads=2");
+    tare_calibration_close(calibration);
+    return status;
+}
+
+static tare_status push(const struct shared *s, int thread) {
+    static const float pixels[28 * 28];
+    const tare_array image = {
+        .name = "image", .dtype = TARE_DTYPE_FLOAT, .rank = 4, .dims = { 1, 28, 28, 1 }, .data = pixels
+    };
+    tare_calibration *calibration = NULL;
+    tare_calibrator *calibrator;
+    (void)thread;
+    tare_status status = tare_calibrator_open(&calibrator, s->model, "threads=2");
+    if (status == TARE_OK) status = tare_calibrator_push(calibrator, &image, 1);
+    if (status == TARE_OK) status = tare_calibrator_finish(&calibration, calibrator);
+    tare_calibrator_close(calibrator);
+    tare_calibration_close(calibration);
+    return status;
+}
+
+static tare_status quantize(const struct shared *s, int thread) {
+    tare_model *made;
+    (void)thread;
+    const tare_status status = tare_model_quantize(&made, s->model, "static", s->calibration, NULL);
+    tare_model_close(made);
+    return status;
+}
+
+static tare_status convert(const struct shared *s, int thread) {
+    tare_model *made;
+    (void)thread;
+    const tare_status status =
+        tare_model_convert(&made, NULL, s->model, "tpu_functions { function_alias: 'tpu_func' }", s->calibration, 0);
+    tare_model_close(made);
+    return status;
+}
+
+static tare_status compare(const struct shared *s, int thread) {
+    char *json;
+    (void)thread;
+    const tare_status status =
+        tare_model_compare(&json, s->model, &records, 1, s->calibration, "methods=static limit=2 threads=2");
+    tare_text_free(json);
+    return status;
+}
+
+static tare_status write_calibration(const struct shared *s, int thread) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/written-%d.calib", temp_folder(), thread);
+    return tare_calibration_write(s->calibration, path);
+}
+
+static tare_status report_calibration(const struct shared *s, int thread) {
+    char *text;
+    (void)thread;
+    if (tare_calibration_record_count(s->calibration) < 1) return TARE_ERROR_INTERNAL;
+    tare_status status = tare_calibration_describe(&text, s->calibration);
+    tare_text_free(text);
+    if (status == TARE_OK) status = tare_calibration_report(&text, s->calibration, "html");
+    if (status == TARE_OK) tare_text_free(text);
+    return status;
+}
+
+static tare_status copy_calibration(const struct shared *s, int thread) {
+    tare_calibration *copy;
+    (void)thread;
+    const tare_status status = tare_calibration_copy(&copy, s->calibration);
+    tare_calibration_close(copy);
+    return status;
+}
+
+/* The second of two additions finds the records there already. */
+static tare_status add(const struct shared *s, int thread) {
+    (void)thread;
+    const tare_status status = tare_calibration_add(s->calibration, s->other);
+    return status == TARE_ERROR_INVALID_ARGUMENT ? TARE_OK : status;
+}
+
+static tare_status report_comparison(const struct shared *s, int thread) {
+    tare_status status = TARE_OK;
+    (void)thread;
+    for (int format = TARE_COMPARISON_JSON; format <= TARE_COMPARISON_TEXT && status == TARE_OK; format++) {
+        char *text;
+        status = tare_comparison_report(&text, s->comparison, format);
+        tare_text_free(text);
+    }
+    return status;
+}
+
+static tare_status open_with_context(const struct shared *s, int thread) {
+    tare_model *model;
+    tare_reader *reader;
+    const tare_array *arrays;
+    size_t count;
+    (void)thread;
+    tare_status status = tare_model_open(&model, s->context, GLYPHS "saved_model");
+    tare_model_close(model);
+    if (status == TARE_OK) status = tare_reader_open(&reader, s->context, &records, 1, NULL);
+    if (status != TARE_OK) return status;
+    status = tare_reader_next(reader, &arrays, &count);
+    tare_reader_close(reader);
+    return status;
+}
+
+/* ---- pairs ---- */
+
+struct row {
+    const char *name;
+    tare_status (*call)(const struct shared *shared, int thread);
+};
+
+struct thread {
+    const struct row *row;
+    const struct shared *shared;
+    pthread_barrier_t *barrier;
+    int number;
+    tare_status status;
+    char text[512];
+};
+
+static void *work(void *arg) {
+    struct thread *thread = arg;
+    pthread_barrier_wait(thread->barrier);
+    thread->status = thread->row->call(thread->shared, thread->number);
+    snprintf(thread->text, sizeof thread->text, "%s", tare_error_text());
+    return NULL;
+}
+
+static void run_pair(const struct row *a, const struct row *b, const struct shared *shared) {
+    pthread_barrier_t barrier;
+    struct thread threads[2] = { { a, shared, &barrier, 0, TARE_OK, "" }, { b, shared, &barrier, 1, TARE_OK, "" } };
+    pthread_t ids[2];
+    pthread_barrier_init(&barrier, NULL, 2);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&ids[i], NULL, work, &threads[i]), 0);
+    for (int i = 0; i < 2; i++)
+        pthread_join(ids[i], NULL);
+    pthread_barrier_destroy(&barrier);
+    for (int i = 0; i < 2; i++)
+        if (threads[i].status != TARE_OK) fail_msg("%s and %s: %s", a->name, b->name, threads[i].text);
+}
+
+/* Calls `renew` for the handles of each pair, and releases them after it. */
+static void run_pairs(const struct row *rows, size_t count, const struct shared *base,
+                      void (*renew)(struct shared *shared), void (*release)(struct shared *shared)) {
+    for (size_t a = 0; a < count; a++)
+        for (size_t b = a; b < count; b++) {
+            struct shared shared = *base;
+            renew(&shared);
+            run_pair(&rows[a], &rows[b], &shared);
+            release(&shared);
+        }
+}
+
+static const struct row model_rows[] = {
+    { "describe", describe }, { "look", look },           { "write", write_model },
+    { "run", run },           { "calibrate", calibrate }, { "push", push },
+    { "quantize", quantize }, { "convert", convert },     { "compare", compare },
+};
+enum { N_MODEL_ROWS = sizeof model_rows / sizeof *model_rows };
+
+static void open_model(struct shared *shared) {
+    OK(tare_model_open(&shared->model, shared->context, GLYPHS "saved_model"));
+}
+
+static void close_model(struct shared *shared) {
+    tare_model_close(shared->model);
+}
+
+static tare_calibration *calibrated(const tare_model *model, const char *options) {
+    tare_calibration *calibration;
+    OK(tare_model_calibrate(&calibration, model, &samples, 1, options));
+    return calibration;
+}
+
+static void opened_model__every_pair_of_calls(void **state) {
+    struct shared shared = { 0 };
+    (void)state;
+    OK(tare_context_open(&shared.context));
+    tare_context_set_threads(shared.context, 2);
+    open_model(&shared);
+    shared.calibration = calibrated(shared.model, "limit=8");
+    close_model(&shared);
+    run_pairs(model_rows, N_MODEL_ROWS, &shared, open_model, close_model);
+    tare_calibration_close(shared.calibration);
+    tare_context_close(shared.context);
+}
+
+/* A model that has no directory yet: the first call that needs one writes it. */
+static void make_model(struct shared *shared) {
+    tare_model *from;
+    OK(tare_model_open(&from, NULL, GLYPHS "saved_model"));
+    OK(tare_model_quantize(&shared->model, from, "weight_only", NULL, NULL));
+    tare_model_close(from);
+}
+
+static void made_model__every_pair_of_calls(void **state) {
+    static const struct row rows[] = {
+        { "describe", describe }, { "look", look },           { "write", write_model },
+        { "run", run },           { "calibrate", calibrate }, { "convert", convert },
+    };
+    struct shared shared = { 0 };
+    (void)state;
+    run_pairs(rows, sizeof rows / sizeof *rows, &shared, make_model, close_model);
+}
+
+static void renew_calibrations(struct shared *shared) {
+    OK(tare_calibration_copy(&shared->calibration, shared->calibration));
+    OK(tare_calibration_copy(&shared->other, shared->other));
+}
+
+static void close_calibrations(struct shared *shared) {
+    tare_calibration_close(shared->calibration);
+    tare_calibration_close(shared->other);
+}
+
+static void calibration__every_pair_of_calls(void **state) {
+    static const struct row rows[] = {
+        { "write", write_calibration }, { "report", report_calibration }, { "copy", copy_calibration }, { "add", add },
+        { "quantize", quantize },       { "compare", compare },
+    };
+    static const char *const more = GLYPHS "eval.tfrecord.gz";
+    struct shared shared = { 0 };
+    (void)state;
+    open_model(&shared);
+    shared.calibration = calibrated(shared.model, "limit=8");
+    OK(tare_model_calibrate(&shared.other, shared.model, &more, 1, "limit=3"));
+    run_pairs(rows, sizeof rows / sizeof *rows, &shared, renew_calibrations, close_calibrations);
+    close_calibrations(&shared);
+    close_model(&shared);
+}
+
+static void keep(struct shared *shared) {
+    (void)shared;
+}
+
+static void comparison_and_context__every_pair_of_calls(void **state) {
+    static const struct row rows[] = { { "report", report_comparison }, { "open", open_with_context } };
+    const tare_comparison_task task = {
+        .struct_size = sizeof task, .paths = &records, .n_paths = 1, .options = "methods=weight_only limit=4"
+    };
+    struct shared shared = { 0 };
+    (void)state;
+    OK(tare_context_open(&shared.context));
+    open_model(&shared);
+    OK(tare_comparison_open(&shared.comparison, shared.model, &task));
+    run_pairs(rows, sizeof rows / sizeof *rows, &shared, keep, keep);
+    tare_comparison_close(shared.comparison);
+    close_model(&shared);
+    tare_context_close(shared.context);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(opened_model__every_pair_of_calls),
+        cmocka_unit_test(made_model__every_pair_of_calls),
+        cmocka_unit_test(calibration__every_pair_of_calls),
+        cmocka_unit_test(comparison_and_context__every_pair_of_calls),
+    };
+    temp_folder(); /* by one thread */
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
