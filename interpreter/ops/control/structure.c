@@ -147,7 +147,10 @@ static tare_status run_assert(struct tare_kernel *kernel) {
     return status;
 }
 
-/* ---- printing: always to stderr, because stdout belongs to the program's own output ---- */
+/* ---- printing: always to stderr, because stdout belongs to the program's own output. What is printed is in the order
+ * of the records, as state is ---- */
+
+enum { PRINTS = TARE_OP_STATEFUL | TARE_OP_WRITES };
 
 struct print_state {
     int64_t printed;
@@ -166,7 +169,8 @@ static tare_status run_print(struct tare_kernel *kernel) {
         state->printed++;
         tare_strbuf_puts(&text, tare_node_string(kernel->node, "message", ""));
         print_values(&text, kernel->inputs + 1, kernel->n_inputs - 1, tare_node_int(kernel->node, "summarize", 3));
-        fprintf(stderr, "%s\n", tare_strbuf_text(&text));
+        tare_strbuf_putc(&text, '\n');
+        tare_strbuf_print(&text, stderr); /* at once: lines of other threads must not be in the middle */
         tare_strbuf_free(&text);
     }
     return tare_kernel_forward(kernel, 0, 0);
@@ -176,9 +180,13 @@ static tare_status run_print_v2(struct tare_kernel *kernel) {
     const struct tare_str *text = kernel->inputs[0].data;
     if (kernel->inputs[0].elements != 1)
         return TARE_FAIL(TARE_SHAPE, "the text has %lld elements (expected 1)", (long long)kernel->inputs[0].elements);
-    fwrite(text->data ? text->data : "", 1, text->size, stderr);
-    fputs(tare_node_string(kernel->node, "end", "\n"), stderr);
-    return TARE_OK;
+    struct tare_strbuf line = { 0 };
+    tare_strbuf_append(&line, text->data, text->size);
+    tare_strbuf_puts(&line, tare_node_string(kernel->node, "end", "\n"));
+    tare_strbuf_print(&line, stderr); /* at once, as above */
+    const tare_status status = tare_strbuf_status(&line);
+    tare_strbuf_free(&line);
+    return status;
 }
 
 /* Returns the index of the first device kind named CPU, or the number of kinds if there is none. Keras inserts this
@@ -299,12 +307,12 @@ const struct tare_op tare_ops_structure[] = {
       .prepare = prepare_print,
       .run = run_print,
       .release = tare_free,
-      .flags = TARE_OP_STATEFUL },
+      .flags = PRINTS },
     { .name = "PrintV2",
       .inputs = "input: string",
       .attrs = "output_stream: string = 'stderr'; end: string = '\\n'",
       .infer = infer_nothing,
       .run = run_print_v2,
-      .flags = TARE_OP_STATEFUL },
+      .flags = PRINTS },
     { 0 },
 };

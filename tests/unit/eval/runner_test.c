@@ -237,6 +237,22 @@ static void state__that_a_signature_changes_is_known_before_the_run(void **state
     tare_model_free(f.model);
 }
 
+static void printing__is_in_the_order_of_the_records(void **state) {
+    struct fixture f;
+    struct tare_strbuf text = { 0 };
+    bool stateful;
+    (void)state;
+    open_fixture(&f);
+    struct tare_node *print = mini_open(f.model->main, "Print", "print", 2, f.x, f.x);
+    mini_ok(tare_node_set_type_list(print, "U", (const int[]){ TARE_DT_FLOAT }, 1));
+    close_fixture(&f, mini_done(print));
+    assert_int_equal(tare_session_state_ops(&stateful, f.model, &f.signature, &text), TARE_OK);
+    assert_true(stateful);
+    assert_string_equal(tare_strbuf_text(&text), "Print: used by print\n");
+    tare_strbuf_free(&text);
+    tare_model_free(f.model);
+}
+
 static void failure__is_the_first_one_in_the_order_of_the_records(void **state) {
     struct fixture f;
     static struct answers answers;
@@ -436,6 +452,7 @@ int main(void) {
         cmocka_unit_test(stored_records__stay_in_files_when_they_do_not_fit_or_are_damaged),
         cmocka_unit_test(state__belongs_to_a_worker_and_its_records_do_not_depend_on_timing),
         cmocka_unit_test(state__that_a_signature_changes_is_known_before_the_run),
+        cmocka_unit_test(printing__is_in_the_order_of_the_records),
         cmocka_unit_test(failure__is_the_first_one_in_the_order_of_the_records),
         cmocka_unit_test(failure__in_a_batch_names_its_records),
         cmocka_unit_test(batch__of_large_activations_is_run_record_by_record),
