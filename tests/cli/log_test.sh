@@ -56,6 +56,8 @@ done
 "$tare" quantize "$model" verbose --method weight_only -v 2>log >/dev/null || fail "quantize: $(cat log)"
 grep -q "^tare: loaded .*/saved_model: " log && grep -q "^tare: exit status 0 after " log || fail "no details: $(cat log)"
 lines=$(wc -l <messages)
+expect 2 "--log-file few.calib is also --output" "$tare" calibrate "$model" --data few.tfrecord -o few.calib --log-file few.calib
+absent few.calib
 expect 1 "Output directory already exists: plain" "$tare" quantize "$model" plain --method weight_only --quiet --log-file messages
 [ "$(wc -l <messages)" -gt "$lines" ] && grep -q " error: Output directory already exists: plain" messages && grep -q "detail: exit status 1 after" messages ||
     fail "the error is not in the file: $(cat messages)"
