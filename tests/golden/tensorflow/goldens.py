@@ -84,6 +84,16 @@ def model():
     os.rmdir(os.path.join(folder, "assets"))
 
 
-FAMILIES = {f.__name__: f for f in (image_file, regex, model)}
+def string():
+    """Characters whose upper case has several code points."""
+    g = Golden()
+    several = [c for c in map(chr, (*range(0xD800), *range(0xE000, 0x20000))) if len(c.upper()) > 1]
+    texts = ["".join(several[at:at + 8]).encode() for at in range(0, len(several), 8)]
+    for op in ("StringUpper", "StringLower"):
+        g.case(op, "encoding: 'utf-8'", [text(texts)], [getattr(tf.raw_ops, op)(input=texts, encoding="utf-8").numpy()])
+    g.save(__file__, "string")
+
+
+FAMILIES = {f.__name__: f for f in (image_file, regex, string, model)}
 for name in sys.argv[1:] or FAMILIES:
     FAMILIES[name]()
