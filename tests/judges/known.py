@@ -19,7 +19,7 @@ KNOWN: dict[str, str] = {
              " quantize/static-uniform convert/default convert/batching convert/scope-all convert/float32 convert/int8", "tare"),
     **places("sparse_and_ragged_results", COMPOSITE, "run quantize/dynamic quantize/dynamic-tf quantize/dynamic-uniform quantize/weight-only"
              " quantize/weight-only-variables quantize/weight-only-4", "values"),
-    **places("keras3_lstm", LISTS, "convert/default convert/batching", "values"),
+    **places("keras3_lstm", LISTS, "convert/default convert/batching convert/scope-all", "values"),
     **places("jpeg_classifier", PLACED, "convert/default convert/batching convert/scope-all convert/float32 convert/int8", "tare"),
     **places("embedding_of_looked_up_strings", SCALAR, "convert/batching", "tare"),
     **places("table_that_changes", "the keys of tables in a checkpoint are not recognized", "validate", "tare"),
