@@ -22,7 +22,7 @@ diff -r by_auto int8 >/dev/null || fail "the printed command builds another mode
 
 "$tare" auto "$model" tpu "${data[@]}" --tpu --quiet >out 2>log || fail "auto --tpu: $(cat log)"
 [ ! -s log ] || fail "auto --quiet: $(cat log)"
-"$tare" inspect tpu --ops | grep -q TPUPartitionedCall || fail "auto --tpu does not place the model"
+grep -q TPUPartitionedCall <<<"$("$tare" inspect tpu --ops)" || fail "auto --tpu does not place the model"
 expect 1 "already exists" "$tare" auto "$model" tpu "${data[@]}" --tpu
 expect 2 "missing option '--data'" "$tare" auto "$model" other
 absent other

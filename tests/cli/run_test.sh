@@ -43,7 +43,7 @@ sparse.values float32[3] 1 2 3
 sparse.dense_shape int64[2] 2 3
 OUT
 done
-"$tare" inspect "$work/composite" --signature serving_default 2>/dev/null | grep -qF 'int64    [?]  (of a RaggedTensor)' || fail "inspect of composite outputs"
+grep -qF 'int64    [?]  (of a RaggedTensor)' <<<"$("$tare" inspect "$work/composite" --signature serving_default 2>/dev/null)" || fail "inspect of composite outputs"
 
 # a function of the guide to tf.function: shapes of its input_signature, values that were bound when it was traced, and
 # outputs of --input in their own shapes

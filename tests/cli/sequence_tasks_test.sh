@@ -16,7 +16,7 @@ compare() {
     local task=$1 folder=$work/tasks/$1 key=$2
     shift 2
     "$tare" compare "$folder/saved_model" --data "$folder/eval.tfrecord.gz" --target target --json \
-        --calibration-data "$folder/calibration.tfrecord.gz" --methods static,dynamic,weight_only,bfloat16 "$@" \
+        --calibration-data "$folder/calibration.tfrecord.gz" --methods static,dynamic,weight_only "$@" \
         >"$work/json" 2>"$work/error" || fail "$task $*: $(cat "$work/error")"
     "$python" - "$work/json" "$key" >"$work/$task" <<'END' || fail "$task: $(head -c 300 "$work/json")"
 import json, sys
@@ -40,17 +40,19 @@ recorded() {
         "$work/$1" || fail "$1: float $(head -1 "$work/$1") (expected $score)"
 }
 
+# The models are of TensorFlow 1, which tare convert refuses: a comparison has no bfloat16 row and says why.
+"$tare" compare "$work/tasks/mlp/saved_model" --data "$work/tasks/mlp/eval.tfrecord.gz" --target target --methods bfloat16 >/dev/null 2>"$work/error"
+grep -q 'bfloat16: The converter does not support TensorFlow 1 models' "$work/error" || fail "bfloat16 of TensorFlow 1: $(cat "$work/error")"
 for task in tcn lstm transformer mlp; do
     compare "$task" expected_mean_abs_error
     recorded "$task" 1e-3
     for method in static dynamic weight_only; do least "$task" "$method" 35; done
-    least "$task" bfloat16 30
 done
 compare superresolution psnr
 grep -q '"name": "psnr"' "$work/json" || fail "PSNR was not inferred for images"
 recorded superresolution 0.02 # the script clips the outputs
-for method in static dynamic weight_only bfloat16; do least superresolution "$method" 30; done
+for method in static dynamic weight_only; do least superresolution "$method" 30; done
 compare superresolution ssim --metric ssim
-awk '{ if (!($2 > 0.05 && $2 <= 1)) bad = 1; if ($1 == "float") float = $2; else if ($2 < float - 0.01) bad = 1 } END { exit bad || NR != 5 }' \
+awk '{ if (!($2 > 0.05 && $2 <= 1)) bad = 1; if ($1 == "float") float = $2; else if ($2 < float - 0.01) bad = 1 } END { exit bad || NR != 4 }' \
     "$work/superresolution" || fail "SSIM: $(cat "$work/superresolution")"
 finish

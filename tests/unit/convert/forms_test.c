@@ -2,6 +2,7 @@
  * partitioned variables, files that nobody here understands, unknown fields. What is not understood is carried along.
  */
 #include "convert/saved_model.h"
+#include "base/tensor/narrow.h"
 #include "base/alloc.h"
 #include "base/file.h"
 #include "proto/bundle.h"
@@ -67,6 +68,7 @@ static struct tare_tensor make_value(int dtype) {
     }
     for (size_t i = 0; dtype != TARE_DT_STRING && i < tare_tensor_bytes(&tensor); i++)
         ((uint8_t *)tensor.data)[i] = (uint8_t)(dtype == TARE_DT_BOOL ? i % 2 : i * 7 % 16);
+    tare_tensor_narrow(&tensor);
     return tensor;
 }
 
