@@ -1,6 +1,7 @@
 # The tiers of the tests. tests/tiers.txt lists the tests that take long, one a row: seconds, tier, name, and the paths that a nightly
 # test examines. Tests without a row take about a second and belong to the quick tier.
 #   quick    every commit: scripts/test.sh, .ci/run
+#   release  quick without sanitizers, nightly with them: long computations by code that shorter tests run, too
 #   nightly  scripts/nightly.sh, and a change of what they examine: scripts/test.sh --since COMMIT
 # With sanitizers the tests of the command line and of the Python package are all nightly: they start hundreds of processes, and
 # unit tests and fuzz tests run the same code.
@@ -16,13 +17,15 @@ function(tare_test name)
   set(cost 1)
   set(tier quick)
   foreach(row IN LISTS TARE_TIERS)
-    if(row MATCHES "^([0-9]+) +(quick|nightly) +${name}( |$)")
+    if(row MATCHES "^([0-9]+) +(quick|release|nightly) +${name}( |$)")
       set(cost ${CMAKE_MATCH_1})
       set(tier ${CMAKE_MATCH_2})
     endif()
   endforeach()
-  if(TARE_SANITIZE AND name MATCHES "^(cli|python)/")
+  if(TARE_SANITIZE AND (tier STREQUAL release OR name MATCHES "^(cli|python)/"))
     set(tier nightly)
+  elseif(tier STREQUAL release)
+    set(tier quick)
   endif()
   add_test(NAME ${name} COMMAND ${ARG_COMMAND})
   set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT ${TARE_TEST_TIMEOUT} COST ${cost} LABELS ${tier} ENVIRONMENT
