@@ -112,6 +112,10 @@ static bool looks_up_table(const struct tare_node *node) {
     return tare_node_is(table, "Const") || tare_node_is(table, "ReadVariableOp");
 }
 
+static bool is_list_op(const struct tare_node *node) {
+    return begins_with(node->op, "TensorList") || strcmp(node->op, "EmptyTensorList") == 0;
+}
+
 static enum tare_bf16_choice choose(const struct tare_bf16_job *job, const struct tare_node *node) {
     const struct tare_op_def *builtin = tare_ops_find(tare_ops_builtin(), node->op);
     bool refuses;
@@ -123,9 +127,7 @@ static enum tare_bf16_choice choose(const struct tare_bf16_job *job, const struc
     if (names_function(node) || is_bound_to_float(node) || touches_state(node) || has_integer_operands(node) ||
         draws_numbers(node))
         return TARE_BF16_KEEP;
-    if (begins_with(node->op, "TensorList") || strcmp(node->op, "EmptyTensorList") == 0) {
-        if (!job->lists) return TARE_BF16_KEEP;
-    }
+    if (is_list_op(node) && !job->lists) return TARE_BF16_KEEP;
     if (!can_convert(node, &refuses) || refuses) return TARE_BF16_KEEP;
     return is_flexible(node) && !looks_up_table(node) ? TARE_BF16_FLEXIBLE : TARE_BF16_CONVERT;
 }
@@ -157,6 +159,7 @@ static tare_status choose_node(struct tare_bf16_job *job, struct tare_node *node
     const char *reason = tare_exact_node(job->exact, node);
     *choice = choose(job, node);
     if (*choice != TARE_BF16_CONVERT && *choice != TARE_BF16_FLEXIBLE) return TARE_OK;
+    if (is_list_op(node)) return TARE_OK; /* job->lists decides for all of them, or lists and elements would differ */
     if (!reason && !is_exact) return TARE_OK;
     *choice = TARE_BF16_KEEP;
     return list_kept(job, node, reason ? reason : "scales or rounds quantized values");

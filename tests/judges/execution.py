@@ -23,8 +23,17 @@ def run(loaded: object, signature: str, records: list[Record], compiled: bool = 
     found = []
     for record in records:
         inputs = {name: tf.constant(record[name], dtype=spec.dtype) for name, spec in specs.items() if name in record}
-        found.append({name: value.numpy() for name, value in call(inputs).items()})
+        found.append({part: array for name, value in call(inputs).items() for part, array in parts(name, value)})
     return found
+
+
+def parts(name: str, value: object) -> list[tuple[str, np.ndarray]]:
+    """An output by the names of `tare`: a sparse or ragged one has several."""
+    if isinstance(value, tf.SparseTensor):
+        return [(f"{name}.{part}", getattr(value, part).numpy()) for part in ("indices", "values", "dense_shape")]
+    if isinstance(value, tf.RaggedTensor):
+        return [*parts(f"{name}.values", value.values), (f"{name}.row_splits", value.row_splits.numpy())]
+    return [(name, value.numpy())]     # type: ignore[attr-defined]
 
 
 def beyond_xla(error: str, compiled: bool) -> str:

@@ -7,20 +7,11 @@ def places(model: str, reason: str, steps: str, check: str) -> dict[str, str]:
     return {f"{model} {step} {check}": reason for step in steps.split()}
 
 
-COMPOSITE = "outputs that are a SparseTensor or a RaggedTensor are not supported"
-LISTS = "a list of tensors is float32 where bfloat16 is written into it"
-PLACED = "the part after the decoding of images stays on the CPU"
 SCALAR = "the automatic split passes a scalar to the TPU function"
 TABLE = "the values of a table that the checkpoint stores are lost"
 SHAPE = "XLA rejects a Reshape whose shape is computed as int64"
 
 KNOWN: dict[str, str] = {
-    **places("sparse_and_ragged_results", COMPOSITE, "calibrate quantize/static quantize/static-variables quantize/static-int16 quantize/static-tf"
-             " quantize/static-uniform convert/default convert/batching convert/scope-all convert/float32 convert/int8", "tare"),
-    **places("sparse_and_ragged_results", COMPOSITE, "run quantize/dynamic quantize/dynamic-tf quantize/dynamic-uniform quantize/weight-only"
-             " quantize/weight-only-variables quantize/weight-only-4", "values"),
-    **places("keras3_lstm", LISTS, "convert/default convert/batching convert/scope-all", "values"),
-    **places("jpeg_classifier", PLACED, "convert/default convert/batching convert/scope-all convert/float32 convert/int8", "tare"),
     **places("embedding_of_looked_up_strings", SCALAR, "convert/batching", "tare"),
     **places("table_that_changes", "the keys of tables in a checkpoint are not recognized", "validate", "tare"),
     **places("table_that_changes", TABLE, "quantize/static-tf convert/default convert/batching convert/scope-all convert/float32 convert/int8", "values"),
@@ -28,5 +19,4 @@ KNOWN: dict[str, str] = {
     **places("segments_and_unique", "requests with other numbers of segments are joined", "convert/batching", "values"),
     **places("flax_lstm", SHAPE, "quantize/static quantize/static-int16 quantize/static-uniform quantize/dynamic quantize/weight-only"
              " quantize/weight-only-4 convert/default convert/batching convert/scope-all convert/float32 convert/int8", "values"),
-    **places("jax_export_int4", "negative int4 constants become positive", "run", "values"),
 }

@@ -187,7 +187,7 @@ def products_of_activations(folder: str, random: np.random.Generator) -> dict[st
     return drawn(random, {"a": (4, 3, 8), "b": (4, 5, 8)})
 
 
-@model(quick=True)
+@model(quick=True, refuses={"convert/batching": "whose dimension 0 is fixed"})
 def sparse_and_ragged_results(folder: str, random: np.random.Generator) -> dict[str, list[Record]]:
     module = Layers(random, (6, 4))
 
