@@ -66,6 +66,35 @@ static void arithmetic__is_bfloat16_with_casts_at_the_boundary_only(void **state
     tare_model_free(model);
 }
 
+static struct tare_edge list_node(struct tare_graph *graph, const char *op, int n, struct tare_edge a,
+                                  struct tare_edge b, struct tare_edge c) {
+    struct tare_node *node = mini_open(graph, op, op, n, a, b, c);
+    mini_ok(tare_node_set_type(node, "element_dtype", TARE_DT_FLOAT));
+    return mini_done(node);
+}
+
+/* The list is made from constants alone, which are arithmetic that stays float32; its elements are computed values. */
+static void lists__have_the_dtype_of_their_elements(void **state) {
+    static const int32_t sizes[] = { 2, 2 };
+    const struct tare_bfloat16_options analysis = { 0 };
+    struct tare_graph_model *model = mini_model_new();
+    struct tare_graph *graph = function(model, "f");
+    const struct tare_edge x = mini_arg(graph, "x", TARE_DT_FLOAT), none = { 0 };
+    const struct tare_edge product = mini_node(graph, "MatMul", "product", 2, x, x);
+    const struct tare_edge shape = mini_ints(graph, "shape", 2, sizes), one = mini_int(graph, "one", 1);
+    (void)state;
+    struct tare_edge list = list_node(graph, "TensorListReserve", 2, shape, one, none);
+    list = list_node(graph, "TensorListSetItem", 3, list, mini_int(graph, "zero", 0), product);
+    list = list_node(graph, "TensorListStack", 2, list, shape, none);
+    mini_return(graph, "y", mini_node(graph, "BatchMatMulV2", "last", 2, list, list));
+    convert(model, graph, &analysis);
+    const int dtype = tare_node_type(graph_node(graph, "TensorListReserve"), "element_dtype", 0);
+    assert_int_equal(dtype, tare_node_type(graph_node(graph, "TensorListSetItem"), "element_dtype", 0));
+    assert_int_equal(dtype, tare_node_type(graph_node(graph, "TensorListStack"), "element_dtype", 0));
+    assert_int_equal(dtype, TARE_DT_BFLOAT16);
+    tare_model_free(model);
+}
+
 static void constants__round_to_nearest_even_and_stay_finite(void **state) {
     struct tare_graph_model *model = mini_model_new();
     struct tare_graph *graph = function(model, "f");
@@ -486,6 +515,7 @@ int main(void) {
         cmocka_unit_test(long_chains_of_moves__follow_the_arithmetic_between_them),
         cmocka_unit_test(a_move_with_a_float_user__stays_float32),
         cmocka_unit_test(arithmetic__is_bfloat16_with_casts_at_the_boundary_only),
+        cmocka_unit_test(lists__have_the_dtype_of_their_elements),
         cmocka_unit_test(constants__round_to_nearest_even_and_stay_finite),
         cmocka_unit_test(variables__are_cast_after_their_read),
         cmocka_unit_test(an_argument_that_is_only_moved__stays_exact),
