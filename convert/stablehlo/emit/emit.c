@@ -75,6 +75,10 @@ struct tare_shape tare_emit_out_shape(const struct tare_emit *emit, const struct
     return emit->graph->shapes[node->position][i];
 }
 
+int tare_emit_out_dtype(const struct tare_node *node, size_t i) {
+    return tare_dtype_base(node->output_dtypes[i]);
+}
+
 tare_status tare_emit_set(struct tare_emit *emit, const struct tare_node *node, size_t i, tare_build_value value) {
     emit->graph->values[node->position][i].value = value;
     if (emit->build.status != TARE_OK) return emit->build.status;

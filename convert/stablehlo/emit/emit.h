@@ -52,6 +52,8 @@ const struct tare_tensor *tare_emit_in_constant(const struct tare_emit *emit, co
 tare_status tare_emit_in_ints(int64_t *out, size_t *count, const struct tare_emit *emit, const struct tare_node *node,
                               size_t k);
 struct tare_shape tare_emit_out_shape(const struct tare_emit *emit, const struct tare_node *node, size_t i);
+/* The dtype of output i. */
+int tare_emit_out_dtype(const struct tare_node *node, size_t i);
 /* Sets output i. */
 tare_status tare_emit_set(struct tare_emit *emit, const struct tare_node *node, size_t i, tare_build_value value);
 

@@ -10,8 +10,7 @@ static const struct tare_shlo_type **types_of(struct tare_emit *emit, const stru
         TARE_NEW_ARRAY(&emit->arena, const struct tare_shlo_type *, node->n_outputs + 1);
     for (size_t i = 0; types && i < node->n_outputs; i++) {
         const struct tare_shape shape = tare_emit_out_shape(emit, node, i);
-        types[i] = tare_build_type(
-            B, tare_edge_dtype((struct tare_edge){ (struct tare_node *)(uintptr_t)node, (int)i }), &shape);
+        types[i] = tare_build_type(B, tare_emit_out_dtype(node, i), &shape);
     }
     return types;
 }

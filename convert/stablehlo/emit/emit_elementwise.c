@@ -321,7 +321,7 @@ static tare_status emit_select(struct tare_emit *emit, const struct tare_node *n
 
 static tare_status emit_cast(struct tare_emit *emit, const struct tare_node *node, const void *arg) {
     const tare_build_value x = tare_emit_in(emit, node, 0);
-    const int to = tare_edge_dtype((struct tare_edge){ (struct tare_node *)(uintptr_t)node, 0 });
+    const int to = tare_emit_out_dtype(node, 0);
     (void)arg;
     if (x && to == TARE_DT_BOOL && tare_build_dtype(x) != TARE_DT_BOOL)
         return tare_emit_set(emit, node, 0, tare_build_compare(B, "NE", x, number_like(emit, x, 0)));

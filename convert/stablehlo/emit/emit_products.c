@@ -51,10 +51,6 @@ static tare_build_value product(struct tare_emit *emit, const struct dot *dot, t
                                                                 .n_results = 1 });
 }
 
-static int output_dtype(const struct tare_node *node) {
-    return tare_edge_dtype((struct tare_edge){ (struct tare_node *)(uintptr_t)node, 0 });
-}
-
 static tare_status emit_mat_mul(struct tare_emit *emit, const struct tare_node *node, const void *arg) {
     const struct dot dot = { .lhs_contracted = { !tare_node_bool(node, "transpose_a", false) },
                              .rhs_contracted = { tare_node_bool(node, "transpose_b", false) },
@@ -62,7 +58,7 @@ static tare_status emit_mat_mul(struct tare_emit *emit, const struct tare_node *
     (void)arg;
     return tare_emit_set(
         emit, node, 0,
-        product(emit, &dot, tare_emit_in(emit, node, 0), tare_emit_in(emit, node, 1), output_dtype(node)));
+        product(emit, &dot, tare_emit_in(emit, node, 0), tare_emit_in(emit, node, 1), tare_emit_out_dtype(node, 0)));
 }
 
 /* The batch axes are broadcast before the product. */
@@ -83,7 +79,7 @@ static tare_status emit_batch_mat_mul(struct tare_emit *emit, const struct tare_
         dot.lhs_batch[i] = dot.rhs_batch[i] = i;
     dot.lhs_contracted[0] = rank - 2 + !tare_node_bool(node, "adj_x", false);
     dot.rhs_contracted[0] = rank - 2 + tare_node_bool(node, "adj_y", false);
-    return tare_emit_set(emit, node, 0, product(emit, &dot, sides[0], sides[1], output_dtype(node)));
+    return tare_emit_set(emit, node, 0, product(emit, &dot, sides[0], sides[1], tare_emit_out_dtype(node, 0)));
 }
 
 /* XlaDotV2 has the dimension numbers of the op. */
@@ -99,7 +95,7 @@ static tare_status emit_xla_dot(struct tare_emit *emit, const struct tare_node *
     dot.n_batch = fields[2].count;
     return tare_emit_set(
         emit, node, 0,
-        product(emit, &dot, tare_emit_in(emit, node, 0), tare_emit_in(emit, node, 1), output_dtype(node)));
+        product(emit, &dot, tare_emit_in(emit, node, 0), tare_emit_in(emit, node, 1), tare_emit_out_dtype(node, 0)));
 }
 
 /* ---- Einsum ---- */
@@ -196,8 +192,9 @@ static tare_status emit_einsum(struct tare_emit *emit, const struct tare_node *n
     for (int side = 0; side < 2; side++)
         for (int i = 0; i < sides[side].count && result.count < TARE_MAX_RANK; i++)
             if (position(&sides[!side], sides[side].at[i]) < 0) result.at[result.count++] = sides[side].at[i];
-    return tare_emit_set(emit, node, 0,
-                         ordered(emit, product(emit, &dot, values[0], values[1], output_dtype(node)), &result, &out));
+    return tare_emit_set(
+        emit, node, 0,
+        ordered(emit, product(emit, &dot, values[0], values[1], tare_emit_out_dtype(node, 0)), &result, &out));
 }
 
 const struct tare_emit_row tare_emit_products[] = {

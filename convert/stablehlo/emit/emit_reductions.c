@@ -98,7 +98,7 @@ static tare_status emit_softmax(struct tare_emit *emit, const struct tare_node *
 /* Pairs of a value and its position are reduced: the better value wins, of equal ones the first. */
 static tare_status emit_position(struct tare_emit *emit, const struct tare_node *node, const void *direction) {
     const struct tare_shape in = tare_emit_in_shape(emit, node, 0), out = tare_emit_out_shape(emit, node, 0);
-    const int dtype = tare_edge_dtype((struct tare_edge){ (struct tare_node *)(uintptr_t)node, 0 });
+    const int dtype = tare_emit_out_dtype(node, 0);
     const tare_build_value x = tare_emit_in(emit, node, 0);
     struct tare_shlo_block body = { 0 };
     struct tare_build_block block;

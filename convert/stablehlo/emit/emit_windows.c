@@ -72,10 +72,6 @@ static tare_build_value convolve(struct tare_emit *emit, const struct convolutio
                                                                 .n_results = 1 });
 }
 
-static int output_dtype(const struct tare_node *node) {
-    return tare_edge_dtype((struct tare_edge){ (struct tare_node *)(uintptr_t)node, 0 });
-}
-
 /* The padding of spatial axis i of a window over `in` elements. */
 static tare_status set_padding(int64_t pad[2], const struct tare_window *window, int i, int64_t in, int64_t size) {
     const int axis = 3 - window->spatial + i; /* of the window */
@@ -108,9 +104,9 @@ static tare_status emit_conv(struct tare_emit *emit, const struct tare_node *nod
     TARE_TRY(tare_window_parse(&window, node, three ? 3 : 2));
     TARE_TRY(set_windows(&conv, &window, &in, &filter));
     conv.groups = in.dims[conv.dims.input_feature] / filter.dims[window.spatial];
-    return tare_emit_set(
-        emit, node, 0,
-        convolve(emit, &conv, tare_emit_in(emit, node, 0), tare_emit_in(emit, node, 1), output_dtype(node), &out));
+    return tare_emit_set(emit, node, 0,
+                         convolve(emit, &conv, tare_emit_in(emit, node, 0), tare_emit_in(emit, node, 1),
+                                  tare_emit_out_dtype(node, 0), &out));
 }
 
 /* The filter [h, w, channels, outputs per channel] is [h, w, 1, channels · outputs] with a group for each channel. */
@@ -128,8 +124,8 @@ static tare_status emit_depthwise(struct tare_emit *emit, const struct tare_node
     conv.groups = filter.dims[2];
     return tare_emit_set(emit, node, 0,
                          convolve(emit, &conv, tare_emit_in(emit, node, 0),
-                                  tare_build_reshape(B, tare_emit_in(emit, node, 1), &grouped), output_dtype(node),
-                                  &out));
+                                  tare_build_reshape(B, tare_emit_in(emit, node, 1), &grouped),
+                                  tare_emit_out_dtype(node, 0), &out));
 }
 
 /* The transpose of a convolution: of the elements `stride` apart, with the reversed filter and its channels exchanged.
@@ -152,9 +148,9 @@ static tare_status emit_transposed(struct tare_emit *emit, const struct tare_nod
         TARE_TRY(tare_window_transposed_padding(conv.pad[i], &window, axis, out.dims[at], filter.dims[i], in.dims[at]));
     }
     if (filter.dims[2] != out.dims[conv.dims.output_feature]) return TARE_FAIL(TARE_UNSUPPORTED, "groups");
-    return tare_emit_set(
-        emit, node, 0,
-        convolve(emit, &conv, tare_emit_in(emit, node, 2), tare_emit_in(emit, node, 1), output_dtype(node), &out));
+    return tare_emit_set(emit, node, 0,
+                         convolve(emit, &conv, tare_emit_in(emit, node, 2), tare_emit_in(emit, node, 1),
+                                  tare_emit_out_dtype(node, 0), &out));
 }
 
 /* XlaConvV2 has the op's own parameters as inputs. */
@@ -174,9 +170,9 @@ static tare_status emit_xla_conv(struct tare_emit *emit, const struct tare_node 
     }
     for (int i = 0; i < conv.dims.spatial; i++)
         memcpy(conv.pad[i], pads + 2 * i, sizeof conv.pad[i]);
-    return tare_emit_set(
-        emit, node, 0,
-        convolve(emit, &conv, tare_emit_in(emit, node, 0), tare_emit_in(emit, node, 1), output_dtype(node), &out));
+    return tare_emit_set(emit, node, 0,
+                         convolve(emit, &conv, tare_emit_in(emit, node, 0), tare_emit_in(emit, node, 1),
+                                  tare_emit_out_dtype(node, 0), &out));
 }
 
 /* ---- pooling ---- */
