@@ -49,7 +49,7 @@ static const struct tare_option rows[] = {
       .help = "calibration file to write; FILE.state saves the progress of the run" },
     TARE_OPTION_NESTED(struct calibrate_options, how, tare_calibrate_rows),
     { ROW("function", TARE_OPTION_STRING, function), .placeholder = "F",
-      .help = "function to calibrate instead of a signature, given by alias or name" },
+      .help = "function to calibrate instead of a signature, given by alias, path (layer.call) or name" },
     { ROW("shard", TARE_OPTION_STRING, shard), .placeholder = "I/N",
       .help = "process only every N-th record, starting at record I (from 0); combine the shards with tare merge" },
     { ROW("resume", TARE_OPTION_FLAG, resume), .help = "continue from FILE.state if it exists" },

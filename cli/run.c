@@ -56,8 +56,8 @@ static const struct tare_option rows[] = {
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct run_options, function),
       .placeholder = "F",
-      .help = "function to call instead of a signature, given by alias or name; of several concrete functions, the one "
-              "that matches the inputs' dtypes and shapes" },
+      .help = "function to call instead of a signature, given by alias, path (layer.call) or name; of several concrete "
+              "functions, the one that matches the inputs' dtypes and shapes and the defaults of other arguments" },
     { .name = "output-dir",
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct run_options, output_dir),

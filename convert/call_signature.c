@@ -106,7 +106,21 @@ static bool read_number(double *out, const value_message *value) {
     }
 }
 
-static void add_bound(struct reader *r, const char *name, const value_message *value) {
+/* As `==` in Python. `text` is the value's. */
+static bool equals(const value_message *value, const char *text, const value_message *other) {
+    struct tare_strbuf other_text = { 0 };
+    double a, b;
+    bool equal;
+    if (!other) return false;
+    if (read_number(&a, value) && read_number(&b, other)) return a == b;
+    tare_structured_repr(&other_text, other);
+    equal = !other_text.failed && strcmp(tare_strbuf_text(&other_text), text) == 0;
+    tare_strbuf_free(&other_text);
+    return equal;
+}
+
+static void add_bound(struct reader *r, const Tensorflow__FunctionSpec *spec, const char *name,
+                      const value_message *value) {
     struct tare_strbuf text = { 0 };
     struct tare_bound_argument *grown =
         tare_arena_append(r->arena, r->out->bound, r->out->n_bound, sizeof *r->out->bound);
@@ -118,15 +132,17 @@ static void add_bound(struct reader *r, const char *name, const value_message *v
                                                .type = tare_structured_type(value) };
         bound->text = tare_arena_strndup(r->arena, tare_strbuf_text(&text), text.size);
         bound->is_number = read_number(&bound->number, value);
+        bound->is_default = equals(value, tare_strbuf_text(&text), tare_function_argument_default(spec, name));
         r->out->bound = grown;
         r->failed = !bound->name || !bound->text;
     }
     tare_strbuf_free(&text);
 }
 
-static void add_argument(struct reader *r, const char *name, const value_message *value) {
+static void add_argument(struct reader *r, const Tensorflow__FunctionSpec *spec, const char *name,
+                         const value_message *value) {
     tare_strbuf_printf(&r->summary, "%s%s", r->n_arguments++ ? ", " : "", name);
-    if (!tare_structured_has_spec(value)) add_bound(r, name, value);
+    if (!tare_structured_has_spec(value)) add_bound(r, spec, name, value);
 }
 
 static void read_arguments(struct reader *r, const value_message *nest, const Tensorflow__FunctionSpec *spec) {
@@ -136,11 +152,11 @@ static void read_arguments(struct reader *r, const value_message *nest, const Te
         const char *name = tare_function_argument_name(spec, i);
         if (!name) name = tare_arena_printf(r->arena, "args_%zu", i);
         r->failed = !name;
-        if (name) add_argument(r, name, tare_structured_tuple_item(positional, i));
+        if (name) add_argument(r, spec, name, tare_structured_tuple_item(positional, i));
     }
     if (!keywords || keywords->kind_case != TENSORFLOW__STRUCTURED_VALUE__KIND_DICT_VALUE) return;
     for (size_t i = 0; i < keywords->dict_value->n_fields && !r->failed; i++)
-        add_argument(r, keywords->dict_value->fields[i]->key, keywords->dict_value->fields[i]->value);
+        add_argument(r, spec, keywords->dict_value->fields[i]->key, keywords->dict_value->fields[i]->value);
 }
 
 /* ---- the function ---- */
@@ -158,19 +174,25 @@ static tare_status read_trace(struct reader *r, const char *name, const struct t
     return read_shapes(r->out, r->arena, nest, trace->graph, trace->graph->n_args - bound);
 }
 
+tare_status tare_call_signature_of_trace(struct tare_call_signature *out, struct tare_arena *arena,
+                                         const struct tare_function_group *group, size_t i) {
+    struct reader reader = { .arena = arena, .out = out };
+    *out = (struct tare_call_signature){ 0 };
+    const tare_status status = read_trace(&reader, group->name, &group->traces[i]);
+    tare_strbuf_free(&reader.summary);
+    return status;
+}
+
 tare_status tare_call_signature_make(struct tare_call_signature *out, struct tare_arena *arena,
                                      const struct tare_graph *function) {
     struct tare_function_list list;
-    struct reader reader = { .arena = arena, .out = out };
-    tare_status status;
+    tare_status status = TARE_OK;
     *out = (struct tare_call_signature){ 0 };
     TARE_TRY(tare_function_list_make(&list, function->model));
-    status = TARE_OK;
     for (size_t g = 0; g < list.n_groups && status == TARE_OK; g++)
         for (size_t i = 0; i < list.groups[g]->n_traces && status == TARE_OK; i++)
             if (list.groups[g]->traces[i].graph == function)
-                status = read_trace(&reader, list.groups[g]->name, &list.groups[g]->traces[i]);
-    tare_strbuf_free(&reader.summary);
+                status = tare_call_signature_of_trace(out, arena, list.groups[g], i);
     tare_function_list_free(&list);
     return status;
 }

@@ -6,12 +6,15 @@
 #include "base/tensor/tensor.h"
 #include "graph/model.h"
 
+struct tare_function_group;
+
 /* An argument that is not a tensor: square = pow.get_concrete_function(a=spec, b=2) binds b. */
 struct tare_bound_argument {
     const char *name;
     const char *type, *text; /* of its value in Python: "int", "2" */
     bool is_number;          /* and a bool is one, as in Python */
     double number;
+    bool is_default; /* a call without the argument means this value */
 };
 
 struct tare_call_signature {
@@ -25,6 +28,9 @@ struct tare_call_signature {
 /* Empty for a function without an entry in the object graph. Everything is in `arena`. */
 tare_status tare_call_signature_make(struct tare_call_signature *out, struct tare_arena *arena,
                                      const struct tare_graph *function) TARE_WARN_UNUSED;
+/* The same for trace `i` of a group (convert/functions.h). */
+tare_status tare_call_signature_of_trace(struct tare_call_signature *out, struct tare_arena *arena,
+                                         const struct tare_function_group *group, size_t i) TARE_WARN_UNUSED;
 /* The bound argument with this name; NULL: none. */
 const struct tare_bound_argument *tare_call_signature_find_bound(const struct tare_call_signature *signature,
                                                                  const char *name);

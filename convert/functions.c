@@ -169,17 +169,44 @@ static tare_status add_captures(struct describer *d, struct tare_trace *trace, c
 
 /* ---- signatures that the object graph knows ---- */
 
-const char *tare_function_argument_name(const Tensorflow__FunctionSpec *spec, size_t i) {
-    const value_message *full = spec ? spec->fullargspec : NULL, *names = NULL;
+/* A field of inspect.getfullargspec's result. */
+static const value_message *spec_field(const Tensorflow__FunctionSpec *spec, const char *field) {
+    const value_message *full = spec ? spec->fullargspec : NULL;
     if (!full || full->kind_case != TENSORFLOW__STRUCTURED_VALUE__KIND_NAMED_TUPLE_VALUE) return NULL;
-    for (size_t k = 0; k < full->named_tuple_value->n_values; k++)
-        if (strcmp(full->named_tuple_value->values[k]->key, "args") == 0)
-            names = full->named_tuple_value->values[k]->value;
-    if (!names || names->kind_case != TENSORFLOW__STRUCTURED_VALUE__KIND_LIST_VALUE) return NULL;
-    if (spec->is_method) i++;
-    if (i >= names->list_value->n_values) return NULL;
-    names = names->list_value->values[i];
-    return names && names->kind_case == TENSORFLOW__STRUCTURED_VALUE__KIND_STRING_VALUE ? names->string_value : NULL;
+    for (size_t i = 0; i < full->named_tuple_value->n_values; i++)
+        if (strcmp(full->named_tuple_value->values[i]->key, field) == 0)
+            return full->named_tuple_value->values[i]->value;
+    return NULL;
+}
+
+static const Tensorflow__ListValue *argument_names(const Tensorflow__FunctionSpec *spec) {
+    const value_message *names = spec_field(spec, "args");
+    return names && names->kind_case == TENSORFLOW__STRUCTURED_VALUE__KIND_LIST_VALUE ? names->list_value : NULL;
+}
+
+static const char *name_in(const Tensorflow__ListValue *names, size_t i) {
+    const value_message *name = i < names->n_values ? names->values[i] : NULL;
+    return name && name->kind_case == TENSORFLOW__STRUCTURED_VALUE__KIND_STRING_VALUE ? name->string_value : NULL;
+}
+
+const char *tare_function_argument_name(const Tensorflow__FunctionSpec *spec, size_t i) {
+    const Tensorflow__ListValue *names = argument_names(spec);
+    return names ? name_in(names, spec->is_method ? i + 1 : i) : NULL;
+}
+
+/* The defaults are those of the last positional arguments. */
+const value_message *tare_function_argument_default(const Tensorflow__FunctionSpec *spec, const char *name) {
+    const Tensorflow__ListValue *names = argument_names(spec);
+    const value_message *defaults = spec_field(spec, "defaults"), *keywords = spec_field(spec, "kwonlydefaults");
+    const size_t count = names ? names->n_values : 0, n_defaults = tare_structured_tuple_size(defaults);
+    for (size_t i = count > n_defaults ? count - n_defaults : 0; i < count; i++) {
+        const char *own = name_in(names, i);
+        if (own && strcmp(own, name) == 0) return tare_structured_tuple_item(defaults, i + n_defaults - count);
+    }
+    if (!keywords || keywords->kind_case != TENSORFLOW__STRUCTURED_VALUE__KIND_DICT_VALUE) return NULL;
+    for (size_t i = 0; i < keywords->dict_value->n_fields; i++)
+        if (strcmp(keywords->dict_value->fields[i]->key, name) == 0) return keywords->dict_value->fields[i]->value;
+    return NULL;
 }
 
 struct title {

@@ -69,6 +69,9 @@ tare_status tare_trace_describe(struct tare_trace *out, struct tare_arena *arena
 
 /* Name i of a function's positional arguments, without self; NULL where the specification has none. */
 const char *tare_function_argument_name(const struct Tensorflow__FunctionSpec *spec, size_t i);
+/* The default value of the argument with this name; NULL: it has none. */
+const struct Tensorflow__StructuredValue *tare_function_argument_default(const struct Tensorflow__FunctionSpec *spec,
+                                                                         const char *name);
 /* The declared shape of argument i: that of its arg_attr, else of _input_shapes; unknown without either. */
 struct tare_shape tare_function_argument_shape(const struct tare_graph *graph, size_t i);
 

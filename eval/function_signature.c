@@ -27,11 +27,18 @@ static bool has_program_name(const char *function, const char *name) {
     return false;
 }
 
-static bool is_called(const struct tare_graph_model *model, const struct tare_graph *function, const char *name) {
+static bool has_alias(const struct tare_graph_model *model, const struct tare_graph *function, const char *name) {
     for (size_t i = 0; i < model->n_aliases; i++)
         if (strcmp(model->aliases[i].function, function->name) == 0 && strcmp(model->aliases[i].alias, name) == 0)
             return true;
-    return has_program_name(function->name, name);
+    return false;
+}
+
+/* Whether the object graph has the functions as an attribute, "layer.call" for the path ".layer.call". */
+static bool has_path(const struct tare_function_group *group, const char *name) {
+    for (size_t i = 0; i < group->n_paths; i++)
+        if (*group->paths[i] == '.' && strcmp(group->paths[i] + 1, name) == 0) return true;
+    return false;
 }
 
 static const struct tare_concrete *concrete_of(const struct tare_graph_model *model,
@@ -53,12 +60,12 @@ struct candidate {
     struct tare_graph *function;
     size_t n_open; /* arguments that a caller passes */
     struct tare_call_signature call;
+    size_t group; /* the same for the traces of one function of the object graph, in its order; 0: of none */
 };
 
 static tare_status candidate_of(struct candidate *out, struct tare_arena *arena, const struct tare_graph_model *model,
                                 struct tare_graph *function) {
-    out->function = function;
-    out->n_open = open_arguments(model, function);
+    *out = (struct candidate){ .function = function, .n_open = open_arguments(model, function) };
     return tare_call_signature_make(&out->call, arena, function);
 }
 
@@ -79,6 +86,9 @@ static void describe(struct tare_strbuf *text, const struct candidate *candidate
                            tare_dtype_name(tare_dtype_base(function->args[i]->output_dtypes[0])),
                            tare_shape_text(shape_text, &shape));
     }
+    for (size_t i = 0; i < candidate->call.n_bound; i++)
+        tare_strbuf_printf(text, "%s%s=%s", i || candidate->n_open ? ", " : "", candidate->call.bound[i].name,
+                           candidate->call.bound[i].text);
     tare_strbuf_putc(text, ')');
 }
 
@@ -182,23 +192,78 @@ static tare_status list_candidates(const char *what, const char *name, const str
     return status;
 }
 
-static tare_status pick(struct tare_graph **out, const char *name, const struct candidates *all,
-                        struct candidates *fitting, const struct tare_call_arguments *given) {
-    size_t best = 0;
-    for (size_t i = 0; i < all->count; i++) {
-        const struct candidate *candidate = &all->items[i];
-        const tare_status status = check_arguments(candidate, given);
-        if (status != TARE_OK && all->count == 1) return status;
-        if (status != TARE_OK) continue;
-        const size_t strict = strictness(candidate);
-        if (!fitting->count || strict > best) fitting->count = 0;
-        if (!fitting->count || strict == best) fitting->items[fitting->count++] = *candidate;
+/* Whether a call without the other bound arguments means this function: they have their default values. */
+static bool is_default(const struct candidate *candidate, const struct tare_call_arguments *given) {
+    for (size_t i = 0; i < candidate->call.n_bound; i++)
+        if (!candidate->call.bound[i].is_default && !find_given(given, candidate->call.bound[i].name)) return false;
+    return true;
+}
+
+static size_t keep_defaults(struct candidate *items, size_t count, const struct tare_call_arguments *given) {
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++)
+        if (is_default(&items[i], given)) items[kept++] = items[i];
+    return kept;
+}
+
+/* Of the traces of one function, the first, as in TensorFlow. */
+static size_t keep_first(const struct candidate *items, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (!items[i].group || items[i].group != items[0].group) return count;
+    return 1;
+}
+
+static size_t keep_strictest(struct candidate *items, size_t count) {
+    size_t kept = 0, best = 0;
+    for (size_t i = 0; i < count; i++) {
+        const size_t strict = strictness(&items[i]);
+        if (strict > best) kept = 0;
+        if (!kept || strict == best) items[kept++] = items[i];
         if (strict > best) best = strict;
     }
+    return kept;
+}
+
+static tare_status pick(struct tare_graph **out, const char *name, const struct candidates *all,
+                        struct candidates *fitting, const struct tare_call_arguments *given) {
+    size_t defaults;
+    for (size_t i = 0; i < all->count; i++) {
+        const tare_status status = check_arguments(&all->items[i], given);
+        if (status != TARE_OK && all->count == 1) return status;
+        if (status == TARE_OK) fitting->items[fitting->count++] = all->items[i];
+    }
     if (!fitting->count) return list_candidates("no matching concrete function of", name, all, given);
-    if (fitting->count > 1) return list_candidates("ambiguous call of", name, fitting, given);
     tare_error_clear();
+    defaults = keep_defaults(fitting->items, fitting->count, given);
+    if (defaults) fitting->count = keep_first(fitting->items, defaults);
+    fitting->count = keep_strictest(fitting->items, fitting->count);
+    if (fitting->count > 1) return list_candidates("ambiguous call of", name, fitting, given);
     *out = fitting->items[0].function;
+    return TARE_OK;
+}
+
+/* What a name can be, in the order in which they are tried. */
+enum naming { BY_ALIAS, BY_PATH, BY_PROGRAM, NAMINGS };
+
+static bool is_called(const struct tare_graph_model *model, const struct tare_function_group *group,
+                      const struct tare_graph *function, const char *name, enum naming naming) {
+    if (naming == BY_ALIAS) return has_alias(model, function, name);
+    return naming == BY_PATH ? has_path(group, name) : has_program_name(function->name, name);
+}
+
+static tare_status add_called(struct candidates *out, struct tare_arena *arena, const struct tare_function_list *list,
+                              const char *name, enum naming naming) {
+    for (size_t g = 0; g < list->n_groups; g++)
+        for (size_t i = 0; i < list->groups[g]->n_traces; i++) {
+            const struct tare_trace_source *trace = &list->groups[g]->traces[i];
+            struct candidate *candidate = &out->items[out->count];
+            if (!is_called(list->model, list->groups[g], trace->graph, name, naming)) continue;
+            *candidate = (struct candidate){ .function = (struct tare_graph *)trace->graph,
+                                             .n_open = open_arguments(list->model, trace->graph),
+                                             .group = trace->spec ? g + 1 : 0 };
+            TARE_TRY(tare_call_signature_of_trace(&candidate->call, arena, list->groups[g], i));
+            out->count++;
+        }
     return TARE_OK;
 }
 
@@ -206,13 +271,16 @@ static tare_status pick(struct tare_graph **out, const char *name, const struct 
 static tare_status find_candidates(struct candidates *out, struct tare_arena *arena,
                                    const struct tare_graph_model *model, const char *name) {
     struct tare_graph *exact = tare_model_find_function(model, name);
+    struct tare_function_list list;
+    tare_status status = TARE_OK;
     *out = (struct candidates){ TARE_NEW_ARRAY(arena, struct candidate, model->n_functions + 1), 0 };
     if (!out->items) return TARE_NO_MEMORY;
     if (exact) return candidate_of(&out->items[out->count++], arena, model, exact);
-    for (size_t i = 0; i < model->n_functions; i++)
-        if (is_called(model, model->functions[i], name))
-            TARE_TRY(candidate_of(&out->items[out->count++], arena, model, model->functions[i]));
-    return TARE_OK;
+    TARE_TRY(tare_function_list_make(&list, model));
+    for (enum naming naming = BY_ALIAS; naming < NAMINGS && !out->count && status == TARE_OK; naming++)
+        status = add_called(out, arena, &list, name, naming);
+    tare_function_list_free(&list);
+    return status;
 }
 
 static int argument_dtype(const struct candidate *candidate, const char *argument) {
@@ -248,6 +316,20 @@ tare_status tare_function_pick(struct tare_graph **out, const struct tare_graph_
     if (status == TARE_OK && !fitting.items) status = TARE_NO_MEMORY;
     if (status == TARE_OK)
         status = all.count ? pick(out, name, &all, &fitting, arguments) : no_such_function(model, name);
+    tare_arena_free(&scratch);
+    return status;
+}
+
+tare_status tare_function_find(struct tare_graph **out, const struct tare_graph_model *model, const char *name) {
+    static const struct tare_call_arguments none = { 0 };
+    struct tare_arena scratch = { 0 };
+    struct candidates all;
+    const tare_status status = find_candidates(&all, &scratch, model, name);
+    *out = NULL;
+    if (status == TARE_OK && all.count) {
+        keep_defaults(all.items, all.count, &none);
+        *out = all.items[0].function;
+    }
     tare_arena_free(&scratch);
     return status;
 }

@@ -12,13 +12,20 @@ struct tare_call_arguments {
     size_t count;
 };
 
-/* Finds the concrete function to call. `name` is an alias, the name of a function of the model, or its name in the
- * program ("f" for "__inference_f_42"). Of several functions with that name, the one whose arguments all match is used;
- * of several matches, the one with the most known dimensions. Errors: TARE_NOT_FOUND lists names; without a match, or
- * with a tie, the candidates are listed; for a single function, the text names the argument
- * that does not match, or the bound value from which the given one differs. */
+/* Finds the concrete function to call. `name` is the name of a function of the model, an alias, a path in the object
+ * graph ("layer.call"), or the function's name in the program ("f" for "__inference_f_42"); the first that fits. Of
+ * several functions with that name, it is one whose arguments all match, and whose Python arguments that the call does
+ * not mention have their default values; of several traces of one function, the first, as in TensorFlow; of other
+ * functions, the one with the most known dimensions. Errors: TARE_NOT_FOUND lists names; without a match, or with a
+ * tie, the candidates are listed; for a single function, the text names the argument that does not match, or the bound
+ * value from which the given one differs. */
 tare_status tare_function_pick(struct tare_graph **out, const struct tare_graph_model *model, const char *name,
                                const struct tare_call_arguments *arguments);
+
+/* The function that a call of that name with tensors only means, whatever their dtypes and shapes; NULL: there is none.
+ */
+tare_status tare_function_find(struct tare_graph **out, const struct tare_graph_model *model,
+                               const char *name) TARE_WARN_UNUSED;
 
 /* The dtype of an argument of the functions that tare_function_pick selects from; 0 if it is not the same in all of
  * them, or none has the argument. */

@@ -3,6 +3,7 @@
 #include "workflow/inspection.h"
 #include "convert/stablehlo/import.h"
 #include "convert/stablehlo/summary.h"
+#include "eval/function_signature.h"
 #include "graph/calls.h"
 #include "graph/op.h"
 #include "interpreter/session.h"
@@ -168,10 +169,9 @@ void inspect_ops_free(struct inspect_ops *ops) {
 }
 
 tare_status inspect_find_graph(const struct tare_graph **out, const struct tare_graph_model *model, const char *name) {
-    *out = tare_model_find_function(model, name);
-    for (size_t i = 0; i < model->n_aliases && !*out; i++)
-        if (strcmp(model->aliases[i].alias, name) == 0)
-            *out = tare_model_find_function(model, model->aliases[i].function);
+    struct tare_graph *function;
+    TARE_TRY(tare_function_find(&function, model, name));
+    *out = function;
     if (!*out && (!*name || strcmp(name, "graph") == 0)) *out = model->main;
     if (*out) return TARE_OK;
     return TARE_FAIL(TARE_NOT_FOUND, "%s: --graph: unknown function '%s' (list them with --functions)", model->path,

@@ -19,9 +19,10 @@ typedef struct tare_outputs_handle tare_outputs;
 /* Creates a runner, initializes variables and runs the model's initializers. TARE_ERROR_UNSUPPORTED lists the ops that
  * have no kernel. Release it with tare_runner_close. */
 TARE_API TARE_CHECKED tare_status tare_runner_open(tare_runner **out, const tare_model *model, const char *signature);
-/* The same for a function instead of a signature. `name`: an alias, the name of a function, or its name in the program
- * ("f" for "__inference_f_42"). Of several concrete functions, the dtypes and shapes of `arguments` select one, as in
- * tare_runner_run, whose inputs are then the function's arguments. TARE_ERROR_NOT_FOUND lists the functions. */
+/* The same for a function instead of a signature. `name`: the name of a function, an alias, a path ("layer.call"), or
+ * the name in the program ("f" for "__inference_f_42"). Of several concrete functions, the dtypes and shapes of
+ * `arguments` select one, as in tare_runner_run, whose inputs are then the function's arguments; Python arguments that
+ * are not given have their default values. TARE_ERROR_NOT_FOUND lists the functions. */
 TARE_API TARE_CHECKED tare_status tare_runner_open_function(tare_runner **out, const tare_model *model,
                                                             const char *name, const tare_array *arguments,
                                                             size_t n_arguments);

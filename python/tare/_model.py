@@ -361,7 +361,7 @@ class Model:
         return outputs
 
     def function(self, name: str) -> Function:
-        """A function by alias, by name, or by its name in the program.
+        """A function by alias, by name, by path ("layer.call"), or by its name in the program.
 
         Parameters
         ----------

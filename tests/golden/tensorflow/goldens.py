@@ -55,6 +55,83 @@ def regex():
     g.save(__file__, "regex")
 
 
+def save_model(made, name, **arguments):
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), name)
+    shutil.rmtree(folder, ignore_errors=True)
+    tf.saved_model.save(made, folder, **arguments)
+    os.remove(os.path.join(folder, "fingerprint.pb"))
+    os.rmdir(os.path.join(folder, "assets"))
+    return folder
+
+
+def traces():
+    """A SavedModel whose functions have several traces, and traces.values: what TensorFlow returns for x = [1, 2] where
+    only tensors are passed, for tests/cli/traces_test.sh."""
+    x = tf.TensorSpec([None], tf.float32, name="x")
+
+    class Inner(tf.Module):
+        @tf.function
+        def scale(self, x, factor=10.0):
+            return x * factor
+
+    class Model(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = Inner()
+
+        @tf.function
+        def layer(self, x, training=False):
+            return x + (100.0 if training else 1.0)
+
+        @tf.function
+        def late(self, x, training=True):
+            return x + (100.0 if training else 1.0)
+
+        @tf.function
+        def power(self, x, exponent=2, *, offset=1.0, label="a"):
+            return x**exponent + offset + (0.5 if label == "a" else 0.0)
+
+        @tf.function
+        def shapes(self, x):
+            return x + float(x.shape[0] or 0)
+
+        @tf.function
+        def maybe(self, x, y=None):
+            return x if y is None else x + y
+
+        @tf.function
+        def required(self, x, training):
+            return x + (100.0 if training else 1.0)
+
+        @tf.function
+        def scale(self, x):
+            return x * 2
+
+    made = Model()
+    for training in (True, False):
+        made.layer.get_concrete_function(x, training=training)
+        made.late.get_concrete_function(x, training=training)
+        made.required.get_concrete_function(x, training)
+    for exponent, offset, label in ((3, 1.0, "a"), (2, 5.0, "a"), (2, 1.0, "b"), (2, 1.0, "a")):
+        made.power.get_concrete_function(x, exponent, offset=offset, label=label)
+    for shape in ([2], [None], [3]):
+        made.shapes.get_concrete_function(tf.TensorSpec(shape, tf.float32, name="x"))
+    made.maybe.get_concrete_function(x, x)
+    made.maybe.get_concrete_function(x)
+    made.inner.scale.get_concrete_function(x, 3.0)
+    made.inner.scale.get_concrete_function(x)
+    made.scale.get_concrete_function(x)
+    folder = save_model(made, "traces", options=tf.saved_model.SaveOptions(
+        save_debug_info=False, function_aliases={"layer_alias": made.layer, "power_alias": made.power}))
+    loaded = tf.saved_model.load(folder)
+    given = tf.constant([1.0, 2.0])
+    methods = {name: getattr(loaded, name) for name in ("layer", "late", "power", "shapes", "maybe", "scale")}
+    methods |= {"layer_alias": loaded.layer, "power_alias": loaded.power, "inner.scale": loaded.inner.scale}
+    with open(folder + ".values", "w") as out:
+        for name, method in methods.items():
+            out.write(f"{name} {' '.join(f'{value:g}' for value in method(given).numpy())}\n")
+
+
 def model():
     """A SavedModel with a 4-bit variable, a function without results and outputs of similar names, for tests/cli/tensorflow_values_test.sh."""
     class Model(tf.Module):
@@ -76,12 +153,8 @@ def model():
             tf.debugging.assert_greater(x, 0.0)
 
     made = Model()
-    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "model")
-    shutil.rmtree(folder, ignore_errors=True)
-    tf.saved_model.save(made, folder, signatures={"serving_default": made.values, "names": made.names},
-                        options=tf.saved_model.SaveOptions(save_debug_info=False))
-    os.remove(os.path.join(folder, "fingerprint.pb"))
-    os.rmdir(os.path.join(folder, "assets"))
+    save_model(made, "model", signatures={"serving_default": made.values, "names": made.names},
+               options=tf.saved_model.SaveOptions(save_debug_info=False))
 
 
 def string():
@@ -94,6 +167,6 @@ def string():
     g.save(__file__, "string")
 
 
-FAMILIES = {f.__name__: f for f in (image_file, regex, string, model)}
+FAMILIES = {f.__name__: f for f in (image_file, regex, string, model, traces)}
 for name in sys.argv[1:] or FAMILIES:
     FAMILIES[name]()

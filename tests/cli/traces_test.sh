@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Functions of several traces (tests/golden/tensorflow/traces): the one that TensorFlow calls with tensors only.
+set -uo pipefail
+. "$TARE_SOURCE_DIR/tests/cli/support.sh"
+model=$source_dir/tests/golden/tensorflow/traces
+helper=$TARE_TEST_HELPERS/op_model
+cd "$work" || exit 1
+"$helper" array x.npy 'float[2] 1 2' && "$helper" array true.npy 'bool[] true' || fail "array"
+
+while read -r name values; do
+    "$tare" run "$model" --function "$name" --input x=x.npy >out 2>err || fail "$name: $(cat err)"
+    [ "$(cut -d' ' -f3- out)" = "$values" ] || fail "$name: $(cat out) (expected $values)"
+done <"${model}.values"
+[ "$(wc -l <"${model}.values")" = 9 ] || fail "traces.values has $(wc -l <"${model}.values") lines"
+
+# The trace of a value that is not the default, and one without a default.
+"$tare" run "$model" --function layer --input x=x.npy --input training=true.npy >out 2>err || fail "training: $(cat err)"
+[ "$(cut -d' ' -f3- out)" = "101 102" ] || fail "layer with training=True: $(cat out)"
+"$tare" run "$model" --function required --input x=x.npy --input training=true.npy >out 2>err || fail "required: $(cat err)"
+[ "$(cut -d' ' -f3- out)" = "101 102" ] || fail "required with training=True: $(cat out)"
+expect 1 "training=True" "$tare" run "$model" --function required --input x=x.npy
+
+# inspect lists the trace that would be called, here the one without y.
+"$tare" inspect "$model" --graph maybe >maybe 2>err || fail "inspect: $(cat err)"
+grep -qF -- '-> x' maybe && ! grep -qF -- '-> y' maybe || fail "inspect --graph maybe: $(cat maybe)"
+finish
