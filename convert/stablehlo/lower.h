@@ -191,6 +191,9 @@ void tare_lower_effect(struct tare_lowering *l, struct tare_node *node);
 bool tare_lower_is_check(const char *target);
 void tare_lower_check(struct tare_lowering *l, const char *target);
 
+/* Lowers a LAPACK or BLAS call of JAX up to 0.4.35 (lower_lapack.c); false for other targets. */
+bool tare_lower_lapack(struct tare_lowering *l, const char *target);
+
 /* ---- functions ---- */
 
 /* The values that a region uses but does not define, constants excepted; arena memory. */

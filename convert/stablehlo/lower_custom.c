@@ -322,7 +322,7 @@ void tare_lower_custom_call(struct tare_lowering *l, const void *arg) {
         tare_lower_check(l, target);
     else if (tare_custom_call_find(target))
         lower_kernel(l, target);
-    else
+    else if (!tare_lower_lapack(l, target))
         tare_lower_fail(l, TARE_UNSUPPORTED,
                         "custom call '%s' is not supported (an export with platforms=(\"cpu\",) has none of GPUs)",
                         target);
