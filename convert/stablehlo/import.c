@@ -38,8 +38,7 @@ struct tare_shlo_importer {
     struct tare_map functions; /* name -> struct function */
     uint8_t *defined;          /* by value number: scratch of capture analysis */
     struct tare_known_indices known;
-    int64_t devices; /* of the manual computation whose body is being lowered; else 1 */
-    int depth;       /* of the op being lowered */
+    int depth; /* of the op being lowered */
     struct tare_declarations declarations;
     bool placed; /* the text of the error has the function: its callers are not added */
 };
@@ -94,7 +93,7 @@ struct tare_edge tare_lower_constant(struct tare_lowering *l, const struct tare_
     return edge;
 }
 
-static struct tare_edge value_of(struct tare_lowering *l, const struct tare_shlo_value *value) {
+struct tare_edge tare_lower_value(struct tare_lowering *l, const struct tare_shlo_value *value) {
     struct tare_edge *edge = &l->importer->edges[value->number];
     if (l->status == TARE_OK && value->op && tare_shlo_op_is(value->op, "constant") &&
         (!edge->node || edge->node->graph != l->graph))
@@ -104,30 +103,6 @@ static struct tare_edge value_of(struct tare_lowering *l, const struct tare_shlo
     return *edge;
 }
 
-static struct tare_edge value_of(struct tare_lowering *l, const struct tare_shlo_value *value);
-static void captures_of(struct tare_shlo_captures *out, struct tare_lowering *l, const struct tare_shlo_block *region);
-static struct tare_graph *function_of_region(struct tare_lowering *l, const struct tare_shlo_block *region,
-                                             const struct tare_shlo_captures *captures, bool pass_captures);
-static struct tare_graph *function_of(struct tare_lowering *l, const char *name);
-static bool inlined(struct tare_lowering *l, const char *name);
-static struct tare_graph *caller_function(struct tare_lowering *l, int64_t index);
-static const struct tare_shlo_module *module_of(const struct tare_lowering *l);
-static struct tare_edge *edges_of(const struct tare_lowering *l);
-static void lower_ops(struct tare_lowering *l, const struct tare_shlo_block *block, size_t first, size_t end);
-static int64_t *devices_of(const struct tare_lowering *l);
-static int64_t known_index_of(const struct tare_lowering *l, const struct tare_shlo_value *value);
-static const struct tare_lowering_host host = { .value = value_of,
-                                                .captures = captures_of,
-                                                .region = function_of_region,
-                                                .function = function_of,
-                                                .inlined = inlined,
-                                                .caller_function = caller_function,
-                                                .module = module_of,
-                                                .edges = edges_of,
-                                                .devices = devices_of,
-                                                .known_index = known_index_of,
-                                                .ops = lower_ops };
-
 /* ---- rules ---- */
 
 /* NULL when there is no rule. */
@@ -136,7 +111,7 @@ static const struct tare_lowering_row *find_rule(const struct tare_shlo_op *op) 
                                                               tare_lower_reductions,   tare_lower_products,
                                                               tare_lower_control,      tare_lower_normalization,
                                                               tare_lower_quantization, tare_lower_random,
-                                                              tare_lower_structure,    tare_lower_sharding };
+                                                              tare_lower_structure };
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
         for (const struct tare_lowering_row *row = tables[t]; row->name; row++)
             if (tare_shlo_op_is(op, row->name)) return row;
@@ -160,7 +135,7 @@ static void apply_rule(struct tare_lowering *l, const struct tare_lowering_row *
 
 static tare_status lower_op(struct tare_shlo_importer *im, struct tare_graph *graph, const struct tare_shlo_op *op) {
     const struct tare_lowering_row *row = find_rule(op);
-    struct tare_lowering l = { .importer = im, .host = &host, .graph = graph, .op = op };
+    struct tare_lowering l = { .importer = im, .graph = graph, .op = op };
     if (tare_shlo_op_is(op, "constant")) return TARE_OK; /* emitted where it is used */
     if (!row) return TARE_FAIL(TARE_UNSUPPORTED, "op %s is not supported", op->name);
     if (im->depth == MOST_NESTED)
@@ -182,25 +157,12 @@ static tare_status place(struct tare_shlo_importer *im, tare_status status, cons
     return tare_error_prefix(status, "function '%s'", name);
 }
 
-static const struct tare_shlo_module *module_of(const struct tare_lowering *l) {
+const struct tare_shlo_module *tare_lower_module(const struct tare_lowering *l) {
     return l->importer->module;
 }
 
-static struct tare_edge *edges_of(const struct tare_lowering *l) {
-    return l->importer->edges;
-}
-
-static int64_t *devices_of(const struct tare_lowering *l) {
-    return &l->importer->devices;
-}
-
-static int64_t known_index_of(const struct tare_lowering *l, const struct tare_shlo_value *value) {
+int64_t tare_lower_known_index(const struct tare_lowering *l, const struct tare_shlo_value *value) {
     return tare_known_index(&l->importer->known, value);
-}
-
-static void lower_ops(struct tare_lowering *l, const struct tare_shlo_block *block, size_t first, size_t end) {
-    for (size_t i = first; i < end && l->status == TARE_OK; i++)
-        l->status = lower_op(l->importer, l->graph, &block->ops[i]);
 }
 
 static tare_status add_return(struct tare_graph *graph, const struct tare_shlo_type *type, struct tare_edge edge) {
@@ -213,7 +175,7 @@ static tare_status add_return(struct tare_graph *graph, const struct tare_shlo_t
 /* All ops but the terminator, and what it returns: tuples element by element. */
 static tare_status lower_body(struct tare_shlo_importer *im, struct tare_graph *graph,
                               const struct tare_shlo_block *block) {
-    struct tare_lowering l = { .importer = im, .host = &host, .graph = graph };
+    struct tare_lowering l = { .importer = im, .graph = graph };
     if (!block->n_ops || !tare_shlo_op_is(&block->ops[block->n_ops - 1], "return"))
         return TARE_FAIL(TARE_CORRUPT, "a function or region does not end with a return");
     const struct tare_shlo_op *end = &block->ops[block->n_ops - 1];
@@ -221,7 +183,7 @@ static tare_status lower_body(struct tare_shlo_importer *im, struct tare_graph *
         TARE_TRY(lower_op(im, graph, &block->ops[i]));
     for (size_t i = 0; i < end->n_operands; i++) {
         const struct tare_shlo_type *type = end->operands[i]->type;
-        const struct tare_edge edge = value_of(&l, end->operands[i]);
+        const struct tare_edge edge = tare_lower_value(&l, end->operands[i]);
         TARE_TRY(l.status);
         for (size_t k = 0; k < tare_lower_leaves(type); k++)
             TARE_TRY(add_return(graph, type->kind == TARE_SHLO_TUPLE ? type->inputs.items[k] : type,
@@ -243,7 +205,7 @@ static tare_status add_tensor(struct tare_edge *out, struct tare_shlo_importer *
 /* The elements of a tuple are arguments of their own; together they are the outputs of one node. */
 static tare_status add_argument(struct tare_shlo_importer *im, struct tare_graph *graph,
                                 const struct tare_shlo_value *value) {
-    struct tare_lowering l = { .importer = im, .host = &host, .graph = graph };
+    struct tare_lowering l = { .importer = im, .graph = graph };
     if (value->type->kind != TARE_SHLO_TUPLE) return add_tensor(&im->edges[value->number], im, graph, value->type);
     const size_t count = value->type->inputs.count;
     struct tare_edge *elements = TARE_NEW_ARRAY(&im->arena, struct tare_edge, count + 1);
@@ -299,7 +261,8 @@ static void mark_captured(uint8_t *defined, const struct tare_shlo_captures *cap
         defined[captures->values[i]->number] = mark;
 }
 
-static void captures_of(struct tare_shlo_captures *out, struct tare_lowering *l, const struct tare_shlo_block *region) {
+void tare_lower_captures(struct tare_shlo_captures *out, struct tare_lowering *l,
+                         const struct tare_shlo_block *region) {
     if (l->status != TARE_OK) return;
     mark_captured(l->importer->defined, out, 1); /* of other regions of the op */
     mark_defined(l->importer->defined, region, 1);
@@ -325,8 +288,8 @@ static tare_status lower_region(struct tare_graph *graph, struct tare_shlo_impor
     return TARE_OK;
 }
 
-static struct tare_graph *function_of_region(struct tare_lowering *l, const struct tare_shlo_block *region,
-                                             const struct tare_shlo_captures *captures, bool pass_captures) {
+struct tare_graph *tare_lower_region(struct tare_lowering *l, const struct tare_shlo_block *region,
+                                     const struct tare_shlo_captures *captures, bool pass_captures) {
     static const struct tare_shlo_captures none;
     struct tare_shlo_importer *im = l->importer;
     struct tare_graph *graph;
@@ -352,7 +315,7 @@ static struct tare_graph *function_of_region(struct tare_lowering *l, const stru
 /* Callers of main pass floats for types that are stored as float. */
 static tare_status round_arguments(struct tare_shlo_importer *im, struct tare_graph *graph,
                                    const struct tare_shlo_block *body) {
-    struct tare_lowering l = { .importer = im, .host = &host, .graph = graph };
+    struct tare_lowering l = { .importer = im, .graph = graph };
     for (size_t i = 0; i < body->n_args; i++) {
         struct tare_edge *edge = &im->edges[body->args[i].number];
         if (tare_shlo_stored_as_float(body->args[i].type))
@@ -376,7 +339,7 @@ static tare_status import_function(struct tare_shlo_importer *im, struct functio
     return TARE_OK;
 }
 
-static struct tare_graph *caller_function(struct tare_lowering *l, int64_t index) {
+struct tare_graph *tare_lower_caller_function(struct tare_lowering *l, int64_t index) {
     const struct tare_node *caller = l->importer->caller;
     const struct tare_attr *list = caller ? tare_node_list(caller, "function_list") : NULL;
     if (l->status != TARE_OK) return NULL;
@@ -390,7 +353,7 @@ static struct tare_graph *caller_function(struct tare_lowering *l, int64_t index
     return function;
 }
 
-static struct tare_graph *function_of(struct tare_lowering *l, const char *name) {
+struct tare_graph *tare_lower_function(struct tare_lowering *l, const char *name) {
     struct function *f = name ? tare_map_get(&l->importer->functions, name) : NULL;
     if (l->status != TARE_OK) return NULL;
     if (!name) name = "(not a string)";
@@ -419,26 +382,39 @@ static bool is_small(const struct function *f) {
     return count_ops(body, MOST_INLINED) <= MOST_INLINED;
 }
 
-/* The values of the body have numbers of their own, which refer to the latest call. */
-static tare_status emit_body(struct tare_lowering *l, const struct tare_shlo_block *body) {
-    struct tare_shlo_importer *im = l->importer;
-    const struct tare_shlo_op *end = body->n_ops ? &body->ops[body->n_ops - 1] : NULL;
-    if (!end || !tare_shlo_op_is(end, "return") || body->n_args != l->op->n_operands ||
-        end->n_operands != l->op->n_results)
-        return TARE_FAIL(TARE_CORRUPT, "the called function has other arguments or results");
-    for (size_t i = 0; i < body->n_args; i++)
-        im->edges[body->args[i].number] = value_of(l, l->op->operands[i]);
-    for (size_t i = 0; i + 1 < body->n_ops && l->status == TARE_OK; i++)
-        l->status = lower_op(im, l->graph, &body->ops[i]);
+/* Emits the ops of a block in place of the op, whose outputs are what the block returns. */
+static void emit_block(struct tare_lowering *l, const struct tare_shlo_block *block, const char *mistake) {
+    const struct tare_shlo_op *end = block->n_ops ? &block->ops[block->n_ops - 1] : NULL;
+    if (!end || !tare_shlo_op_is(end, "return") || end->n_operands != l->op->n_results) {
+        tare_lower_fail(l, TARE_CORRUPT, "%s", mistake);
+        return;
+    }
+    for (size_t i = 0; i + 1 < block->n_ops && l->status == TARE_OK; i++)
+        l->status = lower_op(l->importer, l->graph, &block->ops[i]);
     for (size_t i = 0; i < end->n_operands && l->status == TARE_OK; i++)
-        l->outputs[i] = value_of(l, end->operands[i]);
-    return l->status;
+        l->outputs[i] = tare_lower_value(l, end->operands[i]);
 }
 
-static bool inlined(struct tare_lowering *l, const char *name) {
+void tare_lower_region_here(struct tare_lowering *l, const struct tare_shlo_block *region) {
+    static const char mistake[] = "a region has arguments or other results";
+    if (region->n_args) tare_lower_fail(l, TARE_CORRUPT, "%s", mistake);
+    if (l->status == TARE_OK) emit_block(l, region, mistake);
+}
+
+/* The values of the body have numbers of their own, which refer to the latest call. */
+void tare_lower_body_here(struct tare_lowering *l, const struct tare_shlo_block *body) {
+    static const char mistake[] = "the called function has other arguments or results";
+    if (body->n_args != l->op->n_operands) tare_lower_fail(l, TARE_CORRUPT, "%s", mistake);
+    for (size_t i = 0; i < body->n_args && l->status == TARE_OK; i++)
+        l->importer->edges[body->args[i].number] = tare_lower_value(l, l->op->operands[i]);
+    if (l->status == TARE_OK) emit_block(l, body, mistake);
+}
+
+bool tare_lower_inlined(struct tare_lowering *l, const char *name) {
     const struct function *f = tare_map_get(&l->importer->functions, name);
     if (l->status != TARE_OK || !f || f->state || (f->n_calls != 1 && !is_small(f))) return false;
-    l->status = place(l->importer, emit_body(l, &f->op->regions[0]), name);
+    tare_lower_body_here(l, &f->op->regions[0]);
+    l->status = place(l->importer, l->status, name);
     return true;
 }
 
@@ -524,7 +500,7 @@ static tare_status import(struct tare_graph **out, struct tare_shlo_importer *im
 tare_status tare_shlo_import(struct tare_graph **out, struct tare_graph_model *model,
                              const struct tare_shlo_module *module, const struct tare_shlo_import_options *options) {
     struct tare_shlo_importer im = {
-        .model = model, .module = module, .stem = options->stem, .caller = options->caller, .devices = 1
+        .model = model, .module = module, .stem = options->stem, .caller = options->caller
     };
     im.declarations.arena = &im.arena;
     const tare_status status = import(out, &im, options);

@@ -347,43 +347,6 @@ void tare_lower_effect(struct tare_lowering *l, struct tare_node *node) {
 
 /* ---- functions ---- */
 
-struct tare_edge tare_lower_value(struct tare_lowering *l, const struct tare_shlo_value *value) {
-    return l->host->value(l, value);
-}
-
-void tare_lower_captures(struct tare_shlo_captures *out, struct tare_lowering *l,
-                         const struct tare_shlo_block *region) {
-    l->host->captures(out, l, region);
-}
-
-struct tare_graph *tare_lower_region(struct tare_lowering *l, const struct tare_shlo_block *region,
-                                     const struct tare_shlo_captures *captures, bool pass_captures) {
-    return l->host->region(l, region, captures, pass_captures);
-}
-
-struct tare_graph *tare_lower_function(struct tare_lowering *l, const char *name) {
-    return l->host->function(l, name);
-}
-
-int64_t tare_lower_known_index(const struct tare_lowering *l, const struct tare_shlo_value *value) {
-    return l->host->known_index(l, value);
-}
-
-void tare_lower_region_here(struct tare_lowering *l, const struct tare_shlo_block *region) {
-    const struct tare_shlo_op *end = region->n_ops ? &region->ops[region->n_ops - 1] : NULL;
-    if (!end || region->n_args || end->n_operands != l->op->n_results) {
-        tare_lower_fail(l, TARE_CORRUPT, "a region has arguments or other results");
-        return;
-    }
-    l->host->ops(l, region, 0, region->n_ops - 1);
-    for (size_t i = 0; i < end->n_operands && l->status == TARE_OK; i++)
-        l->outputs[i] = l->host->value(l, end->operands[i]);
-}
-
-bool tare_lower_inlined(struct tare_lowering *l, const char *name) {
-    return l->host->inlined(l, name);
-}
-
 struct tare_graph *tare_lower_called(struct tare_lowering *l) {
     const struct tare_shlo_attr *called = tare_shlo_op_attr(l->op, "called_computations");
     const struct tare_shlo_attr *name =
@@ -394,29 +357,9 @@ struct tare_graph *tare_lower_called(struct tare_lowering *l) {
     return NULL;
 }
 
-struct tare_graph *tare_lower_caller_function(struct tare_lowering *l, int64_t index) {
-    return l->host->caller_function(l, index);
-}
-
-const struct tare_shlo_module *tare_lower_module(const struct tare_lowering *l) {
-    return l->host->module(l);
-}
-
 int64_t tare_lower_partitions(const struct tare_lowering *l) {
     const struct tare_shlo_attr *count = tare_shlo_find(tare_lower_module(l)->root->extra, "mhlo.num_partitions");
     return count && count->kind == TARE_SHLO_ATTR_INTEGER ? (int64_t)count->bits : 1;
-}
-
-struct tare_edge *tare_lower_edges(const struct tare_lowering *l) {
-    return l->host->edges(l);
-}
-
-int64_t *tare_lower_devices(const struct tare_lowering *l) {
-    return l->host->devices(l);
-}
-
-void tare_lower_ops(struct tare_lowering *l, const struct tare_shlo_block *block, size_t first, size_t end) {
-    if (l->status == TARE_OK) l->host->ops(l, block, first, end);
 }
 
 struct tare_node *tare_lower_call(struct tare_lowering *l, struct tare_graph *function, const struct tare_edge *inputs,

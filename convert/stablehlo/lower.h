@@ -12,25 +12,8 @@ struct tare_shlo_importer;
 struct tare_lowering;
 struct tare_shlo_captures;
 
-/* What the importer does for rules; see the functions of the same names below. */
-struct tare_lowering_host {
-    struct tare_edge (*value)(struct tare_lowering *l, const struct tare_shlo_value *value);
-    void (*captures)(struct tare_shlo_captures *out, struct tare_lowering *l, const struct tare_shlo_block *region);
-    struct tare_graph *(*region)(struct tare_lowering *l, const struct tare_shlo_block *region,
-                                 const struct tare_shlo_captures *captures, bool pass_captures);
-    struct tare_graph *(*function)(struct tare_lowering *l, const char *name);
-    bool (*inlined)(struct tare_lowering *l, const char *name);
-    struct tare_graph *(*caller_function)(struct tare_lowering *l, int64_t index);
-    const struct tare_shlo_module *(*module)(const struct tare_lowering *l);
-    struct tare_edge *(*edges)(const struct tare_lowering *l);
-    int64_t *(*devices)(const struct tare_lowering *l);
-    int64_t (*known_index)(const struct tare_lowering *l, const struct tare_shlo_value *value);
-    void (*ops)(struct tare_lowering *l, const struct tare_shlo_block *block, size_t first, size_t end);
-};
-
 struct tare_lowering {
     struct tare_shlo_importer *importer;
-    const struct tare_lowering_host *host;
     struct tare_graph *graph;
     const struct tare_shlo_op *op;
     struct tare_edge *outputs; /* one for each result */
@@ -52,7 +35,7 @@ struct tare_lowering_row {
 /* Tables of rules, each terminated by a row without a name. */
 extern const struct tare_lowering_row tare_lower_elementwise[], tare_lower_shapes[], tare_lower_reductions[],
     tare_lower_products[], tare_lower_control[], tare_lower_normalization[], tare_lower_quantization[],
-    tare_lower_random[], tare_lower_structure[], tare_lower_sharding[];
+    tare_lower_random[], tare_lower_structure[];
 /* Rules that several tables use; `arg` is not used. */
 tare_lower_fn tare_lower_custom_call, tare_lower_dynamic_reduce_window, tare_lower_threefry;
 /* ---- operands and dtypes (lower_operands.c) ---- */
@@ -194,7 +177,7 @@ void tare_lower_check(struct tare_lowering *l, const char *target);
 /* Lowers a LAPACK or BLAS call of JAX up to 0.4.35 (lower_lapack.c); false for other targets. */
 bool tare_lower_lapack(struct tare_lowering *l, const char *target);
 
-/* ---- functions ---- */
+/* ---- functions (import.c) ---- */
 
 /* The values that a region uses but does not define, constants excepted; arena memory. */
 struct tare_shlo_captures {
@@ -212,6 +195,8 @@ struct tare_edge tare_lower_value(struct tare_lowering *l, const struct tare_shl
 int64_t tare_lower_known_index(const struct tare_lowering *l, const struct tare_shlo_value *value);
 /* Emits the ops of a region that captures values but has no arguments, and sets the outputs to what it returns. */
 void tare_lower_region_here(struct tare_lowering *l, const struct tare_shlo_block *region);
+/* The same for a body whose arguments are the operands of the op. */
+void tare_lower_body_here(struct tare_lowering *l, const struct tare_shlo_block *body);
 /* The function of a StableHLO function by name; fails when there is none. */
 struct tare_graph *tare_lower_function(struct tare_lowering *l, const char *name);
 /* Emits the body of a small function in place of a call, so that the ops before and after it are neighbors of the ops
@@ -225,12 +210,6 @@ struct tare_graph *tare_lower_caller_function(struct tare_lowering *l, int64_t i
 const struct tare_shlo_module *tare_lower_module(const struct tare_lowering *l);
 /* The partitions of the module: the devices that it was exported for, less replicas. */
 int64_t tare_lower_partitions(const struct tare_lowering *l);
-/* The edges of all values in the graph that is being built, by value number. */
-struct tare_edge *tare_lower_edges(const struct tare_lowering *l);
-/* The devices of the manual computation whose body is being lowered; 1 outside of one. */
-int64_t *tare_lower_devices(const struct tare_lowering *l);
-/* Lowers ops first … end - 1 of a block. */
-void tare_lower_ops(struct tare_lowering *l, const struct tare_shlo_block *block, size_t first, size_t end);
 /* True for ops that mean the same for a tensor as for each of its elements, and for constants and returns. */
 bool tare_lower_is_elementwise(const struct tare_shlo_op *op);
 /* Fail unless the function or region takes tensors of the inputs' dtypes, and returns tensors of these dtypes. */

@@ -202,7 +202,7 @@ static void lower_identity(struct tare_lowering *l, const void *arg) {
         l->outputs[i] = tare_lower_unary(l, "Identity", tare_lower_in(l, i));
 }
 
-/* One device: its number is 0. Of several devices, manual computations know the number (lower_manual.c). */
+/* One device: its number is 0. */
 static void lower_device(struct tare_lowering *l, const void *arg) {
     if (arg && tare_lower_partitions(l) > 1)
         tare_lower_fail(l, TARE_UNSUPPORTED, "communication between several devices");

@@ -178,6 +178,39 @@ static void lower_set_dimension_size(struct tare_lowering *l, const void *arg) {
     tare_lower_set(l, tare_lower_end(l, tare_lower_begin(l, "Slice", inputs, 3)));
 }
 
+/* ---- Shardy ---- */
+
+static void lower_nothing(struct tare_lowering *l, const void *arg) {
+    (void)l;
+    (void)arg;
+}
+
+static void lower_same(struct tare_lowering *l, const void *arg) {
+    (void)arg;
+    if (l->op->n_operands != l->op->n_results) tare_lower_fail(l, TARE_CORRUPT, "fewer operands than results");
+    for (size_t i = 0; i < l->op->n_results && l->status == TARE_OK; i++)
+        l->outputs[i] = tare_lower_in(l, i);
+}
+
+/* A named region that is otherwise a part of the function around it. */
+static void lower_named(struct tare_lowering *l, const void *arg) {
+    (void)arg;
+    tare_lower_body_here(l, &l->op->regions[0]);
+}
+
+/* What each device of a mesh does with its part of the operands: of one device, all of them. */
+static void lower_manual(struct tare_lowering *l, const void *arg) {
+    const struct tare_shlo_block *body = &l->op->regions[0];
+    const struct tare_shlo_op *end = body->n_ops ? &body->ops[body->n_ops - 1] : NULL;
+    bool alone = tare_lower_partitions(l) == 1;
+    for (size_t i = 0; i < body->n_args && i < l->op->n_operands; i++)
+        alone = alone && same_type(body->args[i].type, tare_lower_in_type(l, i));
+    for (size_t i = 0; end && i < end->n_operands && i < l->op->n_results; i++)
+        alone = alone && same_type(end->operands[i]->type, tare_lower_out_type(l, i));
+    if (!alone) tare_lower_fail(l, TARE_UNSUPPORTED, "communication between several devices");
+    lower_named(l, arg);
+}
+
 const struct tare_lowering_row tare_lower_structure[] = {
     { "tuple", lower_tuple, NULL },
     { "get_tuple_element", lower_tuple_element, NULL },
@@ -196,5 +229,14 @@ const struct tare_lowering_row tare_lower_structure[] = {
     { "unary_einsum", lower_einsum, NULL },
     { "torch_index_select", lower_torch_index_select, NULL },
     { "set_dimension_size", lower_set_dimension_size, NULL },
+    { "data_flow_edge", lower_same, NULL },
+    { "manual_computation", lower_manual, NULL },
+    { "mesh", lower_nothing, NULL },
+    { "named_computation", lower_named, NULL },
+    { "propagation_barrier", lower_same, NULL },
+    { "reshard", lower_same, NULL },
+    { "sharding_constraint", lower_same, NULL },
+    { "sharding_group", lower_nothing, NULL },
+    { "unrealized_conversion_cast", lower_same, NULL },
     { 0 },
 };

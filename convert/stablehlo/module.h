@@ -202,6 +202,8 @@ struct tare_vhlo_op {
 };
 /* NULL when there is no such op. `name` is without the dialect. */
 const struct tare_vhlo_op *tare_vhlo_find_op(const char *name);
+/* The definition of an op of another dialect ("sdy.mesh"); NULL: none. */
+const struct tare_vhlo_op *tare_shlo_find_foreign_op(const char *name);
 /* All of them, sorted by name. */
 extern const struct tare_vhlo_op tare_vhlo_ops[];
 extern const size_t tare_vhlo_n_ops;

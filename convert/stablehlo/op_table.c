@@ -251,3 +251,27 @@ static int by_name(const void *name, const void *row) {
 const struct tare_vhlo_op *tare_vhlo_find_op(const char *name) {
     return bsearch(name, tare_vhlo_ops, tare_vhlo_n_ops, sizeof *tare_vhlo_ops, by_name);
 }
+
+/* Ops of Shardy, which JAX writes next to VHLO for sharded computations (shardy/dialect/sdy/ir/ops.td), without their
+ * attributes: they are not used, and may be optional. */
+static const struct {
+    const char *name;
+    struct tare_vhlo_op def;
+} foreign_ops[] = {
+    { "builtin.unrealized_conversion_cast", { "unrealized_conversion_cast_v1", "", 0, 0, true, -1, 0, 0, 0 } },
+    { "sdy.data_flow_edge", { "data_flow_edge_v1", "", 0, 1, false, 1, 0, 0, 0 } },
+    { "sdy.manual_computation", { "manual_computation_v1", "", 0, 0, true, -1, 1, 0, 0 } },
+    { "sdy.mesh", { "mesh_v1", "", 0, 0, false, 0, 0, 0, 0 } },
+    { "sdy.named_computation", { "named_computation_v1", "", 0, 0, true, -1, 1, 0, 0 } },
+    { "sdy.propagation_barrier", { "propagation_barrier_v1", "", 0, 1, false, 1, 0, 0, 0 } },
+    { "sdy.reshard", { "reshard_v1", "", 0, 1, false, 1, 0, 0, 0 } },
+    { "sdy.return", { "return_v1", "", 0, 0, true, 0, 0, 0, 0 } },
+    { "sdy.sharding_constraint", { "sharding_constraint_v1", "", 0, 1, false, 1, 0, 0, 0 } },
+    { "sdy.sharding_group", { "sharding_group_v1", "", 0, 1, false, 0, 0, 0, 0 } },
+};
+
+const struct tare_vhlo_op *tare_shlo_find_foreign_op(const char *name) {
+    for (size_t i = 0; i < sizeof foreign_ops / sizeof *foreign_ops; i++)
+        if (strcmp(name, foreign_ops[i].name) == 0) return &foreign_ops[i].def;
+    return NULL;
+}

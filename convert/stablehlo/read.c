@@ -221,7 +221,7 @@ static tare_status read_all(struct tare_shlo_reader *reader) {
 
 tare_status tare_shlo_read(struct tare_shlo_module **out, const uint8_t *data, size_t size) {
     struct tare_shlo_module *module = tare_calloc(1, sizeof *module);
-    struct tare_shlo_reader reader = { .module = module, .read_shardy = tare_shlo_read_shardy };
+    struct tare_shlo_reader reader = { .module = module };
     *out = NULL;
     if (!module) return TARE_NO_MEMORY;
     module->data = data;

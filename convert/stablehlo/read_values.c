@@ -503,8 +503,6 @@ static tare_status decode_attr(struct tare_shlo_attr *attr, struct tare_shlo_rea
         TARE_TRY(read_vhlo_attr(attr, reader, &in));
     } else if (entry->custom && strcmp(dialect, "builtin") == 0) {
         TARE_TRY(read_builtin_attr(attr, reader, &in));
-    } else if (entry->custom && strcmp(dialect, "sdy") == 0) {
-        TARE_TRY(reader->read_shardy(attr, reader, &in));
     } else {
         attr->kind = TARE_SHLO_ATTR_OPAQUE;
         attr->text = (struct tare_shlo_text){ dialect, strlen(dialect) };

@@ -32,9 +32,6 @@ struct tare_shlo_reader {
     struct tare_mlir_input *properties; /* section 8 */
     size_t n_properties;
     int depth; /* of nested types, attributes and regions */
-    /* tare_shlo_read_shardy, which reads nested attributes with the functions of read_values.c */
-    tare_status (*read_shardy)(struct tare_shlo_attr *attr, struct tare_shlo_reader *reader,
-                               struct tare_mlir_input *in);
 };
 
 enum { TARE_SHLO_MAX_DEPTH = 200 };
@@ -58,10 +55,6 @@ tare_status tare_shlo_next_text(struct tare_shlo_text *out, struct tare_shlo_rea
 /* `count` signed numbers without a stored count, into attr->numbers. */
 tare_status tare_shlo_read_fixed(struct tare_shlo_attr *attr, struct tare_shlo_reader *reader,
                                  struct tare_mlir_input *in, size_t count);
-/* read_shardy.c: an attribute of Shardy, and the definition of an op of another dialect ("sdy.mesh"); NULL: none. */
-tare_status tare_shlo_read_shardy(struct tare_shlo_attr *attr, struct tare_shlo_reader *reader,
-                                  struct tare_mlir_input *in);
-const struct tare_vhlo_op *tare_shlo_find_foreign_op(const char *name);
 /* read_ops.c: section 4 into module->root. */
 tare_status tare_shlo_read_ops(struct tare_shlo_reader *reader, struct tare_mlir_input in);
 

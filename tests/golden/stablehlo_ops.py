@@ -756,18 +756,19 @@ class ShardyModule(Module):
         return b'ML\xefR' + vi(6) + b'StableHLO_v' + self.vs.encode() + b'\0' + b''.join(section(i, b) for i, b in sections)
 
 
-def shardy():
-    """A manual computation on a mesh of 2 x 3 devices with each collective op, and a constraint."""
-    c = Case('shardy')
-    c.module = module = ShardyModule('shardy', {'a': 2, 'b': 3})
+def shardy(name, rows, columns):
+    """A manual computation on a mesh of rows x columns devices with each collective op, and a constraint."""
+    c = Case(name)
+    c.module = module = ShardyModule('shardy', {'a': rows, 'b': columns})
     c.f = module.func('main', [], visibility='public')
     x = np.arange(24, dtype=np.float32).reshape(4, 6)
     v = c.op('sharding_constraint', [c.constant(x)], [of(x)], {'sharding': module.sharding('a', 'b')})
     c.equal(v, x)
-    local, i64 = ten((2, 2), 'f32'), lambda rows: arr(np.array(rows, np.int64))
+    high, wide, devices = 4 // rows, 6 // columns, np.arange(rows * columns).reshape(rows, columns)
+    local, i64 = ten((high, wide), 'f32'), lambda values: arr(np.array(values, np.int64))
     block = Blk([local], c.f)
     p = block.args[0]
-    along_a, along_b = i64([[0, 3], [1, 4], [2, 5]]), i64([[0, 1, 2], [3, 4, 5]])
+    along_a, along_b = i64(devices.T), i64(devices)
     channel, ids = {'channel_id': I(1)}, {'use_global_device_ids': B(True)}
 
     def add():
@@ -778,21 +779,20 @@ def shardy():
 
     doubled = block.op('add', [p, p], [local])
     total = block.op('all_reduce', [doubled], [local], {'replica_groups': along_b, **channel, **ids}, [add()])
-    row = block.op('all_gather', [p], [ten((2, 6), 'f32')], {'all_gather_dim': I(1), 'replica_groups': along_b, **channel, **ids})
-    ring = block.op('collective_permute', [p], [local], {'source_target_pairs': i64([[i, i + 1] for i in range(5)]), **channel})
-    part = block.op('reduce_scatter', [p], [ten((1, 2), 'f32')],
+    row = block.op('all_gather', [p], [ten((high, 6), 'f32')], {'all_gather_dim': I(1), 'replica_groups': along_b, **channel, **ids})
+    ring = block.op('collective_permute', [p], [local], {'source_target_pairs': i64(np.stack([np.arange(devices.size - 1), np.arange(1, devices.size)], 1)), **channel})
+    part = block.op('reduce_scatter', [p], [ten((high // rows, wide), 'f32')],
                     {'scatter_dimension': I(0), 'replica_groups': along_a, **channel, **ids}, [add()])
-    turned = block.op('all_to_all', [p], [ten((4, 1), 'f32')], {
-        'split_dimension': I(1), 'concat_dimension': I(0), 'split_count': I(2), 'replica_groups': along_a, **channel})
+    turned = block.op('all_to_all', [p], [ten((4, wide // rows), 'f32')], {
+        'split_dimension': I(1), 'concat_dimension': I(0), 'split_count': I(rows), 'replica_groups': along_a, **channel})
     number = block.op('partition_id', [], [ten((), 'ui32')])
     number = block.op('reshape', [number], [ten((1, 1), 'ui32')])
     block.op('return', [total, row, ring, part, turned, number])
     places = (('a', ''), ('a', ''), ('a', 'b'), ('a', 'b'), ('', 'ba'), ('a', 'b'))
-    blocks = [x[2 * a:2 * a + 2, 2 * b:2 * b + 2] for a in range(2) for b in range(3)]
-    moved = [0 * blocks[0]] + blocks[:5]
-    grid = lambda parts: np.block([parts[:3], parts[3:]])
-    results = [np.concatenate([2 * sum(blocks[:3]), 2 * sum(blocks[3:])]), x, grid(moved), x[:2] + x[2:], x,
-               np.arange(6, dtype=np.uint32).reshape(2, 3)]
+    blocks = [[x[high * a:, wide * b:][:high, :wide] for b in range(columns)] for a in range(rows)]
+    moved = [0 * blocks[0][0]] + sum(blocks, [])[:-1]
+    results = [np.concatenate([2 * sum(row) for row in blocks]), x, np.block([moved[columns * a:][:columns] for a in range(rows)]),
+               sum(x.reshape(rows, high, 6)), x, devices.astype(np.uint32)]
     out = c.op('manual_computation', [v], [of(r) for r in results], {
         'in_shardings': ('sdy_list', (module.sharding('a', 'b'),)), 'manual_axes': ('sdy_manual', ('a', 'b')),
         'out_shardings': ('sdy_list', tuple(module.sharding(*p) for p in places))}, [block])
@@ -1169,7 +1169,8 @@ small_argument()
 dynamic_windows()
 batch_groups()
 elementary()
-shardy()
+shardy('shardy', 1, 1)
+shardy('shardy_devices', 2, 3)
 shard_shape()
 edges()
 corners()
