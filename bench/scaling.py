@@ -11,7 +11,7 @@ Time is processor time, the least of several runs: up to 8, as long as they take
 exponent above LIMIT is measured up to twice more, because other work on the machine makes single runs longer. Memory is
 the peak resident set (of at least the 13 MiB of Python, from which the commands are started).
 
-Prints a table: text, or with --markdown the rows of docs/performance.md. Exit status: 0 if every command succeeds and
+Prints a table: text, or Markdown with --markdown. Exit status: 0 if every command succeeds and
 every exponent is at most LIMIT, otherwise 1; 2 for a usage error.
 """
 import math
