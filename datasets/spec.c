@@ -59,14 +59,42 @@ static tare_status check_shape(const input_row *input) {
     return TARE_OK;
 }
 
+static bool is_side(int64_t pixels) {
+    return pixels >= 1 && pixels <= LARGEST_SIDE;
+}
+
+/* PIL's Image.resize has these filters among ours. */
+static bool pil_has(Tare__DatasetResize__Method method) {
+    return method == TARE__DATASET_RESIZE__METHOD__BILINEAR || method == TARE__DATASET_RESIZE__METHOD__NEAREST ||
+           method == TARE__DATASET_RESIZE__METHOD__BICUBIC || method == TARE__DATASET_RESIZE__METHOD__LANCZOS3;
+}
+
 static tare_status check_resize(const Tare__DatasetResize *resize) {
-    bool side = resize->shorter_side != 0, size = resize->height != 0 || resize->width != 0;
-    if (side == size) return INVALID("resize takes either height and width or shorter_side");
-    if (side && (resize->shorter_side < 1 || resize->shorter_side > LARGEST_SIDE))
-        return INVALID("shorter_side %lld (expected 1 to %d)", (long long)resize->shorter_side, LARGEST_SIDE);
-    if (size &&
-        (resize->height < 1 || resize->height > LARGEST_SIDE || resize->width < 1 || resize->width > LARGEST_SIDE))
+    const bool size = resize->height != 0 || resize->width != 0;
+    if ((resize->shorter_side != 0) + (resize->longer_side != 0) + size != 1)
+        return INVALID("resize takes either height and width or shorter_side or longer_side");
+    if (resize->n_pad && !size) return INVALID("pad of resize needs height and width (or use a step pad)");
+    if (resize->convention == TARE__DATASET_RESIZE__CONVENTION__PIL && !pil_has(resize->method))
+        return INVALID("convention PIL with this method (expected BILINEAR, NEAREST, BICUBIC or LANCZOS)");
+    if (resize->method == TARE__DATASET_RESIZE__METHOD__ANTIALIAS && resize->filter_case && !resize->antialias)
+        return INVALID("method ANTIALIAS with antialias: false (expected BILINEAR)");
+    for (size_t i = 0; i < resize->n_pad; i++)
+        if (!isfinite(resize->pad[i])) return INVALID("pad %g (expected a number)", resize->pad[i]);
+    if (size && !(is_side(resize->height) && is_side(resize->width)))
         return INVALID("resize to %lld x %lld (expected 1 to %d)", (long long)resize->height, (long long)resize->width,
+                       LARGEST_SIDE);
+    if (resize->shorter_side && !is_side(resize->shorter_side))
+        return INVALID("shorter_side %lld (expected 1 to %d)", (long long)resize->shorter_side, LARGEST_SIDE);
+    if (resize->longer_side && !is_side(resize->longer_side))
+        return INVALID("longer_side %lld (expected 1 to %d)", (long long)resize->longer_side, LARGEST_SIDE);
+    return TARE_OK;
+}
+
+static tare_status check_pad(const Tare__DatasetPad *pad) {
+    for (size_t i = 0; i < pad->n_value; i++)
+        if (!isfinite(pad->value[i])) return INVALID("value %g of pad (expected a number)", pad->value[i]);
+    if (!is_side(pad->height) || !is_side(pad->width))
+        return INVALID("pad to %lld x %lld (expected 1 to %d)", (long long)pad->height, (long long)pad->width,
                        LARGEST_SIDE);
     return TARE_OK;
 }
@@ -99,8 +127,10 @@ static tare_status check_image(const input_row *input) {
             status = check_resize(step->resize);
         else if (step->kind_case == TARE__DATASET_IMAGE_STEP__KIND_CROP)
             status = check_crop(step->crop);
+        else if (step->kind_case == TARE__DATASET_IMAGE_STEP__KIND_PAD)
+            status = check_pad(step->pad);
         else
-            status = INVALID("neither resize nor crop");
+            status = INVALID("no resize, crop or pad");
         TARE_TRY(tare_error_prefix(status, "step %zu", i + 1));
     }
     return TARE_OK;
@@ -127,6 +157,8 @@ static tare_status check_numbers(const input_row *input) {
         if (!isfinite(input->std[i]) || input->std[i] == 0)
             return INVALID("std %g (expected a number other than 0)", input->std[i]);
     if (scaled && tare__spec_dtype(input->type) == TARE_DT_STRING) return INVALID("strings cannot be scaled");
+    if (input->truncate && !tare_dtype_is_integer(tare__spec_dtype(input->type)))
+        return INVALID("truncate needs type, an integer type");
     if (!scaled) TARE_TRY(check_fillers(input));
     if (input->length && (input->length->rows < 1 || input->length->rows > LARGEST_ROWS))
         return INVALID("length of %lld rows (expected 1 to %d)", (long long)input->length->rows, LARGEST_ROWS);

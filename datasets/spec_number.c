@@ -100,6 +100,7 @@ static tare_status fill(struct tare_tensor *out, const Tare__DatasetInput *input
         x = tare_tensor_get_f64(from, i);
         if (scaled)
             x = (x * scale - channel(input->mean, input->n_mean, i, 0)) / channel(input->std, input->n_std, i, 1);
+        if (input->truncate) x = trunc(x);
         TARE_TRY(store(out, i, x));
     }
     return TARE_OK;

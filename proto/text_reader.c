@@ -67,14 +67,22 @@ static tare_status fail_no_field(const struct reader *r, const char *at, const P
                           descriptor->short_name, name, near);
 }
 
+/* Lists the values of short enums, in their order. */
 static tare_status fail_no_value(const struct reader *r, const char *at, const ProtobufCEnumDescriptor *values,
                                  const char *name) {
+    enum { MOST_LISTED = 20 };
     const char *names[MAX_ENUM_NAMES + 1] = { NULL }, *near;
+    struct tare_strbuf text = { 0 };
     for (unsigned i = 0; i < values->n_value_names && i < MAX_ENUM_NAMES; i++)
         names[i] = values->values_by_name[i].name;
     near = tare_nearest_name(name, names);
-    return tare_text_fail(&r->scan, at, near ? "%s has no value '%s' (did you mean '%s'?)" : "%s has no value '%s'",
-                          values->short_name, name, near);
+    if (near) tare_strbuf_printf(&text, " (did you mean '%s'?)", near);
+    for (unsigned i = 0; i < values->n_values && values->n_values <= MOST_LISTED; i++)
+        tare_strbuf_printf(&text, "%s%s", i ? ", " : "; expected ", values->values[i].name);
+    const tare_status status =
+        tare_text_fail(&r->scan, at, "%s has no value '%s'%s", values->short_name, name, tare_strbuf_text(&text));
+    tare_strbuf_free(&text);
+    return status;
 }
 
 static tare_status store_integer(const struct reader *r, const char *at, const ProtobufCMessage *message,

@@ -1,7 +1,8 @@
-/* Decoding and cropping images. */
+/* Decoding, cropping and padding images. */
 #include "base/image/image.h"
 #include "base/image/codec.h"
 
+#include <math.h>
 #include <string.h>
 
 enum {
@@ -149,4 +150,51 @@ tare_status tare_image_crop_fraction(struct tare_tensor *image, double fraction)
         return TARE_FAIL(TARE_SHAPE, "a crop to %g removes all of an image of %lld x %lld", fraction, (long long)rows,
                          (long long)columns);
     return cut(image, top, left, rows - 2 * top, columns - 2 * left);
+}
+
+/* Writes the values of one pixel in the image's dtype. */
+static tare_status make_pixel(unsigned char *pixel, const struct tare_tensor *image, const double *values,
+                              size_t count) {
+    for (int64_t c = 0; c < image->shape.dims[2]; c++) {
+        const double value = values[count == 1 ? 0 : c];
+        if (image->dtype == TARE_DT_FLOAT) {
+            memcpy(pixel + c * (int64_t)sizeof(float), &(float){ (float)value }, sizeof(float));
+        } else {
+            if (!(value >= 0 && value <= UINT8_MAX && value == floor(value)))
+                return TARE_FAIL(TARE_TYPE, "an image of bytes cannot have pixels of %g (expected 0 to 255)", value);
+            pixel[c] = (unsigned char)value;
+        }
+    }
+    return TARE_OK;
+}
+
+tare_status tare_image_pad(struct tare_tensor *image, int64_t height, int64_t width, const double *values,
+                           size_t count) {
+    enum { MOST_CHANNELS = 4 };
+    const int64_t rows = image->shape.dims[0], columns = image->shape.dims[1], channels = image->shape.dims[2];
+    const struct tare_shape shape = { .rank = 3, .dims = { height, width, channels } };
+    const size_t pixel = (size_t)channels * tare_dtype_size(image->dtype);
+    unsigned char filler[MOST_CHANNELS * sizeof(float)];
+    struct tare_tensor out;
+    if (rows > height || columns > width)
+        return TARE_FAIL(
+            TARE_SHAPE,
+            "an image of %lld x %lld is larger than %lld x %lld, to which it would be padded (expected a step "
+            "before that makes it smaller, or the field pad of resize)",
+            (long long)rows, (long long)columns, (long long)height, (long long)width);
+    if (channels > MOST_CHANNELS || (count != 1 && (int64_t)count != channels))
+        return TARE_FAIL(TARE_SHAPE, "%zu values for pixels of %lld channels (expected 1, or one for each)", count,
+                         (long long)channels);
+    TARE_TRY(make_pixel(filler, image, values, count));
+    TARE_TRY(tare_tensor_new(&out, image->dtype, &shape));
+    unsigned char *to = TARE_DATA(unsigned char, &out);
+    for (int64_t i = 0; i < height * width; i++)
+        memcpy(to + (size_t)i * pixel, filler, pixel);
+    to += (size_t)((height - rows) / 2 * width + (width - columns) / 2) * pixel;
+    for (int64_t y = 0; y < rows; y++)
+        memcpy(to + (size_t)(y * width) * pixel, TARE_CONST_DATA(unsigned char, image) + (size_t)(y * columns) * pixel,
+               (size_t)columns * pixel);
+    tare_tensor_reset(image);
+    *image = out;
+    return TARE_OK;
 }

@@ -149,9 +149,10 @@ static void enums__closed_ones_take_only_their_values(void **state) {
     static const char *const numbers[] = { "7", "-1", "0x7fffffff", "-2147483648" };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         ProtobufCMessage *message;
-        char text[64], expected[64];
+        char text[64], expected[128];
         snprintf(text, sizeof text, "bfloat16_optimization: %s", numbers[i]);
-        snprintf(expected, sizeof expected, "1:24: State has no value '%s'", numbers[i]);
+        snprintf(expected, sizeof expected, "1:24: State has no value '%s'; expected DEFAULT, ENABLED, DISABLED",
+                 numbers[i]);
         assert_int_equal(tare_text_format_read(&message, options, *state, text, strlen(text), TARE_TEXT_CLOSED, NULL),
                          TARE_INVALID_ARGUMENT);
         assert_string_equal(tare_error_text(), expected);
@@ -264,8 +265,9 @@ static void unknown_names__the_nearest_one_is_offered(void **state) {
     expect_failure(*state, options, "\n\n    tpu_function { }",
                    "3:5: ConverterOptions has no field 'tpu_function' (did you mean 'tpu_functions'?)");
     expect_failure(*state, options, "zebra: 1", "1:1: ConverterOptions has no field 'zebra'");
-    expect_failure(*state, options, "io_shape_optimization: DISABLE",
-                   "1:24: State has no value 'DISABLE' (did you mean 'DISABLED'?)");
+    expect_failure(
+        *state, options, "io_shape_optimization: DISABLE",
+        "1:24: State has no value 'DISABLE' (did you mean 'DISABLED'?); expected DEFAULT, ENABLED, DISABLED");
     expect_failure(*state, options, "batch_options {\n  max_batch_sise: 4\n}",
                    "2:3: BatchOptions has no field 'max_batch_sise' (did you mean 'max_batch_size'?)");
 }

@@ -178,11 +178,15 @@ static void crop__keeps_the_middle(void **state) {
     tare_tensor_reset(&image);
 }
 
-static void check(int64_t height, int64_t width, int64_t new_height, int64_t new_width, enum tare_resize_rule rule,
+enum { ANTIALIAS = TARE_RESIZE_MITCHELL + 1 }; /* bilinear with antialias */
+
+static void check(int64_t height, int64_t width, int64_t new_height, int64_t new_width, int rule,
                   const float *expected) {
     struct tare_tensor image;
     make_image(&image, height, width);
-    assert_int_equal(tare_image_resize(&image, new_height, new_width, rule), TARE_OK);
+    const struct tare_resize how = { .rule = rule == ANTIALIAS ? TARE_RESIZE_BILINEAR : rule,
+                                     .antialias = rule == ANTIALIAS };
+    assert_int_equal(tare_image_resize(&image, new_height, new_width, &how), TARE_OK);
     assert_int_equal(image.dtype, TARE_DT_FLOAT);
     for (int64_t i = 0; i < new_height * new_width; i++)
         if (TARE_DATA(float, &image)[i] != expected[i])
@@ -197,17 +201,18 @@ static void resize__follows_its_rule(void **state) {
     check(1, 4, 1, 2, TARE_RESIZE_BILINEAR, (const float[]){ 0.5f, 2.5f });
     check(1, 4, 1, 2, TARE_RESIZE_NEAREST, (const float[]){ 1, 3 });
     check(1, 4, 1, 2, TARE_RESIZE_AREA, (const float[]){ 0.5f, 2.5f });
-    check(1, 4, 1, 2, TARE_RESIZE_ANTIALIAS, (const float[]){ 5.0f / 7, 16.0f / 7 }); /* weights 3 3 1 and 1 3 3 */
+    check(1, 4, 1, 2, ANTIALIAS, (const float[]){ 5.0f / 7, 16.0f / 7 }); /* weights 3 3 1 and 1 3 3 */
     /* in float, (3 + 0.5) * (124 / 14) is below 31 */
     check(1, 124, 1, 14, TARE_RESIZE_NEAREST,
           (const float[]){ 4, 13, 22, 30, 39, 48, 57, 66, 75, 84, 92, 101, 110, 119 });
     /* twice as large: neighbours at quarters, borders repeated */
     check(2, 1, 4, 1, TARE_RESIZE_BILINEAR, (const float[]){ 0, 2.5f, 7.5f, 10 });
-    check(2, 1, 4, 1, TARE_RESIZE_ANTIALIAS, (const float[]){ 0, 2.5f, 7.5f, 10 });
+    check(2, 1, 4, 1, ANTIALIAS, (const float[]){ 0, 2.5f, 7.5f, 10 });
     check(2, 1, 4, 1, TARE_RESIZE_NEAREST, (const float[]){ 0, 0, 10, 10 });
     check(2, 1, 4, 1, TARE_RESIZE_AREA, (const float[]){ 0, 0, 10, 10 });
     /* the same size changes nothing, one pixel is spread */
-    for (enum tare_resize_rule rule = TARE_RESIZE_BILINEAR; rule <= TARE_RESIZE_ANTIALIAS; rule++) {
+    for (int rule = TARE_RESIZE_BILINEAR; rule <= ANTIALIAS; rule++) {
+        if (rule > TARE_RESIZE_BICUBIC && rule < ANTIALIAS) continue; /* sums of sines, and rules that blur */
         check(2, 3, 2, 3, rule, (const float[]){ 0, 1, 2, 10, 11, 12 });
         check(1, 1, 2, 2, rule, (const float[]){ 0, 0, 0, 0 });
     }
@@ -219,8 +224,9 @@ static void resize__refuses_no_pixels(void **state) {
     struct tare_tensor image;
     (void)state;
     make_image(&image, 2, 2);
-    assert_int_equal(tare_image_resize(&image, 0, 2, TARE_RESIZE_AREA), TARE_SHAPE);
-    assert_int_equal(tare_image_resize(&image, 2, -1, TARE_RESIZE_AREA), TARE_SHAPE);
+    const struct tare_resize how = { .rule = TARE_RESIZE_AREA };
+    assert_int_equal(tare_image_resize(&image, 0, 2, &how), TARE_SHAPE);
+    assert_int_equal(tare_image_resize(&image, 2, -1, &how), TARE_SHAPE);
     tare_tensor_reset(&image);
 }
 
