@@ -297,8 +297,19 @@ static tare_status check_outputs(size_t count, const struct tare_comparison *com
                : TARE_FAIL(TARE_INTERNAL, "a model has %zu outputs (expected %zu)", count, comparison->n_outputs);
 }
 
+/* The default key of labels is also a name that inputs have: conditional models take a class. */
+static const char *label_key(const struct tare_signature *signature, const char *label) {
+    struct tare_feed feed;
+    for (size_t i = 0; label && strcmp(label, "label") == 0 && i < tare_signature_feed_count(signature); i++) {
+        tare_signature_feed(&feed, signature, i);
+        if (strcmp(feed.name, label) == 0) return "";
+    }
+    return label;
+}
+
 tare_status tare_comparison_pass_begin(struct tare_comparison_pass *out, struct tare_comparison *comparison,
                                        const struct tare_signature *signature, const char *label) {
+    label = label_key(signature, label);
     *out = (struct tare_comparison_pass){ .comparison = comparison,
                                           .label = label,
                                           .is_reference = !comparison->n_rows,

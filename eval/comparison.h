@@ -112,7 +112,7 @@ tare_status tare_comparison_skip(struct tare_comparison *comparison, const char 
                                  const char *granularity, const char *reason) TARE_WARN_UNUSED;
 /* Runs a model over the records and adds its row; the first model is the reference of all later ones. `label` is the
  * key of the class index, one number per row (records without it are unlabelled), or the key of an output: the records'
- * tensor of that name is then its expected value. */
+ * tensor of that name is then its expected value. "label" that is the name of an input is no label. */
 tare_status tare_comparison_add(struct tare_comparison_row **out, struct tare_comparison *comparison,
                                 const struct tare_graph_model *model, const struct tare_signature *signature,
                                 const struct tare_runner_options *options, const char *label);

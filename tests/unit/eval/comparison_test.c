@@ -111,6 +111,27 @@ static void label_of_an_output__is_its_value_or_a_class(void **state) {
 }
 
 /* The output of the name of --target, though another one has as many elements and comes first. */
+static void the_default_label__is_no_input(void **state) {
+    struct tare_binding input = { .key = "label", .dtype = TARE_DT_INT64, .shape = { .rank = -1 } };
+    const struct tare_signature signature = {
+        .inputs = &input, .n_inputs = 1, .outputs = (struct tare_binding *)bindings, .n_outputs = 1
+    };
+    (void)state;
+    for (int is_input = 0; is_input < 2; is_input++) {
+        struct tare_comparison comparison = { 0 };
+        struct tare_comparison_pass pass;
+        input.key = is_input ? "label" : "image";
+        mini_ok(tare_comparison_pass_begin(&pass, &comparison, &signature, "label"));
+        assert_string_equal(pass.label, is_input ? "" : "label");
+        tare_comparison_pass_end(&pass);
+        input.key = "class";
+        mini_ok(tare_comparison_pass_begin(&pass, &comparison, &signature, "class")); /* which was asked for */
+        assert_string_equal(pass.label, "class");
+        tare_comparison_pass_end(&pass);
+        tare_comparison_free(&comparison);
+    }
+}
+
 /* Rows with a class of a record for a model whose input has this shape, of [4, 10] scores and labels of that shape. */
 static int64_t labelled_rows(struct tare_shape input, int64_t labels) {
     struct tare_binding in = { .key = "x", .dtype = TARE_DT_FLOAT, .shape = input };
@@ -173,6 +194,7 @@ int main(void) {
         cmocka_unit_test(known_outputs__are_as_many_as_the_signature_has),
         cmocka_unit_test(later_models__have_as_many_outputs_as_the_first),
         cmocka_unit_test(label_of_an_output__is_its_value_or_a_class),
+        cmocka_unit_test(the_default_label__is_no_input),
         cmocka_unit_test(labels_of_a_fixed_batch__are_of_its_examples),
         cmocka_unit_test(target__belongs_to_the_output_of_its_name),
     };
