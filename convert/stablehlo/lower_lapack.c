@@ -159,7 +159,7 @@ static void set_results(const struct call *c, struct tare_node *node) {
     for (; next_result(name, &list, c); count++) {
         const size_t i = result_of(c, name);
         if (!shape_of(&shapes[count], tare_lower_out_type(c->l, i)))
-            tare_lower_fail(c->l, TARE_UNSUPPORTED, "result %zu has too many dimensions", i);
+            tare_lower_fail(c->l, TARE_UNSUPPORTED, "result %zu has a type without TensorFlow dtype", i);
         dtypes[count] = tare_lower_out_dtype(c->l, i);
         c->l->outputs[i] = (struct tare_edge){ node, (int)count };
     }

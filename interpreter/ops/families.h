@@ -46,6 +46,7 @@
     X(gradient) \
     X(image) \
     X(image_file) \
+    X(index_shuffle) \
     X(inplace) \
     X(linalg) \
     X(matmul) \
@@ -105,6 +106,7 @@
     X(tokenize) \
     X(tpu) \
     X(transpose) \
+    X(truncated_normal) \
     X(unary) \
     X(unicode) \
     X(unicode_script) \

@@ -1,5 +1,5 @@
-/* Random numbers from parameterized distributions: gamma, Poisson, binomial, truncated normal. The numbers differ
- * from TensorFlow's, whose algorithms are not reproduced. */
+/* Random numbers from parameterized distributions: gamma, Poisson, binomial, truncated normal (stateful). The numbers
+ * differ from TensorFlow's, whose algorithms are not reproduced. */
 #include "interpreter/inference/infer.h"
 #include "interpreter/kernels/special/special.h"
 #include "interpreter/ops/families.h"
@@ -186,7 +186,6 @@ static const struct form gamma_form = { draw_gamma, SESSION, 0, 1, 1, APPENDED }
                          seeded_poisson = { draw_poisson, SEEDS, 0, 2, 1, BROADCAST },
                          seeded_binomial = { draw_binomial, SEEDS, 0, 2, 2, BROADCAST },
                          generator_binomial = { draw_binomial, STATE, 2, 3, 2, BROADCAST },
-                         seeded_truncated = { draw_truncated, SEEDS, 0, 2, 4, BROADCAST },
                          truncated = { draw_truncated, SESSION, 0, 1, 4, BATCHED };
 
 const struct tare_op tare_ops_distribution[] = {
@@ -246,13 +245,6 @@ const struct tare_op tare_ops_distribution[] = {
       .run = run_draws,
       .aux = &generator_binomial,
       .flags = TARE_OP_STATEFUL | TARE_OP_WRITES },
-    { .name = "StatelessParameterizedTruncatedNormal",
-      .inputs = "shape: S, seed: Tseed, means: dtype, stddevs: dtype, minvals: dtype, maxvals: dtype",
-      .outputs = "output: dtype",
-      .attrs = "S: {int32, int64}; Tseed: {int32, int64} = DT_INT64; dtype: {half, float, double}",
-      .infer = infer_draws,
-      .run = run_draws,
-      .aux = &seeded_truncated },
     { .name = "ParameterizedTruncatedNormal",
       .inputs = "shape: T, means: dtype, stdevs: dtype, minvals: dtype, maxvals: dtype",
       .outputs = "output: dtype",

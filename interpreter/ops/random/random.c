@@ -259,7 +259,7 @@ static tare_status run_multinomial(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-/* Shuffles rows (Fisher and Yates). */
+/* Shuffles rows (Fisher and Yates, from the first one on). */
 static tare_status run_shuffle(struct tare_kernel *kernel) {
     const struct tare_tensor *in = &kernel->inputs[0];
     int64_t rows = in->shape.rank ? in->shape.dims[0] : 1, size = rows ? in->elements / rows : 0;
@@ -270,9 +270,11 @@ static tare_status run_shuffle(struct tare_kernel *kernel) {
     TARE_TRY(tare_kernel_output(kernel, 0, in->dtype, &in->shape));
     for (int64_t i = 0; i < rows; i++)
         order[i] = i;
-    for (int64_t i = rows; i > 1; i--) {
-        int64_t k = (int64_t)(tare_philox_next64(&source) % (uint64_t)i), moved = order[i - 1];
-        order[i - 1] = order[k];
+    if (rows > UINT32_MAX)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%lld rows (expected at most 2^32)", (long long)rows);
+    for (int64_t i = 0; i + 1 < rows; i++) {
+        const int64_t k = i + tare_philox_next(&source) % (uint32_t)(rows - i), moved = order[i];
+        order[i] = order[k];
         order[k] = moved;
     }
     for (int64_t i = 0; i < rows; i++)

@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from golden import Golden  # noqa: E402
+from golden import Golden, T  # noqa: E402
 
 
 def text(data):
@@ -157,6 +157,58 @@ def model():
                options=tf.saved_model.SaveOptions(save_debug_info=False))
 
 
+def random():
+    """Permutations, which are TensorFlow's bit for bit."""
+    g = Golden()
+    for dtype, shape, key in ((np.float32, (7,), 3), (np.int64, (1000,), 2**40 + 5), (np.uint8, (5, 3), 9), (np.float32, (1, 4), 1),
+                              (np.int32, (0, 2), 1)):
+        x = np.arange(np.prod(shape)).reshape(shape).astype(dtype)
+        operands = [x, np.array([key], np.uint64), np.array([key * 7, 1], np.uint64), np.array(1, np.int32)]
+        names = dict(zip(("value", "key", "counter", "alg"), operands))
+        g.case("StatelessShuffle", f"T: {T.of(x).dtype}", operands, [tf.raw_ops.StatelessShuffle(**names).numpy()])
+    g.save(__file__, "random")
+
+
+def index_shuffle():
+    """Places in permutations of every size of blocks, and seeds and bounds for each index."""
+    g = Golden()
+
+    def case(index, seed, most, rounds):
+        got = tf.raw_ops.RandomIndexShuffle(index=index, seed=seed, max_index=most, rounds=rounds).numpy()
+        g.case("RandomIndexShuffle", f"rounds: {rounds}; dtype: {T.of(index).dtype}; Tseed: {T.of(seed).dtype}", [index, seed, most], [got])
+
+    rng = np.random.default_rng(5)
+    for dtype in (np.int32, np.uint32, np.int64, np.uint64):
+        for bits in (0, 1, 3, 8, 15, 16, 17, 20, 25, 30, *((33, 40, 51, 62) if dtype().itemsize == 8 else ())):
+            most = dtype((1 << bits) - int(bits % 2))
+            index = np.array([0, most // 2, most], dtype)
+            seed = rng.integers(0, 2**31, 3).astype((np.int32, np.uint32, np.int64, np.uint64)[bits % 4])
+            case(index, seed, np.array(most), 4 + 2 * (bits % 3))
+    case(np.array(5, np.int64), np.array([1, 2, 3], np.int32), np.array(10, np.int64), 4)
+    case(np.array([5, 6], np.int32), np.array([[1, 2, 3], [4, 5, -6]], np.int32), np.array([10, 20], np.int32), 8)
+    g.save(__file__, "index_shuffle")
+
+
+def truncated_normal():
+    """Numbers of each sampler: bounds around the mean, near to it, far from it, open ones; with parameters by batch."""
+    def attrs(operands):
+        return "; ".join(f"{name}: {T.of(operand).dtype}" for name, operand in zip(("S", "Tseed", "dtype"), operands))
+
+    g = Golden()
+    for dtype, tolerance in ((np.float32, (3e-6, 3e-6, 0)), (np.float64, (1e-12, 1e-12, 0)), (np.float16, (0, 0, 2))):
+        for low, high in ((-2, 3), (-0.5, 0.4), (2, 2.5), (1, 9), (3, np.inf), (-np.inf, -1.5), (-np.inf, 4), (-4, -3.9)):
+            operands = [np.array([23], np.int32), np.array([5, -7], np.int64), *(np.array(x, dtype) for x in (0.25, 1.5, low, high))]
+            names = dict(zip(("shape", "seed", "means", "stddevs", "minvals", "maxvals"), operands))
+            g.case("StatelessParameterizedTruncatedNormal", attrs(operands), operands,
+                   [tf.raw_ops.StatelessParameterizedTruncatedNormal(**names).numpy()], tolerance=tolerance)
+        operands = [np.array([3, 2, 3], np.int64), np.array([1, 2], np.int32), np.array([[0], [4]], dtype),
+                    np.array([1, 2, 0.5], dtype), np.array(-1, dtype), np.array([[1], [5]], dtype)]
+        names = dict(zip(("shape", "seed", "means", "stddevs", "minvals", "maxvals"), operands))
+        g.case("StatelessParameterizedTruncatedNormal", attrs(operands), operands,
+               [tf.raw_ops.StatelessParameterizedTruncatedNormal(**names).numpy()], tolerance=tolerance)
+    g.save(__file__, "truncated_normal")
+
+
 def string():
     """Characters whose upper case has several code points."""
     g = Golden()
@@ -167,6 +219,7 @@ def string():
     g.save(__file__, "string")
 
 
-FAMILIES = {f.__name__: f for f in (image_file, regex, string, model, traces)}
+tf.config.threading.set_intra_op_parallelism_threads(1)  # TensorFlow divides random numbers between its threads
+FAMILIES = {f.__name__: f for f in (image_file, index_shuffle, model, random, regex, string, traces, truncated_normal)}
 for name in sys.argv[1:] or FAMILIES:
     FAMILIES[name]()
