@@ -63,12 +63,21 @@ static tare_status find_errors(struct tare_range_error out[2], const struct tare
     return TARE_OK;
 }
 
+/* A range of one value is often that of a state that the samples never fill. */
 static tare_status judge_range(struct tare_quant_work *work, const struct tare_quant_layer *layer,
                                const struct tare_statistics *statistics) {
     struct tare_qparams params[2] = { layer->left_params };
     struct tare_range_error errors[2];
     const struct tare_quantization_error *own = &errors[0].error;
-    double own_db, best_db;
+    double own_db, best_db, low, high;
+    if (tare_statistics_extremes(&low, &high, statistics) && low == high)
+        return tare_quant_add_warning(work->report, work->arena,
+                                      "layer '%s': its input was %.6g everywhere in all records of the calibration, so "
+                                      "that its range says nothing: "
+                                      "calibrate with values as the model will get them (a state as the model returned "
+                                      "it for the record before), or "
+                                      "leave the layer in float with a recipe rule",
+                                      layer->op->name, low);
     TARE_TRY(best_params(&params[1], statistics, &layer->setting));
     TARE_TRY(find_errors(errors, params, statistics));
     own_db = sqnr_db(&errors[0]);

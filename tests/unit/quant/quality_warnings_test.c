@@ -77,6 +77,26 @@ static void weights__that_become_zeros_are_named(void **state) {
     }
 }
 
+static void inputs__that_never_change_are_named(void **state) {
+    const struct tare_quant_plan options = { .setting = { .method = &tare_method_static },
+                                             .min_elements = 1,
+                                             .warns = true };
+    (void)state;
+    for (int is_constant = 0; is_constant < 2; is_constant++) {
+        struct quantized_model m;
+        quantized_model_begin(&m, ROWS, COLUMNS, 1, 5);
+        for (int64_t i = 0; i < m.samples.elements && is_constant; i++)
+            TARE_DATA(float, &m.samples)[i] = 0;
+        const struct tare_edge w = quantized_model_weight(&m, "w", COLUMNS, COLUMNS, 1, 1, 9);
+        quantized_model_return(&m, mini_node(m.graph, "MatMul", "product", 2, m.in, w));
+        quantized_model_quantize(&m, &options, "");
+        assert_int_equal(m.report.n_warnings, is_constant);
+        if (is_constant && !strstr(m.report.warnings[0], "layer 'product': its input was 0 everywhere in all records"))
+            fail_msg("%s", m.report.warnings[0]);
+        quantized_model_end(&m);
+    }
+}
+
 static void warnings__are_made_on_request(void **state) {
     struct quantized_model m;
     (void)state;
@@ -91,6 +111,7 @@ int main(void) {
         cmocka_unit_test(good_ranges_and_weights__are_not_reported),
         cmocka_unit_test(poor_weights__name_the_option_that_helps),
         cmocka_unit_test(weights__that_become_zeros_are_named),
+        cmocka_unit_test(inputs__that_never_change_are_named),
         cmocka_unit_test(warnings__are_made_on_request),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
