@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "convert/import/attr_pool.h"
 #include "convert/import/import.h"
+#include "convert/import/object_twins.h"
 #include "convert/source.h"
 
 #include <string.h>
@@ -33,10 +34,10 @@ static tare_status import_objects(struct tare_graph_model *model, const Tensorfl
 }
 
 static void keep_function(const struct tare_map *concretes, const Tensorflow__SavedObjectGraph *objects, int id) {
-    const Tensorflow__SavedObject *object = id >= 0 && (size_t)id < objects->n_nodes ? objects->nodes[id] : NULL;
-    if (!object || object->kind_case != TENSORFLOW__SAVED_OBJECT__KIND_FUNCTION) return;
-    for (size_t f = 0; f < object->function->n_concrete_functions; f++) {
-        struct tare_concrete *concrete = tare_map_get(concretes, object->function->concrete_functions[f]);
+    char *const *names;
+    const size_t count = tare_object_functions(&names, objects, id);
+    for (size_t f = 0; f < count; f++) {
+        struct tare_concrete *concrete = tare_map_get(concretes, names[f]);
         if (concrete) concrete->keep = true;
     }
 }

@@ -138,6 +138,18 @@ const char *tare_bundle_key(const struct tare_bundle *bundle, size_t i) {
     return bundle->keys[i];
 }
 
+const char *tare_bundle_first(const struct tare_bundle *bundle, const char *key) {
+    size_t low = 0, high = bundle->count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (strcmp(bundle->keys[middle], key) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < bundle->count ? bundle->keys[low] : NULL;
+}
+
 bool tare_bundle_has(const struct tare_bundle *bundle, const char *key) {
     return bundle && tare_map_get(&bundle->by_key, key);
 }

@@ -15,6 +15,8 @@ size_t tare_bundle_count(const struct tare_bundle *bundle);
 size_t tare_bundle_bytes(const struct tare_bundle *bundle);
 /* Key of tensor i in ascending order. */
 const char *tare_bundle_key(const struct tare_bundle *bundle, size_t i);
+/* The first key that does not precede `key`; NULL: there is none. */
+const char *tare_bundle_first(const struct tare_bundle *bundle, const char *key);
 /* The index entry of a tensor, unchecked. */
 struct tare_bundle_entry {
     int dtype;

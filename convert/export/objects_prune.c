@@ -124,11 +124,8 @@ static bool save_functions_are_gone(const Tensorflow__SavedObject *object, const
         const Tensorflow__SaveableObject *saveable = object->saveable_objects[i]->value;
         const int ids[] = { saveable ? saveable->save_function : -1, saveable ? saveable->restore_function : -1 };
         for (int k = 0; k < 2; k++) {
-            const Tensorflow__SavedObject *target =
-                ids[k] >= 0 && (size_t)ids[k] < graph->n_nodes ? graph->nodes[ids[k]] : NULL;
-            if (!target || target->kind_case != TENSORFLOW__SAVED_OBJECT__KIND_FUNCTION ||
-                !target->function->n_concrete_functions || !find_concrete(r, target->function->concrete_functions[0]))
-                return true;
+            char *const *names;
+            if (!tare_object_functions(&names, graph, ids[k]) || !find_concrete(r, names[0])) return true;
         }
     }
     return false;
@@ -266,6 +263,15 @@ static tare_status index_values(struct stored_values *out, struct tare_arena *ar
     return TARE_OK;
 }
 
+/* Whether the checkpoint has a part of what the object saves by functions of its own. */
+static bool has_part(const struct remaining *r, const stored_tensor *attribute) {
+    for (size_t i = 0; i < r->model->n_tables; i++) {
+        const struct tare_table_content *table = &r->model->tables[i];
+        if (!table->node->dead && tare_object_stores(attribute, table->keys_key)) return true;
+    }
+    return false;
+}
+
 static tare_status prune_stored(trackable_object **out, struct tare_arena *arena, const struct remaining *r,
                                 const struct stored_values *values, const trackable_object *old, size_t id) {
     trackable_object *object = *out = TARE_NEW(arena, trackable_object);
@@ -281,7 +287,7 @@ static tare_status prune_stored(trackable_object **out, struct tare_arena *arena
     for (size_t a = 0; a < old->n_attributes; a++) {
         const char *key = old->attributes[a]->checkpoint_key;
         if (variable && strcmp(old->attributes[a]->name, "VARIABLE_VALUE") == 0) continue;
-        if (tare_map_get(&r->keys, key) && !tare_map_get(&values->keys, key))
+        if ((tare_map_get(&r->keys, key) && !tare_map_get(&values->keys, key)) || has_part(r, old->attributes[a]))
             object->attributes[object->n_attributes++] = old->attributes[a];
     }
     return TARE_OK;

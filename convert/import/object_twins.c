@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+static const char VARIABLE_VALUE[] = "VARIABLE_VALUE";
+
 /* In most files the i-th child is the same in both graphs. */
 static int child_of(const Tensorflow__TrackableObjectGraph__TrackableObject *object, size_t i, const char *name) {
     if (i < object->n_children && strcmp(object->children[i]->local_name, name) == 0)
@@ -53,6 +55,28 @@ tare_status tare_object_twins(int **out, struct tare_arena *arena, const Tensorf
 const Tensorflow__TrackableObjectGraph__TrackableObject__SerializedTensor *
 tare_object_value(const Tensorflow__TrackableObjectGraph__TrackableObject *object) {
     for (size_t i = 0; i < object->n_attributes; i++)
-        if (strcmp(object->attributes[i]->name, "VARIABLE_VALUE") == 0) return object->attributes[i];
+        if (strcmp(object->attributes[i]->name, VARIABLE_VALUE) == 0) return object->attributes[i];
     return NULL;
+}
+
+bool tare_object_stores(const Tensorflow__TrackableObjectGraph__TrackableObject__SerializedTensor *attribute,
+                        const char *key) {
+    const size_t size = strlen(attribute->checkpoint_key);
+    if (strcmp(attribute->checkpoint_key, key) == 0) return true;
+    return strcmp(attribute->name, VARIABLE_VALUE) != 0 && size && strncmp(attribute->checkpoint_key, key, size) == 0;
+}
+
+size_t tare_object_functions(char *const **names, const Tensorflow__SavedObjectGraph *saved, int id) {
+    const Tensorflow__SavedObject *object = id >= 0 && (size_t)id < saved->n_nodes ? saved->nodes[id] : NULL;
+    if (!object) return 0;
+    switch (object->kind_case) {
+    case TENSORFLOW__SAVED_OBJECT__KIND_FUNCTION:
+        *names = object->function->concrete_functions;
+        return object->function->n_concrete_functions;
+    case TENSORFLOW__SAVED_OBJECT__KIND_BARE_CONCRETE_FUNCTION:
+        *names = &object->bare_concrete_function->concrete_function_name;
+        return 1;
+    default:
+        return 0;
+    }
 }

@@ -13,8 +13,14 @@
  * does not have; with `tolerant`, such a child is skipped. */
 tare_status tare_object_twins(int **out, struct tare_arena *arena, const Tensorflow__SavedObjectGraph *saved,
                               const Tensorflow__TrackableObjectGraph *trackable, bool tolerant);
+/* The concrete functions of the object with this number: none if it is not a function, or does not exist. */
+size_t tare_object_functions(char *const **names, const Tensorflow__SavedObjectGraph *saved, int id);
 /* The attribute with the value of a variable; NULL: the object stores none. */
 const Tensorflow__TrackableObjectGraph__TrackableObject__SerializedTensor *
 tare_object_value(const Tensorflow__TrackableObjectGraph__TrackableObject *object);
+/* Whether the attribute's key is that of a stored tensor, or the beginning of it: an object that saves itself, as a
+ * table does, adds the name of each part ("-keys", "-values"). */
+bool tare_object_stores(const Tensorflow__TrackableObjectGraph__TrackableObject__SerializedTensor *attribute,
+                        const char *key);
 
 #endif

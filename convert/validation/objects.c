@@ -1,5 +1,6 @@
 /* Object graphs: node numbers, function names, bound inputs, and the keys that the checkpoint's graph lists. */
 #include "convert/import/import.h"
+#include "convert/import/object_twins.h"
 #include "convert/validation/internal.h"
 
 #include <string.h>
@@ -128,6 +129,28 @@ void tare_validate_objects(struct tare_file_validator *v) {
 
 /* ---- the checkpoint's graph ---- */
 
+static bool is_stored(const struct tare_bundle *bundle,
+                      const Tensorflow__TrackableObjectGraph__TrackableObject__SerializedTensor *attribute) {
+    const char *key = bundle ? tare_bundle_first(bundle, attribute->checkpoint_key) : NULL;
+    return key && tare_object_stores(attribute, key);
+}
+
+static bool names_table(const Tensorflow__TrackableObjectGraph *trackable, const struct tare_table_content *table) {
+    for (size_t i = 0; i < trackable->n_nodes; i++)
+        for (size_t k = 0; k < trackable->nodes[i]->n_attributes; k++)
+            if (tare_object_stores(trackable->nodes[i]->attributes[k], table->keys_key)) return true;
+    return false;
+}
+
+/* A loader of objects fills the tables that the object graph names; the graph's restore function does not matter to
+ * it. */
+static void check_tables(struct tare_file_validator *v, const Tensorflow__TrackableObjectGraph *trackable) {
+    for (size_t i = 0; v->model && i < v->model->n_tables; i++)
+        if (!names_table(trackable, &v->model->tables[i]))
+            tare_file_fault(v, "checkpoint", "has the content of table %s, for which its object graph has no key (%s)",
+                            v->model->tables[i].node->name, v->model->tables[i].keys_key);
+}
+
 void tare_validate_trackable(struct tare_file_validator *v) {
     const Tensorflow__SavedObjectGraph *objects = v->source->meta->object_graph_def;
     Tensorflow__TrackableObjectGraph *trackable;
@@ -139,7 +162,7 @@ void tare_validate_trackable(struct tare_file_validator *v) {
     for (size_t i = 0; i < trackable->n_nodes; i++) {
         const Tensorflow__TrackableObjectGraph__TrackableObject *node = trackable->nodes[i];
         for (size_t k = 0; k < node->n_attributes; k++)
-            if (!tare_bundle_has(v->source->bundle, node->attributes[k]->checkpoint_key))
+            if (!is_stored(v->source->bundle, node->attributes[k]))
                 tare_file_fault(v, "checkpoint", "object graph names %s, which is not stored",
                                 node->attributes[k]->checkpoint_key);
         for (size_t k = 0; k < node->n_children; k++)
@@ -147,6 +170,7 @@ void tare_validate_trackable(struct tare_file_validator *v) {
                 tare_file_fault(v, "checkpoint", "object graph: node %zu has child %d of %zu", i,
                                 node->children[k]->node_id, trackable->n_nodes);
     }
+    if (objects) check_tables(v, trackable);
     for (size_t i = 0; objects && i < objects->n_nodes; i++)
         variables += objects->nodes[i]->kind_case == TENSORFLOW__SAVED_OBJECT__KIND_VARIABLE;
     if (trackable->n_nodes < variables)

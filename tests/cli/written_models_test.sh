@@ -57,6 +57,15 @@ for name in implementation bfloat16; do lacks $name dense_5f1c; done
 written implements quantize implements_an_op --method weight_only --min-elements 1 --keep-variables
 lacks implements my.op
 
+# A loader of objects fills tables by functions that the objects name; the values are those that saved_models.py prints.
+"$tare" validate "$models/stored_tables" >"$work/stdout" 2>&1 || fail "tables of TensorFlow: $(cat "$work/stdout")"
+for form in "tables quantize --method weight_only --min-elements 1" "tables_placed convert"; do
+    set -- $form
+    written "$1" "$2" stored_tables "${@:3}"
+    for key in table-keys save_fn restore_fn; do grep -qaF $key "$work/$1"/{variables/variables.index,saved_model.pb} || fail "$1 lacks $key"; done
+    [ "$(y "$1" of_texts)" = "55.00" ] || fail "$1: $(y "$1" of_texts)"
+done
+
 written traced convert traced_before_saving "$alias"
 [ "$("$tare" validate "$models/traced_before_saving")" = "note: function_aliases: tpu_func: no function __inference_g_1039, so that loaders skip the alias
 $models/traced_before_saving: valid" ] || fail "an alias of a trace that was not saved: $("$tare" validate "$models/traced_before_saving")"
@@ -76,6 +85,9 @@ faults pivot_of_a_lambda \
 faults colocated_with_nothing "graph/b/read (Identity): expects to be colocated with unknown node 'b'"
 faults captured_tensor_gone \
     "object graph: node 7 is tensor matmul:0 of __inference_f_679, which does not exist"
+faults table_without_content \
+    "checkpoint: has the content of table MutableDenseHashTable, for which its object graph has no key (numbers/.ATTRIBUTES/table-keys)" \
+    "checkpoint: has the content of table MutableHashTable, for which its object graph has no key (texts/.ATTRIBUTES/table-keys)"
 faults keys_apart \
     "checkpoint: __inference_signature_wrapper___call___62 captures variable dense/kernel (node 8), for which its object graph has no key" \
     "checkpoint: __inference_signature_wrapper___call___62 captures variable dense/bias (node 9), for which its object graph has no key"

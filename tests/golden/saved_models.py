@@ -139,8 +139,23 @@ def traced_before_saving(path):
     save(path, module, module.f, function_aliases={"tpu_func": module.g})
 
 
+def stored_tables(path):
+    """Tables whose keys and values are in the checkpoint: they are saved and restored by functions of their own."""
+    def body(module, x):
+        numbers = module.numbers.lookup(tf.cast(x[:, 0], tf.int64))
+        return {"y": x @ module.w + numbers[:, tf.newaxis], "of_texts": module.texts.lookup(tf.strings.as_string(tf.cast(numbers, tf.int32)))}
+
+    module = module_of(body)
+    module.numbers = tf.lookup.experimental.DenseHashTable(tf.int64, tf.float32, -1.0, empty_key=-1, deleted_key=-2,
+                                                             initial_num_buckets=4)
+    module.numbers.insert(tf.constant([1, 2], tf.int64), tf.constant([5.0, 7.0]))
+    module.texts = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, -1)
+    module.texts.insert(tf.constant(["5"]), tf.constant([55], tf.int64))
+    save(path, module, module.f)
+
+
 MODELS = [keras3_export, strings, function_of_a_lambda, colocated, custom_gradient, implementations,
-          implements_an_op, traced_before_saving]
+          implements_an_op, traced_before_saving, stored_tables]
 
 if __name__ == "__main__":
     for write in MODELS:

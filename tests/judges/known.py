@@ -8,13 +8,10 @@ def places(model: str, reason: str, steps: str, check: str) -> dict[str, str]:
 
 
 SCALAR = "the automatic split passes a scalar to the TPU function"
-TABLE = "the values of a table that the checkpoint stores are lost"
 SHAPE = "XLA rejects a Reshape whose shape is computed as int64"
 
 KNOWN: dict[str, str] = {
     **places("embedding_of_looked_up_strings", SCALAR, "convert/batching", "tare"),
-    **places("table_that_changes", "the keys of tables in a checkpoint are not recognized", "validate", "tare"),
-    **places("table_that_changes", TABLE, "quantize/static-tf convert/default convert/batching convert/scope-all convert/float32 convert/int8", "values"),
     **places("compiled_function", "XLA has no kernel of UniformQuantizedDotHybrid", "quantize/dynamic-uniform", "values"),
     **places("segments_and_unique", "requests with other numbers of segments are joined", "convert/batching", "values"),
     **places("flax_lstm", SHAPE, "quantize/static quantize/static-int16 quantize/static-uniform quantize/dynamic quantize/weight-only"
