@@ -181,13 +181,45 @@ static void lower_slice(struct tare_lowering *l, const void *arg) {
     tare_lower_set(l, tare_lower_end(l, tare_lower_begin(l, "StridedSlice", inputs, 4)));
 }
 
+enum { DEEPEST_JOIN = 4 };
+
+/* Constants are joined by nodes that are only folded later. */
+static bool is_all_ones(struct tare_edge edge, int depth) {
+    const struct tare_tensor *value = tare_edge_constant(edge);
+    const bool joins = tare_node_is(edge.node, "ConcatV2"); /* the last input is the axis */
+    bool ones = value || joins || tare_node_is(edge.node, "Reshape") || tare_node_is(edge.node, "Cast");
+    for (int64_t i = 0; value && i < value->elements; i++)
+        ones &= tare_tensor_get_i64(value, i) == 1;
+    ones &= depth < DEEPEST_JOIN;
+    for (size_t i = 0; !value && ones && i < (joins ? edge.node->n_inputs - 1 : 1); i++)
+        ones = is_all_ones(edge.node->inputs[i], depth + 1);
+    return ones;
+}
+
+/* The sizes of a slice that ends at `limit`, start + sizes. */
+static bool sizes_of(struct tare_edge *out, struct tare_edge start, struct tare_edge limit) {
+    for (size_t i = 0; tare_node_is(limit.node, "AddV2") && i < 2; i++) {
+        const struct tare_edge addend = limit.node->inputs[i];
+        if (addend.node != start.node || addend.index != start.index) continue;
+        *out = limit.node->inputs[1 - i];
+        return true;
+    }
+    return false;
+}
+
+/* XLA needs to know the sizes when it compiles, of StridedSlice the start as well: a loop that takes one row after the
+ * other is a Slice. */
 static void lower_real_dynamic_slice(struct tare_lowering *l, const void *arg) {
-    struct tare_edge inputs[4];
+    struct tare_edge inputs[4], sizes;
     (void)arg;
-    inputs[0] = tare_lower_in(l, 0);
-    for (size_t i = 1; i < 4; i++)
-        inputs[i] = as_longs(l, tare_lower_in(l, i));
-    tare_lower_set(l, tare_lower_end(l, tare_lower_begin(l, "StridedSlice", inputs, 4)));
+    for (size_t i = 0; i < 4; i++)
+        inputs[i] = i ? as_longs(l, tare_lower_in(l, i)) : tare_lower_in(l, i);
+    if (is_all_ones(tare_lower_in(l, 3), 0) && sizes_of(&sizes, tare_lower_in(l, 1), tare_lower_in(l, 2))) {
+        inputs[2] = as_longs(l, sizes);
+        tare_lower_set(l, tare_lower_end(l, tare_lower_begin(l, "Slice", inputs, 3)));
+    } else {
+        tare_lower_set(l, tare_lower_end(l, tare_lower_begin(l, "StridedSlice", inputs, 4)));
+    }
 }
 
 /* Scalar start indices as one vector. Unsigned 64-bit ones beyond the signed range count as the greatest index. */

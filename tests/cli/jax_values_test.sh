@@ -27,4 +27,8 @@ for letter in s d c z; do
     awk '{ d = $1 - $2 } NF != 2 || d > 1 || d < -1 { print NR ": " $0 }' both >differ
     [ "$(wc -l <both)" = 1684 ] && [ ! -s differ ] || fail "lapack_$letter: $(head -3 differ) ($(wc -l <differ) of $(wc -l <both))"
 done
+# XLA compiles Slice with a computed start, not StridedSlice.
+"$tare" convert "$modules/loop_over_rows.jaxexport" loop --quiet >out 2>err || fail "convert: $(cat err)"
+"$tare" inspect loop --ops >ops || fail "inspect: $?"
+grep -qw Slice ops && ! grep -qw StridedSlice ops || fail "the rows of a loop: $(cat ops)"
 finish

@@ -31,8 +31,15 @@ def platform_branches(x):
     return lax.platform_dependent(y, cpu=lambda y: inner(y, weights), tpu=lambda y: y - 1)
 
 
-for function in (narrow_constants, platform_branches):
-    exported = export.export(jax.jit(function), platforms=("cpu", "tpu"))(jax.ShapeDtypeStruct((3,), jnp.float32))
+def loop_over_rows(x):
+    """For vectors of any size: each step takes a slice with a start and sizes that are computed."""
+    rows = jnp.stack([x, 2 * x, 3 * x])
+    return lax.scan(lambda y, row: (y / 2 + row, None), jnp.zeros_like(x), rows)[0]
+
+
+for function in (narrow_constants, platform_branches, loop_over_rows):
+    shape = export.symbolic_shape("n") if function is loop_over_rows else (3,)
+    exported = export.export(jax.jit(function), platforms=("cpu", "tpu"))(jax.ShapeDtypeStruct(shape, jnp.float32))
     with open(os.path.join(FOLDER, function.__name__ + ".jaxexport"), "wb") as out:
         out.write(exported.serialize())
     values = np.asarray(jax.jit(function)(np.array([1, 2, 3], np.float32)))
