@@ -149,6 +149,36 @@ static tare_status reach_main(struct reach *reach, struct tare_arena *arena) {
     return TARE_OK;
 }
 
+static tare_status reach_callees(struct reach *reach) {
+    while (reach->depth) {
+        const struct tare_graph *graph = reach->stack[--reach->depth];
+        for (size_t i = 0; i < graph->n_nodes; i++)
+            if (!graph->nodes[i]->dead) TARE_TRY(tare_node_each_function(graph->nodes[i], reach_function, reach));
+    }
+    return TARE_OK;
+}
+
+bool tare_function_must_compile(const struct tare_graph *function) {
+    const struct tare_attr *attr = tare_graph_find_attr(function, "_XlaMustCompile");
+    return attr && attr->kind == TARE_ATTR_BOOL && attr->count && attr->items[0].b;
+}
+
+tare_status tare_function_is_compiled(bool *out, const struct tare_graph *function) {
+    const struct tare_graph_model *model = function->model;
+    struct reach reach = { .model = model };
+    struct tare_arena arena = { 0 };
+    tare_status status = TARE_OK;
+    reach.stack = TARE_NEW_ARRAY(&arena, struct tare_graph *, model->n_functions + 1);
+    if (!reach.stack) status = TARE_NO_MEMORY;
+    for (size_t i = 0; i < model->n_functions && status == TARE_OK; i++)
+        if (tare_function_must_compile(model->functions[i])) status = reach_function(&reach, NULL, model->functions[i]);
+    if (status == TARE_OK) status = reach_callees(&reach);
+    *out = tare_graph_table_get(&reach.live, function);
+    tare_graph_table_free(&reach.live);
+    tare_arena_free(&arena);
+    return status;
+}
+
 tare_status tare_model_reachable_functions(bool **out, struct tare_arena *arena, const struct tare_graph_model *model,
                                            bool with_aliases) {
     struct reach reach = { .model = model };
@@ -161,11 +191,7 @@ tare_status tare_model_reachable_functions(bool **out, struct tare_arena *arena,
         TARE_CHECK(reach_named(&reach, model->aliases[i].function));
     for (size_t i = 0; i < model->n_concretes && with_aliases; i++)
         if (model->concretes[i].keep) TARE_CHECK(reach_function(&reach, NULL, model->concretes[i].graph));
-    while (reach.depth) {
-        const struct tare_graph *graph = reach.stack[--reach.depth];
-        for (size_t i = 0; i < graph->n_nodes; i++)
-            if (!graph->nodes[i]->dead) TARE_CHECK(tare_node_each_function(graph->nodes[i], reach_function, &reach));
-    }
+    TARE_CHECK(reach_callees(&reach));
     for (size_t i = 0; i < model->n_functions; i++)
         live[i] = tare_graph_table_get(&reach.live, model->functions[i]);
     *out = live;

@@ -36,6 +36,10 @@ tare_status tare_model_served_nodes(bool **served, struct tare_arena *arena, con
  * model->functions[i]; `arena` memory. */
 tare_status tare_model_reachable_functions(bool **live, struct tare_arena *arena, const struct tare_graph_model *model,
                                            bool with_aliases);
+/* Whether a function was traced by tf.function(jit_compile=True). */
+bool tare_function_must_compile(const struct tare_graph *function);
+/* Whether XLA compiles a function: such a one, or one that it calls, directly or not. */
+tare_status tare_function_is_compiled(bool *out, const struct tare_graph *function);
 /* Removes the functions that are not live, and their concretes and aliases. */
 void tare_model_remove_functions(struct tare_graph_model *model, const bool *live);
 

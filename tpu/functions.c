@@ -172,8 +172,7 @@ static tare_status by_jit(struct finder *finder, const struct tare_tpu_choice *c
     bool any = false, replaced;
     for (size_t i = 0; i < finder->model->n_functions; i++) {
         struct tare_graph *graph = finder->model->functions[i];
-        const struct tare_attr *attr = tare_graph_find_attr(graph, "_XlaMustCompile");
-        if (!attr || attr->kind != TARE_ATTR_BOOL || !attr->count || !attr->items[0].b) continue;
+        if (!tare_function_must_compile(graph)) continue;
         any = true;
         TARE_TRY(is_replaced(&replaced, finder, graph));
         if (!replaced) TARE_TRY(add(finder, graph, choice, graph->name));

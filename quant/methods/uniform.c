@@ -4,6 +4,7 @@
  *
  * x_q = UniformQuantize(x); acc = UniformQuantizedConvolution(x_q, w_q) + bias_q in qint32, scale s_x * s_w[c];
  * ClipByValue for Relu and Relu6; UniformDequantize, or UniformRequantize where only such layers use it. */
+#include "graph/calls.h"
 #include "graph/model.h"
 #include "quant/layer_index.h"
 #include "interpreter/ops/support/dims_wire.h"
@@ -368,7 +369,12 @@ static tare_status plan_static(const char **reason, const struct tare_quant_work
 static tare_status plan_dynamic(const char **reason, const struct tare_quant_work *work,
                                 struct tare_quant_layer *layer) {
     *reason = plan_form(work, layer);
-    if (!*reason && layer->kind != TARE_KIND_GATHER) *reason = tare_quant_check_sums(layer);
+    if (*reason || layer->kind == TARE_KIND_GATHER) return TARE_OK;
+    bool compiled;
+    TARE_TRY(tare_function_is_compiled(&compiled, layer->op->graph));
+    *reason = compiled ? "its function is compiled by XLA (jit_compile), which has no kernel of the hybrid ops of "
+                         "UNIFORM_QUANTIZED (op set xla has one)"
+                       : tare_quant_check_sums(layer);
     return TARE_OK;
 }
 
