@@ -2,30 +2,12 @@
 #include "tpu/batching_internal.h"
 
 #include "graph/bindings.h"
-#include "graph/calls.h"
 #include "interpreter/inference/infer.h"
 
 #define WAY_OUT                                                                                                        \
     "export the function with None in dimension 0 of every input, or batch another function or signature "             \
     "(experimental { "                                                                                                 \
     "function_alias or signature_name })"
-
-tare_status tare_batch_captured(bool **captured, struct tare_arena *arena, const struct tare_graph *function) {
-    const struct tare_graph_model *model = function->model;
-    *captured = TARE_NEW_ARRAY(arena, bool, function->n_args + 1);
-    if (!*captured) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < function->n_args; i++) {
-        int dtype = tare_dtype_base(function->args[i]->output_dtypes[0]);
-        (*captured)[i] = dtype == TARE_DT_RESOURCE;
-    }
-    for (size_t c = 0; c < model->n_concretes; c++) {
-        size_t bound = model->concretes[c].n_bound;
-        if (model->concretes[c].graph != function || bound > function->n_args) continue;
-        for (size_t i = function->n_args - bound; i < function->n_args; i++)
-            (*captured)[i] = true;
-    }
-    return TARE_OK;
-}
 
 static tare_status check_inputs(const struct tare_graph *function, const bool *captured,
                                 const struct tare_model_shapes *shapes) {
@@ -114,73 +96,18 @@ tare_status tare_batch_add_warning(struct tare_batching_result *out, struct tare
 
 /* ---- outputs without a batched input ---- */
 
-/* Follows batched arguments into the functions that a body calls. Past the limits everything counts as dependent. */
-struct dependence {
-    struct tare_arena *arena;
-    size_t calls; /* so far */
-    int depth;
-};
-enum { MAX_CALLS = 10000, MAX_CALL_DEPTH = 50 };
-
-static tare_status dependent_returns(bool **out, struct dependence *d, const struct tare_graph *function,
-                                     const bool *args);
-
-static bool is_within(const struct dependence *d, const struct tare_call_site *site, const struct tare_node *node) {
-    return (site->kind == TARE_CALL_PLAIN || site->kind == TARE_CALL_TPU) && d->calls < MAX_CALLS &&
-           d->depth < MAX_CALL_DEPTH && site->callees[0]->n_returns == node->n_outputs;
-}
-
-/* outputs[i]: output i of the node depends on a batched argument. The input of a back edge counts as dependent. */
-static tare_status dependent_outputs(bool **outputs, struct dependence *d, const struct tare_node *node,
-                                     bool *const *nodes, const bool *args) {
-    struct tare_call_site site;
-    bool *inputs = TARE_NEW_ARRAY(d->arena, bool, node->n_inputs + 1), any = false;
-    if (!inputs) return TARE_NO_MEMORY;
-    for (size_t k = 0; k < node->n_inputs; k++) {
-        const struct tare_edge from = node->inputs[k];
-        const bool *known = tare_node_is_arg(from.node) ? &args[from.node->position] : nodes[from.node->position];
-        inputs[k] = !known || known[from.index];
-        any = any || inputs[k];
-    }
-    TARE_TRY(tare_call_site(&site, d->arena, node));
-    if (any && is_within(d, &site, node)) return dependent_returns(outputs, d, site.callees[0], inputs + site.first);
-    *outputs = TARE_NEW_ARRAY(d->arena, bool, node->n_outputs + 1);
-    if (!*outputs) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < node->n_outputs; i++)
-        (*outputs)[i] = any;
-    return TARE_OK;
-}
-
-static tare_status dependent_returns(bool **out, struct dependence *d, const struct tare_graph *function,
-                                     const bool *args) {
-    struct tare_node **order;
-    bool **nodes = TARE_NEW_ARRAY(d->arena, bool *, function->n_nodes + 1);
-    *out = TARE_NEW_ARRAY(d->arena, bool, function->n_returns + 1);
-    if (!nodes || !*out) return TARE_NO_MEMORY;
-    d->calls++;
-    d->depth++;
-    TARE_TRY(tare_graph_order(&order, d->arena, function));
-    for (size_t i = 0; i < function->n_nodes && order[i]; i++)
-        if (!order[i]->dead) TARE_TRY(dependent_outputs(&nodes[order[i]->position], d, order[i], nodes, args));
-    for (size_t i = 0; i < function->n_returns; i++) {
-        const struct tare_edge edge = function->returns[i].edge;
-        (*out)[i] = tare_node_is_arg(edge.node) ? args[edge.node->position] : nodes[edge.node->position][edge.index];
-    }
-    d->depth--;
-    return TARE_OK;
-}
-
 tare_status tare_batch_check_dependence(struct tare_arena *arena, const struct tare_graph *function,
                                         const bool *captured) {
-    struct dependence d = { .arena = arena };
-    bool *args = TARE_NEW_ARRAY(arena, bool, function->n_args + 1), *dependent;
+    bool *args = TARE_NEW_ARRAY(arena, bool, function->n_args + 1), **dependent;
     if (!args) return TARE_NO_MEMORY;
     for (size_t i = 0; i < function->n_args; i++)
         args[i] = !captured[i];
-    TARE_TRY(dependent_returns(&dependent, &d, function, args));
+    TARE_TRY(tare_batch_find_dependent(&dependent, arena, function, args));
     for (size_t i = 0; i < function->n_returns; i++) {
         const struct tare_return *ret = &function->returns[i];
-        if (dependent[i]) continue;
+        if (tare_node_is_arg(ret->edge.node) ? args[ret->edge.node->position]
+                                             : dependent[ret->edge.node->position][ret->edge.index])
+            continue;
         return TARE_FAIL(
             TARE_SHAPE,
             "Batched output tensor's 0th dimension does not equal the sum of the 0th dimension sizes of the input "

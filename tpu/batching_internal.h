@@ -5,7 +5,11 @@
 #include "interpreter/inference/model_shapes.h"
 #include "tpu/batching.h"
 
-/* captured[i]: argument i is passed on as it is instead of being batched. Arena memory. */
+/* Which outputs of the function's nodes depend on the marked arguments: (*out)[position][output]. Arena memory. */
+tare_status tare_batch_find_dependent(bool ***out, struct tare_arena *arena, const struct tare_graph *function,
+                                      const bool *args);
+/* captured[i]: argument i is passed on as it is instead of being batched: a resource, or a value that is the same for
+ * every request, such as the size of a table. Arena memory. */
 tare_status tare_batch_captured(bool **captured, struct tare_arena *arena, const struct tare_graph *function);
 /* The demands on the shapes of a function's arguments and returns. */
 tare_status tare_batch_check_shapes(const struct tare_graph *function, const bool *captured,
@@ -13,6 +17,9 @@ tare_status tare_batch_check_shapes(const struct tare_graph *function, const boo
 /* Each return has to depend on a batched argument: the number of rows of another one cannot follow the batch. */
 tare_status tare_batch_check_dependence(struct tare_arena *arena, const struct tare_graph *function,
                                         const bool *captured);
+/* TARE_SHAPE if a caller passes batched arguments that have different numbers of rows. */
+tare_status tare_batch_check_callers(struct tare_arena *arena, const struct tare_graph *function, const bool *captured,
+                                     const struct tare_model_shapes *shapes);
 /* Infers the returns for two batch sizes, and for the ranks 1 to 8 of arguments whose rank is unknown: an error when
  * the first dimension of a return never follows the batch, a note when nothing shows that it does. */
 tare_status tare_batch_try_sizes(struct tare_batching_result *out, struct tare_arena *arena,

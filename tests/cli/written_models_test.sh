@@ -4,6 +4,7 @@
 models=$source_dir/tests/golden/saved_models
 refused=$source_dir/tests/golden/refused_models
 alias='--converter_options_string=tpu_functions { function_alias: "tpu_func" }'
+batches='batch_options { num_batch_threads: 1 max_batch_size: 4 allowed_batch_sizes: [2, 4] }'
 
 # written NAME COMMAND MODEL OPTIONS…: writes $work/NAME and validates it.
 written() {
@@ -38,7 +39,7 @@ done
 written split convert strings
 written lambda convert function_of_a_lambda
 written aliased convert function_of_a_lambda "$alias"
-written batched convert function_of_a_lambda "$alias batch_options { num_batch_threads: 1 max_batch_size: 4 allowed_batch_sizes: [2, 4] }"
+written batched convert function_of_a_lambda "$alias $batches"
 
 written frozen quantize colocated --method weight_only --min-elements 1
 lacks frozen loc:@b
@@ -65,6 +66,17 @@ for form in "tables quantize --method weight_only --min-elements 1" "tables_plac
     for key in table-keys save_fn restore_fn; do grep -qaF $key "$work/$1"/{variables/variables.index,saved_model.pb} || fail "$1 lacks $key"; done
     [ "$(y "$1" of_texts)" = "55.00" ] || fail "$1: $(y "$1" of_texts)"
 done
+
+# The size of a table, a scalar, is the same for every request: it is passed on instead of being batched.
+written looked_up convert looked_up_strings --tpu_functions auto "--converter_options_string=$batches"
+expect 1 "has as many rows as node 'StatefulPartitionedCall/SegmentMean' (SegmentMean) in function" \
+    "$tare" convert "$models/segments" "$work/segments" --quiet --tpu_functions auto "--converter_options_string=$batches"
+absent "$work/segments"
+
+expect 1 "is compiled by XLA (jit_compile), which has no kernel of the hybrid ops" \
+    "$tare" quantize "$models/compiled" "$work/compiled" --quiet --method dynamic --op-set uniform_quantized --min-elements 1
+absent "$work/compiled"
+written compiled_xla quantize compiled --method dynamic --min-elements 1
 
 written traced convert traced_before_saving "$alias"
 [ "$("$tare" validate "$models/traced_before_saving")" = "note: function_aliases: tpu_func: no function __inference_g_1039, so that loaders skip the alias

@@ -154,8 +154,33 @@ def stored_tables(path):
     save(path, module, module.f)
 
 
+def looked_up_strings(path):
+    """The size of the table, a scalar, is an input of the part for the TPU."""
+    module = module_of(lambda self, x: {"y": tf.reduce_mean(tf.gather(self.w, self.table.lookup(x)), 1) @ self.w},
+                       tf.TensorSpec([None, WIDTH], tf.string, name="x"))
+    module.table = tf.lookup.StaticVocabularyTable(
+        tf.lookup.KeyValueTensorInitializer(["1", "2", "3"], tf.range(3, dtype=tf.int64)), num_oov_buckets=2)
+    save(path, module, module.f)
+
+
+def compiled(path):
+    """XLA compiles the inner function, and has no kernel of the hybrid UniformQuantized ops."""
+    module = module_of(lambda self, x: {"y": self.product(x)})
+    module.product = tf.function(lambda x: x @ module.w, input_signature=[ROWS], jit_compile=True)
+    save(path, module, module.f)
+
+
+def segments(path):
+    """One input of the part for the TPU has as many rows as there are segments, the other as the request."""
+    def body(module, x):
+        return {"y": tf.math.segment_mean(x, tf.cast(x[:, 0], tf.int32)) @ module.w, "z": x @ module.w}
+
+    module = module_of(body)
+    save(path, module, module.f)
+
+
 MODELS = [keras3_export, strings, function_of_a_lambda, colocated, custom_gradient, implementations,
-          implements_an_op, traced_before_saving, stored_tables]
+          implements_an_op, traced_before_saving, stored_tables, looked_up_strings, segments, compiled]
 
 if __name__ == "__main__":
     for write in MODELS:
@@ -168,5 +193,5 @@ if __name__ == "__main__":
             path = os.path.join(folder, name)
             shutil.rmtree(path) if os.path.isdir(path) else os.path.exists(path) and os.remove(path)
         function = tf.saved_model.load(folder).signatures["serving_default"]
-        ones = tf.fill([1, WIDTH], "1") if write is strings else tf.ones([1, WIDTH])
+        ones = tf.fill([1, WIDTH], "1") if write in (strings, looked_up_strings) else tf.ones([1, WIDTH])
         print(write.__name__, {k: v.numpy().tolist() for k, v in function(x=ones).items()})
