@@ -74,7 +74,7 @@ def keras3_int4(folder: str, random: np.random.Generator) -> dict[str, list[Reco
     return {SERVING: [{"x": floats(random, 2, 64)} for _ in range(4)]}
 
 
-@model()
+@model(bound=BFLOAT16, refuses={"quantize/*-variables": "its weight is computed from a kept variable"})
 def keras3_float8(folder: str, random: np.random.Generator) -> dict[str, list[Record]]:
     x = keras.Input((64,), name="x")
     network = keras.Model(x, layers.Dense(8)(layers.Dense(32, activation="relu")(x)))
@@ -83,7 +83,8 @@ def keras3_float8(folder: str, random: np.random.Generator) -> dict[str, list[Re
     return drawn(random, {"x": (2, 64)})
 
 
-@model()
+@model(refuses={"quantize/*-uniform": "only float32, bfloat16 and half ops are quantized",
+                "convert/int8": "only float32, bfloat16 and half ops are quantized"})
 def keras3_int8(folder: str, random: np.random.Generator) -> dict[str, list[Record]]:
     tokens = keras.Input((6,), dtype="int32", name="tokens")
     y = layers.Flatten()(layers.Embedding(20, 16)(tokens))
